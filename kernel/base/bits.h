@@ -1,0 +1,36 @@
+/* bits.h - bit and alignment arithmetic. Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BIT(n) (UINT64_C(1) << (n))
+#define KiB UINT64_C(1024)
+#define MiB (KiB * 1024)
+#define GiB (MiB * 1024)
+
+static inline uint64_t align_up(uint64_t x, uint64_t align)
+{
+    return (x + align - 1) & ~(align - 1);
+}
+
+static inline uint64_t align_down(uint64_t x, uint64_t align)
+{
+    return x & ~(align - 1);
+}
+
+static inline bool is_aligned(uint64_t x, uint64_t align)
+{
+    return (x & (align - 1)) == 0;
+}
+
+/* bit_lowest - index of the lowest set bit. @x: not 0. */
+static inline unsigned bit_lowest(uint64_t x)
+{
+    return (unsigned)__builtin_ctzll(x);
+}
+
+static inline unsigned bit_count(uint64_t x)
+{
+    return (unsigned)__builtin_popcountll(x);
+}

@@ -1,0 +1,36 @@
+/* compiler.h - attributes and small helpers that every file may use. Pure. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NOINLINE __attribute__((noinline))
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+#define PACKED __attribute__((packed))
+#define ALIGNED(n) __attribute__((aligned(n)))
+#define SECTION(name) __attribute__((section(name)))
+#define UNUSED __attribute__((unused))
+#define USED __attribute__((used))
+#define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define CONTAINER_OF(ptr, type, member)                                                  \
+    ((type *)((uint8_t *)(ptr)-offsetof(type, member)))
+
+/* One access, not torn, not repeated and not invented by the compiler. */
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+
+#define barrier() __asm__ volatile("" ::: "memory")
+
+/* NOKPROBE(fn): fn belongs to the re-entry core and can never carry a probe. The mark
+ * records the function's address; its extent comes from the symbol table.
+ */
+#define NOKPROBE(fn)                                                                     \
+    static const uintptr_t nokprobe_##fn USED SECTION(".nokprobe") = (uintptr_t)(fn)
+
+/* For helpers that must not exist out of line in the re-entry core. */
+#define NOKPROBE_INLINE static ALWAYS_INLINE

@@ -1,0 +1,49 @@
+/* regs.h - the register image that entry code builds and probe handlers see. Pure.
+ *
+ * Field names are Linux's. The order is the order in which kernel/cpu/entry.asm pushes;
+ * kernel/cpu/asm_offsets.c turns it into numbers for NASM, so nobody counts pushes.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct pt_regs {
+    /* pushed by the common entry */
+    unsigned long r15, r14, r13, r12, bp, bx;
+    unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
+    union {                /* read by the stub, before anything that can be probed */
+        unsigned long cr2; /* #PF */
+        unsigned long dr6; /* #DB */
+        unsigned long aux;
+    };
+    union {
+        unsigned long orig_ax;
+        struct {
+            uint32_t error_code; /* pushed by the CPU, or 0 by the stub */
+            uint32_t vector;     /* by the stub */
+        };
+    };
+    /* pushed by the CPU */
+    unsigned long ip, cs, flags, sp, ss;
+};
+
+_Static_assert(sizeof(struct pt_regs) == 22 * 8, "entry.asm pushes 22 words");
+
+#define FLAGS_CF (1ul << 0)
+#define FLAGS_FIXED (1ul << 1)
+#define FLAGS_PF (1ul << 2)
+#define FLAGS_AF (1ul << 4)
+#define FLAGS_ZF (1ul << 6)
+#define FLAGS_SF (1ul << 7)
+#define FLAGS_TF (1ul << 8)
+#define FLAGS_IF (1ul << 9)
+#define FLAGS_DF (1ul << 10)
+#define FLAGS_OF (1ul << 11)
+#define FLAGS_NT (1ul << 14)
+#define FLAGS_RF (1ul << 16)
+#define FLAGS_AC (1ul << 18)
+
+static inline unsigned long regs_return_value(const struct pt_regs *regs)
+{
+    return regs->ax;
+}

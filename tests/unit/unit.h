@@ -1,0 +1,63 @@
+/* unit.h - host tests: facts checked, TAP printed.
+ *
+ * A test program is a file test_STEM.c that ends with
+ *
+ *     UNIT_TESTS(jmp_backwards_to_itself, jcc_short_becomes_near)
+ *
+ * where each name is a `static void f(void)`. Run with no argument it runs all of them,
+ * with names it runs those. SEED=N in the environment gives back a printed seed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct unit_test {
+    const char *name;
+    void (*run)(void);
+};
+
+/* unit_check - record one fact; a false one fails the running test and prints @what. */
+void unit_check(bool holds, const char *file, int line, const char *what);
+void unit_check_eq(long long got, long long want, const char *file, int line,
+                   const char *what);
+void unit_check_str(const char *got, const char *want, const char *file, int line);
+/* @hex: bytes as "e9 fb ff ff ff"; compared with @got, which has at least that many. */
+void unit_check_bytes(const uint8_t *got, const char *hex, const char *file, int line);
+
+/* unit_seed - the seed of this run, printed once as a TAP comment. */
+uint64_t unit_seed(void);
+/* unit_random - a reproducible stream that starts from unit_seed(). */
+uint64_t unit_random(void);
+/* unit_note - a TAP comment line. */
+void unit_note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+int unit_main(const struct unit_test *tests, size_t count, int argc, char **argv);
+
+#define CHECK(cond) unit_check((cond), __FILE__, __LINE__, #cond)
+#define CHECK_EQ(got, want)                                                              \
+    unit_check_eq((long long)(got), (long long)(want), __FILE__, __LINE__, #got)
+#define CHECK_STR(got, want) unit_check_str((got), (want), __FILE__, __LINE__)
+#define CHECK_BYTES(got, hex) unit_check_bytes((got), (hex), __FILE__, __LINE__)
+
+#define UNIT_ROW(f) { #f, f },
+#define UNIT_TESTS(...)                                                                  \
+    int main(int argc, char **argv)                                                      \
+    {                                                                                    \
+        static const struct unit_test tests[] = { UNIT_EACH(UNIT_ROW, __VA_ARGS__) };    \
+                                                                                         \
+        return unit_main(tests, sizeof(tests) / sizeof(tests[0]), argc, argv);           \
+    }
+
+/* UNIT_EACH(m, a, b, ...) = m(a) m(b) ..., up to 256 names. */
+#define UNIT_PARENS ()
+#define UNIT_EXPAND(...) UNIT_X4(UNIT_X4(UNIT_X4(UNIT_X4(__VA_ARGS__))))
+#define UNIT_X4(...) UNIT_X3(UNIT_X3(UNIT_X3(UNIT_X3(__VA_ARGS__))))
+#define UNIT_X3(...) UNIT_X2(UNIT_X2(UNIT_X2(UNIT_X2(__VA_ARGS__))))
+#define UNIT_X2(...) UNIT_X1(UNIT_X1(UNIT_X1(UNIT_X1(__VA_ARGS__))))
+#define UNIT_X1(...) __VA_ARGS__
+#define UNIT_EACH(m, ...) UNIT_EXPAND(UNIT_EACH_STEP(m, __VA_ARGS__))
+#define UNIT_EACH_STEP(m, a, ...)                                                        \
+    m(a) __VA_OPT__(UNIT_EACH_AGAIN UNIT_PARENS(m, __VA_ARGS__))
+#define UNIT_EACH_AGAIN() UNIT_EACH_STEP
