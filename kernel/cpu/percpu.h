@@ -1,0 +1,167 @@
+/* percpu.h - what each CPU has for itself. GS points at it, always: there is no user mode.
+ *
+ * Locks: c owning CPU only (any context on it)   I immutable once the CPU is online
+ */
+#pragma once
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/regs.h"
+#include "kernel/memmap.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct thread;
+
+#define NMI_STACK_LEN (32 * KiB)
+#define FATAL_STACK_LEN (16 * KiB) /* #DF and #MC */
+
+/* 64-bit task state segment: only the stacks matter. */
+struct tss {
+    uint32_t reserved0;
+    uint64_t rsp[3];
+    uint64_t reserved1;
+    uint64_t ist[7]; /* ist[0] is IST 1 */
+    uint64_t reserved2;
+    uint16_t reserved3;
+    uint16_t iomap;
+} PACKED;
+
+_Static_assert(sizeof(struct tss) == 104, "the TSS is 104 bytes");
+
+#define GDT_ENTRIES 6
+
+struct percpu {
+    struct percpu *self;      /* [I] gs:0 */
+    void *probe;              /* [I] the probe engine's struct probe_cpu */
+    struct thread *current;   /* [c] set by the context switch */
+    int preempt_count;        /* [c] 0: may be preempted */
+    unsigned irq_depth;       /* [c] 1 inside an interrupt handler */
+    unsigned nmi_depth;       /* [c] 1 inside NMI, and in what that runs into */
+    bool need_resched;        /* [c, set by the reschedule IPI too] */
+    bool idle;                /* [c] halted or about to */
+    bool online;              /* [I] */
+    unsigned id;              /* [I] 0..MAX_CPUS-1 */
+    uint32_t apic_id;         /* [I] */
+    uint64_t sync_count;      /* [c] serialising instructions run on request */
+    uintptr_t stack_base;     /* [c] lowest usable byte of the current thread's stack */
+    uintptr_t nmi_stack_base; /* [I] */
+    uint64_t *irq_counts;     /* [c] 256 counters */
+    struct tss tss;           /* [I] */
+    uint64_t gdt[GDT_ENTRIES] ALIGNED(16); /* [I] */
+} ALIGNED(64);
+
+static ALWAYS_INLINE struct percpu *this_cpu(void)
+{
+    struct percpu *p;
+
+    __asm__ volatile("movq %%gs:0, %0" : "=r"(p));
+    return p;
+}
+
+/* percpu_init_boot - give CPU 0 its area, GDT, TSS and stacks, all static.
+ *
+ * Context: boot, before anything that uses this_cpu().
+ */
+void percpu_init_boot(void);
+
+/* percpu_add - make the area of a further CPU, with its IST stacks.
+ * @id: 1..MAX_CPUS-1, the next free one   @apic_id: its local APIC
+ *
+ * Return: the area; NULL without memory.
+ */
+struct percpu *percpu_add(unsigned id, uint32_t apic_id);
+
+/* percpu_load - make @cpu the area of the executing CPU: GDT, TSS, GS, IDT.
+ *
+ * Context: the CPU being brought up, interrupts off.
+ */
+void percpu_load(struct percpu *cpu);
+
+/* percpu_set_online - count the executing CPU in; from here on it is called and polled. */
+void percpu_set_online(void);
+
+/* percpu_of - the area of CPU @cpu, NULL when there is none. Context: any. */
+struct percpu *percpu_of(unsigned cpu);
+
+/* cpu_count - CPUs that are online; their ids are 0..cpu_count()-1. Context: any. */
+unsigned cpu_count(void);
+
+static ALWAYS_INLINE unsigned cpu_id(void)
+{
+    unsigned id;
+
+    __asm__ volatile("movl %%gs:%c1, %0" : "=r"(id) : "i"(offsetof(struct percpu, id)));
+    return id;
+}
+
+static ALWAYS_INLINE struct thread *percpu_current(void)
+{
+    struct thread *t;
+
+    __asm__ volatile("movq %%gs:%c1, %0"
+                     : "=r"(t)
+                     : "i"(offsetof(struct percpu, current)));
+    return t;
+}
+
+static ALWAYS_INLINE int preempt_count(void)
+{
+    int n;
+
+    __asm__ volatile("movl %%gs:%c1, %0"
+                     : "=r"(n)
+                     : "i"(offsetof(struct percpu, preempt_count)));
+    return n;
+}
+
+/* preempt_disable - stay on this CPU until the matching preempt_enable(). One instruction,
+ * so that no interrupt can move the thread between reading and writing the count.
+ * Context: any.
+ */
+static ALWAYS_INLINE void preempt_disable(void)
+{
+    __asm__ volatile("incl %%gs:%c0" ::"i"(offsetof(struct percpu, preempt_count))
+                     : "memory", "cc");
+}
+
+/* preempt_enable_no_resched - as preempt_enable(), but a switch that is due waits for the
+ * next interrupt. Context: any.
+ */
+static ALWAYS_INLINE void preempt_enable_no_resched(void)
+{
+    __asm__ volatile("decl %%gs:%c0" ::"i"(offsetof(struct percpu, preempt_count))
+                     : "memory", "cc");
+}
+
+/* preempt_enable - undo one preempt_disable(); switches threads if that is due, the count
+ * is 0 and interrupts are on. Context: any.
+ */
+void preempt_enable(void);
+
+/* What the executing code interrupted, and so what it may do. The words of the contract
+ * blocks; see docs/architecture.md.
+ */
+enum cpu_context { CTX_THREAD, CTX_IRQ, CTX_NMI };
+
+static inline enum cpu_context cpu_context(void)
+{
+    const struct percpu *cpu = this_cpu();
+
+    if (cpu->nmi_depth)
+        return CTX_NMI;
+    return cpu->irq_depth ? CTX_IRQ : CTX_THREAD;
+}
+
+/* features_init_cpu - switch on NX, WP, SMEP, SMAP, UMIP and global pages where the
+ * executing CPU has them. Context: once on each CPU, interrupts off.
+ */
+void features_init_cpu(void);
+
+/* cpu_idle_wait - enable interrupts and halt until one comes, with nothing between the
+ * two: the shadow of STI keeps a wake-up from being lost. Returns with interrupts on.
+ * The only `sti; hlt` of the kernel; never probed.
+ *
+ * Context: the idle thread, interrupts off.
+ */
+void cpu_idle_wait(void);

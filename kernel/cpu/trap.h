@@ -1,0 +1,56 @@
+/* trap.h - who handles which vector. Filled at boot, read without locks afterwards. */
+#pragma once
+
+#include "kernel/base/regs.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TRAP_DE 0
+#define TRAP_DB 1
+#define TRAP_NMI 2
+#define TRAP_BP 3
+#define TRAP_UD 6
+#define TRAP_DF 8
+#define TRAP_SS 12
+#define TRAP_GP 13
+#define TRAP_PF 14
+#define TRAP_AC 17
+#define TRAP_MC 18
+#define TRAP_COUNT 32
+
+#define VECTOR_ISA(irq) (0x40u + (irq))
+#define VECTOR_TIMER 0xe0u
+#define VECTOR_RESCHED 0xf0u
+#define VECTOR_CALL 0xf1u
+#define VECTOR_SPURIOUS 0xffu
+
+/* A handler answers true when the trap was its own and the image may be resumed. */
+typedef bool (*trap_handler_t)(struct pt_regs *regs);
+typedef void (*irq_handler_t)(struct pt_regs *regs);
+
+/* trap_init - fill the IDT. Context: boot. */
+void trap_init(void);
+
+/* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
+ * @vector: 0..31, but not #DF and #MC, which are always fatal. A second handler of a
+ *          vector is asked after the first; there is room for four.
+ *
+ * Context: boot or thread, before such a trap can happen.
+ */
+void trap_set_handler(unsigned vector, trap_handler_t fn);
+
+/* irq_set_handler - run @fn for interrupts of @vector, interrupts off, not nested; it says
+ * lapic_eoi() itself.
+ * @vector: 32..255   @name: shown in /proc/interrupts; kept, not copied
+ *
+ * Context: boot or thread.
+ */
+void irq_set_handler(unsigned vector, const char *name, irq_handler_t fn);
+
+/* irq_count - interrupts of @vector that @cpu has taken. Context: any. */
+uint64_t irq_count(unsigned cpu, unsigned vector);
+/* irq_name - as given to irq_set_handler; NULL when nobody did. Context: any. */
+const char *irq_name(unsigned vector);
+/* trap_name - e.g. "#PF page fault". Context: any. */
+const char *trap_name(unsigned vector);

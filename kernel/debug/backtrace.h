@@ -1,0 +1,26 @@
+/* backtrace.h - who called whom, by frame pointers. */
+#pragma once
+
+#include "kernel/base/regs.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* backtrace_collect - return addresses from an image outwards.
+ * @regs: where to start; NULL for the caller of this function
+ * @out:  the image's ip first, then the callers, innermost first
+ * @max:  room in @out
+ *
+ * Stops at the first frame that is not readable, not aligned or not further up.
+ *
+ * Context: any.  Return: how many were stored.
+ */
+size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max);
+
+/* backtrace_set_resolver - @fn turns a return address found at @slot into the one that the
+ * program would have there without probes. Context: boot.
+ */
+void backtrace_set_resolver(uintptr_t (*fn)(uintptr_t addr, const uintptr_t *slot));
+
+/* backtrace_print - the same as lines " symbol+0x12/0x40" given to @line. Context: any. */
+void backtrace_print(const struct pt_regs *regs, void (*line)(const char *fmt, ...));

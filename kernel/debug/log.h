@@ -1,0 +1,32 @@
+/* log.h - what the kernel says about itself: a ring kept for dmesg, and a sink. */
+#pragma once
+
+#include "kernel/base/compiler.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+#define LOG_LINE_MAX 512 /* bytes of one line, prefix and LF included; longer is cut */
+
+/* log_print - one line, prefixed with the time and the CPU: "[    0.012345] C0: text".
+ *
+ * Context: thread or irq; also panic.  Locks: takes the log's own spinlock.
+ */
+void log_print(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
+
+#define log_error(...) log_print(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...) log_print(LOG_WARN, __VA_ARGS__)
+#define log_info(...) log_print(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) log_print(LOG_DEBUG, __VA_ARGS__)
+
+/* log_set_sink - also pass each line of at most @level to @fn, which must not log. */
+void log_set_sink(void (*fn)(const char *line, size_t len), enum log_level level);
+
+/* log_read - copy lines out of the ring, oldest first.
+ * @pos: 0 to start; moved on behind what was copied (and past what was overwritten)
+ *
+ * Context: thread.  Return: bytes copied; 0 at the end.
+ */
+size_t log_read(uint64_t *pos, char *buf, size_t len);

@@ -1,0 +1,35 @@
+/* panic.h - the end of the line, with as much about it as can be told. */
+#pragma once
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/regs.h"
+
+/* panic - stop all CPUs, print the message, registers, a backtrace of each CPU and the
+ * reports, and end QEMU with a failing status.
+ *
+ * Context: any.
+ */
+_Noreturn void panic(const char *fmt, ...) PRINTF(1, 2);
+/* panic_regs - the same for a trap: the registers are those of @regs. */
+_Noreturn void panic_regs(const struct pt_regs *regs, const char *fmt, ...) PRINTF(2, 3);
+
+/* Sockets, filled at boot. */
+void panic_add_report(void (*fn)(void)); /* at most 8; runs with other CPUs stopped */
+void panic_set_exit(void (*fn)(void));   /* ends the machine; may return if it can't */
+void panic_set_sink(void (*fn)(const char *text, size_t len)); /* lock-free output */
+void panic_set_stop(void (*fn)(void)); /* stops the other CPUs, by NMI */
+
+/* panic_print - text into the panic sink; for reports. */
+void panic_print(const char *fmt, ...) PRINTF(1, 2);
+
+/* panic_nmi - what a CPU that was stopped by panic does in its NMI: note @regs and halt.
+ * Returns when there is no panic. Context: nmi.
+ */
+void panic_nmi(const struct pt_regs *regs);
+
+#define BUG_ON(cond)                                                                     \
+    do {                                                                                 \
+        if (unlikely(cond))                                                              \
+            panic("%s:%d: %s", __FILE__, __LINE__, #cond);                               \
+    } while (0)
+#define ASSERT(cond) BUG_ON(!(cond))

@@ -1,0 +1,53 @@
+/* memmap.h - the address map. Pure numbers; linker.ld asserts that it agrees.
+ *
+ *   0xffff800000000000  direct map of physical memory
+ *   0xffffc00000000000  stacks, each above a guard page
+ *   0xffffc10000000000  pages mapped on request: large heap blocks, devices
+ *   0xffffc20000000000  poke aliases: where one CPU, for a moment, writes text
+ *   0xffffffff00000000  -4 GiB: from here on all is within rel32 of kernel text,
+ *        :              reserved for landing pads, but for
+ *   0xffffffff7e000000  the low detour arena, 32 MiB
+ *   0xffffffff80000000  -2 GiB: 2 MiB that are never mapped
+ *   0xffffffff80200000  the image
+ *        :              the module window, 64 MiB, at the next 2 MiB boundary
+ *        :              the high detour arena, 32 MiB, behind it
+ *
+ * Nothing else may ever be placed above -4 GiB: a jump whose displacement is made of the
+ * bytes of the instructions behind it lands anywhere there, and must find the page free.
+ */
+#pragma once
+
+#include "kernel/base/bits.h"
+
+#include <stdint.h>
+
+#define PAGE_SIZE 4096ul
+#define LARGE_PAGE_SIZE (2 * MiB)
+#define MAX_CPUS 64
+
+#define DIRECT_MAP_BASE UINT64_C(0xffff800000000000)
+#define STACK_AREA_BASE UINT64_C(0xffffc00000000000)
+#define VMAP_AREA_BASE UINT64_C(0xffffc10000000000)
+#define POKE_AREA_BASE UINT64_C(0xffffc20000000000)
+#define POKE_AREA_STRIDE (16 * KiB) /* per CPU: two pages, then a gap */
+
+#define REACH_START UINT64_C(0xffffffff00000000)
+#define KERNEL_VMA UINT64_C(0xffffffff80000000)
+#define IMAGE_START (KERNEL_VMA + 2 * MiB)
+
+#define MODULE_WINDOW_LEN (64 * MiB)
+#define ARENA_LEN (32 * MiB)
+#define ARENA_LOW_START (KERNEL_VMA - ARENA_LEN)
+
+extern char _text[], _etext[], _rodata[], _erodata[], _sdata[], _edata[], _bss[], _ebss[];
+extern char _end[];
+
+static inline uintptr_t module_window_start(void)
+{
+    return align_up((uintptr_t)_end, LARGE_PAGE_SIZE);
+}
+
+static inline uintptr_t arena_high_start(void)
+{
+    return module_window_start() + MODULE_WINDOW_LEN;
+}

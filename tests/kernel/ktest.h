@@ -1,0 +1,44 @@
+/* ktest.h - tests that run inside the kernel, chosen by the boot word `tests=`.
+ *
+ * A file tests/kernel/test_STEM.c holds tests of one subject, STEM:
+ *
+ *     KTEST(frame, freed_frames_are_handed_out_again)
+ *     {
+ *         ktest_report(a == b, "the frame came back");
+ *     }
+ *
+ * Each test is one KTAP subtest with a line per fact. `tests=all`, `tests=frame,heap` or
+ * `tests=frame.freed_frames_are_handed_out_again` select; the machine is switched off
+ * afterwards with the verdict as QEMU's exit status.
+ */
+#pragma once
+
+#include "kernel/base/compiler.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct ktest {
+    const char *subject, *name;
+    void (*run)(void);
+};
+
+#define KTEST(subject, name)                                                             \
+    static void ktest_##subject##_##name(void);                                          \
+    static const struct ktest ktest_row_##subject##_##name USED SECTION(".ktests")       \
+        ALIGNED(8) = { #subject, #name, ktest_##subject##_##name };                      \
+    static void ktest_##subject##_##name(void)
+
+/* ktest_report - one fact of the running test, in words. Context: thread. */
+void ktest_report(bool holds, const char *fmt, ...) PRINTF(2, 3);
+/* ktest_skip - a fact that cannot be looked at here, and why. */
+void ktest_skip(const char *fmt, ...) PRINTF(1, 2);
+/* ktest_note - a comment line. */
+void ktest_note(const char *fmt, ...) PRINTF(1, 2);
+/* ktest_random - a reproducible stream; boot word seed=N gives back a printed seed. */
+uint64_t ktest_random(void);
+
+/* ktest_run - run what @selection names, print KTAP, return the number of failed tests.
+ * @selection: "all" or a comma list   @seed: 0 chooses one
+ */
+int ktest_run(const char *selection, uint64_t seed);
