@@ -1,0 +1,102 @@
+/* boot_info.h - what the boot loader told us, whichever loader it was. Pure.
+ *
+ * Filled once by boot/boot_info.c before anything else runs, read-only afterwards. Every
+ * text is copied out of the loader's memory, so that memory may be reused at once. The
+ * struct points into itself: never copy it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BOOT_RANGES_MAX 128
+#define BOOT_MODULES_MAX 8
+#define BOOT_CMDLINE_MAX 4096
+#define BOOT_NAME_MAX 64
+#define BOOT_RSDP_MAX 36 /* ACPI 2.0 and later; 20 bytes before that */
+
+/* Values 1..5 are those of the BIOS memory map (E820). */
+enum boot_range_type {
+    BOOT_RAM = 1,
+    BOOT_RESERVED = 2,
+    BOOT_ACPI = 3,
+    BOOT_NVS = 4,
+    BOOT_BAD = 5,
+    BOOT_MODULE = 0x100, /* RAM that holds a boot module; ours to keep */
+};
+
+struct boot_range {
+    uint64_t start, end; /* physical bytes, @end exclusive, @start < @end */
+    uint32_t type;       /* BOOT_RAM is free; anything else is not */
+};
+
+struct boot_module {
+    uint64_t start, end; /* physical bytes, @end exclusive */
+    char name[BOOT_NAME_MAX];
+};
+
+struct boot_info {
+    const char *cmdline; /* boot arguments; never NULL */
+    const char *loader;  /* who loaded us; never NULL */
+    bool efi;            /* firmware is UEFI, so there is no VGA text mode */
+
+    /* ACPI's root pointer: a copy (@rsdp_len bytes) if the loader handed one over, else
+     * its physical address, 0 when there is none.
+     */
+    uint64_t rsdp;
+    unsigned rsdp_len;
+    uint8_t rsdp_copy[BOOT_RSDP_MAX];
+
+    /* Sorted, disjoint, neighbours of one type merged. Not page aligned. */
+    struct boot_range ranges[BOOT_RANGES_MAX];
+    unsigned range_count;
+
+    struct boot_module modules[BOOT_MODULES_MAX];
+    unsigned module_count;
+
+    char cmdline_buf[BOOT_CMDLINE_MAX];
+    char loader_buf[BOOT_NAME_MAX];
+};
+
+/* boot_info_from_multiboot2 - read the tags that GRUB left.
+ * @mbi:    the information block, 8-byte aligned
+ * @limit:  bytes readable at @mbi
+ *
+ * Nothing in the block is trusted: sizes are checked against @limit and against the tag
+ * that holds them; unknown tags are skipped; a longer text is cut.
+ *
+ * Context: boot.
+ * Return:  0; -EINVAL the block is cut off or its sizes contradict each other;
+ *          -ENOENT no memory map; -E2BIG more than BOOT_RANGES_MAX memory ranges.
+ * Source:  Multiboot2 Specification 2.0, "Boot information format".
+ */
+int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_t limit);
+
+/* boot_info_from_pvh - read the start info of a PVH boot (QEMU's -kernel, Xen).
+ * @start_info:  struct hvm_start_info, 56 bytes readable
+ * @at_phys:     gives @len readable bytes of physical memory, or NULL
+ *
+ * Context: boot.
+ * Return:  0; -EINVAL bad magic or unreadable memory; -ENOENT no memory map;
+ *          -E2BIG more than BOOT_RANGES_MAX memory ranges.
+ * Source:  Xen, "x86/HVM direct boot ABI".
+ */
+int boot_info_from_pvh(struct boot_info *out, const void *start_info,
+                       const void *(*at_phys)(uint64_t phys, size_t len));
+
+/* boot_info_append - add more boot arguments, after a blank. What does not fit is cut. */
+void boot_info_append(struct boot_info *info, const char *more);
+
+/* boot_option - look a word up among the boot arguments.
+ * @cmdline:  words separated by blanks; a value may be quoted: key="a b"
+ * @key:      the word, without '='
+ * @out:      gets the value, cut to @len - 1 characters; "" for a word without '=';
+ *            untouched when the word is not there; may be NULL
+ *
+ * The last one wins, so that appended arguments override.
+ *
+ * Context: any.
+ * Return:  true when the word is there.
+ */
+bool boot_option(const char *cmdline, const char *key, char *out, size_t len);

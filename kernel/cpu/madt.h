@@ -1,0 +1,42 @@
+/* madt.h - CPUs and interrupt controllers as ACPI's MADT describes them.
+ *
+ * Written once by drivers/acpi_madt.c during boot; kernel/main.c hands it on to the local
+ * APIC, the I/O APIC and SMP start-up.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define MADT_CPUS_MAX 64
+#define MADT_IOAPICS_MAX 8
+#define MADT_ISA_IRQS 16
+
+struct madt_cpu {
+    uint32_t apic_id;
+    bool enabled; /* false: may be brought online by firmware later, not by us */
+};
+
+struct madt_ioapic {
+    uint32_t id;
+    uint64_t phys;     /* of its registers */
+    uint32_t gsi_base; /* first global system interrupt it serves */
+};
+
+/* How an ISA interrupt arrives; identity, edge and active high unless overridden. */
+struct madt_isa {
+    uint32_t gsi;
+    bool active_low;
+    bool level;
+};
+
+struct madt_info {
+    uint64_t lapic_phys;
+    bool has_pic; /* 8259s are present and must be masked */
+    struct madt_cpu cpus[MADT_CPUS_MAX];
+    unsigned cpu_count;
+    unsigned cpus_ignored; /* beyond MADT_CPUS_MAX */
+    struct madt_ioapic ioapics[MADT_IOAPICS_MAX];
+    unsigned ioapic_count;
+    struct madt_isa isa[MADT_ISA_IRQS];
+};
