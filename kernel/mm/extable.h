@@ -1,0 +1,60 @@
+/* extable.h - instructions that may fault, and where to continue if they do.
+ *
+ * The entries are collected by the linker from all of the image, sorted once at boot and
+ * read-only from then on. An entry names two addresses, each relative to the word that
+ * holds it.
+ */
+#pragma once
+
+#include "kernel/base/regs.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct extable_entry {
+    int32_t insn_off;
+    int32_t fixup_off;
+};
+
+/* EXTABLE(insn, fixup) - an entry made from inline asm; both are assembler labels as
+ * strings: EXTABLE("1b", "2b"). NASM has the macro extable of extable.inc.
+ */
+#define EXTABLE(insn, fixup)                                                             \
+    ".pushsection .extable, \"a\"\n\t"                                                   \
+    ".balign 4\n\t"                                                                      \
+    ".long (" insn ") - .\n\t"                                                           \
+    ".long (" fixup ") - .\n\t"                                                          \
+    ".popsection\n\t"
+
+/* extable_init - sort the table. Context: boot, before paging_init() makes it read-only. */
+void extable_init(void);
+
+/* extable_find - where to continue after a fault of the instruction at @ip.
+ * Context: any.  Return: the address; 0 when that instruction has no entry.
+ */
+uintptr_t extable_find(uintptr_t ip);
+
+/* extable_fixup - let the image continue at the fix-up of its instruction.
+ * @regs: of a fault (#PF, #GP, ...), ip on the instruction that faulted
+ *
+ * Context: trap.  Return: true, and regs->ip is changed; false when there is no entry.
+ */
+bool extable_fixup(struct pt_regs *regs);
+
+/* copy_nofault - memcpy between addresses of which either may be bad: not mapped, not
+ * writable, not canonical.
+ *
+ * Context: any.
+ * Return:  0; -EFAULT, and the bytes before the bad one are copied.
+ */
+int copy_nofault(void *dst, const void *src, size_t len);
+
+/* strncpy_nofault - copy a string that may be unreadable, always ended with a NUL.
+ * @size: of @dst in bytes; with 0 nothing is written
+ *
+ * Context: any.
+ * Return:  bytes stored, the NUL included: 0..@size, @size also when it was cut;
+ *          -EFAULT, and @dst holds "".
+ */
+long strncpy_nofault(char *dst, const char *src, size_t size);

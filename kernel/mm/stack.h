@@ -1,0 +1,27 @@
+/* stack.h - stacks of threads and CPUs, each above a guard page that is never mapped. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* stack_alloc - a zeroed stack.
+ * @len: bytes, 1 and up; rounded up to pages
+ *
+ * Context: boot, thread.  Locks: takes the stack lock.
+ * Return:  its top: the address behind its last byte, page-aligned; NULL without memory.
+ */
+void *stack_alloc(size_t len);
+
+/* stack_free - Context: thread, interrupts on (shoots down), not on that stack; boot.
+ * @top: from stack_alloc(), or NULL   @len: as then
+ */
+void stack_free(void *top, size_t len);
+
+/* stack_guard_hit - does @addr lie in the guard page of a stack in use? A fault there is
+ * an overflow. As the #PF's frame goes to the same stack, it arrives as a #DF.
+ * @base: gets the lowest usable address of that stack; may be NULL
+ *
+ * Context: any.
+ */
+bool stack_guard_hit(uintptr_t addr, uintptr_t *base);
