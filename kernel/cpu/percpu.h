@@ -59,11 +59,16 @@ static ALWAYS_INLINE struct percpu *this_cpu(void)
     return p;
 }
 
-/* percpu_init_boot - give CPU 0 its area, GDT, TSS and stacks, all static.
+/* percpu_init_boot - give CPU 0 its area, GDT and TSS, all static.
  *
  * Context: boot, before anything that uses this_cpu().
  */
 void percpu_init_boot(void);
+
+/* percpu_init_boot_stacks - give CPU 0 its stacks for NMI, #DF and #MC, which need pages;
+ * until then these vectors must not happen. Context: boot, after paging_init().
+ */
+void percpu_init_boot_stacks(void);
 
 /* percpu_add - make the area of a further CPU, with its IST stacks.
  * @id: 1..MAX_CPUS-1, the next free one   @apic_id: its local APIC
@@ -77,6 +82,9 @@ struct percpu *percpu_add(unsigned id, uint32_t apic_id);
  * Context: the CPU being brought up, interrupts off.
  */
 void percpu_load(struct percpu *cpu);
+
+/* gdt_reload_segments - CS = @code, SS, DS, ES = @data, FS and GS empty (bases are lost). */
+void gdt_reload_segments(uint16_t code, uint16_t data);
 
 /* percpu_set_online - count the executing CPU in; from here on it is called and polled. */
 void percpu_set_online(void);

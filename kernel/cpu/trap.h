@@ -32,6 +32,15 @@ typedef void (*irq_handler_t)(struct pt_regs *regs);
 /* trap_init - fill the IDT. Context: boot. */
 void trap_init(void);
 
+/* trap_load_idt - load it on the executing CPU. Context: interrupts off. */
+void trap_load_idt(void);
+
+/* trap_set_bp_handler - the one handler of #BP, called straight from the entry with nothing
+ * that can be probed in between. It answers false for an int3 that is not its own.
+ * Context: boot.
+ */
+void trap_set_bp_handler(trap_handler_t fn);
+
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
  * @vector: 0..31, but not #DF and #MC, which are always fatal. A second handler of a
  *          vector is asked after the first; there is room for four.

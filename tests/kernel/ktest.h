@@ -16,6 +16,7 @@
 #include "kernel/base/compiler.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct ktest {
@@ -37,6 +38,9 @@ void ktest_skip(const char *fmt, ...) PRINTF(1, 2);
 void ktest_note(const char *fmt, ...) PRINTF(1, 2);
 /* ktest_random - a reproducible stream; boot word seed=N gives back a printed seed. */
 uint64_t ktest_random(void);
+
+/* ktest_set_sink - where the KTAP lines go. Context: boot. */
+void ktest_set_sink(void (*fn)(const char *text, size_t len));
 
 /* ktest_run - run what @selection names, print KTAP, return the number of failed tests.
  * @selection: "all" or a comma list   @seed: 0 chooses one

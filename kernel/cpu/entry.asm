@@ -1,0 +1,332 @@
+; entry.asm - every way into the kernel: exceptions, interrupts, NMI; and the way back.
+;
+; Owns the 256 stubs and the common entry and exit. Nothing in this file can be probed.
+; There is no user mode: CS, SS and GS are always the kernel's.
+;
+; The stack at a trap. The CPU aligns RSP to 16 and pushes five words, right below what it
+; interrupted; the stub and the common entry push the other seventeen:
+;
+;   higher   | interrupted stack |
+;            +-------------------+  <- regs.sp, or 8 below it (alignment)
+;            | ss sp flags cs ip |  by the CPU
+;            | error, vector     |  by the CPU and the stub
+;            | aux: CR2 or DR6   |
+;            | rdi ... r15       |
+;   lower    +-------------------+  <- rsp = struct pt_regs *, 16-byte aligned
+;
+; #BP moves its frame down first (bp_entry), so that an emulated push or call, whose word
+; belongs right below regs.sp, does not land in the frame.
+;
+; The way back is not IRET but `popfq; ret` on the interrupted stack, since an IRET inside
+; an NMI would unblock NMIs, and the next one would overwrite the frame of the first. It
+; is cheaper, too. The two words it pops are written below regs.sp, where by then only
+; words of the frame lie that are no longer needed:
+;
+;   1. write regs.ip and regs.flags to [regs.sp - 8] and [regs.sp - 16]
+;   2. pop all registers, then RSP itself: it now points at these two words
+;   3. popfq           interrupts may be on from here
+;   4. ret             back in the interrupted code
+;
+; Between 3 and 4 lies an instruction boundary. Whoever interrupts there completes the
+; return in its own frame before anything looks at it (FINISH_RETURN): otherwise the saved
+; ip would be that `ret`, and would hide where the thread is about to be.
+;
+; IRETQ is used where TF is set in the image: after `popfq` the single-step trap would come
+; one instruction early. And by NMI itself, whose IRETQ is meant to unblock NMIs.
+
+%include "build/asm_offsets.inc"
+%include "kernel/base/proc.inc"
+
+extern trap_dispatch      ; void trap_dispatch(struct pt_regs *)
+extern irq_dispatch       ; void irq_dispatch(struct pt_regs *)
+extern nmi_dispatch       ; void nmi_dispatch(struct pt_regs *)
+extern fatal_dispatch     ; void fatal_dispatch(struct pt_regs *)
+extern trap_bp_handler    ; bool (*trap_bp_handler)(struct pt_regs *)
+extern schedule_irq       ; void schedule_irq(struct pt_regs *)
+
+FLAGS_TF equ 1 << 8
+FLAGS_IF equ 1 << 9
+
+section .text.entry progbits alloc exec nowrite align=64
+
+global entry_text_start
+entry_text_start:
+
+; ---- building and taking down struct pt_regs -------------------------------------------
+
+%macro SAVE_REGS 0
+    push rdi
+    push rsi
+    push rdx
+    push rcx
+    push rax
+    push r8
+    push r9
+    push r10
+    push r11
+    push rbx
+    push rbp
+    push r12
+    push r13
+    push r14
+    push r15
+    cld
+%endmacro
+
+; RESTORE_REGS: all but rsp; leaves rsp at the aux word.
+%macro RESTORE_REGS 0
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbp
+    pop rbx
+    pop r11
+    pop r10
+    pop r9
+    pop r8
+    pop rax
+    pop rcx
+    pop rdx
+    pop rsi
+    pop rdi
+%endmacro
+
+; FINISH_RETURN: if the interrupted ip is the `ret` of step 4, execute it in the image.
+%macro FINISH_RETURN 0
+    lea rax, [rel trap_exit.window]
+    cmp rax, [rsp + REGS_IP]
+    jne %%done
+    mov rdx, [rsp + REGS_SP]
+    mov rax, [rdx]
+    mov [rsp + REGS_IP], rax
+    add qword [rsp + REGS_SP], 8
+%%done:
+%endmacro
+
+; Frame pointer chain: the interrupted rbp is in the image, and rbp is left as it is, so
+; that a backtrace that starts in a handler runs on into the interrupted code.
+
+; ---- exceptions ------------------------------------------------------------------------
+
+proc trap_entry, 64
+    push 0                          ; aux
+    SAVE_REGS
+trap_entry_saved:
+    FINISH_RETURN
+    mov rdi, rsp
+    call trap_dispatch
+    jmp trap_exit
+endproc trap_entry
+
+; #PF: CR2 goes into the frame before anything runs that could fault again.
+proc pf_entry, 16
+    push rax
+    mov rax, cr2
+    xchg rax, [rsp]
+    SAVE_REGS
+    jmp trap_entry_saved
+endproc pf_entry
+
+; #DB: the same for DR6, which is cleared for the next one.
+proc db_entry, 16
+    push rax
+    mov rax, dr6
+    xchg rax, [rsp]
+    SAVE_REGS
+    mov eax, 0xffff0ff0
+    mov dr6, rax
+    jmp trap_entry_saved
+endproc db_entry
+
+; #BP: first the gap. Five words move down by 48 bytes: 24 for an emulated call and the
+; two words of the way back, the rest to keep the frame aligned.
+proc bp_entry, 64
+    sub rsp, 8
+    times 5 push qword [rsp + 40]
+    push 0
+    mov dword [rsp + 4], 3          ; vector
+    push 0                          ; aux
+    SAVE_REGS
+    FINISH_RETURN
+    mov rdi, rsp
+    call [rel trap_bp_handler]
+    test al, al
+    jnz trap_exit
+    mov rdi, rsp
+    call trap_dispatch
+    jmp trap_exit
+endproc bp_entry
+
+; ---- the way back ----------------------------------------------------------------------
+
+; In: rsp = struct pt_regs *. Everything that is neither an interrupt nor NMI leaves here.
+proc trap_exit, 64
+    test dword [rsp + REGS_FLAGS], FLAGS_TF
+    jnz .with_tf
+.popf_ret:
+    mov rax, [rsp + REGS_SP]
+    mov rcx, [rsp + REGS_IP]
+    mov rdx, [rsp + REGS_FLAGS]
+    sub rax, 16
+    lea rsi, [rsp + REGS_IP]
+    cmp rax, rsi                    ; do the two words miss what is still to be popped?
+    jb .move_frame
+    mov [rax + 8], rcx
+    mov [rax], rdx
+    mov [rsp + REGS_ORIG_AX], rax
+    RESTORE_REGS
+    lea rsp, [rsp + 8]              ; aux
+    pop rsp
+    popfq
+.window:
+    ret
+
+.with_tf:
+    cmp dword [gs:PERCPU_NMI_DEPTH], 0
+    jne .popf_ret
+    RESTORE_REGS
+    lea rsp, [rsp + 16]             ; aux, orig_ax
+    iretq
+
+; A handler has moved regs.sp into the frame or below it: the frame goes further down.
+; rax = regs.sp - 16.
+.move_frame:
+    mov rsi, rsp
+    lea rdi, [rax - REGS_SIZE - 32]
+    and rdi, -16
+    mov rsp, rdi
+    mov ecx, REGS_SIZE / 8
+    rep movsq
+    jmp .popf_ret
+endproc trap_exit
+
+; ---- interrupts ------------------------------------------------------------------------
+
+proc irq_entry, 64
+    push 0                          ; aux
+    SAVE_REGS
+    FINISH_RETURN
+    inc dword [gs:PERCPU_IRQ_DEPTH]
+    mov eax, [rsp + REGS_VECTOR]
+    mov rdx, [gs:PERCPU_IRQ_COUNTS]
+    inc qword [rdx + rax * 8]
+    mov rdi, rsp
+    call irq_dispatch
+    dec dword [gs:PERCPU_IRQ_DEPTH]
+    cmp byte [gs:PERCPU_NEED_RESCHED], 0
+    je trap_exit
+    cmp dword [gs:PERCPU_PREEMPT_COUNT], 0
+    jne trap_exit
+    test dword [rsp + REGS_FLAGS], FLAGS_IF
+    jz trap_exit
+    mov rdi, rsp
+    call schedule_irq
+    jmp trap_exit
+endproc irq_entry
+
+; ---- NMI, #DF, #MC: stacks of their own ------------------------------------------------
+
+; No NMI can come before the IRETQ below, and nothing that this one runs into returns by
+; IRETQ, so the frame is safe. CR2 is put back for the fault it may have interrupted.
+proc nmi_entry, 64
+    push 0
+    mov dword [rsp + 4], 2
+    push rax
+    mov rax, cr2
+    xchg rax, [rsp]
+    SAVE_REGS
+    inc dword [gs:PERCPU_NMI_DEPTH]
+    FINISH_RETURN
+    mov rdi, rsp
+    call nmi_dispatch
+    dec dword [gs:PERCPU_NMI_DEPTH]
+    mov rax, [rsp + REGS_AUX]
+    mov rcx, cr2
+    cmp rax, rcx
+    je .same
+    mov cr2, rax
+.same:
+    RESTORE_REGS
+    lea rsp, [rsp + 16]
+    iretq
+endproc nmi_entry
+
+proc df_entry, 16
+    mov dword [rsp + 4], 8
+    push rax
+    mov rax, cr2
+    xchg rax, [rsp]
+    SAVE_REGS
+    mov rdi, rsp
+    call fatal_dispatch
+    ud2
+endproc df_entry
+
+proc mc_entry, 16
+    push 0
+    mov dword [rsp + 4], 18
+    push 0
+    SAVE_REGS
+    mov rdi, rsp
+    call fatal_dispatch
+    ud2
+endproc mc_entry
+
+; ---- the stubs -------------------------------------------------------------------------
+; entry_stubs[N] is 32 bytes: an error code where the CPU has not pushed one, the vector
+; into the upper half of its word, then on. For example:
+;
+;   14 #PF:  mov dword [rsp+4], 14 / jmp pf_entry
+;   64 IRQ:  push 0 / mov dword [rsp+4], 64 / jmp irq_entry
+
+%define HAS_ERROR(n) (n == 8 || n == 10 || n == 11 || n == 12 || n == 13 || n == 14 || n == 17 || n == 21 || n == 29 || n == 30)
+
+    align 64, db 0xcc
+    global entry_stubs:function (entry_stubs.end - entry_stubs)
+entry_stubs:
+%assign n 0
+%rep 256
+    align 32, db 0xcc
+  %if n == 2
+    jmp nmi_entry
+  %elif n == 3
+    jmp bp_entry
+  %elif n == 8
+    jmp df_entry
+  %elif n == 18
+    jmp mc_entry
+  %else
+    %if !(HAS_ERROR(n))
+    push 0
+    %endif
+    mov dword [rsp + 4], n
+    %if n == 14
+    jmp pf_entry
+    %elif n == 1
+    jmp db_entry
+    %elif n < 32
+    jmp trap_entry
+    %else
+    jmp irq_entry
+    %endif
+  %endif
+%assign n n + 1
+%endrep
+    align 32, db 0xcc
+entry_stubs.end:
+
+global entry_text_end
+entry_text_end:
+
+; ---- idle ------------------------------------------------------------------------------
+
+section .text
+; void cpu_idle_wait(void): interrupts on and halt, in one breath.
+; In: interrupts off. Out: interrupts on.
+proc cpu_idle_wait
+    sti
+    hlt
+    ret
+endproc cpu_idle_wait
+nokprobe cpu_idle_wait

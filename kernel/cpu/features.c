@@ -1,0 +1,26 @@
+/* features.c - protections that the CPU offers and the kernel wants. */
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/msr.h"
+#include "kernel/cpu/percpu.h"
+
+void features_init_cpu(void)
+{
+    uint32_t id[4];
+    uint64_t cr4 = read_cr4() | CR4_PGE;
+
+    cpuid(0x80000001, 0, id);
+    if (id[3] & BIT(20))
+        wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_NXE);
+    cpuid(0, 0, id);
+    if (id[0] >= 7) {
+        cpuid(7, 0, id);
+        if (id[1] & BIT(7))
+            cr4 |= CR4_SMEP;
+        if (id[1] & BIT(20))
+            cr4 |= CR4_SMAP;
+        if (id[2] & BIT(2))
+            cr4 |= CR4_UMIP;
+    }
+    write_cr4(cr4);
+    write_cr0(read_cr0() | CR0_WP);
+}

@@ -1,0 +1,137 @@
+/* gdt.c - each CPU's area, with its descriptor table, task state and emergency stacks.
+ *
+ * Flat segments and no user mode: the only reason for a GDT is CS, SS and the TSS, and the
+ * only reason for a TSS is that NMI, #DF and #MC must not trust the stack they interrupt.
+ */
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/msr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/panic.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/paging.h"
+
+#include <string.h>
+
+#define GDT_CODE UINT64_C(0x00209a0000000000)
+#define GDT_DATA UINT64_C(0x0000920000000000)
+#define SEL_CODE 0x08
+#define SEL_DATA 0x10
+#define SEL_TSS 0x18
+
+static struct percpu boot_cpu;
+static uint64_t boot_irq_counts[256];
+static struct percpu *cpus[MAX_CPUS];
+static unsigned online;
+
+static void gdt_fill(struct percpu *cpu)
+{
+    uint64_t base = (uintptr_t)&cpu->tss;
+    uint64_t limit = sizeof(cpu->tss) - 1;
+
+    cpu->gdt[0] = 0;
+    cpu->gdt[SEL_CODE / 8] = GDT_CODE;
+    cpu->gdt[SEL_DATA / 8] = GDT_DATA;
+    cpu->gdt[SEL_TSS / 8] = limit | (base & 0xffffff) << 16 | UINT64_C(0x89) << 40 |
+                            ((base >> 24) & 0xff) << 56;
+    cpu->gdt[SEL_TSS / 8 + 1] = base >> 32;
+}
+
+/* Stacks come from the stack area, so that each has a guard page below it. */
+static bool stacks_fill(struct percpu *cpu)
+{
+    uint8_t *nmi = stack_alloc(NMI_STACK_LEN);
+    uint8_t *df = stack_alloc(FATAL_STACK_LEN);
+    uint8_t *mc = stack_alloc(FATAL_STACK_LEN);
+
+    if (!nmi || !df || !mc)
+        return false;
+    cpu->nmi_stack_base = (uintptr_t)nmi - NMI_STACK_LEN;
+    cpu->tss.ist[0] = (uintptr_t)nmi;
+    cpu->tss.ist[1] = (uintptr_t)df;
+    cpu->tss.ist[2] = (uintptr_t)mc;
+    return true;
+}
+
+static void area_init(struct percpu *cpu, unsigned id, uint32_t apic_id)
+{
+    cpu->self = cpu;
+    cpu->id = id;
+    cpu->apic_id = apic_id;
+    cpu->preempt_count = 1; /* until it has a thread to switch to */
+    cpu->tss.iomap = sizeof(cpu->tss);
+    gdt_fill(cpu);
+    cpus[id] = cpu;
+}
+
+static void load_tables(struct percpu *cpu)
+{
+    struct {
+        uint16_t limit;
+        uint64_t base;
+    } PACKED gdtr = { sizeof(cpu->gdt) - 1, (uintptr_t)cpu->gdt };
+
+    __asm__ volatile("lgdt %0" ::"m"(gdtr));
+    gdt_reload_segments(SEL_CODE, SEL_DATA);
+    cpu->gdt[SEL_TSS / 8] &= ~(UINT64_C(2) << 40); /* not busy, for ltr */
+    __asm__ volatile("ltr %w0" ::"r"(SEL_TSS));
+}
+
+void percpu_load(struct percpu *cpu)
+{
+    load_tables(cpu);
+    wrmsr(MSR_FS_BASE, 0);
+    wrmsr(MSR_GS_BASE, (uintptr_t)cpu);
+    trap_load_idt();
+}
+
+void percpu_init_boot(void)
+{
+    boot_cpu.irq_counts = boot_irq_counts;
+    area_init(&boot_cpu, 0, 0);
+    boot_cpu.online = true;
+    online = 1;
+    percpu_load(&boot_cpu);
+}
+
+void percpu_init_boot_stacks(void)
+{
+    if (!stacks_fill(&boot_cpu))
+        panic("no memory for the emergency stacks of CPU 0");
+}
+
+struct percpu *percpu_add(unsigned id, uint32_t apic_id)
+{
+    struct percpu *cpu = kzalloc(sizeof(*cpu) + 64);
+    uint64_t *counts = kzalloc(256 * sizeof(*counts));
+
+    if (!cpu || !counts) {
+        kfree(cpu);
+        kfree(counts);
+        return NULL;
+    }
+    cpu = (struct percpu *)align_up((uintptr_t)cpu, 64); /* never freed */
+    cpu->irq_counts = counts;
+    if (!stacks_fill(cpu))
+        return NULL;
+    area_init(cpu, id, apic_id);
+    return cpu;
+}
+
+void percpu_set_online(void)
+{
+    struct percpu *cpu = this_cpu();
+
+    cpu->online = true;
+    __atomic_add_fetch(&online, 1, __ATOMIC_SEQ_CST);
+}
+
+struct percpu *percpu_of(unsigned cpu)
+{
+    return cpu < MAX_CPUS ? cpus[cpu] : NULL;
+}
+
+unsigned cpu_count(void)
+{
+    return __atomic_load_n(&online, __ATOMIC_ACQUIRE);
+}

@@ -1,0 +1,193 @@
+/* trap.c - from the entry stubs to whoever handles the vector.
+ *
+ * Owns the IDT and the handler tables, which are filled at boot and only read later. What
+ * no handler takes is a panic with the registers of the fault.
+ */
+#include "kernel/cpu/trap.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/panic.h"
+#include "kernel/mm/extable.h"
+#include "kernel/mm/paging.h"
+
+#include <stddef.h>
+
+#define HANDLERS_MAX 4
+#define GATE_INTERRUPT 0x8e
+#define SEL_CODE 0x08
+
+struct gate {
+    uint16_t offset_low, selector;
+    uint8_t ist, type;
+    uint16_t offset_mid;
+    uint32_t offset_high, reserved;
+} PACKED;
+
+extern const uint8_t entry_stubs[256][32];
+
+static struct gate idt[256] ALIGNED(16);
+static trap_handler_t trap_handlers[TRAP_COUNT][HANDLERS_MAX];
+static struct {
+    irq_handler_t fn;
+    const char *name;
+} irq_handlers[256];
+
+static bool bp_nobody(struct pt_regs *regs)
+{
+    (void)regs;
+    return false;
+}
+
+trap_handler_t trap_bp_handler = bp_nobody; /* read by entry.asm */
+
+static uint8_t ist_of(unsigned vector)
+{
+    switch (vector) {
+    case TRAP_NMI:
+        return 1;
+    case TRAP_DF:
+        return 2;
+    case TRAP_MC:
+        return 3;
+    default:
+        return 0;
+    }
+}
+
+void trap_init(void)
+{
+    for (unsigned v = 0; v < 256; v++) {
+        uintptr_t stub = (uintptr_t)entry_stubs[v];
+
+        idt[v] = (struct gate){
+            .offset_low = (uint16_t)stub,
+            .offset_mid = (uint16_t)(stub >> 16),
+            .offset_high = (uint32_t)(stub >> 32),
+            .selector = SEL_CODE,
+            .ist = ist_of(v),
+            .type = GATE_INTERRUPT,
+        };
+    }
+}
+
+void trap_load_idt(void)
+{
+    struct {
+        uint16_t limit;
+        uint64_t base;
+    } PACKED idtr = { sizeof(idt) - 1, (uintptr_t)idt };
+
+    __asm__ volatile("lidt %0" ::"m"(idtr));
+}
+
+void trap_set_bp_handler(trap_handler_t fn)
+{
+    trap_bp_handler = fn;
+}
+
+void trap_set_handler(unsigned vector, trap_handler_t fn)
+{
+    for (size_t i = 0; i < HANDLERS_MAX; i++) {
+        if (trap_handlers[vector][i])
+            continue;
+        trap_handlers[vector][i] = fn;
+        return;
+    }
+    panic("vector %u has %d handlers already", vector, HANDLERS_MAX);
+}
+
+void irq_set_handler(unsigned vector, const char *name, irq_handler_t fn)
+{
+    irq_handlers[vector].name = name;
+    irq_handlers[vector].fn = fn;
+}
+
+uint64_t irq_count(unsigned cpu, unsigned vector)
+{
+    const struct percpu *p = percpu_of(cpu);
+
+    return p && vector < 256 ? p->irq_counts[vector] : 0;
+}
+
+const char *irq_name(unsigned vector)
+{
+    return vector < 256 ? irq_handlers[vector].name : NULL;
+}
+
+const char *trap_name(unsigned vector)
+{
+    static const char *const names[TRAP_COUNT] = {
+        [0] = "#DE divide error",   [1] = "#DB debug",          [2] = "NMI",
+        [3] = "#BP breakpoint",     [4] = "#OF overflow",       [5] = "#BR bound",
+        [6] = "#UD invalid opcode", [7] = "#NM no FPU",         [8] = "#DF double fault",
+        [10] = "#TS invalid TSS",   [11] = "#NP no segment",    [12] = "#SS stack fault",
+        [13] = "#GP protection",    [14] = "#PF page fault",    [16] = "#MF x87 error",
+        [17] = "#AC alignment",     [18] = "#MC machine check", [19] = "#XM SIMD error",
+        [21] = "#CP control",
+    };
+
+    if (vector < TRAP_COUNT && names[vector])
+        return names[vector];
+    return vector < TRAP_COUNT ? "reserved exception" : "interrupt";
+}
+
+static _Noreturn void trap_fatal(const struct pt_regs *regs)
+{
+    if (regs->vector == TRAP_PF)
+        panic_regs(regs, "%s: %s at 0x%lx (error 0x%x)", trap_name(regs->vector),
+                   regs->error_code & 2 ? "write" : "access", regs->cr2,
+                   regs->error_code);
+    panic_regs(regs, "%s (error 0x%x)", trap_name(regs->vector), regs->error_code);
+}
+
+/* trap_dispatch - an exception that is not NMI, #DF or #MC; called by entry.asm. */
+void trap_dispatch(struct pt_regs *regs);
+void trap_dispatch(struct pt_regs *regs)
+{
+    trap_handler_t *fn = trap_handlers[regs->vector];
+
+    for (size_t i = 0; i < HANDLERS_MAX && fn[i]; i++)
+        if (fn[i](regs))
+            return;
+    if (extable_fixup(regs))
+        return;
+    trap_fatal(regs);
+}
+
+/* irq_dispatch - an interrupt; called by entry.asm, which has counted it. */
+void irq_dispatch(struct pt_regs *regs);
+void irq_dispatch(struct pt_regs *regs)
+{
+    irq_handler_t fn = irq_handlers[regs->vector].fn;
+
+    if (!fn)
+        panic_regs(regs, "interrupt on vector 0x%x, which nobody handles", regs->vector);
+    fn(regs);
+}
+
+/* nmi_dispatch - somebody wants this CPU at once; called by entry.asm. */
+void nmi_dispatch(struct pt_regs *regs);
+void nmi_dispatch(struct pt_regs *regs)
+{
+    trap_handler_t *fn = trap_handlers[TRAP_NMI];
+
+    this_cpu()->irq_counts[TRAP_NMI]++;
+    for (size_t i = 0; i < HANDLERS_MAX && fn[i]; i++)
+        fn[i](regs);
+    panic_nmi(regs);
+}
+
+/* fatal_dispatch - #DF or #MC; called by entry.asm on a stack of its own. A double fault
+ * is what a thread that has used up its stack ends with: the page fault at the guard page
+ * finds no room for its own frame.
+ */
+void fatal_dispatch(struct pt_regs *regs);
+void fatal_dispatch(struct pt_regs *regs)
+{
+    uintptr_t base;
+
+    if (regs->vector == TRAP_DF && stack_guard_hit(regs->cr2, &base))
+        panic_regs(regs, "stack overflow: the stack that begins at 0x%lx is full", base);
+    trap_fatal(regs);
+}

@@ -1,0 +1,123 @@
+/* backtrace.c - walks the chain of frame pointers, across traps.
+ *
+ * Every read may fail: the chain belongs to code that has just crashed, or is being
+ * written while another CPU looks on.
+ */
+#include "kernel/debug/backtrace.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/memmap.h"
+#include "kernel/mm/extable.h"
+
+#include <stdbool.h>
+
+#define BACKTRACE_MAX 48
+
+extern const char entry_text_start[], entry_text_end[];
+
+static uintptr_t (*resolver)(uintptr_t addr, const uintptr_t *slot);
+
+void backtrace_set_resolver(uintptr_t (*fn)(uintptr_t addr, const uintptr_t *slot))
+{
+    resolver = fn;
+}
+
+struct walk {
+    uintptr_t bp;
+    uintptr_t *out;
+    size_t count, max;
+};
+
+static void emit(struct walk *w, uintptr_t addr)
+{
+    if (w->count < w->max)
+        w->out[w->count++] = addr;
+}
+
+/* A function entered but without a frame of its own yet: its caller is at the top of the
+ * stack, and bp is still the caller's.
+ */
+static void emit_missing_caller(struct walk *w, const struct pt_regs *regs)
+{
+    struct ksym sym;
+    uintptr_t caller;
+
+    if (ksyms_at(regs->ip, &sym) || regs->ip - sym.start > 5)
+        return;
+    if (copy_nofault(&caller, (const void *)regs->sp, sizeof(caller)))
+        return;
+    emit(w, resolver ? resolver(caller, (const uintptr_t *)regs->sp) : caller);
+}
+
+static void start_at_regs(struct walk *w, const struct pt_regs *regs)
+{
+    emit(w, regs->ip);
+    emit_missing_caller(w, regs);
+    w->bp = regs->bp;
+}
+
+static bool in_entry_text(uintptr_t addr)
+{
+    return addr >= (uintptr_t)entry_text_start && addr < (uintptr_t)entry_text_end;
+}
+
+/* step - one frame outwards. A frame that was called by the entry code lies right below
+ * the image that the entry built: go on with what was interrupted.
+ */
+static bool step(struct walk *w)
+{
+    struct {
+        uintptr_t bp, ret;
+    } frame;
+    struct pt_regs regs;
+    uintptr_t slot = w->bp + 8;
+
+    if (!is_aligned(w->bp, 8) || copy_nofault(&frame, (const void *)w->bp, sizeof(frame)))
+        return false;
+    if (in_entry_text(frame.ret)) {
+        if (copy_nofault(&regs, (const void *)(w->bp + 16), sizeof(regs)))
+            return false;
+        start_at_regs(w, &regs);
+        return true;
+    }
+    if (!frame.ret)
+        return false;
+    emit(w, resolver ? resolver(frame.ret, (const uintptr_t *)slot) : frame.ret);
+    if (frame.bp <= w->bp)
+        return false;
+    w->bp = frame.bp;
+    return true;
+}
+
+size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max)
+{
+    struct walk w = { .out = out, .max = max };
+
+    if (regs)
+        start_at_regs(&w, regs);
+    else
+        w.bp = (uintptr_t)__builtin_frame_address(0);
+    for (size_t hops = 0; hops < 2 * max && w.count < max; hops++)
+        if (!step(&w))
+            break;
+    return w.count;
+}
+
+void backtrace_print(const struct pt_regs *regs, void (*line)(const char *fmt, ...))
+{
+    uintptr_t at[BACKTRACE_MAX];
+    size_t count = backtrace_collect(regs, at, BACKTRACE_MAX);
+
+    for (size_t i = 0; i < count; i++) {
+        struct ksym sym;
+        /* A return address belongs to the call before it, which may end its function. */
+        uintptr_t addr = i == 0 && regs ? at[i] : at[i] - 1;
+
+        if (ksyms_at(addr, &sym))
+            line("  0x%016lx\n", at[i]);
+        else
+            line("  0x%016lx %s+0x%lx/0x%lx\n", at[i], sym.name, at[i] - sym.start,
+                 sym.size);
+    }
+}

@@ -1,0 +1,185 @@
+/* panic.c - stops everything and tells what it was.
+ *
+ * Runs in whatever context went wrong: it takes no locks and allocates nothing, and writes
+ * through a sink that waits for nobody. The first CPU to panic owns the output; others
+ * halt.
+ */
+#include "kernel/debug/panic.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/debug/ksyms.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#define REPORTS_MAX 8
+#define NOBODY (-1)
+#define STOP_SPINS 20000000ul /* pauses: about a second */
+
+static void (*reports[REPORTS_MAX])(void);
+static void (*exit_machine)(void);
+static void (*sink)(const char *text, size_t len);
+static void (*stop_others)(void);
+
+static _Atomic int owner = NOBODY;
+static struct {
+    struct pt_regs regs;
+    _Atomic bool valid;
+} stopped[MAX_CPUS];
+
+void panic_add_report(void (*fn)(void))
+{
+    for (size_t i = 0; i < REPORTS_MAX; i++) {
+        if (reports[i])
+            continue;
+        reports[i] = fn;
+        return;
+    }
+    panic("more than %d panic reports", REPORTS_MAX);
+}
+
+void panic_set_exit(void (*fn)(void))
+{
+    exit_machine = fn;
+}
+
+void panic_set_sink(void (*fn)(const char *text, size_t len))
+{
+    sink = fn;
+}
+
+void panic_set_stop(void (*fn)(void))
+{
+    stop_others = fn;
+}
+
+void panic_print(const char *fmt, ...)
+{
+    char text[512];
+    va_list args;
+    int n;
+
+    va_start(args, fmt);
+    n = vscnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    if (sink)
+        sink(text, (size_t)n);
+}
+
+static _Noreturn void halt(void)
+{
+    for (;;) {
+        cli();
+        hlt();
+    }
+}
+
+void panic_nmi(const struct pt_regs *regs)
+{
+    unsigned cpu = cpu_id();
+
+    if (atomic_load(&owner) == NOBODY || atomic_load(&owner) == (int)cpu)
+        return;
+    stopped[cpu].regs = *regs;
+    atomic_store(&stopped[cpu].valid, true);
+    halt();
+}
+
+static void print_regs(const struct pt_regs *r)
+{
+    struct ksym sym;
+
+    if (ksyms_at(r->ip, &sym))
+        panic_print("ip  0x%016lx  flags 0x%08lx\n", r->ip, r->flags);
+    else
+        panic_print("ip  0x%016lx %s+0x%lx/0x%lx  flags 0x%08lx\n", r->ip, sym.name,
+                    r->ip - sym.start, sym.size, r->flags);
+    panic_print("ax  %016lx bx  %016lx cx  %016lx dx  %016lx\n", r->ax, r->bx, r->cx,
+                r->dx);
+    panic_print("si  %016lx di  %016lx bp  %016lx sp  %016lx\n", r->si, r->di, r->bp,
+                r->sp);
+    panic_print("r8  %016lx r9  %016lx r10 %016lx r11 %016lx\n", r->r8, r->r9, r->r10,
+                r->r11);
+    panic_print("r12 %016lx r13 %016lx r14 %016lx r15 %016lx\n", r->r12, r->r13, r->r14,
+                r->r15);
+    panic_print("cr2 %016llx cr3 %016llx\n", (unsigned long long)read_cr2(),
+                (unsigned long long)read_cr3());
+}
+
+static void stop_and_wait(void)
+{
+    unsigned self = cpu_id();
+
+    if (!stop_others || cpu_count() < 2)
+        return;
+    stop_others();
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        for (unsigned long n = 0; cpu != self && n < STOP_SPINS; n++) {
+            if (atomic_load(&stopped[cpu].valid))
+                break;
+            pause();
+        }
+}
+
+static void print_cpus(const struct pt_regs *regs)
+{
+    unsigned self = cpu_id();
+
+    panic_print("CPU %u, which panicked:\n", self);
+    backtrace_print(regs, panic_print);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
+        if (cpu == self)
+            continue;
+        panic_print("CPU %u%s\n", cpu,
+                    atomic_load(&stopped[cpu].valid) ? ":" : " did not stop");
+        if (atomic_load(&stopped[cpu].valid))
+            backtrace_print(&stopped[cpu].regs, panic_print);
+    }
+}
+
+static _Noreturn void panic_common(const struct pt_regs *regs, const char *fmt,
+                                   va_list args)
+{
+    char text[256];
+    int nobody = NOBODY;
+    bool first;
+
+    cli();
+    first = atomic_compare_exchange_strong(&owner, &nobody, (int)cpu_id());
+    if (!first && nobody != (int)cpu_id())
+        halt();
+    vscnprintf(text, sizeof(text), fmt, args);
+    panic_print("\npanic%s: %s\n", first ? "" : " inside the panic", text);
+    if (first) {
+        stop_and_wait();
+        if (regs)
+            print_regs(regs);
+        print_cpus(regs);
+        for (size_t i = 0; i < REPORTS_MAX && reports[i]; i++)
+            reports[i]();
+    }
+    panic_print("end of panic\n");
+    if (exit_machine)
+        exit_machine();
+    halt();
+}
+
+void panic(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    panic_common(NULL, fmt, args);
+}
+
+void panic_regs(const struct pt_regs *regs, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    panic_common(regs, fmt, args);
+}

@@ -1,0 +1,149 @@
+/* ktest.c - chooses tests, runs them, prints KTAP to the log's sink. */
+#include "tests/kernel/ktest.h"
+
+#include "kernel/cpu/percpu.h"
+#include "kernel/time/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+extern const struct ktest ktests_start[], ktests_end[];
+
+static unsigned facts, failures; /* of the running test */
+static uint64_t random_state;
+static void (*sink)(const char *text, size_t len);
+
+void ktest_set_sink(void (*fn)(const char *text, size_t len))
+{
+    sink = fn;
+}
+
+static void print_args(const char *prefix, const char *fmt, va_list args)
+{
+    char line[512];
+    int n = scnprintf(line, sizeof(line) - 1, "%s", prefix);
+
+    n += vscnprintf(line + n, sizeof(line) - 1 - (size_t)n, fmt, args);
+    line[n++] = '\n';
+    if (sink)
+        sink(line, (size_t)n);
+}
+
+static void print(const char *fmt, ...) PRINTF(1, 2);
+static void print(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    print_args("", fmt, args);
+    va_end(args);
+}
+
+static void print_fact(const char *verdict, const char *suffix, const char *fmt,
+                       va_list args)
+{
+    char prefix[64];
+
+    snprintf(prefix, sizeof(prefix), "    %s %u %s", verdict, ++facts, suffix);
+    print_args(prefix, fmt, args);
+}
+
+void ktest_report(bool holds, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    print_fact(holds ? "ok" : "not ok", "- ", fmt, args);
+    va_end(args);
+    failures += !holds;
+}
+
+void ktest_skip(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    print_fact("ok", "# SKIP ", fmt, args);
+    va_end(args);
+}
+
+void ktest_note(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    print_args("    # ", fmt, args);
+    va_end(args);
+}
+
+uint64_t ktest_random(void)
+{
+    uint64_t x = random_state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+/* word_selects - is @word (not NUL-terminated) "all", the subject, or "subject.name"? */
+static bool word_selects(const char *word, size_t len, const struct ktest *t)
+{
+    size_t subject_len = strlen(t->subject);
+
+    if (len == 3 && memcmp(word, "all", 3) == 0)
+        return true;
+    if (len < subject_len || memcmp(word, t->subject, subject_len))
+        return false;
+    if (len == subject_len)
+        return true;
+    return word[subject_len] == '.' && len - subject_len - 1 == strlen(t->name) &&
+           memcmp(word + subject_len + 1, t->name, strlen(t->name)) == 0;
+}
+
+static bool selects(const char *selection, const struct ktest *t)
+{
+    for (const char *word = selection; *word;) {
+        size_t len = strcspn(word, ",");
+
+        if (word_selects(word, len, t))
+            return true;
+        word += len;
+        word += *word == ',';
+    }
+    return false;
+}
+
+static bool run_one(const struct ktest *t, unsigned number)
+{
+    bool passed;
+
+    facts = 0;
+    failures = 0;
+    print("    KTAP version 1");
+    print("    # Subtest: %s.%s", t->subject, t->name);
+    t->run();
+    print("    1..%u", facts);
+    passed = facts > 0 && failures == 0;
+    print("%s %u - %s.%s", passed ? "ok" : "not ok", number, t->subject, t->name);
+    return passed;
+}
+
+int ktest_run(const char *selection, uint64_t seed)
+{
+    unsigned count = 0, number = 0;
+    int failed = 0;
+
+    for (const struct ktest *t = ktests_start; t < ktests_end; t++)
+        count += selects(selection, t);
+    random_state = seed ? seed : clock_ns() | 1;
+    print("KTAP version 1");
+    print("1..%u", count);
+    print("# seed %llu, %u CPUs", (unsigned long long)random_state, cpu_count());
+    for (const struct ktest *t = ktests_start; t < ktests_end; t++)
+        if (selects(selection, t))
+            failed += !run_one(t, ++number);
+    if (!count)
+        print("Bail out! no test is called %s", selection);
+    return count ? failed : 1;
+}
