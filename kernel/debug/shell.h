@@ -1,0 +1,109 @@
+/* shell.h - the console's command interpreter, one thread per serial line.
+ *
+ * One shell serves people (prompt, editing, history, completion) and tools (requests
+ * "@TAG COMMAND", answered in lines that begin "#TAG"). A command does not see the
+ * difference: it prints with shell_printf() and returns 0 or a negative errno.
+ *
+ * Commands of other subsystems come in through shell_add_command().
+ */
+#pragma once
+
+#include "kernel/base/compiler.h"
+#include "kernel/debug/console.h"
+#include "kernel/fs/seq.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define SHELL_PROMPT "sonde> "
+#define SHELL_LINE_MAX 16384 /* bytes in one line; more is refused with E2BIG */
+
+#define SHELL_HUMAN 1u   /* prompt, echo and line editing */
+#define SHELL_MACHINE 2u /* lines that begin with '@' are requests of tools */
+
+struct shell;
+struct shell_completion;
+
+struct shell_command {
+    const char *name;
+    const char *usage; /* the arguments, "" when there are none: "[-n N] [FILE]" */
+    const char *help;  /* one line; further lines only in `help NAME` */
+
+    /* run - do it. argv[0] is the name, argv[argc] NULL; the words may be changed.
+     *
+     * Context: thread of the shell, or of shell_execute().
+     * Return:  0 or a negative errno, about which run has already printed a line with
+     *          shell_error(). */
+    int (*run)(struct shell *sh, int argc, char **argv);
+
+    /* complete - offer what may stand for word @index (1 = first argument); shell_offer()
+     * leaves out what does not fit what is typed already. NULL: nothing to offer.
+     */
+    void (*complete)(struct shell_completion *c, int index);
+};
+
+/* shell_init - make the built-in commands known.
+ *
+ * Context: boot, once, before shell_add_command().
+ */
+void shell_init(void);
+
+/* shell_add_command - a socket: one more command. @cmd is borrowed for ever.
+ *
+ * Context: boot; shells read the table without a lock.
+ * Return:  0; -EEXIST the name is taken; -ENOSPC.
+ */
+int shell_add_command(const struct shell_command *cmd);
+
+/* shell_set_power - a socket: how the machine is switched off and reset.
+ *
+ * Neither function returns. Without them the commands answer ENOSYS.
+ * Context: boot.
+ */
+void shell_set_power(void (*off)(void), void (*reset)(void));
+
+/* shell_start - serve @con by a thread of its own, for ever.
+ * @flags:  SHELL_HUMAN, SHELL_MACHINE or both
+ *
+ * Return:  0; -ENOMEM.
+ */
+int shell_start(struct console *con, unsigned flags);
+
+/* shell_execute - run one command line without a console.
+ * @line:  as typed, not a request; up to SHELL_LINE_MAX bytes
+ * @out:   takes the output and the error messages
+ *
+ * Return:  the status of the line, 0 or a negative errno.
+ */
+int shell_execute(const char *line, struct seq *out);
+
+/* shell_printf - print to wherever the command's output goes. */
+void shell_printf(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);
+
+/* shell_out - the same as a text to write to, for functions that print to a seq. */
+struct seq *shell_out(struct shell *sh);
+
+/* shell_error - print "fmt: text of err" to the console, past pipes and files.
+ * @err:  an errno, positive or negative; 0: no text is added
+ *
+ * Return:  @err, negative, so that a command can `return shell_error(...)`.
+ */
+int shell_error(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
+
+/* shell_interrupted - has Ctrl-C been pressed since the command began? A command that
+ * loops asks, and returns -EINTR.
+ */
+bool shell_interrupted(struct shell *sh);
+
+/* shell_offer - a candidate for the word that is being completed.
+ * @text:  the whole word; a blank is added behind it unless it ends in '/'
+ */
+void shell_offer(struct shell_completion *c, const char *text);
+
+/* shell_word - the word that is being completed, as far as it was typed. */
+const char *shell_word(const struct shell_completion *c);
+
+/* Ready-made completions: a `complete` may be one of them or call them. */
+void shell_complete_commands(struct shell_completion *c, int index);
+void shell_complete_paths(struct shell_completion *c, int index);
+void shell_complete_symbols(struct shell_completion *c, int index);
