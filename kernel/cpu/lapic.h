@@ -1,0 +1,44 @@
+/* lapic.h - the interrupt controller that each CPU has: IPIs, end of interrupt, timer.
+ *
+ * Speaks xAPIC (registers in memory) and x2APIC (registers are MSRs; chosen when the
+ * firmware has switched it on, or when a CPU's id needs more than 8 bits).
+ * Source: SDM vol. 3A, "Advanced Programmable Interrupt Controller (APIC)".
+ */
+#pragma once
+
+#include "kernel/cpu/madt.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* lapic_init - choose the mode, map the registers, and switch on CPU 0's. Also stores CPU
+ * 0's id in its percpu area. Context: boot, after paging_init() and trap_init().
+ */
+void lapic_init(const struct madt_info *info);
+
+/* lapic_init_cpu - switch on the executing CPU's. Context: interrupts off. */
+void lapic_init_cpu(void);
+
+/* lapic_id - the executing CPU's. Context: any, preemption off. */
+uint32_t lapic_id(void);
+
+bool lapic_is_x2apic(void);
+
+/* lapic_eoi - end of the interrupt that the executing CPU is handling. Context: irq. */
+void lapic_eoi(void);
+
+/* lapic_send_ipi - interrupt the CPU with local APIC @apic_id on @vector (16..255).
+ * lapic_send_nmi, _init, _startup - the other kinds of IPI.
+ * @page: physical address / 4096 of the code it starts at in real mode, 0..255
+ *
+ * Context: any. They leave the APIC as found even where they interrupt one another.
+ */
+void lapic_send_ipi(uint32_t apic_id, unsigned vector);
+void lapic_send_nmi(uint32_t apic_id);
+void lapic_send_init(uint32_t apic_id);
+void lapic_send_startup(uint32_t apic_id, unsigned page);
+
+/* lapic_timer_init - start the executing CPU's timer: VECTOR_TIMER @hz times a second. Its
+ * rate is measured against clock_ns() the first time. Context: interrupts off.
+ */
+void lapic_timer_init(unsigned hz);

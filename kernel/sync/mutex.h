@@ -1,0 +1,36 @@
+/* mutex.h - exclusion between threads, which sleep while they wait.
+ *
+ * Unlocking hands the mutex to the thread that has waited longest, so nobody starves and
+ * the owner is known at every moment.
+ */
+#pragma once
+
+#include "kernel/sync/wait.h"
+
+#include <stdbool.h>
+
+struct mutex {
+    struct thread *owner; /* NULL: free. Written by the owner or under waiters.lock */
+    struct wait_queue waiters;
+};
+
+#define MUTEX_INIT(name)                                                                 \
+    {                                                                                    \
+        NULL, WAIT_QUEUE_INIT((name).waiters)                                            \
+    }
+
+void mutex_init(struct mutex *m);
+
+/* mutex_lock - wait until @m is ours. Taking it twice is a bug and panics.
+ * Context: thread, preemptible.
+ */
+void mutex_lock(struct mutex *m);
+
+/* mutex_trylock - take @m if it is free. Return: true when taken. Context: thread. */
+bool mutex_trylock(struct mutex *m);
+
+/* mutex_unlock - give it up; only its owner may. Context: thread. */
+void mutex_unlock(struct mutex *m);
+
+/* mutex_held - does the current thread own @m? For assertions. Context: any. */
+bool mutex_held(const struct mutex *m);

@@ -1,0 +1,28 @@
+/* clock.h - nanoseconds since boot, from the time stamp counter.
+ *
+ * All CPUs read the same counter value at the same time (invariant, synchronised TSC, as
+ * QEMU gives it); nothing corrects one that differs.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* clock_init - find out how fast the TSC runs: from CPUID where it says so, else by
+ * measuring it against the PIT for about 10 ms.
+ * @pit_wait: waits @us microseconds by the PIT; returns the TSC cycles that it took
+ *
+ * Context: boot, once. Until then clock_ns() is 0.
+ */
+void clock_init(uint64_t (*pit_wait)(unsigned us));
+
+/* clock_ns - nanoseconds since clock_init(). Never runs backwards. Context: any. */
+uint64_t clock_ns(void);
+
+/* clock_cycles_per_ms - TSC cycles in a millisecond. Context: any. */
+uint64_t clock_cycles_per_ms(void);
+
+/* clock_source - how the rate was found: "CPUID 15h", "PIT", ... Context: any. */
+const char *clock_source(void);
+
+/* clock_spin_ns - wait @ns nanoseconds without sleeping. Context: any. */
+void clock_spin_ns(uint64_t ns);
