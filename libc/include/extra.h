@@ -1,0 +1,47 @@
+/* extra.h - what the C standard forgot: bounded copies, bounded printing, strict numbers.
+ *
+ * In the kernel the standard headers bring these names along. Code that is also built on
+ * the host includes this file by its path, because the host's headers do not have them.
+ */
+#pragma once
+
+#include "kernel/base/compiler.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* strlcpy - copy a string into a buffer of fixed size, always with its NUL.
+ * strlcat - the same behind the string that @dst holds already.
+ * @size: of the whole of @dst in bytes; with 0 nothing is written
+ *
+ * Context: any.
+ * Return:  the length of the string they tried to make; @size or more means cut short.
+ *          strlcat into a @dst without a NUL in its @size bytes counts it as @size long.
+ */
+size_t strlcpy(char *restrict dst, const char *restrict src, size_t size);
+size_t strlcat(char *restrict dst, const char *restrict src, size_t size);
+
+/* scnprintf, vscnprintf - snprintf that says how much it stored.
+ * @size: of @buf in bytes; with 0 nothing is written
+ *
+ * So that a text can be built piece by piece, `len += scnprintf(buf + len, size - len,
+ * ...)`, without ever stepping over the end.
+ *
+ * Context: any.
+ * Return:  characters stored, without the NUL: 0..@size - 1.
+ */
+int scnprintf(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
+int vscnprintf(char *buf, size_t size, const char *fmt, va_list args) PRINTF(3, 0);
+
+/* parse_u64, parse_i64 - a string that is a number from its first to its last character.
+ * @s:    digits, for parse_i64 with one '-' before them; no spaces, no '+'
+ * @base: 2..36; 0 takes 0x... as 16, 0... as 8, everything else as 10. "0x" may also
+ *        stand before digits of base 16
+ * @out:  untouched on error
+ *
+ * Context: any.
+ * Return:  0; -EINVAL not a number of that base; -ERANGE a number that does not fit.
+ */
+int parse_u64(const char *s, int base, uint64_t *out);
+int parse_i64(const char *s, int base, int64_t *out);

@@ -1,0 +1,24 @@
+/* stdio.h - printing into memory, the part of C11 "Input/output <stdio.h>" that needs no
+ * files.
+ *
+ * Understood: flags - + space # 0, width, precision, * for both, lengths hh h l ll z t j,
+ * conversions d i u x X o c s p %. %p prints 0x and hexadecimal digits, also for NULL;
+ * %s prints (null) for NULL; a conversion that is not understood is printed as it stands.
+ * No floating point: the kernel does not use those registers. No %n.
+ */
+#pragma once
+
+#include "libc/include/extra.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+
+/* snprintf, vsnprintf - print into a buffer, always with a NUL at the end of the text.
+ * @size: of @buf in bytes; with 0 nothing is written and @buf may be NULL
+ *
+ * Context: any.
+ * Return:  the length of the whole text, without its NUL; @size or more means cut short.
+ *          -ERANGE when that length is more than INT_MAX.
+ */
+int snprintf(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
+int vsnprintf(char *buf, size_t size, const char *fmt, va_list args) PRINTF(3, 0);

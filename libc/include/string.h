@@ -1,0 +1,42 @@
+/* string.h - bytes and strings, as C11 "String handling <string.h>" has them, plus
+ * strnlen and strsep as POSIX and BSD have them.
+ *
+ * Nothing here keeps state, allocates or reads past the bytes it was given. Never
+ * called on the hit path of a probe: everything here may carry one.
+ *
+ * Context: any, all of them.
+ */
+#pragma once
+
+#include "libc/include/extra.h"
+
+#include <stddef.h>
+
+void *memcpy(void *restrict dst, const void *restrict src, size_t len);
+void *memmove(void *dst, const void *src, size_t len);
+void *memset(void *dst, int byte, size_t len);
+int memcmp(const void *a, const void *b, size_t len);
+void *memchr(const void *mem, int byte, size_t len);
+
+size_t strlen(const char *s);
+size_t strnlen(const char *s, size_t max_len);
+int strcmp(const char *a, const char *b);
+int strncmp(const char *a, const char *b, size_t max_len);
+char *strcpy(char *restrict dst, const char *restrict src);
+/* NOTE: strncpy fills the rest of @dst with NULs, and leaves out the NUL when @src does
+ * not fit: it is for fixed-width fields. For strings use strlcpy.
+ */
+char *strncpy(char *restrict dst, const char *restrict src, size_t size);
+
+char *strchr(const char *s, int c);
+char *strrchr(const char *s, int c);
+char *strstr(const char *s, const char *wanted);
+size_t strspn(const char *s, const char *accept);
+size_t strcspn(const char *s, const char *reject);
+char *strpbrk(const char *s, const char *accept);
+/* strsep - cut the next field off *@rest, ending it with a NUL in place of one of @delims.
+ * @rest: the string to cut, or NULL when it is used up; moved behind the field
+ *
+ * Return: the field, which may be empty; NULL when *@rest is NULL.
+ */
+char *strsep(char **rest, const char *delims);

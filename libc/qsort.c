@@ -1,0 +1,87 @@
+/* qsort.c - sorting and searching arrays of anything. Owns nothing, runs anywhere.
+ *
+ * The sort is heapsort: it needs no memory, no recursion, and has no bad input, which
+ * suits small stacks better than the usual speed of quicksort.
+ */
+#include "libc/include/stdlib.h"
+
+#include <stdbool.h>
+
+struct array {
+    uint8_t *base;
+    size_t size; /* of an element */
+    int (*compare)(const void *, const void *);
+};
+
+static void swap(const struct array *a, size_t i, size_t j)
+{
+    uint8_t *x = a->base + i * a->size;
+    uint8_t *y = a->base + j * a->size;
+
+    for (size_t k = 0; k < a->size; k++) {
+        uint8_t byte = x[k];
+
+        x[k] = y[k];
+        y[k] = byte;
+    }
+}
+
+static bool is_before(const struct array *a, size_t i, size_t j)
+{
+    return a->compare(a->base + i * a->size, a->base + j * a->size) < 0;
+}
+
+/* The elements below @parent are heaps already; let its element sink to where no child
+ * is greater.
+ */
+static void sift_down(const struct array *a, size_t parent, size_t count)
+{
+    for (;;) {
+        size_t child = 2 * parent + 1;
+
+        if (child >= count)
+            return;
+        if (child + 1 < count && is_before(a, child, child + 1))
+            child++;
+        if (!is_before(a, parent, child))
+            return;
+        swap(a, parent, child);
+        parent = child;
+    }
+}
+
+void qsort(void *base, size_t count, size_t size,
+           int (*compare)(const void *, const void *))
+{
+    struct array a = { base, size, compare };
+
+    for (size_t i = count / 2; i-- > 0;)
+        sift_down(&a, i, count);
+    while (count > 1) {
+        count--;
+        swap(&a, 0, count); /* the greatest of the rest goes to its place */
+        sift_down(&a, 0, count);
+    }
+}
+
+void *bsearch(const void *key, const void *base, size_t count, size_t size,
+              int (*compare)(const void *, const void *))
+{
+    const uint8_t *start = base;
+
+    while (count > 0) {
+        size_t half = count / 2;
+        const uint8_t *middle = start + half * size;
+        int order = compare(key, middle);
+
+        if (order == 0)
+            return (void *)(uintptr_t)middle;
+        if (order < 0) {
+            count = half;
+        } else {
+            start = middle + size;
+            count -= half + 1;
+        }
+    }
+    return NULL;
+}

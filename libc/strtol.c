@@ -1,0 +1,157 @@
+/* strtol.c - numbers from text. Owns nothing, runs anywhere.
+ *
+ * One scanner reads sign, prefix and digits; the library functions and the strict
+ * parse_u64, parse_i64 only differ in what they do about what it found.
+ */
+#include "kernel/base/err.h"
+#include "libc/include/ctype.h"
+#include "libc/include/stdlib.h"
+
+#include <stdbool.h>
+
+enum { BASE_MIN = 2, BASE_MAX = 36 };
+
+struct number {
+    const char *end; /* behind the last digit; NULL when there are no digits */
+    uint64_t magnitude;
+    bool negative;
+    bool overflow; /* more than 64 bits: magnitude means nothing */
+};
+
+/* The value of a digit, BASE_MAX for what is no digit in any base. */
+static int digit_value(char c)
+{
+    if (isdigit(c))
+        return c - '0';
+    if (isalpha(c))
+        return tolower(c) - 'a' + 10;
+    return BASE_MAX;
+}
+
+/* Only a prefix if a digit follows: of "0xyz" the number is 0, and it ends before the x. */
+static bool has_hex_prefix(const char *s)
+{
+    return s[0] == '0' && tolower(s[1]) == 'x' && isxdigit(s[2]);
+}
+
+static const char *prefix_skip(const char *s, int *base)
+{
+    if ((*base == 0 || *base == 16) && has_hex_prefix(s)) {
+        *base = 16;
+        return s + 2;
+    }
+    if (*base == 0)
+        *base = *s == '0' ? 8 : 10;
+    return s;
+}
+
+static void digits_scan(const char *s, int base, struct number *n)
+{
+    for (; digit_value(*s) < base; s++) {
+        n->overflow |=
+            __builtin_mul_overflow(n->magnitude, (uint64_t)base, &n->magnitude);
+        n->overflow |= __builtin_add_overflow(n->magnitude, (uint64_t)digit_value(*s),
+                                              &n->magnitude);
+        n->end = s + 1;
+    }
+}
+
+static struct number number_scan(const char *s, int base)
+{
+    struct number n = { 0 };
+
+    if (base != 0 && (base < BASE_MIN || base > BASE_MAX))
+        return n;
+    while (isspace(*s))
+        s++;
+    n.negative = *s == '-';
+    if (*s == '-' || *s == '+')
+        s++;
+    s = prefix_skip(s, &base);
+    digits_scan(s, base, &n);
+    return n;
+}
+
+/* The greatest magnitude that a signed number of this sign can have. */
+static uint64_t signed_limit(bool negative)
+{
+    return (uint64_t)INT64_MAX + negative;
+}
+
+static int64_t signed_make(uint64_t magnitude, bool negative)
+{
+    return (int64_t)(negative ? 0 - magnitude : magnitude);
+}
+
+static int64_t number_signed(const char *s, char **end, int base)
+{
+    struct number n = number_scan(s, base);
+    uint64_t limit = signed_limit(n.negative);
+
+    if (end)
+        *end = (char *)(uintptr_t)(n.end ? n.end : s);
+    if (n.overflow || n.magnitude > limit)
+        n.magnitude = limit;
+    return signed_make(n.magnitude, n.negative);
+}
+
+static uint64_t number_unsigned(const char *s, char **end, int base)
+{
+    struct number n = number_scan(s, base);
+
+    if (end)
+        *end = (char *)(uintptr_t)(n.end ? n.end : s);
+    if (n.overflow)
+        return UINT64_MAX;
+    return n.negative ? 0 - n.magnitude : n.magnitude;
+}
+
+long strtol(const char *restrict s, char **restrict end, int base)
+{
+    return number_signed(s, end, base);
+}
+
+long long strtoll(const char *restrict s, char **restrict end, int base)
+{
+    return number_signed(s, end, base);
+}
+
+unsigned long strtoul(const char *restrict s, char **restrict end, int base)
+{
+    return number_unsigned(s, end, base);
+}
+
+unsigned long long strtoull(const char *restrict s, char **restrict end, int base)
+{
+    return number_unsigned(s, end, base);
+}
+
+int parse_u64(const char *s, int base, uint64_t *out)
+{
+    struct number n;
+
+    if (!isalnum(*s)) /* strict: what the scanner would skip is refused */
+        return -EINVAL;
+    n = number_scan(s, base);
+    if (!n.end || *n.end)
+        return -EINVAL;
+    if (n.overflow)
+        return -ERANGE;
+    *out = n.magnitude;
+    return 0;
+}
+
+int parse_i64(const char *s, int base, int64_t *out)
+{
+    bool negative = *s == '-';
+    uint64_t magnitude;
+    int err;
+
+    err = parse_u64(negative ? s + 1 : s, base, &magnitude);
+    if (err)
+        return err;
+    if (magnitude > signed_limit(negative))
+        return -ERANGE;
+    *out = signed_make(magnitude, negative);
+    return 0;
+}

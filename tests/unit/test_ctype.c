@@ -1,0 +1,38 @@
+/* test_ctype.c - libc/ctype.c against the host's, for every character there is. */
+#include "tests/unit/libc_ours.h"
+#include "tests/unit/unit.h"
+
+static const struct kind {
+    int (*ours)(int);
+    int (*hosts)(int);
+} kinds[] = {
+    { our_isalnum, isalnum }, { our_isalpha, isalpha }, { our_isblank, isblank },
+    { our_iscntrl, iscntrl }, { our_isdigit, isdigit }, { our_isgraph, isgraph },
+    { our_islower, islower }, { our_isprint, isprint }, { our_ispunct, ispunct },
+    { our_isspace, isspace }, { our_isupper, isupper }, { our_isxdigit, isxdigit },
+};
+
+static void every_character_is_of_the_hosts_kinds(void)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        for (int c = EOF; c <= 255; c++)
+            CHECK_EQ(!!kinds[i].ours(c), !!kinds[i].hosts(c));
+}
+
+static void case_changes_as_the_hosts(void)
+{
+    for (int c = EOF; c <= 255; c++) {
+        CHECK_EQ(our_tolower(c), tolower(c));
+        CHECK_EQ(our_toupper(c), toupper(c));
+    }
+}
+
+static void negative_characters_are_of_no_kind(void)
+{
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        for (int c = -129; c < 0; c++)
+            CHECK(!kinds[i].ours(c));
+}
+
+UNIT_TESTS(every_character_is_of_the_hosts_kinds, case_changes_as_the_hosts,
+           negative_characters_are_of_no_kind)

@@ -1,0 +1,126 @@
+/* test_qsort.c - libc/qsort.c: any order, any element size, no bad input. */
+#include "tests/unit/guard.h"
+#include "tests/unit/libc_ours.h"
+#include "tests/unit/unit.h"
+
+enum { ROUNDS = 300, COUNT_MAX = 300, SIZE_LIMIT = 24 };
+
+static size_t compared;
+static size_t element_size;
+
+static int bytes_compare(const void *a, const void *b)
+{
+    compared++;
+    return memcmp(a, b, element_size);
+}
+
+static int int_compare(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+
+    compared++;
+    return (x > y) - (x < y);
+}
+
+static void elements_of_any_size_are_sorted_as_by_the_host(void)
+{
+    uint8_t *map = guard_map();
+    uint8_t want[COUNT_MAX * SIZE_LIMIT];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        size_t count = unit_random() % (COUNT_MAX + 1);
+        uint8_t *got;
+
+        element_size = 1 + unit_random() % SIZE_LIMIT;
+        got = guard_tail(map, count * element_size);
+        for (size_t i = 0; i < count * element_size; i++)
+            got[i] = (uint8_t)(unit_random() % 3);
+        memcpy(want, got, count * element_size);
+        qsort(want, count, element_size, bytes_compare);
+        our_qsort(got, count, element_size, bytes_compare);
+        CHECK(memcmp(got, want, count * element_size) == 0);
+    }
+}
+
+/* 2 n log2 n + n, the logarithm rounded up. */
+static size_t comparisons_allowed(size_t count)
+{
+    size_t log2 = 0;
+
+    while ((size_t)1 << log2 < count)
+        log2++;
+    return 2 * count * log2 + count;
+}
+
+static void check_sorted(const int *v, int count)
+{
+    for (int i = 1; i < count; i++)
+        if (v[i - 1] > v[i])
+            CHECK(v[i - 1] <= v[i]);
+    CHECK(compared <= comparisons_allowed((size_t)count));
+}
+
+static void the_inputs_that_ruin_quicksort_do_not_ruin_ours(void)
+{
+    enum { COUNT = 20000 };
+    int *v = malloc(COUNT * sizeof(int));
+
+    for (int shape = 0; shape < 5; shape++) {
+        for (int i = 0; i < COUNT; i++) {
+            int shapes[] = { i, COUNT - i, 7, i & 1, i < COUNT / 2 ? i : COUNT - i };
+
+            v[i] = shapes[shape];
+        }
+        compared = 0;
+        our_qsort(v, COUNT, sizeof(int), int_compare);
+        check_sorted(v, COUNT);
+    }
+    free(v);
+}
+
+static void nothing_and_one_element_are_sorted_already(void)
+{
+    int one = 5;
+
+    compared = 0;
+    our_qsort(NULL, 0, sizeof(int), int_compare);
+    our_qsort(&one, 1, sizeof(int), int_compare);
+    CHECK_EQ(compared, 0);
+    CHECK_EQ(one, 5);
+}
+
+static void bsearch_finds_every_element_and_nothing_else(void)
+{
+    uint8_t *map = guard_map();
+
+    for (int count = 0; count < 70; count++) {
+        int *v = guard_tail(map, (size_t)count * sizeof(int));
+
+        for (int i = 0; i < count; i++)
+            v[i] = 2 * i;
+        for (int key = -1; key <= 2 * count; key++) {
+            int *found = our_bsearch(&key, v, (size_t)count, sizeof(int), int_compare);
+            bool there = key >= 0 && key % 2 == 0 && key < 2 * count;
+
+            CHECK(found == (there ? &v[key / 2] : NULL));
+        }
+    }
+}
+
+static int key_compare(const void *key, const void *element)
+{
+    return (int)strlen(key) - *(const int *)element;
+}
+
+static void bsearch_hands_the_key_over_first(void)
+{
+    static const int lengths[] = { 1, 4, 9 };
+
+    CHECK(our_bsearch("four", lengths, 3, sizeof(int), key_compare) == &lengths[1]);
+    CHECK(our_bsearch("three", lengths, 3, sizeof(int), key_compare) == NULL);
+}
+
+UNIT_TESTS(elements_of_any_size_are_sorted_as_by_the_host,
+           the_inputs_that_ruin_quicksort_do_not_ruin_ours,
+           nothing_and_one_element_are_sorted_already,
+           bsearch_finds_every_element_and_nothing_else, bsearch_hands_the_key_over_first)
