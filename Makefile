@@ -1,0 +1,323 @@
+# Makefile - builds the kernel, its boot image and the host tests.
+#
+#   make help      lists the targets
+#   make V=1       shows the commands
+#   make B=dir     builds somewhere else than in build/
+#
+# Sources are listed by hand, in the order in which they are best read.
+
+B ?= build
+CROSS_COMPILE ?= x86_64-linux-gnu-
+ifeq ($(origin CC),default)
+CC := $(CROSS_COMPILE)gcc
+endif
+ifeq ($(origin LD),default)
+LD := $(CROSS_COMPILE)ld
+endif
+NM := $(CROSS_COMPILE)nm
+OBJCOPY := $(CROSS_COMPILE)objcopy
+OBJDUMP := $(CROSS_COMPILE)objdump
+NASM ?= nasm
+HOSTCC ?= gcc
+HOSTAR ?= ar
+PYTHON ?= python3
+GRUB_MKRESCUE ?= grub-mkrescue
+
+Q := $(if $(filter 1,$(V)),,@)
+say = @$(if $(filter 1,$(V)),true,printf '  %-7s %s\n' $(1) $(2))
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SECONDARY:
+.PHONY: FORCE
+
+# ---- sources ---------------------------------------------------------------------------
+
+KERNEL := \
+    kernel/main.c \
+    kernel/base/err.c
+
+CPU := \
+    kernel/cpu/entry.asm \
+    kernel/cpu/trap.c \
+    kernel/cpu/gdt.c \
+    kernel/cpu/gdt.asm \
+    kernel/cpu/idt.c \
+    kernel/cpu/idle.asm \
+    kernel/cpu/features.c \
+    kernel/cpu/percpu.c \
+    kernel/cpu/lapic.c \
+    kernel/cpu/ioapic.c \
+    kernel/cpu/smp.c
+
+MM := \
+    kernel/mm/frame.c \
+    kernel/mm/paging.c \
+    kernel/mm/vmap.c \
+    kernel/mm/stack.c \
+    kernel/mm/exec.c \
+    kernel/mm/heap.c \
+    kernel/mm/extable.c \
+    kernel/mm/copy_nofault.asm
+
+SYNC := \
+    kernel/sync/spinlock.c \
+    kernel/sync/mutex.c \
+    kernel/sync/wait.c \
+    kernel/sync/quiesce.c \
+    kernel/sync/stop_machine.c
+
+THREAD := \
+    kernel/thread/thread.c \
+    kernel/thread/switch.asm
+
+TIME := \
+    kernel/time/clock.c
+
+FS := \
+    kernel/fs/vfs.c \
+    kernel/fs/seq.c \
+    kernel/fs/proc.c
+
+DEBUG := \
+    kernel/debug/log.c \
+    kernel/debug/panic.c \
+    kernel/debug/backtrace.c \
+    kernel/debug/ksyms.c \
+    kernel/debug/console.c \
+    kernel/debug/shell.c
+
+WORK := \
+    kernel/work/work.c
+
+PROBES := \
+    probes/state.c \
+    probes/register.c \
+    probes/check.c \
+    probes/blacklist.c \
+    probes/registry.c \
+    probes/prepare.c \
+    probes/arm.c \
+    probes/hit.c \
+    probes/account.c \
+    probes/step.c \
+    probes/reclaim.c
+
+PROBES_TEXT := \
+    probes/text/text_poke.c \
+    probes/text/insn_slot.c
+
+PROBES_INSN := \
+    probes/insn/insn.c \
+    probes/insn/opcode_map.c \
+    probes/insn/relocate.c \
+    probes/insn/encode.c
+
+PROBES_PORT := \
+    probes/port/port_kernel.c \
+    probes/port/trampoline.asm \
+    probes/port/commands.c
+
+DRIVERS := \
+    drivers/serial.c \
+    drivers/vga_text.c \
+    drivers/debugcon.c \
+    drivers/pic.c \
+    drivers/pit.c \
+    drivers/acpi_madt.c \
+    drivers/fw_cfg.c
+
+LIBC := \
+    libc/string.c \
+    libc/ctype.c \
+    libc/vsnprintf.c \
+    libc/strtol.c
+
+BOOT := \
+    boot/multiboot2_header.asm \
+    boot/start.asm \
+    boot/ap_start.asm \
+    boot/boot_info.c \
+    boot/boot_option.c
+
+KTESTS := \
+    tests/kernel/ktest.c
+
+LISTED := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WORK) \
+    $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) $(PROBES_PORT) $(DRIVERS) $(LIBC) $(BOOT) \
+    $(KTESTS)
+SOURCES := $(wildcard $(LISTED))
+OBJS := $(SOURCES:%=$(B)/%.o)
+
+# What each host test needs besides itself: unit_STEM, and unit_flags_STEM if any.
+unit_boot_info := boot/boot_info.c boot/boot_option.c
+
+UNIT_STEMS := $(sort $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c)))
+
+# ---- flags -----------------------------------------------------------------------------
+
+WARNINGS := -Wall -Wextra -Wconversion -Werror
+C_COMMON := -std=gnu11 -g -gdwarf-4 -fno-omit-frame-pointer $(WARNINGS) -I.
+
+CFLAGS := $(C_COMMON) -O2 -ffreestanding -fno-pic -fno-pie -fno-stack-protector \
+    -fno-asynchronous-unwind-tables -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
+    -fcf-protection=none -fpatchable-function-entry=5 -nostdinc -isystem libc/include
+ifneq (,$(findstring clang,$(CC)))
+CFLAGS += --target=x86_64-elf -isystem $(shell $(CC) -print-resource-dir)/include
+ASM_OFFSETS_FLAGS := -fno-integrated-as
+else
+CFLAGS += -fno-ipa-ra -fno-ipa-sra -fno-ipa-cp \
+    -isystem $(shell $(CC) -print-file-name=include)
+endif
+
+NASMFLAGS := -f elf64 -g -F dwarf -Werror -w-reloc-abs-qword -w-reloc-abs-dword -I./ -I$(B)/
+
+LDFLAGS := -nostdlib -no-pie --emit-relocs --build-id -z max-page-size=4096 \
+    -z noexecstack -T linker.ld
+
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
+HOST_CFLAGS := $(C_COMMON) -O1 $(SANITIZE)
+
+# A change of flags, tools or lists rebuilds what it concerns.
+stamp_if_changed = mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || \
+    printf '%s\n' $(1) >$@
+
+$(B)/flags.stamp: FORCE
+	@$(call stamp_if_changed,'$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS)' \
+	    '$(HOSTCC) $(HOST_CFLAGS)' '$(shell $(CC) --version | head -n 1)')
+
+$(B)/link.stamp: FORCE
+	@$(call stamp_if_changed,'$(LD) $(LDFLAGS)' '$(OBJS) $(EXTRA_OBJS)')
+
+# ---- the kernel ------------------------------------------------------------------------
+
+all: $(B)/sonde.elf $(B)/sonde.iso $(B)/sonde.lst $(B)/sonde.sym compile_commands.json ## the kernel and its boot image (the default)
+
+$(B)/%.c.o: %.c $(B)/flags.stamp
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/%.asm.o: %.asm $(B)/flags.stamp | $(B)/asm_offsets.inc
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) $(NASMFLAGS) -MD $(@:.o=.d) -MP -MT $@ -o $@ $<
+
+# C layouts for NASM: compiled to assembly, of which only the marked comments count.
+$(B)/asm_offsets.inc: kernel/cpu/asm_offsets.c $(B)/flags.stamp
+	$(call say,GEN,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(ASM_OFFSETS_FLAGS) -MMD -MP -MT $@ -MF $(@:.inc=.d) -S \
+	    -o $(@:.inc=.s) $<
+	$(Q)sed -n 's/^[[:space:]]*#define \([A-Z0-9_]*\) \$$/%define \1 /p' $(@:.inc=.s) >$@
+
+-include $(OBJS:.o=.d) $(B)/asm_offsets.d
+
+$(B)/sonde.elf: $(OBJS) $(EXTRA_OBJS) linker.ld $(B)/link.stamp
+	$(call say,LD,$@)
+	$(Q)$(LD) $(LDFLAGS) -Map=$(B)/sonde.map -o $@ $(OBJS) $(EXTRA_OBJS)
+
+$(B)/sonde.map: $(B)/sonde.elf
+
+$(B)/sonde.lst: $(B)/sonde.elf
+	$(call say,LST,$@)
+	$(Q)$(OBJDUMP) -d --no-show-raw-insn $< >$@
+
+$(B)/sonde.sym: $(B)/sonde.elf
+	$(call say,SYM,$@)
+	$(Q)$(NM) -n $< >$@
+
+# GRUB reads every section of what it boots: no debug data, no relocations.
+$(B)/sonde.stripped: $(B)/sonde.elf
+	$(Q)$(OBJCOPY) --strip-all $< $@
+
+# Boots under BIOS and, where grub-efi-amd64-bin is installed, under UEFI.
+$(B)/sonde.iso: $(B)/sonde.stripped iso/grub.cfg
+	$(call say,ISO,$@)
+	@rm -rf $(B)/iso && mkdir -p $(B)/iso/boot/grub
+	$(Q)cp $(B)/sonde.stripped $(B)/iso/boot/sonde.elf
+	$(Q)cp iso/grub.cfg $(B)/iso/boot/grub/grub.cfg
+	$(Q)$(GRUB_MKRESCUE) $(GRUB_FLAGS) -o $@ $(B)/iso >$(B)/iso.log 2>&1 || \
+	    { cat $(B)/iso.log; exit 1; }
+
+GRUB_FLAGS := --locales= --fonts= --themes= \
+    --install-modules="multiboot2 normal serial terminal iso9660 part_msdos"
+
+compile_commands.json: $(B)/flags.stamp $(B)/link.stamp
+	@{ printf '['; sep=; for f in $(filter %.c,$(SOURCES)); do \
+	    printf '%s\n{"directory": "%s", "file": "%s", "command": "%s -c %s"}' "$$sep" \
+	    '$(CURDIR)' "$$f" '$(CC) $(CFLAGS)' "$$f"; sep=,; \
+	done; printf '\n]\n'; } >$@
+
+# ---- running and testing ---------------------------------------------------------------
+
+run: ## boot it, console on this terminal; installs what is missing
+	$(Q)./sonde run
+
+gdb: ## boot it stopped at its first instruction, gdb attached
+	$(Q)./sonde gdb
+
+test: ## everything that should pass before a commit; installs what is missing
+	$(Q)tests/run/run_tests.sh
+
+test-long: ## the same, with more seeds, more CPUs and more time
+	$(Q)tests/run/run_tests.sh --long
+
+test-fresh: ## `make test` in a Debian that has only git, make and gcc
+	$(Q)tests/run/test_fresh.sh
+
+# One program per tests/unit/test_STEM.c; its objects are its own, under sanitizers.
+define unit_program
+$(B)/unit/$(1)/%.o: %.c $(B)/flags.stamp
+	$$(call say,HOSTCC,$$<)
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) $$(HOST_CFLAGS) $$(unit_flags_$(1)) -MMD -MP -c -o $$@ $$<
+
+unit_objs_$(1) := $$(patsubst %.c,$(B)/unit/$(1)/%.o,tests/unit/test_$(1).c \
+    tests/unit/unit.c $$(unit_$(1)))
+$(B)/unit/test_$(1): $$(unit_objs_$(1))
+	$$(Q)$$(HOSTCC) $$(SANITIZE) -o $$@ $$^
+-include $$(unit_objs_$(1):.o=.d)
+endef
+$(foreach stem,$(UNIT_STEMS),$(eval $(call unit_program,$(stem))))
+
+T ?=
+unit: $(patsubst %,$(B)/unit/test_%,$(or $(T),$(UNIT_STEMS))) ## host tests; T=STEM for one
+	$(Q)prove --exec '' $^
+
+check: ## layers, headers, stems, format, shell scripts
+	$(Q)prove --exec '' $(wildcard tests/lint/check_*)
+
+format: ## let clang-format have its way
+	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
+
+# ---- looking at it ---------------------------------------------------------------------
+
+FN ?= kmain
+disas: $(B)/sonde.elf ## one function with its source: FN=name
+	$(Q)$(OBJDUMP) -S --disassemble=$(FN) $<
+
+INSN_HOST := $(PROBES_INSN:%.c=$(B)/host/%.o)
+$(B)/host/%.o: %.c $(B)/flags.stamp
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(C_COMMON) -O2 -MMD -MP -c -o $@ $<
+-include $(INSN_HOST:.o=.d)
+
+$(B)/host/libinsn.a: $(INSN_HOST)
+	$(call say,AR,$@)
+	@rm -f $@
+	$(Q)$(HOSTAR) rcs $@ $^
+
+host-insn: $(B)/host/libinsn.a ## the instruction decoder as a host library
+
+hooks: ## install the pre-commit hook: format of changed files
+	$(Q)install -m 755 tests/lint/pre-commit "$$(git rev-parse --git-path hooks)/pre-commit"
+
+clean: ## remove all that was built
+	$(Q)rm -rf $(B) compile_commands.json
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | sort | expand -t 14
+
+.PHONY: all run gdb test test-long test-fresh unit check format disas host-insn hooks \
+    clean help

@@ -1,0 +1,244 @@
+; start.asm - from the loader's 32-bit protected mode to kmain in long mode.
+;
+; Runs once, on the first CPU, interrupts off. The 32-bit part lives in .boot, linked at
+; its physical address; the last steps run in the higher half. Owns the early page tables
+; and the first stack, both in .bss of the image.
+;
+;   1. remember what the loader left: which one it was, and where its information is
+;   2. clear .bss
+;   3. make sure that the CPU knows long mode, or say so on COM1 and stop
+;   4. fill the early page tables
+;   5. PAE, long mode, paging: in this order, as the manual prescribes
+;   6. a far jump into a 64-bit segment
+;   7. on to the higher half, a stack, an end mark for backtraces, kmain
+;
+; Source: SDM vol. 3A, "Initializing IA-32e Mode".
+
+%include "asm_offsets.inc"
+%include "kernel/base/proc.inc"
+
+PVH_MAGIC equ 0x336ec578    ; hvm_start_info's own; GRUB passes multiboot2's in eax
+
+CR0_PE equ 1 << 0
+CR0_PG equ 1 << 31
+CR4_PAE equ 1 << 5
+MSR_EFER equ 0xc0000080
+EFER_LME equ 1 << 8
+CPUID_EXTENDED equ 0x80000000
+CPUID_FEATURES equ 0x80000001
+CPUID_LONG_MODE equ 1 << 29 ; of edx
+FLAGS_ID equ 1 << 21        ; can be flipped where there is CPUID
+
+PAGE_PRESENT equ 1 << 0
+PAGE_WRITE equ 1 << 1
+PAGE_LARGE equ 1 << 7
+TABLE_LEN equ 4096
+LARGE_PAGE_LEN equ 0x200000
+ENTRIES equ 512
+
+COM1 equ 0x3f8
+COM1_LSR equ COM1 + 5
+LSR_THR_EMPTY equ 1 << 5
+
+STACK_LEN equ 16 * 1024
+
+%define PHYS(symbol) (symbol - KERNEL_VMA)
+%define PML4_INDEX(address) (((address) >> 39) & (ENTRIES - 1))
+%define PDPT_INDEX(address) (((address) >> 30) & (ENTRIES - 1))
+
+; linker.ld repeats these numbers; it compares.
+global memmap_kernel_vma, memmap_image_start
+memmap_kernel_vma equ KERNEL_VMA
+memmap_image_start equ IMAGE_START
+
+extern _bss, _ebss
+extern kmain                ; _Noreturn void kmain(uint32_t magic, uint64_t info_phys)
+
+; ---- 32-bit ----------------------------------------------------------------------------
+
+section .boot progbits alloc exec nowrite align=16
+bits 32
+
+; 1. GRUB: eax = magic, ebx = physical address of the information.
+global start_multiboot2:function (start_multiboot2.end - start_multiboot2)
+start_multiboot2:
+    mov edi, eax
+    jmp start_common
+.end:
+
+;    PVH: ebx = physical address of hvm_start_info.
+global start_pvh:function (start_pvh.end - start_pvh)
+start_pvh:
+    mov edi, PVH_MAGIC
+    jmp start_common
+.end:
+
+; In: edi = magic, ebx = information. Nothing else is known, not even the flags.
+global start_common:function (start_common.end - start_common)
+start_common:
+    cli
+    cld
+    mov esp, PHYS(boot_stack_top)
+    mov ebp, edi
+
+; 2. The loader did it, but for a warm reset of a guest nobody does.
+    mov edi, PHYS(_bss)
+    mov ecx, PHYS(_ebss)
+    sub ecx, edi
+    shr ecx, 2
+    xor eax, eax
+    rep stosd
+
+; 3.
+    call cpu_check
+
+; 4. One page directory of large pages for each of the first 4 GiB ...
+    mov edi, PHYS(boot_pd)
+    mov eax, PAGE_PRESENT | PAGE_WRITE | PAGE_LARGE
+    mov ecx, 4 * ENTRIES
+.next_page:
+    mov [edi], eax
+    add eax, LARGE_PAGE_LEN
+    add edi, 8
+    loop .next_page
+
+;    ... which is what the identity map and the direct map consist of ...
+    mov edi, PHYS(boot_pdpt_low)
+    mov eax, PHYS(boot_pd) + (PAGE_PRESENT | PAGE_WRITE)
+    mov ecx, 4
+.next_directory:
+    mov [edi], eax
+    add eax, TABLE_LEN
+    add edi, 8
+    loop .next_directory
+
+;    ... and whose first GiB is where the image is linked.
+    mov dword [PHYS(boot_pdpt_high) + 8 * PDPT_INDEX(KERNEL_VMA)], \
+        PHYS(boot_pd) + (PAGE_PRESENT | PAGE_WRITE)
+
+    mov eax, PHYS(boot_pdpt_low) + (PAGE_PRESENT | PAGE_WRITE)
+    mov [PHYS(boot_pml4)], eax
+    mov [PHYS(boot_pml4) + 8 * PML4_INDEX(DIRECT_MAP_BASE)], eax
+    mov eax, PHYS(boot_pdpt_high) + (PAGE_PRESENT | PAGE_WRITE)
+    mov [PHYS(boot_pml4) + 8 * PML4_INDEX(KERNEL_VMA)], eax
+
+; 5.
+    mov eax, cr4
+    or eax, CR4_PAE
+    mov cr4, eax
+    mov eax, PHYS(boot_pml4)
+    mov cr3, eax
+    mov ecx, MSR_EFER
+    rdmsr
+    or eax, EFER_LME
+    wrmsr
+    mov eax, cr0
+    or eax, CR0_PE | CR0_PG
+    mov cr0, eax
+
+; 6.
+    lgdt [boot_gdt_pointer]
+    jmp BOOT_CS:start_long
+.end:
+
+; cpu_check - return if the CPU can do what step 5 needs; else say so and stop.
+; Clobbers eax, ebx is kept, ecx, edx.
+cpu_check:
+    pushfd
+    pop eax
+    mov ecx, eax
+    xor eax, FLAGS_ID
+    push eax
+    popfd
+    pushfd
+    pop eax
+    xor eax, ecx
+    test eax, FLAGS_ID
+    jz .missing
+
+    push ebx
+    mov eax, CPUID_EXTENDED
+    cpuid
+    cmp eax, CPUID_FEATURES
+    jb .missing
+    mov eax, CPUID_FEATURES
+    cpuid
+    test edx, CPUID_LONG_MODE
+    jz .missing
+    pop ebx
+    ret
+
+.missing:
+    mov esi, no_long_mode_text
+.next_char:
+    mov dx, COM1_LSR
+.wait:
+    in al, dx
+    test al, LSR_THR_EMPTY
+    jz .wait
+    lodsb
+    test al, al
+    jz .stop
+    mov dx, COM1
+    out dx, al
+    jmp .next_char
+.stop:
+    hlt
+    jmp .stop
+
+no_long_mode_text:
+    db "sonde: this CPU has no 64-bit mode", 13, 10, 0
+
+align 8
+boot_gdt:
+    dq 0
+BOOT_CS equ $ - boot_gdt
+    dq 0x00af9a000000ffff   ; code, 64-bit, ring 0
+BOOT_DS equ $ - boot_gdt
+    dq 0x00cf92000000ffff   ; data, flat, ring 0
+boot_gdt_pointer:
+    dw boot_gdt_pointer - boot_gdt - 1
+    dq boot_gdt
+
+bits 64
+start_long:
+    mov eax, BOOT_DS
+    mov ds, eax
+    mov es, eax
+    mov ss, eax
+    xor eax, eax
+    mov fs, eax
+    mov gs, eax
+    mov rax, start_high     ; more than 2 GiB away: no direct jump reaches it
+    jmp rax
+
+; ---- 64-bit, higher half ---------------------------------------------------------------
+
+section .text
+
+; 7. A zero frame pointer and a zero return address end every backtrace.
+proc start_high
+    mov rsp, boot_stack_top
+    mov edi, ebp
+    mov esi, ebx
+    xor ebp, ebp
+    push rbp
+    jmp kmain
+endproc start_high
+
+section .bss.page_aligned nobits alloc noexec write align=4096
+
+global boot_pml4
+boot_pml4:
+    resb TABLE_LEN
+boot_pdpt_low:
+    resb TABLE_LEN
+boot_pdpt_high:
+    resb TABLE_LEN
+boot_pd:
+    resb 4 * TABLE_LEN
+
+global boot_stack, boot_stack_top
+boot_stack:
+    resb STACK_LEN
+boot_stack_top:
