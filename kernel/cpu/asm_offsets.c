@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #define EMIT(name, value)                                                                \
-    __asm__ volatile("\n#define " #name " %c0" ::"i"((unsigned long)(value)))
+    __asm__ volatile("\n#define " #name " %0" ::"i"((unsigned long)(value)))
 
 void asm_offsets(void);
 

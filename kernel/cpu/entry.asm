@@ -34,7 +34,7 @@
 ; IRETQ is used where TF is set in the image: after `popfq` the single-step trap would come
 ; one instruction early. And by NMI itself, whose IRETQ is meant to unblock NMIs.
 
-%include "build/asm_offsets.inc"
+%include "asm_offsets.inc"
 %include "kernel/base/proc.inc"
 
 extern trap_dispatch      ; void trap_dispatch(struct pt_regs *)
