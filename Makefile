@@ -34,8 +34,7 @@ say = @$(if $(filter 1,$(V)),true,printf '  %-7s %s\n' $(1) $(2))
 # ---- sources ---------------------------------------------------------------------------
 
 KERNEL := \
-    kernel/main.c \
-    kernel/base/err.c
+    kernel/main.c
 
 CPU := \
     kernel/cpu/entry.asm \
@@ -130,8 +129,11 @@ DRIVERS := \
 LIBC := \
     libc/string.c \
     libc/ctype.c \
+    libc/strtol.c \
+    libc/qsort.c \
     libc/vsnprintf.c \
-    libc/strtol.c
+    libc/snprintf.c \
+    libc/err.c
 
 BOOT := \
     boot/multiboot2_header.asm \
@@ -149,8 +151,14 @@ LISTED := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WORK
 SOURCES := $(wildcard $(LISTED))
 OBJS := $(SOURCES:%=$(B)/%.o)
 
-# What each host test needs besides itself: unit_STEM, and unit_flags_STEM if any.
+# What each host test needs besides itself.
 unit_boot_info := boot/boot_info.c boot/boot_option.c
+unit_ctype := libc/ctype.c
+unit_err := libc/err.c
+unit_qsort := libc/qsort.c
+unit_string := libc/string.c
+unit_strtol := libc/strtol.c libc/ctype.c
+unit_vsnprintf := libc/vsnprintf.c libc/snprintf.c libc/strtol.c libc/ctype.c libc/string.c
 
 UNIT_STEMS := $(sort $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c)))
 
@@ -266,20 +274,29 @@ test-long: ## the same, with more seeds, more CPUs and more time
 test-fresh: ## `make test` in a Debian that has only git, make and gcc
 	$(Q)tests/run/test_fresh.sh
 
-# One program per tests/unit/test_STEM.c; its objects are its own, under sanitizers.
-define unit_program
-$(B)/unit/$(1)/%.o: %.c $(B)/flags.stamp
-	$$(call say,HOSTCC,$$<)
-	@mkdir -p $$(@D)
-	$$(Q)$$(HOSTCC) $$(HOST_CFLAGS) $$(unit_flags_$(1)) -MMD -MP -c -o $$@ $$<
+# Host objects are under sanitizers. Our C library gets names of its own there: the host's
+# stands beside it.
+$(B)/host/libc/%.o: private HOST_CFLAGS += -include tests/unit/libc_rename.h
+$(B)/host/%.o: %.c $(B)/flags.stamp
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(HOST_CFLAGS) -MMD -MP -c -o $@ $<
 
-unit_objs_$(1) := $$(patsubst %.c,$(B)/unit/$(1)/%.o,tests/unit/test_$(1).c \
-    tests/unit/unit.c $$(unit_$(1)))
-$(B)/unit/test_$(1): $$(unit_objs_$(1))
-	$$(Q)$$(HOSTCC) $$(SANITIZE) -o $$@ $$^
--include $$(unit_objs_$(1):.o=.d)
+# One program per tests/unit/test_STEM.c.
+define unit_program
+unit_objs_$(1) := $(patsubst %.c,$(B)/host/%.o,tests/unit/test_$(1).c tests/unit/unit.c \
+    $(unit_$(1)))
+$(B)/unit/test_$(1): $$(unit_objs_$(1)) $(B)/unit.stamp
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) $$(SANITIZE) -o $$@ $$(unit_objs_$(1))
+UNIT_OBJS += $$(unit_objs_$(1))
 endef
+UNIT_OBJS :=
 $(foreach stem,$(UNIT_STEMS),$(eval $(call unit_program,$(stem))))
+-include $(sort $(UNIT_OBJS:.o=.d))
+
+$(B)/unit.stamp: FORCE
+	@$(call stamp_if_changed,$(foreach stem,$(UNIT_STEMS),'$(stem): $(unit_$(stem))'))
 
 T ?=
 unit: $(patsubst %,$(B)/unit/test_%,$(or $(T),$(UNIT_STEMS))) ## host tests; T=STEM for one
@@ -297,8 +314,9 @@ FN ?= kmain
 disas: $(B)/sonde.elf ## one function with its source: FN=name
 	$(Q)$(OBJDUMP) -S --disassemble=$(FN) $<
 
-INSN_HOST := $(PROBES_INSN:%.c=$(B)/host/%.o)
-$(B)/host/%.o: %.c $(B)/flags.stamp
+# Without sanitizers, so that anyone can link it.
+INSN_HOST := $(PROBES_INSN:%.c=$(B)/libinsn/%.o)
+$(B)/libinsn/%.o: %.c $(B)/flags.stamp
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(C_COMMON) -O2 -MMD -MP -c -o $@ $<
 -include $(INSN_HOST:.o=.d)
