@@ -1,0 +1,315 @@
+"""guest.py - start QEMU with sonde in it, and see how it ends.
+
+A guest has three lines to the host: COM1, the console; COM3, the machine interface; and
+what QEMU itself knows (its exit status, resets of a CPU). Socket pairs connect them, so
+nothing is left behind in the file system and a guest that dies is noticed at once.
+"""
+
+import ctypes
+import dataclasses
+import os
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+from machine import Machine
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ELF = os.path.join(ROOT, "build", "sonde.elf")
+ISO = os.path.join(ROOT, "build", "sonde.iso")
+OVMF = "/usr/share/OVMF/OVMF_%s_4M.fd"
+
+PROMPT = b"sonde> "
+
+# drivers/qemu_exit.h: the guest writes a code, QEMU exits with 2 * code + 1.
+EXIT_POWEROFF, EXIT_TESTS_FAILED, EXIT_PANIC = 33, 35, 37
+
+# What the commands of ./sonde exit with when the guest is to blame.
+STATUS = {EXIT_POWEROFF: 0, EXIT_TESTS_FAILED: 1, EXIT_PANIC: 3}
+STATUS_RESET, STATUS_HUNG = 4, 124
+
+
+@dataclasses.dataclass
+class Setup:
+    """How a guest is to be started: the options of ./sonde."""
+
+    smp: int = 2
+    boot: str = "pvh"  # pvh, iso or uefi
+    accel: str = "tcg"
+    icount: bool = False
+    append: str = ""
+    memory: str = "1G"
+    log: str = None  # file that receives what COM1 prints
+    socket: str = None  # COM3 as a listening unix socket instead of a pair
+    qmp: str = None  # QMP as a listening unix socket
+    gdb: str = None  # gdb's unix socket; the guest waits for it before its first step
+    console: str = "pair"  # pair, stdio, or a path: COM1 as a listening unix socket
+    reboot: bool = False  # a reset starts the guest again instead of ending it
+
+    @property
+    def image(self):
+        return ELF if self.boot == "pvh" else ISO
+
+
+class GuestError(Exception):
+    """The guest panicked, hung or reset. status: what a command exits with."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+
+def boot_words(setup):
+    """The part of QEMU's command line that says what is booted, and how."""
+    if setup.boot == "pvh":
+        return ["-kernel", ELF, "-append", setup.append]
+    words = ["-cdrom", ISO]
+    if setup.append:
+        text = setup.append.replace(",", ",,")
+        words += ["-fw_cfg", f"name=opt/sonde/append,string={text}"]
+    if setup.boot == "uefi":
+        pflash = "if=pflash,format=raw,file=" + OVMF
+        words += ["-drive", pflash % "CODE" + ",readonly=on"]
+        words += ["-drive", pflash % "VARS" + ",snapshot=on"]
+    return words
+
+
+def cpu_words(setup):
+    if setup.accel == "kvm":
+        words = ["-accel", "kvm", "-cpu", "host"]
+    elif setup.icount:
+        words = ["-accel", "tcg,thread=single", "-cpu", "max"]
+        words += ["-icount", "shift=1,sleep=off"]
+    else:
+        words = ["-accel", "tcg,thread=multi", "-cpu", "max"]
+    return words + ["-smp", str(setup.smp), "-m", setup.memory]
+
+
+def listening(path):
+    return f"socket,path={path},server=on,wait=off"
+
+
+def qemu_words(setup, com1, com3, early, resets):
+    """The whole command line. com1 and com3: chardev backends; early, resets: files."""
+    words = ["qemu-system-x86_64", "-machine", "pc", "-nodefaults", "-display", "none"]
+    words += cpu_words(setup) + boot_words(setup)
+    words += ["-vga", "std" if setup.console == "stdio" else "none"]
+    words += ["-chardev", com1 + ",id=com1", "-device", "isa-serial,chardev=com1,index=0"]
+    words += ["-chardev", com3 + ",id=com3", "-device", "isa-serial,chardev=com3,index=2"]
+    words += ["-chardev", f"file,path={early},id=early"]
+    words += ["-device", "isa-debugcon,iobase=0xe9,chardev=early"]
+    words += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+    words += ["-d", "cpu_reset", "-D", resets]
+    if not setup.reboot:
+        words += ["-no-reboot"]
+    if setup.console == "stdio":
+        words += ["-mon", "com1"]
+    if setup.qmp:
+        words += ["-qmp", "unix:" + setup.qmp + ",server=on,wait=off"]
+    if setup.gdb:
+        words += ["-S", "-chardev", listening(setup.gdb) + ",id=gdb"]
+        words += ["-gdb", "chardev:gdb"]
+    return words
+
+
+def die_with_parent():
+    """Runs in QEMU's process before QEMU: a killed ./sonde leaves no guest behind."""
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Console:
+    """COM1 on a socket: a thread takes in what comes, expect() waits for it."""
+
+    def __init__(self, sock, log=None, output=None):
+        self.sock = sock
+        self.log = log
+        self.output = output  # called with each piece as it comes
+        self.text = bytearray()  # all that came so far
+        self.seen = 0  # expect() has looked at this much of it
+        self.closed = False
+        self.news = threading.Condition()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self):
+        while True:
+            try:
+                data = self.sock.recv(65536)
+            except OSError:
+                data = b""
+            if data and self.log:
+                self.log.write(data)
+                self.log.flush()
+            if data and self.output:
+                self.output(data)
+            with self.news:
+                self.text += data
+                self.closed = not data
+                self.news.notify_all()
+            if not data:
+                return
+
+    def send(self, data):
+        self.sock.sendall(data.encode() if isinstance(data, str) else data)
+
+    def expect(self, what, timeout):
+        """Wait for what (bytes, or a compiled pattern) behind what was expected last.
+
+        Returns what came before it; None when the time is over or the line closed.
+        """
+        pattern = re.compile(re.escape(what)) if isinstance(what, bytes) else what
+        deadline = time.monotonic() + timeout
+        with self.news:
+            while True:
+                match = pattern.search(self.text, self.seen)
+                if match:
+                    before = bytes(self.text[self.seen : match.start()])
+                    self.seen = match.end()
+                    return before
+                left = deadline - time.monotonic()
+                if self.closed or left <= 0:
+                    return None
+                self.news.wait(left)
+
+    def wait_closed(self, timeout):
+        with self.news:
+            return self.news.wait_for(lambda: self.closed, timeout)
+
+
+class Guest:
+    """A running guest. Use with `with`: it is gone afterwards.
+
+    console: a Console, when the setup says "pair"     machine: a Machine, or None
+    """
+
+    def __init__(self, setup, output=None):
+        self.setup = setup
+        self.console = None
+        self.machine = None
+        self.early = tempfile.TemporaryFile()
+        self.resets = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()
+        self.log = open(setup.log, "wb") if setup.log else None
+        self.started = time.monotonic()
+        self._start(output)
+
+    def _start(self, output):
+        passed, ours = [], {}
+
+        def backend(name, kind):
+            if kind == "pair":
+                ours[name], theirs = socket.socketpair()
+                passed.append(theirs)
+                return f"socket,fd={theirs.fileno()}"
+            log = f",logfile={self.setup.log}" if self.setup.log else ""
+            if kind == "stdio":
+                return "stdio,mux=on,signal=off" + log
+            return listening(kind) + (log if name == "com1" else "")
+
+        def path(file):
+            passed.append(file)
+            return f"/dev/fd/{file.fileno()}"
+
+        words = qemu_words(
+            self.setup,
+            backend("com1", self.setup.console),
+            backend("com3", self.setup.socket or "pair"),
+            path(self.early),
+            path(self.resets),
+        )
+        stdio = self.setup.console == "stdio"
+        self.process = subprocess.Popen(
+            words,
+            stdin=None if stdio else subprocess.DEVNULL,
+            stdout=None if stdio else subprocess.DEVNULL,
+            stderr=self.errors,
+            pass_fds=[file.fileno() for file in passed],
+            start_new_session=not stdio,
+            preexec_fn=die_with_parent,
+        )
+        for theirs in passed:
+            if isinstance(theirs, socket.socket):
+                theirs.close()
+        if "com1" in ours:
+            self.console = Console(ours["com1"], self.log, output)
+        if "com3" in ours:
+            self.machine = Machine(ours["com3"])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.stop()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def wait_prompt(self, timeout):
+        """Seconds from QEMU's start to the prompt; GuestError when it does not come."""
+        if self.console.expect(PROMPT, timeout) is None:
+            raise self.failure("before its prompt", timeout)
+        return time.monotonic() - self.started
+
+    def wait_end(self, timeout=None):
+        """Wait until QEMU has ended. Its exit status; None when the time is over."""
+        try:
+            return self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def triple_fault(self):
+        """Where a CPU went down by a triple fault: its RIP, or None."""
+        self.resets.seek(0)
+        text = self.resets.read().decode("ascii", "replace")
+        match = re.search(r"Triple fault.*?[RE]IP=([0-9a-f]+)", text, re.DOTALL)
+        return int(match.group(1), 16) if match else None
+
+    def failure(self, when, timeout):
+        """The GuestError for a guest that did not do what it was to do."""
+        status = self.wait_end(1 if self.ended() else 0)
+        if status is None:
+            return GuestError(STATUS_HUNG, f"no answer within {timeout:g} s, {when}")
+        if status == EXIT_PANIC:
+            return GuestError(STATUS[status], f"the kernel panicked, {when}")
+        if status == EXIT_POWEROFF:
+            return GuestError(STATUS_RESET, f"the guest switched itself off, {when}")
+        rip = self.triple_fault()
+        if rip is not None:
+            return GuestError(STATUS_RESET, f"triple fault at {symbol(rip)}, {when}")
+        if status == 0:
+            return GuestError(STATUS_RESET, f"the guest reset itself, {when}")
+        return GuestError(STATUS_RESET, f"QEMU ended with status {status}, {when}")
+
+    def ended(self):
+        return self.process.poll() is not None or (self.console and self.console.closed)
+
+    def last_lines(self, count=20):
+        """The end of what the guest said, and what QEMU said, for an error message."""
+        self.early.seek(0)
+        self.errors.seek(0)
+        said = bytes(self.console.text) if self.console else b""
+        text = said or self.early.read()
+        lines = text.decode("utf-8", "replace").replace("\r", "").splitlines()[-count:]
+        return lines + self.errors.read().decode("utf-8", "replace").splitlines()
+
+
+def symbol(address):
+    """An address as 0xADDR (SYMBOL+0xOFF), by the symbols of the image."""
+    found = None
+    try:
+        listing = subprocess.run(
+            ["nm", "-n", ELF], capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return hex(address)
+    for line in listing.stdout.splitlines():
+        value, _, name = line.split(maxsplit=2)
+        if int(value, 16) > address:
+            break
+        found = name, address - int(value, 16)
+    return hex(address) + (" (%s+%#x)" % found if found else "")

@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""kernel_test.py - one boot of the kernel's own tests, as TAP.
+
+    tests/run/kernel_test.py SELECTION SMP     e.g. all 4, or frame 2, or frame.NAME 1
+
+SEED=N in the environment gives back a printed seed.
+"""
+
+import os
+import sys
+import threading
+
+from guest import EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
+from ktap import Flat
+
+LIMIT = 120
+
+
+class Lines:
+    """Cuts the pieces that come from the console into lines."""
+
+    def __init__(self, take):
+        self.take = take
+        self.partial = b""
+
+    def __call__(self, data):
+        *lines, self.partial = (self.partial + data).split(b"\n")
+        for line in lines:
+            self.take(line.decode("utf-8", "replace"))
+
+
+def main():
+    selection, smp = sys.argv[1], int(sys.argv[2])
+    words = f"tests={selection}"
+    if os.environ.get("SEED"):
+        words += " seed=" + os.environ["SEED"]
+    lock = threading.Lock()
+
+    def print_line(line):
+        with lock:
+            print(line, flush=True)
+
+    flat = Flat(print_line, f"{smp} CPUs, " if smp > 1 else "1 CPU, ")
+    with Guest(Setup(smp=smp, append=words), Lines(flat.take)) as guest:
+        status = guest.wait_end(LIMIT)
+        guest.console.wait_closed(5)
+        if status not in (EXIT_POWEROFF, EXIT_TESTS_FAILED):
+            error = guest.failure("during its tests", LIMIT)
+            flat.result("not ok", str(error))
+            for line in guest.last_lines(40):
+                print_line("# | " + line)
+    flat.finish()
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except GuestError as error:
+        print(f"Bail out! {error}")
+        sys.exit(1)

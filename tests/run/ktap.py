@@ -1,0 +1,76 @@
+"""ktap.py - the guest's KTAP made flat: one TAP line per fact, named after its test.
+
+KTAP nests the facts of a test four blanks deep, in front of the test's own verdict.
+Lines that are neither (the log shares the line) are dropped.
+"""
+
+import re
+
+RESULT = re.compile(r"( {4})?(ok|not ok) \d+ ?(?:- )?(.*)")
+PLAN = re.compile(r"1\.\.(\d+)")
+SUBTEST = re.compile(r" {4}# Subtest: (.*)")
+BAIL = re.compile(r"Bail out! ?(.*)")
+
+
+class Flat:
+    """Takes KTAP line by line; print_line gets the TAP."""
+
+    def __init__(self, print_line, prefix=""):
+        self.print_line = print_line
+        self.prefix = prefix
+        self.number = 0  # TAP lines printed
+        self.planned = None  # tests the guest announced
+        self.tests = 0  # tests that came to their verdict
+        self.subtest = ""
+        self.facts = self.failed = 0  # of the running test
+
+    def take(self, line):
+        line = line.rstrip("\r\n")
+        match = RESULT.fullmatch(line)
+        if match:
+            nested, verdict, what = match.groups()
+            if nested:
+                self._fact(verdict, what)
+            else:
+                self._verdict(verdict, what)
+            return
+        for pattern, function in ((SUBTEST, self._start), (BAIL, self._bail)):
+            match = pattern.fullmatch(line)
+            if match:
+                function(match.group(1))
+                return
+        match = PLAN.fullmatch(line)
+        if match:
+            self.planned = int(match.group(1))
+        elif line.startswith(("# ", "    # ")):
+            self.print_line(line.strip())
+
+    def result(self, verdict, what):
+        self.number += 1
+        self.print_line(f"{verdict} {self.number} - {self.prefix}{what}")
+
+    def _start(self, name):
+        self.subtest = name
+        self.facts = self.failed = 0
+
+    def _fact(self, verdict, what):
+        self.facts += 1
+        self.failed += verdict == "not ok"
+        self.result(verdict, f"{self.subtest}: {what}")
+
+    def _verdict(self, verdict, what):
+        self.tests += 1
+        if verdict == "not ok" and not self.failed:
+            self.result(verdict, what)  # it has no facts, or none of them failed
+        self.facts = self.failed = 0
+
+    def _bail(self, why):
+        self.result("not ok", f"the guest gave up: {why}")
+
+    def finish(self):
+        """Say what is missing, then the plan."""
+        if self.planned is None:
+            self.result("not ok", "the guest did not begin its tests")
+        elif self.tests != self.planned:
+            self.result("not ok", f"{self.tests} of {self.planned} tests ended")
+        self.print_line(f"1..{self.number}")

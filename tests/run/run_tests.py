@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+"""run_tests.py - all tests, through prove; the last line is `N passed, N failed`.
+
+    tests/run/run_tests.py [--list] [--long] [NAME...]
+
+A test has a label TIER/STEM. A NAME is a label, a tier, or a stem, which means the tests
+of that stem in every tier. `kernel/STEM` boots with the tests of one subject only; the
+whole run has `kernel/smpN` instead, all subjects on N CPUs. SMP=N sets the CPUs of
+kernel/STEM, SEED=N gives back a seed.
+"""
+
+import glob
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+
+SMP = (1, 2, 4, 8)
+SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
+
+
+def stems(pattern, prefix=""):
+    """The stems of the files under tests/ that match, in alphabetical order."""
+    names = [os.path.basename(path) for path in glob.glob(os.path.join(ROOT, pattern))]
+    return sorted(name.removeprefix(prefix).partition(".")[0] for name in names)
+
+
+def subjects():
+    return stems("tests/kernel/test_*.c", "test_")
+
+
+def all_labels(smp=SMP):
+    """Every test of a whole run, quick tiers first."""
+    labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
+    labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
+    labels += ["run/" + stem for stem in stems("tests/run/test_*.py", "test_")]
+    labels += [f"kernel/smp{n}" for n in smp]
+    labels += ["session/" + stem for stem in stems("tests/session/test_*.py", "test_")]
+    return labels
+
+
+def choose(names, whole):
+    """The labels that the names mean, in the order of the whole run."""
+    if not names:
+        return whole
+    known = whole + ["kernel/" + stem for stem in subjects()]
+    chosen = []
+    for name in names:
+        found = [label for label in whole if label.startswith(name + "/")]
+        found = found or [l for l in known if name in (l, l.partition("/")[2])]
+        if not found:
+            sys.exit(f"sonde: no test is called {name} (--list shows them)")
+        chosen += [label for label in found if label not in chosen]
+    return chosen
+
+
+def command(label):
+    """The program behind a label, as words."""
+    tier, _, stem = label.partition("/")
+    if tier == "lint":
+        return [glob.glob(os.path.join(ROOT, "tests", "lint", f"check_{stem}*"))[0]]
+    if tier == "unit":
+        return [os.path.join(ROOT, "build", "unit", "test_" + stem)]
+    if tier == "kernel":
+        program = [sys.executable, os.path.join(HERE, "kernel_test.py")]
+        if stem in subjects():
+            return program + [stem, os.environ.get("SMP", "2")]
+        return program + ["all", stem.removeprefix("smp")]
+    return [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]
+
+
+def build(labels):
+    """What the chosen tests need besides the kernel: the host programs."""
+    targets = ["build/unit/test_" + l[5:] for l in labels if l.startswith("unit/")]
+    if targets:
+        subprocess.run(["make", "-s", "-C", ROOT, *targets], check=True)
+
+
+def run_one(label):
+    words = command(label)
+    os.chdir(ROOT)
+    os.environ["PYTHONPATH"] = HERE
+    os.execv(words[0], words)
+
+
+def main():
+    arguments = sys.argv[1:]
+    if arguments[:1] == ["--one"]:
+        run_one(arguments[1])
+    names = [word for word in arguments if not word.startswith("--")]
+    labels = choose(names, all_labels(SMP_LONG if "--long" in arguments else SMP))
+    if "--list" in arguments:
+        print("\n".join(labels))
+        return 0
+    try:
+        build(labels)
+    except subprocess.CalledProcessError as error:
+        return error.returncode
+    os.environ["PERL5LIB"] = HERE
+    words = ["prove", "--formatter", "Totals", "--timer"]
+    words += ["--verbose"] if names else ["--failures"]
+    words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
+    return subprocess.run(words, cwd=ROOT).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
