@@ -75,8 +75,11 @@ TIME := \
 
 FS := \
     kernel/fs/vfs.c \
+    kernel/fs/vfs_node.c \
+    kernel/fs/vfs_tree.c \
     kernel/fs/seq.c \
-    kernel/fs/proc.c
+    kernel/fs/proc.c \
+    kernel/fs/proc_cpu.c
 
 DEBUG := \
     kernel/debug/log.c \
@@ -158,6 +161,8 @@ unit_err := libc/err.c
 unit_qsort := libc/qsort.c
 unit_string := libc/string.c
 unit_strtol := libc/strtol.c libc/ctype.c
+unit_vfs := kernel/fs/vfs.c kernel/fs/vfs_node.c kernel/fs/vfs_tree.c kernel/fs/seq.c \
+    tests/unit/fake_kernel.c
 unit_vsnprintf := libc/vsnprintf.c libc/snprintf.c libc/strtol.c libc/ctype.c libc/string.c
 
 UNIT_STEMS := $(sort $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c)))

@@ -42,6 +42,12 @@ void seq_puts(struct seq *s, const char *text);
 void seq_printf(struct seq *s, const char *fmt, ...) PRINTF(2, 3);
 void seq_vprintf(struct seq *s, const char *fmt, va_list args) PRINTF(2, 0);
 
+/* seq_resize - make the text @len bytes long: cut it, or lengthen it with NULs.
+ *
+ * Return:  0; -ENOMEM and nothing changed; seq.err is left alone.
+ */
+int seq_resize(struct seq *s, size_t len);
+
 /* seq_remove - drop the first @len bytes. @len: 0..s->len. */
 void seq_remove(struct seq *s, size_t len);
 

@@ -111,7 +111,7 @@ int vfs_stat(const char *path, struct vfs_stat *out);
  * vfs_unlink - remove a file below /tmp; who has it open keeps it until the close.
  *
  * Return:  0; -ENOSYS not below /tmp; -EEXIST; -ENOENT; -ENOTDIR; -EISDIR; -ENOTEMPTY;
- *          -ENAMETOOLONG; -ENOSPC; -ENOMEM.
+ *          -EBUSY /tmp itself; -ENAMETOOLONG; -ENOSPC; -ENOMEM.
  */
 int vfs_mkdir(const char *path);
 int vfs_rmdir(const char *path);
@@ -128,7 +128,7 @@ int vfs_add_tree(const char *path, const struct vfs_file *files, size_t count);
 
 /* vfs_remove_tree - take a directory and all below it away again.
  *
- * Return:  0; -ENOENT; -ENOTDIR; -EBUSY a file in it is open, or it is the root or /tmp:
- *          nothing was removed.
+ * Return:  0; -ENOENT; -ENOTDIR; -EINVAL it is the root or /tmp or holds it, or is below
+ *          it; -EBUSY a file in it is open, and nothing was removed.
  */
 int vfs_remove_tree(const char *path);

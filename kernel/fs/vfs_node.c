@@ -1,0 +1,236 @@
+/* vfs_node.c - the tree of names: walking it, adding to it, taking away.
+ *
+ * Owns all nodes and counts what /tmp uses. Everything here runs under vfs_mutex.
+ */
+#include "kernel/fs/vfs_node.h"
+
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+
+#include <string.h>
+
+#define DIR_MODE 0755u
+#define MEMORY_MODE 0644u
+
+struct mutex vfs_mutex = MUTEX_INIT(vfs_mutex);
+
+static struct {
+    struct vfs_node *root;
+    struct vfs_node *tmp;
+    unsigned tmp_nodes; /* below /tmp, removed ones that are still open included */
+    size_t tmp_bytes;   /* in them */
+} tree;
+
+struct vfs_node *vfs_node_root(void)
+{
+    return tree.root;
+}
+
+struct vfs_node *vfs_node_tmp(void)
+{
+    return tree.tmp;
+}
+
+static struct vfs_node *node_alloc(const char *name, size_t len)
+{
+    struct vfs_node *node = kzalloc(sizeof(*node) + len + 1);
+
+    if (!node)
+        return NULL;
+    memcpy(node->name, name, len);
+    list_init(&node->sibling);
+    list_init(&node->batch);
+    list_init(&node->children);
+    seq_init(&node->data, NULL, NULL);
+    return node;
+}
+
+int vfs_init(void)
+{
+    tree.root = node_alloc("", 0);
+    if (!tree.root)
+        return -ENOMEM;
+    tree.root->parent = tree.root;
+    tree.root->is_dir = true;
+    tree.root->mode = DIR_MODE;
+    return vfs_node_add(tree.root, "tmp", 3, VFS_KIND_DIR, true, NULL, &tree.tmp);
+}
+
+/* -- walking ------------------------------------------------------------------------- */
+
+static bool is_name(const char *name, size_t len, const char *want)
+{
+    return len == strlen(want) && memcmp(name, want, len) == 0;
+}
+
+struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t len)
+{
+    struct vfs_node *node;
+
+    list_for_each(node, &dir->children, sibling) {
+        if (is_name(name, len, node->name))
+            return node;
+    }
+    return NULL;
+}
+
+static int step_into(struct vfs_node **at, const char *name, size_t len)
+{
+    struct vfs_node *child;
+
+    if (!(*at)->is_dir)
+        return -ENOTDIR;
+    if (is_name(name, len, "."))
+        return 0;
+    if (is_name(name, len, "..")) {
+        *at = (*at)->parent;
+        return 0;
+    }
+    if (len > VFS_NAME_MAX)
+        return -ENAMETOOLONG;
+    child = vfs_node_child(*at, name, len);
+    if (!child)
+        return -ENOENT;
+    *at = child;
+    return 0;
+}
+
+/* The component at *path, which is moved behind it and the slashes that follow. */
+static size_t next_component(const char **path, const char **name)
+{
+    size_t len = strcspn(*path, "/");
+
+    *name = *path;
+    *path += len;
+    *path += strspn(*path, "/");
+    return len;
+}
+
+int vfs_node_find_parent(const char *path, struct vfs_node **dir, const char **name,
+                         size_t *len)
+{
+    struct vfs_node *at = tree.root;
+    int err;
+
+    if (!*path)
+        return -ENOENT;
+    path += strspn(path, "/");
+    *len = next_component(&path, name);
+    while (*path) {
+        err = step_into(&at, *name, *len);
+        if (err)
+            return err;
+        *len = next_component(&path, name);
+    }
+    if (!at->is_dir)
+        return -ENOTDIR;
+    *dir = at;
+    return 0;
+}
+
+int vfs_node_find(const char *path, struct vfs_node **out)
+{
+    struct vfs_node *at;
+    const char *name;
+    size_t len;
+    int err;
+
+    err = vfs_node_find_parent(path, &at, &name, &len);
+    if (err)
+        return err;
+    if (len > 0) {
+        err = step_into(&at, name, len);
+        if (err)
+            return err;
+    }
+    if (path[strlen(path) - 1] == '/' && !at->is_dir)
+        return -ENOTDIR;
+    *out = at;
+    return 0;
+}
+
+/* -- changing ------------------------------------------------------------------------ */
+
+static int check_new_name(struct vfs_node *dir, const char *name, size_t len)
+{
+    if (len == 0 || is_name(name, len, ".") || is_name(name, len, ".."))
+        return -EINVAL;
+    if (len > VFS_NAME_MAX)
+        return -ENAMETOOLONG;
+    return vfs_node_child(dir, name, len) ? -EEXIST : 0;
+}
+
+static void insert_sorted(struct vfs_node *dir, struct vfs_node *node)
+{
+    struct vfs_node *at;
+
+    list_for_each(at, &dir->children, sibling) {
+        if (strcmp(at->name, node->name) > 0)
+            break;
+    }
+    list_append(&at->sibling, &node->sibling); /* before @at, which may be the end */
+    node->parent = dir;
+}
+
+int vfs_node_add(struct vfs_node *dir, const char *name, size_t len, enum vfs_kind kind,
+                 bool is_tmp, const struct vfs_file *file, struct vfs_node **out)
+{
+    struct vfs_node *node;
+    int err = check_new_name(dir, name, len);
+
+    if (err)
+        return err;
+    if (is_tmp && tree.tmp_nodes >= VFS_TMP_NODES)
+        return -ENOSPC;
+    node = node_alloc(name, len);
+    if (!node)
+        return -ENOMEM;
+    node->is_dir = kind == VFS_KIND_DIR;
+    node->is_tmp = is_tmp;
+    node->file = file;
+    node->mode = file ? file->mode : node->is_dir ? DIR_MODE : MEMORY_MODE;
+    tree.tmp_nodes += is_tmp;
+    insert_sorted(dir, node);
+    *out = node;
+    return 0;
+}
+
+static void node_free(struct vfs_node *node)
+{
+    tree.tmp_nodes -= node->is_tmp;
+    tree.tmp_bytes -= node->data.len;
+    seq_free(&node->data);
+    kfree(node);
+}
+
+void vfs_node_remove(struct vfs_node *node)
+{
+    list_remove(&node->sibling);
+    list_remove(&node->batch);
+    node->parent = NULL;
+    if (node->users == 0)
+        node_free(node);
+}
+
+void vfs_node_release(struct vfs_node *node)
+{
+    node->users--;
+    if (node->users == 0 && !node->parent)
+        node_free(node);
+}
+
+int vfs_node_resize(struct vfs_node *node, size_t len)
+{
+    size_t old = node->data.len;
+    int err;
+
+    if (len > old && len - old > VFS_TMP_BYTES - tree.tmp_bytes)
+        return -ENOSPC;
+    if (len == 0)
+        seq_free(&node->data);
+    err = seq_resize(&node->data, len);
+    if (err)
+        return err;
+    tree.tmp_bytes += len - old;
+    return 0;
+}

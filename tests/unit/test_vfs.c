@@ -1,0 +1,417 @@
+/* test_vfs.c - the file layer: walking paths, trees of subsystems, files below /tmp. */
+#include "kernel/base/err.h"
+#include "kernel/fs/vfs.h"
+#include "tests/unit/fake_kernel.h"
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int shows, truncates; /* calls of the callbacks */
+static char taken[64];       /* what the last write brought */
+static int answer;           /* of the callbacks */
+
+static int demo_show(struct seq *s, void *priv)
+{
+    CHECK_EQ(fake_mutex_depth(), 0);
+    shows++;
+    seq_printf(s, "%s %d\n", (const char *)priv, shows);
+    return answer;
+}
+
+static long demo_write(void *priv, const char *text, size_t len)
+{
+    CHECK_EQ(fake_mutex_depth(), 0);
+    (void)priv;
+    snprintf(taken, sizeof(taken), "%.*s", (int)len, text);
+    return answer ? answer : (long)len;
+}
+
+static int demo_truncate(void *priv)
+{
+    CHECK_EQ(fake_mutex_depth(), 0);
+    (void)priv;
+    truncates++;
+    return answer;
+}
+
+static const struct vfs_file demo_files[] = {
+    { .name = "status", .mode = 0444, .show = demo_show, .priv = "status" },
+    { .name = "control",
+      .mode = 0640,
+      .show = demo_show,
+      .write = demo_write,
+      .truncate = demo_truncate,
+      .priv = "control" },
+    { .name = "events/one/enable", .mode = 0644, .write = demo_write },
+};
+
+static size_t base_blocks; /* with nothing but root and /tmp */
+
+static void set_up(void)
+{
+    static bool ready;
+
+    if (!ready)
+        CHECK_EQ(vfs_init(), 0);
+    ready = true;
+    base_blocks = fake_heap_blocks();
+    shows = truncates = answer = 0;
+    taken[0] = '\0';
+    CHECK_EQ(vfs_add_tree("/sys/demo", demo_files, 3), 0);
+}
+
+static void tear_down(void)
+{
+    CHECK_EQ(vfs_remove_tree("/sys"), 0);
+    CHECK_EQ(fake_heap_blocks(), base_blocks);
+    CHECK_EQ(fake_mutex_depth(), 0);
+}
+
+static int try_open(const char *path, unsigned flags)
+{
+    struct file f = { .flags = flags };
+    int err = vfs_open(path, &f);
+
+    if (!err)
+        vfs_close(&f);
+    return err;
+}
+
+/* Write a string with one vfs_write; its answer. */
+static long put(const char *path, unsigned flags, const char *text)
+{
+    struct file f = { .flags = VFS_WRITE | flags };
+    uint64_t pos = 0;
+    long done;
+    int err = vfs_open(path, &f);
+
+    if (err)
+        return err;
+    done = vfs_write(&f, text, strlen(text), &pos);
+    vfs_close(&f);
+    return done;
+}
+
+/* The content of a file; "!" when it cannot be opened. Valid until the next call. */
+static const char *get(const char *path)
+{
+    static char text[256];
+    struct file f = { .flags = VFS_READ };
+    uint64_t pos = 0;
+    long len;
+
+    if (vfs_open(path, &f))
+        return "!";
+    len = vfs_read(&f, text, sizeof(text) - 1, &pos);
+    text[len] = '\0';
+    CHECK_EQ(vfs_read(&f, text + len, 1, &pos), 0);
+    vfs_close(&f);
+    return text;
+}
+
+static void a_read_open_takes_the_text_once(void)
+{
+    struct file f = { .flags = VFS_READ };
+    char buf[4];
+    uint64_t pos = 0;
+
+    set_up();
+    CHECK_EQ(vfs_open("/sys/demo/status", &f), 0);
+    CHECK_EQ(vfs_read(&f, buf, 4, &pos), 4);
+    CHECK_EQ(memcmp(buf, "stat", 4), 0);
+    CHECK_EQ(vfs_read(&f, buf, 4, &pos), 4);
+    CHECK_EQ(vfs_read(&f, buf, 4, &pos), 1);
+    CHECK_EQ(vfs_read(&f, buf, 4, &pos), 0);
+    CHECK_EQ(pos, 9);
+    CHECK_EQ(shows, 1);
+    vfs_close(&f);
+    tear_down();
+}
+
+static void paths_may_have_dots_and_spare_slashes(void)
+{
+    set_up();
+    CHECK_STR(get("//sys///demo/./status"), "status 1\n");
+    CHECK_STR(get("sys/demo/../demo/status"), "status 2\n");
+    CHECK_STR(get("/../sys/demo/status"), "status 3\n");
+    tear_down();
+}
+
+static void a_bad_path_says_why(void)
+{
+    char lengthy[VFS_NAME_MAX + 3];
+
+    set_up();
+    memset(lengthy, 'x', sizeof(lengthy));
+    lengthy[0] = '/';
+    lengthy[sizeof(lengthy) - 1] = '\0';
+    CHECK_EQ(try_open("", VFS_READ), -ENOENT);
+    CHECK_EQ(try_open("/", VFS_READ), -EISDIR);
+    CHECK_EQ(try_open("/nosuch", VFS_READ), -ENOENT);
+    CHECK_EQ(try_open("/nosuch/file", VFS_READ), -ENOENT);
+    CHECK_EQ(try_open("/sys/demo", VFS_READ), -EISDIR);
+    CHECK_EQ(try_open("/sys/demo/status/x", VFS_READ), -ENOTDIR);
+    CHECK_EQ(try_open("/sys/demo/status/", VFS_READ), -ENOTDIR);
+    CHECK_EQ(try_open("/sys/demo/status/..", VFS_READ), -ENOTDIR);
+    CHECK_EQ(try_open(lengthy, VFS_READ), -ENAMETOOLONG);
+    CHECK_EQ(try_open("/sys/demo/status", 0), -EINVAL);
+    tear_down();
+}
+
+static void access_follows_the_callbacks(void)
+{
+    set_up();
+    CHECK_EQ(try_open("/sys/demo/status", VFS_WRITE), -EACCES);
+    CHECK_EQ(try_open("/sys/demo/events/one/enable", VFS_READ), -EACCES);
+    CHECK_EQ(try_open("/sys/demo/new", VFS_WRITE), -EACCES);
+    CHECK_EQ(try_open("/new", VFS_WRITE), -EACCES);
+    tear_down();
+}
+
+static void a_file_must_be_open_for_what_is_done(void)
+{
+    struct file f = { .flags = VFS_READ };
+    uint64_t pos = 0;
+    char c;
+
+    set_up();
+    CHECK_EQ(vfs_open("/sys/demo/control", &f), 0);
+    CHECK_EQ(vfs_write(&f, "x", 1, &pos), -EBADF);
+    vfs_close(&f);
+    f.flags = VFS_WRITE;
+    CHECK_EQ(vfs_open("/sys/demo/control", &f), 0);
+    CHECK_EQ(vfs_read(&f, &c, 1, &pos), -EBADF);
+    vfs_close(&f);
+    tear_down();
+}
+
+static void a_write_arrives_whole(void)
+{
+    set_up();
+    CHECK_EQ(put("/sys/demo/control", VFS_APPEND, "one\ntwo\n"), 8);
+    CHECK_STR(taken, "one\ntwo\n");
+    CHECK_EQ(truncates, 0);
+    CHECK_EQ(shows, 0);
+    answer = -EBUSY;
+    CHECK_EQ(put("/sys/demo/control", VFS_APPEND, "x"), -EBUSY);
+    tear_down();
+}
+
+static void truncating_is_an_event_of_its_own(void)
+{
+    set_up();
+    CHECK_EQ(try_open("/sys/demo/control", VFS_WRITE | VFS_TRUNC), 0);
+    CHECK_EQ(truncates, 1);
+    CHECK_STR(taken, "");
+    CHECK_EQ(try_open("/sys/demo/events/one/enable", VFS_WRITE | VFS_TRUNC), 0);
+    answer = -EBUSY;
+    CHECK_EQ(try_open("/sys/demo/control", VFS_WRITE | VFS_TRUNC), -EBUSY);
+    tear_down();
+}
+
+static void a_failing_show_fails_the_open(void)
+{
+    set_up();
+    answer = -EIO;
+    CHECK_EQ(try_open("/sys/demo/status", VFS_READ), -EIO);
+    tear_down();
+}
+
+static void directories_list_sorted_with_a_slash(void)
+{
+    struct seq s;
+
+    set_up();
+    seq_init(&s, NULL, NULL);
+    CHECK_EQ(vfs_readdir("/sys/demo", &s), 0);
+    CHECK_STR(seq_str(&s), "control\nevents/\nstatus\n");
+    seq_free(&s);
+    CHECK_EQ(vfs_readdir("/", &s), 0);
+    CHECK_STR(seq_str(&s), "sys/\ntmp/\n");
+    seq_free(&s);
+    CHECK_EQ(vfs_readdir("/sys/demo/status", &s), -ENOTDIR);
+    CHECK_EQ(vfs_readdir("/nosuch", &s), -ENOENT);
+    tear_down();
+}
+
+static void stat_knows_kind_and_mode(void)
+{
+    struct vfs_stat st;
+
+    set_up();
+    CHECK_EQ(vfs_stat("/sys/demo/control", &st), 0);
+    CHECK(!st.is_dir && st.mode == 0640);
+    CHECK_EQ(vfs_stat("/sys/demo/", &st), 0);
+    CHECK(st.is_dir && st.mode == 0755);
+    CHECK_EQ(vfs_stat("/sys/no", &st), -ENOENT);
+    tear_down();
+}
+
+static void memory_files_live_below_tmp(void)
+{
+    set_up();
+    CHECK_EQ(put("/tmp/x", VFS_TRUNC, "hello"), 5);
+    CHECK_STR(get("/tmp/x"), "hello");
+    CHECK_EQ(put("/tmp/x", VFS_APPEND, " you"), 4);
+    CHECK_STR(get("/tmp/x"), "hello you");
+    CHECK_EQ(put("/tmp/x", 0, "J"), 1);
+    CHECK_STR(get("/tmp/x"), "Jello you");
+    CHECK_EQ(put("/tmp/x", VFS_TRUNC, ""), 0);
+    CHECK_STR(get("/tmp/x"), "");
+    CHECK_EQ(vfs_unlink("/tmp/x"), 0);
+    CHECK_STR(get("/tmp/x"), "!");
+    tear_down();
+}
+
+static void a_removed_file_lives_until_its_last_close(void)
+{
+    struct file f = { .flags = VFS_READ | VFS_WRITE };
+    uint64_t pos = 0;
+
+    set_up();
+    CHECK_EQ(put("/tmp/x", VFS_TRUNC, "text"), 4);
+    CHECK_EQ(vfs_open("/tmp/x", &f), 0);
+    CHECK_EQ(vfs_unlink("/tmp/x"), 0);
+    CHECK_STR(get("/tmp/x"), "!");
+    CHECK_EQ(vfs_write(&f, "more text", 9, &pos), 9);
+    vfs_close(&f);
+    tear_down();
+}
+
+static void a_write_behind_the_end_fills_with_nuls(void)
+{
+    struct file f = { .flags = VFS_READ | VFS_WRITE };
+    uint64_t pos = 3;
+    char buf[8];
+
+    set_up();
+    CHECK_EQ(vfs_open("/tmp/x", &f), 0);
+    CHECK_EQ(vfs_write(&f, "abc", 3, &pos), 3);
+    CHECK_EQ(pos, 6);
+    vfs_close(&f);
+    f.flags = VFS_READ;
+    CHECK_EQ(vfs_open("/tmp/x", &f), 0);
+    pos = 0;
+    CHECK_EQ(vfs_read(&f, buf, 8, &pos), 6);
+    CHECK_BYTES((const uint8_t *)buf, "00 00 00 61 62 63");
+    vfs_close(&f);
+    CHECK_EQ(vfs_unlink("/tmp/x"), 0);
+    tear_down();
+}
+
+static void tmp_is_bounded(void)
+{
+    struct file f = { .flags = VFS_WRITE };
+    uint64_t pos = VFS_TMP_BYTES - 2;
+    char name[32];
+    int err = 0;
+    unsigned made = 0;
+
+    set_up();
+    CHECK_EQ(vfs_open("/tmp/x", &f), 0);
+    CHECK_EQ(vfs_write(&f, "abc", 3, &pos), -ENOSPC);
+    CHECK_EQ(vfs_write(&f, "ab", 2, &pos), 2);
+    CHECK_EQ(put("/tmp/y", 0, "z"), -ENOSPC);
+    pos = UINT64_MAX;
+    CHECK_EQ(vfs_write(&f, "ab", 2, &pos), -ENOSPC);
+    vfs_close(&f);
+    CHECK_EQ(vfs_unlink("/tmp/x"), 0);
+    CHECK_EQ(put("/tmp/y", 0, "z"), 1);
+    CHECK_EQ(vfs_unlink("/tmp/y"), 0);
+    for (; !err && made < 2 * VFS_TMP_NODES; made++) {
+        snprintf(name, sizeof(name), "/tmp/d%u", made);
+        err = vfs_mkdir(name);
+    }
+    CHECK_EQ(err, -ENOSPC);
+    while (made--) {
+        snprintf(name, sizeof(name), "/tmp/d%u", made);
+        vfs_rmdir(name);
+    }
+    tear_down();
+}
+
+static void directories_are_made_below_tmp_only(void)
+{
+    set_up();
+    CHECK_EQ(vfs_mkdir("/sys/demo/x"), -ENOSYS);
+    CHECK_EQ(vfs_rmdir("/sys/demo"), -ENOSYS);
+    CHECK_EQ(vfs_rmdir("/sys/no"), -ENOENT);
+    CHECK_EQ(vfs_rmdir("/sys/demo/status"), -ENOTDIR);
+    CHECK_EQ(vfs_unlink("/sys/demo/status"), -ENOSYS);
+    CHECK_EQ(vfs_mkdir("/tmp"), -EEXIST);
+    CHECK_EQ(vfs_mkdir("/"), -EEXIST);
+    CHECK_EQ(vfs_rmdir("/tmp"), -EBUSY);
+    CHECK_EQ(vfs_mkdir("/tmp/a/b"), -ENOENT);
+    CHECK_EQ(vfs_mkdir("/tmp/a/"), 0);
+    CHECK_EQ(vfs_mkdir("/tmp/a/b"), 0);
+    CHECK_EQ(vfs_mkdir("/tmp/a"), -EEXIST);
+    CHECK_EQ(vfs_rmdir("/tmp/a"), -ENOTEMPTY);
+    CHECK_EQ(vfs_unlink("/tmp/a"), -EISDIR);
+    CHECK_EQ(try_open("/tmp/c/", VFS_WRITE), -EISDIR);
+    CHECK_EQ(vfs_rmdir("/tmp/a/b"), 0);
+    CHECK_EQ(vfs_rmdir("/tmp/a"), 0);
+    tear_down();
+}
+
+static void a_tree_comes_whole_or_not_at_all(void)
+{
+    static const struct vfs_file clash[] = {
+        { .name = "fresh", .mode = 0444, .show = demo_show },
+        { .name = "sub/fresh", .mode = 0444, .show = demo_show },
+        { .name = "status", .mode = 0444, .show = demo_show },
+    };
+    struct vfs_stat st;
+
+    set_up();
+    CHECK_EQ(vfs_add_tree("/sys/demo", clash, 3), -EEXIST);
+    CHECK_EQ(vfs_stat("/sys/demo/fresh", &st), -ENOENT);
+    CHECK_EQ(vfs_stat("/sys/demo/sub", &st), -ENOENT);
+    CHECK_EQ(vfs_add_tree("/sys/demo/status", clash, 1), -ENOTDIR);
+    CHECK_EQ(vfs_add_tree("/sys/other", clash, 3), 0);
+    CHECK_EQ(vfs_remove_tree("/sys/other"), 0);
+    tear_down();
+}
+
+static void a_tree_in_use_stays(void)
+{
+    struct file f = { .flags = VFS_READ };
+
+    set_up();
+    CHECK_EQ(vfs_open("/sys/demo/status", &f), 0);
+    CHECK_EQ(vfs_remove_tree("/sys/demo"), -EBUSY);
+    CHECK_STR(get("/sys/demo/status"), "status 2\n");
+    vfs_close(&f);
+    CHECK_EQ(vfs_remove_tree("/tmp"), -EINVAL);
+    CHECK_EQ(vfs_remove_tree("/"), -EINVAL);
+    CHECK_EQ(vfs_remove_tree("/sys/demo/status"), -ENOTDIR);
+    tear_down();
+}
+
+static void no_memory_is_an_error_without_a_leak(void)
+{
+    static const char path[] = "/sys/more/deep";
+
+    set_up();
+    for (long n = 1; n < 8; n++) {
+        fake_heap_fail_after(n);
+        if (vfs_add_tree(path, demo_files, 3) == 0)
+            CHECK_EQ(vfs_remove_tree("/sys/more"), 0);
+        fake_heap_fail_after(1);
+        CHECK_EQ(try_open("/sys/demo/status", VFS_READ), -ENOMEM);
+        CHECK_EQ(vfs_mkdir("/tmp/x"), -ENOMEM);
+        CHECK_EQ(put("/tmp/x", 0, "x"), -ENOMEM);
+        fake_heap_fail_after(0);
+    }
+    tear_down();
+}
+
+UNIT_TESTS(a_read_open_takes_the_text_once, paths_may_have_dots_and_spare_slashes,
+           a_bad_path_says_why, access_follows_the_callbacks,
+           a_file_must_be_open_for_what_is_done, a_write_arrives_whole,
+           truncating_is_an_event_of_its_own, a_failing_show_fails_the_open,
+           directories_list_sorted_with_a_slash, stat_knows_kind_and_mode,
+           memory_files_live_below_tmp, a_removed_file_lives_until_its_last_close,
+           a_write_behind_the_end_fills_with_nuls, tmp_is_bounded,
+           directories_are_made_below_tmp_only, a_tree_comes_whole_or_not_at_all,
+           a_tree_in_use_stays, no_memory_is_an_error_without_a_leak)
