@@ -210,6 +210,7 @@ static void strcpy_and_strncpy_store_what_the_hosts_store(void)
         const char *x = guard_string(a, s);
         char *exact = guard_tail(b, len + 1);
 
+        memset(exact, '#', len + 1);
         CHECK(our_strcpy(exact, x) == exact);
         CHECK(strcmp(exact, s) == 0);
         memset(want, '#', sizeof(want));

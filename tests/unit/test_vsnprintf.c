@@ -233,7 +233,9 @@ static void scnprintf_tells_what_it_stored(void)
     CHECK_EQ(scnprintf(buf, 1, "%d", 12345), 0);
     CHECK_EQ(scnprintf(buf, 4, "%d", 12345), 3);
     CHECK_STR(buf, "123");
+    CHECK_EQ(scnprintf(buf, 4, "%d", 1234), 3);
     CHECK_EQ(scnprintf(buf, 4, "%d", 123), 3);
+    CHECK_EQ(scnprintf(buf, 4, "%s", ""), 0);
     CHECK_EQ(scnprintf(buf, 4, "%d", 12), 2);
     CHECK_EQ(scnprintf(buf, 4, "%*d", 2000000000, 1), 3);
     CHECK_STR(buf, "   ");

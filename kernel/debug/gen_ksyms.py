@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""gen_ksyms.py - writes the symbol table of an image as NASM source, to be linked into it.
+
+    gen_ksyms.py -o ksyms.asm IMAGE
+    gen_ksyms.py -o ksyms.asm --empty
+
+The table is a part of what it describes, so the image is linked three times: with an
+empty table; with the table of the first image, which has the right size but addresses
+from before it grew; and with the table of the second, which is right. Proof: a table made
+of the third image equals that of the second.
+
+The layout is described in kernel/debug/ksyms_table.h. Left out are symbols of sections
+and files, of what is not loaded, absolute ones (they are numbers, not places), names that
+begin with a dot, and labels that NASM calls local, whose names are parent.label.
+"""
+
+import argparse
+import sys
+from collections import namedtuple
+
+sys.dont_write_bytecode = True
+import elf64  # noqa: E402
+
+NONE = 0xFFFFFFFF
+
+Entry = namedtuple("Entry", "start size name type outer")
+
+
+def is_wanted(symbol):
+    if not symbol.section or not symbol.section.flags & elf64.SHF_ALLOC:
+        return False
+    if symbol.type in (elf64.STT_SECTION, elf64.STT_FILE, elf64.STT_TLS):
+        return False
+    if symbol.type == elf64.STT_NOTYPE and symbol.bind == elf64.STB_LOCAL:
+        return "." not in symbol.name
+    return not symbol.name.startswith(".")
+
+
+def type_letter(symbol):
+    """What nm prints; a weak symbol counts as a global one."""
+    section = symbol.section
+    if section.flags & elf64.SHF_EXEC:
+        letter = "t"
+    elif section.type == elf64.SHT_NOBITS:
+        letter = "b"
+    elif section.flags & elf64.SHF_WRITE:
+        letter = "d"
+    else:
+        letter = "r"
+    return letter if symbol.bind == elf64.STB_LOCAL else letter.upper()
+
+
+def sort_key(symbol):
+    """By address; at one address the outermost first, and the best name last."""
+    return (symbol.value, -symbol.size, symbol.bind != elf64.STB_LOCAL, symbol.name)
+
+
+def label_size(symbol, starts, place):
+    """Of a symbol without a size of its own: up to the next one, within its section."""
+    end = symbol.section.addr + symbol.section.size
+    following = next((s for s in starts[place + 1 :] if s > symbol.value), end)
+    return max(0, min(following, end) - symbol.value)
+
+
+def entries_make(symbols):
+    symbols = sorted(filter(is_wanted, symbols), key=sort_key)
+    starts = [s.value for s in symbols]
+    entries = []
+    around = []  # indices of the symbols that reach beyond this one's start
+    for i, s in enumerate(symbols):
+        while around and entries[around[-1]].start + entries[around[-1]].size <= s.value:
+            around.pop()
+        outer = around[-1] if around else NONE
+        size = s.size
+        if not size and outer == NONE:
+            size = label_size(s, starts, i)
+        if size > NONE:
+            raise elf64.ElfError(f"{s.name} is larger than 4 GiB")
+        entries.append(Entry(s.value, size, s.name, type_letter(s), outer))
+        if s.size:
+            around.append(i)
+    return entries
+
+
+def names_pool(entries):
+    """{name: offset} in order of appearance, each name once, and the pool's length."""
+    offsets, length = {}, 0
+    for e in entries:
+        if e.name not in offsets:
+            offsets[e.name] = length
+            length += len(e.name.encode()) + 1
+    return offsets, length
+
+
+def name_bytes(name):
+    if all(c.isprintable() and c.isascii() and c != '"' for c in name):
+        return f'"{name}", 0'
+    return ", ".join(str(b) for b in name.encode() + b"\0")
+
+
+def table(label, lines):
+    return [f"global {label}:data ({label}.end - {label})", f"{label}:", *lines,
+            f"{label}.end:", ""]
+
+
+def source_lines(entries):
+    offsets, _ = names_pool(entries)
+    by_name = sorted(range(len(entries)), key=lambda i: (entries[i].name.encode(), i))
+    yield "; The symbols of the image, made by gen_ksyms.py. See kernel/debug/ksyms_table.h."
+    yield "section .ksyms progbits alloc noexec nowrite align=8"
+    yield ""
+    yield from table("ksyms_table", [
+        f"dq {e.start:#x}\ndd {e.size}, {offsets[e.name]}, {e.outer:#x}, '{e.type}'"
+        for e in entries])
+    yield from table("ksyms_by_name", [f"dd {i}" for i in by_name])
+    yield from table("ksyms_total", [f"dd {len(entries)}"])
+    yield from table("ksyms_names", [f"db {name_bytes(name)}" for name in offsets])
+
+
+def main():
+    parser = argparse.ArgumentParser(description="symbol table of an image as NASM source")
+    parser.add_argument("-o", metavar="FILE", help="where to write it, default stdout")
+    parser.add_argument("--empty", action="store_true", help="a table of no symbols")
+    parser.add_argument("image", nargs="?", help="ELF file, linked")
+    args = parser.parse_args()
+    if args.empty == bool(args.image):
+        parser.error("give either an image or --empty")
+    try:
+        entries = [] if args.empty else entries_make(elf64.load(args.image).symbols())
+    except (OSError, elf64.ElfError) as error:
+        sys.exit(f"gen_ksyms: {args.image}: {error}")
+    text = "".join(line + "\n" for line in source_lines(entries))
+    if args.o:
+        with open(args.o, "w", encoding="ascii") as file:
+            file.write(text)
+    else:
+        sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()

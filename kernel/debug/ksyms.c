@@ -1,0 +1,157 @@
+/* ksyms.c - symbol lookup by address and by name in the table that the build made.
+ *
+ * Owns nothing. Runs anywhere, within a hit too, and therefore calls no library.
+ */
+#include "kernel/debug/ksyms.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/debug/ksyms_table.h"
+
+static const char *entry_name(const struct ksyms_entry *e)
+{
+    return &ksyms_names[e->name];
+}
+
+static void entry_report(const struct ksyms_entry *e, size_t offset, struct ksym *out)
+{
+    out->name = entry_name(e);
+    out->start = e->start;
+    out->size = e->size;
+    out->offset = offset;
+    out->type = e->type;
+}
+
+static int name_compare(const char *a, const char *b)
+{
+    for (; *a && *a == *b; b++)
+        a++;
+    return (uint8_t)*a - (uint8_t)*b;
+}
+
+static const struct ksyms_entry *entry_by_name(size_t place)
+{
+    return &ksyms_table[ksyms_by_name[place]];
+}
+
+/* Place in name order of the first symbol whose name is not before @name. */
+static size_t name_search(const char *name)
+{
+    size_t low = 0, high = ksyms_total;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (name_compare(entry_name(entry_by_name(middle)), name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* How many symbols start at or below @addr. */
+static size_t start_search(uintptr_t addr)
+{
+    size_t low = 0, high = ksyms_total;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (ksyms_table[middle].start <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+bool ksyms_next(const char *name, size_t *iter, struct ksym *out)
+{
+    size_t place = *iter ? *iter : name_search(name);
+
+    if (place >= ksyms_total || name_compare(entry_name(entry_by_name(place)), name))
+        return false;
+    entry_report(entry_by_name(place), 0, out);
+    *iter = place + 1;
+    return true;
+}
+
+int ksyms_find(const char *name, struct ksym *out)
+{
+    struct ksym first, second;
+    size_t iter = 0;
+
+    if (!ksyms_next(name, &iter, &first))
+        return -ENOENT;
+    if (ksyms_next(name, &iter, &second))
+        return -EADDRNOTAVAIL;
+    *out = first;
+    return 0;
+}
+
+int ksyms_at(uintptr_t addr, struct ksym *out)
+{
+    size_t count = start_search(addr);
+    size_t i = count ? count - 1 : KSYMS_NONE;
+
+    /* The nearest start may be of a label, or of a symbol that ends before @addr: then it
+     * belongs to one around it, if to any.
+     */
+    for (; i != KSYMS_NONE; i = ksyms_table[i].outer) {
+        const struct ksyms_entry *e = &ksyms_table[i];
+
+        if (addr - e->start < e->size) {
+            entry_report(e, addr - e->start, out);
+            return 0;
+        }
+    }
+    return -ENOENT;
+}
+
+size_t ksyms_count(void)
+{
+    return ksyms_total;
+}
+
+bool ksyms_get(size_t i, struct ksym *out)
+{
+    if (i >= ksyms_total)
+        return false;
+    entry_report(&ksyms_table[i], 0, out);
+    return true;
+}
+
+static bool has_prefix(const char *s, const char *prefix, size_t *len)
+{
+    size_t i = 0;
+
+    while (prefix[i] && s[i] == prefix[i])
+        i++;
+    *len = i;
+    return !prefix[i];
+}
+
+/* A whole word: "x.cold" and "x.part.0" are parts of x, "x.partner" is not. */
+static bool is_clone_suffix(const char *s)
+{
+    static const char *const words[] = { ".isra", ".constprop", ".part", ".cold" };
+    size_t len;
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (has_prefix(s, words[i], &len) && (s[len] == '.' || !s[len]))
+            return true;
+    return false;
+}
+
+size_t ksyms_base_name(const char *name, char *buf, size_t size)
+{
+    size_t len;
+
+    for (len = 0; name[len] && !is_clone_suffix(&name[len]); len++)
+        if (len + 1 < size)
+            buf[len] = name[len];
+    if (size)
+        buf[len < size ? len : size - 1] = '\0';
+    return len;
+}

@@ -1,0 +1,62 @@
+/* ksyms.h - the names of the image's own functions and data, and back.
+ *
+ * The table is part of the image and never changes: lookups take no lock, touch nothing
+ * but the table and call nothing else, so they may be used anywhere, hit path included.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ksym {
+    const char *name;
+    uintptr_t start;
+    size_t size;   /* bytes; never 0 from ksyms_at */
+    size_t offset; /* of the address that was looked up; 0 otherwise */
+    char type;     /* as nm: T D B R for text, data, zeroed data, read-only data of global
+                    * symbols, t d b r of local ones */
+};
+
+/* ksyms_find - the symbol with a name.
+ *
+ * Context: any.
+ * Return:  0; -ENOENT no such symbol; -EADDRNOTAVAIL several, ksyms_next lists them.
+ */
+int ksyms_find(const char *name, struct ksym *out);
+
+/* ksyms_next - one after the other, by address, the symbols with a name.
+ * @iter: 0 before the first call; private afterwards
+ *
+ * Context: any.
+ * Return:  true with @out filled, false when there is no further one.
+ */
+bool ksyms_next(const char *name, size_t *iter, struct ksym *out);
+
+/* ksyms_at - the symbol that an address belongs to.
+ *
+ * Inside several the innermost one that has a size of its own. Padding between functions
+ * belongs to nobody; what follows a label without a size, up to the next symbol, to it.
+ *
+ * Context: any.
+ * Return:  0; -ENOENT the address belongs to no symbol.
+ * Cost:    a binary search.
+ */
+int ksyms_at(uintptr_t addr, struct ksym *out);
+
+/* ksyms_count, ksyms_get - all symbols, by address.
+ *
+ * Context: any.  Return: true with @out filled for @i below ksyms_count(), false otherwise.
+ */
+size_t ksyms_count(void);
+bool ksyms_get(size_t i, struct ksym *out);
+
+/* ksyms_base_name - the name without what compilers append to parts and copies of a
+ * function: .isra.N, .constprop.N, .part.N, .cold, and combinations.
+ * @buf:  gets as much of the base name as fits, and a NUL
+ * @size: of @buf in bytes; with 0 nothing is written
+ *
+ * Context: any.
+ * Return:  the length of the base name; @size or more means cut short.
+ */
+size_t ksyms_base_name(const char *name, char *buf, size_t size);

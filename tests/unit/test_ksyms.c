@@ -1,0 +1,231 @@
+/* test_ksyms.c - kernel/debug/ksyms.c over a small table made by hand. */
+#include "kernel/base/err.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/ksyms_table.h"
+#include "tests/unit/unit.h"
+
+#include <string.h>
+
+#define BASE UINT64_C(0xffffffff80200000)
+
+/* What is where:
+ *
+ *   0x000 _text, a label at the start of alpha      0x300 stub, a label: up to 0x340
+ *   0x000..0x100 alpha, with the label inner        0x340..0x350 helper (1)
+ *         0x40..0x60 and the symbol nested in it    0x350..0x360 helper (2)
+ *   0x100..0x110 padding                            0x400..0x408 counter
+ *   0x110..0x200 beta                               0x408 _edata, at the end of all
+ */
+const struct ksyms_entry ksyms_table[] = {
+    { BASE + 0x000, 0x100, 0, KSYMS_NONE, 'T', { 0 } }, /* 0 alpha */
+    { BASE + 0x000, 0, 6, 0, 'T', { 0 } },              /* 1 _text */
+    { BASE + 0x020, 0, 12, 0, 't', { 0 } },             /* 2 inner */
+    { BASE + 0x040, 0x20, 18, 0, 't', { 0 } },          /* 3 nested */
+    { BASE + 0x110, 0xf0, 25, KSYMS_NONE, 't', { 0 } }, /* 4 beta.isra.0 */
+    { BASE + 0x300, 0x40, 37, KSYMS_NONE, 'T', { 0 } }, /* 5 stub */
+    { BASE + 0x340, 0x10, 42, KSYMS_NONE, 't', { 0 } }, /* 6 helper */
+    { BASE + 0x350, 0x10, 42, KSYMS_NONE, 't', { 0 } }, /* 7 helper */
+    { BASE + 0x400, 0x08, 49, KSYMS_NONE, 'D', { 0 } }, /* 8 counter */
+    { BASE + 0x408, 0, 57, KSYMS_NONE, 'D', { 0 } },    /* 9 _edata */
+};
+const uint32_t ksyms_by_name[] = { 9, 1, 0, 4, 8, 6, 7, 2, 3, 5 };
+const uint32_t ksyms_total = 10;
+const char ksyms_names[] =
+    "alpha\0_text\0inner\0nested\0beta.isra.0\0stub\0helper\0counter\0"
+    "_edata";
+
+static void check_at(uint64_t offset, const char *name, uint64_t start)
+{
+    struct ksym sym;
+
+    CHECK_EQ(ksyms_at(BASE + offset, &sym), 0);
+    CHECK_STR(sym.name, name);
+    CHECK_EQ(sym.start, BASE + start);
+    CHECK_EQ(sym.offset, offset - start);
+    CHECK(sym.offset < sym.size);
+}
+
+static void check_nobody_at(uint64_t addr)
+{
+    struct ksym sym = { .name = "untouched" };
+
+    CHECK_EQ(ksyms_at(addr, &sym), -ENOENT);
+    CHECK_STR(sym.name, "untouched");
+}
+
+static void an_address_belongs_to_the_symbol_around_it(void)
+{
+    check_at(0x000, "alpha", 0);
+    check_at(0x010, "alpha", 0);
+    check_at(0x110, "beta.isra.0", 0x110);
+    check_at(0x1ff, "beta.isra.0", 0x110);
+    check_at(0x350, "helper", 0x350);
+    check_at(0x407, "counter", 0x400);
+}
+
+static void a_label_inside_a_function_does_not_hide_it(void)
+{
+    check_at(0x020, "alpha", 0);
+    check_at(0x02f, "alpha", 0);
+    check_at(0x0ff, "alpha", 0);
+}
+
+static void the_innermost_symbol_wins_while_it_lasts(void)
+{
+    check_at(0x03f, "alpha", 0);
+    check_at(0x040, "nested", 0x40);
+    check_at(0x05f, "nested", 0x40);
+    check_at(0x060, "alpha", 0);
+}
+
+static void padding_belongs_to_nobody(void)
+{
+    check_nobody_at(BASE + 0x100);
+    check_nobody_at(BASE + 0x10f);
+    check_nobody_at(BASE + 0x200);
+    check_nobody_at(BASE + 0x2ff);
+    check_nobody_at(BASE + 0x3ff);
+}
+
+static void a_label_between_functions_reaches_to_the_next_symbol(void)
+{
+    check_at(0x300, "stub", 0x300);
+    check_at(0x33f, "stub", 0x300);
+}
+
+static void outside_the_image_is_nobody(void)
+{
+    check_nobody_at(0);
+    check_nobody_at(BASE - 1);
+    check_nobody_at(BASE + 0x408);
+    check_nobody_at(UINTPTR_MAX);
+}
+
+static void every_unique_name_is_found(void)
+{
+    static const struct {
+        const char *name;
+        uint64_t start;
+        size_t size;
+        char type;
+    } rows[] = {
+        { "alpha", 0x000, 0x100, 'T' },      { "_text", 0x000, 0, 'T' },
+        { "inner", 0x020, 0, 't' },          { "nested", 0x040, 0x20, 't' },
+        { "beta.isra.0", 0x110, 0xf0, 't' }, { "stub", 0x300, 0x40, 'T' },
+        { "counter", 0x400, 8, 'D' },        { "_edata", 0x408, 0, 'D' },
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct ksym sym;
+
+        CHECK_EQ(ksyms_find(rows[i].name, &sym), 0);
+        CHECK_STR(sym.name, rows[i].name);
+        CHECK_EQ(sym.start, BASE + rows[i].start);
+        CHECK_EQ(sym.size, rows[i].size);
+        CHECK_EQ(sym.type, rows[i].type);
+        CHECK_EQ(sym.offset, 0);
+    }
+}
+
+static void other_names_are_not_found(void)
+{
+    static const char *const names[] = { "",     "a",     "alph", "alphabet",
+                                         "zeta", "Alpha", "beta", "\xff" };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct ksym sym = { .name = "untouched" };
+
+        CHECK_EQ(ksyms_find(names[i], &sym), -ENOENT);
+        CHECK_STR(sym.name, "untouched");
+    }
+}
+
+static void an_ambiguous_name_is_refused_and_its_candidates_are_listed(void)
+{
+    struct ksym sym = { .name = "untouched" };
+    size_t iter = 0;
+
+    CHECK_EQ(ksyms_find("helper", &sym), -EADDRNOTAVAIL);
+    CHECK_STR(sym.name, "untouched");
+    CHECK(ksyms_next("helper", &iter, &sym));
+    CHECK_EQ(sym.start, BASE + 0x340);
+    CHECK(ksyms_next("helper", &iter, &sym));
+    CHECK_EQ(sym.start, BASE + 0x350);
+    CHECK(!ksyms_next("helper", &iter, &sym));
+    CHECK(!ksyms_next("helper", &iter, &sym));
+}
+
+static void listing_a_name_ends_after_the_last_symbol(void)
+{
+    struct ksym sym;
+    size_t iter = 0;
+
+    CHECK(ksyms_next("stub", &iter, &sym));
+    CHECK(!ksyms_next("stub", &iter, &sym));
+    iter = 0;
+    CHECK(!ksyms_next("zeta", &iter, &sym));
+    iter = 0;
+    CHECK(ksyms_next("_edata", &iter, &sym));
+    CHECK(!ksyms_next("_edata", &iter, &sym));
+}
+
+static void all_symbols_are_listed_by_address(void)
+{
+    struct ksym sym, last = { 0 };
+
+    CHECK_EQ(ksyms_count(), 10);
+    for (size_t i = 0; i < ksyms_count(); i++) {
+        CHECK(ksyms_get(i, &sym));
+        CHECK(sym.start >= last.start);
+        last = sym;
+    }
+    CHECK(!ksyms_get(ksyms_count(), &sym));
+    CHECK(!ksyms_get(SIZE_MAX, &sym));
+}
+
+static void check_base(const char *name, const char *base)
+{
+    char buf[32];
+
+    CHECK_EQ(ksyms_base_name(name, buf, sizeof(buf)), strlen(base));
+    CHECK_STR(buf, base);
+}
+
+static void the_base_name_has_no_compiler_suffix(void)
+{
+    check_base("plain", "plain");
+    check_base("f.isra.0", "f");
+    check_base("f.constprop.12", "f");
+    check_base("f.part.0", "f");
+    check_base("f.cold", "f");
+    check_base("f.part.0.cold", "f");
+    check_base("f.constprop.0.isra.0.cold", "f");
+    check_base("f.partner", "f.partner");
+    check_base("f.colder.cold", "f.colder");
+    check_base("counter.0", "counter.0");
+    check_base("", "");
+}
+
+static void a_base_name_too_long_is_cut(void)
+{
+    char buf[4] = "###";
+
+    CHECK_EQ(ksyms_base_name("probe.cold", buf, 0), 5);
+    CHECK_STR(buf, "###");
+    CHECK_EQ(ksyms_base_name("probe.cold", buf, 1), 5);
+    CHECK_BYTES((uint8_t *)buf, "00 23 23 00");
+    CHECK_EQ(ksyms_base_name("probe.cold", buf, 3), 5);
+    CHECK_BYTES((uint8_t *)buf, "70 72 00 00");
+    CHECK_EQ(ksyms_base_name("pro.cold", buf, 4), 3);
+    CHECK_STR(buf, "pro");
+}
+
+UNIT_TESTS(an_address_belongs_to_the_symbol_around_it,
+           a_label_inside_a_function_does_not_hide_it,
+           the_innermost_symbol_wins_while_it_lasts, padding_belongs_to_nobody,
+           a_label_between_functions_reaches_to_the_next_symbol,
+           outside_the_image_is_nobody, every_unique_name_is_found,
+           other_names_are_not_found,
+           an_ambiguous_name_is_refused_and_its_candidates_are_listed,
+           listing_a_name_ends_after_the_last_symbol, all_symbols_are_listed_by_address,
+           the_base_name_has_no_compiler_suffix, a_base_name_too_long_is_cut)
