@@ -143,6 +143,7 @@ BOOT := \
     boot/start.asm \
     boot/ap_start.asm \
     boot/boot_info.c \
+    boot/boot_map.c \
     boot/boot_option.c
 
 KTESTS := \
@@ -155,7 +156,7 @@ SOURCES := $(wildcard $(LISTED))
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.
-unit_boot_info := boot/boot_info.c boot/boot_option.c
+unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c
 unit_ctype := libc/ctype.c
 unit_err := libc/err.c
 unit_qsort := libc/qsort.c

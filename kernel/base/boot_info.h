@@ -74,7 +74,7 @@ struct boot_info {
 int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_t limit);
 
 /* boot_info_from_pvh - read the start info of a PVH boot (QEMU's -kernel, Xen).
- * @start_info:  struct hvm_start_info, 56 bytes readable
+ * @start_info:  struct hvm_start_info, 56 bytes readable, 8-byte aligned
  * @at_phys:     gives @len readable bytes of physical memory, or NULL
  *
  * Context: boot.

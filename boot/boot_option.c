@@ -1,0 +1,89 @@
+/* boot_option.c - boot arguments: words and key=value pairs. Pure; host tested. */
+#include "kernel/base/boot_info.h"
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static const char *blanks_skip(const char *s)
+{
+    while (is_blank(*s))
+        s++;
+    return s;
+}
+
+/* The first character behind a word; blanks between quotes belong to it. */
+static const char *word_end(const char *s)
+{
+    bool quoted = false;
+
+    while (*s && (quoted || !is_blank(*s))) {
+        if (*s == '"')
+            quoted = !quoted;
+        s++;
+    }
+    return s;
+}
+
+/* If [word, end) is @key or @key=..., its value (maybe empty); else NULL. */
+static const char *word_value(const char *word, const char *end, const char *key)
+{
+    while (*key && word < end && *word == *key) {
+        word++;
+        key++;
+    }
+    if (*key)
+        return NULL;
+    if (word == end)
+        return end;
+    return *word == '=' ? word + 1 : NULL;
+}
+
+static void value_copy(char *out, size_t len, const char *value, const char *end)
+{
+    size_t used = 0;
+
+    for (; value < end && used + 1 < len; value++)
+        if (*value != '"')
+            out[used++] = *value;
+    out[used] = '\0';
+}
+
+bool boot_option(const char *cmdline, const char *key, char *out, size_t len)
+{
+    const char *found = NULL;
+    const char *found_end = NULL;
+
+    for (const char *word = blanks_skip(cmdline); *word;) {
+        const char *end = word_end(word);
+        const char *value = word_value(word, end, key);
+
+        if (value) {
+            found = value;
+            found_end = end;
+        }
+        word = blanks_skip(end);
+    }
+    if (!found)
+        return false;
+    if (out && len)
+        value_copy(out, len, found, found_end);
+    return true;
+}
+
+void boot_info_append(struct boot_info *info, const char *more)
+{
+    size_t used = 0;
+
+    more = blanks_skip(more);
+    if (!*more)
+        return;
+    while (info->cmdline_buf[used])
+        used++;
+    if (used && used + 1 < BOOT_CMDLINE_MAX)
+        info->cmdline_buf[used++] = ' ';
+    while (*more && used + 1 < BOOT_CMDLINE_MAX)
+        info->cmdline_buf[used++] = *more++;
+    info->cmdline_buf[used] = '\0';
+}
