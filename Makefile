@@ -186,8 +186,7 @@ endif
 
 NASMFLAGS := -f elf64 -g -F dwarf -Werror -w-reloc-abs-qword -w-reloc-abs-dword -I./ -I$(B)/
 
-LDFLAGS := -nostdlib -no-pie --emit-relocs --build-id -z max-page-size=4096 \
-    -z noexecstack -T linker.ld
+LDFLAGS := -nostdlib -no-pie --build-id -z max-page-size=4096 -z noexecstack -T linker.ld
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 HOST_CFLAGS := $(C_COMMON) -O1 $(SANITIZE)
@@ -227,9 +226,37 @@ $(B)/asm_offsets.inc: kernel/cpu/asm_offsets.c $(B)/flags.stamp
 
 -include $(OBJS:.o=.d) $(B)/asm_offsets.d
 
-$(B)/sonde.elf: $(OBJS) $(EXTRA_OBJS) linker.ld $(B)/link.stamp
+# Linked three times, because the symbol table is a part of what it describes; see
+# kernel/debug/gen_ksyms.py. In each image the entry NOPs become one before anything is
+# read from it.
+KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/elf64.py
+LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
+image_link = $(LD) $(LDFLAGS) $(1) -o $@ $(OBJS) $(EXTRA_OBJS) $(2) && \
+    $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)
+LINK_NEEDS := $(OBJS) $(EXTRA_OBJS) linker.ld $(LINK_TOOLS) $(B)/link.stamp
+
+$(B)/link/ksyms0.asm: $(KSYMS_TOOLS)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py --empty -o $@
+
+$(B)/link/ksyms%.asm: $(B)/link/%.elf $(KSYMS_TOOLS)
+	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py -o $@ $<
+
+$(B)/link/ksyms%.o: $(B)/link/ksyms%.asm $(B)/flags.stamp
+	$(Q)$(NASM) -f elf64 -o $@ $<
+
+$(B)/link/1.elf: $(B)/link/ksyms0.o $(LINK_NEEDS)
 	$(call say,LD,$@)
-	$(Q)$(LD) $(LDFLAGS) -Map=$(B)/sonde.map -o $@ $(OBJS) $(EXTRA_OBJS)
+	$(Q)$(call image_link,--strip-debug,$<)
+
+$(B)/link/2.elf: $(B)/link/ksyms1.o $(LINK_NEEDS)
+	$(call say,LD,$@)
+	$(Q)$(call image_link,--strip-debug,$<)
+
+$(B)/sonde.elf: $(B)/link/ksyms2.o $(LINK_NEEDS)
+	$(call say,LD,$@)
+	$(Q)$(call image_link,--emit-relocs -Map=$(B)/sonde.map,$<)
+	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py $@ | cmp - $(B)/link/ksyms2.asm
 
 $(B)/sonde.map: $(B)/sonde.elf
 
