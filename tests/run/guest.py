@@ -9,6 +9,7 @@ import ctypes
 import dataclasses
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -27,6 +28,11 @@ PROMPT = b"sonde> "
 
 # drivers/qemu_exit.h: the guest writes a code, QEMU exits with 2 * code + 1.
 EXIT_POWEROFF, EXIT_TESTS_FAILED, EXIT_PANIC = 33, 35, 37
+
+# kernel/debug/panic.c prints it in every report. A guest that is still there some time
+# later could not end itself.
+PANIC = re.compile(rb"\nCPU \d+, which panicked:")
+PANIC_GRACE = 5
 
 # What the commands of ./sonde exit with when the guest is to blame.
 STATUS = {EXIT_POWEROFF: 0, EXIT_TESTS_FAILED: 1, EXIT_PANIC: 3}
@@ -140,10 +146,10 @@ class Console:
                 data = self.sock.recv(65536)
             except OSError:
                 data = b""
-            if data and self.log:
+            if self.log:
                 self.log.write(data)
                 self.log.flush()
-            if data and self.output:
+            if self.output:
                 self.output(data)
             with self.news:
                 self.text += data
@@ -152,8 +158,15 @@ class Console:
             if not data:
                 return
 
-    def send(self, data):
-        self.sock.sendall(data.encode() if isinstance(data, str) else data)
+    def send(self, data, timeout=60):
+        """Type it. TimeoutError when the guest does not take it all in time."""
+        data = data.encode() if isinstance(data, str) else data
+        deadline = time.monotonic() + timeout
+        while data:
+            left = max(deadline - time.monotonic(), 0)
+            if not select.select([], [self.sock], [], left)[1]:
+                raise TimeoutError("the guest does not read its console")
+            data = data[self.sock.send(data[:4096], socket.MSG_DONTWAIT) :]
 
     def expect(self, what, timeout):
         """Wait for what (bytes, or a compiled pattern) behind what was expected last.
@@ -189,12 +202,26 @@ class Guest:
         self.setup = setup
         self.console = None
         self.machine = None
+        self.panicked = False
+        self.tail = b""  # the last bytes of the console
         self.early = tempfile.TemporaryFile()
         self.resets = tempfile.TemporaryFile()
         self.errors = tempfile.TemporaryFile()
         self.log = open(setup.log, "wb") if setup.log else None
         self.started = time.monotonic()
-        self._start(output)
+        self._start(lambda data: self._take(data, output))
+
+    def _take(self, data, output):
+        """What comes from the console, in the console's thread."""
+        if output:
+            output(data)
+        self.tail = self.tail[-64:] + data
+        if self.panicked or not PANIC.search(self.tail):
+            return
+        self.panicked = True
+        killer = threading.Timer(PANIC_GRACE, self.process.kill)
+        killer.daemon = True
+        killer.start()
 
     def _start(self, output):
         passed, ours = [], {}
@@ -272,10 +299,12 @@ class Guest:
     def failure(self, when, timeout):
         """The GuestError for a guest that did not do what it was to do."""
         status = self.wait_end(1 if self.ended() else 0)
+        if self.console and status is not None:
+            self.console.wait_closed(1)  # its last words are still on the way
+        if status == EXIT_PANIC or self.panicked:
+            return GuestError(STATUS[EXIT_PANIC], f"the kernel panicked, {when}")
         if status is None:
             return GuestError(STATUS_HUNG, f"no answer within {timeout:g} s, {when}")
-        if status == EXIT_PANIC:
-            return GuestError(STATUS[status], f"the kernel panicked, {when}")
         if status == EXIT_POWEROFF:
             return GuestError(STATUS_RESET, f"the guest switched itself off, {when}")
         rip = self.triple_fault()

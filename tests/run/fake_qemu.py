@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""fake_qemu.py - a guest that is no kernel: what QEMU's end of the lines looks like.
+
+Takes QEMU's own command line, finds the sockets in it, prints a prompt on COM1 and
+answers requests on COM3. What it does then is up to the request:
+
+    say TEXT        one line of output        bare TEXT      output without a line feed
+    bytes           every byte there is       fail N NAME    the errno
+    noise           log lines in between      lines N        N lines of output
+    panic  hang  off  reset  triple           how a guest may end
+
+FAKE in the environment: "silent" has no prompt, "broken" ends at once, "console" serves
+COM1 instead of COM3 and shows each line it was given, "console panic" and "console hang"
+end as they say.
+"""
+
+import os
+import re
+import socket
+import sys
+import time
+
+
+def line_of(name):
+    for word in sys.argv:
+        match = re.fullmatch(rf"socket,fd=(\d+),id={name}", word)
+        if match:
+            return socket.socket(fileno=int(match.group(1)))
+    sys.exit(f"fake: no socket for {name}")
+
+
+def escape(data):
+    text = "".join(
+        "\\\\" if b == 0x5C else chr(b) if b == 9 or 0x20 <= b <= 0x7E else "\\x%02x" % b
+        for b in data
+    )
+    return text.encode()
+
+
+def end(com1, how):
+    if how == "panic":
+        com1.sendall(b"\npanic: asked for\nCPU 0, which panicked:\nend of panic\n")
+        os._exit(37)
+    if how == "stuck-panic":
+        com1.sendall(b"\npanic: no way out\nCPU 0, which panicked:\n")
+    if how in ("hang", "stuck-panic"):
+        time.sleep(60)
+    if how == "off":
+        os._exit(33)
+    if how == "triple":
+        with open(sys.argv[sys.argv.index("-D") + 1], "w") as file:
+            file.write("CPU Reset (CPU 0)\nEIP=0000fff0\n")
+            file.write("Triple fault\nCPU Reset (CPU 0)\nRIP=ffffffff80200010 RFL=2\n")
+    os._exit(0)
+
+
+def answer(command, tag):
+    """The reply's lines and its status, as bytes."""
+    word, _, rest = command.partition(b" ")
+    mark = b"#%d" % tag
+    ok = mark + b"=0 OK\n"
+    if word == b"say":
+        return mark + b"|" + escape(rest) + b"\r\n" + ok
+    if word == b"bare":
+        return mark + b"~" + escape(rest) + b"\n" + ok
+    if word == b"bytes":
+        lines = bytes(range(256)).split(b"\n")
+        return mark + b"|" + escape(lines[0]) + b"\n" + mark + b"~" + escape(lines[1]) + (
+            b"\n" + ok
+        )
+    if word == b"noise":
+        return b"[    0.1] C0: log\n%s|a\n#%d|not ours\nsonde> \n%s|b\n%s" % (
+            mark, tag * 10, mark, ok)  # fmt: skip
+    if word == b"lines":
+        return b"".join(b"%s|%d\n" % (mark, n) for n in range(int(rest))) + ok
+    if word == b"fail":
+        return mark + b"|no such thing\n" + mark + b"=" + rest + b"\n"
+    return mark + b"=38 ENOSYS\n"
+
+
+def serve_console(com1, then):
+    time.sleep(0.3)
+    com1.setblocking(False)
+    try:
+        com1.sendall(b"too early: %s\n" % com1.recv(100))
+    except BlockingIOError:
+        com1.sendall(b"sonde> ")
+    com1.setblocking(True)
+    for line in com1.makefile("rb"):
+        com1.sendall(b"<%s>" % line[:-1])
+        if then:
+            end(com1, then)
+        if line == b"poweroff\n":
+            end(com1, "off")
+
+
+def main():
+    fake = os.environ.get("FAKE", "")
+    com1, com3 = line_of("com1"), line_of("com3")
+    if fake == "broken":
+        sys.exit("fake: broken")
+    com1.sendall(b"[    0.000001] C0: fake\n")
+    if fake.startswith("console"):
+        serve_console(com1, fake[8:])
+    if fake != "silent":
+        com1.sendall(b"sonde> ")
+    for request in com3.makefile("rb"):
+        match = re.fullmatch(rb"@(\d+) (.*)\n", request)
+        command = match.group(2)
+        if command in (b"panic", b"stuck-panic", b"hang", b"off", b"reset", b"triple"):
+            end(com1, command.decode())
+        com3.sendall(answer(command, int(match.group(1))))
+
+
+if __name__ == "__main__":
+    main()

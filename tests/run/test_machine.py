@@ -1,0 +1,119 @@
+"""test_machine.py - the client of the machine interface, against a fake guest."""
+
+import os
+import shutil
+import tempfile
+
+import tap
+from guest import Guest, Setup
+from machine import Gone, ProtocolError, one_line, quote, unescape
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def fake_guest():
+    guest = Guest(Setup())
+    guest.wait_prompt(10)
+    return guest
+
+
+def output_comes_line_by_line():
+    with fake_guest() as guest:
+        pieces = []
+        reply = guest.machine.request("lines 3", 10, pieces.append)
+        tap.equal(reply.output, b"0\n1\n2\n", "the lines of a reply, ends put back")
+        tap.equal(pieces, [b"0\n", b"1\n", b"2\n"], "each was passed on as it came")
+        tap.equal((reply.errno, reply.name), (0, "OK"), "the status is OK")
+        reply = guest.machine.request("bare x", 10)
+        tap.equal(reply.output, b"x", "output without a line feed stays without")
+
+
+def every_byte_survives():
+    with fake_guest() as guest:
+        reply = guest.machine.request("bytes", 10)
+        tap.equal(reply.output, bytes(range(256)), "all 256 bytes, as they were")
+        text = "a'b\\c\t\xe9"
+        tap.equal(quote(text), "'a\\x27b\\x5cc\\x09\\xc3\\xa9'", "quote() hides them")
+        tap.equal(unescape(quote(text)[1:-1].encode()).decode(), text, "and they return")
+
+
+def other_text_on_the_line_is_skipped():
+    with fake_guest() as guest:
+        reply = guest.machine.request("noise", 10)
+        tap.equal(reply.output, b"a\nb\n", "only lines of the open request count")
+
+
+def a_refusal_is_a_reply():
+    with fake_guest() as guest:
+        reply = guest.machine.request("fail 2 ENOENT", 10)
+        tap.equal((reply.errno, reply.name), (2, "ENOENT"), "errno and name")
+        tap.equal(reply.text, "no such thing\n", "what it said is kept")
+        reply = guest.machine.request("say still there", 10)
+        tap.equal(reply.text, "still there\n", "the next request is answered")
+
+
+def a_long_reply_is_whole():
+    with fake_guest() as guest:
+        reply = guest.machine.request("lines 100000", 30)
+        tap.equal(len(reply.lines), 100000, "100000 lines arrived")
+        reply = guest.machine.request("say " + "x" * 100000, 30)
+        tap.equal(len(reply.output), 100001, "so did a line of 100000 bytes")
+
+
+def a_silent_guest_is_a_timeout():
+    with fake_guest() as guest:
+        try:
+            guest.machine.request("hang", 0.3)
+            tap.check(False, "a hung guest is noticed")
+        except TimeoutError:
+            tap.check(True, "a hung guest is noticed")
+
+
+def a_guest_that_ends_is_gone():
+    with fake_guest() as guest:
+        try:
+            guest.machine.request("panic", 10)
+            tap.check(False, "the end of the guest ends the request")
+        except Gone:
+            tap.check(True, "the end of the guest ends the request")
+
+
+def what_is_no_line_is_refused():
+    for command in ("a\nb", "a\rb", "a\0b"):
+        try:
+            one_line(command)
+            tap.check(False, f"{command!r} is not sent")
+        except ValueError:
+            tap.check(True, f"{command!r} is not sent")
+    try:
+        unescape(b"\\q")
+        tap.check(False, "a bad escape is reported")
+    except ProtocolError:
+        tap.check(True, "a bad escape is reported")
+
+
+def with_fake_qemu(run):
+    """Put the fake in front of the real QEMU on PATH while run() runs."""
+    folder = tempfile.mkdtemp()
+    fake = os.path.join(HERE, "fake_qemu.py")
+    os.symlink(fake, os.path.join(folder, "qemu-system-x86_64"))
+    os.environ["PATH"] = folder + ":" + os.environ["PATH"]
+    try:
+        run()
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    with_fake_qemu(
+        lambda: tap.run(
+            output_comes_line_by_line,
+            every_byte_survives,
+            other_text_on_the_line_is_skipped,
+            a_refusal_is_a_reply,
+            a_long_reply_is_whole,
+            a_silent_guest_is_a_timeout,
+            a_guest_that_ends_is_gone,
+            what_is_no_line_is_refused,
+        )
+    )
