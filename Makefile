@@ -24,7 +24,8 @@ PYTHON ?= python3
 GRUB_MKRESCUE ?= grub-mkrescue
 
 Q := $(if $(filter 1,$(V)),,@)
-say = @$(if $(filter 1,$(V)),true,printf '  %-7s %s\n' $(1) $(2))
+silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
+say = @$(if $(filter 1,$(V))$(silent),true,printf '  %-7s %s\n' $(1) $(2))
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
@@ -273,7 +274,10 @@ $(B)/sonde.stripped: $(B)/sonde.elf
 	$(Q)$(OBJCOPY) --strip-all $< $@
 
 # Boots under BIOS and, where grub-efi-amd64-bin is installed, under UEFI.
-$(B)/sonde.iso: $(B)/sonde.stripped iso/grub.cfg
+$(B)/platforms.stamp: FORCE
+	@$(call stamp_if_changed,'$(wildcard /usr/lib/grub/*/moddep.lst)')
+
+$(B)/sonde.iso: $(B)/sonde.stripped iso/grub.cfg $(B)/platforms.stamp
 	$(call say,ISO,$@)
 	@rm -rf $(B)/iso && mkdir -p $(B)/iso/boot/grub
 	$(Q)cp $(B)/sonde.stripped $(B)/iso/boot/sonde.elf
@@ -293,19 +297,23 @@ compile_commands.json: $(B)/flags.stamp $(B)/link.stamp
 # ---- running and testing ---------------------------------------------------------------
 
 run: ## boot it, console on this terminal; installs what is missing
+	$(Q)tests/run/need.sh run
 	$(Q)./sonde run
 
 gdb: ## boot it stopped at its first instruction, gdb attached
+	$(Q)tests/run/need.sh run gdb
 	$(Q)./sonde gdb
 
-test: ## everything that should pass before a commit; installs what is missing
-	$(Q)tests/run/run_tests.sh
+test: ## everything that should pass before a commit, or T=NAME; installs what is missing
+	$(Q)tests/run/need.sh run uefi gdb test
+	$(Q)./sonde test $(T)
 
 test-long: ## the same, with more seeds, more CPUs and more time
-	$(Q)tests/run/run_tests.sh --long
+	$(Q)tests/run/need.sh run uefi gdb test
+	$(Q)./sonde test --long
 
-test-fresh: ## `make test` in a Debian that has only git, make and gcc
-	$(Q)tests/run/test_fresh.sh
+test-fresh: ## `make run` and `make test` in a Debian that has only git, make and gcc
+	$(Q)tests/run/fresh.sh
 
 # Host objects are under sanitizers. Our C library gets names of its own there: the host's
 # stands beside it.

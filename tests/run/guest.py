@@ -20,8 +20,9 @@ import time
 from machine import Machine
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-ELF = os.path.join(ROOT, "build", "sonde.elf")
-ISO = os.path.join(ROOT, "build", "sonde.iso")
+BUILD = os.path.join(ROOT, os.environ.get("B", "build"))  # as the Makefile has it
+ELF = os.path.join(BUILD, "sonde.elf")
+ISO = os.path.join(BUILD, "sonde.iso")
 OVMF = "/usr/share/OVMF/OVMF_%s_4M.fd"
 
 PROMPT = b"sonde> "

@@ -14,8 +14,9 @@ import os
 import subprocess
 import sys
 
+from guest import BUILD, ROOT
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
 
 SMP = (1, 2, 4, 8)
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
@@ -62,7 +63,7 @@ def command(label):
     if tier == "lint":
         return [glob.glob(os.path.join(ROOT, "tests", "lint", f"check_{stem}*"))[0]]
     if tier == "unit":
-        return [os.path.join(ROOT, "build", "unit", "test_" + stem)]
+        return [os.path.join(BUILD, "unit", "test_" + stem)]
     if tier == "kernel":
         program = [sys.executable, os.path.join(HERE, "kernel_test.py")]
         if stem in subjects():
@@ -73,7 +74,8 @@ def command(label):
 
 def build(labels):
     """What the chosen tests need besides the kernel: the host programs."""
-    targets = ["build/unit/test_" + l[5:] for l in labels if l.startswith("unit/")]
+    programs = [command(label)[0] for label in labels if label.startswith("unit/")]
+    targets = [os.path.relpath(program, ROOT) for program in programs]
     if targets:
         subprocess.run(["make", "-s", "-C", ROOT, *targets], check=True)
 
