@@ -51,11 +51,17 @@ CPU := \
     kernel/cpu/smp.c
 
 MM := \
+    kernel/mm/free_set.c \
     kernel/mm/frame.c \
     kernel/mm/paging.c \
+    kernel/mm/paging_init.c \
+    kernel/mm/area.c \
     kernel/mm/vmap.c \
     kernel/mm/stack.c \
     kernel/mm/exec.c \
+    kernel/mm/exec_frame.c \
+    kernel/mm/exec_poke.c \
+    kernel/mm/heap_core.c \
     kernel/mm/heap.c \
     kernel/mm/extable.c \
     kernel/mm/copy_nofault.asm
@@ -127,7 +133,9 @@ DRIVERS := \
     drivers/debugcon.c \
     drivers/pic.c \
     drivers/pit.c \
+    drivers/acpi.c \
     drivers/acpi_madt.c \
+    drivers/power.c \
     drivers/fw_cfg.c
 
 LIBC := \
@@ -148,7 +156,12 @@ BOOT := \
     boot/boot_option.c
 
 KTESTS := \
-    tests/kernel/ktest.c
+    tests/kernel/ktest.c \
+    tests/kernel/test_frame.c \
+    tests/kernel/test_paging.c \
+    tests/kernel/test_exec.c \
+    tests/kernel/test_heap.c \
+    tests/kernel/test_extable.c
 
 LISTED := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WORK) \
     $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) $(PROBES_PORT) $(DRIVERS) $(LIBC) $(BOOT) \
@@ -160,6 +173,9 @@ OBJS := $(SOURCES:%=$(B)/%.o)
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c
 unit_ctype := libc/ctype.c
 unit_err := libc/err.c
+unit_extable := kernel/mm/extable.c
+unit_free_set := kernel/mm/free_set.c
+unit_heap_core := kernel/mm/heap_core.c
 unit_qsort := libc/qsort.c
 unit_string := libc/string.c
 unit_strtol := libc/strtol.c libc/ctype.c

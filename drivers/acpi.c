@@ -1,0 +1,90 @@
+/* acpi.c - from the root pointer to a table: RSDP, then RSDT (32-bit) or XSDT (64-bit). */
+#include "drivers/acpi.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/mm/frame.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* Tables are looked for where both the early and the final direct map show memory. */
+#define TABLE_END (4 * GiB)
+#define TABLE_LEN_MAX (1 * MiB)
+
+struct rsdp {
+    char signature[8];
+    uint8_t checksum; /* of the first 20 bytes */
+    char oem[6];
+    uint8_t revision; /* 0: ends after rsdt */
+    uint32_t rsdt;
+    uint32_t len;
+    uint64_t xsdt;
+    uint8_t checksum_all;
+    uint8_t reserved[3];
+} PACKED;
+
+#define RSDP_OLD_LEN 20
+
+static bool sum_is_zero(const void *bytes, size_t len)
+{
+    uint8_t sum = 0;
+
+    for (size_t i = 0; i < len; i++)
+        sum = (uint8_t)(sum + ((const uint8_t *)bytes)[i]);
+    return sum == 0;
+}
+
+static const struct rsdp *rsdp_get(const struct boot_info *boot)
+{
+    const struct rsdp *rsdp = NULL;
+
+    if (boot->rsdp_len >= RSDP_OLD_LEN)
+        rsdp = (const struct rsdp *)boot->rsdp_copy;
+    else if (boot->rsdp && boot->rsdp < TABLE_END)
+        rsdp = phys_to_virt(boot->rsdp);
+    if (!rsdp || memcmp(rsdp->signature, "RSD PTR ", sizeof(rsdp->signature)) != 0)
+        return NULL;
+    return sum_is_zero(rsdp, RSDP_OLD_LEN) ? rsdp : NULL;
+}
+
+/* The table at @phys, if there is a whole one. */
+static const struct acpi_table *table_get(uint64_t phys)
+{
+    const struct acpi_table *table;
+
+    if (!phys || phys > TABLE_END - sizeof(*table))
+        return NULL;
+    table = phys_to_virt(phys);
+    if (table->len < sizeof(*table) || table->len > TABLE_LEN_MAX ||
+        table->len > TABLE_END - phys)
+        return NULL;
+    return sum_is_zero(table, table->len) ? table : NULL;
+}
+
+const struct acpi_table *acpi_find(const struct boot_info *boot, const char *signature)
+{
+    const struct rsdp *rsdp = rsdp_get(boot);
+    const struct acpi_table *root = NULL;
+    size_t entry_len = sizeof(uint64_t);
+
+    if (!rsdp)
+        return NULL;
+    if (rsdp->revision >= 2)
+        root = table_get(rsdp->xsdt);
+    if (!root) {
+        root = table_get(rsdp->rsdt);
+        entry_len = sizeof(uint32_t);
+    }
+    if (!root)
+        return NULL;
+    for (size_t off = sizeof(*root); off + entry_len <= root->len; off += entry_len) {
+        const struct acpi_table *table;
+        uint64_t phys = 0;
+
+        memcpy(&phys, (const uint8_t *)root + off, entry_len);
+        table = table_get(phys);
+        if (table && memcmp(table->signature, signature, 4) == 0)
+            return table;
+    }
+    return NULL;
+}

@@ -1,0 +1,32 @@
+/* acpi.h - finding ACPI tables. They lie in memory that the firmware keeps. */
+#pragma once
+
+#include "kernel/base/boot_info.h"
+#include "kernel/base/compiler.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* What every table starts with. */
+struct acpi_table {
+    char signature[4];
+    uint32_t len; /* of the table, with this header */
+    uint8_t revision;
+    uint8_t checksum; /* all bytes of the table add up to 0 */
+    char oem[6];
+    char oem_table[8];
+    uint32_t oem_revision;
+    uint32_t creator;
+    uint32_t creator_revision;
+} PACKED;
+
+_Static_assert(sizeof(struct acpi_table) == 36, "ACPI's layout");
+
+/* acpi_find - the first table with @signature, or NULL: no ACPI, no such table, or one
+ * whose checksum is wrong.
+ * @signature: 4 characters
+ *
+ * Context: boot; the tables are read through the direct map.
+ * Source:  ACPI Specification, "ACPI System Description Tables".
+ */
+const struct acpi_table *acpi_find(const struct boot_info *boot, const char *signature);

@@ -1,0 +1,17 @@
+/* debugcon.c - output that needs nothing to be initialised: for the first lines of a boot
+ * and the last ones of a panic.
+ */
+#include "drivers/debugcon.h"
+
+#include "kernel/cpu/instr.h"
+
+#define DEBUGCON_PORT 0xe9
+#define DEBUGCON_PRESENT 0xe9 /* what the port reads as */
+
+void debugcon_write(const char *text, size_t len)
+{
+    if (inb(DEBUGCON_PORT) != DEBUGCON_PRESENT)
+        return;
+    for (size_t i = 0; i < len; i++)
+        outb(DEBUGCON_PORT, (uint8_t)text[i]);
+}

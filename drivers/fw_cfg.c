@@ -1,0 +1,84 @@
+/* fw_cfg.c - QEMU's fw_cfg device through its two ports: select an item, read its bytes. */
+#include "drivers/fw_cfg.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#define SELECTOR_PORT 0x510
+#define DATA_PORT 0x511
+
+#define ITEM_SIGNATURE 0x0000
+#define ITEM_DIRECTORY 0x0019
+
+#define NAME_LEN 56
+
+/* As in the directory: numbers are big endian. */
+struct fw_cfg_file {
+    uint32_t size;
+    uint16_t item;
+    uint16_t reserved;
+    char name[NAME_LEN];
+};
+
+_Static_assert(sizeof(struct fw_cfg_file) == 64, "layout of the device");
+
+static void item_select(uint16_t item)
+{
+    outw(SELECTOR_PORT, item);
+}
+
+/* The device remembers how far it was read. */
+static void item_read(void *out, size_t len)
+{
+    uint8_t *bytes = out;
+
+    for (size_t i = 0; i < len; i++)
+        bytes[i] = inb(DATA_PORT);
+}
+
+static bool is_present(void)
+{
+    char signature[4];
+
+    item_select(ITEM_SIGNATURE);
+    item_read(signature, sizeof(signature));
+    return memcmp(signature, "QEMU", sizeof(signature)) == 0;
+}
+
+static bool file_find(const char *name, struct fw_cfg_file *file)
+{
+    uint32_t count;
+
+    item_select(ITEM_DIRECTORY);
+    item_read(&count, sizeof(count));
+    count = __builtin_bswap32(count);
+    while (count--) {
+        item_read(file, sizeof(*file));
+        file->name[NAME_LEN - 1] = '\0';
+        if (strcmp(file->name, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+int fw_cfg_read_file(const char *name, char *out, size_t cap)
+{
+    struct fw_cfg_file file;
+    size_t len;
+
+    if (!is_present())
+        return -ENODEV;
+    if (!file_find(name, &file))
+        return -ENOENT;
+    len = __builtin_bswap32(file.size);
+    if (len > cap - 1)
+        len = cap - 1;
+    item_select(__builtin_bswap16(file.item));
+    item_read(out, len);
+    out[len] = '\0';
+    return (int)len;
+}
