@@ -50,7 +50,7 @@ def end(com1, how):
     if how == "triple":
         with open(sys.argv[sys.argv.index("-D") + 1], "w") as file:
             file.write("CPU Reset (CPU 0)\nEIP=0000fff0\n")
-            file.write("Triple fault\nCPU Reset (CPU 0)\nRIP=ffffffff80200010 RFL=2\n")
+            file.write("Triple fault\n")
     os._exit(0)
 
 

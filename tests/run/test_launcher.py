@@ -101,7 +101,7 @@ def a_hang_is_told():
 
 def resets_are_told():
     status, _, err = run_launcher("exec", "triple")
-    tap.check(status == 4 and "triple fault at 0xffffffff80200010" in err, "triple fault")
+    tap.check(status == 4 and "triple fault, in" in err, "triple fault")
     status, _, err = run_launcher("exec", "reset")
     tap.check(status == 4 and "reset itself" in err, "a reset nobody asked for")
     status, _, err = run_launcher("exec", "off", "say a")

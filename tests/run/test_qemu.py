@@ -1,0 +1,77 @@
+"""test_qemu.py - how a guest ends is told apart on the real QEMU, with mini.asm as guest."""
+
+import os
+import subprocess
+import tempfile
+
+import guest
+import tap
+from guest import EXIT_POWEROFF, Guest, Setup
+from machine import Gone
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def build_mini(folder):
+    """Make the small guest the one that Setup() boots."""
+    obj, guest.ELF = os.path.join(folder, "mini.o"), os.path.join(folder, "mini.elf")
+    subprocess.run(
+        ["nasm", "-f", "elf32", "-o", obj, os.path.join(HERE, "mini.asm")], check=True
+    )
+    link = ["ld", "-m", "elf_i386", "-Ttext=0x200000", "-o", guest.ELF, obj]
+    subprocess.run(link, check=True, stderr=subprocess.DEVNULL)
+
+
+def end_of(letter, limit=10, **setup):
+    """Tell the guest to end this way: (QEMU's status, message of the failure)."""
+    with Guest(Setup(**setup)) as mini:
+        mini.wait_prompt(20)
+        try:
+            mini.machine.request(letter, limit)
+        except (Gone, TimeoutError):
+            pass
+        failure = mini.failure("in the test", limit)
+        return mini.wait_end(1), failure.status, str(failure)
+
+
+def a_poweroff_has_its_status():
+    tap.equal(end_of("o")[0], EXIT_POWEROFF, "poweroff through isa-debug-exit")
+
+
+def a_triple_fault_is_seen():
+    for smp in (1, 4):
+        _, status, message = end_of("t", smp=smp)
+        tap.check(
+            status == 4 and "triple fault" in message, f"triple fault, {smp} CPUs"
+        )
+
+
+def a_reset_is_no_triple_fault():
+    _, status, message = end_of("r")
+    tap.check(status == 4 and "reset itself" in message, "a reset ends QEMU")
+
+
+def a_hang_is_seen():
+    _, status, message = end_of("h", limit=0.5)
+    tap.check(status == 124 and "within 0.5 s" in message, "a hang")
+
+
+def options_reach_qemu():
+    tap.equal(end_of("o", icount=True)[0], EXIT_POWEROFF, "--icount")
+    with tempfile.TemporaryDirectory() as folder:
+        qmp = os.path.join(folder, "qmp.sock")
+        with Guest(Setup(qmp=qmp)) as mini:
+            mini.wait_prompt(20)
+            tap.check(os.path.exists(qmp), "--qmp makes QEMU's control socket")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as work:
+        build_mini(work)
+        tap.run(
+            a_poweroff_has_its_status,
+            a_triple_fault_is_seen,
+            a_reset_is_no_triple_fault,
+            a_hang_is_seen,
+            options_reach_qemu,
+        )
