@@ -15,6 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* exec_init - Context: boot; called by paging_init(). */
+void exec_init(void);
+
 /* exec_alloc - executable pages in a detour arena, filled with int3.
  * @len: bytes, 1 and up; rounded up to pages
  *
@@ -58,10 +61,10 @@ int exec_remap(uintptr_t page, uint64_t frame);
 void exec_unmap(uintptr_t page);
 void exec_unmap_all(const uintptr_t *pages, size_t count);
 
-/* exec_page_is_free - may exec_map_at() use @page? Context: any; a hint without the lock
- * that keeps others from mapping.
+/* exec_pad_is_free - may a landing pad be put at @page? It must be outside the module window
+ * too. Context: any; true only as long as nobody maps it.
  */
-bool exec_page_is_free(uintptr_t page);
+bool exec_pad_is_free(uintptr_t page);
 
 /* exec_contains - is @addr executable memory that is not image text? Context: any. */
 bool exec_contains(uintptr_t addr);
@@ -84,7 +87,8 @@ void exec_stats_get(struct exec_stats *out);
  * executed; a difference is a panic. Nothing is promised about when other CPUs see them,
  * in what order, or in how many pieces.
  *
- * Context: any but nmi; nobody else writes or unmaps these bytes meanwhile.
+ * Context: thread, also with interrupts off; boot. Nobody else writes or unmaps these
+ *          bytes meanwhile.
  * Return:  0; -EFAULT some byte is not in an executable page, nothing is written;
  *          -EINVAL @len.
  * Source:  the practice of Linux's text_poke(), which maps a temporary mm.

@@ -27,6 +27,12 @@ struct extable_entry {
     ".long (" fixup ") - .\n\t"                                                          \
     ".popsection\n\t"
 
+/* extable_sort, extable_search - the same for any table of entries.
+ * Context: any.  extable_search() wants the table sorted.
+ */
+void extable_sort(struct extable_entry *entries, size_t count);
+uintptr_t extable_search(const struct extable_entry *entries, size_t count, uintptr_t ip);
+
 /* extable_init - sort the table. Context: boot, before paging_init() makes it read-only. */
 void extable_init(void);
 

@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* stack_init - Context: boot; called by paging_init(). */
+void stack_init(void);
+
 /* stack_alloc - a zeroed stack.
  * @len: bytes, 1 and up; rounded up to pages
  *

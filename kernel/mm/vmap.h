@@ -6,6 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* vmap_init - Context: boot; called by paging_init(). */
+void vmap_init(void);
+
 /* vmap_alloc - zeroed memory, in one piece to us, in single frames physically.
  * @len:   bytes, 1 and up; rounded up to pages
  * @prot:  PROT_W or PROT_R, see paging.h

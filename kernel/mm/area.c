@@ -1,0 +1,58 @@
+/* area.c - which addresses of an area are in use. Knows nothing of what is mapped there. */
+#include "kernel/mm/area.h"
+
+#include "kernel/debug/panic.h"
+#include "kernel/memmap.h"
+#include "kernel/mm/frame.h"
+
+void area_init(struct area *area, uintptr_t start, size_t count)
+{
+    size_t len = free_set_storage(count);
+    uint64_t storage = frame_alloc_run(align_up(len, PAGE_SIZE) / PAGE_SIZE);
+
+    if (storage == FRAME_NONE)
+        panic("area: no %zu bytes of memory", len);
+    *area = (struct area){ .start = start };
+    free_set_init(&area->pages, count, phys_to_virt(storage));
+    free_set_add(&area->pages, 0, count);
+}
+
+uintptr_t area_get(struct area *area, size_t count)
+{
+    unsigned long flags;
+    uintptr_t va = 0;
+    size_t first;
+
+    spin_lock_irqsave(&area->lock, &flags);
+    first = free_set_find_run(&area->pages, 0, count, 1);
+    if (first != FREE_SET_NONE) {
+        free_set_remove(&area->pages, first, count);
+        va = area->start + first * PAGE_SIZE;
+    }
+    spin_unlock_irqrestore(&area->lock, flags);
+    return va;
+}
+
+void area_put(struct area *area, uintptr_t va, size_t count)
+{
+    size_t first = (va - area->start) / PAGE_SIZE;
+    unsigned long flags;
+
+    BUG_ON(va < area->start || count > area->pages.count ||
+           first > area->pages.count - count);
+    spin_lock_irqsave(&area->lock, &flags);
+    BUG_ON(free_set_has_any(&area->pages, first, count));
+    free_set_add(&area->pages, first, count);
+    spin_unlock_irqrestore(&area->lock, flags);
+}
+
+size_t area_free_pages(struct area *area)
+{
+    unsigned long flags;
+    size_t count;
+
+    spin_lock_irqsave(&area->lock, &flags);
+    count = area->pages.free;
+    spin_unlock_irqrestore(&area->lock, flags);
+    return count;
+}

@@ -1,0 +1,30 @@
+/* area.h - private to kernel/mm: a range of addresses, handed out in runs of pages. */
+#pragma once
+
+#include "kernel/mm/free_set.h"
+#include "kernel/sync/spinlock.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct area {
+    struct spinlock lock;
+    uintptr_t start;       /* [I] */
+    struct free_set pages; /* [lock] */
+};
+
+/* area_init - @start..@start + @count pages, all free. Context: boot; panics without
+ * memory for the bookkeeping.
+ */
+void area_init(struct area *area, uintptr_t start, size_t count);
+
+/* area_get - addresses of @count free pages in a row, the lowest there are.
+ * Context: as frame_alloc().  Return: the first; 0 when there is no such run.
+ */
+uintptr_t area_get(struct area *area, size_t count);
+
+/* area_put - give them back; nothing is mapped there. */
+void area_put(struct area *area, uintptr_t va, size_t count);
+
+/* area_free_pages - Context: as area_get(). */
+size_t area_free_pages(struct area *area);

@@ -1,0 +1,61 @@
+; copy_nofault.asm - copies that end with -EFAULT where others end in a panic.
+;
+; Each instruction that touches the caller's memory has an entry in the fix-up table. They
+; run in any context, traps included, and use no memory but what they are given.
+
+%include "kernel/base/proc.inc"
+%include "kernel/mm/extable.inc"
+
+EFAULT equ 14
+
+bits 64
+section .text
+
+; int copy_nofault(void *dst, const void *src, size_t len)
+; In:   rdi, rsi, rdx
+; Out:  eax = 0 or -EFAULT
+proc copy_nofault
+    mov rcx, rdx
+.copy:
+    rep movsb
+    xor eax, eax
+    ret
+.bad:
+    mov eax, -EFAULT
+    ret
+    extable .copy, .bad
+endproc copy_nofault
+
+; long strncpy_nofault(char *dst, const char *src, size_t size)
+; In:   rdi, rsi, rdx
+; Out:  rax = bytes stored with the NUL, or -EFAULT
+; Uses: rcx = bytes stored so far, r8b = the byte on its way
+proc strncpy_nofault
+    xor ecx, ecx
+    test rdx, rdx
+    jz .done
+.next:
+.load:
+    mov r8b, [rsi + rcx]
+.store:
+    mov [rdi + rcx], r8b
+    inc rcx
+    test r8b, r8b
+    jz .done
+    cmp rcx, rdx
+    jb .next
+    mov byte [rdi + rcx - 1], 0 ; cut: the byte there was just written
+.done:
+    mov rax, rcx
+    ret
+.bad_load:
+    mov byte [rdi], 0
+    mov rax, -EFAULT
+    ret
+.bad_store:
+    mov rax, -EFAULT
+    ret
+    extable .load, .bad_load
+    extable .store, .bad_store
+    extable .bad_load, .bad_store
+endproc strncpy_nofault

@@ -1,0 +1,193 @@
+/* frame.c - physical memory in frames of 4 KiB: what is RAM, and who has it.
+ *
+ * Owns all RAM that boot left free. The lowest free frame is handed out first, so that
+ * early boot, which sees only 4 GiB, gets what it can see.
+ */
+#include "kernel/mm/frame.h"
+
+#include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
+#include "kernel/mm/free_set.h"
+#include "kernel/sync/spinlock.h"
+
+#include <string.h>
+
+#define FRAME_SHIFT 12
+#define FIRST_MIB_FRAMES (MiB >> FRAME_SHIFT)
+
+/* Of a set by frame number. The first MiB is in it too, but only frame_alloc_low() looks
+ * there.
+ */
+static struct {
+    struct spinlock lock;
+    struct free_set set; /* [lock] */
+    size_t total;        /* [I] */
+} frames = { .lock = SPINLOCK_INIT };
+
+/* Used before there is an allocator, and never given to it: .boot at 1 MiB, which linker.ld
+ * keeps below 64 KiB, and the image.
+ */
+static const struct boot_range boot_range = { MiB, MiB + 64 * KiB, BOOT_RESERVED };
+
+static uint64_t image_end(void)
+{
+    return align_up(virt_to_phys(_end), PAGE_SIZE);
+}
+
+static size_t count_up_to_last(const struct boot_info *info)
+{
+    uint64_t end = 0;
+
+    for (unsigned i = 0; i < info->range_count; i++) {
+        if (info->ranges[i].type == BOOT_RAM)
+            end = info->ranges[i].end;
+    }
+    return end >> FRAME_SHIFT;
+}
+
+/* @len bytes of RAM behind the image, where the early direct map reaches. */
+static uint64_t storage_place(const struct boot_info *info, size_t len)
+{
+    for (unsigned i = 0; i < info->range_count; i++) {
+        const struct boot_range *r = &info->ranges[i];
+        uint64_t start = align_up(r->start, PAGE_SIZE);
+        uint64_t end = r->end;
+
+        if (start < image_end())
+            start = image_end();
+        if (end > 4 * GiB)
+            end = 4 * GiB;
+        if (r->type == BOOT_RAM && start < end && end - start >= len)
+            return start;
+    }
+    panic("frame: no %zu bytes of RAM for the frame map", len);
+}
+
+static void range_add(const struct boot_range *r)
+{
+    size_t first = align_up(r->start, PAGE_SIZE) >> FRAME_SHIFT;
+    size_t end = r->end >> FRAME_SHIFT;
+
+    if (r->type == BOOT_RAM && first < end)
+        free_set_add(&frames.set, first, end - first);
+}
+
+static void range_remove(uint64_t start, uint64_t end)
+{
+    size_t first = start >> FRAME_SHIFT;
+    size_t last = align_up(end, PAGE_SIZE) >> FRAME_SHIFT;
+
+    if (last > frames.set.count)
+        last = frames.set.count;
+    if (first < last)
+        free_set_remove(&frames.set, first, last - first);
+}
+
+void frame_init(const struct boot_info *info)
+{
+    size_t count = count_up_to_last(info);
+    size_t len = free_set_storage(count);
+    uint64_t storage = storage_place(info, len);
+
+    free_set_init(&frames.set, count, phys_to_virt(storage));
+    for (unsigned i = 0; i < info->range_count; i++)
+        range_add(&info->ranges[i]);
+    range_remove(0, PAGE_SIZE); /* so that no frame is NULL or a real-mode vector */
+    range_remove(boot_range.start, boot_range.end);
+    range_remove(virt_to_phys(_text), image_end());
+    range_remove(storage, storage + len);
+    frames.total = frames.set.free;
+    log_info("frame: %zu MiB of RAM free", frames.total >> 8);
+}
+
+/* Take @count frames from @first on out of the set; FRAME_NONE passes through. */
+static uint64_t take_locked(size_t first, size_t count)
+{
+    if (first == FREE_SET_NONE)
+        return FRAME_NONE;
+    free_set_remove(&frames.set, first, count);
+    return (uint64_t)first << FRAME_SHIFT;
+}
+
+static uint64_t zeroed(uint64_t phys, size_t count)
+{
+    if (phys != FRAME_NONE)
+        memset(phys_to_virt(phys), 0, count * PAGE_SIZE);
+    return phys;
+}
+
+uint64_t frame_alloc(void)
+{
+    unsigned long flags;
+    uint64_t phys;
+
+    spin_lock_irqsave(&frames.lock, &flags);
+    phys = take_locked(free_set_find(&frames.set, FIRST_MIB_FRAMES), 1);
+    spin_unlock_irqrestore(&frames.lock, flags);
+    return zeroed(phys, 1);
+}
+
+uint64_t frame_alloc_low(uint64_t limit)
+{
+    size_t from = limit > MiB ? FIRST_MIB_FRAMES : 0;
+    unsigned long flags;
+    uint64_t phys;
+    size_t found;
+
+    spin_lock_irqsave(&frames.lock, &flags);
+    found = free_set_find(&frames.set, from);
+    if (found != FREE_SET_NONE && (found + 1) << FRAME_SHIFT > limit)
+        found = FREE_SET_NONE;
+    phys = take_locked(found, 1);
+    spin_unlock_irqrestore(&frames.lock, flags);
+    return zeroed(phys, 1);
+}
+
+uint64_t frame_alloc_run_aligned(size_t count, size_t align)
+{
+    unsigned long flags;
+    uint64_t phys;
+    size_t found;
+
+    spin_lock_irqsave(&frames.lock, &flags);
+    found = free_set_find_run(&frames.set, FIRST_MIB_FRAMES, count, align);
+    phys = take_locked(found, count);
+    spin_unlock_irqrestore(&frames.lock, flags);
+    return zeroed(phys, count);
+}
+
+uint64_t frame_alloc_run(size_t count)
+{
+    return frame_alloc_run_aligned(count, 1);
+}
+
+void frame_free_run(uint64_t phys, size_t count)
+{
+    size_t first = phys >> FRAME_SHIFT;
+    unsigned long flags;
+
+    if (!is_aligned(phys, PAGE_SIZE) || first >= frames.set.count ||
+        count > frames.set.count - first) {
+        panic("frame: %#lx, %zu frames: not RAM", phys, count);
+    }
+    spin_lock_irqsave(&frames.lock, &flags);
+    if (free_set_has_any(&frames.set, first, count))
+        panic("frame: %#lx, %zu frames: free already", phys, count);
+    free_set_add(&frames.set, first, count);
+    spin_unlock_irqrestore(&frames.lock, flags);
+}
+
+void frame_free(uint64_t phys)
+{
+    frame_free_run(phys, 1);
+}
+
+void frame_stats_get(struct frame_stats *out)
+{
+    unsigned long flags;
+
+    spin_lock_irqsave(&frames.lock, &flags);
+    out->total = frames.total;
+    out->free = frames.set.free;
+    spin_unlock_irqrestore(&frames.lock, flags);
+}

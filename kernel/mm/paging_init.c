@@ -1,0 +1,159 @@
+/* paging_init.c - the tables that paging starts with, and those a new CPU starts with.
+ *
+ * Boot, and the start of the other CPUs. Works on the tables of paging.c through its
+ * private interface; at first through the early direct map of the first 4 GiB.
+ */
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/msr.h"
+#include "kernel/debug/panic.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/paging.h"
+#include "kernel/mm/paging_ops.h"
+
+#define DIRECT_MAP_MAX (512 * GiB) /* one entry of the root */
+
+static uint64_t *slot_or_panic(uintptr_t va, unsigned level)
+{
+    uint64_t *entry = paging_slot(va, level);
+
+    if (!entry)
+        panic("paging: no memory for the kernel's page tables");
+    return entry;
+}
+
+/* 2 MiB pages, the first and the last rounded outwards: what they show besides is holes
+ * and devices, whose cacheability the firmware's memory type registers decide.
+ */
+static void direct_map_add(uint64_t start, uint64_t end)
+{
+    uint64_t phys = align_down(start, LARGE_PAGE_SIZE);
+
+    for (; phys < end; phys += LARGE_PAGE_SIZE) {
+        uint64_t *entry = slot_or_panic(DIRECT_MAP_BASE + phys, 2);
+
+        *entry = pte_make(phys, PROT_W) | PTE_LARGE;
+    }
+}
+
+/* RAM wherever it is. Of the rest what lies below 4 GiB, for the firmware's tables; and
+ * the first MiB, where a BIOS keeps its own whether it lists them or not.
+ */
+static void direct_map_fill(const struct boot_info *info)
+{
+    direct_map_add(0, MiB);
+    for (unsigned i = 0; i < info->range_count; i++) {
+        const struct boot_range *r = &info->ranges[i];
+        bool is_ram = r->type == BOOT_RAM || r->type == BOOT_MODULE;
+        uint64_t max = is_ram ? DIRECT_MAP_MAX : 4 * GiB;
+
+        if (r->start < max)
+            direct_map_add(r->start, r->end < max ? r->end : max);
+    }
+}
+
+/* Pages of the image are small, as their rights change within 2 MiB. */
+static void image_map(const char *start, const char *end, unsigned prot)
+{
+    for (uintptr_t va = (uintptr_t)start; va < (uintptr_t)end; va += PAGE_SIZE)
+        *slot_or_panic(va, 1) = pte_make(va - KERNEL_VMA, prot);
+}
+
+/* Text may be written nowhere; rodata would gain nothing from a second, writable view. */
+static void image_hide_from_direct_map(const char *start, const char *end)
+{
+    size_t count = (size_t)(end - start) / PAGE_SIZE;
+
+    if (direct_map_protect(virt_to_phys(start), count, PROT_R))
+        panic("paging: the image is not in the direct map");
+}
+
+/* Tables that must exist from the start: the directories of the reserved range, so that a
+ * landing pad costs one table at most; and the table of the poke aliases, which are used
+ * where nothing can be allocated.
+ */
+static void tables_preallocate(void)
+{
+    for (uint64_t i = 0; i < 4; i++)
+        slot_or_panic(REACH_START + i * GiB, 2);
+    for (uint64_t cpu = 0; cpu < MAX_CPUS; cpu++)
+        slot_or_panic(POKE_AREA_BASE + cpu * POKE_AREA_STRIDE, 1);
+}
+
+void paging_init(const struct boot_info *info)
+{
+    uint64_t *root = table_new();
+
+    BUG_ON(!root);
+    BUG_ON(!(rdmsr(MSR_EFER) & EFER_NXE));
+    paging_set_root(root);
+    direct_map_fill(info);
+    image_map(_text, _etext, PROT_X);
+    image_map(_rodata, _erodata, PROT_R);
+    image_map(_sdata, _end, PROT_W);
+    image_hide_from_direct_map(_text, _etext);
+    image_hide_from_direct_map(_rodata, _erodata);
+    tables_preallocate();
+    write_cr3(paging_cr3());
+    vmap_init();
+    stack_init();
+    exec_init();
+}
+
+/* A way down to one page at its physical address: the page and its three tables. */
+static struct {
+    uint64_t trampoline;
+    uint64_t *tables[4]; /* of levels 4..1 */
+} ap;
+
+static bool ap_tables_alloc(void)
+{
+    uint64_t low = frame_alloc_low(4 * GiB);
+
+    ap.tables[0] = low == FRAME_NONE ? NULL : phys_to_virt(low);
+    for (unsigned i = 1; i < 4; i++)
+        ap.tables[i] = table_new();
+    return ap.tables[0] && ap.tables[1] && ap.tables[2] && ap.tables[3];
+}
+
+static void ap_tables_release(void)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        if (ap.tables[i])
+            frame_free(virt_to_phys(ap.tables[i]));
+        ap.tables[i] = NULL;
+    }
+}
+
+static void ap_tables_fill(void)
+{
+    const uint64_t *root = table_at(paging_cr3());
+
+    for (unsigned i = TABLE_ENTRIES / 2; i < TABLE_ENTRIES; i++)
+        ap.tables[0][i] = root[i];
+    for (unsigned i = 0; i < 3; i++) {
+        unsigned idx = (ap.trampoline >> (39 - 9 * i)) % TABLE_ENTRIES;
+
+        ap.tables[i][idx] = virt_to_phys(ap.tables[i + 1]) | PTE_TABLE;
+    }
+    ap.tables[3][(ap.trampoline >> 12) % TABLE_ENTRIES] = pte_make(ap.trampoline, PROT_X);
+}
+
+uint64_t paging_ap_tables(uint64_t trampoline)
+{
+    ap.trampoline = trampoline;
+    if (!ap_tables_alloc() || direct_map_protect(trampoline, 1, PROT_R)) {
+        ap_tables_release();
+        return FRAME_NONE;
+    }
+    paging_flush((uintptr_t)phys_to_virt(trampoline), 1);
+    ap_tables_fill();
+    return virt_to_phys(ap.tables[0]);
+}
+
+void paging_ap_tables_free(void)
+{
+    ap_tables_release();
+    if (page_protect((uintptr_t)phys_to_virt(ap.trampoline), PROT_W))
+        panic("paging: the trampoline at %#lx is not in the direct map", ap.trampoline);
+}

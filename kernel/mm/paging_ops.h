@@ -1,0 +1,61 @@
+/* paging_ops.h - private to kernel/mm: changes of single pages that leave the TLBs to the
+ * caller, for those who change many and then flush once.
+ */
+#pragma once
+
+#include "kernel/memmap.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Entry bits. Source: SDM vol. 3A, "4-Level Paging and 5-Level Paging". */
+#define PTE_PRESENT BIT(0)
+#define PTE_WRITE BIT(1)
+#define PTE_WRITE_THROUGH BIT(3)
+#define PTE_CACHE_OFF BIT(4)
+#define PTE_ACCESSED BIT(5)
+#define PTE_DIRTY BIT(6)
+#define PTE_LARGE BIT(7) /* in a page directory: maps 2 MiB itself */
+#define PTE_NX BIT(63)
+#define PTE_ADDR UINT64_C(0x000ffffffffff000)
+#define PTE_TABLE (PTE_PRESENT | PTE_WRITE) /* rights are decided at the last level */
+
+#define TABLE_ENTRIES 512u
+
+/* pte_make - the entry that maps @phys with @prot. Accessed and dirty are set ahead, so
+ * that no CPU ever writes to a table.
+ */
+uint64_t pte_make(uint64_t phys, unsigned prot);
+
+/* table_new - a table of absent entries, or NULL. table_at - the table an entry names. */
+uint64_t *table_new(void);
+uint64_t *table_at(uint64_t entry);
+
+/* paging_set_root - the top table, from here on the one all functions work on. */
+void paging_set_root(uint64_t *table);
+
+/* paging_slot - the entry that maps @va, or would.
+ * @level:  1 for 4 KiB pages, 2 for 2 MiB, 3 for the entry of a page directory
+ *
+ * Missing tables are made, a 2 MiB page on the way is split.
+ * Locks:  held: the paging lock; or boot.
+ * Return: NULL without memory.
+ */
+uint64_t *paging_slot(uintptr_t va, unsigned level);
+
+/* page_set_prot - as page_protect(), no flush. */
+int page_set_prot(uintptr_t va, unsigned prot);
+
+/* page_hide, page_forget - unmapping in two halves. page_hide() makes the page absent but
+ * keeps its frame in the entry; after a flush page_forget() empties the entry.
+ * Return: false when the page was not mapped; page_forget(): its frame, FRAME_NONE when
+ *         there was none.
+ */
+bool page_hide(uintptr_t va);
+uint64_t page_forget(uintptr_t va);
+
+/* direct_map_protect - other rights for @count frames' pages of the direct map, no flush.
+ * Return: 0; -ENOMEM; -ENOENT a frame is not in it.
+ */
+int direct_map_protect(uint64_t phys, size_t count, unsigned prot);

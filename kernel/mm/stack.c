@@ -1,0 +1,81 @@
+/* stack.c - stacks, each above a page that is never mapped.
+ *
+ * A stack takes a run of pages of its area, of which the lowest stays absent. So the page
+ * below any mapped page of the area is either mapped too or such a guard.
+ */
+#include "kernel/mm/stack.h"
+
+#include "kernel/memmap.h"
+#include "kernel/mm/area.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/paging.h"
+
+#define STACK_AREA_LEN (4 * GiB)
+
+static struct area stack_area;
+
+void stack_init(void)
+{
+    area_init(&stack_area, STACK_AREA_BASE, STACK_AREA_LEN / PAGE_SIZE);
+}
+
+static size_t pages_for(size_t len)
+{
+    return len / PAGE_SIZE + (len % PAGE_SIZE != 0);
+}
+
+static void release(uintptr_t guard, size_t count)
+{
+    page_unmap_range(guard + PAGE_SIZE, count, frame_free);
+    area_put(&stack_area, guard, count + 1);
+}
+
+static bool page_add(uintptr_t va)
+{
+    uint64_t phys = frame_alloc();
+
+    if (phys == FRAME_NONE)
+        return false;
+    if (page_map(va, phys, PROT_W) == 0)
+        return true;
+    frame_free(phys);
+    return false;
+}
+
+void *stack_alloc(size_t len)
+{
+    size_t count = pages_for(len);
+    uintptr_t guard = area_get(&stack_area, count + 1);
+
+    if (!guard)
+        return NULL;
+    for (size_t i = 1; i <= count; i++) {
+        if (!page_add(guard + i * PAGE_SIZE)) {
+            release(guard, count);
+            return NULL;
+        }
+    }
+    return (void *)(guard + (count + 1) * PAGE_SIZE);
+}
+
+void stack_free(void *top, size_t len)
+{
+    size_t count = pages_for(len);
+
+    if (top)
+        release((uintptr_t)top - (count + 1) * PAGE_SIZE, count);
+}
+
+bool stack_guard_hit(uintptr_t addr, uintptr_t *base)
+{
+    uintptr_t guard = align_down(addr, PAGE_SIZE);
+    struct page_info info;
+
+    if (addr < STACK_AREA_BASE || addr >= STACK_AREA_BASE + STACK_AREA_LEN)
+        return false;
+    if (page_lookup(guard, &info) || !page_lookup(guard + PAGE_SIZE, &info))
+        return false;
+    if (base)
+        *base = guard + PAGE_SIZE;
+    return true;
+}
