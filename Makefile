@@ -48,7 +48,8 @@ CPU := \
     kernel/cpu/percpu.c \
     kernel/cpu/lapic.c \
     kernel/cpu/ioapic.c \
-    kernel/cpu/smp.c
+    kernel/cpu/smp.c \
+    kernel/cpu/smp_start.c
 
 MM := \
     kernel/mm/free_set.c \
@@ -67,7 +68,6 @@ MM := \
     kernel/mm/copy_nofault.asm
 
 SYNC := \
-    kernel/sync/spinlock.c \
     kernel/sync/mutex.c \
     kernel/sync/wait.c \
     kernel/sync/quiesce.c \
@@ -75,6 +75,7 @@ SYNC := \
 
 THREAD := \
     kernel/thread/thread.c \
+    kernel/thread/sched.c \
     kernel/thread/switch.asm
 
 TIME := \

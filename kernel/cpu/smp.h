@@ -34,8 +34,14 @@ void smp_call_all(void (*fn)(void *arg), void *arg);
  */
 const struct pt_regs *smp_call_regs(void);
 
+/* smp_wait - wait until CPU @cpu has set *@flag, and report it where it takes too long.
+ * Context: any but nmi; interrupts on, or @cpu must be known not to wait for this one.
+ */
+void smp_wait(const bool *flag, unsigned cpu);
+
 /* smp_set_call_limit - after how many nanoseconds without an answer a called CPU is
- * reported, with the symbol it is at; 10 s unless told. The caller goes on waiting.
+ * reported, with the symbol it is at; 10 s unless told. The caller goes on waiting; after
+ * a minute it panics.
  */
 void smp_set_call_limit(uint64_t ns);
 

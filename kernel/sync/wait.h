@@ -65,6 +65,13 @@ void wait_finish(struct wait_queue *wq, struct wait_entry *entry);
 bool wake_one(struct wait_queue *wq);
 void wake_all(struct wait_queue *wq);
 
+/* wake_one_locked - the same for those that hold wq->lock, with interrupts off. It keeps
+ * the woken thread from leaving wait_finish(), and so from giving up its entry.
+ * wait_first_locked - the thread that it would wake, or NULL.
+ */
+bool wake_one_locked(struct wait_queue *wq);
+struct thread *wait_first_locked(const struct wait_queue *wq);
+
 /* wait_deadline - clock_ns() in @ns nanoseconds, without overflow. */
 uint64_t wait_deadline(uint64_t ns);
 

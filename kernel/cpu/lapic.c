@@ -1,0 +1,250 @@
+/* lapic.c - drives the executing CPU's local APIC, in either of its two dresses.
+ *
+ * Owns the choice between xAPIC and x2APIC, made once on CPU 0 for all CPUs, and the
+ * measured rate of the timer.
+ *
+ * Source: SDM vol. 3A, "Advanced Programmable Interrupt Controller (APIC)".
+ */
+#include "kernel/cpu/lapic.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/msr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
+#include "kernel/mm/vmap.h"
+#include "kernel/time/clock.h"
+
+#include <stddef.h>
+
+/* Register offsets; in x2APIC mode MSR_X2APIC + offset / 16. */
+#define REG_ID 0x20u
+#define REG_TPR 0x80u
+#define REG_EOI 0xb0u
+#define REG_SPURIOUS 0xf0u
+#define REG_ERROR 0x280u
+#define REG_ICR 0x300u
+#define REG_ICR_HIGH 0x310u /* xAPIC only: the destination, in bits 24..31 */
+#define REG_LVT_TIMER 0x320u
+#define REG_LVT_LINT0 0x350u
+#define REG_LVT_LINT1 0x360u
+#define REG_LVT_ERROR 0x370u
+#define REG_TIMER_START 0x380u
+#define REG_TIMER_NOW 0x390u
+#define REG_TIMER_DIVIDE 0x3e0u
+#define REGS_LEN 0x400u
+
+#define BASE_ENABLE BIT(11)
+#define BASE_X2APIC BIT(10)
+#define SPURIOUS_ENABLE 0x100u
+#define LVT_MASKED 0x10000u
+#define LVT_PERIODIC 0x20000u
+#define LVT_NMI 0x400u
+#define DIVIDE_BY_16 0x3u
+
+#define ICR_FIXED 0x000u
+#define ICR_NMI 0x400u
+#define ICR_INIT 0x500u
+#define ICR_STARTUP 0x600u
+#define ICR_ASSERT 0x4000u
+#define ICR_PENDING 0x1000u
+
+#define XAPIC_ID_MAX 254u
+#define FEATURE_X2APIC BIT(21) /* ecx of leaf 1 */
+
+#define MEASURE_NS UINT64_C(2000000)
+#define MEASURE_SLACK_NS 10000u
+#define MEASURE_TIMES 5
+
+/* All immutable after lapic_init(), the rate after the first lapic_timer_init(). */
+static bool x2apic;
+static volatile uint8_t *regs; /* xAPIC */
+static uint64_t timer_hz;      /* counts per second, divided as we divide */
+
+static ALWAYS_INLINE uint32_t reg_read(uint32_t reg)
+{
+    if (x2apic)
+        return (uint32_t)rdmsr(MSR_X2APIC + reg / 16);
+    return *(volatile uint32_t *)(regs + reg);
+}
+
+static ALWAYS_INLINE void reg_write(uint32_t reg, uint32_t value)
+{
+    if (x2apic)
+        wrmsr(MSR_X2APIC + reg / 16, value);
+    else
+        *(volatile uint32_t *)(regs + reg) = value;
+}
+
+/* ---- switching on ---------------------------------------------------------------------- */
+
+static bool needs_x2apic(const struct madt_info *info)
+{
+    for (unsigned i = 0; i < info->cpu_count; i++)
+        if (info->cpus[i].enabled && info->cpus[i].apic_id > XAPIC_ID_MAX)
+            return true;
+    return false;
+}
+
+static bool has_x2apic(void)
+{
+    uint32_t out[4];
+
+    cpuid(1, 0, out);
+    return out[2] & FEATURE_X2APIC;
+}
+
+static void mode_choose(const struct madt_info *info)
+{
+    x2apic = (rdmsr(MSR_APIC_BASE) & BASE_X2APIC) || (needs_x2apic(info) && has_x2apic());
+    if (x2apic)
+        return;
+    regs = vmap_device(info->lapic_phys, REGS_LEN);
+    if (!regs)
+        panic("no memory to map the local APIC");
+}
+
+static void spurious(struct pt_regs *interrupted)
+{
+    (void)interrupted; /* and no EOI: nothing is in service */
+}
+
+/* The way into x2APIC mode leads through xAPIC mode. */
+void lapic_init_cpu(void)
+{
+    wrmsr(MSR_APIC_BASE, rdmsr(MSR_APIC_BASE) | BASE_ENABLE);
+    if (x2apic)
+        wrmsr(MSR_APIC_BASE, rdmsr(MSR_APIC_BASE) | BASE_X2APIC);
+    reg_write(REG_TPR, 0);
+    reg_write(REG_LVT_TIMER, LVT_MASKED);
+    reg_write(REG_LVT_LINT0, LVT_MASKED); /* the 8259s, which are masked themselves */
+    reg_write(REG_LVT_LINT1, LVT_NMI);
+    reg_write(REG_LVT_ERROR, LVT_MASKED);
+    reg_write(REG_ERROR, 0);
+    reg_write(REG_SPURIOUS, SPURIOUS_ENABLE | VECTOR_SPURIOUS);
+}
+
+void lapic_init(const struct madt_info *info)
+{
+    mode_choose(info);
+    irq_set_handler(VECTOR_SPURIOUS, "spurious", spurious);
+    lapic_init_cpu();
+    this_cpu()->apic_id = lapic_id();
+    log_info("lapic: %s, id %u", x2apic ? "x2APIC" : "xAPIC", lapic_id());
+}
+
+uint32_t lapic_id(void)
+{
+    return x2apic ? reg_read(REG_ID) : reg_read(REG_ID) >> 24;
+}
+
+bool lapic_is_x2apic(void)
+{
+    return x2apic;
+}
+
+void lapic_eoi(void)
+{
+    reg_write(REG_EOI, 0);
+}
+
+/* ---- IPIs ------------------------------------------------------------------------------ */
+
+/* send_xapic - the destination has a register of its own, so sending takes two writes. An
+ * NMI that sends between them puts the destination back as it was.
+ */
+static void send_xapic(uint32_t apic_id, uint32_t command)
+{
+    unsigned long flags = irq_save();
+    uint32_t high;
+
+    while (reg_read(REG_ICR) & ICR_PENDING)
+        pause();
+    high = reg_read(REG_ICR_HIGH);
+    reg_write(REG_ICR_HIGH, apic_id << 24);
+    reg_write(REG_ICR, command);
+    reg_write(REG_ICR_HIGH, high);
+    irq_restore(flags);
+}
+
+static void send(uint32_t apic_id, uint32_t command)
+{
+    if (x2apic)
+        wrmsr(MSR_X2APIC + REG_ICR / 16, (uint64_t)apic_id << 32 | command);
+    else
+        send_xapic(apic_id, command);
+}
+
+void lapic_send_ipi(uint32_t apic_id, unsigned vector)
+{
+    send(apic_id, ICR_ASSERT | ICR_FIXED | vector);
+}
+
+void lapic_send_nmi(uint32_t apic_id)
+{
+    send(apic_id, ICR_ASSERT | ICR_NMI);
+}
+
+void lapic_send_init(uint32_t apic_id)
+{
+    send(apic_id, ICR_ASSERT | ICR_INIT);
+}
+
+void lapic_send_startup(uint32_t apic_id, unsigned page)
+{
+    send(apic_id, ICR_ASSERT | ICR_STARTUP | page);
+}
+
+/* ---- the timer ------------------------------------------------------------------------- */
+
+struct measurement {
+    uint64_t counts, ns;
+    uint64_t slack_ns; /* how far apart counter and clock were read, at most */
+};
+
+static struct measurement timer_measure(void)
+{
+    uint64_t before_start = clock_ns(), start, before_end, end;
+    uint32_t left;
+
+    reg_write(REG_TIMER_START, UINT32_MAX);
+    start = clock_ns();
+    clock_spin_ns(MEASURE_NS);
+    before_end = clock_ns();
+    left = reg_read(REG_TIMER_NOW);
+    end = clock_ns();
+    reg_write(REG_TIMER_START, 0);
+    return (struct measurement){
+        .counts = UINT32_MAX - left,
+        .ns = end - start,
+        .slack_ns = (start - before_start) + (end - before_end),
+    };
+}
+
+/* timer_rate - A host that takes the CPU away at the wrong moment spoils a measurement, and
+ * that shows in its slack: of a few, take the tightest.
+ */
+static uint64_t timer_rate(void)
+{
+    struct measurement best = timer_measure();
+
+    for (unsigned n = 1; n < MEASURE_TIMES && best.slack_ns > MEASURE_SLACK_NS; n++) {
+        struct measurement m = timer_measure();
+
+        if (m.slack_ns < best.slack_ns)
+            best = m;
+    }
+    return best.counts * UINT64_C(1000000000) / best.ns;
+}
+
+void lapic_timer_init(unsigned hz)
+{
+    reg_write(REG_TIMER_DIVIDE, DIVIDE_BY_16);
+    if (!timer_hz) {
+        timer_hz = timer_rate();
+        log_info("lapic: timer at %llu kHz", (unsigned long long)timer_hz / 1000);
+    }
+    reg_write(REG_LVT_TIMER, LVT_PERIODIC | VECTOR_TIMER);
+    reg_write(REG_TIMER_START, (uint32_t)(timer_hz / hz));
+}

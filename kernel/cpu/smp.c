@@ -1,0 +1,258 @@
+/* smp.c - calls to other CPUs, and the IPIs below them.
+ *
+ * Each CPU has a list of calls that wait for it. A caller pushes its call without a lock,
+ * and sends the IPI if the list was empty; the callee takes the whole list at once. What a
+ * caller pushes is its own CPU's row of `calls`, which it has for itself as long as it
+ * waits with preemption off.
+ */
+#include "kernel/cpu/smp.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/lapic.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
+#include "kernel/time/clock.h"
+
+#define LIMIT_NS UINT64_C(10000000000)   /* without an answer: report */
+#define GIVE_UP_NS UINT64_C(60000000000) /* without an answer: panic */
+#define NMI_ANSWER_NS UINT64_C(100000000)
+
+/* Locks:  r the caller writes, before it pushes   d the callee, last of all */
+struct call {
+    struct call *next;     /* [r] in the callee's list */
+    void (*fn)(void *arg); /* [r] */
+    void *arg;             /* [r] */
+    bool done;             /* [d] */
+};
+
+/* Locks:  a atomic, by anybody   c owning CPU only */
+struct callee {
+    struct call *pending;       /* [a] newest first */
+    const struct pt_regs *regs; /* [c] what the running call interrupted */
+    bool asked;                 /* [a] where are you? cleared by the answer, an NMI's */
+    uintptr_t ip;               /* [a] the answer */
+    bool irqs_on;               /* [a] */
+} ALIGNED(64);
+
+static struct callee callees[MAX_CPUS];
+static struct call calls[MAX_CPUS][MAX_CPUS]; /* [caller][callee] */
+static uint64_t limit_ns = LIMIT_NS;
+static uint64_t unanswered; /* atomic */
+
+/* ---- the callee ------------------------------------------------------------------------ */
+
+/* in_order - the list turned round: oldest call first. */
+static struct call *in_order(struct call *newest)
+{
+    struct call *list = NULL;
+
+    while (newest) {
+        struct call *next = newest->next;
+
+        newest->next = list;
+        list = newest;
+        newest = next;
+    }
+    return list;
+}
+
+static void call_irq(struct pt_regs *regs)
+{
+    struct callee *self = &callees[cpu_id()];
+    struct call *call;
+
+    lapic_eoi();
+    self->regs = regs;
+    call = in_order(__atomic_exchange_n(&self->pending, NULL, __ATOMIC_ACQ_REL));
+    while (call) {
+        struct call *next = call->next; /* the caller reuses the call once it is done */
+
+        call->fn(call->arg);
+        __atomic_store_n(&call->done, true, __ATOMIC_RELEASE);
+        call = next;
+    }
+    self->regs = NULL;
+}
+
+const struct pt_regs *smp_call_regs(void)
+{
+    return callees[cpu_id()].regs;
+}
+
+/* The sender has set need_resched; the way out of this interrupt looks at it. */
+static void resched_irq(struct pt_regs *regs)
+{
+    (void)regs;
+    lapic_eoi();
+}
+
+/* ---- a callee that does not answer ----------------------------------------------------- */
+
+static bool where_nmi(struct pt_regs *regs)
+{
+    struct callee *self = &callees[cpu_id()];
+
+    if (!__atomic_load_n(&self->asked, __ATOMIC_ACQUIRE))
+        return false;
+    self->ip = regs->ip;
+    self->irqs_on = regs->flags & FLAGS_IF;
+    __atomic_store_n(&self->asked, false, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* where_is - ask @cpu by NMI. Return: false when it takes no NMIs either. */
+static bool where_is(unsigned cpu)
+{
+    struct callee *callee = &callees[cpu];
+    uint64_t end = clock_ns() + NMI_ANSWER_NS;
+
+    __atomic_store_n(&callee->asked, true, __ATOMIC_RELEASE);
+    smp_send_nmi(cpu);
+    while (__atomic_load_n(&callee->asked, __ATOMIC_ACQUIRE)) {
+        if (clock_ns() >= end)
+            return false;
+        pause();
+    }
+    return true;
+}
+
+static void report_unanswered(unsigned cpu, uint64_t waited_ns)
+{
+    unsigned long long ms = waited_ns / 1000000;
+    struct ksym sym;
+
+    __atomic_add_fetch(&unanswered, 1, __ATOMIC_RELAXED);
+    if (!where_is(cpu))
+        log_error("smp: CPU %u has not answered for %llu ms, not even an NMI", cpu, ms);
+    else if (ksyms_at(callees[cpu].ip, &sym))
+        log_error("smp: CPU %u has not answered for %llu ms; it is at 0x%lx, "
+                  "interrupts %s",
+                  cpu, ms, callees[cpu].ip, callees[cpu].irqs_on ? "on" : "off");
+    else
+        log_error("smp: CPU %u has not answered for %llu ms; it is at %s+0x%lx, "
+                  "interrupts %s",
+                  cpu, ms, sym.name, callees[cpu].ip - sym.start,
+                  callees[cpu].irqs_on ? "on" : "off");
+}
+
+void smp_wait(const bool *flag, unsigned cpu)
+{
+    uint64_t start = clock_ns();
+    uint64_t report_ns = start + limit_ns;
+
+    while (!__atomic_load_n(flag, __ATOMIC_ACQUIRE)) {
+        uint64_t now = clock_ns();
+
+        pause();
+        if (now < report_ns)
+            continue;
+        report_unanswered(cpu, now - start);
+        report_ns = now + limit_ns;
+        if (now - start >= GIVE_UP_NS)
+            panic("CPU %u does not answer", cpu);
+    }
+}
+
+void smp_set_call_limit(uint64_t ns)
+{
+    limit_ns = ns;
+}
+
+uint64_t smp_unanswered(void)
+{
+    return __atomic_load_n(&unanswered, __ATOMIC_RELAXED);
+}
+
+/* ---- the caller ------------------------------------------------------------------------ */
+
+/* A CPU that waits with interrupts off for one that waits for it would wait for ever. */
+static void assert_may_call(void)
+{
+    ASSERT(cpu_context() == CTX_THREAD);
+    ASSERT(irqs_enabled() || cpu_count() == 1);
+}
+
+static void call_here(void (*fn)(void *arg), void *arg)
+{
+    unsigned long flags = irq_save();
+
+    fn(arg);
+    irq_restore(flags);
+}
+
+/* post - have CPU @cpu run @fn. Return: the call, which becomes done. */
+static struct call *post(unsigned cpu, void (*fn)(void *arg), void *arg)
+{
+    struct call *call = &calls[cpu_id()][cpu];
+    struct call *head = __atomic_load_n(&callees[cpu].pending, __ATOMIC_RELAXED);
+
+    *call = (struct call){ .fn = fn, .arg = arg };
+    do {
+        call->next = head;
+    } while (!__atomic_compare_exchange_n(&callees[cpu].pending, &head, call, false,
+                                          __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
+    if (!head)
+        lapic_send_ipi(percpu_of(cpu)->apic_id, VECTOR_CALL);
+    return call;
+}
+
+void smp_call(unsigned cpu, void (*fn)(void *arg), void *arg)
+{
+    assert_may_call();
+    ASSERT(cpu < cpu_count());
+    preempt_disable();
+    if (cpu == cpu_id())
+        call_here(fn, arg);
+    else
+        smp_wait(&post(cpu, fn, arg)->done, cpu);
+    preempt_enable();
+}
+
+void smp_call_all(void (*fn)(void *arg), void *arg)
+{
+    unsigned count, self;
+
+    assert_may_call();
+    preempt_disable();
+    count = cpu_count();
+    self = cpu_id();
+    for (unsigned cpu = 0; cpu < count; cpu++)
+        if (cpu != self)
+            post(cpu, fn, arg);
+    call_here(fn, arg);
+    for (unsigned cpu = 0; cpu < count; cpu++)
+        if (cpu != self)
+            smp_wait(&calls[self][cpu].done, cpu);
+    preempt_enable();
+}
+
+/* ---- bare interrupts ------------------------------------------------------------------- */
+
+void smp_send_nmi(unsigned cpu)
+{
+    lapic_send_nmi(percpu_of(cpu)->apic_id);
+}
+
+void smp_send_reschedule(unsigned cpu)
+{
+    lapic_send_ipi(percpu_of(cpu)->apic_id, VECTOR_RESCHED);
+}
+
+void smp_stop_others(void)
+{
+    unsigned self = cpu_id();
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (cpu != self)
+            smp_send_nmi(cpu);
+}
+
+void smp_init(void)
+{
+    irq_set_handler(VECTOR_CALL, "call", call_irq);
+    irq_set_handler(VECTOR_RESCHED, "reschedule", resched_irq);
+    trap_set_handler(TRAP_NMI, where_nmi);
+}

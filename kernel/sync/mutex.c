@@ -1,0 +1,67 @@
+/* mutex.c - a mutex is its owner, and a queue of those who want to be.
+ *
+ * The owner changes from NULL under the queue's lock, and from a thread to the next one by
+ * that thread: so a waiter that finds itself the owner has been handed the mutex.
+ */
+#include "kernel/sync/mutex.h"
+
+#include "kernel/debug/panic.h"
+#include "kernel/thread/thread.h"
+
+void mutex_init(struct mutex *m)
+{
+    m->owner = NULL;
+    wait_queue_init(&m->waiters);
+}
+
+bool mutex_held(const struct mutex *m)
+{
+    return __atomic_load_n(&m->owner, __ATOMIC_ACQUIRE) == thread_current();
+}
+
+/* take_or_enqueue - become the owner if there is none, else wait in line. One step for
+ * mutex_unlock(), so that it sees either no waiter and nobody behind it, or this one.
+ */
+static bool take_or_enqueue(struct mutex *m, struct wait_entry *entry)
+{
+    unsigned long flags;
+    bool taken;
+
+    spin_lock_irqsave(&m->waiters.lock, &flags);
+    taken = !m->owner;
+    if (taken)
+        __atomic_store_n(&m->owner, thread_current(), __ATOMIC_RELEASE);
+    else if (entry)
+        list_append(&m->waiters.waiters, &entry->link);
+    spin_unlock_irqrestore(&m->waiters.lock, flags);
+    return taken;
+}
+
+bool mutex_trylock(struct mutex *m)
+{
+    return take_or_enqueue(m, NULL);
+}
+
+void mutex_lock(struct mutex *m)
+{
+    struct wait_entry entry;
+
+    ASSERT(!mutex_held(m));
+    wait_entry_init(&entry);
+    if (take_or_enqueue(m, &entry))
+        return;
+    while (!mutex_held(m))
+        wait_block(&entry, WAIT_FOREVER);
+    wait_finish(&m->waiters, &entry);
+}
+
+void mutex_unlock(struct mutex *m)
+{
+    unsigned long flags;
+
+    ASSERT(mutex_held(m));
+    spin_lock_irqsave(&m->waiters.lock, &flags);
+    __atomic_store_n(&m->owner, wait_first_locked(&m->waiters), __ATOMIC_RELEASE);
+    wake_one_locked(&m->waiters);
+    spin_unlock_irqrestore(&m->waiters.lock, flags);
+}

@@ -1,0 +1,135 @@
+/* quiesce.c - looks at every thread until each has been outside the old code once.
+ *
+ * A round has two parts. The IPI looks at what runs, where only its own CPU can: what it
+ * interrupts is thread code, since interrupts do not nest. The walk, under the scheduler's
+ * lock, looks at what does not run. A thread that moves between the two is seen by neither
+ * and is left for the next round; one that was seen outside stays so: there is no way in.
+ *
+ * What each thread has got to is its quiesce_seen: the number of the last quiesce() that
+ * may count it as outside. A voluntary switch writes the number itself.
+ */
+#include "kernel/sync/quiesce.h"
+
+#include "kernel/cpu/smp.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/log.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/thread/sched.h"
+#include "kernel/time/clock.h"
+
+#define POLL_NS UINT64_C(1000000)
+#define REPORT_NS UINT64_C(10000000000)
+
+uint64_t quiesce_epoch; /* [one] */
+
+static struct mutex one = MUTEX_INIT(one);
+static bool (*inside_fn)(uintptr_t ip); /* set at boot */
+
+void quiesce_set_inside(bool (*inside)(uintptr_t ip))
+{
+    inside_fn = inside;
+}
+
+/* is_halt - the boundary behind the hlt of cpu_idle_wait(): sti, hlt, ret are a byte each. */
+static bool is_halt(uintptr_t ip)
+{
+    return ip == (uintptr_t)cpu_idle_wait + 2;
+}
+
+/* is_outside_at - a thread was interrupted, preemptible, at @ip. */
+static bool is_outside_at(uintptr_t ip)
+{
+    return inside_fn ? !inside_fn(ip) : is_halt(ip);
+}
+
+static void look_at_running(void *arg)
+{
+    const struct pt_regs *regs = smp_call_regs();
+
+    (void)arg;
+    if (regs && (preempt_count() != 0 || !is_outside_at(regs->ip)))
+        return;
+    thread_current()->quiesce_seen = quiesce_epoch;
+}
+
+static bool is_outside_off_cpu(const struct thread *t)
+{
+    switch (t->left_by) {
+    case SWITCH_VOLUNTARY:
+        return true;
+    case SWITCH_IRQ:
+        return is_outside_at(t->preempted_regs->ip);
+    case SWITCH_PREEMPT:
+        return false;
+    }
+    return false;
+}
+
+static bool has_been_outside(struct thread *t)
+{
+    if (t->quiesce_seen == quiesce_epoch || t->state == THREAD_DEAD)
+        return true;
+    if (t->state == THREAD_RUNNING || !is_outside_off_cpu(t))
+        return false;
+    t->quiesce_seen = quiesce_epoch;
+    return true;
+}
+
+/* A thread that is still to be waited for, as of the walk. */
+struct straggler {
+    int tid;
+    uintptr_t ip; /* 0: it runs */
+};
+
+/* walk - Return: true when nobody is left; else @left tells of one. */
+static bool walk(struct straggler *left)
+{
+    unsigned long flags = sched_enter();
+    struct thread *t;
+    bool done = true;
+
+    list_for_each(t, &sched_all, all_link) {
+        if (has_been_outside(t))
+            continue;
+        done = false;
+        left->tid = t->tid;
+        left->ip = t->preempted_regs ? t->preempted_regs->ip : 0;
+    }
+    sched_leave(flags);
+    return done;
+}
+
+static void straggler_report(const struct straggler *left)
+{
+    struct ksym sym;
+
+    if (!left->ip || ksyms_at(left->ip, &sym))
+        log_warn("quiesce: waiting for thread %d, which runs", left->tid);
+    else
+        log_warn("quiesce: waiting for thread %d, preempted at %s+0x%lx", left->tid,
+                 sym.name, left->ip - sym.start);
+}
+
+/* round - Return: true when every thread has been outside. */
+static bool look_at_all(struct straggler *left)
+{
+    smp_call_all(look_at_running, NULL);
+    return walk(left);
+}
+
+void quiesce(void)
+{
+    uint64_t report_ns = wait_deadline(REPORT_NS);
+    struct straggler left;
+
+    mutex_lock(&one);
+    __atomic_store_n(&quiesce_epoch, quiesce_epoch + 1, __ATOMIC_SEQ_CST);
+    while (!look_at_all(&left)) {
+        if (clock_ns() >= report_ns) {
+            straggler_report(&left);
+            report_ns = wait_deadline(REPORT_NS);
+        }
+        thread_sleep_ns(POLL_NS);
+    }
+    mutex_unlock(&one);
+}

@@ -1,0 +1,90 @@
+/* stop_machine.c - everybody is called at once; the callee that is also the caller acts.
+ *
+ *   1. each other CPU notes what it was interrupted in, and says that it stands still
+ *   2. the caller waits for all of them, and runs fn
+ *   3. the caller releases them; each serialises, since fn may have changed its code
+ */
+#include "kernel/sync/stop_machine.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/sync/mutex.h"
+
+/* Locks:  M the mutex   w written by its CPU (parked: last), read by the caller   c caller */
+static struct {
+    struct mutex mutex;
+    void (*fn)(void *arg); /* [M] */
+    void *arg;             /* [M] */
+    struct {
+        const struct pt_regs *regs; /* [w] */
+        bool parked;                /* [w] */
+    } cpus[MAX_CPUS];
+    bool released;  /* [c] */
+    int acting_cpu; /* [c] -1: nobody */
+} stop = { .mutex = MUTEX_INIT(stop.mutex), .acting_cpu = -1 };
+
+static void serialise(void)
+{
+    uint32_t out[4];
+
+    cpuid(0, 0, out);
+}
+
+static void stand_still(const struct pt_regs *regs)
+{
+    unsigned cpu = cpu_id();
+
+    stop.cpus[cpu].regs = regs;
+    __atomic_store_n(&stop.cpus[cpu].parked, true, __ATOMIC_RELEASE); /* 1 */
+    while (!__atomic_load_n(&stop.released, __ATOMIC_ACQUIRE))
+        pause();
+    serialise(); /* 3 */
+}
+
+static void act(void)
+{
+    unsigned self = cpu_id();
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (cpu != self)
+            smp_wait(&stop.cpus[cpu].parked, cpu); /* 2 */
+    stop.acting_cpu = (int)self;
+    stop.fn(stop.arg);
+    stop.acting_cpu = -1;
+    __atomic_store_n(&stop.released, true, __ATOMIC_RELEASE); /* 3 */
+}
+
+static void stop_cpu(void *arg)
+{
+    const struct pt_regs *regs = smp_call_regs();
+
+    (void)arg;
+    if (regs)
+        stand_still(regs);
+    else
+        act();
+}
+
+void stop_machine(void (*fn)(void *arg), void *arg)
+{
+    mutex_lock(&stop.mutex);
+    stop.fn = fn;
+    stop.arg = arg;
+    stop.released = false;
+    for (unsigned cpu = 0; cpu < MAX_CPUS; cpu++) {
+        stop.cpus[cpu].regs = NULL;
+        stop.cpus[cpu].parked = false;
+    }
+    smp_call_all(stop_cpu, NULL);
+    mutex_unlock(&stop.mutex);
+}
+
+const struct pt_regs *stop_machine_regs(unsigned cpu)
+{
+    return cpu < MAX_CPUS ? stop.cpus[cpu].regs : NULL;
+}
+
+bool stop_machine_running(void)
+{
+    return READ_ONCE(stop.acting_cpu) == (int)cpu_id();
+}

@@ -1,0 +1,394 @@
+/* sched.c - which thread runs where: the run queue, the switch, sleeping, ticks, idling.
+ *
+ * One queue for all CPUs. A CPU that switches takes the first thread that may run on it,
+ * and halts in its idle thread if there is none. Whoever makes a thread ready sends the
+ * reschedule IPI to an idle CPU that may run it. Both hold sched_lock, so a CPU is either
+ * seen idle and woken, or looks at the queue after the thread is in it.
+ */
+#include "kernel/thread/sched.h"
+
+#include "kernel/cpu/lapic.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/sync/wait.h"
+#include "kernel/time/clock.h"
+
+/* switch.asm */
+struct thread *switch_to(struct thread *prev, uintptr_t *save_sp, uintptr_t load_sp);
+
+struct spinlock sched_lock = SPINLOCK_INIT;
+struct list sched_all = LIST_INIT(sched_all);
+struct list sched_queue = LIST_INIT(sched_queue);
+uint64_t jiffies;
+
+static struct list sleepers = LIST_INIT(sleepers); /* [sched_lock] earliest first */
+static uint64_t next_deadline_ns = WAIT_FOREVER;   /* [sched_lock to write] of sleepers */
+static struct thread *idle_threads[MAX_CPUS];      /* immutable once the CPU is online */
+static unsigned timer_hz;                          /* immutable */
+
+static bool may_run_on(const struct thread *t, unsigned cpu)
+{
+    return t->cpus & BIT(cpu);
+}
+
+/* ---- making ready ---------------------------------------------------------------------- */
+
+/* cpu_wake - have @cpu look at the queue. A mark that is there already has its IPI under
+ * way, or is about to be seen by that CPU itself.
+ */
+static void cpu_wake(struct percpu *cpu)
+{
+    WRITE_ONCE(cpu->need_resched, true);
+    if (cpu != this_cpu())
+        smp_send_reschedule(cpu->id);
+}
+
+static bool wakeable_for(const struct thread *t, const struct percpu *cpu)
+{
+    return cpu->idle && !READ_ONCE(cpu->need_resched) && may_run_on(t, cpu->id);
+}
+
+/* idle_cpu_wake - wake one idle CPU for @t, best the one it ran on last. */
+static void idle_cpu_wake(const struct thread *t)
+{
+    struct percpu *last = percpu_of(t->cpu);
+
+    if (last && wakeable_for(t, last)) {
+        cpu_wake(last);
+        return;
+    }
+    for (unsigned n = 0; n < cpu_count(); n++) {
+        struct percpu *cpu = percpu_of(n);
+
+        if (!wakeable_for(t, cpu))
+            continue;
+        cpu_wake(cpu);
+        return;
+    }
+}
+
+void sched_make_ready(struct thread *t)
+{
+    ASSERT(spin_held(&sched_lock));
+    t->state = THREAD_READY;
+    list_append(&sched_queue, &t->queue_link);
+    idle_cpu_wake(t);
+}
+
+/* ---- switching ------------------------------------------------------------------------- */
+
+static struct thread *queue_take(unsigned cpu)
+{
+    struct thread *t;
+
+    list_for_each(t, &sched_queue, queue_link) {
+        if (!may_run_on(t, cpu))
+            continue;
+        list_remove(&t->queue_link);
+        return t;
+    }
+    return NULL;
+}
+
+static void count_switch(struct thread *t, enum thread_switch how)
+{
+    t->left_by = how;
+    if (how == SWITCH_VOLUNTARY)
+        t->voluntary++;
+    else
+        t->involuntary++;
+}
+
+/* account - @prev has had the CPU until now, @next has it from now on. */
+static void account(struct thread *prev, struct thread *next)
+{
+    uint64_t now = clock_ns();
+
+    prev->run_ns += now - prev->account_ns;
+    next->account_ns = now;
+    next->turn_start_ns = now;
+}
+
+/* cpu_give_to - the executing CPU is about to be on @next's stack. */
+static void cpu_give_to(struct thread *next)
+{
+    struct percpu *cpu = this_cpu();
+
+    next->state = THREAD_RUNNING;
+    next->cpu = cpu->id;
+    next->preempted_regs = NULL;
+    cpu->idle = thread_is_idle(next);
+    cpu->current = next;
+    cpu->stack_base = (uintptr_t)next->stack_top - next->stack_len;
+}
+
+/* choose - who follows @prev on this CPU; @prev itself if it may go on and nobody waits. */
+static struct thread *choose(struct thread *prev)
+{
+    unsigned cpu = this_cpu()->id;
+    struct thread *next = queue_take(cpu);
+
+    if (next)
+        return next;
+    if (prev->state == THREAD_RUNNING && may_run_on(prev, cpu))
+        return prev;
+    return idle_threads[cpu];
+}
+
+/* put_back - a thread that leaves while it could run waits for its next turn. Idle threads
+ * wait outside the queue: they are what is taken when it is empty.
+ */
+static void put_back(struct thread *prev)
+{
+    if (prev->state != THREAD_RUNNING)
+        return;
+    if (thread_is_idle(prev))
+        prev->state = THREAD_READY;
+    else
+        sched_make_ready(prev);
+}
+
+/* sched_arrive - on the new stack: the thread that left is off its own only now. Interrupts
+ * and preemption are still off.
+ */
+void sched_arrive(struct thread *left)
+{
+    bool died = left->state == THREAD_EXITING;
+
+    if (died)
+        thread_died(left);
+    spin_release(&sched_lock);
+    if (died)
+        thread_bury();
+}
+
+/* leave_cpu - switch, for the reason @how, to the thread whose turn it is. The current
+ * thread's state says whether it wants to come back. Enters with sched_lock held and
+ * returns, in the same thread but maybe on another CPU, with it released; preemption has
+ * still to be enabled.
+ */
+static void leave_cpu(enum thread_switch how, struct pt_regs *regs)
+{
+    struct thread *prev = thread_current();
+    struct thread *next;
+
+    ASSERT(preempt_count() == 1);
+    WRITE_ONCE(this_cpu()->need_resched, false);
+    next = choose(prev);
+    if (next == prev) {
+        prev->turn_start_ns = clock_ns();
+        spin_release(&sched_lock);
+        return;
+    }
+    put_back(prev);
+    prev->preempted_regs = regs;
+    count_switch(prev, how);
+    account(prev, next);
+    cpu_give_to(next);
+    sched_arrive(switch_to(prev, &prev->sp, next->sp));
+}
+
+/* leave_willingly - the end of every voluntary switch; sched_lock is held. */
+static void leave_willingly(unsigned long flags)
+{
+    thread_current()->quiesce_seen = READ_ONCE(quiesce_epoch);
+    leave_cpu(SWITCH_VOLUNTARY, NULL);
+    preempt_enable_no_resched();
+    irq_restore(flags);
+}
+
+static void assert_may_switch(void)
+{
+    ASSERT(cpu_context() == CTX_THREAD);
+    ASSERT(preempt_count() == 0);
+    ASSERT(irqs_enabled());
+}
+
+void schedule(void)
+{
+    assert_may_switch();
+    leave_willingly(sched_enter());
+}
+
+void schedule_preempt(void)
+{
+    unsigned long flags;
+
+    assert_may_switch();
+    flags = sched_enter();
+    leave_cpu(SWITCH_PREEMPT, NULL);
+    preempt_enable_no_resched();
+    irq_restore(flags);
+}
+
+void schedule_irq(struct pt_regs *regs)
+{
+    spin_lock(&sched_lock);
+    leave_cpu(SWITCH_IRQ, regs);
+    preempt_enable_no_resched();
+}
+
+void sched_exit(void)
+{
+    assert_may_switch();
+    sched_enter();
+    thread_current()->state = THREAD_EXITING;
+    leave_cpu(SWITCH_VOLUNTARY, NULL);
+    panic("a thread that had exited ran again");
+}
+
+/* ---- sleeping -------------------------------------------------------------------------- */
+
+static void next_deadline_set(void)
+{
+    uint64_t next = WAIT_FOREVER;
+
+    if (!list_empty(&sleepers))
+        next = list_first(&sleepers, struct thread, sleeper_link)->deadline_ns;
+    WRITE_ONCE(next_deadline_ns, next);
+}
+
+static void sleepers_add(struct thread *t, uint64_t deadline_ns)
+{
+    struct thread *later;
+
+    t->deadline_ns = deadline_ns;
+    list_for_each(later, &sleepers, sleeper_link)
+        if (later->deadline_ns > deadline_ns)
+            break;
+    list_append(&later->sleeper_link, &t->sleeper_link);
+    next_deadline_set();
+}
+
+static void sleepers_remove(struct thread *t)
+{
+    list_remove(&t->sleeper_link);
+    next_deadline_set();
+}
+
+bool sched_block(const bool *woken, uint64_t deadline_ns)
+{
+    struct thread *t = thread_current();
+    unsigned long flags;
+
+    assert_may_switch();
+    flags = sched_enter();
+    t->timed_out = deadline_ns <= clock_ns();
+    if (READ_ONCE(*woken) || t->timed_out) {
+        sched_leave(flags);
+        return READ_ONCE(*woken);
+    }
+    if (deadline_ns != WAIT_FOREVER)
+        sleepers_add(t, deadline_ns);
+    t->state = THREAD_WAITING;
+    leave_willingly(flags);
+    return !t->timed_out;
+}
+
+static void wake_locked(struct thread *t)
+{
+    if (t->state != THREAD_WAITING)
+        return;
+    if (!list_empty(&t->sleeper_link))
+        sleepers_remove(t);
+    sched_make_ready(t);
+}
+
+void sched_wake(struct thread *t)
+{
+    unsigned long flags = sched_enter();
+
+    wake_locked(t);
+    sched_leave(flags);
+}
+
+static void sleepers_wake(uint64_t now)
+{
+    unsigned long flags = sched_enter();
+    struct thread *t, *tmp;
+
+    list_for_each_safe(t, tmp, &sleepers, sleeper_link) {
+        if (t->deadline_ns > now)
+            break;
+        t->timed_out = true;
+        wake_locked(t);
+    }
+    sched_leave(flags);
+}
+
+void thread_sleep_ns(uint64_t ns)
+{
+    const bool never_woken = false;
+    uint64_t deadline_ns = wait_deadline(ns);
+
+    while (sched_block(&never_woken, deadline_ns))
+        continue;
+}
+
+void thread_yield(void)
+{
+    schedule();
+}
+
+/* ---- ticks ----------------------------------------------------------------------------- */
+
+static bool turn_is_over(uint64_t now)
+{
+    const struct thread *t = thread_current();
+
+    return !thread_is_idle(t) && now - t->turn_start_ns >= THREAD_SLICE_NS;
+}
+
+/* tick - the timer interrupt of every CPU. */
+static void tick(struct pt_regs *regs)
+{
+    uint64_t now = clock_ns();
+
+    (void)regs;
+    lapic_eoi();
+    if (cpu_id() == 0)
+        jiffies++;
+    if (READ_ONCE(next_deadline_ns) <= now)
+        sleepers_wake(now);
+    if (turn_is_over(now))
+        WRITE_ONCE(this_cpu()->need_resched, true);
+}
+
+void sched_timer_start(unsigned hz)
+{
+    timer_hz = hz;
+    irq_set_handler(VECTOR_TIMER, "timer", tick);
+    lapic_timer_init(hz);
+}
+
+/* ---- idling ---------------------------------------------------------------------------- */
+
+void sched_set_idle(unsigned cpu, struct thread *t)
+{
+    idle_threads[cpu] = t;
+}
+
+/* The look at need_resched and the halt are one step for interrupts: what comes after the
+ * cli waits until the hlt, and ends it.
+ */
+void sched_idle(void)
+{
+    for (;;) {
+        cli();
+        if (!READ_ONCE(this_cpu()->need_resched)) {
+            cpu_idle_wait();
+            continue;
+        }
+        sti();
+        schedule();
+    }
+}
+
+void sched_adopt_cpu(void)
+{
+    struct thread *t = idle_threads[cpu_id()];
+
+    t->account_ns = clock_ns();
+    cpu_give_to(t);
+    lapic_timer_init(timer_hz);
+}

@@ -1,0 +1,46 @@
+; switch.asm - from one thread's stack to another's.
+;
+; Only what the C calling convention wants preserved is saved, and the flags: the caller
+; of switch_to() has saved the rest, or a trap frame further up has.
+
+%include "kernel/base/proc.inc"
+
+extern thread_start         ; _Noreturn void thread_start(struct thread *left)
+
+section .text
+
+; struct thread *switch_to(struct thread *prev, uintptr_t *save_sp, uintptr_t load_sp)
+; In:   rdi = the thread that leaves, rsi = where its rsp goes, rdx = rsp of the next
+; Out:  in the next thread, rax = the thread that left
+;
+; A switched-out stack, from its saved rsp up:
+;   flags, r15, r14, r13, r12, rbx, rbp, return address
+proc switch_to
+    push rbp
+    push rbx
+    push r12
+    push r13
+    push r14
+    push r15
+    pushfq
+    mov [rsi], rsp
+    mov rsp, rdx
+    popfq
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbx
+    pop rbp
+    mov rax, rdi
+    ret
+endproc switch_to
+
+; thread_entry: what the first switch to a thread returns to.
+; In: rax = the thread that left. The zero frame pointer ends backtraces.
+proc thread_entry
+    xor ebp, ebp
+    mov rdi, rax
+    call thread_start
+    ud2
+endproc thread_entry

@@ -1,0 +1,404 @@
+/* thread.c - the life of a thread: made, started, ended, joined or reaped, freed.
+ *
+ * A thread cannot free the stack it stands on. It ends as THREAD_DEAD, declared so by
+ * whoever runs after it on its CPU, and is freed by its joiner, or by the reaper thread if
+ * it is detached. Both wait in `mourners`, which belongs to no thread and so outlives all.
+ */
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/stack.h"
+#include "kernel/sync/wait.h"
+#include "kernel/thread/sched.h"
+#include "kernel/time/clock.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BOOT_TID 1
+#define FLAGS_AT_START FLAGS_FIXED /* interrupts off: sched_lock is handed over */
+
+/* switch.asm */
+void thread_entry(void);
+
+/* What switch_to() pops from a stack. */
+struct switch_frame {
+    uint64_t flags, r15, r14, r13, r12, bx, bp;
+    void (*ret)(void);
+};
+
+static struct thread boot_thread;
+static struct wait_queue mourners = WAIT_QUEUE_INIT(mourners);
+static struct list reapable = LIST_INIT(reapable); /* [sched_lock] dead and detached */
+static int last_tid = BOOT_TID;                    /* [sched_lock] */
+static void (*exit_hook)(struct thread *t);        /* set at boot */
+
+void thread_set_exit_hook(void (*fn)(struct thread *t))
+{
+    exit_hook = fn;
+}
+
+int thread_tid(void)
+{
+    return thread_current()->tid;
+}
+
+const char *thread_state_name(enum thread_state state)
+{
+    static const char *const names[] = {
+        [THREAD_READY] = "ready",     [THREAD_RUNNING] = "running",
+        [THREAD_WAITING] = "waiting", [THREAD_EXITING] = "exiting",
+        [THREAD_DEAD] = "dead",
+    };
+
+    return names[state];
+}
+
+/* ---- making ---------------------------------------------------------------------------- */
+
+static void links_init(struct thread *t)
+{
+    list_init(&t->all_link);
+    list_init(&t->queue_link);
+    list_init(&t->sleeper_link);
+}
+
+void thread_init(void *stack_top, size_t stack_len)
+{
+    struct thread *t = &boot_thread;
+    struct percpu *cpu = this_cpu();
+
+    t->tid = BOOT_TID;
+    snprintf(t->name, sizeof(t->name), "boot");
+    t->state = THREAD_RUNNING;
+    t->cpus = UINT64_MAX;
+    t->stack_top = stack_top;
+    t->stack_len = stack_len;
+    t->detached = true;
+    links_init(t);
+    list_append(&sched_all, &t->all_link);
+    cpu->stack_base = (uintptr_t)stack_top - stack_len;
+    cpu->current = t;
+}
+
+/* stack_prepare - make the stack look as if switch_to() had left it from thread_entry. The
+ * word above the frame keeps the stack aligned as after a call.
+ */
+static void stack_prepare(struct thread *t)
+{
+    struct switch_frame *frame =
+        (struct switch_frame *)((uintptr_t)t->stack_top - 16) - 1;
+
+    *frame = (struct switch_frame){ .flags = FLAGS_AT_START, .ret = thread_entry };
+    t->sp = (uintptr_t)frame;
+}
+
+static void fields_init(struct thread *t, const struct clone_args *args)
+{
+    t->state = THREAD_READY;
+    t->left_by = SWITCH_VOLUNTARY;
+    t->cpus = args->cpus ? args->cpus : UINT64_MAX;
+    t->fn = args->fn;
+    t->arg = args->arg;
+    t->detached = args->detached;
+    t->stack_len = args->stack_len ? args->stack_len : THREAD_STACK_LEN;
+    snprintf(t->name, sizeof(t->name), "%s", args->name ? args->name : "thread");
+    links_init(t);
+}
+
+struct thread *thread_create(const struct clone_args *args)
+{
+    struct thread *t = kzalloc(sizeof(*t));
+
+    if (!t)
+        return NULL;
+    fields_init(t, args);
+    t->stack_top = stack_alloc(t->stack_len);
+    if (!t->stack_top) {
+        kfree(t);
+        return NULL;
+    }
+    stack_prepare(t);
+    return t;
+}
+
+/* thread_find - Locks: sched_lock held. Return: NULL when there is none with this tid. */
+static struct thread *thread_find(int tid)
+{
+    struct thread *t;
+
+    list_for_each(t, &sched_all, all_link)
+        if (t->tid == tid)
+            return t;
+    return NULL;
+}
+
+/* tid_next - the first free number after the last one. Locks: sched_lock held. */
+static int tid_next(void)
+{
+    do {
+        last_tid = last_tid == INT_MAX ? BOOT_TID + 1 : last_tid + 1;
+    } while (thread_find(last_tid));
+    return last_tid;
+}
+
+/* publish - @t becomes known. The old code that a quiesce() under way waits for cannot be
+ * reached any more, so the newcomer is outside. Locks: sched_lock held.
+ */
+static void publish(struct thread *t)
+{
+    t->quiesce_seen = quiesce_epoch;
+    list_append(&sched_all, &t->all_link);
+}
+
+static uint64_t online_mask(void)
+{
+    return UINT64_MAX >> (64 - cpu_count());
+}
+
+static bool args_are_valid(const struct clone_args *args)
+{
+    return args->fn && is_aligned(args->stack_len, PAGE_SIZE) &&
+           (!args->cpus || args->cpus & online_mask());
+}
+
+int kernel_clone(const struct clone_args *args)
+{
+    struct thread *t;
+    unsigned long flags;
+    int tid;
+
+    if (!args_are_valid(args))
+        return -EINVAL;
+    t = thread_create(args);
+    if (!t)
+        return -ENOMEM;
+    flags = sched_enter();
+    tid = tid_next();
+    t->tid = tid;
+    publish(t);
+    sched_make_ready(t);
+    sched_leave(flags);
+    return tid;
+}
+
+static int idle_main(void *arg)
+{
+    (void)arg;
+    sched_idle();
+}
+
+struct thread *thread_create_idle(unsigned cpu)
+{
+    char name[THREAD_NAME_LEN];
+    struct clone_args args = { .fn = idle_main, .name = name, .cpus = BIT(cpu) };
+    struct thread *t;
+    unsigned long flags;
+
+    snprintf(name, sizeof(name), "idle/%u", cpu);
+    t = thread_create(&args);
+    if (!t)
+        return NULL;
+    t->cpu = cpu;
+    flags = sched_enter();
+    publish(t);
+    sched_leave(flags);
+    sched_set_idle(cpu, t);
+    return t;
+}
+
+/* ---- running and ending ---------------------------------------------------------------- */
+
+/* thread_start - the first C code of a thread; called by thread_entry. */
+_Noreturn void thread_start(struct thread *left);
+void thread_start(struct thread *left)
+{
+    struct thread *self = thread_current();
+
+    sched_arrive(left);
+    preempt_enable_no_resched();
+    sti();
+    do_exit(self->fn(self->arg));
+}
+
+void do_exit(int code)
+{
+    struct thread *self = thread_current();
+
+    if (exit_hook)
+        exit_hook(self);
+    self->exit_code = code;
+    sched_exit();
+}
+
+void thread_died(struct thread *t)
+{
+    t->state = THREAD_DEAD;
+    if (t->detached)
+        list_append(&reapable, &t->queue_link);
+}
+
+void thread_bury(void)
+{
+    wake_all(&mourners);
+}
+
+int thread_set_affinity(uint64_t mask)
+{
+    unsigned long flags;
+    bool stays;
+
+    if (!(mask & online_mask()))
+        return -EINVAL;
+    flags = sched_enter();
+    thread_current()->cpus = mask;
+    stays = mask & BIT(cpu_id());
+    sched_leave(flags);
+    if (!stays)
+        schedule();
+    return 0;
+}
+
+/* ---- freeing --------------------------------------------------------------------------- */
+
+/* is_free_to_go - nobody stands on its stack or looks at it. Locks: sched_lock held. */
+static bool is_free_to_go(const struct thread *t)
+{
+    return t->state == THREAD_DEAD && t->pins == 0;
+}
+
+static void forget(struct thread *t)
+{
+    list_remove(&t->all_link);
+    list_remove(&t->queue_link);
+}
+
+static void thread_free(struct thread *t)
+{
+    if (t == &boot_thread)
+        return;
+    stack_free(t->stack_top, t->stack_len);
+    kfree(t);
+}
+
+/* joiner_claim - @tid becomes the caller's to join. */
+static int joiner_claim(int tid, struct thread **out)
+{
+    unsigned long flags = sched_enter();
+    struct thread *t = tid > 0 ? thread_find(tid) : NULL;
+    int err = 0;
+
+    if (!t || t->detached || t->joined)
+        err = -ENOENT;
+    else if (t == thread_current())
+        err = -EDEADLK;
+    if (!err) {
+        t->joined = true;
+        *out = t;
+    }
+    sched_leave(flags);
+    return err;
+}
+
+/* joiner_take - if @t is free to go, take it out of the list, for its joiner to free. */
+static bool joiner_take(struct thread *t)
+{
+    unsigned long flags = sched_enter();
+    bool taken = is_free_to_go(t);
+
+    if (taken)
+        forget(t);
+    sched_leave(flags);
+    return taken;
+}
+
+int thread_join(int tid, int *code)
+{
+    struct thread *t;
+    int err = joiner_claim(tid, &t);
+
+    if (err)
+        return err;
+    wait_event(&mourners, joiner_take(t));
+    if (code)
+        *code = t->exit_code;
+    thread_free(t);
+    return 0;
+}
+
+/* reaper_take - the next detached thread that is free to go; NULL if there is none. */
+static struct thread *reaper_take(void)
+{
+    unsigned long flags = sched_enter();
+    struct thread *t, *found = NULL;
+
+    list_for_each(t, &reapable, queue_link) {
+        if (!is_free_to_go(t))
+            continue;
+        found = t;
+        break;
+    }
+    if (found)
+        forget(found);
+    sched_leave(flags);
+    return found;
+}
+
+static void reap_next(void)
+{
+    struct thread *t;
+
+    wait_event(&mourners, (t = reaper_take()) != NULL);
+    thread_free(t);
+}
+
+static _Noreturn int reaper_main(void *arg)
+{
+    (void)arg;
+    for (;;)
+        reap_next();
+}
+
+/* ---- looking at all -------------------------------------------------------------------- */
+
+/* pin_next - let go of @t (NULL: none yet) and hold on to the thread after it. A pinned
+ * thread stays in the list, so the place in it is not lost.
+ */
+static struct thread *pin_next(struct thread *t)
+{
+    unsigned long flags = sched_enter();
+    struct list *next = t ? t->all_link.next : sched_all.next;
+    bool let_go = false;
+
+    if (t) {
+        t->pins--;
+        let_go = is_free_to_go(t);
+    }
+    t = next == &sched_all ? NULL : list_entry(next, struct thread, all_link);
+    if (t)
+        t->pins++;
+    sched_leave(flags);
+    if (let_go)
+        thread_bury();
+    return t;
+}
+
+void thread_for_each(void (*fn)(struct thread *t, void *arg), void *arg)
+{
+    for (struct thread *t = pin_next(NULL); t; t = pin_next(t))
+        fn(t, arg);
+}
+
+/* ---- start ----------------------------------------------------------------------------- */
+
+void sched_start(unsigned hz)
+{
+    const struct clone_args reaper = { .fn = reaper_main,
+                                       .name = "reaper",
+                                       .detached = true };
+
+    if (!thread_create_idle(0) || kernel_clone(&reaper) < 0)
+        panic("no memory for the first threads");
+    sched_timer_start(hz);
+    preempt_enable_no_resched();
+}
