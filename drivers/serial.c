@@ -1,0 +1,373 @@
+/* serial.c - the 16550: registers, receive ring, and who may send.
+ *
+ * Source: National Semiconductor PC16550D data sheet.
+ */
+#include "drivers/serial.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/ioapic.h"
+#include "kernel/cpu/lapic.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/thread/thread.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Registers, as offsets from the port. */
+#define RBR 0 /* read: received byte */
+#define THR 0 /* write: byte to send */
+#define IER 1
+#define IIR 2 /* read */
+#define FCR 2 /* write */
+#define LCR 3
+#define MCR 4
+#define LSR 5
+#define SCR 7 /* one byte of memory */
+#define DLL 0 /* while LCR_DLAB: divisor of 115200 baud */
+#define DLM 1
+
+#define IER_RECEIVED (1 << 0)
+#define IIR_NONE (1 << 0)
+#define FCR_ENABLE 0x01
+#define FCR_CLEAR 0x06
+#define FCR_TRIGGER_14 0xc0 /* the device takes that many at once from the host */
+#define LCR_8N1 0x03
+#define LCR_DLAB 0x80
+#define MCR_DTR_RTS 0x03
+#define MCR_OUT2 0x08 /* gates the interrupt */
+#define LSR_RECEIVED (1 << 0)
+#define LSR_THR_EMPTY (1 << 5)
+
+#define FIFO_LEN 16
+#define SPINS 20000     /* reads of LSR, some ten milliseconds at least */
+#define SPINS_BRIEF 100 /* before a thread sleeps */
+#define RETRY_NS 1000000
+#define CTRL_C 0x03
+#define PORTS_MAX 4
+
+static struct serial *ports[PORTS_MAX]; /* filled at boot, then immutable */
+static unsigned port_count;
+
+static uint8_t reg_read(const struct serial *s, unsigned reg)
+{
+    return inb((uint16_t)(s->port + reg));
+}
+
+static void reg_write(const struct serial *s, unsigned reg, uint8_t v)
+{
+    outb((uint16_t)(s->port + reg), v);
+}
+
+/* ---- set-up ---------------------------------------------------------------------------- */
+
+static bool is_present(const struct serial *s)
+{
+    reg_write(s, SCR, 0x5a);
+    return reg_read(s, SCR) == 0x5a;
+}
+
+static void line_set_up(const struct serial *s)
+{
+    reg_write(s, IER, 0);
+    reg_write(s, LCR, LCR_DLAB);
+    reg_write(s, DLL, 1);
+    reg_write(s, DLM, 0);
+    reg_write(s, LCR, LCR_8N1);
+    /* Not cleared: what was typed while we booted is in there. */
+    reg_write(s, FCR, FCR_ENABLE | FCR_TRIGGER_14);
+    reg_write(s, MCR, MCR_DTR_RTS | MCR_OUT2);
+}
+
+static void console_write(struct console *con, const char *text, size_t len)
+{
+    serial_write(con->priv, text, len);
+}
+
+static long console_read(struct console *con, char *buf, size_t len)
+{
+    return (long)serial_read(con->priv, buf, len);
+}
+
+static bool console_interrupt_pending(struct console *con)
+{
+    return serial_interrupt_pending(con->priv);
+}
+
+static bool console_input_pending(struct console *con)
+{
+    return serial_input_pending(con->priv);
+}
+
+int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq)
+{
+    memset(s, 0, sizeof(*s));
+    s->name = name;
+    s->port = port;
+    s->irq = irq;
+    mutex_init(&s->writer);
+    wait_queue_init(&s->readers);
+    s->console = (struct console){ .name = name,
+                                   .write = console_write,
+                                   .read = console_read,
+                                   .interrupt_pending = console_interrupt_pending,
+                                   .input_pending = console_input_pending,
+                                   .priv = s };
+    if (port_count == PORTS_MAX || !is_present(s))
+        return -ENODEV;
+    line_set_up(s);
+    ports[port_count++] = s;
+    return 0;
+}
+
+/* ---- receiving ------------------------------------------------------------------------- */
+
+static uint32_t ring_used(const struct serial *s)
+{
+    return s->rx_head - s->rx_tail;
+}
+
+static void ring_put(struct serial *s, uint8_t byte)
+{
+    s->rx[s->rx_head++ % SERIAL_RING_LEN] = byte;
+    s->interrupts_unread += byte == CTRL_C;
+}
+
+static uint8_t ring_get(struct serial *s)
+{
+    uint8_t byte = s->rx[s->rx_tail++ % SERIAL_RING_LEN];
+
+    s->interrupts_unread -= byte == CTRL_C;
+    return byte;
+}
+
+/* Empty the FIFO into the ring. With the ring full the rest stays where it is, and the
+ * interrupt, which would come for it again and again, is off until there is room.
+ */
+static bool fifo_drain_locked(struct serial *s)
+{
+    bool any = false;
+
+    while (ring_used(s) < SERIAL_RING_LEN && (reg_read(s, LSR) & LSR_RECEIVED)) {
+        ring_put(s, reg_read(s, RBR));
+        any = true;
+    }
+    if (ring_used(s) == SERIAL_RING_LEN)
+        reg_write(s, IER, 0);
+    return any;
+}
+
+static void port_receive(struct serial *s)
+{
+    unsigned long flags;
+    bool any;
+
+    spin_lock_irqsave(&s->rx_lock, &flags);
+    any = fifo_drain_locked(s);
+    spin_unlock_irqrestore(&s->rx_lock, flags);
+    if (any)
+        wake_all(&s->readers);
+}
+
+void serial_poll_all(void)
+{
+    for (unsigned i = 0; i < port_count; i++)
+        port_receive(ports[i]);
+}
+
+/* One interrupt serves every port until none has anything: the line is shared, and only
+ * its rising edge interrupts, so a port left pending would keep it high for ever.
+ */
+static void serial_irq(struct pt_regs *regs UNUSED)
+{
+    bool pending = true;
+
+    while (pending) {
+        pending = false;
+        for (unsigned i = 0; i < port_count; i++) {
+            if (reg_read(ports[i], IIR) & IIR_NONE)
+                continue;
+            port_receive(ports[i]);
+            pending = true;
+        }
+    }
+    lapic_eoi();
+}
+
+int serial_start(struct serial *s, uint32_t apic_id)
+{
+    unsigned vector = VECTOR_ISA(s->irq);
+
+    irq_set_handler(vector, "serial", serial_irq);
+    port_receive(s);
+    reg_write(s, IER, IER_RECEIVED);
+    return ioapic_route(s->irq, vector, apic_id);
+}
+
+bool serial_input_pending(struct serial *s)
+{
+    return READ_ONCE(s->rx_head) != READ_ONCE(s->rx_tail);
+}
+
+bool serial_interrupt_pending(struct serial *s)
+{
+    return READ_ONCE(s->interrupts_unread) != 0;
+}
+
+size_t serial_read(struct serial *s, char *buf, size_t len)
+{
+    size_t n = 0;
+
+    while (n == 0) {
+        unsigned long flags;
+        bool was_full;
+
+        wait_event(&s->readers, serial_input_pending(s));
+        spin_lock_irqsave(&s->rx_lock, &flags);
+        was_full = ring_used(s) == SERIAL_RING_LEN;
+        while (n < len && ring_used(s))
+            buf[n++] = (char)ring_get(s);
+        if (was_full)
+            reg_write(s, IER, IER_RECEIVED); /* interrupts at once if there is more */
+        spin_unlock_irqrestore(&s->rx_lock, flags);
+    }
+    return n;
+}
+
+/* ---- sending --------------------------------------------------------------------------- */
+
+static bool is_ready(const struct serial *s, unsigned spins)
+{
+    while (!(reg_read(s, LSR) & LSR_THR_EMPTY)) {
+        if (spins-- == 0)
+            return false;
+        pause();
+    }
+    return true;
+}
+
+/* The FIFO is empty when THR is: one look allows a whole FIFO of bytes. */
+static size_t burst_send(const struct serial *s, const char *text, size_t len)
+{
+    size_t n = len < FIFO_LEN ? len : FIFO_LEN;
+
+    for (size_t i = 0; i < n; i++)
+        reg_write(s, THR, (uint8_t)text[i]);
+    return n;
+}
+
+/* By the owner of the line, as long as it takes. */
+static void owner_send(const struct serial *s, const char *text, size_t len)
+{
+    if (s->mirror)
+        s->mirror(text, len);
+    for (size_t sent = 0; sent < len;) {
+        if (is_ready(s, SPINS_BRIEF))
+            sent += burst_send(s, text + sent, len - sent);
+        else
+            thread_sleep_ns(RETRY_NS);
+    }
+}
+
+/* Text, without sleeping. Return: false when the host did not take all of it. */
+static bool text_send(const struct serial *s, const char *text, size_t len,
+                      unsigned spins)
+{
+    unsigned room = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        if (room < 2) { /* CR LF */
+            if (!is_ready(s, spins))
+                return false;
+            room = FIFO_LEN;
+        }
+        if (text[i] == '\n') {
+            reg_write(s, THR, '\r');
+            room--;
+        }
+        reg_write(s, THR, (uint8_t)text[i]);
+        room--;
+    }
+    return true;
+}
+
+static void held_add_locked(struct serial *s, char c)
+{
+    if (s->held_len < SERIAL_HELD_LEN)
+        s->held[s->held_len++] = c;
+    else
+        s->held_lost++;
+}
+
+static void text_hold_locked(struct serial *s, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] == '\n')
+            held_add_locked(s, '\r');
+        held_add_locked(s, text[i]);
+    }
+}
+
+static void line_own(struct serial *s)
+{
+    unsigned long flags;
+
+    spin_lock_irqsave(&s->tx_lock, &flags);
+    s->owned = true;
+    spin_unlock_irqrestore(&s->tx_lock, flags);
+}
+
+/* Take a piece of what was held back; when there is none, give the line up. */
+static size_t held_take_or_disown(struct serial *s, char *piece, size_t len)
+{
+    unsigned long flags;
+    size_t n;
+
+    spin_lock_irqsave(&s->tx_lock, &flags);
+    n = s->held_len < len ? s->held_len : len;
+    memcpy(piece, s->held, n);
+    s->held_len -= n;
+    memmove(s->held, s->held + n, s->held_len);
+    if (n == 0 && s->held_lost) {
+        n = (size_t)scnprintf(piece, len, "[%zu bytes of log are only in dmesg]\r\n",
+                              s->held_lost);
+        s->held_lost = 0;
+    }
+    s->owned = n > 0;
+    spin_unlock_irqrestore(&s->tx_lock, flags);
+    return n;
+}
+
+void serial_write(struct serial *s, const char *text, size_t len)
+{
+    char piece[256];
+    size_t n;
+
+    mutex_lock(&s->writer);
+    line_own(s);
+    owner_send(s, text, len);
+    while ((n = held_take_or_disown(s, piece, sizeof(piece))) > 0)
+        owner_send(s, piece, n);
+    mutex_unlock(&s->writer);
+}
+
+void serial_log(struct serial *s, const char *text, size_t len)
+{
+    unsigned long flags;
+
+    spin_lock_irqsave(&s->tx_lock, &flags);
+    if (s->owned) {
+        text_hold_locked(s, text, len);
+    } else {
+        if (s->mirror)
+            s->mirror(text, len);
+        s->stuck = !text_send(s, text, len, s->stuck ? 1 : SPINS);
+    }
+    spin_unlock_irqrestore(&s->tx_lock, flags);
+}
+
+void serial_write_panic(struct serial *s, const char *text, size_t len)
+{
+    text_send(s, text, len, SPINS);
+}
