@@ -392,6 +392,10 @@ hooks: ## install the pre-commit hook: format of changed files
 clean: ## remove all that was built
 	$(Q)rm -rf $(B) compile_commands.json
 
+# For scripts: what a variable of this file is.
+print-%:
+	@echo '$($*)'
+
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | sort | expand -t 14
 

@@ -12,7 +12,7 @@
 ;
 ; Source: SDM vol. 3A, "Multiple-Processor (MP) Initialization", "Initializing IA-32e Mode".
 
-%include "build/asm_offsets.inc"
+%include "asm_offsets.inc"
 %include "kernel/base/proc.inc"
 
 CR0_PE equ 1 << 0

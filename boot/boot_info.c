@@ -62,7 +62,7 @@ static int info_finish(struct boot_info *info)
     return modules_reserve(info);
 }
 
-/* ---- multiboot2 ------------------------------------------------------------------------ */
+/* ---- multiboot2 -------------------------------------------------------------------- */
 
 static int tag_module(struct boot_info *info, const struct multiboot2_tag *tag)
 {
@@ -175,7 +175,7 @@ int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_t lim
     return -EINVAL; /* no end tag */
 }
 
-/* ---- PVH ------------------------------------------------------------------------------- */
+/* ---- PVH --------------------------------------------------------------------------- */
 
 /* Text of unknown length: fetched in pieces that do not cross a page. */
 static int pvh_text(char *to, size_t to_len, uint64_t phys,

@@ -1,4 +1,4 @@
-/* acpi.c - from the root pointer to a table: RSDP, then RSDT (32-bit) or XSDT (64-bit). */
+/* acpi.c - from the root pointer to a table: RSDP, then RSDT (32-bit) or XSDT. */
 #include "drivers/acpi.h"
 
 #include "kernel/base/bits.h"

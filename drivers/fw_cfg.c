@@ -1,4 +1,4 @@
-/* fw_cfg.c - QEMU's fw_cfg device through its two ports: select an item, read its bytes. */
+/* fw_cfg.c - QEMU's fw_cfg device through its two ports: select an item, read it. */
 #include "drivers/fw_cfg.h"
 
 #include "kernel/base/compiler.h"

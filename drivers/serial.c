@@ -60,7 +60,7 @@ static void reg_write(const struct serial *s, unsigned reg, uint8_t v)
     outb((uint16_t)(s->port + reg), v);
 }
 
-/* ---- set-up ---------------------------------------------------------------------------- */
+/* ---- set-up ------------------------------------------------------------------------ */
 
 static bool is_present(const struct serial *s)
 {
@@ -121,7 +121,7 @@ int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq)
     return 0;
 }
 
-/* ---- receiving ------------------------------------------------------------------------- */
+/* ---- receiving --------------------------------------------------------------------- */
 
 static uint32_t ring_used(const struct serial *s)
 {
@@ -235,7 +235,7 @@ size_t serial_read(struct serial *s, char *buf, size_t len)
     return n;
 }
 
-/* ---- sending --------------------------------------------------------------------------- */
+/* ---- sending ----------------------------------------------------------------------- */
 
 static bool is_ready(const struct serial *s, unsigned spins)
 {

@@ -12,7 +12,7 @@
 
 static struct boot_info info;
 
-/* ---- a multiboot2 block, built tag by tag ---------------------------------------------- */
+/* ---- a multiboot2 block, built tag by tag ------------------------------------------ */
 
 static uint8_t block[16384] __attribute__((aligned(8)));
 static size_t block_len;
@@ -266,7 +266,7 @@ static void damaged_blocks_do_no_harm(void)
     }
 }
 
-/* ---- PVH: a small physical memory ------------------------------------------------------ */
+/* ---- PVH: a small physical memory -------------------------------------------------- */
 
 #define MEMORY_LEN 0x8000
 static uint8_t memory[MEMORY_LEN] __attribute__((aligned(8)));
@@ -364,7 +364,7 @@ static void damaged_start_infos_do_no_harm(void)
     }
 }
 
-/* ---- the map --------------------------------------------------------------------------- */
+/* ---- the map ----------------------------------------------------------------------- */
 
 static void reserved_wins_over_ram(void)
 {
@@ -423,7 +423,7 @@ static void painting_agrees_with_a_model(void)
     }
 }
 
-/* ---- arguments ------------------------------------------------------------------------- */
+/* ---- arguments --------------------------------------------------------------------- */
 
 static void options_are_whole_words(void)
 {
