@@ -24,7 +24,7 @@
 #include <string.h>
 
 #define INIT_SETTLE_NS UINT64_C(1000000)
-#define RETRY_NS UINT64_C(50000000) /* no sign of life: the start IPI again */
+#define RETRY_NS UINT64_C(2000000) /* no sign of life: the start IPI again */
 #define GIVE_UP_NS UINT64_C(5000000000)
 
 /* boot/ap_start.asm */
@@ -104,7 +104,7 @@ static void trampoline_free(uint64_t phys)
 
 static bool is_ours_to_start(const struct madt_cpu *cpu)
 {
-    return cpu->enabled && cpu->apic_id != this_cpu()->apic_id;
+    return cpu->enabled && cpu->apic_id != percpu_of(0)->apic_id;
 }
 
 static void init_all(const struct madt_info *info)
