@@ -30,7 +30,13 @@ static inline unsigned bit_lowest(uint64_t x)
     return (unsigned)__builtin_ctzll(x);
 }
 
+/* bit_count - how many bits are set: sums of pairs, of fours, of bytes, then of all bytes.
+ * Written out, since the compiler's built-in is a call into its library.
+ */
 static inline unsigned bit_count(uint64_t x)
 {
-    return (unsigned)__builtin_popcountll(x);
+    x -= (x >> 1) & UINT64_C(0x5555555555555555);
+    x = (x & UINT64_C(0x3333333333333333)) + ((x >> 2) & UINT64_C(0x3333333333333333));
+    x = (x + (x >> 4)) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    return (unsigned)((x * UINT64_C(0x0101010101010101)) >> 56);
 }
