@@ -1,0 +1,55 @@
+"""session.py - what the session tests share: a guest at its prompt, and typing."""
+
+import os
+import re
+import subprocess
+
+from guest import PROMPT, ROOT, Guest, Setup
+
+LIMIT = 120  # seconds for one thing; generous, since the host may be busy
+
+CSI = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
+
+
+def at_prompt(**options):
+    """A guest that has come to its prompt. Use with `with`."""
+    guest = Guest(Setup(**options))
+    try:
+        guest.wait_prompt(LIMIT)
+    except BaseException:
+        guest.stop()
+        raise
+    return guest
+
+
+def typed(guest, keys, end="\r"):
+    """Type a line; what the guest printed up to its next prompt, as lines.
+
+    The first line is the echo of what was typed.
+    """
+    guest.console.send(keys + end)
+    text = guest.console.expect(b"\n" + PROMPT, LIMIT)
+    if text is None:
+        raise AssertionError(f"no prompt after {keys!r}")
+    plain = CSI.sub(b"", text).decode("utf-8", "replace")
+    return [line.rstrip("\r") for line in plain.split("\n")]
+
+
+def ask(guest, command):
+    """A request that has to succeed: its output as text."""
+    reply = guest.machine.request(command, LIMIT)
+    if reply.errno:
+        raise AssertionError(f"{command!r}: {reply.errno} {reply.name}: {reply.text}")
+    return reply.text
+
+
+def sonde(*arguments, stdin=b"", limit=LIMIT):
+    """Run ./sonde: (status, stdout, stderr)."""
+    done = subprocess.run(
+        [os.path.join(ROOT, "sonde"), *arguments],
+        input=stdin,
+        capture_output=True,
+        timeout=limit,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()

@@ -1,0 +1,67 @@
+"""test_boot.py - three ways reach the same prompt, and every way ends as it should."""
+
+import tap
+from session import LIMIT, ask, at_prompt, sonde
+
+BOOTS = ("pvh", "iso", "uefi")
+
+
+def every_way_reaches_the_prompt():
+    for boot in BOOTS:
+        with at_prompt(boot=boot, smp=3) as guest:
+            tap.check(True, f"{boot}: the prompt")
+            version = ask(guest, "cat /proc/version")
+            tap.check(version.startswith("sonde"), f"{boot}: /proc/version")
+            cpus = ask(guest, "cat /proc/cpuinfo").count("processor")
+            tap.equal(cpus, 3, f"{boot}: three CPUs")
+
+
+def boot_arguments_arrive():
+    for boot in BOOTS:
+        with at_prompt(boot=boot, append="hz=100 colour=blue,green") as guest:
+            text = ask(guest, "cat /proc/cmdline")
+            tap.check("hz=100 colour=blue,green" in text, f"{boot}: --append")
+
+
+def all_cpus_are_started():
+    for smp in (1, 2, 8, 32):
+        with at_prompt(smp=smp) as guest:
+            cpus = ask(guest, "cat /proc/cpuinfo").count("processor")
+            tap.equal(cpus, smp, f"{smp} CPUs")
+
+
+def instructions_can_be_counted():
+    with at_prompt(icount=True) as guest:
+        tap.check(ask(guest, "cat /proc/version"), "the prompt with --icount")
+
+
+def piped_input_is_typed_after_the_prompt():
+    for boot in BOOTS:
+        words = ("run", "--boot", boot)
+        status, out, err = sonde(*words, stdin=b"echo o''ne\necho two\n")
+        tap.equal((status, err), (0, ""), f"{boot}: end of input is a poweroff")
+        lines = [line.rstrip("\r") for line in out.split("\n")]
+        tap.check("one" in lines, f"{boot}: the first line was not lost")
+    status, out, _ = sonde("run", "--boot", "pvh", stdin=b"poweroff\n")
+    tap.equal(status, 0, "poweroff exits 0")
+    status, out, _ = sonde("run", "--boot", "pvh", stdin=b"")
+    tap.equal(status, 0, "so does no input at all")
+    status, out, err = sonde("run", "--boot", "pvh", stdin=b"panic\n")
+    tap.check(status == 3 and "panicked" in err, "a panic is told")
+
+
+def a_reset_boots_again():
+    with at_prompt(reboot=True) as guest:
+        guest.console.send("reboot\r")
+        tap.check(guest.console.expect(b"\nsonde> ", LIMIT) is not None, "a second prompt")
+        tap.check(ask(guest, "cat /proc/version"), "and it answers")
+
+
+tap.run(
+    every_way_reaches_the_prompt,
+    boot_arguments_arrive,
+    all_cpus_are_started,
+    instructions_can_be_counted,
+    piped_input_is_typed_after_the_prompt,
+    a_reset_boots_again,
+)

@@ -1,0 +1,81 @@
+"""test_terminal.py - `./sonde run` on a terminal: which keys go where."""
+
+import os
+import pty
+import select
+import termios
+import time
+
+import tap
+from guest import ROOT
+from session import LIMIT
+
+
+class Terminal:
+    """./sonde run with a pseudo terminal as its terminal."""
+
+    def __init__(self, *arguments):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            program = os.path.join(ROOT, "sonde")
+            os.execv(program, [program, *arguments])
+        self.text = b""
+
+    def expect(self, what):
+        """Wait for what; what came up to it, None when it does not come."""
+        deadline = time.monotonic() + LIMIT
+        while what not in self.text:
+            if not select.select([self.fd], [], [], max(deadline - time.monotonic(), 0))[0]:
+                return None
+            try:
+                self.text += os.read(self.fd, 65536)
+            except OSError:
+                return None
+        before, _, self.text = self.text.partition(what)
+        return before
+
+    def send(self, keys):
+        os.write(self.fd, keys)
+
+    def end(self):
+        """The exit status."""
+        while True:
+            try:
+                if not os.read(self.fd, 65536):
+                    break
+            except OSError:
+                break
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def control_c_goes_to_the_guest():
+    terminal = Terminal("run", "--boot", "pvh")
+    tap.check(terminal.expect(b"Ctrl-A x") is not None, "the banner tells how to leave")
+    tap.check(terminal.expect(b"sonde> ") is not None, "the prompt")
+    terminal.send(b"half a line\x03")
+    tap.check(terminal.expect(b"^C") is not None, "Ctrl-C reached the guest")
+    terminal.send(b"echo ali''ve\r")
+    tap.check(terminal.expect(b"\nalive") is not None, "which goes on")
+    terminal.send(b"\x01x")
+    tap.equal(terminal.end(), 0, "Ctrl-A x leaves, status 0")
+
+
+def the_guest_may_end_it():
+    terminal = Terminal("run", "--boot", "pvh")
+    before = termios.tcgetattr(terminal.fd)
+    terminal.expect(b"sonde> ")
+    terminal.send(b"poweroff\r")
+    tap.equal(terminal.end(), 0, "poweroff: status 0")
+    terminal = Terminal("run", "--boot", "pvh")
+    terminal.expect(b"sonde> ")
+    terminal.send(b"reboot\r")
+    terminal.expect(b"reboot")
+    tap.check(terminal.expect(b"\nsonde> ") is not None, "reboot: a second prompt")
+    terminal.send(b"panic\r")
+    tap.check(terminal.expect(b"the kernel panicked") is not None, "a panic is told")
+    after = termios.tcgetattr(terminal.fd)
+    tap.equal(terminal.end(), 3, "and has its status")
+    tap.equal(after[3], before[3], "the terminal is as it was")
+
+
+tap.run(control_c_goes_to_the_guest, the_guest_may_end_it)
