@@ -158,6 +158,7 @@ BOOT := \
 
 KTESTS := \
     tests/kernel/ktest.c \
+    tests/kernel/each_cpu.c \
     tests/kernel/test_frame.c \
     tests/kernel/test_paging.c \
     tests/kernel/test_exec.c \

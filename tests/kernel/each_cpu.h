@@ -1,0 +1,9 @@
+/* each_cpu.h - the same function in a thread on every CPU at once, for kernel tests. */
+#pragma once
+
+/* each_cpu_run - run @fn(@arg) in one thread per online CPU, pinned to it, and wait.
+ *
+ * Context: thread.
+ * Return:  how many answered something else than 0, or could not be started.
+ */
+unsigned each_cpu_run(int (*fn)(void *arg), void *arg);

@@ -1,0 +1,168 @@
+/* test_heap.c - kmalloc in the machine: counts, sharing between CPUs, running out. The
+ * blocks themselves are tested on the host.
+ */
+#include "kernel/mm/heap.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/frame.h"
+#include "kernel/thread/thread.h"
+#include "tests/kernel/each_cpu.h"
+#include "tests/kernel/ktest.h"
+
+#include <string.h>
+
+static bool holds(const uint8_t *p, uint8_t value, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (p[i] != value)
+            return false;
+    }
+    return true;
+}
+
+KTEST(heap, blocks_are_counted)
+{
+    size_t bytes = heap_in_use(), blocks = heap_block_count();
+    uint8_t *a = kmalloc(100), *b = kzalloc(100000), *c = kmalloc(0);
+
+    ktest_report(holds(a, 0xa5, 100), "a new block holds 0xa5");
+    ktest_report(holds(b, 0, 100000), "a zeroed one zeroes");
+    ktest_report(c != NULL, "a block of no bytes is a block");
+    ktest_report(heap_in_use() == bytes + 100100, "their bytes are counted");
+    ktest_report(heap_block_count() == blocks + 3, "and the blocks");
+    kfree(a);
+    kfree(b);
+    kfree(c);
+    kfree(NULL);
+    ktest_report(heap_in_use() == bytes && heap_block_count() == blocks,
+                 "and discounted");
+}
+
+KTEST(heap, a_block_can_grow_and_shrink)
+{
+    size_t blocks = heap_block_count();
+    uint8_t *p = krealloc(NULL, 10);
+
+    memset(p, 7, 10);
+    p = krealloc(p, 20000);
+    ktest_report(holds(p, 7, 10) && holds(p + 10, 0xa5, 19990), "10 bytes became 20000");
+    memset(p, 8, 20000);
+    p = krealloc(p, 50);
+    ktest_report(holds(p, 8, 50), "and 50");
+    heap_fail_after(1);
+    ktest_report(krealloc(p, 60) == NULL && holds(p, 8, 50),
+                 "failing leaves it as it is");
+    kfree(p);
+    ktest_report(heap_block_count() == blocks, "nothing is left over");
+}
+
+KTEST(heap, the_nth_allocation_fails_once)
+{
+    void *a, *b, *c;
+
+    heap_fail_after(2);
+    a = kmalloc(10);
+    b = kzalloc(10);
+    c = kmalloc(10);
+    ktest_report(a && !b && c, "the second of three");
+    kfree(a);
+    kfree(c);
+    heap_fail_after(1);
+    heap_fail_after(-1);
+    a = kmalloc(10);
+    ktest_report(a != NULL, "-1 turns it off");
+    kfree(a);
+    ktest_report(kmalloc((size_t)64 * GiB) == NULL, "64 GiB are refused");
+}
+
+KTEST(heap, works_with_interrupts_off)
+{
+    unsigned long flags = irq_save();
+    void *small = kmalloc(64), *large = kmalloc(1 * MiB);
+    bool off = !irqs_enabled();
+
+    kfree(small);
+    kfree(large);
+    off &= !irqs_enabled();
+    irq_restore(flags);
+    ktest_report(small && large && off, "small and large ones, and they stay off");
+}
+
+#define MANY 1000000
+
+KTEST(heap, a_million_pairs)
+{
+    size_t bytes = heap_in_use();
+    void *keep[16] = { NULL };
+
+    for (unsigned i = 0; i < MANY; i++) {
+        kfree(keep[i % 16]);
+        keep[i % 16] = kmalloc(16 + i % 160);
+    }
+    for (unsigned i = 0; i < 16; i++)
+        kfree(keep[i]);
+    ktest_report(heap_in_use() == bytes, "of allocations and frees leak nothing");
+}
+
+/* About what a probe takes. */
+#define BLOCKS 20000
+#define BLOCK_LEN 100
+
+KTEST(heap, small_blocks_are_cheap)
+{
+    struct frame_stats before, with, after;
+    void **blocks = kmalloc(BLOCKS * sizeof(*blocks));
+    size_t frames;
+
+    frame_stats_get(&before);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        blocks[i] = kmalloc(BLOCK_LEN);
+    frame_stats_get(&with);
+    for (unsigned i = 0; i < BLOCKS; i++)
+        kfree(blocks[i]);
+    frame_stats_get(&after);
+    frames = before.free - with.free;
+    ktest_report(frames * PAGE_SIZE <= BLOCKS * (BLOCK_LEN + 16),
+                 "%u blocks of %u bytes cost %zu frames", BLOCKS, BLOCK_LEN, frames);
+    ktest_report(before.free - after.free <= 8, "which go back, but for a spare");
+    kfree(blocks);
+}
+
+#define SLOTS 64
+#define ROUNDS 20000
+
+/* Blocks that one CPU makes and another frees. */
+static void *shared[SLOTS];
+
+static int exchange_blocks(void *arg)
+{
+    uint64_t state = (uint64_t)thread_tid() * 77777;
+    int bad = 0;
+
+    (void)arg;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        size_t len = 2 + (state >> 33) % ((state >> 60) ? 200 : 20000);
+        uint8_t *p = kmalloc(len), *old;
+
+        p[0] = p[len - 1] = (uint8_t)len;
+        old = __atomic_exchange_n(&shared[(state >> 20) % SLOTS], p, __ATOMIC_ACQ_REL);
+        bad += old && old[0] == 0x6b && old[1] == 0x6b;
+        kfree(old);
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407;
+    }
+    return bad;
+}
+
+KTEST(heap, cpus_share_it)
+{
+    size_t blocks = heap_block_count();
+    unsigned bad = each_cpu_run(exchange_blocks, NULL);
+
+    for (unsigned i = 0; i < SLOTS; i++) {
+        kfree(shared[i]);
+        shared[i] = NULL;
+    }
+    ktest_report(bad == 0, "no block was given away while in use");
+    ktest_report(heap_block_count() <= blocks + 2, "nothing is left over");
+}
