@@ -27,7 +27,6 @@ test   clang                                    clang
 test   /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-x86_64.a  libclang-rt-CLANG-dev
 test   clang-format                             clang-format
 test   /usr/include/Zydis/Zydis.h               libzydis-dev
-test   spin                                     spin
 test   shellcheck                               shellcheck
 fresh  debootstrap                              debootstrap'
 
