@@ -1,0 +1,91 @@
+"""tap.py - runs the unittest classes of a program and prints TAP.
+
+Arguments are names of tests without their "test_"; none means all of them.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PREFIX = "test_"
+
+
+class Scratch(unittest.TestCase):
+    """A test with a directory of its own, in which it builds small programs."""
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="sonde-test-")
+        self.addCleanup(shutil.rmtree, self.dir)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w", encoding="utf-8") as file:
+            file.write(text)
+        return self.path(name)
+
+    def read(self, name):
+        with open(self.path(name), "rb") as file:
+            return file.read()
+
+    def run_ok(self, *command):
+        """Run from the project's root; its output, if it succeeded."""
+        done = self.run_any(*command)
+        self.assertEqual(done.returncode, 0, f"{command}: {done.stderr}")
+        return done.stdout
+
+    def run_any(self, *command):
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    def assert_one_line_error(self, done, *words):
+        self.assertNotEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        for word in words:
+            self.assertIn(word, done.stderr)
+
+
+class TapResult(unittest.TestResult):
+    count = 0
+
+    def tell(self, verdict, test, detail="", comment=""):
+        self.count += 1
+        name = test.id().rsplit(".", 1)[-1].removeprefix(PREFIX)
+        print(f"{verdict} {self.count} - {name}{comment}")
+        for line in detail.splitlines():
+            print(f"# {line}")
+        sys.stdout.flush()
+
+    def addSuccess(self, test):
+        self.tell("ok", test)
+
+    def addSkip(self, test, reason):
+        self.tell("ok", test, comment=f" # SKIP {reason}")
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.tell("not ok", test, self.failures[-1][1])
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.tell("not ok", test, self.errors[-1][1])
+
+
+def main():
+    loader = unittest.TestLoader()
+    module = sys.modules["__main__"]
+    if sys.argv[1:]:
+        wanted = {PREFIX + name for name in sys.argv[1:]}
+        tests = [t for case in loader.loadTestsFromModule(module) for t in case
+                 if t.id().rsplit(".", 1)[-1] in wanted]
+    else:
+        tests = [loader.loadTestsFromModule(module)]
+    result = TapResult()
+    unittest.TestSuite(tests).run(result)
+    print(f"1..{result.count}")
+    sys.exit(0 if result.count and result.wasSuccessful() else 1)
