@@ -40,10 +40,7 @@ KERNEL := \
 CPU := \
     kernel/cpu/entry.asm \
     kernel/cpu/trap.c \
-    kernel/cpu/gdt.c \
     kernel/cpu/gdt.asm \
-    kernel/cpu/idt.c \
-    kernel/cpu/idle.asm \
     kernel/cpu/features.c \
     kernel/cpu/percpu.c \
     kernel/cpu/lapic.c \
@@ -101,25 +98,37 @@ WORK := \
     kernel/work/work.c
 
 PROBES := \
+    probes/reject.c \
     probes/state.c \
     probes/register.c \
     probes/check.c \
     probes/blacklist.c \
+    probes/boundary.c \
     probes/registry.c \
+    probes/aggr.c \
     probes/prepare.c \
     probes/arm.c \
     probes/hit.c \
     probes/account.c \
+    probes/boost.c \
     probes/step.c \
+    probes/emulate.c \
+    probes/fault.c \
     probes/reclaim.c
 
 PROBES_TEXT := \
-    probes/text/text_poke.c \
-    probes/text/insn_slot.c
+    probes/text/insn_slot.c \
+    probes/text/recover.c
 
 PROBES_INSN := \
     probes/insn/insn.c \
+    probes/insn/insn_kinds.c \
     probes/insn/opcode_map.c \
+    probes/insn/opcode_set.c \
+    probes/insn/opcode_group.c \
+    probes/insn/opcode_ops.c \
+    probes/insn/operand.c \
+    probes/insn/effects.c \
     probes/insn/relocate.c \
     probes/insn/encode.c
 
@@ -158,6 +167,7 @@ BOOT := \
 
 KTESTS := \
     tests/kernel/ktest.c \
+    tests/kernel/test_kprobe.c \
     tests/kernel/each_cpu.c \
     tests/kernel/test_frame.c \
     tests/kernel/test_paging.c \

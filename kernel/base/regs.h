@@ -39,9 +39,11 @@ _Static_assert(sizeof(struct pt_regs) == 22 * 8, "entry.asm pushes 22 words");
 #define FLAGS_IF (1ul << 9)
 #define FLAGS_DF (1ul << 10)
 #define FLAGS_OF (1ul << 11)
+#define FLAGS_IOPL (3ul << 12)
 #define FLAGS_NT (1ul << 14)
 #define FLAGS_RF (1ul << 16)
 #define FLAGS_AC (1ul << 18)
+#define FLAGS_ID (1ul << 21)
 
 static inline unsigned long regs_return_value(const struct pt_regs *regs)
 {

@@ -1,15 +1,16 @@
-/* gdt.c - each CPU's area, with its descriptor table, task state and emergency stacks.
+/* percpu.c - each CPU's area, with its descriptor table, task state and emergency stacks.
  *
  * Flat segments and no user mode: the only reason for a GDT is CS, SS and the TSS, and the
  * only reason for a TSS is that NMI, #DF and #MC must not trust the stack they interrupt.
  */
+#include "kernel/cpu/percpu.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/heap.h"
-#include "kernel/mm/paging.h"
+#include "kernel/mm/stack.h"
+#include "kernel/thread/thread.h"
 
 #include <string.h>
 
@@ -134,4 +135,16 @@ struct percpu *percpu_of(unsigned cpu)
 unsigned cpu_count(void)
 {
     return __atomic_load_n(&online, __ATOMIC_ACQUIRE);
+}
+
+void preempt_enable(void)
+{
+    const struct percpu *cpu;
+
+    preempt_enable_no_resched();
+    if (preempt_count() || !irqs_enabled())
+        return;
+    cpu = this_cpu(); /* a stale one costs a needless look at the run queue, no more */
+    if (cpu->need_resched && cpu_context() == CTX_THREAD)
+        schedule_preempt();
 }

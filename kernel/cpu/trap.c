@@ -9,7 +9,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/extable.h"
-#include "kernel/mm/paging.h"
+#include "kernel/mm/stack.h"
 
 #include <stddef.h>
 
@@ -153,6 +153,11 @@ void trap_dispatch(struct pt_regs *regs)
     if (extable_fixup(regs))
         return;
     trap_fatal(regs);
+}
+
+void trap_raise(struct pt_regs *regs)
+{
+    trap_dispatch(regs);
 }
 
 /* irq_dispatch - an interrupt; called by entry.asm, which has counted it. */

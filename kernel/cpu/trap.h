@@ -57,6 +57,11 @@ void trap_set_handler(unsigned vector, trap_handler_t fn);
  */
 void irq_set_handler(unsigned vector, const char *name, irq_handler_t fn);
 
+/* trap_raise - handle @regs as if the CPU had just trapped with its vector and error code:
+ * for what emulates an instruction that faults. Context: trap.
+ */
+void trap_raise(struct pt_regs *regs);
+
 /* irq_count - interrupts of @vector that @cpu has taken. Context: any. */
 uint64_t irq_count(unsigned cpu, unsigned vector);
 /* irq_name - as given to irq_set_handler; NULL when nobody did. Context: any. */

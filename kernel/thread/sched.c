@@ -339,6 +339,20 @@ static bool turn_is_over(uint64_t now)
     return !thread_is_idle(t) && now - t->turn_start_ns >= THREAD_SLICE_NS;
 }
 
+static void (*tick_hook)(void); /* set at boot */
+
+void sched_set_tick_hook(void (*fn)(void))
+{
+    tick_hook = fn;
+}
+
+static void tick_boot_cpu(void)
+{
+    jiffies++;
+    if (tick_hook)
+        tick_hook();
+}
+
 /* tick - the timer interrupt of every CPU. */
 static void tick(struct pt_regs *regs)
 {
@@ -347,7 +361,7 @@ static void tick(struct pt_regs *regs)
     (void)regs;
     lapic_eoi();
     if (cpu_id() == 0)
-        jiffies++;
+        tick_boot_cpu();
     if (READ_ONCE(next_deadline_ns) <= now)
         sleepers_wake(now);
     if (turn_is_over(now))

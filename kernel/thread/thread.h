@@ -95,6 +95,9 @@ void thread_init(void *stack_top, size_t stack_len);
  */
 void sched_start(unsigned hz);
 
+/* sched_set_tick_hook - @fn runs in each tick of CPU 0. Context: boot; @fn: irq. */
+void sched_set_tick_hook(void (*fn)(void));
+
 /* kernel_clone - create a thread. The one way to do it.
  *
  * Context: thread, interrupts on.

@@ -1,0 +1,230 @@
+/* main.c - what comes to life, in which order. The composition root: the only file that
+ * knows every part of the kernel, and the one that fills their sockets.
+ */
+#include "boot/multiboot2.h"
+#include "drivers/acpi_madt.h"
+#include "drivers/debugcon.h"
+#include "drivers/fw_cfg.h"
+#include "drivers/pic.h"
+#include "drivers/pit.h"
+#include "drivers/power.h"
+#include "drivers/qemu_exit.h"
+#include "drivers/serial.h"
+#include "drivers/vga_text.h"
+#include "kernel/base/boot_info.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/ioapic.h"
+#include "kernel/cpu/lapic.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
+#include "kernel/debug/shell.h"
+#include "kernel/fs/proc.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/extable.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/paging.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/port/port.h"
+#include "tests/kernel/ktest.h"
+
+#include <stdlib.h>
+
+extern char boot_stack[], boot_stack_top[];
+
+static struct boot_info boot;
+static struct madt_info madt;
+static struct serial com1, com3;
+static bool have_com1, have_com3;
+
+/* ---- sinks ---- */
+
+static void console_text(const char *text, size_t len)
+{
+    debugcon_write(text, len);
+    vga_text_write(text, len);
+}
+
+static void log_sink(const char *line, size_t len)
+{
+    if (have_com1)
+        serial_log(&com1, line, len);
+    else
+        console_text(line, len);
+}
+
+static void panic_sink(const char *text, size_t len)
+{
+    if (have_com1)
+        serial_write_panic(&com1, text, len);
+    debugcon_write(text, len);
+    vga_text_write_panic(text, len);
+}
+
+static void panic_exit(void)
+{
+    qemu_exit(QEMU_EXIT_PANIC);
+}
+
+static void flush_local(void *range)
+{
+    const uintptr_t *r = range;
+
+    paging_flush_local(r[0], r[1]);
+}
+
+static void flush_everywhere(uintptr_t start, size_t pages)
+{
+    uintptr_t range[2] = { start, pages };
+
+    smp_call_all(flush_local, range);
+}
+
+/* ---- stages ---- */
+
+static const void *early_phys(uint64_t phys, size_t len)
+{
+    return phys + len <= 4 * GiB ? (const void *)(DIRECT_MAP_BASE + phys) : NULL;
+}
+
+static void read_boot_info(uint32_t magic, uint64_t info_phys)
+{
+    const void *info = (const void *)(DIRECT_MAP_BASE + info_phys);
+    char more[1024];
+    int err;
+
+    if (magic == MULTIBOOT2_LOADER_MAGIC)
+        err = boot_info_from_multiboot2(&boot, info, 4 * GiB - info_phys);
+    else
+        err = boot_info_from_pvh(&boot, info, early_phys);
+    if (err)
+        panic("cannot read what the boot loader left: %s", err_text(err));
+    if (fw_cfg_read_file("opt/sonde/append", more, sizeof(more)) > 0)
+        boot_info_append(&boot, more);
+}
+
+static void start_output(void)
+{
+    panic_set_sink(panic_sink);
+    panic_set_exit(panic_exit);
+    have_com1 = !serial_init(&com1, "COM1", SERIAL_COM1, SERIAL_IRQ_COM13);
+    have_com3 = !serial_init(&com3, "COM3", SERIAL_COM3, SERIAL_IRQ_COM13);
+    com1.mirror = console_text;
+    log_set_sink(log_sink,
+                 boot_option(boot.cmdline, "quiet", NULL, 0) ? LOG_WARN : LOG_INFO);
+}
+
+static void start_memory(void)
+{
+    frame_init(&boot);
+    features_init_cpu();
+    extable_init();
+    paging_init(&boot);
+    percpu_init_boot_stacks();
+    vga_text_init();
+}
+
+static unsigned option_number(const char *key, unsigned otherwise)
+{
+    char text[24];
+
+    if (!boot_option(boot.cmdline, key, text, sizeof(text)))
+        return otherwise;
+    return (unsigned)strtoul(text, NULL, 0);
+}
+
+static void start_time(void)
+{
+    clock_init(pit_wait_us);
+    if (acpi_madt_parse(&boot, &madt))
+        log_warn("no ACPI MADT: one CPU, no device interrupts");
+    pic_mask_all();
+    lapic_init(&madt);
+    ioapic_init(&madt);
+    power_init(&boot);
+}
+
+static void start_threads(void)
+{
+    thread_init(boot_stack_top, (size_t)(boot_stack_top - boot_stack));
+    sched_start(option_number("hz", THREAD_HZ_DEFAULT));
+    sched_set_tick_hook(serial_poll_all);
+    sti();
+    smp_init();
+    paging_set_shootdown(flush_everywhere);
+    panic_set_stop(smp_stop_others);
+    smp_start(&madt);
+}
+
+static void must(int err, const char *what)
+{
+    if (err)
+        panic("%s: %s", what, err_text(err));
+}
+
+static void start_services(void)
+{
+    must(vfs_init(), "files");
+    must(proc_init(boot.cmdline), "/proc");
+    shell_init();
+    shell_set_power(power_off, power_reset);
+    must(probes_init(), "probes");
+    if (have_com1)
+        serial_start(&com1, percpu_of(0)->apic_id);
+    if (have_com3)
+        serial_start(&com3, percpu_of(0)->apic_id);
+}
+
+/* ---- what then ---- */
+
+static void test_sink(const char *text, size_t len)
+{
+    serial_write(&com1, text, len);
+}
+
+static _Noreturn void run_tests(const char *selection)
+{
+    int failed;
+
+    ktest_set_sink(test_sink);
+    failed = ktest_run(selection, option_number("seed", 0));
+    qemu_exit(failed ? QEMU_EXIT_TESTS_FAILED : QEMU_EXIT_OK);
+    power_off();
+}
+
+static void start_shells(void)
+{
+    if (have_com1)
+        must(shell_start(&com1.console, SHELL_HUMAN | SHELL_MACHINE), "console");
+    if (have_com3)
+        must(shell_start(&com3.console, SHELL_MACHINE), "machine interface");
+    if (!have_com1 && !have_com3)
+        panic("no serial port to talk over");
+}
+
+/* kmain - from boot/start.asm: long mode, higher half, interrupts off, early page tables. */
+_Noreturn void kmain(uint32_t magic, uint64_t info_phys);
+void kmain(uint32_t magic, uint64_t info_phys)
+{
+    char tests[512];
+
+    trap_init();
+    percpu_init_boot();
+    read_boot_info(magic, info_phys);
+    start_output();
+    start_memory();
+    start_time();
+    start_threads();
+    start_services();
+    log_info("%s, %u CPU%s, booted by %s in %llu ms", linux_proc_banner, cpu_count(),
+             cpu_count() == 1 ? "" : "s", boot.loader,
+             (unsigned long long)(clock_ns() / 1000000));
+    if (boot_option(boot.cmdline, "tests", tests, sizeof(tests)))
+        run_tests(tests);
+    start_shells();
+    do_exit(0);
+}

@@ -1,0 +1,63 @@
+/* account.c - every hit is counted once: as run, or as missed under one cause. */
+#include "probes/life.h"
+
+const char *probe_miss_name(enum probe_miss cause)
+{
+    static const char *const names[MISS_CAUSES] = {
+        [MISS_RECURSION] = "recursion",
+        [MISS_NESTED] = "nested",
+        [MISS_STACK] = "stack",
+        [MISS_EARLY] = "early",
+    };
+
+    return cause < MISS_CAUSES ? names[cause] : "?";
+}
+
+/* A trapped CPU adds to its own counters with one instruction each, so that an NMI between
+ * load and store loses nothing.
+ */
+NOKPROBE_INLINE void add_one(uint64_t *counter)
+{
+    __asm__ volatile("incq %0" : "+m"(*counter));
+}
+
+void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss cause)
+{
+    struct kprobe *p = __atomic_load_n(&site->probes, __ATOMIC_ACQUIRE);
+
+    if (cpu)
+        add_one(&cpu->missed[cause]);
+    for (; p; p = __atomic_load_n(&p->next, __ATOMIC_ACQUIRE)) {
+        if (READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED)
+            continue;
+        __atomic_add_fetch(&p->missed[cause], 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&p->nmissed, 1, __ATOMIC_RELAXED);
+    }
+}
+NOKPROBE(account_miss);
+
+void account_ran(struct probe_cpu *cpu, enum site_way way)
+{
+    add_one(&cpu->ran[way]);
+}
+NOKPROBE(account_ran);
+
+void account_totals(struct probe_totals *out)
+{
+    *out = (struct probe_totals){ 0 };
+    for (unsigned i = 0; i < plat_cpu_count(); i++) {
+        const struct probe_cpu *cpu = plat_probe_cpu(i);
+
+        if (!cpu)
+            continue;
+        out->traps += READ_ONCE(cpu->traps);
+        out->lookups += READ_ONCE(cpu->lookups);
+        out->cache_hits += READ_ONCE(cpu->cache_hits);
+        out->retries += READ_ONCE(cpu->retries);
+        out->handler_faults += READ_ONCE(cpu->handler_faults);
+        for (size_t way = 0; way < WAYS; way++)
+            out->ran[way] += READ_ONCE(cpu->ran[way]);
+        for (size_t cause = 0; cause < MISS_CAUSES; cause++)
+            out->missed[cause] += READ_ONCE(cpu->missed[cause]);
+    }
+}

@@ -1,0 +1,261 @@
+/* emulate.c - stage 8: instructions whose meaning depends on where they are, or that the
+ * engine's own flags would leak into. Their effect is applied to the register image.
+ *
+ * #BP left a gap between its frame and the program's stack, so a word pushed here does not
+ * land in the frame.
+ */
+#include "probes/insn/operand.h"
+#include "probes/life.h"
+
+#define FLAGS_ARITH_AND_CONTROL                                                          \
+    (FLAGS_CF | FLAGS_PF | FLAGS_AF | FLAGS_ZF | FLAGS_SF | FLAGS_TF | FLAGS_IF |        \
+     FLAGS_DF | FLAGS_OF | FLAGS_IOPL | FLAGS_NT | FLAGS_AC | FLAGS_ID)
+
+bool emulate_supports(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_CALL_REL:
+    case INSN_CALL_REG:
+    case INSN_CALL_MEM:
+    case INSN_JMP_REL:
+    case INSN_JMP_REG:
+    case INSN_JMP_MEM:
+    case INSN_JCC:
+    case INSN_LOOP:
+    case INSN_JRCXZ:
+    case INSN_RET:
+    case INSN_PUSHF:
+    case INSN_POPF:
+    case INSN_CLI:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static uint8_t detail_of(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_JCC:
+        return insn->cond;
+    case INSN_LOOP:
+        return insn->loop;
+    default:
+        return insn->rm;
+    }
+}
+
+void emulate_prepare(struct emulation *e, const struct insn *insn)
+{
+    *e = (struct emulation){
+        .kind = (uint8_t)insn->kind,
+        .detail = detail_of(insn),
+        .opsize = insn->opsize66 ? 2 : 8,
+        .addrsize = insn->addrsize,
+        .base = insn->base,
+        .index = insn->index,
+        .scale = insn->scale,
+        .seg = insn->seg,
+        .disp = insn->disp,
+        .pop = insn->pop,
+        .target = insn->rip_relative ? insn->mem : insn->target,
+    };
+}
+
+/* ---- operands ---- */
+
+static uintptr_t address_of(const struct emulation *e, const struct pt_regs *regs)
+{
+    struct insn operand = {
+        .has_mem = true,
+        .base = e->base,
+        .index = e->index,
+        .scale = e->scale,
+        .disp = e->disp,
+        .addrsize = e->addrsize,
+        .rip_relative = e->target != 0,
+        .mem = e->target,
+    };
+    uintptr_t addr = insn_effective_address(&operand, regs);
+
+    return e->seg == INSN_SEG_NONE ? addr : addr + plat_seg_base(e->seg);
+}
+NOKPROBE(address_of);
+
+/* load_target - where an indirect branch leads. Return: false after a fault, which is then
+ * the program's, at the original address.
+ */
+static bool load_target(const struct site *site, struct pt_regs *regs, uintptr_t *target)
+{
+    const struct emulation *e = &site->emul;
+    uintptr_t addr;
+
+    if (e->kind == INSN_CALL_REG || e->kind == INSN_JMP_REG) {
+        *target = *insn_reg(regs, e->detail);
+        return true;
+    }
+    addr = address_of(e, regs);
+    if (!plat_read(target, addr))
+        return true;
+    regs->ip = site->addr;
+    plat_raise_fault(regs, addr);
+    return false;
+}
+NOKPROBE(load_target);
+
+/* The word right below the program's stack pointer is writable: the trap has just pushed
+ * its frame there.
+ */
+static void push(struct pt_regs *regs, uint64_t value, unsigned size)
+{
+    regs->sp -= size;
+    if (size == 2)
+        *(uint16_t *)regs->sp = (uint16_t)value;
+    else
+        *(uint64_t *)regs->sp = value;
+}
+NOKPROBE(push);
+
+static bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value)
+{
+    if (plat_read(value, regs->sp)) {
+        regs->ip = site->addr;
+        plat_raise_fault(regs, regs->sp);
+        return false;
+    }
+    return true;
+}
+NOKPROBE(pop);
+
+/* ---- one function a kind ---- */
+
+static void emulate_call(const struct site *site, struct pt_regs *regs)
+{
+    uintptr_t target = site->emul.target;
+
+    if (site->emul.kind != INSN_CALL_REL && !load_target(site, regs, &target))
+        return;
+    push(regs, site->addr + site->len, 8);
+    regs->ip = target;
+}
+NOKPROBE(emulate_call);
+
+static void emulate_jmp(const struct site *site, struct pt_regs *regs)
+{
+    uintptr_t target = site->emul.target;
+
+    if (site->emul.kind != INSN_JMP_REL && !load_target(site, regs, &target))
+        return;
+    regs->ip = target;
+}
+NOKPROBE(emulate_jmp);
+
+static void emulate_ret(const struct site *site, struct pt_regs *regs)
+{
+    uint64_t target;
+
+    if (!pop(site, regs, &target))
+        return;
+    regs->sp += 8u + site->emul.pop;
+    regs->ip = target;
+}
+NOKPROBE(emulate_ret);
+
+static void branch(const struct site *site, struct pt_regs *regs, bool taken)
+{
+    regs->ip = taken ? site->emul.target : site->addr + site->len;
+}
+NOKPROBE(branch);
+
+/* The 32-bit counter is written as any 32-bit register: the upper half becomes 0. */
+static uint64_t counter(const struct emulation *e, uint64_t cx)
+{
+    return e->addrsize == 4 ? (uint32_t)cx : cx;
+}
+NOKPROBE(counter);
+
+static void emulate_loop(const struct site *site, struct pt_regs *regs)
+{
+    const struct emulation *e = &site->emul;
+    bool zero = regs->flags & FLAGS_ZF;
+    bool taken;
+
+    regs->cx = counter(e, regs->cx - 1);
+    taken = regs->cx != 0;
+    if (e->detail == INSN_LOOPE)
+        taken = taken && zero;
+    else if (e->detail == INSN_LOOPNE)
+        taken = taken && !zero;
+    branch(site, regs, taken);
+}
+NOKPROBE(emulate_loop);
+
+static void emulate_pushf(const struct site *site, struct pt_regs *regs)
+{
+    push(regs, regs->flags & ~FLAGS_RF, site->emul.opsize);
+    regs->ip = site->addr + site->len;
+}
+NOKPROBE(emulate_pushf);
+
+static void emulate_popf(const struct site *site, struct pt_regs *regs)
+{
+    uint64_t value, mask = FLAGS_ARITH_AND_CONTROL;
+
+    if (!pop(site, regs, &value))
+        return;
+    if (site->emul.opsize == 2)
+        mask &= 0xffff;
+    regs->flags = (regs->flags & ~mask) | (value & mask);
+    regs->sp += site->emul.opsize;
+    regs->ip = site->addr + site->len;
+}
+NOKPROBE(emulate_popf);
+
+static void emulate_cli(const struct site *site, struct pt_regs *regs)
+{
+    regs->flags &= ~FLAGS_IF;
+    regs->ip = site->addr + site->len;
+}
+NOKPROBE(emulate_cli);
+
+void emulate_run(struct site *site, struct pt_regs *regs)
+{
+    const struct emulation *e = &site->emul;
+
+    switch (e->kind) {
+    case INSN_CALL_REL:
+    case INSN_CALL_REG:
+    case INSN_CALL_MEM:
+        emulate_call(site, regs);
+        return;
+    case INSN_JMP_REL:
+    case INSN_JMP_REG:
+    case INSN_JMP_MEM:
+        emulate_jmp(site, regs);
+        return;
+    case INSN_JCC:
+        branch(site, regs, insn_cond_holds(e->detail, regs->flags));
+        return;
+    case INSN_LOOP:
+        emulate_loop(site, regs);
+        return;
+    case INSN_JRCXZ:
+        branch(site, regs, counter(e, regs->cx) == 0);
+        return;
+    case INSN_RET:
+        emulate_ret(site, regs);
+        return;
+    case INSN_PUSHF:
+        emulate_pushf(site, regs);
+        return;
+    case INSN_POPF:
+        emulate_popf(site, regs);
+        return;
+    case INSN_CLI:
+        emulate_cli(site, regs);
+        return;
+    default:
+        plat_bug("emulating an instruction of the wrong kind", site->addr);
+    }
+}
+NOKPROBE(emulate_run);

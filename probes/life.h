@@ -1,0 +1,211 @@
+/* life.h - the stages of a probe, private to the engine, in the order they happen.
+ *
+ * probes/README.md has the same order as a table. What is known of one probed address is
+ * its struct site: one for all kprobes there.
+ */
+#pragma once
+
+#include "kernel/base/compiler.h"
+#include "probes/insn/insn.h"
+#include "probes/kprobe.h"
+#include "probes/platform.h"
+#include "probes/state.h"
+
+#include <stdatomic.h>
+
+/* How the displaced instruction is run after the pre-handlers. */
+enum site_way {
+    WAY_BOOST,   /* a copy in a slot, with a jump back behind it */
+    WAY_STEP,    /* a copy with a trap behind it, since somebody wants to know */
+    WAY_EMULATE, /* its effect on the register image, by the engine */
+    WAYS,
+};
+
+/* What emulate.c must know of an instruction; filled at registration. */
+struct emulation {
+    uint8_t kind;     /* enum insn_kind */
+    uint8_t detail;   /* JCC: condition; LOOP: variant; *_REG: register number */
+    uint8_t opsize;   /* bytes pushed and popped: 2 or 8 */
+    uint8_t addrsize; /* LOOP, JRCXZ: width of the counter; *_MEM: of the address */
+    uint8_t base, index, scale, seg;
+    int32_t disp;
+    uint16_t pop;     /* RET: bytes dropped besides the return address */
+    uintptr_t target; /* relative branches; *_MEM: address of a rip-relative operand */
+};
+
+/* Locks:  I immutable once published   P PLAT_PROBES   p PLAT_PROBES to write, and read
+ * without locks by hits; what is taken out of reach is freed after plat_quiesce().
+ */
+struct site {
+    uintptr_t addr;        /* [I] */
+    struct kprobe *probes; /* [p] those registered here, in order of registration */
+    uint8_t *boost_slot;   /* [I] copy and jump back; NULL where emulated */
+    uint8_t *step_slot;    /* [p] copy and int3; NULL while nobody has a post-handler */
+    uint8_t *pair_slot;    /* [I] STI: it and its successor, then the jump back */
+    struct emulation emul; /* [I] where way is WAY_EMULATE */
+    uint8_t bytes[INSN_MAX_LEN]; /* [I] the original instruction */
+    uint8_t len;                 /* [I] of it, bytes */
+    uint8_t class;               /* [I] enum insn_class */
+    uint8_t way;                 /* [p] enum site_way */
+    uint8_t state;               /* [P] enum site_state */
+    bool is_string;              /* [I] a string instruction: steps once per iteration */
+    bool queued;                 /* [P] in the list that is being made */
+};
+
+/* One hit whose handlers are running. */
+struct probe_hit {
+    struct site *site;
+    struct kprobe *running; /* whose handler */
+    struct pt_regs *regs;
+    uintptr_t escape; /* for plat_escape() */
+    bool in_nmi;
+};
+
+#define PROBE_CACHE_LEN 64
+
+/* What each CPU has for its hits. Only that CPU writes it; others read the counters.
+ * hits[] is a stack: a hit in an interrupt, an NMI or a handler comes on top and is gone
+ * before what it interrupted goes on.
+ */
+struct probe_cpu {
+    unsigned depth;
+    struct probe_hit hits[PROBE_NEST_MAX];
+    struct {
+        uintptr_t addr;
+        struct site *site;
+    } cache[PROBE_CACHE_LEN]; /* not used by NMIs: they could see half of an update */
+    uint64_t traps;           /* #BP and #DB taken for probes */
+    uint64_t lookups, cache_hits;
+    uint64_t ran[WAYS];           /* hits by how the instruction was run */
+    uint64_t missed[MISS_CAUSES]; /* hits without handlers */
+    uint64_t retries;             /* int3 gone when it was looked for */
+    uint64_t handler_faults;
+};
+
+/* ---- 2 check.c, blacklist.c, boundary.c ---- */
+
+/* kprobe_check - may the instruction at @addr carry a probe?
+ * @insn: receives it, decoded from its original bytes
+ * Context: thread.  Locks: PLAT_PROBES held.  Return: 0, or the errno of the reason.
+ */
+int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why);
+
+/* check_insn - the part of it that looks at the instruction alone. */
+int check_insn(const struct insn *insn, struct probe_reject *why);
+
+/* blacklist_init - sort the marked functions. Context: boot.  Return: 0; -ENOMEM. */
+int blacklist_init(void);
+/* blacklist_contains - is @addr in code that can never carry a probe? Context: any. */
+bool blacklist_contains(uintptr_t addr);
+struct blacklist_range {
+    uintptr_t start, end;
+};
+/* blacklist_get - range @i, in order of address. Return: 0; -ENOENT behind the last. */
+int blacklist_get(size_t i, struct blacklist_range *out);
+
+/* boundary_find - decode the function around @addr up to it.
+ * Context: thread.  Locks: PLAT_PROBES held.
+ * Return: 0 and @insn; a reason's errno when no instruction begins at @addr.
+ */
+int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct insn *insn,
+                  struct probe_reject *why);
+/* boundary_forget - text has changed, or memory is wanted back. */
+void boundary_forget(void);
+
+/* ---- 3 prepare.c, boost.c, step.c, emulate.c ---- */
+
+/* site_new - stage 3 for a new address: the site, its slot and its way to run.
+ * Locks: PLAT_PROBES held.  Return: NULL with @why filled.
+ */
+struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why);
+/* kprobe_unprepare - free it; nobody may be inside. */
+void kprobe_unprepare(struct site *site);
+/* prepare_way - choose the way again after probes came or went.
+ * Return: 0; -ENOMEM a slot was needed.
+ */
+int prepare_way(struct site *site, struct probe_reject *why);
+
+bool emulate_supports(const struct insn *insn);
+void emulate_prepare(struct emulation *e, const struct insn *insn);
+
+/* ---- 4 aggr.c ---- */
+
+/* aggr_add, aggr_remove - publish @p at @site, take it away again.
+ * aggr_find - is @p registered at @site?   aggr_enabled - is one of them enabled?
+ * Locks: PLAT_PROBES held.
+ */
+void aggr_add(struct site *site, struct kprobe *p);
+void aggr_remove(struct site *site, struct kprobe *p);
+bool aggr_find(const struct site *site, const struct kprobe *p);
+bool aggr_enabled(const struct site *site);
+bool aggr_has_post(const struct site *site);
+
+/* ---- 5 and 13 arm.c ---- */
+
+/* kprobe_arm, kprobe_disarm - put the int3 of @count sites in, take it out, with one round
+ * of synchronisation. On return every CPU executes the new text.
+ * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
+ */
+void kprobe_arm(struct site **sites, size_t count);
+void kprobe_disarm(struct site **sites, size_t count);
+
+/* ---- 6 hit.c, account.c ---- */
+
+/* kprobe_int3_handler - #BP. Context: trap.  Return: false for an int3 of somebody else. */
+bool kprobe_int3_handler(struct pt_regs *regs);
+/* hit_enter - become an active hit of @site, if it may.
+ * Return: MISS_CAUSES; else the cause for which the handlers must be left out.
+ */
+enum probe_miss hit_enter(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
+void hit_leave(struct probe_cpu *cpu);
+
+/* account_miss - count one hit of @site without handlers. account_ran - how it was run. */
+void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss cause);
+void account_ran(struct probe_cpu *cpu, enum site_way way);
+
+struct probe_totals {
+    uint64_t traps, lookups, cache_hits, retries, handler_faults;
+    uint64_t ran[WAYS], missed[MISS_CAUSES];
+};
+/* account_totals - sums over all CPUs. Context: any. */
+void account_totals(struct probe_totals *out);
+
+/* ---- 7 aggr.c ---- */
+
+/* aggr_run_pre - Return: true when a handler has set ip itself. Context: trap. */
+bool aggr_run_pre(struct site *site, struct pt_regs *regs, struct probe_hit *hit);
+void aggr_run_post(struct site *site, struct pt_regs *regs, struct probe_hit *hit);
+
+/* ---- 8 step.c, boost.c, emulate.c: continue with the instruction ---- */
+
+void boost_run(struct site *site, struct pt_regs *regs);
+void step_run(struct site *site, struct pt_regs *regs);
+void emulate_run(struct site *site, struct pt_regs *regs);
+
+/* step_int3 - the int3 behind a copy. kprobe_debug_handler - #DB.
+ * Context: trap.  Return: false when it is not the engine's.
+ */
+bool step_int3(struct pt_regs *regs);
+bool kprobe_debug_handler(struct pt_regs *regs);
+
+enum step_engine { STEP_INT3, STEP_TF };
+/* step_set_engine - which trap ends a step from now on. NMI and code that has TF set are
+ * always stepped by int3. Context: thread.
+ */
+void step_set_engine(enum step_engine engine);
+enum step_engine step_get_engine(void);
+
+/* ---- 9 fault.c ---- */
+
+/* kprobe_fault_handler - any fault. One inside a slot is moved to the original address;
+ * one inside a handler ends the handler and trips its probe.
+ * Context: trap.  Return: true when the image can be resumed.
+ */
+bool kprobe_fault_handler(struct pt_regs *regs);
+
+/* ---- 14 reclaim.c ---- */
+
+/* kprobe_reclaim - free @count disarmed sites, when nobody can be inside any more.
+ * Context: thread.  Locks: PLAT_PROBES held; waits for quiescence.
+ */
+void kprobe_reclaim(struct site **sites, size_t count);

@@ -1,0 +1,323 @@
+/* port_kernel.c - platform.h made real by the kernel. */
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/msr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/extable.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/quiesce.h"
+#include "kernel/time/clock.h"
+#include "probes/life.h"
+#include "probes/port/port.h"
+#include "probes/text/insn_slot.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+extern const uintptr_t nokprobe_start[], nokprobe_end[];
+extern const char entry_text_start[], entry_text_end[];
+extern const uintptr_t plat_handler_escaped;
+
+static struct mutex locks[] = { MUTEX_INIT(locks[PLAT_PROBES]),
+                                MUTEX_INIT(locks[PLAT_TEXT]) };
+
+/* ---- text ---- */
+
+int plat_text_read(void *dst, uintptr_t addr, size_t len)
+{
+    return copy_nofault(dst, (const void *)addr, len);
+}
+NOKPROBE(plat_text_read);
+
+int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
+{
+    ASSERT(plat_lock_held(PLAT_TEXT));
+    return text_poke_alias_write((void *)addr, bytes, len);
+}
+
+/* The count proves, phase by phase, that every CPU has been there. */
+static void sync_core(void *unused)
+{
+    uint32_t out[4];
+
+    (void)unused;
+    cpuid(0, 0, out);
+    this_cpu()->sync_count++;
+}
+
+void plat_sync_cores(void)
+{
+    smp_call_all(sync_core, NULL);
+}
+
+bool plat_text_contains(uintptr_t addr, size_t len)
+{
+    return addr >= (uintptr_t)_text && addr + len <= (uintptr_t)_etext &&
+           addr + len >= addr;
+}
+
+/* ---- executable memory ---- */
+
+void *plat_exec_alloc(size_t len)
+{
+    return exec_alloc(len);
+}
+
+void plat_exec_free(void *p, size_t len)
+{
+    exec_free(p, len);
+}
+
+bool plat_exec_contains(uintptr_t addr)
+{
+    return exec_contains(addr);
+}
+NOKPROBE(plat_exec_contains);
+
+/* ---- time, place, locks ---- */
+
+void plat_quiesce(void)
+{
+    quiesce();
+}
+
+enum plat_context plat_context(void)
+{
+    const struct percpu *cpu = this_cpu();
+    const struct probe_cpu *probe = cpu->probe;
+
+    if (cpu->nmi_depth)
+        return PLAT_NMI;
+    if (probe && probe->depth)
+        return PLAT_TRAP;
+    return cpu->irq_depth ? PLAT_IRQ : PLAT_THREAD;
+}
+
+unsigned plat_cpu_count(void)
+{
+    return cpu_count();
+}
+
+struct probe_cpu *plat_probe_cpu(unsigned cpu)
+{
+    const struct percpu *p = percpu_of(cpu);
+
+    return p ? p->probe : NULL;
+}
+
+struct probe_cpu *plat_this_cpu(void)
+{
+    return this_cpu()->probe;
+}
+NOKPROBE(plat_this_cpu);
+
+size_t plat_stack_left(uintptr_t sp)
+{
+    const struct percpu *cpu = this_cpu();
+
+    return sp - (cpu->nmi_depth ? cpu->nmi_stack_base : cpu->stack_base);
+}
+NOKPROBE(plat_stack_left);
+
+bool plat_in_nmi(void)
+{
+    return this_cpu()->nmi_depth;
+}
+NOKPROBE(plat_in_nmi);
+
+unsigned long plat_irq_save(void)
+{
+    return irq_save();
+}
+
+void plat_irq_restore(unsigned long flags)
+{
+    irq_restore(flags);
+}
+
+void plat_preempt_disable(void)
+{
+    preempt_disable();
+}
+NOKPROBE(plat_preempt_disable);
+
+void plat_preempt_enable(void)
+{
+    preempt_enable_no_resched();
+}
+NOKPROBE(plat_preempt_enable);
+
+void plat_lock(enum plat_lock lock)
+{
+    mutex_lock(&locks[lock]);
+}
+
+void plat_unlock(enum plat_lock lock)
+{
+    mutex_unlock(&locks[lock]);
+}
+
+bool plat_lock_held(enum plat_lock lock)
+{
+    return mutex_held(&locks[lock]);
+}
+
+/* ---- memory and symbols ---- */
+
+void *plat_alloc(size_t len)
+{
+    return kzalloc(len);
+}
+
+void plat_free(void *p)
+{
+    kfree(p);
+}
+
+static int symbol_from(const struct ksym *sym, struct plat_symbol *out)
+{
+    if (sym->type != 'T' && sym->type != 't')
+        return -ENOENT;
+    *out = (struct plat_symbol){ sym->start, sym->size, sym->name };
+    return 0;
+}
+
+int plat_symbol_find(const char *name, struct plat_symbol *out)
+{
+    struct ksym sym;
+    int err = ksyms_find(name, &sym);
+
+    return err ? err : symbol_from(&sym, out);
+}
+
+int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
+{
+    struct ksym sym;
+    int err = ksyms_at(addr, &sym);
+
+    return err ? err : symbol_from(&sym, out);
+}
+
+bool plat_has_fixup(uintptr_t addr)
+{
+    return extable_find(addr);
+}
+
+bool plat_is_entry(uintptr_t addr)
+{
+    return addr >= (uintptr_t)entry_text_start && addr < (uintptr_t)entry_text_end;
+}
+
+const uintptr_t *plat_nokprobe(size_t *count)
+{
+    *count = (size_t)(nokprobe_end - nokprobe_start);
+    return nokprobe_start;
+}
+
+/* ---- handlers and faults ---- */
+
+void plat_escape(struct pt_regs *regs, uintptr_t escape)
+{
+    regs->sp = escape;
+    regs->ip = plat_handler_escaped;
+}
+
+int plat_read(uint64_t *out, uintptr_t addr)
+{
+    return copy_nofault(out, (const void *)addr, sizeof(*out));
+}
+NOKPROBE(plat_read);
+
+int plat_write(uintptr_t addr, uint64_t value)
+{
+    return copy_nofault((void *)addr, &value, sizeof(value));
+}
+NOKPROBE(plat_write);
+
+uintptr_t plat_seg_base(unsigned seg)
+{
+    return rdmsr(seg == INSN_SEG_FS ? MSR_FS_BASE : MSR_GS_BASE);
+}
+NOKPROBE(plat_seg_base);
+
+void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
+{
+    regs->vector = TRAP_PF;
+    regs->error_code = 0;
+    regs->cr2 = addr;
+    trap_raise(regs);
+}
+
+uint64_t plat_clock_ns(void)
+{
+    return clock_ns();
+}
+
+void plat_log(const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, fmt);
+    vscnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    log_info("%s", text);
+}
+
+void plat_bug(const char *what, uintptr_t where)
+{
+    panic("probes: %s (at 0x%lx)", what, where);
+}
+
+/* ---- coming to life ---- */
+
+/* A thread with preemption on is inside removable code only where its ip says so: handlers
+ * run with preemption off, and copies call nobody.
+ */
+static bool inside_copy(uintptr_t ip)
+{
+    return exec_contains(ip);
+}
+
+static int give_areas(void)
+{
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        struct probe_cpu *area = kzalloc(sizeof(*area));
+
+        if (!area)
+            return -ENOMEM;
+        percpu_of(i)->probe = area;
+    }
+    return 0;
+}
+
+static void take_traps(void)
+{
+    static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_SS,
+                                       TRAP_GP, TRAP_PF, TRAP_AC };
+
+    trap_set_bp_handler(kprobe_int3_handler);
+    trap_set_handler(TRAP_DB, kprobe_debug_handler);
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+        trap_set_handler(faults[i], kprobe_fault_handler);
+}
+
+int probes_init(void)
+{
+    int err = give_areas();
+
+    if (!err)
+        err = blacklist_init();
+    if (err)
+        return err;
+    quiesce_set_inside(inside_copy);
+    take_traps();
+    return probes_add_commands();
+}

@@ -1,0 +1,29 @@
+/* reclaim.c - stage 14: when nobody can be inside any more, it can be given back.
+ *
+ * The order is what makes lookups without locks safe:
+ *   1. disarmed (by the caller): no CPU can trap at these addresses any more
+ *   2. quiescence: those that had trapped are through, handlers and copies included
+ *   3. out of the registry, which from 2 on nobody asks for these addresses
+ *   4. a synchronisation: no hit of another address is still looking at them in passing
+ *   5. cells and memory are free
+ */
+#include "probes/life.h"
+#include "probes/registry.h"
+#include "probes/text/insn_slot.h"
+
+void kprobe_reclaim(struct site **sites, size_t count)
+{
+    plat_quiesce();
+    for (size_t i = 0; i < count; i++)
+        registry_remove(sites[i]);
+    plat_sync_cores();
+    for (size_t i = 0; i < count; i++)
+        kprobe_unprepare(sites[i]);
+    if (!count || registry_count())
+        return;
+    registry_exit();
+    boundary_forget();
+    plat_lock(PLAT_TEXT);
+    insn_slot_exit();
+    plat_unlock(PLAT_TEXT);
+}

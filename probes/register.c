@@ -1,0 +1,357 @@
+/* register.c - stage 1: where probes come in and go out, one by one or as a set.
+ *
+ * A set is all or nothing, and pays for one synchronisation: everything that can be
+ * refused happens for all of its probes before the first byte of text changes.
+ */
+#include "kernel/base/err.h"
+#include "probes/life.h"
+#include "probes/registry.h"
+
+/* ---- where ---- */
+
+static int symbol_refused(int err, struct probe_reject *why)
+{
+    return probe_refuse(why, err == -EADDRNOTAVAIL ? PROBE_NOT_UNIQUE : PROBE_NO_SYMBOL,
+                        0);
+}
+
+/* resolve - the address that @p means. */
+static int resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why)
+{
+    struct plat_symbol sym;
+    int err;
+
+    if (!p->symbol_name == !p->addr)
+        return probe_refuse(why, PROBE_MALFORMED, 0);
+    if (!p->symbol_name) {
+        *addr = p->addr + p->offset;
+        return 0;
+    }
+    err = plat_symbol_find(p->symbol_name, &sym);
+    if (err)
+        return symbol_refused(err, why);
+    if (p->offset && p->offset >= sym.size)
+        return probe_refuse(why, PROBE_PAST_END, sym.start + p->offset);
+    *addr = sym.start + p->offset;
+    return 0;
+}
+
+/* registered_at - the site of @p, if it is registered. @p may be garbage: nothing that it
+ * points to is touched unless it turns out to be ours.
+ */
+static struct site *registered_at(const struct kprobe *p)
+{
+    struct site *site = registry_find(p->addr);
+
+    return site && p->site == site && aggr_find(site, p) ? site : NULL;
+}
+
+static int check_request(const struct kprobe *p, struct probe_reject *why)
+{
+    if (registered_at(p))
+        return probe_refuse(why, PROBE_REGISTERED, p->addr);
+    if (p->flags & ~KPROBE_FLAG_DISABLED)
+        return probe_refuse(why, PROBE_BAD_FLAGS, 0);
+    return 0;
+}
+
+static bool in_handler(void)
+{
+    unsigned long flags = plat_irq_save();
+    const struct probe_cpu *cpu = plat_this_cpu();
+    bool inside = cpu && cpu->depth;
+
+    plat_irq_restore(flags);
+    return inside;
+}
+
+static int check_caller(struct probe_reject *why)
+{
+    if (in_handler())
+        return probe_refuse(why, PROBE_FROM_HANDLER, 0);
+    if (plat_context() != PLAT_THREAD)
+        return probe_refuse(why, PROBE_BAD_CONTEXT, 0);
+    return 0;
+}
+
+/* ---- a list of sites to be armed or disarmed together ---- */
+
+struct site_list {
+    struct site **sites;
+    size_t count;
+};
+
+static int list_make(struct site_list *list, size_t max, struct probe_reject *why)
+{
+    list->count = 0;
+    list->sites = plat_alloc((max + 1) * sizeof(list->sites[0]));
+    return list->sites ? 0 : probe_refuse(why, PROBE_NO_MEMORY, 0);
+}
+
+/* ---- in ---- */
+
+/* site_for - stages 2 to 4 for the address: the site there, or a new one. */
+static struct site *site_for(uintptr_t addr, struct probe_reject *why)
+{
+    struct site *site = registry_find(addr);
+    struct insn insn;
+
+    if (site)
+        return site;
+    if (kprobe_check(addr, &insn, why))
+        return NULL;
+    site = kprobe_prepare(&insn, why);
+    if (!site)
+        return NULL;
+    if (registry_insert(site)) {
+        kprobe_unprepare(site);
+        probe_refuse(why, PROBE_NO_MEMORY, addr);
+        return NULL;
+    }
+    return site;
+}
+
+static void site_drop_if_new(struct site *site)
+{
+    if (site->probes || site->state != SITE_PREPARED)
+        return;
+    registry_remove(site);
+    plat_sync_cores();
+    kprobe_unprepare(site);
+}
+
+static int add_one(struct kprobe *p, struct probe_reject *why)
+{
+    uintptr_t addr = 0;
+    struct site *site;
+    int err = check_request(p, why);
+
+    if (!err)
+        err = resolve(p, &addr, why);
+    if (err)
+        return err;
+    site = site_for(addr, why);
+    if (!site)
+        return why->err;
+    p->addr = addr;
+    p->site = site;
+    aggr_add(site, p);
+    err = prepare_way(site, why);
+    if (err) {
+        aggr_remove(site, p);
+        p->site = NULL;
+        site_drop_if_new(site);
+    }
+    return err;
+}
+
+static void undo_one(struct kprobe *p, const struct kprobe *as_given)
+{
+    struct site *site = p->site;
+
+    aggr_remove(site, p);
+    *p = *as_given;
+    site_drop_if_new(site);
+}
+
+static bool wants_arming(const struct site *site)
+{
+    return aggr_enabled(site) && site->state != SITE_ARMED;
+}
+
+/* list_add_once - @site may be met several times, once for each of its probes. */
+static void list_add_once(struct site_list *list, struct site *site)
+{
+    if (site->queued)
+        return;
+    site->queued = true;
+    list->sites[list->count++] = site;
+}
+
+static void list_close(struct site_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        list->sites[i]->queued = false;
+}
+
+static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    for (size_t i = 0; i < count; i++)
+        if (wants_arming(ps[i]->site))
+            list_add_once(list, ps[i]->site);
+    list_close(list);
+    kprobe_arm(list->sites, list->count);
+}
+
+static int register_locked(struct kprobe **ps, size_t count, struct site_list *list,
+                           struct kprobe *given, struct probe_reject *why)
+{
+    for (size_t i = 0; i < count; i++) {
+        int err;
+
+        given[i] = *ps[i];
+        err = add_one(ps[i], why);
+        if (!err)
+            continue;
+        while (i--)
+            undo_one(ps[i], &given[i]);
+        return err;
+    }
+    arm_all(ps, count, list);
+    return 0;
+}
+
+int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why)
+{
+    struct site_list list;
+    struct kprobe *given;
+    int err = check_caller(why);
+
+    if (err)
+        return err;
+    err = list_make(&list, count, why);
+    if (err)
+        return err;
+    given = plat_alloc((count + 1) * sizeof(*given));
+    if (given) {
+        plat_lock(PLAT_PROBES);
+        err = register_locked(ps, count, &list, given, why);
+        plat_unlock(PLAT_PROBES);
+    } else {
+        err = probe_refuse(why, PROBE_NO_MEMORY, 0);
+    }
+    plat_free(given);
+    plat_free(list.sites);
+    return err;
+}
+
+int register_kprobes(struct kprobe **ps, size_t count)
+{
+    struct probe_reject why;
+
+    return register_kprobes_why(ps, count, &why);
+}
+
+int register_kprobe_why(struct kprobe *p, struct probe_reject *why)
+{
+    return register_kprobes_why(&p, 1, why);
+}
+
+int register_kprobe(struct kprobe *p)
+{
+    return register_kprobes(&p, 1);
+}
+
+/* ---- out ---- */
+
+static int check_registered(struct kprobe **ps, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!registered_at(ps[i]))
+            return -EINVAL;
+    return 0;
+}
+
+/* take_out - unlink the probes; collect the sites that must be disarmed and those that
+ * nobody needs any more.
+ */
+static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
+                     struct site_list *dead)
+{
+    for (size_t i = 0; i < count; i++)
+        if (registered_at(ps[i])) /* not the second time it stands in @ps */
+            aggr_remove(ps[i]->site, ps[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct site *site = ps[i]->site;
+
+        if (site->state == SITE_ARMED && !aggr_enabled(site))
+            list_add_once(disarm, site);
+    }
+    list_close(disarm);
+    for (size_t i = 0; i < count; i++)
+        if (!ps[i]->site->probes)
+            list_add_once(dead, ps[i]->site);
+        else
+            prepare_way(ps[i]->site, NULL); /* needs no slot: a handler less */
+    list_close(dead);
+}
+
+static void unregister_locked(struct kprobe **ps, size_t count, struct site_list *disarm,
+                              struct site_list *dead)
+{
+    take_out(ps, count, disarm, dead);
+    kprobe_disarm(disarm->sites, disarm->count);
+    kprobe_reclaim(dead->sites, dead->count);
+    for (size_t i = 0; i < count; i++)
+        ps[i]->site = NULL;
+}
+
+int unregister_kprobes(struct kprobe **ps, size_t count)
+{
+    struct site_list disarm, dead;
+    int err = check_caller(NULL);
+
+    if (err)
+        return err;
+    if (list_make(&disarm, count, NULL))
+        return -ENOMEM;
+    if (list_make(&dead, count, NULL)) {
+        plat_free(disarm.sites);
+        return -ENOMEM;
+    }
+    plat_lock(PLAT_PROBES);
+    err = check_registered(ps, count);
+    if (!err)
+        unregister_locked(ps, count, &disarm, &dead);
+    plat_unlock(PLAT_PROBES);
+    plat_free(disarm.sites);
+    plat_free(dead.sites);
+    return err;
+}
+
+int unregister_kprobe(struct kprobe *p)
+{
+    return unregister_kprobes(&p, 1);
+}
+
+/* ---- on and off ---- */
+
+static int set_disabled(struct kprobe *p, bool disabled)
+{
+    struct site *site = registered_at(p);
+
+    if (!site || p->flags & KPROBE_FLAG_GONE)
+        return -EINVAL;
+    if (disabled) {
+        p->flags |= KPROBE_FLAG_DISABLED;
+        if (site->state == SITE_ARMED && !aggr_enabled(site))
+            kprobe_disarm(&site, 1);
+    } else {
+        p->flags &= ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
+        if (wants_arming(site))
+            kprobe_arm(&site, 1);
+    }
+    return 0;
+}
+
+static int switch_probe(struct kprobe *p, bool disabled)
+{
+    int err = check_caller(NULL);
+
+    if (err)
+        return err;
+    plat_lock(PLAT_PROBES);
+    err = set_disabled(p, disabled);
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
+int enable_kprobe(struct kprobe *p)
+{
+    return switch_probe(p, false);
+}
+
+int disable_kprobe(struct kprobe *p)
+{
+    return switch_probe(p, true);
+}

@@ -1,0 +1,182 @@
+/* registry.c - an open-addressed hash table, read without locks.
+ *
+ * Entries are pointers, written once with everything behind them in place. A table that
+ * gets half full is not changed but replaced: readers see the old one or the new one.
+ * Readers have interrupts off, so all that have seen the old one are gone when every CPU
+ * has answered plat_sync_cores(). A removed entry leaves a grave,
+ * so that searches do not stop short; graves vanish with the next table.
+ */
+#include "probes/registry.h"
+
+#include "kernel/base/err.h"
+#include "probes/life.h"
+
+#define TABLE_MIN 256 /* entries; a power of two */
+
+struct table {
+    size_t mask;
+    struct site *_Atomic entries[];
+};
+
+/* Locks: P PLAT_PROBES; `table` is read without it. */
+static struct table *_Atomic table;
+static size_t count;  /* [P] sites */
+static size_t graves; /* [P] */
+
+static struct site grave; /* its address, 0, is nobody's */
+
+static ALWAYS_INLINE size_t hash(uintptr_t addr)
+{
+    return (addr * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
+}
+
+struct site *registry_find(uintptr_t addr)
+{
+    const struct table *t = atomic_load_explicit(&table, memory_order_acquire);
+    size_t i = hash(addr);
+
+    if (!t)
+        return NULL;
+    for (;; i++) {
+        struct site *s =
+            atomic_load_explicit(&t->entries[i & t->mask], memory_order_acquire);
+
+        if (!s || s->addr == addr)
+            return s;
+    }
+}
+NOKPROBE(registry_find);
+
+/* The cache holds copies of what the table said. It needs no invalidation against the
+ * table: an entry is only ever asked for an address that has just trapped.
+ */
+struct site *registry_find_hit(struct probe_cpu *cpu, uintptr_t addr)
+{
+    size_t i = (addr ^ (addr >> 6)) % PROBE_CACHE_LEN;
+    struct site *site;
+
+    if (plat_in_nmi())
+        return registry_find(addr);
+    cpu->lookups++;
+    if (cpu->cache[i].addr == addr) {
+        cpu->cache_hits++;
+        return cpu->cache[i].site;
+    }
+    site = registry_find(addr);
+    if (site) {
+        cpu->cache[i].addr = addr;
+        cpu->cache[i].site = site;
+    }
+    return site;
+}
+NOKPROBE(registry_find_hit);
+
+static void place(struct table *t, struct site *site)
+{
+    size_t i = hash(site->addr);
+
+    while (t->entries[i & t->mask])
+        i++;
+    atomic_store_explicit(&t->entries[i & t->mask], site, memory_order_release);
+}
+
+static int grow(size_t entries)
+{
+    struct table *old = table;
+    struct table *new = plat_alloc(sizeof(*new) + entries * sizeof(new->entries[0]));
+
+    if (!new)
+        return -ENOMEM;
+    new->mask = entries - 1;
+    for (size_t i = 0; old && i <= old->mask; i++)
+        if (old->entries[i] && old->entries[i] != &grave)
+            place(new, old->entries[i]);
+    graves = 0;
+    atomic_store_explicit(&table, new, memory_order_release);
+    if (old) {
+        plat_sync_cores();
+        plat_free(old);
+    }
+    return 0;
+}
+
+static size_t entries_wanted(void)
+{
+    size_t n = TABLE_MIN;
+
+    while (n < 3 * (count + 1))
+        n *= 2;
+    return n;
+}
+
+int registry_insert(struct site *site)
+{
+    const struct table *t = table;
+    int err;
+
+    if (!t || 2 * (count + graves + 1) > t->mask) {
+        err = grow(entries_wanted());
+        if (err)
+            return err;
+    }
+    place(table, site);
+    count++;
+    return 0;
+}
+
+static void forget_cached(const struct site *site)
+{
+    for (unsigned cpu = 0; cpu < plat_cpu_count(); cpu++) {
+        struct probe_cpu *p = plat_probe_cpu(cpu);
+
+        for (size_t i = 0; p && i < PROBE_CACHE_LEN; i++)
+            if (READ_ONCE(p->cache[i].site) == site)
+                WRITE_ONCE(p->cache[i].addr, 0);
+    }
+}
+
+void registry_remove(struct site *site)
+{
+    struct table *t = table;
+    size_t i = hash(site->addr);
+
+    while (t->entries[i & t->mask] != site)
+        i++;
+    atomic_store_explicit(&t->entries[i & t->mask], &grave, memory_order_release);
+    count--;
+    graves++;
+    forget_cached(site);
+}
+
+size_t registry_count(void)
+{
+    return count;
+}
+
+size_t registry_bytes(void)
+{
+    const struct table *t = table;
+
+    return t ? sizeof(*t) + (t->mask + 1) * sizeof(t->entries[0]) : 0;
+}
+
+void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg)
+{
+    struct table *t = table;
+
+    for (size_t i = 0; t && i <= t->mask; i++)
+        if (t->entries[i] && t->entries[i] != &grave)
+            fn(t->entries[i], arg);
+}
+
+void registry_exit(void)
+{
+    struct table *old = table;
+
+    if (count || !old)
+        return;
+    atomic_store_explicit(&table, NULL, memory_order_release);
+    graves = 0;
+    plat_sync_cores();
+    plat_free(old);
+}

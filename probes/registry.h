@@ -1,0 +1,34 @@
+/* registry.h - from an address to its site, for hits on any CPU at any moment. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct site;
+struct probe_cpu;
+
+/* registry_insert - publish @site. Locks: PLAT_PROBES held.  Return: 0; -ENOMEM. */
+int registry_insert(struct site *site);
+/* registry_remove - nobody finds it any more. No CPU may be able to run into the site's
+ * address: disarm and wait first. Hits of other addresses may still be looking at it on
+ * their way along the table, so it is freed only after plat_sync_cores(), which every
+ * such hit has to end for.
+ * Locks: PLAT_PROBES held.
+ */
+void registry_remove(struct site *site);
+
+/* registry_find - the site of exactly @addr, NULL when there is none.
+ * Context: any, preemption off or PLAT_PROBES held.  Locks: none; entries are published
+ * whole, and freed after quiescence.
+ */
+struct site *registry_find(uintptr_t addr);
+/* registry_find_hit - the same through the cache of @cpu. Context: trap on that CPU. */
+struct site *registry_find_hit(struct probe_cpu *cpu, uintptr_t addr);
+
+size_t registry_count(void);
+/* registry_bytes - memory the table takes. */
+size_t registry_bytes(void);
+/* registry_for_each - in no order. Locks: PLAT_PROBES held; @fn must not change it. */
+void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg);
+/* registry_exit - free the table when it is empty. Locks: PLAT_PROBES held. */
+void registry_exit(void);

@@ -1,0 +1,62 @@
+/* reject.h - why a request was refused: one reason for the errno, the console, the error
+ * log and `probe explain`. Pure.
+ */
+#pragma once
+
+#include <stdint.h>
+
+/* X(reason, errno, sentence) */
+/* clang-format off */
+#define PROBE_REASONS(X)                                                                 \
+    X(OK,            0,             "the probe can be set")                              \
+    X(MALFORMED,     EINVAL,        "give either a symbol or an address")                \
+    X(BAD_FLAGS,     EINVAL,        "only KPROBE_FLAG_DISABLED may be set beforehand")   \
+    X(NOT_REGISTERED, EINVAL,       "this probe is not registered")                      \
+    X(REGISTERED,    EEXIST,        "this probe is already registered")                  \
+    X(NO_SYMBOL,     ENOENT,        "no symbol has this name")                           \
+    X(NOT_UNIQUE,    EADDRNOTAVAIL, "several symbols have this name")                    \
+    X(NO_FUNCTION,   ENOENT,        "the address is not inside any function")            \
+    X(PAST_END,      ENOENT,        "the offset lies behind the end of the function")    \
+    X(NOT_TEXT,      ENOENT,        "the address is not kernel text")                    \
+    X(BLACKLISTED,   EPERM,         "this code runs before a hit knows that it is one")  \
+    X(ENTRY_CODE,    EPERM,         "entry code, before the registers are saved")        \
+    X(OWN_CODE,      EPERM,         "code that the engine itself has made")              \
+    X(NOT_BOUNDARY,  EILSEQ,        "not an instruction boundary")                       \
+    X(UNDECODABLE,   EILSEQ,        "these bytes are no instruction")                    \
+    X(FOREIGN_INT3,  EBUSY,         "a breakpoint that is not the engine's lies here")   \
+    X(TRAP_INSN,     EILSEQ,        "a trap instruction cannot carry a probe")           \
+    X(FAR_BRANCH,    EOPNOTSUPP,    "changes the code segment or the privilege level")   \
+    X(MASKS_TRAPS,   EOPNOTSUPP,    "delays the next trap: loads the stack segment")     \
+    X(STATE_CHANGE,  EOPNOTSUPP,    "changes processor state that a trap depends on")    \
+    X(HALTS,         EOPNOTSUPP,    "would halt inside the engine")                      \
+    X(STI_HLT,       EOPNOTSUPP,    "sti right before hlt must not come apart")          \
+    X(TRANSACTION,   EOPNOTSUPP,    "no trap survives inside a transaction")             \
+    X(VIRTUALIZATION, EOPNOTSUPP,   "leaves for a hypervisor or an enclave")             \
+    X(SHORT_OPERAND, EOPNOTSUPP,    "processors disagree on this branch with prefix 66") \
+    X(CANNOT_MOVE,   EOPNOTSUPP,    "means something else at another address")           \
+    X(OUT_OF_REACH,  ERANGE,        "its operand is out of reach from the slot")         \
+    X(NO_MEMORY,     ENOMEM,        "no memory")                                         \
+    X(NO_SLOT,       ENOMEM,        "no executable memory for the copy")                 \
+    X(FROM_HANDLER,  EDEADLK,       "called from a probe handler")                       \
+    X(GONE,          EINVAL,        "the code it was on no longer exists")               \
+    X(BAD_CONTEXT,   EDEADLK,       "called where it would have to wait")
+/* clang-format on */
+
+#define PROBE_REASON_ENUM(name, err, why) PROBE_##name,
+enum probe_reason { PROBE_REASONS(PROBE_REASON_ENUM) PROBE_REASON_COUNT };
+
+struct probe_reject {
+    int err;                  /* negative errno */
+    enum probe_reason reason; /* which rule */
+    uintptr_t at;    /* the offending instruction or address, 0 if there is none */
+    const char *why; /* one fixed sentence; never freed */
+};
+
+/* probe_refuse - fill @out (may be NULL) for @reason at @at.
+ * Context: any.  Return: the errno of @reason, negative, so that a check can `return` it.
+ */
+int probe_refuse(struct probe_reject *out, enum probe_reason reason, uintptr_t at);
+
+/* probe_reason_name - "NOT_BOUNDARY". probe_reason_text - its sentence. Context: any. */
+const char *probe_reason_name(enum probe_reason reason);
+const char *probe_reason_text(enum probe_reason reason);

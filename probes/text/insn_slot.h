@@ -1,0 +1,39 @@
+/* insn_slot.h - executable cells for copies of probed instructions.
+ *
+ * Every cell knows its site, so that whoever finds an ip in one can tell, with no other
+ * state, whose instruction is being run: faults, steps and backtraces depend on that.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct site;
+
+#define INSN_SLOT_LEN 32                       /* bytes of a cell */
+#define INSN_SLOT_CODE_MAX (INSN_SLOT_LEN - 8) /* the last 8 hold the owner */
+
+/* insn_slot_reserve - a cell, still full of int3: its address decides what goes in.
+ * Locks: PLAT_PROBES held.  Return: NULL without executable memory.
+ */
+uint8_t *insn_slot_reserve(void);
+/* insn_slot_fill - write @len bytes of code for @owner. CPUs may run into it only after the
+ * next plat_sync_cores().
+ * Locks: PLAT_PROBES and PLAT_TEXT held.
+ */
+void insn_slot_fill(uint8_t *slot, struct site *owner, const uint8_t *code, size_t len);
+/* insn_slot_put - give a cell back, filled or not; it is full of int3 again. No CPU may be
+ * inside or come back. @slot: NULL does nothing.
+ * Locks: PLAT_PROBES and PLAT_TEXT held.
+ */
+void insn_slot_put(uint8_t *slot);
+
+/* insn_slot_owner - the site whose copy lies around @ip, NULL when @ip is in no cell.
+ * @off: receives how far into the cell @ip is, bytes
+ * Context: any.
+ */
+struct site *insn_slot_owner(uintptr_t ip, size_t *off);
+
+/* insn_slot_pages - pages held. insn_slot_exit - give empty ones back; Locks: both held. */
+size_t insn_slot_pages(void);
+void insn_slot_exit(void);

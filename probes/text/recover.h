@@ -1,0 +1,12 @@
+/* recover.h - text as if no probe were armed. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+
+/* recover_bytes - read @len bytes at @addr, with the original in place of every byte that
+ * the engine has changed. An int3 that is not the engine's stays one.
+ * Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -EFAULT.
+ */
+int recover_bytes(uint8_t *out, uintptr_t addr, size_t len);

@@ -1,0 +1,181 @@
+/* test_kprobe.c - the life of a probe on code of the running kernel. */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "probes/kprobe.h"
+#include "tests/kernel/ktest.h"
+
+#include <string.h>
+
+#define CALLS 1000
+
+static NOINLINE long target(long a, long b)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 3 + b;
+}
+
+static uint64_t handled;
+static unsigned long seen_di, seen_ip;
+
+static int count(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    handled++;
+    seen_di = regs->di;
+    seen_ip = regs->ip;
+    return 0;
+}
+
+static long call_target(unsigned times)
+{
+    long sum = 0;
+
+    for (unsigned i = 0; i < times; i++)
+        sum += target(i, 7);
+    return sum;
+}
+
+KTEST(kprobe, every_call_is_a_hit_and_nothing_changes)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count };
+    long without = call_target(CALLS);
+    long with;
+
+    handled = 0;
+    ktest_report(register_kprobe(&p) == 0, "a probe at a function's entry is accepted");
+    with = call_target(CALLS);
+    ktest_report(handled == CALLS, "its handler ran %lu times", (unsigned long)handled);
+    ktest_report(p.hits == CALLS && p.nmissed == 0, "%d hits, none missed", CALLS);
+    ktest_report(with == without, "the function returns what it returned");
+    ktest_report(seen_di == CALLS - 1, "the handler saw the argument");
+    ktest_report(seen_ip == p.addr + 1, "and ip right behind the breakpoint");
+    ktest_report(unregister_kprobe(&p) == 0, "it can be taken away");
+    call_target(CALLS);
+    ktest_report(handled == CALLS, "and sees no more");
+}
+
+static void hit_from_here(void *unused)
+{
+    (void)unused;
+    call_target(CALLS);
+}
+
+KTEST(kprobe, hits_of_all_cpus_are_counted)
+{
+    struct kprobe p = { .addr = (uintptr_t)target };
+
+    register_kprobe(&p);
+    smp_call_all(hit_from_here, NULL);
+    ktest_report(p.hits == (uint64_t)CALLS * cpu_count() && p.nmissed == 0,
+                 "%u CPUs, %lu hits, %lu missed", cpu_count(), (unsigned long)p.hits,
+                 (unsigned long)p.nmissed);
+    unregister_kprobe(&p);
+}
+
+static int refusal(uintptr_t addr, enum probe_reason *reason)
+{
+    struct kprobe p = { .addr = addr };
+    struct probe_reject why = { 0 };
+    int err = register_kprobe_why(&p, &why);
+
+    if (!err)
+        unregister_kprobe(&p);
+    *reason = why.reason;
+    return err;
+}
+
+KTEST(kprobe, what_is_no_place_is_refused)
+{
+    enum probe_reason reason;
+    struct kprobe p = { .addr = (uintptr_t)target };
+    struct kprobe nothing = { 0 };
+    struct kprobe unknown = { .symbol_name = "no_such_function" };
+    struct kprobe past = { .symbol_name = "kernel_clone", .offset = 1 << 20 };
+
+    ktest_report(refusal((uintptr_t)target + 2, &reason) == -EILSEQ &&
+                     reason == PROBE_NOT_BOUNDARY,
+                 "the middle of an instruction");
+    ktest_report(refusal((uintptr_t)&handled, &reason) == -ENOENT &&
+                     reason == PROBE_NOT_TEXT,
+                 "data");
+    ktest_report(refusal((uintptr_t)cpu_idle_wait, &reason) == -EPERM &&
+                     reason == PROBE_BLACKLISTED,
+                 "the re-entry core");
+    ktest_report(register_kprobe(&nothing) == -EINVAL, "neither symbol nor address");
+    ktest_report(register_kprobe(&unknown) == -ENOENT, "an unknown symbol");
+    ktest_report(register_kprobe(&past) == -ENOENT,
+                 "an offset behind the function's end");
+    register_kprobe(&p);
+    ktest_report(register_kprobe(&p) == -EEXIST, "a probe that is registered already");
+    unregister_kprobe(&p);
+    ktest_report(unregister_kprobe(&p) == -EINVAL, "taking away what is not there");
+}
+
+KTEST(kprobe, switched_off_it_costs_nothing)
+{
+    struct kprobe p = { .addr = (uintptr_t)target };
+    uint8_t original = *(const uint8_t *)target;
+
+    register_kprobe(&p);
+    ktest_report(*(const volatile uint8_t *)target == 0xcc,
+                 "armed, the text holds an int3");
+    disable_kprobe(&p);
+    ktest_report(*(const volatile uint8_t *)target == original, "disabled, it does not");
+    call_target(10);
+    ktest_report(p.hits == 0, "and nothing is counted");
+    enable_kprobe(&p);
+    call_target(10);
+    ktest_report(p.hits == 10, "enabled again, hits are");
+    unregister_kprobe(&p);
+    ktest_report(*(const volatile uint8_t *)target == original, "the text is as it was");
+}
+
+KTEST(kprobe, probes_leave_no_memory_behind)
+{
+    struct exec_stats before, after;
+    size_t heap = heap_in_use();
+    struct kprobe p[3];
+
+    exec_stats_get(&before);
+    for (int round = 0; round < 20; round++) {
+        memset(p, 0, sizeof(p));
+        for (int i = 0; i < 3; i++) {
+            p[i].symbol_name = i == 0 ? "kernel_clone" : "kmalloc";
+            register_kprobe(&p[i]);
+        }
+        for (int i = 0; i < 3; i++)
+            unregister_kprobe(&p[i]);
+    }
+    exec_stats_get(&after);
+    ktest_report(heap_in_use() == heap, "no heap");
+    ktest_report(after.arena_free_pages == before.arena_free_pages, "no executable page");
+}
+
+static unsigned long post_ip;
+static uint64_t post_count;
+
+static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)flags;
+    post_count++;
+    post_ip = regs->ip;
+}
+
+KTEST(kprobe, post_handlers_run_after_the_instruction)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .post_handler = after };
+    long without = call_target(CALLS);
+
+    post_count = 0;
+    register_kprobe(&p);
+    ktest_report(call_target(CALLS) == without, "the function returns what it returned");
+    ktest_report(post_count == CALLS, "the post-handler ran %lu times",
+                 (unsigned long)post_count);
+    ktest_report(post_ip == (uintptr_t)target + 5, "with ip at the next instruction");
+    unregister_kprobe(&p);
+}
