@@ -91,8 +91,20 @@ DEBUG := \
     kernel/debug/panic.c \
     kernel/debug/backtrace.c \
     kernel/debug/ksyms.c \
-    kernel/debug/console.c \
-    kernel/debug/shell.c
+    kernel/debug/shell.c \
+    kernel/debug/shell_run.c \
+    kernel/debug/shell_output.c \
+    kernel/debug/shell_table.c \
+    kernel/debug/shell_files.c \
+    kernel/debug/shell_filters.c \
+    kernel/debug/shell_system.c \
+    kernel/debug/shell_power.c \
+    kernel/debug/shell_parse.c \
+    kernel/debug/shell_machine.c \
+    kernel/debug/shell_line.c \
+    kernel/debug/shell_history.c \
+    kernel/debug/shell_complete.c \
+    kernel/debug/shell_text.c
 
 WORK := \
     kernel/work/work.c
@@ -189,6 +201,14 @@ unit_extable := kernel/mm/extable.c
 unit_free_set := kernel/mm/free_set.c
 unit_heap_core := kernel/mm/heap_core.c
 unit_qsort := libc/qsort.c
+unit_seq := kernel/fs/seq.c tests/unit/fake_kernel.c
+unit_shell := $(filter-out %/shell_system.c,$(filter kernel/debug/shell%,$(DEBUG))) \
+    $(filter kernel/fs/vfs%,$(FS)) kernel/fs/seq.c libc/err.c libc/strtol.c libc/ctype.c \
+    tests/unit/fake_kernel.c
+unit_shell_line := kernel/debug/shell_line.c kernel/debug/shell_history.c $(unit_seq)
+unit_shell_machine := kernel/debug/shell_machine.c libc/err.c $(unit_seq)
+unit_shell_parse := kernel/debug/shell_parse.c
+unit_shell_text := kernel/debug/shell_text.c $(unit_seq)
 unit_string := libc/string.c
 unit_strtol := libc/strtol.c libc/ctype.c
 unit_vfs := kernel/fs/vfs.c kernel/fs/vfs_node.c kernel/fs/vfs_tree.c kernel/fs/seq.c \
@@ -313,8 +333,10 @@ $(B)/sonde.iso: $(B)/sonde.stripped iso/grub.cfg $(B)/platforms.stamp
 	$(Q)$(GRUB_MKRESCUE) $(GRUB_FLAGS) -o $@ $(B)/iso >$(B)/iso.log 2>&1 || \
 	    { cat $(B)/iso.log; exit 1; }
 
-GRUB_FLAGS := --locales= --fonts= --themes= \
-    --install-modules="multiboot2 normal serial terminal iso9660 part_msdos"
+# Only what booting needs. GRUB's own start-up asks for every kind of partition table.
+GRUB_FLAGS := --locales= --fonts= --themes= --install-modules="multiboot2 normal serial \
+    terminal iso9660 part_acorn part_amiga part_apple part_bsd part_dfly part_dvh \
+    part_gpt part_msdos part_plan part_sun part_sunpc"
 
 compile_commands.json: $(B)/flags.stamp $(B)/link.stamp
 	@{ printf '['; sep=; for f in $(filter %.c,$(SOURCES)); do \

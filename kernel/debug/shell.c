@@ -1,0 +1,269 @@
+/* shell.c - a shell's thread: input becomes lines, lines are answered.
+ *
+ * A line that a person typed is run and its output shown; a line that begins with '@' is a
+ * tool's request, and what it prints goes into reply lines. Neither can break the other:
+ * input that is no line, no command or no request is answered with an error and forgotten.
+ */
+#include "kernel/debug/shell.h"
+
+#include "kernel/base/err.h"
+#include "kernel/debug/shell_state.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define STACK_LEN (32 * 1024)
+#define END_OF_INPUT_NS UINT64_C(20000000)
+
+/* -- input --------------------------------------------------------------------------- */
+
+static void draw(struct shell *sh)
+{
+    if (!(sh->flags & SHELL_HUMAN))
+        return;
+    seq_resize(&sh->bytes, 0);
+    sh->bytes.err = 0;
+    line_draw(&sh->editor, SHELL_PROMPT, &sh->bytes);
+    if (sh->bytes.len > 0)
+        sh->con->write(sh->con, sh->bytes.text, sh->bytes.len);
+}
+
+static bool more_input(struct shell *sh)
+{
+    if (sh->input_at < sh->input_len)
+        return true;
+    return sh->con->input_pending && sh->con->input_pending(sh->con);
+}
+
+/* The next byte; the line is drawn when nobody is sending. */
+static char next_byte(struct shell *sh)
+{
+    if (!more_input(sh))
+        draw(sh);
+    while (sh->input_at == sh->input_len) {
+        long len = sh->con->read(sh->con, sh->input, sizeof(sh->input));
+
+        sh->input_at = 0;
+        sh->input_len = len > 0 ? (size_t)len : 0;
+    }
+    return sh->input[sh->input_at++];
+}
+
+/* -- lines --------------------------------------------------------------------------- */
+
+static void new_line(struct shell *sh)
+{
+    line_reset(&sh->editor);
+    if (sh->flags & SHELL_HUMAN)
+        shell_send(sh, SHELL_PROMPT);
+}
+
+static int check_length(struct shell *sh)
+{
+    const struct line_editor *e = &sh->editor;
+
+    if (e->lost == 0)
+        return 0;
+    return shell_error(sh, E2BIG, "sh: line of %zu bytes, the limit is %d",
+                       e->len + e->lost, SHELL_LINE_MAX);
+}
+
+static void answer_request(struct shell *sh)
+{
+    struct machine_request request;
+    char status_line[MACHINE_STATUS_MAX];
+    int status;
+
+    status = machine_parse(sh->line, sh->editor.len, &request);
+    if (status == -EINVAL) {
+        shell_error(sh, EINVAL, "sh: a request begins with @TAG and a blank");
+        return;
+    }
+    sh->tag = request.tag;
+    if (status)
+        shell_error(sh, status, "sh: a request has no byte 0 in it");
+    if (!status)
+        status = check_length(sh);
+    if (!status)
+        status = shell_run_line(sh, request.command);
+    shell_output_flush(sh);
+    sh->tag = NULL;
+    sh->con->write(sh->con, status_line,
+                   machine_format_status(status_line, request.tag, status));
+}
+
+static void answer_typed(struct shell *sh)
+{
+    shell_send(sh, "\n");
+    if (check_length(sh))
+        return;
+    history_add(&sh->editor.history, sh->line);
+    if (shell_run_line(sh, sh->line) == -EINTR)
+        shell_send(sh, "^C\n");
+}
+
+/* A line on a console that people do not use. */
+static void refuse_typed(struct shell *sh)
+{
+    if (sh->editor.len > 0)
+        shell_error(sh, EINVAL, "sh: only requests here: @TAG COMMAND");
+}
+
+/* A reply begins at the beginning of a line, so behind a prompt a new one is begun. */
+static void answer(struct shell *sh)
+{
+    if (sh->editor.raw) {
+        if (sh->flags & SHELL_HUMAN)
+            shell_send(sh, "\n");
+        answer_request(sh);
+    } else if (sh->flags & SHELL_HUMAN) {
+        draw(sh);
+        answer_typed(sh);
+    } else {
+        refuse_typed(sh);
+    }
+    shell_output_flush(sh);
+    new_line(sh);
+}
+
+/* -- keys that are more than editing ------------------------------------------------- */
+
+/* The screen below the line was written to: prompt and line come again. */
+static void show_line_again(struct shell *sh)
+{
+    line_forget_screen(&sh->editor);
+    draw(sh);
+}
+
+static void list_candidates(struct shell *sh, const struct shell_completion *c)
+{
+    draw(sh);
+    shell_send(sh, "\n");
+    shell_complete_list(c, &sh->lines);
+    shell_output_flush(sh);
+    show_line_again(sh);
+}
+
+/* The first Tab writes what is certain, a second one lists what is possible. */
+static void complete(struct shell *sh)
+{
+    struct line_editor *e = &sh->editor;
+    struct shell_completion c;
+    size_t typed, common;
+    char *copy = kmalloc(e->cursor + 1);
+
+    if (!copy)
+        return;
+    memcpy(copy, e->text, e->cursor);
+    copy[e->cursor] = '\0';
+    shell_complete(copy, &c);
+    typed = strlen(c.word);
+    common = shell_complete_common(&c);
+    if (common > typed)
+        line_insert(e, c.names.text + typed, common - typed);
+    if (c.count == 1 && c.names.text[common - 1] != '/')
+        line_insert(e, " ", 1);
+    else if (c.count > 1 && common == typed && e->tabs > 1)
+        list_candidates(sh, &c);
+    shell_complete_free(&c);
+    kfree(copy);
+}
+
+/* The end of the input is the last thing that comes: a Ctrl-D with something behind it is
+ * noise. The command says itself why it failed, if it does.
+ */
+static void end_input(struct shell *sh)
+{
+    char command[] = "poweroff";
+
+    thread_sleep_ns(END_OF_INPUT_NS);
+    if (more_input(sh))
+        return;
+    shell_send(sh, "\n");
+    shell_run_line(sh, command);
+    shell_output_flush(sh);
+    new_line(sh);
+}
+
+static void cancel(struct shell *sh)
+{
+    draw(sh);
+    if (sh->flags & SHELL_HUMAN)
+        shell_send(sh, "^C\n");
+    new_line(sh);
+}
+
+/* Keys that only a person presses. */
+static void handle_key(struct shell *sh, enum line_event event)
+{
+    switch (event) {
+    case LINE_END:
+        end_input(sh);
+        break;
+    case LINE_COMPLETE:
+        complete(sh);
+        break;
+    case LINE_CLEAR:
+        shell_send(sh, "\033[H\033[2J");
+        show_line_again(sh);
+        break;
+    default:
+        break;
+    }
+}
+
+static void handle(struct shell *sh, enum line_event event)
+{
+    if (event == LINE_DONE)
+        answer(sh);
+    else if (event == LINE_CANCEL)
+        cancel(sh);
+    else if (sh->flags & SHELL_HUMAN)
+        handle_key(sh, event);
+}
+
+/* -- the thread ---------------------------------------------------------------------- */
+
+static _Noreturn void serve(struct shell *sh)
+{
+    if (!(sh->flags & SHELL_HUMAN))
+        shell_send(sh, "sonde: machine interface, version 1\n");
+    new_line(sh);
+    for (;;)
+        handle(sh, line_feed(&sh->editor, next_byte(sh)));
+}
+
+static int shell_thread(void *arg)
+{
+    serve(arg);
+    return 0;
+}
+
+int shell_start(struct console *con, unsigned flags)
+{
+    char name[THREAD_NAME_LEN];
+    struct clone_args args = {
+        .fn = shell_thread, .name = name, .stack_len = STACK_LEN, .detached = true
+    };
+    struct shell *sh = kzalloc(sizeof(*sh));
+    int tid;
+
+    if (!sh)
+        return -ENOMEM;
+    sh->con = con;
+    sh->flags = flags;
+    line_init(&sh->editor, sh->line, SHELL_LINE_MAX, flags & SHELL_MACHINE);
+    args.arg = sh;
+    snprintf(name, sizeof(name), "shell/%s", con->name);
+    tid = shell_output_init(sh);
+    if (!tid)
+        tid = kernel_clone(&args);
+    if (tid > 0)
+        return 0;
+    seq_free(&sh->lines);
+    seq_free(&sh->bytes);
+    kfree(sh);
+    return tid;
+}

@@ -1,0 +1,212 @@
+/* shell_complete.c - what may stand for a word that is being typed.
+ *
+ * Asks the command that the word belongs to; files are offered behind '>', commands at the
+ * beginning of a stage.
+ */
+#include "kernel/base/err.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/shell_state.h"
+#include "kernel/debug/shell_text.h"
+#include "kernel/fs/vfs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LISTED_MAX 200 /* candidates; of more only the number is said */
+#define PATH_SHOWN_MAX 512
+
+void shell_offer(struct shell_completion *c, const char *text)
+{
+    if (strncmp(text, c->word, strlen(c->word)) != 0)
+        return;
+    seq_printf(&c->names, "%s\n", text);
+    c->count++;
+}
+
+const char *shell_word(const struct shell_completion *c)
+{
+    return c->word;
+}
+
+void shell_complete_commands(struct shell_completion *c, int index)
+{
+    const struct shell_command *cmd;
+
+    if (index > 1)
+        return;
+    for (unsigned i = 0; (cmd = shell_table_get(i)) != NULL; i++)
+        shell_offer(c, cmd->name);
+}
+
+void shell_complete_symbols(struct shell_completion *c, int index UNUSED)
+{
+    struct ksym sym;
+
+    for (size_t i = 0; ksyms_get(i, &sym); i++)
+        shell_offer(c, sym.name);
+}
+
+/* A path is completed one component at a time: @word up to its last slash, then a name
+ * from that directory.
+ */
+void shell_complete_paths(struct shell_completion *c, int index UNUSED)
+{
+    const char *slash = strrchr(c->word, '/');
+    size_t dir_len = slash ? (size_t)(slash - c->word) + 1 : 0;
+    char path[PATH_SHOWN_MAX];
+    struct text rest, name;
+    struct seq names;
+
+    if (dir_len >= sizeof(path) - VFS_NAME_MAX - 2)
+        return;
+    snprintf(path, sizeof(path), "%.*s", (int)dir_len, c->word);
+    seq_init(&names, NULL, NULL);
+    if (vfs_readdir(dir_len ? path : "/", &names) == 0) {
+        rest = (struct text){ seq_str(&names), names.len };
+        while (text_next_line(&rest, &name)) {
+            snprintf(path + dir_len, sizeof(path) - dir_len, "%s%.*s", dir_len ? "" : "/",
+                     (int)name.len, name.start);
+            shell_offer(c, path);
+        }
+    }
+    seq_free(&names);
+}
+
+/* -- which word is it? --------------------------------------------------------------- */
+
+struct place {
+    char *command; /* the first word of the stage; NULL: the word is the first */
+    char *word;    /* where the word begins */
+    int index;     /* 0: first word of the stage */
+    bool is_target;
+};
+
+/* Quotes do not matter here: a quoted word with blanks in it is completed from its last
+ * blank on, which is no worse than nothing.
+ */
+static void find_place(char *line, struct place *out)
+{
+    char *at = line;
+
+    *out = (struct place){ .word = line };
+    while (*at) {
+        size_t len = strcspn(at, " \t|>");
+
+        out->word = at;
+        at += len;
+        if (!*at)
+            return;
+        if (len > 0 && !out->is_target && out->index++ == 0)
+            out->command = out->word;
+        if (len > 0)
+            out->is_target = false;
+        if (*at == '|') {
+            out->index = 0;
+            out->command = NULL;
+        }
+        if (*at == '>')
+            out->is_target = true;
+        *at++ = '\0';
+        out->word = at;
+    }
+}
+
+void shell_complete(char *line, struct shell_completion *out)
+{
+    const struct shell_command *cmd;
+    struct place place;
+
+    find_place(line, &place);
+    out->word = place.word;
+    out->count = 0;
+    seq_init(&out->names, NULL, NULL);
+    if (place.is_target) {
+        shell_complete_paths(out, 1);
+        return;
+    }
+    if (!place.command) {
+        shell_complete_commands(out, 0);
+        return;
+    }
+    cmd = shell_table_find(place.command);
+    if (cmd && cmd->complete)
+        cmd->complete(out, place.index);
+}
+
+void shell_complete_free(struct shell_completion *c)
+{
+    seq_free(&c->names);
+}
+
+/* -- what they have in common, and how they are shown -------------------------------- */
+
+size_t shell_complete_common(const struct shell_completion *c)
+{
+    struct text rest = { seq_str(&c->names), c->names.len }, first, other;
+    size_t common;
+
+    if (!text_next_line(&rest, &first))
+        return 0;
+    common = first.len;
+    while (text_next_line(&rest, &other)) {
+        size_t len = 0;
+
+        while (len < common && len < other.len && first.start[len] == other.start[len])
+            len++;
+        common = len;
+    }
+    return common;
+}
+
+/* Of a path only what the directory lists is worth showing. */
+static struct text shown_part(struct text name)
+{
+    for (size_t i = name.len > 0 ? name.len - 1 : 0; i > 0; i--) {
+        if (name.start[i - 1] == '/')
+            return (struct text){ name.start + i, name.len - i };
+    }
+    return name;
+}
+
+static size_t column_width(struct text rest)
+{
+    struct text name;
+    size_t width = 0;
+
+    while (text_next_line(&rest, &name)) {
+        size_t len = shown_part(name).len;
+
+        width = len > width ? len : width;
+    }
+    return width + 2;
+}
+
+static void list_in_columns(struct text rest, struct seq *out)
+{
+    size_t width = column_width(rest);
+    size_t columns = width < LINE_COLUMNS ? LINE_COLUMNS / width : 1;
+    struct text name;
+
+    for (size_t i = 0; text_next_line(&rest, &name); i++) {
+        bool last = i % columns == columns - 1 || rest.len == 0;
+
+        name = shown_part(name);
+        seq_printf(out, "%-*.*s%s", last ? 0 : (int)width, (int)name.len, name.start,
+                   last ? "\n" : "");
+    }
+}
+
+void shell_complete_list(const struct shell_completion *c, struct seq *out)
+{
+    struct text names = { seq_str(&c->names), c->names.len };
+    struct seq sorted;
+
+    if (c->count > LISTED_MAX) {
+        seq_printf(out, "%zu possibilities\n", c->count);
+        return;
+    }
+    seq_init(&sorted, NULL, NULL);
+    if (text_sort(&sorted, names, TEXT_SORT_UNIQUE) == 0)
+        list_in_columns((struct text){ seq_str(&sorted), sorted.len }, out);
+    seq_free(&sorted);
+}

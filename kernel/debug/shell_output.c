@@ -1,0 +1,182 @@
+/* shell_output.c - where a command's text goes: to a person, to a tool, past pipes.
+ *
+ * Text becomes lines, and each line is handed to the console in one call: so no other
+ * output gets into the middle of it. The buffers are made when the shell starts, and a
+ * line that needs no more than they hold can be printed with no memory left.
+ */
+#include "kernel/base/err.h"
+#include "kernel/debug/shell_state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RESERVED 1024 /* bytes of each buffer that need no allocation */
+#define CTRL_C 0x03
+#define KEPT (64u << 10) /* a buffer that has grown beyond this shrinks again */
+
+static void send_bytes(struct shell *sh)
+{
+    sh->con->write(sh->con, seq_str(&sh->bytes), sh->bytes.len);
+}
+
+/* For people: LF becomes CR LF, and what a terminal might take for an order is shown the
+ * way tools get it.
+ */
+static void format_typed(struct seq *out, const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+
+        if ((c >= 0x20 && c < 0x7f) || c == '\t')
+            seq_write(out, &c, 1);
+        else
+            machine_escape(out, &c, 1);
+    }
+}
+
+static void send_line(struct shell *sh, const char *text, size_t len, bool whole)
+{
+    seq_resize(&sh->bytes, 0);
+    sh->bytes.err = 0;
+    if (sh->tag) {
+        machine_format_line(&sh->bytes, sh->tag, whole ? '|' : '~', text, len);
+    } else {
+        format_typed(&sh->bytes, text, len);
+        seq_puts(&sh->bytes, "\r\n");
+    }
+    if (sh->bytes.err)
+        sh->lines.err = sh->bytes.err;
+    else
+        send_bytes(sh);
+}
+
+/* The drain of sh->lines. */
+static void send_lines(struct seq *lines)
+{
+    struct shell *sh = lines->priv;
+    size_t done = 0;
+
+    while (!lines->err) {
+        const char *start = lines->text + done;
+        const char *lf = memchr(start, '\n', lines->len - done);
+
+        if (!lf)
+            break;
+        if (shell_interrupted(sh))
+            lines->err = -EINTR;
+        else
+            send_line(sh, start, (size_t)(lf - start), true);
+        done = (size_t)(lf - lines->text) + 1;
+    }
+    seq_remove(lines, done);
+}
+
+int shell_output_init(struct shell *sh)
+{
+    int err;
+
+    seq_init(&sh->lines, send_lines, sh);
+    seq_init(&sh->bytes, NULL, NULL);
+    err = seq_resize(&sh->lines, RESERVED);
+    if (!err)
+        err = seq_resize(&sh->bytes, RESERVED);
+    if (err) {
+        seq_free(&sh->lines);
+        return err;
+    }
+    seq_resize(&sh->lines, 0);
+    seq_resize(&sh->bytes, 0);
+    sh->out = sh->console = &sh->lines;
+    return 0;
+}
+
+/* A buffer that has served for a long line makes room for a small one. The small one is
+ * taken first: without memory the shell keeps what it has.
+ */
+static void shrink(struct seq *s)
+{
+    struct seq fresh;
+
+    if (s->cap <= KEPT)
+        return;
+    seq_init(&fresh, s->drain, s->priv);
+    if (seq_resize(&fresh, RESERVED))
+        return;
+    seq_free(s);
+    *s = fresh;
+    seq_resize(s, 0);
+}
+
+void shell_output_flush(struct shell *sh)
+{
+    struct seq *lines = &sh->lines;
+
+    if (lines->len > 0 && !lines->err)
+        send_line(sh, lines->text, lines->len, false);
+    seq_resize(lines, 0);
+    lines->err = 0;
+    shrink(lines);
+    shrink(&sh->bytes);
+}
+
+void shell_send(struct shell *sh, const char *text)
+{
+    seq_resize(&sh->bytes, 0);
+    sh->bytes.err = 0;
+    for (; *text; text++) {
+        if (*text == '\n')
+            seq_puts(&sh->bytes, "\r");
+        seq_write(&sh->bytes, text, 1);
+    }
+    send_bytes(sh);
+}
+
+void shell_printf(struct shell *sh, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    seq_vprintf(sh->out, fmt, args);
+    va_end(args);
+}
+
+struct seq *shell_out(struct shell *sh)
+{
+    return sh->out;
+}
+
+/* Output that was lost must not take the message about it along. */
+static void revive(struct seq *s)
+{
+    if (s->drain && s->err == -ENOMEM) {
+        s->err = 0;
+        seq_resize(s, 0);
+    }
+}
+
+int shell_error(struct shell *sh, int err, const char *fmt, ...)
+{
+    char text[256];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    revive(sh->console);
+    if (err)
+        seq_printf(sh->console, "%s: %s\n", text, err_text(err));
+    else
+        seq_printf(sh->console, "%s\n", text);
+    return err < 0 ? err : -err;
+}
+
+bool shell_interrupted(struct shell *sh)
+{
+    if (!sh->con)
+        return false;
+    if (memchr(sh->input + sh->input_at, CTRL_C, sh->input_len - sh->input_at))
+        sh->interrupted = true;
+    if (sh->con->interrupt_pending(sh->con))
+        sh->interrupted = true;
+    return sh->interrupted;
+}

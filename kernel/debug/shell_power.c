@@ -1,0 +1,39 @@
+/* shell_power.c - the commands that end it all. How is not known here: main fills it in. */
+#include "kernel/base/err.h"
+#include "kernel/debug/panic.h"
+#include "kernel/debug/shell_state.h"
+
+static void (*power_off)(void);
+static void (*power_reset)(void);
+
+void shell_set_power(void (*off)(void), void (*reset)(void))
+{
+    power_off = off;
+    power_reset = reset;
+}
+
+static int poweroff_run(struct shell *sh, int argc UNUSED, char **argv)
+{
+    if (power_off)
+        power_off();
+    return shell_error(sh, ENOSYS, "%s", argv[0]);
+}
+
+static int reboot_run(struct shell *sh, int argc UNUSED, char **argv)
+{
+    if (power_reset)
+        power_reset();
+    return shell_error(sh, ENOSYS, "%s", argv[0]);
+}
+
+static int panic_run(struct shell *sh UNUSED, int argc, char **argv)
+{
+    panic("%s", argc > 1 ? argv[1] : "asked for at the console");
+}
+
+const struct shell_command shell_power_commands[] = {
+    { "poweroff", "", "switch the machine off", poweroff_run, NULL },
+    { "reboot", "", "reset the machine", reboot_run, NULL },
+    { "panic", "[TEXT]", "stop all CPUs with a report, as a bug would", panic_run, NULL },
+    {},
+};

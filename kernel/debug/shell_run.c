@@ -1,0 +1,119 @@
+/* shell_run.c - a command line is run: stages in order, each reading what the one before
+ * has printed, the last one printing to the console or into a file.
+ *
+ * A stage runs to its end before the next one begins. A file gets everything in one write.
+ */
+#include "kernel/base/err.h"
+#include "kernel/debug/shell_state.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/heap.h"
+
+#include <string.h>
+
+static int run_stage(struct shell *sh, const struct shell_stage *stage)
+{
+    const struct shell_command *cmd;
+    int status;
+
+    if (stage->argc == 0)
+        return 0;
+    cmd = shell_table_find(stage->argv[0]);
+    if (!cmd)
+        return shell_error(sh, ENOENT, "sh: %s: unknown command", stage->argv[0]);
+    status = cmd->run(sh, stage->argc, stage->argv);
+    if (!status && sh->out->err == -ENOMEM)
+        return shell_error(sh, ENOMEM, "sh: output of %s is lost", stage->argv[0]);
+    return status ? status : sh->out->err;
+}
+
+/* Run the stages of sh->pipeline; the last one prints to @out. A stage that fails does not
+ * keep the others from working on what it printed; its status is that of the line.
+ */
+static int run_stages(struct shell *sh, struct seq *out)
+{
+    const struct shell_pipeline *line = &sh->pipeline;
+    struct seq pipes[2];
+    int err, status = 0;
+
+    seq_init(&pipes[0], NULL, NULL);
+    seq_init(&pipes[1], NULL, NULL);
+    for (unsigned i = 0; status != -EINTR && i < line->stage_count; i++) {
+        struct seq *to = &pipes[i % 2], *from = &pipes[(i + 1) % 2];
+
+        seq_free(to);
+        sh->in = i > 0 ? from : NULL;
+        sh->out = i + 1 < line->stage_count ? to : out;
+        err = run_stage(sh, &line->stages[i]);
+        status = status ? status : err;
+    }
+    seq_free(&pipes[0]);
+    seq_free(&pipes[1]);
+    sh->in = NULL;
+    sh->out = sh->console;
+    return status;
+}
+
+static int write_target(struct shell *sh, struct file *file, const struct seq *text)
+{
+    uint64_t pos = 0;
+    long done;
+
+    if (text->len == 0)
+        return 0;
+    done = vfs_write(file, text->text, text->len, &pos);
+    if (done == (long)text->len)
+        return 0;
+    return shell_error(sh, done < 0 ? (int)done : -EIO, "sh: write error");
+}
+
+/* As any shell does, open the file before the command runs. */
+static int run_into_file(struct shell *sh)
+{
+    const struct shell_pipeline *line = &sh->pipeline;
+    struct file file = { .flags = VFS_WRITE | (line->append ? VFS_APPEND : VFS_TRUNC) };
+    struct seq text;
+    int err, status;
+
+    err = vfs_open(line->target, &file);
+    if (err)
+        return shell_error(sh, err, "sh: %s", line->target);
+    seq_init(&text, NULL, NULL);
+    status = run_stages(sh, &text);
+    if (text.err != -ENOMEM)
+        err = write_target(sh, &file, &text);
+    seq_free(&text);
+    vfs_close(&file);
+    return status ? status : err;
+}
+
+int shell_run_line(struct shell *sh, char *line)
+{
+    struct shell_parse_error error;
+    int err;
+
+    sh->interrupted = false;
+    err = shell_parse(line, &sh->pipeline, &error);
+    if (err)
+        return shell_error(sh, err, "sh: column %zu: %s", error.column, error.why);
+    if (sh->pipeline.target)
+        return run_into_file(sh);
+    return run_stages(sh, sh->console);
+}
+
+int shell_execute(const char *line, struct seq *out)
+{
+    size_t len = strlen(line);
+    struct shell *sh;
+    int status;
+
+    if (len > SHELL_LINE_MAX)
+        return -E2BIG;
+    sh = kzalloc(sizeof(*sh));
+    if (!sh)
+        return -ENOMEM;
+    memcpy(sh->line, line, len + 1);
+    sh->out = sh->console = out;
+    status = shell_run_line(sh, sh->line);
+    kfree(sh);
+    return status;
+}

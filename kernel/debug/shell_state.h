@@ -1,0 +1,94 @@
+/* shell_state.h - what a shell is made of; for the shell's own files only. */
+#pragma once
+
+#include "kernel/debug/shell.h"
+#include "kernel/debug/shell_line.h"
+#include "kernel/debug/shell_machine.h"
+#include "kernel/debug/shell_parse.h"
+
+/* Belongs to one thread; no lock. */
+struct shell {
+    struct console *con; /* NULL inside shell_execute() */
+    unsigned flags;      /* SHELL_HUMAN, SHELL_MACHINE */
+    const char *tag;     /* of the request that is being answered; NULL: a typed line */
+    bool interrupted;    /* Ctrl-C since the command began */
+
+    struct seq *in;      /* what came through the pipe; NULL: nothing */
+    struct seq *out;     /* where the command prints to */
+    struct seq *console; /* where errors go */
+
+    struct seq lines; /* drains into the console, line by line */
+    struct seq bytes; /* one line as it is sent, or what the editor draws */
+
+    struct shell_pipeline pipeline; /* of the line that runs */
+    struct line_editor editor;
+    char line[SHELL_LINE_MAX + 1];
+    char input[512]; /* read from the console, not yet fed to the editor */
+    size_t input_len, input_at;
+};
+
+/* -- shell_output.c -- */
+
+/* shell_output_init - make @sh print to its console. @sh->con is set.
+ * Return:  0; -ENOMEM.
+ */
+int shell_output_init(struct shell *sh);
+
+/* shell_output_flush - what has no line feed at its end goes to the console too. */
+void shell_output_flush(struct shell *sh);
+
+/* shell_send - send a string to the console at once, LF as CR LF. For prompts. */
+void shell_send(struct shell *sh, const char *text);
+
+/* -- shell_run.c -- */
+
+/* shell_run_line - parse @line, in place, and run it.
+ * Return:  its status.
+ */
+int shell_run_line(struct shell *sh, char *line);
+
+/* -- shell_table.c -- */
+
+/* shell_table_find - the command @name; NULL: none.
+ * shell_table_get - the command at @idx in the order of names; NULL behind the last.
+ */
+const struct shell_command *shell_table_find(const char *name);
+const struct shell_command *shell_table_get(unsigned idx);
+
+/* -- shell_complete.c -- */
+
+struct shell_completion {
+    const char *word; /* up to the cursor; the whole of it, a string */
+    struct seq names; /* candidates, one per line */
+    size_t count;
+};
+
+/* shell_complete - what may stand for the word that ends at the end of @line.
+ * @line:  as typed, up to the cursor; changed
+ * @out:   to be freed with shell_complete_free(); its word is a piece of @line
+ */
+void shell_complete(char *line, struct shell_completion *out);
+void shell_complete_free(struct shell_completion *c);
+
+/* shell_complete_common - how many bytes all candidates begin with alike. */
+size_t shell_complete_common(const struct shell_completion *c);
+
+/* shell_complete_list - the candidates in columns, to @out. */
+void shell_complete_list(const struct shell_completion *c, struct seq *out);
+
+/* -- the commands, grouped by file; each ends with an entry without a name -- */
+
+extern const struct shell_command shell_help_commands[];
+extern const struct shell_command shell_file_commands[];
+extern const struct shell_command shell_filter_commands[];
+extern const struct shell_command shell_system_commands[];
+extern const struct shell_command shell_power_commands[];
+
+/* shell_usage - print how @name is called.  Return: -EINVAL. */
+int shell_usage(struct shell *sh, const char *name);
+
+/* shell_read_file - the whole text of a file, in reads of 4096 bytes, to @out; between
+ * them it looks for Ctrl-C.
+ * Return:  0; what vfs_open() or vfs_read() says; -EINTR. Nothing is printed about it.
+ */
+int shell_read_file(struct shell *sh, const char *path, struct seq *out);

@@ -1,0 +1,207 @@
+/* shell_system.c - commands that show the system: threads, CPUs, memory, log, symbols;
+ * and `run`, which makes it work.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/log.h"
+#include "kernel/debug/shell_state.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "kernel/work/work.h"
+#include "libc/include/extra.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* -- threads, CPUs, memory, log ------------------------------------------------------ */
+
+static void print_thread(struct thread *t, void *arg)
+{
+    seq_printf(arg, "%5d %-16s %-8s %3u %016lx %10lu %9lu %9lu\n", t->tid, t->name,
+               thread_state_name(READ_ONCE(t->state)), READ_ONCE(t->cpu), t->cpus,
+               READ_ONCE(t->run_ns) / 1000, READ_ONCE(t->voluntary),
+               READ_ONCE(t->involuntary));
+}
+
+static int ps_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    shell_printf(sh, "%5s %-16s %-8s %3s %-16s %10s %9s %9s\n", "TID", "NAME", "STATE",
+                 "CPU", "MAY RUN ON", "RUN us", "GAVE UP", "PREEMPTED");
+    thread_for_each(print_thread, sh->out);
+    return 0;
+}
+
+static uint64_t irq_total(unsigned cpu)
+{
+    uint64_t sum = 0;
+
+    for (unsigned vector = TRAP_COUNT; vector < 256; vector++)
+        sum += irq_count(cpu, vector);
+    return sum;
+}
+
+static int cpus_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    shell_printf(sh, "%3s %4s %-5s %10s %10s\n", "CPU", "APIC", "STATE", "TICKS",
+                 "INTERRUPTS");
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        const struct percpu *cpu = percpu_of(i);
+
+        shell_printf(sh, "%3u %4u %-5s %10lu %10lu\n", i, cpu->apic_id,
+                     READ_ONCE(cpu->idle) ? "idle" : "busy", irq_count(i, VECTOR_TIMER),
+                     irq_total(i));
+    }
+    return 0;
+}
+
+static int mem_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    struct frame_stats stats;
+
+    frame_stats_get(&stats);
+    shell_printf(sh, "frames %zu of %zu KiB free\n", stats.free * 4, stats.total * 4);
+    shell_printf(sh, "heap   %zu bytes in %zu blocks\n", heap_in_use(),
+                 heap_block_count());
+    return 0;
+}
+
+static int dmesg_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    char buf[LOG_LINE_MAX * 2];
+    uint64_t pos = 0;
+    size_t len;
+
+    while ((len = log_read(&pos, buf, sizeof(buf))) > 0)
+        seq_write(sh->out, buf, len);
+    return 0;
+}
+
+/* -- symbols ------------------------------------------------------------------------- */
+
+static void print_symbol(struct shell *sh, const struct ksym *sym, uint64_t offset)
+{
+    shell_printf(sh, "0x%016lx %c %s+0x%lx/0x%zx\n", sym->start + offset, sym->type,
+                 sym->name, offset, sym->size);
+}
+
+/* Cut "+0x12" off @word.  Return: 0; -EINVAL not a number behind the '+'. */
+static int take_offset(char *word, uint64_t *offset)
+{
+    char *plus = strrchr(word, '+');
+
+    *offset = 0;
+    if (!plus)
+        return 0;
+    *plus = '\0';
+    return parse_u64(plus + 1, 0, offset);
+}
+
+static int print_by_name(struct shell *sh, char *word)
+{
+    uint64_t offset;
+    struct ksym sym;
+    size_t iter = 0;
+    int err = take_offset(word, &offset);
+
+    if (err)
+        return err;
+    if (!ksyms_next(word, &iter, &sym))
+        return -ENOENT;
+    do {
+        print_symbol(sh, &sym, offset);
+    } while (ksyms_next(word, &iter, &sym));
+    return 0;
+}
+
+static int print_by_address(struct shell *sh, uintptr_t addr)
+{
+    struct ksym sym;
+    int err = ksyms_at(addr, &sym);
+
+    if (!err)
+        print_symbol(sh, &sym, sym.offset);
+    return err;
+}
+
+static int sym_run(struct shell *sh, int argc, char **argv)
+{
+    uint64_t addr;
+    int err;
+
+    if (argc < 2)
+        return shell_usage(sh, argv[0]);
+    for (int i = 1; i < argc; i++) {
+        bool is_number = argv[i][0] >= '0' && argv[i][0] <= '9';
+
+        if (parse_u64(argv[i], 16, &addr) == 0 && (is_number || strlen(argv[i]) == 16))
+            err = print_by_address(sh, addr);
+        else
+            err = print_by_name(sh, argv[i]);
+        if (err)
+            return shell_error(sh, err, "sym: %s", argv[i]);
+    }
+    return 0;
+}
+
+/* -- workloads ----------------------------------------------------------------------- */
+
+static int run_run(struct shell *sh, int argc, char **argv)
+{
+    const struct workload *load;
+    int err;
+
+    if (argc < 2)
+        return shell_usage(sh, argv[0]);
+    if (strcmp(argv[1], "list") == 0) {
+        for (unsigned i = 0; (load = workload_get(i)) != NULL; i++)
+            shell_printf(sh, "%s\n", load->name);
+        return 0;
+    }
+    err = workload_run(argv[1], argc - 2, argv + 2, sh->out);
+    return err ? shell_error(sh, err, "run: %s", argv[1]) : 0;
+}
+
+static void complete_run(struct shell_completion *c, int index)
+{
+    const struct workload *load;
+
+    if (index != 1)
+        return;
+    shell_offer(c, "all");
+    shell_offer(c, "list");
+    for (unsigned i = 0; (load = workload_get(i)) != NULL; i++)
+        shell_offer(c, load->name);
+}
+
+static int sleep_run(struct shell *sh, int argc, char **argv)
+{
+    uint64_t seconds;
+
+    if (argc != 2 || parse_u64(argv[1], 10, &seconds) || seconds > 1000000)
+        return shell_usage(sh, argv[0]);
+    for (uint64_t step = 0; step < seconds * 50; step++) {
+        if (shell_interrupted(sh))
+            return -EINTR;
+        thread_sleep_ns(20000000);
+    }
+    return 0;
+}
+
+const struct shell_command shell_system_commands[] = {
+    { "ps", "", "list the threads", ps_run, NULL },
+    { "cpus", "", "list the CPUs", cpus_run, NULL },
+    { "mem", "", "show how much memory is free", mem_run, NULL },
+    { "dmesg", "", "print the log", dmesg_run, NULL },
+    { "sym", "NAME[+OFF]|ADDRESS...", "look up symbols by name or address (hex)", sym_run,
+      shell_complete_symbols },
+    { "run", "NAME|all|list [SEED [ARG...]]",
+      "run a workload\n"
+      "It prints a checksum that depends on SEED only, and how often it called the\n"
+      "function it is about. `run list` names them.",
+      run_run, complete_run },
+    { "sleep", "SECONDS", "wait", sleep_run, NULL },
+    {},
+};

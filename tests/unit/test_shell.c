@@ -1,0 +1,474 @@
+/* test_shell.c - a whole shell on a console made of strings: what goes in, what comes out.
+ *
+ * The commands that need a machine are left out; a few of the test's own stand in.
+ */
+#include "kernel/base/err.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/panic.h"
+#include "kernel/debug/shell_state.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "tests/unit/fake_kernel.h"
+#include "tests/unit/unit.h"
+
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* -- what the shell needs of the kernel ---------------------------------------------- */
+
+static int (*thread_fn)(void *);
+static void *thread_arg;
+static bool powered_off;
+static jmp_buf out_of_shell;
+
+int kernel_clone(const struct clone_args *args)
+{
+    CHECK_STR(args->name, "shell/TEST");
+    thread_fn = args->fn;
+    thread_arg = args->arg;
+    return 7;
+}
+
+void thread_sleep_ns(uint64_t ns UNUSED)
+{
+}
+
+void panic(const char *fmt UNUSED, ...)
+{
+    abort();
+}
+
+static const char *symbols[] = { "vfs_open", "vfs_read", "vfs_write", "kmalloc" };
+
+bool ksyms_get(size_t i, struct ksym *out)
+{
+    if (i >= ARRAY_LEN(symbols))
+        return false;
+    out->name = symbols[i];
+    return true;
+}
+
+/* -- the console --------------------------------------------------------------------- */
+
+static const char *input;
+static size_t input_len, chunk; /* bytes per read */
+static struct seq output;
+
+static void console_write(struct console *con UNUSED, const char *text, size_t len)
+{
+    seq_write(&output, text, len);
+}
+
+static long console_read(struct console *con UNUSED, char *buf, size_t len)
+{
+    size_t n = input_len < chunk ? input_len : chunk;
+
+    if (n == 0)
+        longjmp(out_of_shell, 1);
+    n = n < len ? n : len;
+    memcpy(buf, input, n);
+    input += n;
+    input_len -= n;
+    return (long)n;
+}
+
+static bool console_interrupt_pending(struct console *con UNUSED)
+{
+    return memchr(input, 3, input_len) != NULL;
+}
+
+static bool console_input_pending(struct console *con UNUSED)
+{
+    return input_len > 0;
+}
+
+static struct console console = { .name = "TEST",
+                                  .write = console_write,
+                                  .read = console_read,
+                                  .interrupt_pending = console_interrupt_pending,
+                                  .input_pending = console_input_pending };
+
+/* -- commands of the test ------------------------------------------------------------ */
+
+static int loop_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    for (int i = 0; i < 1000; i++) {
+        if (shell_interrupted(sh))
+            return -EINTR;
+    }
+    shell_printf(sh, "not interrupted\n");
+    return 0;
+}
+
+static int lines_run(struct shell *sh, int argc UNUSED, char **argv)
+{
+    for (int i = 0; i < atoi(argv[1]); i++)
+        shell_printf(sh, "line %d\n", i);
+    return 0;
+}
+
+static int fail_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    shell_printf(sh, "before\n");
+    return shell_error(sh, EBUSY, "fail: %s", "thing");
+}
+
+static int hog_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    fake_heap_fail_after(1);
+    for (int i = 0; i < 10000; i++)
+        shell_printf(sh, "no line feed ");
+    fake_heap_fail_after(0);
+    return 0;
+}
+
+const struct shell_command shell_system_commands[] = {
+    { "loop", "", "loop until Ctrl-C", loop_run, NULL },
+    { "lines", "N", "print N lines", lines_run, NULL },
+    { "fail", "", "fail", fail_run, NULL },
+    { "hog", "", "print a line that is too long for the memory", hog_run, NULL },
+    { "sym", "", "has symbols as arguments", loop_run, shell_complete_symbols },
+    {},
+};
+
+static void power_off(void)
+{
+    powered_off = true;
+    longjmp(out_of_shell, 1);
+}
+
+/* -- files --------------------------------------------------------------------------- */
+
+static int opens, writes, truncates;
+static char written[200];
+static long write_answer;
+
+static int file_show(struct seq *s, void *priv UNUSED)
+{
+    opens++;
+    seq_puts(s, "shown\n");
+    return 0;
+}
+
+static long file_write(void *priv UNUSED, const char *text, size_t len)
+{
+    writes++;
+    snprintf(written, sizeof(written), "%.*s", (int)len, text);
+    return write_answer ? write_answer : (long)len;
+}
+
+static int file_truncate(void *priv UNUSED)
+{
+    truncates++;
+    return 0;
+}
+
+static const struct vfs_file files[] = {
+    { .name = "control",
+      .mode = 0640,
+      .show = file_show,
+      .write = file_write,
+      .truncate = file_truncate },
+    { .name = "counter", .mode = 0444, .show = file_show },
+};
+
+/* -- running it ---------------------------------------------------------------------- */
+
+static void set_up_once(void)
+{
+    static bool ready;
+
+    if (ready)
+        return;
+    ready = true;
+    CHECK_EQ(vfs_init(), 0);
+    CHECK_EQ(vfs_add_tree("/sys/test", files, ARRAY_LEN(files)), 0);
+    shell_init();
+    shell_set_power(power_off, NULL);
+}
+
+/* What a new shell sends while it is given @len bytes, @step at a time. */
+static const char *talk(unsigned flags, const char *bytes, size_t len, size_t step)
+{
+    static char *text;
+    struct shell *sh;
+
+    set_up_once();
+    opens = writes = truncates = 0;
+    powered_off = false;
+    input = bytes;
+    input_len = len;
+    chunk = step;
+    seq_init(&output, NULL, NULL);
+    CHECK_EQ(shell_start(&console, flags), 0);
+    sh = thread_arg;
+    if (setjmp(out_of_shell) == 0)
+        thread_fn(sh);
+    seq_free(&sh->lines);
+    seq_free(&sh->bytes);
+    history_free(&sh->editor.history);
+    kfree(sh);
+    free(text);
+    text = malloc(output.len + 1);
+    memcpy(text, seq_str(&output), output.len + 1);
+    seq_free(&output);
+    return text;
+}
+
+/* The reply of the machine interface, without its greeting. */
+static const char *ask(const char *request)
+{
+    static const char greeting[] = "sonde: machine interface, version 1\r\n";
+    const char *text = talk(SHELL_MACHINE, request, strlen(request), 100);
+
+    CHECK_EQ(strncmp(text, greeting, strlen(greeting)), 0);
+    return text + strlen(greeting);
+}
+
+/* What a person sees; all at once, as from a pipe. */
+static const char *see(const char *keys)
+{
+    return talk(SHELL_HUMAN | SHELL_MACHINE, keys, strlen(keys), 100);
+}
+
+/* -- machine requests ---------------------------------------------------------------- */
+
+static void requests_are_answered_byte_exact(void)
+{
+    CHECK_STR(ask("@1 echo hi\n"), "#1|hi\n#1=0 OK\n");
+    CHECK_STR(ask("@007 echo -n hi\r\n"), "#007~hi\n#007=0 OK\n");
+    CHECK_STR(ask("@2 echo -ne 'a\\x0ab\\x5c\\x00\\x0a'\n"),
+              "#2|a\n#2|b\\\\\\x00\n#2=0 OK\n");
+    CHECK_STR(ask("@3 \n"), "#3=0 OK\n");
+    CHECK_STR(ask("@4 ls /sys/test\n@5 stat /sys/test/control\n"),
+              "#4|control\n#4|counter\n#4=0 OK\n#5|f 0640\n#5=0 OK\n");
+    CHECK_STR(ask("@6 cat /sys/test/counter\n"), "#6|shown\n#6=0 OK\n");
+}
+
+static void failures_have_an_errno(void)
+{
+    CHECK_STR(ask("@1 nosuch\n"),
+              "#1|sh: nosuch: unknown command: No such file or directory\n#1=2 ENOENT\n");
+    CHECK_STR(ask("@2 cat /no\n"),
+              "#2|cat: /no: No such file or directory\n#2=2 ENOENT\n");
+    CHECK_STR(ask("@3 fail\n"),
+              "#3|before\n#3|fail: thing: Device or resource busy\n#3=16 EBUSY\n");
+    CHECK_STR(ask("@4 mkdir /sys/x\n"),
+              "#4|mkdir: /sys/x: Function not implemented\n#4=38 ENOSYS\n");
+    CHECK_STR(ask("@5 echo 'x\n"),
+              "#5|sh: column 6: a quote that is not closed: Invalid argument\n"
+              "#5=22 EINVAL\n");
+    CHECK_STR(ask("@6 echo x > /sys/test/counter\n"),
+              "#6|sh: /sys/test/counter: Permission denied\n#6=13 EACCES\n");
+}
+
+static void echo_is_one_write(void)
+{
+    CHECK_STR(ask("@1 echo -ne 'p:x y\\x0ar:z\\x0a' >> /sys/test/control\n"),
+              "#1=0 OK\n");
+    CHECK(writes == 1 && truncates == 0 && opens == 0);
+    CHECK_STR(written, "p:x y\nr:z\n");
+    CHECK_STR(ask("@2 echo -n '' > /sys/test/control\n"), "#2=0 OK\n");
+    CHECK(writes == 0 && truncates == 1 && opens == 0);
+    CHECK_STR(ask("@3 echo 1 > /sys/test/control\n"), "#3=0 OK\n");
+    CHECK(writes == 1 && truncates == 1);
+    CHECK_STR(written, "1\n");
+    write_answer = -EINVAL;
+    CHECK_STR(ask("@4 echo 1 >> /sys/test/control\n"),
+              "#4|sh: write error: Invalid argument\n#4=22 EINVAL\n");
+    write_answer = 0;
+}
+
+static void a_cat_is_one_open(void)
+{
+    ask("@1 cat /sys/test/control\n");
+    CHECK_EQ(opens, 1);
+}
+
+static void bad_requests_are_answered_too(void)
+{
+    CHECK_STR(ask("@x ls\n"),
+              "sh: a request begins with @TAG and a blank: Invalid argument\r\n");
+    CHECK_STR(ask("help\n\n\r\n"),
+              "sh: only requests here: @TAG COMMAND: Invalid argument\r\n");
+    CHECK_STR(talk(SHELL_MACHINE, "@5 e\0x\n@6 \n", 11, 100),
+              "sonde: machine interface, version 1\r\n"
+              "#5|sh: a request has no byte 0 in it: Invalid or incomplete multibyte or "
+              "wide character\n#5=84 EILSEQ\n#6=0 OK\n");
+}
+
+static void overlong_lines_are_refused_and_the_next_one_works(void)
+{
+    size_t len = SHELL_LINE_MAX + 10;
+    char *request = malloc(len + 20);
+
+    memset(request, 'x', len);
+    memcpy(request, "@1 echo ", 8);
+    strcpy(request + len, "\n@2 echo y\n");
+    CHECK_STR(ask(request),
+              "#1|sh: line of 16394 bytes, the limit is 16384: Argument list too long\n"
+              "#1=7 E2BIG\n#2|y\n#2=0 OK\n");
+    free(request);
+}
+
+static void lines_of_the_full_length_work(void)
+{
+    char *request = malloc(SHELL_LINE_MAX + 2);
+    const char *reply;
+
+    memset(request, 'x', SHELL_LINE_MAX);
+    memcpy(request, "@1 echo ", 8);
+    strcpy(request + SHELL_LINE_MAX, "\n");
+    reply = ask(request);
+    CHECK_EQ(strncmp(reply, "#1|xxx", 6), 0);
+    CHECK_EQ(strlen(reply), 3 + SHELL_LINE_MAX - 8 + 1 + 8);
+    free(request);
+}
+
+static void requests_on_a_typed_console_begin_at_a_line(void)
+{
+    CHECK_STR(see("@1 echo hi\n"), "sonde> \r\n#1|hi\n#1=0 OK\nsonde> ");
+}
+
+static void a_line_that_needs_more_memory_is_an_error(void)
+{
+    CHECK_STR(ask("@1 hog\n@2 echo on\n"),
+              "#1|sh: output of hog is lost: Cannot allocate memory\n#1=12 ENOMEM\n"
+              "#2|on\n#2=0 OK\n");
+}
+
+/* -- typed lines --------------------------------------------------------------------- */
+
+static void a_typed_line_is_echoed_and_run(void)
+{
+    CHECK_STR(see("echo hi\r"), "sonde> echo hi\r\nhi\r\nsonde> ");
+    CHECK_STR(see("echo -n hi\n\n"), "sonde> echo -n hi\r\nhi\r\nsonde> \r\nsonde> ");
+    CHECK_STR(see("echo -ne '\\x1b\\x5c\\x9b'\r"),
+              "sonde> echo -ne '\\x1b\\x5c\\x9b'\r\n\\x1b\\\\x9b\r\nsonde> ");
+}
+
+static void errors_name_the_thing(void)
+{
+    CHECK_STR(see("cat /nosuch\r"), "sonde> cat /nosuch\r\ncat: /nosuch: No such file or "
+                                    "directory\r\nsonde> ");
+    CHECK_STR(see("ls a b\r"),
+              "sonde> ls a b\r\nusage: ls [DIR]: Invalid argument\r\nsonde> ");
+}
+
+static void pipes_and_files_work(void)
+{
+    CHECK_STR(ask("@1 lines 20 | grep 1 | sort -r | head -n 2\n"),
+              "#1|line 19\n#1|line 18\n#1=0 OK\n");
+    CHECK_STR(
+        ask("@1 lines 3 > /tmp/f\n@2 tail -1 /tmp/f\n@3 wc -l /tmp/f\n@4 rm /tmp/f\n"),
+        "#1=0 OK\n#2|line 2\n#2=0 OK\n#3|3\n#3=0 OK\n#4=0 OK\n");
+    CHECK_STR(ask("@1 fail | wc -l\n"),
+              "#1|fail: thing: Device or resource busy\n#1|1\n#1=16 EBUSY\n");
+    CHECK_STR(ask("@1 cat\n"), "#1|usage: cat FILE...: Invalid argument\n#1=22 EINVAL\n");
+    CHECK_STR(ask("@1 echo hi | cat\n"), "#1|hi\n#1=0 OK\n");
+    CHECK_STR(
+        ask("@1 wc\n"),
+        "#1|sh: neither a file nor a pipe to read: Invalid argument\n#1=22 EINVAL\n");
+}
+
+static void control_c_stops_a_command(void)
+{
+    CHECK_STR(see("loop\r\003echo x\r"),
+              "sonde> loop\r\n^C\r\nsonde> ^C\r\nsonde> echo x\r\nx\r\nsonde> ");
+    CHECK_STR(talk(SHELL_HUMAN, "loop\r\003", 6, 1),
+              "sonde> loop\r\n^C\r\nsonde> ^C\r\nsonde> ");
+    CHECK_STR(ask("@1 loop\n\003@2 loop\n"), "#1=4 EINTR\n#2|not interrupted\n#2=0 OK\n");
+    CHECK_STR(ask("@1 lines 5\n\003"), "#1=4 EINTR\n");
+    CHECK_STR(see("abc\003"), "sonde> abc^C\r\nsonde> ");
+}
+
+static void the_end_of_input_switches_off(void)
+{
+    see("\004");
+    CHECK(powered_off);
+    see("echo x\r\004");
+    CHECK(powered_off);
+    see("\004echo x\r"); /* something follows: noise */
+    CHECK(!powered_off);
+    see("abc\004");
+    CHECK(!powered_off);
+    ask("\004");
+    CHECK(!powered_off);
+}
+
+static void tab_completes_commands_paths_and_symbols(void)
+{
+    CHECK_STR(see("ech\thi\r"), "sonde> echo hi\r\nhi\r\nsonde> ");
+    CHECK_STR(see("cat /sy\tte\tcou\t\r"),
+              "sonde> cat /sys/test/counter \r\nshown\r\nsonde> ");
+    CHECK_STR(see("echo x >/sys/t\t"), "sonde> echo x >/sys/test/");
+    CHECK_STR(see("echo x | gre\t"), "sonde> echo x | grep ");
+    CHECK_STR(see("sym km\t"), "sonde> sym kmalloc ");
+    CHECK_STR(see("sym v\t"), "sonde> sym vfs_");
+    CHECK_STR(see("nosuch v\t"), "sonde> nosuch v");
+    CHECK_STR(see("help ech\t"), "sonde> help echo ");
+}
+
+static void a_second_tab_lists(void)
+{
+    CHECK_STR(see("sym vfs_\t\t"), "sonde> sym vfs_\r\nvfs_open   vfs_read   "
+                                   "vfs_write\r\n\rsonde> sym vfs_\033[K");
+    CHECK_STR(see("cat /sys/test/\t\t"),
+              "sonde> cat /sys/test/co\r\ncontrol  counter\r\n\rsonde> "
+              "cat /sys/test/co\033[K");
+}
+
+static void shell_execute_prints_to_a_text(void)
+{
+    struct seq s;
+
+    set_up_once();
+    seq_init(&s, NULL, NULL);
+    CHECK_EQ(shell_execute("echo hi | wc -c", &s), 0);
+    CHECK_STR(seq_str(&s), "3\n");
+    seq_free(&s);
+    CHECK_EQ(shell_execute("cat /no", &s), -ENOENT);
+    CHECK_STR(seq_str(&s), "cat: /no: No such file or directory\n");
+    seq_free(&s);
+}
+
+static void commands_have_one_name_each(void)
+{
+    static const struct shell_command again = { "echo", "", "", loop_run, NULL };
+
+    set_up_once();
+    CHECK_EQ(shell_add_command(&again), -EEXIST);
+}
+
+static void random_bytes_leave_a_working_shell(void)
+{
+    static const char question[] = "\003\n@99 echo alive\n";
+    size_t len = 1 << 20;
+    char *noise = malloc(len + sizeof(question));
+    size_t blocks;
+    const char *reply;
+
+    set_up_once();
+    blocks = fake_heap_blocks();
+    for (size_t i = 0; i < len; i++)
+        noise[i] = (char)unit_random();
+    memcpy(noise + len, question, sizeof(question));
+    reply = talk(SHELL_HUMAN | SHELL_MACHINE, noise, len + sizeof(question) - 1, 64);
+    CHECK(strstr(reply, "\n#99|alive\n#99=0 OK\n") != NULL);
+    CHECK(!powered_off);
+    CHECK_EQ(fake_heap_blocks(), blocks);
+    free(noise);
+}
+
+UNIT_TESTS(requests_are_answered_byte_exact, failures_have_an_errno, echo_is_one_write,
+           a_cat_is_one_open, bad_requests_are_answered_too,
+           overlong_lines_are_refused_and_the_next_one_works,
+           lines_of_the_full_length_work, requests_on_a_typed_console_begin_at_a_line,
+           a_line_that_needs_more_memory_is_an_error, a_typed_line_is_echoed_and_run,
+           errors_name_the_thing, pipes_and_files_work, control_c_stops_a_command,
+           the_end_of_input_switches_off, tab_completes_commands_paths_and_symbols,
+           a_second_tab_lists, shell_execute_prints_to_a_text,
+           commands_have_one_name_each, random_bytes_leave_a_working_shell)

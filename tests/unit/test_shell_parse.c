@@ -1,0 +1,153 @@
+/* test_shell_parse.c - command lines taken apart. */
+#include "kernel/base/err.h"
+#include "kernel/debug/shell_parse.h"
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct shell_pipeline line;
+static struct shell_parse_error error;
+static int status;
+
+/* What a line means, written down: words in [], stages apart by |, then the target. */
+static const char *parsed(const char *source)
+{
+    static char text[8 * SHELL_WORDS_MAX];
+    char *copy = strdup(source); /* exactly as long, so that the sanitizer sees the end */
+    size_t len = 0;
+
+    text[0] = '\0';
+    status = shell_parse(copy, &line, &error);
+    for (unsigned s = 0; !status && s < line.stage_count; s++) {
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s", s ? "|" : "");
+        for (int i = 0; i < line.stages[s].argc; i++)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "[%s]",
+                                    line.stages[s].argv[i]);
+        CHECK(line.stages[s].argv[line.stages[s].argc] == NULL);
+    }
+    if (!status && line.target)
+        snprintf(text + len, sizeof(text) - len, "%s%s", line.append ? ">>" : ">",
+                 line.target);
+    free(copy);
+    return text;
+}
+
+static void blanks_separate_words(void)
+{
+    CHECK_STR(parsed("cat /proc/version"), "[cat][/proc/version]");
+    CHECK_STR(parsed("  a\t b  "), "[a][b]");
+    CHECK_STR(parsed(""), "");
+    CHECK_STR(parsed("   "), "");
+    CHECK_EQ(status, 0);
+}
+
+static void quotes_keep_everything(void)
+{
+    CHECK_STR(parsed("echo 'a  b|c>d#e$\"\\x41'"), "[echo][a  b|c>d#e$\"\\x41]");
+    CHECK_STR(parsed("echo \"it's\""), "[echo][it's]");
+    CHECK_STR(parsed("a'b c'd\"e f\"g"), "[ab cde fg]");
+    CHECK_STR(parsed("echo ''"), "[echo][]");
+    CHECK_STR(parsed("echo a\\ b"), "[echo][a\\][b]");
+}
+
+static void operators_need_no_blanks(void)
+{
+    CHECK_STR(parsed("a|b|c>f"), "[a]|[b]|[c]>f");
+    CHECK_STR(parsed("a>>f"), "[a]>>f");
+    CHECK_STR(parsed("echo 1 > /f 2"), "[echo][1][2]>/f");
+    CHECK_STR(parsed("> f"), ">f");
+    CHECK_STR(parsed("echo '>'>'> f'"), "[echo][>]>> f");
+    CHECK_STR(parsed("a 'x'|b"), "[a][x]|[b]");
+}
+
+static void comments_begin_at_a_word(void)
+{
+    CHECK_STR(parsed("# all of it"), "");
+    CHECK_STR(parsed("a b#c # d | e"), "[a][b#c]");
+}
+
+static void bad_lines_say_where(void)
+{
+    parsed("echo 'abc");
+    CHECK_EQ(status, -EINVAL);
+    CHECK_EQ(error.column, 6);
+    CHECK_STR(error.why, "a quote that is not closed");
+    parsed("a >");
+    CHECK_EQ(status, -EINVAL);
+    CHECK_STR(error.why, "no file behind '>'");
+    parsed("a > 'x");
+    CHECK_EQ(status, -EINVAL);
+    parsed("a > | b");
+    CHECK_EQ(status, -EINVAL);
+    parsed("| b");
+    CHECK_EQ(status, -EINVAL);
+    CHECK_EQ(error.column, 1);
+    parsed("a |");
+    CHECK_EQ(status, -EINVAL);
+    CHECK_STR(error.why, "no command behind '|'");
+    parsed("a | | b");
+    CHECK_EQ(status, -EINVAL);
+    parsed("a > f > g");
+    CHECK_EQ(status, -EINVAL);
+    parsed("a > f | b");
+    CHECK_EQ(status, -EINVAL);
+}
+
+static void counts_are_limited(void)
+{
+    char source[4 * SHELL_WORDS_MAX] = "";
+    char pipes[64] = "a";
+
+    for (int i = 0; i < SHELL_WORDS_MAX; i++)
+        strcat(source, "x ");
+    parsed(source);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(line.stages[0].argc, SHELL_WORDS_MAX);
+    strcat(source, "x");
+    parsed(source);
+    CHECK_EQ(status, -E2BIG);
+    for (int i = 1; i < SHELL_STAGES_MAX; i++)
+        strcat(pipes, "|a");
+    parsed(pipes);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(line.stage_count, SHELL_STAGES_MAX);
+    strcat(pipes, "|a");
+    parsed(pipes);
+    CHECK_EQ(status, -E2BIG);
+}
+
+static void words_and_stages_fill_their_room_together(void)
+{
+    char source[4 * SHELL_WORDS_MAX] = "";
+
+    for (int i = 0; i < SHELL_STAGES_MAX - 1; i++)
+        strcat(source, "x|");
+    for (int i = 0; i < SHELL_WORDS_MAX - SHELL_STAGES_MAX + 1; i++)
+        strcat(source, "x ");
+    parsed(source);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(line.stages[SHELL_STAGES_MAX - 1].argc,
+             SHELL_WORDS_MAX - SHELL_STAGES_MAX + 1);
+}
+
+static void random_lines_never_break_out(void)
+{
+    static const char letters[] = "ab '\"|># \t";
+    char source[40];
+
+    for (int i = 0; i < 20000; i++) {
+        size_t len = unit_random() % (sizeof(source) - 1);
+
+        for (size_t k = 0; k < len; k++)
+            source[k] = letters[unit_random() % (sizeof(letters) - 1)];
+        source[len] = '\0';
+        parsed(source);
+        CHECK(status == 0 || error.column <= len + 1);
+    }
+}
+
+UNIT_TESTS(blanks_separate_words, quotes_keep_everything, operators_need_no_blanks,
+           comments_begin_at_a_word, bad_lines_say_where, counts_are_limited,
+           words_and_stages_fill_their_room_together, random_lines_never_break_out)
