@@ -42,6 +42,7 @@ extern irq_dispatch       ; void irq_dispatch(struct pt_regs *)
 extern nmi_dispatch       ; void nmi_dispatch(struct pt_regs *)
 extern fatal_dispatch     ; void fatal_dispatch(struct pt_regs *)
 extern trap_bp_handler    ; bool (*trap_bp_handler)(struct pt_regs *)
+extern trap_db_handler    ; bool (*trap_db_handler)(struct pt_regs *)
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
 
 FLAGS_TF equ 1 << 8
@@ -104,6 +105,18 @@ entry_text_start:
 %%done:
 %endmacro
 
+; CALL_DIRECT handler: ask it before anything that can be probed runs; what it does not
+; know goes the way of all exceptions.
+%macro CALL_DIRECT 1
+    mov rdi, rsp
+    call [rel %1]
+    test al, al
+    jnz trap_exit
+    mov rdi, rsp
+    call trap_dispatch
+    jmp trap_exit
+%endmacro
+
 ; Frame pointer chain: the interrupted rbp is in the image, and rbp is left as it is, so
 ; that a backtrace that starts in a handler runs on into the interrupted code.
 
@@ -136,7 +149,8 @@ proc db_entry, 16
     SAVE_REGS
     mov eax, 0xffff0ff0
     mov dr6, rax
-    jmp trap_entry_saved
+    FINISH_RETURN
+    CALL_DIRECT trap_db_handler
 endproc db_entry
 
 ; #BP: first the gap. Five words move down by 48 bytes: 24 for an emulated call and the
@@ -149,13 +163,7 @@ proc bp_entry, 64
     push 0                          ; aux
     SAVE_REGS
     FINISH_RETURN
-    mov rdi, rsp
-    call [rel trap_bp_handler]
-    test al, al
-    jnz trap_exit
-    mov rdi, rsp
-    call trap_dispatch
-    jmp trap_exit
+    CALL_DIRECT trap_bp_handler
 endproc bp_entry
 
 ; ---- the way back ----------------------------------------------------------------------

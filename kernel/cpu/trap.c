@@ -33,13 +33,15 @@ static struct {
     const char *name;
 } irq_handlers[256];
 
-static bool bp_nobody(struct pt_regs *regs)
+static bool nobody(struct pt_regs *regs)
 {
     (void)regs;
     return false;
 }
 
-trap_handler_t trap_bp_handler = bp_nobody; /* read by entry.asm */
+/* Read by entry.asm. */
+trap_handler_t trap_bp_handler = nobody;
+trap_handler_t trap_db_handler = nobody;
 
 static uint8_t ist_of(unsigned vector)
 {
@@ -81,9 +83,12 @@ void trap_load_idt(void)
     __asm__ volatile("lidt %0" ::"m"(idtr));
 }
 
-void trap_set_bp_handler(trap_handler_t fn)
+void trap_set_direct(unsigned vector, trap_handler_t fn)
 {
-    trap_bp_handler = fn;
+    if (vector == TRAP_BP)
+        trap_bp_handler = fn;
+    else
+        trap_db_handler = fn;
 }
 
 void trap_set_handler(unsigned vector, trap_handler_t fn)

@@ -35,11 +35,13 @@ void trap_init(void);
 /* trap_load_idt - load it on the executing CPU. Context: interrupts off. */
 void trap_load_idt(void);
 
-/* trap_set_bp_handler - the one handler of #BP, called straight from the entry with nothing
- * that can be probed in between. It answers false for an int3 that is not its own.
+/* trap_set_direct - the one handler of #BP or #DB that is called straight from the entry,
+ * with nothing that can be probed in between. It answers false for what is not its own.
+ * @vector: TRAP_BP or TRAP_DB
+ *
  * Context: boot.
  */
-void trap_set_bp_handler(trap_handler_t fn);
+void trap_set_direct(unsigned vector, trap_handler_t fn);
 
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
  * @vector: 0..31, but not #DF and #MC, which are always fatal. A second handler of a

@@ -303,8 +303,8 @@ static void take_traps(void)
     static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_SS,
                                        TRAP_GP, TRAP_PF, TRAP_AC };
 
-    trap_set_bp_handler(kprobe_int3_handler);
-    trap_set_handler(TRAP_DB, kprobe_debug_handler);
+    trap_set_direct(TRAP_BP, kprobe_int3_handler);
+    trap_set_direct(TRAP_DB, kprobe_debug_handler);
     for (size_t i = 0; i < ARRAY_LEN(faults); i++)
         trap_set_handler(faults[i], kprobe_fault_handler);
 }
