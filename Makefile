@@ -203,7 +203,7 @@ unit_heap_core := kernel/mm/heap_core.c
 unit_qsort := libc/qsort.c
 unit_seq := kernel/fs/seq.c tests/unit/fake_kernel.c
 unit_shell := $(filter-out %/shell_system.c,$(filter kernel/debug/shell%,$(DEBUG))) \
-    $(filter kernel/fs/vfs%,$(FS)) kernel/fs/seq.c libc/err.c libc/strtol.c libc/ctype.c \
+    $(filter kernel/fs/vfs%,$(FS)) kernel/fs/seq.c libc/err.c \
     tests/unit/fake_kernel.c
 unit_shell_line := kernel/debug/shell_line.c kernel/debug/shell_history.c $(unit_seq)
 unit_shell_machine := kernel/debug/shell_machine.c libc/err.c $(unit_seq)
