@@ -180,6 +180,7 @@ BOOT := \
 KTESTS := \
     tests/kernel/ktest.c \
     tests/kernel/test_kprobe.c \
+    tests/kernel/test_everywhere.c \
     tests/kernel/each_cpu.c \
     tests/kernel/test_frame.c \
     tests/kernel/test_paging.c \
@@ -393,8 +394,12 @@ T ?=
 unit: $(patsubst %,$(B)/unit/test_%,$(or $(T),$(UNIT_STEMS))) ## host tests; T=STEM for one
 	$(Q)prove --exec '' $^
 
-check: ## layers, headers, stems, format, shell scripts
-	$(Q)prove --exec '' $(wildcard tests/lint/check_*)
+ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs
+	$(Q)tests/run/need.sh run test
+	$(Q)SMP=$(or $(SMP),2) ./sonde test $(if $(T),kernel/$(T),kernel)
+
+check: ## layers, headers, stems, format, lists; what clang and shellcheck say
+	$(Q)prove --exec '' -j 2 $(wildcard tests/lint/check_*)
 
 format: ## let clang-format have its way
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
@@ -432,5 +437,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | sort | expand -t 14
 
-.PHONY: all run gdb test test-long test-fresh unit check format disas host-insn hooks \
+.PHONY: all run gdb test test-long test-fresh unit ktest check format disas host-insn hooks \
     clean help
