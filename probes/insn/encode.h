@@ -1,0 +1,89 @@
+/* encode.h - the few instructions the engine writes itself. Pure.
+ *
+ * Functions that can fail return 0 or a negative errno and write a fixed number of bytes,
+ * named by a constant; the others return the number of bytes written.
+ */
+#pragma once
+
+#include "probes/insn/insn.h"
+
+#define INSN_JMP8_LEN 2
+#define INSN_JMP32_LEN 5
+#define INSN_JCC32_LEN 6
+#define INSN_CALL32_LEN 5
+#define INSN_UD2_LEN 2
+#define INSN_INT3_LEN 1
+#define INSN_NOP_MAX_LEN 9
+#define INSN_JMP_PAD_MAX 10 /* prefixes that leave the jump within 15 bytes */
+#define INSN_MOV_IMM_MAX_LEN 10
+
+#define INSN_INT3 0xcc
+
+/* insn_encode_jmp32, _jmp8, _call32 - a relative jump or call at @from to @to.
+ * insn_encode_jcc32 - a conditional one; @cond: 0..15, as insn->cond.
+ *
+ * Context: any.
+ * Return:  0; -ERANGE the displacement does not reach, and nothing is written.
+ */
+int insn_encode_jmp32(uint8_t *out, uintptr_t from, uintptr_t to);
+int insn_encode_jmp8(uint8_t *out, uintptr_t from, uintptr_t to);
+int insn_encode_call32(uint8_t *out, uintptr_t from, uintptr_t to);
+int insn_encode_jcc32(uint8_t *out, unsigned cond, uintptr_t from, uintptr_t to);
+
+/* insn_encode_jmp32_padded - a jmp32 that is @pad bytes longer by prefixes that mean
+ * nothing to it, so that its displacement lies @pad bytes further on.
+ * @pad:  0..INSN_JMP_PAD_MAX; INSN_JMP32_LEN + @pad bytes are written
+ *
+ * The prefixes are segment overrides, and a REX right before the opcode. Never 66: AMD's
+ * processors would cut rip to 16 bits.
+ *
+ * Context: any.
+ * Return:  0; -ERANGE does not reach, or @pad is too large; nothing is written.
+ */
+int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t to);
+
+/* insn_encode_nop - one instruction that does nothing. @len: 1..INSN_NOP_MAX_LEN.
+ * insn_encode_nops - as few of them as fill @len bytes, any number.
+ * insn_encode_int3s - @len breakpoints.
+ *
+ * Context: any.
+ * Return:  @len.
+ * Source:  SDM vol. 2, NOP, "Recommended Multi-Byte Sequence of NOP Instruction".
+ */
+size_t insn_encode_nop(uint8_t *out, size_t len);
+size_t insn_encode_nops(uint8_t *out, size_t len);
+size_t insn_encode_int3s(uint8_t *out, size_t len);
+
+/* insn_encode_mov_imm - @reg = @value in the shortest form, 5, 7 or 10 bytes.
+ * insn_encode_mov_imm64 - the same always in 10 bytes, the value in the last eight.
+ * insn_encode_mov - @dst = @src, 64 bits.
+ * insn_encode_load, insn_encode_store - between @reg and the word at rsp + @disp.
+ * insn_encode_lea_sp - rsp += @disp, flags untouched.
+ * @reg, @dst, @src:  0..15, enum insn_reg
+ *
+ * Context: any.
+ * Return:  bytes written, at most INSN_MOV_IMM_MAX_LEN.
+ */
+size_t insn_encode_mov_imm(uint8_t *out, unsigned reg, uint64_t value);
+size_t insn_encode_mov_imm64(uint8_t *out, unsigned reg, uint64_t value);
+size_t insn_encode_mov(uint8_t *out, unsigned dst, unsigned src);
+size_t insn_encode_load(uint8_t *out, unsigned reg, int32_t disp);
+size_t insn_encode_store(uint8_t *out, unsigned reg, int32_t disp);
+size_t insn_encode_lea_sp(uint8_t *out, int32_t disp);
+
+/* insn_encode_push, _pop - of a register. insn_encode_push_imm - sign-extended.
+ * insn_encode_call_reg, _jmp_reg - to the address in a register.
+ * insn_encode_pushf, _popf, _ret, _ud2 - as named.
+ *
+ * Context: any.
+ * Return:  bytes written, at most 5.
+ */
+size_t insn_encode_push(uint8_t *out, unsigned reg);
+size_t insn_encode_pop(uint8_t *out, unsigned reg);
+size_t insn_encode_push_imm(uint8_t *out, int32_t value);
+size_t insn_encode_call_reg(uint8_t *out, unsigned reg);
+size_t insn_encode_jmp_reg(uint8_t *out, unsigned reg);
+size_t insn_encode_pushf(uint8_t *out);
+size_t insn_encode_popf(uint8_t *out);
+size_t insn_encode_ret(uint8_t *out);
+size_t insn_encode_ud2(uint8_t *out);

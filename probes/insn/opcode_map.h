@@ -1,0 +1,51 @@
+/* opcode_map.h - looking up what an opcode means. Private to probes/insn. */
+#pragma once
+
+#include "probes/insn/insn.h"
+#include "probes/insn/opcode_ops.h"
+
+struct opcode_op_facts {
+    uint8_t kind;  /* enum insn_kind */
+    uint8_t class; /* enum insn_class */
+    uint32_t use;  /* U_* */
+    uint32_t flags_read, flags_written;
+    uint32_t regs_read, regs_written; /* the implied ones, not the operands */
+};
+
+struct opcode_form_facts {
+    uint8_t place1, width1; /* enum operand_place, enum operand_width */
+    uint8_t place2, width2;
+    uint8_t imm;   /* enum opcode_imm */
+    uint8_t modrm; /* enum opcode_modrm */
+};
+
+/* opcode_op_facts, opcode_form_facts - the row behind insn->op, insn->form.
+ *
+ * Context: any.
+ */
+const struct opcode_op_facts *opcode_op_facts(unsigned op);
+const struct opcode_form_facts *opcode_form_facts(unsigned form);
+
+/* opcode_map_find - fill insn->op and insn->form from encoding, map, opcode, prefix.
+ *
+ * The op may still be a group, for opcode_group_choose.
+ *
+ * Context: any.
+ * Return:  0; -EILSEQ nothing is defined there.
+ */
+int opcode_map_find(struct insn *insn);
+
+/* opcode_set_has - is @insn's opcode defined with its prefix, in the maps where the
+ * prefix is a part of the opcode (all but the one-byte map)?
+ *
+ * Context: any.
+ */
+bool opcode_set_has(const struct insn *insn);
+
+/* opcode_group_choose - replace a group, or a form the modrm byte decides on, by what
+ * @modrm says. @insn: op and form from opcode_map_find.
+ *
+ * Context: any.
+ * Return:  0; -EILSEQ not defined.
+ */
+int opcode_group_choose(struct insn *insn, uint8_t modrm);

@@ -1,0 +1,31 @@
+/* operand.h - what an instruction's operands are, given a register image. Pure. */
+#pragma once
+
+#include "kernel/base/regs.h"
+#include "probes/insn/insn.h"
+
+/* insn_reg - the field of @regs that holds general register @n (0..15).
+ *
+ * Context: any.
+ */
+unsigned long *insn_reg(struct pt_regs *regs, unsigned n);
+
+/* insn_effective_address - the address of the memory operand.
+ * @insn:  has_mem; not a vector-indexed or EVEX one
+ * @regs:  as the instruction would find them; regs->ip does not matter
+ *
+ * rip-relative operands count from insn->addr, wherever a copy may run. The base of FS
+ * or GS is not included: the caller looks at insn->seg.
+ *
+ * Context: any.
+ */
+uintptr_t insn_effective_address(const struct insn *insn, const struct pt_regs *regs);
+
+/* insn_cond_holds - does condition @cond (0..15, insn->cond) hold under @flags (RFLAGS)?
+ * insn_cond_flags - the flags that condition depends on, FLAGS_* bits.
+ *
+ * Context: any.
+ * Source:  SDM vol. 1, "EFLAGS Condition Codes".
+ */
+bool insn_cond_holds(unsigned cond, unsigned long flags);
+unsigned long insn_cond_flags(unsigned cond);
