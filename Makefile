@@ -134,6 +134,7 @@ PROBES_TEXT := \
 
 PROBES_INSN := \
     probes/insn/insn.c \
+    probes/insn/insn_opcode.c \
     probes/insn/insn_kinds.c \
     probes/insn/opcode_map.c \
     probes/insn/opcode_set.c \
