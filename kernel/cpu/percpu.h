@@ -154,11 +154,18 @@ enum cpu_context { CTX_THREAD, CTX_IRQ, CTX_NMI };
 
 static inline enum cpu_context cpu_context(void)
 {
-    const struct percpu *cpu = this_cpu();
+    unsigned nmi, irq;
 
-    if (cpu->nmi_depth)
+    /* Through GS each: a pointer to the area is stale once the thread is on another CPU. */
+    __asm__ volatile("movl %%gs:%c1, %0"
+                     : "=r"(nmi)
+                     : "i"(offsetof(struct percpu, nmi_depth)));
+    __asm__ volatile("movl %%gs:%c1, %0"
+                     : "=r"(irq)
+                     : "i"(offsetof(struct percpu, irq_depth)));
+    if (nmi)
         return CTX_NMI;
-    return cpu->irq_depth ? CTX_IRQ : CTX_THREAD;
+    return irq ? CTX_IRQ : CTX_THREAD;
 }
 
 /* features_init_cpu - switch on NX, WP, SMEP, SMAP, UMIP and global pages where the

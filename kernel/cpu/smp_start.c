@@ -171,27 +171,6 @@ static void start_all(const struct madt_info *info, uint64_t trampoline)
                 break;
 }
 
-/* ---- TLB shootdown --------------------------------------------------------------------- */
-
-struct range {
-    uintptr_t start;
-    size_t pages;
-};
-
-static void flush_range(void *arg)
-{
-    const struct range *r = arg;
-
-    paging_flush_local(r->start, r->pages);
-}
-
-static void shoot_down(uintptr_t start, size_t pages)
-{
-    struct range r = { start, pages };
-
-    smp_call_all(flush_range, &r);
-}
-
 void smp_start(const struct madt_info *info)
 {
     uint64_t start_ns = clock_ns();
@@ -201,7 +180,6 @@ void smp_start(const struct madt_info *info)
         log_error("smp: no memory below 1 MiB to start other CPUs from");
         return;
     }
-    paging_set_shootdown(shoot_down);
     start_all(info, trampoline);
     trampoline_free(trampoline);
     log_info("smp: %u CPUs online after %llu us", cpu_count(),

@@ -23,11 +23,14 @@
 uint64_t quiesce_epoch; /* [one] */
 
 static struct mutex one = MUTEX_INIT(one);
-static bool (*inside_fn)(uintptr_t ip); /* set at boot */
+static quiesce_inside_t inside_fn; /* set at boot */
 
-void quiesce_set_inside(bool (*inside)(uintptr_t ip))
+quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside)
 {
+    quiesce_inside_t before = inside_fn;
+
     inside_fn = inside;
+    return before;
 }
 
 /* is_halt - the boundary behind the hlt of cpu_idle_wait(): sti, hlt, ret are a byte each. */
@@ -110,7 +113,7 @@ static void straggler_report(const struct straggler *left)
                  sym.name, left->ip - sym.start);
 }
 
-/* round - Return: true when every thread has been outside. */
+/* look_at_all - one round. Return: true when every thread has been outside. */
 static bool look_at_all(struct straggler *left)
 {
     smp_call_all(look_at_running, NULL);

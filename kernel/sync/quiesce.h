@@ -14,9 +14,10 @@
  *          it calls with preemption on. NULL: any address is.
  *
  * @inside runs with interrupts off and locks held, on any CPU: no locks, no sleeping.
- * Context: boot.
+ * Context: boot.  Return: the one before.
  */
-void quiesce_set_inside(bool (*inside)(uintptr_t ip));
+typedef bool (*quiesce_inside_t)(uintptr_t ip);
+quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside);
 
 /* quiesce - return when every thread has been outside at some moment since the call:
  *

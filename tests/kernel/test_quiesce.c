@@ -1,0 +1,375 @@
+/* test_quiesce.c - quiesce() waits for those it must wait for, and for nobody else.
+ *
+ * `loiter` stands for code that is about to be removed. A helper thread calls quiesce() and
+ * says when it came back.
+ */
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/sync/quiesce.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "tests/kernel/ktest.h"
+
+#define MS UINT64_C(1000000)
+#define LONG_ENOUGH (60 * MS)
+
+static quiesce_inside_t others_inside; /* the predicate of the running kernel */
+static struct ksym loiter_sym;
+
+/* What the thread under test is to do, and where it has got to. */
+enum place { NOWHERE, INSIDE, OUTSIDE, DONE };
+static enum place at, leave_to;
+
+static NOINLINE void loiter(void)
+{
+    WRITE_ONCE(at, INSIDE);
+    while (READ_ONCE(leave_to) == INSIDE)
+        pause();
+}
+
+static NOINLINE void spin_outside(void)
+{
+    WRITE_ONCE(at, OUTSIDE);
+    while (READ_ONCE(leave_to) == OUTSIDE)
+        pause();
+}
+
+static bool inside(uintptr_t ip)
+{
+    if (ip >= loiter_sym.start && ip < loiter_sym.start + loiter_sym.size)
+        return true;
+    return others_inside && others_inside(ip);
+}
+
+static void predicate_set(void)
+{
+    ksyms_at((uintptr_t)loiter, &loiter_sym);
+    others_inside = quiesce_set_inside(NULL);
+    quiesce_set_inside(inside);
+}
+
+static void predicate_restore(void)
+{
+    quiesce_set_inside(others_inside);
+}
+
+static int wander(void *arg)
+{
+    (void)arg;
+    loiter();
+    spin_outside();
+    WRITE_ONCE(at, DONE);
+    return 0;
+}
+
+static void go_to(enum place where)
+{
+    WRITE_ONCE(leave_to, where);
+}
+
+/* sleep_until - wait for up to two seconds for *@value to be @wanted. */
+#define sleep_until(value, wanted)                                                       \
+    ({                                                                                   \
+        for (unsigned n_ = 0; n_ < 400 && READ_ONCE(value) != (wanted); n_++)            \
+            thread_sleep_ns(5 * MS);                                                     \
+        READ_ONCE(value) == (wanted);                                                    \
+    })
+
+static bool came_back;
+
+static int quiesce_and_tell(void *arg)
+{
+    (void)arg;
+    quiesce();
+    WRITE_ONCE(came_back, true);
+    return 0;
+}
+
+static int helper_start(uint64_t cpus)
+{
+    struct clone_args args = { .fn = quiesce_and_tell, .name = "quiesce", .cpus = cpus };
+
+    WRITE_ONCE(came_back, false);
+    return kernel_clone(&args);
+}
+
+static int wanderer_start(uint64_t cpus)
+{
+    struct clone_args args = { .fn = wander, .name = "wander", .cpus = cpus };
+
+    WRITE_ONCE(at, NOWHERE);
+    go_to(INSIDE);
+    return kernel_clone(&args);
+}
+
+KTEST(quiesce, returns_when_nobody_is_inside)
+{
+    predicate_set();
+    quiesce();
+    quiesce();
+    predicate_restore();
+    ktest_report(true, "two in a row came back");
+}
+
+/* ---- one thread inside ----------------------------------------------------------------- */
+
+/* waits_for_wanderer - the thread is inside on @cpus; it leaves without ever switching
+ * voluntarily, and goes on running outside.
+ */
+static void waits_for_wanderer(uint64_t cpus, uint64_t helper_cpus)
+{
+    int wanderer, helper;
+
+    predicate_set();
+    wanderer = wanderer_start(cpus);
+    ktest_report(sleep_until(at, INSIDE), "a thread is in the code");
+    helper = helper_start(helper_cpus);
+    thread_sleep_ns(LONG_ENOUGH);
+    ktest_report(!READ_ONCE(came_back), "quiesce() waits");
+    go_to(OUTSIDE);
+    ktest_report(sleep_until(came_back, true), "it returns when the thread has left");
+    ktest_report(READ_ONCE(at) == OUTSIDE,
+                 "which still runs, and never switched willingly");
+    go_to(DONE);
+    thread_join(helper, NULL);
+    thread_join(wanderer, NULL);
+    predicate_restore();
+}
+
+KTEST(quiesce, waits_for_a_running_thread_inside)
+{
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    thread_set_affinity(BIT(0));
+    waits_for_wanderer(BIT(1), BIT(0));
+    thread_set_affinity(UINT64_MAX);
+}
+
+struct parked {
+    unsigned inside;
+};
+
+static void find_parked(struct thread *t, void *arg)
+{
+    struct parked *p = arg;
+
+    if (t->preempted_regs && inside(t->preempted_regs->ip) && t->left_by == SWITCH_IRQ)
+        p->inside++;
+}
+
+/* All on one CPU: whenever this thread runs, the other one is off it, preempted. */
+KTEST(quiesce, waits_for_a_thread_preempted_inside)
+{
+    struct parked p = { 0 };
+    int wanderer, helper;
+
+    thread_set_affinity(BIT(0));
+    predicate_set();
+    wanderer = wanderer_start(BIT(0));
+    ktest_report(sleep_until(at, INSIDE), "a thread is in the code, on this CPU");
+    preempt_disable();
+    thread_for_each(find_parked, &p);
+    preempt_enable();
+    ktest_report(p.inside == 1, "it is preempted there, by an interrupt");
+    helper = helper_start(BIT(0));
+    thread_sleep_ns(LONG_ENOUGH);
+    ktest_report(!READ_ONCE(came_back), "quiesce() waits");
+    go_to(OUTSIDE);
+    ktest_report(sleep_until(came_back, true), "it returns when the thread has left");
+    go_to(DONE);
+    thread_join(helper, NULL);
+    thread_join(wanderer, NULL);
+    predicate_restore();
+    thread_set_affinity(UINT64_MAX);
+}
+
+KTEST(quiesce, does_not_wait_for_those_outside)
+{
+    int wanderer, helper;
+
+    predicate_set();
+    wanderer = wanderer_start(0);
+    go_to(OUTSIDE);
+    ktest_report(sleep_until(at, OUTSIDE), "a thread spins outside the code");
+    helper = helper_start(0);
+    ktest_report(sleep_until(came_back, true), "quiesce() returns while it spins");
+    ktest_report(READ_ONCE(at) == OUTSIDE, "and it does still spin");
+    go_to(DONE);
+    thread_join(helper, NULL);
+    thread_join(wanderer, NULL);
+    predicate_restore();
+}
+
+/* ---- preemption off -------------------------------------------------------------------- */
+
+static int spin_unpreemptible(void *arg)
+{
+    (void)arg;
+    preempt_disable();
+    spin_outside();
+    preempt_enable();
+    WRITE_ONCE(at, INSIDE); /* the name of the next place; preemptible there */
+    while (READ_ONCE(leave_to) == INSIDE)
+        pause();
+    return 0;
+}
+
+KTEST(quiesce, waits_for_a_thread_with_preemption_off)
+{
+    struct clone_args args = { .fn = spin_unpreemptible, .cpus = BIT(1) };
+    int spinner, helper;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    thread_set_affinity(BIT(0));
+    predicate_set();
+    go_to(OUTSIDE);
+    spinner = kernel_clone(&args);
+    ktest_report(sleep_until(at, OUTSIDE), "a thread spins outside, preemption off");
+    helper = helper_start(BIT(0));
+    thread_sleep_ns(LONG_ENOUGH);
+    ktest_report(!READ_ONCE(came_back), "quiesce() waits: it may be a handler");
+    go_to(INSIDE);
+    ktest_report(sleep_until(came_back, true), "it returns once preemption is on");
+    go_to(DONE);
+    thread_join(helper, NULL);
+    thread_join(spinner, NULL);
+    predicate_restore();
+    thread_set_affinity(UINT64_MAX);
+}
+
+/* ---- switched out by preempt_enable() -------------------------------------------------- */
+
+static bool blocking;
+
+static int yield_at_preempt_enable(void *arg)
+{
+    (void)arg;
+    while (READ_ONCE(leave_to) == INSIDE) {
+        preempt_disable();
+        while (!READ_ONCE(this_cpu()->need_resched) && READ_ONCE(leave_to) == INSIDE)
+            pause();
+        preempt_enable();
+    }
+    WRITE_ONCE(at, DONE);
+    return 0;
+}
+
+static int share_the_cpu(void *arg)
+{
+    (void)arg;
+    while (READ_ONCE(blocking))
+        pause();
+    return 0;
+}
+
+struct seized {
+    int tid;
+    struct thread *thread;
+};
+
+/* seize - when the thread is off its CPU by preempt_enable(), keep it off: no CPU may run
+ * it any more. The pin keeps it from being freed, and the test joins it later.
+ */
+static void seize(struct thread *t, void *arg)
+{
+    struct seized *s = arg;
+
+    if (t->tid != s->tid || t->state != THREAD_READY || t->left_by != SWITCH_PREEMPT)
+        return;
+    WRITE_ONCE(t->cpus, BIT(MAX_CPUS - 1));
+    thread_sleep_ns(20 * MS); /* a switch that had chosen it already would show now */
+    if (t->state == THREAD_READY && t->left_by == SWITCH_PREEMPT)
+        s->thread = t;
+    else
+        WRITE_ONCE(t->cpus, BIT(1));
+}
+
+KTEST(quiesce, waits_for_a_thread_switched_out_by_preempt_enable)
+{
+    struct clone_args victim = { .fn = yield_at_preempt_enable, .cpus = BIT(1) };
+    struct clone_args blocker = { .fn = share_the_cpu, .cpus = BIT(1) };
+    struct seized s = { 0 };
+    int block, helper;
+
+    if (cpu_count() < 2 || cpu_count() == MAX_CPUS) {
+        ktest_skip("needs two CPUs, and not all that there can be");
+        return;
+    }
+    thread_set_affinity(BIT(0));
+    predicate_set();
+    WRITE_ONCE(blocking, true);
+    go_to(INSIDE);
+    s.tid = kernel_clone(&victim);
+    block = kernel_clone(&blocker);
+    for (unsigned n = 0; n < 1000 && !s.thread; n++) {
+        thread_sleep_ns(MS);
+        thread_for_each(seize, &s);
+    }
+    ktest_report(s.thread != NULL, "a thread is off its CPU, by preempt_enable()");
+    helper = helper_start(BIT(0));
+    thread_sleep_ns(LONG_ENOUGH);
+    ktest_report(!READ_ONCE(came_back), "quiesce() waits: its caller is not known");
+    WRITE_ONCE(blocking, false);
+    if (s.thread)
+        WRITE_ONCE(s.thread->cpus, BIT(0) | BIT(1));
+    go_to(DONE);
+    ktest_report(sleep_until(came_back, true), "it returns when the thread has run on");
+    thread_join(helper, NULL);
+    thread_join(block, NULL);
+    thread_join(s.tid, NULL);
+    predicate_restore();
+    thread_set_affinity(UINT64_MAX);
+}
+
+/* ---- without a predicate --------------------------------------------------------------- */
+
+static int spin_then_yield(void *arg)
+{
+    (void)arg;
+    spin_outside();
+    thread_yield();
+    WRITE_ONCE(at, INSIDE);
+    while (READ_ONCE(leave_to) == INSIDE)
+        pause();
+    return 0;
+}
+
+KTEST(quiesce, without_a_predicate_everybody_must_switch_willingly)
+{
+    struct clone_args args = { .fn = spin_then_yield };
+    int spinner, helper;
+
+    others_inside = quiesce_set_inside(NULL);
+    go_to(OUTSIDE);
+    spinner = kernel_clone(&args);
+    ktest_report(sleep_until(at, OUTSIDE), "a thread spins");
+    helper = helper_start(0);
+    thread_sleep_ns(LONG_ENOUGH);
+    ktest_report(!READ_ONCE(came_back), "quiesce() waits");
+    go_to(INSIDE);
+    ktest_report(sleep_until(came_back, true), "it returns after the thread has yielded");
+    ktest_report(READ_ONCE(at) == INSIDE, "which spins again");
+    go_to(DONE);
+    thread_join(helper, NULL);
+    thread_join(spinner, NULL);
+    predicate_restore();
+}
+
+KTEST(quiesce, several_callers_at_once)
+{
+    int tids[4];
+
+    predicate_set();
+    for (unsigned i = 0; i < 4; i++)
+        tids[i] = helper_start(0);
+    for (unsigned i = 0; i < 4; i++)
+        thread_join(tids[i], NULL);
+    predicate_restore();
+    ktest_report(READ_ONCE(came_back), "four callers all came back");
+}

@@ -1,0 +1,293 @@
+/* test_smp.c - every CPU is there, and does what it is asked from anywhere. */
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/lapic.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/log.h"
+#include "kernel/sync/wait.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "tests/kernel/ktest.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+/* What a called function found, by CPU. Written by that CPU. */
+static struct seen {
+    unsigned runs, id;
+    uint32_t apic_id;
+    bool irqs_on, interrupted;
+    enum cpu_context context;
+    struct percpu *self;
+} seen[MAX_CPUS];
+
+static void look_around(void *arg)
+{
+    struct seen *s = &seen[cpu_id()];
+
+    (void)arg;
+    s->runs++;
+    s->id = this_cpu()->id;
+    s->apic_id = lapic_id();
+    s->irqs_on = irqs_enabled();
+    s->interrupted = smp_call_regs() != NULL;
+    s->context = cpu_context();
+    s->self = this_cpu();
+}
+
+KTEST(smp, every_cpu_is_itself)
+{
+    unsigned right = 0, distinct = 0, count = cpu_count();
+
+    memset(seen, 0, sizeof(seen));
+    smp_call_all(look_around, NULL);
+    for (unsigned cpu = 0; cpu < count; cpu++) {
+        right += seen[cpu].runs == 1 && seen[cpu].id == cpu &&
+                 seen[cpu].self == percpu_of(cpu) &&
+                 seen[cpu].apic_id == percpu_of(cpu)->apic_id;
+        distinct++;
+        for (unsigned other = 0; other < cpu; other++)
+            if (seen[other].apic_id == seen[cpu].apic_id)
+                distinct--;
+    }
+    ktest_note("%u CPUs, %s", count, lapic_is_x2apic() ? "x2APIC" : "xAPIC");
+    ktest_report(right == count, "each of %u CPUs ran once, in its own area", count);
+    ktest_report(distinct == count, "each has its own local APIC");
+}
+
+KTEST(smp, a_call_runs_in_an_interrupt_on_the_cpu_that_was_asked)
+{
+    unsigned right = 0, self, count = cpu_count();
+
+    thread_set_affinity(BIT(0));
+    self = cpu_id();
+    for (unsigned cpu = 0; cpu < count; cpu++) {
+        memset(seen, 0, sizeof(seen));
+        smp_call(cpu, look_around, NULL);
+        right += seen[cpu].runs == 1 && !seen[cpu].irqs_on &&
+                 seen[cpu].interrupted == (cpu != self) &&
+                 seen[cpu].context == (cpu == self ? CTX_THREAD : CTX_IRQ);
+        for (unsigned other = 0; other < count; other++)
+            if (other != cpu && seen[other].runs)
+                right--;
+    }
+    thread_set_affinity(UINT64_MAX);
+    ktest_report(right == count, "%u calls, each on its CPU only, interrupts off", count);
+    ktest_report(irqs_enabled(), "the caller's interrupts are on again");
+}
+
+/* ---- many callers at once -------------------------------------------------------------- */
+
+#define STORM_ROUNDS 40u
+
+static unsigned hits[MAX_CPUS]; /* atomic */
+static unsigned storming;
+
+static void hit(void *arg)
+{
+    (void)arg;
+    __atomic_add_fetch(&hits[cpu_id()], 1, __ATOMIC_RELAXED);
+}
+
+static int call_everybody(void *arg)
+{
+    unsigned count = (unsigned)(uintptr_t)arg;
+
+    __atomic_add_fetch(&storming, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&storming, __ATOMIC_SEQ_CST) < count)
+        thread_yield();
+    for (unsigned n = 0; n < STORM_ROUNDS; n++) {
+        for (unsigned cpu = 0; cpu < count; cpu++)
+            smp_call(cpu, hit, NULL);
+        smp_call_all(hit, NULL);
+    }
+    return 0;
+}
+
+KTEST(smp, every_cpu_calls_every_cpu_at_once)
+{
+    unsigned count = cpu_count(), right = 0;
+    int tids[MAX_CPUS];
+
+    memset(hits, 0, sizeof(hits));
+    storming = 0;
+    for (unsigned cpu = 0; cpu < count; cpu++) {
+        struct clone_args args = { .fn = call_everybody,
+                                   .arg = (void *)(uintptr_t)count,
+                                   .cpus = BIT(cpu) };
+
+        tids[cpu] = kernel_clone(&args);
+    }
+    for (unsigned cpu = 0; cpu < count; cpu++)
+        thread_join(tids[cpu], NULL);
+    for (unsigned cpu = 0; cpu < count; cpu++)
+        right += hits[cpu] == 2 * count * STORM_ROUNDS;
+    ktest_report(right == count, "each CPU was called %u times, no call lost",
+                 2 * count * STORM_ROUNDS);
+}
+
+/* ---- a CPU that does not answer -------------------------------------------------------- */
+
+static bool stuck, let_go;
+
+static NOINLINE void stay_deaf(void)
+{
+    unsigned long flags = irq_save();
+
+    WRITE_ONCE(stuck, true);
+    while (!READ_ONCE(let_go))
+        pause();
+    irq_restore(flags);
+}
+
+static int be_deaf(void *arg)
+{
+    (void)arg;
+    stay_deaf();
+    return 0;
+}
+
+static int release_later(void *arg)
+{
+    uint64_t before = (uintptr_t)arg;
+
+    while (smp_unanswered() == before)
+        thread_sleep_ns(MS);
+    WRITE_ONCE(let_go, true);
+    return 0;
+}
+
+static bool log_contains(const char *a, const char *b)
+{
+    static char text[4096];
+    uint64_t pos = 0;
+    size_t len;
+
+    while ((len = log_read(&pos, text, sizeof(text) - 1)) > 0) {
+        const char *line;
+
+        text[len] = '\0';
+        line = strstr(text, a);
+        if (line && strstr(line, b))
+            return true;
+    }
+    return false;
+}
+
+KTEST(smp, a_deaf_cpu_is_reported_by_name_and_place)
+{
+    struct clone_args deaf = { .fn = be_deaf, .cpus = BIT(1) };
+    struct clone_args helper = { .fn = release_later, .cpus = ~BIT(1) };
+    int a, b;
+
+    if (cpu_count() < 3) {
+        ktest_skip("needs three CPUs");
+        return;
+    }
+    thread_set_affinity(BIT(0));
+    helper.arg = (void *)(uintptr_t)smp_unanswered();
+    helper.cpus &= ~BIT(0);
+    stuck = false;
+    let_go = false;
+    a = kernel_clone(&deaf);
+    while (!READ_ONCE(stuck))
+        thread_sleep_ns(MS);
+    b = kernel_clone(&helper);
+    smp_set_call_limit(50 * MS);
+    smp_call(1, hit, NULL);
+    smp_set_call_limit(10000 * MS);
+    thread_join(a, NULL);
+    thread_join(b, NULL);
+    thread_set_affinity(UINT64_MAX);
+    ktest_report(smp_unanswered() > 0, "a call that took too long was noticed");
+    ktest_report(log_contains("smp: CPU 1 has not answered", "stay_deaf+"),
+                 "the log names CPU 1 and the function it was in");
+}
+
+/* ---- bare interrupts ------------------------------------------------------------------- */
+
+static bool nmis_arrived(unsigned cpu, uint64_t before)
+{
+    for (unsigned n = 0; n < 1000; n++) {
+        if (irq_count(cpu, TRAP_NMI) > before)
+            return true;
+        thread_sleep_ns(MS);
+    }
+    return false;
+}
+
+KTEST(smp, nmis_reach_every_cpu)
+{
+    unsigned right = 0;
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
+        uint64_t before = irq_count(cpu, TRAP_NMI);
+
+        smp_send_nmi(cpu);
+        right += nmis_arrived(cpu, before);
+    }
+    ktest_report(right == cpu_count(), "%u NMIs sent, %u taken", cpu_count(), right);
+}
+
+static bool ticks_everywhere(const uint64_t *before)
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (irq_count(cpu, VECTOR_TIMER) == before[cpu])
+            return false;
+    return true;
+}
+
+KTEST(smp, timers_tick_on_every_cpu)
+{
+    uint64_t before[MAX_CPUS];
+    bool all = false;
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        before[cpu] = irq_count(cpu, VECTOR_TIMER);
+    for (unsigned n = 0; n < 200 && !all; n++) {
+        thread_sleep_ns(10 * MS);
+        all = ticks_everywhere(before);
+    }
+    ktest_report(all, "each CPU has had a tick");
+}
+
+/* ---- waking idle CPUs ------------------------------------------------------------------ */
+
+static struct wait_queue turn_changed = WAIT_QUEUE_INIT(turn_changed);
+static unsigned turn;
+
+#define TURNS 2000u
+
+static int take_turns(void *arg)
+{
+    unsigned mine = (unsigned)(uintptr_t)arg;
+
+    for (unsigned n = mine; n < TURNS; n += 2) {
+        wait_event(&turn_changed, READ_ONCE(turn) == n);
+        WRITE_ONCE(turn, n + 1);
+        wake_all(&turn_changed);
+    }
+    return 0;
+}
+
+KTEST(smp, an_idle_cpu_takes_up_work_at_once)
+{
+    struct clone_args even = { .fn = take_turns, .arg = (void *)0, .cpus = BIT(0) };
+    struct clone_args odd = { .fn = take_turns, .arg = (void *)1 };
+    uint64_t start;
+    int a, b;
+
+    odd.cpus = BIT(cpu_count() - 1);
+    turn = 0;
+    start = clock_ns();
+    a = kernel_clone(&even);
+    b = kernel_clone(&odd);
+    thread_join(a, NULL);
+    thread_join(b, NULL);
+    ktest_note("%llu us for a wake-up of CPU %u by CPU 0 and back",
+               (unsigned long long)((clock_ns() - start) / (TURNS / 2) / 1000),
+               cpu_count() - 1);
+    ktest_report(turn == TURNS, "%u hand-overs between two CPUs that sleep", TURNS);
+}
