@@ -130,7 +130,7 @@ KTEST(heap, small_blocks_are_cheap)
 }
 
 #define SLOTS 64
-#define ROUNDS 20000
+#define ROUNDS 3000
 
 /* Blocks that one CPU makes and another frees. */
 static void *shared[SLOTS];
