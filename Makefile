@@ -262,10 +262,12 @@ $(B)/%.c.o: %.c $(B)/flags.stamp
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
+# Two runs: NASM 2.16 forgets the included files in the list that it makes while assembling.
 $(B)/%.asm.o: %.asm $(B)/flags.stamp | $(B)/asm_offsets.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
-	$(Q)$(NASM) $(NASMFLAGS) -MD $(@:.o=.d) -MP -MT $@ -o $@ $<
+	$(Q)$(NASM) $(NASMFLAGS) -M -MP -MT $@ $< >$(@:.o=.d)
+	$(Q)$(NASM) $(NASMFLAGS) -o $@ $<
 
 # C layouts for NASM: compiled to assembly, of which only the marked comments count.
 $(B)/asm_offsets.inc: kernel/cpu/asm_offsets.c $(B)/flags.stamp
