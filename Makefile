@@ -107,7 +107,14 @@ DEBUG := \
     kernel/debug/shell_text.c
 
 WORK := \
-    kernel/work/work.c
+    kernel/work/work.c \
+    kernel/work/work_threads.c \
+    kernel/work/work_files.c \
+    kernel/work/work_memory.c \
+    kernel/work/work_text.c \
+    kernel/work/work_compute.c \
+    kernel/work/work_machine.c \
+    kernel/work/work_special.c
 
 PROBES := \
     probes/reject.c \
@@ -263,6 +270,10 @@ $(B)/%.c.o: %.c $(B)/flags.stamp
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # Two runs: NASM 2.16 forgets the included files in the list that it makes while assembling.
+# One file has the optimizations that make special copies of functions: so that there are
+# symbols like weigh.constprop.0, as in other kernels.
+$(B)/kernel/work/work_special.c.o: CFLAGS := $(filter-out -fno-ipa-%,$(CFLAGS))
+
 $(B)/%.asm.o: %.asm $(B)/flags.stamp | $(B)/asm_offsets.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
@@ -402,7 +413,7 @@ ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs
 	$(Q)SMP=$(or $(SMP),2) ./sonde test $(if $(T),kernel/$(T),kernel)
 
 check: ## layers, headers, stems, format, lists; what clang and shellcheck say
-	$(Q)prove --exec '' -j 2 $(wildcard tests/lint/check_*)
+	$(Q)prove --exec '' --comments -j 2 $(wildcard tests/lint/check_*)
 
 format: ## let clang-format have its way
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
