@@ -2,9 +2,8 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/shell_state.h"
 #include "kernel/debug/shell_text.h"
-#include "libc/include/extra.h"
 
-#include <stdint.h>
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -89,7 +88,7 @@ static int grep_run(struct shell *sh, int argc, char **argv)
 static int take_line_count(int argc, char **argv, size_t *count)
 {
     const char *digits;
-    uint64_t value;
+    char *end;
     int at = 1;
 
     *count = DEFAULT_LINES;
@@ -102,10 +101,8 @@ static int take_line_count(int argc, char **argv, size_t *count)
             return -EINVAL;
         digits = argv[++at];
     }
-    if (parse_u64(digits, 10, &value))
-        return -EINVAL;
-    *count = value;
-    return at + 1;
+    *count = strtoull(digits, &end, 10);
+    return isdigit((unsigned char)*digits) && !*end ? at + 1 : -EINVAL;
 }
 
 static int cut_run(struct shell *sh, int argc, char **argv,

@@ -11,7 +11,6 @@
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/work/work.h"
-#include "libc/include/extra.h"
 
 #include <stdlib.h>
 #include <string.h>

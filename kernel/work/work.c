@@ -1,0 +1,184 @@
+/* work.c - runs workloads by name, and what they share: numbers, checksums, threads. */
+#include "kernel/work/work.h"
+
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/thread/thread.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_SEED 1
+
+extern const struct workload workloads_start[], workloads_end[];
+
+static struct mutex running = MUTEX_INIT(running); /* held by the one run there may be */
+
+/* -- numbers ------------------------------------------------------------------------- */
+
+uint64_t work_hash(uint64_t x) /* the finalizer of splitmix64 */
+{
+    x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return x ^ (x >> 31);
+}
+
+uint64_t work_hash_text(const char *text, uint64_t len)
+{
+    uint64_t hash = len;
+
+    for (uint64_t i = 0; i < len; i++)
+        hash = work_hash(hash ^ (uint8_t)text[i]);
+    return hash;
+}
+
+uint64_t work_next(uint64_t *state)
+{
+    *state += UINT64_C(0x9e3779b97f4a7c15);
+    return work_hash(*state);
+}
+
+uint64_t work_random(struct work *w)
+{
+    return work_next(&w->random);
+}
+
+void work_mix(struct work *w, uint64_t value)
+{
+    w->checksum = work_hash(w->checksum ^ value);
+}
+
+/* -- which there are ----------------------------------------------------------------- */
+
+/* The name that comes next after @name in the alphabet; NULL starts it. */
+static const struct workload *next_after(const char *name)
+{
+    const struct workload *best = NULL;
+
+    for (const struct workload *l = workloads_start; l < workloads_end; l++) {
+        if (name && strcmp(l->name, name) <= 0)
+            continue;
+        if (!best || strcmp(l->name, best->name) < 0)
+            best = l;
+    }
+    return best;
+}
+
+const struct workload *workload_get(unsigned idx)
+{
+    const struct workload *load = next_after(NULL);
+
+    while (load && idx-- > 0)
+        load = next_after(load->name);
+    return load;
+}
+
+static const struct workload *find(const char *name)
+{
+    for (const struct workload *l = workloads_start; l < workloads_end; l++) {
+        if (strcmp(l->name, name) == 0)
+            return l;
+    }
+    return NULL;
+}
+
+/* -- running them -------------------------------------------------------------------- */
+
+/* Run one with @w prepared but for what is its own; print its line. */
+static int run_one(const struct workload *load, struct work *w)
+{
+    int err;
+
+    w->random = work_hash(w->seed ^ work_hash_text(load->name, strlen(load->name)));
+    w->checksum = w->calls = 0;
+    w->function = "nothing";
+    err = load->run(w);
+    if (err)
+        return err;
+    seq_printf(w->out, "%s: checksum 0x%016lx calls %lu of %s\n", load->name, w->checksum,
+               w->calls, w->function);
+    return w->out->err;
+}
+
+static int run_all(struct work *w)
+{
+    const struct workload *load = NULL;
+    uint64_t all = 0;
+    int err;
+
+    while ((load = next_after(load ? load->name : NULL)) != NULL) {
+        err = run_one(load, w);
+        if (err) {
+            seq_printf(w->out, "%s: %s\n", load->name, err_text(err));
+            return err;
+        }
+        all = work_hash(all ^ w->checksum);
+    }
+    seq_printf(w->out, "all: checksum 0x%016lx\n", all);
+    return 0;
+}
+
+int workload_run(const char *name, int argc, char **argv, struct seq *out)
+{
+    struct work w = { .seed = DEFAULT_SEED, .argc = argc, .argv = argv, .out = out };
+    bool all = strcmp(name, "all") == 0;
+    const struct workload *load = all ? NULL : find(name);
+    int err;
+
+    if (!all && !load)
+        return -ENOENT;
+    if (argc > 0 && parse_u64(argv[0], 0, &w.seed))
+        return -EINVAL;
+    mutex_lock(&running);
+    err = all ? run_all(&w) : run_one(load, &w);
+    mutex_unlock(&running);
+    return err;
+}
+
+/* -- threads ------------------------------------------------------------------------- */
+
+static int task_thread(void *arg)
+{
+    struct work_task *t = arg;
+
+    t->err = t->fn(t);
+    return 0;
+}
+
+static int start_task(struct work_task *t)
+{
+    struct clone_args args = { .fn = task_thread,
+                               .arg = t,
+                               .cpus = UINT64_C(1) << (t->idx % cpu_count()) };
+    char name[THREAD_NAME_LEN];
+
+    snprintf(name, sizeof(name), "work/%u", t->idx);
+    args.name = name;
+    return kernel_clone(&args);
+}
+
+int work_spread(struct work *w, int (*fn)(struct work_task *), void *shared)
+{
+    struct work_task tasks[WORK_TASKS];
+    int tids[WORK_TASKS];
+    int err = 0;
+
+    for (unsigned i = 0; i < WORK_TASKS; i++) {
+        tasks[i] = (struct work_task){
+            .idx = i, .seed = work_random(w), .shared = shared, .fn = fn
+        };
+        tids[i] = start_task(&tasks[i]);
+    }
+    for (unsigned i = 0; i < WORK_TASKS; i++) {
+        if (tids[i] > 0)
+            thread_join(tids[i], NULL);
+        else
+            tasks[i].err = tids[i];
+        err = err ? err : tasks[i].err;
+        w->calls += tasks[i].calls;
+        work_mix(w, tasks[i].result);
+    }
+    return err;
+}

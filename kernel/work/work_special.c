@@ -1,0 +1,54 @@
+/* work_special.c - a workload about a function that the compiler has made special copies
+ * of: gcc gives them names of their own, weigh.constprop.0 or weigh.isra.0, and so does a
+ * kernel that is built with all optimizations. Only this file is; see the Makefile.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/work/work.h"
+
+#include <string.h>
+
+struct load {
+    uint64_t amount, unused[7];
+};
+
+/* Every caller passes the same @scale, and only one field of @load is read: both are
+ * reasons for the compiler to leave a parameter out.
+ */
+static NOINLINE uint64_t weigh(const struct load *load, uint64_t scale)
+{
+    uint64_t sum = 0;
+
+    for (uint64_t i = 1; i <= scale; i++)
+        sum = work_hash(sum + load->amount * i);
+    return sum;
+}
+
+/* What weigh() is called in this image. */
+static const char *name_of_weigh(void)
+{
+    char base[16];
+    struct ksym sym;
+
+    for (size_t i = 0; ksyms_get(i, &sym); i++) {
+        ksyms_base_name(sym.name, base, sizeof(base));
+        if (strcmp(base, "weigh") == 0)
+            return sym.name;
+    }
+    return "weigh";
+}
+
+static int special_run(struct work *w)
+{
+    struct load load = { 0 };
+
+    w->function = name_of_weigh();
+    for (unsigned i = 0; i < 100; i++) {
+        load.amount = work_random(w);
+        work_mix(w, weigh(&load, 7));
+        w->calls++;
+    }
+    return 0;
+}
+WORKLOAD(special, special_run,
+         "a function of which the compiler has made a special copy");
