@@ -244,7 +244,8 @@ endif
 
 NASMFLAGS := -f elf64 -g -F dwarf -Werror -w-reloc-abs-qword -w-reloc-abs-dword -I./ -I$(B)/
 
-LDFLAGS := -nostdlib -no-pie --build-id -z max-page-size=4096 -z noexecstack -T linker.ld
+LDFLAGS := -nostdlib -no-pie --build-id --orphan-handling=error -z max-page-size=4096 \
+    -z noexecstack -T linker.ld
 
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 HOST_CFLAGS := $(C_COMMON) -O1 $(SANITIZE)
