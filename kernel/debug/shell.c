@@ -51,6 +51,17 @@ static char next_byte(struct shell *sh)
     return sh->input[sh->input_at++];
 }
 
+/* A command was stopped: the Ctrl-C that did it is still in the input. It goes, and what
+ * was typed ahead of it goes too.
+ */
+static void drop_interrupt(struct shell *sh)
+{
+    if (!shell_interrupted(sh))
+        return;
+    while (next_byte(sh) != SHELL_CTRL_C)
+        continue;
+}
+
 /* -- lines --------------------------------------------------------------------------- */
 
 static void new_line(struct shell *sh)
@@ -88,6 +99,7 @@ static void answer_request(struct shell *sh)
         status = check_length(sh);
     if (!status)
         status = shell_run_line(sh, request.command);
+    drop_interrupt(sh);
     shell_output_flush(sh);
     sh->tag = NULL;
     sh->con->write(sh->con, status_line,
@@ -100,8 +112,11 @@ static void answer_typed(struct shell *sh)
     if (check_length(sh))
         return;
     history_add(&sh->editor.history, sh->line);
-    if (shell_run_line(sh, sh->line) == -EINTR)
+    shell_run_line(sh, sh->line);
+    shell_output_flush(sh);
+    if (shell_interrupted(sh))
         shell_send(sh, "^C\n");
+    drop_interrupt(sh);
 }
 
 /* A line on a console that people do not use. */

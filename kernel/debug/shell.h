@@ -90,8 +90,8 @@ struct seq *shell_out(struct shell *sh);
  */
 int shell_error(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
 
-/* shell_interrupted - has Ctrl-C been pressed since the command began? A command that
- * loops asks, and returns -EINTR.
+/* shell_interrupted - is there a Ctrl-C in the input? A command that loops asks, and
+ * returns -EINTR. When it has ended, the input up to the Ctrl-C is dropped.
  */
 bool shell_interrupted(struct shell *sh);
 

@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RESERVED 1024 /* bytes of each buffer that need no allocation */
-#define CTRL_C 0x03
+#define RESERVED 1024    /* bytes of each buffer that need no allocation */
 #define KEPT (64u << 10) /* a buffer that has grown beyond this shrinks again */
 
 static void send_bytes(struct shell *sh)
@@ -174,9 +173,7 @@ bool shell_interrupted(struct shell *sh)
 {
     if (!sh->con)
         return false;
-    if (memchr(sh->input + sh->input_at, CTRL_C, sh->input_len - sh->input_at))
-        sh->interrupted = true;
-    if (sh->con->interrupt_pending(sh->con))
-        sh->interrupted = true;
-    return sh->interrupted;
+    if (memchr(sh->input + sh->input_at, SHELL_CTRL_C, sh->input_len - sh->input_at))
+        return true;
+    return sh->con->interrupt_pending(sh->con);
 }

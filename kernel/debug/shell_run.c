@@ -91,7 +91,6 @@ int shell_run_line(struct shell *sh, char *line)
     struct shell_parse_error error;
     int err;
 
-    sh->interrupted = false;
     err = shell_parse(line, &sh->pipeline, &error);
     if (err)
         return shell_error(sh, err, "sh: column %zu: %s", error.column, error.why);

@@ -6,12 +6,13 @@
 #include "kernel/debug/shell_machine.h"
 #include "kernel/debug/shell_parse.h"
 
+#define SHELL_CTRL_C 0x03
+
 /* Belongs to one thread; no lock. */
 struct shell {
     struct console *con; /* NULL inside shell_execute() */
     unsigned flags;      /* SHELL_HUMAN, SHELL_MACHINE */
     const char *tag;     /* of the request that is being answered; NULL: a typed line */
-    bool interrupted;    /* Ctrl-C since the command began */
 
     struct seq *in;      /* what came through the pipe; NULL: nothing */
     struct seq *out;     /* where the command prints to */
