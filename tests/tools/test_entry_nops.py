@@ -14,12 +14,13 @@ import elf64  # noqa: E402
 
 TOOL = os.path.join(tap.ROOT, "kernel/debug/entry_nops.py")
 NOP = bytes.fromhex("0f1f440000")
-FUNCTIONS = ("alpha", "beta", "gamma")
+FUNCTIONS = ("alpha", "beta", "gamma", "nothing")
 SOURCE = """
 int alpha(int x);
 static __attribute__((noinline)) int beta(int x) { return alpha(x) * 3; }
 int alpha(int x) { return x > 1 ? beta(x - 1) + 1 : 0; }
 int gamma(int x) { return beta(x) - 7; }
+void nothing(void) { __builtin_unreachable(); }
 """
 
 
@@ -60,7 +61,7 @@ class EntryNops(tap.Scratch):
             self.assertNotEqual(before[at : at + 5], NOP)
             before[at : at + 5] = NOP
         self.assertEqual(self.read("small"), bytes(before), "and nothing else changed")
-        self.assertEqual(done.stdout, "entry_nops: 3 functions, 3 rewritten\n")
+        self.assertEqual(done.stdout, "entry_nops: 4 functions, 4 rewritten\n")
 
     def test_five_nops_of_gcc_become_one(self):
         self.build("gcc")
@@ -81,7 +82,7 @@ class EntryNops(tap.Scratch):
         self.tool()
         once = self.read("small")
         done = self.tool()
-        self.assertEqual(done.stdout, "entry_nops: 3 functions, 0 rewritten\n")
+        self.assertEqual(done.stdout, "entry_nops: 4 functions, 0 rewritten\n")
         self.assertEqual(self.read("small"), once)
 
     def test_other_bytes_are_an_error_and_nothing_is_written(self):
@@ -112,6 +113,12 @@ class EntryNops(tap.Scratch):
             with open(self.path("small"), "wb") as file:
                 file.write(whole[:end])
             self.assert_one_line_error(self.tool(), "entry_nops: ")
+
+    def test_files_of_other_machines_are_an_error(self):
+        for offset, value in ((0, b"?"), (4, b"\1"), (18, b"\xb7")):
+            self.build()
+            self.overwrite(offset, value)
+            self.assert_one_line_error(self.tool(), "not an ELF file of x86-64")
 
     def test_a_missing_file_is_an_error(self):
         self.assert_one_line_error(self.tool(), "No such file")

@@ -25,6 +25,8 @@ static int zeroed_local;
 const int fixed_global = 3;
 static const int fixed_local = 4;
 static __attribute__((noinline)) int twin(int x) { return x + data_local + zeroed_local; }
+int first(int x);
+static int zz_first(int x) __attribute__((alias("first"), used));
 int first(int x) { static int calls; zeroed_local += ++calls; return twin(x); }
 __attribute__((weak)) int maybe(int x) { data_local = x; return *(&fixed_local + x); }
 """
@@ -32,7 +34,7 @@ SECOND_C_SOURCE = """
 static __attribute__((noinline)) int twin(int x) { return x * 7; }
 int second(int x) { return twin(x); }
 """
-# sized: a routine with labels inside; bare: a label between; then a hole behind sized ones.
+# sized: a routine with labels inside; bare, bare_too: labels between; then a sized one.
 ASM_SOURCE = """
 NUMBER equ 5
 section .text
@@ -48,8 +50,9 @@ inside:
 sized.end:
     times 7 int3
 bare:
+bare_too:
     times 20 nop
-bare_twin:
+tail_start:
 global tail:function 4
 tail:
     times 4 nop
@@ -68,6 +71,8 @@ SECTIONS {
     .ksyms : { *(.ksyms) }
     .data : { *(.data*) }
     .bss : { *(.bss*) *(COMMON) bss_end = .; }
+    . = ALIGN(4096);
+    image_end = .;
     /DISCARD/ : { *(.eh_frame) *(.note*) }
 }
 """
@@ -232,12 +237,17 @@ class GenKsyms(tap.Scratch):
     def test_a_label_between_symbols_reaches_to_the_next_one(self):
         entries = self.table()
         self.assertEqual(self.one(entries, "bare").size, 20)
+        self.assertEqual(self.one(entries, "bare_too").size, 20)
         self.assertEqual(self.one(entries, "bare").outer, NONE)
         self.assertEqual(self.one(entries, "boot_label").size, 4, "the end of its section")
 
+    def test_of_two_names_of_one_place_the_global_one_comes_last(self):
+        names = [e.name for e in self.table()]
+        self.assertEqual(names.index("first"), names.index("zz_first") + 1)
+
     def test_a_label_at_the_end_of_a_section_has_nothing(self):
         entries = self.table()
-        for name in ("bss_end", "text_end"):
+        for name in ("bss_end", "text_end", "image_end"):
             self.assertEqual(self.one(entries, name).size, 0)
         self.assertEqual(self.one(entries, "bss_end").outer, NONE)
 
