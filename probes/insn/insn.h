@@ -35,7 +35,13 @@ enum insn_reg {
     INSN_SI,
     INSN_DI,
     INSN_R8,
-    INSN_R15 = 15,
+    INSN_R9,
+    INSN_R10,
+    INSN_R11,
+    INSN_R12,
+    INSN_R13,
+    INSN_R14,
+    INSN_R15,
     INSN_REG_NONE = 255,
 };
 

@@ -1,14 +1,15 @@
 /* check_zydis.c - probes/insn against Zydis and objdump: real programs, random bytes.
  *
- *     check_zydis [-n WINDOWS] [-s SEED] [FILE...]
+ *     check_zydis [-x] [-n WINDOWS] [-s SEED] [FILE...]
  *
  * Every instruction objdump finds in the FILEs is compared, then as many windows of random
- * and of mutated bytes, each at the end of readable memory. TAP; exit status 1 when an
- * unexplained difference is left.
+ * and of mutated bytes, each at the end of readable memory; with -x also every opcode with
+ * every modrm. TAP; exit status 1 when an unexplained difference is left.
  */
 #include "tests/insn/compare.h"
 
 #include "probes/insn/insn.h"
+#include "tests/insn/sweep.h"
 
 #include <getopt.h>
 #include <stdlib.h>
@@ -79,7 +80,7 @@ static int file_compare(const char *path)
     FILE *objdump;
 
     snprintf(command, sizeof(command),
-             "objdump -d -w -z -M intel64,suffix --insn-width=32 '%s'", path);
+             "objdump -d -w -M intel64,suffix --insn-width=32 '%s'", path);
     objdump = popen(command, "r");
     if (!objdump)
         return 1;
@@ -192,10 +193,13 @@ int main(int argc, char **argv)
     uint64_t seed = (uint64_t)time(NULL);
     uint8_t *edge = edge_map();
     int failed = 0, number = 0, opt;
+    bool sweep = false;
 
-    while ((opt = getopt(argc, argv, "n:s:")) != -1) {
+    while ((opt = getopt(argc, argv, "xn:s:")) != -1) {
         if (opt == 'n')
             windows = strtoul(optarg, NULL, 0);
+        else if (opt == 'x')
+            sweep = true;
         else if (opt == 's')
             seed = strtoull(optarg, NULL, 0);
         else
@@ -211,6 +215,9 @@ int main(int argc, char **argv)
                ++number, argv[i]);
         failed += err;
     }
+    if (sweep)
+        printf("ok %d - every opcode with every modrm: %lu windows\n", ++number,
+               sweep_all(edge));
     for (unsigned long i = 0; i < windows; i++)
         window_compare(edge);
     printf("ok %d - %lu windows, none read past its end\n", ++number, windows);

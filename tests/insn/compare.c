@@ -680,7 +680,8 @@ void compare_objdump(const uint8_t *bytes, size_t len, uintptr_t addr, const cha
     struct insn ours;
     bool agrees = insn_decode(&ours, bytes, len, addr) == 0 && ours.len == len;
 
-    fact_count(FACT_OBJDUMP, agrees || explain_objdump(bytes, len, text), bytes, len);
+    fact_count(FACT_OBJDUMP, agrees || explain_objdump(&decoder, bytes, len, text), bytes,
+               len);
     if (agrees)
         compare_window(bytes, len, addr, addr * 0x9e3779b97f4a7c15u);
 }

@@ -13,6 +13,7 @@ enum row {
     FWAIT,
     LONE_PREFIX,
     BAD,
+    REFUSED,
     ROW_COUNT,
 };
 
@@ -31,6 +32,7 @@ static struct {
     [FWAIT] = { "objdump shows fwait and the next instruction as one", 0 },
     [LONE_PREFIX] = { "objdump shows a prefix as an instruction of its own", 0 },
     [BAD] = { "objdump shows what it does not know byte by byte", 0 },
+    [REFUSED] = { "objdump shows what Zydis refuses as well: data, not code", 0 },
 };
 
 static bool explained(enum row row)
@@ -256,13 +258,19 @@ static bool is_prefix_alone(const char *text)
     return false;
 }
 
-bool explain_objdump(const uint8_t *bytes, size_t len, const char *text)
+bool explain_objdump(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
+                     const char *text)
 {
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+    ZydisDecodedInstruction theirs;
+
     if (len > 1 && memchr(bytes, 0x9b, len - 1))
         return explained(FWAIT);
     if (strstr(text, "(bad)") || text_starts(text, ".byte"))
         return explained(BAD);
     if (is_prefix_alone(text))
         return explained(LONE_PREFIX);
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, bytes, len, &theirs, operands)))
+        return explained(REFUSED);
     return false;
 }

@@ -11,13 +11,13 @@
 /* explain_accepted - why do we decode @insn, though Zydis does not?
  * explain_refused - why do we not, though Zydis does?
  * explain_objdump - why does objdump cut differently?
- * explain_length - why do the lengths differ?
  *
  * Return:  whether a row of the table explains it; the row is counted.
  */
 bool explain_accepted(const ZydisDecoder *decoder, const struct insn *insn);
 bool explain_refused(const ZydisDecodedInstruction *theirs);
-bool explain_objdump(const uint8_t *bytes, size_t len, const char *text);
+bool explain_objdump(const ZydisDecoder *decoder, const uint8_t *bytes, size_t len,
+                     const char *text);
 
 /* explain_report - the rows that were used, as TAP comments. */
 void explain_report(void);

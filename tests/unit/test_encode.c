@@ -1,0 +1,231 @@
+/* test_encode.c - the instructions the engine writes, byte by byte. */
+#include "kernel/base/err.h"
+#include "probes/insn/encode.h"
+#include "tests/unit/insn_hex.h"
+#include "tests/unit/unit.h"
+
+static void jmp_backwards_to_itself(void)
+{
+    uint8_t out[INSN_JMP32_LEN];
+
+    CHECK_EQ(insn_encode_jmp32(out, 0x1000, 0x1000), 0);
+    CHECK_BYTES(out, "e9 fb ff ff ff");
+}
+
+static void jmp_forwards_counts_from_its_end(void)
+{
+    uint8_t out[INSN_JMP32_LEN];
+
+    CHECK_EQ(insn_encode_jmp32(out, 0x1000, 0x1005), 0);
+    CHECK_BYTES(out, "e9 00 00 00 00");
+    CHECK_EQ(insn_encode_call32(out, 0x1000, 0x2000), 0);
+    CHECK_BYTES(out, "e8 fb 0f 00 00");
+}
+
+static void jmp32_reaches_two_gigabytes_and_no_further(void)
+{
+    uint8_t out[INSN_JMP32_LEN] = { 0 };
+    uintptr_t from = 0xffffffff80000000, next = from + INSN_JMP32_LEN;
+
+    CHECK_EQ(insn_encode_jmp32(out, from, next + 0x7fffffff), 0);
+    CHECK_BYTES(out, "e9 ff ff ff 7f");
+    CHECK_EQ(insn_encode_jmp32(out, from, next - 0x80000000), 0);
+    CHECK_BYTES(out, "e9 00 00 00 80");
+    CHECK_EQ(insn_encode_jmp32(out, from, next + 0x80000000), -ERANGE);
+    CHECK_EQ(insn_encode_jmp32(out, from, next - 0x80000001), -ERANGE);
+    CHECK_BYTES(out, "e9 00 00 00 80");
+}
+
+static void jmp8_reaches_127_bytes_and_no_further(void)
+{
+    uint8_t out[INSN_JMP8_LEN];
+
+    CHECK_EQ(insn_encode_jmp8(out, 0x1000, 0x1002 + 127), 0);
+    CHECK_BYTES(out, "eb 7f");
+    CHECK_EQ(insn_encode_jmp8(out, 0x1000, 0x1002 - 128), 0);
+    CHECK_BYTES(out, "eb 80");
+    CHECK_EQ(insn_encode_jmp8(out, 0x1000, 0x1002 + 128), -ERANGE);
+    CHECK_EQ(insn_encode_jmp8(out, 0x1000, 0x1002 - 129), -ERANGE);
+}
+
+static void jcc_carries_its_condition(void)
+{
+    uint8_t out[INSN_JCC32_LEN];
+
+    for (unsigned cond = 0; cond < 16; cond++) {
+        struct insn insn;
+
+        CHECK_EQ(insn_encode_jcc32(out, cond, 0x1000, 0x2000), 0);
+        CHECK_EQ(insn_decode(&insn, out, sizeof(out), 0x1000), 0);
+        CHECK_EQ(insn.kind, INSN_JCC);
+        CHECK_EQ(insn.cond, cond);
+        CHECK_EQ(insn.target, 0x2000);
+    }
+    CHECK_EQ(insn_encode_jcc32(out, 4, 0x1000, 0x1000 + (UINT64_C(1) << 32)), -ERANGE);
+}
+
+static void a_padded_jump_has_its_displacement_further_on(void)
+{
+    uint8_t out[INSN_MAX_LEN];
+
+    CHECK_EQ(insn_encode_jmp32_padded(out, 0, 0x1000, 0x2000), 0);
+    CHECK_BYTES(out, "e9 fb 0f 00 00");
+    CHECK_EQ(insn_encode_jmp32_padded(out, 1, 0x1000, 0x2000), 0);
+    CHECK_BYTES(out, "40 e9 fa 0f 00 00");
+    CHECK_EQ(insn_encode_jmp32_padded(out, 3, 0x1000, 0x2000), 0);
+    CHECK_BYTES(out, "2e 2e 40 e9 f8 0f 00 00");
+}
+
+static void a_padded_jump_is_one_jump_without_66(void)
+{
+    for (size_t pad = 0; pad <= INSN_JMP_PAD_MAX; pad++) {
+        uint8_t out[INSN_MAX_LEN];
+        struct insn insn;
+
+        CHECK_EQ(insn_encode_jmp32_padded(out, pad, 0x1000, 0x2000), 0);
+        CHECK_EQ(insn_decode(&insn, out, INSN_JMP32_LEN + pad, 0x1000), 0);
+        CHECK_EQ(insn.len, INSN_JMP32_LEN + pad);
+        CHECK_EQ(insn.kind, INSN_JMP_REL);
+        CHECK_EQ(insn.target, 0x2000);
+        CHECK_EQ(insn.imm_off, pad + 1);
+        CHECK(!insn.opsize66);
+    }
+}
+
+static void padding_has_a_limit(void)
+{
+    uint8_t out[32];
+
+    CHECK_EQ(insn_encode_jmp32_padded(out, INSN_JMP_PAD_MAX + 1, 0, 0), -ERANGE);
+    CHECK_EQ(insn_encode_jmp32_padded(out, 3, 0, UINT64_C(1) << 40), -ERANGE);
+}
+
+static void each_nop_is_one_nop(void)
+{
+    for (size_t len = 1; len <= INSN_NOP_MAX_LEN; len++) {
+        uint8_t out[INSN_NOP_MAX_LEN];
+        struct insn insn;
+
+        CHECK_EQ(insn_encode_nop(out, len), len);
+        CHECK_EQ(insn_decode(&insn, out, len, 0), 0);
+        CHECK_EQ(insn.len, len);
+        CHECK_EQ(insn.kind, INSN_NOP);
+    }
+}
+
+static void nops_fill_any_length_with_few(void)
+{
+    uint8_t out[64];
+
+    for (size_t len = 0; len <= sizeof(out); len++) {
+        struct insn insn = { .len = 0 };
+        size_t at = 0, count = 0;
+
+        CHECK_EQ(insn_encode_nops(out, len), len);
+        for (; at < len; at += insn.len, count++) {
+            if (insn_decode(&insn, out + at, len - at, at) || insn.kind != INSN_NOP)
+                break;
+        }
+        CHECK_EQ(at, len);
+        CHECK_EQ(count, (len + INSN_NOP_MAX_LEN - 1) / INSN_NOP_MAX_LEN);
+    }
+}
+
+static void int3s_fill(void)
+{
+    uint8_t out[4] = { 0, 0, 0, 7 };
+
+    CHECK_EQ(insn_encode_int3s(out, 3), 3);
+    CHECK_BYTES(out, "cc cc cc 07");
+    CHECK_EQ(insn_encode_int3s(out, 0), 0);
+}
+
+static void a_constant_takes_its_shortest_form(void)
+{
+    uint8_t out[INSN_MOV_IMM_MAX_LEN];
+
+    CHECK_EQ(insn_encode_mov_imm(out, INSN_DI, 0x12345678), 5);
+    CHECK_BYTES(out, "bf 78 56 34 12");
+    CHECK_EQ(insn_encode_mov_imm(out, INSN_R8, 0xffffffff), 6);
+    CHECK_BYTES(out, "41 b8 ff ff ff ff");
+    CHECK_EQ(insn_encode_mov_imm(out, INSN_AX, 0xffffffff80000000), 7);
+    CHECK_BYTES(out, "48 c7 c0 00 00 00 80");
+    CHECK_EQ(insn_encode_mov_imm(out, INSN_R15, 0xffffffffffffffff), 7);
+    CHECK_BYTES(out, "49 c7 c7 ff ff ff ff");
+    CHECK_EQ(insn_encode_mov_imm(out, INSN_SI, 0x0123456789abcdef), 10);
+    CHECK_BYTES(out, "48 be ef cd ab 89 67 45 23 01");
+}
+
+static void a_patchable_constant_is_always_ten_bytes(void)
+{
+    uint8_t out[INSN_MOV_IMM_MAX_LEN];
+
+    CHECK_EQ(insn_encode_mov_imm64(out, INSN_R11, 1), 10);
+    CHECK_BYTES(out, "49 bb 01 00 00 00 00 00 00 00");
+}
+
+static void registers_are_pushed_and_popped(void)
+{
+    uint8_t out[5];
+
+    CHECK_EQ(insn_encode_push(out, INSN_BP), 1);
+    CHECK_BYTES(out, "55");
+    CHECK_EQ(insn_encode_push(out, INSN_R15), 2);
+    CHECK_BYTES(out, "41 57");
+    CHECK_EQ(insn_encode_pop(out, INSN_AX), 1);
+    CHECK_BYTES(out, "58");
+    CHECK_EQ(insn_encode_pop(out, INSN_R8), 2);
+    CHECK_BYTES(out, "41 58");
+    CHECK_EQ(insn_encode_push_imm(out, -2), 5);
+    CHECK_BYTES(out, "68 fe ff ff ff");
+}
+
+static void registers_are_moved_loaded_and_stored(void)
+{
+    uint8_t out[8];
+
+    CHECK_EQ(insn_encode_mov(out, INSN_DI, INSN_SP), 3);
+    CHECK_BYTES(out, "48 89 e7");
+    CHECK_EQ(insn_encode_mov(out, INSN_R8, INSN_R15), 3);
+    CHECK_BYTES(out, "4d 89 f8");
+    CHECK_EQ(insn_encode_load(out, INSN_AX, 16), 8);
+    CHECK_BYTES(out, "48 8b 84 24 10 00 00 00");
+    CHECK_EQ(insn_encode_store(out, INSN_R9, -8), 8);
+    CHECK_BYTES(out, "4c 89 8c 24 f8 ff ff ff");
+    CHECK_EQ(insn_encode_lea_sp(out, -128), 8);
+    CHECK_BYTES(out, "48 8d a4 24 80 ff ff ff");
+}
+
+static void registers_are_called_and_jumped_to(void)
+{
+    uint8_t out[3];
+
+    CHECK_EQ(insn_encode_call_reg(out, INSN_AX), 2);
+    CHECK_BYTES(out, "ff d0");
+    CHECK_EQ(insn_encode_jmp_reg(out, INSN_R11), 3);
+    CHECK_BYTES(out, "41 ff e3");
+}
+
+static void short_ones_are_as_named(void)
+{
+    uint8_t out[2];
+
+    CHECK_EQ(insn_encode_pushf(out), 1);
+    CHECK_BYTES(out, "9c");
+    CHECK_EQ(insn_encode_popf(out), 1);
+    CHECK_BYTES(out, "9d");
+    CHECK_EQ(insn_encode_ret(out), 1);
+    CHECK_BYTES(out, "c3");
+    CHECK_EQ(insn_encode_ud2(out), INSN_UD2_LEN);
+    CHECK_BYTES(out, "0f 0b");
+}
+
+UNIT_TESTS(jmp_backwards_to_itself, jmp_forwards_counts_from_its_end,
+           jmp32_reaches_two_gigabytes_and_no_further,
+           jmp8_reaches_127_bytes_and_no_further, jcc_carries_its_condition,
+           a_padded_jump_has_its_displacement_further_on,
+           a_padded_jump_is_one_jump_without_66, padding_has_a_limit, each_nop_is_one_nop,
+           nops_fill_any_length_with_few, int3s_fill, a_constant_takes_its_shortest_form,
+           a_patchable_constant_is_always_ten_bytes, registers_are_pushed_and_popped,
+           registers_are_moved_loaded_and_stored, registers_are_called_and_jumped_to,
+           short_ones_are_as_named)

@@ -1,0 +1,511 @@
+/* test_insn.c - the decoder, one fact at a time. tests/insn compares it with others. */
+#include "kernel/base/err.h"
+#include "probes/insn/insn.h"
+#include "tests/unit/insn_hex.h"
+#include "tests/unit/unit.h"
+
+/* All of the bytes are one instruction of this kind. */
+#define CHECK_KIND(hex, want)                                                            \
+    do {                                                                                 \
+        struct insn insn_ = hex_insn(hex);                                               \
+        uint8_t bytes_[32];                                                              \
+                                                                                         \
+        CHECK_EQ(insn_.len, hex_bytes(bytes_, hex));                                     \
+        CHECK_STR(insn_kind_name(insn_.kind), want);                                     \
+    } while (0)
+
+#define CHECK_LEN(hex) CHECK_EQ(hex_insn(hex).len, (hex_bytes((uint8_t[32]){ 0 }, hex)))
+#define CHECK_BAD(hex) CHECK_EQ(hex_decode_at(&(struct insn){ 0 }, hex, 0), -EILSEQ)
+/* @predicate says @want about each of an array of instructions. */
+#define CHECK_ALL(hexes, predicate, want)                                                \
+    do {                                                                                 \
+        for (size_t i_ = 0; i_ < sizeof(hexes) / sizeof(hexes[0]); i_++) {               \
+            struct insn insn_ = hex_insn(hexes[i_]);                                     \
+                                                                                         \
+            unit_check(insn_.len &&predicate(&insn_) == want, __FILE__, __LINE__,        \
+                       hexes[i_]);                                                       \
+        }                                                                                \
+    } while (0)
+
+#define CHECK_SHORT(hex) CHECK_EQ(hex_decode_at(&(struct insn){ 0 }, hex, 0), -EFAULT)
+
+static void no_bytes_are_too_few(void)
+{
+    CHECK_SHORT("");
+}
+
+static void a_window_that_ends_early_asks_for_more(void)
+{
+    CHECK_SHORT("48");
+    CHECK_SHORT("0f");
+    CHECK_SHORT("0f 38");
+    CHECK_SHORT("8b");
+    CHECK_SHORT("8b 04");
+    CHECK_SHORT("8b 05 00 00 00");
+    CHECK_SHORT("e8 00 00 00");
+    CHECK_SHORT("62 f1 7c 48");
+}
+
+static void bytes_behind_the_instruction_do_not_matter(void)
+{
+    CHECK_EQ(hex_insn("c3 62 62 62").len, 1);
+    CHECK_EQ(hex_insn("90 ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff ff").len, 1);
+}
+
+static void fifteen_bytes_are_the_limit(void)
+{
+    CHECK_LEN("66 66 66 66 66 66 66 66 66 66 66 66 66 66 90");
+    CHECK_BAD("66 66 66 66 66 66 66 66 66 66 66 66 66 66 66 90");
+    CHECK_SHORT("66 66 66 66 66 66 66 66 66 66 66 66 66 66");
+}
+
+static void opcodes_that_64_bit_mode_lacks_do_not_decode(void)
+{
+    CHECK_BAD("06");
+    CHECK_BAD("27");
+    CHECK_BAD("60");
+    CHECK_BAD("82 c0 00");
+    CHECK_BAD("9a 00 00 00 00 00 00");
+    CHECK_BAD("ce");
+    CHECK_BAD("d4 0a");
+    CHECK_BAD("ea 00 00 00 00 00 00");
+    CHECK_BAD("0f 04");
+    CHECK_BAD("0f 0a");
+    CHECK_BAD("0f 24 c0");
+}
+
+static void prefixes_come_in_any_order_and_number(void)
+{
+    struct insn insn = hex_insn("2e f3 66 65 67 f0 48 01 03");
+
+    CHECK_EQ(insn.len, 9);
+    CHECK_EQ(insn.legacy_len, 6);
+    CHECK_EQ(insn.rep, INSN_PREFIX_F3);
+    CHECK_EQ(insn.seg, INSN_SEG_GS);
+    CHECK(insn.opsize66 && insn.addr67 && insn.lock);
+    CHECK_EQ(insn.opsize, 8);
+    CHECK_EQ(insn.addrsize, 4);
+}
+
+static void the_last_repeat_prefix_counts(void)
+{
+    CHECK_EQ(hex_insn("f2 f3 a4").rep, INSN_PREFIX_F3);
+    CHECK_EQ(hex_insn("f3 f2 a4").rep, INSN_PREFIX_F2);
+}
+
+static void the_last_of_fs_and_gs_counts_and_others_do_not(void)
+{
+    CHECK_EQ(hex_insn("64 65 8b 03").seg, INSN_SEG_GS);
+    CHECK_EQ(hex_insn("65 64 8b 03").seg, INSN_SEG_FS);
+    CHECK_EQ(hex_insn("64 2e 8b 03").seg, INSN_SEG_FS);
+    CHECK_EQ(hex_insn("3e 8b 03").seg, INSN_SEG_NONE);
+}
+
+static void a_rex_counts_only_right_before_the_opcode(void)
+{
+    CHECK_EQ(hex_insn("48 89 c3").opsize, 8);
+    CHECK_EQ(hex_insn("48 66 89 c3").opsize, 2);
+    CHECK_EQ(hex_insn("48 40 89 c3").opsize, 4);
+    CHECK_EQ(hex_insn("48 66 89 c3").rex, 0);
+}
+
+static void rex_extends_the_register_numbers(void)
+{
+    struct insn insn = hex_insn("4f 8b 44 88 10"); /* mov 16(%r8,%r9,4),%r8 */
+
+    CHECK_EQ(insn.reg, 8);
+    CHECK_EQ(insn.base, 8);
+    CHECK_EQ(insn.index, 9);
+    CHECK_EQ(insn.scale, 4);
+    CHECK_EQ(insn.disp, 16);
+    CHECK_EQ(hex_insn("41 57").rm, 15);
+    CHECK_EQ(hex_insn("41 ff d4").rm, 12);
+}
+
+static void fields_are_where_they_say(void)
+{
+    struct insn insn = hex_insn("66 0f ba 6c 24 f0 07"); /* btsw $7,-16(%rsp) */
+
+    CHECK_EQ(insn.opcode_off, 2);
+    CHECK_EQ(insn.modrm_off, 3);
+    CHECK_EQ(insn.disp_off, 5);
+    CHECK_EQ(insn.disp_len, 1);
+    CHECK_EQ(insn.disp, -16);
+    CHECK_EQ(insn.imm_off, 6);
+    CHECK_EQ(insn.imm_len, 1);
+    CHECK_EQ(insn.imm, 7);
+}
+
+static void immediates_follow_operand_size_and_rex_w(void)
+{
+    CHECK_LEN("05 01 02 03 04");
+    CHECK_LEN("66 05 01 02");
+    CHECK_LEN("48 05 01 02 03 04");
+    CHECK_LEN("b8 01 02 03 04");
+    CHECK_LEN("66 b8 01 02");
+    CHECK_LEN("48 b8 01 02 03 04 05 06 07 08");
+    CHECK_LEN("66 48 05 01 02 03 04");
+    CHECK_EQ(hex_insn("6a ff").imm, -1);
+    CHECK_EQ(hex_insn("48 c7 c0 00 00 00 80").imm, INT32_MIN);
+}
+
+static void moffs_follows_the_address_size(void)
+{
+    CHECK_LEN("a0 01 02 03 04 05 06 07 08");
+    CHECK_LEN("67 a1 01 02 03 04");
+    CHECK_LEN("48 a3 01 02 03 04 05 06 07 08");
+}
+
+static void enter_has_two_immediates(void)
+{
+    CHECK_LEN("c8 10 00 01");
+    CHECK_EQ(hex_insn("c8 10 00 01").imm, 16);
+}
+
+static void only_test_of_group_3_has_an_immediate(void)
+{
+    CHECK_LEN("f6 c0 01");
+    CHECK_LEN("f6 c8 01");
+    CHECK_LEN("f7 c0 01 02 03 04");
+    CHECK_LEN("66 f7 c0 01 02");
+    CHECK_LEN("f6 d0");
+    CHECK_LEN("f7 d8");
+    CHECK_LEN("f7 e0");
+}
+
+static void mandatory_prefixes_can_change_the_length(void)
+{
+    CHECK_LEN("66 0f 78 c0 01 02"); /* extrq */
+    CHECK_LEN("f2 0f 78 c1 01 02"); /* insertq */
+    CHECK_LEN("0f 78 c1");          /* vmread */
+    CHECK_BAD("f3 0f 78 c1");
+    CHECK_BAD("0f b8 c0");
+    CHECK_LEN("f3 0f b8 c0"); /* popcnt */
+}
+
+static void moves_of_control_registers_have_no_memory_form(void)
+{
+    CHECK_KIND("0f 20 00", "MOV_FROM_CR"); /* mov %cr0,%rax, though mod is 0 */
+    CHECK_KIND("0f 22 1d", "MOV_TO_CR");
+    CHECK_KIND("0f 21 c0", "MOV_FROM_DR");
+    CHECK_KIND("0f 23 f8", "MOV_TO_DR");
+    CHECK_BAD("0f 20 c8"); /* there is no cr1 */
+    CHECK(!hex_insn("0f 22 1d").has_mem);
+}
+
+static void vex_and_evex_decode(void)
+{
+    CHECK_LEN("c5 f8 77");                /* vzeroupper */
+    CHECK_LEN("c5 f9 6f 05 00 00 00 00"); /* vmovdqa rip */
+    CHECK_LEN("c4 e3 7d 39 c1 01");       /* vextracti128 */
+    CHECK_LEN("c4 e2 7d 18 00");
+    CHECK_LEN("62 f1 7c 48 10 00");
+    CHECK_LEN("62 f3 fd 48 1b c1 01");
+    CHECK_LEN("62 f5 7c 48 58 c1"); /* vaddph: map 5 */
+    CHECK_EQ(hex_insn("c5 f8 77").class, INSN_CLASS_AVX);
+    CHECK_EQ(hex_insn("62 f1 7c 48 10 00").class, INSN_CLASS_AVX512);
+    CHECK_BAD("c4 e4 7d 18 00"); /* no map 4 */
+}
+
+static void no_legacy_prefix_may_stand_before_vex(void)
+{
+    CHECK_BAD("66 c5 f8 77");
+    CHECK_BAD("f3 c5 f8 77");
+    CHECK_BAD("48 c5 f8 77");
+    CHECK_BAD("f0 62 f1 7c 48 10 00");
+    CHECK_LEN("65 c5 f9 6f 00");
+    CHECK_LEN("67 c5 f9 6f 00");
+}
+
+static void xop_and_3dnow_decode(void)
+{
+    CHECK_LEN("8f e8 78 c0 c1 01");
+    CHECK_LEN("8f e9 78 80 c1");
+    CHECK_LEN("8f ea 78 10 c1 01 02 03 04");
+    CHECK_LEN("8f c0"); /* pop */
+    CHECK_BAD("8f e0");
+    CHECK_LEN("0f 0f c1 9e");
+    CHECK_BAD("0f 0f c1 00");
+}
+
+static void x87_decodes_and_its_holes_do_not(void)
+{
+    CHECK_LEN("d9 c0");
+    CHECK_LEN("dd 44 24 08");
+    CHECK_LEN("9b");
+    CHECK_BAD("d9 d1");
+    CHECK_BAD("d9 08");
+}
+
+static void lock_needs_a_read_modify_write_of_memory(void)
+{
+    CHECK_LEN("f0 48 0f c1 03");
+    CHECK_LEN("f0 ff 00");
+    CHECK_LEN("f0 0f c7 0e");
+    CHECK_BAD("f0 90");
+    CHECK_BAD("f0 01 c0");
+    CHECK_BAD("f0 03 03"); /* the register is what is written */
+    CHECK_BAD("f0 89 03");
+    CHECK_EQ(hex_insn("f0 ff 00").class, INSN_CLASS_ATOMIC);
+}
+
+static void memory_only_instructions_have_no_register_form(void)
+{
+    CHECK_BAD("8d c0");
+    CHECK_BAD("ff d8");
+    CHECK_BAD("ff e8");
+    CHECK_BAD("0f b2 c0");
+    CHECK_BAD("0f c3 c0");
+}
+
+static void branches_have_kind_and_target(void)
+{
+    CHECK_KIND("e8 fb ff ff ff", "CALL_REL");
+    CHECK_KIND("eb fe", "JMP_REL");
+    CHECK_KIND("e9 00 00 00 00", "JMP_REL");
+    CHECK_KIND("74 05", "JCC");
+    CHECK_KIND("0f 84 00 01 00 00", "JCC");
+    CHECK_KIND("e2 fe", "LOOP");
+    CHECK_KIND("e3 00", "JRCXZ");
+    CHECK_KIND("ff d0", "CALL_REG");
+    CHECK_KIND("ff 10", "CALL_MEM");
+    CHECK_KIND("ff e0", "JMP_REG");
+    CHECK_KIND("ff 25 00 00 00 00", "JMP_MEM");
+    CHECK_KIND("ff 18", "CALL_FAR");
+    CHECK_KIND("ff 28", "JMP_FAR");
+    CHECK_EQ(hex_insn("eb fe").target, HEX_ADDR);
+    CHECK_EQ(hex_insn("e8 00 00 00 00").target, HEX_ADDR + 5);
+    CHECK_EQ(hex_insn("0f 84 00 01 00 00").target, HEX_ADDR + 0x106);
+}
+
+static void returns_say_how_much_they_pop(void)
+{
+    CHECK_KIND("c3", "RET");
+    CHECK_KIND("f3 c3", "RET");
+    CHECK_KIND("c2 f0 ff", "RET");
+    CHECK_KIND("cb", "RET_FAR");
+    CHECK_KIND("48 cf", "IRET");
+    CHECK_EQ(hex_insn("c2 f0 ff").pop, 0xfff0);
+    CHECK_EQ(hex_insn("c3").pop, 0);
+}
+
+static void jcc_setcc_and_cmovcc_carry_their_condition(void)
+{
+    CHECK_EQ(hex_insn("7e 00").cond, 14);
+    CHECK_EQ(hex_insn("0f 8e 00 00 00 00").cond, 14);
+    CHECK_EQ(hex_insn("0f 92 c0").cond, 2);
+    CHECK_EQ(hex_insn("0f 45 c1").cond, 5);
+}
+
+static void loops_say_which_and_how_wide_their_counter_is(void)
+{
+    CHECK_EQ(hex_insn("e0 00").loop, INSN_LOOPNE);
+    CHECK_EQ(hex_insn("e1 00").loop, INSN_LOOPE);
+    CHECK_EQ(hex_insn("e2 00").loop, INSN_LOOP_ALWAYS);
+    CHECK_EQ(hex_insn("e2 00").addrsize, 8);
+    CHECK_EQ(hex_insn("67 e2 00").addrsize, 4);
+}
+
+/* The displacement stays 32 bits wide, as on Intel's processors. */
+static void a_near_branch_with_66_decodes_but_does_not_move(void)
+{
+    static const char *const branches[] = {
+        "66 e8 00 00 00 00", "66 e9 00 00 00 00",    "66 eb 00", "66 74 00",
+        "66 ff e0",          "66 0f 84 00 00 00 00", "66 c3",    "66 e2 00",
+    };
+
+    for (size_t i = 0; i < sizeof(branches) / sizeof(branches[0]); i++) {
+        struct insn insn = hex_insn(branches[i]);
+
+        CHECK_LEN(branches[i]);
+        CHECK(insn_is_near_branch(&insn));
+        CHECK(!insn_can_move(&insn));
+    }
+}
+
+static void rip_relative_operands_know_their_address(void)
+{
+    struct insn insn = hex_insn("80 3d 10 00 00 00 01"); /* cmpb $1,16(%rip) */
+
+    CHECK(insn.rip_relative);
+    CHECK_EQ(insn.mem, HEX_ADDR + 7 + 16);
+    CHECK_EQ(insn.disp_off, 2);
+    CHECK_EQ(hex_insn("67 8b 05 00 00 00 00").mem, (uint32_t)(HEX_ADDR + 7));
+    CHECK(!hex_insn("8b 04 25 00 00 00 00").rip_relative); /* sib: absolute */
+}
+
+static void nops_are_nops(void)
+{
+    CHECK_KIND("90", "NOP");
+    CHECK_KIND("66 90", "NOP");
+    CHECK_KIND("48 90", "NOP");
+    CHECK_KIND("0f 1f 44 00 00", "NOP");
+    CHECK_KIND("66 2e 0f 1f 84 00 00 00 00 00", "NOP");
+    CHECK_KIND("f3 0f 1e fa", "ENDBR");
+    CHECK_KIND("f3 0f 1e fb", "ENDBR");
+    CHECK_KIND("0f 1e fa", "NOP");
+    CHECK_KIND("f3 0f 1e c8", "SHADOW_STACK"); /* rdssp */
+}
+
+static void what_only_looks_like_a_nop_is_none(void)
+{
+    CHECK_KIND("41 90", "OTHER"); /* xchg %eax,%r8d */
+    CHECK_KIND("f3 90", "OTHER"); /* pause */
+    CHECK_KIND("87 c0", "OTHER"); /* clears the upper half */
+    CHECK_KIND("0f 18 08", "OTHER");
+}
+
+static void pushes_and_pops_name_their_register(void)
+{
+    CHECK_KIND("55", "PUSH_REG");
+    CHECK_KIND("41 5c", "POP_REG");
+    CHECK_KIND("ff f3", "PUSH_REG");
+    CHECK_KIND("8f c3", "POP_REG");
+    CHECK_KIND("6a 01", "PUSH_IMM");
+    CHECK_KIND("68 00 00 00 80", "PUSH_IMM");
+    CHECK_KIND("66 55", "OTHER");
+    CHECK_KIND("ff 33", "OTHER");
+    CHECK_EQ(hex_insn("55").rm, INSN_BP);
+    CHECK_EQ(hex_insn("ff f3").rm, INSN_BX);
+    CHECK_EQ(hex_insn("68 00 00 00 80").imm, INT32_MIN);
+}
+
+static void system_instructions_have_kinds(void)
+{
+    CHECK_KIND("9c", "PUSHF");
+    CHECK_KIND("9d", "POPF");
+    CHECK_KIND("fa", "CLI");
+    CHECK_KIND("fb", "STI");
+    CHECK_KIND("f4", "HLT");
+    CHECK_KIND("0f 01 c9", "MWAIT");
+    CHECK_KIND("8e d0", "MOV_SS");
+    CHECK_KIND("8e e8", "LOAD_SEG");
+    CHECK_KIND("0f a9", "LOAD_SEG");
+    CHECK_KIND("0f b5 03", "LOAD_SEG");
+    CHECK_KIND("0f 01 f8", "SWAPGS");
+    CHECK_KIND("f3 48 0f ae d8", "WRITE_BASE");
+    CHECK_KIND("0f 30", "WRITE_MSR");
+    CHECK_KIND("0f 06", "MOV_TO_CR");
+    CHECK_KIND("0f 01 f0", "MOV_TO_CR");
+    CHECK_KIND("0f 01 10", "LGDT");
+    CHECK_KIND("0f 01 18", "LIDT");
+    CHECK_KIND("0f 00 d0", "LLDT");
+    CHECK_KIND("0f 00 d8", "LTR");
+    CHECK_KIND("0f 05", "SYSCALL");
+    CHECK_KIND("48 0f 07", "SYSRET");
+    CHECK_KIND("0f 34", "SYSENTER");
+    CHECK_KIND("48 0f 35", "SYSEXIT");
+    CHECK_KIND("e4 60", "IN");
+    CHECK_KIND("6c", "IN");
+    CHECK_KIND("ee", "OUT");
+    CHECK_KIND("f3 48 a5", "STRING");
+}
+
+static void traps_have_kinds(void)
+{
+    CHECK_KIND("cc", "INT3");
+    CHECK_KIND("cd 80", "INTN");
+    CHECK_KIND("f1", "INT1");
+    CHECK_KIND("0f 0b", "UD");
+    CHECK_KIND("0f b9 c0", "UD");
+    CHECK_KIND("0f ff c0", "UD");
+}
+
+static void transactions_and_guests_have_kinds(void)
+{
+    CHECK_KIND("c7 f8 10 00 00 00", "XBEGIN");
+    CHECK_KIND("66 c7 f8 10 00", "XBEGIN");
+    CHECK_KIND("c6 f8 01", "XABORT");
+    CHECK_KIND("0f 01 d5", "XEND");
+    CHECK_KIND("0f 01 c1", "VMX");
+    CHECK_KIND("0f c7 30", "VMX");
+    CHECK_KIND("0f 01 d8", "SVM");
+    CHECK_KIND("0f 01 d7", "SGX");
+    CHECK_KIND("0f aa", "MODE");
+    CHECK_EQ(hex_insn("c7 f8 10 00 00 00").target, HEX_ADDR + 6 + 16);
+    CHECK_BAD("c7 f9 10 00 00 00");
+}
+
+static void what_ends_a_block_and_what_never_goes_on(void)
+{
+    struct insn jmp = hex_insn("eb 00"), jcc = hex_insn("74 00"),
+                call = hex_insn("ff d0");
+    struct insn ret = hex_insn("c3"), mov = hex_insn("89 c3"), ud2 = hex_insn("0f 0b");
+
+    CHECK(insn_ends_block(&jmp) && !insn_falls_through(&jmp) && insn_is_branch(&jmp));
+    CHECK(insn_ends_block(&jcc) && insn_falls_through(&jcc) && insn_is_branch(&jcc));
+    CHECK(insn_falls_through(&call) && insn_is_call(&call));
+    CHECK(!insn_falls_through(&ret) && !insn_is_call(&ret));
+    CHECK(!insn_ends_block(&mov) && !insn_is_branch(&mov) && insn_falls_through(&mov));
+    CHECK(!insn_falls_through(&ud2));
+}
+
+static void what_may_run_as_a_boosted_copy(void)
+{
+    static const char *const yes[] = {
+        "89 c3", "55", "f3 48 a5", "f0 ff 00", "8b 05 00 00 00 00", "d9 c0", "c5 f8 77",
+        "9c",    "ec", "0f a2",    "fa"
+    };
+    static const char *const no[] = {
+        "e8 00 00 00 00", "c3",    "74 00",    "fb",    "9d",    "f4",    "8e d0", "cc",
+        "0f 05",          "0f 30", "0f 01 f8", "e2 00", "0f 0b", "ff e0", "48 cf"
+    };
+
+    CHECK_ALL(yes, insn_can_boost, true);
+    CHECK_ALL(no, insn_can_boost, false);
+}
+
+static void what_may_fault_on_memory(void)
+{
+    static const char *const yes[] = {
+        "8b 03", "50", "c3", "a4", "ff 13", "d7", "67 a1 01 02 03 04", "66 0f f7 c1"
+    };
+    static const char *const no[] = { "89 c3",    "48 8d 04 18", "0f 1f 00",
+                                      "0f 18 08", "eb 00",       "0f 01 38" };
+
+    CHECK_ALL(yes, insn_may_fault, true);
+    CHECK_ALL(no, insn_may_fault, false);
+}
+
+static void kinds_and_classes_have_names(void)
+{
+    CHECK_STR(insn_kind_name(INSN_JRCXZ), "JRCXZ");
+    CHECK_STR(insn_kind_name(INSN_KIND_COUNT), "?");
+    CHECK_STR(insn_class_name(INSN_CLASS_MULDIV), "MULDIV");
+    CHECK_STR(insn_class_name((enum insn_class)1000), "?");
+}
+
+static void classes_are_coarse(void)
+{
+    CHECK_STR(insn_class_name(hex_insn("48 8d 04 18").class), "LEA");
+    CHECK_STR(insn_class_name(hex_insn("87 03").class), "ATOMIC");
+    CHECK_STR(insn_class_name(hex_insn("87 c3").class), "MOV");
+    CHECK_STR(insn_class_name(hex_insn("d3 e0").class), "SHIFT");
+    CHECK_STR(insn_class_name(hex_insn("0f a3 c3").class), "BIT");
+    CHECK_STR(insn_class_name(hex_insn("0f 58 c1").class), "SSE");
+    CHECK_STR(insn_class_name(hex_insn("8f e9 78 80 c1").class), "XOP");
+}
+
+UNIT_TESTS(no_bytes_are_too_few, a_window_that_ends_early_asks_for_more,
+           bytes_behind_the_instruction_do_not_matter, fifteen_bytes_are_the_limit,
+           opcodes_that_64_bit_mode_lacks_do_not_decode,
+           prefixes_come_in_any_order_and_number, the_last_repeat_prefix_counts,
+           the_last_of_fs_and_gs_counts_and_others_do_not,
+           a_rex_counts_only_right_before_the_opcode, rex_extends_the_register_numbers,
+           fields_are_where_they_say, immediates_follow_operand_size_and_rex_w,
+           moffs_follows_the_address_size, enter_has_two_immediates,
+           only_test_of_group_3_has_an_immediate,
+           mandatory_prefixes_can_change_the_length,
+           moves_of_control_registers_have_no_memory_form, vex_and_evex_decode,
+           no_legacy_prefix_may_stand_before_vex, xop_and_3dnow_decode,
+           x87_decodes_and_its_holes_do_not, lock_needs_a_read_modify_write_of_memory,
+           memory_only_instructions_have_no_register_form, branches_have_kind_and_target,
+           returns_say_how_much_they_pop, jcc_setcc_and_cmovcc_carry_their_condition,
+           loops_say_which_and_how_wide_their_counter_is,
+           a_near_branch_with_66_decodes_but_does_not_move,
+           rip_relative_operands_know_their_address, nops_are_nops,
+           what_only_looks_like_a_nop_is_none, pushes_and_pops_name_their_register,
+           system_instructions_have_kinds, traps_have_kinds,
+           transactions_and_guests_have_kinds, what_ends_a_block_and_what_never_goes_on,
+           what_may_run_as_a_boosted_copy, what_may_fault_on_memory,
+           kinds_and_classes_have_names, classes_are_coarse)
