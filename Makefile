@@ -203,6 +203,7 @@ SOURCES := $(wildcard $(LISTED))
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.
+$(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(PROBES_INSN)))
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c
 unit_ctype := libc/ctype.c
 unit_err := libc/err.c
