@@ -56,6 +56,14 @@ static enum probe_reason kind_reason(const struct insn *insn)
     }
 }
 
+/* STI may be followed by a jump back as well: what its shadow must cover instead is for
+ * boost.c to see to.
+ */
+static bool can_run_as_copy(const struct insn *insn)
+{
+    return insn_can_boost(insn) || insn->kind == INSN_STI;
+}
+
 int check_insn(const struct insn *insn, struct probe_reject *why)
 {
     enum probe_reason reason = kind_reason(insn);
@@ -64,7 +72,7 @@ int check_insn(const struct insn *insn, struct probe_reject *why)
         return probe_refuse(why, reason, insn->addr);
     if (insn_is_near_branch(insn) && insn->opsize66)
         return probe_refuse(why, PROBE_SHORT_OPERAND, insn->addr);
-    if (!emulate_supports(insn) && !insn_can_boost(insn))
+    if (!emulate_supports(insn) && !can_run_as_copy(insn))
         return probe_refuse(why, PROBE_CANNOT_MOVE, insn->addr);
     return 0;
 }
