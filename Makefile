@@ -190,6 +190,10 @@ KTESTS := \
     tests/kernel/test_kprobe.c \
     tests/kernel/test_everywhere.c \
     tests/kernel/each_cpu.c \
+    tests/kernel/hits.c \
+    tests/kernel/test_vfs.c \
+    tests/kernel/test_work.c \
+    tests/kernel/test_shell.c \
     tests/kernel/test_frame.c \
     tests/kernel/test_paging.c \
     tests/kernel/test_exec.c \
@@ -203,13 +207,18 @@ SOURCES := $(wildcard $(LISTED))
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.
+engine_on_arrays := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) tests/unit/port_fake.c
+$(foreach stem,aggr boundary check emulate fault hit insn_slot recover register registry \
+    state step,$(eval unit_$(stem) := $(engine_on_arrays)))
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(PROBES_INSN)))
+unit_reject := probes/reject.c
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c
 unit_ctype := libc/ctype.c
 unit_err := libc/err.c
 unit_extable := kernel/mm/extable.c
 unit_free_set := kernel/mm/free_set.c
 unit_heap_core := kernel/mm/heap_core.c
+unit_ksyms := kernel/debug/ksyms.c
 unit_qsort := libc/qsort.c
 unit_seq := kernel/fs/seq.c tests/unit/fake_kernel.c
 unit_shell := $(filter-out %/shell_system.c,$(filter kernel/debug/shell%,$(DEBUG))) \

@@ -1,0 +1,161 @@
+/* test_work.c - the workloads: the same checksum always, honest counts, no leaks. */
+#include "kernel/work/work.h"
+
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "tests/kernel/hits.h"
+#include "tests/kernel/ktest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct result {
+    uint64_t checksum, calls;
+    char function[64];
+};
+
+/* Run a workload and take its line apart; its errno, or -EIO for a line of another form. */
+static int run(const char *name, const char *seed, struct result *out)
+{
+    char word[24];
+    char *argv[] = { word, NULL };
+    char *end;
+    const char *at;
+    struct seq s;
+    int err;
+
+    snprintf(word, sizeof(word), "%s", seed);
+    seq_init(&s, NULL, NULL);
+    err = workload_run(name, 1, argv, &s);
+    at = strstr(seq_str(&s), ": checksum 0x");
+    if (!err && (!at || strncmp(s.text, name, strlen(name)) != 0))
+        err = -EIO;
+    if (!err) {
+        out->checksum = strtoull(at + 13, &end, 16);
+        at = strstr(end, " calls ");
+        out->calls = at ? strtoull(at + 7, &end, 10) : 0;
+        snprintf(out->function, sizeof(out->function), "%.*s",
+                 (int)strcspn(at ? end + 4 : "", "\n"), at ? end + 4 : "");
+    }
+    seq_free(&s);
+    return err;
+}
+
+KTEST(work, checksums_depend_on_the_seed_only)
+{
+    const struct workload *load;
+    struct result a = { 0 }, b = { 0 }, c = { 0 };
+
+    for (unsigned i = 0; (load = workload_get(i)) != NULL; i++) {
+        int err = run(load->name, "7", &a);
+
+        err = err ? err : run(load->name, "7", &b);
+        err = err ? err : run(load->name, "8", &c);
+        ktest_report(!err, "%s runs (%s)", load->name, err_name(err));
+        ktest_report(a.checksum == b.checksum && a.calls == b.calls,
+                     "%s: the same twice, 0x%016lx", load->name, a.checksum);
+        if (strcmp(load->name, "timer") != 0)
+            ktest_report(a.checksum != c.checksum, "%s: another with another seed",
+                         load->name);
+        ktest_report(a.calls > 0, "%s: calls %lu of %s", load->name, a.calls, a.function);
+    }
+}
+
+/* The workloads whose function nobody else calls meanwhile. */
+KTEST(work, a_probe_sees_the_calls_that_are_printed)
+{
+    static const char *const exact[] = {
+        "fork",   "vfs",       "write",   "tree", "sort",
+        "matrix", "recursion", "special", "hash", "map"
+    };
+    struct result r = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(exact); i++) {
+        struct hits *h = NULL;
+        uint64_t hits;
+        int err = run(exact[i], "3", &r);
+
+        if (!err)
+            h = hits_begin(r.function);
+        err = err ? err : run(exact[i], "3", &r);
+        hits = hits_end(h);
+        ktest_report(!err && hits == r.calls, "%s: %lu hits of %lu calls of %s", exact[i],
+                     hits, r.calls, r.function);
+    }
+}
+
+KTEST(work, fork_creates_one_thread)
+{
+    struct result r = { 0 };
+
+    ktest_report(run("fork", "1", &r) == 0 && r.calls == 1, "one call is printed");
+    ktest_report(strcmp(r.function, "kernel_clone") == 0, "of kernel_clone");
+}
+
+KTEST(work, all_runs_all_and_leaves_nothing)
+{
+    size_t blocks = heap_block_count();
+    unsigned lines = 0, count = 0;
+    struct seq s;
+
+    seq_init(&s, NULL, NULL);
+    ktest_report(workload_run("all", 0, NULL, &s) == 0, "all run");
+    for (const char *p = seq_str(&s); *p; p++)
+        lines += *p == '\n';
+    while (workload_get(count))
+        count++;
+    ktest_report(count >= 12 && lines == count + 1, "%u workloads and a last line",
+                 count);
+    ktest_report(strstr(seq_str(&s), "\nall: checksum 0x") != NULL,
+                 "which is that of all");
+    seq_free(&s);
+    ktest_report(heap_block_count() == blocks, "no block is left over");
+}
+
+KTEST(work, names_are_sorted)
+{
+    const struct workload *load;
+    const char *last = "";
+    unsigned unsorted = 0;
+
+    for (unsigned i = 0; (load = workload_get(i)) != NULL; i++) {
+        unsorted += strcmp(load->name, last) <= 0;
+        last = load->name;
+    }
+    ktest_report(unsorted == 0, "and each is there once");
+}
+
+KTEST(work, bad_requests_are_refused)
+{
+    struct result r;
+
+    ktest_report(run("nosuch", "1", &r) == -ENOENT, "an unknown name");
+    ktest_report(run("fork", "one", &r) == -EINVAL, "a seed that is no number");
+    ktest_report(run("fork", "", &r) == -EINVAL, "an empty seed");
+}
+
+/* Every allocation fails once; a workload may notice it or not, but not leak or hang. */
+KTEST(work, no_memory_is_an_error_and_no_leak)
+{
+    static const char *const names[] = { "fork", "exit", "vfs", "heap", "sort", "tree" };
+    size_t blocks = heap_block_count();
+    struct result r;
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        unsigned refused = 0, other = 0;
+
+        for (long n = 1; n <= 12; n++) {
+            int err;
+
+            heap_fail_after(n);
+            err = run(names[i], "1", &r);
+            heap_fail_after(-1);
+            refused += err == -ENOMEM;
+            other += err && err != -ENOMEM;
+        }
+        ktest_report(refused > 0 && other == 0, "%s: %u times ENOMEM, nothing else",
+                     names[i], refused);
+    }
+    ktest_report(heap_block_count() == blocks, "no block is left over");
+}
