@@ -3,10 +3,13 @@
  * The list is singly linked and read by hits without locks. A probe is linked in whole,
  * and unlinked with its own link left in place, so that a hit that stands on it finds the
  * way on; its memory is the owner's again only after quiescence.
+ *
+ * What walks the list in a hit is core: it runs in every hit, and probes in it would
+ * multiply all hits by its length. Only handlers are called out of the core.
  */
 #include "probes/life.h"
 
-static bool is_off(const struct kprobe *p)
+NOKPROBE_INLINE bool is_off(const struct kprobe *p)
 {
     return READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED;
 }
@@ -53,13 +56,14 @@ bool aggr_has_post(const struct site *site)
             return true;
     return false;
 }
+NOKPROBE(aggr_has_post);
 
-static struct kprobe *first(const struct site *site)
+NOKPROBE_INLINE struct kprobe *first(const struct site *site)
 {
     return __atomic_load_n(&site->probes, __ATOMIC_ACQUIRE);
 }
 
-static struct kprobe *next(const struct kprobe *p)
+NOKPROBE_INLINE struct kprobe *next(const struct kprobe *p)
 {
     return __atomic_load_n(&p->next, __ATOMIC_ACQUIRE);
 }
@@ -83,6 +87,7 @@ bool aggr_run_pre(struct site *site, struct pt_regs *regs, struct probe_hit *hit
     }
     return false;
 }
+NOKPROBE(aggr_run_pre);
 
 void aggr_run_post(struct site *site, struct pt_regs *regs, struct probe_hit *hit)
 {
@@ -94,3 +99,4 @@ void aggr_run_post(struct site *site, struct pt_regs *regs, struct probe_hit *hi
         hit->running = NULL;
     }
 }
+NOKPROBE(aggr_run_post);

@@ -7,14 +7,13 @@
 /* The shadow of STI must cover the instruction behind it, so both run in one copy, unless
  * the second carries a probe of its own, which has to be hit.
  */
-static uint8_t *sti_slot(const struct site *site)
+NOKPROBE_INLINE uint8_t *sti_slot(const struct site *site)
 {
     const struct site *successor = registry_find(site->addr + site->len);
 
     return successor && successor->state == SITE_ARMED ? site->boost_slot
                                                        : site->pair_slot;
 }
-NOKPROBE(sti_slot);
 
 void boost_run(struct site *site, struct pt_regs *regs)
 {

@@ -92,3 +92,23 @@ int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct ins
         return probe_refuse(why, PROBE_UNDECODABLE, addr);
     return 0;
 }
+
+int boundary_for_each(const struct plat_symbol *function,
+                      void (*fn)(const struct insn *insn, void *arg), void *arg)
+{
+    uint8_t *bytes = plat_alloc(function->size);
+    struct insn insn;
+    int err;
+
+    if (!bytes)
+        return -ENOMEM;
+    err = recover_bytes(bytes, function->start, function->size);
+    for (size_t off = 0; !err && off < function->size; off += insn.len) {
+        err =
+            insn_decode(&insn, bytes + off, function->size - off, function->start + off);
+        if (!err)
+            fn(&insn, arg);
+    }
+    plat_free(bytes);
+    return err;
+}

@@ -64,7 +64,8 @@ void emulate_prepare(struct emulation *e, const struct insn *insn)
 
 /* ---- operands ---- */
 
-static uintptr_t address_of(const struct emulation *e, const struct pt_regs *regs)
+NOKPROBE_INLINE uintptr_t address_of(const struct emulation *e,
+                                     const struct pt_regs *regs)
 {
     struct insn operand = {
         .has_mem = true,
@@ -80,12 +81,12 @@ static uintptr_t address_of(const struct emulation *e, const struct pt_regs *reg
 
     return e->seg == INSN_SEG_NONE ? addr : addr + plat_seg_base(e->seg);
 }
-NOKPROBE(address_of);
 
 /* load_target - where an indirect branch leads. Return: false after a fault, which is then
  * the program's, at the original address.
  */
-static bool load_target(const struct site *site, struct pt_regs *regs, uintptr_t *target)
+NOKPROBE_INLINE bool load_target(const struct site *site, struct pt_regs *regs,
+                                 uintptr_t *target)
 {
     const struct emulation *e = &site->emul;
     uintptr_t addr;
@@ -101,12 +102,11 @@ static bool load_target(const struct site *site, struct pt_regs *regs, uintptr_t
     plat_raise_fault(regs, addr);
     return false;
 }
-NOKPROBE(load_target);
 
 /* The word right below the program's stack pointer is writable: the trap has just pushed
  * its frame there.
  */
-static void push(struct pt_regs *regs, uint64_t value, unsigned size)
+NOKPROBE_INLINE void push(struct pt_regs *regs, uint64_t value, unsigned size)
 {
     regs->sp -= size;
     if (size == 2)
@@ -114,9 +114,8 @@ static void push(struct pt_regs *regs, uint64_t value, unsigned size)
     else
         *(uint64_t *)regs->sp = value;
 }
-NOKPROBE(push);
 
-static bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value)
+NOKPROBE_INLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value)
 {
     if (plat_read(value, regs->sp)) {
         regs->ip = site->addr;
@@ -125,11 +124,10 @@ static bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value)
     }
     return true;
 }
-NOKPROBE(pop);
 
 /* ---- one function a kind ---- */
 
-static void emulate_call(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void emulate_call(const struct site *site, struct pt_regs *regs)
 {
     uintptr_t target = site->emul.target;
 
@@ -138,9 +136,8 @@ static void emulate_call(const struct site *site, struct pt_regs *regs)
     push(regs, site->addr + site->len, 8);
     regs->ip = target;
 }
-NOKPROBE(emulate_call);
 
-static void emulate_jmp(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void emulate_jmp(const struct site *site, struct pt_regs *regs)
 {
     uintptr_t target = site->emul.target;
 
@@ -148,9 +145,8 @@ static void emulate_jmp(const struct site *site, struct pt_regs *regs)
         return;
     regs->ip = target;
 }
-NOKPROBE(emulate_jmp);
 
-static void emulate_ret(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void emulate_ret(const struct site *site, struct pt_regs *regs)
 {
     uint64_t target;
 
@@ -159,22 +155,19 @@ static void emulate_ret(const struct site *site, struct pt_regs *regs)
     regs->sp += 8u + site->emul.pop;
     regs->ip = target;
 }
-NOKPROBE(emulate_ret);
 
-static void branch(const struct site *site, struct pt_regs *regs, bool taken)
+NOKPROBE_INLINE void branch(const struct site *site, struct pt_regs *regs, bool taken)
 {
     regs->ip = taken ? site->emul.target : site->addr + site->len;
 }
-NOKPROBE(branch);
 
 /* The 32-bit counter is written as any 32-bit register: the upper half becomes 0. */
-static uint64_t counter(const struct emulation *e, uint64_t cx)
+NOKPROBE_INLINE uint64_t counter(const struct emulation *e, uint64_t cx)
 {
     return e->addrsize == 4 ? (uint32_t)cx : cx;
 }
-NOKPROBE(counter);
 
-static void emulate_loop(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void emulate_loop(const struct site *site, struct pt_regs *regs)
 {
     const struct emulation *e = &site->emul;
     bool zero = regs->flags & FLAGS_ZF;
@@ -188,16 +181,14 @@ static void emulate_loop(const struct site *site, struct pt_regs *regs)
         taken = taken && !zero;
     branch(site, regs, taken);
 }
-NOKPROBE(emulate_loop);
 
-static void emulate_pushf(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void emulate_pushf(const struct site *site, struct pt_regs *regs)
 {
     push(regs, regs->flags & ~FLAGS_RF, site->emul.opsize);
     regs->ip = site->addr + site->len;
 }
-NOKPROBE(emulate_pushf);
 
-static void emulate_popf(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void emulate_popf(const struct site *site, struct pt_regs *regs)
 {
     uint64_t value, mask = FLAGS_ARITH_AND_CONTROL;
 
@@ -209,14 +200,12 @@ static void emulate_popf(const struct site *site, struct pt_regs *regs)
     regs->sp += site->emul.opsize;
     regs->ip = site->addr + site->len;
 }
-NOKPROBE(emulate_popf);
 
-static void emulate_cli(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void emulate_cli(const struct site *site, struct pt_regs *regs)
 {
     regs->flags &= ~FLAGS_IF;
     regs->ip = site->addr + site->len;
 }
-NOKPROBE(emulate_cli);
 
 void emulate_run(struct site *site, struct pt_regs *regs)
 {

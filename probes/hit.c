@@ -7,10 +7,10 @@
  *   3. run them                               aggr.c
  *   4. let the instruction happen             boost.c, step.c or emulate.c
  *
- * Steps 1, 2 and 4 are the re-entry core: they run before the hit is known to be one, or
- * after it has been forgotten, so a probe in them would hit itself for ever. What runs in
- * step 3, the engine's own code included, may carry probes: a hit in there comes on top of
- * this one and finds this site active.
+ * All but the handlers themselves is the re-entry core: it runs before the hit is known to
+ * be one, or after it has been forgotten, so a probe in it would hit itself for ever. What
+ * handlers call may carry probes, the engine's own code included: a hit in there comes on
+ * top of this one and finds this site active.
  */
 #include "probes/insn/encode.h"
 #include "probes/life.h"
@@ -20,6 +20,10 @@ enum probe_miss hit_enter(struct probe_cpu *cpu, struct site *site, struct pt_re
 {
     struct probe_hit *hit;
 
+    /* Every instruction of what runs handlers may carry a probe, and would be hit anew in
+     * every hit: the number of hits would grow with the power of the depth. */
+    if (cpu->depth && site->in_engine)
+        return MISS_RECURSION;
     for (unsigned i = 0; i < cpu->depth; i++)
         if (cpu->hits[i].site == site)
             return MISS_RECURSION;
@@ -48,28 +52,27 @@ void hit_leave(struct probe_cpu *cpu)
 NOKPROBE(hit_leave);
 
 /* The instruction, with nobody to tell about it. */
-static void run_alone(struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void run_alone(struct site *site, struct pt_regs *regs)
 {
     if (site->way == WAY_EMULATE)
         emulate_run(site, regs);
     else
         boost_run(site, regs);
 }
-NOKPROBE(run_alone);
 
-static void run(struct site *site, struct pt_regs *regs, enum site_way way)
+NOKPROBE_INLINE void run(struct site *site, struct pt_regs *regs, enum site_way way)
 {
     if (way == WAY_STEP)
         step_run(site, regs);
     else
         run_alone(site, regs);
 }
-NOKPROBE(run);
 
 /* The effect of an emulated instruction is there at once, and so are those who wait for it:
  * they belong to the same hit.
  */
-static bool handle(struct site *site, struct pt_regs *regs, struct probe_hit *hit)
+NOKPROBE_INLINE bool handle(struct site *site, struct pt_regs *regs,
+                            struct probe_hit *hit)
 {
     if (aggr_run_pre(site, regs, hit))
         return true;
@@ -80,7 +83,7 @@ static bool handle(struct site *site, struct pt_regs *regs, struct probe_hit *hi
     return true;
 }
 
-static void hit(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void hit(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
 {
     enum probe_miss cause = hit_enter(cpu, site, regs);
     enum site_way way;
@@ -98,12 +101,11 @@ static void hit(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
     if (!done)
         run(site, regs, way);
 }
-NOKPROBE(hit);
 
 /* A probe that has just gone leaves CPUs behind that have fetched its int3 but not yet
  * trapped. They find other text now, and just try again.
  */
-static bool retry(struct probe_cpu *cpu, struct pt_regs *regs, uintptr_t addr)
+NOKPROBE_INLINE bool retry(struct probe_cpu *cpu, struct pt_regs *regs, uintptr_t addr)
 {
     uint8_t byte;
 
@@ -114,10 +116,9 @@ static bool retry(struct probe_cpu *cpu, struct pt_regs *regs, uintptr_t addr)
     regs->ip = addr;
     return true;
 }
-NOKPROBE(retry);
 
 /* Before a CPU has its area it has no way to run handlers. */
-static bool hit_early(struct pt_regs *regs, uintptr_t addr)
+NOKPROBE_INLINE bool hit_early(struct pt_regs *regs, uintptr_t addr)
 {
     struct site *site = registry_find(addr);
 
@@ -127,7 +128,6 @@ static bool hit_early(struct pt_regs *regs, uintptr_t addr)
     run_alone(site, regs);
     return true;
 }
-NOKPROBE(hit_early);
 
 bool kprobe_int3_handler(struct pt_regs *regs)
 {

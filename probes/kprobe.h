@@ -38,7 +38,7 @@ typedef int (*kprobe_fault_handler_t)(struct kprobe *p, struct pt_regs *regs, in
 
 /* Why a hit ran without handlers. Every such hit is counted under one of these. */
 enum probe_miss {
-    MISS_RECURSION, /* a handler of this address is already active on this CPU */
+    MISS_RECURSION, /* this address, or in engine code any, is active on this CPU */
     MISS_NESTED,    /* PROBE_NEST_MAX hits are already active on this CPU */
     MISS_STACK,     /* less than PROBE_STACK_MIN bytes of the stack are left */
     MISS_EARLY,     /* the CPU was not ready for probes yet */
@@ -108,6 +108,17 @@ int unregister_kprobe(struct kprobe *p);
 int register_kprobes(struct kprobe **ps, size_t count);
 int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why);
 int unregister_kprobes(struct kprobe **ps, size_t count);
+
+/* register_kprobes_some - as many of a set as are accepted, armed together.
+ * @ps:      is reordered: those that are registered come first
+ * @refused: told of each of the others and why
+ *
+ * Return: how many are registered; -EDEADLK, -ENOMEM with none.
+ */
+long register_kprobes_some(struct kprobe **ps, size_t count,
+                           void (*refused)(struct kprobe *p,
+                                           const struct probe_reject *why, void *arg),
+                           void *arg);
 
 /* enable_kprobe, disable_kprobe - switch the handlers of one registered probe. A disabled
  * one costs nothing, unless others at its address are enabled.

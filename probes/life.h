@@ -49,6 +49,7 @@ struct site {
     uint8_t way;                 /* [p] enum site_way */
     uint8_t state;               /* [P] enum site_state */
     bool is_string;              /* [I] a string instruction: steps once per iteration */
+    bool in_engine;              /* [I] the engine's own code */
     bool queued;                 /* [P] in the list that is being made */
 };
 
@@ -109,6 +110,12 @@ int blacklist_get(size_t i, struct blacklist_range *out);
  */
 int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct insn *insn,
                   struct probe_reject *why);
+/* boundary_for_each - call @fn for each instruction of @function, decoded from its original
+ * bytes, until the end or what does not decode.
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM; -EFAULT; -EILSEQ it ended early.
+ */
+int boundary_for_each(const struct plat_symbol *function,
+                      void (*fn)(const struct insn *insn, void *arg), void *arg);
 /* boundary_forget - text has changed, or memory is wanted back. */
 void boundary_forget(void);
 

@@ -41,6 +41,10 @@ bool plat_text_contains(uintptr_t addr, size_t len);
  */
 void *plat_exec_alloc(size_t len);
 void plat_exec_free(void *p, size_t len);
+/* plat_exec_window - a range that plat_exec_alloc() never leaves; other things may lie in
+ * it. At most some hundred MiB. Context: any.
+ */
+void plat_exec_window(uintptr_t *start, size_t *len);
 /* plat_exec_contains - does @addr lie in memory of plat_exec_alloc()? Context: any. */
 bool plat_exec_contains(uintptr_t addr);
 
@@ -102,6 +106,9 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out);
 bool plat_has_fixup(uintptr_t addr);
 /* plat_is_entry - does @addr belong to the entry code? Context: any. */
 bool plat_is_entry(uintptr_t addr);
+
+/* plat_is_engine - does @addr belong to the engine's own code? Context: any. */
+bool plat_is_engine(uintptr_t addr);
 
 /* plat_nokprobe - the recorded addresses of functions marked NOKPROBE: @count of them. */
 const uintptr_t *plat_nokprobe(size_t *count);

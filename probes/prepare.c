@@ -142,6 +142,7 @@ static struct site *site_new(const struct insn *insn)
     site->len = insn->len;
     site->class = (uint8_t)insn->class;
     site->is_string = insn->kind == INSN_STRING;
+    site->in_engine = plat_is_engine(insn->addr);
     for (size_t i = 0; i < insn->len; i++)
         site->bytes[i] = insn->bytes[i];
     return site;

@@ -183,8 +183,8 @@ static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
     kprobe_arm(list->sites, list->count);
 }
 
-static int register_locked(struct kprobe **ps, size_t count, struct site_list *list,
-                           struct kprobe *given, struct probe_reject *why)
+static int add_all(struct kprobe **ps, size_t count, struct kprobe *given,
+                   struct probe_reject *why)
 {
     for (size_t i = 0; i < count; i++) {
         int err;
@@ -197,32 +197,80 @@ static int register_locked(struct kprobe **ps, size_t count, struct site_list *l
             undo_one(ps[i], &given[i]);
         return err;
     }
-    arm_all(ps, count, list);
     return 0;
+}
+
+static int register_locked(struct kprobe **ps, size_t count, struct site_list *list,
+                           struct probe_reject *why)
+{
+    struct kprobe *given = plat_alloc((count + 1) * sizeof(*given));
+    int err;
+
+    if (!given)
+        return probe_refuse(why, PROBE_NO_MEMORY, 0);
+    err = add_all(ps, count, given, why);
+    plat_free(given);
+    if (!err)
+        arm_all(ps, count, list);
+    return err;
 }
 
 int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why)
 {
     struct site_list list;
-    struct kprobe *given;
     int err = check_caller(why);
 
+    if (!err)
+        err = list_make(&list, count, why);
     if (err)
         return err;
-    err = list_make(&list, count, why);
-    if (err)
-        return err;
-    given = plat_alloc((count + 1) * sizeof(*given));
-    if (given) {
-        plat_lock(PLAT_PROBES);
-        err = register_locked(ps, count, &list, given, why);
-        plat_unlock(PLAT_PROBES);
-    } else {
-        err = probe_refuse(why, PROBE_NO_MEMORY, 0);
-    }
-    plat_free(given);
+    plat_lock(PLAT_PROBES);
+    err = register_locked(ps, count, &list, why);
+    plat_unlock(PLAT_PROBES);
     plat_free(list.sites);
     return err;
+}
+
+static size_t register_some_locked(
+    struct kprobe **ps, size_t count, struct site_list *list,
+    void (*refused)(struct kprobe *p, const struct probe_reject *why, void *arg),
+    void *arg)
+{
+    struct probe_reject why;
+    size_t in = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct kprobe *p = ps[i];
+
+        if (add_one(p, &why)) {
+            refused(p, &why, arg);
+            continue;
+        }
+        ps[i] = ps[in];
+        ps[in++] = p;
+    }
+    arm_all(ps, in, list);
+    return in;
+}
+
+long register_kprobes_some(struct kprobe **ps, size_t count,
+                           void (*refused)(struct kprobe *p,
+                                           const struct probe_reject *why, void *arg),
+                           void *arg)
+{
+    struct site_list list;
+    size_t in;
+    int err = check_caller(NULL);
+
+    if (!err)
+        err = list_make(&list, count, NULL);
+    if (err)
+        return err;
+    plat_lock(PLAT_PROBES);
+    in = register_some_locked(ps, count, &list, refused, arg);
+    plat_unlock(PLAT_PROBES);
+    plat_free(list.sites);
+    return (long)in;
 }
 
 int register_kprobes(struct kprobe **ps, size_t count)
@@ -244,6 +292,7 @@ int register_kprobe(struct kprobe *p)
 
 /* ---- out ---- */
 
+/* Short, since it may run with probes on all of it. */
 static int check_registered(struct kprobe **ps, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -276,9 +325,27 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
     list_close(dead);
 }
 
+/* disarm_engine - probes in the engine's own code go first, where nobody else has one
+ * there: else all that follows would trap its way through them.
+ */
+static void disarm_engine(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct site *site = registry_find(ps[i]->addr);
+
+        if (site && site->in_engine && site->probes == ps[i] && !ps[i]->next &&
+            site->state == SITE_ARMED)
+            list_add_once(list, site);
+    }
+    list_close(list);
+    kprobe_disarm(list->sites, list->count);
+    list->count = 0;
+}
+
 static void unregister_locked(struct kprobe **ps, size_t count, struct site_list *disarm,
                               struct site_list *dead)
 {
+    disarm_engine(ps, count, disarm);
     take_out(ps, count, disarm, dead);
     kprobe_disarm(disarm->sites, disarm->count);
     kprobe_reclaim(dead->sites, dead->count);

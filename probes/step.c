@@ -33,7 +33,7 @@ void step_run(struct site *site, struct pt_regs *regs)
 }
 NOKPROBE(step_run);
 
-static void step_done(struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void step_done(struct site *site, struct pt_regs *regs)
 {
     struct probe_cpu *cpu = plat_this_cpu();
 
@@ -46,10 +46,9 @@ static void step_done(struct site *site, struct pt_regs *regs)
     aggr_run_post(site, regs, &cpu->hits[cpu->depth - 1]);
     hit_leave(cpu);
 }
-NOKPROBE(step_done);
 
 /* step_of - the site whose step cell has been run to the end, if @ip says so. */
-static struct site *step_of(uintptr_t ip)
+NOKPROBE_INLINE struct site *step_of(uintptr_t ip)
 {
     size_t off;
     struct site *site = insn_slot_owner(ip, &off);
@@ -58,7 +57,6 @@ static struct site *step_of(uintptr_t ip)
         return NULL;
     return site;
 }
-NOKPROBE(step_of);
 
 bool step_int3(struct pt_regs *regs)
 {
@@ -72,14 +70,13 @@ bool step_int3(struct pt_regs *regs)
 NOKPROBE(step_int3);
 
 /* An iteration of a repeated string instruction leaves ip where it is. */
-static bool between_iterations(const struct pt_regs *regs)
+NOKPROBE_INLINE bool between_iterations(const struct pt_regs *regs)
 {
     size_t off;
     const struct site *site = insn_slot_owner(regs->ip, &off);
 
     return site && off == 0 && site->is_string && regs->ip == (uintptr_t)site->step_slot;
 }
-NOKPROBE(between_iterations);
 
 bool kprobe_debug_handler(struct pt_regs *regs)
 {

@@ -76,6 +76,7 @@ static void call_irq(struct pt_regs *regs)
     }
     self->regs = NULL;
 }
+NOKPROBE(call_irq);
 
 const struct pt_regs *smp_call_regs(void)
 {

@@ -175,6 +175,7 @@ void irq_dispatch(struct pt_regs *regs)
         panic_regs(regs, "interrupt on vector 0x%x, which nobody handles", regs->vector);
     fn(regs);
 }
+NOKPROBE(irq_dispatch);
 
 /* nmi_dispatch - somebody wants this CPU at once; called by entry.asm. */
 void nmi_dispatch(struct pt_regs *regs);

@@ -25,6 +25,7 @@ proc copy_nofault
     ret
     extable .copy, .bad
 endproc copy_nofault
+nokprobe copy_nofault
 
 ; long strncpy_nofault(char *dst, const char *src, size_t size)
 ; In:   rdi, rsi, rdx

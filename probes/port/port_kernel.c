@@ -23,6 +23,7 @@
 
 extern const uintptr_t nokprobe_start[], nokprobe_end[];
 extern const char entry_text_start[], entry_text_end[];
+extern const char probes_text_start[], probes_text_end[];
 extern const uintptr_t plat_handler_escaped;
 
 static struct mutex locks[] = { MUTEX_INIT(locks[PLAT_PROBES]),
@@ -51,6 +52,7 @@ static void sync_core(void *unused)
     cpuid(0, 0, out);
     this_cpu()->sync_count++;
 }
+NOKPROBE(sync_core);
 
 void plat_sync_cores(void)
 {
@@ -75,11 +77,16 @@ void plat_exec_free(void *p, size_t len)
     exec_free(p, len);
 }
 
+void plat_exec_window(uintptr_t *start, size_t *len)
+{
+    *start = ARENA_LOW_START;
+    *len = arena_high_start() + ARENA_LEN - ARENA_LOW_START;
+}
+
 bool plat_exec_contains(uintptr_t addr)
 {
     return exec_contains(addr);
 }
-NOKPROBE(plat_exec_contains);
 
 /* ---- time, place, locks ---- */
 
@@ -215,6 +222,11 @@ bool plat_is_entry(uintptr_t addr)
     return addr >= (uintptr_t)entry_text_start && addr < (uintptr_t)entry_text_end;
 }
 
+bool plat_is_engine(uintptr_t addr)
+{
+    return addr >= (uintptr_t)probes_text_start && addr < (uintptr_t)probes_text_end;
+}
+
 const uintptr_t *plat_nokprobe(size_t *count)
 {
     *count = (size_t)(nokprobe_end - nokprobe_start);
@@ -239,7 +251,6 @@ int plat_write(uintptr_t addr, uint64_t value)
 {
     return copy_nofault((void *)addr, &value, sizeof(value));
 }
-NOKPROBE(plat_write);
 
 uintptr_t plat_seg_base(unsigned seg)
 {
@@ -313,6 +324,8 @@ int probes_init(void)
 {
     int err = give_areas();
 
+    if (!err)
+        err = insn_slot_init();
     if (!err)
         err = blacklist_init();
     if (err)

@@ -3,18 +3,18 @@
  *   page:  | header | cell 1 | cell 2 | ... | cell 127 |
  *   cell:  | code, then int3 ...      24 | owner     8 |
  *
- * The header says that the page is one of cells, and where its bookkeeping lies. A free
- * cell is all int3, owner included.
+ * The header says where the page's bookkeeping lies. A free cell is all int3, owner
+ * included.
  */
 #include "probes/text/insn_slot.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/err.h"
 #include "kernel/base/list.h"
 #include "probes/platform.h"
 
 #define PAGE_LEN 4096
 #define CELLS (PAGE_LEN / INSN_SLOT_LEN)
-#define MAGIC UINT64_C(0x746f6c736e736e69) /* "insnslot" */
 #define FREE_OWNER UINT64_C(0xcccccccccccccccc)
 
 /* Locks: P PLAT_PROBES   I immutable */
@@ -27,7 +27,6 @@ struct slot_page {
 
 /* What lies in the header cell; written once, before the page is known to anybody. */
 struct slot_header {
-    uint64_t magic;
     struct slot_page *page;
 };
 
@@ -35,10 +34,48 @@ static struct list with_room = LIST_INIT(with_room);
 static struct list full = LIST_INIT(full);
 static size_t page_count;
 
+/* Which pages of the executable window hold cells; read by hits without locks. A bit is
+ * set before anybody can run into the page, and cleared when nobody can any more.
+ */
+static struct {
+    uintptr_t start;
+    size_t pages;
+    uint64_t *bits;
+} map;
+
+int insn_slot_init(void)
+{
+    size_t len;
+
+    plat_exec_window(&map.start, &len);
+    map.bits = plat_alloc((len / PAGE_LEN / 64 + 1) * sizeof(uint64_t));
+    if (!map.bits)
+        return -ENOMEM;
+    map.pages = len / PAGE_LEN;
+    return 0;
+}
+
+static void map_set(const uint8_t *base, bool used)
+{
+    size_t i = ((uintptr_t)base - map.start) / PAGE_LEN;
+
+    if (used)
+        __atomic_or_fetch(&map.bits[i / 64], BIT(i % 64), __ATOMIC_RELEASE);
+    else
+        __atomic_and_fetch(&map.bits[i / 64], ~BIT(i % 64), __ATOMIC_RELEASE);
+}
+
+NOKPROBE_INLINE bool is_cell_page(uintptr_t ip)
+{
+    size_t i = (ip - map.start) / PAGE_LEN;
+
+    return i < map.pages && (READ_ONCE(map.bits[i / 64]) & BIT(i % 64));
+}
+
 static struct slot_page *page_new(void)
 {
     struct slot_page *page = plat_alloc(sizeof(*page));
-    struct slot_header header = { MAGIC, page };
+    struct slot_header header = { page };
 
     if (!page)
         return NULL;
@@ -51,6 +88,7 @@ static struct slot_page *page_new(void)
     if (plat_text_write((uintptr_t)page->base, &header, sizeof(header)))
         plat_bug("a fresh executable page is not writable", (uintptr_t)page->base);
     plat_unlock(PLAT_TEXT);
+    map_set(page->base, true);
     page->used[0] = 1;
     list_append(&with_room, &page->link);
     page_count++;
@@ -136,8 +174,7 @@ struct site *insn_slot_owner(uintptr_t ip, size_t *off)
     uintptr_t cell = align_down(ip, INSN_SLOT_LEN);
     uint64_t owner;
 
-    if (!plat_exec_contains(ip) || header_of(ip)->magic != MAGIC ||
-        ip % PAGE_LEN < INSN_SLOT_LEN)
+    if (!is_cell_page(ip) || ip % PAGE_LEN < INSN_SLOT_LEN)
         return NULL;
     owner = *(const uint64_t *)(cell + INSN_SLOT_CODE_MAX);
     if (owner == FREE_OWNER)
@@ -160,6 +197,7 @@ void insn_slot_exit(void)
         if (page->count)
             continue;
         list_remove(&page->link);
+        map_set(page->base, false);
         plat_exec_free(page->base, PAGE_LEN);
         plat_free(page);
         page_count--;

@@ -13,6 +13,9 @@ struct site;
 #define INSN_SLOT_LEN 32                       /* bytes of a cell */
 #define INSN_SLOT_CODE_MAX (INSN_SLOT_LEN - 8) /* the last 8 hold the owner */
 
+/* insn_slot_init - Context: boot, before the first trap.  Return: 0; -ENOMEM. */
+int insn_slot_init(void);
+
 /* insn_slot_reserve - a cell, still full of int3: its address decides what goes in.
  * Locks: PLAT_PROBES held.  Return: NULL without executable memory.
  */

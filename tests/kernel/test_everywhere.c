@@ -1,0 +1,115 @@
+/* test_everywhere.c - probes on every instruction that may carry one, all at once. */
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "tests/kernel/ktest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct all {
+    struct kprobe *probes;
+    struct kprobe **pointers;
+    size_t count, max;
+    size_t refused[PROBE_REASON_COUNT];
+};
+
+static void add(const struct insn *insn, void *arg)
+{
+    struct all *all = arg;
+
+    if (all->probes && all->count < all->max) {
+        all->probes[all->count].addr = insn->addr;
+        all->pointers[all->count] = &all->probes[all->count];
+    }
+    all->count++;
+}
+
+static void walk(struct all *all, size_t first, size_t step)
+{
+    struct ksym sym;
+
+    all->count = 0;
+    for (size_t i = first; i < ksyms_count(); i += step) {
+        struct plat_symbol function;
+
+        if (!ksyms_get(i, &sym) || !sym.size || plat_symbol_at(sym.start, &function) ||
+            function.start != sym.start)
+            continue;
+        plat_lock(PLAT_PROBES);
+        boundary_for_each(&function, add, all);
+        plat_unlock(PLAT_PROBES);
+    }
+}
+
+static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
+{
+    struct all *all = arg;
+
+    (void)p;
+    all->refused[why->reason]++;
+}
+
+static int work(void *arg)
+{
+    char text[64];
+
+    (void)arg;
+    for (int i = 0; i < 50; i++) {
+        void *p = kmalloc(100);
+
+        snprintf(text, sizeof(text), "%d %s", i, "words");
+        memset(p, 1, 100);
+        kfree(p);
+        thread_yield();
+    }
+    return 0;
+}
+
+static void run_work(void)
+{
+    int tids[8];
+
+    for (int i = 0; i < 8; i++)
+        tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
+    for (int i = 0; i < 8; i++)
+        thread_join(tids[i], NULL);
+}
+
+KTEST(everywhere, every_instruction_at_once)
+{
+    struct all all = { 0 };
+    struct probe_totals before, after;
+    uint64_t hits = 0, missed = 0;
+    long in;
+
+    walk(&all, 0, 1);
+    all.max = all.count;
+    all.probes = kzalloc(all.max * sizeof(*all.probes));
+    all.pointers = kzalloc(all.max * sizeof(*all.pointers));
+    walk(&all, 0, 1);
+    ktest_note("%lu boundaries", (unsigned long)all.count);
+    account_totals(&before);
+    in = register_kprobes_some(all.pointers, all.count, refused, &all);
+    ktest_note("armed");
+    run_work();
+    ktest_note("worked");
+    unregister_kprobes(all.pointers, (size_t)in);
+    account_totals(&after);
+    for (long i = 0; i < in; i++) {
+        hits += all.pointers[i]->hits;
+        missed += all.pointers[i]->nmissed;
+    }
+    ktest_note("%ld armed, %lu hits, %lu missed, %lu traps", in, (unsigned long)hits,
+               (unsigned long)missed, (unsigned long)(after.traps - before.traps));
+    for (unsigned r = 0; r < PROBE_REASON_COUNT; r++)
+        if (all.refused[r])
+            ktest_note("refused %lu %s", (unsigned long)all.refused[r],
+                       probe_reason_name((enum probe_reason)r));
+    ktest_report(in > 0 && hits > 0, "they were hit");
+    kfree(all.probes);
+    kfree(all.pointers);
+}
