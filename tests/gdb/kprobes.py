@@ -143,7 +143,7 @@ class Cpus(Command):
     """What each CPU is doing: its thread and the depth of its interrupts."""
 
     def run(self, _argument):
-        areas = evaluate("'kernel/cpu/gdt.c'::cpus")
+        areas = evaluate("'kernel/cpu/percpu.c'::cpus")
         first, last = areas.type.range()
         for i in range(first, last + 1):
             cpu = areas[i]

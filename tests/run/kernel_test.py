@@ -47,7 +47,7 @@ def main():
         if status not in (EXIT_POWEROFF, EXIT_TESTS_FAILED):
             error = guest.failure("during its tests", LIMIT)
             flat.result("not ok", str(error))
-            for line in guest.last_lines(40):
+            for line in error.lines:
                 print_line("# | " + line)
     flat.finish()
     return 0

@@ -63,6 +63,8 @@ def run(*tests):
         except Exception as error:  # pylint: disable=broad-except
             check(False, f"{test.__name__}: {type(error).__name__}: {error}")
             note_traceback()
+            for line in getattr(error, "lines", ()):
+                note("| " + line)
     finish()
 
 

@@ -4,7 +4,9 @@ import os
 import re
 import subprocess
 
+import tap
 from guest import PROMPT, ROOT, Guest, Setup
+from machine import Gone
 
 LIMIT = 120  # seconds for one thing; generous, since the host may be busy
 
@@ -20,6 +22,23 @@ def at_prompt(**options):
         guest.stop()
         raise
     return guest
+
+
+def run_on(guest, *tests):
+    """tap.run() of tests that share a guest; one that lost it shows the guest's end."""
+
+    def on(test):
+        def run():
+            guest.console.seen = len(guest.console.text)
+            try:
+                test(guest)
+            except (Gone, OSError):
+                raise guest.failure(f"in {test.__name__}", LIMIT) from None
+
+        run.__name__ = test.__name__
+        return run
+
+    tap.run(*[on(test) for test in tests])
 
 
 def typed(guest, keys, end="\r"):

@@ -2,7 +2,7 @@
 
 import tap
 from guest import PROMPT
-from session import LIMIT, at_prompt, typed
+from session import LIMIT, at_prompt, run_on, typed
 
 LEFT, RIGHT, UP, DOWN = "\x1b[D", "\x1b[C", "\x1b[A", "\x1b[B"
 HOME, END, DELETE = "\x1b[H", "\x1b[F", "\x1b[3~"
@@ -99,27 +99,16 @@ def nonsense_is_answered(guest):
     tap.equal(typed(guest, "echo after")[-1], "after", "nothing of it is left")
 
 
-def main():
-    with at_prompt() as guest:
-
-        def on(test):
-            def run():
-                guest.console.seen = len(guest.console.text)
-                test(guest)
-
-            run.__name__ = test.__name__
-            return run
-
-        tap.run(
-            on(lines_can_be_edited),
-            on(lines_come_back),
-            on(tab_completes),
-            on(help_helps),
-            on(commands_can_be_piped),
-            on(both_kinds_of_enter_count),
-            on(interrupts_stop_commands),
-            on(nonsense_is_answered),
+if __name__ == "__main__":
+    with at_prompt() as shared:
+        run_on(
+            shared,
+            lines_can_be_edited,
+            lines_come_back,
+            tab_completes,
+            help_helps,
+            commands_can_be_piped,
+            both_kinds_of_enter_count,
+            interrupts_stop_commands,
+            nonsense_is_answered,
         )
-
-
-main()

@@ -25,10 +25,10 @@ def break_at_kmain():
 
 def helpers_know_the_kernel():
     _, out, err = gdb(
-        "break vfs_open", "continue", "cpus", "threads", "probes", "trapframe $sp",
+        "break shell_start", "continue", "cpus", "threads", "probes", "trapframe $sp",
         "original vfs_open")  # fmt: skip
     tap.check(re.search(r"^CPU 0:", out, re.M), "cpus")
-    tap.check(re.search(r"^ +\d+ \S+ +running CPU \d", out, re.M), "threads")
+    tap.check(re.search(r"^ +\d+ \S+ +running +CPU \d", out, re.M), "threads")
     tap.check("0 probed addresses" in out, "probes, without any")
     tap.check("Dump of assembler code for function vfs_open" in out, "original")
     tap.note(err)
