@@ -68,12 +68,24 @@ void *memset(void *dst, int byte, size_t len)
     return dst;
 }
 
+static uint64_t word_at(const uint8_t *p)
+{
+    struct {
+        uint64_t word;
+    } PACKED const *u = (const void *)p;
+
+    return u->word;
+}
+
 int memcmp(const void *a, const void *b, size_t len)
 {
     const uint8_t *x = a;
     const uint8_t *y = b;
+    size_t i = 0;
 
-    for (size_t i = 0; i < len; i++)
+    while (len - i >= sizeof(uint64_t) && word_at(x + i) == word_at(y + i))
+        i += sizeof(uint64_t);
+    for (; i < len; i++)
         if (x[i] != y[i])
             return x[i] - y[i];
     return 0;

@@ -292,13 +292,29 @@ int register_kprobe(struct kprobe *p)
 
 /* ---- out ---- */
 
-/* Short, since it may run with probes on all of it. */
-static int check_registered(struct kprobe **ps, size_t count)
+static bool alone_in_engine(const struct site *site)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!registered_at(ps[i]))
-            return -EINVAL;
-    return 0;
+    return site->in_engine && site->state == SITE_ARMED && !site->probes->next;
+}
+
+/* check_registered - are all of @ps? Also collects the sites in the engine's own code that
+ * only they use: these are disarmed first, else all that follows would trap its way
+ * through them. One pass, and short, since it is still trapped itself.
+ */
+static int check_registered(struct kprobe **ps, size_t count, struct site_list *engine)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < count && !err; i++) {
+        struct site *site = registered_at(ps[i]);
+
+        if (!site)
+            err = -EINVAL;
+        else if (alone_in_engine(site))
+            list_add_once(engine, site);
+    }
+    list_close(engine);
+    return err;
 }
 
 /* take_out - unlink the probes; collect the sites that must be disarmed and those that
@@ -325,32 +341,21 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
     list_close(dead);
 }
 
-/* disarm_engine - probes in the engine's own code go first, where nobody else has one
- * there: else all that follows would trap its way through them.
- */
-static void disarm_engine(struct kprobe **ps, size_t count, struct site_list *list)
+static int unregister_locked(struct kprobe **ps, size_t count, struct site_list *disarm,
+                             struct site_list *dead)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct site *site = registry_find(ps[i]->addr);
+    int err = check_registered(ps, count, disarm);
 
-        if (site && site->in_engine && site->probes == ps[i] && !ps[i]->next &&
-            site->state == SITE_ARMED)
-            list_add_once(list, site);
-    }
-    list_close(list);
-    kprobe_disarm(list->sites, list->count);
-    list->count = 0;
-}
-
-static void unregister_locked(struct kprobe **ps, size_t count, struct site_list *disarm,
-                              struct site_list *dead)
-{
-    disarm_engine(ps, count, disarm);
+    if (err)
+        return err;
+    kprobe_disarm(disarm->sites, disarm->count);
+    disarm->count = 0;
     take_out(ps, count, disarm, dead);
     kprobe_disarm(disarm->sites, disarm->count);
     kprobe_reclaim(dead->sites, dead->count);
     for (size_t i = 0; i < count; i++)
         ps[i]->site = NULL;
+    return 0;
 }
 
 int unregister_kprobes(struct kprobe **ps, size_t count)
@@ -367,9 +372,7 @@ int unregister_kprobes(struct kprobe **ps, size_t count)
         return -ENOMEM;
     }
     plat_lock(PLAT_PROBES);
-    err = check_registered(ps, count);
-    if (!err)
-        unregister_locked(ps, count, &disarm, &dead);
+    err = unregister_locked(ps, count, &disarm, &dead);
     plat_unlock(PLAT_PROBES);
     plat_free(disarm.sites);
     plat_free(dead.sites);

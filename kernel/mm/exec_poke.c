@@ -12,6 +12,8 @@
 #include "kernel/mm/paging.h"
 #include "kernel/mm/paging_ops.h"
 
+#include <string.h>
+
 #define ALIAS_PAGES 2
 
 /* The frames behind the pages of @addr..@addr+@len-1; the second one may be missing. */
@@ -47,14 +49,12 @@ static void alias_close(uintptr_t alias)
     }
 }
 
-static void bytes_write(volatile uint8_t *to, const uint8_t *from, size_t len)
+/* Reads what was written at another address. */
+static void bytes_verify(const uint8_t *at, const uint8_t *want, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        to[i] = from[i];
-}
-
-static void bytes_verify(const volatile uint8_t *at, const uint8_t *want, size_t len)
-{
+    barrier();
+    if (memcmp(at, want, len) == 0)
+        return;
     for (size_t i = 0; i < len; i++) {
         if (at[i] != want[i])
             panic("poke: %p holds %#x instead of %#x after it was written",
@@ -77,7 +77,8 @@ int text_poke_alias_write(void *addr, const void *bytes, size_t len)
     flags = irq_save();
     alias = POKE_AREA_BASE + cpu_id() * POKE_AREA_STRIDE;
     alias_open(alias, frames);
-    bytes_write((volatile uint8_t *)alias + (uintptr_t)addr % PAGE_SIZE, bytes, len);
+    memcpy((uint8_t *)alias + (uintptr_t)addr % PAGE_SIZE, bytes, len);
+    barrier();
     alias_close(alias);
     irq_restore(flags);
     bytes_verify(addr, bytes, len);
