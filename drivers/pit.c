@@ -1,35 +1,111 @@
-/* pit.c - one wait on channel 2, whose gate and output software can reach.
+/* pit.c - channel 2, whose gate software can reach, counts down while we watch.
  *
- * Source: Intel 8254 data sheet, "Mode 0: interrupt on terminal count".
+ * Source: Intel 8254 data sheet, "Mode 0: interrupt on terminal count", "Counter Latch
+ * Command".
  */
 #include "drivers/pit.h"
 
 #include "kernel/cpu/instr.h"
+#include "kernel/debug/panic.h"
+
+#include <stdbool.h>
 
 #define PIT_HZ UINT64_C(1193182)
 #define CHANNEL2 0x42
 #define COMMAND 0x43
 #define CHANNEL2_LOHI_MODE0 0xb0
+#define CHANNEL2_LATCH 0x80
+#define COUNT_START 0xffff /* 55 ms */
 
 #define PORT_B 0x61 /* the PC's system control port */
 #define PORT_B_GATE2 (1 << 0)
 #define PORT_B_SPEAKER (1 << 1)
-#define PORT_B_OUT2 (1 << 5)
+#define PORT_B_OUT2 (1 << 5) /* high when the count has reached 0 */
+
+#define READINGS 8
+#define ATTEMPTS 8
+#define STANDSTILL_CYCLES (UINT64_C(1) << 33) /* seconds */
+
+/* The PIT's count, and the TSC before and after it was taken. */
+struct reading {
+    uint16_t count;
+    uint64_t before, after;
+};
+
+static void count_start(uint8_t port_b)
+{
+    outb(PORT_B, port_b | PORT_B_GATE2);
+    outb(COMMAND, CHANNEL2_LOHI_MODE0);
+    outb(CHANNEL2, COUNT_START & 0xff);
+    outb(CHANNEL2, COUNT_START >> 8);
+}
+
+static uint16_t count_read(void)
+{
+    uint8_t low = inb(CHANNEL2);
+
+    return (uint16_t)(inb(CHANNEL2) << 8 | low);
+}
+
+static struct reading reading_take(void)
+{
+    struct reading r;
+
+    r.before = rdtsc();
+    outb(COMMAND, CHANNEL2_LATCH);
+    r.after = rdtsc();
+    r.count = count_read();
+    return r;
+}
+
+/* Of several, the one that took the least time: the others were disturbed. */
+static struct reading reading_take_best(void)
+{
+    struct reading best = reading_take();
+
+    for (unsigned i = 1; i < READINGS; i++) {
+        struct reading r = reading_take();
+
+        if (r.after - r.before < best.after - best.before)
+            best = r;
+    }
+    return best;
+}
+
+/* Return: false when the count ran out, so that the readings mean nothing, or stands still.
+ */
+static bool measure(unsigned us, uint64_t *cycles)
+{
+    int ticks = (int)(us * PIT_HZ / 1000000);
+    struct reading start = reading_take_best();
+    struct reading end = start;
+
+    while (start.count >= end.count && start.count - end.count < ticks) {
+        pause();
+        end = reading_take();
+        if (end.after - start.before > STANDSTILL_CYCLES)
+            return false;
+    }
+    end = reading_take_best();
+    if ((inb(PORT_B) & PORT_B_OUT2) || end.count >= start.count)
+        return false;
+    /* The TSC in @us, were the PIT's ticks microseconds; they are a little shorter. */
+    *cycles = (end.after - start.before) * us / (uint64_t)(start.count - end.count);
+    *cycles = *cycles * PIT_HZ / 1000000;
+    return true;
+}
 
 uint64_t pit_wait_us(unsigned us)
 {
-    uint16_t ticks = (uint16_t)(us * PIT_HZ / 1000000);
     uint8_t port_b = inb(PORT_B) & (uint8_t) ~(PORT_B_GATE2 | PORT_B_SPEAKER);
-    uint64_t start;
+    uint64_t cycles;
 
-    outb(PORT_B, port_b | PORT_B_GATE2);
-    outb(COMMAND, CHANNEL2_LOHI_MODE0); /* the output goes low */
-    outb(CHANNEL2, (uint8_t)ticks);
-    outb(CHANNEL2, (uint8_t)(ticks >> 8)); /* counting starts */
-    start = rdtsc();
-    while (!(inb(PORT_B) & PORT_B_OUT2))
-        pause();
-    start = rdtsc() - start;
-    outb(PORT_B, port_b);
-    return start;
+    for (unsigned i = 0; i < ATTEMPTS; i++) {
+        count_start(port_b);
+        if (measure(us, &cycles)) {
+            outb(PORT_B, port_b);
+            return cycles;
+        }
+    }
+    panic("pit: the timer does not count");
 }
