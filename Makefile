@@ -198,12 +198,18 @@ KTESTS := \
     tests/kernel/test_paging.c \
     tests/kernel/test_exec.c \
     tests/kernel/test_heap.c \
-    tests/kernel/test_extable.c
+    tests/kernel/test_extable.c \
+    tests/kernel/test_clock.c \
+    tests/kernel/test_mutex.c \
+    tests/kernel/test_thread.c \
+    tests/kernel/switch_check.asm \
+    tests/kernel/test_smp.c \
+    tests/kernel/test_quiesce.c \
+    tests/kernel/test_stop_machine.c
 
-LISTED := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WORK) \
+SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WORK) \
     $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) $(PROBES_PORT) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS)
-SOURCES := $(wildcard $(LISTED))
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.
