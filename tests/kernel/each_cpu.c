@@ -4,19 +4,49 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/thread/thread.h"
 
-unsigned each_cpu_run(int (*fn)(void *arg), void *arg)
-{
-    unsigned count = cpu_count(), bad = 0;
-    int tids[MAX_CPUS];
+struct run {
+    int (*fn)(void *arg);
+    void *arg;
+    unsigned arrived; /* threads that are on their CPU */
+    bool go;          /* all are */
+};
 
-    for (unsigned cpu = 0; cpu < count; cpu++) {
+/* Threads that are short would otherwise be over before the next one is made. */
+static int start_together(void *arg)
+{
+    struct run *run = arg;
+
+    __atomic_add_fetch(&run->arrived, 1, __ATOMIC_RELEASE);
+    while (!__atomic_load_n(&run->go, __ATOMIC_ACQUIRE))
+        thread_yield();
+    return run->fn(run->arg);
+}
+
+static unsigned start(struct run *run, int tids[MAX_CPUS])
+{
+    unsigned started = 0;
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
         struct clone_args args = {
-            .fn = fn, .arg = arg, .name = "each_cpu", .cpus = BIT(cpu)
+            .fn = start_together, .arg = run, .name = "each_cpu", .cpus = BIT(cpu)
         };
 
         tids[cpu] = kernel_clone(&args);
+        started += tids[cpu] > 0;
     }
-    for (unsigned cpu = 0; cpu < count; cpu++) {
+    return started;
+}
+
+unsigned each_cpu_run(int (*fn)(void *arg), void *arg)
+{
+    struct run run = { .fn = fn, .arg = arg };
+    int tids[MAX_CPUS];
+    unsigned started = start(&run, tids), bad = 0;
+
+    while (__atomic_load_n(&run.arrived, __ATOMIC_ACQUIRE) < started)
+        thread_yield();
+    __atomic_store_n(&run.go, true, __ATOMIC_RELEASE);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
         int code = 1;
 
         if (tids[cpu] > 0)

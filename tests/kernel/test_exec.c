@@ -3,6 +3,7 @@
 
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -93,6 +94,65 @@ KTEST(exec, memory_is_filled_with_int3_and_only_executable)
     ktest_report(!exec_contains((uintptr_t)p), "freed it is not");
     ktest_report(prot_of(p) == ~0u, "and not mapped");
     ktest_report(prot_of(phys_to_virt(phys)) == PROT_W, "its frame is writable again");
+}
+
+struct attempt {
+    char *to;
+    unsigned refused;
+};
+
+static void write_attempt(void *arg)
+{
+    struct attempt *a = arg;
+
+    if (copy_nofault(a->to, "x", 1))
+        __atomic_add_fetch(&a->refused, 1, __ATOMIC_RELAXED);
+}
+
+static unsigned refused_everywhere(uint64_t phys)
+{
+    struct attempt a = { phys_to_virt(phys), 0 };
+
+    smp_call_all(write_attempt, &a);
+    return a.refused;
+}
+
+static void read_attempt(void *arg)
+{
+    struct attempt *a = arg;
+    char c;
+
+    if (copy_nofault(&c, a->to, 1))
+        __atomic_add_fetch(&a->refused, 1, __ATOMIC_RELAXED);
+}
+
+static unsigned absent_everywhere(uintptr_t page)
+{
+    struct attempt a = { (char *)page, 0 };
+
+    smp_call_all(read_attempt, &a);
+    return a.refused;
+}
+
+#define PAD_A (REACH_START + 5 * MiB)
+#define PAD_B (UINT64_C(0xfffffffff0000000))
+
+KTEST(exec, no_cpu_can_write_a_frame_while_it_is_executable)
+{
+    uint8_t *p = exec_alloc(PAGE_SIZE);
+    uint64_t phys = phys_of(p), frame = frame_alloc();
+
+    ktest_report(refused_everywhere(phys) == cpu_count(), "one of a detour arena");
+    exec_free(p, PAGE_SIZE);
+    ktest_report(refused_everywhere(phys) == 0, "all can when it is freed");
+    ktest_report(refused_everywhere(frame) == 0, "all can write a frame to be shown");
+    exec_map_at(PAD_A, frame);
+    ktest_report(refused_everywhere(frame) == cpu_count(), "none while it is shown");
+    ktest_report(absent_everywhere(PAD_A) == 0, "all see it where it is shown");
+    exec_unmap(PAD_A);
+    ktest_report(absent_everywhere(PAD_A) == cpu_count(), "none when it is no more");
+    ktest_report(refused_everywhere(frame) == 0, "but all can write it");
+    frame_free(frame);
 }
 
 KTEST(exec, freed_memory_leaks_nothing)
@@ -196,10 +256,10 @@ KTEST(exec, no_alias_stays_open)
 
 static int write_and_run(void *arg)
 {
-    uint8_t *mine = (uint8_t *)arg + cpu_id() * 16;
+    uint8_t *mine = (uint8_t *)arg + cpu_id() * PAGE_SIZE;
     int bad = 0;
 
-    for (uint32_t i = 0; i < 500; i++) {
+    for (uint32_t i = 0; i < 50000; i++) {
         uint32_t value = i << 8 | cpu_id();
 
         bad += code_write(mine, value) != 0 || code_run(mine) != value;
@@ -209,17 +269,14 @@ static int write_and_run(void *arg)
 
 KTEST(exec, cpus_write_at_once)
 {
-    uint8_t *p = exec_alloc(PAGE_SIZE);
+    uint8_t *p = exec_alloc(cpu_count() * PAGE_SIZE);
 
     ktest_report(each_cpu_run(write_and_run, p) == 0,
                  "each CPU's code always was what it had written");
-    exec_free(p, PAGE_SIZE);
+    exec_free(p, cpu_count() * PAGE_SIZE);
 }
 
 /* ---- chosen pages ---- */
-
-#define PAD_A (REACH_START + 5 * MiB)
-#define PAD_B (UINT64_C(0xfffffffff0000000))
 
 static uint64_t frame_with_code(uint32_t value)
 {

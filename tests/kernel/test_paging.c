@@ -135,6 +135,8 @@ KTEST(paging, protections_are_on)
     ktest_report(copy_nofault(phys_to_virt(virt_to_phys(_text)), &word, 1) == -EFAULT,
                  "nor through the direct map");
     ktest_report(copy_nofault(_rodata, &word, 1) == -EFAULT, "nor read-only data");
+    ktest_report(copy_nofault(phys_to_virt(virt_to_phys(_rodata)), &word, 1) == -EFAULT,
+                 "at either place");
     ktest_report(copy_nofault(&word, (void *)0x1000, 8) == -EFAULT,
                  "the first pages are absent");
     ktest_report(copy_nofault(&word, (void *)KERNEL_VMA, 8) == -EFAULT,
