@@ -127,10 +127,13 @@ void boundary_forget(void);
 struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why);
 /* kprobe_unprepare - free it; nobody may be inside. */
 void kprobe_unprepare(struct site *site);
-/* prepare_way - choose the way again after probes came or went.
- * Return: 0; -ENOMEM a slot was needed.
+/* prepare_step - make the copy for steps, unless it is there or never needed; before a
+ * probe with a post-handler is published.
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM, -ERANGE, and the site is as before.
  */
-int prepare_way(struct site *site, struct probe_reject *why);
+int prepare_step(struct site *site, struct probe_reject *why);
+/* prepare_way - choose the way again after probes came or went. Locks: PLAT_PROBES held. */
+void prepare_way(struct site *site);
 
 bool emulate_supports(const struct insn *insn);
 void emulate_prepare(struct emulation *e, const struct insn *insn);
@@ -216,3 +219,7 @@ bool kprobe_fault_handler(struct pt_regs *regs);
  * Context: thread.  Locks: PLAT_PROBES held; waits for quiescence.
  */
 void kprobe_reclaim(struct site **sites, size_t count);
+/* reclaim_unreached - the same for sites that were never armed: nobody can be inside. */
+void reclaim_unreached(struct site **sites, size_t count);
+/* reclaim_rest - when no site is left: what all of them shared. */
+void reclaim_rest(void);

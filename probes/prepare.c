@@ -93,43 +93,56 @@ static int make_slots(struct site *site, const struct insn *insn,
     return make_pair_slot(site, insn, why);
 }
 
-static int make_step_slot(struct site *site, struct probe_reject *why)
+/* fill_step_slot - the copy; behind it the cell is int3. */
+static int fill_step_slot(uint8_t *slot, struct site *site, struct probe_reject *why)
 {
     uint8_t code[INSN_SLOT_CODE_MAX];
     struct insn insn;
     size_t len = 0;
+    int err = insn_decode(&insn, site->bytes, site->len, site->addr);
+
+    if (!err)
+        err = copy_insn(code, &len, slot, &insn, why);
+    if (!err)
+        fill(slot, site, code, len);
+    return err;
+}
+
+static void put(uint8_t *slot)
+{
+    if (!slot)
+        return;
+    plat_lock(PLAT_TEXT);
+    insn_slot_put(slot);
+    plat_unlock(PLAT_TEXT);
+}
+
+int prepare_step(struct site *site, struct probe_reject *why)
+{
+    uint8_t *slot;
     int err;
 
-    site->step_slot = insn_slot_reserve();
-    if (!site->step_slot)
+    if (site->way == WAY_EMULATE || site->step_slot)
+        return 0;
+    slot = insn_slot_reserve();
+    if (!slot)
         return probe_refuse(why, PROBE_NO_SLOT, site->addr);
-    err = insn_decode(&insn, site->bytes, site->len, site->addr);
-    if (!err)
-        err = copy_insn(code, &len, site->step_slot, &insn, why);
-    if (err)
+    err = fill_step_slot(slot, site, why);
+    if (err) {
+        put(slot);
         return err;
-    fill(site->step_slot, site, code, len); /* behind the copy the cell is int3 */
-    plat_sync_cores();
+    }
+    if (site->state == SITE_ARMED)
+        plat_sync_cores(); /* where it is not, arming synchronises before the int3 */
+    site->step_slot = slot;
     return 0;
 }
 
-int prepare_way(struct site *site, struct probe_reject *why)
+void prepare_way(struct site *site)
 {
-    int err;
-
     if (site->way == WAY_EMULATE)
-        return 0;
-    if (!aggr_has_post(site)) {
-        WRITE_ONCE(site->way, WAY_BOOST);
-        return 0;
-    }
-    if (!site->step_slot) {
-        err = make_step_slot(site, why);
-        if (err)
-            return err;
-    }
-    WRITE_ONCE(site->way, WAY_STEP);
-    return 0;
+        return;
+    WRITE_ONCE(site->way, aggr_has_post(site) ? WAY_STEP : WAY_BOOST);
 }
 
 static struct site *site_new(const struct insn *insn)
@@ -175,10 +188,8 @@ struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why)
 void kprobe_unprepare(struct site *site)
 {
     site_move(site, SITE_DEAD);
-    plat_lock(PLAT_TEXT);
-    insn_slot_put(site->boost_slot);
-    insn_slot_put(site->step_slot);
-    insn_slot_put(site->pair_slot);
-    plat_unlock(PLAT_TEXT);
+    put(site->boost_slot);
+    put(site->step_slot);
+    put(site->pair_slot);
     plat_free(site);
 }

@@ -11,19 +11,32 @@
 #include "probes/registry.h"
 #include "probes/text/insn_slot.h"
 
-void kprobe_reclaim(struct site **sites, size_t count)
+void reclaim_rest(void)
 {
-    plat_quiesce();
-    for (size_t i = 0; i < count; i++)
-        registry_remove(sites[i]);
-    plat_sync_cores();
-    for (size_t i = 0; i < count; i++)
-        kprobe_unprepare(sites[i]);
-    if (!count || registry_count())
+    if (registry_count())
         return;
     registry_exit();
     boundary_forget();
     plat_lock(PLAT_TEXT);
     insn_slot_exit();
     plat_unlock(PLAT_TEXT);
+}
+
+/* Steps 3 to 5. */
+void reclaim_unreached(struct site **sites, size_t count)
+{
+    if (!count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        registry_remove(sites[i]);
+    plat_sync_cores();
+    for (size_t i = 0; i < count; i++)
+        kprobe_unprepare(sites[i]);
+    reclaim_rest();
+}
+
+void kprobe_reclaim(struct site **sites, size_t count)
+{
+    plat_quiesce();
+    reclaim_unreached(sites, count);
 }

@@ -25,7 +25,7 @@ static int resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject 
         return probe_refuse(why, PROBE_MALFORMED, 0);
     if (!p->symbol_name) {
         *addr = p->addr + p->offset;
-        return 0;
+        return *addr ? 0 : probe_refuse(why, PROBE_NOT_TEXT, 0); /* it has wrapped */
     }
     err = plat_symbol_find(p->symbol_name, &sym);
     if (err)
@@ -46,9 +46,15 @@ static struct site *registered_at(const struct kprobe *p)
     return site && p->site == site && aggr_find(site, p) ? site : NULL;
 }
 
+/* is_chosen - choose() has seen @p; its next is nobody's until it is published. */
+static bool is_chosen(const struct kprobe *p)
+{
+    return p->next == p;
+}
+
 static int check_request(const struct kprobe *p, struct probe_reject *why)
 {
-    if (registered_at(p))
+    if (is_chosen(p) || registered_at(p))
         return probe_refuse(why, PROBE_REGISTERED, p->addr);
     if (p->flags & ~KPROBE_FLAG_DISABLED)
         return probe_refuse(why, PROBE_BAD_FLAGS, 0);
@@ -111,16 +117,8 @@ static struct site *site_for(uintptr_t addr, struct probe_reject *why)
     return site;
 }
 
-static void site_drop_if_new(struct site *site)
-{
-    if (site->probes || site->state != SITE_PREPARED)
-        return;
-    registry_remove(site);
-    plat_sync_cores();
-    kprobe_unprepare(site);
-}
-
-static int add_one(struct kprobe *p, struct probe_reject *why)
+/* choose - all that can be refused for @p. Nothing of it can be seen by a hit yet. */
+static int choose(struct kprobe *p, struct probe_reject *why)
 {
     uintptr_t addr = 0;
     struct site *site;
@@ -135,23 +133,21 @@ static int add_one(struct kprobe *p, struct probe_reject *why)
         return why->err;
     p->addr = addr;
     p->site = site;
-    aggr_add(site, p);
-    err = prepare_way(site, why);
-    if (err) {
-        aggr_remove(site, p);
-        p->site = NULL;
-        site_drop_if_new(site);
-    }
-    return err;
+    p->next = p;
+    return p->post_handler ? prepare_step(site, why) : 0;
 }
 
-static void undo_one(struct kprobe *p, const struct kprobe *as_given)
+static void publish(struct kprobe **ps, size_t count)
 {
-    struct site *site = p->site;
+    for (size_t i = 0; i < count; i++) {
+        aggr_add(ps[i]->site, ps[i]);
+        prepare_way(ps[i]->site);
+    }
+}
 
-    aggr_remove(site, p);
-    *p = *as_given;
-    site_drop_if_new(site);
+static bool site_is_new(const struct site *site)
+{
+    return !site->probes && site->state == SITE_PREPARED;
 }
 
 static bool wants_arming(const struct site *site)
@@ -183,18 +179,36 @@ static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
     kprobe_arm(list->sites, list->count);
 }
 
-static int add_all(struct kprobe **ps, size_t count, struct kprobe *given,
-                   struct probe_reject *why)
+/* forget - give @ps back as they came, and free the sites that were made for them. From
+ * the last to the first, since one that stands there twice has come chosen the second time.
+ */
+static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t count,
+                   struct site_list *list)
+{
+    for (size_t i = count; i-- > 0;) {
+        const struct kprobe *p = ps[i];
+
+        if (is_chosen(p) && as_given[i].next != p && site_is_new(p->site))
+            list_add_once(list, p->site);
+        *ps[i] = as_given[i];
+    }
+    list_close(list);
+    reclaim_unreached(list->sites, list->count);
+    reclaim_rest();
+    list->count = 0;
+}
+
+static int choose_all(struct kprobe **ps, size_t count, struct kprobe *given,
+                      struct site_list *list, struct probe_reject *why)
 {
     for (size_t i = 0; i < count; i++) {
         int err;
 
         given[i] = *ps[i];
-        err = add_one(ps[i], why);
+        err = choose(ps[i], why);
         if (!err)
             continue;
-        while (i--)
-            undo_one(ps[i], &given[i]);
+        forget(ps, given, i + 1, list);
         return err;
     }
     return 0;
@@ -208,11 +222,13 @@ static int register_locked(struct kprobe **ps, size_t count, struct site_list *l
 
     if (!given)
         return probe_refuse(why, PROBE_NO_MEMORY, 0);
-    err = add_all(ps, count, given, why);
+    err = choose_all(ps, count, given, list, why);
     plat_free(given);
-    if (!err)
-        arm_all(ps, count, list);
-    return err;
+    if (err)
+        return err;
+    publish(ps, count);
+    arm_all(ps, count, list);
+    return 0;
 }
 
 int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why)
@@ -240,12 +256,14 @@ static size_t register_some_locked(
     size_t in = 0;
 
     for (size_t i = 0; i < count; i++) {
-        struct kprobe *p = ps[i];
+        struct kprobe *p = ps[i], as_given = *p;
 
-        if (add_one(p, &why)) {
+        if (choose(p, &why)) {
+            forget(&p, &as_given, 1, list);
             refused(p, &why, arg);
             continue;
         }
+        publish(&p, 1);
         ps[i] = ps[in];
         ps[in++] = p;
     }
@@ -337,45 +355,60 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
         if (!ps[i]->site->probes)
             list_add_once(dead, ps[i]->site);
         else
-            prepare_way(ps[i]->site, NULL); /* needs no slot: a handler less */
+            prepare_way(ps[i]->site);
     list_close(dead);
 }
 
-static int unregister_locked(struct kprobe **ps, size_t count, struct site_list *disarm,
-                             struct site_list *dead)
+/* unregister_with - @room: for 2 * @count sites. */
+static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
 {
-    int err = check_registered(ps, count, disarm);
+    struct site_list disarm = { room, 0 }, dead = { room + count, 0 };
+    int err = check_registered(ps, count, &disarm);
 
     if (err)
         return err;
-    kprobe_disarm(disarm->sites, disarm->count);
-    disarm->count = 0;
-    take_out(ps, count, disarm, dead);
-    kprobe_disarm(disarm->sites, disarm->count);
-    kprobe_reclaim(dead->sites, dead->count);
+    kprobe_disarm(disarm.sites, disarm.count);
+    disarm.count = 0;
+    take_out(ps, count, &disarm, &dead);
+    kprobe_disarm(disarm.sites, disarm.count);
+    kprobe_reclaim(dead.sites, dead.count);
     for (size_t i = 0; i < count; i++)
         ps[i]->site = NULL;
     return 0;
 }
 
+/* unregister_one_by_one - without memory for the lists: slower, but nobody is left with
+ * probes that cannot be taken out.
+ */
+static int unregister_one_by_one(struct kprobe **ps, size_t count)
+{
+    struct site *room[2];
+
+    for (size_t i = 0; i < count; i++)
+        if (!registered_at(ps[i]))
+            return -EINVAL;
+    for (size_t i = 0; i < count; i++)
+        if (ps[i]->site) /* not the second time it stands in @ps */
+            unregister_with(&ps[i], 1, room);
+    return 0;
+}
+
 int unregister_kprobes(struct kprobe **ps, size_t count)
 {
-    struct site_list disarm, dead;
+    struct site **room = NULL;
     int err = check_caller(NULL);
 
     if (err)
         return err;
-    if (list_make(&disarm, count, NULL))
-        return -ENOMEM;
-    if (list_make(&dead, count, NULL)) {
-        plat_free(disarm.sites);
-        return -ENOMEM;
-    }
+    if (count > 1)
+        room = plat_alloc(2 * count * sizeof(room[0]));
     plat_lock(PLAT_PROBES);
-    err = unregister_locked(ps, count, &disarm, &dead);
+    if (room)
+        err = unregister_with(ps, count, room);
+    else
+        err = unregister_one_by_one(ps, count);
     plat_unlock(PLAT_PROBES);
-    plat_free(disarm.sites);
-    plat_free(dead.sites);
+    plat_free(room);
     return err;
 }
 
@@ -393,11 +426,12 @@ static int set_disabled(struct kprobe *p, bool disabled)
     if (!site || p->flags & KPROBE_FLAG_GONE)
         return -EINVAL;
     if (disabled) {
-        p->flags |= KPROBE_FLAG_DISABLED;
+        __atomic_or_fetch(&p->flags, KPROBE_FLAG_DISABLED, __ATOMIC_RELAXED);
         if (site->state == SITE_ARMED && !aggr_enabled(site))
             kprobe_disarm(&site, 1);
     } else {
-        p->flags &= ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
+        __atomic_and_fetch(&p->flags, ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED),
+                           __ATOMIC_RELAXED);
         if (wants_arming(site))
             kprobe_arm(&site, 1);
     }
