@@ -115,13 +115,20 @@ NOKPROBE_INLINE void push(struct pt_regs *regs, uint64_t value, unsigned size)
         *(uint64_t *)regs->sp = value;
 }
 
-NOKPROBE_INLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value)
+/* Two bytes are read as the end of a word whose rest lies below the stack pointer: there is
+ * memory for sure, and behind them there may be none.
+ */
+NOKPROBE_INLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value,
+                         unsigned size)
 {
-    if (plat_read(value, regs->sp)) {
+    unsigned rest = 8 - size;
+
+    if (plat_read(value, regs->sp - rest)) {
         regs->ip = site->addr;
         plat_raise_fault(regs, regs->sp);
         return false;
     }
+    *value >>= 8 * rest;
     return true;
 }
 
@@ -150,7 +157,7 @@ NOKPROBE_INLINE void emulate_ret(const struct site *site, struct pt_regs *regs)
 {
     uint64_t target;
 
-    if (!pop(site, regs, &target))
+    if (!pop(site, regs, &target, 8))
         return;
     regs->sp += 8u + site->emul.pop;
     regs->ip = target;
@@ -192,7 +199,7 @@ NOKPROBE_INLINE void emulate_popf(const struct site *site, struct pt_regs *regs)
 {
     uint64_t value, mask = FLAGS_ARITH_AND_CONTROL;
 
-    if (!pop(site, regs, &value))
+    if (!pop(site, regs, &value, site->emul.opsize))
         return;
     if (site->emul.opsize == 2)
         mask &= 0xffff;
