@@ -188,6 +188,7 @@ BOOT := \
 KTESTS := \
     tests/kernel/ktest.c \
     tests/kernel/test_kprobe.c \
+    tests/kernel/test_nmi.c \
     tests/kernel/test_everywhere.c \
     tests/kernel/each_cpu.c \
     tests/kernel/hits.c \

@@ -191,6 +191,7 @@ static _Noreturn void run_tests(const char *selection)
     int failed;
 
     ktest_set_sink(test_sink);
+    ktest_set_long(boot_option(boot.cmdline, "long", NULL, 0));
     failed = ktest_run(selection, option_number("seed", 0));
     qemu_exit(failed ? QEMU_EXIT_TESTS_FAILED : QEMU_EXIT_OK);
     power_off();

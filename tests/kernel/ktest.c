@@ -13,6 +13,7 @@ extern const struct ktest ktests_start[], ktests_end[];
 static unsigned facts, failures; /* of the running test */
 static uint64_t random_state;
 static void (*sink)(const char *text, size_t len);
+static bool is_long;
 
 void ktest_set_sink(void (*fn)(const char *text, size_t len))
 {
@@ -84,6 +85,16 @@ uint64_t ktest_random(void)
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
+}
+
+void ktest_set_long(bool on)
+{
+    is_long = on;
+}
+
+uint64_t ktest_count(uint64_t usual, uint64_t when_long)
+{
+    return is_long ? when_long : usual;
 }
 
 /* word_selects - is @word (not NUL-terminated) "all", the subject, or "subject.name"? */

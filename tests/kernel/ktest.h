@@ -39,6 +39,13 @@ void ktest_note(const char *fmt, ...) PRINTF(1, 2);
 /* ktest_random - a reproducible stream; boot word seed=N gives back a printed seed. */
 uint64_t ktest_random(void);
 
+/* ktest_count - how often to do what is repeated: @usual, or @when_long with the boot word
+ * `long`.
+ */
+uint64_t ktest_count(uint64_t usual, uint64_t when_long);
+/* ktest_set_long - Context: boot. */
+void ktest_set_long(bool on);
+
 /* ktest_set_sink - where the KTAP lines go. Context: boot. */
 void ktest_set_sink(void (*fn)(const char *text, size_t len));
 
