@@ -31,12 +31,12 @@
 #define IER_RECEIVED (1 << 0)
 #define IIR_NONE (1 << 0)
 #define FCR_ENABLE 0x01
-#define FCR_CLEAR 0x06
 #define FCR_TRIGGER_14 0xc0 /* the device takes that many at once from the host */
 #define LCR_8N1 0x03
 #define LCR_DLAB 0x80
 #define MCR_DTR_RTS 0x03
 #define MCR_OUT2 0x08 /* gates the interrupt */
+#define MCR_LOOP 0x10
 #define LSR_RECEIVED (1 << 0)
 #define LSR_THR_EMPTY (1 << 5)
 
@@ -60,6 +60,27 @@ static void reg_write(const struct serial *s, unsigned reg, uint8_t v)
     outb((uint16_t)(s->port + reg), v);
 }
 
+/* ---- the ring ---------------------------------------------------------------------- */
+
+static uint32_t ring_used(const struct serial *s)
+{
+    return s->rx_head - s->rx_tail;
+}
+
+static void ring_put(struct serial *s, uint8_t byte)
+{
+    s->rx[s->rx_head++ % SERIAL_RING_LEN] = byte;
+    s->interrupts_unread += byte == CTRL_C;
+}
+
+static uint8_t ring_get(struct serial *s)
+{
+    uint8_t byte = s->rx[s->rx_tail++ % SERIAL_RING_LEN];
+
+    s->interrupts_unread -= byte == CTRL_C;
+    return byte;
+}
+
 /* ---- set-up ------------------------------------------------------------------------ */
 
 static bool is_present(const struct serial *s)
@@ -68,16 +89,27 @@ static bool is_present(const struct serial *s)
     return reg_read(s, SCR) == 0x5a;
 }
 
-static void line_set_up(const struct serial *s)
+/* Switching the FIFO on empties it, and with it the one byte that was received without: what
+ * somebody typed, or a script sent, before we were there. So it is saved first; in
+ * loopback, since QEMU then does not ask the sender for the next one at once.
+ */
+static void fifo_enable(struct serial *s)
+{
+    reg_write(s, MCR, MCR_LOOP);
+    if (reg_read(s, LSR) & LSR_RECEIVED)
+        ring_put(s, reg_read(s, RBR));
+    reg_write(s, FCR, FCR_ENABLE | FCR_TRIGGER_14);
+    reg_write(s, MCR, MCR_DTR_RTS | MCR_OUT2);
+}
+
+static void line_set_up(struct serial *s)
 {
     reg_write(s, IER, 0);
     reg_write(s, LCR, LCR_DLAB);
     reg_write(s, DLL, 1);
     reg_write(s, DLM, 0);
     reg_write(s, LCR, LCR_8N1);
-    /* Not cleared: what was typed while we booted is in there. */
-    reg_write(s, FCR, FCR_ENABLE | FCR_TRIGGER_14);
-    reg_write(s, MCR, MCR_DTR_RTS | MCR_OUT2);
+    fifo_enable(s);
 }
 
 static void console_write(struct console *con, const char *text, size_t len)
@@ -122,25 +154,6 @@ int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq)
 }
 
 /* ---- receiving --------------------------------------------------------------------- */
-
-static uint32_t ring_used(const struct serial *s)
-{
-    return s->rx_head - s->rx_tail;
-}
-
-static void ring_put(struct serial *s, uint8_t byte)
-{
-    s->rx[s->rx_head++ % SERIAL_RING_LEN] = byte;
-    s->interrupts_unread += byte == CTRL_C;
-}
-
-static uint8_t ring_get(struct serial *s)
-{
-    uint8_t byte = s->rx[s->rx_tail++ % SERIAL_RING_LEN];
-
-    s->interrupts_unread -= byte == CTRL_C;
-    return byte;
-}
 
 /* Empty the FIFO into the ring. With the ring full the rest stays where it is, and the
  * interrupt, which would come for it again and again, is off until there is room.
