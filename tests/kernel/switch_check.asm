@@ -1,0 +1,84 @@
+; switch_check.asm - a switch to a stack that spoils every register, and back.
+
+%include "kernel/base/proc.inc"
+
+extern switch_to
+
+section .text
+
+%macro EXPECT 2 ; register, its number in the answer
+    mov edx, %2 + 1
+    cmp %1, rdx
+    je %%kept
+    bts rax, %2
+%%kept:
+%endmacro
+
+; uint64_t switch_check(void)
+; Out: a bit for each register that was not kept: rbx, rbp, r12, r13, r14, r15, carry
+proc switch_check
+    push rbp
+    push rbx
+    push r12
+    push r13
+    push r14
+    push r15
+    mov ebx, 1
+    mov ebp, 2
+    mov r12d, 3
+    mov r13d, 4
+    mov r14d, 5
+    mov r15d, 6
+    lea rsi, [rel .here_sp]
+    lea rdx, [rel .there_frame]
+    stc
+    call switch_to
+    setc cl
+    xor eax, eax
+    EXPECT rbx, 0
+    EXPECT rbp, 1
+    EXPECT r12, 2
+    EXPECT r13, 3
+    EXPECT r14, 4
+    EXPECT r15, 5
+    test cl, cl
+    jnz .done
+    bts rax, 6
+.done:
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbx
+    pop rbp
+    ret
+
+.there:
+    xor ebx, ebx
+    xor ebp, ebp
+    xor r12d, r12d
+    xor r13d, r13d
+    xor r14d, r14d
+    xor r15d, r15d
+    lea rsi, [rel .there_sp]
+    mov rdx, [rel .here_sp]
+    clc
+    call switch_to
+    ud2
+endproc switch_check
+
+; The other stack, as switch_to() would have left it: flags, six registers, return address.
+section .data
+align 16
+    times 64 dq 0
+switch_check.there_frame:
+    dq 2
+    times 6 dq 0
+    dq switch_check.there
+    times 2 dq 0
+
+section .bss
+switch_check.here_sp:
+    resq 1
+switch_check.there_sp:
+    resq 1
