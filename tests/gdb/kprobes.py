@@ -196,9 +196,10 @@ if disassembler:
             self.bytes_at = bytes_at
 
         def read_memory(self, length, offset):
+            start = (self.address + offset) % 2**64  # gdb 13 has it signed
             data = bytearray(super().read_memory(length, offset))
             for i in range(length):
-                data[i] = self.bytes_at.get(self.address + offset + i, data[i])
+                data[i] = self.bytes_at.get(start + i, data[i])
             return bytes(data)
 
     class OriginalText(disassembler.Disassembler):

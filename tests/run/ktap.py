@@ -5,6 +5,9 @@ Lines that are neither (the log shares the line) are dropped.
 """
 
 import re
+import time
+
+SLOW = 5  # seconds; a test that takes longer is pointed out
 
 RESULT = re.compile(r"( {4})?(ok|not ok) \d+ ?(?:- )?(.*)")
 PLAN = re.compile(r"1\.\.(\d+)")
@@ -21,7 +24,8 @@ class Flat:
         self.number = 0  # TAP lines printed
         self.planned = None  # tests the guest announced
         self.tests = 0  # tests that came to their verdict
-        self.subtest = ""
+        self.subtest = ""  # the one that runs, or ran last
+        self.begun = time.monotonic()
         self.facts = self.failed = 0  # of the running test
 
     def take(self, line):
@@ -51,6 +55,7 @@ class Flat:
 
     def _start(self, name):
         self.subtest = name
+        self.begun = time.monotonic()
         self.facts = self.failed = 0
 
     def _fact(self, verdict, what):
@@ -60,6 +65,9 @@ class Flat:
 
     def _verdict(self, verdict, what):
         self.tests += 1
+        took = time.monotonic() - self.begun
+        if took > SLOW:
+            self.print_line(f"# {took:.1f} s: {self.subtest}")
         if verdict == "not ok" and not self.failed:
             self.result(verdict, what)  # it has no facts, or none of them failed
         self.facts = self.failed = 0
@@ -72,5 +80,6 @@ class Flat:
         if self.planned is None:
             self.result("not ok", "the guest did not begin its tests")
         elif self.tests != self.planned:
-            self.result("not ok", f"{self.tests} of {self.planned} tests ended")
+            what = f"{self.tests} of {self.planned} tests ended, the last one begun"
+            self.result("not ok", f"{what}: {self.subtest or 'none'}")
         self.print_line(f"1..{self.number}")

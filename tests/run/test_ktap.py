@@ -54,8 +54,9 @@ def a_test_without_facts_fails():
 
 def what_is_missing_is_a_failure():
     tap.check(flat("")[0].startswith("not ok 1"), "no KTAP at all")
-    lines = flat("KTAP version 1\n1..2\n    ok 1 - a\nok 1 - x.y\n")
-    tap.check(any("1 of 2 tests ended" in line for line in lines), "an early end")
+    lines = flat("KTAP version 1\n1..2\n    # Subtest: x.y\n    ok 1 - a\nok 1 - x.y\n")
+    told = "1 of 2 tests ended, the last one begun: x.y"
+    tap.check(any(told in line for line in lines), "an early end")
     lines = flat("KTAP version 1\n1..0\nBail out! no test is called x\n")
     tap.check(lines[0].startswith("not ok 1") and "called x" in lines[0], "bail out")
 

@@ -1,0 +1,81 @@
+"""test_attach.py - a second way in: `./sonde attach`, and the sockets of `./sonde run`."""
+
+import json
+import os
+import socket
+import subprocess
+import tempfile
+import time
+
+import tap
+from guest import BUILD, ROOT
+from machine import Machine
+from session import LIMIT
+
+SONDE = os.path.join(ROOT, "sonde")
+
+
+def wait_for(path):
+    """Until a socket is there."""
+    deadline = time.monotonic() + LIMIT
+    while not os.path.exists(path) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def connect(path):
+    wait_for(path)
+    line = socket.socket(socket.AF_UNIX)
+    line.settimeout(LIMIT)
+    line.connect(path)
+    return line
+
+
+def the_console_of_a_guest_under_gdb():
+    console = os.path.join(BUILD, "console.sock")
+    if os.path.exists(console):
+        os.unlink(console)
+    gdb = subprocess.Popen(
+        [SONDE, "gdb", "--", "-batch", "-ex", "continue"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    wait_for(console)
+    attach = subprocess.Popen(
+        [SONDE, "attach"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    text = b""
+    while b"sonde> " not in text:
+        data = attach.stdout.read1()
+        if not data:
+            break
+        text += data
+    tap.check(b"sonde> " in text, "the prompt is seen from the second terminal")
+    attach.stdin.write(b"poweroff\r")
+    attach.stdin.flush()
+    tap.equal(attach.wait(LIMIT), 0, "attach ends with the guest")
+    gdb.communicate(timeout=LIMIT)
+    tap.check(gdb.returncode is not None, "and so does gdb")
+    status = subprocess.run([SONDE, "attach"], capture_output=True, check=False)
+    tap.check(status.returncode == 1 and b"no guest" in status.stderr, "nothing left")
+
+
+def tools_talk_to_a_guest_that_stays_up():
+    with tempfile.TemporaryDirectory() as folder:
+        path, qmp = os.path.join(folder, "tools"), os.path.join(folder, "qmp")
+        words = [SONDE, "run", "--boot", "pvh", "--socket", path, "--qmp", qmp]
+        run = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        text = b""
+        while b"sonde> " not in text:
+            text += run.stdout.read1()
+        for turn in ("first", "second"):
+            with connect(path) as line:
+                reply = Machine(line).request("cat /proc/version", LIMIT)
+                tap.check(reply.text.startswith("sonde"), f"the {turn} tool is answered")
+        with connect(qmp) as line:
+            tap.check("QMP" in json.loads(line.makefile().readline()), "QMP greets")
+        run.stdin.close()
+        run.stdout.read()
+        tap.equal(run.wait(LIMIT), 0, "end of input switches it off")
+
+
+tap.run(the_console_of_a_guest_under_gdb, tools_talk_to_a_guest_that_stays_up)

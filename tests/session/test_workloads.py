@@ -1,0 +1,43 @@
+"""test_workloads.py - the same seed, the same checksums, on any number of CPUs."""
+
+import re
+
+import tap
+from session import LIMIT, ask, at_prompt, run_on
+
+SEED = 42
+
+
+def checksums(guest):
+    text = ask(guest, f"run all {SEED}")
+    return dict(re.findall(r"^(\w+): checksum (0x[0-9a-f]+)", text, re.M))
+
+
+def they_do_not_depend_on_cpus():
+    seen = {}
+    for smp in (1, 3):
+        with at_prompt(smp=smp) as guest:
+            seen[smp] = checksums(guest)
+    tap.check(len(seen[1]) >= 12, f"{len(seen[1])} workloads")
+    for name in seen[1]:
+        tap.equal(seen[3].get(name), seen[1][name], f"{name}: 1 and 3 CPUs agree")
+
+
+def they_leave_nothing_behind(guest):
+    ask(guest, "run all")
+    before = ask(guest, "cat /proc/meminfo | grep HeapBlocks")
+    ask(guest, "run all")
+    tap.equal(ask(guest, "cat /proc/meminfo | grep HeapBlocks"), before, "no block is lost")
+
+
+def unknown_ones_are_refused(guest):
+    reply = guest.machine.request("run nothing_of_that_name", LIMIT)
+    tap.equal(reply.name, "ENOENT", "run NAME: no such workload")
+    names = ask(guest, "run list").split()
+    tap.check("vfs" in names and "fork" in names, "run list has vfs and fork")
+
+
+if __name__ == "__main__":
+    they_do_not_depend_on_cpus()
+    with at_prompt() as shared:
+        run_on(shared, they_leave_nothing_behind, unknown_ones_are_refused)
