@@ -4,6 +4,9 @@
 #   make V=1       shows the commands
 #   make B=dir     builds somewhere else than in build/
 #
+#   CROSS_COMPILE=x86_64-elf-    another gcc      EXTRA_OBJS="a.o b.o"    linked in too
+#   CC=clang                     or clang
+#
 # Sources are listed by hand, in the order in which they are best read.
 
 B ?= build
