@@ -3,14 +3,15 @@
 
     tests/run/kernel_test.py SELECTION SMP     e.g. all 4, or frame 2, or frame.NAME 1
 
-SEED=N in the environment gives back a printed seed.
+SEED=N in the environment gives back a printed seed. What the guest printed is kept in
+build/kernel-SELECTION-SMP.log.
 """
 
 import os
 import sys
 import threading
 
-from guest import EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
+from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
 from ktap import Flat
 
 LIMIT = 120
@@ -41,7 +42,9 @@ def main():
             print(line, flush=True)
 
     flat = Flat(print_line, f"{smp} CPUs, " if smp > 1 else "1 CPU, ")
-    with Guest(Setup(smp=smp, append=words), Lines(flat.take)) as guest:
+    log = os.path.join(BUILD, f"kernel-{selection}-{smp}.log")
+    setup = Setup(smp=smp, append=words, log=log)
+    with Guest(setup, Lines(flat.take)) as guest:
         status = guest.wait_end(LIMIT)
         guest.console.wait_closed(5)
         if status not in (EXIT_POWEROFF, EXIT_TESTS_FAILED):

@@ -3,6 +3,8 @@
 
     tests/run/run_tests.py [--list] [--long] [NAME...]
 
+--long runs the guest on more CPUs and passes --long to the Python tests of insn and fuzz.
+
 A test has a label TIER/STEM. A NAME is a label, a tier, or a stem, which means the tests
 of that stem in every tier. `kernel/STEM` boots with the tests of one subject only; the
 whole run has `kernel/smpN` instead, all subjects on N CPUs. SMP=N sets the CPUs of
@@ -21,6 +23,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SMP = (1, 2, 4, 8)
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
 
+PYTHON_TIERS = ("run", "insn", "fuzz")  # and session, which comes last
+
 
 def stems(pattern, prefix=""):
     """The stems of the files under tests/ that match, in alphabetical order."""
@@ -36,7 +40,8 @@ def all_labels(smp=SMP):
     """Every test of a whole run, quick tiers first."""
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
-    labels += ["run/" + stem for stem in stems("tests/run/test_*.py", "test_")]
+    for tier in PYTHON_TIERS:
+        labels += [f"{tier}/{stem}" for stem in stems(f"tests/{tier}/test_*.py", "test_")]
     labels += [f"kernel/smp{n}" for n in smp]
     labels += ["session/" + stem for stem in stems("tests/session/test_*.py", "test_")]
     return labels
@@ -69,7 +74,8 @@ def command(label):
         if stem in subjects():
             return program + [stem, os.environ.get("SMP", "2")]
         return program + ["all", stem.removeprefix("smp")]
-    return [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]
+    program = [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]
+    return program + ["--long"] * (tier in ("insn", "fuzz") and "LONG" in os.environ)
 
 
 def build(labels):
@@ -92,7 +98,9 @@ def main():
     if arguments[:1] == ["--one"]:
         run_one(arguments[1])
     names = [word for word in arguments if not word.startswith("--")]
-    labels = choose(names, all_labels(SMP_LONG if "--long" in arguments else SMP))
+    if "--long" in arguments:
+        os.environ["LONG"] = "1"
+    labels = choose(names, all_labels(SMP_LONG if "LONG" in os.environ else SMP))
     if "--list" in arguments:
         print("\n".join(labels))
         return 0

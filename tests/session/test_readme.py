@@ -37,13 +37,26 @@ def as_pattern(shown):
     )
 
 
+def documents():
+    """(path, text) of every document."""
+    patterns = ("*.md", "docs/**/*.md", "probes/*.md", "tests/*.md")
+    for pattern in patterns:
+        for path in sorted(glob.glob(os.path.join(ROOT, pattern), recursive=True)):
+            with open(path, encoding="utf-8") as file:
+                yield path, file.read()
+
+
+def links_lead_somewhere():
+    for path, text in documents():
+        links = re.findall(r"\]\((?!https?:)([^)#]+)[^)]*\)", text)
+        folder = os.path.dirname(path)
+        lost = [link for link in links if not os.path.exists(os.path.join(folder, link))]
+        tap.equal(lost, [], f"{os.path.relpath(path, ROOT)}: links")
+
+
 def examples_are_true():
-    documents = [os.path.join(ROOT, "README.md")]
-    documents += sorted(glob.glob(os.path.join(ROOT, "docs", "*.md")))
     count = 0
-    for path in documents:
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+    for path, text in documents():
         for command, shown in transcripts(text):
             count += 1
             status, out, err = sonde(*shlex.split(command)[1:])
@@ -55,4 +68,4 @@ def examples_are_true():
     tap.check(count > 0, "there are examples")
 
 
-tap.run(examples_are_true)
+tap.run(links_lead_somewhere, examples_are_true)
