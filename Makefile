@@ -55,6 +55,7 @@ MM := \
     kernel/mm/free_set.c \
     kernel/mm/frame.c \
     kernel/mm/paging.c \
+    kernel/mm/paging_change.c \
     kernel/mm/paging_init.c \
     kernel/mm/area.c \
     kernel/mm/vmap.c \

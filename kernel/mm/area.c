@@ -1,9 +1,9 @@
-/* area.c - which addresses of an area are in use. Knows nothing of what is mapped there. */
+/* area.c - which addresses of an area are in use. */
 #include "kernel/mm/area.h"
 
 #include "kernel/debug/panic.h"
-#include "kernel/memmap.h"
 #include "kernel/mm/frame.h"
+#include "kernel/mm/paging.h"
 
 void area_init(struct area *area, uintptr_t start, size_t count)
 {
@@ -44,6 +44,29 @@ void area_put(struct area *area, uintptr_t va, size_t count)
     BUG_ON(free_set_has_any(&area->pages, first, count));
     free_set_add(&area->pages, first, count);
     spin_unlock_irqrestore(&area->lock, flags);
+}
+
+static bool page_fill(uintptr_t va, unsigned prot)
+{
+    uint64_t phys = frame_alloc();
+
+    if (phys == FRAME_NONE)
+        return false;
+    if (page_map(va, phys, prot) == 0)
+        return true;
+    frame_free(phys);
+    return false;
+}
+
+bool area_fill(uintptr_t va, size_t count, unsigned prot)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!page_fill(va + i * PAGE_SIZE, prot)) {
+            page_unmap_range(va, i, frame_free);
+            return false;
+        }
+    }
+    return true;
 }
 
 size_t area_free_pages(struct area *area)

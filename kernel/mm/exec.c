@@ -32,11 +32,6 @@ void exec_init(void)
     area_init(&exec.arenas[1], arena_high_start(), ARENA_PAGES);
 }
 
-static size_t pages_for(size_t len)
-{
-    return len / PAGE_SIZE + (len % PAGE_SIZE != 0);
-}
-
 static struct area *arena_of(uintptr_t va)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -103,7 +98,7 @@ static uintptr_t arena_get(size_t count)
 
 void *exec_alloc(size_t len)
 {
-    size_t count = pages_for(len);
+    size_t count = area_pages(len);
     uintptr_t va;
 
     mutex_lock(&exec.lock);
@@ -119,7 +114,7 @@ void *exec_alloc(size_t len)
 void exec_free(void *p, size_t len)
 {
     uintptr_t va = (uintptr_t)p;
-    size_t count = pages_for(len);
+    size_t count = area_pages(len);
     struct page_info info;
 
     if (!p)

@@ -27,6 +27,8 @@
  * that no CPU ever writes to a table.
  */
 uint64_t pte_make(uint64_t phys, unsigned prot);
+/* pte_prot - the rights in an entry of the last level. */
+unsigned pte_prot(uint64_t pte);
 
 /* table_new - a table of absent entries, or NULL. table_at - the table an entry names. */
 uint64_t *table_new(void);
@@ -43,6 +45,17 @@ void paging_set_root(uint64_t *table);
  * Return: NULL without memory.
  */
 uint64_t *paging_slot(uintptr_t va, unsigned level);
+
+/* paging_slot_find - the entry that maps @va now, of either size; NULL when nothing does.
+ * @pte: gets its content, with the rights of all levels combined
+ * Context: any.
+ */
+uint64_t *paging_slot_find(uintptr_t va, unsigned *level, uint64_t *pte);
+
+/* paging_slot_peek - the entry of the 4 KiB page at @va, present or not; NULL when there is
+ * no table for it. Context: any.
+ */
+uint64_t *paging_slot_peek(uintptr_t va);
 
 /* page_set_prot - as page_protect(), no flush. */
 int page_set_prot(uintptr_t va, unsigned prot);

@@ -19,51 +19,29 @@ void stack_init(void)
     area_init(&stack_area, STACK_AREA_BASE, STACK_AREA_LEN / PAGE_SIZE);
 }
 
-static size_t pages_for(size_t len)
-{
-    return len / PAGE_SIZE + (len % PAGE_SIZE != 0);
-}
-
-static void release(uintptr_t guard, size_t count)
-{
-    page_unmap_range(guard + PAGE_SIZE, count, frame_free);
-    area_put(&stack_area, guard, count + 1);
-}
-
-static bool page_add(uintptr_t va)
-{
-    uint64_t phys = frame_alloc();
-
-    if (phys == FRAME_NONE)
-        return false;
-    if (page_map(va, phys, PROT_W) == 0)
-        return true;
-    frame_free(phys);
-    return false;
-}
-
 void *stack_alloc(size_t len)
 {
-    size_t count = pages_for(len);
+    size_t count = area_pages(len);
     uintptr_t guard = area_get(&stack_area, count + 1);
 
     if (!guard)
         return NULL;
-    for (size_t i = 1; i <= count; i++) {
-        if (!page_add(guard + i * PAGE_SIZE)) {
-            release(guard, count);
-            return NULL;
-        }
+    if (!area_fill(guard + PAGE_SIZE, count, PROT_W)) {
+        area_put(&stack_area, guard, count + 1);
+        return NULL;
     }
     return (void *)(guard + (count + 1) * PAGE_SIZE);
 }
 
 void stack_free(void *top, size_t len)
 {
-    size_t count = pages_for(len);
+    size_t count = area_pages(len);
+    uintptr_t guard = (uintptr_t)top - (count + 1) * PAGE_SIZE;
 
-    if (top)
-        release((uintptr_t)top - (count + 1) * PAGE_SIZE, count);
+    if (!top)
+        return;
+    page_unmap_range(guard + PAGE_SIZE, count, frame_free);
+    area_put(&stack_area, guard, count + 1);
 }
 
 bool stack_guard_hit(uintptr_t addr, uintptr_t *base)
