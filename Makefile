@@ -124,6 +124,8 @@ PROBES := \
     probes/reject.c \
     probes/state.c \
     probes/register.c \
+    probes/site_list.c \
+    probes/enable.c \
     probes/check.c \
     probes/blacklist.c \
     probes/boundary.c \

@@ -1,11 +1,77 @@
 /* check.c - stage 2: may this address carry a probe? And if not, by which rule?
  *
- * Everything that can be refused is refused here or in prepare.c; from arming on nothing
- * can fail.
+ * The rules are a table, looked at in its order: kprobe_check() stops at the first that is
+ * broken, check_each_rule() goes on as far as it makes sense. Everything that can be
+ * refused is refused here or in prepare.c; from arming on nothing can fail.
  */
 #include "kernel/base/err.h"
 #include "probes/life.h"
 #include "probes/text/insn_slot.h"
+
+/* What is known of the address so far: a rule may rely on those in front of it. */
+struct check {
+    uintptr_t addr;
+    struct plat_symbol function; /* behind NO_FUNCTION */
+    uintptr_t starts;            /* behind UNDECODABLE: where the instruction begins */
+    struct insn insn;            /* behind NOT_BOUNDARY */
+
+    /* How it is to be refused: the rule's reason and the address, unless the rule changes
+     * them. */
+    enum probe_reason reason;
+    uintptr_t at;
+};
+
+/* ---- the place ---- */
+
+static bool is_own_code(struct check *c)
+{
+    return plat_exec_contains(c->addr);
+}
+
+static bool is_no_text(struct check *c)
+{
+    return !plat_text_contains(c->addr, 1);
+}
+
+static bool is_entry_code(struct check *c)
+{
+    return plat_is_entry(c->addr);
+}
+
+static bool is_blacklisted(struct check *c)
+{
+    return blacklist_contains(c->addr);
+}
+
+static bool is_no_function(struct check *c)
+{
+    return plat_symbol_at(c->addr, &c->function);
+}
+
+/* ---- the instruction ---- */
+
+/* Between two boundaries is not this rule's business, but the next one's. */
+static bool is_undecodable(struct check *c)
+{
+    struct probe_reject why = { 0 };
+
+    c->starts = c->addr;
+    if (!boundary_find(c->addr, &c->function, &c->insn, &why))
+        return false;
+    if (why.reason == PROBE_NOT_BOUNDARY) {
+        c->starts = why.at;
+        return false;
+    }
+    c->reason = why.reason;
+    c->at = why.at;
+    return true;
+}
+
+static bool is_no_boundary(struct check *c)
+{
+    c->at = c->starts;
+    return c->starts != c->addr;
+}
 
 /* Kinds that never carry a probe, and the rule that says so. */
 static enum probe_reason kind_reason(const struct insn *insn)
@@ -56,6 +122,16 @@ static enum probe_reason kind_reason(const struct insn *insn)
     }
 }
 
+static bool is_kind(struct check *c)
+{
+    return kind_reason(&c->insn) == c->reason;
+}
+
+static bool is_short_branch(struct check *c)
+{
+    return insn_is_near_branch(&c->insn) && c->insn.opsize66;
+}
+
 /* STI may be followed by a jump back as well: what its shadow must cover instead is for
  * boost.c to see to.
  */
@@ -64,59 +140,85 @@ static bool can_run_as_copy(const struct insn *insn)
     return insn_can_boost(insn) || insn->kind == INSN_STI;
 }
 
-int check_insn(const struct insn *insn, struct probe_reject *why)
+/* Whatever another rule refuses is not asked: it could not be moved either. */
+static bool is_stuck(struct check *c)
 {
-    enum probe_reason reason = kind_reason(insn);
-
-    if (reason != PROBE_OK)
-        return probe_refuse(why, reason, insn->addr);
-    if (insn_is_near_branch(insn) && insn->opsize66)
-        return probe_refuse(why, PROBE_SHORT_OPERAND, insn->addr);
-    if (!emulate_supports(insn) && !can_run_as_copy(insn))
-        return probe_refuse(why, PROBE_CANNOT_MOVE, insn->addr);
-    return 0;
+    return kind_reason(&c->insn) == PROBE_OK && !emulate_supports(&c->insn) &&
+           !can_run_as_copy(&c->insn);
 }
 
 /* The wake-up that `sti; hlt` waits for must not come between the two. */
-static int check_sti(const struct insn *insn, const struct plat_symbol *function,
-                     struct probe_reject *why)
+static bool is_sti_hlt(struct check *c)
 {
+    uintptr_t behind = insn_next(&c->insn);
     struct insn next;
 
-    if (insn->kind != INSN_STI || insn_next(insn) >= function->start + function->size)
-        return 0;
-    if (boundary_find(insn_next(insn), function, &next, NULL) || next.kind != INSN_HLT)
-        return 0;
-    return probe_refuse(why, PROBE_STI_HLT, next.addr);
+    if (c->insn.kind != INSN_STI || behind >= c->function.start + c->function.size)
+        return false;
+    if (boundary_find(behind, &c->function, &next, NULL) || next.kind != INSN_HLT)
+        return false;
+    c->at = behind;
+    return true;
 }
 
-static int check_place(uintptr_t addr, struct probe_reject *why)
+/* ---- the rules ---- */
+
+static const struct rule {
+    enum probe_reason reason;
+    bool (*is_broken)(struct check *c);
+    bool needed; /* the rules behind it make no sense where it is broken */
+} rules[] = {
+    { PROBE_OWN_CODE, is_own_code, false },
+    { PROBE_NOT_TEXT, is_no_text, true },
+    { PROBE_ENTRY_CODE, is_entry_code, false },
+    { PROBE_BLACKLISTED, is_blacklisted, false },
+    { PROBE_NO_FUNCTION, is_no_function, true },
+    { PROBE_UNDECODABLE, is_undecodable, true },
+    { PROBE_NOT_BOUNDARY, is_no_boundary, true },
+    { PROBE_TRAP_INSN, is_kind, false },
+    { PROBE_FAR_BRANCH, is_kind, false },
+    { PROBE_MASKS_TRAPS, is_kind, false },
+    { PROBE_STATE_CHANGE, is_kind, false },
+    { PROBE_HALTS, is_kind, false },
+    { PROBE_TRANSACTION, is_kind, false },
+    { PROBE_VIRTUALIZATION, is_kind, false },
+    { PROBE_SHORT_OPERAND, is_short_branch, false },
+    { PROBE_CANNOT_MOVE, is_stuck, false },
+    { PROBE_STI_HLT, is_sti_hlt, false },
+};
+
+static bool is_broken(const struct rule *rule, struct check *c)
 {
-    if (plat_exec_contains(addr))
-        return probe_refuse(why, PROBE_OWN_CODE, addr);
-    if (!plat_text_contains(addr, 1))
-        return probe_refuse(why, PROBE_NOT_TEXT, addr);
-    if (plat_is_entry(addr))
-        return probe_refuse(why, PROBE_ENTRY_CODE, addr);
-    if (blacklist_contains(addr))
-        return probe_refuse(why, PROBE_BLACKLISTED, addr);
-    return 0;
+    c->reason = rule->reason;
+    c->at = c->addr;
+    return rule->is_broken(c);
 }
 
 int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why)
 {
-    struct plat_symbol function;
-    int err = check_place(addr, why);
+    struct check c = { .addr = addr };
 
-    if (err)
-        return err;
-    if (plat_symbol_at(addr, &function))
-        return probe_refuse(why, PROBE_NO_FUNCTION, addr);
-    err = boundary_find(addr, &function, insn, why);
-    if (err)
-        return err;
-    err = check_insn(insn, why);
-    if (err)
-        return err;
-    return check_sti(insn, &function, why);
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+        if (is_broken(&rules[i], &c))
+            return probe_refuse(why, c.reason, c.at);
+    *insn = c.insn;
+    return 0;
+}
+
+void check_each_rule(uintptr_t addr,
+                     void (*fn)(enum probe_reason rule, const struct probe_reject *why,
+                                void *arg),
+                     void *arg)
+{
+    struct check c = { .addr = addr };
+
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        struct probe_reject why = { 0 };
+
+        if (is_broken(&rules[i], &c))
+            probe_refuse(&why, c.reason, c.at);
+        fn(rules[i].reason, &why, arg);
+        if (why.err && rules[i].needed)
+            return;
+    }
 }

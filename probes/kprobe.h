@@ -124,7 +124,23 @@ long register_kprobes_some(struct kprobe **ps, size_t count,
  * one costs nothing, unless others at its address are enabled.
  *
  * Context: thread.  Locks: takes PLAT_PROBES.
- * Return:  0; -EINVAL not registered, or gone.
+ * Return:  0; -EINVAL not registered, or gone; -EDEADLK called from a handler.
  */
 int enable_kprobe(struct kprobe *p);
 int disable_kprobe(struct kprobe *p);
+
+/* enable_kprobes, disable_kprobes - many, with one round of synchronisation.
+ * Return: as above, and -ENOMEM; then none was switched.
+ */
+int enable_kprobes(struct kprobe **ps, size_t count);
+int disable_kprobes(struct kprobe **ps, size_t count);
+
+/* kprobes_switch - all probes, those of the future included. Off, every text byte is the
+ * original; on, each probe is as it was switched by itself.
+ *
+ * Context: thread.  Locks: takes PLAT_PROBES.
+ * Return:  0; -EDEADLK, -ENOMEM, and nothing has changed.
+ */
+int kprobes_switch(bool on);
+/* kprobes_are_on - Context: any. */
+bool kprobes_are_on(void);

@@ -83,6 +83,34 @@ struct probe_cpu {
     uint64_t handler_faults;
 };
 
+/* ---- 1 register.c, enable.c, site_list.c ---- */
+
+/* register_find - the site of @p, NULL when @p is not registered. @p may be garbage, as long
+ * as it can be read: what it points to is touched only if it turns out to be ours.
+ * Locks: PLAT_PROBES held.
+ */
+struct site *register_find(const struct kprobe *p);
+/* register_check_caller - may probes be changed from here? Return: 0; -EDEADLK. */
+int register_check_caller(struct probe_reject *why);
+
+/* enable_wants_arming - is @site not armed though it should be? Locks: PLAT_PROBES held. */
+bool enable_wants_arming(const struct site *site);
+
+/* Sites that are armed, disarmed or freed together: each once, though it is met once for
+ * each of its probes. Between site_list_add() and site_list_close() there is no other list.
+ */
+struct site_list {
+    struct site **sites;
+    size_t count;
+    struct site *one; /* room that needs no memory */
+};
+
+/* site_list_make - an empty list with room for @max.  Return: 0; -ENOMEM. */
+int site_list_make(struct site_list *list, size_t max, struct probe_reject *why);
+void site_list_add(struct site_list *list, struct site *site);
+void site_list_close(struct site_list *list);
+void site_list_free(struct site_list *list);
+
 /* ---- 2 check.c, blacklist.c, boundary.c ---- */
 
 /* kprobe_check - may the instruction at @addr carry a probe?
@@ -91,8 +119,14 @@ struct probe_cpu {
  */
 int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why);
 
-/* check_insn - the part of it that looks at the instruction alone. */
-int check_insn(const struct insn *insn, struct probe_reject *why);
+/* check_each_rule - the same rules one by one, as far as the instruction can be told.
+ * @fn: told of each, in order; @why->err is 0 where the rule is kept
+ * Context: thread.  Locks: PLAT_PROBES held.
+ */
+void check_each_rule(uintptr_t addr,
+                     void (*fn)(enum probe_reason rule, const struct probe_reject *why,
+                                void *arg),
+                     void *arg);
 
 /* blacklist_init - sort the marked functions. Context: boot.  Return: 0; -ENOMEM. */
 int blacklist_init(void);

@@ -36,10 +36,7 @@ static int resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject 
     return 0;
 }
 
-/* registered_at - the site of @p, if it is registered. @p may be garbage: nothing that it
- * points to is touched unless it turns out to be ours.
- */
-static struct site *registered_at(const struct kprobe *p)
+struct site *register_find(const struct kprobe *p)
 {
     struct site *site = registry_find(p->addr);
 
@@ -54,7 +51,7 @@ static bool is_chosen(const struct kprobe *p)
 
 static int check_request(const struct kprobe *p, struct probe_reject *why)
 {
-    if (is_chosen(p) || registered_at(p))
+    if (is_chosen(p) || register_find(p))
         return probe_refuse(why, PROBE_REGISTERED, p->addr);
     if (p->flags & ~KPROBE_FLAG_DISABLED)
         return probe_refuse(why, PROBE_BAD_FLAGS, 0);
@@ -71,27 +68,13 @@ static bool in_handler(void)
     return inside;
 }
 
-static int check_caller(struct probe_reject *why)
+int register_check_caller(struct probe_reject *why)
 {
     if (in_handler())
         return probe_refuse(why, PROBE_FROM_HANDLER, 0);
     if (plat_context() != PLAT_THREAD)
         return probe_refuse(why, PROBE_BAD_CONTEXT, 0);
     return 0;
-}
-
-/* ---- a list of sites to be armed or disarmed together ---- */
-
-struct site_list {
-    struct site **sites;
-    size_t count;
-};
-
-static int list_make(struct site_list *list, size_t max, struct probe_reject *why)
-{
-    list->count = 0;
-    list->sites = plat_alloc((max + 1) * sizeof(list->sites[0]));
-    return list->sites ? 0 : probe_refuse(why, PROBE_NO_MEMORY, 0);
 }
 
 /* ---- in ---- */
@@ -150,32 +133,12 @@ static bool site_is_new(const struct site *site)
     return !site->probes && site->state == SITE_PREPARED;
 }
 
-static bool wants_arming(const struct site *site)
-{
-    return aggr_enabled(site) && site->state != SITE_ARMED;
-}
-
-/* list_add_once - @site may be met several times, once for each of its probes. */
-static void list_add_once(struct site_list *list, struct site *site)
-{
-    if (site->queued)
-        return;
-    site->queued = true;
-    list->sites[list->count++] = site;
-}
-
-static void list_close(struct site_list *list)
-{
-    for (size_t i = 0; i < list->count; i++)
-        list->sites[i]->queued = false;
-}
-
 static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
 {
     for (size_t i = 0; i < count; i++)
-        if (wants_arming(ps[i]->site))
-            list_add_once(list, ps[i]->site);
-    list_close(list);
+        if (enable_wants_arming(ps[i]->site))
+            site_list_add(list, ps[i]->site);
+    site_list_close(list);
     kprobe_arm(list->sites, list->count);
 }
 
@@ -189,10 +152,10 @@ static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t cou
         const struct kprobe *p = ps[i];
 
         if (is_chosen(p) && as_given[i].next != p && site_is_new(p->site))
-            list_add_once(list, p->site);
+            site_list_add(list, p->site);
         *ps[i] = as_given[i];
     }
-    list_close(list);
+    site_list_close(list);
     reclaim_unreached(list->sites, list->count);
     reclaim_rest();
     list->count = 0;
@@ -208,6 +171,7 @@ static int choose_all(struct kprobe **ps, size_t count, struct kprobe *given,
         err = choose(ps[i], why);
         if (!err)
             continue;
+        why->index = i;
         forget(ps, given, i + 1, list);
         return err;
     }
@@ -234,16 +198,16 @@ static int register_locked(struct kprobe **ps, size_t count, struct site_list *l
 int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why)
 {
     struct site_list list;
-    int err = check_caller(why);
+    int err = register_check_caller(why);
 
     if (!err)
-        err = list_make(&list, count, why);
+        err = site_list_make(&list, count, why);
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
     err = register_locked(ps, count, &list, why);
     plat_unlock(PLAT_PROBES);
-    plat_free(list.sites);
+    site_list_free(&list);
     return err;
 }
 
@@ -278,16 +242,16 @@ long register_kprobes_some(struct kprobe **ps, size_t count,
 {
     struct site_list list;
     size_t in;
-    int err = check_caller(NULL);
+    int err = register_check_caller(NULL);
 
     if (!err)
-        err = list_make(&list, count, NULL);
+        err = site_list_make(&list, count, NULL);
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
     in = register_some_locked(ps, count, &list, refused, arg);
     plat_unlock(PLAT_PROBES);
-    plat_free(list.sites);
+    site_list_free(&list);
     return (long)in;
 }
 
@@ -324,14 +288,14 @@ static int check_registered(struct kprobe **ps, size_t count, struct site_list *
     int err = 0;
 
     for (size_t i = 0; i < count && !err; i++) {
-        struct site *site = registered_at(ps[i]);
+        struct site *site = register_find(ps[i]);
 
         if (!site)
             err = -EINVAL;
         else if (alone_in_engine(site))
-            list_add_once(engine, site);
+            site_list_add(engine, site);
     }
-    list_close(engine);
+    site_list_close(engine);
     return err;
 }
 
@@ -342,27 +306,27 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
                      struct site_list *dead)
 {
     for (size_t i = 0; i < count; i++)
-        if (registered_at(ps[i])) /* not the second time it stands in @ps */
+        if (register_find(ps[i])) /* not the second time it stands in @ps */
             aggr_remove(ps[i]->site, ps[i]);
     for (size_t i = 0; i < count; i++) {
         struct site *site = ps[i]->site;
 
         if (site->state == SITE_ARMED && !aggr_enabled(site))
-            list_add_once(disarm, site);
+            site_list_add(disarm, site);
     }
-    list_close(disarm);
+    site_list_close(disarm);
     for (size_t i = 0; i < count; i++)
         if (!ps[i]->site->probes)
-            list_add_once(dead, ps[i]->site);
+            site_list_add(dead, ps[i]->site);
         else
             prepare_way(ps[i]->site);
-    list_close(dead);
+    site_list_close(dead);
 }
 
 /* unregister_with - @room: for 2 * @count sites. */
 static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
 {
-    struct site_list disarm = { room, 0 }, dead = { room + count, 0 };
+    struct site_list disarm = { .sites = room }, dead = { .sites = room + count };
     int err = check_registered(ps, count, &disarm);
 
     if (err)
@@ -385,7 +349,7 @@ static int unregister_one_by_one(struct kprobe **ps, size_t count)
     struct site *room[2];
 
     for (size_t i = 0; i < count; i++)
-        if (!registered_at(ps[i]))
+        if (!register_find(ps[i]))
             return -EINVAL;
     for (size_t i = 0; i < count; i++)
         if (ps[i]->site) /* not the second time it stands in @ps */
@@ -396,7 +360,7 @@ static int unregister_one_by_one(struct kprobe **ps, size_t count)
 int unregister_kprobes(struct kprobe **ps, size_t count)
 {
     struct site **room = NULL;
-    int err = check_caller(NULL);
+    int err = register_check_caller(NULL);
 
     if (err)
         return err;
@@ -415,47 +379,4 @@ int unregister_kprobes(struct kprobe **ps, size_t count)
 int unregister_kprobe(struct kprobe *p)
 {
     return unregister_kprobes(&p, 1);
-}
-
-/* ---- on and off ---- */
-
-static int set_disabled(struct kprobe *p, bool disabled)
-{
-    struct site *site = registered_at(p);
-
-    if (!site || p->flags & KPROBE_FLAG_GONE)
-        return -EINVAL;
-    if (disabled) {
-        __atomic_or_fetch(&p->flags, KPROBE_FLAG_DISABLED, __ATOMIC_RELAXED);
-        if (site->state == SITE_ARMED && !aggr_enabled(site))
-            kprobe_disarm(&site, 1);
-    } else {
-        __atomic_and_fetch(&p->flags, ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED),
-                           __ATOMIC_RELAXED);
-        if (wants_arming(site))
-            kprobe_arm(&site, 1);
-    }
-    return 0;
-}
-
-static int switch_probe(struct kprobe *p, bool disabled)
-{
-    int err = check_caller(NULL);
-
-    if (err)
-        return err;
-    plat_lock(PLAT_PROBES);
-    err = set_disabled(p, disabled);
-    plat_unlock(PLAT_PROBES);
-    return err;
-}
-
-int enable_kprobe(struct kprobe *p)
-{
-    return switch_probe(p, false);
-}
-
-int disable_kprobe(struct kprobe *p)
-{
-    return switch_probe(p, true);
 }

@@ -3,8 +3,6 @@
 
 #include "kernel/base/err.h"
 
-#include <stddef.h>
-
 #define REASON_ROW(name, err, why) [PROBE_##name] = { #name, -err, why },
 static const struct {
     const char *name;
@@ -15,8 +13,12 @@ static const struct {
 int probe_refuse(struct probe_reject *out, enum probe_reason reason, uintptr_t at)
 {
     if (out)
-        *out =
-            (struct probe_reject){ reasons[reason].err, reason, at, reasons[reason].why };
+        *out = (struct probe_reject){
+            .err = reasons[reason].err,
+            .reason = reason,
+            .at = at,
+            .why = reasons[reason].why,
+        };
     return reasons[reason].err;
 }
 

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* X(reason, errno, sentence) */
@@ -50,6 +51,7 @@ struct probe_reject {
     enum probe_reason reason; /* which rule */
     uintptr_t at;    /* the offending instruction or address, 0 if there is none */
     const char *why; /* one fixed sentence; never freed */
+    size_t index;    /* which one of a set, from 0 */
 };
 
 /* probe_refuse - fill @out (may be NULL) for @reason at @at.
