@@ -211,10 +211,11 @@ KTEST(exec, the_alias_writes_text_and_executable_memory)
                  "also across two pages");
     ktest_report(is_int3(p + CODE_LEN, PAGE_SIZE - CODE_LEN - 3), "nothing else changed");
     memcpy(&was, (void *)(uintptr_t)victim, sizeof(was));
-    ktest_report(code_write((void *)(uintptr_t)victim, 42) == 0 && victim() == 42,
+    ktest_report(code_write((void *)(uintptr_t)victim, 42) == 0 &&
+                     code_run((void *)(uintptr_t)victim) == 42,
                  "a function of the image as well");
     text_poke_alias_write((void *)(uintptr_t)victim, was.bytes, CODE_LEN);
-    ktest_report(victim() == 41, "and put back");
+    ktest_report(code_run((void *)(uintptr_t)victim) == 41, "and put back");
     exec_free(p, 2 * PAGE_SIZE);
 }
 
