@@ -134,33 +134,36 @@ NOKPROBE_INLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t
 
 /* ---- one function a kind ---- */
 
-NOKPROBE_INLINE void emulate_call(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE bool emulate_call(const struct site *site, struct pt_regs *regs)
 {
     uintptr_t target = site->emul.target;
 
     if (site->emul.kind != INSN_CALL_REL && !load_target(site, regs, &target))
-        return;
+        return false;
     push(regs, site->addr + site->len, 8);
     regs->ip = target;
+    return true;
 }
 
-NOKPROBE_INLINE void emulate_jmp(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE bool emulate_jmp(const struct site *site, struct pt_regs *regs)
 {
     uintptr_t target = site->emul.target;
 
     if (site->emul.kind != INSN_JMP_REL && !load_target(site, regs, &target))
-        return;
+        return false;
     regs->ip = target;
+    return true;
 }
 
-NOKPROBE_INLINE void emulate_ret(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE bool emulate_ret(const struct site *site, struct pt_regs *regs)
 {
     uint64_t target;
 
     if (!pop(site, regs, &target, 8))
-        return;
+        return false;
     regs->sp += 8u + site->emul.pop;
     regs->ip = target;
+    return true;
 }
 
 NOKPROBE_INLINE void branch(const struct site *site, struct pt_regs *regs, bool taken)
@@ -195,17 +198,18 @@ NOKPROBE_INLINE void emulate_pushf(const struct site *site, struct pt_regs *regs
     regs->ip = site->addr + site->len;
 }
 
-NOKPROBE_INLINE void emulate_popf(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE bool emulate_popf(const struct site *site, struct pt_regs *regs)
 {
     uint64_t value, mask = FLAGS_ARITH_AND_CONTROL;
 
     if (!pop(site, regs, &value, site->emul.opsize))
-        return;
+        return false;
     if (site->emul.opsize == 2)
         mask &= 0xffff;
     regs->flags = (regs->flags & ~mask) | (value & mask);
     regs->sp += site->emul.opsize;
     regs->ip = site->addr + site->len;
+    return true;
 }
 
 NOKPROBE_INLINE void emulate_cli(const struct site *site, struct pt_regs *regs)
@@ -214,7 +218,7 @@ NOKPROBE_INLINE void emulate_cli(const struct site *site, struct pt_regs *regs)
     regs->ip = site->addr + site->len;
 }
 
-void emulate_run(struct site *site, struct pt_regs *regs)
+bool emulate_run(struct site *site, struct pt_regs *regs)
 {
     const struct emulation *e = &site->emul;
 
@@ -222,34 +226,30 @@ void emulate_run(struct site *site, struct pt_regs *regs)
     case INSN_CALL_REL:
     case INSN_CALL_REG:
     case INSN_CALL_MEM:
-        emulate_call(site, regs);
-        return;
+        return emulate_call(site, regs);
     case INSN_JMP_REL:
     case INSN_JMP_REG:
     case INSN_JMP_MEM:
-        emulate_jmp(site, regs);
-        return;
+        return emulate_jmp(site, regs);
     case INSN_JCC:
         branch(site, regs, insn_cond_holds(e->detail, regs->flags));
-        return;
+        return true;
     case INSN_LOOP:
         emulate_loop(site, regs);
-        return;
+        return true;
     case INSN_JRCXZ:
         branch(site, regs, counter(e, regs->cx) == 0);
-        return;
+        return true;
     case INSN_RET:
-        emulate_ret(site, regs);
-        return;
+        return emulate_ret(site, regs);
     case INSN_PUSHF:
         emulate_pushf(site, regs);
-        return;
+        return true;
     case INSN_POPF:
-        emulate_popf(site, regs);
-        return;
+        return emulate_popf(site, regs);
     case INSN_CLI:
         emulate_cli(site, regs);
-        return;
+        return true;
     default:
         plat_bug("emulating an instruction of the wrong kind", site->addr);
     }

@@ -37,6 +37,7 @@ enum probe_miss hit_enter(struct probe_cpu *cpu, struct site *site, struct pt_re
     hit->running = NULL;
     hit->regs = regs;
     hit->in_nmi = plat_in_nmi();
+    hit->faulting = false;
     barrier(); /* an NMI that comes now finds either no hit here, or a whole one */
     cpu->depth++;
     return MISS_CAUSES;
@@ -51,55 +52,63 @@ void hit_leave(struct probe_cpu *cpu)
 }
 NOKPROBE(hit_leave);
 
-/* The instruction, with nobody to tell about it. */
-NOKPROBE_INLINE void run_alone(struct site *site, struct pt_regs *regs)
+/* What has become of the instruction. */
+enum outcome {
+    PENDING,   /* nothing yet */
+    HAPPENED,  /* it has been emulated */
+    ELSEWHERE, /* a copy runs next; or a handler or a fault has sent the program away */
+};
+
+/* With nobody to tell about it. */
+NOKPROBE_INLINE enum outcome run_alone(struct site *site, struct pt_regs *regs)
 {
     if (site->way == WAY_EMULATE)
-        emulate_run(site, regs);
-    else
-        boost_run(site, regs);
+        return emulate_run(site, regs) ? HAPPENED : ELSEWHERE;
+    boost_run(site, regs);
+    return ELSEWHERE;
 }
 
-NOKPROBE_INLINE void run(struct site *site, struct pt_regs *regs, enum site_way way)
+NOKPROBE_INLINE enum outcome run(struct site *site, struct pt_regs *regs,
+                                 enum site_way way)
 {
-    if (way == WAY_STEP)
-        step_run(site, regs);
-    else
-        run_alone(site, regs);
+    if (way != WAY_STEP)
+        return run_alone(site, regs);
+    step_run(site, regs);
+    return ELSEWHERE;
 }
 
 /* The effect of an emulated instruction is there at once, and so are those who wait for it:
  * they belong to the same hit.
  */
-NOKPROBE_INLINE bool handle(struct site *site, struct pt_regs *regs,
-                            struct probe_hit *hit)
+NOKPROBE_INLINE enum outcome handle(struct site *site, struct pt_regs *regs,
+                                    struct probe_hit *hit)
 {
     if (aggr_run_pre(site, regs, hit))
-        return true;
+        return ELSEWHERE;
     if (site->way != WAY_EMULATE || !aggr_has_post(site))
-        return false;
-    emulate_run(site, regs);
+        return PENDING;
+    if (!emulate_run(site, regs))
+        return ELSEWHERE;
     aggr_run_post(site, regs, hit);
-    return true;
+    return HAPPENED;
 }
 
-NOKPROBE_INLINE void hit(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE enum outcome hit(struct probe_cpu *cpu, struct site *site,
+                                 struct pt_regs *regs)
 {
     enum probe_miss cause = hit_enter(cpu, site, regs);
+    enum outcome outcome;
     enum site_way way;
-    bool done;
 
     if (cause != MISS_CAUSES) {
         account_miss(cpu, site, cause);
-        run_alone(site, regs);
-        return;
+        return run_alone(site, regs);
     }
     way = site->way;
     account_ran(cpu, way);
-    done = handle(site, regs, &cpu->hits[cpu->depth - 1]);
+    outcome = handle(site, regs, &cpu->hits[cpu->depth - 1]);
     hit_leave(cpu);
-    if (!done)
-        run(site, regs, way);
+    return outcome == PENDING ? run(site, regs, way) : outcome;
 }
 
 /* A probe that has just gone leaves CPUs behind that have fetched its int3 but not yet
@@ -140,7 +149,11 @@ bool kprobe_int3_handler(struct pt_regs *regs)
     cpu->traps++;
     site = registry_find_hit(cpu, addr);
     if (site) {
-        hit(cpu, site, regs);
+        bool stepping = regs->flags & FLAGS_TF;
+
+        /* A program that steps itself is owed a trap that no CPU will raise. */
+        if (hit(cpu, site, regs) == HAPPENED && stepping)
+            plat_raise_step(regs);
         return true;
     }
     return step_int3(regs) || retry(cpu, regs, addr);

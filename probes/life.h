@@ -60,6 +60,7 @@ struct probe_hit {
     struct pt_regs *regs;
     uintptr_t escape; /* for plat_escape() */
     bool in_nmi;
+    bool faulting; /* the handler has faulted, and its fault handler is being asked */
 };
 
 #define PROBE_CACHE_LEN 64
@@ -224,7 +225,10 @@ void aggr_run_post(struct site *site, struct pt_regs *regs, struct probe_hit *hi
 
 void boost_run(struct site *site, struct pt_regs *regs);
 void step_run(struct site *site, struct pt_regs *regs);
-void emulate_run(struct site *site, struct pt_regs *regs);
+/* emulate_run - Return: false when the instruction has faulted instead; the fault has been
+ * dealt with.
+ */
+bool emulate_run(struct site *site, struct pt_regs *regs);
 
 /* step_int3 - the int3 behind a copy. kprobe_debug_handler - #DB.
  * Context: trap.  Return: false when it is not the engine's.

@@ -137,6 +137,10 @@ uintptr_t plat_seg_base(unsigned seg);
  * machine does when an instruction faults. Context: trap.
  */
 void plat_raise_fault(struct pt_regs *regs, uintptr_t addr);
+/* plat_raise_step - the program has TF set, and the instruction before @regs->ip has been
+ * done for it: what the machine does after a single step. Context: trap.
+ */
+void plat_raise_step(struct pt_regs *regs);
 
 uint64_t plat_clock_ns(void);                     /* any, NMI-safe */
 void plat_log(const char *fmt, ...) PRINTF(1, 2); /* thread */

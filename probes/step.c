@@ -5,8 +5,9 @@
  * nothing is kept between the two traps: interrupts may come, the thread may be preempted
  * or move to another CPU in the middle of a step.
  *
- * TF is not used in NMI context, where the way back is without IRET, nor where the program
- * has TF set itself: then it traps there on its own account.
+ * TF is not used in NMI context, where the way back is without IRET. A program that has TF
+ * set traps behind the instruction on its own account: it runs in the cell without a trap,
+ * and its #DB serves both.
  */
 #include "probes/life.h"
 #include "probes/text/insn_slot.h"
@@ -27,68 +28,64 @@ enum step_engine step_get_engine(void)
 
 void step_run(struct site *site, struct pt_regs *regs)
 {
+    if (regs->flags & FLAGS_TF) {
+        boost_run(site, regs);
+        return;
+    }
     regs->ip = (uintptr_t)site->step_slot;
-    if (READ_ONCE(engine) == STEP_TF && !plat_in_nmi() && !(regs->flags & FLAGS_TF))
+    if (READ_ONCE(engine) == STEP_TF && !plat_in_nmi())
         regs->flags |= FLAGS_TF;
 }
 NOKPROBE(step_run);
 
+/* step_done - the copy has run to its end; the program goes on behind the original. */
 NOKPROBE_INLINE void step_done(struct site *site, struct pt_regs *regs)
 {
     struct probe_cpu *cpu = plat_this_cpu();
 
-    cpu->traps++;
     regs->ip = site->addr + site->len;
     /* What was active when the pre-handlers ran is active now: they were let in, so this
      * is. */
-    if (hit_enter(cpu, site, regs) != MISS_CAUSES)
+    if (!aggr_has_post(site) || hit_enter(cpu, site, regs) != MISS_CAUSES)
         return;
     aggr_run_post(site, regs, &cpu->hits[cpu->depth - 1]);
     hit_leave(cpu);
 }
 
-/* step_of - the site whose step cell has been run to the end, if @ip says so. */
-NOKPROBE_INLINE struct site *step_of(uintptr_t ip)
-{
-    size_t off;
-    struct site *site = insn_slot_owner(ip, &off);
-
-    if (!site || off != site->len || ip - off != (uintptr_t)site->step_slot)
-        return NULL;
-    return site;
-}
-
 bool step_int3(struct pt_regs *regs)
 {
-    struct site *site = step_of(regs->ip - 1);
+    size_t off;
+    struct site *site = insn_slot_owner(regs->ip - 1, &off);
 
-    if (!site)
+    if (!site || regs->ip - 1 - off != (uintptr_t)site->step_slot || off != site->len)
         return false;
     step_done(site, regs);
     return true;
 }
 NOKPROBE(step_int3);
 
-/* An iteration of a repeated string instruction leaves ip where it is. */
-NOKPROBE_INLINE bool between_iterations(const struct pt_regs *regs)
-{
-    size_t off;
-    const struct site *site = insn_slot_owner(regs->ip, &off);
-
-    return site && off == 0 && site->is_string && regs->ip == (uintptr_t)site->step_slot;
-}
-
 bool kprobe_debug_handler(struct pt_regs *regs)
 {
     struct site *site;
+    bool mine;
+    size_t off;
 
     if (!(regs->dr6 & DR6_BS))
         return false;
-    site = step_of(regs->ip);
+    site = insn_slot_owner(regs->ip, &off);
     if (!site)
-        return between_iterations(regs);
-    regs->flags &= ~FLAGS_TF;
+        return false;
+    if (off ==
+        0) /* an iteration of a repeated string instruction leaves ip where it is */
+        return site->is_string;
+    if (off != site->len)
+        return false;
+    mine = regs->ip - off == (uintptr_t)site->step_slot;
+    if (mine) {
+        plat_this_cpu()->traps++;
+        regs->flags &= ~FLAGS_TF;
+    }
     step_done(site, regs);
-    return true;
+    return mine;
 }
 NOKPROBE(kprobe_debug_handler);

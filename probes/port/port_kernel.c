@@ -266,6 +266,14 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
     trap_raise(regs);
 }
 
+void plat_raise_step(struct pt_regs *regs)
+{
+    regs->vector = TRAP_DB;
+    regs->error_code = 0;
+    regs->dr6 = DR6_BS;
+    trap_raise(regs);
+}
+
 uint64_t plat_clock_ns(void)
 {
     return clock_ns();
