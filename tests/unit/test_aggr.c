@@ -1,0 +1,199 @@
+/* test_aggr.c - several probes at one address: order, and coming and going under a hit. */
+#include "probes/life.h"
+#include "tests/unit/port_fake.h"
+
+#include <string.h>
+
+static char order[64]; /* the probes whose handlers ran, by letter */
+static struct site site;
+static struct kprobe a, b, c;
+static struct kprobe *stopper, *remover, *victim;
+
+static char letter_of(const struct kprobe *p)
+{
+    return p == &a ? 'a' : p == &b ? 'b' : 'c';
+}
+
+static void append(char ch)
+{
+    size_t len = strlen(order);
+
+    order[len] = ch;
+    order[len + 1] = '\0';
+}
+
+static int pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)regs;
+    append(letter_of(p));
+    if (p == remover)
+        aggr_remove(&site, victim);
+    return p == stopper;
+}
+
+static void post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)regs;
+    CHECK_EQ(flags, 0);
+    append((char)(letter_of(p) - 'a' + 'A'));
+    if (p == remover)
+        aggr_remove(&site, victim);
+}
+
+static void start(void)
+{
+    fake_start();
+    memset(&site, 0, sizeof(site));
+    memset(order, 0, sizeof(order));
+    a = b = c = (struct kprobe){ .pre_handler = pre, .post_handler = post };
+    stopper = remover = victim = NULL;
+    aggr_add(&site, &a);
+    aggr_add(&site, &b);
+    aggr_add(&site, &c);
+}
+
+static bool run_pre(void)
+{
+    struct pt_regs regs = fake_regs();
+    struct probe_hit hit = { .site = &site, .regs = &regs };
+    bool stopped = aggr_run_pre(&site, &regs, &hit);
+
+    CHECK(hit.running == NULL);
+    return stopped;
+}
+
+static void run_post(void)
+{
+    struct pt_regs regs = fake_regs();
+    struct probe_hit hit = { .site = &site, .regs = &regs };
+
+    aggr_run_post(&site, &regs, &hit);
+    CHECK(hit.running == NULL);
+}
+
+static void handlers_run_in_order_of_registration(void)
+{
+    start();
+    CHECK(!run_pre());
+    run_post();
+    CHECK_STR(order, "abcABC");
+    CHECK_EQ(a.hits, 1);
+    CHECK_EQ(c.hits, 1);
+    fake_end();
+}
+
+static void a_handler_that_sets_ip_is_the_last_one(void)
+{
+    start();
+    stopper = &b;
+    CHECK(run_pre());
+    CHECK_STR(order, "ab");
+    CHECK_EQ(b.hits, 1);
+    CHECK_EQ(c.hits, 0);
+    fake_end();
+}
+
+static void a_disabled_probe_is_passed_over(void)
+{
+    start();
+    b.flags = KPROBE_FLAG_DISABLED;
+    CHECK(!run_pre());
+    run_post();
+    CHECK_STR(order, "acAC");
+    CHECK_EQ(b.hits, 0);
+    fake_end();
+}
+
+static void a_probe_without_handlers_only_counts(void)
+{
+    start();
+    b.pre_handler = NULL;
+    b.post_handler = NULL;
+    run_pre();
+    run_post();
+    CHECK_STR(order, "acAC");
+    CHECK_EQ(b.hits, 1);
+    fake_end();
+}
+
+static void each_can_be_taken_out(void)
+{
+    struct kprobe *const probes[] = { &a, &b, &c };
+    static const char *const left[] = { "bc", "ac", "ab" };
+
+    for (int i = 0; i < 3; i++) {
+        start();
+        aggr_remove(&site, probes[i]);
+        CHECK(!aggr_find(&site, probes[i]));
+        CHECK(aggr_find(&site, probes[(i + 1) % 3]));
+        run_pre();
+        CHECK_STR(order, left[i]);
+        fake_end();
+    }
+}
+
+static void a_hit_that_stands_on_a_removed_probe_finds_the_way_on(void)
+{
+    start();
+    remover = victim = &b;
+    run_pre();
+    CHECK_STR(order, "abc");
+    run_pre();
+    CHECK_STR(order, "abcac");
+    fake_end();
+}
+
+static void the_probe_behind_may_vanish_under_a_hit(void)
+{
+    start();
+    remover = &a;
+    victim = &b;
+    run_pre();
+    CHECK_STR(order, "ac");
+    CHECK_EQ(b.hits, 0);
+    fake_end();
+}
+
+static void a_post_handler_may_see_its_probe_vanish_too(void)
+{
+    start();
+    remover = victim = &a;
+    run_post();
+    CHECK_STR(order, "ABC");
+    fake_end();
+}
+
+static void what_the_site_needs_is_the_sum_of_its_probes(void)
+{
+    start();
+    CHECK(aggr_enabled(&site));
+    CHECK(aggr_has_post(&site));
+    a.flags = b.flags = c.flags = KPROBE_FLAG_DISABLED;
+    a.post_handler = b.post_handler = NULL;
+    CHECK(!aggr_enabled(&site));
+    CHECK(aggr_has_post(&site));
+    c.post_handler = NULL;
+    CHECK(!aggr_has_post(&site));
+    c.flags = 0;
+    CHECK(aggr_enabled(&site));
+    fake_end();
+}
+
+static void an_empty_site_has_nobody(void)
+{
+    start();
+    aggr_remove(&site, &a);
+    aggr_remove(&site, &b);
+    aggr_remove(&site, &c);
+    CHECK(!aggr_enabled(&site) && !aggr_has_post(&site) && !aggr_find(&site, &a));
+    CHECK(!run_pre());
+    CHECK_STR(order, "");
+    fake_end();
+}
+
+UNIT_TESTS(handlers_run_in_order_of_registration, a_handler_that_sets_ip_is_the_last_one,
+           a_disabled_probe_is_passed_over, a_probe_without_handlers_only_counts,
+           each_can_be_taken_out, a_hit_that_stands_on_a_removed_probe_finds_the_way_on,
+           the_probe_behind_may_vanish_under_a_hit,
+           a_post_handler_may_see_its_probe_vanish_too,
+           what_the_site_needs_is_the_sum_of_its_probes, an_empty_site_has_nobody)

@@ -1,0 +1,221 @@
+/* test_check.c - may this address carry a probe? Every rule that can say no, by its bytes.
+ */
+#include "kernel/base/err.h"
+#include "probes/life.h"
+#include "tests/unit/port_fake.h"
+
+static struct probe_reject why;
+static struct insn insn;
+
+/* check_bytes - the first instruction of a function made of @hex. */
+static enum probe_reason check_bytes(const char *hex)
+{
+    why = (struct probe_reject){ 0 };
+    kprobe_check(fake_function("fn", hex), &insn, &why);
+    return why.reason;
+}
+
+static enum probe_reason check_addr(uintptr_t addr)
+{
+    why = (struct probe_reject){ 0 };
+    kprobe_check(addr, &insn, &why);
+    return why.reason;
+}
+
+/* expect - each of @rows (ended by NULL) is refused for @reason. */
+static void expect(enum probe_reason reason, const char *const *rows)
+{
+    fake_start();
+    for (; *rows; rows++) {
+        enum probe_reason got = check_bytes(*rows);
+
+        if (got != reason)
+            unit_note("%s: %s, want %s", *rows, probe_reason_name(got),
+                      probe_reason_name(reason));
+        CHECK_EQ(got, reason);
+    }
+    boundary_forget();
+    fake_end();
+}
+
+#define EXPECT(reason, ...) expect(reason, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void what_is_run_as_a_copy_is_accepted(void)
+{
+    EXPECT(PROBE_OK, "90", "55", "48 89 e5", "f3 0f 1e fa", "0f a2", "0f 31", "f0 ff 00",
+           "f3 48 a5", "0f 01 f9", "ec", "ef", "0f 20 c0", "48 8b 05 00 00 00 00",
+           "62 f1 7c 48 10 00", "c5 f8 77", "f3 90", "6a 01", "0f ae f0");
+}
+
+static void what_is_emulated_is_accepted(void)
+{
+    EXPECT(PROBE_OK, "e8 00 00 00 00", "ff d0", "ff 54 24 08", "ff 15 00 00 00 00",
+           "eb fe", "e9 00 00 00 00", "ff e0", "ff 24 c5 00 00 00 00", "74 00",
+           "0f 84 00 00 00 00", "e0 fe", "e1 fe", "e2 fe", "e3 fe", "67 e3 fe", "c3",
+           "c2 08 00", "f3 c3", "9c", "66 9c", "9d", "66 9d", "fa");
+}
+
+static void sti_is_accepted(void)
+{
+    EXPECT(PROBE_OK, "fb 90 c3", "fb c3", "fb");
+}
+
+static void sti_before_hlt_is_not(void)
+{
+    EXPECT(PROBE_STI_HLT, "fb f4 c3");
+}
+
+static void traps_are_refused(void)
+{
+    EXPECT(PROBE_TRAP_INSN, "cc", "cd 80", "cd 03", "f1", "0f 0b", "0f b9 c0",
+           "0f ff c0");
+}
+
+static void far_branches_are_refused(void)
+{
+    EXPECT(PROBE_FAR_BRANCH, "cf", "48 cf", "cb", "ca 08 00", "ff 18", "48 ff 28",
+           "0f 05", "0f 07", "0f 34", "0f 35", "0f aa");
+}
+
+static void loading_the_stack_segment_is_refused(void)
+{
+    EXPECT(PROBE_MASKS_TRAPS, "8e d0", "8e 10", "66 8e d0");
+}
+
+static void changes_of_what_a_trap_depends_on_are_refused(void)
+{
+    EXPECT(PROBE_STATE_CHANGE, "8e d8", "8e e8", "0f a1", "0f 01 f8", "0f 30", "0f 22 c0",
+           "0f 22 d8", "0f 23 c0", "0f 01 10", "0f 01 18", "0f 00 d0", "0f 00 d8",
+           "0f 06", "0f 01 f0", "f3 0f ae d0", "f3 48 0f ae d8");
+}
+
+static void what_halts_is_refused(void)
+{
+    EXPECT(PROBE_HALTS, "f4", "0f 01 c9", "66 0f ae f0");
+}
+
+static void transactions_are_refused(void)
+{
+    EXPECT(PROBE_TRANSACTION, "c7 f8 00 00 00 00", "c6 f8 00", "0f 01 d5");
+}
+
+static void virtualization_is_refused(void)
+{
+    EXPECT(PROBE_VIRTUALIZATION, "0f 01 c1", "0f 01 d8", "0f 01 d9", "0f 01 c2",
+           "0f 01 cf", "0f 01 d7");
+}
+
+static void near_branches_with_a_66_prefix_are_refused(void)
+{
+    EXPECT(PROBE_SHORT_OPERAND, "66 e8 00 00 00 00", "66 eb 00", "66 74 00", "66 c3",
+           "66 ff e0", "66 ff d0", "66 e2 fe");
+}
+
+static void bytes_that_do_not_decode_are_refused(void)
+{
+    EXPECT(PROBE_UNDECODABLE, "06", "ea", "f0 90", "0f", "48");
+}
+
+static void an_errno_belongs_to_each_rule(void)
+{
+    fake_start();
+    CHECK_EQ(kprobe_check(fake_function("f", "cc"), &insn, &why), -EILSEQ);
+    CHECK_EQ(kprobe_check(fake_function("f", "f4"), &insn, &why), -EOPNOTSUPP);
+    CHECK_EQ(why.err, -EOPNOTSUPP);
+    CHECK(why.why != NULL);
+    boundary_forget();
+    fake_end();
+}
+
+/* ---- places ---- */
+
+static void the_middle_of_an_instruction_is_refused(void)
+{
+    uintptr_t fn;
+
+    fake_start();
+    fn = fake_function("fn", "48 89 e5 c3");
+    CHECK_EQ(check_addr(fn + 1), PROBE_NOT_BOUNDARY);
+    CHECK_EQ(why.at, fn);
+    boundary_forget();
+    fake_end();
+}
+
+static void what_is_no_text_is_refused(void)
+{
+    uintptr_t data;
+
+    fake_start();
+    CHECK_EQ(check_addr((uintptr_t)&data), PROBE_NOT_TEXT);
+    CHECK_EQ(check_addr(8), PROBE_NOT_TEXT);
+    CHECK_EQ(check_addr(UINTPTR_MAX), PROBE_NOT_TEXT);
+    CHECK_EQ(check_addr(fake_text_end()), PROBE_NOT_TEXT);
+    fake_end();
+}
+
+static void text_without_a_function_is_refused(void)
+{
+    fake_start();
+    CHECK_EQ(check_addr(fake_bytes_at("90 90")), PROBE_NO_FUNCTION);
+    fake_end();
+}
+
+static void entry_code_is_refused(void)
+{
+    uintptr_t fn;
+
+    fake_start();
+    fn = fake_function("entry", "90 90 90");
+    fake_entry(fn, fn + 2);
+    CHECK_EQ(check_addr(fn), PROBE_ENTRY_CODE);
+    CHECK_EQ(check_addr(fn + 1), PROBE_ENTRY_CODE);
+    CHECK_EQ(check_addr(fn + 2), PROBE_OK);
+    boundary_forget();
+    fake_end();
+}
+
+static void the_copies_are_refused(void)
+{
+    struct kprobe p = { 0 };
+    const struct site *site;
+
+    fake_start();
+    p.addr = fake_function("fn", "90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    site = p.site;
+    CHECK_EQ(check_addr((uintptr_t)site->boost_slot), PROBE_OWN_CODE);
+    unregister_kprobe(&p);
+    fake_end();
+}
+
+static void the_re_entry_core_is_refused_byte_by_byte(void)
+{
+    uintptr_t before, core, behind;
+
+    fake_start();
+    before = fake_function("before", "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90");
+    core = fake_function("core", "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90");
+    behind = fake_function("behind", "90");
+    fake_nokprobe(core);
+    fake_nokprobe(core); /* marked twice */
+    CHECK_EQ(fake_boot(blacklist_init), 0);
+    for (uintptr_t a = core; a < core + 16; a++)
+        CHECK_EQ(check_addr(a), PROBE_BLACKLISTED);
+    CHECK_EQ(core, before + 16);
+    CHECK_EQ(check_addr(core - 1), PROBE_OK);
+    CHECK_EQ(behind, core + 16);
+    CHECK_EQ(check_addr(behind), PROBE_OK);
+    boundary_forget();
+    fake_end();
+}
+
+UNIT_TESTS(what_is_run_as_a_copy_is_accepted, what_is_emulated_is_accepted,
+           sti_is_accepted, sti_before_hlt_is_not, traps_are_refused,
+           far_branches_are_refused, loading_the_stack_segment_is_refused,
+           changes_of_what_a_trap_depends_on_are_refused, what_halts_is_refused,
+           transactions_are_refused, virtualization_is_refused,
+           near_branches_with_a_66_prefix_are_refused,
+           bytes_that_do_not_decode_are_refused, an_errno_belongs_to_each_rule,
+           the_middle_of_an_instruction_is_refused, what_is_no_text_is_refused,
+           text_without_a_function_is_refused, entry_code_is_refused,
+           the_copies_are_refused, the_re_entry_core_is_refused_byte_by_byte)

@@ -1,0 +1,570 @@
+/* test_hit.c - a CPU runs into an int3: who is found, who is told, where it goes on. */
+#include "kernel/base/err.h"
+#include "probes/life.h"
+#include "probes/registry.h"
+#include "tests/unit/port_fake.h"
+
+#include <string.h>
+
+static struct probe_cpu *cpu;
+static struct kprobe p;
+static unsigned ran, ran_post;
+static struct pt_regs seen, seen_post;
+static int answer;           /* of the pre-handler */
+static uintptr_t go_to;      /* where it sends the program, 0: nowhere */
+static unsigned long new_ax; /* what it loads, 0: nothing */
+static void (*inside)(void); /* what it does besides */
+
+static int pre(struct kprobe *kp, struct pt_regs *regs)
+{
+    CHECK(kp == &p);
+    ran++;
+    seen = *regs;
+    if (go_to)
+        regs->ip = go_to;
+    if (new_ax)
+        regs->ax = new_ax;
+    if (inside)
+        inside();
+    return answer;
+}
+
+static void post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+    CHECK(kp == &p);
+    CHECK_EQ(flags, 0);
+    ran_post++;
+    seen_post = *regs;
+    if (inside)
+        inside();
+}
+
+/* start - a machine with a probe on the first instruction of @hex. */
+static void start(const char *hex, bool with_post)
+{
+    fake_start();
+    cpu = plat_probe_cpu(0);
+    ran = ran_post = 0;
+    answer = 0;
+    go_to = new_ax = 0;
+    inside = NULL;
+    p = (struct kprobe){ .pre_handler = pre, .post_handler = with_post ? post : NULL };
+    p.addr = fake_function("fn", hex);
+    CHECK_EQ(register_kprobe(&p), 0);
+}
+
+static void end(void)
+{
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void check_same_but_ip(const struct pt_regs *got, const struct pt_regs *want)
+{
+    struct pt_regs a = *got, b = *want;
+
+    a.ip = b.ip = 0;
+    CHECK(memcmp(&a, &b, sizeof(a)) == 0);
+}
+
+/* ---- one hit ---- */
+
+static void the_handler_sees_the_program_and_the_copy_is_next(void)
+{
+    struct pt_regs regs, before;
+
+    start("48 89 e5 c3", false);
+    before = regs = fake_regs();
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(ran, 1);
+    check_same_but_ip(&seen, &before);
+    CHECK_EQ(seen.ip, p.addr + 1);
+    check_same_but_ip(&regs, &before);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    CHECK_EQ(p.hits, 1);
+    CHECK_EQ(p.nmissed, 0);
+    CHECK_EQ(cpu->traps, 1);
+    CHECK_EQ(cpu->ran[WAY_BOOST], 1);
+    CHECK_EQ(cpu->depth, 0);
+    end();
+}
+
+static void an_emulated_instruction_has_happened_on_return(void)
+{
+    struct pt_regs regs;
+
+    start("e8 10 00 00 00 c3", false);
+    regs = fake_regs();
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(ran, 1);
+    CHECK_EQ(seen.sp, (uintptr_t)fake_stack()); /* the push comes after the handler */
+    CHECK_EQ(regs.sp, (uintptr_t)(fake_stack() - 1));
+    CHECK_EQ(regs.ip, p.addr + 5 + 0x10);
+    CHECK_EQ(cpu->ran[WAY_EMULATE], 1);
+    end();
+}
+
+static void what_a_handler_changes_is_what_goes_on(void)
+{
+    struct pt_regs regs;
+
+    start("ff d0 c3", false); /* call *%rax */
+    regs = fake_regs();
+    new_ax = 0x1000;
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip, 0x1000);
+    CHECK_EQ(regs.ax, 0x1000);
+    end();
+}
+
+static void non_zero_means_the_handler_has_set_ip(void)
+{
+    struct pt_regs regs, before;
+
+    start("e8 10 00 00 00 c3", true);
+    before = regs = fake_regs();
+    answer = 1;
+    go_to = 0x4444;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, 0x4444);
+    CHECK_EQ(regs.sp, before.sp); /* nothing was pushed */
+    CHECK_EQ(ran_post, 0);
+    CHECK_EQ(cpu->depth, 0);
+    end();
+}
+
+static void ip_alone_changed_means_nothing(void)
+{
+    struct pt_regs regs;
+
+    start("90 c3", false);
+    regs = fake_regs();
+    go_to = 0x4444;
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    end();
+}
+
+static void a_disabled_probe_beside_an_enabled_one_is_not_called(void)
+{
+    struct kprobe other = { .pre_handler = NULL };
+    struct pt_regs regs = fake_regs();
+
+    start("90 c3", false);
+    other.addr = p.addr;
+    CHECK_EQ(register_kprobe(&other), 0);
+    CHECK_EQ(disable_kprobe(&p), 0);
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(ran, 0);
+    CHECK_EQ(p.hits, 0);
+    CHECK_EQ(other.hits, 1);
+    CHECK_EQ(unregister_kprobe(&other), 0);
+    end();
+}
+
+static void post_handlers_of_an_emulated_instruction_see_its_effect(void)
+{
+    struct pt_regs regs;
+
+    start("e8 10 00 00 00 c3", true);
+    regs = fake_regs();
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(ran, 1);
+    CHECK_EQ(ran_post, 1);
+    CHECK_EQ(seen_post.ip, p.addr + 5 + 0x10);
+    CHECK_EQ(seen_post.sp, (uintptr_t)(fake_stack() - 1));
+    CHECK_EQ(cpu->traps, 1);
+    end();
+}
+
+static void no_post_handler_after_an_instruction_that_faulted(void)
+{
+    static uint64_t nowhere;
+    struct pt_regs regs;
+
+    start("ff 10 c3", true); /* call *(%rax) */
+    regs = fake_regs();
+    regs.ax = (uintptr_t)&nowhere;
+    fake_bad((uintptr_t)&nowhere, 8);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(fake.raised, 1);
+    CHECK_EQ(ran, 1);
+    CHECK_EQ(ran_post, 0);
+    end();
+}
+
+/* ---- int3s that are not the engine's, or no longer ---- */
+
+static void a_foreign_int3_is_left_to_others(void)
+{
+    struct pt_regs regs;
+    uintptr_t foreign;
+
+    start("90 c3", false);
+    foreign = fake_bytes_at("cc");
+    regs = fake_regs();
+    CHECK(!fake_int3(&regs, foreign));
+    CHECK_EQ(regs.ip, foreign + 1);
+    CHECK_EQ(cpu->retries, 0);
+    end();
+}
+
+static void an_int3_that_has_vanished_is_tried_again(void)
+{
+    struct pt_regs regs;
+    uintptr_t was_there;
+
+    start("90 c3", false);
+    was_there = fake_bytes_at("55");
+    regs = fake_regs();
+    CHECK(fake_int3(&regs, was_there));
+    CHECK_EQ(regs.ip, was_there);
+    CHECK_EQ(cpu->retries, 1);
+    CHECK_EQ(ran, 0);
+    end();
+}
+
+static void an_int3_in_memory_that_is_gone_is_nobodys(void)
+{
+    struct pt_regs regs;
+    uintptr_t was_there;
+
+    start("90 c3", false);
+    was_there = fake_bytes_at("55");
+    fake_bad(was_there, 1);
+    regs = fake_regs();
+    CHECK(!fake_int3(&regs, was_there));
+    end();
+}
+
+static struct pt_regs late;
+
+static void hit_late(void)
+{
+    CHECK(fake_int3(&late, p.addr));
+}
+
+/* Between disarming and unpublishing, a CPU that had fetched the int3 is still served. */
+static void a_hit_that_comes_after_disarming_is_served(void)
+{
+    start("90 c3", false);
+    late = fake_regs();
+    fake.on_quiesce = hit_late;
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_EQ(cpu->traps, 1);
+    CHECK(late.ip != p.addr + 1);
+    fake_end();
+}
+
+/* ---- nesting ---- */
+
+static struct kprobe chain[8];
+static unsigned chain_ran[8];
+static size_t chain_length;
+
+/* Each handler runs into the next probe of the chain. */
+static int chain_pre(struct kprobe *kp, struct pt_regs *unused)
+{
+    size_t i = (size_t)(kp - chain);
+    struct pt_regs regs = fake_regs();
+
+    (void)unused;
+    CHECK_EQ(cpu->depth, i + 1);
+    chain_ran[i]++;
+    if (i + 1 < chain_length) {
+        CHECK(fake_int3(&regs, chain[i + 1].addr));
+        CHECK_EQ(regs.ip, (uintptr_t)chain[i + 1].site->boost_slot);
+    }
+    CHECK_EQ(cpu->depth, i + 1);
+    return 0;
+}
+
+static void chain_start(size_t length)
+{
+    fake_start();
+    cpu = plat_probe_cpu(0);
+    memset(chain, 0, sizeof(chain));
+    memset(chain_ran, 0, sizeof(chain_ran));
+    chain_length = length;
+    for (size_t i = 0; i < length; i++) {
+        chain[i].pre_handler = chain_pre;
+        chain[i].addr = fake_function("fn", "90 c3");
+        CHECK_EQ(register_kprobe(&chain[i]), 0);
+    }
+}
+
+static void chain_end(void)
+{
+    for (size_t i = 0; i < chain_length; i++)
+        CHECK_EQ(unregister_kprobe(&chain[i]), 0);
+    fake_end();
+}
+
+static void four_handlers_may_be_active_at_once(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    chain_start(4);
+    CHECK(fake_int3(&regs, chain[0].addr));
+    for (int i = 0; i < 4; i++) {
+        CHECK_EQ(chain_ran[i], 1);
+        CHECK_EQ(chain[i].hits, 1);
+        CHECK_EQ(chain[i].nmissed, 0);
+    }
+    CHECK_EQ(cpu->depth, 0);
+    chain_end();
+}
+
+static void the_fifth_is_run_without_handlers_and_counted(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    chain_start(5);
+    CHECK(fake_int3(&regs, chain[0].addr));
+    CHECK_EQ(chain_ran[3], 1);
+    CHECK_EQ(chain_ran[4], 0);
+    CHECK_EQ(chain[4].hits, 0);
+    CHECK_EQ(chain[4].nmissed, 1);
+    CHECK_EQ(chain[4].missed[MISS_NESTED], 1);
+    CHECK_EQ(cpu->missed[MISS_NESTED], 1);
+    CHECK_EQ(cpu->traps, 5);
+    chain_end();
+}
+
+static void hit_myself(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+}
+
+static void a_handler_that_runs_into_its_own_probe_is_a_recursion(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    start("90 c3", false);
+    inside = hit_myself;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(ran, 1);
+    CHECK_EQ(p.hits, 1);
+    CHECK_EQ(p.missed[MISS_RECURSION], 1);
+    CHECK_EQ(cpu->missed[MISS_RECURSION], 1);
+    end();
+}
+
+static void a_recursion_does_not_step(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    start("90 c3", true);
+    inside = hit_myself;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
+    CHECK_EQ(p.missed[MISS_RECURSION], 1);
+    end();
+}
+
+static void the_engines_own_code_is_not_hit_inside_a_hit(void)
+{
+    struct pt_regs regs = fake_regs();
+    struct kprobe mine = { 0 };
+
+    fake_start();
+    mine.addr = fake_function("engine", "90 c3");
+    fake_engine(mine.addr, mine.addr + 2);
+    CHECK_EQ(register_kprobe(&mine), 0);
+    cpu = plat_probe_cpu(0);
+    CHECK(fake_int3(&regs, mine.addr));
+    CHECK_EQ(mine.hits, 1);
+    cpu->depth = 1; /* some other hit is active */
+    CHECK(fake_int3(&regs, mine.addr));
+    cpu->depth = 0;
+    CHECK_EQ(mine.hits, 1);
+    CHECK_EQ(mine.missed[MISS_RECURSION], 1);
+    CHECK_EQ(unregister_kprobe(&mine), 0);
+    fake_end();
+}
+
+static void little_stack_means_no_handlers(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    start("90 c3", false);
+    fake.stack_left = PROBE_STACK_MIN - 1;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(ran, 0);
+    CHECK_EQ(p.missed[MISS_STACK], 1);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    fake.stack_left = PROBE_STACK_MIN;
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(ran, 1);
+    end();
+}
+
+static void before_the_cpu_is_ready_the_instruction_just_runs(void)
+{
+    struct pt_regs regs = fake_regs();
+    uintptr_t foreign, gone;
+
+    start("90 c3", false);
+    foreign = fake_bytes_at("cc");
+    gone = fake_bytes_at("90");
+    fake.early = true;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    CHECK_EQ(p.missed[MISS_EARLY], 1);
+    CHECK_EQ(p.nmissed, 1);
+    CHECK(!fake_int3(&regs, foreign));
+    CHECK(fake_int3(&regs, gone));
+    CHECK_EQ(regs.ip, gone);
+    fake.early = false;
+    CHECK_EQ(ran, 0);
+    end();
+}
+
+static void every_probe_of_a_missed_hit_is_told_except_disabled_ones(void)
+{
+    struct kprobe on = { 0 }, off = { .flags = KPROBE_FLAG_DISABLED };
+    struct pt_regs regs = fake_regs();
+
+    start("90 c3", false);
+    on.addr = off.addr = p.addr;
+    CHECK_EQ(register_kprobe(&on), 0);
+    CHECK_EQ(register_kprobe(&off), 0);
+    fake.stack_left = 0;
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(p.nmissed, 1);
+    CHECK_EQ(on.nmissed, 1);
+    CHECK_EQ(off.nmissed, 0);
+    CHECK_EQ(cpu->missed[MISS_STACK], 1);
+    CHECK_EQ(unregister_kprobe(&on), 0);
+    CHECK_EQ(unregister_kprobe(&off), 0);
+    end();
+}
+
+static void an_nmi_on_top_of_a_handler_is_a_hit_of_its_own(void)
+{
+    struct pt_regs regs = fake_regs(), in_nmi = fake_regs();
+    struct kprobe other = { 0 };
+
+    start("90 c3", false);
+    other.addr = fake_function("other", "90 c3");
+    CHECK_EQ(register_kprobe(&other), 0);
+    cpu->hits[0].site = p.site;
+    cpu->depth = 1;
+    fake.nmi = true;
+    CHECK(fake_int3(&in_nmi, other.addr));
+    CHECK(fake_int3(&in_nmi, p.addr));
+    fake.nmi = false;
+    cpu->depth = 0;
+    CHECK_EQ(other.hits, 1);
+    CHECK_EQ(p.missed[MISS_RECURSION], 1);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(unregister_kprobe(&other), 0);
+    end();
+}
+
+/* ---- what a handler may not do ---- */
+
+static int errors[4];
+
+static void misbehave(void)
+{
+    struct kprobe other = { .addr = p.addr };
+
+    errors[0] = register_kprobe(&other);
+    errors[1] = unregister_kprobe(&p);
+    errors[2] = disable_kprobe(&p);
+    errors[3] = enable_kprobe(&p);
+}
+
+static void nothing_is_registered_or_taken_out_from_a_handler(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    start("90 c3", false);
+    inside = misbehave;
+    CHECK(fake_int3(&regs, p.addr));
+    for (int i = 0; i < 4; i++)
+        CHECK_EQ(errors[i], -EDEADLK);
+    CHECK_EQ(ran, 1);
+    inside = NULL;
+    end();
+}
+
+/* ---- sti ---- */
+
+static void sti_runs_together_with_its_successor(void)
+{
+    struct kprobe behind = { 0 };
+    struct pt_regs regs = fake_regs();
+
+    start("fb 90 c3", false);
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair_slot);
+    behind.addr = p.addr + 1;
+    CHECK_EQ(register_kprobe(&behind), 0);
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot); /* the successor must be hit */
+    CHECK_EQ(disable_kprobe(&behind), 0);
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair_slot);
+    CHECK_EQ(unregister_kprobe(&behind), 0);
+    end();
+}
+
+/* ---- totals ---- */
+
+static void totals_are_the_sum_over_all_cpus(void)
+{
+    struct probe_totals totals;
+    struct pt_regs regs = fake_regs();
+
+    start("90 c3", false);
+    fake.cpus = 3;
+    for (fake.this_cpu = 0; fake.this_cpu < 3; fake.this_cpu++)
+        for (unsigned i = 0; i <= fake.this_cpu; i++)
+            fake_int3(&regs, p.addr);
+    fake.this_cpu = 0;
+    fake.stack_left = 0;
+    fake_int3(&regs, p.addr);
+    fake_int3(&regs, fake_bytes_at("90"));
+    account_totals(&totals);
+    CHECK_EQ(totals.traps, 8);
+    CHECK_EQ(totals.ran[WAY_BOOST], 6);
+    CHECK_EQ(totals.missed[MISS_STACK], 1);
+    CHECK_EQ(totals.retries, 1);
+    CHECK_EQ(totals.lookups, 8);
+    CHECK_EQ(totals.cache_hits, 4);
+    CHECK_EQ(p.hits, 6);
+    end();
+}
+
+static void causes_have_names(void)
+{
+    CHECK_STR(probe_miss_name(MISS_RECURSION), "recursion");
+    CHECK_STR(probe_miss_name(MISS_NESTED), "nested");
+    CHECK_STR(probe_miss_name(MISS_STACK), "stack");
+    CHECK_STR(probe_miss_name(MISS_EARLY), "early");
+    CHECK_STR(probe_miss_name(MISS_CAUSES), "?");
+}
+
+UNIT_TESTS(
+    the_handler_sees_the_program_and_the_copy_is_next,
+    an_emulated_instruction_has_happened_on_return,
+    what_a_handler_changes_is_what_goes_on, non_zero_means_the_handler_has_set_ip,
+    ip_alone_changed_means_nothing, a_disabled_probe_beside_an_enabled_one_is_not_called,
+    post_handlers_of_an_emulated_instruction_see_its_effect,
+    no_post_handler_after_an_instruction_that_faulted, a_foreign_int3_is_left_to_others,
+    an_int3_that_has_vanished_is_tried_again, an_int3_in_memory_that_is_gone_is_nobodys,
+    a_hit_that_comes_after_disarming_is_served, four_handlers_may_be_active_at_once,
+    the_fifth_is_run_without_handlers_and_counted,
+    a_handler_that_runs_into_its_own_probe_is_a_recursion, a_recursion_does_not_step,
+    the_engines_own_code_is_not_hit_inside_a_hit, little_stack_means_no_handlers,
+    before_the_cpu_is_ready_the_instruction_just_runs,
+    every_probe_of_a_missed_hit_is_told_except_disabled_ones,
+    an_nmi_on_top_of_a_handler_is_a_hit_of_its_own,
+    nothing_is_registered_or_taken_out_from_a_handler,
+    sti_runs_together_with_its_successor, totals_are_the_sum_over_all_cpus,
+    causes_have_names)

@@ -1,0 +1,268 @@
+/* test_insn_slot.c - cells: handed out once, filled, owned, full of int3 when free. */
+#include "probes/text/insn_slot.h"
+
+#include "probes/life.h"
+#include "tests/unit/port_fake.h"
+
+#include <string.h>
+
+#define CELLS_PER_PAGE 127 /* 128, one of them the header */
+
+static struct site owner, other;
+static const uint8_t code[] = { 0x48, 0x89, 0xe5, 0xe9, 1, 2, 3, 4 };
+
+static void fill(uint8_t *slot, struct site *site, const uint8_t *bytes, size_t len)
+{
+    plat_lock(PLAT_TEXT);
+    insn_slot_fill(slot, site, bytes, len);
+    plat_unlock(PLAT_TEXT);
+}
+
+static void put(uint8_t *slot)
+{
+    plat_lock(PLAT_TEXT);
+    insn_slot_put(slot);
+    plat_unlock(PLAT_TEXT);
+}
+
+static void end(void)
+{
+    plat_lock(PLAT_TEXT);
+    insn_slot_exit();
+    plat_unlock(PLAT_TEXT);
+    CHECK_EQ(insn_slot_pages(), 0);
+    fake_end();
+}
+
+static bool is_int3(const uint8_t *p, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if (p[i] != 0xcc)
+            return false;
+    return true;
+}
+
+static void a_new_cell_is_full_of_int3_and_nobodys(void)
+{
+    uint8_t *slot;
+    size_t off;
+
+    fake_start();
+    slot = insn_slot_reserve();
+    CHECK(slot && is_int3(slot, INSN_SLOT_LEN));
+    CHECK((uintptr_t)slot % INSN_SLOT_LEN == 0);
+    CHECK(insn_slot_owner((uintptr_t)slot, &off) == NULL);
+    put(slot);
+    end();
+}
+
+static void a_filled_cell_holds_the_code_then_int3(void)
+{
+    uint8_t *slot;
+
+    fake_start();
+    slot = insn_slot_reserve();
+    fill(slot, &owner, code, sizeof(code));
+    CHECK_BYTES(slot, "48 89 e5 e9 01 02 03 04");
+    CHECK(is_int3(slot + sizeof(code), INSN_SLOT_CODE_MAX - sizeof(code)));
+    put(slot);
+    end();
+}
+
+static void every_ip_in_a_cell_leads_to_its_owner(void)
+{
+    uint8_t *a, *b;
+    size_t off = 99;
+
+    fake_start();
+    a = insn_slot_reserve();
+    b = insn_slot_reserve();
+    fill(a, &owner, code, sizeof(code));
+    fill(b, &other, code, sizeof(code));
+    for (size_t i = 0; i < INSN_SLOT_LEN; i++) {
+        CHECK(insn_slot_owner((uintptr_t)a + i, &off) == &owner);
+        CHECK_EQ(off, i);
+        CHECK(insn_slot_owner((uintptr_t)b + i, &off) == &other);
+        CHECK_EQ(off, i);
+    }
+    put(a);
+    put(b);
+    end();
+}
+
+static void an_ip_elsewhere_has_no_owner(void)
+{
+    uintptr_t page, unmapped;
+    uint8_t *slot;
+    size_t off;
+
+    fake_start();
+    slot = insn_slot_reserve();
+    fill(slot, &owner, code, sizeof(code));
+    page = (uintptr_t)slot / 4096 * 4096;
+    unmapped = page + 4096;
+    for (uintptr_t ip = page; ip < page + INSN_SLOT_LEN; ip++)
+        CHECK(insn_slot_owner(ip, &off) == NULL); /* the header */
+    CHECK(insn_slot_owner(fake_text_end() - 1, &off) == NULL);
+    CHECK(insn_slot_owner(unmapped, &off) == NULL);
+    CHECK(insn_slot_owner(0, &off) == NULL);
+    CHECK(insn_slot_owner(UINTPTR_MAX, &off) == NULL);
+    CHECK(insn_slot_owner((uintptr_t)&owner, &off) == NULL);
+    put(slot);
+    end();
+}
+
+static void executable_memory_of_others_holds_no_cells(void)
+{
+    uint8_t *page;
+    size_t off;
+
+    fake_start();
+    page = plat_exec_alloc(4096);
+    for (size_t i = 0; i < 4096; i++)
+        CHECK(insn_slot_owner((uintptr_t)page + i, &off) == NULL);
+    plat_exec_free(page, 4096);
+    end();
+}
+
+static void a_cell_given_back_is_full_of_int3_and_nobodys(void)
+{
+    uint8_t *slot, *rest;
+    size_t off;
+
+    fake_start();
+    rest = insn_slot_reserve();
+    slot = insn_slot_reserve();
+    fill(slot, &owner, code, sizeof(code));
+    put(slot);
+    CHECK(is_int3(slot, INSN_SLOT_LEN));
+    CHECK(insn_slot_owner((uintptr_t)slot, &off) == NULL);
+    put(rest);
+    end();
+}
+
+static void a_cell_never_filled_can_be_given_back(void)
+{
+    fake_start();
+    put(insn_slot_reserve());
+    put(NULL);
+    end();
+}
+
+static void no_cell_is_handed_out_twice(void)
+{
+    static uint8_t *slots[3 * CELLS_PER_PAGE + 5];
+    const size_t count = sizeof(slots) / sizeof(slots[0]);
+
+    fake_start();
+    for (size_t i = 0; i < count; i++) {
+        slots[i] = insn_slot_reserve();
+        fill(slots[i], &owner, code, sizeof(code));
+        for (size_t j = 0; j < i; j++)
+            CHECK(slots[i] != slots[j]);
+    }
+    CHECK_EQ(insn_slot_pages(), 4);
+    for (size_t i = 0; i < count; i++)
+        put(slots[i]);
+    end();
+}
+
+static void a_full_page_with_a_hole_is_used_again(void)
+{
+    static uint8_t *slots[2 * CELLS_PER_PAGE];
+    uint8_t *hole;
+
+    fake_start();
+    for (size_t i = 0; i < 2 * CELLS_PER_PAGE; i++)
+        slots[i] = insn_slot_reserve();
+    CHECK_EQ(insn_slot_pages(), 2);
+    hole = slots[60];
+    put(hole);
+    CHECK(insn_slot_reserve() == hole);
+    CHECK_EQ(insn_slot_pages(), 2);
+    for (size_t i = 0; i < 2 * CELLS_PER_PAGE; i++)
+        put(slots[i]);
+    end();
+}
+
+static void only_empty_pages_are_given_back(void)
+{
+    static uint8_t *slots[CELLS_PER_PAGE + 1];
+    size_t off;
+
+    fake_start();
+    for (size_t i = 0; i <= CELLS_PER_PAGE; i++)
+        slots[i] = insn_slot_reserve();
+    fill(slots[CELLS_PER_PAGE], &owner, code, sizeof(code));
+    for (size_t i = 0; i < CELLS_PER_PAGE; i++)
+        put(slots[i]);
+    plat_lock(PLAT_TEXT);
+    insn_slot_exit();
+    plat_unlock(PLAT_TEXT);
+    CHECK_EQ(insn_slot_pages(), 1);
+    CHECK_EQ(fake.exec_bytes, 4096);
+    CHECK(insn_slot_owner((uintptr_t)slots[0], &off) == NULL);
+    CHECK(insn_slot_owner((uintptr_t)slots[CELLS_PER_PAGE], &off) == &owner);
+    put(slots[CELLS_PER_PAGE]);
+    end();
+}
+
+static void coming_and_going_keeps_to_the_same_pages(void)
+{
+    static uint8_t *slots[300];
+
+    fake_start();
+    for (int round = 0; round < 5000; round++) {
+        uint8_t **slot = &slots[unit_random() % 300];
+
+        if (*slot) {
+            put(*slot);
+            *slot = NULL;
+            continue;
+        }
+        *slot = insn_slot_reserve();
+        CHECK(is_int3(*slot, INSN_SLOT_LEN));
+        fill(*slot, &owner, code, sizeof(code));
+        CHECK(insn_slot_pages() <= 3);
+    }
+    for (size_t i = 0; i < 300; i++)
+        put(slots[i]);
+    end();
+}
+
+static void without_memory_there_is_no_cell(void)
+{
+    for (unsigned n = 1; n <= 2; n++) {
+        fake_start();
+        fake_fail_at(n);
+        CHECK(insn_slot_reserve() == NULL);
+        CHECK(fake_failed());
+        CHECK_EQ(fake.blocks, 0);
+        CHECK_EQ(fake.exec_bytes, 0);
+        end();
+    }
+}
+
+static void code_that_does_not_fit_is_a_bug(void)
+{
+    static const uint8_t longer[INSN_SLOT_CODE_MAX + 1];
+    uint8_t *slot;
+
+    fake_start();
+    slot = insn_slot_reserve();
+    plat_lock(PLAT_TEXT);
+    CHECK(FAKE_BUG(insn_slot_fill(slot, &owner, longer, sizeof(longer))));
+    insn_slot_fill(slot, &owner, longer, INSN_SLOT_CODE_MAX);
+    plat_unlock(PLAT_TEXT);
+    put(slot);
+    end();
+}
+
+UNIT_TESTS(a_new_cell_is_full_of_int3_and_nobodys, a_filled_cell_holds_the_code_then_int3,
+           every_ip_in_a_cell_leads_to_its_owner, an_ip_elsewhere_has_no_owner,
+           executable_memory_of_others_holds_no_cells,
+           a_cell_given_back_is_full_of_int3_and_nobodys,
+           a_cell_never_filled_can_be_given_back, no_cell_is_handed_out_twice,
+           a_full_page_with_a_hole_is_used_again, only_empty_pages_are_given_back,
+           coming_and_going_keeps_to_the_same_pages, without_memory_there_is_no_cell,
+           code_that_does_not_fit_is_a_bug)

@@ -1,0 +1,348 @@
+/* test_registry.c - from address to site: growth, graves, the cache of a CPU. */
+#include "kernel/base/err.h"
+#include "probes/life.h"
+#include "probes/registry.h"
+#include "tests/unit/port_fake.h"
+
+#include <stdlib.h>
+
+#define TEXT_AT UINT64_C(0xffffffff80200000)
+
+/* sites_make - @count sites, as close together as instructions are. */
+static struct site *sites_make(size_t count)
+{
+    struct site *sites = calloc(count, sizeof(*sites));
+    uintptr_t addr = TEXT_AT;
+
+    if (!sites)
+        abort();
+    for (size_t i = 0; i < count; i++) {
+        sites[i].addr = addr;
+        addr += 1 + unit_random() % 7;
+    }
+    return sites;
+}
+
+static void insert_all(struct site *sites, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        CHECK_EQ(registry_insert(&sites[i]), 0);
+}
+
+static void remove_all(struct site *sites, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        registry_remove(&sites[i]);
+    registry_exit();
+    free(sites);
+}
+
+static bool all_found(struct site *sites, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (registry_find(sites[i].addr) != &sites[i])
+            return false;
+    return true;
+}
+
+static void nothing_is_found_in_nothing(void)
+{
+    fake_start();
+    CHECK(registry_find(TEXT_AT) == NULL);
+    CHECK_EQ(registry_bytes(), 0);
+    registry_exit();
+    fake_end();
+}
+
+static void from_one_to_100000_all_are_found(void)
+{
+    static const size_t counts[] = { 1, 2, 127, 128, 129, 1000, 37222, 100000 };
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        struct site *sites;
+
+        fake_start();
+        sites = sites_make(counts[i]);
+        insert_all(sites, counts[i]);
+        CHECK_EQ(registry_count(), counts[i]);
+        CHECK(all_found(sites, counts[i]));
+        remove_all(sites, counts[i]);
+        fake_end();
+    }
+}
+
+static void only_the_exact_address_is_found(void)
+{
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(1000);
+    insert_all(sites, 1000);
+    for (size_t i = 0; i + 1 < 1000; i++)
+        for (uintptr_t a = sites[i].addr + 1; a < sites[i + 1].addr; a++)
+            CHECK(registry_find(a) == NULL);
+    CHECK(registry_find(TEXT_AT - 1) == NULL);
+    remove_all(sites, 1000);
+    fake_end();
+}
+
+static void the_table_stays_in_proportion(void)
+{
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(100000);
+    insert_all(sites, 100000);
+    CHECK(registry_bytes() <= 100000 * 6 * sizeof(void *));
+    remove_all(sites, 100000);
+    fake_end();
+}
+
+static void what_was_removed_hides_nothing_behind_it(void)
+{
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(5000);
+    insert_all(sites, 5000);
+    for (size_t i = 0; i < 5000; i += 2)
+        registry_remove(&sites[i]);
+    for (size_t i = 0; i < 5000; i++)
+        CHECK(registry_find(sites[i].addr) == (i % 2 ? &sites[i] : NULL));
+    CHECK_EQ(registry_count(), 2500);
+    for (size_t i = 0; i < 5000; i += 2)
+        CHECK_EQ(registry_insert(&sites[i]), 0);
+    CHECK(all_found(sites, 5000));
+    remove_all(sites, 5000);
+    fake_end();
+}
+
+static void coming_and_going_does_not_make_it_grow(void)
+{
+    struct site *sites;
+    size_t bytes;
+
+    fake_start();
+    sites = sites_make(50);
+    insert_all(sites, 50);
+    bytes = registry_bytes();
+    for (size_t i = 0; i < 20000; i++) {
+        registry_remove(&sites[i % 50]);
+        CHECK_EQ(registry_insert(&sites[i % 50]), 0);
+    }
+    CHECK_EQ(registry_bytes(), bytes);
+    CHECK(all_found(sites, 50));
+    remove_all(sites, 50);
+    fake_end();
+}
+
+#define MODEL_COUNT 3000
+
+static void same_answers_as_an_array_of_booleans(void)
+{
+    static bool in[MODEL_COUNT];
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(MODEL_COUNT);
+    for (size_t round = 0; round < 100000; round++) {
+        size_t i = unit_random() % MODEL_COUNT;
+
+        if (in[i])
+            registry_remove(&sites[i]);
+        else
+            CHECK_EQ(registry_insert(&sites[i]), 0);
+        in[i] = !in[i];
+        i = unit_random() % MODEL_COUNT;
+        CHECK(registry_find(sites[i].addr) == (in[i] ? &sites[i] : NULL));
+    }
+    for (size_t i = 0; i < MODEL_COUNT; i++) {
+        if (in[i])
+            registry_remove(&sites[i]);
+    }
+    registry_exit();
+    free(sites);
+    fake_end();
+}
+
+static void the_old_table_is_freed_after_a_synchronisation(void)
+{
+    struct site *sites;
+    size_t bytes;
+
+    fake_start();
+    sites = sites_make(2000);
+    for (size_t i = 0; i < 2000; i++) {
+        unsigned syncs = fake.syncs;
+
+        bytes = registry_bytes();
+        CHECK_EQ(registry_insert(&sites[i]), 0);
+        CHECK_EQ(fake.syncs - syncs, bytes && registry_bytes() != bytes);
+        CHECK_EQ(fake.blocks, 1);
+    }
+    remove_all(sites, 2000);
+    fake_end();
+}
+
+static void without_memory_to_grow_nothing_changes(void)
+{
+    struct site *sites;
+    size_t i = 0;
+
+    fake_start();
+    sites = sites_make(1000);
+    fake_fail_at(2); /* the first table can be had */
+    while (!registry_insert(&sites[i]))
+        i++;
+    CHECK(fake_failed());
+    CHECK_EQ(registry_count(), i);
+    CHECK(all_found(sites, i));
+    CHECK(registry_find(sites[i].addr) == NULL);
+    for (size_t j = i; j < 1000; j++)
+        CHECK_EQ(registry_insert(&sites[j]), 0);
+    remove_all(sites, 1000);
+    fake_end();
+}
+
+static void without_memory_at_all_it_says_so(void)
+{
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(1);
+    fake_fail_at(1);
+    CHECK_EQ(registry_insert(&sites[0]), -ENOMEM);
+    CHECK(registry_find(sites[0].addr) == NULL);
+    free(sites);
+    fake_end();
+}
+
+static unsigned visits;
+
+static void visit(struct site *site, void *arg)
+{
+    CHECK(arg == &visits);
+    CHECK_EQ(site->len, 0);
+    site->len++;
+    visits++;
+}
+
+static void for_each_visits_each_once_and_no_grave(void)
+{
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(700);
+    insert_all(sites, 700);
+    for (size_t i = 600; i < 700; i++)
+        registry_remove(&sites[i]);
+    visits = 0;
+    registry_for_each(visit, &visits);
+    CHECK_EQ(visits, 600);
+    remove_all(sites, 600);
+    fake_end();
+}
+
+/* ---- the cache ---- */
+
+static void a_second_hit_comes_from_the_cache(void)
+{
+    struct probe_cpu *cpu = plat_probe_cpu(0);
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(2);
+    insert_all(sites, 2);
+    for (int i = 0; i < 10; i++)
+        CHECK(registry_find_hit(cpu, sites[0].addr) == &sites[0]);
+    CHECK_EQ(cpu->lookups, 10);
+    CHECK_EQ(cpu->cache_hits, 9);
+    remove_all(sites, 2);
+    fake_end();
+}
+
+static void what_is_not_there_is_not_cached(void)
+{
+    struct probe_cpu *cpu = plat_probe_cpu(0);
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(1);
+    CHECK(registry_find_hit(cpu, sites[0].addr) == NULL);
+    insert_all(sites, 1);
+    CHECK(registry_find_hit(cpu, sites[0].addr) == &sites[0]);
+    remove_all(sites, 1);
+    fake_end();
+}
+
+static void no_cpu_remembers_a_removed_site(void)
+{
+    struct site *sites, successor;
+
+    fake_start();
+    fake.cpus = FAKE_CPUS;
+    sites = sites_make(1);
+    successor = sites[0];
+    insert_all(sites, 1);
+    for (unsigned i = 0; i < FAKE_CPUS; i++)
+        CHECK(registry_find_hit(plat_probe_cpu(i), sites[0].addr) == &sites[0]);
+    registry_remove(&sites[0]);
+    for (unsigned i = 0; i < FAKE_CPUS; i++)
+        CHECK(registry_find_hit(plat_probe_cpu(i), sites[0].addr) == NULL);
+    CHECK_EQ(registry_insert(&successor), 0);
+    for (unsigned i = 0; i < FAKE_CPUS; i++)
+        CHECK(registry_find_hit(plat_probe_cpu(i), sites[0].addr) == &successor);
+    registry_remove(&successor);
+    registry_exit();
+    free(sites);
+    fake_end();
+}
+
+static void addresses_that_share_a_place_in_the_cache_are_kept_apart(void)
+{
+    struct probe_cpu *cpu = plat_probe_cpu(0);
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(10 * PROBE_CACHE_LEN);
+    insert_all(sites, 10 * PROBE_CACHE_LEN);
+    for (size_t round = 0; round < 20000; round++) {
+        struct site *site = &sites[unit_random() % (10 * PROBE_CACHE_LEN)];
+
+        CHECK(registry_find_hit(cpu, site->addr) == site);
+    }
+    CHECK(cpu->cache_hits > 0);
+    CHECK(cpu->cache_hits < cpu->lookups);
+    remove_all(sites, 10 * PROBE_CACHE_LEN);
+    fake_end();
+}
+
+static void an_nmi_leaves_the_cache_alone(void)
+{
+    struct probe_cpu *cpu = plat_probe_cpu(0);
+    struct probe_cpu before;
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(1);
+    insert_all(sites, 1);
+    before = *cpu;
+    fake.nmi = true;
+    CHECK(registry_find_hit(cpu, sites[0].addr) == &sites[0]);
+    CHECK_EQ(cpu->lookups, before.lookups);
+    for (size_t i = 0; i < PROBE_CACHE_LEN; i++)
+        CHECK(cpu->cache[i].site == NULL);
+    remove_all(sites, 1);
+    fake_end();
+}
+
+UNIT_TESTS(nothing_is_found_in_nothing, from_one_to_100000_all_are_found,
+           only_the_exact_address_is_found, the_table_stays_in_proportion,
+           what_was_removed_hides_nothing_behind_it,
+           coming_and_going_does_not_make_it_grow, same_answers_as_an_array_of_booleans,
+           the_old_table_is_freed_after_a_synchronisation,
+           without_memory_to_grow_nothing_changes, without_memory_at_all_it_says_so,
+           for_each_visits_each_once_and_no_grave, a_second_hit_comes_from_the_cache,
+           what_is_not_there_is_not_cached, no_cpu_remembers_a_removed_site,
+           addresses_that_share_a_place_in_the_cache_are_kept_apart,
+           an_nmi_leaves_the_cache_alone)

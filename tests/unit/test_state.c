@@ -1,0 +1,56 @@
+/* test_state.c - which moves a probed address may make. */
+#include "probes/life.h"
+#include "tests/unit/port_fake.h"
+
+/* Written down again, row by row, as the life in probes/README.md tells it. */
+/* clang-format off */
+static const bool allowed[SITE_STATES][SITE_STATES] = {
+    /*                    NEW   PREPARED ARMED DISARMED DEAD */
+    [SITE_NEW] =        { false, true,  false, false,   true  },
+    [SITE_PREPARED] =   { false, false, true,  false,   true  },
+    [SITE_ARMED] =      { false, false, false, true,    false },
+    [SITE_DISARMED] =   { false, false, true,  false,   true  },
+    [SITE_DEAD] =       { false, false, false, false,   false },
+};
+/* clang-format on */
+
+static void every_legal_move_moves(void)
+{
+    for (uint8_t from = 0; from < SITE_STATES; from++) {
+        for (uint8_t to = 0; to < SITE_STATES; to++) {
+            struct site site = { .state = from };
+
+            if (!allowed[from][to])
+                continue;
+            site_move(&site, to);
+            CHECK_EQ(site.state, to);
+        }
+    }
+}
+
+static void every_other_move_is_a_bug_and_moves_nothing(void)
+{
+    for (uint8_t from = 0; from < SITE_STATES; from++) {
+        for (uint8_t to = 0; to < SITE_STATES; to++) {
+            struct site site = { .state = from };
+
+            if (allowed[from][to])
+                continue;
+            CHECK(FAKE_BUG(site_move(&site, to)));
+            CHECK_EQ(site.state, from);
+        }
+    }
+}
+
+static void every_state_has_a_name(void)
+{
+    CHECK_STR(site_state_name(SITE_NEW), "new");
+    CHECK_STR(site_state_name(SITE_PREPARED), "prepared");
+    CHECK_STR(site_state_name(SITE_ARMED), "armed");
+    CHECK_STR(site_state_name(SITE_DISARMED), "disarmed");
+    CHECK_STR(site_state_name(SITE_DEAD), "dead");
+    CHECK_STR(site_state_name(SITE_STATES), "?");
+}
+
+UNIT_TESTS(every_legal_move_moves, every_other_move_is_a_bug_and_moves_nothing,
+           every_state_has_a_name)

@@ -1,0 +1,300 @@
+/* test_step.c - the copy, and the trap behind it: both engines, and programs that step
+ * themselves.
+ */
+#include "probes/life.h"
+#include "tests/unit/port_fake.h"
+
+#include <string.h>
+
+#define DR6_BS (1ul << 14)
+
+static struct probe_cpu *cpu;
+static struct kprobe p;
+static struct pt_regs regs, seen;
+static unsigned ran, ran_post;
+
+static int pre(struct kprobe *kp, struct pt_regs *r)
+{
+    (void)kp;
+    (void)r;
+    ran++;
+    return 0;
+}
+
+static void post(struct kprobe *kp, struct pt_regs *r, unsigned long flags)
+{
+    (void)kp;
+    (void)flags;
+    CHECK_EQ(cpu->depth, 1);
+    ran_post++;
+    seen = *r;
+}
+
+static void start(const char *hex, bool with_post, enum step_engine engine)
+{
+    fake_start();
+    cpu = plat_probe_cpu(0);
+    ran = ran_post = 0;
+    regs = fake_regs();
+    step_set_engine(engine);
+    CHECK_EQ(step_get_engine(), engine);
+    p = (struct kprobe){ .pre_handler = pre, .post_handler = with_post ? post : NULL };
+    p.addr = fake_function("fn", hex);
+    CHECK_EQ(register_kprobe(&p), 0);
+}
+
+static void end(void)
+{
+    CHECK_EQ(cpu->depth, 0);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+/* debug - a #DB with @dr6, the CPU being about to execute @ip. */
+static bool debug(uintptr_t ip, unsigned long dr6)
+{
+    regs.ip = ip;
+    regs.dr6 = dr6;
+    return kprobe_debug_handler(&regs);
+}
+
+static void int3_behind_the_copy_ends_the_step(void)
+{
+    struct pt_regs before;
+
+    start("48 89 e5 c3", true, STEP_INT3);
+    before = regs;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
+    CHECK_EQ(regs.flags, before.flags);
+    CHECK_EQ(ran, 1);
+    CHECK_EQ(ran_post, 0);
+    CHECK_EQ(cpu->depth, 0); /* nothing is kept between the two */
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 3));
+    CHECK_EQ(ran_post, 1);
+    CHECK_EQ(seen.ip, p.addr + 3);
+    CHECK_EQ(regs.ip, p.addr + 3);
+    CHECK_EQ(regs.flags, before.flags);
+    CHECK_EQ(cpu->traps, 2);
+    CHECK_EQ(cpu->ran[WAY_STEP], 1);
+    CHECK_EQ(p.hits, 1);
+    end();
+}
+
+static void tf_ends_the_step_and_is_gone(void)
+{
+    struct pt_regs before;
+
+    start("48 89 e5 c3", true, STEP_TF);
+    before = regs;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
+    CHECK_EQ(regs.flags, before.flags | FLAGS_TF);
+    CHECK(debug((uintptr_t)p.site->step_slot + 3, DR6_BS));
+    CHECK_EQ(ran_post, 1);
+    CHECK_EQ(seen.flags, before.flags);
+    CHECK_EQ(regs.ip, p.addr + 3);
+    CHECK_EQ(regs.flags, before.flags);
+    CHECK_EQ(cpu->traps, 2);
+    end();
+}
+
+static void without_post_handler_nothing_is_stepped(void)
+{
+    start("48 89 e5 c3", false, STEP_TF);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    CHECK(!(regs.flags & FLAGS_TF));
+    end();
+}
+
+static void iterations_of_a_string_instruction_are_no_steps(void)
+{
+    start("f3 a4 c3", true, STEP_TF);
+    CHECK(fake_int3(&regs, p.addr));
+    for (int i = 0; i < 5; i++) {
+        CHECK(debug((uintptr_t)p.site->step_slot, DR6_BS));
+        CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
+        CHECK(regs.flags & FLAGS_TF);
+        CHECK_EQ(ran_post, 0);
+    }
+    CHECK(debug((uintptr_t)p.site->step_slot + 2, DR6_BS));
+    CHECK_EQ(ran_post, 1);
+    end();
+}
+
+static void an_nmi_is_stepped_without_tf(void)
+{
+    start("90 c3", true, STEP_TF);
+    fake.nmi = true;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
+    CHECK(!(regs.flags & FLAGS_TF));
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
+    CHECK_EQ(ran_post, 1);
+    fake.nmi = false;
+    end();
+}
+
+static void changing_the_engine_does_not_lose_a_step(void)
+{
+    start("90 c3", true, STEP_INT3);
+    CHECK(fake_int3(&regs, p.addr));
+    step_set_engine(STEP_TF);
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
+    CHECK_EQ(ran_post, 1);
+    CHECK(fake_int3(&regs, p.addr));
+    step_set_engine(STEP_INT3);
+    CHECK(debug((uintptr_t)p.site->step_slot + 1, DR6_BS));
+    CHECK_EQ(ran_post, 2);
+    end();
+}
+
+static void a_step_may_end_on_another_cpu(void)
+{
+    start("90 c3", true, STEP_INT3);
+    fake.cpus = 2;
+    CHECK(fake_int3(&regs, p.addr));
+    fake.this_cpu = 1;
+    cpu = plat_probe_cpu(1);
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
+    CHECK_EQ(ran_post, 1);
+    CHECK_EQ(cpu->traps, 1);
+    fake.this_cpu = 0;
+    end();
+}
+
+static void hold_post(struct kprobe *kp, struct pt_regs *r, unsigned long flags)
+{
+    (void)kp;
+    (void)r;
+    (void)flags;
+}
+
+static void end_of_step(void)
+{
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
+}
+
+/* The last post-handler goes while a step is under way. */
+static void a_step_whose_post_handler_has_gone_just_ends(void)
+{
+    struct kprobe other = { .post_handler = hold_post };
+
+    start("90 c3", false, STEP_INT3);
+    other.addr = p.addr;
+    CHECK_EQ(register_kprobe(&other), 0);
+    CHECK(fake_int3(&regs, p.addr));
+    fake.on_quiesce = end_of_step;
+    CHECK_EQ(unregister_kprobe(&other), 0);
+    CHECK_EQ(regs.ip, p.addr + 1);
+    CHECK_EQ(p.site->way, WAY_BOOST);
+    end();
+}
+
+/* ---- a program that has TF set ---- */
+
+static void a_stepping_program_traps_once_behind_a_boosted_instruction(void)
+{
+    start("48 89 e5 c3", false, STEP_INT3);
+    regs.flags |= FLAGS_TF;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    CHECK(!debug((uintptr_t)p.site->boost_slot + 3, DR6_BS)); /* the program's own */
+    CHECK_EQ(regs.ip, p.addr + 3);
+    CHECK(regs.flags & FLAGS_TF);
+    CHECK_EQ(cpu->traps, 1);
+    end();
+}
+
+static void a_stepping_program_traps_once_behind_a_stepped_instruction(void)
+{
+    for (enum step_engine engine = STEP_INT3; engine <= STEP_TF; engine++) {
+        start("48 89 e5 c3", true, engine);
+        regs.flags |= FLAGS_TF;
+        CHECK(fake_int3(&regs, p.addr));
+        CHECK(!debug(regs.ip + 3, DR6_BS));
+        CHECK_EQ(regs.ip, p.addr + 3);
+        CHECK(regs.flags & FLAGS_TF);
+        CHECK_EQ(ran_post, 1);
+        CHECK(seen.flags & FLAGS_TF);
+        end();
+    }
+}
+
+static void a_stepping_program_is_owed_a_trap_behind_an_emulated_instruction(void)
+{
+    for (int with_post = 0; with_post < 2; with_post++) {
+        start("eb 10 c3", with_post, STEP_INT3);
+        CHECK(fake_int3(&regs, p.addr));
+        CHECK_EQ(fake.raised_steps, 0);
+        regs.flags |= FLAGS_TF;
+        CHECK(fake_int3(&regs, p.addr));
+        CHECK_EQ(fake.raised_steps, 1);
+        CHECK_EQ(fake.raised_ip, p.addr + 2 + 0x10);
+        end();
+    }
+}
+
+static void popf_that_sets_tf_traps_one_later(void)
+{
+    start("9d 90 c3", false, STEP_INT3);
+    fake_stack()[0] = FLAGS_TF | FLAGS_FIXED;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK(regs.flags & FLAGS_TF);
+    CHECK_EQ(fake.raised_steps, 0);
+    end();
+}
+
+static void a_stepping_program_sees_no_iterations(void)
+{
+    start("f3 a4 c3", false, STEP_INT3);
+    regs.flags |= FLAGS_TF;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK(debug((uintptr_t)p.site->boost_slot, DR6_BS));
+    CHECK(regs.flags & FLAGS_TF);
+    end();
+}
+
+/* ---- traps that are not steps ---- */
+
+static void a_debug_trap_that_is_no_step_is_for_others(void)
+{
+    start("90 c3", true, STEP_TF);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK(!debug((uintptr_t)p.site->step_slot + 1, 1)); /* a data breakpoint */
+    CHECK_EQ(ran_post, 0);
+    end();
+}
+
+static void a_step_elsewhere_is_for_others(void)
+{
+    start("48 89 e5 c3", true, STEP_TF);
+    CHECK(!debug(p.addr + 3, DR6_BS));
+    CHECK_EQ(regs.ip, p.addr + 3);
+    CHECK(!debug((uintptr_t)p.site->step_slot, DR6_BS));
+    CHECK(!debug((uintptr_t)p.site->step_slot + 1, DR6_BS));
+    CHECK_EQ(ran_post, 0);
+    end();
+}
+
+static void an_int3_elsewhere_in_a_cell_is_nobodys(void)
+{
+    start("48 89 e5 c3", true, STEP_INT3);
+    CHECK(!fake_int3(&regs, (uintptr_t)p.site->step_slot + 4));
+    CHECK(!fake_int3(&regs, (uintptr_t)p.site->boost_slot + 8));
+    CHECK_EQ(ran_post, 0);
+    end();
+}
+
+UNIT_TESTS(int3_behind_the_copy_ends_the_step, tf_ends_the_step_and_is_gone,
+           without_post_handler_nothing_is_stepped,
+           iterations_of_a_string_instruction_are_no_steps, an_nmi_is_stepped_without_tf,
+           changing_the_engine_does_not_lose_a_step, a_step_may_end_on_another_cpu,
+           a_step_whose_post_handler_has_gone_just_ends,
+           a_stepping_program_traps_once_behind_a_boosted_instruction,
+           a_stepping_program_traps_once_behind_a_stepped_instruction,
+           a_stepping_program_is_owed_a_trap_behind_an_emulated_instruction,
+           popf_that_sets_tf_traps_one_later, a_stepping_program_sees_no_iterations,
+           a_debug_trap_that_is_no_step_is_for_others, a_step_elsewhere_is_for_others,
+           an_int3_elsewhere_in_a_cell_is_nobodys)
