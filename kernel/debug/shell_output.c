@@ -144,13 +144,17 @@ struct seq *shell_out(struct shell *sh)
     return sh->out;
 }
 
-/* Output that was lost must not take the message about it along. */
-static void revive(struct seq *s)
+/* Output that was lost must not take the message about it along, and output that lacks
+ * its line feed must not run into it.
+ */
+static void begin_message(struct seq *s)
 {
     if (s->drain && s->err == -ENOMEM) {
         s->err = 0;
         seq_resize(s, 0);
     }
+    if (s->len > 0 && s->text[s->len - 1] != '\n')
+        seq_puts(s, "\n");
 }
 
 int shell_error(struct shell *sh, int err, const char *fmt, ...)
@@ -161,7 +165,7 @@ int shell_error(struct shell *sh, int err, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    revive(sh->console);
+    begin_message(sh->console);
     if (err)
         seq_printf(sh->console, "%s: %s\n", text, err_text(err));
     else

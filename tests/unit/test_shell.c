@@ -121,7 +121,14 @@ static int hog_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
     fake_heap_fail_after(1);
     for (int i = 0; i < 10000; i++)
         shell_printf(sh, "no line feed ");
-    fake_heap_fail_after(0);
+    return 0;
+}
+
+static int wide_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    for (int i = 0; i < 10000; i++)
+        shell_printf(sh, "no line feed ");
+    shell_printf(sh, "\n");
     return 0;
 }
 
@@ -129,7 +136,8 @@ const struct shell_command shell_system_commands[] = {
     { "loop", "", "loop until Ctrl-C", loop_run, NULL },
     { "lines", "N", "print N lines", lines_run, NULL },
     { "fail", "", "fail", fail_run, NULL },
-    { "hog", "", "print a line that is too long for the memory", hog_run, NULL },
+    { "hog", "", "use up the memory with a line", hog_run, NULL },
+    { "wide", "", "print a long line", wide_run, NULL },
     { "sym", "", "has symbols as arguments", loop_run, shell_complete_symbols },
     {},
 };
@@ -243,6 +251,8 @@ static void requests_are_answered_byte_exact(void)
     CHECK_STR(ask("@2 echo -ne 'a\\x0ab\\x5c\\x00\\x0a'\n"),
               "#2|a\n#2|b\\\\\\x00\n#2=0 OK\n");
     CHECK_STR(ask("@3 \n"), "#3=0 OK\n");
+    CHECK_STR(ask("@3 echo -x '\\x41'\n"), "#3|-x \\\\x41\n#3=0 OK\n");
+    CHECK_STR(ask("@3 echo -n '\\x41'\n"), "#3~\\\\x41\n#3=0 OK\n");
     CHECK_STR(ask("@4 ls /sys/test\n@5 stat /sys/test/control\n"),
               "#4|control\n#4|counter\n#4=0 OK\n#5|f 0640\n#5=0 OK\n");
     CHECK_STR(ask("@6 cat /sys/test/counter\n"), "#6|shown\n#6=0 OK\n");
@@ -333,11 +343,19 @@ static void requests_on_a_typed_console_begin_at_a_line(void)
     CHECK_STR(see("@1 echo hi\n"), "sonde> \r\n#1|hi\n#1=0 OK\nsonde> ");
 }
 
-static void a_line_that_needs_more_memory_is_an_error(void)
+static void without_memory_errors_are_told_and_small_things_work(void)
 {
+    const char *reply;
+
     CHECK_STR(ask("@1 hog\n@2 echo on\n"),
               "#1|sh: output of hog is lost: Cannot allocate memory\n#1=12 ENOMEM\n"
               "#2|on\n#2=0 OK\n");
+    fake_heap_fail_after(0);
+    reply = ask("@1 wide\n@2 hog\n@3 echo on\n");
+    fake_heap_fail_after(0);
+    CHECK_STR(strstr(reply, "#1=0"),
+              "#1=0 OK\n#2|sh: output of hog is lost: Cannot allocate memory\n"
+              "#2=12 ENOMEM\n#3|on\n#3=0 OK\n");
 }
 
 /* -- typed lines --------------------------------------------------------------------- */
@@ -368,6 +386,9 @@ static void pipes_and_files_work(void)
     CHECK_STR(ask("@1 fail | wc -l\n"),
               "#1|fail: thing: Device or resource busy\n#1|1\n#1=16 EBUSY\n");
     CHECK_STR(ask("@1 cat\n"), "#1|usage: cat FILE...: Invalid argument\n#1=22 EINVAL\n");
+    CHECK_STR(ask("@1 echo -n hi > /tmp/f\n@2 cat /tmp/f /no\n@3 rm /tmp/f\n"),
+              "#1=0 OK\n#2|hi\n#2|cat: /no: No such file or directory\n#2=2 ENOENT\n"
+              "#3=0 OK\n");
     CHECK_STR(ask("@1 echo hi | cat\n"), "#1|hi\n#1=0 OK\n");
     CHECK_STR(
         ask("@1 wc\n"),
@@ -382,6 +403,8 @@ static void control_c_stops_a_command(void)
               "sonde> loop\r\n^C\r\nsonde> echo x\r\nx\r\nsonde> ");
     CHECK_STR(talk(SHELL_HUMAN, "loop\r\003", 6, 1), "sonde> loop\r\n^C\r\nsonde> ");
     CHECK_STR(ask("@1 loop\n\003@2 loop\n"), "#1=4 EINTR\n#2|not interrupted\n#2=0 OK\n");
+    CHECK_STR(ask("@1 loop\n@2 echo dropped\n\003@3 echo x\n"),
+              "#1=4 EINTR\n#3|x\n#3=0 OK\n");
     CHECK_STR(ask("@1 lines 5\n\003"), "#1=4 EINTR\n");
     CHECK_STR(see("abc\003"), "sonde> abc^C\r\nsonde> ");
 }
@@ -468,8 +491,9 @@ UNIT_TESTS(requests_are_answered_byte_exact, failures_have_an_errno, echo_is_one
            a_cat_is_one_open, bad_requests_are_answered_too,
            overlong_lines_are_refused_and_the_next_one_works,
            lines_of_the_full_length_work, requests_on_a_typed_console_begin_at_a_line,
-           a_line_that_needs_more_memory_is_an_error, a_typed_line_is_echoed_and_run,
-           errors_name_the_thing, pipes_and_files_work, control_c_stops_a_command,
-           the_end_of_input_switches_off, tab_completes_commands_paths_and_symbols,
-           a_second_tab_lists, shell_execute_prints_to_a_text,
-           commands_have_one_name_each, random_bytes_leave_a_working_shell)
+           without_memory_errors_are_told_and_small_things_work,
+           a_typed_line_is_echoed_and_run, errors_name_the_thing, pipes_and_files_work,
+           control_c_stops_a_command, the_end_of_input_switches_off,
+           tab_completes_commands_paths_and_symbols, a_second_tab_lists,
+           shell_execute_prints_to_a_text, commands_have_one_name_each,
+           random_bytes_leave_a_working_shell)

@@ -205,6 +205,8 @@ static void drawing_writes_only_what_is_new(void)
     type("ab");
     CHECK_STR(drawn(), "ab");
     CHECK_STR(drawn(), "");
+    type("x\177");
+    CHECK_STR(drawn(), "\r> ab\033[K");
     type("c");
     CHECK_STR(drawn(), "c");
     type(LEFT "x");
