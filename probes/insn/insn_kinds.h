@@ -90,11 +90,12 @@
 enum insn_kind { INSN_KINDS(INSN_KIND_ENUM) INSN_KIND_COUNT };
 
 /* Coarse classes, for tables that say how each sort of instruction was run. */
+/* clang-format off */
 #define INSN_CLASSES(X)                                                                  \
-    X(MOV)                                                                               \
-    X(LEA) X(STACK) X(ALU) X(SHIFT) X(BIT) X(MULDIV) X(ATOMIC) X(CMOV) X(SETCC) X(FLAGS) \
-        X(STRING) X(NOP) X(JMP) X(JCC) X(LOOP) X(CALL) X(RET) X(TRAP) X(IO) X(SYSTEM)    \
-            X(VIRT) X(X87) X(SSE) X(AVX) X(AVX512) X(XOP)
+    X(MOV) X(LEA) X(STACK) X(ALU) X(SHIFT) X(BIT) X(MULDIV) X(ATOMIC) X(CMOV) X(SETCC)   \
+    X(FLAGS) X(STRING) X(NOP) X(JMP) X(JCC) X(LOOP) X(CALL) X(RET) X(TRAP) X(IO)         \
+    X(SYSTEM) X(VIRT) X(X87) X(SSE) X(AVX) X(AVX512) X(XOP)
+/* clang-format on */
 
 #define INSN_CLASS_ENUM(name) INSN_CLASS_##name,
 enum insn_class { INSN_CLASSES(INSN_CLASS_ENUM) INSN_CLASS_COUNT };

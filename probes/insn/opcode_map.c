@@ -173,7 +173,7 @@ static const struct exception {
     { 2, 0x82, 0x0f, { OP_SYSANY, FM_GvM } },                 /* invpcid */
     { 2, 0xf0, 1 << INSN_PREFIX_F2, { OP_CRC32, FM_GyEb } },  /* crc32 */
     { 2, 0xf1, 1 << INSN_PREFIX_F2, { OP_CRC32, FM_GyEv } },  /* crc32 */
-    { 2, 0xf0, 0x0f, { OP_MOVFS, FM_GvM } },                  /* movbe, from memory */
+    { 2, 0xf0, 0x0f, { OP_MOV, FM_GvM } },                    /* movbe, from memory */
     { 2, 0xf1, 0x0f, { OP_MOV, FM_MvGv } },                   /* movbe, to memory */
     { 2, 0xf5, 0x0f, { OP_SHSTK, FM_Ey } },                   /* wruss */
     { 2, 0xf6, 1 << INSN_PREFIX_NONE, { OP_SHSTK, FM_Ey } },  /* wrss */

@@ -121,6 +121,18 @@ enum opcode_modrm { M_NO, M_ANY, M_MEM, M_CR };
 #define FALL INSN_FLAGS_ALL
 #define FLOW (FS & ~FO) /* what lahf and sahf move */
 
+/* An op stands for all instructions that treat their operands and the flags alike:
+ *
+ *     ADD  add or and neg      SUB    sub xor           ADC    adc sbb
+ *     CMP  cmp test            INC    inc dec           NOT    not
+ *     ROT  rol ror             ROTC   rcl rcr           SHIFT  shl shr sar
+ *     SHXD shld shrd           BTS    bts btr btc       BSF    bsf bsr tzcnt lzcnt
+ *     MUL  mul imul            DIV    div idiv          MOV    mov movzx movsx movsxd
+ *     CLC  clc stc             CLD    cld std           CLAC   clac stac
+ *     LSS  lss lfs lgs         LAR    lar lsl           RDMSR  rdmsr rdpmc xgetbv rdpkru
+ *     HINT prefetch and alike  XSAVE  also fxsave, ldmxcsr and what takes its memory
+ */
+
 /* Ops:  kind          class    use                        flags         registers
  *                                                         read  written read    written */
 #define OPCODE_OPS(X)                                                                    \
@@ -155,7 +167,6 @@ enum opcode_modrm { M_NO, M_ANY, M_MEM, M_CR };
     X(CMPXCH, OTHER,        ATOMIC, U_RMW | U_LOCK,        F0,   FS,     R(AX),  R(AX))  \
     X(CMPX8B, OTHER,        ATOMIC, U_LOCK,                F0,   FZ,     ABCD,   AD)     \
     X(MOV,    OTHER,        MOV,    U_MOV,                 F0,   F0,     0,      0)      \
-    X(MOVFS,  OTHER,        MOV,    U_R1 | U_W1,           F0,   F0,     0,      0)      \
     X(LEA,    OTHER,        LEA,    U_W1 | U_NOMEM,        F0,   F0,     0,      0)      \
     X(CBW,    OTHER,        MOV,    0,                     F0,   F0,     R(AX),  R(AX))  \
     X(CWD,    OTHER,        MOV,    U_WHOLE,               F0,   F0,     R(AX),  R(DX))  \

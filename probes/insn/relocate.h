@@ -14,8 +14,8 @@
  *            several instructions; where the original goes on, it goes on at its end
  *
  * A displacement counted from rip is counted anew, a short branch becomes a near one, and
- * loop and jrcxz, which have no near form, hop over a jump. Prefixes of a relative branch
- * (hints, bnd) are dropped, except those that mean something.
+ * loop and jrcxz, which have no near form, hop over a jump. A relative branch loses the
+ * prefixes that only hint; the one that chooses the counter of loop and jrcxz stays.
  *
  * Context: any.
  * Return:  0; -EOPNOTSUPP means something else when moved (insn_can_move): calls among

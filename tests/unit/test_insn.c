@@ -207,6 +207,17 @@ static void vex_and_evex_decode(void)
     CHECK_BAD("c4 e4 7d 18 00"); /* no map 4 */
 }
 
+static void vex_and_evex_extend_the_register_numbers(void)
+{
+    CHECK_EQ(hex_insn("c5 f9 7e c1").reg, 0); /* vmovd %xmm0,%ecx */
+    CHECK_EQ(hex_insn("c5 79 7e c1").reg, 8);
+    CHECK_EQ(hex_insn("c4 c1 79 7e c1").rm, 9);
+    CHECK_EQ(hex_insn("c4 a2 79 18 04 08").index, 9);
+    CHECK_EQ(hex_insn("c4 e2 20 f2 c1").vvvv, INSN_R11); /* andn %ecx,%r11d,%eax */
+    CHECK_EQ(hex_insn("62 51 7c 48 10 02").reg, 8);
+    CHECK_EQ(hex_insn("62 51 7c 48 10 02").base, INSN_R10);
+}
+
 static void no_legacy_prefix_may_stand_before_vex(void)
 {
     CHECK_BAD("66 c5 f8 77");
@@ -440,6 +451,20 @@ static void what_ends_a_block_and_what_never_goes_on(void)
     CHECK(!insn_falls_through(&ud2));
 }
 
+static void all_that_never_goes_on(void)
+{
+    static const char *const never[] = {
+        "eb 00", "ff e0", "ff 20", "ff 28",    "c3",       "c2 08 00", "cb",    "48 cf",
+        "0f 34", "0f 0b", "0f 37", "48 0f 07", "0f b9 c0", "0f 35",    "0f aa",
+    };
+    static const char *const may[] = { "0f 05",    "cc",       "cd 80",
+                                       "f4",       "e2 00",    "ff 18",
+                                       "c6 f8 00", "0f 01 c1", "0f 01 d8" };
+
+    CHECK_ALL(never, insn_falls_through, false);
+    CHECK_ALL(may, insn_falls_through, true);
+}
+
 static void what_may_run_as_a_boosted_copy(void)
 {
     static const char *const yes[] = {
@@ -497,6 +522,7 @@ UNIT_TESTS(no_bytes_are_too_few, a_window_that_ends_early_asks_for_more,
            only_test_of_group_3_has_an_immediate,
            mandatory_prefixes_can_change_the_length,
            moves_of_control_registers_have_no_memory_form, vex_and_evex_decode,
+           vex_and_evex_extend_the_register_numbers,
            no_legacy_prefix_may_stand_before_vex, xop_and_3dnow_decode,
            x87_decodes_and_its_holes_do_not, lock_needs_a_read_modify_write_of_memory,
            memory_only_instructions_have_no_register_form, branches_have_kind_and_target,
@@ -507,5 +533,5 @@ UNIT_TESTS(no_bytes_are_too_few, a_window_that_ends_early_asks_for_more,
            what_only_looks_like_a_nop_is_none, pushes_and_pops_name_their_register,
            system_instructions_have_kinds, traps_have_kinds,
            transactions_and_guests_have_kinds, what_ends_a_block_and_what_never_goes_on,
-           what_may_run_as_a_boosted_copy, what_may_fault_on_memory,
-           kinds_and_classes_have_names, classes_are_coarse)
+           all_that_never_goes_on, what_may_run_as_a_boosted_copy,
+           what_may_fault_on_memory, kinds_and_classes_have_names, classes_are_coarse)

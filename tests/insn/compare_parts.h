@@ -1,0 +1,20 @@
+/* compare_parts.h - the parts of compare.c. Host only. */
+#pragma once
+
+#include "probes/insn/insn.h"
+#include "tests/insn/compare.h"
+#include "tests/insn/zydis_kind.h"
+
+/* ask - count one answer about @ours. */
+static inline void ask(enum fact fact, const struct insn *ours, bool holds)
+{
+    fact_count(fact, holds, ours->bytes, ours->len);
+}
+
+/* compare_operands - fields, conditions, targets and addresses.
+ * compare_effects - registers, flags and memory.
+ * compare_moved - a copy somewhere else, which @seed chooses; Zydis has no part in it.
+ */
+void compare_operands(const struct insn *ours, const struct theirs *t, uint64_t seed);
+void compare_effects(const struct insn *ours, const struct theirs *t);
+void compare_moved(const struct insn *ours, uint64_t seed);

@@ -1,0 +1,53 @@
+#!/usr/bin/env python3
+"""test_decoder.py - probes/insn against Zydis and objdump.
+
+    tests/insn/test_decoder.py [--long]
+
+The kernel itself, one program and 200,000 windows of random bytes. --long: many programs
+and a distribution's kernel, every opcode with every modrm byte, 10 million windows.
+SEED=N in the environment gives back a printed seed.
+"""
+
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
+CHECKER = os.path.join(BUILD, "insn", "check_zydis")
+
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+FILES = [os.path.join(BUILD, "sonde.elf"), os.path.realpath("/usr/bin/python3")]
+FILES_LONG = ["/usr/bin/git", "/usr/bin/gdb", f"{LIBRARIES}/libc.so.6",
+              f"{LIBRARIES}/libcrypto.so.3", f"{LIBRARIES}/libclang-*.so.*.*"]
+
+
+def vmlinux(directory):
+    """The newest distribution kernel, unpacked; none if there is none."""
+    images = sorted(glob.glob("/boot/vmlinuz-*"))
+    if not images:
+        return []
+    path = os.path.join(directory, "vmlinux")
+    extract = os.path.join(HERE, "extract_vmlinux.py")
+    subprocess.run([sys.executable, extract, images[-1], path], check=True)
+    return [path]
+
+
+def main():
+    is_long = "--long" in sys.argv[1:]
+    seed = ["-s", os.environ["SEED"]] if "SEED" in os.environ else []
+    with tempfile.TemporaryDirectory() as directory:
+        files = FILES
+        words = [CHECKER, *seed]
+        if is_long:
+            files = FILES + [f for pattern in FILES_LONG for f in glob.glob(pattern)]
+            files += vmlinux(directory)
+            words += ["-x", "-n", "10000000"]
+        words += [path for path in files if os.path.exists(path)]
+        return subprocess.run(words).returncode
+
+
+sys.exit(main())
