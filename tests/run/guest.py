@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 
+from hang import cpu_places
 from machine import Machine
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -107,13 +108,14 @@ def listening(path):
     return f"socket,path={path},server=on,wait=off"
 
 
-def qemu_words(setup, com1, com3, early, resets):
-    """The whole command line. com1 and com3: chardev backends; early, resets: files."""
+def qemu_words(setup, com1, com3, control, early, resets):
+    """The whole command line. com1, com3, control: chardevs; early, resets: files."""
     words = ["qemu-system-x86_64", "-machine", "pc", "-nodefaults", "-display", "none"]
     words += cpu_words(setup) + boot_words(setup)
     words += ["-vga", "std" if setup.console == "stdio" else "none"]
     words += ["-chardev", com1 + ",id=com1", "-device", "isa-serial,chardev=com1,index=0"]
     words += ["-chardev", com3 + ",id=com3", "-device", "isa-serial,chardev=com3,index=2"]
+    words += ["-chardev", control + ",id=control", "-mon", "control,mode=control"]
     words += ["-chardev", f"file,path={early},id=early"]
     words += ["-device", "isa-debugcon,iobase=0xe9,chardev=early"]
     words += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
@@ -252,6 +254,7 @@ class Guest:
             self.setup,
             backend("com1", self.setup.console),
             backend("com3", self.setup.socket or "pair"),
+            backend("control", "pair"),
             path(self.early),
             path(self.resets),
         )
@@ -268,6 +271,7 @@ class Guest:
         for theirs in passed:
             if isinstance(theirs, socket.socket):
                 theirs.close()
+        self.control = ours["control"]
         if "com1" in ours:
             self.console = Console(ours["com1"], self.log, output)
         if "com3" in ours:
@@ -316,6 +320,8 @@ class Guest:
         if self.console and status is not None:
             self.console.wait_closed(1)  # its last words are still on the way
         lines = self.last_lines()
+        if status is None and not self.panicked:
+            lines += self.places()
         code, what = self._verdict(status, lines, timeout)
         return GuestError(code, f"{what}, {when}", lines)
 
@@ -334,6 +340,13 @@ class Guest:
         if status == 0:
             return STATUS_RESET, "the guest reset itself"
         return STATUS_RESET, f"QEMU ended with status {status}"
+
+    def places(self):
+        """Where the CPUs are, as lines of text."""
+        try:
+            return list(cpu_places(self.control, ELF))
+        except (OSError, ValueError, TypeError) as error:
+            return [f"(QEMU does not tell where its CPUs are: {error})"]
 
     def ended(self):
         return self.process.poll() is not None or (self.console and self.console.closed)

@@ -155,7 +155,7 @@ def nothing_is_left_behind():
 
 def words_of_qemu():
     setup = guest.Setup(smp=3, boot="iso", append="a=1,2 b")
-    words = guest.qemu_words(setup, "x", "y", "z", "w")
+    words = guest.qemu_words(setup, "x", "y", "c", "z", "w")
     tap.check(
         "name=opt/sonde/append,string=a=1,,2 b" in words, "commas are doubled for fw_cfg"
     )

@@ -31,7 +31,8 @@ def end_of(letter, limit=10, **setup):
         except (Gone, TimeoutError):
             pass
         failure = mini.failure("in the test", limit)
-        return mini.wait_end(1), failure.status, str(failure)
+        status = mini.wait_end(1)
+        return status, failure.status, "\n".join([str(failure), *failure.lines])
 
 
 def a_poweroff_has_its_status():
@@ -54,6 +55,8 @@ def a_reset_is_no_triple_fault():
 def a_hang_is_seen():
     _, status, message = end_of("h", limit=0.5)
     tap.check(status == 124 and "within 0.5 s" in message, "a hang")
+    tap.check("CPU 0: _start.hang+0x2, halted" in message, "and where it hangs")
+    tap.note(message)
 
 
 def options_reach_qemu():
