@@ -139,7 +139,9 @@ PROBES := \
     probes/step.c \
     probes/emulate.c \
     probes/fault.c \
-    probes/reclaim.c
+    probes/reclaim.c \
+    probes/set.c \
+    probes/explain.c
 
 PROBES_TEXT := \
     probes/text/insn_slot.c \
@@ -221,7 +223,7 @@ OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.
 engine_on_arrays := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) tests/unit/port_fake.c
-$(foreach stem,aggr boundary check emulate fault hit insn_slot recover register registry \
+$(foreach stem,aggr boundary check emulate enable explain fault hit insn_slot recover register registry set \
     state step,$(eval unit_$(stem) := $(engine_on_arrays)))
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(PROBES_INSN)))
 unit_reject := probes/reject.c

@@ -1,0 +1,66 @@
+/* explain.h - all that decides what becomes of an address: its bytes and whose they are,
+ * the rules one by one, and the way its instruction is run, or would be.
+ */
+#pragma once
+
+#include "probes/insn/insn.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "probes/platform.h"
+#include "probes/text/insn_slot.h"
+
+#define EXPLAIN_AROUND 4 /* instructions before the address, and behind it */
+#define EXPLAIN_MAP (2 * EXPLAIN_AROUND + 1)
+
+/* Who wrote the byte that is in the text now. */
+enum explain_owner {
+    OWNER_NOBODY,   /* there is no byte: it cannot be read */
+    OWNER_ORIGINAL, /* it is as linked, as far as the engine knows */
+    OWNER_ENGINE,   /* an int3 of the engine */
+    OWNER_OTHER,    /* an int3 of somebody else */
+};
+
+/* A cell, as it is or as it would be filled. */
+struct explain_copy {
+    const char *what; /* "boost", "step", "pair" */
+    uintptr_t addr;
+    uint8_t code[INSN_SLOT_CODE_MAX];
+};
+
+struct explanation {
+    uintptr_t addr;
+    enum explain_owner owner;
+    uint8_t byte; /* what a CPU fetches there now */
+
+    bool in_function;
+    struct plat_symbol function; /* the one around it */
+    size_t map_count; /* its instructions around the address; none if unknown */
+    size_t map_at;    /* the one that the address lies in; map_count: none */
+    struct insn map[EXPLAIN_MAP];
+
+    struct probe_reject why; /* the first broken rule; err 0: it accepts a probe */
+
+    /* Only where err is 0: */
+    bool is_probed; /* else what follows is how it would be */
+    enum site_state state;
+    enum site_way way;
+    size_t copy_count;
+    struct explain_copy copies[3];
+    size_t probes, disabled, with_post;
+    uint64_t hits, missed[MISS_CAUSES]; /* of the probes that are there now */
+};
+
+/* probe_explain - find out about @addr, any address.
+ * @out:  filled
+ * @rule: told of every rule of stage 2 that can be looked at, and of stage 3 when that
+ *        refuses; in order, @why->err 0 where the rule is kept
+ *
+ * Context: thread.  Locks: takes PLAT_PROBES, held while @rule is called.
+ */
+void probe_explain(uintptr_t addr, struct explanation *out,
+                   void (*rule)(enum probe_reason rule, const struct probe_reject *why,
+                                void *arg),
+                   void *arg);
+
+/* explain_way - in one sentence, why an instruction is run this way. Context: any. */
+const char *explain_way(enum site_way way);

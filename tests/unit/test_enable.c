@@ -1,0 +1,184 @@
+/* test_enable.c - probes are switched off and on, one, many and all. */
+#include "kernel/base/err.h"
+#include "probes/life.h"
+#include "probes/registry.h"
+#include "tests/unit/port_fake.h"
+
+#define TEXT "55 48 89 e5 90 c3"
+#define COUNT 4
+
+static const unsigned offsets[COUNT] = { 0, 1, 4, 5 };
+static struct kprobe probes[COUNT], *pointers[COUNT];
+static uintptr_t text;
+
+static void start(void)
+{
+    fake_start();
+    text = fake_function("fn", TEXT);
+    for (unsigned i = 0; i < COUNT; i++) {
+        probes[i] = (struct kprobe){ .addr = text + offsets[i] };
+        pointers[i] = &probes[i];
+    }
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+}
+
+static void end(void)
+{
+    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+static void a_disabled_probe_leaves_the_text_alone(void)
+{
+    start();
+    CHECK_EQ(disable_kprobe(&probes[1]), 0);
+    CHECK_BYTES((const uint8_t *)text, "cc 48 89 e5 cc cc");
+    CHECK_EQ(disable_kprobe(&probes[1]), 0);
+    CHECK_EQ(enable_kprobe(&probes[1]), 0);
+    CHECK_BYTES((const uint8_t *)text, "cc cc 89 e5 cc cc");
+    end();
+}
+
+static void of_two_at_one_address_both_must_be_disabled(void)
+{
+    struct kprobe second = { .addr = 0 };
+
+    start();
+    second.addr = text;
+    CHECK_EQ(register_kprobe(&second), 0);
+    CHECK_EQ(disable_kprobe(&second), 0);
+    CHECK_BYTES((const uint8_t *)text, "cc");
+    CHECK_EQ(disable_kprobe(&probes[0]), 0);
+    CHECK_BYTES((const uint8_t *)text, "55");
+    CHECK_EQ(enable_kprobe(&second), 0);
+    CHECK_BYTES((const uint8_t *)text, "cc");
+    CHECK_EQ(unregister_kprobe(&second), 0);
+    CHECK_BYTES((const uint8_t *)text, "55");
+    end();
+}
+
+static void many_pay_for_one_round(void)
+{
+    unsigned one, all;
+
+    start();
+    one = fake.syncs;
+    disable_kprobe(&probes[0]);
+    one = fake.syncs - one;
+    all = fake.syncs;
+    CHECK_EQ(disable_kprobes(pointers, COUNT), 0);
+    CHECK_EQ(fake.syncs - all, one);
+    CHECK(fake_text_is_original());
+    all = fake.syncs;
+    CHECK_EQ(enable_kprobes(pointers, COUNT), 0);
+    CHECK_BYTES((const uint8_t *)text, "cc cc 89 e5 cc cc");
+    CHECK_EQ(fake.syncs - all, 2);
+    end();
+}
+
+static void one_that_is_not_registered_keeps_all_as_they_are(void)
+{
+    struct kprobe stranger = { .addr = 0 };
+    struct kprobe *some[] = { &probes[0], &stranger };
+
+    start();
+    stranger.addr = text;
+    CHECK_EQ(disable_kprobes(some, 2), -EINVAL);
+    CHECK_EQ(probes[0].flags, 0);
+    CHECK_BYTES((const uint8_t *)text, "cc");
+    fake_fail_at(1);
+    CHECK_EQ(disable_kprobes(pointers, COUNT), -ENOMEM);
+    CHECK_EQ(probes[0].flags, 0);
+    end();
+}
+
+static void switched_off_the_text_is_original_everywhere(void)
+{
+    start();
+    disable_kprobe(&probes[2]);
+    CHECK(kprobes_are_on());
+    CHECK_EQ(kprobes_switch(false), 0);
+    CHECK(!kprobes_are_on());
+    CHECK(fake_text_is_original());
+    CHECK_EQ(kprobes_switch(false), 0);
+    CHECK_EQ(kprobes_switch(true), 0);
+    CHECK_BYTES((const uint8_t *)text, "cc cc 89 e5 90 cc");
+    CHECK_EQ(kprobes_switch(true), 0);
+    end();
+}
+
+static void what_comes_and_changes_meanwhile_waits(void)
+{
+    struct kprobe late = { .addr = 0 };
+
+    start();
+    kprobes_switch(false);
+    late.addr = fake_function("late", "90 c3");
+    CHECK_EQ(register_kprobe(&late), 0);
+    CHECK_EQ(disable_kprobe(&probes[0]), 0);
+    CHECK_EQ(disable_kprobe(&probes[1]), 0);
+    CHECK_EQ(enable_kprobe(&probes[1]), 0);
+    CHECK(fake_text_is_original());
+    CHECK_EQ(kprobes_switch(true), 0);
+    CHECK_BYTES((const uint8_t *)late.addr, "cc c3");
+    CHECK_BYTES((const uint8_t *)text, "55 cc 89 e5 cc cc");
+    CHECK_EQ(unregister_kprobe(&late), 0);
+    end();
+}
+
+static void probes_can_go_while_all_are_off(void)
+{
+    start();
+    kprobes_switch(false);
+    end();
+    kprobes_switch(true);
+    CHECK(kprobes_are_on());
+}
+
+static void without_memory_the_switch_stays_where_it_is(void)
+{
+    start();
+    fake_fail_at(1);
+    CHECK_EQ(kprobes_switch(false), -ENOMEM);
+    CHECK(kprobes_are_on());
+    CHECK_BYTES((const uint8_t *)text, "cc cc 89 e5 cc cc");
+    end();
+}
+
+/* Else disarming the others would trap its way through the engine. */
+static void the_engines_own_probes_go_first(void)
+{
+    struct kprobe own = { .addr = 0 };
+
+    start();
+    own.addr = fake_function("own", "90 c3");
+    fake_engine(own.addr, own.addr + 2);
+    CHECK_EQ(register_kprobe(&own), 0);
+    fake_log_start(own.addr);
+    kprobes_switch(false);
+    CHECK_STR(fake_log(), "original sync original original original original sync");
+    kprobes_switch(true);
+    CHECK_EQ(unregister_kprobe(&own), 0);
+    end();
+}
+
+static void nobody_switches_from_a_handler_or_an_interrupt(void)
+{
+    start();
+    fake.context = PLAT_IRQ;
+    CHECK_EQ(kprobes_switch(false), -EDEADLK);
+    CHECK_EQ(disable_kprobe(&probes[0]), -EDEADLK);
+    CHECK_EQ(enable_kprobes(pointers, COUNT), -EDEADLK);
+    fake.context = PLAT_THREAD;
+    CHECK(kprobes_are_on());
+    end();
+}
+
+UNIT_TESTS(a_disabled_probe_leaves_the_text_alone,
+           of_two_at_one_address_both_must_be_disabled, many_pay_for_one_round,
+           one_that_is_not_registered_keeps_all_as_they_are,
+           switched_off_the_text_is_original_everywhere,
+           what_comes_and_changes_meanwhile_waits, probes_can_go_while_all_are_off,
+           without_memory_the_switch_stays_where_it_is, the_engines_own_probes_go_first,
+           nobody_switches_from_a_handler_or_an_interrupt)

@@ -1,0 +1,229 @@
+/* test_explain.c - what is told of an address is what would happen there. */
+#include "probes/explain.h"
+
+#include "kernel/base/err.h"
+#include "probes/registry.h"
+#include "tests/unit/port_fake.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct explanation e;
+static char said[1024]; /* "RULE " kept, "RULE! " broken */
+
+static void note(enum probe_reason rule, const struct probe_reject *why, void *arg)
+{
+    size_t len = strlen(said);
+
+    (void)arg;
+    snprintf(said + len, sizeof(said) - len, "%s%s ", probe_reason_name(rule),
+             why->err ? "!" : "");
+}
+
+static void explain(uintptr_t addr)
+{
+    said[0] = '\0';
+    probe_explain(addr, &e, note, NULL);
+}
+
+static bool is_broken(const char *rule)
+{
+    char word[32];
+
+    snprintf(word, sizeof(word), "%s! ", rule);
+    return strstr(said, word) != NULL;
+}
+
+static void every_rule_is_told_in_order(void)
+{
+    fake_start();
+    explain(fake_function("fn", "90 c3"));
+    CHECK_STR(said, "OWN_CODE NOT_TEXT ENTRY_CODE BLACKLISTED NO_FUNCTION UNDECODABLE "
+                    "NOT_BOUNDARY TRAP_INSN FAR_BRANCH MASKS_TRAPS STATE_CHANGE HALTS "
+                    "TRANSACTION VIRTUALIZATION SHORT_OPERAND CANNOT_MOVE STI_HLT ");
+    CHECK_EQ(e.why.err, 0);
+    fake_end();
+}
+
+static void one_broken_rule_does_not_hide_the_others(void)
+{
+    uintptr_t addr;
+
+    fake_start();
+    addr = fake_function("fn", "90 f4 c3");
+    fake_entry(addr, addr + 3);
+    explain(addr + 1);
+    CHECK(is_broken("ENTRY_CODE"));
+    CHECK(is_broken("HALTS"));
+    CHECK(!is_broken("CANNOT_MOVE"));
+    CHECK_EQ(e.why.reason, PROBE_ENTRY_CODE);
+    fake_end();
+}
+
+static void rules_that_make_no_sense_are_left_out(void)
+{
+    fake_start();
+    explain(fake_text_end() + 4096);
+    CHECK(is_broken("NOT_TEXT"));
+    CHECK(!strstr(said, "NO_FUNCTION"));
+    explain(fake_bytes_at("90"));
+    CHECK(is_broken("NO_FUNCTION"));
+    CHECK(!strstr(said, "UNDECODABLE"));
+    CHECK_EQ(e.map_count, 0);
+    CHECK(!e.in_function);
+    fake_end();
+}
+
+static void an_address_inside_an_instruction_knows_which(void)
+{
+    uintptr_t addr;
+
+    fake_start();
+    addr = fake_function("fn", "90 48 89 e5 c3");
+    explain(addr + 3);
+    CHECK_EQ(e.why.reason, PROBE_NOT_BOUNDARY);
+    CHECK_EQ(e.why.at, addr + 1);
+    CHECK_EQ(e.map_at, 1);
+    CHECK_EQ(e.map[1].addr, addr + 1);
+    CHECK_EQ(e.map[1].len, 3);
+    CHECK_EQ(e.map_count, 3);
+    fake_end();
+}
+
+static void the_map_has_the_neighbours(void)
+{
+    uintptr_t addr;
+
+    fake_start();
+    addr = fake_function("fn", "90 90 90 90 90 90 90 90 90 90 90 90");
+    explain(addr);
+    CHECK(e.map_at == 0 && e.map_count == EXPLAIN_AROUND + 1);
+    CHECK_EQ(e.map[0].addr, addr);
+    explain(addr + 6);
+    CHECK(e.map_at == EXPLAIN_AROUND && e.map_count == EXPLAIN_MAP);
+    CHECK_EQ(e.map[0].addr, addr + 6 - EXPLAIN_AROUND);
+    CHECK_EQ(e.map[EXPLAIN_MAP - 1].addr, addr + 6 + EXPLAIN_AROUND);
+    explain(addr + 11);
+    CHECK(e.map_at == EXPLAIN_AROUND && e.map_count == EXPLAIN_AROUND + 1);
+    fake_end();
+}
+
+static void where_nothing_decodes_the_map_ends(void)
+{
+    uintptr_t addr;
+
+    fake_start();
+    addr = fake_function("fn", "90 06 90 90");
+    explain(addr + 2);
+    CHECK_EQ(e.why.reason, PROBE_UNDECODABLE);
+    CHECK_EQ(e.why.at, addr + 1);
+    CHECK_EQ(e.map_count, 1);
+    CHECK_EQ(e.map_at, e.map_count);
+    fake_end();
+}
+
+static void the_way_is_what_a_probe_would_get(void)
+{
+    uintptr_t addr;
+
+    fake_start();
+    addr = fake_function("fn", "48 89 e5 e8 00 00 00 00 c3");
+    explain(addr);
+    CHECK(!e.is_probed);
+    CHECK_EQ(e.way, WAY_BOOST);
+    CHECK_EQ(e.copy_count, 1);
+    CHECK_STR(e.copies[0].what, "boost");
+    CHECK_BYTES(e.copies[0].code, "48 89 e5 e9");
+    explain(addr + 3);
+    CHECK_EQ(e.way, WAY_EMULATE);
+    CHECK_EQ(e.copy_count, 0);
+    CHECK_EQ(registry_count(), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+static int no_pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return 0;
+}
+
+static void no_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+
+static void of_a_probed_address_it_tells_what_is(void)
+{
+    struct kprobe a = { .pre_handler = no_pre };
+    struct kprobe b = { .post_handler = no_post, .flags = KPROBE_FLAG_DISABLED };
+
+    fake_start();
+    a.addr = b.addr = fake_function("fn", "48 89 e5 c3");
+    CHECK_EQ(register_kprobe(&a), 0);
+    CHECK_EQ(register_kprobe(&b), 0);
+    a.hits = 5;
+    b.hits = 7;
+    a.missed[MISS_NESTED] = 2;
+    explain(a.addr);
+    CHECK(e.is_probed);
+    CHECK_EQ(e.state, SITE_ARMED);
+    CHECK_EQ(e.owner, OWNER_ENGINE);
+    CHECK_EQ(e.byte, 0xcc);
+    CHECK_BYTES(e.map[0].bytes, "48 89 e5");
+    CHECK(e.probes == 2 && e.disabled == 1 && e.with_post == 1);
+    CHECK(e.hits == 12 && e.missed[MISS_NESTED] == 2);
+    CHECK_EQ(e.copy_count, 2);
+    CHECK_EQ(unregister_kprobe(&b), 0);
+    CHECK_EQ(unregister_kprobe(&a), 0);
+    explain(a.addr);
+    CHECK(!e.is_probed);
+    CHECK_EQ(e.owner, OWNER_ORIGINAL);
+    fake_end();
+}
+
+static void bytes_have_an_owner(void)
+{
+    uintptr_t addr;
+
+    fake_start();
+    addr = fake_function("fn", "90 cc c3");
+    explain(addr);
+    CHECK_EQ(e.owner, OWNER_ORIGINAL);
+    explain(addr + 1);
+    CHECK_EQ(e.owner, OWNER_OTHER);
+    CHECK(is_broken("TRAP_INSN"));
+    fake_bad(addr, 1);
+    explain(addr);
+    CHECK_EQ(e.owner, OWNER_NOBODY);
+    fake_end();
+}
+
+static void what_stage_3_refuses_is_told_last(void)
+{
+    fake_start();
+    for (unsigned n = 1;; n++) {
+        uintptr_t addr = fake_function("fn", "48 89 e5 c3");
+        bool failed;
+
+        fake_fail_at(n);
+        explain(addr);
+        failed = fake_failed();
+        fake_fail_at(0);
+        if (!failed)
+            break;
+        CHECK_EQ(registry_count(), 0);
+    }
+    CHECK_EQ(e.why.err, 0);
+    fake_end();
+}
+
+UNIT_TESTS(every_rule_is_told_in_order, one_broken_rule_does_not_hide_the_others,
+           rules_that_make_no_sense_are_left_out,
+           an_address_inside_an_instruction_knows_which, the_map_has_the_neighbours,
+           where_nothing_decodes_the_map_ends, the_way_is_what_a_probe_would_get,
+           of_a_probed_address_it_tells_what_is, bytes_have_an_owner,
+           what_stage_3_refuses_is_told_last)
