@@ -249,3 +249,9 @@ void lapic_timer_init(unsigned hz)
     reg_write(REG_LVT_TIMER, LVT_PERIODIC | VECTOR_TIMER);
     reg_write(REG_TIMER_START, (uint32_t)(timer_hz / hz));
 }
+
+void lapic_timer_stop(void)
+{
+    reg_write(REG_LVT_TIMER, LVT_MASKED);
+    reg_write(REG_TIMER_START, 0);
+}

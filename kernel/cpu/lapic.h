@@ -42,3 +42,8 @@ void lapic_send_startup(uint32_t apic_id, unsigned page);
  * rate is measured against clock_ns() the first time. Context: interrupts off.
  */
 void lapic_timer_init(unsigned hz);
+
+/* lapic_timer_stop - no more ticks on the executing CPU, until lapic_timer_init().
+ * Context: any, preemption off.
+ */
+void lapic_timer_stop(void);

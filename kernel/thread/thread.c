@@ -31,6 +31,7 @@ static struct thread boot_thread;
 static struct wait_queue mourners = WAIT_QUEUE_INIT(mourners);
 static struct list reapable = LIST_INIT(reapable); /* [sched_lock] dead and detached */
 static int last_tid = BOOT_TID;                    /* [sched_lock] */
+static uint64_t births;                            /* [sched_lock] */
 static void (*exit_hook)(struct thread *t);        /* set at boot */
 
 void thread_set_exit_hook(void (*fn)(struct thread *t))
@@ -148,6 +149,7 @@ static int tid_next(void)
 static void publish(struct thread *t)
 {
     t->quiesce_seen = quiesce_epoch;
+    t->born = ++births;
     list_append(&sched_all, &t->all_link);
 }
 
@@ -361,32 +363,59 @@ static _Noreturn int reaper_main(void *arg)
 
 /* ---- looking at all -------------------------------------------------------------------- */
 
-/* pin_next - let go of @t (NULL: none yet) and hold on to the thread after it. A pinned
- * thread stays in the list, so the place in it is not lost.
+/* A walk through the list of all threads. It ends with the last one that was there when it
+ * began: where threads come and go faster than they are looked at, it would never end.
  */
-static struct thread *pin_next(struct thread *t)
+struct walk {
+    struct thread
+        *at; /* pinned, so its place in the list is not lost; NULL: nowhere yet */
+    uint64_t last_born;
+};
+
+/* follower - the thread behind the one that the walk is at. Locks: sched_lock held. */
+static struct thread *follower(const struct walk *w)
+{
+    struct list *next = w->at ? w->at->all_link.next : sched_all.next;
+    struct thread *t = list_entry(next, struct thread, all_link);
+
+    return next == &sched_all || t->born > w->last_born ? NULL : t;
+}
+
+/* walk_on - let go of the thread that the walk is at, and hold on to the next one. */
+static bool walk_on(struct walk *w)
 {
     unsigned long flags = sched_enter();
-    struct list *next = t ? t->all_link.next : sched_all.next;
+    struct thread *next = follower(w);
     bool let_go = false;
 
-    if (t) {
-        t->pins--;
-        let_go = is_free_to_go(t);
+    if (next)
+        next->pins++;
+    if (w->at) {
+        w->at->pins--;
+        let_go = is_free_to_go(w->at);
     }
-    t = next == &sched_all ? NULL : list_entry(next, struct thread, all_link);
-    if (t)
-        t->pins++;
     sched_leave(flags);
     if (let_go)
         thread_bury();
-    return t;
+    w->at = next;
+    return next;
+}
+
+static uint64_t births_so_far(void)
+{
+    unsigned long flags = sched_enter();
+    uint64_t n = births;
+
+    sched_leave(flags);
+    return n;
 }
 
 void thread_for_each(void (*fn)(struct thread *t, void *arg), void *arg)
 {
-    for (struct thread *t = pin_next(NULL); t; t = pin_next(t))
-        fn(t, arg);
+    struct walk w = { .last_born = births_so_far() };
+
+    while (walk_on(&w))
+        fn(w.at, arg);
 }
 
 /* ---- start ----------------------------------------------------------------------------- */

@@ -56,6 +56,7 @@ struct thread {
     void *arg;                /* [I] */
     bool detached;            /* [I] the reaper frees it */
     bool joined;              /* [S] its one joiner has come */
+    uint64_t born;            /* [I] counts up; the order of the list of all threads */
     int exit_code;            /* [c], then read by the joiner */
     unsigned pins;            /* [S] thread_for_each() is looking at it */
     uint64_t turn_start_ns;   /* [S] when it got its CPU, or its present slice */
@@ -147,8 +148,9 @@ static inline bool thread_is_idle(const struct thread *t)
     return t->tid == 0;
 }
 
-/* thread_for_each - call @fn for every thread, idle threads included. The thread stays
- * allocated while @fn looks at it, but it may run, and end, meanwhile. @fn may sleep.
+/* thread_for_each - call @fn for every thread that exists now, idle threads included. The
+ * thread stays allocated while @fn looks at it, but it may run, and end, meanwhile. @fn
+ * may sleep.
  *
  * Context: thread; with interrupts off when @fn does not sleep (stop_machine).
  */

@@ -1,9 +1,12 @@
 /* test_thread.c - threads are made, take turns, sleep, end, and leave nothing behind. */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
+#include "kernel/cpu/lapic.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
+#include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "tests/kernel/ktest.h"
@@ -73,6 +76,7 @@ static size_t frames_free(void)
 
 KTEST(thread, clone_without_memory_leaves_nothing_behind)
 {
+    struct clone_args huge = { .fn = return_arg, .stack_len = 65536 * GiB };
     size_t blocks, bytes, frames;
 
     thread_join(clone_fn(return_arg, NULL), NULL);
@@ -80,6 +84,7 @@ KTEST(thread, clone_without_memory_leaves_nothing_behind)
     blocks = heap_block_count();
     bytes = heap_in_use();
     frames = frames_free();
+    ktest_report(kernel_clone(&huge) == -ENOMEM, "a stack of 64 TiB: -ENOMEM");
     for (long n = 1; n <= 8; n++) {
         int tid;
 
@@ -121,13 +126,13 @@ KTEST(thread, a_thousand_rounds_leave_nothing_behind)
 }
 
 static unsigned detached_done;
+static struct wait_queue gate = WAIT_QUEUE_INIT(gate);
 static bool gate_open;
 
 static int wait_at_gate(void *arg)
 {
     (void)arg;
-    while (!READ_ONCE(gate_open))
-        thread_sleep_ns(MS);
+    wait_event(&gate, READ_ONCE(gate_open));
     __atomic_add_fetch(&detached_done, 1, __ATOMIC_SEQ_CST);
     return 0;
 }
@@ -145,6 +150,12 @@ static int detached_crowd(void)
     return tid;
 }
 
+static void gate_let_pass(void)
+{
+    WRITE_ONCE(gate_open, true);
+    wake_all(&gate);
+}
+
 /* The first crowd makes the page tables that a hundred stacks need; they stay. */
 KTEST(thread, detached_threads_are_reaped)
 {
@@ -153,7 +164,7 @@ KTEST(thread, detached_threads_are_reaped)
 
     bytes = heap_in_use();
     detached_crowd();
-    WRITE_ONCE(gate_open, true);
+    gate_let_pass();
     for (int n = 0; n < 500 && heap_in_use() != bytes; n++)
         settle();
     ktest_report(heap_in_use() == bytes, "a hundred detached threads came and went");
@@ -161,7 +172,7 @@ KTEST(thread, detached_threads_are_reaped)
     frames = frames_free();
     tid = detached_crowd();
     ktest_report(thread_join(tid, NULL) == -ENOENT, "a detached thread cannot be joined");
-    WRITE_ONCE(gate_open, true);
+    gate_let_pass();
     for (int n = 0; n < 500 && frames_free() != frames; n++)
         settle();
     ktest_report(detached_done == 100, "a hundred ran again");
@@ -173,14 +184,16 @@ KTEST(thread, detached_threads_are_reaped)
 
 static unsigned woken_order[4], woken_count;
 static unsigned too_early;
+static uint64_t naps_base_ns;
 
 static int sleep_some(void *arg)
 {
     unsigned n = (unsigned)(uintptr_t)arg;
-    uint64_t start = clock_ns();
+    uint64_t deadline_ns = naps_base_ns + n * 40 * MS;
+    uint64_t now = clock_ns();
 
-    thread_sleep_ns(n * 40 * MS);
-    if (clock_ns() - start < n * 40 * MS)
+    thread_sleep_ns(now < deadline_ns ? deadline_ns - now : 0);
+    if (clock_ns() < deadline_ns)
         too_early++;
     woken_order[__atomic_fetch_add(&woken_count, 1, __ATOMIC_SEQ_CST)] = n;
     return 0;
@@ -194,14 +207,20 @@ KTEST(thread, sleepers_wake_in_the_order_of_their_deadlines)
 
     woken_count = 0;
     too_early = 0;
-    for (unsigned i = 0; i < 4; i++)
-        tids[i] = clone_fn(sleep_some, (void *)(uintptr_t)naps[i]);
+    naps_base_ns = clock_ns() + 100 * MS; /* all are asleep by then */
+    for (unsigned i = 0; i < 4; i++) {
+        struct clone_args args = { .fn = sleep_some,
+                                   .arg = (void *)(uintptr_t)naps[i],
+                                   .cpus = BIT(0) }; /* they run in the order of waking */
+
+        tids[i] = kernel_clone(&args);
+    }
     for (unsigned i = 0; i < 4; i++)
         thread_join(tids[i], NULL);
     for (unsigned i = 0; i < 4; i++)
         ordered = ordered && woken_order[i] == i + 1;
     ktest_report(too_early == 0, "nobody woke before its time");
-    ktest_report(ordered, "naps of 160, 80, 120 and 40 ms ended shortest first");
+    ktest_report(ordered, "deadlines 160, 80, 120 and 40 ms away came in their order");
 }
 
 /* ---- taking turns ---------------------------------------------------------------------- */
@@ -300,21 +319,34 @@ struct census {
     unsigned threads, idle, running_here, bad;
 };
 
+/* count_thread - others get the chance to end and free what this one looks at. */
 static void count_thread(struct thread *t, void *arg)
 {
     struct census *c = arg;
+    int tid = t->tid;
 
     c->threads++;
     c->idle += thread_is_idle(t);
     c->running_here += t == thread_current() && t->state == THREAD_RUNNING;
-    if (t->state > THREAD_DEAD || t->name[THREAD_NAME_LEN - 1] || !t->stack_top)
+    clock_spin_ns(20000);
+    for (unsigned n = 0; n < 4; n++)
+        thread_yield();
+    if (t->tid != tid || t->state > THREAD_DEAD)
         c->bad++;
+}
+
+/* live_shortly - long enough for a walk to get there, too short for it to look its fill. */
+static int live_shortly(void *arg)
+{
+    (void)arg;
+    clock_spin_ns(200000);
+    return 0;
 }
 
 static int come_and_go(void *arg)
 {
     while (!READ_ONCE(stop_spinning))
-        thread_join(clone_fn(return_arg, arg), NULL);
+        thread_join(clone_fn(live_shortly, arg), NULL);
     return 0;
 }
 
@@ -327,19 +359,18 @@ KTEST(thread, for_each_is_safe_while_threads_come_and_go)
     stop_spinning = false;
     for (unsigned i = 0; i < 2; i++)
         tids[i] = clone_fn(come_and_go, NULL);
-    for (unsigned n = 0; n < 300; n++) {
+    for (unsigned n = 0; n < 100; n++) {
         struct census once = { 0 };
 
         thread_for_each(count_thread, &once);
         wrong_idle += once.idle != cpu_count() || once.running_here != 1;
         c.bad += once.bad;
-        thread_yield();
     }
     WRITE_ONCE(stop_spinning, true);
     for (unsigned i = 0; i < 2; i++)
         thread_join(tids[i], NULL);
-    ktest_report(wrong_idle == 0, "300 times, every idle thread and this one were there");
-    ktest_report(c.bad == 0, "every thread looked sound");
+    ktest_report(wrong_idle == 0, "100 times, every idle thread and this one were there");
+    ktest_report(c.bad == 0, "no thread was freed while it was looked at");
 }
 
 KTEST(thread, switches_and_time_are_accounted)
@@ -383,22 +414,43 @@ KTEST(thread, registers_survive_switches)
     ktest_report(damaged == 0, "six threads, 500 switches each, kept their values");
 }
 
-KTEST(thread, wake_up_of_an_idle_machine_is_immediate)
+/* uint64_t switch_check(void): tests/kernel/switch_check.asm */
+uint64_t switch_check(void);
+
+KTEST(thread, switch_to_keeps_what_a_call_keeps)
 {
-    uint64_t worst = 0, best = UINT64_MAX;
+    uint64_t lost;
 
-    for (unsigned n = 0; n < 20; n++) {
-        uint64_t start, took;
+    preempt_disable();
+    lost = switch_check();
+    preempt_enable();
+    ktest_report(lost == 0, "rbx, rbp, r12..r15 and the carry flag (lost: 0x%llx)",
+                 (unsigned long long)lost);
+}
 
-        thread_sleep_ns(MS);
-        start = clock_ns();
-        thread_join(clone_fn(return_arg, NULL), NULL);
-        took = clock_ns() - start;
-        worst = took > worst ? took : worst;
-        best = took < best ? took : best;
-    }
-    ktest_note("clone and join of a thread: %llu us at best, %llu us at worst",
-               (unsigned long long)best / 1000, (unsigned long long)worst / 1000);
-    ktest_report(best < 2 * MS,
-                 "a new thread runs and is joined within 2 ms, no tick needed");
+/* ---- without ticks --------------------------------------------------------------------- */
+
+KTEST(thread, clone_and_join_need_no_tick)
+{
+    struct clone_args args = { .fn = return_arg, .cpus = BIT(0) };
+    uint64_t start, ticks;
+    unsigned joined = 0;
+
+    thread_set_affinity(BIT(0));
+    preempt_disable();
+    lapic_timer_stop();
+    preempt_enable();
+    ticks = irq_count(0, VECTOR_TIMER);
+    start = clock_ns();
+    for (unsigned n = 0; n < 100; n++)
+        joined += thread_join(kernel_clone(&args), NULL) == 0;
+    ktest_note("a thread made and joined: %llu us",
+               (unsigned long long)(clock_ns() - start) / 100 / 1000);
+    ticks = irq_count(0, VECTOR_TIMER) - ticks;
+    preempt_disable();
+    lapic_timer_init(THREAD_HZ_DEFAULT);
+    preempt_enable();
+    thread_set_affinity(UINT64_MAX);
+    ktest_report(joined == 100 && ticks <= 1,
+                 "100 threads ran on CPU 0 without its timer");
 }
