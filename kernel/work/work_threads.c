@@ -71,7 +71,7 @@ WORKLOAD(exit, exit_run, "create threads with stacks of different size, which ex
 
 static int switch_task(struct work_task *t)
 {
-    for (unsigned i = 0; i < 100; i++) {
+    for (unsigned i = 0; i < 40; i++) {
         t->result = work_hash(t->result ^ work_next(&t->seed));
         thread_yield();
         t->calls++;
@@ -122,7 +122,7 @@ static int mutex_task(struct work_task *t)
 {
     struct contended *c = t->shared;
 
-    for (unsigned i = 0; i < 100; i++) {
+    for (unsigned i = 0; i < 50; i++) {
         uint64_t sum;
 
         mutex_lock(&c->lock);
@@ -164,7 +164,7 @@ static int wait_task(struct work_task *t)
 {
     struct token *token = t->shared;
 
-    for (unsigned round = 0; round < 10; round++) {
+    for (unsigned round = 0; round < 5; round++) {
         wait_event(&token->queue,
                    __atomic_load_n(&token->turn, __ATOMIC_ACQUIRE) == t->idx);
         token->passed = work_hash(token->passed ^ work_next(&t->seed));
