@@ -162,7 +162,6 @@ PROBES_INSN := \
 
 PROBES_PORT := \
     probes/port/port_kernel.c \
-    probes/port/trampoline.asm \
     probes/port/commands.c
 
 DRIVERS := \
@@ -196,6 +195,7 @@ BOOT := \
 KTESTS := \
     tests/kernel/ktest.c \
     tests/kernel/test_kprobe.c \
+    tests/kernel/test_fault.c \
     tests/kernel/test_nmi.c \
     tests/kernel/test_everywhere.c \
     tests/kernel/each_cpu.c \

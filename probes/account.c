@@ -13,20 +13,12 @@ const char *probe_miss_name(enum probe_miss cause)
     return cause < MISS_CAUSES ? names[cause] : "?";
 }
 
-/* A trapped CPU adds to its own counters with one instruction each, so that an NMI between
- * load and store loses nothing.
- */
-NOKPROBE_INLINE void add_one(uint64_t *counter)
-{
-    __asm__ volatile("incq %0" : "+m"(*counter));
-}
-
 void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss cause)
 {
     struct kprobe *p = __atomic_load_n(&site->probes, __ATOMIC_ACQUIRE);
 
     if (cpu)
-        add_one(&cpu->missed[cause]);
+        probe_count(&cpu->missed[cause]);
     for (; p; p = __atomic_load_n(&p->next, __ATOMIC_ACQUIRE)) {
         if (READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED)
             continue;
@@ -35,12 +27,6 @@ void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss caus
     }
 }
 NOKPROBE(account_miss);
-
-void account_ran(struct probe_cpu *cpu, enum site_way way)
-{
-    add_one(&cpu->ran[way]);
-}
-NOKPROBE(account_ran);
 
 void account_totals(struct probe_totals *out)
 {
@@ -51,8 +37,7 @@ void account_totals(struct probe_totals *out)
         if (!cpu)
             continue;
         out->traps += READ_ONCE(cpu->traps);
-        out->lookups += READ_ONCE(cpu->lookups);
-        out->cache_hits += READ_ONCE(cpu->cache_hits);
+        out->cache_misses += READ_ONCE(cpu->cache_misses);
         out->retries += READ_ONCE(cpu->retries);
         out->handler_faults += READ_ONCE(cpu->handler_faults);
         for (size_t way = 0; way < WAYS; way++)

@@ -5,7 +5,7 @@
  * way on; its memory is the owner's again only after quiescence.
  *
  * What walks the list in a hit is core: it runs in every hit, and probes in it would
- * multiply all hits by its length. Only handlers are called out of the core.
+ * multiply all hits by its length. Only the handlers themselves are not.
  */
 #include "probes/life.h"
 
@@ -49,28 +49,17 @@ bool aggr_enabled(const struct site *site)
     return false;
 }
 
-bool aggr_has_post(const struct site *site)
+bool aggr_wants_post(const struct site *site)
 {
     for (const struct kprobe *q = site->probes; q; q = q->next)
         if (q->post_handler)
             return true;
     return false;
 }
-NOKPROBE(aggr_has_post);
 
-NOKPROBE_INLINE struct kprobe *first(const struct site *site)
+bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit)
 {
-    return __atomic_load_n(&site->probes, __ATOMIC_ACQUIRE);
-}
-
-NOKPROBE_INLINE struct kprobe *next(const struct kprobe *p)
-{
-    return __atomic_load_n(&p->next, __ATOMIC_ACQUIRE);
-}
-
-bool aggr_run_pre(struct site *site, struct pt_regs *regs, struct probe_hit *hit)
-{
-    for (struct kprobe *p = first(site); p; p = next(p)) {
+    for (; p; p = aggr_next(p)) {
         int stop;
 
         if (is_off(p))
@@ -79,23 +68,22 @@ bool aggr_run_pre(struct site *site, struct pt_regs *regs, struct probe_hit *hit
         if (!p->pre_handler)
             continue;
         hit->running = p;
-        stop =
-            plat_call_handler(p, regs, 0, (void (*)(void))p->pre_handler, &hit->escape);
+        stop = p->pre_handler(p, hit->regs);
         hit->running = NULL;
-        if (stop && stop != PLAT_ESCAPED)
+        if (stop)
             return true;
     }
     return false;
 }
 NOKPROBE(aggr_run_pre);
 
-void aggr_run_post(struct site *site, struct pt_regs *regs, struct probe_hit *hit)
+void aggr_run_post(struct kprobe *p, struct probe_hit *hit)
 {
-    for (struct kprobe *p = first(site); p; p = next(p)) {
+    for (; p; p = aggr_next(p)) {
         if (is_off(p) || !p->post_handler)
             continue;
         hit->running = p;
-        plat_call_handler(p, regs, 0, (void (*)(void))p->post_handler, &hit->escape);
+        p->post_handler(p, hit->regs, 0);
         hit->running = NULL;
     }
 }

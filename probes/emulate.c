@@ -50,7 +50,7 @@ void emulate_prepare(struct emulation *e, const struct insn *insn)
     *e = (struct emulation){
         .kind = (uint8_t)insn->kind,
         .detail = detail_of(insn),
-        .opsize = insn->opsize66 ? 2 : 8,
+        .opsize = insn->opsize == 2 ? 2 : 8,
         .addrsize = insn->addrsize,
         .base = insn->base,
         .index = insn->index,

@@ -6,85 +6,90 @@
 #include "probes/life.h"
 #include "probes/text/insn_slot.h"
 
-/* ask - has the fault handler of @p dealt with it? One that faults itself has not. */
+/* ask - has the fault handler of @p dealt with the fault @regs? One that faults itself
+ * never comes back here: its hit goes on behind @p.
+ */
 static bool ask(struct kprobe *p, struct pt_regs *regs, struct probe_hit *hit)
 {
-    int answer;
+    bool answer;
 
     if (READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED || !p->fault_handler)
         return false;
     hit->running = p;
     hit->faulting = true;
-    answer = plat_call_handler(p, regs, regs->vector, (void (*)(void))p->fault_handler,
-                               &hit->escape);
+    answer = p->fault_handler(p, regs, (int)regs->vector);
     hit->running = NULL;
     hit->faulting = false;
-    return answer && answer != PLAT_ESCAPED;
+    return answer;
 }
 
-/* ask_probes - a fault in a copy is for all of its probes, inside a hit of its own. */
-static bool ask_probes(struct site *site, struct pt_regs *regs)
+static bool ask_from(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p)
 {
-    struct probe_cpu *cpu = plat_this_cpu();
-    struct kprobe *p = __atomic_load_n(&site->probes, __ATOMIC_ACQUIRE);
     bool answer = false;
 
-    if (!cpu || hit_enter(cpu, site, regs) != MISS_CAUSES)
-        return false;
-    for (; p && !answer; p = __atomic_load_n(&p->next, __ATOMIC_ACQUIRE))
-        answer = ask(p, regs, &cpu->hits[cpu->depth - 1]);
+    for (; p && !answer; p = aggr_next(p))
+        answer = ask(p, hit->regs, hit);
     hit_leave(cpu);
     return answer;
 }
 
-/* ask_owner - a fault in a handler is first of all for the handler's own probe. */
-static bool ask_owner(struct kprobe *p, struct pt_regs *regs, struct probe_hit *hit)
+void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p)
 {
-    uintptr_t escape = hit->escape;
-    bool answer = !hit->faulting && ask(p, regs, hit);
+    struct pt_regs *regs = hit->regs;
 
-    hit->running = p;
-    hit->escape = escape;
-    return answer;
+    if (!ask_from(cpu, hit, p))
+        plat_raise_again(regs);
+}
+
+/* ask_probes - a fault in a copy is for all of its probes, inside a hit of its own. */
+static bool ask_probes(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
+{
+    struct probe_hit *hit = cpu ? hit_enter(cpu, site, regs, HIT_FAULT) : NULL;
+
+    return hit && ask_from(cpu, hit, aggr_first(site));
 }
 
 /* The program was about to execute the original instruction, and is again: whatever makes
  * it go on, a fix-up or a second try, starts from there.
  */
-static bool fault_in_copy(struct site *site, struct pt_regs *regs, size_t off)
+static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs,
+                          size_t off)
 {
     if (regs->ip == (uintptr_t)site->step_slot)
         regs->flags &= ~FLAGS_TF;
     regs->ip = site->addr + (off < site->len ? 0 : site->len); /* second of a pair */
-    return ask_probes(site, regs);
+    return ask_probes(cpu, site, regs);
 }
 
-/* A handler that faults has had its last hit; the hit goes on as if it had returned. */
+/* hit_of - the hit whose handler was running when something faulted, or NULL. */
+static struct probe_hit *hit_of(struct probe_cpu *cpu)
+{
+    struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
+
+    return hit->running && hit->in_nmi == probe_in_nmi(cpu) ? hit : NULL;
+}
+
+/* A handler that faults has had its last hit, which goes on as if it had returned. */
+static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs *regs)
+{
+    __atomic_or_fetch(&hit->running->flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED,
+                      __ATOMIC_RELAXED);
+    probe_count(&cpu->handler_faults);
+    plat_escape(regs, hit->regs);
+}
+
 static bool fault_in_handler(struct probe_cpu *cpu, struct probe_hit *hit,
                              struct pt_regs *regs)
 {
     struct kprobe *p = hit->running;
 
-    if (ask_owner(p, regs, hit))
+    if (!hit->faulting && ask(p, regs, hit)) {
+        hit->running = p;
         return true;
-    __atomic_or_fetch(&p->flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED,
-                      __ATOMIC_RELAXED);
-    cpu->handler_faults++;
-    plat_escape(regs, hit->escape);
+    }
+    hit->running = p;
+    give_up(cpu, hit, regs);
     return true;
-}
-
-/* hit_of - the hit whose handler was running when @regs faulted, or NULL. */
-static struct probe_hit *hit_of(struct probe_cpu *cpu, const struct pt_regs *regs)
-{
-    struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
-
-    /* An emulated instruction has faulted: the program that it belongs to is what the hit
-     * below runs.
-     */
-    if (!hit->running && cpu->depth > 1 && regs->ip == hit->site->addr)
-        hit--;
-    return hit->running && hit->in_nmi == plat_in_nmi() ? hit : NULL;
 }
 
 bool kprobe_fault_handler(struct pt_regs *regs)
@@ -95,10 +100,10 @@ bool kprobe_fault_handler(struct pt_regs *regs)
     size_t off;
 
     site = insn_slot_owner(regs->ip, &off);
-    if (site && fault_in_copy(site, regs, off))
+    if (site && fault_in_copy(cpu, site, regs, off))
         return true;
     if (!cpu || !cpu->depth || plat_has_fixup(regs->ip))
         return false;
-    hit = hit_of(cpu, regs);
+    hit = hit_of(cpu);
     return hit && fault_in_handler(cpu, hit, regs);
 }

@@ -49,18 +49,26 @@ struct site {
     uint8_t way;                 /* [p] enum site_way */
     uint8_t state;               /* [P] enum site_state */
     bool is_string;              /* [I] a string instruction: steps once per iteration */
+    bool has_post;               /* [p] somebody here has a post-handler */
     bool in_engine;              /* [I] the engine's own code */
     bool queued;                 /* [P] in the list that is being made */
+};
+
+enum hit_stage {
+    HIT_PRE,   /* before the instruction */
+    HIT_POST,  /* it has been run */
+    HIT_FAULT, /* its copy has faulted, and the probes' fault handlers are asked */
 };
 
 /* One hit whose handlers are running. */
 struct probe_hit {
     struct site *site;
-    struct kprobe *running; /* whose handler */
     struct pt_regs *regs;
-    uintptr_t escape; /* for plat_escape() */
+    struct kprobe *running; /* whose handler, NULL between two */
+    uint8_t stage;          /* enum hit_stage */
     bool in_nmi;
-    bool faulting; /* the handler has faulted, and its fault handler is being asked */
+    bool faulting;  /* the handler has faulted, and its fault handler is being asked */
+    bool owes_step; /* the program has TF set, and its instruction was emulated */
 };
 
 #define PROBE_CACHE_LEN 64
@@ -70,6 +78,7 @@ struct probe_hit {
  * before what it interrupted goes on.
  */
 struct probe_cpu {
+    struct plat_cpu plat;
     unsigned depth;
     struct probe_hit hits[PROBE_NEST_MAX];
     struct {
@@ -77,12 +86,25 @@ struct probe_cpu {
         struct site *site;
     } cache[PROBE_CACHE_LEN]; /* not used by NMIs: they could see half of an update */
     uint64_t traps;           /* #BP and #DB taken for probes */
-    uint64_t lookups, cache_hits;
+    uint64_t cache_misses;
     uint64_t ran[WAYS];           /* hits by how the instruction was run */
     uint64_t missed[MISS_CAUSES]; /* hits without handlers */
     uint64_t retries;             /* int3 gone when it was looked for */
     uint64_t handler_faults;
 };
+
+static inline bool probe_in_nmi(const struct probe_cpu *cpu)
+{
+    return READ_ONCE(*cpu->plat.nmi_depth) != 0;
+}
+
+/* probe_count - add one to a counter of the executing CPU, with one instruction, so that an
+ * NMI between load and store loses nothing.
+ */
+NOKPROBE_INLINE void probe_count(uint64_t *counter)
+{
+    __asm__ volatile("incq %0" : "+m"(*counter));
+}
 
 /* ---- 1 register.c, enable.c, site_list.c ---- */
 
@@ -183,7 +205,7 @@ void aggr_add(struct site *site, struct kprobe *p);
 void aggr_remove(struct site *site, struct kprobe *p);
 bool aggr_find(const struct site *site, const struct kprobe *p);
 bool aggr_enabled(const struct site *site);
-bool aggr_has_post(const struct site *site);
+bool aggr_wants_post(const struct site *site);
 
 /* ---- 5 and 13 arm.c ---- */
 
@@ -198,18 +220,31 @@ void kprobe_disarm(struct site **sites, size_t count);
 
 /* kprobe_int3_handler - #BP. Context: trap.  Return: false for an int3 of somebody else. */
 bool kprobe_int3_handler(struct pt_regs *regs);
-/* hit_enter - become an active hit of @site, if it may.
- * Return: MISS_CAUSES; else the cause for which the handlers must be left out.
+/* hit_enter - become an active hit of @site, if it may; else the miss is counted, when
+ * @stage is the first.
+ * hit_after - run the post-handlers from @p on, and leave.
+ * hit_leave - be a hit no longer.
+ * Return: NULL when the handlers must be left out.
  */
-enum probe_miss hit_enter(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
-void hit_leave(struct probe_cpu *cpu);
+struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
+                            struct pt_regs *regs, enum hit_stage stage);
+void hit_after(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p);
+NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu)
+{
+    barrier();
+    cpu->depth--;
+    --*cpu->plat.preempt_count;
+}
+/* kprobe_resume - go on with the hit of @regs behind the handler that faulted.
+ * Context: trap.
+ */
+void kprobe_resume(struct pt_regs *regs);
 
-/* account_miss - count one hit of @site without handlers. account_ran - how it was run. */
+/* account_miss - count one hit of @site without handlers. @cpu: NULL if there is none. */
 void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss cause);
-void account_ran(struct probe_cpu *cpu, enum site_way way);
 
 struct probe_totals {
-    uint64_t traps, lookups, cache_hits, retries, handler_faults;
+    uint64_t traps, cache_misses, retries, handler_faults;
     uint64_t ran[WAYS], missed[MISS_CAUSES];
 };
 /* account_totals - sums over all CPUs. Context: any. */
@@ -217,20 +252,33 @@ void account_totals(struct probe_totals *out);
 
 /* ---- 7 aggr.c ---- */
 
-/* aggr_run_pre - Return: true when a handler has set ip itself. Context: trap. */
-bool aggr_run_pre(struct site *site, struct pt_regs *regs, struct probe_hit *hit);
-void aggr_run_post(struct site *site, struct pt_regs *regs, struct probe_hit *hit);
+/* aggr_run_pre, aggr_run_post - call the handlers of @p and those behind it.
+ * aggr_first, aggr_next - in the order of registration.
+ * Context: trap.  Return: true when a pre-handler has set ip itself.
+ */
+bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit);
+void aggr_run_post(struct kprobe *p, struct probe_hit *hit);
+
+NOKPROBE_INLINE struct kprobe *aggr_first(const struct site *site)
+{
+    return __atomic_load_n(&site->probes, __ATOMIC_ACQUIRE);
+}
+
+NOKPROBE_INLINE struct kprobe *aggr_next(const struct kprobe *p)
+{
+    return __atomic_load_n(&p->next, __ATOMIC_ACQUIRE);
+}
 
 /* ---- 8 step.c, boost.c, emulate.c: continue with the instruction ---- */
 
 void boost_run(struct site *site, struct pt_regs *regs);
-void step_run(struct site *site, struct pt_regs *regs);
+void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
 /* emulate_run - Return: false when the instruction has faulted instead; the fault has been
  * dealt with.
  */
 bool emulate_run(struct site *site, struct pt_regs *regs);
 
-/* step_int3 - the int3 behind a copy. kprobe_debug_handler - #DB.
+/* step_int3 - the int3 behind a copy. step_resume - its handlers go on. kprobe_debug_handler - #DB.
  * Context: trap.  Return: false when it is not the engine's.
  */
 bool step_int3(struct pt_regs *regs);
@@ -250,6 +298,8 @@ enum step_engine step_get_engine(void);
  * Context: trap.  Return: true when the image can be resumed.
  */
 bool kprobe_fault_handler(struct pt_regs *regs);
+/* fault_resume - ask the fault handlers from @p on, and leave. */
+void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p);
 
 /* ---- 14 reclaim.c ---- */
 

@@ -66,19 +66,18 @@ struct probe_cpu *plat_probe_cpu(unsigned cpu);
  * Context: any, preemption off.
  */
 struct probe_cpu *plat_this_cpu(void);
-/* plat_stack_left - bytes between @sp and the end of the stack it lies in. Context: any. */
-size_t plat_stack_left(uintptr_t sp);
-/* plat_in_nmi - does the caller run in NMI context? Context: any. */
-bool plat_in_nmi(void);
+/* What a hit asks of its CPU, by pointers: a call would cost more than the answer. The
+ * platform fills it in when it makes the CPU's area.
+ */
+struct plat_cpu {
+    const unsigned *nmi_depth;   /* not 0: in NMI context */
+    int *preempt_count;          /* not 0: handlers run, no switching of threads */
+    const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
+    uintptr_t nmi_stack_base;    /* and inside */
+};
 
 unsigned long plat_irq_save(void);
 void plat_irq_restore(unsigned long flags);
-/* plat_preempt_disable, plat_preempt_enable - around handlers. The second never switches
- * threads by itself. Context: any.
- */
-void plat_preempt_disable(void);
-void plat_preempt_enable(void);
-
 /* Two sleeping locks, taken in this order. */
 enum plat_lock { PLAT_PROBES, PLAT_TEXT };
 void plat_lock(enum plat_lock lock);
@@ -115,17 +114,11 @@ const uintptr_t *plat_nokprobe(size_t *count);
 
 /* ---- handlers, faults, the end ---- */
 
-/* plat_call_handler - call @fn(@p, @regs, @arg) so that a fault inside can be undone.
- * @escape: receives what plat_escape() needs, for the time of the call
- * Context: any.  Return: what @fn returned; PLAT_ESCAPED after plat_escape().
- */
-#define PLAT_ESCAPED (-0x7fffffff)
-int plat_call_handler(void *p, struct pt_regs *regs, unsigned long arg, void (*fn)(void),
-                      uintptr_t *escape);
-/* plat_escape - let the image of a fault, when resumed, return from plat_call_handler().
+/* plat_escape - @fault is of a handler that a hit with image @regs has called. Let it, when
+ * resumed, give the handler's stack up, call kprobe_resume(@regs), and go on with @regs.
  * Context: trap.
  */
-void plat_escape(struct pt_regs *regs, uintptr_t escape);
+void plat_escape(struct pt_regs *fault, struct pt_regs *regs);
 /* plat_read, plat_write - one word of memory that may be bad. Context: any.
  * Return: 0; -EFAULT.
  */
@@ -141,6 +134,8 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr);
  * done for it: what the machine does after a single step. Context: trap.
  */
 void plat_raise_step(struct pt_regs *regs);
+/* plat_raise_again - let the fault that @regs is the image of happen again. Context: trap. */
+void plat_raise_again(struct pt_regs *regs);
 
 uint64_t plat_clock_ns(void);                     /* any, NMI-safe */
 void plat_log(const char *fmt, ...) PRINTF(1, 2); /* thread */

@@ -140,9 +140,9 @@ int prepare_step(struct site *site, struct probe_reject *why)
 
 void prepare_way(struct site *site)
 {
-    if (site->way == WAY_EMULATE)
-        return;
-    WRITE_ONCE(site->way, aggr_has_post(site) ? WAY_STEP : WAY_BOOST);
+    WRITE_ONCE(site->has_post, aggr_wants_post(site));
+    if (site->way != WAY_EMULATE)
+        WRITE_ONCE(site->way, site->has_post ? WAY_STEP : WAY_BOOST);
 }
 
 static struct site *site_new(const struct insn *insn)

@@ -9,6 +9,7 @@
 #include "probes/registry.h"
 
 #include "kernel/base/err.h"
+#include "probes/cache.h"
 #include "probes/life.h"
 
 #define TABLE_MIN 256 /* entries; a power of two */
@@ -46,30 +47,6 @@ struct site *registry_find(uintptr_t addr)
     }
 }
 NOKPROBE(registry_find);
-
-/* The cache holds copies of what the table said. It needs no invalidation against the
- * table: an entry is only ever asked for an address that has just trapped.
- */
-struct site *registry_find_hit(struct probe_cpu *cpu, uintptr_t addr)
-{
-    size_t i = (addr ^ (addr >> 6)) % PROBE_CACHE_LEN;
-    struct site *site;
-
-    if (plat_in_nmi())
-        return registry_find(addr);
-    cpu->lookups++;
-    if (cpu->cache[i].addr == addr) {
-        cpu->cache_hits++;
-        return cpu->cache[i].site;
-    }
-    site = registry_find(addr);
-    if (site) {
-        cpu->cache[i].addr = addr;
-        cpu->cache[i].site = site;
-    }
-    return site;
-}
-NOKPROBE(registry_find_hit);
 
 static void place(struct table *t, struct site *site)
 {
@@ -124,17 +101,6 @@ int registry_insert(struct site *site)
     return 0;
 }
 
-static void forget_cached(const struct site *site)
-{
-    for (unsigned cpu = 0; cpu < plat_cpu_count(); cpu++) {
-        struct probe_cpu *p = plat_probe_cpu(cpu);
-
-        for (size_t i = 0; p && i < PROBE_CACHE_LEN; i++)
-            if (READ_ONCE(p->cache[i].site) == site)
-                WRITE_ONCE(p->cache[i].addr, 0);
-    }
-}
-
 void registry_remove(struct site *site)
 {
     struct table *t = table;
@@ -145,7 +111,7 @@ void registry_remove(struct site *site)
     atomic_store_explicit(&t->entries[i & t->mask], &grave, memory_order_release);
     count--;
     graves++;
-    forget_cached(site);
+    cache_forget(site);
 }
 
 size_t registry_count(void)

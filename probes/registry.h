@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 struct site;
-struct probe_cpu;
 
 /* registry_insert - publish @site. Locks: PLAT_PROBES held.  Return: 0; -ENOMEM. */
 int registry_insert(struct site *site);
@@ -22,9 +21,6 @@ void registry_remove(struct site *site);
  * whole, and freed after quiescence.
  */
 struct site *registry_find(uintptr_t addr);
-/* registry_find_hit - the same through the cache of @cpu. Context: trap on that CPU. */
-struct site *registry_find_hit(struct probe_cpu *cpu, uintptr_t addr);
-
 size_t registry_count(void);
 /* registry_bytes - memory the table takes. */
 size_t registry_bytes(void);

@@ -26,30 +26,30 @@ enum step_engine step_get_engine(void)
     return engine;
 }
 
-void step_run(struct site *site, struct pt_regs *regs)
+void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
 {
     if (regs->flags & FLAGS_TF) {
         boost_run(site, regs);
         return;
     }
     regs->ip = (uintptr_t)site->step_slot;
-    if (READ_ONCE(engine) == STEP_TF && !plat_in_nmi())
+    if (READ_ONCE(engine) == STEP_TF && !probe_in_nmi(cpu))
         regs->flags |= FLAGS_TF;
 }
 NOKPROBE(step_run);
 
 /* step_done - the copy has run to its end; the program goes on behind the original. */
-NOKPROBE_INLINE void step_done(struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void step_done(struct probe_cpu *cpu, struct site *site,
+                               struct pt_regs *regs)
 {
-    struct probe_cpu *cpu = plat_this_cpu();
+    struct probe_hit *hit;
 
     regs->ip = site->addr + site->len;
     /* What was active when the pre-handlers ran is active now: they were let in, so this
      * is. */
-    if (!aggr_has_post(site) || hit_enter(cpu, site, regs) != MISS_CAUSES)
-        return;
-    aggr_run_post(site, regs, &cpu->hits[cpu->depth - 1]);
-    hit_leave(cpu);
+    hit = site->has_post ? hit_enter(cpu, site, regs, HIT_POST) : NULL;
+    if (hit)
+        hit_after(cpu, hit, aggr_first(site));
 }
 
 bool step_int3(struct pt_regs *regs)
@@ -59,33 +59,33 @@ bool step_int3(struct pt_regs *regs)
 
     if (!site || regs->ip - 1 - off != (uintptr_t)site->step_slot || off != site->len)
         return false;
-    step_done(site, regs);
+    step_done(plat_this_cpu(), site, regs);
     return true;
 }
 NOKPROBE(step_int3);
 
 bool kprobe_debug_handler(struct pt_regs *regs)
 {
+    struct probe_cpu *cpu = plat_this_cpu();
     struct site *site;
     bool mine;
     size_t off;
 
-    if (!(regs->dr6 & DR6_BS))
+    if (!(regs->dr6 & DR6_BS) || !cpu)
         return false;
     site = insn_slot_owner(regs->ip, &off);
     if (!site)
         return false;
-    if (off ==
-        0) /* an iteration of a repeated string instruction leaves ip where it is */
+    if (off == 0) /* an iteration of a repeated string instruction leaves ip there */
         return site->is_string;
     if (off != site->len)
         return false;
     mine = regs->ip - off == (uintptr_t)site->step_slot;
     if (mine) {
-        plat_this_cpu()->traps++;
+        probe_count(&cpu->traps);
         regs->flags &= ~FLAGS_TF;
     }
-    step_done(site, regs);
+    step_done(cpu, site, regs);
     return mine;
 }
 NOKPROBE(kprobe_debug_handler);

@@ -43,6 +43,7 @@ extern nmi_dispatch       ; void nmi_dispatch(struct pt_regs *)
 extern fatal_dispatch     ; void fatal_dispatch(struct pt_regs *)
 extern trap_bp_handler    ; bool (*trap_bp_handler)(struct pt_regs *)
 extern trap_db_handler    ; bool (*trap_db_handler)(struct pt_regs *)
+extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *)
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
 
 FLAGS_TF equ 1 << 8
@@ -95,8 +96,7 @@ entry_text_start:
 
 ; FINISH_RETURN: if the interrupted ip is the `ret` of step 4, execute it in the image.
 %macro FINISH_RETURN 0
-    lea rax, [rel trap_exit.window]
-    cmp rax, [rsp + REGS_IP]
+    cmp qword [rsp + REGS_IP], trap_exit.window     ; sign-extends: text is above -2 GiB
     jne %%done
     mov rdx, [rsp + REGS_SP]
     mov rax, [rdx]
@@ -208,6 +208,14 @@ proc trap_exit, 64
     rep movsq
     jmp .popf_ret
 endproc trap_exit
+
+; A handler has faulted and is given up: rsp = the image of its hit, all else is lost. What
+; is left of the hit is done from there. Jumped to by resuming the image of the fault.
+proc trap_resume_hit, 16
+    mov rdi, rsp
+    call [rel trap_resume_handler]
+    jmp trap_exit
+endproc trap_resume_hit
 
 ; ---- interrupts ------------------------------------------------------------------------
 

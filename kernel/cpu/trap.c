@@ -42,6 +42,7 @@ static bool nobody(struct pt_regs *regs)
 /* Read by entry.asm. */
 trap_handler_t trap_bp_handler = nobody;
 trap_handler_t trap_db_handler = nobody;
+void (*trap_resume_handler)(struct pt_regs *);
 
 static uint8_t ist_of(unsigned vector)
 {
@@ -89,6 +90,11 @@ void trap_set_direct(unsigned vector, trap_handler_t fn)
         trap_bp_handler = fn;
     else
         trap_db_handler = fn;
+}
+
+void trap_set_resume(void (*fn)(struct pt_regs *regs))
+{
+    trap_resume_handler = fn;
 }
 
 void trap_set_handler(unsigned vector, trap_handler_t fn)

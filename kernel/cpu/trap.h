@@ -43,6 +43,11 @@ void trap_load_idt(void);
  */
 void trap_set_direct(unsigned vector, trap_handler_t fn);
 
+/* trap_set_resume - what finishes a hit whose handler was given up, see trap_resume_hit in
+ * entry.asm. Context: boot.
+ */
+void trap_set_resume(void (*fn)(struct pt_regs *regs));
+
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
  * @vector: 0..31, but not #DF and #MC, which are always fatal. A second handler of a
  *          vector is asked after the first; there is room for four.

@@ -24,7 +24,7 @@
 extern const uintptr_t nokprobe_start[], nokprobe_end[];
 extern const char entry_text_start[], entry_text_end[];
 extern const char probes_text_start[], probes_text_end[];
-extern const uintptr_t plat_handler_escaped;
+extern const char trap_resume_hit[]; /* entry.asm */
 
 static struct mutex locks[] = { MUTEX_INIT(locks[PLAT_PROBES]),
                                 MUTEX_INIT(locks[PLAT_TEXT]) };
@@ -125,20 +125,6 @@ struct probe_cpu *plat_this_cpu(void)
 }
 NOKPROBE(plat_this_cpu);
 
-size_t plat_stack_left(uintptr_t sp)
-{
-    const struct percpu *cpu = this_cpu();
-
-    return sp - (cpu->nmi_depth ? cpu->nmi_stack_base : cpu->stack_base);
-}
-NOKPROBE(plat_stack_left);
-
-bool plat_in_nmi(void)
-{
-    return this_cpu()->nmi_depth;
-}
-NOKPROBE(plat_in_nmi);
-
 unsigned long plat_irq_save(void)
 {
     return irq_save();
@@ -148,18 +134,6 @@ void plat_irq_restore(unsigned long flags)
 {
     irq_restore(flags);
 }
-
-void plat_preempt_disable(void)
-{
-    preempt_disable();
-}
-NOKPROBE(plat_preempt_disable);
-
-void plat_preempt_enable(void)
-{
-    preempt_enable_no_resched();
-}
-NOKPROBE(plat_preempt_enable);
 
 void plat_lock(enum plat_lock lock)
 {
@@ -235,10 +209,12 @@ const uintptr_t *plat_nokprobe(size_t *count)
 
 /* ---- handlers and faults ---- */
 
-void plat_escape(struct pt_regs *regs, uintptr_t escape)
+/* The image of the hit lies on the same stack, above all that the handler has used. */
+void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
 {
-    regs->sp = escape;
-    regs->ip = plat_handler_escaped;
+    fault->sp = (uintptr_t)regs;
+    fault->ip = (uintptr_t)trap_resume_hit;
+    fault->flags &= ~(FLAGS_DF | FLAGS_IF | FLAGS_TF);
 }
 
 int plat_read(uint64_t *out, uintptr_t addr)
@@ -271,6 +247,11 @@ void plat_raise_step(struct pt_regs *regs)
     regs->vector = TRAP_DB;
     regs->error_code = 0;
     regs->dr6 = DR6_BS;
+    trap_raise(regs);
+}
+
+void plat_raise_again(struct pt_regs *regs)
+{
     trap_raise(regs);
 }
 
@@ -308,11 +289,18 @@ static bool inside_copy(uintptr_t ip)
 static int give_areas(void)
 {
     for (unsigned i = 0; i < cpu_count(); i++) {
+        struct percpu *cpu = percpu_of(i);
         struct probe_cpu *area = kzalloc(sizeof(*area));
 
         if (!area)
             return -ENOMEM;
-        percpu_of(i)->probe = area;
+        area->plat = (struct plat_cpu){
+            .nmi_depth = &cpu->nmi_depth,
+            .preempt_count = &cpu->preempt_count,
+            .stack_base = &cpu->stack_base,
+            .nmi_stack_base = cpu->nmi_stack_base,
+        };
+        cpu->probe = area;
     }
     return 0;
 }
@@ -322,6 +310,7 @@ static void take_traps(void)
     static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_SS,
                                        TRAP_GP, TRAP_PF, TRAP_AC };
 
+    trap_set_resume(kprobe_resume);
     trap_set_direct(TRAP_BP, kprobe_int3_handler);
     trap_set_direct(TRAP_DB, kprobe_debug_handler);
     for (size_t i = 0; i < ARRAY_LEN(faults); i++)

@@ -94,9 +94,7 @@ KTEST(everywhere, every_instruction_at_once)
     ktest_note("%lu boundaries", (unsigned long)all.count);
     account_totals(&before);
     in = register_kprobes_some(all.pointers, all.count, refused, &all);
-    ktest_note("armed");
     run_work();
-    ktest_note("worked");
     unregister_kprobes(all.pointers, (size_t)in);
     account_totals(&after);
     for (long i = 0; i < in; i++) {

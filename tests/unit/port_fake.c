@@ -199,6 +199,17 @@ int fake_boot(int (*init)(void))
     return err;
 }
 
+static void areas_make(void)
+{
+    memset(cpus, 0, sizeof(cpus));
+    for (size_t i = 0; i < FAKE_CPUS; i++)
+        cpus[i].plat = (struct plat_cpu){
+            .nmi_depth = &fake.nmi,
+            .preempt_count = &fake.preempt_off,
+            .stack_base = &fake.stack_base,
+        };
+}
+
 void fake_start(void)
 {
     if (!text) {
@@ -206,7 +217,7 @@ void fake_start(void)
         fake_boot(insn_slot_init);
     }
     memset(&fake, 0, sizeof(fake));
-    memset(cpus, 0, sizeof(cpus));
+    areas_make();
     fake.cpus = 1;
     fake.stack_left = 16384;
     symbol_count = 0;
@@ -505,17 +516,6 @@ struct probe_cpu *plat_this_cpu(void)
     return fake.early ? NULL : &cpus[fake.this_cpu];
 }
 
-size_t plat_stack_left(uintptr_t sp)
-{
-    (void)sp;
-    return fake.stack_left;
-}
-
-bool plat_in_nmi(void)
-{
-    return fake.nmi;
-}
-
 unsigned long plat_irq_save(void)
 {
     return fake.irqs_off++;
@@ -525,17 +525,6 @@ void plat_irq_restore(unsigned long flags)
 {
     if (flags != --fake.irqs_off)
         breach(__func__, "not the state that was saved last");
-}
-
-void plat_preempt_disable(void)
-{
-    fake.preempt_off++;
-}
-
-void plat_preempt_enable(void)
-{
-    if (--fake.preempt_off < 0)
-        breach(__func__, "preemption was on");
 }
 
 void plat_lock(enum plat_lock lock)
@@ -611,25 +600,6 @@ const uintptr_t *plat_nokprobe(size_t *count)
 
 #define ESCAPED ((uintptr_t)0xe5caed)
 
-int plat_call_handler(void *p, struct pt_regs *regs, unsigned long arg, void (*fn)(void),
-                      uintptr_t *escape)
-{
-    int (*handler)(void *, struct pt_regs *, unsigned long) =
-        (int (*)(void *, struct pt_regs *, unsigned long))fn;
-    jmp_buf out;
-
-    if (setjmp(out))
-        return PLAT_ESCAPED;
-    *escape = (uintptr_t)&out;
-    return handler(p, regs, arg);
-}
-
-void plat_escape(struct pt_regs *regs, uintptr_t escape)
-{
-    regs->ip = ESCAPED;
-    regs->sp = escape;
-}
-
 int plat_read(uint64_t *out, uintptr_t addr)
 {
     if (range_overlaps(&bad, addr, addr + sizeof(*out)))
@@ -652,6 +622,12 @@ uintptr_t plat_seg_base(unsigned seg)
 }
 
 /* As the kernel does: the engine is asked first, like after any fault. */
+void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
+{
+    fault->ip = ESCAPED;
+    fault->sp = (uintptr_t)regs;
+}
+
 void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
 {
     fake.raised++;
@@ -660,6 +636,12 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
     regs->vector = 14;
     regs->error_code = 0;
     kprobe_fault_handler(regs);
+}
+
+void plat_raise_again(struct pt_regs *regs)
+{
+    (void)regs;
+    fake.raised_again++;
 }
 
 void plat_raise_step(struct pt_regs *regs)
@@ -712,30 +694,55 @@ struct pt_regs fake_regs(void)
     return regs;
 }
 
+/* The traps under way, innermost first: an escape goes back to the one with its image. */
+struct trap {
+    struct trap *outer;
+    struct pt_regs *regs;
+    jmp_buf here;
+};
+
+static struct trap *traps;
+
 /* go_on - resume the image; from an escape that is in the middle of the engine. */
 static void go_on(const struct pt_regs *regs)
 {
-    if (regs->ip == ESCAPED)
-        longjmp(*(jmp_buf *)regs->sp, 1);
+    if (regs->ip != ESCAPED)
+        return;
+    while (traps->regs != (struct pt_regs *)regs->sp)
+        traps = traps->outer;
+    longjmp(traps->here, 1);
+}
+
+/* take - run into a trap with the image @regs, as @handler sees it. */
+static bool take(struct pt_regs *regs, bool (*handler)(struct pt_regs *))
+{
+    struct trap trap = { .outer = traps, .regs = regs };
+    struct probe_cpu *cpu = plat_this_cpu();
+    volatile bool taken = true;
+
+    if (cpu) {
+        fake.stack_base = (uintptr_t)regs - fake.stack_left;
+        cpu->plat.nmi_stack_base = fake.stack_base;
+    }
+    traps = &trap;
+    if (setjmp(trap.here))
+        kprobe_resume(regs);
+    else
+        taken = handler(regs);
+    traps = trap.outer;
+    go_on(regs);
+    return taken;
 }
 
 bool fake_int3(struct pt_regs *regs, uintptr_t addr)
 {
-    bool taken;
-
     regs->ip = addr + 1;
-    taken = kprobe_int3_handler(regs);
-    go_on(regs);
-    return taken;
+    return take(regs, kprobe_int3_handler);
 }
 
 bool fake_fault(struct pt_regs *regs, unsigned vector, uintptr_t ip)
 {
-    bool taken;
-
     regs->ip = ip;
     regs->vector = vector;
-    taken = kprobe_fault_handler(regs);
-    go_on(regs);
-    return taken;
+    return take(regs, kprobe_fault_handler);
 }

@@ -20,18 +20,20 @@ struct fake_machine {
     unsigned cpus;             /* 1; at most FAKE_CPUS */
     unsigned this_cpu;         /* 0 */
     bool early;                /* false: this CPU has its area */
-    bool nmi;                  /* false */
+    unsigned nmi;              /* false */
     size_t stack_left;         /* 16 KiB */
     enum plat_context context; /* PLAT_THREAD, while no hit is active */
     uintptr_t fs_base, gs_base;
 
     /* Counted by the machine. */
     unsigned syncs, quiesces;
-    unsigned irqs_off; /* nested plat_irq_save() */
-    int preempt_off;   /* nested plat_preempt_disable() */
-    unsigned raised;   /* plat_raise_fault() */
+    unsigned irqs_off;    /* nested plat_irq_save() */
+    int preempt_off;      /* raised around handlers */
+    uintptr_t stack_base; /* for stack_left, at each trap */
+    unsigned raised;      /* plat_raise_fault() */
     uintptr_t raised_at, raised_ip;
     unsigned raised_steps; /* plat_raise_step() */
+    unsigned raised_again; /* plat_raise_again() */
     size_t blocks;         /* of plat_alloc(), not freed */
     size_t exec_bytes;     /* of plat_exec_alloc(), not freed */
 

@@ -56,7 +56,7 @@ static bool run_pre(void)
 {
     struct pt_regs regs = fake_regs();
     struct probe_hit hit = { .site = &site, .regs = &regs };
-    bool stopped = aggr_run_pre(&site, &regs, &hit);
+    bool stopped = aggr_run_pre(aggr_first(&site), &hit);
 
     CHECK(hit.running == NULL);
     return stopped;
@@ -67,7 +67,7 @@ static void run_post(void)
     struct pt_regs regs = fake_regs();
     struct probe_hit hit = { .site = &site, .regs = &regs };
 
-    aggr_run_post(&site, &regs, &hit);
+    aggr_run_post(aggr_first(&site), &hit);
     CHECK(hit.running == NULL);
 }
 
@@ -167,13 +167,13 @@ static void what_the_site_needs_is_the_sum_of_its_probes(void)
 {
     start();
     CHECK(aggr_enabled(&site));
-    CHECK(aggr_has_post(&site));
+    CHECK(aggr_wants_post(&site));
     a.flags = b.flags = c.flags = KPROBE_FLAG_DISABLED;
     a.post_handler = b.post_handler = NULL;
     CHECK(!aggr_enabled(&site));
-    CHECK(aggr_has_post(&site));
+    CHECK(aggr_wants_post(&site));
     c.post_handler = NULL;
-    CHECK(!aggr_has_post(&site));
+    CHECK(!aggr_wants_post(&site));
     c.flags = 0;
     CHECK(aggr_enabled(&site));
     fake_end();
@@ -185,7 +185,7 @@ static void an_empty_site_has_nobody(void)
     aggr_remove(&site, &a);
     aggr_remove(&site, &b);
     aggr_remove(&site, &c);
-    CHECK(!aggr_enabled(&site) && !aggr_has_post(&site) && !aggr_find(&site, &a));
+    CHECK(!aggr_enabled(&site) && !aggr_wants_post(&site) && !aggr_find(&site, &a));
     CHECK(!run_pre());
     CHECK_STR(order, "");
     fake_end();

@@ -1,0 +1,245 @@
+/* test_fault.c - faults in handlers and in the instructions under probes. */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/mm/extable.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "tests/kernel/ktest.h"
+
+static volatile char *volatile nowhere = (volatile char *)0x10;
+
+static NOINLINE long target(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 3 + 1;
+}
+
+static uint64_t entered, posted, answered;
+static int asked;
+
+static int faulty(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    entered++;
+    return *nowhere;
+}
+
+static int healthy(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    answered++;
+    return 0;
+}
+
+static void faulty_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+    posted++;
+    *nowhere = 1;
+}
+
+KTEST(fault, a_handler_that_faults_is_given_up)
+{
+    struct kprobe bad = { .addr = (uintptr_t)target, .pre_handler = faulty };
+    struct kprobe good = { .addr = (uintptr_t)target, .pre_handler = healthy };
+    long sum = 0;
+
+    entered = answered = 0;
+    register_kprobe(&bad);
+    register_kprobe(&good);
+    for (long i = 0; i < 10; i++)
+        sum += target(i) - (i * 3 + 1);
+    ktest_report(entered == 1, "it ran once");
+    ktest_report(bad.flags & KPROBE_FLAG_TRIPPED,
+                 "its probe is switched off, and says why");
+    ktest_report(answered == 10,
+                 "the other probe there sees all hits, this one included");
+    ktest_report(sum == 0, "the function returns what it should");
+    ktest_report(preempt_count() == 0, "nothing is left behind");
+    ktest_report(enable_kprobe(&bad) == 0 && !(bad.flags & KPROBE_FLAG_TRIPPED),
+                 "it can be switched on again");
+    target(0);
+    ktest_report(entered == 2, "and is given up again");
+    unregister_kprobe(&bad);
+    unregister_kprobe(&good);
+}
+
+KTEST(fault, so_is_a_post_handler)
+{
+    struct kprobe bad = { .addr = (uintptr_t)target, .post_handler = faulty_after };
+    long got;
+
+    posted = 0;
+    register_kprobe(&bad);
+    got = target(5);
+    got += target(5);
+    ktest_report(got == 32, "the function returns what it should");
+    ktest_report(posted == 1 && bad.flags & KPROBE_FLAG_TRIPPED, "it ran once");
+    unregister_kprobe(&bad);
+}
+
+static int deal_with_it(struct kprobe *p, struct pt_regs *regs, int trapnr)
+{
+    (void)p;
+    asked = trapnr;
+    regs->ip += 3; /* over the load: movzbl 0x10 is longer, so the handler says where */
+    return 0;
+}
+
+KTEST(fault, a_fault_handler_is_asked_first)
+{
+    struct kprobe bad = { .addr = (uintptr_t)target,
+                          .pre_handler = faulty,
+                          .fault_handler = deal_with_it };
+
+    asked = -1;
+    register_kprobe(&bad);
+    target(1);
+    ktest_report(asked == TRAP_PF, "it is told that it was a page fault");
+    unregister_kprobe(&bad);
+}
+
+/* A handler that may fault, and knows it. */
+static int careful(struct kprobe *p, struct pt_regs *regs)
+{
+    char byte;
+
+    (void)p;
+    (void)regs;
+    answered += copy_nofault(&byte, (const void *)(uintptr_t)nowhere, 1) == -EFAULT;
+    return 0;
+}
+
+KTEST(fault, a_fix_up_in_a_handler_is_its_own_affair)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = careful };
+
+    answered = 0;
+    register_kprobe(&p);
+    target(1);
+    target(2);
+    ktest_report(answered == 2 && !(p.flags & KPROBE_FLAG_TRIPPED), "the probe stays on");
+    unregister_kprobe(&p);
+}
+
+/* The instruction under the probe faults, and has a fix-up. */
+int fixed_up_load(const volatile char *at);
+__asm__(".pushsection .text\n"
+        ".globl fixed_up_load\n"
+        ".type fixed_up_load, @function\n"
+        "fixed_up_load:\n"
+        "    xor %eax, %eax\n"
+        "1:  movzbl (%rdi), %eax\n"
+        "    ret\n"
+        "2:  mov $-14, %eax\n"
+        "    ret\n" EXTABLE("1b", "2b") ".size fixed_up_load, . - fixed_up_load\n"
+                                        ".popsection\n");
+
+static void load_under(kprobe_post_handler_t post, const char *how)
+{
+    struct kprobe p = { .addr = (uintptr_t)fixed_up_load + 2, .post_handler = post };
+    char byte = 42;
+
+    if (register_kprobe(&p)) {
+        ktest_report(false, "the probe is refused");
+        return;
+    }
+    ktest_report(fixed_up_load(&byte) == 42, "%s: a good load loads", how);
+    ktest_report(fixed_up_load(nowhere) == -EFAULT, "%s: a bad one is fixed up", how);
+    ktest_report(p.hits == 2, "%s: both were hits", how);
+    unregister_kprobe(&p);
+}
+
+static void nothing_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+
+KTEST(fault, the_copy_faults_as_the_instruction_would)
+{
+    load_under(NULL, "boosted");
+    load_under(nothing_after, "stepped by int3");
+    step_set_engine(STEP_TF);
+    load_under(nothing_after, "stepped by TF");
+    step_set_engine(STEP_INT3);
+}
+
+static unsigned long reported_ip, reported_flags;
+
+static bool note_fault(struct pt_regs *regs)
+{
+    if (regs->cr2 != (uintptr_t)nowhere)
+        return false;
+    reported_ip = regs->ip;
+    reported_flags = regs->flags;
+    return false;
+}
+
+KTEST(fault, and_is_reported_where_the_instruction_lies)
+{
+    struct kprobe p = { .addr = (uintptr_t)fixed_up_load + 2,
+                        .post_handler = nothing_after };
+    static bool noting;
+
+    if (!noting)
+        trap_set_handler(TRAP_PF, note_fault);
+    noting = true;
+    step_set_engine(STEP_TF);
+    register_kprobe(&p);
+    fixed_up_load(nowhere);
+    ktest_report(reported_ip == p.addr, "ip is the original address");
+    ktest_report(!(reported_flags & FLAGS_TF), "and no TF of ours is seen");
+    unregister_kprobe(&p);
+    step_set_engine(STEP_INT3);
+}
+
+/* The same, inside an NMI. */
+static volatile uint64_t nmi_results;
+static volatile bool nmi_wanted;
+
+static bool in_nmi(struct pt_regs *regs)
+{
+    (void)regs;
+    if (!nmi_wanted)
+        return false;
+    nmi_results += target(3) == 10;
+    nmi_results += fixed_up_load(nowhere) == -EFAULT;
+    nmi_wanted = false;
+    return true;
+}
+
+KTEST(fault, nmi_code_may_do_all_that)
+{
+    struct kprobe bad = { .addr = (uintptr_t)target, .pre_handler = faulty };
+    struct kprobe load = { .addr = (uintptr_t)fixed_up_load + 2 };
+    static bool set;
+
+    if (!set)
+        trap_set_handler(TRAP_NMI, in_nmi);
+    set = true;
+    entered = 0;
+    nmi_results = 0;
+    register_kprobe(&bad);
+    register_kprobe(&load);
+    for (int i = 0; i < 5; i++) {
+        nmi_wanted = true;
+        smp_send_nmi(cpu_id());
+        for (unsigned spins = 0; nmi_wanted && spins < 100000000; spins++)
+            barrier();
+    }
+    ktest_report(nmi_results == 10, "five NMIs, all results right (%lu)",
+                 (unsigned long)nmi_results);
+    ktest_report(entered == 1 && bad.flags & KPROBE_FLAG_TRIPPED,
+                 "the handler that faults is given up there too");
+    ktest_report(load.hits == 5, "the load that is fixed up was hit each time");
+    unregister_kprobe(&bad);
+    unregister_kprobe(&load);
+}
