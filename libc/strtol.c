@@ -155,3 +155,28 @@ int parse_i64(const char *s, int base, int64_t *out)
     *out = signed_make(magnitude, negative);
     return 0;
 }
+
+static bool begins_with(const char *text, size_t len, const char *begin)
+{
+    size_t i = 0;
+
+    while (begin[i] && i < len && tolower((unsigned char)text[i]) == begin[i])
+        i++;
+    return !begin[i];
+}
+
+int parse_bool(const char *text, size_t len, bool *out)
+{
+    static const struct {
+        const char *begin;
+        bool value;
+    } words[] = { { "1", true },  { "y", true },  { "t", true },  { "on", true },
+                  { "0", false }, { "n", false }, { "f", false }, { "of", false } };
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if (begins_with(text, len, words[i].begin)) {
+            *out = words[i].value;
+            return 0;
+        }
+    return -EINVAL;
+}

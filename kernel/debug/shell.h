@@ -95,6 +95,11 @@ int shell_error(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
  */
 bool shell_interrupted(struct shell *sh);
 
+/* shell_progress - on a person's terminal only: how far a long command is. Each text takes
+ * the place of the one before; NULL takes the last one away, before other output.
+ */
+void shell_progress(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);
+
 /* shell_offer - a candidate for the word that is being completed.
  * @text:  the whole word; a blank is added behind it unless it ends in '/'
  */
@@ -102,6 +107,9 @@ void shell_offer(struct shell_completion *c, const char *text);
 
 /* shell_word - the word that is being completed, as far as it was typed. */
 const char *shell_word(const struct shell_completion *c);
+
+/* shell_first - the first argument, when a later one is being completed; else "". */
+const char *shell_first(const struct shell_completion *c);
 
 /* Ready-made completions: a `complete` may be one of them or call them. */
 void shell_complete_commands(struct shell_completion *c, int index);

@@ -28,6 +28,11 @@ const char *shell_word(const struct shell_completion *c)
     return c->word;
 }
 
+const char *shell_first(const struct shell_completion *c)
+{
+    return c->first;
+}
+
 void shell_complete_commands(struct shell_completion *c, int index)
 {
     const struct shell_command *cmd;
@@ -77,6 +82,7 @@ void shell_complete_paths(struct shell_completion *c, int index UNUSED)
 struct place {
     char *command; /* the first word of the stage; NULL: the word is the first */
     char *word;    /* where the word begins */
+    char *first;   /* the second word of the stage */
     int index;     /* 0: first word of the stage */
     bool is_target;
 };
@@ -98,11 +104,13 @@ static void find_place(char *line, struct place *out)
             return;
         if (len > 0 && !out->is_target && out->index++ == 0)
             out->command = out->word;
+        else if (len > 0 && !out->is_target && out->index == 2)
+            out->first = out->word;
         if (len > 0)
             out->is_target = false;
         if (*at == '|') {
             out->index = 0;
-            out->command = NULL;
+            out->command = out->first = NULL;
         }
         if (*at == '>')
             out->is_target = true;
@@ -118,6 +126,7 @@ void shell_complete(char *line, struct shell_completion *out)
 
     find_place(line, &place);
     out->word = place.word;
+    out->first = place.first ? place.first : "";
     out->count = 0;
     seq_init(&out->names, NULL, NULL);
     if (place.is_target) {

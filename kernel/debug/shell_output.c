@@ -144,6 +144,22 @@ struct seq *shell_out(struct shell *sh)
     return sh->out;
 }
 
+void shell_progress(struct shell *sh, const char *fmt, ...)
+{
+    char text[LINE_COLUMNS] = "";
+    va_list args;
+
+    if (!sh->con || sh->tag || !(sh->flags & SHELL_HUMAN))
+        return;
+    va_start(args, fmt);
+    if (fmt)
+        vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    shell_send(sh, "\r");
+    shell_send(sh, text);
+    shell_send(sh, "\x1b[K");
+}
+
 /* Output that was lost must not take the message about it along, and output that lacks
  * its line feed must not run into it.
  */

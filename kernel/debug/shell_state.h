@@ -59,14 +59,15 @@ const struct shell_command *shell_table_get(unsigned idx);
 /* -- shell_complete.c -- */
 
 struct shell_completion {
-    const char *word; /* up to the cursor; the whole of it, a string */
-    struct seq names; /* candidates, one per line */
+    const char *word;  /* up to the cursor; the whole of it, a string */
+    const char *first; /* the first argument, if @word is a later one; else "" */
+    struct seq names;  /* candidates, one per line */
     size_t count;
 };
 
 /* shell_complete - what may stand for the word that ends at the end of @line.
  * @line:  as typed, up to the cursor; changed
- * @out:   to be freed with shell_complete_free(); its word is a piece of @line
+ * @out:   to be freed with shell_complete_free(); its words are pieces of @line
  */
 void shell_complete(char *line, struct shell_completion *out);
 void shell_complete_free(struct shell_completion *c);

@@ -8,6 +8,7 @@
 #include "kernel/base/compiler.h"
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -45,3 +46,13 @@ int vscnprintf(char *buf, size_t size, const char *fmt, va_list args) PRINTF(3, 
  */
 int parse_u64(const char *s, int base, uint64_t *out);
 int parse_i64(const char *s, int base, int64_t *out);
+
+/* parse_bool - yes or no, by how a text begins: 1, y, t, on or 0, n, f, off, in upper or
+ * lower case.
+ * @text: @len bytes, no string
+ * @out:  untouched on error
+ *
+ * Context: any.
+ * Return:  0; -EINVAL neither.
+ */
+int parse_bool(const char *text, size_t len, bool *out);

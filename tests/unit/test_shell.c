@@ -132,7 +132,22 @@ static int wide_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
     return 0;
 }
 
+static int slow_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    shell_progress(sh, "%d %%", 50);
+    shell_progress(sh, NULL);
+    shell_printf(sh, "done\n");
+    return 0;
+}
+
+static void complete_pair(struct shell_completion *c, int index)
+{
+    shell_offer(c, index == 1 ? "first" : shell_first(c));
+}
+
 const struct shell_command shell_system_commands[] = {
+    { "slow", "", "show progress", slow_run, NULL },
+    { "pair", "", "the second argument is like the first", loop_run, complete_pair },
     { "loop", "", "loop until Ctrl-C", loop_run, NULL },
     { "lines", "N", "print N lines", lines_run, NULL },
     { "fail", "", "fail", fail_run, NULL },
@@ -436,6 +451,19 @@ static void tab_completes_commands_paths_and_symbols(void)
     CHECK_STR(see("help ech\t"), "sonde> help echo ");
 }
 
+static void completions_know_the_first_argument(void)
+{
+    CHECK_STR(see("pair f\t"), "sonde> pair first ");
+    CHECK_STR(see("pair first \t"), "sonde> pair first first ");
+    CHECK_STR(see("lines 1 | pair other x o\t"), "sonde> lines 1 | pair other x other ");
+}
+
+static void progress_is_for_people(void)
+{
+    CHECK_STR(see("slow\r"), "sonde> slow\r\n\r50 %\033[K\r\033[Kdone\r\nsonde> ");
+    CHECK_STR(ask("@1 slow\n"), "#1|done\n#1=0 OK\n");
+}
+
 static void a_second_tab_lists(void)
 {
     CHECK_STR(see("sym vfs_\t\t"), "sonde> sym vfs_\r\nvfs_open   vfs_read   "
@@ -494,6 +522,6 @@ UNIT_TESTS(requests_are_answered_byte_exact, failures_have_an_errno, echo_is_one
            without_memory_errors_are_told_and_small_things_work,
            a_typed_line_is_echoed_and_run, errors_name_the_thing, pipes_and_files_work,
            control_c_stops_a_command, the_end_of_input_switches_off,
-           tab_completes_commands_paths_and_symbols, a_second_tab_lists,
-           shell_execute_prints_to_a_text, commands_have_one_name_each,
-           random_bytes_leave_a_working_shell)
+           tab_completes_commands_paths_and_symbols, completions_know_the_first_argument,
+           progress_is_for_people, a_second_tab_lists, shell_execute_prints_to_a_text,
+           commands_have_one_name_each, random_bytes_leave_a_working_shell)

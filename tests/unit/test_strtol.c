@@ -187,7 +187,28 @@ static void numbers_that_do_not_fit_are_out_of_range(void)
     CHECK_EQ(s, 77);
 }
 
+static void yes_and_no_are_told_by_how_they_begin(void)
+{
+    static const char *const yes[] = {
+        "1", "1\n", "y", "Yes", "t", "TRUE", "on", "ON\n"
+    };
+    static const char *const no[] = { "0", "0\n", "n", "No", "f", "False", "off", "OFF" };
+    static const char *const neither[] = { "", "2", "-1", " 1", "o", "ox", "\n", "junk" };
+    bool value;
+
+    for (size_t i = 0; i < 8; i++) {
+        value = false;
+        CHECK(parse_bool(yes[i], strlen(yes[i]), &value) == 0 && value);
+        CHECK(parse_bool(no[i], strlen(no[i]), &value) == 0 && !value);
+        CHECK_EQ(parse_bool(neither[i], strlen(neither[i]), &value), -EINVAL);
+        CHECK(!value);
+    }
+    CHECK_EQ(parse_bool("on", 1, &value), -EINVAL);
+    CHECK_EQ(parse_bool("1", 0, &value), -EINVAL);
+}
+
 UNIT_TESTS(well_known_texts_are_read_as_by_the_host, random_texts_are_read_as_by_the_host,
            a_base_that_does_not_exist_finds_no_number, nobody_has_to_ask_for_the_end,
            whole_numbers_are_accepted, anything_else_is_refused,
-           numbers_that_do_not_fit_are_out_of_range)
+           numbers_that_do_not_fit_are_out_of_range,
+           yes_and_no_are_told_by_how_they_begin)
