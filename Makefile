@@ -145,7 +145,7 @@ PROBES := \
 
 PROBES_TEXT := \
     probes/text/insn_slot.c \
-    probes/text/recover.c
+    probes/recover.c
 
 PROBES_INSN := \
     probes/insn/insn.c \
@@ -438,7 +438,7 @@ ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs
 	$(Q)tests/run/need.sh run test
 	$(Q)SMP=$(or $(SMP),2) ./sonde test $(if $(T),kernel/$(T),kernel)
 
-check: ## layers, headers, stems, format, lists; what clang and shellcheck say
+check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say
 	$(Q)prove --exec '' --comments -j 2 $(wildcard tests/lint/check_*)
 
 format: ## let clang-format have its way

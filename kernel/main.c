@@ -88,7 +88,9 @@ static void flush_everywhere(uintptr_t start, size_t pages)
 
 static const void *early_phys(uint64_t phys, size_t len)
 {
-    return phys + len <= 4 * GiB ? (const void *)(DIRECT_MAP_BASE + phys) : NULL;
+    if (len > 4 * GiB || phys > 4 * GiB - len)
+        return NULL;
+    return (const void *)(DIRECT_MAP_BASE + phys);
 }
 
 static void read_boot_info(uint32_t magic, uint64_t info_phys)
@@ -109,8 +111,6 @@ static void read_boot_info(uint32_t magic, uint64_t info_phys)
 
 static void start_output(void)
 {
-    panic_set_sink(panic_sink);
-    panic_set_exit(panic_exit);
     have_com1 = !serial_init(&com1, "COM1", SERIAL_COM1, SERIAL_IRQ_COM13);
     have_com3 = !serial_init(&com3, "COM3", SERIAL_COM3, SERIAL_IRQ_COM13);
     com1.mirror = console_text;
@@ -215,6 +215,8 @@ void kmain(uint32_t magic, uint64_t info_phys)
 
     trap_init();
     percpu_init_boot();
+    panic_set_sink(panic_sink);
+    panic_set_exit(panic_exit);
     read_boot_info(magic, info_phys);
     start_output();
     start_memory();

@@ -2,7 +2,7 @@
  *
  *   0xffff800000000000  direct map of physical memory
  *   0xffffc00000000000  stacks, each above a guard page
- *   0xffffc10000000000  pages mapped on request: large heap blocks, devices
+ *   0xffffc10000000000  pages mapped on request: devices, large areas
  *   0xffffc20000000000  poke aliases: where one CPU, for a moment, writes text
  *   0xffffffff00000000  -4 GiB: from here on all is within rel32 of kernel text,
  *        :              reserved for landing pads, but for

@@ -7,7 +7,7 @@
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
 #include "probes/life.h"
-#include "probes/text/recover.h"
+#include "probes/recover.h"
 
 /* Locks: all PLAT_PROBES. */
 static struct {

@@ -5,8 +5,8 @@
 #include "probes/explain.h"
 
 #include "probes/insn/encode.h"
+#include "probes/recover.h"
 #include "probes/registry.h"
-#include "probes/text/recover.h"
 
 /* ---- the bytes ---- */
 

@@ -278,7 +278,7 @@ void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
  */
 bool emulate_run(struct site *site, struct pt_regs *regs);
 
-/* step_int3 - the int3 behind a copy. step_resume - its handlers go on. kprobe_debug_handler - #DB.
+/* step_int3 - the int3 behind a copy. kprobe_debug_handler - #DB.
  * Context: trap.  Return: false when it is not the engine's.
  */
 bool step_int3(struct pt_regs *regs);

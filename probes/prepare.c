@@ -8,8 +8,8 @@
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
 #include "probes/life.h"
+#include "probes/recover.h"
 #include "probes/text/insn_slot.h"
-#include "probes/text/recover.h"
 
 /* copy_insn - append @insn to @code as it must look at @slot + *@len. */
 static int copy_insn(uint8_t *code, size_t *len, const uint8_t *slot,

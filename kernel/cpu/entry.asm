@@ -296,7 +296,8 @@ endproc mc_entry
 ;   14 #PF:  mov dword [rsp+4], 14 / jmp pf_entry
 ;   64 IRQ:  push 0 / mov dword [rsp+4], 64 / jmp irq_entry
 
-%define HAS_ERROR(n) (n == 8 || n == 10 || n == 11 || n == 12 || n == 13 || n == 14 || n == 17 || n == 21 || n == 29 || n == 30)
+%define HAS_ERROR(n) (n == 8 || (n >= 10 && n <= 14) || n == 17 || n == 21 || \
+                      n == 29 || n == 30)
 
     align 64, db 0xcc
     global entry_stubs:function (entry_stubs.end - entry_stubs)

@@ -63,7 +63,8 @@ copy_apt_settings() # CHROOT
 mirror()
 {
     local found
-    found=$(sed -n 's/^URIs: *\(http[^ ]*debian\)\/*$/\1/p; s/^deb .*\(http[^ ]*debian\)\/* .*/\1/p' \
+    found=$(sed -n 's/^URIs: *\(http[^ ]*debian\)\/*$/\1/p
+                    s/^deb .*\(http[^ ]*debian\)\/* .*/\1/p' \
         /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
     echo "${found:-http://deb.debian.org/debian}"
 }

@@ -149,8 +149,9 @@ def nothing_is_left_behind():
     process.kill()
     process.wait()
     time.sleep(0.2)
-    tap.check(not os.path.exists(f"/proc/{child}/cmdline") or not open(
-        f"/proc/{child}/cmdline").read(), "a killed launcher takes its guest along")  # fmt: skip
+    cmdline = f"/proc/{child}/cmdline"
+    gone = not os.path.exists(cmdline) or not open(cmdline).read()
+    tap.check(gone, "a killed launcher takes its guest along")
 
 
 def words_of_qemu():

@@ -1,5 +1,5 @@
 /* test_recover.c - text as if no probe were armed. */
-#include "probes/text/recover.h"
+#include "probes/recover.h"
 
 #include "kernel/base/err.h"
 #include "probes/kprobe.h"

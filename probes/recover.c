@@ -1,5 +1,5 @@
 /* recover.c - undoes, in a copy, what arm.c did to the text. */
-#include "probes/text/recover.h"
+#include "probes/recover.h"
 
 #include "probes/insn/encode.h"
 #include "probes/life.h"

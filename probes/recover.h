@@ -4,7 +4,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-
 /* recover_bytes - read @len bytes at @addr, with the original in place of every byte that
  * the engine has changed. An int3 that is not the engine's stays one.
  * Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -EFAULT.
