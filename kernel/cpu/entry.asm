@@ -14,7 +14,7 @@
 ;            | rdi ... r15       |
 ;   lower    +-------------------+  <- rsp = struct pt_regs *, 16-byte aligned
 ;
-; #BP moves its frame down first (bp_entry), so that an emulated push or call, whose word
+; #BP moves its frame down first (exc_int3), so that an emulated push or call, whose word
 ; belongs right below regs.sp, does not land in the frame.
 ;
 ; The way back is not IRET but `popfq; ret` on the interrupted stack, since an IRET inside
@@ -155,7 +155,7 @@ endproc db_entry
 
 ; #BP: first the gap. Five words move down by 48 bytes: 24 for an emulated call and the
 ; two words of the way back, the rest to keep the frame aligned.
-proc bp_entry, 64
+proc exc_int3, 64
     sub rsp, 8
     times 5 push qword [rsp + 40]
     push 0
@@ -164,7 +164,7 @@ proc bp_entry, 64
     SAVE_REGS
     FINISH_RETURN
     CALL_DIRECT trap_bp_handler
-endproc bp_entry
+endproc exc_int3
 
 ; ---- the way back ----------------------------------------------------------------------
 
@@ -290,7 +290,7 @@ proc mc_entry, 16
 endproc mc_entry
 
 ; ---- the stubs -------------------------------------------------------------------------
-; entry_stubs[N] is 32 bytes: an error code where the CPU has not pushed one, the vector
+; entry_stubs[N] is 16 bytes: an error code where the CPU has not pushed one, the vector
 ; into the upper half of its word, then on. For example:
 ;
 ;   14 #PF:  mov dword [rsp+4], 14 / jmp pf_entry
@@ -304,11 +304,11 @@ endproc mc_entry
 entry_stubs:
 %assign n 0
 %rep 256
-    align 32, db 0xcc
+    align 16, db 0xcc
   %if n == 2
     jmp nmi_entry
   %elif n == 3
-    jmp bp_entry
+    jmp exc_int3
   %elif n == 8
     jmp df_entry
   %elif n == 18
@@ -330,7 +330,7 @@ entry_stubs:
   %endif
 %assign n n + 1
 %endrep
-    align 32, db 0xcc
+    align 16, db 0xcc
 entry_stubs.end:
 
 global entry_text_end

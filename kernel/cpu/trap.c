@@ -24,7 +24,7 @@ struct gate {
     uint32_t offset_high, reserved;
 } PACKED;
 
-extern const uint8_t entry_stubs[256][32];
+extern const uint8_t entry_stubs[256][16];
 
 static struct gate idt[256] ALIGNED(16);
 static trap_handler_t trap_handlers[TRAP_COUNT][HANDLERS_MAX];
