@@ -162,7 +162,17 @@ PROBES_INSN := \
 
 PROBES_PORT := \
     probes/port/port_kernel.c \
-    probes/port/commands.c
+    probes/port/port_symbols.c \
+    probes/port/place.c \
+    probes/port/walk.c \
+    probes/port/census.c \
+    probes/port/console_probe.c \
+    probes/port/commands.c \
+    probes/port/commands_all.c \
+    probes/port/commands_list.c \
+    probes/port/commands_stat.c \
+    probes/port/commands_explain.c \
+    probes/port/files.c
 
 DRIVERS := \
     drivers/serial.c \
@@ -179,6 +189,7 @@ LIBC := \
     libc/string.c \
     libc/ctype.c \
     libc/strtol.c \
+    libc/glob.c \
     libc/qsort.c \
     libc/vsnprintf.c \
     libc/snprintf.c \
@@ -232,6 +243,7 @@ unit_ctype := libc/ctype.c
 unit_err := libc/err.c
 unit_extable := kernel/mm/extable.c
 unit_free_set := kernel/mm/free_set.c
+unit_glob := libc/glob.c
 unit_heap_core := kernel/mm/heap_core.c
 unit_ksyms := kernel/debug/ksyms.c
 unit_qsort := libc/qsort.c

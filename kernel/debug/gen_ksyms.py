@@ -31,9 +31,17 @@ def is_wanted(symbol):
         return False
     if symbol.type in (elf64.STT_SECTION, elf64.STT_FILE, elf64.STT_TLS):
         return False
-    if symbol.type == elf64.STT_NOTYPE and symbol.bind == elf64.STB_LOCAL:
-        return "." not in symbol.name
+    if is_label(symbol) and "." in symbol.name:
+        return False
     return not symbol.name.startswith(".")
+
+
+def is_label(symbol):
+    """Of an assembler, whatever its type: with -g NASM calls a label in front of padding
+    an object."""
+    if symbol.bind != elf64.STB_LOCAL or symbol.type == elf64.STT_FUNC:
+        return False
+    return symbol.type == elf64.STT_NOTYPE or symbol.section.flags & elf64.SHF_EXEC
 
 
 def type_letter(symbol):

@@ -56,3 +56,11 @@ int parse_i64(const char *s, int base, int64_t *out);
  * Return:  0; -EINVAL neither.
  */
 int parse_bool(const char *text, size_t len, bool *out);
+
+/* glob_match - does all of @text match @pattern? '*' is any text, '?' any character,
+ * [a-z_] one of these, [!a-z] or [^a-z] none of them; a backslash takes the meaning away.
+ *
+ * Context: any.
+ * Cost:    at most the product of both lengths.
+ */
+bool glob_match(const char *pattern, const char *text);

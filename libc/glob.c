@@ -1,0 +1,75 @@
+/* glob.c - patterns for names: * ? [...], as file names are matched by a shell. */
+#include "kernel/base/compiler.h"
+#include "libc/include/extra.h"
+
+/* set_end - behind the ']' of the set that begins at @p, behind its '['; NULL without one.
+ * A ']' in the first place is one of its characters.
+ */
+static const char *set_end(const char *p)
+{
+    if (*p == '!' || *p == '^')
+        p++;
+    if (*p == ']')
+        p++;
+    while (*p && *p != ']')
+        p++;
+    return *p ? p + 1 : NULL;
+}
+
+static bool set_contains(const char *p, const char *end, unsigned char c)
+{
+    bool negated = *p == '!' || *p == '^';
+    bool found = false;
+
+    p += negated;
+    while (p < end - 1) {
+        unsigned char low = (unsigned char)p[0], high = low;
+
+        if (p[1] == '-' && p + 2 < end - 1) {
+            high = (unsigned char)p[2];
+            p += 2;
+        }
+        found |= low <= c && c <= high;
+        p++;
+    }
+    return found != negated;
+}
+
+/* match_one - does @c match what @p begins with? @behind: the rest of the pattern. */
+static bool match_one(const char *p, unsigned char c, const char **behind)
+{
+    const char *end = *p == '[' ? set_end(p + 1) : NULL;
+
+    *behind = end ? end : p + 1;
+    if (end)
+        return set_contains(p + 1, end, c);
+    if (*p == '\\' && p[1]) {
+        *behind = p + 2;
+        return (unsigned char)p[1] == c;
+    }
+    return *p == '?' || (unsigned char)*p == c;
+}
+
+/* Only the last '*' is ever tried again: what an earlier one could do, it can too. */
+bool glob_match(const char *pattern, const char *text)
+{
+    const char *star = NULL, *retry = NULL, *behind;
+
+    while (*text) {
+        if (*pattern == '*') {
+            star = ++pattern;
+            retry = text;
+        } else if (*pattern && match_one(pattern, (unsigned char)*text, &behind)) {
+            pattern = behind;
+            text++;
+        } else if (star) {
+            pattern = star;
+            text = ++retry;
+        } else {
+            return false;
+        }
+    }
+    while (*pattern == '*')
+        pattern++;
+    return !*pattern;
+}

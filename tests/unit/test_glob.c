@@ -1,0 +1,82 @@
+/* test_glob.c - patterns against the host's fnmatch(), and the corners where they differ. */
+#include "libc/include/extra.h"
+#include "tests/unit/libc_ours.h"
+#include "tests/unit/unit.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+static void plain_text_matches_itself(void)
+{
+    CHECK(glob_match("", ""));
+    CHECK(glob_match("vfs_read", "vfs_read"));
+    CHECK(!glob_match("vfs_read", "vfs_rea"));
+    CHECK(!glob_match("vfs_rea", "vfs_read"));
+    CHECK(!glob_match("", "x"));
+}
+
+static void stars_and_question_marks(void)
+{
+    CHECK(glob_match("*", ""));
+    CHECK(glob_match("*", "anything"));
+    CHECK(glob_match("vfs_*", "vfs_"));
+    CHECK(glob_match("*_read", "vfs_read"));
+    CHECK(glob_match("a*b*c", "aXbXbXc"));
+    CHECK(!glob_match("a*b*c", "aXcXb"));
+    CHECK(glob_match("?fs", "vfs"));
+    CHECK(!glob_match("?fs", "fs"));
+    CHECK(glob_match("**x", "yyx"));
+}
+
+static void sets(void)
+{
+    CHECK(glob_match("[a-c]x", "bx"));
+    CHECK(!glob_match("[a-c]x", "dx"));
+    CHECK(glob_match("[!a-c]x", "dx"));
+    CHECK(glob_match("[^a-c]x", "dx"));
+    CHECK(!glob_match("[!a-c]x", "ax"));
+    CHECK(glob_match("[]a]", "]"));
+    CHECK(glob_match("[!]a]", "b"));
+    CHECK(glob_match("[a-]", "-"));
+    CHECK(glob_match("*[0-9]", "isra.0"));
+}
+
+static void what_is_no_set_is_text(void)
+{
+    CHECK(glob_match("[", "["));
+    CHECK(glob_match("a[b", "a[b"));
+    CHECK(glob_match("\\*", "*"));
+    CHECK(!glob_match("\\*", "x"));
+    CHECK(glob_match("\\[a]", "[a]"));
+    CHECK(glob_match("x\\", "x\\"));
+}
+
+static void bytes_above_ascii_are_in_ranges(void)
+{
+    CHECK(glob_match("[\x80-\xff]", "\xc3"));
+    CHECK(!glob_match("[a-z]", "\xc3"));
+}
+
+/* Patterns of these few letters cover each other's cases well. */
+static void random_patterns_match_as_on_the_host(void)
+{
+    static const char in_pattern[] = "ab*?[]!-", in_text[] = "ab-]";
+
+    for (int i = 0; i < 300000; i++) {
+        char pattern[12] = "", text[12] = "";
+
+        for (size_t n = unit_random() % 9, k = 0; k < n; k++)
+            pattern[k] = in_pattern[unit_random() % (sizeof(in_pattern) - 1)];
+        for (size_t n = unit_random() % 9, k = 0; k < n; k++)
+            text[k] = in_text[unit_random() % (sizeof(in_text) - 1)];
+        if (glob_match(pattern, text) != !fnmatch(pattern, text, 0)) {
+            unit_note("'%s' and '%s'", pattern, text);
+            CHECK(false);
+            return;
+        }
+    }
+}
+
+UNIT_TESTS(plain_text_matches_itself, stars_and_question_marks, sets,
+           what_is_no_set_is_text, bytes_above_ascii_are_in_ranges,
+           random_patterns_match_as_on_the_host)
