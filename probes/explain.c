@@ -166,3 +166,17 @@ const char *explain_way(enum site_way way)
 
     return way < WAYS ? sentences[way] : "?";
 }
+
+const char *explain_way_name(enum site_way way)
+{
+    switch (way) {
+    case WAY_BOOST:
+        return "boost";
+    case WAY_EMULATE:
+        return "emulate";
+    case WAY_STEP:
+        return step_get_engine() == STEP_TF ? "step-tf" : "step-int3";
+    default:
+        return "?";
+    }
+}

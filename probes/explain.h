@@ -64,3 +64,7 @@ void probe_explain(uintptr_t addr, struct explanation *out,
 
 /* explain_way - in one sentence, why an instruction is run this way. Context: any. */
 const char *explain_way(enum site_way way);
+/* explain_way_name - "boost", "emulate", and "step-int3" or "step-tf", as steps are done
+ * now. Context: any.
+ */
+const char *explain_way_name(enum site_way way);

@@ -95,7 +95,9 @@ struct plat_symbol {
     const char *name;
 };
 
-/* plat_symbol_find - Return: 0; -ENOENT; -EADDRNOTAVAIL several have this name. */
+/* plat_symbol_find - the function called @name; "name#2" is the second one of that name, by
+ * address. Return: 0; -ENOENT; -EADDRNOTAVAIL several have this name.
+ */
 int plat_symbol_find(const char *name, struct plat_symbol *out);
 /* plat_symbol_at - the function that contains @addr. Context: any. Return: 0; -ENOENT. */
 int plat_symbol_at(uintptr_t addr, struct plat_symbol *out);

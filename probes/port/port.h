@@ -1,7 +1,7 @@
 /* port.h - the probe engine as a part of the kernel. */
 #pragma once
 
-/* probes_init - give each CPU its area, take the traps, make the console's commands known.
+/* probes_init - give each CPU its area, take the traps, make commands and files known.
  *
  * Context: boot thread, all CPUs online.
  * Return:  0; -ENOMEM; what vfs_add_tree() or shell_add_command() say.
@@ -10,3 +10,7 @@ int probes_init(void);
 
 /* probes_add_commands - the console's `probe`. Return: as shell_add_command(). */
 int probes_add_commands(void);
+/* probes_add_files - below /sys/kernel/debug/kprobes and /proc/sys/debug.
+ * Return: as vfs_add_tree().
+ */
+int probes_add_files(void);

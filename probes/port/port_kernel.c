@@ -5,7 +5,6 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
-#include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/exec.h"
@@ -162,30 +161,6 @@ void plat_free(void *p)
     kfree(p);
 }
 
-static int symbol_from(const struct ksym *sym, struct plat_symbol *out)
-{
-    if (sym->type != 'T' && sym->type != 't')
-        return -ENOENT;
-    *out = (struct plat_symbol){ sym->start, sym->size, sym->name };
-    return 0;
-}
-
-int plat_symbol_find(const char *name, struct plat_symbol *out)
-{
-    struct ksym sym;
-    int err = ksyms_find(name, &sym);
-
-    return err ? err : symbol_from(&sym, out);
-}
-
-int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
-{
-    struct ksym sym;
-    int err = ksyms_at(addr, &sym);
-
-    return err ? err : symbol_from(&sym, out);
-}
-
 bool plat_has_fixup(uintptr_t addr)
 {
     return extable_find(addr);
@@ -329,5 +304,6 @@ int probes_init(void)
         return err;
     quiesce_set_inside(inside_copy);
     take_traps();
-    return probes_add_commands();
+    err = probes_add_files();
+    return err ? err : probes_add_commands();
 }

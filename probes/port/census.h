@@ -1,0 +1,27 @@
+/* census.h - what the rules make of the kernel's own text, as a whole. */
+#pragma once
+
+#include "probes/platform.h"
+#include "probes/reject.h"
+
+#include <stddef.h>
+
+/* Text does not change, so this is counted once. */
+struct census {
+    size_t functions;
+    size_t boundaries;                  /* instructions, all of them */
+    size_t refused[PROBE_REASON_COUNT]; /* of them, by rule; [PROBE_OK]: accepted */
+};
+
+/* census_get - count, or remember. Context: thread, takes some tenths of a second. */
+const struct census *census_get(void);
+
+/* census_blacklist - call @fn for each function that can never carry a probe, by address.
+ * @reason: PROBE_BLACKLISTED or PROBE_ENTRY_CODE
+ */
+void census_blacklist(void (*fn)(const struct plat_symbol *function,
+                                 enum probe_reason reason, void *arg),
+                      void *arg);
+
+/* census_text_bytes - bytes of all functions. */
+size_t census_text_bytes(void);

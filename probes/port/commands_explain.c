@@ -1,0 +1,211 @@
+/* commands_explain.c - `probe explain`: everything that decides what becomes of an address,
+ * in words.
+ */
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "probes/explain.h"
+#include "probes/port/commands.h"
+#include "probes/port/console_probe.h"
+
+#define RULES_MAX 32
+
+struct report {
+    struct shell *sh;
+    struct explanation e;
+    struct {
+        enum probe_reason rule;
+        struct probe_reject why;
+    } rules[RULES_MAX];
+    size_t rule_count;
+};
+
+/* Rules are told while the engine is locked: noted now, printed later. */
+static void note_rule(enum probe_reason rule, const struct probe_reject *why, void *arg)
+{
+    struct report *r = arg;
+
+    if (r->rule_count == RULES_MAX)
+        return;
+    r->rules[r->rule_count].rule = rule;
+    r->rules[r->rule_count++].why = *why;
+}
+
+/* ---- the address, its byte, its surroundings ---- */
+
+static void print_address(const struct report *r)
+{
+    char at[PLACE_TEXT_MAX];
+
+    shell_printf(r->sh, "address    0x%lx, %s\n", r->e.addr, place_text(at, r->e.addr));
+    if (r->e.in_function)
+        shell_printf(r->sh, "function   %s, 0x%zx bytes from 0x%lx\n", r->e.function.name,
+                     r->e.function.size, r->e.function.start);
+    else
+        shell_printf(r->sh, "function   none\n");
+}
+
+static void print_owner(const struct report *r)
+{
+    static const char *const owners[] = {
+        [OWNER_NOBODY] = "there is no readable byte",
+        [OWNER_ORIGINAL] = "original",
+        [OWNER_ENGINE] = "int3 of the engine",
+        [OWNER_OTHER] = "int3 that is not the engine's",
+    };
+
+    if (r->e.owner == OWNER_NOBODY)
+        shell_printf(r->sh, "byte       %s\n", owners[r->e.owner]);
+    else
+        shell_printf(r->sh, "byte       %02x, %s\n", r->e.byte, owners[r->e.owner]);
+}
+
+static void print_bytes(struct shell *sh, const struct insn *insn)
+{
+    for (size_t i = 0; i < INSN_MAX_LEN; i++) {
+        if (i < insn->len)
+            shell_printf(sh, "%02x ", insn->bytes[i]);
+        else if (i < 8)
+            shell_printf(sh, "   ");
+    }
+}
+
+static void print_insn(struct shell *sh, const char *mark, const struct insn *insn)
+{
+    char at[PLACE_TEXT_MAX];
+
+    shell_printf(sh, "%s 0x%lx  ", mark, insn->addr);
+    print_bytes(sh, insn);
+    shell_printf(sh, " %2u %-10s %-6s %s\n", insn->len, insn_kind_name(insn->kind),
+                 insn_class_name(insn->class), place_text(at, insn->addr));
+}
+
+static void print_map(const struct report *r)
+{
+    for (size_t i = 0; i < r->e.map_count; i++)
+        print_insn(r->sh, i == r->e.map_at ? "        ->" : "          ", &r->e.map[i]);
+}
+
+/* ---- the rules ---- */
+
+static void print_rules(const struct report *r)
+{
+    char at[PLACE_TEXT_MAX];
+
+    for (size_t i = 0; i < r->rule_count; i++) {
+        const struct probe_reject *why = &r->rules[i].why;
+
+        shell_printf(r->sh, "rule       %s %-14s", why->err ? "FAIL" : "pass",
+                     probe_reason_name(r->rules[i].rule));
+        if (why->err)
+            shell_printf(r->sh, " %s (%s, %s)", why->why, place_text(at, why->at),
+                         err_name(why->err));
+        shell_printf(r->sh, "\n");
+    }
+}
+
+/* ---- how it is run ---- */
+
+static void print_copy(const struct report *r, const struct explain_copy *copy)
+{
+    size_t off = 0;
+    struct insn insn;
+
+    shell_printf(r->sh, "copy       %s, at 0x%lx\n", copy->what, copy->addr);
+    while (off < sizeof(copy->code) &&
+           !insn_decode(&insn, copy->code + off, sizeof(copy->code) - off,
+                        copy->addr + off)) {
+        shell_printf(r->sh, "           0x%lx  ", insn.addr);
+        print_bytes(r->sh, &insn);
+        shell_printf(r->sh, " %2u %s\n", insn.len, insn_kind_name(insn.kind));
+        if (insn.kind == INSN_INT3 || !insn_falls_through(&insn))
+            break;
+        off += insn.len;
+    }
+}
+
+static void print_way(const struct report *r)
+{
+    const struct explanation *e = &r->e;
+
+    shell_printf(r->sh, "tier       %s: %s\n", explain_way_name(e->way),
+                 explain_way(e->way));
+    if (!e->is_probed && e->way == WAY_BOOST)
+        shell_printf(r->sh, "tier       %s with a post-handler: %s\n",
+                     explain_way_name(WAY_STEP), explain_way(WAY_STEP));
+    for (size_t i = 0; i < e->copy_count; i++)
+        print_copy(r, &e->copies[i]);
+}
+
+static void print_probes(const struct report *r)
+{
+    const struct explanation *e = &r->e;
+
+    shell_printf(r->sh, "probes     %zu, %zu disabled, %zu with a post-handler; %s\n",
+                 e->probes, e->disabled, e->with_post, site_state_name(e->state));
+    shell_printf(r->sh, "hits       %lu\n", e->hits);
+    for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
+        shell_printf(r->sh, "misses     %lu %s\n", e->missed[cause],
+                     probe_miss_name((enum probe_miss)cause));
+}
+
+static void print_verdict(const struct report *r)
+{
+    const struct explanation *e = &r->e;
+
+    if (e->why.err) {
+        shell_printf(r->sh, "verdict    no probe: %s\n", e->why.why);
+        return;
+    }
+    shell_printf(r->sh, "verdict    %s\n", e->is_probed ? "is probed" : "can be probed");
+    print_way(r);
+    if (e->is_probed)
+        print_probes(r);
+}
+
+/* ---- the command ---- */
+
+static void explain(struct report *r, uintptr_t addr)
+{
+    probe_explain(addr, &r->e, note_rule, r);
+    print_address(r);
+    print_owner(r);
+    print_map(r);
+    print_rules(r);
+    print_verdict(r);
+}
+
+static int explain_run(struct shell *sh, int argc, char **argv)
+{
+    struct probe_reject why;
+    struct place place;
+    struct report *r;
+    uintptr_t addr;
+
+    if (argc != 1)
+        return probe_usage(sh, &probe_command_explain);
+    if (place_parse(&place, argv[0]))
+        return place_no_place(sh, argv[0]);
+    if (place_find(&place, &addr, &why))
+        return place_refused(sh, &place, &why);
+    r = kzalloc(sizeof(*r));
+    if (!r)
+        return shell_error(sh, ENOMEM, "probe: explain %s", argv[0]);
+    r->sh = sh;
+    explain(r, addr);
+    kfree(r);
+    return 0;
+}
+
+static void explain_complete(struct shell_completion *c, int index)
+{
+    if (index == 1)
+        shell_complete_symbols(c, index);
+}
+
+const struct probe_command probe_command_explain = {
+    .name = "explain",
+    .usage = "SYM[#N][+OFF]|0xADDR",
+    .help = "tell what decides about an address",
+    .run = explain_run,
+    .complete = explain_complete,
+};

@@ -1,0 +1,145 @@
+/* commands_stat.c - `probe stat`: NAME VALUE, one a line, for tools. The names are listed in
+ * docs/probe-command.md and keep their meaning.
+ */
+#include "kernel/base/err.h"
+#include "probes/explain.h"
+#include "probes/life.h"
+#include "probes/port/census.h"
+#include "probes/port/commands.h"
+#include "probes/port/console_probe.h"
+#include "probes/registry.h"
+#include "probes/text/insn_slot.h"
+
+static void print(struct shell *sh, const char *name, uint64_t value)
+{
+    shell_printf(sh, "%s %lu\n", name, value);
+}
+
+static void print_part(struct shell *sh, const char *name, const char *part,
+                       uint64_t value)
+{
+    shell_printf(sh, "%s.%s %lu\n", name, part, value);
+}
+
+static void print_percent(struct shell *sh, const char *name, uint64_t part,
+                          uint64_t whole)
+{
+    uint64_t share = whole ? part * 10000 / whole : 0;
+
+    shell_printf(sh, "%s %lu.%02lu\n", name, share / 100, share % 100);
+}
+
+/* ---- probes ---- */
+
+struct count {
+    uint64_t probes, disabled, armed, steps;
+};
+
+static void count_site(struct site *site, void *arg)
+{
+    struct count *c = arg;
+
+    c->armed += site->state == SITE_ARMED;
+    for (const struct kprobe *p = site->probes; p; p = p->next) {
+        c->probes++;
+        c->disabled += (p->flags & KPROBE_FLAG_DISABLED) != 0;
+    }
+}
+
+static void print_probes(struct shell *sh)
+{
+    struct count c = { 0 };
+    size_t sites, registry, slots;
+
+    plat_lock(PLAT_PROBES);
+    registry_for_each(count_site, &c);
+    sites = registry_count();
+    registry = registry_bytes();
+    slots = insn_slot_pages() * 4096;
+    plat_unlock(PLAT_PROBES);
+    print(sh, "enabled", kprobes_are_on());
+    print(sh, "probes", c.probes);
+    print(sh, "probes.disabled", c.disabled);
+    print(sh, "sites", sites);
+    print(sh, "armed", c.armed);
+    print(sh, "memory", registry + slots + sites * sizeof(struct site));
+    print(sh, "memory.registry", registry);
+    print(sh, "memory.slots", slots);
+    print(sh, "memory.sites", sites * sizeof(struct site));
+    print(sh, "memory.per_site",
+          sites ? (registry + slots) / sites + sizeof(struct site) : 0);
+}
+
+/* ---- hits ---- */
+
+static void print_hits(struct shell *sh)
+{
+    struct probe_totals t;
+    uint64_t hits = 0, misses = 0;
+
+    account_totals(&t);
+    for (unsigned way = 0; way < WAYS; way++)
+        hits += t.ran[way];
+    for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
+        misses += t.missed[cause];
+    print(sh, "traps", t.traps);
+    print(sh, "hits", hits);
+    print(sh, "hits.boost", t.ran[WAY_BOOST]);
+    print(sh, "hits.step", t.ran[WAY_STEP]);
+    print(sh, "hits.emulate", t.ran[WAY_EMULATE]);
+    print(sh, "misses", misses);
+    for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
+        print_part(sh, "misses", probe_miss_name((enum probe_miss)cause),
+                   t.missed[cause]);
+    print(sh, "retries", t.retries);
+    print(sh, "handler_faults", t.handler_faults);
+    print(sh, "cache.misses", t.cache_misses);
+    print_percent(sh, "cache.hit_percent",
+                  t.traps > t.cache_misses ? t.traps - t.cache_misses : 0, t.traps);
+}
+
+/* ---- text ---- */
+
+static void add_up(const struct plat_symbol *function, enum probe_reason reason UNUSED,
+                   void *arg)
+{
+    size_t *bytes = arg;
+
+    *bytes += function->size;
+}
+
+static void print_text(struct shell *sh)
+{
+    const struct census *c = census_get();
+    size_t blacklisted = 0;
+
+    census_blacklist(add_up, &blacklisted);
+    print(sh, "functions", c->functions);
+    print(sh, "boundaries", c->boundaries);
+    print(sh, "boundaries.accepting", c->refused[PROBE_OK]);
+    print(sh, "boundaries.refused", c->boundaries - c->refused[PROBE_OK]);
+    for (unsigned reason = PROBE_OK + 1; reason < PROBE_REASON_COUNT; reason++)
+        if (c->refused[reason])
+            print_part(sh, "refused", probe_reason_name((enum probe_reason)reason),
+                       c->refused[reason]);
+    print_percent(sh, "blacklist.percent",
+                  c->refused[PROBE_BLACKLISTED] + c->refused[PROBE_ENTRY_CODE],
+                  c->boundaries);
+    print(sh, "blacklist.bytes", blacklisted);
+    print_percent(sh, "blacklist.bytes_percent", blacklisted, census_text_bytes());
+}
+
+static int stat_run(struct shell *sh, int argc, char **argv UNUSED)
+{
+    if (argc)
+        return probe_usage(sh, &probe_command_stat);
+    print_probes(sh);
+    print_hits(sh);
+    print_text(sh);
+    shell_printf(sh, "step %s\n", explain_way_name(WAY_STEP));
+    return 0;
+}
+
+const struct probe_command probe_command_stat = {
+    "stat", "", "print numbers, one NAME VALUE a line", stat_run, NULL,
+};

@@ -1,0 +1,41 @@
+/* place.h - how people name an instruction, and how it is named to them.
+ *
+ *     PLACE = SYM[#N][+OFF] | ADDRESS          OFF decimal or 0x..., ADDRESS 0x...
+ *
+ * SYM#2 is the second function of that name, by address.
+ */
+#pragma once
+
+#include "kernel/debug/shell.h"
+#include "probes/kprobe.h"
+
+#include <stdint.h>
+
+#define PLACE_MAX 128 /* bytes of a symbol's name, NUL included */
+
+struct place {
+    char symbol[PLACE_MAX]; /* with its #N; "" where there is an address */
+    unsigned offset;
+    uintptr_t addr;
+};
+
+/* place_parse - Return: 0; -EINVAL @text is no place. */
+int place_parse(struct place *place, const char *text);
+/* place_no_place - tell that it is none. Return: -EINVAL. */
+int place_no_place(struct shell *sh, const char *text);
+/* place_fill - let @p be at @place, which must live as long as @p is registered. */
+void place_fill(struct kprobe *p, const struct place *place);
+/* place_find - its address. Return: 0; a reason's errno, with @why filled. */
+int place_find(const struct place *place, uintptr_t *addr, struct probe_reject *why);
+
+#define PLACE_TEXT_MAX (PLACE_MAX + 24)
+/* place_text - "vfs_read+0x4" into @buf of PLACE_TEXT_MAX bytes; outside of functions
+ * "0x...". Context: any.
+ */
+const char *place_text(char *buf, uintptr_t addr);
+
+/* place_refused - tell why there can be no probe at @place, and what might be meant.
+ * Return: the errno, negative.
+ */
+int place_refused(struct shell *sh, const struct place *place,
+                  const struct probe_reject *why);

@@ -1,0 +1,62 @@
+/* port_symbols.c - platform.h, functions by name and by address. */
+#include "kernel/base/err.h"
+#include "kernel/debug/ksyms.h"
+#include "probes/platform.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NAME_MAX 256
+
+static bool is_function(const struct ksym *sym)
+{
+    return sym->type == 'T' || sym->type == 't';
+}
+
+static struct plat_symbol symbol_from(const struct ksym *sym)
+{
+    return (struct plat_symbol){ sym->start, sym->size, sym->name };
+}
+
+/* find - the @nth function called @name, from 1; with 0 the only one. */
+static int find(const char *name, uint64_t nth, struct plat_symbol *out)
+{
+    struct ksym sym, found = { 0 };
+    size_t iter = 0;
+    uint64_t seen = 0;
+
+    while (ksyms_next(name, &iter, &sym))
+        if (is_function(&sym) && (++seen == nth || !nth))
+            found = sym;
+    if (!found.name)
+        return -ENOENT;
+    if (!nth && seen > 1)
+        return -EADDRNOTAVAIL;
+    *out = symbol_from(&found);
+    return 0;
+}
+
+int plat_symbol_find(const char *name, struct plat_symbol *out)
+{
+    const char *mark = strchr(name, '#');
+    char base[NAME_MAX];
+    uint64_t nth;
+
+    if (!mark)
+        return find(name, 0, out);
+    if ((size_t)(mark - name) >= sizeof(base) || parse_u64(mark + 1, 10, &nth) || !nth)
+        return -ENOENT;
+    memcpy(base, name, (size_t)(mark - name));
+    base[mark - name] = '\0';
+    return find(base, nth, out);
+}
+
+int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
+{
+    struct ksym sym;
+
+    if (ksyms_at(addr, &sym) || !is_function(&sym))
+        return -ENOENT;
+    *out = symbol_from(&sym);
+    return 0;
+}
