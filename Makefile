@@ -474,6 +474,14 @@ $(B)/host/libinsn.a: $(INSN_HOST)
 	@rm -f $@
 	$(Q)$(HOSTAR) rcs $@ $^
 
+# The decoder beside Zydis and objdump. Optimised: it sees millions of instructions.
+INSN_CHECK := $(patsubst %.c,$(B)/libinsn/%.o,$(wildcard tests/insn/*.c))
+$(B)/insn/check_zydis: $(INSN_CHECK) $(B)/host/libinsn.a
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -o $@ $^ -lZydis
+-include $(INSN_CHECK:.o=.d)
+
 host-insn: $(B)/host/libinsn.a ## the instruction decoder as a host library
 
 hooks: ## install the pre-commit hook: format of changed files

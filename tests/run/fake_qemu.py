@@ -97,6 +97,7 @@ def serve_console(com1, then):
 def main():
     fake = os.environ.get("FAKE", "")
     com1, com3 = line_of("com1"), line_of("com3")
+    line_of("control").close()
     if fake == "broken":
         sys.exit("fake: broken")
     com1.sendall(b"[    0.000001] C0: fake\n")

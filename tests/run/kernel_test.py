@@ -14,7 +14,7 @@ import threading
 from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
 from ktap import Flat
 
-LIMIT = 120
+LIMIT = 240
 
 
 class Lines:

@@ -81,6 +81,8 @@ def command(label):
 def build(labels):
     """What the chosen tests need besides the kernel: the host programs."""
     programs = [command(label)[0] for label in labels if label.startswith("unit/")]
+    if "insn/decoder" in labels:
+        programs.append(os.path.join(BUILD, "insn", "check_zydis"))
     targets = [os.path.relpath(program, ROOT) for program in programs]
     if targets:
         subprocess.run(["make", "-s", "-C", ROOT, *targets], check=True)
