@@ -28,21 +28,28 @@ void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss caus
 }
 NOKPROBE(account_miss);
 
+static void add_cpu(struct probe_totals *out, const struct probe_cpu *cpu)
+{
+    for (size_t way = 0; way < WAYS; way++)
+        out->ran[way] += READ_ONCE(cpu->ran[way]);
+    for (size_t cause = 0; cause < MISS_CAUSES; cause++)
+        out->missed[cause] += READ_ONCE(cpu->missed[cause]);
+    out->steps += READ_ONCE(cpu->steps);
+    out->redirected += READ_ONCE(cpu->redirected);
+    out->retries += READ_ONCE(cpu->retries);
+    out->cache_misses += READ_ONCE(cpu->cache_misses);
+    out->handler_faults += READ_ONCE(cpu->handler_faults);
+}
+
 void account_totals(struct probe_totals *out)
 {
     *out = (struct probe_totals){ 0 };
-    for (unsigned i = 0; i < plat_cpu_count(); i++) {
-        const struct probe_cpu *cpu = plat_probe_cpu(i);
-
-        if (!cpu)
-            continue;
-        out->traps += READ_ONCE(cpu->traps);
-        out->cache_misses += READ_ONCE(cpu->cache_misses);
-        out->retries += READ_ONCE(cpu->retries);
-        out->handler_faults += READ_ONCE(cpu->handler_faults);
-        for (size_t way = 0; way < WAYS; way++)
-            out->ran[way] += READ_ONCE(cpu->ran[way]);
-        for (size_t cause = 0; cause < MISS_CAUSES; cause++)
-            out->missed[cause] += READ_ONCE(cpu->missed[cause]);
-    }
+    for (unsigned i = 0; i < plat_cpu_count(); i++)
+        if (plat_probe_cpu(i))
+            add_cpu(out, plat_probe_cpu(i));
+    out->traps = out->steps + out->redirected + out->retries;
+    for (size_t way = 0; way < WAYS; way++)
+        out->traps += out->ran[way];
+    for (size_t cause = 0; cause < MISS_CAUSES; cause++)
+        out->traps += out->missed[cause];
 }

@@ -14,8 +14,9 @@ NOKPROBE_INLINE size_t cache_index(uintptr_t addr)
     return (addr ^ (addr >> 6)) % PROBE_CACHE_LEN;
 }
 
-/* cache_find - the site of exactly @addr, NULL when there is none. NMIs go past the cache:
- * they may have come in the middle of an update.
+/* cache_find - the site that an int3 at @addr belongs to: armed there, or behind the copy in
+ * its step slot; NULL when there is none. NMIs go past the cache: they may have come in the
+ * middle of an update.
  * Context: trap, on @cpu.
  */
 NOKPROBE_INLINE struct site *cache_find(struct probe_cpu *cpu, uintptr_t addr)
@@ -23,12 +24,14 @@ NOKPROBE_INLINE struct site *cache_find(struct probe_cpu *cpu, uintptr_t addr)
     size_t i = cache_index(addr);
     struct site *site;
 
-    if (unlikely(probe_in_nmi(cpu)))
-        return registry_find(addr);
-    if (likely(cpu->cache[i].addr == addr))
+    if (likely(!probe_in_nmi(cpu) && cpu->cache[i].addr == addr))
         return cpu->cache[i].site;
-    probe_count(&cpu->cache_misses);
     site = registry_find(addr);
+    if (!site)
+        site = step_site(addr);
+    if (probe_in_nmi(cpu))
+        return site;
+    probe_count(&cpu->cache_misses);
     if (site) {
         cpu->cache[i].addr = addr;
         cpu->cache[i].site = site;
@@ -36,17 +39,26 @@ NOKPROBE_INLINE struct site *cache_find(struct probe_cpu *cpu, uintptr_t addr)
     return site;
 }
 
+static inline void cache_forget_at(struct probe_cpu *cpu, uintptr_t addr,
+                                   const struct site *site)
+{
+    size_t i = cache_index(addr);
+
+    if (READ_ONCE(cpu->cache[i].site) == site)
+        WRITE_ONCE(cpu->cache[i].addr, 0);
+}
+
 /* cache_forget - no CPU remembers @site any more, nor can run into it.
  * Locks: PLAT_PROBES held.
  */
 static inline void cache_forget(const struct site *site)
 {
-    size_t i = cache_index(site->addr);
-
     for (unsigned id = 0; id < plat_cpu_count(); id++) {
         struct probe_cpu *cpu = plat_probe_cpu(id);
 
-        if (cpu && READ_ONCE(cpu->cache[i].site) == site)
-            WRITE_ONCE(cpu->cache[i].addr, 0);
+        if (!cpu)
+            continue;
+        cache_forget_at(cpu, site->addr, site);
+        cache_forget_at(cpu, (uintptr_t)site->step_slot + site->len, site);
     }
 }

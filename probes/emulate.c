@@ -85,7 +85,7 @@ NOKPROBE_INLINE uintptr_t address_of(const struct emulation *e,
 /* load_target - where an indirect branch leads. Return: false after a fault, which is then
  * the program's, at the original address.
  */
-NOKPROBE_INLINE bool load_target(const struct site *site, struct pt_regs *regs,
+static NOINLINE bool load_target(const struct site *site, struct pt_regs *regs,
                                  uintptr_t *target)
 {
     const struct emulation *e = &site->emul;
@@ -102,6 +102,7 @@ NOKPROBE_INLINE bool load_target(const struct site *site, struct pt_regs *regs,
     plat_raise_fault(regs, addr);
     return false;
 }
+NOKPROBE(load_target);
 
 /* The word right below the program's stack pointer is writable: the trap has just pushed
  * its frame there.
@@ -118,7 +119,7 @@ NOKPROBE_INLINE void push(struct pt_regs *regs, uint64_t value, unsigned size)
 /* Two bytes are read as the end of a word whose rest lies below the stack pointer: there is
  * memory for sure, and behind them there may be none.
  */
-NOKPROBE_INLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value,
+static NOINLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value,
                          unsigned size)
 {
     unsigned rest = 8 - size;
@@ -131,25 +132,31 @@ NOKPROBE_INLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t
     *value >>= 8 * rest;
     return true;
 }
+NOKPROBE(pop);
 
 /* ---- one function a kind ---- */
 
-NOKPROBE_INLINE bool emulate_call(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE void call(const struct site *site, struct pt_regs *regs, uintptr_t target)
 {
-    uintptr_t target = site->emul.target;
-
-    if (site->emul.kind != INSN_CALL_REL && !load_target(site, regs, &target))
-        return false;
     push(regs, site->addr + site->len, 8);
     regs->ip = target;
+}
+
+NOKPROBE_INLINE bool emulate_indirect_call(const struct site *site, struct pt_regs *regs)
+{
+    uintptr_t target;
+
+    if (!load_target(site, regs, &target))
+        return false;
+    call(site, regs, target);
     return true;
 }
 
-NOKPROBE_INLINE bool emulate_jmp(const struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE bool emulate_indirect_jmp(const struct site *site, struct pt_regs *regs)
 {
-    uintptr_t target = site->emul.target;
+    uintptr_t target;
 
-    if (site->emul.kind != INSN_JMP_REL && !load_target(site, regs, &target))
+    if (!load_target(site, regs, &target))
         return false;
     regs->ip = target;
     return true;
@@ -224,13 +231,17 @@ bool emulate_run(struct site *site, struct pt_regs *regs)
 
     switch (e->kind) {
     case INSN_CALL_REL:
+        call(site, regs, e->target);
+        return true;
     case INSN_CALL_REG:
     case INSN_CALL_MEM:
-        return emulate_call(site, regs);
+        return emulate_indirect_call(site, regs);
     case INSN_JMP_REL:
+        regs->ip = e->target;
+        return true;
     case INSN_JMP_REG:
     case INSN_JMP_MEM:
-        return emulate_jmp(site, regs);
+        return emulate_indirect_jmp(site, regs);
     case INSN_JCC:
         branch(site, regs, insn_cond_holds(e->detail, regs->flags));
         return true;

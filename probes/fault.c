@@ -3,7 +3,7 @@
  * Runs before the kernel looks for fix-ups or reports the fault, so that both see what
  * they would see without probes.
  */
-#include "probes/life.h"
+#include "probes/aggr.h"
 #include "probes/text/insn_slot.h"
 
 /* ask - has the fault handler of @p dealt with the fault @regs? One that faults itself
@@ -16,10 +16,10 @@ static bool ask(struct kprobe *p, struct pt_regs *regs, struct probe_hit *hit)
     if (READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED || !p->fault_handler)
         return false;
     hit->running = p;
-    hit->faulting = true;
+    hit->is.faulting = true;
     answer = p->fault_handler(p, regs, (int)regs->vector);
     hit->running = NULL;
-    hit->faulting = false;
+    hit->is.faulting = false;
     return answer;
 }
 
@@ -66,7 +66,7 @@ static struct probe_hit *hit_of(struct probe_cpu *cpu)
 {
     struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
 
-    return hit->running && hit->in_nmi == probe_in_nmi(cpu) ? hit : NULL;
+    return hit->running && hit->is.in_nmi == probe_in_nmi(cpu) ? hit : NULL;
 }
 
 /* A handler that faults has had its last hit, which goes on as if it had returned. */
@@ -83,7 +83,7 @@ static bool fault_in_handler(struct probe_cpu *cpu, struct probe_hit *hit,
 {
     struct kprobe *p = hit->running;
 
-    if (!hit->faulting && ask(p, regs, hit)) {
+    if (!hit->is.faulting && ask(p, regs, hit)) {
         hit->running = p;
         return true;
     }

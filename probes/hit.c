@@ -4,7 +4,7 @@
  *
  *   1. find the site                              cache.h, registry.c
  *   2. may handlers run? else count and go to 4   hit_enter
- *   3. run them                                   aggr.c
+ *   3. run them                                   aggr.h
  *   4. let the instruction happen                 boost.c, step.c or emulate.c
  *
  * All but the handlers themselves is the re-entry core: it runs before the hit is known to
@@ -12,6 +12,7 @@
  * handlers call may carry probes, the engine's own code included: a hit in there comes on
  * top of this one and finds this site active.
  */
+#include "probes/aggr.h"
 #include "probes/cache.h"
 #include "probes/insn/encode.h"
 #include "probes/life.h"
@@ -27,7 +28,7 @@ NOKPROBE_INLINE size_t stack_left(const struct probe_cpu *cpu, bool in_nmi, uint
 /* may_enter - Return: MISS_CAUSES, or the cause for which handlers are left out. */
 NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
                                           const struct site *site,
-                                          const struct pt_regs *regs)
+                                          const struct pt_regs *regs, bool in_nmi)
 {
     /* Every instruction of what runs handlers may carry a probe, and would be hit anew in
      * every hit: the number of hits would grow with the power of the depth. */
@@ -38,15 +39,16 @@ NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
             return MISS_RECURSION;
     if (cpu->depth == PROBE_NEST_MAX)
         return MISS_NESTED;
-    if (stack_left(cpu, probe_in_nmi(cpu), (uintptr_t)regs) < PROBE_STACK_MIN)
+    if (stack_left(cpu, in_nmi, (uintptr_t)regs) < PROBE_STACK_MIN)
         return MISS_STACK;
     return MISS_CAUSES;
 }
 
-struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
-                            struct pt_regs *regs, enum hit_stage stage)
+NOKPROBE_INLINE struct probe_hit *enter(struct probe_cpu *cpu, struct site *site,
+                                        struct pt_regs *regs, enum hit_stage stage)
 {
-    enum probe_miss cause = may_enter(cpu, site, regs);
+    bool in_nmi = probe_in_nmi(cpu);
+    enum probe_miss cause = may_enter(cpu, site, regs, in_nmi);
     struct probe_hit *hit = &cpu->hits[cpu->depth];
 
     if (unlikely(cause != MISS_CAUSES)) {
@@ -54,33 +56,54 @@ struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
             account_miss(cpu, site, cause);
         return NULL;
     }
-    ++*cpu->plat.preempt_count;
     hit->site = site;
     hit->regs = regs;
     hit->running = NULL;
-    hit->stage = (uint8_t)stage;
-    hit->in_nmi = probe_in_nmi(cpu);
-    hit->faulting = false;
-    hit->owes_step = false;
+    hit->is = (struct hit_facts){ .stage = (uint8_t)stage, .in_nmi = in_nmi };
     barrier(); /* an NMI that comes now finds either no hit here, or a whole one */
     cpu->depth++;
     return hit;
+}
+
+struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
+                            struct pt_regs *regs, enum hit_stage stage)
+{
+    return enter(cpu, site, regs, stage);
 }
 NOKPROBE(hit_enter);
 
 /* ---- steps 3 and 4 ---- */
 
-void hit_after(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p)
+NOKPROBE_INLINE void after(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p,
+                           struct pt_regs *regs)
 {
-    struct pt_regs *regs = hit->regs;
-    bool owes_step = hit->owes_step;
+    bool owes_step = hit->is.owes_step;
 
-    aggr_run_post(p, hit);
+    for (; p; p = aggr_next(p))
+        aggr_run_post(p, hit, regs);
     hit_leave(cpu);
     if (unlikely(owes_step))
         plat_raise_step(regs);
 }
-NOKPROBE(hit_after);
+
+NOKPROBE_INLINE void stepped(struct probe_cpu *cpu, struct site *site,
+                             struct pt_regs *regs)
+{
+    struct probe_hit *hit;
+
+    regs->ip = site->addr + site->len;
+    /* What was active when the pre-handlers ran is active now: they were let in, so this
+     * is. */
+    hit = site->has_post ? enter(cpu, site, regs, HIT_POST) : NULL;
+    if (hit)
+        after(cpu, hit, aggr_first(site), regs);
+}
+
+void hit_stepped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
+{
+    stepped(cpu, site, regs);
+}
+NOKPROBE(hit_stepped);
 
 /* The effect of an emulated instruction is there at once, and so are those who wait for
  * it. A program that steps itself is owed a trap that no CPU will raise.
@@ -95,8 +118,8 @@ NOKPROBE_INLINE void emulate(struct probe_cpu *cpu, struct site *site,
         return;
     hit = with_post ? hit_enter(cpu, site, regs, HIT_POST) : NULL;
     if (hit) {
-        hit->owes_step = stepping;
-        hit_after(cpu, hit, aggr_first(site));
+        hit->is.owes_step = stepping;
+        after(cpu, hit, aggr_first(site), regs);
     } else if (unlikely(stepping)) {
         plat_raise_step(regs);
     }
@@ -118,37 +141,40 @@ NOKPROBE_INLINE void run(struct probe_cpu *cpu, struct site *site, struct pt_reg
     probe_count(&cpu->ran[way]);
     if (way == WAY_BOOST)
         boost_run(site, regs);
-    else if (way == WAY_STEP)
-        step_run(cpu, site, regs);
-    else
+    else if (way == WAY_EMULATE)
         emulate(cpu, site, regs, site->has_post);
+    else
+        step_run(cpu, site, regs);
 }
 
-NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
-                                struct kprobe *p)
+/* before - the pre-handlers of @p and those behind it, then the instruction, unless one of
+ * them has sent the program elsewhere.
+ */
+NOKPROBE_INLINE void before(struct probe_cpu *cpu, struct probe_hit *hit,
+                            struct kprobe *p, struct site *site, struct pt_regs *regs)
 {
-    struct site *site = hit->site;
-    struct pt_regs *regs = hit->regs;
-    bool elsewhere = aggr_run_pre(p, hit);
-
+    for (; p; p = aggr_next(p)) {
+        if (likely(!aggr_run_pre(p, hit, regs)))
+            continue;
+        hit_leave(cpu);
+        probe_count(&cpu->redirected);
+        return;
+    }
     hit_leave(cpu);
-    if (likely(!elsewhere))
-        run(cpu, site, regs);
+    run(cpu, site, regs);
 }
 
-void kprobe_resume(struct pt_regs *regs)
+void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
 {
-    struct probe_cpu *cpu = plat_this_cpu();
     struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
     struct kprobe *p = aggr_next(hit->running);
 
-    (void)regs;
     hit->running = NULL;
-    hit->faulting = false;
-    if (hit->stage == HIT_PRE)
-        hit_before(cpu, hit, p);
-    else if (hit->stage == HIT_POST)
-        hit_after(cpu, hit, p);
+    hit->is.faulting = false;
+    if (hit->is.stage == HIT_PRE)
+        before(cpu, hit, p, hit->site, regs);
+    else if (hit->is.stage == HIT_POST)
+        after(cpu, hit, p, regs);
     else
         fault_resume(cpu, hit, p);
 }
@@ -184,22 +210,25 @@ static bool hit_early(struct pt_regs *regs, uintptr_t addr)
 }
 NOKPROBE(hit_early);
 
-bool kprobe_int3_handler(struct pt_regs *regs)
+bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
 {
-    struct probe_cpu *cpu = plat_this_cpu();
     uintptr_t addr = regs->ip - 1;
     struct probe_hit *hit;
     struct site *site;
 
     if (unlikely(!cpu))
         return hit_early(regs, addr);
-    probe_count(&cpu->traps);
     site = cache_find(cpu, addr);
     if (unlikely(!site))
-        return step_int3(regs) || retry(cpu, regs, addr);
-    hit = hit_enter(cpu, site, regs, HIT_PRE);
+        return retry(cpu, regs, addr);
+    if (site->addr != addr) {
+        probe_count(&cpu->steps);
+        stepped(cpu, site, regs);
+        return true;
+    }
+    hit = enter(cpu, site, regs, HIT_PRE);
     if (likely(hit))
-        hit_before(cpu, hit, aggr_first(site));
+        before(cpu, hit, aggr_first(site), site, regs);
     else
         run_alone(site, regs);
     return true;

@@ -60,15 +60,19 @@ enum hit_stage {
     HIT_FAULT, /* its copy has faulted, and the probes' fault handlers are asked */
 };
 
+struct hit_facts {
+    uint8_t stage; /* enum hit_stage */
+    bool in_nmi;
+    bool faulting;  /* the handler has faulted, and its fault handler is being asked */
+    bool owes_step; /* the program has TF set, and its instruction was emulated */
+};
+
 /* One hit whose handlers are running. */
 struct probe_hit {
     struct site *site;
     struct pt_regs *regs;
     struct kprobe *running; /* whose handler, NULL between two */
-    uint8_t stage;          /* enum hit_stage */
-    bool in_nmi;
-    bool faulting;  /* the handler has faulted, and its fault handler is being asked */
-    bool owes_step; /* the program has TF set, and its instruction was emulated */
+    struct hit_facts is;
 };
 
 #define PROBE_CACHE_LEN 64
@@ -85,10 +89,11 @@ struct probe_cpu {
         uintptr_t addr;
         struct site *site;
     } cache[PROBE_CACHE_LEN]; /* not used by NMIs: they could see half of an update */
-    uint64_t traps;           /* #BP and #DB taken for probes */
     uint64_t cache_misses;
     uint64_t ran[WAYS];           /* hits by how the instruction was run */
     uint64_t missed[MISS_CAUSES]; /* hits without handlers */
+    uint64_t steps;               /* second traps, behind a copy */
+    uint64_t redirected;          /* hits whose handler has set ip itself */
     uint64_t retries;             /* int3 gone when it was looked for */
     uint64_t handler_faults;
 };
@@ -218,71 +223,63 @@ void kprobe_disarm(struct site **sites, size_t count);
 
 /* ---- 6 hit.c, account.c ---- */
 
-/* kprobe_int3_handler - #BP. Context: trap.  Return: false for an int3 of somebody else. */
-bool kprobe_int3_handler(struct pt_regs *regs);
+/* kprobe_int3_handler - #BP. @cpu: of the executing CPU; NULL while it is not ready for
+ * probes. Context: trap, interrupts off.  Return: false for an int3 of somebody else. */
+bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu);
 /* hit_enter - become an active hit of @site, if it may; else the miss is counted, when
  * @stage is the first.
- * hit_after - run the post-handlers from @p on, and leave.
+ * hit_stepped - the copy of @site has run to its end; go on behind the original.
  * hit_leave - be a hit no longer.
  * Return: NULL when the handlers must be left out.
  */
 struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
                             struct pt_regs *regs, enum hit_stage stage);
-void hit_after(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p);
+void hit_stepped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
 NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu)
 {
     barrier();
     cpu->depth--;
-    --*cpu->plat.preempt_count;
 }
 /* kprobe_resume - go on with the hit of @regs behind the handler that faulted.
  * Context: trap.
  */
-void kprobe_resume(struct pt_regs *regs);
+void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu);
 
 /* account_miss - count one hit of @site without handlers. @cpu: NULL if there is none. */
 void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss cause);
 
 struct probe_totals {
-    uint64_t traps, cache_misses, retries, handler_faults;
-    uint64_t ran[WAYS], missed[MISS_CAUSES];
+    uint64_t traps; /* taken for probes: the sum of what follows, but for the last two */
+    uint64_t ran[WAYS], missed[MISS_CAUSES], steps, redirected, retries;
+    uint64_t cache_misses, handler_faults;
 };
 /* account_totals - sums over all CPUs. Context: any. */
 void account_totals(struct probe_totals *out);
 
-/* ---- 7 aggr.c ---- */
-
-/* aggr_run_pre, aggr_run_post - call the handlers of @p and those behind it.
- * aggr_first, aggr_next - in the order of registration.
- * Context: trap.  Return: true when a pre-handler has set ip itself.
- */
-bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit);
-void aggr_run_post(struct kprobe *p, struct probe_hit *hit);
-
-NOKPROBE_INLINE struct kprobe *aggr_first(const struct site *site)
-{
-    return __atomic_load_n(&site->probes, __ATOMIC_ACQUIRE);
-}
-
-NOKPROBE_INLINE struct kprobe *aggr_next(const struct kprobe *p)
-{
-    return __atomic_load_n(&p->next, __ATOMIC_ACQUIRE);
-}
+/* ---- 7 aggr.h ---- */
 
 /* ---- 8 step.c, boost.c, emulate.c: continue with the instruction ---- */
 
-void boost_run(struct site *site, struct pt_regs *regs);
+/* boost_sti - where STI is run: alone, or with its successor. */
+uint8_t *boost_sti(const struct site *site);
+
+NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
+{
+    regs->ip = (uintptr_t)(likely(!site->pair_slot) ? site->boost_slot : boost_sti(site));
+}
+
 void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
 /* emulate_run - Return: false when the instruction has faulted instead; the fault has been
  * dealt with.
  */
 bool emulate_run(struct site *site, struct pt_regs *regs);
 
-/* step_int3 - the int3 behind a copy. kprobe_debug_handler - #DB.
- * Context: trap.  Return: false when it is not the engine's.
+/* step_site - the site whose copy the int3 at @int3 ends, or NULL.
+ * Context: trap.
  */
-bool step_int3(struct pt_regs *regs);
-bool kprobe_debug_handler(struct pt_regs *regs);
+struct site *step_site(uintptr_t int3);
+/* kprobe_debug_handler - #DB. Context: trap.  Return: false when it is not the engine's. */
+bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu);
 
 enum step_engine { STEP_INT3, STEP_TF };
 /* step_set_engine - which trap ends a step from now on. NMI and code that has TF set are

@@ -71,7 +71,6 @@ struct probe_cpu *plat_this_cpu(void);
  */
 struct plat_cpu {
     const unsigned *nmi_depth;   /* not 0: in NMI context */
-    int *preempt_count;          /* not 0: handlers run, no switching of threads */
     const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
     uintptr_t nmi_stack_base;    /* and inside */
 };

@@ -38,35 +38,19 @@ void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
 }
 NOKPROBE(step_run);
 
-/* step_done - the copy has run to its end; the program goes on behind the original. */
-NOKPROBE_INLINE void step_done(struct probe_cpu *cpu, struct site *site,
-                               struct pt_regs *regs)
-{
-    struct probe_hit *hit;
-
-    regs->ip = site->addr + site->len;
-    /* What was active when the pre-handlers ran is active now: they were let in, so this
-     * is. */
-    hit = site->has_post ? hit_enter(cpu, site, regs, HIT_POST) : NULL;
-    if (hit)
-        hit_after(cpu, hit, aggr_first(site));
-}
-
-bool step_int3(struct pt_regs *regs)
+struct site *step_site(uintptr_t int3)
 {
     size_t off;
-    struct site *site = insn_slot_owner(regs->ip - 1, &off);
+    struct site *site = insn_slot_owner(int3, &off);
 
-    if (!site || regs->ip - 1 - off != (uintptr_t)site->step_slot || off != site->len)
-        return false;
-    step_done(plat_this_cpu(), site, regs);
-    return true;
+    if (!site || int3 - off != (uintptr_t)site->step_slot || off != site->len)
+        return NULL;
+    return site;
 }
-NOKPROBE(step_int3);
+NOKPROBE(step_site);
 
-bool kprobe_debug_handler(struct pt_regs *regs)
+bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
 {
-    struct probe_cpu *cpu = plat_this_cpu();
     struct site *site;
     bool mine;
     size_t off;
@@ -82,10 +66,10 @@ bool kprobe_debug_handler(struct pt_regs *regs)
         return false;
     mine = regs->ip - off == (uintptr_t)site->step_slot;
     if (mine) {
-        probe_count(&cpu->traps);
+        probe_count(&cpu->steps);
         regs->flags &= ~FLAGS_TF;
     }
-    step_done(cpu, site, regs);
+    hit_stepped(cpu, site, regs);
     return mine;
 }
 NOKPROBE(kprobe_debug_handler);

@@ -41,9 +41,9 @@ extern trap_dispatch      ; void trap_dispatch(struct pt_regs *)
 extern irq_dispatch       ; void irq_dispatch(struct pt_regs *)
 extern nmi_dispatch       ; void nmi_dispatch(struct pt_regs *)
 extern fatal_dispatch     ; void fatal_dispatch(struct pt_regs *)
-extern trap_bp_handler    ; bool (*trap_bp_handler)(struct pt_regs *)
-extern trap_db_handler    ; bool (*trap_db_handler)(struct pt_regs *)
-extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *)
+extern trap_bp_handler    ; bool (*trap_bp_handler)(struct pt_regs *, void *probe)
+extern trap_db_handler    ; bool (*trap_db_handler)(struct pt_regs *, void *probe)
+extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *, void *probe)
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
 
 FLAGS_TF equ 1 << 8
@@ -109,6 +109,7 @@ entry_text_start:
 ; know goes the way of all exceptions.
 %macro CALL_DIRECT 1
     mov rdi, rsp
+    mov rsi, [gs:PERCPU_PROBE]
     call [rel %1]
     test al, al
     jnz trap_exit
@@ -213,6 +214,7 @@ endproc trap_exit
 ; is left of the hit is done from there. Jumped to by resuming the image of the fault.
 proc trap_resume_hit, 16
     mov rdi, rsp
+    mov rsi, [gs:PERCPU_PROBE]
     call [rel trap_resume_handler]
     jmp trap_exit
 endproc trap_resume_hit

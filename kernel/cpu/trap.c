@@ -33,16 +33,17 @@ static struct {
     const char *name;
 } irq_handlers[256];
 
-static bool nobody(struct pt_regs *regs)
+static bool nobody(struct pt_regs *regs, void *probe)
 {
     (void)regs;
+    (void)probe;
     return false;
 }
 
 /* Read by entry.asm. */
-trap_handler_t trap_bp_handler = nobody;
-trap_handler_t trap_db_handler = nobody;
-void (*trap_resume_handler)(struct pt_regs *);
+trap_direct_t trap_bp_handler = nobody;
+trap_direct_t trap_db_handler = nobody;
+void (*trap_resume_handler)(struct pt_regs *regs, void *probe);
 
 static uint8_t ist_of(unsigned vector)
 {
@@ -84,7 +85,7 @@ void trap_load_idt(void)
     __asm__ volatile("lidt %0" ::"m"(idtr));
 }
 
-void trap_set_direct(unsigned vector, trap_handler_t fn)
+void trap_set_direct(unsigned vector, trap_direct_t fn)
 {
     if (vector == TRAP_BP)
         trap_bp_handler = fn;
@@ -92,7 +93,7 @@ void trap_set_direct(unsigned vector, trap_handler_t fn)
         trap_db_handler = fn;
 }
 
-void trap_set_resume(void (*fn)(struct pt_regs *regs))
+void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe))
 {
     trap_resume_handler = fn;
 }

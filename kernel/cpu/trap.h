@@ -27,6 +27,8 @@
 
 /* A handler answers true when the trap was its own and the image may be resumed. */
 typedef bool (*trap_handler_t)(struct pt_regs *regs);
+/* @probe: percpu.probe of the executing CPU, which the handler needs first of all. */
+typedef bool (*trap_direct_t)(struct pt_regs *regs, void *probe);
 typedef void (*irq_handler_t)(struct pt_regs *regs);
 
 /* trap_init - fill the IDT. Context: boot. */
@@ -41,12 +43,12 @@ void trap_load_idt(void);
  *
  * Context: boot.
  */
-void trap_set_direct(unsigned vector, trap_handler_t fn);
+void trap_set_direct(unsigned vector, trap_direct_t fn);
 
 /* trap_set_resume - what finishes a hit whose handler was given up, see trap_resume_hit in
  * entry.asm. Context: boot.
  */
-void trap_set_resume(void (*fn)(struct pt_regs *regs));
+void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe));
 
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
  * @vector: 0..31, but not #DF and #MC, which are always fatal. A second handler of a

@@ -122,7 +122,6 @@ struct probe_cpu *plat_this_cpu(void)
 {
     return this_cpu()->probe;
 }
-NOKPROBE(plat_this_cpu);
 
 unsigned long plat_irq_save(void)
 {
@@ -271,7 +270,6 @@ static int give_areas(void)
             return -ENOMEM;
         area->plat = (struct plat_cpu){
             .nmi_depth = &cpu->nmi_depth,
-            .preempt_count = &cpu->preempt_count,
             .stack_base = &cpu->stack_base,
             .nmi_stack_base = cpu->nmi_stack_base,
         };
@@ -285,9 +283,10 @@ static void take_traps(void)
     static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_SS,
                                        TRAP_GP, TRAP_PF, TRAP_AC };
 
-    trap_set_resume(kprobe_resume);
-    trap_set_direct(TRAP_BP, kprobe_int3_handler);
-    trap_set_direct(TRAP_DB, kprobe_debug_handler);
+    /* Called by entry.asm alone, which hands the area over untyped. */
+    trap_set_resume((void (*)(struct pt_regs *, void *))kprobe_resume);
+    trap_set_direct(TRAP_BP, (trap_direct_t)kprobe_int3_handler);
+    trap_set_direct(TRAP_DB, (trap_direct_t)kprobe_debug_handler);
     for (size_t i = 0; i < ARRAY_LEN(faults); i++)
         trap_set_handler(faults[i], kprobe_fault_handler);
 }

@@ -205,7 +205,6 @@ static void areas_make(void)
     for (size_t i = 0; i < FAKE_CPUS; i++)
         cpus[i].plat = (struct plat_cpu){
             .nmi_depth = &fake.nmi,
-            .preempt_count = &fake.preempt_off,
             .stack_base = &fake.stack_base,
         };
 }
@@ -236,7 +235,6 @@ void fake_end(void)
     CHECK_EQ(fake.blocks, 0);
     CHECK_EQ(fake.exec_bytes, 0);
     CHECK_EQ(fake.irqs_off, 0);
-    CHECK_EQ(fake.preempt_off, 0);
     CHECK_EQ(cpus[fake.this_cpu].depth, 0);
     CHECK(!held[PLAT_PROBES] && !held[PLAT_TEXT]);
     CHECK(fake_text_is_original());
@@ -694,6 +692,14 @@ struct pt_regs fake_regs(void)
     return regs;
 }
 
+struct probe_totals fake_totals(void)
+{
+    struct probe_totals totals;
+
+    account_totals(&totals);
+    return totals;
+}
+
 /* The traps under way, innermost first: an escape goes back to the one with its image. */
 struct trap {
     struct trap *outer;
@@ -714,7 +720,8 @@ static void go_on(const struct pt_regs *regs)
 }
 
 /* take - run into a trap with the image @regs, as @handler sees it. */
-static bool take(struct pt_regs *regs, bool (*handler)(struct pt_regs *))
+static bool take(struct pt_regs *regs,
+                 bool (*handler)(struct pt_regs *, struct probe_cpu *))
 {
     struct trap trap = { .outer = traps, .regs = regs };
     struct probe_cpu *cpu = plat_this_cpu();
@@ -726,9 +733,9 @@ static bool take(struct pt_regs *regs, bool (*handler)(struct pt_regs *))
     }
     traps = &trap;
     if (setjmp(trap.here))
-        kprobe_resume(regs);
+        kprobe_resume(regs, cpu);
     else
-        taken = handler(regs);
+        taken = handler(regs, cpu);
     traps = trap.outer;
     go_on(regs);
     return taken;
@@ -740,9 +747,15 @@ bool fake_int3(struct pt_regs *regs, uintptr_t addr)
     return take(regs, kprobe_int3_handler);
 }
 
+static bool fault(struct pt_regs *regs, struct probe_cpu *cpu)
+{
+    (void)cpu;
+    return kprobe_fault_handler(regs);
+}
+
 bool fake_fault(struct pt_regs *regs, unsigned vector, uintptr_t ip)
 {
     regs->ip = ip;
     regs->vector = vector;
-    return take(regs, kprobe_fault_handler);
+    return take(regs, fault);
 }

@@ -28,7 +28,6 @@ struct fake_machine {
     /* Counted by the machine. */
     unsigned syncs, quiesces;
     unsigned irqs_off;    /* nested plat_irq_save() */
-    int preempt_off;      /* raised around handlers */
     uintptr_t stack_base; /* for stack_left, at each trap */
     unsigned raised;      /* plat_raise_fault() */
     uintptr_t raised_at, raised_ip;
@@ -101,6 +100,9 @@ const char *fake_log(void);
 uint64_t *fake_stack(void);
 /* fake_regs - an image with sp in fake_stack() and a value of its own in each register. */
 struct pt_regs fake_regs(void);
+/* fake_totals - as account_totals(). */
+struct probe_totals fake_totals(void);
+
 /* fake_int3 - run into the int3 at @addr. fake_fault - fault with @vector at @ip. Called
  * from a probe handler, neither returns when the engine ends that handler.
  * Return: the engine took it, and @regs is where to go on.

@@ -1,4 +1,5 @@
 /* test_aggr.c - several probes at one address: order, and coming and going under a hit. */
+#include "probes/aggr.h"
 #include "probes/life.h"
 #include "tests/unit/port_fake.h"
 
@@ -56,8 +57,10 @@ static bool run_pre(void)
 {
     struct pt_regs regs = fake_regs();
     struct probe_hit hit = { .site = &site, .regs = &regs };
-    bool stopped = aggr_run_pre(aggr_first(&site), &hit);
+    bool stopped = false;
 
+    for (struct kprobe *p = aggr_first(&site); p && !stopped; p = aggr_next(p))
+        stopped = aggr_run_pre(p, &hit, &regs);
     CHECK(hit.running == NULL);
     return stopped;
 }
@@ -67,7 +70,8 @@ static void run_post(void)
     struct pt_regs regs = fake_regs();
     struct probe_hit hit = { .site = &site, .regs = &regs };
 
-    aggr_run_post(aggr_first(&site), &hit);
+    for (struct kprobe *p = aggr_first(&site); p; p = aggr_next(p))
+        aggr_run_post(p, &hit, &regs);
     CHECK(hit.running == NULL);
 }
 

@@ -93,7 +93,6 @@ static void start(const char *hex, bool with_post)
 static void end(void)
 {
     CHECK_EQ(cpu->depth, 0);
-    CHECK_EQ(fake.preempt_off, 0);
     CHECK_EQ(unregister_kprobe(&a), 0);
     CHECK_EQ(unregister_kprobe(&b), 0);
     fake_end();

@@ -83,7 +83,7 @@ static void the_handler_sees_the_program_and_the_copy_is_next(void)
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
     CHECK_EQ(p.hits, 1);
     CHECK_EQ(p.nmissed, 0);
-    CHECK_EQ(cpu->traps, 1);
+    CHECK_EQ(fake_totals().traps, 1);
     CHECK_EQ(cpu->ran[WAY_BOOST], 1);
     CHECK_EQ(cpu->depth, 0);
     end();
@@ -173,7 +173,7 @@ static void post_handlers_of_an_emulated_instruction_see_its_effect(void)
     CHECK_EQ(ran_post, 1);
     CHECK_EQ(seen_post.ip, p.addr + 5 + 0x10);
     CHECK_EQ(seen_post.sp, (uintptr_t)(fake_stack() - 1));
-    CHECK_EQ(cpu->traps, 1);
+    CHECK_EQ(fake_totals().traps, 1);
     end();
 }
 
@@ -251,7 +251,7 @@ static void a_hit_that_comes_after_disarming_is_served(void)
     late = fake_regs();
     fake.on_quiesce = hit_late;
     CHECK_EQ(unregister_kprobe(&p), 0);
-    CHECK_EQ(cpu->traps, 1);
+    CHECK_EQ(fake_totals().traps, 1);
     CHECK(late.ip != p.addr + 1);
     fake_end();
 }
@@ -327,7 +327,7 @@ static void the_fifth_is_run_without_handlers_and_counted(void)
     CHECK_EQ(chain[4].nmissed, 1);
     CHECK_EQ(chain[4].missed[MISS_NESTED], 1);
     CHECK_EQ(cpu->missed[MISS_NESTED], 1);
-    CHECK_EQ(cpu->traps, 5);
+    CHECK_EQ(fake_totals().traps, 5);
     chain_end();
 }
 
