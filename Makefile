@@ -172,7 +172,9 @@ PROBES_PORT := \
     probes/port/commands_list.c \
     probes/port/commands_stat.c \
     probes/port/commands_explain.c \
-    probes/port/files.c
+    probes/port/files.c \
+    probes/port/bench.c \
+    probes/port/bench_hit.c
 
 DRIVERS := \
     drivers/serial.c \
@@ -227,9 +229,12 @@ KTESTS := \
     tests/kernel/test_quiesce.c \
     tests/kernel/test_stop_machine.c
 
+BENCH := \
+    tests/bench/targets.asm
+
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WORK) \
     $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) $(PROBES_PORT) $(DRIVERS) $(LIBC) $(BOOT) \
-    $(KTESTS)
+    $(KTESTS) $(BENCH)
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.

@@ -14,3 +14,6 @@ int probes_add_commands(void);
  * Return: as vfs_add_tree().
  */
 int probes_add_files(void);
+
+/* probes_add_bench - the console's `bench`. Return: as shell_add_command(). */
+int probes_add_bench(void);

@@ -304,5 +304,7 @@ int probes_init(void)
     quiesce_set_inside(inside_copy);
     take_traps();
     err = probes_add_files();
-    return err ? err : probes_add_commands();
+    if (!err)
+        err = probes_add_commands();
+    return err ? err : probes_add_bench();
 }

@@ -1,0 +1,123 @@
+/* bench.c - the console's `bench`: which groups there are, and how a figure is printed. */
+#include "probes/port/bench.h"
+
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/thread/thread.h"
+#include "probes/port/port.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX 96
+
+static const struct bench_group *const groups[] = {
+    &bench_group_hit,
+};
+
+/* ---- figures ---- */
+
+void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,
+                 ...)
+{
+    char text[NAME_MAX];
+    va_list args;
+
+    va_start(args, name);
+    vscnprintf(text, sizeof(text), name, args);
+    va_end(args);
+    shell_printf(sh, "sonde.%s %lu %s\n", text, value, unit);
+}
+
+void bench_print_hundredths(struct shell *sh, int64_t value, const char *unit,
+                            const char *name, ...)
+{
+    uint64_t shown = value < 0 ? 0 : (uint64_t)value;
+    char text[NAME_MAX];
+    va_list args;
+
+    va_start(args, name);
+    vscnprintf(text, sizeof(text), name, args);
+    va_end(args);
+    shell_printf(sh, "sonde.%s %lu.%02lu %s\n", text, shown / 100, shown % 100, unit);
+}
+
+/* ---- the command ---- */
+
+/* find - the group that @word names, as GROUP or GROUP.PART. */
+static const struct bench_group *find(const char *word)
+{
+    size_t len = strcspn(word, ".");
+
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+        if (strlen(groups[i]->name) == len && strncmp(groups[i]->name, word, len) == 0)
+            return groups[i];
+    return NULL;
+}
+
+/* A thread that moves would meet cold caches: each group stays on the last CPU, where
+ * nothing but this runs.
+ */
+static int run_group(struct shell *sh, const struct bench_group *group, const char *only)
+{
+    uint64_t cpus = thread_current()->cpus;
+    int err;
+
+    thread_set_affinity(BIT(cpu_count() - 1));
+    err = group->run(sh, only);
+    thread_set_affinity(cpus);
+    if (err == -ENOENT)
+        return shell_error(sh, err, "bench: %s.%s", group->name, only);
+    if (err == -EINTR)
+        return shell_error(sh, err, "bench: %s", group->name);
+    return err;
+}
+
+static int run_all(struct shell *sh)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(groups) && !err; i++)
+        err = run_group(sh, groups[i], NULL);
+    return err;
+}
+
+static int run_named(struct shell *sh, int argc, char **argv)
+{
+    int err = 0;
+
+    for (int i = 1; i < argc; i++)
+        if (!find(argv[i]))
+            return shell_error(sh, EINVAL, "bench: no group %s", argv[i]);
+    for (int i = 1; i < argc && !err; i++) {
+        const char *dot = strchr(argv[i], '.');
+
+        err = run_group(sh, find(argv[i]), dot ? dot + 1 : NULL);
+    }
+    return err;
+}
+
+static int bench_run(struct shell *sh, int argc, char **argv)
+{
+    return argc == 1 ? run_all(sh) : run_named(sh, argc, argv);
+}
+
+static void bench_complete(struct shell_completion *c, int index UNUSED)
+{
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+        shell_offer(c, groups[i]->name);
+}
+
+static const struct shell_command command = {
+    .name = "bench",
+    .usage = "[GROUP[.PART]...]",
+    .help = "measure what probes cost: sonde.NAME VALUE UNIT, one a line",
+    .run = bench_run,
+    .complete = bench_complete,
+};
+
+int probes_add_bench(void)
+{
+    return shell_add_command(&command);
+}

@@ -1,0 +1,174 @@
+/* bench_hit.c - `bench hit`: what one hit costs, by the way its instruction is run.
+ *
+ * The same loop is timed with and without the probe; the difference is the hit's. Interrupts
+ * are on, so a round may contain ticks: the median of the rounds leaves them out.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "probes/life.h"
+#include "probes/port/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS 7
+#define HITS 10000 /* a round */
+
+static uint64_t handled;
+
+static int count_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    handled++;
+    return 0;
+}
+
+static void do_nothing_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                            unsigned long flags UNUSED)
+{
+}
+
+struct kind {
+    const char *name;
+    const struct bench_target *targets;
+    unsigned probes; /* at the address */
+    kprobe_post_handler_t post;
+    enum step_engine engine; /* with a post-handler */
+};
+
+/* Only an instruction that somebody wants to hear about afterwards is stepped. */
+static const struct kind kinds[] = {
+    { "int3_boostable", bench_targets_lea, 1, NULL, STEP_INT3 },
+    { "int3_emulated", bench_targets_jmp, 1, NULL, STEP_INT3 },
+    { "int3_unboostable", bench_targets_shift, 1, do_nothing_post, STEP_INT3 },
+    { "int3_tf", bench_targets_shift, 1, do_nothing_post, STEP_TF },
+    { "int3_posthandler", bench_targets_lea, 1, do_nothing_post, STEP_INT3 },
+    { "int3_emulated_posthandler", bench_targets_jmp, 1, do_nothing_post, STEP_INT3 },
+    { "int3_two_probes", bench_targets_lea, 2, NULL, STEP_INT3 },
+};
+
+#define PROBES_MAX 2
+
+/* ---- one loop ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+struct bench_cost bench_measure(const struct bench_target *target, uint64_t count)
+{
+    int64_t rounds[ROUNDS];
+
+    target->loop(count / 10 + 32);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        uint64_t start = rdtsc();
+
+        target->loop(count);
+        rounds[i] = (int64_t)((rdtsc() - start) * 100 / count);
+    }
+    qsort(rounds, ROUNDS, sizeof(rounds[0]), by_value);
+    return (struct bench_cost){ rounds[ROUNDS / 2], rounds[0] };
+}
+
+static void take_lower(struct bench_cost *lowest, const struct bench_cost *cost)
+{
+    if (cost->median < lowest->median)
+        lowest->median = cost->median;
+    if (cost->min < lowest->min)
+        lowest->min = cost->min;
+}
+
+/* ---- one kind ---- */
+
+/* measure_probed - the difference that probes of this kind make to one target. */
+static int measure_probed(const struct kind *kind, const struct bench_target *target,
+                          struct bench_cost *cost)
+{
+    struct bench_cost base = bench_measure(target, HITS), probed;
+    struct kprobe probes[PROBES_MAX] = { 0 }, *ps[PROBES_MAX];
+    uint64_t before = handled, expected = kind->probes * (HITS * ROUNDS + HITS / 10 + 32);
+    int err;
+
+    for (unsigned i = 0; i < kind->probes; i++) {
+        probes[i].addr = target->addr;
+        probes[i].pre_handler = count_pre;
+        probes[i].post_handler = kind->post;
+        ps[i] = &probes[i];
+    }
+    err = register_kprobes(ps, kind->probes);
+    if (err)
+        return err;
+    probed = bench_measure(target, HITS);
+    unregister_kprobes(ps, kind->probes);
+    cost->median = probed.median - base.median;
+    cost->min = probed.min - base.min;
+    return handled - before == expected ? 0 : -EIO;
+}
+
+static int measure_kind(struct shell *sh, const struct kind *kind)
+{
+    struct bench_cost lowest = { INT64_MAX, INT64_MAX };
+
+    for (size_t i = 0; i < BENCH_PLACEMENTS; i++) {
+        struct bench_cost cost;
+        int err = measure_probed(kind, &kind->targets[i], &cost);
+
+        if (err)
+            return shell_error(sh, err, "bench: hit.%s", kind->name);
+        take_lower(&lowest, &cost);
+    }
+    bench_print_hundredths(sh, lowest.median, "cycles/hit", "hit.%s.cycles", kind->name);
+    bench_print_hundredths(sh, lowest.min, "cycles/hit", "hit.%s.cycles_min", kind->name);
+    return 0;
+}
+
+static void measure_base(struct shell *sh)
+{
+    struct bench_cost lowest = { INT64_MAX, INT64_MAX };
+
+    for (size_t i = 0; i < BENCH_PLACEMENTS; i++) {
+        struct bench_cost cost = bench_measure(&bench_targets_lea[i], 10 * HITS);
+
+        take_lower(&lowest, &cost);
+    }
+    bench_print_hundredths(sh, lowest.median, "cycles/hit", "hit.base_call.cycles");
+}
+
+/* ---- the group ---- */
+
+static int measure_kinds(struct shell *sh, const char *only)
+{
+    int err = only ? -ENOENT : 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (only && strcmp(only, kinds[i].name) != 0)
+            continue;
+        if (shell_interrupted(sh))
+            return -EINTR;
+        step_set_engine(kinds[i].engine);
+        err = measure_kind(sh, &kinds[i]);
+        if (err)
+            return err;
+    }
+    return err;
+}
+
+static int hit_run(struct shell *sh, const char *only)
+{
+    enum step_engine engine = step_get_engine();
+    int err;
+
+    if (!only)
+        measure_base(sh);
+    err = measure_kinds(sh, only);
+    step_set_engine(engine);
+    return err;
+}
+
+const struct bench_group bench_group_hit = {
+    "hit",
+    "one hit, by the way its instruction is run",
+    hit_run,
+};

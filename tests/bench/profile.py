@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""profile.py - where the instructions of one hit go, function by function.
+
+    tests/bench/profile.py [KIND...]        names as in `bench hit`
+
+Runs `bench hit.KIND` on a machine whose clock counts instructions, lets QEMU log what is
+executed for a moment, and prints the typical hit: how many instructions in which function,
+and each place where QEMU has to look up the next piece of code because the jump there is
+indirect, leaves its page, or is a trap. A look-up goes through a cache that is hashed by
+address: places that share a slot of it are marked, since they throw each other out.
+"""
+
+import bisect
+import collections
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../run"))
+
+from guest import ELF, Guest, Setup  # noqa: E402
+from hang import Qmp, Symbols  # noqa: E402
+
+KINDS = ("int3_boostable", "int3_emulated", "int3_unboostable", "int3_tf")
+LIMIT = 120
+ATTEMPTS = 50
+TARGET = re.compile(r"bench_[a-z]+_\d+\+0x0$")
+LOG_MAX = 8 << 20  # bytes; some hundred hits
+TRACE = re.compile(rb"^Trace \d+: 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/", re.M)
+STATE = ("popf", "iret", "sti", "cli", "mov    %rax,%dr", "mov    %rax,%cr")
+
+
+def capture(qmp, path):
+    """Log executed blocks, of one instruction each, for a moment. Their addresses."""
+    open(path, "wb").close()
+    qmp.monitor(f"logfile {path}")
+    qmp.monitor("singlestep on")
+    qmp.monitor("log exec,nochain")
+    while os.path.getsize(path) < LOG_MAX:
+        time.sleep(0.01)
+    qmp.monitor("log none")
+    with open(path, "rb") as log:
+        return [int(pc, 16) for pc in TRACE.findall(log.read())]
+
+
+def typical_hit(trace, functions):
+    """From one call of the target to the next; the most common length. None without."""
+    starts = [i for i, pc in enumerate(trace) if TARGET.match(functions.at(pc))]
+    hits = [trace[a:b] for a, b in zip(starts, starts[1:])]
+    hits = [hit for hit in hits if any(functions.at(pc) == "exc_int3+0x0" for pc in hit)]
+    if not hits:
+        return None, 0
+    length = collections.Counter(map(len, hits)).most_common(1)[0][0]
+    return next(hit for hit in hits if len(hit) == length), len(hits)
+
+
+def record(kind, functions):
+    """A typical hit of @kind, as addresses of instructions, and of how many."""
+    setup = Setup(smp=1, icount=True, qemu="-icount shift=0,sleep=off")
+    with Guest(setup) as guest, tempfile.NamedTemporaryFile() as log:
+        guest.wait_prompt(LIMIT)
+        qmp = Qmp(guest.control)
+        words = f" hit.{kind}" * 100  # it is still busy when the guest is ended
+        guest.machine.sock.sendall(f"@1 bench{words}\n".encode())
+        for _ in range(ATTEMPTS):  # between two probes the loop runs without
+            time.sleep(0.3)
+            hit, count = typical_hit(capture(qmp, log.name), functions)
+            if hit:
+                return hit, count
+    sys.exit(f"profile: no hit of {kind} was logged")
+
+
+def disassemble():
+    """Instruction text by address."""
+    done = subprocess.run(["objdump", "-d", "--no-show-raw-insn", ELF],
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    rows = (re.match(r"\s*([0-9a-f]+):\s+(.*)", line) for line in done.stdout.splitlines())
+    return {int(row[1], 16): row[2] for row in rows if row}
+
+
+class Functions(Symbols):
+    """Symbols of kernel text without the labels inside functions."""
+
+    def __init__(self):
+        super().__init__(ELF)
+        rows = list(zip(self.starts, self.names))
+        bounds = {name: start for start, name in rows}
+        self.end = bounds["_etext"]
+        rows = [r for r in rows if bounds["_text"] <= r[0] < self.end and "." not in r[1]]
+        self.starts, self.names = [start for start, _ in rows], [name for _, name in rows]
+
+    def at(self, pc):
+        return super().at(pc) if self.starts[0] <= pc < self.end else "(slot)"
+
+    def function(self, pc):
+        return self.at(pc).partition("+")[0]
+
+
+def cache_slot(pc):
+    """QEMU's tb_jmp_cache_hash_func()."""
+    mixed = pc ^ (pc >> 6)
+    return (mixed >> 6 & 0xFC0) | (mixed & 0x3F)
+
+
+def why_looked_up(last, pc, text):
+    """Why QEMU cannot go from the instruction at @last to @pc by itself; or None."""
+    insn = text.get(last, "")
+    if insn.startswith("ret") or re.match(r"(call|jmp)\s+\*", insn):
+        return "indirect"
+    if insn.startswith(STATE):
+        return "state"
+    if last >> 12 != pc >> 12:
+        return "page"
+    return None
+
+
+def look_ups(hit, functions, text):
+    """(address, why) of each piece of code that has to be looked up."""
+    for last, pc in zip([hit[-1]] + hit, hit):
+        trap = functions.at(pc).startswith("entry_stubs")
+        why = "trap" if trap and pc % 16 == 0 else why_looked_up(last, pc, text)
+        if why:
+            yield pc, why
+
+
+def report(kind, functions, text):
+    hit, count = record(kind, functions)
+    print(f"# {kind}: {len(hit)} instructions from call to call, of {count} hits logged")
+    sums = collections.Counter(map(functions.function, hit))
+    for name, instructions in sums.most_common():
+        print(f"sonde.profile.{kind}.{name} {instructions} instructions/hit")
+    places = list(look_ups(hit, functions, text))
+    slots = collections.Counter(cache_slot(pc) for pc in {pc for pc, _ in places})
+    print(f"sonde.profile.{kind}.look_ups {len(places)} look-ups/hit")
+    for pc, why in places:
+        slot = cache_slot(pc)
+        shared = "  SHARED" if slots[slot] > 1 else ""
+        print(f"#   {why:8} {pc:#x} slot {slot:#05x} {functions.at(pc)}{shared}")
+
+
+def main():
+    functions, text = Functions(), disassemble()
+    for kind in sys.argv[1:] or KINDS:
+        report(kind, functions, text)
+
+
+main()

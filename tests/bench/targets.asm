@@ -1,0 +1,68 @@
+; targets.asm - what `bench` probes: functions that do next to nothing, and the loops that
+; call them.
+;
+; An emulator finds translated code by a hash of its address, and where two addresses of a
+; hit collide it costs more. So each target exists at several places; the cheapest counts.
+
+%include "kernel/base/proc.inc"
+
+%define PLACEMENTS 8
+%define GAP 592                 ; bytes between two of them: page offsets all differ
+
+; struct bench_target { void (*loop)(uint64_t count); uintptr_t addr; }
+%macro row 2
+    [section .rodata]
+    dq bench_loop_%1_%2, bench_%1_%2
+    __?SECT?__
+%endmacro
+
+; TARGET kind, placement, first instruction: its address is the one to probe.
+%macro TARGET 3+
+proc bench_%1_%2
+    %3
+.behind:
+    lea rdi, [rdi + 2]
+    lea rdi, [rdi + 3]
+    mov rax, rdi
+    ret
+endproc bench_%1_%2
+
+proc bench_loop_%1_%2           ; rdi = how often
+    push rbp
+    mov rbp, rsp
+    push rbx
+    push rbx
+    mov rbx, rdi
+.again:
+    mov rdi, rbx
+    call bench_%1_%2
+    dec rbx
+    jnz .again
+    pop rbx
+    pop rbx
+    pop rbp
+    ret
+endproc bench_loop_%1_%2
+    row %1, %2
+%endmacro
+
+%macro KIND 2+
+    [section .rodata]
+    global bench_targets_%1
+bench_targets_%1:
+    __?SECT?__
+%assign place 0
+%rep PLACEMENTS
+    TARGET %1, place, %2
+    times GAP db 0xcc
+%assign place place + 1
+%endrep
+%endmacro
+
+section .rodata
+align 16
+
+section .text
+    KIND lea, lea rdi, [rdi + 1]
+    KIND shift, shl rdi, 1
+    KIND jmp, jmp short .behind
