@@ -120,11 +120,10 @@ const uintptr_t *plat_nokprobe(size_t *count);
  * Context: trap.
  */
 void plat_escape(struct pt_regs *fault, struct pt_regs *regs);
-/* plat_read, plat_write - one word of memory that may be bad. Context: any.
+/* plat_read - one word of memory that may be bad. Context: any.
  * Return: 0; -EFAULT.
  */
 int plat_read(uint64_t *out, uintptr_t addr);
-int plat_write(uintptr_t addr, uint64_t value);
 /* plat_seg_base - base of FS or GS (enum insn_seg). Context: any, preemption off. */
 uintptr_t plat_seg_base(unsigned seg);
 /* plat_raise_fault - the instruction at @regs->ip has failed to access @addr: what the

@@ -197,11 +197,6 @@ int plat_read(uint64_t *out, uintptr_t addr)
 }
 NOKPROBE(plat_read);
 
-int plat_write(uintptr_t addr, uint64_t value)
-{
-    return copy_nofault((void *)addr, &value, sizeof(value));
-}
-
 uintptr_t plat_seg_base(unsigned seg)
 {
     return rdmsr(seg == INSN_SEG_FS ? MSR_FS_BASE : MSR_GS_BASE);

@@ -606,14 +606,6 @@ int plat_read(uint64_t *out, uintptr_t addr)
     return 0;
 }
 
-int plat_write(uintptr_t addr, uint64_t value)
-{
-    if (range_overlaps(&bad, addr, addr + sizeof(value)))
-        return -EFAULT;
-    memcpy((void *)addr, &value, sizeof(value));
-    return 0;
-}
-
 uintptr_t plat_seg_base(unsigned seg)
 {
     return seg == INSN_SEG_FS ? fake.fs_base : fake.gs_base;
