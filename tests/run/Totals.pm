@@ -3,7 +3,11 @@ package Totals;
 
 use strict;
 use warnings;
-use parent 'TAP::Formatter::Console';
+use TAP::Formatter::Console;
+use TAP::Formatter::File;
+
+# A terminal sees progress; a file or a pipe gets whole lines.
+our @ISA = -t STDOUT ? 'TAP::Formatter::Console' : 'TAP::Formatter::File';
 
 sub summary {
     my ($self, $aggregate, $interrupted) = @_;

@@ -23,6 +23,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SMP = (1, 2, 4, 8)
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
 
+EXPLAINED_MAX = 100  # lines shown of a failing test
+
 PYTHON_TIERS = ("run", "insn", "fuzz")  # and session, which comes last
 
 
@@ -89,16 +91,41 @@ def build(labels):
 
 
 def run_one(label):
+    """What prove runs for a label: its TAP, kept in build/tap/ too."""
     words = command(label)
-    os.chdir(ROOT)
-    os.environ["PYTHONPATH"] = HERE
-    os.execv(words[0], words)
+    os.makedirs(os.path.join(BUILD, "tap"), exist_ok=True)
+    path = os.path.join(BUILD, "tap", label.replace("/", "-"))
+    environment = dict(os.environ, PYTHONPATH=HERE)
+    process = subprocess.Popen(
+        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace"
+    )
+    with open(path, "w", encoding="utf-8") as file:
+        for line in process.stdout:
+            print(line, end="", flush=True)
+            file.write(line)
+    if "VERBOSE" not in os.environ:
+        explain(label, path)
+    return process.wait()
+
+
+def explain(label, path):
+    """Prove shows which facts failed; say what they said, which it does not."""
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    shown = 0
+    failing = False
+    for line in lines:
+        if line.startswith(("ok ", "not ok ")):
+            failing = line.startswith("not ok ")
+        if failing and shown < EXPLAINED_MAX:
+            print(f"{label}: {line}", file=sys.stderr)
+            shown += 1
 
 
 def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--one"]:
-        run_one(arguments[1])
+        return run_one(arguments[1])
     names = [word for word in arguments if not word.startswith("--")]
     if "--long" in arguments:
         os.environ["LONG"] = "1"
@@ -112,7 +139,12 @@ def main():
         return error.returncode
     os.environ["PERL5LIB"] = HERE
     words = ["prove", "--formatter", "Totals", "--timer"]
-    words += ["--verbose"] if names else ["--failures"]
+    if names:
+        words += ["--verbose"]
+        os.environ["VERBOSE"] = "1"
+    else:  # one guest at a time; what needs none runs beside it
+        words += ["--jobs", "2"]
+        words += ["--rules", "seq={kernel,session}/*", "--rules", "par=**"]
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
     return subprocess.run(words, cwd=ROOT).returncode
 
