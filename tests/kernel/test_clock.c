@@ -48,7 +48,7 @@ static struct {
     uint64_t backwards;
 } pingpong;
 
-#define TURNS 2000u
+#define TURNS 400u
 
 static void play(uint64_t parity)
 {
