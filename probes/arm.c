@@ -10,25 +10,54 @@
 #include "probes/insn/encode.h"
 #include "probes/life.h"
 
-#include <stdlib.h>
-
 #define PAGE_LEN 4096
 
-static int by_addr(const void *a, const void *b)
+static uintptr_t page_of(const struct site *site)
 {
-    uintptr_t x = (*(struct site *const *)a)->addr, y = (*(struct site *const *)b)->addr;
-
-    return (x > y) - (x < y);
+    return align_down(site->addr, PAGE_LEN);
 }
 
-/* Sets mostly come in order; with probes on qsort itself that matters. */
-static void sort(struct site **sites, size_t count)
+static bool is_sorted(struct site **sites, size_t count)
 {
     for (size_t i = 1; i < count; i++)
-        if (sites[i]->addr < sites[i - 1]->addr) {
-            qsort(sites, count, sizeof(sites[0]), by_addr);
-            return;
+        if (sites[i]->addr < sites[i - 1]->addr)
+            return false;
+    return true;
+}
+
+/* highest_to_end - move the sites of the highest page behind all others.
+ * Return: where they begin.
+ */
+static size_t highest_to_end(struct site **sites, size_t count)
+{
+    uintptr_t page = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (page_of(sites[i]) > page)
+            page = page_of(sites[i]);
+    for (size_t i = 0; i < count;) {
+        struct site *site = sites[i];
+
+        if (page_of(site) != page) {
+            i++;
+            continue;
         }
+        sites[i] = sites[--count];
+        sites[count] = site;
+    }
+    return count;
+}
+
+/* group - page by page. Sets mostly come in order. Where one does not, a pass for each page
+ * is not what one would do to sort them, but it takes few instructions: all of them may
+ * carry probes right now, and so may the library's.
+ */
+static void group(struct site **sites, size_t count)
+{
+    if (is_sorted(sites, count))
+        return;
+    while (count)
+        count = highest_to_end(sites, count);
 }
 
 static uint8_t first_byte(const struct site *site, enum site_state to)
@@ -36,10 +65,10 @@ static uint8_t first_byte(const struct site *site, enum site_state to)
     return to == SITE_ARMED ? INSN_INT3 : site->bytes[0];
 }
 
-/* first_on_page - the first of @sites, in order, on the page of the last. */
+/* first_on_page - the first of @sites, grouped, on the page of the last. */
 static size_t first_on_page(struct site **sites, size_t count)
 {
-    uintptr_t page = align_down(sites[count - 1]->addr, PAGE_LEN);
+    uintptr_t page = page_of(sites[count - 1]);
     size_t first = count - 1;
 
     while (first && sites[first - 1]->addr >= page)
@@ -50,14 +79,17 @@ static size_t first_on_page(struct site **sites, size_t count)
 static void write_page(struct site **sites, size_t count, enum site_state to)
 {
     static uint8_t bytes[PAGE_LEN]; /* under PLAT_TEXT */
-    uintptr_t start = sites[0]->addr;
-    size_t len = sites[count - 1]->addr + 1 - start;
+    uintptr_t start = sites[0]->addr, last = start;
 
-    if (plat_text_read(bytes, start, len))
+    for (size_t i = 1; i < count; i++) {
+        start = sites[i]->addr < start ? sites[i]->addr : start;
+        last = sites[i]->addr > last ? sites[i]->addr : last;
+    }
+    if (plat_text_read(bytes, start, last + 1 - start))
         plat_bug("the text of a checked probe is not readable", start);
     for (size_t i = 0; i < count; i++)
         bytes[sites[i]->addr - start] = first_byte(sites[i], to);
-    if (plat_text_write(start, bytes, len))
+    if (plat_text_write(start, bytes, last + 1 - start))
         plat_bug("the text of a checked probe is not writable", start);
 }
 
@@ -85,7 +117,7 @@ void kprobe_arm(struct site **sites, size_t count)
 {
     if (!count)
         return;
-    sort(sites, count);
+    group(sites, count);
     plat_lock(PLAT_TEXT);
     plat_sync_cores();
     write_all(sites, count, SITE_ARMED);
@@ -97,7 +129,7 @@ void kprobe_disarm(struct site **sites, size_t count)
 {
     if (!count)
         return;
-    sort(sites, count);
+    group(sites, count);
     plat_lock(PLAT_TEXT);
     write_all(sites, count, SITE_DISARMED);
     plat_sync_cores();

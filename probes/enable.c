@@ -23,12 +23,24 @@ static bool wants_disarming(const struct site *site)
 
 /* ---- some ---- */
 
-static int check_registered(struct kprobe **ps, size_t count)
+/* check_registered - are all of @ps? Those in the engine's own code that will be disarmed go
+ * to @engine: they have to be the first, else all that follows traps its way through them.
+ * One pass, and short, since it is still trapped itself.
+ */
+static int check_registered(struct kprobe **ps, size_t count, struct site_list *engine)
 {
-    for (size_t i = 0; i < count; i++)
-        if (!register_find(ps[i]) || ps[i]->flags & KPROBE_FLAG_GONE)
-            return -EINVAL;
-    return 0;
+    int err = 0;
+
+    for (size_t i = 0; i < count && !err; i++) {
+        struct site *site = register_find(ps[i]);
+
+        if (!site || ps[i]->flags & KPROBE_FLAG_GONE)
+            err = -EINVAL;
+        else if (register_alone_in_engine(site))
+            site_list_add(engine, site);
+    }
+    site_list_close(engine);
+    return err;
 }
 
 static void set_flag(struct kprobe *p, bool disabled)
@@ -40,26 +52,38 @@ static void set_flag(struct kprobe *p, bool disabled)
                            __ATOMIC_RELAXED);
 }
 
-static int switch_locked(struct kprobe **ps, size_t count, bool disabled,
-                         struct site_list *list)
+static int disable_locked(struct kprobe **ps, size_t count, struct site_list *list)
 {
-    int err = check_registered(ps, count);
+    int err = check_registered(ps, count, list);
 
     if (err)
         return err;
+    kprobe_disarm(list->sites, list->count);
+    list->count = 0;
     for (size_t i = 0; i < count; i++)
-        set_flag(ps[i], disabled);
-    for (size_t i = 0; i < count; i++) {
-        struct site *site = ps[i]->site;
-
-        if (disabled ? wants_disarming(site) : enable_wants_arming(site))
-            site_list_add(list, site);
-    }
+        set_flag(ps[i], true);
+    for (size_t i = 0; i < count; i++)
+        if (wants_disarming(ps[i]->site))
+            site_list_add(list, ps[i]->site);
     site_list_close(list);
-    if (disabled)
-        kprobe_disarm(list->sites, list->count);
-    else
-        kprobe_arm(list->sites, list->count);
+    kprobe_disarm(list->sites, list->count);
+    return 0;
+}
+
+static int enable_locked(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    int err = check_registered(ps, count, list);
+
+    if (err)
+        return err;
+    list->count = 0;
+    for (size_t i = 0; i < count; i++)
+        set_flag(ps[i], false);
+    for (size_t i = 0; i < count; i++)
+        if (enable_wants_arming(ps[i]->site))
+            site_list_add(list, ps[i]->site);
+    site_list_close(list);
+    kprobe_arm(list->sites, list->count);
     return 0;
 }
 
@@ -73,7 +97,10 @@ static int switch_probes(struct kprobe **ps, size_t count, bool disabled)
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    err = switch_locked(ps, count, disabled, &list);
+    if (disabled)
+        err = disable_locked(ps, count, &list);
+    else
+        err = enable_locked(ps, count, &list);
     plat_unlock(PLAT_PROBES);
     site_list_free(&list);
     return err;

@@ -118,6 +118,10 @@ NOKPROBE_INLINE void probe_count(uint64_t *counter)
  * Locks: PLAT_PROBES held.
  */
 struct site *register_find(const struct kprobe *p);
+/* register_alone_in_engine - is @site in the engine's own code, armed, for one probe only?
+ * Where many are taken out or disabled, these have to be disarmed first.
+ */
+bool register_alone_in_engine(const struct site *site);
 /* register_check_caller - may probes be changed from here? Return: 0; -EDEADLK. */
 int register_check_caller(struct probe_reject *why);
 

@@ -274,7 +274,7 @@ int register_kprobe(struct kprobe *p)
 
 /* ---- out ---- */
 
-static bool alone_in_engine(const struct site *site)
+bool register_alone_in_engine(const struct site *site)
 {
     return site->in_engine && site->state == SITE_ARMED && !site->probes->next;
 }
@@ -292,7 +292,7 @@ static int check_registered(struct kprobe **ps, size_t count, struct site_list *
 
         if (!site)
             err = -EINVAL;
-        else if (alone_in_engine(site))
+        else if (register_alone_in_engine(site))
             site_list_add(engine, site);
     }
     site_list_close(engine);

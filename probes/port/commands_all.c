@@ -2,6 +2,7 @@
  * as one set. What the rules refuse is left out and counted by rule.
  */
 #include "kernel/base/err.h"
+#include "probes/port/census.h"
 #include "probes/port/commands.h"
 #include "probes/port/console_probe.h"
 #include "probes/port/walk.h"
@@ -148,10 +149,15 @@ static int all_run(struct shell *sh, int argc, char **argv)
     }
     if (!all.pattern)
         all.pattern = "*";
+    census_get(); /* now: with probes on every instruction it takes a minute */
     console_probe_lock();
     err = set_all(&all);
     console_probe_unlock();
-    return err ? shell_error(sh, err, "probe: all %s", all.pattern) : 0;
+    if (err == -ENOENT)
+        shell_error(sh, 0, "probe: no function has a name like %s", all.pattern);
+    else if (err)
+        shell_error(sh, err, "probe: all %s", all.pattern);
+    return err;
 }
 
 static void all_complete(struct shell_completion *c, int index)
