@@ -18,7 +18,7 @@
 
 #define LIMIT_NS UINT64_C(10000000000)   /* without an answer: report */
 #define GIVE_UP_NS UINT64_C(60000000000) /* without an answer: panic */
-#define NMI_ANSWER_NS UINT64_C(100000000)
+#define NMI_ANSWER_NS UINT64_C(1000000000)
 
 /* Locks:  r the caller writes, before it pushes   d the callee, last of all */
 struct call {
@@ -125,7 +125,6 @@ static void report_unanswered(unsigned cpu, uint64_t waited_ns)
     unsigned long long ms = waited_ns / 1000000;
     struct ksym sym;
 
-    __atomic_add_fetch(&unanswered, 1, __ATOMIC_RELAXED);
     if (!where_is(cpu))
         log_error("smp: CPU %u has not answered for %llu ms, not even an NMI", cpu, ms);
     else if (ksyms_at(callees[cpu].ip, &sym))
@@ -137,6 +136,7 @@ static void report_unanswered(unsigned cpu, uint64_t waited_ns)
                   "interrupts %s",
                   cpu, ms, sym.name, callees[cpu].ip - sym.start,
                   callees[cpu].irqs_on ? "on" : "off");
+    __atomic_add_fetch(&unanswered, 1, __ATOMIC_RELAXED);
 }
 
 void smp_wait(const bool *flag, unsigned cpu)

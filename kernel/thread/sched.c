@@ -370,9 +370,11 @@ static void tick(struct pt_regs *regs)
 
 void sched_timer_start(unsigned hz)
 {
-    timer_hz = hz;
+    timer_hz = hz < THREAD_HZ_MIN   ? THREAD_HZ_MIN
+               : hz > THREAD_HZ_MAX ? THREAD_HZ_MAX
+                                    : hz;
     irq_set_handler(VECTOR_TIMER, "timer", tick);
-    lapic_timer_init(hz);
+    lapic_timer_init(timer_hz);
 }
 
 /* ---- idling ---------------------------------------------------------------------------- */

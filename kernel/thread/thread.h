@@ -18,6 +18,8 @@
 #define THREAD_STACK_LEN (16 * KiB)
 #define THREAD_SLICE_NS UINT64_C(10000000)
 #define THREAD_HZ_DEFAULT 250u
+#define THREAD_HZ_MIN 10u
+#define THREAD_HZ_MAX 1000u
 
 enum thread_state {
     THREAD_READY,   /* in the run queue */
@@ -89,7 +91,7 @@ extern uint64_t jiffies;
 void thread_init(void *stack_top, size_t stack_len);
 
 /* sched_start - give CPU 0 its idle thread and its timer, and start the reaper.
- * @hz: ticks per second on every CPU, 10..1000
+ * @hz: ticks per second on every CPU; brought into THREAD_HZ_MIN..THREAD_HZ_MAX
  *
  * From here on threads can be made; they run once interrupts are on.
  * Context: boot, after heap, clock and lapic.
