@@ -99,6 +99,20 @@ static void tf_ends_the_step_and_is_gone(void)
     end();
 }
 
+/* QEMU, for one, does not trap behind STI. */
+static void int3_ends_a_step_whose_tf_did_not_trap(void)
+{
+    start("fb c3", true, STEP_TF);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK(regs.flags & FLAGS_TF);
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
+    CHECK_EQ(ran_post, 1);
+    CHECK_EQ(regs.ip, p.addr + 1);
+    CHECK(!(regs.flags & FLAGS_TF));
+    CHECK(!(seen.flags & FLAGS_TF));
+    end();
+}
+
 static void without_post_handler_nothing_is_stepped(void)
 {
     start("48 89 e5 c3", false, STEP_TF);
@@ -288,6 +302,7 @@ static void an_int3_elsewhere_in_a_cell_is_nobodys(void)
 }
 
 UNIT_TESTS(int3_behind_the_copy_ends_the_step, tf_ends_the_step_and_is_gone,
+           int3_ends_a_step_whose_tf_did_not_trap,
            without_post_handler_nothing_is_stepped,
            iterations_of_a_string_instruction_are_no_steps, an_nmi_is_stepped_without_tf,
            changing_the_engine_does_not_lose_a_step, a_step_may_end_on_another_cpu,
