@@ -451,6 +451,55 @@ T ?=
 unit: $(patsubst %,$(B)/unit/test_%,$(or $(T),$(UNIT_STEMS))) ## host tests; T=STEM for one
 	$(Q)prove --exec '' $^
 
+# The engine in a process: one program per tests/hosted/test_STEM.c and variant. The port and
+# the fixtures are never under sanitizers.
+HOSTED_VARIANTS := gcc clang asan tsan
+HOSTED_STEMS := $(sort $(patsubst tests/hosted/test_%.c,%,$(wildcard tests/hosted/test_*.c)))
+HOSTED_ENGINE := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN)
+HOSTED_PORT := tests/hosted/port_posix.c tests/hosted/posix_text.c \
+    tests/hosted/posix_symbols.c tests/hosted/posix_threads.c tests/hosted/posix_trap.c \
+    tests/hosted/signal_return.asm kernel/mm/extable.c kernel/mm/copy_nofault.asm
+HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
+    tests/hosted/fixture_call.asm
+HOSTED_REST := tests/hosted/fixture.c tests/hosted/probe_all.c tests/unit/unit.c
+
+HOSTED_CFLAGS := $(C_COMMON) -O2 -fno-pie -mno-red-zone -fcf-protection=none -pthread
+HOSTED_LDFLAGS := -no-pie -pthread -T tests/hosted/hosted.ld -Wl,-z,noexecstack
+hosted_sanitize_asan := $(SANITIZE)
+hosted_sanitize_tsan := -fsanitize=thread
+hosted_port_asan := -DPOSIX_ASAN
+hosted_port_tsan := -DPOSIX_TSAN
+
+hosted_objs = $(patsubst %,$(B)/hosted/$(1)/%.o,$(2)) # variant, sources
+
+define hosted_variant
+hosted_cc_$(1) := $(if $(filter clang,$(1)),clang,$(HOSTCC))
+$(call hosted_objs,$(1),$(HOSTED_PORT) $(HOSTED_FIXTURES)): private hosted_sanitize_$(1) :=
+$(call hosted_objs,$(1),$(HOSTED_PORT)): private HOSTED_CFLAGS += $(hosted_port_$(1))
+$(B)/hosted/$(1)/%.c.o: %.c $(B)/hosted.stamp
+	$$(call say,HOSTCC,$$<)
+	@mkdir -p $$(@D)
+	$$(Q)$$(hosted_cc_$(1)) $$(HOSTED_CFLAGS) $$(hosted_sanitize_$(1)) -MMD -MP -c \
+	    -o $$@ $$<
+$(B)/hosted/$(1)/%.asm.o: %.asm $(B)/hosted.stamp
+	@mkdir -p $$(@D)
+	$$(Q)$$(NASM) $$(NASMFLAGS) -MD $$(@:.o=.d) -MP -MT $$@ -o $$@ $$<
+$(B)/hosted/$(1)/test_%: $(call hosted_objs,$(1),tests/hosted/test_%.c $(HOSTED_ENGINE) \
+    $(HOSTED_PORT) $(HOSTED_FIXTURES) $(HOSTED_REST)) tests/hosted/hosted.ld
+	$$(call say,HOSTLD,$$@)
+	$$(Q)$$(hosted_cc_$(1)) $$(HOSTED_LDFLAGS) $$(hosted_sanitize_$(1)) -o $$@ \
+	    $$(filter %.o,$$^)
+-include $(patsubst %.o,%.d,$(call hosted_objs,$(1),$(HOSTED_ENGINE) $(HOSTED_PORT) \
+    $(HOSTED_FIXTURES) $(HOSTED_REST) $(HOSTED_STEMS:%=tests/hosted/test_%.c)))
+endef
+$(foreach variant,$(HOSTED_VARIANTS),$(eval $(call hosted_variant,$(variant))))
+
+$(B)/hosted.stamp: FORCE
+	@$(call stamp_if_changed,'$(HOSTCC) $(HOSTED_CFLAGS)' '$(NASM) $(NASMFLAGS)')
+
+hosted: $(foreach variant,$(HOSTED_VARIANTS),$(patsubst %,$(B)/hosted/$(variant)/test_%,$(or $(T),$(HOSTED_STEMS)))) ## the engine in a process; T=STEM for one, LONG=1
+	$(Q)$(if $(LONG),LONG=1) prove --exec '' $^
+
 ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs
 	$(Q)tests/run/need.sh run test
 	$(Q)SMP=$(or $(SMP),2) ./sonde test $(if $(T),kernel/$(T),kernel)
@@ -502,5 +551,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | sort | expand -t 14
 
-.PHONY: all run gdb test test-long test-fresh unit ktest check format disas host-insn hooks \
+.PHONY: all run gdb test test-long test-fresh unit hosted ktest check format disas host-insn hooks \
     clean help

@@ -1,0 +1,279 @@
+/* posix_trap.c - signals in the place of traps, and the images they leave from.
+ *
+ * The kernel puts its signal frame on the trap stack, so a word that the engine pushes for
+ * the program lands where the program would have pushed it, and in nothing else. Programs
+ * that use the red zone below their stack pointer cannot be emulated like this: all code
+ * that carries probes is built with -mno-red-zone.
+ */
+#define _GNU_SOURCE
+#include "tests/hosted/posix.h"
+#include "tests/hosted/posix_parts.h"
+
+#include "kernel/mm/extable.h"
+
+#include <asm/prctl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#define VECTOR_DB 1
+#define VECTOR_BP 3
+#define VECTOR_PF 14
+#define DR6_BS (1ul << 14)
+
+/* signal_return.asm */
+void signal_return(void);
+void trap_resume_hit(void);
+
+void (*posix_debug_hook)(struct pt_regs *regs);
+void (*posix_nmi_hook)(void);
+char hits_ended;
+
+/* ---- images ---- */
+
+/* Field of struct pt_regs <-> register of the signal frame. */
+/* clang-format off */
+#define EACH_REGISTER(X)                                                                 \
+    X(r15, R15) X(r14, R14) X(r13, R13) X(r12, R12) X(bp, RBP) X(bx, RBX) X(r11, R11)    \
+    X(r10, R10) X(r9, R9) X(r8, R8) X(ax, RAX) X(cx, RCX) X(dx, RDX) X(si, RSI)          \
+    X(di, RDI) X(ip, RIP) X(flags, EFL) X(sp, RSP)
+#define LOAD(field, name) regs->field = (unsigned long)from[REG_##name];
+#define STORE(field, name) to[REG_##name] = (greg_t)regs->field;
+
+NOKPROBE_INLINE void image_load(struct pt_regs *regs, const ucontext_t *context)
+{
+    const greg_t *from = context->uc_mcontext.gregs;
+
+    EACH_REGISTER(LOAD)
+    regs->cs = (uint16_t)from[REG_CSGSFS];
+    regs->ss = (uint16_t)(from[REG_CSGSFS] >> 48);
+    regs->cr2 = (unsigned long)from[REG_CR2];
+    regs->vector = (uint32_t)from[REG_TRAPNO];
+    regs->error_code = (uint32_t)from[REG_ERR];
+}
+
+NOKPROBE_INLINE void image_store(const struct pt_regs *regs, ucontext_t *context)
+{
+    greg_t *to = context->uc_mcontext.gregs;
+
+    EACH_REGISTER(STORE)
+}
+/* clang-format on */
+
+uintptr_t trap_ip(const void *context)
+{
+    return (uintptr_t)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+}
+
+/* ---- signals ---- */
+
+/* What the kernel knows as struct sigaction. */
+struct action {
+    void (*handler)(int, siginfo_t *, void *);
+    unsigned long flags;
+    void (*restorer)(void);
+    uint64_t blocked;
+};
+
+#define SA_RESTORER 0x04000000
+#define SIGNAL_BIT(sig) (UINT64_C(1) << ((sig)-1))
+/* What an instruction raises cannot be put off. */
+#define RAISED                                                                           \
+    (SIGNAL_BIT(SIGTRAP) | SIGNAL_BIT(SIGSEGV) | SIGNAL_BIT(SIGBUS) |                    \
+     SIGNAL_BIT(SIGILL) | SIGNAL_BIT(SIGFPE) | SIGNAL_BIT(SIGABRT))
+
+void signal_take(int sig, void (*handler)(int, siginfo_t *, void *), bool nmi)
+{
+    struct action action = {
+        .handler = handler,
+        .flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER | SA_RESTORER,
+        .restorer = signal_return,
+        .blocked = ~RAISED,
+    };
+
+    if (!nmi)
+        action.blocked &= ~SIGNAL_BIT(SIGNAL_NMI);
+    if (syscall(SYS_rt_sigaction, sig, &action, NULL, sizeof(action.blocked)))
+        abort();
+}
+
+static _Noreturn void unhandled(const struct pt_regs *regs)
+{
+    static char line[160];
+    int len = snprintf(line, sizeof(line),
+                       "Bail out! vector %u at 0x%lx, address 0x%lx, sp 0x%lx\n",
+                       regs->vector, regs->ip, regs->cr2, regs->sp);
+
+    if (write(STDOUT_FILENO, line, (size_t)len) < 0)
+        abort();
+    abort();
+}
+
+/* ---- #BP and #DB ---- */
+
+NOKPROBE_INLINE void program_debug(struct pt_regs *regs)
+{
+    if (!posix_debug_hook)
+        unhandled(regs);
+    posix_debug_hook(regs);
+}
+
+/* What a trap handler has on its stack. The engine knows the image and, when it gives a
+ * handler up, finds the rest from there.
+ */
+struct trap_frame {
+    struct pt_regs regs;
+    ucontext_t *context; /* the signal frame that the image goes back to */
+} ALIGNED(16);
+
+NOKPROBE_INLINE void leave(struct trap_frame *frame)
+{
+    image_store(&frame->regs, frame->context);
+    SANITIZER_RELEASE(&hits_ended);
+}
+
+static void on_trap(int sig, siginfo_t *info, void *context)
+{
+    struct trap_frame frame = { .context = context };
+    struct pt_regs *regs = &frame.regs;
+
+    (void)sig;
+    image_load(regs, context);
+    if (info->si_code == TRAP_TRACE) {
+        regs->vector = VECTOR_DB;
+        regs->dr6 = DR6_BS;
+        if (!kprobe_debug_handler(regs, plat_this_cpu()))
+            program_debug(regs);
+    } else {
+        regs->vector = VECTOR_BP;
+        if (!kprobe_int3_handler(regs, plat_this_cpu()))
+            unhandled(regs);
+    }
+    leave(&frame);
+}
+NOKPROBE(on_trap);
+
+/* trap_resume - the rest of a hit whose handler was given up; called by trap_resume_hit.
+ * Return: the signal frame to return from.
+ */
+ucontext_t *trap_resume(struct trap_frame *frame);
+ucontext_t *trap_resume(struct trap_frame *frame)
+{
+    kprobe_resume(&frame->regs, plat_this_cpu());
+    leave(frame);
+    return frame->context;
+}
+NOKPROBE(trap_resume);
+
+void plat_raise_step(struct pt_regs *regs)
+{
+    regs->vector = VECTOR_DB;
+    regs->dr6 = DR6_BS;
+    program_debug(regs);
+}
+
+/* ---- faults ---- */
+
+static void dispatch_fault(struct pt_regs *regs)
+{
+    if (!kprobe_fault_handler(regs) && !extable_fixup(regs))
+        unhandled(regs);
+}
+
+static void on_fault(int sig, siginfo_t *info, void *context)
+{
+    struct trap_frame frame = { .context = context };
+
+    (void)sig;
+    (void)info;
+    image_load(&frame.regs, context);
+    dispatch_fault(&frame.regs);
+    leave(&frame);
+}
+NOKPROBE(on_fault);
+
+void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
+{
+    regs->vector = VECTOR_PF;
+    regs->error_code = 0;
+    regs->cr2 = addr;
+    dispatch_fault(regs);
+}
+
+void plat_raise_again(struct pt_regs *regs)
+{
+    dispatch_fault(regs);
+}
+
+/* The frames between here and there are never left, so what the address sanitizer has marked
+ * in them has to be unmarked by hand.
+ */
+#ifdef POSIX_ASAN
+void __asan_unpoison_memory_region(const volatile void *start, size_t len);
+
+static void forget_frames(const struct pt_regs *to)
+{
+    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+    __asan_unpoison_memory_region((void *)here, (uintptr_t)to - here);
+}
+#else
+static void forget_frames(const struct pt_regs *to)
+{
+    (void)to;
+}
+#endif
+
+void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
+{
+    forget_frames(regs);
+    fault->sp = (uintptr_t)regs;
+    fault->ip = (uintptr_t)trap_resume_hit;
+}
+
+int plat_read(uint64_t *out, uintptr_t addr)
+{
+    return copy_nofault(out, (const void *)addr, sizeof(*out));
+}
+NOKPROBE(plat_read);
+
+int plat_write(uintptr_t addr, uint64_t value)
+{
+    return copy_nofault((void *)addr, &value, sizeof(value));
+}
+
+uintptr_t plat_seg_base(unsigned seg)
+{
+    unsigned long base = 0;
+
+    syscall(SYS_arch_prctl, seg == INSN_SEG_FS ? ARCH_GET_FS : ARCH_GET_GS, &base);
+    return base;
+}
+NOKPROBE(plat_seg_base);
+
+/* ---- NMI ---- */
+
+static void on_nmi(int sig, siginfo_t *info, void *context)
+{
+    (void)sig;
+    (void)info;
+    (void)context;
+    if (!posix_self || !posix_nmi_hook)
+        return;
+    posix_self->nmi_depth++;
+    posix_nmi_hook();
+    posix_self->nmi_depth--;
+}
+
+void trap_init(void)
+{
+    static const int faults[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+
+    signal_take(SIGTRAP, on_trap, false);
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+        signal_take(faults[i], on_fault, false);
+    signal_take(SIGNAL_NMI, on_nmi, true);
+}

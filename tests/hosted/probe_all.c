@@ -1,0 +1,139 @@
+/* probe_all.c - probes on every instruction of the fixtures. */
+#include "tests/hosted/probe_all.h"
+
+#include "kernel/mm/extable.h"
+#include "tests/hosted/fixture.h"
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct counter *counters;
+static size_t count;
+static struct kprobe **set;
+
+static struct counter *counter_of(struct kprobe *kp)
+{
+    return (struct counter *)kp; /* it is the first member */
+}
+
+static int pre(struct kprobe *kp, struct pt_regs *regs)
+{
+    counter_of(kp)->pre++;
+    return regs->ip == kp->addr + 1 ? 0 : (abort(), 1);
+}
+
+static void post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+    (void)regs;
+    (void)flags;
+    counter_of(kp)->post++;
+}
+
+size_t probe_all_count(void)
+{
+    return count;
+}
+
+static bool is_trap(uintptr_t addr)
+{
+    return fixture_original(addr) == 0x0f && fixture_original(addr + 1) == 0x0b;
+}
+
+static void check_refused(struct kprobe *kp, const struct probe_reject *why, void *arg)
+{
+    (void)arg;
+    if (!is_trap(kp->addr) || why->reason != PROBE_TRAP_INSN)
+        unit_note("0x%lx is refused: %s", kp->addr, why->why);
+    CHECK(is_trap(kp->addr) && why->reason == PROBE_TRAP_INSN);
+}
+
+/* The refused ones are left behind the others by register_kprobes_some(), and forgotten. */
+static void keep_accepted(struct kprobe **ps, size_t n)
+{
+    long in = register_kprobes_some(ps, n, check_refused, NULL);
+
+    CHECK(in > 0);
+    CHECK_EQ(unregister_kprobes(ps, (size_t)in), 0);
+    counters = calloc((size_t)in, sizeof(*counters));
+    set = calloc((size_t)in, sizeof(set[0]));
+    for (size_t i = 0; i < (size_t)in; i++) {
+        counters[i].kp.addr = ps[i]->addr;
+        set[i] = &counters[i].kp;
+    }
+    count = (size_t)in;
+}
+
+void counters_init(void)
+{
+    static uintptr_t addrs[FIXTURES_TEXT_MAX];
+    struct kprobe *all, **ps;
+    size_t n;
+
+    if (counters)
+        return;
+    n = fixture_boundaries(addrs);
+    all = calloc(n, sizeof(*all));
+    ps = calloc(n, sizeof(*ps));
+    for (size_t i = 0; i < n; i++) {
+        all[i].addr = addrs[i];
+        ps[i] = &all[i];
+    }
+    keep_accepted(ps, n);
+    free(all);
+    free(ps);
+    unit_note("%zu instructions in %zu bytes, %zu can carry probes", n, fixtures_size(),
+              count);
+}
+
+void counters_reset(enum way_asked way)
+{
+    for (size_t i = 0; i < count; i++) {
+        counters[i] =
+            (struct counter){ .kp = { .addr = counters[i].kp.addr, .pre_handler = pre } };
+        if (way != ASK_BOOST)
+            counters[i].kp.post_handler = post;
+        set[i] = &counters[i].kp;
+    }
+    step_set_engine(way == ASK_STEP_TF ? STEP_TF : STEP_INT3);
+}
+
+void probe_all(enum way_asked way)
+{
+    counters_reset(way);
+    CHECK_EQ(register_kprobes(set, count), 0);
+}
+
+void unprobe_all(void)
+{
+    CHECK_EQ(unregister_kprobes(set, count), 0);
+    for (size_t i = 0; i < fixtures_size(); i++)
+        CHECK_EQ(*(const uint8_t *)(fixtures_start() + i),
+                 fixture_original(fixtures_start() + i));
+}
+
+static uint32_t wanted_post(const struct kprobe *kp, uint32_t wanted, enum way_asked way)
+{
+    if (way == ASK_BOOST)
+        return 0;
+    return extable_find(kp->addr) ? UINT32_MAX : wanted; /* it may have faulted */
+}
+
+void check_counts(const uint32_t *counts, uint32_t times, enum way_asked way)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct counter *c = &counters[i];
+        uint32_t wanted = counts[c->kp.addr - fixtures_start()] * times;
+        uint32_t wanted_after = wanted_post(&c->kp, wanted, way);
+        bool right = c->pre == wanted && c->kp.hits == wanted && c->kp.nmissed == 0 &&
+                     (c->post == wanted_after || wanted_after == UINT32_MAX);
+        struct plat_symbol sym;
+
+        CHECK(right);
+        if (right || plat_symbol_at(c->kp.addr, &sym))
+            continue;
+        unit_note("%s+0x%lx: executed %u times, %u pre, %u post, %lu hits, %lu missed",
+                  sym.name, c->kp.addr - sym.start, wanted, c->pre, c->post, c->kp.hits,
+                  c->kp.nmissed);
+    }
+}

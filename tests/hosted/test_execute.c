@@ -1,0 +1,269 @@
+/* test_execute.c - real code with probes on every instruction: it computes what it computed,
+ * and hits are executions, exactly.
+ */
+#define _GNU_SOURCE
+#include "probes/registry.h"
+#include "tests/hosted/fixture.h"
+#include "tests/hosted/posix.h"
+#include "tests/hosted/probe_all.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS 4
+#define FIXTURES_MAX 128
+
+/* One thread's view: its own memory, so its own addresses and results. */
+struct runner {
+    struct bench bench;
+    uint64_t *results; /* [fixture][input], without probes */
+    unsigned differences;
+    enum way_asked way;
+    pthread_t thread;
+};
+
+static struct runner first;
+static uint64_t first_seed;
+static unsigned inputs;                    /* for each fixture */
+static uint32_t counts[FIXTURES_TEXT_MAX]; /* executions, all inputs of all fixtures */
+static size_t blocks_at_rest;
+
+static uint64_t seed_of(size_t f, unsigned input)
+{
+    return first_seed + f * 1000003 + input;
+}
+
+/* for_all - @fn for each input of each fixture. */
+static void for_all(struct runner *r,
+                    void (*fn)(struct runner *r, const struct fixture *f, uint64_t seed,
+                               uint64_t *result))
+{
+    struct fixture f;
+
+    for (size_t i = 0; fixture_get(i, &f); i++)
+        for (unsigned input = 0; input < inputs; input++)
+            fn(r, &f, seed_of(i, input), &r->results[i * inputs + input]);
+}
+
+static void learn(struct runner *r, const struct fixture *f, uint64_t seed,
+                  uint64_t *result)
+{
+    *result = bench_run(&r->bench, f, seed);
+}
+
+static void compare(struct runner *r, const struct fixture *f, uint64_t seed,
+                    uint64_t *result)
+{
+    if (bench_run(&r->bench, f, seed) == *result)
+        return;
+    if (!r->differences++)
+        unit_note("%s, input %lu, differs", f->name, (unsigned long)seed);
+}
+
+static void count_executions(struct runner *r, const struct fixture *f, uint64_t seed,
+                             uint64_t *result)
+{
+    (void)result;
+    fixture_trace(&r->bench, f, seed, counts);
+}
+
+static void runner_init(struct runner *r)
+{
+    bench_init(&r->bench);
+    r->results = calloc((size_t)FIXTURES_MAX * inputs, sizeof(*r->results));
+    r->differences = 0;
+}
+
+static void start(void)
+{
+    posix_init();
+    first.differences = 0;
+    if (first.results)
+        return;
+    inputs = getenv("LONG") ? 50 : 3;
+    first_seed = unit_seed();
+    blocks_at_rest = posix_blocks();
+    runner_init(&first);
+    for_all(&first, learn);
+    for_all(&first, count_executions);
+    counters_init();
+}
+
+/* ---- one thread ---- */
+
+static void fixtures_are_reproducible(void)
+{
+    start();
+    for_all(&first, compare);
+    CHECK_EQ(first.differences, 0);
+}
+
+static void nearly_all_of_the_fixtures_is_executed(void)
+{
+    size_t never = 0;
+
+    start();
+    for (size_t i = 0; i < probe_all_count(); i++)
+        never += !counts[counters[i].kp.addr - fixtures_start()];
+    unit_note("%zu instructions are never executed", never);
+    CHECK(never < probe_all_count() / 8);
+}
+
+static void run_probed(enum way_asked way)
+{
+    start();
+    probe_all(way);
+    for_all(&first, compare);
+    check_counts(counts, 1, way);
+    unprobe_all();
+    for_all(&first, compare);
+    CHECK_EQ(first.differences, 0);
+}
+
+static void boosted_or_emulated_they_compute_the_same(void)
+{
+    run_probed(ASK_BOOST);
+}
+
+static void stepped_by_int3_they_compute_the_same(void)
+{
+    run_probed(ASK_STEP_INT3);
+}
+
+static void stepped_by_tf_they_compute_the_same(void)
+{
+    run_probed(ASK_STEP_TF);
+}
+
+static void compare_one(const struct fixture *f, size_t i)
+{
+    for (unsigned input = 0; input < 3; input++)
+        compare(&first, f, seed_of(i, input), &first.results[i * inputs + input]);
+}
+
+/* compare_around - run the fixture that contains @addr; all of them when none does. */
+static void compare_around(uintptr_t addr)
+{
+    bool found = false;
+    struct fixture f;
+
+    for (size_t i = 0; fixture_get(i, &f); i++) {
+        if (addr - f.start >= f.size)
+            continue;
+        compare_one(&f, i);
+        found = true;
+    }
+    for (size_t i = 0; !found && fixture_get(i, &f); i++)
+        compare_one(&f, i);
+}
+
+static void each_alone_in_every_way(void)
+{
+    start();
+    for (enum way_asked way = ASK_BOOST; way < WAYS_ASKED; way++) {
+        counters_reset(way);
+        for (size_t i = 0; i < probe_all_count(); i++) {
+            CHECK_EQ(register_kprobe(&counters[i].kp), 0);
+            compare_around(counters[i].kp.addr);
+            CHECK_EQ(counters[i].kp.nmissed, 0);
+            CHECK_EQ(unregister_kprobe(&counters[i].kp), 0);
+        }
+    }
+    CHECK_EQ(first.differences, 0);
+}
+
+static void nothing_is_left_of_them(void)
+{
+    start();
+    probe_all(ASK_STEP_INT3);
+    CHECK(posix_blocks() > blocks_at_rest);
+    unprobe_all();
+    CHECK_EQ(registry_count(), 0);
+    CHECK_EQ(posix_blocks(), blocks_at_rest);
+}
+
+/* ---- a program that steps itself ---- */
+
+static uint32_t steps[FIXTURES_TEXT_MAX];
+static struct runner stepping;
+
+static void learn_steps(struct runner *r, const struct fixture *f, uint64_t seed,
+                        uint64_t *result)
+{
+    *result = fixture_trace(&r->bench, f, seed, steps);
+}
+
+static void compare_steps(struct runner *r, const struct fixture *f, uint64_t seed,
+                          uint64_t *result)
+{
+    if (fixture_trace(&r->bench, f, seed, steps) != *result && !r->differences++)
+        unit_note("%s, input %lu, differs", f->name, (unsigned long)seed);
+}
+
+static void a_program_that_steps_itself_sees_no_difference(void)
+{
+    start();
+    runner_init(&stepping);
+    for_all(&stepping, learn_steps);
+    CHECK(memcmp(steps, counts, sizeof(steps)) == 0);
+    for (enum way_asked way = ASK_BOOST; way < WAYS_ASKED; way++) {
+        memset(steps, 0, sizeof(steps));
+        probe_all(way);
+        for_all(&stepping, compare_steps);
+        check_counts(counts, 1, way);
+        unprobe_all();
+        CHECK(memcmp(steps, counts, sizeof(steps)) == 0);
+    }
+    CHECK_EQ(stepping.differences, 0);
+}
+
+/* ---- several threads ---- */
+
+static pthread_barrier_t barrier;
+
+static void *run_thread(void *arg)
+{
+    struct runner *r = arg;
+
+    posix_thread_enter();
+    runner_init(r);
+    for_all(r, learn);
+    for (enum way_asked way = ASK_BOOST; way < WAYS_ASKED; way++) {
+        pthread_barrier_wait(&barrier); /* probes are being set */
+        pthread_barrier_wait(&barrier);
+        for_all(r, compare);
+        pthread_barrier_wait(&barrier); /* and taken away */
+    }
+    posix_thread_leave();
+    return NULL;
+}
+
+static void four_threads_at_once(void)
+{
+    static struct runner runners[THREADS];
+
+    start();
+    pthread_barrier_init(&barrier, NULL, THREADS + 1);
+    for (size_t i = 0; i < THREADS; i++)
+        pthread_create(&runners[i].thread, NULL, run_thread, &runners[i]);
+    for (enum way_asked way = ASK_BOOST; way < WAYS_ASKED; way++) {
+        pthread_barrier_wait(&barrier);
+        probe_all(way);
+        pthread_barrier_wait(&barrier);
+        pthread_barrier_wait(&barrier);
+        check_counts(counts, THREADS, way);
+        unprobe_all();
+    }
+    for (size_t i = 0; i < THREADS; i++) {
+        pthread_join(runners[i].thread, NULL);
+        CHECK_EQ(runners[i].differences, 0);
+    }
+}
+
+UNIT_TESTS(fixtures_are_reproducible, nearly_all_of_the_fixtures_is_executed,
+           boosted_or_emulated_they_compute_the_same,
+           stepped_by_int3_they_compute_the_same, stepped_by_tf_they_compute_the_same,
+           each_alone_in_every_way, nothing_is_left_of_them,
+           a_program_that_steps_itself_sees_no_difference, four_threads_at_once)
