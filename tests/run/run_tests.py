@@ -23,6 +23,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SMP = (1, 2, 4, 8)
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
 
+HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as the Makefile builds them
+
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
 PYTHON_TIERS = ("run", "insn", "fuzz")  # and session, which comes last
@@ -42,6 +44,8 @@ def all_labels(smp=SMP):
     """Every test of a whole run, quick tiers first."""
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
+    for stem in stems("tests/hosted/test_*.c", "test_"):
+        labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
     for tier in PYTHON_TIERS:
         labels += [f"{tier}/{stem}" for stem in stems(f"tests/{tier}/test_*.py", "test_")]
     labels += [f"kernel/smp{n}" for n in smp]
@@ -57,11 +61,17 @@ def choose(names, whole):
     chosen = []
     for name in names:
         found = [label for label in whole if label.startswith(name + "/")]
-        found = found or [l for l in known if name in (l, l.partition("/")[2])]
+        found = found or [l for l in known if name in (l, *stems_of(l))]
         if not found:
             sys.exit(f"sonde: no test is called {name} (--list shows them)")
         chosen += [label for label in found if label not in chosen]
     return chosen
+
+
+def stems_of(label):
+    """What a label may be called without its tier: hosted/step-gcc is step-gcc, and step."""
+    stem = label.partition("/")[2]
+    return stem, stem.partition("-")[0]
 
 
 def command(label):
@@ -71,6 +81,9 @@ def command(label):
         return [glob.glob(os.path.join(ROOT, "tests", "lint", f"check_{stem}*"))[0]]
     if tier == "unit":
         return [os.path.join(BUILD, "unit", "test_" + stem)]
+    if tier == "hosted":
+        stem, _, variant = stem.partition("-")
+        return [os.path.join(BUILD, "hosted", variant, "test_" + stem)]
     if tier == "kernel":
         program = [sys.executable, os.path.join(HERE, "kernel_test.py")]
         if stem in subjects():
@@ -82,7 +95,7 @@ def command(label):
 
 def build(labels):
     """What the chosen tests need besides the kernel: the host programs."""
-    programs = [command(label)[0] for label in labels if label.startswith("unit/")]
+    programs = [command(l)[0] for l in labels if l.startswith(("unit/", "hosted/"))]
     if "insn/decoder" in labels:
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
     targets = [os.path.relpath(program, ROOT) for program in programs]
