@@ -35,6 +35,7 @@
 #include <stdlib.h>
 
 extern char boot_stack[], boot_stack_top[];
+extern void (*const init_array_start[])(void), (*const init_array_end[])(void);
 
 static struct boot_info boot;
 static struct madt_info madt;
@@ -179,6 +180,13 @@ static void start_services(void)
         serial_start(&com3, percpu_of(0)->apic_id);
 }
 
+/* Constructors of what was linked in with EXTRA_OBJS; see docs/api.md. */
+static void run_constructors(void)
+{
+    for (void (*const *init)(void) = init_array_start; init < init_array_end; init++)
+        (*init)();
+}
+
 /* ---- what then ---- */
 
 static void test_sink(const char *text, size_t len)
@@ -223,6 +231,7 @@ void kmain(uint32_t magic, uint64_t info_phys)
     start_time();
     start_threads();
     start_services();
+    run_constructors();
     log_info("%s, %u CPU%s, booted by %s in %llu ms", linux_proc_banner, cpu_count(),
              cpu_count() == 1 ? "" : "s", boot.loader,
              (unsigned long long)(clock_ns() / 1000000));

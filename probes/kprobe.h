@@ -13,7 +13,6 @@
  */
 #pragma once
 
-#include "kernel/base/list.h"
 #include "kernel/base/regs.h"
 #include "probes/reject.h"
 
