@@ -211,6 +211,10 @@ KTESTS := \
     tests/kernel/test_fault.c \
     tests/kernel/test_nmi.c \
     tests/kernel/test_everywhere.c \
+    tests/kernel/test_set.c \
+    tests/kernel/test_misuse.c \
+    tests/kernel/test_files.c \
+    tests/kernel/test_commands.c \
     tests/kernel/each_cpu.c \
     tests/kernel/hits.c \
     tests/kernel/test_vfs.c \

@@ -1,6 +1,7 @@
 /* census.c - every instruction of the image is asked whether it would take a probe. */
 #include "probes/port/census.h"
 
+#include "kernel/base/err.h"
 #include "kernel/sync/mutex.h"
 #include "probes/life.h"
 #include "probes/port/walk.h"
@@ -10,6 +11,11 @@
 static struct mutex lock = MUTEX_INIT(lock);
 static struct census census; /* under lock until it is done; then it never changes */
 static bool is_done;
+
+struct counting {
+    uintptr_t done; /* of walk_boundaries() */
+    int err;
+};
 
 static void count_insn(const struct insn *insn, void *arg UNUSED)
 {
@@ -21,23 +27,38 @@ static void count_insn(const struct insn *insn, void *arg UNUSED)
     census.refused[why.reason]++;
 }
 
+/* What does not decode to its end is counted as far as it does. */
 static bool count_function(const struct plat_symbol *function, void *arg)
 {
+    struct counting *c = arg;
+
     census.functions++;
-    walk_boundaries(function, arg, count_insn, NULL);
-    return true;
+    c->err = walk_boundaries(function, &c->done, count_insn, NULL);
+    return c->err != -ENOMEM;
+}
+
+static bool count(void)
+{
+    struct counting c = { 0 };
+
+    census = (struct census){ 0 };
+    walk_functions(NULL, count_function, &c);
+    plat_lock(PLAT_PROBES);
+    boundary_forget();
+    plat_unlock(PLAT_PROBES);
+    return c.err != -ENOMEM && !census.refused[PROBE_NO_MEMORY];
 }
 
 const struct census *census_get(void)
 {
-    uintptr_t done = 0;
+    bool known;
 
     mutex_lock(&lock);
     if (!is_done)
-        walk_functions(NULL, count_function, &done);
-    is_done = true;
+        is_done = count();
+    known = is_done;
     mutex_unlock(&lock);
-    return &census;
+    return known ? &census : NULL;
 }
 
 /* ---- functions ---- */

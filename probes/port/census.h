@@ -13,7 +13,10 @@ struct census {
     size_t refused[PROBE_REASON_COUNT]; /* of them, by rule; [PROBE_OK]: accepted */
 };
 
-/* census_get - count, or remember. Context: thread, takes some tenths of a second. */
+/* census_get - count, or remember. Counting takes a tenth of a second, and a thousand times
+ * that with probes on every instruction.
+ * Context: thread.  Return: NULL without memory.
+ */
 const struct census *census_get(void);
 
 /* census_blacklist - call @fn for each function that can never carry a probe, by address.

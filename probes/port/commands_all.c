@@ -19,7 +19,7 @@ struct all {
     uintptr_t done;           /* of walk_boundaries() */
     size_t functions, places;
     size_t refused[PROBE_REASON_COUNT];
-    bool interrupted;
+    int err; /* ends the walk */
 };
 
 /* ---- collect ---- */
@@ -40,19 +40,27 @@ static void take_insn(const struct insn *insn, void *arg)
     take_place(arg, insn->addr);
 }
 
+/* What does not decode to its end is taken as far as it does. */
+static int take_insns(struct all *all, const struct plat_symbol *function)
+{
+    int err = walk_boundaries(function, &all->done, take_insn, all);
+
+    return err == -ENOMEM ? err : 0;
+}
+
 static bool take_function(const struct plat_symbol *function, void *arg)
 {
     struct all *all = arg;
 
     if (all->functions++ % PROGRESS_STEP == 0) {
         shell_progress(all->sh, "%zu functions, %zu places", all->functions, all->places);
-        all->interrupted = shell_interrupted(all->sh);
+        all->err = shell_interrupted(all->sh) ? -EINTR : 0;
     }
     if (all->entries)
         take_place(all, function->start);
-    else
-        walk_boundaries(function, &all->done, take_insn, all);
-    return !all->interrupted;
+    else if (!all->err)
+        all->err = take_insns(all, function);
+    return !all->err;
 }
 
 static int collect(struct all *all)
@@ -61,7 +69,7 @@ static int collect(struct all *all)
     all->functions = all->places = 0;
     walk_functions(all->pattern, take_function, all);
     shell_progress(all->sh, NULL);
-    return all->interrupted ? -EINTR : 0;
+    return all->err;
 }
 
 /* ---- register, report ---- */

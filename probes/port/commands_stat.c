@@ -108,9 +108,8 @@ static void add_up(const struct plat_symbol *function, enum probe_reason reason 
     *bytes += function->size;
 }
 
-static void print_text(struct shell *sh)
+static void print_text(struct shell *sh, const struct census *c)
 {
-    const struct census *c = census_get();
     size_t blacklisted = 0;
 
     census_blacklist(add_up, &blacklisted);
@@ -131,11 +130,16 @@ static void print_text(struct shell *sh)
 
 static int stat_run(struct shell *sh, int argc, char **argv UNUSED)
 {
+    const struct census *c;
+
     if (argc)
         return probe_usage(sh, &probe_command_stat);
+    c = census_get();
+    if (!c)
+        return shell_error(sh, ENOMEM, "probe: stat");
     print_probes(sh);
     print_hits(sh);
-    print_text(sh);
+    print_text(sh, c);
     shell_printf(sh, "step %s\n", explain_way_name(WAY_STEP));
     return 0;
 }

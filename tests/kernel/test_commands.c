@@ -1,0 +1,543 @@
+/* test_commands.c - the console's `probe`, as a person or a tool uses it. */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/shell.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/heap.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "tests/kernel/ktest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what is probed ---- */
+
+long commands_target(long a);
+NOINLINE long commands_target(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 5 + 1;
+}
+
+/* Two names for one function. */
+long commands_alias(long a) __attribute__((alias("commands_target")));
+
+/* tests/kernel/test_set.c has another one of this name. */
+static NOINLINE long namesake(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a + 1;
+}
+
+static void call(unsigned times)
+{
+    for (unsigned i = 0; i < times; i++)
+        commands_target(i);
+}
+
+static uint8_t first_byte(void)
+{
+    return *(const volatile uint8_t *)commands_target;
+}
+
+/* ---- saying lines ---- */
+
+static struct seq output;
+
+/* say - run a command line. Return: its status; what it printed is in output. */
+static int say(const char *fmt, ...) PRINTF(1, 2);
+static int say(const char *fmt, ...)
+{
+    char line[256];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(line, sizeof(line), fmt, args);
+    va_end(args);
+    seq_free(&output);
+    seq_init(&output, NULL, NULL);
+    return shell_execute(line, &output);
+}
+
+static bool said(const char *text)
+{
+    bool found = strstr(seq_str(&output), text) != NULL;
+
+    if (!found)
+        ktest_note("no '%s' in: %.300s", text, seq_str(&output));
+    return found;
+}
+
+/* number_behind - the number that follows the line's beginning @name and a blank. */
+static uint64_t number_behind(const char *name)
+{
+    const char *line = seq_str(&output);
+    size_t len = strlen(name);
+
+    for (; line && *line; line = strchr(line, '\n'), line += line != NULL)
+        if (strncmp(line, name, len) == 0 && line[len] == ' ')
+            return strtoull(line + len, NULL, 10);
+    ktest_note("no line '%s N'", name);
+    return UINT64_MAX;
+}
+
+/* every_line_is - does @check like every line of the output? */
+static bool every_line_is(bool (*check)(const char *line, size_t len))
+{
+    const char *line = seq_str(&output);
+
+    while (*line) {
+        size_t len = strcspn(line, "\n");
+
+        if (!check(line, len)) {
+            ktest_note("line '%.*s'", (int)len, line);
+            return false;
+        }
+        line += len + (line[len] != '\0');
+    }
+    return true;
+}
+
+/* ---- one probe ---- */
+
+KTEST(commands, a_probe_is_added_counted_and_removed)
+{
+    uint8_t original = first_byte();
+
+    ktest_report(say("probe add commands_target mine") == 0 &&
+                     said("mine at commands_target+0x0\n"),
+                 "add says where");
+    ktest_report(first_byte() == 0xcc, "it is armed");
+    call(7);
+    say("probe list");
+    ktest_report(said("         7        0  commands_target+0x0\n"),
+                 "list counts 7 hits");
+    ktest_report(said("boost"), "and names the tier");
+    ktest_report(say("probe off mine") == 0 && first_byte() == original, "off");
+    say("probe list");
+    ktest_report(said("commands_target+0x0 [DISABLED]\n"), "list shows it");
+    ktest_report(say("probe on mine") == 0 && first_byte() == 0xcc, "on");
+    ktest_report(say("probe del mine") == 0 && first_byte() == original, "del");
+    ktest_report(say("probe del mine") == -ENOENT && said("probe: mine: No such"),
+                 "it is gone");
+}
+
+KTEST(commands, names_are_unique)
+{
+    say("probe add commands_target mine");
+    ktest_report(say("probe add commands_target mine") == -EEXIST, "EEXIST");
+    ktest_report(say("probe add commands_target all") == -EEXIST, "all is taken");
+    ktest_report(say("probe add commands_target "
+                     "a_name_of_more_than_thirty_one_bytes") == -ENAMETOOLONG,
+                 "a long name is refused");
+    ktest_report(say("probe add commands_target") == 0 && said(" at commands_target+0x0"),
+                 "without one it gets one");
+    ktest_report(say("probe del all") == 0, "all at once");
+    say("probe list | wc -l");
+    ktest_report(said("1\n"), "only the heading is left");
+}
+
+KTEST(commands, post_handlers_can_be_tried)
+{
+    say("probe add --post commands_target");
+    call(5);
+    say("probe list");
+    ktest_report(said(" step-int3 ") && said("commands_target+0x0 post=5\n"),
+                 "it was stepped, and the post-handler ran 5 times");
+    say("echo tf > /proc/sys/debug/kprobes-step");
+    call(5);
+    say("probe list");
+    ktest_report(said(" step-tf ") && said(" post=10\n"), "by TF too");
+    say("echo int3 > /proc/sys/debug/kprobes-step");
+    say("probe del all");
+}
+
+KTEST(commands, places_have_many_spellings)
+{
+    char by_address[32];
+
+    snprintf(by_address, sizeof(by_address), "0x%lx", (uintptr_t)commands_target + 5);
+    ktest_report(say("probe add commands_target+5") == 0 && said("commands_target+0x5\n"),
+                 "decimal");
+    ktest_report(say("probe add commands_target+0x5") == 0 &&
+                     said("commands_target+0x5\n"),
+                 "hexadecimal");
+    ktest_report(say("probe add %s", by_address) == 0 && said("commands_target+0x5\n"),
+                 "an address");
+    ktest_report(say("probe add commands_alias+5") == 0 && said("+0x5\n"),
+                 "the other name");
+    call(3);
+    say("probe list | grep -c '        3        0 '");
+    ktest_report(said("4\n"), "each of the four has seen the same hits");
+    ktest_report(say("probe add ''") == -EINVAL && said("is no place"), "no text");
+    ktest_report(say("probe add commands_target+") == -EINVAL, "no offset");
+    ktest_report(say("probe add commands_target+x") == -EINVAL, "no number");
+    ktest_report(say("probe add 0x") == -EINVAL, "no address");
+    say("probe del all");
+}
+
+/* ---- refusals ---- */
+
+KTEST(commands, refusals_name_place_reason_and_way_out)
+{
+    uintptr_t slot;
+
+    ktest_report(say("probe add commands_target+1") == -EILSEQ &&
+                     said("probe: cannot probe commands_target+0x1: not an instruction "
+                          "boundary (instruction starts at commands_target+0x0)\n"),
+                 "inside an instruction");
+    ktest_report(say("probe add 0x%lx", (uintptr_t)commands_target + 1) == -EILSEQ &&
+                     said("cannot probe commands_target+0x1: "),
+                 "an address is told by its function");
+    ktest_report(say("probe add commands_target+100000") == -ENOENT &&
+                     said("the offset lies behind the end of the function "
+                          "(commands_target is 0x"),
+                 "behind the end");
+    ktest_report(say("probe add exc_int3") == -EPERM && said("`probe blacklist`"),
+                 "entry code");
+    ktest_report(say("probe add kprobe_int3_handler") == -EPERM, "the re-entry core");
+    ktest_report(say("probe add no_such_function") == -ENOENT &&
+                     said("no symbol has this name\n"),
+                 "an unknown name");
+    ktest_report(say("probe add jiffies") == -ENOENT, "data");
+    ktest_report(say("probe add 0x10") == -ENOENT &&
+                     said("cannot probe 0x10: the address is not kernel text\n"),
+                 "an address that is no text");
+    say("probe add commands_target");
+    say("probe explain commands_target | grep ^copy");
+    slot = strtoull(strstr(seq_str(&output), "0x"), NULL, 16);
+    ktest_report(say("probe add 0x%lx", slot) == -EPERM &&
+                     said("code that the engine itself has made\n"),
+                 "a copy in a cell");
+    say("probe del all");
+    say("probe list | wc -l");
+    ktest_report(said("1\n"), "nothing was added");
+}
+
+KTEST(commands, the_last_byte_is_inside_and_the_next_is_not)
+{
+    struct ksym sym;
+
+    ksyms_at((uintptr_t)commands_target, &sym);
+    say("probe add commands_target+%zu", sym.size);
+    ktest_report(said("behind the end"), "an offset as large as the function");
+    ktest_report(say("probe add commands_target+%zu", sym.size - 1) == 0,
+                 "its last byte, a ret");
+    say("probe del all");
+}
+
+KTEST(commands, of_several_functions_one_can_be_chosen)
+{
+    ktest_report(say("probe add namesake") == -EADDRNOTAVAIL &&
+                     said("several symbols have this name\n") &&
+                     said("  namesake#1 is 0xffffffff") &&
+                     said("  namesake#2 is 0xffffffff"),
+                 "the candidates are listed");
+    ktest_report(say("probe add namesake#1 first") == 0 && said("namesake+0x0"), "#1");
+    ktest_report(say("probe add namesake#2+0x5 second") == 0 && said("namesake+0x5"),
+                 "#2 with an offset");
+    ktest_report(say("probe add namesake#3") == -ENOENT, "there is no third one");
+    ktest_report(say("probe add namesake#0") == -ENOENT, "nor any before the first");
+    ktest_report(say("probe add namesake#2+10000") == -ENOENT && said("behind the end"),
+                 "the offset is checked");
+    namesake(1);
+    say("probe list | grep -c '         1        0 '");
+    ktest_report(said("1\n"), "one of them was hit");
+    say("probe del all");
+}
+
+KTEST(commands, what_compilers_made_of_a_function_is_offered)
+{
+    struct ksym sym;
+
+    if (ksyms_find("weigh.constprop.0", &sym)) {
+        ktest_skip("this compiler makes no special copies");
+        return;
+    }
+    ktest_report(say("probe add weigh") == -ENOENT &&
+                     said("the compiler has made weigh.constprop.0 of it\n"),
+                 "there is no weigh, but weigh.constprop.0");
+    ktest_report(say("probe add weigh.constprop.0") == 0, "that one can be probed");
+    say("run special");
+    say("probe list");
+    ktest_report(said("       100        0  weigh.constprop.0+0x0\n"), "and is hit");
+    say("probe del all");
+}
+
+/* ---- sets ---- */
+
+static size_t text_differs(const uint8_t *before, size_t len)
+{
+    size_t differs = 0;
+
+    for (size_t i = 0; i < len; i++)
+        differs += before[i] != ((const volatile uint8_t *)commands_target)[i];
+    return differs;
+}
+
+KTEST(commands, all_is_one_set)
+{
+    uint8_t before[64];
+    struct ksym sym;
+    size_t len;
+
+    ksyms_at((uintptr_t)commands_target, &sym);
+    len = sym.size < sizeof(before) ? sym.size : sizeof(before);
+    memcpy(before, commands_target, len);
+    ktest_report(say("probe all commands_target") == 0 && said(": armed ") &&
+                     said(" instructions of 1 functions\n") &&
+                     !strstr(output.text, "refused"),
+                 "all instructions of a function");
+    ktest_report(text_differs(before, len) >= 3, "are armed");
+    call(10);
+    say("probe list");
+    ktest_report(said(" set ") && said("  instructions of commands_target\n"),
+                 "they are one line");
+    say("probe stat");
+    ktest_report(number_behind("probes") >= 3 &&
+                     number_behind("probes") == number_behind("armed"),
+                 "and many probes");
+    ktest_report(say("probe off all") == 0 && text_differs(before, len) == 0, "off");
+    say("probe list");
+    ktest_report(said("instructions of commands_target [DISABLED]\n"),
+                 "the list says so");
+    ktest_report(say("probe on all") == 0 && text_differs(before, len) >= 3, "on");
+    ktest_report(say("probe del all") == 0 && text_differs(before, len) == 0, "del");
+}
+
+KTEST(commands, patterns_choose_functions)
+{
+    ktest_report(say("probe all commands_[st]arget --entries") == 0 &&
+                     said("armed 1 of 1 entries of 1 functions\n"),
+                 "a pattern");
+    call(3);
+    say("probe list");
+    ktest_report(said("         3        0  entries of commands_[st]arget\n"), "3 hits");
+    say("probe del all");
+    ktest_report(say("probe all commands_* --entries") == 0 &&
+                     said("armed 1 of 1 entries of 1 functions\n"),
+                 "two names of one function are one");
+    say("probe del all");
+    ktest_report(say("probe all no_such_*") == -ENOENT &&
+                     said("no function has a name like no_such_*\n"),
+                 "none");
+    ktest_report(say("probe all exc_int3") == 0 && said(": armed 0 of ") &&
+                     said("refused ENTRY_CODE"),
+                 "all refused is no error");
+    say("probe list | wc -l");
+    ktest_report(said("1\n"), "and no entry");
+    ktest_report(say("probe all a b") == -EINVAL && said("usage: probe all"), "usage");
+    ktest_report(say("probe all --what") == -EINVAL, "an unknown option");
+}
+
+KTEST(commands, what_is_refused_is_counted_by_rule)
+{
+    uint64_t armed, refused = 0;
+    const char *of;
+
+    ktest_report(say("probe all kprobe_*") == 0, "the engine's own functions");
+    armed = strtoull(strstr(seq_str(&output), "armed ") + 6, NULL, 10);
+    of = strstr(seq_str(&output), " of ");
+    for (const char *line = strstr(of, "refused "); line;
+         line = strstr(line + 1, "refused "))
+        refused += strtoull(line + strlen("refused NOT_BOUNDARY   "), NULL, 10);
+    ktest_report(said("refused BLACKLISTED ") &&
+                     said("this code runs before a hit knows that it is one\n"),
+                 "rule and sentence");
+    ktest_report(armed > 0 && refused > 0 &&
+                     armed + refused == strtoull(of + 4, NULL, 10),
+                 "%lu armed and %lu refused are all", armed, refused);
+    ktest_report(say("probe del all") == 0, "and away");
+}
+
+/* ---- numbers ---- */
+
+static bool is_stat_line(const char *line, size_t len)
+{
+    size_t name = strcspn(line, " ");
+
+    return name < len && name + 1 < len && !memchr(line + name + 1, ' ', len - name - 1);
+}
+
+KTEST(commands, stat_prints_a_name_and_a_value_a_line)
+{
+    static const char *const names[] = {
+        "enabled",
+        "probes",
+        "sites",
+        "armed",
+        "boundaries",
+        "boundaries.accepting",
+        "refused.BLACKLISTED",
+        "refused.ENTRY_CODE",
+        "hits",
+        "hits.boost",
+        "hits.step",
+        "hits.emulate",
+        "traps",
+        "misses",
+        "misses.recursion",
+        "misses.nested",
+        "misses.stack",
+        "misses.early",
+        "retries",
+        "handler_faults",
+        "memory",
+        "memory.registry",
+        "memory.slots",
+        "memory.sites",
+    };
+    uint64_t traps, hits, boundaries, sum;
+
+    ktest_report(say("probe stat") == 0, "stat");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        ktest_report(number_behind(names[i]) != UINT64_MAX, "%s", names[i]);
+    traps = number_behind("traps");
+    hits = number_behind("hits");
+    boundaries = number_behind("boundaries");
+    sum = number_behind("boundaries.accepting") + number_behind("boundaries.refused");
+    ktest_report(boundaries > 10000 && sum == boundaries, "%lu boundaries", boundaries);
+    say("probe add commands_target");
+    call(100);
+    say("probe stat");
+    ktest_report(number_behind("traps") == traps + 100, "100 traps more");
+    ktest_report(number_behind("hits") == hits + 100, "100 hits more");
+    ktest_report(number_behind("probes") == 1 && number_behind("armed") == 1, "1 probe");
+    ktest_report(number_behind("memory") > 0, "it takes memory");
+    say("probe del all");
+    say("probe stat");
+    ktest_report(number_behind("probes") == 0 && number_behind("memory") == 0,
+                 "and gives it back");
+    ktest_report(every_line_is(is_stat_line), "all lines look alike");
+}
+
+KTEST(commands, the_blacklist_has_reasons_and_a_share)
+{
+    const char *share;
+
+    ktest_report(say("probe blacklist") == 0, "blacklist");
+    ktest_report(said(" exc_int3 ") && said(" entry code, "), "entry code");
+    ktest_report(said(" kprobe_int3_handler ") && said(" this code runs before a hit"),
+                 "the re-entry core");
+    ktest_report(!strstr(output.text, " commands_target "), "nothing else");
+    share = strstr(seq_str(&output), " bytes of kernel text: ");
+    ktest_report(share && strtoul(share + 23, NULL, 10) < 10, "below 10 %% of the text");
+    ktest_report(share && strchr(share, '%'), "in per cent");
+}
+
+/* ---- explain ---- */
+
+KTEST(commands, explain_tells_all_about_a_probe)
+{
+    say("probe add --post commands_target");
+    call(4);
+    ktest_report(say("probe explain commands_target") == 0, "explain");
+    ktest_report(said("function   commands_"), "function");
+    ktest_report(said("byte       cc, int3 of the engine\n"), "owner");
+    ktest_report(said("        -> 0xffffffff") && said("NOP"), "the instruction");
+    ktest_report(said("rule       pass NOT_BOUNDARY"), "rules");
+    ktest_report(said("verdict    is probed\n") && said("tier       step-int3: "),
+                 "tier");
+    ktest_report(said("copy       boost, at 0x") && said("copy       step, at 0x") &&
+                     said("JMP_REL\n") && said("INT3\n"),
+                 "copies");
+    ktest_report(said("probes     1, 0 disabled, 1 with a post-handler; armed\n") &&
+                     said("hits       4\n") && said("misses     0 recursion\n"),
+                 "counts");
+    say("probe del all");
+    say("probe explain commands_target");
+    ktest_report(said("byte       0f, original\n") &&
+                     said("verdict    can be probed\n") && said("tier       boost: ") &&
+                     said("tier       step-int3 with a post-handler: "),
+                 "without a probe it tells what would be");
+}
+
+KTEST(commands, explain_tells_why_not)
+{
+    ktest_report(say("probe explain commands_target+1") == 0 &&
+                     said("rule       FAIL NOT_BOUNDARY   not an instruction boundary "
+                          "(commands_") &&
+                     said("verdict    no probe: not an instruction boundary\n"),
+                 "inside an instruction");
+    ktest_report(say("probe explain exc_int3") == 0 && said("FAIL ENTRY_CODE"),
+                 "entry code");
+    ktest_report(say("probe explain 0x10") == 0 && said("function   none\n") &&
+                     said("FAIL NOT_TEXT"),
+                 "nothing at all");
+    ktest_report(say("probe explain no_such") == -ENOENT, "an unknown name");
+    ktest_report(say("probe explain") == -EINVAL && said("usage: probe explain SYM"),
+                 "usage");
+}
+
+/* ---- the rest ---- */
+
+KTEST(commands, every_subcommand_has_a_usage)
+{
+    static const char *const lines[] = {
+        "probe add",
+        "probe add a b c",
+        "probe add --what a",
+        "probe list x",
+        "probe stat x",
+        "probe del",
+        "probe on a b",
+        "probe off",
+        "probe blacklist x",
+        "probe explain a b",
+        "probe all --entries a b",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++)
+        ktest_report(say("%s", lines[i]) == -EINVAL && said("usage: probe "), "%s",
+                     lines[i]);
+    ktest_report(say("probe") == -EINVAL && said("usage: probe COMMAND") &&
+                     said("\n  explain "),
+                 "all of them");
+    ktest_report(say("probe nosuch") == -EINVAL, "an unknown one");
+}
+
+KTEST(commands, a_full_heap_is_an_error_and_no_leak)
+{
+    static const char *const lines[] = {
+        "probe add commands_target",
+        "probe add --post commands_target+5",
+        "probe all commands_target",
+        "probe explain commands_target",
+        "probe list",
+        "cat /sys/kernel/debug/kprobes/list",
+        "echo 0 > /sys/kernel/debug/kprobes/enabled",
+        "echo 1 > /sys/kernel/debug/kprobes/enabled",
+    };
+    struct exec_stats before, after;
+    unsigned refused = 0, other = 0;
+    size_t blocks;
+
+    say("probe stat"); /* what is counted once is kept */
+    seq_free(&output);
+    exec_stats_get(&before);
+    blocks = heap_block_count();
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        for (long n = 1; n <= 30; n++) {
+            int status;
+
+            heap_fail_after(n);
+            status = say("%s", lines[i]);
+            heap_fail_after(-1);
+            refused += status == -ENOMEM;
+            other += status && status != -ENOMEM;
+            if (status && status != -ENOMEM)
+                ktest_note("%s: %d", lines[i], status);
+            say("probe del all");
+        }
+    }
+    seq_free(&output);
+    exec_stats_get(&after);
+    ktest_report(refused >= 30, "ENOMEM is said %u times", refused);
+    ktest_report(other == 0, "and nothing else");
+    ktest_report(kprobes_are_on(), "kprobes are on");
+    ktest_report(heap_block_count() == blocks, "no block is left over");
+    ktest_report(after.arena_free_pages == before.arena_free_pages, "no page of cells");
+}

@@ -1,0 +1,242 @@
+/* test_files.c - /sys/kernel/debug/kprobes and /proc/sys/debug/kprobes-step. */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/shell.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "probes/kprobe.h"
+#include "tests/kernel/ktest.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KPROBES "/sys/kernel/debug/kprobes/"
+#define STEP "/proc/sys/debug/kprobes-step"
+
+static NOINLINE long target(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 11 + 3;
+}
+
+static bool is_armed(void)
+{
+    return *(const volatile uint8_t *)target == 0xcc;
+}
+
+static struct seq output;
+
+static int say(const char *line)
+{
+    seq_free(&output);
+    seq_init(&output, NULL, NULL);
+    return shell_execute(line, &output);
+}
+
+static bool reads(const char *line, const char *wanted)
+{
+    bool same = say(line) == 0 && strcmp(seq_str(&output), wanted) == 0;
+
+    if (!same)
+        ktest_note("%s: %.300s", line, seq_str(&output));
+    return same;
+}
+
+/* ---- list, blacklist ---- */
+
+KTEST(files, list_has_a_line_for_each_probe)
+{
+    struct kprobe a = { .symbol_name = "vfs_read" }, b = { .symbol_name = "vfs_read" };
+    char want[200];
+
+    ktest_report(reads("cat " KPROBES "list", ""), "no probe, no line");
+    register_kprobe(&a);
+    register_kprobe(&b);
+    disable_kprobe(&b);
+    snprintf(want, sizeof(want),
+             "%016lx  k  vfs_read+0x0    \n%016lx  k  vfs_read+0x0    [DISABLED]\n",
+             a.addr, b.addr);
+    ktest_report(reads("cat " KPROBES "list", want), "two at one address");
+    unregister_kprobe(&a);
+    unregister_kprobe(&b);
+}
+
+static bool is_sorted(const char *text)
+{
+    unsigned long last = 0;
+
+    for (; text && *text; text = strchr(text, '\n'), text += text != NULL) {
+        unsigned long addr = strtoul(text, NULL, 16);
+
+        if (addr <= last)
+            return false;
+        last = addr;
+    }
+    return true;
+}
+
+KTEST(files, list_is_sorted_by_address)
+{
+    say("probe all vfs_*");
+    say("cat " KPROBES "list | grep -c '^ffffffff.*  k  vfs_.*+0x.*    $'");
+    ktest_report(strtoul(seq_str(&output), NULL, 10) > 100, "many lines");
+    say("cat " KPROBES "list");
+    ktest_report(is_sorted(seq_str(&output)), "in order");
+    say("probe del all");
+}
+
+KTEST(files, blacklist_has_ranges_and_names)
+{
+    say("cat " KPROBES "blacklist");
+    ktest_report(strstr(seq_str(&output), "\texc_int3\n"), "exc_int3");
+    ktest_report(strstr(seq_str(&output), "\tkprobe_int3_handler\n"),
+                 "kprobe_int3_handler");
+    ktest_report(is_sorted(seq_str(&output)), "in order");
+    say("cat " KPROBES "blacklist | grep -v '^0xffffffff.*-0xffffffff.*\t.*$' | wc -l");
+    ktest_report(strcmp(seq_str(&output), "0\n") == 0, "all lines look alike");
+    ktest_report(say("echo x > " KPROBES "blacklist") == -EACCES, "it is only read");
+    ktest_report(say("echo x > " KPROBES "list") == -EACCES, "so is list");
+}
+
+/* ---- enabled ---- */
+
+KTEST(files, enabled_switches_all_probes)
+{
+    struct kprobe p = { .addr = (uintptr_t)target }, late = { .addr = (uintptr_t)target };
+
+    register_kprobe(&p);
+    ktest_report(reads("cat " KPROBES "enabled", "1\n"), "1");
+    ktest_report(say("echo 0 > " KPROBES "enabled") == 0 && !is_armed(), "0 disarms");
+    ktest_report(reads("cat " KPROBES "enabled", "0\n"), "0");
+    target(1);
+    ktest_report(p.hits == 0, "nothing is hit");
+    ktest_report(register_kprobe(&late) == 0 && !is_armed(),
+                 "one that is registered now waits");
+    disable_kprobe(&p);
+    ktest_report(say("echo 1 > " KPROBES "enabled") == 0 && is_armed(), "1 arms");
+    target(1);
+    ktest_report(p.hits == 0 && late.hits == 1, "what was disabled meanwhile stays so");
+    unregister_kprobe(&late);
+    ktest_report(!is_armed(), "alone it is not armed");
+    enable_kprobe(&p);
+    ktest_report(is_armed(), "until it is enabled");
+    unregister_kprobe(&p);
+    say("dmesg | tail -n 20");
+    ktest_report(strstr(seq_str(&output), "kprobes globally disabled") &&
+                     strstr(seq_str(&output), "kprobes globally enabled"),
+                 "the log tells");
+}
+
+KTEST(files, enabled_takes_yes_and_no_in_many_forms)
+{
+    static const char *const off[] = { "0", "n", "N", "off", "no", "f" };
+    static const char *const on[] = { "1", "y", "Y", "on", "yes", "t" };
+    static const char *const junk[] = { "2", "", "x", "o", "-1" };
+    char line[80];
+
+    for (size_t i = 0; i < ARRAY_LEN(off); i++) {
+        snprintf(line, sizeof(line), "echo %s > " KPROBES "enabled", off[i]);
+        ktest_report(say(line) == 0 && !kprobes_are_on(), "%s", off[i]);
+        snprintf(line, sizeof(line), "echo %s > " KPROBES "enabled", on[i]);
+        ktest_report(say(line) == 0 && kprobes_are_on(), "%s", on[i]);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(junk); i++) {
+        snprintf(line, sizeof(line), "echo '%s' > " KPROBES "enabled", junk[i]);
+        ktest_report(say(line) == -EINVAL && kprobes_are_on(), "'%s' is EINVAL", junk[i]);
+    }
+}
+
+KTEST(files, modes_are_those_of_linux)
+{
+    ktest_report(reads("stat " KPROBES "list", "f 0400\n"), "list");
+    ktest_report(reads("stat " KPROBES "blacklist", "f 0400\n"), "blacklist");
+    ktest_report(reads("stat " KPROBES "enabled", "f 0600\n"), "enabled");
+    ktest_report(reads("ls " KPROBES, "blacklist\nenabled\nlist\n"), "nothing else");
+}
+
+/* ---- kprobes-step ---- */
+
+static void no_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+
+KTEST(files, the_step_engine_is_chosen_by_name)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .post_handler = no_post };
+    long without = target(5);
+
+    ktest_report(reads("cat " STEP, "int3\n"), "int3 at first");
+    register_kprobe(&p);
+    ktest_report(say("echo tf > " STEP) == 0 && reads("cat " STEP, "tf\n"), "tf");
+    ktest_report(target(5) == without && p.hits == 1, "steps by TF");
+    ktest_report(say("echo -n int3 > " STEP) == 0 && reads("cat " STEP, "int3\n"),
+                 "int3, without a line feed");
+    ktest_report(target(5) == without && p.hits == 2, "steps by int3");
+    unregister_kprobe(&p);
+    ktest_report(say("echo x > " STEP) == -EINVAL, "junk is EINVAL");
+    ktest_report(say("echo tff > " STEP) == -EINVAL, "so is what only begins well");
+    ktest_report(say("echo ' tf' > " STEP) == -EINVAL, "and what does not");
+    ktest_report(reads("cat " STEP, "int3\n"), "nothing has changed");
+}
+
+/* ---- all knobs at once ---- */
+
+#define ROUNDS 40
+
+/* turn_knobs - one thread's random operations on a probe of its own and on the switches
+ * that all threads share. Return: how many answers were wrong.
+ */
+static int turn_knobs(void *arg)
+{
+    struct kprobe p = { .addr = (uintptr_t)target };
+    uint64_t random = (uintptr_t)arg;
+    int wrong = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        p = (struct kprobe){ .addr = (uintptr_t)target };
+        wrong += register_kprobe(&p) != 0;
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        switch (random >> 62) {
+        case 0:
+            wrong += disable_kprobe(&p) != 0;
+            break;
+        case 1:
+            wrong += kprobes_switch(false) != 0;
+            break;
+        case 2:
+            wrong += kprobes_switch(true) != 0;
+            break;
+        default:
+            wrong += enable_kprobe(&p) != 0;
+        }
+        wrong += target(i) != i * 11 + 3;
+        wrong += unregister_kprobe(&p) != 0;
+    }
+    return wrong;
+}
+
+KTEST(files, four_threads_turn_all_knobs)
+{
+    int tids[4], wrong = 0, code;
+    size_t heap = heap_in_use();
+
+    for (uintptr_t i = 0; i < 4; i++)
+        tids[i] = kernel_clone(&(struct clone_args){
+            .fn = turn_knobs,
+            .arg = (void *)(ktest_random() | 1),
+            .name = "knobs",
+            .cpus = UINT64_C(1) << i % cpu_count(),
+        });
+    for (int i = 0; i < 4; i++) {
+        thread_join(tids[i], &code);
+        wrong += code;
+    }
+    ktest_report(wrong == 0, "%d rounds, %d wrong answers", 4 * ROUNDS, wrong);
+    kprobes_switch(true);
+    ktest_report(!is_armed(), "the text is as it was");
+    ktest_report(heap_in_use() == heap, "no memory is left over");
+}

@@ -1,0 +1,302 @@
+/* test_misuse.c - what must not be done with probes is answered with its errno, and harms
+ * nobody.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/mm/heap.h"
+#include "probes/kprobe.h"
+#include "probes/set.h"
+#include "tests/kernel/ktest.h"
+
+#include <string.h>
+
+static NOINLINE long target(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 7 + 3;
+}
+
+static NOINLINE long other(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 9 + 3;
+}
+
+static uint8_t byte_at(uintptr_t addr)
+{
+    return *(const volatile uint8_t *)addr;
+}
+
+/* ---- from where nobody may wait ---- */
+
+static struct kprobe bystander;
+static int answers[8];
+
+static void try_everything(struct kprobe *own)
+{
+    struct kprobe fresh = { .addr = (uintptr_t)other }, *ps[] = { &bystander, own };
+
+    answers[0] = unregister_kprobe(own);
+    answers[1] = unregister_kprobe(&bystander);
+    answers[2] = unregister_kprobes(ps, 2);
+    answers[3] = register_kprobe(&fresh);
+    answers[4] = disable_kprobe(own);
+    answers[5] = enable_kprobe(own);
+    answers[6] = kprobes_switch(false);
+    answers[7] = disable_kprobes(ps, 2);
+}
+
+static bool all_deadlk(void)
+{
+    bool all = true;
+
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        all &= answers[i] == -EDEADLK;
+        if (answers[i] != -EDEADLK)
+            ktest_note("call %zu: %d", i, answers[i]);
+    }
+    return all;
+}
+
+static int pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)regs;
+    try_everything(p);
+    return 0;
+}
+
+static void post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)regs;
+    (void)flags;
+    try_everything(p);
+}
+
+static void from_handler(struct kprobe *p, const char *which)
+{
+    long without = target(1);
+
+    bystander = (struct kprobe){ .addr = (uintptr_t)other };
+    memset(answers, 0, sizeof(answers));
+    p->addr = (uintptr_t)target;
+    register_kprobe(&bystander);
+    register_kprobe(p);
+    ktest_report(target(1) == without, "the probed function returns what it returned");
+    ktest_report(all_deadlk(), "a %s-handler gets EDEADLK for everything", which);
+    ktest_report(p->hits == 1 && !p->flags && byte_at(p->addr) == 0xcc,
+                 "its probe is as it was");
+    ktest_report(kprobes_are_on(), "and so is the switch");
+    ktest_report(unregister_kprobe(p) == 0 && unregister_kprobe(&bystander) == 0,
+                 "from outside they can be taken away");
+}
+
+KTEST(misuse, handlers_cannot_change_probes)
+{
+    struct kprobe p = { .pre_handler = pre }, q = { .post_handler = post };
+
+    from_handler(&p, "pre");
+    from_handler(&q, "post");
+}
+
+static struct kprobe victim;
+
+static void in_interrupt(void *unused)
+{
+    (void)unused;
+    if (this_cpu()->irq_depth)
+        try_everything(&victim);
+}
+
+KTEST(misuse, interrupts_cannot_change_probes)
+{
+    if (cpu_count() == 1) {
+        ktest_skip("no other CPU to interrupt");
+        return;
+    }
+    victim = (struct kprobe){ .addr = (uintptr_t)target };
+    bystander = (struct kprobe){ .addr = (uintptr_t)other };
+    memset(answers, 0, sizeof(answers));
+    register_kprobe(&victim);
+    register_kprobe(&bystander);
+    smp_call(cpu_count() - 1, in_interrupt, NULL);
+    smp_call(0, in_interrupt, NULL);
+    ktest_report(all_deadlk(), "EDEADLK for everything");
+    ktest_report(byte_at((uintptr_t)target) == 0xcc, "nothing happened");
+    ktest_report(unregister_kprobe(&victim) == 0 && unregister_kprobe(&bystander) == 0,
+                 "a thread may take them away");
+}
+
+/* ---- twice ---- */
+
+KTEST(misuse, a_probe_is_registered_once)
+{
+    struct kprobe p = { .addr = (uintptr_t)target }, q = { .addr = (uintptr_t)other };
+    struct kprobe *twice[] = { &q, &q }, *mixed[] = { &q, &p };
+
+    ktest_report(register_kprobe(&p) == 0, "once");
+    ktest_report(register_kprobe(&p) == -EEXIST, "twice is EEXIST");
+    ktest_report(register_kprobes(twice, 2) == -EEXIST && !q.site, "in a set too");
+    ktest_report(register_kprobes(mixed, 2) == -EEXIST && !q.site,
+                 "and the others of the set stay out");
+    target(1);
+    ktest_report(p.hits == 1, "it still works");
+    ktest_report(unregister_kprobe(&p) == 0, "it goes once");
+    ktest_report(unregister_kprobe(&p) == -EINVAL, "twice is EINVAL");
+    ktest_report(enable_kprobe(&p) == -EINVAL && disable_kprobe(&p) == -EINVAL,
+                 "what is gone cannot be switched");
+    ktest_report(register_kprobe(&p) == 0 && unregister_kprobe(&p) == 0,
+                 "but registered again");
+}
+
+KTEST(misuse, one_in_a_set_to_be_removed_twice_or_never_registered)
+{
+    struct kprobe p = { .addr = (uintptr_t)target }, never = { .addr = (uintptr_t)other };
+    struct kprobe *twice[] = { &p, &p }, *some[] = { &p, &never };
+
+    register_kprobe(&p);
+    ktest_report(unregister_kprobes(some, 2) == -EINVAL && byte_at(p.addr) == 0xcc,
+                 "one that is not registered: EINVAL, and the other stays");
+    ktest_report(unregister_kprobes(twice, 2) == 0 && byte_at(p.addr) != 0xcc,
+                 "one that stands there twice goes once");
+}
+
+/* ---- memory that is not what it says ---- */
+
+KTEST(misuse, freed_memory_is_not_registered)
+{
+    struct kprobe *p = kzalloc(sizeof(*p)), *again;
+
+    p->addr = (uintptr_t)target;
+    register_kprobe(p);
+    unregister_kprobe(p);
+    kfree(p); /* the heap fills it with 6b */
+    ktest_report(unregister_kprobe(p) == -EINVAL, "unregister");
+    ktest_report(enable_kprobe(p) == -EINVAL && disable_kprobe(p) == -EINVAL, "switch");
+    ktest_report(register_kprobe(p) == -EINVAL,
+                 "register: there are unknown flags in it");
+    again = kmalloc(sizeof(*again)); /* checks that nobody has written to it */
+    kfree(again);
+    ktest_report(byte_at((uintptr_t)target) != 0xcc, "and nothing is armed");
+}
+
+KTEST(misuse, a_copy_is_not_the_probe)
+{
+    struct kprobe p = { .addr = (uintptr_t)target }, copy;
+
+    register_kprobe(&p);
+    copy = p;
+    ktest_report(unregister_kprobe(&copy) == -EINVAL && byte_at(p.addr) == 0xcc,
+                 "it cannot be taken away");
+    ktest_report(disable_kprobe(&copy) == -EINVAL && byte_at(p.addr) == 0xcc,
+                 "nor switched");
+    unregister_kprobe(&p);
+}
+
+static void fill_randomly(struct kprobe *p)
+{
+    uint8_t *bytes = (uint8_t *)p;
+
+    for (size_t i = 0; i < sizeof(*p); i++)
+        bytes[i] = (uint8_t)ktest_random();
+}
+
+KTEST(misuse, random_bytes_are_not_registered)
+{
+    unsigned wrong = 0;
+
+    for (int i = 0; i < 1000; i++) {
+        struct kprobe p;
+
+        fill_randomly(&p);
+        if (i % 2)
+            p.addr = (uintptr_t)target;
+        wrong += unregister_kprobe(&p) != -EINVAL;
+        wrong += enable_kprobe(&p) != -EINVAL;
+        p.flags |= 0x100;
+        wrong += register_kprobe(&p) >= 0;
+    }
+    ktest_report(wrong == 0, "3000 calls with garbage, %u were taken", wrong);
+}
+
+/* ---- any order ---- */
+
+#define POOL 6
+#define STEPS 600
+
+struct model {
+    struct kprobe p;
+    bool in, off;
+};
+
+/* step - a random call; does it answer what the model says? */
+static bool step(struct model *m, bool *all_on)
+{
+    int err, want;
+
+    switch (ktest_random() % 5) {
+    case 0:
+        if (!m->in)
+            m->p = (struct kprobe){ .addr = m->p.addr };
+        want = m->in ? -EEXIST : 0;
+        err = register_kprobe(&m->p);
+        m->off = m->in && m->off;
+        m->in = true;
+        break;
+    case 1:
+        want = m->in ? 0 : -EINVAL;
+        err = unregister_kprobe(&m->p);
+        m->in = false;
+        break;
+    case 2:
+        want = m->in ? 0 : -EINVAL;
+        err = disable_kprobe(&m->p);
+        m->off |= m->in;
+        break;
+    case 3:
+        want = m->in ? 0 : -EINVAL;
+        err = enable_kprobe(&m->p);
+        m->off &= !m->in;
+        break;
+    default:
+        *all_on = !*all_on;
+        want = 0;
+        err = kprobes_switch(*all_on);
+    }
+    return err == want;
+}
+
+/* expected_int3 - is one of them enabled at @addr? */
+static bool expected_int3(const struct model *pool, uintptr_t addr, bool all_on)
+{
+    for (int i = 0; all_on && i < POOL; i++)
+        if (pool[i].in && !pool[i].off && pool[i].p.addr == addr)
+            return true;
+    return false;
+}
+
+KTEST(misuse, any_order_of_calls_is_answered_as_it_should)
+{
+    struct model pool[POOL] = { 0 };
+    unsigned wrong = 0, unlike = 0;
+    size_t heap = heap_in_use();
+    bool all_on = true;
+
+    for (int i = 0; i < POOL; i++)
+        pool[i].p.addr = i % 2 ? (uintptr_t)target : (uintptr_t)other;
+    for (int i = 0; i < STEPS; i++) {
+        wrong += !step(&pool[ktest_random() % POOL], &all_on);
+        for (int k = 0; k < 2; k++) {
+            uintptr_t addr = pool[k].p.addr;
+
+            unlike += (byte_at(addr) == 0xcc) != expected_int3(pool, addr, all_on);
+        }
+    }
+    kprobes_switch(true);
+    for (int i = 0; i < POOL; i++)
+        if (pool[i].in)
+            unregister_kprobe(&pool[i].p);
+    ktest_report(wrong == 0, "%d calls, %u wrong answers", STEPS, wrong);
+    ktest_report(unlike == 0, "the text was as it should %d times", STEPS - (int)unlike);
+    ktest_report(heap_in_use() == heap, "no memory is left over");
+}

@@ -1,0 +1,143 @@
+/* test_set.c - sets of probes on the running kernel: all or none, at one moment. */
+#include "probes/set.h"
+
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "tests/kernel/ktest.h"
+
+#include <string.h>
+
+#define COUNT 3
+
+/* tests/kernel/test_commands.c has another one of this name. */
+static NOINLINE long namesake(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a + 2;
+}
+
+static NOINLINE long second(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a + 3;
+}
+
+static NOINLINE long third(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a + 4;
+}
+
+static long call_all(unsigned times)
+{
+    long sum = 0;
+
+    for (unsigned i = 0; i < times; i++)
+        sum += namesake(i) + second(i) + third(i);
+    return sum;
+}
+
+static void fill(struct kprobe_set *set, struct kprobe *probes)
+{
+    const uintptr_t places[COUNT] = { (uintptr_t)namesake, (uintptr_t)second,
+                                      (uintptr_t)third };
+
+    kprobe_set_begin(set);
+    for (int i = 0; i < COUNT; i++) {
+        probes[i] = (struct kprobe){ .addr = places[i] };
+        kprobe_set_add(set, &probes[i]);
+    }
+}
+
+static uint8_t byte_at(uintptr_t addr)
+{
+    return *(const volatile uint8_t *)addr;
+}
+
+KTEST(set, a_commit_arms_all_and_an_abort_takes_all_away)
+{
+    struct kprobe probes[COUNT];
+    struct probe_reject why;
+    struct kprobe_set set;
+    long without = call_all(100);
+
+    fill(&set, probes);
+    call_all(10);
+    ktest_report(probes[0].hits == 0, "before the commit nothing is seen");
+    ktest_report(kprobe_set_commit(&set, &why) == 0, "commit");
+    ktest_report(call_all(100) == without, "the functions return what they returned");
+    ktest_report(probes[0].hits == 100 && probes[1].hits == 100 && probes[2].hits == 100,
+                 "each probe has 100 hits");
+    ktest_report(kprobe_set_abort(&set) == 0, "abort");
+    call_all(10);
+    ktest_report(probes[0].hits == 100 && byte_at((uintptr_t)second) != 0xcc,
+                 "and sees no more");
+}
+
+KTEST(set, one_that_is_refused_keeps_all_out)
+{
+    struct kprobe bad = { .addr = (uintptr_t)third + 2 };
+    struct kprobe probes[COUNT];
+    struct probe_reject why;
+    struct kprobe_set set;
+
+    fill(&set, probes);
+    kprobe_set_add(&set, &bad);
+    ktest_report(kprobe_set_commit(&set, &why) == -EILSEQ, "commit is refused");
+    ktest_report(why.index == COUNT && why.reason == PROBE_NOT_BOUNDARY &&
+                     why.at == (uintptr_t)third,
+                 "it names element %zu and the address", why.index);
+    ktest_report(byte_at((uintptr_t)namesake) != 0xcc && !probes[0].site,
+                 "none of them is registered");
+    ktest_report(kprobe_set_abort(&set) == 0, "abort");
+}
+
+static volatile bool stop;
+
+static int work(void *arg)
+{
+    (void)arg;
+    while (!stop) {
+        call_all(10);
+        thread_yield();
+    }
+    return 0;
+}
+
+KTEST(set, sets_come_and_go_while_their_code_runs)
+{
+    struct kprobe probes[COUNT];
+    struct exec_stats before, after;
+    struct probe_reject why;
+    struct kprobe_set set;
+    size_t heap;
+    int tids[8], n = (int)cpu_count() < 8 ? (int)cpu_count() : 8, failed = 0;
+    uint64_t hits = 0, missed = 0;
+
+    stop = false;
+    for (int i = 0; i < n; i++)
+        tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
+    exec_stats_get(&before);
+    heap = heap_in_use();
+    for (int round = 0; round < 8; round++) {
+        fill(&set, probes);
+        failed += kprobe_set_commit(&set, &why) != 0;
+        call_all(1);
+        failed += kprobe_set_abort(&set) != 0;
+        for (int i = 0; i < COUNT; i++) {
+            hits += probes[i].hits;
+            missed += probes[i].nmissed;
+        }
+    }
+    ktest_report(heap_in_use() == heap, "no memory is left over");
+    exec_stats_get(&after);
+    ktest_report(after.arena_free_pages == before.arena_free_pages, "nor pages");
+    stop = true;
+    for (int i = 0; i < n; i++)
+        thread_join(tids[i], NULL);
+    ktest_report(failed == 0, "8 sets came and went");
+    ktest_report(hits >= 24 && missed == 0, "%lu hits, %lu missed", hits, missed);
+}
