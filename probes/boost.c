@@ -5,13 +5,28 @@
 #include "probes/registry.h"
 
 /* The shadow of STI must cover the instruction behind it, so both run in one copy, unless
- * the second carries a probe of its own, which has to be hit.
+ * the second carries a probe of its own, which has to be hit, or the program wants a trap
+ * between the two.
  */
-uint8_t *boost_sti(const struct site *site)
+uint8_t *boost_sti(const struct site *site, const struct pt_regs *regs)
 {
     const struct site *successor = registry_find(site->addr + site->len);
 
-    return successor && successor->state == SITE_ARMED ? site->boost_slot
-                                                       : site->pair_slot;
+    if (regs->flags & FLAGS_TF || (successor && successor->state == SITE_ARMED))
+        return site->boost_slot;
+    return site->pair_slot;
 }
 NOKPROBE(boost_sti);
+
+/* The shadow has ended at the trap behind the copy. What it was to cover runs with another
+ * STI in front of it.
+ */
+void boost_sti_again(const struct site *site, struct pt_regs *regs)
+{
+    if (regs->ip != site->addr + site->len || !(regs->flags & FLAGS_IF) ||
+        regs->flags & FLAGS_TF)
+        return;
+    regs->flags &= ~FLAGS_IF;
+    regs->ip = (uintptr_t)boost_sti(site, regs);
+}
+NOKPROBE(boost_sti_again);

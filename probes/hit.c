@@ -97,6 +97,8 @@ NOKPROBE_INLINE void stepped(struct probe_cpu *cpu, struct site *site,
     hit = site->has_post ? enter(cpu, site, regs, HIT_POST) : NULL;
     if (hit)
         after(cpu, hit, aggr_first(site), regs);
+    if (unlikely(site->pair_slot))
+        boost_sti_again(site, regs);
 }
 
 void hit_stepped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)

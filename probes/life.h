@@ -48,7 +48,7 @@ struct site {
     uint8_t class;               /* [I] enum insn_class */
     uint8_t way;                 /* [p] enum site_way */
     uint8_t state;               /* [P] enum site_state */
-    bool is_string;              /* [I] a string instruction: steps once per iteration */
+    bool repeats;                /* [I] with rep: steps once per iteration */
     bool has_post;               /* [p] somebody here has a post-handler */
     bool in_engine;              /* [I] the engine's own code */
     bool queued;                 /* [P] in the list that is being made */
@@ -264,12 +264,16 @@ void account_totals(struct probe_totals *out);
 
 /* ---- 8 step.c, boost.c, emulate.c: continue with the instruction ---- */
 
-/* boost_sti - where STI is run: alone, or with its successor. */
-uint8_t *boost_sti(const struct site *site);
+/* boost_sti - where STI is run: alone, or with its successor.
+ * boost_sti_again - STI has been stepped, and the program is to go on behind it.
+ */
+uint8_t *boost_sti(const struct site *site, const struct pt_regs *regs);
+void boost_sti_again(const struct site *site, struct pt_regs *regs);
 
 NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
 {
-    regs->ip = (uintptr_t)(likely(!site->pair_slot) ? site->boost_slot : boost_sti(site));
+    regs->ip =
+        (uintptr_t)(likely(!site->pair_slot) ? site->boost_slot : boost_sti(site, regs));
 }
 
 void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);

@@ -63,6 +63,14 @@ static int make_boost_slot(struct site *site, uint8_t **slot, const struct insn 
     return err;
 }
 
+/* May it stand behind STI in a copy? A branch out of the copy does not come to the jump
+ * back, which is as good.
+ */
+static bool can_end_pair(const struct insn *insn)
+{
+    return insn_can_boost(insn) || (insn_is_branch(insn) && insn_can_move(insn));
+}
+
 /* make_pair_slot - STI with its successor, where the two can run as one. */
 static int make_pair_slot(struct site *site, const struct insn *sti,
                           struct probe_reject *why)
@@ -78,7 +86,7 @@ static int make_pair_slot(struct site *site, const struct insn *sti,
     if (left > sizeof(bytes))
         left = sizeof(bytes);
     if (recover_bytes(bytes, insn_next(sti), left) ||
-        insn_decode(&pair[1], bytes, left, insn_next(sti)) || !insn_can_boost(&pair[1]))
+        insn_decode(&pair[1], bytes, left, insn_next(sti)) || !can_end_pair(&pair[1]))
         return 0;
     return make_boost_slot(site, &site->pair_slot, pair, 2, why);
 }
@@ -145,6 +153,18 @@ void prepare_way(struct site *site)
         WRITE_ONCE(site->way, site->has_post ? WAY_STEP : WAY_BOOST);
 }
 
+static bool repeats(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_STRING:
+    case INSN_IN:
+    case INSN_OUT:
+        return insn->rep != INSN_PREFIX_NONE;
+    default:
+        return false;
+    }
+}
+
 static struct site *site_new(const struct insn *insn)
 {
     struct site *site = plat_alloc(sizeof(*site));
@@ -154,7 +174,7 @@ static struct site *site_new(const struct insn *insn)
     site->addr = insn->addr;
     site->len = insn->len;
     site->class = (uint8_t)insn->class;
-    site->is_string = insn->kind == INSN_STRING;
+    site->repeats = repeats(insn);
     site->in_engine = plat_is_engine(insn->addr);
     for (size_t i = 0; i < insn->len; i++)
         site->bytes[i] = insn->bytes[i];

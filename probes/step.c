@@ -49,6 +49,19 @@ struct site *step_site(uintptr_t int3)
 }
 NOKPROBE(step_site);
 
+/* The program steps itself, and sees a trap behind each iteration at its own instruction.
+ * It goes on in the copy, or each would be a hit.
+ */
+NOKPROBE_INLINE void raise_iteration(struct site *site, struct pt_regs *regs)
+{
+    uintptr_t slot = regs->ip;
+
+    regs->ip = site->addr;
+    plat_raise_step(regs);
+    if (regs->ip == site->addr)
+        regs->ip = slot;
+}
+
 bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     struct site *site;
@@ -60,8 +73,11 @@ bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
     site = insn_slot_owner(regs->ip, &off);
     if (!site)
         return false;
-    if (off == 0) /* an iteration of a repeated string instruction leaves ip there */
-        return site->is_string;
+    if (off == 0 && site->repeats) { /* an iteration leaves ip there */
+        if (regs->ip == (uintptr_t)site->boost_slot)
+            raise_iteration(site, regs);
+        return true;
+    }
     if (off != site->len)
         return false;
     mine = regs->ip - off == (uintptr_t)site->step_slot;

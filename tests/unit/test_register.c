@@ -154,12 +154,24 @@ static void sti_has_a_copy_together_with_its_successor(void)
     fake_end();
 }
 
-static void sti_whose_successor_cannot_be_copied_stands_alone(void)
+static void so_has_sti_in_front_of_a_branch(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
 
     fake_start();
     p.addr = fake_function("fn", "fb c3");
+    CHECK_EQ(add(&p), 0);
+    CHECK_BYTES(p.site->pair_slot, "fb c3 e9");
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void sti_whose_successor_cannot_be_copied_stands_alone(void)
+{
+    struct kprobe p = { .pre_handler = no_pre };
+
+    fake_start();
+    p.addr = fake_function("fn", "fb e8 00 00 00 00 c3");
     CHECK_EQ(add(&p), 0);
     CHECK(p.site->pair_slot == NULL);
     CHECK_BYTES(p.site->boost_slot, "fb e9");
@@ -837,7 +849,7 @@ static void memory_is_never_needed_to_take_probes_out(void)
 UNIT_TESTS(armed_means_int3_in_the_text, by_symbol_and_offset, by_address_and_offset,
            the_copy_is_the_instruction_and_a_jump_back, what_is_emulated_needs_no_cell,
            a_post_handler_asks_for_steps_as_long_as_it_is_there,
-           sti_has_a_copy_together_with_its_successor,
+           sti_has_a_copy_together_with_its_successor, so_has_sti_in_front_of_a_branch,
            sti_whose_successor_cannot_be_copied_stands_alone,
            many_at_one_address_share_a_site,
            the_cell_is_written_and_known_before_anyone_can_be_sent_there,

@@ -102,14 +102,27 @@ static void tf_ends_the_step_and_is_gone(void)
 /* QEMU, for one, does not trap behind STI. */
 static void int3_ends_a_step_whose_tf_did_not_trap(void)
 {
-    start("fb c3", true, STEP_TF);
+    start("f3 90 c3", true, STEP_TF);
     CHECK(fake_int3(&regs, p.addr));
     CHECK(regs.flags & FLAGS_TF);
-    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 2));
     CHECK_EQ(ran_post, 1);
-    CHECK_EQ(regs.ip, p.addr + 1);
+    CHECK_EQ(regs.ip, p.addr + 2);
     CHECK(!(regs.flags & FLAGS_TF));
     CHECK(!(seen.flags & FLAGS_TF));
+    end();
+}
+
+static void the_shadow_of_sti_is_cast_again_behind_the_post_handler(void)
+{
+    start("fb c3", true, STEP_INT3);
+    CHECK(fake_int3(&regs, p.addr));
+    regs.flags |= FLAGS_IF;
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
+    CHECK_EQ(seen.ip, p.addr + 1);
+    CHECK(seen.flags & FLAGS_IF);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair_slot);
+    CHECK(!(regs.flags & FLAGS_IF));
     end();
 }
 
@@ -260,13 +273,27 @@ static void popf_that_sets_tf_traps_one_later(void)
     end();
 }
 
-static void a_stepping_program_sees_no_iterations(void)
+static void a_stepping_program_sees_each_iteration(void)
 {
+    unsigned raised = fake.raised_steps;
+
     start("f3 a4 c3", false, STEP_INT3);
     regs.flags |= FLAGS_TF;
     CHECK(fake_int3(&regs, p.addr));
     CHECK(debug((uintptr_t)p.site->boost_slot, DR6_BS));
+    CHECK_EQ(fake.raised_steps, raised + 1);
+    CHECK_EQ(fake.raised_ip, p.addr);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
     CHECK(regs.flags & FLAGS_TF);
+    end();
+}
+
+static void iterations_of_a_port_instruction_are_no_steps_either(void)
+{
+    start("f3 6c c3", true, STEP_TF);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK(debug((uintptr_t)p.site->step_slot, DR6_BS));
+    CHECK_EQ(ran_post, 0);
     end();
 }
 
@@ -303,6 +330,7 @@ static void an_int3_elsewhere_in_a_cell_is_nobodys(void)
 
 UNIT_TESTS(int3_behind_the_copy_ends_the_step, tf_ends_the_step_and_is_gone,
            int3_ends_a_step_whose_tf_did_not_trap,
+           the_shadow_of_sti_is_cast_again_behind_the_post_handler,
            without_post_handler_nothing_is_stepped,
            iterations_of_a_string_instruction_are_no_steps, an_nmi_is_stepped_without_tf,
            changing_the_engine_does_not_lose_a_step, a_step_may_end_on_another_cpu,
@@ -310,6 +338,7 @@ UNIT_TESTS(int3_behind_the_copy_ends_the_step, tf_ends_the_step_and_is_gone,
            a_stepping_program_traps_once_behind_a_boosted_instruction,
            a_stepping_program_traps_once_behind_a_stepped_instruction,
            a_stepping_program_is_owed_a_trap_behind_an_emulated_instruction,
-           popf_that_sets_tf_traps_one_later, a_stepping_program_sees_no_iterations,
+           popf_that_sets_tf_traps_one_later, a_stepping_program_sees_each_iteration,
+           iterations_of_a_port_instruction_are_no_steps_either,
            a_debug_trap_that_is_no_step_is_for_others, a_step_elsewhere_is_for_others,
            an_int3_elsewhere_in_a_cell_is_nobodys)
