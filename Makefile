@@ -3,6 +3,7 @@
 #   make help      lists the targets
 #   make V=1       shows the commands
 #   make B=dir     builds somewhere else than in build/
+#   make EXTRA_OBJS="a.o b.o"   links further objects into the kernel
 #
 #   CROSS_COMPILE=x86_64-elf-    another gcc      EXTRA_OBJS="a.o b.o"    linked in too
 #   CC=clang                     or clang
@@ -296,6 +297,12 @@ LDFLAGS := -nostdlib -no-pie --build-id --orphan-handling=error -z max-page-size
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all
 HOST_CFLAGS := $(C_COMMON) -O1 $(SANITIZE)
 
+# Further objects to link in: make EXTRA_OBJS="a.o b.o"; see docs/api.md. What ./sonde brings
+# up to date before it boots keeps those that were given last.
+ifeq ($(KEEP_OBJS) $(origin EXTRA_OBJS),1 undefined)
+EXTRA_OBJS := $(wildcard $(shell sed -n 3p $(B)/link.stamp 2>/dev/null))
+endif
+
 # A change of flags, tools or lists rebuilds what it concerns.
 stamp_if_changed = mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || \
     printf '%s\n' $(1) >$@
@@ -305,7 +312,7 @@ $(B)/flags.stamp: FORCE
 	    '$(HOSTCC) $(HOST_CFLAGS)' '$(shell $(CC) --version | head -n 1)')
 
 $(B)/link.stamp: FORCE
-	@$(call stamp_if_changed,'$(LD) $(LDFLAGS)' '$(OBJS) $(EXTRA_OBJS)')
+	@$(call stamp_if_changed,'$(LD) $(LDFLAGS)' '$(OBJS)' '$(EXTRA_OBJS)')
 
 # ---- the kernel ------------------------------------------------------------------------
 

@@ -1,0 +1,88 @@
+"""test_extra_objs.py - further objects linked into the kernel: the example of docs/api.md,
+built by the words of the page.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+
+import tap
+from guest import ROOT
+
+PAGE = os.path.join(ROOT, "docs", "api.md")
+BUILD_LIMIT = 600
+
+SECOND = """
+static int order;
+
+__attribute__((constructor(200))) static void later(void) { order = order * 10 + 2; }
+__attribute__((constructor(101))) static void sooner(void) { order = order * 10 + 1; }
+
+#include "kernel/work/work.h"
+
+static int order_run(struct work *w)
+{
+    seq_printf(w->out, "order %d\\n", order);
+    return 0;
+}
+WORKLOAD(order, order_run, "in which order constructors ran");
+"""
+
+
+def block(language):
+    """The first block of that language in the page."""
+    with open(PAGE, encoding="utf-8") as page:
+        return re.search(rf"```{language}\n(.*?)```", page.read(), re.S)[1]
+
+
+def environment():
+    """Without what an outer make or another build directory would say."""
+    return {k: v for k, v in os.environ.items()
+            if k not in ("B", "MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+
+
+def shell(script, limit=BUILD_LIMIT, **variables):
+    done = subprocess.run(["sh", "-e", "-c", script], cwd=ROOT, capture_output=True,
+                          env={**environment(), **variables}, timeout=limit, check=False)
+    text = done.stdout.decode() + done.stderr.decode()
+    return done.returncode, text
+
+
+def in_folder(words, folder):
+    """The page's commands, with their files in a folder of their own."""
+    words = re.sub(r"\breads\.[co]\b", lambda m: f"{folder}/{m[0]}", words)
+    return words.replace("build/reads", folder + "/b")
+
+
+def the_example_of_the_page_works():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/reads.c", "w", encoding="utf-8") as source:
+            source.write(block("c"))
+        status, text = shell(in_folder(block("sh"), folder))
+        row = re.search(r"^(\d+) reads of (\d+) bytes, 0 missed$", text, re.M)
+        tap.equal(status, 0, "the page's commands succeed")
+        if not tap.check(row and int(row[1]) > 0 and int(row[2]) > 0, "reads are counted"):
+            tap.note(text)
+        more_objects(folder)
+
+
+def more_objects(folder):
+    """The tree of the first build is there already."""
+    with open(folder + "/order.c", "w", encoding="utf-8") as source:
+        source.write(SECOND)
+    flags = "-ffreestanding -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -I."
+    script = f"gcc {flags} -c {folder}/order.c -o {folder}/order.o; "
+    script += f"make -s B={folder}/b EXTRA_OBJS='{folder}/reads.o {folder}/order.o' "
+    script += f"{folder}/b/sonde.elf"
+    tap.equal(shell(script), (0, ""), "two objects, one with few flags")
+    tree = folder + "/b"
+    status, text = shell("./sonde exec 'run order' 'run reads' 'run list'", B=tree)
+    tap.equal(status, 0, "both workloads run")
+    tap.check("order 12\n" in text, "constructors ran in the order of their priority")
+    tap.check("\norder\n" in text and "\nreads\n" in text, "run list names them")
+    status, text = shell(f"make -s {tree}/sonde.elf; ./sonde exec 'run list'", B=tree)
+    tap.check(status == 0 and "\norder\n" not in text, "a plain make leaves them out again")
+
+
+tap.run(the_example_of_the_page_works)
