@@ -184,19 +184,34 @@ static void call_here(void (*fn)(void *arg), void *arg)
     irq_restore(flags);
 }
 
-/* post - have CPU @cpu run @fn. Return: the call, which becomes done. */
-static struct call *post(unsigned cpu, void (*fn)(void *arg), void *arg)
+/* push - put @call into the list of CPU @cpu. Return: true when the list was empty. */
+static bool push(unsigned cpu, struct call *call)
 {
-    struct call *call = &calls[cpu_id()][cpu];
     struct call *head = __atomic_load_n(&callees[cpu].pending, __ATOMIC_RELAXED);
 
-    *call = (struct call){ .fn = fn, .arg = arg };
     do {
         call->next = head;
     } while (!__atomic_compare_exchange_n(&callees[cpu].pending, &head, call, false,
                                           __ATOMIC_ACQ_REL, __ATOMIC_RELAXED));
-    if (!head)
+    return !head;
+}
+
+/* post - have CPU @cpu run @fn. Return: the call, which becomes done.
+ *
+ * Later callers rely on the IPI of whoever found the list empty. So that one may not be
+ * interrupted before it has sent it: it could be parked there, by stop_machine(), whose
+ * own call is among those that rely on it.
+ */
+static struct call *post(unsigned cpu, void (*fn)(void *arg), void *arg)
+{
+    struct call *call = &calls[cpu_id()][cpu];
+    unsigned long flags;
+
+    *call = (struct call){ .fn = fn, .arg = arg };
+    flags = irq_save();
+    if (push(cpu, call))
         lapic_send_ipi(percpu_of(cpu)->apic_id, VECTOR_CALL);
+    irq_restore(flags);
     return call;
 }
 
