@@ -1,0 +1,60 @@
+"""test_probe_all.py - probes on every instruction, seen from outside: all workloads run as if
+they were not there.
+"""
+
+import re
+
+import tap
+from session import ask, at_prompt, sonde, typed
+
+COMMANDS = ("probe all", "run all", "probe stat", "probe del all", "run all")
+LIMIT = 600
+
+
+def checksums(text):
+    return re.findall(r"^(\w+): checksum (0x[0-9a-f]+)", text, re.M)
+
+
+def stat(text, name):
+    row = re.search(rf"^{re.escape(name)} (\d+)$", text, re.M)
+    return int(row[1]) if row else None
+
+
+def everything_is_probed_and_nothing_changes():
+    words = ("exec", "--smp", "4", "--timeout", str(LIMIT), *COMMANDS)
+    status, out, err = sonde(*words, limit=LIMIT + 60)
+    tap.equal((status, err), (0, ""), "the commands succeed")
+    armed = re.search(r": armed (\d+) of (\d+) instructions", out)
+    tap.check(armed and int(armed[1]) > 40000, "tens of thousands of instructions")
+    tap.equal(stat(out, "armed"), int(armed[1]), "stat agrees")
+    tap.check(stat(out, "traps") > 1000000, "they trap")
+    found = checksums(out)
+    half = len(found) // 2
+    tap.check(half > 20, "all workloads have run")
+    tap.equal(found[:half], found[half:], "with the same checksums as without probes")
+
+
+def refused_instructions_have_a_rule():
+    with at_prompt(smp=2) as guest:
+        text = ask(guest, "probe all kprobe_*")
+        armed, of = map(int, re.search(r"armed (\d+) of (\d+)", text).groups())
+        rows = re.findall(r"^refused ([A-Z_]+) +(\d+)  (\w.+)$", text, re.M)
+        tap.equal(armed + sum(int(row[1]) for row in rows), of, "armed and refused are all")
+        tap.check(rows and rows[0][0] == "BLACKLISTED", "by name")
+        tap.note(text)
+
+
+def people_see_that_it_goes_on():
+    with at_prompt(smp=2) as guest:
+        lines = typed(guest, "probe all vfs_* --ent\t")
+        tap.check("functions, " in lines[1] and "probes are being set" in lines[1],
+                  "progress, in a line that is written over")
+        tap.check(re.search(r"p1: armed \d+ of \d+ entries", lines[1]), "then the result")
+        lines = typed(guest, "probe de\tp\t")
+        tap.check(lines[0].endswith("probe del p1 "), "names are completed")
+        lines = typed(guest, "probe exp\tvfs_rea\t| grep verdict")
+        tap.equal(lines[1:], ["verdict    is probed"], "symbols too")
+
+
+tap.run(everything_is_probed_and_nothing_changes, refused_instructions_have_a_rule,
+        people_see_that_it_goes_on)
