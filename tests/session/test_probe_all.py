@@ -53,7 +53,7 @@ def people_see_that_it_goes_on():
         lines = typed(guest, "probe de\tp\t")
         tap.check(lines[0].endswith("probe del p1 "), "names are completed")
         lines = typed(guest, "probe exp\tvfs_rea\t| grep verdict")
-        tap.equal(lines[1:], ["verdict    is probed"], "symbols too")
+        tap.equal(lines[1:], ["verdict    can be probed"], "symbols too")
 
 
 tap.run(everything_is_probed_and_nothing_changes, refused_instructions_have_a_rule,
