@@ -96,6 +96,7 @@ DEBUG := \
     kernel/debug/panic.c \
     kernel/debug/backtrace.c \
     kernel/debug/ksyms.c \
+    kernel/debug/inlines.c \
     kernel/debug/shell.c \
     kernel/debug/shell_run.c \
     kernel/debug/shell_output.c \
@@ -255,6 +256,7 @@ unit_extable := kernel/mm/extable.c
 unit_free_set := kernel/mm/free_set.c
 unit_glob := libc/glob.c
 unit_heap_core := kernel/mm/heap_core.c
+unit_inlines := kernel/debug/inlines.c
 unit_ksyms := kernel/debug/ksyms.c
 unit_qsort := libc/qsort.c
 unit_seq := kernel/fs/seq.c tests/unit/fake_kernel.c
@@ -346,8 +348,10 @@ $(B)/asm_offsets.inc: kernel/cpu/asm_offsets.c $(B)/flags.stamp
 
 # Linked three times, because the symbol table is a part of what it describes; see
 # kernel/debug/gen_ksyms.py. In each image the entry NOPs become one before anything is
-# read from it.
+# read from it. The table of inlined functions is made of the first, the only one of the
+# two that needs debug data.
 KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/elf64.py
+INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/elf64.py
 LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
 image_link = $(LD) $(LDFLAGS) $(1) -o $@ $(OBJS) $(EXTRA_OBJS) $(2) && \
     $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)
@@ -360,20 +364,28 @@ $(B)/link/ksyms0.asm: $(KSYMS_TOOLS)
 $(B)/link/ksyms%.asm: $(B)/link/%.elf $(KSYMS_TOOLS)
 	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py -o $@ $<
 
-$(B)/link/ksyms%.o: $(B)/link/ksyms%.asm $(B)/flags.stamp
+$(B)/link/inlines0.asm: $(INLINES_TOOLS)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) kernel/debug/gen_inlines.py --empty -o $@
+
+$(B)/link/inlines1.asm: $(B)/link/1.elf $(INLINES_TOOLS)
+	$(Q)$(PYTHON) kernel/debug/gen_inlines.py -o $@ $<
+
+$(B)/link/%.o: $(B)/link/%.asm $(B)/flags.stamp
 	$(Q)$(NASM) -f elf64 -o $@ $<
 
-$(B)/link/1.elf: $(B)/link/ksyms0.o $(LINK_NEEDS)
+$(B)/link/1.elf: $(B)/link/ksyms0.o $(B)/link/inlines0.o $(LINK_NEEDS)
 	$(call say,LD,$@)
-	$(Q)$(call image_link,--strip-debug,$<)
+	$(Q)$(call image_link,,$(@D)/ksyms0.o $(@D)/inlines0.o)
 
-$(B)/link/2.elf: $(B)/link/ksyms1.o $(LINK_NEEDS)
+$(B)/link/2.elf: $(B)/link/ksyms1.o $(B)/link/inlines1.o $(LINK_NEEDS)
 	$(call say,LD,$@)
-	$(Q)$(call image_link,--strip-debug,$<)
+	$(Q)$(call image_link,--strip-debug,$(@D)/ksyms1.o $(@D)/inlines1.o)
 
-$(B)/sonde.elf: $(B)/link/ksyms2.o $(LINK_NEEDS)
+$(B)/sonde.elf: $(B)/link/ksyms2.o $(B)/link/inlines1.o $(LINK_NEEDS)
 	$(call say,LD,$@)
-	$(Q)$(call image_link,--emit-relocs -Map=$(B)/sonde.map,$<)
+	$(Q)$(call image_link,--emit-relocs -Map=$(B)/sonde.map,$(@D)/link/ksyms2.o \
+	    $(@D)/link/inlines1.o)
 	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py $@ | cmp - $(B)/link/ksyms2.asm
 
 $(B)/sonde.map: $(B)/sonde.elf

@@ -44,6 +44,9 @@ static int add_one(struct shell *sh, const struct place *place, const char *name
     }
     console_probe_add(cp);
     shell_printf(sh, "%s at %s\n", cp->name, place_text(at, cp->one.addr));
+    if (place_inlined(place))
+        shell_printf(sh, "%s is also inlined at %zu places: not counted\n", place->symbol,
+                     place_inlined(place));
     return 0;
 }
 

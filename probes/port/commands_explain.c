@@ -44,6 +44,21 @@ static void print_address(const struct report *r)
         shell_printf(r->sh, "function   none\n");
 }
 
+static void print_inlined_line(void *arg, const char *text)
+{
+    shell_printf(arg, "           %s\n", text);
+}
+
+static void print_inlined(const struct report *r, const struct place *place)
+{
+    size_t count = place_inlined(place);
+
+    if (!count)
+        return;
+    shell_printf(r->sh, "inlined    at %zu more place%s\n", count, count == 1 ? "" : "s");
+    place_list_inlined(place, count, print_inlined_line, r->sh);
+}
+
 static void print_owner(const struct report *r)
 {
     static const char *const owners[] = {
@@ -164,10 +179,11 @@ static void print_verdict(const struct report *r)
 
 /* ---- the command ---- */
 
-static void explain(struct report *r, uintptr_t addr)
+static void explain(struct report *r, const struct place *place, uintptr_t addr)
 {
     probe_explain(addr, &r->e, note_rule, r);
     print_address(r);
+    print_inlined(r, place);
     print_owner(r);
     print_map(r);
     print_rules(r);
@@ -191,7 +207,7 @@ static int explain_run(struct shell *sh, int argc, char **argv)
     if (!r)
         return shell_error(sh, ENOMEM, "probe: explain %s", argv[0]);
     r->sh = sh;
-    explain(r, addr);
+    explain(r, &place, addr);
     kfree(r);
     return 0;
 }

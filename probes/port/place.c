@@ -2,6 +2,7 @@
 #include "probes/port/place.h"
 
 #include "kernel/base/err.h"
+#include "kernel/debug/inlines.h"
 #include "kernel/debug/ksyms.h"
 #include "probes/platform.h"
 
@@ -98,6 +99,8 @@ static const char *own_text(char *buf, const struct place *place)
 
 /* ---- explain ---- */
 
+#define INLINED_SHOWN 12
+
 static void list_candidates(struct shell *sh, const char *name)
 {
     struct ksym sym;
@@ -122,6 +125,42 @@ static void list_clones(struct shell *sh, const char *name)
         if (strcmp(base, name) == 0)
             shell_error(sh, 0, "  the compiler has made %s of it", sym.name);
     }
+}
+
+size_t place_inlined(const struct place *place)
+{
+    return place->symbol[0] && !place->offset ? inlines_count(place->symbol) : 0;
+}
+
+void place_list_inlined(const struct place *place, size_t max,
+                        void (*line)(void *arg, const char *text), void *arg)
+{
+    size_t count = place_inlined(place);
+    char text[PLACE_TEXT_MAX];
+
+    for (size_t i = 0; i < count && i < max; i++)
+        line(arg, place_text(text, inlines_get(place->symbol, i)));
+    if (count > max) {
+        snprintf(text, sizeof(text), "and %zu more", count - max);
+        line(arg, text);
+    }
+}
+
+static void print_inlined(void *arg, const char *text)
+{
+    shell_error(arg, 0, "    %s", text);
+}
+
+static void list_inlined(struct shell *sh, const struct place *place)
+{
+    size_t count = inlines_count(place->symbol);
+
+    if (!count)
+        return;
+    shell_error(sh, 0,
+                "  it has no code of its own, but is inlined at %zu place%s:", count,
+                count == 1 ? "" : "s");
+    place_list_inlined(place, INLINED_SHOWN, print_inlined, sh);
 }
 
 /* detail - what else there is to say, in parentheses, into @buf. */
@@ -154,7 +193,9 @@ int place_refused(struct shell *sh, const struct place *place,
                 more);
     if (why->reason == PROBE_NOT_UNIQUE)
         list_candidates(sh, place->symbol);
-    if (why->reason == PROBE_NO_SYMBOL)
+    if (why->reason == PROBE_NO_SYMBOL) {
         list_clones(sh, place->symbol);
+        list_inlined(sh, place);
+    }
     return why->err;
 }

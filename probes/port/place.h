@@ -34,6 +34,14 @@ int place_find(const struct place *place, uintptr_t *addr, struct probe_reject *
  */
 const char *place_text(char *buf, uintptr_t addr);
 
+/* place_inlined - at how many places is the function inlined, if @place is a function's
+ * entry? There it is executed without passing @place.
+ * place_list_inlined - call @line for the first @max of them, and for how many are left.
+ */
+size_t place_inlined(const struct place *place);
+void place_list_inlined(const struct place *place, size_t max,
+                        void (*line)(void *arg, const char *text), void *arg);
+
 /* place_refused - tell why there can be no probe at @place, and what might be meant.
  * Return: the errno, negative.
  */

@@ -32,6 +32,23 @@ static NOINLINE long namesake(long a)
     return a + 1;
 }
 
+/* Has no code of its own. */
+static ALWAYS_INLINE long inlined_helper(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 3;
+}
+
+static NOINLINE long inlined_once(long a)
+{
+    return inlined_helper(a) + 1;
+}
+
+static NOINLINE long inlined_again(long a)
+{
+    return inlined_helper(a) + 2;
+}
+
 static void call(unsigned times)
 {
     for (unsigned i = 0; i < times; i++)
@@ -264,6 +281,27 @@ KTEST(commands, what_compilers_made_of_a_function_is_offered)
     say("run special");
     say("probe list");
     ktest_report(said("       100        0  weigh.constprop.0+0x0\n"), "and is hit");
+    say("probe del all");
+}
+
+KTEST(commands, where_a_function_was_inlined_is_offered)
+{
+    const char *place;
+    char line[64];
+
+    ktest_report(say("probe add inlined_helper") == -ENOENT &&
+                     said("no symbol has this name\n") &&
+                     said("is inlined at 2 places:\n"),
+                 "a function without code of its own");
+    place = strstr(seq_str(&output), "inlined_once+0x");
+    ktest_report(place && said("inlined_again+0x"), "its callers are named");
+    snprintf(line, sizeof(line), "probe add %.*s", place ? (int)strcspn(place, "\n") : 0,
+             place);
+    ktest_report(say("%s", line) == 0, "%s", line);
+    inlined_once(1);
+    inlined_again(1);
+    say("probe list");
+    ktest_report(said("         1        0  inlined_once+0x"), "and is hit");
     say("probe del all");
 }
 
