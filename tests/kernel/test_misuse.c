@@ -2,9 +2,12 @@
  * nobody.
  */
 #include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
 #include "probes/kprobe.h"
 #include "probes/set.h"
 #include "tests/kernel/ktest.h"
@@ -217,6 +220,100 @@ KTEST(misuse, random_bytes_are_not_registered)
         wrong += register_kprobe(&p) >= 0;
     }
     ktest_report(wrong == 0, "3000 calls with garbage, %u were taken", wrong);
+}
+
+/* ---- too early ---- */
+
+#define SLOW_NS 30000000
+
+static volatile bool has_entered, has_left, stop;
+static volatile unsigned wrong_probe;
+
+static int slow(struct kprobe *p, struct pt_regs *regs)
+{
+    uint64_t end = clock_ns() + SLOW_NS;
+
+    (void)p;
+    (void)regs;
+    has_entered = true;
+    while (clock_ns() < end)
+        pause();
+    has_left = true;
+    return 0;
+}
+
+static int call_once(void *arg)
+{
+    (void)arg;
+    target(1);
+    return 0;
+}
+
+KTEST(misuse, nobody_comes_back_from_unregister_while_a_handler_runs)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = slow };
+    int tid;
+
+    if (cpu_count() == 1) {
+        ktest_skip("handlers run with preemption off: one CPU is in one place");
+        return;
+    }
+    has_entered = has_left = false;
+    register_kprobe(&p);
+    tid = kernel_clone(&(struct clone_args){
+        .fn = call_once, .name = "slow", .cpus = UINT64_C(1) << (cpu_count() - 1) });
+    while (!has_entered)
+        thread_yield();
+    unregister_kprobe(&p);
+    ktest_report(has_left, "the handler has ended");
+    thread_join(tid, NULL);
+}
+
+/* The memory behind @p is freed and filled as soon as unregister_kprobe() returns. */
+static int look_at_probe(struct kprobe *p, struct pt_regs *regs)
+{
+    if (p->addr != (uintptr_t)target || regs->ip != p->addr + 1)
+        wrong_probe++;
+    return 0;
+}
+
+static int call_until_stop(void *arg)
+{
+    (void)arg;
+    while (!stop) {
+        for (int i = 0; i < 20; i++)
+            target(i);
+        thread_yield();
+    }
+    return 0;
+}
+
+KTEST(misuse, a_probe_is_freed_as_soon_as_it_is_out)
+{
+    int tids[8], n = (int)cpu_count() < 8 ? (int)cpu_count() : 8;
+    uint64_t hits = 0;
+
+    stop = false;
+    wrong_probe = 0;
+    for (int i = 0; i < n; i++)
+        tids[i] = kernel_clone(&(struct clone_args){ .fn = call_until_stop });
+    for (int round = 0; round < 6; round++) {
+        struct kprobe *p = kzalloc(sizeof(*p));
+
+        p->addr = (uintptr_t)target;
+        p->pre_handler = look_at_probe;
+        register_kprobe(p);
+        target(1);
+        unregister_kprobe(p);
+        hits += p->hits;
+        memset(p, 0x6b, sizeof(*p));
+        kfree(p);
+    }
+    stop = true;
+    for (int i = 0; i < n; i++)
+        thread_join(tids[i], NULL);
+    ktest_report(hits >= 6 && wrong_probe == 0, "%lu hits, %u of memory that was gone",
+                 hits, wrong_probe);
 }
 
 /* ---- any order ---- */
