@@ -316,6 +316,57 @@ KTEST(misuse, a_probe_is_freed_as_soon_as_it_is_out)
                  hits, wrong_probe);
 }
 
+/* An instruction that takes long: its copy is interrupted, and the thread in it preempted. */
+#define LONG_LEN (8u << 20)
+
+extern const char misuse_long[];
+
+static NOINLINE void fill_slowly(uint8_t *p, uint8_t value)
+{
+    size_t len = LONG_LEN;
+
+    __asm__ volatile(".globl misuse_long\n"
+                     "misuse_long: rep stosb"
+                     : "+D"(p), "+c"(len)
+                     : "a"(value)
+                     : "memory");
+}
+
+static volatile bool is_filling;
+
+static int fill_run(void *arg)
+{
+    is_filling = true;
+    for (int i = 0; i < 4; i++)
+        fill_slowly(arg, (uint8_t)i);
+    return 0;
+}
+
+KTEST(misuse, a_copy_is_kept_while_somebody_is_in_it)
+{
+    struct kprobe p = { .addr = (uintptr_t)misuse_long },
+                  next = { .addr = (uintptr_t)other };
+    uint8_t *buf = kzalloc(LONG_LEN);
+    size_t wrong = 0;
+    int tid;
+
+    is_filling = false;
+    ktest_report(register_kprobe(&p) == 0, "a string instruction can be probed");
+    tid = kernel_clone(&(struct clone_args){
+        .fn = fill_run, .arg = buf, .cpus = UINT64_C(1) << (cpu_count() - 1) });
+    while (!is_filling)
+        thread_yield();
+    unregister_kprobe(&p);
+    register_kprobe(&next); /* gets the cell, if it is free */
+    thread_join(tid, NULL);
+    for (size_t i = 0; i < LONG_LEN; i++)
+        wrong += buf[i] != 3;
+    ktest_report(p.hits >= 1 && p.hits <= 4, "%lu hits", p.hits);
+    ktest_report(wrong == 0, "%u bytes filled, %zu wrong", LONG_LEN, wrong);
+    unregister_kprobe(&next);
+    kfree(buf);
+}
+
 /* ---- any order ---- */
 
 #define POOL 6
