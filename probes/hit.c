@@ -94,7 +94,7 @@ NOKPROBE_INLINE void stepped(struct probe_cpu *cpu, struct site *site,
     regs->ip = site->addr + site->len;
     /* What was active when the pre-handlers ran is active now: they were let in, so this
      * is. */
-    hit = site->has_post ? enter(cpu, site, regs, HIT_POST) : NULL;
+    hit = READ_ONCE(site->has_post) ? enter(cpu, site, regs, HIT_POST) : NULL;
     if (hit)
         after(cpu, hit, aggr_first(site), regs);
     if (unlikely(site->pair_slot))
@@ -144,7 +144,7 @@ NOKPROBE_INLINE void run(struct probe_cpu *cpu, struct site *site, struct pt_reg
     if (way == WAY_BOOST)
         boost_run(site, regs);
     else if (way == WAY_EMULATE)
-        emulate(cpu, site, regs, site->has_post);
+        emulate(cpu, site, regs, READ_ONCE(site->has_post));
     else
         step_run(cpu, site, regs);
 }
