@@ -481,15 +481,17 @@ HOSTED_STEMS := $(sort $(patsubst tests/hosted/test_%.c,%,$(wildcard tests/hoste
 HOSTED_ENGINE := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN)
 HOSTED_PORT := tests/hosted/port_posix.c tests/hosted/posix_text.c \
     tests/hosted/posix_symbols.c tests/hosted/posix_threads.c tests/hosted/posix_trap.c \
+    tests/hosted/posix_tsan.c \
     tests/hosted/signal_return.asm kernel/mm/extable.c kernel/mm/copy_nofault.asm
 HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
     tests/hosted/fixture_call.asm
-HOSTED_REST := tests/hosted/fixture.c tests/hosted/probe_all.c tests/unit/unit.c
+HOSTED_REST := tests/hosted/fixture.c tests/hosted/probe_all.c tests/hosted/poke.c \
+    tests/unit/unit.c
 
 HOSTED_CFLAGS := $(C_COMMON) -O2 -fno-pie -mno-red-zone -fcf-protection=none -pthread
 HOSTED_LDFLAGS := -no-pie -pthread -T tests/hosted/hosted.ld -Wl,-z,noexecstack
 hosted_sanitize_asan := $(SANITIZE)
-hosted_sanitize_tsan := -fsanitize=thread
+hosted_sanitize_tsan := -fsanitize=thread --param tsan-distinguish-volatile=1
 hosted_port_asan := -DPOSIX_ASAN
 hosted_port_tsan := -DPOSIX_TSAN
 

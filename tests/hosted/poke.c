@@ -1,0 +1,106 @@
+/* poke.c - threads that run code, and one that changes it. */
+#define _GNU_SOURCE
+#include "tests/hosted/poke.h"
+
+#include "probes/platform.h"
+#include "tests/hosted/posix.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUNNERS 4
+#define CODE_LEN 5 /* mov $imm32, %eax: a mixture of two is one, too, and shows itself */
+
+static const uint8_t old_code[] = { 0xb8, 0x11, 0x11, 0x11, 0x11, 0xc3 };
+static const uint8_t new_code[] = { 0xb8, 0x22, 0x22, 0x22, 0x22, 0xc3 };
+#define OLD_VALUE 0x11111111u
+#define NEW_VALUE 0x22222222u
+
+static struct {
+    uint32_t (*code)(void);
+    _Atomic bool stop;
+    _Atomic unsigned long runs, torn;
+} stress;
+
+/* Whoever runs the code holds it for reading. */
+static pthread_rwlock_t parked = PTHREAD_RWLOCK_INITIALIZER;
+static bool parking;
+
+static uint32_t run_code(void)
+{
+    uint32_t value;
+
+    if (parking)
+        pthread_rwlock_rdlock(&parked);
+    value = stress.code();
+    if (parking)
+        pthread_rwlock_unlock(&parked);
+    return value;
+}
+
+static void *runner(void *unused)
+{
+    unsigned long runs = 0;
+
+    (void)unused;
+    posix_thread_enter();
+    for (; !stress.stop; runs++) {
+        uint32_t value = run_code();
+
+        if (value != OLD_VALUE && value != NEW_VALUE)
+            stress.torn++;
+    }
+    stress.runs += runs;
+    posix_thread_leave();
+    return NULL;
+}
+
+void poke_parked(uintptr_t addr, const uint8_t *bytes, size_t len)
+{
+    pthread_rwlock_wrlock(&parked);
+    memcpy(posix_text_alias(addr), bytes, len);
+    plat_sync_cores();
+    pthread_rwlock_unlock(&parked);
+}
+
+void poke_bytewise(uintptr_t addr, const uint8_t *bytes, size_t len)
+{
+    volatile uint8_t *to = posix_text_alias(addr);
+
+    for (size_t i = 0; i < len; i++)
+        to[i] = bytes[i];
+}
+
+static unsigned long poke_all(poke_protocol protocol, unsigned long budget)
+{
+    unsigned long i = 0;
+
+    for (; i < budget && !stress.torn; i++)
+        protocol((uintptr_t)stress.code, i % 2 ? old_code : new_code, CODE_LEN);
+    return i;
+}
+
+struct poke_result poke_stress(poke_protocol protocol, size_t line_off,
+                               unsigned long budget)
+{
+    uint8_t *text = posix_text_new(4096);
+    struct poke_result result;
+    pthread_t threads[RUNNERS];
+
+    stress.code = (uint32_t(*)(void))(void *)(text + 64 + line_off);
+    posix_text_set((uintptr_t)stress.code, old_code, sizeof(old_code));
+    stress.stop = false;
+    stress.runs = stress.torn = 0;
+    parking = protocol == poke_parked;
+    for (int i = 0; i < RUNNERS; i++)
+        pthread_create(&threads[i], NULL, runner, NULL);
+    result.pokes = poke_all(protocol, budget);
+    stress.stop = true;
+    for (int i = 0; i < RUNNERS; i++)
+        pthread_join(threads[i], NULL);
+    result.runs = stress.runs;
+    result.torn = stress.torn;
+    return result;
+}

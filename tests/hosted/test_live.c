@@ -1,0 +1,516 @@
+/* test_live.c - handlers at work: what they see and change, what becomes of them when they
+ * fault, and probes that come and go under running threads.
+ */
+#define _GNU_SOURCE
+#include "kernel/base/err.h"
+#include "probes/insn/insn.h"
+#include "probes/life.h"
+#include "tests/hosted/fixture.h"
+#include "tests/hosted/posix.h"
+#include "tests/hosted/probe_all.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static NOINLINE long target(long a, long b)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 3 + b;
+}
+
+static NOINLINE long helper(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a + 1;
+}
+
+static volatile unsigned ran;
+
+static void start(struct kprobe *p, uintptr_t addr)
+{
+    posix_init();
+    ran = 0;
+    p->addr = addr;
+    CHECK_EQ(register_kprobe(p), 0);
+}
+
+static void end(struct kprobe *p)
+{
+    CHECK_EQ(unregister_kprobe(p), 0);
+}
+
+/* ---- what a handler can do ---- */
+
+static int see_arguments(struct kprobe *p, struct pt_regs *regs)
+{
+    ran++;
+    CHECK_EQ(regs->ip, p->addr + 1);
+    CHECK_EQ(regs->di, 5);
+    CHECK_EQ(regs->si, 7);
+    return 0;
+}
+
+static void a_handler_sees_the_arguments(void)
+{
+    struct kprobe p = { .pre_handler = see_arguments };
+
+    start(&p, (uintptr_t)target);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(ran, 1);
+    end(&p);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(ran, 1);
+}
+
+static int change_argument(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    regs->di = 100;
+    return 0;
+}
+
+static void what_it_changes_is_what_goes_on(void)
+{
+    struct kprobe p = { .pre_handler = change_argument };
+
+    start(&p, (uintptr_t)target);
+    CHECK_EQ(target(5, 7), 307);
+    end(&p);
+}
+
+static int return_at_once(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    regs->ip = *(const uint64_t *)regs->sp;
+    regs->sp += 8;
+    regs->ax = 42;
+    return 1;
+}
+
+static void it_can_replace_a_function(void)
+{
+    struct kprobe p = { .pre_handler = return_at_once };
+
+    start(&p, (uintptr_t)target);
+    CHECK_EQ(target(5, 7), 42);
+    end(&p);
+}
+
+static int call_helper(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    ran++;
+    CHECK_EQ(helper(1), 2);
+    return 0;
+}
+
+static void probed_code_may_be_called_from_a_handler(void)
+{
+    struct kprobe p = { .pre_handler = call_helper };
+    struct kprobe inner = { .pre_handler = call_helper }; /* calls itself, so to speak */
+
+    start(&p, (uintptr_t)target);
+    start(&inner, (uintptr_t)helper);
+    target(5, 7);
+    CHECK_EQ(ran, 2);
+    CHECK_EQ(inner.hits, 1);
+    CHECK_EQ(inner.missed[MISS_RECURSION], 1);
+    end(&inner);
+    end(&p);
+}
+
+/* ---- faults ---- */
+
+static int read_nothing(struct kprobe *p, struct pt_regs *regs)
+{
+    const volatile char *nowhere = (const char *)8;
+
+    (void)p;
+    (void)regs;
+    ran++;
+    __asm__ volatile("" : "+r"(nowhere)); /* nobody is to see through this */
+    return *nowhere;
+}
+
+static void a_handler_that_faults_is_switched_off_and_the_program_goes_on(void)
+{
+    struct kprobe p = { .pre_handler = read_nothing };
+
+    start(&p, (uintptr_t)target);
+    for (int i = 0; i < 10; i++)
+        CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(ran, 1);
+    CHECK_EQ(p.flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
+    CHECK_EQ(enable_kprobe(&p), 0);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(ran, 2);
+    end(&p);
+}
+
+static void fault_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)flags;
+    read_nothing(p, regs);
+}
+
+static void a_post_handler_too(void)
+{
+    for (enum step_engine engine = STEP_INT3; engine <= STEP_TF; engine++) {
+        struct kprobe p = { .post_handler = fault_after };
+
+        start(&p, (uintptr_t)target);
+        step_set_engine(engine);
+        CHECK_EQ(target(5, 7), 22);
+        CHECK_EQ(target(5, 7), 22);
+        CHECK_EQ(ran, 1);
+        CHECK(p.flags & KPROBE_FLAG_TRIPPED);
+        end(&p);
+    }
+    step_set_engine(STEP_INT3);
+}
+
+static void the_other_handlers_of_the_hit_still_run(void)
+{
+    struct kprobe bad = { .pre_handler = read_nothing };
+    struct kprobe good = { .pre_handler = see_arguments };
+
+    start(&bad, (uintptr_t)target);
+    start(&good, (uintptr_t)target);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(ran, 2);
+    CHECK_EQ(good.hits, 1);
+    CHECK_EQ(good.flags, 0);
+    end(&good);
+    end(&bad);
+}
+
+static int call_bad_helper(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    ran++;
+    helper(1);
+    ran++;
+    return 0;
+}
+
+static void a_fault_deep_inside_unwinds_one_hit_only(void)
+{
+    struct kprobe outer = { .pre_handler = call_bad_helper };
+    struct kprobe inner = { .pre_handler = read_nothing };
+
+    start(&outer, (uintptr_t)target);
+    start(&inner, (uintptr_t)helper);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(ran, 3);
+    CHECK(inner.flags & KPROBE_FLAG_TRIPPED);
+    CHECK_EQ(outer.flags, 0);
+    end(&inner);
+    end(&outer);
+}
+
+/* ---- the engine's own code ---- */
+
+static bool is_decoder(const char *name)
+{
+    return !strncmp(name, "insn_", 5) || !strncmp(name, "opcode_", 7);
+}
+
+extern const char engine_text_start[], engine_text_end[];
+
+static void ignore_refusal(struct kprobe *p, const struct probe_reject *why, void *arg)
+{
+    (void)p;
+    (void)why;
+    (void)arg;
+}
+
+#define DECODER_MAX 20000
+
+/* decoder_probes - probes on all of its instructions that can carry one. */
+static size_t decoder_probes(struct kprobe *probes, struct kprobe **ps)
+{
+    struct plat_symbol sym;
+    struct insn insn;
+    size_t n = 0;
+
+    for (uintptr_t a = (uintptr_t)engine_text_start; a < (uintptr_t)engine_text_end;) {
+        if (plat_symbol_at(a, &sym)) {
+            a++;
+            continue;
+        }
+        for (; is_decoder(sym.name) && a < sym.start + sym.size; a += insn.len) {
+            CHECK_EQ(insn_decode(&insn, (const uint8_t *)a, 15, a), 0);
+            probes[n].addr = a;
+            ps[n] = &probes[n];
+            n++;
+        }
+        a = sym.start + sym.size;
+    }
+    return n;
+}
+
+static uint64_t decode_all(void)
+{
+    static uintptr_t addrs[FIXTURES_TEXT_MAX];
+    size_t n = fixture_boundaries(addrs);
+    uint64_t sum = n;
+
+    for (size_t i = 0; i < n; i++) {
+        struct insn insn;
+        uint8_t bytes[15];
+
+        for (size_t j = 0; j < 15; j++)
+            bytes[j] = fixture_original(addrs[i] + j);
+        CHECK_EQ(insn_decode(&insn, bytes, 15, addrs[i]), 0);
+        sum = sum * 31 + insn.len + insn.kind * 17;
+    }
+    return sum;
+}
+
+static void the_decoder_works_with_probes_on_all_of_it(void)
+{
+    static struct kprobe probes[DECODER_MAX], *ps[DECODER_MAX];
+    struct kprobe p = { .pre_handler = see_arguments };
+    struct fixture f;
+    uint64_t hits = 0, before;
+    long in;
+
+    posix_init();
+    fixture_get(0, &f); /* so that the bytes are known */
+    before = decode_all();
+    in = register_kprobes_some(ps, decoder_probes(probes, ps), ignore_refusal, NULL);
+    CHECK(in > 1000);
+    CHECK(decode_all() == before);
+    start(&p, (uintptr_t)target); /* registering goes through it, too */
+    CHECK_EQ(target(5, 7), 22);
+    end(&p);
+    for (long i = 0; i < in; i++)
+        hits += ps[i]->hits;
+    unit_note("%ld probes in the decoder, %lu hits", in, (unsigned long)hits);
+    CHECK(hits > 10000);
+    CHECK_EQ(unregister_kprobes(ps, (size_t)in), 0);
+}
+
+static void what_a_trap_runs_is_refused(void)
+{
+    struct kprobe p = { .symbol_name = "kprobe_int3_handler" };
+    struct kprobe q = { .symbol_name = "on_trap" };
+    struct probe_reject why;
+
+    posix_init();
+    CHECK_EQ(register_kprobe_why(&p, &why), -EPERM);
+    CHECK_EQ(why.reason, PROBE_BLACKLISTED);
+    CHECK_EQ(register_kprobe(&q), -EPERM);
+}
+
+/* ---- coming and going under running threads ---- */
+
+#define RUNNERS 3
+
+static _Atomic bool stop;
+static _Atomic unsigned long calls, wrong;
+
+static void *call_target(void *arg)
+{
+    posix_thread_enter();
+    for (long i = (long)arg; !stop; i++) {
+        wrong += target(i, 7) != i * 3 + 7;
+        calls++;
+    }
+    posix_thread_leave();
+    return NULL;
+}
+
+struct tracked {
+    struct kprobe kp;
+    _Atomic unsigned long pre, post;
+    uint64_t alive; /* nobody may see anything else */
+};
+
+#define ALIVE UINT64_C(0xa11fea11fea11fe)
+
+static int tracked_pre(struct kprobe *kp, struct pt_regs *regs)
+{
+    struct tracked *t = (struct tracked *)kp;
+
+    (void)regs;
+    wrong += t->alive != ALIVE;
+    t->pre++;
+    return 0;
+}
+
+static void tracked_post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
+{
+    struct tracked *t = (struct tracked *)kp;
+
+    (void)regs;
+    (void)flags;
+    wrong += t->alive != ALIVE;
+    t->post++;
+}
+
+/* come_and_go - one life of a probe; its memory is gone right behind unregistering. */
+static unsigned long come_and_go(unsigned round)
+{
+    struct tracked *t = calloc(1, sizeof(*t));
+    unsigned long before = calls, hits;
+
+    t->alive = ALIVE;
+    t->kp.pre_handler = tracked_pre;
+    if (round % 2)
+        t->kp.post_handler = tracked_post;
+    t->kp.addr = (uintptr_t)target;
+    step_set_engine(round % 4 == 3 ? STEP_TF : STEP_INT3);
+    CHECK_EQ(register_kprobe(&t->kp), 0);
+    while (calls < before + 20)
+        sched_yield();
+    CHECK_EQ(unregister_kprobe(&t->kp), 0);
+    CHECK_EQ(t->kp.hits, t->pre);
+    if (round % 2) /* a thread may have been between the two when the probe went */
+        CHECK(t->post <= t->pre && t->pre <= t->post + RUNNERS);
+    hits = t->pre;
+    memset(t, 0x5a, sizeof(*t));
+    free(t);
+    return hits;
+}
+
+static void probes_come_and_go_under_running_threads(void)
+{
+    unsigned rounds = getenv("LONG") ? 20000 : 300;
+    pthread_t threads[RUNNERS];
+    unsigned long hits = 0;
+
+    posix_init();
+    stop = false;
+    wrong = calls = 0;
+    for (long i = 0; i < RUNNERS; i++)
+        pthread_create(&threads[i], NULL, call_target, (void *)(i * 1000));
+    for (unsigned round = 0; round < rounds; round++)
+        hits += come_and_go(round);
+    stop = true;
+    for (int i = 0; i < RUNNERS; i++)
+        pthread_join(threads[i], NULL);
+    step_set_engine(STEP_INT3);
+    CHECK_EQ(wrong, 0);
+    CHECK(hits > rounds);
+}
+
+/* ---- NMIs ---- */
+
+/* The sanitizer's own code may be what is interrupted, and it cannot be entered again. */
+#ifdef __SANITIZE_THREAD__
+#define NMI_USABLE false
+#else
+#define NMI_USABLE true
+#endif
+
+static volatile unsigned long nmi_calls;
+
+static void in_nmi(void)
+{
+    nmi_calls++;
+    wrong += helper((long)nmi_calls) != (long)nmi_calls + 1;
+}
+
+static timer_t storm_begin(void)
+{
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGPROF };
+    struct itimerspec period = { { 0, 100000 }, { 0, 100000 } };
+    timer_t timer;
+
+    event._sigev_un._tid = (int)syscall(SYS_gettid);
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) ||
+        timer_settime(timer, 0, &period, NULL))
+        abort();
+    return timer;
+}
+
+static struct bench bench;
+static uint32_t counts[FIXTURES_TEXT_MAX];
+
+/* storm_round - all fixtures once. Return: how many did not compute the same. */
+static unsigned storm_round(const uint64_t *results)
+{
+    unsigned differences = 0;
+    struct fixture f;
+
+    for (size_t i = 0; fixture_get(i, &f); i++)
+        differences += bench_run(&bench, &f, i) != results[i];
+    return differences;
+}
+
+static void storm_learn(uint64_t *results)
+{
+    struct fixture f;
+
+    if (!bench.mem)
+        bench_init(&bench);
+    memset(counts, 0, sizeof(counts));
+    for (size_t i = 0; fixture_get(i, &f); i++) {
+        results[i] = bench_run(&bench, &f, i);
+        fixture_trace(&bench, &f, i, counts);
+    }
+}
+
+/* NMIs come at every moment, inside the engine and inside copies, and hit a probe, too. */
+static void storm(enum way_asked way)
+{
+    unsigned long wanted = getenv("LONG") ? 100000 : 500;
+    struct kprobe p = { 0 };
+    static uint64_t results[256];
+    unsigned differences = 0;
+    uint32_t rounds = 0;
+    timer_t timer;
+
+    posix_init();
+    counters_init();
+    storm_learn(results);
+    start(&p, (uintptr_t)helper);
+    probe_all(way);
+    wrong = nmi_calls = 0;
+    posix_nmi_hook = in_nmi;
+    timer = storm_begin();
+    for (; nmi_calls < wanted; rounds++)
+        differences += storm_round(results);
+    timer_delete(timer);
+    posix_nmi_hook = NULL;
+    check_counts(counts, rounds, way);
+    unprobe_all();
+    CHECK_EQ(differences, 0);
+    CHECK_EQ(wrong, 0);
+    CHECK_EQ(p.hits + p.nmissed, nmi_calls);
+    unit_note("%lu NMIs in %u rounds", nmi_calls, rounds);
+    end(&p);
+}
+
+static void a_storm_of_nmis_over_boosted_and_emulated_code(void)
+{
+    if (NMI_USABLE)
+        storm(ASK_BOOST);
+}
+
+static void a_storm_of_nmis_over_stepped_code(void)
+{
+    if (!NMI_USABLE)
+        return;
+    storm(ASK_STEP_INT3);
+    storm(ASK_STEP_TF);
+}
+
+UNIT_TESTS(a_handler_sees_the_arguments, what_it_changes_is_what_goes_on,
+           it_can_replace_a_function, probed_code_may_be_called_from_a_handler,
+           a_handler_that_faults_is_switched_off_and_the_program_goes_on,
+           a_post_handler_too, the_other_handlers_of_the_hit_still_run,
+           a_fault_deep_inside_unwinds_one_hit_only,
+           the_decoder_works_with_probes_on_all_of_it, what_a_trap_runs_is_refused,
+           probes_come_and_go_under_running_threads,
+           a_storm_of_nmis_over_boosted_and_emulated_code,
+           a_storm_of_nmis_over_stepped_code)

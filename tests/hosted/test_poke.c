@@ -1,0 +1,54 @@
+/* test_poke.c - instructions of several bytes changed under running threads, and that doing
+ * it without care is noticed. The second is a matter of chance and takes long: LONG=1.
+ */
+#include "tests/hosted/poke.h"
+#include "tests/hosted/posix.h"
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+
+#define LINE 64
+#define CODE_LEN 5
+
+static void note(const char *what, size_t off, const struct poke_result *r)
+{
+    unit_note("%s at offset %zu: %lu changes, %lu runs, %lu torn", what, off, r->pokes,
+              r->runs, r->torn);
+}
+
+static void with_all_threads_parked_nothing_is_torn(void)
+{
+    posix_init();
+    for (size_t off = LINE - CODE_LEN; off <= LINE; off++) {
+        struct poke_result r = poke_stress(poke_parked, off, 200);
+
+        CHECK_EQ(r.torn, 0);
+        CHECK_EQ(r.pokes, 200);
+    }
+}
+
+/* torn_somewhere - in at most @tries runs over the ways to straddle a line. */
+static bool torn_somewhere(unsigned tries)
+{
+    for (unsigned i = 0; i < tries; i++) {
+        size_t off = LINE - CODE_LEN + 1 + i % (CODE_LEN - 1);
+        struct poke_result r = poke_stress(poke_bytewise, off, 2000000);
+
+        note("bytewise", off, &r);
+        if (r.torn)
+            return true;
+    }
+    return false;
+}
+
+static void byte_by_byte_across_a_line_it_is_torn(void)
+{
+    posix_init();
+    if (!getenv("LONG")) {
+        unit_note("only with LONG=1");
+        return;
+    }
+    CHECK(torn_somewhere(20));
+}
+
+UNIT_TESTS(with_all_threads_parked_nothing_is_torn, byte_by_byte_across_a_line_it_is_torn)

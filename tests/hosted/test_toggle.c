@@ -1,0 +1,267 @@
+/* test_toggle.c - breakpoints that come and go in code that runs: instructions of every
+ * length, at every offset of a cache line, across lines and pages, on four threads.
+ */
+#define _GNU_SOURCE
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "tests/hosted/posix.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define RUNNERS 4
+#define LINE 64
+#define PAGE 4096
+#define STRIDE 128 /* bytes a function gets */
+#define LEAD 4     /* bytes in front of the instruction that carries the probe */
+#define WINDOW 16  /* functions that are run at a time */
+#define SITES_MAX 1200
+
+/* int f(int x): mov %edi,%eax; mov %edi,%edx; SITE; xor %edx,%eax; ret */
+struct toggled {
+    struct kprobe kp;
+    int (*fn)(int x);
+    size_t len; /* of the site */
+    bool on;
+};
+
+static struct toggled sites[SITES_MAX];
+static size_t site_count, blocks_at_rest;
+
+/* ---- the code ---- */
+
+/* site_code - one instruction of @len bytes: cdq, jmp to the next, or eax += 1. */
+static void site_code(uint8_t *out, size_t len, bool jump)
+{
+    static const uint8_t cdq[] = { 0x99 }, inc[] = { 0xff, 0xc0 },
+                         add[] = { 0x83, 0xc0, 0x01 };
+
+    memset(out, 0x2e, len); /* prefixes that mean nothing */
+    if (jump && len == 2)
+        memcpy(out, "\xeb\x00", 2);
+    else if (jump && len == 5)
+        memcpy(out, "\xe9\x00\x00\x00\x00", 5);
+    else if (len == 1)
+        memcpy(out, cdq, 1);
+    else if (len == 2)
+        memcpy(out, inc, 2);
+    else
+        memcpy(out + len - 3, add, 3);
+}
+
+static bool is_jump(const struct toggled *t)
+{
+    return (t->len == 2 || t->len == 5) && t->kp.addr % 2;
+}
+
+static int expected(const struct toggled *t, int x)
+{
+    if (t->len == 1)
+        return x ^ (x < 0 ? -1 : 0);
+    return (is_jump(t) ? x : x + 1) ^ x;
+}
+
+static int before(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return 0;
+}
+
+static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+
+/* site_add - a function whose site of @len bytes begins at @addr. */
+static void site_add(uintptr_t addr, size_t len)
+{
+    struct toggled *t = &sites[site_count++];
+    uint8_t code[LEAD + 15 + 3] = { 0x89, 0xf8, 0x89, 0xfa };
+
+    t->len = len;
+    t->kp.addr = addr;
+    t->kp.flags = KPROBE_FLAG_DISABLED;
+    t->kp.pre_handler = before;
+    if (site_count % 3 == 0)
+        t->kp.post_handler = after;
+    t->fn = (int (*)(int))(addr - LEAD);
+    site_code(code + LEAD, len, is_jump(t));
+    memcpy(code + LEAD + len, "\x31\xd0\xc3", 3);
+    posix_text_set(addr - LEAD, code, LEAD + len + 3);
+    posix_symbol_add("toggled", addr - LEAD, LEAD + len + 3);
+}
+
+static void make_every_offset(void)
+{
+    uintptr_t at = (uintptr_t)posix_text_new(15 * LINE * STRIDE + PAGE) + STRIDE / 2;
+
+    for (size_t len = 1; len <= 15; len++)
+        for (size_t off = 0; off < LINE; off++, at += STRIDE)
+            site_add(at + off, len);
+}
+
+static void make_every_page_crossing(void)
+{
+    for (size_t len = 2; len <= 15; len++) {
+        uintptr_t at = (uintptr_t)posix_text_new(len * PAGE);
+
+        for (size_t split = 1; split < len; split++)
+            site_add(at + split * PAGE - split, len);
+    }
+}
+
+static void sites_make(void)
+{
+    struct probe_reject why;
+    struct kprobe **ps;
+
+    posix_init();
+    if (site_count)
+        return;
+    blocks_at_rest = posix_blocks();
+    make_every_offset();
+    make_every_page_crossing();
+    ps = calloc(site_count, sizeof(*ps));
+    for (size_t i = 0; i < site_count; i++)
+        ps[i] = &sites[i].kp;
+    if (register_kprobes_why(ps, site_count, &why)) {
+        printf("Bail out! 0x%lx: %s\n", why.at, why.why);
+        exit(1);
+    }
+    free(ps);
+}
+
+/* ---- running and toggling ---- */
+
+static _Atomic size_t window; /* where the functions begin that are run */
+static _Atomic bool stop;
+static _Atomic unsigned long runs, wrong;
+
+static void run_window(size_t first, int x)
+{
+    for (size_t i = 0; i < WINDOW; i++) {
+        const struct toggled *t = &sites[(first + i) % site_count];
+
+        wrong += t->fn(x) != expected(t, x);
+    }
+}
+
+static void *runner(void *arg)
+{
+    int x = (int)(long)arg;
+
+    posix_thread_enter();
+    for (; !stop; x = (int)((unsigned)x * 5 + 1)) {
+        run_window(window, x);
+        runs += WINDOW;
+    }
+    posix_thread_leave();
+    return NULL;
+}
+
+static void toggle(struct toggled *t)
+{
+    t->on = !t->on;
+    CHECK_EQ(t->on ? enable_kprobe(&t->kp) : disable_kprobe(&t->kp), 0);
+}
+
+/* The other threads shall be in the code while it changes, whatever else the machine does. */
+static void let_them_run(void)
+{
+    unsigned long before = runs;
+
+    while (runs < before + WINDOW * RUNNERS)
+        sched_yield();
+}
+
+/* toggle_window - each function often; half of them are armed at any time. */
+static void toggle_window(size_t first, unsigned times)
+{
+    for (unsigned i = 0; i < times; i++) {
+        toggle(&sites[(first + unit_random() % WINDOW) % site_count]);
+        if (i % 20 == 0)
+            let_them_run();
+    }
+}
+
+static void toggle_all(unsigned long toggles)
+{
+    unsigned per_window = (unsigned)(toggles * WINDOW / site_count + 1);
+
+    for (size_t first = 0; first < site_count; first += WINDOW) {
+        window = first;
+        toggle_window(first, per_window);
+    }
+}
+
+static uint64_t total_hits(void)
+{
+    uint64_t hits = 0;
+
+    for (size_t i = 0; i < site_count; i++)
+        hits += sites[i].kp.hits;
+    return hits;
+}
+
+static void four_threads_never_compute_anything_else(void)
+{
+    unsigned long toggles = getenv("LONG") ? 1000000 : 20000;
+    pthread_t threads[RUNNERS];
+
+    sites_make();
+    stop = false;
+    runs = wrong = 0;
+    for (long i = 0; i < RUNNERS; i++)
+        pthread_create(&threads[i], NULL, runner, (void *)(i * 12345 - 20000));
+    toggle_all(toggles);
+    stop = true;
+    for (int i = 0; i < RUNNERS; i++)
+        pthread_join(threads[i], NULL);
+    unit_note("%zu sites, %lu toggles, %lu runs, %lu hits", site_count, toggles, runs,
+              (unsigned long)total_hits());
+    CHECK_EQ(wrong, 0);
+    CHECK(total_hits() > 0);
+}
+
+static void every_site_is_hit_when_it_is_armed(void)
+{
+    sites_make();
+    for (size_t i = 0; i < site_count; i++) {
+        struct toggled *t = &sites[i];
+        uint64_t hits = t->kp.hits;
+
+        if (!t->on)
+            toggle(t);
+        CHECK_EQ(t->fn(-7), expected(t, -7));
+        CHECK_EQ(t->kp.hits, hits + 1);
+        toggle(t);
+        CHECK_EQ(t->fn(-7), expected(t, -7));
+        CHECK_EQ(t->kp.hits, hits + 1);
+        CHECK_EQ(t->kp.nmissed, 0);
+    }
+}
+
+static void the_text_is_as_it_was(void)
+{
+    sites_make();
+    for (size_t i = 0; i < site_count; i++)
+        CHECK_EQ(unregister_kprobe(&sites[i].kp), 0);
+    for (size_t i = 0; i < site_count; i++) {
+        uint8_t code[15];
+
+        site_code(code, sites[i].len, is_jump(&sites[i]));
+        CHECK(!memcmp((const void *)sites[i].kp.addr, code, sites[i].len));
+    }
+    CHECK_EQ(posix_blocks(), blocks_at_rest);
+    site_count = 0;
+}
+
+UNIT_TESTS(every_site_is_hit_when_it_is_armed, four_threads_never_compute_anything_else,
+           the_text_is_as_it_was)
