@@ -164,6 +164,7 @@ PROBES_INSN := \
 
 PROBES_PORT := \
     probes/port/port_kernel.c \
+    probes/port/port_text.c \
     probes/port/port_symbols.c \
     probes/port/place.c \
     probes/port/walk.c \

@@ -28,42 +28,6 @@ extern const char trap_resume_hit[]; /* entry.asm */
 static struct mutex locks[] = { MUTEX_INIT(locks[PLAT_PROBES]),
                                 MUTEX_INIT(locks[PLAT_TEXT]) };
 
-/* ---- text ---- */
-
-int plat_text_read(void *dst, uintptr_t addr, size_t len)
-{
-    return copy_nofault(dst, (const void *)addr, len);
-}
-NOKPROBE(plat_text_read);
-
-int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
-{
-    ASSERT(plat_lock_held(PLAT_TEXT));
-    return text_poke_alias_write((void *)addr, bytes, len);
-}
-
-/* The count proves, phase by phase, that every CPU has been there. */
-static void sync_core(void *unused)
-{
-    uint32_t out[4];
-
-    (void)unused;
-    cpuid(0, 0, out);
-    this_cpu()->sync_count++;
-}
-NOKPROBE(sync_core);
-
-void plat_sync_cores(void)
-{
-    smp_call_all(sync_core, NULL);
-}
-
-bool plat_text_contains(uintptr_t addr, size_t len)
-{
-    return addr >= (uintptr_t)_text && addr + len <= (uintptr_t)_etext &&
-           addr + len >= addr;
-}
-
 /* ---- executable memory ---- */
 
 void *plat_exec_alloc(size_t len)

@@ -1,0 +1,113 @@
+/* port_text.c - platform.h's part about text: how it is changed under CPUs that execute it.
+ *
+ * What an emulator adds. QEMU executes translations of the code. A write drops those of the
+ * bytes in question, and then stores. A CPU that translates between the two, or began
+ * before, makes a new translation of the old bytes, and it stays: the CPU would go on
+ * without the breakpoint, or run into one that is gone, for ever. So text is written
+ *
+ *   1. as asked for                                        plat_text_write
+ *   2. and once more, the same bytes, when every CPU has   plat_sync_cores
+ *      been interrupted: whatever translation had been under way is finished by then, and
+ *      is dropped now; those to come see the new bytes
+ *
+ * A processor made of silicon needs 1 only, and does not notice 2. Copies in slots need 1
+ * only: nobody executes there while they are written.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/debug/panic.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/extable.h"
+#include "probes/life.h"
+
+#include <string.h>
+
+#define RANGES_MAX 64
+#define POKE_MAX 4096
+
+/* Locks: PLAT_TEXT. */
+static struct {
+    struct {
+        uintptr_t start, end;
+    } ranges[RANGES_MAX]; /* written, and not yet a second time */
+    size_t count;
+} written;
+
+int plat_text_read(void *dst, uintptr_t addr, size_t len)
+{
+    return copy_nofault(dst, (const void *)addr, len);
+}
+NOKPROBE(plat_text_read);
+
+bool plat_text_contains(uintptr_t addr, size_t len)
+{
+    return addr >= (uintptr_t)_text && addr + len <= (uintptr_t)_etext &&
+           addr + len >= addr;
+}
+
+/* ---- 1 ---- */
+
+/* note_range - without room, the last range grows to contain @addr..@end. */
+static void note_range(uintptr_t addr, uintptr_t end)
+{
+    size_t last = RANGES_MAX - 1;
+
+    if (written.count < RANGES_MAX) {
+        written.ranges[written.count].start = addr;
+        written.ranges[written.count++].end = end;
+        return;
+    }
+    if (addr < written.ranges[last].start)
+        written.ranges[last].start = addr;
+    if (end > written.ranges[last].end)
+        written.ranges[last].end = end;
+}
+
+int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
+{
+    int err;
+
+    ASSERT(plat_lock_held(PLAT_TEXT));
+    err = text_poke_alias_write((void *)addr, bytes, len);
+    if (!err && cpu_count() > 1 && plat_text_contains(addr, len))
+        note_range(addr, addr + len);
+    return err;
+}
+
+/* ---- 2 ---- */
+
+static void write_again(uintptr_t addr, uintptr_t end)
+{
+    static uint8_t bytes[POKE_MAX];
+
+    while (addr < end) {
+        size_t len = end - addr < POKE_MAX ? end - addr : POKE_MAX;
+
+        memcpy(bytes, (const void *)addr, len);
+        text_poke_alias_write((void *)addr, bytes, len);
+        addr += len;
+    }
+}
+
+/* The count proves, phase by phase, that every CPU has been there. */
+static void sync_core(void *unused)
+{
+    uint32_t out[4];
+
+    (void)unused;
+    cpuid(0, 0, out);
+    this_cpu()->sync_count++;
+}
+NOKPROBE(sync_core);
+
+void plat_sync_cores(void)
+{
+    smp_call_all(sync_core, NULL);
+    if (!plat_lock_held(PLAT_TEXT))
+        return;
+    for (size_t i = 0; i < written.count; i++)
+        write_again(written.ranges[i].start, written.ranges[i].end);
+    written.count = 0;
+}
