@@ -9,6 +9,7 @@ import re
 import subprocess
 
 FRAMES_MAX = 12
+FUNCTION_MAX = 1 << 16  # bytes; what is farther from a symbol is somewhere else
 
 
 class Qmp:
@@ -35,21 +36,21 @@ class Qmp:
 
 
 class Symbols:
-    """Names of the addresses of an ELF file."""
+    """Names of the code of an ELF file."""
 
     def __init__(self, elf):
         done = subprocess.run(
             ["nm", "-n", elf], capture_output=True, text=True, check=False
         )
         rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
-        rows = [(int(row[0], 16), row[2]) for row in rows if len(row) == 3]
+        rows = [(int(row[0], 16), row[2]) for row in rows if row[1:2] in (["t"], ["T"])]
         rows = [row for row in rows if not row[1].endswith("_end")]
         self.starts = [start for start, _ in rows]
         self.names = [name for _, name in rows]
 
     def at(self, address):
         i = bisect.bisect_right(self.starts, address) - 1
-        if i < 0:
+        if i < 0 or address - self.starts[i] >= FUNCTION_MAX:
             return hex(address)
         return f"{self.names[i]}+{address - self.starts[i]:#x}"
 
