@@ -239,9 +239,14 @@ KTESTS := \
 BENCH := \
     tests/bench/targets.asm
 
+TRUTH := \
+    tests/truth/truth.c \
+    tests/truth/truth_window.c \
+    tests/truth/truth_nmi.c
+
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WORK) \
     $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) $(PROBES_PORT) $(DRIVERS) $(LIBC) $(BOOT) \
-    $(KTESTS) $(BENCH)
+    $(KTESTS) $(BENCH) $(TRUTH)
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.
@@ -467,6 +472,12 @@ endef
 UNIT_OBJS :=
 $(foreach stem,$(UNIT_STEMS),$(eval $(call unit_program,$(stem))))
 -include $(sort $(UNIT_OBJS:.o=.d))
+
+# A plugin for QEMU, which counts what the guest executes.
+$(B)/truth/exec_count.so: tests/truth/exec_count.c $(B)/flags.stamp
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(C_COMMON) -O2 -fPIC -fvisibility=hidden -shared -o $@ $<
 
 $(B)/unit.stamp: FORCE
 	@$(call stamp_if_changed,$(foreach stem,$(UNIT_STEMS),'$(stem): $(unit_$(stem))'))

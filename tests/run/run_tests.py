@@ -3,7 +3,8 @@
 
     tests/run/run_tests.py [--list] [--long] [NAME...]
 
---long runs the guest on more CPUs and passes --long to the Python tests of insn and fuzz.
+--long runs the guest on more CPUs and passes --long to the Python tests of insn, fuzz and
+truth.
 
 A test has a label TIER/STEM. A NAME is a label, a tier, or a stem, which means the tests
 of that stem in every tier. `kernel/STEM` boots with the tests of one subject only; the
@@ -27,7 +28,7 @@ HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as the Makefile builds the
 
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
-PYTHON_TIERS = ("run", "insn", "fuzz")  # and session, which comes last
+PYTHON_TIERS = ("run", "insn", "fuzz")  # and truth and session, which come last
 
 
 def stems(pattern, prefix=""):
@@ -49,6 +50,7 @@ def all_labels(smp=SMP):
     for tier in PYTHON_TIERS:
         labels += [f"{tier}/{stem}" for stem in stems(f"tests/{tier}/test_*.py", "test_")]
     labels += [f"kernel/smp{n}" for n in smp]
+    labels += ["truth/" + stem for stem in stems("tests/truth/test_*.py", "test_")]
     labels += ["session/" + stem for stem in stems("tests/session/test_*.py", "test_")]
     return labels
 
@@ -90,7 +92,7 @@ def command(label):
             return program + [stem, os.environ.get("SMP", "2")]
         return program + ["all", stem.removeprefix("smp")]
     program = [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]
-    return program + ["--long"] * (tier in ("insn", "fuzz") and "LONG" in os.environ)
+    return program + ["--long"] * (tier in ("insn", "fuzz", "truth") and "LONG" in os.environ)
 
 
 def build(labels):
@@ -98,6 +100,8 @@ def build(labels):
     programs = [command(l)[0] for l in labels if l.startswith(("unit/", "hosted/"))]
     if "insn/decoder" in labels:
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
+    if "truth/truth" in labels:
+        programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
     targets = [os.path.relpath(program, ROOT) for program in programs]
     if targets:
         subprocess.run(["make", "-s", "-C", ROOT, *targets], check=True)
@@ -157,7 +161,7 @@ def main():
         os.environ["VERBOSE"] = "1"
     else:  # one guest at a time; what needs none runs beside it
         words += ["--jobs", "2"]
-        words += ["--rules", "seq={kernel,session}/*", "--rules", "par=**"]
+        words += ["--rules", "seq={kernel,truth,session}/*", "--rules", "par=**"]
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
     return subprocess.run(words, cwd=ROOT).returncode
 

@@ -1,0 +1,196 @@
+"""counted.py - a guest whose executed instructions QEMU counts, beside the probes' counters.
+
+The plugin (exec_count.c) writes what it has counted to a file, the guest's `truth` leaves
+what its probes have counted in memory. Both are about the same window of time and the same
+addresses, and here they meet.
+"""
+
+import os
+import re
+import socket
+import struct
+import subprocess
+import tempfile
+
+from guest import BUILD, ELF, Guest, Setup
+from hang import Qmp, Symbols
+from machine import Gone
+
+PLUGIN = os.path.join(BUILD, "truth", "exec_count.so")
+RECORD = struct.Struct("<6Q")  # struct truth_record
+LIMIT = 120  # seconds to the prompt
+
+THREADS_MAX = 16
+
+CAUSES = ("recursion", "nested", "stack", "early")  # enum probe_miss
+
+
+def symbol_table():
+    """Name -> (address, size) of the image's symbols; size 0 where it is unknown."""
+    words = ["nm", "-S", ELF]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    table = {}
+    for line in done.stdout.splitlines():
+        columns = line.split()
+        size = int(columns[1], 16) if len(columns) == 4 else 0
+        table[columns[-1]] = (int(columns[0], 16), size)
+    return table
+
+
+INSN = re.compile(r" *([0-9a-f]+):\t(\S+)")
+ENDS = re.compile("call|j|ret|loop|iret|hlt|ud2|int")  # of a straight line
+
+
+def straight_pairs():
+    """Addresses (A, B) where B stands behind A and A never leads elsewhere, so that who
+    executes A executes B. A label of assembler code counts as an end too.
+    """
+    words = ["objdump", "-d", "--no-show-raw-insn", ELF]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    pairs, before = [], None
+    for line in done.stdout.splitlines():
+        match = INSN.match(line)
+        address = int(match[1], 16) if match else None
+        if match and before:
+            pairs.append((before, address))
+        before = address if match and not ENDS.match(match[2]) else None
+    return pairs
+
+
+def text_of_image(start, end):
+    """What the image file says about the bytes of text."""
+    with tempfile.NamedTemporaryFile() as file:
+        words = ["objcopy", "-O", "binary", "--only-section=.text", ELF, file.name]
+        subprocess.run(words, check=True)
+        text = file.read()
+    assert len(text) == end - start
+    return text
+
+
+def checksums(text):
+    """Those that workloads have printed: a set of (name, number)."""
+    return set(re.findall(r"^(\w+): checksum (0x[0-9a-f]+)", text, re.M))
+
+
+class Outcome:
+    """One run of the guest's `truth`.
+
+    rows: address -> (executions, hits, misses by cause)     output: what it printed
+    """
+
+    def __init__(self, output, records, executions):
+        self.output = output
+        self.records = records
+        self.executions = executions
+        summary = dict(re.findall(r"(\w+) (\d+)", output[output.rindex("truth: ") :]))
+        self.armed, self.refused = int(summary["armed"]), int(summary["refused"])
+        self.nmis = int(summary["nmis"])
+        self.left = int(summary["left"])  # pages of executable memory
+
+    def mismatches(self):
+        """(address, executions, hits, misses) where they do not add up."""
+        for address in sorted(self.records.keys() | self.executions.keys()):
+            executed = self.executions.get(address)
+            hits, *missed = self.records.get(address, (0,))
+            if executed != hits + sum(missed):
+                yield address, executed, hits, missed
+
+    def torn(self, pairs):
+        """(A, B) of the straight lines in which B was executed less often than A. Threads
+        may stand between the two when the window ends, and only there.
+        """
+        count = self.executions
+        for a, b in pairs:
+            if a in count and b in count and count[a] > count[b] + THREADS_MAX:
+                yield a, b
+
+    def total(self):
+        return sum(self.executions.values())
+
+    def reached(self):
+        return sum(count > 0 for count in self.executions.values())
+
+    def misses(self):
+        """By cause, of all addresses together."""
+        sums = [sum(column) for column in zip(*self.records.values())][1:]
+        return dict(zip(CAUSES, sums))
+
+    def checksums(self):
+        return checksums(self.output)
+
+
+class Counted:
+    """A guest with the plugin, at its prompt. Use with `with`."""
+
+    def __init__(self, **options):
+        self.table = table = symbol_table()
+        self.text = table["_text"][0], table["_etext"][0]
+        self.folder = tempfile.TemporaryDirectory()
+        path = os.path.join(self.folder.name, "counts")
+        self.symbols = Symbols(ELF)
+        tell, size = table["truth_tell"]
+        words = {
+            "text": "%x:%x" % self.text,
+            "tell": "%x:%x" % (tell, tell + size),
+            "opened": "%x" % table["truth_opened"][0],
+            "closed": "%x" % table["truth_closed"][0],
+            "out": path,
+        }
+        plugin = ",".join([PLUGIN] + [f"{key}={words[key]}" for key in words])
+        qmp = os.path.join(self.folder.name, "qmp")
+        self.guest = Guest(Setup(qemu=f"-plugin {plugin}", qmp=qmp, **options))
+        self._connect(path, qmp)
+
+    def _connect(self, path, qmp):
+        try:
+            self.guest.wait_prompt(LIMIT)
+            self.counts = open(path)
+            self.control = socket.socket(socket.AF_UNIX)
+            self.control.connect(qmp)
+            self.qmp = Qmp(self.control)
+        except BaseException:
+            self.guest.stop()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.guest.stop()
+        self.counts.close()
+        self.control.close()
+        self.folder.cleanup()
+
+    def read_memory(self, address, size):
+        """Bytes of the kernel's memory, as the kernel sees them."""
+        if not size:
+            return b""
+        signed = address - (address >> 63 << 64)  # QEMU takes a signed number
+        name = os.path.join(self.folder.name, "memory")
+        if self.qmp.execute("memsave", val=signed, size=size, filename=name) is None:
+            raise AssertionError(f"QEMU cannot read {size} bytes at {address:#x}")
+        with open(name, "rb") as file:
+            return file.read()
+
+    def ask(self, command, limit):
+        """The output of a command that has to succeed."""
+        try:
+            reply = self.guest.machine.request(command, limit)
+        except (Gone, OSError):
+            raise self.guest.failure(f"in {command}", limit) from None
+        if reply.errno:
+            raise AssertionError(f"{command!r}: {reply.errno} {reply.name}: {reply.text}")
+        return reply.text
+
+    def run(self, words, limit):
+        """`truth` with these words: the Outcome."""
+        output = self.ask(f"truth {words}", limit)
+        place = re.search(r"records 0x([0-9a-f]+) (\d+)", output)
+        memory = self.read_memory(int(place[1], 16), int(place[2]) * RECORD.size)
+        records = {row[0]: row[1:] for row in RECORD.iter_unpack(memory) if row[0]}
+        executions = {}
+        for line in self.counts:
+            address, count = line.split()
+            if address != "=":
+                executions[int(address, 16)] = int(count)
+        return Outcome(output, records, executions)

@@ -1,0 +1,180 @@
+"""test_truth.py - hits + misses by cause = executions, exactly, counted from outside.
+
+    tests/run/run_tests.py truth [--long]
+
+docs/testing.md says what is counted, and when.
+"""
+
+import re
+import sys
+import time
+
+import tap
+from counted import Counted, checksums, straight_pairs, text_of_image
+
+LONG = "--long" in sys.argv
+LIMIT = 1800 if LONG else 300  # seconds for one command; generous
+SHOWN_MAX = 50
+
+# Nobody but the workloads calls these, and what they do depends on the seed alone.
+COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")
+COMPUTE = ("sort", "hash", "matrix", "recursion")
+
+
+def counted(smp):
+    return Counted(smp=smp, append="hz=1000")  # the timer at its highest rate
+
+
+def quoted(workloads):
+    """Each as one word of a command line."""
+    return " ".join(f"'run {workload}'" for workload in workloads)
+
+
+def cpus(smp):
+    return f"{smp} CPU{'s' if smp > 1 else ''}"
+
+
+def heap_blocks(machine):
+    return int(re.search(r"HeapBlocks: +(\d+)", machine.ask("cat /proc/meminfo", LIMIT))[1])
+
+
+def show(machine, mismatches):
+    for address, executed, hits, missed in mismatches[:SHOWN_MAX]:
+        place = machine.symbols.at(address)
+        tap.note(f"{address:x} {place}: {executed} executed, {hits} hits, missed {missed}")
+    if len(mismatches) > SHOWN_MAX:
+        tap.note(f"... and {len(mismatches) - SHOWN_MAX} more")
+
+
+def agrees(machine, outcome, name):
+    """The fact that all of this is about."""
+    mismatches = list(outcome.mismatches())
+    figures = f"{outcome.total()} executions of {outcome.reached()} instructions"
+    tap.check(not mismatches and outcome.total(), f"{name}: hits + misses = {figures}")
+    show(machine, mismatches)
+    causes = " ".join(f"{cause} {n}" for cause, n in outcome.misses().items())
+    tap.note(f"{outcome.armed} armed, {outcome.refused} refused; missed: {causes}")
+
+
+def skips_nothing(machine, outcome, name):
+    """Executions are counted in the text. One that the engine runs in a copy, without having
+    been asked for it, would be no execution to both sides.
+    """
+    torn = list(outcome.torn(straight_pairs()))
+    tap.check(not torn, f"{name}: straight lines are executed straight on")
+    for a, b in torn[:SHOWN_MAX]:
+        counts = outcome.executions[a], outcome.executions[b]
+        tap.note(f"{machine.symbols.at(b)}: {counts[1]} executed, {counts[0]} before it")
+
+
+def leaves_nothing(machine, outcome, blocks, name):
+    text = machine.read_memory(machine.text[0], machine.text[1] - machine.text[0])
+    tap.check(text == text_of_image(*machine.text), f"{name}: the text is the image's again")
+    tap.equal(outcome.left, 0, f"{name}: all executable memory is given back")
+    tap.equal(heap_blocks(machine), blocks, f"{name}: as many blocks in the heap as before")
+
+
+def trial(machine, words, workloads, name):
+    """One run of `truth`: every fact about it."""
+    plain = checksums("".join(machine.ask(f"run {each}", LIMIT) for each in workloads))
+    machine.run("qsort 'run sort'", LIMIT)  # so that the records are a block of the heap
+    blocks = heap_blocks(machine)
+    start = time.monotonic()
+    outcome = machine.run(f"{words} {quoted(workloads)}", LIMIT)
+    tap.note(f"{time.monotonic() - start:.1f} s")
+    agrees(machine, outcome, name)
+    skips_nothing(machine, outcome, name)
+    tap.equal(outcome.checksums(), plain, f"{name}: the checksums are those without probes")
+    leaves_nothing(machine, outcome, blocks, name)
+    return outcome
+
+
+# ---- everything at once ----
+
+
+def every_instruction_at_once():
+    load = {1: ("vfs", "format", "exit"), 4: ("switch", "mutex")}
+    if LONG:
+        load = {smp: ("all",) for smp in (1, 2, 4)}
+    for smp, workloads in load.items():
+        with counted(smp) as machine:
+            trial(machine, "all", workloads, f"{cpus(smp)}, {' '.join(workloads)}")
+
+
+def every_instruction_with_handlers():
+    for engine in ("", "tf ") if LONG else ("tf ",):
+        with counted(2) as machine:
+            workloads = ("all",) if LONG else ("strings",)
+            trial(machine, f"{engine}handlers all", workloads, f"{engine}handlers")
+
+
+def as_often_as_without_probes():
+    """Hits and executions are both about int3s. Here is something that is not: how often
+    the same work executes the same instructions when they carry no probes.
+    """
+    with counted(2) as machine:
+        bare = machine.run(f"bare all {quoted(COMPUTE)}", LIMIT)
+        seen = len(list(bare.mismatches()))
+        tap.check(seen == bare.reached() > 0, f"{seen} instructions without probes are seen")
+        armed = trial(machine, "all", COMPUTE, f"2 CPUs, {' '.join(COMPUTE)}")
+        for name in COMPUTING:
+            start, size = machine.table[name]
+            inside = range(start, start + size)
+            wanted = {a: n for a, n in bare.executions.items() if a in inside}
+            got = {a: armed.executions.get(a, 0) for a in wanted}
+            tap.check(got == wanted and any(got.values()), f"{name}: as without probes")
+
+
+# ---- NMIs ----
+
+
+def storm(machine, words, count, functions):
+    name = f"{count} NMIs, {words}{functions}"
+    words = f"{words}nmis={count} {functions}"
+    outcome = trial(machine, words, ("sort | head -n 0",), name)
+    tap.equal(outcome.nmis, count, f"{name}: all of them were taken")
+
+
+def nmi_storm():
+    with counted(2) as machine:
+        storm(machine, "", 1000000 if LONG else 10000, "nmi_dispatch,storm_nmi,where_nmi")
+        storm(machine, "tf handlers ", 20000 if LONG else 1000, "all")
+        if LONG:
+            storm(machine, "handlers ", 20000, "all")
+
+
+# ---- one function at a time, and a few ----
+
+
+def each_function():
+    step = 1 if LONG else 29
+    with counted(1) as machine:
+        trial(machine, f"step={step} each", ("all | tail -n 1",), "one function at a time")
+
+
+def some_functions_on_all_cpus():
+    with counted(4) as machine:
+        for function in ("schedule", "mutex_lock", "kmalloc", "tick"):
+            trial(machine, function, ("mutex", "heap"), f"4 CPUs, {function}")
+
+
+def misses_too():
+    """A handler that carries probes is hit in its own hits, again and again."""
+    with counted(2) as machine:
+        name = "probes in their own handler"
+        outcome = trial(machine, "nested handler_nested,vfs_rmdir", ("tree",), name)
+        misses = outcome.misses()
+        tap.check(misses["recursion"] and misses["nested"], f"{name}: some are missed")
+
+
+if __name__ == "__main__":
+    sys.argv = [word for word in sys.argv if word != "--long"]
+    tap.run(
+        every_instruction_at_once,
+        every_instruction_with_handlers,
+        as_often_as_without_probes,
+        nmi_storm,
+        each_function,
+        some_functions_on_all_cpus,
+        misses_too,
+    )

@@ -1,0 +1,304 @@
+/* truth.c - the console's `truth`, for tests/truth/test_truth.py: arm, run commands, take
+ * away, and leave what was counted in memory, where the host reads it. docs/testing.md says
+ * what is compared.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/panic.h"
+#include "kernel/debug/shell.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/heap.h"
+#include "probes/life.h"
+#include "tests/truth/truth_nmi.h"
+#include "tests/truth/truth_window.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One run of the command. */
+struct truth {
+    struct shell *sh;
+    const char *what; /* all, each, or names of functions with commas between them */
+    uint64_t step;    /* of each: every which function */
+    bool bare;        /* only count, without probes */
+    kprobe_pre_handler_t before;
+    kprobe_post_handler_t after;
+    enum step_engine engine;
+    struct truth_storm storm;
+    char **lines; /* what is done meanwhile, up to NULL */
+
+    struct kprobe *probes; /* one for each boundary */
+    struct kprobe **pointers;
+    size_t count, max;
+    size_t armed, refused;
+    size_t left; /* pages of executable memory that were not given back */
+};
+
+/* What the last run has counted, for the host to read; [max] of the run. */
+static struct truth_record *records;
+
+/* ---- which instructions ---- */
+
+/* function_get - the symbol at @i of the table, when it is a function of its own. */
+static bool function_get(size_t i, struct plat_symbol *function)
+{
+    struct ksym sym;
+
+    return ksyms_get(i, &sym) && sym.size && !plat_symbol_at(sym.start, function) &&
+           function->start == sym.start;
+}
+
+/* is_named - is @name among those of @list? */
+static bool is_named(const char *list, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = list; (at = strstr(at, name)); at += len)
+        if ((at == list || at[-1] == ',') && (at[len] == ',' || !at[len]))
+            return true;
+    return false;
+}
+
+/* function_next - the next one that is meant, from @i on. Return: false behind the last. */
+static bool function_next(const struct truth *t, size_t *i, struct plat_symbol *function)
+{
+    bool any = strcmp(t->what, "all") == 0 || strcmp(t->what, "each") == 0;
+
+    for (; *i < ksyms_count(); ++*i)
+        if (function_get(*i, function) && (any || is_named(t->what, function->name)))
+            return true;
+    return false;
+}
+
+/* Handlers of all instructions at once carry no probes themselves: each hit would be a
+ * dozen hits in its handlers, and each of these a dozen more.
+ */
+static int handler_before(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return 0;
+}
+NOKPROBE(handler_before);
+
+static void handler_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+NOKPROBE(handler_after);
+
+/* For a few probes, this one among them. */
+static int handler_nested(struct kprobe *p, struct pt_regs *regs)
+{
+    return p->addr + 1 != regs->ip;
+}
+
+static void boundary_add(const struct insn *insn, void *arg)
+{
+    struct truth *t = arg;
+    struct kprobe *p = &t->probes[t->count];
+
+    if (t->probes && t->count < t->max) {
+        p->addr = insn->addr;
+        p->pre_handler = t->before;
+        p->post_handler = t->after;
+        t->pointers[t->count] = p;
+    }
+    t->count++;
+}
+
+static void function_add(struct truth *t, const struct plat_symbol *function)
+{
+    plat_lock(PLAT_PROBES);
+    boundary_for_each(function, boundary_add, t);
+    plat_unlock(PLAT_PROBES);
+}
+
+static void functions_add(struct truth *t)
+{
+    struct plat_symbol function;
+
+    t->count = 0;
+    for (size_t i = 0; function_next(t, &i, &function); i++)
+        function_add(t, &function);
+}
+
+/* ---- a trial ---- */
+
+static int lines_run(struct truth *t)
+{
+    int err = 0;
+
+    for (char **line = t->lines; *line && !err; line++)
+        err = shell_execute(*line, shell_out(t->sh));
+    return err;
+}
+
+static int storm_run(struct truth *t)
+{
+    int err = truth_storm_start(&t->storm);
+
+    if (err)
+        return err;
+    do {
+        err = lines_run(t);
+    } while (!err && truth_storm_running(&t->storm));
+    truth_storm_end(&t->storm);
+    return err;
+}
+
+static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
+{
+    struct truth *t = arg;
+
+    (void)p;
+    (void)why;
+    t->refused++;
+}
+
+/* trial - arm the @count instructions from the one at @first on, and do the work. */
+static int trial(struct truth *t, size_t first, size_t count)
+{
+    struct kprobe **ps = t->pointers + first;
+    long in = (long)count;
+    int err;
+
+    if (!t->bare)
+        in = register_kprobes_some(ps, count, refused, t);
+    if (in <= 0)
+        return (int)in;
+    t->armed += (size_t)in;
+    truth_open(ps, records + first, (size_t)in);
+    err = t->storm.count ? storm_run(t) : lines_run(t);
+    truth_close(ps, records + first, (size_t)in);
+    if (!t->bare)
+        unregister_kprobes(ps, (size_t)in);
+    return err;
+}
+
+static int trial_of_each(struct truth *t)
+{
+    struct plat_symbol function;
+    uint64_t number = 0;
+    int err = 0;
+
+    t->count = 0;
+    for (size_t i = 0; !err && function_next(t, &i, &function); i++) {
+        size_t first = t->count;
+
+        if (number++ % t->step)
+            continue;
+        if (shell_interrupted(t->sh))
+            return -EINTR;
+        function_add(t, &function);
+        err = trial(t, first, t->count - first);
+    }
+    return err;
+}
+
+/* ---- the command ---- */
+
+static int make_room(struct truth *t)
+{
+    functions_add(t);
+    t->max = t->count;
+    kfree(records);
+    records = kzalloc(t->max * sizeof(records[0]) + 1);
+    t->probes = kzalloc(t->max * sizeof(t->probes[0]) + 1);
+    t->pointers = kzalloc(t->max * sizeof(t->pointers[0]) + 1);
+    return records && t->probes && t->pointers ? 0 : -ENOMEM;
+}
+
+static size_t exec_pages(void)
+{
+    struct exec_stats stats;
+
+    exec_stats_get(&stats);
+    return stats.arena_pages - stats.arena_free_pages + stats.pad_pages;
+}
+
+static int run_all(struct truth *t)
+{
+    enum step_engine before = step_get_engine();
+    size_t pages = exec_pages();
+    int err;
+
+    if (!t->max)
+        return -ENOENT;
+    step_set_engine(t->engine);
+    if (strcmp(t->what, "each") == 0) {
+        err = trial_of_each(t);
+    } else {
+        functions_add(t);
+        err = trial(t, 0, t->count);
+    }
+    step_set_engine(before);
+    t->left = exec_pages() - pages;
+    return err;
+}
+
+/* option - Return: false when @word is none. */
+static bool option(struct truth *t, const char *word)
+{
+    bool with_handlers = strcmp(word, "handlers") == 0;
+
+    if (strncmp(word, "nmis=", 5) == 0)
+        return !parse_u64(word + 5, 10, &t->storm.count);
+    if (strncmp(word, "step=", 5) == 0)
+        return !parse_u64(word + 5, 10, &t->step) && t->step;
+    if (with_handlers || strcmp(word, "nested") == 0) {
+        t->before = with_handlers ? handler_before : handler_nested;
+        t->after = handler_after;
+    } else if (strcmp(word, "bare") == 0) {
+        t->bare = true;
+    } else if (strcmp(word, "tf") == 0) {
+        t->engine = STEP_TF;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static int run(struct shell *sh, int argc, char **argv)
+{
+    struct truth t = { .sh = sh, .step = 1, .engine = STEP_INT3 };
+    int at = 1;
+    int err;
+
+    while (at < argc && option(&t, argv[at]))
+        at++;
+    if (at + 1 >= argc)
+        return shell_error(sh, EINVAL, "usage: truth [OPTION...] WHAT COMMAND...");
+    t.what = argv[at];
+    t.lines = argv + at + 1;
+    err = make_room(&t);
+    if (!err)
+        err = run_all(&t);
+    kfree(t.pointers);
+    kfree(t.probes);
+    if (err)
+        return shell_error(sh, err, "truth: %s", t.what);
+    shell_printf(sh,
+                 "truth: armed %zu refused %zu nmis %llu left %zu records 0x%lx %zu\n",
+                 t.armed, t.refused, (unsigned long long)t.storm.sent, t.left,
+                 (uintptr_t)records, t.count);
+    return 0;
+}
+
+static const struct shell_command command = {
+    .name = "truth",
+    .usage = "[OPTION...] all|each|FUNCTION,... COMMAND...",
+    .help = "run commands with every instruction armed, for tests/truth\n"
+            "each: one function after the other, the commands for each of them\n"
+            "bare, handlers, nested, tf, nmis=N, step=N: see docs/testing.md",
+    .run = run,
+};
+
+__attribute__((constructor)) static void truth_init(void)
+{
+    truth_storm_init();
+    BUG_ON(shell_add_command(&command));
+}

@@ -1,0 +1,26 @@
+/* truth_nmi.h - NMIs at one CPU, from another, one after the other. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Belongs to whoever starts it. */
+struct truth_storm {
+    uint64_t count; /* NMIs to send */
+    uint64_t sent;  /* that have been taken, too */
+    int tid;
+};
+
+/* truth_storm_init - take NMIs. Context: boot. */
+void truth_storm_init(void);
+
+/* truth_storm_start - send @s->count NMIs from CPU 0 to the last one, in a thread.
+ * truth_storm_running - have not all of them been taken yet?
+ * truth_storm_end - wait until they have.
+ *
+ * Context: thread; one storm at a time, with two CPUs at least.
+ * Return:  0; -ENOMEM; -EINVAL there is only one CPU.
+ */
+int truth_storm_start(struct truth_storm *s);
+bool truth_storm_running(const struct truth_storm *s);
+void truth_storm_end(struct truth_storm *s);

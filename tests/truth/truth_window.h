@@ -1,0 +1,29 @@
+/* truth_window.h - an interval of time with sharp ends on all CPUs, in which the engine's
+ * counters and those of the plugin (exec_count.c) count the same.
+ */
+#pragma once
+
+#include "probes/kprobe.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* One probed address. The host reads an array of these out of guest memory. */
+struct truth_record {
+    uint64_t addr; /* 0: no probe */
+    uint64_t hits;
+    uint64_t missed[MISS_CAUSES];
+};
+
+/* truth_open - from now on executions count. While it happens every other CPU stands in
+ * code that carries no probe.
+ * @probes:  whose instructions are to be counted, registered or not
+ * @records: as many; what is counted until truth_close() will be added to them
+ *
+ * Context: thread.
+ */
+void truth_open(struct kprobe *const *probes, struct truth_record *records, size_t count);
+
+/* truth_close - the end of what truth_open() began, with the same arguments. */
+void truth_close(struct kprobe *const *probes, struct truth_record *records,
+                 size_t count);
