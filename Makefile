@@ -177,7 +177,10 @@ PROBES_PORT := \
     probes/port/commands_explain.c \
     probes/port/files.c \
     probes/port/bench.c \
-    probes/port/bench_hit.c
+    probes/port/bench_hit.c \
+    probes/port/bench_crowd.c \
+    probes/port/bench_scale.c \
+    probes/port/bench_cache.c
 
 DRIVERS := \
     drivers/serial.c \

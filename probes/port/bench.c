@@ -14,6 +14,8 @@
 
 static const struct bench_group *const groups[] = {
     &bench_group_hit,
+    &bench_group_scale,
+    &bench_group_cache,
 };
 
 /* ---- figures ---- */

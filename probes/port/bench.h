@@ -6,7 +6,9 @@
 #pragma once
 
 #include "kernel/debug/shell.h"
+#include "probes/kprobe.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,7 +22,7 @@ struct bench_group {
     int (*run)(struct shell *sh, const char *only);
 };
 
-extern const struct bench_group bench_group_hit;
+extern const struct bench_group bench_group_hit, bench_group_scale, bench_group_cache;
 
 /* bench_print - a figure. @name: printf's, with its arguments behind @unit */
 void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,
@@ -46,3 +48,28 @@ struct bench_cost {
 
 /* bench_measure - call it @count times in each of some rounds. */
 struct bench_cost bench_measure(const struct bench_target *target, uint64_t count);
+
+/* bench_hit_boosted - `hit.int3_boostable`, now. Return: 0; what register_kprobe() says. */
+int bench_hit_boosted(struct bench_cost *cost);
+
+/* Very many probes. */
+struct bench_crowd {
+    uintptr_t *addrs; /* @spared, then @room to put probes at, in no order */
+    size_t spared, room;
+    bool is_generated;     /* in text that nobody executes */
+    struct kprobe *probes; /* @room of them */
+    struct kprobe **ps;
+};
+
+/* bench_crowd_make - find all places that accept a probe, in the generated text where there
+ * is one; always in the same order.
+ * bench_crowd_make_entries - the entries of all functions, accepting or not.
+ * Return: 0; -ENOMEM.
+ */
+int bench_crowd_make(struct bench_crowd *crowd);
+int bench_crowd_make_entries(struct bench_crowd *crowd);
+/* bench_crowd_free - none of the probes is registered. */
+void bench_crowd_free(struct bench_crowd *crowd);
+
+/* bench_crowd_place - make the first @count probes ready to be registered. */
+void bench_crowd_place(struct bench_crowd *crowd, size_t count);
