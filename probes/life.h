@@ -182,7 +182,10 @@ int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct ins
  */
 int boundary_for_each(const struct plat_symbol *function,
                       void (*fn)(const struct insn *insn, void *arg), void *arg);
-/* boundary_forget - text has changed, or memory is wanted back. */
+/* boundary_forget - text has changed, or memory is wanted back: some 80 bytes for each
+ * function that was asked about.
+ * Locks: PLAT_PROBES held.
+ */
 void boundary_forget(void);
 
 /* ---- 3 prepare.c, boost.c, step.c, emulate.c ---- */

@@ -206,6 +206,8 @@ int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *
         return err;
     plat_lock(PLAT_PROBES);
     err = register_locked(ps, count, &list, why);
+    if (count > 1)
+        boundary_forget();
     plat_unlock(PLAT_PROBES);
     site_list_free(&list);
     return err;
@@ -250,6 +252,7 @@ long register_kprobes_some(struct kprobe **ps, size_t count,
         return err;
     plat_lock(PLAT_PROBES);
     in = register_some_locked(ps, count, &list, refused, arg);
+    boundary_forget();
     plat_unlock(PLAT_PROBES);
     site_list_free(&list);
     return (long)in;

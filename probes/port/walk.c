@@ -59,6 +59,7 @@ int walk_boundaries(const struct plat_symbol *function, uintptr_t *done,
 
     plat_lock(PLAT_PROBES);
     err = boundary_for_each(function, pass_on, &b);
+    boundary_forget(); /* what @fn has asked about this function: it is done with */
     plat_unlock(PLAT_PROBES);
     *done = b.done;
     return err;

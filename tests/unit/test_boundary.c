@@ -112,6 +112,42 @@ static void a_second_question_costs_no_memory(void)
     end();
 }
 
+static void functions_are_remembered_side_by_side(void)
+{
+    struct plat_symbol other;
+
+    start(body);
+    plat_symbol_at(fake_function("other", "48 89 e5 c3"), &other);
+    CHECK_EQ(find(0), 0);
+    CHECK_EQ(boundary_find(other.start + 3, &other, &insn, &why), 0);
+    fake_fail_at(1);
+    CHECK_EQ(find(1), 0);
+    CHECK_EQ(boundary_find(other.start + 1, &other, &insn, &why), -EILSEQ);
+    CHECK_EQ(why.at, other.start);
+    CHECK(!fake_failed());
+    fake_fail_at(0);
+    end();
+}
+
+static void a_set_leaves_nothing_remembered(void)
+{
+    struct kprobe p[2] = { 0 }, *ps[] = { &p[0], &p[1] };
+    struct kprobe single = { 0 };
+
+    start(body);
+    single.addr = fn.start;
+    CHECK_EQ(register_kprobe(&single), 0);
+    boundary_forget();
+    p[0].addr = fn.start + starts[1];
+    p[1].addr = fn.start + starts[2];
+    CHECK_EQ(register_kprobes(ps, 2), 0);
+    fake_fail_at(1);
+    CHECK_EQ(find(0), -ENOMEM);
+    CHECK_EQ(unregister_kprobes(ps, 2), 0);
+    CHECK_EQ(unregister_kprobe(&single), 0);
+    end();
+}
+
 static void armed_probes_do_not_show(void)
 {
     struct kprobe p = { 0 };
@@ -185,6 +221,7 @@ UNIT_TESTS(each_start_is_found_and_decoded,
            an_instruction_that_the_function_cuts_off_is_none,
            the_last_instruction_may_end_with_the_text,
            one_function_does_not_answer_for_another, a_second_question_costs_no_memory,
+           functions_are_remembered_side_by_side, a_set_leaves_nothing_remembered,
            armed_probes_do_not_show, without_memory_it_says_so_and_recovers,
            unreadable_text_is_no_text, for_each_goes_through_all,
            for_each_stops_where_nothing_decodes)
