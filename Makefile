@@ -544,6 +544,21 @@ ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs
 	$(Q)tests/run/need.sh run test
 	$(Q)SMP=$(or $(SMP),2) ./sonde test $(if $(T),kernel/$(T),kernel)
 
+# The same kernel with a large text that nobody calls, for probes by the 100,000.
+BENCH_PLACES := 130000
+$(B)/bench/text.asm: $(B)/sonde.elf tests/bench/gen_text.py kernel/debug/elf64.py
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) tests/bench/gen_text.py -o $@ --at-least $(BENCH_PLACES) $<
+
+$(B)/bench/text.o: $(B)/bench/text.asm
+	$(call say,NASM,$<)
+	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
+
+bench: $(B)/bench/text.o ## what hits, registering and memory cost; PEER=dir: others beside
+	$(Q)tests/run/need.sh run
+	$(Q)env -u MAKEFLAGS -u MAKEOVERRIDES CC='$(CC)' B=$(B)/bench \
+	    EXTRA_OBJS=$(abspath $<) PEER='$(PEER)' tests/bench/run.sh
+
 check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say
 	$(Q)prove --exec '' --comments -j 2 $(wildcard tests/lint/check_*)
 

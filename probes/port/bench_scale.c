@@ -19,6 +19,7 @@ static const size_t sizes[] = { 1, 1000, 10000, 37222, 100000 };
 struct scale {
     struct shell *sh;
     struct bench_crowd crowd;
+    size_t memory; /* bytes a probe, the most of all sizes */
 };
 
 /* ---- one by one ---- */
@@ -107,6 +108,13 @@ static size_t free_bytes(void)
     return stats.free * PAGE_SIZE;
 }
 
+static void note_memory(struct scale *s, size_t size, size_t bytes)
+{
+    bench_print(s->sh, bytes / size, "bytes/probe", "scale.memory.%zu.bytes", size);
+    if (bytes / size > s->memory)
+        s->memory = bytes / size;
+}
+
 static int measure_set(struct scale *s, size_t size)
 {
     size_t before = free_bytes();
@@ -117,8 +125,7 @@ static int measure_set(struct scale *s, size_t size)
         return err;
     print_time(s, "register_set", size, size, plat_clock_ns() - start);
     if (size > 1)
-        bench_print(s->sh, (before - free_bytes()) / size, "bytes/probe",
-                    "scale.memory.%zu.bytes", size);
+        note_memory(s, size, before - free_bytes());
     err = measure_hit(s, size);
     measure_find(s, size);
     start = plat_clock_ns();
@@ -168,6 +175,8 @@ static int scale_run(struct shell *sh, const char *only)
     bench_print(sh, s.crowd.room, "places", "scale.places.%s",
                 s.crowd.is_generated ? "generated" : "own");
     err = measure_sizes(&s, only);
+    if (s.memory)
+        bench_print(sh, s.memory, "bytes/probe", "mem.per_probe.bytes");
     bench_crowd_free(&s.crowd);
     return err;
 }
