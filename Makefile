@@ -166,6 +166,7 @@ PROBES_PORT := \
     probes/port/port_kernel.c \
     probes/port/port_text.c \
     probes/port/port_symbols.c \
+    probes/port/report.c \
     probes/port/place.c \
     probes/port/walk.c \
     probes/port/census.c \

@@ -61,12 +61,14 @@ static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_re
     return ask_probes(cpu, site, regs);
 }
 
-/* hit_of - the hit whose handler was running when something faulted, or NULL. */
-static struct probe_hit *hit_of(struct probe_cpu *cpu)
+const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
 {
-    struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
+    const struct probe_hit *hit;
 
-    return hit->running && hit->is.in_nmi == probe_in_nmi(cpu) ? hit : NULL;
+    if (!cpu || !cpu->depth)
+        return NULL;
+    hit = &cpu->hits[cpu->depth - 1];
+    return hit->is.in_nmi == probe_in_nmi(cpu) ? hit->running : NULL;
 }
 
 /* A handler that faults has had its last hit, which goes on as if it had returned. */
@@ -74,13 +76,16 @@ static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs
 {
     __atomic_or_fetch(&hit->running->flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED,
                       __ATOMIC_RELAXED);
+    cpu->given_up.addr = hit->site->addr;
+    cpu->given_up.ip = regs->ip;
+    cpu->given_up.vector = regs->vector;
     probe_count(&cpu->handler_faults);
     plat_escape(regs, hit->regs);
 }
 
-static bool fault_in_handler(struct probe_cpu *cpu, struct probe_hit *hit,
-                             struct pt_regs *regs)
+static bool handler_faults(struct probe_cpu *cpu, struct pt_regs *regs)
 {
+    struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
     struct kprobe *p = hit->running;
 
     if (!hit->is.faulting && ask(p, regs, hit)) {
@@ -95,15 +100,13 @@ static bool fault_in_handler(struct probe_cpu *cpu, struct probe_hit *hit,
 bool kprobe_fault_handler(struct pt_regs *regs)
 {
     struct probe_cpu *cpu = plat_this_cpu();
-    struct probe_hit *hit;
     struct site *site;
     size_t off;
 
     site = insn_slot_owner(regs->ip, &off);
     if (site && fault_in_copy(cpu, site, regs, off))
         return true;
-    if (!cpu || !cpu->depth || plat_has_fixup(regs->ip))
+    if (!fault_in_handler(cpu) || plat_has_fixup(regs->ip))
         return false;
-    hit = hit_of(cpu);
-    return hit && fault_in_handler(cpu, hit, regs);
+    return handler_faults(cpu, regs);
 }

@@ -96,6 +96,11 @@ struct probe_cpu {
     uint64_t redirected;          /* hits whose handler has set ip itself */
     uint64_t retries;             /* int3 gone when it was looked for */
     uint64_t handler_faults;
+    struct {
+        uintptr_t addr; /* of the probe */
+        uintptr_t ip;   /* of the handler's instruction */
+        unsigned vector;
+    } given_up; /* the last handler that was, because it had faulted */
 };
 
 static inline bool probe_in_nmi(const struct probe_cpu *cpu)
@@ -306,6 +311,10 @@ enum step_engine step_get_engine(void);
  * Context: trap.  Return: true when the image can be resumed.
  */
 bool kprobe_fault_handler(struct pt_regs *regs);
+/* fault_in_handler - would a fault now be one of a handler? Its probe, or NULL.
+ * Context: any, preemption off.
+ */
+const struct kprobe *fault_in_handler(const struct probe_cpu *cpu);
 /* fault_resume - ask the fault handlers from @p on, and leave. */
 void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p);
 

@@ -125,6 +125,11 @@ static ALWAYS_INLINE void hlt(void)
     __asm__ volatile("hlt" ::: "memory");
 }
 
+static ALWAYS_INLINE void ud2(void)
+{
+    __asm__ volatile("ud2" ::: "memory");
+}
+
 static ALWAYS_INLINE void pause(void)
 {
     __asm__ volatile("pause" ::: "memory");

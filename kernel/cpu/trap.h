@@ -23,6 +23,7 @@
 #define VECTOR_TIMER 0xe0u
 #define VECTOR_RESCHED 0xf0u
 #define VECTOR_CALL 0xf1u
+#define VECTOR_PROBES 0xf2u
 #define VECTOR_SPURIOUS 0xffu
 
 /* A handler answers true when the trap was its own and the image may be resumed. */

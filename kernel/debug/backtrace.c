@@ -29,31 +29,36 @@ struct walk {
     size_t count, max;
 };
 
-static void emit(struct walk *w, uintptr_t addr)
+/* emit - @slot: where @addr lies as a return address; NULL for an ip */
+static uintptr_t emit(struct walk *w, uintptr_t addr, const uintptr_t *slot)
 {
+    if (resolver)
+        addr = resolver(addr, slot);
     if (w->count < w->max)
         w->out[w->count++] = addr;
+    return addr;
 }
 
 /* A function entered but without a frame of its own yet: its caller is at the top of the
  * stack, and bp is still the caller's.
  */
-static void emit_missing_caller(struct walk *w, const struct pt_regs *regs)
+static void emit_missing_caller(struct walk *w, uintptr_t ip, uintptr_t sp)
 {
     struct ksym sym;
     uintptr_t caller;
 
-    if (ksyms_at(regs->ip, &sym) || regs->ip - sym.start > 5)
+    if (ksyms_at(ip, &sym) || ip - sym.start > 5)
         return;
-    if (copy_nofault(&caller, (const void *)regs->sp, sizeof(caller)))
+    if (copy_nofault(&caller, (const void *)sp, sizeof(caller)))
         return;
-    emit(w, resolver ? resolver(caller, (const uintptr_t *)regs->sp) : caller);
+    emit(w, caller, (const uintptr_t *)sp);
 }
 
 static void start_at_regs(struct walk *w, const struct pt_regs *regs)
 {
-    emit(w, regs->ip);
-    emit_missing_caller(w, regs);
+    uintptr_t ip = emit(w, regs->ip, NULL);
+
+    emit_missing_caller(w, ip, regs->sp);
     w->bp = regs->bp;
 }
 
@@ -83,7 +88,7 @@ static bool step(struct walk *w)
     }
     if (!frame.ret)
         return false;
-    emit(w, resolver ? resolver(frame.ret, (const uintptr_t *)slot) : frame.ret);
+    emit(w, frame.ret, (const uintptr_t *)slot);
     if (frame.bp <= w->bp)
         return false;
     w->bp = frame.bp;

@@ -17,8 +17,8 @@
  */
 size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max);
 
-/* backtrace_set_resolver - @fn turns a return address found at @slot into the one that the
- * program would have there without probes. Context: boot.
+/* backtrace_set_resolver - @fn turns a return address found at @slot, or an ip (@slot is
+ * NULL), into the one that the program would have there without probes. Context: boot.
  */
 void backtrace_set_resolver(uintptr_t (*fn)(uintptr_t addr, const uintptr_t *slot));
 

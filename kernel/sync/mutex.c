@@ -46,6 +46,7 @@ void mutex_lock(struct mutex *m)
 {
     struct wait_entry entry;
 
+    thread_assert_may_sleep();
     ASSERT(!mutex_held(m));
     wait_entry_init(&entry);
     if (take_or_enqueue(m, &entry))

@@ -25,6 +25,7 @@ void wait_prepare(struct wait_queue *wq, struct wait_entry *entry)
 {
     unsigned long flags;
 
+    thread_assert_may_sleep();
     spin_lock_irqsave(&wq->lock, &flags);
     if (list_empty(&entry->link)) {
         entry->woken = false;

@@ -43,7 +43,7 @@ void wait_queue_init(struct wait_queue *wq);
 void wait_entry_init(struct wait_entry *entry);
 
 /* wait_prepare - from now on a wake-up of @wq reaches @entry; call it before each look at
- * the condition. Harmless when enqueued already.
+ * the condition. Harmless when enqueued already. Context: thread, preemptible.
  */
 void wait_prepare(struct wait_queue *wq, struct wait_entry *entry);
 

@@ -197,10 +197,24 @@ static void leave_willingly(unsigned long flags)
     irq_restore(flags);
 }
 
-static void assert_may_switch(void)
+static void (*sleep_hook)(void); /* set at boot */
+
+void thread_set_sleep_hook(void (*fn)(void))
 {
+    sleep_hook = fn;
+}
+
+void thread_assert_may_sleep(void)
+{
+    if (unlikely(!irqs_enabled()) && sleep_hook)
+        sleep_hook();
     ASSERT(cpu_context() == CTX_THREAD);
     ASSERT(preempt_count() == 0);
+}
+
+static void assert_may_switch(void)
+{
+    thread_assert_may_sleep();
     ASSERT(irqs_enabled());
 }
 

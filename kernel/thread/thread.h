@@ -166,6 +166,16 @@ const char *thread_state_name(enum thread_state state);
  */
 void thread_set_exit_hook(void (*fn)(struct thread *t));
 
+/* thread_assert_may_sleep - for functions that may sleep, before they begin. It is a bug to
+ * call them with preemption off, or outside of a thread. Context: thread, preemptible.
+ */
+void thread_assert_may_sleep(void);
+
+/* thread_set_sleep_hook - @fn is told when somebody is about to sleep with interrupts off,
+ * and need not return. Context: boot.
+ */
+void thread_set_sleep_hook(void (*fn)(void));
+
 /* schedule - the voluntary switch: let another thread have the CPU.
  * Context: thread, preemptible.
  */

@@ -8,6 +8,11 @@
  */
 int probes_init(void);
 
+/* report_init - let backtraces, panic reports and the log know of probes; take the traps of
+ * handlers that fault or sleep. Context: boot thread, all CPUs have their areas.
+ */
+void report_init(void);
+
 /* probes_add_commands - the console's `probe`. Return: as shell_add_command(). */
 int probes_add_commands(void);
 /* probes_add_files - below /sys/kernel/debug/kprobes and /proc/sys/debug.

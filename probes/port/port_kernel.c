@@ -245,15 +245,11 @@ static int give_areas(void)
 
 static void take_traps(void)
 {
-    static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_SS,
-                                       TRAP_GP, TRAP_PF, TRAP_AC };
-
     /* Called by entry.asm alone, which hands the area over untyped. */
     trap_set_resume((void (*)(struct pt_regs *, void *))kprobe_resume);
     trap_set_direct(TRAP_BP, (trap_direct_t)kprobe_int3_handler);
     trap_set_direct(TRAP_DB, (trap_direct_t)kprobe_debug_handler);
-    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
-        trap_set_handler(faults[i], kprobe_fault_handler);
+    report_init();
 }
 
 int probes_init(void)

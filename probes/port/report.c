@@ -1,0 +1,131 @@
+/* report.c - what the rest of the kernel hears of hits: backtraces see through copies,
+ * panic reports tell which handlers were running, and a handler that had to be given up is
+ * in the log.
+ *
+ * A hit cannot log: the code it interrupted may hold the log's lock. So it interrupts its
+ * own CPU, which takes that as soon as interrupts are on, when the lock is free.
+ */
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/lapic.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
+#include "kernel/thread/thread.h"
+#include "probes/life.h"
+#include "probes/port/place.h"
+#include "probes/port/port.h"
+#include "probes/text/insn_slot.h"
+
+static uint64_t told[MAX_CPUS]; /* owning CPU only: faults of handlers that are logged */
+
+/* ---- backtraces ---- */
+
+/* An ip in a copy is at the instruction, or behind it on the way back. */
+static uintptr_t original_address(uintptr_t addr, const uintptr_t *slot)
+{
+    const struct site *site;
+    size_t off;
+
+    if (slot)
+        return addr;
+    site = insn_slot_owner(addr, &off);
+    if (!site)
+        return addr;
+    return site->addr + (off < site->len ? 0 : site->len);
+}
+
+/* ---- panics ---- */
+
+static const char *stage_name(const struct probe_hit *hit)
+{
+    if (hit->is.faulting || hit->is.stage == HIT_FAULT)
+        return "fault handler";
+    return hit->is.stage == HIT_PRE ? "pre-handler" : "post-handler";
+}
+
+static uintptr_t handler_of(const struct probe_hit *hit, const struct kprobe *p)
+{
+    if (hit->is.faulting || hit->is.stage == HIT_FAULT)
+        return (uintptr_t)p->fault_handler;
+    return hit->is.stage == HIT_PRE ? (uintptr_t)p->pre_handler
+                                    : (uintptr_t)p->post_handler;
+}
+
+static void print_hit(unsigned cpu, const struct probe_hit *hit)
+{
+    const struct kprobe *p = hit->running;
+    char text[PLACE_TEXT_MAX];
+
+    panic_print("CPU %u: in a hit of %s", cpu, place_text(text, hit->site->addr));
+    if (p)
+        panic_print(", in its %s %s", stage_name(hit),
+                    place_text(text, handler_of(hit, p)));
+    panic_print("%s\n", hit->is.in_nmi ? ", inside an NMI" : "");
+}
+
+static void print_hits(void)
+{
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        const struct probe_cpu *cpu = plat_probe_cpu(i);
+
+        for (unsigned level = 0; cpu && level < cpu->depth; level++)
+            print_hit(i, &cpu->hits[level]);
+    }
+}
+
+/* ---- handlers that are given up ---- */
+
+/* Runs where the fault was, soon after, or after the next one in another hit: of several
+ * only the last is told in full.
+ */
+static void tell(struct pt_regs *regs)
+{
+    const struct probe_cpu *cpu = plat_this_cpu();
+    uint64_t count = READ_ONCE(cpu->handler_faults) - told[cpu_id()];
+    char probe[PLACE_TEXT_MAX], handler[PLACE_TEXT_MAX];
+
+    (void)regs;
+    lapic_eoi();
+    if (!count)
+        return;
+    told[cpu_id()] += count;
+    log_warn("kprobe: probe at %s is off: its handler faulted, %s at %s%s",
+             place_text(probe, cpu->given_up.addr), trap_name(cpu->given_up.vector),
+             place_text(handler, cpu->given_up.ip),
+             count > 1 ? "; and others before it" : "");
+}
+
+static bool take_fault(struct pt_regs *regs)
+{
+    const struct probe_cpu *cpu = plat_this_cpu();
+    uint64_t before = cpu ? cpu->handler_faults : 0;
+    bool mine = kprobe_fault_handler(regs);
+
+    if (cpu && cpu->handler_faults != before)
+        lapic_send_ipi(this_cpu()->apic_id, VECTOR_PROBES);
+    return mine;
+}
+
+/* A handler that sleeps would take the code it interrupted with it. Nothing has happened
+ * yet, so it can be given up like one that faults.
+ */
+static void handler_sleeps(void)
+{
+    if (fault_in_handler(plat_this_cpu()))
+        ud2();
+}
+
+void report_init(void)
+{
+    static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_SS,
+                                       TRAP_GP, TRAP_PF, TRAP_AC };
+
+    irq_set_handler(VECTOR_PROBES, "probes", tell);
+    for (size_t i = 0; i < ARRAY_LEN(faults); i++)
+        trap_set_handler(faults[i], take_fault);
+    thread_set_sleep_hook(handler_sleeps);
+    backtrace_set_resolver(original_address);
+    panic_add_report(print_hits);
+}
