@@ -222,6 +222,12 @@ KTESTS := \
     tests/kernel/test_misuse.c \
     tests/kernel/test_files.c \
     tests/kernel/test_commands.c \
+    tests/kernel/test_arming.c \
+    tests/kernel/test_handlers.c \
+    tests/kernel/test_context.c \
+    tests/kernel/context_targets.asm \
+    tests/kernel/test_nesting.c \
+    tests/kernel/logged.c \
     tests/kernel/each_cpu.c \
     tests/kernel/hits.c \
     tests/kernel/test_vfs.c \

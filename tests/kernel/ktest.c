@@ -103,11 +103,11 @@ static bool word_selects(const char *word, size_t len, const struct ktest *t)
     size_t subject_len = strlen(t->subject);
 
     if (len == 3 && memcmp(word, "all", 3) == 0)
-        return true;
+        return !t->is_fatal;
     if (len < subject_len || memcmp(word, t->subject, subject_len))
         return false;
     if (len == subject_len)
-        return true;
+        return !t->is_fatal;
     return word[subject_len] == '.' && len - subject_len - 1 == strlen(t->name) &&
            memcmp(word + subject_len + 1, t->name, strlen(t->name)) == 0;
 }

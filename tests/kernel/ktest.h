@@ -22,13 +22,21 @@
 struct ktest {
     const char *subject, *name;
     void (*run)(void);
+    bool is_fatal;
 };
 
-#define KTEST(subject, name)                                                             \
+#define KTEST_ROW(subject, name, is_fatal)                                               \
     static void ktest_##subject##_##name(void);                                          \
     static const struct ktest ktest_row_##subject##_##name USED SECTION(".ktests")       \
-        ALIGNED(8) = { #subject, #name, ktest_##subject##_##name };                      \
+        ALIGNED(8) = { #subject, #name, ktest_##subject##_##name, is_fatal };            \
     static void ktest_##subject##_##name(void)
+
+#define KTEST(subject, name) KTEST_ROW(subject, name, false)
+
+/* KTEST_FATAL - one that ends in a panic, whose report is the fact: runs only when it is
+ * named in full. tests/session/test_fatal.py reads what it says.
+ */
+#define KTEST_FATAL(subject, name) KTEST_ROW(subject, name, true)
 
 /* ktest_report - one fact of the running test, in words. Context: thread. */
 void ktest_report(bool holds, const char *fmt, ...) PRINTF(2, 3);

@@ -1,0 +1,358 @@
+/* test_arming.c - int3s come and go while CPUs execute the text, are deaf, or take NMIs. */
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/mm/paging.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/logged.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+#define CR0_WP BIT(16)
+
+static NOINLINE long target(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 11 + 4;
+}
+
+/* ---- others run it while it is toggled ------------------------------------------------- */
+
+/* What is certain about a call that begins and ends in the same epoch: in some it must be
+ * a hit, in some it must not.
+ */
+enum { OFF, RISING, ON, FALLING, EPOCHS };
+
+static volatile unsigned epoch;
+static volatile bool running;
+
+/* Each CPU's runner; written by the handler on its CPU as well. */
+static struct runner {
+    volatile uint64_t hits, calls, sure_hits, sure_misses;
+    uint64_t wrong, lost, ghosts;
+} runners[MAX_CPUS];
+
+static int count_here(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    runners[cpu_id()].hits++;
+    return 0;
+}
+
+static void run_once(struct runner *r)
+{
+    unsigned before = epoch;
+    uint64_t hits = r->hits;
+    bool right = target((long)r->calls) == (long)r->calls * 11 + 4;
+    uint64_t more = r->hits - hits;
+
+    r->calls++;
+    r->wrong += !right || more > 1;
+    if (epoch != before)
+        return;
+    if (before % EPOCHS == ON) {
+        r->sure_hits++;
+        r->lost += more != 1;
+    } else if (before % EPOCHS == OFF) {
+        r->sure_misses++;
+        r->ghosts += more != 0;
+    }
+}
+
+static int run_target(void *arg)
+{
+    while (running) {
+        for (int n = 0; n < 100; n++)
+            run_once(arg);
+        thread_yield(); /* to whoever toggles, if that is on this CPU */
+    }
+    return 0;
+}
+
+static void runners_start(int tids[MAX_CPUS])
+{
+    memset(runners, 0, sizeof(runners));
+    epoch = OFF;
+    running = true;
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        tids[cpu] = kernel_clone(&(struct clone_args){
+            .fn = run_target, .arg = &runners[cpu], .name = "runner", .cpus = BIT(cpu) });
+}
+
+static void runners_stop(const int tids[MAX_CPUS])
+{
+    running = false;
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        thread_join(tids[cpu], NULL);
+}
+
+static void runners_judge(const struct kprobe *p)
+{
+    struct runner all = { 0 };
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
+        all.hits += runners[cpu].hits;
+        all.calls += runners[cpu].calls;
+        all.sure_hits += runners[cpu].sure_hits;
+        all.sure_misses += runners[cpu].sure_misses;
+        all.wrong += runners[cpu].wrong;
+        all.lost += runners[cpu].lost;
+        all.ghosts += runners[cpu].ghosts;
+    }
+    ktest_report(all.wrong == 0, "%lu calls returned what they should",
+                 (unsigned long)all.calls);
+    ktest_report(all.lost == 0, "each of %lu that began and ended armed was a hit",
+                 (unsigned long)all.sure_hits);
+    ktest_report(all.ghosts == 0, "none of %lu that began and ended disarmed was",
+                 (unsigned long)all.sure_misses);
+    ktest_report(p->hits == all.hits && !p->nmissed, "%lu hits, none missed",
+                 (unsigned long)p->hits);
+}
+
+/* A moment in each state for the others: also on one CPU, where that takes a switch. */
+static void linger(void)
+{
+    uint64_t end = clock_ns() + MS / 10;
+
+    do
+        thread_yield();
+    while (clock_ns() < end);
+}
+
+static void step_epoch(void)
+{
+    epoch++;
+}
+
+static void toggle(struct kprobe *p, int (*on)(struct kprobe *),
+                   int (*off)(struct kprobe *), unsigned *failed)
+{
+    step_epoch();
+    *failed += on(p) != 0;
+    step_epoch();
+    linger();
+    step_epoch();
+    *failed += off(p) != 0;
+    step_epoch();
+    linger();
+}
+
+static uint64_t retries(void)
+{
+    struct probe_totals totals;
+
+    account_totals(&totals);
+    return totals.retries;
+}
+
+static void toggling(struct kprobe *p, int (*on)(struct kprobe *),
+                     int (*off)(struct kprobe *), uint64_t times)
+{
+    uint64_t before = retries();
+    int tids[MAX_CPUS];
+    unsigned failed = 0;
+
+    runners_start(tids);
+    for (uint64_t n = 0; n < times; n++)
+        toggle(p, on, off, &failed);
+    runners_stop(tids);
+    ktest_report(failed == 0, "%lu times on and off", (unsigned long)times);
+    runners_judge(p);
+    ktest_note("%lu times an int3 was gone when it was looked for",
+               (unsigned long)(retries() - before));
+}
+
+KTEST(arming, no_call_is_lost_while_a_probe_comes_and_goes)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
+
+    toggling(&p, register_kprobe, unregister_kprobe, ktest_count(40, 3000));
+}
+
+KTEST(arming, nor_while_it_is_switched)
+{
+    struct kprobe p = { .addr = (uintptr_t)target,
+                        .pre_handler = count_here,
+                        .flags = KPROBE_FLAG_DISABLED };
+
+    register_kprobe(&p);
+    toggling(&p, enable_kprobe, disable_kprobe, ktest_count(100, 10000));
+    unregister_kprobe(&p);
+}
+
+/* ---- every CPU is told before it is done ----------------------------------------------- */
+
+static void sync_counts(uint64_t counts[MAX_CPUS])
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        counts[cpu] = READ_ONCE(percpu_of(cpu)->sync_count);
+}
+
+static unsigned cpus_synced(const uint64_t before[MAX_CPUS], uint64_t times)
+{
+    unsigned synced = 0;
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        synced += READ_ONCE(percpu_of(cpu)->sync_count) - before[cpu] >= times;
+    return synced;
+}
+
+KTEST(arming, every_cpu_is_synchronised_before_it_returns)
+{
+    struct kprobe p = { .addr = (uintptr_t)target };
+    uint64_t before[MAX_CPUS];
+
+    sync_counts(before);
+    register_kprobe(&p);
+    ktest_report(cpus_synced(before, 2) == cpu_count(),
+                 "arming: twice, for the copy and for the int3");
+    sync_counts(before);
+    disable_kprobe(&p);
+    ktest_report(cpus_synced(before, 1) == cpu_count(), "disabling: once");
+    sync_counts(before);
+    enable_kprobe(&p);
+    ktest_report(cpus_synced(before, 1) == cpu_count(), "enabling: once");
+    sync_counts(before);
+    unregister_kprobe(&p);
+    ktest_report(cpus_synced(before, 2) == cpu_count(),
+                 "removing: for the text, and before the copy is freed");
+}
+
+/* ---- a CPU that does not listen -------------------------------------------------------- */
+
+static volatile bool deaf, registered;
+static volatile uint64_t deaf_until;
+
+/* be_deaf - with interrupts off for a while; then into the probe, once it is there. */
+static int be_deaf(void *deaf_for_ns)
+{
+    unsigned long flags = irq_save();
+
+    deaf_until = clock_ns() + (uintptr_t)deaf_for_ns;
+    deaf = true;
+    while (clock_ns() < deaf_until)
+        pause();
+    irq_restore(flags);
+    while (!registered)
+        pause();
+    target(1);
+    return 0;
+}
+
+KTEST(arming, a_deaf_cpu_is_waited_for_and_named)
+{
+    uint64_t deaf_for_ns = ktest_count(300, 2000) * MS;
+    struct clone_args victim = { .fn = be_deaf, .arg = (void *)deaf_for_ns };
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
+    uint64_t unanswered = smp_unanswered(), synced, end;
+    int tid, err;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    memset(runners, 0, sizeof(runners));
+    deaf = registered = false;
+    thread_set_affinity(BIT(0));
+    victim.cpus = BIT(1);
+    smp_set_call_limit(20 * MS);
+    tid = kernel_clone(&victim);
+    while (!deaf)
+        thread_yield();
+    synced = percpu_of(1)->sync_count;
+    err = register_kprobe(&p);
+    end = clock_ns();
+    ktest_report(err == 0 && end >= deaf_until, "arming waits for it");
+    ktest_report(percpu_of(1)->sync_count >= synced + 2, "until it is synchronised too");
+    registered = true;
+    thread_join(tid, NULL);
+    smp_set_call_limit(10000 * MS);
+    unregister_kprobe(&p);
+    thread_set_affinity(UINT64_MAX);
+    ktest_report(runners[1].hits == 1, "its next call is a hit");
+    ktest_report(smp_unanswered() > unanswered, "the wait was noticed");
+    ktest_report(logged("smp: CPU 1 has not answered", "be_deaf+") > 0,
+                 "the log names the CPU and the function it was in");
+}
+
+/* ---- NMIs in every phase, and nobody may write ----------------------------------------- */
+
+static volatile uint64_t nmi_calls, nmi_wrong, nmi_unprotected;
+
+/* Runs inside NMIs, as the handler of a probe there. */
+static int call_in_nmi(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    nmi_calls++;
+    if (target(7) != 81)
+        nmi_wrong++;
+    if (!(read_cr0() & CR0_WP))
+        nmi_unprotected++;
+    return 0;
+}
+
+static volatile bool toggles_done;
+
+static int toggle_under_nmis(void *times)
+{
+    struct kprobe p = { .addr = (uintptr_t)target };
+    unsigned failed = 0;
+
+    for (uint64_t n = 0; n < (uintptr_t)times; n++) {
+        failed += register_kprobe(&p) != 0;
+        failed += target(1) != 15;
+        failed += unregister_kprobe(&p) != 0;
+    }
+    toggles_done = true;
+    return (int)failed;
+}
+
+/* A CPU that got one NMI after the other would do nothing else. */
+static void send_and_let_go_on(unsigned cpu, uint64_t pause_ns)
+{
+    uint64_t before = nmi_calls;
+
+    smp_send_nmi(cpu);
+    for (unsigned spins = 0; nmi_calls == before && spins < 1000000; spins++)
+        pause();
+    clock_spin_ns(pause_ns);
+}
+
+KTEST(arming, nmis_find_the_text_whole_and_protected_in_every_phase)
+{
+    uint64_t times = ktest_count(30, 3000);
+    struct kprobe in_nmi = { .symbol_name = "nmi_dispatch", .pre_handler = call_in_nmi };
+    struct clone_args toggler = { .fn = toggle_under_nmis, .arg = (void *)times };
+    int tid, failed = 1;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs a second CPU to send NMIs");
+        return;
+    }
+    nmi_calls = nmi_wrong = nmi_unprotected = 0;
+    toggles_done = false;
+    thread_set_affinity(BIT(0));
+    toggler.cpus = BIT(cpu_count() - 1);
+    register_kprobe(&in_nmi);
+    tid = kernel_clone(&toggler);
+    for (unsigned n = 0; !toggles_done; n++)
+        send_and_let_go_on(1 + n % (cpu_count() - 1), ktest_random() % 20000);
+    thread_join(tid, &failed);
+    unregister_kprobe(&in_nmi);
+    thread_set_affinity(UINT64_MAX);
+    ktest_report(failed == 0, "%lu times on and off", (unsigned long)times);
+    ktest_report(nmi_calls > times && nmi_wrong == 0,
+                 "%lu NMIs called the function meanwhile, each came back right",
+                 (unsigned long)nmi_calls);
+    ktest_report(nmi_unprotected == 0, "and none found write protection off");
+    ktest_report(preempt_count() == 0, "nothing is left behind");
+}

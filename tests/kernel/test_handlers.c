@@ -1,0 +1,275 @@
+/* test_handlers.c - handlers that do what handlers may not, or take long about it. */
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/spinlock.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/logged.h"
+
+#define MS UINT64_C(1000000)
+
+static NOINLINE long target(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 9 + 2;
+}
+
+static bool target_is_right(void)
+{
+    return target(3) == 29;
+}
+
+static volatile uint64_t entered, left;
+
+/* ---- handlers that sleep --------------------------------------------------------------- */
+
+static struct mutex free_mutex = MUTEX_INIT(free_mutex);
+static struct mutex held_mutex = MUTEX_INIT(held_mutex);
+static struct wait_queue nobody_wakes = WAIT_QUEUE_INIT(nobody_wakes);
+static volatile bool never;
+
+static void lock_free(void)
+{
+    mutex_lock(&free_mutex);
+}
+
+static void lock_held(void)
+{
+    mutex_lock(&held_mutex);
+}
+
+static void doze(void)
+{
+    thread_sleep_ns(MS);
+}
+
+static void wait_for_nobody(void)
+{
+    wait_event(&nobody_wakes, never);
+}
+
+static void (*volatile sleeps)(void);
+
+static int sleepy(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    entered++;
+    sleeps();
+    left++;
+    return 0;
+}
+
+static void sleepy_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)flags;
+    sleepy(p, regs);
+}
+
+static bool is_logged_soon(const char *a, const char *b, unsigned before)
+{
+    for (unsigned n = 0; n < 1000; n++) {
+        if (logged(a, b) > before)
+            return true;
+        thread_sleep_ns(MS);
+    }
+    return false;
+}
+
+static void sleeping_is_refused(void (*how)(void), const char *name, bool after)
+{
+    struct kprobe p = { .addr = (uintptr_t)target };
+    unsigned before = logged("probe at target", "handler_sleeps+"), right = 0;
+
+    if (after)
+        p.post_handler = sleepy_after;
+    else
+        p.pre_handler = sleepy;
+    sleeps = how;
+    entered = left = 0;
+    register_kprobe(&p);
+    for (int n = 0; n < 3; n++)
+        right += target_is_right();
+    unregister_kprobe(&p);
+    ktest_report(entered == 1 && left == 0, "%s: the handler got no further", name);
+    ktest_report(right == 3, "%s: the function returns what it should", name);
+    ktest_report(p.flags & KPROBE_FLAG_TRIPPED, "%s: the probe is switched off", name);
+    ktest_report(preempt_count() == 0 && irqs_enabled(), "%s: nothing is left behind",
+                 name);
+    ktest_report(is_logged_soon("probe at target", "handler_sleeps+", before),
+                 "%s: the log names the probe and the reason", name);
+}
+
+KTEST(handlers, one_that_sleeps_is_given_up)
+{
+    mutex_lock(&held_mutex);
+    sleeping_is_refused(thread_yield, "thread_yield", false);
+    sleeping_is_refused(doze, "thread_sleep_ns", false);
+    sleeping_is_refused(lock_free, "mutex_lock, though it is free", false);
+    sleeping_is_refused(lock_held, "mutex_lock, held by the thread", false);
+    sleeping_is_refused(wait_for_nobody, "wait_event", false);
+    sleeping_is_refused(thread_yield, "thread_yield in a post-handler", true);
+    mutex_unlock(&held_mutex);
+    ktest_report(mutex_trylock(&free_mutex), "the mutex is as it was");
+    mutex_unlock(&free_mutex);
+    ktest_report(list_empty(&nobody_wakes.waiters), "so is the queue");
+}
+
+static void hit_in_call(void *unused)
+{
+    (void)unused;
+    target(1);
+}
+
+KTEST(handlers, one_that_sleeps_in_an_interrupt_is_given_up)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = sleepy };
+
+    sleeps = thread_yield;
+    entered = left = 0;
+    register_kprobe(&p);
+    smp_call_all(hit_in_call, NULL);
+    unregister_kprobe(&p);
+    ktest_report(entered >= 1 && left == 0 && p.flags & KPROBE_FLAG_TRIPPED,
+                 "on each CPU that came in time (%lu)", (unsigned long)entered);
+}
+
+/* ---- handlers that fault --------------------------------------------------------------- */
+
+static volatile char *volatile nowhere = (volatile char *)0x10;
+
+static NOINLINE int stumble(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return *nowhere;
+}
+
+KTEST(handlers, one_that_faults_is_in_the_log)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = stumble };
+    unsigned before = logged("probe at target", "#PF page fault at stumble+");
+
+    register_kprobe(&p);
+    target(1);
+    ktest_report(is_logged_soon("probe at target", "#PF page fault at stumble+", before),
+                 "with its probe, the fault and the place");
+    target(1);
+    unregister_kprobe(&p);
+    ktest_report(logged("probe at target", "stumble+") == before + 1, "once");
+}
+
+/* ---- handlers that take long ----------------------------------------------------------- */
+
+static volatile uint64_t take_ns;
+
+static int dawdle(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    entered++;
+    clock_spin_ns(take_ns);
+    left++;
+    return 0;
+}
+
+static int hit_once(void *unused)
+{
+    (void)unused;
+    return !target_is_right();
+}
+
+static void answer(void *count)
+{
+    __atomic_add_fetch((unsigned *)count, 1, __ATOMIC_RELAXED);
+}
+
+KTEST(handlers, one_that_takes_a_second_does_no_harm)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = dawdle };
+    struct clone_args hit = { .fn = hit_once, .cpus = BIT(cpu_count() - 1) };
+    unsigned answers = 0;
+    int tid, code = 1;
+
+    take_ns = ktest_count(200, 1000) * MS;
+    entered = left = 0;
+    register_kprobe(&p);
+    tid = kernel_clone(&hit);
+    while (!entered)
+        thread_yield();
+    smp_call_all(answer, &answers);
+    ktest_report(answers == cpu_count(), "a call to all CPUs waits for its end");
+    thread_join(tid, &code);
+    ktest_report(code == 0 && left == 1, "the function returns what it should");
+    ktest_report(unregister_kprobe(&p) == 0 && p.hits == 1, "the probe was hit once");
+}
+
+/* ---- handlers that want a lock --------------------------------------------------------- */
+
+static struct spinlock lock = SPINLOCK_INIT;
+static volatile uint64_t got, refused;
+
+static int try_to_lock(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    if (!spin_trylock(&lock)) {
+        refused++;
+        return 0;
+    }
+    got++;
+    spin_unlock(&lock);
+    return 0;
+}
+
+KTEST(handlers, one_that_tries_a_lock_its_function_holds)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = try_to_lock };
+
+    got = refused = 0;
+    register_kprobe(&p);
+    target(1);
+    spin_lock(&lock);
+    target(1);
+    spin_unlock(&lock);
+    target(1);
+    unregister_kprobe(&p);
+    ktest_report(got == 2 && refused == 1, "gets it when it is free, else not");
+    ktest_report(!(p.flags & KPROBE_FLAG_TRIPPED), "and goes on");
+}
+
+/* The engine's own locks, and what it calls while it holds them. */
+KTEST(handlers, what_the_engine_itself_uses_carries_probes)
+{
+    static const char *const names[] = { "mutex_lock", "mutex_unlock", "kzalloc",
+                                         "kfree",      "smp_call_all", "quiesce",
+                                         "exec_alloc", "exec_free",    "plat_lock",
+                                         "kprobe_arm", "kprobe_disarm" };
+    struct kprobe p[ARRAY_LEN(names)] = { 0 };
+    unsigned in = 0, good = 0;
+
+    take_ns = 0;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        p[i] = (struct kprobe){ .symbol_name = names[i], .pre_handler = try_to_lock };
+        in += register_kprobe(&p[i]) == 0;
+    }
+    for (int n = 0; n < 10; n++) {
+        struct kprobe q = { .addr = (uintptr_t)target };
+
+        good += register_kprobe(&q) == 0;
+        good += target_is_right() && q.hits == 1;
+        good += unregister_kprobe(&q) == 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        good += unregister_kprobe(&p[i]) == 0;
+    ktest_report(in == ARRAY_LEN(names), "%u probes are set", in);
+    ktest_report(good == 30 + in, "and others come and go meanwhile");
+    ktest_report(p[0].hits >= 40, "%lu times through mutex_lock",
+                 (unsigned long)p[0].hits);
+}

@@ -1,0 +1,259 @@
+/* test_nesting.c - hits inside handlers: how deep they go, and what happens behind that. */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/log.h"
+#include "kernel/mm/extable.h"
+#include "kernel/thread/thread.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/logged.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LEVELS (PROBE_NEST_MAX + 1)
+#define ROUNDS 20
+
+static volatile char *volatile nowhere = (volatile char *)0x10;
+
+/* What handlers call; all of them different, lest the compiler makes one of them. */
+#define STAIR(n)                                                                         \
+    static NOINLINE long stair##n(long x)                                                \
+    {                                                                                    \
+        __asm__ volatile("" : "+r"(x));                                                  \
+        return x * ((n) + 2) + 1;                                                        \
+    }
+STAIR(0)
+STAIR(1)
+STAIR(2)
+STAIR(3)
+STAIR(4)
+
+static long (*const stairs[LEVELS])(long) = { stair0, stair1, stair2, stair3, stair4 };
+
+static struct kprobe chain[LEVELS];
+/* Volatile: for the compiler no function above changes what its probe's handler does. */
+static volatile uint64_t handled[LEVELS], kept, right;
+
+static void call(size_t level)
+{
+    bool is_right = stairs[level](7) == 7 * ((long)level + 2) + 1;
+
+    right += is_right;
+}
+
+static void descend(size_t level, const struct pt_regs *regs)
+{
+    struct pt_regs before = *regs;
+
+    handled[level]++;
+    if (level + 1 < LEVELS)
+        call(level + 1);
+    kept += memcmp(&before, regs, sizeof(before)) == 0;
+}
+
+static int descend_before(struct kprobe *p, struct pt_regs *regs)
+{
+    descend((size_t)(p - chain), regs);
+    return 0;
+}
+
+static void descend_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)flags;
+    descend((size_t)(p - chain), regs);
+}
+
+/* chain_run - each probe's handler calls the function under the next one. */
+static void chain_run(bool post, const char *how)
+{
+    for (size_t i = 0; i < LEVELS; i++)
+        handled[i] = 0;
+    kept = right = 0;
+    for (size_t i = 0; i < LEVELS; i++) {
+        chain[i] = (struct kprobe){ .addr = (uintptr_t)stairs[i] };
+        if (post)
+            chain[i].post_handler = descend_after;
+        else
+            chain[i].pre_handler = descend_before;
+        register_kprobe(&chain[i]);
+    }
+    for (int n = 0; n < ROUNDS; n++)
+        call(0);
+    for (size_t i = 0; i < PROBE_NEST_MAX; i++)
+        ktest_report(handled[i] == ROUNDS && chain[i].hits == ROUNDS && !chain[i].nmissed,
+                     "%s, level %zu: the handlers ran", how, i + 1);
+    ktest_report(!handled[LEVELS - 1] && chain[LEVELS - 1].nmissed == ROUNDS,
+                 "%s, level %d: they did not", how, LEVELS);
+    ktest_report(chain[LEVELS - 1].missed[MISS_NESTED] == ROUNDS,
+                 "which is counted as nested");
+    ktest_report(kept == ROUNDS * PROBE_NEST_MAX, "no level has changed another's image");
+    ktest_report(right == ROUNDS * LEVELS, "every function returned what it should");
+    ktest_report(preempt_count() == 0, "nothing is left behind");
+    for (size_t i = 0; i < LEVELS; i++)
+        unregister_kprobe(&chain[i]);
+}
+
+KTEST(nesting, four_levels_of_handlers_run_and_the_fifth_is_counted)
+{
+    chain_run(false, "before");
+}
+
+/* A missed pre-handler is a missed hit; with pre-handlers left out the instruction is run
+ * alone, so the fifth post-handler is missed with it.
+ */
+KTEST(nesting, so_it_is_behind_the_instruction)
+{
+    chain_run(true, "stepped by int3");
+    step_set_engine(STEP_TF);
+    chain_run(true, "stepped by TF");
+    step_set_engine(STEP_INT3);
+}
+
+/* ---- the machinery under handlers ---- */
+
+int fixed_up_load(const volatile char *at); /* test_fault.c */
+
+static volatile uint64_t failed_loads;
+
+static int load_badly(struct kprobe *p, struct pt_regs *regs)
+{
+    char byte;
+
+    (void)p;
+    (void)regs;
+    failed_loads += copy_nofault(&byte, (const void *)(uintptr_t)nowhere, 1) == -EFAULT;
+    return 0;
+}
+
+static int call_stair(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    call(1);
+    return 0;
+}
+
+/* The handler of one probe calls a function under another, whose handler faults and is
+ * fixed up by code under further probes, whose handlers fault themselves.
+ */
+KTEST(nesting, a_third_level_inside_the_page_fault_path)
+{
+    struct kprobe first = { .addr = (uintptr_t)stair0, .pre_handler = call_stair };
+    struct kprobe second = { .addr = (uintptr_t)stair1, .pre_handler = load_badly };
+    struct kprobe path[] = {
+        { .symbol_name = "trap_dispatch", .pre_handler = load_badly },
+        { .symbol_name = "extable_fixup", .pre_handler = load_badly },
+        { .symbol_name = "extable_find", .pre_handler = load_badly },
+        { .symbol_name = "kprobe_fault_handler", .pre_handler = load_badly },
+    };
+
+    failed_loads = right = 0;
+    register_kprobe(&first);
+    register_kprobe(&second);
+    for (size_t i = 0; i < ARRAY_LEN(path); i++)
+        ktest_report(register_kprobe(&path[i]) == 0, "a probe on %s",
+                     path[i].symbol_name);
+    for (int n = 0; n < ROUNDS; n++)
+        call(0);
+    for (size_t i = ARRAY_LEN(path); i-- > 0;)
+        unregister_kprobe(&path[i]);
+    unregister_kprobe(&second);
+    unregister_kprobe(&first);
+    ktest_report(right == 2 * ROUNDS, "every function returned what it should");
+    ktest_report(first.hits == ROUNDS && second.hits == ROUNDS, "both probes were hit");
+    ktest_report(failed_loads == second.hits + path[0].hits + path[1].hits +
+                                     path[2].hits + path[3].hits,
+                 "%lu loads in handlers failed as they should",
+                 (unsigned long)failed_loads);
+    ktest_report(path[0].hits + path[0].nmissed >= failed_loads,
+                 "each went through the fault path");
+    ktest_report(path[0].missed[MISS_RECURSION] > 0 &&
+                     path[3].missed[MISS_RECURSION] == path[3].nmissed,
+                 "hits inside their own handlers are recursions");
+}
+
+static void count_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+
+static void fault_under_a_step(const char *how)
+{
+    struct kprobe load = { .addr = (uintptr_t)fixed_up_load + 2,
+                           .post_handler = count_after };
+    struct kprobe path[] = {
+        { .symbol_name = "trap_dispatch", .post_handler = count_after },
+        { .symbol_name = "extable_fixup", .post_handler = count_after },
+        { .symbol_name = "extable_find", .post_handler = count_after },
+    };
+    unsigned good = 0;
+    char byte = 42;
+
+    register_kprobe(&load);
+    for (size_t i = 0; i < ARRAY_LEN(path); i++)
+        register_kprobe(&path[i]);
+    for (int n = 0; n < ROUNDS; n++) {
+        good += fixed_up_load(nowhere) == -EFAULT;
+        good += fixed_up_load(&byte) == 42;
+    }
+    for (size_t i = ARRAY_LEN(path); i-- > 0;)
+        unregister_kprobe(&path[i]);
+    unregister_kprobe(&load);
+    ktest_report(good == 2 * ROUNDS, "%s: the loads do what they should", how);
+    ktest_report(load.hits == 2 * ROUNDS && !load.nmissed, "%s: each was hit once", how);
+    ktest_report(path[0].hits >= ROUNDS && !path[0].nmissed && path[1].hits >= ROUNDS &&
+                     !path[1].nmissed,
+                 "%s: and so was the path of each fault", how);
+}
+
+KTEST(nesting, an_instruction_that_faults_while_it_is_stepped_into_probed_code)
+{
+    fault_under_a_step("by int3");
+    step_set_engine(STEP_TF);
+    fault_under_a_step("by TF");
+    step_set_engine(STEP_INT3);
+}
+
+/* ---- what prints ---- */
+
+static char said[80];
+
+static int say(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)regs;
+    snprintf(said, sizeof(said), "%s was hit", p->symbol_name);
+    return 0;
+}
+
+KTEST(nesting, a_probed_log_prints_each_line_once)
+{
+    struct kprobe out[] = {
+        { .symbol_name = "log_print", .pre_handler = say },
+        { .symbol_name = "vscnprintf", .pre_handler = say },
+        { .symbol_name = "vsnprintf", .pre_handler = say },
+        { .symbol_name = "serial_log", .pre_handler = say, .post_handler = count_after },
+    };
+    unsigned once = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(out); i++)
+        ktest_report(register_kprobe(&out[i]) == 0, "a probe on %s", out[i].symbol_name);
+    for (int n = 0; n < ROUNDS; n++)
+        log_info("a line that is printed under probes, %d of %d", n, ROUNDS);
+    for (size_t i = ARRAY_LEN(out); i-- > 0;)
+        unregister_kprobe(&out[i]);
+    for (int n = 0; n < ROUNDS; n++) {
+        char line[64];
+
+        snprintf(line, sizeof(line), "under probes, %d of", n);
+        once += logged(line, "") == 1;
+    }
+    ktest_report(once == ROUNDS, "%d lines, each is there once", ROUNDS);
+    ktest_report(out[0].hits >= ROUNDS && !out[0].nmissed, "each was a hit");
+    ktest_report(out[2].missed[MISS_RECURSION] > 0,
+                 "the handlers' own formatting is a recursion");
+    ktest_report(strstr(said, " was hit") != NULL, "and it works: %s", said);
+}
