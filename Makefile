@@ -223,6 +223,7 @@ KTESTS := \
     tests/kernel/test_files.c \
     tests/kernel/test_commands.c \
     tests/kernel/test_arming.c \
+    tests/kernel/test_slots.c \
     tests/kernel/test_handlers.c \
     tests/kernel/test_context.c \
     tests/kernel/context_targets.asm \

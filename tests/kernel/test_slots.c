@@ -1,0 +1,262 @@
+/* test_slots.c - copies of instructions: who may be inside, and when they are given back. */
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/lapic.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/extable.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/paging.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "probes/text/insn_slot.h"
+#include "tests/kernel/ktest.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+#define HZ_MAX 1000u
+#define FILL_LEN 8192u
+#define INT3 0xcc
+
+/* context_targets.asm */
+void fill_slowly(void *to, size_t len);
+extern const char fill_slowly_rep[];
+
+static NOINLINE long target(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 13 + 6;
+}
+
+/* ---- interrupted inside a copy --------------------------------------------------------- */
+
+static volatile uint64_t ticks_inside, ticks_misread;
+
+/* Handler of a probe on the tick's handler, whose argument is what the tick interrupted. */
+static int look_where(struct kprobe *p, struct pt_regs *regs)
+{
+    const struct pt_regs *interrupted = (const struct pt_regs *)regs->di;
+    uintptr_t at[1];
+
+    (void)p;
+    if (!exec_contains(interrupted->ip))
+        return 0;
+    ticks_inside++;
+    backtrace_collect(interrupted, at, 1);
+    if (at[0] < (uintptr_t)_text || at[0] >= (uintptr_t)_etext)
+        ticks_misread++;
+    return 0;
+}
+
+static volatile bool filling;
+static uint64_t fills, damaged; /* atomic */
+
+static int fill_and_check(void *unused)
+{
+    uint8_t *area = kmalloc(FILL_LEN);
+
+    (void)unused;
+    while (filling) {
+        memset(area, 0, FILL_LEN);
+        fill_slowly(area, FILL_LEN - 1);
+        if (area[0] != 0x5a || area[FILL_LEN - 2] != 0x5a || area[FILL_LEN - 1])
+            __atomic_add_fetch(&damaged, 1, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&fills, 1, __ATOMIC_RELAXED);
+    }
+    kfree(area);
+    return 0;
+}
+
+/* is_poisoned - is nothing but int3 left of a cell, if it is there at all? */
+static bool is_poisoned(const uint8_t *cell)
+{
+    uint8_t bytes[INSN_SLOT_LEN];
+
+    if (copy_nofault(bytes, cell, sizeof(bytes)))
+        return true;
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        if (bytes[i] != INT3)
+            return false;
+    return true;
+}
+
+static void timer_rate(void *hz)
+{
+    lapic_timer_init((unsigned)(uintptr_t)hz);
+}
+
+static void all_timers(unsigned hz)
+{
+    smp_call_all(timer_rate, (void *)(uintptr_t)hz);
+}
+
+/* come_and_go - the probe, and another whose cell may be the same one.
+ * Return: how often what was left of a cell was not poison.
+ */
+static uint64_t come_and_go(uint64_t times, struct kprobe *p)
+{
+    uint64_t unpoisoned = 0;
+
+    for (uint64_t n = 0; n < times; n++) {
+        struct kprobe other = { .addr = (uintptr_t)target };
+        const uint8_t *cell;
+
+        if (register_kprobe(p))
+            return UINT64_MAX;
+        cell = p->site->boost_slot;
+        thread_sleep_ns(2 * MS); /* for the others to get inside */
+        unregister_kprobe(p);
+        unpoisoned += !is_poisoned(cell);
+        register_kprobe(&other);
+        target(1);
+        unregister_kprobe(&other);
+    }
+    return unpoisoned;
+}
+
+/* Two threads on each CPU, so that they are switched out inside the copy as well. */
+KTEST(slots, nobody_is_inside_a_copy_that_is_given_back)
+{
+    struct kprobe tick = { .symbol_name = "tick", .pre_handler = look_where };
+    struct kprobe p = { .addr = (uintptr_t)fill_slowly_rep };
+    uint64_t times = ktest_count(5, 500), unpoisoned;
+    unsigned threads = 2 * cpu_count();
+    int tids[2 * MAX_CPUS];
+
+    ticks_inside = ticks_misread = 0;
+    fills = damaged = 0;
+    filling = true;
+    all_timers(HZ_MAX);
+    register_kprobe(&tick);
+    for (unsigned i = 0; i < threads; i++)
+        tids[i] = kernel_clone(&(struct clone_args){
+            .fn = fill_and_check, .name = "fill", .cpus = BIT(i / 2) });
+    unpoisoned = come_and_go(times, &p);
+    filling = false;
+    for (unsigned i = 0; i < threads; i++)
+        thread_join(tids[i], NULL);
+    unregister_kprobe(&tick);
+    all_timers(THREAD_HZ_DEFAULT);
+    ktest_report(unpoisoned == 0, "%lu times, nothing but int3 was left of the copy",
+                 (unsigned long)times);
+    ktest_report(ticks_inside > 0, "%lu ticks found a CPU inside one",
+                 (unsigned long)ticks_inside);
+    ktest_report(ticks_misread == 0, "a backtrace from there begins in the program");
+    ktest_report(p.hits > 0 && fills > 0 && damaged == 0,
+                 "%lu of %lu fills ran there, all of them filled", (unsigned long)p.hits,
+                 (unsigned long)fills);
+}
+
+/* ---- a handler that runs while its probe is removed ------------------------------------ */
+
+static volatile bool inside, left;
+static struct kprobe *slow_probe;
+
+/* Long enough for a removal that does not wait to be over. */
+static void stay_inside(void)
+{
+    uint64_t end = clock_ns() + 100 * MS;
+
+    inside = true;
+    while (clock_ns() < end)
+        pause();
+    left = true;
+    slow_probe->offset++; /* its memory must be there still */
+}
+
+static int slow_before(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    stay_inside();
+    return 0;
+}
+
+static void slow_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+    stay_inside();
+}
+
+static int call_target(void *unused)
+{
+    (void)unused;
+    return target(5) != 71;
+}
+
+static void remove_under(kprobe_pre_handler_t pre, kprobe_post_handler_t post,
+                         const char *how)
+{
+    struct clone_args hit = { .fn = call_target, .cpus = BIT(1) };
+    struct kprobe *p = kzalloc(sizeof(*p));
+    int tid, wrong = 1;
+
+    *p = (struct kprobe){ .addr = (uintptr_t)target,
+                          .pre_handler = pre,
+                          .post_handler = post };
+    slow_probe = p;
+    inside = left = false;
+    register_kprobe(p);
+    tid = kernel_clone(&hit);
+    while (!inside)
+        thread_yield();
+    unregister_kprobe(p);
+    ktest_report(left, "%s: it is removed after the handler has left", how);
+    memset(p, INT3, sizeof(*p));
+    kfree(p);
+    thread_join(tid, &wrong);
+    ktest_report(!wrong, "%s: the function returns what it should", how);
+}
+
+KTEST(slots, a_probe_goes_when_its_last_handler_has_left)
+{
+    if (cpu_count() < 2) {
+        ktest_skip("needs a second CPU");
+        return;
+    }
+    thread_set_affinity(BIT(0));
+    remove_under(slow_before, NULL, "before the instruction");
+    remove_under(NULL, slow_after, "behind it");
+    thread_set_affinity(UINT64_MAX);
+}
+
+/* ---- the copies themselves ------------------------------------------------------------- */
+
+static unsigned refused_bytes(uintptr_t start, size_t len, enum probe_reason reason)
+{
+    unsigned refused = 0;
+
+    for (uintptr_t addr = start; addr < start + len; addr++) {
+        struct kprobe p = { .addr = addr };
+        struct probe_reject why = { 0 };
+
+        if (!register_kprobe_why(&p, &why))
+            unregister_kprobe(&p);
+        refused += why.err == -EPERM && why.reason == reason;
+    }
+    return refused;
+}
+
+KTEST(slots, no_byte_of_them_can_be_probed)
+{
+    struct kprobe p = { .addr = (uintptr_t)target };
+    uintptr_t page;
+    void *other;
+
+    register_kprobe(&p);
+    page = align_down((uintptr_t)p.site->boost_slot, PAGE_SIZE);
+    ktest_report(refused_bytes(page, PAGE_SIZE, PROBE_OWN_CODE) == PAGE_SIZE,
+                 "all of the page of a copy is refused");
+    unregister_kprobe(&p);
+    other = exec_alloc(PAGE_SIZE);
+    ktest_report(refused_bytes((uintptr_t)other, 64, PROBE_OWN_CODE) == 64,
+                 "so is other executable memory");
+    exec_free(other, PAGE_SIZE);
+}
