@@ -39,10 +39,12 @@
 #define MCR_LOOP 0x10
 #define LSR_RECEIVED (1 << 0)
 #define LSR_THR_EMPTY (1 << 5)
+#define LSR_IDLE (1 << 6) /* and what was in it has left */
 
 #define FIFO_LEN 16
 #define SPINS 20000     /* reads of LSR, some ten milliseconds at least */
 #define SPINS_BRIEF 100 /* before a thread sleeps */
+#define SPINS_FLUSH (100 * SPINS)
 #define RETRY_NS 1000000
 #define CTRL_C 0x03
 #define PORTS_MAX 4
@@ -383,4 +385,13 @@ void serial_log(struct serial *s, const char *text, size_t len)
 void serial_write_panic(struct serial *s, const char *text, size_t len)
 {
     text_send(s, text, len, SPINS);
+}
+
+void serial_flush(const struct serial *s)
+{
+    for (unsigned spins = 0; spins < SPINS_FLUSH; spins++) {
+        if (reg_read(s, LSR) & LSR_IDLE)
+            return;
+        pause();
+    }
 }

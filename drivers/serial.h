@@ -89,6 +89,11 @@ void serial_log(struct serial *s, const char *text, size_t len);
 /* serial_write_panic - send text, LF as CR LF, whatever others are doing. Context: any. */
 void serial_write_panic(struct serial *s, const char *text, size_t len);
 
+/* serial_flush - wait until the last byte has left, for some time at most; before the machine
+ * is switched off. Context: any.
+ */
+void serial_flush(const struct serial *s);
+
 /* serial_read - wait for input and take it.
  * @len: 1 and up
  *

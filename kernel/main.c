@@ -68,6 +68,8 @@ static void panic_sink(const char *text, size_t len)
 
 static void panic_exit(void)
 {
+    if (have_com1)
+        serial_flush(&com1);
     qemu_exit(QEMU_EXIT_PANIC);
 }
 
@@ -201,6 +203,7 @@ static _Noreturn void run_tests(const char *selection)
     ktest_set_sink(test_sink);
     ktest_set_long(boot_option(boot.cmdline, "long", NULL, 0));
     failed = ktest_run(selection, option_number("seed", 0));
+    serial_flush(&com1);
     qemu_exit(failed ? QEMU_EXIT_TESTS_FAILED : QEMU_EXIT_OK);
     power_off();
 }
