@@ -4,8 +4,10 @@
  * broken, check_each_rule() goes on as far as it makes sense. Everything that can be
  * refused is refused here or in prepare.c; from arming on nothing can fail.
  */
+#include "kernel/base/bits.h"
 #include "kernel/base/err.h"
 #include "probes/life.h"
+#include "probes/recover.h"
 #include "probes/text/insn_slot.h"
 
 /* What is known of the address so far: a rule may rely on those in front of it. */
@@ -71,6 +73,18 @@ static bool is_no_boundary(struct check *c)
 {
     c->at = c->starts;
     return c->starts != c->addr;
+}
+
+/* A debugger's: when it takes it away, it would take the probe's with it. Those of the
+ * program are told apart by the page, which is not as it was built.
+ */
+static bool is_foreign_int3(struct check *c)
+{
+    static uint8_t bytes[PLAT_PAGE_LEN]; /* under PLAT_PROBES */
+    uintptr_t page = align_down(c->addr, PLAT_PAGE_LEN);
+
+    return c->insn.kind == INSN_INT3 && !recover_bytes(bytes, page, sizeof(bytes)) &&
+           !plat_text_is_built(page, bytes);
 }
 
 /* Kinds that never carry a probe, and the rule that says so. */
@@ -175,6 +189,7 @@ static const struct rule {
     { PROBE_NO_FUNCTION, is_no_function, true },
     { PROBE_UNDECODABLE, is_undecodable, true },
     { PROBE_NOT_BOUNDARY, is_no_boundary, true },
+    { PROBE_FOREIGN_INT3, is_foreign_int3, false },
     { PROBE_TRAP_INSN, is_kind, false },
     { PROBE_FAR_BRANCH, is_kind, false },
     { PROBE_MASKS_TRAPS, is_kind, false },

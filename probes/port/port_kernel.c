@@ -256,6 +256,7 @@ int probes_init(void)
 {
     int err = give_areas();
 
+    port_text_init();
     if (!err)
         err = insn_slot_init();
     if (!err)

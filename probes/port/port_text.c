@@ -9,9 +9,10 @@
  *   2. and once more, the same bytes, when every CPU has   plat_sync_cores
  *      been interrupted: whatever translation had been under way is finished by then, and
  *      is dropped now; those to come see the new bytes
+ *   3. every CPU is interrupted again: none is still inside of one that was dropped
  *
- * A processor made of silicon needs 1 only, and does not notice 2. Copies in slots need 1
- * only: nobody executes there while they are written.
+ * A processor made of silicon needs 1 only, and does not notice the rest. Copies in slots
+ * need 1 only: nobody executes there while they are written.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -21,6 +22,7 @@
 #include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
 #include "probes/life.h"
+#include "probes/port/port.h"
 
 #include <string.h>
 
@@ -76,7 +78,7 @@ int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
     return err;
 }
 
-/* ---- 2 ---- */
+/* ---- 2 and 3 ---- */
 
 static void write_again(uintptr_t addr, uintptr_t end)
 {
@@ -105,9 +107,42 @@ NOKPROBE(sync_core);
 void plat_sync_cores(void)
 {
     smp_call_all(sync_core, NULL);
-    if (!plat_lock_held(PLAT_TEXT))
+    if (!plat_lock_held(PLAT_TEXT) || !written.count)
         return;
     for (size_t i = 0; i < written.count; i++)
         write_again(written.ranges[i].start, written.ranges[i].end);
     written.count = 0;
+    smp_call_all(sync_core, NULL);
+}
+
+/* ---- as it was built ---- */
+
+#define IMAGE_PAGES_MAX (8 * MiB / PAGE_SIZE) /* linker.ld */
+
+static uint64_t page_hashes[IMAGE_PAGES_MAX]; /* of text; immutable */
+
+static uint64_t page_hash(const uint8_t *bytes)
+{
+    uint64_t hash = PAGE_SIZE, word;
+
+    for (size_t i = 0; i < PAGE_SIZE; i += sizeof(word)) {
+        memcpy(&word, bytes + i, sizeof(word));
+        hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+void port_text_init(void)
+{
+    for (uintptr_t page = (uintptr_t)_text; page < (uintptr_t)_etext; page += PAGE_SIZE)
+        page_hashes[(page - (uintptr_t)_text) / PAGE_SIZE] =
+            page_hash((const uint8_t *)page);
+}
+
+bool plat_text_is_built(uintptr_t page, const uint8_t *bytes)
+{
+    if (page < (uintptr_t)_text || page >= (uintptr_t)_etext)
+        return true;
+    return page_hashes[(page - (uintptr_t)_text) / PAGE_SIZE] == page_hash(bytes);
 }

@@ -288,6 +288,16 @@ uintptr_t fake_bytes_at(const char *hex)
     return place(hex, &len);
 }
 
+bool plat_text_is_built(uintptr_t page, const uint8_t *bytes)
+{
+    return memcmp(bytes, original + (page - (uintptr_t)text), PAGE_LEN) == 0;
+}
+
+void fake_text_poke(uintptr_t addr, uint8_t byte)
+{
+    writable[addr - (uintptr_t)text] = byte;
+}
+
 bool fake_text_is_original(void)
 {
     return memcmp(text, original, text_used) == 0;

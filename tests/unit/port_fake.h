@@ -53,6 +53,8 @@ void fake_end(void);
  * Return: where it begins.
  */
 uintptr_t fake_function(const char *name, const char *hex);
+/* fake_text_poke - change a byte of text behind the engine's back. */
+void fake_text_poke(uintptr_t addr, uint8_t byte);
 /* fake_bytes_at - put bytes into the text that no symbol tells of. */
 uintptr_t fake_bytes_at(const char *hex);
 /* fake_text_is_original - no byte of text differs from what was put there. */

@@ -71,6 +71,38 @@ static void traps_are_refused(void)
            "0f ff c0");
 }
 
+static void a_foreign_int3_is_refused_as_such(void)
+{
+    uintptr_t fn;
+
+    fake_start();
+    fn = fake_function("f", "48 89 e5 90 c3");
+    fake_text_poke(fn, 0xcc);
+    CHECK_EQ(kprobe_check(fn, &insn, &why), -EBUSY);
+    CHECK_EQ(why.reason, PROBE_FOREIGN_INT3);
+    CHECK_EQ(why.at, fn);
+    boundary_forget();
+    fake_text_poke(fn, 0x48);
+    CHECK_EQ(kprobe_check(fn, &insn, &why), 0);
+    boundary_forget();
+    fake_end();
+}
+
+static void the_engines_own_int3s_are_not_foreign(void)
+{
+    struct kprobe p = { 0 };
+    uintptr_t fn;
+
+    fake_start();
+    fn = fake_function("f", "48 89 e5 90 cc c3");
+    p.addr = fn;
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(kprobe_check(fn + 4, &insn, &why), -EILSEQ);
+    CHECK_EQ(why.reason, PROBE_TRAP_INSN);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
 static void far_branches_are_refused(void)
 {
     EXPECT(PROBE_FAR_BRANCH, "cf", "48 cf", "cb", "ca 08 00", "ff 18", "48 ff 28",
@@ -211,6 +243,7 @@ static void the_re_entry_core_is_refused_byte_by_byte(void)
 
 UNIT_TESTS(what_is_run_as_a_copy_is_accepted, what_is_emulated_is_accepted,
            sti_is_accepted, sti_before_hlt_is_not, traps_are_refused,
+           a_foreign_int3_is_refused_as_such, the_engines_own_int3s_are_not_foreign,
            far_branches_are_refused, loading_the_stack_segment_is_refused,
            changes_of_what_a_trap_depends_on_are_refused, what_halts_is_refused,
            transactions_are_refused, virtualization_is_refused,
