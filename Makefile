@@ -223,6 +223,8 @@ KTESTS := \
     tests/kernel/test_files.c \
     tests/kernel/test_commands.c \
     tests/kernel/test_arming.c \
+    tests/kernel/test_stack.c \
+    tests/kernel/test_places.c \
     tests/kernel/test_slots.c \
     tests/kernel/test_handlers.c \
     tests/kernel/test_context.c \

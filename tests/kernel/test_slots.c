@@ -1,6 +1,5 @@
 /* test_slots.c - copies of instructions: who may be inside, and when they are given back. */
 #include "kernel/base/err.h"
-#include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
@@ -10,7 +9,6 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/paging.h"
 #include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "probes/kprobe.h"
 #include "probes/life.h"
 #include "probes/text/insn_slot.h"
@@ -150,81 +148,6 @@ KTEST(slots, nobody_is_inside_a_copy_that_is_given_back)
     ktest_report(p.hits > 0 && fills > 0 && damaged == 0,
                  "%lu of %lu fills ran there, all of them filled", (unsigned long)p.hits,
                  (unsigned long)fills);
-}
-
-/* ---- a handler that runs while its probe is removed ------------------------------------ */
-
-static volatile bool inside, left;
-static struct kprobe *slow_probe;
-
-/* Long enough for a removal that does not wait to be over. */
-static void stay_inside(void)
-{
-    uint64_t end = clock_ns() + 100 * MS;
-
-    inside = true;
-    while (clock_ns() < end)
-        pause();
-    left = true;
-    slow_probe->offset++; /* its memory must be there still */
-}
-
-static int slow_before(struct kprobe *p, struct pt_regs *regs)
-{
-    (void)p;
-    (void)regs;
-    stay_inside();
-    return 0;
-}
-
-static void slow_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
-{
-    (void)p;
-    (void)regs;
-    (void)flags;
-    stay_inside();
-}
-
-static int call_target(void *unused)
-{
-    (void)unused;
-    return target(5) != 71;
-}
-
-static void remove_under(kprobe_pre_handler_t pre, kprobe_post_handler_t post,
-                         const char *how)
-{
-    struct clone_args hit = { .fn = call_target, .cpus = BIT(1) };
-    struct kprobe *p = kzalloc(sizeof(*p));
-    int tid, wrong = 1;
-
-    *p = (struct kprobe){ .addr = (uintptr_t)target,
-                          .pre_handler = pre,
-                          .post_handler = post };
-    slow_probe = p;
-    inside = left = false;
-    register_kprobe(p);
-    tid = kernel_clone(&hit);
-    while (!inside)
-        thread_yield();
-    unregister_kprobe(p);
-    ktest_report(left, "%s: it is removed after the handler has left", how);
-    memset(p, INT3, sizeof(*p));
-    kfree(p);
-    thread_join(tid, &wrong);
-    ktest_report(!wrong, "%s: the function returns what it should", how);
-}
-
-KTEST(slots, a_probe_goes_when_its_last_handler_has_left)
-{
-    if (cpu_count() < 2) {
-        ktest_skip("needs a second CPU");
-        return;
-    }
-    thread_set_affinity(BIT(0));
-    remove_under(slow_before, NULL, "before the instruction");
-    remove_under(NULL, slow_after, "behind it");
-    thread_set_affinity(UINT64_MAX);
 }
 
 /* ---- the copies themselves ------------------------------------------------------------- */

@@ -1,0 +1,48 @@
+"""test_fatal.py - tests of the kernel that end in a panic: what its report says."""
+
+import re
+
+import tap
+from guest import EXIT_PANIC, Guest, Setup
+from session import LIMIT
+
+
+def report_of(test, smp):
+    """The report that KTEST_FATAL test `test` ends with, or None."""
+    with Guest(Setup(append=f"tests={test}", smp=smp)) as guest:
+        status = guest.wait_end(LIMIT)
+        guest.console.wait_closed(5)
+        text = guest.console.text.decode("utf-8", "replace").replace("\r", "")
+    tap.equal(status, EXIT_PANIC, f"{test}, {smp} CPUs: it panics")
+    report = re.search(r"^panic: .*?^end of panic$", text, re.M | re.S)
+    if not tap.check(report, "with a whole report"):
+        tap.note(text[-3000:])
+        return ""
+    tap.equal(text.count("panic: "), 1, "and one only")
+    return report[0]
+
+
+def check_line(pattern, report, what):
+    if not tap.check(re.search(pattern, report, re.M), what):
+        tap.note(report[:1500])
+
+
+def overflows_are_named():
+    for smp in (1, 2):
+        for test in ("an_overflow_is_named", "an_overflow_is_named_by_probed_code"):
+            report = report_of("stack." + test, smp)
+            check_line(r"^panic: stack overflow: the stack that begins at 0x[0-9a-f]+ is"
+                       " full$", report, "as a stack overflow")  # fmt: skip
+            check_line(r"(?m)^  0x[0-9a-f]+ dig\+0x.*\n  0x[0-9a-f]+ dig\+0x", report,
+                       "with the function that did it and its callers")  # fmt: skip
+            tap.equal(len(re.findall(r"^CPU \d(?:[:,]| did not stop)", report, re.M)), smp, "on every CPU")
+
+
+def handlers_are_named():
+    for smp in (1, 2):
+        report = report_of("stack.a_handler_that_takes_its_functions_lock_is_named", smp)
+        check_line(r"^CPU \d: in a hit of dig\+0x0, in its pre-handler lock_again\+0x0$",
+                   report, "the handler and the probe are named")  # fmt: skip
+
+
+tap.run(overflows_are_named, handlers_are_named)

@@ -1,0 +1,59 @@
+"""test_output.py - what the kernel prints while the code that prints it carries probes."""
+
+import re
+
+import tap
+from session import ask, at_prompt, typed
+
+# Everything between a command and the wire, on every instruction.
+PATTERNS = (
+    "serial_*", "owner_send", "port_receive", "console_*", "log_*", "*v*printf",
+    "seq_*", "shell_*", "mutex_*", "wait_*", "irq_*",
+)  # fmt: skip
+COMMANDS = (
+    "echo one two three", "cat /proc/version", "cat /proc/kallsyms | head -40",
+    "help", "sym vfs_read", "echo " + "long " * 200,
+)  # fmt: skip
+
+
+def printed(guest):
+    """What the commands print: typed at the console, and over the machine interface."""
+    lines = [line for command in COMMANDS for line in typed(guest, command)[1:]]
+    return lines, [ask(guest, command) for command in COMMANDS]
+
+
+def text_is_the_same_under_probes():
+    for smp in (1, 4):
+        with at_prompt(smp=smp) as guest:
+            without = printed(guest)
+            for pattern in PATTERNS:
+                ask(guest, f"probe all {pattern}")
+            ask(guest, "probe add --post serial_write")
+            ask(guest, "probe add --post owner_send")
+            probed = printed(guest)
+            stat = dict(line.split() for line in ask(guest, "probe stat").splitlines())
+            ask(guest, "probe del all")
+            tap.equal(probed[0], without[0], f"{smp} CPUs: the console prints the same")
+            tap.equal(probed[1], without[1], f"{smp} CPUs: so does the machine interface")
+            tap.check(int(stat["armed"]) > 3000 and int(stat["hits"]) > 100000,
+                      f"{stat['armed']} probes, {stat['hits']} hits")  # fmt: skip
+            tap.equal(int(stat["handler_faults"]), 0, "no handler was given up")
+
+
+def a_log_line_comes_once():
+    with at_prompt(smp=2) as guest:
+        for pattern in PATTERNS:
+            ask(guest, f"probe all {pattern}")
+        ask(guest, "echo 0 > /sys/kernel/debug/kprobes/enabled")
+        ask(guest, "echo 1 > /sys/kernel/debug/kprobes/enabled")
+        typed(guest, "echo that was all")
+        text = guest.console.text.decode("utf-8", "replace")
+        for word in ("disabled", "enabled"):
+            lines = re.findall(rf"^(?:sonde> )?\[ *[0-9.]+\] C\d: kprobes globally {word}\r$", text,
+                               re.M)  # fmt: skip
+            tap.equal(len(lines), 1, f"'globally {word}' is printed once, whole")
+            count = ask(guest, "dmesg").count(f"kprobes globally {word}")
+            tap.equal(count, 1, "and is in the log once")
+
+
+tap.run(text_is_the_same_under_probes, a_log_line_comes_once)
