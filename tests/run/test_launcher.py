@@ -137,15 +137,23 @@ def a_log_is_written():
         tap.check(b"C0: fake" in file.read(), "--log FILE holds the console")
 
 
+def first_child(pid):
+    """The first process that @pid starts; waits for it."""
+    for _ in range(600):
+        with open(f"/proc/{pid}/task/{pid}/children") as file:
+            children = file.read().split()
+        if children:
+            return int(children[0])
+        time.sleep(0.1)
+    raise TimeoutError("no guest was started")
+
+
 def nothing_is_left_behind():
     with contextlib.redirect_stderr(io.StringIO()):
         process = subprocess.Popen(
             [sys.executable, os.path.abspath(__file__), "--launch", "exec", "hang"]
         )
-    time.sleep(1)
-    children = f"/proc/{process.pid}/task/{process.pid}/children"
-    with open(children) as file:
-        child = int(file.read().split()[0])
+    child = first_child(process.pid)
     process.kill()
     process.wait()
     time.sleep(0.2)
