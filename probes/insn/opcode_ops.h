@@ -78,7 +78,6 @@ enum opcode_modrm { M_NO, M_ANY, M_MEM, M_CR };
     X(GvM,    P_G,  W_V,   P_NO, W_NO,  I_NO,    M_MEM)                                  \
     X(MvGv,   P_NO, W_V,   P_G,  W_V,   I_NO,    M_MEM)                                  \
     X(MyGy,   P_NO, W_Y,   P_G,  W_Y,   I_NO,    M_MEM)                                  \
-    X(M,      P_NO, W_NO,  P_NO, W_NO,  I_NO,    M_MEM)                                  \
     X(V,      P_NO, W_NO,  P_NO, W_NO,  I_NO,    M_ANY) /* vector, x87 */                \
     X(VIb,    P_NO, W_NO,  P_NO, W_NO,  I_B,     M_ANY)                                  \
     X(VIbIb,  P_NO, W_NO,  P_NO, W_NO,  I_BB,    M_ANY)                                  \
