@@ -111,7 +111,6 @@ static enum probe_reason kind_reason(const struct insn *insn)
     case INSN_LOAD_SEG:
     case INSN_SWAPGS:
     case INSN_WRITE_BASE:
-    case INSN_WRITE_MSR:
     case INSN_MOV_TO_CR:
     case INSN_MOV_TO_DR:
     case INSN_LGDT:

@@ -43,7 +43,7 @@
     X(LOAD_SEG,      INSN_MOVES)               /* ds es fs gs, lss lfs lgs */            \
     X(SWAPGS,        INSN_MOVES)                                                         \
     X(WRITE_BASE,    INSN_MOVES)               /* wrfsbase, wrgsbase */                  \
-    X(WRITE_MSR,     INSN_MOVES)               /* wrmsr, wrmsrns */                      \
+    X(WRITE_MSR,     INSN_PLAIN)               /* wrmsr, wrmsrns */                      \
     X(MOV_FROM_CR,   INSN_PLAIN)                                                         \
     X(MOV_TO_CR,     INSN_MOVES)               /* also lmsw, clts */                     \
     X(MOV_FROM_DR,   INSN_PLAIN)                                                         \

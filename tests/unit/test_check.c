@@ -116,7 +116,7 @@ static void loading_the_stack_segment_is_refused(void)
 
 static void changes_of_what_a_trap_depends_on_are_refused(void)
 {
-    EXPECT(PROBE_STATE_CHANGE, "8e d8", "8e e8", "0f a1", "0f 01 f8", "0f 30", "0f 22 c0",
+    EXPECT(PROBE_STATE_CHANGE, "8e d8", "8e e8", "0f a1", "0f 01 f8", "0f 22 c0",
            "0f 22 d8", "0f 23 c0", "0f 01 10", "0f 01 18", "0f 00 d0", "0f 00 d8",
            "0f 06", "0f 01 f0", "f3 0f ae d0", "f3 48 0f ae d8");
 }

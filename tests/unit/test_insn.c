@@ -468,12 +468,13 @@ static void all_that_never_goes_on(void)
 static void what_may_run_as_a_boosted_copy(void)
 {
     static const char *const yes[] = {
-        "89 c3", "55", "f3 48 a5", "f0 ff 00", "8b 05 00 00 00 00", "d9 c0", "c5 f8 77",
-        "9c",    "ec", "0f a2",    "fa"
+        "89 c3", "55",       "f3 48 a5", "f0 ff 00", "8b 05 00 00 00 00",
+        "d9 c0", "c5 f8 77", "9c",       "ec",       "0f a2",
+        "fa",    "0f 30"
     };
     static const char *const no[] = {
-        "e8 00 00 00 00", "c3",    "74 00",    "fb",    "9d",    "f4",    "8e d0", "cc",
-        "0f 05",          "0f 30", "0f 01 f8", "e2 00", "0f 0b", "ff e0", "48 cf"
+        "e8 00 00 00 00", "c3",       "74 00", "fb",    "9d",    "f4",   "8e d0", "cc",
+        "0f 05",          "0f 01 f8", "e2 00", "0f 0b", "ff e0", "48 cf"
     };
 
     CHECK_ALL(yes, insn_can_boost, true);
