@@ -1,0 +1,20 @@
+; page.asm - fixtures at the end of a page of text.
+
+%include "tests/conformance/fixture.inc"
+
+section .text.fixtures_page progbits alloc exec nowrite align=4096
+
+; edge group, how many bytes of the instruction lie in front of the page's end, instruction
+%macro edge 3+
+    times 4096 - (%2 + $ - $$) % 4096 db 0xcc
+    fixtures %1
+    try %3
+    end_fixtures
+%endmacro
+
+%undef FIXTURE_CODE
+%define FIXTURE_CODE .text.fixtures_page
+
+edge page_end, 11, mov qword [rel fixture_memory + 8], -3
+edge page_first_byte, 1, cmp dword [rel fixture_memory + 16], 0x12345678
+edge page_middle, 3, call exit_taken
