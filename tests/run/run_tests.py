@@ -38,7 +38,7 @@ def stems(pattern, prefix=""):
 
 
 def subjects():
-    return stems("tests/kernel/test_*.c", "test_")
+    return stems("tests/kernel/test_*.c", "test_") + ["conformance"]
 
 
 def all_labels(smp=SMP):
