@@ -100,6 +100,8 @@ def complaints(image, rows):
         yield f"nokprobe.tsv names {name}, which is no function of the image"
     for name in sorted(set(reached) - image.marked):
         yield f"{name} is not marked: " + " -> ".join(reached[name])
+    for name in sorted(keep - image.marked - set(reached)):
+        yield f"{name} is not marked: nokprobe.tsv says why it should be"
     for name in sorted(image.marked - set(reached) - keep):
         yield f"{name} is marked, but nothing reaches it before a hit is entered"
 

@@ -28,7 +28,7 @@ HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as the Makefile builds the
 
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
-PYTHON_TIERS = ("run", "insn", "fuzz")  # and truth and session, which come last
+PYTHON_TIERS = ("run", "tools", "insn", "fuzz")  # and truth and session, which come last
 
 
 def stems(pattern, prefix=""):

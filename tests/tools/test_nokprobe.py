@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""test_nokprobe.py - the blacklist's proof, on the built image: it fails when one mark is
+missing, when one is too many, and when what runs before a hit begins to call something else.
+"""
+
+import os
+import re
+import shutil
+import struct
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+
+sys.path.insert(0, os.path.join(tap.ROOT, "tests/lint"))
+import nokprobe  # noqa: E402
+
+ELF = os.path.join(tap.ROOT, os.environ.get("B", "build"), "sonde.elf")
+TOOL = os.path.join(tap.ROOT, "tests/lint/nokprobe.py")
+TABLE = os.path.join(tap.ROOT, "tests/lint/nokprobe.tsv")
+
+VECTOR = re.compile(r"%(?:[xyz]mm|mm|st|k|tmm)\d?\b|\b(?:fx?save|fx?rstor|emms|ldmxcsr)\b")
+
+
+class Nokprobe(tap.Scratch):
+    image = None
+
+    def setUp(self):
+        super().setUp()
+        cls = type(self)
+        if not cls.image:
+            cls.image = nokprobe.Image(ELF)
+            cls.marked = frozenset(cls.image.marked)
+        cls.image.marked = set(cls.marked)
+        self.rows = nokprobe.read_table(TABLE)
+
+    def complaints(self):
+        return list(nokprobe.complaints(self.image, self.rows))
+
+    def test_the_image_is_closed_and_minimal(self):
+        self.assertEqual(self.complaints(), [])
+        self.assertGreater(len(self.marked), 10)
+
+    def test_no_mark_can_be_left_out(self):
+        for name in sorted(self.marked):
+            self.image.marked = set(self.marked) - {name}
+            lines = self.complaints()
+            self.assertEqual(len(lines), 1, f"without {name}: {lines}")
+            self.assertRegex(lines[0], rf"^{re.escape(name)} is not marked: ")
+
+    def test_no_mark_is_too_many(self):
+        self.image.marked = set(self.marked) | {"vfs_read"}
+        self.assertEqual(
+            self.complaints(),
+            ["vfs_read is marked, but nothing reaches it before a hit is entered"],
+        )
+
+    def test_a_new_helper_in_the_trap_path_is_found_with_its_path(self):
+        self.image.calls["kprobe_int3_handler"].add("strlcpy")
+        self.addCleanup(self.image.calls["kprobe_int3_handler"].discard, "strlcpy")
+        lines = self.complaints()
+        self.assertIn("strlcpy is not marked: kprobe_int3_handler -> strlcpy", lines)
+
+    def test_a_name_in_the_table_must_exist(self):
+        self.rows["gate"].append(["no_such_function"])
+        self.assertEqual(
+            self.complaints(),
+            ["nokprobe.tsv names no_such_function, which is no function of the image"],
+        )
+
+    def test_the_tool_fails_on_an_image_without_one_mark(self):
+        """The same from outside: one recorded address in the file is overwritten."""
+        copy = self.path("sonde.elf")
+        shutil.copy(ELF, copy)
+        elf = self.image.elf
+        symbols = {s.name: s.value for s in elf.symbols()}
+        start = symbols["nokprobe_start"]
+        offset = elf.file_offset(start, symbols["nokprobe_end"] - start)
+        with open(copy, "r+b") as file:
+            file.seek(offset)
+            first, second = struct.unpack("<2Q", file.read(16))
+            file.seek(offset)
+            file.write(struct.pack("<2Q", second, second))
+        done = subprocess.run(
+            [sys.executable, TOOL, copy], capture_output=True, text=True, check=False
+        )
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertIn(f"# {self.image.at(first)} is not marked: ", done.stdout)
+        self.assertIn("not ok 1 ", done.stdout)
+
+
+class Registers(tap.Scratch):
+    """Handlers run between two instructions of the program: what entry code does not save
+    must not be used at all."""
+
+    def test_no_code_uses_vector_or_float_registers(self):
+        text = self.run_ok("objdump", "-d", "--no-show-raw-insn", ELF)
+        function, found = "", []
+        for line in text.splitlines():
+            if line.endswith(">:"):
+                function = line.split("<")[1][:-2]
+            elif VECTOR.search(line) and not function.startswith("conf_"):
+                found.append(f"{function}: {line}")
+        self.assertEqual(found, [])
+        self.assertGreater(text.count("\n"), 10000)
+
+
+if __name__ == "__main__":
+    tap.main()
