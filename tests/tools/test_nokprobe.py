@@ -92,7 +92,7 @@ class Nokprobe(tap.Scratch):
 
 class Registers(tap.Scratch):
     """Handlers run between two instructions of the program: what entry code does not save
-    must not be used at all."""
+    must not be used at all, but in what the oracle of instructions runs on purpose."""
 
     def test_no_code_uses_vector_or_float_registers(self):
         text = self.run_ok("objdump", "-d", "--no-show-raw-insn", ELF)
@@ -100,7 +100,7 @@ class Registers(tap.Scratch):
         for line in text.splitlines():
             if line.endswith(">:"):
                 function = line.split("<")[1][:-2]
-            elif VECTOR.search(line) and not function.startswith("conf_"):
+            elif VECTOR.search(line) and not function.startswith("fixture_code_"):
                 found.append(f"{function}: {line}")
         self.assertEqual(found, [])
         self.assertGreater(text.count("\n"), 10000)
