@@ -3,11 +3,12 @@
     probes            every probed address: symbol, state, way to run, hits, misses
     original WHERE    disassemble a function as if no probe were armed
     slot ADDR         whose copy of an instruction lies around ADDR
+    kbreak WHERE      a breakpoint that works on a probed address, too
     trapframe [EXPR]  a struct pt_regs *, by default the variable `regs`
     cpus              what each CPU is doing
     threads           all threads, with where those that are off their CPU stopped
 
-They only read memory, so they work with QEMU's stub and on a dump alike.
+But for kbreak they only read memory, so they work with QEMU's stub and on a dump alike.
 """
 
 import gdb
@@ -226,7 +227,28 @@ class Original(Command):
             disassembler.register_disassembler(None)
 
 
+class ProbedBreak(Command):
+    """kbreak WHERE: a breakpoint at an address that may carry an armed probe.
+
+    When gdb finds an int3 there it believes that it belongs to the program, and steps over it
+    without executing it. So it finds the original byte while it sets the breakpoint."""
+
+    def run(self, argument):
+        address = int(evaluate(f"(unsigned long)({argument})"))
+        memory = gdb.selected_inferior()
+        armed = bytes(memory.read_memory(address, 1))
+        original = patches().get(address)
+        if original is not None:
+            memory.write_memory(address, bytes([original]))
+        try:
+            gdb.Breakpoint(f"*{address:#x}")
+        finally:
+            if original is not None:
+                memory.write_memory(address, armed)
+
+
 Probes("probes")
+ProbedBreak("kbreak")
 Slot("slot")
 Original("original")
 Trapframe("trapframe")

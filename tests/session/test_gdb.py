@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import tempfile
+import time
 
 import tap
 from guest import ELF, ROOT
@@ -69,4 +70,102 @@ def helpers_know_the_probes():
         tap.note(out)
 
 
-tap.run(break_at_kmain, helpers_know_the_kernel, helpers_know_the_probes)
+# ---- a breakpoint and a probe at one address ----
+
+STOPS = """
+set pagination off
+set confirm off
+target remote {path}
+{breakpoint}
+commands
+silent
+x/1xb vfs_read
+continue
+end
+shell touch {ready}
+continue
+"""
+
+
+class Stops:
+    """gdb on a running guest, with a breakpoint on vfs_read that goes on at once."""
+
+    def __init__(self, folder, path, breakpoint):
+        ready = os.path.join(folder, "ready")
+        script = os.path.join(folder, "script")
+        self.out = os.path.join(folder, "out")
+        with open(script, "w") as file:
+            file.write(STOPS.format(path=path, ready=ready, breakpoint=breakpoint))
+        words = ["gdb", "-nx", "-q", "-batch", "-x", ".gdbinit", "-x", script, ELF]
+        with open(self.out, "w") as out:
+            self.process = subprocess.Popen(
+                words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=out, stderr=out
+            )
+        deadline = time.monotonic() + LIMIT
+        while not os.path.exists(ready) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.unlink(ready)
+
+    def bytes(self):
+        """The byte that was found at vfs_read at each stop so far."""
+        with open(self.out) as file:
+            return re.findall(r"<vfs_read>:\t(0x..)", file.read())
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def hits_of(guest):
+    row = re.search(r"(\d+) +(\d+)  vfs_read", ask(guest, "probe list"))
+    return int(row[1]), int(row[2])
+
+
+def read(guest, stops):
+    """Read a file: what came, and at how many new stops which bytes were found."""
+    before = len(stops.bytes())
+    text = ask(guest, "cat /proc/version")
+    return text, stops.bytes()[before:]
+
+
+def on_one_address(breakpoint, probe_first):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "gdb.sock")
+        with at_prompt(
+            qemu=f"-chardev socket,path={path},server=on,wait=off,id=g -gdb chardev:g"
+        ) as guest:
+            want = ask(guest, "cat /proc/version")
+            if probe_first:
+                ask(guest, "probe add vfs_read")
+            stops = Stops(folder, path, breakpoint)
+            try:
+                text, alone = read(guest, stops)
+                if not probe_first:
+                    tap.equal(set(alone), {"0x0f"}, "the breakpoint stops, unprobed")
+                    ask(guest, "probe add vfs_read")
+                    text, alone = read(guest, stops)
+                hits = hits_of(guest)
+                tap.equal(set(alone), {"0xcc"}, "both: it stops before the probe's int3")
+                tap.equal(hits, (len(alone), 0), "and each stop is a hit")
+                tap.equal(text, want, "and the file is read as without them")
+                ask(guest, "probe del all")
+                text, alone = read(guest, stops)
+                tap.equal(set(alone), {"0x0f"}, "without the probe the text is original")
+                tap.equal(text, want, "and still runs")
+            finally:
+                stops.end()
+                if tap.failed:
+                    with open(stops.out) as file:
+                        tap.note(file.read()[-2000:])
+
+
+def a_probe_on_a_breakpoint():
+    on_one_address("break *vfs_read", False)
+
+
+def a_breakpoint_on_a_probe():
+    on_one_address("kbreak vfs_read", True)
+
+
+tap.run(break_at_kmain, helpers_know_the_kernel, helpers_know_the_probes,
+        a_probe_on_a_breakpoint, a_breakpoint_on_a_probe)
