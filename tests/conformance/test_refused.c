@@ -1,6 +1,7 @@
 /* test_refused.c - what cannot carry a probe, each kind by its own rule; and what can,
  * though no machine here executes it.
  */
+#include "kernel/base/err.h"
 #include "kernel/memmap.h"
 #include "kernel/mm/extable.h"
 #include "tests/conformance/copy.h"
@@ -42,6 +43,30 @@ KTEST(conformance, h05_h10_h11_h12_h13_h20_h21_h22_refused)
     }
     ktest_report(refused == tried, "%lu instructions, each refused by a rule of the list",
                  (unsigned long)refused);
+}
+
+/* One that the build has put there, unlike the sample, which is written into text; and on
+ * another page than that.
+ */
+long built_int3(void);
+__asm__(".pushsection .text.hot, \"ax\"\n"
+        ".globl built_int3\n"
+        ".type built_int3, @function\n"
+        "built_int3:\n"
+        "    int3\n"
+        "    ret\n"
+        ".size built_int3, . - built_int3\n"
+        ".popsection\n");
+
+KTEST(conformance, h13_an_int3_of_the_program)
+{
+    struct kprobe p = { .addr = (uintptr_t)built_int3 };
+    struct probe_reject why = { 0 };
+
+    int err = register_kprobe_why(&p, &why);
+
+    ktest_report(err == -EILSEQ && refusal_meet(INSN_INT3, why.reason),
+                 "is refused by %s", probe_reason_name(why.reason));
 }
 
 /* BUG() and the like: the instruction behind one may carry a probe. */

@@ -150,7 +150,9 @@ static int toggle(void *count)
     return 0;
 }
 
-/* One probe stays, so that no page is executable in the first look and freed in the second. */
+/* One probe stays, so that no page is executable in the first look and freed in the
+ * second.
+ */
 KTEST(paging, nor_while_probes_come_and_go)
 {
     struct kprobe stays = { .addr = (uintptr_t)survey_make };

@@ -35,7 +35,8 @@ def overflows_are_named():
                        " full$", report, "as a stack overflow")  # fmt: skip
             check_line(r"(?m)^  0x[0-9a-f]+ dig\+0x.*\n  0x[0-9a-f]+ dig\+0x", report,
                        "with the function that did it and its callers")  # fmt: skip
-            tap.equal(len(re.findall(r"^CPU \d(?:[:,]| did not stop)", report, re.M)), smp, "on every CPU")
+            cpus = re.findall(r"^CPU \d(?:[:,]| did not stop)", report, re.M)
+            tap.equal(len(cpus), smp, "on every CPU")
 
 
 def handlers_are_named():

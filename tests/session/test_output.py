@@ -49,8 +49,8 @@ def a_log_line_comes_once():
         typed(guest, "echo that was all")
         text = guest.console.text.decode("utf-8", "replace")
         for word in ("disabled", "enabled"):
-            lines = re.findall(rf"^(?:sonde> )?\[ *[0-9.]+\] C\d: kprobes globally {word}\r$", text,
-                               re.M)  # fmt: skip
+            line = rf"^(?:sonde> )?\[ *[0-9.]+\] C\d: kprobes globally {word}\r$"
+            lines = re.findall(line, text, re.M)
             tap.equal(len(lines), 1, f"'globally {word}' is printed once, whole")
             count = ask(guest, "dmesg").count(f"kprobes globally {word}")
             tap.equal(count, 1, "and is in the log once")
