@@ -10,6 +10,22 @@
 #include "probes/insn/insn_window.h"
 #include "probes/insn/opcode_map.h"
 
+/* No call of memcpy, which is a function with probes on it: as two words that overlap where
+ * all may be read.
+ */
+static void bytes_copy(uint8_t to[INSN_MAX_LEN], const uint8_t *from, size_t len)
+{
+    if (len == INSN_MAX_LEN) {
+        __builtin_memcpy(to, from, 8);
+        __builtin_memcpy(to + INSN_MAX_LEN - 8, from + INSN_MAX_LEN - 8, 8);
+        return;
+    }
+    for (size_t i = 0; i < len; i++) {
+        to[i] = from[i];
+        barrier(); /* or the compiler makes it a call after all */
+    }
+}
+
 static void insn_init(struct insn *insn, struct insn_window *window, const uint8_t *bytes,
                       size_t avail, uintptr_t addr)
 {
@@ -18,10 +34,7 @@ static void insn_init(struct insn *insn, struct insn_window *window, const uint8
     *insn = (struct insn){
         .addr = addr, .base = INSN_REG_NONE, .index = INSN_REG_NONE, .scale = 1
     };
-    for (size_t i = 0; i < window->limit; i++) {
-        insn->bytes[i] = bytes[i];
-        barrier(); /* or the compiler makes it a call of memcpy */
-    }
+    bytes_copy(insn->bytes, bytes, window->limit);
 }
 
 /* The little-endian number of @len bytes (0..8) at @off, sign-extended. */

@@ -19,12 +19,23 @@ struct opcode_form_facts {
     uint8_t modrm; /* enum opcode_modrm */
 };
 
-/* opcode_op_facts, opcode_form_facts - the row behind insn->op, insn->form.
+extern const struct opcode_op_facts opcode_op_table[OP_COUNT];
+extern const struct opcode_form_facts opcode_form_table[FM_COUNT];
+
+/* opcode_op_facts, opcode_form_facts - the row behind insn->op, insn->form. Inline, since
+ * every instruction asks several times.
  *
  * Context: any.
  */
-const struct opcode_op_facts *opcode_op_facts(unsigned op);
-const struct opcode_form_facts *opcode_form_facts(unsigned form);
+static inline const struct opcode_op_facts *opcode_op_facts(unsigned op)
+{
+    return &opcode_op_table[op];
+}
+
+static inline const struct opcode_form_facts *opcode_form_facts(unsigned form)
+{
+    return &opcode_form_table[form];
+}
 
 /* opcode_map_find - fill insn->op and insn->form from encoding, map, opcode, prefix.
  *

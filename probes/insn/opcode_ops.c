@@ -8,15 +8,5 @@
 #define FORM_ROW(name, p1, w1, p2, w2, imm, modrm)                                       \
     [FM_##name] = { p1, w1, p2, w2, imm, modrm },
 
-static const struct opcode_op_facts op_table[OP_COUNT] = { OPCODE_OPS(OP_ROW) };
-static const struct opcode_form_facts form_table[FM_COUNT] = { OPCODE_FORMS(FORM_ROW) };
-
-const struct opcode_op_facts *opcode_op_facts(unsigned op)
-{
-    return &op_table[op];
-}
-
-const struct opcode_form_facts *opcode_form_facts(unsigned form)
-{
-    return &form_table[form];
-}
+const struct opcode_op_facts opcode_op_table[OP_COUNT] = { OPCODE_OPS(OP_ROW) };
+const struct opcode_form_facts opcode_form_table[FM_COUNT] = { OPCODE_FORMS(FORM_ROW) };
