@@ -76,15 +76,15 @@ static bool is_no_boundary(struct check *c)
 }
 
 /* A debugger's: when it takes it away, it would take the probe's with it. Those of the
- * program are told apart by the page, which is not as it was built.
+ * program are told apart by the bytes around, which are not as they were built.
  */
 static bool is_foreign_int3(struct check *c)
 {
-    static uint8_t bytes[PLAT_PAGE_LEN]; /* under PLAT_PROBES */
-    uintptr_t page = align_down(c->addr, PLAT_PAGE_LEN);
+    uintptr_t line = align_down(c->addr, PLAT_LINE_LEN);
+    uint8_t bytes[PLAT_LINE_LEN];
 
-    return c->insn.kind == INSN_INT3 && !recover_bytes(bytes, page, sizeof(bytes)) &&
-           !plat_text_is_built(page, bytes);
+    return c->insn.kind == INSN_INT3 && !recover_bytes(bytes, line, sizeof(bytes)) &&
+           !plat_text_is_built(line, bytes);
 }
 
 /* Kinds that never carry a probe, and the rule that says so. */

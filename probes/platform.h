@@ -32,12 +32,12 @@ void plat_sync_cores(void);
  * Context: any.
  */
 bool plat_text_contains(uintptr_t addr, size_t len);
-#define PLAT_PAGE_LEN 4096
-/* plat_text_is_built - are these the bytes that the build has put on a page of text?
- * @page: multiple of PLAT_PAGE_LEN   @bytes: as many, without what the engine has changed
- * Context: thread.  Return: true also for a page of which nothing is known.
+#define PLAT_LINE_LEN 64
+/* plat_text_is_built - are these the bytes that the build has put into a line of text?
+ * @line: multiple of PLAT_LINE_LEN   @bytes: as many, without what the engine has changed
+ * Context: thread.  Return: true also for a line of which nothing is known.
  */
-bool plat_text_is_built(uintptr_t page, const uint8_t *bytes);
+bool plat_text_is_built(uintptr_t line, const uint8_t *bytes);
 
 /* ---- executable memory ---- */
 

@@ -8,8 +8,10 @@
  */
 int probes_init(void);
 
-/* port_text_init - remember what text is like before anybody changes it. Context: boot. */
-void port_text_init(void);
+/* port_text_init - remember what text is like before anybody changes it. Context: boot.
+ * Return:  0; -ENOMEM.
+ */
+int port_text_init(void);
 
 /* report_init - let backtraces, panic reports and the log know of probes; take the traps of
  * handlers that fault or sleep. Context: boot thread, all CPUs have their areas.

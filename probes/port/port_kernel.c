@@ -256,7 +256,8 @@ int probes_init(void)
 {
     int err = give_areas();
 
-    port_text_init();
+    if (!err)
+        err = port_text_init();
     if (!err)
         err = insn_slot_init();
     if (!err)

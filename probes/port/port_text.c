@@ -21,6 +21,7 @@
 #include "kernel/debug/panic.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
+#include "kernel/mm/heap.h"
 #include "probes/life.h"
 #include "probes/port/port.h"
 
@@ -117,32 +118,39 @@ void plat_sync_cores(void)
 
 /* ---- as it was built ---- */
 
-#define IMAGE_PAGES_MAX (8 * MiB / PAGE_SIZE) /* linker.ld */
+static uint32_t *line_hashes; /* of all text; immutable */
 
-static uint64_t page_hashes[IMAGE_PAGES_MAX]; /* of text; immutable */
-
-static uint64_t page_hash(const uint8_t *bytes)
+static size_t line_number(uintptr_t line)
 {
-    uint64_t hash = PAGE_SIZE, word;
+    return (line - (uintptr_t)_text) / PLAT_LINE_LEN;
+}
 
-    for (size_t i = 0; i < PAGE_SIZE; i += sizeof(word)) {
+static uint32_t line_hash(const uint8_t *bytes)
+{
+    uint64_t hash = PLAT_LINE_LEN, word;
+
+    for (size_t i = 0; i < PLAT_LINE_LEN; i += sizeof(word)) {
         memcpy(&word, bytes + i, sizeof(word));
         hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15);
         hash ^= hash >> 29;
     }
-    return hash;
+    return (uint32_t)hash;
 }
 
-void port_text_init(void)
+int port_text_init(void)
 {
-    for (uintptr_t page = (uintptr_t)_text; page < (uintptr_t)_etext; page += PAGE_SIZE)
-        page_hashes[(page - (uintptr_t)_text) / PAGE_SIZE] =
-            page_hash((const uint8_t *)page);
+    uintptr_t end = (uintptr_t)_etext;
+
+    line_hashes = kzalloc(line_number(end) * sizeof(line_hashes[0]));
+    if (!line_hashes)
+        return -ENOMEM;
+    for (uintptr_t line = (uintptr_t)_text; line < end; line += PLAT_LINE_LEN)
+        line_hashes[line_number(line)] = line_hash((const uint8_t *)line);
+    return 0;
 }
 
-bool plat_text_is_built(uintptr_t page, const uint8_t *bytes)
+bool plat_text_is_built(uintptr_t line, const uint8_t *bytes)
 {
-    if (page < (uintptr_t)_text || page >= (uintptr_t)_etext)
-        return true;
-    return page_hashes[(page - (uintptr_t)_text) / PAGE_SIZE] == page_hash(bytes);
+    return !plat_text_contains(line, PLAT_LINE_LEN) ||
+           line_hashes[line_number(line)] == line_hash(bytes);
 }

@@ -106,9 +106,9 @@ bool plat_has_fixup(uintptr_t addr)
 }
 
 /* Nobody sets breakpoints here but the debugger, who hides them. */
-bool plat_text_is_built(uintptr_t page, const uint8_t *bytes)
+bool plat_text_is_built(uintptr_t line, const uint8_t *bytes)
 {
-    (void)page;
+    (void)line;
     (void)bytes;
     return true;
 }

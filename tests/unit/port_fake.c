@@ -288,9 +288,9 @@ uintptr_t fake_bytes_at(const char *hex)
     return place(hex, &len);
 }
 
-bool plat_text_is_built(uintptr_t page, const uint8_t *bytes)
+bool plat_text_is_built(uintptr_t line, const uint8_t *bytes)
 {
-    return memcmp(bytes, original + (page - (uintptr_t)text), PAGE_LEN) == 0;
+    return memcmp(bytes, original + (line - (uintptr_t)text), PLAT_LINE_LEN) == 0;
 }
 
 void fake_text_poke(uintptr_t addr, uint8_t byte)
