@@ -7,8 +7,6 @@
 
 #include <stdio.h>
 
-#define FLAGS_STATUS (FLAGS_CF | FLAGS_PF | FLAGS_AF | FLAGS_ZF | FLAGS_SF | FLAGS_OF)
-
 static char text[128];
 static const char *whose = ""; /* what is being compared */
 
@@ -40,13 +38,6 @@ static const struct {
     REGISTER(R12, r12), REGISTER(R13, r13), REGISTER(R14, r14), REGISTER(R15, r15),
 };
 
-static bool same_flags(unsigned long should_be, unsigned long is, unsigned ignored)
-{
-    unsigned long mask = ignored & OUTCOME_FLAGS ? FLAGS_STATUS : ~0ul;
-
-    return same("flags", should_be & mask, is & mask);
-}
-
 static unsigned long word_at(const void *start, size_t off)
 {
     return *(const unsigned long *)((const uint8_t *)start + off);
@@ -63,7 +54,7 @@ static bool same_images(const struct image *should_be, const struct image *is,
         if (!same(registers[n].name, word_at(should_be, off), word_at(is, off)))
             return false;
     }
-    return same_flags(should_be->flags, is->flags, ignored);
+    return same("flags", should_be->flags, is->flags);
 }
 
 static bool same_faults(const struct outcome *a, const struct outcome *b)
@@ -133,7 +124,7 @@ static bool same_regs(const struct image *should_be, const struct pt_regs *regs,
                   word_at(regs, registers[n].regs)))
             return false;
     }
-    return same_flags(should_be->flags, regs->flags, ignored) &&
+    return same("flags", should_be->flags, regs->flags) &&
            same("cs", read_cs(), regs->cs) && same("ss", read_ss(), regs->ss);
 }
 

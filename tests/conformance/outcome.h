@@ -3,11 +3,6 @@
 
 #include "tests/conformance/fixture.h"
 
-/* In the set of what is ignored, besides bits of general registers: all flags but the
- * status flags.
- */
-#define OUTCOME_FLAGS (1u << 16)
-
 /* outcome_same - is @is as @should_be, but for the general registers in the set @ignored?
  * outcome_same_regs - is the register image that @who saw as @should_be? Their ip is not
  * looked at.

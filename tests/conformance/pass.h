@@ -11,7 +11,7 @@ struct attempt {
     const struct insn *insn;
     const struct setup *setup;
     const struct outcome *unprobed, *probed;
-    unsigned ignored; /* see outcome.h */
+    unsigned ignored; /* bit n: general register n is not compared */
 };
 
 enum tier { TIER_BOOST, TIER_STEP_INT3, TIER_STEP_TF, TIER_EMULATE, TIERS };

@@ -105,12 +105,13 @@ bool refusal_row(size_t i, char *text, size_t size, bool *met)
 
 /* ---- the place ---- */
 
-static void site_write(const struct sample *sample)
+static void site_write(const uint8_t *insn, size_t len)
 {
     uint8_t bytes[SITE_LEN];
 
-    memset(bytes, 0x90, sizeof(bytes));
-    memcpy(bytes, sample->bytes, sample->len);
+    memset(bytes, 0x90, sizeof(bytes)); /* nop, as it was built */
+    if (len)
+        memcpy(bytes, insn, len);
     plat_lock(PLAT_PROBES);
     plat_lock(PLAT_TEXT);
     plat_text_write((uintptr_t)refusal_site, bytes, sizeof(bytes));
@@ -119,12 +120,17 @@ static void site_write(const struct sample *sample)
     plat_unlock(PLAT_PROBES);
 }
 
+void refusal_withdraw(void)
+{
+    site_write(NULL, 0);
+}
+
 int refusal_offer(const struct sample *sample, struct kprobe *p, struct insn *insn,
                   struct probe_reject *why)
 {
     uintptr_t site = (uintptr_t)refusal_site;
 
-    site_write(sample);
+    site_write(sample->bytes, sample->len);
     memset(insn, 0, sizeof(*insn));
     if (insn_decode(insn, (const uint8_t *)site, SITE_LEN, site))
         memset(insn, 0, sizeof(*insn));

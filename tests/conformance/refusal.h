@@ -23,6 +23,9 @@ extern const struct sample samples_copied[], samples_copied_end[];
 int refusal_offer(const struct sample *sample, struct kprobe *p, struct insn *insn,
                   struct probe_reject *why);
 
+/* refusal_withdraw - refusal_site is as it was built; no probe may be left there. */
+void refusal_withdraw(void);
+
 /* refusal_meet - is there a row for @rule refusing an instruction of @kind, or any? It is
  * met from now on.
  * refusal_is_met - was it, for exactly this kind?

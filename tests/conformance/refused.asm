@@ -162,6 +162,8 @@ samples_copied:
     sample db 0x0f, 0x38, 0xf9, 0x03 ; movdiri [rbx], eax
     sample db 0x0f, 0x01, 0xee ; rdpkru
     sample xtest
+    sample adcx eax, edx
+    sample adox ecx, [rbx]
     sample xsetbv
     sample db 0xf3, 0x48, 0x0f, 0xae, 0xe0 ; ptwrite rax
     sample invpcid rax, [rbx]

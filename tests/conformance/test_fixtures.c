@@ -1,5 +1,4 @@
 /* test_fixtures.c - every table of fixtures, each tried on a family of images. */
-#include "tests/conformance/outcome.h"
 #include "tests/conformance/tier.h"
 #include "tests/kernel/ktest.h"
 
@@ -11,7 +10,7 @@
 #define DX BIT(INSN_DX)
 #define R8 BIT(INSN_R8)
 
-/* Test, table, family of images, and what is never the same. */
+/* Test, table, family of images, and the registers that are never the same. */
 #define CONFORMS(test, table, family, regs)                                              \
     FIXTURES(table);                                                                     \
     KTEST(conformance, test)                                                             \
@@ -23,7 +22,6 @@
 
 CONFORMS(moving, mov, values, NOTHING)
 CONFORMS(arithmetic, alu, values, NOTHING)
-CONFORMS(arithmetic_with_two_carries, carry, values, OUTCOME_FLAGS)
 CONFORMS(shifting, shift, values, NOTHING)
 CONFORMS(h17_multiplying_and_dividing, muldiv, values, NOTHING)
 CONFORMS(bits, bit, values, NOTHING)

@@ -41,15 +41,14 @@ KTEST(conformance, h05_h10_h11_h12_h13_h20_h21_h22_refused)
         tried++;
         refused += offer_is_refused(s);
     }
+    refusal_withdraw();
     ktest_report(refused == tried, "%lu instructions, each refused by a rule of the list",
                  (unsigned long)refused);
 }
 
-/* One that the build has put there, unlike the sample, which is written into text; and on
- * another page than that.
- */
+/* One that the build has put there, unlike the sample, which is written into text. */
 long built_int3(void);
-__asm__(".pushsection .text.hot, \"ax\"\n"
+__asm__(".pushsection .text\n"
         ".globl built_int3\n"
         ".type built_int3, @function\n"
         "built_int3:\n"
@@ -62,7 +61,6 @@ KTEST(conformance, h13_an_int3_of_the_program)
 {
     struct kprobe p = { .addr = (uintptr_t)built_int3 };
     struct probe_reject why = { 0 };
-
     int err = register_kprobe_why(&p, &why);
 
     ktest_report(err == -EILSEQ && refusal_meet(INSN_INT3, why.reason),
@@ -157,6 +155,7 @@ KTEST(conformance, h19_copied_but_not_executed)
         tried++;
         same += offer_is_copied(s);
     }
+    refusal_withdraw();
     ktest_report(same == tried, "%lu of %lu instructions are copied as they are",
                  (unsigned long)same, (unsigned long)tried);
 }

@@ -76,11 +76,11 @@ static unsigned print_cells(enum insn_class class)
 
 static void print_refusal(const struct insn *insn, enum probe_reason rule)
 {
-    static bool printed[INSN_KIND_COUNT];
+    static bool printed[INSN_KIND_COUNT][PROBE_REASON_COUNT];
 
-    if (printed[insn->kind])
+    if (printed[insn->kind][rule])
         return;
-    printed[insn->kind] = true;
+    printed[insn->kind][rule] = true;
     ktest_note("conformance %s/%s %s refused: %s", insn_class_name(insn->class),
                insn_kind_name(insn->kind), tier_ran_kind(insn->kind) ? "some" : "all",
                probe_reason_name(rule));

@@ -11,7 +11,7 @@ struct group {
     const char *name;
     const struct fixture *rows, *rows_end;
     vary_fn vary;
-    unsigned ignored; /* what differs from run to run: see outcome.h */
+    unsigned ignored; /* bit n: general register n differs from run to run */
 };
 
 /* Declares the table that fixture.inc has made of group @name. */
