@@ -44,7 +44,7 @@
 #define FIFO_LEN 16
 #define SPINS 20000     /* reads of LSR, some ten milliseconds at least */
 #define SPINS_BRIEF 100 /* before a thread sleeps */
-#define SPINS_FLUSH (100 * SPINS)
+#define SPINS_LONG (200 * SPINS)
 #define RETRY_NS 1000000
 #define CTRL_C 0x03
 #define PORTS_MAX 4
@@ -382,14 +382,17 @@ void serial_log(struct serial *s, const char *text, size_t len)
     spin_unlock_irqrestore(&s->tx_lock, flags);
 }
 
+/* A report is worth waiting for, but not for a host that takes nothing any more. */
 void serial_write_panic(struct serial *s, const char *text, size_t len)
 {
-    text_send(s, text, len, SPINS);
+    static bool gone;
+
+    gone = !text_send(s, text, len, gone ? 1 : SPINS_LONG);
 }
 
 void serial_flush(const struct serial *s)
 {
-    for (unsigned spins = 0; spins < SPINS_FLUSH; spins++) {
+    for (unsigned spins = 0; spins < SPINS_LONG; spins++) {
         if (reg_read(s, LSR) & LSR_IDLE)
             return;
         pause();
