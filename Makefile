@@ -572,7 +572,8 @@ $(B)/hosted.stamp: FORCE
 	@$(call stamp_if_changed,'$(HOSTCC) $(HOSTED_CFLAGS)' '$(NASM) $(NASMFLAGS)')
 
 hosted: $(foreach variant,$(HOSTED_VARIANTS),$(patsubst %,$(B)/hosted/$(variant)/test_%,$(or $(T),$(HOSTED_STEMS)))) ## the engine in a process; T=STEM for one, LONG=1
-	$(Q)$(if $(LONG),LONG=1) prove --exec '' $^
+	$(Q)$(if $(LONG),LONG=1) PYTHONPATH=tests/run prove --exec '' $^ \
+	    $(if $(T),,tests/hosted/test_gdb.py)
 
 ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs
 	$(Q)tests/run/need.sh run test

@@ -87,6 +87,14 @@ static int find_program_text(struct dl_phdr_info *info, size_t size, void *arg)
     return 1; /* the program comes first; nobody else is wanted */
 }
 
+/* gdb writes its breakpoints where they lie, which the kernel allows it only if the program
+ * could, too.
+ */
+static int text_rights(void)
+{
+    return PROT_READ | PROT_EXEC | (getenv("UNDER_GDB") ? PROT_WRITE : 0);
+}
+
 /* The same bytes take the place of the program's text while it runs; behind the back of
  * sanitizers, which have their own opinion of what the text is.
  */
@@ -97,7 +105,7 @@ static void take_over_program(void)
     dl_iterate_phdr(find_program_text, &program);
     fd = memory_new(program.len, &program.alias);
     memcpy(program.alias, (const void *)program.start, program.len);
-    if (syscall(SYS_mmap, program.start, program.len, PROT_READ | PROT_EXEC,
+    if (syscall(SYS_mmap, program.start, program.len, text_rights(),
                 MAP_SHARED | MAP_FIXED, fd, 0) == -1)
         die("text");
     close(fd);
@@ -108,8 +116,8 @@ static void *map_near(size_t len, int fd)
     uintptr_t at = (program.start + program.len + 2 * NEAR_STEP) & ~(NEAR_STEP - 1);
 
     for (; at < NEAR_END; at += NEAR_STEP) {
-        void *p = mmap((void *)at, len, PROT_READ | PROT_EXEC,
-                       MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+        void *p =
+            mmap((void *)at, len, text_rights(), MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
 
         if (p != MAP_FAILED)
             return p;

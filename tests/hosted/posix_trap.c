@@ -25,7 +25,7 @@
 #define DR6_BS (1ul << 14)
 
 /* signal_return.asm */
-void signal_return(void);
+void __restore_rt(void);
 void trap_resume_hit(void);
 
 void (*posix_debug_hook)(struct pt_regs *regs);
@@ -90,7 +90,7 @@ void signal_take(int sig, void (*handler)(int, siginfo_t *, void *), bool nmi)
     struct action action = {
         .handler = handler,
         .flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER | SA_RESTORER,
-        .restorer = signal_return,
+        .restorer = __restore_rt,
         .blocked = ~RAISED,
     };
 

@@ -47,6 +47,7 @@ def all_labels(smp=SMP):
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
+    labels += ["hosted/" + stem for stem in stems("tests/hosted/test_*.py", "test_")]
     for tier in PYTHON_TIERS:
         labels += [f"{tier}/{stem}" for stem in stems(f"tests/{tier}/test_*.py", "test_")]
     labels += [f"kernel/smp{n}" for n in smp]
@@ -83,7 +84,7 @@ def command(label):
         return [glob.glob(os.path.join(ROOT, "tests", "lint", f"check_{stem}*"))[0]]
     if tier == "unit":
         return [os.path.join(BUILD, "unit", "test_" + stem)]
-    if tier == "hosted":
+    if tier == "hosted" and "-" in stem:
         stem, _, variant = stem.partition("-")
         return [os.path.join(BUILD, "hosted", variant, "test_" + stem)]
     if tier == "kernel":
@@ -97,7 +98,8 @@ def command(label):
 
 def build(labels):
     """What the chosen tests need besides the kernel: the host programs."""
-    programs = [command(l)[0] for l in labels if l.startswith(("unit/", "hosted/"))]
+    programs = [command(l)[0] for l in labels
+                if l.startswith("unit/") or l.startswith("hosted/") and "-" in l]
     if "insn/decoder" in labels:
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
     if "truth/truth" in labels:
