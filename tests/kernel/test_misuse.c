@@ -332,11 +332,8 @@ static NOINLINE void fill_slowly(uint8_t *p, uint8_t value)
                      : "memory");
 }
 
-static volatile bool is_filling;
-
 static int fill_run(void *arg)
 {
-    is_filling = true;
     for (int i = 0; i < 4; i++)
         fill_slowly(arg, (uint8_t)i);
     return 0;
@@ -350,11 +347,10 @@ KTEST(misuse, a_copy_is_kept_while_somebody_is_in_it)
     size_t wrong = 0;
     int tid;
 
-    is_filling = false;
     ktest_report(register_kprobe(&p) == 0, "a string instruction can be probed");
     tid = kernel_clone(&(struct clone_args){
         .fn = fill_run, .arg = buf, .cpus = UINT64_C(1) << (cpu_count() - 1) });
-    while (!is_filling)
+    while (!READ_ONCE(p.hits))
         thread_yield();
     unregister_kprobe(&p);
     register_kprobe(&next); /* gets the cell, if it is free */
