@@ -11,14 +11,18 @@
 #include "probes/port/bench.h"
 #include "probes/port/walk.h"
 
+#include <string.h>
+
 #define GENERATED "bench_text_*" /* functions, by tests/bench/gen_text.py */
+#define OWN "bench_"             /* what begins with it is measured, or measures */
 
 /* A walk over text; the first one, with no room, only counts. */
 struct walk {
     uintptr_t *addrs;
     size_t room, count;
     uintptr_t done; /* of walk_boundaries() */
-    bool entries;
+    bool entries;   /* of functions only */
+    bool all;       /* those of the benchmark too */
 };
 
 static void take(struct walk *walk, uintptr_t addr)
@@ -40,6 +44,8 @@ static bool take_function(const struct plat_symbol *function, void *arg)
 {
     struct walk *walk = arg;
 
+    if (!walk->all && strncmp(function->name, OWN, strlen(OWN)) == 0)
+        return true;
     if (walk->entries)
         take(walk, function->start);
     else
@@ -49,7 +55,12 @@ static bool take_function(const struct plat_symbol *function, void *arg)
 
 static size_t collect(struct bench_crowd *crowd, const char *pattern, bool entries)
 {
-    struct walk walk = { .addrs = crowd->addrs, .room = crowd->room, .entries = entries };
+    struct walk walk = {
+        .addrs = crowd->addrs,
+        .room = crowd->room,
+        .entries = entries,
+        .all = crowd->is_generated,
+    };
 
     walk_functions(pattern, take_function, &walk);
     return walk.count;

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""test_bench.py - tests/bench: the generated text, and the table."""
+
+import os
+import sys
+
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+
+sys.path.insert(0, os.path.join(tap.ROOT, "kernel/debug"))
+import elf64  # noqa: E402
+
+BENCH = os.path.join(tap.ROOT, "tests/bench")
+SOURCE = """
+int twice(int x) { return 2 * x; }
+int more(int x) { return x > 5 ? x * x : twice(x) + 1; }
+"""
+
+
+def bodies(path):
+    """The bytes of each function, in no order that means anything."""
+    elf = elf64.load(path)
+    text = elf.section(".text")
+    at = elf.content(text)
+    found = [s for s in elf.symbols() if s.type == elf64.STT_FUNC]
+    return sorted(at[s.value - text.addr :][: s.size] for s in found)
+
+
+class GenText(tap.Scratch):
+    def test_every_function_is_there_as_often_as_it_takes(self):
+        source = self.write("a.c", SOURCE)
+        image, asm, copy = self.path("a"), self.path("b.asm"), self.path("b.o")
+        self.run_ok("gcc", "-O1", "-nostdlib", "-static", "-Wl,-e,twice", "-o", image,
+                    source)  # fmt: skip
+        listing = self.run_ok("objdump", "-d", "-j", ".text", image).splitlines()
+        twice_all = 2 * sum(line.count("\t") > 1 for line in listing)
+        self.run_ok(sys.executable, f"{BENCH}/gen_text.py", "-o", asm, "--at-least",
+                    str(twice_all + 1), image)  # fmt: skip
+        self.run_ok("nasm", "-f", "elf64", "-I./", "-o", copy, asm)
+        self.assertEqual(len(bodies(image)), 2)
+        self.assertEqual(bodies(copy), sorted(bodies(image) * 3))
+
+
+class Compare(tap.Scratch):
+    def table(self, **files):
+        """The columns behind name and run, by name and run; the first row of each."""
+        paths = [self.write(name.replace("_", "-") + ".txt", text)
+                 for name, text in files.items()]  # fmt: skip
+        out = self.run_ok(sys.executable, f"{BENCH}/compare.py", *paths)
+        rows = [line.split() for line in out.splitlines()[1:]]
+        return {tuple(row[:2]): row[2:] for row in reversed(rows)}
+
+    def test_a_ratio_is_judged_for_each_run(self):
+        rows = self.table(
+            sonde_smp="sonde.hit.int3_boostable.cycles 600.00 cycles/hit\n",
+            sonde_icount="sonde.hit.int3_boostable.cycles 200 cycles/hit\nnoise\n",
+            linux_smp="linux.hit.int3_boost_simulated.cycles 1200 cycles/hit\n",
+            linux_icount="linux.hit.int3_boost_simulated.cycles 250.00 cycles/hit\n",
+        )
+        name = "hit.int3_boostable.cycles"
+        self.assertEqual(rows[name, "smp"][3:], ["0.50", "0.6", "x", "met"])
+        self.assertEqual(rows[name, "icount"][3:], ["0.80", "0.7", "x", "MISSED"])
+
+    def test_a_limit_is_judged_alone(self):
+        rows = self.table(sonde_smp4="sonde.mem.per_probe.bytes 201 bytes/probe\n")
+        self.assertEqual(rows["mem.per_probe.bytes", "smp4"][-1], "MISSED")
+
+    def test_what_was_not_measured_has_no_row_and_no_verdict(self):
+        rows = self.table(sonde_smp="sonde.hit.int3_emulated.cycles 7 cycles/hit\n")
+        self.assertEqual([row[-1] for row in rows.values()], ["-"])
+
+
+tap.main()
