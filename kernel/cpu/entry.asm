@@ -49,7 +49,9 @@ extern schedule_irq       ; void schedule_irq(struct pt_regs *)
 FLAGS_TF equ 1 << 8
 FLAGS_IF equ 1 << 9
 
-section .text.entry progbits alloc exec nowrite align=64
+; On a page boundary: the entry code is in front of the stubs, so those of the exceptions are
+; on the same page, and an emulator needs no look-up between the two.
+section .text.entry progbits alloc exec nowrite align=4096
 
 global entry_text_start
 entry_text_start:
