@@ -324,13 +324,18 @@ static void text_hold_locked(struct serial *s, const char *text, size_t len)
     }
 }
 
-static void line_own(struct serial *s)
+/* line_own - Return: true when the line before was cut, and still needs its end. */
+static bool line_own(struct serial *s)
 {
     unsigned long flags;
+    bool was_cut;
 
     spin_lock_irqsave(&s->tx_lock, &flags);
     s->owned = true;
+    was_cut = s->stuck;
+    s->stuck = false;
     spin_unlock_irqrestore(&s->tx_lock, flags);
+    return was_cut;
 }
 
 /* Take a piece of what was held back; when there is none, give the line up. */
@@ -360,7 +365,8 @@ void serial_write(struct serial *s, const char *text, size_t len)
     size_t n;
 
     mutex_lock(&s->writer);
-    line_own(s);
+    if (line_own(s))
+        owner_send(s, "\r\n", 2);
     owner_send(s, text, len);
     while ((n = held_take_or_disown(s, piece, sizeof(piece))) > 0)
         owner_send(s, piece, n);
@@ -377,7 +383,8 @@ void serial_log(struct serial *s, const char *text, size_t len)
     } else {
         if (s->mirror)
             s->mirror(text, len);
-        s->stuck = !text_send(s, text, len, s->stuck ? 1 : SPINS);
+        if (!s->stuck || text_send(s, "\n", 1, 1))
+            s->stuck = !text_send(s, text, len, SPINS);
     }
     spin_unlock_irqrestore(&s->tx_lock, flags);
 }

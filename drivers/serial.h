@@ -38,7 +38,7 @@ struct serial {
 
     struct spinlock tx_lock;
     bool owned;                 /* [T] a serial_write() is under way */
-    bool stuck;                 /* [T] the host does not take what log lines send */
+    bool stuck;                 /* [T] the host has not taken all of a log line */
     size_t held_len;            /* [T] */
     size_t held_lost;           /* [T] bytes that did not fit */
     char held[SERIAL_HELD_LEN]; /* [T] log lines for after the call */

@@ -174,7 +174,7 @@ KTEST(arming, no_call_is_lost_while_a_probe_comes_and_goes)
 {
     struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
 
-    toggling(&p, register_kprobe, unregister_kprobe, ktest_count(40, 3000));
+    toggling(&p, register_kprobe, unregister_kprobe, ktest_count(15, 3000));
 }
 
 KTEST(arming, nor_while_it_is_switched)
@@ -184,7 +184,7 @@ KTEST(arming, nor_while_it_is_switched)
                         .flags = KPROBE_FLAG_DISABLED };
 
     register_kprobe(&p);
-    toggling(&p, enable_kprobe, disable_kprobe, ktest_count(100, 10000));
+    toggling(&p, enable_kprobe, disable_kprobe, ktest_count(30, 10000));
     unregister_kprobe(&p);
 }
 
