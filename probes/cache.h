@@ -17,19 +17,21 @@ NOKPROBE_INLINE size_t cache_index(uintptr_t addr)
 /* cache_find - the site that an int3 at @addr belongs to: armed there, or behind the copy in
  * its step slot; NULL when there is none. NMIs go past the cache: they may have come in the
  * middle of an update.
+ * @in_nmi: is the hit in NMI context?
  * Context: trap, on @cpu.
  */
-NOKPROBE_INLINE struct site *cache_find(struct probe_cpu *cpu, uintptr_t addr)
+NOKPROBE_INLINE struct site *cache_find(struct probe_cpu *cpu, uintptr_t addr,
+                                        bool in_nmi)
 {
     size_t i = cache_index(addr);
     struct site *site;
 
-    if (likely(!probe_in_nmi(cpu) && cpu->cache[i].addr == addr))
+    if (likely(!in_nmi && cpu->cache[i].addr == addr))
         return cpu->cache[i].site;
     site = registry_find(addr);
     if (!site)
         site = step_site(addr);
-    if (probe_in_nmi(cpu))
+    if (in_nmi)
         return site;
     probe_count(&cpu->cache_misses);
     if (site) {

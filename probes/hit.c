@@ -44,10 +44,11 @@ NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
     return MISS_CAUSES;
 }
 
+/* @in_nmi: asked once a trap, since it stays as it is */
 NOKPROBE_INLINE struct probe_hit *enter(struct probe_cpu *cpu, struct site *site,
-                                        struct pt_regs *regs, enum hit_stage stage)
+                                        struct pt_regs *regs, enum hit_stage stage,
+                                        bool in_nmi)
 {
-    bool in_nmi = probe_in_nmi(cpu);
     enum probe_miss cause = may_enter(cpu, site, regs, in_nmi);
     struct probe_hit *hit = &cpu->hits[cpu->depth];
 
@@ -68,7 +69,7 @@ NOKPROBE_INLINE struct probe_hit *enter(struct probe_cpu *cpu, struct site *site
 struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
                             struct pt_regs *regs, enum hit_stage stage)
 {
-    return enter(cpu, site, regs, stage);
+    return enter(cpu, site, regs, stage, probe_in_nmi(cpu));
 }
 NOKPROBE(hit_enter);
 
@@ -87,14 +88,14 @@ NOKPROBE_INLINE void after(struct probe_cpu *cpu, struct probe_hit *hit, struct 
 }
 
 NOKPROBE_INLINE void stepped(struct probe_cpu *cpu, struct site *site,
-                             struct pt_regs *regs)
+                             struct pt_regs *regs, bool in_nmi)
 {
     struct probe_hit *hit;
 
     regs->ip = site->addr + site->len;
     /* What was active when the pre-handlers ran is active now: they were let in, so this
      * is. */
-    hit = READ_ONCE(site->has_post) ? enter(cpu, site, regs, HIT_POST) : NULL;
+    hit = READ_ONCE(site->has_post) ? enter(cpu, site, regs, HIT_POST, in_nmi) : NULL;
     if (hit)
         after(cpu, hit, aggr_first(site), regs);
     if (unlikely(site->pair_slot))
@@ -103,7 +104,7 @@ NOKPROBE_INLINE void stepped(struct probe_cpu *cpu, struct site *site,
 
 void hit_stepped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
 {
-    stepped(cpu, site, regs);
+    stepped(cpu, site, regs, probe_in_nmi(cpu));
 }
 NOKPROBE(hit_stepped);
 
@@ -217,10 +218,12 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
     uintptr_t addr = regs->ip - 1;
     struct probe_hit *hit;
     struct site *site;
+    bool in_nmi;
 
     if (unlikely(!cpu))
         return hit_early(regs, addr);
-    site = cache_find(cpu, addr);
+    in_nmi = probe_in_nmi(cpu);
+    site = cache_find(cpu, addr, in_nmi);
     if (unlikely(!site))
         return retry(cpu, regs, addr);
     if (site->addr != addr) {
@@ -228,10 +231,10 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
         /* Where TF was to end the step and did not, as behind an STI on some CPUs, it is
          * still set. By the program it was not, or this cell would not have been used. */
         regs->flags &= ~FLAGS_TF;
-        stepped(cpu, site, regs);
+        stepped(cpu, site, regs, in_nmi);
         return true;
     }
-    hit = enter(cpu, site, regs, HIT_PRE);
+    hit = enter(cpu, site, regs, HIT_PRE, in_nmi);
     if (likely(hit))
         before(cpu, hit, aggr_first(site), site, regs);
     else

@@ -187,8 +187,7 @@ proc trap_exit, 64
     mov [rax], rdx
     mov [rsp + REGS_ORIG_AX], rax
     RESTORE_REGS
-    lea rsp, [rsp + 8]              ; aux
-    pop rsp
+    mov rsp, [rsp + REGS_ORIG_AX - REGS_AUX]
     popfq
 .window:
     ret

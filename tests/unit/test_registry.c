@@ -246,6 +246,11 @@ static void for_each_visits_each_once_and_no_grave(void)
 
 /* ---- the cache ---- */
 
+static struct site *find_cached(struct probe_cpu *cpu, uintptr_t addr)
+{
+    return cache_find(cpu, addr, probe_in_nmi(cpu));
+}
+
 static void a_second_hit_comes_from_the_cache(void)
 {
     struct probe_cpu *cpu = plat_probe_cpu(0);
@@ -255,7 +260,7 @@ static void a_second_hit_comes_from_the_cache(void)
     sites = sites_make(2);
     insert_all(sites, 2);
     for (int i = 0; i < 10; i++)
-        CHECK(cache_find(cpu, sites[0].addr) == &sites[0]);
+        CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
     CHECK_EQ(cpu->cache_misses, 1);
     remove_all(sites, 2);
     fake_end();
@@ -268,9 +273,9 @@ static void what_is_not_there_is_not_cached(void)
 
     fake_start();
     sites = sites_make(1);
-    CHECK(cache_find(cpu, sites[0].addr) == NULL);
+    CHECK(find_cached(cpu, sites[0].addr) == NULL);
     insert_all(sites, 1);
-    CHECK(cache_find(cpu, sites[0].addr) == &sites[0]);
+    CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
     remove_all(sites, 1);
     fake_end();
 }
@@ -285,13 +290,13 @@ static void no_cpu_remembers_a_removed_site(void)
     successor = sites[0];
     insert_all(sites, 1);
     for (unsigned i = 0; i < FAKE_CPUS; i++)
-        CHECK(cache_find(plat_probe_cpu(i), sites[0].addr) == &sites[0]);
+        CHECK(find_cached(plat_probe_cpu(i), sites[0].addr) == &sites[0]);
     registry_remove(&sites[0]);
     for (unsigned i = 0; i < FAKE_CPUS; i++)
-        CHECK(cache_find(plat_probe_cpu(i), sites[0].addr) == NULL);
+        CHECK(find_cached(plat_probe_cpu(i), sites[0].addr) == NULL);
     CHECK_EQ(registry_insert(&successor), 0);
     for (unsigned i = 0; i < FAKE_CPUS; i++)
-        CHECK(cache_find(plat_probe_cpu(i), sites[0].addr) == &successor);
+        CHECK(find_cached(plat_probe_cpu(i), sites[0].addr) == &successor);
     registry_remove(&successor);
     registry_exit();
     free(sites);
@@ -309,7 +314,7 @@ static void addresses_that_share_a_place_in_the_cache_are_kept_apart(void)
     for (size_t round = 0; round < 20000; round++) {
         struct site *site = &sites[unit_random() % (10 * PROBE_CACHE_LEN)];
 
-        CHECK(cache_find(cpu, site->addr) == site);
+        CHECK(find_cached(cpu, site->addr) == site);
     }
     CHECK(cpu->cache_misses > PROBE_CACHE_LEN);
     CHECK(cpu->cache_misses < 20000);
@@ -328,7 +333,7 @@ static void an_nmi_leaves_the_cache_alone(void)
     insert_all(sites, 1);
     before = *cpu;
     fake.nmi = true;
-    CHECK(cache_find(cpu, sites[0].addr) == &sites[0]);
+    CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
     CHECK_EQ(cpu->cache_misses, before.cache_misses);
     for (size_t i = 0; i < PROBE_CACHE_LEN; i++)
         CHECK(cpu->cache[i].site == NULL);
