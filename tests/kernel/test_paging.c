@@ -163,7 +163,7 @@ KTEST(paging, nor_while_probes_come_and_go)
     register_kprobe(&stays);
     toggling = true;
     tid = kernel_clone(&(struct clone_args){ .fn = toggle, .arg = &toggles });
-    for (uint64_t n = 0; n < ktest_count(3, 200) || toggles < 3; n++) {
+    for (uint64_t n = 0; n < ktest_count(3, 50) || toggles < 3; n++) {
         struct survey *s = survey_make();
 
         both += s->write_exec;
