@@ -84,8 +84,9 @@ void exec_stats_get(struct exec_stats *out);
  *
  * The bytes go through this CPU's poke alias: two pages of its own, not executable,
  * mapped for just this write with interrupts off. Then they are read back where they are
- * executed; a difference is a panic. Nothing is promised about when other CPUs see them,
- * in what order, or in how many pieces.
+ * executed; a difference is a panic. 1, 2, 4 or 8 bytes at a multiple of as many are stored
+ * at once. Else nothing is promised about when other CPUs see them, in what order, or in how
+ * many pieces.
  *
  * Context: thread, also with interrupts off; boot. Nobody else writes or unmaps these
  *          bytes meanwhile.

@@ -49,6 +49,31 @@ static void alias_close(uintptr_t alias)
     }
 }
 
+/* bytes_store - those that one instruction can store are stored by one. */
+static void bytes_store(uintptr_t to, const void *bytes, size_t len)
+{
+    uint64_t word = 0;
+
+    if (len > sizeof(word) || len & (len - 1) || to % len) {
+        memcpy((void *)to, bytes, len);
+        return;
+    }
+    memcpy(&word, bytes, len);
+    switch (len) {
+    case 1:
+        WRITE_ONCE(*(uint8_t *)to, (uint8_t)word);
+        break;
+    case 2:
+        WRITE_ONCE(*(uint16_t *)to, (uint16_t)word);
+        break;
+    case 4:
+        WRITE_ONCE(*(uint32_t *)to, (uint32_t)word);
+        break;
+    default:
+        WRITE_ONCE(*(uint64_t *)to, word);
+    }
+}
+
 /* Reads what was written at another address. */
 static void bytes_verify(const uint8_t *at, const uint8_t *want, size_t len)
 {
@@ -77,7 +102,7 @@ int text_poke_alias_write(void *addr, const void *bytes, size_t len)
     flags = irq_save();
     alias = POKE_AREA_BASE + cpu_id() * POKE_AREA_STRIDE;
     alias_open(alias, frames);
-    memcpy((uint8_t *)alias + (uintptr_t)addr % PAGE_SIZE, bytes, len);
+    bytes_store(alias + (uintptr_t)addr % PAGE_SIZE, bytes, len);
     barrier();
     alias_close(alias);
     irq_restore(flags);

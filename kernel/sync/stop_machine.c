@@ -1,7 +1,8 @@
 /* stop_machine.c - everybody is called at once; the callee that is also the caller acts.
  *
  *   1. each other CPU notes what it was interrupted in, and says that it stands still
- *   2. the caller waits for all of them, and runs fn
+ *   2. the caller waits for all of them, and runs fn; meanwhile they do what they are
+ *      called for, and nothing else
  *   3. the caller releases them; each serialises, since fn may have changed its code
  */
 #include "kernel/sync/stop_machine.h"
@@ -18,9 +19,13 @@ static struct {
     struct {
         const struct pt_regs *regs; /* [w] */
         bool parked;                /* [w] */
+        bool called;                /* set by the caller, cleared by the CPU */
+        bool answered;              /* the other way round */
     } cpus[MAX_CPUS];
-    bool released;  /* [c] */
-    int acting_cpu; /* [c] -1: nobody */
+    void (*call_fn)(void *arg); /* [c] */
+    void *call_arg;             /* [c] */
+    bool released;              /* [c] */
+    int acting_cpu;             /* [c] -1: nobody */
 } stop = { .mutex = MUTEX_INIT(stop.mutex), .acting_cpu = -1 };
 
 static void serialise(void)
@@ -30,14 +35,26 @@ static void serialise(void)
     cpuid(0, 0, out);
 }
 
+/* answer - what stop_machine_call_all() wants of this CPU, if it wants something. */
+static void answer(unsigned cpu)
+{
+    if (!__atomic_load_n(&stop.cpus[cpu].called, __ATOMIC_ACQUIRE))
+        return;
+    stop.cpus[cpu].called = false;
+    stop.call_fn(stop.call_arg);
+    __atomic_store_n(&stop.cpus[cpu].answered, true, __ATOMIC_RELEASE);
+}
+
 static void stand_still(const struct pt_regs *regs)
 {
     unsigned cpu = cpu_id();
 
     stop.cpus[cpu].regs = regs;
     __atomic_store_n(&stop.cpus[cpu].parked, true, __ATOMIC_RELEASE); /* 1 */
-    while (!__atomic_load_n(&stop.released, __ATOMIC_ACQUIRE))
+    while (!__atomic_load_n(&stop.released, __ATOMIC_ACQUIRE)) {
+        answer(cpu);
         pause();
+    }
     serialise(); /* 3 */
 }
 
@@ -77,6 +94,24 @@ void stop_machine(void (*fn)(void *arg), void *arg)
     }
     smp_call_all(stop_cpu, NULL);
     mutex_unlock(&stop.mutex);
+}
+
+void stop_machine_call_all(void (*fn)(void *arg), void *arg)
+{
+    unsigned self = cpu_id();
+
+    stop.call_fn = fn;
+    stop.call_arg = arg;
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
+        if (cpu == self)
+            continue;
+        stop.cpus[cpu].answered = false;
+        __atomic_store_n(&stop.cpus[cpu].called, true, __ATOMIC_RELEASE);
+    }
+    fn(arg);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (cpu != self)
+            smp_wait(&stop.cpus[cpu].answered, cpu);
 }
 
 const struct pt_regs *stop_machine_regs(unsigned cpu)

@@ -19,5 +19,10 @@ void stop_machine(void (*fn)(void *arg), void *arg);
  */
 const struct pt_regs *stop_machine_regs(unsigned cpu);
 
+/* stop_machine_call_all - have every CPU, those that stand still and this one, run @fn(@arg),
+ * and wait until all have. It runs with interrupts off. Only for the @fn of stop_machine().
+ */
+void stop_machine_call_all(void (*fn)(void *arg), void *arg);
+
 /* stop_machine_running - is the executing CPU running such a @fn? Context: any. */
 bool stop_machine_running(void);

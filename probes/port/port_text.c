@@ -11,6 +11,9 @@
  *      is dropped now; those to come see the new bytes
  *   3. every CPU is interrupted again: none is still inside of one that was dropped
  *
+ * From a write to the synchronisation behind it NMIs begin with a serialising instruction:
+ * they come to CPUs that execute nothing else of the text, and to the one that writes.
+ *
  * A processor made of silicon needs 1 only, and does not notice the rest. Copies in slots
  * need 1 only: nobody executes there while they are written.
  */
@@ -18,16 +21,18 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
+#include "kernel/sync/stop_machine.h"
 #include "probes/life.h"
 #include "probes/port/port.h"
 
 #include <string.h>
 
-#define RANGES_MAX 64
+#define RANGES_MAX 1024
 #define POKE_MAX 4096
 
 /* Locks: PLAT_TEXT. */
@@ -70,11 +75,14 @@ static void note_range(uintptr_t addr, uintptr_t end)
 
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
 {
+    bool is_text = plat_text_contains(addr, len);
     int err;
 
     ASSERT(plat_lock_held(PLAT_TEXT));
+    if (is_text)
+        trap_serialise_nmis(true);
     err = text_poke_alias_write((void *)addr, bytes, len);
-    if (!err && cpu_count() > 1 && plat_text_contains(addr, len))
+    if (!err && is_text && cpu_count() > 1)
         note_range(addr, addr + len);
     return err;
 }
@@ -105,15 +113,53 @@ static void sync_core(void *unused)
 }
 NOKPROBE(sync_core);
 
-void plat_sync_cores(void)
+/* With the machine stopped nobody takes interrupts, but who stands still listens. */
+static void sync_all(void)
 {
-    smp_call_all(sync_core, NULL);
-    if (!plat_lock_held(PLAT_TEXT) || !written.count)
+    if (stop_machine_running())
+        stop_machine_call_all(sync_core, NULL);
+    else
+        smp_call_all(sync_core, NULL);
+}
+
+static void write_all_again(void)
+{
+    if (!written.count)
         return;
     for (size_t i = 0; i < written.count; i++)
         write_again(written.ranges[i].start, written.ranges[i].end);
     written.count = 0;
-    smp_call_all(sync_core, NULL);
+    sync_all();
+}
+
+void plat_sync_cores(void)
+{
+    sync_all();
+    if (!plat_lock_held(PLAT_TEXT))
+        return;
+    write_all_again();
+    trap_serialise_nmis(false);
+}
+
+uint64_t plat_sync_count(unsigned cpu)
+{
+    return READ_ONCE(percpu_of(cpu)->sync_count);
+}
+
+/* ---- with the machine stopped ---- */
+
+_Static_assert(MAX_CPUS <= PLAT_CPUS_MAX, "the engine has room for all CPUs");
+
+void plat_stop_machine(void (*fn)(void *arg), void *arg)
+{
+    stop_machine(fn, arg);
+}
+
+uintptr_t plat_stopped_ip(unsigned cpu)
+{
+    const struct pt_regs *regs = stop_machine_regs(cpu);
+
+    return regs ? regs->ip : 0;
 }
 
 /* ---- as it was built ---- */

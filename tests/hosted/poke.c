@@ -2,7 +2,9 @@
 #define _GNU_SOURCE
 #include "tests/hosted/poke.h"
 
+#include "probes/kprobe.h"
 #include "probes/platform.h"
+#include "probes/text/text_poke.h"
 #include "tests/hosted/posix.h"
 
 #include <pthread.h>
@@ -22,6 +24,7 @@ static struct {
     uint32_t (*code)(void);
     _Atomic bool stop;
     _Atomic unsigned long runs, torn;
+    _Atomic int ready; /* runners that have run it */
 } stress;
 
 /* Whoever runs the code holds it for reading. */
@@ -46,6 +49,8 @@ static void *runner(void *unused)
 
     (void)unused;
     posix_thread_enter();
+    run_code();
+    stress.ready++;
     for (; !stress.stop; runs++) {
         uint32_t value = run_code();
 
@@ -73,6 +78,16 @@ void poke_bytewise(uintptr_t addr, const uint8_t *bytes, size_t len)
         to[i] = bytes[i];
 }
 
+void poke_engine(uintptr_t addr, const uint8_t *bytes, size_t len)
+{
+    struct text_poke p = { .addr = addr, .len = (uint8_t)len };
+
+    memcpy(p.bytes, bytes, len);
+    plat_lock(PLAT_TEXT);
+    text_poke_batch(&p, 1);
+    plat_unlock(PLAT_TEXT);
+}
+
 static unsigned long poke_all(poke_protocol protocol, unsigned long budget)
 {
     unsigned long i = 0;
@@ -85,21 +100,32 @@ static unsigned long poke_all(poke_protocol protocol, unsigned long budget)
 struct poke_result poke_stress(poke_protocol protocol, size_t line_off,
                                unsigned long budget)
 {
-    uint8_t *text = posix_text_new(4096);
+    uint8_t *text = posix_text_new(2 * 4096);
+    /* Every address that the engine patches needs a site. */
+    struct kprobe site = { .flags = KPROBE_FLAG_DISABLED };
     struct poke_result result;
     pthread_t threads[RUNNERS];
 
-    stress.code = (uint32_t(*)(void))(void *)(text + 64 + line_off);
-    posix_text_set((uintptr_t)stress.code, old_code, sizeof(old_code));
+    site.addr = (uintptr_t)text + 4096 - 64 + line_off;
+    stress.code = (uint32_t(*)(void))site.addr;
+    posix_text_set(site.addr, old_code, sizeof(old_code));
+    posix_symbol_add("poked", site.addr, sizeof(old_code));
+    if (register_kprobe(&site))
+        abort();
     stress.stop = false;
     stress.runs = stress.torn = 0;
+    stress.ready = 0;
     parking = protocol == poke_parked;
     for (int i = 0; i < RUNNERS; i++)
         pthread_create(&threads[i], NULL, runner, NULL);
+    while (stress.ready < RUNNERS)
+        sched_yield();
     result.pokes = poke_all(protocol, budget);
     stress.stop = true;
     for (int i = 0; i < RUNNERS; i++)
         pthread_join(threads[i], NULL);
+    if (unregister_kprobe(&site))
+        abort();
     result.runs = stress.runs;
     result.torn = stress.torn;
     return result;

@@ -22,14 +22,16 @@ struct poke_result {
 };
 
 /* poke_stress - change a 5-byte instruction between two values with @protocol, while threads
- * run it. Its first byte lies at offset @line_off of a cache line.
+ * run it. Its first byte lies at offset @line_off of the last cache line of a page.
  * @budget: at most so many changes; it ends early when something torn was seen
  */
 struct poke_result poke_stress(poke_protocol protocol, size_t line_off,
                                unsigned long budget);
 
-/* poke_parked - a protocol: no thread is in the code, or can come there, meanwhile.
+/* poke_engine - the engine's own, whichever is chosen.
+ * poke_parked - a protocol: no thread is in the code, or can come there, meanwhile.
  * poke_bytewise - not one: byte after byte, and nobody is told.
  */
+void poke_engine(uintptr_t addr, const uint8_t *bytes, size_t len);
 void poke_parked(uintptr_t addr, const uint8_t *bytes, size_t len);
 void poke_bytewise(uintptr_t addr, const uint8_t *bytes, size_t len);

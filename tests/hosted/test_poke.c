@@ -1,6 +1,7 @@
 /* test_poke.c - instructions of several bytes changed under running threads, and that doing
  * it without care is noticed. The second is a matter of chance and takes long: LONG=1.
  */
+#include "probes/text/text_poke.h"
 #include "tests/hosted/poke.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
@@ -27,6 +28,31 @@ static void with_all_threads_parked_nothing_is_torn(void)
     }
 }
 
+/* Across the end of a line and a page, byte by byte, and behind it. */
+static void nothing_is_torn_by(enum text_poke_engine engine, unsigned long changes)
+{
+    posix_init();
+    text_poke_set_engine(engine);
+    for (size_t off = LINE - CODE_LEN; off <= LINE; off++) {
+        struct poke_result r = poke_stress(poke_engine, off, changes);
+
+        note(engine == TEXT_POKE_INT3 ? "int3" : "stopped", off, &r);
+        CHECK_EQ(r.torn, 0);
+        CHECK_EQ(r.pokes, changes);
+    }
+    text_poke_set_engine(TEXT_POKE_INT3);
+}
+
+static void int3_first_nothing_is_torn(void)
+{
+    nothing_is_torn_by(TEXT_POKE_INT3, getenv("LONG") ? 200000 : 500);
+}
+
+static void with_all_threads_stopped_nothing_is_torn(void)
+{
+    nothing_is_torn_by(TEXT_POKE_STOP_MACHINE, getenv("LONG") ? 20000 : 20);
+}
+
 /* torn_somewhere - in at most @tries runs over the ways to straddle a line. */
 static bool torn_somewhere(unsigned tries)
 {
@@ -51,4 +77,6 @@ static void byte_by_byte_across_a_line_it_is_torn(void)
     CHECK(torn_somewhere(20));
 }
 
-UNIT_TESTS(with_all_threads_parked_nothing_is_torn, byte_by_byte_across_a_line_it_is_torn)
+UNIT_TESTS(with_all_threads_parked_nothing_is_torn, int3_first_nothing_is_torn,
+           with_all_threads_stopped_nothing_is_torn,
+           byte_by_byte_across_a_line_it_is_torn)

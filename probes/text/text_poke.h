@@ -1,0 +1,69 @@
+/* text_poke.h - change instructions that other CPUs are executing.
+ *
+ * Two engines, one protocol: docs/text-poke.md argues it. What a CPU executes meanwhile is
+ * the old instruction, the new one, or an int3 that somebody has promised to deal with:
+ * every patched address has a site in the registry, whose hit runs the old instruction.
+ */
+#pragma once
+
+#include "probes/insn/insn.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* One change. An instruction may extend over more bytes than are its own: a jump whose
+ * displacement is made of bytes of the instructions behind it.
+ */
+struct text_poke {
+    uintptr_t addr;
+    uint8_t len; /* bytes that change, 1..15, all of the instruction or instructions */
+    uint8_t old_span; /* bytes the instruction there extends over now; 0: len */
+    uint8_t new_span; /* the same of the new one; 0: len */
+    uint8_t bytes[INSN_MAX_LEN]; /* the new ones */
+    uint16_t guard_level;        /* filled in by text_poke_batch() */
+    uint16_t first_level;        /* the same */
+};
+
+/* text_poke_batch - make all of @pokes. On return every CPU executes the new text.
+ * @pokes:  ascending, not overlapping; each begins with an instruction now and afterwards,
+ *          and has a site in the registry. Where an instruction extends over bytes of
+ *          another poke, before or afterwards, it is in the batch as well.
+ *          Where one poke replaces several instructions, its int3 is in place already, and
+ *          nobody can be, or come back, behind the first one: plat_quiesce().
+ * @count:  any number; 0 is nothing to do
+ *
+ * Any number of pokes that do not depend on each other takes three synchronisations, and
+ * one where a single byte of each changes. The text is written page by page, the highest
+ * first.
+ *
+ * Context: thread, interrupts on.  Locks: PLAT_TEXT held.
+ * Source:  SDM vol. 3A, "Handling Self- and Cross-Modifying Code", for what a CPU must do
+ *          before it executes changed code; int3 first is practice, of Linux among others.
+ */
+void text_poke_batch(struct text_poke *pokes, size_t count);
+
+enum text_poke_engine {
+    TEXT_POKE_INT3,         /* the other CPUs go on, and trap if they run into it */
+    TEXT_POKE_STOP_MACHINE, /* they are parked; only NMIs are executed meanwhile */
+};
+
+/* text_poke_set_engine - how batches are made from the next one on. Context: any.
+ * text_poke_get_engine - how they are. Context: any.
+ */
+void text_poke_set_engine(enum text_poke_engine wanted);
+enum text_poke_engine text_poke_get_engine(void);
+
+/* The steps of a batch: each may take several levels, and ends with a synchronisation. */
+enum text_poke_step {
+    TEXT_POKE_GUARD, /* int3 into first bytes */
+    TEXT_POKE_TAIL,  /* all bytes behind the first */
+    TEXT_POKE_FIRST, /* the new first bytes */
+};
+
+/* text_poke_set_hook - for tests: have @fn called behind each step that has written
+ * something, once its synchronisation is through.
+ * @fn:  NULL: nobody
+ * Context: thread, no batch under way.
+ */
+void text_poke_set_hook(void (*fn)(enum text_poke_step step, unsigned level));

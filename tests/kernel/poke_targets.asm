@@ -1,0 +1,82 @@
+; poke_targets.asm - what tests change while it runs.
+
+%include "kernel/base/proc.inc"
+
+section .text.poke_targets progbits alloc exec nowrite align=4096
+
+; uint32_t poke_target_N(void): one instruction of five bytes, of which any mixture of two
+; shows itself, and a return.
+%macro target 1
+    global poke_target_%1:function (poke_target_%1.end - poke_target_%1)
+poke_target_%1:
+    mov eax, 0x11111111
+    ret
+.end:
+%endmacro
+
+; The first 64: at each offset of a cache line; the last of them with one byte on the first
+; page. The others across a page with two, three and four.
+%assign n 0
+%rep 64
+    times n * 65 - ($ - $$) db 0xcc
+    target n
+  %assign n n + 1
+%endrep
+%rep 3
+    times 4096 * (n - 62) - (n - 62) - ($ - $$) db 0xcc
+    target n
+  %assign n n + 1
+%endrep
+
+
+; int spin_inside(const bool *leave): stay in the middle of the first spin_inside_len bytes
+; until told to leave them.
+; Out: 0
+    align 64, db 0xcc
+    global spin_inside:function (spin_inside.end - spin_inside)
+spin_inside:
+    xor eax, eax
+.stay:
+    pause
+    cmp byte [rdi], 0
+    je .stay
+.behind:
+    ret
+.end:
+
+global spin_inside_len
+spin_inside_len equ spin_inside.behind - spin_inside
+
+; void fill_long(void *to, size_t len): most of the time is spent between the first
+; instruction and the last of ten bytes, with no label there.
+    align 64, db 0xcc
+    global fill_long:function (fill_long.end - fill_long)
+fill_long:
+    mov rcx, rsi
+    mov eax, 0x5a
+    rep stosb
+    ret
+.end:
+
+; uint64_t wide_target(void): an instruction that one store can change.
+    align 64, db 0xcc
+    global wide_target:function (wide_target.end - wide_target)
+wide_target:
+    db 0x48, 0x8d, 0x04, 0x25       ; lea rax, [disp32]
+    dd 0x11111111
+    ret
+.end:
+
+section .rodata
+
+; const uintptr_t poke_targets[]: ends with 0.
+global poke_targets:data (poke_targets.end - poke_targets)
+    align 8, db 0
+poke_targets:
+%assign i 0
+%rep n
+    dq poke_target_ %+ i
+  %assign i i + 1
+%endrep
+    dq 0
+.end:

@@ -1,0 +1,373 @@
+/* test_text_poke.c - instructions of several bytes change while all CPUs execute them, with
+ * both engines: whatever is executed is the old one or the new one.
+ */
+#include "probes/text/text_poke.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/logged.h"
+#include "tests/kernel/poke_targets.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+
+/* poke_targets.asm */
+extern const char spin_inside_len[];
+int spin_inside(void *leave);
+
+static const char *const engine_names[] = { "int3", "stop-machine" };
+
+/* ---- the tests ------------------------------------------------------------------------- */
+
+static uint64_t synced[MAX_CPUS];
+static unsigned steps, unsynced;
+
+static void look_at_counts(enum text_poke_step step, unsigned level)
+{
+    (void)step;
+    (void)level;
+    steps++;
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
+        uint64_t count = READ_ONCE(percpu_of(cpu)->sync_count);
+
+        unsynced += count == synced[cpu];
+        synced[cpu] = count;
+    }
+}
+
+static void straddling(enum text_poke_engine engine)
+{
+    uint64_t rounds = ktest_count(5, 3000);
+    int tids[MAX_CPUS];
+
+    text_poke_set_engine(engine);
+    steps = unsynced = 0;
+    text_poke_set_hook(look_at_counts);
+    runners_start(tids);
+    targets_poke_rounds(rounds);
+    runners_stop(tids);
+    text_poke_set_hook(NULL);
+    text_poke_set_engine(TEXT_POKE_INT3);
+    seen_report(engine_names[engine], seen_sum(seen));
+    ktest_report(steps == rounds * 12, "three steps each time");
+    ktest_report(unsynced == 0, "and every CPU synchronised in each");
+}
+
+KTEST(text_poke, at_every_offset_of_a_line_and_across_pages)
+{
+    targets_begin();
+    straddling(TEXT_POKE_INT3);
+    straddling(TEXT_POKE_STOP_MACHINE);
+    targets_end();
+}
+
+/* ---- NMIs in each step ---- */
+
+static volatile bool storming;
+static volatile unsigned nmis;
+
+static bool run_in_nmi(struct pt_regs *regs)
+{
+    (void)regs;
+    if (!storming)
+        return false;
+    targets_run(&seen_in_nmi[cpu_id()]);
+    __atomic_add_fetch(&nmis, 1, __ATOMIC_RELEASE);
+    return true;
+}
+
+static bool nmi_and_wait(unsigned cpu)
+{
+    uint64_t end = clock_ns() + 10000 * MS;
+    unsigned before = nmis;
+
+    smp_send_nmi(cpu);
+    while (__atomic_load_n(&nmis, __ATOMIC_ACQUIRE) == before && clock_ns() < end)
+        pause();
+    return nmis != before;
+}
+
+static unsigned step_nmis[TEXT_POKE_FIRST + 1];
+
+static void nmi_to_all(enum text_poke_step step, unsigned level)
+{
+    (void)level;
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        step_nmis[step] += nmi_and_wait(cpu);
+}
+
+static void storm(enum text_poke_engine engine)
+{
+    uint64_t rounds = ktest_count(2, 1000);
+    int tids[MAX_CPUS];
+
+    memset(step_nmis, 0, sizeof(step_nmis));
+    text_poke_set_engine(engine);
+    text_poke_set_hook(nmi_to_all);
+    runners_start(tids);
+    storming = true;
+    targets_poke_rounds(rounds);
+    storming = false;
+    runners_stop(tids);
+    text_poke_set_hook(NULL);
+    text_poke_set_engine(TEXT_POKE_INT3);
+    seen_report(engine_names[engine], seen_sum(seen));
+    seen_report("inside NMIs", seen_sum(seen_in_nmi));
+    for (unsigned step = TEXT_POKE_GUARD; step <= TEXT_POKE_FIRST; step++)
+        ktest_report(step_nmis[step] == rounds * 4 * cpu_count(), "%u NMIs in step %u",
+                     step_nmis[step], step + 1);
+}
+
+KTEST(text_poke, an_nmi_in_each_step_on_each_cpu)
+{
+    static bool done;
+
+    if (!done)
+        trap_set_handler(TRAP_NMI, run_in_nmi);
+    done = true;
+    targets_begin();
+    storm(TEXT_POKE_INT3);
+    storm(TEXT_POKE_STOP_MACHINE);
+    targets_end();
+}
+
+/* The flag is up exactly while something is written and not yet synchronised. */
+static volatile uint64_t writes, nmis_serialised;
+
+static int nmi_while_writing(struct kprobe *p, struct pt_regs *regs)
+{
+    uint64_t before = this_cpu()->nmi_sync_count;
+
+    (void)p;
+    (void)regs;
+    writes++;
+    smp_send_nmi(cpu_id());
+    for (unsigned n = 0; n < 100000 && this_cpu()->nmi_sync_count == before; n++)
+        pause();
+    nmis_serialised += this_cpu()->nmi_sync_count - before;
+    return 0;
+}
+
+KTEST(text_poke, nmis_serialise_while_a_patch_is_open)
+{
+    struct kprobe p = { .symbol_name = "text_poke_alias_write",
+                        .pre_handler = nmi_while_writing };
+    uint64_t before;
+
+    targets_begin();
+    register_kprobe(&p);
+    writes = nmis_serialised = 0;
+    targets_poke_one(0, new_code);
+    targets_poke_one(0, old_code);
+    ktest_report(writes >= 6 && nmis_serialised == writes, "%lu writes, %lu NMIs did",
+                 (unsigned long)writes, (unsigned long)nmis_serialised);
+    unregister_kprobe(&p);
+    before = this_cpu()->nmi_sync_count;
+    smp_send_nmi(cpu_id());
+    thread_sleep_ns(MS);
+    ktest_report(this_cpu()->nmi_sync_count == before, "one behind it does not");
+    targets_end();
+}
+
+/* ---- who runs into the int3 ---- */
+
+static unsigned held, not_old;
+
+static uint64_t traps_of(unsigned cpu)
+{
+    return READ_ONCE(plat_probe_cpu(cpu)->ran[WAY_BOOST]);
+}
+
+/* hold - until the last CPU has run everything a few times, and trapped. A call counts as an
+ * old one before it counts as a call, so there are never fewer of them if all were.
+ */
+static void hold(enum text_poke_step step, unsigned level)
+{
+    const struct seen *s = &seen[cpu_count() - 1];
+    uint64_t traps = traps_of(cpu_count() - 1), old, calls, end = s->calls + TARGETS;
+
+    (void)level;
+    if (step == TEXT_POKE_FIRST)
+        return;
+    while (s->calls < end)
+        pause();
+    old = s->old;
+    calls = s->calls;
+    while (s->calls < calls + 10 * TARGETS)
+        pause();
+    end = s->calls;
+    not_old += s->old - old < end - calls;
+    held += traps_of(cpu_count() - 1) > traps;
+}
+
+KTEST(text_poke, who_traps_meanwhile_runs_the_old_one)
+{
+    int tids[MAX_CPUS];
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    targets_begin();
+    thread_set_affinity(BIT(0));
+    held = not_old = 0;
+    runners_start(tids);
+    text_poke_set_hook(hold);
+    targets_poke(new_code);
+    targets_poke(old_code);
+    text_poke_set_hook(NULL);
+    runners_stop(tids);
+    thread_set_affinity(UINT64_MAX);
+    seen_report("held", seen_sum(seen));
+    ktest_report(held == 4, "four times held until a CPU had trapped");
+    ktest_report(not_old == 0, "it saw the old one each time");
+    targets_end();
+}
+
+/* ---- a CPU inside what is changed ---- */
+
+static bool leave_it;
+
+/* let_go - when it is in the log that somebody is in the way. Return: was it changed? */
+static int let_go(void *unused)
+{
+    uint64_t end = clock_ns() + 60000 * MS;
+    uint8_t before[INSN_MAX_LEN];
+    int changed;
+
+    (void)unused;
+    memcpy(before, (const void *)spin_inside, sizeof(before));
+    while (!logged("text-poke: CPU 1 is at", "spin_inside+") && clock_ns() < end)
+        thread_sleep_ns(MS);
+    changed = memcmp(before, (const void *)spin_inside, sizeof(before)) != 0;
+    WRITE_ONCE(leave_it, true);
+    return changed;
+}
+
+KTEST(text_poke, a_cpu_inside_is_waited_for_and_named)
+{
+    static const uint8_t nops[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x80, 0, 0, 0, 0 };
+    struct clone_args spinner = { .fn = spin_inside, .arg = &leave_it, .cpus = BIT(1) };
+    struct clone_args watcher = { .fn = let_go, .cpus = BIT(0) };
+    struct text_poke p = { .addr = (uintptr_t)spin_inside,
+                           .len = (uint8_t)(uintptr_t)spin_inside_len },
+                     back;
+    struct kprobe site = { .addr = p.addr, .flags = KPROBE_FLAG_DISABLED };
+    int spinner_tid, watcher_tid, touched = 1, code = 1;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    back = p;
+    memcpy(back.bytes, (const void *)p.addr, p.len);
+    memcpy(p.bytes, nops, p.len);
+    register_kprobe(&site);
+    thread_set_affinity(BIT(0));
+    leave_it = false;
+    spinner_tid = kernel_clone(&spinner);
+    thread_sleep_ns(20 * MS);
+    watcher_tid = kernel_clone(&watcher);
+    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    poke(&p, 1);
+    text_poke_set_engine(TEXT_POKE_INT3);
+    ktest_report(READ_ONCE(leave_it), "it was not changed before the CPU had left");
+    thread_join(watcher_tid, &touched);
+    thread_join(spinner_tid, &code);
+    ktest_report(touched == 0, "nothing had been written by then");
+    ktest_report(logged("text-poke: CPU 1 is at", "spin_inside+") > 0,
+                 "the log names the CPU and the function");
+    ktest_report(code == 0 && !memcmp((const void *)p.addr, p.bytes, p.len),
+                 "the CPU came back, and the change is there");
+    poke(&back, 1);
+    thread_set_affinity(UINT64_MAX);
+    unregister_kprobe(&site);
+}
+
+/* ---- a CPU that does not listen ---- */
+
+static volatile bool deaf;
+
+static int turn_deaf(void *unused)
+{
+    unsigned long flags = irq_save();
+
+    (void)unused;
+    deaf = true;
+    clock_spin_ns(300 * MS);
+    irq_restore(flags);
+    return 0;
+}
+
+KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
+{
+    struct clone_args victim = { .fn = turn_deaf, .cpus = BIT(1) };
+    uint64_t unanswered = smp_unanswered();
+    int tid;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    targets_begin();
+    thread_set_affinity(BIT(0));
+    smp_set_call_limit(20 * MS);
+    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    deaf = false;
+    tid = kernel_clone(&victim);
+    while (!deaf)
+        thread_yield();
+    targets_poke_one(0, new_code);
+    thread_join(tid, NULL);
+    targets_poke_one(0, old_code);
+    text_poke_set_engine(TEXT_POKE_INT3);
+    smp_set_call_limit(10000 * MS);
+    thread_set_affinity(UINT64_MAX);
+    ktest_report(smp_unanswered() > unanswered, "the wait was noticed");
+    ktest_report(logged("smp: CPU 1 has not answered", "turn_deaf+") > 0 ||
+                     logged("smp: CPU 1 has not answered", "clock_spin_ns+") > 0 ||
+                     logged("smp: CPU 1 has not answered", "clock_ns+") > 0,
+                 "the log names the CPU and the function it was in");
+    targets_end();
+}
+
+/* ---- a large batch comes and goes ---- */
+
+static void come_and_go(enum text_poke_engine engine)
+{
+    uint64_t rounds = ktest_count(5, 1000), hits = 0, missed = 0;
+    int tids[MAX_CPUS];
+
+    targets_failed = 0;
+    text_poke_set_engine(engine);
+    runners_start(tids);
+    for (uint64_t n = 0; n < rounds; n++) {
+        targets_in(0);
+        thread_sleep_ns(MS);
+        targets_out();
+        for (size_t i = 0; i < TARGETS; i++) {
+            hits += target_probes[i].hits;
+            missed += target_probes[i].nmissed;
+        }
+    }
+    runners_stop(tids);
+    text_poke_set_engine(TEXT_POKE_INT3);
+    seen_report(engine_names[engine], seen_sum(seen));
+    ktest_report(targets_failed == 0, "%lu times there and gone", (unsigned long)rounds);
+    ktest_report(hits > 0 && !missed, "%lu hits, %lu missed", (unsigned long)hits,
+                 (unsigned long)missed);
+}
+
+KTEST(text_poke, a_batch_goes_away_in_a_storm_of_hits)
+{
+    come_and_go(TEXT_POKE_INT3);
+    come_and_go(TEXT_POKE_STOP_MACHINE);
+}

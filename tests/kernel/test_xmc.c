@@ -1,0 +1,216 @@
+/* test_xmc.c - instructions are exchanged while they run, and what cannot be is refused. */
+#include "probes/xmc.h"
+
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/insn/encode.h"
+#include "probes/life.h"
+#include "probes/registry.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/poke_targets.h"
+
+#include <string.h>
+
+#define MS UINT64_C(1000000)
+#define CODE_LEN 5
+
+/* poke_targets.asm */
+void fill_long(void *to, size_t len);
+uint64_t wide_target(void);
+
+static NOINLINE long target(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 3 + 1;
+}
+
+static const char *const engine_names[] = { "int3", "stop-machine" };
+
+/* ---- while it runs ---- */
+
+static void exchanges(enum text_poke_engine engine)
+{
+    uint64_t rounds = ktest_count(1, 300);
+    unsigned failed = 0;
+    int tids[MAX_CPUS];
+
+    text_poke_set_engine(engine);
+    runners_start(tids);
+    for (uint64_t n = 0; n < rounds; n++) {
+        for (size_t i = n % 16; i < TARGETS; i += 16)
+            failed += xmc(poke_targets[i], new_code, CODE_LEN) != 0;
+        for (size_t i = n % 16; i < TARGETS; i += 16)
+            failed += xmc(poke_targets[i], old_code, CODE_LEN) != 0;
+    }
+    runners_stop(tids);
+    text_poke_set_engine(TEXT_POKE_INT3);
+    seen_report(engine_names[engine], seen_sum(seen));
+    ktest_report(failed == 0, "all exchanges were made");
+}
+
+KTEST(xmc, one_for_one_under_running_cpus)
+{
+    size_t heap = heap_in_use(), sites = registry_count();
+
+    exchanges(TEXT_POKE_INT3);
+    exchanges(TEXT_POKE_STOP_MACHINE);
+    ktest_report(registry_count() == sites && heap_in_use() == heap,
+                 "nothing is left over");
+}
+
+/* No CPU comes by. */
+KTEST(xmc, where_nobody_ever_runs)
+{
+    static const uint8_t several[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x00 };
+    uint8_t *at = (uint8_t *)poke_targets[3];
+
+    ktest_report(xmc((uintptr_t)at, several, CODE_LEN) == 0, "it is exchanged");
+    ktest_report(!memcmp(at, several, CODE_LEN), "for several instructions");
+    ktest_report(((uint32_t(*)(void))at)() == 0, "which do what they should");
+    ktest_report(xmc((uintptr_t)at, old_code, CODE_LEN) == 0 &&
+                     !memcmp(at, old_code, CODE_LEN),
+                 "and become one again");
+}
+
+static void stores_end(uint64_t value)
+{
+    ktest_report(wide_target() == value, "%lx", (unsigned long)value);
+}
+
+KTEST(xmc, by_one_store)
+{
+    uint8_t code[8];
+    struct probe_reject why;
+    uintptr_t at = (uintptr_t)wide_target;
+
+    memcpy(code, (const void *)at, sizeof(code));
+    stores_end(0x11111111);
+    code[4] = 0x77;
+    ktest_report(!xmc_why(at, code, 8, XMC_STORE, &why), "eight aligned bytes");
+    stores_end(0x11111177);
+    code[4] = 0x11;
+    ktest_report(!xmc_why(at, code, 8, XMC_STORE, &why), "and back");
+    stores_end(0x11111111);
+    ktest_report(xmc_why(poke_targets[0], new_code, CODE_LEN, XMC_STORE, &why) ==
+                         -EINVAL &&
+                     why.reason == PROBE_XMC_STORE,
+                 "five are refused");
+}
+
+/* ---- several, and somebody between them ---- */
+
+#define FILL_LEN (8 * MiB)
+
+static struct {
+    volatile uint8_t *memory;
+    volatile uint64_t filled, left_alone, wrong;
+} fill;
+
+static volatile bool exchanged;
+
+/* fill_forever - all of it is filled, or nothing. */
+static int fill_forever(void *unused)
+{
+    (void)unused;
+    while (!exchanged) {
+        uint8_t first, last;
+
+        fill.memory[0] = fill.memory[FILL_LEN - 1] = 0;
+        fill_long((void *)fill.memory, FILL_LEN);
+        first = fill.memory[0];
+        last = fill.memory[FILL_LEN - 1];
+        fill.filled += first && last;
+        fill.left_alone += !first && !last;
+        fill.wrong += first != last;
+    }
+    return 0;
+}
+
+static void several_for_one(enum text_poke_engine engine)
+{
+    static const uint8_t one[] = { 0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0 };
+    struct clone_args args = { .fn = fill_forever,
+                               .name = "fill",
+                               .cpus = BIT(cpu_count() - 1) };
+    uintptr_t at = (uintptr_t)fill_long;
+    uint8_t before[sizeof(one)];
+    struct probe_reject why = { 0 };
+    int tid, err;
+
+    memcpy(before, (const void *)at, sizeof(before));
+    fill.filled = fill.left_alone = fill.wrong = 0;
+    exchanged = false;
+    tid = kernel_clone(&args);
+    while (!fill.filled)
+        thread_yield();
+    text_poke_set_engine(engine);
+    err = xmc_why(at, one, sizeof(one), XMC_INT3, &why);
+    text_poke_set_engine(TEXT_POKE_INT3);
+    while (!err && !fill.left_alone)
+        thread_yield();
+    exchanged = true;
+    thread_join(tid, NULL);
+    ktest_report(err == 0, "%s: three instructions become one %s", engine_names[engine],
+                 err ? why.why : "");
+    ktest_report(fill.wrong == 0, "%lu times the old ones ran, %lu times the new one",
+                 (unsigned long)fill.filled, (unsigned long)fill.left_alone);
+    ktest_report(!memcmp((const void *)at, one, sizeof(one)), "its bytes are there");
+    plat_lock(PLAT_TEXT);
+    plat_text_write(at, before, sizeof(before)); /* nobody is left who runs it */
+    plat_sync_cores();
+    plat_unlock(PLAT_TEXT);
+}
+
+KTEST(xmc, several_for_one_with_a_thread_between_them)
+{
+    fill.memory = kzalloc(FILL_LEN);
+    if (!fill.memory) {
+        ktest_skip("no memory");
+        return;
+    }
+    several_for_one(TEXT_POKE_INT3);
+    several_for_one(TEXT_POKE_STOP_MACHINE);
+    kfree((void *)fill.memory);
+}
+
+/* ---- what is refused ---- */
+
+static void refused(uintptr_t at, size_t len, enum probe_reason reason, const char *what)
+{
+    uint8_t nops[INSN_MAX_LEN] = { 0 };
+    struct probe_reject why = { 0 };
+    int err;
+
+    insn_encode_nops(nops, len);
+    err = xmc_why(at, nops, len, XMC_INT3, &why);
+    ktest_report(err && why.reason == reason, "%s: %s", what, err ? why.why : "done");
+}
+
+extern const char probes_text_start[];
+
+KTEST(xmc, what_cannot_be_exchanged)
+{
+    static uint8_t data[16];
+    struct kprobe p = { .addr = poke_targets[1] };
+    struct plat_symbol core;
+
+    plat_symbol_find("kprobe_int3_handler", &core);
+    refused(poke_targets[0] + 1, 4, PROBE_NOT_BOUNDARY, "inside of an instruction");
+    refused(poke_targets[0], 4, PROBE_XMC_CUT, "one byte too few");
+    refused(poke_targets[0], 7, PROBE_NO_FUNCTION, "over the end of the function");
+    refused(core.start, 5, PROBE_BLACKLISTED, "the re-entry core");
+    refused((uintptr_t)data, 2, PROBE_NOT_TEXT, "data");
+    refused(0, 5, PROBE_NOT_TEXT, "address 0");
+    refused(UINT64_C(0x800000000000), 5, PROBE_NOT_TEXT, "no address at all");
+    refused(UINT64_C(0xffffffff40000000), 5, PROBE_NOT_TEXT, "where nothing is mapped");
+    refused(UINT64_C(0xfffffffffffffffe), 5, PROBE_NOT_TEXT, "the end of all");
+    register_kprobe(&p);
+    refused(poke_targets[1], CODE_LEN, PROBE_XMC_PROBED, "under an armed probe");
+    disable_kprobe(&p);
+    refused(poke_targets[1], CODE_LEN, PROBE_XMC_PROBED, "under a disabled one");
+    unregister_kprobe(&p);
+    ktest_report(target(5) == 16, "and nothing has changed");
+}

@@ -1,0 +1,522 @@
+/* test_text_poke.c - which byte is written when, and that whatever a CPU executes between two
+ * synchronisations is whole.
+ */
+#include "probes/text/text_poke.h"
+
+#include "tests/unit/port_fake.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- what the text is like behind each step ---- */
+
+#define SEEN_MAX 16
+#define SEEN_LEN 24
+
+static struct {
+    uint8_t bytes[SEEN_LEN];
+    enum text_poke_step step;
+    unsigned level;
+} seen[SEEN_MAX];
+static size_t seen_count;
+static uintptr_t looked_at;
+
+static void look(enum text_poke_step step, unsigned level)
+{
+    if (seen_count == SEEN_MAX)
+        return;
+    seen[seen_count].step = step;
+    seen[seen_count].level = level;
+    memcpy(seen[seen_count++].bytes, (const void *)looked_at, SEEN_LEN);
+}
+
+static void batch(struct text_poke *pokes, size_t count)
+{
+    plat_lock(PLAT_TEXT);
+    text_poke_batch(pokes, count);
+    plat_unlock(PLAT_TEXT);
+}
+
+/* watched - the same, with a look at @at behind each step. */
+static void watched(struct text_poke *pokes, size_t count, uintptr_t at)
+{
+    looked_at = at;
+    seen_count = 0;
+    fake.syncs = 0;
+    fake_log_start(0);
+    text_poke_set_hook(look);
+    batch(pokes, count);
+    text_poke_set_hook(NULL);
+}
+
+#define CHECK_SEEN(i, its_step, its_level, hex)                                          \
+    do {                                                                                 \
+        CHECK(seen_count > (i));                                                         \
+        CHECK_EQ(seen[i].step, TEXT_POKE_##its_step);                                    \
+        CHECK_EQ(seen[i].level, its_level);                                              \
+        CHECK_BYTES(seen[i].bytes, hex);                                                 \
+    } while (0)
+
+/* ---- by hand ---- */
+
+static uintptr_t start(const char *hex)
+{
+    fake_start();
+    return fake_bytes_at(hex);
+}
+
+/* end - with the original bytes put back. */
+static void end(uintptr_t at, const char *hex)
+{
+    for (; *hex; hex += hex[2] ? 3 : 2)
+        fake_text_poke(at++, (uint8_t)strtoul(hex, NULL, 16));
+    fake_end();
+}
+
+#define OLD "48 c7 c0 01 00 00 00 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90"
+
+static void int3_then_the_tail_then_the_first_byte(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p = { .addr = at,
+                           .len = 7,
+                           .bytes = { 0xe9, 0x12, 0x34, 0x56, 0x78, 0x90, 0x90 } };
+
+    watched(&p, 1, at);
+    CHECK_EQ(seen_count, 3);
+    CHECK_SEEN(0, GUARD, 0, "cc c7 c0 01 00 00 00 90");
+    CHECK_SEEN(1, TAIL, 0, "cc 12 34 56 78 90 90 90");
+    CHECK_SEEN(2, FIRST, 0, "e9 12 34 56 78 90 90 90");
+    CHECK_EQ(fake.syncs, 3);
+    end(at, OLD);
+}
+
+static void an_int3_that_is_there_is_guard_enough(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p = { .addr = at, .len = 7, .bytes = { 0xe9, 1, 2, 3, 4, 5, 6 } };
+
+    fake_text_poke(at, 0xcc);
+    watched(&p, 1, at);
+    CHECK_EQ(seen_count, 2);
+    CHECK_SEEN(0, TAIL, 0, "cc 01 02 03 04 05 06 90");
+    CHECK_SEEN(1, FIRST, 0, "e9 01 02 03 04 05 06 90");
+    CHECK_EQ(fake.syncs, 2);
+    end(at, OLD);
+}
+
+static void an_int3_as_the_new_byte_is_visible_with_the_guard(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xcc, 0xc7 } };
+
+    watched(&p, 1, at);
+    CHECK_EQ(seen_count, 1);
+    CHECK_SEEN(0, GUARD, 0, "cc c7 c0");
+    CHECK_EQ(fake.syncs, 1);
+    end(at, OLD);
+}
+
+static void one_byte_needs_one_synchronisation(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p[] = { { .addr = at, .len = 1, .bytes = { 0xcc } },
+                             { .addr = at + 7, .len = 1, .bytes = { 0xc3 } },
+                             { .addr = at + 9, .len = 1, .bytes = { 0xcc } } };
+
+    watched(p, 3, at);
+    CHECK_EQ(seen_count, 1);
+    CHECK_SEEN(0, FIRST, 0, "cc c7 c0 01 00 00 00 c3 90 cc 90");
+    CHECK_EQ(fake.syncs, 1);
+    end(at, OLD);
+}
+
+static void what_is_there_already_is_not_written(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p = { .addr = at, .len = 1, .bytes = { 0x48 } };
+
+    watched(&p, 1, at);
+    CHECK_STR(fake_log(), "");
+    batch(NULL, 0);
+    CHECK_EQ(fake.syncs, 0);
+    end(at, OLD);
+}
+
+static void a_jump_made_of_the_bytes_behind_it_becomes_visible_last(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p[] = {
+        { .addr = at, .len = 2, .new_span = 5, .bytes = { 0xe9, 0x01 } },
+        { .addr = at + 2, .len = 2, .new_span = 6, .bytes = { 0x2e, 0xe9 } },
+        { .addr = at + 4, .len = 5, .bytes = { 0xe9, 0x03, 0x03, 0x03, 0x03 } },
+        { .addr = at + 9, .len = 3, .new_span = 5, .bytes = { 0xe9, 0x04, 0x04 } },
+    };
+
+    watched(p, 4, at);
+    CHECK_EQ(seen_count, 5);
+    CHECK_SEEN(0, GUARD, 0, "cc c7 cc 01 cc 00 00 90 90 cc 90 90");
+    CHECK_SEEN(1, TAIL, 0, "cc 01 cc e9 cc 03 03 03 03 cc 04 04");
+    CHECK_SEEN(2, FIRST, 0, "cc 01 cc e9 e9 03 03 03 03 e9 04 04");
+    CHECK_SEEN(3, FIRST, 1, "cc 01 2e e9 e9 03 03 03 03 e9 04 04");
+    CHECK_SEEN(4, FIRST, 2, "e9 01 2e e9 e9 03 03 03 03 e9 04 04");
+    end(at, OLD);
+}
+
+static void and_is_the_first_to_go(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p[] = {
+        { .addr = at, .len = 2, .old_span = 5, .bytes = { 0x50, 0x51 } },
+        { .addr = at + 2, .len = 2, .old_span = 6, .bytes = { 0x52, 0x53 } },
+        { .addr = at + 4, .len = 5, .bytes = { 0x54, 0x55, 0x56, 0x57, 0x58 } },
+    };
+
+    watched(p, 3, at);
+    CHECK_EQ(seen_count, 5);
+    CHECK_SEEN(0, GUARD, 0, "cc c7 c0 01 00 00 00 90 90 90");
+    CHECK_SEEN(1, GUARD, 1, "cc c7 cc 01 00 00 00 90 90 90");
+    CHECK_SEEN(2, GUARD, 2, "cc c7 cc 01 cc 00 00 90 90 90");
+    CHECK_SEEN(3, TAIL, 0, "cc 51 cc 53 cc 55 56 57 58 90");
+    CHECK_SEEN(4, FIRST, 0, "50 51 52 53 54 55 56 57 58 90");
+    end(at, OLD);
+}
+
+static void one_byte_is_guarded_where_what_it_means_changes_too(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p[] = {
+        { .addr = at, .len = 1, .old_span = 5, .bytes = { 0x50 } },
+        { .addr = at + 1, .len = 1, .bytes = { 0x51 } },
+    };
+
+    watched(p, 2, at);
+    CHECK_EQ(seen_count, 2);
+    CHECK_SEEN(0, GUARD, 0, "cc c7 c0");
+    CHECK_SEEN(1, FIRST, 0, "50 51 c0");
+    end(at, OLD);
+}
+
+static void what_lies_between_stays(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p[] = {
+        { .addr = at + 1, .len = 2, .bytes = { 0xeb, 0x00 } },
+        { .addr = at + 12, .len = 3, .bytes = { 0x0f, 0x1f, 0x00 } },
+    };
+
+    watched(p, 2, at);
+    CHECK_EQ(fake.syncs, 3);
+    CHECK_BYTES((const uint8_t *)at, "48 eb 00 01 00 00 00 90 90 90 90 90 0f 1f 00 90");
+    end(at, OLD);
+}
+
+/* ---- what is a bug ---- */
+
+static bool is_bug(struct text_poke *pokes, size_t count)
+{
+    bool bug;
+
+    plat_lock(PLAT_TEXT);
+    bug = FAKE_BUG(text_poke_batch(pokes, count));
+    plat_unlock(PLAT_TEXT);
+    return bug;
+}
+
+static void breaking_the_rules_is_a_bug(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke order[] = { { .addr = at + 8, .len = 1 }, { .addr = at, .len = 1 } },
+                     overlap[] = { { .addr = at, .len = 3 },
+                                   { .addr = at + 2, .len = 1 } },
+                     empty = { .addr = at }, large = { .addr = at, .len = 16 },
+                     wide = { .addr = at, .len = 1, .new_span = 16 },
+                     nowhere = { .addr = fake_text_end(), .len = 1 },
+                     fine = { .addr = at, .len = 1, .bytes = { 0x48 } };
+
+    CHECK(is_bug(order, 2));
+    CHECK(is_bug(overlap, 2));
+    CHECK(is_bug(&empty, 1));
+    CHECK(is_bug(&large, 1));
+    CHECK(is_bug(&wide, 1));
+    fake_bad(fake_text_end(), 1);
+    CHECK(is_bug(&nowhere, 1));
+    CHECK(!is_bug(&fine, 1));
+    CHECK(FAKE_BUG(text_poke_batch(&fine, 1)));
+    CHECK(fake_text_is_original());
+    end(at, OLD);
+}
+
+static void a_cpu_that_is_not_synchronised_is_a_bug(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
+
+    fake.cpus = 4;
+    fake.deaf = 3;
+    CHECK(is_bug(&p, 1));
+    CHECK_BYTES((const uint8_t *)at, "cc c7"); /* it has not gone on */
+    fake.deaf = 0;
+    CHECK(!is_bug(&p, 1));
+    CHECK_BYTES((const uint8_t *)at, "eb 00");
+    end(at, OLD);
+}
+
+/* ---- many ---- */
+
+#define MANY 60000
+
+static char hex_of_nops[3 * 2 * MANY + 1];
+
+static uintptr_t start_with_nops(size_t len)
+{
+    fake_start();
+    for (size_t i = 0; i < len; i++)
+        memcpy(hex_of_nops + 3 * i, "90 ", 4);
+    return fake_bytes_at(hex_of_nops);
+}
+
+static void end_with_nops(uintptr_t at, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        fake_text_poke(at + i, 0x90);
+    fake_end();
+}
+
+static void sixty_thousand_breakpoints_take_one_synchronisation(void)
+{
+    uintptr_t at = start_with_nops(2 * MANY);
+    struct text_poke *p = calloc(MANY, sizeof(*p));
+    size_t good = 0;
+
+    for (size_t i = 0; i < MANY; i++)
+        p[i] = (struct text_poke){ .addr = at + 2 * i, .len = 1, .bytes = { 0xcc } };
+    batch(p, MANY);
+    CHECK_EQ(fake.syncs, 1);
+    for (size_t i = 0; i < MANY; i++)
+        good += !memcmp((const void *)(at + 2 * i), "\xcc\x90", 2);
+    CHECK_EQ(good, MANY);
+    free(p);
+    end_with_nops(at, 2 * MANY);
+}
+
+static void independent_jumps_take_three(void)
+{
+    uintptr_t at = start_with_nops(2 * MANY);
+    size_t count = 2 * MANY / 7, good = 0;
+    struct text_poke *p = calloc(count, sizeof(*p));
+
+    for (size_t i = 0; i < count; i++)
+        p[i] = (struct text_poke){ .addr = at + 7 * i,
+                                   .len = 5,
+                                   .bytes = { 0xe9, 1, 2, 3, (uint8_t)i } };
+    batch(p, count);
+    CHECK_EQ(fake.syncs, 3);
+    for (size_t i = 0; i < count; i++)
+        good += !memcmp((const void *)p[i].addr, p[i].bytes, 5);
+    CHECK_EQ(good, count);
+    free(p);
+    end_with_nops(at, 2 * MANY);
+}
+
+/* ---- any ---- */
+
+/* Instructions of any length, which extend over each other as they like, become others. At
+ * each synchronisation: what could a CPU have executed since the one before?
+ */
+#define ROUNDS 3000
+#define TEXT 160
+
+static struct text_poke *all;
+static size_t all_count;
+static uint8_t before[TEXT + INSN_MAX_LEN], oldest[TEXT + INSN_MAX_LEN];
+static uintptr_t text_at;
+static unsigned torn;
+
+static bool differs(const uint8_t *a, const uint8_t *b, size_t off, size_t len)
+{
+    return memcmp(a + off, b + off, len) != 0;
+}
+
+/* is_torn - @p was or is visible, and what it extends over was not all the time the same, or
+ * is neither the old nor the new.
+ */
+static bool is_torn(const struct text_poke *p, const uint8_t *now, const uint8_t *newest)
+{
+    size_t off = p->addr - text_at;
+    size_t old_len = p->old_span > p->len ? p->old_span : p->len;
+    size_t new_len = p->new_span > p->len ? p->new_span : p->len;
+    bool was_old = before[off] != 0xcc && before[off] == oldest[off];
+    bool is_old = now[off] != 0xcc && now[off] == oldest[off];
+    bool was_new = before[off] != 0xcc && before[off] == newest[off];
+    bool is_new = now[off] != 0xcc && now[off] == newest[off];
+
+    if ((was_old || is_old) && (differs(before, now, off + 1, old_len - 1) ||
+                                differs(now, oldest, off + 1, old_len - 1)))
+        return true;
+    return (was_new || is_new) && (differs(before, now, off + 1, new_len - 1) ||
+                                   differs(now, newest, off + 1, new_len - 1));
+}
+
+static void look_for_torn_ones(void)
+{
+    uint8_t newest[sizeof(before)];
+    const uint8_t *now = (const uint8_t *)text_at;
+
+    memcpy(newest, oldest, sizeof(newest));
+    for (size_t i = 0; i < all_count; i++)
+        memcpy(newest + (all[i].addr - text_at), all[i].bytes, all[i].len);
+    for (size_t i = 0; i < all_count; i++)
+        torn += is_torn(&all[i], now, newest);
+    memcpy(before, now, sizeof(before));
+}
+
+static uint8_t any_byte(uint8_t base)
+{
+    return (uint8_t)(base + unit_random() % 16);
+}
+
+static uint8_t any_span(uint8_t len)
+{
+    return (uint8_t)(unit_random() % 2 ? 0 : len + unit_random() % (16u - len));
+}
+
+/* Old bytes are 1x, new ones 2x, so that each visible first byte tells which it is. */
+static size_t any_batch(struct text_poke *pokes)
+{
+    size_t count = 0;
+
+    for (size_t off = 0; off < TEXT - INSN_MAX_LEN;) {
+        struct text_poke *p = &pokes[count++];
+        uint8_t len = (uint8_t)(1 + unit_random() % 6);
+
+        *p = (struct text_poke){ .addr = text_at + off, .len = len };
+        p->old_span = any_span(len);
+        p->new_span = any_span(len);
+        for (unsigned i = 0; i < len; i++)
+            p->bytes[i] = any_byte(0x20);
+        if (unit_random() % 8 == 0)
+            p->bytes[0] = 0xcc;
+        off += len + (unit_random() % 4 ? 0 : unit_random() % 8);
+    }
+    return count;
+}
+
+/* old_text - where an int3 lies instead of the first byte, nothing extends any further. */
+static void old_text(void)
+{
+    for (size_t off = 0; off < TEXT; off++)
+        fake_text_poke(text_at + off, any_byte(0x10));
+    for (size_t i = 0; i < all_count; i++)
+        if (unit_random() % 4 == 0) {
+            fake_text_poke(all[i].addr, 0xcc);
+            all[i].old_span = 0;
+        }
+    memcpy(oldest, (const void *)text_at, sizeof(oldest));
+    memcpy(before, oldest, sizeof(before));
+}
+
+static unsigned any_round(void)
+{
+    static struct text_poke pokes[TEXT];
+    unsigned wrong = 0;
+
+    all = pokes;
+    all_count = any_batch(pokes);
+    old_text();
+    batch(pokes, all_count);
+    for (size_t i = 0; i < all_count; i++)
+        wrong += memcmp((const void *)pokes[i].addr, pokes[i].bytes, pokes[i].len) != 0;
+    return wrong;
+}
+
+static void whatever_extends_over_whatever_is_never_torn(void)
+{
+    unsigned wrong = 0;
+
+    text_at = start_with_nops(sizeof(before));
+    fake.on_sync = look_for_torn_ones;
+    torn = 0;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        fake_log_start(0);
+        wrong += any_round();
+    }
+    CHECK_EQ(torn, 0);
+    CHECK_EQ(wrong, 0);
+    unit_note("%u batches, %u synchronisations", ROUNDS, fake.syncs);
+    CHECK(fake.syncs > ROUNDS * 3);
+    end_with_nops(text_at, sizeof(before));
+}
+
+/* ---- the other engine ---- */
+
+static void the_other_engine_stops_the_machine_and_does_the_same(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p = { .addr = at, .len = 2, .bytes = { 0xeb, 0x00 } };
+
+    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    CHECK_EQ(text_poke_get_engine(), TEXT_POKE_STOP_MACHINE);
+    watched(&p, 1, at);
+    CHECK_EQ(seen_count, 3);
+    CHECK_SEEN(0, GUARD, 0, "cc c7 c0");
+    CHECK_SEEN(1, TAIL, 0, "cc 00 c0");
+    CHECK_SEEN(2, FIRST, 0, "eb 00 c0");
+    CHECK_STR(fake_log(), "stop int3 sync original sync original sync go");
+    end(at, OLD);
+}
+
+static unsigned stops_inside;
+
+/* One CPU takes some time to get out of what is to be changed. */
+static void walk_out(void)
+{
+    if (fake.stops > stops_inside)
+        fake.stopped_ip[2] += 2;
+}
+
+static void it_waits_until_nobody_is_inside(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p[] = { { .addr = at, .len = 1, .bytes = { 0x90 } },
+                             { .addr = at + 3, .len = 4, .bytes = { 0xeb, 0, 1, 2 } } };
+
+    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    fake.cpus = 3;
+    fake.stopped_ip[1] = at + 3; /* at the beginning is not inside */
+    fake.stopped_ip[2] = at + 5;
+    fake.on_stop = walk_out;
+    stops_inside = 10;
+    batch(p, 2);
+    CHECK_EQ(fake.stops, 11);
+    CHECK_EQ(fake.stopped_ip[2], at + 7);
+    CHECK_BYTES((const uint8_t *)at, "90 c7 c0 eb 00 01 02 90");
+    end(at, OLD);
+}
+
+static void who_never_leaves_is_reported(void)
+{
+    uintptr_t at = start(OLD);
+    struct text_poke p = { .addr = at, .len = 3, .bytes = { 0x90, 0x90, 0x90 } };
+
+    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    fake.cpus = 2;
+    fake.stopped_ip[1] = at + 2;
+    CHECK(is_bug(&p, 1));
+    CHECK(fake.stops > 1000);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+UNIT_TESTS(int3_then_the_tail_then_the_first_byte, an_int3_that_is_there_is_guard_enough,
+           an_int3_as_the_new_byte_is_visible_with_the_guard,
+           one_byte_needs_one_synchronisation, what_is_there_already_is_not_written,
+           a_jump_made_of_the_bytes_behind_it_becomes_visible_last,
+           and_is_the_first_to_go, one_byte_is_guarded_where_what_it_means_changes_too,
+           what_lies_between_stays, breaking_the_rules_is_a_bug,
+           a_cpu_that_is_not_synchronised_is_a_bug,
+           sixty_thousand_breakpoints_take_one_synchronisation,
+           independent_jumps_take_three, whatever_extends_over_whatever_is_never_torn,
+           the_other_engine_stops_the_machine_and_does_the_same,
+           it_waits_until_nobody_is_inside, who_never_leaves_is_reported)

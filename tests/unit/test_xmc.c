@@ -1,0 +1,507 @@
+/* test_xmc.c - which exchanges are refused, which bytes are written when, and what those run
+ * who trap meanwhile.
+ */
+#include "probes/xmc.h"
+
+#include "kernel/base/err.h"
+#include "probes/life.h"
+#include "probes/registry.h"
+#include "probes/text/targets.h"
+#include "probes/text/text_poke.h"
+#include "tests/unit/port_fake.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LEN_MAX 32
+
+static uint8_t new_bytes[LEN_MAX];
+static size_t new_len;
+static struct probe_reject why;
+
+static void parse(const char *hex)
+{
+    for (new_len = 0; *hex; new_len++, hex += hex[2] ? 3 : 2)
+        new_bytes[new_len] = (uint8_t)strtoul(hex, NULL, 16);
+}
+
+static int exchange(uintptr_t addr, const char *hex, enum xmc_mode mode)
+{
+    parse(hex);
+    why = (struct probe_reject){ 0 };
+    return xmc_why(addr, new_bytes, new_len, mode, &why);
+}
+
+/* end - with the original bytes put back. */
+static void end(uintptr_t fn, const char *hex)
+{
+    for (; *hex; fn++, hex += hex[2] ? 3 : 2)
+        fake_text_poke(fn, (uint8_t)strtoul(hex, NULL, 16));
+    fake_end();
+}
+
+static uintptr_t start(const char *hex)
+{
+    fake_start();
+    return fake_function("fn", hex);
+}
+
+/* ---- what is written ---- */
+
+#define OLD "55 48 c7 c0 01 00 00 00 89 c8 c3 90 90 90 90 90" /* push mov mov ret */
+
+static void one_instruction_becomes_another(void)
+{
+    uintptr_t fn = start(OLD);
+
+    CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0);
+    CHECK_BYTES((const uint8_t *)fn, "55 48 c7 c0 02 03 00 00 89 c8 c3");
+    CHECK_EQ(registry_count(), 0);
+    end(fn, OLD);
+}
+
+static void int3_first_then_the_tail_then_the_first_byte(void)
+{
+    uintptr_t fn = start(OLD);
+
+    fake_log_start(fn + 8);
+    CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0);
+    CHECK_STR(fake_log(), "header cell found sync int3 sync original sync original sync "
+                          "quiesce lost sync clear free sync");
+    end(fn, OLD);
+}
+
+static void one_becomes_several(void)
+{
+    uintptr_t fn = start(OLD);
+
+    CHECK_EQ(exchange(fn + 1, "31 c0 31 db 0f 1f 00", XMC_INT3), 0);
+    CHECK_BYTES((const uint8_t *)fn, "55 31 c0 31 db 0f 1f 00 89 c8 c3");
+    CHECK_EQ(exchange(fn + 3, "31 c9", XMC_INT3), 0); /* a boundary by now */
+    CHECK_BYTES((const uint8_t *)fn, "55 31 c0 31 c9 0f 1f 00 89 c8 c3");
+    end(fn, OLD);
+}
+
+static void several_become_one(void)
+{
+    uintptr_t fn = start(OLD);
+
+    CHECK_EQ(exchange(fn, "0f 1f 84 00 00 00 00 00", XMC_INT3), 0);
+    CHECK_BYTES((const uint8_t *)fn, "0f 1f 84 00 00 00 00 00 89 c8 c3");
+    end(fn, OLD);
+}
+
+static void or_one_that_goes_elsewhere(void)
+{
+    uintptr_t fn = start(OLD);
+
+    CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 31 db 90", XMC_INT3), 0);
+    CHECK_BYTES((const uint8_t *)fn, "55 eb 05 31 c0 31 db 90 89 c8 c3");
+    CHECK(targets_inside(fn + 8, fn + 9)); /* made known */
+    CHECK(!targets_inside(fn + 9, fn + 10));
+    CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 31 db 90", XMC_INT3), 0); /* once only */
+    targets_remove(fn + 8);
+    CHECK(!targets_inside(fn + 8, fn + 9));
+    end(fn, OLD);
+}
+
+static void both_engines_do_it(void)
+{
+    uintptr_t fn = start(OLD);
+
+    text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+    CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0);
+    CHECK(fake.stops > 0);
+    CHECK_BYTES((const uint8_t *)fn, "55 48 c7 c0 02 03 00 00 89 c8 c3");
+    end(fn, OLD);
+}
+
+static void the_short_form_asks_no_more(void)
+{
+    static const uint8_t code[] = { 0x31, 0xdb };
+    uintptr_t fn = start(OLD);
+
+    CHECK_EQ(xmc(fn + 8, code, 2), 0);
+    CHECK_BYTES((const uint8_t *)fn + 8, "31 db c3");
+    CHECK_EQ(xmc(fn + 9, code, 2), -EILSEQ);
+    end(fn, OLD);
+}
+
+/* ---- who traps meanwhile ---- */
+
+static uintptr_t trap_at;
+static struct {
+    uintptr_t ip;
+    uint64_t sp;
+    uint8_t copy[8];
+    unsigned count;
+} trapped;
+
+/* trap - another CPU runs into the guard. */
+static void trap(enum text_poke_step step, unsigned level)
+{
+    struct pt_regs regs = fake_regs();
+
+    (void)level;
+    if (step == TEXT_POKE_FIRST || trapped.count)
+        return;
+    trapped.count++;
+    CHECK(fake_int3(&regs, trap_at));
+    trapped.ip = regs.ip;
+    trapped.sp = regs.sp;
+    if (plat_exec_contains(regs.ip))
+        memcpy(trapped.copy, (const void *)regs.ip, sizeof(trapped.copy));
+}
+
+static void exchange_trapping(uintptr_t at, const char *hex)
+{
+    memset(&trapped, 0, sizeof(trapped));
+    trap_at = at;
+    text_poke_set_hook(trap);
+    CHECK_EQ(exchange(at, hex, XMC_INT3), 0);
+    text_poke_set_hook(NULL);
+    CHECK_EQ(trapped.count, 1);
+}
+
+static void it_runs_the_new_one(void)
+{
+    uintptr_t fn = start(OLD);
+
+    exchange_trapping(fn + 1, "48 c7 c0 02 03 00 00");
+    CHECK_BYTES(trapped.copy, "48 c7 c0 02 03 00 00 e9");
+    end(fn, OLD);
+}
+
+static void a_new_jump_is_taken(void)
+{
+    uintptr_t fn = start(OLD);
+
+    exchange_trapping(fn + 8, "eb 01");
+    CHECK_EQ(trapped.ip, fn + 11);
+    targets_remove(fn + 11);
+    end(fn, OLD);
+}
+
+static void it_runs_the_old_one_where_there_are_several_new(void)
+{
+    uintptr_t fn = start(OLD);
+
+    exchange_trapping(fn + 1, "31 c0 31 db 0f 1f 00");
+    CHECK_BYTES(trapped.copy, "48 c7 c0 01 00 00 00 e9");
+    end(fn, OLD);
+}
+
+static void and_where_the_new_one_cannot_be_run_elsewhere(void)
+{
+    uintptr_t fn = start(OLD);
+
+    exchange_trapping(fn + 8, "cd 80"); /* int $0x80 */
+    CHECK_BYTES(trapped.copy, "89 c8 e9");
+    CHECK_BYTES((const uint8_t *)fn + 8, "cd 80 c3");
+    end(fn, OLD);
+}
+
+static void of_several_old_ones_it_runs_the_new_one(void)
+{
+    uintptr_t fn = start(OLD);
+
+    exchange_trapping(fn, "0f 1f 84 00 00 00 00 00");
+    CHECK_BYTES(trapped.copy, "0f 1f 84 00 00 00 00 00");
+    end(fn, OLD);
+}
+
+/* ---- several: who is between them ---- */
+
+static uintptr_t watched_from;
+static unsigned quiesced;
+
+static void look_inside(void)
+{
+    CHECK_BYTES((const uint8_t *)watched_from, "cc 48 c7 c0 01 00 00 00 89");
+    CHECK(!xmc_is_inside(watched_from));
+    for (uintptr_t ip = watched_from + 1; ip < watched_from + 8; ip++)
+        CHECK(xmc_is_inside(ip));
+    CHECK(!xmc_is_inside(watched_from + 8));
+    quiesced++;
+}
+
+static void those_are_waited_for_behind_the_int3(void)
+{
+    uintptr_t fn = start(OLD);
+
+    watched_from = fn;
+    quiesced = 0;
+    fake.on_quiesce = look_inside;
+    CHECK_EQ(exchange(fn, "0f 1f 84 00 00 00 00 00", XMC_INT3), 0);
+    CHECK_EQ(quiesced, 1);
+    CHECK_EQ(fake.quiesces, 2);
+    CHECK(!xmc_is_inside(fn + 1));
+    end(fn, OLD);
+}
+
+/* ---- what is refused ---- */
+
+static void expect(uintptr_t addr, const char *hex, enum probe_reason reason,
+                   uintptr_t at)
+{
+    unsigned syncs = fake.syncs;
+    int err = exchange(addr, hex, XMC_INT3);
+
+    CHECK_EQ(why.reason, reason);
+    CHECK_EQ(why.at, at);
+    CHECK(err < 0 && err == why.err);
+    CHECK_EQ(fake.syncs, syncs);
+}
+
+static void no_boundary_no_text_no_function(void)
+{
+    uintptr_t fn = start(OLD), loose = fake_bytes_at("90 90 90 90");
+
+    expect(fn + 2, "90 90", PROBE_NOT_BOUNDARY, fn + 1);
+    expect(fake_text_end(), "90", PROBE_NOT_TEXT, fake_text_end());
+    expect(fake_text_end() - 1, "90 90", PROBE_NOT_TEXT, fake_text_end() - 1);
+    expect(0, "90", PROBE_NOT_TEXT, 0);
+    expect(UINTPTR_MAX - 3, "0f 1f 84 00 00 00 00 00", PROBE_NOT_TEXT, UINTPTR_MAX - 3);
+    expect(loose, "90", PROBE_NO_FUNCTION, loose);
+    fake_end();
+    (void)fn;
+}
+
+static void nothing_blacklisted(void)
+{
+    uintptr_t fn = start(OLD), core = fake_function("core", "90 90 c3"),
+              entry = fake_function("entry", "90 90 c3");
+
+    fake_nokprobe(core);
+    fake_boot(blacklist_init);
+    fake_entry(entry, entry + 3);
+    expect(core, "f3 90", PROBE_BLACKLISTED, core);
+    expect(entry, "f3 90", PROBE_ENTRY_CODE, entry);
+    expect(fake_exec_start(), "90", PROBE_NOT_TEXT, fake_exec_start());
+    fake_end();
+    (void)fn;
+}
+
+static void no_length_that_does_not_fit(void)
+{
+    uintptr_t fn = start(OLD), last = fake_function("last", "31 c0 c3");
+
+    fake_function("next", "90 90 c3");
+    expect(fn, "", PROBE_XMC_LENGTH, fn);
+    expect(fn, "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 90", PROBE_XMC_LENGTH, fn);
+    expect(fn + 1, "90", PROBE_XMC_CUT, fn + 2);
+    expect(fn + 1, "31 c0 31 db 31 c9", PROBE_XMC_CUT, fn + 7);
+    expect(fn, "31 c0", PROBE_XMC_CUT, fn + 2);
+    CHECK(exchange(last + 2, "31 c0", XMC_INT3) < 0); /* over the end of the function */
+    fake_end();
+}
+
+static void no_bytes_that_are_no_code(void)
+{
+    uintptr_t fn = start(OLD);
+
+    expect(fn + 1, "06 90 90 90 90 90 90", PROBE_XMC_CODE, fn + 1);
+    expect(fn + 1, "90 90 90 90 90 90 e9", PROBE_XMC_CODE, fn + 7);
+    expect(fn + 1, "31 c0 06 90 90 90 90", PROBE_XMC_CODE, fn + 3);
+    CHECK_EQ(exchange(fn + 1, "06 90 90 90 90 90 90", XMC_INT3), -EILSEQ);
+    fake_end();
+}
+
+static void nothing_that_a_probe_uses(void)
+{
+    uintptr_t fn = start(OLD), sti = fake_function("sti", "fb 31 c0 90 c3");
+    struct kprobe p = { .addr = fn + 1 },
+                  off = { .addr = fn + 8, .flags = KPROBE_FLAG_DISABLED },
+                  pair = { .addr = sti };
+
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(register_kprobe(&off), 0);
+    CHECK_EQ(register_kprobe(&pair), 0);
+    expect(fn + 1, "48 c7 c0 02 03 00 00", PROBE_XMC_PROBED, fn + 1);
+    expect(fn, "0f 1f 84 00 00 00 00 00", PROBE_XMC_PROBED, fn + 1);
+    expect(fn + 8, "31 db", PROBE_XMC_PROBED, fn + 8);
+    expect(sti + 1, "31 db", PROBE_XMC_PROBED, sti); /* its copy is in the pair */
+    CHECK_EQ(exchange(fn, "53", XMC_INT3), 0);
+    CHECK_EQ(exchange(sti + 3, "99", XMC_INT3), 0);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_EQ(unregister_kprobe(&off), 0);
+    CHECK_EQ(unregister_kprobe(&pair), 0);
+    fake_text_poke(sti + 3, 0x90);
+    end(fn, OLD);
+}
+
+static void nothing_that_a_jump_is_made_of(void)
+{
+    uintptr_t fn = start(OLD);
+    struct kprobe p = { .addr = fn + 8, .flags = KPROBE_FLAG_DISABLED };
+
+    CHECK_EQ(register_kprobe(&p), 0);
+    fake_text_poke(fn + 8, 0xe9); /* as if it were optimized */
+    expect(fn + 10, "cb", PROBE_XMC_PROBED, fn + 8);
+    fake_text_poke(fn + 8, 0xcc);
+    CHECK_EQ(exchange(fn + 10, "90", XMC_INT3), 0);
+    fake_text_poke(fn + 8, 0x89);
+    CHECK_EQ(exchange(fn + 10, "c3", XMC_INT3), 0);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void nothing_that_cannot_carry_a_probe(void)
+{
+    uintptr_t fn = start("8e d0 0f 01 c9 c3"); /* mov %eax,%ss; mwait */
+
+    expect(fn, "31 c0", PROBE_MASKS_TRAPS, fn);
+    expect(fn + 2, "31 c0 90", PROBE_HALTS, fn + 2);
+    fake_end();
+}
+
+static void several_only_for_one(void)
+{
+    uintptr_t fn = start(OLD);
+
+    expect(fn, "90 48 c7 c0 02 00 00 00", PROBE_XMC_SEVERAL, fn);
+    expect(fn, "8e d0 90 90 90 90 90 90", PROBE_XMC_SEVERAL, fn);
+    fake_end();
+}
+
+static void and_nobody_may_come_between_them(void)
+{
+    uintptr_t fn = start(OLD), calls = fake_function("calls", "ff d0 31 c0 ff d0 c3");
+
+    fake_target(fn + 1);
+    expect(fn, "0f 1f 84 00 00 00 00 00", PROBE_XMC_ENTERED, fn + 1);
+    expect(calls, "0f 1f 40 00", PROBE_XMC_ENTERED, calls);
+    CHECK_EQ(exchange(calls + 2, "0f 1f 40 00", XMC_INT3), 0);       /* it comes last */
+    CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0); /* to it is fine */
+    fake_text_poke(calls + 2, 0x31);
+    fake_text_poke(calls + 3, 0xc0);
+    fake_text_poke(calls + 4, 0xff);
+    fake_text_poke(calls + 5, 0xd0);
+    end(fn, OLD);
+}
+
+static void without_the_table_of_targets_one_only(void)
+{
+    uintptr_t fn = start(OLD);
+
+    fake_no_targets();
+    expect(fn, "0f 1f 84 00 00 00 00 00", PROBE_XMC_ENTERED, fn + 1);
+    CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0);
+    end(fn, OLD);
+}
+
+static int refused_in_handler;
+
+static int handler(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)regs;
+    refused_in_handler = exchange(p->addr + 8, "31 db", XMC_INT3);
+    return 0;
+}
+
+static void not_from_a_handler(void)
+{
+    uintptr_t fn = start(OLD);
+    struct kprobe p = { .addr = fn, .pre_handler = handler };
+    struct pt_regs regs = fake_regs();
+
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK(fake_int3(&regs, fn));
+    CHECK_EQ(refused_in_handler, -EDEADLK);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake.context = PLAT_IRQ;
+    CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), -EDEADLK);
+    fake.context = PLAT_THREAD;
+    fake_end();
+}
+
+static void without_memory_nothing_has_changed(void)
+{
+    uintptr_t fn = start(OLD);
+    unsigned n = 1;
+
+    for (;; n++) {
+        fake_fail_at(n);
+        if (!exchange(fn + 1, "eb 05 31 c0 31 db 90", XMC_INT3))
+            break;
+        CHECK(fake_failed() && why.err == -ENOMEM);
+        CHECK(fake_text_is_original());
+        CHECK_EQ(registry_count(), 0);
+    }
+    CHECK(n > 2);
+    fake_fail_at(0);
+    targets_remove(fn + 8);
+    end(fn, OLD);
+}
+
+/* ---- the limited mode ---- */
+
+static int store(uintptr_t at, const char *hex)
+{
+    return exchange(at, hex, XMC_STORE);
+}
+
+static void a_store_is_one_write_and_one_synchronisation(void)
+{
+    uintptr_t fn = start(OLD);
+
+    fake_log_start(0);
+    CHECK_EQ(store(fn + 8, "89 d8"), 0);
+    CHECK_STR(fake_log(), "original sync");
+    CHECK_BYTES((const uint8_t *)fn + 8, "89 d8 c3");
+    CHECK_EQ(fake.quiesces, 0);
+    end(fn, OLD);
+}
+
+static void of_an_aligned_power_of_two(void)
+{
+    uintptr_t fn =
+        start("0f 1f 00 90 b8 01 00 00 00 48 b8 01 02 03 04 05 06 07 08 c3 90");
+
+    CHECK_EQ(store(fn, "0f 1f 00"), -EINVAL);
+    CHECK_EQ(why.reason, PROBE_XMC_STORE);
+    CHECK_EQ(store(fn + 4, "b8 02 00 00 00"), -EINVAL);
+    CHECK_EQ(store(fn + 9, "48 b8 01 02 03 04 05 06 07 07"), -EINVAL);
+    CHECK_EQ(store(fn + 19, "cb"), 0);
+    CHECK_EQ(store(fn + 3, "99"), 0);
+    CHECK_EQ(why.reason, PROBE_OK);
+    fake_text_poke(fn + 3, 0x90);
+    fake_text_poke(fn + 19, 0xc3);
+    fake_end();
+}
+
+static void unaligned_is_refused(void)
+{
+    uintptr_t fn = start("90 31 c0 31 c0 90 c3");
+
+    CHECK_EQ(store(fn + 1, "31 db"), -EINVAL);
+    CHECK_EQ(why.reason, PROBE_XMC_STORE);
+    CHECK_EQ(exchange(fn + 1, "31 db", XMC_INT3), 0);
+    fake_text_poke(fn + 2, 0xc0);
+    fake_end();
+}
+
+static void and_one_instruction_only(void)
+{
+    uintptr_t fn = start("31 c0 31 c9 c3");
+
+    CHECK_EQ(store(fn, "0f 1f 40 00"), -EOPNOTSUPP);
+    CHECK_EQ(why.reason, PROBE_XMC_SEVERAL);
+    CHECK_EQ(store(fn + 1, "90"), -EILSEQ);
+    fake_end();
+}
+
+UNIT_TESTS(one_instruction_becomes_another, int3_first_then_the_tail_then_the_first_byte,
+           one_becomes_several, several_become_one, or_one_that_goes_elsewhere,
+           both_engines_do_it, the_short_form_asks_no_more, it_runs_the_new_one,
+           a_new_jump_is_taken, it_runs_the_old_one_where_there_are_several_new,
+           and_where_the_new_one_cannot_be_run_elsewhere,
+           of_several_old_ones_it_runs_the_new_one, those_are_waited_for_behind_the_int3,
+           no_boundary_no_text_no_function, nothing_blacklisted,
+           no_length_that_does_not_fit, no_bytes_that_are_no_code,
+           nothing_that_a_probe_uses, nothing_that_a_jump_is_made_of,
+           nothing_that_cannot_carry_a_probe, several_only_for_one,
+           and_nobody_may_come_between_them, without_the_table_of_targets_one_only,
+           not_from_a_handler, without_memory_nothing_has_changed,
+           a_store_is_one_write_and_one_synchronisation, of_an_aligned_power_of_two,
+           unaligned_is_refused, and_one_instruction_only)
