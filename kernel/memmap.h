@@ -4,6 +4,7 @@
  *   0xffffc00000000000  stacks, each above a guard page
  *   0xffffc10000000000  pages mapped on request: devices, large areas
  *   0xffffc20000000000  poke aliases: where one CPU, for a moment, writes text
+ *   0xffffc3000002b000  per-CPU areas, each with counters behind it
  *   0xffffffff00000000  -4 GiB: from here on all is within rel32 of kernel text,
  *        :              reserved for landing pads, but for
  *   0xffffffff7e000000  the low detour arena, 32 MiB
@@ -30,6 +31,16 @@
 #define VMAP_AREA_BASE UINT64_C(0xffffc10000000000)
 #define POKE_AREA_BASE UINT64_C(0xffffc20000000000)
 #define POKE_AREA_STRIDE (16 * KiB) /* per CPU: two pages, then a gap */
+
+/* One page for struct percpu, then counters of 8 bytes: one instruction counts on whatever
+ * CPU it runs, since each has its own at the same distance from GS. Not on a round address:
+ * where a TLB is indexed by the low bits of the page's number, as an emulator's is, the area
+ * would push out the first page of everything else that begins on one.
+ */
+#define PERCPU_AREA_BASE UINT64_C(0xffffc3000002b000)
+#define PERCPU_AREA_STRIDE (64 * MiB)
+#define PERCPU_COUNTERS_OFF PAGE_SIZE
+#define PERCPU_COUNTERS_MAX ((PERCPU_AREA_STRIDE - PERCPU_COUNTERS_OFF) / 8)
 
 #define REACH_START UINT64_C(0xffffffff00000000)
 #define KERNEL_VMA UINT64_C(0xffffffff80000000)

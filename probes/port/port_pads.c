@@ -1,0 +1,50 @@
+/* port_pads.c - platform.h's part about landing pads: pages of the reserved range. */
+#include "kernel/base/err.h"
+#include "kernel/debug/panic.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/frame.h"
+#include "probes/platform.h"
+
+#include <string.h>
+
+void plat_pad_range(struct plat_pad_range *out)
+{
+    *out = (struct plat_pad_range){
+        .start = REACH_START,
+        .end = ARENA_LOW_START + 2 * GiB, /* from here on a jump no longer reaches it */
+        .hole_start = ARENA_LOW_START,
+        .hole_end = arena_high_start() + ARENA_LEN,
+    };
+}
+
+/* A frame of RAM is never the first one, so its address is a name. */
+int plat_pad_frame_new(uint64_t *id, const uint8_t *content)
+{
+    uint64_t phys = frame_alloc();
+
+    if (phys == FRAME_NONE)
+        return -ENOMEM;
+    memcpy(phys_to_virt(phys), content, PAGE_SIZE);
+    *id = phys;
+    return 0;
+}
+
+void plat_pad_frame_free(uint64_t id)
+{
+    frame_free(id);
+}
+
+int plat_pad_page_map(uintptr_t page, uint64_t id)
+{
+    return exec_map_at(page, id);
+}
+
+int plat_pad_page_remap(uintptr_t page, uint64_t id)
+{
+    return exec_remap(page, id);
+}
+
+void plat_pad_pages_unmap(const uintptr_t *pages, size_t count)
+{
+    exec_unmap_all(pages, count);
+}

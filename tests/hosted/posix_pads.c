@@ -1,0 +1,123 @@
+/* posix_pads.c - landing pads of a process: pages at chosen addresses, that show pages of one
+ * piece of memory, which can be written somewhere else.
+ */
+#define _GNU_SOURCE
+#include "tests/hosted/posix_parts.h"
+
+#include "kernel/base/err.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE_LEN ((size_t)4096)
+#define FRAMES_MAX ((size_t)4096)
+#define RANGE_START ((uintptr_t)64 << 10) /* what is below belongs to nobody */
+#define RANGE_END ((uintptr_t)0x7fff0000) /* a sanitizer's memory begins there */
+#define HEAP_ROOM ((uintptr_t)256 << 20)
+#define PAGES_MAX (RANGE_END / PAGE_LEN)
+
+static int fd = -1;
+static uint8_t *alias; /* all frames, writable */
+static uint8_t frame_used[FRAMES_MAX];
+static uint16_t shown[PAGES_MAX]; /* by page: frame + 1 */
+static _Atomic size_t used;       /* frames and pages */
+
+static void frames_init(void)
+{
+    fd = memfd_create("pads", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)(FRAMES_MAX * PAGE_LEN)))
+        abort();
+    alias = mmap(NULL, FRAMES_MAX * PAGE_LEN, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (alias == MAP_FAILED)
+        abort();
+}
+
+/* From the program to where its heap may grow, which begins at a random distance behind it: up to
+ * 1 GiB.
+ */
+void plat_pad_range(struct plat_pad_range *out)
+{
+    static _Atomic uintptr_t heap_end;
+    uintptr_t start, end, unset = 0;
+
+    text_extent(&start, &end);
+    if (!heap_end)
+        atomic_compare_exchange_strong(&heap_end, &unset, (uintptr_t)sbrk(0) + HEAP_ROOM);
+    *out = (struct plat_pad_range){ .start = RANGE_START, .end = RANGE_END };
+    out->hole_start = start;
+    out->hole_end = end > heap_end ? end : heap_end;
+}
+
+int plat_pad_frame_new(uint64_t *id, const uint8_t *content)
+{
+    size_t i = 0;
+
+    if (fd < 0)
+        frames_init();
+    while (i < FRAMES_MAX && frame_used[i])
+        i++;
+    if (i == FRAMES_MAX)
+        return -ENOMEM;
+    frame_used[i] = 1;
+    used++;
+    memcpy(alias + i * PAGE_LEN, content, PAGE_LEN);
+    *id = i + 1;
+    return 0;
+}
+
+void plat_pad_frame_free(uint64_t id)
+{
+    frame_used[id - 1] = 0;
+    used--;
+}
+
+static int page_show(uintptr_t page, uint64_t id, int how)
+{
+    off_t off = (off_t)((id - 1) * PAGE_LEN);
+
+    if (mmap((void *)page, PAGE_LEN, PROT_READ | PROT_EXEC, MAP_SHARED | how, fd, off) ==
+        MAP_FAILED)
+        return errno == EEXIST ? -EBUSY : -ENOMEM;
+    shown[page / PAGE_LEN] = (uint16_t)id;
+    return 0;
+}
+
+int plat_pad_page_map(uintptr_t page, uint64_t id)
+{
+    int err = page_show(page, id, MAP_FIXED_NOREPLACE);
+
+    used += !err;
+    return err;
+}
+
+int plat_pad_page_remap(uintptr_t page, uint64_t id)
+{
+    return page_show(page, id, MAP_FIXED);
+}
+
+void plat_pad_pages_unmap(const uintptr_t *pages, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        munmap((void *)pages[i], PAGE_LEN);
+        shown[pages[i] / PAGE_LEN] = 0;
+    }
+    used -= count;
+}
+
+size_t pads_used(void)
+{
+    return used;
+}
+
+uint8_t *pads_alias(uintptr_t addr, size_t len)
+{
+    uintptr_t page = addr / PAGE_LEN;
+
+    if (page >= PAGES_MAX || !shown[page] || addr % PAGE_LEN + len > PAGE_LEN)
+        return NULL;
+    return alias + (shown[page] - 1u) * PAGE_LEN + addr % PAGE_LEN;
+}

@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""test_plans.py - a plan for a jump at every instruction of real programs.
+
+    tests/pun/test_plans.py [--long]
+
+The kernel itself, each 16th instruction alone and all of them at once. --long: a
+distribution's kernel and programs too, and each instruction alone.
+"""
+
+import glob
+import os
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+BUILD = os.environ.get("BUILD", os.path.join(ROOT, "build"))
+CHECKER = os.path.join(BUILD, "pun", "check_pun")
+EXTRACT = os.path.join(ROOT, "tests", "insn", "extract_vmlinux.py")
+
+LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+PROGRAMS = ["/bin/bash", os.path.realpath("/usr/bin/python3"), "/usr/bin/git",
+            f"{LIBRARIES}/libc.so.6", f"{LIBRARIES}/libcrypto.so.3"]
+
+
+def vmlinux(directory):
+    """The newest distribution kernel, unpacked; none if there is none."""
+    images = sorted(glob.glob("/boot/vmlinuz-*"))
+    if not images:
+        return []
+    path = os.path.join(directory, "vmlinux")
+    subprocess.run([sys.executable, EXTRACT, images[-1], path], check=True)
+    return [path]
+
+
+def main():
+    is_long = "--long" in sys.argv[1:]
+    with tempfile.TemporaryDirectory() as directory:
+        files = [os.path.join(BUILD, "sonde.elf")]
+        if is_long:
+            files += [path for path in PROGRAMS if os.path.exists(path)]
+            files += vmlinux(directory)
+        words = [CHECKER, *([] if is_long else ["-q"]), *files]
+        return subprocess.run(words).returncode
+
+
+sys.exit(main())

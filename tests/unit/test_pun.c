@@ -1,0 +1,453 @@
+/* test_pun.c - plans of jumps: each rung, pads that do not overlap, neighbours evicted. */
+#include "probes/pun.h"
+
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT UINT64_C(0xffffffff80200000)
+#define TEXT_MAX 4096
+#define PUNS_MAX 1024
+#define EVICTED_MAX 4
+#define DETOUR UINT64_C(0xffffffff7e012340)
+
+/* Text that is known, and padding in it; set by world_start(). */
+static struct {
+    uint8_t bytes[TEXT_MAX];
+    size_t len;
+    size_t padding, padding_end; /* which of them are */
+    bool evicts;
+    uintptr_t taken; /* no pad here */
+    struct pun puns[PUNS_MAX], evicted[EVICTED_MAX];
+    struct pun_batch batch;
+} world;
+
+static bool pad_is_free(void *arg, uintptr_t pad)
+{
+    (void)arg;
+    return pad != world.taken;
+}
+
+static bool byte_at(void *arg, uintptr_t addr, uint8_t *byte)
+{
+    (void)arg;
+    if (addr - TEXT >= world.len)
+        return false;
+    *byte = world.bytes[addr - TEXT];
+    return true;
+}
+
+static bool is_padding(void *arg, uintptr_t addr)
+{
+    (void)arg;
+    return addr - TEXT >= world.padding && addr - TEXT < world.padding_end;
+}
+
+static bool pun_ask(struct pun *p, uintptr_t addr)
+{
+    struct insn insn;
+
+    if (addr - TEXT >= world.padding || insn_decode(&insn, &world.bytes[addr - TEXT],
+                                                    world.padding - (addr - TEXT), addr))
+        return false;
+    *p = (struct pun){ .addr = addr, .len = insn.len };
+    p->is_call = insn.kind == INSN_CALL_REL;
+    memcpy(p->bytes, insn.bytes, insn.len);
+    return true;
+}
+
+static bool neighbour(void *arg, uintptr_t addr, struct pun *out)
+{
+    (void)arg;
+    return world.evicts && pun_ask(out, addr);
+}
+
+static const struct pun_env env = {
+    .pads_start = UINT64_C(0xffffffff00000000),
+    .pads_end = UINT64_C(0xfffffffffe000000),
+    .hole_start = UINT64_C(0xffffffff7e000000),
+    .hole_end = UINT64_C(0xffffffff86400000),
+    .pad_is_free = pad_is_free,
+    .byte_at = byte_at,
+    .is_padding = is_padding,
+    .neighbour = neighbour,
+};
+
+/* @hex: the text; @padding: behind it, executed by nobody */
+static void world_start(const char *hex, size_t padding)
+{
+    world.len = 0;
+    for (char *end; *hex; hex = *end ? end + 1 : end)
+        world.bytes[world.len++] = (uint8_t)strtoul(hex, &end, 16);
+    world.padding = world.len;
+    memset(world.bytes + world.len, 0x90, padding);
+    world.len += padding;
+    world.padding_end = world.len;
+    world.evicts = false;
+    world.taken = 0;
+    world.batch = (struct pun_batch){ .env = &env,
+                                      .puns = world.puns,
+                                      .evicted = world.evicted,
+                                      .evicted_max = EVICTED_MAX };
+}
+
+/* Ask for the instruction at @off, with those asked for already. */
+static struct pun *ask(size_t off)
+{
+    struct pun *p = &world.puns[world.batch.count++];
+
+    CHECK(pun_ask(p, TEXT + off));
+    p->detour = DETOUR + off * 32;
+    return p;
+}
+
+static void ask_all(void)
+{
+    for (size_t off = 0; off < world.padding;
+         off += world.puns[world.batch.count - 1].len)
+        ask(off);
+}
+
+static size_t plan(void)
+{
+    struct pun_batch *batch = &world.batch;
+    size_t failed;
+
+    batch->work = malloc(pun_work_len(batch->count, batch->evicted_max));
+    failed = pun_plan(batch);
+    free(batch->work);
+    return failed;
+}
+
+/* The text with all plans in it. */
+static const uint8_t *text_after(void)
+{
+    static uint8_t text[TEXT_MAX + INSN_MAX_LEN];
+    const struct pun_batch *batch = &world.batch;
+
+    memcpy(text, world.bytes, world.len);
+    for (size_t i = 0; i < batch->count + batch->evicted_count; i++) {
+        const struct pun *p =
+            i < batch->count ? &batch->puns[i] : &batch->evicted[i - batch->count];
+
+        if (p->rung == PUN_NONE)
+            text[p->addr - TEXT] = 0xcc;
+        memcpy(text + (p->addr - TEXT), p->jump, p->rung == PUN_NONE ? 0 : p->jump_len);
+    }
+    return text;
+}
+
+/* What is written at @p is a jump, and leads where the plan says. */
+static void check_lands(const struct pun *p)
+{
+    const uint8_t *text = text_after();
+    struct insn insn;
+
+    CHECK_EQ(insn_decode(&insn, text + (p->addr - TEXT), INSN_MAX_LEN, p->addr), 0);
+    CHECK_EQ(insn.kind, p->is_call ? INSN_CALL_REL : INSN_JMP_REL);
+    CHECK_EQ(insn.target, p->pad ? p->pad : p->detour);
+    CHECK_EQ(insn.len, p->span);
+    CHECK(!p->pad || p->pad + PUN_PAD_LEN <= env.hole_start || p->pad >= env.hole_end);
+}
+
+static void check_all_land(void)
+{
+    for (size_t i = 0; i < world.batch.count; i++) {
+        if (world.puns[i].rung != PUN_NONE)
+            check_lands(&world.puns[i]);
+    }
+    for (size_t i = 0; i < world.batch.evicted_count; i++)
+        check_lands(&world.evicted[i]);
+}
+
+/* ---- each rung ---- */
+
+static void five_bytes_go_to_the_detour(void)
+{
+    struct pun *p;
+
+    world_start("0f 1f 44 00 00 c3", 0);
+    p = ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(p->rung, PUN_DIRECT);
+    CHECK_EQ(p->jump_len, 5);
+    CHECK_EQ(p->pad, 0);
+    check_lands(p);
+}
+
+static void a_longer_one_keeps_its_tail(void)
+{
+    struct pun *p;
+
+    world_start("48 c7 c0 11 22 33 44 c3", 0);
+    p = ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(p->jump_len, 5);
+    CHECK_EQ(p->span, 5);
+    CHECK_EQ(pun_pinned(p), 0);
+}
+
+static void a_call_stays_a_call(void)
+{
+    struct pun *p;
+
+    world_start("e8 11 22 33 44 c3", 0);
+    p = ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(p->rung, PUN_CALL);
+    CHECK_EQ(p->jump[0], 0xe8);
+    check_lands(p);
+}
+
+static void a_call_with_a_prefix_keeps_it(void)
+{
+    struct pun *p;
+
+    world_start("2e e8 11 22 33 44 c3", 0);
+    p = ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(p->span, 6);
+    CHECK_EQ(p->jump[0], 0x2e);
+    check_lands(p);
+}
+
+static void without_a_detour_yet_it_goes_to_a_pad(void)
+{
+    struct pun *p;
+
+    world_start("0f 1f 44 00 00 e8 11 22 33 44 c3", 0);
+    p = ask(0);
+    p->detour = 0;
+    ask(5)->detour = 0;
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(p->rung, PUN_FAR);
+    CHECK(p->pad && p[1].pad);
+    check_all_land();
+}
+
+static void one_byte_lands_where_the_next_four_say(void)
+{
+    struct pun *p;
+
+    world_start("55 48 89 e5 41 54 c3", 0);
+    p = ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(p->rung, PUN_PLAIN);
+    CHECK_EQ(p->jump_len, 1);
+    CHECK_EQ(pun_pinned(p), 4);
+    CHECK_EQ(p->pad, TEXT + 5 + 0x41e58948);
+}
+
+/* 00 on top would land in the image, 25 one byte further on does not. */
+static void a_prefix_moves_the_displacement(void)
+{
+    struct pun *p;
+
+    world_start("48 89 e5 10 00 25 11 22 33 44", 0);
+    p = ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(p->rung, PUN_PADDED);
+    CHECK_EQ(p->prefixes, 1);
+    check_lands(p);
+}
+
+static void dead_padding_makes_room(void)
+{
+    struct pun *p;
+
+    world_start("c3", 8);
+    p = ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(p->rung, PUN_DIRECT);
+    CHECK_EQ(p->jump_len, 5);
+    check_lands(p);
+}
+
+static void padding_that_is_too_short_is_still_free_to_choose(void)
+{
+    struct pun *p;
+
+    world_start("c3", 4);
+    memcpy(world.bytes + 3, "\x11\x25", 2);
+    world.padding_end = 3;
+    p = ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(p->rung, PUN_PLAIN);
+    check_lands(p);
+}
+
+/* ---- where no plan is ---- */
+
+static void bytes_that_are_not_known_are_not_used(void)
+{
+    world_start("55 90 90", 0);
+    ask(0);
+    CHECK_EQ(plan(), 1);
+    CHECK_EQ(world.puns[0].why, PUN_UNKNOWN);
+}
+
+static void a_jump_into_the_image_is_none(void)
+{
+    world_start("55 48 89 e5 00", 0);
+    ask(0);
+    CHECK_EQ(plan(), 1);
+    CHECK_EQ(world.puns[0].rung, PUN_NONE);
+    CHECK_EQ(world.puns[0].why, PUN_OUTSIDE);
+    CHECK_EQ(world.batch.evicted_count, 0);
+}
+
+static void a_pad_that_is_taken_is_not_taken_again(void)
+{
+    world_start("55 48 89 e5 41 54 c3", 0);
+    world.taken = TEXT + 5 + 0x41e58948;
+    ask(0);
+    CHECK_EQ(plan(), 1);
+    CHECK_EQ(world.puns[0].why, PUN_TAKEN);
+}
+
+/* ---- together ---- */
+
+/* The third byte of the number is on top of the first one's displacement. */
+static void a_neighbour_in_the_way_is_evicted(void)
+{
+    world_start("55 b8 01 02 00 00 c3 90 90 90 90", 0);
+    world.evicts = true;
+    ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(world.batch.evicted_count, 1);
+    CHECK_EQ(world.evicted[0].addr, TEXT + 1);
+    CHECK(world.evicted[0].is_evicted);
+    check_all_land();
+}
+
+static void nobody_is_evicted_for_nothing(void)
+{
+    world_start("55 48 89 e5 41 54 c3", 0);
+    world.evicts = true;
+    ask(0);
+    CHECK_EQ(plan(), 0);
+    CHECK_EQ(world.batch.evicted_count, 0);
+}
+
+static void the_evicted_have_to_fit(void)
+{
+    world_start("55 b8 01 02 00 00 c3 90 90 90 90", 0);
+    world.evicts = true;
+    world.batch.evicted_max = 0;
+    ask(0);
+    CHECK_EQ(plan(), 1);
+    CHECK_EQ(world.batch.evicted_count, 0);
+}
+
+static void check_pads_apart(void)
+{
+    for (size_t i = 0; i < world.batch.count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            uintptr_t a = world.puns[i].pad, b = world.puns[j].pad;
+
+            CHECK(!a || !b || a - b + 4 > 8);
+        }
+    }
+}
+
+static void a_whole_function_at_once(void)
+{
+    world_start("55 48 89 e5 41 57 41 56 53 48 83 ec 18 e8 11 22 33 44 89 c3 31 c0 85 db "
+                "74 05 48 8b 03 ff d0 48 83 c4 18 5b 41 5e 41 5f 5d c3",
+                6);
+    ask_all();
+    CHECK_EQ(plan(), 0);
+    check_all_land();
+    check_pads_apart();
+}
+
+/* In a row of six, the first two would land side by side. */
+static bool begins_a_row(size_t i)
+{
+    size_t next = i;
+
+    while (next < i + 6 && next < world.batch.count && world.puns[next].len == 1)
+        next++;
+    return next == i + 6;
+}
+
+/* Random instructions of one to four bytes, hundreds in a row. */
+static void long_runs_of_short_instructions(void)
+{
+    static const char *const some[] = { "90",    "53",       "5b",         "31 c0",
+                                        "89 d8", "41 54",    "48 89 e5",   "48 83 c0 08",
+                                        "c9",    "0f b6 c0", "48 8b 43 08" };
+    char hex[3 * 2000];
+    size_t len = 0, unlucky = 0;
+
+    for (unsigned i = 0; i < 400; i++)
+        len += (size_t)snprintf(hex + len, sizeof(hex) - len, "%s%s", i ? " " : "",
+                                some[unit_random() % 11]);
+    world_start(hex, 16);
+    ask_all();
+    plan();
+    for (size_t i = 0; i < world.batch.count; i++)
+        unlucky += world.puns[i].rung == PUN_NONE && !begins_a_row(i);
+    CHECK(unlucky <= 2);
+    check_all_land();
+    check_pads_apart();
+}
+
+/* ---- plans of before ---- */
+
+static void what_still_holds_is_kept(void)
+{
+    uintptr_t pads[3];
+
+    world_start("55 48 89 e5 41 54 c3", 8);
+    ask_all();
+    CHECK_EQ(plan(), 0);
+    for (unsigned i = 0; i < 3; i++)
+        pads[i] = world.puns[i].pad;
+    CHECK_EQ(plan(), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        CHECK(world.puns[i].is_kept);
+        CHECK_EQ(world.puns[i].pad, pads[i]);
+    }
+}
+
+/* A probe on what its jump pins: the jump moves to another pad. */
+static void what_holds_no_longer_is_planned_again(void)
+{
+    struct pun first;
+
+    world_start("55 48 89 e5 41 54 c3", 8);
+    ask(0);
+    CHECK_EQ(plan(), 0);
+    first = world.puns[0];
+    world.batch.count = 1;
+    ask(1);
+    CHECK_EQ(plan(), 0);
+    CHECK(!world.puns[0].is_kept);
+    CHECK(world.puns[0].pad != first.pad);
+    check_all_land();
+}
+
+static void another_detour_is_another_jump(void)
+{
+    world_start("0f 1f 44 00 00 c3", 0);
+    ask(0);
+    CHECK_EQ(plan(), 0);
+    world.puns[0].detour += 64;
+    CHECK_EQ(plan(), 0);
+    CHECK(!world.puns[0].is_kept);
+    check_all_land();
+}
+
+UNIT_TESTS(five_bytes_go_to_the_detour, a_longer_one_keeps_its_tail, a_call_stays_a_call,
+           a_call_with_a_prefix_keeps_it, without_a_detour_yet_it_goes_to_a_pad,
+           one_byte_lands_where_the_next_four_say, a_prefix_moves_the_displacement,
+           dead_padding_makes_room, padding_that_is_too_short_is_still_free_to_choose,
+           bytes_that_are_not_known_are_not_used, a_jump_into_the_image_is_none,
+           a_pad_that_is_taken_is_not_taken_again, a_neighbour_in_the_way_is_evicted,
+           nobody_is_evicted_for_nothing, the_evicted_have_to_fit,
+           a_whole_function_at_once, long_runs_of_short_instructions,
+           what_still_holds_is_kept, what_holds_no_longer_is_planned_again,
+           another_detour_is_another_jump)
