@@ -9,6 +9,10 @@
 #define EMIT(name, value)                                                                \
     __asm__ volatile("\n#define " #name " %0" ::"i"((unsigned long)(value)))
 
+_Static_assert(offsetof(struct percpu, nmi_depth) ==
+                   offsetof(struct percpu, irq_depth) + 4,
+               "read as one word");
+
 void asm_offsets(void);
 
 void asm_offsets(void)
@@ -31,11 +35,14 @@ void asm_offsets(void)
     EMIT(REGS_SIZE, sizeof(struct pt_regs));
     EMIT(PERCPU_SELF, offsetof(struct percpu, self));
     EMIT(PERCPU_PROBE, offsetof(struct percpu, probe));
+    EMIT(PERCPU_THREAD_PROBE, offsetof(struct percpu, thread_probe));
     EMIT(PERCPU_CURRENT, offsetof(struct percpu, current));
     EMIT(PERCPU_PREEMPT_COUNT, offsetof(struct percpu, preempt_count));
     EMIT(PERCPU_IRQ_DEPTH, offsetof(struct percpu, irq_depth));
     EMIT(PERCPU_NMI_DEPTH, offsetof(struct percpu, nmi_depth));
     EMIT(PERCPU_NEED_RESCHED, offsetof(struct percpu, need_resched));
     EMIT(PERCPU_IRQ_COUNTS, offsetof(struct percpu, irq_counts));
+    EMIT(PERCPU_NMI_SYNC_COUNT, offsetof(struct percpu, nmi_sync_count));
+    EMIT(PERCPU_DEPTHS, offsetof(struct percpu, irq_depth));
     EMIT(PERCPU_STACK_BASE, offsetof(struct percpu, stack_base));
 }

@@ -43,6 +43,7 @@ extern nmi_dispatch       ; void nmi_dispatch(struct pt_regs *)
 extern fatal_dispatch     ; void fatal_dispatch(struct pt_regs *)
 extern trap_bp_handler    ; bool (*trap_bp_handler)(struct pt_regs *, void *probe)
 extern trap_db_handler    ; bool (*trap_db_handler)(struct pt_regs *, void *probe)
+extern trap_nmis_serialise ; uint8_t
 extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *, void *probe)
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
 
@@ -247,7 +248,8 @@ endproc irq_entry
 ; ---- NMI, #DF, #MC: stacks of their own ------------------------------------------------
 
 ; No NMI can come before the IRETQ below, and nothing that this one runs into returns by
-; IRETQ, so the frame is safe. CR2 is put back for the fault it may have interrupted.
+; IRETQ, so the frame is safe. CR2 is put back for the fault it may have interrupted. While
+; text is being changed it serialises first: what it calls may have been fetched before.
 proc nmi_entry, 64
     push 0
     mov dword [rsp + 4], 2
@@ -256,6 +258,12 @@ proc nmi_entry, 64
     xchg rax, [rsp]
     SAVE_REGS
     inc dword [gs:PERCPU_NMI_DEPTH]
+    cmp byte [rel trap_nmis_serialise], 0
+    je .serialised
+    xor eax, eax
+    cpuid
+    inc qword [gs:PERCPU_NMI_SYNC_COUNT]
+.serialised:
     FINISH_RETURN
     mov rdi, rsp
     call nmi_dispatch

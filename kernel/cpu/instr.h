@@ -5,6 +5,7 @@
 #include "kernel/base/regs.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define READ_REG(name, insn)                                                             \
@@ -77,6 +78,12 @@ static ALWAYS_INLINE uint8_t inb(uint16_t port)
 static ALWAYS_INLINE void outb(uint16_t port, uint8_t v)
 {
     __asm__ volatile("outb %0, %1" ::"a"(v), "Nd"(port));
+}
+
+/* outsb - rep outsb: @len bytes to the same port. */
+static ALWAYS_INLINE void outsb(uint16_t port, const void *bytes, size_t len)
+{
+    __asm__ volatile("rep outsb" : "+S"(bytes), "+c"(len) : "d"(port) : "memory");
 }
 
 static ALWAYS_INLINE uint16_t inw(uint16_t port)

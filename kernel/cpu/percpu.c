@@ -1,5 +1,8 @@
 /* percpu.c - each CPU's area, with its descriptor table, task state and emergency stacks.
  *
+ * An area is a page at an address that follows from the CPU's number. CPU 0 needs one before
+ * there are page tables to change, and moves when there are.
+ *
  * Flat segments and no user mode: the only reason for a GDT is CS, SS and the TSS, and the
  * only reason for a TSS is that NMI, #DF and #MC must not trust the stack they interrupt.
  */
@@ -8,7 +11,9 @@
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/panic.h"
+#include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
+#include "kernel/mm/paging.h"
 #include "kernel/mm/stack.h"
 #include "kernel/thread/thread.h"
 
@@ -20,7 +25,7 @@
 #define SEL_DATA 0x10
 #define SEL_TSS 0x18
 
-static struct percpu boot_cpu;
+static struct percpu boot_cpu; /* until percpu_init_boot_area() */
 static uint64_t boot_irq_counts[256];
 static struct percpu *cpus[MAX_CPUS];
 static unsigned online;
@@ -95,23 +100,43 @@ void percpu_init_boot(void)
     percpu_load(&boot_cpu);
 }
 
-void percpu_init_boot_stacks(void)
+/* area_map - Return: the page of CPU @id, zeroed; NULL without memory. */
+static struct percpu *area_map(unsigned id)
 {
-    if (!stacks_fill(&boot_cpu))
-        panic("no memory for the emergency stacks of CPU 0");
+    uintptr_t area = PERCPU_AREA_BASE + id * PERCPU_AREA_STRIDE;
+    uint64_t frame = frame_alloc();
+
+    if (frame == FRAME_NONE)
+        return NULL;
+    if (!page_map(area, frame, PROT_W))
+        return (struct percpu *)area;
+    frame_free(frame);
+    return NULL;
+}
+
+void percpu_init_boot_area(void)
+{
+    struct percpu *cpu = area_map(0);
+
+    if (!cpu || !stacks_fill(&boot_cpu))
+        panic("no memory for the area and the emergency stacks of CPU 0");
+    *cpu = boot_cpu;
+    area_init(cpu, 0, 0);
+    percpu_load(cpu);
 }
 
 struct percpu *percpu_add(unsigned id, uint32_t apic_id)
 {
-    struct percpu *cpu = kzalloc(sizeof(*cpu) + 64);
     uint64_t *counts = kzalloc(256 * sizeof(*counts));
+    struct percpu *cpu;
 
-    if (!cpu || !counts) {
-        kfree(cpu);
+    if (!counts)
+        return NULL;
+    cpu = area_map(id); /* never freed */
+    if (!cpu) {
         kfree(counts);
         return NULL;
     }
-    cpu = (struct percpu *)align_up((uintptr_t)cpu, 64); /* never freed */
     cpu->irq_counts = counts;
     if (!stacks_fill(cpu))
         return NULL;

@@ -44,12 +44,20 @@ struct percpu {
     unsigned id;              /* [I] 0..MAX_CPUS-1 */
     uint32_t apic_id;         /* [I] */
     uint64_t sync_count;      /* [c] serialising instructions run on request */
+    uint64_t nmi_sync_count;  /* [c] those run by NMIs; see trap_serialise_nmis() */
     uintptr_t stack_base;     /* [c] lowest usable byte of the current thread's stack */
+    void *thread_probe;       /* [c] thread.probe of the current thread */
     uintptr_t nmi_stack_base; /* [I] */
     uint64_t *irq_counts;     /* [c] 256 counters */
     struct tss tss;           /* [I] */
     uint64_t gdt[GDT_ENTRIES] ALIGNED(16); /* [I] */
 } ALIGNED(64);
+
+/* Room in the same page for what the probe engine has for each CPU: at an offset from GS. */
+#define PERCPU_ROOM_OFF 1024
+#define PERCPU_ROOM_LEN (PERCPU_COUNTERS_OFF - PERCPU_ROOM_OFF)
+
+_Static_assert(sizeof(struct percpu) <= PERCPU_ROOM_OFF, "an area is one page");
 
 static ALWAYS_INLINE struct percpu *this_cpu(void)
 {
@@ -65,10 +73,11 @@ static ALWAYS_INLINE struct percpu *this_cpu(void)
  */
 void percpu_init_boot(void);
 
-/* percpu_init_boot_stacks - give CPU 0 its stacks for NMI, #DF and #MC, which need pages;
- * until then these vectors must not happen. Context: boot, after paging_init().
+/* percpu_init_boot_area - move CPU 0's area to its final address, and give it the stacks for
+ * NMI, #DF and #MC, which need pages; until then these vectors must not happen.
+ * Context: boot, interrupts off, after paging_init().
  */
-void percpu_init_boot_stacks(void);
+void percpu_init_boot_area(void);
 
 /* percpu_add - make the area of a further CPU, with its IST stacks.
  * @id: 1..MAX_CPUS-1, the next free one   @apic_id: its local APIC
@@ -88,6 +97,29 @@ void gdt_reload_segments(uint16_t code, uint16_t data);
 
 /* percpu_set_online - count the executing CPU in; from here on it is called and polled. */
 void percpu_set_online(void);
+
+/* percpu_counters_map - let every CPU have the counters 0..@count-1; new ones are 0, and none
+ * ever goes away.
+ * @count: up to PERCPU_COUNTERS_MAX
+ *
+ * Context: thread, when all CPUs are online; one caller at a time.
+ * Return:  0; -ENOMEM, and there may be some more than before.
+ */
+int percpu_counters_map(size_t count);
+
+/* percpu_counter - counter @i of CPU @cpu. Context: any. */
+static inline uint64_t *percpu_counter(unsigned cpu, size_t i)
+{
+    return (uint64_t *)(PERCPU_AREA_BASE + cpu * PERCPU_AREA_STRIDE +
+                        PERCPU_COUNTERS_OFF) +
+           i;
+}
+
+/* percpu_room - PERCPU_ROOM_LEN bytes, zeroed at boot. Context: any. */
+static inline void *percpu_room(struct percpu *cpu)
+{
+    return (uint8_t *)cpu + PERCPU_ROOM_OFF;
+}
 
 /* percpu_of - the area of CPU @cpu, NULL when there is none. Context: any. */
 struct percpu *percpu_of(unsigned cpu);

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#define HANDLERS_MAX 4
+#define HANDLERS_MAX 8
 #define GATE_INTERRUPT 0x8e
 #define SEL_CODE 0x08
 
@@ -44,6 +44,7 @@ static bool nobody(struct pt_regs *regs, void *probe)
 trap_direct_t trap_bp_handler = nobody;
 trap_direct_t trap_db_handler = nobody;
 void (*trap_resume_handler)(struct pt_regs *regs, void *probe);
+uint8_t trap_nmis_serialise;
 
 static uint8_t ist_of(unsigned vector)
 {
@@ -96,6 +97,11 @@ void trap_set_direct(unsigned vector, trap_direct_t fn)
 void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe))
 {
     trap_resume_handler = fn;
+}
+
+void trap_serialise_nmis(bool on)
+{
+    __atomic_store_n(&trap_nmis_serialise, on, __ATOMIC_SEQ_CST);
 }
 
 void trap_set_handler(unsigned vector, trap_handler_t fn)

@@ -53,7 +53,7 @@ void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe));
 
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
  * @vector: 0..31, but not #DF and #MC, which are always fatal. A second handler of a
- *          vector is asked after the first; there is room for four.
+ *          vector is asked after the first; there is room for eight.
  *
  * Context: boot or thread, before such a trap can happen.
  */
@@ -66,6 +66,12 @@ void trap_set_handler(unsigned vector, trap_handler_t fn);
  * Context: boot or thread.
  */
 void irq_set_handler(unsigned vector, const char *name, irq_handler_t fn);
+
+/* trap_serialise_nmis - from now on, let each NMI begin with a serialising instruction, or no
+ * longer: while text changes that an NMI may execute.
+ * Context: any.
+ */
+void trap_serialise_nmis(bool on);
 
 /* trap_raise - handle @regs as if the CPU had just trapped with its vector and error code:
  * for what emulates an instruction that faults. Context: trap.

@@ -8,7 +8,10 @@
 #define REX_W 0x48
 #define REX_WR 0x4c
 #define REX_B 0x41
-#define SEG_CS 0x2e
+
+/* Segment overrides that a near jump does not look at. */
+#define SEGS 6u
+static const uint8_t segs[SEGS] = { 0x2e, 0x26, 0x36, 0x3e, 0x64, 0x65 };
 
 static void number_put(uint8_t *out, uint64_t n, size_t len)
 {
@@ -75,11 +78,43 @@ int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t
     err = insn_encode_jmp32(out + pad, from + pad, to);
     if (err)
         return err;
+    insn_encode_jmp32_head(out, pad, 0);
+    return 0;
+}
+
+/* Right before the opcode: any REX, or one more override. */
+static uint8_t last_prefix(unsigned taste)
+{
+    return taste < 16 ? (uint8_t)(REX | taste) : segs[taste - 16];
+}
+
+size_t insn_encode_jmp32_head(uint8_t *out, size_t pad, unsigned taste)
+{
+    unsigned last = taste % (16 + SEGS), others = taste / (16 + SEGS) % SEGS;
+
     for (size_t i = 0; i < pad; i++) {
-        out[i] = i + 1 < pad ? SEG_CS : REX;
+        out[i] = i + 1 < pad ? segs[others] : last_prefix(last);
         barrier();
     }
-    return 0;
+    out[pad] = 0xe9;
+    return pad + 1;
+}
+
+size_t insn_encode_disp32(uint8_t *out, uint32_t disp)
+{
+    number_put(out, disp, 4);
+    return 4;
+}
+
+uintptr_t insn_jmp32_target(const uint8_t *bytes, uintptr_t addr)
+{
+    uint32_t disp = 0;
+
+    if (bytes[0] != 0xe9)
+        return 0;
+    for (unsigned i = 0; i < 4; i++)
+        disp |= (uint32_t)bytes[1 + i] << 8 * i;
+    return addr + INSN_JMP32_LEN + (uintptr_t)(int64_t)(int32_t)disp;
 }
 
 static const uint8_t nops[INSN_NOP_MAX_LEN + 1][INSN_NOP_MAX_LEN] = {
@@ -256,4 +291,35 @@ size_t insn_encode_ud2(uint8_t *out)
     out[0] = 0x0f;
     out[1] = 0x0b;
     return INSN_UD2_LEN;
+}
+
+size_t insn_encode_inc_gs(uint8_t *out, int32_t disp)
+{
+    out[0] = 0x65;
+    out[1] = REX_W;
+    out[2] = 0xff;
+    out[3] =
+        0x04; /* a displacement alone, by way of SIB: without it, it counts from rip */
+    out[4] = 0x25;
+    number_put(out + 5, (uint64_t)disp, 4);
+    return INSN_INC_GS_LEN;
+}
+
+/* lahf; seto %al */
+size_t insn_encode_flags_save(uint8_t *out)
+{
+    out[0] = 0x9f;
+    out[1] = 0x0f;
+    out[2] = 0x90;
+    out[3] = 0xc0;
+    return INSN_FLAGS_SAVE_LEN;
+}
+
+/* add $127, %al overflows if it was 1; sahf leaves OF alone. */
+size_t insn_encode_flags_restore(uint8_t *out)
+{
+    out[0] = 0x04;
+    out[1] = 0x7f;
+    out[2] = 0x9e;
+    return INSN_FLAGS_RESTORE_LEN;
 }

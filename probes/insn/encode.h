@@ -15,7 +15,10 @@
 #define INSN_INT3_LEN 1
 #define INSN_NOP_MAX_LEN 9
 #define INSN_JMP_PAD_MAX 10 /* prefixes that leave the jump within 15 bytes */
+#define INSN_JMP_TASTES (22u * 6u)
 #define INSN_MOV_IMM_MAX_LEN 10
+
+#define INSN_INC_GS_LEN 9
 
 #define INSN_INT3 0xcc
 
@@ -41,6 +44,26 @@ int insn_encode_jcc32(uint8_t *out, unsigned cond, uintptr_t from, uintptr_t to)
  * Return:  0; -ERANGE does not reach, or @pad is too large; nothing is written.
  */
 int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t to);
+
+/* insn_encode_jmp32_head - the same without its displacement: prefixes and opcode, @pad + 1
+ * bytes. Which prefixes is a matter of taste where they mean nothing.
+ * @pad:    0..INSN_JMP_PAD_MAX
+ * @taste:  any; 0 as above, and INSN_JMP_TASTES of them differ in the last prefix or in the
+ *          others
+ * insn_encode_disp32 - a displacement.
+ *
+ * Context: any.
+ * Return:  bytes written.
+ */
+size_t insn_encode_jmp32_head(uint8_t *out, size_t pad, unsigned taste);
+size_t insn_encode_disp32(uint8_t *out, uint32_t disp);
+
+/* insn_jmp32_target - where the jmp32 at @addr goes, of which @bytes are a copy; 0 when it is
+ * something else.
+ *
+ * Context: any.
+ */
+uintptr_t insn_jmp32_target(const uint8_t *bytes, uintptr_t addr);
 
 /* insn_encode_nop - one instruction that does nothing. @len: 1..INSN_NOP_MAX_LEN.
  * insn_encode_nops - as few of them as fill @len bytes, any number.
@@ -87,3 +110,16 @@ size_t insn_encode_pushf(uint8_t *out);
 size_t insn_encode_popf(uint8_t *out);
 size_t insn_encode_ret(uint8_t *out);
 size_t insn_encode_ud2(uint8_t *out);
+
+/* insn_encode_inc_gs - add one to the 64-bit word at @disp from GS. Changes flags, not CF.
+ * Context: any.  Return: INSN_INC_GS_LEN.
+ */
+size_t insn_encode_inc_gs(uint8_t *out, int32_t disp);
+/* insn_encode_flags_save - the status flags into ax; changes nothing else.
+ * insn_encode_flags_restore - back from there; ax is lost.
+ * Context: any.  Return: INSN_FLAGS_SAVE_LEN, INSN_FLAGS_RESTORE_LEN.
+ */
+#define INSN_FLAGS_SAVE_LEN 4
+#define INSN_FLAGS_RESTORE_LEN 3
+size_t insn_encode_flags_save(uint8_t *out);
+size_t insn_encode_flags_restore(uint8_t *out);

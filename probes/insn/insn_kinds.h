@@ -10,8 +10,8 @@
  * GOES    may continue elsewhere than at the next instruction
  * ENDS    never continues at the next instruction
  * MOVES   means the same when its relocated copy runs at another address
- * BOOSTS  may run as a copy that is followed by a jump back: it neither goes elsewhere,
- *         nor changes what the jump back or the next trap depends on
+ * BOOSTS  may run as a copy that is followed by a jump back: it does not go elsewhere, and
+ *         whatever it changes, the jump back does for its own successor
  */
 #define INSN_GOES 1
 #define INSN_ENDS 2
@@ -37,21 +37,22 @@
     X(POPF,          INSN_MOVES)               /* may set TF: the next trap is early */  \
     X(CLI,           INSN_PLAIN)                                                         \
     X(STI,           INSN_MOVES)               /* its shadow covers the next one */      \
-    X(HLT,           INSN_MOVES)                                                         \
+    X(HLT,           INSN_PLAIN)                                                         \
     X(MWAIT,         INSN_MOVES)               /* mwait[x], umwait, tpause */            \
     X(MOV_SS,        0)                        /* delays traps by one instruction */     \
-    X(LOAD_SEG,      INSN_MOVES)               /* ds es fs gs, lss lfs lgs */            \
+    X(MOV_DS,        INSN_PLAIN)               /* mov to ds, es: no trap uses them */    \
+    X(LOAD_SEG,      INSN_MOVES)               /* fs gs, lss lfs lgs */                  \
     X(SWAPGS,        INSN_MOVES)                                                         \
     X(WRITE_BASE,    INSN_MOVES)               /* wrfsbase, wrgsbase */                  \
     X(WRITE_MSR,     INSN_PLAIN)               /* wrmsr, wrmsrns */                      \
     X(MOV_FROM_CR,   INSN_PLAIN)                                                         \
-    X(MOV_TO_CR,     INSN_MOVES)               /* also lmsw, clts */                     \
+    X(MOV_TO_CR,     INSN_PLAIN)               /* also lmsw, clts */                     \
     X(MOV_FROM_DR,   INSN_PLAIN)                                                         \
-    X(MOV_TO_DR,     INSN_MOVES)                                                         \
-    X(LGDT,          INSN_MOVES)                                                         \
-    X(LIDT,          INSN_MOVES)                                                         \
-    X(LLDT,          INSN_MOVES)                                                         \
-    X(LTR,           INSN_MOVES)                                                         \
+    X(MOV_TO_DR,     INSN_PLAIN)                                                         \
+    X(LGDT,          INSN_PLAIN)               /* a trap behind it goes by its table */  \
+    X(LIDT,          INSN_PLAIN)               /* likewise */                            \
+    X(LLDT,          INSN_PLAIN)                                                         \
+    X(LTR,           INSN_PLAIN)                                                         \
     X(SHADOW_STACK,  INSN_MOVES)               /* writes to the CET shadow stack */      \
     X(XEND,          INSN_MOVES)                                                         \
     /* goes somewhere */                                                                 \
@@ -79,7 +80,7 @@
     X(INT3,          INSN_GOES)                                                          \
     X(INT1,          INSN_GOES)                                                          \
     X(INTN,          INSN_GOES)                                                          \
-    X(UD,            INSN_LEAVES)              /* ud0, ud1, ud2 */                       \
+    X(UD,            INSN_ENDS | INSN_PLAIN)   /* ud0, ud1, ud2: fault, like others */   \
     X(VMX,           INSN_GOES)                /* and tdx */                             \
     X(SVM,           INSN_GOES)                /* and sev */                             \
     X(SGX,           INSN_GOES)                                                          \

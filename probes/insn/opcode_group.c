@@ -47,7 +47,7 @@
     X(G15F3,  RDBASE, RDBASE, WRBASE, WRBASE, PTWRIT, SHSTK,  UMONIT, BAD)               \
     X(G15F2,  BAD,    BAD,    BAD,    BAD,    BAD,    BAD,    TPAUSE, BAD)               \
     X(GSEGR,  MOV,    MOV,    MOV,    MOV,    MOV,    MOV,    BAD,    BAD)               \
-    X(GSEGW,  LDSEG,  BAD,    MOVSS,  LDSEG,  LDSEG,  LDSEG,  BAD,    BAD)               \
+    X(GSEGW,  LDDS,   BAD,    MOVSS,  LDDS,   LDSEG,  LDSEG,  BAD,    BAD)               \
     X(GCRR,   MOVFCR, BAD,    MOVFCR, MOVFCR, MOVFCR, BAD,    BAD,    BAD)               \
     X(GCRW,   MOVTCR, BAD,    MOVTCR, MOVTCR, MOVTCR, BAD,    BAD,    BAD)               \
     X(NOPS,   NOP,    NOP,    NOP,    NOP,    NOP,    NOP,    NOP,    NOP)               \

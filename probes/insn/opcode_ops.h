@@ -234,6 +234,7 @@ enum opcode_modrm { M_NO, M_ANY, M_MEM, M_CR };
     X(SYSEXI, SYSEXIT,      SYSTEM, U_ANY,                 F0,   F0,     0,      0)      \
     X(SWAPGS, SWAPGS,       SYSTEM, 0,                     F0,   F0,     0,      0)      \
     X(MOVSS,  MOV_SS,       SYSTEM, U_R1,                  F0,   F0,     0,      0)      \
+    X(LDDS,   MOV_DS,       SYSTEM, U_R1,                  F0,   F0,     0,      0)      \
     X(LDSEG,  LOAD_SEG,     SYSTEM, U_R1,                  F0,   F0,     0,      0)      \
     X(LSS,    LOAD_SEG,     SYSTEM, U_W1,                  F0,   F0,     0,      0)      \
     X(MOVFCR, MOV_FROM_CR,  SYSTEM, U_W1 | U_MAYBE,        F0,   FS,     0,      0)      \

@@ -1,0 +1,43 @@
+/* copy.c - what an ip in one of a site's cells means in the program.
+ *
+ *   step slot, pair slot:  | copy | ...
+ *   boost slot, detour:    | what a jump runs first | copy | ...
+ *
+ * Up to where the copy begins the program is at the instruction, and may go there again;
+ * anywhere behind, it is behind the instruction. A copy of several instructions (a branch
+ * that has no long form) is no exception: past its first one nothing can fault.
+ *
+ * The copies of a region are in a cell of their own, each of another original.
+ *
+ * The detour of a direct call is entered by that call: there the program is in the function
+ * that it has called.
+ */
+#include "kernel/base/bits.h"
+#include "probes/life.h"
+#include "probes/text/insn_slot.h"
+
+uintptr_t copy_start(const struct site *site, uintptr_t cell)
+{
+    if (cell == (uintptr_t)site->step_slot)
+        return cell;
+    if (site->is_sti && cell == (uintptr_t)site->pair.slot)
+        return cell;
+    if (cell == align_down((uintptr_t)site->boost_slot, INSN_SLOT_LEN))
+        return (uintptr_t)site->boost_slot;
+    return cell + site->detour_copy;
+}
+NOKPROBE(copy_start);
+
+uintptr_t copy_original(uintptr_t ip)
+{
+    size_t off;
+    const struct site *site = insn_slot_owner(ip, &off);
+
+    if (!site)
+        return ip;
+    if (site->region && ip - off == (uintptr_t)site->region->cell)
+        return region_original(site->region, off);
+    if (copy_is_called(site))
+        return site->emul.target;
+    return ip <= copy_start(site, ip - off) ? site->addr : site->addr + site->len;
+}

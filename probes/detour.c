@@ -1,0 +1,387 @@
+/* detour.c - stage 11: what a jump reaches in the end.
+ *
+ *   CALL, RETURN, COUNT in the cell of the boosted copy, in front of it:
+ *       | call detour | copy | jmp back |      or     | inc %gs:counter | copy | jmp back |
+ *   what does not fit there, and what has no boosted copy, in a cell of its own:
+ *       | save flags, inc %gs:counter, restore | copy | jmp back |
+ *       | call detour | copy | call post | jmp back |
+ *       | call detour | jmp to the target |      a direct call: see below
+ *       | call detour |                          IMAGE: leaves by the register image
+ *
+ * The code that is called finds the site by its return address: (address + 1) | 31 is the
+ * last byte of a cell, where its owner is. So in a large cell, whose owner is at the end of
+ * the second half, the return address is the last byte of the first half or lies behind it.
+ *
+ * A direct call stays one, with another target: its return address is the program's own
+ * again, and on the stack before the detour begins. There the copy is a jump.
+ */
+#include "probes/detour.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "probes/aggr.h"
+#include "probes/counter.h"
+#include "probes/insn/effects.h"
+#include "probes/insn/encode.h"
+#include "probes/insn/relocate.h"
+#include "probes/life.h"
+#include "probes/liveness.h"
+#include "probes/text/insn_slot.h"
+
+/* Where the code of a large cell begins that calls: its return address is then 31 bytes from
+ * the start of the cell.
+ */
+#define LARGE_CALL_OFF (INSN_SLOT_LEN - 1 - INSN_CALL32_LEN)
+
+const char *detour_kind_name(enum detour_kind kind)
+{
+    static const char *const names[DETOUR_KINDS] = { "none", "count", "return",
+                                                     "call", "post",  "image" };
+
+    return kind < DETOUR_KINDS ? names[kind] : "?";
+}
+
+const char *detour_kind_text(enum detour_kind kind)
+{
+    static const char *const sentences[DETOUR_KINDS] = {
+        [DETOUR_NONE] = "no probe is enabled, so the copy alone",
+        [DETOUR_COUNT] = "one probe without a handler, so one instruction counts",
+        [DETOUR_RETURN] = "one return probe, so the return address is exchanged",
+        [DETOUR_CALL] = "handlers get an image of all registers, then the copy runs",
+        [DETOUR_POST] = "handlers in front of the copy, post-handlers behind it",
+        [DETOUR_IMAGE] = "done to the image: a copy cannot, or nobody would hear of it",
+    };
+
+    return kind < DETOUR_KINDS ? sentences[kind] : "?";
+}
+
+/* ---- which kind ---- */
+
+/* can_copy - can a copy do it, with nothing but a jump behind it? A direct call counts. */
+static bool can_copy(const struct site *site, const struct insn *insn)
+{
+    if (copy_is_called(site))
+        return true;
+    return insn_can_move(insn) && insn->kind != INSN_POPF && insn->kind != INSN_STI;
+}
+
+static bool has_one_silent_probe(const struct site *site)
+{
+    const struct kprobe *p = site->probes;
+
+    return p && !p->next && !p->pre_handler && !p->post_handler && !aggr_is_off(p);
+}
+
+static enum detour_kind kind_for(const struct site *site, const struct insn *insn)
+{
+    if (!can_copy(site, insn))
+        return DETOUR_IMAGE;
+    if (!aggr_enabled(site))
+        return site->repeats ? DETOUR_CALL : DETOUR_NONE; /* see kprobe_debug_handler() */
+    if (has_one_silent_probe(site))
+        return DETOUR_COUNT;
+    if (kretprobe_plain(site) && !copy_is_called(site))
+        return DETOUR_RETURN;
+    if (!aggr_wants_post(site))
+        return DETOUR_CALL;
+    return insn_is_branch(insn) ? DETOUR_IMAGE : DETOUR_POST;
+}
+
+static void decode(const struct site *site, struct insn *insn)
+{
+    if (insn_decode(insn, site->bytes, site->len, site->addr))
+        plat_bug("a registered instruction does not decode", site->addr);
+}
+
+enum detour_kind detour_kind_wanted(const struct site *site)
+{
+    struct insn insn;
+
+    decode(site, &insn);
+    return kind_for(site, &insn);
+}
+
+/* ---- its code ---- */
+
+struct code {
+    struct site *site;
+    const struct insn *insn;
+    enum detour_kind kind;
+    bool flags_live; /* somebody reads the status flags that there are before it */
+    struct probe_reject *why;
+    uint8_t bytes[INSN_SLOT_LARGE_CODE_MAX];
+    uintptr_t at; /* where bytes[0] will be */
+    size_t len;
+    size_t copy; /* where in bytes[] the copy begins */
+    int err;
+};
+
+static uintptr_t here(const struct code *c)
+{
+    return c->at + c->len;
+}
+
+static void put_call(struct code *c, enum plat_detour which)
+{
+    if (insn_encode_call32(c->bytes + c->len, here(c), plat_detour(which)))
+        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, plat_detour(which));
+    c->len += INSN_CALL32_LEN;
+}
+
+static void put_jmp(struct code *c, uintptr_t target)
+{
+    if (insn_encode_jmp32(c->bytes + c->len, here(c), target))
+        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, target);
+    c->len += INSN_JMP32_LEN;
+}
+
+static void put_count(struct code *c)
+{
+    int32_t disp = plat_counter_disp(c->site->probes->counter);
+
+    if (c->flags_live) {
+        c->len += insn_encode_push(c->bytes + c->len, INSN_AX);
+        c->len += insn_encode_flags_save(c->bytes + c->len);
+    }
+    c->len += insn_encode_inc_gs(c->bytes + c->len, disp);
+    if (c->flags_live) {
+        c->len += insn_encode_flags_restore(c->bytes + c->len);
+        c->len += insn_encode_pop(c->bytes + c->len, INSN_AX);
+    }
+}
+
+/* front_code - what comes before the copy, if it is a call. */
+static enum plat_detour front_code(const struct code *c)
+{
+    bool called = copy_is_called(c->site);
+
+    if (c->kind == DETOUR_IMAGE)
+        return called ? PLAT_DETOUR_IMAGE_CALLED : PLAT_DETOUR_IMAGE;
+    if (called)
+        return PLAT_DETOUR_CALLED;
+    if (c->kind == DETOUR_RETURN && !c->flags_live)
+        return PLAT_DETOUR_RETURN;
+    return c->flags_live ? PLAT_DETOUR_CALL : PLAT_DETOUR_CALL_DEAD;
+}
+
+static void front_put(struct code *c)
+{
+    if (c->kind == DETOUR_COUNT)
+        put_count(c);
+    else if (c->kind != DETOUR_NONE)
+        put_call(c, front_code(c));
+}
+
+/* copy_put - the instruction, and the way back. */
+static void copy_put(struct code *c)
+{
+    size_t copied = 0;
+
+    c->copy = c->len;
+    if (copy_is_called(c->site)) {
+        put_jmp(c, c->insn->target);
+        return;
+    }
+    if (insn_relocate(c->bytes + c->len, sizeof(c->bytes) - c->len, c->insn, here(c),
+                      &copied))
+        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->insn->addr);
+    c->len += copied;
+    if (c->kind == DETOUR_POST)
+        put_call(c, PLAT_DETOUR_POST);
+    if (insn_falls_through(c->insn))
+        put_jmp(c, region_behind(c->site));
+}
+
+static void compose(struct code *c, uintptr_t cell, size_t start)
+{
+    c->at = cell;
+    c->len = insn_encode_int3s(c->bytes, start);
+    front_put(c);
+    c->copy = c->len;
+    if (c->kind != DETOUR_IMAGE)
+        copy_put(c);
+}
+
+/* ---- where ---- */
+
+static void text_put(uint8_t *at, const uint8_t *bytes, size_t len)
+{
+    plat_lock(PLAT_TEXT);
+    if (plat_text_write((uintptr_t)at, bytes, len))
+        plat_bug("a cell is not writable", (uintptr_t)at);
+    plat_unlock(PLAT_TEXT);
+}
+
+static size_t room_before_boost(const struct site *site)
+{
+    return site->boost_slot ? (uintptr_t)site->boost_slot % INSN_SLOT_LEN : 0;
+}
+
+/* prepend - the front alone, before the copy that is there. Return: false if it cannot be. */
+static bool prepend(struct code *c)
+{
+    struct site *site = c->site;
+    size_t room = room_before_boost(site);
+
+    c->at = (uintptr_t)site->boost_slot;
+    front_put(c);
+    if (c->len > room || c->kind == DETOUR_POST || c->kind == DETOUR_IMAGE)
+        return false;
+    c->at -= c->len;
+    c->len = 0;
+    front_put(c); /* now where it will be */
+    if (c->err)
+        return true;
+    if (c->len)
+        text_put((uint8_t *)c->at, c->bytes, c->len);
+    site->detour = (uint8_t *)c->at;
+    return true;
+}
+
+static int fill(struct code *c, uint8_t *cell, size_t start)
+{
+    if (!c->err) {
+        plat_lock(PLAT_TEXT);
+        insn_slot_fill(cell, c->site, c->bytes, c->len);
+        plat_unlock(PLAT_TEXT);
+        c->site->detour = cell + start;
+        c->site->detour_copy = (uint8_t)c->copy;
+        return 0;
+    }
+    plat_lock(PLAT_TEXT);
+    insn_slot_put(cell);
+    plat_unlock(PLAT_TEXT);
+    return c->err;
+}
+
+/* place - in a cell of its own, the smallest that it fits. */
+static int place(struct code *c)
+{
+    size_t start = 0;
+    uint8_t *cell;
+
+    compose(c, c->site->addr, 0); /* how long it is does not depend on where */
+    if (c->err)
+        return c->err;
+    if (c->len > INSN_SLOT_CODE_MAX && c->kind != DETOUR_COUNT)
+        start = LARGE_CALL_OFF;
+    cell = c->len <= INSN_SLOT_CODE_MAX ? insn_slot_reserve() : insn_slot_reserve_large();
+    if (!cell)
+        return probe_refuse(c->why, PROBE_NO_SLOT, c->site->addr);
+    compose(c, (uintptr_t)cell, start);
+    return fill(c, cell, start);
+}
+
+static int build(struct code *c)
+{
+    if (c->kind == DETOUR_NONE && copy_is_called(c->site)) {
+        c->site->detour = (uint8_t *)c->insn->target;
+        return 0;
+    }
+    if (c->site->boost_slot && prepend(c))
+        return c->err;
+    c->len = 0;
+    c->err = 0;
+    return place(c);
+}
+
+/* ---- coming and going ---- */
+
+static int counters_get(struct site *site, struct probe_reject *why)
+{
+    for (struct kprobe *p = site->probes; p; p = p->next) {
+        if (p->counter)
+            continue;
+        p->counter = counter_get();
+        if (!p->counter)
+            return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    }
+    return 0;
+}
+
+/* Counting leaves CF as it is; calling changes all of them. */
+static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
+{
+    uint32_t changed = INSN_FLAGS_STATUS;
+
+    if (kind == DETOUR_NONE || kind == DETOUR_IMAGE)
+        return false;
+    if (kind == DETOUR_COUNT)
+        changed &= ~(uint32_t)FLAGS_CF;
+    return liveness_flags(insn) & changed;
+}
+
+int detour_prepare(struct site *site, struct probe_reject *why)
+{
+    struct insn insn;
+    struct code code = { .site = site, .insn = &insn, .why = why };
+    int err;
+
+    if (detour_is_current(site))
+        return 0;
+    if (site->detour)
+        plat_bug("a detour is made anew and has not been released", site->addr);
+    decode(site, &insn);
+    code.kind = kind_for(site, &insn);
+    code.flags_live = flags_are_live(&insn, code.kind);
+    err = counters_get(site, why);
+    if (!err)
+        err = build(&code);
+    if (err)
+        return err;
+    site->detour_kind = (uint8_t)code.kind;
+    site->plain = kretprobe_plain(site);
+    site->detour_saves = code.flags_live;
+    return 0;
+}
+
+/* counts_for - does the counter that is built in belong to the probe that is there now? */
+static bool counts_for(const struct site *site, const struct kprobe *p)
+{
+    int32_t disp = plat_counter_disp(p->counter);
+    size_t before = site->detour_saves ? 1 + INSN_FLAGS_SAVE_LEN : 0;
+    const uint8_t *end = site->detour + before + INSN_INC_GS_LEN;
+    bool same = true;
+
+    for (size_t i = 0; i < sizeof(disp); i++)
+        same = same && end[i - sizeof(disp)] == (uint8_t)(disp >> (8 * i));
+    return same;
+}
+
+bool detour_is_current(const struct site *site)
+{
+    enum detour_kind kind = (enum detour_kind)site->detour_kind;
+
+    if (!site->detour || detour_kind_wanted(site) != kind)
+        return false;
+    if (kind == DETOUR_RETURN)
+        return site->plain == kretprobe_plain(site);
+    return kind != DETOUR_COUNT || counts_for(site, site->probes);
+}
+
+uint8_t *detour_cell(const struct site *site)
+{
+    if (!site->detour || (copy_is_called(site) && site->detour_kind == DETOUR_NONE))
+        return NULL;
+    if (site->boost_slot && align_down((uintptr_t)site->detour, INSN_SLOT_LEN) ==
+                                align_down((uintptr_t)site->boost_slot, INSN_SLOT_LEN))
+        return NULL;
+    return insn_slot_start(site->detour);
+}
+
+void detour_release(struct site *site)
+{
+    uint8_t int3s[INSN_INC_GS_LEN], *cell = detour_cell(site);
+    size_t room = room_before_boost(site);
+
+    if (!site->detour)
+        return;
+    if (cell) {
+        plat_lock(PLAT_TEXT);
+        insn_slot_put(cell);
+        plat_unlock(PLAT_TEXT);
+    } else if (room) {
+        text_put(site->boost_slot - room, int3s, insn_encode_int3s(int3s, room));
+    }
+    site->detour = NULL;
+}

@@ -1,0 +1,53 @@
+/* detour.h - what a jump runs in the place of the instruction it has replaced.
+ *
+ * A detour is made for the probes that are at its site: as little as they need.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct probe_reject;
+struct site;
+
+enum detour_kind {
+    DETOUR_NONE, /* no probe: the instruction alone, for a neighbour that had to give way */
+    DETOUR_COUNT, /* one probe without handlers: counted by one instruction */
+    DETOUR_RETURN, /* one return probe that nobody hears of at the entry: the return address
+                    * is exchanged, without an image */
+    DETOUR_CALL,   /* pre-handlers, then the copy */
+    DETOUR_POST,   /* pre-handlers, the copy, post-handlers */
+    DETOUR_IMAGE, /* the instruction is done to the register image, between the handlers */
+    DETOUR_KINDS,
+};
+
+/* detour_kind_name - "none", "count", "return", "call", "post", "image"; "?" if unknown.
+ * Context: any.
+ */
+const char *detour_kind_name(enum detour_kind kind);
+
+/* detour_kind_text - what is done, in one sentence. Context: any. */
+const char *detour_kind_text(enum detour_kind kind);
+
+/* detour_prepare - make site->detour fit for the probes that are at @site now. A detour that
+ * is there and does not fit must have been released. CPUs may run into it only after the
+ * next plat_sync_cores().
+ *
+ * A jump that keeps the opcode of a direct call is what the detour of a call expects.
+ *
+ * Locks:  PLAT_PROBES held; takes PLAT_TEXT.
+ * Return: 0; -ENOMEM, -ERANGE, and there is none.
+ */
+int detour_prepare(struct site *site, struct probe_reject *why);
+/* detour_is_current - is there one, and still the right one? Locks: PLAT_PROBES held. */
+bool detour_is_current(const struct site *site);
+/* detour_release - @site has no detour any more. No jump leads there, and there has been
+ * quiescence since. Locks: PLAT_PROBES held; takes PLAT_TEXT.
+ */
+void detour_release(struct site *site);
+/* detour_cell - the cell that the detour of @site has for itself, NULL when it shares that
+ * of the copy, or needs none. Locks: PLAT_PROBES held.
+ */
+uint8_t *detour_cell(const struct site *site);
+/* detour_kind_wanted - what detour_prepare() would make. Locks: PLAT_PROBES held. */
+enum detour_kind detour_kind_wanted(const struct site *site);

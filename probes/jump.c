@@ -1,0 +1,122 @@
+/* jump.c - stage 6 without a trap: a CPU has run into a jump.
+ *
+ * The code of the detour (probes/port/detour.asm) has built the image that a trap would have
+ * built, has preemption off, and calls one of these. Interrupts are as the program has them,
+ * so an interrupt's own hits may come on top of a hit here at any moment.
+ *
+ * Each answers how the program goes on. JUMP_ON: in the cell, with the registers of the
+ * image. JUMP_IMAGE: wherever the image says, as behind a trap.
+ */
+#include "probes/hit.h"
+
+#define JUMP_ON false
+#define JUMP_IMAGE true
+
+/* ---- coming ---- */
+
+NOKPROBE_INLINE struct probe_hit *begin(struct probe_cpu *cpu, struct site *site,
+                                        struct pt_regs *regs, enum hit_stage stage)
+{
+    struct probe_hit *hit = hit_begin(cpu, site, regs, stage, probe_in_nmi(cpu));
+
+    if (unlikely(!hit)) {
+        if (stage == HIT_PRE)
+            probe_count(&cpu->untrapped);
+        return NULL;
+    }
+    hit->is.jumped = true;
+    hit->is.in_irq = *cpu->plat.irq_depth != 0;
+    return hit;
+}
+
+/* miss - without handlers; the cause has been counted, unless there is no CPU to count. */
+NOKPROBE_INLINE void miss(struct probe_cpu *cpu, struct site *site)
+{
+    if (unlikely(!cpu))
+        account_miss(NULL, site, MISS_EARLY);
+}
+
+/* ---- pre-handlers ---- */
+
+/* run_handlers - what RUN_ONE of detour.asm does for a hit that is neither inside of another
+ * one nor of several probes, here for all of them.
+ * Return: true when a handler has set ip itself; then that has been counted.
+ */
+static bool run_handlers(struct probe_cpu *cpu, struct probe_hit *hit, struct site *site,
+                         struct pt_regs *regs)
+{
+    struct kprobe *p;
+    bool stop = false;
+
+    for (p = aggr_first(site); p && !stop; p = aggr_next(p))
+        stop = aggr_run_pre(p, hit, regs);
+    hit_leave(cpu);
+    probe_count(stop ? &cpu->redirected : &cpu->ran[WAY_JUMP]);
+    if (stop)
+        probe_count(&cpu->untrapped);
+    return stop;
+}
+NOKPROBE(run_handlers);
+
+bool kprobe_jump_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
+{
+    struct probe_hit *hit = likely(cpu) ? begin(cpu, site, regs, HIT_PRE) : NULL;
+
+    if (unlikely(!hit)) {
+        miss(cpu, site);
+        return JUMP_ON;
+    }
+    return run_handlers(cpu, hit, site, regs) ? JUMP_IMAGE : JUMP_ON;
+}
+NOKPROBE(kprobe_jump_handler);
+
+/* ---- the instruction by the image ---- */
+
+NOKPROBE_INLINE void leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
+                           bool stopped)
+{
+    if (stopped)
+        region_go_on(site, regs);
+    else if (likely(cpu))
+        hit_run(cpu, site, regs, READ_ONCE(site->way));
+    else
+        hit_run_alone(site, regs);
+}
+
+void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
+                       bool stopped)
+{
+    leave(regs, site, cpu, stopped);
+}
+NOKPROBE(kprobe_jump_leave);
+
+void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
+{
+    struct probe_hit *hit = likely(cpu) ? begin(cpu, site, regs, HIT_PRE) : NULL;
+
+    if (likely(hit)) {
+        leave(regs, site, cpu, run_handlers(cpu, hit, site, regs));
+        return;
+    }
+    miss(cpu, site);
+    hit_run_alone(site, regs);
+}
+NOKPROBE(kprobe_image_handler);
+
+/* ---- post-handlers ---- */
+
+bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
+{
+    struct probe_hit *hit;
+    uintptr_t next = site->addr + site->len;
+
+    regs->ip = next;
+    hit = likely(cpu) ? begin(cpu, site, regs, HIT_POST) : NULL;
+    if (likely(hit))
+        hit_after(cpu, hit, aggr_first(site), regs);
+    if (likely(regs->ip == next))
+        return JUMP_ON;
+    region_go_on(site, regs);
+    return JUMP_IMAGE;
+}
+NOKPROBE(kprobe_post_handler);

@@ -1,0 +1,277 @@
+; detour.asm - what the engine's jumps call: it builds the register image and goes on from it.
+;
+; A jump at a probed instruction leads to a cell (probes/detour.c), which calls one of these.
+; So on entry the stack holds, from the top:
+;
+;   word 0     where the program goes on, in a cell of the engine
+;   word 1     only at a direct call: the return address that it has pushed
+;
+; and all registers and flags are the program's. Below these words the image is built, as a
+; trap would have done, but without one:
+;
+;   higher   | program's stack   |  <- regs.sp
+;            | (word 1)          |
+;            | word 0            |
+;            | (gap)             |
+;            | ss sp flags cs ip |
+;            | error, vector     |
+;            | aux               |
+;            | rdi ... r15       |
+;   lower    +-------------------+  <- rsp = struct pt_regs *
+;
+; A word that is pushed for the program, by a handler or by what emulates a call, lands in
+; word 0 or in the gap. The stack is as aligned as the program's was.
+;
+; The way on is `ret`, into the cell, with the registers of the image. Status flags are put
+; back one by one, since `popfq` takes several times as long; other flags have not changed.
+; But if they have (DF is cleared for C code, and changed if it was set), or ip or sp, which
+; only the image can express, then the image is left as after a trap, by trap_exit. There
+; interrupts go off before preemption goes on: a thread that is preempted in trap_exit could
+; not be seen to be on its way to a cell.
+;
+; An ip in here means that the program is at a probed instruction. Where word 0 is then
+; follows from the ip alone, by detour_codes.
+
+%include "asm_offsets.inc"
+%include "probe_offsets.inc"
+%include "kernel/base/proc.inc"
+
+extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
+extern kprobe_image_handler ; void (the same)
+extern kprobe_post_handler  ; bool (the same)
+extern kprobe_jump_leave    ; void (the same, bool has_set_ip)
+extern trap_exit
+
+FLAGS_IF equ 1 << 9
+FLAGS_DF equ 1 << 10
+FLAGS_OF_BIT equ 11
+SEL_CODE equ 0x08
+SEL_DATA equ 0x10
+VECTOR_BP equ 3
+GAP equ 16
+WORD_0 equ REGS_SIZE + GAP            ; from the image
+
+%define EACH_REGISTER r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi
+
+%macro STORE_ALL 1-*
+  %assign at 0
+  %rep %0
+    mov [rsp + at], %1
+    %assign at at + 8
+    %rotate 1
+  %endrep
+%endmacro
+
+%macro LOAD_ALL 1-*
+  %assign at 0
+  %rep %0
+    mov %1, [rsp + at]
+    %assign at at + 8
+    %rotate 1
+  %endrep
+%endmacro
+
+; BUILD words: the image, below that many words. rbx = the program's flags, r13 = the CPU's
+; area, r14 = site; preemption off.
+%macro BUILD 1
+    lea rsp, [rsp - GAP - 16]               ; ss, sp
+.pushf:
+    pushfq
+.pushed:
+    lea rsp, [rsp - REGS_FLAGS]
+    STORE_ALL EACH_REGISTER
+    inc dword [gs:PERCPU_PREEMPT_COUNT]
+    mov r13, [gs:PERCPU_SELF]
+    lea rax, [rsp + WORD_0 + 8 * %1]
+    mov [rsp + REGS_SP], rax
+    mov qword [rsp + REGS_SS], SEL_DATA
+    mov qword [rsp + REGS_CS], SEL_CODE
+    mov rax, VECTOR_BP << 32                ; and no error code
+    mov [rsp + REGS_ORIG_AX], rax
+    mov qword [rsp + REGS_AUX], 0
+    mov ebx, [rsp + REGS_FLAGS]
+    cld
+    mov r14, [rsp + WORD_0]
+    inc r14
+    or r14, 31
+    mov r14, [r14 - 7]
+    mov rax, [r14 + SITE_ADDR]
+    inc rax
+    mov [rsp + REGS_IP], rax
+%endmacro
+
+; CALL_ENGINE function: (image, site, area of the CPU).
+%macro CALL_ENGINE 1
+    mov rdi, rsp
+    mov rsi, r14
+    mov rdx, [gs:PERCPU_PROBE]
+    call %1
+%endmacro
+
+; RUN_ONE label: what kprobe_jump_handler does, as far as there is one probe, no hit is active
+; on this CPU, and enough of the stack is left; else on to label. All conditions are or'ed
+; and looked at once: each branch costs an emulator more than all of them.
+; Out: eax = what the handler says
+%macro RUN_ONE 1
+    mov rdi, [r14 + SITE_PROBES]
+    lea rax, [rel no_probe]
+    test rdi, rdi
+    cmovz rdi, rax
+    mov r8, [r13 + PERCPU_DEPTHS]              ; of interrupts, of NMIs
+    mov rcx, r8
+    shr rcx, 32
+    mov eax, [rdi + KPROBE_FLAGS]
+    and eax, KPROBE_SLOW_FLAGS
+    or ecx, eax
+    or ecx, [r13 + CPU_DEPTH]
+    or rcx, [rdi + KPROBE_NEXT]
+    lea rax, [rsp - STACK_MIN]
+    sub rax, [r13 + PERCPU_STACK_BASE]
+    sar rax, 63
+    or rcx, rax
+    cmp qword [r13 + PERCPU_PROBE], 1
+    sbb rax, rax
+    or rcx, rax
+    mov r9, [rdi + KPROBE_PRE]
+    cmp r9, 1
+    sbb rax, rax
+    or rcx, rax
+    jnz %1
+    inc dword [r13 + CPU_DEPTH]                ; hit_claim(): first of all
+    shl r8, IS_IN_IRQ_BIT
+    bts r8, IS_JUMPED_BIT
+    mov [r13 + HIT_IS], r8
+    mov [r13 + HIT_REGS], rsp
+    mov [r13 + HIT_SITE], r14
+    mov [r13 + HIT_RUNNING], rdi
+    mov eax, [rdi + KPROBE_COUNTER]
+    inc qword [r13 + rax * 8 + COUNTERS_OFF]
+    mov rsi, rsp
+    call r9
+    mov qword [r13 + HIT_RUNNING], 0
+    mov qword [r13 + HIT_SITE], 0
+    dec dword [r13 + CPU_DEPTH]
+%endmacro
+
+; UNCHANGED words, label: on to label if the handler, as rax says, or the image wants more
+; than other registers and status flags. A set DF does. All of it is looked at at once.
+%macro UNCHANGED 2
+    and ebx, ~FLAGS_DF
+    mov rcx, [rsp + REGS_FLAGS]
+    xor rcx, rbx
+    or rax, rcx
+    lea rcx, [rsp + WORD_0 + 8 * %1]
+    xor rcx, [rsp + REGS_SP]
+    or rax, rcx
+    jnz %2
+%endmacro
+
+; RESTORE_FLAGS: the status flags of rbx; rax and rcx are lost. All but OF by `sahf`. Rotating
+; right by one makes CF of bit 0, and OF of that and bit 63: so the latter is made OF ^ CF.
+; In an emulator no other way to set OF is as short.
+%macro RESTORE_FLAGS 0
+    mov rcx, rbx
+    shl rcx, 63
+    mov rax, rbx
+    shl rax, 63 - FLAGS_OF_BIT
+    xor rcx, rax
+    xor rcx, rbx
+    xor eax, eax
+    mov ah, bl
+    sahf
+    ror rcx, 1
+%endmacro
+
+; GO_ON: back into the cell.
+%macro GO_ON 0
+    LOAD_ALL EACH_REGISTER
+    lea rsp, [rsp + WORD_0]
+.ret:
+    ret
+%endmacro
+
+; LEAVE: by the image.
+%macro LEAVE 0
+    cli
+    dec dword [r13 + PERCPU_PREEMPT_COUNT]
+    jmp trap_exit
+%endmacro
+
+; CODE name: a routine, and its row in the table; struct detour_code.
+%macro CODE 1
+proc %1, 64
+    [section .rodata_detour_codes progbits alloc noexec nowrite align=8]
+    dq %1, %1.pushf, %1.pushed, %1.ret, WORD_0 / 8
+    __?SECT?__
+%endmacro
+
+section .text.detour progbits alloc exec nowrite align=64
+
+; Three times the same: how many words lie above the image, and whether status flags matter.
+%macro CALL 3
+CODE %1
+    BUILD %2
+    RUN_ONE .all
+.ran:
+    mov r12d, eax
+    UNCHANGED %2, .changed
+    dec dword [r13 + PERCPU_PREEMPT_COUNT]
+  %if %3
+    RESTORE_FLAGS
+  %endif
+    GO_ON
+.all:
+    CALL_ENGINE kprobe_jump_handler
+    movzx eax, al
+    jmp .ran
+.changed:
+    mov ecx, r12d
+    CALL_ENGINE kprobe_jump_leave
+    LEAVE
+endproc %1
+nokprobe %1
+%endmacro
+
+    CALL detour_call, 1, 1
+
+; The status flags are written before they are read again, whatever way the program goes.
+    CALL detour_call_dead, 1, 0
+
+; The program has called, and pushed its return address; a handler sees the stack as before.
+    CALL detour_called, 2, 1
+
+CODE detour_image
+    BUILD 1
+    CALL_ENGINE kprobe_image_handler
+    LEAVE
+.ret:
+endproc detour_image
+nokprobe detour_image
+
+CODE detour_image_called
+    BUILD 2
+    CALL_ENGINE kprobe_image_handler
+    LEAVE
+.ret:
+endproc detour_image_called
+nokprobe detour_image_called
+
+; The instruction has been run; what a post-handler changes is where the program goes on.
+CODE detour_post
+    BUILD 1
+    CALL_ENGINE kprobe_post_handler
+    movzx eax, al
+    UNCHANGED 1, .leave
+    dec dword [r13 + PERCPU_PREEMPT_COUNT]
+    RESTORE_FLAGS
+    GO_ON
+.leave:
+    LEAVE
+endproc detour_post
+nokprobe detour_post
+
+section .rodata
+align 8
+; A probe that is not there counts as disabled, which is not what RUN_ONE is for.
+no_probe:
+    times KPROBE_SIZE db 0xff

@@ -1,0 +1,90 @@
+/* port_detour.c - platform.h's part about jumps: counters, and the code in detour.asm. */
+#include "kernel/cpu/percpu.h"
+#include "probes/life.h"
+#include "probes/port/port.h"
+
+extern const char detour_text_start[], detour_text_end[];
+extern const char detour_call[], detour_call_dead[], detour_called[];
+extern const char detour_image[], detour_image_called[], detour_post[], detour_return[];
+
+uintptr_t plat_detour(enum plat_detour which)
+{
+    static const char *const code[PLAT_DETOURS] = {
+        [PLAT_DETOUR_CALL] = detour_call,
+        [PLAT_DETOUR_CALL_DEAD] = detour_call_dead,
+        [PLAT_DETOUR_CALLED] = detour_called,
+        [PLAT_DETOUR_IMAGE] = detour_image,
+        [PLAT_DETOUR_IMAGE_CALLED] = detour_image_called,
+        [PLAT_DETOUR_RETURN] = detour_return,
+        [PLAT_DETOUR_POST] = detour_post,
+    };
+
+    return (uintptr_t)code[which];
+}
+
+bool plat_is_detour(uintptr_t addr)
+{
+    return addr >= (uintptr_t)detour_text_start && addr < (uintptr_t)detour_text_end;
+}
+NOKPROBE(plat_is_detour);
+
+/* How many words the stack pointer is below the one that leads back to the cell, at each
+ * instruction: none at the first and the last; in between `words`, but for two near the
+ * start of those that push flags.
+ */
+extern const struct detour_code {
+    uintptr_t start, pushf, pushed, ret;
+    size_t words;
+} detour_codes[], detour_codes_end[];
+
+static size_t words_below(const struct detour_code *code, uintptr_t ip)
+{
+    static const size_t flags = offsetof(struct pt_regs, flags) / 8;
+
+    if (ip == code->start || ip == code->ret)
+        return 0;
+    if (ip <= code->pushf)
+        return code->words - flags - 1;
+    return ip <= code->pushed ? code->words - flags : code->words;
+}
+
+/* code_at - the routine that @ip is in: the table is in no order. */
+static const struct detour_code *code_at(uintptr_t ip)
+{
+    const struct detour_code *found = detour_codes;
+
+    for (const struct detour_code *c = detour_codes; c < detour_codes_end; c++)
+        if (c->start <= ip && (found->start > ip || c->start > found->start))
+            found = c;
+    return found;
+}
+
+uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp)
+{
+    uint64_t word;
+
+    if (plat_read(&word, sp + 8 * words_below(code_at(ip), ip)))
+        return ip;
+    return word;
+}
+
+int plat_counters_map(size_t count)
+{
+    return percpu_counters_map(count);
+}
+
+uint64_t *plat_counter(unsigned cpu, size_t i)
+{
+    return percpu_counter(cpu, i);
+}
+
+int32_t plat_counter_disp(size_t i)
+{
+    return (int32_t)(PERCPU_COUNTERS_OFF + i * sizeof(uint64_t));
+}
+
+void plat_preempt_enable(void)
+{
+    preempt_enable_no_resched();
+}
+NOKPROBE(plat_preempt_enable);

@@ -1,0 +1,71 @@
+/* probe_offsets.c - the engine's layouts for NASM, as kernel/cpu/asm_offsets.c has the
+ * kernel's. CPU_ and HIT_ are counted from GS.
+ */
+#include "kernel/cpu/percpu.h"
+#include "probes/life.h"
+#include "probes/shadow.h"
+
+#define EMIT(name, value)                                                                \
+    __asm__ volatile("\n#define " #name " %0" ::"i"((unsigned long)(value)))
+#define FIRST_HIT(field)                                                                 \
+    (PERCPU_ROOM_OFF + offsetof(struct probe_cpu, hits) +                                \
+     offsetof(struct probe_hit, field))
+
+_Static_assert(sizeof(struct hit_facts) <= 8, "written as one word");
+_Static_assert(offsetof(struct kretprobe, kp) == 0,
+               "a pointer to one is one to the other");
+_Static_assert(sizeof(struct kretprobe_instance) == 16, "lies in two words of an image");
+
+static void hits_layout(void)
+{
+    EMIT(COUNTERS_OFF, PERCPU_COUNTERS_OFF);
+    EMIT(CPU_DEPTH, PERCPU_ROOM_OFF + offsetof(struct probe_cpu, depth));
+    EMIT(HIT_SITE, FIRST_HIT(site));
+    EMIT(HIT_REGS, FIRST_HIT(regs));
+    EMIT(HIT_RUNNING, FIRST_HIT(running));
+    EMIT(HIT_IS, FIRST_HIT(is));
+    EMIT(IS_JUMPED_BIT, 8 * offsetof(struct hit_facts, jumped));
+    EMIT(IS_IN_IRQ_BIT, 8 * offsetof(struct hit_facts, in_irq));
+    EMIT(STACK_MIN, PROBE_STACK_MIN);
+
+    EMIT(IS_RETURN, HIT_RETURN);
+}
+
+static void probes_layout(void)
+{
+    EMIT(SITE_ADDR, offsetof(struct site, addr));
+    EMIT(SITE_PROBES, offsetof(struct site, probes));
+    EMIT(KPROBE_PRE, offsetof(struct kprobe, pre_handler));
+    EMIT(KPROBE_FLAGS, offsetof(struct kprobe, flags));
+    EMIT(KPROBE_COUNTER, offsetof(struct kprobe, counter));
+    EMIT(KPROBE_NEXT, offsetof(struct kprobe, next));
+    EMIT(KPROBE_SITE, offsetof(struct kprobe, site));
+    EMIT(KPROBE_SIZE, sizeof(struct kprobe));
+    EMIT(KPROBE_SLOW_FLAGS, KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF);
+}
+
+static void returns_layout(void)
+{
+    EMIT(KRETPROBE_HANDLER, offsetof(struct kretprobe, handler));
+    EMIT(SHADOW_TOP, offsetof(struct shadow, top));
+    EMIT(SHADOW_LAST, offsetof(struct shadow, last));
+    EMIT(SHADOW_LIMIT, offsetof(struct shadow, limit));
+    EMIT(SHADOW_LEN, offsetof(struct shadow, len));
+    EMIT(ENTRY_RET, offsetof(struct shadow_entry, ret));
+    EMIT(ENTRY_BELOW, offsetof(struct shadow_entry, below));
+    EMIT(ENTRY_HOLDER, offsetof(struct shadow_entry, holder));
+    EMIT(ENTRY_SIZE, sizeof(struct shadow_entry));
+    EMIT(HOLDER_RP, offsetof(struct kretprobe_holder, rp));
+    EMIT(SITE_PLAIN, offsetof(struct site, plain));
+    EMIT(HOLDER_COUNTER, offsetof(struct kretprobe_holder, counter));
+    EMIT(HOLDER_EXTRAS, offsetof(struct kretprobe_holder, extras));
+}
+
+void probe_offsets(void);
+
+void probe_offsets(void)
+{
+    hits_layout();
+    probes_layout();
+    returns_layout();
+}

@@ -1,0 +1,48 @@
+/* by_hand.c - the int3 stays in front while the bytes behind it change, as anywhere. */
+#include "tests/kernel/by_hand.h"
+
+#include "probes/detour.h"
+#include "probes/insn/encode.h"
+#include "probes/life.h"
+
+static void text_put(uintptr_t addr, const uint8_t *bytes, size_t len)
+{
+    plat_lock(PLAT_TEXT);
+    plat_text_write(addr, bytes, len);
+    plat_sync_cores();
+    plat_unlock(PLAT_TEXT);
+}
+
+bool by_hand_jump(struct kprobe *p)
+{
+    struct site *site = p->site;
+    uint8_t jump[INSN_JMP32_LEN];
+    struct probe_reject why;
+    int err;
+
+    plat_lock(PLAT_PROBES);
+    err = detour_prepare(site, &why);
+    plat_unlock(PLAT_PROBES);
+    if (err)
+        return false;
+    if (copy_is_called(site))
+        insn_encode_call32(jump, site->addr, (uintptr_t)site->detour);
+    else
+        insn_encode_jmp32(jump, site->addr, (uintptr_t)site->detour);
+    text_put(site->addr + 1, jump + 1, sizeof(jump) - 1);
+    text_put(site->addr, jump, 1);
+    return true;
+}
+
+void by_hand_int3(struct kprobe *p)
+{
+    static const uint8_t int3 = INSN_INT3;
+    struct site *site = p->site;
+
+    text_put(site->addr, &int3, 1);
+    text_put(site->addr + 1, site->bytes + 1, INSN_JMP32_LEN - 1);
+    plat_lock(PLAT_PROBES);
+    plat_quiesce();
+    detour_release(site);
+    plat_unlock(PLAT_PROBES);
+}

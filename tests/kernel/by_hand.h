@@ -1,0 +1,12 @@
+/* by_hand.h - jumps to detours where nobody but the test decides that there is one. */
+#pragma once
+
+#include "probes/kprobe.h"
+
+/* by_hand_jump - let the int3 of @p, armed at an instruction of five bytes or more, become a
+ * jump to its detour; a direct call stays one. Return: false when there is no detour.
+ * by_hand_int3 - and back.
+ * Context: thread. Nothing else changes @p meanwhile.
+ */
+bool by_hand_jump(struct kprobe *p);
+void by_hand_int3(struct kprobe *p);

@@ -1,0 +1,275 @@
+; detour_targets.asm - functions whose first instruction, the probed one, is long enough for a
+; jump, and what calls them with chosen registers.
+
+%include "kernel/base/proc.inc"
+%include "kernel/mm/extable.inc"
+
+; TARGET name[, label]: a row of the table, struct detour_target; the code follows, the probed
+; instruction at its start or at label.
+%macro TARGET 1-2
+    [section .rodata.detour_targets]
+    dq %1, %1 %+ %2, %%name
+    [section .rodata]
+    %defstr name %1
+%%name: db name, 0
+    __?SECT?__
+proc %1
+%endmacro
+
+section .rodata.detour_targets progbits alloc noexec nowrite align=8
+global detour_targets, detour_targets_end
+detour_targets:
+
+section .text
+
+TARGET detour_add               ; flags are dead before it
+    add rcx, 0x12345678
+    ret
+endproc detour_add
+
+TARGET detour_adc               ; and live
+    adc rcx, 0x12345678
+    ret
+endproc detour_adc
+
+TARGET detour_lea
+    lea rdx, [rdi + rsi + 0x12345678]
+    ret
+endproc detour_lea
+
+TARGET detour_push
+    push strict dword 0x12345678
+    pop rdx
+    ret
+endproc detour_push
+
+TARGET detour_lea_sp
+    db 0x3e
+    lea rsp, [rsp - 8]
+    lea rsp, [rsp + 8]
+    ret
+endproc detour_lea_sp
+
+TARGET detour_load
+    mov rax, [rel detour_targets]
+    ret
+endproc detour_load
+
+TARGET detour_jc
+    jc near .taken
+    mov eax, 1
+    ret
+.taken:
+    mov eax, 2
+    ret
+endproc detour_jc
+
+TARGET detour_jmp
+    jmp near .taken
+    ud2
+.taken:
+    mov eax, 3
+    ret
+endproc detour_jmp
+
+TARGET detour_loop
+    db 0x3e, 0x3e, 0x3e
+    loop .taken
+    mov eax, 4
+    ret
+.taken:
+    mov eax, 5
+    ret
+endproc detour_loop
+
+TARGET detour_ret
+    db 0x3e, 0x3e, 0x3e, 0x3e
+    ret
+endproc detour_ret
+
+TARGET detour_call_rel
+    call .callee
+    ret
+.callee:
+    mov rax, [rsp]              ; its return address: as ever
+    add rdx, 1
+    ret
+endproc detour_call_rel
+
+TARGET detour_call_reg
+    db 0x3e, 0x3e, 0x3e
+    call r15
+    ret
+endproc detour_call_reg
+
+proc detour_callee
+    mov rax, [rsp]
+    ret
+endproc detour_callee
+
+TARGET detour_pushf
+    db 0x3e, 0x3e, 0x3e, 0x3e
+    pushfq
+    pop rax
+    ret
+endproc detour_pushf
+
+TARGET detour_popf, .insn
+    push rdi
+.insn:
+    db 0x3e, 0x3e, 0x3e, 0x3e
+    popfq
+    ret
+endproc detour_popf
+
+TARGET detour_sti
+    db 0x3e, 0x3e, 0x3e, 0x3e
+    sti
+    ret
+endproc detour_sti
+
+TARGET detour_sti_call          ; on the image together with it
+    db 0x3e, 0x3e, 0x3e, 0x3e
+    sti
+    call .callee
+    ret
+.callee:
+    mov rax, [rsp]
+    ret
+endproc detour_sti_call
+
+TARGET detour_hlt
+    db 0x3e, 0x3e, 0x3e, 0x3e
+    hlt
+    ret
+endproc detour_hlt
+
+TARGET detour_cr3, .insn
+    mov rax, cr3
+.insn:
+    db 0x3e, 0x3e
+    mov cr3, rax
+    ret
+endproc detour_cr3
+
+TARGET detour_ds, .insn
+    mov eax, ds
+.insn:
+    db 0x3e, 0x3e, 0x3e
+    mov ds, eax
+    ret
+endproc detour_ds
+
+TARGET detour_undefined
+    db 0x3e, 0x3e, 0x3e
+    ud2
+    ret
+.fixed:
+    mov eax, 7
+    ret
+    extable detour_undefined, .fixed
+endproc detour_undefined
+
+TARGET detour_cli
+    db 0x3e, 0x3e, 0x3e, 0x3e
+    cli
+    sti
+    ret
+endproc detour_cli
+
+TARGET detour_rep
+    db 0x3e, 0x3e, 0x3e
+    rep lodsb
+    ret
+endproc detour_rep
+
+TARGET detour_fault             ; ends in its fix-up, with the ip that the fault had
+    mov rax, [r14 + 0x12345678]
+    ret
+.fixed:
+    mov eax, 6
+    ret
+    extable detour_fault, .fixed
+endproc detour_fault
+
+section .rodata.detour_targets
+detour_targets_end:
+
+; struct detour_run { uint64_t regs[15], flags; void (*fn)(void); }, regs as in struct pt_regs
+%define EACH_REGISTER r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi
+
+section .bss
+current: resq 1
+own_sp: resq 1
+
+section .text
+
+; void detour_run(struct detour_run *run): call run->fn with these registers and flags, and
+; leave in *run what they are behind it. Runs on one CPU, with preemption off.
+proc detour_run
+    push rbp
+    mov rbp, rsp
+    push rbx
+    push r12
+    push r13
+    push r14
+    push r15
+    pushfq
+    mov [rel current], rdi
+    mov [rel own_sp], rsp
+    push qword [rdi + 15 * 8]
+  %assign at 0
+  %macro LOAD 1-*
+    %rep %0
+      mov %1, [rdi + at]
+      %assign at at + 8
+      %rotate 1
+    %endrep
+  %endmacro
+    LOAD EACH_REGISTER
+    popfq
+    push rax
+    mov rax, [rel current]
+    mov rax, [rax + 16 * 8]
+    xchg rax, [rsp]
+    call [rsp]
+    lea rsp, [rsp + 8]
+    pushfq
+    push rdi
+    mov rdi, [rel current]
+  %assign at 0
+  %macro STORE 1-*
+    %rep %0
+      mov [rdi + at], %1
+      %assign at at + 8
+      %rotate 1
+    %endrep
+  %endmacro
+    STORE EACH_REGISTER
+    pop qword [rdi + 14 * 8]
+    pop qword [rdi + 15 * 8]
+    cmp rsp, [rel own_sp]
+    je .level
+    ud2
+.level:
+    popfq
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbx
+    pop rbp
+    ret
+endproc detour_run
+
+; long detour_stepped(long x, long (*fn)(long)): call fn with TF set.
+proc detour_stepped
+    pushfq
+    or qword [rsp], 0x100
+    popfq
+    call rsi
+    pushfq
+    and qword [rsp], ~0x100
+    popfq
+    ret
+endproc detour_stepped

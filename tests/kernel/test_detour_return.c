@@ -1,0 +1,295 @@
+/* test_detour_return.c - return probes whose entry is a jump that builds no image. The jumps
+ * are written by hand, over the NOP that each function begins with.
+ */
+#include "kernel/cpu/percpu.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/detour.h"
+#include "probes/insn/encode.h"
+#include "probes/life.h"
+#include "tests/kernel/each_cpu.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/return_targets.h"
+
+#include <string.h>
+
+#define CALLS 1000
+
+/* ---- by hand ---- */
+
+struct jumped {
+    struct kretprobe rp;
+    uint8_t under[INSN_JMP32_LEN]; /* the jump */
+};
+
+static void text_put(uintptr_t addr, const uint8_t *bytes)
+{
+    plat_lock(PLAT_TEXT);
+    plat_text_write(addr, bytes, INSN_JMP32_LEN);
+    plat_sync_cores();
+    plat_unlock(PLAT_TEXT);
+}
+
+/* jump_in - the probe on @fn, which begins with a NOP of five bytes. */
+static bool jump_in(struct jumped *j, const void *fn)
+{
+    uint8_t jump[INSN_JMP32_LEN];
+    struct site *site;
+    int err = return_probe(&j->rp, fn);
+
+    if (err)
+        return false;
+    site = j->rp.kp.site;
+    plat_lock(PLAT_PROBES);
+    err = detour_prepare(site, NULL);
+    plat_unlock(PLAT_PROBES);
+    memcpy(j->under, fn, sizeof(j->under));
+    insn_encode_jmp32(jump, site->addr, (uintptr_t)site->detour);
+    if (!err)
+        text_put(site->addr, jump);
+    return !err && site->detour_kind == DETOUR_RETURN;
+}
+
+static void jump_out(struct jumped *j)
+{
+    text_put(j->rp.kp.addr, j->under);
+    plat_lock(PLAT_PROBES);
+    plat_quiesce();
+    detour_release(j->rp.kp.site);
+    plat_unlock(PLAT_PROBES);
+    unregister_kretprobe(&j->rp);
+}
+
+/* ---- the common case ---- */
+
+static NOINLINE long target(long a, long b)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 3 + b;
+}
+
+static int call_often(void *unused)
+{
+    long wrong = 0;
+
+    (void)unused;
+    for (long i = 0; i < CALLS; i++)
+        wrong += target(i, 7) != i * 3 + 7;
+    return wrong != 0;
+}
+
+KTEST(detour_return, every_return_is_seen)
+{
+    struct jumped j = { 0 };
+    struct probe_totals before, after;
+
+    return_counts_start();
+    ktest_report(jump_in(&j, target), "the probe has a detour without an image");
+    account_totals(&before);
+    ktest_report(each_cpu_run(call_often, NULL) == 0, "the function does what it did");
+    account_totals(&after);
+    ktest_report(return_counts.returned == (uint64_t)CALLS * cpu_count() &&
+                     !return_counts.wrong,
+                 "%lu returns", (unsigned long)return_counts.returned);
+    ktest_report(kprobe_hits(&j.rp.kp) == return_counts.returned && !j.rp.nmissed,
+                 "as many hits, none missed");
+    ktest_report(after.ran[WAY_JUMP] - before.ran[WAY_JUMP] == return_counts.returned,
+                 "all by the jump");
+    ktest_report(preempt_count() == 0, "nothing is left behind");
+    jump_out(&j);
+}
+
+KTEST(detour_return, registers_are_as_they_were)
+{
+    uint64_t without[15], with[15];
+    struct jumped j = { 0 };
+
+    return_echo_call(without);
+    ktest_report(jump_in(&j, return_echo), "a jump");
+    return_counts_start();
+    return_echo_call(with);
+    ktest_report(return_counts.returned == 1, "its return is seen");
+    jump_out(&j);
+    ktest_report(memcmp(without, with, sizeof(with)) == 0, "the function finds the same");
+}
+
+/* ---- what is not simple ---- */
+
+static NOINLINE long tail_inner(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return 2 * x;
+}
+
+static NOINLINE long tail_outer(long x)
+{
+    return tail_inner(x + 1);
+}
+
+KTEST(detour_return, a_tail_call_returns_twice)
+{
+    struct jumped outer = { 0 }, inner = { 0 };
+
+    ktest_report(jump_in(&outer, tail_outer) && jump_in(&inner, tail_inner), "two jumps");
+    return_counts_start();
+    ktest_report(tail_outer(20) == 42 && return_counts.returned == 2, "both are seen");
+    ktest_report(tail_inner(4) == 8 && return_counts.returned == 3, "and one by itself");
+    jump_out(&inner);
+    jump_out(&outer);
+}
+
+static NOINLINE long leave_by_jump(struct return_env *env, long x)
+{
+    if (x)
+        return_longjmp(env, 7);
+    return x + 1;
+}
+
+static NOINLINE long come_back(void)
+{
+    struct return_env env;
+
+    if (return_setjmp(&env) == 7)
+        return target(1, 2);
+    return leave_by_jump(&env, 1);
+}
+
+KTEST(detour_return, frames_that_are_left_are_dropped)
+{
+    struct jumped left = { 0 }, other = { 0 };
+    unsigned right = 0;
+
+    ktest_report(jump_in(&left, leave_by_jump) && jump_in(&other, target), "two jumps");
+    return_counts_start();
+    for (int i = 0; i < 100; i++)
+        right += come_back() == 5;
+    target(1, 1);
+    ktest_report(right == 100, "each round ended as it should");
+    ktest_report(return_counts.returned == 101 && !return_counts.wrong,
+                 "the other function's returns are seen");
+    ktest_report(left.rp.dropped == 100 && !left.rp.nmissed,
+                 "the calls that were left are "
+                 "dropped");
+    jump_out(&other);
+    jump_out(&left);
+}
+
+static NOINLINE uint64_t elsewhere(uint64_t x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x + 5;
+}
+
+static volatile uint64_t dug;
+
+/* dig - down to where an interrupt still has room. */
+static NOINLINE long dig(uintptr_t base)
+{
+    volatile long kept = (long)++dug;
+
+    target(1, 0);
+    if ((uintptr_t)&kept - base < 3000)
+        return kept;
+    return dig(base) + (kept == 0);
+}
+
+static int dig_deep(void *unused)
+{
+    const struct thread *self = thread_current();
+
+    (void)unused;
+    return dig((uintptr_t)self->stack_top - self->stack_len) == (long)dug ? 0 : 1;
+}
+
+KTEST(detour_return, stacks_of_others_and_full_ones)
+{
+    static uint8_t stack[8192];
+    struct jumped j = { 0 }, deep = { 0 };
+    int tid, code = 1;
+
+    ktest_report(jump_in(&j, elsewhere) && jump_in(&deep, target), "two jumps");
+    return_counts_start();
+    dug = 0;
+    ktest_report(return_elsewhere(elsewhere, 1, stack + sizeof(stack)) == 6,
+                 "a stack that is nobody's");
+    ktest_report(j.rp.missed[KRETPROBE_MISS_STACK] == 1 && return_counts.returned == 0,
+                 "the return is missed, and counted");
+    tid = kernel_clone(&(struct clone_args){ .fn = dig_deep, .name = "dig" });
+    thread_join(tid, &code);
+    ktest_report(code == 0, "a stack that is used to its end");
+    ktest_report(deep.rp.kp.missed[MISS_STACK] > 0 && !deep.rp.nmissed &&
+                     kprobe_hits(&deep.rp.kp) + deep.rp.kp.nmissed == dug &&
+                     return_counts.returned == kprobe_hits(&deep.rp.kp),
+                 "%lu returns, %lu entries missed where little was left",
+                 (unsigned long)return_counts.returned,
+                 (unsigned long)deep.rp.kp.nmissed);
+    jump_out(&deep);
+    jump_out(&j);
+}
+
+static volatile uint64_t from_handler; /* volatile: the compiler sees nobody change it */
+
+static int call_target(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    from_handler += target(1, 2) == 5;
+    return 0;
+}
+
+KTEST(detour_return, calls_from_handlers)
+{
+    struct kprobe p = { .addr = (uintptr_t)tail_inner, .pre_handler = call_target };
+    struct jumped j = { 0 };
+
+    ktest_report(jump_in(&j, target), "a jump");
+    register_kprobe(&p);
+    return_counts_start();
+    from_handler = 0;
+    for (int i = 0; i < 100; i++)
+        tail_inner(i);
+    barrier();
+    ktest_report(from_handler == 100 && return_counts.returned == 100,
+                 "100 calls from a handler, their returns are seen");
+    unregister_kprobe(&p);
+    jump_out(&j);
+}
+
+static volatile bool running;
+
+static int call_until_stopped(void *arg)
+{
+    uint64_t *wrong = arg;
+
+    while (running)
+        for (long i = 0; i < 100; i++)
+            *wrong += target(i, 7) != i * 3 + 7;
+    return 0;
+}
+
+/* Ticks switch the threads at any instruction; there are more of them than CPUs. */
+KTEST(detour_return, threads_are_switched_inside)
+{
+    struct jumped j = { 0 };
+    uint64_t wrong[8] = { 0 }, sum = 0, end = clock_ns() + 400000000;
+    int tids[8];
+
+    ktest_report(jump_in(&j, target), "a jump");
+    return_counts_start();
+    running = true;
+    for (unsigned i = 0; i < 8; i++)
+        tids[i] = kernel_clone(&(struct clone_args){
+            .fn = call_until_stopped, .arg = &wrong[i], .name = "caller" });
+    while (clock_ns() < end)
+        thread_sleep_ns(1000000);
+    running = false;
+    for (unsigned i = 0; i < 8; i++) {
+        thread_join(tids[i], NULL);
+        sum += wrong[i];
+    }
+    ktest_report(!sum && !return_counts.wrong, "every return went where it should");
+    ktest_report(kprobe_hits(&j.rp.kp) == return_counts.returned && !j.rp.nmissed &&
+                     !j.rp.dropped,
+                 "%lu entries, as many returns", (unsigned long)return_counts.returned);
+    jump_out(&j);
+}

@@ -1,0 +1,490 @@
+/* test_jump.c - hits by a jump: what handlers may do there, what may come in between, and
+ * what is left when they fault.
+ */
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/life.h"
+#include "probes/port/port.h"
+#include "tests/kernel/by_hand.h"
+#include "tests/kernel/ktest.h"
+
+#include <string.h>
+
+#define CPU_OF_LOAD (cpu_count() - 1)
+#define SOON_NS UINT64_C(5000000000)
+
+static NOINLINE long target(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 9 + 2;
+}
+
+/* with_jump - @p at the entry of @fn, which is a NOP of five bytes, by a jump. */
+static bool with_jump(struct kprobe *p, long (*fn)(long))
+{
+    p->addr = (uintptr_t)fn;
+    if (register_kprobe(p) == 0 && by_hand_jump(p))
+        return true;
+    ktest_report(false, "there is a jump");
+    return false;
+}
+
+static void without_jump(struct kprobe *p)
+{
+    by_hand_int3(p);
+    unregister_kprobe(p);
+}
+
+static struct pt_regs seen;
+static bool irqs_seen;
+static unsigned ran;
+
+static int note(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    seen = *regs;
+    irqs_seen = irqs_enabled();
+    ran++;
+    return 0;
+}
+
+/* ---- what a handler changes ---- */
+
+static int return_at_once(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    regs->ax = 77;
+    regs->ip = *(const uintptr_t *)regs->sp;
+    regs->sp += sizeof(uintptr_t);
+    return 1;
+}
+
+static int change_argument(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    regs->di = 10;
+    return 0;
+}
+
+static int switch_irqs_off(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    regs->flags &= ~FLAGS_IF;
+    return 0;
+}
+
+/* The function does the same one word further down. */
+static int move_stack(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    uintptr_t ret = *(const uintptr_t *)regs->sp;
+
+    regs->sp -= sizeof(uintptr_t);
+    *(uintptr_t *)regs->sp = ret;
+    return 0;
+}
+
+static long call_and_level_stack(long (*fn)(long), long x)
+{
+    long result;
+
+    __asm__ volatile("movq %%rsp, %%rbx\n\t"
+                     "call *%1\n\t"
+                     "movq %%rbx, %%rsp"
+                     : "=a"(result), "+r"(fn), "+D"(x)
+                     :
+                     : "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory",
+                       "cc");
+    return result;
+}
+
+static long target_under(kprobe_pre_handler_t pre)
+{
+    struct kprobe p = { .pre_handler = pre };
+    long result;
+
+    if (!with_jump(&p, target))
+        return -1;
+    result = call_and_level_stack(target, 3);
+    irqs_seen = irqs_enabled();
+    sti();
+    without_jump(&p);
+    return result;
+}
+
+KTEST(jump, what_a_handler_changes_is_what_goes_on)
+{
+    ktest_report(target_under(return_at_once) == 77, "ip and sp, and the result");
+    ktest_report(target_under(change_argument) == 92, "a register");
+    ktest_report(target_under(switch_irqs_off) == 29 && !irqs_seen, "IF");
+    ktest_report(target_under(note) == 29 && irqs_seen, "or nothing");
+    ktest_report(target_under(move_stack) == 29, "sp alone");
+}
+
+/* ---- interrupts ---- */
+
+static void irqs_under(uint32_t flags, bool expected, const char *what)
+{
+    struct kprobe p = { .pre_handler = note, .flags = flags };
+    bool on, off, stays;
+
+    if (!with_jump(&p, target))
+        return;
+    target(1);
+    on = irqs_seen;
+    cli();
+    target(1);
+    off = irqs_seen;
+    stays = !irqs_enabled();
+    sti();
+    without_jump(&p);
+    ktest_report(stays, "%s: off, they stay so behind it", what);
+    ktest_report(on == expected && !off, "%s: handlers find them %s", what,
+                 expected ? "on" : "off");
+}
+
+KTEST(jump, interrupts_are_as_the_program_has_them_or_as_the_probe_wants)
+{
+    irqs_under(0, true, "a probe that does not care");
+    irqs_under(KPROBE_FLAG_IRQS_OFF, false, "one that does");
+}
+
+static int wait_for_tick(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    uint64_t before = irq_count(cpu_id(), VECTOR_TIMER), limit = clock_ns() + SOON_NS;
+
+    while (irq_count(cpu_id(), VECTOR_TIMER) == before && clock_ns() < limit)
+        pause();
+    ran += irq_count(cpu_id(), VECTOR_TIMER) != before;
+    return 0;
+}
+
+KTEST(jump, the_timer_comes_through_a_handler)
+{
+    struct kprobe p = { .pre_handler = wait_for_tick };
+    int count;
+
+    ran = 0;
+    if (!with_jump(&p, target))
+        return;
+    ktest_report(target(3) == 29 && ran == 1, "a tick came, and all goes on");
+    preempt_disable();
+    target(3);
+    count = preempt_count();
+    preempt_enable();
+    ktest_report(count == 1, "preemption is as it was");
+    without_jump(&p);
+}
+
+/* ---- handlers that fault ---- */
+
+static int read_nowhere(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    ran++;
+    return (int)*(volatile int *)UINT64_C(0x8000000000000000);
+}
+
+static void read_nowhere_after(struct kprobe *p, struct pt_regs *regs,
+                               unsigned long flags UNUSED)
+{
+    read_nowhere(p, regs);
+}
+
+static void fault_in(struct kprobe *p, const char *what)
+{
+    unsigned right = 0;
+
+    ran = 0;
+    if (!with_jump(p, target))
+        return;
+    for (int i = 0; i < 3; i++)
+        right += target(3) == 29;
+    ktest_report(ran == 1 && right == 3, "%s: it ran once, the program on", what);
+    ktest_report(p->flags & KPROBE_FLAG_TRIPPED, "%s: the probe is switched off", what);
+    ktest_report(preempt_count() == 0 && irqs_enabled(), "%s: nothing is left behind",
+                 what);
+    without_jump(p);
+}
+
+static int look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    return 0;
+}
+
+KTEST(jump, a_handler_that_faults_is_given_up)
+{
+    struct kprobe pre = { .pre_handler = read_nowhere };
+    struct kprobe post = { .post_handler = read_nowhere_after };
+    struct kprobe both = { .pre_handler = look_on, .post_handler = read_nowhere_after };
+
+    fault_in(&pre, "a pre-handler");
+    fault_in(&post, "a post-handler");
+    fault_in(&both, "a post-handler behind a pre-handler");
+    ktest_report(target(3) == 29, "the function is as it was");
+}
+
+/* ---- more than one ---- */
+
+static int call_again(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    ran += target(5) == 47;
+    return 0;
+}
+
+KTEST(jump, a_hit_inside_its_own_handler_is_a_recursion)
+{
+    struct kprobe p = { .pre_handler = call_again };
+
+    ran = 0;
+    if (!with_jump(&p, target))
+        return;
+    ktest_report(target(3) == 29 && ran == 1, "both calls return what they should");
+    without_jump(&p);
+    ktest_report(p.hits == 1 && p.missed[MISS_RECURSION] == 1, "one hit, one missed");
+}
+
+KTEST(jump, several_probes_share_a_jump)
+{
+    struct kprobe first = { .pre_handler = note }, second = { .pre_handler = note };
+    struct kprobe off = { .pre_handler = note, .flags = KPROBE_FLAG_DISABLED };
+
+    second.addr = off.addr = (uintptr_t)target;
+    ran = 0;
+    register_kprobe(&second);
+    register_kprobe(&off);
+    if (!with_jump(&first, target))
+        return;
+    ktest_report(target(3) == 29 && ran == 2, "both handlers that are on have run");
+    without_jump(&first);
+    target(3);
+    unregister_kprobe(&second);
+    unregister_kprobe(&off);
+    ktest_report(first.hits == 1 && second.hits == 2 && off.hits == 0, "and are counted");
+}
+
+/* ---- a program that steps itself ---- */
+
+long detour_stepped(long x, long (*fn)(long)); /* detour_targets.asm */
+
+#define STEPS_MAX 64
+static struct {
+    uintptr_t ips[STEPS_MAX];
+    size_t count;
+} steps, steps_alone;
+static bool stepping;
+
+static bool note_step(struct pt_regs *regs)
+{
+    if (!stepping || !(regs->dr6 & BIT(14)))
+        return false;
+    if (steps.count < STEPS_MAX)
+        steps.ips[steps.count++] = regs->ip;
+    return true;
+}
+
+static long step_through(void)
+{
+    static bool taken;
+    long result;
+
+    if (!taken)
+        trap_set_handler(TRAP_DB, note_step);
+    taken = true;
+    steps.count = 0;
+    stepping = true;
+    result = detour_stepped(3, target);
+    stepping = false;
+    return result;
+}
+
+static void stepped_under(kprobe_pre_handler_t pre, kprobe_post_handler_t post,
+                          const char *what)
+{
+    struct kprobe p = { .pre_handler = pre, .post_handler = post };
+    long result;
+
+    step_through();
+    steps_alone = steps;
+    ran = 0;
+    if (!with_jump(&p, target))
+        return;
+    result = step_through();
+    without_jump(&p);
+    ktest_report(result == 29 && p.hits == 1, "%s: one hit", what);
+    ktest_report(memcmp(&steps, &steps_alone, sizeof(steps)) == 0 && steps.count > 4,
+                 "%s: %zu steps, as without a probe", what, steps.count);
+}
+
+static void nothing_after(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                          unsigned long flags UNUSED)
+{
+}
+
+KTEST(jump, a_program_that_steps_itself_sees_its_own_instructions)
+{
+    stepped_under(note, NULL, "a handler");
+    stepped_under(NULL, NULL, "a counter");
+    stepped_under(note, nothing_after, "a post-handler");
+}
+
+/* ---- what comes in between ---- */
+
+struct load {
+    volatile bool stop;
+    uint64_t calls, wrong;
+};
+
+static int run_target(void *arg)
+{
+    struct load *load = arg;
+
+    while (!load->stop) {
+        load->wrong += target((long)load->calls) != (long)load->calls * 9 + 2;
+        load->calls++;
+    }
+    return 0;
+}
+
+static int start_load(struct load *load)
+{
+    return kernel_clone(&(struct clone_args){
+        .fn = run_target, .arg = load, .name = "load", .cpus = BIT(CPU_OF_LOAD) });
+}
+
+KTEST(jump, it_comes_and_goes_under_those_who_run_into_it)
+{
+    struct kprobe p = { .pre_handler = note, .addr = (uintptr_t)target };
+    uint64_t rounds = ktest_count(40, 400), ok = 0;
+    struct load load = { 0 };
+    int tid;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs a second CPU");
+        return;
+    }
+    register_kprobe(&p);
+    tid = start_load(&load);
+    for (uint64_t i = 0; i < rounds; i++) {
+        ok += by_hand_jump(&p);
+        thread_sleep_ns(UINT64_C(200000));
+        by_hand_int3(&p);
+    }
+    load.stop = true;
+    thread_join(tid, NULL);
+    unregister_kprobe(&p);
+    ktest_report(ok == rounds && load.wrong == 0, "%lu times, and all results are right",
+                 (unsigned long)rounds);
+    ktest_report(p.hits + p.nmissed == load.calls, "%lu hits, %lu missed, %lu calls",
+                 (unsigned long)p.hits, (unsigned long)p.nmissed,
+                 (unsigned long)load.calls);
+}
+
+static volatile uint64_t nmis;
+static bool storming;
+
+static bool nmi_through_target(struct pt_regs *regs UNUSED)
+{
+    if (storming && cpu_id() == CPU_OF_LOAD) {
+        target(1);
+        nmis++;
+    }
+    return false;
+}
+
+KTEST(jump, nmis_hit_it_too_at_any_moment)
+{
+    struct kprobe p = { .pre_handler = note };
+    uint64_t count = ktest_count(3000, 100000), limit = clock_ns() + 12 * SOON_NS;
+    struct load load = { 0 };
+    int tid;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs a second CPU to send NMIs");
+        return;
+    }
+    trap_set_handler(TRAP_NMI, nmi_through_target);
+    nmis = 0;
+    if (!with_jump(&p, target))
+        return;
+    tid = start_load(&load);
+    storming = true;
+    for (uint64_t sent = 0; sent < count && clock_ns() < limit; sent++) {
+        uint64_t before = nmis;
+
+        smp_send_nmi(CPU_OF_LOAD);
+        while (nmis == before && clock_ns() < limit)
+            pause();
+    }
+    load.stop = true;
+    thread_join(tid, NULL);
+    storming = false;
+    without_jump(&p);
+    ktest_report(nmis == count && load.wrong == 0, "%lu NMIs, all results right",
+                 (unsigned long)nmis);
+    ktest_report(p.hits + p.nmissed == load.calls + nmis, "%lu hits, %lu missed",
+                 (unsigned long)p.hits, (unsigned long)p.nmissed);
+}
+
+/* ---- where it is ---- */
+
+static char caller_name[64];
+static uintptr_t caller_at[3];
+
+static int trace(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    struct ksym sym;
+
+    backtrace_collect(regs, caller_at, 2);
+    if (!ksyms_at(caller_at[1], &sym))
+        memcpy(caller_name, sym.name, strlen(sym.name) + 1);
+    return 0;
+}
+
+static NOINLINE long calls_target(long x)
+{
+    return target(x) + 1;
+}
+
+KTEST(jump, a_backtrace_goes_on_into_the_program)
+{
+    struct kprobe p = { .pre_handler = trace };
+
+    if (!with_jump(&p, target))
+        return;
+    calls_target(3);
+    without_jump(&p);
+    ktest_report(strcmp(caller_name, "calls_target") == 0, "called by %s", caller_name);
+}
+
+extern const struct detour_code {
+    uintptr_t start, pushf, pushed, ret;
+    size_t words;
+} detour_codes[], detour_codes_end[];
+
+#define WORDS_MAX 32
+
+KTEST(jump, an_ip_in_the_code_of_detours_leads_to_its_cell)
+{
+    unsigned right = 0, codes = 0;
+    uint64_t words[WORDS_MAX];
+    uintptr_t stack = (uintptr_t)words;
+
+    for (size_t i = 0; i < WORDS_MAX; i++)
+        words[i] = i;
+    for (const struct detour_code *c = detour_codes; c < detour_codes_end; c++, codes++) {
+        right += port_detour_cell(c->start, stack) == 0;
+        right += port_detour_cell(c->ret, stack) == 0;
+        right += port_detour_cell(c->ret - 1, stack) == c->words || !c->words;
+        if (!c->pushf) {
+            right += 2;
+            continue;
+        }
+        right += port_detour_cell(c->pushf, stack) == 4; /* a gap of two, ss, sp */
+        right += port_detour_cell(c->pushed, stack) == 5;
+    }
+    ktest_report(right == 5 * codes && codes == PLAT_DETOURS + 1,
+                 "at each depth of each of %u", codes);
+}

@@ -1,0 +1,121 @@
+/* test_counter.c - numbers of counters come and go, what they have counted does not. */
+#include "probes/counter.h"
+
+#include "tests/unit/port_fake.h"
+
+static void end(void)
+{
+    plat_lock(PLAT_PROBES);
+    counter_exit();
+    plat_unlock(PLAT_PROBES);
+    fake_end();
+}
+
+static void start(void)
+{
+    fake_start();
+    fake.cpus = 3;
+}
+
+static uint32_t get(void)
+{
+    uint32_t counter;
+
+    plat_lock(PLAT_PROBES);
+    counter = counter_get();
+    plat_unlock(PLAT_PROBES);
+    return counter;
+}
+
+static uint64_t put(uint32_t counter)
+{
+    uint64_t sum;
+
+    plat_lock(PLAT_PROBES);
+    sum = counter_put(counter);
+    plat_unlock(PLAT_PROBES);
+    return sum;
+}
+
+static void it_is_the_sum_over_all_cpus(void)
+{
+    uint32_t a, b;
+
+    start();
+    a = get();
+    b = get();
+    CHECK(a && b && a != b);
+    for (unsigned cpu = 0; cpu < 3; cpu++)
+        *plat_counter(cpu, a) = cpu + 1;
+    CHECK_EQ(counter_sum(a), 6);
+    CHECK_EQ(counter_sum(b), 0);
+    CHECK_EQ(counter_sum(0), 0);
+    CHECK_EQ(put(a), 6);
+    CHECK_EQ(put(b), 0);
+    CHECK_EQ(put(0), 0);
+    end();
+}
+
+static void the_total_keeps_what_was_given_back(void)
+{
+    uint64_t before;
+    uint32_t a;
+
+    start();
+    before = counter_total();
+    a = get();
+    *plat_counter(1, a) = 5;
+    CHECK_EQ(counter_total(), before + 5);
+    put(a);
+    CHECK_EQ(counter_total(), before + 5);
+    end();
+}
+
+static void the_next_owner_starts_from_nothing(void)
+{
+    uint32_t a;
+
+    start();
+    a = get();
+    *plat_counter(2, a) = 9;
+    put(a);
+    CHECK_EQ(get(), a);
+    CHECK_EQ(counter_sum(a), 0);
+    put(a);
+    end();
+}
+
+static void none_is_given_twice(void)
+{
+    static uint32_t all[FAKE_COUNTERS];
+    size_t count = 0;
+
+    start();
+    while ((all[count] = get()) != 0)
+        count++;
+    CHECK_EQ(count, FAKE_COUNTERS - 1);
+    for (size_t i = 0; i < count; i++)
+        CHECK_EQ(all[i], i + 1);
+    for (size_t i = 0; i < count; i += 2)
+        put(all[i]);
+    for (size_t i = 0; i < count; i += 2)
+        CHECK_EQ(get(), all[i]);
+    for (size_t i = 0; i < count; i++)
+        put(all[i]);
+    end();
+}
+
+static void without_memory_there_is_none(void)
+{
+    for (unsigned n = 1; n <= 2; n++) {
+        start();
+        fake_fail_at(n);
+        CHECK_EQ(get(), 0);
+        CHECK(fake_failed());
+        end();
+    }
+}
+
+UNIT_TESTS(it_is_the_sum_over_all_cpus, the_total_keeps_what_was_given_back,
+           the_next_owner_starts_from_nothing, none_is_given_twice,
+           without_memory_there_is_none)

@@ -1,0 +1,367 @@
+/* test_detour.c - the bytes of detours: which kind for which instruction and which probes. */
+#include "probes/detour.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "probes/insn/encode.h"
+#include "probes/insn/insn.h"
+#include "probes/life.h"
+#include "probes/text/insn_slot.h"
+#include "tests/unit/port_fake.h"
+
+#include <string.h>
+
+static struct kprobe p;
+
+static int no_pre(struct kprobe *q, struct pt_regs *regs)
+{
+    (void)q;
+    (void)regs;
+    return 0;
+}
+
+static void no_post(struct kprobe *q, struct pt_regs *regs, unsigned long flags)
+{
+    (void)q;
+    (void)regs;
+    (void)flags;
+}
+
+static int prepare(struct probe_reject *why)
+{
+    int err;
+
+    plat_lock(PLAT_PROBES);
+    err = detour_prepare(p.site, why);
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
+/* start - a probe on the first instruction of @hex, the work of a compiler. */
+static void start(const char *hex, bool pre, bool post)
+{
+    struct probe_reject why;
+
+    fake_start();
+    p = (struct kprobe){ .addr = fake_function("fn", hex) };
+    fake_compiled(p.addr);
+    p.pre_handler = pre ? no_pre : NULL;
+    p.post_handler = post ? no_post : NULL;
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(prepare(&why), 0);
+}
+
+static void release(void)
+{
+    plat_lock(PLAT_PROBES);
+    detour_release(p.site);
+    plat_unlock(PLAT_PROBES);
+}
+
+static void end(void)
+{
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static enum detour_kind kind(void)
+{
+    return (enum detour_kind)p.site->detour_kind;
+}
+
+/* What each instruction of the detour is, and where it leads. */
+static uintptr_t decode(uintptr_t at, struct insn *insn)
+{
+    CHECK_EQ(insn_decode(insn, (const uint8_t *)at, INSN_MAX_LEN, at), 0);
+    return insn_next(insn);
+}
+
+static uintptr_t skip(uintptr_t at, enum insn_kind expected)
+{
+    struct insn insn;
+    uintptr_t next = decode(at, &insn);
+
+    CHECK_EQ(insn.kind, expected);
+    return next;
+}
+
+static uintptr_t skip_to(uintptr_t at, enum insn_kind expected, uintptr_t target)
+{
+    struct insn insn;
+    uintptr_t next = decode(at, &insn);
+
+    CHECK_EQ(insn.kind, expected);
+    CHECK_EQ(insn.target, target);
+    return next;
+}
+
+/* The code that is called finds the site like this. */
+static void finds_its_site(uintptr_t return_address)
+{
+    uintptr_t last = (return_address + 1) | 31;
+
+    CHECK_EQ(*(const uintptr_t *)(last - 7), (uintptr_t)p.site);
+}
+
+static uintptr_t detour(void)
+{
+    return (uintptr_t)p.site->detour;
+}
+
+/* ---- kinds ---- */
+
+static void a_handler_is_called_in_front_of_the_boosted_copy(void)
+{
+    uintptr_t at;
+
+    start("48 89 e5 48 01 c8 c3", true, false); /* mov, add: flags are dead */
+    CHECK_EQ(kind(), DETOUR_CALL);
+    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
+    CHECK_EQ(at, (uintptr_t)p.site->boost_slot);
+    finds_its_site(at);
+    CHECK(detour_cell(p.site) == NULL);
+    end();
+}
+
+static void live_flags_take_the_longer_way_back(void)
+{
+    start("48 89 e5 48 11 c8 c3", true, false); /* mov, adc */
+    skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
+    end();
+}
+
+static void a_counter_is_one_instruction_where_flags_are_dead(void)
+{
+    uint8_t inc[INSN_INC_GS_LEN];
+
+    start("48 89 e5 48 01 c8 c3", false, false);
+    CHECK_EQ(kind(), DETOUR_COUNT);
+    insn_encode_inc_gs(inc, plat_counter_disp(p.counter));
+    CHECK(memcmp(p.site->detour, inc, sizeof(inc)) == 0);
+    CHECK_EQ(detour() + sizeof(inc), (uintptr_t)p.site->boost_slot);
+    end();
+}
+
+static void carry_alone_needs_no_saving(void)
+{
+    start("11 c8 c3", false, false); /* adc */
+    CHECK(!p.site->detour_saves);
+    end();
+}
+
+static void a_counter_saves_flags_that_are_live(void)
+{
+    uintptr_t at;
+
+    start("0f 94 c0 48 01 c8 c3", false, false); /* sete */
+    CHECK_BYTES(p.site->detour, "50 9f 0f 90 c0 65 48 ff 04 25");
+    CHECK_BYTES(p.site->detour + 14, "04 7f 9e 58 0f 94 c0");
+    at = detour() + 21;
+    skip_to(at, INSN_JMP_REL, p.addr + 3);
+    CHECK(detour_cell(p.site) == p.site->detour);
+    CHECK_EQ(*(const uintptr_t *)(detour() + INSN_SLOT_LARGE_CODE_MAX),
+             (uintptr_t)p.site);
+    end();
+}
+
+static void post_handlers_are_called_behind_the_copy(void)
+{
+    uintptr_t at;
+
+    start("48 89 e5 c3", true, true);
+    CHECK_EQ(kind(), DETOUR_POST);
+    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
+    finds_its_site(at);
+    CHECK_EQ(copy_start(p.site, (uintptr_t)detour_cell(p.site)), at);
+    at = skip(at, INSN_OTHER);
+    at = skip_to(at, INSN_CALL_REL, plat_detour(PLAT_DETOUR_POST));
+    finds_its_site(at);
+    skip_to(at, INSN_JMP_REL, p.addr + 3);
+    end();
+}
+
+static void the_longest_instruction_fits_with_both(void)
+{
+    /* 2e x6 and add $imm32, disp32(%rax,%rcx,4): 15 bytes */
+    uintptr_t at;
+
+    start("2e 2e 2e 81 84 88 11 22 33 44 55 66 77 08 90 c3", true, true);
+    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
+    finds_its_site(at);
+    CHECK(memcmp((const void *)at, p.site->bytes, p.site->len) == 0);
+    at = skip_to(at + p.site->len, INSN_CALL_REL, plat_detour(PLAT_DETOUR_POST));
+    finds_its_site(at);
+    end();
+}
+
+static void a_branch_is_copied_unless_somebody_waits_for_it(void)
+{
+    uintptr_t at, target;
+
+    start("74 10 c3", true, false);
+    CHECK_EQ(kind(), DETOUR_CALL);
+    target = p.addr + 0x12;
+    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
+    at = skip_to(at, INSN_JCC, target);
+    skip_to(at, INSN_JMP_REL, p.addr + 2);
+    end();
+    start("74 10 c3", true, true);
+    CHECK_EQ(kind(), DETOUR_IMAGE);
+    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_IMAGE));
+    finds_its_site(at);
+    end();
+}
+
+static void a_return_needs_no_way_back(void)
+{
+    uintptr_t at;
+
+    start("c3", true, false);
+    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
+    at = skip(at, INSN_RET);
+    CHECK_EQ(*(const uint8_t *)at, INSN_INT3);
+    end();
+}
+
+static void a_direct_call_has_pushed_already(void)
+{
+    uintptr_t at, target;
+
+    start("e8 10 00 00 00 c3", true, false);
+    target = p.addr + 0x15;
+    at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALLED));
+    finds_its_site(at);
+    skip_to(at, INSN_JMP_REL, target);
+    end();
+    start("e8 10 00 00 00 c3", false, false);
+    target = p.addr + 0x15;
+    at = skip(detour(), INSN_OTHER); /* inc */
+    skip_to(at, INSN_JMP_REL, target);
+    CHECK_EQ(copy_original(detour()), target);
+    end();
+}
+
+static void what_no_copy_can_do_is_done_to_the_image(void)
+{
+    static const char *const hex[] = { "ff d0 c3", "ff 10 c3", "9d c3", "fb 90 c3" };
+
+    for (size_t i = 0; i < sizeof(hex) / sizeof(hex[0]); i++) {
+        start(hex[i], false, false);
+        CHECK_EQ(kind(), DETOUR_IMAGE);
+        CHECK_EQ(copy_original(detour()), p.addr);
+        CHECK_EQ(copy_original(detour() + INSN_CALL32_LEN), p.addr);
+        end();
+    }
+}
+
+/* ---- coming and going ---- */
+
+static void an_ip_before_or_at_the_copy_is_at_the_instruction(void)
+{
+    start("48 89 e5 48 01 c8 c3", true, false);
+    CHECK_EQ(copy_original(detour()), p.addr);
+    CHECK_EQ(copy_original((uintptr_t)p.site->boost_slot), p.addr);
+    CHECK_EQ(copy_original((uintptr_t)p.site->boost_slot + 3), p.addr + 3);
+    end();
+}
+
+static void it_is_current_until_the_probes_change(void)
+{
+    struct kprobe other = { .pre_handler = no_pre };
+
+    start("48 89 e5 c3", false, false);
+    CHECK(detour_is_current(p.site));
+    CHECK_EQ(prepare(NULL), 0); /* nothing to do */
+    other.addr = p.addr;
+    CHECK_EQ(register_kprobe(&other), 0);
+    CHECK(!detour_is_current(p.site));
+    CHECK(FAKE_BUG(detour_prepare(p.site, NULL)));
+    release();
+    CHECK(!p.site->detour && !detour_is_current(p.site));
+    CHECK_EQ(*(p.site->boost_slot - 1), INSN_INT3);
+    CHECK_EQ(prepare(NULL), 0);
+    CHECK_EQ(kind(), DETOUR_CALL);
+    CHECK(detour_is_current(p.site));
+    CHECK_EQ(unregister_kprobe(&other), 0);
+    CHECK(!detour_is_current(p.site)); /* a counter again */
+    end();
+}
+
+static void a_counter_counts_for_one_probe_only(void)
+{
+    uint32_t counter;
+
+    start("48 89 e5 c3", false, false);
+    counter = p.counter;
+    p.counter++;
+    CHECK(!detour_is_current(p.site));
+    p.counter = counter;
+    end();
+}
+
+static void a_disabled_probe_leaves_the_copy_alone(void)
+{
+    start("48 89 e5 c3", true, false);
+    release();
+    CHECK_EQ(disable_kprobe(&p), 0);
+    CHECK_EQ(prepare(NULL), 0);
+    CHECK_EQ(kind(), DETOUR_NONE);
+    CHECK(p.site->detour == p.site->boost_slot);
+    end();
+}
+
+static void what_is_counted_is_the_probes_also_afterwards(void)
+{
+    start("48 89 e5 c3", false, false);
+    *plat_counter(0, p.counter) = 3;
+    CHECK_EQ(kprobe_hits(&p), 3);
+    CHECK_EQ(p.hits, 0);
+    end();
+    CHECK_EQ(p.hits, 3);
+    CHECK_EQ(kprobe_hits(&p), 3);
+}
+
+static void out_of_reach_or_memory_there_is_none(void)
+{
+    struct probe_reject why;
+
+    start("0f 94 c0 c3", true, false);
+    release();
+    fake.detours_far = true;
+    CHECK_EQ(prepare(&why), -ERANGE);
+    CHECK_EQ(why.reason, PROBE_OUT_OF_REACH);
+    CHECK(!p.site->detour);
+    fake.detours_far = false;
+    CHECK_EQ(prepare(&why), 0);
+    end();
+    fake_start();
+    p = (struct kprobe){ .addr = fake_function("fn", "74 00 c3") };
+    CHECK_EQ(register_kprobe(&p), 0);
+    for (unsigned n = 1; n <= 3; n++) {
+        fake_fail_at(n);
+        CHECK_EQ(prepare(&why), -ENOMEM);
+        CHECK(fake_failed() && !p.site->detour);
+    }
+    fake_fail_at(0);
+    CHECK_EQ(prepare(&why), 0);
+    end();
+}
+
+static void kinds_have_names(void)
+{
+    CHECK_STR(detour_kind_name(DETOUR_COUNT), "count");
+    CHECK_STR(detour_kind_name(DETOUR_KINDS), "?");
+}
+
+UNIT_TESTS(a_handler_is_called_in_front_of_the_boosted_copy,
+           live_flags_take_the_longer_way_back,
+           a_counter_is_one_instruction_where_flags_are_dead, carry_alone_needs_no_saving,
+           a_counter_saves_flags_that_are_live, post_handlers_are_called_behind_the_copy,
+           the_longest_instruction_fits_with_both,
+           a_branch_is_copied_unless_somebody_waits_for_it, a_return_needs_no_way_back,
+           a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,
+           an_ip_before_or_at_the_copy_is_at_the_instruction,
+           it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
+           a_disabled_probe_leaves_the_copy_alone,
+           what_is_counted_is_the_probes_also_afterwards,
+           out_of_reach_or_memory_there_is_none, kinds_have_names)
