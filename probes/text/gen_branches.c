@@ -1,0 +1,167 @@
+/* gen_branches.c - build tool: where the code of one section goes, read by gen_targets.py.
+ *
+ *     gen_branches FILE ADDR <extents
+ *
+ * FILE is the content of the section, ADDR where it will run. Each line of the input is an
+ * extent to decode, "START END", addresses. All numbers are hexadecimal. Output, one line
+ * for each fact that matters:
+ *
+ *     branch AT TO   a direct branch or call, inside the section
+ *     refer AT TO    a rip-relative operand that means an address inside the section
+ *     jump AT        an indirect jump
+ *     stuck AT END   no instruction begins at AT; up to END each byte may begin one
+ *
+ * Decoding goes on wherever a branch leads, so that code behind data is found if any code
+ * reaches it.
+ */
+#include "probes/insn/insn.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+struct section {
+    uint8_t *bytes;
+    size_t size;
+    uintptr_t addr;
+    bool *seen;      /* byte i: an instruction was decoded there */
+    size_t *pending; /* offsets that branches lead to; each at most once */
+    bool *was_pending;
+    size_t pending_count;
+};
+
+static bool contains(const struct section *s, uintptr_t addr)
+{
+    return addr - s->addr < s->size;
+}
+
+static void pend(struct section *s, uintptr_t addr)
+{
+    size_t off = addr - s->addr;
+
+    if (s->was_pending[off])
+        return;
+    s->was_pending[off] = true;
+    s->pending[s->pending_count++] = off;
+}
+
+static bool has_target(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_CALL_REL:
+    case INSN_JMP_REL:
+    case INSN_JCC:
+    case INSN_LOOP:
+    case INSN_JRCXZ:
+    case INSN_XBEGIN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void note(struct section *s, const struct insn *insn)
+{
+    if (has_target(insn) && contains(s, insn->target)) {
+        printf("branch %" PRIxPTR " %" PRIxPTR "\n", insn->addr, insn->target);
+        pend(s, insn->target);
+    }
+    if (insn->rip_relative && contains(s, insn->mem))
+        printf("refer %" PRIxPTR " %" PRIxPTR "\n", insn->addr, insn->mem);
+    if (insn->kind == INSN_JMP_REG || insn->kind == INSN_JMP_MEM)
+        printf("jump %" PRIxPTR "\n", insn->addr);
+}
+
+/* decode - a branch with prefix 66 counts as none: processors disagree where it goes. */
+static bool decode(struct section *s, size_t off, size_t end, struct insn *insn)
+{
+    if (insn_decode(insn, s->bytes + off, end - off, s->addr + off))
+        return false;
+    return !(insn_is_near_branch(insn) && insn->opsize66);
+}
+
+/* decode_at_each_byte - behind what is no instruction, up to where one is known to begin. */
+static void decode_at_each_byte(struct section *s, size_t stuck, size_t end)
+{
+    struct insn insn;
+    size_t off;
+
+    for (off = stuck + 1; off < end && !s->seen[off]; off++)
+        if (decode(s, off, end, &insn))
+            note(s, &insn);
+    printf("stuck %" PRIxPTR " %" PRIxPTR "\n", s->addr + stuck, s->addr + off);
+}
+
+/* follow - decode from @off on, until @end or what was decoded before. */
+static void follow(struct section *s, size_t off, size_t end)
+{
+    struct insn insn;
+
+    while (off < end && !s->seen[off]) {
+        s->seen[off] = true;
+        if (!decode(s, off, end, &insn)) {
+            decode_at_each_byte(s, off, end);
+            return;
+        }
+        note(s, &insn);
+        off += insn.len;
+    }
+}
+
+static void follow_branches(struct section *s)
+{
+    while (s->pending_count)
+        follow(s, s->pending[--s->pending_count], s->size);
+}
+
+static void *room(size_t count, size_t size)
+{
+    void *p = calloc(count + 1, size);
+
+    if (!p) {
+        fputs("gen_branches: no memory\n", stderr);
+        exit(1);
+    }
+    return p;
+}
+
+static long file_len(FILE *file)
+{
+    return file && !fseek(file, 0, SEEK_END) ? ftell(file) : -1;
+}
+
+static void section_read(struct section *s, const char *path)
+{
+    FILE *file = fopen(path, "rb");
+    long len = file_len(file);
+
+    s->size = len > 0 ? (size_t)len : 0;
+    s->bytes = room(s->size, 1);
+    s->seen = room(s->size, sizeof(bool));
+    s->was_pending = room(s->size, sizeof(bool));
+    s->pending = room(s->size, sizeof(size_t));
+    if (len < 0 || fseek(file, 0, SEEK_SET) ||
+        fread(s->bytes, 1, s->size, file) != s->size) {
+        perror(path);
+        exit(1);
+    }
+    fclose(file);
+}
+
+int main(int argc, char **argv)
+{
+    struct section s = { 0 };
+    uintptr_t start, end;
+
+    if (argc != 3) {
+        fputs("usage: gen_branches FILE ADDR <extents\n", stderr);
+        return 1;
+    }
+    section_read(&s, argv[1]);
+    s.addr = strtoul(argv[2], NULL, 16);
+    while (scanf("%" SCNxPTR " %" SCNxPTR, &start, &end) == 2)
+        if (contains(&s, start) && end - s.addr <= s.size)
+            follow(&s, start - s.addr, end - s.addr);
+    follow_branches(&s);
+    return 0;
+}

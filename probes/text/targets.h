@@ -1,0 +1,38 @@
+/* targets.h - where code is entered other than from the instruction in front of it: by
+ * branches, jump tables, calls, fix-ups, pointers, or nobody knows how.
+ *
+ * What the build knows of the image is a table; see gen_targets.py. Code that is written at
+ * run time adds its own.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* targets_known - is there a table? Context: any. */
+bool targets_known(void);
+
+/* targets_find - the first address in [@start, @end) where code may be entered.
+ * targets_inside - is there one?
+ *
+ * Context: any, for the table. Locks: PLAT_PROBES held, for what was added.
+ * Return:  0 when there is none; without a table, @start.
+ * Cost:    binary searches.
+ */
+uintptr_t targets_find(uintptr_t start, uintptr_t end);
+bool targets_inside(uintptr_t start, uintptr_t end);
+
+/* targets_opaque - may anything jump to @addr, for all the build knows? True also without a
+ * table. Context: any.
+ */
+bool targets_opaque(uintptr_t addr);
+
+/* targets_add - code at run time is about to be given a branch to @addr: before it is
+ * written, and after every region around @addr was given up.
+ * targets_remove - one branch less leads there, after it was taken out.
+ *
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ */
+int targets_add(uintptr_t addr);
+void targets_remove(uintptr_t addr);

@@ -1,0 +1,606 @@
+/* test_region.c - regions on the machine: a thread between two instructions that a jump is
+ * to displace is waited for.
+ *
+ * It is parked there for real: the second instruction of the region is a repeated one, which
+ * goes on until the bytes in front of it change.
+ *
+ * And a jump is put in and taken out, step by step as region_watch.c tells, while all CPUs
+ * execute what it displaces.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/quiesce.h"
+#include "kernel/thread/thread.h"
+#include "probes/detour.h"
+#include "probes/insn/encode.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "probes/optimize.h"
+#include "probes/text/text_poke.h"
+#include "probes/xmc.h"
+#include "tests/kernel/ktest.h"
+
+#define MS UINT64_C(1000000)
+#define LONG_ENOUGH (15 * MS) /* ten times as long as it takes to wait for nobody */
+#define BYTES ((size_t)32 << 20)
+#define STEP 4096 /* from one byte that ends the scan to the next */
+
+size_t region_scan(const char *from, size_t len);
+extern const char region_scan_at[];
+
+static char *bytes;
+static size_t scanned;
+static bool has_begun, is_scanning, came_back;
+
+static int scan(void *arg)
+{
+    (void)arg;
+    WRITE_ONCE(is_scanning, true);
+    WRITE_ONCE(has_begun, true);
+    scanned = region_scan(bytes, BYTES);
+    WRITE_ONCE(is_scanning, false);
+    return 0;
+}
+
+static int quiesce_and_tell(void *arg)
+{
+    (void)arg;
+    quiesce();
+    WRITE_ONCE(came_back, true);
+    return 0;
+}
+
+static int thread_start(int (*fn)(void *), uint64_t cpus)
+{
+    struct clone_args args = { .fn = fn, .name = "region", .cpus = cpus };
+
+    return kernel_clone(&args);
+}
+
+/* scan_end - wherever it is, it comes to one of these soon. */
+static void scan_end(void)
+{
+    for (size_t i = 0; i < BYTES; i += STEP)
+        WRITE_ONCE(bytes[i + STEP - 1], 1);
+}
+
+static bool sleep_until(const bool *value)
+{
+    for (unsigned n = 0; n < 400 && !READ_ONCE(*value); n++)
+        thread_sleep_ns(5 * MS);
+    return READ_ONCE(*value);
+}
+
+struct parked {
+    unsigned count;
+};
+
+static void find_parked(struct thread *t, void *arg)
+{
+    struct parked *p = arg;
+
+    if (t->preempted_regs && region_is_watched(t->preempted_regs->ip))
+        p->count++;
+}
+
+static unsigned parked_count(void)
+{
+    struct parked p = { 0 };
+
+    preempt_disable();
+    thread_for_each(find_parked, &p);
+    preempt_enable();
+    return p.count;
+}
+
+static void watch(void)
+{
+    uintptr_t addr = (uintptr_t)region_scan_at;
+
+    region_watch(&addr, 1);
+}
+
+static bool is_planned(void)
+{
+    struct region r;
+    struct probe_reject why;
+    int err = region_plan((uintptr_t)region_scan_at, &r, &why);
+
+    if (err)
+        ktest_note("%s at 0x%lx", why.why, why.at);
+    return !err && r.count == 4 && r.len == 5 && r.starts[1] == 1;
+}
+
+/* waits_for_the_scan - it runs on @cpus, the waiter on @waiter_cpus. */
+static void waits_for_the_scan(uint64_t cpus, uint64_t waiter_cpus, bool is_preempted)
+{
+    int scanner, waiter;
+    bool early;
+
+    WRITE_ONCE(came_back, false);
+    WRITE_ONCE(has_begun, false);
+    scanner = thread_start(scan, cpus);
+    ktest_report(sleep_until(&has_begun), "a thread has come to the region");
+    if (is_preempted && READ_ONCE(is_scanning))
+        ktest_report(parked_count() == 1, "it is preempted behind its first byte");
+    waiter = thread_start(quiesce_and_tell, waiter_cpus);
+    thread_sleep_ns(LONG_ENOUGH);
+    early = READ_ONCE(came_back);
+    if (READ_ONCE(is_scanning))
+        ktest_report(!early, "quiescence waits");
+    else
+        ktest_skip("the scan was over too early");
+    scan_end();
+    ktest_report(sleep_until(&came_back), "it comes when the thread has left");
+    thread_join(waiter, NULL);
+    thread_join(scanner, NULL);
+    ktest_report(scanned && scanned <= BYTES, "which has scanned %zu bytes", scanned);
+}
+
+static void park(uint64_t cpus, uint64_t waiter_cpus, bool is_preempted)
+{
+    bytes = kzalloc(BYTES);
+    if (!bytes) {
+        ktest_skip("needs %zu MiB of memory", BYTES >> 20);
+        return;
+    }
+    thread_set_affinity(BIT(0));
+    plat_lock(PLAT_PROBES);
+    ktest_report(is_planned(), "a jump may displace what is there");
+    watch();
+    waits_for_the_scan(cpus, waiter_cpus, is_preempted);
+    region_unwatch();
+    plat_unlock(PLAT_PROBES);
+    thread_set_affinity(UINT64_MAX);
+    kfree(bytes);
+}
+
+KTEST(region, a_thread_that_runs_inside_is_waited_for)
+{
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    park(BIT(1), BIT(0), false);
+}
+
+KTEST(region, a_thread_that_is_preempted_inside_is_waited_for)
+{
+    park(BIT(0), BIT(0), true);
+}
+
+KTEST(region, nobody_waits_for_it_where_nothing_is_watched)
+{
+    int scanner;
+
+    bytes = kzalloc(BYTES);
+    if (!bytes || cpu_count() < 2) {
+        kfree(bytes);
+        ktest_skip("needs memory and two CPUs");
+        return;
+    }
+    WRITE_ONCE(has_begun, false);
+    thread_set_affinity(BIT(0));
+    scanner = thread_start(scan, BIT(1));
+    ktest_report(sleep_until(&has_begun), "a thread has come to the region");
+    quiesce();
+    if (READ_ONCE(is_scanning))
+        ktest_report(true, "it is there still");
+    else
+        ktest_skip("the scan was over too early");
+    scan_end();
+    thread_join(scanner, NULL);
+    thread_set_affinity(UINT64_MAX);
+    kfree(bytes);
+}
+
+/* ---- a jump comes and goes ------------------------------------------------------------- */
+
+uint32_t region_mix(uint32_t x);
+uint32_t region_choose(uint32_t x);
+uint32_t region_late(uint32_t x);
+uint32_t region_side(uint32_t x);
+extern const char region_mix_at[], region_choose_at[], region_late_at[],
+    region_enter_at[];
+
+static uint32_t mix(uint32_t x)
+{
+    uint32_t y = x + 1;
+
+    return (y >> 1 | y << 31) ^ x;
+}
+
+static uint32_t choose(uint32_t x)
+{
+    return x & 1 ? x + 3 : x - 5;
+}
+
+static struct {
+    uint32_t (*probed)(uint32_t x);
+    uint32_t (*expected)(uint32_t x);
+    bool stop;
+    uint64_t calls, wrong;
+} worked;
+
+static int work(void *arg)
+{
+    uint64_t calls = 0, wrong = 0;
+
+    (void)arg;
+    for (uint32_t x = 1; !READ_ONCE(worked.stop); x = x * 1664525 + 1013904223) {
+        wrong += worked.probed(x) != worked.expected(x);
+        if (++calls % 4096 == 0)
+            thread_yield(); /* one that is always in copies keeps quiescence waiting */
+    }
+    __atomic_add_fetch(&worked.calls, calls, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&worked.wrong, wrong, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static void poke(const struct site *site, const uint8_t first[REGION_JUMP_LEN])
+{
+    struct text_poke p = { .addr = site->addr, .len = REGION_JUMP_LEN };
+
+    for (size_t i = 0; i < REGION_JUMP_LEN; i++)
+        p.bytes[i] = first[i];
+    plat_lock(PLAT_TEXT);
+    text_poke_batch(&p, 1);
+    plat_unlock(PLAT_TEXT);
+}
+
+/* jump_in - Return: false, and why has been noted. */
+static bool jump_in(struct site *site)
+{
+    uint8_t jmp[REGION_JUMP_LEN];
+    struct probe_reject why;
+
+    if (region_prepare(site, &why)) {
+        ktest_note("%s at 0x%lx", why.why, why.at);
+        return false;
+    }
+    plat_sync_cores();
+    region_open(site);
+    if (detour_prepare(site, &why))
+        return false;
+    region_watch(&site->addr, 1);
+    plat_quiesce();
+    region_unwatch();
+    insn_encode_jmp32(jmp, site->addr, (uintptr_t)site->detour);
+    poke(site, jmp);
+    return true;
+}
+
+static void jump_out(struct site *site)
+{
+    uint8_t original[REGION_JUMP_LEN] = { INSN_INT3 };
+
+    for (size_t i = 1; i < REGION_JUMP_LEN; i++)
+        original[i] = site->region->bytes[i];
+    poke(site, original);
+    region_close(site);
+    plat_quiesce();
+    detour_release(site);
+    region_release(site);
+}
+
+static uint64_t traps(void)
+{
+    struct probe_totals totals;
+
+    account_totals(&totals);
+    return totals.traps;
+}
+
+static uint64_t pre_hits, post_hits;
+
+static int note_pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    __atomic_add_fetch(&pre_hits, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static void note_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+    __atomic_add_fetch(&post_hits, 1, __ATOMIC_RELAXED);
+}
+
+/* come_and_go - with @p on the function, which all CPUs call meanwhile. */
+static void come_and_go(struct kprobe *p)
+{
+    uint64_t rounds = ktest_count(20, 400), in = 0;
+    int tids[MAX_CPUS];
+    unsigned threads = cpu_count() * 2;
+
+    WRITE_ONCE(worked.stop, false);
+    worked.calls = worked.wrong = 0;
+    pre_hits = post_hits = 0;
+    ktest_report(!register_kprobe(p), "a probe is set");
+    if (threads > MAX_CPUS)
+        threads = MAX_CPUS;
+    for (unsigned i = 0; i < threads; i++)
+        tids[i] = thread_start(work, 0);
+    for (uint64_t i = 0; i < rounds; i++) {
+        plat_lock(PLAT_PROBES);
+        if (jump_in(p->site)) {
+            in++;
+            thread_sleep_ns(2 * MS);
+            jump_out(p->site);
+        }
+        plat_unlock(PLAT_PROBES);
+    }
+    WRITE_ONCE(worked.stop, true);
+    for (unsigned i = 0; i < threads; i++)
+        thread_join(tids[i], NULL);
+    ktest_report(in == rounds, "a jump was put in and taken out %lu times", in);
+    ktest_report(worked.wrong == 0, "none of %lu calls was wrong", worked.calls);
+    ktest_report(!unregister_kprobe(p), "the probe is out");
+    ktest_report(p->hits + p->nmissed == worked.calls,
+                 "and was hit %lu times, %lu missed", p->hits, p->nmissed);
+}
+
+static void jump_alone(struct kprobe *p, uint32_t (*probed)(uint32_t x),
+                       uint32_t (*expected)(uint32_t x))
+{
+    uint64_t before;
+    bool same = true, in;
+
+    pre_hits = post_hits = 0;
+    ktest_report(!register_kprobe(p), "a probe is set");
+    plat_lock(PLAT_PROBES);
+    in = jump_in(p->site);
+    before = traps();
+    for (uint32_t x = 0; x < 1000; x++)
+        same &= probed(x) == expected(x);
+    before = traps() - before;
+    if (in)
+        jump_out(p->site);
+    plat_unlock(PLAT_PROBES);
+    ktest_report(in && same, "1000 calls under a jump are right");
+    ktest_report(before == 0, "without a trap");
+    unregister_kprobe(p);
+    ktest_report(p->hits == 1000, "%lu hits", p->hits);
+    ktest_report(!p->pre_handler || pre_hits == 1000, "%lu pre-handlers", pre_hits);
+    ktest_report(!p->post_handler || post_hits == 1000, "%lu post-handlers", post_hits);
+}
+
+KTEST(region, each_detour_leads_to_the_copies)
+{
+    struct kprobe count = { .addr = (uintptr_t)region_mix_at };
+    struct kprobe call = { .addr = (uintptr_t)region_mix_at, .pre_handler = note_pre };
+    struct kprobe both = { .addr = (uintptr_t)region_mix_at,
+                           .pre_handler = note_pre,
+                           .post_handler = note_post };
+    struct kprobe branch = { .addr = (uintptr_t)region_choose_at,
+                             .pre_handler = note_pre };
+    struct kprobe image = { .addr = (uintptr_t)region_choose_at,
+                            .post_handler = note_post };
+
+    optimize_set_method(OPTIMIZE_OFF);
+    jump_alone(&count, region_mix, mix);
+    jump_alone(&call, region_mix, mix);
+    jump_alone(&both, region_mix, mix);
+    jump_alone(&branch, region_choose, choose);
+    jump_alone(&image, region_choose, choose);
+    optimize_set_method(OPTIMIZE_OFF);
+}
+
+KTEST(region, jumps_come_and_go_while_all_cpus_are_there)
+{
+    struct kprobe boosted = { .addr = (uintptr_t)region_mix_at, .pre_handler = note_pre };
+    struct kprobe stepped = { .addr = (uintptr_t)region_mix_at,
+                              .post_handler = note_post };
+
+    optimize_set_method(OPTIMIZE_OFF);
+    worked.probed = region_mix;
+    worked.expected = mix;
+    come_and_go(&boosted);
+    come_and_go(&stepped);
+    optimize_set_method(OPTIMIZE_OFF);
+}
+
+KTEST(region, and_so_they_do_over_branches)
+{
+    struct kprobe counted = { .addr = (uintptr_t)region_choose_at };
+    struct kprobe told = { .addr = (uintptr_t)region_choose_at,
+                           .post_handler = note_post };
+
+    optimize_set_method(OPTIMIZE_OFF);
+    worked.probed = region_choose;
+    worked.expected = choose;
+    come_and_go(&counted);
+    come_and_go(&told);
+    optimize_set_method(OPTIMIZE_OFF);
+}
+
+/* ---- by the optimizer ------------------------------------------------------------------ */
+
+static bool is_jump(const struct kprobe *p)
+{
+    return p->flags & KPROBE_FLAG_OPTIMIZED;
+}
+
+static bool mix_is_right(void)
+{
+    for (uint32_t x = 0; x < 50; x++)
+        if (region_mix(x) != mix(x))
+            return false;
+    return true;
+}
+
+static uint64_t text_sum(void)
+{
+    uint64_t sum = 0;
+
+    for (const uint64_t *p = (const uint64_t *)_text; p < (const uint64_t *)_etext; p++)
+        sum = (sum ^ *p) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum;
+}
+
+/* second_insn - of the region. The build must not see that its address is taken. */
+static uintptr_t second_insn(const char *at)
+{
+    uintptr_t addr = (uintptr_t)at;
+
+    __asm__ volatile("" : "+r"(addr));
+    return addr + 2;
+}
+
+KTEST(region, the_optimizer_makes_them)
+{
+    struct kprobe p = { .addr = (uintptr_t)region_mix_at, .pre_handler = note_pre };
+    uint64_t before = text_sum(), trapped;
+
+    ktest_report(!optimize_set_method(OPTIMIZE_REGION), "the other method is chosen");
+    register_kprobe(&p);
+    optimize_run();
+    ktest_report(is_jump(&p) && region_is_open(p.site), "a probe is a jump over several");
+    trapped = traps();
+    ktest_report(mix_is_right() && traps() == trapped,
+                 "50 calls are right, without a trap");
+    optimize_set_method(OPTIMIZE_PUN);
+    ktest_report(is_jump(&p) && !region_is_open(p.site), "the first method takes over");
+    ktest_report(mix_is_right(), "50 calls are right");
+    optimize_set_method(OPTIMIZE_OFF);
+    ktest_report(!is_jump(&p) && mix_is_right(), "or none");
+    optimize_set_method(OPTIMIZE_REGION);
+    ktest_report(is_jump(&p) && region_is_open(p.site), "and again");
+    unregister_kprobe(&p);
+    optimize_set_method(OPTIMIZE_OFF);
+    ktest_report(kprobe_hits(&p) == 150, "%lu hits", kprobe_hits(&p));
+    ktest_report(text_sum() == before, "the text is as it was");
+}
+
+/* H70, H78: the second one is on an instruction that the first one's jump has displaced. */
+KTEST(region, h70_a_second_probe_inside)
+{
+    struct kprobe a = { .addr = (uintptr_t)region_mix_at, .pre_handler = note_pre };
+    struct kprobe b = { .addr = second_insn(region_mix_at), .pre_handler = note_pre };
+    uint64_t before = text_sum();
+
+    optimize_set_method(OPTIMIZE_REGION);
+    register_kprobe(&a);
+    optimize_run();
+    ktest_report(is_jump(&a), "the first is a jump");
+    b.addr = second_insn(region_mix_at) + 1;
+    ktest_report(register_kprobe(&b) == -EILSEQ, "between two instructions is no place");
+    b.addr = second_insn(region_mix_at);
+    ktest_report(!register_kprobe(&b),
+                 "where one is displaced, a second one is registered");
+    ktest_report(!is_jump(&a) && mix_is_right(), "then the first is none any more");
+    ktest_report(kprobe_hits(&a) == 50 && kprobe_hits(&b) == 50, "both are hit");
+    optimize_run();
+    ktest_report(!is_jump(&a) && a.site->jump_why == PROBE_REGION_PROBED,
+                 "it stays so, and it is known why");
+    ktest_report(is_jump(&b) && mix_is_right(), "the second may be one");
+    unregister_kprobe(&b);
+    optimize_run();
+    ktest_report(is_jump(&a) && mix_is_right(), "with the second gone, the first is");
+    ktest_report(kprobe_hits(&a) == 150 && kprobe_hits(&b) == 100, "no hit is lost");
+    unregister_kprobe(&a);
+    optimize_set_method(OPTIMIZE_OFF);
+    ktest_report(text_sum() == before, "the text is as it was");
+}
+
+/* H63: a branch into the middle is written after the jump. */
+KTEST(region, h63_a_branch_is_written_later)
+{
+    static const uint8_t long_nop[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+    struct kprobe p = { .addr = (uintptr_t)region_late_at, .pre_handler = note_pre };
+    uint8_t jmp[INSN_JMP32_LEN];
+
+    insn_encode_jmp32(jmp, (uintptr_t)region_enter_at, second_insn(region_late_at));
+    optimize_set_method(OPTIMIZE_REGION);
+    register_kprobe(&p);
+    optimize_run();
+    ktest_report(is_jump(&p), "it is a jump");
+    ktest_report(!xmc((uintptr_t)region_enter_at, jmp, sizeof(jmp)),
+                 "a branch to its second instruction is written");
+    ktest_report(!is_jump(&p), "then it is none");
+    ktest_report(region_side(6) == 5, "the branch leads there: %u", region_side(6));
+    optimize_run();
+    ktest_report(!is_jump(&p) && p.site->jump_why == PROBE_REGION_TARGET,
+                 "it stays so, and it is known why");
+    ktest_report(region_late(6) == mix(6), "and so does the function");
+    xmc((uintptr_t)region_enter_at, long_nop, sizeof(long_nop));
+    unregister_kprobe(&p);
+    optimize_set_method(OPTIMIZE_OFF);
+}
+
+/* ---- all over the image ---------------------------------------------------------------- */
+
+static struct {
+    struct kprobe *probes, **pointers;
+    size_t count, max;
+    unsigned percent;
+} some;
+
+static void take_some(const struct insn *insn, void *arg UNUSED)
+{
+    if (some.count == some.max || ktest_random() % 100 >= some.percent)
+        return;
+    some.probes[some.count] = (struct kprobe){ .addr = insn->addr };
+    some.pointers[some.count] = &some.probes[some.count];
+    some.count++;
+}
+
+static void ignore(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
+                   void *arg UNUSED)
+{
+}
+
+/* set_share - of all instructions but the engine's: as breakpoints these would make every
+ * plan a hundred times longer.
+ */
+static void set_share(unsigned percent)
+{
+    struct plat_symbol sym;
+
+    some.percent = percent;
+    some.count = 0;
+    for (uintptr_t at = (uintptr_t)_text; at < (uintptr_t)_etext; at++) {
+        if (plat_symbol_at(at, &sym) || plat_is_engine(at))
+            continue;
+        plat_lock(PLAT_PROBES);
+        boundary_for_each(&sym, take_some, NULL);
+        plat_unlock(PLAT_PROBES);
+        at = sym.start + sym.size - 1;
+    }
+    some.count = (size_t)register_kprobes_some(some.pointers, some.count, ignore, NULL);
+}
+
+static void one_density(unsigned percent, unsigned jumps_at_least)
+{
+    uint64_t before = text_sum(), jumps = 0;
+
+    set_share(percent);
+    optimize_run();
+    for (size_t i = 0; i < some.count; i++)
+        jumps += is_jump(some.pointers[i]);
+    ktest_report(jumps * 100 >= some.count * jumps_at_least,
+                 "%u %%: %lu of %lu are jumps", percent, jumps, some.count);
+    ktest_report(mix_is_right(), "%u %%: the kernel works", percent);
+    unregister_kprobes(some.pointers, some.count);
+    ktest_report(text_sum() == before, "%u %%: the text is as it was", percent);
+}
+
+KTEST(region, any_density_in_and_out)
+{
+    some.max = (size_t)(_etext - _text) / 3;
+    some.probes = plat_alloc(some.max * sizeof(some.probes[0]));
+    some.pointers = plat_alloc(some.max * sizeof(some.pointers[0]));
+    ktest_report(some.probes && some.pointers, "there is memory");
+    optimize_set_method(OPTIMIZE_REGION);
+    one_density(1, 85);
+    one_density(10, 70);
+    if (ktest_count(0, 1))
+        one_density(100, 30);
+    optimize_set_method(OPTIMIZE_OFF);
+    plat_free(some.probes);
+    plat_free(some.pointers);
+}

@@ -1,0 +1,120 @@
+/* test_targets.c - where code is entered: the build's table, and what was added later. */
+#include "kernel/base/err.h"
+#include "probes/text/targets.h"
+#include "tests/unit/port_fake.h"
+
+static uintptr_t fn;
+
+static void start(void)
+{
+    fake_start();
+    fn = fake_function("fn", "90 90 90 90 90 90 90 90 90 90 90 90 90 90 90 c3");
+}
+
+static void the_first_of_several_is_found(void)
+{
+    start();
+    fake_target(fn + 7);
+    fake_target(fn + 3);
+    fake_target(fn + 12);
+    CHECK_EQ(targets_find(fn, fn + 16), fn + 3);
+    CHECK_EQ(targets_find(fn + 4, fn + 16), fn + 7);
+    CHECK_EQ(targets_find(fn + 8, fn + 16), fn + 12);
+    CHECK_EQ(targets_find(fn + 13, fn + 16), 0);
+    fake_end();
+}
+
+static void the_start_counts_and_the_end_does_not(void)
+{
+    start();
+    fake_target(fn + 4);
+    CHECK(targets_inside(fn + 4, fn + 5));
+    CHECK(!targets_inside(fn + 1, fn + 4));
+    CHECK(!targets_inside(fn + 5, fn + 16));
+    CHECK(!targets_inside(fn + 4, fn + 4));
+    CHECK(!targets_inside(fn + 5, fn + 3));
+    fake_end();
+}
+
+static void an_opaque_range_counts_byte_by_byte(void)
+{
+    start();
+    fake_opaque(fn + 9, fn + 11);
+    fake_opaque(fn + 2, fn + 4);
+    for (size_t i = 0; i < 15; i++) {
+        bool inside = i == 2 || i == 3 || i == 9 || i == 10;
+
+        CHECK_EQ(targets_inside(fn + i, fn + i + 1), inside);
+        CHECK_EQ(targets_opaque(fn + i), inside);
+    }
+    CHECK_EQ(targets_find(fn, fn + 15), fn + 2);
+    CHECK_EQ(targets_find(fn + 3, fn + 15), fn + 3);
+    CHECK_EQ(targets_find(fn + 4, fn + 15), fn + 9);
+    fake_end();
+}
+
+static void whichever_comes_first(void)
+{
+    start();
+    fake_opaque(fn + 6, fn + 8);
+    fake_target(fn + 4);
+    fake_target(fn + 10);
+    CHECK_EQ(targets_find(fn, fn + 15), fn + 4);
+    CHECK_EQ(targets_find(fn + 5, fn + 15), fn + 6);
+    CHECK_EQ(targets_find(fn + 8, fn + 15), fn + 10);
+    CHECK(!targets_opaque(fn + 4));
+    fake_end();
+}
+
+static void without_a_table_everything_is_one(void)
+{
+    start();
+    fake_no_targets();
+    CHECK(!targets_known());
+    CHECK_EQ(targets_find(fn + 1, fn + 5), fn + 1);
+    CHECK(!targets_inside(fn + 1, fn + 1));
+    CHECK(targets_opaque(fn));
+    start();
+    CHECK(targets_known());
+    fake_end();
+}
+
+static void what_was_added_is_found_until_the_last_is_removed(void)
+{
+    start();
+    fake_target(fn + 8);
+    CHECK_EQ(targets_add(fn + 3), 0);
+    CHECK_EQ(targets_add(fn + 3), 0);
+    CHECK_EQ(targets_add(fn + 5), 0);
+    CHECK_EQ(targets_find(fn, fn + 16), fn + 3);
+    CHECK_EQ(targets_find(fn + 4, fn + 16), fn + 5);
+    targets_remove(fn + 5);
+    CHECK_EQ(targets_find(fn + 4, fn + 16), fn + 8);
+    targets_remove(fn + 3);
+    CHECK(targets_inside(fn + 1, fn + 5));
+    targets_remove(fn + 3);
+    CHECK(!targets_inside(fn + 1, fn + 5));
+    fake_end();
+}
+
+static void adding_without_memory_says_so(void)
+{
+    start();
+    fake_fail_at(1);
+    CHECK_EQ(targets_add(fn + 3), -ENOMEM);
+    CHECK(!targets_inside(fn, fn + 16));
+    fake_end();
+}
+
+static void removing_what_was_not_added_is_a_bug(void)
+{
+    start();
+    CHECK(FAKE_BUG(targets_remove(fn + 1)));
+    fake_end();
+}
+
+UNIT_TESTS(the_first_of_several_is_found, the_start_counts_and_the_end_does_not,
+           an_opaque_range_counts_byte_by_byte, whichever_comes_first,
+           without_a_table_everything_is_one,
+           what_was_added_is_found_until_the_last_is_removed,
+           adding_without_memory_says_so, removing_what_was_not_added_is_a_bug)
