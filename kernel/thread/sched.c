@@ -120,7 +120,9 @@ static void cpu_give_to(struct thread *next)
     cpu->idle = thread_is_idle(next);
     cpu->current = next;
     cpu->stack_base = (uintptr_t)next->stack_top - next->stack_len;
+    cpu->thread_probe = next->probe;
 }
+NORETPROBE(cpu_give_to);
 
 /* choose - who follows @prev on this CPU; @prev itself if it may go on and nobody waits. */
 static struct thread *choose(struct thread *prev)

@@ -35,6 +35,7 @@ proc switch_to
     mov rax, rdi
     ret
 endproc switch_to
+noretprobe switch_to
 
 ; thread_entry: what the first switch to a thread returns to.
 ; In: rax = the thread that left. The zero frame pointer ends backtraces.

@@ -32,11 +32,22 @@ static struct wait_queue mourners = WAIT_QUEUE_INIT(mourners);
 static struct list reapable = LIST_INIT(reapable); /* [sched_lock] dead and detached */
 static int last_tid = BOOT_TID;                    /* [sched_lock] */
 static uint64_t births;                            /* [sched_lock] */
-static void (*exit_hook)(struct thread *t);        /* set at boot */
+static void (*exit_hook)(struct thread *t);        /* set at boot, as these two are */
+static void (*birth_hook)(struct thread *t), (*burial_hook)(struct thread *t);
 
 void thread_set_exit_hook(void (*fn)(struct thread *t))
 {
     exit_hook = fn;
+}
+
+void thread_set_birth_hook(void (*fn)(struct thread *t))
+{
+    birth_hook = fn;
+}
+
+void thread_set_burial_hook(void (*fn)(struct thread *t))
+{
+    burial_hook = fn;
 }
 
 int thread_tid(void)
@@ -164,10 +175,29 @@ static bool args_are_valid(const struct clone_args *args)
            (!args->cpus || args->cpus & online_mask());
 }
 
+/* thread_enlist - give @t its number and make it known. Return: the number. */
+static int thread_enlist(struct thread *t)
+{
+    unsigned long flags = sched_enter();
+    int tid = tid_next();
+
+    t->tid = tid;
+    publish(t);
+    sched_leave(flags);
+    return tid;
+}
+
+static void thread_let_run(struct thread *t)
+{
+    unsigned long flags = sched_enter();
+
+    sched_make_ready(t);
+    sched_leave(flags);
+}
+
 int kernel_clone(const struct clone_args *args)
 {
     struct thread *t;
-    unsigned long flags;
     int tid;
 
     if (!args_are_valid(args))
@@ -175,12 +205,10 @@ int kernel_clone(const struct clone_args *args)
     t = thread_create(args);
     if (!t)
         return -ENOMEM;
-    flags = sched_enter();
-    tid = tid_next();
-    t->tid = tid;
-    publish(t);
-    sched_make_ready(t);
-    sched_leave(flags);
+    tid = thread_enlist(t);
+    if (birth_hook)
+        birth_hook(t);
+    thread_let_run(t);
     return tid;
 }
 
@@ -277,6 +305,8 @@ static void forget(struct thread *t)
 
 static void thread_free(struct thread *t)
 {
+    if (burial_hook)
+        burial_hook(t);
     if (t == &boot_thread)
         return;
     stack_free(t->stack_top, t->stack_len);

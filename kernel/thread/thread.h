@@ -51,7 +51,7 @@ struct thread {
     uint64_t voluntary;             /* [S] switches, by cause */
     uint64_t involuntary;           /* [S] */
     uint64_t run_ns;                /* [S] on a CPU, up to the last switch */
-    void *probe;                    /* [c] the probe engine's */
+    void *probe;                    /* the probe engine's, which says who guards it */
 
     /* The rest is the scheduler's own. */
     int (*fn)(void *arg);     /* [I] */
@@ -165,6 +165,15 @@ const char *thread_state_name(enum thread_state state);
  * sleep. Context: boot.
  */
 void thread_set_exit_hook(void (*fn)(struct thread *t));
+
+/* thread_set_birth_hook - @fn is told of each new thread, which is in the list of all
+ * threads but has not run yet; it runs in the one that makes it, and may sleep.
+ * thread_set_burial_hook - @fn is told of each thread that is about to be freed; nobody
+ * stands on its stack any more. It may sleep.
+ * Context: boot.
+ */
+void thread_set_birth_hook(void (*fn)(struct thread *t));
+void thread_set_burial_hook(void (*fn)(struct thread *t));
 
 /* thread_assert_may_sleep - for functions that may sleep, before they begin. It is a bug to
  * call them with preemption off, or outside of a thread. Context: thread, preemptible.

@@ -1,0 +1,182 @@
+; kretprobe_trampoline.asm - where a function returns to that is followed by a return probe.
+;
+; Takes no trap, and is entered by the function's own `ret`. From its first instruction to
+; its last an interrupt or an NMI may come between any two: nothing below rsp is needed, and
+; where the function is to return to is known at each of them.
+;
+;   1. An image of all registers is built right above which rsp was when the function was
+;      called; the function's return address was where regs.ss is now. Preemption off: the
+;      handlers' CPU stays the same, and whoever unregisters waits.
+;   2. Up to here the shadow knows where it goes, from here on the image.
+;   3. The common case, which is what kretprobe_return() does where one instance without data
+;      or limit returns, its probe is on and has a handler, and no hit is active on this CPU.
+;      All conditions are looked at at once. The instance lies in the image, where nobody
+;      needs aux and orig_ax, so that the image is right above the handler's frame.
+;   4. All others.
+;   5. Where nothing but registers has changed, the way back needs neither popfq nor IRET:
+;      the return address goes to where it was, above all that is loaded, status flags come
+;      back with sahf and a rotation, and rsp is moved last.
+;   6. Else the image is left as a trap leaves it.
+
+%include "asm_offsets.inc"
+%include "probe_offsets.inc"
+%include "kernel/base/proc.inc"
+
+extern kretprobe_return         ; void kretprobe_return(struct pt_regs *, struct probe_cpu *)
+extern shadow_nobody            ; struct shadow
+extern kretprobe_nobody         ; struct kretprobe
+extern trap_exit
+
+SEL_CODE equ 0x08
+SEL_DATA equ 0x10
+FLAGS_DF equ 1 << 10
+FLAGS_OF_BIT equ 11
+
+%define EACH_REGISTER r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi
+
+%macro STORE_ALL 1-*
+  %assign at 0
+  %rep %0
+    mov [rsp + at], %1
+    %assign at at + 8
+    %rotate 1
+  %endrep
+%endmacro
+
+%macro LOAD_ALL 1-*
+  %assign at 0
+  %rep %0
+    mov %1, [rsp + at]
+    %assign at at + 8
+    %rotate 1
+  %endrep
+%endmacro
+
+; OR_IF_ZERO reg, scratch: rax |= all ones if reg is 0
+%macro OR_IF_ZERO 2
+    cmp %1, 1
+    sbb %2, %2
+    or rax, %2
+%endmacro
+
+section .text.image
+
+; In:   rsp = behind the return address; rax, rdx = what the function returns
+; Out:  at the return address, all registers and flags as they were, but for what handlers
+;       have changed
+proc kretprobe_trampoline, 64
+    lea rsp, [rsp - 16]         ; 1
+    pushfq
+    lea rsp, [rsp - REGS_FLAGS]
+    STORE_ALL EACH_REGISTER
+    inc dword [gs:PERCPU_PREEMPT_COUNT]
+    lea rdi, [rsp + REGS_SIZE]
+    mov [rsp + REGS_SP], rdi
+    mov qword [rsp + REGS_SS], SEL_DATA
+    mov qword [rsp + REGS_CS], SEL_CODE
+    mov ebx, [rsp + REGS_FLAGS]
+    cld
+    mov r12, [gs:PERCPU_THREAD_PROBE]
+    test r12, r12
+    cmovz r12, [rel nobodys_shadow]
+    mov r13, [r12 + SHADOW_LAST]
+    movsxd r10, dword [r13 + ENTRY_RET]
+    lea r10, [r10 + kretprobe_trampoline]
+    mov [rsp + REGS_IP], r10
+.known:                         ; 2
+    mov edx, [r12 + SHADOW_TOP]
+    sub edx, edi
+    add edx, 8
+    mov ecx, [r13 - ENTRY_SIZE + ENTRY_BELOW]
+    xor ecx, edx
+    xor eax, eax
+    OR_IF_ZERO ecx, rcx         ; another one returns here
+    xor edx, [r13 + ENTRY_BELOW]
+    or rax, rdx
+    mov r14, [r13 + ENTRY_HOLDER]
+    or rax, [r14 + HOLDER_EXTRAS]
+    mov r15, [r14 + HOLDER_RP]
+    test r15, r15
+    cmovz r15, [rel nobodys_probe]
+    mov r9, [r15 + KRETPROBE_HANDLER]
+    OR_IF_ZERO r9, rcx
+    mov ecx, [r15 + KPROBE_FLAGS]
+    and ecx, KPROBE_SLOW_FLAGS
+    or rax, rcx
+    mov r8, [gs:PERCPU_DEPTHS]  ; of interrupts, of NMIs
+    mov rcx, r8
+    shr rcx, 32
+    or rax, rcx
+    mov ecx, [gs:CPU_DEPTH]
+    or rax, rcx
+    jnz .rare
+    inc dword [gs:CPU_DEPTH]    ; 3
+    shl r8, IS_IN_IRQ_BIT
+    bts r8, IS_JUMPED_BIT
+    or r8, IS_RETURN
+    mov [gs:HIT_IS], r8
+    mov [gs:HIT_REGS], rsp
+    mov rcx, [r15 + KPROBE_SITE]
+    mov [gs:HIT_SITE], rcx
+    mov [gs:HIT_RUNNING], r15
+    mov [rsp + REGS_AUX], r15   ; struct kretprobe_instance
+    mov [rsp + REGS_ORIG_AX], r10
+    lea rdi, [rsp + REGS_AUX]
+    mov rsi, rsp
+    call r9
+    mov qword [gs:HIT_RUNNING], 0
+    mov qword [gs:HIT_SITE], 0
+    dec dword [gs:CPU_DEPTH]
+    mov dword [r13 + ENTRY_BELOW], 0
+    lea r13, [r13 - ENTRY_SIZE]
+    mov [r12 + SHADOW_LAST], r13
+.leave:
+    dec dword [gs:PERCPU_PREEMPT_COUNT]
+    and ebx, ~FLAGS_DF
+    mov rax, [rsp + REGS_FLAGS]
+    xor rax, rbx
+    lea rcx, [rsp + REGS_SIZE]
+    xor rcx, [rsp + REGS_SP]
+    or rax, rcx
+    jnz .as_a_trap
+    mov rcx, [rsp + REGS_IP]    ; 5
+    mov [rsp + REGS_SS], rcx
+    mov rcx, rbx                ; OF of what is rotated: its bits 0 and 63, see detour.asm
+    shl rcx, 63
+    mov rax, rbx
+    shl rax, 63 - FLAGS_OF_BIT
+    xor rcx, rax
+    xor rcx, rbx
+    xor eax, eax
+    mov ah, bl
+    sahf
+    ror rcx, 1
+    LOAD_ALL EACH_REGISTER
+    lea rsp, [rsp + REGS_SS]
+.ret:
+    ret
+
+.rare:                          ; 4
+    mov qword [rsp + REGS_AUX], 0
+    mov qword [rsp + REGS_ORIG_AX], 0
+    mov rdi, rsp
+    mov rsi, [gs:PERCPU_PROBE]
+    call kretprobe_return
+    jmp .leave
+
+.as_a_trap:                     ; 6
+    jmp trap_exit
+endproc kretprobe_trampoline
+nokprobe kretprobe_trampoline
+
+section .rodata
+align 8
+nobodys_shadow: dq shadow_nobody
+nobodys_probe:  dq kretprobe_nobody
+
+; Its parts: up to `known` the shadow tells where it goes, at `ret` the top of the stack, and
+; elsewhere the image, where the stack ends.
+global kretprobe_trampoline_known, kretprobe_trampoline_ret, kretprobe_trampoline_end
+kretprobe_trampoline_known: dq kretprobe_trampoline.known
+kretprobe_trampoline_ret:   dq kretprobe_trampoline.ret
+kretprobe_trampoline_end:   dq kretprobe_trampoline.end

@@ -1,0 +1,158 @@
+/* port_shadow.c - platform.h's part about stacks: each thread has a shadow in thread.probe,
+ * each CPU one for its NMI stack.
+ *
+ * None exists until the first return probe is registered. From then on threads get theirs
+ * when they are made. Interrupts run on the stack of the thread that they interrupt.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/thread/thread.h"
+#include "probes/life.h"
+#include "probes/port/port.h"
+#include "probes/shadow.h"
+
+extern const uintptr_t noretprobe_start[], noretprobe_end[];
+
+static struct mutex giving =
+    MUTEX_INIT(giving);          /* thread.probe, and its data, are made */
+static bool wanted, data_wanted; /* PLAT_PROBES to write */
+
+/* ---- asked by hits ---- */
+
+const struct shadow *plat_shadow_running(unsigned cpu, bool nmi)
+{
+    const struct percpu *p = percpu_of(cpu);
+
+    if (!p || !p->probe || !READ_ONCE(p->current))
+        return NULL;
+    return nmi ? READ_ONCE(plat_probe_cpu(cpu)->plat.nmi_shadow)
+               : READ_ONCE(p->current)->probe;
+}
+
+bool plat_switches_stack(uintptr_t addr)
+{
+    for (const uintptr_t *fn = noretprobe_start; fn < noretprobe_end; fn++)
+        if (*fn == addr)
+            return true;
+    return false;
+}
+
+/* ---- made ---- */
+
+static int give_locked(struct thread *t)
+{
+    struct shadow *s = t->probe;
+
+    if (!s) {
+        s = shadow_new((uintptr_t)t->stack_top, t->stack_len);
+        if (!s)
+            return -ENOMEM;
+        __atomic_store_n(&t->probe, s, __ATOMIC_RELEASE);
+    }
+    return READ_ONCE(data_wanted) ? shadow_add_data(s) : 0;
+}
+
+static int give(struct thread *t)
+{
+    int err;
+
+    mutex_lock(&giving);
+    err = give_locked(t);
+    mutex_unlock(&giving);
+    return err;
+}
+
+static void give_to_each(struct thread *t, void *arg)
+{
+    int *err = arg;
+
+    *err = give(t) ? -ENOMEM : *err;
+}
+
+static int give_cpu(unsigned id)
+{
+    struct plat_cpu *cpu = &plat_probe_cpu(id)->plat;
+    struct shadow *s = cpu->nmi_shadow;
+
+    if (!s) {
+        s = shadow_new(cpu->nmi_stack_base + NMI_STACK_LEN, NMI_STACK_LEN);
+        if (!s)
+            return -ENOMEM;
+        __atomic_store_n(&cpu->nmi_shadow, s, __ATOMIC_RELEASE);
+    }
+    return data_wanted ? shadow_add_data(s) : 0;
+}
+
+/* What a CPU keeps of its current thread is from before. */
+static void look_again(void *unused)
+{
+    (void)unused;
+    this_cpu()->thread_probe = thread_current()->probe;
+}
+
+/* A thread that is made meanwhile either is in the list already, or sees what is wanted:
+ * both are looked at in this order here, and in the other one by kernel_clone().
+ */
+int plat_shadow_make(bool with_data)
+{
+    int err = 0;
+
+    if (wanted && data_wanted >= with_data)
+        return 0;
+    __atomic_store_n(&data_wanted, data_wanted | with_data, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&wanted, true, __ATOMIC_SEQ_CST);
+    for (unsigned id = 0; id < cpu_count() && !err; id++)
+        err = give_cpu(id);
+    if (!err)
+        thread_for_each(give_to_each, &err);
+    smp_call_all(look_again, NULL);
+    if (err)
+        __atomic_store_n(&wanted, false, __ATOMIC_SEQ_CST);
+    return err;
+}
+
+/* One that gets none runs without: calls that it makes are missed, and counted. */
+static void thread_born(struct thread *t)
+{
+    if (READ_ONCE(wanted))
+        give(t);
+}
+
+static void thread_buried(struct thread *t)
+{
+    shadow_free(t->probe);
+}
+
+/* ---- all of them ---- */
+
+struct visit {
+    void (*fn)(struct shadow *shadow, void *arg);
+    void *arg;
+};
+
+static void visit_thread(struct thread *t, void *arg)
+{
+    const struct visit *visit = arg;
+    struct shadow *s = __atomic_load_n(&t->probe, __ATOMIC_ACQUIRE);
+
+    if (s)
+        visit->fn(s, visit->arg);
+}
+
+void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg)
+{
+    struct visit visit = { fn, arg };
+
+    for (unsigned id = 0; id < cpu_count(); id++)
+        if (plat_probe_cpu(id)->plat.nmi_shadow)
+            fn(plat_probe_cpu(id)->plat.nmi_shadow, arg);
+    thread_for_each(visit_thread, &visit);
+}
+
+void port_shadow_init(void)
+{
+    thread_set_birth_hook(thread_born);
+    thread_set_burial_hook(thread_buried);
+}

@@ -1,0 +1,124 @@
+/* posix_shadow.c - stacks of threads and their shadows, and what the trampoline calls.
+ *
+ * A return is handled where it happens, in no signal handler: who waits for quiescence must
+ * not take the thread for one that is outside.
+ */
+#define _GNU_SOURCE
+#include "tests/hosted/posix.h"
+#include "tests/hosted/posix_parts.h"
+
+#include "kernel/base/err.h"
+#include "probes/shadow.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+static bool wanted, data_wanted; /* PLAT_PROBES, or before a thread is entered */
+
+/* ---- shadows ---- */
+
+static int give(struct posix_thread *t)
+{
+    if (!t->shadow)
+        __atomic_store_n(&t->shadow, shadow_new(t->top, t->len), __ATOMIC_RELEASE);
+    if (!t->shadow)
+        return -ENOMEM;
+    return data_wanted ? shadow_add_data(t->shadow) : 0;
+}
+
+void shadow_enter(struct posix_thread *t)
+{
+    pthread_attr_t attr;
+    void *base;
+
+    if (pthread_getattr_np(pthread_self(), &attr) ||
+        pthread_attr_getstack(&attr, &base, &t->len))
+        abort();
+    pthread_attr_destroy(&attr);
+    t->top = (uintptr_t)base + t->len;
+    plat_lock(PLAT_PROBES);
+    if (wanted && give(t))
+        abort();
+    plat_unlock(PLAT_PROBES);
+}
+
+void shadow_leave(struct shadow *shadow)
+{
+    plat_lock(PLAT_PROBES);
+    shadow_free(shadow);
+    plat_unlock(PLAT_PROBES);
+}
+
+static void give_to_each(struct posix_thread *t, void *arg)
+{
+    int *err = arg;
+
+    *err = give(t) ? -ENOMEM : *err;
+}
+
+int plat_shadow_make(bool with_data)
+{
+    int err = 0;
+
+    wanted = true;
+    data_wanted |= with_data;
+    posix_thread_each(give_to_each, &err);
+    return err;
+}
+
+struct visit {
+    void (*fn)(struct shadow *shadow, void *arg);
+    void *arg;
+};
+
+static void visit_thread(struct posix_thread *t, void *arg)
+{
+    const struct visit *visit = arg;
+
+    if (t->shadow)
+        visit->fn(t->shadow, visit->arg);
+}
+
+void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg)
+{
+    struct visit visit = { fn, arg };
+
+    posix_thread_each(visit_thread, &visit);
+}
+
+const struct shadow *plat_shadow_running(unsigned cpu, bool nmi)
+{
+    return nmi || cpu || !posix_self ? NULL : posix_self->shadow;
+}
+
+bool plat_switches_stack(uintptr_t addr)
+{
+    (void)addr;
+    return false;
+}
+
+/* ---- returns ---- */
+
+void posix_return(struct pt_regs *regs);
+void posix_return(struct pt_regs *regs)
+{
+    posix_self->returning++;
+    kretprobe_return(regs, plat_this_cpu());
+    SANITIZER_RELEASE(&hits_ended);
+    posix_self->returning--;
+}
+NOKPROBE(posix_return);
+
+void posix_return_resume(struct pt_regs *regs);
+void posix_return_resume(struct pt_regs *regs)
+{
+    kprobe_resume(regs, plat_this_cpu());
+    SANITIZER_RELEASE(&hits_ended);
+    posix_self->returning--;
+}
+NOKPROBE(posix_return_resume);
+
+bool trap_is_of_return(const struct pt_regs *regs)
+{
+    return (uintptr_t)regs - posix_self->stack >= TRAP_STACK_LEN;
+}

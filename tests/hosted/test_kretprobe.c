@@ -1,0 +1,265 @@
+/* test_kretprobe.c - return probes and jprobes in a process: functions really return through
+ * the trampoline, in several threads, under signals.
+ */
+#define _GNU_SOURCE
+#include "kernel/base/err.h"
+#include "probes/life.h"
+#include "tests/hosted/posix.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define THREADS 4
+#define ROUNDS 20000
+
+static NOINLINE long target(long a, long b)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 3 + b;
+}
+
+static NOINLINE long recurse(long n)
+{
+    volatile long kept = n;
+
+    return n ? recurse(n - 1) + (kept == n) : 0;
+}
+
+static uint64_t returned, right;
+
+static int count_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    __atomic_add_fetch(&returned, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&right, regs->ip == ri->ret_addr, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static int keep_argument(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    *(uint64_t *)ri->data = regs->di;
+    return 0;
+}
+
+static int check_argument(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    __atomic_add_fetch(&returned, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&right, *(uint64_t *)ri->data == regs_return_value(regs),
+                       __ATOMIC_RELAXED);
+    return 0;
+}
+
+static void start(struct kretprobe *rp, long (*fn)(long))
+{
+    posix_init();
+    returned = right = 0;
+    rp->kp.addr = (uintptr_t)fn;
+    CHECK_EQ(register_kretprobe(rp), 0);
+}
+
+static void start_target(struct kretprobe *rp)
+{
+    if (!rp->handler)
+        rp->handler = count_return;
+    start(rp, (long (*)(long))(uintptr_t)target);
+}
+
+static void returns_are_seen(void)
+{
+    struct kretprobe rp = { 0 };
+
+    start_target(&rp);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(target(6, 7), 25);
+    CHECK_EQ(returned, 2);
+    CHECK_EQ(right, 2);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(returned, 2);
+}
+
+static void each_instance_has_its_data(void)
+{
+    struct kretprobe rp = { .entry_handler = keep_argument,
+                            .handler = check_argument,
+                            .data_size = sizeof(uint64_t) };
+
+    start(&rp, recurse);
+    CHECK_EQ(recurse(1000), 1000);
+    CHECK_EQ(returned, 1001);
+    CHECK_EQ(right, 1001);
+    CHECK_EQ(rp.nmissed + rp.kp.nmissed, 0);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+}
+
+static int change_value(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)ri;
+    regs->ax = 4711;
+    return 0;
+}
+
+static void a_changed_value_is_returned(void)
+{
+    struct kretprobe rp = { .handler = change_value };
+
+    start_target(&rp);
+    CHECK_EQ(target(5, 7), 4711);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    CHECK_EQ(target(5, 7), 22);
+}
+
+static volatile char *volatile nowhere = (volatile char *)0x10;
+static volatile char loaded;
+
+static int read_nowhere(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)ri;
+    (void)regs;
+    loaded = *nowhere;
+    return 0;
+}
+
+static void a_handler_that_faults_is_contained(void)
+{
+    struct kretprobe bad = { .handler = read_nowhere }, good = { 0 };
+
+    start_target(&good);
+    start_target(&bad);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(target(6, 7), 25);
+    CHECK_EQ(returned, 2);
+    CHECK(bad.kp.flags & KPROBE_FLAG_TRIPPED);
+    CHECK_EQ(unregister_kretprobe(&bad), 0);
+    CHECK_EQ(unregister_kretprobe(&good), 0);
+}
+
+static jmp_buf out;
+
+static NOINLINE long jump_out(long n)
+{
+    if (n >= 0)
+        longjmp(out, 1);
+    return n + 1;
+}
+
+static void a_longjmp_is_survived(void)
+{
+    struct kretprobe rp = { .handler = count_return };
+    volatile unsigned jumps = 0;
+
+    start(&rp, jump_out);
+    for (volatile int i = 0; i < 100; i++) {
+        if (setjmp(out))
+            jumps++;
+        else
+            jump_out(i);
+    }
+    CHECK_EQ(jumps, 100);
+    CHECK_EQ(jump_out(-3), -2);
+    CHECK_EQ(returned, 1);
+    CHECK_EQ(rp.dropped, 100);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+}
+
+/* ---- threads ---- */
+
+static _Atomic bool stop;
+static _Atomic uint64_t calls, wrong;
+
+static void *call_often(void *unused)
+{
+    posix_thread_enter();
+    while (!stop) {
+        for (long x = 0; x < 100; x++)
+            wrong += target(x, 7) != 3 * x + 7;
+        wrong += recurse(10) != 10;
+        calls += 100;
+    }
+    posix_thread_leave();
+    return unused;
+}
+
+static void probes_come_and_go_under_running_threads(void)
+{
+    pthread_t threads[THREADS];
+    unsigned rounds = 0;
+
+    posix_init();
+    stop = false;
+    calls = wrong = 0;
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_create(&threads[i], NULL, call_often, NULL);
+    for (; rounds < 100 || calls < ROUNDS; rounds++) {
+        struct kretprobe *rp = calloc(1, sizeof(*rp)), *deep = calloc(1, sizeof(*deep));
+
+        rp->handler = deep->handler = count_return;
+        deep->data_size = 64;
+        rp->kp.addr = (uintptr_t)target;
+        deep->kp.addr = (uintptr_t)recurse;
+        if (register_kretprobe(rp) || register_kretprobe(deep))
+            abort();
+        usleep(200);
+        if (unregister_kretprobe(rp) || unregister_kretprobe(deep))
+            abort();
+        free(rp); /* at once: nobody may look at it any more */
+        free(deep);
+    }
+    stop = true;
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(wrong, 0);
+    unit_note("%u rounds, %lu calls, %lu returns", rounds, (unsigned long)calls,
+              (unsigned long)returned);
+}
+
+/* ---- jprobes ---- */
+
+static long seen_a, seen_b;
+
+static long see_target(long a, long b)
+{
+    seen_a = a;
+    seen_b = b;
+    jprobe_return();
+}
+
+static NOINLINE long many(long a, long b, long c, long d, long e, long f, long g, long h)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a + b + c + d + e + f + 10 * g + 100 * h;
+}
+
+static long seen_sum;
+
+static long see_many(long a, long b, long c, long d, long e, long f, long g, long h)
+{
+    seen_sum = a + b + c + d + e + f + 10 * g + 100 * h;
+    *(volatile long *)&g = 0;
+    *(volatile long *)&h = 0;
+    jprobe_return();
+}
+
+static void a_jprobe_sees_the_arguments(void)
+{
+    struct jprobe jp = { .kp.addr = (uintptr_t)target, .entry = (void *)see_target };
+    struct jprobe stack = { .kp.addr = (uintptr_t)many, .entry = (void *)see_many };
+
+    posix_init();
+    CHECK_EQ(register_jprobe(&jp), 0);
+    CHECK_EQ(register_jprobe(&stack), 0);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK(seen_a == 5 && seen_b == 7);
+    CHECK_EQ(many(1, 2, 3, 4, 5, 6, 7, 8), 891);
+    CHECK_EQ(seen_sum, 891);
+    CHECK_EQ(unregister_jprobe(&jp), 0);
+    CHECK_EQ(unregister_jprobe(&stack), 0);
+}
+
+UNIT_TESTS(returns_are_seen, each_instance_has_its_data, a_changed_value_is_returned,
+           a_handler_that_faults_is_contained, a_longjmp_is_survived,
+           probes_come_and_go_under_running_threads, a_jprobe_sees_the_arguments)

@@ -1,0 +1,89 @@
+; trampoline.asm - where functions return to that are followed by return probes; see
+; probes/port/kretprobe_trampoline.asm. Signals may come between any two instructions: their
+; frames lie on a stack of their own.
+%include "kernel/base/proc.inc"
+
+extern posix_return             ; void posix_return(struct pt_regs *)
+extern posix_return_resume      ; void posix_return_resume(struct pt_regs *)
+
+; struct pt_regs
+REGS_AUX equ 15 * 8
+REGS_ORIG_AX equ 16 * 8
+REGS_IP equ 17 * 8
+REGS_FLAGS equ 19 * 8
+REGS_SP equ 20 * 8
+
+bits 64
+section .text
+
+; In:   rsp = behind the return address
+; Out:  at the return address, with the registers and flags of the image
+proc kretprobe_trampoline
+    push 0                      ; ss
+    push rsp
+    pushfq
+    push 0                      ; cs
+    push 0                      ; ip
+    push 0
+    push 0
+    push rdi
+    push rsi
+    push rdx
+    push rcx
+    push rax
+    push r8
+    push r9
+    push r10
+    push r11
+    push rbx
+    push rbp
+    push r12
+    push r13
+    push r14
+    push r15
+    add qword [rsp + REGS_SP], 8
+    cld
+    mov rbx, rsp
+    and rsp, -16
+    mov rdi, rbx
+    call posix_return
+    mov rsp, rbx
+return_leave:
+    mov rax, [rsp + REGS_SP]
+    mov rcx, [rsp + REGS_IP]
+    mov rdx, [rsp + REGS_FLAGS]
+    sub rax, 16
+    mov [rax + 8], rcx
+    mov [rax], rdx
+    mov [rsp + REGS_ORIG_AX], rax
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbp
+    pop rbx
+    pop r11
+    pop r10
+    pop r9
+    pop r8
+    pop rax
+    pop rcx
+    pop rdx
+    pop rsi
+    pop rdi
+    mov rsp, [rsp + REGS_ORIG_AX - REGS_AUX]
+    popfq
+    ret
+endproc kretprobe_trampoline
+nokprobe kretprobe_trampoline
+
+; A return handler has faulted and is given up: rsp = the image of its return.
+proc return_resume_hit
+    mov rbx, rsp
+    and rsp, -16
+    mov rdi, rbx
+    call posix_return_resume
+    mov rsp, rbx
+    jmp return_leave
+endproc return_resume_hit
+nokprobe return_resume_hit

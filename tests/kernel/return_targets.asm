@@ -1,0 +1,252 @@
+; return_targets.asm - functions whose returns are probed, where C would not do.
+
+%include "kernel/base/proc.inc"
+
+section .text
+
+; uint64_t return_setjmp(struct return_env *env): 0; once more, what return_longjmp() gives
+; void return_longjmp(struct return_env *env, uint64_t value)
+proc return_setjmp
+    mov [rdi], rbx
+    mov [rdi + 8], rbp
+    mov [rdi + 16], r12
+    mov [rdi + 24], r13
+    mov [rdi + 32], r14
+    mov [rdi + 40], r15
+    lea rax, [rsp + 8]
+    mov [rdi + 48], rax
+    mov rax, [rsp]
+    mov [rdi + 56], rax
+    xor eax, eax
+    ret
+endproc return_setjmp
+
+proc return_longjmp
+    mov rbx, [rdi]
+    mov rbp, [rdi + 8]
+    mov r12, [rdi + 16]
+    mov r13, [rdi + 24]
+    mov r14, [rdi + 32]
+    mov r15, [rdi + 40]
+    mov rsp, [rdi + 48]
+    mov rax, rsi
+    jmp [rdi + 56]
+endproc return_longjmp
+
+; void return_registers(uint64_t out[17], uint64_t flags): what return_scramble() leaves in
+; rbx rcx rdx rsi rdi rbp r8-r15, rax, flags, rsp as seen by its caller
+proc return_registers
+    push rbp
+    push rbx
+    push r12
+    push r13
+    push r14
+    push r15
+    push rdi
+    mov rdi, rsi
+    call return_scramble
+    push rax
+    mov rax, [rsp + 8]
+    mov [rax], rbx
+    mov [rax + 8], rcx
+    mov [rax + 16], rdx
+    mov [rax + 24], rsi
+    mov [rax + 32], rdi
+    mov [rax + 40], rbp
+    mov [rax + 48], r8
+    mov [rax + 56], r9
+    mov [rax + 64], r10
+    mov [rax + 72], r11
+    mov [rax + 80], r12
+    mov [rax + 88], r13
+    mov [rax + 96], r14
+    mov [rax + 104], r15
+    pop qword [rax + 112]
+    pushfq
+    pop qword [rax + 120]
+    mov [rax + 128], rsp
+    cld
+    pop rdi
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbx
+    pop rbp
+    ret
+endproc return_registers
+
+; rdi = flags to return with
+proc return_scramble
+    push rdi
+    mov rax, 0x0102030405060708
+    lea rbx, [rax + 1]
+    lea rcx, [rax + 2]
+    lea rdx, [rax + 3]
+    lea rsi, [rax + 4]
+    lea rdi, [rax + 5]
+    lea rbp, [rax + 6]
+    lea r8, [rax + 7]
+    lea r9, [rax + 8]
+    lea r10, [rax + 9]
+    lea r11, [rax + 10]
+    lea r12, [rax + 11]
+    lea r13, [rax + 12]
+    lea r14, [rax + 13]
+    lea r15, [rax + 14]
+    popfq
+    ret
+endproc return_scramble
+
+; uint64_t return_recurse(uint64_t n): n, in frames as small as there are
+proc return_recurse
+    test rdi, rdi
+    jz .done
+    sub rsp, 8
+    dec rdi
+    call return_recurse
+    add rsp, 8
+    inc rax
+    ret
+.done:
+    xor eax, eax
+    ret
+endproc return_recurse
+
+; uint64_t return_outer(uint64_t x): return_inner(x + 1), by a tail call
+; uint64_t return_inner(uint64_t x): 2 * x
+proc return_outer
+    inc rdi
+    jmp return_inner
+endproc return_outer
+
+proc return_inner
+    lea rax, [rdi * 2]
+    ret
+endproc return_inner
+
+; uint64_t return_circle(uint64_t n): 42, when n further tail calls have been done
+proc return_circle
+    dec rdi
+    js .done
+    jmp return_circle_back
+.done:
+    mov eax, 42
+    ret
+endproc return_circle
+
+proc return_circle_back
+    jmp return_circle
+endproc return_circle_back
+
+; uint64_t return_exits(uint64_t n): 10 + n, by an exit of its own for each n below 3
+proc return_exits
+    mov eax, 10
+    test rdi, rdi
+    jnz .one
+    ret
+.one:
+    inc eax
+    dec rdi
+    jnz .two
+    ret
+.two:
+    inc eax
+    dec rdi
+    jnz .more
+    ret
+.more:
+    add eax, edi
+    ret
+endproc return_exits
+
+; uint64_t return_elsewhere(uint64_t (*fn)(uint64_t), uint64_t x, void *top): fn(x), on the
+; stack that ends at top
+proc return_elsewhere
+    push rbp
+    mov rbp, rsp
+    mov rsp, rdx
+    mov rax, rdi
+    mov rdi, rsi
+    call rax
+    mov rsp, rbp
+    pop rbp
+    ret
+endproc return_elsewhere
+
+; uint64_t return_stepped(uint64_t (*fn)(uint64_t), uint64_t x): fn(x), with TF set
+proc return_stepped
+    push rbp
+    mov rbp, rsp
+    mov rax, rdi
+    mov rdi, rsi
+    pushfq
+    or qword [rsp], 1 << 8
+    popfq
+    call rax
+    pushfq
+    and qword [rsp], ~(1 << 8)
+    popfq
+    pop rbp
+    ret
+endproc return_stepped
+
+; void return_echo_call(uint64_t out[15]): the registers that return_echo() finds, called with
+; different values in all of them: rbx rcx rdx rsi rdi rbp r8-r15, rax
+proc return_echo_call
+    push rbp
+    push rbx
+    push r12
+    push r13
+    push r14
+    push r15
+    mov [rel echo_out], rdi
+    mov rax, 0x1112131415161718
+    lea rbx, [rax + 1]
+    lea rcx, [rax + 2]
+    lea rdx, [rax + 3]
+    lea rsi, [rax + 4]
+    lea rdi, [rax + 5]
+    lea rbp, [rax + 6]
+    lea r8, [rax + 7]
+    lea r9, [rax + 8]
+    lea r10, [rax + 9]
+    lea r11, [rax + 10]
+    lea r12, [rax + 11]
+    lea r13, [rax + 12]
+    lea r14, [rax + 13]
+    lea r15, [rax + 14]
+    call return_echo
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbx
+    pop rbp
+    ret
+endproc return_echo_call
+
+proc return_echo
+    db 0x0f, 0x1f, 0x44, 0, 0   ; nop of five bytes
+    push rax
+    mov rax, [rel echo_out]
+    mov [rax], rbx
+    mov [rax + 8], rcx
+    mov [rax + 16], rdx
+    mov [rax + 24], rsi
+    mov [rax + 32], rdi
+    mov [rax + 40], rbp
+    mov [rax + 48], r8
+    mov [rax + 56], r9
+    mov [rax + 64], r10
+    mov [rax + 72], r11
+    mov [rax + 80], r12
+    mov [rax + 88], r13
+    mov [rax + 96], r14
+    mov [rax + 104], r15
+    pop qword [rax + 112]
+    ret
+endproc return_echo
+
+section .bss
+echo_out: resq 1

@@ -1,0 +1,738 @@
+/* test_returns.c - returns in hard places: many threads, deep stacks, frames that are left
+ * without returning, interrupts and NMIs at any instruction, and what backtraces show.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/wait.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/life.h"
+#include "probes/port/walk.h"
+#include "tests/kernel/each_cpu.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/return_targets.h"
+
+#include <string.h>
+
+#define PATIENCE_NS UINT64_C(300000000000)
+#define LAST_CPU (cpu_count() - 1)
+
+/* ---- many threads asleep inside ---- */
+
+#define SLEEPERS 1000
+
+static struct wait_queue gate = WAIT_QUEUE_INIT(gate);
+static volatile bool gate_open;
+static uint64_t inside, came_back;
+
+/* sleep_inside - Return: 2 * @x, when the gate has been opened. */
+static NOINLINE long sleep_inside(long x)
+{
+    __atomic_add_fetch(&inside, 1, __ATOMIC_RELAXED);
+    wait_event(&gate, gate_open);
+    return 2 * x;
+}
+
+static int sleeper(void *arg)
+{
+    long x = (long)(uintptr_t)arg;
+
+    if (sleep_inside(x) == 2 * x)
+        __atomic_add_fetch(&came_back, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static unsigned sleepers_start(int *tids, unsigned count)
+{
+    unsigned made = 0;
+
+    gate_open = false;
+    inside = came_back = 0;
+    for (unsigned i = 0; i < count; i++) {
+        tids[i] = kernel_clone(&(struct clone_args){
+            .fn = sleeper, .arg = (void *)(uintptr_t)(i + 1), .name = "sleeper" });
+        made += tids[i] > 0;
+    }
+    while (READ_ONCE(inside) < made)
+        thread_yield();
+    return made;
+}
+
+static void sleepers_end(const int *tids, unsigned count)
+{
+    gate_open = true;
+    wake_all(&gate);
+    for (unsigned i = 0; i < count; i++)
+        if (tids[i] > 0)
+            thread_join(tids[i], NULL);
+}
+
+KTEST(returns, h82_a_thousand_threads_asleep_inside)
+{
+    int *tids = kzalloc(SLEEPERS * sizeof(*tids));
+    struct kretprobe rp = { .data_size = 64 };
+    unsigned made;
+
+    return_counts_start();
+    return_probe(&rp, sleep_inside);
+    made = sleepers_start(tids, SLEEPERS);
+    ktest_report(made == SLEEPERS && inside == SLEEPERS, "%u threads are inside", made);
+    ktest_report(return_counts.returned == 0, "none has returned");
+    sleepers_end(tids, SLEEPERS);
+    ktest_report(return_counts.returned == SLEEPERS && came_back == SLEEPERS,
+                 "%lu returns were seen, and went where they should",
+                 (unsigned long)return_counts.returned);
+    ktest_report(!rp.nmissed && !rp.kp.nmissed && !rp.dropped, "none was missed");
+    unregister_kretprobe(&rp);
+    kfree(tids);
+}
+
+/* The probe's memory is poisoned, as if its module was gone: looked at, it has a handler, at
+ * an address that faults.
+ */
+KTEST(returns, h91_unregistering_waits_for_nobody_inside)
+{
+    int *tids = kzalloc(SLEEPERS * sizeof(*tids));
+    struct kretprobe *rp = kzalloc(sizeof(*rp)), again = { 0 };
+    unsigned made;
+    int err;
+
+    return_counts_start();
+    return_probe(rp, sleep_inside);
+    made = sleepers_start(tids, SLEEPERS);
+    err = unregister_kretprobe(rp);
+    memset(rp, 0xa5, sizeof(*rp));
+    ktest_report(err == 0 && inside == made && !came_back,
+                 "it is gone, and %u threads are still inside", made);
+    ktest_report(return_probe(&again, sleep_inside) == 0, "another one may come");
+    sleepers_end(tids, SLEEPERS);
+    ktest_report(came_back == made, "all of them came back");
+    ktest_report(return_counts.returned == 0, "unseen by either");
+    unregister_kretprobe(&again);
+    kfree(rp);
+    kfree(tids);
+}
+
+KTEST(returns, h95_who_was_inside_before_is_never_reported)
+{
+    struct kretprobe rp = { 0 };
+    int tids[10];
+
+    return_counts_start();
+    sleepers_start(tids, 10);
+    return_probe(&rp, sleep_inside);
+    sleepers_end(tids, 10);
+    ktest_report(came_back == 10 && return_counts.returned == 0 && !rp.nmissed,
+                 "ten returns, none of them the probe's");
+    sleepers_start(tids, 10);
+    sleepers_end(tids, 10);
+    ktest_report(return_counts.returned == 10, "ten that are");
+    unregister_kretprobe(&rp);
+}
+
+/* ---- the scheduler ---- */
+
+static int yield_often(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 200; i++)
+        thread_yield();
+    return 0;
+}
+
+KTEST(returns, h43_h92_functions_that_switch_threads)
+{
+    static const char *const names[] = { "schedule",  "thread_yield", "leave_willingly",
+                                         "leave_cpu", "sched_arrive", "queue_take",
+                                         "choose",    "account",      "schedule_irq" };
+    struct kretprobe rps[ARRAY_LEN(names)] = { [0] = { .maxactive = 0 } };
+    int tids[16];
+    uint64_t missed = 0, hits = 0;
+    unsigned probed = 0;
+
+    return_counts_start();
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        rps[i].kp.symbol_name = names[i];
+        rps[i].handler = return_count;
+        if (register_kretprobe(&rps[i]))
+            rps[i].handler = NULL; /* inlined, or several */
+        else
+            probed++;
+    }
+    ktest_note("%u functions of the scheduler", probed);
+    for (size_t i = 0; i < ARRAY_LEN(tids); i++)
+        tids[i] =
+            kernel_clone(&(struct clone_args){ .fn = yield_often, .name = "yield" });
+    for (size_t i = 0; i < ARRAY_LEN(tids); i++)
+        thread_join(tids[i], NULL);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (!rps[i].handler)
+            continue;
+        unregister_kretprobe(&rps[i]);
+        hits += kprobe_hits(&rps[i].kp);
+        missed += rps[i].nmissed;
+    }
+    ktest_report(probed >= 3 && hits >= 16 * 200, "they were called %lu times",
+                 (unsigned long)hits);
+    ktest_report(!missed && !return_counts.wrong, "no return was missed");
+    ktest_report(return_counts.returned > 16 * 200, "%lu returns",
+                 (unsigned long)return_counts.returned);
+}
+
+/* ---- depth ---- */
+
+#define DEPTH 10000
+#define DEEP_STACK_LEN ((size_t)1 << 20)
+
+static NOINLINE long recurse_deep(long n)
+{
+    volatile long kept = n; /* a frame of some size, and no tail call */
+
+    return n ? recurse_deep(n - 1) + (kept == n) : 0;
+}
+
+static int go_deep(void *arg)
+{
+    uint64_t *results = arg;
+
+    results[0] = (uint64_t)recurse_deep(DEPTH);
+    results[1] = return_recurse(DEPTH);
+    return 0;
+}
+
+KTEST(returns, h83_ten_thousand_calls_deep)
+{
+    struct kretprobe rps[2] = { [0] = { .data_size = 16 }, [1] = { .data_size = 0 } };
+    uint64_t results[2] = { 0 };
+    int tid;
+
+    return_counts_start();
+    return_probe(&rps[0], recurse_deep);
+    return_probe(&rps[1], return_recurse);
+    tid = kernel_clone(&(struct clone_args){
+        .fn = go_deep, .arg = results, .stack_len = DEEP_STACK_LEN, .name = "deep" });
+    ktest_report(tid > 0 && thread_join(tid, NULL) == 0,
+                 "a thread with a stack of 1 MiB");
+    ktest_report(results[0] == DEPTH && results[1] == DEPTH, "%d calls deep, twice",
+                 DEPTH);
+    ktest_report(return_counts.returned == 2 * (DEPTH + 1) && !return_counts.wrong,
+                 "%lu returns were seen", (unsigned long)return_counts.returned);
+    for (unsigned i = 0; i < 2; i++) {
+        ktest_report(!rps[i].nmissed && !rps[i].kp.nmissed && !rps[i].dropped,
+                     "none was missed%s", i ? "" : ", all had data");
+        unregister_kretprobe(&rps[i]);
+    }
+}
+
+/* ---- frames that are left without returning ---- */
+
+static NOINLINE long jump_from(struct return_env *env, long depth)
+{
+    volatile long kept = depth; /* no loop */
+
+    if (depth == 0)
+        return_longjmp(env, 7);
+    if (depth > 1000)
+        return 0;
+    return jump_from(env, depth - 1) + kept;
+}
+
+static NOINLINE long jump_round(long depth)
+{
+    struct return_env env;
+
+    if (return_setjmp(&env) == 7)
+        return 3;
+    return jump_from(&env, depth);
+}
+
+KTEST(returns, h84_a_longjmp_leaves_frames_behind)
+{
+    struct kretprobe rp = { .data_size = 32, .maxactive = 50 }, round = { 0 };
+    unsigned right = 0;
+
+    return_counts_start();
+    return_probe(&rp, jump_from);
+    return_probe(&round, jump_round);
+    for (int i = 0; i < 100; i++)
+        right += jump_round(i % 10) == 3;
+    ktest_report(right == 100, "each round ended as it should");
+    ktest_report(return_counts.returned == 100 && !return_counts.wrong,
+                 "the function that was jumped to returned 100 times");
+    ktest_report(rp.dropped == kprobe_hits(&rp.kp) && kprobe_hits(&rp.kp) == 550,
+                 "all %lu calls that were left are dropped", (unsigned long)rp.dropped);
+    ktest_report(!rp.nmissed && !round.nmissed, "none was missed: they left no gap");
+    unregister_kretprobe(&round);
+    unregister_kretprobe(&rp);
+}
+
+static NOINLINE long exit_inside(long x)
+{
+    if (x >= 0)
+        do_exit(5);
+    return x + 1;
+}
+
+static int end_inside(void *unused)
+{
+    (void)unused;
+    return (int)exit_inside(1) + 1;
+}
+
+KTEST(returns, h84_threads_end_inside)
+{
+    struct kretprobe rps[3] = { [0] = { .maxactive = 4, .data_size = 16 } };
+    size_t before;
+    unsigned ended = 0;
+
+    return_counts_start();
+    return_probe(&rps[0], exit_inside);
+    return_probe(&rps[1], do_exit);
+    rps[2].kp.symbol_name = "sched_exit";
+    rps[2].handler = return_count;
+    register_kretprobe(&rps[2]);
+    before = heap_block_count();
+    for (int i = 0; i < 50; i++) {
+        int code = 0, tid = kernel_clone(&(struct clone_args){ .fn = end_inside });
+
+        thread_join(tid, &code);
+        ended += code == 5;
+    }
+    ktest_report(ended == 50, "50 threads ended in the middle");
+    ktest_report(return_counts.returned == 0, "none of them returned");
+    ktest_report(rps[0].dropped == 50 && !rps[0].nmissed && kprobe_hits(&rps[0].kp) == 50,
+                 "their instances are dropped, and limit nobody");
+    ktest_report(rps[1].dropped == 50 && rps[2].dropped == 50,
+                 "so it is with functions that never return");
+    ktest_report(heap_block_count() == before, "and nothing is left of them");
+    for (size_t i = 0; i < ARRAY_LEN(rps); i++)
+        unregister_kretprobe(&rps[i]);
+}
+
+static NOINLINE uint64_t elsewhere(uint64_t x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x + 5;
+}
+
+KTEST(returns, h87_on_another_stack_it_is_missed)
+{
+    uint8_t *stack = kzalloc(16384);
+    struct kretprobe rp = { 0 };
+
+    return_counts_start();
+    return_probe(&rp, elsewhere);
+    ktest_report(return_elsewhere(elsewhere, 1, stack + 16384) == 6,
+                 "a function called on a stack that is nobody's");
+    ktest_report(rp.missed[KRETPROBE_MISS_STACK] == 1 && rp.nmissed == 1,
+                 "its return is missed, and counted");
+    ktest_report(elsewhere(2) == 7 && return_counts.returned == 1, "the next is seen");
+    unregister_kretprobe(&rp);
+    kfree(stack);
+}
+
+/* ---- locks ---- */
+
+static struct spinlock own_lock;
+static uint64_t own_count, own_right;
+
+static NOINLINE void own_take(unsigned long *flags)
+{
+    spin_lock_irqsave(&own_lock, flags);
+}
+
+static NOINLINE void own_release(unsigned long flags)
+{
+    spin_unlock_irqrestore(&own_lock, flags);
+}
+
+static int count_locked(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 500; i++) {
+        unsigned long flags;
+
+        own_take(&flags);
+        own_count++;
+        own_release(flags);
+        kfree(kmalloc(64));
+    }
+    return 0;
+}
+
+KTEST(returns, h38_functions_of_locks)
+{
+    static const char *const names[] = { "mutex_lock",     "mutex_unlock", "kmalloc",
+                                         "kfree",          "log_print",    "sched_enter",
+                                         "preempt_enable", "wake_all",     "memset" };
+    struct kretprobe rps[ARRAY_LEN(names)] = { [0] = { .maxactive = 0 } };
+    struct kretprobe take = { 0 }, release = { 0 };
+    unsigned probed = 0, bad;
+
+    own_count = own_right = 0;
+    return_counts_start();
+    return_probe(&take, own_take);
+    return_probe(&release, own_release);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        rps[i].kp.symbol_name = names[i];
+        rps[i].handler = return_count;
+        if (register_kretprobe(&rps[i]))
+            rps[i].handler = NULL;
+        else
+            probed++;
+    }
+    bad = each_cpu_run(count_locked, NULL);
+    log_info("printed while %u functions that lock are probed", probed);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (rps[i].handler)
+            unregister_kretprobe(&rps[i]);
+    ktest_report(probed >= 5, "%u functions of locks and what takes them", probed);
+    ktest_report(!bad && own_count == 500ul * cpu_count(),
+                 "nobody hangs, nothing is lost");
+    ktest_report(kprobe_hits(&take.kp) == own_count && !take.nmissed && !release.nmissed,
+                 "a lock of our own: every return was seen");
+    unregister_kretprobe(&take);
+    unregister_kretprobe(&release);
+}
+
+/* ---- everywhere ---- */
+
+struct entries {
+    struct kretprobe *rps;
+    size_t room, count, refused;
+};
+
+static bool probe_function(const struct plat_symbol *function, void *arg)
+{
+    struct entries *all = arg;
+    struct kretprobe *rp = &all->rps[all->count];
+
+    if (!all->rps || all->count == all->room) {
+        all->room += !all->rps;
+        return true;
+    }
+    memset(rp, 0, sizeof(*rp));
+    rp->kp.addr = function->start;
+    rp->handler = return_count;
+    if (register_kretprobe(rp))
+        all->refused++;
+    else
+        all->count++;
+    return true;
+}
+
+static int work(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 20; i++) {
+        void *p = kmalloc(100);
+
+        memset(p, 1, 100);
+        kfree(p);
+        thread_yield();
+    }
+    return 0;
+}
+
+static void run_work(void)
+{
+    int tids[8];
+
+    for (int i = 0; i < 8; i++)
+        tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
+    for (int i = 0; i < 8; i++)
+        thread_join(tids[i], NULL);
+}
+
+KTEST(returns, every_function_at_once)
+{
+    struct entries all = { 0 };
+    uint64_t hits = 0, missed = 0, begun;
+    struct kretprobe **ps;
+
+    walk_functions(NULL, probe_function, &all);
+    all.rps = kzalloc(all.room * sizeof(*all.rps));
+    return_counts_start();
+    walk_functions(NULL, probe_function, &all);
+    ps = kzalloc(all.count * sizeof(ps[0]));
+    run_work();
+    thread_sleep_ns(20000000);
+    begun = return_counts.returned;
+    run_work();
+    ktest_report(return_counts.returned > begun, "%lu returns",
+                 (unsigned long)return_counts.returned);
+    for (size_t i = 0; i < all.count; i++)
+        ps[i] = &all.rps[i];
+    ktest_report(unregister_kretprobes(ps, all.count) == 0, "%zu probes, %zu refused",
+                 all.count, all.refused);
+    for (size_t i = 0; i < all.count; i++) {
+        hits += kprobe_hits(&all.rps[i].kp);
+        missed += all.rps[i].nmissed;
+    }
+    ktest_note("%lu calls, %lu returns missed", (unsigned long)hits,
+               (unsigned long)missed);
+    ktest_report(!return_counts.wrong, "each went where its call came from");
+    kfree(ps);
+    kfree(all.rps);
+}
+
+/* ---- interrupts and NMIs ---- */
+
+static volatile bool storming;
+static volatile uint64_t nmis, in_trampoline, misread;
+
+static NOINLINE uint64_t nmi_leaf(uint64_t x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+
+static NOINLINE uint64_t nmi_work(uint64_t x)
+{
+    return nmi_leaf(x) - 1;
+}
+
+static NOINLINE long both(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 5 + 3;
+}
+
+static NOINLINE long call_both(long x)
+{
+    return both(x) + 1;
+}
+
+static int call_both_often(void *arg)
+{
+    uint64_t *wrong = arg;
+
+    while (storming)
+        for (long x = 0; x < 100; x++)
+            *wrong += call_both(x) != x * 5 + 4;
+    return 0;
+}
+
+static bool is_in(uintptr_t ip, uintptr_t start, size_t len)
+{
+    return ip - start < len;
+}
+
+/* An ip in the trampoline is shown where the return goes; behind the call of both(). */
+static void look(const struct pt_regs *regs)
+{
+    uintptr_t at[2] = { 0 };
+
+    if (!is_in(regs->ip, (uintptr_t)kretprobe_trampoline, 200))
+        return;
+    in_trampoline++;
+    backtrace_collect(regs, at, 2);
+    if (!is_in(at[0], (uintptr_t)call_both, 64))
+        misread++;
+}
+
+static bool storm_nmi(struct pt_regs *regs)
+{
+    if (!storming)
+        return false;
+    if (cpu_id() == LAST_CPU)
+        look(regs);
+    nmis = nmi_work(nmis) + 1;
+    both(1);
+    return true;
+}
+
+static void send_storm(unsigned cpu, uint64_t count)
+{
+    uint64_t limit = clock_ns() + PATIENCE_NS;
+
+    for (uint64_t sent = 0; sent < count; sent++) {
+        uint64_t before = nmis;
+
+        smp_send_nmi(cpu);
+        while (nmis == before && clock_ns() < limit)
+            pause(); /* one that comes while one is pending is lost */
+    }
+}
+
+KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
+{
+    static bool taken;
+    struct kretprobe rps[3] = { [1] = { .data_size = 40 } };
+    uint64_t wrong = 0, count = ktest_count(3000, 30000), hits = 0;
+    int tid;
+
+    if (!taken)
+        trap_set_handler(TRAP_NMI, storm_nmi);
+    taken = true;
+    nmis = in_trampoline = misread = 0;
+    return_counts_start();
+    return_probe(&rps[0], both);
+    return_probe(&rps[1], both);
+    return_probe(&rps[2], nmi_leaf);
+    storming = true;
+    tid = kernel_clone(&(struct clone_args){
+        .fn = call_both_often, .arg = &wrong, .name = "load", .cpus = BIT(LAST_CPU) });
+    send_storm(LAST_CPU, count);
+    storming = false;
+    thread_join(tid, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(rps); i++) {
+        unregister_kretprobe(&rps[i]);
+        hits += kprobe_hits(&rps[i].kp);
+    }
+    ktest_report(nmis >= count, "%lu NMIs", (unsigned long)nmis);
+    ktest_report(!wrong && !return_counts.wrong, "every return went where it should");
+    ktest_report(!rps[0].dropped && !rps[1].dropped && !rps[2].dropped,
+                 "no instance was lost");
+    ktest_report(
+        return_counts.returned + rps[0].nmissed + rps[1].nmissed + rps[2].nmissed == hits,
+        "every call seen at its entry is seen at its return, or counted");
+    ktest_report(!misread, "%lu came in the trampoline; the real callers were shown",
+                 (unsigned long)in_trampoline);
+}
+
+KTEST(returns, h90_interrupts_between_entry_and_return)
+{
+    static const char *const names[] = { "tick", "clock_ns", "schedule_irq",
+                                         "trap_dispatch" };
+    struct kretprobe rps[ARRAY_LEN(names)] = { [0] = { .maxactive = 0 } }, own = { 0 };
+    uint64_t wrong = 0, end, probed = 0, dropped = 0;
+    int tid;
+
+    return_counts_start();
+    return_probe(&own, both);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        rps[i].kp.symbol_name = names[i];
+        rps[i].handler = return_count;
+        if (register_kretprobe(&rps[i]))
+            rps[i].handler = NULL;
+        else
+            probed++;
+    }
+    storming = true;
+    tid = kernel_clone(&(struct clone_args){
+        .fn = call_both_often, .arg = &wrong, .name = "load", .cpus = BIT(LAST_CPU) });
+    end = clock_ns() + 300000000;
+    while (clock_ns() < end)
+        thread_sleep_ns(1000000);
+    storming = false;
+    thread_join(tid, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (!rps[i].handler)
+            continue;
+        unregister_kretprobe(&rps[i]);
+        dropped += rps[i].dropped + rps[i].nmissed;
+    }
+    unregister_kretprobe(&own);
+    ktest_report(probed >= 3, "%lu functions of the tick", (unsigned long)probed);
+    ktest_report(!wrong && !return_counts.wrong && !own.dropped && !own.nmissed,
+                 "every return went where it should");
+    ktest_report(!dropped, "and so did those of the interrupts");
+}
+
+/* ---- backtraces ---- */
+
+#define FRAMES 12
+
+static uintptr_t seen_at[FRAMES];
+static size_t seen_count;
+static struct {
+    uintptr_t at[FRAMES];
+    size_t count;
+} at_entry, at_return, below_handler;
+
+static NOINLINE long inner(long x)
+{
+    seen_count = backtrace_collect(NULL, seen_at, FRAMES);
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+
+static NOINLINE long middle(long x)
+{
+    return inner(x) + 1;
+}
+
+static NOINLINE long outer(long x)
+{
+    return middle(x) + 1;
+}
+
+static int trace_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)ri;
+    at_entry.count = backtrace_collect(regs, at_entry.at, FRAMES);
+    return 0;
+}
+
+static int trace_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)ri;
+    at_return.count = backtrace_collect(regs, at_return.at, FRAMES);
+    below_handler.count = backtrace_collect(NULL, below_handler.at, FRAMES);
+    return 0;
+}
+
+static bool has_run(const uintptr_t *at, size_t count, const uintptr_t *run, size_t len)
+{
+    for (size_t i = 0; i + len <= count; i++)
+        if (memcmp(at + i, run, len * sizeof(*run)) == 0)
+            return true;
+    return false;
+}
+
+KTEST(returns, h86_backtraces_show_the_real_callers)
+{
+    struct kretprobe rps[3] = { [2] = { .entry_handler = trace_entry,
+                                        .handler = trace_return } };
+    const uintptr_t *callers = seen_at + 1; /* seen_at[0] is in inner() */
+    uintptr_t without[FRAMES];
+    size_t count, len;
+
+    outer(1);
+    count = seen_count;
+    memcpy(without, seen_at, sizeof(without));
+    return_probe(&rps[0], outer);
+    return_probe(&rps[1], middle);
+    return_probe(&rps[2], inner);
+    outer(1); /* from elsewhere in this function */
+    len = (count - 1) * sizeof(without[0]);
+    ktest_report(count >= 5 && seen_count == count &&
+                     memcmp(without, seen_at, 3 * sizeof(without[0])) == 0 &&
+                     memcmp(without + 4, seen_at + 4, len - 3 * sizeof(without[0])) == 0,
+                 "inside three probed functions: as without probes");
+    ktest_report(at_entry.count == count && is_in(at_entry.at[0], (uintptr_t)inner, 2) &&
+                     memcmp(at_entry.at + 1, callers, len) == 0,
+                 "at the entry: the function, and its callers");
+    ktest_report(at_return.count == count - 1 && memcmp(at_return.at, callers, len) == 0,
+                 "in the return handler's image: the callers");
+    ktest_report(has_run(below_handler.at, below_handler.count, callers, count - 1),
+                 "and from the handler itself, through the engine");
+    for (size_t i = 0; i < ARRAY_LEN(rps); i++)
+        unregister_kretprobe(&rps[i]);
+}
+
+static int panic_here(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)ri;
+    (void)regs;
+    panic("from a return handler");
+}
+
+KTEST_FATAL(returns, a_panic_shows_the_real_callers)
+{
+    struct kretprobe rps[3] = { [2] = { .handler = panic_here } };
+
+    return_probe(&rps[0], outer);
+    return_probe(&rps[1], middle);
+    return_probe(&rps[2], inner);
+    outer(1);
+}

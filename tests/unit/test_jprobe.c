@@ -1,0 +1,170 @@
+/* test_jprobe.c - jprobes over arrays: which are accepted, and how their handlers end. */
+#include "kernel/base/err.h"
+#include "probes/life.h"
+#include "tests/unit/port_fake.h"
+
+#define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
+
+static long seen[6];
+static unsigned ran, behind; /* handlers, and what is behind a jprobe_return() */
+
+static void handler(long a, long b, long c, long d, long e, long f)
+{
+    const long args[6] = { a, b, c, d, e, f };
+
+    for (unsigned i = 0; i < 6; i++)
+        seen[i] = args[i];
+    ran++;
+    jprobe_return();
+}
+
+static void plain(void)
+{
+    ran++;
+}
+
+static void deeper(unsigned depth)
+{
+    if (!depth)
+        jprobe_return();
+    if (depth < 100)
+        deeper(depth - 1);
+    behind++;
+}
+
+static void deep(void)
+{
+    ran++;
+    deeper(10);
+    behind++;
+}
+
+static uintptr_t start(void)
+{
+    fake_start();
+    ran = behind = 0;
+    return fake_function("f", LEA);
+}
+
+static void end(struct jprobe *jp)
+{
+    CHECK_EQ(unregister_jprobe(jp), 0);
+    fake_end();
+}
+
+static void a_handler_sees_the_arguments(void)
+{
+    struct jprobe jp = { .entry = handler };
+    struct pt_regs regs, before;
+
+    jp.kp.addr = start();
+    CHECK_EQ(register_jprobe(&jp), 0);
+    CHECK_EQ(kprobe_kind(&jp.kp), 'j');
+    before = regs = fake_regs();
+    CHECK(fake_int3(&regs, jp.kp.addr));
+    CHECK_EQ(ran, 1);
+    CHECK_EQ(seen[0], before.di);
+    CHECK_EQ(seen[1], before.si);
+    CHECK_EQ(seen[2], before.dx);
+    CHECK_EQ(seen[3], before.cx);
+    CHECK_EQ(seen[4], before.r8);
+    CHECK_EQ(seen[5], before.r9);
+    CHECK_EQ(regs.di, before.di);
+    CHECK_EQ(regs.sp, before.sp);
+    CHECK_EQ(fake.jprobe_words, JPROBE_STACK_LEN / 8);
+    end(&jp);
+}
+
+static void to_return_is_to_end(void)
+{
+    struct jprobe jp = { .entry = plain };
+    struct pt_regs regs;
+
+    jp.kp.addr = start();
+    CHECK_EQ(register_jprobe(&jp), 0);
+    regs = fake_regs();
+    CHECK(fake_int3(&regs, jp.kp.addr));
+    CHECK_EQ(ran, 1);
+    end(&jp);
+}
+
+static void it_ends_from_any_depth(void)
+{
+    struct jprobe jp = { .entry = deep };
+    struct pt_regs regs;
+
+    jp.kp.addr = start();
+    CHECK_EQ(register_jprobe(&jp), 0);
+    for (unsigned i = 1; i <= 3; i++) {
+        regs = fake_regs();
+        CHECK(fake_int3(&regs, jp.kp.addr));
+        CHECK_EQ(ran, i);
+    }
+    CHECK_EQ(behind, 0);
+    end(&jp);
+}
+
+static void there_is_one_at_an_address(void)
+{
+    struct jprobe one = { .entry = plain }, two = { .entry = plain };
+    struct jprobe *both[2] = { &one, &two };
+    struct kprobe p = { 0 };
+    struct probe_reject why;
+
+    p.addr = one.kp.addr = two.kp.addr = start();
+    CHECK_EQ(register_jprobes_why(both, 2, &why), -EEXIST);
+    CHECK_EQ(why.reason, PROBE_HAS_JPROBE);
+    CHECK_EQ(why.index, 1);
+    CHECK_EQ(register_jprobe(&one), 0);
+    CHECK_EQ(register_jprobe_why(&two, &why), -EEXIST);
+    CHECK_EQ(why.reason, PROBE_HAS_JPROBE);
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(unregister_jprobe(&one), 0);
+    CHECK_EQ(register_jprobe(&two), 0);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    end(&two);
+}
+
+static void it_is_at_an_entry_and_has_a_handler(void)
+{
+    struct jprobe jp = { .entry = plain };
+    struct probe_reject why;
+
+    jp.kp.addr = start() + 4;
+    CHECK_EQ(register_jprobe_why(&jp, &why), -EINVAL);
+    CHECK_EQ(why.reason, PROBE_NOT_ENTRY);
+    jp.kp.addr -= 4;
+    jp.entry = NULL;
+    CHECK_EQ(register_jprobe_why(&jp, &why), -EINVAL);
+    CHECK_EQ(why.reason, PROBE_NO_HANDLER);
+    fake_end();
+}
+
+static void a_batch_comes_and_goes(void)
+{
+    struct jprobe jps[2] = { [0] = { .entry = plain }, [1] = { .entry = handler } };
+    struct jprobe *all[2] = { &jps[0], &jps[1] };
+    struct pt_regs regs;
+
+    jps[0].kp.addr = start();
+    jps[1].kp.addr = fake_function("g", LEA);
+    CHECK_EQ(register_jprobes(all, 2), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        regs = fake_regs();
+        CHECK(fake_int3(&regs, jps[i].kp.addr));
+    }
+    CHECK_EQ(ran, 2);
+    CHECK_EQ(unregister_jprobes(all, 2), 0);
+    fake_end();
+}
+
+static void jprobe_return_anywhere_else_is_a_bug(void)
+{
+    start();
+    CHECK(FAKE_BUG(jprobe_return()));
+    fake_end();
+}
+
+UNIT_TESTS(a_handler_sees_the_arguments, to_return_is_to_end, it_ends_from_any_depth,
+           there_is_one_at_an_address, it_is_at_an_entry_and_has_a_handler,
+           a_batch_comes_and_goes, jprobe_return_anywhere_else_is_a_bug)

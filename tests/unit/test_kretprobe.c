@@ -1,0 +1,716 @@
+/* test_kretprobe.c - return probes over arrays: which returns belong to which calls. */
+#include "kernel/base/err.h"
+#include "probes/life.h"
+#include "probes/shadow.h"
+#include "tests/unit/port_fake.h"
+
+#include <string.h>
+
+#define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
+#define RETURN_ADDR ((uintptr_t)kretprobe_trampoline + 0x1000)
+
+/* What handlers saw, one letter each. */
+static char order[64];
+static uintptr_t seen_ret[64];
+
+static void note(char letter, uintptr_t ret)
+{
+    size_t len = strlen(order);
+
+    if (len + 1 >= sizeof(order))
+        return;
+    order[len] = letter;
+    seen_ret[len] = ret;
+}
+
+static int entry_skips;
+
+static int on_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)regs;
+    note('e', ri->ret_addr);
+    return entry_skips;
+}
+
+static int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    CHECK_EQ(regs->ip, ri->ret_addr);
+    note('r', ri->ret_addr);
+    return 0;
+}
+
+static int on_return_too(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)regs;
+    note('R', ri->ret_addr);
+    return 0;
+}
+
+static void start(void)
+{
+    fake_start();
+    memset(order, 0, sizeof(order));
+    entry_skips = 0;
+}
+
+/* enter - a call of the function at @addr, its return address at @regs->sp. */
+static void enter(struct pt_regs *regs, uintptr_t addr)
+{
+    CHECK(fake_int3(regs, addr));
+}
+
+static void call(struct pt_regs *regs, uintptr_t addr, uintptr_t ret)
+{
+    *(uintptr_t *)regs->sp = ret;
+    enter(regs, addr);
+}
+
+static struct kretprobe *probed(struct kretprobe *rp, const char *name)
+{
+    rp->kp.addr = fake_function(name, LEA);
+    if (!rp->handler)
+        rp->handler = on_return;
+    CHECK_EQ(register_kretprobe(rp), 0);
+    return rp;
+}
+
+static void end(struct kretprobe *rp)
+{
+    CHECK_EQ(unregister_kretprobe(rp), 0);
+    fake_end();
+}
+
+static struct pt_regs regs_below(size_t bytes)
+{
+    struct pt_regs regs = fake_regs();
+
+    regs.sp -= bytes;
+    return regs;
+}
+
+/* ---- pairing ---- */
+
+static void a_return_goes_where_the_call_came_from(void)
+{
+    struct kretprobe rp = { .entry_handler = on_entry };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    CHECK_EQ(*fake_stack(), (uintptr_t)kretprobe_trampoline);
+    CHECK(fake_return(&regs));
+    CHECK_EQ(regs.ip, RETURN_ADDR);
+    CHECK_EQ(regs.sp, (uintptr_t)fake_stack() + 8);
+    CHECK_STR(order, "er");
+    CHECK_EQ(rp.kp.hits, 1);
+    CHECK_EQ(rp.nmissed, 0);
+    end(&rp);
+}
+
+static void recursion_returns_in_the_opposite_order(void)
+{
+    struct kretprobe rp = { 0 };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    for (unsigned i = 0; i < 10; i++) {
+        regs = regs_below(16 * i);
+        call(&regs, rp.kp.addr, RETURN_ADDR + i);
+    }
+    for (unsigned i = 10; i-- > 0;) {
+        regs = regs_below(16 * i);
+        CHECK(fake_return(&regs));
+        CHECK_EQ(regs.ip, RETURN_ADDR + i);
+    }
+    CHECK_STR(order, "rrrrrrrrrr");
+    end(&rp);
+}
+
+static void a_tail_call_returns_innermost_first(void)
+{
+    struct kretprobe outer = { 0 }, inner = { .handler = on_return_too };
+    struct pt_regs regs;
+
+    start();
+    probed(&outer, "f");
+    probed(&inner, "g");
+    regs = fake_regs();
+    call(&regs, outer.kp.addr, RETURN_ADDR);
+    enter(&regs, inner.kp.addr);
+    CHECK(fake_return(&regs));
+    CHECK_STR(order, "Rr");
+    CHECK_EQ(seen_ret[0], RETURN_ADDR);
+    CHECK_EQ(seen_ret[1], RETURN_ADDR);
+    CHECK_EQ(regs.ip, RETURN_ADDR);
+    CHECK_EQ(unregister_kretprobe(&inner), 0);
+    end(&outer);
+}
+
+static void sibling_calls_in_a_circle_are_one_instance(void)
+{
+    struct kretprobe f = { 0 }, g = { .handler = on_return_too };
+    struct pt_regs regs;
+
+    start();
+    probed(&f, "f");
+    probed(&g, "g");
+    regs = fake_regs();
+    call(&regs, f.kp.addr, RETURN_ADDR);
+    for (unsigned i = 0; i < 100; i++) {
+        enter(&regs, g.kp.addr);
+        enter(&regs, f.kp.addr);
+    }
+    CHECK(fake_return(&regs));
+    CHECK_STR(order, "Rr");
+    CHECK_EQ(f.coalesced, 100);
+    CHECK_EQ(g.coalesced, 99);
+    CHECK_EQ(f.nmissed + g.nmissed, 0);
+    CHECK_EQ(unregister_kretprobe(&g), 0);
+    end(&f);
+}
+
+static void two_probes_on_one_function_both_see_it(void)
+{
+    struct kretprobe one = { 0 }, two = { .handler = on_return_too };
+    struct pt_regs regs;
+
+    start();
+    probed(&one, "f");
+    two.kp.addr = one.kp.addr;
+    CHECK_EQ(register_kretprobe(&two), 0);
+    regs = fake_regs();
+    call(&regs, one.kp.addr, RETURN_ADDR);
+    CHECK(fake_return(&regs));
+    CHECK_STR(order, "Rr");
+    CHECK_EQ(unregister_kretprobe(&two), 0);
+    end(&one);
+}
+
+/* ---- frames that never return ---- */
+
+static void what_was_left_by_a_jump_is_dropped_by_a_shallower_call(void)
+{
+    struct kretprobe rp = { 0 };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    for (unsigned i = 1; i <= 3; i++) {
+        regs = regs_below(32 * i);
+        call(&regs, rp.kp.addr, RETURN_ADDR + i);
+    }
+    regs = regs_below(32);
+    call(&regs, rp.kp.addr, RETURN_ADDR + 9);
+    CHECK_EQ(rp.dropped, 3);
+    CHECK(fake_return(&regs));
+    CHECK_EQ(regs.ip, RETURN_ADDR + 9);
+    CHECK_STR(order, "r");
+    end(&rp);
+}
+
+static void what_was_left_by_a_jump_is_dropped_by_a_shallower_return(void)
+{
+    struct kretprobe rp = { 0 };
+    struct pt_regs outer, inner;
+
+    start();
+    probed(&rp, "f");
+    outer = fake_regs();
+    call(&outer, rp.kp.addr, RETURN_ADDR);
+    inner = regs_below(64);
+    call(&inner, rp.kp.addr, RETURN_ADDR + 1);
+    CHECK(fake_return(&outer));
+    CHECK_EQ(outer.ip, RETURN_ADDR);
+    CHECK_EQ(rp.dropped, 1);
+    CHECK_STR(order, "r");
+    end(&rp);
+}
+
+static void a_return_without_its_call_is_a_bug(void)
+{
+    struct kretprobe rp = { 0 };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    regs = regs_below(64);
+    *(uintptr_t *)regs.sp = (uintptr_t)kretprobe_trampoline;
+    CHECK(FAKE_BUG(fake_return(&regs)));
+    end(&rp);
+}
+
+/* ---- what the entry decides ---- */
+
+static void an_entry_handler_may_skip_the_return(void)
+{
+    struct kretprobe rp = { .entry_handler = on_entry };
+    struct pt_regs regs;
+
+    start();
+    entry_skips = 1;
+    probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    CHECK(!fake_return(&regs));
+    CHECK_EQ(regs.ip, RETURN_ADDR);
+    CHECK_STR(order, "e");
+    CHECK_EQ(rp.nmissed, 0);
+    end(&rp);
+}
+
+static int keep_depth(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    *(uint64_t *)ri->data = regs->sp;
+    return 0;
+}
+
+static unsigned right;
+
+static int check_depth(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    right += *(uint64_t *)ri->data == regs->sp - 8;
+    return 0;
+}
+
+static void each_instance_has_data_of_its_own(void)
+{
+    struct kretprobe rp = { .entry_handler = keep_depth,
+                            .handler = check_depth,
+                            .data_size = sizeof(uint64_t) };
+    struct pt_regs regs;
+
+    start();
+    right = 0;
+    probed(&rp, "f");
+    for (unsigned i = 0; i < 20; i++) {
+        regs = regs_below(16 * i);
+        call(&regs, rp.kp.addr, RETURN_ADDR);
+    }
+    for (unsigned i = 20; i-- > 0;) {
+        regs = regs_below(16 * i);
+        CHECK(fake_return(&regs));
+    }
+    CHECK_EQ(right, 20);
+    end(&rp);
+}
+
+static void without_room_for_data_the_return_is_missed(void)
+{
+    struct kretprobe rp = { .data_size = KRETPROBE_DATA_MAX };
+    struct pt_regs regs;
+    unsigned followed = 0;
+
+    start();
+    probed(&rp, "f");
+    for (unsigned i = 0; i < 4; i++) {
+        regs = regs_below(16 * i);
+        call(&regs, rp.kp.addr, RETURN_ADDR);
+    }
+    for (unsigned i = 4; i-- > 0;) {
+        regs = regs_below(16 * i);
+        followed += fake_return(&regs);
+        CHECK_EQ(regs.ip, RETURN_ADDR);
+    }
+    CHECK_EQ(followed, 1); /* the stack has 8 KiB, and so has the data */
+    CHECK_EQ(rp.missed[KRETPROBE_MISS_DATA], 3);
+    CHECK_EQ(rp.nmissed, 3);
+    CHECK_EQ(rp.kp.nmissed, 0);
+    end(&rp);
+}
+
+static void maxactive_limits_the_instances(void)
+{
+    struct kretprobe rp = { .maxactive = 2 };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    for (unsigned round = 0; round < 3; round++) {
+        for (unsigned i = 0; i < 3; i++) {
+            regs = regs_below(16 * i);
+            call(&regs, rp.kp.addr, RETURN_ADDR);
+        }
+        for (unsigned i = 3; i-- > 0;) {
+            regs = regs_below(16 * i);
+            CHECK_EQ(fake_return(&regs), i < 2);
+        }
+    }
+    CHECK_EQ(rp.missed[KRETPROBE_MISS_MAXACTIVE], 3);
+    CHECK_STR(order, "rrrrrr");
+    end(&rp);
+}
+
+static void another_stack_is_not_touched(void)
+{
+    uint64_t elsewhere[2] = { 0 };
+    struct kretprobe rp = { 0 };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    regs = fake_regs();
+    regs.sp = (uintptr_t)elsewhere;
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    CHECK(!fake_return(&regs));
+    CHECK_EQ(rp.missed[KRETPROBE_MISS_STACK], 1);
+    end(&rp);
+}
+
+static void a_return_address_out_of_reach_is_left_alone(void)
+{
+    struct kretprobe rp = { 0 };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR + (1ul << 32));
+    CHECK(!fake_return(&regs));
+    CHECK_EQ(rp.missed[KRETPROBE_MISS_FAR], 1);
+    end(&rp);
+}
+
+static int ignore(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)ri;
+    (void)regs;
+    return 0;
+}
+
+static void the_shadow_holds_an_entry_for_every_16_bytes(void)
+{
+    struct kretprobe rp = { .handler = ignore };
+    struct pt_regs regs;
+    uintptr_t top;
+    size_t len = fake_stack_area(0, &top), calls = 0;
+
+    start();
+    probed(&rp, "f");
+    for (uintptr_t sp = top - 16; sp >= top - len; sp -= 16, calls++) {
+        regs = fake_regs();
+        regs.sp = sp;
+        call(&regs, rp.kp.addr, RETURN_ADDR);
+    }
+    CHECK_EQ(rp.nmissed, 0);
+    for (; calls > 0; calls--) {
+        regs.sp = top - 16 * calls;
+        CHECK(fake_return(&regs));
+    }
+    end(&rp);
+}
+
+static void closer_calls_than_that_are_missed_and_counted(void)
+{
+    struct kretprobe rp = { .handler = ignore };
+    struct pt_regs regs;
+    uintptr_t top;
+    size_t len = fake_stack_area(0, &top);
+
+    start();
+    probed(&rp, "f");
+    for (uintptr_t sp = top - 8; sp >= top - len; sp -= 8) {
+        regs = fake_regs();
+        regs.sp = sp;
+        call(&regs, rp.kp.addr, RETURN_ADDR);
+    }
+    CHECK_EQ(rp.missed[KRETPROBE_MISS_FULL], len / 16);
+    for (uintptr_t sp = top - len; sp < top; sp += 8) {
+        regs.sp = sp;
+        CHECK_EQ(fake_return(&regs), top - sp <= len / 2);
+        CHECK_EQ(regs.ip, RETURN_ADDR);
+    }
+    end(&rp);
+}
+
+static void an_nmi_has_a_shadow_of_its_own(void)
+{
+    struct kretprobe rp = { 0 };
+    struct pt_regs regs, nmi;
+    uintptr_t top;
+
+    start();
+    probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    fake.nmi = true;
+    fake_stack_area(1, &top);
+    nmi = fake_regs();
+    nmi.sp = top - 64;
+    call(&nmi, rp.kp.addr, RETURN_ADDR + 1);
+    CHECK(fake_return(&nmi));
+    CHECK_EQ(nmi.ip, RETURN_ADDR + 1);
+    fake.nmi = false;
+    CHECK(fake_return(&regs));
+    CHECK_EQ(regs.ip, RETURN_ADDR);
+    CHECK_STR(order, "rr");
+    end(&rp);
+}
+
+/* ---- coming and going ---- */
+
+static void calls_under_way_outlive_their_probe(void)
+{
+    struct kretprobe rp = { 0 }, other = { 0 };
+    struct pt_regs regs;
+    size_t blocks;
+
+    start();
+    probed(&other, "g");
+    probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    blocks = fake.blocks;
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    memset(&rp, 0xa5, sizeof(rp)); /* a handler that would be called, at no address */
+    CHECK(fake_return(&regs));
+    CHECK_EQ(regs.ip, RETURN_ADDR);
+    CHECK_STR(order, "");
+    CHECK(fake.blocks < blocks);
+    end(&other); /* which frees what the call has kept */
+}
+
+static void a_disabled_one_sees_nothing(void)
+{
+    struct kretprobe rp = { .entry_handler = on_entry };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    CHECK_EQ(disable_kretprobe(&rp), 0);
+    CHECK(fake_return(&regs));
+    CHECK_EQ(regs.ip, RETURN_ADDR);
+    CHECK_STR(order, "e");
+    CHECK_EQ(enable_kretprobe(&rp), 0);
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    CHECK(fake_return(&regs));
+    CHECK_STR(order, "eer");
+    end(&rp);
+}
+
+static int fault_here(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    struct pt_regs here = fake_regs();
+
+    (void)ri;
+    (void)regs;
+    note('f', 0);
+    fake_fault(&here, 14, 0x1234);
+    note('!', 0); /* not reached */
+    return 0;
+}
+
+static void a_handler_that_faults_has_had_its_last_return(void)
+{
+    struct kretprobe outer = { 0 }, inner = { .handler = fault_here };
+    struct pt_regs regs;
+
+    start();
+    probed(&outer, "f");
+    probed(&inner, "g");
+    for (unsigned round = 0; round < 2; round++) {
+        regs = fake_regs();
+        call(&regs, outer.kp.addr, RETURN_ADDR);
+        enter(&regs, inner.kp.addr);
+        CHECK(fake_return(&regs));
+        CHECK_EQ(regs.ip, RETURN_ADDR);
+    }
+    CHECK_STR(order, "frr");
+    CHECK_EQ(fake.preempt_enables, 1);
+    CHECK(inner.kp.flags & KPROBE_FLAG_TRIPPED);
+    CHECK_EQ(unregister_kretprobe(&inner), 0);
+    end(&outer);
+}
+
+static void an_entry_handler_that_faults_leaves_the_return_alone(void)
+{
+    struct kretprobe rp = { .entry_handler = fault_here };
+    struct pt_regs regs;
+
+    start();
+    probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    CHECK(!fake_return(&regs));
+    CHECK_STR(order, "f");
+    CHECK_EQ(enable_kretprobe(&rp), 0);
+    rp.entry_handler = NULL;
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR + 1);
+    CHECK(fake_return(&regs));
+    CHECK_EQ(regs.ip, RETURN_ADDR + 1);
+    CHECK_STR(order, "fr");
+    end(&rp);
+}
+
+static struct kretprobe *again;
+
+/* What a return handler calls is probed, too: by the same probe it is a recursion. */
+static int call_again(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    struct pt_regs here = regs_below(512);
+
+    (void)ri;
+    (void)regs;
+    note('r', 0);
+    call(&here, again->kp.addr, RETURN_ADDR + 5);
+    CHECK(!fake_return(&here));
+    return 0;
+}
+
+static void a_handler_that_calls_the_function_is_a_recursion(void)
+{
+    struct kretprobe rp = { .handler = call_again };
+    struct pt_regs regs;
+
+    start();
+    again = probed(&rp, "f");
+    regs = fake_regs();
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    CHECK(fake_return(&regs));
+    CHECK_EQ(regs.ip, RETURN_ADDR);
+    CHECK_STR(order, "r");
+    CHECK_EQ(rp.kp.missed[MISS_RECURSION], 1);
+    end(&rp);
+}
+
+/* ---- refusals ---- */
+
+static void refused(struct kretprobe *rp, int err, enum probe_reason reason)
+{
+    struct probe_reject why;
+
+    CHECK_EQ(register_kretprobe_why(rp, &why), err);
+    CHECK_EQ(why.reason, reason);
+    CHECK(!rp->holder);
+}
+
+static void only_entries_are_accepted(void)
+{
+    struct kretprobe rp = { .handler = on_return };
+
+    start();
+    rp.kp.addr = fake_function("f", LEA) + 4;
+    refused(&rp, -EINVAL, PROBE_NOT_ENTRY);
+    rp.kp.addr = 0;
+    rp.kp.symbol_name = "nowhere";
+    refused(&rp, -ENOENT, PROBE_NO_SYMBOL);
+    rp.kp.symbol_name = "f";
+    rp.kp.offset = 4;
+    refused(&rp, -EINVAL, PROBE_NOT_ENTRY);
+    fake_end();
+}
+
+static void a_function_that_switches_stacks_is_refused(void)
+{
+    struct kretprobe rp = { .handler = on_return };
+
+    start();
+    rp.kp.addr = fake_function("f", LEA);
+    fake_switches_stack(rp.kp.addr);
+    refused(&rp, -EOPNOTSUPP, PROBE_SWITCHES_STACK);
+    fake_end();
+}
+
+static void too_much_data_is_refused(void)
+{
+    struct kretprobe rp = { .data_size = KRETPROBE_DATA_MAX + 1 };
+
+    start();
+    rp.kp.addr = fake_function("f", LEA);
+    refused(&rp, -E2BIG, PROBE_DATA_TOO_BIG);
+    fake_end();
+}
+
+static void a_batch_is_all_or_none(void)
+{
+    struct kretprobe rps[3] = { [0] = { .data_size = 0 } },
+                     *ps[3] = { &rps[0], &rps[1], &rps[2] };
+    struct probe_reject why;
+
+    start();
+    rps[0].kp.addr = fake_function("f", LEA);
+    rps[1].kp.addr = fake_function("g", LEA);
+    rps[2].kp.addr = rps[1].kp.addr + 4;
+    CHECK_EQ(register_kretprobes_why(ps, 3, &why), -EINVAL);
+    CHECK_EQ(why.index, 2);
+    CHECK(fake_text_is_original());
+    CHECK_EQ(register_kretprobes(ps, 2), 0);
+    CHECK_EQ(register_kretprobe(&rps[1]), -EEXIST);
+    CHECK_EQ(unregister_kretprobes(ps, 3), -EINVAL);
+    CHECK_EQ(unregister_kretprobes(ps, 2), 0);
+    fake_end();
+}
+
+static void without_memory_nothing_is_left(void)
+{
+    bool failed = true;
+
+    for (unsigned n = 1; failed; n++) {
+        struct kretprobe rps[2] = { [0] = { .data_size = 8 } };
+        struct kretprobe *ps[2] = { &rps[0], &rps[1] };
+
+        start();
+        rps[0].kp.addr = fake_function("f", LEA);
+        rps[1].kp.addr = fake_function("g", LEA);
+        fake_fail_at(n);
+        if (register_kretprobes(ps, 2) == 0) {
+            CHECK_EQ(unregister_kretprobes(ps, 2), 0);
+        } else {
+            CHECK(fake_failed());
+            CHECK(!rps[0].holder && !rps[1].holder);
+        }
+        failed = fake_failed();
+        fake_end();
+    }
+}
+
+/* ---- who looks at stacks ---- */
+
+static void the_real_address_is_found_by_its_slot(void)
+{
+    struct kretprobe rp = { 0 };
+    struct pt_regs regs[2];
+
+    start();
+    probed(&rp, "f");
+    for (unsigned i = 0; i < 2; i++) {
+        regs[i] = regs_below(64 * i);
+        call(&regs[i], rp.kp.addr, RETURN_ADDR + i);
+    }
+    CHECK_EQ(kretprobe_find_ret(fake_stack()), RETURN_ADDR);
+    CHECK_EQ(kretprobe_find_ret((uintptr_t *)regs[1].sp), RETURN_ADDR + 1);
+    CHECK_EQ(kretprobe_find_ret(fake_stack() - 1), 0);
+    CHECK_EQ(kretprobe_find_ret_above(regs[1].sp), RETURN_ADDR + 1);
+    CHECK_EQ(kretprobe_find_ret_above(regs[1].sp + 8), RETURN_ADDR);
+    CHECK_EQ(kretprobe_find_ret_above((uintptr_t)fake_stack() + 8), 0);
+    CHECK(fake_return(&regs[1]));
+    CHECK(fake_return(&regs[0]));
+    CHECK_EQ(kretprobe_find_ret(fake_stack()), 0);
+    end(&rp);
+}
+
+UNIT_TESTS(a_return_goes_where_the_call_came_from,
+           recursion_returns_in_the_opposite_order, a_tail_call_returns_innermost_first,
+           sibling_calls_in_a_circle_are_one_instance,
+           two_probes_on_one_function_both_see_it,
+           what_was_left_by_a_jump_is_dropped_by_a_shallower_call,
+           what_was_left_by_a_jump_is_dropped_by_a_shallower_return,
+           a_return_without_its_call_is_a_bug, an_entry_handler_may_skip_the_return,
+           each_instance_has_data_of_its_own, without_room_for_data_the_return_is_missed,
+           maxactive_limits_the_instances, another_stack_is_not_touched,
+           a_return_address_out_of_reach_is_left_alone,
+           the_shadow_holds_an_entry_for_every_16_bytes,
+           closer_calls_than_that_are_missed_and_counted, an_nmi_has_a_shadow_of_its_own,
+           calls_under_way_outlive_their_probe, a_disabled_one_sees_nothing,
+           a_handler_that_faults_has_had_its_last_return,
+           an_entry_handler_that_faults_leaves_the_return_alone,
+           a_handler_that_calls_the_function_is_a_recursion, only_entries_are_accepted,
+           a_function_that_switches_stacks_is_refused, too_much_data_is_refused,
+           a_batch_is_all_or_none, without_memory_nothing_is_left,
+           the_real_address_is_found_by_its_slot)
