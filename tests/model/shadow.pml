@@ -1,0 +1,282 @@
+/* shadow.pml - probes/shadow.h, kretprobe.c: the shadow of one stack, which has no locks,
+ * while interrupts come between any two steps and push and pop entries of their own.
+ *
+ * Places on the stack are depths, 1 is the outermost call. Only calls of functions with a
+ * return probe are here; each has one of two return addresses. A function may call,
+ * return, jump on to another one (a tail call), or be left for a shallower one. NMIs have
+ * a shadow of their own; but they, and other CPUs, look at this one at any moment, for a
+ * backtrace.
+ */
+#ifndef DEPTH
+#define DEPTH 2 /* of the program's calls */
+#endif
+#define MAX     (DEPTH + 2)     /* an interrupt's call lies one or two deeper */
+#define ENTRIES (2 * DEPTH + 2) /* two probes at each, one in the interrupt; not [0] */
+
+#define TRAMPOLINE 2 /* what may be in a slot, besides the return addresses 0 and 1 */
+
+byte slot[MAX + 1]; /* return addresses on the stack, by depth */
+byte real[MAX + 1]; /* what they were */
+
+byte below[ENTRIES]; /* the shadow; 0: claimed only, or not in use */
+byte ret[ENTRIES];
+byte holder[ENTRIES];
+byte last = 0; /* the latest */
+
+byte sp = 0;           /* depth of the program, as far as its stack is in use */
+bool irq = false;      /* an interrupt is being handled */
+bool irqs_off = false; /* and none is taken */
+
+hidden byte return_is_found, backtrace_is_right, entry_is_mine, shadow_has_room;
+#define HOLDS(fact, what) fact = (what); assert(fact)
+
+/* Each step of the program waits while an interrupt is handled. */
+#define MY_TURN(in_irq) (in_irq || !irq)
+
+/* ---- shadow.h ---- */
+
+/* pop - shadow_pop(), shadow_drop(). */
+inline pop(in_irq)
+{
+#ifdef NOT_EMPTIED
+    atomic { MY_TURN(in_irq) -> last--; e = 0 }
+#else
+    atomic { MY_TURN(in_irq) -> e = last };
+    atomic { MY_TURN(in_irq) -> below[e] = 0 };
+    atomic {
+        MY_TURN(in_irq) -> last = e - 1;
+        printf("%d: entry %d is given up\n", in_irq, e);
+        ret[e] = 0; /* so that fewer states differ */
+        holder[e] = 0;
+        e = 0
+    }
+#endif
+}
+
+/* push - for the call at depth @d, which returns to @to. */
+inline push(in_irq, d, to, h)
+{
+#ifdef NOT_CLAIMED
+    atomic { MY_TURN(in_irq) -> e = last + 1 };
+#else
+    atomic {
+        MY_TURN(in_irq) ->
+        HOLDS(shadow_has_room, last + 1 < ENTRIES);
+        last++;
+        e = last;
+        printf("%d: entry %d is claimed for a call at %d\n", in_irq, e, d)
+    };
+#endif
+#ifdef BELOW_FIRST
+    atomic { MY_TURN(in_irq) -> below[e] = d };
+    atomic { MY_TURN(in_irq) -> ret[e] = to; holder[e] = h };
+#else
+    atomic { MY_TURN(in_irq) -> ret[e] = to; holder[e] = h };
+    atomic { MY_TURN(in_irq) -> below[e] = d };
+#endif
+#ifdef NOT_CLAIMED
+    atomic { MY_TURN(in_irq) -> last = e };
+#endif
+    atomic {
+        MY_TURN(in_irq) ->
+        HOLDS(entry_is_mine, last == e && below[e] == d && ret[e] == to);
+        e = 0
+    }
+}
+
+/* ---- kretprobe.c ---- */
+
+/* unwind - drop what was left behind by those that never returned. @called: those of this
+ * slot, too. No interrupt comes between the look and the drop: it could drop the same.
+ */
+#define IS_LEFT_BEHIND(d, called) (below[last] > d || (called && below[last] == d))
+
+inline unwind(in_irq, d, called)
+{
+#ifndef UNWIND_INTERRUPTIBLE
+    atomic { MY_TURN(in_irq) -> irqs_off = true };
+#endif
+    do
+    :: atomic {
+        MY_TURN(in_irq) && IS_LEFT_BEHIND(d, called) ->
+        printf("%d: entry %d is of nobody any more\n", in_irq, last)
+    };
+        pop(in_irq)
+    :: atomic { MY_TURN(in_irq) && !IS_LEFT_BEHIND(d, called) -> break }
+    od;
+    irqs_off = false
+}
+
+/* group_find - is @h in the group of @d already? */
+inline group_find(d, h)
+{
+    d_step {
+        found = false;
+        k = last;
+        do
+        :: below[k] == d -> found = found || holder[k] == h; k--
+        :: else -> break
+        od;
+        k = 0
+    }
+}
+
+/* entry - the call at depth @d hits the probe of @h. */
+inline entry(in_irq, d, h)
+{
+    atomic {
+        MY_TURN(in_irq) -> to = slot[d];
+        stale = below[last] >= d || to == TRAMPOLINE;
+        printf("%d: entered by a call at %d\n", in_irq, d)
+    };
+    found = false;
+    if
+    :: stale ->
+        unwind(in_irq, d, to != TRAMPOLINE);
+        atomic {
+            MY_TURN(in_irq) ->
+            if
+            :: to == TRAMPOLINE ->
+                group_find(d, h);
+                HOLDS(return_is_found, found || below[last] == d);
+                to = ret[last]
+            :: else
+            fi
+        }
+    :: else
+    fi;
+    if
+    :: !found ->
+#ifdef SLOT_FIRST
+        atomic { MY_TURN(in_irq) -> slot[d] = TRAMPOLINE };
+#endif
+        push(in_irq, d, to, h);
+        atomic { MY_TURN(in_irq) -> slot[d] = TRAMPOLINE }
+    :: else
+    fi;
+    stale = false;
+    found = false;
+    to = 0
+}
+
+/* returned - at the trampoline, from the call at depth @d. */
+inline returned(in_irq, d)
+{
+    if
+    :: atomic { MY_TURN(in_irq) && below[last] != d -> skip };
+        unwind(in_irq, d, false)
+    :: atomic { MY_TURN(in_irq) && below[last] == d -> skip }
+    fi;
+    atomic {
+        MY_TURN(in_irq) ->
+        printf("%d: the call at %d returns, entry %d is for %d\n", in_irq, d, last,
+               below[last]);
+        HOLDS(return_is_found, below[last] == d && ret[last] == real[d])
+    }
+    do
+    :: atomic { MY_TURN(in_irq) && below[last] == d -> skip };
+        pop(in_irq)
+    :: atomic { MY_TURN(in_irq) && below[last] != d -> break }
+    od
+}
+
+/* ---- what runs ---- */
+
+inline write_return(d)
+{
+    if
+    :: slot[d] = 0
+    :: slot[d] = 1
+    fi;
+    real[d] = slot[d]
+}
+
+/* leave - what is above on the stack is nobody's. */
+inline leave()
+{
+    slot[sp] = 0;
+    real[sp] = 0;
+    sp--
+}
+
+/* Frames of the program that are called and not yet left: a backtrace shows them. */
+byte live = 0;
+
+active proctype program()
+{
+    byte e, k, to;
+    bool stale, found;
+
+end:
+    do
+    :: atomic { !irq && sp < DEPTH -> sp++; write_return(sp); live = sp };
+        if
+        :: entry(false, sp, 1)
+        :: entry(false, sp, 2)
+        fi
+    :: atomic { !irq && sp > 0 -> skip }; /* a tail call */
+        if
+        :: entry(false, sp, 1)
+        :: entry(false, sp, 2)
+        fi
+    :: atomic { !irq && sp > 0 && slot[sp] == TRAMPOLINE -> live = sp - 1 };
+        returned(false, sp);
+        atomic { !irq -> leave() }
+    :: atomic {
+        !irq && sp > 0 -> printf("0: the call at %d is left without returning\n", sp);
+        live = sp - 1;
+        leave()
+    }
+    od
+}
+
+active proctype interrupt()
+{
+    byte e, k, to, d;
+    bool stale, found;
+
+end:
+    do
+    :: atomic {
+        !irqs_off -> irq = true;
+        if
+        :: d = sp + 1
+        :: d = sp + 2
+        fi;
+        write_return(d)
+    };
+        entry(true, d, 1);
+        returned(true, d);
+        atomic { irq = false; slot[d] = 0; real[d] = 0; d = 0 }
+    od
+}
+
+/* backtrace - shadow_find() for each live frame, at any moment. */
+active proctype backtrace()
+{
+    byte n, d;
+
+end:
+    do
+    :: d_step {
+        d = 1;
+        do
+        :: d <= live ->
+            if
+            :: slot[d] == TRAMPOLINE ->
+                n = last;
+                do
+                :: n > 0 && below[n] != d -> n--
+                :: else -> break
+                od;
+                HOLDS(backtrace_is_right, n > 0 && ret[n] == real[d])
+            :: else
+            fi;
+            d++
+        :: else -> break
+        od;
+        d = 0;
+        n = 0
+    }
+    od
+}

@@ -1,0 +1,202 @@
+/* stop_machine.pml - probes/text/text_poke.c: two instructions become one, by either
+ * engine.
+ *
+ * Here is a place in the middle where somebody can stand: behind the first old
+ * instruction stands, after the change, the rest of the new one. And what stands still is
+ * not dead: a stopped CPU takes NMIs, at any moment, and these execute the text that is
+ * being changed. The acting CPU is 0. Its thread is a preempted one, of which nobody sees
+ * the saved ip.
+ */
+#define FIRST  0 /* bytes */
+#define SECOND 1
+#define BYTES  2
+
+#define OLD  0 /* values: an instruction of one byte, in each place */
+#define INT3 1
+#define NEW  2 /* one instruction of both bytes */
+
+#include "fetch.pml"
+#include "cpu.pml"
+
+bool stopping;      /* which engine */
+bool known = false; /* is there a site for the first instruction? */
+byte parked = 0;    /* bit CPU */
+
+hidden byte second_is_an_instruction, new_is_whole, int3_is_known, all_is_new;
+#define HOLDS(fact, what) fact = (what); assert(fact)
+
+/* ---- what a CPU meets ---- */
+
+#define AT_FIRST  0 /* where a context is */
+#define AT_SECOND 1
+#define IN_TRAP   2
+#define ENTERED   3 /* an NMI, and nothing yet */
+#define STARTS    (at == AT_FIRST && x < CPUS || at == ENTERED)
+
+inline go(x, c, place)
+{
+    at = place;
+    if
+    :: at == AT_FIRST -> CLEAR(busy, x)
+    :: else -> SET(busy, x)
+    fi;
+    if
+    :: x < CPUS && at == IN_TRAP -> SET(irqs_off, c)
+    :: x < CPUS && at != IN_TRAP -> CLEAR(irqs_off, c)
+    :: else
+    fi
+}
+
+/* An NMI comes; what it executes, it executes later. */
+inline enter(x, c)
+{
+    printf("context %d, an NMI, comes to CPU %d\n", x, c);
+#ifdef NMIS_SERIALISE_ONLY
+    serialise(c);
+#endif
+    go(x, c, ENTERED)
+}
+
+inline execute_first(x, c)
+{
+    printf("context %d on CPU %d executes the first byte\n", x, c);
+    if
+    :: MAY_BE(c, FIRST, OLD) -> go(x, c, AT_SECOND)
+    :: MAY_BE(c, FIRST, INT3) -> go(x, c, IN_TRAP)
+    :: MAY_BE(c, FIRST, NEW) -> HOLDS(new_is_whole, IS_SURELY(c, SECOND, NEW))
+    fi
+}
+
+inline execute_second(x, c)
+{
+    printf("context %d on CPU %d executes the second byte\n", x, c);
+    HOLDS(second_is_an_instruction, IS_SURELY(c, SECOND, OLD));
+    go(x, c, AT_FIRST)
+}
+
+/* A hit runs all that is to be replaced, elsewhere, and goes on behind it. */
+inline trap(x, c)
+{
+    printf("context %d on CPU %d leaves its trap\n", x, c);
+    HOLDS(int3_is_known, known || text[FIRST] != INT3);
+#ifdef HIT_RETURNS_INSIDE
+    go(x, c, AT_SECOND)
+#else
+    go(x, c, AT_FIRST)
+#endif
+}
+
+#define RUNS(x, c) (MAY_GO_ON(x, c) && ((x) >= CPUS || !HAS(parked, c)))
+
+proctype context(byte x; byte c)
+{
+    byte at;
+
+end:
+    do
+    :: atomic { at == AT_FIRST && x >= CPUS -> enter(x, c) }
+    :: atomic { STARTS && RUNS(x, c) -> execute_first(x, c) }
+    :: atomic { at == AT_SECOND && RUNS(x, c) -> execute_second(x, c) }
+    :: atomic { at == IN_TRAP && RUNS(x, c) -> trap(x, c) }
+    od
+}
+
+/* ---- kernel/sync/stop_machine.c ---- */
+
+inline park(c)
+{
+    atomic {
+        !HAS(parked, c) && TAKES_INTERRUPTS(c) -> printf("CPU %d stops\n", c);
+        SET(parked, c)
+    }
+}
+
+inline stop_machine()
+{
+    SET(parked, 0); /* its thread does not run: this one does */
+    do
+    :: parked == ALL_CPUS -> break
+#if CPUS > 1
+    :: park(1)
+#endif
+#if CPUS > 2
+    :: park(2)
+#endif
+    od
+}
+
+/* The saved ips: the stopped threads in the middle. */
+#define SOMEBODY_IS_INSIDE ((busy & (ALL_CPUS - 1)) != 0)
+
+/* ---- the change ---- */
+
+inline phase_sync()
+{
+#if defined(NMIS_SERIALISE_ONLY)
+    if
+    :: stopping
+    :: else -> sync()
+    fi
+#elif defined(NO_SYNC)
+    skip
+#else
+    sync()
+#endif
+}
+
+inline text_poke()
+{
+#ifdef BYTEWISE
+    store(FIRST, NEW);
+    store(SECOND, NEW)
+#else
+    if
+    :: text[FIRST] != INT3 -> store(FIRST, INT3); phase_sync()
+    :: else
+    fi;
+    store(SECOND, NEW);
+    phase_sync();
+    store(FIRST, NEW)
+#endif
+    ;
+    sync()
+}
+
+init
+{
+    atomic {
+        fill(FIRST, OLD);
+        fill(SECOND, OLD);
+        if
+        :: stopping = false
+        :: stopping = true
+        fi;
+        run_cpus()
+    }
+    known = true;
+#ifndef NOT_GUARDED
+    store(FIRST, INT3);
+    sync();
+#endif
+#ifndef NO_QUIESCENCE
+    quiesce();
+#endif
+    do
+    :: stopping ->
+        stop_machine();
+#ifndef IPS_IGNORED
+        if
+        :: SOMEBODY_IS_INSIDE -> parked = 0 /* let go, and try again */
+        :: else -> break
+        fi
+#else
+        break
+#endif
+    :: else -> break
+    od;
+    text_poke();
+    HOLDS(all_is_new, IS_SURELY(0, FIRST, NEW) && IS_SURELY(CPUS - 1, FIRST, NEW));
+    parked = 0;
+    quiesce();
+    known = false
+}

@@ -1,0 +1,197 @@
+#!/usr/bin/env python3
+"""test_model.py - the protocols, in all of their orders, by Spin.
+
+    tests/model/test_model.py [--long]
+
+Each model holds in every state, and each mutant of it is killed: by the property that it
+was made to violate. Usual are 2 CPUs and some of the mutants; --long: 3 CPUs, longer
+chains, and all of them. docs/model.md tells what is what.
+"""
+
+import glob
+import os
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "run"))
+import tap  # noqa: E402
+import spin  # noqa: E402
+
+LONG = "--long" in sys.argv
+DOC = os.path.join(ROOT, "docs", "model.md")
+JOBS = 2
+
+ONE = "CPUS=2 SITES=1 LEN=2"  # one instruction of two bytes, to the end of its life
+TWO = "CPUS=2 SITES=2 LEN=2"  # two, the first reading the second
+TINY = "CPUS=2 SITES=2 LEN=1"  # of one byte each
+
+# Hold in every state.
+MODELS = [
+    ("text_poke", ONE),
+    ("text_poke", ONE + " LIVE"),
+    ("text_poke", TWO),
+    ("stop_machine", "CPUS=2"),
+    ("stop_machine", "CPUS=3"),
+    ("optimize", "CPUS=2"),
+    ("quiesce", "CPUS=2"),
+    ("shadow", "DEPTH=2"),
+]
+MODELS_LONG = [
+    ("text_poke", TINY),
+    ("text_poke", TWO + " LIVE"),
+    ("text_poke", "CPUS=3 SITES=1 LEN=2"),
+    ("text_poke", "CPUS=3 SITES=1 LEN=1"),
+    ("text_poke", "CPUS=3 SITES=2 LEN=2"),
+    ("text_poke", "CPUS=3 SITES=2 LEN=1"),
+    ("text_poke", "CPUS=2 SITES=3 LEN=2"),
+    ("text_poke", "CPUS=2 SITES=3 LEN=1"),
+    ("optimize", "CPUS=3"),
+    ("quiesce", "CPUS=3 THREADS=3"),
+    ("shadow", "DEPTH=3"),
+]
+
+# Are changed, and hold all the same: what was left out is there for something else.
+HARMLESS = [
+    ("text_poke", ONE, "NO_RETRY"),
+    ("text_poke", ONE, "REGISTRY_EARLY"),
+    ("stop_machine", "CPUS=2", "IPS_IGNORED"),
+]
+
+# Model, its size, what was changed, the property that does not hold any more.
+MUTANTS = [
+    ("text_poke", ONE, "NO_SYNC_2", "no_instruction_is_torn"),
+    ("text_poke", TWO, "LEVELS_IGNORED", "no_instruction_is_torn"),
+    ("text_poke", ONE, "NO_QUIESCENCE", "what_is_used_is_there"),
+    ("stop_machine", "CPUS=2", "NMIS_SERIALISE_ONLY", "new_is_whole"),
+    ("optimize", "CPUS=1", "READERS_IGNORED", "displacement_is_as_planned"),
+    ("optimize", "CPUS=1", "NO_QUIESCENCE_IN_PASS", "detour_is_unused"),
+    ("quiesce", "CPUS=1", "PREEMPT_IS_OUTSIDE", "nobody_is_inside"),
+    ("shadow", "DEPTH=2", "UNWIND_INTERRUPTIBLE", "return_is_found"),
+]
+MUTANTS_LONG = [
+    ("text_poke", ONE, "NO_SYNC_0", "what_it_leads_to_is_seen"),
+    ("text_poke", ONE, "NO_SYNC_1", "no_instruction_is_torn"),
+    ("text_poke", ONE, "NO_SYNC_3", "all_execute_the_new"),
+    ("text_poke", ONE, "NO_STEP_1", "no_instruction_is_torn"),
+    ("text_poke", ONE, "STEPS_SWAPPED", "no_instruction_is_torn"),
+    ("text_poke", ONE, "SYNC_LEAVES_ONE_OUT", "what_it_leads_to_is_seen"),
+    ("text_poke", TWO, "LEVELS_SWAPPED", "no_instruction_is_torn"),
+    ("text_poke", TWO, "LEVELS_NOT_SYNCED", "no_instruction_is_torn"),
+    ("text_poke", TINY, "LEVELS_IGNORED", "no_instruction_is_torn"),
+    ("text_poke", TINY, "LONE_READS", "no_instruction_is_torn"),
+    ("text_poke", TWO, "READER_LEFT_OUT", "no_instruction_is_torn"),
+    ("text_poke", ONE, "REGISTRY_FIRST", "int3_has_a_site"),
+    ("text_poke", ONE, "REGISTRY_EARLY NO_RETRY", "int3_has_a_site"),
+    ("text_poke", ONE + " LIVE", "TRAP_WAITS", "it_returns"),
+    ("stop_machine", "CPUS=2", "NO_SYNC", "new_is_whole"),
+    ("stop_machine", "CPUS=2", "BYTEWISE", "new_is_whole"),
+    ("stop_machine", "CPUS=2", "NOT_GUARDED", "second_is_an_instruction"),
+    ("stop_machine", "CPUS=2", "NO_QUIESCENCE", "second_is_an_instruction"),
+    ("stop_machine", "CPUS=2", "HIT_RETURNS_INSIDE", "second_is_an_instruction"),
+    ("optimize", "CPUS=1", "READERS_IGNORED_IN_PASS", "displacement_is_as_planned"),
+    ("optimize", "CPUS=1", "READER_FIRST", "displacement_is_as_planned"),
+    ("optimize", "CPUS=1", "SWEEP_IGNORES_READERS", "displacement_is_as_planned"),
+    ("optimize", "CPUS=1", "NO_QUIESCENCE_AT_RECLAIM", "site_is_unused"),
+    ("optimize", "CPUS=1", "NO_SWEEP", "site_is_unused"),
+    ("optimize", "CPUS=1", "DETOUR_KEPT", "no_leak"),
+    ("optimize", "CPUS=1", "PASS_WITHOUT_LOCK", "move_is_legal"),
+    ("optimize", "CPUS=1", "NO_KICK", "is_as_wanted"),
+    ("optimize", "CPUS=1", "REFUSALS_STAY", "is_as_wanted"),
+    ("optimize", "CPUS=1", "REFUSED_NOT_ASKED_AGAIN", "is_as_wanted"),
+    ("quiesce", "CPUS=1", "WAY_IN_OPEN", "nobody_is_inside"),
+    ("quiesce", "CPUS=1", "HANDLER_SLEEPS", "nobody_is_inside"),
+    ("quiesce", "CPUS=1", "CALLEE_NOT_COVERED", "nobody_is_inside"),
+    ("quiesce", "CPUS=1", "COUNT_IGNORED", "nobody_is_inside"),
+    ("quiesce", "CPUS=1", "IP_IGNORED", "nobody_is_inside"),
+    ("quiesce", "CPUS=1", "RUNNING_IS_OUTSIDE", "nobody_is_inside"),
+    ("quiesce", "CPUS=1", "IRQ_IS_OUTSIDE", "nobody_is_inside"),
+    ("quiesce", "CPUS=1", "IPI_NOT_AWAITED", "nobody_is_inside"),
+    ("shadow", "DEPTH=2", "NOT_EMPTIED", "entry_is_mine"),
+    ("shadow", "DEPTH=2", "NOT_CLAIMED", "entry_is_mine"),
+    ("shadow", "DEPTH=2", "BELOW_FIRST", "backtrace_is_right"),
+    ("shadow", "DEPTH=2", "SLOT_FIRST", "backtrace_is_right"),
+]
+
+# Names that say how large a model is.
+SIZES = {"CPUS", "SITES", "LEN", "THREADS", "DEPTH", "LIVE"}
+
+
+def defines(size, mutant=""):
+    return ["-D" + word for word in (size + " " + mutant).split()]
+
+
+def in_words(model, size):
+    live = " ends" if "LIVE" in size else ""
+    numbers = [f"{name}={value}" for name, _, value in
+               (word.partition("=") for word in size.split()) if value]
+    return f"{model}{live}, {' '.join(numbers)}"
+
+
+def checked(rows, check):
+    """Check @rows, some at a time, in their order."""
+    with ThreadPoolExecutor(JOBS) as pool:
+        yield from zip(rows, pool.map(check, rows))
+
+
+def check_model(row):
+    return spin.check(row[0], defines(row[1]), thorough=True)
+
+
+def check_mutant(row):
+    return spin.check(row[0], defines(row[1], row[2]))
+
+
+def expect_to_hold(verdict, what):
+    if not tap.check(verdict.holds(), f"{what}, in {verdict.states:,} states"):
+        tap.note(verdict.output)
+
+
+def models_hold():
+    rows = MODELS + (MODELS_LONG if LONG else [])
+    for row, verdict in checked(rows, check_model):
+        expect_to_hold(verdict, in_words(*row) + ": holds")
+
+
+def what_is_harmless():
+    if not LONG:
+        return
+    for row, verdict in checked(HARMLESS, check_mutant):
+        expect_to_hold(verdict, f"{row[0]} with {row[2]}: holds all the same")
+
+
+def mutants_are_killed():
+    rows = MUTANTS + (MUTANTS_LONG if LONG else [])
+    for row, verdict in checked(rows, check_mutant):
+        model, _, mutant, fact = row
+        killed = verdict.fact == fact
+        if not tap.check(killed, f"{model} with {mutant}: {fact} does not hold"):
+            tap.note(verdict.output)
+
+
+def all_rows():
+    return [row[:3] for row in HARMLESS + MUTANTS + MUTANTS_LONG]
+
+
+def no_mutant_is_forgotten():
+    """What a model can be made to do wrong is in a table above, and in the document."""
+    known = {word for _, _, mutant in all_rows() for word in mutant.split()} | SIZES
+    found = set()
+    for path in glob.glob(os.path.join(HERE, "*.pml")):
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                if line.startswith(("#if", "#elif")):
+                    found |= set(re.findall(r"\b[A-Z][A-Z_0-9]+\b", line))
+    tap.equal(found - known, set(), "every switch in a model is tried here")
+    with open(DOC, encoding="utf-8") as file:
+        told = file.read()
+    words = {word for _, _, mutant in all_rows() for word in mutant.split()}
+    missing = {word for word in words if f"`{word}`" not in told}
+    tap.equal(missing, set(), "docs/model.md explains each of them")
+
+
+if __name__ == "__main__":
+    tap.run(models_hold, mutants_are_killed, what_is_harmless, no_mutant_is_forgotten)
