@@ -1,7 +1,6 @@
 /* fuzz_insn.c - libFuzzer: any bytes through the decoder and all that follows it.
  *
- *     clang -g -O1 -fsanitize=fuzzer,address,undefined -I. tests/fuzz/fuzz_insn.c \
- *         probes/insn/[a-z]*.c -o build/fuzz/insn && build/fuzz/insn -max_len=16
+ *     make build/fuzz/fuzz_insn && build/fuzz/fuzz_insn -max_len=16
  *
  * The sanitizers see reads past the end; the rest is stated here.
  */

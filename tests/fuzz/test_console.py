@@ -1,0 +1,224 @@
+"""test_console.py - whatever is typed, the kernel lives and answers the next line.
+
+    tests/run/run_tests.py [--long] fuzz/console
+
+Lines of random words, damaged lines and plain rubbish, as requests on COM3 and typed on
+COM1 meanwhile. A few hundred, always the same; --long: others for a minute. SEED=N gives a
+printed seed back.
+
+A command that does not end by itself is stopped with Ctrl-C, and has to stop.
+"""
+
+import os
+import random
+import sys
+import threading
+import time
+
+import tap
+from guest import Guest, Setup
+from machine import Gone, one_line
+
+LONG = "--long" in sys.argv
+LIMIT = 120  # seconds for one answer; generous, since the host may be busy
+PATIENCE = 3  # seconds before Ctrl-C
+LINES = 250
+SECONDS = 60
+
+CTRL_C = b"\x03"
+CTRL_D = b"\x04"
+
+# Not the ones that end it all, and not those that take minutes.
+COMMANDS = (
+    "cat", "cpus", "dmesg", "echo", "grep", "head", "help", "ls", "mem", "mkdir",
+    "probe", "ps", "rm", "rmdir", "run", "sleep", "sort", "stat", "sym", "tail", "wc",
+)  # fmt: skip
+PROBE = ("add", "all", "list", "stat", "del", "on", "off", "explain", "blacklist")
+NAMES = (
+    "vfs_read", "memcpy", "schedule", "vfs_*", "kmain", "kprobe_int3_handler",
+    "no_such", "exc_int3", "weigh#2", "p1", "p2", "all", "x", "*", "[a-z]*", "?",
+)  # fmt: skip
+PATHS = (
+    "/", "/proc", "/proc/version", "/proc/kallsyms", "/proc/meminfo", "/tmp", "/tmp/a",
+    "/tmp/a/b", "/tmp/c", "//tmp/../tmp/./a", "/sys/kernel/debug/kprobes/list",
+    "/sys/kernel/debug/kprobes/enabled", "/proc/sys/debug/kprobes-step", "a", "",
+)  # fmt: skip
+NUMBERS = (
+    "0", "1", "-1", "2", "10", "0x0", "0xffffffff80200000", "4294967296", "1e9",
+    "9223372036854775807", "18446744073709551615", "99999999999999999999", "0x",
+)  # fmt: skip
+OPTIONS = ("-n", "-v", "-i", "-c", "-ne", "-e", "-nru", "--post", "--entries", "--", "-")
+WORKLOADS = ("list", "vfs", "format", "numbers", "switch", "fork", "hash", "special", "all")
+PUNCTUATION = (
+    "|", "||", ">", ">>", "'", '"', "''", "#", "\\", "\\x41", "\\xzz", "@1", "+", "$",
+)  # fmt: skip
+KEYS = (
+    b"\x1b[A", b"\x1b[B", b"\x1b[C", b"\x1b[D", b"\x1b[3~", b"\x1b[H", b"\x1b[",
+    b"\x1b", b"\t", b"\t\t", b"\x7f", b"\x01", b"\x05", b"\x0b", b"\x15", b"\x17",
+    b"\x0c", CTRL_C,
+)  # fmt: skip
+
+
+# ---- lines ----
+
+
+def word(rnd):
+    kind = rnd.choice((NAMES, PATHS, NUMBERS, OPTIONS, WORKLOADS, PROBE, PUNCTUATION, None))
+    if kind:
+        return rnd.choice(kind)
+    if rnd.random() < 0.1:
+        return rnd.choice("az0'|\\") * rnd.choice((63, 64, 255, 4096, 16384, 20000))
+    return f"{rnd.choice(NAMES)}+{rnd.choice(NUMBERS)}"
+
+
+def command(rnd):
+    name = rnd.choice(COMMANDS)
+    words = [name]
+    if name == "probe" and rnd.random() < 0.9:
+        words.append(rnd.choice(PROBE))
+    if name == "run" and rnd.random() < 0.9:
+        words.append(rnd.choice(WORKLOADS))
+    words += [word(rnd) for _ in range(rnd.choice((0, 1, 1, 1, 2, 2, 3, 8)))]
+    return " ".join(words)
+
+
+def sensible(rnd):
+    line = " | ".join(command(rnd) for _ in range(rnd.choice((1, 1, 1, 2, 3))))
+    if rnd.random() < 0.2:
+        line += rnd.choice((" > ", " >> ", ">")) + rnd.choice(PATHS)
+    return line.encode()
+
+
+def damaged(rnd):
+    line = bytearray(sensible(rnd))
+    for _ in range(rnd.randrange(1, 5)):
+        at = rnd.randrange(len(line) + 1)
+        line[at : at + rnd.randrange(3)] = rnd.randbytes(rnd.randrange(3))
+    return bytes(line)
+
+
+def rubbish(rnd):
+    return rnd.randbytes(rnd.choice((1, 7, 40, 300, 3000)))
+
+
+def any_line(rnd):
+    make = rnd.choices((sensible, damaged, rubbish), (6, 3, 1))[0]
+    line = make(rnd).replace(CTRL_D, b"")
+    return line.translate(None, b"\0\r\n")
+
+
+def any_keys(rnd):
+    """A line and what a hand may hit while it types it."""
+    line = any_line(rnd)
+    for _ in range(rnd.randrange(4)):
+        at = rnd.randrange(len(line) + 1)
+        line = line[:at] + rnd.choice(KEYS) + line[at:]
+    return line + rnd.choice((b"\r", b"\n", b"\r\n"))
+
+
+# ---- asking ----
+
+
+def request(machine, line):
+    """The reply to a line, which may have to be stopped before."""
+    hurry = threading.Timer(PATIENCE, machine.sock.send, (CTRL_C,))
+    hurry.start()
+    try:
+        return machine.request(line, LIMIT)
+    finally:
+        hurry.cancel()
+        hurry.join()
+
+
+def sync(machine):
+    """A Ctrl-C that came too late may take the next request along."""
+    machine.sock.sendall(CTRL_C + b"\n")
+    for _ in range(10):
+        try:
+            return machine.request("echo alive", 10).text == "alive\n"
+        except TimeoutError:
+            continue
+    return False
+
+
+class Typist(threading.Thread):
+    """Types on COM1 until told to stop."""
+
+    def __init__(self, console, rnd):
+        super().__init__(daemon=True)
+        self.console, self.rnd = console, rnd
+        self.done = threading.Event()
+        self.lines = 0
+
+    def run(self):
+        while not self.done.is_set():
+            try:
+                self.console.send(any_keys(self.rnd), LIMIT)
+            except OSError:
+                return
+            self.lines += 1
+            if self.rnd.random() < 0.2:
+                time.sleep(0.01)  # else everything is typed ahead, and Ctrl-C drops it
+
+    def stop(self):
+        self.done.set()
+        self.join()
+
+
+def still_answers(guest):
+    """COM1, whatever state its line is in."""
+    guest.console.send(CTRL_C + b"\r" + CTRL_C)
+    for _ in range(LIMIT // 5):
+        guest.console.send("echo a'live'\r")
+        if guest.console.expect(b"\nalive", 5) is not None:
+            return True
+        guest.console.send(CTRL_C)
+    return False
+
+
+# ---- the test ----
+
+
+def ask_many(guest, rnd, last):
+    """How many requests were answered; @last keeps the one that is being made."""
+    count, end = 0, time.monotonic() + SECONDS
+    while time.monotonic() < end if LONG else count < LINES:
+        last[:] = [any_line(rnd)]
+        request(guest.machine, one_line(last[0]))
+        count += 1
+    return count
+
+
+def nothing_typed_is_fatal():
+    seed = int(os.environ.get("SEED", random.randrange(1 << 32) if LONG else 1))
+    tap.note(f"seed {seed}")
+    last = []
+    with Guest(Setup(smp=2, console="pair")) as guest:
+        guest.wait_prompt(LIMIT)
+        sums = guest.machine.request("run special", LIMIT).text
+        typist = Typist(guest.console, random.Random(seed + 1))
+        typist.start()
+        try:
+            count = ask_many(guest, random.Random(seed), last)
+        except (Gone, OSError, TimeoutError) as error:
+            tap.note(f"{type(error).__name__} after {last[0][:2000]!r}")
+            raise guest.failure("fuzzed", LIMIT) from None
+        typist.stop()
+        tap.check(count, f"{count} requests answered, {typist.lines} lines typed meanwhile")
+        tap.check(still_answers(guest), "COM1 takes the next line")
+        tap.check(sync(guest.machine), "COM3 takes the next request")
+        after(guest, sums)
+
+
+def after(guest, sums):
+    """All that may have been set is taken back, and the kernel is as it was."""
+    guest.machine.request("echo 1 > /sys/kernel/debug/kprobes/enabled", LIMIT)
+    guest.machine.request("probe del all", LIMIT)
+    stat = guest.machine.request("probe stat", LIMIT).text
+    tap.check("\nsites 0\n" in stat and "\nhandler_faults 0\n" in stat, "no probe is left")
+    again = guest.machine.request("run special", LIMIT).text
+    tap.equal(again, sums, "checksums are the same")
+
+
+if __name__ == "__main__":
+    tap.run(nothing_typed_is_fatal)
