@@ -267,8 +267,7 @@ static size_t burst_send(const struct serial *s, const char *text, size_t len)
 {
     size_t n = len < FIFO_LEN ? len : FIFO_LEN;
 
-    for (size_t i = 0; i < n; i++)
-        reg_write(s, THR, (uint8_t)text[i]);
+    outsb((uint16_t)(s->port + THR), text, n);
     return n;
 }
 

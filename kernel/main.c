@@ -127,7 +127,7 @@ static void start_memory(void)
     features_init_cpu();
     extable_init();
     paging_init(&boot);
-    percpu_init_boot_stacks();
+    percpu_init_boot_area();
     vga_text_init();
 }
 
@@ -171,11 +171,16 @@ static void must(int err, const char *what)
 
 static void start_services(void)
 {
+    char jump[16];
+
     must(vfs_init(), "files");
     must(proc_init(boot.cmdline), "/proc");
     shell_init();
     shell_set_power(power_off, power_reset);
     must(probes_init(), "probes");
+    if (boot_option(boot.cmdline, "kprobes-jump", jump, sizeof(jump)) &&
+        port_choose_jump(jump))
+        log_warn("kprobes-jump=%s: pun, region or off", jump);
     if (have_com1)
         serial_start(&com1, percpu_of(0)->apic_id);
     if (have_com3)

@@ -312,6 +312,15 @@ static bool put_converted(struct sink *out, const struct spec *spec, struct args
 
 /* --- all of it --- */
 
+static size_t plain_len(const char *fmt)
+{
+    size_t len = 0;
+
+    while (fmt[len] && fmt[len] != '%')
+        len++;
+    return len;
+}
+
 static void format_run(struct sink *out, const char *fmt, struct args *args)
 {
     while (*fmt) {
@@ -319,7 +328,7 @@ static void format_run(struct sink *out, const char *fmt, struct args *args)
         struct spec spec;
 
         if (*fmt != '%') {
-            fmt += strcspn(fmt, "%");
+            fmt += plain_len(fmt);
             put_bytes(out, start, (size_t)(fmt - start));
             continue;
         }

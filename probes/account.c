@@ -1,4 +1,5 @@
 /* account.c - every hit is counted once: as run, or as missed under one cause. */
+#include "probes/counter.h"
 #include "probes/life.h"
 
 const char *probe_miss_name(enum probe_miss cause)
@@ -28,12 +29,18 @@ void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss caus
 }
 NOKPROBE(account_miss);
 
+uint64_t kprobe_hits(const struct kprobe *p)
+{
+    return READ_ONCE(p->hits) + counter_sum(READ_ONCE(p->counter));
+}
+
 static void add_cpu(struct probe_totals *out, const struct probe_cpu *cpu)
 {
     for (size_t way = 0; way < WAYS; way++)
         out->ran[way] += READ_ONCE(cpu->ran[way]);
     for (size_t cause = 0; cause < MISS_CAUSES; cause++)
         out->missed[cause] += READ_ONCE(cpu->missed[cause]);
+    out->untrapped += READ_ONCE(cpu->untrapped);
     out->steps += READ_ONCE(cpu->steps);
     out->redirected += READ_ONCE(cpu->redirected);
     out->retries += READ_ONCE(cpu->retries);
@@ -47,9 +54,10 @@ void account_totals(struct probe_totals *out)
     for (unsigned i = 0; i < plat_cpu_count(); i++)
         if (plat_probe_cpu(i))
             add_cpu(out, plat_probe_cpu(i));
-    out->traps = out->steps + out->redirected + out->retries;
+    out->traps = out->steps + out->redirected + out->retries - out->untrapped;
     for (size_t way = 0; way < WAYS; way++)
-        out->traps += out->ran[way];
+        out->traps += way == WAY_JUMP ? 0 : out->ran[way];
     for (size_t cause = 0; cause < MISS_CAUSES; cause++)
         out->traps += out->missed[cause];
+    out->ran[WAY_JUMP] += counter_total();
 }

@@ -13,6 +13,8 @@ void aggr_add(struct site *site, struct kprobe *p)
     p->next = NULL;
     while (*link)
         link = &(*link)->next;
+    if (site->state == SITE_OPTIMIZED)
+        __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
     __atomic_store_n(link, p, __ATOMIC_RELEASE);
 }
 
@@ -23,6 +25,7 @@ void aggr_remove(struct site *site, struct kprobe *p)
     while (*link != p)
         link = &(*link)->next;
     __atomic_store_n(link, p->next, __ATOMIC_RELEASE);
+    __atomic_and_fetch(&p->flags, ~KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
 }
 
 bool aggr_find(const struct site *site, const struct kprobe *p)

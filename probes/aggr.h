@@ -22,6 +22,34 @@ NOKPROBE_INLINE bool aggr_is_off(const struct kprobe *p)
     return READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED;
 }
 
+/* A jump leaves interrupts as the program has them. */
+NOKPROBE_INLINE int aggr_call_pre(struct kprobe *p, struct pt_regs *regs, uint32_t flags)
+{
+    unsigned long irqs;
+    int stop;
+
+    if (likely(!(flags & KPROBE_FLAG_IRQS_OFF)))
+        return p->pre_handler(p, regs);
+    irqs = plat_irq_save();
+    stop = p->pre_handler(p, regs);
+    plat_irq_restore(irqs);
+    return stop;
+}
+
+NOKPROBE_INLINE void aggr_call_post(struct kprobe *p, struct pt_regs *regs,
+                                    uint32_t flags)
+{
+    unsigned long irqs;
+
+    if (likely(!(flags & KPROBE_FLAG_IRQS_OFF))) {
+        p->post_handler(p, regs, 0);
+        return;
+    }
+    irqs = plat_irq_save();
+    p->post_handler(p, regs, 0);
+    plat_irq_restore(irqs);
+}
+
 /* aggr_run_pre - call the pre-handler of @p. Return: true when it has set ip itself.
  * aggr_run_post - call its post-handler.
  * Context: trap.
@@ -29,15 +57,16 @@ NOKPROBE_INLINE bool aggr_is_off(const struct kprobe *p)
 NOKPROBE_INLINE bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit,
                                   struct pt_regs *regs)
 {
+    uint32_t flags = READ_ONCE(p->flags);
     int stop;
 
-    if (unlikely(aggr_is_off(p)))
+    if (unlikely(flags & KPROBE_FLAG_DISABLED))
         return false;
     __atomic_add_fetch(&p->hits, 1, __ATOMIC_RELAXED);
     if (!p->pre_handler)
         return false;
     hit->running = p;
-    stop = p->pre_handler(p, regs);
+    stop = aggr_call_pre(p, regs, flags);
     hit->running = NULL;
     return stop;
 }
@@ -45,9 +74,11 @@ NOKPROBE_INLINE bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit,
 NOKPROBE_INLINE void aggr_run_post(struct kprobe *p, struct probe_hit *hit,
                                    struct pt_regs *regs)
 {
-    if (unlikely(aggr_is_off(p)) || !p->post_handler)
+    uint32_t flags = READ_ONCE(p->flags);
+
+    if (unlikely(flags & KPROBE_FLAG_DISABLED) || !p->post_handler)
         return;
     hit->running = p;
-    p->post_handler(p, regs, 0);
+    aggr_call_post(p, regs, flags);
     hit->running = NULL;
 }

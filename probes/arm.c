@@ -1,96 +1,32 @@
 /* arm.c - stages 5 and 13: put the breakpoint in, take it out.
  *
  * Owns the first byte of every probed instruction. One byte changes, so there is no state
- * in between: a CPU executes the old instruction or traps.
- *
- * A set is written page by page, not byte by byte: what lies between two breakpoints is
- * written back as it is, which nobody can notice, and a page costs one mapping.
+ * in between: a CPU executes the old instruction or traps. How it is written, and how the
+ * other CPUs come to know, is text_poke.c's business.
  */
-#include "kernel/base/bits.h"
 #include "probes/insn/encode.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
+#include "probes/text/text_poke.h"
 
-#define PAGE_LEN 4096
-
-static uintptr_t page_of(const struct site *site)
-{
-    return align_down(site->addr, PAGE_LEN);
-}
-
-static bool is_sorted(struct site **sites, size_t count)
-{
-    for (size_t i = 1; i < count; i++)
-        if (sites[i]->addr < sites[i - 1]->addr)
-            return false;
-    return true;
-}
-
-/* highest_to_end - move the sites of the highest page behind all others.
- * Return: where they begin.
- */
-static size_t highest_to_end(struct site **sites, size_t count)
-{
-    uintptr_t page = 0;
-
-    for (size_t i = 0; i < count; i++)
-        if (page_of(sites[i]) > page)
-            page = page_of(sites[i]);
-    for (size_t i = 0; i < count;) {
-        struct site *site = sites[i];
-
-        if (page_of(site) != page) {
-            i++;
-            continue;
-        }
-        sites[i] = sites[--count];
-        sites[count] = site;
-    }
-    return count;
-}
-
-/* group - page by page. Sets mostly come in order. Where one does not, a pass for each page
- * is not what one would do to sort them, but it takes few instructions: all of them may
- * carry probes right now, and so may the library's.
- */
-static void group(struct site **sites, size_t count)
-{
-    if (is_sorted(sites, count))
-        return;
-    while (count)
-        count = highest_to_end(sites, count);
-}
+#define CHUNK 1024 /* sites: memory that is always there, since arming cannot fail */
 
 static uint8_t first_byte(const struct site *site, enum site_state to)
 {
     return to == SITE_ARMED ? INSN_INT3 : site->bytes[0];
 }
 
-/* first_on_page - the first of @sites, grouped, on the page of the last. */
-static size_t first_on_page(struct site **sites, size_t count)
+static void write_chunk(struct site **sites, size_t count, enum site_state to)
 {
-    uintptr_t page = page_of(sites[count - 1]);
-    size_t first = count - 1;
+    static struct text_poke pokes[CHUNK]; /* under PLAT_TEXT */
 
-    while (first && sites[first - 1]->addr >= page)
-        first--;
-    return first;
-}
-
-static void write_page(struct site **sites, size_t count, enum site_state to)
-{
-    static uint8_t bytes[PAGE_LEN]; /* under PLAT_TEXT */
-    uintptr_t start = sites[0]->addr, last = start;
-
-    for (size_t i = 1; i < count; i++) {
-        start = sites[i]->addr < start ? sites[i]->addr : start;
-        last = sites[i]->addr > last ? sites[i]->addr : last;
-    }
-    if (plat_text_read(bytes, start, last + 1 - start))
-        plat_bug("the text of a checked probe is not readable", start);
     for (size_t i = 0; i < count; i++)
-        bytes[sites[i]->addr - start] = first_byte(sites[i], to);
-    if (plat_text_write(start, bytes, last + 1 - start))
-        plat_bug("the text of a checked probe is not writable", start);
+        pokes[i] = (struct text_poke){
+            .addr = sites[i]->addr,
+            .len = 1,
+            .bytes = { first_byte(sites[i], to) },
+        };
+    text_poke_batch(pokes, count);
 }
 
 /* The engine's own code lies in front of everything else, so it is armed last: else it
@@ -101,37 +37,68 @@ static void write_all(struct site **sites, size_t count, enum site_state to)
     for (size_t i = 0; i < count; i++)
         site_move(sites[i], to);
     while (count) {
-        size_t first = first_on_page(sites, count);
+        size_t chunk = count < CHUNK ? count : CHUNK;
 
-        write_page(sites + first, count - first, to);
-        count = first;
+        count -= chunk;
+        write_chunk(sites + count, chunk, to);
     }
 }
 
-/* Why two rounds of synchronisation:
- *   1. the copies were written by prepare.c; each CPU must see them whole before it can
- *      be sent there
- *   2. the int3s: on return every CPU must trap
+/* to_front - those that are armed, or are not. To arm what was armed all the time may have
+ * meant to take a jump from it that no longer fits; nothing else is to be done then.
+ * Return: how many they are.
+ */
+static size_t to_front(struct site **sites, size_t count, bool armed)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct site *site = sites[i];
+
+        if (site_is_armed(site) != armed)
+            continue;
+        sites[i] = sites[n];
+        sites[n++] = site;
+    }
+    return n;
+}
+
+static void mark_leaving(struct site **sites, size_t count, bool leaving)
+{
+    for (size_t i = 0; i < count; i++)
+        sites[i]->leaving = leaving;
+}
+
+/* Before the int3s are written the CPUs are synchronised: the copies were written by
+ * prepare.c, and each CPU must see them whole before it can be sent there.
  */
 void kprobe_arm(struct site **sites, size_t count)
 {
+    unoptimize_around(sites, count);
+    if (count > 1)
+        optimize_coming(sites, count);
+    count = to_front(sites, count, false);
     if (!count)
         return;
-    group(sites, count);
+    unoptimize_around(sites, count); /* jumps just made may read what gets an int3 now */
+    site_list_sort(&(struct site_list){ .sites = sites, .count = count });
     plat_lock(PLAT_TEXT);
     plat_sync_cores();
     write_all(sites, count, SITE_ARMED);
-    plat_sync_cores();
     plat_unlock(PLAT_TEXT);
+    optimize_kick();
 }
 
 void kprobe_disarm(struct site **sites, size_t count)
 {
+    mark_leaving(sites, count, true);
+    unoptimize_around(sites, count);
+    mark_leaving(sites, count, false);
+    count = to_front(sites, count, true);
     if (!count)
         return;
-    group(sites, count);
+    site_list_sort(&(struct site_list){ .sites = sites, .count = count });
     plat_lock(PLAT_TEXT);
     write_all(sites, count, SITE_DISARMED);
-    plat_sync_cores();
     plat_unlock(PLAT_TEXT);
 }

@@ -4,22 +4,31 @@
 #include "probes/life.h"
 #include "probes/registry.h"
 
-/* The shadow of STI must cover the instruction behind it, so both run in one copy, unless
+/* The shadow of STI must cover the instruction behind it, so both happen at once, unless
  * the second carries a probe of its own, which has to be hit, or the program wants a trap
- * between the two.
+ * between the two. What can be copied runs in one copy with STI. What is emulated, a call
+ * above all, is applied to the image after STI has been: interrupts come on the way back to
+ * the program, which is behind both by then.
  */
-uint8_t *boost_sti(const struct site *site, const struct pt_regs *regs)
+void boost_sti(const struct site *site, struct pt_regs *regs)
 {
     const struct site *successor = registry_find(site->addr + site->len);
 
-    if (regs->flags & FLAGS_TF || (successor && successor->state == SITE_ARMED))
-        return site->boost_slot;
-    return site->pair_slot;
+    regs->ip = (uintptr_t)site->boost_slot;
+    if (regs->flags & FLAGS_TF || (successor && site_is_armed(successor)))
+        return;
+    if (site->pair.slot)
+        regs->ip = (uintptr_t)site->pair.slot;
+    if (!site->pair.site)
+        return;
+    regs->flags |= FLAGS_IF;
+    emulate_run(site->pair.site, regs);
 }
 NOKPROBE(boost_sti);
 
-/* The shadow has ended at the trap behind the copy. What it was to cover runs with another
- * STI in front of it.
+/* The shadow has ended at the trap behind the copy. What it was to cover happens together
+ * with another STI. Behind #DB an emulated call pushes over the SS of the frame, for want of
+ * a gap; the way back without TF does not look at it.
  */
 void boost_sti_again(const struct site *site, struct pt_regs *regs)
 {
@@ -27,6 +36,6 @@ void boost_sti_again(const struct site *site, struct pt_regs *regs)
         regs->flags & FLAGS_TF)
         return;
     regs->flags &= ~FLAGS_IF;
-    regs->ip = (uintptr_t)boost_sti(site, regs);
+    boost_sti(site, regs);
 }
 NOKPROBE(boost_sti_again);

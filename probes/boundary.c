@@ -145,6 +145,17 @@ int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct ins
     return 0;
 }
 
+int boundary_before(uintptr_t addr, const struct plat_symbol *function, struct insn *insn)
+{
+    const struct map *map;
+    int err;
+
+    if (addr == function->start)
+        return -ENOENT;
+    err = map_get(&map, function, NULL);
+    return err ? err : boundary_find(start_of(map, addr - 1), function, insn, NULL);
+}
+
 int boundary_for_each(const struct plat_symbol *function,
                       void (*fn)(const struct insn *insn, void *arg), void *arg)
 {

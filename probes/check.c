@@ -94,7 +94,6 @@ static enum probe_reason kind_reason(const struct insn *insn)
     case INSN_INT3:
     case INSN_INT1:
     case INSN_INTN:
-    case INSN_UD:
         return PROBE_TRAP_INSN;
     case INSN_CALL_FAR:
     case INSN_JMP_FAR:
@@ -111,15 +110,8 @@ static enum probe_reason kind_reason(const struct insn *insn)
     case INSN_LOAD_SEG:
     case INSN_SWAPGS:
     case INSN_WRITE_BASE:
-    case INSN_MOV_TO_CR:
-    case INSN_MOV_TO_DR:
-    case INSN_LGDT:
-    case INSN_LIDT:
-    case INSN_LLDT:
-    case INSN_LTR:
     case INSN_SHADOW_STACK:
         return PROBE_STATE_CHANGE;
-    case INSN_HLT:
     case INSN_MWAIT:
         return PROBE_HALTS;
     case INSN_XBEGIN:
@@ -160,18 +152,41 @@ static bool is_stuck(struct check *c)
            !can_run_as_copy(&c->insn);
 }
 
-/* The wake-up that `sti; hlt` waits for must not come between the two. */
-static bool is_sti_hlt(struct check *c)
+static bool waits(const struct insn *insn)
+{
+    return insn->kind == INSN_HLT || insn->kind == INSN_MWAIT;
+}
+
+static bool is_sti_before(struct check *c)
 {
     uintptr_t behind = insn_next(&c->insn);
     struct insn next;
 
     if (c->insn.kind != INSN_STI || behind >= c->function.start + c->function.size)
         return false;
-    if (boundary_find(behind, &c->function, &next, NULL) || next.kind != INSN_HLT)
+    if (boundary_find(behind, &c->function, &next, NULL) || !waits(&next))
         return false;
     c->at = behind;
     return true;
+}
+
+static bool is_hlt_behind(struct check *c)
+{
+    struct insn before;
+
+    if (!waits(&c->insn) || boundary_before(c->addr, &c->function, &before) ||
+        before.kind != INSN_STI)
+        return false;
+    c->at = before.addr;
+    return true;
+}
+
+/* The wake-up that `sti; hlt` waits for must not come between the two: neither may carry a
+ * probe, since the trap of the second one would end the shadow of the first.
+ */
+static bool is_sti_hlt(struct check *c)
+{
+    return is_sti_before(c) || is_hlt_behind(c);
 }
 
 /* ---- the rules ---- */

@@ -6,6 +6,7 @@
  * outlives the second.
  */
 #include "kernel/base/err.h"
+#include "probes/detour.h"
 #include "probes/life.h"
 #include "probes/registry.h"
 
@@ -13,35 +14,17 @@ static bool all_off; /* PLAT_PROBES to write */
 
 bool enable_wants_arming(const struct site *site)
 {
-    return !all_off && aggr_enabled(site) && site->state != SITE_ARMED;
+    return !all_off && aggr_enabled(site) &&
+           (!site_is_armed(site) ||
+            (site->state == SITE_OPTIMIZED && !detour_is_current(site)));
 }
 
 static bool wants_disarming(const struct site *site)
 {
-    return site->state == SITE_ARMED && !aggr_enabled(site);
+    return site_is_armed(site) && !aggr_enabled(site);
 }
 
 /* ---- some ---- */
-
-/* check_registered - are all of @ps? Those in the engine's own code that will be disarmed go
- * to @engine: they have to be the first, else all that follows traps its way through them.
- * One pass, and short, since it is still trapped itself.
- */
-static int check_registered(struct kprobe **ps, size_t count, struct site_list *engine)
-{
-    int err = 0;
-
-    for (size_t i = 0; i < count && !err; i++) {
-        struct site *site = register_find(ps[i]);
-
-        if (!site || ps[i]->flags & KPROBE_FLAG_GONE)
-            err = -EINVAL;
-        else if (register_alone_in_engine(site))
-            site_list_add(engine, site);
-    }
-    site_list_close(engine);
-    return err;
-}
 
 static void set_flag(struct kprobe *p, bool disabled)
 {
@@ -54,7 +37,7 @@ static void set_flag(struct kprobe *p, bool disabled)
 
 static int disable_locked(struct kprobe **ps, size_t count, struct site_list *list)
 {
-    int err = check_registered(ps, count, list);
+    int err = register_check_all(ps, count, KPROBE_FLAG_GONE, list);
 
     if (err)
         return err;
@@ -72,7 +55,7 @@ static int disable_locked(struct kprobe **ps, size_t count, struct site_list *li
 
 static int enable_locked(struct kprobe **ps, size_t count, struct site_list *list)
 {
-    int err = check_registered(ps, count, list);
+    int err = register_check_all(ps, count, KPROBE_FLAG_GONE, list);
 
     if (err)
         return err;
@@ -136,13 +119,13 @@ static void collect_wanting(struct site *site, void *arg)
 
 static void collect_engine(struct site *site, void *arg)
 {
-    if (site->in_engine && site->state == SITE_ARMED)
+    if (site->in_engine && site_is_armed(site))
         site_list_add(arg, site);
 }
 
 static void collect_armed(struct site *site, void *arg)
 {
-    if (site->state == SITE_ARMED)
+    if (site_is_armed(site))
         site_list_add(arg, site);
 }
 

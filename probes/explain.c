@@ -5,6 +5,7 @@
 #include "probes/explain.h"
 
 #include "probes/insn/encode.h"
+#include "probes/liveness.h"
 #include "probes/recover.h"
 #include "probes/registry.h"
 
@@ -16,7 +17,7 @@ static enum explain_owner owner_of(uintptr_t addr, uint8_t byte)
 
     if (byte != INSN_INT3)
         return OWNER_ORIGINAL;
-    return site && site->state == SITE_ARMED ? OWNER_ENGINE : OWNER_OTHER;
+    return site && site_is_armed(site) ? OWNER_ENGINE : OWNER_OTHER;
 }
 
 static void look_at_byte(struct explanation *e)
@@ -97,19 +98,44 @@ static void add_copy(struct explanation *e, const char *what, const uint8_t *slo
 
 static void look_at_site(struct explanation *e, const struct site *site)
 {
+    size_t off;
+
     e->state = (enum site_state)site->state;
     e->way = (enum site_way)site->way;
     add_copy(e, "boost", site->boost_slot);
     add_copy(e, "step", site->step_slot);
-    add_copy(e, "pair", site->pair_slot);
+    if (site->is_sti)
+        add_copy(e, "pair", site->pair.slot);
+    if (insn_slot_owner((uintptr_t)site->detour, &off))
+        add_copy(e, "detour", site->detour);
+    if (e->map_at < e->map_count)
+        e->flags_live = liveness_flags(&e->map[e->map_at]);
+    e->detour = detour_kind_wanted(site);
     for (const struct kprobe *p = site->probes; p; p = p->next) {
         e->probes++;
         e->disabled += (p->flags & KPROBE_FLAG_DISABLED) != 0;
         e->with_post += p->post_handler != NULL;
-        e->hits += READ_ONCE(p->hits);
+        e->hits += kprobe_hits(p);
         for (size_t cause = 0; cause < MISS_CAUSES; cause++)
             e->missed[cause] += READ_ONCE(p->missed[cause]);
     }
+}
+
+static int look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    return 0;
+}
+
+/* The detour is that of a probe with a handler. */
+static enum detour_kind detour_of_handler(struct site *site)
+{
+    struct kprobe p = { .pre_handler = look_on };
+    enum detour_kind kind;
+
+    site->probes = &p;
+    kind = detour_kind_wanted(site);
+    site->probes = NULL;
+    return kind;
 }
 
 /* try_stage_3 - prepare, look, undo. Nobody can have run into it. */
@@ -124,6 +150,8 @@ static void try_stage_3(struct explanation *e, struct verdict *v)
         return;
     }
     look_at_site(e, site);
+    e->detour = detour_of_handler(site);
+    prepare_step(site, &e->post);
     kprobe_unprepare(site);
 }
 
@@ -162,6 +190,7 @@ const char *explain_way(enum site_way way)
         [WAY_STEP] = "a post-handler waits for the end of the copy",
         [WAY_EMULATE] =
             "what it does depends on where it is, or changes what a trap needs",
+        [WAY_JUMP] = "no trap is taken",
     };
 
     return way < WAYS ? sentences[way] : "?";
@@ -174,6 +203,8 @@ const char *explain_way_name(enum site_way way)
         return "boost";
     case WAY_EMULATE:
         return "emulate";
+    case WAY_JUMP:
+        return "jump";
     case WAY_STEP:
         return step_get_engine() == STEP_TF ? "step-tf" : "step-int3";
     default:

@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include "probes/detour.h"
 #include "probes/insn/insn.h"
 #include "probes/kprobe.h"
 #include "probes/life.h"
@@ -22,7 +23,7 @@ enum explain_owner {
 
 /* A cell, as it is or as it would be filled. */
 struct explain_copy {
-    const char *what; /* "boost", "step", "pair" */
+    const char *what; /* "boost", "step", "pair", "detour" */
     uintptr_t addr;
     uint8_t code[INSN_SLOT_CODE_MAX];
 };
@@ -44,8 +45,13 @@ struct explanation {
     bool is_probed; /* else what follows is how it would be */
     enum site_state state;
     enum site_way way;
+    struct probe_reject
+        post; /* of one that is not probed: why no post-handler, or err 0 */
     size_t copy_count;
-    struct explain_copy copies[3];
+    struct explain_copy copies[4];
+    enum detour_kind detour; /* what a jump would run; for one that is not probed: with a
+                              * probe that has a pre-handler */
+    uint32_t flags_live;     /* status flags, FLAGS_*, that are read there or behind it */
     size_t probes, disabled, with_post;
     uint64_t hits, missed[MISS_CAUSES]; /* of the probes that are there now */
 };

@@ -53,12 +53,19 @@ static bool ask_probes(struct probe_cpu *cpu, struct site *site, struct pt_regs 
  * it go on, a fix-up or a second try, starts from there.
  */
 static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs,
-                          size_t off)
+                          uintptr_t cell)
 {
+    bool is_displaced = site->region && cell == (uintptr_t)site->region->cell;
+
     if (regs->ip == (uintptr_t)site->step_slot)
         regs->flags &= ~FLAGS_TF;
-    regs->ip = site->addr + (off < site->len ? 0 : site->len); /* second of a pair */
-    return ask_probes(cpu, site, regs);
+    regs->ip = copy_original(regs->ip);
+    if (is_displaced && regs->ip != site->addr)
+        return false; /* another one, which the jump displaces too: not their business */
+    if (!ask_probes(cpu, site, regs))
+        return false;
+    region_go_on(site, regs);
+    return true;
 }
 
 const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
@@ -68,7 +75,12 @@ const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
     if (!cpu || !cpu->depth)
         return NULL;
     hit = &cpu->hits[cpu->depth - 1];
-    return hit->is.in_nmi == probe_in_nmi(cpu) ? hit->running : NULL;
+    if (hit->is.in_nmi != probe_in_nmi(cpu))
+        return NULL;
+    /* Where interrupts are on, one of them may have come on top, and it is its own. */
+    if (hit->is.jumped && hit->is.in_irq != (*cpu->plat.irq_depth != 0))
+        return NULL;
+    return hit->running;
 }
 
 /* A handler that faults has had its last hit, which goes on as if it had returned. */
@@ -104,7 +116,7 @@ bool kprobe_fault_handler(struct pt_regs *regs)
     size_t off;
 
     site = insn_slot_owner(regs->ip, &off);
-    if (site && fault_in_copy(cpu, site, regs, off))
+    if (site && fault_in_copy(cpu, site, regs, regs->ip - off))
         return true;
     if (!fault_in_handler(cpu) || plat_has_fixup(regs->ip))
         return false;

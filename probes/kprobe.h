@@ -7,7 +7,8 @@
  * Rules for handlers. They run in the context of the probed code, with preemption off:
  * they may be interrupted by an NMI, and may not sleep or wait for locks that the probed
  * code could hold. They see and may change the registers of the probed code; ip is the
- * probed address + 1, as on a trap. A handler may itself run into probes.
+ * probed address + 1, as on a trap. A handler may itself run into probes. One that faults or
+ * sleeps is given up: its probe is switched off, and the log says so.
  *
  * Names, and what they mean, are those of Linux.
  */
@@ -21,6 +22,7 @@
 #include <stdint.h>
 
 struct kprobe;
+struct kretprobe_holder;
 struct site;
 
 /* Before the instruction. Returning non-zero means: I have set regs->ip (and all else) to
@@ -50,11 +52,15 @@ const char *probe_miss_name(enum probe_miss cause);
 #define PROBE_NEST_MAX 4
 #define PROBE_STACK_MIN 4096 /* bytes */
 
-/* Flags; only DISABLED may be given to register_kprobe(). */
+/* Flags; only DISABLED and IRQS_OFF may be given to register_kprobe(). */
 #define KPROBE_FLAG_GONE 1u      /* the code it was on no longer exists */
 #define KPROBE_FLAG_DISABLED 2u  /* registered, handlers not called */
 #define KPROBE_FLAG_OPTIMIZED 4u /* reached by a jump, not by a trap */
-#define KPROBE_FLAG_TRIPPED 32u  /* disabled by the engine, because a handler faulted */
+#define KPROBE_FLAG_TRIPPED 32u  /* disabled by the engine: a handler faulted or slept */
+/* Handlers run with interrupts off, whether they come by a trap or by a jump; else a jump
+ * leaves interrupts as the program has them.
+ */
+#define KPROBE_FLAG_IRQS_OFF 64u
 
 struct kprobe {
     /* Set by the caller, then left alone while registered. Either symbol_name (with
@@ -67,9 +73,10 @@ struct kprobe {
     kprobe_post_handler_t post_handler;
     kprobe_fault_handler_t fault_handler;
     uint32_t flags;
+    uint32_t counter; /* the engine's own: counts hits by jumps, on each CPU; 0: none */
 
     /* Counted by the engine. */
-    uint64_t hits;                /* pre-handlers were run */
+    uint64_t hits; /* pre-handlers were run; while registered ask kprobe_hits() for all */
     uint64_t nmissed;             /* they were not: the sum of missed[] */
     uint64_t missed[MISS_CAUSES]; /* why not */
 
@@ -77,6 +84,12 @@ struct kprobe {
     struct site *site;   /* where it is registered, or NULL */
     struct kprobe *next; /* further probe at the same address */
 };
+
+/* kprobe_hits - how often the pre-handlers of @p were run, or would have been if it had any.
+ * Those that no trap was needed for are not in @p->hits as long as it is registered.
+ * Context: any.
+ */
+uint64_t kprobe_hits(const struct kprobe *p);
 
 /* register_kprobe - check, prepare and arm a probe. From its return on, every execution of
  * the instruction, on any CPU, is a hit.
@@ -143,3 +156,142 @@ int disable_kprobes(struct kprobe **ps, size_t count);
 int kprobes_switch(bool on);
 /* kprobes_are_on - Context: any. */
 bool kprobes_are_on(void);
+
+/* kprobe_kind - 'k', 'r' for one of a return probe, 'j' for one of a jprobe.
+ * Context: any.
+ */
+char kprobe_kind(const struct kprobe *p);
+
+/* ---- jprobes ---- */
+
+/* A jprobe is a kprobe at the entry of a function, whose handler has the function's own
+ * signature: it finds the arguments where the function would, in registers and on a stack
+ * that begins with a copy of the first JPROBE_STACK_LEN bytes behind the return address.
+ * What it does to them, the function does not see. It ends with jprobe_return(), from any
+ * depth of calls, and has the same rules as a pre-handler.
+ */
+struct jprobe {
+    struct kprobe kp; /* where, flags, fault_handler */
+    void *entry;      /* the handler */
+};
+
+#define JPROBE_STACK_LEN 256 /* bytes of arguments on the stack, at most */
+
+/* jprobe_return - end the handler of a jprobe. Anywhere else it is a bug. */
+_Noreturn void jprobe_return(void);
+
+/* register_jprobe - as register_kprobe(), at the entry of a function; there can be one at
+ * each, beside other probes.
+ * Return: 0; -EINVAL not an entry, or no handler; -EEXIST there is one; else as
+ *         register_kprobe().
+ */
+int register_jprobe(struct jprobe *jp);
+int register_jprobe_why(struct jprobe *jp, struct probe_reject *why);
+int unregister_jprobe(struct jprobe *jp);
+
+/* The same for many: all or none. unregister_jprobes() may answer -ENOMEM. */
+int register_jprobes(struct jprobe **jps, size_t count);
+int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why);
+int unregister_jprobes(struct jprobe **jps, size_t count);
+
+int enable_jprobe(struct jprobe *jp);
+int disable_jprobe(struct jprobe *jp);
+
+/* ---- return probes ---- */
+
+/* A kretprobe is armed at the entry of a function. Its entry_handler runs there, its
+ * handler each time the function returns, by whichever of its exits. The return address is
+ * exchanged at the entry, and kept in a shadow stack that belongs to the stack the function
+ * runs on: an entry for every 16 bytes of it, so neither depth nor the number of threads
+ * that sleep inside can exhaust it.
+ *
+ * A function that ends in a jump to another one (a tail call) returns when that one does:
+ * where both are probed, the inner one's handler runs first. A jump to a function that is
+ * to return to the same place already is not a second instance: it is counted as coalesced.
+ * A function that is left by other means (a longjmp, the end of its thread) never returns;
+ * what was kept for it is dropped.
+ */
+struct kretprobe_instance {
+    struct kretprobe *rp;
+    uintptr_t ret_addr;                          /* where the function returns to */
+    uint8_t data[] __attribute__((aligned(16))); /* data_size bytes, as left by the
+                                                  * entry_handler; at first anything */
+};
+
+/* As entry_handler: @regs as for a pre-handler. Non-zero means: not this time, let it return
+ * unseen. As handler: @regs as they are behind the return, ip is where it goes; the answer
+ * means nothing. What a handler changes in @regs is honoured. Rules: those of kprobes, but
+ * interrupts in handler are as the function left them,
+ * unless kp.flags has KPROBE_FLAG_IRQS_OFF.
+ */
+typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri, struct pt_regs *regs);
+
+/* Why a call was not followed to its return. Each is counted under one of these. */
+enum kretprobe_miss {
+    KRETPROBE_MISS_STACK,     /* not on the thread's own stack, or it has no shadow */
+    KRETPROBE_MISS_FULL,      /* the shadow stack is full */
+    KRETPROBE_MISS_FAR,       /* the return address is not near kernel text */
+    KRETPROBE_MISS_DATA,      /* no room for data_size bytes */
+    KRETPROBE_MISS_MAXACTIVE, /* maxactive instances exist already */
+    KRETPROBE_MISS_RETURN,    /* it returned where no handler may run: see probe_miss */
+    KRETPROBE_MISS_CAUSES,
+};
+
+/* kretprobe_miss_name - "stack", "full", ... Context: any. */
+const char *kretprobe_miss_name(enum kretprobe_miss cause);
+
+#define KRETPROBE_DATA_MAX 4096 /* bytes */
+
+struct kretprobe {
+    /* Set by the caller. Of kp: where (the entry of a function), flags, fault_handler. */
+    struct kprobe kp;
+    kretprobe_handler_t handler;
+    kretprobe_handler_t entry_handler;
+    int maxactive;    /* instances at a time; 0 and less: as many as there are calls */
+    size_t data_size; /* bytes of each instance's data, up to KRETPROBE_DATA_MAX */
+
+    /* Counted by the engine; kp.hits are the calls, kp.nmissed those that no handler saw. */
+    uint64_t nmissed; /* calls seen, but not their return: the sum of missed[] */
+    uint64_t missed[KRETPROBE_MISS_CAUSES];
+    uint64_t coalesced; /* jumps into an instance that was there already */
+    uint64_t dropped;   /* instances that never returned */
+
+    struct kretprobe_holder *holder; /* the engine's own; NULL: not registered */
+};
+
+/* register_kretprobe - as register_kprobe(), at the entry of a function.
+ *
+ * The first one makes shadow stacks for all threads, the first one with data room for it.
+ *
+ * Context: thread.  Locks: takes PLAT_PROBES.
+ * Return:  0; -EINVAL not an entry, -E2BIG too much data, -EOPNOTSUPP a function that
+ *          returns on another stack; else as register_kprobe().
+ */
+int register_kretprobe(struct kretprobe *rp);
+int register_kretprobe_why(struct kretprobe *rp, struct probe_reject *why);
+
+/* unregister_kretprobe - on return no handler of it runs any more, and the memory of @rp is
+ * the caller's again. Calls that are under way return as they would without it, however
+ * long they take: they are not waited for.
+ *
+ * Context, Locks, Return: as unregister_kprobe().
+ */
+int unregister_kretprobe(struct kretprobe *rp);
+
+/* The same for many: all or none. */
+int register_kretprobes(struct kretprobe **rps, size_t count);
+int register_kretprobes_why(struct kretprobe **rps, size_t count,
+                            struct probe_reject *why);
+int unregister_kretprobes(struct kretprobe **rps, size_t count);
+
+/* enable_kretprobe, disable_kretprobe - as for kprobes. While it is disabled, calls that
+ * began before return unseen.
+ */
+int enable_kretprobe(struct kretprobe *rp);
+int disable_kretprobe(struct kretprobe *rp);
+
+/* kretprobe_find_ret - the return address that belongs at @slot, where a function that is
+ * probed is to return to; 0 when it is none of the engine's.
+ * Context: any. Looks at the stacks of running threads and at those for NMIs.
+ */
+uintptr_t kretprobe_find_ret(const uintptr_t *slot);

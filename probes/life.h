@@ -9,6 +9,7 @@
 #include "probes/insn/insn.h"
 #include "probes/kprobe.h"
 #include "probes/platform.h"
+#include "probes/region.h"
 #include "probes/state.h"
 
 #include <stdatomic.h>
@@ -18,6 +19,7 @@ enum site_way {
     WAY_BOOST,   /* a copy in a slot, with a jump back behind it */
     WAY_STEP,    /* a copy with a trap behind it, since somebody wants to know */
     WAY_EMULATE, /* its effect on the register image, by the engine */
+    WAY_JUMP, /* in a detour; counted as a way, but never the site's: see enum detour_kind */
     WAYS,
 };
 
@@ -39,25 +41,58 @@ struct emulation {
 struct site {
     uintptr_t addr;        /* [I] */
     struct kprobe *probes; /* [p] those registered here, in order of registration */
-    uint8_t *boost_slot;   /* [I] copy and jump back; NULL where emulated */
+    uint8_t *boost_slot;   /* [p] copy and jump back; NULL where emulated */
     uint8_t *step_slot;    /* [p] copy and int3; NULL while nobody has a post-handler */
-    uint8_t *pair_slot;    /* [I] STI: it and its successor, then the jump back */
-    struct emulation emul; /* [I] where way is WAY_EMULATE */
-    uint8_t bytes[INSN_MAX_LEN]; /* [I] the original instruction */
+    uint8_t *detour;       /* [P] what a jump at addr reaches in the end, or NULL */
+    struct region *region; /* [p] what a jump displaces here, or once did, or NULL */
+    uintptr_t pad;         /* [P] where the jump lands; 0: on the detour, or no jump */
+    union {                /* [I] */
+        struct emulation emul; /* where way is WAY_EMULATE */
+        struct {               /* where is_sti: with its successor, if that is possible */
+            uint8_t *slot;     /* copies of both, then the jump back; or NULL, and */
+            struct site *site; /* what emulates the successor; or NULL */
+        } pair;
+    };
+    uint8_t bytes[INSN_MAX_LEN]; /* [I] the original instruction; behind it, padding that
+                                  * its jump covers */
     uint8_t len;                 /* [I] of it, bytes */
     uint8_t class;               /* [I] enum insn_class */
     uint8_t way;                 /* [p] enum site_way */
     uint8_t state;               /* [P] enum site_state */
     bool repeats;                /* [I] with rep: steps once per iteration */
+    bool is_sti;                 /* [I] its shadow covers the instruction behind it */
+    bool never_by_tf;            /* [I] a single step would undo what it does */
     bool has_post;               /* [p] somebody here has a post-handler */
     bool in_engine;              /* [I] the engine's own code */
     bool queued;                 /* [P] in the list that is being made */
+    uint8_t detour_kind;         /* [P] enum detour_kind */
+    bool coming, leaving;        /* [P] is being armed, disarmed, with others */
+    uint8_t detour_copy;         /* [p] where in the detour's own cell its copy begins */
+    bool detour_saves;           /* [P] it leaves the status flags as they are */
+    uint8_t jump_len;            /* [P] SITE_OPTIMIZED: bytes that the jump has changed */
+    uint8_t jump_span;           /* [P] and bytes that it is made of */
+    uint8_t jump_why;            /* [P] enum probe_reason against a jump; 0: none */
+    /* [p] of the return probe that DETOUR_RETURN is for */
+    struct kretprobe_holder *plain;
 };
 
+/* site_is_armed - is its text changed? Locks: PLAT_PROBES held. */
+static inline bool site_is_armed(const struct site *site)
+{
+    return site->state == SITE_ARMED || site->state == SITE_OPTIMIZED;
+}
+
+/* site_is_call - is it a direct call, of which a jump need change the displacement only? */
+static inline bool site_is_call(const struct site *site)
+{
+    return site->way == WAY_EMULATE && site->emul.kind == INSN_CALL_REL;
+}
+
 enum hit_stage {
-    HIT_PRE,   /* before the instruction */
-    HIT_POST,  /* it has been run */
-    HIT_FAULT, /* its copy has faulted, and the probes' fault handlers are asked */
+    HIT_PRE,    /* before the instruction */
+    HIT_POST,   /* it has been run */
+    HIT_FAULT,  /* its copy has faulted, and the probes' fault handlers are asked */
+    HIT_RETURN, /* the function that begins there returns */
 };
 
 struct hit_facts {
@@ -65,13 +100,16 @@ struct hit_facts {
     bool in_nmi;
     bool faulting;  /* the handler has faulted, and its fault handler is being asked */
     bool owes_step; /* the program has TF set, and its instruction was emulated */
+    bool jumped;    /* here by a jump: interrupts as the program has them */
+    bool in_irq;    /* where jumped: in an interrupt's handler */
 };
 
 /* One hit whose handlers are running. */
 struct probe_hit {
-    struct site *site;
+    struct site *site; /* NULL: claimed and not yet filled, or about to be left */
     struct pt_regs *regs;
-    struct kprobe *running; /* whose handler, NULL between two */
+    struct kprobe *running; /* whose handler, NULL between two and without a site */
+    uintptr_t jprobe_sp;    /* when that is a jprobe's: see plat_jprobe_call() */
     struct hit_facts is;
 };
 
@@ -92,6 +130,7 @@ struct probe_cpu {
     uint64_t cache_misses;
     uint64_t ran[WAYS];           /* hits by how the instruction was run */
     uint64_t missed[MISS_CAUSES]; /* hits without handlers */
+    uint64_t untrapped;           /* missed and redirected ones that came by a jump */
     uint64_t steps;               /* second traps, behind a copy */
     uint64_t redirected;          /* hits whose handler has set ip itself */
     uint64_t retries;             /* int3 gone when it was looked for */
@@ -118,21 +157,6 @@ NOKPROBE_INLINE void probe_count(uint64_t *counter)
 
 /* ---- 1 register.c, enable.c, site_list.c ---- */
 
-/* register_find - the site of @p, NULL when @p is not registered. @p may be garbage, as long
- * as it can be read: what it points to is touched only if it turns out to be ours.
- * Locks: PLAT_PROBES held.
- */
-struct site *register_find(const struct kprobe *p);
-/* register_alone_in_engine - is @site in the engine's own code, armed, for one probe only?
- * Where many are taken out or disabled, these have to be disarmed first.
- */
-bool register_alone_in_engine(const struct site *site);
-/* register_check_caller - may probes be changed from here? Return: 0; -EDEADLK. */
-int register_check_caller(struct probe_reject *why);
-
-/* enable_wants_arming - is @site not armed though it should be? Locks: PLAT_PROBES held. */
-bool enable_wants_arming(const struct site *site);
-
 /* Sites that are armed, disarmed or freed together: each once, though it is met once for
  * each of its probes. Between site_list_add() and site_list_close() there is no other list.
  */
@@ -146,7 +170,30 @@ struct site_list {
 int site_list_make(struct site_list *list, size_t max, struct probe_reject *why);
 void site_list_add(struct site_list *list, struct site *site);
 void site_list_close(struct site_list *list);
+/* site_list_sort - by address, ascending. */
+void site_list_sort(struct site_list *list);
 void site_list_free(struct site_list *list);
+
+/* register_find - the site of @p, NULL when @p is not registered. @p may be garbage, as long
+ * as it can be read: what it points to is touched only if it turns out to be ours.
+ * Locks: PLAT_PROBES held.
+ */
+struct site *register_find(const struct kprobe *p);
+/* register_resolve - the address that @p means. Return: 0; a reason's errno. */
+int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);
+/* register_check_all - are all of @ps registered, and none with a flag of @unfit?
+ * @engine: gets the armed sites in the engine's own code that only they use. Where many are
+ *          taken out or disabled, these have to be disarmed first, else all that follows
+ *          traps its way through them. This is still trapped, so it is one short pass.
+ * Locks:   PLAT_PROBES held.  Return: 0; -EINVAL.
+ */
+int register_check_all(struct kprobe **ps, size_t count, uint32_t unfit,
+                       struct site_list *engine);
+/* register_check_caller - may probes be changed from here? Return: 0; -EDEADLK. */
+int register_check_caller(struct probe_reject *why);
+
+/* enable_wants_arming - is @site not armed though it should be? Locks: PLAT_PROBES held. */
+bool enable_wants_arming(const struct site *site);
 
 /* ---- 2 check.c, blacklist.c, boundary.c ---- */
 
@@ -181,6 +228,11 @@ int blacklist_get(size_t i, struct blacklist_range *out);
  */
 int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct insn *insn,
                   struct probe_reject *why);
+/* boundary_before - the same for the instruction that ends at the boundary @addr. Return: as
+ * above; -ENOENT where @function begins with @addr.
+ */
+int boundary_before(uintptr_t addr, const struct plat_symbol *function,
+                    struct insn *insn);
 /* boundary_for_each - call @fn for each instruction of @function, decoded from its original
  * bytes, until the end or what does not decode.
  * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM; -EFAULT; -EILSEQ it ended early.
@@ -240,15 +292,18 @@ void kprobe_disarm(struct site **sites, size_t count);
 bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu);
 /* hit_enter - become an active hit of @site, if it may; else the miss is counted, when
  * @stage is the first.
+ * hit_untrapped - a hit of @site that no int3 has brought; interrupts off.
  * hit_stepped - the copy of @site has run to its end; go on behind the original.
  * hit_leave - be a hit no longer.
  * Return: NULL when the handlers must be left out.
  */
 struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
                             struct pt_regs *regs, enum hit_stage stage);
+void hit_untrapped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
 void hit_stepped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
 NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu)
 {
+    WRITE_ONCE(cpu->hits[cpu->depth - 1].site, NULL);
     barrier();
     cpu->depth--;
 }
@@ -261,27 +316,56 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu);
 void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss cause);
 
 struct probe_totals {
-    uint64_t traps; /* taken for probes: the sum of what follows, but for the last two */
-    uint64_t ran[WAYS], missed[MISS_CAUSES], steps, redirected, retries;
+    uint64_t
+        traps; /* taken for probes: the sum of the next two lines, without WAY_JUMP and
+                     * less those that no trap was needed for */
+    uint64_t ran[WAYS], missed[MISS_CAUSES];
+    uint64_t steps, redirected, retries;
+    uint64_t untrapped;
     uint64_t cache_misses, handler_faults;
 };
 /* account_totals - sums over all CPUs. Context: any. */
 void account_totals(struct probe_totals *out);
 
+/* ---- 6 jump.c: the same without a trap; called by the platform's plat_detour() code ---- */
+
+/* kprobe_jump_handler - pre-handlers. Return: true: leave by the image.
+ * kprobe_image_handler - and the instruction, to the image.
+ * kprobe_jump_leave - only that, or nothing where a handler has set ip.
+ * kprobe_post_handler - post-handlers, with ip behind the instruction. Return: as above.
+ * @cpu: NULL while the CPU is not ready for probes
+ *
+ * Context: preemption off, once; interrupts as the program has them.
+ */
+bool kprobe_jump_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);
+void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);
+void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
+                       bool stopped);
+bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);
+
 /* ---- 7 aggr.h ---- */
+
+/* ---- 7 jprobe.c ---- */
+
+/* jprobe_entry - the pre-handler of all jprobes. jprobe_is_at - is one there?
+ * Locks: for the latter PLAT_PROBES held.
+ */
+int jprobe_entry(struct kprobe *p, struct pt_regs *regs);
+bool jprobe_is_at(const struct site *site);
 
 /* ---- 8 step.c, boost.c, emulate.c: continue with the instruction ---- */
 
-/* boost_sti - where STI is run: alone, or with its successor.
+/* boost_sti - let STI happen, together with its successor where that is possible.
  * boost_sti_again - STI has been stepped, and the program is to go on behind it.
  */
-uint8_t *boost_sti(const struct site *site, const struct pt_regs *regs);
+void boost_sti(const struct site *site, struct pt_regs *regs);
 void boost_sti_again(const struct site *site, struct pt_regs *regs);
 
 NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
 {
-    regs->ip =
-        (uintptr_t)(likely(!site->pair_slot) ? site->boost_slot : boost_sti(site, regs));
+    regs->ip = (uintptr_t)site->boost_slot;
+    if (unlikely(site->is_sti))
+        boost_sti(site, regs);
 }
 
 void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
@@ -289,6 +373,13 @@ void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
  * dealt with.
  */
 bool emulate_run(struct site *site, struct pt_regs *regs);
+
+/* region_go_on - the image is about to be resumed: not under a jump. */
+NOKPROBE_INLINE void region_go_on(const struct site *site, struct pt_regs *regs)
+{
+    if (unlikely(READ_ONCE(site->region)))
+        region_redirect(site, regs);
+}
 
 /* step_site - the site whose copy the int3 at @int3 ends, or NULL.
  * Context: trap.
@@ -301,8 +392,22 @@ enum step_engine { STEP_INT3, STEP_TF };
 /* step_set_engine - which trap ends a step from now on. NMI and code that has TF set are
  * always stepped by int3. Context: thread.
  */
-void step_set_engine(enum step_engine engine);
+void step_set_engine(enum step_engine to);
 enum step_engine step_get_engine(void);
+
+/* ---- copy.c: which ip of the program an ip in a cell stands for ---- */
+
+/* copy_start - where the copy begins in @cell, the start of one of @site's.
+ * copy_original - where in the program a CPU at @ip is; @ip itself outside of cells.
+ * Context: any.
+ */
+uintptr_t copy_start(const struct site *site, uintptr_t cell);
+/* copy_is_called - is it a direct call, which a jump leaves one? Context: any. */
+NOKPROBE_INLINE bool copy_is_called(const struct site *site)
+{
+    return site->way == WAY_EMULATE && site->emul.kind == INSN_CALL_REL;
+}
+uintptr_t copy_original(uintptr_t ip);
 
 /* ---- 9 fault.c ---- */
 
@@ -317,6 +422,32 @@ bool kprobe_fault_handler(struct pt_regs *regs);
 const struct kprobe *fault_in_handler(const struct probe_cpu *cpu);
 /* fault_resume - ask the fault handlers from @p on, and leave. */
 void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p);
+
+/* ---- 10 kretprobe.c ---- */
+
+/* kretprobe_entry - the pre-handler at the entry of a function whose returns are probed. */
+int kretprobe_entry(struct kprobe *p, struct pt_regs *regs);
+/* kretprobe_plain - the holder of the only probe at @site, if that is a return probe without
+ * entry_handler, data or limit, and on; else NULL. Locks: PLAT_PROBES held.
+ */
+struct kretprobe_holder *kretprobe_plain(const struct site *site);
+/* kretprobe_return - such a function has returned to the trampoline with @regs, of which ip
+ * is still to be filled in. @cpu: as for kprobe_int3_handler().
+ * Context: that of the function, preemption off.
+ */
+void kretprobe_return(struct pt_regs *regs, struct probe_cpu *cpu);
+/* kretprobe_return_stepped - the same where the program steps itself: the trap behind its
+ * `ret` is on the trampoline, which it is not to see. Context: trap.
+ */
+void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu);
+/* kretprobe_resume - the rest of either, behind a handler that was given up.
+ * @jumped: of the former
+ */
+void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
+/* kretprobe_find_ret_above - where the innermost probed function returns to whose return
+ * address is at @sp or above, on a stack that a CPU runs on; 0: nowhere. Context: any.
+ */
+uintptr_t kretprobe_find_ret_above(uintptr_t sp);
 
 /* ---- 14 reclaim.c ---- */
 

@@ -14,20 +14,37 @@
 #include <stdint.h>
 
 struct probe_cpu;
+struct shadow;
 
 /* ---- text ---- */
 
 /* plat_text_read - copy bytes that may be unreadable. Context: any. Return: 0; -EFAULT. */
 int plat_text_read(void *dst, uintptr_t addr, size_t len);
 /* plat_text_write - change bytes of text or of plat_exec_alloc() memory, through a writable
- * alias. Promises nothing about other CPUs.
- * Context: thread.  Locks: PLAT_TEXT held.  Return: 0; -EFAULT neither of the two.
+ * alias, and verify it. Promises nothing about other CPUs, but that 1, 2, 4 or 8 bytes at a
+ * multiple of as many are stored at once.
+ * @len: 1..4096
+ * Context: thread; machine stopped.  Locks: PLAT_TEXT held.
+ * Return:  0; -EFAULT neither of the two.
  */
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len);
-/* plat_sync_cores - every CPU has executed a serialising instruction since the call.
- * Context: thread, interrupts on.
+/* plat_sync_cores - every CPU has executed a serialising instruction since the call. One that
+ * was in an NMI has left it.
+ * Context: thread, interrupts on; machine stopped.
  */
 void plat_sync_cores(void);
+/* plat_sync_count - how often CPU @cpu, 0..plat_cpu_count()-1, has done so for
+ * plat_sync_cores(). Context: any.
+ */
+uint64_t plat_sync_count(unsigned cpu);
+/* plat_stop_machine - run @fn(@arg) while all other CPUs stand still, with interrupts off;
+ * they still take NMIs. @fn may not sleep.
+ * Context: thread, interrupts on.
+ * plat_stopped_ip - where @cpu was interrupted. Context: machine stopped.
+ * Return: 0 for the CPU that runs @fn.
+ */
+void plat_stop_machine(void (*fn)(void *arg), void *arg);
+uintptr_t plat_stopped_ip(unsigned cpu);
 /* plat_text_contains - is all of [addr, addr + len) text that may be probed at all?
  * Context: any.
  */
@@ -54,6 +71,57 @@ void plat_exec_window(uintptr_t *start, size_t *len);
 /* plat_exec_contains - does @addr lie in memory of plat_exec_alloc()? Context: any. */
 bool plat_exec_contains(uintptr_t addr);
 
+/* What the engine's jumps call: probes/port/detour.asm. Each is entered by a call, which
+ * leaves on the stack where the program goes on, in a cell whose owner is the site.
+ */
+enum plat_detour {
+    PLAT_DETOUR_CALL,      /* pre-handlers, then the copy */
+    PLAT_DETOUR_CALL_DEAD, /* the same, where nobody needs the status flags */
+    PLAT_DETOUR_CALLED,    /* the same at a call that has pushed its return address */
+    PLAT_DETOUR_IMAGE,     /* pre-handlers, and the instruction done to the image */
+    PLAT_DETOUR_IMAGE_CALLED,
+    PLAT_DETOUR_RETURN, /* site->plain has a new instance; nobody needs the status flags */
+    PLAT_DETOUR_POST,   /* post-handlers */
+    PLAT_DETOURS,
+};
+/* plat_detour - its address. plat_is_detour - is @addr in any of them? Context: any. */
+uintptr_t plat_detour(enum plat_detour which);
+bool plat_is_detour(uintptr_t addr);
+
+/* ---- landing pads: chosen pages, of which many may show one frame ---- */
+
+/* plat_pad_range - pads lie in [start, end), but not in [hole_start, hole_end): from all of
+ * that plat_exec_alloc() memory is in reach of a jmp32, and all of it is of kernel text.
+ * Context: any.
+ */
+struct plat_pad_range {
+    uintptr_t start, end, hole_start, hole_end;
+};
+void plat_pad_range(struct plat_pad_range *out);
+/* plat_pad_frame_new - memory for 4096 bytes of code that no page shows yet.
+ * @id: receives its name, not 0   @content: copied into it
+ * plat_pad_frame_free - no page shows it any more.
+ * Context: thread.  Return: 0; -ENOMEM.
+ */
+int plat_pad_frame_new(uint64_t *id, const uint8_t *content);
+void plat_pad_frame_free(uint64_t id);
+/* plat_pad_page_map - let @page show the frame; from now on plat_text_write() changes it
+ * there, for all pages that show it.
+ * plat_pad_page_remap - let a mapped @page show this frame instead, in one step: no CPU ever
+ * finds a hole, and on return none finds the old one.
+ * plat_pad_pages_unmap - those mapped pages show nothing any more.
+ * @page: multiple of 4096 in the range of pads
+ * Context: thread, interrupts on.  Return: 0; -EBUSY somebody else's; -ENOMEM.
+ */
+int plat_pad_page_map(uintptr_t page, uint64_t id);
+int plat_pad_page_remap(uintptr_t page, uint64_t id);
+void plat_pad_pages_unmap(const uintptr_t *pages, size_t count);
+/* plat_optimize_soon - call optimize_run() before long, from a thread of the platform's own.
+ * Calls that come before that are one.
+ * Context: thread; boot, when it is done as soon as there are threads.
+ */
+void plat_optimize_soon(void);
+
 /* ---- time, place, locks ---- */
 
 /* plat_quiesce - return when no CPU and no preempted thread is inside a handler, a slot or
@@ -65,7 +133,8 @@ enum plat_context { PLAT_THREAD, PLAT_IRQ, PLAT_TRAP, PLAT_NMI };
 /* plat_context - where the caller runs. Context: any. */
 enum plat_context plat_context(void);
 
-unsigned plat_cpu_count(void);
+#define PLAT_CPUS_MAX 64
+unsigned plat_cpu_count(void); /* 1..PLAT_CPUS_MAX */
 /* plat_probe_cpu - the engine's area of CPU @cpu, 0..plat_cpu_count()-1. Context: any. */
 struct probe_cpu *plat_probe_cpu(unsigned cpu);
 /* plat_this_cpu - of the executing CPU; NULL before the CPU is ready for probes.
@@ -77,10 +146,29 @@ struct probe_cpu *plat_this_cpu(void);
  */
 struct plat_cpu {
     const unsigned *nmi_depth;   /* not 0: in NMI context */
+    const unsigned *irq_depth;   /* not 0: in the handler of an interrupt */
     const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
     uintptr_t nmi_stack_base;    /* and inside */
+    uint64_t *counters;          /* plat_counter(this CPU, 0) */
+    struct shadow *const
+        *shadow;               /* of the stack in use, outside NMI; NULL: it has none */
+    struct shadow *nmi_shadow; /* and inside */
 };
 
+/* plat_counters_map - let every CPU have the counters 0..@count-1. New ones are 0, and none
+ * goes away.  Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ * plat_counter - counter @i of CPU @cpu; they lie one behind the other. Context: any.
+ * plat_counter_disp - where counter @i of the executing CPU lies, from GS. Context: any.
+ */
+int plat_counters_map(size_t count);
+uint64_t *plat_counter(unsigned cpu, size_t i);
+int32_t plat_counter_disp(size_t i);
+
+/* plat_preempt_enable - undo what the code of a detour, or the trampoline, did before it
+ * called the engine.
+ * Context: trap.
+ */
+void plat_preempt_enable(void);
 unsigned long plat_irq_save(void);
 void plat_irq_restore(unsigned long flags);
 /* Two sleeping locks, taken in this order. */
@@ -113,11 +201,32 @@ bool plat_has_fixup(uintptr_t addr);
 /* plat_is_entry - does @addr belong to the entry code? Context: any. */
 bool plat_is_entry(uintptr_t addr);
 
+/* plat_is_compiled - does a function begin at @addr that a compiler has made, by the calling
+ * convention? Context: any.
+ */
+bool plat_is_compiled(uintptr_t addr);
+
 /* plat_is_engine - does @addr belong to the engine's own code? Context: any. */
 bool plat_is_engine(uintptr_t addr);
 
 /* plat_nokprobe - the recorded addresses of functions marked NOKPROBE: @count of them. */
 const uintptr_t *plat_nokprobe(size_t *count);
+
+/* Where code is entered, as the build has found: addresses as offsets from @base, sorted;
+ * and ranges, sorted, apart from each other, into which anything may jump. count 0: nothing
+ * is known.
+ */
+struct plat_targets {
+    uintptr_t base;
+    const uint32_t *offsets;
+    size_t count;
+    const struct plat_opaque {
+        uint32_t start, end;
+    } * opaque;
+    size_t opaque_count;
+};
+/* plat_targets - Context: any. */
+void plat_targets(struct plat_targets *out);
 
 /* ---- handlers, faults, the end ---- */
 
@@ -126,6 +235,14 @@ const uintptr_t *plat_nokprobe(size_t *count);
  * Context: trap.
  */
 void plat_escape(struct pt_regs *fault, struct pt_regs *regs);
+/* plat_jprobe_call - call @fn with the argument registers of @regs, and on its stack, as
+ * aligned as that of @regs, a copy of the @words behind the return address there.
+ * @save_sp: gets what plat_jprobe_leave() needs to return from here in its stead
+ * Context: trap.
+ */
+void plat_jprobe_call(uintptr_t fn, const struct pt_regs *regs, size_t words,
+                      uintptr_t *save_sp);
+_Noreturn void plat_jprobe_leave(uintptr_t sp);
 /* plat_read - one word of memory that may be bad. Context: any.
  * Return: 0; -EFAULT.
  */
@@ -142,6 +259,33 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr);
 void plat_raise_step(struct pt_regs *regs);
 /* plat_raise_again - let the fault that @regs is the image of happen again. Context: trap. */
 void plat_raise_again(struct pt_regs *regs);
+
+/* ---- stacks and returns ---- */
+
+/* kretprobe_trampoline - where a function returns to whose return address was exchanged.
+ * With preemption off it calls kretprobe_return() with an image of the registers behind the
+ * return, right above the frame of that function, and then goes on with that image.
+ */
+extern const char kretprobe_trampoline[];
+
+/* plat_shadow_make - give every thread that exists a shadow, and each that will; those for
+ * NMIs too. Once done it costs nothing.
+ * @with_data: with room for the data of instances
+ * Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM some have none.
+ */
+int plat_shadow_make(bool with_data);
+/* plat_shadow_for_each - call @fn for all of them; their stacks may be in use meanwhile.
+ * Context: thread.
+ */
+void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg);
+/* plat_shadow_running - of the thread that CPU @cpu runs now, and of its NMI stack.
+ * Context: any.  Return: NULL when it has none.
+ */
+const struct shadow *plat_shadow_running(unsigned cpu, bool nmi);
+/* plat_switches_stack - does the function at @addr return on another stack, or as another
+ * thread, than it was entered? Context: any.
+ */
+bool plat_switches_stack(uintptr_t addr);
 
 uint64_t plat_clock_ns(void);                     /* any, NMI-safe */
 void plat_log(const char *fmt, ...) PRINTF(1, 2); /* thread */

@@ -5,11 +5,52 @@
  * wants to be told afterwards.
  */
 #include "kernel/base/err.h"
+#include "probes/detour.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
 #include "probes/life.h"
 #include "probes/recover.h"
 #include "probes/text/insn_slot.h"
+
+/* ---- the site ---- */
+
+static bool repeats(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_STRING:
+    case INSN_IN:
+    case INSN_OUT:
+        return insn->rep != INSN_PREFIX_NONE;
+    default:
+        return false;
+    }
+}
+
+/* The trap would end what HLT waits for; and #DB rewrites DR6, and clears a bit of DR7. */
+static bool is_undone_by_step(const struct insn *insn)
+{
+    return insn->kind == INSN_HLT || insn->kind == INSN_MOV_TO_DR;
+}
+
+static struct site *site_new(const struct insn *insn)
+{
+    struct site *site = plat_alloc(sizeof(*site));
+
+    if (!site)
+        return NULL;
+    site->addr = insn->addr;
+    site->len = insn->len;
+    site->class = (uint8_t)insn->class;
+    site->repeats = repeats(insn);
+    site->is_sti = insn->kind == INSN_STI;
+    site->never_by_tf = is_undone_by_step(insn);
+    site->in_engine = plat_is_engine(insn->addr);
+    for (size_t i = 0; i < insn->len; i++)
+        site->bytes[i] = insn->bytes[i];
+    return site;
+}
+
+/* ---- cells ---- */
 
 /* copy_insn - append @insn to @code as it must look at @slot + *@len. */
 static int copy_insn(uint8_t *code, size_t *len, const uint8_t *slot,
@@ -43,24 +84,53 @@ static void fill(uint8_t *slot, struct site *site, const uint8_t *code, size_t l
     plat_unlock(PLAT_TEXT);
 }
 
-/* make_boost_slot - the copies of @count successive instructions, then the jump back. */
-static int make_boost_slot(struct site *site, uint8_t **slot, const struct insn *insns,
-                           size_t count, struct probe_reject *why)
+/* make_copies - the copies of @count successive instructions, then the jump back.
+ * @slot: receives where they begin, behind @front bytes of int3
+ */
+static int make_copies(struct site *site, uint8_t **slot, size_t front,
+                       const struct insn *insns, size_t count, struct probe_reject *why)
 {
-    uint8_t code[INSN_SLOT_CODE_MAX];
-    size_t len = 0;
+    uint8_t code[INSN_SLOT_CODE_MAX], *cell = insn_slot_reserve();
+    size_t len = insn_encode_int3s(code, front);
     int err = 0;
 
-    *slot = insn_slot_reserve();
-    if (!*slot)
+    if (!cell)
         return probe_refuse(why, PROBE_NO_SLOT, site->addr);
+    *slot = cell + front;
     for (size_t i = 0; i < count && !err; i++)
-        err = copy_insn(code, &len, *slot, &insns[i], why);
+        err = copy_insn(code, &len, cell, &insns[i], why);
     if (!err)
-        err = append_jmp(code, &len, *slot, insn_next(&insns[count - 1]), why);
+        err = append_jmp(code, &len, cell, insn_next(&insns[count - 1]), why);
     if (!err)
-        fill(*slot, site, code, len);
+        fill(cell, site, code, len);
     return err;
+}
+
+/* successor_get - the instruction behind @insn. Return: false where it cannot be told. */
+static bool successor_get(const struct insn *insn, struct insn *successor)
+{
+    uintptr_t addr = insn_next(insn);
+    uint8_t bytes[INSN_MAX_LEN];
+    struct plat_symbol function;
+    size_t left;
+
+    if (plat_symbol_at(addr, &function))
+        return false;
+    left = function.start + function.size - addr;
+    if (left > sizeof(bytes))
+        left = sizeof(bytes);
+    return !recover_bytes(bytes, addr, left) &&
+           !insn_decode(successor, bytes, left, addr);
+}
+
+/* front_len - room to leave in front of a copy for what a jump runs first; see detour.c. */
+static size_t front_len(const struct insn *insn)
+{
+    size_t room = INSN_SLOT_CODE_MAX - INSN_JMP32_LEN - insn_relocated_len(insn);
+
+    if (room >= INSN_INC_GS_LEN)
+        return INSN_INC_GS_LEN;
+    return room >= INSN_CALL32_LEN ? INSN_CALL32_LEN : 0;
 }
 
 /* May it stand behind STI in a copy? A branch out of the copy does not come to the jump
@@ -71,34 +141,38 @@ static bool can_end_pair(const struct insn *insn)
     return insn_can_boost(insn) || (insn_is_branch(insn) && insn_can_move(insn));
 }
 
-/* make_pair_slot - STI with its successor, where the two can run as one. */
-static int make_pair_slot(struct site *site, const struct insn *sti,
-                          struct probe_reject *why)
+/* make_pair - STI with its successor, where the two can happen as one. */
+static int make_pair(struct site *site, const struct insn *sti, struct probe_reject *why)
 {
     struct insn pair[2] = { *sti };
-    uint8_t bytes[INSN_MAX_LEN];
-    struct plat_symbol function;
-    size_t left;
 
-    if (plat_symbol_at(insn_next(sti), &function))
+    if (!successor_get(sti, &pair[1]))
         return 0;
-    left = function.start + function.size - insn_next(sti);
-    if (left > sizeof(bytes))
-        left = sizeof(bytes);
-    if (recover_bytes(bytes, insn_next(sti), left) ||
-        insn_decode(&pair[1], bytes, left, insn_next(sti)) || !can_end_pair(&pair[1]))
+    if (can_end_pair(&pair[1]))
+        return make_copies(site, &site->pair.slot, 0, pair, 2, why);
+    if (!emulate_supports(&pair[1]))
         return 0;
-    return make_boost_slot(site, &site->pair_slot, pair, 2, why);
+    site->pair.site = site_new(&pair[1]);
+    if (!site->pair.site)
+        return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    emulate_prepare(&site->pair.site->emul, &pair[1]);
+    return 0;
 }
 
 static int make_slots(struct site *site, const struct insn *insn,
                       struct probe_reject *why)
 {
-    int err = make_boost_slot(site, &site->boost_slot, insn, 1, why);
+    int err = make_copies(site, &site->boost_slot, front_len(insn), insn, 1, why);
 
-    if (err || insn->kind != INSN_STI)
+    if (err || !site->is_sti)
         return err;
-    return make_pair_slot(site, insn, why);
+    return make_pair(site, insn, why);
+}
+
+/* Would the trap behind it be another one than that in front of it? */
+static bool redirects_traps(const struct insn *insn)
+{
+    return insn->kind == INSN_LGDT || insn->kind == INSN_LIDT;
 }
 
 /* fill_step_slot - the copy; behind it the cell is int3. */
@@ -109,6 +183,8 @@ static int fill_step_slot(uint8_t *slot, struct site *site, struct probe_reject 
     size_t len = 0;
     int err = insn_decode(&insn, site->bytes, site->len, site->addr);
 
+    if (!err && redirects_traps(&insn))
+        err = probe_refuse(why, PROBE_NO_STEP, site->addr);
     if (!err)
         err = copy_insn(code, &len, slot, &insn, why);
     if (!err)
@@ -140,7 +216,7 @@ int prepare_step(struct site *site, struct probe_reject *why)
         put(slot);
         return err;
     }
-    if (site->state == SITE_ARMED)
+    if (site_is_armed(site))
         plat_sync_cores(); /* where it is not, arming synchronises before the int3 */
     site->step_slot = slot;
     return 0;
@@ -151,34 +227,6 @@ void prepare_way(struct site *site)
     WRITE_ONCE(site->has_post, aggr_wants_post(site));
     if (site->way != WAY_EMULATE)
         WRITE_ONCE(site->way, site->has_post ? WAY_STEP : WAY_BOOST);
-}
-
-static bool repeats(const struct insn *insn)
-{
-    switch (insn->kind) {
-    case INSN_STRING:
-    case INSN_IN:
-    case INSN_OUT:
-        return insn->rep != INSN_PREFIX_NONE;
-    default:
-        return false;
-    }
-}
-
-static struct site *site_new(const struct insn *insn)
-{
-    struct site *site = plat_alloc(sizeof(*site));
-
-    if (!site)
-        return NULL;
-    site->addr = insn->addr;
-    site->len = insn->len;
-    site->class = (uint8_t)insn->class;
-    site->repeats = repeats(insn);
-    site->in_engine = plat_is_engine(insn->addr);
-    for (size_t i = 0; i < insn->len; i++)
-        site->bytes[i] = insn->bytes[i];
-    return site;
 }
 
 struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why)
@@ -208,8 +256,13 @@ struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why)
 void kprobe_unprepare(struct site *site)
 {
     site_move(site, SITE_DEAD);
+    put(detour_cell(site));
+    region_free(site);
     put(site->boost_slot);
     put(site->step_slot);
-    put(site->pair_slot);
+    if (site->is_sti) {
+        put(site->pair.slot);
+        plat_free(site->pair.site);
+    }
     plat_free(site);
 }

@@ -7,7 +7,9 @@
  *   4. a synchronisation: no hit of another address is still looking at them in passing
  *   5. cells and memory are free
  */
+#include "probes/counter.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "probes/registry.h"
 #include "probes/text/insn_slot.h"
 
@@ -16,7 +18,9 @@ void reclaim_rest(void)
     if (registry_count())
         return;
     registry_exit();
+    unoptimize_forget();
     boundary_forget();
+    counter_exit();
     plat_lock(PLAT_TEXT);
     insn_slot_exit();
     plat_unlock(PLAT_TEXT);
@@ -38,5 +42,6 @@ void reclaim_unreached(struct site **sites, size_t count)
 void kprobe_reclaim(struct site **sites, size_t count)
 {
     plat_quiesce();
+    optimize_release(sites, count);
     reclaim_unreached(sites, count);
 }

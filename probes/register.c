@@ -4,7 +4,9 @@
  * refused happens for all of its probes before the first byte of text changes.
  */
 #include "kernel/base/err.h"
+#include "probes/counter.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "probes/registry.h"
 
 /* ---- where ---- */
@@ -15,8 +17,7 @@ static int symbol_refused(int err, struct probe_reject *why)
                         0);
 }
 
-/* resolve - the address that @p means. */
-static int resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why)
+int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why)
 {
     struct plat_symbol sym;
     int err;
@@ -36,11 +37,18 @@ static int resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject 
     return 0;
 }
 
-struct site *register_find(const struct kprobe *p)
+static ALWAYS_INLINE struct site *find(const struct kprobe *p)
 {
     struct site *site = registry_find(p->addr);
 
-    return site && p->site == site && aggr_find(site, p) ? site : NULL;
+    if (!site || p->site != site)
+        return NULL;
+    return site->probes == p || aggr_find(site, p) ? site : NULL;
+}
+
+struct site *register_find(const struct kprobe *p)
+{
+    return find(p);
 }
 
 /* is_chosen - choose() has seen @p; its next is nobody's until it is published. */
@@ -53,7 +61,7 @@ static int check_request(const struct kprobe *p, struct probe_reject *why)
 {
     if (is_chosen(p) || register_find(p))
         return probe_refuse(why, PROBE_REGISTERED, p->addr);
-    if (p->flags & ~KPROBE_FLAG_DISABLED)
+    if (p->flags & ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF))
         return probe_refuse(why, PROBE_BAD_FLAGS, 0);
     return 0;
 }
@@ -108,12 +116,14 @@ static int choose(struct kprobe *p, struct probe_reject *why)
     int err = check_request(p, why);
 
     if (!err)
-        err = resolve(p, &addr, why);
+        err = register_resolve(p, &addr, why);
     if (err)
         return err;
     site = site_for(addr, why);
     if (!site)
         return why->err;
+    if (p->pre_handler == jprobe_entry && jprobe_is_at(site))
+        return probe_refuse(why, PROBE_HAS_JPROBE, addr);
     p->addr = addr;
     p->site = site;
     p->next = p;
@@ -277,25 +287,22 @@ int register_kprobe(struct kprobe *p)
 
 /* ---- out ---- */
 
-bool register_alone_in_engine(const struct site *site)
+static bool is_alone_in_engine(const struct site *site)
 {
-    return site->in_engine && site->state == SITE_ARMED && !site->probes->next;
+    return site->in_engine && site_is_armed(site) && !site->probes->next;
 }
 
-/* check_registered - are all of @ps? Also collects the sites in the engine's own code that
- * only they use: these are disarmed first, else all that follows would trap its way
- * through them. One pass, and short, since it is still trapped itself.
- */
-static int check_registered(struct kprobe **ps, size_t count, struct site_list *engine)
+int register_check_all(struct kprobe **ps, size_t count, uint32_t unfit,
+                       struct site_list *engine)
 {
     int err = 0;
 
     for (size_t i = 0; i < count && !err; i++) {
-        struct site *site = register_find(ps[i]);
+        struct site *site = find(ps[i]);
 
-        if (!site)
+        if (!site || ps[i]->flags & unfit)
             err = -EINVAL;
-        else if (register_alone_in_engine(site))
+        else if (is_alone_in_engine(site))
             site_list_add(engine, site);
     }
     site_list_close(engine);
@@ -314,7 +321,7 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
     for (size_t i = 0; i < count; i++) {
         struct site *site = ps[i]->site;
 
-        if (site->state == SITE_ARMED && !aggr_enabled(site))
+        if (site_is_armed(site) && !aggr_enabled(site))
             site_list_add(disarm, site);
     }
     site_list_close(disarm);
@@ -330,7 +337,7 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
 static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
 {
     struct site_list disarm = { .sites = room }, dead = { .sites = room + count };
-    int err = check_registered(ps, count, &disarm);
+    int err = register_check_all(ps, count, 0, &disarm);
 
     if (err)
         return err;
@@ -339,8 +346,14 @@ static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
     take_out(ps, count, &disarm, &dead);
     kprobe_disarm(disarm.sites, disarm.count);
     kprobe_reclaim(dead.sites, dead.count);
-    for (size_t i = 0; i < count; i++)
+    optimize_sweep();
+    optimize_retry();
+    for (size_t i = 0; i < count; i++) {
+        ps[i]->hits += counter_put(ps[i]->counter);
+        ps[i]->counter = 0;
         ps[i]->site = NULL;
+    }
+    reclaim_rest(); /* the counters too */
     return 0;
 }
 

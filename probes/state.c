@@ -8,12 +8,14 @@
 static const uint8_t legal_next[SITE_STATES] = {
     [SITE_NEW] = TO(SITE_PREPARED) | TO(SITE_DEAD),
     [SITE_PREPARED] = TO(SITE_ARMED) | TO(SITE_DEAD),
-    [SITE_ARMED] = TO(SITE_DISARMED),
+    [SITE_ARMED] = TO(SITE_OPTIMIZED) | TO(SITE_DISARMED),
+    [SITE_OPTIMIZED] = TO(SITE_ARMED) | TO(SITE_DISARMED),
     [SITE_DISARMED] = TO(SITE_ARMED) | TO(SITE_DEAD),
 };
 
 static const char *const names[SITE_STATES] = {
-    [SITE_NEW] = "new",           [SITE_PREPARED] = "prepared", [SITE_ARMED] = "armed",
+    [SITE_NEW] = "new",           [SITE_PREPARED] = "prepared",
+    [SITE_ARMED] = "armed",       [SITE_OPTIMIZED] = "optimized",
     [SITE_DISARMED] = "disarmed", [SITE_DEAD] = "dead",
 };
 

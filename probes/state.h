@@ -4,11 +4,12 @@
 #include <stdint.h>
 
 enum site_state {
-    SITE_NEW,      /* allocated, nothing made yet */
-    SITE_PREPARED, /* slot filled, way to run chosen */
-    SITE_ARMED,    /* its int3 is in the text */
-    SITE_DISARMED, /* the text is original again; a CPU may still be in the slot */
-    SITE_DEAD,     /* nobody is; about to be freed */
+    SITE_NEW,       /* allocated, nothing made yet */
+    SITE_PREPARED,  /* slot filled, way to run chosen */
+    SITE_ARMED,     /* its int3 is in the text */
+    SITE_OPTIMIZED, /* a jump is */
+    SITE_DISARMED,  /* the text is original again; a CPU may still be in the slot */
+    SITE_DEAD,      /* nobody is; about to be freed */
     SITE_STATES,
 };
 

@@ -5,11 +5,11 @@
  * nothing is kept between the two traps: interrupts may come, the thread may be preempted
  * or move to another CPU in the middle of a step.
  *
- * TF is not used in NMI context, where the way back is without IRET. A program that has TF
- * set traps behind the instruction on its own account: it runs in the cell without a trap,
- * and its #DB serves both.
+ * TF is not used in NMI context, where the way back is without IRET, nor for what a single
+ * step would undo. A program that has TF set traps behind the instruction on its own
+ * account: it runs in the cell without a trap, and its #DB serves both.
  */
-#include "probes/life.h"
+#include "probes/hit.h"
 #include "probes/text/insn_slot.h"
 
 #define DR6_BS (1ul << 14) /* this #DB is a single step */
@@ -33,7 +33,7 @@ void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
         return;
     }
     regs->ip = (uintptr_t)site->step_slot;
-    if (READ_ONCE(engine) == STEP_TF && !probe_in_nmi(cpu))
+    if (READ_ONCE(engine) == STEP_TF && !site->never_by_tf && !probe_in_nmi(cpu))
         regs->flags |= FLAGS_TF;
 }
 NOKPROBE(step_run);
@@ -62,30 +62,76 @@ NOKPROBE_INLINE void raise_iteration(struct site *site, struct pt_regs *regs)
         regs->ip = slot;
 }
 
+/* A program that steps itself has run into a jump. From here on it is as if that had been a
+ * breakpoint: the detour cannot be stepped without its being seen.
+ */
+NOKPROBE_INLINE void hit_instead(struct probe_cpu *cpu, struct site *site,
+                                 struct pt_regs *regs)
+{
+    if (copy_is_called(site))
+        regs->sp += 8; /* the jump is a call, and has pushed */
+    hit_untrapped(cpu, site, regs);
+}
+
+/* At the start of a copy the program is either behind an iteration, or has come by a jump.
+ * Return: false when neither can be.
+ */
+NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs)
+{
+    if (site->repeats && regs->ip == (uintptr_t)site->boost_slot)
+        raise_iteration(site, regs);
+    return site->repeats || regs->ip != (uintptr_t)site->step_slot;
+}
+
+/* go_on - behind the probed instruction. Where a jump lies there, the program must see its
+ * own step before it is sent on to the copies.
+ * Return: false when its step is still to be raised.
+ */
+NOKPROBE_INLINE bool go_on(struct site *site, struct pt_regs *regs, bool mine)
+{
+    if (likely(!READ_ONCE(site->region)))
+        return mine;
+    if (!mine)
+        plat_raise_step(regs);
+    region_redirect(site, regs);
+    return true;
+}
+
 bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     struct site *site;
+    uintptr_t copy;
     bool mine;
     size_t off;
 
     if (!(regs->dr6 & DR6_BS) || !cpu)
         return false;
+    if (plat_is_detour(regs->ip))
+        return true;
+    if (regs->ip == (uintptr_t)kretprobe_trampoline) {
+        kretprobe_return_stepped(regs, cpu);
+        return false; /* the step was the program's, and has led where it returns to */
+    }
     site = insn_slot_owner(regs->ip, &off);
     if (!site)
         return false;
-    if (off == 0 && site->repeats) { /* an iteration leaves ip there */
-        if (regs->ip == (uintptr_t)site->boost_slot)
-            raise_iteration(site, regs);
+    if (unlikely(READ_ONCE(site->region)) && region_step(site, off, regs))
+        return true;
+    copy = copy_start(site, regs->ip - off);
+    if (regs->ip < copy) {
+        hit_instead(cpu, site, regs);
         return true;
     }
-    if (off != site->len)
+    if (regs->ip == copy)
+        return step_at_copy(site, regs);
+    if (regs->ip != copy + site->len)
         return false;
-    mine = regs->ip - off == (uintptr_t)site->step_slot;
+    mine = copy == (uintptr_t)site->step_slot;
     if (mine) {
         probe_count(&cpu->steps);
         regs->flags &= ~FLAGS_TF;
     }
     hit_stepped(cpu, site, regs);
-    return mine;
+    return go_on(site, regs, mine);
 }
 NOKPROBE(kprobe_debug_handler);

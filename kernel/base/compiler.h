@@ -11,6 +11,7 @@
 #define SECTION(name) __attribute__((section(name)))
 #define UNUSED __attribute__((unused))
 #define USED __attribute__((used))
+#define HOT __attribute__((hot)) /* beside others of its part of the image */
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -31,6 +32,12 @@
  */
 #define NOKPROBE(fn)                                                                     \
     static const uintptr_t nokprobe_##fn USED SECTION(".nokprobe") = (uintptr_t)(fn)
+
+/* NORETPROBE(fn): fn leaves on another stack, or as another thread, than it was entered:
+ * where it returns to is not where its entry could tell.
+ */
+#define NORETPROBE(fn)                                                                   \
+    static const uintptr_t noretprobe_##fn USED SECTION(".noretprobe") = (uintptr_t)(fn)
 
 /* For helpers that must not exist out of line in the re-entry core. */
 #define NOKPROBE_INLINE static ALWAYS_INLINE

@@ -15,10 +15,11 @@
 #define BACKTRACE_MAX 48
 
 extern const char entry_text_start[], entry_text_end[];
+extern const char image_text_start[], image_text_end[];
 
-static uintptr_t (*resolver)(uintptr_t addr, const uintptr_t *slot);
+static backtrace_resolver_t resolver;
 
-void backtrace_set_resolver(uintptr_t (*fn)(uintptr_t addr, const uintptr_t *slot))
+void backtrace_set_resolver(backtrace_resolver_t fn)
 {
     resolver = fn;
 }
@@ -29,11 +30,11 @@ struct walk {
     size_t count, max;
 };
 
-/* emit - @slot: where @addr lies as a return address; NULL for an ip */
-static uintptr_t emit(struct walk *w, uintptr_t addr, const uintptr_t *slot)
+/* emit - @slot: where @addr lies as a return address; NULL for an ip, with @sp */
+static uintptr_t emit(struct walk *w, uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
 {
     if (resolver)
-        addr = resolver(addr, slot);
+        addr = resolver(addr, slot, sp);
     if (w->count < w->max)
         w->out[w->count++] = addr;
     return addr;
@@ -51,24 +52,30 @@ static void emit_missing_caller(struct walk *w, uintptr_t ip, uintptr_t sp)
         return;
     if (copy_nofault(&caller, (const void *)sp, sizeof(caller)))
         return;
-    emit(w, caller, (const uintptr_t *)sp);
+    emit(w, caller, (const uintptr_t *)sp, 0);
 }
 
 static void start_at_regs(struct walk *w, const struct pt_regs *regs)
 {
-    uintptr_t ip = emit(w, regs->ip, NULL);
+    uintptr_t ip = emit(w, regs->ip, NULL, regs->sp);
 
     emit_missing_caller(w, ip, regs->sp);
     w->bp = regs->bp;
 }
 
-static bool in_entry_text(uintptr_t addr)
+/* is_below_image - what is called from there has an image right above its frame. Such code
+ * may also be what somebody else's return address was exchanged for.
+ */
+static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
 {
-    return addr >= (uintptr_t)entry_text_start && addr < (uintptr_t)entry_text_end;
+    if (resolver && resolver(ret, slot, 0) != ret)
+        return false;
+    return (ret >= (uintptr_t)entry_text_start && ret < (uintptr_t)entry_text_end) ||
+           (ret >= (uintptr_t)image_text_start && ret < (uintptr_t)image_text_end);
 }
 
-/* step - one frame outwards. A frame that was called by the entry code lies right below
- * the image that the entry built: go on with what was interrupted.
+/* step - one frame outwards. A frame that was called by code that builds images lies right
+ * below one: go on with what is in there.
  */
 static bool step(struct walk *w)
 {
@@ -80,7 +87,7 @@ static bool step(struct walk *w)
 
     if (!is_aligned(w->bp, 8) || copy_nofault(&frame, (const void *)w->bp, sizeof(frame)))
         return false;
-    if (in_entry_text(frame.ret)) {
+    if (is_below_image(frame.ret, (const uintptr_t *)slot)) {
         if (copy_nofault(&regs, (const void *)(w->bp + 16), sizeof(regs)))
             return false;
         start_at_regs(w, &regs);
@@ -88,7 +95,7 @@ static bool step(struct walk *w)
     }
     if (!frame.ret)
         return false;
-    emit(w, frame.ret, (const uintptr_t *)slot);
+    emit(w, frame.ret, (const uintptr_t *)slot, 0);
     if (frame.bp <= w->bp)
         return false;
     w->bp = frame.bp;

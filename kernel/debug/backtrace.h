@@ -17,10 +17,13 @@
  */
 size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max);
 
-/* backtrace_set_resolver - @fn turns a return address found at @slot, or an ip (@slot is
- * NULL), into the one that the program would have there without probes. Context: boot.
+/* backtrace_set_resolver - @fn turns a return address found at @slot, or the ip of an image
+ * (@slot is NULL) with stack pointer @sp, into the one that the program would have there
+ * without probes. Context: boot.
  */
-void backtrace_set_resolver(uintptr_t (*fn)(uintptr_t addr, const uintptr_t *slot));
+typedef uintptr_t (*backtrace_resolver_t)(uintptr_t addr, const uintptr_t *slot,
+                                          uintptr_t sp);
+void backtrace_set_resolver(backtrace_resolver_t fn);
 
 /* backtrace_print - the same as lines " symbol+0x12/0x40" given to @line. Context: any. */
 void backtrace_print(const struct pt_regs *regs, void (*line)(const char *fmt, ...));

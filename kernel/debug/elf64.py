@@ -6,7 +6,7 @@ Shared by the build's tools. Nothing is trusted: a damaged file is an ElfError.
 import struct
 from collections import namedtuple
 
-SHT_SYMTAB, SHT_NOBITS = 2, 8
+SHT_SYMTAB, SHT_RELA, SHT_NOBITS = 2, 4, 8
 SHF_WRITE, SHF_ALLOC, SHF_EXEC = 1, 2, 4
 SHN_UNDEF, SHN_RESERVED = 0, 0xFF00
 STB_LOCAL, STB_GLOBAL, STB_WEAK = 0, 1, 2
@@ -15,9 +15,11 @@ STT_NOTYPE, STT_OBJECT, STT_FUNC, STT_SECTION, STT_FILE, STT_TLS = 0, 1, 2, 3, 4
 FILE_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
 SYMBOL = struct.Struct("<IBBHQQ")
+RELOCATION = struct.Struct("<QQq")
 
-Section = namedtuple("Section", "name type flags addr offset size link")
+Section = namedtuple("Section", "name type flags addr offset size link info")
 Symbol = namedtuple("Symbol", "name value size bind type section")  # section: or None
+Relocation = namedtuple("Relocation", "place type section")  # of the place
 
 
 class ElfError(Exception):
@@ -28,6 +30,7 @@ class Elf:
     def __init__(self, data):
         self.data = bytes(data)
         try:
+            self.entry = FILE_HEADER.unpack_from(self.data)[4]
             self.sections = self._read_sections()
         except struct.error:
             raise ElfError("the file ends early") from None
@@ -70,6 +73,15 @@ class Elf:
                     yield Symbol(_string(names, name), value, size, info >> 4, info & 15,
                                  self._section_of(index))
 
+    def relocations(self):
+        """Every place that the linker has filled in, if it was told to keep a list."""
+        for table in self.sections:
+            if table.type != SHT_RELA or table.info >= len(self.sections):
+                continue
+            content = self.content(table)
+            for place, info, _ in RELOCATION.iter_unpack(content[: len(content) // 24 * 24]):
+                yield Relocation(place, info & 0xFFFFFFFF, self.sections[table.info])
+
     def symbol_at(self, addr):
         """"name+0x12" for an address, as far as the symbol table knows."""
         below = [s for s in self.symbols() if s.section and s.value <= addr
@@ -97,7 +109,7 @@ class Elf:
         if names_index >= count:
             raise ElfError("the sections have no names")
         names = self.bytes_at(rows[names_index][4], rows[names_index][5])
-        return [Section(_string(names, r[0]), *r[1:7]) for r in rows]
+        return [Section(_string(names, r[0]), *r[1:8]) for r in rows]
 
 
 def _string(table, offset):

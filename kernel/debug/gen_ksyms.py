@@ -45,9 +45,10 @@ def is_label(symbol):
 
 
 def type_letter(symbol):
-    """What nm prints; a weak symbol counts as a global one."""
+    """What nm prints; a weak symbol counts as a global one, and data between functions as
+    data."""
     section = symbol.section
-    if section.flags & elf64.SHF_EXEC:
+    if section.flags & elf64.SHF_EXEC and symbol.type != elf64.STT_OBJECT:
         letter = "t"
     elif section.type == elf64.SHT_NOBITS:
         letter = "b"

@@ -155,7 +155,7 @@ static int sort_run(struct shell *sh, int argc, char **argv)
 static int wc_run(struct shell *sh, int argc, char **argv)
 {
     struct text_counts counts;
-    struct text in;
+    struct text in = { 0 };
     struct seq own;
     unsigned flags;
     int at, err;

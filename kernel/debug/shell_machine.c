@@ -26,7 +26,9 @@ int machine_parse(char *line, size_t len, struct machine_request *out)
 
 static bool is_plain(char c)
 {
-    return (c >= 0x20 && c < 0x7f && c != '\\') || c == '\t';
+    if (c >= 0x20 && c < 0x7f)
+        return c != '\\';
+    return c == '\t';
 }
 
 void machine_escape(struct seq *out, const char *text, size_t len)
@@ -53,7 +55,9 @@ void machine_escape(struct seq *out, const char *text, size_t len)
 void machine_format_line(struct seq *out, const char *tag, char kind, const char *text,
                          size_t len)
 {
-    seq_printf(out, "#%s%c", tag, kind);
+    seq_puts(out, "#");
+    seq_puts(out, tag);
+    seq_write(out, &kind, 1);
     machine_escape(out, text, len);
     seq_write(out, "\n", 1);
 }

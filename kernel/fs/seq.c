@@ -29,12 +29,12 @@ static int reserve(struct seq *s, size_t more)
     size_t cap = s->cap ? s->cap : FIRST_CAP;
     char *text;
 
+    if (more < s->cap - s->len)
+        return 0;
     if (more >= SIZE_MAX / 4 - s->len)
         return -ENOMEM;
     while (cap <= s->len + more)
         cap *= 2;
-    if (cap == s->cap)
-        return 0;
     text = krealloc(s->text, cap);
     if (!text)
         return -ENOMEM;
@@ -79,23 +79,39 @@ void seq_printf(struct seq *s, const char *fmt, ...)
     va_end(args);
 }
 
+/* print - format @args into the room that there is. Return: as vsnprintf(). */
+static int print(struct seq *s, const char *fmt, va_list args)
+{
+    va_list copy;
+    int len;
+
+    va_copy(copy, args);
+    len = vsnprintf(s->text + s->len, s->cap - s->len, fmt, copy);
+    va_end(copy);
+    return len;
+}
+
+/* Formatting takes longer than anything else here: a second time only where the room was
+ * too small.
+ */
 void seq_vprintf(struct seq *s, const char *fmt, va_list args)
 {
-    va_list again;
     size_t old = s->len;
     int len;
 
     if (s->err)
         return;
-    va_copy(again, args);
-    len = vsnprintf(NULL, 0, fmt, again);
-    va_end(again);
+    len = print(s, fmt, args);
     if (len <= 0)
         return;
-    s->err = reserve(s, (size_t)len);
-    if (s->err)
-        return;
-    vsnprintf(s->text + old, (size_t)len + 1, fmt, args);
+    if ((size_t)len >= s->cap - old) {
+        if (s->text)
+            s->text[old] = '\0';
+        s->err = reserve(s, (size_t)len);
+        if (s->err)
+            return;
+        print(s, fmt, args);
+    }
     s->len += (size_t)len;
     drain_lines(s, old);
 }

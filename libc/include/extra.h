@@ -33,7 +33,7 @@ size_t strlcat(char *restrict dst, const char *restrict src, size_t size);
  * Return:  characters stored, without the NUL: 0..@size - 1.
  */
 int scnprintf(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
-int vscnprintf(char *buf, size_t size, const char *fmt, va_list args) PRINTF(3, 0);
+int vscnprintf(char *buf, size_t size, const char *fmt, va_list list) PRINTF(3, 0);
 
 /* parse_u64, parse_i64 - a string that is a number from its first to its last character.
  * @s:    digits, for parse_i64 with one '-' before them; no spaces, no '+'

@@ -21,4 +21,4 @@
  *          -ERANGE when that length is more than INT_MAX.
  */
 int snprintf(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
-int vsnprintf(char *buf, size_t size, const char *fmt, va_list args) PRINTF(3, 0);
+int vsnprintf(char *buf, size_t size, const char *fmt, va_list list) PRINTF(3, 0);

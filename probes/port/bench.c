@@ -1,5 +1,6 @@
 /* bench.c - the console's `bench`: which groups there are, and how a figure is printed. */
 #include "probes/port/bench.h"
+#include "probes/optimize.h"
 
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -100,9 +101,27 @@ static int run_named(struct shell *sh, int argc, char **argv)
     return err;
 }
 
+int bench_jumps(bool on)
+{
+    return optimize_set_method(on ? OPTIMIZE_PUN : OPTIMIZE_OFF);
+}
+
+/* Breakpoints are to stay breakpoints while they are measured; who measures jumps, or how
+ * long it takes to make them, turns them on for that, whatever the switches say.
+ */
 static int bench_run(struct shell *sh, int argc, char **argv)
 {
-    return argc == 1 ? run_all(sh) : run_named(sh, argc, argv);
+    enum optimize_method method = optimize_get_method();
+    bool on = optimize_is_on();
+    int err = bench_jumps(false);
+
+    if (err)
+        return shell_error(sh, err, "bench");
+    optimize_switch(true);
+    err = argc == 1 ? run_all(sh) : run_named(sh, argc, argv);
+    optimize_switch(on);
+    optimize_set_method(method);
+    return err;
 }
 
 static void bench_complete(struct shell_completion *c, int index UNUSED)

@@ -7,6 +7,7 @@
 
 #include "kernel/debug/shell.h"
 #include "probes/kprobe.h"
+#include "probes/life.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +40,7 @@ struct bench_target {
 
 #define BENCH_PLACEMENTS 8
 extern const struct bench_target bench_targets_lea[], bench_targets_shift[],
-    bench_targets_jmp[];
+    bench_targets_jmp[], bench_targets_long[];
 
 /* Hundredths of a cycle of the time stamp counter, for each call of a target. */
 struct bench_cost {
@@ -48,6 +49,45 @@ struct bench_cost {
 
 /* bench_measure - call it @count times in each of some rounds. */
 struct bench_cost bench_measure(const struct bench_target *target, uint64_t count);
+
+/* bench_jumps - may armed probes become jumps? `bench` begins with no.
+ * Return: 0; what optimize_set_method() says. */
+int bench_jumps(bool on);
+
+/* What `bench hit` measures. */
+struct bench_kind {
+    const char *name;
+    const struct bench_target *targets;
+    unsigned probes; /* at the address, BENCH_PROBES_MAX at most */
+    kprobe_post_handler_t post;
+    enum step_engine engine; /* with a post-handler */
+    bool returns, jprobe;    /* beside them a return probe, a jprobe */
+    bool jump;               /* they must be jumps; else they must not */
+    bool silent;             /* no handler at all: the one probe counts */
+    kretprobe_handler_t entry;
+};
+extern const struct bench_kind bench_kinds[];
+extern const size_t bench_kind_count;
+
+#define BENCH_PROBES_MAX 2
+
+/* All that one kind has at one address. */
+struct bench_set {
+    const struct bench_kind *kind;
+    struct kprobe probes[BENCH_PROBES_MAX], *ps[BENCH_PROBES_MAX];
+    struct kretprobe ret;
+    struct jprobe jprobe;
+    uint64_t before; /* hits counted when it was registered */
+};
+
+/* bench_set_register - On return they are jumps, if they may be.
+ * Return: 0; -EIO they are not reached as @kind says; what registering says. All need
+ *         bench_set_unregister().
+ * bench_set_hits - counted since then, by all handlers together. */
+int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
+                       uintptr_t addr);
+void bench_set_unregister(struct bench_set *set);
+uint64_t bench_set_hits(const struct bench_set *set);
 
 /* bench_hit_boosted - `hit.int3_boostable`, now. Return: 0; what register_kprobe() says. */
 int bench_hit_boosted(struct bench_cost *cost);

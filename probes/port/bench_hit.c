@@ -16,40 +16,6 @@
 #define ROUNDS 7
 #define HITS 10000 /* a round */
 
-static uint64_t handled;
-
-static int count_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    handled++;
-    return 0;
-}
-
-static void do_nothing_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
-                            unsigned long flags UNUSED)
-{
-}
-
-struct kind {
-    const char *name;
-    const struct bench_target *targets;
-    unsigned probes; /* at the address */
-    kprobe_post_handler_t post;
-    enum step_engine engine; /* with a post-handler */
-};
-
-/* Only an instruction that somebody wants to hear about afterwards is stepped. */
-static const struct kind kinds[] = {
-    { "int3_boostable", bench_targets_lea, 1, NULL, STEP_INT3 },
-    { "int3_emulated", bench_targets_jmp, 1, NULL, STEP_INT3 },
-    { "int3_unboostable", bench_targets_shift, 1, do_nothing_post, STEP_INT3 },
-    { "int3_tf", bench_targets_shift, 1, do_nothing_post, STEP_TF },
-    { "int3_posthandler", bench_targets_lea, 1, do_nothing_post, STEP_INT3 },
-    { "int3_emulated_posthandler", bench_targets_jmp, 1, do_nothing_post, STEP_INT3 },
-    { "int3_two_probes", bench_targets_lea, 2, NULL, STEP_INT3 },
-};
-
-#define PROBES_MAX 2
-
 /* ---- one loop ---- */
 
 static int by_value(const void *a, const void *b)
@@ -84,33 +50,35 @@ static void take_lower(struct bench_cost *lowest, const struct bench_cost *cost)
 
 /* ---- one kind ---- */
 
-/* measure_probed - the difference that probes of this kind make to one target. */
-static int measure_probed(const struct kind *kind, const struct bench_target *target,
-                          struct bench_cost *cost)
+/* all_counted - has each of its handlers been run for each call of the target? */
+static bool all_counted(const struct bench_set *set)
 {
-    struct bench_cost base = bench_measure(target, HITS), probed;
-    struct kprobe probes[PROBES_MAX] = { 0 }, *ps[PROBES_MAX];
-    uint64_t before = handled, expected = kind->probes * (HITS * ROUNDS + HITS / 10 + 32);
-    int err;
+    const struct bench_kind *kind = set->kind;
+    unsigned handlers = kind->probes + kind->returns + kind->jprobe;
 
-    for (unsigned i = 0; i < kind->probes; i++) {
-        probes[i].addr = target->addr;
-        probes[i].pre_handler = count_pre;
-        probes[i].post_handler = kind->post;
-        ps[i] = &probes[i];
-    }
-    err = register_kprobes(ps, kind->probes);
-    if (err)
-        return err;
-    probed = bench_measure(target, HITS);
-    unregister_kprobes(ps, kind->probes);
+    return bench_set_hits(set) == handlers * (HITS * ROUNDS + HITS / 10 + 32);
+}
+
+/* measure_probed - the difference that probes of this kind make to one target. */
+static int measure_probed(const struct bench_kind *kind,
+                          const struct bench_target *target, struct bench_cost *cost)
+{
+    struct bench_cost base = bench_measure(target, HITS), probed = base;
+    struct bench_set set;
+    int err = bench_set_register(&set, kind, target->addr);
+
+    if (!err)
+        probed = bench_measure(target, HITS);
+    if (!err && !all_counted(&set))
+        err = -EIO;
+    bench_set_unregister(&set);
     cost->median = probed.median - base.median;
     cost->min = probed.min - base.min;
-    return handled - before == expected ? 0 : -EIO;
+    return err;
 }
 
 struct placement {
-    const struct kind *kind;
+    const struct bench_kind *kind;
     const struct bench_target *target;
     struct bench_cost cost;
 };
@@ -125,7 +93,8 @@ static int placement_run(void *arg)
 /* measure_placement - in a thread of its own, for the sake of another stack, and in turn on
  * all CPUs, since each has its data elsewhere.
  */
-static int measure_placement(const struct kind *kind, unsigned i, struct bench_cost *cost)
+static int measure_placement(const struct bench_kind *kind, unsigned i,
+                             struct bench_cost *cost)
 {
     struct placement placement = { .kind = kind, .target = &kind->targets[i] };
     struct clone_args thread = {
@@ -145,7 +114,7 @@ static int measure_placement(const struct kind *kind, unsigned i, struct bench_c
 }
 
 /* measure_lowest - each figure is the lowest of its kind over all placements. */
-static int measure_lowest(const struct kind *kind, struct bench_cost *lowest)
+static int measure_lowest(const struct bench_kind *kind, struct bench_cost *lowest)
 {
     *lowest = (struct bench_cost){ INT64_MAX, INT64_MAX };
     for (unsigned i = 0; i < BENCH_PLACEMENTS; i++) {
@@ -161,14 +130,17 @@ static int measure_lowest(const struct kind *kind, struct bench_cost *lowest)
 
 int bench_hit_boosted(struct bench_cost *cost)
 {
-    return measure_lowest(&kinds[0], cost);
+    return measure_lowest(&bench_kinds[0], cost);
 }
 
-static int measure_kind(struct shell *sh, const struct kind *kind)
+static int measure_kind(struct shell *sh, const struct bench_kind *kind)
 {
     struct bench_cost cost;
     int err = measure_lowest(kind, &cost);
 
+    if (err == -EIO)
+        return shell_error(sh, err, "bench: hit.%s: not every call was counted, by %s",
+                           kind->name, kind->jump ? "a jump" : "a trap");
     if (err)
         return shell_error(sh, err, "bench: hit.%s", kind->name);
     bench_print_hundredths(sh, cost.median, "cycles/hit", "hit.%s.cycles", kind->name);
@@ -190,17 +162,27 @@ static void measure_base(struct shell *sh)
 
 /* ---- the group ---- */
 
+static int measure_as_told(struct shell *sh, const struct bench_kind *kind)
+{
+    int err;
+
+    step_set_engine(kind->engine);
+    err = bench_jumps(kind->jump);
+    if (err)
+        return shell_error(sh, err, "bench: hit.%s", kind->name);
+    return measure_kind(sh, kind);
+}
+
 static int measure_kinds(struct shell *sh, const char *only)
 {
     int err = only ? -ENOENT : 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        if (only && strcmp(only, kinds[i].name) != 0)
+    for (size_t i = 0; i < bench_kind_count; i++) {
+        if (only && strcmp(only, bench_kinds[i].name) != 0)
             continue;
         if (shell_interrupted(sh))
             return -EINTR;
-        step_set_engine(kinds[i].engine);
-        err = measure_kind(sh, &kinds[i]);
+        err = measure_as_told(sh, &bench_kinds[i]);
         if (err)
             return err;
     }
@@ -216,6 +198,7 @@ static int hit_run(struct shell *sh, const char *only)
         measure_base(sh);
     err = measure_kinds(sh, only);
     step_set_engine(engine);
+    bench_jumps(false);
     return err;
 }
 

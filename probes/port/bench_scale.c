@@ -1,10 +1,11 @@
 /* bench_scale.c - `bench scale`: many probes. What it takes to register them one by one and
- * as a set, how much memory they hold, and what a hit costs among them.
+ * as a set, the same as jumps, how much memory they hold, and what a hit costs among them.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/mm/frame.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "probes/port/bench.h"
 #include "probes/registry.h"
 
@@ -19,7 +20,9 @@ static const size_t sizes[] = { 1, 1000, 10000, 37222, 100000 };
 struct scale {
     struct shell *sh;
     struct bench_crowd crowd;
-    size_t memory; /* bytes a probe, the most of all sizes */
+    size_t memory;      /* bytes a probe, the most of all sizes */
+    size_t jump_memory; /* the same as jumps, what stays when they are gone left out */
+    size_t jump_stays;  /* bytes: page tables of pads are never freed */
 };
 
 /* ---- one by one ---- */
@@ -134,6 +137,54 @@ static int measure_set(struct scale *s, size_t size)
     return err;
 }
 
+/* ---- as a set of jumps ---- */
+
+#define TRAPS_PERCENT 1 /* so many may stay breakpoints */
+
+/* check_jumps - print how many have become none. Return: 0; -EIO too many. */
+static int check_jumps(const struct scale *s, size_t size)
+{
+    size_t traps = 0;
+
+    for (size_t i = 0; i < size; i++)
+        traps += !(s->crowd.probes[i].flags & KPROBE_FLAG_OPTIMIZED);
+    bench_print(s->sh, traps, "probes", "scale.optimize_set.%zu.breakpoints", size);
+    if (traps * 100 <= size * TRAPS_PERCENT)
+        return 0;
+    return shell_error(s->sh, EIO, "bench: scale.%zu: %zu are no jumps", size, traps);
+}
+
+/* note_jump_memory - @gone: bytes, with the jumps; @stays: of these, without them */
+static void note_jump_memory(struct scale *s, size_t size, size_t gone, size_t stays)
+{
+    size_t each = gone > stays ? (gone - stays) / size : 0;
+
+    bench_print(s->sh, each, "bytes/probe", "scale.jump_memory.%zu.bytes", size);
+    if (each > s->jump_memory)
+        s->jump_memory = each;
+    s->jump_stays += stays;
+}
+
+static int measure_jumps(struct scale *s, size_t size)
+{
+    size_t before = free_bytes(), with, after;
+    uint64_t start = plat_clock_ns();
+    int err = register_kprobes(s->crowd.ps, size);
+
+    if (err)
+        return err;
+    optimize_run();
+    print_time(s, "optimize_set", size, size, plat_clock_ns() - start);
+    err = check_jumps(s, size);
+    with = free_bytes();
+    start = plat_clock_ns();
+    unregister_kprobes(s->crowd.ps, size);
+    print_time(s, "unoptimize_set", size, size, plat_clock_ns() - start);
+    after = free_bytes();
+    note_jump_memory(s, size, before - with, before > after ? before - after : 0);
+    return err;
+}
+
 /* ---- the group ---- */
 
 static int measure_size(struct scale *s, size_t size)
@@ -145,7 +196,15 @@ static int measure_size(struct scale *s, size_t size)
     if (err)
         return err;
     bench_crowd_place(&s->crowd, size);
-    return measure_set(s, size);
+    err = measure_set(s, size);
+    if (err || size == 1)
+        return err;
+    bench_crowd_place(&s->crowd, size);
+    err = bench_jumps(true);
+    if (!err)
+        err = measure_jumps(s, size);
+    bench_jumps(false);
+    return err;
 }
 
 static int measure_sizes(struct scale *s, const char *only)
@@ -165,6 +224,16 @@ static int measure_sizes(struct scale *s, const char *only)
     return err;
 }
 
+static void print_memory(const struct scale *s)
+{
+    if (s->memory)
+        bench_print(s->sh, s->memory, "bytes/probe", "mem.per_probe.bytes");
+    if (!s->jump_memory)
+        return;
+    bench_print(s->sh, s->jump_memory, "bytes/probe", "mem.jump_per_probe.bytes");
+    bench_print(s->sh, s->jump_stays, "bytes", "mem.jump_page_tables.bytes");
+}
+
 static int scale_run(struct shell *sh, const char *only)
 {
     struct scale s = { .sh = sh };
@@ -175,8 +244,7 @@ static int scale_run(struct shell *sh, const char *only)
     bench_print(sh, s.crowd.room, "places", "scale.places.%s",
                 s.crowd.is_generated ? "generated" : "own");
     err = measure_sizes(&s, only);
-    if (s.memory)
-        bench_print(sh, s.memory, "bytes/probe", "mem.per_probe.bytes");
+    print_memory(&s);
     bench_crowd_free(&s.crowd);
     return err;
 }

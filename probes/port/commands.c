@@ -10,9 +10,10 @@
 #include <string.h>
 
 static const struct probe_command *const subcommands[] = {
-    &probe_command_add,  &probe_command_all,     &probe_command_list,
-    &probe_command_stat, &probe_command_del,     &probe_command_on,
-    &probe_command_off,  &probe_command_explain, &probe_command_blacklist,
+    &probe_command_add,       &probe_command_ret,  &probe_command_all,
+    &probe_command_list,      &probe_command_stat, &probe_command_del,
+    &probe_command_on,        &probe_command_off,  &probe_command_explain,
+    &probe_command_blacklist, &probe_command_xmc,
 };
 
 int probe_usage(struct shell *sh, const struct probe_command *cmd)
@@ -21,10 +22,11 @@ int probe_usage(struct shell *sh, const struct probe_command *cmd)
                        *cmd->usage ? " " : "", cmd->usage);
 }
 
-/* ---- add ---- */
+/* ---- add, ret ---- */
 
-static int add_one(struct shell *sh, const struct place *place, const char *name,
-                   bool post)
+/* add_new - @how: what kind of probe it is to be; NULL: one that counts hits */
+static int add_new(struct shell *sh, const struct place *place, const char *name,
+                   void (*how)(struct console_probe *cp))
 {
     struct console_probe *cp;
     struct probe_reject why;
@@ -35,38 +37,65 @@ static int add_one(struct shell *sh, const struct place *place, const char *name
         return shell_error(sh, err, "probe: name %s", name ? name : "");
     cp->place = *place;
     cp->count = 1;
-    place_fill(&cp->one, &cp->place);
-    if (post)
-        console_probe_count_post(cp);
-    if (register_kprobe_why(&cp->one, &why)) {
+    if (how)
+        how(cp);
+    place_fill(cp->one_ptr, &cp->place);
+    err = cp->kind == CONSOLE_RETURN ? register_kretprobe_why(&cp->ret, &why)
+                                     : register_kprobe_why(&cp->one, &why);
+    if (err) {
         console_probe_free(cp);
         return place_refused(sh, place, &why);
     }
     console_probe_add(cp);
-    shell_printf(sh, "%s at %s\n", cp->name, place_text(at, cp->one.addr));
+    shell_printf(sh, "%s at %s\n", cp->name, place_text(at, cp->one_ptr->addr));
     if (place_inlined(place))
         shell_printf(sh, "%s is also inlined at %zu places: not counted\n", place->symbol,
                      place_inlined(place));
     return 0;
 }
 
-static int add_run(struct shell *sh, int argc, char **argv)
+static int add_named(struct shell *sh, const struct probe_command *cmd, int argc,
+                     char **argv, void (*how)(struct console_probe *cp))
 {
-    bool post = argc > 0 && strcmp(argv[0], "--post") == 0;
     struct place place;
     int err;
 
-    argc -= post;
-    argv += post;
     if (argc < 1 || argc > 2 || argv[0][0] == '-')
-        return probe_usage(sh, &probe_command_add);
+        return probe_usage(sh, cmd);
     if (place_parse(&place, argv[0]))
         return place_no_place(sh, argv[0]);
     console_probe_lock();
-    err = add_one(sh, &place, argc > 1 ? argv[1] : NULL, post);
+    err = add_new(sh, &place, argc > 1 ? argv[1] : NULL, how);
     console_probe_unlock();
     return err;
 }
+
+static int add_run(struct shell *sh, int argc, char **argv)
+{
+    bool post = argc > 0 && strcmp(argv[0], "--post") == 0;
+
+    return add_named(sh, &probe_command_add, argc - post, argv + post,
+                     post ? console_probe_count_post : NULL);
+}
+
+static int ret_run(struct shell *sh, int argc, char **argv)
+{
+    return add_named(sh, &probe_command_ret, argc, argv, console_probe_follow);
+}
+
+static void ret_complete(struct shell_completion *c, int index)
+{
+    if (index == 1)
+        shell_complete_symbols(c, index);
+}
+
+const struct probe_command probe_command_ret = {
+    .name = "ret",
+    .usage = "SYM[#N]|0xADDR [NAME]",
+    .help = "follow a function to its returns: value and duration",
+    .run = ret_run,
+    .complete = ret_complete,
+};
 
 static void add_complete(struct shell_completion *c, int index)
 {
@@ -213,11 +242,14 @@ static void probe_complete(struct shell_completion *c, int index)
 
 static const struct shell_command command = {
     .name = "probe",
-    .usage = "add|all|list|stat|del|on|off|explain|blacklist ...",
+    .usage = "add|ret|all|list|stat|del|on|off|explain|blacklist ...",
     .help =
         "probes on instructions of this kernel\n"
         "add [--post] PLACE [NAME]   count how often an instruction is executed; with\n"
         "                            --post, by a handler behind it too\n"
+        "ret SYM [NAME]              follow a function to its returns: the last value, "
+        "how\n"
+        "                            long that took, and the mean\n"
         "all [PATTERN] [--entries]   the same for all instructions, or the entries, of\n"
         "                            the functions whose names match (* ? [a-z])\n"
         "list                        address, way to run, hits and misses of each\n"

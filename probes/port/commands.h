@@ -15,12 +15,13 @@ struct probe_command {
     void (*complete)(struct shell_completion *c, int index);
 };
 
-extern const struct probe_command probe_command_add, probe_command_del, probe_command_on,
-    probe_command_off;
+extern const struct probe_command probe_command_add, probe_command_ret, probe_command_del,
+    probe_command_on, probe_command_off;
 extern const struct probe_command probe_command_all;
 extern const struct probe_command probe_command_list, probe_command_blacklist;
 extern const struct probe_command probe_command_stat;
 extern const struct probe_command probe_command_explain;
+extern const struct probe_command probe_command_xmc;
 
 /* probe_usage - tell how @cmd is called. Return: -EINVAL. */
 int probe_usage(struct shell *sh, const struct probe_command *cmd);

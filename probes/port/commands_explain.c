@@ -144,11 +144,37 @@ static void print_way(const struct report *r)
 
     shell_printf(r->sh, "tier       %s: %s\n", explain_way_name(e->way),
                  explain_way(e->way));
-    if (!e->is_probed && e->way == WAY_BOOST)
+    if (e->post.err)
+        shell_printf(r->sh, "tier       none with a post-handler: %s\n", e->post.why);
+    else if (!e->is_probed && e->way == WAY_BOOST)
         shell_printf(r->sh, "tier       %s with a post-handler: %s\n",
                      explain_way_name(WAY_STEP), explain_way(WAY_STEP));
     for (size_t i = 0; i < e->copy_count; i++)
         print_copy(r, &e->copies[i]);
+}
+
+static void print_flags(const struct report *r)
+{
+    static const struct {
+        uint32_t flag;
+        const char *name;
+    } flags[] = { { FLAGS_CF, "CF" }, { FLAGS_PF, "PF" }, { FLAGS_AF, "AF" },
+                  { FLAGS_ZF, "ZF" }, { FLAGS_SF, "SF" }, { FLAGS_OF, "OF" } };
+
+    shell_printf(r->sh, "flags      ");
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+        if (r->e.flags_live & flags[i].flag)
+            shell_printf(r->sh, "%s ", flags[i].name);
+    shell_printf(r->sh, "%s\n",
+                 r->e.flags_live ? "live: what changes them has to save them"
+                                 : "dead: nobody reads them before they are written");
+}
+
+static void print_detour(const struct report *r)
+{
+    shell_printf(r->sh, "detour     %s: %s\n", detour_kind_name(r->e.detour),
+                 detour_kind_text(r->e.detour));
+    print_flags(r);
 }
 
 static void print_probes(const struct report *r)
@@ -173,6 +199,7 @@ static void print_verdict(const struct report *r)
     }
     shell_printf(r->sh, "verdict    %s\n", e->is_probed ? "is probed" : "can be probed");
     print_way(r);
+    print_detour(r);
     if (e->is_probed)
         print_probes(r);
 }

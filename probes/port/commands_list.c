@@ -14,7 +14,11 @@
 
 static const char *way_name(const struct kprobe *p)
 {
-    return p->site ? explain_way_name((enum site_way)p->site->way) : "?";
+    if (!p->site)
+        return "?";
+    return p->site->state == SITE_OPTIMIZED
+               ? "jump"
+               : explain_way_name((enum site_way)p->site->way);
 }
 
 static const char *flags_text(const struct kprobe *p)
@@ -24,16 +28,30 @@ static const char *flags_text(const struct kprobe *p)
     return p->flags & KPROBE_FLAG_DISABLED ? " [DISABLED]" : "";
 }
 
+static void print_returns(struct shell *sh, const struct console_returns *returns)
+{
+    uint64_t count = READ_ONCE(returns->count);
+
+    shell_printf(sh, " returns=%lu", count);
+    if (count)
+        shell_printf(sh, " value=0x%lx ns=%lu mean_ns=%lu",
+                     READ_ONCE(returns->last_value), READ_ONCE(returns->last_ns),
+                     READ_ONCE(returns->total_ns) / count);
+}
+
 static void print_one(struct shell *sh, const struct console_probe *cp)
 {
-    const struct kprobe *p = &cp->one;
+    const struct kprobe *p = cp->one_ptr;
+    uint64_t missed = READ_ONCE(p->nmissed) + READ_ONCE(cp->ret.nmissed);
     char at[PLACE_TEXT_MAX];
 
-    shell_printf(sh, "%-8s %016lx %-9s %10lu %8lu  %s%s", cp->name, p->addr, way_name(p),
-                 READ_ONCE(p->hits), READ_ONCE(p->nmissed), place_text(at, p->addr),
-                 flags_text(p));
+    shell_printf(sh, "%-8s %016lx %c %-9s %10lu %8lu  %s%s", cp->name, p->addr,
+                 kprobe_kind(p), way_name(p), kprobe_hits(p), missed,
+                 place_text(at, p->addr), flags_text(p));
     if (p->post_handler)
         shell_printf(sh, " post=%lu", READ_ONCE(cp->posts));
+    if (cp->kind == CONSOLE_RETURN)
+        print_returns(sh, &cp->returns);
     shell_printf(sh, "\n");
 }
 
@@ -44,7 +62,7 @@ static void print_set(struct shell *sh, const struct console_probe *cp)
 
     console_probe_sums(cp, &hits, &missed);
     snprintf(count, sizeof(count), "%zu probes", cp->count);
-    shell_printf(sh, "%-8s %-16s %-9s %10lu %8lu  %s of %s%s\n", cp->name, count, "set",
+    shell_printf(sh, "%-8s %-16s k %-9s %10lu %8lu  %s of %s%s\n", cp->name, count, "set",
                  hits, missed, cp->kind == CONSOLE_ENTRIES ? "entries" : "instructions",
                  cp->pattern, flags_text(cp->ps[0]));
 }
@@ -58,10 +76,10 @@ static int list_run(struct shell *sh, int argc, char **argv UNUSED)
     if (!kprobes_are_on())
         shell_printf(sh, "kprobes are switched off: none of these is armed\n");
     console_probe_lock();
-    shell_printf(sh, "%-8s %-16s %-9s %10s %8s  %s\n", "NAME", "ADDRESS", "TIER", "HITS",
-                 "MISSES", "PLACE");
+    shell_printf(sh, "%-8s %-16s K %-9s %10s %8s  %s\n", "NAME", "ADDRESS", "TIER",
+                 "HITS", "MISSES", "PLACE");
     while ((cp = console_probe_next(cp)) != NULL) {
-        if (cp->kind == CONSOLE_ONE)
+        if (cp->kind == CONSOLE_ONE || cp->kind == CONSOLE_RETURN)
             print_one(sh, cp);
         else
             print_set(sh, cp);

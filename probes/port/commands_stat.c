@@ -4,11 +4,13 @@
 #include "kernel/base/err.h"
 #include "probes/explain.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "probes/port/census.h"
 #include "probes/port/commands.h"
 #include "probes/port/console_probe.h"
 #include "probes/registry.h"
 #include "probes/text/insn_slot.h"
+#include "probes/text/pad.h"
 
 static void print(struct shell *sh, const char *name, uint64_t value)
 {
@@ -32,21 +34,57 @@ static void print_percent(struct shell *sh, const char *name, uint64_t part,
 /* ---- probes ---- */
 
 struct count {
-    uint64_t probes, disabled, armed, steps;
+    uint64_t probes, disabled, armed, jumps;
+    uint64_t no_jump[PROBE_REASON_COUNT];
 };
 
 static void count_site(struct site *site, void *arg)
 {
     struct count *c = arg;
 
-    c->armed += site->state == SITE_ARMED;
+    c->armed += site_is_armed(site);
+    c->jumps += site->state == SITE_OPTIMIZED && site->probes;
+    c->no_jump[site->jump_why] += site->state == SITE_ARMED;
     for (const struct kprobe *p = site->probes; p; p = p->next) {
         c->probes++;
         c->disabled += (p->flags & KPROBE_FLAG_DISABLED) != 0;
     }
 }
 
-static void print_probes(struct shell *sh)
+/* print_jumps - of all instructions that could carry a probe at all; those which could not
+ * beside it. [PROBE_OK] are waiting.
+ */
+static void print_jumps(struct shell *sh, const struct count *c,
+                        const struct census *text)
+{
+    uint64_t listed = text->refused[PROBE_BLACKLISTED] + text->refused[PROBE_ENTRY_CODE];
+    uint64_t rest = text->boundaries - listed;
+    uint64_t share = c->jumps * 10000 / rest;
+
+    shell_printf(sh, "jumps %lu of %lu (%lu.%02lu %%)\n", c->jumps, rest, share / 100,
+                 share % 100);
+    print_percent(sh, "blacklist.percent", listed, text->boundaries);
+    print(sh, "jumps.waiting", c->no_jump[PROBE_OK]);
+    for (unsigned reason = PROBE_OK + 1; reason < PROBE_REASON_COUNT; reason++)
+        if (c->no_jump[reason])
+            print_part(sh, "jumps.refused", probe_reason_name((enum probe_reason)reason),
+                       c->no_jump[reason]);
+}
+
+static void print_optimizer(struct shell *sh)
+{
+    struct optimize_stats o;
+
+    optimize_stats_get(&o);
+    print(sh, "jumps.evicted", o.evicted);
+    print(sh, "jumps.made", o.optimized);
+    print(sh, "jumps.passes", o.passes);
+    print(sh, "pads", pad_count());
+    print(sh, "pads.pages", pad_pages());
+    print(sh, "pads.frames", pad_frames());
+}
+
+static void print_probes(struct shell *sh, const struct census *text)
 {
     struct count c = { 0 };
     size_t sites, registry, slots;
@@ -62,6 +100,8 @@ static void print_probes(struct shell *sh)
     print(sh, "probes.disabled", c.disabled);
     print(sh, "sites", sites);
     print(sh, "armed", c.armed);
+    print_jumps(sh, &c, text);
+    print_optimizer(sh);
     print(sh, "memory", registry + slots + sites * sizeof(struct site));
     print(sh, "memory.registry", registry);
     print(sh, "memory.slots", slots);
@@ -87,6 +127,7 @@ static void print_hits(struct shell *sh)
     print(sh, "hits.boost", t.ran[WAY_BOOST]);
     print(sh, "hits.step", t.ran[WAY_STEP]);
     print(sh, "hits.emulate", t.ran[WAY_EMULATE]);
+    print(sh, "hits.jump", t.ran[WAY_JUMP]);
     print(sh, "misses", misses);
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
         print_part(sh, "misses", probe_miss_name((enum probe_miss)cause),
@@ -121,9 +162,6 @@ static void print_text(struct shell *sh, const struct census *c)
         if (c->refused[reason])
             print_part(sh, "refused", probe_reason_name((enum probe_reason)reason),
                        c->refused[reason]);
-    print_percent(sh, "blacklist.percent",
-                  c->refused[PROBE_BLACKLISTED] + c->refused[PROBE_ENTRY_CODE],
-                  c->boundaries);
     print(sh, "blacklist.bytes", blacklisted);
     print_percent(sh, "blacklist.bytes_percent", blacklisted, census_text_bytes());
 }
@@ -137,7 +175,7 @@ static int stat_run(struct shell *sh, int argc, char **argv UNUSED)
     c = census_get();
     if (!c)
         return shell_error(sh, ENOMEM, "probe: stat");
-    print_probes(sh);
+    print_probes(sh, c);
     print_hits(sh);
     print_text(sh, c);
     shell_printf(sh, "step %s\n", explain_way_name(WAY_STEP));

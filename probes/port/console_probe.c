@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/mutex.h"
+#include "kernel/time/clock.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -111,9 +112,15 @@ void console_probe_add(struct console_probe *cp)
 
 /* ---- what can be done with one ---- */
 
+static int take_out(struct console_probe *cp)
+{
+    return cp->kind == CONSOLE_RETURN ? unregister_kretprobe(&cp->ret)
+                                      : unregister_kprobes(cp->ps, cp->count);
+}
+
 int console_probe_del(struct console_probe *cp)
 {
-    int err = unregister_kprobes(cp->ps, cp->count);
+    int err = take_out(cp);
 
     if (err)
         return err;
@@ -140,11 +147,42 @@ void console_probe_count_post(struct console_probe *cp)
     cp->one.post_handler = count_post;
 }
 
+struct stamp {
+    uint64_t start_ns;
+};
+
+static int start_clock(struct kretprobe_instance *ri, struct pt_regs *regs UNUSED)
+{
+    ((struct stamp *)ri->data)->start_ns = clock_ns();
+    return 0;
+}
+
+static int note_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    struct console_probe *cp = CONTAINER_OF(ri->rp, struct console_probe, ret);
+    uint64_t ns = clock_ns() - ((const struct stamp *)ri->data)->start_ns;
+
+    __atomic_add_fetch(&cp->returns.count, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&cp->returns.total_ns, ns, __ATOMIC_RELAXED);
+    WRITE_ONCE(cp->returns.last_ns, ns);
+    WRITE_ONCE(cp->returns.last_value, regs_return_value(regs));
+    return 0;
+}
+
+void console_probe_follow(struct console_probe *cp)
+{
+    cp->kind = CONSOLE_RETURN;
+    cp->one_ptr = &cp->ret.kp;
+    cp->ret.entry_handler = start_clock;
+    cp->ret.handler = note_return;
+    cp->ret.data_size = sizeof(struct stamp);
+}
+
 void console_probe_sums(const struct console_probe *cp, uint64_t *hits, uint64_t *missed)
 {
     *hits = *missed = 0;
     for (size_t i = 0; i < cp->count; i++) {
-        *hits += READ_ONCE(cp->ps[i]->hits);
+        *hits += kprobe_hits(cp->ps[i]);
         *missed += READ_ONCE(cp->ps[i]->nmissed);
     }
 }

@@ -1,5 +1,5 @@
-/* console_probe.h - the probes that people set: single ones, and sets that are one entry.
- * They have no handler but a counting one; the engine counts the hits.
+/* console_probe.h - the probes that people set: single ones, sets that are one entry, and
+ * return probes. They have no handlers but such that count; the engine counts the hits.
  */
 #pragma once
 
@@ -13,21 +13,34 @@
 
 #define CONSOLE_PROBE_NAME 32 /* bytes, NUL included */
 
-enum console_probe_kind { CONSOLE_ONE, CONSOLE_INSTRUCTIONS, CONSOLE_ENTRIES };
+enum console_probe_kind {
+    CONSOLE_ONE,
+    CONSOLE_INSTRUCTIONS,
+    CONSOLE_ENTRIES,
+    CONSOLE_RETURN,
+};
+
+/* What the handlers of a return probe have seen; by hits of all CPUs. */
+struct console_returns {
+    uint64_t count, total_ns;     /* added to */
+    uint64_t last_value, last_ns; /* each of some latest return */
+};
 
 /* Locks:  C console_probe_lock()   I immutable while in the list */
 struct console_probe {
     struct list link;              /* [C] in order of creation */
     char name[CONSOLE_PROBE_NAME]; /* [I] */
     enum console_probe_kind kind;  /* [I] */
-    struct place place;            /* [I] CONSOLE_ONE: where */
+    struct place place;            /* [I] CONSOLE_ONE, CONSOLE_RETURN: where */
     char pattern[PLACE_MAX];       /* [I] else: of which functions */
-    struct kprobe one, *one_ptr;   /* CONSOLE_ONE */
-    struct kprobe *probes;         /* [I] else: @room of them */
-    struct kprobe **ps;            /* [I] those that are registered come first */
-    size_t count;                  /* [I] registered */
-    size_t room;                   /* [I] */
-    uint64_t posts;                /* post-handler calls, added to by hits */
+    struct kprobe one, *one_ptr;   /* CONSOLE_ONE; CONSOLE_RETURN: that of ret */
+    struct kretprobe ret;          /* CONSOLE_RETURN */
+    struct console_returns returns;
+    struct kprobe *probes; /* [I] else: @room of them */
+    struct kprobe **ps;    /* [I] those that are registered come first */
+    size_t count;          /* [I] registered */
+    size_t room;           /* [I] */
+    uint64_t posts;        /* post-handler calls, added to by hits */
 };
 
 /* console_probe_lock, _unlock - around everything below; a sleeping lock. */
@@ -60,6 +73,9 @@ int console_probe_switch(struct console_probe *cp, bool on);
 
 /* console_probe_count_post - let a single one, not registered yet, have a post-handler. */
 void console_probe_count_post(struct console_probe *cp);
+
+/* console_probe_follow - let a single one, not registered yet, be a return probe. */
+void console_probe_follow(struct console_probe *cp);
 
 /* console_probe_sums - hits and misses of all of its kprobes. */
 void console_probe_sums(const struct console_probe *cp, uint64_t *hits, uint64_t *missed);

@@ -1,74 +1,75 @@
 /* files.c - what the engine shows and lets be switched by files: /sys/kernel/debug/kprobes,
- * as Linux has it, and the choice of the step engine.
+ * as Linux has it, and the choice of engines below /proc/sys/debug.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/fs/vfs.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "probes/port/census.h"
 #include "probes/port/port.h"
+#include "probes/port/walk.h"
 #include "probes/registry.h"
+#include "probes/text/text_poke.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- list: a line for each kprobe, by address ---- */
 
-struct sites {
-    const struct site **sites;
-    size_t count;
+static const struct {
+    uint32_t flag;
+    const char *text;
+} flags[] = {
+    { KPROBE_FLAG_GONE, "[GONE]" },
+    { KPROBE_FLAG_DISABLED, "[DISABLED]" },
+    { KPROBE_FLAG_OPTIMIZED, "[OPTIMIZED]" },
 };
-
-static void collect(struct site *site, void *arg)
-{
-    struct sites *all = arg;
-
-    all->sites[all->count++] = site;
-}
-
-static int by_address(const void *a, const void *b)
-{
-    uintptr_t x = (*(const struct site *const *)a)->addr;
-    uintptr_t y = (*(const struct site *const *)b)->addr;
-
-    return (x > y) - (x < y);
-}
 
 static void print_kprobe(struct seq *s, const struct kprobe *p)
 {
     struct plat_symbol sym = { .start = p->addr, .name = "?" };
 
     plat_symbol_at(p->addr, &sym);
-    seq_printf(s, "%016lx  k  %s+0x%lx    %s%s%s\n", p->addr, sym.name,
-               p->addr - sym.start, p->flags & KPROBE_FLAG_GONE ? "[GONE]" : "",
-               p->flags & KPROBE_FLAG_DISABLED ? "[DISABLED]" : "",
-               p->flags & KPROBE_FLAG_OPTIMIZED ? "[OPTIMIZED]" : "");
+    seq_printf(s, "%016lx  %c  %s+0x%lx    ", p->addr, kprobe_kind(p), sym.name,
+               p->addr - sym.start);
+    for (size_t i = 0; p->flags && i < ARRAY_LEN(flags); i++)
+        if (p->flags & flags[i].flag)
+            seq_puts(s, flags[i].text);
+    seq_puts(s, "\n");
 }
 
-static int list_show_locked(struct seq *s)
-{
-    struct sites all = { .sites =
-                             plat_alloc((registry_count() + 1) * sizeof(struct site *)) };
+struct listing {
+    struct seq *s;
+    uintptr_t done; /* below it all have been printed: functions may overlap */
+};
 
-    if (!all.sites)
-        return -ENOMEM;
-    registry_for_each(collect, &all);
-    qsort(all.sites, all.count, sizeof(all.sites[0]), by_address);
-    for (size_t i = 0; i < all.count; i++)
-        for (const struct kprobe *p = all.sites[i]->probes; p; p = p->next)
-            print_kprobe(s, p);
-    plat_free(all.sites);
-    return 0;
+/* Each byte is looked up. That is less work than to sort the probes, and work counts here:
+ * with a probe on every instruction each of them traps, but in the look-up none does.
+ */
+static bool print_function(const struct plat_symbol *function, void *arg)
+{
+    uintptr_t end = function->start + function->size;
+    struct listing *l = arg;
+
+    if (l->done < function->start)
+        l->done = function->start;
+    for (; l->done < end; l->done++) {
+        const struct site *site = registry_find(l->done);
+
+        for (const struct kprobe *p = site ? site->probes : NULL; p; p = p->next)
+            print_kprobe(l->s, p);
+    }
+    return !l->s->err;
 }
 
 static int list_show(struct seq *s, void *priv UNUSED)
 {
-    int err;
+    struct listing l = { .s = s };
 
     plat_lock(PLAT_PROBES);
-    err = list_show_locked(s);
+    walk_functions(NULL, print_function, &l);
     plat_unlock(PLAT_PROBES);
-    return err;
+    return 0;
 }
 
 /* ---- blacklist ---- */
@@ -104,26 +105,113 @@ static long enabled_write(void *priv UNUSED, const char *text, size_t len)
     return err ? err : (long)len;
 }
 
-/* ---- kprobes-step ---- */
+/* ---- one of several words ---- */
 
-static const char *const step_names[] = { [STEP_INT3] = "int3", [STEP_TF] = "tf" };
+struct choice {
+    const char *const *words;
+    size_t count;
+    int (*set)(unsigned word);
+    unsigned (*get)(void);
+};
 
-static int step_show(struct seq *s, void *priv UNUSED)
+static int choice_show(struct seq *s, void *priv)
 {
-    seq_printf(s, "%s\n", step_names[step_get_engine()]);
+    const struct choice *c = priv;
+
+    seq_printf(s, "%s\n", c->words[c->get()]);
     return 0;
 }
 
-static long step_write(void *priv UNUSED, const char *text, size_t len)
+static long choice_write(void *priv, const char *text, size_t len)
 {
-    size_t word = len && text[len - 1] == '\n' ? len - 1 : len;
+    size_t word_len = len && text[len - 1] == '\n' ? len - 1 : len;
+    const struct choice *c = priv;
 
-    for (size_t i = 0; i < ARRAY_LEN(step_names); i++)
-        if (strlen(step_names[i]) == word && memcmp(text, step_names[i], word) == 0) {
-            step_set_engine((enum step_engine)i);
-            return (long)len;
-        }
+    for (unsigned i = 0; i < c->count; i++) {
+        int err;
+
+        if (strlen(c->words[i]) != word_len || memcmp(text, c->words[i], word_len))
+            continue;
+        err = c->set(i);
+        return err ? err : (long)len;
+    }
     return -EINVAL;
+}
+
+/* ---- kprobes-step, text-poke ---- */
+
+static const char *const step_words[] = { [STEP_INT3] = "int3", [STEP_TF] = "tf" };
+
+static int step_set(unsigned word)
+{
+    step_set_engine((enum step_engine)word);
+    return 0;
+}
+
+static unsigned step_get(void)
+{
+    return step_get_engine();
+}
+
+static struct choice step_choice = { step_words, ARRAY_LEN(step_words), step_set,
+                                     step_get };
+
+static const char *const poke_words[] = {
+    [TEXT_POKE_INT3] = "int3", [TEXT_POKE_STOP_MACHINE] = "stop-machine"
+};
+
+static int poke_set(unsigned word)
+{
+    text_poke_set_engine((enum text_poke_engine)word);
+    return 0;
+}
+
+static unsigned poke_get(void)
+{
+    return text_poke_get_engine();
+}
+
+static struct choice poke_choice = { poke_words, ARRAY_LEN(poke_words), poke_set,
+                                     poke_get };
+
+/* ---- kprobes-jump, kprobes-optimization: on return all probes are what they may be ---- */
+
+static const char *const jump_words[] = {
+    [OPTIMIZE_PUN] = "pun", [OPTIMIZE_REGION] = "region", [OPTIMIZE_OFF] = "off"
+};
+
+static int jump_set(unsigned word)
+{
+    return optimize_set_method((enum optimize_method)word);
+}
+
+static unsigned jump_get(void)
+{
+    return optimize_get_method();
+}
+
+static struct choice jump_choice = { jump_words, ARRAY_LEN(jump_words), jump_set,
+                                     jump_get };
+
+int port_choose_jump(const char *word)
+{
+    return choice_write(&jump_choice, word, strlen(word)) < 0 ? -EINVAL : 0;
+}
+
+static int optimization_show(struct seq *s, void *priv UNUSED)
+{
+    seq_printf(s, "%d\n", optimize_is_on());
+    return 0;
+}
+
+static long optimization_write(void *priv UNUSED, const char *text, size_t len)
+{
+    bool on;
+    int err = parse_bool(text, len, &on);
+
+    if (!err)
+        err = optimize_switch(on);
+    return err ? err : (long)len;
 }
 
 /* ---- the trees ---- */
@@ -135,7 +223,25 @@ static const struct vfs_file kprobes_files[] = {
 };
 
 static const struct vfs_file sysctl_files[] = {
-    { .name = "kprobes-step", .mode = 0644, .show = step_show, .write = step_write },
+    { .name = "kprobes-step",
+      .mode = 0644,
+      .show = choice_show,
+      .write = choice_write,
+      .priv = &step_choice },
+    { .name = "text-poke",
+      .mode = 0644,
+      .show = choice_show,
+      .write = choice_write,
+      .priv = &poke_choice },
+    { .name = "kprobes-jump",
+      .mode = 0644,
+      .show = choice_show,
+      .write = choice_write,
+      .priv = &jump_choice },
+    { .name = "kprobes-optimization",
+      .mode = 0644,
+      .show = optimization_show,
+      .write = optimization_write },
 };
 
 int probes_add_files(void)

@@ -176,7 +176,7 @@ static void detail(char *buf, size_t size, const struct place *place,
     else if (why->reason == PROBE_UNDECODABLE)
         snprintf(buf, size, " (decoding ends at %s)", place_text(at, why->at));
     else if (why->reason == PROBE_STI_HLT)
-        snprintf(buf, size, " (hlt at %s)", place_text(at, why->at));
+        snprintf(buf, size, " (the other is at %s)", place_text(at, why->at));
     else if (why->reason == PROBE_PAST_END && !plat_symbol_find(place->symbol, &sym))
         snprintf(buf, size, " (%s is 0x%zx bytes long)", place->symbol, sym.size);
     else if (why->reason == PROBE_BLACKLISTED || why->reason == PROBE_ENTRY_CODE)

@@ -1,6 +1,8 @@
 /* port.h - the probe engine as a part of the kernel. */
 #pragma once
 
+#include <stdint.h>
+
 /* probes_init - give each CPU its area, take the traps, make commands and files known.
  *
  * Context: boot thread, all CPUs online.
@@ -13,6 +15,19 @@ int probes_init(void);
  */
 int port_text_init(void);
 
+/* port_shadow_init - be told of threads that come and go. Context: boot. */
+void port_shadow_init(void);
+
+/* port_detour_cell - in which cell the program goes on that is at @ip, in code that detours
+ * call, with its stack at @sp. Context: any.
+ */
+uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp);
+
+/* port_optimizer_start - make the thread that turns breakpoints into jumps. Context: boot.
+ * Return:  0; -ENOMEM.
+ */
+int port_optimizer_start(void);
+
 /* report_init - let backtraces, panic reports and the log know of probes; take the traps of
  * handlers that fault or sleep. Context: boot thread, all CPUs have their areas.
  */
@@ -24,6 +39,11 @@ int probes_add_commands(void);
  * Return: as vfs_add_tree().
  */
 int probes_add_files(void);
+
+/* port_choose_jump - the boot word kprobes-jump=@word, as the file takes it.
+ * Return: 0; -EINVAL.
+ */
+int port_choose_jump(const char *word);
 
 /* probes_add_bench - the console's `bench`. Return: as shell_add_command(). */
 int probes_add_bench(void);

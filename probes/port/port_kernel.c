@@ -15,7 +15,9 @@
 #include "kernel/time/clock.h"
 #include "probes/life.h"
 #include "probes/port/port.h"
+#include "probes/region.h"
 #include "probes/text/insn_slot.h"
+#include "probes/xmc.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -82,7 +84,7 @@ struct probe_cpu *plat_probe_cpu(unsigned cpu)
     return p ? p->probe : NULL;
 }
 
-struct probe_cpu *plat_this_cpu(void)
+HOT struct probe_cpu *plat_this_cpu(void)
 {
     return this_cpu()->probe;
 }
@@ -91,11 +93,13 @@ unsigned long plat_irq_save(void)
 {
     return irq_save();
 }
+NOKPROBE(plat_irq_save);
 
 void plat_irq_restore(unsigned long flags)
 {
     irq_restore(flags);
 }
+NOKPROBE(plat_irq_restore);
 
 void plat_lock(enum plat_lock lock)
 {
@@ -218,29 +222,34 @@ void plat_bug(const char *what, uintptr_t where)
 /* ---- coming to life ---- */
 
 /* A thread with preemption on is inside removable code only where its ip says so: handlers
- * run with preemption off, and copies call nobody.
+ * run with preemption off, and copies call nobody. What is about to be written over counts,
+ * too: where a region's jump goes, and what is exchanged.
  */
 static bool inside_copy(uintptr_t ip)
 {
-    return exec_contains(ip);
+    return exec_contains(ip) || plat_is_detour(ip) || region_is_watched(ip) ||
+           xmc_is_inside(ip);
 }
 
-static int give_areas(void)
+_Static_assert(sizeof(struct probe_cpu) <= PERCPU_ROOM_LEN,
+               "detour.asm finds it from GS");
+
+static void give_areas(void)
 {
     for (unsigned i = 0; i < cpu_count(); i++) {
         struct percpu *cpu = percpu_of(i);
-        struct probe_cpu *area = kzalloc(sizeof(*area));
+        struct probe_cpu *area = percpu_room(cpu);
 
-        if (!area)
-            return -ENOMEM;
         area->plat = (struct plat_cpu){
             .nmi_depth = &cpu->nmi_depth,
+            .irq_depth = &cpu->irq_depth,
+            .shadow = (struct shadow *const *)&cpu->thread_probe,
+            .counters = percpu_counter(i, 0),
             .stack_base = &cpu->stack_base,
             .nmi_stack_base = cpu->nmi_stack_base,
         };
         cpu->probe = area;
     }
-    return 0;
 }
 
 static void take_traps(void)
@@ -249,15 +258,15 @@ static void take_traps(void)
     trap_set_resume((void (*)(struct pt_regs *, void *))kprobe_resume);
     trap_set_direct(TRAP_BP, (trap_direct_t)kprobe_int3_handler);
     trap_set_direct(TRAP_DB, (trap_direct_t)kprobe_debug_handler);
+    port_shadow_init();
     report_init();
 }
 
 int probes_init(void)
 {
-    int err = give_areas();
+    int err = port_text_init();
 
-    if (!err)
-        err = port_text_init();
+    give_areas();
     if (!err)
         err = insn_slot_init();
     if (!err)
@@ -266,7 +275,9 @@ int probes_init(void)
         return err;
     quiesce_set_inside(inside_copy);
     take_traps();
-    err = probes_add_files();
+    err = port_optimizer_start();
+    if (!err)
+        err = probes_add_files();
     if (!err)
         err = probes_add_commands();
     return err ? err : probes_add_bench();

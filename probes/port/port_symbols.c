@@ -1,4 +1,6 @@
-/* port_symbols.c - platform.h, functions by name and by address. */
+/* port_symbols.c - platform.h, what the link knows: functions by name and by address, and
+ * where code is entered.
+ */
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
 #include "probes/platform.h"
@@ -7,6 +9,9 @@
 #include <string.h>
 
 #define NAME_MAX 256
+
+/* Entries of compiled functions, ascending; see linker.ld. */
+extern const uintptr_t patchable_start[], patchable_end[];
 
 static bool is_function(const struct ksym *sym)
 {
@@ -59,4 +64,36 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
         return -ENOENT;
     *out = symbol_from(&sym);
     return 0;
+}
+
+/* Made by probes/text/gen_targets.py: low halves of addresses. */
+extern const uint32_t targets_table[], targets_total, targets_opaque_total;
+extern const struct plat_opaque targets_opaque_table[];
+
+void plat_targets(struct plat_targets *out)
+{
+    *out = (struct plat_targets){
+        .base = UINT64_C(0xffffffff00000000),
+        .offsets = targets_table,
+        .count = targets_total,
+        .opaque = targets_opaque_table,
+        .opaque_count = targets_opaque_total,
+    };
+}
+
+bool plat_is_compiled(uintptr_t addr)
+{
+    const uintptr_t *low = patchable_start, *high = patchable_end;
+
+    while (low < high) {
+        const uintptr_t *mid = low + (high - low) / 2;
+
+        if (*mid == addr)
+            return true;
+        if (*mid < addr)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return false;
 }

@@ -16,24 +16,47 @@
 #include "probes/life.h"
 #include "probes/port/place.h"
 #include "probes/port/port.h"
-#include "probes/text/insn_slot.h"
+
+extern const uintptr_t kretprobe_trampoline_known, kretprobe_trampoline_ret,
+    kretprobe_trampoline_end;
 
 static uint64_t told[MAX_CPUS]; /* owning CPU only: faults of handlers that are logged */
 
 /* ---- backtraces ---- */
 
-/* An ip in a copy is at the instruction, or behind it on the way back. */
-static uintptr_t original_address(uintptr_t addr, const uintptr_t *slot)
+static bool is_in_trampoline(uintptr_t ip)
 {
-    const struct site *site;
-    size_t off;
+    return ip >= (uintptr_t)kretprobe_trampoline && ip < kretprobe_trampoline_end;
+}
 
+/* return_address - where the trampoline, at @ip, goes. See its .asm. */
+static uintptr_t return_address(uintptr_t ip, uintptr_t sp)
+{
+    uint64_t ret;
+
+    if (ip < kretprobe_trampoline_known)
+        ret = kretprobe_find_ret_above(sp - sizeof(ret));
+    else if (plat_read(&ret, ip == kretprobe_trampoline_ret
+                                 ? sp
+                                 : sp + offsetof(struct pt_regs, ip)))
+        ret = 0;
+    return ret ? ret : ip;
+}
+
+/* A return address that was exchanged is in the shadow of its stack. An ip in the trampoline
+ * is on its way to one; an ip in a copy is at the instruction, or behind it on the way back.
+ */
+static uintptr_t original_address(uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
+{
+    if (slot && addr == (uintptr_t)kretprobe_trampoline && kretprobe_find_ret(slot))
+        return kretprobe_find_ret(slot);
     if (slot)
         return addr;
-    site = insn_slot_owner(addr, &off);
-    if (!site)
-        return addr;
-    return site->addr + (off < site->len ? 0 : site->len);
+    if (is_in_trampoline(addr))
+        return return_address(addr, sp);
+    if (plat_is_detour(addr))
+        addr = port_detour_cell(addr, sp);
+    return copy_original(addr);
 }
 
 /* ---- panics ---- */
@@ -42,6 +65,8 @@ static const char *stage_name(const struct probe_hit *hit)
 {
     if (hit->is.faulting || hit->is.stage == HIT_FAULT)
         return "fault handler";
+    if (hit->is.stage == HIT_RETURN)
+        return "return handler";
     return hit->is.stage == HIT_PRE ? "pre-handler" : "post-handler";
 }
 
@@ -49,6 +74,8 @@ static uintptr_t handler_of(const struct probe_hit *hit, const struct kprobe *p)
 {
     if (hit->is.faulting || hit->is.stage == HIT_FAULT)
         return (uintptr_t)p->fault_handler;
+    if (hit->is.stage == HIT_RETURN)
+        return (uintptr_t)CONTAINER_OF(p, struct kretprobe, kp)->handler;
     return hit->is.stage == HIT_PRE ? (uintptr_t)p->pre_handler
                                     : (uintptr_t)p->post_handler;
 }
@@ -71,7 +98,8 @@ static void print_hits(void)
         const struct probe_cpu *cpu = plat_probe_cpu(i);
 
         for (unsigned level = 0; cpu && level < cpu->depth; level++)
-            print_hit(i, &cpu->hits[level]);
+            if (cpu->hits[level].site)
+                print_hit(i, &cpu->hits[level]);
     }
 }
 

@@ -3,18 +3,20 @@
  *   page:  | header | cell 1 | cell 2 | ... | cell 127 |
  *   cell:  | code, then int3 ...      24 | owner     8 |
  *
- * The header says where the page's bookkeeping lies. A free cell is all int3, owner
- * included.
+ * A page has cells of one size, 32 or 64 bytes. The header, as large as a cell, says which,
+ * and where the page's bookkeeping lies. A free cell is all int3, owner included.
  */
 #include "probes/text/insn_slot.h"
 
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
 #include "kernel/base/list.h"
+#include "probes/insn/encode.h"
 #include "probes/platform.h"
 
 #define PAGE_LEN 4096
-#define CELLS (PAGE_LEN / INSN_SLOT_LEN)
+#define CELLS (PAGE_LEN / INSN_SLOT_LEN) /* at most */
+#define OWNER_LEN 8
 #define FREE_OWNER UINT64_C(0xcccccccccccccccc)
 
 /* Locks: P PLAT_PROBES   I immutable */
@@ -23,14 +25,18 @@ struct slot_page {
     uint8_t *base;             /* [I] */
     uint64_t used[CELLS / 64]; /* [P] bit i: cell i is handed out; the header always is */
     unsigned count;            /* [P] cells handed out */
+    unsigned max;              /* [I] cells it has */
+    size_t cell_len;           /* [I] bytes */
 };
 
 /* What lies in the header cell; written once, before the page is known to anybody. */
 struct slot_header {
     struct slot_page *page;
+    size_t cell_len;
 };
 
 static struct list with_room = LIST_INIT(with_room);
+static struct list with_large_room = LIST_INIT(with_large_room);
 static struct list full = LIST_INIT(full);
 static size_t page_count;
 
@@ -72,10 +78,24 @@ NOKPROBE_INLINE bool is_cell_page(uintptr_t ip)
     return i < map.pages && (READ_ONCE(map.bits[i / 64]) & BIT(i % 64));
 }
 
-static struct slot_page *page_new(void)
+static struct list *list_with_room(size_t cell_len)
+{
+    return cell_len == INSN_SLOT_LEN ? &with_room : &with_large_room;
+}
+
+static void header_write(struct slot_page *page)
+{
+    struct slot_header header = { page, page->cell_len };
+
+    plat_lock(PLAT_TEXT);
+    if (plat_text_write((uintptr_t)page->base, &header, sizeof(header)))
+        plat_bug("a fresh executable page is not writable", (uintptr_t)page->base);
+    plat_unlock(PLAT_TEXT);
+}
+
+static struct slot_page *page_new(size_t cell_len)
 {
     struct slot_page *page = plat_alloc(sizeof(*page));
-    struct slot_header header = { page };
 
     if (!page)
         return NULL;
@@ -84,13 +104,12 @@ static struct slot_page *page_new(void)
         plat_free(page);
         return NULL;
     }
-    plat_lock(PLAT_TEXT);
-    if (plat_text_write((uintptr_t)page->base, &header, sizeof(header)))
-        plat_bug("a fresh executable page is not writable", (uintptr_t)page->base);
-    plat_unlock(PLAT_TEXT);
-    map_set(page->base, true);
+    page->cell_len = cell_len;
+    page->max = (unsigned)(PAGE_LEN / cell_len - 1);
     page->used[0] = 1;
-    list_append(&with_room, &page->link);
+    header_write(page);
+    map_set(page->base, true);
+    list_append(list_with_room(cell_len), &page->link);
     page_count++;
     return page;
 }
@@ -103,80 +122,96 @@ static unsigned cell_take(struct slot_page *page)
         word++;
     bit = bit_lowest(~page->used[word]);
     page->used[word] |= BIT(bit);
-    if (++page->count == CELLS - 1) {
+    if (++page->count == page->max) {
         list_remove(&page->link);
         list_append(&full, &page->link);
     }
     return word * 64 + bit;
 }
 
-uint8_t *insn_slot_reserve(void)
+static uint8_t *cell_reserve(size_t cell_len)
 {
+    struct list *room = list_with_room(cell_len);
     struct slot_page *page;
 
-    page = list_empty(&with_room) ? page_new()
-                                  : list_first(&with_room, struct slot_page, link);
+    page =
+        list_empty(room) ? page_new(cell_len) : list_first(room, struct slot_page, link);
     if (!page)
         return NULL;
-    return page->base + cell_take(page) * INSN_SLOT_LEN;
+    return page->base + cell_take(page) * cell_len;
 }
 
-static void cell_write(uint8_t *slot, const uint8_t cell[INSN_SLOT_LEN])
+uint8_t *insn_slot_reserve(void)
 {
-    if (plat_text_write((uintptr_t)slot, cell, INSN_SLOT_LEN))
+    return cell_reserve(INSN_SLOT_LEN);
+}
+
+uint8_t *insn_slot_reserve_large(void)
+{
+    return cell_reserve(INSN_SLOT_LARGE_LEN);
+}
+
+NOKPROBE_INLINE const struct slot_header *header_of(uintptr_t ip)
+{
+    return (const struct slot_header *)align_down(ip, PAGE_LEN);
+}
+
+uint8_t *insn_slot_start(const uint8_t *at)
+{
+    uintptr_t ip = (uintptr_t)at;
+
+    return (uint8_t *)align_down(ip, header_of(ip)->cell_len);
+}
+
+static void cell_write(uint8_t *slot, const uint8_t *code, size_t len, uint64_t owner)
+{
+    size_t cell_len = header_of((uintptr_t)slot)->cell_len;
+    uint8_t cell[INSN_SLOT_LARGE_LEN];
+
+    if (len > cell_len - OWNER_LEN)
+        plat_bug("a copy does not fit its cell", (uintptr_t)slot);
+    for (size_t i = 0; i < cell_len - OWNER_LEN; i++)
+        cell[i] = i < len ? code[i] : INSN_INT3;
+    for (size_t i = 0; i < OWNER_LEN; i++)
+        cell[cell_len - OWNER_LEN + i] = (uint8_t)(owner >> (8 * i));
+    if (plat_text_write((uintptr_t)slot, cell, cell_len))
         plat_bug("a cell is not writable", (uintptr_t)slot);
-}
-
-static void cell_compose(uint8_t cell[INSN_SLOT_LEN], const uint8_t *code, size_t len,
-                         uint64_t owner)
-{
-    for (size_t i = 0; i < INSN_SLOT_CODE_MAX; i++)
-        cell[i] = i < len ? code[i] : 0xcc;
-    for (size_t i = 0; i < 8; i++)
-        cell[INSN_SLOT_CODE_MAX + i] = (uint8_t)(owner >> (8 * i));
 }
 
 void insn_slot_fill(uint8_t *slot, struct site *owner, const uint8_t *code, size_t len)
 {
-    uint8_t cell[INSN_SLOT_LEN];
-
-    if (len > INSN_SLOT_CODE_MAX)
-        plat_bug("a copy does not fit its cell", (uintptr_t)slot);
-    cell_compose(cell, code, len, (uintptr_t)owner);
-    cell_write(slot, cell);
-}
-
-static struct slot_header *header_of(uintptr_t ip)
-{
-    return (struct slot_header *)align_down(ip, PAGE_LEN);
+    cell_write(slot, code, len, (uintptr_t)owner);
 }
 
 void insn_slot_put(uint8_t *slot)
 {
     struct slot_page *page;
-    uint8_t cell[INSN_SLOT_LEN];
     size_t i;
 
     if (!slot)
         return;
     page = header_of((uintptr_t)slot)->page;
-    i = (size_t)(slot - page->base) / INSN_SLOT_LEN;
-    cell_compose(cell, NULL, 0, FREE_OWNER);
-    cell_write(slot, cell);
+    i = (size_t)(slot - page->base) / page->cell_len;
+    cell_write(page->base + i * page->cell_len, NULL, 0, FREE_OWNER);
     page->used[i / 64] &= ~BIT(i % 64);
     page->count--;
     list_remove(&page->link);
-    list_append(&with_room, &page->link);
+    list_append(list_with_room(page->cell_len), &page->link);
 }
 
 struct site *insn_slot_owner(uintptr_t ip, size_t *off)
 {
-    uintptr_t cell = align_down(ip, INSN_SLOT_LEN);
+    uintptr_t cell;
     uint64_t owner;
+    size_t len;
 
-    if (!is_cell_page(ip) || ip % PAGE_LEN < INSN_SLOT_LEN)
+    if (!is_cell_page(ip))
         return NULL;
-    owner = *(const uint64_t *)(cell + INSN_SLOT_CODE_MAX);
+    len = header_of(ip)->cell_len;
+    if (ip % PAGE_LEN < len)
+        return NULL;
+    cell = align_down(ip, len);
+    owner = *(const uint64_t *)(cell + len - OWNER_LEN);
     if (owner == FREE_OWNER)
         return NULL;
     *off = ip - cell;
@@ -189,11 +224,11 @@ size_t insn_slot_pages(void)
     return page_count;
 }
 
-void insn_slot_exit(void)
+static void give_back(struct list *pages)
 {
     struct slot_page *page, *tmp;
 
-    list_for_each_safe(page, tmp, &with_room, link) {
+    list_for_each_safe(page, tmp, pages, link) {
         if (page->count)
             continue;
         list_remove(&page->link);
@@ -202,4 +237,10 @@ void insn_slot_exit(void)
         plat_free(page);
         page_count--;
     }
+}
+
+void insn_slot_exit(void)
+{
+    give_back(&with_room);
+    give_back(&with_large_room);
 }

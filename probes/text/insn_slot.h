@@ -12,25 +12,33 @@ struct site;
 
 #define INSN_SLOT_LEN 32                       /* bytes of a cell */
 #define INSN_SLOT_CODE_MAX (INSN_SLOT_LEN - 8) /* the last 8 hold the owner */
+#define INSN_SLOT_LARGE_LEN 64                 /* for the few that do not fit */
+#define INSN_SLOT_LARGE_CODE_MAX (INSN_SLOT_LARGE_LEN - 8)
 
 /* insn_slot_init - Context: boot, before the first trap.  Return: 0; -ENOMEM. */
 int insn_slot_init(void);
 
 /* insn_slot_reserve - a cell, still full of int3: its address decides what goes in.
+ * insn_slot_reserve_large - one of INSN_SLOT_LARGE_LEN bytes.
  * Locks: PLAT_PROBES held.  Return: NULL without executable memory.
  */
 uint8_t *insn_slot_reserve(void);
+uint8_t *insn_slot_reserve_large(void);
 /* insn_slot_fill - write @len bytes of code for @owner. CPUs may run into it only after the
- * next plat_sync_cores().
+ * next plat_sync_cores(). @slot: as reserved
  * Locks: PLAT_PROBES and PLAT_TEXT held.
  */
 void insn_slot_fill(uint8_t *slot, struct site *owner, const uint8_t *code, size_t len);
 /* insn_slot_put - give a cell back, filled or not; it is full of int3 again. No CPU may be
- * inside or come back. @slot: NULL does nothing.
+ * inside or come back. @slot: any byte of it; NULL does nothing.
  * Locks: PLAT_PROBES and PLAT_TEXT held.
  */
 void insn_slot_put(uint8_t *slot);
 
+/* insn_slot_start - the first byte of the cell that @at, any byte of a cell, lies in.
+ * Context: any.
+ */
+uint8_t *insn_slot_start(const uint8_t *at);
 /* insn_slot_owner - the site whose copy lies around @ip, NULL when @ip is in no cell.
  * @off: receives how far into the cell @ip is, bytes
  * Context: any.

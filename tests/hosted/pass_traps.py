@@ -32,6 +32,7 @@ class Through(gdb.Command):
 gdb.execute("set confirm off")
 gdb.execute("set pagination off")
 gdb.execute("handle SIGTRAP stop print nopass", to_string=True)
-gdb.execute("handle SIGUSR2 SIGPROF SIGFPE SIGSEGV nostop noprint pass", to_string=True)
+gdb.execute("handle SIGUSR1 SIGUSR2 SIGPROF SIGFPE SIGSEGV nostop noprint pass",
+            to_string=True)
 gdb.execute("set environment UNDER_GDB 1")  # so that breakpoints can be set in its text
 Through()

@@ -9,6 +9,15 @@
 
 void text_init(void);
 bool text_is_copy(uintptr_t ip); /* in memory of plat_exec_alloc() */
+/* text_extent - from the program to the last of what is executable near it. */
+void text_extent(uintptr_t *start, uintptr_t *end);
+
+/* ---- posix_pads.c ---- */
+
+/* pads_alias - where @len bytes of a landing page can be written; NULL: it is none. */
+uint8_t *pads_alias(uintptr_t addr, size_t len);
+/* pads_used - pages and frames that were not given back. */
+size_t pads_used(void);
 
 /* ---- posix_symbols.c ---- */
 
@@ -30,6 +39,7 @@ uintptr_t trap_ip(const void *context);
 #define THREADS_MAX 16
 #define TRAP_STACK_LEN ((size_t)256 << 10)
 #define SIGNAL_QUIESCE SIGUSR2
+#define SIGNAL_STOP SIGUSR1
 #define SIGNAL_NMI SIGPROF
 
 /* One row for each thread that was ever entered; areas stay when their thread leaves. */
@@ -39,11 +49,29 @@ struct posix_thread {
     int tid;               /* 0: nobody's */
     _Atomic unsigned seen; /* number of the last plat_quiesce() it was outside for */
     unsigned nmi_depth;
+    struct shadow *shadow; /* of the thread's stack */
+    uintptr_t top;         /* of that */
+    size_t len;
+    _Atomic unsigned returning; /* levels of kretprobe_return() */
+    _Atomic bool stopped;       /* it stands still */
+    uintptr_t stopped_ip;       /* where */
 };
 
 extern __thread struct posix_thread *posix_self;
 
 void threads_init(void);
+
+/* ---- posix_shadow.c ---- */
+
+/* shadow_enter - of the calling thread, with its row. shadow_leave - when it is no longer in
+ * there, and without the lock of the rows: it takes PLAT_PROBES.
+ */
+void shadow_enter(struct posix_thread *t);
+void shadow_leave(struct shadow *shadow);
+/* posix_thread_each - call @fn for each thread that is entered; none comes or goes. */
+void posix_thread_each(void (*fn)(struct posix_thread *t, void *arg), void *arg);
+/* trap_is_of_return - is @regs the image of a return, and not of a trap? */
+bool trap_is_of_return(const struct pt_regs *regs);
 
 /* ---- for the thread sanitizer ---- */
 

@@ -1,6 +1,6 @@
 /* posix_text.c - text and executable memory that can be written through an alias.
  *
- * Each region is one piece of shared memory, mapped twice: executable where it belongs, and
+ * Each piece is shared memory, mapped twice: executable where it belongs, and
  * writable somewhere else.
  */
 #define _GNU_SOURCE
@@ -24,24 +24,24 @@
 #define NEAR_STEP ((uintptr_t)16 << 20)
 #define NEAR_END ((uintptr_t)1 << 30) /* rel32 from anywhere in the program */
 
-struct region {
+struct piece {
     uintptr_t start;
     size_t len;
     uint8_t *alias;
 };
 
-static struct region program, exec, made; /* all set once */
+static struct piece program, exec, made; /* all set once */
 static size_t made_used;
 static uint8_t exec_page_used[EXEC_LEN / PAGE_LEN];
 static _Atomic size_t exec_pages;
 
-static bool contains(const struct region *r, uintptr_t addr, size_t len)
+static bool contains(const struct piece *r, uintptr_t addr, size_t len)
 {
     return addr >= r->start && addr - r->start <= r->len &&
            len <= r->len - (addr - r->start);
 }
 
-static const struct region *region_of(uintptr_t addr, size_t len)
+static const struct piece *piece_of(uintptr_t addr, size_t len)
 {
     if (contains(&program, addr, len))
         return &program;
@@ -72,7 +72,7 @@ static int memory_new(size_t len, uint8_t **alias)
 
 static int find_program_text(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    struct region *r = arg;
+    struct piece *r = arg;
 
     (void)size;
     for (size_t i = 0; i < info->dlpi_phnum; i++) {
@@ -145,7 +145,7 @@ void text_init(void)
 
 uint8_t *posix_text_alias(uintptr_t addr)
 {
-    const struct region *r = region_of(addr, 1);
+    const struct piece *r = piece_of(addr, 1);
 
     return r ? r->alias + (addr - r->start) : NULL;
 }
@@ -176,13 +176,15 @@ NOKPROBE(plat_text_read);
 
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
 {
-    const struct region *r = region_of(addr, len);
+    const struct piece *r = piece_of(addr, len);
+    uint8_t *alias;
 
     if (!plat_lock_held(PLAT_TEXT))
         plat_bug("text is written without its lock", addr);
-    if (!r)
+    alias = r ? r->alias + (addr - r->start) : pads_alias(addr, len);
+    if (!alias)
         return -EFAULT;
-    memcpy(r->alias + (addr - r->start), bytes, len);
+    memcpy(alias, bytes, len);
     return 0;
 }
 
@@ -225,6 +227,41 @@ void plat_exec_window(uintptr_t *start, size_t *len)
     *len = exec.len;
 }
 
+/* There is no code for jumps to call: nothing can be prepared to become one. */
+uintptr_t plat_detour(enum plat_detour which)
+{
+    (void)which;
+    return UINTPTR_MAX / 2;
+}
+
+bool plat_is_compiled(uintptr_t addr)
+{
+    (void)addr;
+    return false;
+}
+
+bool plat_is_detour(uintptr_t addr)
+{
+    (void)addr;
+    return false;
+}
+
+int32_t plat_counter_disp(size_t i)
+{
+    (void)i;
+    return 0;
+}
+
+void plat_preempt_enable(void)
+{
+}
+
+void text_extent(uintptr_t *start, uintptr_t *end)
+{
+    *start = program.start;
+    *end = made.start + made.len;
+}
+
 bool text_is_copy(uintptr_t ip)
 {
     return contains(&exec, ip, 1);
@@ -255,5 +292,5 @@ void plat_free(void *p)
 
 size_t posix_blocks(void)
 {
-    return blocks + exec_pages;
+    return blocks + exec_pages + pads_used();
 }

@@ -1,12 +1,16 @@
 /* posix_threads.c - threads in the place of CPUs: their areas, synchronising all of them,
- * waiting until each has been outside.
+ * stopping them, waiting until each has been outside.
  */
 #define _GNU_SOURCE
+#include "probes/xmc.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
 
+#include "kernel/base/err.h"
+
 #include <linux/membarrier.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -15,12 +19,19 @@
 #include <unistd.h>
 
 #define GUARD_LEN ((size_t)4096)
+#define COUNTERS_MAX 16384
 
 __thread struct posix_thread *posix_self;
 
 static struct posix_thread threads[THREADS_MAX];
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER; /* rows come and go */
+static _Atomic uint64_t syncs;
 static _Atomic unsigned epoch; /* number of the last plat_quiesce() */
+
+/* Programs of this port call optimize_run() when it suits them. */
+void plat_optimize_soon(void)
+{
+}
 
 /* ---- synchronising ---- */
 
@@ -36,6 +47,68 @@ void plat_sync_cores(void)
 {
     if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE))
         plat_bug("membarrier", 0);
+    syncs++;
+}
+
+/* All threads have been synchronised, or none. */
+uint64_t plat_sync_count(unsigned cpu)
+{
+    (void)cpu;
+    return syncs;
+}
+
+/* ---- stopping ---- */
+
+static _Atomic bool released;
+
+/* As in quiescence, what is interrupted is the program. */
+static void on_stop(int sig, siginfo_t *info, void *context)
+{
+    (void)sig;
+    (void)info;
+    if (!posix_self)
+        return;
+    posix_self->stopped_ip = trap_ip(context);
+    atomic_store(&posix_self->stopped, true);
+    while (!atomic_load(&released))
+        sched_yield();
+    atomic_store(&posix_self->stopped, false);
+}
+
+/* other - is there a thread in row @i, besides the calling one? */
+static struct posix_thread *other(size_t i)
+{
+    return threads[i].tid && &threads[i] != posix_self ? &threads[i] : NULL;
+}
+
+/* wait_others - until all others have stopped, or gone on. */
+static void wait_others(bool stopped)
+{
+    for (size_t i = 0; i < THREADS_MAX; i++)
+        while (other(i) && atomic_load(&other(i)->stopped) != stopped)
+            sched_yield();
+}
+
+/* What @fn needs of the C library it must have used before: a thread may have been stopped
+ * that holds one of its locks.
+ */
+void plat_stop_machine(void (*fn)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&threads_lock);
+    atomic_store(&released, false);
+    for (size_t i = 0; i < THREADS_MAX; i++)
+        if (other(i))
+            syscall(SYS_tgkill, getpid(), other(i)->tid, SIGNAL_STOP);
+    wait_others(true);
+    fn(arg);
+    atomic_store(&released, true);
+    wait_others(false);
+    pthread_mutex_unlock(&threads_lock);
+}
+
+uintptr_t plat_stopped_ip(unsigned cpu)
+{
+    return other(cpu) ? threads[cpu].stopped_ip : 0;
 }
 
 /* ---- quiescence ---- */
@@ -47,7 +120,8 @@ static void on_quiesce(int sig, siginfo_t *info, void *context)
 {
     (void)sig;
     (void)info;
-    if (posix_self && !text_is_copy(trap_ip(context)))
+    if (posix_self && !posix_self->returning && !text_is_copy(trap_ip(context)) &&
+        !xmc_is_inside(trap_ip(context)))
         atomic_store(&posix_self->seen, atomic_load(&epoch));
 }
 
@@ -79,7 +153,30 @@ void plat_quiesce(void)
     SANITIZER_ACQUIRE(&hits_ended);
 }
 
+void posix_thread_each(void (*fn)(struct posix_thread *t, void *arg), void *arg)
+{
+    pthread_mutex_lock(&threads_lock);
+    for (size_t i = 0; i < THREADS_MAX; i++)
+        if (threads[i].tid)
+            fn(&threads[i], arg);
+    pthread_mutex_unlock(&threads_lock);
+}
+
 /* ---- areas ---- */
+
+/* Of each thread, whether it lives or not; see plat_counter(). */
+static uint64_t counters[THREADS_MAX][COUNTERS_MAX];
+static const unsigned no_interrupts;
+
+int plat_counters_map(size_t count)
+{
+    return count > COUNTERS_MAX ? -ENOMEM : 0;
+}
+
+uint64_t *plat_counter(unsigned cpu, size_t i)
+{
+    return &counters[cpu][i];
+}
 
 static void row_init(struct posix_thread *t)
 {
@@ -92,6 +189,9 @@ static void row_init(struct posix_thread *t)
     t->stack = (uintptr_t)p + GUARD_LEN;
     t->area.plat = (struct plat_cpu){
         .nmi_depth = &t->nmi_depth,
+        .irq_depth = &no_interrupts,
+        .shadow = &t->shadow,
+        .counters = counters[t - threads],
         .stack_base = &t->stack,
         .nmi_stack_base = t->stack, /* an NMI runs on top of what it has interrupted */
     };
@@ -122,19 +222,24 @@ void posix_thread_enter(void)
     stack.ss_sp = (void *)t->stack;
     if (sigaltstack(&stack, NULL))
         abort();
-    posix_self = t;
+    posix_self = t; /* from here on it answers, whatever it waits for */
+    shadow_enter(t);
 }
 
 void posix_thread_leave(void)
 {
     const stack_t none = { .ss_flags = SS_DISABLE };
     struct posix_thread *t = posix_self;
+    struct shadow *shadow;
 
+    pthread_mutex_lock(&threads_lock); /* until here it answers those who hold it */
     posix_self = NULL;
     sigaltstack(&none, NULL);
-    pthread_mutex_lock(&threads_lock);
+    shadow = t->shadow;
+    t->shadow = NULL;
     t->tid = 0;
     pthread_mutex_unlock(&threads_lock);
+    shadow_leave(shadow);
 }
 
 static void skip(const char *why)
@@ -148,6 +253,7 @@ void threads_init(void)
     if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE))
         skip("this kernel cannot synchronise cores for us");
     signal_take(SIGNAL_QUIESCE, on_quiesce, false);
+    signal_take(SIGNAL_STOP, on_stop, false);
 }
 
 unsigned plat_cpu_count(void)

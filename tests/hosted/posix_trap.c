@@ -27,6 +27,8 @@
 /* signal_return.asm */
 void __restore_rt(void);
 void trap_resume_hit(void);
+/* trampoline.asm */
+void return_resume_hit(void);
 
 void (*posix_debug_hook)(struct pt_regs *regs);
 void (*posix_nmi_hook)(void);
@@ -214,24 +216,27 @@ void plat_raise_again(struct pt_regs *regs)
 #ifdef POSIX_ASAN
 void __asan_unpoison_memory_region(const volatile void *start, size_t len);
 
-static void forget_frames(const struct pt_regs *to)
+static void forget_frames(uintptr_t from, const struct pt_regs *to)
 {
-    uintptr_t here = (uintptr_t)__builtin_frame_address(0);
-
-    __asan_unpoison_memory_region((void *)here, (uintptr_t)to - here);
+    __asan_unpoison_memory_region((void *)from, (uintptr_t)to - from);
 }
 #else
-static void forget_frames(const struct pt_regs *to)
+static void forget_frames(uintptr_t from, const struct pt_regs *to)
 {
+    (void)from;
     (void)to;
 }
 #endif
 
 void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
 {
-    forget_frames(regs);
+    /* A return is handled on the program's stack, where the handler's frames are. */
+    forget_frames(trap_is_of_return(regs) ? fault->sp
+                                          : (uintptr_t)__builtin_frame_address(0),
+                  regs);
     fault->sp = (uintptr_t)regs;
-    fault->ip = (uintptr_t)trap_resume_hit;
+    fault->ip =
+        (uintptr_t)(trap_is_of_return(regs) ? return_resume_hit : trap_resume_hit);
 }
 
 int plat_read(uint64_t *out, uintptr_t addr)

@@ -142,6 +142,35 @@ KTEST(commands, a_probe_is_added_counted_and_removed)
                  "it is gone");
 }
 
+static bool line_of_returns(const char *line, size_t len)
+{
+    return len && (strncmp(line, "NAME", 4) == 0 || strstr(line, " r boost "));
+}
+
+KTEST(commands, returns_are_followed)
+{
+    ktest_report(say("probe ret commands_target back") == 0 &&
+                     said("back at commands_target+0x0\n"),
+                 "ret says where");
+    say("probe list");
+    ktest_report(every_line_is(line_of_returns) && said(" returns=0\n"),
+                 "kind r, none yet");
+    call(9);
+    say("probe list");
+    ktest_report(said("         9        0  commands_target+0x0 returns=9 value=0x"),
+                 "nine calls, nine returns, and a value");
+    ktest_report(said(" ns=") && said(" mean_ns="), "and how long that took");
+    ktest_report(say("cat /sys/kernel/debug/kprobes/list | grep -c '  r  '") == 0,
+                 "kind r in the file");
+    ktest_report(say("probe off back") == 0 && say("probe on back") == 0 &&
+                     say("probe del back") == 0,
+                 "off, on, del");
+    ktest_report(say("probe ret commands_target+5") == -EINVAL &&
+                     said("not the entry of a function"),
+                 "only entries");
+    ktest_report(say("probe ret") == -EINVAL && said("usage: probe ret"), "usage");
+}
+
 KTEST(commands, names_are_unique)
 {
     say("probe add commands_target mine");
@@ -393,10 +422,13 @@ KTEST(commands, what_is_refused_is_counted_by_rule)
 
 /* ---- numbers ---- */
 
+/* One tells a part of a whole: "jumps 0 of 90000 (0.00 %)". */
 static bool is_stat_line(const char *line, size_t len)
 {
     size_t name = strcspn(line, " ");
 
+    if (!strncmp(line, "jumps ", 6))
+        return strstr(line, " of ") && strstr(line, " %)");
     return name < len && name + 1 < len && !memchr(line + name + 1, ' ', len - name - 1);
 }
 
@@ -510,6 +542,39 @@ KTEST(commands, explain_tells_why_not)
                  "usage");
 }
 
+/* ---- xmc ---- */
+
+KTEST(commands, xmc_exchanges_and_says_why_not)
+{
+    uint8_t before[5], after[] = { 0x0f, 0x1f, 0x44, 0x00, 0x01 };
+    const uint8_t *at = (const uint8_t *)commands_target;
+
+    memcpy(before, at, sizeof(before)); /* the NOP at its entry */
+    ktest_report(say("probe xmc commands_target 0f 1f 44 00 01") == 0 && said("") &&
+                     !memcmp(at, after, sizeof(after)),
+                 "exchanged, without a word");
+    ktest_report(say("probe xmc commands_target 0f 1F 44 00 00") == 0 &&
+                     !memcmp(at, before, sizeof(before)),
+                 "and back");
+    ktest_report(say("probe xmc commands_target+1 90") == -EILSEQ &&
+                     said("cannot exchange commands_target+1: not an instruction "
+                          "boundary (commands_target+0x0)"),
+                 "no boundary");
+    ktest_report(say("probe xmc commands_target 90") == -EILSEQ, "too short");
+    ktest_report(say("probe xmc exc_int3 90") == -EPERM, "entry code");
+    ktest_report(say("probe xmc 0x10 90") == -ENOENT, "no text");
+    ktest_report(say("probe xmc nosuch 90") == -ENOENT, "no symbol");
+    say("probe add commands_target");
+    ktest_report(say("probe xmc commands_target 0f 1f 44 00 01") == -EEXIST &&
+                     said("a probe uses these bytes"),
+                 "under a probe");
+    say("probe del all");
+    ktest_report(say("probe xmc commands_target zz") == -EINVAL, "no digits");
+    ktest_report(say("probe xmc commands_target -1") == -EINVAL, "no sign");
+    ktest_report(say("probe xmc commands_target 100") == -EINVAL, "no three");
+    ktest_report(!memcmp(at, before, sizeof(before)), "nothing has changed");
+}
+
 /* ---- the rest ---- */
 
 KTEST(commands, every_subcommand_has_a_usage)
@@ -526,6 +591,8 @@ KTEST(commands, every_subcommand_has_a_usage)
         "probe blacklist x",
         "probe explain a b",
         "probe all --entries a b",
+        "probe xmc a",
+        "probe xmc a 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(lines); i++)

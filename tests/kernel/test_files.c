@@ -1,10 +1,14 @@
-/* test_files.c - /sys/kernel/debug/kprobes and /proc/sys/debug/kprobes-step. */
+/* test_files.c - /sys/kernel/debug/kprobes, and kprobes-step and text-poke in
+ * /proc/sys/debug.
+ */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/shell.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "probes/kprobe.h"
+#include "probes/life.h"
+#include "probes/text/text_poke.h"
 #include "tests/kernel/ktest.h"
 
 #include <stdio.h>
@@ -13,6 +17,7 @@
 
 #define KPROBES "/sys/kernel/debug/kprobes/"
 #define STEP "/proc/sys/debug/kprobes-step"
+#define POKE "/proc/sys/debug/text-poke"
 
 static NOINLINE long target(long a)
 {
@@ -183,9 +188,87 @@ KTEST(files, the_step_engine_is_chosen_by_name)
     ktest_report(reads("cat " STEP, "int3\n"), "nothing has changed");
 }
 
+/* ---- text-poke ---- */
+
+KTEST(files, the_patch_engine_is_chosen_by_name)
+{
+    static const char *const junk[] = { "",
+                                        "x",
+                                        "int",
+                                        "int33",
+                                        " int3",
+                                        "stop_machine",
+                                        "STOP-MACHINE",
+                                        "stop-machine now",
+                                        "1" };
+    struct kprobe p = { .addr = (uintptr_t)target };
+    long without = target(5);
+    char line[80];
+
+    ktest_report(reads("cat " POKE, "int3\n"), "int3 at first");
+    ktest_report(say("echo stop-machine > " POKE) == 0 &&
+                     reads("cat " POKE, "stop-machine\n"),
+                 "stop-machine");
+    register_kprobe(&p);
+    ktest_report(is_armed() && target(5) == without && p.hits == 1, "arms");
+    unregister_kprobe(&p);
+    ktest_report(!is_armed() && target(5) == without, "and disarms");
+    for (size_t i = 0; i < ARRAY_LEN(junk); i++) {
+        snprintf(line, sizeof(line), "echo '%s' > " POKE, junk[i]);
+        ktest_report(say(line) == -EINVAL, "'%s' is EINVAL", junk[i]);
+    }
+    ktest_report(reads("cat " POKE, "stop-machine\n"), "nothing has changed");
+    ktest_report(say("echo -n int3 > " POKE) == 0 && reads("cat " POKE, "int3\n"),
+                 "int3 again, without a line feed");
+    ktest_report(reads("stat " POKE, "f 0644\n"), "mode 0644");
+}
+
 /* ---- all knobs at once ---- */
 
 #define ROUNDS 40
+
+static uint8_t original_byte;
+
+/* is_wrong - while nobody can change it: is there a breakpoint though kprobes are off, or
+ * none though @p, which is registered, is on?
+ */
+static bool is_wrong(const struct kprobe *p)
+{
+    bool on, armed, wanted;
+
+    plat_lock(PLAT_PROBES);
+    on = kprobes_are_on();
+    armed = *(const volatile uint8_t *)target != original_byte;
+    wanted = on && !(p->flags & KPROBE_FLAG_DISABLED);
+    plat_unlock(PLAT_PROBES);
+    return (armed && !on) || (wanted && !armed);
+}
+
+static int turn_one(struct kprobe *p, unsigned which)
+{
+    switch (which) {
+    case 0:
+        return disable_kprobe(p);
+    case 1:
+        return kprobes_switch(false);
+    case 2:
+        return kprobes_switch(true);
+    case 3:
+        step_set_engine(STEP_TF);
+        return 0;
+    case 4:
+        step_set_engine(STEP_INT3);
+        return 0;
+    case 5:
+        text_poke_set_engine(TEXT_POKE_STOP_MACHINE);
+        return 0;
+    case 6:
+        text_poke_set_engine(TEXT_POKE_INT3);
+        return 0;
+    default:
+        return enable_kprobe(p);
+    }
+}
 
 /* turn_knobs - one thread's random operations on a probe of its own and on the switches
  * that all threads share. Return: how many answers were wrong.
@@ -198,22 +281,15 @@ static int turn_knobs(void *arg)
 
     for (int i = 0; i < ROUNDS; i++) {
         p = (struct kprobe){ .addr = (uintptr_t)target };
+        if (i % 2)
+            p.post_handler = no_post;
         wrong += register_kprobe(&p) != 0;
-        random = random * 6364136223846793005u + 1442695040888963407u;
-        switch (random >> 62) {
-        case 0:
-            wrong += disable_kprobe(&p) != 0;
-            break;
-        case 1:
-            wrong += kprobes_switch(false) != 0;
-            break;
-        case 2:
-            wrong += kprobes_switch(true) != 0;
-            break;
-        default:
-            wrong += enable_kprobe(&p) != 0;
+        for (int n = 0; n < 3; n++) {
+            random = random * 6364136223846793005u + 1442695040888963407u;
+            wrong += turn_one(&p, (unsigned)(random >> 61)) != 0;
+            wrong += is_wrong(&p);
+            wrong += target(i) != i * 11 + 3;
         }
-        wrong += target(i) != i * 11 + 3;
         wrong += unregister_kprobe(&p) != 0;
     }
     return wrong;
@@ -224,6 +300,7 @@ KTEST(files, four_threads_turn_all_knobs)
     int tids[4], wrong = 0, code;
     size_t heap = heap_in_use();
 
+    original_byte = *(const volatile uint8_t *)target;
     for (uintptr_t i = 0; i < 4; i++)
         tids[i] = kernel_clone(&(struct clone_args){
             .fn = turn_knobs,
@@ -235,8 +312,12 @@ KTEST(files, four_threads_turn_all_knobs)
         thread_join(tids[i], &code);
         wrong += code;
     }
-    ktest_report(wrong == 0, "%d rounds, %d wrong answers", 4 * ROUNDS, wrong);
+    ktest_report(wrong == 0,
+                 "%d rounds: %d times an answer, a result or the text was wrong",
+                 4 * ROUNDS, wrong);
     kprobes_switch(true);
+    step_set_engine(STEP_INT3);
+    text_poke_set_engine(TEXT_POKE_INT3);
     ktest_report(!is_armed(), "the text is as it was");
     ktest_report(heap_in_use() == heap, "no memory is left over");
 }

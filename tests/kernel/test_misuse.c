@@ -291,13 +291,13 @@ static int call_until_stop(void *arg)
 KTEST(misuse, a_probe_is_freed_as_soon_as_it_is_out)
 {
     int tids[8], n = (int)cpu_count() < 8 ? (int)cpu_count() : 8;
-    uint64_t hits = 0;
+    uint64_t hits = 0, rounds = ktest_count(12, 1000);
 
     stop = false;
     wrong_probe = 0;
     for (int i = 0; i < n; i++)
         tids[i] = kernel_clone(&(struct clone_args){ .fn = call_until_stop });
-    for (int round = 0; round < 6; round++) {
+    for (uint64_t round = 0; round < rounds; round++) {
         struct kprobe *p = kzalloc(sizeof(*p));
 
         p->addr = (uintptr_t)target;
@@ -312,8 +312,8 @@ KTEST(misuse, a_probe_is_freed_as_soon_as_it_is_out)
     stop = true;
     for (int i = 0; i < n; i++)
         thread_join(tids[i], NULL);
-    ktest_report(hits >= 6 && wrong_probe == 0, "%lu hits, %u of memory that was gone",
-                 hits, wrong_probe);
+    ktest_report(hits >= rounds && wrong_probe == 0,
+                 "%lu hits, %u of memory that was gone", hits, wrong_probe);
 }
 
 /* An instruction that takes long: its copy is interrupted, and the thread in it preempted. */

@@ -64,7 +64,7 @@ static void survey_page(uintptr_t va, const struct page_info *info, void *arg)
 
     s->write_exec += info->prot & PROT_W && info->prot & PROT_X;
     s->low_half += va < DIRECT_MAP_BASE;
-    s->poke += va >= POKE_AREA_BASE && va < REACH_START;
+    s->poke += va >= POKE_AREA_BASE && va < PERCPU_AREA_BASE;
     if (va >= REACH_START)
         survey_reach(s, va, info);
     if (!(info->prot & PROT_X))

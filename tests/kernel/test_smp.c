@@ -37,6 +37,31 @@ static void look_around(void *arg)
     s->self = this_cpu();
 }
 
+/* Count with one instruction, as code does that does not know its CPU. */
+static void count_here(void *arg)
+{
+    size_t off = PERCPU_COUNTERS_OFF + *(const size_t *)arg * sizeof(uint64_t);
+
+    __asm__ volatile("incq %%gs:(%0)" ::"r"(off) : "memory", "cc");
+}
+
+KTEST(smp, counters_lie_at_one_distance_from_every_area)
+{
+    size_t last = 3 * PAGE_SIZE / sizeof(uint64_t) - 1;
+    unsigned right = 0;
+
+    ktest_report(percpu_counters_map(last + 1) == 0, "three pages of counters");
+    for (unsigned i = 0; i < cpu_count(); i++)
+        *percpu_counter(i, last) = i;
+    smp_call_all(count_here, &last);
+    for (unsigned i = 0; i < cpu_count(); i++)
+        right += *percpu_counter(i, last) == i + 1 &&
+                 (uintptr_t)percpu_of(i) == PERCPU_AREA_BASE + i * PERCPU_AREA_STRIDE;
+    ktest_report(right == cpu_count(), "each CPU has counted its own");
+    for (unsigned i = 0; i < cpu_count(); i++)
+        *percpu_counter(i, last) = 0;
+}
+
 KTEST(smp, every_cpu_is_itself)
 {
     unsigned right = 0, distinct = 0, count = cpu_count();

@@ -4,8 +4,11 @@
 
 #include "kernel/base/err.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "probes/registry.h"
 #include "probes/text/insn_slot.h"
+#include "probes/text/text_poke.h"
+#include "tests/unit/port_fake_parts.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
@@ -45,42 +48,50 @@ static bool exec_page_used[EXEC_LEN / PAGE_LEN];
 
 static struct plat_symbol symbols[SYMBOLS_MAX];
 static size_t symbol_count;
-static struct ranges entries, engines, fixups, bad;
+static struct ranges entries, engines, fixups, compiled, bad;
 static uintptr_t nokprobe[RANGES_MAX];
 static size_t nokprobe_count;
+
+static uint32_t targets[RANGES_MAX]; /* by address; the last one is none of text */
+static size_t target_count;
+static struct plat_opaque opaques[RANGES_MAX]; /* by address */
+static size_t opaque_count;
 
 static struct probe_cpu cpus[FAKE_CPUS];
 static bool held[2];
 static unsigned fail_in; /* allocations until one fails; 0: none will */
 static bool has_failed;
-static uint64_t stack[STACK_WORDS];
+static uint64_t stack[STACK_WORDS], nmi_stack[STACK_WORDS];
 
 /* ---- breaches ---- */
 
-static void breach(const char *fn, const char *what)
+void fake_breach(const char *fn, const char *what)
 {
     unit_check(false, fn, 0, what);
 }
 
 static void check_may_sleep(const char *fn)
 {
-    if (fake.irqs_off)
-        breach(fn, "called with interrupts off");
+    if (fake.irqs_off || fake.is_stopped)
+        fake_breach(fn, "called with interrupts off");
     if (fake.context != PLAT_THREAD || cpus[fake.this_cpu].depth)
-        breach(fn, "called outside thread context");
+        fake_breach(fn, "called outside thread context");
 }
 
 /* ---- the log ---- */
 
 static char words[1 << 16];
+static size_t words_len;
 static uintptr_t watched;
 static const struct site *watched_site;
 
 static void word_add(const char *word)
 {
-    size_t len = strlen(words);
+    size_t left = sizeof(words) - words_len;
 
-    snprintf(words + len, sizeof(words) - len, "%s%s", len ? " " : "", word);
+    if (strlen(word) + 2 <= left)
+        words_len +=
+            (size_t)sprintf(words + words_len, "%s%s", words_len ? " " : "", word);
 }
 
 static void watch(void)
@@ -108,6 +119,7 @@ static void note(const char *word)
 void fake_log_start(uintptr_t watch_addr)
 {
     words[0] = '\0';
+    words_len = 0;
     watched = watch_addr;
     watched_site = registry_find(watch_addr);
 }
@@ -148,6 +160,46 @@ void fake_engine(uintptr_t start, uintptr_t end)
 void fake_fixup(uintptr_t addr)
 {
     range_add(&fixups, addr, addr + 1);
+}
+
+void fake_target(uintptr_t addr)
+{
+    uint32_t off = (uint32_t)(addr - (uintptr_t)text);
+    size_t i = target_count++;
+
+    if (target_count > RANGES_MAX)
+        abort();
+    for (; i && targets[i - 1] > off; i--)
+        targets[i] = targets[i - 1];
+    targets[i] = off;
+}
+
+void fake_opaque(uintptr_t start, uintptr_t end)
+{
+    size_t i = opaque_count++;
+
+    if (opaque_count > RANGES_MAX)
+        abort();
+    for (; i && opaques[i - 1].start > start - (uintptr_t)text; i--)
+        opaques[i] = opaques[i - 1];
+    opaques[i] = (struct plat_opaque){ (uint32_t)(start - (uintptr_t)text),
+                                       (uint32_t)(end - (uintptr_t)text) };
+}
+
+void fake_no_targets(void)
+{
+    target_count = opaque_count = 0;
+}
+
+void plat_targets(struct plat_targets *out)
+{
+    *out = (struct plat_targets){
+        .base = (uintptr_t)text,
+        .offsets = targets,
+        .count = target_count,
+        .opaque = opaques,
+        .opaque_count = opaque_count,
+    };
 }
 
 void fake_bad(uintptr_t start, size_t len)
@@ -205,6 +257,8 @@ static void areas_make(void)
     for (size_t i = 0; i < FAKE_CPUS; i++)
         cpus[i].plat = (struct plat_cpu){
             .nmi_depth = &fake.nmi,
+            .irq_depth = &fake.irq,
+            .counters = plat_counter((unsigned)i, 0),
             .stack_base = &fake.stack_base,
         };
 }
@@ -215,25 +269,36 @@ void fake_start(void)
         map_memory();
         fake_boot(insn_slot_init);
     }
+    optimize_set_method(OPTIMIZE_OFF); /* what is about jumps asks for them */
     memset(&fake, 0, sizeof(fake));
+    fake_pads_start();
     areas_make();
     fake.cpus = 1;
     fake.stack_left = 16384;
     symbol_count = 0;
-    entries.count = engines.count = fixups.count = bad.count = 0;
+    entries.count = engines.count = fixups.count = compiled.count = bad.count = 0;
+    target_count = 1;
+    targets[0] = UINT32_MAX;
+    opaque_count = 0;
     words[0] = '\0';
+    words_len = 0;
     watched = 0;
     fake_fail_at(0);
     step_set_engine(STEP_INT3);
+    text_poke_set_engine(TEXT_POKE_INT3);
+    text_poke_set_hook(NULL);
 }
 
 void fake_end(void)
 {
     fake_fail_at(0);
     boundary_forget();
+    fake_shadow_end();
     CHECK_EQ(registry_count(), 0);
     CHECK_EQ(fake.blocks, 0);
     CHECK_EQ(fake.exec_bytes, 0);
+    CHECK_EQ(fake.pad_pages, 0);
+    CHECK_EQ(fake.pad_frames, 0);
     CHECK_EQ(fake.irqs_off, 0);
     CHECK_EQ(cpus[fake.this_cpu].depth, 0);
     CHECK(!held[PLAT_PROBES] && !held[PLAT_TEXT]);
@@ -275,10 +340,15 @@ uintptr_t fake_function(const char *name, const char *hex)
     size_t len;
     uintptr_t start = place(hex, &len);
 
+    fake_symbol(name, start, len);
+    return start;
+}
+
+void fake_symbol(const char *name, uintptr_t start, size_t size)
+{
     if (symbol_count == SYMBOLS_MAX)
         abort();
-    symbols[symbol_count++] = (struct plat_symbol){ start, len, name };
-    return start;
+    symbols[symbol_count++] = (struct plat_symbol){ start, size, name };
 }
 
 uintptr_t fake_bytes_at(const char *hex)
@@ -319,8 +389,16 @@ static bool lies_in(uintptr_t addr, size_t len, const uint8_t *area, size_t area
            len <= area_len - (addr - (uintptr_t)area);
 }
 
+void fake_extent(uintptr_t *start, uintptr_t *end)
+{
+    *start = (uintptr_t)text;
+    *end = (uintptr_t)exec + EXEC_LEN;
+}
+
 int plat_text_read(void *dst, uintptr_t addr, size_t len)
 {
+    if (fake_pads_read(dst, addr, len))
+        return 0;
     if (!lies_in(addr, len, text, TEXT_LEN + EXEC_LEN) ||
         range_overlaps(&bad, addr, addr + len))
         return -EFAULT;
@@ -349,7 +427,9 @@ static const char *word_of_cell(uintptr_t addr, const uint8_t *bytes, size_t len
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
 {
     if (!held[PLAT_TEXT])
-        breach(__func__, "PLAT_TEXT is not held");
+        fake_breach(__func__, "PLAT_TEXT is not held");
+    if (fake_pads_write(addr, bytes, len))
+        return 0;
     if (!lies_in(addr, len, text, TEXT_LEN) && !plat_exec_contains(addr))
         return -EFAULT;
     if (lies_in(addr, len, text, TEXT_LEN))
@@ -362,9 +442,39 @@ int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
 
 void plat_sync_cores(void)
 {
-    check_may_sleep(__func__);
+    if (!fake.is_stopped)
+        check_may_sleep(__func__);
     note("sync");
     fake.syncs++;
+    if (fake.on_sync)
+        fake.on_sync();
+}
+
+uint64_t plat_sync_count(unsigned cpu)
+{
+    return fake.deaf && cpu >= fake.deaf ? 0 : fake.syncs;
+}
+
+void plat_stop_machine(void (*fn)(void *arg), void *arg)
+{
+    check_may_sleep(__func__);
+    if (fake.is_stopped)
+        fake_breach(__func__, "the machine is stopped already");
+    note("stop");
+    fake.stops++;
+    fake.is_stopped = true;
+    if (fake.on_stop)
+        fake.on_stop();
+    fn(arg);
+    fake.is_stopped = false;
+    note("go");
+}
+
+uintptr_t plat_stopped_ip(unsigned cpu)
+{
+    if (!fake.is_stopped)
+        fake_breach(__func__, "the machine is not stopped");
+    return fake.stopped_ip[cpu];
 }
 
 bool plat_text_contains(uintptr_t addr, size_t len)
@@ -385,7 +495,7 @@ bool fake_failed(void)
     return has_failed;
 }
 
-static bool must_fail(void)
+bool fake_must_fail(void)
 {
     if (!fail_in || --fail_in)
         return false;
@@ -411,8 +521,8 @@ void *plat_exec_alloc(size_t len)
 
     check_may_sleep(__func__);
     if (!len || len % PAGE_LEN)
-        breach(__func__, "not a multiple of the page size");
-    if (must_fail())
+        fake_breach(__func__, "not a multiple of the page size");
+    if (fake_must_fail())
         return NULL;
     first = find_exec_pages(len / PAGE_LEN);
     memset(&exec_page_used[first], true, len / PAGE_LEN);
@@ -428,7 +538,7 @@ void plat_exec_free(void *p, size_t len)
     check_may_sleep(__func__);
     for (size_t i = 0; i < len / PAGE_LEN; i++) {
         if (!exec_page_used[first + i])
-            breach(__func__, "was not allocated");
+            fake_breach(__func__, "was not allocated");
         exec_page_used[first + i] = false;
     }
     fake.exec_bytes -= len;
@@ -465,7 +575,7 @@ void *plat_alloc(size_t len)
     check_may_sleep(__func__);
     if (fake.on_alloc)
         fake.on_alloc();
-    if (must_fail())
+    if (fake_must_fail())
         return NULL;
     p = calloc(1, len ? len : 1);
     if (!p)
@@ -486,6 +596,48 @@ void plat_free(void *p)
     free(p);
 }
 
+/* ---- jumps ---- */
+
+uintptr_t plat_detour(enum plat_detour which)
+{
+    return fake.detours_far ? 0x1000 : fake_text_end() - 64 * (uintptr_t)(which + 1);
+}
+
+bool plat_is_detour(uintptr_t addr)
+{
+    return addr >= fake_text_end() - (uintptr_t)(64 * PLAT_DETOURS) &&
+           addr < fake_text_end();
+}
+
+static uint64_t counters[FAKE_CPUS][FAKE_COUNTERS];
+
+int plat_counters_map(size_t count)
+{
+    if (!held[PLAT_PROBES])
+        fake_breach(__func__, "PLAT_PROBES is not held");
+    return count > FAKE_COUNTERS || fake_must_fail() ? -ENOMEM : 0;
+}
+
+uint64_t *plat_counter(unsigned cpu, size_t i)
+{
+    return &counters[cpu][i];
+}
+
+int32_t plat_counter_disp(size_t i)
+{
+    return (int32_t)(0x1000 + 8 * i);
+}
+
+void plat_preempt_enable(void)
+{
+    fake.preempt_enables++;
+}
+
+void plat_optimize_soon(void)
+{
+    fake.kicks++;
+}
+
 /* ---- time, place, locks ---- */
 
 void plat_quiesce(void)
@@ -494,7 +646,7 @@ void plat_quiesce(void)
 
     check_may_sleep(__func__);
     if (held[PLAT_TEXT])
-        breach(__func__, "waits with PLAT_TEXT held");
+        fake_breach(__func__, "waits with PLAT_TEXT held");
     note("quiesce");
     fake.quiesces++;
     fake.on_quiesce = NULL;
@@ -532,23 +684,23 @@ unsigned long plat_irq_save(void)
 void plat_irq_restore(unsigned long flags)
 {
     if (flags != --fake.irqs_off)
-        breach(__func__, "not the state that was saved last");
+        fake_breach(__func__, "not the state that was saved last");
 }
 
 void plat_lock(enum plat_lock lock)
 {
     check_may_sleep(__func__);
     if (held[lock])
-        breach(__func__, "this lock is held already");
+        fake_breach(__func__, "this lock is held already");
     if (lock == PLAT_PROBES && held[PLAT_TEXT])
-        breach(__func__, "PLAT_PROBES comes before PLAT_TEXT");
+        fake_breach(__func__, "PLAT_PROBES comes before PLAT_TEXT");
     held[lock] = true;
 }
 
 void plat_unlock(enum plat_lock lock)
 {
     if (!held[lock])
-        breach(__func__, "this lock is not held");
+        fake_breach(__func__, "this lock is not held");
     held[lock] = false;
 }
 
@@ -586,6 +738,16 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
 bool plat_has_fixup(uintptr_t addr)
 {
     return range_overlaps(&fixups, addr, addr + 1);
+}
+
+void fake_compiled(uintptr_t start)
+{
+    range_add(&compiled, start, start + 1);
+}
+
+bool plat_is_compiled(uintptr_t addr)
+{
+    return range_overlaps(&compiled, addr, addr + 1);
 }
 
 bool plat_is_entry(uintptr_t addr)
@@ -681,6 +843,12 @@ uint64_t *fake_stack(void)
     return &stack[STACK_WORDS / 2];
 }
 
+size_t fake_stack_area(unsigned which, uintptr_t *top)
+{
+    *top = (uintptr_t)((which ? nmi_stack : stack) + STACK_WORDS);
+    return sizeof(stack);
+}
+
 struct pt_regs fake_regs(void)
 {
     struct pt_regs regs;
@@ -760,4 +928,17 @@ bool fake_fault(struct pt_regs *regs, unsigned vector, uintptr_t ip)
     regs->ip = ip;
     regs->vector = vector;
     return take(regs, fault);
+}
+
+static bool returned(struct pt_regs *regs, struct probe_cpu *cpu)
+{
+    kretprobe_return(regs, cpu);
+    return true;
+}
+
+bool fake_return(struct pt_regs *regs)
+{
+    regs->ip = *(const uintptr_t *)regs->sp;
+    regs->sp += sizeof(uintptr_t);
+    return regs->ip == (uintptr_t)kretprobe_trampoline && take(regs, returned);
 }

@@ -15,33 +15,47 @@
 
 #include <setjmp.h>
 
+#define FAKE_CPUS 4
+#define FAKE_COUNTERS 1024
+
 /* The machine, as the test wants it; fake_start() sets what is behind each field. */
 struct fake_machine {
     unsigned cpus;             /* 1; at most FAKE_CPUS */
     unsigned this_cpu;         /* 0 */
     bool early;                /* false: this CPU has its area */
-    unsigned nmi;              /* false */
+    unsigned nmi, irq;         /* false */
+    bool detours_far;          /* false: plat_detour() is in reach of cells */
     size_t stack_left;         /* 16 KiB */
     enum plat_context context; /* PLAT_THREAD, while no hit is active */
     uintptr_t fs_base, gs_base;
+    unsigned deaf; /* 0; a CPU of this number and above is never synchronised */
+    uintptr_t stopped_ip[FAKE_CPUS]; /* 0: where a stopped CPU is */
 
     /* Counted by the machine. */
-    unsigned syncs, quiesces;
+    unsigned syncs, quiesces, stops;
+    unsigned kicks;       /* plat_optimize_soon(); the test calls optimize_run() */
+    bool is_stopped;      /* inside plat_stop_machine() */
     unsigned irqs_off;    /* nested plat_irq_save() */
     uintptr_t stack_base; /* for stack_left, at each trap */
     unsigned raised;      /* plat_raise_fault() */
     uintptr_t raised_at, raised_ip;
     unsigned raised_steps; /* plat_raise_step() */
     unsigned raised_again; /* plat_raise_again() */
-    size_t blocks;         /* of plat_alloc(), not freed */
-    size_t exec_bytes;     /* of plat_exec_alloc(), not freed */
+    unsigned preempt_enables;
+    size_t jprobe_words; /* of the last plat_jprobe_call() */
+    size_t blocks;       /* of plat_alloc(), not freed */
+    size_t exec_bytes;   /* of plat_exec_alloc(), not freed */
+    size_t pad_pages;    /* of plat_pad_page_map(), not unmapped */
+    size_t pad_frames;   /* of plat_pad_frame_new(), not freed */
 
     /* When set: run inside the next plat_quiesce(), inside each plat_alloc(). */
     void (*on_quiesce)(void);
     void (*on_alloc)(void);
+    /* Run with the machine stopped, before the engine's function, and inside each
+     * plat_sync_cores(). */
+    void (*on_stop)(void);
+    void (*on_sync)(void);
 };
-
-#define FAKE_CPUS 4
 
 extern struct fake_machine fake;
 
@@ -70,7 +84,19 @@ uintptr_t fake_exec_start(void);
 void fake_entry(uintptr_t start, uintptr_t end);
 void fake_engine(uintptr_t start, uintptr_t end);
 void fake_fixup(uintptr_t addr);
+/* fake_compiled - the function that begins at @start is a compiler's. */
+void fake_compiled(uintptr_t start);
 void fake_nokprobe(uintptr_t addr);
+
+/* fake_target - code is entered at @addr, as the build knows. fake_opaque - anything may jump
+ * into [start, end). fake_no_targets - the build knows nothing.
+ */
+void fake_target(uintptr_t addr);
+void fake_opaque(uintptr_t start, uintptr_t end);
+void fake_no_targets(void);
+
+/* fake_symbol - a function of this name covers bytes of fake_bytes_at(). */
+void fake_symbol(const char *name, uintptr_t start, size_t size);
 
 /* fake_boot - run @init as at boot: what it allocates is kept and not counted. */
 int fake_boot(int (*init)(void));
@@ -85,11 +111,18 @@ void fake_bad(uintptr_t start, size_t len);
 void fake_fail_at(unsigned n);
 bool fake_failed(void);
 
+/* fake_pad_foreign - somebody else has, or no longer has, the landing page @page.
+ * fake_pad_frame - the frame that it shows, 0 for none.
+ */
+void fake_pad_foreign(uintptr_t page, bool is_foreign);
+uint64_t fake_pad_frame(uintptr_t page);
+
 /* fake_log_start - note from now on what happens to the text, in words:
  *
  *   int3, original   the first byte of an instruction was written
  *   header, cell, clear  a page of cells begun, a cell filled, a cell given back
  *   sync, quiesce    plat_sync_cores(), plat_quiesce()
+ *   stop, go         plat_stop_machine()
  *   found, lost      a hit at @watch has begun, or ceased, to find its site
  *   free             that site was freed
  *
@@ -100,6 +133,16 @@ const char *fake_log(void);
 
 /* fake_stack - the middle of a stack for register images. */
 uint64_t *fake_stack(void);
+/* fake_stack_area - a stack's top and length; @which: 0, or 1 for that of NMIs. */
+size_t fake_stack_area(unsigned which, uintptr_t *top);
+/* fake_switches_stack - the function at @addr is one that does. */
+void fake_switches_stack(uintptr_t addr);
+/* fake_shadow_end - private to the port. */
+void fake_shadow_end(void);
+/* fake_return - the function whose return address is at @regs->sp returns: to where that
+ * says, or through the trampoline. Return: whether it was the latter.
+ */
+bool fake_return(struct pt_regs *regs);
 /* fake_regs - an image with sp in fake_stack() and a value of its own in each register. */
 struct pt_regs fake_regs(void);
 /* fake_totals - as account_totals(). */

@@ -92,6 +92,21 @@ static void a_padded_jump_is_one_jump_without_66(void)
     }
 }
 
+static void any_taste_of_prefixes_is_the_same_jump(void)
+{
+    struct insn insn;
+    uint8_t out[INSN_MAX_LEN];
+
+    for (unsigned taste = 0; taste < INSN_JMP_TASTES; taste++) {
+        size_t len = insn_encode_jmp32_head(out, 4, taste);
+
+        len += insn_encode_disp32(out + len, 0x123);
+        CHECK_EQ(insn_decode(&insn, out, len, 0x1000), 0);
+        CHECK(insn.kind == INSN_JMP_REL && insn.len == 9 && !insn.opsize66);
+        CHECK_EQ(insn.target, 0x1000 + 9 + 0x123);
+    }
+}
+
 static void padding_has_a_limit(void)
 {
     uint8_t out[32];
@@ -220,12 +235,32 @@ static void short_ones_are_as_named(void)
     CHECK_BYTES(out, "0f 0b");
 }
 
+static void a_counter_is_reached_through_gs(void)
+{
+    uint8_t out[INSN_INC_GS_LEN];
+
+    CHECK_EQ(insn_encode_inc_gs(out, 0x12345678), INSN_INC_GS_LEN);
+    CHECK_BYTES(out, "65 48 ff 04 25 78 56 34 12");
+}
+
+static void flags_go_to_ax_and_back(void)
+{
+    uint8_t out[INSN_FLAGS_SAVE_LEN];
+
+    CHECK_EQ(insn_encode_flags_save(out), INSN_FLAGS_SAVE_LEN);
+    CHECK_BYTES(out, "9f 0f 90 c0");
+    CHECK_EQ(insn_encode_flags_restore(out), INSN_FLAGS_RESTORE_LEN);
+    CHECK_BYTES(out, "04 7f 9e");
+}
+
 UNIT_TESTS(jmp_backwards_to_itself, jmp_forwards_counts_from_its_end,
            jmp32_reaches_two_gigabytes_and_no_further,
            jmp8_reaches_127_bytes_and_no_further, jcc_carries_its_condition,
            a_padded_jump_has_its_displacement_further_on,
-           a_padded_jump_is_one_jump_without_66, padding_has_a_limit, each_nop_is_one_nop,
-           nops_fill_any_length_with_few, int3s_fill, a_constant_takes_its_shortest_form,
+           a_padded_jump_is_one_jump_without_66, any_taste_of_prefixes_is_the_same_jump,
+           padding_has_a_limit, each_nop_is_one_nop, nops_fill_any_length_with_few,
+           int3s_fill, a_constant_takes_its_shortest_form,
            a_patchable_constant_is_always_ten_bytes, registers_are_pushed_and_popped,
            registers_are_moved_loaded_and_stored, registers_are_called_and_jumped_to,
-           short_ones_are_as_named)
+           short_ones_are_as_named, a_counter_is_reached_through_gs,
+           flags_go_to_ax_and_back)

@@ -52,11 +52,11 @@ static void one_broken_rule_does_not_hide_the_others(void)
     uintptr_t addr;
 
     fake_start();
-    addr = fake_function("fn", "90 f4 c3");
+    addr = fake_function("fn", "90 cb c3");
     fake_entry(addr, addr + 3);
     explain(addr + 1);
     CHECK(is_broken("ENTRY_CODE"));
-    CHECK(is_broken("HALTS"));
+    CHECK(is_broken("FAR_BRANCH"));
     CHECK(!is_broken("CANNOT_MOVE"));
     CHECK_EQ(e.why.reason, PROBE_ENTRY_CODE);
     fake_end();
@@ -204,6 +204,44 @@ static void bytes_have_an_owner(void)
     fake_end();
 }
 
+static void what_may_not_be_stepped_is_told(void)
+{
+    fake_start();
+    explain(fake_function("fn", "0f 01 18 c3"));
+    CHECK_EQ(e.why.err, 0);
+    CHECK_EQ(e.way, WAY_BOOST);
+    CHECK_EQ(e.post.reason, PROBE_NO_STEP);
+    explain(fake_function("other", "48 89 e5 c3"));
+    CHECK_EQ(e.post.err, 0);
+    CHECK_EQ(e.copy_count, 1);
+    fake_end();
+}
+
+static void the_detour_is_what_a_jump_would_run(void)
+{
+    struct kprobe p = { 0 };
+
+    fake_start();
+    p.addr = fake_function("fn", "48 89 e5 48 01 c8 c3");
+    explain(p.addr);
+    CHECK_EQ(e.detour, DETOUR_CALL);
+    CHECK_EQ(e.flags_live, 0);
+    CHECK_EQ(register_kprobe(&p), 0);
+    explain(p.addr);
+    CHECK_EQ(e.detour, DETOUR_COUNT);
+    CHECK_EQ(e.copy_count, 1);
+    plat_lock(PLAT_PROBES);
+    CHECK_EQ(detour_prepare(p.site, NULL), 0);
+    plat_unlock(PLAT_PROBES);
+    explain(p.addr);
+    CHECK_STR(e.copies[1].what, "detour");
+    CHECK_EQ(e.copies[1].addr, (uintptr_t)p.site->detour);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    explain(fake_function("other", "0f 94 c0 c3"));
+    CHECK(e.flags_live);
+    fake_end();
+}
+
 static void what_stage_3_refuses_is_told_last(void)
 {
     fake_start();
@@ -228,4 +266,5 @@ UNIT_TESTS(every_rule_is_told_in_order, one_broken_rule_does_not_hide_the_others
            an_address_inside_an_instruction_knows_which, the_map_has_the_neighbours,
            where_nothing_decodes_the_map_ends, the_way_is_what_a_probe_would_get,
            of_a_probed_address_it_tells_what_is, bytes_have_an_owner,
+           what_may_not_be_stepped_is_told, the_detour_is_what_a_jump_would_run,
            what_stage_3_refuses_is_told_last)

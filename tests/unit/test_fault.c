@@ -207,6 +207,9 @@ static void a_handler_that_faults_has_had_its_last_hit(void)
     CHECK_EQ(a.flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
     CHECK_EQ(b.flags, 0);
     CHECK_EQ(cpu->handler_faults, 1);
+    CHECK_EQ(cpu->given_up.addr, a.addr);
+    CHECK_EQ(cpu->given_up.vector, UD);
+    CHECK(!fault_in_handler(cpu));
     fake_int3(&regs, a.addr);
     CHECK_STR(order, "a1bb");
     end();

@@ -465,6 +465,32 @@ static void an_nmi_on_top_of_a_handler_is_a_hit_of_its_own(void)
     end();
 }
 
+static void an_nmi_on_top_of_a_claimed_entry_leaves_it_alone(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    start("90 c3", false);
+    cpu->depth = 1;
+    fake.nmi = true;
+    CHECK(fake_int3(&regs, p.addr));
+    fake.nmi = false;
+    CHECK_EQ(p.hits, 1);
+    CHECK_EQ(cpu->depth, 1);
+    CHECK(!cpu->hits[0].site && !cpu->hits[0].regs);
+    cpu->depth = 0;
+    end();
+}
+
+static void what_has_been_left_is_nobodys(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    start("90 c3", false);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK(!cpu->hits[0].site && !cpu->hits[0].running);
+    end();
+}
+
 /* ---- what a handler may not do ---- */
 
 static int errors[4];
@@ -502,15 +528,35 @@ static void sti_runs_together_with_its_successor(void)
 
     start("fb 90 c3", false);
     fake_int3(&regs, p.addr);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair_slot);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair.slot);
     behind.addr = p.addr + 1;
     CHECK_EQ(register_kprobe(&behind), 0);
     fake_int3(&regs, p.addr);
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot); /* the successor must be hit */
     CHECK_EQ(disable_kprobe(&behind), 0);
     fake_int3(&regs, p.addr);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair_slot);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair.slot);
     CHECK_EQ(unregister_kprobe(&behind), 0);
+    end();
+}
+
+/* Interrupts come when it is on, which is on the way back: behind the call. */
+static void sti_is_on_the_image_together_with_a_call(void)
+{
+    struct pt_regs regs = fake_regs();
+    uint64_t *sp = (uint64_t *)regs.sp;
+
+    start("fb e8 10 00 00 00 c3", false);
+    regs.flags &= ~FLAGS_IF;
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip, p.addr + 6 + 16);
+    CHECK(regs.flags & FLAGS_IF);
+    CHECK_EQ(regs.sp, (uintptr_t)(sp - 1));
+    CHECK_EQ(sp[-1], p.addr + 6);
+    regs = fake_regs();
+    regs.flags |= FLAGS_TF; /* a trap is wanted between the two */
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
     end();
 }
 
@@ -564,6 +610,7 @@ UNIT_TESTS(
     before_the_cpu_is_ready_the_instruction_just_runs,
     every_probe_of_a_missed_hit_is_told_except_disabled_ones,
     an_nmi_on_top_of_a_handler_is_a_hit_of_its_own,
+    an_nmi_on_top_of_a_claimed_entry_leaves_it_alone, what_has_been_left_is_nobodys,
     nothing_is_registered_or_taken_out_from_a_handler,
-    sti_runs_together_with_its_successor, totals_are_the_sum_over_all_cpus,
-    causes_have_names)
+    sti_runs_together_with_its_successor, sti_is_on_the_image_together_with_a_call,
+    totals_are_the_sum_over_all_cpus, causes_have_names)

@@ -390,6 +390,9 @@ static void system_instructions_have_kinds(void)
     CHECK_KIND("f4", "HLT");
     CHECK_KIND("0f 01 c9", "MWAIT");
     CHECK_KIND("8e d0", "MOV_SS");
+    CHECK_KIND("8e d8", "MOV_DS");
+    CHECK_KIND("8e 03", "MOV_DS");
+    CHECK_KIND("8e e0", "LOAD_SEG");
     CHECK_KIND("8e e8", "LOAD_SEG");
     CHECK_KIND("0f a9", "LOAD_SEG");
     CHECK_KIND("0f b5 03", "LOAD_SEG");
@@ -448,7 +451,7 @@ static void what_ends_a_block_and_what_never_goes_on(void)
     CHECK(insn_falls_through(&call) && insn_is_call(&call));
     CHECK(!insn_falls_through(&ret) && !insn_is_call(&ret));
     CHECK(!insn_ends_block(&mov) && !insn_is_branch(&mov) && insn_falls_through(&mov));
-    CHECK(!insn_falls_through(&ud2));
+    CHECK(insn_ends_block(&ud2) && !insn_falls_through(&ud2) && !insn_is_branch(&ud2));
 }
 
 static void all_that_never_goes_on(void)
@@ -470,11 +473,12 @@ static void what_may_run_as_a_boosted_copy(void)
     static const char *const yes[] = {
         "89 c3", "55",       "f3 48 a5", "f0 ff 00", "8b 05 00 00 00 00",
         "d9 c0", "c5 f8 77", "9c",       "ec",       "0f a2",
-        "fa",    "0f 30"
+        "fa",    "0f 30",    "f4",       "0f 0b",    "0f 22 d8",
+        "8e d8", "0f 23 f8", "0f 01 10", "0f 01 18", "0f 00 d8"
     };
     static const char *const no[] = {
-        "e8 00 00 00 00", "c3",       "74 00", "fb",    "9d",    "f4",   "8e d0", "cc",
-        "0f 05",          "0f 01 f8", "e2 00", "0f 0b", "ff e0", "48 cf"
+        "e8 00 00 00 00", "c3",       "74 00", "fb", "9d",    "8e e8", "8e d0", "cc",
+        "0f 05",          "0f 01 f8", "e2 00", "f1", "ff e0", "48 cf"
     };
 
     CHECK_ALL(yes, insn_can_boost, true);

@@ -2,6 +2,7 @@
  * is left when memory runs out half way.
  */
 #include "kernel/base/err.h"
+#include "probes/insn/encode.h"
 #include "probes/life.h"
 #include "probes/registry.h"
 #include "probes/text/insn_slot.h"
@@ -148,7 +149,7 @@ static void sti_has_a_copy_together_with_its_successor(void)
     fake_start();
     p.addr = fake_function("fn", "fb 48 89 e5 c3");
     CHECK_EQ(add(&p), 0);
-    CHECK_BYTES(p.site->pair_slot, "fb 48 89 e5 e9");
+    CHECK_BYTES(p.site->pair.slot, "fb 48 89 e5 e9");
     CHECK_BYTES(p.site->boost_slot, "fb e9");
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
@@ -161,22 +162,57 @@ static void so_has_sti_in_front_of_a_branch(void)
     fake_start();
     p.addr = fake_function("fn", "fb c3");
     CHECK_EQ(add(&p), 0);
-    CHECK_BYTES(p.site->pair_slot, "fb c3 e9");
+    CHECK_BYTES(p.site->pair.slot, "fb c3 e9");
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
 }
 
-static void sti_whose_successor_cannot_be_copied_stands_alone(void)
+static void in_front_of_a_call_it_is_emulated_with_it(void)
 {
     struct kprobe p = { .pre_handler = no_pre };
 
     fake_start();
     p.addr = fake_function("fn", "fb e8 00 00 00 00 c3");
     CHECK_EQ(add(&p), 0);
-    CHECK(p.site->pair_slot == NULL);
+    CHECK(p.site->pair.slot == NULL);
+    CHECK_EQ(p.site->pair.site->addr, p.addr + 1);
+    CHECK_EQ(p.site->pair.site->emul.kind, INSN_CALL_REL);
     CHECK_BYTES(p.site->boost_slot, "fb e9");
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
+}
+
+static void sti_whose_successor_cannot_be_moved_stands_alone(void)
+{
+    struct kprobe p = { .pre_handler = no_pre };
+
+    fake_start();
+    p.addr = fake_function("fn", "fb 8e d0 c3");
+    CHECK_EQ(add(&p), 0);
+    CHECK(!p.site->pair.slot && !p.site->pair.site);
+    CHECK_BYTES(p.site->boost_slot, "fb e9");
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void no_post_handler_behind_what_traps_go_by(void)
+{
+    static const char *const tables[] = { "0f 01 10 c3", "0f 01 1d 00 00 00 00 c3" };
+
+    for (size_t i = 0; i < 2; i++) {
+        struct kprobe pre = { .pre_handler = no_pre };
+        struct kprobe post = { .post_handler = no_post };
+
+        fake_start();
+        pre.addr = post.addr = fake_function("fn", tables[i]);
+        CHECK_REFUSED(&post, NO_STEP);
+        CHECK_EQ(why.err, -EOPNOTSUPP);
+        CHECK_EQ(add(&pre), 0);
+        CHECK_REFUSED(&post, NO_STEP);
+        CHECK_EQ(pre.site->way, WAY_BOOST);
+        CHECK_EQ(unregister_kprobe(&pre), 0);
+        fake_end();
+    }
 }
 
 static void many_at_one_address_share_a_site(void)
@@ -492,7 +528,7 @@ static void a_step_cell_out_of_reach_leaves_the_site_as_it_was(void)
 
     fake_start();
     fn = (fake_bytes_at("90") + 16) & ~(uintptr_t)15;
-    target = fake_exec_start() + INSN_SLOT_LEN + 7 - 0x80000000u;
+    target = fake_exec_start() + INSN_SLOT_LEN + INSN_INC_GS_LEN + 7 - 0x80000000u;
     disp = (int64_t)(target - (fn + 7));
     snprintf((char *)hex, sizeof(hex), "48 8d 05 %02x %02x %02x %02x c3",
              (unsigned)disp & 0xff, (unsigned)(disp >> 8) & 0xff,
@@ -850,8 +886,9 @@ UNIT_TESTS(armed_means_int3_in_the_text, by_symbol_and_offset, by_address_and_of
            the_copy_is_the_instruction_and_a_jump_back, what_is_emulated_needs_no_cell,
            a_post_handler_asks_for_steps_as_long_as_it_is_there,
            sti_has_a_copy_together_with_its_successor, so_has_sti_in_front_of_a_branch,
-           sti_whose_successor_cannot_be_copied_stands_alone,
-           many_at_one_address_share_a_site,
+           in_front_of_a_call_it_is_emulated_with_it,
+           sti_whose_successor_cannot_be_moved_stands_alone,
+           no_post_handler_behind_what_traps_go_by, many_at_one_address_share_a_site,
            the_cell_is_written_and_known_before_anyone_can_be_sent_there,
            out_is_disarm_wait_unpublish_wait_free,
            one_of_several_goes_after_quiescence_and_the_text_stays,

@@ -117,7 +117,7 @@ static void what_depends_on_its_place_is_refused(void)
         "ff d0",
         "ff 15 00 00 00 00",
         "cc",
-        "0f 0b",
+        "f1",
         "0f 05",
         "8e d0",
         "c7 f8 00 00 00 00",

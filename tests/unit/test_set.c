@@ -20,7 +20,7 @@ static void start(size_t bad)
 
     for (size_t i = 0; i < COUNT; i++)
         for (size_t j = 0; j < 3; j++)
-            hex[i * 3 + j] = i == bad ? "f4 "[j] : "90 "[j];
+            hex[i * 3 + j] = i == bad ? "cb "[j] : "90 "[j];
     hex[COUNT * 3] = '\0';
     fake_start();
     text = fake_function("fn", hex);
@@ -56,7 +56,7 @@ static void one_refused_is_named_and_none_is_registered(void)
 {
     start(17);
     CHECK_EQ(kprobe_set_commit(&set, &why), -EOPNOTSUPP);
-    CHECK_EQ(why.reason, PROBE_HALTS);
+    CHECK_EQ(why.reason, PROBE_FAR_BRANCH);
     CHECK_EQ(why.index, 17);
     CHECK_EQ(why.at, text + 17);
     CHECK_EQ(registry_count(), 0);

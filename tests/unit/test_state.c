@@ -5,12 +5,13 @@
 /* Written down again, row by row, as the life in probes/README.md tells it. */
 /* clang-format off */
 static const bool allowed[SITE_STATES][SITE_STATES] = {
-    /*                    NEW   PREPARED ARMED DISARMED DEAD */
-    [SITE_NEW] =        { false, true,  false, false,   true  },
-    [SITE_PREPARED] =   { false, false, true,  false,   true  },
-    [SITE_ARMED] =      { false, false, false, true,    false },
-    [SITE_DISARMED] =   { false, false, true,  false,   true  },
-    [SITE_DEAD] =       { false, false, false, false,   false },
+    /*                    NEW   PREPARED ARMED OPTIMIZED DISARMED DEAD */
+    [SITE_NEW] =        { false, true,  false, false,    false,   true  },
+    [SITE_PREPARED] =   { false, false, true,  false,    false,   true  },
+    [SITE_ARMED] =      { false, false, false, true,     true,    false },
+    [SITE_OPTIMIZED] =  { false, false, true,  false,    true,    false },
+    [SITE_DISARMED] =   { false, false, true,  false,    false,   true  },
+    [SITE_DEAD] =       { false, false, false, false,    false,   false },
 };
 /* clang-format on */
 

@@ -99,6 +99,22 @@ static void tf_ends_the_step_and_is_gone(void)
     end();
 }
 
+static void what_a_single_step_would_undo_is_ended_by_int3(void)
+{
+    static const char *const insns[] = { "f4 c3", "0f 23 f8 c3", "0f 23 f0 c3" };
+
+    for (size_t i = 0; i < 3; i++) {
+        start(insns[i], true, STEP_TF);
+        CHECK(fake_int3(&regs, p.addr));
+        CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
+        CHECK(!(regs.flags & FLAGS_TF));
+        CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + p.site->len));
+        CHECK_EQ(ran_post, 1);
+        CHECK_EQ(regs.ip, p.addr + p.site->len);
+        end();
+    }
+}
+
 /* QEMU, for one, does not trap behind STI. */
 static void int3_ends_a_step_whose_tf_did_not_trap(void)
 {
@@ -121,8 +137,28 @@ static void the_shadow_of_sti_is_cast_again_behind_the_post_handler(void)
     CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
     CHECK_EQ(seen.ip, p.addr + 1);
     CHECK(seen.flags & FLAGS_IF);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair_slot);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair.slot);
     CHECK(!(regs.flags & FLAGS_IF));
+    end();
+}
+
+static void so_it_is_with_what_is_emulated(void)
+{
+    uint64_t *sp;
+
+    start("fb ff d0 c3", true, STEP_INT3);
+    sp = (uint64_t *)regs.sp;
+    regs.ax = p.addr + 3;
+    regs.flags &= ~FLAGS_IF;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
+    regs.flags |= FLAGS_IF;
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
+    CHECK_EQ(seen.ip, p.addr + 1);
+    CHECK_EQ(seen.sp, (uintptr_t)sp);
+    CHECK_EQ(regs.ip, p.addr + 3);
+    CHECK_EQ(sp[-1], p.addr + 3);
+    CHECK(regs.flags & FLAGS_IF);
     end();
 }
 
@@ -329,9 +365,10 @@ static void an_int3_elsewhere_in_a_cell_is_nobodys(void)
 }
 
 UNIT_TESTS(int3_behind_the_copy_ends_the_step, tf_ends_the_step_and_is_gone,
+           what_a_single_step_would_undo_is_ended_by_int3,
            int3_ends_a_step_whose_tf_did_not_trap,
            the_shadow_of_sti_is_cast_again_behind_the_post_handler,
-           without_post_handler_nothing_is_stepped,
+           so_it_is_with_what_is_emulated, without_post_handler_nothing_is_stepped,
            iterations_of_a_string_instruction_are_no_steps, an_nmi_is_stepped_without_tf,
            changing_the_engine_does_not_lose_a_step, a_step_may_end_on_another_cpu,
            a_step_whose_post_handler_has_gone_just_ends,

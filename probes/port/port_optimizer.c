@@ -1,0 +1,39 @@
+/* port_optimizer.c - the thread in which the optimizer works.
+ *
+ * It waits a moment before it begins: who arms probes one by one mostly arms many, and all
+ * that have come by then share their synchronisations and their quiescence.
+ */
+#include "kernel/sync/wait.h"
+#include "kernel/thread/thread.h"
+#include "probes/optimize.h"
+#include "probes/platform.h"
+#include "probes/port/port.h"
+
+#define DELAY_NS UINT64_C(5000000)
+
+static struct wait_queue work = WAIT_QUEUE_INIT(work);
+static bool wanted;
+
+void plat_optimize_soon(void)
+{
+    WRITE_ONCE(wanted, true);
+    wake_all(&work);
+}
+
+static int optimizer(void *unused UNUSED)
+{
+    while (!wait_event_until(&work, READ_ONCE(wanted), WAIT_FOREVER)) {
+        thread_sleep_ns(DELAY_NS);
+        WRITE_ONCE(wanted, false); /* first: what comes during the pass wants another */
+        optimize_run();
+    }
+    return 0;
+}
+
+int port_optimizer_start(void)
+{
+    int tid = kernel_clone(
+        &(struct clone_args){ .fn = optimizer, .name = "optimizer", .detached = true });
+
+    return tid < 0 ? tid : 0;
+}

@@ -1,0 +1,167 @@
+/* unoptimize.c - stage 12: from the jump back to the breakpoint.
+ *
+ * A punned jump reads bytes of the instructions behind it as its displacement. While it is
+ * there, these bytes are not free: before one of them changes, because the site there is
+ * armed, disarmed, or becomes a jump itself, the reader has to stop reading it. It becomes
+ * a breakpoint, which reads nothing, and the optimizer finds it a new place later.
+ *
+ * Why the closure: taking a jump back changes the bytes it was written over, and a jump
+ * before it may read these. So:
+ *
+ *   1. collect the jumps among the sites, and the readers of their bytes, until no more come;
+ *      only lower addresses are added, at most 14 bytes away each time
+ *   2. to int3 and the original bytes behind it, or to all of the original where the site is
+ *      being disarmed, in one batch. A reader loses its first byte before what it reads
+ *      changes: text_poke sees that from the spans.
+ *   3. what they had (pad, detour) stays theirs until nobody can be inside: the optimizer or
+ *      reclaim.c give it back after quiescence
+ */
+#include "kernel/base/err.h"
+#include "probes/insn/encode.h"
+#include "probes/life.h"
+#include "probes/optimize.h"
+#include "probes/registry.h"
+#include "probes/text/text_poke.h"
+
+#define SPAN_MAX INSN_MAX_LEN /* no jump reads further than this from its first byte */
+#define BATCH_MAX 2048
+
+/* Locks: PLAT_PROBES. There is always room for every jump there is. */
+static struct {
+    struct site **sites;
+    size_t room;
+    size_t jumps; /* sites that are SITE_OPTIMIZED */
+} all;
+
+int unoptimize_reserve(size_t more)
+{
+    size_t room = all.jumps + more;
+    struct site **sites;
+
+    if (room <= all.room)
+        return 0;
+    sites = plat_alloc(room * sizeof(sites[0]));
+    if (!sites)
+        return -ENOMEM;
+    plat_free(all.sites);
+    all.sites = sites;
+    all.room = room;
+    return 0;
+}
+
+void unoptimize_expect(size_t count)
+{
+    all.jumps += count;
+}
+
+size_t unoptimize_jumps(void)
+{
+    return all.jumps;
+}
+
+void unoptimize_forget(void)
+{
+    if (all.jumps)
+        return;
+    plat_free(all.sites);
+    all.sites = NULL;
+    all.room = 0;
+}
+
+/* ---- 1 ---- */
+
+static bool reads(const struct site *site, uintptr_t addr)
+{
+    return site->state == SITE_OPTIMIZED && site->addr + site->jump_span > addr;
+}
+
+struct site *unoptimize_reader(uintptr_t addr)
+{
+    for (uintptr_t a = addr - SPAN_MAX + 1; a < addr; a++) {
+        struct site *site = registry_find(a);
+
+        if (site && reads(site, addr))
+            return site;
+    }
+    return NULL;
+}
+
+/* add_readers - of the first byte of @site, and so of any: a jump that reads a later one
+ * reads that, too, or begins behind it, where no instruction does.
+ */
+static void add_readers(const struct site *site, struct site_list *list)
+{
+    for (uintptr_t a = site->addr - SPAN_MAX + 1; a < site->addr; a++) {
+        struct site *reader = registry_find(a);
+
+        if (reader && reads(reader, site->addr))
+            site_list_add(list, reader);
+    }
+}
+
+static void collect(struct site **sites, size_t count, struct site_list *list)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (sites[i]->state == SITE_OPTIMIZED)
+            site_list_add(list, sites[i]);
+        else
+            add_readers(sites[i], list);
+    }
+    for (size_t i = 0; i < list->count; i++) /* it grows while it is walked */
+        add_readers(list->sites[i], list);
+    site_list_close(list);
+}
+
+/* ---- 2 ---- */
+
+static void poke_from(struct text_poke *poke, const struct site *site)
+{
+    poke->addr = site->addr;
+    poke->len = site->jump_len;
+    poke->old_span = site->jump_span;
+    poke->new_span = INSN_INT3_LEN;
+    poke->bytes[0] = site->leaving ? site->bytes[0] : INSN_INT3;
+    for (size_t i = 1; i < site->jump_len; i++)
+        poke->bytes[i] = site->bytes[i];
+}
+
+/* Upwards, so that a reader is never in a later batch than what it reads. */
+static void write_all(struct site **sites, size_t count)
+{
+    static struct text_poke pokes[BATCH_MAX]; /* PLAT_PROBES */
+
+    plat_lock(PLAT_TEXT);
+    for (size_t done = 0, n; done < count; done += n) {
+        n = count - done < BATCH_MAX ? count - done : BATCH_MAX;
+        for (size_t i = 0; i < n; i++)
+            poke_from(&pokes[i], sites[done + i]);
+        text_poke_batch(pokes, n);
+    }
+    plat_unlock(PLAT_TEXT);
+}
+
+static void move_back(struct site *site)
+{
+    site_move(site, site->leaving ? SITE_DISARMED : SITE_ARMED);
+    if (region_is_open(site))
+        region_close(site);
+    for (struct kprobe *p = site->probes; p; p = p->next)
+        __atomic_and_fetch(&p->flags, ~KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
+}
+
+void unoptimize_around(struct site **sites, size_t count)
+{
+    struct site_list list = { .sites = all.sites };
+
+    if (!all.jumps)
+        return;
+    collect(sites, count, &list);
+    if (!list.count)
+        return;
+    site_list_sort(&list);
+    write_all(list.sites, list.count);
+    for (size_t i = 0; i < list.count; i++)
+        move_back(list.sites[i]);
+    all.jumps -= list.count;
+    optimize_kick();
+}

@@ -1,0 +1,123 @@
+/* test_halt.c - instructions that stop a CPU, or end in a fault, with probes on them: HLT
+ * waits in its copy as it would in its place, and nobody is forgotten there.
+ */
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/thread/thread.h"
+#include "probes/life.h"
+#include "tests/kernel/ktest.h"
+
+#define MS UINT64_C(1000000)
+
+void halt_here(void);
+void undefined_here(void);
+__asm__(".pushsection .text\n"
+        ".globl halt_here, undefined_here\n"
+        ".type halt_here, @function\n"
+        "halt_here:\n"
+        "    hlt\n"
+        "    ret\n"
+        ".size halt_here, . - halt_here\n"
+        ".type undefined_here, @function\n"
+        "undefined_here:\n"
+        "    ud2\n"
+        ".size undefined_here, . - undefined_here\n"
+        ".popsection\n");
+
+static void after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+
+static uint64_t interrupts(void)
+{
+    uint64_t sum = 0;
+
+    for (unsigned vector = TRAP_COUNT; vector < 256; vector++)
+        sum += irq_count(cpu_id(), vector);
+    return sum;
+}
+
+/* Without an interrupt nobody comes out of it. */
+static unsigned halts(unsigned times)
+{
+    unsigned waited = 0;
+
+    for (unsigned i = 0; i < times; i++) {
+        uint64_t before = interrupts();
+
+        halt_here();
+        waited += interrupts() != before;
+    }
+    return waited;
+}
+
+static void halts_with(const char *how, kprobe_post_handler_t post,
+                       enum step_engine engine)
+{
+    struct kprobe p = { .addr = (uintptr_t)halt_here, .post_handler = post };
+    unsigned waited;
+
+    step_set_engine(engine);
+    register_kprobe(&p);
+    waited = halts(10);
+    unregister_kprobe(&p);
+    step_set_engine(STEP_INT3);
+    ktest_report(waited == 10 && p.hits == 10, "%s: %u of 10 times", how, waited);
+}
+
+KTEST(halt, a_probed_hlt_waits_for_an_interrupt)
+{
+    thread_set_affinity(BIT(0));
+    ktest_report(halts(10) == 10, "so it does without a probe");
+    halts_with("boosted", NULL, STEP_INT3);
+    halts_with("with a post-handler", after, STEP_INT3);
+    halts_with("where steps are ended by TF", after, STEP_TF);
+    thread_set_affinity(UINT64_MAX);
+}
+
+static bool halting;
+
+static int halt_again_and_again(void *arg)
+{
+    unsigned *times = arg;
+
+    while (READ_ONCE(halting)) {
+        halt_here();
+        WRITE_ONCE(*times, *times + 1);
+    }
+    return 0;
+}
+
+KTEST(halt, a_cpu_that_halts_in_a_copy_is_waited_for)
+{
+    struct kprobe p = { .addr = (uintptr_t)halt_here };
+    unsigned cpu = cpu_count() - 1, times = 0;
+    struct clone_args args = { .fn = halt_again_and_again,
+                               .arg = &times,
+                               .cpus = BIT(cpu) };
+    int tid;
+
+    WRITE_ONCE(halting, true);
+    tid = kernel_clone(&args);
+    for (unsigned i = 0; i < 20; i++) {
+        register_kprobe(&p);
+        thread_sleep_ns(10 * MS);
+        unregister_kprobe(&p);
+    }
+    WRITE_ONCE(halting, false);
+    thread_join(tid, NULL);
+    ktest_report(p.hits > 0 && times >= p.hits,
+                 "CPU %u has halted %u times, %lu of them in a copy", cpu, times,
+                 (unsigned long)p.hits);
+}
+
+KTEST_FATAL(halt, a_probed_ud2_is_named)
+{
+    struct kprobe p = { .addr = (uintptr_t)undefined_here };
+
+    if (!register_kprobe(&p))
+        undefined_here();
+}

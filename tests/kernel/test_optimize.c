@@ -1,0 +1,564 @@
+/* test_optimize.c - breakpoints become jumps and come back, in any order, and nobody but a
+ * counter of traps can tell.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/detour.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "probes/optimize.h"
+#include "probes/registry.h"
+#include "probes/text/pad.h"
+#include "tests/kernel/ktest.h"
+
+#include <string.h>
+
+/* Many short instructions, so that jumps have to read each other. */
+static NOINLINE long target(long x)
+{
+    long y = 1;
+
+    __asm__ volatile("pushq %%rbx\n\t"
+                     "xchg %%rax, %%rbx\n\t"
+                     "leaq (%%rbx, %%rbx), %%rax\n\t"
+                     "cwtl\n\t"
+                     "cltq\n\t"
+                     "popq %%rbx\n\t"
+                     "incl %%eax\n\t"
+                     "addq %%rax, %1\n\t"
+                     "nop\n\t"
+                     "stc\n\t"
+                     "adcq $0, %1"
+                     : "+a"(x), "+r"(y)
+                     :
+                     : "cc");
+    return y;
+}
+
+static bool target_is_right(void)
+{
+    for (long i = 0; i < 50; i++)
+        if (target(i) != 2 * i + 3)
+            return false;
+    return true;
+}
+
+#define INSNS_MAX 64
+
+/* Its instructions, and a copy of its bytes. */
+static struct {
+    uintptr_t addrs[INSNS_MAX];
+    size_t count;
+    struct plat_symbol function;
+    uint8_t bytes[512];
+} text;
+
+static void note_insn(const struct insn *insn, void *arg UNUSED)
+{
+    if (text.count < INSNS_MAX)
+        text.addrs[text.count++] = insn->addr;
+}
+
+static void look_at_text(void)
+{
+    text.count = 0;
+    plat_symbol_at((uintptr_t)target, &text.function);
+    plat_lock(PLAT_PROBES);
+    boundary_for_each(&text.function, note_insn, NULL);
+    plat_unlock(PLAT_PROBES);
+    memcpy(text.bytes, (const void *)text.function.start, text.function.size);
+}
+
+static bool text_is_as_before(void)
+{
+    return !memcmp(text.bytes, (const void *)text.function.start, text.function.size);
+}
+
+/* The tests run without jumps, but for these. */
+static enum optimize_method method_before;
+
+static void jumps_on(void)
+{
+    method_before = optimize_get_method();
+    optimize_set_method(OPTIMIZE_PUN);
+}
+
+static void jumps_as_before(void)
+{
+    optimize_set_method(method_before);
+}
+
+static bool is_jump(const struct kprobe *p)
+{
+    return p->flags & KPROBE_FLAG_OPTIMIZED;
+}
+
+static uint64_t traps(void)
+{
+    struct probe_totals t;
+
+    account_totals(&t);
+    return t.traps;
+}
+
+static int pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    return 0;
+}
+
+/* ---- one --------------------------------------------------------------------------- */
+
+static void becomes_a_jump(kprobe_pre_handler_t handler, const char *what)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = handler };
+    uint64_t before;
+
+    look_at_text();
+    ktest_report(!register_kprobe(&p), "%s: registered", what);
+    optimize_run();
+    ktest_report(is_jump(&p), "%s: it is a jump", what);
+    before = traps();
+    ktest_report(target_is_right(), "%s: the function does what it did", what);
+    ktest_report(traps() == before, "%s: nobody has trapped", what);
+    ktest_report(kprobe_hits(&p) == 50, "%s: 50 calls, %lu hits", what, kprobe_hits(&p));
+    unregister_kprobe(&p);
+    ktest_report(text_is_as_before(), "%s: the text is as it was", what);
+    ktest_report(!(p.flags & KPROBE_FLAG_OPTIMIZED), "%s: and the flag is gone", what);
+}
+
+KTEST(optimize, a_probe_becomes_a_jump)
+{
+    jumps_on();
+    becomes_a_jump(pre, "a handler");
+    becomes_a_jump(NULL, "a counter");
+    jumps_as_before();
+}
+
+KTEST(optimize, by_itself_before_long)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = pre };
+    uint64_t end = clock_ns() + UINT64_C(60000000000);
+
+    jumps_on();
+    register_kprobe(&p);
+    while (!is_jump(&p) && clock_ns() < end)
+        thread_sleep_ns(1000000);
+    ktest_report(is_jump(&p), "nobody asked for it");
+    unregister_kprobe(&p);
+    jumps_as_before();
+}
+
+/* ---- every instruction of a function ----------------------------------------------- */
+
+static struct kprobe each[INSNS_MAX];
+static struct kprobe *each_ptr[INSNS_MAX];
+
+static size_t register_each(kprobe_pre_handler_t handler)
+{
+    size_t n = 0;
+
+    memset(each, 0, sizeof(each));
+    for (size_t i = 0; i < text.count; i++) {
+        each[i].addr = text.addrs[i];
+        each[i].pre_handler = handler;
+        if (!register_kprobe(&each[i]))
+            each_ptr[n++] = &each[i];
+    }
+    return n;
+}
+
+static size_t count_jumps(size_t n)
+{
+    size_t jumps = 0;
+
+    for (size_t i = 0; i < n; i++)
+        jumps += is_jump(each_ptr[i]);
+    return jumps;
+}
+
+static void every_instruction(kprobe_pre_handler_t handler, const char *what)
+{
+    uint64_t before;
+    size_t n, wrong = 0;
+
+    look_at_text();
+    n = register_each(handler);
+    optimize_run();
+    ktest_report(count_jumps(n) == n, "%s: %lu of %lu are jumps", what, count_jumps(n),
+                 n);
+    before = traps();
+    ktest_report(target_is_right(), "%s: the function does what it did", what);
+    ktest_report(traps() == before, "%s: nobody has trapped", what);
+    for (size_t i = 0; i < n; i++)
+        wrong += kprobe_hits(each_ptr[i]) != 50 && kprobe_hits(each_ptr[i]) != 0;
+    ktest_report(!wrong, "%s: each instruction has been hit in each call", what);
+    unregister_kprobes(each_ptr, n);
+    ktest_report(text_is_as_before(), "%s: the text is as it was", what);
+}
+
+KTEST(optimize, every_instruction_of_a_function)
+{
+    jumps_on();
+    every_instruction(pre, "handlers");
+    every_instruction(NULL, "counters");
+    jumps_as_before();
+}
+
+/* ---- neighbours -------------------------------------------------------------------- */
+
+/* H70, H78: the bytes of the second are a part of the first one's jump. */
+KTEST(optimize, h70_a_second_probe_where_a_jump_reads)
+{
+    size_t both = 0;
+
+    jumps_on();
+    look_at_text();
+    for (size_t i = 0; i + 1 < text.count; i++) {
+        struct kprobe a = { .addr = text.addrs[i], .pre_handler = pre };
+        struct kprobe b = { .addr = text.addrs[i + 1], .pre_handler = pre };
+
+        if (register_kprobe(&a))
+            continue;
+        optimize_run();
+        if (!register_kprobe(&b)) {
+            both += target_is_right();
+            optimize_run();
+            both += target_is_right() && is_jump(&a) && is_jump(&b);
+            unregister_kprobe(&b);
+            both += target_is_right();
+            optimize_run();
+            both += target_is_right() && is_jump(&a);
+        } else {
+            both += 4;
+        }
+        unregister_kprobe(&a);
+    }
+    ktest_report(both == 4 * (text.count - 1), "%lu of %lu states are right", both,
+                 4 * (text.count - 1));
+    ktest_report(text_is_as_before(), "the text is as it was");
+    jumps_as_before();
+}
+
+/* H72: what had a reason against a jump is tried again when something goes. */
+KTEST(optimize, h72_tried_again_when_a_neighbour_leaves)
+{
+    struct kprobe a = { .addr = (uintptr_t)target, .pre_handler = pre };
+    struct kprobe b;
+
+    jumps_on();
+    look_at_text();
+    b = (struct kprobe){ .addr = text.addrs[3], .pre_handler = pre };
+    register_kprobe(&a);
+    register_kprobe(&b);
+    plat_lock(PLAT_PROBES);
+    unoptimize_around(&a.site, 1);
+    optimize_refuse(a.site, PROBE_PADS_TAKEN);
+    plat_unlock(PLAT_PROBES);
+    optimize_run();
+    ktest_report(!is_jump(&a), "refused, it stays a breakpoint");
+    unregister_kprobe(&b);
+    optimize_run();
+    ktest_report(is_jump(&a), "with the other gone, it is a jump");
+    unregister_kprobe(&a);
+    ktest_report(text_is_as_before(), "the text is as it was");
+    jumps_as_before();
+}
+
+/* ---- probes that come and go at one address ---------------------------------------- */
+
+static volatile unsigned posts;
+
+static void post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                 unsigned long flags UNUSED)
+{
+    posts++;
+}
+
+/* H73: and the other way round. */
+KTEST(optimize, h73_a_post_handler_comes_later)
+{
+    struct kprobe count = { .addr = (uintptr_t)target };
+    struct kprobe after = { .addr = (uintptr_t)target, .post_handler = post };
+
+    jumps_on();
+    look_at_text();
+    posts = 0;
+    register_kprobe(&count);
+    optimize_run();
+    ktest_report(is_jump(&count), "a counter is a jump");
+    register_kprobe(&after);
+    ktest_report(target_is_right() && posts == 50, "from the return on it is called");
+    optimize_run();
+    ktest_report(is_jump(&count) && is_jump(&after), "it costs nobody the jump");
+    ktest_report(target_is_right() && posts == 100, "and is called there too: %u", posts);
+    ktest_report(kprobe_hits(&count) == 100, "no hit of the counter is lost: %lu",
+                 kprobe_hits(&count));
+    unregister_kprobe(&after);
+    ktest_report(target_is_right() && posts == 100, "gone, it is not called any more");
+    unregister_kprobe(&count);
+    ktest_report(kprobe_hits(&count) == 150, "the counter has counted all: %lu",
+                 kprobe_hits(&count));
+    ktest_report(text_is_as_before(), "the text is as it was");
+    jumps_as_before();
+}
+
+/* ---- H71: any order ---------------------------------------------------------------- */
+
+enum { OP_DISABLE, OP_ENABLE, OP_RUN, OP_OFF, OP_ON, OPS };
+#define ORDER_LEN 5
+
+static void do_op(struct kprobe *p, unsigned op, bool *enabled)
+{
+    switch (op) {
+    case OP_DISABLE:
+        disable_kprobe(p);
+        *enabled = false;
+        break;
+    case OP_ENABLE:
+        enable_kprobe(p);
+        *enabled = true;
+        break;
+    case OP_RUN:
+        optimize_run();
+        break;
+    default:
+        optimize_switch(op == OP_ON);
+        break;
+    }
+}
+
+/* one_order - Return: does each call count exactly while it should, and is all undone? */
+static bool one_order(unsigned order)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = pre };
+    bool enabled = true, right = !register_kprobe(&p);
+
+    for (unsigned i = 0; i < ORDER_LEN; i++, order /= OPS) {
+        uint64_t before;
+
+        do_op(&p, order % OPS, &enabled);
+        before = kprobe_hits(&p);
+        right &= target(2) == 7 && kprobe_hits(&p) - before == enabled;
+    }
+    unregister_kprobe(&p);
+    optimize_switch(true);
+    return right && text_is_as_before();
+}
+
+KTEST(optimize, h71_every_order_of_five_operations)
+{
+    unsigned orders = 1, wrong = 0, step = (unsigned)ktest_count(23, 1);
+
+    jumps_on();
+    look_at_text();
+    for (unsigned i = 0; i < ORDER_LEN; i++)
+        orders *= OPS;
+    for (unsigned order = 0; order < orders; order += step)
+        wrong += !one_order(order);
+    ktest_report(!wrong, "%u of %u orders went wrong", wrong, orders / step);
+    jumps_as_before();
+}
+
+/* ---- H76: somebody is inside ------------------------------------------------------- */
+
+static volatile bool is_gone;
+static struct kprobe held = { .pre_handler = pre };
+
+static int run_target(void *arg UNUSED)
+{
+    return target(4) != 11;
+}
+
+static int take_out(void *arg UNUSED)
+{
+    unregister_kprobe(&held);
+    is_gone = true;
+    return 0;
+}
+
+static void write_copy(const void *bytes)
+{
+    plat_lock(PLAT_TEXT);
+    plat_text_write((uintptr_t)held.site->boost_slot, bytes, 2);
+    plat_sync_cores();
+    plat_unlock(PLAT_TEXT);
+}
+
+/* The copy is made to jump to itself: whoever comes to the detour stays there. */
+KTEST(optimize, h76_a_detour_stays_while_somebody_is_in_it)
+{
+    static const uint8_t jump_to_itself[] = { 0xeb, 0xfe };
+    uint8_t copy[2];
+    int inside, remover, wrong = 1;
+
+    jumps_on();
+    held.addr = (uintptr_t)target;
+    register_kprobe(&held);
+    optimize_run();
+    ktest_report(is_jump(&held), "it is a jump");
+    memcpy(copy, held.site->boost_slot, sizeof(copy));
+    write_copy(jump_to_itself);
+    inside = kernel_clone(&(struct clone_args){ .fn = run_target, .name = "inside" });
+    while (kprobe_hits(&held) == 0)
+        thread_yield();
+    remover = kernel_clone(&(struct clone_args){ .fn = take_out, .name = "remover" });
+    thread_sleep_ns(200000000);
+    ktest_report(!is_gone, "while a thread is inside, it is not freed");
+    write_copy(copy);
+    thread_join(inside, &wrong);
+    thread_join(remover, NULL);
+    ktest_report(is_gone && !wrong, "the thread got out, and then it was");
+    jumps_as_before();
+}
+
+/* ---- all instructions, any density ------------------------------------------------- */
+
+static struct {
+    struct kprobe *probes;
+    struct kprobe **pointers;
+    size_t count, max;
+    unsigned percent;
+} some;
+
+static void choose(const struct insn *insn, void *arg UNUSED)
+{
+    if (some.count == some.max || ktest_random() % 100 >= some.percent)
+        return;
+    some.probes[some.count] = (struct kprobe){ .addr = insn->addr };
+    some.pointers[some.count] = &some.probes[some.count];
+    some.count++;
+}
+
+static void ignore(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
+                   void *arg UNUSED)
+{
+}
+
+/* arm_share - of the instructions of all functions whose number leaves @rest. */
+static void arm_share(unsigned percent)
+{
+    struct plat_symbol sym;
+
+    some.percent = percent;
+    some.count = 0;
+    for (uintptr_t at = (uintptr_t)_text; at < (uintptr_t)_etext;) {
+        if (plat_symbol_at(at, &sym)) {
+            at++;
+            continue;
+        }
+        plat_lock(PLAT_PROBES);
+        boundary_for_each(&sym, choose, NULL);
+        plat_unlock(PLAT_PROBES);
+        at = sym.start + sym.size;
+    }
+    some.count = (size_t)register_kprobes_some(some.pointers, some.count, ignore, NULL);
+}
+
+static size_t pages_held(void)
+{
+    return pad_pages();
+}
+
+static uint64_t text_sum(void)
+{
+    uint64_t sum = 0;
+
+    for (const uint64_t *p = (const uint64_t *)_text; p < (const uint64_t *)_etext; p++)
+        sum = (sum ^ *p) * UINT64_C(0x9e3779b97f4a7c15);
+    return sum;
+}
+
+/* ---- what the text says ------------------------------------------------------------ */
+
+struct checked {
+    size_t jumps, wrong;
+    uintptr_t first;
+};
+
+/* check_jump - by its bytes in the text, does the jump lead to its detour? */
+static void check_jump(struct site *site, void *arg)
+{
+    struct checked *c = arg;
+    uint8_t bytes[INSN_MAX_LEN];
+    struct insn insn;
+
+    if (site->state != SITE_OPTIMIZED)
+        return;
+    c->jumps++;
+    if (!plat_text_read(bytes, site->addr, sizeof(bytes)) &&
+        !insn_decode(&insn, bytes, sizeof(bytes), site->addr) &&
+        (insn.target == (uintptr_t)site->detour ||
+         (insn.target == site->pad && pad_target(site->pad) == (uintptr_t)site->detour)))
+        return;
+    c->wrong++;
+    c->first = c->first ? c->first : site->addr;
+}
+
+static void report_jumps(const char *when, unsigned percent)
+{
+    struct checked c = { 0 };
+
+    plat_lock(PLAT_PROBES);
+    registry_for_each(check_jump, &c);
+    plat_unlock(PLAT_PROBES);
+    ktest_report(!c.wrong, "%u %%, %s: of %lu jumps %lu lead elsewhere, as at 0x%lx",
+                 percent, when, c.jumps, c.wrong, c.first);
+}
+
+/* half_out - probes go in an order that is not the one they came in. */
+static void half_out(void)
+{
+    size_t half = some.count / 2;
+
+    for (size_t i = 0; i < some.count; i++) {
+        size_t j = ktest_random() % some.count;
+        struct kprobe *p = some.pointers[i];
+
+        some.pointers[i] = some.pointers[j];
+        some.pointers[j] = p;
+    }
+    unregister_kprobes(some.pointers, half);
+    report_jumps("half taken out", some.percent);
+    optimize_run();
+    report_jumps("tidied up", some.percent);
+    unregister_kprobes(some.pointers + half, some.count - half);
+}
+
+static void one_density(unsigned percent)
+{
+    uint64_t before = text_sum(), waiting = 0;
+
+    arm_share(percent);
+    report_jumps("armed", percent);
+    optimize_run();
+    report_jumps("looked at again", percent);
+    for (size_t i = 0; i < some.count; i++)
+        waiting += !is_jump(some.pointers[i]);
+    ktest_report(waiting * 10000 <= some.count, "%u %%: %lu of %lu are no jumps", percent,
+                 waiting, some.count);
+    ktest_report(target_is_right(), "%u %%: the kernel works", percent);
+    if (percent < 100)
+        half_out();
+    else
+        unregister_kprobes(some.pointers, some.count);
+    ktest_report(text_sum() == before, "%u %%: the text is as it was", percent);
+    ktest_report(!pages_held(), "%u %%: no page is left", percent);
+}
+
+KTEST(optimize, any_density_in_and_out)
+{
+    jumps_on();
+    some.max = (size_t)(_etext - _text) / 2;
+    some.probes = plat_alloc(some.max * sizeof(some.probes[0]));
+    some.pointers = plat_alloc(some.max * sizeof(some.pointers[0]));
+    ktest_report(some.probes && some.pointers, "there is memory");
+    one_density(1);
+    one_density(10);
+    one_density(100);
+    plat_free(some.probes);
+    plat_free(some.pointers);
+    jumps_as_before();
+}

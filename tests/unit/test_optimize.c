@@ -1,0 +1,309 @@
+/* test_optimize.c - stages 11 and 12 over arrays: which bytes are written, in which order
+ * jumps come and go, and what happens when there is no memory.
+ */
+#include "probes/optimize.h"
+
+#include "kernel/base/err.h"
+#include "probes/detour.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "probes/recover.h"
+#include "probes/text/pad.h"
+#include "tests/unit/port_fake.h"
+
+/* One long instruction, then short ones: each of their jumps reads the next ones' bytes. */
+#define FUNCTION                                                                         \
+    "48 c7 c0 01 00 00 00 50 5b 48 89 d8 31 c9 90 c3 0f 1f 44 00 00 0f 1f 44 00 00"
+#define FUNCTION_LEN 26
+
+static uintptr_t text;
+static const unsigned offs[] = { 0, 7, 8, 9, 12, 14, 15 };
+#define COUNT (sizeof(offs) / sizeof(offs[0]))
+static struct kprobe probes[COUNT];
+static struct kprobe *pointers[COUNT];
+
+static int pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return 0;
+}
+
+static void start(void)
+{
+    fake_start();
+    text = fake_function("fn", FUNCTION);
+    for (size_t i = 0; i < COUNT; i++) {
+        probes[i] = (struct kprobe){ .addr = text + offs[i], .pre_handler = pre };
+        pointers[i] = &probes[i];
+    }
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+}
+
+static uint8_t byte_at(uintptr_t addr)
+{
+    return *(const uint8_t *)addr;
+}
+
+static bool is_jump(size_t i)
+{
+    return probes[i].site && probes[i].site->state == SITE_OPTIMIZED;
+}
+
+static size_t jumps(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < COUNT; i++)
+        n += is_jump(i);
+    return n;
+}
+
+/* lands - does the jump at probes[i], by its own bytes, end at the detour? */
+static bool lands(size_t i)
+{
+    uint8_t bytes[INSN_MAX_LEN];
+    struct insn insn;
+
+    if (plat_text_read(bytes, probes[i].addr, sizeof(bytes)) ||
+        insn_decode(&insn, bytes, sizeof(bytes), probes[i].addr) ||
+        insn.kind != INSN_JMP_REL)
+        return false;
+    return insn.target == (uintptr_t)probes[i].site->detour ||
+           pad_target(insn.target) == (uintptr_t)probes[i].site->detour;
+}
+
+static void one_waits_for_the_thread(void)
+{
+    unsigned kicks;
+
+    start();
+    kicks = fake.kicks;
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    CHECK_EQ(byte_at(text), 0xcc);
+    CHECK_EQ(fake.kicks, kicks + 1);
+    optimize_run();
+    CHECK(is_jump(0) && lands(0));
+    CHECK(probes[0].flags & KPROBE_FLAG_OPTIMIZED);
+    optimize_run();
+    CHECK(is_jump(0));
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    CHECK(fake_text_is_original());
+    CHECK_EQ(probes[0].flags, 0);
+    fake_end();
+}
+
+static void a_set_comes_as_jumps(void)
+{
+    start();
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+    CHECK_EQ(jumps(), COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        CHECK(lands(i));
+    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+static void under_jumps_the_original_shows(void)
+{
+    uint8_t bytes[FUNCTION_LEN], part[3];
+
+    start();
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+    CHECK_EQ(recover_bytes(bytes, text, sizeof(bytes)), 0);
+    CHECK_BYTES(bytes, FUNCTION);
+    CHECK_EQ(recover_bytes(part, text + 1, sizeof(part)), 0);
+    CHECK_BYTES(part, "c7 c0 01");
+    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    fake_end();
+}
+
+/* What the first jump reads is about to change. */
+static void a_reader_becomes_a_breakpoint_first(void)
+{
+    start();
+    CHECK_EQ(register_kprobe(&probes[1]), 0);
+    optimize_run();
+    CHECK(is_jump(1));
+    CHECK(unoptimize_reader(probes[2].addr) == probes[1].site);
+    CHECK_EQ(register_kprobe(&probes[2]), 0);
+    CHECK(!is_jump(1));
+    CHECK_EQ(byte_at(probes[1].addr), 0xcc);
+    CHECK_EQ(byte_at(probes[2].addr), 0xcc);
+    optimize_run();
+    CHECK(is_jump(1) && lands(1));
+    CHECK(is_jump(2) && lands(2));
+    CHECK_EQ(unregister_kprobe(&probes[2]), 0);
+    CHECK(!is_jump(1));
+    optimize_run();
+    CHECK(is_jump(1) && lands(1));
+    CHECK_EQ(unregister_kprobe(&probes[1]), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+/* in_order - all come one by one and go one by one, the optimizer in between or not. */
+static void in_order(const size_t *come, const size_t *go, bool runs)
+{
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK_EQ(register_kprobe(&probes[come[i]]), 0);
+        if (runs)
+            optimize_run();
+    }
+    optimize_run();
+    CHECK_EQ(jumps(), COUNT);
+    for (size_t i = 0; i < COUNT; i++)
+        CHECK(lands(i));
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK_EQ(unregister_kprobe(&probes[go[i]]), 0);
+        if (runs)
+            optimize_run();
+        for (size_t j = 0; j < COUNT; j++)
+            CHECK(!is_jump(j) || lands(j));
+    }
+    CHECK(fake_text_is_original());
+}
+
+static void any_order_in_and_out(void)
+{
+    static const size_t orders[][COUNT] = { { 0, 1, 2, 3, 4, 5, 6 },
+                                            { 6, 5, 4, 3, 2, 1, 0 },
+                                            { 3, 0, 5, 1, 6, 2, 4 },
+                                            { 2, 4, 6, 1, 3, 5, 0 } };
+
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+        for (size_t j = 0; j < sizeof(orders) / sizeof(orders[0]); j++) {
+            start();
+            in_order(orders[i], orders[j], (i + j) % 2);
+            fake_end();
+        }
+}
+
+static void disabled_it_is_no_jump(void)
+{
+    start();
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    optimize_run();
+    CHECK_EQ(disable_kprobe(&probes[0]), 0);
+    CHECK(fake_text_is_original());
+    optimize_run();
+    CHECK(fake_text_is_original());
+    CHECK_EQ(enable_kprobe(&probes[0]), 0);
+    optimize_run();
+    CHECK(is_jump(0));
+    CHECK_EQ(kprobes_switch(false), 0);
+    CHECK(fake_text_is_original());
+    CHECK_EQ(kprobes_switch(true), 0);
+    optimize_run();
+    CHECK(is_jump(0));
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    fake_end();
+}
+
+static void switched_off_all_are_breakpoints_at_once(void)
+{
+    start();
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+    CHECK_EQ(optimize_switch(false), 0);
+    CHECK(!optimize_is_on());
+    CHECK_EQ(jumps(), 0);
+    CHECK_BYTES((const uint8_t *)text, "cc c7 c0 01 00 00 00 cc cc cc 89 d8 cc c9 cc cc");
+    CHECK_EQ(optimize_switch(true), 0);
+    CHECK_EQ(jumps(), COUNT);
+    CHECK_EQ(optimize_set_method(OPTIMIZE_OFF), 0);
+    CHECK_EQ(jumps(), 0);
+    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    fake_end();
+}
+
+static void pads_are_freed_only_after_quiescence(void)
+{
+    size_t pads;
+
+    start();
+    CHECK_EQ(register_kprobe(&probes[1]), 0);
+    optimize_run();
+    pads = pad_count();
+    CHECK_EQ(pads, 1);
+    CHECK_EQ(disable_kprobe(&probes[1]), 0);
+    CHECK_EQ(pad_count(), 1);
+    fake.quiesces = 0;
+    CHECK_EQ(unregister_kprobe(&probes[1]), 0);
+    CHECK_EQ(fake.quiesces, 1);
+    CHECK_EQ(pad_count(), 0);
+    fake_end();
+}
+
+static void a_second_probe_gets_the_handlers_called(void)
+{
+    struct kprobe second;
+
+    start();
+    probes[0].pre_handler = NULL;
+    second = (struct kprobe){ .addr = text, .pre_handler = pre };
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    optimize_run();
+    CHECK_EQ(detour_kind_wanted(probes[0].site), DETOUR_COUNT);
+    CHECK_EQ(register_kprobe(&second), 0);
+    CHECK_EQ(byte_at(text), 0xcc);
+    optimize_run();
+    CHECK_EQ(detour_kind_wanted(probes[0].site), DETOUR_CALL);
+    CHECK(is_jump(0) && lands(0));
+    CHECK(second.flags & KPROBE_FLAG_OPTIMIZED);
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    CHECK_EQ(unregister_kprobe(&second), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+/* Whatever fails, the probes work as breakpoints or jumps, and nothing is left behind. */
+static void without_memory_they_stay_breakpoints(void)
+{
+    for (unsigned n = 1; n < 200; n++) {
+        bool failed;
+
+        start();
+        for (size_t i = 0; i < COUNT; i++)
+            CHECK_EQ(register_kprobe(&probes[i]), 0);
+        fake_fail_at(n);
+        optimize_run();
+        failed = fake_failed();
+        fake_fail_at(0);
+        for (size_t i = 0; i < COUNT; i++)
+            CHECK(is_jump(i) ? lands(i) : byte_at(probes[i].addr) == 0xcc);
+        CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+        CHECK(fake_text_is_original());
+        fake_end();
+        if (!failed)
+            return;
+    }
+    CHECK(false);
+}
+
+static void refused_it_waits_until_something_goes(void)
+{
+    struct optimize_stats stats;
+
+    start();
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    CHECK_EQ(register_kprobe(&probes[5]), 0);
+    plat_lock(PLAT_PROBES);
+    optimize_refuse(probes[0].site, PROBE_PADS_TAKEN);
+    plat_unlock(PLAT_PROBES);
+    optimize_run();
+    CHECK(!is_jump(0) && is_jump(5));
+    optimize_stats_get(&stats);
+    CHECK_EQ(stats.refused, 1);
+    CHECK_EQ(unregister_kprobe(&probes[5]), 0);
+    optimize_run();
+    CHECK(is_jump(0));
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    fake_end();
+}
+
+UNIT_TESTS(one_waits_for_the_thread, a_set_comes_as_jumps, under_jumps_the_original_shows,
+           a_reader_becomes_a_breakpoint_first, any_order_in_and_out,
+           disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
+           pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
+           without_memory_they_stay_breakpoints, refused_it_waits_until_something_goes)
