@@ -47,6 +47,7 @@ CPU := \
     kernel/cpu/gdt.asm \
     kernel/cpu/features.c \
     kernel/cpu/percpu.c \
+    kernel/cpu/percpu_counters.c \
     kernel/cpu/lapic.c \
     kernel/cpu/ioapic.c \
     kernel/cpu/smp.c \
@@ -135,18 +136,50 @@ PROBES := \
     probes/aggr.c \
     probes/prepare.c \
     probes/arm.c \
+    probes/copy.c \
+    probes/detour.c \
+    probes/liveness.c \
+    probes/counter.c \
     probes/hit.c \
+    probes/jump.c \
     probes/account.c \
     probes/boost.c \
     probes/step.c \
     probes/emulate.c \
     probes/fault.c \
+    probes/jprobe.c \
+    probes/shadow.c \
+    probes/holder.c \
+    probes/kretprobe.c \
+    probes/kretprobe_register.c \
+    probes/pun.c \
+    probes/pun_text.c \
+    probes/pun_shot.c \
+    probes/pun_place.c \
+    probes/pun_joint.c \
+    probes/optimize.c \
+    probes/optimize_plan.c \
+    probes/optimize_region.c \
+    probes/unoptimize.c \
     probes/reclaim.c \
     probes/set.c \
+    probes/xmc.c \
+    probes/region.c \
+    probes/region_copy.c \
+    probes/region_open.c \
+    probes/region_watch.c \
+    probes/region_picture.c \
     probes/explain.c
 
 PROBES_TEXT := \
     probes/text/insn_slot.c \
+    probes/text/pad.c \
+    probes/text/pad_page.c \
+    probes/text/pad_frame.c \
+    probes/text/pad_write.c \
+    probes/text/text_poke.c \
+    probes/text/text_batch.c \
+    probes/text/targets.c \
     probes/recover.c
 
 PROBES_INSN := \
@@ -163,9 +196,17 @@ PROBES_INSN := \
     probes/insn/encode.c
 
 PROBES_PORT := \
+    probes/port/detour.asm \
+    probes/port/port_detour.c \
     probes/port/port_kernel.c \
     probes/port/port_text.c \
+    probes/port/port_pads.c \
     probes/port/port_symbols.c \
+    probes/port/port_shadow.c \
+    probes/port/detour_return.asm \
+    probes/port/kretprobe_trampoline.asm \
+    probes/port/jprobe_call.asm \
+    probes/port/port_optimizer.c \
     probes/port/report.c \
     probes/port/place.c \
     probes/port/walk.c \
@@ -176,9 +217,11 @@ PROBES_PORT := \
     probes/port/commands_list.c \
     probes/port/commands_stat.c \
     probes/port/commands_explain.c \
+    probes/port/commands_xmc.c \
     probes/port/files.c \
     probes/port/bench.c \
     probes/port/bench_hit.c \
+    probes/port/bench_kind.c \
     probes/port/bench_crowd.c \
     probes/port/bench_scale.c \
     probes/port/bench_cache.c
@@ -215,6 +258,12 @@ BOOT := \
 KTESTS := \
     tests/kernel/ktest.c \
     tests/kernel/test_kprobe.c \
+    tests/kernel/test_kretprobe.c \
+    tests/kernel/test_jprobe.c \
+    tests/kernel/return_targets.asm \
+    tests/kernel/return_targets.c \
+    tests/kernel/test_returns.c \
+    tests/kernel/test_detour_return.c \
     tests/kernel/test_fault.c \
     tests/kernel/test_nmi.c \
     tests/kernel/test_everywhere.c \
@@ -223,13 +272,24 @@ KTESTS := \
     tests/kernel/test_files.c \
     tests/kernel/test_commands.c \
     tests/kernel/test_arming.c \
+    tests/kernel/test_optimize.c \
+    tests/kernel/test_text_poke.c \
+    tests/kernel/test_xmc.c \
+    tests/kernel/poke_targets.c \
+    tests/kernel/poke_targets.asm \
     tests/kernel/test_stack.c \
     tests/kernel/test_places.c \
     tests/kernel/test_slots.c \
+    tests/kernel/test_pad.c \
+    tests/kernel/test_pun.c \
     tests/kernel/test_handlers.c \
     tests/kernel/test_context.c \
     tests/kernel/context_targets.asm \
     tests/kernel/test_nesting.c \
+    tests/kernel/test_detour.c \
+    tests/kernel/test_jump.c \
+    tests/kernel/by_hand.c \
+    tests/kernel/detour_targets.asm \
     tests/kernel/logged.c \
     tests/kernel/each_cpu.c \
     tests/kernel/hits.c \
@@ -247,6 +307,9 @@ KTESTS := \
     tests/kernel/switch_check.asm \
     tests/kernel/test_smp.c \
     tests/kernel/test_quiesce.c \
+    tests/kernel/test_halt.c \
+    tests/kernel/test_region.c \
+    tests/kernel/region_targets.asm \
     tests/kernel/test_stop_machine.c
 
 BENCH := \
@@ -256,6 +319,7 @@ CONFORMANCE := \
     tests/conformance/enter.asm \
     tests/conformance/fixture.c \
     tests/conformance/vectors.c \
+    tests/conformance/processor.c \
     tests/conformance/vary.c \
     tests/conformance/outcome.c \
     tests/conformance/copy.c \
@@ -287,10 +351,15 @@ SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WOR
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.
-engine_on_arrays := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) tests/unit/port_fake.c
-$(foreach stem,aggr boundary check emulate enable explain fault hit insn_slot recover register registry set \
-    state step,$(eval unit_$(stem) := $(engine_on_arrays)))
+engine_on_arrays := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) tests/unit/port_fake.c \
+    tests/unit/port_fake_pads.c tests/unit/fake_shadow.c
+$(foreach stem,aggr boundary check counter detour emulate enable explain fault hit insn_slot \
+    jprobe jump kretprobe liveness optimize pad recover region \
+    register registry set \
+    state step targets text_poke xmc,$(eval unit_$(stem) := $(engine_on_arrays)))
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(PROBES_INSN)))
+PUN := $(filter probes/pun%,$(PROBES))
+unit_pun := $(PUN) $(PROBES_INSN)
 unit_reject := probes/reject.c
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c
 unit_ctype := libc/ctype.c
@@ -373,28 +442,35 @@ $(B)/%.c.o: %.c $(B)/flags.stamp
 # symbols like weigh.constprop.0, as in other kernels.
 $(B)/kernel/work/work_special.c.o: CFLAGS := $(filter-out -fno-ipa-%,$(CFLAGS))
 
-$(B)/%.asm.o: %.asm $(B)/flags.stamp | $(B)/asm_offsets.inc
+OFFSETS := kernel/cpu/asm_offsets.c probes/port/probe_offsets.c
+
+$(B)/%.asm.o: %.asm $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/probe_offsets.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
 	$(Q)$(NASM) $(NASMFLAGS) -M -MP -MT $@ $< >$(@:.o=.d)
 	$(Q)$(NASM) $(NASMFLAGS) -o $@ $<
 
 # C layouts for NASM: compiled to assembly, of which only the marked comments count.
-$(B)/asm_offsets.inc: kernel/cpu/asm_offsets.c $(B)/flags.stamp
-	$(call say,GEN,$@)
-	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(ASM_OFFSETS_FLAGS) -MMD -MP -MT $@ -MF $(@:.inc=.d) -S \
-	    -o $(@:.inc=.s) $<
-	$(Q)sed -n 's/^[[:space:]]*#define \([A-Z0-9_]*\) \$$/%define \1 /p' $(@:.inc=.s) >$@
+define offsets
+$(B)/$(notdir $(1:.c=.inc)): $(1) $(B)/flags.stamp
+	$$(call say,GEN,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(CC) $$(CFLAGS) $$(ASM_OFFSETS_FLAGS) -MMD -MP -MT $$@ -MF $$(@:.inc=.d) -S \
+	    -o $$(@:.inc=.s) $$<
+	$$(Q)sed -n 's/^[[:space:]]*#define \([A-Z0-9_]*\) \$$$$/%define \1 /p' $$(@:.inc=.s) >$$@
+endef
+$(foreach file,$(OFFSETS),$(eval $(call offsets,$(file))))
 
--include $(OBJS:.o=.d) $(B)/asm_offsets.d
+-include $(OBJS:.o=.d) $(B)/asm_offsets.d $(B)/probe_offsets.d
 
 # Linked three times, because the symbol table is a part of what it describes; see
 # kernel/debug/gen_ksyms.py. In each image the entry NOPs become one before anything is
-# read from it. The table of inlined functions is made of the first, the only one of the
-# two that needs debug data.
+# read from it. The tables of inlined functions and of branch targets are made of the first,
+# the only one of the two that needs debug data and relocations.
 KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/elf64.py
 INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/elf64.py
+TARGETS_TOOLS := probes/text/gen_targets.py kernel/debug/gen_ksyms.py kernel/debug/elf64.py \
+    $(B)/link/gen_branches
 LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
 image_link = $(LD) $(LDFLAGS) $(1) -o $@ $(OBJS) $(EXTRA_OBJS) $(2) && \
     $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)
@@ -414,22 +490,40 @@ $(B)/link/inlines0.asm: $(INLINES_TOOLS)
 $(B)/link/inlines1.asm: $(B)/link/1.elf $(INLINES_TOOLS)
 	$(Q)$(PYTHON) kernel/debug/gen_inlines.py -o $@ $<
 
+$(B)/link/targets0.asm: $(TARGETS_TOOLS)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) probes/text/gen_targets.py --empty -o $@
+
+targets_make = $(PYTHON) probes/text/gen_targets.py --branches $(B)/link/gen_branches $(1)
+$(B)/link/targets1.asm: $(B)/link/1.elf $(TARGETS_TOOLS)
+	$(Q)$(call targets_make,-o $@ $<)
+
+$(B)/link/gen_branches: $(B)/libinsn/probes/text/gen_branches.o $(B)/host/libinsn.a
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -o $@ $^
+
 $(B)/link/%.o: $(B)/link/%.asm $(B)/flags.stamp
 	$(Q)$(NASM) -f elf64 -o $@ $<
 
-$(B)/link/1.elf: $(B)/link/ksyms0.o $(B)/link/inlines0.o $(LINK_NEEDS)
-	$(call say,LD,$@)
-	$(Q)$(call image_link,,$(@D)/ksyms0.o $(@D)/inlines0.o)
+link_tables = $(1:%=$(B)/link/%.o)
+LINK1_TABLES := $(call link_tables,ksyms0 inlines0 targets0)
+LINK2_TABLES := $(call link_tables,ksyms1 inlines1 targets1)
+LINK3_TABLES := $(call link_tables,ksyms2 inlines1 targets1)
 
-$(B)/link/2.elf: $(B)/link/ksyms1.o $(B)/link/inlines1.o $(LINK_NEEDS)
+$(B)/link/1.elf: $(LINK1_TABLES) $(LINK_NEEDS)
 	$(call say,LD,$@)
-	$(Q)$(call image_link,--strip-debug,$(@D)/ksyms1.o $(@D)/inlines1.o)
+	$(Q)$(call image_link,--emit-relocs,$(LINK1_TABLES))
 
-$(B)/sonde.elf: $(B)/link/ksyms2.o $(B)/link/inlines1.o $(LINK_NEEDS)
+$(B)/link/2.elf: $(LINK2_TABLES) $(LINK_NEEDS)
 	$(call say,LD,$@)
-	$(Q)$(call image_link,--emit-relocs -Map=$(B)/sonde.map,$(@D)/link/ksyms2.o \
-	    $(@D)/link/inlines1.o)
+	$(Q)$(call image_link,--strip-debug,$(LINK2_TABLES))
+
+$(B)/sonde.elf: $(LINK3_TABLES) $(LINK_NEEDS)
+	$(call say,LD,$@)
+	$(Q)$(call image_link,--emit-relocs -Map=$(B)/sonde.map,$(LINK3_TABLES))
 	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py $@ | cmp - $(B)/link/ksyms2.asm
+	$(Q)$(call targets_make,$@) | cmp - $(B)/link/targets1.asm
 
 $(B)/sonde.map: $(B)/sonde.elf
 
@@ -529,8 +623,9 @@ HOSTED_VARIANTS := gcc clang asan tsan
 HOSTED_STEMS := $(sort $(patsubst tests/hosted/test_%.c,%,$(wildcard tests/hosted/test_*.c)))
 HOSTED_ENGINE := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN)
 HOSTED_PORT := tests/hosted/port_posix.c tests/hosted/posix_text.c \
-    tests/hosted/posix_symbols.c tests/hosted/posix_threads.c tests/hosted/posix_trap.c \
-    tests/hosted/posix_tsan.c \
+    tests/hosted/posix_pads.c tests/hosted/posix_symbols.c tests/hosted/posix_threads.c tests/hosted/posix_trap.c \
+    tests/hosted/posix_shadow.c tests/hosted/trampoline.asm tests/hosted/posix_tsan.c \
+    probes/port/jprobe_call.asm \
     tests/hosted/signal_return.asm kernel/mm/extable.c kernel/mm/copy_nofault.asm
 HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
     tests/hosted/fixture_call.asm
@@ -594,6 +689,10 @@ bench: $(B)/bench/text.o ## what hits, registering and memory cost; PEER=dir: ot
 	$(Q)env -u MAKEFLAGS -u MAKEOVERRIDES CC='$(CC)' B=$(B)/bench \
 	    EXTRA_OBJS=$(abspath $<) PEER='$(PEER)' tests/bench/run.sh
 
+fuzz: ## the fuzzers, a minute each
+	$(Q)tests/run/need.sh run test
+	$(Q)./sonde test --long fuzz
+
 check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say
 	$(Q)prove --exec '' --comments -j 2 $(wildcard tests/lint/check_*)
 
@@ -611,11 +710,11 @@ INSN_HOST := $(PROBES_INSN:%.c=$(B)/libinsn/%.o)
 $(B)/libinsn/%.o: %.c $(B)/flags.stamp
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(C_COMMON) -O2 -MMD -MP -c -o $@ $<
--include $(INSN_HOST:.o=.d)
+-include $(INSN_HOST:.o=.d) $(B)/libinsn/probes/text/gen_branches.d
 
 $(B)/host/libinsn.a: $(INSN_HOST)
 	$(call say,AR,$@)
-	@rm -f $@
+	@mkdir -p $(@D) && rm -f $@
 	$(Q)$(HOSTAR) rcs $@ $^
 
 # The decoder beside Zydis and objdump. Optimised: it sees millions of instructions.
@@ -625,6 +724,33 @@ $(B)/insn/check_zydis: $(INSN_CHECK) $(B)/host/libinsn.a
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) -o $@ $^ -lZydis
 -include $(INSN_CHECK:.o=.d)
+
+# The planner of jumps, at every instruction of real programs.
+PUN_CHECK := $(patsubst %.c,$(B)/libinsn/%.o,$(wildcard tests/pun/*.c) $(PUN) \
+    $(filter probes/text/pad%,$(PROBES_TEXT)))
+$(B)/pun/check_pun: $(PUN_CHECK) $(B)/host/libinsn.a
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -o $@ $^
+-include $(PUN_CHECK:.o=.d)
+
+# The rules of regions, at every instruction of the kernel's file.
+REGION_CHECK := $(patsubst %.c,$(B)/libinsn/%.o,tests/region/check_region.c \
+    tests/region/port_elf.c probes/region.c probes/region_copy.c probes/check.c \
+    probes/blacklist.c probes/boundary.c probes/emulate.c probes/recover.c probes/reject.c \
+    probes/text/targets.c)
+$(B)/region/check_region: $(REGION_CHECK) $(B)/host/libinsn.a
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -o $@ $^
+-include $(REGION_CHECK:.o=.d)
+
+# The decoder under libFuzzer, which only clang has.
+$(B)/fuzz/fuzz_insn: tests/fuzz/fuzz_insn.c $(PROBES_INSN) $(wildcard probes/insn/*.h) \
+    $(B)/flags.stamp
+	$(call say,HOSTCC,$@)
+	@mkdir -p $(@D)
+	$(Q)clang $(C_COMMON) -O1 $(SANITIZE) -fsanitize=fuzzer -o $@ $(filter %.c,$^)
 
 host-insn: $(B)/host/libinsn.a ## the instruction decoder as a host library
 
@@ -641,5 +767,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | sort | expand -t 14
 
-.PHONY: all run gdb test test-long test-fresh unit hosted ktest check format disas host-insn hooks \
-    clean help
+.PHONY: all run gdb test test-long test-fresh unit hosted ktest bench fuzz check format disas \
+    host-insn hooks clean help

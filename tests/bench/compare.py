@@ -14,14 +14,26 @@ import sys
 
 LINE = re.compile(r"(sonde|linux|floor)\.(\S+) ([0-9.]+)\b")
 
-# run, ours, theirs or None, goal: at most so many times theirs, or at most that much
+# ours, theirs, and how many times theirs it may be: in cycles, in instructions. What is not
+# measured has no row.
 HITS = (
     ("int3_boostable", "linux.hit.int3_boost_simulated", 0.6, 0.7),
     ("int3_unboostable", "linux.hit.int3_unboostable", 0.6, 0.7),
     ("int3_emulated", "linux.hit.int3_emulated", None, 0.7),
     ("int3_posthandler", "linux.hit.int3_posthandler", None, 0.7),
     ("int3_two_probes", "linux.hit.int3_two_probes", None, None),
+    ("kret_int3", "linux.hit.kret_int3", None, None),
+    ("kret_int3_entryh", "linux.hit.kret_int3_entryh", None, None),
+    ("kret_int3_unboostable", "linux.hit.kret_int3_unboostable", None, None),
+    ("kprobe_kret_int3", "linux.hit.kprobe_kret_int3", None, None),
+    ("opt", "linux.hit.opt", 0.55, None),
+    ("opt_two_probes", "linux.hit.opt_two_probes", None, None),
+    ("kret_opt", "linux.hit.kret_opt", 0.35, None),
+    ("kret_opt_entryh", "linux.hit.kret_opt_entryh", None, None),
+    ("kprobe_kret_opt", "linux.hit.kprobe_kret_opt", 0.4, None),
 )
+# run, ours, theirs or None, goal: at most so many times theirs, or at most that much. The
+# floor's figures include the call of the target, but for those that say `less` it.
 ROWS = [
     (run, f"hit.{ours}.{figure}", f"{theirs}.{figure}", icount if run == "icount" else smp)
     for run, figure in (("smp", "cycles"), ("smp", "cycles_min"), ("icount", "cycles"))
@@ -30,6 +42,11 @@ ROWS = [
 ROWS += [
     ("smp", "hit.int3_tf.cycles", "floor.int3_tf_step_db_iret", 1.5),
     ("smp", "hit.int3_boostable.cycles", "floor.int3_save15_call_popf_ret", None),
+    ("smp", "hit.opt_count.cycles", "floor.jmp_detour_lahf_count less floor.call_ret", 1.3),
+    ("smp", "hit.opt.cycles", "sonde.hit.int3_tf.cycles", 0.1),
+    ("smp", "hit.opt_pad.cycles", "sonde.hit.opt.cycles", None),
+    ("smp", "hit.opt_posthandler.cycles", "sonde.hit.int3_posthandler.cycles", None),
+    ("smp", "hit.jprobe_opt.cycles", "sonde.hit.jprobe_int3.cycles", None),
 ]
 WAYS = ("register_one_by_one", "register_set", "unregister_one_by_one", "unregister_set")
 for run in ("icount", "smp4"):
@@ -43,6 +60,11 @@ ROWS += [
     ("smp4", "scale.register_one_by_one.37222.total", None, 5e6),
     ("smp4", "scale.register_set.37222.total", None, 0.5e6),
     ("smp4", "mem.per_probe.bytes", None, 200),
+    ("smp4", "scale.optimize_set.37222.total", None, 2e6),
+    ("smp4", "scale.unoptimize_set.37222.total", None, 1e6),
+    ("smp4", "scale.optimize_set.37222.breakpoints", None, None),
+    ("smp4", "scale.jump_memory.37222.bytes", None, 180),
+    ("smp4", "mem.jump_page_tables.bytes", None, 9 << 20),
     ("smp", "cache.hit_ratio", None, None),
 ]
 
@@ -64,6 +86,13 @@ def read(paths):
     return figures
 
 
+def other_figure(figures, run, theirs):
+    """Theirs, or one less another; None when it was not measured."""
+    whole, _, part = theirs.partition(" less ")
+    value, less = figures.get((run, whole)), figures.get((run, part), 0)
+    return value - less if value else None
+
+
 def verdict(value, goal):
     if goal is None:
         return "-"
@@ -73,7 +102,7 @@ def verdict(value, goal):
 def row(figures, run, ours, theirs, goal):
     """The cells of one row; None when there is nothing of ours."""
     value = figures.get((run, "sonde." + ours))
-    other = figures.get((run, theirs)) if theirs else None
+    other = other_figure(figures, run, theirs) if theirs else None
     if value is None:
         return None
     wanted = "-" if goal is None else f"{goal:g}" if theirs is None else f"{goal:g} x"

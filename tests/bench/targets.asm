@@ -64,5 +64,6 @@ align 16
 
 section .text
     KIND lea, lea rdi, [rdi + 1]
+    KIND long, db 0x48, 0x8d, 0xbf, 1, 0, 0, 0   ; the same in 7 bytes
     KIND shift, shl rdi, 1
     KIND jmp, jmp short .behind

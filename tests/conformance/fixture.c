@@ -10,6 +10,7 @@
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
+#include "tests/conformance/processor.h"
 #include "tests/conformance/vectors.h"
 
 #include <string.h>
@@ -148,6 +149,8 @@ static void prepare(const struct setup *setup)
     wrmsr(MSR_KERNEL_GS_BASE, 0);
     if (setup->vectors)
         vectors_load();
+    if (setup->processor)
+        processor_prepare();
 }
 
 #define FLAGS_STATUS (FLAGS_CF | FLAGS_PF | FLAGS_AF | FLAGS_ZF | FLAGS_SF | FLAGS_OF)
@@ -184,6 +187,10 @@ static void collect(const struct setup *setup, struct outcome *out)
     out->msr = rdmsr(MSR_KERNEL_GS_BASE);
     if (setup->vectors)
         out->vectors = vectors_sum();
+    if (!setup->processor)
+        return;
+    out->processor = processor_sum();
+    processor_restore();
 }
 
 void fixture_run(const struct fixture *f, const struct setup *setup, struct outcome *out)

@@ -37,6 +37,7 @@ struct setup {
     uint64_t top[2]; /* the words at image.sp, where not 0 */
     size_t memory_len; /* bytes of fixture_memory that are prepared and compared */
     bool vectors;      /* x87 and vector registers are a part of it */
+    bool processor;    /* so is what processor.h is about */
     bool interrupt;    /* an interrupt is pending all the time */
     bool steps;        /* the program has TF set, or sets it */
     bool scrambled; /* begin with all registers other than that, for a handler to set */
@@ -64,8 +65,8 @@ struct outcome {
         unsigned long sp, flags;
         uint64_t memory;
     } irq;
-    uint64_t memory, stack, vectors; /* sums of what they hold */
-    uint64_t port, msr;              /* what a port and an MSR, which wait for it, hold */
+    uint64_t memory, stack, vectors, processor; /* sums of what they hold */
+    uint64_t port, msr; /* what a port and an MSR, which wait for it, hold */
 };
 
 extern uint8_t fixture_stack[FIXTURE_STACK_LEN], fixture_memory[FIXTURE_MEMORY_LEN];

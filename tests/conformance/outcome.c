@@ -94,7 +94,8 @@ bool outcome_same(const struct outcome *should_be, const struct outcome *is,
            same("sum of the stack", should_be->stack, is->stack) &&
            same("the port", should_be->port, is->port) &&
            same("the MSR", should_be->msr, is->msr) &&
-           same("sum of the vector registers", should_be->vectors, is->vectors);
+           same("sum of the vector registers", should_be->vectors, is->vectors) &&
+           same("sum of the processor's registers", should_be->processor, is->processor);
 }
 
 /* There is only one of each. */

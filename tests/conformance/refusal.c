@@ -105,12 +105,15 @@ bool refusal_row(size_t i, char *text, size_t size, bool *met)
 
 /* ---- the place ---- */
 
+/* @insn, then NOPs of one byte; NULL: NOPs of two, as it was built. */
 static void site_write(const uint8_t *insn, size_t len)
 {
     uint8_t bytes[SITE_LEN];
 
-    memset(bytes, 0x90, sizeof(bytes)); /* nop, as it was built */
-    if (len)
+    memset(bytes, 0x90, sizeof(bytes));
+    for (size_t i = 0; !insn && i < SITE_LEN; i += 2)
+        bytes[i] = 0x66;
+    if (insn)
         memcpy(bytes, insn, len);
     plat_lock(PLAT_PROBES);
     plat_lock(PLAT_TEXT);

@@ -19,8 +19,7 @@ fixtures interrupts
     try sti
 end_fixtures
 
-; Tried by vary_interrupted: nothing comes before the second instruction is done. A call
-; has no copy: there it comes in front of it.
+; Tried by vary_interrupted: nothing comes before the second instruction is done.
 fixtures shadow
     shadow inc qword [rel fixture_memory]
     shadow nop
@@ -39,6 +38,14 @@ fixtures shadow
     shadow cli
     shadow sti
     shadow pushfq
+    shadow call TO
+    shadow call rax
+    shadow call [rsp]
+end_fixtures
+
+; Tried by vary_halted.
+fixtures halt
+    try hlt
 end_fixtures
 
 ; ---- ports -----------------------------------------------------------------------------
@@ -100,6 +107,53 @@ fixtures control
     fault db 0xf3, 0x48, 0x0f, 0xae, 0xe0 ; ptwrite rax
     fault db 0xf3, 0x0f, 0xae, 0xf0 ; umonitor eax
     fault db 0xf3, 0x0f, 0xa7, 0xc0 ; rep xcryptecb
+end_fixtures
+
+; Tried by vary_processor.
+fixtures written_control
+    try mov cr0, rax
+    try mov cr2, r9
+    try mov cr3, rcx
+    try mov cr4, rdx
+    try mov cr8, r8
+    try clts
+    try lmsw ax
+    try mov dr0, r9
+    try mov dr1, r9
+    try mov dr2, r9
+    try mov dr3, r9
+    try mov dr6, r10
+    try mov dr7, r11
+end_fixtures
+
+; Tried by vary_processor, too, but without post-handlers.
+extern processor_gdt
+extern processor_idt
+fixtures loaded_table
+    try lgdt [rsi]
+    try lidt [rdi]
+    try lgdt [rel processor_gdt]
+    try lidt [rel processor_idt]
+end_fixtures
+
+; Tried by vary_loaded_selectors.
+fixtures loaded_selector
+    fault mov ds, eax
+    fault mov es, eax
+    fault mov ds, [rbx]
+    fault mov es, [rbx]
+    fault lldt ax
+    fault lldt [rbx]
+    fault ltr ax
+    fault ltr [rbx]
+end_fixtures
+
+fixtures undefined
+    fault ud2
+    fault ud1 eax, ecx
+    fault ud1 rax, [rbx]
+    fault ud1 eax, [rel fixture_memory]
+    fault ud0 eax, ecx
 end_fixtures
 
 ; Tried by vary_selectors.

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define FIXTURES_PREFIX "fixture_code_"
-#define ACCEPTED_PER_MILLE 999
+#define ACCEPTED_PER_10000 9999
 
 /* Not the fixtures: they would be most of what is counted. */
 static bool function_get(size_t i, struct plat_symbol *function)
@@ -93,7 +93,7 @@ static void report_offers(const struct offers *o, size_t accepted)
         "probe",
         (unsigned long)o->count, (unsigned long)o->blacklisted, (unsigned long)candidates,
         (unsigned long)accepted);
-    ktest_report(accepted * 1000 >= candidates * ACCEPTED_PER_MILLE,
+    ktest_report(accepted * 10000 >= candidates * ACCEPTED_PER_10000,
                  "that is %lu.%02lu %%", (unsigned long)(accepted * 100 / candidates),
                  (unsigned long)(accepted * 10000 / candidates % 100));
     ktest_report(!o->unlisted, "each of the %lu others is refused by a rule of the list",

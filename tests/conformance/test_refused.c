@@ -12,6 +12,7 @@
 extern const char entry_text_start[];
 
 FIXTURES(alu);
+FIXTURES(loaded_table);
 
 static bool offer_is_refused(const struct sample *sample)
 {
@@ -33,7 +34,7 @@ static bool offer_is_refused(const struct sample *sample)
     return false;
 }
 
-KTEST(conformance, h05_h10_h11_h12_h13_h20_h21_h22_refused)
+KTEST(conformance, h05_h10_h11_h13_h20_h22_refused)
 {
     size_t tried = 0, refused = 0;
 
@@ -44,6 +45,24 @@ KTEST(conformance, h05_h10_h11_h12_h13_h20_h21_h22_refused)
     refusal_withdraw();
     ktest_report(refused == tried, "%lu instructions, each refused by a rule of the list",
                  (unsigned long)refused);
+}
+
+/* The second of the pair, which the sample could not offer. */
+KTEST(conformance, h10_h12_hlt_behind_sti)
+{
+    static const uint8_t sti_hlt[] = { 0xfb, 0xf4 };
+    const struct sample sample = { "sti, hlt", sti_hlt, sizeof(sti_hlt) };
+    struct probe_reject why = { 0 };
+    struct insn insn;
+    struct kprobe p;
+
+    ktest_report(refusal_offer(&sample, &p, &insn, &why) == -EOPNOTSUPP, "sti: %s",
+                 probe_reason_name(why.reason));
+    p = (struct kprobe){ .addr = insn_next(&insn) };
+    ktest_report(register_kprobe_why(&p, &why) == -EOPNOTSUPP &&
+                     refusal_meet(INSN_HLT, why.reason),
+                 "hlt: %s", probe_reason_name(why.reason));
+    refusal_withdraw();
 }
 
 /* One that the build has put there, unlike the sample, which is written into text. */
@@ -83,6 +102,25 @@ static void nothing_after(struct kprobe *p, struct pt_regs *regs, unsigned long 
     (void)p;
     (void)regs;
     (void)flags;
+}
+
+KTEST(conformance, h20_no_trap_behind_loaded_tables)
+{
+    size_t rows = (size_t)(fixtures_loaded_table_end - fixtures_loaded_table);
+    struct insn insn;
+
+    for (size_t i = 0; i < rows; i++) {
+        const struct fixture *f = &fixtures_loaded_table[i];
+        struct kprobe p = { .addr = f->insn, .post_handler = nothing_after };
+        struct probe_reject why = { 0 };
+        int err = register_kprobe_why(&p, &why);
+
+        if (insn_decode(&insn, (const uint8_t *)f->insn, INSN_MAX_LEN, f->insn))
+            insn.kind = INSN_OTHER;
+        ktest_report(err == -EOPNOTSUPP && refusal_meet(insn.kind, why.reason),
+                     "%s with a post-handler: %s", f->text,
+                     probe_reason_name(why.reason));
+    }
 }
 
 KTEST(conformance, h13_behind_a_trap)

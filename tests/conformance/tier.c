@@ -182,7 +182,8 @@ static void pass_run(struct trial *t, const struct pass *pass)
 
 static void note_what_ran(const struct insn *insn, const struct outcome *out)
 {
-    if (out->fault.count && out->fault.ip == insn->addr && out->fault.vector == TRAP_UD)
+    if (out->fault.count && out->fault.ip == insn->addr && out->fault.vector == TRAP_UD &&
+        insn->kind != INSN_UD)
         return;
     tried.classes[insn->class] = true;
     tried.kinds[insn->kind] = true;
@@ -250,7 +251,8 @@ static void passes_run(struct trial *t)
 {
     run_unprobed(t);
     for (size_t i = 0; i < pass_count; i++)
-        pass_run(t, &passes[i]);
+        if (!passes[i].post || !t->group->no_post)
+            pass_run(t, &passes[i]);
 }
 
 static void group_try(const struct group *group)

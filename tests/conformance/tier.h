@@ -12,15 +12,17 @@ struct group {
     const struct fixture *rows, *rows_end;
     vary_fn vary;
     unsigned ignored; /* bit n: general register n differs from run to run */
+    bool no_post;     /* no post-handler is allowed: boost only */
 };
 
 /* Declares the table that fixture.inc has made of group @name. */
 #define FIXTURES(name)                                                                   \
     extern const struct fixture fixtures_##name[], fixtures_##name##_end[]
-/* GROUP(name, family, what is ignored) - for an initialiser of struct group. */
-#define GROUP(name, family, ignored)                                                     \
+/* GROUP(table, family, ...) - for an initialiser of struct group: what else there is. */
+#define GROUP(table, family, ...)                                                        \
     {                                                                                    \
-#name, fixtures_##name, fixtures_##name##_end, vary_##family, ignored            \
+        .name = #table, .rows = fixtures_##table, .rows_end = fixtures_##table##_end,    \
+        .vary = vary_##family, __VA_ARGS__                                               \
     }
 
 /* tier_test - try @group, and report a fact for each pass. Context: thread. */

@@ -4,9 +4,17 @@
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
+#include "tests/conformance/processor.h"
 #include "tests/kernel/ktest.h"
 
 #define FLAGS_STATUS (FLAGS_CF | FLAGS_PF | FLAGS_AF | FLAGS_ZF | FLAGS_SF | FLAGS_OF)
+#define CR0_TS BIT(3)
+#define CR3_PWT BIT(3)
+#define CR4_TSD BIT(2)
+#define CR4_DE BIT(3)
+#define DR6_NOTHING 0xffff0ff0u
+#define DR7_NOTHING 0x400u
+#define DR7_WRITE_0 BIT(16) /* what breakpoint 0 would look for, were it enabled */
 #define MSR_KERNEL_GS_BASE 0xc0000102u /* means nothing without user mode */
 #define NOWHERE UINT64_C(0x10)
 #define NOT_CANONICAL UINT64_C(0x8000000000000010)
@@ -312,6 +320,7 @@ bool vary_interrupted(struct setup *setup, unsigned i)
     setup->image.flags &= ~FLAGS_IF;
     setup->interrupt = true;
     setup->image.cx = 3;
+    setup->image.ax = (unsigned long)exit_taken;
     setup->top[0] = (uint64_t)exit_taken;
     return i < ktest_count(8, 200);
 }
@@ -386,6 +395,39 @@ bool vary_selectors(struct setup *setup, unsigned i)
     setup->image.ax = 8 * (i % 3);
     setup->image.cx = 8 * (i / 3 % 3);
     return i < 9;
+}
+
+bool vary_processor(struct setup *setup, unsigned i)
+{
+    vary_values(setup, i);
+    setup->processor = true;
+    processor_tables(i & 1 ? 16 : 0);
+    setup->image.ax = (read_cr0() & ~CR0_TS) | (i & 1 ? CR0_TS : 0);
+    setup->image.cx = read_cr3() ^ (i & 2 ? CR3_PWT : 0);
+    setup->image.dx = read_cr4() ^ (i & 1 ? CR4_TSD : 0) ^ (i & 2 ? CR4_DE : 0);
+    setup->image.r8 = i % 3;
+    setup->image.r9 = place(8 * i);
+    setup->image.r10 = DR6_NOTHING | (i & 15);
+    setup->image.r11 = DR7_NOTHING | (i & 1 ? DR7_WRITE_0 : 0);
+    setup->image.si = (unsigned long)&processor_gdt;
+    setup->image.di = (unsigned long)&processor_idt;
+    return i < 8;
+}
+
+bool vary_loaded_selectors(struct setup *setup, unsigned i)
+{
+    vary_values(setup, i);
+    setup->processor = true;
+    setup->word = BIT(32) | (i % 8 == 7 ? processor_selector() : 8 * (i % 8));
+    setup->image.ax = setup->word;
+    return i < 16;
+}
+
+bool vary_halted(struct setup *setup, unsigned i)
+{
+    vary_values(setup, i);
+    setup->image.flags |= FLAGS_IF;
+    return i < ktest_count(4, 50);
 }
 
 bool vary_vectors(struct setup *setup, unsigned i)

@@ -58,6 +58,14 @@ bool vary_system(struct setup *setup, unsigned i);
 bool vary_written_msr(struct setup *setup, unsigned i);
 /* ax and cx are selectors: of nothing, of code, of data. */
 bool vary_selectors(struct setup *setup, unsigned i);
+/* Values that control and debug registers may be given: ax for cr0, cx cr3, dx cr4, r8 cr8,
+ * r9 any of dr0 to dr3 and cr2, r10 dr6, r11 dr7; si and di where lgdt and lidt find a table.
+ */
+bool vary_processor(struct setup *setup, unsigned i);
+/* ax, and every word of memory, is a selector: of each sort, and of nothing. */
+bool vary_loaded_selectors(struct setup *setup, unsigned i);
+/* IF is on: the timer will come. */
+bool vary_halted(struct setup *setup, unsigned i);
 /* x87 and vector registers are loaded. */
 bool vary_vectors(struct setup *setup, unsigned i);
 

@@ -149,6 +149,19 @@ static enum insn_kind stack_kind(const struct theirs *t, enum insn_kind reg)
     return o->type == ZYDIS_OPERAND_TYPE_IMMEDIATE ? INSN_PUSH_IMM : reg;
 }
 
+static enum insn_kind segment_kind(ZydisRegister to)
+{
+    switch (to) {
+    case ZYDIS_REGISTER_SS:
+        return INSN_MOV_SS;
+    case ZYDIS_REGISTER_DS:
+    case ZYDIS_REGISTER_ES:
+        return INSN_MOV_DS;
+    default:
+        return INSN_LOAD_SEG;
+    }
+}
+
 static enum insn_kind mov_kind(const struct theirs *t)
 {
     const ZydisDecodedOperand *to = &t->operands[0];
@@ -157,7 +170,7 @@ static enum insn_kind mov_kind(const struct theirs *t)
     ZydisRegisterClass from_class = ZYDIS_REGCLASS_INVALID;
 
     if (is_segment(to))
-        return to->reg.value == ZYDIS_REGISTER_SS ? INSN_MOV_SS : INSN_LOAD_SEG;
+        return segment_kind(to->reg.value);
     if (to->type == ZYDIS_OPERAND_TYPE_REGISTER)
         to_class = ZydisRegisterGetClass(to->reg.value);
     if (from->type == ZYDIS_OPERAND_TYPE_REGISTER)

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """kernel_test.py - one boot of the kernel's own tests, as TAP.
 
-    tests/run/kernel_test.py SELECTION SMP     e.g. all 4, or frame 2, or frame.NAME 1
+    tests/run/kernel_test.py SELECTION SMP [long]   e.g. all 4, or frame 2, or frame.NAME 1
 
-SEED=N in the environment gives back a printed seed. What the guest printed is kept in
+long: what is repeated is repeated more often, which takes a while. SEED=N in the
+environment gives back a printed seed. What the guest printed is kept in
 build/kernel-SELECTION-SMP.log.
 """
 
@@ -14,7 +15,8 @@ import threading
 from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
 from ktap import Flat
 
-LIMIT = 240
+LIMIT = 240  # seconds
+LIMIT_LONG = 2400
 
 
 class Lines:
@@ -32,7 +34,9 @@ class Lines:
 
 def main():
     selection, smp = sys.argv[1], int(sys.argv[2])
-    words = f"tests={selection}"
+    is_long = "long" in sys.argv[3:]
+    limit = LIMIT_LONG if is_long else LIMIT
+    words = f"tests={selection} kprobes-jump=off" + " long" * is_long
     if os.environ.get("SEED"):
         words += " seed=" + os.environ["SEED"]
     lock = threading.Lock()
@@ -42,13 +46,14 @@ def main():
             print(line, flush=True)
 
     flat = Flat(print_line, f"{smp} CPUs, " if smp > 1 else "1 CPU, ")
-    log = os.path.join(BUILD, f"kernel-{selection}-{smp}.log")
+    name = "all" if "," in selection else selection
+    log = os.path.join(BUILD, f"kernel-{name}-{smp}.log")
     setup = Setup(smp=smp, append=words, log=log)
     with Guest(setup, Lines(flat.take)) as guest:
-        status = guest.wait_end(LIMIT)
+        status = guest.wait_end(limit)
         guest.console.wait_closed(5)
         if status not in (EXIT_POWEROFF, EXIT_TESTS_FAILED):
-            error = guest.failure("during its tests", LIMIT)
+            error = guest.failure("during its tests", limit)
             flat.result("not ok", str(error))
             for line in error.lines:
                 print_line("# | " + line)

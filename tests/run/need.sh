@@ -26,8 +26,10 @@ test   /usr/include/stdio.h                     libc6-dev
 test   clang                                    clang
 test   /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-x86_64.a  libclang-rt-CLANG-dev
 test   clang-format                             clang-format
+test   clang-tidy                               clang-tidy
 test   /usr/include/Zydis/Zydis.h               libzydis-dev
 test   shellcheck                               shellcheck
+test   spin                                     spin
 fresh  debootstrap                              debootstrap'
 
 say()

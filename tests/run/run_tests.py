@@ -3,8 +3,8 @@
 
     tests/run/run_tests.py [--list] [--long] [NAME...]
 
---long runs the guest on more CPUs and passes --long to the Python tests of insn, fuzz and
-truth.
+--long runs the guest on more CPUs, once with more rounds of everything (kernel/longN), and
+passes --long to the Python tests of insn, pun, model, fuzz and truth.
 
 A test has a label TIER/STEM. A NAME is a label, a tier, or a stem, which means the tests
 of that stem in every tier. `kernel/STEM` boots with the tests of one subject only; the
@@ -22,13 +22,20 @@ from guest import BUILD, ROOT
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 SMP = (1, 2, 4, 8)
+# Subjects that turn everything over again and again; with four CPUs for each of the host's
+# they take minutes, and find what they find on four.
+UP_TO_4 = ("detour", "detour_return", "jprobe", "jump", "kretprobe", "optimize", "pad",
+           "pun", "region", "returns", "text_poke", "xmc")  # fmt: skip
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
+MANY_ROUNDS = 2  # CPUs of the one boot of a long run in which tests take more rounds
 
 HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as the Makefile builds them
 
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
-PYTHON_TIERS = ("run", "tools", "insn", "fuzz")  # and truth and session, which come last
+# And truth and session, which come last.
+PYTHON_TIERS = ("run", "tools", "insn", "pun", "region", "model", "fuzz")
+LONG_TIERS = ("insn", "pun", "model", "fuzz", "truth")  # those that know --long
 
 
 def stems(pattern, prefix=""):
@@ -41,8 +48,9 @@ def subjects():
     return stems("tests/kernel/test_*.c", "test_") + ["conformance"]
 
 
-def all_labels(smp=SMP):
+def all_labels():
     """Every test of a whole run, quick tiers first."""
+    is_long = "LONG" in os.environ
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
     for stem in stems("tests/hosted/test_*.c", "test_"):
@@ -50,7 +58,8 @@ def all_labels(smp=SMP):
     labels += ["hosted/" + stem for stem in stems("tests/hosted/test_*.py", "test_")]
     for tier in PYTHON_TIERS:
         labels += [f"{tier}/{stem}" for stem in stems(f"tests/{tier}/test_*.py", "test_")]
-    labels += [f"kernel/smp{n}" for n in smp]
+    labels += [f"kernel/smp{n}" for n in (SMP_LONG if is_long else SMP)]
+    labels += [f"kernel/long{MANY_ROUNDS}"] * is_long
     labels += ["truth/" + stem for stem in stems("tests/truth/test_*.py", "test_")]
     labels += ["session/" + stem for stem in stems("tests/session/test_*.py", "test_")]
     return labels
@@ -80,6 +89,7 @@ def stems_of(label):
 def command(label):
     """The program behind a label, as words."""
     tier, _, stem = label.partition("/")
+    is_long = "LONG" in os.environ
     if tier == "lint":
         return [glob.glob(os.path.join(ROOT, "tests", "lint", f"check_{stem}*"))[0]]
     if tier == "unit":
@@ -90,10 +100,14 @@ def command(label):
     if tier == "kernel":
         program = [sys.executable, os.path.join(HERE, "kernel_test.py")]
         if stem in subjects():
-            return program + [stem, os.environ.get("SMP", "2")]
+            return program + [stem, os.environ.get("SMP", "2")] + ["long"] * is_long
+        if stem.startswith("long"):
+            return program + ["all", stem.removeprefix("long"), "long"]
+        if stem == "smp8":
+            return program + [",".join(s for s in subjects() if s not in UP_TO_4), "8"]
         return program + ["all", stem.removeprefix("smp")]
     program = [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]
-    return program + ["--long"] * (tier in ("insn", "fuzz", "truth") and "LONG" in os.environ)
+    return program + ["--long"] * (tier in LONG_TIERS and is_long)
 
 
 def build(labels):
@@ -102,7 +116,13 @@ def build(labels):
                 if l.startswith("unit/") or l.startswith("hosted/") and "-" in l]
     if "insn/decoder" in labels:
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
-    if "truth/truth" in labels:
+    if "pun/plans" in labels:
+        programs.append(os.path.join(BUILD, "pun", "check_pun"))
+    if "region/plans" in labels:
+        programs.append(os.path.join(BUILD, "region", "check_region"))
+    if "fuzz/insn" in labels:
+        programs.append(os.path.join(BUILD, "fuzz", "fuzz_insn"))
+    if any(label.startswith("truth/") for label in labels):
         programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
     targets = [os.path.relpath(program, ROOT) for program in programs]
     if targets:
@@ -148,7 +168,7 @@ def main():
     names = [word for word in arguments if not word.startswith("--")]
     if "--long" in arguments:
         os.environ["LONG"] = "1"
-    labels = choose(names, all_labels(SMP_LONG if "LONG" in os.environ else SMP))
+    labels = choose(names, all_labels())
     if "--list" in arguments:
         print("\n".join(labels))
         return 0
@@ -163,9 +183,9 @@ def main():
         os.environ["VERBOSE"] = "1"
     else:  # one guest at a time; what needs none runs beside it
         words += ["--jobs", "2"]
-        words += ["--rules", "seq={kernel,truth,session}/*", "--rules", "par=**"]
+        words += ["--rules", "seq={fuzz,kernel,truth,session}/*", "--rules", "par=**"]
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
-    return subprocess.run(words, cwd=ROOT).returncode
+    return subprocess.run(words, cwd=HERE).returncode  # not where a label is a folder
 
 
 if __name__ == "__main__":

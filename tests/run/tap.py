@@ -52,9 +52,9 @@ def finish():
 def run(*tests):
     """Run functions, each one a test; an exception is a failed fact. Then finish.
 
-    Names on the command line choose among them.
+    Names on the command line choose among them; options are for the program itself.
     """
-    chosen = sys.argv[1:]
+    chosen = [word for word in sys.argv[1:] if not word.startswith("--")]
     for test in tests:
         if chosen and test.__name__ not in chosen:
             continue

@@ -35,13 +35,32 @@ def parts_of_the_hits():
         tap.equal(stat(guest, "probes"), 0, "no probe is left")
 
 
+def jumps():
+    knob = "/proc/sys/debug/kprobes-optimization"
+    with at_prompt(smp=2) as guest:
+        ask(guest, f"echo 0 > {knob}")
+        for kind in ("opt", "opt_pad", "opt_count"):
+            hits, traps = stat(guest, "hits"), stat(guest, "traps")
+            out = figures(ask(guest, f"bench hit.{kind}"))
+            names = {f"hit.{kind}.cycles", f"hit.{kind}.cycles_min"}
+            tap.equal(set(out), names, f"bench hit.{kind}: two figures")
+            tap.check(stat(guest, "hits") - hits > 500000, "each call was a hit")
+            tap.check(stat(guest, "traps") - traps < 1000, "and none a trap")
+        for kind in ("kret_opt", "kprobe_kret_opt", "jprobe_opt", "opt_posthandler"):
+            tap.check(figures(ask(guest, f"bench hit.{kind}")), f"bench hit.{kind}")
+        tap.equal(ask(guest, f"cat {knob}").strip(), "0", "the switch is as before")
+        tap.equal(stat(guest, "probes"), 0, "no probe is left")
+
+
 def a_crowd_and_the_cache():
     with at_prompt(smp=2) as guest:
         out = figures(ask(guest, "bench scale.1000 cache"))
-        for name in ("register_one_by_one", "register_set", "unregister_set"):
+        for name in ("register_one_by_one", "register_set", "unregister_set", "optimize_set"):
             tap.check(out.get(f"scale.{name}.1000.ns_per_probe"), f"{name} was measured")
         tap.check(0 < out.get("mem.per_probe.bytes", 0) < 1000, "probes take memory")
         tap.check(out.get("scale.hit.1000.cycles"), "and hits among them time")
+        tap.check(out.get("scale.optimize_set.1000.breakpoints", 1000) <= 10, "by jumps")
+        tap.check(0 < out.get("mem.jump_per_probe.bytes", 0) < 1000, "these take more")
         tap.check(50 < out.get("cache.hit_ratio", 0) <= 100, "most hits are in the cache")
         tap.equal(stat(guest, "probes"), 0, "no probe is left")
 
@@ -54,4 +73,4 @@ def what_it_does_not_have():
             tap.equal(reply.name, name, f"bench {words}")
 
 
-tap.run(parts_of_the_hits, a_crowd_and_the_cache, what_it_does_not_have)
+tap.run(parts_of_the_hits, jumps, a_crowd_and_the_cache, what_it_does_not_have)

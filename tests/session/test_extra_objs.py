@@ -1,5 +1,5 @@
-"""test_extra_objs.py - further objects linked into the kernel: the example of docs/api.md,
-built by the words of the page.
+"""test_extra_objs.py - further objects linked into the kernel: the examples of docs/api.md
+and docs/kretprobe.md, built by the words of the page.
 """
 
 import os
@@ -10,7 +10,6 @@ import tempfile
 import tap
 from guest import ROOT
 
-PAGE = os.path.join(ROOT, "docs", "api.md")
 BUILD_LIMIT = 600
 
 SECOND = """
@@ -30,9 +29,9 @@ WORKLOAD(order, order_run, "in which order constructors ran");
 """
 
 
-def block(language):
-    """The first block of that language in the page."""
-    with open(PAGE, encoding="utf-8") as page:
+def block(page, language):
+    """The first block of that language in a page of docs/."""
+    with open(os.path.join(ROOT, "docs", page), encoding="utf-8") as page:
         return re.search(rf"```{language}\n(.*?)```", page.read(), re.S)[1]
 
 
@@ -51,15 +50,15 @@ def shell(script, limit=BUILD_LIMIT, **variables):
 
 def in_folder(words, folder):
     """The page's commands, with their files in a folder of their own."""
-    words = re.sub(r"\breads\.[co]\b", lambda m: f"{folder}/{m[0]}", words)
-    return words.replace("build/reads", folder + "/b")
+    words = re.sub(r"\b(?:reads|opens)\.[co]\b", lambda m: f"{folder}/{m[0]}", words)
+    return re.sub(r"build/(?:reads|opens)", folder + "/b", words)
 
 
 def the_example_of_the_page_works():
     with tempfile.TemporaryDirectory() as folder:
         with open(folder + "/reads.c", "w", encoding="utf-8") as source:
-            source.write(block("c"))
-        status, text = shell(in_folder(block("sh"), folder))
+            source.write(block("api.md", "c"))
+        status, text = shell(in_folder(block("api.md", "sh"), folder))
         row = re.search(r"^(\d+) reads of (\d+) bytes, 0 missed$", text, re.M)
         tap.equal(status, 0, "the page's commands succeed")
         if not tap.check(row and int(row[1]) > 0 and int(row[2]) > 0, "reads are counted"):
@@ -85,4 +84,17 @@ def more_objects(folder):
     tap.check(status == 0 and "\norder\n" not in text, "a plain make leaves them out again")
 
 
-tap.run(the_example_of_the_page_works)
+def the_example_of_return_probes_works():
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/opens.c", "w", encoding="utf-8") as source:
+            source.write(block("kretprobe.md", "c"))
+        status, text = shell(in_folder(block("kretprobe.md", "sh"), folder))
+        count = re.search(r"^(\d+) opened, 0 not followed$", text, re.M)
+        lines = re.findall(r"^\[.*\] C\d: vfs_open returned 0 and took \d+ ns to execute$",
+                           text, re.M)  # fmt: skip
+        tap.equal(status, 0, "the page's commands succeed")
+        if not tap.check(count and int(count[1]) > 0 and lines, "returns are printed"):
+            tap.note(text)
+
+
+tap.run(the_example_of_the_page_works, the_example_of_return_probes_works)

@@ -46,4 +46,24 @@ def handlers_are_named():
                    report, "the handler and the probe are named")  # fmt: skip
 
 
-tap.run(overflows_are_named, handlers_are_named)
+def probed_ud2_is_named():
+    for smp in (1, 2):
+        report = report_of("halt.a_probed_ud2_is_named", smp)
+        check_line(r"^panic: #UD invalid opcode", report, "for what it is")
+        check_line(r"^ip  0x[0-9a-f]+ undefined_here\+0x0/", report,
+                   "in its place, not in its copy")  # fmt: skip
+
+
+def callers_are_seen_through_returns():
+    for smp in (1, 2):
+        report = report_of("returns.a_panic_shows_the_real_callers", smp)
+        check_line(r"(?m)^  0x[0-9a-f]+ panic_here\+0x.*\n(?:.*\n)*?  0x[0-9a-f]+ middle\+0x"
+                   r".*\n  0x[0-9a-f]+ outer\+0x", report,
+                   "who would have returned to whom")  # fmt: skip
+        check_line(r"in a hit of inner\+0x0, in its return handler panic_here\+0x0$", report,
+                   "and which handler it was")  # fmt: skip
+        tap.equal(report.count("trampoline"), 0, "as if nothing had been exchanged")
+
+
+tap.run(overflows_are_named, handlers_are_named, probed_ud2_is_named,
+        callers_are_seen_through_returns)

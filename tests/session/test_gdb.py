@@ -54,7 +54,8 @@ def helpers_know_the_probes():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "gdb.sock")
         with at_prompt(
-            qemu=f"-chardev socket,path={path},server=on,wait=off,id=g -gdb chardev:g"
+            append="kprobes-jump=off",
+            qemu=f"-chardev socket,path={path},server=on,wait=off,id=g -gdb chardev:g",
         ) as guest:
             ask(guest, "probe add vfs_read")
             calls = re.search(r"calls (\d+) of", ask(guest, "run vfs"))[1]
@@ -132,7 +133,8 @@ def on_one_address(breakpoint, probe_first):
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "gdb.sock")
         with at_prompt(
-            qemu=f"-chardev socket,path={path},server=on,wait=off,id=g -gdb chardev:g"
+            append="kprobes-jump=off",
+            qemu=f"-chardev socket,path={path},server=on,wait=off,id=g -gdb chardev:g",
         ) as guest:
             want = ask(guest, "cat /proc/version")
             if probe_first:

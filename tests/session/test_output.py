@@ -31,7 +31,7 @@ def text_is_the_same_under_probes():
             ask(guest, "probe add --post serial_write")
             ask(guest, "probe add --post owner_send")
             probed = printed(guest)
-            stat = dict(line.split() for line in ask(guest, "probe stat").splitlines())
+            stat = dict(line.split(" ", 1) for line in ask(guest, "probe stat").splitlines())
             ask(guest, "probe del all")
             tap.equal(probed[0], without[0], f"{smp} CPUs: the console prints the same")
             tap.equal(probed[1], without[1], f"{smp} CPUs: so does the machine interface")

@@ -61,6 +61,15 @@ class Compare(tap.Scratch):
         self.assertEqual(rows[name, "smp"][3:], ["0.50", "0.6", "x", "met"])
         self.assertEqual(rows[name, "icount"][3:], ["0.80", "0.7", "x", "MISSED"])
 
+    def test_the_floor_is_taken_without_the_call(self):
+        rows = self.table(
+            sonde_smp="sonde.hit.opt_count.cycles 40 cycles/hit\n",
+            floor_smp="floor.jmp_detour_lahf_count 51\nfloor.call_ret 17\n",
+        )
+        cells = rows["hit.opt_count.cycles", "smp"]
+        self.assertEqual(cells[1], "34")
+        self.assertEqual(cells[-4:], ["1.18", "1.3", "x", "met"])
+
     def test_a_limit_is_judged_alone(self):
         rows = self.table(sonde_smp4="sonde.mem.per_probe.bytes 201 bytes/probe\n")
         self.assertEqual(rows["mem.per_probe.bytes", "smp4"][-1], "MISSED")

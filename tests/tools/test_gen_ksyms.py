@@ -206,6 +206,21 @@ class GenKsyms(tap.Scratch):
         entries = self.table(self.gcc("copy", source))
         self.assertEqual([e.name for e in entries], ["f.isra.0"])
 
+    def test_data_between_functions_are_no_function(self):
+        source = """
+section .text
+global before:function 1
+before: ret
+global words:data 16
+words: dq 1, 2
+own_words: dq 3
+global behind:function 1
+behind: ret
+"""
+        types = {e.name: e.type for e in self.table(self.nasm("data", source))}
+        self.assertEqual(types, {"before": "T", "words": "R", "own_words": "r",
+                                 "behind": "T"})
+
     def test_entries_are_sorted_by_address(self):
         entries = self.table()
         self.assertEqual(entries, sorted(entries, key=lambda e: e.start))

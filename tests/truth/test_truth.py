@@ -21,8 +21,9 @@ COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")
 COMPUTE = ("sort", "hash", "matrix", "recursion")
 
 
-def counted(smp):
-    return Counted(smp=smp, append="hz=1000")  # the timer at its highest rate
+def counted(smp, jump="off"):
+    # The timer at its highest rate.
+    return Counted(smp=smp, append=f"hz=1000 kprobes-jump={jump}")
 
 
 def quoted(workloads):
@@ -101,6 +102,13 @@ def every_instruction_at_once():
             trial(machine, "all", workloads, f"{cpus(smp)}, {' '.join(workloads)}")
 
 
+def every_instruction_a_jump():
+    load = {smp: ("all",) for smp in (1, 2, 4)} if LONG else {2: ("vfs", "switch")}
+    for smp, workloads in load.items():
+        with counted(smp, "pun") as machine:
+            trial(machine, "all", workloads, f"{cpus(smp)}, jumps, {' '.join(workloads)}")
+
+
 def every_instruction_with_handlers():
     for engine in ("", "tf ") if LONG else ("tf ",):
         with counted(2) as machine:
@@ -168,9 +176,9 @@ def misses_too():
 
 
 if __name__ == "__main__":
-    sys.argv = [word for word in sys.argv if word != "--long"]
     tap.run(
         every_instruction_at_once,
+        every_instruction_a_jump,
         every_instruction_with_handlers,
         as_often_as_without_probes,
         nmi_storm,

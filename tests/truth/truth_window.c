@@ -1,10 +1,12 @@
 /* truth_window.c - an interval of time with sharp ends on all CPUs.
  *
- * A hit counts twice: in the plugin, when the CPU executes the int3, and a moment later in
- * the engine. An end of the window must not fall in between, on any CPU. So all CPUs meet:
+ * A hit counts twice: in the plugin, when the CPU executes the int3 or the jump, and a moment
+ * later in the engine. An end of the window must not fall in between, on any CPU. So all CPUs
+ * meet:
  *
- *   1. each of the others comes, in an interrupt, which no hit can have been interrupted
- *      by, and waits in code without probes
+ *   1. each of the others comes, in an interrupt, and waits in code without probes. No hit by
+ *      int3 can have been interrupted by it; one by a jump can, and then they part and meet
+ *      again, and so they do while a thread that does not run was preempted in one
  *   2. one of them, likewise in code without probes, reads the engine's counters and tells
  *      the plugin
  *   3. it lets the others go
@@ -17,6 +19,9 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
+#include "kernel/thread/sched.h"
+#include "kernel/thread/thread.h"
+#include "probes/platform.h"
 
 struct meeting {
     struct kprobe *const *probes;
@@ -25,7 +30,9 @@ struct meeting {
     bool opens;
     unsigned expected; /* CPUs that have to come, the acting one left out */
     unsigned waiting;  /* that have come */
+    bool in_a_hit;     /* somebody is, and has perhaps been counted by one side only */
     bool is_over;
+    const uint64_t *counters[MAX_CPUS]; /* of each CPU, for hits without handlers */
 };
 
 /* The plugin watches where truth_tell() loads from: these mean what they are called. */
@@ -45,12 +52,15 @@ NOKPROBE_INLINE void add(uint64_t *sum, uint64_t counter, bool opens)
     *sum += opens ? -counter : counter;
 }
 
-NOKPROBE_INLINE void read(struct truth_record *r, const struct kprobe *p, bool opens)
+NOKPROBE_INLINE void read(const struct meeting *m, struct truth_record *r,
+                          const struct kprobe *p)
 {
     r->addr = p->addr;
-    add(&r->hits, READ_ONCE(p->hits), opens);
+    add(&r->hits, READ_ONCE(p->hits), m->opens);
+    for (unsigned cpu = 0; p->counter && cpu <= m->expected; cpu++)
+        add(&r->hits, READ_ONCE(m->counters[cpu][p->counter]), m->opens);
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
-        add(&r->missed[cause], READ_ONCE(p->missed[cause]), opens);
+        add(&r->missed[cause], READ_ONCE(p->missed[cause]), m->opens);
 }
 
 NOKPROBE_INLINE void act(const struct meeting *m)
@@ -60,17 +70,43 @@ NOKPROBE_INLINE void act(const struct meeting *m)
     for (size_t i = 0; i < m->count; i++) {
         if (m->opens)
             truth_tell((const uint8_t *)m->probes[i]->addr);
-        read(&m->records[i], m->probes[i], m->opens);
+        read(m, &m->records[i], m->probes[i]);
     }
     if (m->opens)
         truth_tell(&truth_opened);
 }
+
+/* ---- 1 ---- */
+
+static bool is_inside(uintptr_t ip)
+{
+    return plat_exec_contains(ip) || plat_is_detour(ip);
+}
+
+static void look_at_thread(struct thread *t, void *arg)
+{
+    struct meeting *m = arg;
+
+    if (t->state != THREAD_RUNNING && t->state != THREAD_DEAD &&
+        t->left_by == SWITCH_IRQ && is_inside(t->preempted_regs->ip))
+        m->in_a_hit = true;
+}
+
+/* Handlers run with preemption off. */
+static void look_at_interrupted(const struct pt_regs *regs, struct meeting *m)
+{
+    if (preempt_count() != 0 || is_inside(regs->ip))
+        __atomic_store_n(&m->in_a_hit, true, __ATOMIC_RELAXED);
+}
+
+/* ---- all of it ---- */
 
 static void meet(void *arg)
 {
     struct meeting *m = arg;
 
     if (smp_call_regs()) {
+        look_at_interrupted(smp_call_regs(), m);
         __atomic_add_fetch(&m->waiting, 1, __ATOMIC_RELEASE); /* 1 */
         while (!__atomic_load_n(&m->is_over, __ATOMIC_ACQUIRE))
             pause();
@@ -78,7 +114,9 @@ static void meet(void *arg)
     }
     while (__atomic_load_n(&m->waiting, __ATOMIC_ACQUIRE) < m->expected)
         pause();
-    act(m);                                                /* 2 */
+    thread_for_each(look_at_thread, m);
+    if (!__atomic_load_n(&m->in_a_hit, __ATOMIC_RELAXED))
+        act(m);                                            /* 2 */
     __atomic_store_n(&m->is_over, true, __ATOMIC_RELEASE); /* 3 */
 }
 NOKPROBE(meet);
@@ -92,7 +130,13 @@ static void hold(struct kprobe *const *probes, struct truth_record *records, siz
                          .opens = opens,
                          .expected = cpu_count() - 1 };
 
-    smp_call_all(meet, &m);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        m.counters[cpu] = plat_counter(cpu, 0);
+    do {
+        m.waiting = 0;
+        m.in_a_hit = m.is_over = false;
+        smp_call_all(meet, &m);
+    } while (m.in_a_hit);
 }
 
 void truth_open(struct kprobe *const *probes, struct truth_record *records, size_t count)

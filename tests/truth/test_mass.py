@@ -1,0 +1,51 @@
+"""test_mass.py - what is done to all probes at once takes work in proportion to them.
+
+    tests/run/run_tests.py truth/mass
+
+With a probe on every instruction, whatever the kernel executes traps: a listing that takes
+a few thousand instructions a line takes minutes. So instructions and traps are counted, by
+QEMU's plugin, and have bounds here. Time has none.
+"""
+
+import re
+
+import tap
+from counted import Counted
+
+LIMIT = 300
+LIST = "/sys/kernel/debug/kprobes/list"
+
+# For each probe.
+LIST_INSNS_MAX = 6000
+TRAPS_MAX = (
+    ("'probe all' 'probe off all' 'probe on all' 'probe del all'", 250),
+    ("'probe all' 'probe stat' 'probe del all'", 250),
+)
+
+
+def traps_are_few():
+    """What `truth` itself does, in front of the commands, has no probes on its way."""
+    with Counted(smp=2, only="exc_int3") as machine:
+        for commands, most in TRAPS_MAX:
+            outcome = machine.run(f"bare all {commands}", LIMIT)
+            probes = int(re.search(r"armed (\d+) of", outcome.output)[1])
+            traps = outcome.executions[machine.table["exc_int3"][0]] // probes
+            tap.check(traps <= most, f"{commands}: {traps} traps a probe, at most {most}")
+
+
+def a_listing_is_short_work():
+    with Counted(smp=2) as machine:
+        machine.ask("probe all", LIMIT)
+        machine.ask("probe off all", LIMIT)  # or else it takes its minute
+        outcome = machine.run(f"bare all 'cat {LIST}'", LIMIT)
+        lines = re.findall(r"^([0-9a-f]{16})  k  ", outcome.output, re.M)
+        probes = re.search(r"^sites (\d+)", machine.ask("probe stat", LIMIT), re.M)
+        insns = outcome.total() // len(lines)
+        tap.check(insns <= LIST_INSNS_MAX,
+                  f"{insns} instructions a line, at most {LIST_INSNS_MAX}")  # fmt: skip
+        tap.equal(len(lines), int(probes[1]), "every probe has a line")
+        tap.check(lines == sorted(set(lines)), "each has one, by address")
+
+
+if __name__ == "__main__":
+    tap.run(traps_are_few, a_listing_is_short_work)
