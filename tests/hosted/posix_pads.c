@@ -7,7 +7,6 @@
 #include "kernel/base/err.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -36,17 +35,17 @@ static void frames_init(void)
         abort();
 }
 
-/* From the program to where its heap may grow, which begins at a random distance behind it: up to
- * 1 GiB.
+/* From the program to where its heap may grow, which begins at a random distance behind it:
+ * up to 1 GiB.
  */
 void plat_pad_range(struct plat_pad_range *out)
 {
-    static _Atomic uintptr_t heap_end;
-    uintptr_t start, end, unset = 0;
+    static uintptr_t heap_end; /* PLAT_PROBES */
+    uintptr_t start, end;
 
     text_extent(&start, &end);
     if (!heap_end)
-        atomic_compare_exchange_strong(&heap_end, &unset, (uintptr_t)sbrk(0) + HEAP_ROOM);
+        heap_end = (uintptr_t)sbrk(0) + HEAP_ROOM;
     *out = (struct plat_pad_range){ .start = RANGE_START, .end = RANGE_END };
     out->hole_start = start;
     out->hole_end = end > heap_end ? end : heap_end;
