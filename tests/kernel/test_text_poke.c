@@ -252,10 +252,21 @@ static int let_go(void *unused)
     return changed;
 }
 
+/* With no other thread in between: that one would be where the CPU is. */
+static int stay_inside(void *leave)
+{
+    int err;
+
+    preempt_disable();
+    err = spin_inside(leave);
+    preempt_enable();
+    return err;
+}
+
 KTEST(text_poke, a_cpu_inside_is_waited_for_and_named)
 {
     static const uint8_t nops[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x80, 0, 0, 0, 0 };
-    struct clone_args spinner = { .fn = spin_inside, .arg = &leave_it, .cpus = BIT(1) };
+    struct clone_args spinner = { .fn = stay_inside, .arg = &leave_it, .cpus = BIT(1) };
     struct clone_args watcher = { .fn = let_go, .cpus = BIT(0) };
     struct text_poke p = { .addr = (uintptr_t)spin_inside,
                            .len = (uint8_t)(uintptr_t)spin_inside_len },
