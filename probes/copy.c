@@ -38,6 +38,6 @@ uintptr_t copy_original(uintptr_t ip)
     if (site->region && ip - off == (uintptr_t)site->region->cell)
         return region_original(site->region, off);
     if (copy_is_called(site))
-        return site->emul.target;
+        return site_target(site);
     return ip <= copy_start(site, ip - off) ? site->addr : site->addr + site->len;
 }

@@ -56,17 +56,18 @@ void emulate_prepare(struct emulation *e, const struct insn *insn)
         .index = insn->index,
         .scale = insn->scale,
         .seg = insn->seg,
-        .disp = insn->disp,
+        .disp = insn->has_mem ? insn->disp : (int32_t)(insn->target - insn_next(insn)),
         .pop = insn->pop,
-        .target = insn->rip_relative ? insn->mem : insn->target,
+        .rip_relative = insn->rip_relative,
     };
 }
 
 /* ---- operands ---- */
 
-NOKPROBE_INLINE uintptr_t address_of(const struct emulation *e,
-                                     const struct pt_regs *regs)
+NOKPROBE_INLINE uintptr_t address_of(const struct site *site, const struct pt_regs *regs)
 {
+    const struct emulation *e = &site->emul;
+    uintptr_t mem = site_target(site);
     struct insn operand = {
         .has_mem = true,
         .base = e->base,
@@ -74,8 +75,8 @@ NOKPROBE_INLINE uintptr_t address_of(const struct emulation *e,
         .scale = e->scale,
         .disp = e->disp,
         .addrsize = e->addrsize,
-        .rip_relative = e->target != 0,
-        .mem = e->target,
+        .rip_relative = e->rip_relative,
+        .mem = e->addrsize == 4 ? (uint32_t)mem : mem,
     };
     uintptr_t addr = insn_effective_address(&operand, regs);
 
@@ -95,7 +96,7 @@ static NOINLINE bool load_target(const struct site *site, struct pt_regs *regs,
         *target = *insn_reg(regs, e->detail);
         return true;
     }
-    addr = address_of(e, regs);
+    addr = address_of(site, regs);
     if (!plat_read(target, addr))
         return true;
     regs->ip = site->addr;
@@ -175,7 +176,7 @@ NOKPROBE_INLINE bool emulate_ret(const struct site *site, struct pt_regs *regs)
 
 NOKPROBE_INLINE void branch(const struct site *site, struct pt_regs *regs, bool taken)
 {
-    regs->ip = taken ? site->emul.target : site->addr + site->len;
+    regs->ip = taken ? site_target(site) : site->addr + site->len;
 }
 
 /* The 32-bit counter is written as any 32-bit register: the upper half becomes 0. */
@@ -231,13 +232,13 @@ bool emulate_run(struct site *site, struct pt_regs *regs)
 
     switch (e->kind) {
     case INSN_CALL_REL:
-        call(site, regs, e->target);
+        call(site, regs, site_target(site));
         return true;
     case INSN_CALL_REG:
     case INSN_CALL_MEM:
         return emulate_indirect_call(site, regs);
     case INSN_JMP_REL:
-        regs->ip = e->target;
+        regs->ip = site_target(site);
         return true;
     case INSN_JMP_REG:
     case INSN_JMP_MEM:

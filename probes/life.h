@@ -30,12 +30,14 @@ struct emulation {
     uint8_t opsize;   /* bytes pushed and popped: 2 or 8 */
     uint8_t addrsize; /* LOOP, JRCXZ: width of the counter; *_MEM: of the address */
     uint8_t base, index, scale, seg;
-    int32_t disp;
-    uint16_t pop;     /* RET: bytes dropped besides the return address */
-    uintptr_t target; /* relative branches; *_MEM: address of a rip-relative operand */
+    int32_t disp;      /* relative branches: of the target; *_MEM: of the operand */
+    uint16_t pop;      /* RET: bytes dropped besides the return address */
+    bool rip_relative; /* *_MEM: the operand is */
 };
 
-/* Locks:  I immutable once published   P PLAT_PROBES   p PLAT_PROBES to write, and read
+/* There may be one for every instruction: 104 bytes are the most that a block of 112 holds.
+ *
+ * Locks:  I immutable once published   P PLAT_PROBES   p PLAT_PROBES to write, and read
  * without locks by hits; what is taken out of reach is freed after plat_quiesce().
  */
 struct site {
@@ -45,36 +47,39 @@ struct site {
     uint8_t *step_slot;    /* [p] copy and int3; NULL while nobody has a post-handler */
     uint8_t *detour;       /* [P] what a jump at addr reaches in the end, or NULL */
     struct region *region; /* [p] what a jump displaces here, or once did, or NULL */
-    uintptr_t pad;         /* [P] where the jump lands; 0: on the detour, or no jump */
-    union {                /* [I] */
+    /* [p] of the return probe that DETOUR_RETURN is for */
+    struct kretprobe_holder *plain;
+    union {                    /* [I] */
         struct emulation emul; /* where way is WAY_EMULATE */
         struct {               /* where is_sti: with its successor, if that is possible */
             uint8_t *slot;     /* copies of both, then the jump back; or NULL, and */
             struct site *site; /* what emulates the successor; or NULL */
         } pair;
     };
+    int32_t pad_off; /* [P] from addr to where the jump lands; 0: on the detour */
     uint8_t bytes[INSN_MAX_LEN]; /* [I] the original instruction; behind it, padding that
                                   * its jump covers */
     uint8_t len;                 /* [I] of it, bytes */
     uint8_t class;               /* [I] enum insn_class */
+    bool repeats : 1;            /* [I] with rep: steps once per iteration */
+    bool is_sti : 1;             /* [I] its shadow covers the instruction behind it */
+    bool never_by_tf : 1;        /* [I] a single step would undo what it does */
+    bool in_engine : 1;          /* [I] the engine's own code */
     uint8_t way;                 /* [p] enum site_way */
-    uint8_t state;               /* [P] enum site_state */
-    bool repeats;                /* [I] with rep: steps once per iteration */
-    bool is_sti;                 /* [I] its shadow covers the instruction behind it */
-    bool never_by_tf;            /* [I] a single step would undo what it does */
     bool has_post;               /* [p] somebody here has a post-handler */
-    bool in_engine;              /* [I] the engine's own code */
-    bool queued;                 /* [P] in the list that is being made */
-    uint8_t detour_kind;         /* [P] enum detour_kind */
-    bool coming, leaving;        /* [P] is being armed, disarmed, with others */
     uint8_t detour_copy;         /* [p] where in the detour's own cell its copy begins */
-    bool detour_saves;           /* [P] it leaves the status flags as they are */
+    uint8_t state;               /* [P] enum site_state */
+    bool queued : 1;             /* [P] in the list that is being made */
+    bool coming : 1;             /* [P] is being armed, with others */
+    bool leaving : 1;            /* [P] is being disarmed, with others */
+    bool detour_saves : 1;       /* [P] it leaves the status flags as they are */
+    uint8_t detour_kind;         /* [P] enum detour_kind */
     uint8_t jump_len;            /* [P] SITE_OPTIMIZED: bytes that the jump has changed */
     uint8_t jump_span;           /* [P] and bytes that it is made of */
     uint8_t jump_why;            /* [P] enum probe_reason against a jump; 0: none */
-    /* [p] of the return probe that DETOUR_RETURN is for */
-    struct kretprobe_holder *plain;
 };
+
+_Static_assert(sizeof(struct site) <= 104, "a site would not fit its block");
 
 /* site_is_armed - is its text changed? Locks: PLAT_PROBES held. */
 static inline bool site_is_armed(const struct site *site)
@@ -86,6 +91,23 @@ static inline bool site_is_armed(const struct site *site)
 static inline bool site_is_call(const struct site *site)
 {
     return site->way == WAY_EMULATE && site->emul.kind == INSN_CALL_REL;
+}
+
+/* site_pad - where its jump lands; 0: on the detour, or there is no jump. */
+static inline uintptr_t site_pad(const struct site *site)
+{
+    return site->pad_off ? site->addr + (uintptr_t)(intptr_t)site->pad_off : 0;
+}
+
+static inline void site_set_pad(struct site *site, uintptr_t pad)
+{
+    site->pad_off = pad ? (int32_t)(pad - site->addr) : 0;
+}
+
+/* site_target - where the relative branch there leads; way is WAY_EMULATE. Context: any. */
+NOKPROBE_INLINE uintptr_t site_target(const struct site *site)
+{
+    return site->addr + site->len + (uintptr_t)(intptr_t)site->emul.disp;
 }
 
 enum hit_stage {

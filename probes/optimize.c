@@ -172,9 +172,9 @@ static void release_pads(struct site **sites, size_t count)
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (sites[i]->pad)
-            pads[n++] = sites[i]->pad;
-        sites[i]->pad = 0;
+        if (sites[i]->pad_off)
+            pads[n++] = site_pad(sites[i]);
+        site_set_pad(sites[i], 0);
         if (n == PADS_MAX || (n && i + 1 == count)) {
             pad_free_all(pads, n);
             n = 0;
@@ -194,7 +194,7 @@ void optimize_release(struct site **sites, size_t count)
 /* A detour leads to where its site was to go on when it was made: regions change that. */
 static bool has_leftovers(const struct site *site)
 {
-    if (site->pad || region_has_copies(site))
+    if (site->pad_off || region_has_copies(site))
         return true;
     return site->detour && (method == OPTIMIZE_REGION || !detour_is_current(site));
 }

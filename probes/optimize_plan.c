@@ -233,7 +233,7 @@ static void note_jump(struct site *site, const struct pun *pun)
         plat_bug("padding is not readable", site->addr);
     site->jump_len = pun->jump_len;
     site->jump_span = pun->span;
-    site->pad = pun->pad;
+    site_set_pad(site, pun->pad);
 }
 
 static int by_address(const void *a, const void *b)

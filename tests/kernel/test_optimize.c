@@ -491,7 +491,8 @@ static void check_jump(struct site *site, void *arg)
     if (!plat_text_read(bytes, site->addr, sizeof(bytes)) &&
         !insn_decode(&insn, bytes, sizeof(bytes), site->addr) &&
         (insn.target == (uintptr_t)site->detour ||
-         (insn.target == site->pad && pad_target(site->pad) == (uintptr_t)site->detour)))
+         (insn.target == site_pad(site) &&
+          pad_target(insn.target) == (uintptr_t)site->detour)))
         return;
     c->wrong++;
     c->first = c->first ? c->first : site->addr;
