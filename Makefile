@@ -217,6 +217,7 @@ PROBES_PORT := \
     probes/port/commands_list.c \
     probes/port/commands_stat.c \
     probes/port/commands_explain.c \
+    probes/port/commands_region.c \
     probes/port/commands_xmc.c \
     probes/port/files.c \
     probes/port/bench.c \
@@ -270,7 +271,9 @@ KTESTS := \
     tests/kernel/test_set.c \
     tests/kernel/test_misuse.c \
     tests/kernel/test_files.c \
+    tests/kernel/say.c \
     tests/kernel/test_commands.c \
+    tests/kernel/test_explain.c \
     tests/kernel/test_arming.c \
     tests/kernel/test_optimize.c \
     tests/kernel/test_text_poke.c \

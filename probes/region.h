@@ -160,9 +160,11 @@ bool region_is_watched(uintptr_t ip);
 /* ---- region_picture.c ---- */
 
 #define REGION_LINE_MAX 128
+#define REGION_LINES_MAX 9
 
 /* region_draw - the picture above, with the bytes, instructions and obstacles of @addr.
- * @line: told of each line, without a newline, at most REGION_LINE_MAX bytes with the NUL
+ * @line: told of each line, at most REGION_LINES_MAX, without a newline, at most
+ *        REGION_LINE_MAX bytes with the NUL
  * Context: thread.  Locks: PLAT_PROBES held.
  */
 void region_draw(uintptr_t addr, void (*line)(const char *text, void *arg), void *arg);

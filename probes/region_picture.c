@@ -56,16 +56,21 @@ static void put_byte(struct picture *p, size_t i)
     put(p, COLUMNS * i + 1, hex);
 }
 
-/* put_span - "[<- NAME --->]" over bytes @first up to @end. */
+/* put_span - "[<- NAME --->]" over bytes @first up to @end; "[--]" where that does not fit.
+ */
 static void put_span(struct picture *p, size_t first, size_t end, const char *name)
 {
     size_t from = COLUMNS * first, to = COLUMNS * end;
 
     memset(p->text + from, '-', to - from);
-    put(p, from, "[<- ");
+    p->text[from] = '[';
+    p->text[to - 1] = ']';
+    if (to - from < strlen("[<-  >]") + strlen(name))
+        return;
+    put(p, from + 1, "<- ");
     put(p, from + 4, name);
     p->text[from + 4 + strlen(name)] = ' ';
-    put(p, to - 2, ">]");
+    p->text[to - 2] = '>';
 }
 
 /* ---- the lines ---- */
@@ -102,6 +107,8 @@ static void draw_instructions(struct picture *p)
 {
     const struct region *r = p->r;
 
+    if (!r->len)
+        return;
     line_start(p);
     for (size_t i = 0; i < r->count; i++) {
         p->text[COLUMNS * r->starts[i]] = '[';

@@ -1,34 +1,19 @@
 /* commands_explain.c - `probe explain`: everything that decides what becomes of an address,
  * in words.
  */
+#include "probes/port/commands_explain.h"
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
 #include "probes/explain.h"
 #include "probes/port/commands.h"
 #include "probes/port/console_probe.h"
 
-#define RULES_MAX 32
-
 struct report {
     struct shell *sh;
     struct explanation e;
-    struct {
-        enum probe_reason rule;
-        struct probe_reject why;
-    } rules[RULES_MAX];
-    size_t rule_count;
+    struct explain_rules rules;
+    struct explain_region region;
 };
-
-/* Rules are told while the engine is locked: noted now, printed later. */
-static void note_rule(enum probe_reason rule, const struct probe_reject *why, void *arg)
-{
-    struct report *r = arg;
-
-    if (r->rule_count == RULES_MAX)
-        return;
-    r->rules[r->rule_count].rule = rule;
-    r->rules[r->rule_count++].why = *why;
-}
 
 /* ---- the address, its byte, its surroundings ---- */
 
@@ -74,7 +59,7 @@ static void print_owner(const struct report *r)
         shell_printf(r->sh, "byte       %02x, %s\n", r->e.byte, owners[r->e.owner]);
 }
 
-static void print_bytes(struct shell *sh, const struct insn *insn)
+void explain_print_bytes(struct shell *sh, const struct insn *insn)
 {
     for (size_t i = 0; i < INSN_MAX_LEN; i++) {
         if (i < insn->len)
@@ -84,12 +69,12 @@ static void print_bytes(struct shell *sh, const struct insn *insn)
     }
 }
 
-static void print_insn(struct shell *sh, const char *mark, const struct insn *insn)
+void explain_print_insn(struct shell *sh, const char *mark, const struct insn *insn)
 {
     char at[PLACE_TEXT_MAX];
 
     shell_printf(sh, "%s 0x%lx  ", mark, insn->addr);
-    print_bytes(sh, insn);
+    explain_print_bytes(sh, insn);
     shell_printf(sh, " %2u %-10s %-6s %s\n", insn->len, insn_kind_name(insn->kind),
                  insn_class_name(insn->class), place_text(at, insn->addr));
 }
@@ -97,24 +82,36 @@ static void print_insn(struct shell *sh, const char *mark, const struct insn *in
 static void print_map(const struct report *r)
 {
     for (size_t i = 0; i < r->e.map_count; i++)
-        print_insn(r->sh, i == r->e.map_at ? "        ->" : "          ", &r->e.map[i]);
+        explain_print_insn(r->sh, i == r->e.map_at ? "        ->" : "          ",
+                           &r->e.map[i]);
 }
 
 /* ---- the rules ---- */
 
-static void print_rules(const struct report *r)
+void explain_note_rule(enum probe_reason rule, const struct probe_reject *why, void *arg)
+{
+    struct explain_rules *rules = arg;
+
+    if (rules->count == EXPLAIN_RULES_MAX)
+        return;
+    rules->rule[rules->count].reason = rule;
+    rules->rule[rules->count++].why = *why;
+}
+
+void explain_print_rules(struct shell *sh, const char *head,
+                         const struct explain_rules *rules)
 {
     char at[PLACE_TEXT_MAX];
 
-    for (size_t i = 0; i < r->rule_count; i++) {
-        const struct probe_reject *why = &r->rules[i].why;
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct probe_reject *why = &rules->rule[i].why;
 
-        shell_printf(r->sh, "rule       %s %-14s", why->err ? "FAIL" : "pass",
-                     probe_reason_name(r->rules[i].rule));
+        shell_printf(sh, "%-10s %s %-14s", head, why->err ? "FAIL" : "pass",
+                     probe_reason_name(rules->rule[i].reason));
         if (why->err)
-            shell_printf(r->sh, " %s (%s, %s)", why->why, place_text(at, why->at),
+            shell_printf(sh, " %s (%s, %s)", why->why, place_text(at, why->at),
                          err_name(why->err));
-        shell_printf(r->sh, "\n");
+        shell_printf(sh, "\n");
     }
 }
 
@@ -130,7 +127,7 @@ static void print_copy(const struct report *r, const struct explain_copy *copy)
            !insn_decode(&insn, copy->code + off, sizeof(copy->code) - off,
                         copy->addr + off)) {
         shell_printf(r->sh, "           0x%lx  ", insn.addr);
-        print_bytes(r->sh, &insn);
+        explain_print_bytes(r->sh, &insn);
         shell_printf(r->sh, " %2u %s\n", insn.len, insn_kind_name(insn.kind));
         if (insn.kind == INSN_INT3 || !insn_falls_through(&insn))
             break;
@@ -208,13 +205,16 @@ static void print_verdict(const struct report *r)
 
 static void explain(struct report *r, const struct place *place, uintptr_t addr)
 {
-    probe_explain(addr, &r->e, note_rule, r);
+    probe_explain(addr, &r->e, explain_note_rule, &r->rules);
+    explain_look_at_region(&r->region, addr);
     print_address(r);
     print_inlined(r, place);
     print_owner(r);
     print_map(r);
-    print_rules(r);
+    explain_print_rules(r->sh, "rule", &r->rules);
     print_verdict(r);
+    if (r->e.in_function)
+        explain_print_region(r->sh, &r->region, &r->e.why);
 }
 
 static int explain_run(struct shell *sh, int argc, char **argv)

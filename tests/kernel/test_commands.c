@@ -8,6 +8,7 @@
 #include "probes/kprobe.h"
 #include "probes/life.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/say.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,33 +61,7 @@ static uint8_t first_byte(void)
     return *(const volatile uint8_t *)commands_target;
 }
 
-/* ---- saying lines ---- */
-
-static struct seq output;
-
-/* say - run a command line. Return: its status; what it printed is in output. */
-static int say(const char *fmt, ...) PRINTF(1, 2);
-static int say(const char *fmt, ...)
-{
-    char line[256];
-    va_list args;
-
-    va_start(args, fmt);
-    vsnprintf(line, sizeof(line), fmt, args);
-    va_end(args);
-    seq_free(&output);
-    seq_init(&output, NULL, NULL);
-    return shell_execute(line, &output);
-}
-
-static bool said(const char *text)
-{
-    bool found = strstr(seq_str(&output), text) != NULL;
-
-    if (!found)
-        ktest_note("no '%s' in: %.300s", text, seq_str(&output));
-    return found;
-}
+/* ---- what was said ---- */
 
 /* number_behind - the number that follows the line's beginning @name and a blank. */
 static uint64_t number_behind(const char *name)

@@ -790,6 +790,17 @@ static void obstacles_are_drawn(void)
     fake_end();
 }
 
+static void what_is_too_narrow_for_a_name_has_none(void)
+{
+    twins("90 31 c0", 1, 0);
+    CHECK(strstr(draw(fn), "\n[90]\n[--]\n    [<- JTPR ----->]\n"));
+    fake_end();
+    twins("31 c0 31 c0", 2, 0);
+    CHECK(strstr(draw(fn), "\n[31  c0]\n[------]\n    [<- JTPR ----->]\n"));
+    CHECK(!strcmp(draw(fn + 1), "IA\n|\n[ 0][ 1][ 2][ 3][ 4]\n    [<- JTPR ----->]\n"));
+    fake_end();
+}
+
 static void padding_and_what_is_missing_are_drawn(void)
 {
     twins("31 c0 c3 90 90 90 31 c0 c3", 3, 3);
@@ -823,4 +834,4 @@ UNIT_TESTS(whole_instructions_up_to_five_bytes, one_long_instruction_is_enough,
            one_instruction_needs_no_copies, a_refusal_leaves_nothing,
            no_memory_leaves_nothing, watched_is_what_lies_behind_the_first_byte,
            too_many_at_a_time_are_a_bug, a_region_is_drawn, obstacles_are_drawn,
-           padding_and_what_is_missing_are_drawn)
+           padding_and_what_is_missing_are_drawn, what_is_too_narrow_for_a_name_has_none)

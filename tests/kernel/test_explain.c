@@ -1,0 +1,85 @@
+/* test_explain.c - what `probe explain` says of an address is so. */
+#include "probes/life.h"
+#include "probes/optimize.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/say.h"
+
+#include <string.h>
+
+/* region_targets.asm */
+uint32_t region_mix(uint32_t x);
+
+/* The tests run without jumps, but for these. */
+static enum optimize_method method_before;
+
+static void jumps_by(enum optimize_method method)
+{
+    method_before = optimize_get_method();
+    optimize_set_method(method);
+}
+
+static void jumps_as_before(void)
+{
+    optimize_set_method(method_before);
+}
+
+/* ---- regions --------------------------------------------------------------------------- */
+
+KTEST(explain, a_region_is_drawn)
+{
+    uintptr_t at = (uintptr_t)region_mix + 2;
+
+    ktest_report(say("probe explain region_mix+2") == 0 &&
+                     said("\nregion     possible\n"),
+                 "there could be one");
+    ktest_report(said("           IA\n"
+                      "           |\n"
+                      "           [ 0][ 1][ 2][ 3][ 4][ 5]\n"
+                      "           [ff  c0][d1  c8][31  f8]\n"
+                      "           [<- DCR -------------->]\n"
+                      "               [<- JTPR ----->]\n"),
+                 "its picture");
+    ktest_report(said("region     pass REGION_TARGET \n"), "its rules");
+    say("probe explain region_mix+2 | grep ^DCR");
+    ktest_report(said("6 bytes, 3 instructions\n"), "its bytes");
+    ktest_report(*(const volatile uint8_t *)at == 0xff, "and nothing has been changed");
+}
+
+KTEST(explain, the_rule_that_forbids_a_region_is_named)
+{
+    ktest_report(
+        say("probe explain region_scan+15") == 0 &&
+            said("region     FAIL REGION_TARGET  something leads to where the jump "
+                 "would lie (region_scan+0x12, EOPNOTSUPP)\n") &&
+            said("             T          T: a branch"),
+        "a branch leads there");
+    say("probe add region_mix+4");
+    ktest_report(
+        say("probe explain region_mix+2") == 0 &&
+            said("\nregion     none: another probe is where the jump would lie\n"),
+        "a probe is in the way");
+    ktest_report(
+        said("region     FAIL REGION_PROBED  another probe is where the jump would "
+             "lie (region_mix+0x4, EEXIST)\n"),
+        "it is named");
+    ktest_report(said("         P              P: another probe"), "and drawn");
+    say("probe del all");
+    ktest_report(say("probe explain kprobe_int3_handler") == 0 &&
+                     said("\nregion     none: this code runs before a hit knows"),
+                 "none where there can be no probe");
+    ktest_report(say("probe explain 0x10") == 0 && !strstr(seq_str(&output), "region"),
+                 "nothing is said of no code");
+}
+
+KTEST(explain, a_region_that_is_there_is_told)
+{
+    jumps_by(OPTIMIZE_REGION);
+    say("probe add region_mix+2");
+    optimize_run();
+    ktest_report(say("probe explain region_mix+2") == 0 &&
+                     said("\nregion     is there: its instructions run as copies\n"),
+                 "it is there");
+    ktest_report(region_mix(1) == 0, "and works: %u", region_mix(1));
+    say("probe del all");
+    jumps_as_before();
+}
