@@ -159,8 +159,8 @@ static enum plat_detour front_code(const struct code *c)
         return called ? PLAT_DETOUR_IMAGE_CALLED : PLAT_DETOUR_IMAGE;
     if (called)
         return PLAT_DETOUR_CALLED;
-    if (c->kind == DETOUR_RETURN && !c->flags_live)
-        return PLAT_DETOUR_RETURN;
+    if (c->kind == DETOUR_RETURN)
+        return c->flags_live ? PLAT_DETOUR_RETURN : PLAT_DETOUR_RETURN_DEAD;
     return c->flags_live ? PLAT_DETOUR_CALL : PLAT_DETOUR_CALL_DEAD;
 }
 

@@ -8,18 +8,21 @@
 ; Simple is: no hit is active on this CPU, it is no NMI, the call is on the thread's own
 ; stack, of which enough is left, deeper than all that the shadow has, there is an entry left,
 ; and the return address is near and has not been exchanged. All of that is looked at at
-; once. What isn't simple is done with an image, by detour_call_dead.
+; once. What isn't simple is done with an image, by detour_call. One of the two leaves the
+; status flags as they are, for functions of which nobody knows that they don't read those of
+; their caller.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
 
-extern detour_call_dead
+extern detour_call, detour_call_dead
 extern kretprobe_trampoline
 extern shadow_nobody            ; struct shadow
 
 %define SAVED_REGISTERS rax, rcx, rdx, rsi, rdi, r8, r9
-SAVED equ 7 * 8
+FLAGS equ 7 * 8                 ; as lahf and seto leave them in ax
+SAVED equ 8 * 8
 WORD_0 equ SAVED                ; where the cell goes on
 SLOT equ SAVED + 8              ; the function's return address
 
@@ -49,11 +52,34 @@ SLOT equ SAVED + 8              ; the function's return address
 
 section .text.detour progbits alloc exec nowrite align=64
 
+; RESTORE saves_flags: as on entry
+%macro RESTORE 1
+  %if %1
+    mov rax, [rsp + FLAGS]
+    add al, 0x7f                        ; OF
+    sahf
+  %endif
+    LOAD SAVED_REGISTERS
+    lea rsp, [rsp + SAVED]
+%endmacro
+
+; RETURN name, saves_flags, what does the rest: a routine, and its rows in the table of
+; struct detour_code.
 ; In:   [rsp] = where the cell goes on, [rsp + 8] = the return address
-; Out:  there, all registers as they were, status flags not
-proc detour_return, 64
+; Out:  there, all registers as they were; status flags only if it saves them
+%macro RETURN 3
+proc %1, 64
+    [section .rodata_detour_codes progbits alloc noexec nowrite align=8]
+    dq %1, 0, 0, %1.ret, SAVED / 8
+    dq %1.jmp, 0, 0, %1.jmp, 0
+    __?SECT?__
     lea rsp, [rsp - SAVED]
     STORE SAVED_REGISTERS
+  %if %2
+    lahf
+    seto al
+    mov [rsp + FLAGS], rax
+  %endif
     mov rsi, [rsp + WORD_0]
     inc rsi
     or rsi, 31
@@ -104,22 +130,19 @@ proc detour_return, 64
     mov qword [rsp + SLOT], kretprobe_trampoline
     mov eax, [rsi + HOLDER_COUNTER]
     inc qword [gs:COUNTERS_OFF + rax * 8]
-    LOAD SAVED_REGISTERS
-    lea rsp, [rsp + SAVED]
+    RESTORE %2
 .ret:
     ret
 .not_simple:
-    LOAD SAVED_REGISTERS
-    lea rsp, [rsp + SAVED]
+    RESTORE %2
 .jmp:
-    jmp detour_call_dead
-endproc detour_return
-nokprobe detour_return
+    jmp %3
+endproc %1
+nokprobe %1
+%endmacro
 
-; struct detour_code: how far below word 0 the stack pointer is
-section .rodata_detour_codes progbits alloc noexec nowrite align=8
-    dq detour_return, 0, 0, detour_return.ret, SAVED / 8
-    dq detour_return.jmp, 0, 0, detour_return.jmp, 0
+    RETURN detour_return, 1, detour_call
+    RETURN detour_return_dead, 0, detour_call_dead
 
 section .rodata
 align 8

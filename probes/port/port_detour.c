@@ -5,7 +5,8 @@
 
 extern const char detour_text_start[], detour_text_end[];
 extern const char detour_call[], detour_call_dead[], detour_called[];
-extern const char detour_image[], detour_image_called[], detour_post[], detour_return[];
+extern const char detour_image[], detour_image_called[], detour_post[];
+extern const char detour_return[], detour_return_dead[];
 
 uintptr_t plat_detour(enum plat_detour which)
 {
@@ -16,6 +17,7 @@ uintptr_t plat_detour(enum plat_detour which)
         [PLAT_DETOUR_IMAGE] = detour_image,
         [PLAT_DETOUR_IMAGE_CALLED] = detour_image_called,
         [PLAT_DETOUR_RETURN] = detour_return,
+        [PLAT_DETOUR_RETURN_DEAD] = detour_return_dead,
         [PLAT_DETOUR_POST] = detour_post,
     };
 

@@ -191,8 +191,9 @@ proc return_stepped
     ret
 endproc return_stepped
 
-; void return_echo_call(uint64_t out[15]): the registers that return_echo() finds, called with
-; different values in all of them: rbx rcx rdx rsi rdi rbp r8-r15, rax
+; void return_echo_call(uint64_t out[16], uint64_t flags): what return_echo() finds, called
+; with these flags and different values in all registers:
+; rbx rcx rdx rsi rdi rbp r8-r15, rax, flags
 proc return_echo_call
     push rbp
     push rbx
@@ -201,6 +202,8 @@ proc return_echo_call
     push r14
     push r15
     mov [rel echo_out], rdi
+    push rsi
+    popfq
     mov rax, 0x1112131415161718
     lea rbx, [rax + 1]
     lea rcx, [rax + 2]
@@ -228,6 +231,7 @@ endproc return_echo_call
 
 proc return_echo
     db 0x0f, 0x1f, 0x44, 0, 0   ; nop of five bytes
+    pushfq
     push rax
     mov rax, [rel echo_out]
     mov [rax], rbx
@@ -245,6 +249,7 @@ proc return_echo
     mov [rax + 96], r14
     mov [rax + 104], r15
     pop qword [rax + 112]
+    pop qword [rax + 120]
     ret
 endproc return_echo
 
