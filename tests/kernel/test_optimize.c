@@ -379,35 +379,63 @@ static int take_out(void *arg UNUSED)
     return 0;
 }
 
-static void write_copy(const void *bytes)
+/* cltq_of_target - an instruction of two bytes; 0: the compiler has lost it. */
+static uintptr_t cltq_of_target(void)
+{
+    static const uint8_t cltq[] = { 0x48, 0x98 };
+
+    for (size_t i = 0; i < text.count; i++)
+        if (memcmp((const void *)text.addrs[i], cltq, sizeof(cltq)) == 0)
+            return text.addrs[i];
+    return 0;
+}
+
+static void write_cell(size_t off, const void *bytes, size_t len)
 {
     plat_lock(PLAT_TEXT);
-    plat_text_write((uintptr_t)held.site->boost_slot, bytes, 2);
+    plat_text_write((uintptr_t)held.site->boost_slot + off, bytes, len);
     plat_sync_cores();
     plat_unlock(PLAT_TEXT);
 }
 
-/* The copy is made to jump to itself: whoever comes to the detour stays there. */
+/* In the place of | cltq | jmp back (5) | the cell gets | jmp | jmp back | cltq | jmp to 2 |.
+ * The first jump leads to itself, and later to the second cltq: for whoever is there, one
+ * byte changes.
+ */
+static void hold(void)
+{
+    static const uint8_t to_itself[] = { 0xeb, 0xfe };
+    static const uint8_t tail[] = { 0x48, 0x98, 0xeb, 0xf7 };
+
+    write_cell(7, tail, sizeof(tail));
+    write_cell(0, to_itself, sizeof(to_itself));
+}
+
+static void let_go(void)
+{
+    static const uint8_t to_tail = 5;
+
+    write_cell(1, &to_tail, 1);
+}
+
 KTEST(optimize, h76_a_detour_stays_while_somebody_is_in_it)
 {
-    static const uint8_t jump_to_itself[] = { 0xeb, 0xfe };
-    uint8_t copy[2];
     int inside, remover, wrong = 1;
 
     jumps_on();
-    held.addr = (uintptr_t)target;
+    look_at_text();
+    held.addr = cltq_of_target();
     register_kprobe(&held);
     optimize_run();
     ktest_report(is_jump(&held), "it is a jump");
-    memcpy(copy, held.site->boost_slot, sizeof(copy));
-    write_copy(jump_to_itself);
+    hold();
     inside = kernel_clone(&(struct clone_args){ .fn = run_target, .name = "inside" });
     while (kprobe_hits(&held) == 0)
         thread_yield();
     remover = kernel_clone(&(struct clone_args){ .fn = take_out, .name = "remover" });
     thread_sleep_ns(200000000);
     ktest_report(!is_gone, "while a thread is inside, it is not freed");
-    write_copy(copy);
+    let_go();
     thread_join(inside, &wrong);
     thread_join(remover, NULL);
     ktest_report(is_gone && !wrong, "the thread got out, and then it was");
