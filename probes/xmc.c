@@ -30,6 +30,7 @@ struct exchange {
     const uint8_t *bytes;
     size_t len;
     enum xmc_mode mode;
+    uint8_t old_bytes[INSN_MAX_LEN];
     struct insn old, new;        /* the first ones */
     size_t old_count, new_count; /* how many there are */
     uintptr_t old_end;           /* behind the last old one */
@@ -71,6 +72,18 @@ static bool is_no_text(struct exchange *x)
     return !plat_text_contains(x->addr, x->len);
 }
 
+static void take_old(struct exchange *x, const struct insn *insn)
+{
+    size_t off = insn->addr - x->addr;
+
+    for (size_t i = 0; i < insn->len && off + i < x->len; i++)
+        x->old_bytes[off + i] = insn->bytes[i];
+    if (!x->old_count++)
+        x->old = *insn;
+    if (insn_is_call(insn) && insn_next(insn) < end_of(x))
+        x->call_inside = insn->addr;
+}
+
 /* is_protected - also goes through them. */
 static bool is_protected(struct exchange *x)
 {
@@ -80,10 +93,7 @@ static bool is_protected(struct exchange *x)
     for (x->old_end = x->addr; x->old_end < end_of(x); x->old_end = insn_next(&insn)) {
         if (kprobe_check(x->old_end, &insn, &why))
             return refuse(x, why.reason, why.at);
-        if (!x->old_count++)
-            x->old = insn;
-        if (insn_is_call(&insn) && insn_next(&insn) < end_of(x))
-            x->call_inside = insn.addr;
+        take_old(x, &insn);
     }
     return false;
 }
@@ -99,18 +109,24 @@ static bool ends_elsewhere(struct exchange *x)
 
 /* ---- 1: what is to come ---------------------------------------------------------------- */
 
-/* for_each_new - Return: false when @fn, or decoding, has failed at x->at. */
-static bool for_each_new(struct exchange *x,
-                         int (*fn)(struct exchange *x, const struct insn *insn))
+/* for_each_in - Return: false when @fn, or decoding, has failed at x->at. */
+static bool for_each_in(struct exchange *x, const uint8_t *bytes, size_t len,
+                        int (*fn)(struct exchange *x, const struct insn *insn))
 {
     struct insn insn;
 
-    for (size_t off = 0; off < x->len; off += insn.len) {
+    for (size_t off = 0; off < len; off += insn.len) {
         x->at = x->addr + off;
-        if (insn_decode(&insn, x->bytes + off, x->len - off, x->at) || fn(x, &insn))
+        if (insn_decode(&insn, bytes + off, len - off, x->at) || fn(x, &insn))
             return false;
     }
     return true;
+}
+
+static bool for_each_new(struct exchange *x,
+                         int (*fn)(struct exchange *x, const struct insn *insn))
+{
+    return for_each_in(x, x->bytes, x->len, fn);
 }
 
 static int count_new(struct exchange *x, const struct insn *insn)
@@ -221,6 +237,28 @@ static int check(struct exchange *x, struct probe_reject *why)
     return 0;
 }
 
+/* ---- 1: where they lead ---------------------------------------------------------------- */
+
+#define LEADS_MAX 3
+
+/* leads_of - places in the text that @insn goes to, or may have somebody go to later: its
+ * target, and addresses it takes. Return: how many.
+ */
+static size_t leads_of(const struct insn *insn, uintptr_t out[LEADS_MAX])
+{
+    const uintptr_t places[LEADS_MAX] = {
+        insn->target,
+        insn->rip_relative ? insn->mem : 0,
+        insn->imm_len && !insn->target ? (uintptr_t)insn->imm : 0,
+    };
+    size_t count = 0;
+
+    for (size_t i = 0; i < LEADS_MAX; i++)
+        if (plat_text_contains(places[i], 1))
+            out[count++] = places[i];
+    return count;
+}
+
 /* give_up_region - if a jump has displaced the instruction at @addr, that must not be. */
 static void give_up_region(uintptr_t addr)
 {
@@ -230,15 +268,34 @@ static void give_up_region(uintptr_t addr)
         unoptimize_around(&site, 1);
 }
 
-/* know_target - for each new branch, unless the place it leads to is known already. */
-static int know_target(struct exchange *x, const struct insn *insn)
+static int know_leads(struct exchange *x, const struct insn *insn)
 {
+    uintptr_t leads[LEADS_MAX];
+    size_t count = leads_of(insn, leads);
+
     (void)x;
-    if (!insn->target || !plat_text_contains(insn->target, 1) ||
-        targets_inside(insn->target, insn->target + 1))
-        return 0;
-    give_up_region(insn->target);
-    return targets_add(insn->target);
+    for (size_t i = 0; i < count; i++) {
+        give_up_region(leads[i]);
+        if (!targets_add(insn->addr, leads[i]))
+            continue;
+        while (i--)
+            targets_remove(insn->addr, leads[i]);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* forget_leads - regions that something led to may be possible now. */
+static int forget_leads(struct exchange *x, const struct insn *insn)
+{
+    uintptr_t leads[LEADS_MAX];
+    size_t count = leads_of(insn, leads);
+
+    (void)x;
+    for (size_t i = 0; i < count; i++)
+        if (targets_remove(insn->addr, leads[i]))
+            optimize_retry();
+    return 0;
 }
 
 /* ---- 2 to 6 ---------------------------------------------------------------------------- */
@@ -313,12 +370,16 @@ static int exchange_locked(struct exchange *x, struct probe_reject *why)
 
     if (err)
         return err;
-    if (!for_each_new(x, know_target))
-        return probe_refuse(why, PROBE_NO_MEMORY, x->at);
+    if (!for_each_new(x, know_leads)) {
+        probe_refuse(why, PROBE_NO_MEMORY, x->at);
+        for_each_in(x, x->bytes, x->at - x->addr, forget_leads);
+        return why->err;
+    }
     if (x->mode == XMC_STORE)
         store(x);
     else
         err = exchange_by_int3(x, why);
+    for_each_in(x, err ? x->bytes : x->old_bytes, x->len, forget_leads);
     return err;
 }
 

@@ -39,7 +39,8 @@ enum xmc_mode {
  *
  * What could not carry a probe is not exchanged, and bytes that probes use are theirs: a
  * probe on any of them, armed or not, and one in front whose copy or jump extends over them.
- * Where the new branches lead is made known to those who displace instructions.
+ * Where the new ones lead, branches and addresses they take, is made known to those who
+ * displace instructions, and forgotten when they are exchanged again.
  *
  * CAVEAT: what is built upon text is not told of it: listings, backtraces by table, fix-ups.
  *

@@ -12,8 +12,7 @@
 
 struct added {
     struct list link;
-    uintptr_t addr;
-    unsigned count; /* branches that lead there */
+    uintptr_t from, to;
 };
 
 /* Locks: PLAT_PROBES. */
@@ -78,8 +77,8 @@ static uintptr_t added_find(uintptr_t start, uintptr_t end)
     const struct added *a;
 
     list_for_each(a, &added, link) {
-        if (a->addr >= start && a->addr < end)
-            end = a->addr;
+        if (a->to >= start && a->to < end)
+            end = a->to;
     }
     return end;
 }
@@ -121,40 +120,28 @@ bool targets_opaque(uintptr_t addr)
     return !t.count || opaque_find(&t, addr, addr + 1) == addr;
 }
 
-static struct added *added_at(uintptr_t addr)
+int targets_add(uintptr_t from, uintptr_t to)
+{
+    struct added *a = plat_alloc(sizeof(*a));
+
+    if (!a)
+        return -ENOMEM;
+    a->from = from;
+    a->to = to;
+    list_append(&added, &a->link);
+    return 0;
+}
+
+bool targets_remove(uintptr_t from, uintptr_t to)
 {
     struct added *a;
 
     list_for_each(a, &added, link) {
-        if (a->addr == addr)
-            return a;
+        if (a->from != from || a->to != to)
+            continue;
+        list_remove(&a->link);
+        plat_free(a);
+        return true;
     }
-    return NULL;
-}
-
-int targets_add(uintptr_t addr)
-{
-    struct added *a = added_at(addr);
-
-    if (!a) {
-        a = plat_alloc(sizeof(*a));
-        if (!a)
-            return -ENOMEM;
-        a->addr = addr;
-        list_append(&added, &a->link);
-    }
-    a->count++;
-    return 0;
-}
-
-void targets_remove(uintptr_t addr)
-{
-    struct added *a = added_at(addr);
-
-    if (!a)
-        plat_bug("a branch target that was never added", addr);
-    if (--a->count)
-        return;
-    list_remove(&a->link);
-    plat_free(a);
+    return false;
 }

@@ -28,11 +28,12 @@ bool targets_inside(uintptr_t start, uintptr_t end);
  */
 bool targets_opaque(uintptr_t addr);
 
-/* targets_add - code at run time is about to be given a branch to @addr: before it is
- * written, and after every region around @addr was given up.
- * targets_remove - one branch less leads there, after it was taken out.
+/* targets_add - code at run time is about to have something at @from that leads to @to: told
+ * before it is written, and after every region around @to was given up. As often as there is.
+ * targets_remove - that has been taken out. What was never added, since it came with the
+ * build, stays: the build's table does not say how many lead to a place.
  *
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ * Locks: PLAT_PROBES held.  Return: 0, -ENOMEM; was it there?
  */
-int targets_add(uintptr_t addr);
-void targets_remove(uintptr_t addr);
+int targets_add(uintptr_t from, uintptr_t to);
+bool targets_remove(uintptr_t from, uintptr_t to);

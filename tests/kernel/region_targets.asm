@@ -55,7 +55,6 @@ region_choose_at:
 endproc region_choose
 
 ; uint32_t region_late(uint32_t x): as region_mix, for a branch that is written to its middle.
-; What has once been a target stays one.
 proc region_late
     mov eax, edi
 global region_late_at

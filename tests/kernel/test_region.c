@@ -527,7 +527,11 @@ KTEST(region, h63_a_branch_is_written_later)
     ktest_report(!is_jump(&p) && p.site->jump_why == PROBE_REGION_TARGET,
                  "it stays so, and it is known why");
     ktest_report(region_late(6) == mix(6), "and so does the function");
-    xmc((uintptr_t)region_enter_at, long_nop, sizeof(long_nop));
+    ktest_report(!xmc((uintptr_t)region_enter_at, long_nop, sizeof(long_nop)),
+                 "the branch is taken out");
+    optimize_run();
+    ktest_report(is_jump(&p), "then it is a jump again");
+    ktest_report(region_late(6) == mix(6), "which does what it should");
     unregister_kprobe(&p);
     optimize_set_method(OPTIMIZE_OFF);
 }

@@ -147,10 +147,10 @@ static void a_branch_written_at_run_time_counts(void)
 {
     fake_start();
     CHECK_EQ(plan("31 c0 31 c9 31 d2 c3"), PROBE_OK);
-    CHECK_EQ(targets_add(fn + 2), 0);
+    CHECK_EQ(targets_add(fn + 20, fn + 2), 0);
     CHECK_EQ(plan_at(fn), PROBE_REGION_TARGET);
     CHECK_EQ(why.at, fn + 2);
-    targets_remove(fn + 2);
+    CHECK(targets_remove(fn + 20, fn + 2));
     CHECK_EQ(plan_at(fn), PROBE_OK);
     fake_end();
 }

@@ -10,6 +10,7 @@
 #include "probes/text/text_poke.h"
 #include "tests/unit/port_fake.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -100,9 +101,78 @@ static void or_one_that_goes_elsewhere(void)
     CHECK(targets_inside(fn + 8, fn + 9)); /* made known */
     CHECK(!targets_inside(fn + 9, fn + 10));
     CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 31 db 90", XMC_INT3), 0); /* once only */
-    targets_remove(fn + 8);
+    CHECK_EQ(exchange(fn + 1, "90 90", XMC_INT3), 0);
     CHECK(!targets_inside(fn + 8, fn + 9));
     end(fn, OLD);
+}
+
+/* ---- where they lead ---- */
+
+static bool leads_to(uintptr_t addr)
+{
+    return targets_inside(addr, addr + 1);
+}
+
+static void a_place_is_known_as_long_as_something_leads_there(void)
+{
+    uintptr_t fn = start(OLD);
+
+    CHECK_EQ(exchange(fn + 1, "eb 05 31 c0 eb 01 90", XMC_INT3), 0);
+    CHECK(leads_to(fn + 8));
+    CHECK_EQ(exchange(fn + 8, "eb fe", XMC_INT3), 0); /* to itself, the same place */
+    CHECK_EQ(exchange(fn + 1, "eb 04", XMC_INT3), 0);
+    CHECK(leads_to(fn + 7) && leads_to(fn + 8));
+    CHECK_EQ(exchange(fn + 5, "90 90", XMC_INT3), 0);
+    CHECK(leads_to(fn + 8));
+    CHECK_EQ(exchange(fn + 8, "eb 01", XMC_INT3), 0);
+    CHECK(!leads_to(fn + 8) && leads_to(fn + 11) && leads_to(fn + 7));
+    CHECK_EQ(exchange(fn + 1, "31 c0", XMC_INT3), 0);
+    CHECK_EQ(exchange(fn + 8, "89 c8", XMC_INT3), 0);
+    CHECK(!targets_inside(fn, fn + 16));
+    end(fn, OLD);
+}
+
+static void what_the_build_knows_stays(void)
+{
+    uintptr_t fn = start("eb 01 90 31 c0 c3 90 90");
+
+    fake_target(fn + 3);
+    CHECK_EQ(exchange(fn, "31 c9", XMC_INT3), 0);
+    CHECK(leads_to(fn + 3)); /* others may lead there */
+    CHECK_EQ(exchange(fn, "eb 01", XMC_INT3), 0);
+    CHECK(fake_text_is_original());
+    CHECK(targets_remove(fn, fn + 3));
+    fake_end();
+}
+
+/* Somebody may jump to an address that was taken. */
+static void addresses_that_are_taken_count(void)
+{
+    uintptr_t fn = start("48 b8 01 02 03 04 05 06 07 08 48 8d 05 00 f0 ff 7f c3");
+    char lea[] = "48 8d 05 00 00 00 00", mov[64] = "48 b8";
+
+    for (unsigned i = 0; i < 8; i++)
+        snprintf(mov + strlen(mov), 4, " %02x", (uint8_t)((fn + 3) >> (8 * i)));
+    CHECK_EQ(exchange(fn, mov, XMC_INT3), 0);
+    CHECK(leads_to(fn + 3));
+    CHECK_EQ(exchange(fn + 10, lea, XMC_INT3), 0);
+    CHECK(leads_to(fn + 17));
+    CHECK_EQ(exchange(fn, "48 b8 01 02 03 04 05 06 07 08", XMC_INT3), 0);
+    CHECK_EQ(exchange(fn + 10, "48 8d 05 00 f0 ff 7f", XMC_INT3), 0);
+    CHECK(!targets_inside(fn, fn + 18));
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+static void by_a_single_store_as_well(void)
+{
+    uintptr_t fn = start("90 90 31 c0 90 c3 90 90");
+
+    CHECK_EQ(exchange(fn + 2, "eb 01", XMC_STORE), 0);
+    CHECK(leads_to(fn + 5));
+    CHECK_EQ(exchange(fn + 2, "31 c0", XMC_STORE), 0);
+    CHECK(!leads_to(fn + 5));
+    fake_end();
 }
 
 static void both_engines_do_it(void)
@@ -178,7 +248,7 @@ static void a_new_jump_is_taken(void)
 
     exchange_trapping(fn + 8, "eb 01");
     CHECK_EQ(trapped.ip, fn + 11);
-    targets_remove(fn + 11);
+    CHECK(targets_remove(fn + 8, fn + 11));
     end(fn, OLD);
 }
 
@@ -427,10 +497,11 @@ static void without_memory_nothing_has_changed(void)
         CHECK(fake_failed() && why.err == -ENOMEM);
         CHECK(fake_text_is_original());
         CHECK_EQ(registry_count(), 0);
+        CHECK(!targets_inside(fn, fn + 16));
     }
     CHECK(n > 2);
     fake_fail_at(0);
-    targets_remove(fn + 8);
+    CHECK(targets_remove(fn + 1, fn + 8));
     end(fn, OLD);
 }
 
@@ -493,8 +564,10 @@ static void and_one_instruction_only(void)
 
 UNIT_TESTS(one_instruction_becomes_another, int3_first_then_the_tail_then_the_first_byte,
            one_becomes_several, several_become_one, or_one_that_goes_elsewhere,
-           both_engines_do_it, the_short_form_asks_no_more, it_runs_the_new_one,
-           a_new_jump_is_taken, it_runs_the_old_one_where_there_are_several_new,
+           a_place_is_known_as_long_as_something_leads_there, what_the_build_knows_stays,
+           addresses_that_are_taken_count, by_a_single_store_as_well, both_engines_do_it,
+           the_short_form_asks_no_more, it_runs_the_new_one, a_new_jump_is_taken,
+           it_runs_the_old_one_where_there_are_several_new,
            and_where_the_new_one_cannot_be_run_elsewhere,
            of_several_old_ones_it_runs_the_new_one, those_are_waited_for_behind_the_int3,
            no_boundary_no_text_no_function, nothing_blacklisted,
