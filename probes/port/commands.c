@@ -4,6 +4,7 @@
 #include "probes/port/commands.h"
 
 #include "kernel/base/err.h"
+#include "probes/optimize.h"
 #include "probes/port/console_probe.h"
 #include "probes/port/port.h"
 
@@ -47,6 +48,7 @@ static int add_new(struct shell *sh, const struct place *place, const char *name
         return place_refused(sh, place, &why);
     }
     console_probe_add(cp);
+    optimize_run(); /* what is typed next finds what this probe is going to be */
     shell_printf(sh, "%s at %s\n", cp->name, place_text(at, cp->one_ptr->addr));
     if (place_inlined(place))
         shell_printf(sh, "%s is also inlined at %zu places: not counted\n", place->symbol,
