@@ -52,6 +52,20 @@ void optimize_refuse(struct site *site, enum probe_reason reason)
     site->jump_why = (uint8_t)reason;
 }
 
+bool optimize_ask_again(struct site *site)
+{
+    if (!site->jump_why)
+        return false;
+    site->jump_why = PROBE_OK;
+    refused--;
+    return true;
+}
+
+size_t optimize_refused(void)
+{
+    return refused;
+}
+
 static void clear_refusal(struct site *site, void *unused UNUSED)
 {
     site->jump_why = PROBE_OK;
@@ -144,21 +158,21 @@ static int list_waiting(struct site_list *list)
 }
 
 /* list_with_readers - those that wait, and those that wait once the bytes of the first are
- * free to change.
+ * free to change. It ends: each turn but the last leaves fewer jumps, or fewer refused.
  */
 static int list_with_readers(struct site_list *list)
 {
-    size_t before;
-    int err = list_waiting(list);
+    for (;;) {
+        size_t before = unoptimize_jumps() + refused;
+        int err = list_waiting(list);
 
-    if (err)
-        return err;
-    before = unoptimize_jumps();
-    unoptimize_around(list->sites, list->count);
-    if (unoptimize_jumps() == before)
-        return 0;
-    site_list_free(list);
-    return list_waiting(list);
+        if (err)
+            return err;
+        unoptimize_around(list->sites, list->count);
+        if (unoptimize_jumps() + refused == before)
+            return 0;
+        site_list_free(list);
+    }
 }
 
 /* ---- 3: what is left of earlier jumps ---- */

@@ -18,10 +18,14 @@ struct site_list;
 void optimize_kick(void);
 /* optimize_retry - something has changed that sites without a jump may have been waiting for.
  * optimize_refuse - @site stays a breakpoint, for @reason, until then.
+ * optimize_ask_again - or until what its jump would read changes. Return: was it refused?
+ * optimize_refused - how many are; some may have gone since.
  * Locks: PLAT_PROBES held.
  */
 void optimize_retry(void);
 void optimize_refuse(struct site *site, enum probe_reason reason);
+bool optimize_ask_again(struct site *site);
+size_t optimize_refused(void);
 /* optimize_sweep - neighbours that were evicted for a jump that is gone get their bytes back.
  * optimize_release - free pads and detours of @count sites that are no jumps any more;
  * nobody can be inside.
@@ -70,7 +74,7 @@ bool optimize_is_on(void);
 /* unoptimize_around - the bytes of @count sites are about to change: what is a jump among
  * them becomes a breakpoint again, and so does every jump whose displacement reads one of
  * these bytes, and so on. On return all of them are SITE_ARMED, or SITE_DISARMED if they
- * are leaving.
+ * are leaving; and who was refused a jump, which would read one of them, is asked again.
  * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void unoptimize_around(struct site **sites, size_t count);

@@ -15,6 +15,8 @@
  *      changes: text_poke sees that from the spans.
  *   3. what they had (pad, detour) stays theirs until nobody can be inside: the optimizer or
  *      reclaim.c give it back after quiescence
+ *
+ * Whoever would read these bytes, had it not been refused a jump, may get one with others.
  */
 #include "kernel/base/err.h"
 #include "probes/insn/encode.h"
@@ -149,7 +151,26 @@ static void move_back(struct site *site)
         __atomic_and_fetch(&p->flags, ~KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
 }
 
-void unoptimize_around(struct site **sites, size_t count)
+/* ---- those that read nothing because they could not ---- */
+
+/* ask_before - a jump that was refused for the bytes that it would have read may be possible
+ * with others there.
+ */
+static void ask_before(struct site **sites, size_t count)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count && optimize_refused(); i++)
+        for (uintptr_t a = sites[i]->addr - SPAN_MAX + 1; a < sites[i]->addr; a++) {
+            struct site *site = registry_find(a);
+
+            any |= site && optimize_ask_again(site);
+        }
+    if (any)
+        optimize_kick();
+}
+
+static void unoptimize(struct site **sites, size_t count)
 {
     struct site_list list = { .sites = all.sites };
 
@@ -162,6 +183,13 @@ void unoptimize_around(struct site **sites, size_t count)
     write_all(list.sites, list.count);
     for (size_t i = 0; i < list.count; i++)
         move_back(list.sites[i]);
+    ask_before(list.sites, list.count);
     all.jumps -= list.count;
     optimize_kick();
+}
+
+void unoptimize_around(struct site **sites, size_t count)
+{
+    ask_before(sites, count);
+    unoptimize(sites, count);
 }

@@ -281,24 +281,68 @@ static void without_memory_they_stay_breakpoints(void)
     CHECK(false);
 }
 
+static void refuse(size_t i)
+{
+    plat_lock(PLAT_PROBES);
+    optimize_refuse(probes[i].site, PROBE_PADS_TAKEN);
+    plat_unlock(PLAT_PROBES);
+}
+
 static void refused_it_waits_until_something_goes(void)
 {
     struct optimize_stats stats;
 
     start();
     CHECK_EQ(register_kprobe(&probes[0]), 0);
-    CHECK_EQ(register_kprobe(&probes[5]), 0);
-    plat_lock(PLAT_PROBES);
-    optimize_refuse(probes[0].site, PROBE_PADS_TAKEN);
-    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(register_kprobe(&probes[6]), 0);
+    refuse(0);
     optimize_run();
-    CHECK(!is_jump(0) && is_jump(5));
+    CHECK(!is_jump(0) && is_jump(6));
     optimize_stats_get(&stats);
     CHECK_EQ(stats.refused, 1);
-    CHECK_EQ(unregister_kprobe(&probes[5]), 0);
+    CHECK_EQ(unregister_kprobe(&probes[6]), 0);
     optimize_run();
     CHECK(is_jump(0));
     CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    fake_end();
+}
+
+/* Where its jump would read an instruction, other bytes come, then those of before. */
+static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
+{
+    struct optimize_stats stats;
+
+    start();
+    CHECK_EQ(register_kprobe(&probes[1]), 0);
+    refuse(1);
+    optimize_run();
+    CHECK(!is_jump(1));
+    CHECK_EQ(register_kprobe(&probes[2]), 0);
+    optimize_run();
+    CHECK(is_jump(1) && is_jump(2));
+    CHECK_EQ(unregister_kprobe(&probes[1]), 0);
+    CHECK_EQ(register_kprobe(&probes[1]), 0);
+    refuse(1);
+    CHECK_EQ(disable_kprobe(&probes[2]), 0);
+    optimize_run();
+    CHECK(is_jump(1) && lands(1));
+    optimize_stats_get(&stats);
+    CHECK_EQ(stats.refused, 0);
+    CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+/* What waits becomes a jump, and so its bytes change for who is in front of it. */
+static void refused_it_is_asked_again_with_those_that_wait(void)
+{
+    start();
+    CHECK_EQ(register_kprobe(&probes[1]), 0);
+    CHECK_EQ(register_kprobe(&probes[2]), 0);
+    refuse(1);
+    optimize_run();
+    CHECK(is_jump(1) && is_jump(2));
+    CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
     fake_end();
 }
 
@@ -306,4 +350,6 @@ UNIT_TESTS(one_waits_for_the_thread, a_set_comes_as_jumps, under_jumps_the_origi
            a_reader_becomes_a_breakpoint_first, any_order_in_and_out,
            disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
            pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
-           without_memory_they_stay_breakpoints, refused_it_waits_until_something_goes)
+           without_memory_they_stay_breakpoints, refused_it_waits_until_something_goes,
+           refused_it_is_asked_again_when_what_it_would_read_changes,
+           refused_it_is_asked_again_with_those_that_wait)
