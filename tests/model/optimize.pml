@@ -39,6 +39,7 @@ bool gone = false; /* the module with both sites has been unloaded */
 byte state[2];
 bool probe[2];   /* somebody has registered one */
 bool on_duty[2]; /* and it is not disabled */
+bool coming[2];  /* is being registered, with others: a jump at once, if it can be one */
 bool refused[2]; /* jump_why */
 bool detour[2];  /* pad and detour are there */
 
@@ -136,7 +137,7 @@ inline write(s, what, to)
     HOLDS(text_is_there, !gone);
     HOLDS(move_is_legal,
           (to == ARMED && state[s] != NONE) || (to == OPTIMIZED && state[s] == ARMED) ||
-          (to == DISARMED && state[s] == ARMED));
+          (to == DISARMED && (state[s] == ARMED || state[s] == OPTIMIZED)));
     printf("site %d: text %d -> %d, state %d -> %d\n", s, text[s], what, state[s], to);
     text[s] = what;
     state[s] = to
@@ -168,15 +169,38 @@ inline unoptimize(s)
     }
 }
 
-/* unoptimize_around - the bytes of @s are about to change. A reader first. */
-inline unoptimize_around(s)
+/* A jump that was refused for what it would have read may be possible now. */
+inline ask_before(s)
+{
+#ifndef REFUSED_NOT_ASKED_AGAIN
+    atomic {
+        if
+        :: s == B && refused[A] -> refused[A] = false; kick_optimizer()
+        :: else
+        fi
+    }
+#else
+    skip
+#endif
+}
+
+inline unoptimize_reader_of(s)
 {
 #ifndef READERS_IGNORED
     if
-    :: state[A] == OPTIMIZED -> unoptimize(A) /* A itself, or the reader of B */
+    :: s == B && state[A] == OPTIMIZED -> unoptimize(A)
     :: else
-    fi;
+    fi
+#else
+    skip
 #endif
+}
+
+/* unoptimize_around - the bytes of @s are about to change. A reader first. */
+inline unoptimize_around(s)
+{
+    ask_before(s);
+    unoptimize_reader_of(s);
     if
     :: state[s] == OPTIMIZED -> unoptimize(s)
     :: else
@@ -184,15 +208,6 @@ inline unoptimize_around(s)
 }
 
 /* ---- arm.c, reclaim.c ---- */
-
-/* A jump that was refused for what it would have read may be possible now. */
-inline ask_again()
-{
-#ifndef REFUSED_NOT_ASKED_AGAIN
-    refused[A] = false;
-#endif
-    kick_optimizer()
-}
 
 inline arm(s)
 {
@@ -202,14 +217,22 @@ inline arm(s)
         :: state[s] != ARMED -> write(s, INT3, ARMED)
         :: else
         fi;
-        ask_again()
+        kick_optimizer()
     }
 }
 
+/* A jump goes to the original at once. */
 inline disarm(s)
 {
-    unoptimize_around(s);
-    atomic { write(s, PLAIN, DISARMED); ask_again() }
+    ask_before(s);
+    unoptimize_reader_of(s);
+    atomic {
+        if
+        :: state[s] == OPTIMIZED -> write(s, PLAIN, DISARMED); kick_optimizer()
+        :: state[s] == ARMED -> write(s, PLAIN, DISARMED)
+        :: else
+        fi
+    }
 }
 
 inline reclaim(s)
@@ -233,7 +256,7 @@ inline reclaim(s)
 
 /* ---- optimize.c ---- */
 
-#define IS_WAITING(s) (state[s] == ARMED && probe[s] && !refused[s])
+#define IS_WAITING(s) ((state[s] == ARMED || coming[s]) && probe[s] && !refused[s])
 #define IS_EVICTED(s) (state[s] != NONE && !probe[s])
 
 inline retry()
@@ -258,16 +281,7 @@ inline sweep()
         reclaim(B)
 #else
     :: IS_EVICTED(B) && state[A] != OPTIMIZED ->
-        if
-        :: state[B] == OPTIMIZED -> unoptimize(B)
-        :: else
-        fi;
-        atomic {
-            if
-            :: state[B] == ARMED -> write(B, PLAIN, DISARMED)
-            :: else
-            fi
-        }
+        disarm(B);
         reclaim(B)
 #endif
     :: else
@@ -346,7 +360,7 @@ inline make_jump(s)
         :: HAS(plan, s) ->
             detour[s] = true;
             if
-            :: state[s] == PREPARED -> state[s] = ARMED
+            :: state[s] == PREPARED || state[s] == DISARMED -> state[s] = ARMED
             :: else
             fi;
             if
@@ -431,6 +445,36 @@ inline do_unregister(s)
     retry()
 }
 
+/* Both at once: what can be a jump comes as one, the rest as breakpoints. */
+inline come(s)
+{
+    if
+    :: !probe[s] && state[s] == NONE -> state[s] = PREPARED; coming[s] = true
+    :: !probe[s] && state[s] != NONE -> coming[s] = state[s] == DISARMED
+    :: else
+    fi;
+    probe[s] = true;
+    on_duty[s] = true
+}
+
+inline do_register_both()
+{
+    printf("register both\n");
+    atomic { come(A); come(B) };
+    unoptimize_around(B);
+    unoptimize_around(A);
+    pass();
+    atomic { coming[A] = false; coming[B] = false };
+    if
+    :: state[B] != ARMED && state[B] != OPTIMIZED -> arm(B)
+    :: else
+    fi;
+    if
+    :: state[A] != ARMED && state[A] != OPTIMIZED -> arm(A)
+    :: else
+    fi
+}
+
 inline do_disable(s)
 {
     printf("disable: site %d\n", s);
@@ -503,6 +547,7 @@ inline call()
     if
     :: MAY_REGISTER(A) -> do_register(A)
     :: MAY_REGISTER(B) -> do_register(B)
+    :: !gone && !probe[A] && !probe[B] -> do_register_both()
     :: MAY_UNREGISTER(A) -> do_unregister(A)
     :: MAY_UNREGISTER(B) -> do_unregister(B)
     :: MAY_DISABLE(A) -> do_disable(A)

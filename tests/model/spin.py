@@ -15,11 +15,14 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-DEPTH = 1_000_000
+DEPTH = 1_000_000  # of the search to begin with
+DEPTH_MAX = 64_000_000
 MEMORY_MB = 6000
 
+TOO_SHALLOW = "max search depth too small"
+
 # Exhaustive means: Spin says none of this.
-INCOMPLETE = ("max search depth too small", "Search not completed", "memory limit",
+INCOMPLETE = (TOO_SHALLOW, "Search not completed", "memory limit",
               "out of memory", "inherits")
 FAILED = re.compile(r"^pan:1: (?:assertion violated )?(.*?) \(at depth", re.M)
 
@@ -71,8 +74,17 @@ def check(model, defines, thorough=False):
         said = build(model, defines, directory, flags if live else flags + ["-DSAFETY"])
         if not os.path.exists(os.path.join(directory, "pan")):
             return Verdict(said)
-        options = ["-a", "-f"] if live else []
-        return Verdict(said + run(["./pan", f"-m{DEPTH}", *options], directory))
+        return Verdict(said + search(["-a", "-f"] if live else [], directory))
+
+
+def search(options, directory):
+    """Look at all states, as deep as it takes."""
+    depth = DEPTH
+    while True:
+        said = run(["./pan", f"-m{depth}", *options], directory)
+        if TOO_SHALLOW not in said or "errors: 0" not in said or depth >= DEPTH_MAX:
+            return said
+        depth *= 4
 
 
 def explain(model, defines):
