@@ -8,6 +8,7 @@
 #include "kernel/time/clock.h"
 #include "probes/insn/encode.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "probes/registry.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/poke_targets.h"
@@ -174,6 +175,62 @@ KTEST(xmc, several_for_one_with_a_thread_between_them)
     several_for_one(TEXT_POKE_INT3);
     several_for_one(TEXT_POKE_STOP_MACHINE);
     kfree((void *)fill.memory);
+}
+
+/* ---- probes on what was exchanged ---- */
+
+static enum probe_reason region_refusal(uintptr_t addr)
+{
+    struct probe_reject why = { 0 };
+    struct region region;
+
+    plat_lock(PLAT_PROBES);
+    region_plan(addr, &region, &why);
+    plat_unlock(PLAT_PROBES);
+    return why.reason;
+}
+
+static uint32_t call_target(uintptr_t addr)
+{
+    return ((uint32_t(*)(void))addr)();
+}
+
+static void probe_both(struct kprobe *first, struct kprobe *second)
+{
+    ktest_report(!register_kprobe(first) && !register_kprobe(second),
+                 "both of the new ones carry a probe");
+    optimize_run();
+    ktest_report(first->flags & second->flags & KPROBE_FLAG_OPTIMIZED, "by jumps");
+    ktest_report(call_target(first->addr) == 0, "the new ones do what they should");
+    ktest_report(kprobe_hits(first) == 1 && kprobe_hits(second) == 1, "and are counted");
+    ktest_report(xmc(first->addr, old_code, CODE_LEN) == -EEXIST,
+                 "they are not exchanged under their probes");
+    unregister_kprobe(first);
+    unregister_kprobe(second);
+}
+
+/* H81: what the build knows of this place is no longer so. */
+KTEST(xmc, h81_what_was_exchanged_is_probed_as_it_is_now)
+{
+    static const uint8_t several[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x00 };
+    uintptr_t at = poke_targets[5];
+    struct kprobe first = { .addr = at }, second = { .addr = at + 2 };
+    struct kprobe other = { .addr = at + CODE_LEN }; /* so that the engine remembers */
+    enum optimize_method method = optimize_get_method();
+
+    optimize_set_method(OPTIMIZE_PUN);
+    register_kprobe(&other);
+    ktest_report(register_kprobe(&second) == -EILSEQ, "one instruction as built");
+    ktest_report(!xmc(at, several, CODE_LEN), "two are patched in");
+    ktest_report(region_refusal(at) == PROBE_REGION_CHANGED,
+                 "no region relies on what the build knows");
+    probe_both(&first, &second);
+    ktest_report(!memcmp((const void *)at, several, CODE_LEN), "what was patched stays");
+    ktest_report(!xmc(at, old_code, CODE_LEN), "and one is back");
+    ktest_report(register_kprobe(&second) == -EILSEQ, "which is one again");
+    ktest_report(call_target(at) == 0x11111111, "and does what it did");
+    unregister_kprobe(&other);
+    optimize_set_method(method);
 }
 
 /* ---- what is refused ---- */

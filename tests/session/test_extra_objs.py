@@ -28,6 +28,32 @@ static int order_run(struct work *w)
 WORKLOAD(order, order_run, "in which order constructors ran");
 """
 
+AT_BOOT = """
+#include "kernel/thread/thread.h"
+#include "kernel/work/work.h"
+#include "probes/kprobe.h"
+
+static int look(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    return 0;
+}
+
+static struct kprobe p = { .symbol_name = "vfs_read", .pre_handler = look };
+static int err;
+
+__attribute__((constructor)) static void at_boot(void) { err = register_kprobe(&p); }
+
+static int at_boot_run(struct work *w)
+{
+    for (int i = 0; i < 1000 && !(p.flags & KPROBE_FLAG_OPTIMIZED); i++)
+        thread_sleep_ns(10000000);
+    seq_printf(w->out, "registered %d, jump %d\\n", err,
+               !!(p.flags & KPROBE_FLAG_OPTIMIZED));
+    return 0;
+}
+WORKLOAD(at_boot, at_boot_run, "what became of a probe that was set at boot");
+"""
+
 
 def block(page, language):
     """The first block of that language in a page of docs/."""
@@ -64,14 +90,32 @@ def the_example_of_the_page_works():
         if not tap.check(row and int(row[1]) > 0 and int(row[2]) > 0, "reads are counted"):
             tap.note(text)
         more_objects(folder)
+        h80_probes_set_at_boot_become_jumps(folder)
+
+
+def compiled(folder, name, text):
+    """How to make folder/name.o, with few flags."""
+    with open(f"{folder}/{name}.c", "w", encoding="utf-8") as source:
+        source.write(text)
+    flags = "-ffreestanding -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -I."
+    return f"gcc {flags} -c {folder}/{name}.c -o {folder}/{name}.o; "
+
+
+def h80_probes_set_at_boot_become_jumps(folder):
+    """Nobody has asked for it, before or after."""
+    tree = folder + "/b"
+    script = compiled(folder, "at_boot", AT_BOOT)
+    script += f"make -s B={tree} EXTRA_OBJS={folder}/at_boot.o {tree}/sonde.elf"
+    tap.equal(shell(script), (0, ""), "an object that sets a probe at boot")
+    for smp in (1, 3):
+        status, text = shell(f"./sonde exec --smp {smp} 'run at_boot' 'run vfs'", B=tree)
+        tap.check(status == 0 and "registered 0, jump 1\n" in text,
+                  f"{smp} CPUs: it is a jump")
 
 
 def more_objects(folder):
     """The tree of the first build is there already."""
-    with open(folder + "/order.c", "w", encoding="utf-8") as source:
-        source.write(SECOND)
-    flags = "-ffreestanding -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only -I."
-    script = f"gcc {flags} -c {folder}/order.c -o {folder}/order.o; "
+    script = compiled(folder, "order", SECOND)
     script += f"make -s B={folder}/b EXTRA_OBJS='{folder}/reads.o {folder}/order.o' "
     script += f"{folder}/b/sonde.elf"
     tap.equal(shell(script), (0, ""), "two objects, one with few flags")

@@ -93,6 +93,31 @@ static void one_waits_for_the_thread(void)
     fake_end();
 }
 
+/* H80: at boot nobody answers a kick, for as long as that takes. */
+static void h80_before_there_is_a_thread_it_waits(void)
+{
+    start();
+    for (size_t i = 0; i < COUNT; i++) {
+        struct pt_regs regs = fake_regs();
+        unsigned kicks = fake.kicks;
+
+        CHECK_EQ(register_kprobe(&probes[i]), 0);
+        CHECK(!is_jump(i) && fake.kicks == kicks + 1);
+        CHECK(fake_int3(&regs, probes[i].addr));
+        CHECK_EQ(kprobe_hits(&probes[i]), 1);
+    }
+    CHECK_EQ(disable_kprobe(&probes[1]), 0);
+    CHECK_EQ(unregister_kprobe(&probes[2]), 0);
+    optimize_run(); /* the first thing that the thread does */
+    CHECK_EQ(jumps(), COUNT - 2);
+    CHECK_EQ(unregister_kprobe(&probes[1]), 0);
+    for (size_t i = 0; i < COUNT; i++)
+        if (i != 1 && i != 2)
+            CHECK_EQ(unregister_kprobe(&probes[i]), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
 static void a_set_comes_as_jumps(void)
 {
     start();
@@ -346,7 +371,8 @@ static void refused_it_is_asked_again_with_those_that_wait(void)
     fake_end();
 }
 
-UNIT_TESTS(one_waits_for_the_thread, a_set_comes_as_jumps, under_jumps_the_original_shows,
+UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
+           a_set_comes_as_jumps, under_jumps_the_original_shows,
            a_reader_becomes_a_breakpoint_first, any_order_in_and_out,
            disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
            pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
