@@ -14,31 +14,53 @@ NOKPROBE_INLINE size_t cache_index(uintptr_t addr)
     return (addr ^ (addr >> 6)) % PROBE_CACHE_LEN;
 }
 
-/* cache_find - the site that an int3 at @addr belongs to: armed there, or behind the copy in
- * its step slot; NULL when there is none. NMIs go past the cache: they may have come in the
- * middle of an update.
- * @in_nmi: is the hit in NMI context?
- * Context: trap, on @cpu.
- */
-NOKPROBE_INLINE struct site *cache_find(struct probe_cpu *cpu, uintptr_t addr,
-                                        bool in_nmi)
+/* cache_add - what the registry has said of @key, at place @i. Return: is there a site? */
+NOKPROBE_INLINE bool cache_add(struct probe_cpu *cpu, size_t i, uintptr_t key,
+                               struct site *site, bool in_nmi)
 {
-    size_t i = cache_index(addr);
-    struct site *site;
-
-    if (likely(!in_nmi && cpu->cache[i].addr == addr))
-        return cpu->cache[i].site;
-    site = registry_find(addr);
-    if (!site)
-        site = step_site(addr);
-    if (in_nmi)
-        return site;
-    probe_count(&cpu->cache_misses);
-    if (site) {
-        cpu->cache[i].addr = addr;
+    if (site && !in_nmi) {
+        cpu->cache[i].addr = key;
         cpu->cache[i].site = site;
     }
-    return site;
+    return site != NULL;
+}
+
+/* cache_find - the site that an int3 at @addr belongs to: armed there, or behind the copy in
+ * its step slot. NMIs go past the cache: they may have come in the middle of an update.
+ * @in_nmi: is the hit in NMI context?
+ * Context: trap, on @cpu.  Return: false when there is none.
+ */
+NOKPROBE_INLINE bool cache_find(struct probe_cpu *cpu, uintptr_t addr, bool in_nmi,
+                                struct site **site)
+{
+    size_t i = cache_index(addr);
+
+    *site = cpu->cache[i].site;
+    if (likely(!in_nmi && cpu->cache[i].addr == addr))
+        return true;
+    if (!in_nmi)
+        probe_count(&cpu->cache_misses);
+    *site = registry_find(addr);
+    if (!*site)
+        *site = step_site(addr);
+    return cache_add(cpu, i, addr, *site, in_nmi);
+}
+
+/* cache_find_step - the site whose step, if it was by TF, has just led to @ip. It has the
+ * place of an int3 there, and another key: whoever steps himself may come to any address, also
+ * to one whose site is going; only in the slot of a step does he hold the site.
+ * Context: as above.  Return: false when it was somebody else's step.
+ */
+NOKPROBE_INLINE bool cache_find_step(struct probe_cpu *cpu, uintptr_t ip, bool in_nmi,
+                                     struct site **site)
+{
+    size_t i = cache_index(ip);
+
+    *site = cpu->cache[i].site;
+    if (likely(!in_nmi && cpu->cache[i].addr == ~ip))
+        return true;
+    *site = step_site(ip);
+    return cache_add(cpu, i, ~ip, *site, in_nmi);
 }
 
 static inline void cache_forget_at(struct probe_cpu *cpu, uintptr_t addr,

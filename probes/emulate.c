@@ -135,7 +135,10 @@ static NOINLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t
 }
 NOKPROBE(pop);
 
-/* ---- one function a kind ---- */
+/* ---- one function a kind ----
+ *
+ * Those that call others are called: emulate_run() would save registers for them in all.
+ */
 
 NOKPROBE_INLINE void call(const struct site *site, struct pt_regs *regs, uintptr_t target)
 {
@@ -143,7 +146,7 @@ NOKPROBE_INLINE void call(const struct site *site, struct pt_regs *regs, uintptr
     regs->ip = target;
 }
 
-NOKPROBE_INLINE bool emulate_indirect_call(const struct site *site, struct pt_regs *regs)
+static NOINLINE bool emulate_indirect_call(const struct site *site, struct pt_regs *regs)
 {
     uintptr_t target;
 
@@ -152,8 +155,9 @@ NOKPROBE_INLINE bool emulate_indirect_call(const struct site *site, struct pt_re
     call(site, regs, target);
     return true;
 }
+NOKPROBE(emulate_indirect_call);
 
-NOKPROBE_INLINE bool emulate_indirect_jmp(const struct site *site, struct pt_regs *regs)
+static NOINLINE bool emulate_indirect_jmp(const struct site *site, struct pt_regs *regs)
 {
     uintptr_t target;
 
@@ -162,8 +166,9 @@ NOKPROBE_INLINE bool emulate_indirect_jmp(const struct site *site, struct pt_reg
     regs->ip = target;
     return true;
 }
+NOKPROBE(emulate_indirect_jmp);
 
-NOKPROBE_INLINE bool emulate_ret(const struct site *site, struct pt_regs *regs)
+static NOINLINE bool emulate_ret(const struct site *site, struct pt_regs *regs)
 {
     uint64_t target;
 
@@ -173,11 +178,18 @@ NOKPROBE_INLINE bool emulate_ret(const struct site *site, struct pt_regs *regs)
     regs->ip = target;
     return true;
 }
+NOKPROBE(emulate_ret);
 
 NOKPROBE_INLINE void branch(const struct site *site, struct pt_regs *regs, bool taken)
 {
     regs->ip = taken ? site_target(site) : site->addr + site->len;
 }
+
+static NOINLINE void emulate_jcc(const struct site *site, struct pt_regs *regs)
+{
+    branch(site, regs, insn_cond_holds(site->emul.detail, regs->flags));
+}
+NOKPROBE(emulate_jcc);
 
 /* The 32-bit counter is written as any 32-bit register: the upper half becomes 0. */
 NOKPROBE_INLINE uint64_t counter(const struct emulation *e, uint64_t cx)
@@ -206,7 +218,7 @@ NOKPROBE_INLINE void emulate_pushf(const struct site *site, struct pt_regs *regs
     regs->ip = site->addr + site->len;
 }
 
-NOKPROBE_INLINE bool emulate_popf(const struct site *site, struct pt_regs *regs)
+static NOINLINE bool emulate_popf(const struct site *site, struct pt_regs *regs)
 {
     uint64_t value, mask = FLAGS_ARITH_AND_CONTROL;
 
@@ -219,6 +231,7 @@ NOKPROBE_INLINE bool emulate_popf(const struct site *site, struct pt_regs *regs)
     regs->ip = site->addr + site->len;
     return true;
 }
+NOKPROBE(emulate_popf);
 
 NOKPROBE_INLINE void emulate_cli(const struct site *site, struct pt_regs *regs)
 {
@@ -244,7 +257,7 @@ bool emulate_run(struct site *site, struct pt_regs *regs)
     case INSN_JMP_MEM:
         return emulate_indirect_jmp(site, regs);
     case INSN_JCC:
-        branch(site, regs, insn_cond_holds(e->detail, regs->flags));
+        emulate_jcc(site, regs);
         return true;
     case INSN_LOOP:
         emulate_loop(site, regs);

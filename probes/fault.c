@@ -29,7 +29,7 @@ static bool ask_from(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe
 
     for (; p && !answer; p = aggr_next(p))
         answer = ask(p, hit->regs, hit);
-    hit_leave(cpu);
+    hit_leave(cpu, hit);
     return answer;
 }
 

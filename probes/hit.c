@@ -30,33 +30,12 @@ NOKPROBE(hit_enter);
 
 /* ---- steps 3 and 4 ---- */
 
-NOKPROBE_INLINE void stepped(struct probe_cpu *cpu, struct site *site,
-                             struct pt_regs *regs, bool in_nmi)
-{
-    struct probe_hit *hit;
-
-    regs->ip = site->addr + site->len;
-    /* What was active when the pre-handlers ran is active now: they were let in, so this
-     * is. */
-    hit = READ_ONCE(site->has_post) ? hit_begin(cpu, site, regs, HIT_POST, in_nmi) : NULL;
-    if (hit)
-        hit_after(cpu, hit, aggr_first(site), regs);
-    if (unlikely(site->is_sti))
-        boost_sti_again(site, regs);
-}
-
-void hit_stepped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
-{
-    stepped(cpu, site, regs, probe_in_nmi(cpu));
-}
-NOKPROBE(hit_stepped);
-
 void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
     struct kprobe *p = aggr_next(hit->running);
     struct site *site = hit->site;
-    bool jumped = hit->is.jumped;
+    bool jumped = hit->is.jumped, owes_step = hit->is.owes_step;
 
     hit->running = NULL;
     hit->is.faulting = false;
@@ -68,6 +47,8 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
         kretprobe_resume(regs, cpu, jumped);
     else
         fault_resume(cpu, hit, p);
+    if (owes_step)
+        plat_raise_step(regs);
     region_go_on(site, regs);
     if (jumped)
         plat_preempt_enable();
@@ -124,15 +105,14 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
     if (unlikely(!cpu))
         return hit_early(regs, addr);
     in_nmi = probe_in_nmi(cpu);
-    site = cache_find(cpu, addr, in_nmi);
-    if (unlikely(!site))
+    if (unlikely(!cache_find(cpu, addr, in_nmi, &site)))
         return retry(cpu, regs, addr);
     if (site->addr != addr) {
         probe_count(&cpu->steps);
         /* Where TF was to end the step and did not, as behind an STI on some CPUs, it is
          * still set. By the program it was not, or this cell would not have been used. */
         regs->flags &= ~FLAGS_TF;
-        stepped(cpu, site, regs, in_nmi);
+        hit_stepped(cpu, site, regs, in_nmi);
         region_go_on(site, regs);
         return true;
     }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "probes/aggr.h"
+#include "probes/step.h"
 
 NOKPROBE_INLINE size_t stack_left(const struct probe_cpu *cpu, bool in_nmi, uintptr_t sp)
 {
@@ -65,13 +66,25 @@ NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *
 NOKPROBE_INLINE void hit_after(struct probe_cpu *cpu, struct probe_hit *hit,
                                struct kprobe *p, struct pt_regs *regs)
 {
-    bool owes_step = hit->is.owes_step;
-
     for (; p; p = aggr_next(p))
         aggr_run_post(p, hit, regs);
-    hit_leave(cpu);
-    if (unlikely(owes_step))
-        plat_raise_step(regs);
+    hit_leave(cpu, hit);
+}
+
+/* hit_stepped - the copy of @site has run to its end; go on behind the original. */
+NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
+                                 struct pt_regs *regs, bool in_nmi)
+{
+    struct probe_hit *hit;
+
+    regs->ip = site->addr + site->len;
+    /* What was active when the pre-handlers ran is active now: they were let in, so this
+     * is. */
+    hit = READ_ONCE(site->has_post) ? hit_begin(cpu, site, regs, HIT_POST, in_nmi) : NULL;
+    if (hit)
+        hit_after(cpu, hit, aggr_first(site), regs);
+    if (unlikely(site->is_sti))
+        boost_sti_again(site, regs);
 }
 
 /* hit_emulate - the effect of an emulated instruction is there at once, and so are those who
@@ -89,9 +102,9 @@ NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
     if (hit) {
         hit->is.owes_step = stepping;
         hit_after(cpu, hit, aggr_first(site), regs);
-    } else if (unlikely(stepping)) {
-        plat_raise_step(regs);
     }
+    if (unlikely(stepping))
+        plat_raise_step(regs);
     region_go_on(site, regs);
 }
 
@@ -129,14 +142,14 @@ NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
     for (; p; p = aggr_next(p)) {
         if (likely(!aggr_run_pre(p, hit, regs)))
             continue;
-        hit_leave(cpu);
+        hit_leave(cpu, hit);
         probe_count(&cpu->redirected);
         if (jumped)
             probe_count(&cpu->untrapped);
         region_go_on(site, regs);
         return;
     }
-    hit_leave(cpu);
+    hit_leave(cpu, hit);
     way = READ_ONCE(site->way);
     probe_count(&cpu->ran[jumped ? WAY_JUMP : way]);
     hit_run(cpu, site, regs, way);

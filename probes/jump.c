@@ -50,7 +50,7 @@ static bool run_handlers(struct probe_cpu *cpu, struct probe_hit *hit, struct si
 
     for (p = aggr_first(site); p && !stop; p = aggr_next(p))
         stop = aggr_run_pre(p, hit, regs);
-    hit_leave(cpu);
+    hit_leave(cpu, hit);
     probe_count(stop ? &cpu->redirected : &cpu->ran[WAY_JUMP]);
     if (stop)
         probe_count(&cpu->untrapped);

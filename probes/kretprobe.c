@@ -257,7 +257,7 @@ static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_r
     hit->is.jumped = jumped;
     hit->is.in_irq = *cpu->plat.irq_depth != 0;
     run_handler(hit, rp, s, regs);
-    hit_leave(cpu);
+    hit_leave(cpu, hit);
 }
 NOKPROBE(instance_return);
 
@@ -314,7 +314,7 @@ void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
     struct shadow *s = shadow_of(cpu);
     uint32_t below = s->last->below;
 
-    hit_leave(cpu);
+    hit_leave(cpu, &cpu->hits[cpu->depth - 1]);
     shadow_pop(s);
     group_return(cpu, s, below, regs, jumped);
 }

@@ -124,7 +124,7 @@ struct hit_facts {
     bool owes_step; /* the program has TF set, and its instruction was emulated */
     bool jumped;    /* here by a jump: interrupts as the program has them */
     bool in_irq;    /* where jumped: in an interrupt's handler */
-};
+} ALIGNED(8);       /* one word, to be made in one go */
 
 /* One hit whose handlers are running. */
 struct probe_hit {
@@ -315,17 +315,15 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu);
 /* hit_enter - become an active hit of @site, if it may; else the miss is counted, when
  * @stage is the first.
  * hit_untrapped - a hit of @site that no int3 has brought; interrupts off.
- * hit_stepped - the copy of @site has run to its end; go on behind the original.
- * hit_leave - be a hit no longer.
+ * hit_leave - be a hit no longer; @hit is the latest.
  * Return: NULL when the handlers must be left out.
  */
 struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
                             struct pt_regs *regs, enum hit_stage stage);
 void hit_untrapped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
-void hit_stepped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
-NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu)
+NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu, struct probe_hit *hit)
 {
-    WRITE_ONCE(cpu->hits[cpu->depth - 1].site, NULL);
+    WRITE_ONCE(hit->site, NULL);
     barrier();
     cpu->depth--;
 }
@@ -390,7 +388,6 @@ NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
         boost_sti(site, regs);
 }
 
-void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
 /* emulate_run - Return: false when the instruction has faulted instead; the fault has been
  * dealt with.
  */

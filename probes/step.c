@@ -9,34 +9,23 @@
  * step would undo. A program that has TF set traps behind the instruction on its own
  * account: it runs in the cell without a trap, and its #DB serves both.
  */
+#include "probes/cache.h"
 #include "probes/hit.h"
 #include "probes/text/insn_slot.h"
 
 #define DR6_BS (1ul << 14) /* this #DB is a single step */
 
-static enum step_engine engine = STEP_INT3;
+enum step_engine step_engine = STEP_INT3;
 
 void step_set_engine(enum step_engine to)
 {
-    WRITE_ONCE(engine, to);
+    WRITE_ONCE(step_engine, to);
 }
 
 enum step_engine step_get_engine(void)
 {
-    return engine;
+    return step_engine;
 }
-
-void step_run(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
-{
-    if (regs->flags & FLAGS_TF) {
-        boost_run(site, regs);
-        return;
-    }
-    regs->ip = (uintptr_t)site->step_slot;
-    if (READ_ONCE(engine) == STEP_TF && !site->never_by_tf && !probe_in_nmi(cpu))
-        regs->flags |= FLAGS_TF;
-}
-NOKPROBE(step_run);
 
 struct site *step_site(uintptr_t int3)
 {
@@ -87,25 +76,32 @@ NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs)
  * own step before it is sent on to the copies.
  * Return: false when its step is still to be raised.
  */
-NOKPROBE_INLINE bool go_on(struct site *site, struct pt_regs *regs, bool mine)
+NOKPROBE_INLINE bool go_on(struct site *site, struct pt_regs *regs)
 {
     if (likely(!READ_ONCE(site->region)))
-        return mine;
-    if (!mine)
-        plat_raise_step(regs);
+        return false;
+    plat_raise_step(regs);
     region_redirect(site, regs);
     return true;
 }
 
-bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
+/* step_ended - a step of the engine's own. */
+NOKPROBE_INLINE void step_ended(struct probe_cpu *cpu, struct site *site,
+                                struct pt_regs *regs, bool in_nmi)
+{
+    probe_count(&cpu->steps);
+    regs->flags &= ~FLAGS_TF;
+    hit_stepped(cpu, site, regs, in_nmi);
+    region_go_on(site, regs);
+}
+
+/* step_by_program - the other steps: whose TF it was, and what it has run into. */
+static bool step_by_program(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     struct site *site;
     uintptr_t copy;
-    bool mine;
     size_t off;
 
-    if (!(regs->dr6 & DR6_BS) || !cpu)
-        return false;
     if (plat_is_detour(regs->ip))
         return true;
     if (regs->ip == (uintptr_t)kretprobe_trampoline) {
@@ -126,12 +122,22 @@ bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
         return step_at_copy(site, regs);
     if (regs->ip != copy + site->len)
         return false;
-    mine = copy == (uintptr_t)site->step_slot;
-    if (mine) {
-        probe_count(&cpu->steps);
-        regs->flags &= ~FLAGS_TF;
-    }
-    hit_stepped(cpu, site, regs);
-    return go_on(site, regs, mine);
+    hit_stepped(cpu, site, regs, probe_in_nmi(cpu));
+    return go_on(site, regs);
+}
+NOKPROBE(step_by_program);
+
+bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
+{
+    struct site *site;
+    bool in_nmi;
+
+    if (!(regs->dr6 & DR6_BS) || !cpu)
+        return false;
+    in_nmi = probe_in_nmi(cpu);
+    if (unlikely(!cache_find_step(cpu, regs->ip, in_nmi, &site)))
+        return step_by_program(regs, cpu);
+    step_ended(cpu, site, regs, in_nmi);
+    return true;
 }
 NOKPROBE(kprobe_debug_handler);

@@ -248,7 +248,9 @@ static void for_each_visits_each_once_and_no_grave(void)
 
 static struct site *find_cached(struct probe_cpu *cpu, uintptr_t addr)
 {
-    return cache_find(cpu, addr, probe_in_nmi(cpu));
+    struct site *site;
+
+    return cache_find(cpu, addr, probe_in_nmi(cpu), &site) ? site : NULL;
 }
 
 static void a_second_hit_comes_from_the_cache(void)

@@ -99,6 +99,31 @@ static void tf_ends_the_step_and_is_gone(void)
     end();
 }
 
+static bool is_remembered(const struct site *site)
+{
+    for (size_t i = 0; i < PROBE_CACHE_LEN; i++)
+        if (cpu->cache[i].addr && cpu->cache[i].site == site)
+            return true;
+    return false;
+}
+
+static void where_tf_ends_a_step_is_remembered_as_long_as_the_site_is(void)
+{
+    const struct site *site;
+
+    start("48 89 e5 c3", true, STEP_TF);
+    site = p.site;
+    for (unsigned i = 1; i <= 3; i++) {
+        CHECK(debug((uintptr_t)site->step_slot + 3, DR6_BS));
+        CHECK_EQ(ran_post, i);
+        CHECK(is_remembered(site));
+    }
+    CHECK(!debug(p.addr, DR6_BS));
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK(!is_remembered(site));
+    fake_end();
+}
+
 static void what_a_single_step_would_undo_is_ended_by_int3(void)
 {
     static const char *const insns[] = { "f4 c3", "0f 23 f8 c3", "0f 23 f0 c3" };
@@ -365,6 +390,7 @@ static void an_int3_elsewhere_in_a_cell_is_nobodys(void)
 }
 
 UNIT_TESTS(int3_behind_the_copy_ends_the_step, tf_ends_the_step_and_is_gone,
+           where_tf_ends_a_step_is_remembered_as_long_as_the_site_is,
            what_a_single_step_would_undo_is_ended_by_int3,
            int3_ends_a_step_whose_tf_did_not_trap,
            the_shadow_of_sti_is_cast_again_behind_the_post_handler,
