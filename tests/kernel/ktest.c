@@ -97,6 +97,13 @@ uint64_t ktest_count(uint64_t usual, uint64_t when_long)
     return is_long ? when_long : usual;
 }
 
+uint64_t ktest_rounds(uint64_t usual, uint64_t when_long)
+{
+    uint64_t fewer = cpu_count() > 2 ? usual * 2 / cpu_count() : usual;
+
+    return ktest_count(fewer ? fewer : 1, when_long);
+}
+
 /* word_selects - is @word (not NUL-terminated) "all", the subject, or "subject.name"? */
 static bool word_selects(const char *word, size_t len, const struct ktest *t)
 {

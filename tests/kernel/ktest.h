@@ -51,6 +51,10 @@ uint64_t ktest_random(void);
  * `long`.
  */
 uint64_t ktest_count(uint64_t usual, uint64_t when_long);
+/* ktest_rounds - the same for what all CPUs take part in: @usual on up to two, and fewer on
+ * more, as each round takes longer.
+ */
+uint64_t ktest_rounds(uint64_t usual, uint64_t when_long);
 /* ktest_set_long - Context: boot. */
 void ktest_set_long(bool on);
 

@@ -184,7 +184,7 @@ KTEST(arming, no_call_is_lost_while_a_probe_comes_and_goes)
         struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
 
         toggling((enum text_poke_engine)engine, &p, register_kprobe, unregister_kprobe,
-                 ktest_count(8, 500));
+                 ktest_rounds(8, 500));
     }
 }
 
@@ -197,7 +197,7 @@ KTEST(arming, nor_while_it_is_switched)
     register_kprobe(&p);
     for (int engine = TEXT_POKE_INT3; engine <= TEXT_POKE_STOP_MACHINE; engine++)
         toggling((enum text_poke_engine)engine, &p, enable_kprobe, disable_kprobe,
-                 ktest_count(15, 5000));
+                 ktest_rounds(15, 5000));
     unregister_kprobe(&p);
 }
 

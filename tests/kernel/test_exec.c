@@ -258,9 +258,10 @@ KTEST(exec, no_alias_stays_open)
 static int write_and_run(void *arg)
 {
     uint8_t *mine = (uint8_t *)arg + cpu_id() * PAGE_SIZE;
+    uint64_t rounds = ktest_rounds(40000, 200000);
     int bad = 0;
 
-    for (uint32_t i = 0; i < 50000; i++) {
+    for (uint32_t i = 0; i < rounds; i++) {
         uint32_t value = i << 8 | cpu_id();
 
         bad += code_write(mine, value) != 0 || code_run(mine) != value;
@@ -393,7 +394,7 @@ static int change_then_stop(void *arg)
     const uint64_t *frames = arg;
     int bad = 0;
 
-    for (unsigned i = 0; i < 60; i++) {
+    for (unsigned i = 0; i < ktest_rounds(60, 1000); i++) {
         bad += exec_remap(PAD_A, frames[i % 2]) != 0;
         bad += prot_of(phys_to_virt(frames[(i + 1) % 2])) != PROT_W;
     }

@@ -115,14 +115,14 @@ KTEST(set, sets_come_and_go_while_their_code_runs)
     struct kprobe_set set;
     size_t heap;
     int tids[8], n = (int)cpu_count() < 8 ? (int)cpu_count() : 8, failed = 0;
-    uint64_t hits = 0, missed = 0;
+    uint64_t hits = 0, missed = 0, rounds = ktest_rounds(8, 100);
 
     stop = false;
     for (int i = 0; i < n; i++)
         tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
     exec_stats_get(&before);
     heap = heap_in_use();
-    for (int round = 0; round < 8; round++) {
+    for (uint64_t round = 0; round < rounds; round++) {
         fill(&set, probes);
         failed += kprobe_set_commit(&set, &why) != 0;
         call_all(1);

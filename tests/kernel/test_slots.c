@@ -122,7 +122,7 @@ KTEST(slots, nobody_is_inside_a_copy_that_is_given_back)
 {
     struct kprobe tick = { .symbol_name = "tick", .pre_handler = look_where };
     struct kprobe p = { .addr = (uintptr_t)fill_slowly_rep };
-    uint64_t times = ktest_count(5, 60), unpoisoned;
+    uint64_t times = ktest_rounds(5, 60), unpoisoned;
     unsigned threads = 2 * cpu_count();
     int tids[2 * MAX_CPUS];
 
