@@ -259,6 +259,13 @@ static void make_jumps(struct site_list *list)
     stats.passes++;
 }
 
+/* refuse_waiting - without memory to list them. */
+static void refuse_waiting(struct site *site, void *unused UNUSED)
+{
+    if (is_waiting(site))
+        optimize_refuse(site, PROBE_NO_MEMORY);
+}
+
 static void run_locked(void)
 {
     struct site_list list;
@@ -266,8 +273,10 @@ static void run_locked(void)
     if (!may_jump())
         return;
     optimize_sweep();
-    if (list_with_readers(&list))
-        return; /* without memory they stay breakpoints, until the next pass */
+    if (list_with_readers(&list)) {
+        registry_for_each(refuse_waiting, NULL);
+        return;
+    }
     if (list.count)
         make_jumps(&list);
     site_list_free(&list);

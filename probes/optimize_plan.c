@@ -188,8 +188,8 @@ static void fill_pads(struct plan *plan, size_t all)
     pad_fill(plan->jumps, n);
 }
 
-/* plan_all - plans, pads and evicted neighbours. Return: 0; -ENOMEM: none of it. */
-static int plan_all(struct plan *plan)
+/* plan_all - plans, pads and evicted neighbours. Return: why there is none of it. */
+static enum probe_reason plan_all(struct plan *plan)
 {
     int err = -EBUSY;
 
@@ -200,12 +200,12 @@ static int plan_all(struct plan *plan)
                           list_pads(plan, plan->batch.count + plan->batch.evicted_count));
     }
     if (err)
-        return -ENOMEM;
+        return err == -EBUSY ? PROBE_PADS_TAKEN : PROBE_NO_PAGE;
     if (evict_all(plan))
-        return 0;
+        return PROBE_OK;
     pad_free_all(plan->pads,
                  list_pads(plan, plan->batch.count + plan->batch.evicted_count));
-    return -ENOMEM;
+    return PROBE_NO_MEMORY;
 }
 
 /* ---- 7 ---- */
@@ -307,10 +307,10 @@ static size_t write_all(struct plan *plan)
     return jumps;
 }
 
-static void refuse_all(const struct site_list *list)
+static void refuse_all(const struct site_list *list, enum probe_reason reason)
 {
     for (size_t i = 0; i < list->count; i++)
-        optimize_refuse(list->sites[i], PROBE_NO_PAGE);
+        optimize_refuse(list->sites[i], reason);
 }
 
 size_t optimize_write(struct site_list *list, size_t *neighbours)
@@ -322,6 +322,7 @@ size_t optimize_write(struct site_list *list, size_t *neighbours)
         .is_padding = is_padding,
         .neighbour = neighbour,
     };
+    enum probe_reason reason;
     struct plan plan;
     size_t made = 0;
 
@@ -331,15 +332,16 @@ size_t optimize_write(struct site_list *list, size_t *neighbours)
     env.hole_start = range.hole_start;
     env.hole_end = range.hole_end;
     if (!plan_make(&plan, &env, list->count)) {
-        refuse_all(list);
+        refuse_all(list, PROBE_NO_MEMORY);
         plan_free(&plan);
         return 0;
     }
     site_list_sort(list);
     for (size_t i = 0; i < list->count; i++)
         plan.sites[i] = list->sites[i];
-    if (plan_all(&plan)) {
-        refuse_all(list);
+    reason = plan_all(&plan);
+    if (reason) {
+        refuse_all(list, reason);
     } else {
         made = write_all(&plan);
         *neighbours = plan.batch.evicted_count;

@@ -198,21 +198,22 @@ int port_choose_jump(const char *word)
     return choice_write(&jump_choice, word, strlen(word)) < 0 ? -EINVAL : 0;
 }
 
-static int optimization_show(struct seq *s, void *priv UNUSED)
+/* As a number below /proc/sys: no other way to say yes or no. */
+static const char *const optimization_words[] = { "0", "1" };
+
+static int optimization_set(unsigned word)
 {
-    seq_printf(s, "%d\n", optimize_is_on());
-    return 0;
+    return optimize_switch(word);
 }
 
-static long optimization_write(void *priv UNUSED, const char *text, size_t len)
+static unsigned optimization_get(void)
 {
-    bool on;
-    int err = parse_bool(text, len, &on);
-
-    if (!err)
-        err = optimize_switch(on);
-    return err ? err : (long)len;
+    return optimize_is_on();
 }
+
+static struct choice optimization_choice = { optimization_words,
+                                             ARRAY_LEN(optimization_words),
+                                             optimization_set, optimization_get };
 
 /* ---- the trees ---- */
 
@@ -240,8 +241,9 @@ static const struct vfs_file sysctl_files[] = {
       .priv = &jump_choice },
     { .name = "kprobes-optimization",
       .mode = 0644,
-      .show = optimization_show,
-      .write = optimization_write },
+      .show = choice_show,
+      .write = choice_write,
+      .priv = &optimization_choice },
 };
 
 int probes_add_files(void)

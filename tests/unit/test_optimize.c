@@ -282,28 +282,92 @@ static void a_second_probe_gets_the_handlers_called(void)
     fake_end();
 }
 
+/* ---- what becomes no jump knows why ---- */
+
+static bool lacks_memory(size_t i)
+{
+    switch (probes[i].site->jump_why) {
+    case PROBE_NO_MEMORY:
+    case PROBE_NO_SLOT:
+    case PROBE_NO_PAGE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void run_without_memory(unsigned n, bool *failed)
+{
+    fake_fail_at(n);
+    optimize_run();
+    *failed = fake_failed();
+    fake_fail_at(0);
+}
+
 /* Whatever fails, the probes work as breakpoints or jumps, and nothing is left behind. */
 static void without_memory_they_stay_breakpoints(void)
 {
-    for (unsigned n = 1; n < 200; n++) {
-        bool failed;
+    bool failed = true;
 
+    for (unsigned n = 1; n < 200 && failed; n++) {
         start();
         for (size_t i = 0; i < COUNT; i++)
             CHECK_EQ(register_kprobe(&probes[i]), 0);
-        fake_fail_at(n);
-        optimize_run();
-        failed = fake_failed();
-        fake_fail_at(0);
+        run_without_memory(n, &failed);
         for (size_t i = 0; i < COUNT; i++)
-            CHECK(is_jump(i) ? lands(i) : byte_at(probes[i].addr) == 0xcc);
-        CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+            CHECK(is_jump(i) ? lands(i)
+                             : byte_at(probes[i].addr) == 0xcc && lacks_memory(i));
+        CHECK_EQ(unregister_kprobe(&probes[6]), 0); /* something goes */
+        optimize_run();
+        CHECK_EQ(jumps(), COUNT - 1);
+        CHECK_EQ(unregister_kprobes(pointers, COUNT - 1), 0);
         CHECK(fake_text_is_original());
         fake_end();
-        if (!failed)
-            return;
     }
-    CHECK(false);
+    CHECK(!failed);
+}
+
+static void without_memory_there_are_no_regions_either(void)
+{
+    bool failed = true;
+
+    for (unsigned n = 1; n < 200 && failed; n++) {
+        start();
+        CHECK_EQ(optimize_set_method(OPTIMIZE_REGION), 0);
+        CHECK_EQ(register_kprobe(&probes[1]), 0);
+        run_without_memory(n, &failed);
+        CHECK(is_jump(1) || (byte_at(probes[1].addr) == 0xcc && lacks_memory(1)));
+        CHECK(is_jump(1) == !failed);
+        CHECK_EQ(unregister_kprobe(&probes[1]), 0);
+        CHECK(fake_text_is_original());
+        fake_end();
+    }
+    CHECK(!failed);
+}
+
+/* All of these could only be the same jump; see docs/optimize.md. */
+static void where_no_pad_can_be_one_stays_a_breakpoint(void)
+{
+    size_t stay = 0;
+
+    start();
+    text = fake_function("row", "f8 f8 f8 f8 f8 f8 b8 01 00 00 00 c3");
+    for (size_t i = 0; i < 6; i++) {
+        probes[i].addr = text + i;
+        CHECK_EQ(register_kprobe(&probes[i]), 0);
+    }
+    optimize_run();
+    for (size_t i = 0; i < 6; i++) {
+        enum probe_reason why = (enum probe_reason)probes[i].site->jump_why;
+
+        CHECK(is_jump(i) ? !why : why == PROBE_NO_LANDING || why == PROBE_PADS_TAKEN);
+        CHECK(is_jump(i) ? lands(i) : byte_at(text + i) == 0xcc);
+        stay += !is_jump(i);
+    }
+    CHECK_EQ(stay, 1);
+    CHECK_EQ(unregister_kprobes(pointers, 6), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
 }
 
 static void refuse(size_t i)
@@ -376,6 +440,9 @@ UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
            a_reader_becomes_a_breakpoint_first, any_order_in_and_out,
            disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
            pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
-           without_memory_they_stay_breakpoints, refused_it_waits_until_something_goes,
+           without_memory_they_stay_breakpoints,
+           without_memory_there_are_no_regions_either,
+           where_no_pad_can_be_one_stays_a_breakpoint,
+           refused_it_waits_until_something_goes,
            refused_it_is_asked_again_when_what_it_would_read_changes,
            refused_it_is_asked_again_with_those_that_wait)
