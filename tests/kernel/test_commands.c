@@ -550,6 +550,62 @@ KTEST(commands, xmc_exchanges_and_says_why_not)
     ktest_report(!memcmp(at, before, sizeof(before)), "nothing has changed");
 }
 
+/* What cannot be exchanged, by its console line, with errno and message. */
+KTEST(commands, xmc_refuses_bad_input_by_errno_and_message)
+{
+    static const struct {
+        const char *line;
+        int err;
+        const char *message;
+    } rows[] = {
+        { "commands_target+1 90", -EILSEQ,
+          "not an instruction boundary (commands_target+0x0)" },
+        { "commands_target 90", -EILSEQ,
+          "the new bytes would end inside of an instruction (commands_target+0x1)" },
+        { "commands_target 0f 1f 44 00 00 90", -EILSEQ,
+          "the new bytes would end inside of an instruction (commands_target+0x6)" },
+        { "commands_target 0f 1f 44 00 00 90 90 90 90 90 90 90 90 90 90 90", -EINVAL,
+          "1 to 15 bytes can be exchanged (commands_target+0x0)" },
+        { "commands_target 06 90 90 90 90", -EILSEQ,
+          "the new bytes are not whole instructions (commands_target+0x0)" },
+        { "commands_target 90 90 90 90 e9", -EILSEQ,
+          "the new bytes are not whole instructions (commands_target+0x4)" },
+        { "kprobe_int3_handler 0f 1f 44 00 00", -EPERM,
+          "this code runs before a hit knows that it is one (kprobe_int3_handler+0x0)" },
+        { "exc_int3 90", -EPERM, "entry code, before the registers are saved" },
+        { "0xffffffff40000000 90", -ENOENT,
+          "the address is not kernel text (0xffffffff40000000)" },
+        { "0x10 90", -ENOENT, "the address is not kernel text (0x10)" },
+        { "0xffffffffffffffff 90 90", -ENOENT, "the address is not kernel text" },
+    };
+    uint8_t before[5];
+    const uint8_t *at = (const uint8_t *)commands_target;
+
+    memcpy(before, at, sizeof(before));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        ktest_report(say("probe xmc %s", rows[i].line) == rows[i].err &&
+                         said(rows[i].message),
+                     "%s: %s", rows[i].line, rows[i].message);
+    ktest_report(!memcmp(at, before, sizeof(before)), "nothing has changed");
+}
+
+KTEST(commands, xmc_refuses_what_probes_use)
+{
+    say("probe add commands_target");
+    ktest_report(say("probe xmc commands_target 0f 1f 44 00 01") == -EEXIST &&
+                     said("a probe uses these bytes (commands_target+0x0)"),
+                 "an armed probe");
+    say("probe off all");
+    ktest_report(say("probe xmc commands_target 0f 1f 44 00 01") == -EEXIST,
+                 "a disabled one");
+    say("probe del all");
+    say("probe add commands_target+5");
+    ktest_report(say("probe xmc commands_target 0f 1f 44 00 00 90 90 90 90") < 0 &&
+                     said("probe: cannot exchange"),
+                 "across another's");
+    say("probe del all");
+}
+
 /* ---- the rest ---- */
 
 KTEST(commands, every_subcommand_has_a_usage)

@@ -1,15 +1,14 @@
-/* test_files.c - /sys/kernel/debug/kprobes, and kprobes-step and text-poke in
- * /proc/sys/debug.
- */
+/* test_files.c - /sys/kernel/debug/kprobes, and the knobs in /proc/sys/debug. */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/debug/shell.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "probes/kprobe.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "probes/text/text_poke.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/say.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +17,8 @@
 #define KPROBES "/sys/kernel/debug/kprobes/"
 #define STEP "/proc/sys/debug/kprobes-step"
 #define POKE "/proc/sys/debug/text-poke"
+#define JUMP "/proc/sys/debug/kprobes-jump"
+#define OPTIMIZATION "/proc/sys/debug/kprobes-optimization"
 
 static NOINLINE long target(long a)
 {
@@ -30,18 +31,9 @@ static bool is_armed(void)
     return *(const volatile uint8_t *)target == 0xcc;
 }
 
-static struct seq output;
-
-static int say(const char *line)
-{
-    seq_free(&output);
-    seq_init(&output, NULL, NULL);
-    return shell_execute(line, &output);
-}
-
 static bool reads(const char *line, const char *wanted)
 {
-    bool same = say(line) == 0 && strcmp(seq_str(&output), wanted) == 0;
+    bool same = say("%s", line) == 0 && strcmp(seq_str(&output), wanted) == 0;
 
     if (!same)
         ktest_note("%s: %.300s", line, seq_str(&output));
@@ -142,13 +134,14 @@ KTEST(files, enabled_takes_yes_and_no_in_many_forms)
 
     for (size_t i = 0; i < ARRAY_LEN(off); i++) {
         snprintf(line, sizeof(line), "echo %s > " KPROBES "enabled", off[i]);
-        ktest_report(say(line) == 0 && !kprobes_are_on(), "%s", off[i]);
+        ktest_report(say("%s", line) == 0 && !kprobes_are_on(), "%s", off[i]);
         snprintf(line, sizeof(line), "echo %s > " KPROBES "enabled", on[i]);
-        ktest_report(say(line) == 0 && kprobes_are_on(), "%s", on[i]);
+        ktest_report(say("%s", line) == 0 && kprobes_are_on(), "%s", on[i]);
     }
     for (size_t i = 0; i < ARRAY_LEN(junk); i++) {
         snprintf(line, sizeof(line), "echo '%s' > " KPROBES "enabled", junk[i]);
-        ktest_report(say(line) == -EINVAL && kprobes_are_on(), "'%s' is EINVAL", junk[i]);
+        ktest_report(say("%s", line) == -EINVAL && kprobes_are_on(), "'%s' is EINVAL",
+                     junk[i]);
     }
 }
 
@@ -215,12 +208,100 @@ KTEST(files, the_patch_engine_is_chosen_by_name)
     ktest_report(!is_armed() && target(5) == without, "and disarms");
     for (size_t i = 0; i < ARRAY_LEN(junk); i++) {
         snprintf(line, sizeof(line), "echo '%s' > " POKE, junk[i]);
-        ktest_report(say(line) == -EINVAL, "'%s' is EINVAL", junk[i]);
+        ktest_report(say("%s", line) == -EINVAL, "'%s' is EINVAL", junk[i]);
     }
     ktest_report(reads("cat " POKE, "stop-machine\n"), "nothing has changed");
     ktest_report(say("echo -n int3 > " POKE) == 0 && reads("cat " POKE, "int3\n"),
                  "int3 again, without a line feed");
     ktest_report(reads("stat " POKE, "f 0644\n"), "mode 0644");
+}
+
+/* ---- kprobes-jump, kprobes-optimization ---- */
+
+static bool is_jump(const struct kprobe *p)
+{
+    return p->flags & KPROBE_FLAG_OPTIMIZED;
+}
+
+/* On return of the write all probes are what they may be. */
+KTEST(files, jumps_are_chosen_by_name_and_switched)
+{
+    struct kprobe p = { .addr = (uintptr_t)target };
+
+    ktest_report(reads("cat " JUMP, "off\n"), "the tests run without");
+    register_kprobe(&p);
+    ktest_report(!is_jump(&p), "a breakpoint");
+    ktest_report(say("echo pun > " JUMP) == 0 && reads("cat " JUMP, "pun\n") &&
+                     is_jump(&p) && !p.site->region,
+                 "pun: a jump");
+    ktest_report(say("echo 0 > " OPTIMIZATION) == 0 &&
+                     reads("cat " OPTIMIZATION, "0\n") && !is_jump(&p) && is_armed(),
+                 "0: a breakpoint");
+    ktest_report(say("echo region > " JUMP) == 0 && !is_jump(&p), "no region either");
+    ktest_report(say("echo 1 > " OPTIMIZATION) == 0 &&
+                     reads("cat " OPTIMIZATION, "1\n") && is_jump(&p) && p.site->region,
+                 "1: a jump, over a region");
+    ktest_report(say("echo -n off > " JUMP) == 0 && reads("cat " JUMP, "off\n") &&
+                     !is_jump(&p) && is_armed(),
+                 "off: a breakpoint");
+    ktest_report(target(5) == 58 && kprobe_hits(&p) == 1, "that works");
+    unregister_kprobe(&p);
+}
+
+/* ---- junk ---- */
+
+/* refuses - is @junk an error, and the knob still what it was? */
+static bool refuses(const char *knob, const char *junk)
+{
+    char value[40], line[80];
+    bool told;
+
+    say("cat %s", knob);
+    snprintf(value, sizeof(value), "%s", seq_str(&output));
+    told = say("echo '%s' > %s", junk, knob) == -EINVAL &&
+           said("write error: Invalid argument");
+    snprintf(line, sizeof(line), "cat %s", knob);
+    return told && reads(line, value);
+}
+
+KTEST(files, junk_changes_no_knob)
+{
+    static const char *const junk[] = {
+        "",
+        " ",
+        "x",
+        "2",
+        "-1",
+        "00x",
+        "int3int3",
+        "pun ",
+        " pun",
+        "PUN",
+        "regions",
+        "of",
+        "of f",
+        "tff",
+        "stop_machine",
+        "stop-machine,int3",
+        "10",
+        "0x1",
+        "1 0",
+        "0;1",
+        "\\0",
+        "\t",
+        "yess!",
+        "punpunpunpunpunpunpunpunpunpunpunpunpunpunpunpunpunpunpunpun",
+    };
+    static const char *const knobs[] = { STEP, POKE, JUMP, OPTIMIZATION };
+
+    for (size_t i = 0; i < ARRAY_LEN(knobs); i++) {
+        unsigned refused = 0;
+
+        for (size_t j = 0; j < ARRAY_LEN(junk); j++)
+            refused += refuses(knobs[i], junk[j]);
+        ktest_report(refused == ARRAY_LEN(junk), "%s: %u of %zu are EINVAL", knobs[i],
+                     refused, ARRAY_LEN(junk));
+    }
 }
 
 /* ---- all knobs at once ---- */
