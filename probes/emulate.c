@@ -1,8 +1,8 @@
 /* emulate.c - stage 8: instructions whose meaning depends on where they are, or that the
  * engine's own flags would leak into. Their effect is applied to the register image.
  *
- * #BP left a gap between its frame and the program's stack, so a word pushed here does not
- * land in the frame.
+ * #BP and #DB leave a gap between their frame and the program's stack, and so does a detour:
+ * a word pushed here does not land in the frame.
  */
 #include "probes/insn/operand.h"
 #include "probes/life.h"

@@ -14,8 +14,8 @@
 ;            | rdi ... r15       |
 ;   lower    +-------------------+  <- rsp = struct pt_regs *, 16-byte aligned
 ;
-; #BP moves its frame down first (exc_int3), so that an emulated push or call, whose word
-; belongs right below regs.sp, does not land in the frame.
+; #BP and #DB move their frame down first (MAKE_GAP), so that an emulated push or call, whose
+; word belongs right below regs.sp, does not land in the frame.
 ;
 ; The way back is not IRET but `popfq; ret` on the interrupted stack, since an IRET inside
 ; an NMI would unblock NMIs, and the next one would overwrite the frame of the first. It
@@ -47,6 +47,7 @@ extern trap_nmis_serialise ; uint8_t
 extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *, void *probe)
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
 
+FLAGS_FIXED equ 1 << 1
 FLAGS_TF equ 1 << 8
 FLAGS_IF equ 1 << 9
 
@@ -145,8 +146,20 @@ proc pf_entry, 16
     jmp trap_entry_saved
 endproc pf_entry
 
-; #DB: the same for DR6, which is cleared for the next one.
+; MAKE_GAP vector: the five words of the CPU, which has pushed nothing else, move down by 48
+; bytes: 24 for an emulated call and the two words of the way back, the rest to keep the frame
+; aligned. Then come no error code and @vector.
+%macro MAKE_GAP 1
+    sub rsp, 8
+    times 5 push qword [rsp + 40]
+    push 0
+    mov dword [rsp + 4], %1
+%endmacro
+
+; #DB: DR6 into the frame as CR2 above; it is cleared for the next one. A program that steps
+; itself may have been at a jump of the engine's, which emulates its instruction.
 proc db_entry, 16
+    MAKE_GAP 1
     push rax
     mov rax, dr6
     xchg rax, [rsp]
@@ -157,13 +170,8 @@ proc db_entry, 16
     CALL_DIRECT trap_db_handler
 endproc db_entry
 
-; #BP: first the gap. Five words move down by 48 bytes: 24 for an emulated call and the
-; two words of the way back, the rest to keep the frame aligned.
 proc exc_int3, 64
-    sub rsp, 8
-    times 5 push qword [rsp + 40]
-    push 0
-    mov dword [rsp + 4], 3          ; vector
+    MAKE_GAP 3
     push 0                          ; aux
     SAVE_REGS
     FINISH_RETURN
@@ -193,9 +201,13 @@ proc trap_exit, 64
 .window:
     ret
 
+; A trap has cleared NT, which IRETQ does not allow. A detour comes without one, with the
+; program's flags.
 .with_tf:
     cmp dword [gs:PERCPU_NMI_DEPTH], 0
     jne .popf_ret
+    push FLAGS_FIXED
+    popfq
     RESTORE_REGS
     lea rsp, [rsp + 16]             ; aux, orig_ax
     iretq
@@ -316,7 +328,9 @@ entry_stubs:
 %assign n 0
 %rep 256
     align 16, db 0xcc
-  %if n == 2
+  %if n == 1
+    jmp db_entry
+  %elif n == 2
     jmp nmi_entry
   %elif n == 3
     jmp exc_int3
@@ -331,8 +345,6 @@ entry_stubs:
     mov dword [rsp + 4], n
     %if n == 14
     jmp pf_entry
-    %elif n == 1
-    jmp db_entry
     %elif n < 32
     jmp trap_entry
     %else
