@@ -4,6 +4,16 @@
 #include "probes/life.h"
 #include "probes/registry.h"
 
+/* is_hit - does somebody wait for the instruction at @addr? A neighbour that was evicted is
+ * a site as well, but nobody's.
+ */
+NOKPROBE_INLINE bool is_hit(uintptr_t addr)
+{
+    const struct site *site = registry_find(addr);
+
+    return site && site_is_armed(site) && READ_ONCE(site->probes);
+}
+
 /* The shadow of STI must cover the instruction behind it, so both happen at once, unless
  * the second carries a probe of its own, which has to be hit, or the program wants a trap
  * between the two. What can be copied runs in one copy with STI. What is emulated, a call
@@ -12,10 +22,8 @@
  */
 void boost_sti(const struct site *site, struct pt_regs *regs)
 {
-    const struct site *successor = registry_find(site->addr + site->len);
-
     regs->ip = (uintptr_t)site->boost_slot;
-    if (regs->flags & FLAGS_TF || (successor && site_is_armed(successor)))
+    if (regs->flags & FLAGS_TF || is_hit(site->addr + site->len))
         return;
     if (site->pair.slot)
         regs->ip = (uintptr_t)site->pair.slot;
@@ -27,8 +35,7 @@ void boost_sti(const struct site *site, struct pt_regs *regs)
 NOKPROBE(boost_sti);
 
 /* The shadow has ended at the trap behind the copy. What it was to cover happens together
- * with another STI. Behind #DB an emulated call pushes over the SS of the frame, for want of
- * a gap; the way back without TF does not look at it.
+ * with another STI.
  */
 void boost_sti_again(const struct site *site, struct pt_regs *regs)
 {
