@@ -10,11 +10,12 @@
  * The copies of a region are in a cell of their own, each of another original.
  *
  * The detour of a direct call is entered by that call: there the program is in the function
- * that it has called.
+ * that it has called. A landing pad is passed on the way to a detour, and means the same.
  */
 #include "kernel/base/bits.h"
 #include "probes/life.h"
 #include "probes/text/insn_slot.h"
+#include "probes/text/pad.h"
 
 uintptr_t copy_start(const struct site *site, uintptr_t cell)
 {
@@ -30,9 +31,11 @@ NOKPROBE(copy_start);
 
 uintptr_t copy_original(uintptr_t ip)
 {
+    const struct site *site;
     size_t off;
-    const struct site *site = insn_slot_owner(ip, &off);
 
+    ip = pad_pass(ip);
+    site = insn_slot_owner(ip, &off);
     if (!site)
         return ip;
     if (site->region && ip - off == (uintptr_t)site->region->cell)

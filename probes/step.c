@@ -12,6 +12,7 @@
 #include "probes/cache.h"
 #include "probes/hit.h"
 #include "probes/text/insn_slot.h"
+#include "probes/text/pad.h"
 
 #define DR6_BS (1ul << 14) /* this #DB is a single step */
 
@@ -109,6 +110,10 @@ static bool step_by_program(struct pt_regs *regs, struct probe_cpu *cpu)
         return false; /* the step was the program's, and has led where it returns to */
     }
     site = insn_slot_owner(regs->ip, &off);
+    if (!site) { /* a step of the program's, to a pad? */
+        regs->ip = pad_pass(regs->ip);
+        site = insn_slot_owner(regs->ip, &off);
+    }
     if (!site)
         return false;
     if (unlikely(READ_ONCE(site->region)) && region_step(site, off, regs))

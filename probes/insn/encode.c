@@ -116,6 +116,7 @@ uintptr_t insn_jmp32_target(const uint8_t *bytes, uintptr_t addr)
         disp |= (uint32_t)bytes[1 + i] << 8 * i;
     return addr + INSN_JMP32_LEN + (uintptr_t)(int64_t)(int32_t)disp;
 }
+NOKPROBE(insn_jmp32_target);
 
 static const uint8_t nops[INSN_NOP_MAX_LEN + 1][INSN_NOP_MAX_LEN] = {
     { 0 },

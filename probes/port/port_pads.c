@@ -1,4 +1,5 @@
 /* port_pads.c - platform.h's part about landing pads: pages of the reserved range. */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/exec.h"
@@ -16,6 +17,7 @@ void plat_pad_range(struct plat_pad_range *out)
         .hole_end = arena_high_start() + ARENA_LEN,
     };
 }
+NOKPROBE(plat_pad_range);
 
 /* A frame of RAM is never the first one, so its address is a name. */
 int plat_pad_frame_new(uint64_t *id, const uint8_t *content)

@@ -66,6 +66,14 @@ uintptr_t pad_target(uintptr_t ip)
     return insn_jmp32_target(bytes, ip);
 }
 
+uintptr_t pad_pass(uintptr_t ip)
+{
+    uintptr_t target = pad_target(ip);
+
+    return target ? target : ip;
+}
+NOKPROBE(pad_pass);
+
 /* ---- pages without pads ---- */
 
 static struct {

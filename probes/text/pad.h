@@ -56,6 +56,10 @@ void pad_free_all(const uintptr_t *pads, size_t count);
  * Context: any.
  */
 uintptr_t pad_target(uintptr_t ip);
+/* pad_pass - where whoever is at @ip will be behind the pad there; @ip when there is none.
+ * Context: any.
+ */
+uintptr_t pad_pass(uintptr_t ip);
 /* pad_contains - is @addr where pads can be? Context: any. */
 bool pad_contains(uintptr_t addr);
 

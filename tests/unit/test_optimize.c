@@ -130,6 +130,27 @@ static void a_set_comes_as_jumps(void)
     fake_end();
 }
 
+/* From where a jump leads to up to the copy, the program is still at the instruction. */
+static void an_ip_behind_a_jump_is_at_its_instruction(void)
+{
+    size_t pads = 0;
+
+    start();
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        const struct site *site = probes[i].site;
+        uintptr_t pad = site_pad(site);
+
+        CHECK_EQ(copy_original((uintptr_t)site->detour), site->addr);
+        if (pad)
+            CHECK_EQ(copy_original(pad), site->addr);
+        pads += pad != 0;
+    }
+    CHECK(pads > 0);
+    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    fake_end();
+}
+
 static void under_jumps_the_original_shows(void)
 {
     uint8_t bytes[FUNCTION_LEN], part[3];
@@ -436,11 +457,11 @@ static void refused_it_is_asked_again_with_those_that_wait(void)
 }
 
 UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
-           a_set_comes_as_jumps, under_jumps_the_original_shows,
-           a_reader_becomes_a_breakpoint_first, any_order_in_and_out,
-           disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
-           pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
-           without_memory_they_stay_breakpoints,
+           a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
+           under_jumps_the_original_shows, a_reader_becomes_a_breakpoint_first,
+           any_order_in_and_out, disabled_it_is_no_jump,
+           switched_off_all_are_breakpoints_at_once, pads_are_freed_only_after_quiescence,
+           a_second_probe_gets_the_handlers_called, without_memory_they_stay_breakpoints,
            without_memory_there_are_no_regions_either,
            where_no_pad_can_be_one_stays_a_breakpoint,
            refused_it_waits_until_something_goes,
