@@ -95,6 +95,8 @@ static uint32_t look_at(struct look *l, const struct insn *insn, uint32_t open)
 
     if (l->is_compiled && leads_away(insn))
         return 0;
+    if (plat_has_fixup(insn->addr))
+        give_up(l, open); /* if it faults, the program goes on there with all of them */
     insn_effects(insn, &effects);
     l->live |= effects.flags_read & open;
     open &= ~(effects.flags_read | effects.flags_killed);

@@ -66,6 +66,19 @@ static void both_ways_of_a_branch_count(void)
     CHECK_EQ(live_in("78 03 01 c8 c3 0f 94 c0 01 c8 c3", false), FLAGS_SF | FLAGS_ZF);
 }
 
+static void what_may_fault_leaves_all_to_its_fixup(void)
+{
+    uintptr_t addr;
+
+    fake_start();
+    addr = fake_function("fn", "48 89 c8 48 03 03 c3"); /* mov, add from memory */
+    CHECK_EQ(live_at(addr), 0);
+    fake_fixup(addr + 3);
+    CHECK_EQ(live_at(addr), ALL);
+    CHECK_EQ(live_at(addr + 3), ALL);
+    fake_end();
+}
+
 static void a_loop_ends(void)
 {
     CHECK_EQ(live_in("48 89 c8 eb fb", false), 0);
@@ -262,6 +275,7 @@ static void it_is_never_wrong_and_nearly_always_exact(void)
 }
 
 UNIT_TESTS(what_is_written_first_is_dead, what_is_read_first_is_live,
-           what_is_half_written_is_half_live, both_ways_of_a_branch_count, a_loop_ends,
+           what_is_half_written_is_half_live, both_ways_of_a_branch_count,
+           what_may_fault_leaves_all_to_its_fixup, a_loop_ends,
            only_compilers_keep_to_the_convention, a_jump_out_is_a_call_only_to_an_entry,
            what_cannot_be_told_is_live, it_is_never_wrong_and_nearly_always_exact)
