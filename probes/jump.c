@@ -109,14 +109,14 @@ bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_c
 {
     struct probe_hit *hit;
     uintptr_t next = site->addr + site->len;
+    bool stopped;
 
     regs->ip = next;
     hit = likely(cpu) ? begin(cpu, site, regs, HIT_POST) : NULL;
     if (likely(hit))
         hit_after(cpu, hit, aggr_first(site), regs);
-    if (likely(regs->ip == next))
-        return JUMP_ON;
-    region_go_on(site, regs);
-    return JUMP_IMAGE;
+    stopped = regs->ip != next;
+    region_go_on(site, regs); /* other flags alone need the image, too */
+    return stopped ? JUMP_IMAGE : JUMP_ON;
 }
 NOKPROBE(kprobe_post_handler);

@@ -69,6 +69,12 @@ static void wait(struct site **sites, size_t count)
 
 /* ---- 5 ---- */
 
+/* jump_len - a direct call stays one, prefixes and all: what it pushes is the same. */
+static uint8_t jump_len(const struct site *site)
+{
+    return site_is_call(site) ? site->len : REGION_JUMP_LEN;
+}
+
 /* note_jump - what unoptimize.c and recover.c must know of it, as of a jump that covers
  * padding.
  */
@@ -76,25 +82,33 @@ static void note_jump(struct site *site)
 {
     for (size_t i = site->len; i < REGION_JUMP_LEN; i++)
         site->bytes[i] = site->region->bytes[i];
-    site->jump_len = REGION_JUMP_LEN;
-    site->jump_span = REGION_JUMP_LEN;
+    site->jump_len = jump_len(site);
+    site->jump_span = jump_len(site);
 }
 
-/* poke_from - a direct call stays one: that is what its detour expects. */
+static int encode_call(uint8_t *bytes, const struct site *site)
+{
+    size_t prefixes = site->len - INSN_CALL32_LEN;
+
+    for (size_t i = 0; i < prefixes; i++)
+        bytes[i] = site->bytes[i];
+    return insn_encode_call32(bytes + prefixes, site->addr + prefixes,
+                              (uintptr_t)site->detour);
+}
+
 static void poke_from(struct text_poke *poke, const struct site *site)
 {
-    uintptr_t detour = (uintptr_t)site->detour;
     int err;
 
     *poke = (struct text_poke){
         .addr = site->addr,
-        .len = REGION_JUMP_LEN,
+        .len = jump_len(site),
         .old_span = INSN_INT3_LEN,
     };
     if (site_is_call(site))
-        err = insn_encode_call32(poke->bytes, site->addr, detour);
+        err = encode_call(poke->bytes, site);
     else
-        err = insn_encode_jmp32(poke->bytes, site->addr, detour);
+        err = insn_encode_jmp32(poke->bytes, site->addr, (uintptr_t)site->detour);
     if (err)
         plat_bug("a detour is out of reach", site->addr);
 }
