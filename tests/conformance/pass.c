@@ -1,6 +1,6 @@
 /* pass.c - the passes of pass.h: their handlers, and what is expected of each.
  *
- * In the first three the handlers only look, and nothing may differ. In the others they
+ * In the first four the handlers only look, and nothing may differ. In the others they
  * change the program, and exactly that must come of it.
  */
 #include "tests/conformance/pass.h"
@@ -122,6 +122,14 @@ static const char *check_post(const struct attempt *a)
     return NULL;
 }
 
+/* Nobody has seen anything. */
+static const char *check_counted(const struct attempt *a)
+{
+    if (!outcome_same(a->unprobed, a->probed, a->ignored))
+        return outcome_difference();
+    return a->hits == 1 ? NULL : "it was not counted once";
+}
+
 static const char *check_seen_before(const struct attempt *a)
 {
     const char *what = check_outcome(a);
@@ -167,6 +175,11 @@ static const char *check_sent_elsewhere(const struct attempt *a)
 /* ---- the passes ---- */
 
 const struct pass passes[] = {
+    {
+        .name = "no handler",
+        .tier = TIER_BOOST,
+        .check = check_counted,
+    },
     {
         .name = "no post-handler",
         .tier = TIER_BOOST,

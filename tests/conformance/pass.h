@@ -12,14 +12,24 @@ struct attempt {
     const struct setup *setup;
     const struct outcome *unprobed, *probed;
     unsigned ignored; /* bit n: general register n is not compared */
+    uint64_t hits;    /* that were counted */
 };
 
-enum tier { TIER_BOOST, TIER_STEP_INT3, TIER_STEP_TF, TIER_EMULATE, TIERS };
+enum tier {
+    TIER_BOOST,
+    TIER_STEP_INT3,
+    TIER_STEP_TF,
+    TIER_EMULATE,
+    TIER_PUN,
+    TIER_REGION,
+    TIERS,
+};
 
 struct pass {
     const char *name;
     enum step_engine engine;
-    enum tier tier; /* of what is not emulated; TIERS: the table has no column for it */
+    enum tier tier; /* by a trap, of what is not emulated; TIERS: the table has no column
+                     * for it */
     kprobe_pre_handler_t pre;
     kprobe_post_handler_t post;
     bool scrambled; /* the program comes with other registers than it should */

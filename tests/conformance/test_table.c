@@ -99,6 +99,15 @@ static void print_refusals(void)
     }
 }
 
+static void print_refused_jumps(void)
+{
+    for (unsigned why = 0; why < PROBE_REASON_COUNT; why++)
+        if (tier_refused((enum probe_reason)why))
+            ktest_note("conformance jump refused: %s, %u times",
+                       probe_reason_name((enum probe_reason)why),
+                       tier_refused((enum probe_reason)why));
+}
+
 KTEST(conformance, table_of_classes_and_tiers)
 {
     unsigned different = 0;
@@ -109,6 +118,7 @@ KTEST(conformance, table_of_classes_and_tiers)
     for (unsigned c = 0; c < INSN_CLASS_COUNT; c++)
         different += print_cells((enum insn_class)c);
     print_refusals();
+    print_refused_jumps();
     ktest_report(!different, "no cell differs");
 }
 

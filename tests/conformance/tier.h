@@ -36,6 +36,9 @@ enum cell { CELL_NONE, CELL_SAME, CELL_DIFFERENT };
 enum cell tier_cell(enum insn_class class, enum tier tier);
 const char *tier_name(enum tier tier);
 
+/* tier_refused - how often a fixture was no jump, for @why. */
+unsigned tier_refused(enum probe_reason why);
+
 /* tier_ran_class, _kind, _op, _form - has such an instruction been executed, and not just
  * raised #UD? @op, @form: of struct insn
  */
