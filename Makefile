@@ -169,7 +169,8 @@ PROBES := \
     probes/region_open.c \
     probes/region_watch.c \
     probes/region_picture.c \
-    probes/explain.c
+    probes/explain.c \
+    probes/explain_text.c
 
 PROBES_TEXT := \
     probes/text/insn_slot.c \
@@ -179,6 +180,7 @@ PROBES_TEXT := \
     probes/text/pad_write.c \
     probes/text/text_poke.c \
     probes/text/text_batch.c \
+    probes/text/text_history.c \
     probes/text/targets.c \
     probes/recover.c
 
@@ -217,6 +219,7 @@ PROBES_PORT := \
     probes/port/commands_list.c \
     probes/port/commands_stat.c \
     probes/port/commands_explain.c \
+    probes/port/commands_text.c \
     probes/port/commands_region.c \
     probes/port/commands_xmc.c \
     probes/port/files.c \
@@ -359,7 +362,7 @@ engine_on_arrays := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) tests/unit/port_fake
 $(foreach stem,aggr boundary check counter detour emulate enable explain fault hit insn_slot \
     jprobe jump kretprobe liveness optimize pad recover region \
     register registry set \
-    state step targets text_poke xmc,$(eval unit_$(stem) := $(engine_on_arrays)))
+    state step targets text_history text_poke xmc,$(eval unit_$(stem) := $(engine_on_arrays)))
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(PROBES_INSN)))
 PUN := $(filter probes/pun%,$(PROBES))
 unit_pun := $(PUN) $(PROBES_INSN)

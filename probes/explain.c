@@ -4,29 +4,8 @@
  */
 #include "probes/explain.h"
 
-#include "probes/insn/encode.h"
 #include "probes/liveness.h"
-#include "probes/recover.h"
 #include "probes/registry.h"
-
-/* ---- the bytes ---- */
-
-static enum explain_owner owner_of(uintptr_t addr, uint8_t byte)
-{
-    const struct site *site = registry_find(addr);
-
-    if (byte != INSN_INT3)
-        return OWNER_ORIGINAL;
-    return site && site_is_armed(site) ? OWNER_ENGINE : OWNER_OTHER;
-}
-
-static void look_at_byte(struct explanation *e)
-{
-    if (plat_text_read(&e->byte, e->addr, 1))
-        e->owner = OWNER_NOBODY;
-    else
-        e->owner = owner_of(e->addr, e->byte);
-}
 
 /* ---- the function around ---- */
 
@@ -159,8 +138,8 @@ static void explain_locked(struct explanation *e, struct verdict *v)
 {
     const struct site *site = registry_find(e->addr);
 
-    look_at_byte(e);
     map_function(e);
+    explain_look_at_text(e);
     check_each_rule(e->addr, note_rule, v);
     e->is_probed = site;
     if (site)

@@ -9,17 +9,31 @@
 #include "probes/life.h"
 #include "probes/platform.h"
 #include "probes/text/insn_slot.h"
+#include "probes/text/text_history.h"
 
 #define EXPLAIN_AROUND 4 /* instructions before the address, and behind it */
 #define EXPLAIN_MAP (2 * EXPLAIN_AROUND + 1)
 
-/* Who wrote the byte that is in the text now. */
+/* Who wrote a byte that is in the text now. */
 enum explain_owner {
     OWNER_NOBODY,   /* there is no byte: it cannot be read */
     OWNER_ORIGINAL, /* it is as linked, as far as the engine knows */
     OWNER_ENGINE,   /* an int3 of the engine */
+    OWNER_JUMP,     /* a jump of the engine */
     OWNER_OTHER,    /* an int3 of somebody else */
 };
+
+struct explain_byte {
+    enum explain_owner owner;
+    uint8_t now;      /* what a CPU fetches there */
+    uint8_t original; /* without the engine */
+    uintptr_t jump;   /* OWNER_JUMP: the address of the jump */
+    uintptr_t
+        reader; /* a jump that has it in its displacement, without having written it;
+                       * the first one, or 0 */
+};
+
+#define EXPLAIN_CHANGES 8
 
 /* A cell, as it is or as it would be filled. */
 struct explain_copy {
@@ -30,8 +44,10 @@ struct explain_copy {
 
 struct explanation {
     uintptr_t addr;
-    enum explain_owner owner;
-    uint8_t byte; /* what a CPU fetches there now */
+    size_t byte_count; /* to the end of the instruction, or of the jump that is there */
+    struct explain_byte bytes[INSN_MAX_LEN];
+    size_t change_count; /* of these bytes, among the last TEXT_HISTORY_LEN of all text */
+    struct text_change changes[EXPLAIN_CHANGES]; /* the last one first */
 
     bool in_function;
     struct plat_symbol function; /* the one around it */
@@ -67,6 +83,11 @@ void probe_explain(uintptr_t addr, struct explanation *out,
                    void (*rule)(enum probe_reason rule, const struct probe_reject *why,
                                 void *arg),
                    void *arg);
+
+/* explain_look_at_text - the part about bytes; the map is filled in.
+ * Locks: PLAT_PROBES held; takes PLAT_TEXT.
+ */
+void explain_look_at_text(struct explanation *e);
 
 /* explain_way - in one sentence, why an instruction is run this way. Context: any. */
 const char *explain_way(enum site_way way);

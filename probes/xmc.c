@@ -20,6 +20,7 @@
 #include "probes/optimize.h"
 #include "probes/registry.h"
 #include "probes/text/targets.h"
+#include "probes/text/text_history.h"
 #include "probes/text/text_poke.h"
 
 #define STORE_MAX 8
@@ -329,12 +330,19 @@ static void wait_until_outside(const struct exchange *x)
     WRITE_ONCE(middle.end, 0);
 }
 
-static void poke(const struct exchange *x)
+static struct text_poke poke_for(const struct exchange *x)
 {
     struct text_poke poke = { .addr = x->addr, .len = (uint8_t)x->len };
 
     for (size_t i = 0; i < x->len; i++)
         poke.bytes[i] = x->bytes[i];
+    return poke;
+}
+
+static void poke(const struct exchange *x)
+{
+    struct text_poke poke = poke_for(x);
+
     plat_lock(PLAT_TEXT);
     text_poke_batch(&poke, 1);
     plat_unlock(PLAT_TEXT);
@@ -357,10 +365,13 @@ static int exchange_by_int3(struct exchange *x, struct probe_reject *why)
 
 static void store(const struct exchange *x)
 {
+    struct text_poke poke = poke_for(x);
+
     plat_lock(PLAT_TEXT);
     if (plat_text_write(x->addr, x->bytes, x->len))
         plat_bug("text that is to be exchanged is not writable", x->addr);
     plat_sync_cores();
+    text_history_note(&poke, 1);
     plat_unlock(PLAT_TEXT);
 }
 

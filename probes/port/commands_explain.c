@@ -44,21 +44,6 @@ static void print_inlined(const struct report *r, const struct place *place)
     place_list_inlined(place, count, print_inlined_line, r->sh);
 }
 
-static void print_owner(const struct report *r)
-{
-    static const char *const owners[] = {
-        [OWNER_NOBODY] = "there is no readable byte",
-        [OWNER_ORIGINAL] = "original",
-        [OWNER_ENGINE] = "int3 of the engine",
-        [OWNER_OTHER] = "int3 that is not the engine's",
-    };
-
-    if (r->e.owner == OWNER_NOBODY)
-        shell_printf(r->sh, "byte       %s\n", owners[r->e.owner]);
-    else
-        shell_printf(r->sh, "byte       %02x, %s\n", r->e.byte, owners[r->e.owner]);
-}
-
 void explain_print_bytes(struct shell *sh, const struct insn *insn)
 {
     for (size_t i = 0; i < INSN_MAX_LEN; i++) {
@@ -209,7 +194,7 @@ static void explain(struct report *r, const struct place *place, uintptr_t addr)
     explain_look_at_region(&r->region, addr);
     print_address(r);
     print_inlined(r, place);
-    print_owner(r);
+    explain_print_text(r->sh, &r->e);
     print_map(r);
     explain_print_rules(r->sh, "rule", &r->rules);
     print_verdict(r);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/debug/shell.h"
+#include "probes/explain.h"
 #include "probes/insn/insn.h"
 #include "probes/region.h"
 #include "probes/reject.h"
@@ -35,6 +36,9 @@ void explain_print_rules(struct shell *sh, const char *head,
  */
 void explain_print_bytes(struct shell *sh, const struct insn *insn);
 void explain_print_insn(struct shell *sh, const char *mark, const struct insn *insn);
+
+/* explain_print_text - the bytes, whose they are, and what was done to them. */
+void explain_print_text(struct shell *sh, const struct explanation *e);
 
 /* What there is to say about one jump over several instructions. */
 struct explain_region {

@@ -16,6 +16,7 @@
  */
 #include "probes/platform.h"
 #include "probes/text/text_batch.h"
+#include "probes/text/text_history.h"
 
 /* Of stopping the machine, until it is said who is in the way; each time twice as many. */
 #define TRIES_MIN 500
@@ -127,6 +128,7 @@ void text_poke_batch(struct text_poke *pokes, size_t count)
         run_stopping(&b);
     else
         run(&b);
+    text_history_note(pokes, count);
 }
 
 void text_poke_set_engine(enum text_poke_engine wanted)

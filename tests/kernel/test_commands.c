@@ -481,7 +481,7 @@ KTEST(commands, explain_tells_all_about_a_probe)
     call(4);
     ktest_report(say("probe explain commands_target") == 0, "explain");
     ktest_report(said("function   commands_"), "function");
-    ktest_report(said("byte       cc, int3 of the engine\n"), "owner");
+    ktest_report(said("byte       cc, int3 of the engine, original 0f\n"), "owner");
     ktest_report(said("        -> 0xffffffff") && said("NOP"), "the instruction");
     ktest_report(said("rule       pass NOT_BOUNDARY"), "rules");
     ktest_report(said("verdict    is probed\n") && said("tier       step-int3: "),
@@ -494,7 +494,7 @@ KTEST(commands, explain_tells_all_about_a_probe)
                  "counts");
     say("probe del all");
     say("probe explain commands_target");
-    ktest_report(said("byte       0f, original\n") &&
+    ktest_report(said("byte       0f 1f 44 00 00, original\n") &&
                      said("verdict    can be probed\n") && said("tier       boost: ") &&
                      said("tier       step-int3 with a post-handler: "),
                  "without a probe it tells what would be");

@@ -23,6 +23,42 @@ static void jumps_as_before(void)
     optimize_set_method(method_before);
 }
 
+/* ---- bytes ----------------------------------------------------------------------------- */
+
+KTEST(explain, bytes_have_owners_and_a_history)
+{
+    jumps_by(OPTIMIZE_PUN);
+    say("probe add region_mix+2");
+    optimize_run();
+    ktest_report(say("probe explain region_mix+2") == 0 &&
+                     said(", written by the jump at region_mix+0x2, original ff c0\n"),
+                 "written by a jump");
+    ktest_report(
+        said("           d1 c8 31, original, read by the jump at region_mix+0x2\n"),
+        "and read by it");
+    ktest_report(said(" s, region_mix+0x2: cc\n") && said(" s, region_mix+0x2: e9 "),
+                 "first the int3, then the jump");
+    say("probe del all");
+    ktest_report(say("probe explain region_mix+2") == 0 &&
+                     said("byte       ff c0, original\n") &&
+                     said(" s, region_mix+0x2: ff c0\n"),
+                 "then the original");
+    jumps_as_before();
+}
+
+KTEST(explain, what_was_exchanged_is_in_the_history)
+{
+    ktest_report(say("probe explain region_side+2") == 0 &&
+                     !strstr(seq_str(&output), " s, region_side"),
+                 "nobody has been here");
+    say("probe xmc region_side+2 0f 1f 44 00 01");
+    say("probe explain region_side+2");
+    ktest_report(said(" s, region_side+0x2: 0f 1f 44 00 01\n"), "exchanged");
+    say("probe xmc region_side+2 0f 1f 44 00 00");
+    say("probe explain region_side+2");
+    ktest_report(said(" s, region_side+0x2: 0f 1f 44 00 00\n"), "and back");
+}
+
 /* ---- regions --------------------------------------------------------------------------- */
 
 KTEST(explain, a_region_is_drawn)

@@ -2,6 +2,7 @@
 #include "probes/explain.h"
 
 #include "kernel/base/err.h"
+#include "probes/optimize.h"
 #include "probes/registry.h"
 #include "tests/unit/port_fake.h"
 
@@ -173,8 +174,8 @@ static void of_a_probed_address_it_tells_what_is(void)
     explain(a.addr);
     CHECK(e.is_probed);
     CHECK_EQ(e.state, SITE_ARMED);
-    CHECK_EQ(e.owner, OWNER_ENGINE);
-    CHECK_EQ(e.byte, 0xcc);
+    CHECK_EQ(e.bytes[0].owner, OWNER_ENGINE);
+    CHECK_EQ(e.bytes[0].now, 0xcc);
     CHECK_BYTES(e.map[0].bytes, "48 89 e5");
     CHECK(e.probes == 2 && e.disabled == 1 && e.with_post == 1);
     CHECK(e.hits == 12 && e.missed[MISS_NESTED] == 2);
@@ -183,7 +184,7 @@ static void of_a_probed_address_it_tells_what_is(void)
     CHECK_EQ(unregister_kprobe(&a), 0);
     explain(a.addr);
     CHECK(!e.is_probed);
-    CHECK_EQ(e.owner, OWNER_ORIGINAL);
+    CHECK_EQ(e.bytes[0].owner, OWNER_ORIGINAL);
     fake_end();
 }
 
@@ -194,13 +195,82 @@ static void bytes_have_an_owner(void)
     fake_start();
     addr = fake_function("fn", "90 cc c3");
     explain(addr);
-    CHECK_EQ(e.owner, OWNER_ORIGINAL);
+    CHECK_EQ(e.bytes[0].owner, OWNER_ORIGINAL);
     explain(addr + 1);
-    CHECK_EQ(e.owner, OWNER_OTHER);
+    CHECK_EQ(e.bytes[0].owner, OWNER_OTHER);
     CHECK(is_broken("TRAP_INSN"));
     fake_bad(addr, 1);
     explain(addr);
-    CHECK_EQ(e.owner, OWNER_NOBODY);
+    CHECK_EQ(e.bytes[0].owner, OWNER_NOBODY);
+    fake_end();
+}
+
+/* Whose each byte is, from e.addr on. */
+static const char *owners(void)
+{
+    static char text[INSN_MAX_LEN + 1];
+
+    memset(text, 0, sizeof(text));
+    for (size_t i = 0; i < e.byte_count; i++)
+        text[i] = "-oEJX"[e.bytes[i].owner];
+    return text;
+}
+
+static void bytes_of_a_jump_have_two_owners(void)
+{
+    struct kprobe p = { .pre_handler = no_pre };
+    uintptr_t fn;
+
+    fake_start();
+    fn = fake_function("fn", "48 89 d8 31 c9 90 c3 0f 1f 44 00 00");
+    p.addr = fn;
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    CHECK_EQ(register_kprobe(&p), 0);
+    explain(fn);
+    CHECK_STR(owners(), "Eoo");
+    CHECK(e.bytes[0].now == 0xcc && e.bytes[0].original == 0x48);
+    optimize_run();
+    explain(fn);
+    CHECK_STR(owners(), "JJJoo");
+    for (size_t i = 0; i < 3; i++)
+        CHECK(e.bytes[i].jump == fn && !e.bytes[i].reader);
+    CHECK(e.bytes[0].now == 0xe9 && e.bytes[0].original == 0x48);
+    CHECK(!e.bytes[3].jump && e.bytes[3].reader == fn);
+    CHECK(e.bytes[3].now == 0x31 && e.bytes[3].original == 0x31);
+    explain(fn + 2);
+    CHECK_STR(owners(), "J");
+    CHECK_EQ(e.bytes[0].jump, fn);
+    explain(fn + 5);
+    CHECK_STR(owners(), "o");
+    CHECK(!e.bytes[0].reader);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void changes_are_remembered(void)
+{
+    struct kprobe p = { .pre_handler = no_pre };
+    uintptr_t fn;
+
+    fake_start();
+    fn = fake_function("fn", "48 89 d8 31 c9 90 c3 0f 1f 44 00 00");
+    p.addr = fn;
+    explain(fn);
+    CHECK_EQ(e.change_count, 0);
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    CHECK_EQ(register_kprobe(&p), 0);
+    optimize_run();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    explain(fn);
+    CHECK_EQ(e.change_count, 3);
+    CHECK(e.changes[0].len == 3 && e.changes[1].len == 3 && e.changes[2].len == 1);
+    CHECK_BYTES(e.changes[0].bytes, "48 89 d8");
+    CHECK_EQ(e.changes[1].bytes[0], 0xe9);
+    CHECK_BYTES(e.changes[2].bytes, "cc");
+    explain(fn + 2);
+    CHECK_EQ(e.change_count, 2);
+    explain(fn + 3);
+    CHECK_EQ(e.change_count, 0);
     fake_end();
 }
 
@@ -266,5 +336,6 @@ UNIT_TESTS(every_rule_is_told_in_order, one_broken_rule_does_not_hide_the_others
            an_address_inside_an_instruction_knows_which, the_map_has_the_neighbours,
            where_nothing_decodes_the_map_ends, the_way_is_what_a_probe_would_get,
            of_a_probed_address_it_tells_what_is, bytes_have_an_owner,
+           bytes_of_a_jump_have_two_owners, changes_are_remembered,
            what_may_not_be_stepped_is_told, the_detour_is_what_a_jump_would_run,
            what_stage_3_refuses_is_told_last)
