@@ -631,19 +631,32 @@ HOSTED_ENGINE := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN)
 HOSTED_PORT := tests/hosted/port_posix.c tests/hosted/posix_text.c \
     tests/hosted/posix_pads.c tests/hosted/posix_symbols.c tests/hosted/posix_threads.c tests/hosted/posix_trap.c \
     tests/hosted/posix_shadow.c tests/hosted/trampoline.asm tests/hosted/posix_tsan.c \
-    probes/port/jprobe_call.asm \
+    tests/hosted/jump_leave.asm probes/port/jprobe_call.asm probes/port/port_detour.c \
+    probes/port/detour.asm probes/port/detour_return.asm \
     tests/hosted/signal_return.asm kernel/mm/extable.c kernel/mm/copy_nofault.asm
 HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
     tests/hosted/fixture_call.asm
 HOSTED_REST := tests/hosted/fixture.c tests/hosted/probe_all.c tests/hosted/poke.c \
     tests/unit/unit.c
 
-HOSTED_CFLAGS := $(C_COMMON) -O2 -fno-pie -mno-red-zone -fcf-protection=none -pthread
-HOSTED_LDFLAGS := -no-pie -pthread -T tests/hosted/hosted.ld -Wl,-z,noexecstack
-hosted_sanitize_asan := $(SANITIZE)
+# Handlers that a jump has brought find the program's vector registers, and its stack as it
+# is aligned just then.
+, := ,
+HOSTED_CFLAGS := $(C_COMMON) -O2 -fno-pie -mno-red-zone -fcf-protection=none -pthread \
+    -mgeneral-regs-only
+# In the middle of what a jump reaches from there, and pointers to it fit 31 bits.
+HOSTED_LDFLAGS := -no-pie -pthread -T tests/hosted/hosted.ld -Wl,-z,noexecstack \
+    -Wl,-Ttext-segment=0x7c000000
+# The image of a hit lies on a stack that need not even be aligned to words.
+hosted_sanitize_asan := $(SANITIZE) -fno-sanitize=alignment
 hosted_sanitize_tsan := -fsanitize=thread --param tsan-distinguish-volatile=1
 hosted_port_asan := -DPOSIX_ASAN
 hosted_port_tsan := -DPOSIX_TSAN
+hosted_ld_asan := $(addprefix -Wl$(,)--wrap=kprobe_,jump_handler image_handler jump_leave \
+    post_handler)
+hosted_ld_tsan := $(hosted_ld_asan)
+hosted_more_asan := tests/hosted/sanitized_calls.asm
+hosted_more_tsan := $(hosted_more_asan)
 
 hosted_objs = $(patsubst %,$(B)/hosted/$(1)/%.o,$(2)) # variant, sources
 
@@ -651,18 +664,21 @@ define hosted_variant
 hosted_cc_$(1) := $(if $(filter clang,$(1)),clang,$(HOSTCC))
 $(call hosted_objs,$(1),$(HOSTED_PORT) $(HOSTED_FIXTURES)): private hosted_sanitize_$(1) :=
 $(call hosted_objs,$(1),$(HOSTED_PORT)): private HOSTED_CFLAGS += $(hosted_port_$(1))
+$(call hosted_objs,$(1),$(HOSTED_FIXTURES)): private HOSTED_CFLAGS := \
+    $(filter-out -mgeneral-regs-only,$(HOSTED_CFLAGS))
 $(B)/hosted/$(1)/%.c.o: %.c $(B)/hosted.stamp
 	$$(call say,HOSTCC,$$<)
 	@mkdir -p $$(@D)
 	$$(Q)$$(hosted_cc_$(1)) $$(HOSTED_CFLAGS) $$(hosted_sanitize_$(1)) -MMD -MP -c \
 	    -o $$@ $$<
-$(B)/hosted/$(1)/%.asm.o: %.asm $(B)/hosted.stamp
+$(B)/hosted/$(1)/%.asm.o: %.asm $(B)/hosted.stamp | $(B)/asm_offsets.inc \
+    $(B)/probe_offsets.inc
 	@mkdir -p $$(@D)
-	$$(Q)$$(NASM) $$(NASMFLAGS) -MD $$(@:.o=.d) -MP -MT $$@ -o $$@ $$<
+	$$(Q)$$(NASM) $$(NASMFLAGS) -DHOSTED -MD $$(@:.o=.d) -MP -MT $$@ -o $$@ $$<
 $(B)/hosted/$(1)/test_%: $(call hosted_objs,$(1),tests/hosted/test_%.c $(HOSTED_ENGINE) \
-    $(HOSTED_PORT) $(HOSTED_FIXTURES) $(HOSTED_REST)) tests/hosted/hosted.ld
+    $(HOSTED_PORT) $(hosted_more_$(1)) $(HOSTED_FIXTURES) $(HOSTED_REST)) tests/hosted/hosted.ld
 	$$(call say,HOSTLD,$$@)
-	$$(Q)$$(hosted_cc_$(1)) $$(HOSTED_LDFLAGS) $$(hosted_sanitize_$(1)) -o $$@ \
+	$$(Q)$$(hosted_cc_$(1)) $$(HOSTED_LDFLAGS) $$(hosted_sanitize_$(1)) $$(hosted_ld_$(1)) -o $$@ \
 	    $$(filter %.o,$$^)
 -include $(patsubst %.o,%.d,$(call hosted_objs,$(1),$(HOSTED_ENGINE) $(HOSTED_PORT) \
     $(HOSTED_FIXTURES) $(HOSTED_REST) $(HOSTED_STEMS:%=tests/hosted/test_%.c)))
@@ -670,7 +686,7 @@ endef
 $(foreach variant,$(HOSTED_VARIANTS),$(eval $(call hosted_variant,$(variant))))
 
 $(B)/hosted.stamp: FORCE
-	@$(call stamp_if_changed,'$(HOSTCC) $(HOSTED_CFLAGS)' '$(NASM) $(NASMFLAGS)')
+	@$(call stamp_if_changed,'$(HOSTCC) $(HOSTED_CFLAGS) $(hosted_sanitize_asan)' '$(NASM) $(NASMFLAGS)')
 
 hosted: $(foreach variant,$(HOSTED_VARIANTS),$(patsubst %,$(B)/hosted/$(variant)/test_%,$(or $(T),$(HOSTED_STEMS)))) ## the engine in a process; T=STEM for one, LONG=1
 	$(Q)$(if $(LONG),LONG=1) PYTHONPATH=tests/run prove --exec '' $^ \

@@ -45,8 +45,15 @@ extern trap_exit
 FLAGS_IF equ 1 << 9
 FLAGS_DF equ 1 << 10
 FLAGS_OF_BIT equ 11
+%ifdef HOSTED                         ; in a process, with nothing to switch off
+SEL_CODE equ 0x33
+SEL_DATA equ 0x2b
+%define INTERRUPTS_OFF
+%else
 SEL_CODE equ 0x08
 SEL_DATA equ 0x10
+%define INTERRUPTS_OFF cli
+%endif
 VECTOR_BP equ 3
 GAP equ 16
 WORD_0 equ REGS_SIZE + GAP            ; from the image
@@ -192,7 +199,7 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
 
 ; LEAVE: by the image.
 %macro LEAVE 0
-    cli
+    INTERRUPTS_OFF
     dec dword [r13 + PERCPU_PREEMPT_COUNT]
     jmp trap_exit
 %endmacro

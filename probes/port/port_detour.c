@@ -1,4 +1,4 @@
-/* port_detour.c - platform.h's part about jumps: counters, and the code in detour.asm. */
+/* port_detour.c - platform.h's part about jumps: the code in detour.asm. */
 #include "kernel/cpu/percpu.h"
 #include "probes/life.h"
 #include "probes/port/port.h"
@@ -70,23 +70,7 @@ uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp)
     return word;
 }
 
-int plat_counters_map(size_t count)
-{
-    return percpu_counters_map(count);
-}
-
-uint64_t *plat_counter(unsigned cpu, size_t i)
-{
-    return percpu_counter(cpu, i);
-}
-
 int32_t plat_counter_disp(size_t i)
 {
     return (int32_t)(PERCPU_COUNTERS_OFF + i * sizeof(uint64_t));
 }
-
-void plat_preempt_enable(void)
-{
-    preempt_enable_no_resched();
-}
-NOKPROBE(plat_preempt_enable);

@@ -116,6 +116,12 @@ bool plat_lock_held(enum plat_lock lock)
     return mutex_held(&locks[lock]);
 }
 
+void plat_preempt_enable(void)
+{
+    preempt_enable_no_resched();
+}
+NOKPROBE(plat_preempt_enable);
+
 /* ---- memory and symbols ---- */
 
 void *plat_alloc(size_t len)
@@ -126,6 +132,16 @@ void *plat_alloc(size_t len)
 void plat_free(void *p)
 {
     kfree(p);
+}
+
+int plat_counters_map(size_t count)
+{
+    return percpu_counters_map(count);
+}
+
+uint64_t *plat_counter(unsigned cpu, size_t i)
+{
+    return percpu_counter(cpu, i);
 }
 
 bool plat_has_fixup(uintptr_t addr)

@@ -12,6 +12,7 @@
 
 #define PAGE_LEN 4096
 #define FIXTURES_MAX 128
+#define HANDLERS_ROOM 65536
 
 /* fixture_call.asm */
 void fixture_call(void (*fn)(void), struct image *image);
@@ -120,16 +121,19 @@ static uint64_t splitmix(uint64_t *state)
     return x ^ (x >> 31);
 }
 
-/* The memory ends with a page, and nothing is behind it. */
+/* Below the stack there is room for handlers. The memory ends with a page, and nothing is
+ * behind it.
+ */
 void bench_init(struct bench *b)
 {
+    size_t len = HANDLERS_ROOM + FIXTURE_STACK + PAGE_LEN;
     uint8_t *map =
-        mmap(NULL, 4 * PAGE_LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, len + PAGE_LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-    if (map == MAP_FAILED || mprotect(map, 3 * PAGE_LEN, PROT_READ | PROT_WRITE))
+    if (map == MAP_FAILED || mprotect(map, len, PROT_READ | PROT_WRITE))
         abort();
-    b->stack = map;
-    b->mem = map + 3 * PAGE_LEN - FIXTURE_MEM;
+    b->stack = map + HANDLERS_ROOM;
+    b->mem = map + len - FIXTURE_MEM;
 }
 
 static void fill(void *p, size_t len, uint64_t *state)
@@ -163,19 +167,21 @@ static uint64_t digest(uint64_t hash, const void *p, size_t len)
 }
 
 /* The topmost words of the stack belong to fixture_call(). */
-static uint64_t digest_of(const struct bench *b)
+static struct outcome outcome_of(const struct bench *b)
 {
-    uint64_t hash = digest(UINT64_C(0xcbf29ce484222325), b->mem, FIXTURE_MEM);
+    uint64_t start = UINT64_C(0xcbf29ce484222325);
 
-    hash = digest(hash, &b->image, sizeof(b->image));
-    return digest(hash, b->stack, FIXTURE_STACK - 64);
+    return (struct outcome){
+        .all = digest(digest(start, b->mem, FIXTURE_MEM), &b->image, sizeof(b->image)),
+        .stack = digest(start, b->stack, FIXTURE_STACK - 64),
+    };
 }
 
-uint64_t bench_run(struct bench *b, const struct fixture *f, uint64_t seed)
+struct outcome bench_run(struct bench *b, const struct fixture *f, uint64_t seed)
 {
     bench_fill(b, seed);
     fixture_call((void (*)(void))f->start, &b->image);
-    return digest_of(b);
+    return outcome_of(b);
 }
 
 /* ---- counting from outside ---- */
@@ -234,8 +240,8 @@ static void on_step(struct pt_regs *regs)
         *(uint16_t *)regs->sp |= FLAGS_TF; /* else that would be the last we saw */
 }
 
-uint64_t fixture_trace(struct bench *b, const struct fixture *f, uint64_t seed,
-                       uint32_t *counts)
+struct outcome fixture_trace(struct bench *b, const struct fixture *f, uint64_t seed,
+                             uint32_t *counts)
 {
     tracer.counts = counts;
     tracer.before = 0;
@@ -244,5 +250,5 @@ uint64_t fixture_trace(struct bench *b, const struct fixture *f, uint64_t seed,
     b->image.flags |= FLAGS_TF;
     fixture_call((void (*)(void))f->start, &b->image);
     posix_debug_hook = NULL;
-    return digest_of(b);
+    return outcome_of(b);
 }

@@ -19,6 +19,20 @@ struct image {
     uint64_t flags;
 };
 
+/* What has come out of a run: digests. Below its stack pointer a program's stack belongs to
+ * whoever comes, so that it is left as it was only where nobody comes but traps, which have
+ * a stack of their own.
+ */
+struct outcome {
+    uint64_t all; /* but the stack */
+    uint64_t stack;
+};
+
+static inline bool outcomes_differ(struct outcome a, struct outcome b, bool with_stack)
+{
+    return a.all != b.all || (with_stack && a.stack != b.stack);
+}
+
 /* One thread's place to run fixtures: always the same addresses, so that two runs of the
  * same input can be compared byte by byte.
  */
@@ -52,11 +66,11 @@ uint8_t fixture_original(uintptr_t addr);
 void bench_init(struct bench *b);
 /* bench_fill - registers, flags, memory and stack for input number @seed. */
 void bench_fill(struct bench *b, uint64_t seed);
-/* bench_run - fill and run. Return: a digest of everything that came out. */
-uint64_t bench_run(struct bench *b, const struct fixture *f, uint64_t seed);
+/* bench_run - fill and run. Return: what came out. */
+struct outcome bench_run(struct bench *b, const struct fixture *f, uint64_t seed);
 
 /* fixture_trace - the same under single steps. @counts, by offset into the fixtures' text,
  * goes up by one for each instruction that is executed.
  */
-uint64_t fixture_trace(struct bench *b, const struct fixture *f, uint64_t seed,
-                       uint32_t *counts);
+struct outcome fixture_trace(struct bench *b, const struct fixture *f, uint64_t seed,
+                             uint32_t *counts);

@@ -77,6 +77,7 @@ proc fx_muldiv
     mov ax, -700
     mov bl, 7
     idiv bl
+    cmp rcx, r9                 ; undefined flags may be others behind a jump
     ret
 endproc fx_muldiv
 
@@ -145,6 +146,7 @@ proc fx_atomic
     lock cmpxchg [rdi + 32], rcx
     lock cmpxchg16b [rdi + 48]
     lock bts qword [rdi], 9
+    test rax, rax
     mfence
     lfence
     sfence
@@ -665,6 +667,7 @@ proc fx_divide_by_zero
     ud2
 .fixed:
     mov esi, 17
+    test esi, esi
     ret
     extable .divide, .fixed
 endproc fx_divide_by_zero

@@ -45,6 +45,9 @@ void posix_symbol_add(const char *name, uintptr_t start, size_t size);
  */
 extern void (*posix_debug_hook)(struct pt_regs *regs);
 
+/* posix_traps - #BP and #DB that were taken, the program's own included. */
+extern _Atomic unsigned long posix_traps;
+
 /* posix_nmi_hook - called on SIGPROF, in the NMI that it stands for. */
 extern void (*posix_nmi_hook)(void);
 

@@ -15,8 +15,12 @@
 #define PAGE_LEN ((size_t)4096)
 #define FRAMES_MAX ((size_t)4096)
 #define RANGE_START ((uintptr_t)64 << 10) /* what is below belongs to nobody */
-#define RANGE_END ((uintptr_t)0x7fff0000) /* a sanitizer's memory begins there */
-#define HEAP_ROOM ((uintptr_t)256 << 20)
+#ifdef POSIX_ASAN
+#define RANGE_END ((uintptr_t)0x7fff0000) /* its shadow memory begins there */
+#else
+#define RANGE_END ((uintptr_t)4 << 30)
+#endif
+#define REACH (((uintptr_t)2 << 30) - PAGE_LEN) /* of a jump */
 #define PAGES_MAX (RANGE_END / PAGE_LEN)
 
 static int fd = -1;
@@ -35,20 +39,20 @@ static void frames_init(void)
         abort();
 }
 
-/* From the program to where its heap may grow, which begins at a random distance behind it:
- * up to 1 GiB.
+/* The program is linked so that on both sides of it there is nothing that a jump reaches; see
+ * hosted.ld.
  */
 void plat_pad_range(struct plat_pad_range *out)
 {
-    static uintptr_t heap_end; /* PLAT_PROBES */
-    uintptr_t start, end;
+    uintptr_t start, text, end;
 
-    text_extent(&start, &end);
-    if (!heap_end)
-        heap_end = (uintptr_t)sbrk(0) + HEAP_ROOM;
-    *out = (struct plat_pad_range){ .start = RANGE_START, .end = RANGE_END };
-    out->hole_start = start;
-    out->hole_end = end > heap_end ? end : heap_end;
+    text_extent(&start, &text, &end);
+    *out = (struct plat_pad_range){
+        .start = end > RANGE_START + REACH ? end - REACH : RANGE_START,
+        .end = text + REACH < RANGE_END ? text + REACH : RANGE_END,
+        .hole_start = start,
+        .hole_end = end,
+    };
 }
 
 int plat_pad_frame_new(uint64_t *id, const uint8_t *content)
@@ -111,6 +115,12 @@ size_t pads_used(void)
 {
     return used;
 }
+
+bool pads_contains(uintptr_t addr)
+{
+    return addr / PAGE_LEN < PAGES_MAX && shown[addr / PAGE_LEN];
+}
+NOKPROBE(pads_contains);
 
 uint8_t *pads_alias(uintptr_t addr, size_t len)
 {

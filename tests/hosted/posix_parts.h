@@ -1,6 +1,7 @@
 /* posix_parts.h - what the files of the port know of each other. */
 #pragma once
 
+#include "kernel/cpu/percpu.h"
 #include "probes/life.h"
 
 #include <signal.h>
@@ -9,13 +10,17 @@
 
 void text_init(void);
 bool text_is_copy(uintptr_t ip); /* in memory of plat_exec_alloc() */
-/* text_extent - from the program to the last of what is executable near it. */
-void text_extent(uintptr_t *start, uintptr_t *end);
+/* text_extent - from the program to the last of what is executable near it.
+ * @text: where code begins in it
+ */
+void text_extent(uintptr_t *start, uintptr_t *text, uintptr_t *end);
 
 /* ---- posix_pads.c ---- */
 
 /* pads_alias - where @len bytes of a landing page can be written; NULL: it is none. */
 uint8_t *pads_alias(uintptr_t addr, size_t len);
+/* pads_contains - is there a landing page at @addr? Context: any. */
+bool pads_contains(uintptr_t addr);
 /* pads_used - pages and frames that were not given back. */
 size_t pads_used(void);
 
@@ -42,15 +47,15 @@ uintptr_t trap_ip(const void *context);
 #define SIGNAL_STOP SIGUSR1
 #define SIGNAL_NMI SIGPROF
 
-/* One row for each thread that was ever entered; areas stay when their thread leaves. */
+/* One row for each thread that was ever entered; areas stay when their thread leaves. GS
+ * points at them, as in the kernel: the code that jumps call is the same.
+ */
 struct posix_thread {
-    struct probe_cpu area;
-    uintptr_t stack;       /* lowest byte of where traps run */
-    int tid;               /* 0: nobody's */
+    struct percpu *cpu; /* behind it, as in the kernel, the engine's part and counters */
+    uintptr_t stack;    /* lowest byte of where traps run */
+    int tid;            /* 0: nobody's */
     _Atomic unsigned seen; /* number of the last plat_quiesce() it was outside for */
-    unsigned nmi_depth;
-    struct shadow *shadow; /* of the thread's stack */
-    uintptr_t top;         /* of that */
+    uintptr_t top;         /* of the thread's stack */
     size_t len;
     _Atomic unsigned returning; /* levels of kretprobe_return() */
     _Atomic bool stopped;       /* it stands still */
@@ -60,6 +65,11 @@ struct posix_thread {
 extern __thread struct posix_thread *posix_self;
 
 void threads_init(void);
+
+static inline struct probe_cpu *thread_area(const struct posix_thread *t)
+{
+    return percpu_room(t->cpu);
+}
 
 /* ---- posix_shadow.c ---- */
 

@@ -19,11 +19,15 @@ static bool wanted, data_wanted; /* PLAT_PROBES, or before a thread is entered *
 
 static int give(struct posix_thread *t)
 {
-    if (!t->shadow)
-        __atomic_store_n(&t->shadow, shadow_new(t->top, t->len), __ATOMIC_RELEASE);
-    if (!t->shadow)
+    struct shadow *shadow = t->cpu->thread_probe;
+
+    if (!shadow) {
+        shadow = shadow_new(t->top, t->len);
+        __atomic_store_n(&t->cpu->thread_probe, shadow, __ATOMIC_RELEASE);
+    }
+    if (!shadow)
         return -ENOMEM;
-    return data_wanted ? shadow_add_data(t->shadow) : 0;
+    return data_wanted ? shadow_add_data(shadow) : 0;
 }
 
 void shadow_enter(struct posix_thread *t)
@@ -75,8 +79,8 @@ static void visit_thread(struct posix_thread *t, void *arg)
 {
     const struct visit *visit = arg;
 
-    if (t->shadow)
-        visit->fn(t->shadow, visit->arg);
+    if (t->cpu->thread_probe)
+        visit->fn(t->cpu->thread_probe, visit->arg);
 }
 
 void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg)
@@ -88,7 +92,7 @@ void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *ar
 
 const struct shadow *plat_shadow_running(unsigned cpu, bool nmi)
 {
-    return nmi || cpu || !posix_self ? NULL : posix_self->shadow;
+    return nmi || cpu || !posix_self ? NULL : posix_self->cpu->thread_probe;
 }
 
 bool plat_switches_stack(uintptr_t addr)

@@ -13,6 +13,8 @@
 /* The linker script has these. */
 extern const uintptr_t nokprobe_start[], nokprobe_end[];
 extern const char engine_text_start[], engine_text_end[];
+extern const char fixtures_text_start[], fixtures_text_end[];
+extern const char __executable_start[], etext[];
 
 static struct plat_symbol *symbols; /* by address once symbols_init() is through */
 static size_t symbol_count, symbol_room;
@@ -113,11 +115,27 @@ bool plat_text_is_built(uintptr_t line, const uint8_t *bytes)
     return true;
 }
 
-/* The signal handlers are marked NOKPROBE; in front of them is the other kernel. */
-bool plat_is_entry(uintptr_t addr)
+static bool in_fixtures(uintptr_t addr)
+{
+    return addr >= (uintptr_t)fixtures_text_start && addr < (uintptr_t)fixtures_text_end;
+}
+
+/* Fixtures are compared by all that comes out of them, flags included. */
+bool plat_is_compiled(uintptr_t addr)
 {
     (void)addr;
     return false;
+}
+
+/* The signal handlers are marked NOKPROBE; in front of them is the other kernel. What the
+ * linker and the C library have put in has no symbols, and is executed nevertheless.
+ */
+bool plat_is_entry(uintptr_t addr)
+{
+    struct plat_symbol sym;
+
+    return addr >= (uintptr_t)__executable_start && addr < (uintptr_t)etext &&
+           !plat_is_engine(addr) && !in_fixtures(addr) && plat_symbol_at(addr, &sym);
 }
 
 bool plat_is_engine(uintptr_t addr)

@@ -21,8 +21,10 @@
 #define PAGE_LEN ((size_t)4096)
 #define EXEC_LEN ((size_t)16 << 20)
 #define MADE_LEN ((size_t)16 << 20)
-#define NEAR_STEP ((uintptr_t)16 << 20)
-#define NEAR_END ((uintptr_t)1 << 30) /* rel32 from anywhere in the program */
+#define NEAR_STEP ((uintptr_t)1 << 20)
+#define NEAR_END ((uintptr_t)0x7fff0000) /* a sanitizer's memory begins there */
+
+extern const char __executable_start[]; /* the linker's */
 
 struct piece {
     uintptr_t start;
@@ -227,38 +229,10 @@ void plat_exec_window(uintptr_t *start, size_t *len)
     *len = exec.len;
 }
 
-/* There is no code for jumps to call: nothing can be prepared to become one. */
-uintptr_t plat_detour(enum plat_detour which)
+void text_extent(uintptr_t *start, uintptr_t *text, uintptr_t *end)
 {
-    (void)which;
-    return UINTPTR_MAX / 2;
-}
-
-bool plat_is_compiled(uintptr_t addr)
-{
-    (void)addr;
-    return false;
-}
-
-bool plat_is_detour(uintptr_t addr)
-{
-    (void)addr;
-    return false;
-}
-
-int32_t plat_counter_disp(size_t i)
-{
-    (void)i;
-    return 0;
-}
-
-void plat_preempt_enable(void)
-{
-}
-
-void text_extent(uintptr_t *start, uintptr_t *end)
-{
-    *start = program.start;
+    *start = (uintptr_t)__executable_start;
+    *text = program.start;
     *end = made.start + made.len;
 }
 

@@ -2,12 +2,14 @@
  * stopping them, waiting until each has been outside.
  */
 #define _GNU_SOURCE
+#include "probes/region.h"
 #include "probes/xmc.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
 
 #include "kernel/base/err.h"
 
+#include <asm/prctl.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
@@ -20,6 +22,7 @@
 
 #define GUARD_LEN ((size_t)4096)
 #define COUNTERS_MAX 16384
+#define AREA_LEN (PERCPU_COUNTERS_OFF + COUNTERS_MAX * sizeof(uint64_t))
 
 __thread struct posix_thread *posix_self;
 
@@ -114,14 +117,21 @@ uintptr_t plat_stopped_ip(unsigned cpu)
 /* ---- quiescence ---- */
 
 /* A signal comes only when no trap handler runs, since these block it: what it interrupts is
- * the program, in a copy or not.
+ * the program. That can be in a handler that a jump has brought, where preemption is off; in
+ * the code around such handlers; on a pad, in a copy; or outside.
  */
+static bool is_inside(const struct posix_thread *t, uintptr_t ip)
+{
+    return t->returning || t->cpu->preempt_count || plat_is_detour(ip) ||
+           text_is_copy(ip) || pads_contains(ip) || region_is_watched(ip) ||
+           xmc_is_inside(ip);
+}
+
 static void on_quiesce(int sig, siginfo_t *info, void *context)
 {
     (void)sig;
     (void)info;
-    if (posix_self && !posix_self->returning && !text_is_copy(trap_ip(context)) &&
-        !xmc_is_inside(trap_ip(context)))
+    if (posix_self && !is_inside(posix_self, trap_ip(context)))
         atomic_store(&posix_self->seen, atomic_load(&epoch));
 }
 
@@ -164,9 +174,8 @@ void posix_thread_each(void (*fn)(struct posix_thread *t, void *arg), void *arg)
 
 /* ---- areas ---- */
 
-/* Of each thread, whether it lives or not; see plat_counter(). */
-static uint64_t counters[THREADS_MAX][COUNTERS_MAX];
-static const unsigned no_interrupts;
+/* Of each thread, whether it lives or not. */
+static uint8_t areas[THREADS_MAX][AREA_LEN] ALIGNED(4096);
 
 int plat_counters_map(size_t count)
 {
@@ -175,8 +184,18 @@ int plat_counters_map(size_t count)
 
 uint64_t *plat_counter(unsigned cpu, size_t i)
 {
-    return &counters[cpu][i];
+    return (uint64_t *)(areas[cpu] + PERCPU_COUNTERS_OFF) + i;
 }
+
+/* How much is left of the program's own stack, where jumps bring handlers, nobody knows here:
+ * it may be on any. If it were the last one that there is, each hit would be looked at by
+ * kprobe_jump_handler(), which a sanitizer needs.
+ */
+#if defined(POSIX_ASAN) || defined(POSIX_TSAN)
+#define STACK_BASE INTPTR_MAX
+#else
+#define STACK_BASE 0
+#endif
 
 static void row_init(struct posix_thread *t)
 {
@@ -187,11 +206,14 @@ static void row_init(struct posix_thread *t)
         mprotect(p + GUARD_LEN, TRAP_STACK_LEN, PROT_READ | PROT_WRITE))
         abort();
     t->stack = (uintptr_t)p + GUARD_LEN;
-    t->area.plat = (struct plat_cpu){
-        .nmi_depth = &t->nmi_depth,
-        .irq_depth = &no_interrupts,
-        .shadow = &t->shadow,
-        .counters = counters[t - threads],
+    t->cpu->self = t->cpu;
+    t->cpu->probe = thread_area(t);
+    t->cpu->stack_base = STACK_BASE;
+    thread_area(t)->plat = (struct plat_cpu){
+        .nmi_depth = &t->cpu->nmi_depth,
+        .irq_depth = &t->cpu->irq_depth,
+        .shadow = (struct shadow *const *)&t->cpu->thread_probe,
+        .counters = plat_counter((unsigned)(t - threads), 0),
         .stack_base = &t->stack,
         .nmi_stack_base = t->stack, /* an NMI runs on top of what it has interrupted */
     };
@@ -220,7 +242,7 @@ void posix_thread_enter(void)
     struct posix_thread *t = row_take();
 
     stack.ss_sp = (void *)t->stack;
-    if (sigaltstack(&stack, NULL))
+    if (sigaltstack(&stack, NULL) || syscall(SYS_arch_prctl, ARCH_SET_GS, t->cpu))
         abort();
     posix_self = t; /* from here on it answers, whatever it waits for */
     shadow_enter(t);
@@ -235,8 +257,8 @@ void posix_thread_leave(void)
     pthread_mutex_lock(&threads_lock); /* until here it answers those who hold it */
     posix_self = NULL;
     sigaltstack(&none, NULL);
-    shadow = t->shadow;
-    t->shadow = NULL;
+    shadow = t->cpu->thread_probe;
+    t->cpu->thread_probe = NULL;
     t->tid = 0;
     pthread_mutex_unlock(&threads_lock);
     shadow_leave(shadow);
@@ -252,6 +274,8 @@ void threads_init(void)
 {
     if (membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE))
         skip("this kernel cannot synchronise cores for us");
+    for (size_t i = 0; i < THREADS_MAX; i++)
+        threads[i].cpu = (struct percpu *)areas[i];
     signal_take(SIGNAL_QUIESCE, on_quiesce, false);
     signal_take(SIGNAL_STOP, on_stop, false);
 }
@@ -263,11 +287,11 @@ unsigned plat_cpu_count(void)
 
 struct probe_cpu *plat_probe_cpu(unsigned cpu)
 {
-    return &threads[cpu].area;
+    return thread_area(&threads[cpu]);
 }
 
 struct probe_cpu *plat_this_cpu(void)
 {
-    return posix_self ? &posix_self->area : NULL;
+    return posix_self ? thread_area(posix_self) : NULL;
 }
 NOKPROBE(plat_this_cpu);

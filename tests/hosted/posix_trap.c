@@ -29,9 +29,12 @@ void __restore_rt(void);
 void trap_resume_hit(void);
 /* trampoline.asm */
 void return_resume_hit(void);
+/* jump_leave.asm */
+void jump_resume_hit(void);
 
 void (*posix_debug_hook)(struct pt_regs *regs);
 void (*posix_nmi_hook)(void);
+_Atomic unsigned long posix_traps;
 char hits_ended;
 
 /* ---- images ---- */
@@ -143,6 +146,7 @@ static void on_trap(int sig, siginfo_t *info, void *context)
     struct pt_regs *regs = &frame.regs;
 
     (void)sig;
+    posix_traps++;
     image_load(regs, context);
     if (info->si_code == TRAP_TRACE) {
         regs->vector = VECTOR_DB;
@@ -169,6 +173,24 @@ ucontext_t *trap_resume(struct trap_frame *frame)
     return frame->context;
 }
 NOKPROBE(trap_resume);
+
+/* jump_resume - the same where no trap has brought it; called by jump_resume_hit.
+ * Return: what is not 0 until the hit has been left.
+ */
+int *jump_resume(struct pt_regs *regs);
+int *jump_resume(struct pt_regs *regs)
+{
+    kprobe_resume(regs, plat_this_cpu());
+    SANITIZER_RELEASE(&hits_ended);
+    return &posix_self->cpu->preempt_count;
+}
+NOKPROBE(jump_resume);
+
+/* That is jump_leave.asm's, where an ip tells that a hit is being left. */
+void plat_preempt_enable(void)
+{
+}
+NOKPROBE(plat_preempt_enable);
 
 void plat_raise_step(struct pt_regs *regs)
 {
@@ -230,13 +252,21 @@ static void forget_frames(uintptr_t from, const struct pt_regs *to)
 
 void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
 {
-    /* A return is handled on the program's stack, where the handler's frames are. */
-    forget_frames(trap_is_of_return(regs) ? fault->sp
-                                          : (uintptr_t)__builtin_frame_address(0),
+    const struct probe_cpu *cpu = plat_this_cpu();
+    const struct hit_facts *is = &cpu->hits[cpu->depth - 1].is;
+    void (*rest)(void) = trap_resume_hit;
+
+    if (is->stage == HIT_RETURN && trap_is_of_return(regs))
+        rest = return_resume_hit;
+    else if (is->jumped)
+        rest = jump_resume_hit;
+    /* What no trap has brought is handled on the program's stack. */
+    forget_frames(rest == trap_resume_hit ? (uintptr_t)__builtin_frame_address(0)
+                                          : fault->sp,
                   regs);
     fault->sp = (uintptr_t)regs;
-    fault->ip =
-        (uintptr_t)(trap_is_of_return(regs) ? return_resume_hit : trap_resume_hit);
+    fault->ip = (uintptr_t)rest;
+    fault->flags &= ~(FLAGS_DF | FLAGS_TF);
 }
 
 int plat_read(uint64_t *out, uintptr_t addr)
@@ -268,9 +298,9 @@ static void on_nmi(int sig, siginfo_t *info, void *context)
     (void)context;
     if (!posix_self || !posix_nmi_hook)
         return;
-    posix_self->nmi_depth++;
+    posix_self->cpu->nmi_depth++;
     posix_nmi_hook();
-    posix_self->nmi_depth--;
+    posix_self->cpu->nmi_depth--;
 }
 
 void trap_init(void)

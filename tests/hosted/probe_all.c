@@ -2,6 +2,7 @@
 #include "tests/hosted/probe_all.h"
 
 #include "kernel/mm/extable.h"
+#include "probes/optimize.h"
 #include "tests/hosted/fixture.h"
 #include "tests/unit/unit.h"
 
@@ -79,22 +80,47 @@ void counters_init(void)
               count);
 }
 
+static bool wants_post(enum way_asked way)
+{
+    return way != ASK_BOOST && way != ASK_JUMP_COUNT && way != ASK_JUMP_CALL;
+}
+
 void counters_reset(enum way_asked way)
 {
     for (size_t i = 0; i < count; i++) {
-        counters[i] =
-            (struct counter){ .kp = { .addr = counters[i].kp.addr, .pre_handler = pre } };
-        if (way != ASK_BOOST)
+        counters[i] = (struct counter){ .kp = { .addr = counters[i].kp.addr } };
+        if (way != ASK_JUMP_COUNT)
+            counters[i].kp.pre_handler = pre;
+        if (wants_post(way))
             counters[i].kp.post_handler = post;
         set[i] = &counters[i].kp;
     }
     step_set_engine(way == ASK_STEP_TF ? STEP_TF : STEP_INT3);
+    optimize_set_method(by_jumps(way) ? OPTIMIZE_PUN : OPTIMIZE_OFF);
 }
 
-void probe_all(enum way_asked way)
+static bool is_jump(const struct kprobe *kp)
 {
+    return READ_ONCE(kp->flags) & KPROBE_FLAG_OPTIMIZED;
+}
+
+size_t probe_all(enum way_asked way)
+{
+    size_t jumps = 0;
+
     counters_reset(way);
     CHECK_EQ(register_kprobes(set, count), 0);
+    optimize_run();
+    for (size_t i = 0; i < count; i++)
+        jumps += is_jump(set[i]);
+    return jumps;
+}
+
+bool probe_one(size_t i)
+{
+    CHECK_EQ(register_kprobe(&counters[i].kp), 0);
+    optimize_run();
+    return is_jump(&counters[i].kp);
 }
 
 void unprobe_all(void)
@@ -105,9 +131,18 @@ void unprobe_all(void)
                  fixture_original(fixtures_start() + i));
 }
 
+uint64_t trapping(const uint32_t *counts)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < count; i++)
+        sum += is_jump(set[i]) ? 0 : counts[set[i]->addr - fixtures_start()];
+    return sum;
+}
+
 static uint32_t wanted_post(const struct kprobe *kp, uint32_t wanted, enum way_asked way)
 {
-    if (way == ASK_BOOST)
+    if (!wants_post(way))
         return 0;
     return extable_find(kp->addr) ? UINT32_MAX : wanted; /* it may have faulted */
 }
@@ -118,7 +153,9 @@ void check_counts(const uint32_t *counts, uint32_t times, enum way_asked way)
         const struct counter *c = &counters[i];
         uint32_t wanted = counts[c->kp.addr - fixtures_start()] * times;
         uint32_t wanted_after = wanted_post(&c->kp, wanted, way);
-        bool right = c->pre == wanted && c->kp.hits == wanted && c->kp.nmissed == 0 &&
+        uint64_t hits = kprobe_hits(&c->kp);
+        bool right = c->pre == (c->kp.pre_handler ? wanted : 0) && hits == wanted &&
+                     c->kp.nmissed == 0 &&
                      (c->post == wanted_after || wanted_after == UINT32_MAX);
         struct plat_symbol sym;
 
@@ -126,7 +163,7 @@ void check_counts(const uint32_t *counts, uint32_t times, enum way_asked way)
         if (right || plat_symbol_at(c->kp.addr, &sym))
             continue;
         unit_note("%s+0x%lx: executed %u times, %u pre, %u post, %lu hits, %lu missed",
-                  sym.name, c->kp.addr - sym.start, wanted, c->pre, c->post, c->kp.hits,
+                  sym.name, c->kp.addr - sym.start, wanted, c->pre, c->post, hits,
                   c->kp.nmissed);
     }
 }

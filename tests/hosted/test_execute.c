@@ -18,7 +18,7 @@
 /* One thread's view: its own memory, so its own addresses and results. */
 struct runner {
     struct bench bench;
-    uint64_t *results; /* [fixture][input], without probes */
+    struct outcome *results; /* [fixture][input], without probes */
     unsigned differences;
     enum way_asked way;
     pthread_t thread;
@@ -38,7 +38,7 @@ static uint64_t seed_of(size_t f, unsigned input)
 /* for_all - @fn for each input of each fixture. */
 static void for_all(struct runner *r,
                     void (*fn)(struct runner *r, const struct fixture *f, uint64_t seed,
-                               uint64_t *result))
+                               struct outcome *result))
 {
     struct fixture f;
 
@@ -48,22 +48,27 @@ static void for_all(struct runner *r,
 }
 
 static void learn(struct runner *r, const struct fixture *f, uint64_t seed,
-                  uint64_t *result)
+                  struct outcome *result)
 {
     *result = bench_run(&r->bench, f, seed);
 }
 
-static void compare(struct runner *r, const struct fixture *f, uint64_t seed,
-                    uint64_t *result)
+static bool differs(const struct runner *r, struct outcome a, const struct outcome *b)
 {
-    if (bench_run(&r->bench, f, seed) == *result)
+    return outcomes_differ(a, *b, !by_jumps(r->way));
+}
+
+static void compare(struct runner *r, const struct fixture *f, uint64_t seed,
+                    struct outcome *result)
+{
+    if (!differs(r, bench_run(&r->bench, f, seed), result))
         return;
     if (!r->differences++)
         unit_note("%s, input %lu, differs", f->name, (unsigned long)seed);
 }
 
 static void count_executions(struct runner *r, const struct fixture *f, uint64_t seed,
-                             uint64_t *result)
+                             struct outcome *result)
 {
     (void)result;
     fixture_trace(&r->bench, f, seed, counts);
@@ -111,9 +116,19 @@ static void nearly_all_of_the_fixtures_is_executed(void)
     CHECK(never < probe_all_count() / 8);
 }
 
+/* The fixtures have rows of one-byte instructions as no compiler makes them: one or two may
+ * stay breakpoints, depending on where they lie. ASan leaves room for half of the pads.
+ */
+#ifdef __SANITIZE_ADDRESS__
+#define JUMPS_MIN(all) ((all) - (all) / 20)
+#else
+#define JUMPS_MIN(all) ((all) - (all) / 200)
+#endif
+
 static void run_probed(enum way_asked way)
 {
     start();
+    first.way = way;
     probe_all(way);
     for_all(&first, compare);
     check_counts(counts, 1, way);
@@ -135,6 +150,48 @@ static void stepped_by_int3_they_compute_the_same(void)
 static void stepped_by_tf_they_compute_the_same(void)
 {
     run_probed(ASK_STEP_TF);
+}
+
+/* run_jumps - nobody traps any more, but for a second trap where post-handlers wait for what
+ * neither a copy nor the engine can do.
+ */
+static void run_jumps(enum way_asked way)
+{
+    struct probe_totals before, after;
+    unsigned long traps;
+    size_t jumps;
+
+    start();
+    first.way = way;
+    jumps = probe_all(way);
+    account_totals(&before);
+    traps = posix_traps;
+    for_all(&first, compare);
+    traps = posix_traps - traps;
+    account_totals(&after);
+    check_counts(counts, 1, way);
+    unit_note("%zu jumps of %zu, %lu traps", jumps, probe_all_count(), traps);
+    CHECK(jumps >= JUMPS_MIN(probe_all_count()));
+    CHECK_EQ(traps, trapping(counts) + after.steps - before.steps);
+    CHECK(way == ASK_JUMP_POST || after.steps == before.steps);
+    unprobe_all();
+    for_all(&first, compare);
+    CHECK_EQ(first.differences, 0);
+}
+
+static void as_jumps_that_count_they_compute_the_same(void)
+{
+    run_jumps(ASK_JUMP_COUNT);
+}
+
+static void as_jumps_to_handlers_they_compute_the_same(void)
+{
+    run_jumps(ASK_JUMP_CALL);
+}
+
+static void as_jumps_with_post_handlers_they_compute_the_same(void)
+{
+    run_jumps(ASK_JUMP_POST);
 }
 
 static void compare_one(const struct fixture *f, size_t i)
@@ -161,16 +218,20 @@ static void compare_around(uintptr_t addr)
 
 static void each_alone_in_every_way(void)
 {
+    size_t jumps = 0;
+
     start();
     for (enum way_asked way = ASK_BOOST; way < WAYS_ASKED; way++) {
         counters_reset(way);
+        first.way = way;
         for (size_t i = 0; i < probe_all_count(); i++) {
-            CHECK_EQ(register_kprobe(&counters[i].kp), 0);
+            jumps += probe_one(i);
             compare_around(counters[i].kp.addr);
             CHECK_EQ(counters[i].kp.nmissed, 0);
             CHECK_EQ(unregister_kprobe(&counters[i].kp), 0);
         }
     }
+    CHECK(jumps >= JUMPS_MIN(3 * probe_all_count()));
     CHECK_EQ(first.differences, 0);
 }
 
@@ -190,15 +251,15 @@ static uint32_t steps[FIXTURES_TEXT_MAX];
 static struct runner stepping;
 
 static void learn_steps(struct runner *r, const struct fixture *f, uint64_t seed,
-                        uint64_t *result)
+                        struct outcome *result)
 {
     *result = fixture_trace(&r->bench, f, seed, steps);
 }
 
 static void compare_steps(struct runner *r, const struct fixture *f, uint64_t seed,
-                          uint64_t *result)
+                          struct outcome *result)
 {
-    if (fixture_trace(&r->bench, f, seed, steps) != *result && !r->differences++)
+    if (differs(r, fixture_trace(&r->bench, f, seed, steps), result) && !r->differences++)
         unit_note("%s, input %lu, differs", f->name, (unsigned long)seed);
 }
 
@@ -210,6 +271,7 @@ static void a_program_that_steps_itself_sees_no_difference(void)
     CHECK(memcmp(steps, counts, sizeof(steps)) == 0);
     for (enum way_asked way = ASK_BOOST; way < WAYS_ASKED; way++) {
         memset(steps, 0, sizeof(steps));
+        stepping.way = way;
         probe_all(way);
         for_all(&stepping, compare_steps);
         check_counts(counts, 1, way);
@@ -233,6 +295,7 @@ static void *run_thread(void *arg)
     for (enum way_asked way = ASK_BOOST; way < WAYS_ASKED; way++) {
         pthread_barrier_wait(&barrier); /* probes are being set */
         pthread_barrier_wait(&barrier);
+        r->way = way;
         for_all(r, compare);
         pthread_barrier_wait(&barrier); /* and taken away */
     }
@@ -265,5 +328,8 @@ static void four_threads_at_once(void)
 UNIT_TESTS(fixtures_are_reproducible, nearly_all_of_the_fixtures_is_executed,
            boosted_or_emulated_they_compute_the_same,
            stepped_by_int3_they_compute_the_same, stepped_by_tf_they_compute_the_same,
-           each_alone_in_every_way, nothing_is_left_of_them,
-           a_program_that_steps_itself_sees_no_difference, four_threads_at_once)
+           as_jumps_that_count_they_compute_the_same,
+           as_jumps_to_handlers_they_compute_the_same,
+           as_jumps_with_post_handlers_they_compute_the_same, each_alone_in_every_way,
+           nothing_is_left_of_them, a_program_that_steps_itself_sees_no_difference,
+           four_threads_at_once)

@@ -19,13 +19,13 @@ static int pad_call(uintptr_t pad)
     return ((int (*)(void))pad)();
 }
 
-/* Behind the hole there is room for all of them. */
+/* From the start on there is room for all of them. */
 static uintptr_t first_page(void)
 {
     struct plat_pad_range range;
 
     plat_pad_range(&range);
-    return (range.hole_end + PAGE_LEN - 1) & ~(PAGE_LEN - 1);
+    return range.start;
 }
 
 static int make(const uintptr_t *pads, size_t count)

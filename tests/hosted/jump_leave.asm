@@ -1,0 +1,47 @@
+; jump_leave.asm - the ways out of a hit that a jump has brought, where the program goes on by
+; the register image; see probes/port/detour.asm. Whoever is in here is on his way to a cell,
+; and is known by it: signals may come between any two instructions.
+
+%include "kernel/base/proc.inc"
+
+extern jump_resume              ; int *jump_resume(struct pt_regs *)
+
+bits 64
+section .text.detour progbits alloc exec nowrite align=64
+
+; In:   rsp = struct pt_regs
+; Out:  where the image says, with all registers and flags of it; a step that the program
+;       takes ends behind its next instruction
+proc trap_exit
+    pop r15
+    pop r14
+    pop r13
+    pop r12
+    pop rbp
+    pop rbx
+    pop r11
+    pop r10
+    pop r9
+    pop r8
+    pop rax
+    pop rcx
+    pop rdx
+    pop rsi
+    pop rdi
+    lea rsp, [rsp + 16]         ; aux, orig_ax
+    iretq
+endproc trap_exit
+nokprobe trap_exit
+
+; A handler has faulted and is given up: rsp = the image of its hit, all else is lost. Jumped
+; to by resuming the image of the fault.
+proc jump_resume_hit
+    mov rbx, rsp
+    and rsp, -16
+    mov rdi, rbx
+    call jump_resume
+    mov rsp, rbx
+    dec dword [rax]             ; preemption goes on
+    jmp trap_exit
+endproc jump_resume_hit
+nokprobe jump_resume_hit
