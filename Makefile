@@ -170,7 +170,8 @@ PROBES := \
     probes/region_watch.c \
     probes/region_picture.c \
     probes/explain.c \
-    probes/explain_text.c
+    probes/explain_text.c \
+    probes/explain_jump.c
 
 PROBES_TEXT := \
     probes/text/insn_slot.c \

@@ -4,6 +4,7 @@
  */
 #include "probes/explain.h"
 
+#include "probes/counter.h"
 #include "probes/liveness.h"
 #include "probes/registry.h"
 
@@ -68,28 +69,35 @@ static void add_copy(struct explanation *e, const char *what, const uint8_t *slo
 {
     struct explain_copy *copy = &e->copies[e->copy_count];
 
-    if (!slot || plat_text_read(copy->code, (uintptr_t)slot, sizeof(copy->code)))
+    if (!slot)
+        return;
+    copy->len = insn_slot_room(slot);
+    if (plat_text_read(copy->code, (uintptr_t)slot, copy->len))
         return;
     copy->what = what;
     copy->addr = (uintptr_t)slot;
     e->copy_count++;
 }
 
-static void look_at_site(struct explanation *e, const struct site *site)
+static void look_at_detour(struct explanation *e, const struct site *site)
 {
     size_t off;
 
+    if (insn_slot_owner((uintptr_t)site->detour, &off))
+        add_copy(e, "detour", site->detour);
+    e->detour = detour_kind_wanted(site);
+}
+
+static void look_at_site(struct explanation *e, const struct site *site)
+{
     e->state = (enum site_state)site->state;
     e->way = (enum site_way)site->way;
     add_copy(e, "boost", site->boost_slot);
     add_copy(e, "step", site->step_slot);
     if (site->is_sti)
         add_copy(e, "pair", site->pair.slot);
-    if (insn_slot_owner((uintptr_t)site->detour, &off))
-        add_copy(e, "detour", site->detour);
     if (e->map_at < e->map_count)
         e->flags_live = liveness_flags(&e->map[e->map_at]);
-    e->detour = detour_kind_wanted(site);
     for (const struct kprobe *p = site->probes; p; p = p->next) {
         e->probes++;
         e->disabled += (p->flags & KPROBE_FLAG_DISABLED) != 0;
@@ -105,16 +113,22 @@ static int look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
     return 0;
 }
 
-/* The detour is that of a probe with a handler. */
-static enum detour_kind detour_of_handler(struct site *site)
+/* try_jump - of a probe with a handler. */
+static void try_jump(struct explanation *e, struct site *site)
 {
     struct kprobe p = { .pre_handler = look_on };
-    enum detour_kind kind;
+    struct probe_reject why;
 
     site->probes = &p;
-    kind = detour_kind_wanted(site);
+    if (detour_prepare(site, &why)) {
+        e->jump.why = why.reason;
+    } else {
+        look_at_detour(e, site);
+        explain_try_jump(&e->jump, site);
+    }
+    detour_release(site);
+    counter_put(p.counter);
     site->probes = NULL;
-    return kind;
 }
 
 /* try_stage_3 - prepare, look, undo. Nobody can have run into it. */
@@ -129,7 +143,7 @@ static void try_stage_3(struct explanation *e, struct verdict *v)
         return;
     }
     look_at_site(e, site);
-    e->detour = detour_of_handler(site);
+    try_jump(e, site);
     prepare_step(site, &e->post);
     kprobe_unprepare(site);
 }
@@ -142,10 +156,13 @@ static void explain_locked(struct explanation *e, struct verdict *v)
     explain_look_at_text(e);
     check_each_rule(e->addr, note_rule, v);
     e->is_probed = site;
-    if (site)
+    if (site) {
         look_at_site(e, site);
-    else if (!e->why.err && e->map_at < e->map_count)
+        look_at_detour(e, site);
+        explain_look_at_jump(&e->jump, site);
+    } else if (!e->why.err && e->map_at < e->map_count) {
         try_stage_3(e, v);
+    }
     reclaim_rest();
 }
 

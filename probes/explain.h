@@ -8,6 +8,7 @@
 #include "probes/kprobe.h"
 #include "probes/life.h"
 #include "probes/platform.h"
+#include "probes/pun.h"
 #include "probes/text/insn_slot.h"
 #include "probes/text/text_history.h"
 
@@ -35,11 +36,29 @@ struct explain_byte {
 
 #define EXPLAIN_CHANGES 8
 
-/* A cell, as it is or as it would be filled. */
+/* A cell, as it is or as it would be filled, from where it is entered on. */
 struct explain_copy {
     const char *what; /* "boost", "step", "pair", "detour" */
     uintptr_t addr;
-    uint8_t code[INSN_SLOT_CODE_MAX];
+    size_t len;
+    uint8_t code[INSN_SLOT_LARGE_CODE_MAX];
+};
+
+/* What is there instead of the breakpoint, or could be. */
+struct explain_jump {
+    enum {
+        JUMP_NONE,     /* for a reason */
+        JUMP_OFF,      /* nobody gets one now */
+        JUMP_UNARMED,  /* all probes there are disabled */
+        JUMP_SOON,     /* the optimizer has not looked at it yet */
+        JUMP_IS_THERE, /* of the site that is there */
+        JUMP_POSSIBLE, /* for a probe, if it came now */
+    } state;
+    enum probe_reason why; /* JUMP_NONE */
+    bool by_region;        /* over several instructions; else by */
+    enum pun_rung rung;
+    uintptr_t pad;   /* 0: there is none on the way */
+    bool is_evicted; /* no probe is here: it made room for another's jump */
 };
 
 struct explanation {
@@ -65,6 +84,7 @@ struct explanation {
         post; /* of one that is not probed: why no post-handler, or err 0 */
     size_t copy_count;
     struct explain_copy copies[4];
+    struct explain_jump jump;
     enum detour_kind detour; /* what a jump would run; for one that is not probed: with a
                               * probe that has a pre-handler */
     uint32_t flags_live;     /* status flags, FLAGS_*, that are read there or behind it */
@@ -89,6 +109,15 @@ void probe_explain(uintptr_t addr, struct explanation *out,
  */
 void explain_look_at_text(struct explanation *e);
 
+/* explain_look_at_jump - the jump of @site, which is registered.
+ * explain_try_jump - that of @site, which is not, and has a detour.
+ * Locks: PLAT_PROBES held.
+ */
+void explain_look_at_jump(struct explain_jump *j, const struct site *site);
+void explain_try_jump(struct explain_jump *j, struct site *site);
+
+/* explain_rung - in one sentence, why a jump is of this kind. Context: any. */
+const char *explain_rung(enum pun_rung rung);
 /* explain_way - in one sentence, why an instruction is run this way. Context: any. */
 const char *explain_way(enum site_way way);
 /* explain_way_name - "boost", "emulate", and "step-int3" or "step-tf", as steps are done

@@ -39,6 +39,13 @@ void optimize_release(struct site **sites, size_t count);
  * Locks: PLAT_PROBES held.  Return: jumps made, evicted neighbours included.
  */
 size_t optimize_write(struct site_list *list, size_t *neighbours);
+/* optimize_try - what would the site of an instruction without probes become, alone, with all
+ * others as they are now? Nothing is changed.
+ * @site: prepared, with its detour, and not registered   @out: the plan
+ * Locks: PLAT_PROBES held.  Return: why it would stay a breakpoint; PROBE_OK.
+ */
+struct pun;
+enum probe_reason optimize_try(struct site *site, struct pun *out);
 /* optimize_write_regions - the same by the other method, for sites that are armed, and have
  * neither detours nor copies of earlier times.
  * Locks: PLAT_PROBES held; waits for quiescence.  Return: jumps made.

@@ -313,24 +313,47 @@ static void refuse_all(const struct site_list *list, enum probe_reason reason)
         optimize_refuse(list->sites[i], reason);
 }
 
-size_t optimize_write(struct site_list *list, size_t *neighbours)
+static struct pun_env env_now(void)
 {
     struct plat_pad_range range;
-    struct pun_env env = {
+
+    plat_pad_range(&range);
+    return (struct pun_env){
+        .pads_start = range.start,
+        .pads_end = range.end,
+        .hole_start = range.hole_start,
+        .hole_end = range.hole_end,
         .pad_is_free = is_free_pad,
         .byte_at = byte_at,
         .is_padding = is_padding,
         .neighbour = neighbour,
     };
+}
+
+enum probe_reason optimize_try(struct site *site, struct pun *out)
+{
+    enum probe_reason reason = PROBE_NO_MEMORY;
+    struct pun_env env = env_now();
+    struct plan plan;
+
+    if (plan_make(&plan, &env, 1)) {
+        plan.sites[0] = site;
+        ask_all(&plan);
+        pun_plan(&plan.batch);
+        *out = plan.puns[0];
+        reason = out->rung == PUN_NONE ? reason_of(out) : PROBE_OK;
+    }
+    plan_free(&plan);
+    return reason;
+}
+
+size_t optimize_write(struct site_list *list, size_t *neighbours)
+{
+    struct pun_env env = env_now();
     enum probe_reason reason;
     struct plan plan;
     size_t made = 0;
 
-    plat_pad_range(&range);
-    env.pads_start = range.start;
-    env.pads_end = range.end;
-    env.hole_start = range.hole_start;
-    env.hole_end = range.hole_end;
     if (!plan_make(&plan, &env, list->count)) {
         refuse_all(list, PROBE_NO_MEMORY);
         plan_free(&plan);

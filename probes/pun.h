@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define PUN_JUMP_LEN 5 /* bytes of a jump without prefixes */
 #define PUN_JUMP_MAX 9 /* bytes that a jump writes: at most 4 prefixes */
 #define PUN_AHEAD 64   /* bytes behind an instruction that its plan may look at */
 #define PUN_NEAR 16    /* bytes behind, in which it may have to change other plans */

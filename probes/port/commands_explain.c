@@ -102,35 +102,77 @@ void explain_print_rules(struct shell *sh, const char *head,
 
 /* ---- how it is run ---- */
 
+/* print_copy - up to the int3s that fill the cell. One that is fallen into is a part of it. */
 static void print_copy(const struct report *r, const struct explain_copy *copy)
 {
-    size_t off = 0;
+    bool falls_through = true;
     struct insn insn;
 
     shell_printf(r->sh, "copy       %s, at 0x%lx\n", copy->what, copy->addr);
-    while (off < sizeof(copy->code) &&
-           !insn_decode(&insn, copy->code + off, sizeof(copy->code) - off,
-                        copy->addr + off)) {
+    for (size_t off = 0; off < copy->len; off += insn.len) {
+        if (insn_decode(&insn, copy->code + off, copy->len - off, copy->addr + off) ||
+            (insn.kind == INSN_INT3 && !falls_through))
+            return;
         shell_printf(r->sh, "           0x%lx  ", insn.addr);
         explain_print_bytes(r->sh, &insn);
         shell_printf(r->sh, " %2u %s\n", insn.len, insn_kind_name(insn.kind));
-        if (insn.kind == INSN_INT3 || !insn_falls_through(&insn))
-            break;
-        off += insn.len;
+        falls_through = insn_falls_through(&insn) && insn.kind != INSN_INT3;
     }
 }
 
+static void print_jump_kind(const struct report *r, const struct explain_jump *j)
+{
+    shell_printf(r->sh, "%s%s: %s\n", j->by_region ? "region" : pun_rung_name(j->rung),
+                 j->is_evicted ? ", evicted" : "",
+                 j->by_region ? "the instructions below the jump run as copies"
+                              : explain_rung(j->rung));
+    if (j->pad)
+        shell_printf(r->sh, "pad        0x%lx\n", j->pad);
+}
+
+/* print_jump - the best tier, or what keeps the address from it. */
+static void print_jump(const struct report *r)
+{
+    const struct explain_jump *j = &r->e.jump;
+
+    shell_printf(r->sh, "jump       ");
+    switch (j->state) {
+    case JUMP_IS_THERE:
+    case JUMP_POSSIBLE:
+        print_jump_kind(r, j);
+        break;
+    case JUMP_NONE:
+        shell_printf(r->sh, "none: %s (%s)\n", probe_reason_text(j->why),
+                     probe_reason_name(j->why));
+        break;
+    case JUMP_OFF:
+        shell_printf(r->sh, "none: jumps are switched off\n");
+        break;
+    case JUMP_UNARMED:
+        shell_printf(r->sh, "none: no probe is enabled\n");
+        break;
+    case JUMP_SOON:
+        shell_printf(r->sh, "soon: the optimizer has not looked at it yet\n");
+        break;
+    }
+}
+
+/* print_way - while a jump is there, a breakpoint is what is left behind it. */
 static void print_way(const struct report *r)
 {
     const struct explanation *e = &r->e;
+    bool is_jump = e->jump.state == JUMP_IS_THERE;
 
-    shell_printf(r->sh, "tier       %s: %s\n", explain_way_name(e->way),
-                 explain_way(e->way));
+    if (is_jump)
+        shell_printf(r->sh, "tier       jump: %s\n", explain_way(WAY_JUMP));
+    shell_printf(r->sh, "tier       %s%s: %s\n", explain_way_name(e->way),
+                 is_jump ? " behind a breakpoint" : "", explain_way(e->way));
     if (e->post.err)
         shell_printf(r->sh, "tier       none with a post-handler: %s\n", e->post.why);
     else if (!e->is_probed && e->way == WAY_BOOST)
         shell_printf(r->sh, "tier       %s with a post-handler: %s\n",
                      explain_way_name(WAY_STEP), explain_way(WAY_STEP));
+    print_jump(r);
     for (size_t i = 0; i < e->copy_count; i++)
         print_copy(r, &e->copies[i]);
 }

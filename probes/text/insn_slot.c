@@ -163,6 +163,13 @@ uint8_t *insn_slot_start(const uint8_t *at)
     return (uint8_t *)align_down(ip, header_of(ip)->cell_len);
 }
 
+size_t insn_slot_room(const uint8_t *at)
+{
+    size_t cell_len = header_of((uintptr_t)at)->cell_len;
+
+    return cell_len - OWNER_LEN - (size_t)(at - insn_slot_start(at));
+}
+
 static void cell_write(uint8_t *slot, const uint8_t *code, size_t len, uint64_t owner)
 {
     size_t cell_len = header_of((uintptr_t)slot)->cell_len;

@@ -1,4 +1,6 @@
 /* test_explain.c - what `probe explain` says of an address is so. */
+#include "kernel/base/compiler.h"
+#include "kernel/mm/heap.h"
 #include "probes/life.h"
 #include "probes/optimize.h"
 #include "tests/kernel/ktest.h"
@@ -21,6 +23,100 @@ static void jumps_by(enum optimize_method method)
 static void jumps_as_before(void)
 {
     optimize_set_method(method_before);
+}
+
+/* ---- tiers ----------------------------------------------------------------------------- */
+
+KTEST(explain, each_tier_is_told_and_why_it_is_no_better)
+{
+    static const char switched_off[] = "jump       none: jumps are switched off\n";
+
+    ktest_report(say("probe explain region_mix+2") == 0 && said(switched_off) &&
+                     said("tier       boost: "),
+                 "without jumps");
+    jumps_by(OPTIMIZE_PUN);
+    ktest_report(say("probe explain region_mix+2") == 0 && said("jump       plain: ") &&
+                     said("\npad        0xffffffff") && said("copy       detour, at 0x"),
+                 "what it would become");
+    say("probe add region_mix+2");
+    optimize_run();
+    ktest_report(say("probe explain region_mix+2") == 0 &&
+                     said("tier       jump: no trap is taken\n") &&
+                     said("tier       boost behind a breakpoint: "),
+                 "what it is");
+    say("probe off all");
+    ktest_report(say("probe explain region_mix+2") == 0 &&
+                     said("jump       none: no probe is enabled\n"),
+                 "disabled");
+    say("probe del all");
+    jumps_as_before();
+}
+
+/* Of these six one has to stay a breakpoint; docs/optimize.md tells why. */
+static NOINLINE long row(void)
+{
+    long x;
+
+    __asm__ volatile("clc\n\tclc\n\tclc\n\tclc\n\tclc\n\tclc\n\tmovl $1, %k0" : "=a"(x));
+    return x;
+}
+
+#define ROW 6
+
+static uintptr_t row_start(void)
+{
+    static const uint8_t wanted[ROW] = { 0xf8, 0xf8, 0xf8, 0xf8, 0xf8, 0xf8 };
+    uintptr_t at = (uintptr_t)row;
+
+    while (memcmp((const void *)at, wanted, ROW))
+        at++;
+    return at;
+}
+
+KTEST(explain, where_no_pad_can_be_it_stays_int3_and_says_why)
+{
+    uintptr_t at = row_start();
+    struct kprobe ps[ROW] = { 0 };
+    unsigned stay = 0, told = 0;
+
+    jumps_by(OPTIMIZE_PUN);
+    for (size_t i = 0; i < ROW; i++) {
+        ps[i].addr = at + i;
+        register_kprobe(&ps[i]);
+    }
+    optimize_run();
+    for (size_t i = 0; i < ROW; i++) {
+        if (ps[i].flags & KPROBE_FLAG_OPTIMIZED)
+            continue;
+        stay++;
+        told += say("probe explain 0x%lx", ps[i].addr) == 0 &&
+                said("byte       cc, int3 of the engine, original f8\n") &&
+                said("jump       none: whatever jump fits here lands ");
+    }
+    ktest_report(stay == 1 && told == 1, "%u stay, %u say why", stay, told);
+    ktest_report(row() == 1 && kprobe_hits(&ps[0]) == 1, "and it works");
+    for (size_t i = 0; i < ROW; i++)
+        unregister_kprobe(&ps[i]);
+    jumps_as_before();
+}
+
+KTEST(explain, without_memory_it_stays_int3_and_says_why)
+{
+    struct kprobe p = { .addr = (uintptr_t)region_mix + 2 };
+
+    register_kprobe(&p);
+    heap_fail_after(1);
+    jumps_by(OPTIMIZE_PUN); /* the pass is in this thread, before the write returns */
+    heap_fail_after(-1);
+    ktest_report(!(p.flags & KPROBE_FLAG_OPTIMIZED), "it stays a breakpoint");
+    ktest_report(say("probe explain region_mix+2") == 0 &&
+                     said("jump       none: no memory (NO_MEMORY)\n"),
+                 "and says why");
+    ktest_report(say("probe stat") == 0 && said("jumps.refused.NO_MEMORY 1\n"),
+                 "stat too");
+    ktest_report(region_mix(1) == 0 && kprobe_hits(&p) == 1, "and it works");
+    unregister_kprobe(&p);
+    jumps_as_before();
 }
 
 /* ---- bytes ----------------------------------------------------------------------------- */

@@ -134,12 +134,14 @@ static void the_way_is_what_a_probe_would_get(void)
     explain(addr);
     CHECK(!e.is_probed);
     CHECK_EQ(e.way, WAY_BOOST);
-    CHECK_EQ(e.copy_count, 1);
+    CHECK_EQ(e.copy_count, 2);
     CHECK_STR(e.copies[0].what, "boost");
+    CHECK_STR(e.copies[1].what, "detour");
     CHECK_BYTES(e.copies[0].code, "48 89 e5 e9");
     explain(addr + 3);
     CHECK_EQ(e.way, WAY_EMULATE);
-    CHECK_EQ(e.copy_count, 0);
+    CHECK_EQ(e.copy_count, 1);
+    CHECK_STR(e.copies[0].what, "detour");
     CHECK_EQ(registry_count(), 0);
     CHECK(fake_text_is_original());
     fake_end();
@@ -283,7 +285,7 @@ static void what_may_not_be_stepped_is_told(void)
     CHECK_EQ(e.post.reason, PROBE_NO_STEP);
     explain(fake_function("other", "48 89 e5 c3"));
     CHECK_EQ(e.post.err, 0);
-    CHECK_EQ(e.copy_count, 1);
+    CHECK_EQ(e.copy_count, 2);
     fake_end();
 }
 
@@ -309,6 +311,99 @@ static void the_detour_is_what_a_jump_would_run(void)
     CHECK_EQ(unregister_kprobe(&p), 0);
     explain(fake_function("other", "0f 94 c0 c3"));
     CHECK(e.flags_live);
+    fake_end();
+}
+
+/* ---- jumps ---- */
+
+#define LADDER                                                                           \
+    "48 b8 01 02 03 04 05 06 07 08 e8 00 00 00 00 48 89 d8 31 c9 90 c3 90 90 90 90"
+
+static void the_jump_is_what_a_probe_would_get(void)
+{
+    static const struct {
+        unsigned off;
+        enum pun_rung rung;
+    } rows[] = { { 0, PUN_DIRECT }, { 10, PUN_CALL }, { 15, PUN_PLAIN } };
+    uintptr_t fn;
+
+    fake_start();
+    fn = fake_function("fn", LADDER);
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct kprobe p = { .addr = fn + rows[i].off, .pre_handler = no_pre };
+        uintptr_t pad;
+
+        explain(p.addr);
+        CHECK_EQ(e.jump.state, JUMP_POSSIBLE);
+        CHECK_EQ(e.jump.rung, rows[i].rung);
+        pad = e.jump.pad;
+        CHECK(fake_text_is_original() && registry_count() == 0);
+        CHECK_EQ(register_kprobe(&p), 0);
+        explain(p.addr);
+        CHECK_EQ(e.jump.state, JUMP_SOON);
+        optimize_run();
+        explain(p.addr);
+        CHECK_EQ(e.jump.state, JUMP_IS_THERE);
+        CHECK_EQ(e.jump.rung, rows[i].rung);
+        CHECK_EQ(e.jump.pad, pad);
+        CHECK_EQ(disable_kprobe(&p), 0);
+        explain(p.addr);
+        CHECK_EQ(e.jump.state, JUMP_UNARMED);
+        CHECK_EQ(unregister_kprobe(&p), 0);
+    }
+    fake_end();
+}
+
+static void it_is_told_why_there_is_no_jump(void)
+{
+    struct kprobe p = { .pre_handler = no_pre };
+    uintptr_t fn;
+
+    fake_start();
+    fn = p.addr = fake_function("fn", LADDER);
+    CHECK_EQ(optimize_set_method(OPTIMIZE_OFF), 0);
+    explain(fn);
+    CHECK_EQ(e.jump.state, JUMP_OFF);
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    CHECK_EQ(optimize_switch(false), 0);
+    CHECK_EQ(register_kprobe(&p), 0);
+    explain(fn);
+    CHECK_EQ(e.jump.state, JUMP_OFF);
+    CHECK_EQ(optimize_switch(true), 0);
+    CHECK_EQ(disable_kprobe(&p), 0);
+    CHECK_EQ(enable_kprobe(&p), 0);
+    fake_fail_at(1);
+    optimize_run();
+    fake_fail_at(0);
+    explain(fn);
+    CHECK_EQ(e.jump.state, JUMP_NONE);
+    CHECK_EQ(e.jump.why, PROBE_NO_MEMORY);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void regions_are_jumps_too(void)
+{
+    struct kprobe p = { .pre_handler = no_pre };
+    uintptr_t fn;
+
+    fake_start();
+    fn = p.addr = fake_function("fn", "31 c0 31 c9 31 d2 c3 90 90 90 90");
+    fake_target(fn + 4);
+    CHECK_EQ(optimize_set_method(OPTIMIZE_REGION), 0);
+    explain(fn);
+    CHECK(e.jump.state == JUMP_NONE && e.jump.why == PROBE_REGION_TARGET);
+    p.addr = fn + 4;
+    explain(p.addr);
+    CHECK(e.jump.state == JUMP_POSSIBLE && e.jump.by_region);
+    CHECK_EQ(register_kprobe(&p), 0);
+    optimize_run();
+    explain(p.addr);
+    CHECK(e.jump.state == JUMP_IS_THERE && e.jump.by_region);
+    CHECK_STR(e.copies[0].what, "boost");
+    CHECK_BYTES(e.copies[0].code, "31 d2 c3"); /* all copies in a row */
+    CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
 }
 
@@ -338,4 +433,5 @@ UNIT_TESTS(every_rule_is_told_in_order, one_broken_rule_does_not_hide_the_others
            of_a_probed_address_it_tells_what_is, bytes_have_an_owner,
            bytes_of_a_jump_have_two_owners, changes_are_remembered,
            what_may_not_be_stepped_is_told, the_detour_is_what_a_jump_would_run,
-           what_stage_3_refuses_is_told_last)
+           the_jump_is_what_a_probe_would_get, it_is_told_why_there_is_no_jump,
+           regions_are_jumps_too, what_stage_3_refuses_is_told_last)
