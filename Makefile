@@ -221,6 +221,7 @@ PROBES_PORT := \
     probes/port/commands_stat.c \
     probes/port/commands_explain.c \
     probes/port/commands_text.c \
+    probes/port/commands_cost.c \
     probes/port/commands_region.c \
     probes/port/commands_xmc.c \
     probes/port/files.c \

@@ -1,5 +1,5 @@
-/* explain_jump.c - is there a jump at an address, and of which kind? Could there be one? And if
- * not, why?
+/* explain_jump.c - is there a jump at an address, and of which kind? Could there be one? And
+ * if not, why?
  */
 #include "probes/explain.h"
 #include "probes/optimize.h"

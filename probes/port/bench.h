@@ -92,6 +92,13 @@ uint64_t bench_set_hits(const struct bench_set *set);
 /* bench_hit_boosted - `hit.int3_boostable`, now. Return: 0; what register_kprobe() says. */
 int bench_hit_boosted(struct bench_cost *cost);
 
+/* bench_hit_like - one placement of the kind @name, in a moment, with jumps and steps as they
+ * are now.
+ * Return: 0; -EIO probes of this kind are run otherwise now, or not all were counted;
+ *         -EBUSY the function is probed; what registering says.
+ */
+int bench_hit_like(const char *name, struct bench_cost *cost);
+
 /* Very many probes. */
 struct bench_crowd {
     uintptr_t *addrs; /* @spared, then @room to put probes at, in no order */

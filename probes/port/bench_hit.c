@@ -9,12 +9,14 @@
 #include "kernel/thread/thread.h"
 #include "probes/life.h"
 #include "probes/port/bench.h"
+#include "probes/registry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define ROUNDS 7
 #define HITS 10000 /* a round */
+#define HITS_LIKE 500
 
 /* ---- one loop ---- */
 
@@ -51,25 +53,26 @@ static void take_lower(struct bench_cost *lowest, const struct bench_cost *cost)
 /* ---- one kind ---- */
 
 /* all_counted - has each of its handlers been run for each call of the target? */
-static bool all_counted(const struct bench_set *set)
+static bool all_counted(const struct bench_set *set, uint64_t hits)
 {
     const struct bench_kind *kind = set->kind;
     unsigned handlers = kind->probes + kind->returns + kind->jprobe;
 
-    return bench_set_hits(set) == handlers * (HITS * ROUNDS + HITS / 10 + 32);
+    return bench_set_hits(set) == handlers * (hits * ROUNDS + hits / 10 + 32);
 }
 
 /* measure_probed - the difference that probes of this kind make to one target. */
 static int measure_probed(const struct bench_kind *kind,
-                          const struct bench_target *target, struct bench_cost *cost)
+                          const struct bench_target *target, uint64_t hits,
+                          struct bench_cost *cost)
 {
-    struct bench_cost base = bench_measure(target, HITS), probed = base;
+    struct bench_cost base = bench_measure(target, hits), probed = base;
     struct bench_set set;
     int err = bench_set_register(&set, kind, target->addr);
 
     if (!err)
-        probed = bench_measure(target, HITS);
-    if (!err && !all_counted(&set))
+        probed = bench_measure(target, hits);
+    if (!err && !all_counted(&set, hits))
         err = -EIO;
     bench_set_unregister(&set);
     cost->median = probed.median - base.median;
@@ -87,7 +90,7 @@ static int placement_run(void *arg)
 {
     struct placement *placement = arg;
 
-    return measure_probed(placement->kind, placement->target, &placement->cost);
+    return measure_probed(placement->kind, placement->target, HITS, &placement->cost);
 }
 
 /* measure_placement - in a thread of its own, for the sake of another stack, and in turn on
@@ -131,6 +134,20 @@ static int measure_lowest(const struct bench_kind *kind, struct bench_cost *lowe
 int bench_hit_boosted(struct bench_cost *cost)
 {
     return measure_lowest(&bench_kinds[0], cost);
+}
+
+int bench_hit_like(const char *name, struct bench_cost *cost)
+{
+    for (size_t i = 0; i < bench_kind_count; i++) {
+        const struct bench_kind *kind = &bench_kinds[i];
+
+        if (strcmp(name, kind->name) != 0)
+            continue;
+        if (registry_find(kind->targets->addr))
+            return -EBUSY;
+        return measure_probed(kind, kind->targets, HITS_LIKE, cost);
+    }
+    return -ENOENT;
 }
 
 static int measure_kind(struct shell *sh, const struct bench_kind *kind)

@@ -102,7 +102,8 @@ void explain_print_rules(struct shell *sh, const char *head,
 
 /* ---- how it is run ---- */
 
-/* print_copy - up to the int3s that fill the cell. One that is fallen into is a part of it. */
+/* print_copy - up to the int3s that fill the cell. One that is fallen into is a part of it.
+ */
 static void print_copy(const struct report *r, const struct explain_copy *copy)
 {
     bool falls_through = true;
@@ -224,6 +225,7 @@ static void print_verdict(const struct report *r)
     shell_printf(r->sh, "verdict    %s\n", e->is_probed ? "is probed" : "can be probed");
     print_way(r);
     print_detour(r);
+    explain_print_cost(r->sh, e);
     if (e->is_probed)
         print_probes(r);
 }

@@ -40,6 +40,11 @@ void explain_print_insn(struct shell *sh, const char *mark, const struct insn *i
 /* explain_print_text - the bytes, whose they are, and what was done to them. */
 void explain_print_text(struct shell *sh, const struct explanation *e);
 
+/* explain_print_cost - what a hit costs, measured while the caller waits.
+ * Context: thread, none of the engine's locks held.
+ */
+void explain_print_cost(struct shell *sh, const struct explanation *e);
+
 /* What there is to say about one jump over several instructions. */
 struct explain_region {
     struct region plan;         /* as far as the rules allow */

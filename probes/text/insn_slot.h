@@ -39,7 +39,8 @@ void insn_slot_put(uint8_t *slot);
  * Context: any.
  */
 uint8_t *insn_slot_start(const uint8_t *at);
-/* insn_slot_room - bytes of code from @at, a byte of a cell, to the end of that. Context: any.
+/* insn_slot_room - bytes of code from @at, a byte of a cell, to the end of that.
+ * Context: any.
  */
 size_t insn_slot_room(const uint8_t *at);
 /* insn_slot_owner - the site whose copy lies around @ip, NULL when @ip is in no cell.

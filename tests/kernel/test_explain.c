@@ -3,9 +3,11 @@
 #include "kernel/mm/heap.h"
 #include "probes/life.h"
 #include "probes/optimize.h"
+#include "probes/registry.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* region_targets.asm */
@@ -117,6 +119,51 @@ KTEST(explain, without_memory_it_stays_int3_and_says_why)
     ktest_report(region_mix(1) == 0 && kprobe_hits(&p) == 1, "and it works");
     unregister_kprobe(&p);
     jumps_as_before();
+}
+
+/* ---- cost ------------------------------------------------------------------------------ */
+
+/* costs - of what is explained: a figure, by the name of @kind. */
+static bool costs(const char *place, const char *kind)
+{
+    const char *line;
+
+    say("probe explain %s", place);
+    line = strstr(seq_str(&output), "\ncost       ");
+    return line && strtoul(line + strlen("\ncost       "), NULL, 10) > 0 &&
+           said(" cycles for each hit, as hit.") && said(kind);
+}
+
+KTEST(explain, the_cost_is_measured_by_tier)
+{
+    uint64_t sites = registry_count();
+
+    ktest_report(costs("region_mix+2", "hit.int3_boostable\n"), "boosted");
+    ktest_report(costs("region_choose+4", "hit.int3_emulated\n"), "emulated");
+    say("probe add --post region_mix+2");
+    ktest_report(costs("region_mix+2", "hit.int3_posthandler\n"), "stepped");
+    say("probe del all");
+    jumps_by(OPTIMIZE_PUN);
+    ktest_report(costs("region_mix+2", "hit.opt_pad\n"), "a jump to a pad");
+    ktest_report(costs("vfs_read", "hit.opt\n"), "straight to a detour");
+    say("probe add vfs_read");
+    optimize_run();
+    ktest_report(costs("vfs_read", "hit.opt_count\n"), "that counts");
+    say("probe del all");
+    jumps_as_before();
+    ktest_report(registry_count() == sites, "nothing is left");
+}
+
+KTEST(explain, where_nothing_like_it_can_be_had_no_cost_is_told)
+{
+    say("probe all bench_lea_*");
+    ktest_report(say("probe explain region_mix+2") == 0 &&
+                     said("cost       not measured: "),
+                 "the function to measure on is probed");
+    say("probe del all");
+    ktest_report(say("probe explain kprobe_int3_handler") == 0 &&
+                     !strstr(seq_str(&output), "cost"),
+                 "where there can be no probe");
 }
 
 /* ---- bytes ----------------------------------------------------------------------------- */
