@@ -38,25 +38,31 @@ NOKPROBE_INLINE void miss(struct probe_cpu *cpu, struct site *site)
 
 /* ---- pre-handlers ---- */
 
-/* run_handlers - what RUN_ONE of detour.asm does for a hit that is neither inside of another
- * one nor of several probes, here for all of them.
- * Return: true when a handler has set ip itself; then that has been counted.
- */
-static bool run_handlers(struct probe_cpu *cpu, struct probe_hit *hit, struct site *site,
-                         struct pt_regs *regs)
+bool kprobe_jump_rest(struct pt_regs *regs, struct kprobe *p, struct probe_cpu *cpu)
 {
-    struct kprobe *p;
+    struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
     bool stop = false;
 
-    for (p = aggr_first(site); p && !stop; p = aggr_next(p))
+    for (; p && !stop; p = aggr_next(p))
         stop = aggr_run_pre(p, hit, regs);
+    return stop;
+}
+NOKPROBE(kprobe_jump_rest);
+
+/* run_handlers - what RUN of detour.asm does for a hit that is not inside of another one.
+ * Return: true when a handler has set ip itself; then that has been counted.
+ */
+NOKPROBE_INLINE bool run_handlers(struct probe_cpu *cpu, struct probe_hit *hit,
+                                  struct site *site, struct pt_regs *regs)
+{
+    bool stop = kprobe_jump_rest(regs, aggr_first(site), cpu);
+
     hit_leave(cpu, hit);
     probe_count(stop ? &cpu->redirected : &cpu->ran[WAY_JUMP]);
     if (stop)
         probe_count(&cpu->untrapped);
     return stop;
 }
-NOKPROBE(run_handlers);
 
 bool kprobe_jump_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
 {

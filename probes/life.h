@@ -350,6 +350,7 @@ void account_totals(struct probe_totals *out);
 /* ---- 6 jump.c: the same without a trap; called by the platform's plat_detour() code ---- */
 
 /* kprobe_jump_handler - pre-handlers. Return: true: leave by the image.
+ * kprobe_jump_rest - those of @p and behind it, in the latest hit. Return: as above.
  * kprobe_image_handler - and the instruction, to the image.
  * kprobe_jump_leave - only that, or nothing where a handler has set ip.
  * kprobe_post_handler - post-handlers, with ip behind the instruction. Return: as above.
@@ -358,6 +359,7 @@ void account_totals(struct probe_totals *out);
  * Context: preemption off, once; interrupts as the program has them.
  */
 bool kprobe_jump_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);
+bool kprobe_jump_rest(struct pt_regs *regs, struct kprobe *p, struct probe_cpu *cpu);
 void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);
 void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
                        bool stopped);

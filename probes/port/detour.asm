@@ -35,7 +35,10 @@
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
+%include "probes/port/follow.inc"
 
+extern kprobe_jump_rest     ; bool (struct pt_regs *, struct kprobe *, struct probe_cpu *)
+extern kretprobe_entry      ; int (struct kprobe *, struct pt_regs *)
 extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
 extern kprobe_image_handler ; void (the same)
 extern kprobe_post_handler  ; bool (the same)
@@ -78,8 +81,21 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
   %endrep
 %endmacro
 
+; PREEMPT_OFF: r12d = what PREEMPT_ON gives back. No interrupt between load and store can do
+; harm: where the thread may be moved the count is 0, here and on any CPU that it is moved to,
+; and else it isn't moved.
+%macro PREEMPT_OFF 0
+    mov r12d, [gs:PERCPU_PREEMPT_COUNT]
+    lea eax, [r12 + 1]
+    mov [gs:PERCPU_PREEMPT_COUNT], eax
+%endmacro
+
+%macro PREEMPT_ON 0
+    mov [gs:PERCPU_PREEMPT_COUNT], r12d
+%endmacro
+
 ; BUILD words: the image, below that many words. rbx = the program's flags, r13 = the CPU's
-; area, r14 = site; preemption off.
+; area, r14 = site; preemption off, r12.
 %macro BUILD 1
     lea rsp, [rsp - GAP - 16]               ; ss, sp
 .pushf:
@@ -87,7 +103,7 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
 .pushed:
     lea rsp, [rsp - REGS_FLAGS]
     STORE_ALL EACH_REGISTER
-    inc dword [gs:PERCPU_PREEMPT_COUNT]
+    PREEMPT_OFF
     mov r13, [gs:PERCPU_SELF]
     lea rax, [rsp + WORD_0 + 8 * %1]
     mov [rsp + REGS_SP], rax
@@ -115,11 +131,12 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
     call %1
 %endmacro
 
-; RUN_ONE label: what kprobe_jump_handler does, as far as there is one probe, no hit is active
-; on this CPU, and enough of the stack is left; else on to label. All conditions are or'ed
-; and looked at once: each branch costs an emulator more than all of them.
+; RUN label, label: what kprobe_jump_handler does, as far as no hit is active on this CPU and
+; enough of the stack is left; else on to the first label. All conditions are or'ed and looked
+; at at once: each branch costs an emulator more than all of them. Where there are more probes
+; than one, or the handler has set ip, on to the second label, which comes back to .done.
 ; Out: eax = what the handler says
-%macro RUN_ONE 1
+%macro RUN 2
     mov rdi, [r14 + SITE_PROBES]
     lea rax, [rel no_probe]
     test rdi, rdi
@@ -131,7 +148,6 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
     and eax, KPROBE_SLOW_FLAGS
     or ecx, eax
     or ecx, [r13 + CPU_DEPTH]
-    or rcx, [rdi + KPROBE_NEXT]
     lea rax, [rsp - STACK_MIN]
     sub rax, [r13 + PERCPU_STACK_BASE]
     sar rax, 63
@@ -144,20 +160,70 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
     sbb rax, rax
     or rcx, rax
     jnz %1
-    inc dword [r13 + CPU_DEPTH]                ; hit_claim(): first of all
+    mov dword [r13 + CPU_DEPTH], 1             ; hit_claim(): first of all
     shl r8, IS_IN_IRQ_BIT
     bts r8, IS_JUMPED_BIT
     mov [r13 + HIT_IS], r8
     mov [r13 + HIT_REGS], rsp
     mov [r13 + HIT_SITE], r14
-    mov [r13 + HIT_RUNNING], rdi
     mov eax, [rdi + KPROBE_COUNTER]
     inc qword [r13 + rax * 8 + COUNTERS_OFF]
+.call:
+    mov [r13 + HIT_RUNNING], rdi
+    mov r15, rdi
     mov rsi, rsp
     call r9
+    mov rdi, [r15 + KPROBE_NEXT]
+    mov ecx, eax
+    or rcx, rdi
+    jnz %2
+.done:
     mov qword [r13 + HIT_RUNNING], 0
     mov qword [r13 + HIT_SITE], 0
-    dec dword [r13 + CPU_DEPTH]
+    mov dword [r13 + CPU_DEPTH], 0
+%endmacro
+
+; MORE: behind a handler that has said eax; rdi = the next probe. A return probe whose call is
+; simple is followed here. No per-CPU counter: those count hits.
+%macro MORE 0
+    test eax, eax
+    jnz .done
+.next:
+    mov r9, [rdi + KPROBE_PRE]
+    mov ecx, [rdi + KPROBE_FLAGS]
+    and ecx, KPROBE_SLOW_FLAGS
+    cmp r9, 1
+    sbb eax, eax
+    or ecx, eax
+    jnz .rest
+    lock inc qword [rdi + KPROBE_HITS]
+    lea rax, [rel kretprobe_entry]
+    cmp r9, rax
+    jne .call
+    mov r15, rdi
+    mov r11, [rsp + REGS_SP]
+    IS_SIMPLE r11
+    mov rsi, [r15 + KRETPROBE_HOLDER]
+    or r8, [rsi + HOLDER_EXTRAS]
+    or r8, [r15 + KRETPROBE_ENTRY_HANDLER]
+    jnz .not_simple
+    FOLLOW r11
+    xor eax, eax
+    mov rdi, [r15 + KPROBE_NEXT]
+    test rdi, rdi
+    jnz .next
+    jmp .done
+.not_simple:
+    mov rdi, r15
+    lea r9, [rel kretprobe_entry]
+    jmp .call
+.rest:
+    mov rsi, rdi
+    mov rdi, rsp
+    mov rdx, [gs:PERCPU_PROBE]
+    call kprobe_jump_rest
+    movzx eax, al
+    jmp .done
 %endmacro
 
 ; UNCHANGED words, label: on to label if the handler, as rax says, or the image wants more
@@ -200,7 +266,7 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
 ; LEAVE: by the image.
 %macro LEAVE 0
     INTERRUPTS_OFF
-    dec dword [r13 + PERCPU_PREEMPT_COUNT]
+    PREEMPT_ON
     jmp trap_exit
 %endmacro
 
@@ -218,11 +284,11 @@ section .text.detour progbits alloc exec nowrite align=64
 %macro CALL 3
 CODE %1
     BUILD %2
-    RUN_ONE .all
+    RUN .all, .more
 .ran:
-    mov r12d, eax
+    mov r15d, eax
     UNCHANGED %2, .changed
-    dec dword [r13 + PERCPU_PREEMPT_COUNT]
+    PREEMPT_ON
   %if %3
     RESTORE_FLAGS
   %endif
@@ -232,9 +298,11 @@ CODE %1
     movzx eax, al
     jmp .ran
 .changed:
-    mov ecx, r12d
+    mov ecx, r15d
     CALL_ENGINE kprobe_jump_leave
     LEAVE
+.more:
+    MORE
 endproc %1
 nokprobe %1
 %endmacro
@@ -246,6 +314,9 @@ nokprobe %1
 
 ; The program has called, and pushed its return address; a handler sees the stack as before.
     CALL detour_called, 2, 1
+
+; Not between those that should be on one page, and look-ups in an emulator so saved.
+section .text.detour.rare progbits alloc exec nowrite align=64
 
 CODE detour_image
     BUILD 1
@@ -269,7 +340,7 @@ CODE detour_post
     CALL_ENGINE kprobe_post_handler
     movzx eax, al
     UNCHANGED 1, .leave
-    dec dword [r13 + PERCPU_PREEMPT_COUNT]
+    PREEMPT_ON
     RESTORE_FLAGS
     GO_ON
 .leave:
@@ -279,6 +350,6 @@ nokprobe detour_post
 
 section .rodata
 align 8
-; A probe that is not there counts as disabled, which is not what RUN_ONE is for.
+; A probe that is not there counts as disabled, which is not what RUN is for.
 no_probe:
     times KPROBE_SIZE db 0xff

@@ -1,24 +1,20 @@
 ; detour_return.asm - the entry of a function that nothing but a return probe is on: what
 ; kretprobe_entry() does where that is simple, without an image of the registers.
 ;
-; Runs with preemption and interrupts as the program has them. The thread may be switched out
-; at any instruction and go on on another CPU: what is used is its own, its stack and the
-; shadow of that. Whoever unregisters waits for those who are in here.
+; Runs with preemption and interrupts as the program has them. Whoever unregisters waits for
+; those who are in here.
 ;
-; Simple is: no hit is active on this CPU, it is no NMI, the call is on the thread's own
-; stack, of which enough is left, deeper than all that the shadow has, there is an entry left,
-; and the return address is near and has not been exchanged. All of that is looked at at
-; once. What isn't simple is done with an image, by detour_call. One of the two leaves the
-; status flags as they are, for functions of which nobody knows that they don't read those of
-; their caller.
+; Simple is: what follow.inc says, no hit is active on this CPU, it is no NMI, and enough of
+; the stack is left. What isn't is done with an image, by detour_call. One of the two leaves
+; the status flags as they are, for functions of which nobody knows that they don't read those
+; of their caller.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
+%include "probes/port/follow.inc"
 
 extern detour_call, detour_call_dead
-extern kretprobe_trampoline
-extern shadow_nobody            ; struct shadow
 
 %define SAVED_REGISTERS rax, rcx, rdx, rsi, rdi, r8, r9
 FLAGS equ 7 * 8                 ; as lahf and seto leave them in ax
@@ -42,12 +38,6 @@ SLOT equ SAVED + 8              ; the function's return address
     %assign at at + 8
     %rotate 1
   %endrep
-%endmacro
-
-; AND_CARRY reg: r8 &= all ones if CF, else 0
-%macro AND_CARRY 1
-    sbb %1, %1
-    and r8, %1
 %endmacro
 
 section .text.detour progbits alloc exec nowrite align=64
@@ -85,31 +75,10 @@ proc %1, 64
     or rsi, 31
     mov rsi, [rsi - 7]
     mov rsi, [rsi + SITE_PLAIN]
-    mov rax, [gs:PERCPU_THREAD_PROBE]
-    test rax, rax
-    cmovz rax, [rel nobodys_shadow]
-    mov rdi, [rax + SHADOW_LAST]
-    lea rdx, [rsp + SLOT]
-    mov rcx, [rax + SHADOW_TOP]
-    sub rcx, rdx                        ; bytes below the top
-    lea rdx, [rcx - 1]
-    cmp rdx, [rax + SHADOW_LEN]         ; on this stack
-    sbb r8, r8
+    IS_SIMPLE rsp + SLOT
     lea rdx, [rcx + REGS_SIZE + STACK_MIN]
-    cmp rdx, [rax + SHADOW_LEN]         ; with room for the handler, later
-    AND_CARRY rdx
-    cmp [rdi + ENTRY_BELOW], ecx        ; deeper than the latest
-    AND_CARRY rdx
-    cmp rdi, [rax + SHADOW_LIMIT]       ; not full
-    AND_CARRY rdx
-    mov r9, [rsp + SLOT]
-    sub r9, kretprobe_trampoline
-    mov rdx, r9
-    neg rdx                             ; not exchanged
-    AND_CARRY rdx
-    movsxd rdx, r9d                     ; near
-    sub rdx, r9
-    not r8
+    cmp [rax + SHADOW_LEN], rdx         ; with room for the handler, later
+    sbb rdx, rdx
     or r8, rdx
     mov edx, [gs:PERCPU_NMI_DEPTH]
     or r8, rdx
@@ -122,12 +91,7 @@ proc %1, 64
     sbb rdx, rdx
     or r8, rdx
     jnz .not_simple
-    lea rdx, [rdi + ENTRY_SIZE]
-    mov [rax + SHADOW_LAST], rdx        ; claimed before it is filled
-    mov [rdx + ENTRY_RET], r9d
-    mov [rdx + ENTRY_HOLDER], rsi
-    mov [rdx + ENTRY_BELOW], ecx
-    mov qword [rsp + SLOT], kretprobe_trampoline
+    FOLLOW rsp + SLOT
     mov eax, [rsi + HOLDER_COUNTER]
     inc qword [gs:COUNTERS_OFF + rax * 8]
     RESTORE %2
@@ -143,7 +107,3 @@ nokprobe %1
 
     RETURN detour_return, 1, detour_call
     RETURN detour_return_dead, 0, detour_call_dead
-
-section .rodata
-align 8
-nobodys_shadow: dq shadow_nobody

@@ -38,6 +38,7 @@ static void probes_layout(void)
     EMIT(KPROBE_PRE, offsetof(struct kprobe, pre_handler));
     EMIT(KPROBE_FLAGS, offsetof(struct kprobe, flags));
     EMIT(KPROBE_COUNTER, offsetof(struct kprobe, counter));
+    EMIT(KPROBE_HITS, offsetof(struct kprobe, hits));
     EMIT(KPROBE_NEXT, offsetof(struct kprobe, next));
     EMIT(KPROBE_SITE, offsetof(struct kprobe, site));
     EMIT(KPROBE_SIZE, sizeof(struct kprobe));
@@ -46,6 +47,8 @@ static void probes_layout(void)
 
 static void returns_layout(void)
 {
+    EMIT(KRETPROBE_ENTRY_HANDLER, offsetof(struct kretprobe, entry_handler));
+    EMIT(KRETPROBE_HOLDER, offsetof(struct kretprobe, holder));
     EMIT(KRETPROBE_HANDLER, offsetof(struct kretprobe, handler));
     EMIT(SHADOW_TOP, offsetof(struct shadow, top));
     EMIT(SHADOW_LAST, offsetof(struct shadow, last));

@@ -265,6 +265,96 @@ KTEST(jump, several_probes_share_a_jump)
     ktest_report(first.hits == 1 && second.hits == 2 && off.hits == 0, "and are counted");
 }
 
+static char order[8];
+static bool sees_trampoline[2]; /* by the kprobes: was the return address exchanged? */
+
+static void ordered(char who)
+{
+    size_t len = strlen(order);
+
+    if (len < sizeof(order) - 1)
+        order[len] = who;
+}
+
+static int before_it(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    sees_trampoline[0] = *(const uintptr_t *)regs->sp == (uintptr_t)kretprobe_trampoline;
+    ordered('a');
+    return 0;
+}
+
+static int behind_it(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    sees_trampoline[1] = *(const uintptr_t *)regs->sp == (uintptr_t)kretprobe_trampoline;
+    ordered('b');
+    return 0;
+}
+
+static int stop_there(struct kprobe *p, struct pt_regs *regs)
+{
+    ordered('s');
+    return return_at_once(p, regs);
+}
+
+static int at_entry(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
+{
+    ordered('e');
+    return 0;
+}
+
+static int at_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    ordered(regs->ip == ri->ret_addr ? 'r' : '?');
+    return 0;
+}
+
+/* run_in_order - a kprobe, the return probe @rp, and a kprobe with @last, all at the entry of
+ * target(), which is called once. What it returns.
+ */
+static long run_in_order(struct kretprobe *rp, kprobe_pre_handler_t last)
+{
+    struct kprobe a = { .pre_handler = before_it }, b = { .pre_handler = last };
+    struct probe_totals before, after;
+    long result;
+
+    rp->kp.addr = b.addr = (uintptr_t)target;
+    rp->handler = at_return;
+    memset(order, 0, sizeof(order));
+    a.addr = (uintptr_t)target;
+    register_kprobe(&a);
+    register_kretprobe(rp);
+    register_kprobe(&b);
+    by_hand_jump(&a);
+    account_totals(&before);
+    result = target(3);
+    account_totals(&after);
+    by_hand_int3(&a);
+    unregister_kprobe(&b);
+    unregister_kretprobe(rp);
+    unregister_kprobe(&a);
+    ktest_report(a.hits == 1 && rp->kp.hits == 1 && b.hits == 1 && !rp->nmissed,
+                 "each of them has a hit");
+    ktest_report(after.ran[WAY_JUMP] == before.ran[WAY_JUMP] + 1, "the jump has one");
+    return result;
+}
+
+KTEST(jump, a_return_probe_between_others_takes_its_turn)
+{
+    struct kretprobe plain = { 0 }, with_entry = { .entry_handler = at_entry };
+    struct kretprobe limited = { .maxactive = 1 }, skipped = { 0 };
+
+    ktest_report(run_in_order(&plain, behind_it) == 29 && !strcmp(order, "abr"), "%s",
+                 order);
+    ktest_report(!sees_trampoline[0] && sees_trampoline[1],
+                 "who comes later finds another return address");
+    ktest_report(run_in_order(&with_entry, behind_it) == 29 && !strcmp(order, "aebr"),
+                 "%s", order);
+    ktest_report(run_in_order(&limited, behind_it) == 29 && !strcmp(order, "abr"), "%s",
+                 order);
+    ktest_report(run_in_order(&skipped, stop_there) == 77 && !strcmp(order, "asr"), "%s",
+                 order);
+}
+
 /* ---- a program that steps itself ---- */
 
 long detour_stepped(long x, long (*fn)(long)); /* detour_targets.asm */
