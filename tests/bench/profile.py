@@ -8,6 +8,9 @@ executed for a moment, and prints the typical hit: how many instructions in whic
 and each place where QEMU has to look up the next piece of code because the jump there is
 indirect, leaves its page, or is a trap. A look-up goes through a cache that is hashed by
 address: places that share a slot of it are marked, since they throw each other out.
+
+What the engine has made lies outside of the image: (pad) is where a jump lands, (cell) holds
+copies, with what a jump runs in front of one.
 """
 
 import bisect
@@ -24,9 +27,13 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from guest import ELF, Guest, Setup  # noqa: E402
 from hang import Qmp, Symbols  # noqa: E402
 
-KINDS = ("int3_boostable", "int3_emulated", "int3_unboostable", "int3_tf")
+KINDS = ("int3_boostable", "int3_emulated", "int3_unboostable", "int3_tf",
+         "opt", "opt_pad", "opt_count", "kret_opt")  # fmt: skip
 LIMIT = 120
 ATTEMPTS = 50
+TRAP, CELL, PAD = "exc_int3+0x0", "(cell)", "(pad)"
+ARENA_LEN, LARGE_PAGE, MODULES_LEN = 32 << 20, 2 << 20, 64 << 20  # kernel/memmap.h
+KERNEL_VMA = 0xFFFFFFFF80000000
 TARGET = re.compile(r"bench_[a-z]+_\d+\+0x0$")
 LOG_MAX = 8 << 20  # bytes; some hundred hits
 TRACE = re.compile(rb"^Trace \d+: 0x[0-9a-f]+ \[[0-9a-f]+/([0-9a-f]+)/", re.M)
@@ -46,11 +53,19 @@ def capture(qmp, path):
         return [int(pc, 16) for pc in TRACE.findall(log.read())]
 
 
-def typical_hit(trace, functions):
+def is_hit(called, by_jump, functions):
+    """Has this call of the target been a hit, and of that sort?"""
+    names = {functions.at(pc) for pc in called}
+    if by_jump:
+        return CELL in names and TRAP not in names
+    return TRAP in names
+
+
+def typical_hit(trace, by_jump, functions):
     """From one call of the target to the next; the most common length. None without."""
     starts = [i for i, pc in enumerate(trace) if TARGET.match(functions.at(pc))]
     hits = [trace[a:b] for a, b in zip(starts, starts[1:])]
-    hits = [hit for hit in hits if any(functions.at(pc) == "exc_int3+0x0" for pc in hit)]
+    hits = [hit for hit in hits if is_hit(hit, by_jump, functions)]
     if not hits:
         return None, 0
     length = collections.Counter(map(len, hits)).most_common(1)[0][0]
@@ -67,7 +82,7 @@ def record(kind, functions):
         guest.machine.sock.sendall(f"@1 bench{words}\n".encode())
         for _ in range(ATTEMPTS):  # between two probes the loop runs without
             time.sleep(0.3)
-            hit, count = typical_hit(capture(qmp, log.name), functions)
+            hit, count = typical_hit(capture(qmp, log.name), "opt" in kind, functions)
             if hit:
                 return hit, count
     sys.exit(f"profile: no hit of {kind} was logged")
@@ -81,19 +96,31 @@ def disassemble():
     return {int(row[1], 16): row[2] for row in rows if row}
 
 
+def arenas():
+    """Where cells are; as kernel/memmap.h has it."""
+    done = subprocess.run(["nm", ELF], capture_output=True, text=True, check=True)
+    end = int(re.search(r"^(\w+) \w _end$", done.stdout, re.M)[1], 16)
+    high = -(-end // LARGE_PAGE) * LARGE_PAGE + MODULES_LEN
+    return [range(at, at + ARENA_LEN) for at in (KERNEL_VMA - ARENA_LEN, high)]
+
+
 class Functions(Symbols):
-    """Symbols of kernel text without the labels inside functions."""
+    """Symbols of kernel text without the labels inside functions, and what is outside."""
 
     def __init__(self):
         super().__init__(ELF)
         rows = list(zip(self.starts, self.names))
         bounds = {name: start for start, name in rows}
         self.end = bounds["_etext"]
-        rows = [r for r in rows if bounds["_text"] <= r[0] < self.end and "." not in r[1]]
+        rows = [r for r in rows if bounds["_text"] <= r[0] < self.end and "." not in r[1]
+                and not r[1].endswith("_text_start")]  # marks
         self.starts, self.names = [start for start, _ in rows], [name for _, name in rows]
+        self.arenas = arenas()
 
     def at(self, pc):
-        return super().at(pc) if self.starts[0] <= pc < self.end else "(slot)"
+        if self.starts[0] <= pc < self.end:
+            return super().at(pc)
+        return CELL if any(pc in arena for arena in self.arenas) else PAD
 
     def function(self, pc):
         return self.at(pc).partition("+")[0]
