@@ -64,10 +64,16 @@ NOKPROBE_INLINE void hit_instead(struct probe_cpu *cpu, struct site *site,
 }
 
 /* At the start of a copy the program is either behind an iteration, or has come by a jump.
+ * The copy of a branch may be several instructions, and is not stepped. Only for a neighbour
+ * that was evicted is there nothing in front of it.
  * Return: false when neither can be.
  */
 NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs)
 {
+    if (site->way == WAY_EMULATE) {
+        hit_run_alone(site, regs);
+        return true;
+    }
     if (site->repeats && regs->ip == (uintptr_t)site->boost_slot)
         raise_iteration(site, regs);
     return site->repeats || regs->ip != (uintptr_t)site->step_slot;

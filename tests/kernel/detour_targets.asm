@@ -262,6 +262,27 @@ proc detour_run
     ret
 endproc detour_run
 
+; long detour_before_X(long x): a jump at detour_before_X_at is only possible if the short
+; branch behind it, whose displacement of 0 would be its upper byte, is one as well.
+%macro BEFORE 2+
+proc detour_before_%1
+    mov ecx, 2
+    test rsp, rsp
+    global detour_before_%1_at
+detour_before_%1_at:
+    times 3 nop
+    %2
+.on:
+    times 8 nop
+    lea rax, [rdi + 1]
+    ret
+endproc detour_before_%1
+%endmacro
+
+BEFORE jcc, jz short .on
+BEFORE loop, loop .on
+BEFORE jrcxz, jrcxz .on
+
 ; long detour_stepped(long x, long (*fn)(long)): call fn with TF set.
 proc detour_stepped
     pushfq

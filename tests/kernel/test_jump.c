@@ -12,7 +12,9 @@
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "probes/port/port.h"
+#include "probes/registry.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 
@@ -375,7 +377,7 @@ static bool note_step(struct pt_regs *regs)
     return true;
 }
 
-static long step_through(void)
+static long step_through(long (*fn)(long))
 {
     static bool taken;
     long result;
@@ -385,7 +387,7 @@ static long step_through(void)
     taken = true;
     steps.count = 0;
     stepping = true;
-    result = detour_stepped(3, target);
+    result = detour_stepped(3, fn);
     stepping = false;
     return result;
 }
@@ -396,12 +398,12 @@ static void stepped_under(kprobe_pre_handler_t pre, kprobe_post_handler_t post,
     struct kprobe p = { .pre_handler = pre, .post_handler = post };
     long result;
 
-    step_through();
+    step_through(target);
     steps_alone = steps;
     ran = 0;
     if (!with_jump(&p, target))
         return;
-    result = step_through();
+    result = step_through(target);
     without_jump(&p);
     ktest_report(result == 29 && p.hits == 1, "%s: one hit", what);
     ktest_report(memcmp(&steps, &steps_alone, sizeof(steps)) == 0 && steps.count > 4,
@@ -418,6 +420,52 @@ KTEST(jump, a_program_that_steps_itself_sees_its_own_instructions)
     stepped_under(note, NULL, "a handler");
     stepped_under(NULL, NULL, "a counter");
     stepped_under(note, nothing_after, "a post-handler");
+}
+
+#define BEFORE(name)                                                                     \
+    long detour_before_##name(long x);                                                   \
+    extern const char detour_before_##name##_at[]
+BEFORE(jcc);
+BEFORE(loop);
+BEFORE(jrcxz);
+
+/* Is the instruction three bytes behind @at a jump, without a probe? */
+static bool is_evicted(uintptr_t at)
+{
+    const struct site *site;
+
+    plat_lock(PLAT_PROBES);
+    site = registry_find(at + 3);
+    plat_unlock(PLAT_PROBES);
+    return site && !site->probes && site->state == SITE_OPTIMIZED;
+}
+
+static void stepped_over_neighbour(long (*fn)(long), const char *at, const char *what)
+{
+    struct kprobe p = { .pre_handler = note, .addr = (uintptr_t)at };
+    enum optimize_method before = optimize_get_method();
+    long result;
+
+    step_through(fn);
+    steps_alone = steps;
+    optimize_set_method(OPTIMIZE_PUN);
+    register_kprobe(&p);
+    optimize_run();
+    ktest_report(is_evicted(p.addr), "%s: it had to give way", what);
+    result = step_through(fn);
+    unregister_kprobe(&p);
+    optimize_set_method(before);
+    ktest_report(result == 4 && p.hits == 1, "%s: one hit", what);
+    ktest_report(memcmp(&steps, &steps_alone, sizeof(steps)) == 0 && steps.count > 4,
+                 "%s: %zu steps, as without a probe", what, steps.count);
+}
+
+/* Their copies are longer than they are, and may be several instructions. */
+KTEST(jump, a_program_that_steps_itself_passes_evicted_branches)
+{
+    stepped_over_neighbour(detour_before_jcc, detour_before_jcc_at, "jcc");
+    stepped_over_neighbour(detour_before_loop, detour_before_loop_at, "loop");
+    stepped_over_neighbour(detour_before_jrcxz, detour_before_jrcxz_at, "jrcxz");
 }
 
 /* ---- what comes in between ---- */
