@@ -56,6 +56,8 @@ const struct bench_kind bench_kinds[] = {
     { "jprobe_int3_unboostable", bench_targets_shift, .probes = 1,
       .post = do_nothing_post, .jprobe = true },
     { "jprobe_kret_int3", bench_targets_lea, .returns = true, .jprobe = true },
+    { "jprobe_kret_int3_unboostable", bench_targets_shift, .probes = 1,
+      .post = do_nothing_post, .returns = true, .jprobe = true },
     { "opt", bench_targets_long, .probes = 1, .jump = true },
     { "opt_pad", bench_targets_lea, .probes = 1, .jump = true },
     { "opt_count", bench_targets_long, .probes = 1, .jump = true, .silent = true },
@@ -66,7 +68,13 @@ const struct bench_kind bench_kinds[] = {
     { "kret_opt_entryh", bench_targets_long, .returns = true, .entry = do_nothing_entry,
       .jump = true },
     { "kprobe_kret_opt", bench_targets_long, .probes = 1, .returns = true, .jump = true },
+    { "kret_opt_posthandler", bench_targets_long, .probes = 1, .post = do_nothing_post,
+      .returns = true, .jump = true },
     { "jprobe_opt", bench_targets_long, .jprobe = true, .jump = true },
+    { "jprobe_opt_posthandler", bench_targets_long, .probes = 1, .post = do_nothing_post,
+      .jprobe = true, .jump = true },
+    { "jprobe_kret_opt", bench_targets_long, .returns = true, .jprobe = true,
+      .jump = true },
 };
 const size_t bench_kind_count = ARRAY_LEN(bench_kinds);
 

@@ -44,9 +44,21 @@ ROWS += [
     ("smp", "hit.int3_boostable.cycles", "floor.int3_save15_call_popf_ret", None),
     ("smp", "hit.opt_count.cycles", "floor.jmp_detour_lahf_count less floor.call_ret", 1.3),
     ("smp", "hit.opt.cycles", "sonde.hit.int3_tf.cycles", 0.1),
+    ("icount", "hit.int3_tf.cycles", "linux.hit.int3_unboostable.cycles", 0.7),
     ("smp", "hit.opt_pad.cycles", "sonde.hit.opt.cycles", None),
     ("smp", "hit.opt_posthandler.cycles", "sonde.hit.int3_posthandler.cycles", None),
-    ("smp", "hit.jprobe_opt.cycles", "sonde.hit.jprobe_int3.cycles", None),
+]
+# What Linux has no longer, or does not do, beside the next dearer way.
+NEXT_WAYS = (
+    ("kret_opt_posthandler", "kret_int3_unboostable"),
+    ("jprobe_int3", "jprobe_int3_unboostable"),
+    ("jprobe_opt", "jprobe_int3"),
+    ("jprobe_opt_posthandler", "jprobe_int3_unboostable"),
+    ("jprobe_kret_int3", "jprobe_kret_int3_unboostable"),
+    ("jprobe_kret_opt", "jprobe_kret_int3"),
+)
+ROWS += [
+    ("smp", f"hit.{ours}.cycles", f"sonde.hit.{other}.cycles", 1) for ours, other in NEXT_WAYS
 ]
 WAYS = ("register_one_by_one", "register_set", "unregister_one_by_one", "unregister_set")
 for run in ("icount", "smp4"):
