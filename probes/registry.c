@@ -1,7 +1,7 @@
 /* registry.c - an open-addressed hash table, read without locks.
  *
  * Entries are pointers, written once with everything behind them in place. A table that
- * gets half full is not changed but replaced: readers see the old one or the new one.
+ * gets four fifths full is not changed but replaced: readers see the old one or the new one.
  * Readers have interrupts off, so all that have seen the old one are gone when every CPU
  * has answered plat_sync_cores(). A removed entry leaves a grave,
  * so that searches do not stop short; graves vanish with the next table.
@@ -81,7 +81,7 @@ static size_t entries_wanted(void)
 {
     size_t n = TABLE_MIN;
 
-    while (n < 3 * (count + 1))
+    while (3 * n < 5 * (count + 1))
         n *= 2;
     return n;
 }
@@ -91,7 +91,7 @@ int registry_insert(struct site *site)
     const struct table *t = table;
     int err;
 
-    if (!t || 2 * (count + graves + 1) > t->mask) {
+    if (!t || 5 * (count + graves + 1) > 4 * t->mask) {
         err = grow(entries_wanted());
         if (err)
             return err;

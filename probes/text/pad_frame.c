@@ -13,8 +13,8 @@
 #include "probes/platform.h"
 #include "probes/text/pad_parts.h"
 
-#define TRIES 32u  /* frames looked at for room */
-#define MISSES 64u /* in a row, and a frame is as good as full */
+#define TRIES 200
+#define MISSES 100
 
 static struct list open = LIST_INIT(open); /* the oldest first */
 static struct list full = LIST_INIT(full);
