@@ -22,15 +22,17 @@ NOKPROBE_INLINE bool is_hit(uintptr_t addr)
  */
 void boost_sti(const struct site *site, struct pt_regs *regs)
 {
+    const struct sti_pair *pair = site->pair;
+
     regs->ip = (uintptr_t)site->boost_slot;
-    if (regs->flags & FLAGS_TF || is_hit(site->addr + site->len))
+    if (!pair || regs->flags & FLAGS_TF || is_hit(site->addr + site->len))
         return;
-    if (site->pair.slot)
-        regs->ip = (uintptr_t)site->pair.slot;
-    if (!site->pair.site)
+    if (pair->slot)
+        regs->ip = (uintptr_t)pair->slot;
+    if (!pair->site)
         return;
     regs->flags |= FLAGS_IF;
-    emulate_run(site->pair.site, regs);
+    emulate_run(pair->site, regs);
 }
 NOKPROBE(boost_sti);
 

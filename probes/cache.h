@@ -83,6 +83,6 @@ static inline void cache_forget(const struct site *site)
         if (!cpu)
             continue;
         cache_forget_at(cpu, site->addr, site);
-        cache_forget_at(cpu, (uintptr_t)site->step_slot + site->len, site);
+        cache_forget_at(cpu, (uintptr_t)site_step_slot(site) + site->len, site);
     }
 }

@@ -19,11 +19,11 @@
 
 uintptr_t copy_start(const struct site *site, uintptr_t cell)
 {
-    if (cell == (uintptr_t)site->step_slot)
+    if (cell == (uintptr_t)site_step_slot(site))
         return cell;
-    if (site->is_sti && cell == (uintptr_t)site->pair.slot)
+    if (site->is_sti && site->pair && cell == (uintptr_t)site->pair->slot)
         return cell;
-    if (cell == align_down((uintptr_t)site->boost_slot, INSN_SLOT_LEN))
+    if (cell == align_down((uintptr_t)site_boost_slot(site), INSN_SLOT_LEN))
         return (uintptr_t)site->boost_slot;
     return cell + site->detour_copy;
 }

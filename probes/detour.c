@@ -214,7 +214,7 @@ static void text_put(uint8_t *at, const uint8_t *bytes, size_t len)
 
 static size_t room_before_boost(const struct site *site)
 {
-    return site->boost_slot ? (uintptr_t)site->boost_slot % INSN_SLOT_LEN : 0;
+    return (uintptr_t)site_boost_slot(site) % INSN_SLOT_LEN;
 }
 
 /* prepend - the front alone, before the copy that is there. Return: false if it cannot be. */
@@ -278,7 +278,7 @@ static int build(struct code *c)
         c->site->detour = (uint8_t *)c->insn->target;
         return 0;
     }
-    if (c->site->boost_slot && prepend(c))
+    if (site_boost_slot(c->site) && prepend(c))
         return c->err;
     c->len = 0;
     c->err = 0;
@@ -330,7 +330,8 @@ int detour_prepare(struct site *site, struct probe_reject *why)
     if (err)
         return err;
     site->detour_kind = (uint8_t)code.kind;
-    site->plain = kretprobe_plain(site);
+    if (code.kind == DETOUR_RETURN)
+        site->plain = kretprobe_plain(site);
     site->detour_saves = code.flags_live;
     return 0;
 }
@@ -363,8 +364,8 @@ uint8_t *detour_cell(const struct site *site)
 {
     if (!site->detour || (copy_is_called(site) && site->detour_kind == DETOUR_NONE))
         return NULL;
-    if (site->boost_slot && align_down((uintptr_t)site->detour, INSN_SLOT_LEN) ==
-                                align_down((uintptr_t)site->boost_slot, INSN_SLOT_LEN))
+    if (align_down((uintptr_t)site->detour, INSN_SLOT_LEN) ==
+        align_down((uintptr_t)site_boost_slot(site), INSN_SLOT_LEN))
         return NULL;
     return insn_slot_start(site->detour);
 }

@@ -92,10 +92,10 @@ static void look_at_site(struct explanation *e, const struct site *site)
 {
     e->state = (enum site_state)site->state;
     e->way = (enum site_way)site->way;
-    add_copy(e, "boost", site->boost_slot);
-    add_copy(e, "step", site->step_slot);
-    if (site->is_sti)
-        add_copy(e, "pair", site->pair.slot);
+    add_copy(e, "boost", site_boost_slot(site));
+    add_copy(e, "step", site_step_slot(site));
+    if (site->is_sti && site->pair)
+        add_copy(e, "pair", site->pair->slot);
     if (e->map_at < e->map_count)
         e->flags_live = liveness_flags(&e->map[e->map_at]);
     for (const struct kprobe *p = site->probes; p; p = p->next) {

@@ -57,7 +57,7 @@ static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_re
 {
     bool is_displaced = site->region && cell == (uintptr_t)site->region->cell;
 
-    if (regs->ip == (uintptr_t)site->step_slot)
+    if (regs->ip == (uintptr_t)site_step_slot(site))
         regs->flags &= ~FLAGS_TF;
     regs->ip = copy_original(regs->ip);
     if (is_displaced && regs->ip != site->addr)

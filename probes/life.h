@@ -35,7 +35,13 @@ struct emulation {
     bool rip_relative; /* *_MEM: the operand is */
 };
 
-/* There may be one for every instruction: 104 bytes are the most that a block of 112 holds.
+/* STI and its successor, where both can happen as one. */
+struct sti_pair {
+    uint8_t *slot;     /* copies of both, then the jump back; or NULL, and */
+    struct site *site; /* what emulates the successor; or NULL */
+};
+
+/* There may be one for every instruction: 88 bytes are the most that a block of 96 holds.
  *
  * Locks:  I immutable once published   P PLAT_PROBES   p PLAT_PROBES to write, and read
  * without locks by hits; what is taken out of reach is freed after plat_quiesce().
@@ -43,18 +49,19 @@ struct emulation {
 struct site {
     uintptr_t addr;        /* [I] */
     struct kprobe *probes; /* [p] those registered here, in order of registration */
-    uint8_t *boost_slot;   /* [p] copy and jump back; NULL where emulated */
-    uint8_t *step_slot;    /* [p] copy and int3; NULL while nobody has a post-handler */
     uint8_t *detour;       /* [P] what a jump at addr reaches in the end, or NULL */
     struct region *region; /* [p] what a jump displaces here, or once did, or NULL */
-    /* [p] of the return probe that DETOUR_RETURN is for */
-    struct kretprobe_holder *plain;
-    union {                    /* [I] */
-        struct emulation emul; /* where way is WAY_EMULATE */
-        struct {               /* where is_sti: with its successor, if that is possible */
-            uint8_t *slot;     /* copies of both, then the jump back; or NULL, and */
-            struct site *site; /* what emulates the successor; or NULL */
-        } pair;
+    union {
+        struct kretprobe_holder *plain; /* [p] whose return probe DETOUR_RETURN is for */
+        struct sti_pair *pair; /* [I] where is_sti, which no such detour is for */
+    };
+    union {
+        struct emulation emul;   /* [I] where way is WAY_EMULATE */
+        struct {                 /* elsewhere; see site_boost_slot() */
+            uint8_t *boost_slot; /* [p] copy and jump back */
+            uint8_t
+                *step_slot; /* [p] copy and int3; NULL while nobody has a post-handler */
+        };
     };
     int32_t pad_off; /* [P] from addr to where the jump lands; 0: on the detour */
     uint8_t bytes[INSN_MAX_LEN]; /* [I] the original instruction; behind it, padding that
@@ -79,7 +86,7 @@ struct site {
     uint8_t jump_why;            /* [P] enum probe_reason against a jump; 0: none */
 };
 
-_Static_assert(sizeof(struct site) <= 104, "a site would not fit its block");
+_Static_assert(sizeof(struct site) <= 88, "a site would not fit its block");
 
 /* site_is_armed - is its text changed? Locks: PLAT_PROBES held. */
 static inline bool site_is_armed(const struct site *site)
@@ -91,6 +98,19 @@ static inline bool site_is_armed(const struct site *site)
 static inline bool site_is_call(const struct site *site)
 {
     return site->way == WAY_EMULATE && site->emul.kind == INSN_CALL_REL;
+}
+
+/* site_boost_slot, site_step_slot - NULL where it has none, and where it is emulated.
+ * Context: any.
+ */
+NOKPROBE_INLINE uint8_t *site_boost_slot(const struct site *site)
+{
+    return site->way == WAY_EMULATE ? NULL : site->boost_slot;
+}
+
+NOKPROBE_INLINE uint8_t *site_step_slot(const struct site *site)
+{
+    return site->way == WAY_EMULATE ? NULL : site->step_slot;
 }
 
 /* site_pad - where its jump lands; 0: on the detour, or there is no jump. */

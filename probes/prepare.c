@@ -148,14 +148,17 @@ static int make_pair(struct site *site, const struct insn *sti, struct probe_rej
 
     if (!successor_get(sti, &pair[1]))
         return 0;
-    if (can_end_pair(&pair[1]))
-        return make_copies(site, &site->pair.slot, 0, pair, 2, why);
-    if (!emulate_supports(&pair[1]))
+    if (!can_end_pair(&pair[1]) && !emulate_supports(&pair[1]))
         return 0;
-    site->pair.site = site_new(&pair[1]);
-    if (!site->pair.site)
+    site->pair = plat_alloc(sizeof(*site->pair));
+    if (!site->pair)
         return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
-    emulate_prepare(&site->pair.site->emul, &pair[1]);
+    if (can_end_pair(&pair[1]))
+        return make_copies(site, &site->pair->slot, 0, pair, 2, why);
+    site->pair->site = site_new(&pair[1]);
+    if (!site->pair->site)
+        return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    emulate_prepare(&site->pair->site->emul, &pair[1]);
     return 0;
 }
 
@@ -199,6 +202,15 @@ static void put(uint8_t *slot)
     plat_lock(PLAT_TEXT);
     insn_slot_put(slot);
     plat_unlock(PLAT_TEXT);
+}
+
+static void pair_free(struct sti_pair *pair)
+{
+    if (!pair)
+        return;
+    put(pair->slot);
+    plat_free(pair->site);
+    plat_free(pair);
 }
 
 int prepare_step(struct site *site, struct probe_reject *why)
@@ -258,11 +270,9 @@ void kprobe_unprepare(struct site *site)
     site_move(site, SITE_DEAD);
     put(detour_cell(site));
     region_free(site);
-    put(site->boost_slot);
-    put(site->step_slot);
-    if (site->is_sti) {
-        put(site->pair.slot);
-        plat_free(site->pair.site);
-    }
+    put(site_boost_slot(site));
+    put(site_step_slot(site));
+    if (site->is_sti)
+        pair_free(site->pair);
     plat_free(site);
 }

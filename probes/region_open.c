@@ -91,9 +91,9 @@ void region_open(struct site *site)
 {
     struct region *r = site->region;
 
-    r->boost_slot = site->boost_slot;
+    r->boost_slot = site_boost_slot(site);
     WRITE_ONCE(r->is_open, true);
-    if (r->cell && site->boost_slot)
+    if (r->cell && r->boost_slot)
         WRITE_ONCE(site->boost_slot, r->cell);
 }
 
@@ -101,7 +101,8 @@ void region_close(struct site *site)
 {
     struct region *r = site->region;
 
-    WRITE_ONCE(site->boost_slot, r->boost_slot);
+    if (r->boost_slot)
+        WRITE_ONCE(site->boost_slot, r->boost_slot);
     WRITE_ONCE(r->is_open, false);
 }
 

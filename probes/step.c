@@ -33,7 +33,7 @@ struct site *step_site(uintptr_t int3)
     size_t off;
     struct site *site = insn_slot_owner(int3, &off);
 
-    if (!site || int3 - off != (uintptr_t)site->step_slot || off != site->len)
+    if (!site || int3 - off != (uintptr_t)site_step_slot(site) || off != site->len)
         return NULL;
     return site;
 }

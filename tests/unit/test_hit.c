@@ -528,14 +528,14 @@ static void sti_runs_together_with_its_successor(void)
 
     start("fb 90 c3", false);
     fake_int3(&regs, p.addr);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair.slot);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair->slot);
     behind.addr = p.addr + 1;
     CHECK_EQ(register_kprobe(&behind), 0);
     fake_int3(&regs, p.addr);
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot); /* the successor must be hit */
     CHECK_EQ(disable_kprobe(&behind), 0);
     fake_int3(&regs, p.addr);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair.slot);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair->slot);
     CHECK_EQ(unregister_kprobe(&behind), 0);
     end();
 }
