@@ -158,9 +158,12 @@ PROBES := \
     probes/pun_place.c \
     probes/pun_joint.c \
     probes/optimize.c \
+    probes/optimize_batch.c \
     probes/optimize_plan.c \
+    probes/optimize_write.c \
     probes/optimize_region.c \
     probes/unoptimize.c \
+    probes/leftover.c \
     probes/reclaim.c \
     probes/set.c \
     probes/xmc.c \

@@ -44,8 +44,8 @@ static void write_all(struct site **sites, size_t count, enum site_state to)
     }
 }
 
-/* to_front - those that are armed, or are not. To arm what was armed all the time may have
- * meant to take a jump from it that no longer fits; nothing else is to be done then.
+/* to_front - those that are armed, or are not. To arm what was armed all the time means to
+ * take a jump from it that no longer fits; nothing else is to be done then.
  * Return: how many they are.
  */
 static size_t to_front(struct site **sites, size_t count, bool armed)
@@ -69,31 +69,12 @@ static void mark_leaving(struct site **sites, size_t count, bool leaving)
         sites[i]->leaving = leaving;
 }
 
-/* Before the int3s are written the CPUs are synchronised: the copies were written by
- * prepare.c, and each CPU must see them whole before it can be sent there.
- */
-void kprobe_arm(struct site **sites, size_t count)
+/* disarm - sites that are armed. */
+static void disarm(struct site **sites, size_t count)
 {
-    unoptimize_around(sites, count);
-    if (count > 1)
-        optimize_coming(sites, count);
-    count = to_front(sites, count, false);
-    if (!count)
+    if (optimize_around(sites, count))
         return;
-    unoptimize_around(sites, count); /* jumps just made may read what gets an int3 now */
-    site_list_sort(&(struct site_list){ .sites = sites, .count = count });
-    plat_lock(PLAT_TEXT);
-    plat_sync_cores();
-    write_all(sites, count, SITE_ARMED);
-    plat_unlock(PLAT_TEXT);
-    optimize_kick();
-}
-
-void kprobe_disarm(struct site **sites, size_t count)
-{
-    mark_leaving(sites, count, true);
     unoptimize_around(sites, count);
-    mark_leaving(sites, count, false);
     count = to_front(sites, count, true);
     if (!count)
         return;
@@ -101,4 +82,44 @@ void kprobe_disarm(struct site **sites, size_t count)
     plat_lock(PLAT_TEXT);
     write_all(sites, count, SITE_DISARMED);
     plat_unlock(PLAT_TEXT);
+}
+
+/* arm - sites that are not. Before the int3s are written the CPUs are synchronised: the
+ * copies were written by prepare.c, and each CPU must see them whole before it can be sent
+ * there.
+ */
+static void arm(struct site **sites, size_t count)
+{
+    if (!count || optimize_around(sites, count))
+        return;
+    unoptimize_around(sites, count);
+    site_list_sort(&(struct site_list){ .sites = sites, .count = count });
+    plat_lock(PLAT_TEXT);
+    plat_sync_cores();
+    write_all(sites, count, SITE_ARMED);
+    plat_unlock(PLAT_TEXT);
+}
+
+/* One that comes between jumps comes as a jump as well: behind an int3 its other bytes stay
+ * the original ones, which those that read them could not all live with.
+ */
+void kprobe_arm(struct site **sites, size_t count)
+{
+    bool among_jumps = count == 1 && unoptimize_reader(sites[0]->addr);
+    size_t stale = to_front(sites, count, true);
+
+    if (!optimize_around(sites, stale))
+        unoptimize_around(sites, stale);
+    if (count > 1 || among_jumps)
+        optimize_coming(sites, count);
+    arm(sites, to_front(sites, count, false));
+    optimize_kick();
+}
+
+void kprobe_disarm(struct site **sites, size_t count)
+{
+    count = to_front(sites, count, true);
+    mark_leaving(sites, count, true);
+    disarm(sites, count);
+    mark_leaving(sites, count, false);
 }

@@ -79,6 +79,7 @@ struct site {
     bool queued : 1;             /* [P] in the list that is being made */
     bool coming : 1;             /* [P] is being armed, with others */
     bool leaving : 1;            /* [P] is being disarmed, with others */
+    bool changing : 1;           /* [P] is in the batch that is being planned */
     bool detour_saves : 1;       /* [P] it leaves the status flags as they are */
     uint8_t detour_kind;         /* [P] enum detour_kind */
     uint8_t jump_len;            /* [P] SITE_OPTIMIZED: bytes that the jump has changed */

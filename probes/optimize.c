@@ -11,22 +11,19 @@
  * One pass, for all that wait:
  *
  *   1. neighbours that were evicted for a jump that is gone get their bytes back
- *   2. jumps that read a byte of those that wait become breakpoints, and wait, too
- *   3. what a site had from an earlier jump is freed, after one quiescence for all
+ *   2. who was refused a jump that would read one of those that wait, waits, too
+ *   3. what earlier jumps have left is freed, after one quiescence for all
  *   4. each gets its detour; whoever gets none knows why, and stays a breakpoint
- *   5. plan all of them together, since each may read its successors' new bytes
- *   6. pads are mapped and filled. From here on nothing can fail
- *   7. the text is written in one batch
- *
- * Up to 6 nothing of the text has changed but by 1 and 2, which leave it right.
+ *   5. all of them become jumps in one batch, with other places for the jumps around them
+ *      that read their bytes: optimize_batch.c
  */
 #include "probes/optimize.h"
 
 #include "kernel/base/err.h"
 #include "probes/detour.h"
+#include "probes/leftover.h"
 #include "probes/life.h"
 #include "probes/registry.h"
-#include "probes/text/pad.h"
 
 /* Locks: all PLAT_PROBES; on and method are read without it. */
 static bool on = true;
@@ -52,9 +49,16 @@ void optimize_refuse(struct site *site, enum probe_reason reason)
     site->jump_why = (uint8_t)reason;
 }
 
+/* Other bytes make no memory. */
+static bool may_have_gone(enum probe_reason reason)
+{
+    return reason != PROBE_OK && reason != PROBE_NO_MEMORY && reason != PROBE_NO_SLOT &&
+           reason != PROBE_NO_PAGE;
+}
+
 bool optimize_ask_again(struct site *site)
 {
-    if (!site->jump_why)
+    if (!may_have_gone((enum probe_reason)site->jump_why))
         return false;
     site->jump_why = PROBE_OK;
     refused--;
@@ -157,19 +161,19 @@ static int list_waiting(struct site_list *list)
     return 0;
 }
 
-/* list_with_readers - those that wait, and those that wait once the bytes of the first are
- * free to change. It ends: each turn but the last leaves fewer jumps, or fewer refused.
+/* list_all_waiting - and those that would read what the first are about to become. It ends:
+ * each turn but the last leaves fewer that are refused.
  */
-static int list_with_readers(struct site_list *list)
+static int list_all_waiting(struct site_list *list)
 {
     for (;;) {
-        size_t before = unoptimize_jumps() + refused;
+        size_t before = refused;
         int err = list_waiting(list);
 
         if (err)
             return err;
-        unoptimize_around(list->sites, list->count);
-        if (unoptimize_jumps() + refused == before)
+        unoptimize_ask_before(list->sites, list->count);
+        if (refused == before)
             return 0;
         site_list_free(list);
     }
@@ -177,50 +181,30 @@ static int list_with_readers(struct site_list *list)
 
 /* ---- 3: what is left of earlier jumps ---- */
 
-#define PADS_MAX 1024
-
-/* release_pads - Nobody can be on them. */
-static void release_pads(struct site **sites, size_t count)
+/* leftovers_first - those of the sites in @list that have any. Return: how many. */
+static size_t leftovers_first(const struct site_list *list)
 {
-    static uintptr_t pads[PADS_MAX]; /* PLAT_PROBES */
     size_t n = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        if (sites[i]->pad_off)
-            pads[n++] = site_pad(sites[i]);
-        site_set_pad(sites[i], 0);
-        if (n == PADS_MAX || (n && i + 1 == count)) {
-            pad_free_all(pads, n);
-            n = 0;
-        }
-    }
-}
+    for (size_t i = 0; i < list->count; i++) {
+        struct site *site = list->sites[i];
 
-void optimize_release(struct site **sites, size_t count)
-{
-    release_pads(sites, count);
-    for (size_t i = 0; i < count; i++) {
-        detour_release(sites[i]);
-        region_release(sites[i]);
+        if (!leftover_at(site))
+            continue;
+        list->sites[i] = list->sites[n];
+        list->sites[n++] = site;
     }
-}
-
-/* A detour leads to where its site was to go on when it was made: regions change that. */
-static bool has_leftovers(const struct site *site)
-{
-    if (site->pad_off || region_has_copies(site))
-        return true;
-    return site->detour && (method == OPTIMIZE_REGION || !detour_is_current(site));
+    return n;
 }
 
 static void release_leftovers(const struct site_list *list)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (has_leftovers(list->sites[i])) {
-            plat_quiesce();
-            optimize_release(list->sites, list->count);
-            return;
-        }
+    size_t n = leftovers_first(list);
+
+    if (!n && !leftover_pending())
+        return;
+    plat_quiesce();
+    leftover_release_spent(list->sites, n);
 }
 
 /* ---- 4: detours ---- */
@@ -244,19 +228,45 @@ static void prepare_detours(struct site_list *list)
 
 /* ---- the pass ---- */
 
+static void refuse_all(const struct site_list *list, enum probe_reason reason)
+{
+    for (size_t i = 0; i < list->count; i++)
+        optimize_refuse(list->sites[i], reason);
+}
+
+static enum probe_reason change(const struct site_list *up, const struct site_list *down,
+                                bool *is_done)
+{
+    struct optimize_result result = { 0 };
+    enum probe_reason reason = optimize_change(up, down, &result);
+
+    stats.optimized += result.made;
+    evicted += result.evicted;
+    *is_done = result.is_done;
+    if (leftover_pending())
+        optimize_kick();
+    return reason;
+}
+
 static void make_jumps(struct site_list *list)
 {
-    size_t neighbours = 0;
+    static const struct site_list none;
+    enum probe_reason reason = PROBE_OK;
+    bool is_done;
 
-    release_leftovers(list);
-    if (method == OPTIMIZE_REGION) {
-        stats.optimized += optimize_write_regions(list);
-    } else {
-        prepare_detours(list);
-        stats.optimized += optimize_write(list, &neighbours);
-    }
-    evicted += neighbours;
-    stats.passes++;
+    prepare_detours(list);
+    site_list_sort(list);
+    if (list->count)
+        reason = change(list, &none, &is_done);
+    if (reason)
+        refuse_all(list, reason);
+}
+
+/* make_regions - What is displaced is nobody else's jump. */
+static void make_regions(struct site_list *list)
+{
+    unoptimize_around(list->sites, list->count);
+    stats.optimized += optimize_write_regions(list);
 }
 
 /* refuse_waiting - without memory to list them. */
@@ -268,18 +278,38 @@ static void refuse_waiting(struct site *site, void *unused UNUSED)
 
 static void run_locked(void)
 {
-    struct site_list list;
+    struct site_list list = { 0 };
 
-    if (!may_jump())
-        return;
-    optimize_sweep();
-    if (list_with_readers(&list)) {
-        registry_for_each(refuse_waiting, NULL);
-        return;
+    if (may_jump()) {
+        optimize_sweep();
+        if (list_all_waiting(&list)) {
+            registry_for_each(refuse_waiting, NULL);
+            return;
+        }
     }
-    if (list.count)
-        make_jumps(&list);
+    release_leftovers(&list);
+    if (list.count) {
+        stats.passes++;
+        if (method == OPTIMIZE_REGION)
+            make_regions(&list);
+        else
+            make_jumps(&list);
+    }
     site_list_free(&list);
+}
+
+bool optimize_around(struct site **sites, size_t count)
+{
+    static const struct site_list none;
+    struct site_list down = { .sites = sites, .count = count };
+    bool is_done;
+
+    if (!count || !may_jump() || method != OPTIMIZE_PUN || !unoptimize_jumps())
+        return false;
+    unoptimize_ask_before(sites, count);
+    site_list_sort(&down);
+    change(&none, &down, &is_done);
+    return is_done;
 }
 
 void optimize_coming(struct site **sites, size_t count)
@@ -324,8 +354,8 @@ static int undo_all(void)
     return 0;
 }
 
-/* change - the switches have to be as @on_now and @method_now say, and the text as well. */
-static int change(bool on_now, enum optimize_method method_now)
+/* set - the switches have to be as @on_now and @method_now say, and the text as well. */
+static int set(bool on_now, enum optimize_method method_now)
 {
     int err = 0;
 
@@ -347,7 +377,7 @@ int optimize_switch(bool on_now)
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    err = change(on_now, method);
+    err = set(on_now, method);
     plat_unlock(PLAT_PROBES);
     return err;
 }
@@ -359,7 +389,7 @@ int optimize_set_method(enum optimize_method method_now)
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    err = change(on, method_now);
+    err = set(on, method_now);
     plat_unlock(PLAT_PROBES);
     return err;
 }

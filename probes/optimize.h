@@ -27,18 +27,31 @@ void optimize_refuse(struct site *site, enum probe_reason reason);
 bool optimize_ask_again(struct site *site);
 size_t optimize_refused(void);
 /* optimize_sweep - neighbours that were evicted for a jump that is gone get their bytes back.
- * optimize_release - free pads and detours of @count sites that are no jumps any more;
- * nobody can be inside.
- * Context: thread.  Locks: PLAT_PROBES held; optimize_sweep waits for quiescence.
+ * Context: thread.  Locks: PLAT_PROBES held; waits for quiescence.
  */
 void optimize_sweep(void);
-void optimize_release(struct site **sites, size_t count);
-/* optimize_write - make jumps of the sites in @list, as far as there are plans and memory;
- * each of the others is refused with its reason.
- * @neighbours: receives how many others were evicted for them
- * Locks: PLAT_PROBES held.  Return: jumps made, evicted neighbours included.
+
+struct optimize_result {
+    size_t made;    /* jumps that were none before, evicted neighbours included */
+    size_t evicted; /* neighbours */
+    bool is_done;   /* else nothing has changed */
+};
+/* optimize_change - in one batch, make jumps of the sites in @up as far as there are plans,
+ * each of the others being refused with its reason; make those in @down int3s, or what they
+ * were where they are leaving; and give other places to the jumps that read bytes of either.
+ * @up, @down: sorted; those in @up have detours, and are no jumps
+ * Locks:  PLAT_PROBES held.
+ * Return: why it is not done; PROBE_OK, and if it is not done nobody reads what is in @down.
  */
-size_t optimize_write(struct site_list *list, size_t *neighbours);
+enum probe_reason optimize_change(const struct site_list *up,
+                                  const struct site_list *down,
+                                  struct optimize_result *result);
+/* optimize_around - make @count sites, which it sorts, int3s, or what they were where they
+ * are leaving. Jumps that read their bytes remain jumps, as far as there are plans.
+ * Locks:  PLAT_PROBES held.
+ * Return: false: nothing has changed. Nobody reads them, or there is no memory.
+ */
+bool optimize_around(struct site **sites, size_t count);
 /* optimize_try - what would the site of an instruction without probes become, alone, with all
  * others as they are now? Nothing is changed.
  * @site: prepared, with its detour, and not registered   @out: the plan
@@ -78,6 +91,9 @@ enum optimize_method optimize_get_method(void);
 int optimize_switch(bool on);
 bool optimize_is_on(void);
 
+/* No jump extends further than this from its first byte. */
+#define UNOPTIMIZE_SPAN_MAX 9
+
 /* unoptimize_around - the bytes of @count sites are about to change: what is a jump among
  * them becomes a breakpoint again, and so does every jump whose displacement reads one of
  * these bytes, and so on. On return all of them are SITE_ARMED, or SITE_DISARMED if they
@@ -85,15 +101,22 @@ bool optimize_is_on(void);
  * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void unoptimize_around(struct site **sites, size_t count);
+/* unoptimize_ask_before - the bytes of @count sites change: who was refused a jump that would
+ * read one of them is asked again. Locks: PLAT_PROBES held.
+ */
+void unoptimize_ask_before(struct site **sites, size_t count);
 /* unoptimize_reserve - make sure of the memory that unoptimize_around() will need when @more
  * sites have become jumps: it may not fail.
- * unoptimize_expect - @count of them have.
+ * unoptimize_room - that memory, for as many sites as there may be jumps by now, until
+ *                   unoptimize_around() is called.
+ * unoptimize_expect - there are @more jumps, or less.
  * unoptimize_jumps - how many there are.
  * unoptimize_forget - give the memory back when there are none.
  * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
 int unoptimize_reserve(size_t more);
-void unoptimize_expect(size_t count);
+struct site **unoptimize_room(void);
+void unoptimize_expect(long more);
 size_t unoptimize_jumps(void);
 void unoptimize_forget(void);
 /* unoptimize_reader - the jump with the lowest address that reads the byte at @addr as a part
@@ -101,6 +124,10 @@ void unoptimize_forget(void);
  * Locks: PLAT_PROBES held.
  */
 struct site *unoptimize_reader(uintptr_t addr);
+/* unoptimize_reads - is @site a jump that reads the byte at @addr, behind its first one, as a
+ * part of itself? Locks: PLAT_PROBES held.
+ */
+bool unoptimize_reads(const struct site *site, uintptr_t addr);
 
 struct optimize_stats {
     size_t evicted;     /* neighbours that are jumps for the sake of others */

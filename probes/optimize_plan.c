@@ -1,39 +1,61 @@
-/* optimize_plan.c - stage 11, steps 5 to 7: plans, pads, and the batch that writes them.
+/* optimize_plan.c - stages 11 and 12: what a batch of optimize_batch.c will be.
  *
  * pun.c is pure; what it has to know of the text around is answered here. Its plans hold
  * together: each may read bytes that another writes. So it is all of them or, when there is
  * no memory for the pads, none.
  */
+#include "probes/optimize_plan.h"
 #include "kernel/base/err.h"
 #include "probes/detour.h"
 #include "probes/insn/encode.h"
-#include "probes/life.h"
+#include "probes/leftover.h"
 #include "probes/optimize.h"
-#include "probes/pun.h"
 #include "probes/registry.h"
 #include "probes/text/pad.h"
 #include "probes/text/text_poke.h"
 
-#include <stdlib.h>
+_Static_assert(UNOPTIMIZE_SPAN_MAX == PUN_JUMP_MAX, "a jump and its prefixes");
 
-#define BATCH_MAX 2048
 #define TRIES_MAX 8 /* a page for pads may turn out to be taken: plan again */
-
-/* What a batch needs, allocated before anything changes. */
-struct plan {
-    struct pun_batch batch;
-    struct pun *puns;        /* of the sites in the list, in order; behind, the evicted */
-    struct site **sites;     /* of puns[] */
-    struct text_poke *pokes; /* room for all, and so in the next two */
-    struct pad_jump *jumps;
-    uintptr_t *pads;
-};
 
 /* ---- what the planner asks ---- */
 
-static bool byte_at(void *arg UNUSED, uintptr_t addr, uint8_t *byte)
+/* undo - what @byte, at @addr, is when the jump that @site has now, or its int3, is gone. */
+static void undo(const struct site *site, uintptr_t addr, uint8_t *byte)
 {
-    return plat_text_contains(addr, 1) && !plat_text_read(byte, addr, 1);
+    size_t at = addr - site->addr;
+
+    if (at == 0)
+        *byte = site->leaving ? site->bytes[0] : INSN_INT3;
+    else if (site->state == SITE_OPTIMIZED && at < site->jump_len)
+        *byte = site->bytes[at];
+}
+
+static bool byte_at(void *arg, uintptr_t addr, uint8_t *byte)
+{
+    const struct plan *plan = arg;
+
+    if (!plat_text_contains(addr, 1) || plat_text_read(byte, addr, 1))
+        return false;
+    for (uintptr_t a = addr - PUN_JUMP_MAX + 1; plan->is_undone && a <= addr; a++) {
+        const struct site *site = registry_find(a);
+
+        if (site && site->changing)
+            undo(site, addr, byte);
+    }
+    return true;
+}
+
+/* is_pinned - by a jump that stays as it is? */
+static bool is_pinned(uintptr_t addr)
+{
+    for (uintptr_t a = addr - UNOPTIMIZE_SPAN_MAX + 1; a < addr; a++) {
+        const struct site *site = registry_find(a);
+
+        if (site && !site->changing && unoptimize_reads(site, addr))
+            return true;
+    }
+    return false;
 }
 
 static bool is_free_pad(void *arg UNUSED, uintptr_t pad)
@@ -47,7 +69,7 @@ static bool is_padding(void *arg UNUSED, uintptr_t addr)
     struct plat_symbol sym;
 
     return plat_text_contains(addr, 1) && plat_symbol_at(addr, &sym) &&
-           !plat_is_entry(addr) && !unoptimize_reader(addr);
+           !plat_is_entry(addr) && !is_pinned(addr);
 }
 
 static void ask(struct pun *pun, uintptr_t addr, const uint8_t *bytes, uint8_t len,
@@ -66,57 +88,102 @@ static bool neighbour(void *arg UNUSED, uintptr_t addr, struct pun *out)
     struct probe_reject why;
     struct insn insn;
 
-    if (registry_find(addr) || unoptimize_reader(addr) || kprobe_check(addr, &insn, &why))
+    if (registry_find(addr) || is_pinned(addr) || kprobe_check(addr, &insn, &why))
         return false;
     ask(out, addr, insn.bytes, insn.len, insn.kind == INSN_CALL_REL);
     return true;
 }
 
-/* ---- 5 ---- */
+/* ---- 2 ---- */
 
-static void plan_free(struct plan *plan)
+void plan_free(struct plan *plan)
 {
     plat_free(plan->puns);
-    plat_free(plan->sites);
     plat_free(plan->pokes);
     plat_free(plan->jumps);
     plat_free(plan->pads);
+    plat_free(plan->old);
     plat_free(plan->batch.work);
 }
 
-static bool plan_make(struct plan *plan, const struct pun_env *env, size_t count)
+static void env_make(struct plan *plan)
 {
-    size_t evicted_max = 64 + count / 8, all = count + evicted_max;
+    struct plat_pad_range range;
+
+    plat_pad_range(&range);
+    plan->env = (struct pun_env){
+        .pads_start = range.start,
+        .pads_end = range.end,
+        .hole_start = range.hole_start,
+        .hole_end = range.hole_end,
+        .arg = plan,
+        .pad_is_free = is_free_pad,
+        .byte_at = byte_at,
+        .is_padding = is_padding,
+        .neighbour = neighbour,
+    };
+}
+
+int plan_make(struct plan *plan, const struct site_list *list,
+              const struct site_list *down)
+{
+    size_t evicted_max = plan_evicted_max(list->count), all = list->count + evicted_max;
+    size_t pokes_max = all + down->count;
 
     *plan = (struct plan){
+        .sites = list->sites,
+        .down = down->sites,
+        .down_count = down->count,
         .puns = plat_alloc(all * sizeof(plan->puns[0])),
-        .sites = plat_alloc(all * sizeof(plan->sites[0])),
-        .pokes = plat_alloc(all * sizeof(plan->pokes[0])),
+        .pokes = plat_alloc(pokes_max * sizeof(plan->pokes[0])),
+        .pokes_max = pokes_max,
         .jumps = plat_alloc(all * sizeof(plan->jumps[0])),
         .pads = plat_alloc(all * sizeof(plan->pads[0])),
-        .batch.work = plat_alloc(pun_work_len(count, evicted_max)),
-        .batch.env = env,
-        .batch.count = count,
+        .old = leftover_pads_new(all),
+        .batch.work = plat_alloc(pun_work_len(list->count, evicted_max)),
+        .batch.env = &plan->env,
+        .batch.count = list->count,
         .batch.evicted_max = evicted_max,
     };
+    env_make(plan);
     plan->batch.puns = plan->puns;
-    plan->batch.evicted = plan->puns + count;
-    return plan->puns && plan->sites && plan->pokes && plan->jumps && plan->pads &&
-           plan->batch.work && !unoptimize_reserve(all);
+    plan->batch.evicted = plan->puns + list->count;
+    if (plan->puns && plan->pokes && plan->jumps && plan->pads && plan->old &&
+        plan->batch.work)
+        return 0;
+    return -ENOMEM;
+}
+
+/* plan_of_now - the jump that @site is. Which rung it has taken does not matter any more. */
+static void plan_of_now(struct pun *pun, const struct site *site)
+{
+    pun->pad = site_pad(site);
+    pun->rung = pun->is_call ? PUN_CALL : pun->pad ? PUN_PLAIN : PUN_DIRECT;
+    pun->jump_len = site->jump_len;
+    pun->span = site->jump_span;
+    pun->prefixes = (uint8_t)(site->jump_span - INSN_JMP32_LEN);
+    if (plat_text_read(pun->jump, site->addr, site->jump_len))
+        plat_bug("a jump is not readable", site->addr);
 }
 
 static void ask_all(struct plan *plan)
 {
+    plan->is_undone = plan->down_count;
     for (size_t i = 0; i < plan->batch.count; i++) {
         const struct site *site = plan->sites[i];
         struct pun *pun = &plan->puns[i];
 
-        *pun = (struct pun){ .detour = (uintptr_t)site->detour };
+        *pun = (struct pun){ .detour = (uintptr_t)site->detour,
+                             .is_evicted = !site->probes };
         ask(pun, site->addr, site->bytes, site->len, site_is_call(site));
+        if (site->state != SITE_OPTIMIZED)
+            continue;
+        plan_of_now(pun, site);
+        plan->is_undone = true;
     }
 }
 
-static enum probe_reason reason_of(const struct pun *pun)
+enum probe_reason plan_reason(const struct pun *pun)
 {
     switch (pun->why) {
     case PUN_TAKEN:
@@ -163,212 +230,48 @@ static bool evict_all(struct plan *plan)
     return true;
 }
 
-/* ---- 6 ---- */
+/* ---- 3 ---- */
 
-static size_t list_pads(const struct plan *plan, size_t all)
+static size_t list_pads(const struct plan *plan)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < all; i++)
-        if (plan->puns[i].rung != PUN_NONE && plan->puns[i].pad)
+    for (size_t i = 0; i < plan_len(plan); i++)
+        if (plan_needs_pad(&plan->puns[i]))
             plan->pads[n++] = plan->puns[i].pad;
     return n;
 }
 
-static void fill_pads(struct plan *plan, size_t all)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < all; i++)
-        if (plan->puns[i].rung != PUN_NONE && plan->puns[i].pad)
-            plan->jumps[n++] = (struct pad_jump){
-                .pad = plan->puns[i].pad,
-                .target = (uintptr_t)plan->sites[i]->detour,
-            };
-    pad_fill(plan->jumps, n);
-}
-
-/* plan_all - plans, pads and evicted neighbours. Return: why there is none of it. */
-static enum probe_reason plan_all(struct plan *plan)
+enum probe_reason plan_all(struct plan *plan)
 {
     int err = -EBUSY;
 
     for (unsigned i = 0; err == -EBUSY && i < TRIES_MAX; i++) {
         ask_all(plan);
         pun_plan(&plan->batch);
-        err = pad_reserve(plan->pads,
-                          list_pads(plan, plan->batch.count + plan->batch.evicted_count));
+        err = pad_reserve(plan->pads, list_pads(plan));
     }
     if (err)
         return err == -EBUSY ? PROBE_PADS_TAKEN : PROBE_NO_PAGE;
     if (evict_all(plan))
         return PROBE_OK;
-    pad_free_all(plan->pads,
-                 list_pads(plan, plan->batch.count + plan->batch.evicted_count));
+    pad_free_all(plan->pads, list_pads(plan));
     return PROBE_NO_MEMORY;
-}
-
-/* ---- 7 ---- */
-
-static void poke_from(struct text_poke *poke, const struct pun *pun)
-{
-    *poke = (struct text_poke){ .addr = pun->addr, .len = 1, .bytes = { INSN_INT3 } };
-    if (pun->rung == PUN_NONE)
-        return;
-    poke->len = pun->jump_len;
-    poke->old_span = INSN_INT3_LEN;
-    poke->new_span = pun->span;
-    for (size_t i = 0; i < pun->jump_len; i++)
-        poke->bytes[i] = pun->jump[i];
-}
-
-/* note_jump - what unoptimize.c and recover.c must know of it. What the jump covers behind
- * the instruction, padding, is remembered with its bytes.
- */
-static void note_jump(struct site *site, const struct pun *pun)
-{
-    if (pun->jump_len > site->len &&
-        plat_text_read(site->bytes + site->len, site->addr + site->len,
-                       pun->jump_len - site->len))
-        plat_bug("padding is not readable", site->addr);
-    site->jump_len = pun->jump_len;
-    site->jump_span = pun->span;
-    site_set_pad(site, pun->pad);
-}
-
-static int by_address(const void *a, const void *b)
-{
-    uintptr_t x = ((const struct text_poke *)a)->addr;
-    uintptr_t y = ((const struct text_poke *)b)->addr;
-
-    return (x > y) - (x < y);
-}
-
-/* list_pokes - what gets no jump gets its int3, which others may have to read. */
-static size_t list_pokes(struct plan *plan, size_t all)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < all; i++) {
-        poke_from(&plan->pokes[n++], &plan->puns[i]);
-        if (plan->puns[i].rung != PUN_NONE)
-            note_jump(plan->sites[i], &plan->puns[i]);
-    }
-    if (plan->batch.evicted_count)
-        qsort(plan->pokes, n, sizeof(plan->pokes[0]), by_address);
-    return n;
-}
-
-static void move_on(struct site *site, const struct pun *pun)
-{
-    if (!site_is_armed(site))
-        site_move(site, SITE_ARMED);
-    if (pun->rung == PUN_NONE) {
-        optimize_refuse(site, reason_of(pun));
-        return;
-    }
-    site_move(site, SITE_OPTIMIZED);
-    for (struct kprobe *p = site->probes; p; p = p->next)
-        __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
-}
-
-/* Downwards, so that no jump is in an earlier batch than what it reads. Why not all in one:
- * while its guards are in, the engine traps its way through its own code, which lies in front
- * of all other; the less of it at a time, the better.
- */
-static void write_pokes(struct text_poke *pokes, size_t count)
-{
-    while (count) {
-        size_t n = count < BATCH_MAX ? count : BATCH_MAX;
-
-        count -= n;
-        text_poke_batch(pokes + count, n);
-    }
-}
-
-/* The first synchronisation is for the detours and pads: whole for everyone before a jump
- * leads there.
- */
-static size_t write_all(struct plan *plan)
-{
-    size_t all = plan->batch.count + plan->batch.evicted_count;
-    size_t n = list_pokes(plan, all), jumps = 0;
-
-    plat_lock(PLAT_TEXT);
-    fill_pads(plan, all);
-    plat_sync_cores();
-    write_pokes(plan->pokes, n);
-    plat_unlock(PLAT_TEXT);
-    for (size_t i = 0; i < all; i++) {
-        move_on(plan->sites[i], &plan->puns[i]);
-        jumps += plan->puns[i].rung != PUN_NONE;
-    }
-    unoptimize_expect(jumps);
-    return jumps;
-}
-
-static void refuse_all(const struct site_list *list, enum probe_reason reason)
-{
-    for (size_t i = 0; i < list->count; i++)
-        optimize_refuse(list->sites[i], reason);
-}
-
-static struct pun_env env_now(void)
-{
-    struct plat_pad_range range;
-
-    plat_pad_range(&range);
-    return (struct pun_env){
-        .pads_start = range.start,
-        .pads_end = range.end,
-        .hole_start = range.hole_start,
-        .hole_end = range.hole_end,
-        .pad_is_free = is_free_pad,
-        .byte_at = byte_at,
-        .is_padding = is_padding,
-        .neighbour = neighbour,
-    };
 }
 
 enum probe_reason optimize_try(struct site *site, struct pun *out)
 {
+    static const struct site_list none;
+    struct site_list list = { .sites = &site, .count = 1 };
     enum probe_reason reason = PROBE_NO_MEMORY;
-    struct pun_env env = env_now();
     struct plan plan;
 
-    if (plan_make(&plan, &env, 1)) {
-        plan.sites[0] = site;
+    if (!plan_make(&plan, &list, &none)) {
         ask_all(&plan);
         pun_plan(&plan.batch);
         *out = plan.puns[0];
-        reason = out->rung == PUN_NONE ? reason_of(out) : PROBE_OK;
+        reason = out->rung == PUN_NONE ? plan_reason(out) : PROBE_OK;
     }
     plan_free(&plan);
     return reason;
-}
-
-size_t optimize_write(struct site_list *list, size_t *neighbours)
-{
-    struct pun_env env = env_now();
-    enum probe_reason reason;
-    struct plan plan;
-    size_t made = 0;
-
-    if (!plan_make(&plan, &env, list->count)) {
-        refuse_all(list, PROBE_NO_MEMORY);
-        plan_free(&plan);
-        return 0;
-    }
-    site_list_sort(list);
-    for (size_t i = 0; i < list->count; i++)
-        plan.sites[i] = list->sites[i];
-    reason = plan_all(&plan);
-    if (reason) {
-        refuse_all(list, reason);
-    } else {
-        made = write_all(&plan);
-        *neighbours = plan.batch.evicted_count;
-    }
-    plan_free(&plan);
-    return made;
 }

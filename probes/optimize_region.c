@@ -134,7 +134,7 @@ static void write(struct site **sites, size_t count)
     plat_unlock(PLAT_TEXT);
     for (size_t i = 0; i < count; i++)
         move_on(sites[i]);
-    unoptimize_expect(count);
+    unoptimize_expect((long)count);
 }
 
 /* ---- the pass ---- */

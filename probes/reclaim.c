@@ -8,6 +8,7 @@
  *   5. cells and memory are free
  */
 #include "probes/counter.h"
+#include "probes/leftover.h"
 #include "probes/life.h"
 #include "probes/optimize.h"
 #include "probes/registry.h"
@@ -42,6 +43,6 @@ void reclaim_unreached(struct site **sites, size_t count)
 void kprobe_reclaim(struct site **sites, size_t count)
 {
     plat_quiesce();
-    optimize_release(sites, count);
+    leftover_release(sites, count);
     reclaim_unreached(sites, count);
 }

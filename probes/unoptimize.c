@@ -2,14 +2,15 @@
  *
  * A punned jump reads bytes of the instructions behind it as its displacement. While it is
  * there, these bytes are not free: before one of them changes, because the site there is
- * armed, disarmed, or becomes a jump itself, the reader has to stop reading it. It becomes
- * a breakpoint, which reads nothing, and the optimizer finds it a new place later.
+ * armed, disarmed, or becomes a jump itself, the reader has to stop reading it. Most of the
+ * time optimize_batch.c finds it another place. Here is what cannot fail: it becomes a
+ * breakpoint, which reads nothing, and the optimizer finds it a new place later.
  *
  * Why the closure: taking a jump back changes the bytes it was written over, and a jump
  * before it may read these. So:
  *
  *   1. collect the jumps among the sites, and the readers of their bytes, until no more come;
- *      only lower addresses are added, at most 14 bytes away each time
+ *      only lower addresses are added, at most 8 bytes away each time
  *   2. to int3 and the original bytes behind it, or to all of the original where the site is
  *      being disarmed, in one batch. A reader loses its first byte before what it reads
  *      changes: text_poke sees that from the spans.
@@ -25,7 +26,6 @@
 #include "probes/registry.h"
 #include "probes/text/text_poke.h"
 
-#define SPAN_MAX INSN_MAX_LEN /* no jump reads further than this from its first byte */
 #define BATCH_MAX 2048
 
 /* Locks: PLAT_PROBES. There is always room for every jump there is. */
@@ -51,9 +51,14 @@ int unoptimize_reserve(size_t more)
     return 0;
 }
 
-void unoptimize_expect(size_t count)
+struct site **unoptimize_room(void)
 {
-    all.jumps += count;
+    return all.sites;
+}
+
+void unoptimize_expect(long more)
+{
+    all.jumps += (size_t)more;
 }
 
 size_t unoptimize_jumps(void)
@@ -72,17 +77,17 @@ void unoptimize_forget(void)
 
 /* ---- 1 ---- */
 
-static bool reads(const struct site *site, uintptr_t addr)
+bool unoptimize_reads(const struct site *site, uintptr_t addr)
 {
     return site->state == SITE_OPTIMIZED && site->addr + site->jump_span > addr;
 }
 
 struct site *unoptimize_reader(uintptr_t addr)
 {
-    for (uintptr_t a = addr - SPAN_MAX + 1; a < addr; a++) {
+    for (uintptr_t a = addr - UNOPTIMIZE_SPAN_MAX + 1; a < addr; a++) {
         struct site *site = registry_find(a);
 
-        if (site && reads(site, addr))
+        if (site && unoptimize_reads(site, addr))
             return site;
     }
     return NULL;
@@ -93,10 +98,10 @@ struct site *unoptimize_reader(uintptr_t addr)
  */
 static void add_readers(const struct site *site, struct site_list *list)
 {
-    for (uintptr_t a = site->addr - SPAN_MAX + 1; a < site->addr; a++) {
+    for (uintptr_t a = site->addr - UNOPTIMIZE_SPAN_MAX + 1; a < site->addr; a++) {
         struct site *reader = registry_find(a);
 
-        if (reader && reads(reader, site->addr))
+        if (reader && unoptimize_reads(reader, site->addr))
             site_list_add(list, reader);
     }
 }
@@ -153,15 +158,16 @@ static void move_back(struct site *site)
 
 /* ---- those that read nothing because they could not ---- */
 
-/* ask_before - a jump that was refused for the bytes that it would have read may be possible
+/* A jump that was refused for the bytes that it would have read may be possible
  * with others there.
  */
-static void ask_before(struct site **sites, size_t count)
+void unoptimize_ask_before(struct site **sites, size_t count)
 {
     bool any = false;
 
     for (size_t i = 0; i < count && optimize_refused(); i++)
-        for (uintptr_t a = sites[i]->addr - SPAN_MAX + 1; a < sites[i]->addr; a++) {
+        for (uintptr_t a = sites[i]->addr - UNOPTIMIZE_SPAN_MAX + 1; a < sites[i]->addr;
+             a++) {
             struct site *site = registry_find(a);
 
             any |= site && optimize_ask_again(site);
@@ -183,13 +189,13 @@ static void unoptimize(struct site **sites, size_t count)
     write_all(list.sites, list.count);
     for (size_t i = 0; i < list.count; i++)
         move_back(list.sites[i]);
-    ask_before(list.sites, list.count);
+    unoptimize_ask_before(list.sites, list.count);
     all.jumps -= list.count;
     optimize_kick();
 }
 
 void unoptimize_around(struct site **sites, size_t count)
 {
-    ask_before(sites, count);
+    unoptimize_ask_before(sites, count);
     unoptimize(sites, count);
 }

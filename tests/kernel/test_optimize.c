@@ -242,6 +242,48 @@ KTEST(optimize, h70_a_second_probe_where_a_jump_reads)
     jumps_as_before();
 }
 
+/* come_and_go - of each[], all but each[@i] are jumps. Return: do they remain jumps? */
+static bool come_and_go(size_t i, size_t n)
+{
+    struct kprobe p = { .addr = each_ptr[i]->addr, .pre_handler = pre };
+    uint64_t before = traps();
+    bool right;
+
+    register_kprobe(&p);
+    right = count_jumps(n) == n - 1 && target_is_right();
+    right &= traps() - before <= kprobe_hits(&p); /* its own, until it is a jump, too */
+    optimize_run();
+    before = traps();
+    right &= is_jump(&p) && count_jumps(n) == n - 1 && target_is_right();
+    right &= traps() == before;
+    unregister_kprobe(&p);
+    optimize_run();
+    return right && count_jumps(n) == n - 1 && target_is_right();
+}
+
+/* Nobody else traps for it. */
+KTEST(optimize, a_probe_between_jumps_leaves_them_jumps)
+{
+    size_t n, right = 0;
+
+    jumps_on();
+    look_at_text();
+    n = register_each(pre);
+    optimize_run();
+    for (size_t i = 0; i < n; i++) {
+        unregister_kprobe(each_ptr[i]);
+        optimize_run();
+        right += come_and_go(i, n);
+        register_kprobe(each_ptr[i]);
+        optimize_run();
+    }
+    ktest_report(right == n, "%lu of %lu leave the others alone", right, n);
+    ktest_report(count_jumps(n) == n, "%lu of %lu are jumps", count_jumps(n), n);
+    unregister_kprobes(each_ptr, n);
+    ktest_report(text_is_as_before(), "the text is as it was");
+    jumps_as_before();
+}
+
 /* H72: what had a reason against a jump is tried again when something goes. */
 KTEST(optimize, h72_tried_again_when_a_neighbour_leaves)
 {
@@ -538,11 +580,21 @@ static void report_jumps(const char *when, unsigned percent)
                  percent, when, c.jumps, c.wrong, c.first);
 }
 
-/* half_out - probes go in an order that is not the one they came in. */
-static void half_out(void)
-{
-    size_t half = some.count / 2;
+#define MOST 10000
 
+/* report_share - but for one in @one_in, those from @first on are jumps. */
+static void report_share(const char *when, unsigned percent, size_t first, size_t one_in)
+{
+    uint64_t waiting = 0;
+
+    for (size_t i = first; i < some.count; i++)
+        waiting += !is_jump(some.pointers[i]);
+    ktest_report(waiting * one_in <= some.count, "%u %%, %s: %lu of %lu are no jumps",
+                 percent, when, waiting, some.count - first);
+}
+
+static void shuffle(void)
+{
     for (size_t i = 0; i < some.count; i++) {
         size_t j = ktest_random() % some.count;
         struct kprobe *p = some.pointers[i];
@@ -550,25 +602,31 @@ static void half_out(void)
         some.pointers[i] = some.pointers[j];
         some.pointers[j] = p;
     }
+}
+
+/* half_out - probes go in an order that is not the one they came in. */
+static void half_out(void)
+{
+    size_t half = some.count / 2;
+
+    shuffle();
     unregister_kprobes(some.pointers, half);
     report_jumps("half taken out", some.percent);
     optimize_run();
     report_jumps("tidied up", some.percent);
+    report_share("tidied up", some.percent, half, MOST);
     unregister_kprobes(some.pointers + half, some.count - half);
 }
 
 static void one_density(unsigned percent)
 {
-    uint64_t before = text_sum(), waiting = 0;
+    uint64_t before = text_sum();
 
     arm_share(percent);
     report_jumps("armed", percent);
     optimize_run();
     report_jumps("looked at again", percent);
-    for (size_t i = 0; i < some.count; i++)
-        waiting += !is_jump(some.pointers[i]);
-    ktest_report(waiting * 10000 <= some.count, "%u %%: %lu of %lu are no jumps", percent,
-                 waiting, some.count);
+    report_share("looked at again", percent, 0, MOST);
     ktest_report(target_is_right(), "%u %%: the kernel works", percent);
     if (percent < 100)
         half_out();
@@ -578,17 +636,64 @@ static void one_density(unsigned percent)
     ktest_report(!pages_held(), "%u %%: no page is left", percent);
 }
 
-KTEST(optimize, any_density_in_and_out)
+static void room_for_all(void)
 {
-    jumps_on();
     some.max = (size_t)(_etext - _text) / 2;
     some.probes = plat_alloc(some.max * sizeof(some.probes[0]));
     some.pointers = plat_alloc(some.max * sizeof(some.pointers[0]));
     ktest_report(some.probes && some.pointers, "there is memory");
+}
+
+static void room_back(void)
+{
+    plat_free(some.probes);
+    plat_free(some.pointers);
+}
+
+KTEST(optimize, any_density_in_and_out)
+{
+    jumps_on();
+    room_for_all();
     one_density(1);
     one_density(10);
     one_density(100);
-    plat_free(some.probes);
-    plat_free(some.pointers);
+    room_back();
+    jumps_as_before();
+}
+
+static void note_time(const char *what, uint64_t start)
+{
+    ktest_note("%s: %lu ms", what, (clock_ns() - start) / 1000000);
+}
+
+/* Hardly anybody who stays is a breakpoint for it, in the engine's own code least of all: one
+ * whose jump needs a neighbour that is there and disabled.
+ */
+KTEST(optimize, half_of_all_goes_and_comes_back)
+{
+    unsigned percent = (unsigned)ktest_count(25, 100);
+    uint64_t before = text_sum(), start;
+    size_t half;
+
+    jumps_on();
+    room_for_all();
+    arm_share(percent);
+    shuffle();
+    half = some.count / 2;
+    start = clock_ns();
+    disable_kprobes(some.pointers, half);
+    note_time("half of them disabled", start);
+    report_jumps("half disabled", percent);
+    report_share("half disabled", percent, half, 50);
+    start = clock_ns();
+    enable_kprobes(some.pointers, half);
+    note_time("and enabled again", start);
+    report_share("enabled again", percent, 0, MOST);
+    report_jumps("enabled again", percent);
+    ktest_report(target_is_right(), "the kernel works");
+    unregister_kprobes(some.pointers, some.count);
+    ktest_report(text_sum() == before, "the text is as it was");
+    ktest_report(!pages_held(), "no page is left");
+    room_back();
     jumps_as_before();
 }

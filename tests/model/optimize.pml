@@ -3,7 +3,7 @@
  * while CPUs run into the two sites, and are preempted wherever they like.
  *
  * Site A lies before B. A jump at A reads the first byte of B as a part of its
- * displacement, so it has to go before that changes. How bytes are changed is
+ * displacement, so it gets another place when that changes, if there is one. How bytes are changed is
  * text_poke.pml's matter: here a site's instruction changes at once, but not two of them.
  */
 #define A 0
@@ -47,21 +47,24 @@ bool detour[2];  /* pad and detour are there */
 
 byte text[2];
 byte pinned; /* what A's jump was planned with */
+bool old_pad = false; /* there is one that A's jump does not lead to any more */
 
 /* Who is inside: a thread, wherever it has been preempted, or an NMI. They are not told
  * from each other: these are numbers of contexts, in all at most two for each CPU. Those
  * that came before quiesce() was called are in before[], the others in after[].
  */
-byte before[4], after[4];
+byte before[5], after[5];
 
 #define COPY         0 /* in the trap, the handlers, or the copy: of A; add B for B */
 #define DETOUR       2 /* on the pad, in the detour, or in the handlers */
-#define IN_DETOUR(s) (before[DETOUR + s] + after[DETOUR + s])
+#define OLD_PAD      4 /* the same, of A, since before its jump got another pad */
+#define IN(place)    (before[place] + after[place])
+#define IN_DETOUR(s) (IN(DETOUR + s) + (s == A -> IN(OLD_PAD) : 0))
 #define IN_HIT(s)    (before[COPY + s] + after[COPY + s] + IN_DETOUR(s))
 
 hidden byte i_;
 hidden byte displacement_is_as_planned, int3_has_a_site, pad_is_there, detour_is_unused,
-    site_is_unused, text_is_there, move_is_legal, is_as_wanted, no_leak;
+    site_is_unused, old_pad_is_unused, text_is_there, move_is_legal, is_as_wanted, no_leak;
 #define HOLDS(fact, what) fact = (what); assert(fact)
 
 #define LOCK   atomic { !locked -> locked = true }
@@ -110,18 +113,19 @@ end:
     :: leave(1)
     :: leave(2)
     :: leave(3)
+    :: leave(4)
     od
 }
 
 /* quiesce - wait for those who are inside now. How it finds out is quiesce.pml. */
-#define ALL_BEFORE (before[0] + before[1] + before[2] + before[3])
+#define ALL_BEFORE (before[0] + before[1] + before[2] + before[3] + before[4])
 
 inline quiesce()
 {
     d_step {
         i_ = 0;
         do
-        :: i_ < 4 -> before[i_] = before[i_] + after[i_]; after[i_] = 0; i_++
+        :: i_ < 5 -> before[i_] = before[i_] + after[i_]; after[i_] = 0; i_++
         :: else -> break
         od;
         i_ = 0
@@ -148,6 +152,28 @@ inline free_detour(s)
     printf("pad and detour of site %d are freed\n", s);
     HOLDS(detour_is_unused, IN_DETOUR(s) == 0);
     detour[s] = false
+}
+
+/* The pad that A's jump leads to is about to be another one. */
+inline keep_pad()
+{
+    d_step {
+        before[OLD_PAD] = before[OLD_PAD] + before[DETOUR + A];
+        after[OLD_PAD] = after[OLD_PAD] + after[DETOUR + A];
+        before[DETOUR + A] = 0;
+        after[DETOUR + A] = 0;
+        old_pad = true
+    }
+}
+
+inline free_old_pad()
+{
+    if
+    :: old_pad ->
+        HOLDS(old_pad_is_unused, IN(OLD_PAD) == 0);
+        old_pad = false
+    :: else
+    fi
 }
 
 /* ---- unoptimize.c ---- */
@@ -184,55 +210,78 @@ inline ask_before(s)
 #endif
 }
 
-inline unoptimize_reader_of(s)
+/* ---- optimize_batch.c ---- */
+
+#define CAN_READ(what) (a_reads == ANY || a_reads == what)
+
+/* A jump that stays one is guarded while what it reads changes. */
+inline guard_a()
 {
-#ifndef READERS_IGNORED
-    if
-    :: s == B && state[A] == OPTIMIZED -> unoptimize(A)
-    :: else
-    fi
+#ifndef NO_GUARD
+    atomic { printf("site 0 is guarded\n"); text[A] = INT3 }
 #else
     skip
 #endif
 }
 
-/* unoptimize_around - the bytes of @s are about to change. A reader first. */
-inline unoptimize_around(s)
+inline replace_a()
+{
+    atomic {
+        printf("site 0 has another place\n");
+        keep_pad();
+#ifdef OLD_PAD_FREED
+        free_old_pad();
+#endif
+        pinned = text[B];
+        text[A] = JUMP;
+        kick_optimizer()
+    }
+}
+
+inline refuse_a() { refused[A] = true }
+
+/* change - site @s, which may be a jump, to what is none. */
+inline change(s, what, to)
 {
     ask_before(s);
-    unoptimize_reader_of(s);
     if
-    :: state[s] == OPTIMIZED -> unoptimize(s)
-    :: else
-    fi
+#ifndef READERS_IGNORED
+    :: s == B && state[A] == OPTIMIZED && CAN_READ(what) ->
+        guard_a();
+        write(s, what, to);
+        replace_a()
+    :: s == B && state[A] == OPTIMIZED && !CAN_READ(what) ->
+        unoptimize(A);
+        refuse_a();
+        write(s, what, to)
+    :: s == B && state[A] == OPTIMIZED -> /* without memory for a plan */
+        unoptimize(A);
+        write(s, what, to)
+    :: !(s == B && state[A] == OPTIMIZED) -> write(s, what, to)
+#else
+    :: true -> write(s, what, to)
+#endif
+    fi;
+    kick_optimizer()
 }
 
 /* ---- arm.c, reclaim.c ---- */
 
 inline arm(s)
 {
-    unoptimize_around(s);
-    atomic {
-        if
-        :: state[s] != ARMED -> write(s, INT3, ARMED)
-        :: else
-        fi;
-        kick_optimizer()
-    }
+    if
+    :: state[s] != ARMED -> change(s, INT3, ARMED)
+    :: else -> kick_optimizer()
+    fi
 }
 
 /* A jump goes to the original at once. */
 inline disarm(s)
 {
-    ask_before(s);
-    unoptimize_reader_of(s);
-    atomic {
-        if
-        :: state[s] == OPTIMIZED -> write(s, PLAIN, DISARMED); kick_optimizer()
-        :: state[s] == ARMED -> write(s, PLAIN, DISARMED)
-        :: else
-        fi
-    }
+    if
+    :: state[s] == OPTIMIZED || state[s] == ARMED -> change(s, PLAIN, DISARMED)
+    :: else
+    fi
 }
 
 inline reclaim(s)
@@ -247,6 +296,7 @@ inline reclaim(s)
         :: else
         fi;
 #endif
+        free_old_pad();
         HOLDS(site_is_unused, IN_HIT(s) == 0); /* nor are its probes */
         printf("site %d is freed\n", s);
         state[s] = NONE;
@@ -291,28 +341,25 @@ inline sweep()
 #endif
 }
 
-/* 2. Readers of what waits wait, too. */
-inline wake_readers()
+/* 2. Who would read what waits, waits, too. */
+inline ask_with_waiting()
 {
-#ifndef READERS_IGNORED_IN_PASS
     if
-    :: IS_WAITING(B) && state[A] == OPTIMIZED -> unoptimize(A)
+    :: IS_WAITING(B) -> ask_before(B)
     :: else
     fi
-#else
-    skip
-#endif
 }
 
 /* 3. What they have from an earlier jump. */
 inline release_leftovers()
 {
     if
-    :: (IS_WAITING(A) && detour[A]) || (IS_WAITING(B) && detour[B]) ->
+    :: old_pad || (IS_WAITING(A) && detour[A]) || (IS_WAITING(B) && detour[B]) ->
 #ifndef NO_QUIESCENCE_IN_PASS
         quiesce();
 #endif
         atomic {
+            free_old_pad();
             if
             :: IS_WAITING(A) && detour[A] -> free_detour(A)
             :: else
@@ -326,8 +373,9 @@ inline release_leftovers()
     fi
 }
 
-/* 5. Plan: what will B be, and can A live with it? */
-#define JUMPS_TO_BE(s) HAS(plan, s)
+/* Plan: what will B be, and can A live with it? */
+#define MOVES 2 /* A's jump, to another place */
+#define FALLS 3 /* it has none */
 
 inline make_plan()
 {
@@ -340,19 +388,46 @@ inline make_plan()
         fi;
         if
         :: IS_WAITING(A) &&
-           (a_reads == ANY || a_reads == (HAS(plan, B) -> JUMP : text[B])) ->
+           CAN_READ((HAS(plan, B) -> JUMP : text[B])) ->
             SET(plan, A)
         :: IS_WAITING(A) && a_reads == JUMP && state[B] == NONE && !b_never ->
             SET(plan, A); /* B has to go: it becomes a site without probes */
             SET(plan, B);
             state[B] = PREPARED
         :: IS_WAITING(A) && !HAS(plan, A) -> refused[A] = true
+        :: state[A] == OPTIMIZED && HAS(plan, B) && CAN_READ(JUMP) -> SET(plan, MOVES)
+        :: state[A] == OPTIMIZED && HAS(plan, B) && !CAN_READ(JUMP) -> SET(plan, FALLS)
         :: else
         fi
     }
 }
 
-/* 6 and 7. One batch: what is read before who reads it. */
+/* One batch: what is read before who reads it. */
+inline guard_readers()
+{
+#ifndef READERS_IGNORED_IN_PASS
+    if
+    :: HAS(plan, MOVES) -> guard_a()
+    :: HAS(plan, FALLS) -> unoptimize(A); refuse_a()
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
+inline replace_readers()
+{
+#ifndef READERS_IGNORED_IN_PASS
+    if
+    :: HAS(plan, MOVES) -> replace_a()
+    :: else
+    fi
+#else
+    skip
+#endif
+}
+
 inline make_jump(s)
 {
     atomic {
@@ -379,9 +454,10 @@ inline pass()
     :: on && !gone ->
         printf("a pass of the optimizer\n");
         sweep();
-        wake_readers();
+        ask_with_waiting();
         release_leftovers();
         make_plan();
+        guard_readers();
 #ifdef READER_FIRST
         make_jump(A);
         make_jump(B);
@@ -389,8 +465,9 @@ inline pass()
         make_jump(B);
         make_jump(A);
 #endif
+        replace_readers();
         plan = 0
-    :: else
+    :: else -> release_leftovers()
     fi
 }
 
@@ -439,7 +516,7 @@ inline do_unregister(s)
     in_list = false;
     sweep();
     if
-    :: gone -> quiesce()
+    :: gone -> quiesce(); free_old_pad()
     :: else -> reclaim(s)
     fi;
     retry()
@@ -461,8 +538,10 @@ inline do_register_both()
 {
     printf("register both\n");
     atomic { come(A); come(B) };
-    unoptimize_around(B);
-    unoptimize_around(A);
+    if
+    :: state[B] == OPTIMIZED -> arm(B) /* it was evicted, and has no probe's detour */
+    :: else
+    fi;
     pass();
     atomic { coming[A] = false; coming[B] = false };
     if
@@ -579,7 +658,7 @@ inline check_all()
         !locked && !kick && !passing ->
         HOLDS(is_as_wanted, gone || (text[A] == WANTED_AT_A && text[B] == WANTED_AT_B));
         HOLDS(no_leak,
-              (state[A] != NONE || !detour[A]) && (state[B] != NONE || !detour[B]) &&
+              !old_pad && (state[A] != NONE || !detour[A]) && (state[B] != NONE || !detour[B]) &&
                   (probe[A] || state[A] == NONE) &&
                   (probe[B] || state[B] == NONE || text[A] == JUMP))
     }

@@ -9,6 +9,7 @@
 #include "probes/life.h"
 #include "probes/recover.h"
 #include "probes/text/pad.h"
+#include "probes/text/text_poke.h"
 #include "tests/unit/port_fake.h"
 
 /* One long instruction, then short ones: each of their jumps reads the next ones' bytes. */
@@ -165,26 +166,121 @@ static void under_jumps_the_original_shows(void)
     fake_end();
 }
 
-/* What the first jump reads is about to change. */
-static void a_reader_becomes_a_breakpoint_first(void)
+/* Bytes that a jump reads change: it remains a jump, and who comes is one at once. */
+static void a_reader_remains_a_jump(void)
 {
+    start();
+    CHECK_EQ(register_kprobe(&probes[3]), 0);
+    optimize_run();
+    CHECK(is_jump(3));
+    CHECK(unoptimize_reader(probes[4].addr) == probes[3].site);
+    CHECK_EQ(register_kprobe(&probes[4]), 0);
+    CHECK(is_jump(4) && lands(4));
+    CHECK(is_jump(3) && lands(3));
+    CHECK_EQ(disable_kprobe(&probes[4]), 0);
+    CHECK(is_jump(3) && lands(3));
+    CHECK_EQ(enable_kprobe(&probes[4]), 0);
+    CHECK_EQ(unregister_kprobe(&probes[4]), 0);
+    CHECK(is_jump(3) && lands(3));
+    CHECK_EQ(unregister_kprobe(&probes[3]), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+/* With all others there, each one goes and comes back. */
+static void between_jumps_one_goes_and_comes(void)
+{
+    start();
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK_EQ(disable_kprobe(&probes[i]), 0);
+        CHECK_EQ(byte_at(probes[i].addr), probes[i].site->bytes[0]);
+        CHECK_EQ(jumps(), COUNT - 1);
+        CHECK_EQ(enable_kprobe(&probes[i]), 0);
+        CHECK(jumps() >= COUNT - 1);
+        optimize_run();
+        CHECK_EQ(jumps(), COUNT);
+        for (size_t j = 0; j < COUNT; j++)
+            CHECK(lands(j));
+    }
+    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+static size_t strays;
+
+/* What is neither an int3 nor the original is a jump, and leads to its detour. */
+static void look_for_strays(enum text_poke_step step, unsigned level)
+{
+    (void)step;
+    (void)level;
+    for (size_t i = 0; i < COUNT; i++) {
+        uint8_t first = byte_at(probes[i].addr);
+
+        strays += first != 0xcc && first != probes[i].site->bytes[0] && !lands(i);
+    }
+}
+
+/* Kept or moved, a jump is guarded while what it reads is something else. */
+static void no_jump_leads_elsewhere_on_the_way(void)
+{
+    start();
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+    strays = 0;
+    text_poke_set_hook(look_for_strays);
+    for (size_t i = 0; i < COUNT; i++) {
+        CHECK_EQ(disable_kprobe(&probes[i]), 0);
+        CHECK_EQ(enable_kprobe(&probes[i]), 0);
+        optimize_run();
+    }
+    for (size_t i = 0; i < COUNT; i += 2)
+        CHECK_EQ(disable_kprobe(&probes[i]), 0);
+    for (size_t i = 0; i < COUNT; i += 2)
+        CHECK_EQ(enable_kprobe(&probes[i]), 0);
+    optimize_run();
+    CHECK_EQ(jumps(), COUNT);
+    text_poke_set_hook(NULL);
+    CHECK_EQ(strays, 0);
+    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    fake_end();
+}
+
+/* What a jump has led to, that leads elsewhere now, is kept until nobody can be on it. */
+static void its_old_pad_is_freed_after_quiescence(void)
+{
+    uintptr_t pad;
+
     start();
     CHECK_EQ(register_kprobe(&probes[1]), 0);
     optimize_run();
-    CHECK(is_jump(1));
-    CHECK(unoptimize_reader(probes[2].addr) == probes[1].site);
+    pad = site_pad(probes[1].site);
+    fake.quiesces = 0;
     CHECK_EQ(register_kprobe(&probes[2]), 0);
-    CHECK(!is_jump(1));
+    CHECK(is_jump(1) && site_pad(probes[1].site) != pad);
+    CHECK_EQ(fake.quiesces, 0);
+    CHECK_EQ(pad_target(pad), (uintptr_t)probes[1].site->detour);
+    optimize_run();
+    CHECK(fake.quiesces > 0);
+    CHECK_EQ(pad_target(pad), 0);
+    CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
+    fake_end();
+}
+
+/* Without memory for plans, the reader is a breakpoint, and a jump again later. */
+static void without_memory_a_reader_becomes_a_breakpoint(void)
+{
+    start();
+    CHECK_EQ(register_kprobes(pointers + 1, 2), 0);
+    CHECK(is_jump(1) && is_jump(2));
+    fake_fail_at(1);
+    CHECK_EQ(disable_kprobe(&probes[2]), 0);
+    CHECK(fake_failed());
+    fake_fail_at(0);
     CHECK_EQ(byte_at(probes[1].addr), 0xcc);
-    CHECK_EQ(byte_at(probes[2].addr), 0xcc);
     optimize_run();
     CHECK(is_jump(1) && lands(1));
-    CHECK(is_jump(2) && lands(2));
-    CHECK_EQ(unregister_kprobe(&probes[2]), 0);
-    CHECK(!is_jump(1));
-    optimize_run();
-    CHECK(is_jump(1) && lands(1));
-    CHECK_EQ(unregister_kprobe(&probes[1]), 0);
+    CHECK_EQ(unregister_kprobes(pointers + 1, 2), 0);
     CHECK(fake_text_is_original());
     fake_end();
 }
@@ -458,10 +554,13 @@ static void refused_it_is_asked_again_with_those_that_wait(void)
 
 UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
            a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
-           under_jumps_the_original_shows, a_reader_becomes_a_breakpoint_first,
-           any_order_in_and_out, disabled_it_is_no_jump,
-           switched_off_all_are_breakpoints_at_once, pads_are_freed_only_after_quiescence,
-           a_second_probe_gets_the_handlers_called, without_memory_they_stay_breakpoints,
+           under_jumps_the_original_shows, a_reader_remains_a_jump,
+           between_jumps_one_goes_and_comes, no_jump_leads_elsewhere_on_the_way,
+           its_old_pad_is_freed_after_quiescence,
+           without_memory_a_reader_becomes_a_breakpoint, any_order_in_and_out,
+           disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
+           pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
+           without_memory_they_stay_breakpoints,
            without_memory_there_are_no_regions_either,
            where_no_pad_can_be_one_stays_a_breakpoint,
            refused_it_waits_until_something_goes,

@@ -1,0 +1,122 @@
+/* optimize_batch.c - stages 11 and 12: bytes of text change under jumps that read them.
+ *
+ * Some sites are to become jumps; others are to become int3s, or what they were without a
+ * probe. A jump nearby whose displacement reads bytes of theirs would lead somewhere else
+ * then. It gets another prefix or another pad, in the same batch:
+ *
+ *   1. collect the jumps that read a byte of those that change, and of these, until no more
+ *      come; only lower addresses are added, at most 8 bytes away each time. With them the
+ *      jumps just behind, which the planner may have to change for their sake
+ *   2. plan all of them together, with the plans of now, which are kept where they can be
+ *   3. pads are mapped and filled. From here on nothing can fail, and up to here nothing of
+ *      the text has changed
+ *   4. one batch of text_poke for all: those that go, those that come, and the jumps between
+ *      them, from one displacement to the other. While it lasts a jump that changes is an
+ *      int3, whose hit runs the copy: from before the first byte that it reads changes until
+ *      behind the last one that it will read has. A jump that keeps its plan is in the batch
+ *      as well if what it reads is guarded meanwhile, and comes back as it was.
+ *   5. pads that no jump leads to any more are kept until there has been quiescence
+ *
+ * A detour belongs to the probes at its site, so a jump that is planned again keeps it: who
+ * is inside does not notice. A jump without another plan becomes an int3, and knows why.
+ *
+ * Without memory nothing is done, and the caller falls back on breakpoints: unoptimize.c.
+ */
+#include "probes/life.h"
+#include "probes/optimize.h"
+#include "probes/optimize_plan.h"
+#include "probes/registry.h"
+
+/* add - a jump that stays one. */
+static void add(struct site_list *list, struct site *site)
+{
+    if (!site || site->state != SITE_OPTIMIZED || site->changing)
+        return;
+    site->changing = true;
+    list->sites[list->count++] = site;
+}
+
+/* add_readers - of the first byte of @site, and so of any. */
+static void add_readers(struct site_list *list, const struct site *site)
+{
+    for (uintptr_t a = site->addr - UNOPTIMIZE_SPAN_MAX + 1; a < site->addr; a++) {
+        struct site *reader = registry_find(a);
+
+        if (reader && unoptimize_reads(reader, site->addr))
+            add(list, reader);
+    }
+}
+
+static void add_all_readers(struct site_list *list, struct site **sites, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        add_readers(list, sites[i]);
+}
+
+static void add_near(struct site_list *list, struct site **sites, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        for (uintptr_t a = sites[i]->addr + 1; a < sites[i]->addr + PUN_NEAR; a++)
+            add(list, registry_find(a));
+}
+
+/* collect - behind those that come, which are in @list. Return: are there any members? */
+static bool collect(struct site_list *list, const struct site_list *down)
+{
+    size_t up = list->count;
+
+    add_all_readers(list, down->sites, down->count);
+    for (size_t i = 0; i < list->count; i++) /* it grows while it is walked */
+        add_readers(list, list->sites[i]);
+    if (!list->count)
+        return false;
+    add_near(list, down->sites, down->count);
+    add_near(list, list->sites, up);
+    site_list_sort(list);
+    return true;
+}
+
+static void mark(struct site **sites, size_t count, bool changing)
+{
+    for (size_t i = 0; i < count; i++)
+        sites[i]->changing = changing;
+}
+
+static enum probe_reason change(struct site_list *list, const struct site_list *down,
+                                struct optimize_result *result)
+{
+    enum probe_reason reason = PROBE_NO_MEMORY;
+    struct plan plan;
+
+    if (!plan_make(&plan, list, down))
+        reason = plan_all(&plan);
+    if (!reason) {
+        result->evicted = plan.batch.evicted_count;
+        result->made = plan_write(&plan);
+        result->is_done = true;
+    }
+    plan_free(&plan);
+    return reason;
+}
+
+enum probe_reason optimize_change(const struct site_list *up,
+                                  const struct site_list *down,
+                                  struct optimize_result *result)
+{
+    struct site_list list = { 0 };
+    size_t most = up->count + unoptimize_jumps();
+    enum probe_reason reason = PROBE_OK;
+
+    if (unoptimize_reserve(up->count + plan_evicted_max(most)))
+        return PROBE_NO_MEMORY;
+    list.sites = unoptimize_room();
+    for (size_t i = 0; i < up->count; i++)
+        list.sites[list.count++] = up->sites[i];
+    mark(up->sites, up->count, true);
+    mark(down->sites, down->count, true);
+    if (collect(&list, down))
+        reason = change(&list, down, result);
+    mark(list.sites, list.count, false);
+    mark(down->sites, down->count, false);
+    return reason;
+}
