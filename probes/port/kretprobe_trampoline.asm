@@ -69,7 +69,9 @@ proc kretprobe_trampoline, 64
     pushfq
     lea rsp, [rsp - REGS_FLAGS]
     STORE_ALL EACH_REGISTER
-    inc dword [gs:PERCPU_PREEMPT_COUNT]
+    mov r11d, [gs:PERCPU_PREEMPT_COUNT] ; as PREEMPT_OFF of detour.asm
+    lea eax, [r11 + 1]
+    mov [gs:PERCPU_PREEMPT_COUNT], eax
     lea rdi, [rsp + REGS_SIZE]
     mov [rsp + REGS_SP], rdi
     mov qword [rsp + REGS_SS], SEL_DATA
@@ -109,8 +111,9 @@ proc kretprobe_trampoline, 64
     or rax, rcx
     mov ecx, [gs:CPU_DEPTH]
     or rax, rcx
+    mov r14d, r11d              ; for those who come back to .leave
     jnz .rare
-    inc dword [gs:CPU_DEPTH]    ; 3
+    mov dword [gs:CPU_DEPTH], 1 ; 3
     shl r8, IS_IN_IRQ_BIT
     bts r8, IS_JUMPED_BIT
     or r8, IS_RETURN
@@ -126,12 +129,12 @@ proc kretprobe_trampoline, 64
     call r9
     mov qword [gs:HIT_RUNNING], 0
     mov qword [gs:HIT_SITE], 0
-    dec dword [gs:CPU_DEPTH]
+    mov dword [gs:CPU_DEPTH], 0
     mov dword [r13 + ENTRY_BELOW], 0
     lea r13, [r13 - ENTRY_SIZE]
     mov [r12 + SHADOW_LAST], r13
 .leave:
-    dec dword [gs:PERCPU_PREEMPT_COUNT]
+    mov [gs:PERCPU_PREEMPT_COUNT], r14d
     and ebx, ~FLAGS_DF
     mov rax, [rsp + REGS_FLAGS]
     xor rax, rbx
