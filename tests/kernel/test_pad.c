@@ -141,7 +141,7 @@ static int move_then_stop(void)
     struct pad_jump jump;
     int wrong = 0;
 
-    for (unsigned i = 0; i < ktest_rounds(20, 1000); i++) {
+    for (unsigned i = 0; i < ktest_rounds(20, 200); i++) {
         wrong += reserve_and_fill(&b, &jump, 1) != 0;
         wrong += reserve_and_fill(&new, &jump, 1) != 0;
         wrong += pad_call(new) != ANSWER || pad_call(b) != ANSWER;

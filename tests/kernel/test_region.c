@@ -313,7 +313,7 @@ static void note_post(struct kprobe *p, struct pt_regs *regs, unsigned long flag
 /* come_and_go - with @p on the function, which all CPUs call meanwhile. */
 static void come_and_go(struct kprobe *p)
 {
-    uint64_t rounds = ktest_rounds(10, 400), in = 0;
+    uint64_t rounds = ktest_rounds(10, 100), in = 0;
     int tids[MAX_CPUS];
     unsigned threads = cpu_count() * 2;
 

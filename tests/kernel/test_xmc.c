@@ -34,7 +34,7 @@ static const char *const engine_names[] = { "int3", "stop-machine" };
 
 static void exchanges(enum text_poke_engine engine)
 {
-    uint64_t rounds = ktest_count(1, 300);
+    uint64_t rounds = ktest_count(1, 30);
     unsigned failed = 0;
     int tids[MAX_CPUS];
 

@@ -16,6 +16,7 @@ from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Se
 from ktap import Flat
 
 LIMIT = 240  # seconds
+LIMIT_MANY_CPUS = 1200
 LIMIT_LONG = 2400
 
 
@@ -35,7 +36,7 @@ class Lines:
 def main():
     selection, smp = sys.argv[1], int(sys.argv[2])
     is_long = "long" in sys.argv[3:]
-    limit = LIMIT_LONG if is_long else LIMIT
+    limit = LIMIT_LONG if is_long else LIMIT if smp <= 8 else LIMIT_MANY_CPUS
     words = f"tests={selection} kprobes-jump=off" + " long" * is_long
     if os.environ.get("SEED"):
         words += " seed=" + os.environ["SEED"]

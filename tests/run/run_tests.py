@@ -24,8 +24,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SMP = (1, 2, 4, 8)
 # Subjects that turn everything over again and again; with four CPUs for each of the host's
 # they take minutes, and find what they find on four.
-UP_TO_4 = ("detour", "detour_return", "jprobe", "jump", "kretprobe", "optimize", "pad",
-           "pun", "region", "returns", "text_poke", "xmc")  # fmt: skip
+UP_TO_4 = ("conformance", "detour", "detour_return", "jprobe", "jump", "kretprobe",
+           "optimize", "pad", "pun", "region", "returns", "text_poke", "xmc")  # fmt: skip
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
 MANY_ROUNDS = 2  # CPUs of the one boot of a long run in which tests take more rounds
 
@@ -103,9 +103,10 @@ def command(label):
             return program + [stem, os.environ.get("SMP", "2")] + ["long"] * is_long
         if stem.startswith("long"):
             return program + ["all", stem.removeprefix("long"), "long"]
-        if stem == "smp8":
-            return program + [",".join(s for s in subjects() if s not in UP_TO_4), "8"]
-        return program + ["all", stem.removeprefix("smp")]
+        cpus = stem.removeprefix("smp")
+        if int(cpus) > 4:
+            return program + [",".join(s for s in subjects() if s not in UP_TO_4), cpus]
+        return program + ["all", cpus]
     program = [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]
     return program + ["--long"] * (tier in LONG_TIERS and is_long)
 
