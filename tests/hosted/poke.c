@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "tests/hosted/poke.h"
 
+#include "probes/insn/encode.h"
 #include "probes/kprobe.h"
 #include "probes/platform.h"
 #include "probes/text/text_poke.h"
@@ -76,6 +77,16 @@ void poke_bytewise(uintptr_t addr, const uint8_t *bytes, size_t len)
 
     for (size_t i = 0; i < len; i++)
         to[i] = bytes[i];
+}
+
+void poke_unsynced(uintptr_t addr, const uint8_t *bytes, size_t len)
+{
+    volatile uint8_t *to = posix_text_alias(addr);
+
+    to[0] = INSN_INT3;
+    for (size_t i = 1; i < len; i++)
+        to[i] = bytes[i];
+    to[0] = bytes[0];
 }
 
 void poke_engine(uintptr_t addr, const uint8_t *bytes, size_t len)

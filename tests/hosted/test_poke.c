@@ -54,13 +54,13 @@ static void with_all_threads_stopped_nothing_is_torn(void)
 }
 
 /* torn_somewhere - in at most @tries runs over the ways to straddle a line. */
-static bool torn_somewhere(unsigned tries)
+static bool torn_somewhere(poke_protocol protocol, const char *name, unsigned tries)
 {
     for (unsigned i = 0; i < tries; i++) {
         size_t off = LINE - CODE_LEN + 1 + i % (CODE_LEN - 1);
-        struct poke_result r = poke_stress(poke_bytewise, off, 2000000);
+        struct poke_result r = poke_stress(protocol, off, 2000000);
 
-        note("bytewise", off, &r);
+        note(name, off, &r);
         if (r.torn)
             return true;
     }
@@ -74,9 +74,19 @@ static void byte_by_byte_across_a_line_it_is_torn(void)
         unit_note("only with LONG=1");
         return;
     }
-    CHECK(torn_somewhere(20));
+    CHECK(torn_somewhere(poke_bytewise, "bytewise", 20));
+}
+
+static void int3_first_without_waiting_it_is_torn(void)
+{
+    posix_init();
+    if (!getenv("LONG")) {
+        unit_note("only with LONG=1");
+        return;
+    }
+    CHECK(torn_somewhere(poke_unsynced, "unsynced", 60));
 }
 
 UNIT_TESTS(with_all_threads_parked_nothing_is_torn, int3_first_nothing_is_torn,
            with_all_threads_stopped_nothing_is_torn,
-           byte_by_byte_across_a_line_it_is_torn)
+           byte_by_byte_across_a_line_it_is_torn, int3_first_without_waiting_it_is_torn)

@@ -1,9 +1,10 @@
-/* test_toggle.c - breakpoints that come and go in code that runs: instructions of every
- * length, at every offset of a cache line, across lines and pages, on four threads.
+/* test_toggle.c - breakpoints and jumps that come and go in code that runs: instructions of
+ * every length, at every offset of a cache line, across lines and pages, on four threads.
  */
 #define _GNU_SOURCE
 #include "probes/kprobe.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 
@@ -88,7 +89,8 @@ static void site_add(uintptr_t addr, size_t len)
     t->len = len;
     t->kp.addr = addr;
     t->kp.flags = KPROBE_FLAG_DISABLED;
-    t->kp.pre_handler = before;
+    if (site_count % 4)
+        t->kp.pre_handler = before;
     if (site_count % 3 == 0)
         t->kp.post_handler = after;
     t->fn = (int (*)(int))(addr - LEAD);
@@ -172,6 +174,13 @@ static void toggle(struct toggled *t)
     CHECK_EQ(t->on ? enable_kprobe(&t->kp) : disable_kprobe(&t->kp), 0);
 }
 
+/* Some together become jumps, some are off again before that. */
+static void optimize_at_times(void)
+{
+    if (unit_random() % 8 == 0)
+        optimize_run();
+}
+
 /* The other threads shall be in the code while it changes, whatever else the machine does. */
 static void let_them_run(void)
 {
@@ -186,6 +195,7 @@ static void toggle_window(size_t first, unsigned times)
 {
     for (unsigned i = 0; i < times; i++) {
         toggle(&sites[(first + unit_random() % WINDOW) % site_count]);
+        optimize_at_times();
         if (i % 20 == 0)
             let_them_run();
     }
@@ -206,7 +216,7 @@ static uint64_t total_hits(void)
     uint64_t hits = 0;
 
     for (size_t i = 0; i < site_count; i++)
-        hits += sites[i].kp.hits;
+        hits += kprobe_hits(&sites[i].kp);
     return hits;
 }
 
@@ -219,12 +229,10 @@ static uint64_t total_hits(void)
 #define TOGGLES_LONG 1000000
 #endif
 
-static void four_threads_never_compute_anything_else(void)
+static void toggle_under_threads(unsigned long toggles)
 {
-    unsigned long toggles = getenv("LONG") ? TOGGLES_LONG : TOGGLES;
     pthread_t threads[RUNNERS];
 
-    sites_make();
     stop = false;
     runs = wrong = 0;
     for (long i = 0; i < RUNNERS; i++)
@@ -239,20 +247,43 @@ static void four_threads_never_compute_anything_else(void)
     CHECK(total_hits() > 0);
 }
 
+static void four_threads_never_compute_anything_else(void)
+{
+    sites_make();
+    toggle_under_threads(getenv("LONG") ? TOGGLES_LONG : TOGGLES);
+}
+
+/* Some steps more than for a breakpoint: back to one, and before a pad or a detour is given
+ * back, each thread has been outside.
+ */
+static void nor_when_jumps_come_and_go(void)
+{
+    struct optimize_stats before, after;
+
+    sites_make();
+    optimize_set_method(OPTIMIZE_PUN);
+    optimize_stats_get(&before);
+    toggle_under_threads(getenv("LONG") ? TOGGLES_LONG : TOGGLES / 10);
+    optimize_stats_get(&after);
+    unit_note("%lu jumps", (unsigned long)(after.optimized - before.optimized));
+    CHECK(after.optimized - before.optimized > TOGGLES / 50);
+    optimize_set_method(OPTIMIZE_OFF);
+}
+
 static void every_site_is_hit_when_it_is_armed(void)
 {
     sites_make();
     for (size_t i = 0; i < site_count; i++) {
         struct toggled *t = &sites[i];
-        uint64_t hits = t->kp.hits;
+        uint64_t hits = kprobe_hits(&t->kp);
 
         if (!t->on)
             toggle(t);
         CHECK_EQ(t->fn(-7), expected(t, -7));
-        CHECK_EQ(t->kp.hits, hits + 1);
+        CHECK_EQ(kprobe_hits(&t->kp), hits + 1);
         toggle(t);
         CHECK_EQ(t->fn(-7), expected(t, -7));
-        CHECK_EQ(t->kp.hits, hits + 1);
+        CHECK_EQ(kprobe_hits(&t->kp), hits + 1);
         CHECK_EQ(t->kp.nmissed, 0);
     }
 }
@@ -273,4 +304,4 @@ static void the_text_is_as_it_was(void)
 }
 
 UNIT_TESTS(every_site_is_hit_when_it_is_armed, four_threads_never_compute_anything_else,
-           the_text_is_as_it_was)
+           nor_when_jumps_come_and_go, the_text_is_as_it_was)
