@@ -690,6 +690,19 @@ $(B)/hosted/$(1)/test_%: $(call hosted_objs,$(1),tests/hosted/test_%.c $(HOSTED_
 endef
 $(foreach variant,$(HOSTED_VARIANTS),$(eval $(call hosted_variant,$(variant))))
 
+BENCH_NATIVE := tests/hosted/bench_native.c tests/hosted/bench_targets.asm \
+    tests/hosted/fixture.c
+$(call hosted_objs,gcc,tests/hosted/bench_native.c): private HOSTED_CFLAGS := \
+    $(filter-out -mgeneral-regs-only,$(HOSTED_CFLAGS))
+$(B)/hosted/gcc/bench_native: $(call hosted_objs,gcc,$(BENCH_NATIVE) $(HOSTED_ENGINE) \
+    $(HOSTED_PORT) $(HOSTED_FIXTURES)) tests/hosted/hosted.ld
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) $(HOSTED_LDFLAGS) -o $@ $(filter %.o,$^)
+-include $(patsubst %.o,%.d,$(call hosted_objs,gcc,$(BENCH_NATIVE)))
+
+bench-native: $(B)/hosted/gcc/bench_native ## what jumps cost on this processor
+	$(Q)$<
+
 $(B)/hosted.stamp: FORCE
 	@$(call stamp_if_changed,'$(HOSTCC) $(HOSTED_CFLAGS) $(hosted_sanitize_asan)' '$(NASM) $(NASMFLAGS)')
 
@@ -794,5 +807,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | sort | expand -t 14
 
-.PHONY: all run gdb test test-long test-fresh unit hosted ktest bench fuzz check format disas \
+.PHONY: all run gdb test test-long test-fresh unit hosted ktest bench bench-native fuzz check format disas \
     host-insn hooks clean help

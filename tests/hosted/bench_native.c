@@ -1,0 +1,213 @@
+/* bench_native.c - what a jump costs on the processor at hand: the engine in a process,
+ * `make bench-native`. Prints sonde.native.NAME VALUE UNIT; see docs/bench.md.
+ *
+ * Each figure is the median of some rounds, of a loop with the probe less the same loop
+ * without, beside that of a call and its return measured in the same round.
+ */
+#define _GNU_SOURCE
+#include "probes/life.h"
+#include "probes/optimize.h"
+#include "probes/pun.h"
+#include "probes/text/pad.h"
+#include "tests/hosted/fixture.h"
+#include "tests/hosted/posix.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define ROUNDS 101
+#define EVICTED_MAX 64
+#define PAGE_LEN 4096
+#define CALLS 20000u /* a fraction of a time slice */
+
+/* bench_targets.asm */
+void bench_empty(uint64_t rounds, void (*unused)(void));
+void bench_calls(uint64_t rounds, void (*fn)(void));
+void bench_return(void);
+void bench_dead(void);
+void bench_live(void);
+
+static uint64_t handled;
+
+static int count(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    handled++;
+    return 0;
+}
+
+static void count_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)flags;
+    count(p, regs);
+}
+
+static const struct kind {
+    const char *name;
+    void (*fn)(void);
+    unsigned offset; /* of the probed instruction */
+    kprobe_pre_handler_t pre;
+    kprobe_post_handler_t post;
+} kinds[] = {
+    { "count", bench_dead, 0, NULL, NULL },
+    { "count_flags", bench_live, 3, NULL, NULL },
+    { "image", bench_dead, 0, count, NULL },
+    { "image_flags", bench_live, 3, count, NULL },
+    { "image_posthandler", bench_dead, 0, count, count_after },
+};
+
+static uint64_t clock_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t loop_ns(void (*loop)(uint64_t, void (*)(void)), void (*fn)(void))
+{
+    uint64_t start = clock_ns();
+
+    loop(CALLS, fn);
+    return clock_ns() - start;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof(values[0]), by_value);
+    return values[ROUNDS / 2];
+}
+
+static void probe_set(struct kprobe *p, const struct kind *kind)
+{
+    *p = (struct kprobe){ .addr = (uintptr_t)kind->fn + kind->offset,
+                          .pre_handler = kind->pre,
+                          .post_handler = kind->post };
+    if (register_kprobe(p))
+        abort();
+    optimize_run();
+    if (!(p->flags & KPROBE_FLAG_OPTIMIZED))
+        abort();
+}
+
+/* measure - what a hit costs, and how many calls that is. */
+static void measure(const struct kind *kind)
+{
+    double ns[ROUNDS], ratio[ROUNDS];
+    struct kprobe p;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t empty = loop_ns(bench_empty, bench_return);
+        uint64_t call = loop_ns(bench_calls, bench_return);
+        uint64_t without = loop_ns(bench_calls, kind->fn), with;
+
+        probe_set(&p, kind);
+        with = loop_ns(bench_calls, kind->fn);
+        if (kprobe_hits(&p) != CALLS || unregister_kprobe(&p))
+            abort();
+        ns[i] = (double)(int64_t)(with - without) / CALLS;
+        ratio[i] = (double)(int64_t)(with - without) / (double)(int64_t)(call - empty);
+    }
+    printf("sonde.native.%s %.2f ns\n", kind->name, median(ns));
+    printf("sonde.native.%s.calls %.2f ratio\n", kind->name, median(ratio));
+}
+
+/* ---- planning ---- */
+
+static bool byte_at(void *arg UNUSED, uintptr_t addr, uint8_t *byte)
+{
+    return plat_text_contains(addr, 1) && !plat_text_read(byte, addr, 1);
+}
+
+static bool pad_may_be(void *arg UNUSED, uintptr_t pad)
+{
+    return pad_is_free(pad);
+}
+
+static bool is_padding(void *arg UNUSED, uintptr_t addr)
+{
+    struct plat_symbol sym;
+
+    return plat_text_contains(addr, 1) && plat_symbol_at(addr, &sym) &&
+           !plat_is_entry(addr);
+}
+
+static bool ask(void *arg UNUSED, uintptr_t addr, struct pun *out)
+{
+    struct probe_reject why;
+    struct insn insn;
+
+    if (kprobe_check(addr, &insn, &why))
+        return false;
+    out->addr = addr;
+    out->len = insn.len;
+    out->is_call = insn.kind == INSN_CALL_REL;
+    memcpy(out->bytes, insn.bytes, insn.len);
+    return true;
+}
+
+/* plan - for each instruction of the fixtures, as the only one that is to become a jump. */
+static void plan(void)
+{
+    static uintptr_t addrs[FIXTURES_TEXT_MAX];
+    static double ns[ROUNDS];
+    struct pun puns[1 + EVICTED_MAX];
+    struct plat_pad_range range;
+    struct pun_env env = { .pad_is_free = pad_may_be,
+                           .byte_at = byte_at,
+                           .is_padding = is_padding,
+                           .neighbour = ask };
+    struct fixture first;
+    size_t count = fixture_get(0, &first) ? fixture_boundaries(addrs) : 0;
+    struct pun_batch batch = { .puns = puns,
+                               .count = 1,
+                               .evicted = puns + 1,
+                               .evicted_max = EVICTED_MAX,
+                               .env = &env,
+                               .work = malloc(pun_work_len(1, EVICTED_MAX)) };
+
+    plat_pad_range(&range);
+    env.pads_start = range.start;
+    env.pads_end = range.end;
+    env.hole_start = range.hole_start;
+    env.hole_end = range.hole_end;
+    plat_lock(PLAT_PROBES);
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t spent = 0;
+
+        for (size_t j = 0; j < count; j++) {
+            uint64_t start;
+
+            puns[0] = (struct pun){ .detour = range.hole_end - PAGE_LEN };
+            if (!ask(NULL, addrs[j], puns))
+                abort();
+            start = clock_ns();
+            pun_plan(&batch);
+            spent += clock_ns() - start;
+        }
+        ns[i] = (double)spent / (double)count;
+    }
+    plat_unlock(PLAT_PROBES);
+    free(batch.work);
+    printf("sonde.native.plan %.2f us\n", median(ns) / 1000);
+}
+
+int main(void)
+{
+    posix_init();
+    optimize_set_method(OPTIMIZE_PUN);
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        measure(&kinds[i]);
+    plan();
+    return 0;
+}
