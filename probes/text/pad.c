@@ -37,7 +37,7 @@ bool pad_contains(uintptr_t addr)
 
 static bool piece_is_free(const struct pad_piece *piece)
 {
-    const struct pad_page *page = pad_page_find(piece->page);
+    struct pad_page *page = pad_page_find(piece->page);
 
     if (!page)
         return true;
@@ -149,11 +149,15 @@ static int pads_add(const uintptr_t *pads, size_t count)
     return 0;
 }
 
-static int pages_settle(void)
+/* settle_those - whose pads are @min at least. */
+static int settle_those(unsigned min)
 {
     for (struct pad_page *page = touched; page; page = page->touched) {
-        int err = pad_frame_settle(page);
+        int err;
 
+        if (page->count < min || page->is_settled)
+            continue;
+        err = pad_frame_settle(page);
         page->is_foreign = err == -EBUSY;
         if (err)
             return err;
@@ -161,12 +165,22 @@ static int pages_settle(void)
     return 0;
 }
 
+/* Those with many pads come first: the others find room beside them. */
+static int pages_settle(void)
+{
+    int err = 0;
+
+    for (unsigned min = PAD_MANY; min > 0 && !err; min--)
+        err = settle_those(min);
+    return err;
+}
+
 static void page_take_back(struct pad_page *page)
 {
     unsigned left = page->count - page->fresh;
 
     for (unsigned i = left; page->is_settled && i < page->count; i++)
-        pad_frame_release(page->frame, page->starts[i]);
+        pad_frame_release(page->frame, pad_page_starts(page)[i]);
     page->count = (uint16_t)left;
 }
 

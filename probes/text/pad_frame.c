@@ -48,11 +48,10 @@ bool pad_frame_is_free(const struct pad_frame *frame, uint16_t start)
     return !(bits_get(frame, pad_first(start)) & piece_mask(start));
 }
 
-static bool has_room(const struct pad_frame *f, const struct pad_page *page,
-                     unsigned from)
+static bool has_room(const struct pad_frame *f, struct pad_page *page, unsigned from)
 {
     for (unsigned i = from; i < page->count; i++) {
-        if (!pad_frame_is_free(f, page->starts[i]))
+        if (!pad_frame_is_free(f, pad_page_starts(page)[i]))
             return false;
     }
     return true;
@@ -114,7 +113,7 @@ static void frame_missed(struct pad_frame *f)
 }
 
 /* One that is shown already and has room for all pads of @page. */
-static struct pad_frame *frame_find(const struct pad_page *page)
+static struct pad_frame *frame_find(struct pad_page *page)
 {
     struct pad_frame *f, *next;
     unsigned tries = 0;
@@ -131,10 +130,10 @@ static struct pad_frame *frame_find(const struct pad_page *page)
     return NULL;
 }
 
-static void all_taken(struct pad_frame *f, const struct pad_page *page, unsigned from)
+static void all_taken(struct pad_frame *f, struct pad_page *page, unsigned from)
 {
     for (unsigned i = from; i < page->count; i++)
-        take(f, page->starts[i]);
+        take(f, pad_page_starts(page)[i]);
 }
 
 uintptr_t pad_frame_writable(struct pad_frame *f)
@@ -180,7 +179,7 @@ static void text_write(uintptr_t addr, const uint8_t *bytes, size_t len)
         plat_bug("a landing pad is not writable", addr);
 }
 
-static void pad_read(const struct pad_page *page, uint16_t start, uint8_t *out)
+static void pad_read(struct pad_page *page, uint16_t start, uint8_t *out)
 {
     unsigned first = pad_first(start);
 
@@ -189,29 +188,30 @@ static void pad_read(const struct pad_page *page, uint16_t start, uint8_t *out)
 }
 
 /* Step 1, to a frame that is shown elsewhere. */
-static void pads_copy(const struct pad_page *page, uintptr_t to, unsigned count)
+static void pads_copy(struct pad_page *page, uintptr_t to, unsigned count)
 {
     uint8_t bytes[PAD_LEN];
 
     for (unsigned i = 0; i < count; i++) {
-        unsigned first = pad_first(page->starts[i]);
+        unsigned first = pad_first(pad_page_starts(page)[i]);
 
-        pad_read(page, page->starts[i], bytes);
-        text_write(to + first, bytes, pad_end(page->starts[i]) - first);
+        pad_read(page, pad_page_starts(page)[i], bytes);
+        text_write(to + first, bytes, pad_end(pad_page_starts(page)[i]) - first);
     }
 }
 
 /* Step 1, to a new one. */
-static struct pad_frame *frame_new_for(const struct pad_page *page, unsigned count)
+static struct pad_frame *frame_new_for(struct pad_page *page, unsigned count)
 {
     insn_encode_int3s(scratch, PAD_PAGE_LEN);
     for (unsigned i = 0; i < count; i++)
-        pad_read(page, page->starts[i], scratch + pad_first(page->starts[i]));
+        pad_read(page, pad_page_starts(page)[i],
+                 scratch + pad_first(pad_page_starts(page)[i]));
     return frame_new(scratch);
 }
 
 /* Step 3. */
-static void pads_leave(const struct pad_page *page, struct pad_frame *old, unsigned count)
+static void pads_leave(struct pad_page *page, struct pad_frame *old, unsigned count)
 {
     static const uint8_t int3s[PAD_LEN] = { INSN_INT3, INSN_INT3, INSN_INT3, INSN_INT3,
                                             INSN_INT3 };
@@ -223,10 +223,11 @@ static void pads_leave(const struct pad_page *page, struct pad_frame *old, unsig
         return;
     }
     for (unsigned i = 0; i < count; i++) {
-        unsigned first = pad_first(page->starts[i]), end = pad_end(page->starts[i]);
+        unsigned first = pad_first(pad_page_starts(page)[i]),
+                 end = pad_end(pad_page_starts(page)[i]);
 
         text_write(pad_frame_writable(old) + first, int3s, end - first);
-        pad_frame_release(old, page->starts[i]);
+        pad_frame_release(old, pad_page_starts(page)[i]);
     }
 }
 

@@ -82,7 +82,6 @@ struct pad_page *pad_page_get(uintptr_t addr)
         return NULL;
     grow();
     page->addr = addr;
-    page->starts = page->few;
     page->room = PAD_FEW;
     link_in(page);
     table.pages++;
@@ -96,8 +95,8 @@ void pad_page_forget(struct pad_page *page)
     while (*link != page)
         link = &(*link)->next;
     *link = page->next;
-    if (page->starts != page->few)
-        plat_free(page->starts);
+    if (page->room > PAD_FEW)
+        plat_free(page->many);
     plat_free(page);
     if (--table.pages == 0 && table.buckets != first_buckets)
         buckets_swap(first_buckets, BUCKETS_MIN);
@@ -111,10 +110,10 @@ static bool starts_grow(struct pad_page *page)
     if (!starts)
         return false;
     for (unsigned i = 0; i < page->count; i++)
-        starts[i] = page->starts[i];
-    if (page->starts != page->few)
-        plat_free(page->starts);
-    page->starts = starts;
+        starts[i] = pad_page_starts(page)[i];
+    if (page->room > PAD_FEW)
+        plat_free(page->many);
+    page->many = starts;
     page->room = room;
     return true;
 }
@@ -123,27 +122,30 @@ bool pad_page_add(struct pad_page *page, uint16_t start)
 {
     if (page->count == page->room && !starts_grow(page))
         return false;
-    page->starts[page->count++] = start;
+    pad_page_starts(page)[page->count++] = start;
     return true;
 }
 
 void pad_page_remove(struct pad_page *page, uint16_t start)
 {
+    uint16_t *starts = pad_page_starts(page);
     unsigned i = page->count;
 
     while (i-- > 0) {
-        if (page->starts[i] != start)
+        if (starts[i] != start)
             continue;
-        page->starts[i] = page->starts[--page->count];
+        starts[i] = starts[--page->count];
         return;
     }
     plat_bug("a pad is given back that was not reserved", page->addr);
 }
 
-bool pad_page_overlaps(const struct pad_page *page, uint16_t start)
+bool pad_page_overlaps(struct pad_page *page, uint16_t start)
 {
+    const uint16_t *starts = pad_page_starts(page);
+
     for (unsigned i = 0; i < page->count; i++) {
-        if (page->starts[i] < start + PAD_LEN && start < page->starts[i] + PAD_LEN)
+        if (starts[i] < start + PAD_LEN && start < starts[i] + PAD_LEN)
             return true;
     }
     return false;

@@ -15,7 +15,8 @@
 #include "probes/text/pad.h"
 
 #define PAD_PAGE_LEN 4096u
-#define PAD_FEW 6         /* pads of a page that need no memory of their own */
+#define PAD_FEW 4         /* pads of a page that need no memory of their own */
+#define PAD_MANY 8        /* pads of a page whose order no longer matters */
 #define PAD_BULK 32       /* from here on frames are written as a whole */
 #define PAD_USED_WORDS 65 /* one bit for each byte, and room to read over the end */
 
@@ -36,17 +37,24 @@ struct pad_page {
     uintptr_t addr;
     struct pad_frame *frame;  /* NULL: not mapped, or somebody else's */
     struct pad_page *touched; /* in the list of a reservation */
-    uint16_t *starts;         /* where its pads begin: few, or memory of its own */
-    uint16_t count, room;     /* of starts */
-    uint16_t fresh;           /* of these, the last ones: of a reservation under way */
-    uint16_t few[PAD_FEW];
-    bool is_touched; /* in that list */
-    bool is_settled; /* the frame has room for the fresh ones too */
-    bool is_leaving; /* without pads, to be unmapped with others */
-    bool is_foreign; /* somebody else's */
+    union {                   /* where its pads begin; see pad_page_starts() */
+        uint16_t few[PAD_FEW];
+        uint16_t *many; /* memory of its own */
+    };
+    uint16_t count, room; /* of these */
+    uint16_t fresh;       /* of these, the last ones: of a reservation under way */
+    bool is_touched : 1;  /* in that list */
+    bool is_settled : 1;  /* the frame has room for the fresh ones too */
+    bool is_leaving : 1;  /* without pads, to be unmapped with others */
+    bool is_foreign : 1;  /* somebody else's */
 };
 
-/* The bytes of one pad on one page. @start: as in pad_page.starts, 4 more than its offset,
+static inline uint16_t *pad_page_starts(struct pad_page *page)
+{
+    return page->room > PAD_FEW ? page->many : page->few;
+}
+
+/* The bytes of one pad on one page. @start: as in pad_page_starts(), 4 more than its offset,
  * which is negative on the second page.
  */
 struct pad_piece {
@@ -88,7 +96,7 @@ void pad_page_forget(struct pad_page *page);
 bool pad_page_add(struct pad_page *page, uint16_t start);
 void pad_page_remove(struct pad_page *page, uint16_t start);
 /* pad_page_overlaps - does the page itself use one of the bytes of a pad at @start? */
-bool pad_page_overlaps(const struct pad_page *page, uint16_t start);
+bool pad_page_overlaps(struct pad_page *page, uint16_t start);
 /* pad_page_showing - any page that shows @frame. */
 struct pad_page *pad_page_showing(const struct pad_frame *frame);
 /* pad_pages_forget_foreign - those of others may have gone by now. */
