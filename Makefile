@@ -233,7 +233,8 @@ PROBES_PORT := \
     probes/port/bench_kind.c \
     probes/port/bench_crowd.c \
     probes/port/bench_scale.c \
-    probes/port/bench_cache.c
+    probes/port/bench_cache.c \
+    probes/port/bench_counted.c
 
 DRIVERS := \
     drivers/serial.c \

@@ -17,6 +17,7 @@ static const struct bench_group *const groups[] = {
     &bench_group_hit,
     &bench_group_scale,
     &bench_group_cache,
+    &bench_group_counted,
 };
 
 /* ---- figures ---- */

@@ -23,7 +23,8 @@ struct bench_group {
     int (*run)(struct shell *sh, const char *only);
 };
 
-extern const struct bench_group bench_group_hit, bench_group_scale, bench_group_cache;
+extern const struct bench_group bench_group_hit, bench_group_scale, bench_group_cache,
+    bench_group_counted;
 
 /* bench_print - a figure. @name: printf's, with its arguments behind @unit */
 void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,
@@ -111,10 +112,12 @@ struct bench_crowd {
 /* bench_crowd_make - find all places that accept a probe, in the generated text where there
  * is one; always in the same order.
  * bench_crowd_make_entries - the entries of all functions, accepting or not.
+ * bench_crowd_make_instructions - the same of all of the kernel's own instructions.
  * Return: 0; -ENOMEM.
  */
 int bench_crowd_make(struct bench_crowd *crowd);
 int bench_crowd_make_entries(struct bench_crowd *crowd);
+int bench_crowd_make_instructions(struct bench_crowd *crowd);
 /* bench_crowd_free - none of the probes is registered. */
 void bench_crowd_free(struct bench_crowd *crowd);
 

@@ -119,6 +119,12 @@ int bench_crowd_make_entries(struct bench_crowd *crowd)
     return make(crowd, NULL, true);
 }
 
+int bench_crowd_make_instructions(struct bench_crowd *crowd)
+{
+    *crowd = (struct bench_crowd){ 0 };
+    return make(crowd, NULL, false);
+}
+
 void bench_crowd_free(struct bench_crowd *crowd)
 {
     kfree(crowd->addrs);

@@ -75,8 +75,11 @@ ROWS += [
     ("smp4", "scale.optimize_set.37222.total", None, 2e6),
     ("smp4", "scale.unoptimize_set.37222.total", None, 1e6),
     ("smp4", "scale.optimize_set.37222.breakpoints", None, None),
-    ("smp4", "scale.jump_memory.37222.bytes", None, 180),
+    ("smp4", "scale.jump_memory.37222.bytes", None, None),
     ("smp4", "mem.jump_page_tables.bytes", None, 9 << 20),
+    ("smp4", "counted.entries.slowdown", None, 2),
+    ("smp4", "counted.instructions.slowdown", None, 15),
+    ("smp4", "counted.instructions.memory", None, 180),
     ("smp", "cache.hit_ratio", None, None),
 ]
 
