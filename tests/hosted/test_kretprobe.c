@@ -194,7 +194,7 @@ static void probes_come_and_go_under_running_threads(void)
     calls = wrong = 0;
     for (unsigned i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, call_often, NULL);
-    for (; rounds < 100 || calls < ROUNDS; rounds++) {
+    for (; rounds < 30 || calls < ROUNDS; rounds++) {
         struct kretprobe *rp = calloc(1, sizeof(*rp)), *deep = calloc(1, sizeof(*deep));
 
         rp->handler = deep->handler = count_return;

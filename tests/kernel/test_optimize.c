@@ -407,12 +407,15 @@ KTEST(optimize, h71_every_order_of_five_operations)
 
 /* ---- H76: somebody is inside ------------------------------------------------------- */
 
-static volatile bool is_gone;
+static volatile bool is_gone, is_out;
 static struct kprobe held = { .pre_handler = pre };
 
 static int run_target(void *arg UNUSED)
 {
-    return target(4) != 11;
+    int wrong = target(4) != 11;
+
+    is_out = true;
+    return wrong;
 }
 
 static int take_out(void *arg UNUSED)
@@ -433,10 +436,12 @@ static uintptr_t cltq_of_target(void)
     return 0;
 }
 
+static uintptr_t cell; /* of its copy */
+
 static void write_cell(size_t off, const void *bytes, size_t len)
 {
     plat_lock(PLAT_TEXT);
-    plat_text_write((uintptr_t)held.site->boost_slot + off, bytes, len);
+    plat_text_write(cell + off, bytes, len);
     plat_sync_cores();
     plat_unlock(PLAT_TEXT);
 }
@@ -450,15 +455,26 @@ static void hold(void)
     static const uint8_t to_itself[] = { 0xeb, 0xfe };
     static const uint8_t tail[] = { 0x48, 0x98, 0xeb, 0xf7 };
 
+    cell = (uintptr_t)held.site->boost_slot;
     write_cell(7, tail, sizeof(tail));
     write_cell(0, to_itself, sizeof(to_itself));
 }
 
+/* The byte is written again, as it is, until that is seen: see port_text.c, which does so for
+ * text only. The cell may be free by then.
+ */
 static void let_go(void)
 {
-    static const uint8_t to_tail = 5;
+    uint8_t byte = 5;
 
-    write_cell(1, &to_tail, 1);
+    write_cell(1, &byte, 1);
+    while (!is_out) {
+        thread_sleep_ns(1000000);
+        plat_lock(PLAT_TEXT);
+        if (!plat_text_read(&byte, cell + 1, 1))
+            plat_text_write(cell + 1, &byte, 1);
+        plat_unlock(PLAT_TEXT);
+    }
 }
 
 KTEST(optimize, h76_a_detour_stays_while_somebody_is_in_it)
@@ -467,6 +483,7 @@ KTEST(optimize, h76_a_detour_stays_while_somebody_is_in_it)
 
     jumps_on();
     look_at_text();
+    is_gone = is_out = false;
     held.addr = cltq_of_target();
     register_kprobe(&held);
     optimize_run();
@@ -656,7 +673,8 @@ KTEST(optimize, any_density_in_and_out)
     room_for_all();
     one_density(1);
     one_density(10);
-    one_density(100);
+    if (ktest_count(0, 1))
+        one_density(100);
     room_back();
     jumps_as_before();
 }
@@ -671,7 +689,7 @@ static void note_time(const char *what, uint64_t start)
  */
 KTEST(optimize, half_of_all_goes_and_comes_back)
 {
-    unsigned percent = (unsigned)ktest_count(25, 100);
+    unsigned percent = (unsigned)ktest_count(15, 100);
     uint64_t before = text_sum(), start;
     size_t half;
 

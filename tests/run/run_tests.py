@@ -30,6 +30,7 @@ SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
 MANY_ROUNDS = 2  # CPUs of the one boot of a long run in which tests take more rounds
 
 HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as the Makefile builds them
+HOSTED_LONG = ("hosted/execute-tsan",)  # a minute for one thread at a time, mostly
 
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
@@ -55,6 +56,7 @@ def all_labels():
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
+    labels = [label for label in labels if is_long or label not in HOSTED_LONG]
     labels += ["hosted/" + stem for stem in stems("tests/hosted/test_*.py", "test_")]
     for tier in PYTHON_TIERS:
         labels += [f"{tier}/{stem}" for stem in stems(f"tests/{tier}/test_*.py", "test_")]
