@@ -495,7 +495,7 @@ static int start_load(struct load *load)
 KTEST(jump, it_comes_and_goes_under_those_who_run_into_it)
 {
     struct kprobe p = { .pre_handler = note, .addr = (uintptr_t)target };
-    uint64_t rounds = ktest_count(40, 400), ok = 0;
+    uint64_t rounds = ktest_rounds(4, 50), ok = 0;
     struct load load = { 0 };
     int tid;
 
