@@ -105,7 +105,7 @@ def h80_probes_set_at_boot_become_jumps(folder):
     """Nobody has asked for it, before or after."""
     tree = folder + "/b"
     script = compiled(folder, "at_boot", AT_BOOT)
-    script += f"make -s B={tree} EXTRA_OBJS={folder}/at_boot.o {tree}/sonde.elf"
+    script += f"make -s -j2 B={tree} EXTRA_OBJS={folder}/at_boot.o {tree}/sonde.elf"
     tap.equal(shell(script), (0, ""), "an object that sets a probe at boot")
     for smp in (1, 3):
         status, text = shell(f"./sonde exec --smp {smp} 'run at_boot' 'run vfs'", B=tree)
@@ -116,7 +116,7 @@ def h80_probes_set_at_boot_become_jumps(folder):
 def more_objects(folder):
     """The tree of the first build is there already."""
     script = compiled(folder, "order", SECOND)
-    script += f"make -s B={folder}/b EXTRA_OBJS='{folder}/reads.o {folder}/order.o' "
+    script += f"make -s -j2 B={folder}/b EXTRA_OBJS='{folder}/reads.o {folder}/order.o' "
     script += f"{folder}/b/sonde.elf"
     tap.equal(shell(script), (0, ""), "two objects, one with few flags")
     tree = folder + "/b"

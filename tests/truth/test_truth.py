@@ -155,7 +155,7 @@ def nmi_storm():
 
 
 def each_function():
-    step = 1 if LONG else 29
+    step = 1 if LONG else 71
     with counted(1) as machine:
         trial(machine, f"step={step} each", ("all | tail -n 1",), "one function at a time")
 
