@@ -46,7 +46,7 @@ void plan_free(struct plan *plan);
  */
 static inline size_t plan_evicted_max(size_t count)
 {
-    return count < 512 ? 8 * count : 4096 + count / 8;
+    return count < 512 ? 8 * count : 4096 + count / 32;
 }
 
 /* plan_len - members and evicted ones. */

@@ -106,6 +106,8 @@ void percpu_set_online(void);
  * Return:  0; -ENOMEM, and there may be some more than before.
  */
 int percpu_counters_map(size_t count);
+/* percpu_counters_bytes - memory of all counters of all CPUs. Context: any. */
+size_t percpu_counters_bytes(void);
 
 /* percpu_counter - counter @i of CPU @cpu. Context: any. */
 static inline uint64_t *percpu_counter(unsigned cpu, size_t i)

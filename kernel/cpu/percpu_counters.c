@@ -25,6 +25,11 @@ static int page_add(unsigned cpu, size_t first)
     return err == -EEXIST ? 0 : err;
 }
 
+size_t percpu_counters_bytes(void)
+{
+    return mapped * sizeof(uint64_t) * cpu_count();
+}
+
 int percpu_counters_map(size_t count)
 {
     if (count > PERCPU_COUNTERS_MAX)

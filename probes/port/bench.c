@@ -4,6 +4,7 @@
 
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/mm/frame.h"
 #include "kernel/thread/thread.h"
 #include "probes/port/port.h"
 
@@ -100,6 +101,14 @@ static int run_named(struct shell *sh, int argc, char **argv)
         err = run_group(sh, find(argv[i]), dot ? dot + 1 : NULL);
     }
     return err;
+}
+
+size_t bench_free_bytes(void)
+{
+    struct frame_stats stats;
+
+    frame_stats_get(&stats);
+    return stats.free * PAGE_SIZE + percpu_counters_bytes();
 }
 
 int bench_jumps(bool on)

@@ -51,6 +51,10 @@ struct bench_cost {
 /* bench_measure - call it @count times in each of some rounds. */
 struct bench_cost bench_measure(const struct bench_target *target, uint64_t count);
 
+/* bench_free_bytes - how much memory is free, or is counters of the CPUs, which are figures
+ * of their own. */
+size_t bench_free_bytes(void);
+
 /* bench_jumps - may armed probes become jumps? `bench` begins with no.
  * Return: 0; what optimize_set_method() says. */
 int bench_jumps(bool on);

@@ -3,8 +3,7 @@
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
-#include "kernel/mm/frame.h"
-#include "kernel/mm/paging.h"
+#include "kernel/cpu/percpu.h"
 #include "kernel/work/work.h"
 #include "probes/optimize.h"
 #include "probes/port/bench.h"
@@ -75,14 +74,6 @@ static int measure_with(const struct counted *c, const char *what)
     return 0;
 }
 
-static size_t free_bytes(void)
-{
-    struct frame_stats stats;
-
-    frame_stats_get(&stats);
-    return stats.free * PAGE_SIZE;
-}
-
 static void print_memory(const struct counted *c, const char *what, size_t probes,
                          size_t without, size_t with, size_t after)
 {
@@ -91,6 +82,7 @@ static void print_memory(const struct counted *c, const char *what, size_t probe
     bench_print(c->sh, (without - with - stays) / probes, "bytes/probe",
                 "counted.%s.memory", what);
     bench_print(c->sh, stays, "bytes", "counted.%s.page_tables", what);
+    bench_print(c->sh, percpu_counters_bytes(), "bytes", "counted.%s.counters", what);
 }
 
 static void ignore_refused(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
@@ -112,7 +104,7 @@ static void print_jumps(const struct counted *c, const char *what,
 static int measure_crowd(const struct counted *c, const char *what,
                          struct bench_crowd *crowd)
 {
-    size_t without = free_bytes(), with;
+    size_t without = bench_free_bytes(), with;
     long in;
     int err;
 
@@ -121,11 +113,11 @@ static int measure_crowd(const struct counted *c, const char *what,
     if (in <= 0)
         return (int)in;
     optimize_run();
-    with = free_bytes();
+    with = bench_free_bytes();
     print_jumps(c, what, crowd, (size_t)in);
     err = measure_with(c, what);
     unregister_kprobes(crowd->ps, (size_t)in);
-    print_memory(c, what, (size_t)in, without, with, free_bytes());
+    print_memory(c, what, (size_t)in, without, with, bench_free_bytes());
     return err;
 }
 

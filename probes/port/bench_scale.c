@@ -3,7 +3,6 @@
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
-#include "kernel/mm/frame.h"
 #include "probes/life.h"
 #include "probes/optimize.h"
 #include "probes/port/bench.h"
@@ -103,14 +102,6 @@ static void measure_find(const struct scale *s, size_t size)
                            "scale.find.%zu.cycles", size);
 }
 
-static size_t free_bytes(void)
-{
-    struct frame_stats stats;
-
-    frame_stats_get(&stats);
-    return stats.free * PAGE_SIZE;
-}
-
 static void note_memory(struct scale *s, size_t size, size_t bytes)
 {
     bench_print(s->sh, bytes / size, "bytes/probe", "scale.memory.%zu.bytes", size);
@@ -120,7 +111,7 @@ static void note_memory(struct scale *s, size_t size, size_t bytes)
 
 static int measure_set(struct scale *s, size_t size)
 {
-    size_t before = free_bytes();
+    size_t before = bench_free_bytes();
     uint64_t start = plat_clock_ns();
     int err = register_kprobes(s->crowd.ps, size);
 
@@ -128,7 +119,7 @@ static int measure_set(struct scale *s, size_t size)
         return err;
     print_time(s, "register_set", size, size, plat_clock_ns() - start);
     if (size > 1)
-        note_memory(s, size, before - free_bytes());
+        note_memory(s, size, before - bench_free_bytes());
     err = measure_hit(s, size);
     measure_find(s, size);
     start = plat_clock_ns();
@@ -167,7 +158,7 @@ static void note_jump_memory(struct scale *s, size_t size, size_t gone, size_t s
 
 static int measure_jumps(struct scale *s, size_t size)
 {
-    size_t before = free_bytes(), with, after;
+    size_t before = bench_free_bytes(), with, after;
     uint64_t start = plat_clock_ns();
     int err = register_kprobes(s->crowd.ps, size);
 
@@ -176,11 +167,11 @@ static int measure_jumps(struct scale *s, size_t size)
     optimize_run();
     print_time(s, "optimize_set", size, size, plat_clock_ns() - start);
     err = check_jumps(s, size);
-    with = free_bytes();
+    with = bench_free_bytes();
     start = plat_clock_ns();
     unregister_kprobes(s->crowd.ps, size);
     print_time(s, "unoptimize_set", size, size, plat_clock_ns() - start);
-    after = free_bytes();
+    after = bench_free_bytes();
     note_jump_memory(s, size, before - with, before > after ? before - after : 0);
     return err;
 }

@@ -6,7 +6,7 @@
 #include "probes/text/pad_parts.h"
 
 #define BUCKETS_MIN 256u
-#define BUCKET_PAGES 2u /* on average, before there are twice as many buckets */
+#define BUCKET_PAGES 4u /* on average, before there are twice as many buckets */
 
 static struct pad_page *first_buckets[BUCKETS_MIN];
 

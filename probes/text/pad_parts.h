@@ -15,7 +15,7 @@
 #include "probes/text/pad.h"
 
 #define PAD_PAGE_LEN 4096u
-#define PAD_FEW 4         /* pads of a page that need no memory of their own */
+#define PAD_FEW 8         /* pads of a page that need no memory of their own */
 #define PAD_MANY 8        /* pads of a page whose order no longer matters */
 #define PAD_BULK 32       /* from here on frames are written as a whole */
 #define PAD_USED_WORDS 65 /* one bit for each byte, and room to read over the end */
@@ -48,6 +48,8 @@ struct pad_page {
     bool is_leaving : 1;  /* without pads, to be unmapped with others */
     bool is_foreign : 1;  /* somebody else's */
 };
+
+_Static_assert(sizeof(struct pad_page) <= 56, "a page would not fit its block");
 
 static inline uint16_t *pad_page_starts(struct pad_page *page)
 {
