@@ -28,6 +28,8 @@ void bench_calls(uint64_t rounds, void (*fn)(void));
 void bench_return(void);
 void bench_dead(void);
 void bench_live(void);
+void bench_return_exchanged(void);
+void bench_return_called(void);
 
 static uint64_t handled;
 
@@ -122,6 +124,23 @@ static void measure(const struct kind *kind)
     printf("sonde.native.%s.calls %.2f ratio\n", kind->name, median(ratio));
 }
 
+/* measure_return - the same for a function that does by itself what a probe would. */
+static void measure_return(const char *name, void (*fn)(void))
+{
+    double ns[ROUNDS], ratio[ROUNDS];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t empty = loop_ns(bench_empty, bench_return);
+        uint64_t call = loop_ns(bench_calls, bench_return);
+        uint64_t with = loop_ns(bench_calls, fn);
+
+        ns[i] = (double)(int64_t)(with - call) / CALLS;
+        ratio[i] = (double)(int64_t)(with - call) / (double)(int64_t)(call - empty);
+    }
+    printf("sonde.native.%s %.2f ns\n", name, median(ns));
+    printf("sonde.native.%s.calls %.2f ratio\n", name, median(ratio));
+}
+
 /* ---- planning ---- */
 
 static bool byte_at(void *arg UNUSED, uintptr_t addr, uint8_t *byte)
@@ -208,6 +227,8 @@ int main(void)
     optimize_set_method(OPTIMIZE_PUN);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         measure(&kinds[i]);
+    measure_return("return_exchanged", bench_return_exchanged);
+    measure_return("return_called", bench_return_called);
     plan();
     return 0;
 }

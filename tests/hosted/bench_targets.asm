@@ -41,3 +41,53 @@ endproc bench_live
 proc bench_return, 64
     ret
 endproc bench_return
+
+; Two ways to be told of a return, with nothing else about them: the caller's address is kept
+; aside in both.
+section .bss
+align 8
+aside: resq 64
+section .data
+align 8
+aside_top: dq aside
+section .text
+
+; KEEP reg: reg = an address, kept aside
+%macro KEEP 1
+    push rcx
+    mov rcx, [rel aside_top]
+    mov [rcx], %1
+    add qword [rel aside_top], 8
+    pop rcx
+%endmacro
+
+; TAKE reg: reg = the address that was kept last
+%macro TAKE 1
+    sub qword [rel aside_top], 8
+    mov %1, [rel aside_top]
+    mov %1, [%1]
+%endmacro
+
+; The function returns to a trampoline, which returns to the caller: two returns that the
+; processor predicts to lead elsewhere.
+proc bench_return_exchanged, 64
+    mov rax, [rsp]
+    KEEP rax
+    lea rax, [rel .trampoline]
+    mov [rsp], rax
+    ret
+.trampoline:
+    TAKE rax
+    push rax
+    ret
+endproc bench_return_exchanged
+
+; The function is called anew, where it finds no arguments on the stack.
+proc bench_return_called, 64
+    pop rax
+    KEEP rax
+    call bench_return
+    TAKE rax
+    push rax
+    ret
+endproc bench_return_called
