@@ -4,14 +4,16 @@
 #include "probes/life.h"
 #include "probes/registry.h"
 
-/* is_hit - does somebody wait for the instruction at @addr? A neighbour that was evicted is
- * a site as well, but nobody's.
+/* is_hit - must whoever comes to @addr come by its site? Somebody waits for the instruction,
+ * or a region begins there, and what lies behind its first instruction is the rest of the
+ * jump. A neighbour that was evicted is a site as well, but nobody's.
  */
 NOKPROBE_INLINE bool is_hit(uintptr_t addr)
 {
     const struct site *site = registry_find(addr);
 
-    return site && site_is_armed(site) && READ_ONCE(site->probes);
+    return site && site_is_armed(site) &&
+           (READ_ONCE(site->probes) || READ_ONCE(site->region));
 }
 
 /* The shadow of STI must cover the instruction behind it, so both happen at once, unless

@@ -540,6 +540,30 @@ static void sti_runs_together_with_its_successor(void)
     end();
 }
 
+/* The last probe there is being taken out: its jump still stands, and where there is a region
+ * that is in the place of several instructions.
+ */
+static void sti_does_not_lead_into_a_region(void)
+{
+    static struct region region;
+    struct kprobe behind = { 0 };
+    struct pt_regs regs = fake_regs();
+
+    start("fb 90 c3", false);
+    behind.addr = p.addr + 1;
+    CHECK_EQ(register_kprobe(&behind), 0);
+    behind.site->probes = NULL;
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair->slot);
+    behind.site->region = &region;
+    fake_int3(&regs, p.addr);
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    behind.site->region = NULL;
+    behind.site->probes = &behind;
+    CHECK_EQ(unregister_kprobe(&behind), 0);
+    end();
+}
+
 /* Interrupts come when it is on, which is on the way back: behind the call. */
 static void sti_is_on_the_image_together_with_a_call(void)
 {
@@ -612,5 +636,6 @@ UNIT_TESTS(
     an_nmi_on_top_of_a_handler_is_a_hit_of_its_own,
     an_nmi_on_top_of_a_claimed_entry_leaves_it_alone, what_has_been_left_is_nobodys,
     nothing_is_registered_or_taken_out_from_a_handler,
-    sti_runs_together_with_its_successor, sti_is_on_the_image_together_with_a_call,
-    totals_are_the_sum_over_all_cpus, causes_have_names)
+    sti_runs_together_with_its_successor, sti_does_not_lead_into_a_region,
+    sti_is_on_the_image_together_with_a_call, totals_are_the_sum_over_all_cpus,
+    causes_have_names)
