@@ -35,6 +35,7 @@
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
+%include "probes/port/registers.inc"
 %include "probes/port/follow.inc"
 
 extern kprobe_jump_rest     ; bool (struct pt_regs *, struct kprobe *, struct probe_cpu *)
@@ -61,26 +62,6 @@ VECTOR_BP equ 3
 GAP equ 16
 WORD_0 equ REGS_SIZE + GAP            ; from the image
 
-%define EACH_REGISTER r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi
-
-%macro STORE_ALL 1-*
-  %assign at 0
-  %rep %0
-    mov [rsp + at], %1
-    %assign at at + 8
-    %rotate 1
-  %endrep
-%endmacro
-
-%macro LOAD_ALL 1-*
-  %assign at 0
-  %rep %0
-    mov %1, [rsp + at]
-    %assign at at + 8
-    %rotate 1
-  %endrep
-%endmacro
-
 ; PREEMPT_OFF: r12d = what PREEMPT_ON gives back. No interrupt between load and store can do
 ; harm: where the thread may be moved the count is 0, here and on any CPU that it is moved to,
 ; and else it isn't moved.
@@ -102,7 +83,7 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
     pushfq
 .pushed:
     lea rsp, [rsp - REGS_FLAGS]
-    STORE_ALL EACH_REGISTER
+    STORE EACH_REGISTER
     PREEMPT_OFF
     mov r13, [gs:PERCPU_SELF]
     lea rax, [rsp + WORD_0 + 8 * %1]
@@ -257,7 +238,7 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
 
 ; GO_ON: back into the cell.
 %macro GO_ON 0
-    LOAD_ALL EACH_REGISTER
+    LOAD EACH_REGISTER
     lea rsp, [rsp + WORD_0]
 .ret:
     ret

@@ -12,6 +12,7 @@
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
+%include "probes/port/registers.inc"
 %include "probes/port/follow.inc"
 
 extern detour_call, detour_call_dead
@@ -21,24 +22,6 @@ FLAGS equ 7 * 8                 ; as lahf and seto leave them in ax
 SAVED equ 8 * 8
 WORD_0 equ SAVED                ; where the cell goes on
 SLOT equ SAVED + 8              ; the function's return address
-
-%macro STORE 1-*
-  %assign at 0
-  %rep %0
-    mov [rsp + at], %1
-    %assign at at + 8
-    %rotate 1
-  %endrep
-%endmacro
-
-%macro LOAD 1-*
-  %assign at 0
-  %rep %0
-    mov %1, [rsp + at]
-    %assign at at + 8
-    %rotate 1
-  %endrep
-%endmacro
 
 section .text.detour progbits alloc exec nowrite align=64
 

@@ -21,6 +21,7 @@
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
+%include "probes/port/registers.inc"
 
 extern kretprobe_return         ; void kretprobe_return(struct pt_regs *, struct probe_cpu *)
 extern shadow_nobody            ; struct shadow
@@ -31,26 +32,6 @@ SEL_CODE equ 0x08
 SEL_DATA equ 0x10
 FLAGS_DF equ 1 << 10
 FLAGS_OF_BIT equ 11
-
-%define EACH_REGISTER r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi
-
-%macro STORE_ALL 1-*
-  %assign at 0
-  %rep %0
-    mov [rsp + at], %1
-    %assign at at + 8
-    %rotate 1
-  %endrep
-%endmacro
-
-%macro LOAD_ALL 1-*
-  %assign at 0
-  %rep %0
-    mov %1, [rsp + at]
-    %assign at at + 8
-    %rotate 1
-  %endrep
-%endmacro
 
 ; OR_IF_ZERO reg, scratch: rax |= all ones if reg is 0
 %macro OR_IF_ZERO 2
@@ -68,7 +49,7 @@ proc kretprobe_trampoline, 64
     lea rsp, [rsp - 16]         ; 1
     pushfq
     lea rsp, [rsp - REGS_FLAGS]
-    STORE_ALL EACH_REGISTER
+    STORE EACH_REGISTER
     mov r11d, [gs:PERCPU_PREEMPT_COUNT] ; as PREEMPT_OFF of detour.asm
     lea eax, [r11 + 1]
     mov [gs:PERCPU_PREEMPT_COUNT], eax
@@ -154,7 +135,7 @@ proc kretprobe_trampoline, 64
     mov ah, bl
     sahf
     ror rcx, 1
-    LOAD_ALL EACH_REGISTER
+    LOAD EACH_REGISTER
     lea rsp, [rsp + REGS_SS]
 .ret:
     ret
