@@ -28,8 +28,8 @@ int plat_text_read(void *dst, uintptr_t addr, size_t len);
  * Return:  0; -EFAULT neither of the two.
  */
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len);
-/* plat_sync_cores - every CPU has executed a serialising instruction since the call. One that
- * was in an NMI has left it.
+/* plat_sync_cores - every CPU has executed a serialising instruction since the call, or will
+ * before it executes anything else. One that was in an NMI has left it.
  * Context: thread, interrupts on; machine stopped.
  */
 void plat_sync_cores(void);

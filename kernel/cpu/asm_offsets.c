@@ -42,6 +42,8 @@ void asm_offsets(void)
     EMIT(PERCPU_NMI_DEPTH, offsetof(struct percpu, nmi_depth));
     EMIT(PERCPU_NEED_RESCHED, offsetof(struct percpu, need_resched));
     EMIT(PERCPU_IRQ_COUNTS, offsetof(struct percpu, irq_counts));
+    EMIT(PERCPU_HALTED, offsetof(struct percpu, halted));
+    EMIT(PERCPU_WOKEN_COUNT, offsetof(struct percpu, woken_count));
     EMIT(PERCPU_NMI_SYNC_COUNT, offsetof(struct percpu, nmi_sync_count));
     EMIT(PERCPU_DEPTHS, offsetof(struct percpu, irq_depth));
     EMIT(PERCPU_STACK_BASE, offsetof(struct percpu, stack_base));

@@ -235,9 +235,22 @@ endproc trap_resume_hit
 
 ; ---- interrupts ------------------------------------------------------------------------
 
+; WAKE: whoever changes text leaves halted CPUs alone (smp_call_awake), so one that wakes
+; serialises before it comes to anything that could have been changed: first it says that it
+; is awake, then comes the serialising instruction. Who still sees it halted after a change
+; has changed the text before that instruction.
+%macro WAKE 0
+    mov byte [gs:PERCPU_HALTED], 0
+    xor eax, eax
+    cpuid
+%endmacro
+
 proc irq_entry, 64
     push 0                          ; aux
     SAVE_REGS
+    cmp byte [gs:PERCPU_HALTED], 0
+    jne .woken
+.awake:
     FINISH_RETURN
     inc dword [gs:PERCPU_IRQ_DEPTH]
     mov eax, [rsp + REGS_VECTOR]
@@ -255,13 +268,18 @@ proc irq_entry, 64
     mov rdi, rsp
     call schedule_irq
     jmp trap_exit
+.woken:
+    WAKE
+    inc qword [gs:PERCPU_WOKEN_COUNT]
+    jmp .awake
 endproc irq_entry
 
 ; ---- NMI, #DF, #MC: stacks of their own ------------------------------------------------
 
 ; No NMI can come before the IRETQ below, and nothing that this one runs into returns by
 ; IRETQ, so the frame is safe. CR2 is put back for the fault it may have interrupted. While
-; text is being changed it serialises first: what it calls may have been fetched before.
+; text is being changed it serialises first: what it calls may have been fetched before. And
+; so it does on a CPU that was halted, which is then taken for awake until it halts anew.
 proc nmi_entry, 64
     push 0
     mov dword [rsp + 4], 2
@@ -270,10 +288,10 @@ proc nmi_entry, 64
     xchg rax, [rsp]
     SAVE_REGS
     inc dword [gs:PERCPU_NMI_DEPTH]
-    cmp byte [rel trap_nmis_serialise], 0
-    je .serialised
-    xor eax, eax
-    cpuid
+    mov al, [rel trap_nmis_serialise]
+    or al, [gs:PERCPU_HALTED]
+    jz .serialised
+    WAKE
     inc qword [gs:PERCPU_NMI_SYNC_COUNT]
 .serialised:
     FINISH_RETURN
@@ -362,11 +380,19 @@ entry_text_end:
 ; ---- idle ------------------------------------------------------------------------------
 
 section .text
-; void cpu_idle_wait(void): interrupts on and halt, in one breath.
+; void cpu_idle_wait(void): interrupts on and halt, in one breath. Only an interrupt or an NMI
+; ends it, so from here on the CPU runs entry code first.
 ; In: interrupts off. Out: interrupts on.
 proc cpu_idle_wait
+    mov byte [gs:PERCPU_HALTED], 1
     sti
     hlt
+.halted:
     ret
 endproc cpu_idle_wait
 nokprobe cpu_idle_wait
+
+section .rodata
+align 8
+global cpu_idle_halted              ; where the interrupt that ends it comes
+cpu_idle_halted: dq cpu_idle_wait.halted

@@ -32,18 +32,22 @@ _Static_assert(sizeof(struct tss) == 104, "the TSS is 104 bytes");
 #define GDT_ENTRIES 6
 
 struct percpu {
-    struct percpu *self;      /* [I] gs:0 */
-    void *probe;              /* [I] the probe engine's struct probe_cpu */
-    struct thread *current;   /* [c] set by the context switch */
-    int preempt_count;        /* [c] 0: may be preempted */
-    unsigned irq_depth;       /* [c] 1 inside an interrupt handler */
-    unsigned nmi_depth;       /* [c] 1 inside NMI, and in what that runs into */
-    bool need_resched;        /* [c, set by the reschedule IPI too] */
-    bool idle;                /* [c] halted or about to */
+    struct percpu *self;    /* [I] gs:0 */
+    void *probe;            /* [I] the probe engine's struct probe_cpu */
+    struct thread *current; /* [c] set by the context switch */
+    int preempt_count;      /* [c] 0: may be preempted */
+    unsigned irq_depth;     /* [c] 1 inside an interrupt handler */
+    unsigned nmi_depth;     /* [c] 1 inside NMI, and in what that runs into */
+    bool need_resched;      /* [c, set by the reschedule IPI too] */
+    bool idle;              /* [c] halted or about to, as the scheduler sees it */
+    bool
+        halted; /* [c] nothing but entry code runs until it has serialised; cpu_idle_wait() */
     bool online;              /* [I] */
     unsigned id;              /* [I] 0..MAX_CPUS-1 */
     uint32_t apic_id;         /* [I] */
     uint64_t sync_count;      /* [c] serialising instructions run on request */
+    uint64_t woken_count;     /* [c] those run by the interrupts that ended a halt */
+    uint64_t spared_count;    /* [a] requests that met it halted */
     uint64_t nmi_sync_count;  /* [c] those run by NMIs; see trap_serialise_nmis() */
     uintptr_t stack_base;     /* [c] lowest usable byte of the current thread's stack */
     void *thread_probe;       /* [c] thread.probe of the current thread */
@@ -209,8 +213,9 @@ void features_init_cpu(void);
 
 /* cpu_idle_wait - enable interrupts and halt until one comes, with nothing between the
  * two: the shadow of STI keeps a wake-up from being lost. Returns with interrupts on.
- * The only `sti; hlt` of the kernel; never probed.
+ * The only `sti; hlt` of the kernel; never probed. Meanwhile percpu.halted is set.
  *
  * Context: the idle thread, interrupts off.
  */
 void cpu_idle_wait(void);
+extern const uintptr_t cpu_idle_halted; /* the ip that it is interrupted at */

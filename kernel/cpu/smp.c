@@ -227,22 +227,43 @@ void smp_call(unsigned cpu, void (*fn)(void *arg), void *arg)
     preempt_enable();
 }
 
-void smp_call_all(void (*fn)(void *arg), void *arg)
+/* call_all - @halted: NULL, or for those that are */
+static void call_all(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *arg),
+                     void *arg)
 {
+    struct call *posted[MAX_CPUS] = { NULL };
     unsigned count, self;
 
     assert_may_call();
     preempt_disable();
     count = cpu_count();
     self = cpu_id();
-    for (unsigned cpu = 0; cpu < count; cpu++)
-        if (cpu != self)
-            post(cpu, fn, arg);
+    for (unsigned cpu = 0; cpu < count; cpu++) {
+        if (cpu == self)
+            continue;
+        if (halted && READ_ONCE(percpu_of(cpu)->halted))
+            halted(cpu, arg);
+        else
+            posted[cpu] = post(cpu, fn, arg);
+    }
     call_here(fn, arg);
     for (unsigned cpu = 0; cpu < count; cpu++)
-        if (cpu != self)
-            smp_wait(&calls[self][cpu].done, cpu);
+        if (posted[cpu])
+            smp_wait(&posted[cpu]->done, cpu);
     preempt_enable();
+}
+
+void smp_call_all(void (*fn)(void *arg), void *arg)
+{
+    call_all(fn, NULL, arg);
+}
+
+/* The fence is between what the caller has written and the look at `halted`. */
+void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *arg),
+                    void *arg)
+{
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    call_all(fn, halted, arg);
 }
 
 /* ---- bare interrupts ------------------------------------------------------------------- */

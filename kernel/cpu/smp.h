@@ -29,6 +29,12 @@ void smp_call(unsigned cpu, void (*fn)(void *arg), void *arg);
 /* smp_call_all - the same on every online CPU at once, the caller included. */
 void smp_call_all(void (*fn)(void *arg), void *arg);
 
+/* smp_call_awake - the same, but a CPU that is halted is left alone: it runs nothing, and
+ * serialises before it does (cpu_idle_wait). @halted is called for each of those, here.
+ */
+void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *arg),
+                    void *arg);
+
 /* smp_call_regs - what the running call has interrupted; NULL on the calling CPU itself.
  * Context: inside @fn of a call.
  */

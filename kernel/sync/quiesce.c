@@ -1,9 +1,10 @@
 /* quiesce.c - looks at every thread until each has been outside the old code once.
  *
  * A round has two parts. The IPI looks at what runs, where only its own CPU can: what it
- * interrupts is thread code, since interrupts do not nest. The walk, under the scheduler's
- * lock, looks at what does not run. A thread that moves between the two is seen by neither
- * and is left for the next round; one that was seen outside stays so: there is no way in.
+ * interrupts is thread code, since interrupts do not nest. A CPU that is halted needs none.
+ * The walk, under the scheduler's lock, looks at what does not run. A thread that moves
+ * between the two is seen by neither and is left for the next round; one that was seen
+ * outside stays so: there is no way in.
  *
  * What each thread has got to is its quiesce_seen: the number of the last quiesce() that
  * may count it as outside. A voluntary switch writes the number itself.
@@ -33,16 +34,10 @@ quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside)
     return before;
 }
 
-/* is_halt - the boundary behind the hlt of cpu_idle_wait(): sti, hlt, ret are a byte each. */
-static bool is_halt(uintptr_t ip)
-{
-    return ip == (uintptr_t)cpu_idle_wait + 2;
-}
-
 /* is_outside_at - a thread was interrupted, preemptible, at @ip. */
 static bool is_outside_at(uintptr_t ip)
 {
-    return inside_fn ? !inside_fn(ip) : is_halt(ip);
+    return inside_fn ? !inside_fn(ip) : ip == cpu_idle_halted;
 }
 
 static void look_at_running(void *arg)
@@ -53,6 +48,13 @@ static void look_at_running(void *arg)
     if (regs && (preempt_count() != 0 || !is_outside_at(regs->ip)))
         return;
     thread_current()->quiesce_seen = quiesce_epoch;
+}
+
+/* look_at_halted - its idle thread is in cpu_idle_wait(), and no interrupt on top of it. */
+static void look_at_halted(unsigned cpu, void *arg)
+{
+    (void)arg;
+    WRITE_ONCE(sched_idle_thread(cpu)->quiesce_seen, quiesce_epoch);
 }
 
 static bool is_outside_off_cpu(const struct thread *t)
@@ -116,7 +118,7 @@ static void straggler_report(const struct straggler *left)
 /* look_at_all - one round. Return: true when every thread has been outside. */
 static bool look_at_all(struct straggler *left)
 {
-    smp_call_all(look_at_running, NULL);
+    smp_call_awake(look_at_running, look_at_halted, NULL);
     return walk(left);
 }
 

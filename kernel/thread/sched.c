@@ -400,6 +400,11 @@ void sched_set_idle(unsigned cpu, struct thread *t)
     idle_threads[cpu] = t;
 }
 
+struct thread *sched_idle_thread(unsigned cpu)
+{
+    return idle_threads[cpu];
+}
+
 /* The look at need_resched and the halt are one step for interrupts: what comes after the
  * cli waits until the hlt, and ends it.
  */

@@ -51,8 +51,9 @@ void sched_wake(struct thread *t);
 /* sched_exit - leave the CPU for ever. */
 _Noreturn void sched_exit(void);
 
-/* sched_set_idle - make @t the idle thread of CPU @cpu. */
+/* sched_set_idle - make @t the idle thread of CPU @cpu. sched_idle_thread - which it is. */
 void sched_set_idle(unsigned cpu, struct thread *t);
+struct thread *sched_idle_thread(unsigned cpu);
 
 /* sched_idle - what an idle thread does. Context: preemptible. */
 _Noreturn void sched_idle(void);

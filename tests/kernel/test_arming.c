@@ -221,7 +221,7 @@ KTEST(arming, an_int3_that_has_gone_is_tried_again)
 static void sync_counts(uint64_t counts[MAX_CPUS])
 {
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        counts[cpu] = READ_ONCE(percpu_of(cpu)->sync_count);
+        counts[cpu] = plat_sync_count(cpu);
 }
 
 static unsigned cpus_synced(const uint64_t before[MAX_CPUS], uint64_t times)
@@ -229,7 +229,7 @@ static unsigned cpus_synced(const uint64_t before[MAX_CPUS], uint64_t times)
     unsigned synced = 0;
 
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        synced += READ_ONCE(percpu_of(cpu)->sync_count) - before[cpu] >= times;
+        synced += plat_sync_count(cpu) - before[cpu] >= times;
     return synced;
 }
 
@@ -261,6 +261,69 @@ KTEST(arming, every_cpu_is_synchronised_before_it_returns)
 {
     look_at_syncs(TEXT_POKE_INT3);
     look_at_syncs(TEXT_POKE_STOP_MACHINE);
+}
+
+/* ---- a CPU that is halted -------------------------------------------------------------- */
+
+#define TRIES 1000
+
+/* come_and_go - a probe, both while CPU 1 is halted. Return: has no call interrupted it, for
+ * the copy, the int3, and the text?
+ */
+static bool come_and_go(struct kprobe *p)
+{
+    uint64_t calls = irq_count(1, VECTOR_CALL), spared = percpu_of(1)->spared_count;
+
+    while (!READ_ONCE(percpu_of(1)->halted))
+        pause();
+    register_kprobe(p);
+    unregister_kprobe(p);
+    return irq_count(1, VECTOR_CALL) == calls && percpu_of(1)->spared_count - spared >= 3;
+}
+
+static void call_target(void *unused)
+{
+    (void)unused;
+    target(1);
+}
+
+KTEST(arming, a_halted_cpu_is_left_alone_and_serialises_when_it_wakes)
+{
+    struct kprobe keeps_the_page = { .addr = (uintptr_t)call_target };
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = count_here };
+    struct percpu *other;
+    uint64_t woken, nmis;
+    unsigned tries = 0;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    memset(runners, 0, sizeof(runners));
+    thread_set_affinity(BIT(0));
+    other = percpu_of(1);
+    register_kprobe(&keeps_the_page);
+    while (tries < TRIES && !come_and_go(&p))
+        tries++;
+    ktest_report(tries < TRIES, "a probe came and went without a call to it");
+    register_kprobe(&p);
+    while (!READ_ONCE(other->halted))
+        pause();
+    woken = READ_ONCE(other->woken_count);
+    smp_call(1, call_target, NULL);
+    ktest_report(READ_ONCE(other->woken_count) > woken, "it serialises when it wakes");
+    ktest_report(runners[1].hits == 1, "and sees the probe");
+    unregister_kprobe(&p);
+    unregister_kprobe(&keeps_the_page);
+    nmis = READ_ONCE(other->nmi_sync_count);
+    for (tries = 0; tries < TRIES && READ_ONCE(other->nmi_sync_count) == nmis; tries++) {
+        while (!READ_ONCE(other->halted))
+            pause();
+        smp_send_nmi(1);
+        clock_spin_ns(MS);
+    }
+    ktest_report(tries < TRIES, "an NMI that wakes it serialises, too");
+    thread_set_affinity(UINT64_MAX);
 }
 
 /* ---- a CPU that does not listen -------------------------------------------------------- */
@@ -304,11 +367,11 @@ KTEST(arming, a_deaf_cpu_is_waited_for_and_named)
     tid = kernel_clone(&victim);
     while (!deaf)
         thread_yield();
-    synced = percpu_of(1)->sync_count;
+    synced = plat_sync_count(1);
     err = register_kprobe(&p);
     end = clock_ns();
     ktest_report(err == 0 && end >= deaf_until, "arming waits for it");
-    ktest_report(percpu_of(1)->sync_count >= synced + 2, "until it is synchronised too");
+    ktest_report(plat_sync_count(1) >= synced + 2, "until it is synchronised too");
     registered = true;
     thread_join(tid, NULL);
     smp_set_call_limit(10000 * MS);

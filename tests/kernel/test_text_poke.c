@@ -36,7 +36,7 @@ static void look_at_counts(enum text_poke_step step, unsigned level)
     (void)level;
     steps++;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
-        uint64_t count = READ_ONCE(percpu_of(cpu)->sync_count);
+        uint64_t count = plat_sync_count(cpu);
 
         unsynced += count == synced[cpu];
         synced[cpu] = count;
@@ -172,7 +172,7 @@ KTEST(text_poke, nmis_serialise_while_a_patch_is_open)
     unregister_kprobe(&p);
     before = this_cpu()->nmi_sync_count;
     smp_send_nmi(cpu_id());
-    thread_sleep_ns(MS);
+    clock_spin_ns(MS);
     ktest_report(this_cpu()->nmi_sync_count == before, "one behind it does not");
     targets_end();
 }
