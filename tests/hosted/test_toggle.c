@@ -263,7 +263,7 @@ static void nor_when_jumps_come_and_go(void)
     sites_make();
     optimize_set_method(OPTIMIZE_PUN);
     optimize_stats_get(&before);
-    toggle_under_threads(getenv("LONG") ? TOGGLES_LONG : TOGGLES / 10);
+    toggle_under_threads(getenv("LONG") ? TOGGLES_LONG / 20 : TOGGLES / 10);
     optimize_stats_get(&after);
     unit_note("%lu jumps", (unsigned long)(after.optimized - before.optimized));
     CHECK(after.optimized - before.optimized > TOGGLES / 50);

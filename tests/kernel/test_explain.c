@@ -92,7 +92,7 @@ KTEST(explain, where_no_pad_can_be_it_stays_int3_and_says_why)
             continue;
         stay++;
         told += say("probe explain 0x%lx", ps[i].addr) == 0 &&
-                said("byte       cc, int3 of the engine, original f8\n") &&
+                said("\nbyte       cc, int3 of the engine") && said("original f8\n") &&
                 said("\njump       none: ");
     }
     ktest_report(stay == 1 && told == 1, "%u stay, %u say why", stay, told);

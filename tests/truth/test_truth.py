@@ -154,10 +154,22 @@ def nmi_storm():
 # ---- one function at a time, and a few ----
 
 
+def functions_run(machine):
+    """Names of the functions that the workloads come to, each an argument of `truth`."""
+    seen = machine.run("bare all 'run all'", LIMIT)
+    places = {machine.symbols.at(address) for address, n in seen.executions.items() if n}
+    return sorted({place.partition("+")[0] for place in places})
+
+
 def each_function():
-    step = 1 if LONG else 71
-    with counted(1) as machine:
-        trial(machine, f"step={step} each", ("all | tail -n 1",), "one function at a time")
+    """All workloads for those that they come to; the others see at least that they go."""
+    for smp in (1, 2, 4) if LONG else (1,):
+        with counted(smp) as machine:
+            names = functions_run(machine)
+            tap.check(len(names) > 200, f"{cpus(smp)}: {len(names)} functions are run")
+            name = f"{cpus(smp)}, one function at a time"
+            trial(machine, f"each {','.join(names)}", ("all | tail -n 1",), f"{name}, all")
+            trial(machine, "each all", ("fork",), f"{name}, fork")
 
 
 def some_functions_on_all_cpus():

@@ -19,8 +19,8 @@
 /* One run of the command. */
 struct truth {
     struct shell *sh;
-    const char *what; /* all, each, or names of functions with commas between them */
-    uint64_t step;    /* of each: every which function */
+    const char *what; /* all, or names of functions with commas between them */
+    bool each;        /* one after the other */
     bool bare;        /* only count, without probes */
     kprobe_pre_handler_t before;
     kprobe_post_handler_t after;
@@ -63,7 +63,7 @@ static bool is_named(const char *list, const char *name)
 /* function_next - the next one that is meant, from @i on. Return: false behind the last. */
 static bool function_next(const struct truth *t, size_t *i, struct plat_symbol *function)
 {
-    bool any = strcmp(t->what, "all") == 0 || strcmp(t->what, "each") == 0;
+    bool any = strcmp(t->what, "all") == 0;
 
     for (; *i < ksyms_count(); ++*i)
         if (function_get(*i, function) && (any || is_named(t->what, function->name)))
@@ -182,15 +182,12 @@ static int trial(struct truth *t, size_t first, size_t count)
 static int trial_of_each(struct truth *t)
 {
     struct plat_symbol function;
-    uint64_t number = 0;
     int err = 0;
 
     t->count = 0;
     for (size_t i = 0; !err && function_next(t, &i, &function); i++) {
         size_t first = t->count;
 
-        if (number++ % t->step)
-            continue;
         if (shell_interrupted(t->sh))
             return -EINTR;
         function_add(t, &function);
@@ -229,7 +226,7 @@ static int run_all(struct truth *t)
     if (!t->max)
         return -ENOENT;
     step_set_engine(t->engine);
-    if (strcmp(t->what, "each") == 0) {
+    if (t->each) {
         err = trial_of_each(t);
     } else {
         functions_add(t);
@@ -247,11 +244,11 @@ static bool option(struct truth *t, const char *word)
 
     if (strncmp(word, "nmis=", 5) == 0)
         return !parse_u64(word + 5, 10, &t->storm.count);
-    if (strncmp(word, "step=", 5) == 0)
-        return !parse_u64(word + 5, 10, &t->step) && t->step;
     if (with_handlers || strcmp(word, "nested") == 0) {
         t->before = with_handlers ? handler_before : handler_nested;
         t->after = handler_after;
+    } else if (strcmp(word, "each") == 0) {
+        t->each = true;
     } else if (strcmp(word, "bare") == 0) {
         t->bare = true;
     } else if (strcmp(word, "tf") == 0) {
@@ -264,7 +261,7 @@ static bool option(struct truth *t, const char *word)
 
 static int run(struct shell *sh, int argc, char **argv)
 {
-    struct truth t = { .sh = sh, .step = 1, .engine = STEP_INT3 };
+    struct truth t = { .sh = sh, .engine = STEP_INT3 };
     int at = 1;
     int err;
 
@@ -290,10 +287,9 @@ static int run(struct shell *sh, int argc, char **argv)
 
 static const struct shell_command command = {
     .name = "truth",
-    .usage = "[OPTION...] all|each|FUNCTION,... COMMAND...",
+    .usage = "[OPTION...] all|FUNCTION,... COMMAND...",
     .help = "run commands with every instruction armed, for tests/truth\n"
-            "each: one function after the other, the commands for each of them\n"
-            "bare, handlers, nested, tf, nmis=N, step=N: see docs/testing.md",
+            "bare, each, handlers, nested, tf, nmis=N: see docs/testing.md",
     .run = run,
 };
 
