@@ -7,6 +7,7 @@
  *       | call detour | copy | call post | jmp back |
  *       | call detour | jmp to the target |      a direct call: see below
  *       | call detour |                          IMAGE: leaves by the register image
+ *       | code of its own | copy | jmp back |    CALL, for some: see detour_own.h
  *
  * The code that is called finds the site by its return address: (address + 1) | 31 is the
  * last byte of a cell, where its owner is. So in a large cell, whose owner is at the end of
@@ -21,8 +22,10 @@
 #include "kernel/base/err.h"
 #include "probes/aggr.h"
 #include "probes/counter.h"
+#include "probes/detour_own.h"
 #include "probes/insn/effects.h"
 #include "probes/insn/encode.h"
+#include "probes/insn/opcode_ops.h"
 #include "probes/insn/relocate.h"
 #include "probes/life.h"
 #include "probes/liveness.h"
@@ -108,8 +111,9 @@ struct code {
     const struct insn *insn;
     enum detour_kind kind;
     bool flags_live; /* somebody reads the status flags that there are before it */
+    bool own;        /* its front is code of its own */
     struct probe_reject *why;
-    uint8_t bytes[INSN_SLOT_LARGE_CODE_MAX];
+    uint8_t bytes[INSN_SLOT_OWN_CODE_MAX];
     uintptr_t at; /* where bytes[0] will be */
     size_t len;
     size_t copy; /* where in bytes[] the copy begins */
@@ -164,9 +168,17 @@ static enum plat_detour front_code(const struct code *c)
     return c->flags_live ? PLAT_DETOUR_CALL : PLAT_DETOUR_CALL_DEAD;
 }
 
+static void put_own(struct code *c)
+{
+    if (detour_own_put(c->bytes, c->at, c->site, c->flags_live, &c->len))
+        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->site->addr);
+}
+
 static void front_put(struct code *c)
 {
-    if (c->kind == DETOUR_COUNT)
+    if (c->own)
+        put_own(c);
+    else if (c->kind == DETOUR_COUNT)
         put_count(c);
     else if (c->kind != DETOUR_NONE)
         put_call(c, front_code(c));
@@ -245,7 +257,7 @@ static int fill(struct code *c, uint8_t *cell, size_t start)
         insn_slot_fill(cell, c->site, c->bytes, c->len);
         plat_unlock(PLAT_TEXT);
         c->site->detour = cell + start;
-        c->site->detour_copy = (uint8_t)c->copy;
+        c->site->detour_copy = (uint16_t)c->copy;
         return 0;
     }
     plat_lock(PLAT_TEXT);
@@ -272,12 +284,34 @@ static int place(struct code *c)
     return fill(c, cell, start);
 }
 
+/* place_own - Return: false when it can have no code of its own. QEMU 7.2 takes the flags
+ * that CMPXCHG8B leaves alone from where its block of code began: that must not be here.
+ */
+static bool place_own(struct code *c)
+{
+    uint8_t *cell = NULL;
+
+    if (detour_own_fits(c->site) && c->insn->op != OP_CMPX8B)
+        cell = insn_slot_reserve_own();
+    if (!cell)
+        return false;
+    c->own = true;
+    compose(c, (uintptr_t)cell, 0);
+    if (fill(c, cell, detour_own_entry(c->flags_live)))
+        c->own = false;
+    return c->own;
+}
+
 static int build(struct code *c)
 {
     if (c->kind == DETOUR_NONE && copy_is_called(c->site)) {
         c->site->detour = (uint8_t *)c->insn->target;
         return 0;
     }
+    if (c->kind == DETOUR_CALL && place_own(c))
+        return 0;
+    c->len = 0;
+    c->err = 0;
     if (site_boost_slot(c->site) && prepend(c))
         return c->err;
     c->len = 0;
@@ -333,6 +367,7 @@ int detour_prepare(struct site *site, struct probe_reject *why)
     if (code.kind == DETOUR_RETURN)
         site->plain = kretprobe_plain(site);
     site->detour_saves = code.flags_live;
+    site->detour_own = code.own;
     return 0;
 }
 
@@ -357,6 +392,8 @@ bool detour_is_current(const struct site *site)
         return false;
     if (kind == DETOUR_RETURN)
         return site->plain == kretprobe_plain(site);
+    if (site->detour_own)
+        return detour_own_is_current(site);
     return kind != DETOUR_COUNT || counts_for(site, site->probes);
 }
 

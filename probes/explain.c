@@ -86,6 +86,7 @@ static void look_at_detour(struct explanation *e, const struct site *site)
     if (insn_slot_owner((uintptr_t)site->detour, &off))
         add_copy(e, "detour", site->detour);
     e->detour = detour_kind_wanted(site);
+    e->detour_own = site->detour && site->detour_own;
 }
 
 static void look_at_site(struct explanation *e, const struct site *site)

@@ -41,7 +41,7 @@ struct explain_copy {
     const char *what; /* "boost", "step", "pair", "detour" */
     uintptr_t addr;
     size_t len;
-    uint8_t code[INSN_SLOT_LARGE_CODE_MAX];
+    uint8_t code[INSN_SLOT_OWN_CODE_MAX];
 };
 
 /* What is there instead of the breakpoint, or could be. */
@@ -87,6 +87,7 @@ struct explanation {
     struct explain_jump jump;
     enum detour_kind detour; /* what a jump would run; for one that is not probed: with a
                               * probe that has a pre-handler */
+    bool detour_own;         /* its code is its own */
     uint32_t flags_live;     /* status flags, FLAGS_*, that are read there or behind it */
     size_t probes, disabled, with_post;
     uint64_t hits, missed[MISS_CAUSES]; /* of the probes that are there now */

@@ -74,13 +74,14 @@ struct site {
     bool in_engine : 1;          /* [I] the engine's own code */
     uint8_t way;                 /* [p] enum site_way */
     bool has_post;               /* [p] somebody here has a post-handler */
-    uint8_t detour_copy;         /* [p] where in the detour's own cell its copy begins */
+    uint16_t detour_copy;        /* [p] where in the detour's own cell its copy begins */
     uint8_t state;               /* [P] enum site_state */
     bool queued : 1;             /* [P] in the list that is being made */
     bool coming : 1;             /* [P] is being armed, with others */
     bool leaving : 1;            /* [P] is being disarmed, with others */
     bool changing : 1;           /* [P] is in the batch that is being planned */
     bool detour_saves : 1;       /* [P] it leaves the status flags as they are */
+    bool detour_own : 1;         /* [P] it has code of its own: see detour_own.h */
     uint8_t detour_kind;         /* [P] enum detour_kind */
     uint8_t jump_len;            /* [P] SITE_OPTIMIZED: bytes that the jump has changed */
     uint8_t jump_span;           /* [P] and bytes that it is made of */

@@ -89,6 +89,31 @@ enum plat_detour {
 uintptr_t plat_detour(enum plat_detour which);
 bool plat_is_detour(uintptr_t addr);
 
+/* A pattern for code of its own in front of a site's copy: what PLAT_DETOUR_CALL is for one
+ * pre-handler. It is entered at @entry, and ends where the copy begins. Each hole is the end
+ * of an instruction.
+ */
+struct plat_pattern {
+    const uint8_t *code;
+    uint16_t len, entry; /* bytes */
+    const struct {
+        uint16_t end; /* bytes from @code */
+        uint16_t what;
+    } * holes;
+    size_t hole_count;
+};
+enum plat_hole {
+    PLAT_HOLE_SITE,    /* 8 bytes: the struct site */
+    PLAT_HOLE_PROBE,   /* 8: the struct kprobe */
+    PLAT_HOLE_IP,      /* 4, sign-extended: one behind the site's address */
+    PLAT_HOLE_COUNTER, /* 4: plat_counter_disp() of its counter */
+    PLAT_HOLE_HANDLER, /* 4: the displacement of a call of its pre-handler */
+    PLAT_HOLE_MOVED,   /* 4: a displacement that is right where the pattern lies */
+    PLAT_HOLES,
+};
+/* plat_detour_own - Context: any.  Return: NULL: there are none. */
+const struct plat_pattern *plat_detour_own(bool flags_live);
+
 /* ---- landing pads: chosen pages, of which many may show one frame ---- */
 
 /* plat_pad_range - pads lie in [start, end), but not in [hole_start, hole_end): from all of

@@ -8,6 +8,7 @@
 #include "kernel/base/bits.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/memmap.h"
+#include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
 
 #include <stdbool.h>
@@ -63,15 +64,17 @@ static void start_at_regs(struct walk *w, const struct pt_regs *regs)
     w->bp = regs->bp;
 }
 
-/* is_below_image - what is called from there has an image right above its frame. Such code
- * may also be what somebody else's return address was exchanged for.
+/* is_below_image - what is called from there has an image right above its frame: entry code,
+ * or what the kernel has made for itself. Such code may also be what somebody else's return
+ * address was exchanged for.
  */
 static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
 {
     if (resolver && resolver(ret, slot, 0) != ret)
         return false;
     return (ret >= (uintptr_t)entry_text_start && ret < (uintptr_t)entry_text_end) ||
-           (ret >= (uintptr_t)image_text_start && ret < (uintptr_t)image_text_end);
+           (ret >= (uintptr_t)image_text_start && ret < (uintptr_t)image_text_end) ||
+           exec_contains(ret);
 }
 
 /* step - one frame outwards. A frame that was called by code that builds images lies right

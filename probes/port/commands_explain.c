@@ -197,8 +197,9 @@ static void print_flags(const struct report *r)
 
 static void print_detour(const struct report *r)
 {
-    shell_printf(r->sh, "detour     %s: %s\n", detour_kind_name(r->e.detour),
-                 detour_kind_text(r->e.detour));
+    shell_printf(r->sh, "detour     %s: %s%s\n", detour_kind_name(r->e.detour),
+                 detour_kind_text(r->e.detour),
+                 r->e.detour_own ? ", by code of its own" : "");
     print_flags(r);
 }
 

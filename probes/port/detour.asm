@@ -36,6 +36,7 @@
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
 %include "probes/port/registers.inc"
+%include "probes/port/image.inc"
 %include "probes/port/follow.inc"
 
 extern kprobe_jump_rest     ; bool (struct pt_regs *, struct kprobe *, struct probe_cpu *)
@@ -45,35 +46,6 @@ extern kprobe_image_handler ; void (the same)
 extern kprobe_post_handler  ; bool (the same)
 extern kprobe_jump_leave    ; void (the same, bool has_set_ip)
 extern trap_exit
-
-FLAGS_IF equ 1 << 9
-FLAGS_DF equ 1 << 10
-FLAGS_OF_BIT equ 11
-%ifdef HOSTED                         ; in a process, with nothing to switch off
-SEL_CODE equ 0x33
-SEL_DATA equ 0x2b
-%define INTERRUPTS_OFF
-%else
-SEL_CODE equ 0x08
-SEL_DATA equ 0x10
-%define INTERRUPTS_OFF cli
-%endif
-VECTOR_BP equ 3
-GAP equ 16
-WORD_0 equ REGS_SIZE + GAP            ; from the image
-
-; PREEMPT_OFF: r12d = what PREEMPT_ON gives back. No interrupt between load and store can do
-; harm: where the thread may be moved the count is 0, here and on any CPU that it is moved to,
-; and else it isn't moved.
-%macro PREEMPT_OFF 0
-    mov r12d, [gs:PERCPU_PREEMPT_COUNT]
-    lea eax, [r12 + 1]
-    mov [gs:PERCPU_PREEMPT_COUNT], eax
-%endmacro
-
-%macro PREEMPT_ON 0
-    mov [gs:PERCPU_PREEMPT_COUNT], r12d
-%endmacro
 
 ; BUILD words: the image, below that many words. rbx = the program's flags, r13 = the CPU's
 ; area, r14 = site; preemption off, r12.
@@ -218,22 +190,6 @@ WORD_0 equ REGS_SIZE + GAP            ; from the image
     xor rcx, [rsp + REGS_SP]
     or rax, rcx
     jnz %2
-%endmacro
-
-; RESTORE_FLAGS: the status flags of rbx; rax and rcx are lost. All but OF by `sahf`. Rotating
-; right by one makes CF of bit 0, and OF of that and bit 63: so the latter is made OF ^ CF.
-; In an emulator no other way to set OF is as short.
-%macro RESTORE_FLAGS 0
-    mov rcx, rbx
-    shl rcx, 63
-    mov rax, rbx
-    shl rax, 63 - FLAGS_OF_BIT
-    xor rcx, rax
-    xor rcx, rbx
-    xor eax, eax
-    mov ah, bl
-    sahf
-    ror rcx, 1
 %endmacro
 
 ; GO_ON: back into the cell.

@@ -7,6 +7,8 @@ extern const char detour_text_start[], detour_text_end[];
 extern const char detour_call[], detour_call_dead[], detour_called[];
 extern const char detour_image[], detour_image_called[], detour_post[];
 extern const char detour_return[], detour_return_dead[];
+extern const uintptr_t detour_own_leave_range[2];
+extern const struct plat_pattern detour_own, detour_own_dead;
 
 uintptr_t plat_detour(enum plat_detour which)
 {
@@ -22,6 +24,11 @@ uintptr_t plat_detour(enum plat_detour which)
     };
 
     return (uintptr_t)code[which];
+}
+
+const struct plat_pattern *plat_detour_own(bool flags_live)
+{
+    return flags_live ? &detour_own : &detour_own_dead;
 }
 
 bool plat_is_detour(uintptr_t addr)
@@ -61,11 +68,21 @@ static const struct detour_code *code_at(uintptr_t ip)
     return found;
 }
 
+/* word_at - where the word is that tells where the program goes on that is at @ip. Who leaves
+ * code of its own has only the image.
+ */
+static uintptr_t word_at(uintptr_t ip, uintptr_t sp)
+{
+    if (ip >= detour_own_leave_range[0] && ip < detour_own_leave_range[1])
+        return sp + offsetof(struct pt_regs, ip);
+    return sp + 8 * words_below(code_at(ip), ip);
+}
+
 uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp)
 {
     uint64_t word;
 
-    if (plat_read(&word, sp + 8 * words_below(code_at(ip), ip)))
+    if (plat_read(&word, word_at(ip, sp)))
         return ip;
     return word;
 }

@@ -19,6 +19,7 @@ _Static_assert(sizeof(struct kretprobe_instance) == 16, "lies in two words of an
 static void hits_layout(void)
 {
     EMIT(COUNTERS_OFF, PERCPU_COUNTERS_OFF);
+    EMIT(ROOM_OFF, PERCPU_ROOM_OFF);
     EMIT(CPU_DEPTH, PERCPU_ROOM_OFF + offsetof(struct probe_cpu, depth));
     EMIT(HIT_SITE, FIRST_HIT(site));
     EMIT(HIT_REGS, FIRST_HIT(regs));
@@ -42,7 +43,18 @@ static void probes_layout(void)
     EMIT(KPROBE_NEXT, offsetof(struct kprobe, next));
     EMIT(KPROBE_SITE, offsetof(struct kprobe, site));
     EMIT(KPROBE_SIZE, sizeof(struct kprobe));
+    EMIT(KPROBE_DISABLED, KPROBE_FLAG_DISABLED);
     EMIT(KPROBE_SLOW_FLAGS, KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF);
+}
+
+static void holes(void)
+{
+    EMIT(HOLE_SITE, PLAT_HOLE_SITE);
+    EMIT(HOLE_IP, PLAT_HOLE_IP);
+    EMIT(HOLE_PROBE, PLAT_HOLE_PROBE);
+    EMIT(HOLE_COUNTER, PLAT_HOLE_COUNTER);
+    EMIT(HOLE_HANDLER, PLAT_HOLE_HANDLER);
+    EMIT(HOLE_MOVED, PLAT_HOLE_MOVED);
 }
 
 static void returns_layout(void)
@@ -70,5 +82,6 @@ void probe_offsets(void)
 {
     hits_layout();
     probes_layout();
+    holes();
     returns_layout();
 }

@@ -3,8 +3,8 @@
  *   page:  | header | cell 1 | cell 2 | ... | cell 127 |
  *   cell:  | code, then int3 ...      24 | owner     8 |
  *
- * A page has cells of one size, 32 or 64 bytes. The header, as large as a cell, says which,
- * and where the page's bookkeeping lies. A free cell is all int3, owner included.
+ * A page has cells of one size: 32, 64 or 512 bytes. The header, as large as a cell, says
+ * which, and where the page's bookkeeping lies. A free cell is all int3, owner included.
  */
 #include "probes/text/insn_slot.h"
 
@@ -37,7 +37,9 @@ struct slot_header {
 
 static struct list with_room = LIST_INIT(with_room);
 static struct list with_large_room = LIST_INIT(with_large_room);
+static struct list with_own_room = LIST_INIT(with_own_room);
 static struct list full = LIST_INIT(full);
+static size_t own_count; /* cells of INSN_SLOT_OWN_LEN that are handed out */
 static size_t page_count;
 
 /* Which pages of the executable window hold cells; read by hits without locks. A bit is
@@ -80,6 +82,8 @@ NOKPROBE_INLINE bool is_cell_page(uintptr_t ip)
 
 static struct list *list_with_room(size_t cell_len)
 {
+    if (cell_len == INSN_SLOT_OWN_LEN)
+        return &with_own_room;
     return cell_len == INSN_SLOT_LEN ? &with_room : &with_large_room;
 }
 
@@ -151,6 +155,17 @@ uint8_t *insn_slot_reserve_large(void)
     return cell_reserve(INSN_SLOT_LARGE_LEN);
 }
 
+uint8_t *insn_slot_reserve_own(void)
+{
+    uint8_t *cell;
+
+    if (own_count == INSN_SLOT_OWN_MAX)
+        return NULL;
+    cell = cell_reserve(INSN_SLOT_OWN_LEN);
+    own_count += cell != NULL;
+    return cell;
+}
+
 NOKPROBE_INLINE const struct slot_header *header_of(uintptr_t ip)
 {
     return (const struct slot_header *)align_down(ip, PAGE_LEN);
@@ -173,7 +188,7 @@ size_t insn_slot_room(const uint8_t *at)
 static void cell_write(uint8_t *slot, const uint8_t *code, size_t len, uint64_t owner)
 {
     size_t cell_len = header_of((uintptr_t)slot)->cell_len;
-    uint8_t cell[INSN_SLOT_LARGE_LEN];
+    uint8_t cell[INSN_SLOT_OWN_LEN];
 
     if (len > cell_len - OWNER_LEN)
         plat_bug("a copy does not fit its cell", (uintptr_t)slot);
@@ -202,6 +217,7 @@ void insn_slot_put(uint8_t *slot)
     cell_write(page->base + i * page->cell_len, NULL, 0, FREE_OWNER);
     page->used[i / 64] &= ~BIT(i % 64);
     page->count--;
+    own_count -= page->cell_len == INSN_SLOT_OWN_LEN;
     list_remove(&page->link);
     list_append(list_with_room(page->cell_len), &page->link);
 }
@@ -250,4 +266,5 @@ void insn_slot_exit(void)
 {
     give_back(&with_room);
     give_back(&with_large_room);
+    give_back(&with_own_room);
 }

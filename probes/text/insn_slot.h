@@ -14,16 +14,22 @@ struct site;
 #define INSN_SLOT_CODE_MAX (INSN_SLOT_LEN - 8) /* the last 8 hold the owner */
 #define INSN_SLOT_LARGE_LEN 64                 /* for the few that do not fit */
 #define INSN_SLOT_LARGE_CODE_MAX (INSN_SLOT_LARGE_LEN - 8)
+#define INSN_SLOT_OWN_LEN 512 /* for a site that has code of its own */
+#define INSN_SLOT_OWN_CODE_MAX (INSN_SLOT_OWN_LEN - 8)
+#define INSN_SLOT_OWN_MAX 63 /* of these: nine pages full */
 
 /* insn_slot_init - Context: boot, before the first trap.  Return: 0; -ENOMEM. */
 int insn_slot_init(void);
 
 /* insn_slot_reserve - a cell, still full of int3: its address decides what goes in.
  * insn_slot_reserve_large - one of INSN_SLOT_LARGE_LEN bytes.
- * Locks: PLAT_PROBES held.  Return: NULL without executable memory.
+ * insn_slot_reserve_own - one of INSN_SLOT_OWN_LEN bytes.
+ * Locks: PLAT_PROBES held.
+ * Return: NULL without executable memory, or when INSN_SLOT_OWN_MAX of the last are in use.
  */
 uint8_t *insn_slot_reserve(void);
 uint8_t *insn_slot_reserve_large(void);
+uint8_t *insn_slot_reserve_own(void);
 /* insn_slot_fill - write @len bytes of code for @owner. CPUs may run into it only after the
  * next plat_sync_cores(). @slot: as reserved
  * Locks: PLAT_PROBES and PLAT_TEXT held.

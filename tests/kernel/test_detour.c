@@ -3,6 +3,7 @@
  */
 #include "kernel/cpu/percpu.h"
 #include "probes/life.h"
+#include "probes/text/insn_slot.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 
@@ -165,6 +166,41 @@ static void compare_all(kprobe_pre_handler_t pre, kprobe_post_handler_t post)
 KTEST(detour, handlers_and_program_cannot_tell_it_from_a_trap)
 {
     compare_all(note_pre, NULL);
+}
+
+/* take_own - all cells for code of its own, so that nobody else has any; give them back. */
+static size_t take_own(uint8_t **cells)
+{
+    size_t count = 0;
+
+    plat_lock(PLAT_PROBES);
+    while (count < INSN_SLOT_OWN_MAX) {
+        cells[count] = insn_slot_reserve_own();
+        if (!cells[count])
+            break;
+        count++;
+    }
+    plat_unlock(PLAT_PROBES);
+    return count;
+}
+
+static void give_own(uint8_t **cells, size_t count)
+{
+    plat_lock(PLAT_PROBES);
+    plat_lock(PLAT_TEXT);
+    while (count)
+        insn_slot_put(cells[--count]);
+    plat_unlock(PLAT_TEXT);
+    plat_unlock(PLAT_PROBES);
+}
+
+KTEST(detour, nor_where_the_code_is_shared_by_all)
+{
+    static uint8_t *cells[INSN_SLOT_OWN_MAX];
+    size_t count = take_own(cells);
+
+    compare_all(note_pre, NULL);
+    give_own(cells, count);
 }
 
 KTEST(detour, post_handlers_see_what_they_see_behind_a_trap)

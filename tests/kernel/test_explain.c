@@ -38,7 +38,8 @@ KTEST(explain, each_tier_is_told_and_why_it_is_no_better)
                  "without jumps");
     jumps_by(OPTIMIZE_PUN);
     ktest_report(say("probe explain region_mix+2") == 0 && said("jump       plain: ") &&
-                     said("\npad        0xffffffff") && said("copy       detour, at 0x"),
+                     said("\npad        0xffffffff") &&
+                     said("copy       detour, at 0x") && said(", by code of its own\n"),
                  "what it would become");
     say("probe add region_mix+2");
     optimize_run();

@@ -597,6 +597,46 @@ KTEST(jump, a_backtrace_goes_on_into_the_program)
     ktest_report(strcmp(caller_name, "calls_target") == 0, "called by %s", caller_name);
 }
 
+#define FRAMES 8
+
+static bool passes_target;
+
+static int trace_itself(struct kprobe *p, struct pt_regs *regs UNUSED)
+{
+    uintptr_t at[FRAMES];
+    size_t count = backtrace_collect(NULL, at, FRAMES);
+
+    for (size_t i = 0; i < count; i++)
+        passes_target |= at[i] - p->addr < INSN_MAX_LEN;
+    return 0;
+}
+
+KTEST(jump, a_backtrace_of_a_handler_passes_the_instruction)
+{
+    struct kprobe p = { .pre_handler = trace_itself };
+
+    passes_target = false;
+    if (!with_jump(&p, target))
+        return;
+    ktest_report(p.site->detour_own, "its code is its own");
+    calls_target(3);
+    without_jump(&p);
+    ktest_report(passes_target, "it is among those who are called by others");
+}
+
+/* Who leaves code of its own is where the image says. */
+KTEST(jump, an_ip_on_the_way_out_of_code_of_its_own_leads_where_the_image_does)
+{
+    extern const uintptr_t detour_own_leave_range[2];
+    struct pt_regs image = { .ip = (uintptr_t)target };
+    unsigned right = 0;
+
+    for (uintptr_t ip = detour_own_leave_range[0]; ip < detour_own_leave_range[1]; ip++)
+        right += port_detour_cell(ip, (uintptr_t)&image) == (uintptr_t)target;
+    ktest_report(right && right == detour_own_leave_range[1] - detour_own_leave_range[0],
+                 "at each of %u bytes", right);
+}
+
 extern const struct detour_code {
     uintptr_t start, pushf, pushed, ret;
     size_t words;

@@ -436,7 +436,7 @@ static uintptr_t cltq_of_target(void)
     return 0;
 }
 
-static uintptr_t cell; /* of its copy */
+static uintptr_t cell; /* from its copy on */
 
 static void write_cell(size_t off, const void *bytes, size_t len)
 {
@@ -455,7 +455,7 @@ static void hold(void)
     static const uint8_t to_itself[] = { 0xeb, 0xfe };
     static const uint8_t tail[] = { 0x48, 0x98, 0xeb, 0xf7 };
 
-    cell = (uintptr_t)held.site->boost_slot;
+    cell = (uintptr_t)detour_cell(held.site) + held.site->detour_copy;
     write_cell(7, tail, sizeof(tail));
     write_cell(0, to_itself, sizeof(to_itself));
 }

@@ -609,6 +609,12 @@ bool plat_is_detour(uintptr_t addr)
            addr < fake_text_end();
 }
 
+const struct plat_pattern *plat_detour_own(bool flags_live)
+{
+    (void)flags_live;
+    return fake.own;
+}
+
 static uint64_t counters[FAKE_CPUS][FAKE_COUNTERS];
 
 int plat_counters_map(size_t count)

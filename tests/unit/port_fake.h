@@ -20,13 +20,14 @@
 
 /* The machine, as the test wants it; fake_start() sets what is behind each field. */
 struct fake_machine {
-    unsigned cpus;             /* 1; at most FAKE_CPUS */
-    unsigned this_cpu;         /* 0 */
-    bool early;                /* false: this CPU has its area */
-    unsigned nmi, irq;         /* false */
-    bool detours_far;          /* false: plat_detour() is in reach of cells */
-    size_t stack_left;         /* 16 KiB */
-    enum plat_context context; /* PLAT_THREAD, while no hit is active */
+    unsigned cpus;                  /* 1; at most FAKE_CPUS */
+    unsigned this_cpu;              /* 0 */
+    bool early;                     /* false: this CPU has its area */
+    unsigned nmi, irq;              /* false */
+    bool detours_far;               /* false: plat_detour() is in reach of cells */
+    const struct plat_pattern *own; /* NULL: what plat_detour_own() has */
+    size_t stack_left;              /* 16 KiB */
+    enum plat_context context;      /* PLAT_THREAD, while no hit is active */
     uintptr_t fs_base, gs_base;
     unsigned deaf; /* 0; a CPU of this number and above is never synchronised */
     uintptr_t stopped_ip[FAKE_CPUS]; /* 0: where a stopped CPU is */

@@ -1,0 +1,170 @@
+; detour_own.asm - a detour that has code of its own: two patterns, which are never run where
+; they lie, but copied to where a site's detour is, with some places filled in
+; (probes/detour_own.c). Behind the copy of a pattern is that of the instruction.
+;
+; What detour_call does, for one handler, as far as it is common: no other hit is active on
+; this CPU, it is no NMI, enough of the stack is left, DF is clear and the probe is on. All
+; of it is looked at at once. All else is C, jump.c. The image is where detour_call would have
+; it, so the word next to the program's stack is nobody's.
+;
+; Nobody asks whether the CPU is ready: before there are cells all CPUs are.
+
+%include "asm_offsets.inc"
+%include "probe_offsets.inc"
+%include "kernel/base/proc.inc"
+%include "probes/port/registers.inc"
+%include "probes/port/image.inc"
+
+extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
+extern kprobe_jump_leave    ; void (the same, bool has_set_ip)
+extern trap_exit
+
+bits 64
+
+FLAGS_OF equ 1 << FLAGS_OF_BIT
+STACK equ WORD_0 + 8                    ; the program's, from the image
+
+; HOLE what: with it the instruction before ends; enum plat_hole.
+%macro HOLE 1
+%%end:
+    [section .rodata.detour_holes]
+    dw %%end - pattern, %1
+    __?SECT?__
+%endmacro
+
+; CPU field: what is counted from GS, in the CPU's struct probe_cpu and around it. IMAGE
+; field: of the image; high up there is nearer to r15 than to rsp. Short instructions matter:
+; all of it has to fit in a cell.
+%define CPU(field) r13 + field - ROOM_OFF
+%define IMAGE(field) r15 + field - REGS_FLAGS
+
+; OWN name, whether status flags matter: struct plat_pattern.
+%macro OWN 2
+section .rodata.detour_holes progbits alloc noexec nowrite align=8
+%%holes:
+section .rodata.detour_patterns progbits alloc noexec nowrite align=64
+    align 64
+%define pattern %%code
+%%code:
+%%rare:
+    cld
+    btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
+    mov rdi, rsp
+    mov rsi, r14
+    mov rdx, r13
+    call kprobe_jump_handler
+    HOLE HOLE_MOVED
+    movzx eax, al
+    jmp %%ran
+
+%%entry:
+    lea rsp, [rsp - (STACK - REGS_FLAGS - 8)]
+    pushfq
+    lea rsp, [rsp - REGS_FLAGS]
+    STORE EACH_REGISTER
+    PREEMPT_OFF
+    lea r15, [rsp + REGS_FLAGS]
+    lea rax, [IMAGE(STACK)]
+    mov [IMAGE(REGS_SP)], rax
+    mov qword [IMAGE(REGS_SS)], SEL_DATA
+    mov qword [IMAGE(REGS_CS)], SEL_CODE
+    mov rax, VECTOR_BP << 32            ; and no error code
+    mov [IMAGE(REGS_ORIG_AX)], rax
+    mov qword [IMAGE(REGS_AUX)], 0
+    mov qword [IMAGE(REGS_IP)], strict dword 0
+    HOLE HOLE_IP
+    mov rdi, strict qword 0
+    HOLE HOLE_PROBE
+    mov r14, strict qword 0
+    HOLE HOLE_SITE
+    mov r13, [gs:PERCPU_PROBE]
+    mov ebx, [IMAGE(REGS_FLAGS)]
+    mov eax, ebx
+    and eax, FLAGS_DF
+    mov ecx, [rdi + KPROBE_FLAGS]
+    and ecx, KPROBE_DISABLED
+    or eax, ecx
+    or eax, [CPU(CPU_DEPTH)]
+    or eax, [CPU(PERCPU_NMI_DEPTH)]
+    lea rcx, [rsp - STACK_MIN]
+    sub rcx, [CPU(PERCPU_STACK_BASE)]
+    sar rcx, 63
+    or rcx, rax
+    jnz %%rare
+    mov dword [CPU(CPU_DEPTH)], 1       ; hit_claim(): first of all
+    mov eax, [CPU(PERCPU_IRQ_DEPTH)]
+    shl rax, IS_IN_IRQ_BIT
+    bts rax, IS_JUMPED_BIT
+    mov [CPU(HIT_IS)], rax
+    mov [CPU(HIT_REGS)], rsp
+    mov [CPU(HIT_SITE)], r14
+    inc qword [gs:0]
+    HOLE HOLE_COUNTER
+    mov [CPU(HIT_RUNNING)], rdi
+    mov rsi, rsp
+    call %%handled                      ; the handler
+%%handled:
+    HOLE HOLE_HANDLER
+    xor edx, edx
+    mov [CPU(HIT_RUNNING)], rdx
+    mov [CPU(HIT_SITE)], rdx
+    mov [CPU(CPU_DEPTH)], edx
+%%ran:
+    mov ecx, [IMAGE(REGS_FLAGS)]
+    xor ecx, ebx
+    or ecx, eax
+    lea rdx, [IMAGE(STACK)]
+    xor rdx, [IMAGE(REGS_SP)]
+    or rcx, rdx
+    jnz detour_own_leave
+    HOLE HOLE_MOVED
+    mov [CPU(PERCPU_PREEMPT_COUNT)], r12d
+  %if %2
+    mov al, bh
+    and al, FLAGS_OF >> 8
+    add al, 0x80 - (FLAGS_OF >> 8)      ; OF
+    mov ah, bl
+    sahf
+  %endif
+    LOAD EACH_REGISTER
+    lea rsp, [rsp + STACK]
+%%end:
+section .rodata.detour_holes
+%%holes_end:
+section .rodata
+    align 8
+    global %1:data (4 * 8)
+%1:
+    dq %%code
+    dw %%end - %%code, %%entry - %%code
+    dd 0
+    dq %%holes, (%%holes_end - %%holes) / 4
+%endmacro
+
+    OWN detour_own, 1
+
+; The status flags are written before they are read again, whatever way the program goes.
+    OWN detour_own_dead, 0
+
+; The handler has said eax, or has changed more than other registers and status flags: out by
+; the image. r12, r13, r14 as above.
+section .text.detour.rare progbits alloc exec nowrite align=64
+
+proc detour_own_leave
+    xor ecx, ecx
+    test eax, eax
+    setnz cl
+    mov rdi, rsp
+    mov rsi, r14
+    mov rdx, r13
+    call kprobe_jump_leave
+    INTERRUPTS_OFF
+    PREEMPT_ON
+    jmp trap_exit
+endproc detour_own_leave
+nokprobe detour_own_leave
+
+section .rodata
+align 8
+global detour_own_leave_range
+detour_own_leave_range: dq detour_own_leave, detour_own_leave.end

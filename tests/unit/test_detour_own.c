@@ -1,0 +1,253 @@
+/* test_detour_own.c - code of its own: what is filled in, who has it, and when no more. */
+#include "probes/detour_own.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "probes/detour.h"
+#include "probes/insn/encode.h"
+#include "probes/life.h"
+#include "probes/text/insn_slot.h"
+#include "tests/unit/port_fake.h"
+
+#include <string.h>
+
+#define ENTRY 5u
+#define SITE_END 15u
+#define PROBE_END 25u
+#define COUNTER_END 34u
+#define HANDLER_END 39u
+
+static const char code[] = "e8 00 00 00 00 "
+                           "48 be 00 00 00 00 00 00 00 00 "
+                           "48 bf 00 00 00 00 00 00 00 00 "
+                           "65 48 ff 04 25 00 00 00 00 "
+                           "e8 00 00 00 00";
+
+static const __typeof__(*((struct plat_pattern *)0)->holes) holes[] = {
+    { ENTRY, PLAT_HOLE_MOVED },         { SITE_END, PLAT_HOLE_SITE },
+    { PROBE_END, PLAT_HOLE_PROBE },     { COUNTER_END, PLAT_HOLE_COUNTER },
+    { HANDLER_END, PLAT_HOLE_HANDLER }, { COUNTER_END, PLAT_HOLE_IP },
+};
+
+static struct plat_pattern pattern;
+static struct kprobe p;
+static kprobe_pre_handler_t handler, other_handler; /* never called; near to cells */
+
+static void no_post(struct kprobe *q, struct pt_regs *regs, unsigned long flags)
+{
+    (void)q;
+    (void)regs;
+    (void)flags;
+}
+
+static int prepare(void)
+{
+    struct probe_reject why;
+    int err;
+
+    plat_lock(PLAT_PROBES);
+    err = detour_prepare(p.site, &why);
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
+static void release(void)
+{
+    plat_lock(PLAT_PROBES);
+    detour_release(p.site);
+    plat_unlock(PLAT_PROBES);
+}
+
+static void start_machine(void)
+{
+    fake_start();
+    pattern = (struct plat_pattern){
+        .code = (const uint8_t *)fake_function("pattern", code),
+        .len = HANDLER_END,
+        .entry = ENTRY,
+        .holes = holes,
+        .hole_count = ARRAY_LEN(holes) - 1,
+    };
+    handler = (kprobe_pre_handler_t)fake_function("handler", "c3");
+    other_handler = (kprobe_pre_handler_t)fake_function("other", "c3");
+    fake.own = &pattern;
+}
+
+/* start - a detour for a probe like @like, and with the handler, on the first instruction of
+ * @hex.
+ */
+static void start(const char *hex, struct kprobe like)
+{
+    start_machine();
+    p = like;
+    p.pre_handler = handler;
+    p.addr = fake_function("fn", hex);
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(prepare(), 0);
+}
+
+static void end(void)
+{
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static const struct kprobe simple;
+
+static uint64_t word(uintptr_t end)
+{
+    uint64_t value;
+
+    memcpy(&value, (const void *)(end - sizeof(value)), sizeof(value));
+    return value;
+}
+
+static int32_t half(uintptr_t end)
+{
+    int32_t value;
+
+    memcpy(&value, (const void *)(end - sizeof(value)), sizeof(value));
+    return value;
+}
+
+static void what_is_looked_up_elsewhere_is_filled_in(void)
+{
+    uintptr_t cell;
+
+    start("48 89 e5 48 01 c8 c3", simple);
+    CHECK(p.site->detour_own);
+    CHECK_EQ(p.site->detour_kind, DETOUR_CALL);
+    cell = (uintptr_t)detour_cell(p.site);
+    CHECK_EQ((uintptr_t)p.site->detour, cell + ENTRY);
+    CHECK_EQ(word(cell + SITE_END), (uintptr_t)p.site);
+    CHECK_EQ(word(cell + PROBE_END), (uintptr_t)&p);
+    CHECK_EQ(half(cell + COUNTER_END), plat_counter_disp(p.counter));
+    CHECK_EQ(cell + HANDLER_END + (uintptr_t)(intptr_t)half(cell + HANDLER_END),
+             (uintptr_t)handler);
+    CHECK_EQ(cell + ENTRY + (uintptr_t)(intptr_t)half(cell + ENTRY),
+             (uintptr_t)pattern.code + ENTRY);
+    end();
+}
+
+static void the_copy_and_the_way_back_are_behind_it(void)
+{
+    struct insn insn;
+    uintptr_t copy;
+
+    start("48 89 e5 48 01 c8 c3", simple);
+    copy = (uintptr_t)detour_cell(p.site) + HANDLER_END;
+    CHECK(memcmp((const void *)copy, p.site->bytes, 3) == 0);
+    CHECK_EQ(insn_decode(&insn, (const uint8_t *)copy + 3, INSN_MAX_LEN, copy + 3), 0);
+    CHECK_EQ(insn.kind, INSN_JMP_REL);
+    CHECK_EQ(insn.target, p.addr + 3);
+    CHECK_EQ(copy_original((uintptr_t)p.site->detour), p.addr);
+    CHECK_EQ(copy_original(copy), p.addr);
+    CHECK_EQ(copy_original(copy + 3), p.addr + 3);
+    end();
+}
+
+static void only_one_simple_handler_has_it(void)
+{
+    static const struct kprobe others[] = {
+        { .post_handler = no_post },
+        { .flags = KPROBE_FLAG_IRQS_OFF },
+        { .flags = KPROBE_FLAG_DISABLED },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        start("48 89 e5 c3", others[i]);
+        CHECK(!p.site->detour_own);
+        end();
+    }
+    start("e8 10 00 00 00 c3", simple); /* a direct call */
+    CHECK(!p.site->detour_own);
+    end();
+    start_machine();
+    p = (struct kprobe){ .addr = fake_function("fn", "48 89 e5 c3") };
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(prepare(), 0);
+    CHECK(!p.site->detour_own && p.site->detour_kind == DETOUR_COUNT);
+    end();
+}
+
+static void who_comes_when_all_are_taken_calls_what_is_shared(void)
+{
+    uint8_t *taken[INSN_SLOT_OWN_MAX];
+
+    start("48 89 e5 c3", simple);
+    release();
+    for (size_t i = 0; i < INSN_SLOT_OWN_MAX; i++)
+        taken[i] = insn_slot_reserve_own();
+    CHECK(taken[INSN_SLOT_OWN_MAX - 1] && !insn_slot_reserve_own());
+    CHECK_EQ(prepare(), 0);
+    CHECK(!p.site->detour_own && detour_is_current(p.site));
+    CHECK(p.site->detour + INSN_CALL32_LEN == p.site->boost_slot);
+    release();
+    plat_lock(PLAT_PROBES);
+    plat_lock(PLAT_TEXT);
+    for (size_t i = 0; i < INSN_SLOT_OWN_MAX; i++)
+        insn_slot_put(taken[i]);
+    plat_unlock(PLAT_TEXT);
+    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(prepare(), 0);
+    CHECK(p.site->detour_own);
+    end();
+}
+
+static void it_comes_and_goes_with_its_cell(void)
+{
+    start("48 89 e5 c3", simple);
+    for (size_t i = 0; i < 2 * INSN_SLOT_OWN_MAX; i++) {
+        CHECK(p.site->detour_own);
+        release();
+        CHECK_EQ(prepare(), 0);
+    }
+    end();
+}
+
+static void it_is_current_for_that_very_probe(void)
+{
+    struct kprobe other = { 0 };
+
+    start("48 89 e5 c3", simple);
+    CHECK(detour_is_current(p.site));
+    p.counter++;
+    CHECK(!detour_is_current(p.site));
+    p.counter--;
+    p.pre_handler = other_handler;
+    CHECK(!detour_is_current(p.site));
+    p.pre_handler = handler;
+    other.pre_handler = handler;
+    other.addr = p.addr;
+    CHECK_EQ(register_kprobe(&other), 0);
+    CHECK(!detour_is_current(p.site));
+    release();
+    CHECK_EQ(prepare(), 0);
+    CHECK(!p.site->detour_own);
+    CHECK_EQ(unregister_kprobe(&other), 0);
+    CHECK(detour_is_current(p.site)); /* it may stay */
+    end();
+}
+
+/* The fake's text is too high up for the hole of an ip. */
+static void what_is_out_of_reach_is_called_by_what_is_shared(void)
+{
+    start("48 89 e5 c3", simple);
+    pattern.hole_count = ARRAY_LEN(holes);
+    for (size_t i = 0; i < 2 * INSN_SLOT_OWN_MAX; i++) {
+        release();
+        CHECK_EQ(prepare(), 0);
+        CHECK(!p.site->detour_own && p.site->detour);
+    }
+    pattern.hole_count--;
+    release();
+    CHECK_EQ(prepare(), 0);
+    CHECK(p.site->detour_own); /* no cell has been lost */
+    end();
+}
+
+UNIT_TESTS(what_is_looked_up_elsewhere_is_filled_in,
+           the_copy_and_the_way_back_are_behind_it, only_one_simple_handler_has_it,
+           who_comes_when_all_are_taken_calls_what_is_shared,
+           it_comes_and_goes_with_its_cell, it_is_current_for_that_very_probe,
+           what_is_out_of_reach_is_called_by_what_is_shared)
