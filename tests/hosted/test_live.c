@@ -385,7 +385,7 @@ static unsigned long come_and_go(unsigned round)
 
 static void probes_come_and_go_under_running_threads(void)
 {
-    unsigned rounds = getenv("LONG") ? 20000 : 300;
+    unsigned rounds = getenv("LONG") ? 5000 : 300;
     pthread_t threads[RUNNERS];
     unsigned long hits = 0;
 
@@ -465,7 +465,7 @@ static void storm_learn(struct outcome *results)
 /* NMIs come at every moment, inside the engine and inside copies, and hit a probe, too. */
 static void storm(enum way_asked way)
 {
-    unsigned long wanted = getenv("LONG") ? 100000 : 500;
+    unsigned long wanted = getenv("LONG") ? 30000 : 500;
     struct kprobe p = { 0 };
     static struct outcome results[256];
     unsigned differences = 0;

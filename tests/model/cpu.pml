@@ -30,6 +30,29 @@ byte waiting = 0;  /* bit CPU: it has not answered yet */
 #define MAY_START(x, c) MAY_GO_ON(x, c)
 #endif
 
+/* With HALTS a thread may halt its CPU wherever it is in no trap. Whoever comes next on it, a
+ * thread or an NMI, is an interrupt: it says that the CPU is awake, and serialises.
+ */
+byte halted = 0; /* bit CPU */
+
+inline halt(c)
+{
+    printf("CPU %d halts\n", c);
+    SET(halted, c)
+}
+
+inline wake(c)
+{
+    if
+    :: HAS(halted, c) ->
+        CLEAR(halted, c);
+#ifndef WAKES_STALE
+        serialise(c)
+#endif
+    :: else
+    fi
+}
+
 inline answer(c)
 {
     atomic {
@@ -38,7 +61,15 @@ inline answer(c)
     }
 }
 
-/* sync - plat_sync_cores(): every CPU has serialised once since the call. */
+/* spare - a CPU that is seen halted is not waited for. */
+inline spare(c)
+{
+    atomic { HAS(waiting, c) && HAS(halted, c) -> CLEAR(waiting, c) }
+}
+
+/* sync - plat_sync_cores(): every CPU has serialised once since the call, or will before it
+ * executes anything.
+ */
 inline sync()
 {
 #if defined(SYNC_LEAVES_ONE_OUT)
@@ -54,6 +85,15 @@ inline sync()
 #endif
 #if CPUS > 2
     :: answer(2)
+#endif
+#ifdef HALTS
+    :: spare(0)
+#if CPUS > 1
+    :: spare(1)
+#endif
+#if CPUS > 2
+    :: spare(2)
+#endif
 #endif
     od;
     skip /* a loop may not end in front of a d_step */

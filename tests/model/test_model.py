@@ -33,6 +33,7 @@ TINY = "CPUS=2 SITES=2 LEN=1"  # of one byte each
 MODELS = [
     ("text_poke", ONE),
     ("text_poke", ONE + " LIVE"),
+    ("text_poke", ONE + " HALTS"),
     ("text_poke", TWO),
     ("stop_machine", "CPUS=2"),
     ("stop_machine", "CPUS=3"),
@@ -42,6 +43,7 @@ MODELS = [
 ]
 MODELS_LONG = [
     ("text_poke", TINY),
+    ("text_poke", TWO + " HALTS"),
     ("text_poke", TWO + " LIVE"),
     ("text_poke", "CPUS=3 SITES=1 LEN=2"),
     ("text_poke", "CPUS=3 SITES=1 LEN=1"),
@@ -64,6 +66,7 @@ HARMLESS = [
 # Model, its size, what was changed, the property that does not hold any more.
 MUTANTS = [
     ("text_poke", ONE, "NO_SYNC_2", "no_instruction_is_torn"),
+    ("text_poke", ONE + " HALTS", "WAKES_STALE", "all_execute_the_new"),
     ("text_poke", TWO, "LEVELS_IGNORED", "no_instruction_is_torn"),
     ("text_poke", ONE, "NO_QUIESCENCE", "what_is_used_is_there"),
     ("stop_machine", "CPUS=2", "NMIS_SERIALISE_ONLY", "new_is_whole"),
@@ -119,7 +122,7 @@ MUTANTS_LONG = [
 ]
 
 # Names that say how large a model is.
-SIZES = {"CPUS", "SITES", "LEN", "THREADS", "DEPTH", "LIVE"}
+SIZES = {"CPUS", "SITES", "LEN", "THREADS", "DEPTH", "LIVE", "HALTS"}
 
 
 def defines(size, mutant=""):
@@ -127,7 +130,7 @@ def defines(size, mutant=""):
 
 
 def in_words(model, size):
-    live = " ends" if "LIVE" in size else ""
+    live = " ends" * ("LIVE" in size) + " with CPUs that halt" * ("HALTS" in size)
     numbers = [f"{name}={value}" for name, _, value in
                (word.partition("=") for word in size.split()) if value]
     return f"{model}{live}, {' '.join(numbers)}"

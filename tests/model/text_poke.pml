@@ -259,7 +259,12 @@ proctype context(byte x; byte c)
 
 end:
     do
+#ifdef HALTS
+    :: atomic { at == PROGRAM && x < CPUS && MAY_START(x, c) && !HAS(halted, c) -> halt(c) }
+    :: atomic { at == PROGRAM && MAY_START(x, c) -> wake(c); execute(x, c) }
+#else
     :: atomic { at == PROGRAM && MAY_START(x, c) -> execute(x, c) }
+#endif
 #ifdef TRAP_WAITS
     :: atomic { at == TRAP && MAY_GO_ON(x, c) && returned -> trap(x, c) }
 #else
@@ -433,7 +438,8 @@ inline check_all_new()
         :: l < CPUS ->
             do
             :: s < CODE ->
-                HOLDS(all_execute_the_new, IS_SURELY(l, s, BYTE_OF(NEW, s)));
+                HOLDS(all_execute_the_new,
+                      HAS(halted, l) || IS_SURELY(l, s, BYTE_OF(NEW, s)));
                 s++
             :: else -> break
             od;
