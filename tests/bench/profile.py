@@ -79,6 +79,7 @@ def record(kind, functions):
         guest.wait_prompt(LIMIT)
         qmp = Qmp(guest.control)
         words = f" hit.{kind}" * 100  # it is still busy when the guest is ended
+        guest.machine.sock.recv(4096)  # the greeting, which it may be stuck in
         guest.machine.sock.sendall(f"@1 bench{words}\n".encode())
         for _ in range(ATTEMPTS):  # between two probes the loop runs without
             time.sleep(0.3)
