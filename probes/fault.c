@@ -88,7 +88,7 @@ static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs
 {
     __atomic_or_fetch(&hit->running->flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED,
                       __ATOMIC_RELAXED);
-    cpu->given_up.addr = hit->site->addr;
+    cpu->given_up.addr = hit_site(hit)->addr;
     cpu->given_up.ip = regs->ip;
     cpu->given_up.vector = regs->vector;
     probe_count(&cpu->handler_faults);

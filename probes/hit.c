@@ -34,9 +34,10 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
     struct kprobe *p = aggr_next(hit->running);
-    struct site *site = hit->site;
+    struct site *site = hit_site(hit);
     bool jumped = hit->is.jumped, owes_step = hit->is.owes_step;
 
+    WRITE_ONCE(hit->site, site);
     hit->running = NULL;
     hit->is.faulting = false;
     if (hit->is.stage == HIT_PRE)

@@ -21,7 +21,7 @@ NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
     if (cpu->depth && site->in_engine)
         return MISS_RECURSION;
     for (unsigned i = 0; i < cpu->depth; i++)
-        if (cpu->hits[i].site == site)
+        if (hit_site(&cpu->hits[i]) == site)
             return MISS_RECURSION;
     if (cpu->depth == PROBE_NEST_MAX)
         return MISS_NESTED;

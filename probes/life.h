@@ -150,12 +150,23 @@ struct hit_facts {
 
 /* One hit whose handlers are running. */
 struct probe_hit {
-    struct site *site; /* NULL: claimed and not yet filled, or about to be left */
+    struct site *site; /* NULL: see hit_site() */
     struct pt_regs *regs;
     struct kprobe *running; /* whose handler, NULL between two and without a site */
     uintptr_t jprobe_sp;    /* when that is a jprobe's: see plat_jprobe_call() */
     struct hit_facts is;
 };
+
+/* hit_site - NULL: claimed and not yet filled, or about to be left. Code of a site's own
+ * tells only what is running, since that is all there is.
+ */
+NOKPROBE_INLINE struct site *hit_site(const struct probe_hit *hit)
+{
+    const struct kprobe *running = READ_ONCE(hit->running);
+    struct site *site = READ_ONCE(hit->site);
+
+    return site || !running ? site : running->site;
+}
 
 #define PROBE_CACHE_LEN 64
 

@@ -50,12 +50,18 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     cld
     btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
     mov rdi, rsp
-    mov rsi, r14
+    mov rsi, strict qword 0
+    HOLE HOLE_SITE
     mov rdx, r13
     call kprobe_jump_handler
     HOLE HOLE_MOVED
     movzx eax, al
     jmp %%ran
+%%changed:
+    mov rsi, strict qword 0
+    HOLE HOLE_SITE
+    jmp detour_own_leave
+    HOLE HOLE_MOVED
 
 %%entry:
     lea rsp, [rsp - (STACK - REGS_FLAGS - 8)]
@@ -75,8 +81,6 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     HOLE HOLE_IP
     mov rdi, strict qword 0
     HOLE HOLE_PROBE
-    mov r14, strict qword 0
-    HOLE HOLE_SITE
     mov r13, [gs:PERCPU_PROBE]
     mov ebx, [IMAGE(REGS_FLAGS)]
     mov eax, ebx
@@ -97,17 +101,15 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     bts rax, IS_JUMPED_BIT
     mov [CPU(HIT_IS)], rax
     mov [CPU(HIT_REGS)], rsp
-    mov [CPU(HIT_SITE)], r14
     inc qword [gs:0]
     HOLE HOLE_COUNTER
-    mov [CPU(HIT_RUNNING)], rdi
+    mov [CPU(HIT_RUNNING)], rdi         ; and so it is of its site: hit_site()
     mov rsi, rsp
     call %%handled                      ; the handler
 %%handled:
     HOLE HOLE_HANDLER
     xor edx, edx
     mov [CPU(HIT_RUNNING)], rdx
-    mov [CPU(HIT_SITE)], rdx
     mov [CPU(CPU_DEPTH)], edx
 %%ran:
     mov ecx, [IMAGE(REGS_FLAGS)]
@@ -116,8 +118,7 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     lea rdx, [IMAGE(STACK)]
     xor rdx, [IMAGE(REGS_SP)]
     or rcx, rdx
-    jnz detour_own_leave
-    HOLE HOLE_MOVED
+    jnz %%changed
     mov [CPU(PERCPU_PREEMPT_COUNT)], r12d
   %if %2
     mov al, bh
@@ -147,7 +148,7 @@ section .rodata
     OWN detour_own_dead, 0
 
 ; The handler has said eax, or has changed more than other registers and status flags: out by
-; the image. r12, r13, r14 as above.
+; the image. rsi = site; r12, r13 as above.
 section .text.detour.rare progbits alloc exec nowrite align=64
 
 proc detour_own_leave
@@ -155,7 +156,6 @@ proc detour_own_leave
     test eax, eax
     setnz cl
     mov rdi, rsp
-    mov rsi, r14
     mov rdx, r13
     call kprobe_jump_leave
     INTERRUPTS_OFF

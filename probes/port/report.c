@@ -85,7 +85,7 @@ static void print_hit(unsigned cpu, const struct probe_hit *hit)
     const struct kprobe *p = hit->running;
     char text[PLACE_TEXT_MAX];
 
-    panic_print("CPU %u: in a hit of %s", cpu, place_text(text, hit->site->addr));
+    panic_print("CPU %u: in a hit of %s", cpu, place_text(text, hit_site(hit)->addr));
     if (p)
         panic_print(", in its %s %s", stage_name(hit),
                     place_text(text, handler_of(hit, p)));
@@ -98,7 +98,7 @@ static void print_hits(void)
         const struct probe_cpu *cpu = plat_probe_cpu(i);
 
         for (unsigned level = 0; cpu && level < cpu->depth; level++)
-            if (cpu->hits[level].site)
+            if (hit_site(&cpu->hits[level]))
                 print_hit(i, &cpu->hits[level]);
     }
 }
