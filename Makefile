@@ -151,6 +151,7 @@ PROBES := \
     probes/jprobe.c \
     probes/shadow.c \
     probes/holder.c \
+    probes/return_point.c \
     probes/kretprobe.c \
     probes/kretprobe_register.c \
     probes/pun.c \
@@ -274,6 +275,7 @@ KTESTS := \
     tests/kernel/test_jprobe.c \
     tests/kernel/return_targets.asm \
     tests/kernel/return_targets.c \
+    tests/kernel/test_return_point.c \
     tests/kernel/test_returns.c \
     tests/kernel/test_detour_return.c \
     tests/kernel/test_fault.c \
@@ -369,7 +371,7 @@ engine_on_arrays := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) tests/unit/port_fake
     tests/unit/port_fake_pads.c tests/unit/fake_shadow.c
 $(foreach stem,aggr boundary check counter detour detour_own emulate enable explain fault hit insn_slot \
     jprobe jump kretprobe liveness optimize pad recover region \
-    register registry set \
+    register registry return_point set \
     state step targets text_history text_poke xmc,$(eval unit_$(stem) := $(engine_on_arrays)))
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(PROBES_INSN)))
 PUN := $(filter probes/pun%,$(PROBES))

@@ -9,11 +9,14 @@
  *
  * The copies of a region are in a cell of their own, each of another original.
  *
+ * A return point is what kretprobe_trampoline is: who is there has returned.
+ *
  * The detour of a direct call is entered by that call: there the program is in the function
  * that it has called. A landing pad is passed on the way to a detour, and means the same.
  */
 #include "kernel/base/bits.h"
 #include "probes/life.h"
+#include "probes/return_point.h"
 #include "probes/text/insn_slot.h"
 #include "probes/text/pad.h"
 
@@ -42,5 +45,7 @@ uintptr_t copy_original(uintptr_t ip)
         return region_original(site->region, off);
     if (copy_is_called(site))
         return site_target(site);
+    if (return_point_is(ip))
+        return (uintptr_t)kretprobe_trampoline;
     return ip <= copy_start(site, ip - off) ? site->addr : site->addr + site->len;
 }

@@ -1,6 +1,6 @@
 /* detour.c - stage 11: what a jump reaches in the end.
  *
- *   CALL, RETURN, COUNT in the cell of the boosted copy, in front of it:
+ *   CALL, COUNT in the cell of the boosted copy, in front of it:
  *       | call detour | copy | jmp back |      or     | inc %gs:counter | copy | jmp back |
  *   what does not fit there, and what has no boosted copy, in a cell of its own:
  *       | save flags, inc %gs:counter, restore | copy | jmp back |
@@ -8,6 +8,8 @@
  *       | call detour | jmp to the target |      a direct call: see below
  *       | call detour |                          IMAGE: leaves by the register image
  *       | code of its own | copy | jmp back |    CALL, for some: see detour_own.h
+ *       | call detour | call the copy | jmp kretprobe_trampoline | jmp to the copy |
+ *                                                RETURN: see return_point.c
  *
  * The code that is called finds the site by its return address: (address + 1) | 31 is the
  * last byte of a cell, where its owner is. So in a large cell, whose owner is at the end of
@@ -49,7 +51,8 @@ const char *detour_kind_text(enum detour_kind kind)
     static const char *const sentences[DETOUR_KINDS] = {
         [DETOUR_NONE] = "no probe is enabled, so the copy alone",
         [DETOUR_COUNT] = "one probe without a handler, so one instruction counts",
-        [DETOUR_RETURN] = "one return probe, so the return address is exchanged",
+        [DETOUR_RETURN] =
+            "one return probe, so the function is called, and returns, here",
         [DETOUR_CALL] = "handlers get an image of all registers, then the copy runs",
         [DETOUR_POST] = "handlers in front of the copy, post-handlers behind it",
         [DETOUR_IMAGE] = "done to the image: a copy cannot, or nobody would hear of it",
@@ -83,7 +86,7 @@ static enum detour_kind kind_for(const struct site *site, const struct insn *ins
         return site->repeats ? DETOUR_CALL : DETOUR_NONE; /* see kprobe_debug_handler() */
     if (has_one_silent_probe(site))
         return DETOUR_COUNT;
-    if (kretprobe_plain(site) && !copy_is_called(site))
+    if (kretprobe_plain(site) && site_boost_slot(site))
         return DETOUR_RETURN;
     if (!aggr_wants_post(site))
         return DETOUR_CALL;
@@ -125,10 +128,10 @@ static uintptr_t here(const struct code *c)
     return c->at + c->len;
 }
 
-static void put_call(struct code *c, enum plat_detour which)
+static void put_call(struct code *c, uintptr_t target)
 {
-    if (insn_encode_call32(c->bytes + c->len, here(c), plat_detour(which)))
-        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, plat_detour(which));
+    if (insn_encode_call32(c->bytes + c->len, here(c), target))
+        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, target);
     c->len += INSN_CALL32_LEN;
 }
 
@@ -181,7 +184,7 @@ static void front_put(struct code *c)
     else if (c->kind == DETOUR_COUNT)
         put_count(c);
     else if (c->kind != DETOUR_NONE)
-        put_call(c, front_code(c));
+        put_call(c, plat_detour(front_code(c)));
 }
 
 /* copy_put - the instruction, and the way back. */
@@ -199,9 +202,20 @@ static void copy_put(struct code *c)
         c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->insn->addr);
     c->len += copied;
     if (c->kind == DETOUR_POST)
-        put_call(c, PLAT_DETOUR_POST);
+        put_call(c, plat_detour(PLAT_DETOUR_POST));
     if (insn_falls_through(c->insn))
         put_jmp(c, region_behind(c->site));
+}
+
+/* return_put - the boosted copy is called, or jumped to where the call is not followed. */
+static void return_put(struct code *c)
+{
+    uintptr_t boosted = (uintptr_t)site_boost_slot(c->site);
+
+    put_call(c, boosted);
+    put_jmp(c, (uintptr_t)kretprobe_trampoline);
+    c->copy = c->len;
+    put_jmp(c, boosted);
 }
 
 static void compose(struct code *c, uintptr_t cell, size_t start)
@@ -210,7 +224,9 @@ static void compose(struct code *c, uintptr_t cell, size_t start)
     c->len = insn_encode_int3s(c->bytes, start);
     front_put(c);
     c->copy = c->len;
-    if (c->kind != DETOUR_IMAGE)
+    if (c->kind == DETOUR_RETURN)
+        return_put(c);
+    else if (c->kind != DETOUR_IMAGE)
         copy_put(c);
 }
 
@@ -229,6 +245,11 @@ static size_t room_before_boost(const struct site *site)
     return (uintptr_t)site_boost_slot(site) % INSN_SLOT_LEN;
 }
 
+static bool is_more_than_front(enum detour_kind kind)
+{
+    return kind == DETOUR_RETURN || kind == DETOUR_POST || kind == DETOUR_IMAGE;
+}
+
 /* prepend - the front alone, before the copy that is there. Return: false if it cannot be. */
 static bool prepend(struct code *c)
 {
@@ -237,7 +258,7 @@ static bool prepend(struct code *c)
 
     c->at = (uintptr_t)site->boost_slot;
     front_put(c);
-    if (c->len > room || c->kind == DETOUR_POST || c->kind == DETOUR_IMAGE)
+    if (c->len > room || is_more_than_front(c->kind))
         return false;
     c->at -= c->len;
     c->len = 0;

@@ -12,9 +12,9 @@ struct site;
 
 enum detour_kind {
     DETOUR_NONE, /* no probe: the instruction alone, for a neighbour that had to give way */
-    DETOUR_COUNT, /* one probe without handlers: counted by one instruction */
-    DETOUR_RETURN, /* one return probe that nobody hears of at the entry: the return address
-                    * is exchanged, without an image */
+    DETOUR_COUNT,  /* one probe without handlers: counted by one instruction */
+    DETOUR_RETURN, /* one return probe that nobody hears of at the entry: the function is
+                    * called in its caller's stead, without an image */
     DETOUR_CALL,   /* pre-handlers, then the copy */
     DETOUR_POST,   /* pre-handlers, the copy, post-handlers */
     DETOUR_IMAGE, /* the instruction is done to the register image, between the handlers */

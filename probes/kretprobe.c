@@ -6,7 +6,8 @@
  * an image, and does itself what kretprobe_return() does, where that is simple. The entry is
  * found by the place on the stack where the return address was.
  *
- * What is at a slot, the word of the stack that holds the return address:
+ * What is at a slot, the word of the stack that holds the return address; "the trampoline" is
+ * any return point, too, see return_point.c:
  *
  *   1. Calls write it. So where it isn't the trampoline, entries of this slot are of calls
  *      that were left without returning; and so are those of deeper slots, since whoever
@@ -22,6 +23,7 @@
  */
 #include "probes/aggr.h"
 #include "probes/holder.h"
+#include "probes/return_point.h"
 #include "probes/shadow.h"
 
 static struct kretprobe *of_kprobe(const struct kprobe *p)
@@ -62,11 +64,6 @@ NOKPROBE_INLINE struct shadow *shadow_of(const struct probe_cpu *cpu)
 }
 
 /* ---- at the entry ---- */
-
-static bool is_ours(uintptr_t ret)
-{
-    return ret == (uintptr_t)kretprobe_trampoline;
-}
 
 /* unwind - drop what was left behind: 1 above. An interrupt between the look at an entry and
  * its drop could drop the same one, and then a living one would go in its place.
@@ -158,8 +155,8 @@ static bool wanted(struct kretprobe *rp, struct shadow *s, uintptr_t ret,
 static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t below,
                              uintptr_t ret)
 {
-    unwind(s, below, !is_ours(ret));
-    if (!is_ours(ret))
+    unwind(s, below, !return_point_is(ret));
+    if (!return_point_is(ret))
         return ret;
     if (group_find(s, below, rp->holder)) {
         __atomic_add_fetch(&rp->coalesced, 1, __ATOMIC_RELAXED);
@@ -179,7 +176,7 @@ NOKPROBE_INLINE void follow(struct kretprobe *rp, struct shadow *s, uintptr_t *s
     uintptr_t ret = *slot;
     enum kretprobe_miss cause;
 
-    if (unlikely(s->last->below >= below || is_ours(ret)))
+    if (unlikely(s->last->below >= below || return_point_is(ret)))
         ret = real_return(rp, s, below, ret);
     if (unlikely(!ret))
         return;

@@ -9,6 +9,7 @@
 #include "probes/detour.h"
 #include "probes/life.h"
 #include "probes/optimize.h"
+#include "probes/return_point.h"
 #include "probes/text/pad.h"
 
 #define PADS_MAX 1024
@@ -86,19 +87,41 @@ static void release_detour(struct site *site)
     region_release(site);
 }
 
+/* has_called - functions that it has called may still be under way. */
+static bool has_called(const struct site *site)
+{
+    return site->detour && site->detour_kind == DETOUR_RETURN;
+}
+
+static void release_detours(struct site **sites, size_t count,
+                            bool (*has_to_go)(const struct site *site))
+{
+    bool called = false;
+
+    for (size_t i = 0; i < count && !called; i++)
+        called = has_called(sites[i]) && has_to_go(sites[i]);
+    if (called)
+        return_points_leave();
+    for (size_t i = 0; i < count; i++)
+        if (has_to_go(sites[i]))
+            release_detour(sites[i]);
+}
+
 void leftover_release_spent(struct site **sites, size_t count)
 {
     release_kept();
     release_pads(sites, count);
-    for (size_t i = 0; i < count; i++)
-        if (is_spent(sites[i]))
-            release_detour(sites[i]);
+    release_detours(sites, count, is_spent);
+}
+
+static bool is_any(const struct site *site UNUSED)
+{
+    return true;
 }
 
 void leftover_release(struct site **sites, size_t count)
 {
     release_kept();
     release_pads(sites, count);
-    for (size_t i = 0; i < count; i++)
-        release_detour(sites[i]);
+    release_detours(sites, count, is_any);
 }

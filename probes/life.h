@@ -49,7 +49,7 @@ struct sti_pair {
 struct site {
     uintptr_t addr;        /* [I] */
     struct kprobe *probes; /* [p] those registered here, in order of registration */
-    uint8_t *detour;       /* [P] what a jump at addr reaches in the end, or NULL */
+    uint8_t *detour;       /* [p] what a jump at addr reaches in the end, or NULL */
     struct region *region; /* [p] what a jump displaces here, or once did, or NULL */
     union {
         struct kretprobe_holder *plain; /* [p] whose return probe DETOUR_RETURN is for */

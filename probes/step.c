@@ -126,7 +126,8 @@ static bool step_by_program(struct pt_regs *regs, struct probe_cpu *cpu)
         return true;
     copy = copy_start(site, regs->ip - off);
     if (regs->ip < copy) {
-        hit_instead(cpu, site, regs);
+        if (regs->ip == (uintptr_t)READ_ONCE(site->detour)) /* else TF came on the way */
+            hit_instead(cpu, site, regs);
         return true;
     }
     if (regs->ip == copy)

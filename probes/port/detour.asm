@@ -160,7 +160,9 @@ extern trap_exit
     or r8, [rsi + HOLDER_EXTRAS]
     or r8, [r15 + KRETPROBE_ENTRY_HANDLER]
     jnz .not_simple
-    FOLLOW r11
+    FOLLOW
+    lea rdx, [rel kretprobe_trampoline]
+    mov [r11], rdx
     xor eax, eax
     mov rdi, [r15 + KPROBE_NEXT]
     test rdi, rdi

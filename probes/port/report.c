@@ -13,9 +13,11 @@
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
 #include "kernel/thread/thread.h"
+#include "probes/insn/encode.h"
 #include "probes/life.h"
 #include "probes/port/place.h"
 #include "probes/port/port.h"
+#include "probes/return_point.h"
 
 extern const uintptr_t kretprobe_trampoline_known, kretprobe_trampoline_ret,
     kretprobe_trampoline_end;
@@ -43,20 +45,29 @@ static uintptr_t return_address(uintptr_t ip, uintptr_t sp)
     return ret ? ret : ip;
 }
 
+/* is_about_to_call - is the return address off the stack, and no other there yet? Then the
+ * stack is that of the caller, as behind the return.
+ */
+static bool is_about_to_call(uintptr_t ip)
+{
+    return return_point_is(ip + INSN_CALL32_LEN);
+}
+
 /* A return address that was exchanged is in the shadow of its stack. An ip in the trampoline
  * is on its way to one; an ip in a copy is at the instruction, or behind it on the way back.
  */
 static uintptr_t original_address(uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
 {
-    if (slot && addr == (uintptr_t)kretprobe_trampoline && kretprobe_find_ret(slot))
+    if (slot && return_point_is(addr) && kretprobe_find_ret(slot))
         return kretprobe_find_ret(slot);
     if (slot)
         return addr;
-    if (is_in_trampoline(addr))
-        return return_address(addr, sp);
     if (plat_is_detour(addr))
-        addr = port_detour_cell(addr, sp);
-    return copy_original(addr);
+        return copy_original(port_detour_cell(addr, sp));
+    if (is_about_to_call(addr))
+        addr = (uintptr_t)kretprobe_trampoline;
+    addr = copy_original(addr);
+    return is_in_trampoline(addr) ? return_address(addr, sp) : addr;
 }
 
 /* ---- panics ---- */

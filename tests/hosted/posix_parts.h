@@ -86,9 +86,10 @@ bool trap_is_of_return(const struct pt_regs *regs);
 /* ---- for the thread sanitizer ---- */
 
 /* The port is not built under it: its signal handlers may interrupt the sanitizer itself.
- * What plat_quiesce() promises is told to it here: it comes behind the end of every hit.
+ * What plat_quiesce() promises is told to it here: it comes behind the end of every hit. And
+ * who has come by a jump finds what was written before it.
  */
-extern char hits_ended;
+extern char hits_ended, text_written;
 #ifdef POSIX_TSAN
 void __tsan_acquire(void *token);
 void __tsan_release(void *token);

@@ -107,6 +107,7 @@ void posix_return(struct pt_regs *regs);
 void posix_return(struct pt_regs *regs)
 {
     posix_self->returning++;
+    SANITIZER_ACQUIRE(&text_written);
     kretprobe_return(regs, plat_this_cpu());
     SANITIZER_RELEASE(&hits_ended);
     posix_self->returning--;

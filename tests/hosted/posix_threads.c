@@ -51,6 +51,7 @@ void plat_sync_cores(void)
     if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE))
         plat_bug("membarrier", 0);
     syncs++;
+    SANITIZER_RELEASE(&text_written);
 }
 
 /* All threads have been synchronised, or none. */

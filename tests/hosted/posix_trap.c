@@ -35,7 +35,7 @@ void jump_resume_hit(void);
 void (*posix_debug_hook)(struct pt_regs *regs);
 void (*posix_nmi_hook)(void);
 _Atomic unsigned long posix_traps;
-char hits_ended;
+char hits_ended, text_written;
 
 /* ---- images ---- */
 

@@ -3,7 +3,10 @@
  */
 #define _GNU_SOURCE
 #include "kernel/base/err.h"
+#include "probes/insn/encode.h"
 #include "probes/life.h"
+#include "probes/optimize.h"
+#include "probes/return_point.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 
@@ -217,6 +220,58 @@ static void probes_come_and_go_under_running_threads(void)
               (unsigned long)returned);
 }
 
+/* ---- who was called by a detour ---- */
+
+/* fixture_call.asm */
+long fixture_through(long x, long (*fn)(long x));
+
+static _Atomic bool is_inside;
+static _Atomic uintptr_t point; /* where wait_inside() returns to */
+
+static NOINLINE long wait_inside(long x)
+{
+    point = (uintptr_t)__builtin_return_address(0);
+    is_inside = true;
+    while (!stop)
+        usleep(100);
+    return x + 1;
+}
+
+static void *call_waiting(void *unused)
+{
+    posix_thread_enter();
+    wrong += fixture_through(5, wait_inside) != 6;
+    posix_thread_leave();
+    return unused;
+}
+
+static void a_detour_goes_while_somebody_it_has_called_is_inside(void)
+{
+    struct kretprobe *rp = calloc(1, sizeof(*rp));
+    pthread_t threads[THREADS];
+
+    start(rp, (long (*)(long))(uintptr_t)fixture_through);
+    optimize_set_method(OPTIMIZE_PUN);
+    optimize_run();
+    stop = false;
+    wrong = 0;
+    for (unsigned i = 0; i < THREADS; i++) {
+        is_inside = false;
+        pthread_create(&threads[i], NULL, call_waiting, NULL);
+        while (!is_inside)
+            usleep(100);
+        CHECK(return_point_is(point) && point != (uintptr_t)kretprobe_trampoline);
+    }
+    CHECK_EQ(unregister_kretprobe(rp), 0);
+    free(rp);
+    CHECK_EQ(*(const uint8_t *)point, INSN_INT3);
+    stop = true;
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(wrong + returned, 0);
+    optimize_set_method(OPTIMIZE_OFF);
+}
+
 /* ---- jprobes ---- */
 
 static long seen_a, seen_b;
@@ -262,4 +317,6 @@ static void a_jprobe_sees_the_arguments(void)
 
 UNIT_TESTS(returns_are_seen, each_instance_has_its_data, a_changed_value_is_returned,
            a_handler_that_faults_is_contained, a_longjmp_is_survived,
-           probes_come_and_go_under_running_threads, a_jprobe_sees_the_arguments)
+           probes_come_and_go_under_running_threads,
+           a_detour_goes_while_somebody_it_has_called_is_inside,
+           a_jprobe_sees_the_arguments)

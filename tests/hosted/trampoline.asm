@@ -14,7 +14,7 @@ REGS_FLAGS equ 19 * 8
 REGS_SP equ 20 * 8
 
 bits 64
-section .text
+section .text.image progbits alloc exec nowrite align=16
 
 ; In:   rsp = behind the return address
 ; Out:  at the return address, with the registers and flags of the image

@@ -191,6 +191,27 @@ proc return_stepped
     ret
 endproc return_stepped
 
+; uint64_t return_steps_call(uint64_t x): return_steps(x), and clears TF
+; uint64_t return_steps(uint64_t x): 2 * x, and sets TF
+proc return_steps_call
+    push rbp
+    mov rbp, rsp
+    call return_steps
+    pushfq
+    and qword [rsp], ~(1 << 8)
+    popfq
+    pop rbp
+    ret
+endproc return_steps_call
+
+proc return_steps
+    lea rax, [rdi * 2]
+    pushfq
+    or qword [rsp], 1 << 8
+    popfq
+    ret
+endproc return_steps
+
 ; void return_echo_call(uint64_t out[16], uint64_t flags): what return_echo() finds, called
 ; with these flags and different values in all registers:
 ; rbx rcx rdx rsi rdi rbp r8-r15, rax, flags

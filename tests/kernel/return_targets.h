@@ -24,6 +24,8 @@ uint64_t return_exits(uint64_t n);
 uint64_t return_elsewhere(uint64_t (*fn)(uint64_t x), uint64_t x, void *top);
 void return_echo_call(uint64_t out[16], uint64_t flags);
 void return_echo(void);
+uint64_t return_steps_call(uint64_t x);
+uint64_t return_steps(uint64_t x);
 uint64_t return_stepped(uint64_t (*fn)(uint64_t x), uint64_t x);
 
 /* What the handlers below have seen, on any CPU; return_counts_start() makes it none. */

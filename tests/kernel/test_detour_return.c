@@ -6,6 +6,7 @@
 #include "kernel/time/clock.h"
 #include "probes/detour.h"
 #include "probes/insn/encode.h"
+#include "probes/leftover.h"
 #include "probes/life.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
@@ -68,7 +69,7 @@ static void jump_out(struct jumped *j)
     text_put(j->rp.kp.addr, j->under);
     plat_lock(PLAT_PROBES);
     plat_quiesce();
-    detour_release(j->rp.kp.site);
+    leftover_release(&j->rp.kp.site, 1);
     plat_unlock(PLAT_PROBES);
     unregister_kretprobe(&j->rp);
 }

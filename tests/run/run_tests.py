@@ -25,7 +25,8 @@ SMP = (1, 2, 4, 8)
 # Subjects that turn everything over again and again; with four CPUs for each of the host's
 # they take minutes, and find what they find on four.
 UP_TO_4 = ("conformance", "detour", "detour_return", "jprobe", "jump", "kretprobe",
-           "optimize", "pad", "pun", "region", "returns", "text_poke", "xmc")  # fmt: skip
+           "optimize", "pad", "pun", "region", "return_point", "returns", "text_poke",
+           "xmc")  # fmt: skip
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
 MANY_ROUNDS = 2  # CPUs of the one boot of a long run in which tests take more rounds
 

@@ -6,6 +6,7 @@
 #include "probes/life.h"
 #include "probes/optimize.h"
 #include "probes/registry.h"
+#include "probes/return_point.h"
 #include "probes/text/insn_slot.h"
 #include "probes/text/text_poke.h"
 #include "tests/unit/port_fake_parts.h"
@@ -225,13 +226,15 @@ static void *map_or_die(void *at, int prot, int flags, int fd)
     return p;
 }
 
+/* In reach of the trampoline, which is in the program. */
 static void map_memory(void)
 {
+    uintptr_t near = (uintptr_t)kretprobe_trampoline / PAGE_LEN * PAGE_LEN - (1ul << 30);
     int fd = memfd_create("text", 0);
 
     if (fd < 0 || ftruncate(fd, TEXT_LEN + EXEC_LEN))
         abort();
-    text = map_or_die(NULL, PROT_READ, MAP_SHARED, fd);
+    text = map_or_die((void *)near, PROT_READ, MAP_SHARED, fd);
     writable = map_or_die(NULL, PROT_READ | PROT_WRITE, MAP_SHARED, fd);
     exec = text + TEXT_LEN;
     close(fd);
@@ -946,5 +949,5 @@ bool fake_return(struct pt_regs *regs)
 {
     regs->ip = *(const uintptr_t *)regs->sp;
     regs->sp += sizeof(uintptr_t);
-    return regs->ip == (uintptr_t)kretprobe_trampoline && take(regs, returned);
+    return return_point_is(regs->ip) && take(regs, returned);
 }

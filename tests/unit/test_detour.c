@@ -6,6 +6,7 @@
 #include "probes/insn/encode.h"
 #include "probes/insn/insn.h"
 #include "probes/life.h"
+#include "probes/return_point.h"
 #include "probes/text/insn_slot.h"
 #include "tests/unit/port_fake.h"
 
@@ -162,6 +163,66 @@ static void a_counter_saves_flags_that_are_live(void)
     CHECK_EQ(*(const uintptr_t *)(detour() + INSN_SLOT_LARGE_CODE_MAX),
              (uintptr_t)p.site);
     end();
+}
+
+/* start_return - a return probe instead. */
+static struct kretprobe rp;
+
+static int no_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    (void)ri;
+    (void)regs;
+    return 0;
+}
+
+static struct site *start_return(const char *hex)
+{
+    fake_start();
+    rp = (struct kretprobe){ .kp.addr = fake_function("fn", hex), .handler = no_return };
+    fake_compiled(rp.kp.addr);
+    CHECK_EQ(register_kretprobe(&rp), 0);
+    p.site = rp.kp.site;
+    CHECK_EQ(prepare(NULL), 0);
+    return p.site;
+}
+
+static void end_return(void)
+{
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    fake_end();
+}
+
+static void a_followed_function_is_called_where_it_can_return_to(void)
+{
+    const struct site *site = start_return("48 89 e5 48 01 c8 c3");
+    uintptr_t boosted = (uintptr_t)site->boost_slot, at, cell = detour();
+
+    CHECK_EQ(kind(), DETOUR_RETURN);
+    at = skip_to(cell, INSN_CALL_REL, plat_detour(PLAT_DETOUR_RETURN_DEAD));
+    finds_its_site(at);
+    at = skip_to(at, INSN_CALL_REL, boosted);
+    CHECK_EQ(at, cell + RETURN_POINT_OFF);
+    at = skip_to(at, INSN_JMP_REL, (uintptr_t)kretprobe_trampoline);
+    finds_its_site(at);
+    CHECK_EQ(copy_start(site, cell), at);
+    skip_to(at, INSN_JMP_REL, boosted);
+    CHECK(detour_cell(site) == site->detour);
+    for (uintptr_t ip = cell; ip <= at; ip += INSN_CALL32_LEN) {
+        bool is_point = ip == cell + RETURN_POINT_OFF;
+
+        CHECK_EQ(return_point_is(ip), is_point);
+        CHECK_EQ(copy_original(ip),
+                 is_point ? (uintptr_t)kretprobe_trampoline : rp.kp.addr);
+    }
+    CHECK(!return_point_is(boosted));
+    end_return();
+}
+
+static void what_has_no_boosted_copy_is_not_called(void)
+{
+    start_return("74 00 c3");
+    CHECK_EQ(kind(), DETOUR_CALL);
+    end_return();
 }
 
 static void post_handlers_are_called_behind_the_copy(void)
@@ -356,7 +417,10 @@ static void kinds_have_names(void)
 UNIT_TESTS(a_handler_is_called_in_front_of_the_boosted_copy,
            live_flags_take_the_longer_way_back,
            a_counter_is_one_instruction_where_flags_are_dead, carry_alone_needs_no_saving,
-           a_counter_saves_flags_that_are_live, post_handlers_are_called_behind_the_copy,
+           a_counter_saves_flags_that_are_live,
+           a_followed_function_is_called_where_it_can_return_to,
+           what_has_no_boosted_copy_is_not_called,
+           post_handlers_are_called_behind_the_copy,
            the_longest_instruction_fits_with_both,
            a_branch_is_copied_unless_somebody_waits_for_it, a_return_needs_no_way_back,
            a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,

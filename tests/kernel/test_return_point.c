@@ -1,0 +1,672 @@
+/* test_return_point.c - functions that the detour of a return probe calls: they return to a
+ * cell, which may be gone by then.
+ */
+#include "probes/return_point.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/mm/extable.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/wait.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/detour.h"
+#include "probes/insn/encode.h"
+#include "probes/life.h"
+#include "probes/optimize.h"
+#include "probes/port/walk.h"
+#include "probes/region.h"
+#include "probes/text/insn_slot.h"
+#include "tests/kernel/each_cpu.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/return_targets.h"
+
+#include <string.h>
+
+#define PATIENCE_NS UINT64_C(60000000000)
+#define LAST_CPU (cpu_count() - 1)
+
+/* The tests run without jumps, but for these. */
+static enum optimize_method method_before;
+
+static void jumps_on(enum optimize_method method)
+{
+    method_before = optimize_get_method();
+    optimize_set_method(method);
+}
+
+static void jumps_as_before(void)
+{
+    optimize_set_method(method_before);
+}
+
+/* probe - a return probe at @fn. Return: does its detour call it? */
+static bool probe(struct kretprobe *rp, const void *fn)
+{
+    if (return_probe(rp, fn))
+        return false;
+    optimize_run();
+    return rp->kp.flags & KPROBE_FLAG_OPTIMIZED &&
+           rp->kp.site->detour_kind == DETOUR_RETURN;
+}
+
+static uintptr_t return_point(const struct kretprobe *rp)
+{
+    return (uintptr_t)detour_cell(rp->kp.site) + RETURN_POINT_OFF;
+}
+
+/* ---- simple calls ---- */
+
+static NOINLINE uintptr_t who_called(long *sum, long a, long b, long c, long d, long e,
+                                     long f, long g, long h)
+{
+    *sum = a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
+    __asm__ volatile("" : "+r"(sum));
+    return (uintptr_t)__builtin_return_address(0);
+}
+
+KTEST(return_point, a_function_with_arguments_on_its_stack)
+{
+    struct kretprobe rp = { 0 };
+    unsigned right = 0;
+    uintptr_t ret = 0;
+    long sum;
+
+    jumps_on(OPTIMIZE_PUN);
+    ktest_report(probe(&rp, who_called), "a jump");
+    return_counts_start();
+    for (long i = 0; i < 100; i++) {
+        ret = who_called(&sum, i, 2, 3, 4, 5, 6, 7, 8);
+        right += sum == i + 203;
+    }
+    ktest_report(right == 100, "it finds them");
+    ktest_report(ret == return_point(&rp) && return_point_is(ret),
+                 "it was called by the detour");
+    ktest_report(return_counts.returned == 100 && !return_counts.wrong &&
+                     kprobe_hits(&rp.kp) == 100 && !rp.nmissed,
+                 "100 calls, 100 returns");
+    unregister_kretprobe(&rp);
+    ktest_report(who_called(&sum, 1, 0, 0, 0, 0, 0, 0, 1) != ret && sum == 9,
+                 "and by others when the probe has gone");
+    jumps_as_before();
+}
+
+KTEST(return_point, recursion)
+{
+    struct kretprobe rp = { 0 };
+
+    jumps_on(OPTIMIZE_PUN);
+    ktest_report(probe(&rp, return_recurse), "a jump");
+    return_counts_start();
+    ktest_report(return_recurse(100) == 100, "100 calls deep");
+    ktest_report(return_counts.returned == 101 && !return_counts.wrong && !rp.nmissed,
+                 "all returns were seen");
+    unregister_kretprobe(&rp);
+    jumps_as_before();
+}
+
+/* The first instruction has no boosted copy of its own there, but those of a region. */
+KTEST(return_point, a_region_is_called)
+{
+    struct kretprobe rp = { 0 };
+    const struct site *site;
+
+    jumps_on(OPTIMIZE_REGION);
+    ktest_report(probe(&rp, return_recurse), "a jump");
+    site = rp.kp.site;
+    ktest_report(region_is_open(site) && site->boost_slot == site->region->cell,
+                 "in place of two instructions");
+    return_counts_start();
+    ktest_report(return_recurse(100) == 100 && return_counts.returned == 101 &&
+                     !return_counts.wrong && !rp.nmissed,
+                 "all returns were seen");
+    unregister_kretprobe(&rp);
+    ktest_report(return_recurse(3) == 3 && return_counts.returned == 101,
+                 "until it has gone");
+    jumps_as_before();
+}
+
+/* ---- everywhere ---- */
+
+struct entries {
+    struct kretprobe *rps, **refs;
+    size_t room, count;
+};
+
+static bool count_function(const struct plat_symbol *function UNUSED, void *arg)
+{
+    struct entries *all = arg;
+
+    all->room++;
+    return true;
+}
+
+static bool probe_function(const struct plat_symbol *function, void *arg)
+{
+    struct entries *all = arg;
+    struct kretprobe *rp = &all->rps[all->count];
+
+    rp->kp.addr = function->start;
+    rp->handler = return_count;
+    if (!register_kretprobe(rp))
+        all->refs[all->count++] = rp;
+    else
+        *rp = (struct kretprobe){ .handler = NULL };
+    return true;
+}
+
+static int work(void *unused)
+{
+    (void)unused;
+    for (int i = 0; i < 200; i++) {
+        void *p = kmalloc(100);
+
+        memset(p, 1, 100);
+        kfree(p);
+        thread_yield();
+    }
+    return 0;
+}
+
+/* While others work, and the engine itself is called by its detours. */
+KTEST(return_point, every_function_at_once)
+{
+    struct entries all = { .room = 0 };
+    size_t called = 0, calls = 0;
+    int tids[4];
+
+    jumps_on(OPTIMIZE_PUN);
+    walk_functions(NULL, count_function, &all);
+    all.rps = kzalloc(all.room * sizeof(all.rps[0]));
+    all.refs = kzalloc(all.room * sizeof(all.refs[0]));
+    return_counts_start();
+    walk_functions(NULL, probe_function, &all);
+    optimize_run();
+    for (size_t i = 0; i < all.count; i++)
+        called += all.rps[i].kp.site->detour_kind == DETOUR_RETURN;
+    for (size_t i = 0; i < ARRAY_LEN(tids); i++)
+        tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
+    thread_sleep_ns(20000000);
+    ktest_report(!unregister_kretprobes(all.refs, all.count), "%zu probes", all.count);
+    for (size_t i = 0; i < ARRAY_LEN(tids); i++)
+        thread_join(tids[i], NULL);
+    for (size_t i = 0; i < all.count; i++)
+        calls += kprobe_hits(&all.rps[i].kp);
+    ktest_report(called > all.count / 2, "%zu are called by a detour", called);
+    ktest_report(return_counts.returned > 1000 && !return_counts.wrong,
+                 "%zu calls, %lu returns", calls, (unsigned long)return_counts.returned);
+    kfree(all.refs);
+    kfree(all.rps);
+    jumps_as_before();
+}
+
+KTEST(return_point, functions_that_jump_to_each_other)
+{
+    struct kretprobe rps[4] = { [0] = { .maxactive = 0 } };
+
+    jumps_on(OPTIMIZE_PUN);
+    ktest_report(probe(&rps[0], return_outer) && probe(&rps[1], return_inner) &&
+                     probe(&rps[2], return_circle),
+                 "three jumps");
+    ktest_report(!probe(&rps[3], return_circle_back),
+                 "a function that begins with a branch is not called");
+    return_counts_start();
+    ktest_report(return_outer(20) == 42 && return_counts.returned == 2,
+                 "both return at once");
+    ktest_report(return_inner(4) == 8 && return_counts.returned == 3, "one by itself");
+    ktest_report(return_circle(10) == 42 && return_counts.returned == 5,
+                 "a circle returns once for each");
+    ktest_report(rps[2].coalesced == 10 && rps[3].coalesced == 9 && !return_counts.wrong,
+                 "its other rounds are counted");
+    for (size_t i = 0; i < ARRAY_LEN(rps); i++)
+        unregister_kretprobe(&rps[i]);
+    jumps_as_before();
+}
+
+/* ---- calls that outlive the cell ---- */
+
+#define SLEEPERS 1000
+
+static struct wait_queue gate = WAIT_QUEUE_INIT(gate);
+static volatile bool gate_open;
+static uint64_t inside, came_back;
+
+/* sleep_inside - Return: 2 * @x, when the gate has been opened. */
+static NOINLINE long sleep_inside(long x)
+{
+    __atomic_add_fetch(&inside, 1, __ATOMIC_RELAXED);
+    wait_event(&gate, gate_open);
+    return 2 * x;
+}
+
+static int sleeper(void *arg)
+{
+    long x = (long)(uintptr_t)arg;
+
+    if (sleep_inside(x) == 2 * x)
+        __atomic_add_fetch(&came_back, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static unsigned sleepers_start(int *tids, unsigned count)
+{
+    unsigned made = 0;
+
+    gate_open = false;
+    inside = came_back = 0;
+    for (unsigned i = 0; i < count; i++) {
+        tids[i] = kernel_clone(&(struct clone_args){
+            .fn = sleeper, .arg = (void *)(uintptr_t)(i + 1), .name = "sleeper" });
+        made += tids[i] > 0;
+    }
+    while (READ_ONCE(inside) < made)
+        thread_yield();
+    return made;
+}
+
+static void sleepers_end(const int *tids, unsigned count)
+{
+    gate_open = true;
+    wake_all(&gate);
+    for (unsigned i = 0; i < count; i++)
+        if (tids[i] > 0)
+            thread_join(tids[i], NULL);
+}
+
+/* is_poisoned - would whoever goes on at @at trap, whatever it has become? */
+static bool is_poisoned(uintptr_t at)
+{
+    uint8_t byte;
+
+    return copy_nofault(&byte, (const void *)at, 1) || byte == INSN_INT3;
+}
+
+KTEST(return_point, h91_the_cell_is_gone_and_1000_threads_return)
+{
+    int *tids = kzalloc(SLEEPERS * sizeof(*tids));
+    struct kretprobe *rp = kzalloc(sizeof(*rp)), again = { 0 };
+    uintptr_t point;
+    unsigned made;
+
+    jumps_on(OPTIMIZE_PUN);
+    ktest_report(probe(rp, sleep_inside), "a jump");
+    point = return_point(rp);
+    return_counts_start();
+    made = sleepers_start(tids, SLEEPERS);
+    ktest_report(made == SLEEPERS && kprobe_hits(&rp->kp) == made,
+                 "%u threads were called by the detour", made);
+    ktest_report(return_point_is(point) && point != (uintptr_t)kretprobe_trampoline,
+                 "and will return to its cell");
+    ktest_report(unregister_kretprobe(rp) == 0 && !came_back, "none has to");
+    memset(rp, 0xa5, sizeof(*rp));
+    ktest_report(is_poisoned(point) && !return_point_is(point), "the cell is gone");
+    ktest_report(probe(&again, sleep_inside), "another probe may come");
+    sleepers_end(tids, SLEEPERS);
+    ktest_report(came_back == made, "all of them came back");
+    ktest_report(return_counts.returned == 0, "unseen by either");
+    unregister_kretprobe(&again);
+    kfree(rp);
+    kfree(tids);
+    jumps_as_before();
+}
+
+/* What the optimizer releases: a detour that is not what the probes want any more. */
+KTEST(return_point, a_detour_of_another_kind_comes)
+{
+    struct kretprobe rp = { 0 }, second = { 0 };
+    uintptr_t point;
+    int tids[10];
+
+    jumps_on(OPTIMIZE_PUN);
+    ktest_report(probe(&rp, sleep_inside), "a jump");
+    point = return_point(&rp);
+    return_counts_start();
+    sleepers_start(tids, 10);
+    return_probe(&second, sleep_inside);
+    optimize_run();
+    ktest_report(rp.kp.site->detour_kind == DETOUR_CALL && is_poisoned(point),
+                 "one for two probes, and the cell is gone");
+    sleepers_end(tids, 10);
+    ktest_report(came_back == 10 && return_counts.returned == 10 && !return_counts.wrong,
+                 "ten who were called by the first return, and are seen");
+    unregister_kretprobe(&second);
+    unregister_kretprobe(&rp);
+    jumps_as_before();
+}
+
+static NOINLINE long target(long a, long b)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 3 + b;
+}
+
+static volatile bool running;
+
+static int call_until_stopped(void *arg)
+{
+    uint64_t *wrong = arg;
+
+    while (running)
+        for (long i = 0; i < 100; i++)
+            *wrong += target(i, 7) != i * 3 + 7;
+    return 0;
+}
+
+#define CALLERS 4
+
+/* Ticks switch the threads at any instruction; there are more of them than CPUs. */
+KTEST(return_point, probes_come_and_go_while_all_cpus_call)
+{
+    uint64_t wrong[CALLERS] = { 0 }, sum = 0, rounds = ktest_rounds(10, 200), hits = 0;
+    unsigned jumps = 0, lost = 0;
+    int tids[CALLERS];
+
+    jumps_on(OPTIMIZE_PUN);
+    return_counts_start();
+    running = true;
+    for (unsigned i = 0; i < CALLERS; i++)
+        tids[i] = kernel_clone(&(struct clone_args){
+            .fn = call_until_stopped, .arg = &wrong[i], .name = "caller" });
+    for (uint64_t i = 0; i < rounds; i++) {
+        struct kretprobe rp = { 0 };
+
+        jumps += probe(&rp, target);
+        thread_sleep_ns(20000000);
+        unregister_kretprobe(&rp);
+        hits += kprobe_hits(&rp.kp);
+        lost += rp.dropped + rp.nmissed != 0;
+    }
+    running = false;
+    for (unsigned i = 0; i < CALLERS; i++) {
+        thread_join(tids[i], NULL);
+        sum += wrong[i];
+    }
+    ktest_report(jumps == rounds, "%u times a jump", jumps);
+    ktest_report(!sum && !return_counts.wrong && !lost,
+                 "every return went where it should");
+    ktest_report(return_counts.returned <= hits && hits > rounds,
+                 "%lu calls, %lu returns seen", (unsigned long)hits,
+                 (unsigned long)return_counts.returned);
+    jumps_as_before();
+}
+
+static NOINLINE long leave_by_jump(struct return_env *env, long x)
+{
+    if (x)
+        return_longjmp(env, 7);
+    return x + 1;
+}
+
+static NOINLINE long come_back(void)
+{
+    struct return_env env;
+
+    if (return_setjmp(&env) == 7)
+        return target(1, 2);
+    return leave_by_jump(&env, 1);
+}
+
+/* What was left behind is looked at, too, when the other one's cell goes. */
+KTEST(return_point, frames_that_are_left_are_dropped)
+{
+    struct kretprobe left = { 0 }, other = { 0 };
+    unsigned right = 0;
+
+    jumps_on(OPTIMIZE_PUN);
+    ktest_report(probe(&left, leave_by_jump) && probe(&other, target), "two jumps");
+    return_counts_start();
+    for (int i = 0; i < 100; i++)
+        right += come_back() == 5;
+    unregister_kretprobe(&other);
+    right += come_back() == 5;
+    ktest_report(right == 101, "each round ended as it should");
+    ktest_report(return_counts.returned == 100 && !return_counts.wrong && !left.nmissed,
+                 "100 returns");
+    ktest_report(left.dropped >= 100, "%u calls that were left are dropped",
+                 (unsigned)left.dropped);
+    unregister_kretprobe(&left);
+    jumps_as_before();
+}
+
+/* ---- who looks ---- */
+
+#define FRAMES 12
+
+struct trace {
+    uintptr_t at[FRAMES];
+    size_t count;
+};
+
+static struct trace seen, in_cell[5];
+static const struct kretprobe *observed;
+
+/* from_cell - as if an interrupt had come in the cell that has called who calls this. */
+static void from_cell(struct trace *trace, size_t off, uintptr_t sp, uintptr_t bp)
+{
+    struct pt_regs regs = { .ip = return_point(observed) - RETURN_POINT_OFF + off,
+                            .sp = sp,
+                            .bp = bp };
+
+    trace->count = backtrace_collect(&regs, trace->at, FRAMES);
+}
+
+static NOINLINE long inner(long x)
+{
+    const uintptr_t *frame = __builtin_frame_address(0);
+    uintptr_t slot = (uintptr_t)(frame + 1);
+
+    seen.count = backtrace_collect(NULL, seen.at, FRAMES);
+    if (observed) {
+        from_cell(&in_cell[0], 0, slot, frame[0]);
+        from_cell(&in_cell[1], INSN_CALL32_LEN, slot + 8, frame[0]);
+        from_cell(&in_cell[2], RETURN_POINT_OFF, slot + 8, frame[0]);
+        from_cell(&in_cell[3], RETURN_POINT_OFF + INSN_JMP32_LEN, slot, frame[0]);
+    }
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+
+static NOINLINE long middle(long x)
+{
+    return inner(x) + 1;
+}
+
+static NOINLINE long outer(long x)
+{
+    return middle(x) + 1;
+}
+
+static bool is_traced(const struct trace *t, size_t from, const struct trace *expected)
+{
+    return t->count == expected->count - 1 + from &&
+           memcmp(t->at + from, expected->at + 1,
+                  (expected->count - 1) * sizeof(t->at[0])) == 0;
+}
+
+KTEST(return_point, h86_backtraces_show_the_real_callers)
+{
+    struct kretprobe rps[3] = { [0] = { .maxactive = 0 } };
+    struct trace without = { .count = 0 };
+
+    jumps_on(OPTIMIZE_PUN);
+    for (volatile int round = 0; round < 2; round++) { /* from one place */
+        observed = round ? &rps[2] : NULL;
+        outer(1);
+        if (round)
+            continue;
+        without = seen;
+        ktest_report(probe(&rps[0], outer) && probe(&rps[1], middle) &&
+                         probe(&rps[2], inner),
+                     "three jumps");
+    }
+    observed = NULL;
+    ktest_report(without.count >= 5 && seen.count == without.count &&
+                     is_traced(&seen, 1, &without),
+                 "inside three functions: as without probes");
+    ktest_report(is_traced(&in_cell[0], 1, &without) &&
+                     in_cell[0].at[0] == (uintptr_t)inner,
+                 "where the cell begins: the function, and its callers");
+    ktest_report(is_traced(&in_cell[1], 0, &without), "about to call: the caller");
+    ktest_report(is_traced(&in_cell[2], 0, &without), "at the return point: the caller");
+    ktest_report(is_traced(&in_cell[3], 1, &without) &&
+                     in_cell[3].at[0] == (uintptr_t)inner,
+                 "not called: the function, and its callers");
+    for (size_t i = 0; i < ARRAY_LEN(rps); i++)
+        unregister_kretprobe(&rps[i]);
+    jumps_as_before();
+}
+
+static NOINLINE long both(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 5 + 3;
+}
+
+static NOINLINE long call_both(long x)
+{
+    return both(x) + 1;
+}
+
+static volatile bool storming;
+static volatile uint64_t nmis, in_the_cell, misread;
+
+static int call_both_often(void *arg)
+{
+    uint64_t *wrong = arg;
+
+    while (storming)
+        for (long x = 0; x < 100; x++)
+            *wrong += call_both(x) != x * 5 + 4;
+    return 0;
+}
+
+static bool is_in(uintptr_t ip, const void *fn)
+{
+    return ip - (uintptr_t)fn < 64;
+}
+
+/* In the cell the program is shown at the function, or at its caller. */
+static void look(const struct pt_regs *regs)
+{
+    uintptr_t at[1] = { 0 };
+
+    if (regs->ip - (return_point(observed) - RETURN_POINT_OFF) >= INSN_SLOT_CODE_MAX)
+        return;
+    in_the_cell++;
+    backtrace_collect(regs, at, 1);
+    misread +=
+        !is_in(at[0], (const void *)both) && !is_in(at[0], (const void *)call_both);
+}
+
+static bool storm_nmi(struct pt_regs *regs)
+{
+    if (!storming)
+        return false;
+    look(regs);
+    both(1);
+    nmis++;
+    return true;
+}
+
+static void send_storm(unsigned cpu, uint64_t count)
+{
+    uint64_t limit = clock_ns() + PATIENCE_NS;
+
+    for (uint64_t sent = 0; sent < count; sent++) {
+        uint64_t before = nmis;
+
+        smp_send_nmi(cpu);
+        while (nmis == before && clock_ns() < limit)
+            pause(); /* one that comes while one is pending is lost */
+    }
+}
+
+KTEST(return_point, h90_nmis_at_every_instruction)
+{
+    static bool taken;
+    uint64_t wrong = 0, count = ktest_count(1000, 30000);
+    struct kretprobe rp = { 0 };
+    int tid;
+
+    jumps_on(OPTIMIZE_PUN);
+    if (!taken)
+        trap_set_handler(TRAP_NMI, storm_nmi);
+    taken = true;
+    nmis = in_the_cell = misread = 0;
+    return_counts_start();
+    ktest_report(probe(&rp, both), "a jump");
+    observed = &rp;
+    storming = true;
+    tid = kernel_clone(&(struct clone_args){
+        .fn = call_both_often, .arg = &wrong, .name = "load", .cpus = BIT(LAST_CPU) });
+    send_storm(LAST_CPU, count);
+    storming = false;
+    thread_join(tid, NULL);
+    observed = NULL;
+    unregister_kretprobe(&rp);
+    ktest_report(nmis >= count && !wrong && !return_counts.wrong && !rp.dropped,
+                 "%lu NMIs, every return went where it should", (unsigned long)nmis);
+    ktest_report(return_counts.returned + rp.nmissed == kprobe_hits(&rp.kp),
+                 "every call seen at its entry is seen at its return, or counted");
+    ktest_report(!misread, "%lu came in the cell; the real callers were shown",
+                 (unsigned long)in_the_cell);
+    jumps_as_before();
+}
+
+/* ---- single steps ---- */
+
+#define STEPS_MAX 40
+
+static struct steps {
+    uintptr_t at[STEPS_MAX];
+    size_t count;
+} * stepping;
+
+static bool take_step(struct pt_regs *regs)
+{
+    if (!stepping || !(regs->dr6 & BIT(14)))
+        return false;
+    if (stepping->count < STEPS_MAX)
+        stepping->at[stepping->count++] = regs->ip;
+    return true;
+}
+
+static uint64_t step_through(struct steps *steps)
+{
+    uint64_t value;
+
+    steps->count = 0;
+    stepping = steps;
+    value = return_steps_call(20);
+    stepping = NULL;
+    return value;
+}
+
+/* The function is called without steps, and sets TF before it returns. */
+KTEST(return_point, a_step_that_ends_at_the_return_point)
+{
+    static struct steps without, with;
+    static bool taken;
+    struct kretprobe rp = { 0 };
+
+    jumps_on(OPTIMIZE_PUN);
+    if (!taken)
+        trap_set_handler(TRAP_DB, take_step);
+    taken = true;
+    step_through(&without);
+    ktest_report(probe(&rp, return_steps), "a jump");
+    return_counts_start();
+    ktest_report(step_through(&with) == 40 && return_counts.returned == 1 &&
+                     !return_counts.wrong && kprobe_hits(&rp.kp) == 1,
+                 "it returns");
+    ktest_report(with.count == without.count && with.count > 2 &&
+                     memcmp(with.at, without.at, with.count * sizeof(with.at[0])) == 0,
+                 "%zu steps, %zu with the probe, the same", without.count, with.count);
+    unregister_kretprobe(&rp);
+    jumps_as_before();
+}

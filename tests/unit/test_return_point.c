@@ -1,0 +1,175 @@
+/* test_return_point.c - calls that return to a cell, over arrays. */
+#include "probes/return_point.h"
+
+#include "probes/detour.h"
+#include "probes/holder.h"
+#include "probes/life.h"
+#include "tests/unit/port_fake.h"
+
+#define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
+#define RETURN_ADDR ((uintptr_t)kretprobe_trampoline + 0x1000)
+
+static unsigned returned;
+
+static int on_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    CHECK_EQ(regs->ip, ri->ret_addr);
+    returned++;
+    return 0;
+}
+
+/* probed - with a detour that calls the function. Return: its return point. */
+static uintptr_t probed(struct kretprobe *rp, const char *name)
+{
+    rp->kp.addr = fake_function(name, LEA);
+    rp->handler = on_return;
+    CHECK_EQ(register_kretprobe(rp), 0);
+    plat_lock(PLAT_PROBES);
+    CHECK_EQ(detour_prepare(rp->kp.site, NULL), 0);
+    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(rp->kp.site->detour_kind, DETOUR_RETURN);
+    return (uintptr_t)detour_cell(rp->kp.site) + RETURN_POINT_OFF;
+}
+
+static void start(void)
+{
+    fake_start();
+    returned = 0;
+}
+
+/* called - what the detour leaves of a call that it has made: an entry, and its own return
+ * address. @below: bytes below the top
+ */
+static struct pt_regs called(const struct kretprobe *rp, uintptr_t point, size_t below)
+{
+    struct pt_regs regs = fake_regs();
+
+    regs.sp -= below;
+    *(uintptr_t *)regs.sp = RETURN_ADDR + below;
+    CHECK(fake_int3(&regs, rp->kp.addr));
+    *(uintptr_t *)regs.sp = point;
+    return regs;
+}
+
+static void goes_back(struct pt_regs *regs, size_t below)
+{
+    CHECK(fake_return(regs));
+    CHECK_EQ(regs->ip, RETURN_ADDR + below);
+}
+
+static void it_is_as_good_as_the_trampoline(void)
+{
+    struct kretprobe rp = { .handler = NULL };
+    struct pt_regs regs;
+    uintptr_t point;
+
+    start();
+    point = probed(&rp, "f");
+    regs = called(&rp, point, 0);
+    CHECK_EQ(kretprobe_find_ret((const uintptr_t *)regs.sp), RETURN_ADDR);
+    goes_back(&regs, 0);
+    CHECK_EQ(returned, 1);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    CHECK(!return_point_is(point));
+    fake_end();
+}
+
+/* The first has jumped to the second, which finds a return point where its caller's address
+ * should be.
+ */
+static void who_was_jumped_to_returns_for_both(void)
+{
+    struct kretprobe first = { .handler = NULL }, second = { .handler = NULL };
+    struct pt_regs regs;
+
+    start();
+    regs = called(&first, probed(&first, "f"), 0);
+    probed(&second, "g");
+    CHECK(fake_int3(&regs, second.kp.addr));
+    CHECK_EQ(*(uintptr_t *)regs.sp, (uintptr_t)kretprobe_trampoline);
+    goes_back(&regs, 0);
+    CHECK_EQ(returned, 2);
+    CHECK_EQ(first.dropped + second.dropped, 0);
+    CHECK_EQ(unregister_kretprobe(&first), 0);
+    CHECK_EQ(unregister_kretprobe(&second), 0);
+    fake_end();
+}
+
+static void when_the_cell_goes_the_trampoline_is_returned_to(void)
+{
+    struct kretprobe rp = { .handler = NULL };
+    struct pt_regs outer, inner;
+    uintptr_t point;
+
+    start();
+    point = probed(&rp, "f");
+    outer = called(&rp, point, 16);
+    inner = called(&rp, point, 48);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    CHECK_EQ(*(uintptr_t *)outer.sp, (uintptr_t)kretprobe_trampoline);
+    CHECK_EQ(*(uintptr_t *)inner.sp, (uintptr_t)kretprobe_trampoline);
+    CHECK(!return_point_is(point));
+    goes_back(&inner, 48);
+    goes_back(&outer, 16);
+    CHECK_EQ(returned, 0);
+    plat_lock(PLAT_PROBES);
+    holder_sweep();
+    plat_unlock(PLAT_PROBES);
+    fake_end();
+}
+
+/* Words of others at its place, and an entry that is claimed only. */
+static void nothing_else_is_changed(void)
+{
+    struct kretprobe rp = { .handler = NULL };
+    struct pt_regs left, alive;
+    struct shadow *s;
+    uintptr_t point;
+
+    start();
+    point = probed(&rp, "f");
+    left = called(&rp, point, 16);
+    alive = called(&rp, point, 48);
+    *(uintptr_t *)left.sp = point + 1;
+    s = *plat_this_cpu()->plat.shadow;
+    CHECK(shadow_claim(s));
+    plat_lock(PLAT_PROBES);
+    return_points_leave();
+    plat_unlock(PLAT_PROBES);
+    shadow_unclaim(s);
+    CHECK_EQ(*(uintptr_t *)left.sp, point + 1);
+    CHECK_EQ(*(uintptr_t *)alive.sp, (uintptr_t)kretprobe_trampoline);
+    CHECK(return_point_is(point));
+    *(uintptr_t *)left.sp = point;
+    goes_back(&alive, 48);
+    goes_back(&left, 16);
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    fake_end();
+}
+
+/* Another quiescence is for them only: no other detour has called anybody. */
+static void only_who_has_called_is_waited_for(void)
+{
+    struct kretprobe rp = { .handler = NULL };
+    struct kprobe p = { .addr = 0 };
+    unsigned before, returning;
+
+    start();
+    probed(&rp, "f");
+    p.addr = fake_function("g", LEA);
+    CHECK_EQ(register_kprobe(&p), 0);
+    plat_lock(PLAT_PROBES);
+    CHECK_EQ(detour_prepare(p.site, NULL), 0);
+    plat_unlock(PLAT_PROBES);
+    before = fake.quiesces;
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    returning = fake.quiesces - before;
+    before = fake.quiesces;
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_EQ(returning, fake.quiesces - before + 1);
+    fake_end();
+}
+
+UNIT_TESTS(it_is_as_good_as_the_trampoline, who_was_jumped_to_returns_for_both,
+           when_the_cell_goes_the_trampoline_is_returned_to, nothing_else_is_changed,
+           only_who_has_called_is_waited_for)
