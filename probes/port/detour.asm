@@ -237,7 +237,9 @@ CODE %1
     movzx eax, al
     jmp .ran
 .changed:
-    mov ecx, r15d
+    xor ecx, ecx
+    test r15d, r15d
+    setnz cl
     CALL_ENGINE kprobe_jump_leave
     LEAVE
 .more:

@@ -126,6 +126,29 @@ KTEST(jump, what_a_handler_changes_is_what_goes_on)
     ktest_report(target_under(move_stack) == 29, "sp alone");
 }
 
+/* Not 0 is what counts, and the low byte alone is. */
+static int return_at_once_and_say_so_higher_up(struct kprobe *p, struct pt_regs *regs)
+{
+    return return_at_once(p, regs) << 8;
+}
+
+KTEST(jump, any_answer_but_0_means_that_ip_is_set)
+{
+    struct kprobe behind = { .pre_handler = note, .addr = (uintptr_t)target };
+    struct kprobe p = { .pre_handler = return_at_once_and_say_so_higher_up };
+
+    ktest_report(target_under(p.pre_handler) == 77, "by code of its own");
+    if (!with_jump(&p, target))
+        return;
+    by_hand_int3(&p);
+    register_kprobe(&behind);
+    by_hand_jump(&p);
+    ktest_report(target(3) == 77, "by code that is shared");
+    by_hand_int3(&p);
+    unregister_kprobe(&behind);
+    unregister_kprobe(&p);
+}
+
 /* ---- interrupts ---- */
 
 static void irqs_under(uint32_t flags, bool expected, const char *what)
