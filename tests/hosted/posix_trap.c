@@ -140,23 +140,24 @@ NOKPROBE_INLINE void leave(struct trap_frame *frame)
     SANITIZER_RELEASE(&hits_ended);
 }
 
+/* Which trap it was is the number in the frame. si_code is made of DR6, and there are virtual
+ * machines that lose DR6 now and then.
+ */
 static void on_trap(int sig, siginfo_t *info, void *context)
 {
     struct trap_frame frame = { .context = context };
     struct pt_regs *regs = &frame.regs;
 
     (void)sig;
+    (void)info;
     posix_traps++;
     image_load(regs, context);
-    if (info->si_code == TRAP_TRACE) {
-        regs->vector = VECTOR_DB;
+    if (regs->vector == VECTOR_DB) {
         regs->dr6 = DR6_BS;
         if (!kprobe_debug_handler(regs, plat_this_cpu()))
             program_debug(regs);
-    } else {
-        regs->vector = VECTOR_BP;
-        if (!kprobe_int3_handler(regs, plat_this_cpu()))
-            unhandled(regs);
+    } else if (!kprobe_int3_handler(regs, plat_this_cpu())) {
+        unhandled(regs);
     }
     leave(&frame);
 }
