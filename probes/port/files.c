@@ -130,7 +130,7 @@ static long choice_write(void *priv, const char *text, size_t len)
     for (unsigned i = 0; i < c->count; i++) {
         int err;
 
-        if (strlen(c->words[i]) != word_len || memcmp(text, c->words[i], word_len))
+        if (strlen(c->words[i]) != word_len || memcmp(text, c->words[i], word_len) != 0)
             continue;
         err = c->set(i);
         return err ? err : (long)len;
