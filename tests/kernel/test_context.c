@@ -218,10 +218,15 @@ static void exercise(void)
     }
 }
 
-/* Two threads on one CPU that do nothing but switch to each other. */
+static unsigned yielding;
+
+/* Two threads on one CPU that do nothing but switch to each other, once both are there. */
 static int yield_often(void *unused)
 {
     (void)unused;
+    __atomic_add_fetch(&yielding, 1, __ATOMIC_RELAXED);
+    while (__atomic_load_n(&yielding, __ATOMIC_RELAXED) < 2)
+        thread_yield();
     for (unsigned n = 0; n < ROUNDS; n++)
         thread_yield();
     return 0;
@@ -230,11 +235,14 @@ static int yield_often(void *unused)
 static void exercise_scheduler(void)
 {
     struct clone_args args = { .fn = yield_often, .cpus = BIT(cpu_count() - 1) };
-    int a = kernel_clone(&args), b = kernel_clone(&args);
+    int a, b;
 
+    yielding = 0;
+    a = kernel_clone(&args);
+    b = kernel_clone(&args);
     thread_join(a, NULL);
     thread_join(b, NULL);
-    yields += ROUNDS; /* at least every other one finds the other thread */
+    yields += ROUNDS; /* who is done first has found the other one each time */
 }
 
 static volatile bool at_work;
