@@ -309,6 +309,10 @@ KTESTS := \
     tests/kernel/logged.c \
     tests/kernel/each_cpu.c \
     tests/kernel/hits.c \
+    tests/kernel/jumps.c \
+    tests/kernel/nmi_send.c \
+    tests/kernel/own_steps.c \
+    tests/kernel/sleepers.c \
     tests/kernel/test_vfs.c \
     tests/kernel/test_work.c \
     tests/kernel/test_shell.c \

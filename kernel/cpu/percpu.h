@@ -32,16 +32,15 @@ _Static_assert(sizeof(struct tss) == 104, "the TSS is 104 bytes");
 #define GDT_ENTRIES 6
 
 struct percpu {
-    struct percpu *self;    /* [I] gs:0 */
-    void *probe;            /* [I] the probe engine's struct probe_cpu */
-    struct thread *current; /* [c] set by the context switch */
-    int preempt_count;      /* [c] 0: may be preempted */
-    unsigned irq_depth;     /* [c] 1 inside an interrupt handler */
-    unsigned nmi_depth;     /* [c] 1 inside NMI, and in what that runs into */
-    bool need_resched;      /* [c, set by the reschedule IPI too] */
-    bool idle;              /* [c] halted or about to, as the scheduler sees it */
-    bool
-        halted; /* [c] nothing but entry code runs until it has serialised; cpu_idle_wait() */
+    struct percpu *self;      /* [I] gs:0 */
+    void *probe;              /* [I] the probe engine's struct probe_cpu */
+    struct thread *current;   /* [c] set by the context switch */
+    int preempt_count;        /* [c] 0: may be preempted */
+    unsigned irq_depth;       /* [c] 1 inside an interrupt handler */
+    unsigned nmi_depth;       /* [c] 1 inside NMI, and in what that runs into */
+    bool need_resched;        /* [c, set by the reschedule IPI too] */
+    bool idle;                /* [c] halted or about to, as the scheduler sees it */
+    bool halted;              /* [c] until entry code has serialised; cpu_idle_wait() */
     bool online;              /* [I] */
     unsigned id;              /* [I] 0..MAX_CPUS-1 */
     uint32_t apic_id;         /* [I] */

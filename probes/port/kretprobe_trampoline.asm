@@ -22,16 +22,12 @@
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
 %include "probes/port/registers.inc"
+%include "probes/port/image.inc"
 
 extern kretprobe_return         ; void kretprobe_return(struct pt_regs *, struct probe_cpu *)
 extern shadow_nobody            ; struct shadow
 extern kretprobe_nobody         ; struct kretprobe
 extern trap_exit
-
-SEL_CODE equ 0x08
-SEL_DATA equ 0x10
-FLAGS_DF equ 1 << 10
-FLAGS_OF_BIT equ 11
 
 ; OR_IF_ZERO reg, scratch: rax |= all ones if reg is 0
 %macro OR_IF_ZERO 2
@@ -50,7 +46,7 @@ proc kretprobe_trampoline, 64
     pushfq
     lea rsp, [rsp - REGS_FLAGS]
     STORE EACH_REGISTER
-    mov r11d, [gs:PERCPU_PREEMPT_COUNT] ; as PREEMPT_OFF of detour.asm
+    mov r11d, [gs:PERCPU_PREEMPT_COUNT] ; as PREEMPT_OFF
     lea eax, [r11 + 1]
     mov [gs:PERCPU_PREEMPT_COUNT], eax
     lea rdi, [rsp + REGS_SIZE]
@@ -125,16 +121,7 @@ proc kretprobe_trampoline, 64
     jnz .as_a_trap
     mov rcx, [rsp + REGS_IP]    ; 5
     mov [rsp + REGS_SS], rcx
-    mov rcx, rbx                ; OF of what is rotated: its bits 0 and 63, see detour.asm
-    shl rcx, 63
-    mov rax, rbx
-    shl rax, 63 - FLAGS_OF_BIT
-    xor rcx, rax
-    xor rcx, rbx
-    xor eax, eax
-    mov ah, bl
-    sahf
-    ror rcx, 1
+    RESTORE_FLAGS
     LOAD EACH_REGISTER
     lea rsp, [rsp + REGS_SS]
 .ret:

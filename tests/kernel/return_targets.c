@@ -1,9 +1,31 @@
-/* return_targets.c - counting handlers for tests of returns. */
+/* return_targets.c - functions that C can do as well, and counting handlers. */
 #include "tests/kernel/return_targets.h"
 
 #include "kernel/base/compiler.h"
 
 struct return_counts return_counts;
+
+NOINLINE long return_target(long a, long b)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a * 3 + b;
+}
+
+NOINLINE long return_leave(struct return_env *env, long x)
+{
+    if (x)
+        return_longjmp(env, 7);
+    return x + 1;
+}
+
+NOINLINE long return_come_back(void)
+{
+    struct return_env env;
+
+    if (return_setjmp(&env) == 7)
+        return return_target(1, 2);
+    return return_leave(&env, 1);
+}
 
 void return_counts_start(void)
 {

@@ -28,6 +28,14 @@ uint64_t return_steps_call(uint64_t x);
 uint64_t return_steps(uint64_t x);
 uint64_t return_stepped(uint64_t (*fn)(uint64_t x), uint64_t x);
 
+/* return_target - 3 * @a + @b.
+ * return_leave - left by a jump unless @x is 0.
+ * return_come_back - call the latter, and then the former, at the same place: 5.
+ */
+long return_target(long a, long b);
+long return_leave(struct return_env *env, long x);
+long return_come_back(void);
+
 /* What the handlers below have seen, on any CPU; return_counts_start() makes it none. */
 struct return_counts {
     uint64_t entered, returned;

@@ -76,19 +76,13 @@ static void jump_out(struct jumped *j)
 
 /* ---- the common case ---- */
 
-static NOINLINE long target(long a, long b)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a * 3 + b;
-}
-
 static int call_often(void *unused)
 {
     long wrong = 0;
 
     (void)unused;
     for (long i = 0; i < CALLS; i++)
-        wrong += target(i, 7) != i * 3 + 7;
+        wrong += return_target(i, 7) != i * 3 + 7;
     return wrong != 0;
 }
 
@@ -98,7 +92,7 @@ KTEST(detour_return, every_return_is_seen)
     struct probe_totals before, after;
 
     return_counts_start();
-    ktest_report(jump_in(&j, target), "the probe has a detour without an image");
+    ktest_report(jump_in(&j, return_target), "the probe has a detour without an image");
     account_totals(&before);
     ktest_report(each_cpu_run(call_often, NULL) == 0, "the function does what it did");
     account_totals(&after);
@@ -174,32 +168,17 @@ KTEST(detour_return, a_tail_call_returns_twice)
     jump_out(&outer);
 }
 
-static NOINLINE long leave_by_jump(struct return_env *env, long x)
-{
-    if (x)
-        return_longjmp(env, 7);
-    return x + 1;
-}
-
-static NOINLINE long come_back(void)
-{
-    struct return_env env;
-
-    if (return_setjmp(&env) == 7)
-        return target(1, 2);
-    return leave_by_jump(&env, 1);
-}
-
 KTEST(detour_return, frames_that_are_left_are_dropped)
 {
     struct jumped left = { 0 }, other = { 0 };
     unsigned right = 0;
 
-    ktest_report(jump_in(&left, leave_by_jump) && jump_in(&other, target), "two jumps");
+    ktest_report(jump_in(&left, return_leave) && jump_in(&other, return_target),
+                 "two jumps");
     return_counts_start();
     for (int i = 0; i < 100; i++)
-        right += come_back() == 5;
-    target(1, 1);
+        right += return_come_back() == 5;
+    return_target(1, 1);
     ktest_report(right == 100, "each round ended as it should");
     ktest_report(return_counts.returned == 101 && !return_counts.wrong,
                  "the other function's returns are seen");
@@ -223,7 +202,7 @@ static NOINLINE long dig(uintptr_t base)
 {
     volatile long kept = (long)++dug;
 
-    target(1, 0);
+    return_target(1, 0);
     if ((uintptr_t)&kept - base < 3000)
         return kept;
     return dig(base) + (kept == 0);
@@ -243,7 +222,7 @@ KTEST(detour_return, stacks_of_others_and_full_ones)
     struct jumped j = { 0 }, deep = { 0 };
     int tid, code = 1;
 
-    ktest_report(jump_in(&j, elsewhere) && jump_in(&deep, target), "two jumps");
+    ktest_report(jump_in(&j, elsewhere) && jump_in(&deep, return_target), "two jumps");
     return_counts_start();
     dug = 0;
     ktest_report(return_elsewhere(elsewhere, 1, stack + sizeof(stack)) == 6,
@@ -269,7 +248,7 @@ static int call_target(struct kprobe *p, struct pt_regs *regs)
 {
     (void)p;
     (void)regs;
-    from_handler += target(1, 2) == 5;
+    from_handler += return_target(1, 2) == 5;
     return 0;
 }
 
@@ -278,7 +257,7 @@ KTEST(detour_return, calls_from_handlers)
     struct kprobe p = { .addr = (uintptr_t)tail_inner, .pre_handler = call_target };
     struct jumped j = { 0 };
 
-    ktest_report(jump_in(&j, target), "a jump");
+    ktest_report(jump_in(&j, return_target), "a jump");
     register_kprobe(&p);
     return_counts_start();
     from_handler = 0;
@@ -299,7 +278,7 @@ static int call_until_stopped(void *arg)
 
     while (running)
         for (long i = 0; i < 100; i++)
-            *wrong += target(i, 7) != i * 3 + 7;
+            *wrong += return_target(i, 7) != i * 3 + 7;
     return 0;
 }
 
@@ -310,7 +289,7 @@ KTEST(detour_return, threads_are_switched_inside)
     uint64_t wrong[8] = { 0 }, sum = 0, end = clock_ns() + 400000000;
     int tids[8];
 
-    ktest_report(jump_in(&j, target), "a jump");
+    ktest_report(jump_in(&j, return_target), "a jump");
     return_counts_start();
     running = true;
     for (unsigned i = 0; i < 8; i++)

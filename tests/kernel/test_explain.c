@@ -4,6 +4,7 @@
 #include "probes/life.h"
 #include "probes/optimize.h"
 #include "probes/registry.h"
+#include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
 
@@ -12,20 +13,6 @@
 
 /* region_targets.asm */
 uint32_t region_mix(uint32_t x);
-
-/* The tests run without jumps, but for these. */
-static enum optimize_method method_before;
-
-static void jumps_by(enum optimize_method method)
-{
-    method_before = optimize_get_method();
-    optimize_set_method(method);
-}
-
-static void jumps_as_before(void)
-{
-    optimize_set_method(method_before);
-}
 
 /* ---- tiers ----------------------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include "probes/life.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/own_steps.h"
 #include "tests/kernel/return_targets.h"
 
 #include <string.h>
@@ -479,48 +480,26 @@ KTEST(kretprobe, h88_several_on_one_function_nest)
 
 /* ---- under single steps ---- */
 
-#define STEPS_MAX 200
-
-static struct steps {
-    uintptr_t at[STEPS_MAX];
-    size_t count;
-} * stepping;
-
-static bool take_step(struct pt_regs *regs)
-{
-    if (!stepping || !(regs->dr6 & BIT(14)))
-        return false;
-    if (stepping->count < STEPS_MAX)
-        stepping->at[stepping->count++] = regs->ip;
-    return true;
-}
-
-static uint64_t step_through(struct steps *steps)
+static uint64_t step_through(struct own_steps *steps)
 {
     uint64_t value;
 
-    steps->count = 0;
-    stepping = steps;
+    own_steps_begin(steps);
     value = return_stepped(return_outer, 20);
-    stepping = NULL;
+    own_steps_end();
     return value;
 }
 
 KTEST(kretprobe, a_program_that_steps_itself_sees_no_more_than_before)
 {
-    static struct steps without, with;
-    static bool taken;
+    static struct own_steps without, with;
     struct kretprobe outer = { 0 }, inner = { .handler = read_nowhere };
 
-    if (!taken)
-        trap_set_handler(TRAP_DB, take_step);
-    taken = true;
     return_counts_start();
     step_through(&without);
     return_probe(&outer, return_outer);
     ktest_report(step_through(&with) == 42 && return_counts.returned == 1, "it returns");
-    ktest_report(with.count == without.count && with.count > 5 &&
-                     memcmp(with.at, without.at, with.count * sizeof(with.at[0])) == 0,
+    ktest_report(own_steps_same(&with, &without, 5),
                  "%zu steps, %zu with the probe, the same", without.count, with.count);
     return_probe(&inner, return_inner);
     ktest_report(step_through(&with) == 42 && return_counts.returned == 2,

@@ -1,16 +1,14 @@
 /* test_nmi.c - probes in, under and around NMIs, which come at any instruction. */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "probes/kprobe.h"
 #include "probes/life.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
 
 #define LAST_CPU (cpu_count() - 1)
-#define PATIENCE_NS UINT64_C(300000000000)
 
 static volatile uint64_t nmis;
 static volatile bool storming;
@@ -65,19 +63,6 @@ static int run_probed(void *arg)
     return 0;
 }
 
-static void send_storm(unsigned cpu, uint64_t count)
-{
-    uint64_t limit = clock_ns() + PATIENCE_NS;
-
-    for (uint64_t sent = 0; sent < count; sent++) {
-        uint64_t before = nmis;
-
-        smp_send_nmi(cpu);
-        while (nmis == before && clock_ns() < limit)
-            pause(); /* one that comes while one is pending is lost */
-    }
-}
-
 static int nothing(struct kprobe *p, struct pt_regs *regs)
 {
     (void)p;
@@ -113,7 +98,7 @@ static void storm(uint64_t count, kprobe_post_handler_t post)
                                       : "in_nmi");
     tid = kernel_clone(&(struct clone_args){
         .fn = run_probed, .arg = &load, .name = "load", .cpus = BIT(LAST_CPU) });
-    send_storm(LAST_CPU, count);
+    nmi_send_many(LAST_CPU, count, &nmis);
     load.stop = true;
     thread_join(tid, NULL);
     for (size_t i = 0; i < ARRAY_LEN(p); i++)

@@ -12,6 +12,7 @@
 #include "probes/optimize.h"
 #include "probes/registry.h"
 #include "probes/text/pad.h"
+#include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>
@@ -77,20 +78,6 @@ static bool text_is_as_before(void)
     return !memcmp(text.bytes, (const void *)text.function.start, text.function.size);
 }
 
-/* The tests run without jumps, but for these. */
-static enum optimize_method method_before;
-
-static void jumps_on(void)
-{
-    method_before = optimize_get_method();
-    optimize_set_method(OPTIMIZE_PUN);
-}
-
-static void jumps_as_before(void)
-{
-    optimize_set_method(method_before);
-}
-
 static bool is_jump(const struct kprobe *p)
 {
     return p->flags & KPROBE_FLAG_OPTIMIZED;
@@ -131,7 +118,7 @@ static void becomes_a_jump(kprobe_pre_handler_t handler, const char *what)
 
 KTEST(optimize, a_probe_becomes_a_jump)
 {
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     becomes_a_jump(pre, "a handler");
     becomes_a_jump(NULL, "a counter");
     jumps_as_before();
@@ -142,7 +129,7 @@ KTEST(optimize, by_itself_before_long)
     struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = pre };
     uint64_t end = clock_ns() + UINT64_C(60000000000);
 
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     register_kprobe(&p);
     while (!is_jump(&p) && clock_ns() < end)
         thread_sleep_ns(1000000);
@@ -201,7 +188,7 @@ static void every_instruction(kprobe_pre_handler_t handler, const char *what)
 
 KTEST(optimize, every_instruction_of_a_function)
 {
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     every_instruction(pre, "handlers");
     every_instruction(NULL, "counters");
     jumps_as_before();
@@ -214,7 +201,7 @@ KTEST(optimize, h70_a_second_probe_where_a_jump_reads)
 {
     size_t both = 0;
 
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     look_at_text();
     for (size_t i = 0; i + 1 < text.count; i++) {
         struct kprobe a = { .addr = text.addrs[i], .pre_handler = pre };
@@ -266,7 +253,7 @@ KTEST(optimize, a_probe_between_jumps_leaves_them_jumps)
 {
     size_t n, right = 0;
 
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     look_at_text();
     n = register_each(pre);
     optimize_run();
@@ -290,7 +277,7 @@ KTEST(optimize, h72_tried_again_when_a_neighbour_leaves)
     struct kprobe a = { .addr = (uintptr_t)target, .pre_handler = pre };
     struct kprobe b;
 
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     look_at_text();
     /* out of reach of its jump */
     b = (struct kprobe){ .addr = text.addrs[text.count - 1], .pre_handler = pre };
@@ -326,7 +313,7 @@ KTEST(optimize, h73_a_post_handler_comes_later)
     struct kprobe count = { .addr = (uintptr_t)target };
     struct kprobe after = { .addr = (uintptr_t)target, .post_handler = post };
 
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     look_at_text();
     posts = 0;
     register_kprobe(&count);
@@ -395,7 +382,7 @@ KTEST(optimize, h71_every_order_of_five_operations)
 {
     unsigned orders = 1, wrong = 0, step = (unsigned)ktest_count(23, 1);
 
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     look_at_text();
     for (unsigned i = 0; i < ORDER_LEN; i++)
         orders *= OPS;
@@ -481,7 +468,7 @@ KTEST(optimize, h76_a_detour_stays_while_somebody_is_in_it)
 {
     int inside, remover, wrong = 1;
 
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     look_at_text();
     is_gone = is_out = false;
     held.addr = cltq_of_target();
@@ -669,7 +656,7 @@ static void room_back(void)
 
 KTEST(optimize, any_density_in_and_out)
 {
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     room_for_all();
     one_density(1);
     one_density(10);
@@ -693,7 +680,7 @@ KTEST(optimize, half_of_all_goes_and_comes_back)
     uint64_t before = text_sum(), start;
     size_t half;
 
-    jumps_on();
+    jumps_by(OPTIMIZE_PUN);
     room_for_all();
     arm_share(percent);
     shuffle();

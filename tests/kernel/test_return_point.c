@@ -6,44 +6,29 @@
 #include "kernel/base/bits.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "probes/detour.h"
 #include "probes/insn/encode.h"
 #include "probes/life.h"
-#include "probes/optimize.h"
 #include "probes/port/walk.h"
 #include "probes/region.h"
 #include "probes/text/insn_slot.h"
 #include "tests/kernel/each_cpu.h"
+#include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
+#include "tests/kernel/own_steps.h"
 #include "tests/kernel/return_targets.h"
+#include "tests/kernel/sleepers.h"
 
 #include <string.h>
 
-#define PATIENCE_NS UINT64_C(60000000000)
 #define LAST_CPU (cpu_count() - 1)
-
-/* The tests run without jumps, but for these. */
-static enum optimize_method method_before;
-
-static void jumps_on(enum optimize_method method)
-{
-    method_before = optimize_get_method();
-    optimize_set_method(method);
-}
-
-static void jumps_as_before(void)
-{
-    optimize_set_method(method_before);
-}
 
 /* probe - a return probe at @fn. Return: does its detour call it? */
 static bool probe(struct kretprobe *rp, const void *fn)
@@ -77,7 +62,7 @@ KTEST(return_point, a_function_with_arguments_on_its_stack)
     uintptr_t ret = 0;
     long sum;
 
-    jumps_on(OPTIMIZE_PUN);
+    jumps_by(OPTIMIZE_PUN);
     ktest_report(probe(&rp, who_called), "a jump");
     return_counts_start();
     for (long i = 0; i < 100; i++) {
@@ -100,7 +85,7 @@ KTEST(return_point, recursion)
 {
     struct kretprobe rp = { 0 };
 
-    jumps_on(OPTIMIZE_PUN);
+    jumps_by(OPTIMIZE_PUN);
     ktest_report(probe(&rp, return_recurse), "a jump");
     return_counts_start();
     ktest_report(return_recurse(100) == 100, "100 calls deep");
@@ -116,7 +101,7 @@ KTEST(return_point, a_region_is_called)
     struct kretprobe rp = { 0 };
     const struct site *site;
 
-    jumps_on(OPTIMIZE_REGION);
+    jumps_by(OPTIMIZE_REGION);
     ktest_report(probe(&rp, return_recurse), "a jump");
     site = rp.kp.site;
     ktest_report(region_is_open(site) && site->boost_slot == site->region->cell,
@@ -180,7 +165,7 @@ KTEST(return_point, every_function_at_once)
     size_t called = 0, calls = 0;
     int tids[4];
 
-    jumps_on(OPTIMIZE_PUN);
+    jumps_by(OPTIMIZE_PUN);
     walk_functions(NULL, count_function, &all);
     all.rps = kzalloc(all.room * sizeof(all.rps[0]));
     all.refs = kzalloc(all.room * sizeof(all.refs[0]));
@@ -209,7 +194,7 @@ KTEST(return_point, functions_that_jump_to_each_other)
 {
     struct kretprobe rps[4] = { [0] = { .maxactive = 0 } };
 
-    jumps_on(OPTIMIZE_PUN);
+    jumps_by(OPTIMIZE_PUN);
     ktest_report(probe(&rps[0], return_outer) && probe(&rps[1], return_inner) &&
                      probe(&rps[2], return_circle),
                  "three jumps");
@@ -230,54 +215,6 @@ KTEST(return_point, functions_that_jump_to_each_other)
 
 /* ---- calls that outlive the cell ---- */
 
-#define SLEEPERS 1000
-
-static struct wait_queue gate = WAIT_QUEUE_INIT(gate);
-static volatile bool gate_open;
-static uint64_t inside, came_back;
-
-/* sleep_inside - Return: 2 * @x, when the gate has been opened. */
-static NOINLINE long sleep_inside(long x)
-{
-    __atomic_add_fetch(&inside, 1, __ATOMIC_RELAXED);
-    wait_event(&gate, gate_open);
-    return 2 * x;
-}
-
-static int sleeper(void *arg)
-{
-    long x = (long)(uintptr_t)arg;
-
-    if (sleep_inside(x) == 2 * x)
-        __atomic_add_fetch(&came_back, 1, __ATOMIC_RELAXED);
-    return 0;
-}
-
-static unsigned sleepers_start(int *tids, unsigned count)
-{
-    unsigned made = 0;
-
-    gate_open = false;
-    inside = came_back = 0;
-    for (unsigned i = 0; i < count; i++) {
-        tids[i] = kernel_clone(&(struct clone_args){
-            .fn = sleeper, .arg = (void *)(uintptr_t)(i + 1), .name = "sleeper" });
-        made += tids[i] > 0;
-    }
-    while (READ_ONCE(inside) < made)
-        thread_yield();
-    return made;
-}
-
-static void sleepers_end(const int *tids, unsigned count)
-{
-    gate_open = true;
-    wake_all(&gate);
-    for (unsigned i = 0; i < count; i++)
-        if (tids[i] > 0)
-            thread_join(tids[i], NULL);
-}
-
 /* is_poisoned - would whoever goes on at @at trap, whatever it has become? */
 static bool is_poisoned(uintptr_t at)
 {
@@ -293,7 +230,7 @@ KTEST(return_point, h91_the_cell_is_gone_and_1000_threads_return)
     uintptr_t point;
     unsigned made;
 
-    jumps_on(OPTIMIZE_PUN);
+    jumps_by(OPTIMIZE_PUN);
     ktest_report(probe(rp, sleep_inside), "a jump");
     point = return_point(rp);
     return_counts_start();
@@ -302,12 +239,12 @@ KTEST(return_point, h91_the_cell_is_gone_and_1000_threads_return)
                  "%u threads were called by the detour", made);
     ktest_report(return_point_is(point) && point != (uintptr_t)kretprobe_trampoline,
                  "and will return to its cell");
-    ktest_report(unregister_kretprobe(rp) == 0 && !came_back, "none has to");
+    ktest_report(unregister_kretprobe(rp) == 0 && !sleepers.came_back, "none has to");
     memset(rp, 0xa5, sizeof(*rp));
     ktest_report(is_poisoned(point) && !return_point_is(point), "the cell is gone");
     ktest_report(probe(&again, sleep_inside), "another probe may come");
     sleepers_end(tids, SLEEPERS);
-    ktest_report(came_back == made, "all of them came back");
+    ktest_report(sleepers.came_back == made, "all of them came back");
     ktest_report(return_counts.returned == 0, "unseen by either");
     unregister_kretprobe(&again);
     kfree(rp);
@@ -322,7 +259,7 @@ KTEST(return_point, a_detour_of_another_kind_comes)
     uintptr_t point;
     int tids[10];
 
-    jumps_on(OPTIMIZE_PUN);
+    jumps_by(OPTIMIZE_PUN);
     ktest_report(probe(&rp, sleep_inside), "a jump");
     point = return_point(&rp);
     return_counts_start();
@@ -332,17 +269,12 @@ KTEST(return_point, a_detour_of_another_kind_comes)
     ktest_report(rp.kp.site->detour_kind == DETOUR_CALL && is_poisoned(point),
                  "one for two probes, and the cell is gone");
     sleepers_end(tids, 10);
-    ktest_report(came_back == 10 && return_counts.returned == 10 && !return_counts.wrong,
+    ktest_report(sleepers.came_back == 10 && return_counts.returned == 10 &&
+                     !return_counts.wrong,
                  "ten who were called by the first return, and are seen");
     unregister_kretprobe(&second);
     unregister_kretprobe(&rp);
     jumps_as_before();
-}
-
-static NOINLINE long target(long a, long b)
-{
-    __asm__ volatile("" : "+r"(a));
-    return a * 3 + b;
 }
 
 static volatile bool running;
@@ -353,7 +285,7 @@ static int call_until_stopped(void *arg)
 
     while (running)
         for (long i = 0; i < 100; i++)
-            *wrong += target(i, 7) != i * 3 + 7;
+            *wrong += return_target(i, 7) != i * 3 + 7;
     return 0;
 }
 
@@ -366,7 +298,7 @@ KTEST(return_point, probes_come_and_go_while_all_cpus_call)
     unsigned jumps = 0, lost = 0;
     int tids[CALLERS];
 
-    jumps_on(OPTIMIZE_PUN);
+    jumps_by(OPTIMIZE_PUN);
     return_counts_start();
     running = true;
     for (unsigned i = 0; i < CALLERS; i++)
@@ -375,7 +307,7 @@ KTEST(return_point, probes_come_and_go_while_all_cpus_call)
     for (uint64_t i = 0; i < rounds; i++) {
         struct kretprobe rp = { 0 };
 
-        jumps += probe(&rp, target);
+        jumps += probe(&rp, return_target);
         thread_sleep_ns(20000000);
         unregister_kretprobe(&rp);
         hits += kprobe_hits(&rp.kp);
@@ -395,35 +327,19 @@ KTEST(return_point, probes_come_and_go_while_all_cpus_call)
     jumps_as_before();
 }
 
-static NOINLINE long leave_by_jump(struct return_env *env, long x)
-{
-    if (x)
-        return_longjmp(env, 7);
-    return x + 1;
-}
-
-static NOINLINE long come_back(void)
-{
-    struct return_env env;
-
-    if (return_setjmp(&env) == 7)
-        return target(1, 2);
-    return leave_by_jump(&env, 1);
-}
-
 /* What was left behind is looked at, too, when the other one's cell goes. */
 KTEST(return_point, frames_that_are_left_are_dropped)
 {
     struct kretprobe left = { 0 }, other = { 0 };
     unsigned right = 0;
 
-    jumps_on(OPTIMIZE_PUN);
-    ktest_report(probe(&left, leave_by_jump) && probe(&other, target), "two jumps");
+    jumps_by(OPTIMIZE_PUN);
+    ktest_report(probe(&left, return_leave) && probe(&other, return_target), "two jumps");
     return_counts_start();
     for (int i = 0; i < 100; i++)
-        right += come_back() == 5;
+        right += return_come_back() == 5;
     unregister_kretprobe(&other);
-    right += come_back() == 5;
+    right += return_come_back() == 5;
     ktest_report(right == 101, "each round ended as it should");
     ktest_report(return_counts.returned == 100 && !return_counts.wrong && !left.nmissed,
                  "100 returns");
@@ -493,7 +409,7 @@ KTEST(return_point, h86_backtraces_show_the_real_callers)
     struct kretprobe rps[3] = { [0] = { .maxactive = 0 } };
     struct trace without = { .count = 0 };
 
-    jumps_on(OPTIMIZE_PUN);
+    jumps_by(OPTIMIZE_PUN);
     for (volatile int round = 0; round < 2; round++) { /* from one place */
         observed = round ? &rps[2] : NULL;
         outer(1);
@@ -573,19 +489,6 @@ static bool storm_nmi(struct pt_regs *regs)
     return true;
 }
 
-static void send_storm(unsigned cpu, uint64_t count)
-{
-    uint64_t limit = clock_ns() + PATIENCE_NS;
-
-    for (uint64_t sent = 0; sent < count; sent++) {
-        uint64_t before = nmis;
-
-        smp_send_nmi(cpu);
-        while (nmis == before && clock_ns() < limit)
-            pause(); /* one that comes while one is pending is lost */
-    }
-}
-
 KTEST(return_point, h90_nmis_at_every_instruction)
 {
     static bool taken;
@@ -593,7 +496,7 @@ KTEST(return_point, h90_nmis_at_every_instruction)
     struct kretprobe rp = { 0 };
     int tid;
 
-    jumps_on(OPTIMIZE_PUN);
+    jumps_by(OPTIMIZE_PUN);
     if (!taken)
         trap_set_handler(TRAP_NMI, storm_nmi);
     taken = true;
@@ -604,7 +507,7 @@ KTEST(return_point, h90_nmis_at_every_instruction)
     storming = true;
     tid = kernel_clone(&(struct clone_args){
         .fn = call_both_often, .arg = &wrong, .name = "load", .cpus = BIT(LAST_CPU) });
-    send_storm(LAST_CPU, count);
+    nmi_send_many(LAST_CPU, count, &nmis);
     storming = false;
     thread_join(tid, NULL);
     observed = NULL;
@@ -620,52 +523,30 @@ KTEST(return_point, h90_nmis_at_every_instruction)
 
 /* ---- single steps ---- */
 
-#define STEPS_MAX 40
-
-static struct steps {
-    uintptr_t at[STEPS_MAX];
-    size_t count;
-} * stepping;
-
-static bool take_step(struct pt_regs *regs)
-{
-    if (!stepping || !(regs->dr6 & BIT(14)))
-        return false;
-    if (stepping->count < STEPS_MAX)
-        stepping->at[stepping->count++] = regs->ip;
-    return true;
-}
-
-static uint64_t step_through(struct steps *steps)
+static uint64_t step_through(struct own_steps *steps)
 {
     uint64_t value;
 
-    steps->count = 0;
-    stepping = steps;
+    own_steps_begin(steps);
     value = return_steps_call(20);
-    stepping = NULL;
+    own_steps_end();
     return value;
 }
 
 /* The function is called without steps, and sets TF before it returns. */
 KTEST(return_point, a_step_that_ends_at_the_return_point)
 {
-    static struct steps without, with;
-    static bool taken;
+    static struct own_steps without, with;
     struct kretprobe rp = { 0 };
 
-    jumps_on(OPTIMIZE_PUN);
-    if (!taken)
-        trap_set_handler(TRAP_DB, take_step);
-    taken = true;
+    jumps_by(OPTIMIZE_PUN);
     step_through(&without);
     ktest_report(probe(&rp, return_steps), "a jump");
     return_counts_start();
     ktest_report(step_through(&with) == 40 && return_counts.returned == 1 &&
                      !return_counts.wrong && kprobe_hits(&rp.kp) == 1,
                  "it returns");
-    ktest_report(with.count == without.count && with.count > 2 &&
-                     memcmp(with.at, without.at, with.count * sizeof(with.at[0])) == 0,
+    ktest_report(own_steps_same(&with, &without, 2),
                  "%zu steps, %zu with the probe, the same", without.count, with.count);
     unregister_kretprobe(&rp);
     jumps_as_before();

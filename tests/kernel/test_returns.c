@@ -4,76 +4,28 @@
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sync/wait.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/life.h"
 #include "probes/port/walk.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
 #include "tests/kernel/return_targets.h"
+#include "tests/kernel/sleepers.h"
 
 #include <string.h>
 
-#define PATIENCE_NS UINT64_C(300000000000)
 #define LAST_CPU (cpu_count() - 1)
 
 /* ---- many threads asleep inside ---- */
-
-#define SLEEPERS 1000
-
-static struct wait_queue gate = WAIT_QUEUE_INIT(gate);
-static volatile bool gate_open;
-static uint64_t inside, came_back;
-
-/* sleep_inside - Return: 2 * @x, when the gate has been opened. */
-static NOINLINE long sleep_inside(long x)
-{
-    __atomic_add_fetch(&inside, 1, __ATOMIC_RELAXED);
-    wait_event(&gate, gate_open);
-    return 2 * x;
-}
-
-static int sleeper(void *arg)
-{
-    long x = (long)(uintptr_t)arg;
-
-    if (sleep_inside(x) == 2 * x)
-        __atomic_add_fetch(&came_back, 1, __ATOMIC_RELAXED);
-    return 0;
-}
-
-static unsigned sleepers_start(int *tids, unsigned count)
-{
-    unsigned made = 0;
-
-    gate_open = false;
-    inside = came_back = 0;
-    for (unsigned i = 0; i < count; i++) {
-        tids[i] = kernel_clone(&(struct clone_args){
-            .fn = sleeper, .arg = (void *)(uintptr_t)(i + 1), .name = "sleeper" });
-        made += tids[i] > 0;
-    }
-    while (READ_ONCE(inside) < made)
-        thread_yield();
-    return made;
-}
-
-static void sleepers_end(const int *tids, unsigned count)
-{
-    gate_open = true;
-    wake_all(&gate);
-    for (unsigned i = 0; i < count; i++)
-        if (tids[i] > 0)
-            thread_join(tids[i], NULL);
-}
 
 KTEST(returns, h82_a_thousand_threads_asleep_inside)
 {
@@ -84,10 +36,11 @@ KTEST(returns, h82_a_thousand_threads_asleep_inside)
     return_counts_start();
     return_probe(&rp, sleep_inside);
     made = sleepers_start(tids, SLEEPERS);
-    ktest_report(made == SLEEPERS && inside == SLEEPERS, "%u threads are inside", made);
+    ktest_report(made == SLEEPERS && sleepers.inside == SLEEPERS, "%u threads are inside",
+                 made);
     ktest_report(return_counts.returned == 0, "none has returned");
     sleepers_end(tids, SLEEPERS);
-    ktest_report(return_counts.returned == SLEEPERS && came_back == SLEEPERS,
+    ktest_report(return_counts.returned == SLEEPERS && sleepers.came_back == SLEEPERS,
                  "%lu returns were seen, and went where they should",
                  (unsigned long)return_counts.returned);
     ktest_report(!rp.nmissed && !rp.kp.nmissed && !rp.dropped, "none was missed");
@@ -110,11 +63,11 @@ KTEST(returns, h91_unregistering_waits_for_nobody_inside)
     made = sleepers_start(tids, SLEEPERS);
     err = unregister_kretprobe(rp);
     memset(rp, 0xa5, sizeof(*rp));
-    ktest_report(err == 0 && inside == made && !came_back,
+    ktest_report(err == 0 && sleepers.inside == made && !sleepers.came_back,
                  "it is gone, and %u threads are still inside", made);
     ktest_report(return_probe(&again, sleep_inside) == 0, "another one may come");
     sleepers_end(tids, SLEEPERS);
-    ktest_report(came_back == made, "all of them came back");
+    ktest_report(sleepers.came_back == made, "all of them came back");
     ktest_report(return_counts.returned == 0, "unseen by either");
     unregister_kretprobe(&again);
     kfree(rp);
@@ -130,7 +83,7 @@ KTEST(returns, h95_who_was_inside_before_is_never_reported)
     sleepers_start(tids, 10);
     return_probe(&rp, sleep_inside);
     sleepers_end(tids, 10);
-    ktest_report(came_back == 10 && return_counts.returned == 0 && !rp.nmissed,
+    ktest_report(sleepers.came_back == 10 && return_counts.returned == 0 && !rp.nmissed,
                  "ten returns, none of them the probe's");
     sleepers_start(tids, 10);
     sleepers_end(tids, 10);
@@ -550,19 +503,6 @@ static bool storm_nmi(struct pt_regs *regs)
     return true;
 }
 
-static void send_storm(unsigned cpu, uint64_t count)
-{
-    uint64_t limit = clock_ns() + PATIENCE_NS;
-
-    for (uint64_t sent = 0; sent < count; sent++) {
-        uint64_t before = nmis;
-
-        smp_send_nmi(cpu);
-        while (nmis == before && clock_ns() < limit)
-            pause(); /* one that comes while one is pending is lost */
-    }
-}
-
 KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
 {
     static bool taken;
@@ -581,7 +521,7 @@ KTEST(returns, h90_nmis_at_every_instruction_of_a_return)
     storming = true;
     tid = kernel_clone(&(struct clone_args){
         .fn = call_both_often, .arg = &wrong, .name = "load", .cpus = BIT(LAST_CPU) });
-    send_storm(LAST_CPU, count);
+    nmi_send_many(LAST_CPU, count, &nmis);
     storming = false;
     thread_join(tid, NULL);
     for (size_t i = 0; i < ARRAY_LEN(rps); i++) {

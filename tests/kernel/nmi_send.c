@@ -1,0 +1,21 @@
+/* nmi_send.c - one that comes while one is pending would be lost. */
+#include "tests/kernel/nmi_send.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/time/clock.h"
+
+#define PATIENCE_NS UINT64_C(300000000000)
+
+void nmi_send_many(unsigned cpu, uint64_t count, const volatile uint64_t *taken)
+{
+    uint64_t limit = clock_ns() + PATIENCE_NS;
+
+    for (uint64_t sent = 0; sent < count && clock_ns() < limit; sent++) {
+        uint64_t before = *taken;
+
+        smp_send_nmi(cpu);
+        while (*taken == before && clock_ns() < limit)
+            pause();
+    }
+}

@@ -1,0 +1,42 @@
+/* own_steps.c - a handler of #DB that notes where it came. */
+#include "tests/kernel/own_steps.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/cpu/trap.h"
+
+#include <string.h>
+
+#define DR6_BS BIT(14)
+
+static struct own_steps *stepping;
+
+static bool take_step(struct pt_regs *regs)
+{
+    if (!stepping || !(regs->dr6 & DR6_BS))
+        return false;
+    if (stepping->count < OWN_STEPS_MAX)
+        stepping->at[stepping->count++] = regs->ip;
+    return true;
+}
+
+void own_steps_begin(struct own_steps *steps)
+{
+    static bool taken;
+
+    if (!taken)
+        trap_set_handler(TRAP_DB, take_step);
+    taken = true;
+    steps->count = 0;
+    stepping = steps;
+}
+
+void own_steps_end(void)
+{
+    stepping = NULL;
+}
+
+bool own_steps_same(const struct own_steps *a, const struct own_steps *b, size_t more)
+{
+    return a->count == b->count && a->count > more &&
+           memcmp(a->at, b->at, a->count * sizeof(a->at[0])) == 0;
+}

@@ -1,0 +1,23 @@
+/* own_steps.h - where a program comes to that steps itself; it may carry probes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define OWN_STEPS_MAX 200
+
+struct own_steps {
+    uintptr_t at[OWN_STEPS_MAX];
+    size_t count;
+};
+
+/* own_steps_begin - from here on, traps that end a step go into @steps, which is emptied.
+ * own_steps_end - they are nobody's again.
+ * Context: thread; one at a time.
+ */
+void own_steps_begin(struct own_steps *steps);
+void own_steps_end(void);
+
+/* own_steps_same - the same places, and @more of them than that? */
+bool own_steps_same(const struct own_steps *a, const struct own_steps *b, size_t more);
