@@ -17,6 +17,7 @@
 #include "probes/registry.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
 
 #include <string.h>
 
@@ -558,7 +559,7 @@ static bool nmi_through_target(struct pt_regs *regs UNUSED)
 KTEST(jump, nmis_hit_it_too_at_any_moment)
 {
     struct kprobe p = { .pre_handler = note };
-    uint64_t count = ktest_count(3000, 100000), limit = clock_ns() + 12 * SOON_NS;
+    uint64_t count = ktest_count(3000, 100000);
     struct load load = { 0 };
     int tid;
 
@@ -572,13 +573,7 @@ KTEST(jump, nmis_hit_it_too_at_any_moment)
         return;
     tid = start_load(&load);
     storming = true;
-    for (uint64_t sent = 0; sent < count && clock_ns() < limit; sent++) {
-        uint64_t before = nmis;
-
-        smp_send_nmi(CPU_OF_LOAD);
-        while (nmis == before && clock_ns() < limit)
-            pause();
-    }
+    nmi_send_many(CPU_OF_LOAD, count, &nmis);
     load.stop = true;
     thread_join(tid, NULL);
     storming = false;
