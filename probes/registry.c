@@ -12,10 +12,11 @@
 #include "probes/cache.h"
 #include "probes/life.h"
 
-#define TABLE_MIN 256 /* entries; a power of two */
+#define TABLE_MIN 256 /* entries */
 
+/* Of any size: with powers of two, half of it could be room that nobody needs. */
 struct table {
-    size_t mask;
+    size_t len; /* entries; fewer than 2^32 */
     struct site *_Atomic entries[];
 };
 
@@ -26,21 +27,27 @@ static size_t graves; /* [P] */
 
 static struct site grave; /* its address, 0, is nobody's */
 
-static ALWAYS_INLINE size_t hash(uintptr_t addr)
+/* home - the entry of @t at which the search for @addr begins. */
+static ALWAYS_INLINE size_t home(const struct table *t, uintptr_t addr)
 {
-    return (addr * UINT64_C(0x9e3779b97f4a7c15)) >> 40;
+    uint64_t hash = (addr * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
+
+    return (hash * t->len) >> 32;
+}
+
+static ALWAYS_INLINE size_t next(const struct table *t, size_t i)
+{
+    return i + 1 < t->len ? i + 1 : 0;
 }
 
 struct site *registry_find(uintptr_t addr)
 {
     const struct table *t = atomic_load_explicit(&table, memory_order_acquire);
-    size_t i = hash(addr);
 
     if (!t)
         return NULL;
-    for (;; i++) {
-        struct site *s =
-            atomic_load_explicit(&t->entries[i & t->mask], memory_order_acquire);
+    for (size_t i = home(t, addr);; i = next(t, i)) {
+        struct site *s = atomic_load_explicit(&t->entries[i], memory_order_acquire);
 
         if (!s || s->addr == addr)
             return s;
@@ -50,11 +57,11 @@ NOKPROBE(registry_find);
 
 static void place(struct table *t, struct site *site)
 {
-    size_t i = hash(site->addr);
+    size_t i = home(t, site->addr);
 
-    while (t->entries[i & t->mask])
-        i++;
-    atomic_store_explicit(&t->entries[i & t->mask], site, memory_order_release);
+    while (t->entries[i])
+        i = next(t, i);
+    atomic_store_explicit(&t->entries[i], site, memory_order_release);
 }
 
 static int grow(size_t entries)
@@ -64,8 +71,8 @@ static int grow(size_t entries)
 
     if (!new)
         return -ENOMEM;
-    new->mask = entries - 1;
-    for (size_t i = 0; old && i <= old->mask; i++)
+    new->len = entries;
+    for (size_t i = 0; old && i < old->len; i++)
         if (old->entries[i] && old->entries[i] != &grave)
             place(new, old->entries[i]);
     graves = 0;
@@ -77,13 +84,12 @@ static int grow(size_t entries)
     return 0;
 }
 
+/* Two thirds full: there is room for a fifth more. */
 static size_t entries_wanted(void)
 {
-    size_t n = TABLE_MIN;
+    size_t n = (count + 1) * 3 / 2;
 
-    while (3 * n < 5 * (count + 1))
-        n *= 2;
-    return n;
+    return n < TABLE_MIN ? TABLE_MIN : n;
 }
 
 int registry_insert(struct site *site)
@@ -91,7 +97,7 @@ int registry_insert(struct site *site)
     const struct table *t = table;
     int err;
 
-    if (!t || 5 * (count + graves + 1) > 4 * t->mask) {
+    if (!t || 5 * (count + graves + 1) > 4 * t->len) {
         err = grow(entries_wanted());
         if (err)
             return err;
@@ -104,11 +110,11 @@ int registry_insert(struct site *site)
 void registry_remove(struct site *site)
 {
     struct table *t = table;
-    size_t i = hash(site->addr);
+    size_t i = home(t, site->addr);
 
-    while (t->entries[i & t->mask] != site)
-        i++;
-    atomic_store_explicit(&t->entries[i & t->mask], &grave, memory_order_release);
+    while (t->entries[i] != site)
+        i = next(t, i);
+    atomic_store_explicit(&t->entries[i], &grave, memory_order_release);
     count--;
     graves++;
     cache_forget(site);
@@ -123,14 +129,14 @@ size_t registry_bytes(void)
 {
     const struct table *t = table;
 
-    return t ? sizeof(*t) + (t->mask + 1) * sizeof(t->entries[0]) : 0;
+    return t ? sizeof(*t) + t->len * sizeof(t->entries[0]) : 0;
 }
 
 void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg)
 {
     struct table *t = table;
 
-    for (size_t i = 0; t && i <= t->mask; i++)
+    for (size_t i = 0; t && i < t->len; i++)
         if (t->entries[i] && t->entries[i] != &grave)
             fn(t->entries[i], arg);
 }

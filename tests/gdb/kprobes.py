@@ -46,7 +46,7 @@ def each_site():
     if not table:
         return
     grave = evaluate("&'probes/registry.c'::grave")
-    for i in range(int(table["mask"]) + 1):
+    for i in range(int(table["len"])):
         site = table["entries"][i].cast(grave.type)
         if site and site != grave:
             yield site
