@@ -98,6 +98,7 @@ bool optimize_is_on(void);
  * them becomes a breakpoint again, and so does every jump whose displacement reads one of
  * these bytes, and so on. On return all of them are SITE_ARMED, or SITE_DISARMED if they
  * are leaving; and who was refused a jump, which would read one of them, is asked again.
+ * It cannot fail. @sites are sorted.
  * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void unoptimize_around(struct site **sites, size_t count);
@@ -105,20 +106,12 @@ void unoptimize_around(struct site **sites, size_t count);
  * read one of them is asked again. Locks: PLAT_PROBES held.
  */
 void unoptimize_ask_before(struct site **sites, size_t count);
-/* unoptimize_reserve - make sure of the memory that unoptimize_around() will need when @more
- * sites have become jumps: it may not fail.
- * unoptimize_room - that memory, for as many sites as there may be jumps by now, until
- *                   unoptimize_around() is called.
- * unoptimize_expect - there are @more jumps, or less.
+/* unoptimize_expect - there are @more jumps, or less.
  * unoptimize_jumps - how many there are.
- * unoptimize_forget - give the memory back when there are none.
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ * Locks: PLAT_PROBES held.
  */
-int unoptimize_reserve(size_t more);
-struct site **unoptimize_room(void);
 void unoptimize_expect(long more);
 size_t unoptimize_jumps(void);
-void unoptimize_forget(void);
 /* unoptimize_reader - the jump with the lowest address that reads the byte at @addr as a part
  * of itself and does not begin there; NULL when there is none.
  * Locks: PLAT_PROBES held.

@@ -22,58 +22,55 @@
  *
  * Without memory nothing is done, and the caller falls back on breakpoints: unoptimize.c.
  */
+#include "kernel/base/err.h"
 #include "probes/life.h"
 #include "probes/optimize.h"
 #include "probes/optimize_plan.h"
 #include "probes/registry.h"
 
+#define ROOM_MIN 56 /* for jumps nearby */
+
+/* Who takes part: those that come, then jumps. There may be no room for all. */
+struct members {
+    struct site_list list;
+    size_t room;
+    bool is_full; /* somebody is missing */
+};
+
 /* add - a jump that stays one. */
-static void add(struct site_list *list, struct site *site)
+static void add(struct members *m, struct site *site)
 {
     if (!site || site->state != SITE_OPTIMIZED || site->changing)
         return;
+    m->is_full = m->list.count == m->room;
+    if (m->is_full)
+        return;
     site->changing = true;
-    list->sites[list->count++] = site;
+    m->list.sites[m->list.count++] = site;
 }
 
 /* add_readers - of the first byte of @site, and so of any. */
-static void add_readers(struct site_list *list, const struct site *site)
+static void add_readers(struct members *m, const struct site *site)
 {
     for (uintptr_t a = site->addr - UNOPTIMIZE_SPAN_MAX + 1; a < site->addr; a++) {
         struct site *reader = registry_find(a);
 
         if (reader && unoptimize_reads(reader, site->addr))
-            add(list, reader);
+            add(m, reader);
     }
 }
 
-static void add_all_readers(struct site_list *list, struct site **sites, size_t count)
+static void add_all_readers(struct members *m, struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        add_readers(list, sites[i]);
+        add_readers(m, sites[i]);
 }
 
-static void add_near(struct site_list *list, struct site **sites, size_t count)
+static void add_near(struct members *m, struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (uintptr_t a = sites[i]->addr + 1; a < sites[i]->addr + PUN_NEAR; a++)
-            add(list, registry_find(a));
-}
-
-/* collect - behind those that come, which are in @list. Return: are there any members? */
-static bool collect(struct site_list *list, const struct site_list *down)
-{
-    size_t up = list->count;
-
-    add_all_readers(list, down->sites, down->count);
-    for (size_t i = 0; i < list->count; i++) /* it grows while it is walked */
-        add_readers(list, list->sites[i]);
-    if (!list->count)
-        return false;
-    add_near(list, down->sites, down->count);
-    add_near(list, list->sites, up);
-    site_list_sort(list);
-    return true;
+            add(m, registry_find(a));
 }
 
 static void mark(struct site **sites, size_t count, bool changing)
@@ -99,24 +96,55 @@ static enum probe_reason change(struct site_list *list, const struct site_list *
     return reason;
 }
 
+/* collect - behind those that come, which are in @m. */
+static void collect(struct members *m, const struct site_list *down)
+{
+    size_t up = m->list.count;
+
+    add_all_readers(m, down->sites, down->count);
+    for (size_t i = 0; i < m->list.count; i++) /* it grows while it is walked */
+        add_readers(m, m->list.sites[i]);
+    if (!m->list.count)
+        return;
+    add_near(m, down->sites, down->count);
+    add_near(m, m->list.sites, up);
+    site_list_sort(&m->list);
+}
+
+/* members_make - if there is room for them. Return: 0; -ENOMEM. */
+static int members_make(struct members *m, const struct site_list *up,
+                        const struct site_list *down)
+{
+    m->is_full = false;
+    m->list.count = up->count;
+    m->list.sites =
+        plat_alloc((m->room + plan_evicted_max(m->room)) * sizeof(m->list.sites[0]));
+    if (!m->list.sites)
+        return -ENOMEM;
+    for (size_t i = 0; i < up->count; i++)
+        m->list.sites[i] = up->sites[i];
+    mark(up->sites, up->count, true);
+    mark(down->sites, down->count, true);
+    collect(m, down);
+    return 0;
+}
+
 enum probe_reason optimize_change(const struct site_list *up,
                                   const struct site_list *down,
                                   struct optimize_result *result)
 {
-    struct site_list list = { 0 };
-    size_t most = up->count + unoptimize_jumps();
+    struct members m = { .room = up->count + down->count + ROOM_MIN, .is_full = true };
     enum probe_reason reason = PROBE_OK;
 
-    if (unoptimize_reserve(up->count + plan_evicted_max(most)))
-        return PROBE_NO_MEMORY;
-    list.sites = unoptimize_room();
-    for (size_t i = 0; i < up->count; i++)
-        list.sites[list.count++] = up->sites[i];
-    mark(up->sites, up->count, true);
-    mark(down->sites, down->count, true);
-    if (collect(&list, down))
-        reason = change(&list, down, result);
-    mark(list.sites, list.count, false);
-    mark(down->sites, down->count, false);
+    while (m.is_full) {
+        if (members_make(&m, up, down))
+            return PROBE_NO_MEMORY;
+        if (!m.is_full && m.list.count)
+            reason = change(&m.list, down, result);
+        mark(m.list.sites, m.list.count, false);
+        mark(down->sites, down->count, false);
+        plat_free(m.list.sites);
+        m.room *= 2;
+    }
     return reason;
 }

@@ -155,11 +155,6 @@ size_t optimize_write_regions(struct site_list *list)
 {
     size_t made = 0;
 
-    if (unoptimize_reserve(list->count)) {
-        for (size_t i = 0; i < list->count; i++)
-            optimize_refuse(list->sites[i], PROBE_NO_MEMORY);
-        return 0;
-    }
     site_list_sort(list);
     for (size_t done = 0, n; done < list->count; done += n) {
         n = list->count - done < REGION_WATCH_MAX ? list->count - done : REGION_WATCH_MAX;

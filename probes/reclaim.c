@@ -19,7 +19,6 @@ void reclaim_rest(void)
     if (registry_count())
         return;
     registry_exit();
-    unoptimize_forget();
     boundary_forget();
     counter_exit();
     plat_lock(PLAT_TEXT);

@@ -13,7 +13,8 @@
  *      only lower addresses are added, at most 8 bytes away each time
  *   2. to int3 and the original bytes behind it, or to all of the original where the site is
  *      being disarmed, in one batch. A reader loses its first byte before what it reads
- *      changes: text_poke sees that from the spans.
+ *      changes: text_poke sees that from the spans. It is never in a later batch than what it
+ *      reads, since all goes upwards. So room for one batch will do, however many there are
  *   3. what they had (pad, detour) stays theirs until nobody can be inside: the optimizer or
  *      reclaim.c give it back after quiescence
  *
@@ -27,52 +28,18 @@
 #include "probes/text/text_poke.h"
 
 #define BATCH_MAX 2048
+#define TOGETHER (BATCH_MAX / 4) /* sites whose readers are looked for together */
 
-/* Locks: PLAT_PROBES. There is always room for every jump there is. */
-static struct {
-    struct site **sites;
-    size_t room;
-    size_t jumps; /* sites that are SITE_OPTIMIZED */
-} all;
-
-int unoptimize_reserve(size_t more)
-{
-    size_t room = all.jumps + more;
-    struct site **sites;
-
-    if (room <= all.room)
-        return 0;
-    sites = plat_alloc(room * sizeof(sites[0]));
-    if (!sites)
-        return -ENOMEM;
-    plat_free(all.sites);
-    all.sites = sites;
-    all.room = room;
-    return 0;
-}
-
-struct site **unoptimize_room(void)
-{
-    return all.sites;
-}
+static size_t all_jumps; /* sites that are SITE_OPTIMIZED; PLAT_PROBES */
 
 void unoptimize_expect(long more)
 {
-    all.jumps += (size_t)more;
+    all_jumps += (size_t)more;
 }
 
 size_t unoptimize_jumps(void)
 {
-    return all.jumps;
-}
-
-void unoptimize_forget(void)
-{
-    if (all.jumps)
-        return;
-    plat_free(all.sites);
-    all.sites = NULL;
-    all.room = 0;
+    return all_jumps;
 }
 
 /* ---- 1 ---- */
@@ -93,6 +60,13 @@ struct site *unoptimize_reader(uintptr_t addr)
     return NULL;
 }
 
+/* add - to what is a batch at most. */
+static void add(struct site_list *list, struct site *site)
+{
+    if (list->count < BATCH_MAX)
+        site_list_add(list, site);
+}
+
 /* add_readers - of the first byte of @site, and so of any: a jump that reads a later one
  * reads that, too, or begins behind it, where no instruction does.
  */
@@ -102,21 +76,25 @@ static void add_readers(const struct site *site, struct site_list *list)
         struct site *reader = registry_find(a);
 
         if (reader && unoptimize_reads(reader, site->addr))
-            site_list_add(list, reader);
+            add(list, reader);
     }
 }
 
-static void collect(struct site **sites, size_t count, struct site_list *list)
+/* collect - Return: are they all there? Not when the list is full. */
+static bool collect(struct site **sites, size_t count, struct site_list *list)
 {
+    list->count = 0;
     for (size_t i = 0; i < count; i++) {
         if (sites[i]->state == SITE_OPTIMIZED)
-            site_list_add(list, sites[i]);
+            add(list, sites[i]);
         else
             add_readers(sites[i], list);
     }
     for (size_t i = 0; i < list->count; i++) /* it grows while it is walked */
         add_readers(list->sites[i], list);
     site_list_close(list);
+    site_list_sort(list);
+    return list->count < BATCH_MAX;
 }
 
 /* ---- 2 ---- */
@@ -132,18 +110,14 @@ static void poke_from(struct text_poke *poke, const struct site *site)
         poke->bytes[i] = site->bytes[i];
 }
 
-/* Upwards, so that a reader is never in a later batch than what it reads. */
 static void write_all(struct site **sites, size_t count)
 {
     static struct text_poke pokes[BATCH_MAX]; /* PLAT_PROBES */
 
     plat_lock(PLAT_TEXT);
-    for (size_t done = 0, n; done < count; done += n) {
-        n = count - done < BATCH_MAX ? count - done : BATCH_MAX;
-        for (size_t i = 0; i < n; i++)
-            poke_from(&pokes[i], sites[done + i]);
-        text_poke_batch(pokes, n);
-    }
+    for (size_t i = 0; i < count; i++)
+        poke_from(&pokes[i], sites[i]);
+    text_poke_batch(pokes, count);
     plat_unlock(PLAT_TEXT);
 }
 
@@ -176,26 +150,44 @@ void unoptimize_ask_before(struct site **sites, size_t count)
         optimize_kick();
 }
 
+static void undo(const struct site_list *list)
+{
+    if (!list->count)
+        return;
+    write_all(list->sites, list->count);
+    for (size_t i = 0; i < list->count; i++)
+        move_back(list->sites[i]);
+    unoptimize_ask_before(list->sites, list->count);
+    all_jumps -= list->count;
+}
+
+/* unoptimize - @sites and their readers. Where these are more than a batch, the lowest that
+ * was found comes first, with its own: fewer, since all of them are below it.
+ */
 static void unoptimize(struct site **sites, size_t count)
 {
-    struct site_list list = { .sites = all.sites };
+    static struct site *room[BATCH_MAX]; /* PLAT_PROBES */
+    struct site_list list = { .sites = room };
+    struct site *lowest;
 
-    if (!all.jumps)
-        return;
-    collect(sites, count, &list);
-    if (!list.count)
-        return;
-    site_list_sort(&list);
-    write_all(list.sites, list.count);
-    for (size_t i = 0; i < list.count; i++)
-        move_back(list.sites[i]);
-    unoptimize_ask_before(list.sites, list.count);
-    all.jumps -= list.count;
-    optimize_kick();
+    while (!collect(sites, count, &list)) {
+        do
+            lowest = room[0];
+        while (!collect(&lowest, 1, &list));
+        undo(&list);
+    }
+    undo(&list);
 }
 
 void unoptimize_around(struct site **sites, size_t count)
 {
     unoptimize_ask_before(sites, count);
-    unoptimize(sites, count);
+    if (!all_jumps)
+        return;
+    site_list_sort(&(struct site_list){ .sites = sites, .count = count });
+    for (size_t done = 0, n; done < count; done += n) {
+        n = count - done < TOGETHER ? count - done : TOGETHER;
+        unoptimize(sites + done, n);
+    }
+    optimize_kick();
 }

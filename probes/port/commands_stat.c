@@ -2,6 +2,7 @@
  * docs/probe-command.md and keep their meaning.
  */
 #include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
 #include "probes/explain.h"
 #include "probes/life.h"
 #include "probes/optimize.h"
@@ -84,16 +85,34 @@ static void print_optimizer(struct shell *sh)
     print(sh, "pads.frames", pad_frames());
 }
 
+/* print_memory - by what it is for. */
+static void print_memory(struct shell *sh, size_t sites)
+{
+    size_t registry, slots, pads, all;
+
+    plat_lock(PLAT_PROBES);
+    registry = registry_bytes();
+    slots = insn_slot_pages() * 4096;
+    pads = pad_bytes();
+    plat_unlock(PLAT_PROBES);
+    all = registry + slots + pads + sites * sizeof(struct site);
+    print(sh, "memory", all);
+    print(sh, "memory.registry", registry);
+    print(sh, "memory.slots", slots);
+    print(sh, "memory.pads", pads);
+    print(sh, "memory.sites", sites * sizeof(struct site));
+    print(sh, "memory.per_site", sites ? all / sites : 0);
+    print(sh, "memory.counters", percpu_counters_bytes());
+}
+
 static void print_probes(struct shell *sh, const struct census *text)
 {
     struct count c = { 0 };
-    size_t sites, registry, slots;
+    size_t sites;
 
     plat_lock(PLAT_PROBES);
     registry_for_each(count_site, &c);
     sites = registry_count();
-    registry = registry_bytes();
-    slots = insn_slot_pages() * 4096;
     plat_unlock(PLAT_PROBES);
     print(sh, "enabled", kprobes_are_on());
     print(sh, "probes", c.probes);
@@ -102,12 +121,7 @@ static void print_probes(struct shell *sh, const struct census *text)
     print(sh, "armed", c.armed);
     print_jumps(sh, &c, text);
     print_optimizer(sh);
-    print(sh, "memory", registry + slots + sites * sizeof(struct site));
-    print(sh, "memory.registry", registry);
-    print(sh, "memory.slots", slots);
-    print(sh, "memory.sites", sites * sizeof(struct site));
-    print(sh, "memory.per_site",
-          sites ? (registry + slots) / sites + sizeof(struct site) : 0);
+    print_memory(sh, sites);
 }
 
 /* ---- hits ---- */

@@ -18,6 +18,11 @@ size_t pad_count(void)
     return pad_total;
 }
 
+size_t pad_bytes(void)
+{
+    return pad_page_bytes() + pad_frame_bytes();
+}
+
 /* ---- where pads are ---- */
 
 static bool range_contains(uintptr_t first, uintptr_t last)

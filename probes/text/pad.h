@@ -63,7 +63,10 @@ uintptr_t pad_pass(uintptr_t ip);
 /* pad_contains - is @addr where pads can be? Context: any. */
 bool pad_contains(uintptr_t addr);
 
-/* pad_count, pad_pages, pad_frames - pads held, pages they lie on, frames these show. */
+/* pad_count, pad_pages, pad_frames - pads held, pages they lie on, frames these show.
+ * pad_bytes - memory of all that, but for page tables.
+ */
 size_t pad_count(void);
 size_t pad_pages(void);
 size_t pad_frames(void);
+size_t pad_bytes(void);

@@ -101,6 +101,11 @@ size_t pad_frames(void)
     return frame_count;
 }
 
+size_t pad_frame_bytes(void)
+{
+    return frame_count * (PAD_PAGE_LEN + sizeof(struct pad_frame));
+}
+
 /* Pads are where text wants them, so a frame is never quite full: when nothing has fitted
  * for a while, others are asked, until something is given back.
  */

@@ -185,3 +185,17 @@ size_t pad_pages(void)
     }
     return count;
 }
+
+size_t pad_page_bytes(void)
+{
+    size_t bytes = table.pages * sizeof(struct pad_page);
+
+    if (table.buckets != first_buckets)
+        bytes += (table.mask + 1) * sizeof(table.buckets[0]);
+    for (size_t i = 0; i <= table.mask; i++) {
+        for (const struct pad_page *page = table.buckets[i]; page; page = page->next)
+            if (page->room > PAD_FEW)
+                bytes += page->room * sizeof(page->many[0]);
+    }
+    return bytes;
+}

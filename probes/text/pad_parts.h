@@ -101,6 +101,8 @@ void pad_page_remove(struct pad_page *page, uint16_t start);
 bool pad_page_overlaps(struct pad_page *page, uint16_t start);
 /* pad_page_showing - any page that shows @frame. */
 struct pad_page *pad_page_showing(const struct pad_frame *frame);
+/* pad_page_bytes - memory of all of them. */
+size_t pad_page_bytes(void);
 /* pad_pages_forget_foreign - those of others may have gone by now. */
 void pad_pages_forget_foreign(void);
 
@@ -120,6 +122,8 @@ void pad_frame_leave(struct pad_page *page);
 uintptr_t pad_frame_writable(struct pad_frame *frame);
 /* pad_frame_put - nobody shows it. */
 void pad_frame_put(struct pad_frame *frame);
+/* pad_frame_bytes - memory of all of them. */
+size_t pad_frame_bytes(void);
 
 /* ---- pad_write.c ---- */
 

@@ -433,6 +433,7 @@ KTEST(commands, stat_prints_a_name_and_a_value_a_line)
         "memory",
         "memory.registry",
         "memory.slots",
+        "memory.pads",
         "memory.sites",
     };
     uint64_t traps, hits, boundaries, sum;
@@ -452,6 +453,9 @@ KTEST(commands, stat_prints_a_name_and_a_value_a_line)
     ktest_report(number_behind("hits") == hits + 100, "100 hits more");
     ktest_report(number_behind("probes") == 1 && number_behind("armed") == 1, "1 probe");
     ktest_report(number_behind("memory") > 0, "it takes memory");
+    sum = number_behind("memory.registry") + number_behind("memory.slots") +
+          number_behind("memory.pads") + number_behind("memory.sites");
+    ktest_report(number_behind("memory") == sum, "all of it for something");
     say("probe del all");
     say("probe stat");
     ktest_report(number_behind("probes") == 0 && number_behind("memory") == 0,

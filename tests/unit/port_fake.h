@@ -16,7 +16,7 @@
 #include <setjmp.h>
 
 #define FAKE_CPUS 4
-#define FAKE_COUNTERS 1024
+#define FAKE_COUNTERS 8192
 
 /* The machine, as the test wants it; fake_start() sets what is behind each field. */
 struct fake_machine {

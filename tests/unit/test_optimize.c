@@ -5,12 +5,16 @@
 
 #include "kernel/base/err.h"
 #include "probes/detour.h"
+#include "probes/insn/encode.h"
 #include "probes/kprobe.h"
 #include "probes/life.h"
 #include "probes/recover.h"
 #include "probes/text/pad.h"
 #include "probes/text/text_poke.h"
 #include "tests/unit/port_fake.h"
+
+#include <stdio.h>
+#include <string.h>
 
 /* One long instruction, then short ones: each of their jumps reads the next ones' bytes. */
 #define FUNCTION                                                                         \
@@ -552,6 +556,101 @@ static void refused_it_is_asked_again_with_those_that_wait(void)
     fake_end();
 }
 
+/* ---- more of them than one batch takes ---- */
+
+#define MANY 6000 /* ADD of four bytes each: every jump reads the next one's first */
+
+static struct kprobe many[MANY];
+static struct kprobe *many_pointers[MANY];
+
+static void start_many(void)
+{
+    static char hex[MANY * 12 + sizeof("c3 ") * 16];
+    char *end = hex;
+
+    fake_start();
+    for (size_t i = 0; i < MANY; i++)
+        end += sprintf(end, "48 83 c0 01 ");
+    for (size_t i = 0; i < 16; i++)
+        end += sprintf(end, "c3 ");
+    text = fake_function("many", hex);
+    for (size_t i = 0; i < MANY; i++) {
+        many[i] = (struct kprobe){ .addr = text + 4 * i };
+        many_pointers[i] = &many[i];
+    }
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    CHECK_EQ(register_kprobes(many_pointers, MANY), 0);
+}
+
+static size_t many_jumps(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < MANY; i++)
+        n += many[i].site->state == SITE_OPTIMIZED;
+    return n;
+}
+
+/* look_for_strays_of_many - as look_for_strays(), and faster. */
+static void look_for_strays_of_many(enum text_poke_step step, unsigned level)
+{
+    (void)step;
+    (void)level;
+    for (size_t i = 0; i < MANY; i++) {
+        const struct site *site = many[i].site;
+        const uint8_t *at = (const uint8_t *)site->addr;
+        uintptr_t target, end = site->addr + site->jump_span;
+        int32_t disp;
+
+        if (at[0] == INSN_INT3 || at[0] == site->bytes[0])
+            continue;
+        memcpy(&disp, (const void *)(end - sizeof(disp)), sizeof(disp));
+        target = end + (uintptr_t)(intptr_t)disp;
+        strays += target != (uintptr_t)site->detour &&
+                  pad_target(target) != (uintptr_t)site->detour;
+    }
+}
+
+static void where_many_read_each_other_the_lowest_goes_first(void)
+{
+    struct site *last;
+
+    start_many();
+    CHECK_EQ(many_jumps(), MANY);
+    last = many[MANY - 1].site;
+    strays = 0;
+    text_poke_set_hook(look_for_strays_of_many);
+    plat_lock(PLAT_PROBES);
+    unoptimize_around(&last, 1);
+    plat_unlock(PLAT_PROBES);
+    text_poke_set_hook(NULL);
+    CHECK_EQ(strays, 0);
+    CHECK_EQ(many_jumps(), 0);
+    CHECK_EQ(unoptimize_jumps(), 0);
+    for (size_t i = 0; i < MANY; i++)
+        CHECK_EQ(byte_at(many[i].addr), INSN_INT3);
+    CHECK_EQ(unregister_kprobes(many_pointers, MANY), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+/* All that read each other, in front of it, are looked at when one goes. */
+static void where_many_read_each_other_all_but_one_remain(void)
+{
+    start_many();
+    strays = 0;
+    text_poke_set_hook(look_for_strays_of_many);
+    CHECK_EQ(disable_kprobe(&many[MANY - 1]), 0);
+    CHECK_EQ(many_jumps(), MANY - 1);
+    CHECK_EQ(enable_kprobe(&many[MANY - 1]), 0);
+    CHECK_EQ(many_jumps(), MANY);
+    text_poke_set_hook(NULL);
+    CHECK_EQ(strays, 0);
+    CHECK_EQ(unregister_kprobes(many_pointers, MANY), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
 UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
            a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
            under_jumps_the_original_shows, a_reader_remains_a_jump,
@@ -565,4 +664,6 @@ UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
            where_no_pad_can_be_one_stays_a_breakpoint,
            refused_it_waits_until_something_goes,
            refused_it_is_asked_again_when_what_it_would_read_changes,
-           refused_it_is_asked_again_with_those_that_wait)
+           refused_it_is_asked_again_with_those_that_wait,
+           where_many_read_each_other_the_lowest_goes_first,
+           where_many_read_each_other_all_but_one_remain)

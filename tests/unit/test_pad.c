@@ -29,6 +29,7 @@ static void end(void)
     CHECK_EQ(pad_count(), 0);
     CHECK_EQ(pad_pages(), 0);
     CHECK_EQ(pad_frames(), 0);
+    CHECK_EQ(pad_bytes(), 0);
     fake_end();
 }
 
@@ -200,6 +201,7 @@ static void a_page_moves_to_a_frame_with_room(void)
     CHECK_EQ(pad_frames(), 2);
     CHECK_EQ(reserve(low + PAGE_LEN + 100), 0); /* both have this one taken */
     CHECK_EQ(pad_frames(), 3);
+    CHECK(pad_bytes() > 3 * PAGE_LEN && pad_bytes() < 4 * PAGE_LEN);
     CHECK_EQ(reserve(low + 3 * PAGE_LEN + 400), 0);
     CHECK_EQ(reserve(low + 3 * PAGE_LEN + 100), 0);
     for (size_t i = 0; i < 3; i++)
