@@ -289,6 +289,7 @@ KTESTS := \
     tests/kernel/test_explain.c \
     tests/kernel/test_arming.c \
     tests/kernel/test_optimize.c \
+    tests/kernel/text_sum.c \
     tests/kernel/test_text_poke.c \
     tests/kernel/test_xmc.c \
     tests/kernel/poke_targets.c \

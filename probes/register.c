@@ -108,6 +108,17 @@ static struct site *site_for(uintptr_t addr, struct probe_reject *why)
     return site;
 }
 
+/* counter_prepare - where there is a detour, it counts for whoever is the first in line, which
+ * @p may be some day; who gets one with its detour gets its counter then.
+ */
+static int counter_prepare(struct kprobe *p, struct probe_reject *why)
+{
+    p->counter = p->site->detour ? counter_get() : 0;
+    if (p->site->detour && !p->counter)
+        return probe_refuse(why, PROBE_NO_MEMORY, p->addr);
+    return 0;
+}
+
 /* choose - all that can be refused for @p. Nothing of it can be seen by a hit yet. */
 static int choose(struct kprobe *p, struct probe_reject *why)
 {
@@ -127,7 +138,8 @@ static int choose(struct kprobe *p, struct probe_reject *why)
     p->addr = addr;
     p->site = site;
     p->next = p;
-    return p->post_handler ? prepare_step(site, why) : 0;
+    err = counter_prepare(p, why);
+    return !err && p->post_handler ? prepare_step(site, why) : err;
 }
 
 static void publish(struct kprobe **ps, size_t count)
@@ -160,8 +172,11 @@ static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t cou
 {
     for (size_t i = count; i-- > 0;) {
         const struct kprobe *p = ps[i];
+        bool chosen = is_chosen(p) && as_given[i].next != p;
 
-        if (is_chosen(p) && as_given[i].next != p && site_is_new(p->site))
+        if (chosen)
+            counter_put(p->counter);
+        if (chosen && site_is_new(p->site))
             site_list_add(list, p->site);
         *ps[i] = as_given[i];
     }

@@ -14,6 +14,7 @@
 #include "probes/text/pad.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/text_sum.h"
 
 #include <string.h>
 
@@ -307,6 +308,28 @@ static void post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
     posts++;
 }
 
+KTEST(optimize, who_comes_to_a_jump_counts_when_the_first_has_gone)
+{
+    struct kprobe ps[3];
+
+    jumps_by(OPTIMIZE_PUN);
+    look_at_text();
+    for (size_t i = 0; i < 3; i++) {
+        ps[i] = (struct kprobe){ .addr = (uintptr_t)target, .pre_handler = pre };
+        register_kprobe(&ps[i]);
+        optimize_run();
+    }
+    target_is_right();
+    for (size_t i = 0; i < 3; i++) {
+        unregister_kprobe(&ps[i]);
+        ktest_report(ps[i].hits == 50 * (i + 1), "%lu calls, %lu hits", 50 * (i + 1),
+                     ps[i].hits);
+        target_is_right();
+    }
+    ktest_report(text_is_as_before(), "the text is as it was");
+    jumps_as_before();
+}
+
 /* H73: and the other way round. */
 KTEST(optimize, h73_a_post_handler_comes_later)
 {
@@ -535,15 +558,6 @@ static void arm_share(unsigned percent)
 static size_t pages_held(void)
 {
     return pad_pages();
-}
-
-static uint64_t text_sum(void)
-{
-    uint64_t sum = 0;
-
-    for (const uint64_t *p = (const uint64_t *)_text; p < (const uint64_t *)_etext; p++)
-        sum = (sum ^ *p) * UINT64_C(0x9e3779b97f4a7c15);
-    return sum;
 }
 
 /* ---- what the text says ------------------------------------------------------------ */

@@ -20,6 +20,7 @@
 #include "probes/text/text_poke.h"
 #include "probes/xmc.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/text_sum.h"
 
 #define MS UINT64_C(1000000)
 #define LONG_ENOUGH (15 * MS) /* ten times as long as it takes to wait for nobody */
@@ -431,15 +432,6 @@ static bool mix_is_right(void)
         if (region_mix(x) != mix(x))
             return false;
     return true;
-}
-
-static uint64_t text_sum(void)
-{
-    uint64_t sum = 0;
-
-    for (const uint64_t *p = (const uint64_t *)_text; p < (const uint64_t *)_etext; p++)
-        sum = (sum ^ *p) * UINT64_C(0x9e3779b97f4a7c15);
-    return sum;
 }
 
 /* second_insn - of the region. The build must not see that its address is taken. */

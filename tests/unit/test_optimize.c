@@ -403,6 +403,31 @@ static void a_second_probe_gets_the_handlers_called(void)
     fake_end();
 }
 
+/* A detour that is there for several counts for the first of them, whoever that is. */
+static void who_comes_to_a_jump_has_a_counter(void)
+{
+    struct kprobe others[3];
+
+    start();
+    for (size_t i = 0; i < 3; i++)
+        others[i] = (struct kprobe){ .addr = text, .pre_handler = pre };
+    CHECK_EQ(register_kprobe(&others[0]), 0);
+    CHECK_EQ(register_kprobe(&others[1]), 0);
+    optimize_run();
+    fake_fail_at(1);
+    for (unsigned n = 2; register_kprobe(&others[2]); n++) {
+        CHECK_EQ(others[2].counter, 0);
+        fake_fail_at(n);
+    }
+    fake_fail_at(0);
+    CHECK_EQ(others[0].site->state, SITE_OPTIMIZED);
+    CHECK(others[2].counter && others[2].counter != others[1].counter);
+    for (size_t i = 0; i < 3; i++)
+        CHECK_EQ(unregister_kprobe(&others[i]), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
 /* ---- what becomes no jump knows why ---- */
 
 static bool lacks_memory(size_t i)
@@ -659,6 +684,7 @@ UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
            without_memory_a_reader_becomes_a_breakpoint, any_order_in_and_out,
            disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
            pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
+           who_comes_to_a_jump_has_a_counter,
            without_memory_they_stay_breakpoints,
            without_memory_there_are_no_regions_either,
            where_no_pad_can_be_one_stays_a_breakpoint,
