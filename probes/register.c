@@ -108,8 +108,8 @@ static struct site *site_for(uintptr_t addr, struct probe_reject *why)
     return site;
 }
 
-/* counter_prepare - where there is a detour, it counts for whoever is the first in line, which
- * @p may be some day; who gets one with its detour gets its counter then.
+/* counter_prepare - a detour that is there counts for whoever is the first in line, which @p
+ * may be some day. Where there is none yet, the counter comes with it.
  */
 static int counter_prepare(struct kprobe *p, struct probe_reject *why)
 {
