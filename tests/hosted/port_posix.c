@@ -99,3 +99,11 @@ void posix_init(void)
     if (insn_slot_init() || blacklist_init())
         abort();
 }
+
+unsigned long posix_rounds(unsigned long usual, unsigned long when_long)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    when_long /= 10;
+#endif
+    return getenv("LONG") && when_long > usual ? when_long : usual;
+}

@@ -22,6 +22,11 @@
  */
 void posix_init(void);
 
+/* posix_rounds - how often to do what is repeated: @usual, or with LONG=1 @when_long; a tenth
+ * of that with sanitizers, which make it slow, and it is not their bugs that it looks for.
+ */
+unsigned long posix_rounds(unsigned long usual, unsigned long when_long);
+
 /* posix_thread_enter, posix_thread_leave - only a thread between the two may run into
  * probes. A thread that has left may be entered again.
  */

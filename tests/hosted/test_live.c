@@ -385,7 +385,7 @@ static unsigned long come_and_go(unsigned round)
 
 static void probes_come_and_go_under_running_threads(void)
 {
-    unsigned rounds = getenv("LONG") ? 5000 : 300;
+    unsigned long rounds = posix_rounds(300, 5000);
     pthread_t threads[RUNNERS];
     unsigned long hits = 0;
 
@@ -394,8 +394,8 @@ static void probes_come_and_go_under_running_threads(void)
     wrong = calls = 0;
     for (long i = 0; i < RUNNERS; i++)
         pthread_create(&threads[i], NULL, call_target, (void *)(i * 1000));
-    for (unsigned round = 0; round < rounds; round++)
-        hits += come_and_go(round);
+    for (unsigned long round = 0; round < rounds; round++)
+        hits += come_and_go((unsigned)round);
     stop = true;
     for (int i = 0; i < RUNNERS; i++)
         pthread_join(threads[i], NULL);
@@ -465,7 +465,7 @@ static void storm_learn(struct outcome *results)
 /* NMIs come at every moment, inside the engine and inside copies, and hit a probe, too. */
 static void storm(enum way_asked way)
 {
-    unsigned long wanted = getenv("LONG") ? 30000 : 500;
+    unsigned long wanted = posix_rounds(500, 30000);
     struct kprobe p = { 0 };
     static struct outcome results[256];
     unsigned differences = 0;

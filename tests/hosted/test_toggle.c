@@ -174,6 +174,31 @@ static void toggle(struct toggled *t)
     CHECK_EQ(t->on ? enable_kprobe(&t->kp) : disable_kprobe(&t->kp), 0);
 }
 
+/* toggle_some - of the window that begins at @first; what comes does so together, and what
+ * goes. Return: how many.
+ */
+static unsigned toggle_some(size_t first)
+{
+    struct kprobe *coming[WINDOW], *going[WINDOW];
+    uint64_t which = unit_random() & unit_random(); /* one in four */
+    size_t in = 0, out = 0;
+
+    for (size_t i = 0; i < WINDOW; i++) {
+        struct toggled *t = &sites[(first + i) % site_count];
+
+        if (!(which >> i & 1))
+            continue;
+        if (t->on)
+            going[out++] = &t->kp;
+        else
+            coming[in++] = &t->kp;
+        t->on = !t->on;
+    }
+    CHECK_EQ(disable_kprobes(going, out), 0);
+    CHECK_EQ(enable_kprobes(coming, in), 0);
+    return (unsigned)(in + out);
+}
+
 /* Some together become jumps, some are off again before that. */
 static void optimize_at_times(void)
 {
@@ -193,10 +218,10 @@ static void let_them_run(void)
 /* toggle_window - each function often; half of them are armed at any time. */
 static void toggle_window(size_t first, unsigned times)
 {
-    for (unsigned i = 0; i < times; i++) {
-        toggle(&sites[(first + unit_random() % WINDOW) % site_count]);
+    for (unsigned done = 0, turn = 0; done < times; turn++) {
+        done += toggle_some(first);
         optimize_at_times();
-        if (i % 20 == 0)
+        if (turn % 20 == 0)
             let_them_run();
     }
 }
@@ -220,19 +245,13 @@ static uint64_t total_hits(void)
     return hits;
 }
 
-/* Sanitizers make it slow, and it is not their bugs that it looks for. Another compiler is
- * not another processor, so one variant alone takes the million.
- */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define TOGGLES 5000
-#define TOGGLES_LONG 100000
-#elif defined(__clang__)
-#define TOGGLES 20000
-#define TOGGLES_LONG 100000
+/* Another compiler is not another processor, so one alone takes the million. */
+#ifdef __clang__
+#define TOGGLES_LONG 200000
 #else
-#define TOGGLES 20000
 #define TOGGLES_LONG 1000000
 #endif
+#define TOGGLES 10000
 
 static void toggle_under_threads(unsigned long toggles)
 {
@@ -255,7 +274,7 @@ static void toggle_under_threads(unsigned long toggles)
 static void four_threads_never_compute_anything_else(void)
 {
     sites_make();
-    toggle_under_threads(getenv("LONG") ? TOGGLES_LONG : TOGGLES);
+    toggle_under_threads(posix_rounds(TOGGLES, TOGGLES_LONG));
 }
 
 /* Some steps more than for a breakpoint: back to one, and before a pad or a detour is given
@@ -268,7 +287,7 @@ static void nor_when_jumps_come_and_go(void)
     sites_make();
     optimize_set_method(OPTIMIZE_PUN);
     optimize_stats_get(&before);
-    toggle_under_threads(getenv("LONG") ? TOGGLES_LONG / 20 : TOGGLES / 10);
+    toggle_under_threads(posix_rounds(TOGGLES / 5, TOGGLES_LONG / 20));
     optimize_stats_get(&after);
     unit_note("%lu jumps", (unsigned long)(after.optimized - before.optimized));
     CHECK(after.optimized - before.optimized > TOGGLES / 50);

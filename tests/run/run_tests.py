@@ -142,7 +142,7 @@ def run_one(label):
     process = subprocess.Popen(
         words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace"
     )
-    with open(path, "w", encoding="utf-8") as file:
+    with open(path, "w", buffering=1, encoding="utf-8") as file:
         for line in process.stdout:
             print(line, end="", flush=True)
             file.write(line)

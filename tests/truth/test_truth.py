@@ -21,9 +21,12 @@ COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")
 COMPUTE = ("sort", "hash", "matrix", "recursion")
 
 
-def counted(smp, jump="off"):
-    # The timer at its highest rate.
-    return Counted(smp=smp, append=f"hz=1000 kprobes-jump={jump}")
+def counted(smp, jump="off", icount=False):
+    """The timer runs at its highest rate. Where every instruction traps, a tick takes most of
+    the time until the next. With a clock that counts instructions instead (@icount) that is
+    no loss, so all workloads can be run; but CPUs take turns then.
+    """
+    return Counted(smp=smp, append=f"hz=1000 kprobes-jump={jump}", icount=icount)
 
 
 def quoted(workloads):
@@ -94,24 +97,26 @@ def trial(machine, words, workloads, name):
 
 
 def every_instruction_at_once():
-    load = {1: ("vfs", "format", "exit"), 4: ("switch", "mutex")}
-    if LONG:
-        load = {smp: ("all",) for smp in (1, 2, 4)}
-    for smp, workloads in load.items():
-        with counted(smp) as machine:
-            trial(machine, "all", workloads, f"{cpus(smp)}, {' '.join(workloads)}")
+    for smp in (1, 2, 4) if LONG else (1,):
+        with counted(smp, icount=True) as machine:
+            trial(machine, "all", ("all",), f"{cpus(smp)}, all")
+    with counted(4) as machine:
+        trial(machine, "all", ("switch", "mutex"), "4 CPUs side by side")
 
 
 def every_instruction_a_jump():
-    load = {smp: ("all",) for smp in (1, 2, 4)} if LONG else {2: ("vfs", "switch")}
-    for smp, workloads in load.items():
+    for smp in (1, 2, 4) if LONG else ():
+        with counted(smp, "pun", icount=True) as machine:
+            trial(machine, "all", ("all",), f"{cpus(smp)}, jumps, all")
+    for smp in (2, 4) if LONG else (2,):
         with counted(smp, "pun") as machine:
-            trial(machine, "all", workloads, f"{cpus(smp)}, jumps, {' '.join(workloads)}")
+            name = f"{cpus(smp)} side by side, jumps"
+            trial(machine, "all", ("vfs", "switch"), name)
 
 
 def every_instruction_with_handlers():
     for engine in ("", "tf ") if LONG else ("tf ",):
-        with counted(2) as machine:
+        with counted(2, icount=LONG) as machine:
             workloads = ("all",) if LONG else ("strings",)
             trial(machine, f"{engine}handlers all", workloads, f"{engine}handlers")
 
@@ -145,10 +150,11 @@ def storm(machine, words, count, functions):
 
 def nmi_storm():
     with counted(2) as machine:
-        storm(machine, "", 1000000 if LONG else 10000, "nmi_dispatch,storm_nmi,where_nmi")
-        storm(machine, "tf handlers ", 20000 if LONG else 1000, "all")
+        storm(machine, "", 10000, "nmi_dispatch,storm_nmi,where_nmi")
+        storm(machine, "tf handlers ", 5000 if LONG else 1000, "all")
         if LONG:
-            storm(machine, "handlers ", 20000, "all")
+            storm(machine, "", 1000000, "storm_nmi")
+            storm(machine, "handlers ", 5000, "all")
 
 
 # ---- one function at a time, and a few ----
