@@ -139,6 +139,7 @@ PROBES := \
     probes/copy.c \
     probes/detour.c \
     probes/detour_own.c \
+    probes/handler.c \
     probes/liveness.c \
     probes/counter.c \
     probes/hit.c \
@@ -206,6 +207,7 @@ PROBES_INSN := \
 PROBES_PORT := \
     probes/port/detour.asm \
     probes/port/detour_own.asm \
+    probes/port/detour_light.asm \
     probes/port/port_detour.c \
     probes/port/port_kernel.c \
     probes/port/port_text.c \
@@ -304,6 +306,7 @@ KTESTS := \
     tests/kernel/context_targets.asm \
     tests/kernel/test_nesting.c \
     tests/kernel/test_detour.c \
+    tests/kernel/test_light.c \
     tests/kernel/test_jump.c \
     tests/kernel/by_hand.c \
     tests/kernel/detour_targets.asm \
@@ -374,7 +377,7 @@ OBJS := $(SOURCES:%=$(B)/%.o)
 # What each host test needs besides itself.
 engine_on_arrays := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) tests/unit/port_fake.c \
     tests/unit/port_fake_pads.c tests/unit/fake_shadow.c
-$(foreach stem,aggr boundary check counter detour detour_own emulate enable explain fault hit insn_slot \
+$(foreach stem,aggr boundary check counter detour detour_own emulate enable explain fault handler hit insn_slot \
     jprobe jump kretprobe liveness optimize pad recover region \
     register registry return_point set \
     state step targets text_history text_poke xmc,$(eval unit_$(stem) := $(engine_on_arrays)))
@@ -647,7 +650,8 @@ HOSTED_PORT := tests/hosted/port_posix.c tests/hosted/posix_text.c \
     tests/hosted/posix_pads.c tests/hosted/posix_symbols.c tests/hosted/posix_threads.c tests/hosted/posix_trap.c \
     tests/hosted/posix_shadow.c tests/hosted/trampoline.asm tests/hosted/posix_tsan.c \
     tests/hosted/jump_leave.asm probes/port/jprobe_call.asm probes/port/port_detour.c \
-    probes/port/detour.asm probes/port/detour_own.asm probes/port/detour_return.asm \
+    probes/port/detour.asm probes/port/detour_own.asm \
+    probes/port/detour_light.asm probes/port/detour_return.asm \
     tests/hosted/signal_return.asm kernel/mm/extable.c kernel/mm/copy_nofault.asm
 HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
     tests/hosted/fixture_call.asm

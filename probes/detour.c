@@ -7,7 +7,7 @@
  *       | call detour | copy | call post | jmp back |
  *       | call detour | jmp to the target |      a direct call: see below
  *       | call detour |                          IMAGE: leaves by the register image
- *       | code of its own | copy | jmp back |    CALL, for some: see detour_own.h
+ *       | code of its own | copy | jmp back |    CALL and LIGHT, for some: see detour_own.h
  *       | call detour | call the copy | jmp kretprobe_trampoline | jmp to the copy |
  *                                                RETURN: see return_point.c
  *
@@ -40,7 +40,7 @@
 
 const char *detour_kind_name(enum detour_kind kind)
 {
-    static const char *const names[DETOUR_KINDS] = { "none", "count", "return",
+    static const char *const names[DETOUR_KINDS] = { "none", "count", "return", "light",
                                                      "call", "post",  "image" };
 
     return kind < DETOUR_KINDS ? names[kind] : "?";
@@ -53,6 +53,7 @@ const char *detour_kind_text(enum detour_kind kind)
         [DETOUR_COUNT] = "one probe without a handler, so one instruction counts",
         [DETOUR_RETURN] =
             "one return probe, so the function is called, and returns, here",
+        [DETOUR_LIGHT] = "one light handler, so only what C may change is saved",
         [DETOUR_CALL] = "handlers get an image of all registers, then the copy runs",
         [DETOUR_POST] = "handlers in front of the copy, post-handlers behind it",
         [DETOUR_IMAGE] = "done to the image: a copy cannot, or nobody would hear of it",
@@ -75,7 +76,16 @@ static bool has_one_silent_probe(const struct site *site)
 {
     const struct kprobe *p = site->probes;
 
-    return p && !p->next && !p->pre_handler && !p->post_handler && !aggr_is_off(p);
+    return p && !p->next && !p->pre_handler && !p->light_handler && !p->post_handler &&
+           !aggr_is_off(p);
+}
+
+static bool has_one_light_probe(const struct site *site)
+{
+    const struct kprobe *p = site->probes;
+
+    return p && !p->next && p->light_handler && !p->post_handler && !aggr_is_off(p) &&
+           !(p->flags & KPROBE_FLAG_IRQS_OFF);
 }
 
 static enum detour_kind kind_for(const struct site *site, const struct insn *insn)
@@ -86,6 +96,8 @@ static enum detour_kind kind_for(const struct site *site, const struct insn *ins
         return site->repeats ? DETOUR_CALL : DETOUR_NONE; /* see kprobe_debug_handler() */
     if (has_one_silent_probe(site))
         return DETOUR_COUNT;
+    if (has_one_light_probe(site))
+        return DETOUR_LIGHT;
     if (kretprobe_plain(site) && site_boost_slot(site))
         return DETOUR_RETURN;
     if (!aggr_wants_post(site))
@@ -115,6 +127,7 @@ struct code {
     enum detour_kind kind;
     bool flags_live; /* somebody reads the status flags that there are before it */
     bool own;        /* its front is code of its own */
+    bool keeps;      /* which is one that saves all of struct plat_light */
     struct probe_reject *why;
     uint8_t bytes[INSN_SLOT_OWN_CODE_MAX];
     uintptr_t at; /* where bytes[0] will be */
@@ -171,10 +184,18 @@ static enum plat_detour front_code(const struct code *c)
     return c->flags_live ? PLAT_DETOUR_CALL : PLAT_DETOUR_CALL_DEAD;
 }
 
+static const struct plat_pattern *own_pattern(const struct code *c)
+{
+    return detour_own_pattern(c->site, c->keeps, c->flags_live);
+}
+
 static void put_own(struct code *c)
 {
-    if (detour_own_put(c->bytes, c->at, c->site, c->flags_live, &c->len))
+    const struct plat_pattern *pattern = own_pattern(c);
+
+    if (detour_own_put(c->bytes, c->at, c->site, pattern))
         c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->site->addr);
+    c->len = pattern->len;
 }
 
 static void front_put(struct code *c)
@@ -317,8 +338,9 @@ static bool place_own(struct code *c)
     if (!cell)
         return false;
     c->own = true;
+    c->keeps = detour_own_keeps(c->site);
     compose(c, (uintptr_t)cell, 0);
-    if (fill(c, cell, detour_own_entry(c->flags_live)))
+    if (fill(c, cell, own_pattern(c)->entry))
         c->own = false;
     return c->own;
 }
@@ -329,7 +351,7 @@ static int build(struct code *c)
         c->site->detour = (uint8_t *)c->insn->target;
         return 0;
     }
-    if (c->kind == DETOUR_CALL && place_own(c))
+    if ((c->kind == DETOUR_CALL || c->kind == DETOUR_LIGHT) && place_own(c))
         return 0;
     c->len = 0;
     c->err = 0;
@@ -389,6 +411,7 @@ int detour_prepare(struct site *site, struct probe_reject *why)
         site->plain = kretprobe_plain(site);
     site->detour_saves = code.flags_live;
     site->detour_own = code.own;
+    site->detour_keeps = code.keeps;
     return 0;
 }
 

@@ -15,13 +15,15 @@ enum detour_kind {
     DETOUR_COUNT,  /* one probe without handlers: counted by one instruction */
     DETOUR_RETURN, /* one return probe that nobody hears of at the entry: the function is
                     * called in its caller's stead, without an image */
+    DETOUR_LIGHT,  /* one probe with a light handler: it is called without an image */
     DETOUR_CALL,   /* pre-handlers, then the copy */
     DETOUR_POST,   /* pre-handlers, the copy, post-handlers */
     DETOUR_IMAGE, /* the instruction is done to the register image, between the handlers */
     DETOUR_KINDS,
 };
 
-/* detour_kind_name - "none", "count", "return", "call", "post", "image"; "?" if unknown.
+/* detour_kind_name - "none", "count", "return", "light", "call", "post", "image";
+ * "?" if unknown.
  * Context: any.
  */
 const char *detour_kind_name(enum detour_kind kind);

@@ -3,6 +3,7 @@
 
 #include "kernel/base/err.h"
 #include "probes/aggr.h"
+#include "probes/handler.h"
 #include "probes/life.h"
 #include "probes/text/insn_slot.h"
 
@@ -10,13 +11,29 @@ bool detour_own_fits(const struct site *site)
 {
     const struct kprobe *p = site->probes;
 
-    return plat_detour_own(true) && !copy_is_called(site) && p && !p->next &&
-           p->pre_handler && !aggr_is_off(p) && !(p->flags & KPROBE_FLAG_IRQS_OFF);
+    if (!p || p->next || aggr_is_off(p) || p->flags & KPROBE_FLAG_IRQS_OFF ||
+        !plat_detour_own(PLAT_OWN_CALL, true))
+        return false;
+    return p->light_handler || (p->pre_handler && !copy_is_called(site));
 }
 
-size_t detour_own_entry(bool flags_live)
+bool detour_own_keeps(const struct site *site)
 {
-    return plat_detour_own(flags_live)->entry;
+    const struct kprobe *p = site->probes;
+
+    /* A fault handler is called from the fault, and may fault itself. */
+    return p->light_handler &&
+           (p->fault_handler || !handler_is_plain((uintptr_t)p->light_handler));
+}
+
+const struct plat_pattern *detour_own_pattern(const struct site *site, bool keeps,
+                                              bool flags_live)
+{
+    enum plat_own which = PLAT_OWN_CALL;
+
+    if (site->probes->light_handler)
+        which = keeps ? PLAT_OWN_LIGHT_KEEP : PLAT_OWN_LIGHT;
+    return plat_detour_own(which, flags_live);
 }
 
 /* put - the low @len bytes of @value, in front of @end. */
@@ -45,6 +62,11 @@ static int put_moved(uint8_t *end, uintptr_t from, uintptr_t to)
     return put_signed(end, (uint64_t)(int32_t)disp + from - to);
 }
 
+static uintptr_t handler_of(const struct kprobe *p)
+{
+    return p->light_handler ? (uintptr_t)p->light_handler : (uintptr_t)p->pre_handler;
+}
+
 /* fill - the hole in front of @end, which is to be at @at and was made for @from. */
 static int fill(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
                 const struct site *site)
@@ -55,6 +77,8 @@ static int fill(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
     case PLAT_HOLE_SITE:
         put(end, (uintptr_t)site, sizeof(uint64_t));
         return 0;
+    case PLAT_HOLE_ADDR:
+        return put_signed(end, site->addr);
     case PLAT_HOLE_IP:
         return put_signed(end, site->addr + 1);
     case PLAT_HOLE_PROBE:
@@ -64,7 +88,11 @@ static int fill(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
         put(end, (uint32_t)plat_counter_disp(p->counter), sizeof(uint32_t));
         return 0;
     case PLAT_HOLE_HANDLER:
-        return put_signed(end, (uintptr_t)p->pre_handler - at);
+        return put_signed(end, handler_of(p) - at);
+    case PLAT_HOLE_SHARED:
+        if (copy_is_called(site))
+            return put_signed(end, plat_detour(PLAT_DETOUR_CALLED) - at);
+        return put_moved(end, from, at);
     case PLAT_HOLE_MOVED:
         return put_moved(end, from, at);
     default:
@@ -72,13 +100,11 @@ static int fill(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
     }
 }
 
-int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site, bool flags_live,
-                   size_t *len)
+int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,
+                   const struct plat_pattern *pattern)
 {
-    const struct plat_pattern *pattern = plat_detour_own(flags_live);
     int err = 0;
 
-    *len = pattern->len;
     for (size_t i = 0; i < pattern->len; i++)
         out[i] = pattern->code[i];
     for (size_t i = 0; i < pattern->hole_count && !err; i++) {
@@ -93,12 +119,16 @@ int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site, bool fla
 bool detour_own_is_current(const struct site *site)
 {
     uint8_t code[INSN_SLOT_OWN_CODE_MAX];
-    const uint8_t *cell = site->detour - detour_own_entry(site->detour_saves);
-    size_t len;
-    bool same = detour_own_fits(site) &&
-                !detour_own_put(code, (uintptr_t)cell, site, site->detour_saves, &len);
+    const struct plat_pattern *pattern;
+    const uint8_t *start;
+    bool same;
 
-    for (size_t i = 0; same && i < len; i++)
-        same = code[i] == cell[i];
+    if (!detour_own_fits(site))
+        return false;
+    pattern = detour_own_pattern(site, site->detour_keeps, site->detour_saves);
+    start = site->detour - pattern->entry;
+    same = !detour_own_put(code, (uintptr_t)start, site, pattern);
+    for (size_t i = 0; same && i < pattern->len; i++)
+        same = code[i] == start[i];
     return same;
 }

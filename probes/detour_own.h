@@ -1,8 +1,10 @@
 /* detour_own.h - code of its own, in the place of a call of code that all sites share.
  *
- * For DETOUR_CALL, where one pre-handler is all there is: what the shared code has to look
- * up is a constant here. It takes a cell of INSN_SLOT_OWN_LEN bytes, of which there are some:
- * who comes first has one.
+ * For DETOUR_CALL, where one pre-handler is all there is, and for DETOUR_LIGHT: what the
+ * shared code has to look up is a constant here. It takes a cell of INSN_SLOT_OWN_LEN bytes,
+ * of which there are some: who comes first has one.
+ *
+ * That for a light handler calls the shared code for what is rare.
  */
 #pragma once
 
@@ -10,22 +12,28 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct plat_pattern;
 struct site;
 
-/* detour_own_fits - would it do for the probes of @site, whose detour is a DETOUR_CALL?
+/* detour_own_fits - would it do for the probes of @site, whose detour is a DETOUR_CALL or a
+ * DETOUR_LIGHT?
  * Locks: PLAT_PROBES held.
  */
 bool detour_own_fits(const struct site *site);
-/* detour_own_entry - where it is entered, bytes from its start. */
-size_t detour_own_entry(bool flags_live);
-/* detour_own_put - write it; the copy of the instruction goes behind.
- * @out: INSN_SLOT_OWN_CODE_MAX bytes   @at: where it will be
- * @len: receives how long it is
+/* detour_own_keeps - has its handler to find all of struct plat_light saved?
+ * Locks: PLAT_PROBES held.
+ */
+bool detour_own_keeps(const struct site *site);
+/* detour_own_pattern - what it is made of. */
+const struct plat_pattern *detour_own_pattern(const struct site *site, bool keeps,
+                                              bool flags_live);
+/* detour_own_put - write @pattern; the copy of the instruction goes behind.
+ * @out: pattern->len bytes   @at: where it will be
  * Locks:  PLAT_PROBES held.
  * Return: 0; -ERANGE the handler is out of reach.
  */
-int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site, bool flags_live,
-                   size_t *len);
+int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,
+                   const struct plat_pattern *pattern);
 /* detour_own_is_current - is the code of its own that @site has the one it needs?
  * Locks: PLAT_PROBES held.
  */

@@ -68,12 +68,20 @@ static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_re
     return true;
 }
 
+/* in_light_handler - its probe, where no other hit is on top of it, nor an interrupt. */
+static const struct kprobe *in_light_handler(const struct probe_cpu *cpu)
+{
+    const struct plat_light *light = light_frame(cpu);
+
+    return light && !*cpu->plat.irq_depth && !probe_in_nmi(cpu) ? light->probe : NULL;
+}
+
 const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
 {
     const struct probe_hit *hit;
 
     if (!cpu || !cpu->depth)
-        return NULL;
+        return cpu ? in_light_handler(cpu) : NULL;
     hit = &cpu->hits[cpu->depth - 1];
     if (hit->is.in_nmi != probe_in_nmi(cpu))
         return NULL;
@@ -81,6 +89,26 @@ const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
     if (hit->is.jumped && hit->is.in_irq != (*cpu->plat.irq_depth != 0))
         return NULL;
     return hit->running;
+}
+
+/* return_for - a light handler returns at last, as one that has kept to the calling
+ * convention.
+ */
+static void return_for(const struct plat_light *light, const struct site *site,
+                       struct pt_regs *regs)
+{
+    regs->sp = (uintptr_t)light;
+    regs->ip = ((const uintptr_t *)light)[-1];
+    regs->flags &= ~(FLAGS_DF | FLAGS_TF);
+    regs->bp = light->bp;
+    if (!site->detour_keeps)
+        return;
+    regs->bx = light->bx;
+    regs->r12 = light->r12;
+    regs->r13 = light->r13;
+    regs->r14 = light->r14;
+    regs->r15 = light->r15;
+    regs->flags = (regs->flags & ~FLAGS_IF) | (light->flags & FLAGS_IF);
 }
 
 /* A handler that faults has had its last hit, which goes on as if it had returned. */
@@ -92,21 +120,24 @@ static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs
     cpu->given_up.ip = regs->ip;
     cpu->given_up.vector = regs->vector;
     probe_count(&cpu->handler_faults);
-    plat_escape(regs, hit->regs);
+    if (hit->is.light)
+        return_for(light_frame(cpu), hit_site(hit), regs);
+    else
+        plat_escape(regs, hit->regs);
 }
 
-static bool handler_faults(struct probe_cpu *cpu, struct pt_regs *regs)
+static void handler_faults(struct probe_cpu *cpu, struct pt_regs *regs)
 {
+    bool is_shown = light_show(cpu), dealt_with;
     struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
     struct kprobe *p = hit->running;
 
-    if (!hit->is.faulting && ask(p, regs, hit)) {
-        hit->running = p;
-        return true;
-    }
+    dealt_with = !hit->is.faulting && ask(p, regs, hit);
     hit->running = p;
-    give_up(cpu, hit, regs);
-    return true;
+    if (!dealt_with)
+        give_up(cpu, hit, regs);
+    if (is_shown || (hit->is.light && !dealt_with))
+        light_hide(cpu);
 }
 
 bool kprobe_fault_handler(struct pt_regs *regs)
@@ -120,5 +151,6 @@ bool kprobe_fault_handler(struct pt_regs *regs)
         return true;
     if (!fault_in_handler(cpu) || plat_has_fixup(regs->ip))
         return false;
-    return handler_faults(cpu, regs);
+    handler_faults(cpu, regs);
+    return true;
 }

@@ -47,16 +47,21 @@ NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *
                                             struct pt_regs *regs, enum hit_stage stage,
                                             bool in_nmi)
 {
+    bool on_light = light_show(cpu);
     enum probe_miss cause = may_enter(cpu, site, regs, in_nmi);
     struct probe_hit *hit;
 
     if (unlikely(cause != MISS_CAUSES)) {
         if (stage == HIT_PRE)
             account_miss(cpu, site, cause);
+        if (on_light)
+            light_hide(cpu);
         return NULL;
     }
     hit = hit_claim(cpu);
-    hit->is = (struct hit_facts){ .stage = (uint8_t)stage, .in_nmi = in_nmi };
+    hit->is = (struct hit_facts){ .stage = (uint8_t)stage,
+                                  .in_nmi = in_nmi,
+                                  .on_light = on_light };
     hit->regs = regs;
     WRITE_ONCE(hit->site, site);
     return hit;

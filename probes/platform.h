@@ -90,8 +90,8 @@ uintptr_t plat_detour(enum plat_detour which);
 bool plat_is_detour(uintptr_t addr);
 
 /* A pattern for code of its own in front of a site's copy: what PLAT_DETOUR_CALL is for one
- * pre-handler. It is entered at @entry, and ends where the copy begins. Each hole is the end
- * of an instruction.
+ * handler. It is entered at @entry, and ends where the copy begins. What is to be filled in
+ * lies in front of each @end.
  */
 struct plat_pattern {
     const uint8_t *code;
@@ -105,14 +105,33 @@ struct plat_pattern {
 enum plat_hole {
     PLAT_HOLE_SITE,    /* 8 bytes: the struct site */
     PLAT_HOLE_PROBE,   /* 8: the struct kprobe */
-    PLAT_HOLE_IP,      /* 4, sign-extended: one behind the site's address */
+    PLAT_HOLE_ADDR,    /* 4, sign-extended: the site's address */
+    PLAT_HOLE_IP,      /* 4, sign-extended: one behind that */
     PLAT_HOLE_COUNTER, /* 4: plat_counter_disp() of its counter */
-    PLAT_HOLE_HANDLER, /* 4: the displacement of a call of its pre-handler */
-    PLAT_HOLE_MOVED,   /* 4: a displacement that is right where the pattern lies */
+    PLAT_HOLE_HANDLER, /* 4: the displacement of a call of its handler */
+    PLAT_HOLE_SHARED, /* 4: the same of what it stands for: the shared code for calls there,
+                        * and else as the next one */
+    PLAT_HOLE_MOVED, /* 4: a displacement that is right where the pattern lies */
     PLAT_HOLES,
 };
+/* What it is for. */
+enum plat_own {
+    PLAT_OWN_CALL,       /* a pre-handler */
+    PLAT_OWN_LIGHT,      /* a light handler of which handler_is_plain() holds */
+    PLAT_OWN_LIGHT_KEEP, /* any light handler */
+    PLAT_OWNS,
+};
 /* plat_detour_own - Context: any.  Return: NULL: there are none. */
-const struct plat_pattern *plat_detour_own(bool flags_live);
+const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live);
+
+/* What lies on the stack while a light handler runs: what it would have restored, should it
+ * never return. The word below is where it would return to.
+ */
+struct plat_light {
+    struct kprobe *probe;
+    unsigned long bp;
+    unsigned long bx, r12, r13, r14, r15, flags; /* of PLAT_OWN_LIGHT_KEEP */
+};
 
 /* ---- landing pads: chosen pages, of which many may show one frame ---- */
 
@@ -171,8 +190,11 @@ struct probe_cpu *plat_this_cpu(void);
  * platform fills it in when it makes the CPU's area.
  */
 struct plat_cpu {
-    const unsigned *nmi_depth;   /* not 0: in NMI context */
-    const unsigned *irq_depth;   /* not 0: in the handler of an interrupt */
+    const unsigned *nmi_depth; /* not 0: in NMI context */
+    const unsigned *irq_depth; /* not 0: in the handler of an interrupt */
+    const uintptr_t
+        *light; /* struct plat_light *, of the light handler that runs and is not
+                             * in hits[]; 0: none */
     const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
     uintptr_t nmi_stack_base;    /* and inside */
     uint64_t *counters;          /* plat_counter(this CPU, 0) */

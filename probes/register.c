@@ -63,6 +63,8 @@ static int check_request(const struct kprobe *p, struct probe_reject *why)
         return probe_refuse(why, PROBE_REGISTERED, p->addr);
     if (p->flags & ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF))
         return probe_refuse(why, PROBE_BAD_FLAGS, 0);
+    if (p->pre_handler && p->light_handler)
+        return probe_refuse(why, PROBE_TWO_HANDLERS, 0);
     return 0;
 }
 
@@ -70,7 +72,7 @@ static bool in_handler(void)
 {
     unsigned long flags = plat_irq_save();
     const struct probe_cpu *cpu = plat_this_cpu();
-    bool inside = cpu && cpu->depth;
+    bool inside = cpu && probe_in_handler(cpu);
 
     plat_irq_restore(flags);
     return inside;

@@ -12,6 +12,7 @@
     X(OK,            0,             "the probe can be set")                              \
     X(MALFORMED,     EINVAL,        "give either a symbol or an address")                \
     X(BAD_FLAGS,     EINVAL,        "only DISABLED and IRQS_OFF may be set beforehand")    \
+    X(TWO_HANDLERS,  EINVAL,        "a pre-handler or a light handler, not both")        \
     X(NOT_REGISTERED, EINVAL,       "this probe is not registered")                      \
     X(REGISTERED,    EEXIST,        "this probe is already registered")                  \
     X(NO_SYMBOL,     ENOENT,        "no symbol has this name")                           \

@@ -263,6 +263,8 @@ proc irq_entry, 64
     je trap_exit
     cmp dword [gs:PERCPU_PREEMPT_COUNT], 0
     jne trap_exit
+    cmp qword [gs:PERCPU_PINNED], 0
+    jne trap_exit
     test dword [rsp + REGS_FLAGS], FLAGS_IF
     jz trap_exit
     mov rdi, rsp

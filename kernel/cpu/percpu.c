@@ -167,7 +167,7 @@ void preempt_enable(void)
     const struct percpu *cpu;
 
     preempt_enable_no_resched();
-    if (preempt_count() || !irqs_enabled())
+    if (preempt_is_off() || !irqs_enabled())
         return;
     cpu = this_cpu(); /* a stale one costs a needless look at the run queue, no more */
     if (cpu->need_resched && cpu_context() == CTX_THREAD)

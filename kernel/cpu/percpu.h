@@ -35,6 +35,7 @@ struct percpu {
     struct percpu *self;      /* [I] gs:0 */
     void *probe;              /* [I] the probe engine's struct probe_cpu */
     struct thread *current;   /* [c] set by the context switch */
+    uintptr_t pinned;         /* [c] not 0: preemption is off as well; the engine's own */
     int preempt_count;        /* [c] 0: may be preempted */
     unsigned irq_depth;       /* [c] 1 inside an interrupt handler */
     unsigned nmi_depth;       /* [c] 1 inside NMI, and in what that runs into */
@@ -158,6 +159,17 @@ static ALWAYS_INLINE int preempt_count(void)
                      : "=r"(n)
                      : "i"(offsetof(struct percpu, preempt_count)));
     return n;
+}
+
+/* preempt_is_off - Context: any. */
+static ALWAYS_INLINE bool preempt_is_off(void)
+{
+    uintptr_t pinned;
+
+    __asm__ volatile("movq %%gs:%c1, %0"
+                     : "=r"(pinned)
+                     : "i"(offsetof(struct percpu, pinned)));
+    return preempt_count() || pinned;
 }
 
 /* preempt_disable - stay on this CPU until the matching preempt_enable(). One instruction,

@@ -45,7 +45,7 @@ static void look_at_running(void *arg)
     const struct pt_regs *regs = smp_call_regs();
 
     (void)arg;
-    if (regs && (preempt_count() != 0 || !is_outside_at(regs->ip)))
+    if (regs && (preempt_is_off() || !is_outside_at(regs->ip)))
         return;
     thread_current()->quiesce_seen = quiesce_epoch;
 }

@@ -208,10 +208,10 @@ void thread_set_sleep_hook(void (*fn)(void))
 
 void thread_assert_may_sleep(void)
 {
-    if (unlikely(!irqs_enabled()) && sleep_hook)
+    if (unlikely(!irqs_enabled() || preempt_is_off()) && sleep_hook)
         sleep_hook();
     ASSERT(cpu_context() == CTX_THREAD);
-    ASSERT(preempt_count() == 0);
+    ASSERT(!preempt_is_off());
 }
 
 static void assert_may_switch(void)

@@ -64,21 +64,21 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     HOLE HOLE_MOVED
 
 %%entry:
-    lea rsp, [rsp - (STACK - REGS_FLAGS - 8)]
+    lea rsp, [rsp - (STACK - REGS_SS - 8)]
+    push SEL_DATA
+    lea rsp, [rsp - 8]                  ; sp
     pushfq
-    lea rsp, [rsp - REGS_FLAGS]
-    STORE EACH_REGISTER
+    push SEL_CODE
+    push strict dword 0
+    HOLE HOLE_IP
+    push 0                              ; no error code
+    push 0
+    PUSH EACH_REGISTER_DOWN
     PREEMPT_OFF
     lea r15, [rsp + REGS_FLAGS]
     lea rax, [IMAGE(STACK)]
     mov [IMAGE(REGS_SP)], rax
-    mov qword [IMAGE(REGS_SS)], SEL_DATA
-    mov qword [IMAGE(REGS_CS)], SEL_CODE
-    mov rax, VECTOR_BP << 32            ; and no error code
-    mov [IMAGE(REGS_ORIG_AX)], rax
-    mov qword [IMAGE(REGS_AUX)], 0
-    mov qword [IMAGE(REGS_IP)], strict dword 0
-    HOLE HOLE_IP
+    mov dword [IMAGE(REGS_VECTOR)], VECTOR_BP
     mov rdi, strict qword 0
     HOLE HOLE_PROBE
     mov r13, [gs:PERCPU_PROBE]
@@ -90,6 +90,7 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     or eax, ecx
     or eax, [CPU(CPU_DEPTH)]
     or eax, [CPU(PERCPU_NMI_DEPTH)]
+    or rax, [CPU(PERCPU_PINNED)]
     lea rcx, [rsp - STACK_MIN]
     sub rcx, [CPU(PERCPU_STACK_BASE)]
     sar rcx, 63
@@ -127,8 +128,8 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     mov ah, bl
     sahf
   %endif
-    LOAD EACH_REGISTER
-    lea rsp, [rsp + STACK]
+    POP EACH_REGISTER_DOWN
+    lea rsp, [rsp + STACK - REGS_AUX]
 %%end:
 section .rodata.detour_holes
 %%holes_end:

@@ -9,6 +9,8 @@ extern const char detour_image[], detour_image_called[], detour_post[];
 extern const char detour_return[], detour_return_dead[];
 extern const uintptr_t detour_own_leave_range[2];
 extern const struct plat_pattern detour_own, detour_own_dead;
+extern const struct plat_pattern detour_light, detour_light_dead;
+extern const struct plat_pattern detour_light_keep, detour_light_keep_dead;
 
 uintptr_t plat_detour(enum plat_detour which)
 {
@@ -26,9 +28,15 @@ uintptr_t plat_detour(enum plat_detour which)
     return (uintptr_t)code[which];
 }
 
-const struct plat_pattern *plat_detour_own(bool flags_live)
+const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live)
 {
-    return flags_live ? &detour_own : &detour_own_dead;
+    static const struct plat_pattern *const patterns[PLAT_OWNS][2] = {
+        [PLAT_OWN_CALL] = { &detour_own_dead, &detour_own },
+        [PLAT_OWN_LIGHT] = { &detour_light_dead, &detour_light },
+        [PLAT_OWN_LIGHT_KEEP] = { &detour_light_keep_dead, &detour_light_keep },
+    };
+
+    return patterns[which][flags_live];
 }
 
 bool plat_is_detour(uintptr_t addr)

@@ -67,7 +67,7 @@ enum plat_context plat_context(void)
 
     if (cpu->nmi_depth)
         return PLAT_NMI;
-    if (probe && probe->depth)
+    if (probe && probe_in_handler(probe))
         return PLAT_TRAP;
     return cpu->irq_depth ? PLAT_IRQ : PLAT_THREAD;
 }
@@ -258,6 +258,7 @@ static void give_areas(void)
 
         area->plat = (struct plat_cpu){
             .nmi_depth = &cpu->nmi_depth,
+            .light = &cpu->pinned,
             .irq_depth = &cpu->irq_depth,
             .shadow = (struct shadow *const *)&cpu->thread_probe,
             .counters = percpu_counter(i, 0),

@@ -87,8 +87,9 @@ static uintptr_t handler_of(const struct probe_hit *hit, const struct kprobe *p)
         return (uintptr_t)p->fault_handler;
     if (hit->is.stage == HIT_RETURN)
         return (uintptr_t)CONTAINER_OF(p, struct kretprobe, kp)->handler;
-    return hit->is.stage == HIT_PRE ? (uintptr_t)p->pre_handler
-                                    : (uintptr_t)p->post_handler;
+    if (hit->is.stage == HIT_POST)
+        return (uintptr_t)p->post_handler;
+    return p->pre_handler ? (uintptr_t)p->pre_handler : (uintptr_t)p->light_handler;
 }
 
 static void print_hit(unsigned cpu, const struct probe_hit *hit)

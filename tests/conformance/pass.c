@@ -1,6 +1,6 @@
 /* pass.c - the passes of pass.h: their handlers, and what is expected of each.
  *
- * In the first four the handlers only look, and nothing may differ. In the others they
+ * In the first five the handlers only look, and nothing may differ. In the others they
  * change the program, and exactly that must come of it.
  */
 #include "tests/conformance/pass.h"
@@ -14,7 +14,8 @@
 /* What the handlers saw, and what they are to work on. */
 static const struct setup *current;
 static struct {
-    unsigned pre, post;
+    unsigned pre, light, post;
+    uintptr_t light_ip;
     struct pt_regs pre_regs, post_regs;
 } seen;
 
@@ -32,6 +33,20 @@ static int see_before(struct kprobe *p, struct pt_regs *regs)
     seen.pre++;
     seen.pre_regs = *regs;
     return 0;
+}
+
+/* And leaves nothing as it was that a C function may change. */
+static void see_lightly(struct kprobe *p, uintptr_t ip)
+{
+    (void)p;
+    seen.light++;
+    seen.light_ip = ip;
+    __asm__ volatile("movl $-1, %%eax; movl %%eax, %%ecx; movl %%eax, %%edx\n\t"
+                     "movl %%eax, %%esi; movl %%eax, %%edi; movl %%eax, %%r8d\n\t"
+                     "movl %%eax, %%r9d; movl %%eax, %%r10d; movl %%eax, %%r11d\n\t"
+                     "addl %%eax, %%eax" ::
+                         : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
+                           "cc");
 }
 
 static void see_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
@@ -130,6 +145,13 @@ static const char *check_counted(const struct attempt *a)
     return a->hits == 1 ? NULL : "it was not counted once";
 }
 
+static const char *check_seen_lightly(const struct attempt *a)
+{
+    if (seen.light_ip != a->insn->addr)
+        return "the light handler is given another ip";
+    return seen.light == 1 ? check_counted(a) : "the light handler did not run once";
+}
+
 static const char *check_seen_before(const struct attempt *a)
 {
     const char *what = check_outcome(a);
@@ -179,6 +201,12 @@ const struct pass passes[] = {
         .name = "no handler",
         .tier = TIER_BOOST,
         .check = check_counted,
+    },
+    {
+        .name = "light handler",
+        .tier = TIER_BOOST,
+        .light = see_lightly,
+        .check = check_seen_lightly,
     },
     {
         .name = "no post-handler",

@@ -31,6 +31,7 @@ struct pass {
     enum tier tier; /* by a trap, of what is not emulated; TIERS: the table has no column
                      * for it */
     kprobe_pre_handler_t pre;
+    kprobe_light_handler_t light;
     kprobe_post_handler_t post;
     bool scrambled; /* the program comes with other registers than it should */
     bool alone;     /* not for what traps or is interrupted on its own account */

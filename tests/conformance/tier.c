@@ -145,7 +145,8 @@ static void complain(struct trial *t, size_t row, unsigned member,
  */
 static bool is_beyond_qemu(const struct trial *t, size_t row, const struct pass *pass)
 {
-    return is_by_jump(t) && !pass->pre && !pass->post && t->insns[row].op == OP_CMPX8B;
+    return is_by_jump(t) && !pass->pre && !pass->light && !pass->post &&
+           t->insns[row].op == OP_CMPX8B;
 }
 
 static void row_compare(struct trial *t, size_t row, const struct pass *pass)
@@ -187,6 +188,7 @@ static bool arm(struct trial *t, const struct pass *pass, size_t first, size_t c
         t->probes[row] = (struct kprobe){
             .addr = t->insns[row].addr,
             .pre_handler = pass->pre,
+            .light_handler = pass->light,
             .post_handler = pass->post,
         };
         t->pointers[row] = &t->probes[row];

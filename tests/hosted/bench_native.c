@@ -47,18 +47,43 @@ static void count_after(struct kprobe *p, struct pt_regs *regs, unsigned long fl
     count(p, regs);
 }
 
+static void count_light(struct kprobe *p, uintptr_t ip)
+{
+    (void)p;
+    (void)ip;
+    handled++;
+}
+
+static NOINLINE void note(uintptr_t ip)
+{
+    __asm__ volatile("" ::"r"(ip));
+    handled++;
+}
+
+/* It calls another function, so more of the program has to be kept for it. */
+static void count_light_by_call(struct kprobe *p, uintptr_t ip)
+{
+    (void)p;
+    note(ip);
+    __asm__ volatile("");
+}
+
 static const struct kind {
     const char *name;
     void (*fn)(void);
     unsigned offset; /* of the probed instruction */
     kprobe_pre_handler_t pre;
     kprobe_post_handler_t post;
+    kprobe_light_handler_t light;
 } kinds[] = {
-    { "count", bench_dead, 0, NULL, NULL },
-    { "count_flags", bench_live, 3, NULL, NULL },
-    { "image", bench_dead, 0, count, NULL },
-    { "image_flags", bench_live, 3, count, NULL },
-    { "image_posthandler", bench_dead, 0, count, count_after },
+    { "count", bench_dead, 0, NULL, NULL, NULL },
+    { "count_flags", bench_live, 3, NULL, NULL, NULL },
+    { "light", bench_dead, 0, NULL, NULL, count_light },
+    { "light_flags", bench_live, 3, NULL, NULL, count_light },
+    { "light_calls", bench_dead, 0, NULL, NULL, count_light_by_call },
+    { "image", bench_dead, 0, count, NULL, NULL },
+    { "image_flags", bench_live, 3, count, NULL, NULL },
+    { "image_posthandler", bench_dead, 0, count, count_after, NULL },
 };
 
 static uint64_t clock_ns(void)
@@ -94,6 +119,7 @@ static void probe_set(struct kprobe *p, const struct kind *kind)
 {
     *p = (struct kprobe){ .addr = (uintptr_t)kind->fn + kind->offset,
                           .pre_handler = kind->pre,
+                          .light_handler = kind->light,
                           .post_handler = kind->post };
     if (register_kprobe(p))
         abort();

@@ -123,9 +123,9 @@ uintptr_t plat_stopped_ip(unsigned cpu)
  */
 static bool is_inside(const struct posix_thread *t, uintptr_t ip)
 {
-    return t->returning || t->cpu->preempt_count || plat_is_detour(ip) ||
-           text_is_copy(ip) || pads_contains(ip) || region_is_watched(ip) ||
-           xmc_is_inside(ip);
+    return t->returning || t->cpu->preempt_count || t->cpu->pinned ||
+           plat_is_detour(ip) || text_is_copy(ip) || pads_contains(ip) ||
+           region_is_watched(ip) || xmc_is_inside(ip);
 }
 
 static void on_quiesce(int sig, siginfo_t *info, void *context)
@@ -212,6 +212,7 @@ static void row_init(struct posix_thread *t)
     t->cpu->stack_base = STACK_BASE;
     thread_area(t)->plat = (struct plat_cpu){
         .nmi_depth = &t->cpu->nmi_depth,
+        .light = &t->cpu->pinned,
         .irq_depth = &t->cpu->irq_depth,
         .shadow = (struct shadow *const *)&t->cpu->thread_probe,
         .counters = plat_counter((unsigned)(t - threads), 0),

@@ -127,6 +127,60 @@ static void probed_code_may_be_called_from_a_handler(void)
     end(&p);
 }
 
+/* ---- light handlers ---- */
+
+static void jump_to(struct kprobe *p)
+{
+    optimize_set_method(OPTIMIZE_PUN);
+    optimize_run();
+    CHECK(p->flags & KPROBE_FLAG_OPTIMIZED);
+}
+
+static void note_lightly(struct kprobe *p, uintptr_t ip)
+{
+    ran += ip == p->addr;
+}
+
+static void a_light_handler_runs_by_a_trap_and_by_a_jump(void)
+{
+    struct kprobe p = { .light_handler = note_lightly };
+
+    start(&p, (uintptr_t)target);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(ran, 1);
+    jump_to(&p);
+    CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(ran, 2);
+    CHECK_EQ(kprobe_hits(&p), 2);
+    optimize_set_method(OPTIMIZE_OFF);
+    end(&p);
+}
+
+static void read_nowhere_lightly(struct kprobe *p, uintptr_t ip)
+{
+    const volatile char *nowhere = (const char *)8;
+
+    (void)p;
+    (void)ip;
+    ran++;
+    __asm__ volatile("" : "+r"(nowhere) : : "rbx", "r12", "r13", "r14", "r15");
+    ran += (unsigned char)*nowhere;
+}
+
+static void so_is_one_that_faults_given_up(void)
+{
+    struct kprobe p = { .light_handler = read_nowhere_lightly };
+
+    start(&p, (uintptr_t)target);
+    jump_to(&p);
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(target(5, 7), 22);
+    CHECK_EQ(ran, 1);
+    CHECK(p.flags & KPROBE_FLAG_TRIPPED);
+    optimize_set_method(OPTIMIZE_OFF);
+    end(&p);
+}
+
 /* ---- faults ---- */
 
 static int read_nothing(struct kprobe *p, struct pt_regs *regs)
@@ -518,7 +572,8 @@ static void a_storm_of_nmis_over_jumps(void)
 }
 
 UNIT_TESTS(a_handler_sees_the_arguments, what_it_changes_is_what_goes_on,
-           it_can_replace_a_function, probed_code_may_be_called_from_a_handler,
+           it_can_replace_a_function, a_light_handler_runs_by_a_trap_and_by_a_jump,
+           so_is_one_that_faults_given_up, probed_code_may_be_called_from_a_handler,
            a_handler_that_faults_is_switched_off_and_the_program_goes_on,
            a_post_handler_too, the_other_handlers_of_the_hit_still_run,
            a_fault_deep_inside_unwinds_one_hit_only,

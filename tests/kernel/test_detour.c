@@ -1,6 +1,7 @@
 /* test_detour.c - what runs behind a jump is what would have run behind a breakpoint. The
  * jumps are written by hand, over instructions that are long enough.
  */
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "probes/life.h"
 #include "probes/text/insn_slot.h"
@@ -86,6 +87,53 @@ static void note_post(struct kprobe *p, struct pt_regs *regs, unsigned long flag
     post_ran++;
 }
 
+static unsigned long light_ran, light_flags;
+
+static void note_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    unsigned long flags;
+
+    __asm__ volatile("pushfq; popq %0" : "=r"(flags));
+    light_flags |= flags;
+    light_ran++;
+}
+
+static const struct kprobe with_light = { .light_handler = note_light };
+
+/* All that a C function may change, flags included. */
+static NOINLINE void change_what_c_may(void)
+{
+    __asm__ volatile("movl $-1, %%eax; movl %%eax, %%ecx; movl %%eax, %%edx\n\t"
+                     "movl %%eax, %%esi; movl %%eax, %%edi; movl %%eax, %%r8d\n\t"
+                     "movl %%eax, %%r9d; movl %%eax, %%r10d; movl %%eax, %%r11d\n\t"
+                     "addl %%eax, %%eax" ::
+                         : "rax", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",
+                           "cc");
+}
+
+static void change_all(struct kprobe *p, uintptr_t ip)
+{
+    change_what_c_may();
+    note_light(p, ip);
+}
+
+static void read_nowhere(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    light_ran++;
+    __asm__ volatile("movb (%0), %%al" ::"r"(UINT64_C(0x8000000000000000)) : "rax");
+}
+
+/* And all that it may not. */
+static void read_nowhere_in_a_mess(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    light_ran++;
+    __asm__ volatile("cli; std; movq %0, %%rbp\n\t"
+                     "xorl %%ebx, %%ebx; xorl %%r12d, %%r12d; xorl %%r13d, %%r13d\n\t"
+                     "xorl %%r14d, %%r14d; xorl %%r15d, %%r15d\n\t"
+                     "movb (%%rbp), %%al" ::"r"(UINT64_C(0x8000000000000000))
+                     : "rax", "rbx", "r12", "r13", "r14", "r15");
+}
+
 /* ---- tiers ---- */
 
 struct observed {
@@ -143,14 +191,15 @@ static unsigned compare(const struct detour_target *t, struct kprobe *p)
     return same;
 }
 
-static void compare_all(kprobe_pre_handler_t pre, kprobe_post_handler_t post)
+static void compare_all(const struct kprobe *like)
 {
     for (const struct detour_target *t = detour_targets; t < detour_targets_end; t++) {
-        struct kprobe p = { .pre_handler = pre, .post_handler = post };
+        struct kprobe p = *like;
         struct probe_totals before, after;
         unsigned same, calls = 2 * VARIANTS;
 
         pre_ran = post_ran = 0;
+        light_ran = light_flags = 0;
         account_totals(&before);
         same = compare(t, &p);
         account_totals(&after);
@@ -160,12 +209,17 @@ static void compare_all(kprobe_pre_handler_t pre, kprobe_post_handler_t post)
                          after.ran[WAY_JUMP] - before.ran[WAY_JUMP] == VARIANTS,
                      "%s: %lu hits, half of them by a jump", t->name,
                      (unsigned long)p.hits);
+        ktest_report(
+            !like->light_handler || (light_ran == calls && !(light_flags & FLAGS_DF)),
+            "%s: %lu times its light handler, with DF clear", t->name, light_ran);
     }
 }
 
+static const struct kprobe with_pre = { .pre_handler = note_pre };
+
 KTEST(detour, handlers_and_program_cannot_tell_it_from_a_trap)
 {
-    compare_all(note_pre, NULL);
+    compare_all(&with_pre);
 }
 
 /* take_own - all cells for code of its own, so that nobody else has any; give them back. */
@@ -199,16 +253,63 @@ KTEST(detour, nor_where_the_code_is_shared_by_all)
     static uint8_t *cells[INSN_SLOT_OWN_MAX];
     size_t count = take_own(cells);
 
-    compare_all(note_pre, NULL);
+    compare_all(&with_pre);
+    compare_all(&with_light);
     give_own(cells, count);
 }
 
 KTEST(detour, post_handlers_see_what_they_see_behind_a_trap)
 {
-    compare_all(note_pre, note_post);
+    static const struct kprobe with_post = { .pre_handler = note_pre,
+                                             .post_handler = note_post };
+
+    compare_all(&with_post);
 }
 
 KTEST(detour, a_counter_counts_and_changes_nothing)
 {
-    compare_all(NULL, NULL);
+    static const struct kprobe alone = { 0 };
+
+    compare_all(&alone);
+}
+
+KTEST(detour, a_light_handler_is_called_and_changes_nothing)
+{
+    static const struct kprobe calling = { .light_handler = change_all };
+
+    compare_all(&with_light);
+    compare_all(&calling);
+}
+
+/* ---- light handlers that fault ---- */
+
+static void faults_with(const struct detour_target *t, kprobe_light_handler_t handler,
+                        const char *what)
+{
+    struct kprobe p = { .addr = t->addr, .light_handler = handler };
+    struct detour_run alone = run_variant(t, 0), run, again;
+
+    light_ran = 0;
+    if (register_kprobe(&p) || !by_hand_jump(&p)) {
+        ktest_report(false, "%s: there is a jump", what);
+        return;
+    }
+    run = run_variant(t, 0);
+    again = run_variant(t, 0);
+    ktest_report(runs_are_same(&run, &alone) && runs_are_same(&again, &alone),
+                 "%s, %s: the program goes on as without it", t->name, what);
+    ktest_report(light_ran == 1 && p.flags & KPROBE_FLAG_TRIPPED, "%s, %s: it ran once",
+                 t->name, what);
+    ktest_report(!preempt_is_off() && irqs_enabled(), "%s, %s: nothing is left behind",
+                 t->name, what);
+    by_hand_int3(&p);
+    unregister_kprobe(&p);
+}
+
+KTEST(detour, a_light_handler_that_faults_is_given_up)
+{
+    for (const struct detour_target *t = detour_targets; t < detour_targets_end; t++) {
+        faults_with(t, read_nowhere, "plain");
+        faults_with(t, read_nowhere_in_a_mess, "in a mess");
+    }
 }

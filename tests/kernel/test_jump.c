@@ -219,6 +219,13 @@ static void read_nowhere_after(struct kprobe *p, struct pt_regs *regs,
     read_nowhere(p, regs);
 }
 
+static int sleep_in_it(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    ran++;
+    thread_yield();
+    return 0;
+}
+
 static void fault_in(struct kprobe *p, const char *what)
 {
     unsigned right = 0;
@@ -245,10 +252,12 @@ KTEST(jump, a_handler_that_faults_is_given_up)
     struct kprobe pre = { .pre_handler = read_nowhere };
     struct kprobe post = { .post_handler = read_nowhere_after };
     struct kprobe both = { .pre_handler = look_on, .post_handler = read_nowhere_after };
+    struct kprobe sleepy = { .pre_handler = sleep_in_it };
 
     fault_in(&pre, "a pre-handler");
     fault_in(&post, "a post-handler");
     fault_in(&both, "a post-handler behind a pre-handler");
+    fault_in(&sleepy, "one that sleeps");
     ktest_report(target(3) == 29, "the function is as it was");
 }
 

@@ -260,6 +260,7 @@ static void areas_make(void)
     for (size_t i = 0; i < FAKE_CPUS; i++)
         cpus[i].plat = (struct plat_cpu){
             .nmi_depth = &fake.nmi,
+            .light = &fake.light,
             .irq_depth = &fake.irq,
             .counters = plat_counter((unsigned)i, 0),
             .stack_base = &fake.stack_base,
@@ -272,10 +273,10 @@ void fake_start(void)
         map_memory();
         fake_boot(insn_slot_init);
     }
+    areas_make();
     optimize_set_method(OPTIMIZE_OFF); /* what is about jumps asks for them */
     memset(&fake, 0, sizeof(fake));
     fake_pads_start();
-    areas_make();
     fake.cpus = 1;
     fake.stack_left = 16384;
     symbol_count = 0;
@@ -612,8 +613,9 @@ bool plat_is_detour(uintptr_t addr)
            addr < fake_text_end();
 }
 
-const struct plat_pattern *plat_detour_own(bool flags_live)
+const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live)
 {
+    (void)which;
     (void)flags_live;
     return fake.own;
 }

@@ -26,6 +26,7 @@ struct fake_machine {
     unsigned nmi, irq;              /* false */
     bool detours_far;               /* false: plat_detour() is in reach of cells */
     const struct plat_pattern *own; /* NULL: what plat_detour_own() has */
+    uintptr_t light;                /* 0: struct plat_light * of the light handler */
     size_t stack_left;              /* 16 KiB */
     enum plat_context context;      /* PLAT_THREAD, while no hit is active */
     uintptr_t fs_base, gs_base;

@@ -246,8 +246,114 @@ static void what_is_out_of_reach_is_called_by_what_is_shared(void)
     end();
 }
 
+/* ---- for a light handler ---- */
+
+static void start_light(const char *hex, struct kprobe like)
+{
+    start_machine();
+    p = like;
+    p.light_handler = (kprobe_light_handler_t)(uintptr_t)handler;
+    p.addr = fake_function("fn", hex);
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(prepare(), 0);
+}
+
+static void a_light_handler_is_filled_in_as_well(void)
+{
+    uintptr_t cell;
+
+    start_light("48 89 e5 48 01 c8 c3", simple);
+    CHECK_EQ(p.site->detour_kind, DETOUR_LIGHT);
+    CHECK(p.site->detour_own && !p.site->detour_keeps && detour_is_current(p.site));
+    cell = (uintptr_t)detour_cell(p.site);
+    CHECK_EQ(cell + HANDLER_END + (uintptr_t)(intptr_t)half(cell + HANDLER_END),
+             (uintptr_t)handler);
+    CHECK_EQ(copy_original(cell + HANDLER_END), p.addr);
+    end();
+}
+
+/* It says itself what is called for what is rare: at a call, what knows of the address that
+ * has been pushed.
+ */
+static void what_is_rare_is_left_to_what_is_shared(void)
+{
+    static const __typeof__(*((struct plat_pattern *)0)->holes) rare[] = {
+        { ENTRY, PLAT_HOLE_SHARED },
+    };
+    uintptr_t cell;
+
+    start_light("48 89 e5 c3", simple);
+    pattern.holes = rare;
+    pattern.hole_count = 1;
+    release();
+    CHECK_EQ(prepare(), 0);
+    cell = (uintptr_t)detour_cell(p.site);
+    CHECK_EQ(cell + (uintptr_t)(intptr_t)half(cell + ENTRY), (uintptr_t)pattern.code);
+    end();
+    start_light("e8 10 00 00 00 c3", simple);
+    pattern.holes = rare;
+    pattern.hole_count = 1;
+    release();
+    CHECK_EQ(prepare(), 0);
+    CHECK(p.site->detour_own);
+    cell = (uintptr_t)detour_cell(p.site);
+    CHECK_EQ(cell + ENTRY + (uintptr_t)(intptr_t)half(cell + ENTRY),
+             plat_detour(PLAT_DETOUR_CALLED));
+    end();
+}
+
+static int no_fault(struct kprobe *q, struct pt_regs *regs, int trapnr)
+{
+    (void)q;
+    (void)regs;
+    (void)trapnr;
+    return 0;
+}
+
+static void more_is_kept_for_whom_more_can_be_lost(void)
+{
+    static const struct kprobe asked = { .fault_handler = no_fault };
+
+    start_light("48 89 e5 c3", asked);
+    CHECK(p.site->detour_own && p.site->detour_keeps);
+    end();
+    start_machine();
+    p = (struct kprobe){ .addr = fake_function("fn", "48 89 e5 c3") };
+    p.light_handler = (kprobe_light_handler_t)fake_function("changing", "31 db c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(prepare(), 0);
+    CHECK(p.site->detour_own && p.site->detour_keeps);
+    end();
+}
+
+static void with_anything_else_it_is_called_with_an_image(void)
+{
+    static const struct kprobe post = { .post_handler = no_post };
+    static const struct kprobe masked = { .flags = KPROBE_FLAG_IRQS_OFF };
+    struct kprobe other = { 0 };
+
+    start_light("48 89 e5 c3", post);
+    CHECK(!p.site->detour_own && p.site->detour_kind == DETOUR_POST);
+    end();
+    start_light("48 89 e5 c3", masked);
+    CHECK(!p.site->detour_own && p.site->detour_kind == DETOUR_CALL);
+    end();
+    start_light("48 89 e5 c3", simple);
+    other.addr = p.addr;
+    CHECK_EQ(register_kprobe(&other), 0);
+    CHECK(!detour_is_current(p.site));
+    release();
+    CHECK_EQ(prepare(), 0);
+    CHECK(!p.site->detour_own && p.site->detour_kind == DETOUR_CALL);
+    CHECK_EQ(unregister_kprobe(&other), 0);
+    end();
+}
+
 UNIT_TESTS(what_is_looked_up_elsewhere_is_filled_in,
            the_copy_and_the_way_back_are_behind_it, only_one_simple_handler_has_it,
            who_comes_when_all_are_taken_calls_what_is_shared,
            it_comes_and_goes_with_its_cell, it_is_current_for_that_very_probe,
-           what_is_out_of_reach_is_called_by_what_is_shared)
+           what_is_out_of_reach_is_called_by_what_is_shared,
+           a_light_handler_is_filled_in_as_well, what_is_rare_is_left_to_what_is_shared,
+           more_is_kept_for_whom_more_can_be_lost,
+           with_anything_else_it_is_called_with_an_image)

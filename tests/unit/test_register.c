@@ -462,6 +462,22 @@ static void flags_of_the_engine_are_refused(void)
     }
 }
 
+static void no_light(struct kprobe *p, uintptr_t ip)
+{
+    (void)p;
+    (void)ip;
+}
+
+static void one_of_two_kinds_of_handlers(void)
+{
+    struct kprobe p = { .pre_handler = no_pre, .light_handler = no_light };
+
+    fake_start();
+    p.addr = fake_function("fn", "c3");
+    CHECK_REFUSED(&p, TWO_HANDLERS);
+    fake_end();
+}
+
 static void names_are_looked_up(void)
 {
     struct kprobe unknown = { .symbol_name = "nowhere" };
@@ -897,9 +913,9 @@ UNIT_TESTS(armed_means_int3_in_the_text, by_symbol_and_offset, by_address_and_of
            disabling_one_of_two_leaves_the_other, twice_on_or_off_is_once,
            enabling_forgives_a_tripped_probe, only_what_is_registered_can_be_switched,
            neither_or_both_places_are_refused, an_offset_that_wraps_is_no_place,
-           flags_of_the_engine_are_refused, names_are_looked_up,
-           what_the_check_refuses_is_refused, a_refused_probe_is_given_back_as_it_came,
-           an_operand_out_of_reach_is_refused,
+           flags_of_the_engine_are_refused, one_of_two_kinds_of_handlers,
+           names_are_looked_up, what_the_check_refuses_is_refused,
+           a_refused_probe_is_given_back_as_it_came, an_operand_out_of_reach_is_refused,
            a_step_cell_out_of_reach_leaves_the_site_as_it_was,
            twice_the_same_probe_is_refused, what_is_not_registered_cannot_be_taken_out,
            not_from_an_interrupt_and_not_from_an_nmi,

@@ -1,0 +1,47 @@
+/* handler.c - reads a handler, to tell what it takes to leave it in the middle. */
+#include "probes/handler.h"
+
+#include "kernel/base/bits.h"
+#include "probes/insn/effects.h"
+#include "probes/life.h"
+
+#define KEPT                                                                             \
+    (BIT(INSN_BX) | BIT(INSN_R12) | BIT(INSN_R13) | BIT(INSN_R14) | BIT(INSN_R15))
+
+struct look {
+    struct plat_symbol function;
+    bool plain;
+};
+
+static bool stays_inside(const struct look *l, const struct insn *insn)
+{
+    if (insn->kind != INSN_JMP_REL && insn->kind != INSN_JCC)
+        return !insn_is_branch(insn);
+    return insn->target - l->function.start < l->function.size;
+}
+
+static bool changes_interrupts(const struct insn *insn)
+{
+    return insn->kind == INSN_CLI || insn->kind == INSN_STI || insn->kind == INSN_POPF;
+}
+
+static void look_at(const struct insn *insn, void *arg)
+{
+    struct insn_effects effects;
+    struct look *l = arg;
+
+    if (insn->kind == INSN_RET)
+        return;
+    insn_effects(insn, &effects);
+    if (effects.regs_written & KEPT || !stays_inside(l, insn) || changes_interrupts(insn))
+        l->plain = false;
+}
+
+bool handler_is_plain(uintptr_t fn)
+{
+    struct look l = { .plain = true };
+
+    if (plat_symbol_at(fn, &l.function) || boundary_for_each(&l.function, look_at, &l))
+        return false;
+    return l.plain;
+}

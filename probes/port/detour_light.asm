@@ -1,0 +1,155 @@
+; detour_light.asm - a detour for one light handler: patterns like those of detour_own.asm. No
+; image, and no entry in hits[]: a word of the CPU's says that such a handler runs, and where
+; its struct plat_light is; it keeps the thread on its CPU, too. What needs more to be known
+; makes it out from there (light_show() in probes/life.h).
+;
+;   higher   | program's stack      |
+;            | rdi ... r11          |  what C may change
+;            | flags                |  as lahf and seto leave them, where they are live
+;            | rbp                  |  should the handler never return: it is the frame
+;            | struct kprobe *      |  pointer, and so changed by every handler
+;   lower    +----------------------+  <- rsp = struct plat_light *
+;
+; A handler of which more could be lost, since it calls others or changes more, finds all of
+; that saved: the real flags, r15 to r12 and rbx, in front of rbp.
+;
+; Common is: no other hit is active on this CPU, it is in no interrupt or NMI, enough of the
+; stack is left, DF is clear and the probe is on. All of it is looked at at once; lodsb tells
+; which way DF points, in less time than pushfq. What is rare calls the code that all sites
+; share, with all registers and flags as they came. That finds the site by its return address,
+; as at the end of a cell.
+;
+; Nobody asks whether the CPU is ready: before there are cells all CPUs are.
+
+%include "asm_offsets.inc"
+%include "probe_offsets.inc"
+%include "probes/port/registers.inc"
+%include "probes/port/image.inc"
+
+extern detour_call, detour_call_dead
+
+bits 64
+
+LINE equ 32                             ; at whose end, behind a call, the site is
+CALL_LEN equ 5
+FLAGS_OF equ 1 << FLAGS_OF_BIT
+
+; HOLE what: with it the instruction before ends; enum plat_hole.
+%macro HOLE 1
+%%end:
+    [section .rodata.detour_holes]
+    dw %%end - pattern, %1
+    __?SECT?__
+%endmacro
+
+%define CHANGED_BY_C rdi, rsi, rdx, rcx, rax, r8, r9, r10, r11
+%define KEPT_BY_C r15, r14, r13, r12, rbx
+
+; LIGHT name, whether status flags matter, whether all is kept: struct plat_pattern.
+%macro LIGHT 3
+section .rodata.detour_holes progbits alloc noexec nowrite align=8
+%%holes:
+section .rodata.detour_patterns progbits alloc noexec nowrite align=64
+    align 64
+%define pattern %%code
+%%code:
+%%rare:
+  %if %3
+    lea rsp, [rsp + 7 * 8]
+    popfq
+  %else
+    lea rsp, [rsp + 2 * 8]
+   %if %2
+    pop rax
+    add al, 0x7f                        ; OF
+    sahf
+   %endif
+  %endif
+    POP CHANGED_BY_C
+    times (2 * LINE - CALL_LEN - ($ - %%code)) % LINE nop
+  %if %2
+    call detour_call
+  %else
+    call detour_call_dead
+  %endif
+    HOLE HOLE_SHARED
+    jmp %%end
+    times (2 * LINE - 8 - ($ - %%code)) % LINE int3
+    dq 0
+    HOLE HOLE_SITE
+
+%%entry:
+    PUSH CHANGED_BY_C
+  %if %3
+    pushfq
+    PUSH KEPT_BY_C
+  %elif %2
+    lahf
+    seto al
+    push rax
+  %endif
+    push rbp
+    mov rdi, strict qword 0
+    HOLE HOLE_PROBE
+    push rdi
+    mov rsi, rsp
+    lodsb
+    sub rsi, rsp                        ; 1, or -1 with DF set
+    lea rcx, [rsp - STACK_MIN]
+    sub rcx, [gs:PERCPU_STACK_BASE]
+    or rcx, rsi
+    sar rcx, 63
+    mov eax, [rdi + KPROBE_FLAGS]
+    and eax, KPROBE_DISABLED
+    or eax, [gs:CPU_DEPTH]
+    or rax, [gs:PERCPU_DEPTHS]          ; of interrupts, of NMIs
+    or rax, [gs:PERCPU_PINNED]
+    or rax, rcx
+    jnz %%rare
+    mov [gs:PERCPU_PINNED], rsp
+    inc qword [gs:0]
+    HOLE HOLE_COUNTER
+    mov rsi, strict dword 0
+    HOLE HOLE_ADDR
+    call %%handled                      ; the handler
+%%handled:
+    HOLE HOLE_HANDLER
+    mov qword [gs:PERCPU_PINNED], 0
+  %if %3
+    lea rsp, [rsp + 7 * 8]
+    pop rcx
+   %if %2
+    mov al, ch
+    and al, FLAGS_OF >> 8
+    add al, 0x80 - (FLAGS_OF >> 8)      ; OF
+    mov ah, cl
+    sahf
+   %endif
+  %else
+    lea rsp, [rsp + 2 * 8]
+   %if %2
+    pop rax
+    add al, 0x7f                        ; OF
+    sahf
+   %endif
+  %endif
+    POP CHANGED_BY_C
+%%end:
+section .rodata.detour_holes
+%%holes_end:
+section .rodata
+    align 8
+    global %1:data (4 * 8)
+%1:
+    dq %%code
+    dw %%end - %%code, %%entry - %%code
+    dd 0
+    dq %%holes, (%%holes_end - %%holes) / 4
+%endmacro
+
+    LIGHT detour_light, 1, 0
+    LIGHT detour_light_keep, 1, 1
+
+; The status flags are written before they are read again, whatever way the program goes.
+    LIGHT detour_light_dead, 0, 0
+    LIGHT detour_light_keep_dead, 0, 1

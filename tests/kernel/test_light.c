@@ -1,0 +1,439 @@
+/* test_light.c - light handlers: what is theirs alone. That the program cannot tell is in
+ * test_detour.c and test_jump.c.
+ */
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/detour.h"
+#include "probes/life.h"
+#include "tests/kernel/by_hand.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
+
+static NOINLINE long target(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 9 + 2;
+}
+
+static NOINLINE long helper(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+
+static bool with_jump(struct kprobe *p, long (*fn)(long))
+{
+    p->addr = (uintptr_t)fn;
+    if (register_kprobe(p) == 0 && by_hand_jump(p))
+        return true;
+    ktest_report(false, "there is a jump");
+    return false;
+}
+
+static void without_jump(struct kprobe *p)
+{
+    by_hand_int3(p);
+    unregister_kprobe(p);
+}
+
+static volatile uint64_t ran, right;
+static struct kprobe *given;
+static uintptr_t given_ip;
+
+static void note(struct kprobe *p, uintptr_t ip)
+{
+    given = p;
+    given_ip = ip;
+    ran++;
+}
+
+/* ---- what it is called with ---- */
+
+static void is_called(struct kprobe *p, const char *how)
+{
+    ran = 0;
+    given = NULL;
+    given_ip = 0;
+    ktest_report(target(3) == 29 && ran == 1, "%s: it runs, and so does the program",
+                 how);
+    ktest_report(given == p && given_ip == (uintptr_t)target,
+                 "%s: it is given its probe and the address", how);
+}
+
+static void look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                    unsigned long flags UNUSED)
+{
+}
+
+KTEST(light, it_is_given_its_probe_and_the_address)
+{
+    struct kprobe p = { .light_handler = note };
+    struct kprobe stepped = { .light_handler = note, .post_handler = look_on };
+    struct kprobe masked = { .light_handler = note, .flags = KPROBE_FLAG_IRQS_OFF };
+
+    if (!with_jump(&p, target))
+        return;
+    ktest_report(p.site->detour_kind == DETOUR_LIGHT && p.site->detour_own &&
+                     !p.site->detour_keeps,
+                 "its detour is a light one");
+    is_called(&p, "by a jump");
+    by_hand_int3(&p);
+    is_called(&p, "by a trap");
+    unregister_kprobe(&p);
+    if (!with_jump(&stepped, target))
+        return;
+    is_called(&stepped, "in front of a post-handler, by a jump");
+    by_hand_int3(&stepped);
+    is_called(&stepped, "and by a trap");
+    unregister_kprobe(&stepped);
+    if (!with_jump(&masked, target))
+        return;
+    is_called(&masked, "with interrupts off");
+    without_jump(&masked);
+}
+
+static int never(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    return 0;
+}
+
+KTEST(light, it_has_no_pre_handler_beside_it)
+{
+    struct kprobe p = { .addr = (uintptr_t)target,
+                        .pre_handler = never,
+                        .light_handler = note };
+
+    ktest_report(register_kprobe(&p) == -EINVAL, "both are refused");
+}
+
+/* ---- where it runs ---- */
+
+static bool was_off, was_refused;
+static enum plat_context context;
+
+static void look_around(struct kprobe *p, uintptr_t ip)
+{
+    note(p, ip);
+    was_off = preempt_is_off() && preempt_count() == 0;
+    preempt_disable();
+    this_cpu()->need_resched = true;
+    preempt_enable();
+    was_off = was_off && this_cpu()->need_resched;
+    context = plat_context();
+    was_refused = unregister_kprobe(p) == -EDEADLK;
+}
+
+KTEST(light, it_runs_with_preemption_off)
+{
+    struct kprobe p = { .light_handler = look_around };
+
+    if (!with_jump(&p, target))
+        return;
+    ktest_report(p.site->detour_keeps, "as it calls others, all is kept for it");
+    ktest_report(target(3) == 29 && was_off, "preemption is off");
+    ktest_report(!preempt_is_off(), "and on again");
+    ktest_report(context == PLAT_TRAP && was_refused, "it may change no probes");
+    without_jump(&p);
+}
+
+static volatile bool held;
+
+static void dawdle(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    held = true;
+    clock_spin_ns(UINT64_C(50000000));
+    right++;
+    held = false;
+}
+
+static int hit_once(void *unused UNUSED)
+{
+    return target(3) != 29;
+}
+
+KTEST(light, whoever_unregisters_waits_for_it)
+{
+    struct kprobe p = { .light_handler = dawdle };
+    struct clone_args hit = { .fn = hit_once, .cpus = BIT(cpu_count() - 1) };
+    int tid, code = 1;
+
+    right = 0;
+    held = false;
+    if (!with_jump(&p, target))
+        return;
+    tid = kernel_clone(&hit);
+    while (!held && !right)
+        thread_yield();
+    without_jump(&p);
+    ktest_report(right == 1 && !held, "it has ended");
+    thread_join(tid, &code);
+    ktest_report(code == 0 && p.hits == 1, "and was counted");
+}
+
+/* ---- others on top of it ---- */
+
+static void call_target(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    ran++;
+    right += target(1) == 11;
+}
+
+static void add(volatile uint64_t *sum, uint64_t n)
+{
+    __atomic_add_fetch(sum, n, __ATOMIC_RELAXED);
+}
+
+static void call_helper(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    add(&ran, 1);
+    add(&right, helper(1) == 2);
+}
+
+static int count_pre(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    right += regs->ip == (uintptr_t)helper + 1;
+    return 0;
+}
+
+KTEST(light, it_meets_itself_and_others)
+{
+    struct kprobe again = { .light_handler = call_target };
+    struct kprobe outer = { .light_handler = call_helper };
+    struct kprobe inner = { .addr = (uintptr_t)helper, .pre_handler = count_pre };
+
+    ran = right = 0;
+    if (!with_jump(&again, target))
+        return;
+    target(3);
+    ktest_report(ran == 1 && right == 1 && again.missed[MISS_RECURSION] == 1,
+                 "itself: missed as recursion");
+    without_jump(&again);
+    ran = right = 0;
+    if (!with_jump(&outer, target))
+        return;
+    register_kprobe(&inner);
+    target(3);
+    ktest_report(ran == 1 && right == 2 && inner.hits == 1, "another one, by a trap");
+    by_hand_jump(&inner);
+    target(3);
+    ktest_report(ran == 2 && right == 4 && !inner.nmissed, "and by a jump");
+    ktest_report(!plat_this_cpu()->depth && !preempt_is_off(), "nothing is left");
+    without_jump(&inner);
+    without_jump(&outer);
+}
+
+/* ---- how deep it goes ---- */
+
+#define LEVELS (PROBE_NEST_MAX + 1)
+
+/* What handlers call; all of them different, lest the compiler makes one of them. */
+#define STAIR(n)                                                                         \
+    static NOINLINE long stair##n(long x)                                                \
+    {                                                                                    \
+        __asm__ volatile("" : "+r"(x));                                                  \
+        return x * ((n) + 2) + 1;                                                        \
+    }
+STAIR(0)
+STAIR(1)
+STAIR(2)
+STAIR(3)
+STAIR(4)
+
+static long (*const stairs[LEVELS])(long) = { stair0, stair1, stair2, stair3, stair4 };
+static struct kprobe chain[LEVELS];
+
+static void descend(struct kprobe *p, uintptr_t ip UNUSED)
+{
+    size_t level = (size_t)(p - chain) + 1;
+
+    ran++;
+    if (level < LEVELS)
+        right += stairs[level](7) == 7 * ((long)level + 2) + 1;
+}
+
+KTEST(light, four_levels_of_it_run_and_the_fifth_is_counted)
+{
+    bool hit = true;
+
+    ran = right = 0;
+    for (size_t i = 0; i < LEVELS; i++) {
+        chain[i] = (struct kprobe){ .light_handler = descend };
+        if (!with_jump(&chain[i], stairs[i]))
+            return;
+    }
+    for (int n = 0; n < 20; n++)
+        stairs[0](7);
+    for (size_t i = 0; i < LEVELS; i++) {
+        without_jump(&chain[i]);
+        hit = hit && chain[i].hits == (i < PROBE_NEST_MAX ? 20u : 0u);
+    }
+    ktest_report(ran == 20 * PROBE_NEST_MAX && right == ran && hit,
+                 "four run, and the functions return what they should");
+    ktest_report(chain[LEVELS - 1].missed[MISS_NESTED] == 20,
+                 "the fifth is counted as nested");
+    ktest_report(!plat_this_cpu()->depth && !preempt_is_off(), "nothing is left");
+}
+
+/* ---- what interrupts it ---- */
+
+static volatile uint64_t nmis;
+static volatile bool storming;
+
+static bool nmi_through_helper(struct pt_regs *regs UNUSED)
+{
+    if (!storming)
+        return false;
+    nmis++;
+    add(&right, helper(1) == 2);
+    return true;
+}
+
+static void count_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    add(&ran, 1);
+}
+
+struct load {
+    volatile bool stop;
+    volatile uint64_t calls;
+    uint64_t wrong;
+};
+
+static int run_load(void *arg)
+{
+    struct load *load = arg;
+
+    while (!load->stop) {
+        load->wrong += target(3) != 29;
+        load->calls++;
+    }
+    return 0;
+}
+
+static void hit_in_call(void *unused UNUSED)
+{
+    target(1);
+}
+
+/* The light handler calls helper(), which has a probe of its own; so do NMIs. */
+KTEST(light, nmis_and_interrupts_come_on_top)
+{
+    struct kprobe outer = { .light_handler = call_helper };
+    struct kprobe inner = { .light_handler = count_light };
+    struct load load = { 0 };
+    struct clone_args args = { .fn = run_load,
+                               .arg = &load,
+                               .cpus = BIT(cpu_count() - 1) };
+    uint64_t count = ktest_count(2000, 50000), sent = 0;
+    int tid;
+
+    if (cpu_count() < 2) {
+        ktest_skip("needs a second CPU to send NMIs");
+        return;
+    }
+    trap_set_handler(TRAP_NMI, nmi_through_helper);
+    nmis = ran = right = 0;
+    if (!with_jump(&outer, target) || !with_jump(&inner, helper))
+        return;
+    tid = kernel_clone(&args);
+    while (!load.calls)
+        thread_yield();
+    storming = true;
+    for (; sent < 100; sent++)
+        smp_call_all(hit_in_call, NULL);
+    nmi_send_many(cpu_count() - 1, count, &nmis);
+    load.stop = true;
+    thread_join(tid, NULL);
+    storming = false;
+    without_jump(&inner);
+    without_jump(&outer);
+    ktest_report(nmis == count && load.wrong == 0, "%lu NMIs, all results right",
+                 (unsigned long)nmis);
+    ktest_report(outer.hits + outer.nmissed == load.calls + sent * cpu_count(),
+                 "%lu hits, %lu missed", (unsigned long)outer.hits,
+                 (unsigned long)outer.nmissed);
+    ktest_report(inner.hits + inner.nmissed == outer.hits + nmis,
+                 "on top: %lu hits, %lu missed", (unsigned long)inner.hits,
+                 (unsigned long)inner.nmissed);
+    ktest_report(ran == outer.hits + inner.hits && right == outer.hits + nmis,
+                 "and each handler has run as often");
+}
+
+/* ---- when it is given up ---- */
+
+static void sleep_in_it(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    ran++;
+    thread_yield();
+    right++;
+}
+
+KTEST(light, one_that_sleeps_is_given_up)
+{
+    struct kprobe p = { .light_handler = sleep_in_it };
+
+    ran = right = 0;
+    if (!with_jump(&p, target))
+        return;
+    ktest_report(target(3) == 29 && target(3) == 29, "the program goes on");
+    ktest_report(ran == 1 && right == 0 && p.flags & KPROBE_FLAG_TRIPPED,
+                 "the handler got no further, and its probe is off");
+    ktest_report(!preempt_is_off() && irqs_enabled(), "nothing is left");
+    without_jump(&p);
+}
+
+static int asked;
+
+static void read_nowhere(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    char byte;
+
+    ran++;
+    __asm__ volatile("movb (%1), %0" : "=q"(byte) : "r"(UINT64_C(0x8000000000000000)));
+    right++;
+}
+
+static int step_over(struct kprobe *p UNUSED, struct pt_regs *regs, int trapnr)
+{
+    asked = trapnr;
+    regs->ip += 2; /* movb (%reg), %reg; the handler says where */
+    return 1;
+}
+
+static int fault_again(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED, int trapnr)
+{
+    asked = trapnr;
+    return *(volatile int *)UINT64_C(0x8000000000000000);
+}
+
+KTEST(light, its_fault_handler_is_asked_first)
+{
+    struct kprobe good = { .light_handler = read_nowhere, .fault_handler = step_over };
+    struct kprobe bad = { .light_handler = read_nowhere, .fault_handler = fault_again };
+
+    ran = right = 0;
+    asked = -1;
+    if (!with_jump(&good, target))
+        return;
+    ktest_report(target(3) == 29 && target(3) == 29 && ran == 2 && right == 2,
+                 "it has dealt with it, twice");
+    ktest_report(asked == TRAP_GP && !(good.flags & KPROBE_FLAG_TRIPPED),
+                 "the probe stays on");
+    without_jump(&good);
+    ran = right = 0;
+    asked = -1;
+    if (!with_jump(&bad, target))
+        return;
+    ktest_report(target(3) == 29 && target(3) == 29 && ran == 1 && right == 0,
+                 "one that faults itself: the program goes on");
+    ktest_report(asked == TRAP_GP && bad.flags & KPROBE_FLAG_TRIPPED,
+                 "and the probe is off");
+    ktest_report(!plat_this_cpu()->depth && !preempt_is_off(), "nothing is left");
+    without_jump(&bad);
+}

@@ -1,0 +1,61 @@
+/* test_handler.c - what it takes to leave a function in the middle. */
+#include "probes/handler.h"
+
+#include "probes/life.h"
+#include "tests/unit/port_fake.h"
+
+static bool is_plain(const char *hex)
+{
+    bool plain;
+
+    fake_start();
+    plat_lock(PLAT_PROBES);
+    plain = handler_is_plain(fake_function("handler", hex));
+    boundary_forget();
+    plat_unlock(PLAT_PROBES);
+    fake_end();
+    return plain;
+}
+
+static void what_changes_only_what_it_may_is_plain(void)
+{
+    CHECK(is_plain("55 48 89 e5 48 ff 05 00 00 00 00 5d c3")); /* rbp is kept anyway */
+    CHECK(is_plain("48 85 ff 74 03 48 ff 07 c3"));             /* jz over inc (%rdi) */
+    CHECK(is_plain("4c 89 c8 4d 31 d2 41 bb 01 00 00 00 c3")); /* r9, r10, r11 */
+    CHECK(is_plain("48 89 1f 4d 39 fe c3"));                   /* reads rbx, r14, r15 */
+}
+
+static void what_changes_more_is_not(void)
+{
+    CHECK(!is_plain("31 db c3"));       /* xor %ebx, %ebx */
+    CHECK(!is_plain("41 5c c3"));       /* pop %r12 */
+    CHECK(!is_plain("45 88 cd c3"));    /* mov %r9b, %r13b */
+    CHECK(!is_plain("49 ff c6 c3"));    /* inc %r14 */
+    CHECK(!is_plain("4c 87 38 c3"));    /* xchg %r15, (%rax) */
+    CHECK(!is_plain("fa 8b 07 fb c3")); /* cli, sti */
+    CHECK(!is_plain("9c 9d c3"));       /* pushf, popf */
+}
+
+static void nor_is_what_leads_elsewhere(void)
+{
+    CHECK(!is_plain("e8 00 00 00 00 c3"));
+    CHECK(!is_plain("ff 10 c3"));
+    CHECK(!is_plain("eb 10 c3"));
+    CHECK(!is_plain("74 10 c3"));
+    CHECK(!is_plain("ff e0"));
+    CHECK(!is_plain("cc c3"));
+}
+
+static void nor_what_cannot_be_read(void)
+{
+    CHECK(!is_plain("90 06"));
+    CHECK(!is_plain("90 48"));
+    fake_start();
+    plat_lock(PLAT_PROBES);
+    CHECK(!handler_is_plain(0x1000));
+    plat_unlock(PLAT_PROBES);
+    fake_end();
+}
+
+UNIT_TESTS(what_changes_only_what_it_may_is_plain, what_changes_more_is_not,
+           nor_is_what_leads_elsewhere, nor_what_cannot_be_read)
