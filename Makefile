@@ -167,6 +167,7 @@ PROBES := \
     probes/optimize_region.c \
     probes/unoptimize.c \
     probes/leftover.c \
+    probes/link.c \
     probes/reclaim.c \
     probes/set.c \
     probes/xmc.c \
@@ -290,6 +291,8 @@ KTESTS := \
     tests/kernel/test_commands.c \
     tests/kernel/test_explain.c \
     tests/kernel/test_arming.c \
+    tests/kernel/test_link.c \
+    tests/kernel/link_targets.asm \
     tests/kernel/test_optimize.c \
     tests/kernel/text_sum.c \
     tests/kernel/test_text_poke.c \
@@ -378,7 +381,7 @@ OBJS := $(SOURCES:%=$(B)/%.o)
 engine_on_arrays := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) tests/unit/port_fake.c \
     tests/unit/port_fake_pads.c tests/unit/fake_shadow.c
 $(foreach stem,aggr boundary check counter detour detour_own emulate enable explain fault handler hit insn_slot \
-    jprobe jump kretprobe liveness optimize pad recover region \
+    jprobe jump kretprobe link liveness optimize pad recover region \
     register registry return_point set \
     state step targets text_history text_poke xmc,$(eval unit_$(stem) := $(engine_on_arrays)))
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(PROBES_INSN)))

@@ -6,6 +6,7 @@
  */
 #include "probes/insn/encode.h"
 #include "probes/life.h"
+#include "probes/link.h"
 #include "probes/optimize.h"
 #include "probes/text/text_poke.h"
 
@@ -95,6 +96,8 @@ static void arm(struct site **sites, size_t count)
     unoptimize_around(sites, count);
     site_list_sort(&(struct site_list){ .sites = sites, .count = count });
     plat_lock(PLAT_TEXT);
+    for (size_t i = 0; i < count; i++)
+        link_forget(sites[i]);
     plat_sync_cores();
     write_all(sites, count, SITE_ARMED);
     plat_unlock(PLAT_TEXT);

@@ -30,6 +30,7 @@
 #include "probes/insn/opcode_ops.h"
 #include "probes/insn/relocate.h"
 #include "probes/life.h"
+#include "probes/link.h"
 #include "probes/liveness.h"
 #include "probes/text/insn_slot.h"
 
@@ -317,9 +318,12 @@ static int place(struct code *c)
     compose(c, c->site->addr, 0); /* how long it is does not depend on where */
     if (c->err)
         return c->err;
-    if (c->len > INSN_SLOT_CODE_MAX && c->kind != DETOUR_COUNT)
+    if (c->kind == DETOUR_COUNT || c->kind == DETOUR_NONE)
+        start = link_room_before(c->len - INSN_JMP32_LEN);
+    else if (c->len > INSN_SLOT_CODE_MAX)
         start = LARGE_CALL_OFF;
-    cell = c->len <= INSN_SLOT_CODE_MAX ? insn_slot_reserve() : insn_slot_reserve_large();
+    cell = start + c->len <= INSN_SLOT_CODE_MAX ? insn_slot_reserve()
+                                                : insn_slot_reserve_large();
     if (!cell)
         return probe_refuse(c->why, PROBE_NO_SLOT, c->site->addr);
     compose(c, (uintptr_t)cell, start);
@@ -453,17 +457,17 @@ uint8_t *detour_cell(const struct site *site)
 
 void detour_release(struct site *site)
 {
-    uint8_t int3s[INSN_INC_GS_LEN], *cell = detour_cell(site);
+    uint8_t int3s[INSN_SLOT_CODE_MAX], *cell = detour_cell(site);
     size_t room = room_before_boost(site);
 
     if (!site->detour)
         return;
-    if (cell) {
-        plat_lock(PLAT_TEXT);
+    plat_lock(PLAT_TEXT);
+    link_forget(site);
+    if (cell)
         insn_slot_put(cell);
-        plat_unlock(PLAT_TEXT);
-    } else if (room) {
+    plat_unlock(PLAT_TEXT);
+    if (!cell && room)
         text_put(site->boost_slot - room, int3s, insn_encode_int3s(int3s, room));
-    }
     site->detour = NULL;
 }

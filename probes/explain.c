@@ -87,6 +87,7 @@ static void look_at_detour(struct explanation *e, const struct site *site)
         add_copy(e, "detour", site->detour);
     e->detour = detour_kind_wanted(site);
     e->detour_own = site->detour && site->detour_own;
+    e->linked = site->linked;
 }
 
 static void look_at_site(struct explanation *e, const struct site *site)

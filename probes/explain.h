@@ -88,6 +88,7 @@ struct explanation {
     enum detour_kind detour; /* what a jump would run; for one that is not probed: with a
                               * probe that has a pre-handler */
     bool detour_own;         /* its code is its own */
+    bool linked;             /* it leads straight into the next one */
     uint32_t flags_live;     /* status flags, FLAGS_*, that are read there or behind it */
     size_t probes, disabled, with_post;
     uint64_t hits, missed[MISS_CAUSES]; /* of the probes that are there now */

@@ -83,6 +83,7 @@ struct site {
     bool detour_saves : 1;       /* [P] it leaves the status flags as they are */
     bool detour_own : 1;         /* [P] it has code of its own: see detour_own.h */
     bool detour_keeps : 1;       /* [p] for a light handler: all of struct plat_light */
+    bool linked : 1;             /* [P] it goes straight on in the next one: see link.h */
     uint8_t detour_kind;         /* [P] enum detour_kind */
     uint8_t jump_len;            /* [P] SITE_OPTIMIZED: bytes that the jump has changed */
     uint8_t jump_span;           /* [P] and bytes that it is made of */

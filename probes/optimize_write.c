@@ -5,6 +5,7 @@
  */
 #include "probes/insn/encode.h"
 #include "probes/leftover.h"
+#include "probes/link.h"
 #include "probes/optimize.h"
 #include "probes/optimize_plan.h"
 #include "probes/text/pad.h"
@@ -244,8 +245,29 @@ static void refuse(struct plan *plan)
             optimize_refuse(plan->sites[i], plan_reason(&plan->puns[i]));
 }
 
+/* cut_links - to those that will be no jumps; what is none leads nowhere yet. */
+static void cut_links(struct plan *plan)
+{
+    for (size_t i = 0; i < plan_len(plan); i++)
+        if (!is_jump(plan->sites[i]))
+            link_forget(plan->sites[i]);
+        else if (plan->puns[i].rung == PUN_NONE)
+            link_cut(plan->sites[i]);
+    for (size_t i = 0; i < plan->down_count; i++)
+        if (is_jump(plan->down[i]))
+            link_cut(plan->down[i]);
+}
+
+static void make_links(struct plan *plan)
+{
+    plat_lock(PLAT_TEXT);
+    for (size_t i = 0; i < plan_len(plan); i++)
+        link_make_around(plan->sites[i]);
+    plat_unlock(PLAT_TEXT);
+}
+
 /* The first synchronisation is for the detours and pads: whole for everyone before a jump
- * leads there.
+ * leads there; and for the links, which are gone before what they lead to may be.
  */
 size_t plan_write(struct plan *plan)
 {
@@ -255,10 +277,12 @@ size_t plan_write(struct plan *plan)
     note_jumps(plan);
     plat_lock(PLAT_TEXT);
     fill_pads(plan);
+    cut_links(plan);
     plat_sync_cores();
     write_pokes(pokes, (size_t)(plan->pokes + plan->pokes_max - pokes));
     plat_unlock(PLAT_TEXT);
     unoptimize_expect(move_all(plan, &made));
+    make_links(plan);
     refuse(plan);
     leftover_keep(plan->old);
     plan->old = NULL;

@@ -28,6 +28,11 @@ int plat_text_read(void *dst, uintptr_t addr, size_t len);
  * Return:  0; -EFAULT neither of the two.
  */
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len);
+/* plat_text_store - the same for 1, 2, 4 or 8 bytes of plat_exec_alloc() memory that CPUs may
+ * be executing: each executes the old or the new ones, and after the next plat_sync_cores()
+ * the new.
+ */
+int plat_text_store(uintptr_t addr, const void *bytes, size_t len);
 /* plat_sync_cores - every CPU has executed a serialising instruction since the call, or will
  * before it executes anything else. One that was in an NMI has left it.
  * Context: thread, interrupts on; machine stopped.

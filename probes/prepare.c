@@ -9,6 +9,7 @@
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
 #include "probes/life.h"
+#include "probes/link.h"
 #include "probes/recover.h"
 #include "probes/text/insn_slot.h"
 
@@ -123,13 +124,17 @@ static bool successor_get(const struct insn *insn, struct insn *successor)
            !insn_decode(successor, bytes, left, addr);
 }
 
-/* front_len - room to leave in front of a copy for what a jump runs first; see detour.c. */
+/* front_len - room to leave in front of a copy for what a jump runs first, see detour.c; and
+ * so that the jump behind it can be changed, see link.c.
+ */
 static size_t front_len(const struct insn *insn)
 {
-    size_t room = INSN_SLOT_CODE_MAX - INSN_JMP32_LEN - insn_relocated_len(insn);
+    size_t copied = insn_relocated_len(insn);
+    size_t room = INSN_SLOT_CODE_MAX - INSN_JMP32_LEN - copied;
+    size_t moved = link_room_before(INSN_INC_GS_LEN + copied);
 
     if (room >= INSN_INC_GS_LEN)
-        return INSN_INC_GS_LEN;
+        return INSN_INC_GS_LEN + (INSN_INC_GS_LEN + moved <= room ? moved : 0);
     return room >= INSN_CALL32_LEN ? INSN_CALL32_LEN : 0;
 }
 

@@ -23,6 +23,7 @@
 #include "kernel/base/err.h"
 #include "probes/insn/encode.h"
 #include "probes/life.h"
+#include "probes/link.h"
 #include "probes/optimize.h"
 #include "probes/registry.h"
 #include "probes/text/text_poke.h"
@@ -110,11 +111,22 @@ static void poke_from(struct text_poke *poke, const struct site *site)
         poke->bytes[i] = site->bytes[i];
 }
 
+static void cut_links(struct site **sites, size_t count)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count; i++)
+        any |= link_cut(sites[i]);
+    if (any)
+        plat_sync_cores();
+}
+
 static void write_all(struct site **sites, size_t count)
 {
     static struct text_poke pokes[BATCH_MAX]; /* PLAT_PROBES */
 
     plat_lock(PLAT_TEXT);
+    cut_links(sites, count);
     for (size_t i = 0; i < count; i++)
         poke_from(&pokes[i], sites[i]);
     text_poke_batch(pokes, count);

@@ -5,6 +5,7 @@
 #include "kernel/cpu/percpu.h"
 #include "probes/explain.h"
 #include "probes/life.h"
+#include "probes/link.h"
 #include "probes/optimize.h"
 #include "probes/port/census.h"
 #include "probes/port/commands.h"
@@ -78,6 +79,7 @@ static void print_optimizer(struct shell *sh)
 
     optimize_stats_get(&o);
     print(sh, "jumps.evicted", o.evicted);
+    print(sh, "jumps.linked", link_count());
     print(sh, "jumps.made", o.optimized);
     print(sh, "jumps.passes", o.passes);
     print(sh, "pads", pad_count());

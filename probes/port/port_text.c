@@ -15,7 +15,7 @@
  * they come to CPUs that execute nothing else of the text, and to the one that writes.
  *
  * A processor made of silicon needs 1 only, and does not notice the rest. Copies in slots
- * need 1 only: nobody executes there while they are written.
+ * need 1 only: nobody executes there while they are written, but for plat_text_store().
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -53,38 +53,6 @@ bool plat_text_contains(uintptr_t addr, size_t len)
 {
     return addr >= (uintptr_t)_text && addr + len <= (uintptr_t)_etext &&
            addr + len >= addr;
-}
-
-/* ---- 1 ---- */
-
-/* note_range - without room, the last range grows to contain @addr..@end. */
-static void note_range(uintptr_t addr, uintptr_t end)
-{
-    size_t last = RANGES_MAX - 1;
-
-    if (written.count < RANGES_MAX) {
-        written.ranges[written.count].start = addr;
-        written.ranges[written.count++].end = end;
-        return;
-    }
-    if (addr < written.ranges[last].start)
-        written.ranges[last].start = addr;
-    if (end > written.ranges[last].end)
-        written.ranges[last].end = end;
-}
-
-int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
-{
-    bool is_text = plat_text_contains(addr, len);
-    int err;
-
-    ASSERT(plat_lock_held(PLAT_TEXT));
-    if (is_text)
-        trap_serialise_nmis(true);
-    err = text_poke_alias_write((void *)addr, bytes, len);
-    if (!err && is_text && cpu_count() > 1)
-        note_range(addr, addr + len);
-    return err;
 }
 
 /* ---- 2 and 3 ---- */
@@ -139,6 +107,44 @@ static void write_all_again(void)
         write_again(written.ranges[i].start, written.ranges[i].end);
     written.count = 0;
     sync_all();
+}
+
+/* ---- 1 ---- */
+
+/* note_range - without room, all that are there have their turn first. */
+static void note_range(uintptr_t addr, uintptr_t end)
+{
+    if (cpu_count() == 1)
+        return;
+    if (written.count == RANGES_MAX) {
+        sync_all();
+        write_all_again();
+    }
+    written.ranges[written.count].start = addr;
+    written.ranges[written.count++].end = end;
+}
+
+int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
+{
+    bool is_text = plat_text_contains(addr, len);
+    int err;
+
+    ASSERT(plat_lock_held(PLAT_TEXT));
+    if (is_text)
+        trap_serialise_nmis(true);
+    err = text_poke_alias_write((void *)addr, bytes, len);
+    if (!err && is_text)
+        note_range(addr, addr + len);
+    return err;
+}
+
+int plat_text_store(uintptr_t addr, const void *bytes, size_t len)
+{
+    int err = plat_text_write(addr, bytes, len);
+
+    if (!err)
+        note_range(addr, addr + len);
+    return err;
 }
 
 void plat_sync_cores(void)

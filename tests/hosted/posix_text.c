@@ -190,6 +190,11 @@ int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
     return 0;
 }
 
+int plat_text_store(uintptr_t addr, const void *bytes, size_t len)
+{
+    return plat_text_write(addr, bytes, len);
+}
+
 bool plat_text_contains(uintptr_t addr, size_t len)
 {
     return contains(&program, addr, len) || contains(&made, addr, len);

@@ -19,6 +19,7 @@ from machine import Gone
 PLUGIN = os.path.join(BUILD, "truth", "exec_count.so")
 RECORD = struct.Struct("<6Q")  # struct truth_record
 LIMIT = 120  # seconds to the prompt
+CELLS = -0x82000000, -0x70000000  # kernel/memmap.h: both arenas, and all between them
 
 THREADS_MAX = 16
 
@@ -135,6 +136,7 @@ class Counted:
         start, length = table.get(only, (self.text[0], self.text[1] - self.text[0]))
         words = {
             "text": f"{start:x}:{start + length:x}",
+            "cells": "%x:%x" % tuple(address + (1 << 64) for address in CELLS),
             "tell": "%x:%x" % (tell, tell + size),
             "opened": "%x" % table["truth_opened"][0],
             "closed": "%x" % table["truth_closed"][0],

@@ -7,11 +7,13 @@
  * one function, truth_tell():
  *
  *   from an address in the text   count this instruction, from 0 on
+ *   then from a jump in a cell    whoever executes that has executed this instruction, too:
+ *                                 it leads past it, to where its own jump would have
  *   from truth_opened             from now on
  *   from truth_closed             no longer: write down what was counted, and forget it
  *
- * Arguments: text, tell (START:END), opened, closed (addresses), all in hexadecimal, and
- * out, a file. Each time something is written down, a line `= WINDOW` follows the lines
+ * Arguments: text, cells, tell (START:END), opened, closed (addresses), all in hexadecimal,
+ * and out, a file. Each time something is written down, a line `= WINDOW` follows the lines
  * `ADDRESS EXECUTIONS` of all instructions that were to be counted.
  *
  * The declarations are those of version 1 of QEMU's plugin interface, for which Debian has
@@ -42,6 +44,7 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb,
                                                  size_t i);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
                                             void (*fn)(unsigned cpu, void *arg),
                                             int flags, void *arg);
@@ -62,17 +65,20 @@ struct range {
     uint64_t start, end;
 };
 
-/* One byte of text. The guest changes `counted` only while nobody executes what it is
- * about; `executions` is added to by all CPUs.
+/* One byte of text. The guest changes what is to be counted only while nobody executes what
+ * it is about; `executions` is added to by all CPUs.
  */
 struct counter {
     bool counted;
+    uint32_t past; /* offset of a jump in the cells that leads past it; 0: none */
     uint64_t executions;
 };
 
-static struct range text, tell;
+static struct range text, cells, tell;
 static uint64_t opened, closed;
-static struct counter *counters; /* by offset in the text */
+static struct counter *counters;  /* by offset in the text */
+static struct counter **passed;   /* by offset in the cells: what a jump leads past */
+static struct counter *told_last; /* what a jump would be about */
 static bool is_open;
 static unsigned window;
 static FILE *out;
@@ -91,6 +97,20 @@ static void count(unsigned cpu, void *arg)
         __atomic_add_fetch(&c->executions, 1, __ATOMIC_RELAXED);
 }
 
+static void count_passed(unsigned cpu, void *arg)
+{
+    struct counter *const *c = arg;
+
+    if (*c)
+        count(cpu, *c);
+}
+
+static void forget(struct counter *c)
+{
+    passed[c->past] = NULL;
+    *c = (struct counter){ 0 };
+}
+
 static void write_down(void)
 {
     for (uint64_t i = 0; i < text.end - text.start; i++) {
@@ -98,7 +118,7 @@ static void write_down(void)
 
         if (c->counted)
             fprintf(out, "%" PRIx64 " %" PRIu64 "\n", text.start + i, c->executions);
-        *c = (struct counter){ 0 };
+        forget(c);
     }
     fprintf(out, "= %u\n", window++);
     fflush(out);
@@ -109,14 +129,25 @@ static void told(unsigned cpu, uint32_t info, uint64_t addr, void *arg)
     (void)cpu;
     (void)info;
     (void)arg;
-    if (contains(&text, addr))
-        counters[addr - text.start] = (struct counter){ .counted = true };
-    if (addr == opened)
+    if (contains(&text, addr)) {
+        told_last = &counters[addr - text.start];
+        forget(told_last);
+        told_last->counted = true;
+    } else if (addr == opened) {
         __atomic_store_n(&is_open, true, __ATOMIC_SEQ_CST);
+    } else if (addr != closed && contains(&cells, addr) && told_last) {
+        told_last->past = (uint32_t)(addr - cells.start);
+        passed[told_last->past] = told_last;
+    }
     if (addr != closed)
         return;
     __atomic_store_n(&is_open, false, __ATOMIC_SEQ_CST);
     write_down();
+}
+
+static bool is_jump(const struct qemu_plugin_insn *insn)
+{
+    return *(const uint8_t *)qemu_plugin_insn_data(insn) == 0xe9;
 }
 
 static void translated(uint64_t id, struct qemu_plugin_tb *tb)
@@ -129,6 +160,9 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
         if (contains(&text, addr))
             qemu_plugin_register_vcpu_insn_exec_cb(insn, count, QEMU_CB_NO_REGS,
                                                    &counters[addr - text.start]);
+        else if (contains(&cells, addr) && is_jump(insn))
+            qemu_plugin_register_vcpu_insn_exec_cb(insn, count_passed, QEMU_CB_NO_REGS,
+                                                   &passed[addr - cells.start]);
         if (contains(&tell, addr))
             qemu_plugin_register_vcpu_mem_cb(insn, told, QEMU_CB_NO_REGS, QEMU_MEM_ANY,
                                              NULL);
@@ -146,6 +180,8 @@ static bool take(const char *word)
         return sscanf(value, "%" SCNx64 ":%" SCNx64, &text.start, &text.end) == 2;
     if (len == 4 && !strncmp(word, "tell", len))
         return sscanf(value, "%" SCNx64 ":%" SCNx64, &tell.start, &tell.end) == 2;
+    if (len == 5 && !strncmp(word, "cells", len))
+        return sscanf(value, "%" SCNx64 ":%" SCNx64, &cells.start, &cells.end) == 2;
     if (len == 6 && !strncmp(word, "opened", len))
         return sscanf(value, "%" SCNx64, &opened) == 1;
     if (len == 6 && !strncmp(word, "closed", len))
@@ -165,8 +201,10 @@ int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
         }
     }
     counters = calloc(text.end - text.start, sizeof(*counters));
-    if (!counters || !out || !opened || !closed || !tell.end) {
-        fprintf(stderr, "exec_count: not all of text, tell, opened, closed, out\n");
+    passed = calloc(cells.end - cells.start, sizeof(*passed)); /* most is never touched */
+    if (!counters || !passed || !out || !opened || !closed || !tell.end || !cells.end) {
+        fprintf(stderr,
+                "exec_count: not all of text, cells, tell, opened, closed, out\n");
         return -1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

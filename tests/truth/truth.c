@@ -10,6 +10,8 @@
 #include "kernel/mm/exec.h"
 #include "kernel/mm/heap.h"
 #include "probes/life.h"
+#include "probes/link.h"
+#include "probes/optimize.h"
 #include "tests/truth/truth_nmi.h"
 #include "tests/truth/truth_window.h"
 
@@ -30,6 +32,7 @@ struct truth {
 
     struct kprobe *probes; /* one for each boundary */
     struct kprobe **pointers;
+    uintptr_t *past; /* of each: the jump that leads past it, or 0 */
     size_t count, max;
     size_t armed, refused;
     size_t left; /* pages of executable memory that were not given back */
@@ -159,6 +162,16 @@ static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
     t->refused++;
 }
 
+/* find_links - as they stay for the rest of the window: nothing else waits to be made. */
+static void find_links(struct kprobe *const *ps, uintptr_t *past, size_t count)
+{
+    optimize_run();
+    plat_lock(PLAT_PROBES);
+    for (size_t i = 0; i < count; i++)
+        past[i] = link_into(ps[i]->addr);
+    plat_unlock(PLAT_PROBES);
+}
+
 /* trial - arm the @count instructions from the one at @first on, and do the work. */
 static int trial(struct truth *t, size_t first, size_t count)
 {
@@ -171,7 +184,8 @@ static int trial(struct truth *t, size_t first, size_t count)
     if (in <= 0)
         return (int)in;
     t->armed += (size_t)in;
-    truth_open(ps, records + first, (size_t)in);
+    find_links(ps, t->past + first, (size_t)in);
+    truth_open(ps, t->past + first, records + first, (size_t)in);
     err = t->storm.count ? storm_run(t) : lines_run(t);
     truth_close(ps, records + first, (size_t)in);
     if (!t->bare)
@@ -206,7 +220,8 @@ static int make_room(struct truth *t)
     records = kzalloc(t->max * sizeof(records[0]) + 1);
     t->probes = kzalloc(t->max * sizeof(t->probes[0]) + 1);
     t->pointers = kzalloc(t->max * sizeof(t->pointers[0]) + 1);
-    return records && t->probes && t->pointers ? 0 : -ENOMEM;
+    t->past = kzalloc(t->max * sizeof(t->past[0]) + 1);
+    return records && t->probes && t->pointers && t->past ? 0 : -ENOMEM;
 }
 
 static size_t exec_pages(void)
@@ -274,6 +289,7 @@ static int run(struct shell *sh, int argc, char **argv)
     err = make_room(&t);
     if (!err)
         err = run_all(&t);
+    kfree(t.past);
     kfree(t.pointers);
     kfree(t.probes);
     if (err)

@@ -25,6 +25,7 @@
 
 struct meeting {
     struct kprobe *const *probes;
+    const uintptr_t *past;
     struct truth_record *records;
     size_t count;
     bool opens;
@@ -70,6 +71,8 @@ NOKPROBE_INLINE void act(const struct meeting *m)
     for (size_t i = 0; i < m->count; i++) {
         if (m->opens)
             truth_tell((const uint8_t *)m->probes[i]->addr);
+        if (m->opens && m->past[i])
+            truth_tell((const uint8_t *)m->past[i]);
         read(m, &m->records[i], m->probes[i]);
     }
     if (m->opens)
@@ -121,10 +124,11 @@ static void meet(void *arg)
 }
 NOKPROBE(meet);
 
-static void hold(struct kprobe *const *probes, struct truth_record *records, size_t count,
-                 bool opens)
+static void hold(struct kprobe *const *probes, const uintptr_t *past,
+                 struct truth_record *records, size_t count, bool opens)
 {
     struct meeting m = { .probes = probes,
+                         .past = past,
                          .records = records,
                          .count = count,
                          .opens = opens,
@@ -139,12 +143,13 @@ static void hold(struct kprobe *const *probes, struct truth_record *records, siz
     } while (m.in_a_hit);
 }
 
-void truth_open(struct kprobe *const *probes, struct truth_record *records, size_t count)
+void truth_open(struct kprobe *const *probes, const uintptr_t *past,
+                struct truth_record *records, size_t count)
 {
-    hold(probes, records, count, true);
+    hold(probes, past, records, count, true);
 }
 
 void truth_close(struct kprobe *const *probes, struct truth_record *records, size_t count)
 {
-    hold(probes, records, count, false);
+    hold(probes, NULL, records, count, false);
 }

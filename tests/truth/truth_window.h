@@ -18,12 +18,14 @@ struct truth_record {
 /* truth_open - from now on executions count. While it happens every other CPU stands in
  * code that carries no probe.
  * @probes:  whose instructions are to be counted, registered or not
+ * @past:    as many addresses of jumps that lead past them, see probes/link.h; 0: none does
  * @records: as many; what is counted until truth_close() will be added to them
  *
  * Context: thread.
  */
-void truth_open(struct kprobe *const *probes, struct truth_record *records, size_t count);
+void truth_open(struct kprobe *const *probes, const uintptr_t *past,
+                struct truth_record *records, size_t count);
 
-/* truth_close - the end of what truth_open() began, with the same arguments. */
+/* truth_close - the end of what truth_open() began. */
 void truth_close(struct kprobe *const *probes, struct truth_record *records,
                  size_t count);

@@ -444,6 +444,11 @@ int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
     return 0;
 }
 
+int plat_text_store(uintptr_t addr, const void *bytes, size_t len)
+{
+    return plat_text_write(addr, bytes, len);
+}
+
 void plat_sync_cores(void)
 {
     if (!fake.is_stopped)

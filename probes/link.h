@@ -1,0 +1,37 @@
+/* link.h - from one detour straight into the next, past the text between the two. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct site;
+
+/* link_make - let the detour of @site, a jump, go straight on in that of the instruction
+ * behind it, if that is a jump as well. A CPU may go there by the text for a while yet.
+ * link_make_around - the same for @site and for the one before it.
+ * link_cut - @site is about to be no jump any more: link_is_cut() once the cores have been
+ *            synchronised. Links between two that are both leaving stay: nobody comes in,
+ *            and who is inside is waited for before either is freed.
+ * link_forget - @site has been no jump, and nobody can be inside: where it leads to, if it
+ *               does, may be gone.
+ * Locks:  PLAT_PROBES and PLAT_TEXT held.
+ * Return: link_cut: has anything been written, so that the cores have to be synchronised?
+ */
+void link_make(struct site *site);
+void link_make_around(struct site *site);
+bool link_cut(struct site *site);
+void link_forget(struct site *site);
+
+/* link_into - the address of the jump that leads straight to the detour of the site at
+ * @addr; 0: there is none. Locks: PLAT_PROBES held.
+ */
+uintptr_t link_into(uintptr_t addr);
+/* link_count - how many there are. Context: any. */
+size_t link_count(void);
+
+/* link_jump_fits - can the displacement of a jump at @at be changed by one store?
+ * link_room_before - bytes to leave in front of a jump that would be at @at, so that it can.
+ */
+bool link_jump_fits(uintptr_t at);
+size_t link_room_before(uintptr_t at);

@@ -1,0 +1,324 @@
+/* test_link.c - detours that lead straight into the next, with CPUs inside of them. */
+#include "probes/link.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/thread/thread.h"
+#include "probes/life.h"
+#include "probes/text/insn_slot.h"
+#include "tests/kernel/each_cpu.h"
+#include "tests/kernel/jumps.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/own_steps.h"
+#include "tests/kernel/return_targets.h"
+
+#include <string.h>
+
+#define COUNT 6
+#define CALLS 1000
+#define TOGGLES 200
+#define TOGGLES_LONG 5000
+
+/* link_targets.asm */
+uint64_t link_row(uint64_t x);
+extern const uintptr_t link_row_addrs[COUNT];
+
+static struct kprobe row[COUNT];
+static struct kprobe *pointers[COUNT];
+
+static uint64_t expected(uint64_t x)
+{
+    return 3 * (x + 8) + 21;
+}
+
+static void start(void)
+{
+    jumps_by(OPTIMIZE_PUN);
+    memset(row, 0, sizeof(row));
+    for (size_t i = 0; i < COUNT; i++) {
+        row[i].addr = link_row_addrs[i];
+        pointers[i] = &row[i];
+    }
+    register_kprobes(pointers, COUNT);
+    optimize_run();
+}
+
+static void end(void)
+{
+    unregister_kprobes(pointers, COUNT);
+    jumps_as_before();
+}
+
+static uintptr_t into(size_t i)
+{
+    uintptr_t jump;
+
+    plat_lock(PLAT_PROBES);
+    jump = link_into(row[i].addr);
+    plat_unlock(PLAT_PROBES);
+    return jump;
+}
+
+static bool all_are_linked(void)
+{
+    for (size_t i = 1; i < COUNT; i++)
+        if (!into(i))
+            return false;
+    return true;
+}
+
+/* ---- what it does ---- */
+
+static unsigned call(unsigned times)
+{
+    unsigned wrong = 0;
+
+    for (unsigned i = 0; i < times; i++)
+        wrong += link_row(i) != expected(i);
+    return wrong;
+}
+
+static int call_often(void *unused UNUSED)
+{
+    return call(CALLS) != 0;
+}
+
+KTEST(link, everything_is_counted_all_the_same)
+{
+    struct probe_totals before, after;
+    unsigned differ = 0;
+
+    start();
+    ktest_report(all_are_linked(), "six jumps in a row are linked");
+    account_totals(&before);
+    ktest_report(each_cpu_run(call_often, NULL) == 0, "the function does what it did");
+    account_totals(&after);
+    for (size_t i = 0; i < COUNT; i++)
+        differ += kprobe_hits(&row[i]) != (uint64_t)CALLS * cpu_count();
+    ktest_report(!differ, "each is hit each time");
+    ktest_report(after.traps == before.traps, "without a trap");
+    end();
+    ktest_report(!call(1) && !link_count(), "and afterwards nothing is left");
+}
+
+KTEST(link, who_is_disabled_counts_no_more)
+{
+    unsigned wrong = 0;
+
+    start();
+    for (size_t i = 0; i < COUNT; i++) {
+        uint64_t sum = 0;
+
+        disable_kprobe(&row[i]);
+        wrong += into(i) != 0;
+        for (size_t j = 0; j < COUNT; j++)
+            sum += j == i ? kprobe_hits(&row[j]) * 1000 : kprobe_hits(&row[j]);
+        wrong += call(7);
+        for (size_t j = 0; j < COUNT; j++)
+            sum -= j == i ? kprobe_hits(&row[j]) * 1000 : kprobe_hits(&row[j]);
+        wrong += sum != -(uint64_t)7 * (COUNT - 1);
+        enable_kprobe(&row[i]);
+        optimize_run();
+    }
+    ktest_report(!wrong, "the five others do");
+    ktest_report(all_are_linked(), "and when it is enabled it is linked again");
+    end();
+}
+
+/* ---- under single steps ---- */
+
+static uint64_t step_through(struct own_steps *steps)
+{
+    uint64_t value;
+
+    own_steps_begin(steps);
+    value = return_stepped(link_row, 20);
+    own_steps_end();
+    return value;
+}
+
+KTEST(link, a_program_that_steps_itself_sees_no_more_than_before)
+{
+    static struct own_steps without, with;
+
+    step_through(&without);
+    start();
+    ktest_report(all_are_linked(), "linked");
+    ktest_report(step_through(&with) == expected(20), "the function returns what it did");
+    ktest_report(own_steps_same(&without, &with, 0), "it comes to the same %zu places",
+                 without.count);
+    end();
+}
+
+/* ---- somebody is inside ---- */
+
+static volatile bool is_out, is_gone;
+
+static int run_row(void *unused UNUSED)
+{
+    int wrong = link_row(5) != expected(5);
+
+    is_out = true;
+    return wrong;
+}
+
+static int take_out(void *which)
+{
+    unregister_kprobe(which);
+    is_gone = true;
+    return 0;
+}
+
+#define WORD_LEN 8
+
+static uintptr_t word; /* of the cell of the first, where its copy begins */
+static uint8_t original[WORD_LEN];
+
+static void store(const uint8_t *bytes)
+{
+    plat_lock(PLAT_TEXT);
+    plat_text_store(word, bytes, WORD_LEN);
+    plat_sync_cores();
+    plat_unlock(PLAT_TEXT);
+}
+
+/* hold - who comes to the copy of the first stays there: it is a jump to itself. */
+static bool hold(void)
+{
+    uintptr_t copy =
+        copy_start(row[0].site, (uintptr_t)insn_slot_start(row[0].site->detour));
+    uint8_t bytes[WORD_LEN];
+
+    word = align_down(copy, WORD_LEN);
+    if (copy + 2 > word + WORD_LEN)
+        return false;
+    memcpy(original, (const void *)word, sizeof(original));
+    memcpy(bytes, original, sizeof(bytes));
+    bytes[copy - word] = 0xeb;
+    bytes[copy - word + 1] = 0xfe;
+    store(bytes);
+    return true;
+}
+
+/* held_while - a thread stands in the detour of the first, on its way to that of the second,
+ * while @which of them is taken out.
+ */
+static void held_while(size_t which)
+{
+    int inside, remover, wrong = 1;
+
+    start();
+    is_out = is_gone = false;
+    ktest_report(all_are_linked() && hold(), "linked, and held in the first");
+    inside = kernel_clone(&(struct clone_args){ .fn = run_row, .name = "inside" });
+    while (kprobe_hits(&row[0]) == 0)
+        thread_yield();
+    remover = kernel_clone(
+        &(struct clone_args){ .fn = take_out, .arg = &row[which], .name = "remover" });
+    thread_sleep_ns(100000000);
+    ktest_report(!is_gone && !is_out, "probe %zu stays while somebody is inside", which);
+    store(original);
+    thread_join(inside, &wrong);
+    thread_join(remover, NULL);
+    ktest_report(is_gone && is_out && !wrong, "who gets out, and then it goes");
+    ktest_report(kprobe_hits(&row[1]) == (which != 1), "and is not hit when it is gone");
+    ktest_report(kprobe_hits(&row[5]) == 1, "the last is hit");
+    unregister_kprobe(&row[1 - which]);
+    unregister_kprobes(pointers + 2, COUNT - 2);
+    jumps_as_before();
+}
+
+KTEST(link, the_second_leaves_with_somebody_on_the_way_to_it)
+{
+    held_while(1);
+}
+
+KTEST(link, the_first_leaves_with_somebody_inside)
+{
+    held_while(0);
+}
+
+static int take_all_out(void *unused UNUSED)
+{
+    unregister_kprobes(pointers, COUNT);
+    is_gone = true;
+    return 0;
+}
+
+/* They stay linked, and the thread goes on by the detours of them all. */
+KTEST(link, all_leave_with_somebody_inside)
+{
+    int inside, remover, wrong = 1;
+
+    start();
+    is_out = is_gone = false;
+    ktest_report(all_are_linked() && hold(), "linked, and held in the first");
+    inside = kernel_clone(&(struct clone_args){ .fn = run_row, .name = "inside" });
+    while (kprobe_hits(&row[0]) == 0)
+        thread_yield();
+    remover = kernel_clone(&(struct clone_args){ .fn = take_all_out, .name = "remover" });
+    thread_sleep_ns(100000000);
+    ktest_report(!is_gone && !is_out, "none is freed while somebody is inside");
+    store(original);
+    thread_join(inside, &wrong);
+    thread_join(remover, NULL);
+    ktest_report(is_gone && is_out && !wrong, "who gets out, and then they are");
+    jumps_as_before();
+}
+
+/* ---- coming and going ---- */
+
+static volatile bool is_over;
+static uint64_t calls[MAX_CPUS];
+
+static int call_until_over(void *unused UNUSED)
+{
+    unsigned cpu = cpu_id(), wrong = 0;
+
+    while (!is_over) {
+        wrong += call(100);
+        calls[cpu] += 100;
+        thread_yield();
+    }
+    return wrong != 0;
+}
+
+static void turn(struct kprobe *p)
+{
+    if (p->flags & KPROBE_FLAG_DISABLED)
+        enable_kprobe(p);
+    else
+        disable_kprobe(p);
+    if (ktest_random() % 2)
+        optimize_run();
+}
+
+/* The second and the fourth stay; what is before and behind them comes and goes. */
+KTEST(link, neighbours_come_and_go_while_all_cpus_run)
+{
+    uint64_t toggles = ktest_rounds(TOGGLES, TOGGLES_LONG), sum = 0;
+    int tids[MAX_CPUS], wrong = 0;
+
+    start();
+    is_over = false;
+    memset(calls, 0, sizeof(calls));
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        tids[cpu] = kernel_clone(&(struct clone_args){
+            .fn = call_until_over, .cpus = BIT(cpu), .name = "caller" });
+    for (uint64_t i = 0; i < toggles; i++)
+        turn(&row[2 * (ktest_random() % 3)]);
+    is_over = true;
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
+        int err = 1;
+
+        thread_join(tids[cpu], &err);
+        wrong += err;
+        sum += calls[cpu];
+    }
+    ktest_report(!wrong && sum, "the function does what it did, %lu times",
+                 (unsigned long)sum);
+    ktest_report(kprobe_hits(&row[1]) == sum && kprobe_hits(&row[3]) == sum,
+                 "who stayed was hit each time");
+    end();
+    ktest_report(!link_count(), "nothing is left linked");
+}

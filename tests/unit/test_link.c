@@ -1,0 +1,273 @@
+/* test_link.c - detours that lead straight into the next: when they do, and that they have
+ * ceased to before the text changes.
+ */
+#include "probes/link.h"
+
+#include "kernel/base/bits.h"
+#include "probes/detour.h"
+#include "probes/insn/encode.h"
+#include "probes/kprobe.h"
+#include "probes/life.h"
+#include "probes/optimize.h"
+#include "probes/text/insn_slot.h"
+#include "tests/unit/port_fake.h"
+
+/* Long instructions, so that each jump has room of its own: mov, lea, mov, and a call. */
+#define FUNCTION                                                                         \
+    "48 c7 c0 01 00 00 00 48 8d 44 38 01 48 c7 c1 02 00 00 00 e8 00 00 00 00 "           \
+    "48 c7 c2 03 00 00 00 c3"
+
+enum { FIRST, SECOND, THIRD, CALL, BEHIND, COUNT };
+static const unsigned offs[COUNT] = { 0, 7, 12, 19, 24 };
+static struct kprobe probes[COUNT];
+static struct kprobe *pointers[COUNT];
+
+static int pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return 0;
+}
+
+static void start(void)
+{
+    uintptr_t text;
+
+    fake_start();
+    text = fake_function("fn", FUNCTION);
+    for (size_t i = 0; i < COUNT; i++) {
+        probes[i] = (struct kprobe){ .addr = text + offs[i] };
+        pointers[i] = &probes[i];
+    }
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+}
+
+static void start_all(void)
+{
+    start();
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+    optimize_run();
+}
+
+static void end(void)
+{
+    CHECK(fake_text_is_original());
+    CHECK_EQ(link_count(), 0);
+    fake_end();
+}
+
+static void end_all(void)
+{
+    unregister_kprobes(pointers, COUNT);
+    end();
+}
+
+static bool is_jump(int i)
+{
+    return probes[i].site->state == SITE_OPTIMIZED;
+}
+
+/* leads_to - where the detour of probes[i] ends: the target of the jump behind its copy. */
+static uintptr_t leads_to(int i)
+{
+    const struct site *site = probes[i].site;
+    uintptr_t cell = (uintptr_t)insn_slot_start(site->detour);
+    uintptr_t at = copy_start(site, cell) + site->len;
+
+    return insn_jmp32_target((const uint8_t *)at, at);
+}
+
+static bool is_linked(int i)
+{
+    return leads_to(i) == (uintptr_t)probes[i + 1].site->detour;
+}
+
+static bool is_not_linked(int i)
+{
+    return leads_to(i) == probes[i + 1].addr;
+}
+
+static void jumps_in_a_row_are_linked(void)
+{
+    start_all();
+    CHECK(is_linked(FIRST) && is_linked(SECOND));
+    CHECK_EQ(link_count(), 2);
+    CHECK_EQ(insn_jmp32_target((const uint8_t *)link_into(probes[SECOND].addr),
+                               link_into(probes[SECOND].addr)),
+             (uintptr_t)probes[SECOND].site->detour);
+    CHECK_EQ(link_into(probes[FIRST].addr), 0);
+    end_all();
+}
+
+/* Its detour expects the return address on the stack. */
+static void a_call_is_not_jumped_into(void)
+{
+    start_all();
+    CHECK(is_jump(CALL) && is_jump(THIRD));
+    CHECK(is_not_linked(THIRD));
+    CHECK_EQ(link_into(probes[CALL].addr), 0);
+    CHECK_EQ(link_into(probes[BEHIND].addr), 0);
+    end_all();
+}
+
+static void whoever_comes_later_is_linked_on_both_sides(void)
+{
+    start();
+    for (int i = THIRD; i >= FIRST; i -= 2)
+        CHECK_EQ(register_kprobe(&probes[i]), 0);
+    optimize_run();
+    CHECK_EQ(link_count(), 0);
+    CHECK_EQ(register_kprobe(&probes[SECOND]), 0);
+    optimize_run();
+    CHECK(is_linked(FIRST) && is_linked(SECOND));
+    unregister_kprobes(pointers, CALL);
+    end();
+}
+
+/* ---- going ---- */
+
+static bool seen_cut, seen_late;
+
+/* At the first synchronisation: nobody goes past the text, and it is a jump yet. */
+static void look(void)
+{
+    bool jump = *(const uint8_t *)probes[SECOND].addr == 0xe9;
+
+    if (jump && is_not_linked(FIRST))
+        seen_cut = true;
+    if (!jump && !seen_cut)
+        seen_late = true;
+}
+
+static void is_cut_before_the_text_changes(void)
+{
+    seen_cut = seen_late = false;
+    start_all();
+    fake.on_sync = look;
+    CHECK_EQ(disable_kprobe(&probes[SECOND]), 0);
+    fake.on_sync = NULL;
+    CHECK(seen_cut && !seen_late);
+    CHECK(is_not_linked(FIRST));
+    CHECK_EQ(link_into(probes[SECOND].addr), 0);
+    CHECK_EQ(enable_kprobe(&probes[SECOND]), 0);
+    optimize_run();
+    CHECK(is_linked(FIRST) && is_linked(SECOND));
+    end_all();
+}
+
+static void is_cut_before_a_breakpoint_comes(void)
+{
+    seen_cut = seen_late = false;
+    start_all();
+    fake.on_sync = look;
+    CHECK_EQ(optimize_switch(false), 0);
+    fake.on_sync = NULL;
+    CHECK(seen_cut && !seen_late);
+    CHECK_EQ(link_count(), 0);
+    CHECK_EQ(optimize_switch(true), 0);
+    CHECK_EQ(link_count(), 2);
+    end_all();
+}
+
+/* Another detour means another way in. */
+static void follows_when_the_detour_changes(void)
+{
+    struct kprobe more = { .pre_handler = pre };
+    const uint8_t *before;
+
+    start_all();
+    before = probes[SECOND].site->detour;
+    more.addr = probes[SECOND].addr;
+    CHECK_EQ(register_kprobe(&more), 0);
+    optimize_run();
+    CHECK(probes[SECOND].site->detour != before);
+    CHECK(is_linked(FIRST) && is_linked(SECOND));
+    CHECK_EQ(unregister_kprobe(&more), 0);
+    optimize_run();
+    CHECK(is_linked(FIRST) && is_linked(SECOND));
+    end_all();
+}
+
+static unsigned stores;
+
+static void count_syncs(void)
+{
+    stores += is_not_linked(FIRST);
+}
+
+/* Who is inside of the first leaves by the second, which is there as long. */
+static void two_that_leave_together_stay_linked(void)
+{
+    stores = 0;
+    start_all();
+    fake.on_sync = count_syncs;
+    CHECK_EQ(disable_kprobes(pointers, CALL), 0);
+    fake.on_sync = NULL;
+    CHECK_EQ(stores, 0);
+    CHECK(is_linked(FIRST));
+    CHECK_EQ(enable_kprobe(&probes[FIRST]), 0);
+    CHECK(!is_jump(FIRST) && is_not_linked(FIRST));
+    optimize_run();
+    CHECK(is_jump(FIRST) && is_not_linked(FIRST));
+    end_all();
+}
+
+/* A set comes as jumps, without breakpoints before. */
+static void a_set_that_comes_back_leads_nowhere_else(void)
+{
+    struct kprobe *two[] = { &probes[FIRST], &probes[THIRD] };
+
+    start_all();
+    CHECK_EQ(disable_kprobes(pointers, CALL), 0);
+    CHECK_EQ(enable_kprobes(two, 2), 0);
+    CHECK(is_jump(FIRST) && is_not_linked(FIRST));
+    end_all();
+}
+
+/* ---- bytes ---- */
+
+/* Where a copy ends depends on how long it is. */
+static void copies_of_all_lengths_are_linked(void)
+{
+    static const char *const functions[] = {
+        "0f 1f 44 00 00 0f 1f 44 00 00 c3",
+        "66 0f 1f 44 00 00 0f 1f 44 00 00 c3",
+        "0f 1f 80 00 00 00 00 0f 1f 44 00 00 c3",
+        "0f 1f 84 00 00 00 00 00 0f 1f 44 00 00 c3",
+        "66 0f 1f 84 00 00 00 00 00 0f 1f 44 00 00 c3",
+        "66 2e 0f 1f 84 00 00 00 00 00 0f 1f 44 00 00 c3",
+    };
+
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        struct kprobe first = { 0 }, second = { 0 };
+
+        fake_start();
+        CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+        first.addr = fake_function("fn", functions[i]);
+        second.addr = first.addr + 5 + i;
+        CHECK_EQ(register_kprobe(&first), 0);
+        CHECK_EQ(register_kprobe(&second), 0);
+        optimize_run();
+        CHECK_EQ(link_count(), 1);
+        CHECK_EQ(unregister_kprobe(&first), 0);
+        CHECK_EQ(unregister_kprobe(&second), 0);
+        end();
+    }
+}
+
+static void displacements_lie_in_one_word(void)
+{
+    for (uintptr_t at = 0; at < 64; at++) {
+        uintptr_t disp = at + link_room_before(at) + 1;
+
+        CHECK(link_jump_fits(disp - 1));
+        CHECK_EQ(align_down(disp, 8), align_down(disp + 3, 8));
+        CHECK(link_room_before(at) <= 3);
+    }
+}
+
+UNIT_TESTS(jumps_in_a_row_are_linked, a_call_is_not_jumped_into,
+           whoever_comes_later_is_linked_on_both_sides, is_cut_before_the_text_changes,
+           is_cut_before_a_breakpoint_comes, follows_when_the_detour_changes,
+           two_that_leave_together_stay_linked, a_set_that_comes_back_leads_nowhere_else,
+           copies_of_all_lengths_are_linked, displacements_lie_in_one_word)
