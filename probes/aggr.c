@@ -51,3 +51,20 @@ bool aggr_wants_post(const struct site *site)
             return true;
     return false;
 }
+
+void aggr_run_light(struct kprobe *p, struct probe_hit *hit)
+{
+    bool irqs_off = READ_ONCE(p->flags) & KPROBE_FLAG_IRQS_OFF;
+    unsigned long irqs = 0;
+
+    if (!p->light_handler)
+        return;
+    hit->running = p;
+    if (irqs_off)
+        irqs = plat_irq_save();
+    p->light_handler(p, p->addr);
+    if (irqs_off)
+        plat_irq_restore(irqs);
+    hit->running = NULL;
+}
+NOKPROBE(aggr_run_light);

@@ -22,15 +22,6 @@ NOKPROBE_INLINE bool aggr_is_off(const struct kprobe *p)
     return READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED;
 }
 
-/* aggr_call_before - the one of the two that there is. */
-NOKPROBE_INLINE int aggr_call_before(struct kprobe *p, struct pt_regs *regs)
-{
-    if (likely(p->pre_handler))
-        return p->pre_handler(p, regs);
-    p->light_handler(p, p->addr);
-    return 0;
-}
-
 /* A jump leaves interrupts as the program has them. */
 NOKPROBE_INLINE int aggr_call_pre(struct kprobe *p, struct pt_regs *regs, uint32_t flags)
 {
@@ -38,9 +29,9 @@ NOKPROBE_INLINE int aggr_call_pre(struct kprobe *p, struct pt_regs *regs, uint32
     int stop;
 
     if (likely(!(flags & KPROBE_FLAG_IRQS_OFF)))
-        return aggr_call_before(p, regs);
+        return p->pre_handler(p, regs);
     irqs = plat_irq_save();
-    stop = aggr_call_before(p, regs);
+    stop = p->pre_handler(p, regs);
     plat_irq_restore(irqs);
     return stop;
 }
@@ -59,6 +50,11 @@ NOKPROBE_INLINE void aggr_call_post(struct kprobe *p, struct pt_regs *regs,
     plat_irq_restore(irqs);
 }
 
+/* aggr_run_light - call the light handler of @p, if it has one. Not inline, since it would
+ * cost the others registers. Context: trap.
+ */
+void aggr_run_light(struct kprobe *p, struct probe_hit *hit);
+
 /* aggr_run_pre - call the pre-handler, or light handler, of @p.
  * Return: true when it has set ip itself.
  * aggr_run_post - call its post-handler.
@@ -73,8 +69,10 @@ NOKPROBE_INLINE bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit,
     if (unlikely(flags & KPROBE_FLAG_DISABLED))
         return false;
     __atomic_add_fetch(&p->hits, 1, __ATOMIC_RELAXED);
-    if (!p->pre_handler && !p->light_handler)
+    if (unlikely(!p->pre_handler)) {
+        aggr_run_light(p, hit);
         return false;
+    }
     hit->running = p;
     stop = aggr_call_pre(p, regs, flags);
     hit->running = NULL;

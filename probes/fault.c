@@ -81,8 +81,10 @@ const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
     const struct probe_hit *hit;
 
     if (!cpu || !cpu->depth)
-        return cpu ? in_light_handler(cpu) : NULL;
+        return NULL;
     hit = &cpu->hits[cpu->depth - 1];
+    if (cpu->depth == 1 && !hit->running)
+        return in_light_handler(cpu);
     if (hit->is.in_nmi != probe_in_nmi(cpu))
         return NULL;
     /* Where interrupts are on, one of them may have come on top, and it is its own. */
@@ -128,16 +130,21 @@ static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs
 
 static void handler_faults(struct probe_cpu *cpu, struct pt_regs *regs)
 {
-    bool is_shown = light_show(cpu), dealt_with;
     struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
-    struct kprobe *p = hit->running;
+    bool dealt_with;
+    struct kprobe *p;
 
+    if (!hit->running) {
+        hit->is = (struct hit_facts){ .jumped = true, .light = true };
+        hit->running = light_frame(cpu)->probe;
+    }
+    p = hit->running;
     dealt_with = !hit->is.faulting && ask(p, regs, hit);
     hit->running = p;
     if (!dealt_with)
         give_up(cpu, hit, regs);
-    if (is_shown || (hit->is.light && !dealt_with))
-        light_hide(cpu);
+    if (hit->is.light)
+        hit->running = NULL;
 }
 
 bool kprobe_fault_handler(struct pt_regs *regs)

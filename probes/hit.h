@@ -11,6 +11,14 @@ NOKPROBE_INLINE size_t stack_left(const struct probe_cpu *cpu, bool in_nmi, uint
     return sp - (in_nmi ? cpu->plat.nmi_stack_base : *cpu->plat.stack_base);
 }
 
+/* is_light_at - does a light handler of @site run? */
+NOKPROBE_INLINE bool is_light_at(const struct probe_cpu *cpu, const struct site *site)
+{
+    const struct plat_light *light = light_frame(cpu);
+
+    return light && light->probe->site == site;
+}
+
 /* may_enter - Return: MISS_CAUSES, or the cause for which handlers are left out. */
 NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
                                           const struct site *site,
@@ -18,7 +26,7 @@ NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
 {
     /* Every instruction of what runs handlers may carry a probe, and would be hit anew in
      * every hit: the number of hits would grow with the power of the depth. */
-    if (cpu->depth && site->in_engine)
+    if (cpu->depth && (site->in_engine || is_light_at(cpu, site)))
         return MISS_RECURSION;
     for (unsigned i = 0; i < cpu->depth; i++)
         if (hit_site(&cpu->hits[i]) == site)
@@ -47,21 +55,16 @@ NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *
                                             struct pt_regs *regs, enum hit_stage stage,
                                             bool in_nmi)
 {
-    bool on_light = light_show(cpu);
     enum probe_miss cause = may_enter(cpu, site, regs, in_nmi);
     struct probe_hit *hit;
 
     if (unlikely(cause != MISS_CAUSES)) {
         if (stage == HIT_PRE)
             account_miss(cpu, site, cause);
-        if (on_light)
-            light_hide(cpu);
         return NULL;
     }
     hit = hit_claim(cpu);
-    hit->is = (struct hit_facts){ .stage = (uint8_t)stage,
-                                  .in_nmi = in_nmi,
-                                  .on_light = on_light };
+    hit->is = (struct hit_facts){ .stage = (uint8_t)stage, .in_nmi = in_nmi };
     hit->regs = regs;
     WRITE_ONCE(hit->site, site);
     return hit;

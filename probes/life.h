@@ -148,8 +148,7 @@ struct hit_facts {
     bool owes_step; /* the program has TF set, and its instruction was emulated */
     bool jumped;    /* here by a jump: interrupts as the program has them */
     bool in_irq;    /* where jumped: in an interrupt's handler */
-    bool light;     /* see light_show() */
-    bool on_light;  /* on top of such a one, which goes with it */
+    bool light;     /* by a struct plat_light, without an image */
 } ALIGNED(8);       /* one word, to be made in one go */
 
 /* One hit whose handlers are running. */
@@ -214,43 +213,14 @@ NOKPROBE_INLINE void probe_count(uint64_t *counter)
     __asm__ volatile("incq %0" : "+m"(*counter));
 }
 
-/* A light handler that a jump has called is not in hits[]: it is known by where its struct
- * plat_light is. It gets an entry while that matters: below a hit on top of it, or when it
- * has faulted. It is the first one, and neither in an interrupt nor in an NMI.
+/* A light handler that a jump has called has the first entry of hits[], and writes nothing
+ * there: it is known by where its struct plat_light is. None runs in an interrupt or an NMI.
  *
  * light_frame - NULL: none runs.
  */
 NOKPROBE_INLINE const struct plat_light *light_frame(const struct probe_cpu *cpu)
 {
     return (const struct plat_light *)READ_ONCE(*cpu->plat.light);
-}
-
-/* light_show - Return: is there one that had no entry? Claimed before it is filled. */
-NOKPROBE_INLINE bool light_show(struct probe_cpu *cpu)
-{
-    const struct plat_light *light = light_frame(cpu);
-
-    if (likely(!light) || cpu->depth)
-        return false;
-    cpu->depth = 1;
-    barrier();
-    cpu->hits[0].is = (struct hit_facts){ .jumped = true, .light = true };
-    WRITE_ONCE(cpu->hits[0].running, light->probe);
-    return true;
-}
-
-/* light_hide - take it away again, and with it the hit on top, if there is one. */
-NOKPROBE_INLINE void light_hide(struct probe_cpu *cpu)
-{
-    WRITE_ONCE(cpu->hits[0].running, NULL);
-    barrier();
-    cpu->depth = 0;
-}
-
-/* probe_in_handler - does the executing CPU run one? */
-NOKPROBE_INLINE bool probe_in_handler(const struct probe_cpu *cpu)
-{
-    return cpu->depth || light_frame(cpu);
 }
 
 /* ---- 1 register.c, enable.c, site_list.c ---- */
@@ -401,10 +371,7 @@ NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu, struct probe_hit *hit)
 {
     WRITE_ONCE(hit->site, NULL);
     barrier();
-    if (unlikely(hit->is.on_light))
-        light_hide(cpu);
-    else
-        cpu->depth--;
+    cpu->depth--;
 }
 /* kprobe_resume - go on with the hit of @regs behind the handler that faulted.
  * Context: trap.

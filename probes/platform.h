@@ -197,9 +197,8 @@ struct probe_cpu *plat_this_cpu(void);
 struct plat_cpu {
     const unsigned *nmi_depth; /* not 0: in NMI context */
     const unsigned *irq_depth; /* not 0: in the handler of an interrupt */
-    const uintptr_t
-        *light; /* struct plat_light *, of the light handler that runs and is not
-                             * in hits[]; 0: none */
+    const uintptr_t *light;    /* struct plat_light *, of the light handler that runs; 0:
+                             * none */
     const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
     uintptr_t nmi_stack_base;    /* and inside */
     uint64_t *counters;          /* plat_counter(this CPU, 0) */

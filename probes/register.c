@@ -72,7 +72,7 @@ static bool in_handler(void)
 {
     unsigned long flags = plat_irq_save();
     const struct probe_cpu *cpu = plat_this_cpu();
-    bool inside = cpu && probe_in_handler(cpu);
+    bool inside = cpu && cpu->depth;
 
     plat_irq_restore(flags);
     return inside;

@@ -101,7 +101,6 @@ extern trap_exit
     and eax, KPROBE_SLOW_FLAGS
     or ecx, eax
     or ecx, [r13 + CPU_DEPTH]
-    or rcx, [r13 + PERCPU_PINNED]
     lea rax, [rsp - STACK_MIN]
     sub rax, [r13 + PERCPU_STACK_BASE]
     sar rax, 63

@@ -1,7 +1,7 @@
-; detour_light.asm - a detour for one light handler: patterns like those of detour_own.asm. No
-; image, and no entry in hits[]: a word of the CPU's says that such a handler runs, and where
-; its struct plat_light is; it keeps the thread on its CPU, too. What needs more to be known
-; makes it out from there (light_show() in probes/life.h).
+; detour_light.asm - a detour for one light handler: patterns like those of detour_own.asm.
+; No image, and of its entry in hits[] only that it is taken. A word of the CPU's says that
+; such a handler runs and where its struct plat_light is, which is all that others need; and
+; it keeps the thread on its CPU, as preemption off would.
 ;
 ;   higher   | program's stack      |
 ;            | rdi ... r11          |  what C may change
@@ -103,10 +103,10 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     and eax, KPROBE_DISABLED
     or eax, [gs:CPU_DEPTH]
     or rax, [gs:PERCPU_DEPTHS]          ; of interrupts, of NMIs
-    or rax, [gs:PERCPU_PINNED]
     or rax, rcx
     jnz %%rare
-    mov [gs:PERCPU_PINNED], rsp
+    mov [gs:PERCPU_PINNED], rsp         ; first of all: it stays on this CPU
+    mov dword [gs:CPU_DEPTH], 1
     inc qword [gs:0]
     HOLE HOLE_COUNTER
     mov rsi, strict dword 0
@@ -114,6 +114,7 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     call %%handled                      ; the handler
 %%handled:
     HOLE HOLE_HANDLER
+    mov dword [gs:CPU_DEPTH], 0
     mov qword [gs:PERCPU_PINNED], 0
   %if %3
     lea rsp, [rsp + 7 * 8]

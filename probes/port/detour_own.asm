@@ -71,14 +71,15 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     push SEL_CODE
     push strict dword 0
     HOLE HOLE_IP
-    push 0                              ; no error code
-    push 0
+    lea rsp, [rsp - 8]                  ; vector
+    push 0                              ; aux
     PUSH EACH_REGISTER_DOWN
     PREEMPT_OFF
     lea r15, [rsp + REGS_FLAGS]
     lea rax, [IMAGE(STACK)]
     mov [IMAGE(REGS_SP)], rax
-    mov dword [IMAGE(REGS_VECTOR)], VECTOR_BP
+    mov rax, VECTOR_BP << 32            ; and no error code
+    mov [IMAGE(REGS_ORIG_AX)], rax
     mov rdi, strict qword 0
     HOLE HOLE_PROBE
     mov r13, [gs:PERCPU_PROBE]
@@ -90,7 +91,6 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     or eax, ecx
     or eax, [CPU(CPU_DEPTH)]
     or eax, [CPU(PERCPU_NMI_DEPTH)]
-    or rax, [CPU(PERCPU_PINNED)]
     lea rcx, [rsp - STACK_MIN]
     sub rcx, [CPU(PERCPU_STACK_BASE)]
     sar rcx, 63

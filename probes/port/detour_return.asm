@@ -74,7 +74,6 @@ proc %1, 64
     or r8, rdx
     mov edx, [gs:CPU_DEPTH]
     or r8, rdx
-    or r8, [gs:PERCPU_PINNED]
     cmp qword [gs:PERCPU_PROBE], 1      ; the CPU is ready for probes
     sbb rdx, rdx
     or r8, rdx

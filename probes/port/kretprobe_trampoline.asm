@@ -88,7 +88,6 @@ proc kretprobe_trampoline, 64
     or rax, rcx
     mov ecx, [gs:CPU_DEPTH]
     or rax, rcx
-    or rax, [gs:PERCPU_PINNED]
     mov r14d, r11d              ; for those who come back to .leave
     jnz .rare
     mov dword [gs:CPU_DEPTH], 1 ; 3

@@ -67,7 +67,7 @@ enum plat_context plat_context(void)
 
     if (cpu->nmi_depth)
         return PLAT_NMI;
-    if (probe && probe_in_handler(probe))
+    if (probe && probe->depth)
         return PLAT_TRAP;
     return cpu->irq_depth ? PLAT_IRQ : PLAT_THREAD;
 }

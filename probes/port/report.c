@@ -112,6 +112,8 @@ static void print_hits(void)
         for (unsigned level = 0; cpu && level < cpu->depth; level++)
             if (hit_site(&cpu->hits[level]))
                 print_hit(i, &cpu->hits[level]);
+            else if (level == 0 && light_frame(cpu))
+                panic_print("CPU %u: in a light handler\n", i);
     }
 }
 

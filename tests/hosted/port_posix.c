@@ -42,8 +42,7 @@ enum plat_context plat_context(void)
 {
     if (posix_self && posix_self->cpu->nmi_depth)
         return PLAT_NMI;
-    return posix_self && probe_in_handler(thread_area(posix_self)) ? PLAT_TRAP
-                                                                   : PLAT_THREAD;
+    return posix_self && thread_area(posix_self)->depth ? PLAT_TRAP : PLAT_THREAD;
 }
 
 /* A thread does not change its area, and while a trap handler runs no other signal comes:
