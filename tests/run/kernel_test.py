@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """kernel_test.py - one boot of the kernel's own tests, as TAP.
 
-    tests/run/kernel_test.py SELECTION SMP [long]   e.g. all 4, or frame 2, or frame.NAME 1
+    tests/run/kernel_test.py SELECTION SMP [long] [stepped]
+                                                    e.g. all 4, or frame 2, or frame.NAME 1
 
-long: what is repeated is repeated more often, which takes a while. SEED=N in the
-environment gives back a printed seed. What the guest printed is kept in
-build/kernel-SELECTION-SMP.log.
+long: what is repeated is repeated more often, which takes a while. stepped: QEMU translates
+one instruction at a time, so that an interrupt may come between any two; the timer runs at
+its highest rate. SEED=N in the environment gives back a printed seed. What the guest
+printed is kept in build/kernel-SELECTION-SMP.log.
 """
 
 import os
@@ -36,8 +38,10 @@ class Lines:
 def main():
     selection, smp = sys.argv[1], int(sys.argv[2])
     is_long = "long" in sys.argv[3:]
+    is_stepped = "stepped" in sys.argv[3:]
     limit = LIMIT_LONG if is_long else LIMIT if smp <= 8 else LIMIT_MANY_CPUS
     words = f"tests={selection} kprobes-jump=off" + " long" * is_long
+    words += " hz=1000" * is_stepped
     if os.environ.get("SEED"):
         words += " seed=" + os.environ["SEED"]
     lock = threading.Lock()
@@ -47,9 +51,9 @@ def main():
             print(line, flush=True)
 
     flat = Flat(print_line, f"{smp} CPUs, " if smp > 1 else "1 CPU, ")
-    name = "all" if "," in selection else selection
+    name = "stepped" if is_stepped else "all" if "," in selection else selection
     log = os.path.join(BUILD, f"kernel-{name}-{smp}.log")
-    setup = Setup(smp=smp, append=words, log=log)
+    setup = Setup(smp=smp, append=words, log=log, qemu="-singlestep" * is_stepped)
     with Guest(setup, Lines(flat.take)) as guest:
         status = guest.wait_end(limit)
         guest.console.wait_closed(5)

@@ -8,8 +8,9 @@ passes --long to the Python tests of insn, pun, model, fuzz and truth.
 
 A test has a label TIER/STEM. A NAME is a label, a tier, or a stem, which means the tests
 of that stem in every tier. `kernel/STEM` boots with the tests of one subject only; the
-whole run has `kernel/smpN` instead, all subjects on N CPUs. SMP=N sets the CPUs of
-kernel/STEM, SEED=N gives back a seed.
+whole run has `kernel/smpN` instead, all subjects on N CPUs, and `kernel/stepped2`, some with
+one instruction per translation block. SMP=N sets the CPUs of kernel/STEM, SEED=N gives back
+a seed.
 """
 
 import glob
@@ -25,9 +26,21 @@ SMP = (1, 2, 4, 8)
 # Subjects that turn everything over again and again; with four CPUs for each of the host's
 # they take minutes, and find what they find on four.
 UP_TO_4 = ("conformance", "detour", "detour_return", "jprobe", "jump", "kretprobe",
-           "optimize", "pad", "pun", "region", "return_point", "returns", "text_poke",
-           "xmc")  # fmt: skip
+           "optimize", "pad", "preempt", "pun", "region", "return_point", "returns",
+           "text_poke", "xmc")  # fmt: skip
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
+# With one instruction per translation block, of which the whole run would take an hour.
+STEPPED = ("preempt", "detour", "jump")
+STEPPED_LONG = (
+    "region.jumps_come_and_go_while_all_cpus_are_there",
+    "region.a_thread_that_is_preempted_inside_is_waited_for",
+    "optimize.h70_a_second_probe_where_a_jump_reads",
+    "optimize.h71_every_order_of_five_operations",
+    "optimize.a_probe_between_jumps_leaves_them_jumps",
+    "return_point.probes_come_and_go_while_all_cpus_call",
+    "return_point.h90_nmis_at_every_instruction",
+    "conformance.h06_jcc_under_all_flags",
+)
 MANY_ROUNDS = 2  # CPUs of the one boot of a long run in which tests take more rounds
 
 HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as the Makefile builds them
@@ -62,7 +75,8 @@ def all_labels():
     for tier in PYTHON_TIERS:
         labels += [f"{tier}/{stem}" for stem in stems(f"tests/{tier}/test_*.py", "test_")]
     labels += [f"kernel/smp{n}" for n in (SMP_LONG if is_long else SMP)]
-    labels += [f"kernel/long{MANY_ROUNDS}"] * is_long
+    labels += ["kernel/stepped2"]
+    labels += [f"kernel/long{MANY_ROUNDS}", "kernel/steppedlong2"] * is_long
     labels += ["truth/" + stem for stem in stems("tests/truth/test_*.py", "test_")]
     labels += ["session/" + stem for stem in stems("tests/session/test_*.py", "test_")]
     return labels
@@ -104,6 +118,11 @@ def command(label):
         program = [sys.executable, os.path.join(HERE, "kernel_test.py")]
         if stem in subjects():
             return program + [stem, os.environ.get("SMP", "2")] + ["long"] * is_long
+        if stem == "steppedlong2":
+            return program + ["preempt", "2", "stepped", "long"]
+        if stem == "stepped2":
+            chosen = STEPPED + STEPPED_LONG * is_long
+            return program + [",".join(chosen), "2", "stepped"]
         if stem.startswith("long"):
             return program + ["all", stem.removeprefix("long"), "long"]
         cpus = stem.removeprefix("smp")
