@@ -258,7 +258,7 @@ KTEST(exec, no_alias_stays_open)
 static int write_and_run(void *arg)
 {
     uint8_t *mine = (uint8_t *)arg + cpu_id() * PAGE_SIZE;
-    uint64_t rounds = ktest_rounds(40000, 200000);
+    uint64_t rounds = ktest_rounds(10000, 50000);
     int bad = 0;
 
     for (uint32_t i = 0; i < rounds; i++) {

@@ -26,7 +26,7 @@ SMP = (1, 2, 4, 8)
 # Subjects that turn everything over again and again; with four CPUs for each of the host's
 # they take minutes, and find what they find on four.
 UP_TO_4 = ("conformance", "detour", "detour_return", "jprobe", "jump", "kretprobe",
-           "optimize", "pad", "preempt", "pun", "region", "return_point", "returns",
+           "link", "optimize", "pad", "preempt", "pun", "region", "return_point", "returns",
            "text_poke", "xmc")  # fmt: skip
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
 # With one instruction per translation block, of which the whole run would take an hour.
