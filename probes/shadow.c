@@ -4,11 +4,11 @@
 #include "kernel/base/err.h"
 
 struct kretprobe kretprobe_nobody;
-static struct kretprobe_holder nobody;
+struct kretprobe_holder holder_nobody;
 struct shadow shadow_nobody = {
     .last = shadow_nobody.entries,
     .limit = shadow_nobody.entries,
-    .entries = { { .holder = &nobody } },
+    .entries = { { .holder = &holder_nobody } },
 };
 
 struct shadow *shadow_new(uintptr_t top, size_t len)
@@ -22,7 +22,7 @@ struct shadow *shadow_new(uintptr_t top, size_t len)
     s->len = len;
     s->last = s->entries;
     s->limit = s->entries + room;
-    s->entries[0].holder = &nobody;
+    s->entries[0].holder = &holder_nobody;
     return s;
 }
 

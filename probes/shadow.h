@@ -64,6 +64,7 @@ struct shadow {
 /* Where there is none, for the trampoline, which looks first and asks then. */
 extern struct shadow shadow_nobody;
 extern struct kretprobe kretprobe_nobody;
+extern struct kretprobe_holder holder_nobody;
 
 /* shadow_new - for the stack of @len bytes below @top. Return: NULL without memory.
  * shadow_add_data - with room for data, if it has none yet. Return: 0; -ENOMEM.

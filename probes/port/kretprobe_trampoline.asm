@@ -27,6 +27,7 @@
 extern kretprobe_return         ; void kretprobe_return(struct pt_regs *, struct probe_cpu *)
 extern shadow_nobody            ; struct shadow
 extern kretprobe_nobody         ; struct kretprobe
+extern holder_nobody            ; struct kretprobe_holder
 extern trap_exit
 
 ; OR_IF_ZERO reg, scratch: rax |= all ones if reg is 0
@@ -73,6 +74,8 @@ proc kretprobe_trampoline, 64
     xor edx, [r13 + ENTRY_BELOW]
     or rax, rdx
     mov r14, [r13 + ENTRY_HOLDER]
+    test r14, r14
+    cmovz r14, [rel nobodys_holder] ; an NMI has come between claim and fill
     or rax, [r14 + HOLDER_EXTRAS]
     mov r15, [r14 + HOLDER_RP]
     test r15, r15
@@ -144,6 +147,7 @@ section .rodata
 align 8
 nobodys_shadow: dq shadow_nobody
 nobodys_probe:  dq kretprobe_nobody
+nobodys_holder: dq holder_nobody
 
 ; Its parts: up to `known` the shadow tells where it goes, at `ret` the top of the stack, and
 ; elsewhere the image, where the stack ends.

@@ -4,9 +4,11 @@
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/thread/thread.h"
 #include "probes/life.h"
+#include "probes/shadow.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/own_steps.h"
@@ -593,4 +595,46 @@ KTEST(kretprobe, disabled_it_sees_nothing)
 KTEST(kretprobe, h89_no_hardware_shadow_stack_is_switched_on)
 {
     ktest_report(!(read_cr4() & BIT(23)), "CR4.CET is clear");
+}
+
+/* ---- an NMI where an entry is claimed and not filled ---- */
+
+static volatile bool nmi_wanted;
+static long nmi_result;
+
+static bool nmi_calls_target(struct pt_regs *regs UNUSED)
+{
+    if (!nmi_wanted)
+        return false;
+    nmi_result = target(1, 7);
+    nmi_wanted = false;
+    return true;
+}
+
+KTEST(kretprobe, an_nmi_returns_while_an_entry_is_claimed_only)
+{
+    struct kretprobe rp = { .entry_handler = return_count_entry };
+    struct shadow_entry *claimed;
+    struct shadow *s;
+
+    trap_set_handler(TRAP_NMI, nmi_calls_target);
+    return_counts_start();
+    ktest_report(return_probe(&rp, target) == 0, "a return probe is accepted");
+    s = *plat_this_cpu()->plat.shadow;
+    claimed = s ? shadow_claim(s) : NULL;
+    if (!claimed) {
+        ktest_report(false, "the thread has a shadow");
+        return;
+    }
+    claimed->holder = NULL; /* as it is at first */
+    preempt_disable();
+    nmi_wanted = true;
+    smp_send_nmi(cpu_id());
+    while (nmi_wanted)
+        barrier();
+    preempt_enable();
+    shadow_unclaim(s);
+    unregister_kretprobe(&rp);
+    ktest_report(nmi_result == 10, "the function returns what it should");
+    report_seen(1, &rp, "there");
 }
