@@ -60,9 +60,8 @@ void plat_quiesce(void)
     quiesce();
 }
 
-enum plat_context plat_context(void)
+static enum plat_context context_of(const struct percpu *cpu)
 {
-    const struct percpu *cpu = this_cpu();
     const struct probe_cpu *probe = cpu->probe;
 
     if (cpu->nmi_depth)
@@ -70,6 +69,16 @@ enum plat_context plat_context(void)
     if (probe && probe->depth)
         return PLAT_TRAP;
     return cpu->irq_depth ? PLAT_IRQ : PLAT_THREAD;
+}
+
+/* A thread that is moved meanwhile would ask about a CPU that it is not on any more. */
+enum plat_context plat_context(void)
+{
+    unsigned long flags = irq_save();
+    enum plat_context context = context_of(this_cpu());
+
+    irq_restore(flags);
+    return context;
 }
 
 unsigned plat_cpu_count(void)
