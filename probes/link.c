@@ -13,16 +13,17 @@
  *   1. made when both are jumps, by one store of eight aligned bytes, of which four are the
  *      displacement: a CPU goes the one way or the other. Nobody waits for it: the other
  *      way is as good
- *   2. cut before the text at B changes, by such a store, and all cores are synchronised:
- *      then everybody comes to B by its address, as if there were no links
+ *   2. cut before the text at B changes, by such a store. The first synchronisation of that
+ *      change is this one's, too: from then on everybody comes to B by its address, as if
+ *      there were no links
  *   3. B's detour is freed after the quiescence behind that, as ever: who was on the way to
  *      it, or in it, has left
  *   4. where A and B leave together nothing is written: nobody comes to A, and who is inside
  *      gets out by way of B's detour, which is there until all of this is quiet. A link like
  *      that is forgotten before A is a jump, or a breakpoint, again
  *
- * Only the instruction behind is linked, so a loop always passes the text, where the engine
- * can wait for it to be.
+ * tests/model/link.pml is a model of it. Only the instruction behind is linked, so a loop
+ * always passes the text, where the engine can see that it is outside.
  */
 #include "probes/link.h"
 
@@ -168,20 +169,14 @@ static void lead_back(struct site *site,
     WRITE_ONCE(links, links - 1);
 }
 
-bool link_cut(struct site *site)
+void link_cut(struct site *site)
 {
     struct site *first = before(site->addr);
-    bool any = false;
 
-    if (first && first->linked && !(first->leaving && site->leaving)) {
+    if (first && first->linked && !(first->leaving && site->leaving))
         lead_back(first, plat_text_store);
-        any = true;
-    }
-    if (site->linked && !site->leaving) {
+    if (site->linked && !site->leaving)
         lead_back(site, plat_text_store);
-        any = true;
-    }
-    return any;
 }
 
 void link_forget(struct site *site)

@@ -10,17 +10,16 @@ struct site;
 /* link_make - let the detour of @site, a jump, go straight on in that of the instruction
  * behind it, if that is a jump as well. A CPU may go there by the text for a while yet.
  * link_make_around - the same for @site and for the one before it.
- * link_cut - @site is about to be no jump any more: link_is_cut() once the cores have been
- *            synchronised. Links between two that are both leaving stay: nobody comes in,
- *            and who is inside is waited for before either is freed.
- * link_forget - @site has been no jump, and nobody can be inside: where it leads to, if it
- *               does, may be gone.
+ * link_cut - @site, a jump, is about to be none; the synchronisations that come with that
+ *            are this one's, too. Links between two that are both leaving stay: nobody comes
+ *            in, and who is inside is waited for before either is freed.
+ * link_forget - @site is no jump, and nobody can be inside: where it leads to, if it does,
+ *               may be gone. Before it is one again the cores must be synchronised.
  * Locks:  PLAT_PROBES and PLAT_TEXT held.
- * Return: link_cut: has anything been written, so that the cores have to be synchronised?
  */
 void link_make(struct site *site);
 void link_make_around(struct site *site);
-bool link_cut(struct site *site);
+void link_cut(struct site *site);
 void link_forget(struct site *site);
 
 /* link_into - the address of the jump that leads straight to the detour of the site at

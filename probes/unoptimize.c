@@ -111,24 +111,15 @@ static void poke_from(struct text_poke *poke, const struct site *site)
         poke->bytes[i] = site->bytes[i];
 }
 
-static void cut_links(struct site **sites, size_t count)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < count; i++)
-        any |= link_cut(sites[i]);
-    if (any)
-        plat_sync_cores();
-}
-
 static void write_all(struct site **sites, size_t count)
 {
     static struct text_poke pokes[BATCH_MAX]; /* PLAT_PROBES */
 
     plat_lock(PLAT_TEXT);
-    cut_links(sites, count);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        link_cut(sites[i]);
         poke_from(&pokes[i], sites[i]);
+    }
     text_poke_batch(pokes, count);
     plat_unlock(PLAT_TEXT);
 }

@@ -40,6 +40,7 @@ MODELS = [
     ("optimize", "CPUS=2"),
     ("quiesce", "CPUS=2"),
     ("shadow", "DEPTH=2"),
+    ("link", "CPUS=2"),
 ]
 MODELS_LONG = [
     ("text_poke", TINY),
@@ -54,6 +55,7 @@ MODELS_LONG = [
     ("optimize", "CPUS=3"),
     ("quiesce", "CPUS=3 THREADS=3"),
     ("shadow", "DEPTH=3"),
+    ("link", "CPUS=3"),
 ]
 
 # Are changed, and hold all the same: what was left out is there for something else.
@@ -74,6 +76,8 @@ MUTANTS = [
     ("optimize", "CPUS=1", "NO_QUIESCENCE_IN_PASS", "detour_is_unused"),
     ("quiesce", "CPUS=1", "PREEMPT_IS_OUTSIDE", "nobody_is_inside"),
     ("shadow", "DEPTH=2", "UNWIND_INTERRUPTIBLE", "return_is_found"),
+    ("link", "CPUS=2", "NO_CUT", "off_is_off"),
+    ("link", "CPUS=2", "NOT_FORGOTTEN", "what_is_used_is_there"),
 ]
 MUTANTS_LONG = [
     ("text_poke", ONE, "NO_SYNC_0", "what_it_leads_to_is_seen"),
@@ -119,6 +123,9 @@ MUTANTS_LONG = [
     ("shadow", "DEPTH=2", "NOT_CLAIMED", "entry_is_mine"),
     ("shadow", "DEPTH=2", "BELOW_FIRST", "backtrace_is_right"),
     ("shadow", "DEPTH=2", "SLOT_FIRST", "backtrace_is_right"),
+    ("link", "CPUS=2", "CUT_LATE", "off_is_off"),
+    ("link", "CPUS=2", "NO_QUIESCENCE", "what_is_used_is_there"),
+    ("link", "CPUS=2", "FORGET_NOT_SYNCED", "what_is_used_is_there"),
 ]
 
 # Names that say how large a model is.
