@@ -16,7 +16,7 @@
 
 #define COUNT 6
 #define CALLS 1000
-#define TOGGLES 200
+#define TOGGLES 60
 #define TOGGLES_LONG 5000
 
 /* link_targets.asm */

@@ -69,7 +69,7 @@ def build(model, defines, directory, flags):
 def check(model, defines, thorough=False):
     """Look at all states of a model. @thorough: many are expected."""
     live = "-DLIVE" in defines
-    flags = ["-O2", "-DCOLLAPSE"] if thorough else ["-O0"]
+    flags = ["-O2"] if thorough else ["-O0"]
     with tempfile.TemporaryDirectory(prefix="sonde-model-") as directory:
         said = build(model, defines, directory, flags if live else flags + ["-DSAFETY"])
         if not os.path.exists(os.path.join(directory, "pan")):

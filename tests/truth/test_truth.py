@@ -111,13 +111,13 @@ def every_instruction_a_jump():
     for smp in (2, 4) if LONG else (2,):
         with counted(smp, "pun") as machine:
             name = f"{cpus(smp)} side by side, jumps"
-            trial(machine, "all", ("vfs", "switch"), name)
+            trial(machine, "all", ("switch",), name)
 
 
 def every_instruction_with_handlers():
     for engine in ("", "tf ") if LONG else ("tf ",):
-        with counted(2, icount=LONG) as machine:
-            workloads = ("all",) if LONG else ("strings",)
+        with counted(2, icount=True) as machine:
+            workloads = ("all",) if LONG else ("strings", "mutex")
             trial(machine, f"{engine}handlers all", workloads, f"{engine}handlers")
 
 
@@ -151,7 +151,7 @@ def storm(machine, words, count, functions):
 def nmi_storm():
     with counted(2) as machine:
         storm(machine, "", 10000, "nmi_dispatch,storm_nmi,where_nmi")
-        storm(machine, "tf handlers ", 5000 if LONG else 1000, "all")
+        storm(machine, "tf handlers ", 5000 if LONG else 200, "all")
         if LONG:
             storm(machine, "", 1000000, "storm_nmi")
             storm(machine, "handlers ", 5000, "all")
