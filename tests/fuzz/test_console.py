@@ -23,7 +23,7 @@ LONG = "--long" in sys.argv
 LIMIT = 120  # seconds for one answer; generous, since the host may be busy
 PATIENCE = 3  # seconds before Ctrl-C
 LINES = 250
-SECONDS = 60
+SECONDS = 30
 
 CTRL_C = b"\x03"
 CTRL_D = b"\x04"

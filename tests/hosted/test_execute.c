@@ -87,7 +87,7 @@ static void start(void)
     first.differences = 0;
     if (first.results)
         return;
-    inputs = (unsigned)posix_rounds(3, 50);
+    inputs = (unsigned)posix_rounds(3, 20);
     first_seed = unit_seed();
     blocks_at_rest = posix_blocks();
     runner_init(&first);

@@ -17,7 +17,7 @@
 #define COUNT 6
 #define INSN_LEN 7
 #define TURNS 300
-#define TURNS_LONG 20000
+#define TURNS_LONG 3000
 
 static struct kprobe row[COUNT];
 static struct kprobe *pointers[COUNT];

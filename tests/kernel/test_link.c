@@ -17,7 +17,7 @@
 #define COUNT 6
 #define CALLS 1000
 #define TOGGLES 60
-#define TOGGLES_LONG 5000
+#define TOGGLES_LONG 1000
 
 /* link_targets.asm */
 uint64_t link_row(uint64_t x);
@@ -293,6 +293,23 @@ static void turn(struct kprobe *p)
         optimize_run();
 }
 
+static uint64_t calls_so_far(void)
+{
+    uint64_t sum = 0;
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        sum += READ_ONCE(calls[cpu]);
+    return sum;
+}
+
+static void let_them_run(void)
+{
+    uint64_t before = calls_so_far();
+
+    while (calls_so_far() == before)
+        thread_yield();
+}
+
 /* The second and the fourth stay; what is before and behind them comes and goes. */
 KTEST(link, neighbours_come_and_go_while_all_cpus_run)
 {
@@ -305,8 +322,10 @@ KTEST(link, neighbours_come_and_go_while_all_cpus_run)
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         tids[cpu] = kernel_clone(&(struct clone_args){
             .fn = call_until_over, .cpus = BIT(cpu), .name = "caller" });
-    for (uint64_t i = 0; i < toggles; i++)
+    for (uint64_t i = 0; i < toggles; i++) {
         turn(&row[2 * (ktest_random() % 3)]);
+        let_them_run();
+    }
     is_over = true;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
         int err = 1;
