@@ -3,8 +3,8 @@
     tests/run/run_tests.py [--long] fuzz/console
 
 Lines of random words, damaged lines and plain rubbish, as requests on COM3 and typed on
-COM1 meanwhile. A few hundred, always the same; --long: others for half a minute. SEED=N gives a
-printed seed back.
+COM1 meanwhile. A few hundred, always the same; --long: others for half a minute. SEED=N
+gives a printed seed back.
 
 A command that does not end by itself is stopped with Ctrl-C, and has to stop.
 """
