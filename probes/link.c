@@ -143,7 +143,7 @@ void link_make(struct site *site)
         return;
     next = behind(site);
     jump = can_enter(next) ? jump_of(site) : 0;
-    if (!jump || !put(jump, (uintptr_t)next->detour, plat_text_write))
+    if (!jump || !put(jump, (uintptr_t)next->detour, plat_text_store))
         return;
     site->linked = true;
     WRITE_ONCE(links, links + 1);

@@ -162,11 +162,17 @@ static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
     t->refused++;
 }
 
-/* find_links - as they stay for the rest of the window: nothing else waits to be made. */
+/* find_links - as they stay for the rest of the window: nothing else waits to be made. Nobody
+ * waits for a new one to be seen by all CPUs; but who goes by the text after all would be
+ * counted there as well as at the jump past it.
+ */
 static void find_links(struct kprobe *const *ps, uintptr_t *past, size_t count)
 {
     optimize_run();
     plat_lock(PLAT_PROBES);
+    plat_lock(PLAT_TEXT);
+    plat_sync_cores();
+    plat_unlock(PLAT_TEXT);
     for (size_t i = 0; i < count; i++)
         past[i] = link_into(ps[i]->addr);
     plat_unlock(PLAT_PROBES);
