@@ -410,7 +410,7 @@ int detour_prepare(struct site *site, struct probe_reject *why)
         err = build(&code);
     if (err)
         return err;
-    site->detour_kind = (uint8_t)code.kind;
+    site->detour_kind = code.kind & 0xf;
     if (code.kind == DETOUR_RETURN)
         site->plain = kretprobe_plain(site);
     site->detour_saves = code.flags_live;
@@ -463,7 +463,7 @@ void detour_release(struct site *site)
     if (!site->detour)
         return;
     plat_lock(PLAT_TEXT);
-    link_forget(site);
+    link_drop(site);
     if (cell)
         insn_slot_put(cell);
     plat_unlock(PLAT_TEXT);

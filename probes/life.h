@@ -79,12 +79,13 @@ struct site {
     bool queued : 1;             /* [P] in the list that is being made */
     bool coming : 1;             /* [P] is being armed, with others */
     bool leaving : 1;            /* [P] is being disarmed, with others */
-    bool changing : 1;           /* [P] is in the batch that is being planned */
+    bool changing : 1;           /* [P] is in the batch that is planned or written */
+    bool becomes_jump : 1;       /* [P] where it is: a jump in the end */
     bool detour_saves : 1;       /* [P] it leaves the status flags as they are */
     bool detour_own : 1;         /* [P] it has code of its own: see detour_own.h */
     bool detour_keeps : 1;       /* [p] for a light handler: all of struct plat_light */
     bool linked : 1;             /* [P] it goes straight on in the next one: see link.h */
-    uint8_t detour_kind;         /* [P] enum detour_kind */
+    uint8_t detour_kind : 4;     /* [P] enum detour_kind */
     uint8_t jump_len;            /* [P] SITE_OPTIMIZED: bytes that the jump has changed */
     uint8_t jump_span;           /* [P] and bytes that it is made of */
     uint8_t jump_why;            /* [P] enum probe_reason against a jump; 0: none */

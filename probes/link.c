@@ -10,9 +10,10 @@
  * What is linked stays right because both ways do the same as long as B is a jump with this
  * detour. So a link is there only while B is, or while nobody comes to A:
  *
- *   1. made when both are jumps, by one store of eight aligned bytes, of which four are the
- *      displacement: a CPU goes the one way or the other. Nobody waits for it: the other
- *      way is as good
+ *   1. made when both are jumps, or nothing can keep them from being written as such, and
+ *      B's detour is whole for everyone: behind the first synchronisation of that change. By
+ *      one store of eight aligned bytes, of which four are the displacement: a CPU goes the
+ *      one way or the other. Nobody waits for it: the other way is as good
  *   2. cut before the text at B changes, by such a store. The first synchronisation of that
  *      change is this one's, too: from then on everybody comes to B by its address, as if
  *      there were no links
@@ -106,9 +107,10 @@ static bool put(uintptr_t jump, uintptr_t target,
 
 /* ---- who with whom ---- */
 
-static bool is_jump(const struct site *site)
+/* will_be_jump - when what is being written is there. */
+static bool will_be_jump(const struct site *site)
 {
-    return site && site->state == SITE_OPTIMIZED;
+    return site->changing ? site->becomes_jump : site->state == SITE_OPTIMIZED;
 }
 
 static struct site *behind(const struct site *site)
@@ -130,7 +132,7 @@ static struct site *before(uintptr_t addr)
 /* can_enter - may a jump lead to its detour? That of a call wants to be called. */
 static bool can_enter(const struct site *site)
 {
-    return is_jump(site) && site->detour && !region_is_open(site) &&
+    return site && will_be_jump(site) && site->detour && !region_is_open(site) &&
            !copy_is_called(site);
 }
 
@@ -139,7 +141,7 @@ void link_make(struct site *site)
     const struct site *next;
     uintptr_t jump;
 
-    if (!is_jump(site) || site->linked || region_is_open(site))
+    if (!will_be_jump(site) || site->linked || region_is_open(site))
         return;
     next = behind(site);
     jump = can_enter(next) ? jump_of(site) : 0;
@@ -180,6 +182,12 @@ void link_cut(struct site *site)
 }
 
 void link_forget(struct site *site)
+{
+    if (site->linked)
+        lead_back(site, plat_text_store);
+}
+
+void link_drop(struct site *site)
 {
     if (site->linked)
         lead_back(site, plat_text_write);

@@ -7,20 +7,23 @@
 
 struct site;
 
-/* link_make - let the detour of @site, a jump, go straight on in that of the instruction
- * behind it, if that is a jump as well. A CPU may go there by the text for a while yet.
+/* link_make - let the detour of @site go straight on in that of the instruction behind it,
+ * if both are jumps, or become some in the batch that is being written, and have detours
+ * that all cores know. A CPU may go there by the text for a while yet.
  * link_make_around - the same for @site and for the one before it.
  * link_cut - @site, a jump, is about to be none; the synchronisations that come with that
  *            are this one's, too. Links between two that are both leaving stay: nobody comes
  *            in, and who is inside is waited for before either is freed.
- * link_forget - @site is no jump, and nobody can be inside: where it leads to, if it does,
- *               may be gone. Before it is one again the cores must be synchronised.
+ * link_forget - @site is no jump, and is about to be armed: where it leads to, if it does,
+ *               may be gone. Before it is armed the cores must be synchronised.
+ * link_drop - @site's detour is about to be freed, and nobody can be inside.
  * Locks:  PLAT_PROBES and PLAT_TEXT held.
  */
 void link_make(struct site *site);
 void link_make_around(struct site *site);
 void link_cut(struct site *site);
 void link_forget(struct site *site);
+void link_drop(struct site *site);
 
 /* link_into - the address of the jump that leads straight to the detour of the site at
  * @addr; 0: there is none. Locks: PLAT_PROBES held.

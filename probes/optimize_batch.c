@@ -75,8 +75,10 @@ static void add_near(struct members *m, struct site **sites, size_t count)
 
 static void mark(struct site **sites, size_t count, bool changing)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         sites[i]->changing = changing;
+        sites[i]->becomes_jump = false;
+    }
 }
 
 static enum probe_reason change(struct site_list *list, const struct site_list *down,
@@ -88,6 +90,8 @@ static enum probe_reason change(struct site_list *list, const struct site_list *
     if (!plan_make(&plan, list, down))
         reason = plan_all(&plan);
     if (!reason) {
+        list->count = plan_len(&plan);
+        mark(list->sites, list->count, true);
         result->evicted = plan.batch.evicted_count;
         result->made = plan_write(&plan);
         result->is_done = true;

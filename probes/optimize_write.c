@@ -258,16 +258,19 @@ static void cut_links(struct plan *plan)
             link_cut(plan->down[i]);
 }
 
+/* make_links - before it is written that these are jumps: behind that, all that this takes
+ * may itself go by way of them.
+ */
 static void make_links(struct plan *plan)
 {
-    plat_lock(PLAT_TEXT);
+    for (size_t i = 0; i < plan_len(plan); i++)
+        plan->sites[i]->becomes_jump = plan->puns[i].rung != PUN_NONE;
     for (size_t i = 0; i < plan_len(plan); i++)
         link_make_around(plan->sites[i]);
-    plat_unlock(PLAT_TEXT);
 }
 
-/* The first synchronisation is for the detours and pads: whole for everyone before a jump
- * leads there; and for the links, which are gone before what they lead to may be.
+/* The first synchronisation is for the detours and pads: whole for everyone before a jump or
+ * a link leads there; and for the links, which are gone before what they lead to may be.
  */
 size_t plan_write(struct plan *plan)
 {
@@ -279,10 +282,10 @@ size_t plan_write(struct plan *plan)
     fill_pads(plan);
     cut_links(plan);
     plat_sync_cores();
+    make_links(plan);
     write_pokes(pokes, (size_t)(plan->pokes + plan->pokes_max - pokes));
     plat_unlock(PLAT_TEXT);
     unoptimize_expect(move_all(plan, &made));
-    make_links(plan);
     refuse(plan);
     leftover_keep(plan->old);
     plan->old = NULL;

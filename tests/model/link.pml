@@ -1,18 +1,21 @@
 /* link.pml - probes/link.c: the detour of A leads straight into that of B, and one of the two
- * goes, or both, while CPUs are anywhere on the way.
+ * goes, or both, while CPUs are anywhere on the way. Before that B comes.
  *
  * The text is a byte for each; the displacement at the end of A's detour is another, since it
- * is stored at once.
+ * is stored at once; and so is all of B's detour, which is written while nobody is there.
  */
 #define TEXT_A 0 /* bytes */
 #define TEXT_B 1
 #define LINK   2
-#define BYTES  3
+#define DETOUR_B 3
+#define BYTES  4
 
 #define ORIGINAL 0 /* values of the text */
 #define JUMP     1
 #define BACK     0 /* values of the link: to the text at B, to the detour of B */
 #define STRAIGHT 1
+#define UNMADE   0 /* values of B's detour */
+#define WHOLE    1
 
 #include "fetch.pml"
 #include "cpu.pml"
@@ -44,7 +47,7 @@ inline go(x, place)
 
 inline enter_b(x, c)
 {
-    HOLDS(what_is_used_is_there, !b_freed);
+    HOLDS(what_is_used_is_there, !b_freed && IS_SURELY(c, DETOUR_B, WHOLE));
     HOLDS(off_is_off, !b_is_off);
     go(x, IN_B)
 }
@@ -98,6 +101,21 @@ end:
     :: atomic { at == AT_B && MAY_GO_ON(x, c) -> execute_b(x, c) }
     :: atomic { at == IN_B && MAY_GO_ON(x, c) -> leave_b(x, c) }
     od
+}
+
+/* ---- what comes ---- */
+
+inline b_comes()
+{
+    store(DETOUR_B, WHOLE);
+#ifdef MADE_EARLY
+    store(LINK, STRAIGHT);
+#endif
+    sync();
+#ifndef MADE_EARLY
+    store(LINK, STRAIGHT); /* and nobody waits for that */
+#endif
+    store(TEXT_B, JUMP)
 }
 
 /* ---- what goes ---- */
@@ -166,11 +184,12 @@ init
 {
     atomic {
         fill(TEXT_A, JUMP);
-        fill(TEXT_B, JUMP);
+        fill(TEXT_B, ORIGINAL);
         fill(LINK, BACK);
+        fill(DETOUR_B, UNMADE);
         run_cpus()
     }
-    store(LINK, STRAIGHT); /* it is made, and nobody waits for that */
+    b_comes();
     if
     :: b_leaves();
        HOLDS(all_go_by_the_text, IS_SURELY(0, LINK, BACK) && IS_SURELY(CPUS - 1, LINK, BACK))

@@ -77,6 +77,7 @@ MUTANTS = [
     ("quiesce", "CPUS=1", "PREEMPT_IS_OUTSIDE", "nobody_is_inside"),
     ("shadow", "DEPTH=2", "UNWIND_INTERRUPTIBLE", "return_is_found"),
     ("link", "CPUS=2", "NO_CUT", "off_is_off"),
+    ("link", "CPUS=2", "MADE_EARLY", "what_is_used_is_there"),
     ("link", "CPUS=2", "NOT_FORGOTTEN", "what_is_used_is_there"),
 ]
 MUTANTS_LONG = [

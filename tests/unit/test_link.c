@@ -124,9 +124,33 @@ static void whoever_comes_later_is_linked_on_both_sides(void)
     end();
 }
 
-/* ---- going ---- */
+/* ---- coming ---- */
 
-static unsigned syncs, late;
+static unsigned syncs, early, before_jump, late;
+
+static void look_coming(void)
+{
+    if (!syncs++)
+        early += link_count() != 0;
+    before_jump += link_count() && *(const uint8_t *)probes[FIRST].addr == INSN_INT3;
+}
+
+/* Behind the first synchronisation: their detours are whole. Before the jumps: making links
+ * may take the code that is behind them.
+ */
+static void are_made_before_the_jumps(void)
+{
+    start();
+    syncs = early = before_jump = 0;
+    fake.on_sync = look_coming;
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+    fake.on_sync = NULL;
+    CHECK(syncs && !early && before_jump);
+    CHECK(is_linked(FIRST) && is_linked(SECOND));
+    end_all();
+}
+
+/* ---- going ---- */
 
 /* When the first synchronisation is through, nobody goes past the text. */
 static void look(void)
@@ -166,6 +190,27 @@ static void is_cut_before_a_breakpoint_comes(void)
     CHECK_EQ(optimize_switch(true), 0);
     CHECK_EQ(link_count(), 2);
     end_all();
+}
+
+/* Its displacement begins behind it, so it gets another jump when that changes. */
+static void is_cut_for_good_where_the_first_is_planned_again(void)
+{
+    struct kprobe first = { 0 }, second = { 0 };
+    struct kprobe *both[] = { &first, &second };
+
+    fake_start();
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    first.addr = fake_function("fn", "0f 1f 00 0f 1f 44 00 00 0f 1f 44 00 00 c3");
+    second.addr = first.addr + 3;
+    CHECK_EQ(register_kprobes(both, 2), 0);
+    optimize_run();
+    CHECK_EQ(link_count(), 1);
+    CHECK_EQ(disable_kprobe(&second), 0);
+    CHECK(first.site->state == SITE_OPTIMIZED);
+    CHECK_EQ(link_count(), 0);
+    CHECK_EQ(unregister_kprobe(&first), 0);
+    CHECK_EQ(unregister_kprobe(&second), 0);
+    end();
 }
 
 /* Another detour means another way in. */
@@ -266,7 +311,9 @@ static void displacements_lie_in_one_word(void)
 }
 
 UNIT_TESTS(jumps_in_a_row_are_linked, a_call_is_not_jumped_into,
-           whoever_comes_later_is_linked_on_both_sides, is_cut_before_the_text_changes,
-           is_cut_before_a_breakpoint_comes, follows_when_the_detour_changes,
-           two_that_leave_together_stay_linked, a_set_that_comes_back_leads_nowhere_else,
-           copies_of_all_lengths_are_linked, displacements_lie_in_one_word)
+           whoever_comes_later_is_linked_on_both_sides, are_made_before_the_jumps,
+           is_cut_before_the_text_changes, is_cut_before_a_breakpoint_comes,
+           is_cut_for_good_where_the_first_is_planned_again,
+           follows_when_the_detour_changes, two_that_leave_together_stay_linked,
+           a_set_that_comes_back_leads_nowhere_else, copies_of_all_lengths_are_linked,
+           displacements_lie_in_one_word)
