@@ -80,17 +80,14 @@ def in_folder(words, folder):
     return re.sub(r"build/(?:reads|opens)", folder + "/b", words)
 
 
-def the_example_of_the_page_works():
-    with tempfile.TemporaryDirectory() as folder:
-        with open(folder + "/reads.c", "w", encoding="utf-8") as source:
-            source.write(block("api.md", "c"))
-        status, text = shell(in_folder(block("api.md", "sh"), folder))
-        row = re.search(r"^(\d+) reads of (\d+) bytes, 0 missed$", text, re.M)
-        tap.equal(status, 0, "the page's commands succeed")
-        if not tap.check(row and int(row[1]) > 0 and int(row[2]) > 0, "reads are counted"):
-            tap.note(text)
-        more_objects(folder)
-        h80_probes_set_at_boot_become_jumps(folder)
+def the_example_of_the_page_works(folder):
+    with open(folder + "/reads.c", "w", encoding="utf-8") as source:
+        source.write(block("api.md", "c"))
+    status, text = shell(in_folder(block("api.md", "sh"), folder))
+    row = re.search(r"^(\d+) reads of (\d+) bytes, 0 missed$", text, re.M)
+    tap.equal(status, 0, "the page's commands succeed")
+    if not tap.check(row and int(row[1]) > 0 and int(row[2]) > 0, "reads are counted"):
+        tap.note(text)
 
 
 def compiled(folder, name, text):
@@ -128,17 +125,25 @@ def more_objects(folder):
     tap.check(status == 0 and "\norder\n" not in text, "a plain make leaves them out again")
 
 
-def the_example_of_return_probes_works():
+def the_example_of_return_probes_works(folder):
+    with open(folder + "/opens.c", "w", encoding="utf-8") as source:
+        source.write(block("kretprobe.md", "c"))
+    status, text = shell(in_folder(block("kretprobe.md", "sh"), folder))
+    count = re.search(r"^(\d+) opened, 0 not followed$", text, re.M)
+    lines = re.findall(r"^\[.*\] C\d: vfs_open returned 0 and took \d+ ns to execute$",
+                       text, re.M)  # fmt: skip
+    tap.equal(status, 0, "the page's commands succeed")
+    if not tap.check(count and int(count[1]) > 0 and lines, "returns are printed"):
+        tap.note(text)
+
+
+def objects_are_linked_into_the_kernel():
+    """One after the other into one tree, of which each build but the first makes little."""
     with tempfile.TemporaryDirectory() as folder:
-        with open(folder + "/opens.c", "w", encoding="utf-8") as source:
-            source.write(block("kretprobe.md", "c"))
-        status, text = shell(in_folder(block("kretprobe.md", "sh"), folder))
-        count = re.search(r"^(\d+) opened, 0 not followed$", text, re.M)
-        lines = re.findall(r"^\[.*\] C\d: vfs_open returned 0 and took \d+ ns to execute$",
-                           text, re.M)  # fmt: skip
-        tap.equal(status, 0, "the page's commands succeed")
-        if not tap.check(count and int(count[1]) > 0 and lines, "returns are printed"):
-            tap.note(text)
+        the_example_of_the_page_works(folder)
+        the_example_of_return_probes_works(folder)
+        more_objects(folder)
+        h80_probes_set_at_boot_become_jumps(folder)
 
 
-tap.run(the_example_of_the_page_works, the_example_of_return_probes_works)
+tap.run(objects_are_linked_into_the_kernel)

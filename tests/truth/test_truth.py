@@ -18,7 +18,6 @@ SHOWN_MAX = 50
 
 # Nobody but the workloads calls these, and what they do depends on the seed alone.
 COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")
-COMPUTE = ("sort", "hash", "matrix", "recursion")
 
 
 def counted(smp, jump="off", icount=False):
@@ -93,13 +92,29 @@ def trial(machine, words, workloads, name):
     return outcome
 
 
+def as_often_as_without_probes(machine, bare, armed, name):
+    """Hits and executions are both about int3s. Here is something that is not: how often
+    the same work executes the same instructions when they carry no probes.
+    """
+    seen = len(list(bare.mismatches()))
+    tap.check(seen == bare.reached() > 0, f"{name}: {seen} are seen without probes")
+    for function in COMPUTING:
+        start, size = machine.table[function]
+        inside = range(start, start + size)
+        wanted = {a: n for a, n in bare.executions.items() if a in inside}
+        got = {a: armed.executions.get(a, 0) for a in wanted}
+        tap.check(got == wanted and any(got.values()), f"{name}: {function} as without")
+
+
 # ---- everything at once ----
 
 
 def every_instruction_at_once():
     for smp in (1, 2, 4) if LONG else (1,):
         with counted(smp, icount=True) as machine:
-            trial(machine, "all", ("all",), f"{cpus(smp)}, all")
+            bare = machine.run("bare all 'run all'", LIMIT)
+            armed = trial(machine, "all", ("all",), f"{cpus(smp)}, all")
+            as_often_as_without_probes(machine, bare, armed, f"{cpus(smp)}, all")
     with counted(4) as machine:
         trial(machine, "all", ("switch", "mutex"), "4 CPUs side by side")
 
@@ -119,23 +134,6 @@ def every_instruction_with_handlers():
         with counted(2, icount=True) as machine:
             workloads = ("all",) if LONG else ("strings", "mutex")
             trial(machine, f"{engine}handlers all", workloads, f"{engine}handlers")
-
-
-def as_often_as_without_probes():
-    """Hits and executions are both about int3s. Here is something that is not: how often
-    the same work executes the same instructions when they carry no probes.
-    """
-    with counted(2) as machine:
-        bare = machine.run(f"bare all {quoted(COMPUTE)}", LIMIT)
-        seen = len(list(bare.mismatches()))
-        tap.check(seen == bare.reached() > 0, f"{seen} instructions without probes are seen")
-        armed = trial(machine, "all", COMPUTE, f"2 CPUs, {' '.join(COMPUTE)}")
-        for name in COMPUTING:
-            start, size = machine.table[name]
-            inside = range(start, start + size)
-            wanted = {a: n for a, n in bare.executions.items() if a in inside}
-            got = {a: armed.executions.get(a, 0) for a in wanted}
-            tap.check(got == wanted and any(got.values()), f"{name}: as without probes")
 
 
 # ---- NMIs ----
@@ -198,7 +196,6 @@ if __name__ == "__main__":
         every_instruction_at_once,
         every_instruction_a_jump,
         every_instruction_with_handlers,
-        as_often_as_without_probes,
         nmi_storm,
         each_function,
         some_functions_on_all_cpus,

@@ -173,7 +173,7 @@ static void find_links(struct kprobe *const *ps, uintptr_t *past, size_t count)
     plat_lock(PLAT_TEXT);
     plat_sync_cores();
     plat_unlock(PLAT_TEXT);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count && link_count(); i++) /* looking for none would trap */
         past[i] = link_into(ps[i]->addr);
     plat_unlock(PLAT_PROBES);
 }
