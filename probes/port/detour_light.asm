@@ -25,6 +25,7 @@
 %include "probe_offsets.inc"
 %include "probes/port/registers.inc"
 %include "probes/port/image.inc"
+%include "probes/port/pattern.inc"
 
 extern detour_call, detour_call_dead
 
@@ -32,27 +33,13 @@ bits 64
 
 LINE equ 32                             ; at whose end, behind a call, the site is
 CALL_LEN equ 5
-FLAGS_OF equ 1 << FLAGS_OF_BIT
-
-; HOLE what: with it the instruction before ends; enum plat_hole.
-%macro HOLE 1
-%%end:
-    [section .rodata.detour_holes]
-    dw %%end - pattern, %1
-    __?SECT?__
-%endmacro
 
 %define CHANGED_BY_C rdi, rsi, rdx, rcx, rax, r8, r9, r10, r11
 %define KEPT_BY_C r15, r14, r13, r12, rbx
 
 ; LIGHT name, whether status flags matter, whether all is kept: struct plat_pattern.
 %macro LIGHT 3
-section .rodata.detour_holes progbits alloc noexec nowrite align=8
-%%holes:
-section .rodata.detour_patterns progbits alloc noexec nowrite align=64
-    align 64
-%define pattern %%code
-%%code:
+    PATTERN
 %%rare:
   %if %3
     lea rsp, [rsp + 7 * 8]
@@ -66,19 +53,19 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
    %endif
   %endif
     POP CHANGED_BY_C
-    times (2 * LINE - CALL_LEN - ($ - %%code)) % LINE nop
+    times (2 * LINE - CALL_LEN - ($ - %$code)) % LINE nop
   %if %2
     call detour_call
   %else
     call detour_call_dead
   %endif
     HOLE HOLE_SHARED
-    jmp %%end
-    times (2 * LINE - 8 - ($ - %%code)) % LINE int3
+    jmp %$end
+    times (2 * LINE - 8 - ($ - %$code)) % LINE int3
     dq 0
     HOLE HOLE_SITE
 
-%%entry:
+    PATTERN_ENTRY
     PUSH CHANGED_BY_C
   %if %3
     pushfq
@@ -120,11 +107,7 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     lea rsp, [rsp + 7 * 8]
     pop rcx
    %if %2
-    mov al, ch
-    and al, FLAGS_OF >> 8
-    add al, 0x80 - (FLAGS_OF >> 8)      ; OF
-    mov ah, cl
-    sahf
+    STATUS_FLAGS ch, cl
    %endif
   %else
     lea rsp, [rsp + 2 * 8]
@@ -135,17 +118,7 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
    %endif
   %endif
     POP CHANGED_BY_C
-%%end:
-section .rodata.detour_holes
-%%holes_end:
-section .rodata
-    align 8
-    global %1:data (4 * 8)
-%1:
-    dq %%code
-    dw %%end - %%code, %%entry - %%code
-    dd 0
-    dq %%holes, (%%holes_end - %%holes) / 4
+    PATTERN_END %1
 %endmacro
 
     LIGHT detour_light, 1, 0

@@ -1,6 +1,4 @@
-; detour_own.asm - a detour that has code of its own: two patterns, which are never run where
-; they lie, but copied to where a site's detour is, with some places filled in
-; (probes/detour_own.c). Behind the copy of a pattern is that of the instruction.
+; detour_own.asm - a detour that has code of its own: two patterns.
 ;
 ; What detour_call does, for one handler, as far as it is common: no other hit is active on
 ; this CPU, it is no NMI, enough of the stack is left, DF is clear and the probe is on. All
@@ -14,6 +12,7 @@
 %include "kernel/base/proc.inc"
 %include "probes/port/registers.inc"
 %include "probes/port/image.inc"
+%include "probes/port/pattern.inc"
 
 extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
 extern kprobe_jump_leave    ; void (the same, bool has_set_ip)
@@ -21,16 +20,7 @@ extern trap_exit
 
 bits 64
 
-FLAGS_OF equ 1 << FLAGS_OF_BIT
 STACK equ WORD_0 + 8                    ; the program's, from the image
-
-; HOLE what: with it the instruction before ends; enum plat_hole.
-%macro HOLE 1
-%%end:
-    [section .rodata.detour_holes]
-    dw %%end - pattern, %1
-    __?SECT?__
-%endmacro
 
 ; CPU field: what is counted from GS, in the CPU's struct probe_cpu and around it. IMAGE
 ; field: of the image; high up there is nearer to r15 than to rsp. Short instructions matter:
@@ -40,12 +30,7 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
 
 ; OWN name, whether status flags matter: struct plat_pattern.
 %macro OWN 2
-section .rodata.detour_holes progbits alloc noexec nowrite align=8
-%%holes:
-section .rodata.detour_patterns progbits alloc noexec nowrite align=64
-    align 64
-%define pattern %%code
-%%code:
+    PATTERN
 %%rare:
     cld
     btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
@@ -63,7 +48,7 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     jmp detour_own_leave
     HOLE HOLE_MOVED
 
-%%entry:
+    PATTERN_ENTRY
     lea rsp, [rsp - (STACK - REGS_SS - 8)]
     push SEL_DATA
     lea rsp, [rsp - 8]                  ; sp
@@ -122,25 +107,11 @@ section .rodata.detour_patterns progbits alloc noexec nowrite align=64
     jnz %%changed
     mov [CPU(PERCPU_PREEMPT_COUNT)], r12d
   %if %2
-    mov al, bh
-    and al, FLAGS_OF >> 8
-    add al, 0x80 - (FLAGS_OF >> 8)      ; OF
-    mov ah, bl
-    sahf
+    STATUS_FLAGS bh, bl
   %endif
     POP EACH_REGISTER_DOWN
     lea rsp, [rsp + STACK - REGS_AUX]
-%%end:
-section .rodata.detour_holes
-%%holes_end:
-section .rodata
-    align 8
-    global %1:data (4 * 8)
-%1:
-    dq %%code
-    dw %%end - %%code, %%entry - %%code
-    dd 0
-    dq %%holes, (%%holes_end - %%holes) / 4
+    PATTERN_END %1
 %endmacro
 
     OWN detour_own, 1
