@@ -149,7 +149,8 @@ def build(labels):
         programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
     targets = [os.path.relpath(program, ROOT) for program in programs]
     if targets:
-        subprocess.run(["make", "-s", "-C", ROOT, *targets], check=True)
+        jobs = f"-j{os.cpu_count()}"
+        subprocess.run(["make", "-s", jobs, "-C", ROOT, *targets], check=True)
 
 
 def run_one(label):
