@@ -320,6 +320,7 @@ KTESTS := \
     tests/kernel/jumps.c \
     tests/kernel/nmi_send.c \
     tests/kernel/own_steps.c \
+    tests/kernel/share.c \
     tests/kernel/sleepers.c \
     tests/kernel/test_vfs.c \
     tests/kernel/test_work.c \

@@ -37,6 +37,13 @@ CALL_LEN equ 5
 %define CHANGED_BY_C rdi, rsi, rdx, rcx, rax, r8, r9, r10, r11
 %define KEPT_BY_C r15, r14, r13, r12, rbx
 
+; POP_STATUS: as lahf and seto have left them. Lost: rax
+%macro POP_STATUS 0
+    pop rax
+    add al, 0x7f                        ; OF
+    sahf
+%endmacro
+
 ; LIGHT name, whether status flags matter, whether all is kept: struct plat_pattern.
 %macro LIGHT 3
     PATTERN
@@ -47,9 +54,7 @@ CALL_LEN equ 5
   %else
     lea rsp, [rsp + 2 * 8]
    %if %2
-    pop rax
-    add al, 0x7f                        ; OF
-    sahf
+    POP_STATUS
    %endif
   %endif
     POP CHANGED_BY_C
@@ -112,9 +117,7 @@ CALL_LEN equ 5
   %else
     lea rsp, [rsp + 2 * 8]
    %if %2
-    pop rax
-    add al, 0x7f                        ; OF
-    sahf
+    POP_STATUS
    %endif
   %endif
     POP CHANGED_BY_C

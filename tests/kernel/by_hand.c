@@ -4,6 +4,7 @@
 #include "probes/detour.h"
 #include "probes/insn/encode.h"
 #include "probes/life.h"
+#include "tests/kernel/ktest.h"
 
 static void text_put(uintptr_t addr, const uint8_t *bytes, size_t len)
 {
@@ -45,4 +46,19 @@ void by_hand_int3(struct kprobe *p)
     plat_quiesce();
     detour_release(site);
     plat_unlock(PLAT_PROBES);
+}
+
+bool with_jump(struct kprobe *p, long (*fn)(long))
+{
+    p->addr = (uintptr_t)fn;
+    if (register_kprobe(p) == 0 && by_hand_jump(p))
+        return true;
+    ktest_report(false, "there is a jump");
+    return false;
+}
+
+void without_jump(struct kprobe *p)
+{
+    by_hand_int3(p);
+    unregister_kprobe(p);
 }

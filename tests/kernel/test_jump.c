@@ -30,22 +30,6 @@ static NOINLINE long target(long x)
     return x * 9 + 2;
 }
 
-/* with_jump - @p at the entry of @fn, which is a NOP of five bytes, by a jump. */
-static bool with_jump(struct kprobe *p, long (*fn)(long))
-{
-    p->addr = (uintptr_t)fn;
-    if (register_kprobe(p) == 0 && by_hand_jump(p))
-        return true;
-    ktest_report(false, "there is a jump");
-    return false;
-}
-
-static void without_jump(struct kprobe *p)
-{
-    by_hand_int3(p);
-    unregister_kprobe(p);
-}
-
 static struct pt_regs seen;
 static bool irqs_seen;
 static unsigned ran;

@@ -14,6 +14,7 @@
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/stairs.h"
 
 static NOINLINE long target(long x)
 {
@@ -25,21 +26,6 @@ static NOINLINE long helper(long x)
 {
     __asm__ volatile("" : "+r"(x));
     return x + 1;
-}
-
-static bool with_jump(struct kprobe *p, long (*fn)(long))
-{
-    p->addr = (uintptr_t)fn;
-    if (register_kprobe(p) == 0 && by_hand_jump(p))
-        return true;
-    ktest_report(false, "there is a jump");
-    return false;
-}
-
-static void without_jump(struct kprobe *p)
-{
-    by_hand_int3(p);
-    unregister_kprobe(p);
 }
 
 static volatile uint64_t ran, right;
@@ -230,31 +216,15 @@ KTEST(light, it_meets_itself_and_others)
 
 /* ---- how deep it goes ---- */
 
-#define LEVELS (PROBE_NEST_MAX + 1)
-
-/* What handlers call; all of them different, lest the compiler makes one of them. */
-#define STAIR(n)                                                                         \
-    static NOINLINE long stair##n(long x)                                                \
-    {                                                                                    \
-        __asm__ volatile("" : "+r"(x));                                                  \
-        return x * ((n) + 2) + 1;                                                        \
-    }
-STAIR(0)
-STAIR(1)
-STAIR(2)
-STAIR(3)
-STAIR(4)
-
-static long (*const stairs[LEVELS])(long) = { stair0, stair1, stair2, stair3, stair4 };
-static struct kprobe chain[LEVELS];
+static struct kprobe chain[STAIRS];
 
 static void descend(struct kprobe *p, uintptr_t ip UNUSED)
 {
     size_t level = (size_t)(p - chain) + 1;
 
     ran++;
-    if (level < LEVELS)
-        right += stairs[level](7) == 7 * ((long)level + 2) + 1;
+    if (level < STAIRS)
+        right += stair_is_right(level);
 }
 
 KTEST(light, four_levels_of_it_run_and_the_fifth_is_counted)
@@ -262,20 +232,20 @@ KTEST(light, four_levels_of_it_run_and_the_fifth_is_counted)
     bool hit = true;
 
     ran = right = 0;
-    for (size_t i = 0; i < LEVELS; i++) {
+    for (size_t i = 0; i < STAIRS; i++) {
         chain[i] = (struct kprobe){ .light_handler = descend };
         if (!with_jump(&chain[i], stairs[i]))
             return;
     }
     for (int n = 0; n < 20; n++)
         stairs[0](7);
-    for (size_t i = 0; i < LEVELS; i++) {
+    for (size_t i = 0; i < STAIRS; i++) {
         without_jump(&chain[i]);
         hit = hit && chain[i].hits == (i < PROBE_NEST_MAX ? 20u : 0u);
     }
     ktest_report(ran == 20 * PROBE_NEST_MAX && right == ran && hit,
                  "four run, and the functions return what they should");
-    ktest_report(chain[LEVELS - 1].missed[MISS_NESTED] == 20,
+    ktest_report(chain[STAIRS - 1].missed[MISS_NESTED] == 20,
                  "the fifth is counted as nested");
     ktest_report(!plat_this_cpu()->depth && !preempt_is_off(), "nothing is left");
 }

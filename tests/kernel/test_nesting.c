@@ -8,37 +8,22 @@
 #include "probes/life.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
+#include "tests/kernel/stairs.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define LEVELS (PROBE_NEST_MAX + 1)
 #define ROUNDS 20
 
 static volatile char *volatile nowhere = (volatile char *)0x10;
 
-/* What handlers call; all of them different, lest the compiler makes one of them. */
-#define STAIR(n)                                                                         \
-    static NOINLINE long stair##n(long x)                                                \
-    {                                                                                    \
-        __asm__ volatile("" : "+r"(x));                                                  \
-        return x * ((n) + 2) + 1;                                                        \
-    }
-STAIR(0)
-STAIR(1)
-STAIR(2)
-STAIR(3)
-STAIR(4)
-
-static long (*const stairs[LEVELS])(long) = { stair0, stair1, stair2, stair3, stair4 };
-
-static struct kprobe chain[LEVELS];
+static struct kprobe chain[STAIRS];
 /* Volatile: for the compiler no function above changes what its probe's handler does. */
-static volatile uint64_t handled[LEVELS], kept, right;
+static volatile uint64_t handled[STAIRS], kept, right;
 
 static void call(size_t level)
 {
-    bool is_right = stairs[level](7) == 7 * ((long)level + 2) + 1;
+    bool is_right = stair_is_right(level);
 
     right += is_right;
 }
@@ -48,7 +33,7 @@ static void descend(size_t level, const struct pt_regs *regs)
     struct pt_regs before = *regs;
 
     handled[level]++;
-    if (level + 1 < LEVELS)
+    if (level + 1 < STAIRS)
         call(level + 1);
     kept += memcmp(&before, regs, sizeof(before)) == 0;
 }
@@ -68,10 +53,10 @@ static void descend_after(struct kprobe *p, struct pt_regs *regs, unsigned long 
 /* chain_run - each probe's handler calls the function under the next one. */
 static void chain_run(bool post, const char *how)
 {
-    for (size_t i = 0; i < LEVELS; i++)
+    for (size_t i = 0; i < STAIRS; i++)
         handled[i] = 0;
     kept = right = 0;
-    for (size_t i = 0; i < LEVELS; i++) {
+    for (size_t i = 0; i < STAIRS; i++) {
         chain[i] = (struct kprobe){ .addr = (uintptr_t)stairs[i] };
         if (post)
             chain[i].post_handler = descend_after;
@@ -84,14 +69,14 @@ static void chain_run(bool post, const char *how)
     for (size_t i = 0; i < PROBE_NEST_MAX; i++)
         ktest_report(handled[i] == ROUNDS && chain[i].hits == ROUNDS && !chain[i].nmissed,
                      "%s, level %zu: the handlers ran", how, i + 1);
-    ktest_report(!handled[LEVELS - 1] && chain[LEVELS - 1].nmissed == ROUNDS,
-                 "%s, level %d: they did not", how, LEVELS);
-    ktest_report(chain[LEVELS - 1].missed[MISS_NESTED] == ROUNDS,
+    ktest_report(!handled[STAIRS - 1] && chain[STAIRS - 1].nmissed == ROUNDS,
+                 "%s, level %d: they did not", how, STAIRS);
+    ktest_report(chain[STAIRS - 1].missed[MISS_NESTED] == ROUNDS,
                  "which is counted as nested");
     ktest_report(kept == ROUNDS * PROBE_NEST_MAX, "no level has changed another's image");
-    ktest_report(right == ROUNDS * LEVELS, "every function returned what it should");
+    ktest_report(right == ROUNDS * STAIRS, "every function returned what it should");
     ktest_report(preempt_count() == 0, "nothing is left behind");
-    for (size_t i = 0; i < LEVELS; i++)
+    for (size_t i = 0; i < STAIRS; i++)
         unregister_kprobe(&chain[i]);
 }
 

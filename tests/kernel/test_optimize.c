@@ -14,36 +14,16 @@
 #include "probes/text/pad.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/share.h"
+#include "tests/kernel/short_ones.h"
 #include "tests/kernel/text_sum.h"
 
 #include <string.h>
 
-/* Many short instructions, so that jumps have to read each other. */
-static NOINLINE long target(long x)
-{
-    long y = 1;
-
-    __asm__ volatile("pushq %%rbx\n\t"
-                     "xchg %%rax, %%rbx\n\t"
-                     "leaq (%%rbx, %%rbx), %%rax\n\t"
-                     "cwtl\n\t"
-                     "cltq\n\t"
-                     "popq %%rbx\n\t"
-                     "incl %%eax\n\t"
-                     "addq %%rax, %1\n\t"
-                     "nop\n\t"
-                     "stc\n\t"
-                     "adcq $0, %1"
-                     : "+a"(x), "+r"(y)
-                     :
-                     : "cc");
-    return y;
-}
-
 static bool target_is_right(void)
 {
     for (long i = 0; i < 50; i++)
-        if (target(i) != 2 * i + 3)
+        if (short_ones(i) != 2 * i + 3)
             return false;
     return true;
 }
@@ -67,7 +47,7 @@ static void note_insn(const struct insn *insn, void *arg UNUSED)
 static void look_at_text(void)
 {
     text.count = 0;
-    plat_symbol_at((uintptr_t)target, &text.function);
+    plat_symbol_at((uintptr_t)short_ones, &text.function);
     plat_lock(PLAT_PROBES);
     boundary_for_each(&text.function, note_insn, NULL);
     plat_unlock(PLAT_PROBES);
@@ -101,7 +81,7 @@ static int pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 
 static void becomes_a_jump(kprobe_pre_handler_t handler, const char *what)
 {
-    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = handler };
+    struct kprobe p = { .addr = (uintptr_t)short_ones, .pre_handler = handler };
     uint64_t before;
 
     look_at_text();
@@ -127,7 +107,7 @@ KTEST(optimize, a_probe_becomes_a_jump)
 
 KTEST(optimize, by_itself_before_long)
 {
-    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = pre };
+    struct kprobe p = { .addr = (uintptr_t)short_ones, .pre_handler = pre };
     uint64_t end = clock_ns() + UINT64_C(60000000000);
 
     jumps_by(OPTIMIZE_PUN);
@@ -275,7 +255,7 @@ KTEST(optimize, a_probe_between_jumps_leaves_them_jumps)
 /* H72: what had a reason against a jump is tried again when something goes. */
 KTEST(optimize, h72_tried_again_when_a_neighbour_leaves)
 {
-    struct kprobe a = { .addr = (uintptr_t)target, .pre_handler = pre };
+    struct kprobe a = { .addr = (uintptr_t)short_ones, .pre_handler = pre };
     struct kprobe b;
 
     jumps_by(OPTIMIZE_PUN);
@@ -315,7 +295,7 @@ KTEST(optimize, who_comes_to_a_jump_counts_when_the_first_has_gone)
     jumps_by(OPTIMIZE_PUN);
     look_at_text();
     for (size_t i = 0; i < 3; i++) {
-        ps[i] = (struct kprobe){ .addr = (uintptr_t)target, .pre_handler = pre };
+        ps[i] = (struct kprobe){ .addr = (uintptr_t)short_ones, .pre_handler = pre };
         register_kprobe(&ps[i]);
         optimize_run();
     }
@@ -333,8 +313,8 @@ KTEST(optimize, who_comes_to_a_jump_counts_when_the_first_has_gone)
 /* H73: and the other way round. */
 KTEST(optimize, h73_a_post_handler_comes_later)
 {
-    struct kprobe count = { .addr = (uintptr_t)target };
-    struct kprobe after = { .addr = (uintptr_t)target, .post_handler = post };
+    struct kprobe count = { .addr = (uintptr_t)short_ones };
+    struct kprobe after = { .addr = (uintptr_t)short_ones, .post_handler = post };
 
     jumps_by(OPTIMIZE_PUN);
     look_at_text();
@@ -386,7 +366,7 @@ static void do_op(struct kprobe *p, unsigned op, bool *enabled)
 /* one_order - Return: does each call count exactly while it should, and is all undone? */
 static bool one_order(unsigned order)
 {
-    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = pre };
+    struct kprobe p = { .addr = (uintptr_t)short_ones, .pre_handler = pre };
     bool enabled = true, right = !register_kprobe(&p);
 
     for (unsigned i = 0; i < ORDER_LEN; i++, order /= OPS) {
@@ -394,7 +374,7 @@ static bool one_order(unsigned order)
 
         do_op(&p, order % OPS, &enabled);
         before = kprobe_hits(&p);
-        right &= target(2) == 7 && kprobe_hits(&p) - before == enabled;
+        right &= short_ones(2) == 7 && kprobe_hits(&p) - before == enabled;
     }
     unregister_kprobe(&p);
     optimize_switch(true);
@@ -422,7 +402,7 @@ static struct kprobe held = { .pre_handler = pre };
 
 static int run_target(void *arg UNUSED)
 {
-    int wrong = target(4) != 11;
+    int wrong = short_ones(4) != 11;
 
     is_out = true;
     return wrong;
@@ -514,47 +494,6 @@ KTEST(optimize, h76_a_detour_stays_while_somebody_is_in_it)
 
 /* ---- all instructions, any density ------------------------------------------------- */
 
-static struct {
-    struct kprobe *probes;
-    struct kprobe **pointers;
-    size_t count, max;
-    unsigned percent;
-} some;
-
-static void choose(const struct insn *insn, void *arg UNUSED)
-{
-    if (some.count == some.max || ktest_random() % 100 >= some.percent)
-        return;
-    some.probes[some.count] = (struct kprobe){ .addr = insn->addr };
-    some.pointers[some.count] = &some.probes[some.count];
-    some.count++;
-}
-
-static void ignore(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
-                   void *arg UNUSED)
-{
-}
-
-/* arm_share - of the instructions of all functions whose number leaves @rest. */
-static void arm_share(unsigned percent)
-{
-    struct plat_symbol sym;
-
-    some.percent = percent;
-    some.count = 0;
-    for (uintptr_t at = (uintptr_t)_text; at < (uintptr_t)_etext;) {
-        if (plat_symbol_at(at, &sym)) {
-            at++;
-            continue;
-        }
-        plat_lock(PLAT_PROBES);
-        boundary_for_each(&sym, choose, NULL);
-        plat_unlock(PLAT_PROBES);
-        at = sym.start + sym.size;
-    }
-    some.count = (size_t)register_kprobes_some(some.pointers, some.count, ignore, NULL);
-}
-
 static size_t pages_held(void)
 {
     return pad_pages();
@@ -605,42 +544,42 @@ static void report_share(const char *when, unsigned percent, size_t first, size_
 {
     uint64_t waiting = 0;
 
-    for (size_t i = first; i < some.count; i++)
-        waiting += !is_jump(some.pointers[i]);
-    ktest_report(waiting * one_in <= some.count, "%u %%, %s: %lu of %lu are no jumps",
-                 percent, when, waiting, some.count - first);
+    for (size_t i = first; i < share.count; i++)
+        waiting += !is_jump(share.pointers[i]);
+    ktest_report(waiting * one_in <= share.count, "%u %%, %s: %lu of %lu are no jumps",
+                 percent, when, waiting, share.count - first);
 }
 
 static void shuffle(void)
 {
-    for (size_t i = 0; i < some.count; i++) {
-        size_t j = ktest_random() % some.count;
-        struct kprobe *p = some.pointers[i];
+    for (size_t i = 0; i < share.count; i++) {
+        size_t j = ktest_random() % share.count;
+        struct kprobe *p = share.pointers[i];
 
-        some.pointers[i] = some.pointers[j];
-        some.pointers[j] = p;
+        share.pointers[i] = share.pointers[j];
+        share.pointers[j] = p;
     }
 }
 
 /* half_out - probes go in an order that is not the one they came in. */
 static void half_out(void)
 {
-    size_t half = some.count / 2;
+    size_t half = share.count / 2;
 
     shuffle();
-    unregister_kprobes(some.pointers, half);
-    report_jumps("half taken out", some.percent);
+    unregister_kprobes(share.pointers, half);
+    report_jumps("half taken out", share.percent);
     optimize_run();
-    report_jumps("tidied up", some.percent);
-    report_share("tidied up", some.percent, half, MOST);
-    unregister_kprobes(some.pointers + half, some.count - half);
+    report_jumps("tidied up", share.percent);
+    report_share("tidied up", share.percent, half, MOST);
+    unregister_kprobes(share.pointers + half, share.count - half);
 }
 
 static void one_density(unsigned percent)
 {
     uint64_t before = text_sum();
 
-    arm_share(percent);
+    share_register(percent, true);
     report_jumps("armed", percent);
     optimize_run();
     report_jumps("looked at again", percent);
@@ -649,23 +588,19 @@ static void one_density(unsigned percent)
     if (percent < 100)
         half_out();
     else
-        unregister_kprobes(some.pointers, some.count);
+        unregister_kprobes(share.pointers, share.count);
     ktest_report(text_sum() == before, "%u %%: the text is as it was", percent);
     ktest_report(!pages_held(), "%u %%: no page is left", percent);
 }
 
 static void room_for_all(void)
 {
-    some.max = (size_t)(_etext - _text) / 2;
-    some.probes = plat_alloc(some.max * sizeof(some.probes[0]));
-    some.pointers = plat_alloc(some.max * sizeof(some.pointers[0]));
-    ktest_report(some.probes && some.pointers, "there is memory");
+    share_begin();
 }
 
 static void room_back(void)
 {
-    plat_free(some.probes);
-    plat_free(some.pointers);
+    share_end();
 }
 
 KTEST(optimize, any_density_in_and_out)
@@ -696,21 +631,21 @@ KTEST(optimize, half_of_all_goes_and_comes_back)
 
     jumps_by(OPTIMIZE_PUN);
     room_for_all();
-    arm_share(percent);
+    share_register(percent, true);
     shuffle();
-    half = some.count / 2;
+    half = share.count / 2;
     start = clock_ns();
-    disable_kprobes(some.pointers, half);
+    disable_kprobes(share.pointers, half);
     note_time("half of them disabled", start);
     report_jumps("half disabled", percent);
     report_share("half disabled", percent, half, 50);
     start = clock_ns();
-    enable_kprobes(some.pointers, half);
+    enable_kprobes(share.pointers, half);
     note_time("and enabled again", start);
     report_share("enabled again", percent, 0, MOST);
     report_jumps("enabled again", percent);
     ktest_report(target_is_right(), "the kernel works");
-    unregister_kprobes(some.pointers, some.count);
+    unregister_kprobes(share.pointers, share.count);
     ktest_report(text_sum() == before, "the text is as it was");
     ktest_report(!pages_held(), "no page is left");
     room_back();

@@ -22,33 +22,12 @@
 #include "probes/text/pad.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/short_ones.h"
 #include "tests/kernel/text_sum.h"
 
 #include <string.h>
 
 /* ---- fixtures ---------------------------------------------------------------------- */
-
-/* Many short instructions, each of whose jumps reads the next ones. */
-static NOINLINE long short_ones(long x)
-{
-    long y = 1;
-
-    __asm__ volatile("pushq %%rbx\n\t"
-                     "xchg %%rax, %%rbx\n\t"
-                     "leaq (%%rbx, %%rbx), %%rax\n\t"
-                     "cwtl\n\t"
-                     "cltq\n\t"
-                     "popq %%rbx\n\t"
-                     "incl %%eax\n\t"
-                     "addq %%rax, %1\n\t"
-                     "nop\n\t"
-                     "stc\n\t"
-                     "adcq $0, %1"
-                     : "+a"(x), "+r"(y)
-                     :
-                     : "cc");
-    return y;
-}
 
 /* Flags that live across what is probed, and interrupts that are off for a while. */
 static NOINLINE long flags(long x)

@@ -20,6 +20,7 @@
 #include "probes/text/text_poke.h"
 #include "probes/xmc.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/share.h"
 #include "tests/kernel/text_sum.h"
 
 #define MS UINT64_C(1000000)
@@ -530,73 +531,32 @@ KTEST(region, h63_a_branch_is_written_later)
 
 /* ---- all over the image ---------------------------------------------------------------- */
 
-static struct {
-    struct kprobe *probes, **pointers;
-    size_t count, max;
-    unsigned percent;
-} some;
-
-static void take_some(const struct insn *insn, void *arg UNUSED)
-{
-    if (some.count == some.max || ktest_random() % 100 >= some.percent)
-        return;
-    some.probes[some.count] = (struct kprobe){ .addr = insn->addr };
-    some.pointers[some.count] = &some.probes[some.count];
-    some.count++;
-}
-
-static void ignore(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
-                   void *arg UNUSED)
-{
-}
-
-/* set_share - of all instructions but the engine's: as breakpoints these would make every
- * plan a hundred times longer.
+/* Without the engine's own: as breakpoints these would make every plan a hundred times
+ * longer.
  */
-static void set_share(unsigned percent)
-{
-    struct plat_symbol sym;
-
-    some.percent = percent;
-    some.count = 0;
-    for (uintptr_t at = (uintptr_t)_text; at < (uintptr_t)_etext; at++) {
-        if (plat_symbol_at(at, &sym) || plat_is_engine(at))
-            continue;
-        plat_lock(PLAT_PROBES);
-        boundary_for_each(&sym, take_some, NULL);
-        plat_unlock(PLAT_PROBES);
-        at = sym.start + sym.size - 1;
-    }
-    some.count = (size_t)register_kprobes_some(some.pointers, some.count, ignore, NULL);
-}
-
 static void one_density(unsigned percent, unsigned jumps_at_least)
 {
     uint64_t before = text_sum(), jumps = 0;
 
-    set_share(percent);
+    share_register(percent, false);
     optimize_run();
-    for (size_t i = 0; i < some.count; i++)
-        jumps += is_jump(some.pointers[i]);
-    ktest_report(jumps * 100 >= some.count * jumps_at_least,
-                 "%u %%: %lu of %lu are jumps", percent, jumps, some.count);
+    for (size_t i = 0; i < share.count; i++)
+        jumps += is_jump(share.pointers[i]);
+    ktest_report(jumps * 100 >= share.count * jumps_at_least,
+                 "%u %%: %lu of %lu are jumps", percent, jumps, share.count);
     ktest_report(mix_is_right(), "%u %%: the kernel works", percent);
-    unregister_kprobes(some.pointers, some.count);
+    unregister_kprobes(share.pointers, share.count);
     ktest_report(text_sum() == before, "%u %%: the text is as it was", percent);
 }
 
 KTEST(region, any_density_in_and_out)
 {
-    some.max = (size_t)(_etext - _text) / 3;
-    some.probes = plat_alloc(some.max * sizeof(some.probes[0]));
-    some.pointers = plat_alloc(some.max * sizeof(some.pointers[0]));
-    ktest_report(some.probes && some.pointers, "there is memory");
+    share_begin();
     optimize_set_method(OPTIMIZE_REGION);
     one_density(1, 85);
     one_density(10, 70);
     if (ktest_count(0, 1))
         one_density(100, 30);
     optimize_set_method(OPTIMIZE_OFF);
-    plat_free(some.probes);
-    plat_free(some.pointers);
+    share_end();
 }
