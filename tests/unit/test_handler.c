@@ -21,6 +21,7 @@ static void what_changes_only_what_it_may_is_plain(void)
 {
     CHECK(is_plain("55 48 89 e5 48 ff 05 00 00 00 00 5d c3")); /* rbp is kept anyway */
     CHECK(is_plain("48 85 ff 74 03 48 ff 07 c3"));             /* jz over inc (%rdi) */
+    CHECK(is_plain("eb 01 90 c3"));                            /* jmp over nop */
     CHECK(is_plain("4c 89 c8 4d 31 d2 41 bb 01 00 00 00 c3")); /* r9, r10, r11 */
     CHECK(is_plain("48 89 1f 4d 39 fe c3"));                   /* reads rbx, r14, r15 */
 }
