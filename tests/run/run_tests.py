@@ -133,6 +133,14 @@ def command(label):
     return program + ["--long"] * (tier in LONG_TIERS and is_long)
 
 
+def has_several_cpus(label):
+    """Does it boot guests that execute on several CPUs at the same time?"""
+    tier, _, stem = label.partition("/")
+    if tier == "kernel":
+        return stem != "smp1"
+    return tier == "session" or label in ("fuzz/console", "truth/side_by_side")
+
+
 def build(labels):
     """What the chosen tests need besides the kernel: the host programs."""
     programs = [command(l)[0] for l in labels
@@ -205,9 +213,10 @@ def main():
     if names:
         words += ["--verbose"]
         os.environ["VERBOSE"] = "1"
-    else:  # two at a time, and of the kernel's own tests one
+    else:  # two at a time, but one guest with several CPUs
+        busy = [label for label in labels if has_several_cpus(label)]
         words += ["--jobs", "2"]
-        words += ["--rules", "seq={fuzz,kernel,session}/*", "--rules", "seq=**"]
+        words += ["--rules", f"seq={{{','.join(busy)}}}", "--rules", "seq=**"]
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
     return subprocess.run(words, cwd=HERE).returncode  # not where a label is a folder
 

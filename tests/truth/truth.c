@@ -1,4 +1,4 @@
-/* truth.c - the console's `truth`, for tests/truth/test_truth.py: arm, run commands, take
+/* truth.c - the console's `truth`, for tests/truth/trial.py: arm, run commands, take
  * away, and leave what was counted in memory, where the host reads it. docs/testing.md says
  * what is compared.
  */

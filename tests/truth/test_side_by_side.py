@@ -1,0 +1,66 @@
+"""test_side_by_side.py - hits + misses by cause = executions, where several CPUs execute at the
+same time.
+
+    tests/run/run_tests.py truth/side_by_side [--long]
+"""
+
+import tap
+from trial import LONG, counted, cpus, each_function, trial
+
+
+def every_instruction_at_once():
+    with counted(4) as machine:
+        trial(machine, "all", ("switch", "mutex"), "4 CPUs side by side")
+
+
+def every_instruction_a_jump():
+    for smp in (2, 4) if LONG else (2,):
+        with counted(smp, "pun") as machine:
+            trial(machine, "all", ("switch",), f"{cpus(smp)} side by side, jumps")
+
+
+def storm(machine, words, count, functions):
+    name = f"{count} NMIs, {words}{functions}"
+    words = f"{words}nmis={count} {functions}"
+    outcome = trial(machine, words, ("sort | head -n 0",), name)
+    tap.equal(outcome.nmis, count, f"{name}: all of them were taken")
+
+
+def nmi_storm():
+    with counted(2) as machine:
+        storm(machine, "", 10000, "nmi_dispatch,storm_nmi,where_nmi")
+        storm(machine, "tf handlers ", 5000 if LONG else 200, "all")
+        if LONG:
+            storm(machine, "", 1000000, "storm_nmi")
+            storm(machine, "handlers ", 5000, "all")
+
+
+def one_function_at_a_time():
+    for smp in (2, 4) if LONG else ():
+        each_function(smp)
+
+
+def some_functions_on_all_cpus():
+    with counted(4) as machine:
+        for function in ("schedule", "mutex_lock", "kmalloc", "tick"):
+            trial(machine, function, ("mutex", "heap"), f"4 CPUs, {function}")
+
+
+def misses_too():
+    """A handler that carries probes is hit in its own hits, again and again."""
+    with counted(2) as machine:
+        name = "probes in their own handler"
+        outcome = trial(machine, "nested handler_nested,vfs_rmdir", ("tree",), name)
+        misses = outcome.misses()
+        tap.check(misses["recursion"] and misses["nested"], f"{name}: some are missed")
+
+
+if __name__ == "__main__":
+    tap.run(
+        every_instruction_at_once,
+        every_instruction_a_jump,
+        nmi_storm,
+        one_function_at_a_time,
+        some_functions_on_all_cpus,
+        misses_too,
+    )

@@ -1,0 +1,107 @@
+"""trial.py - one run of the console's `truth`, and all that has to hold of it.
+
+docs/testing.md says what is counted, and when.
+"""
+
+import re
+import sys
+import time
+
+import tap
+from counted import Counted, checksums, straight_pairs, text_of_image
+
+LONG = "--long" in sys.argv
+LIMIT = 1800 if LONG else 300  # seconds for one command; generous
+SHOWN_MAX = 50
+
+
+def counted(smp, jump="off", icount=False):
+    """The timer runs at its highest rate. Where every instruction traps, a tick takes most of
+    the time until the next. With a clock that counts instructions instead (@icount) that is
+    no loss, so all workloads can be run; but CPUs take turns then.
+    """
+    return Counted(smp=smp, append=f"hz=1000 kprobes-jump={jump}", icount=icount)
+
+
+def quoted(workloads):
+    """Each as one word of a command line."""
+    return " ".join(f"'run {workload}'" for workload in workloads)
+
+
+def cpus(smp):
+    return f"{smp} CPU{'s' if smp > 1 else ''}"
+
+
+def heap_blocks(machine):
+    return int(re.search(r"HeapBlocks: +(\d+)", machine.ask("cat /proc/meminfo", LIMIT))[1])
+
+
+def show(machine, mismatches):
+    for address, executed, hits, missed in mismatches[:SHOWN_MAX]:
+        place = machine.symbols.at(address)
+        tap.note(f"{address:x} {place}: {executed} executed, {hits} hits, missed {missed}")
+    if len(mismatches) > SHOWN_MAX:
+        tap.note(f"... and {len(mismatches) - SHOWN_MAX} more")
+
+
+def agrees(machine, outcome, name):
+    """The fact that all of this is about."""
+    mismatches = list(outcome.mismatches())
+    figures = f"{outcome.total()} executions of {outcome.reached()} instructions"
+    tap.check(not mismatches and outcome.total(), f"{name}: hits + misses = {figures}")
+    show(machine, mismatches)
+    causes = " ".join(f"{cause} {n}" for cause, n in outcome.misses().items())
+    tap.note(f"{outcome.armed} armed, {outcome.refused} refused; missed: {causes}")
+
+
+def skips_nothing(machine, outcome, name):
+    """Executions are counted in the text. One that the engine runs in a copy, without having
+    been asked for it, would be no execution to both sides.
+    """
+    torn = list(outcome.torn(straight_pairs()))
+    tap.check(not torn, f"{name}: straight lines are executed straight on")
+    for a, b in torn[:SHOWN_MAX]:
+        counts = outcome.executions[a], outcome.executions[b]
+        tap.note(f"{machine.symbols.at(b)}: {counts[1]} executed, {counts[0]} before it")
+
+
+def leaves_nothing(machine, outcome, blocks, name):
+    text = machine.read_memory(machine.text[0], machine.text[1] - machine.text[0])
+    tap.check(text == text_of_image(*machine.text), f"{name}: the text is the image's again")
+    tap.equal(outcome.left, 0, f"{name}: all executable memory is given back")
+    tap.equal(heap_blocks(machine), blocks, f"{name}: as many blocks in the heap as before")
+
+
+def trial(machine, words, workloads, name):
+    """One run of `truth`: every fact about it."""
+    plain = checksums("".join(machine.ask(f"run {each}", LIMIT) for each in workloads))
+    machine.run("qsort 'run sort'", LIMIT)  # so that the records are a block of the heap
+    blocks = heap_blocks(machine)
+    start = time.monotonic()
+    outcome = machine.run(f"{words} {quoted(workloads)}", LIMIT)
+    tap.note(f"{time.monotonic() - start:.1f} s")
+    agrees(machine, outcome, name)
+    skips_nothing(machine, outcome, name)
+    tap.equal(outcome.checksums(), plain, f"{name}: the checksums are those without probes")
+    leaves_nothing(machine, outcome, blocks, name)
+    return outcome
+
+
+# ---- one function at a time ----
+
+
+def functions_run(machine):
+    """Names of the functions that the workloads come to, each an argument of `truth`."""
+    seen = machine.run("bare all 'run all'", LIMIT)
+    places = {machine.symbols.at(address) for address, n in seen.executions.items() if n}
+    return sorted({place.partition("+")[0] for place in places})
+
+
+def each_function(smp):
+    """All workloads for those that they come to; the others see at least that they go."""
+    with counted(smp) as machine:
+        names = functions_run(machine)
+        tap.check(len(names) > 200, f"{cpus(smp)}: {len(names)} functions are run")
+        name = f"{cpus(smp)}, one function at a time"
+        trial(machine, f"each {','.join(names)}", ("all | tail -n 1",), f"{name}, all")
+        trial(machine, "each all", ("fork",), f"{name}, fork")
