@@ -69,6 +69,7 @@ struct bench_kind {
     bool returns, jprobe;    /* beside them a return probe, a jprobe */
     bool jump;               /* they must be jumps; else they must not */
     bool silent;             /* no handler at all: the one probe counts */
+    bool light;              /* light handlers in place of pre-handlers */
     kretprobe_handler_t entry;
 };
 extern const struct bench_kind bench_kinds[];

@@ -11,6 +11,11 @@ static int count_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
     return 0;
 }
 
+static void count_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    handled++;
+}
+
 static void do_nothing_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
                             unsigned long flags UNUSED)
 {
@@ -61,6 +66,7 @@ const struct bench_kind bench_kinds[] = {
     { "opt", bench_targets_long, .probes = 1, .jump = true },
     { "opt_pad", bench_targets_lea, .probes = 1, .jump = true },
     { "opt_count", bench_targets_long, .probes = 1, .jump = true, .silent = true },
+    { "opt_light", bench_targets_long, .probes = 1, .jump = true, .light = true },
     { "opt_posthandler", bench_targets_long, .probes = 1, .post = do_nothing_post,
       .jump = true },
     { "opt_two_probes", bench_targets_long, .probes = 2, .jump = true },
@@ -90,7 +96,10 @@ static void fill(struct bench_set *set, const struct bench_kind *kind, uintptr_t
     set->jprobe.entry = (void *)count_jprobe;
     for (unsigned i = 0; i < kind->probes; i++) {
         set->probes[i].addr = addr;
-        set->probes[i].pre_handler = kind->silent ? NULL : count_pre;
+        if (kind->light)
+            set->probes[i].light_handler = count_light;
+        else if (!kind->silent)
+            set->probes[i].pre_handler = count_pre;
         set->probes[i].post_handler = kind->post;
         set->ps[i] = &set->probes[i];
     }

@@ -13,6 +13,8 @@ static const char *jump_kind(const struct explanation *e)
         return "opt_count";
     case DETOUR_RETURN:
         return "kret_opt";
+    case DETOUR_LIGHT:
+        return "opt_light";
     case DETOUR_CALL:
         return e->jump.pad ? "opt_pad" : "opt";
     case DETOUR_POST:

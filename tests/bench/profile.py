@@ -28,7 +28,7 @@ from guest import ELF, Guest, Setup  # noqa: E402
 from hang import Qmp, Symbols  # noqa: E402
 
 KINDS = ("int3_boostable", "int3_emulated", "int3_unboostable", "int3_tf",
-         "opt", "opt_pad", "opt_count", "kret_opt")  # fmt: skip
+         "opt", "opt_pad", "opt_count", "opt_light", "kret_opt")  # fmt: skip
 LIMIT = 120
 ATTEMPTS = 50
 TRAP, CELL, PAD = "exc_int3+0x0", "(cell)", "(pad)"

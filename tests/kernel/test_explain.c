@@ -122,8 +122,13 @@ static bool costs(const char *place, const char *kind)
            said(" cycles for each hit, as hit.") && said(kind);
 }
 
+static void no_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+}
+
 KTEST(explain, the_cost_is_measured_by_tier)
 {
+    struct kprobe light = { .symbol_name = "vfs_read", .light_handler = no_light };
     uint64_t sites = registry_count();
 
     ktest_report(costs("region_mix+2", "hit.int3_boostable\n"), "boosted");
@@ -138,6 +143,10 @@ KTEST(explain, the_cost_is_measured_by_tier)
     optimize_run();
     ktest_report(costs("vfs_read", "hit.opt_count\n"), "that counts");
     say("probe del all");
+    register_kprobe(&light);
+    optimize_run();
+    ktest_report(costs("vfs_read", "hit.opt_light\n"), "that calls a light handler");
+    unregister_kprobe(&light);
     jumps_as_before();
     ktest_report(registry_count() == sites, "nothing is left");
 }

@@ -39,7 +39,7 @@ def jumps():
     knob = "/proc/sys/debug/kprobes-optimization"
     with at_prompt(smp=2) as guest:
         ask(guest, f"echo 0 > {knob}")
-        for kind in ("opt", "opt_pad", "opt_count"):
+        for kind in ("opt", "opt_pad", "opt_count", "opt_light"):
             hits, traps = stat(guest, "hits"), stat(guest, "traps")
             out = figures(ask(guest, f"bench hit.{kind}"))
             names = {f"hit.{kind}.cycles", f"hit.{kind}.cycles_min"}
