@@ -45,12 +45,12 @@ static void nothing_is_torn_by(enum text_poke_engine engine, unsigned long chang
 
 static void int3_first_nothing_is_torn(void)
 {
-    nothing_is_torn_by(TEXT_POKE_INT3, posix_rounds(500, 20000));
+    nothing_is_torn_by(TEXT_POKE_INT3, posix_rounds(500, 8000));
 }
 
 static void with_all_threads_stopped_nothing_is_torn(void)
 {
-    nothing_is_torn_by(TEXT_POKE_STOP_MACHINE, posix_rounds(20, 1000));
+    nothing_is_torn_by(TEXT_POKE_STOP_MACHINE, posix_rounds(20, 500));
 }
 
 /* torn_somewhere - in at most @tries runs over the ways to straddle a line. */
