@@ -519,7 +519,7 @@ static void storm_learn(struct outcome *results)
 /* NMIs come at every moment, inside the engine and inside copies, and hit a probe, too. */
 static void storm(enum way_asked way)
 {
-    unsigned long wanted = posix_rounds(500, 30000);
+    unsigned long wanted = posix_rounds(500, 15000);
     struct kprobe p = { 0 };
     static struct outcome results[256];
     unsigned differences = 0;

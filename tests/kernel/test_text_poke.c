@@ -45,7 +45,7 @@ static void look_at_counts(enum text_poke_step step, unsigned level)
 
 static void straddling(enum text_poke_engine engine)
 {
-    uint64_t rounds = ktest_count(5, 300);
+    uint64_t rounds = ktest_count(5, 150);
     int tids[MAX_CPUS];
 
     text_poke_set_engine(engine);
@@ -106,7 +106,7 @@ static void nmi_to_all(enum text_poke_step step, unsigned level)
 
 static void storm(enum text_poke_engine engine)
 {
-    uint64_t rounds = ktest_count(2, 100);
+    uint64_t rounds = ktest_count(2, 50);
     int tids[MAX_CPUS];
 
     memset(step_nmis, 0, sizeof(step_nmis));
@@ -354,7 +354,7 @@ KTEST(text_poke, a_deaf_cpu_holds_up_the_machine_and_is_named)
 
 static void come_and_go(enum text_poke_engine engine)
 {
-    uint64_t rounds = ktest_count(5, 150), hits = 0, missed = 0;
+    uint64_t rounds = ktest_count(5, 80), hits = 0, missed = 0;
     int tids[MAX_CPUS];
 
     targets_failed = 0;

@@ -25,7 +25,7 @@ TRAPS_MAX = (
 
 def traps_are_few():
     """What `truth` itself does, in front of the commands, has no probes on its way."""
-    with Counted(smp=2, icount=True, only="exc_int3") as machine:
+    with Counted(smp=1, only="exc_int3") as machine:
         for commands, most in TRAPS_MAX:
             outcome = machine.run(f"bare all {commands}", LIMIT)
             probes = int(re.search(r"armed (\d+) of", outcome.output)[1])
@@ -34,7 +34,7 @@ def traps_are_few():
 
 
 def a_listing_is_short_work():
-    with Counted(smp=2, icount=True) as machine:
+    with Counted(smp=1) as machine:
         machine.ask("probe all", LIMIT)
         machine.ask("probe off all", LIMIT)  # or else it takes its minute
         outcome = machine.run(f"bare all 'cat {LIST}'", LIMIT)
