@@ -1,5 +1,5 @@
-/* stairs.h - functions for handlers to call, each of which has a probe whose handler calls the
- * next one. All of them are different, lest the compiler makes one of them.
+/* stairs.h - functions for handlers to call, each with a probe whose handler calls the next
+ * one. All of them are different, lest the compiler makes one of them.
  */
 #pragma once
 

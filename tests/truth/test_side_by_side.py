@@ -1,5 +1,5 @@
-"""test_side_by_side.py - hits + misses by cause = executions, where several CPUs execute at the
-same time.
+"""test_side_by_side.py - hits + misses by cause = executions, where several CPUs execute at
+the same time.
 
     tests/run/run_tests.py truth/side_by_side [--long]
 """
