@@ -5,7 +5,7 @@ the same time.
 """
 
 import tap
-from trial import LONG, counted, cpus, each_function, trial
+from trial import LONG, counted, cpus, each_function, storm, trial
 
 
 def every_instruction_at_once():
@@ -19,20 +19,14 @@ def every_instruction_a_jump():
             trial(machine, "all", ("switch",), f"{cpus(smp)} side by side, jumps")
 
 
-def storm(machine, words, count, functions):
-    name = f"{count} NMIs, {words}{functions}"
-    words = f"{words}nmis={count} {functions}"
-    outcome = trial(machine, words, ("sort | head -n 0",), name)
-    tap.equal(outcome.nmis, count, f"{name}: all of them were taken")
-
-
 def nmi_storm():
+    work = ("sort | head -n 0",)
     with counted(2) as machine:
-        storm(machine, "", 10000, "nmi_dispatch,storm_nmi,where_nmi")
-        storm(machine, "tf handlers ", 5000 if LONG else 200, "all")
+        storm(machine, "", 10000, "nmi_dispatch,storm_nmi,where_nmi", work)
         if LONG:
-            storm(machine, "", 1000000, "storm_nmi")
-            storm(machine, "handlers ", 5000, "all")
+            storm(machine, "", 1000000, "storm_nmi", work)
+            storm(machine, "handlers ", 5000, "all", work)
+            storm(machine, "tf handlers ", 5000, "all", work)
 
 
 def one_function_at_a_time():

@@ -5,7 +5,7 @@ CPU, or on several that take turns.
 """
 
 import tap
-from trial import LIMIT, LONG, counted, cpus, each_function, trial
+from trial import LIMIT, LONG, counted, cpus, each_function, storm, trial
 
 # Nobody but the workloads calls these, and what they do depends on the seed alone.
 COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")
@@ -40,10 +40,11 @@ def every_instruction_a_jump():
 
 
 def every_instruction_with_handlers():
-    for engine in ("", "tf ") if LONG else ("tf ",):
+    for engine in ("", "tf ") if LONG else ():
         with counted(2, icount=True) as machine:
-            workloads = ("all",) if LONG else ("strings", "mutex")
-            trial(machine, f"{engine}handlers all", workloads, f"{engine}handlers")
+            trial(machine, f"{engine}handlers all", ("all",), f"{engine}handlers")
+    with counted(2, icount=True) as machine:
+        storm(machine, "tf handlers ", 200, "all", ("strings", "mutex"))
 
 
 def one_function_at_a_time():

@@ -87,6 +87,13 @@ def trial(machine, words, workloads, name):
     return outcome
 
 
+def storm(machine, words, count, functions, workloads):
+    """The same with NMIs meanwhile."""
+    name = f"{count} NMIs, {words}{functions}"
+    outcome = trial(machine, f"{words}nmis={count} {functions}", workloads, name)
+    tap.equal(outcome.nmis, count, f"{name}: all of them were taken")
+
+
 # ---- one function at a time ----
 
 
