@@ -392,6 +392,8 @@ static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
     return liveness_flags(insn) & changed;
 }
 
+_Static_assert(DETOUR_KINDS <= 0x10, "site->detour_kind has four bits");
+
 int detour_prepare(struct site *site, struct probe_reject *why)
 {
     struct insn insn;

@@ -136,7 +136,7 @@ static bool can_enter(const struct site *site)
            !copy_is_called(site);
 }
 
-void link_make(struct site *site)
+static void make(struct site *site)
 {
     const struct site *next;
     uintptr_t jump;
@@ -156,8 +156,8 @@ void link_make_around(struct site *site)
     struct site *first = before(site->addr);
 
     if (first)
-        link_make(first);
-    link_make(site);
+        make(first);
+    make(site);
 }
 
 static void lead_back(struct site *site,

@@ -7,10 +7,10 @@
 
 struct site;
 
-/* link_make - let the detour of @site go straight on in that of the instruction behind it,
- * if both are jumps, or become some in the batch that is being written, and have detours
- * that all cores know. A CPU may go there by the text for a while yet.
- * link_make_around - the same for @site and for the one before it.
+/* link_make_around - let the detours of @site, and of the one before it, go straight on in
+ *             that of the instruction behind, where both are jumps, or become some in the
+ *             batch that is being written, and have detours that all cores know. A CPU may
+ *             go there by the text for a while yet.
  * link_cut - @site, a jump, is about to be none; the synchronisations that come with that
  *            are this one's, too. Links between two that are both leaving stay: nobody comes
  *            in, and who is inside is waited for before either is freed.
@@ -19,7 +19,6 @@ struct site;
  * link_drop - @site's detour is about to be freed, and nobody can be inside.
  * Locks:  PLAT_PROBES and PLAT_TEXT held.
  */
-void link_make(struct site *site);
 void link_make_around(struct site *site);
 void link_cut(struct site *site);
 void link_forget(struct site *site);

@@ -18,8 +18,8 @@ LIST = "/sys/kernel/debug/kprobes/list"
 # For each probe.
 LIST_INSNS_MAX = 6000
 TRAPS_MAX = (
-    ("'probe all' 'probe off all' 'probe on all' 'probe del all'", 250),
-    ("'probe all' 'probe stat' 'probe del all'", 250),
+    ("'probe all' 'probe off all' 'probe on all' 'probe del all'", 50),
+    ("'probe all' 'probe stat' 'probe del all'", 50),
 )
 
 
