@@ -7,7 +7,8 @@
  * anywhere behind, it is behind the instruction. A copy of several instructions (a branch
  * that has no long form) is no exception: past its first one nothing can fault.
  *
- * The copies of a region are in a cell of their own, each of another original.
+ * The copies of a region are in a cell of their own, each of another original; the boosted
+ * copy is among them, and the site's own may still be run by those who came before.
  *
  * A return point is what kretprobe_trampoline is: who is there has returned.
  *
@@ -28,6 +29,8 @@ uintptr_t copy_start(const struct site *site, uintptr_t cell)
         return cell;
     if (cell == align_down((uintptr_t)site_boost_slot(site), INSN_SLOT_LEN))
         return (uintptr_t)site->boost_slot;
+    if (region_has_cell(site, cell))
+        return cell;
     return cell + site->detour_copy;
 }
 NOKPROBE(copy_start);
@@ -41,7 +44,7 @@ uintptr_t copy_original(uintptr_t ip)
     site = insn_slot_owner(ip, &off);
     if (!site)
         return ip;
-    if (site->region && ip - off == (uintptr_t)site->region->cell)
+    if (region_has_cell(site, ip - off))
         return region_original(site->region, off);
     if (copy_is_called(site))
         return site_target(site);

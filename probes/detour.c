@@ -232,7 +232,7 @@ static void copy_put(struct code *c)
 /* return_put - the boosted copy is called, or jumped to where the call is not followed. */
 static void return_put(struct code *c)
 {
-    uintptr_t boosted = (uintptr_t)site_boost_slot(c->site);
+    uintptr_t boosted = (uintptr_t)region_boosted(c->site);
 
     put_call(c, boosted);
     put_jmp(c, (uintptr_t)kretprobe_trampoline);
@@ -277,6 +277,9 @@ static bool prepend(struct code *c)
 {
     struct site *site = c->site;
     size_t room = room_before_boost(site);
+
+    if (!site_boost_slot(site) || region_boosted(site) != site->boost_slot)
+        return false; /* there is none, or it leads under the jump */
 
     c->at = (uintptr_t)site->boost_slot;
     front_put(c);
@@ -359,7 +362,7 @@ static int build(struct code *c)
         return 0;
     c->len = 0;
     c->err = 0;
-    if (site_boost_slot(c->site) && prepend(c))
+    if (prepend(c))
         return c->err;
     c->len = 0;
     c->err = 0;

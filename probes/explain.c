@@ -94,7 +94,7 @@ static void look_at_site(struct explanation *e, const struct site *site)
 {
     e->state = (enum site_state)site->state;
     e->way = (enum site_way)site->way;
-    add_copy(e, "boost", site_boost_slot(site));
+    add_copy(e, "boost", region_boosted(site));
     add_copy(e, "step", site_step_slot(site));
     if (site->is_sti && site->pair)
         add_copy(e, "pair", site->pair->slot);

@@ -55,7 +55,7 @@ static bool ask_probes(struct probe_cpu *cpu, struct site *site, struct pt_regs 
 static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs,
                           uintptr_t cell)
 {
-    bool is_displaced = site->region && cell == (uintptr_t)site->region->cell;
+    bool is_displaced = region_has_cell(site, cell);
 
     if (regs->ip == (uintptr_t)site_step_slot(site))
         regs->flags &= ~FLAGS_TF;

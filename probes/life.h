@@ -58,7 +58,7 @@ struct site {
     union {
         struct emulation emul;   /* [I] where way is WAY_EMULATE */
         struct {                 /* elsewhere; see site_boost_slot() */
-            uint8_t *boost_slot; /* [p] copy and jump back */
+            uint8_t *boost_slot; /* [I] copy and jump back */
             uint8_t
                 *step_slot; /* [p] copy and int3; NULL while nobody has a post-handler */
         };
@@ -433,6 +433,8 @@ void boost_sti_again(const struct site *site, struct pt_regs *regs);
 NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
 {
     regs->ip = (uintptr_t)site->boost_slot;
+    if (unlikely(READ_ONCE(site->region)))
+        region_boost(site, regs);
     if (unlikely(site->is_sti))
         boost_sti(site, regs);
 }

@@ -252,7 +252,8 @@ static bool is_broken(const struct rule *rule, struct plan *p)
 
 static struct plan plan_start(uintptr_t addr, struct region *out)
 {
-    *out = (struct region){ .addr = addr };
+    out->addr = addr;
+    out->len = out->count = out->padding = 0;
     return (struct plan){ .region = out };
 }
 

@@ -29,7 +29,7 @@ struct site;
 #define REGION_MAX_INSNS REGION_JUMP_LEN
 #define REGION_MAX_LEN (REGION_JUMP_LEN - 1 + INSN_MAX_LEN)
 
-/* A plan; behind it, what is made of it. */
+/* A plan; behind it, what is made of it, at which hits look at any time. */
 struct region {
     uintptr_t addr;                   /* the insertion address */
     uint8_t bytes[REGION_MAX_LEN];    /* the original ones of the DCR */
@@ -40,7 +40,6 @@ struct region {
 
     uint8_t *cell;                        /* copies of all, then the jump back; or NULL */
     uint8_t copies[REGION_MAX_INSNS + 1]; /* offset of each in the cell, and of the end */
-    uint8_t *boost_slot;                  /* of its site, while the region is open */
     bool is_open;
 };
 
@@ -48,7 +47,7 @@ struct region {
 
 /* region_plan - which instructions a jump at @addr would displace, or which rule forbids it.
  * @addr: an instruction that could carry a probe, or does
- * @out:  filled as far as the rules that hold allow, also on refusal
+ * @out:  the plan filled as far as the rules that hold allow, also on refusal
  *
  * Context: thread.  Locks: PLAT_PROBES held.
  * Return:  0; the errno of the first broken rule, and @why names the address in its way.
@@ -130,10 +129,21 @@ bool region_has_copies(const struct site *site);
  * text, or at the copies. Locks: PLAT_PROBES held.
  */
 uintptr_t region_behind(const struct site *site);
+/* region_boosted - the boosted copy that runs from now on: one of the copies, or the site's
+ * own; NULL where it is emulated. Locks: PLAT_PROBES held.
+ */
+uint8_t *region_boosted(const struct site *site);
 /* region_redirect - an image that would go on under the jump of @site, whose region is not
- * NULL, goes on at the copies. Context: any, as in a hit.
+ * NULL, goes on at the copies.
+ * region_boost - one that is to go on at its boosted copy does so at the one among them.
+ * Context: any, as in a hit.
  */
 void region_redirect(const struct site *site, struct pt_regs *regs);
+void region_boost(const struct site *site, struct pt_regs *regs);
+/* region_has_cell - are the copies in @cell those of the region of @site? Context: any, for
+ * a cell that somebody may be in.
+ */
+bool region_has_cell(const struct site *site, uintptr_t cell);
 /* region_step - a program that steps itself has made a step within the copies, @off bytes
  * into their cell: it sees the step where the originals are. Context: trap.
  * Return: false when it is not one of the instructions that have only copies there.

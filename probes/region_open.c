@@ -2,14 +2,16 @@
  *
  * All that brings a program behind the probed instruction passes here:
  *
- *   the boosted copy      is exchanged for the region's cell, which has all copies in a row
+ *   the boosted copy      leads back to the originals, so region_boost() takes the one in the
+ *                         region's cell, which has all copies in a row
  *   a detour              ends with a jump to region_behind()
  *   a step, an emulation, a handler that sets ip: by the image, which region_redirect() looks
  *                         at before it is resumed
  *
  * While the region is open nobody enters its originals behind the first. The cell stays for
  * a while when it is closed, for those who are still inside; the struct as long as the site,
- * since any hit may look at it.
+ * since any hit may look at it: what is in it before it is published, or opened, everybody
+ * sees who finds it so.
  */
 #include "kernel/base/err.h"
 #include "probes/life.h"
@@ -38,7 +40,7 @@ static int fill(struct region *r, struct site *site, struct probe_reject *why)
 
     if (err)
         return err;
-    r->cell = cell_reserve(len);
+    WRITE_ONCE(r->cell, cell_reserve(len));
     if (!r->cell)
         return probe_refuse(why, PROBE_NO_SLOT, r->addr);
     err = region_copy(r, (uintptr_t)r->cell, code, &len, why);
@@ -81,7 +83,7 @@ int region_prepare(struct site *site, struct probe_reject *why)
     if (!r)
         return why ? why->err : -ENOMEM;
     err = make(r, site, why);
-    WRITE_ONCE(site->region, r);
+    __atomic_store_n(&site->region, r, __ATOMIC_RELEASE);
     if (err)
         region_release(site);
     return err;
@@ -89,21 +91,12 @@ int region_prepare(struct site *site, struct probe_reject *why)
 
 void region_open(struct site *site)
 {
-    struct region *r = site->region;
-
-    r->boost_slot = site_boost_slot(site);
-    WRITE_ONCE(r->is_open, true);
-    if (r->cell && r->boost_slot)
-        WRITE_ONCE(site->boost_slot, r->cell);
+    __atomic_store_n(&site->region->is_open, true, __ATOMIC_RELEASE);
 }
 
 void region_close(struct site *site)
 {
-    struct region *r = site->region;
-
-    if (r->boost_slot)
-        WRITE_ONCE(site->boost_slot, r->boost_slot);
-    WRITE_ONCE(r->is_open, false);
+    WRITE_ONCE(site->region->is_open, false);
 }
 
 void region_release(struct site *site)
@@ -144,14 +137,46 @@ uintptr_t region_behind(const struct site *site)
     return (uintptr_t)r->cell + r->copies[1];
 }
 
+uint8_t *region_boosted(const struct site *site)
+{
+    uint8_t *own = site_boost_slot(site);
+
+    return own && region_is_open(site) && site->region->cell ? site->region->cell : own;
+}
+
+/* open_region - with copies, or NULL. */
+NOKPROBE_INLINE const struct region *open_region(const struct site *site)
+{
+    const struct region *r = __atomic_load_n(&site->region, __ATOMIC_ACQUIRE);
+
+    return __atomic_load_n(&r->is_open, __ATOMIC_ACQUIRE) && r->cell ? r : NULL;
+}
+
 void region_redirect(const struct site *site, struct pt_regs *regs)
 {
-    const struct region *r = site->region;
+    const struct region *r = open_region(site);
 
-    if (READ_ONCE(r->is_open) && r->cell)
+    if (r)
         regs->ip = region_enter(r, regs->ip);
 }
 NOKPROBE(region_redirect);
+
+void region_boost(const struct site *site, struct pt_regs *regs)
+{
+    const struct region *r = open_region(site);
+
+    if (r)
+        regs->ip = (uintptr_t)r->cell;
+}
+NOKPROBE(region_boost);
+
+bool region_has_cell(const struct site *site, uintptr_t cell)
+{
+    const struct region *r = __atomic_load_n(&site->region, __ATOMIC_ACQUIRE);
+
+    return r && cell == (uintptr_t)READ_ONCE(r->cell);
+}
+NOKPROBE(region_has_cell);
 
 /* is_start - does a copy begin at @off, or end the last one? */
 NOKPROBE_INLINE bool is_start(const struct region *r, size_t off)

@@ -74,7 +74,8 @@ NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs)
         hit_run_alone(site, regs);
         return true;
     }
-    if (site->repeats && regs->ip == (uintptr_t)site->boost_slot)
+    if (site->repeats &&
+        (regs->ip == (uintptr_t)site->boost_slot || region_has_cell(site, regs->ip)))
         raise_iteration(site, regs);
     return site->repeats || regs->ip != (uintptr_t)site->step_slot;
 }

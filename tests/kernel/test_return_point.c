@@ -104,7 +104,7 @@ KTEST(return_point, a_region_is_called)
     jumps_by(OPTIMIZE_REGION);
     ktest_report(probe(&rp, return_recurse), "a jump");
     site = rp.kp.site;
-    ktest_report(region_is_open(site) && site->boost_slot == site->region->cell,
+    ktest_report(region_is_open(site) && region_boosted(site) == site->region->cell,
                  "in place of two instructions");
     return_counts_start();
     ktest_report(return_recurse(100) == 100 && return_counts.returned == 101 &&

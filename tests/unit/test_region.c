@@ -630,6 +630,16 @@ static void a_fault_in_a_copy_is_where_its_original_lies(void)
     fake_end();
 }
 
+static void step_from(uintptr_t ip)
+{
+    regs = fake_regs();
+    regs.flags |= FLAGS_TF;
+    regs.ip = ip;
+    regs.dr6 = 1ul << 14;
+    fake.raised_steps = 0;
+    CHECK(kprobe_debug_handler(&regs, plat_this_cpu()));
+}
+
 static void a_program_that_steps_itself_sees_the_originals(void)
 {
     uintptr_t cell;
@@ -641,15 +651,39 @@ static void a_program_that_steps_itself_sees_the_originals(void)
     for (size_t i = 0; i < 3; i++) {
         static const unsigned off[] = { 1, 4, 6 };
 
-        regs = fake_regs();
-        regs.flags |= FLAGS_TF;
-        regs.ip = cell + off[i];
-        regs.dr6 = 1ul << 14;
-        fake.raised_steps = 0;
-        CHECK(kprobe_debug_handler(&regs, plat_this_cpu()));
+        step_from(cell + off[i]);
         CHECK_EQ(fake.raised_steps, 1);
         CHECK_EQ(regs.ip, i < 2 ? cell + off[i] : fn + 6);
     }
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+/* No quiescence has been since the region was opened, or closed. */
+static void who_is_still_in_the_other_copy_is_where_its_original_lies(void)
+{
+    uintptr_t own, cell;
+
+    probe_start("55 48 89 e5 41 57 90 c3");
+    p.post_handler = note_post; /* the detour's copy has a front */
+    CHECK_EQ(register_kprobe(&p), 0);
+    own = (uintptr_t)p.site->boost_slot;
+    open_region();
+    cell = (uintptr_t)p.site->region->cell;
+    plat_lock(PLAT_PROBES);
+    CHECK_EQ(detour_prepare(p.site, &why), 0);
+    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(copy_original(own), fn);
+    CHECK_EQ(copy_original(own + 1), fn + 1);
+    plat_lock(PLAT_PROBES);
+    region_close(p.site);
+    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(copy_original(cell), fn);
+    CHECK_EQ(copy_original(cell + 1), fn + 1);
+    step_from(cell + 1);
+    CHECK_EQ(fake.raised_steps, 1);
+    CHECK_EQ(regs.ip, fn + 1);
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
@@ -831,6 +865,7 @@ UNIT_TESTS(whole_instructions_up_to_five_bytes, one_long_instruction_is_enough,
            behind_an_emulated_one_too, who_is_sent_under_the_jump_goes_to_the_copies,
            the_detour_leads_to_the_copies, a_fault_in_a_copy_is_where_its_original_lies,
            a_program_that_steps_itself_sees_the_originals,
+           who_is_still_in_the_other_copy_is_where_its_original_lies,
            one_instruction_needs_no_copies, a_refusal_leaves_nothing,
            no_memory_leaves_nothing, watched_is_what_lies_behind_the_first_byte,
            too_many_at_a_time_are_a_bug, a_region_is_drawn, obstacles_are_drawn,
