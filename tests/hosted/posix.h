@@ -42,6 +42,12 @@ void posix_text_set(uintptr_t addr, const void *bytes, size_t len);
 /* posix_text_alias - where the same bytes can be written at any time, with no care taken. */
 uint8_t *posix_text_alias(uintptr_t addr);
 
+/* posix_text_entered - the caller has looked at all of [start, end): code is entered there
+ * where targets_add() says, and at the beginnings of its functions. Of other text nothing is
+ * known.
+ */
+void posix_text_entered(uintptr_t start, uintptr_t end);
+
 /* posix_symbol_add - @name is a function at [start, start + size). Borrows @name. */
 void posix_symbol_add(const char *name, uintptr_t start, size_t size);
 

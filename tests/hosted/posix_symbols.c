@@ -2,6 +2,7 @@
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
 
+#include "kernel/base/bits.h"
 #include "kernel/base/err.h"
 #include "kernel/mm/extable.h"
 
@@ -143,10 +144,25 @@ bool plat_is_engine(uintptr_t addr)
     return addr >= (uintptr_t)engine_text_start && addr < (uintptr_t)engine_text_end;
 }
 
-/* Nobody has looked at this program's code. */
+/* Nobody has looked at this program's code, but for what a test tells of its own. */
+static struct {
+    uint32_t start;               /* one target, so that the table is not empty */
+    struct plat_opaque around[2]; /* below what is known, and above */
+} entered;
+
+void posix_text_entered(uintptr_t start, uintptr_t end)
+{
+    entered.start = (uint32_t)start;
+    entered.around[0] = (struct plat_opaque){ 0, (uint32_t)start };
+    entered.around[1] = (struct plat_opaque){ (uint32_t)end, UINT32_MAX };
+}
+
 void plat_targets(struct plat_targets *out)
 {
-    *out = (struct plat_targets){ 0 };
+    *out = (struct plat_targets){ .offsets = &entered.start,
+                                  .count = entered.start != 0,
+                                  .opaque = entered.around,
+                                  .opaque_count = ARRAY_LEN(entered.around) };
 }
 
 const uintptr_t *plat_nokprobe(size_t *count)

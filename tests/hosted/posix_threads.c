@@ -117,6 +117,14 @@ uintptr_t plat_stopped_ip(unsigned cpu)
 
 /* ---- quiescence ---- */
 
+/* The engine is asked only about text: elsewhere a sanitizer may have been interrupted, which
+ * its code, as it is compiled, would enter once more.
+ */
+static bool is_where_text_changes(uintptr_t ip)
+{
+    return plat_text_contains(ip, 1) && (region_is_watched(ip) || xmc_is_inside(ip));
+}
+
 /* A signal comes only when no trap handler runs, since these block it: what it interrupts is
  * the program. That can be in a handler that a jump has brought, where preemption is off; in
  * the code around such handlers; on a pad, in a copy; or outside.
@@ -125,7 +133,7 @@ static bool is_inside(const struct posix_thread *t, uintptr_t ip)
 {
     return t->returning || t->cpu->preempt_count || t->cpu->pinned ||
            plat_is_detour(ip) || text_is_copy(ip) || pads_contains(ip) ||
-           region_is_watched(ip) || xmc_is_inside(ip);
+           is_where_text_changes(ip);
 }
 
 static void on_quiesce(int sig, siginfo_t *info, void *context)

@@ -175,6 +175,16 @@ ucontext_t *trap_resume(struct trap_frame *frame)
 }
 NOKPROBE(trap_resume);
 
+/* jump_done - what the engine has done in a hit that a jump has brought; called by
+ * sanitized_calls.asm.
+ */
+void jump_done(void);
+void jump_done(void)
+{
+    SANITIZER_RELEASE(&hits_ended);
+}
+NOKPROBE(jump_done);
+
 /* jump_resume - the same where no trap has brought it; called by jump_resume_hit.
  * Return: what is not 0 until the hit has been left.
  */

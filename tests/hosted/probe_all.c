@@ -24,6 +24,13 @@ static int pre(struct kprobe *kp, struct pt_regs *regs)
     return regs->ip == kp->addr + 1 ? 0 : (abort(), 1);
 }
 
+static void light(struct kprobe *kp, uintptr_t ip)
+{
+    counter_of(kp)->pre++;
+    if (ip != kp->addr)
+        abort();
+}
+
 static void post(struct kprobe *kp, struct pt_regs *regs, unsigned long flags)
 {
     (void)regs;
@@ -82,15 +89,22 @@ void counters_init(void)
 
 static bool wants_post(enum way_asked way)
 {
-    return way != ASK_BOOST && way != ASK_JUMP_COUNT && way != ASK_JUMP_CALL;
+    return way == ASK_STEP_INT3 || way == ASK_STEP_TF || way == ASK_JUMP_POST;
+}
+
+static bool wants_pre(enum way_asked way)
+{
+    return way != ASK_JUMP_COUNT && way != ASK_JUMP_LIGHT;
 }
 
 void counters_reset(enum way_asked way)
 {
     for (size_t i = 0; i < count; i++) {
         counters[i] = (struct counter){ .kp = { .addr = counters[i].kp.addr } };
-        if (way != ASK_JUMP_COUNT)
+        if (wants_pre(way))
             counters[i].kp.pre_handler = pre;
+        if (way == ASK_JUMP_LIGHT)
+            counters[i].kp.light_handler = light;
         if (wants_post(way))
             counters[i].kp.post_handler = post;
         set[i] = &counters[i].kp;
@@ -154,7 +168,7 @@ void check_counts(const uint32_t *counts, uint32_t times, enum way_asked way)
         uint32_t wanted = counts[c->kp.addr - fixtures_start()] * times;
         uint32_t wanted_after = wanted_post(&c->kp, wanted, way);
         uint64_t hits = kprobe_hits(&c->kp);
-        bool right = c->pre == (c->kp.pre_handler ? wanted : 0) && hits == wanted &&
+        bool right = c->pre == (way == ASK_JUMP_COUNT ? 0 : wanted) && hits == wanted &&
                      c->kp.nmissed == 0 &&
                      (c->post == wanted_after || wanted_after == UINT32_MAX);
         struct plat_symbol sym;

@@ -9,13 +9,15 @@
 #include <stdint.h>
 
 /* How the displaced instruction is to be run, where there is a choice: by traps; from
- * ASK_JUMP_COUNT on by jumps, and the probes have no handlers, some before, some also behind.
+ * ASK_JUMP_COUNT on by jumps, and the probes have no handlers, light ones, some before, some
+ * also behind.
  */
 enum way_asked {
     ASK_BOOST,
     ASK_STEP_INT3,
     ASK_STEP_TF,
     ASK_JUMP_COUNT,
+    ASK_JUMP_LIGHT,
     ASK_JUMP_CALL,
     ASK_JUMP_POST,
     WAYS_ASKED,
@@ -29,7 +31,7 @@ static inline bool by_jumps(enum way_asked way)
 /* One for each instruction. */
 struct counter {
     struct kprobe kp;
-    _Atomic uint32_t pre, post; /* handlers run */
+    _Atomic uint32_t pre, post; /* handlers run; a light one is a pre-handler */
 };
 
 extern struct counter *counters; /* probe_all_count() of them, in order of address */

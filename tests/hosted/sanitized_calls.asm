@@ -1,9 +1,12 @@
 ; sanitized_calls.asm - what the code of detours calls, under a sanitizer: its runtime uses
 ; vector registers, which are the program's there, and wants the stack aligned. Linked with
-; --wrap. Handlers are called from behind one of these, too; see row_init().
+; --wrap. Handlers are called from behind one of these, too; see row_init(). The thread
+; sanitizer is told where the hit ends.
 %include "kernel/base/proc.inc"
 
 FXSAVE_LEN equ 512
+
+extern jump_done                ; void jump_done(void)
 
 bits 64
 section .text
@@ -17,6 +20,11 @@ proc __wrap_%1
     and rsp, -16
     fxsave64 [rsp]
     call __real_%1
+    push rax
+    push rax                    ; the stack stays aligned
+    call jump_done
+    pop rax
+    pop rax
     fxrstor64 [rsp]
     leave
     ret

@@ -3,9 +3,11 @@
  */
 #define _GNU_SOURCE
 #include "kernel/base/err.h"
+#include "probes/detour.h"
 #include "probes/insn/encode.h"
 #include "probes/life.h"
 #include "probes/optimize.h"
+#include "probes/registry.h"
 #include "probes/return_point.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
@@ -187,10 +189,25 @@ static void *call_often(void *unused)
     return unused;
 }
 
+static bool is_called_by_detour(const struct kretprobe *rp)
+{
+    const struct site *site;
+    bool is;
+
+    plat_lock(PLAT_PROBES);
+    site = registry_find(rp->kp.addr);
+    is = site->state == SITE_OPTIMIZED && site->detour_kind == DETOUR_RETURN;
+    plat_unlock(PLAT_PROBES);
+    return is;
+}
+
+/* Every other time they become jumps; one of them calls the function in its caller's
+ * stead.
+ */
 static void probes_come_and_go_under_running_threads(void)
 {
     pthread_t threads[THREADS];
-    unsigned rounds = 0;
+    unsigned rounds = 0, jumps = 0;
 
     posix_init();
     stop = false;
@@ -206,6 +223,9 @@ static void probes_come_and_go_under_running_threads(void)
         deep->kp.addr = (uintptr_t)recurse;
         if (register_kretprobe(rp) || register_kretprobe(deep))
             abort();
+        optimize_set_method(rounds % 2 ? OPTIMIZE_PUN : OPTIMIZE_OFF);
+        optimize_run();
+        jumps += is_called_by_detour(rp);
         usleep(200);
         if (unregister_kretprobe(rp) || unregister_kretprobe(deep))
             abort();
@@ -215,7 +235,9 @@ static void probes_come_and_go_under_running_threads(void)
     stop = true;
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
+    optimize_set_method(OPTIMIZE_OFF);
     CHECK_EQ(wrong, 0);
+    CHECK_EQ(jumps, rounds / 2);
     unit_note("%u rounds, %lu calls, %lu returns", rounds, (unsigned long)calls,
               (unsigned long)returned);
 }

@@ -1,10 +1,12 @@
-/* test_toggle.c - breakpoints and jumps that come and go in code that runs: instructions of
- * every length, at every offset of a cache line, across lines and pages, on four threads.
+/* test_toggle.c - breakpoints and jumps, over one instruction and over several, that come and
+ * go in code that runs: instructions of every length, at every offset of a cache line, across
+ * lines and pages, on four threads.
  */
 #define _GNU_SOURCE
 #include "probes/kprobe.h"
 #include "probes/life.h"
 #include "probes/optimize.h"
+#include "probes/text/targets.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 
@@ -13,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define RUNNERS 4
 #define LINE 64
@@ -119,6 +122,47 @@ static void make_every_page_crossing(void)
     }
 }
 
+/* Somebody who is behind the site of slow_fn stays there: the next instruction takes some
+ * milliseconds.
+ */
+static uint32_t (*slow_fn)(void *to, size_t len, uint32_t x);
+#define SLOW_SITE 3
+#define SLOW_LEN ((size_t)32 << 20)
+
+static void make_slow(void)
+{
+    /* mov %rsi,%rcx; SITE: cld; rep stosb; mov %edx,%eax; ret */
+    static const uint8_t code[] = {
+        0x48, 0x89, 0xf1, 0xfc, 0xf3, 0xaa, 0x89, 0xd0, 0xc3
+    };
+    uintptr_t at = (uintptr_t)posix_text_new(PAGE);
+
+    posix_text_set(at, code, sizeof(code));
+    posix_symbol_add("slow", at, sizeof(code));
+    slow_fn = (uint32_t(*)(void *, size_t, uint32_t))at;
+}
+
+static int target_remove(uintptr_t from, uintptr_t to)
+{
+    return targets_remove(from, to) ? 0 : -1;
+}
+
+static void for_each_target(int (*fn)(uintptr_t from, uintptr_t to))
+{
+    plat_lock(PLAT_PROBES);
+    for (size_t i = 0; i < site_count; i++)
+        if (is_jump(&sites[i]))
+            CHECK_EQ(fn(sites[i].kp.addr, sites[i].kp.addr + sites[i].len), 0);
+    plat_unlock(PLAT_PROBES);
+}
+
+/* tell_targets - nobody comes into the middle of these functions, but by their own jumps. */
+static void tell_targets(void)
+{
+    posix_text_entered(sites[0].kp.addr - LEAD, (uintptr_t)slow_fn + PAGE);
+    for_each_target(targets_add);
+}
+
 static void sites_make(void)
 {
     struct probe_reject why;
@@ -130,6 +174,8 @@ static void sites_make(void)
     blocks_at_rest = posix_blocks();
     make_every_offset();
     make_every_page_crossing();
+    make_slow();
+    tell_targets();
     ps = calloc(site_count, sizeof(*ps));
     for (size_t i = 0; i < site_count; i++)
         ps[i] = &sites[i].kp;
@@ -277,21 +323,102 @@ static void four_threads_never_compute_anything_else(void)
     toggle_under_threads(posix_rounds(TOGGLES, TOGGLES_LONG));
 }
 
-/* Some steps more than for a breakpoint: back to one, and before a pad or a detour is given
- * back, each thread has been outside.
- */
-static void nor_when_jumps_come_and_go(void)
+static void toggle_jumps_under_threads(enum optimize_method method)
 {
     struct optimize_stats before, after;
 
     sites_make();
-    optimize_set_method(OPTIMIZE_PUN);
+    optimize_set_method(method);
     optimize_stats_get(&before);
     toggle_under_threads(posix_rounds(TOGGLES / 5, TOGGLES_LONG / 20));
     optimize_stats_get(&after);
     unit_note("%lu jumps", (unsigned long)(after.optimized - before.optimized));
     CHECK(after.optimized - before.optimized > TOGGLES / 50);
     optimize_set_method(OPTIMIZE_OFF);
+}
+
+/* Some steps more than for a breakpoint: back to one, and before a pad or a detour is given
+ * back, each thread has been outside.
+ */
+static void nor_when_jumps_come_and_go(void)
+{
+    toggle_jumps_under_threads(OPTIMIZE_PUN);
+}
+
+/* What the jump lies over, a thread may be in the middle of. */
+static void nor_when_they_displace_several_instructions(void)
+{
+    toggle_jumps_under_threads(OPTIMIZE_REGION);
+}
+
+static void *run_slowly(void *arg)
+{
+    uint8_t *memory = arg;
+
+    posix_thread_enter();
+    for (uint32_t x = 0; !stop; x++) {
+        wrong += slow_fn(memory, SLOW_LEN, x) != x;
+        runs++;
+        usleep(100); /* or it would seldom be anywhere else */
+    }
+    posix_thread_leave();
+    return NULL;
+}
+
+static void jump_over_slow(struct kprobe *p)
+{
+    CHECK_EQ(register_kprobe(p), 0);
+    optimize_run();
+    CHECK(p->flags & KPROBE_FLAG_OPTIMIZED);
+    for (unsigned long before = runs; runs < before + 2;)
+        sched_yield();
+    CHECK_EQ(unregister_kprobe(p), 0);
+}
+
+static void who_is_inside_is_waited_for(void)
+{
+    unsigned long rounds = posix_rounds(20, 500);
+    uint8_t *memory = malloc(SLOW_LEN);
+    pthread_t thread;
+
+    sites_make();
+    optimize_set_method(OPTIMIZE_REGION);
+    stop = false;
+    runs = wrong = 0;
+    pthread_create(&thread, NULL, run_slowly, memory);
+    for (unsigned long i = 0; i < rounds; i++) {
+        struct kprobe p = { .addr = (uintptr_t)slow_fn + SLOW_SITE };
+
+        jump_over_slow(&p);
+    }
+    stop = true;
+    pthread_join(thread, NULL);
+    CHECK_EQ(wrong, 0);
+    free(memory);
+    optimize_set_method(OPTIMIZE_OFF);
+}
+
+static bool has_region(const struct toggled *t)
+{
+    return !is_jump(t) || t->len != 2; /* it leads into what the jump would lie over */
+}
+
+static void only_where_nobody_comes_to_the_middle_of_it(void)
+{
+    size_t wrongly = 0;
+
+    sites_make();
+    optimize_set_method(OPTIMIZE_REGION);
+    for (size_t i = 0; i < site_count; i++)
+        if (!sites[i].on)
+            toggle(&sites[i]);
+    optimize_run();
+    for (size_t i = 0; i < site_count; i++)
+        wrongly += !!(sites[i].kp.flags & KPROBE_FLAG_OPTIMIZED) != has_region(&sites[i]);
+    CHECK_EQ(wrongly, 0);
+    optimize_set_method(OPTIMIZE_OFF);
+    for (size_t i = 0; i < site_count; i++)
+        toggle(&sites[i]);
 }
 
 static void every_site_is_hit_when_it_is_armed(void)
@@ -323,9 +450,12 @@ static void the_text_is_as_it_was(void)
         site_code(code, sites[i].len, is_jump(&sites[i]));
         CHECK(!memcmp((const void *)sites[i].kp.addr, code, sites[i].len));
     }
+    for_each_target(target_remove);
     CHECK_EQ(posix_blocks(), blocks_at_rest);
     site_count = 0;
 }
 
 UNIT_TESTS(every_site_is_hit_when_it_is_armed, four_threads_never_compute_anything_else,
-           nor_when_jumps_come_and_go, the_text_is_as_it_was)
+           nor_when_jumps_come_and_go, nor_when_they_displace_several_instructions,
+           who_is_inside_is_waited_for, only_where_nobody_comes_to_the_middle_of_it,
+           the_text_is_as_it_was)
