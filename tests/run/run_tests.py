@@ -50,8 +50,9 @@ HOSTED_LONG = ("hosted/execute-tsan",)  # a minute for one thread at a time, mos
 
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
-# And truth and session, which come last.
-PYTHON_TIERS = ("run", "tools", "insn", "pun", "region", "model", "fuzz")
+# Minutes each: not to be what everything waits for in the end.
+LONG_ONES = ("model", "truth")
+SHORT_ONES = ("run", "tools", "insn", "pun", "region", "fuzz", "session")
 LONG_TIERS = ("insn", "pun", "model", "fuzz", "truth")  # those that know --long
 
 
@@ -65,23 +66,25 @@ def subjects():
     return stems("tests/kernel/test_*.c", "test_") + ["conformance"]
 
 
+def python_labels(tiers):
+    return [f"{tier}/{stem}" for tier in tiers
+            for stem in stems(f"tests/{tier}/test_*.py", "test_")]
+
+
 def all_labels():
-    """Every test of a whole run, quick tiers first."""
+    """Every test of a whole run: what is quick, what takes long, the rest."""
     is_long = "LONG" in os.environ
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
+    labels += [f"kernel/smp{n}" for n in (SMP_LONG if is_long else SMP)]
+    labels += ["kernel/stepped2"]
+    labels += [f"kernel/long{MANY_ROUNDS}", "kernel/steppedlong2"] * is_long
+    labels += python_labels(LONG_ONES)
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
     labels = [label for label in labels if is_long or label not in HOSTED_LONG]
     labels += ["hosted/" + stem for stem in stems("tests/hosted/test_*.py", "test_")]
-    for tier in PYTHON_TIERS:
-        labels += [f"{tier}/{stem}" for stem in stems(f"tests/{tier}/test_*.py", "test_")]
-    labels += [f"kernel/smp{n}" for n in (SMP_LONG if is_long else SMP)]
-    labels += ["kernel/stepped2"]
-    labels += [f"kernel/long{MANY_ROUNDS}", "kernel/steppedlong2"] * is_long
-    labels += ["truth/" + stem for stem in stems("tests/truth/test_*.py", "test_")]
-    labels += ["session/" + stem for stem in stems("tests/session/test_*.py", "test_")]
-    return labels
+    return labels + python_labels(SHORT_ONES)
 
 
 def choose(names, whole):
@@ -219,7 +222,7 @@ def main():
     else:  # two at a time, but one guest with several CPUs
         busy = [label for label in labels if has_several_cpus(label)]
         words += ["--jobs", "2"]
-        words += ["--rules", f"seq={{{','.join(busy)}}}", "--rules", "seq=**"]
+        words += ["--rules", f"seq={{{','.join(busy)}}}", "--rules", "par=**"]
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
     return subprocess.run(words, cwd=HERE).returncode  # not where a label is a folder
 
