@@ -147,6 +147,15 @@ def has_several_cpus(label):
     return tier == "session" or label in ("fuzz/console", "truth/side_by_side")
 
 
+def rules(labels):
+    """Of the guests with several CPUs one at a time, from the beginning on; beside them what
+    comes next of the others. Prove would prefer a rule par=** to any sequence."""
+    busy = [label for label in labels if has_several_cpus(label)]
+    rest = [label for label in labels if not has_several_cpus(label)]
+    sequences = [f"{{{','.join(busy)}}}"] * bool(busy) + rest
+    return [word for sequence in sequences for word in ("--rules", f"seq={sequence}")]
+
+
 def build(labels):
     """What the chosen tests need besides the kernel: the host programs."""
     programs = [command(l)[0] for l in labels
@@ -219,10 +228,8 @@ def main():
     if names:
         words += ["--verbose"]
         os.environ["VERBOSE"] = "1"
-    else:  # two at a time, but one guest with several CPUs
-        busy = [label for label in labels if has_several_cpus(label)]
-        words += ["--jobs", "2"]
-        words += ["--rules", f"seq={{{','.join(busy)}}}", "--rules", "par=**"]
+    else:
+        words += ["--jobs", "2", *rules(labels)]
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
     return subprocess.run(words, cwd=HERE).returncode  # not where a label is a folder
 
