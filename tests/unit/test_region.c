@@ -660,6 +660,26 @@ static void a_program_that_steps_itself_sees_the_originals(void)
     fake_end();
 }
 
+static void it_sees_each_iteration_in_either_copy(void)
+{
+    uintptr_t copies[2];
+
+    probe_start("f3 a4 48 89 e5 90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    copies[0] = (uintptr_t)p.site->region->cell;
+    copies[1] = (uintptr_t)p.site->boost_slot;
+    for (size_t i = 0; i < 2; i++) {
+        step_from(copies[i]);
+        CHECK_EQ(fake.raised_steps, 1);
+        CHECK_EQ(fake.raised_ip, fn);
+        CHECK_EQ(regs.ip, copies[i]);
+    }
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
 /* No quiescence has been since the region was opened, or closed. */
 static void who_is_still_in_the_other_copy_is_where_its_original_lies(void)
 {
@@ -865,6 +885,7 @@ UNIT_TESTS(whole_instructions_up_to_five_bytes, one_long_instruction_is_enough,
            behind_an_emulated_one_too, who_is_sent_under_the_jump_goes_to_the_copies,
            the_detour_leads_to_the_copies, a_fault_in_a_copy_is_where_its_original_lies,
            a_program_that_steps_itself_sees_the_originals,
+           it_sees_each_iteration_in_either_copy,
            who_is_still_in_the_other_copy_is_where_its_original_lies,
            one_instruction_needs_no_copies, a_refusal_leaves_nothing,
            no_memory_leaves_nothing, watched_is_what_lies_behind_the_first_byte,
