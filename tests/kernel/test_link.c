@@ -174,11 +174,16 @@ static int take_out(void *which)
 static uintptr_t word; /* of the cell of the first, where its copy begins */
 static uint8_t original[WORD_LEN];
 
-static void store(const uint8_t *bytes)
+static void write_word(void *bytes)
+{
+    plat_text_store(word, bytes, WORD_LEN);
+}
+
+/* Somebody may execute these bytes, and not as one word: he stands still, and begins anew. */
+static void store(uint8_t *bytes)
 {
     plat_lock(PLAT_TEXT);
-    plat_text_store(word, bytes, WORD_LEN);
-    plat_sync_cores();
+    plat_stop_machine(write_word, bytes);
     plat_unlock(PLAT_TEXT);
 }
 
