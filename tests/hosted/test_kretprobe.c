@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #define THREADS 4
-#define ROUNDS 20000
+#define CALLS 20000
 
 static NOINLINE long target(long a, long b)
 {
@@ -184,6 +184,7 @@ static void *call_often(void *unused)
             wrong += target(x, 7) != 3 * x + 7;
         wrong += recurse(10) != 10;
         calls += 100;
+        usleep(10); /* or whoever waits for quiescence would seldom find it outside */
     }
     posix_thread_leave();
     return unused;
@@ -207,14 +208,14 @@ static bool is_called_by_detour(const struct kretprobe *rp)
 static void probes_come_and_go_under_running_threads(void)
 {
     pthread_t threads[THREADS];
-    unsigned rounds = 0, jumps = 0;
+    unsigned wanted = (unsigned)posix_rounds(300, 5000), rounds = 0, jumps = 0;
 
     posix_init();
     stop = false;
     calls = wrong = 0;
     for (unsigned i = 0; i < THREADS; i++)
         pthread_create(&threads[i], NULL, call_often, NULL);
-    for (; rounds < 30 || calls < ROUNDS; rounds++) {
+    for (; rounds < wanted || calls < CALLS; rounds++) {
         struct kretprobe *rp = calloc(1, sizeof(*rp)), *deep = calloc(1, sizeof(*deep));
 
         rp->handler = deep->handler = count_return;
