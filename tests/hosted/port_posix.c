@@ -102,7 +102,7 @@ void posix_init(void)
 
 unsigned long posix_rounds(unsigned long usual, unsigned long when_long)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(POSIX_ASAN) || defined(POSIX_TSAN)
     when_long /= 10;
 #endif
     return getenv("LONG") && when_long > usual ? when_long : usual;
