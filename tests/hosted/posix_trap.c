@@ -175,16 +175,6 @@ ucontext_t *trap_resume(struct trap_frame *frame)
 }
 NOKPROBE(trap_resume);
 
-/* jump_done - what the engine has done in a hit that a jump has brought; called by
- * sanitized_calls.asm.
- */
-void jump_done(void);
-void jump_done(void)
-{
-    SANITIZER_RELEASE(&hits_ended);
-}
-NOKPROBE(jump_done);
-
 /* jump_resume - the same where no trap has brought it; called by jump_resume_hit.
  * Return: what is not 0 until the hit has been left.
  */
@@ -196,6 +186,16 @@ int *jump_resume(struct pt_regs *regs)
     return &posix_self->cpu->preempt_count;
 }
 NOKPROBE(jump_resume);
+
+/* jump_done - the engine is done with a hit that a jump has brought; called by
+ * sanitized_calls.asm.
+ */
+void jump_done(void);
+void jump_done(void)
+{
+    SANITIZER_RELEASE(&hits_ended);
+}
+NOKPROBE(jump_done);
 
 /* That is jump_leave.asm's, where an ip tells that a hit is being left. */
 void plat_preempt_enable(void)
