@@ -325,6 +325,7 @@ KTESTS := \
     tests/kernel/test_vfs.c \
     tests/kernel/test_work.c \
     tests/kernel/test_shell.c \
+    tests/kernel/test_backtrace.c \
     tests/kernel/test_frame.c \
     tests/kernel/test_paging.c \
     tests/kernel/test_exec.c \

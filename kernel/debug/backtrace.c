@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#define BACKTRACE_MAX 48
+#define BACKTRACE_MAX 48 /* at most 64: struct walk has a bit for each */
 
 extern const char entry_text_start[], entry_text_end[];
 extern const char image_text_start[], image_text_end[];
@@ -29,6 +29,8 @@ struct walk {
     uintptr_t bp;
     uintptr_t *out;
     size_t count, max;
+    uint64_t
+        images; /* bit i: out[i] is the ip of an image, not a return address; i < 64 */
 };
 
 /* emit - @slot: where @addr lies as a return address; NULL for an ip, with @sp */
@@ -36,8 +38,11 @@ static uintptr_t emit(struct walk *w, uintptr_t addr, const uintptr_t *slot, uin
 {
     if (resolver)
         addr = resolver(addr, slot, sp);
-    if (w->count < w->max)
-        w->out[w->count++] = addr;
+    if (w->count == w->max)
+        return addr;
+    if (!slot && w->count < 64)
+        w->images |= BIT(w->count);
+    w->out[w->count++] = addr;
     return addr;
 }
 
@@ -105,34 +110,43 @@ static bool step(struct walk *w)
     return true;
 }
 
+static void walk(struct walk *w, const struct pt_regs *regs, uintptr_t frame)
+{
+    w->bp = frame;
+    if (regs)
+        start_at_regs(w, regs);
+    for (size_t hops = 0; hops < 2 * w->max && w->count < w->max; hops++)
+        if (!step(w))
+            break;
+}
+
 size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max)
 {
     struct walk w = { .out = out, .max = max };
 
-    if (regs)
-        start_at_regs(&w, regs);
-    else
-        w.bp = (uintptr_t)__builtin_frame_address(0);
-    for (size_t hops = 0; hops < 2 * max && w.count < max; hops++)
-        if (!step(&w))
-            break;
+    walk(&w, regs, (uintptr_t)__builtin_frame_address(0));
     return w.count;
+}
+
+/* print_frame - a caller is shown by the last byte of its call. The return address itself may
+ * belong to the next function: behind a call that does not return there is nothing else.
+ */
+static void print_frame(uintptr_t addr, void (*line)(const char *fmt, ...))
+{
+    struct ksym sym;
+
+    if (ksyms_at(addr, &sym))
+        line("  0x%016lx\n", addr);
+    else
+        line("  0x%016lx %s+0x%lx/0x%lx\n", addr, sym.name, addr - sym.start, sym.size);
 }
 
 void backtrace_print(const struct pt_regs *regs, void (*line)(const char *fmt, ...))
 {
     uintptr_t at[BACKTRACE_MAX];
-    size_t count = backtrace_collect(regs, at, BACKTRACE_MAX);
+    struct walk w = { .out = at, .max = BACKTRACE_MAX };
 
-    for (size_t i = 0; i < count; i++) {
-        struct ksym sym;
-        /* A return address belongs to the call before it, which may end its function. */
-        uintptr_t addr = i == 0 && regs ? at[i] : at[i] - 1;
-
-        if (ksyms_at(addr, &sym))
-            line("  0x%016lx\n", at[i]);
-        else
-            line("  0x%016lx %s+0x%lx/0x%lx\n", at[i], sym.name, at[i] - sym.start,
-                 sym.size);
-    }
+    walk(&w, regs, (uintptr_t)__builtin_frame_address(0));
+    for (size_t i = 0; i < w.count; i++)
+        print_frame(w.images & BIT(i) ? at[i] : at[i] - 1, line);
 }

@@ -25,5 +25,8 @@ typedef uintptr_t (*backtrace_resolver_t)(uintptr_t addr, const uintptr_t *slot,
                                           uintptr_t sp);
 void backtrace_set_resolver(backtrace_resolver_t fn);
 
-/* backtrace_print - the same as lines " symbol+0x12/0x40" given to @line. Context: any. */
+/* backtrace_print - the same as lines "  0x... symbol+0x12/0x40" given to @line. The ip of an
+ * image is shown as it is; a caller by the last byte of its call instruction, which is one
+ * below the return address and always inside the calling function. Context: any.
+ */
 void backtrace_print(const struct pt_regs *regs, void (*line)(const char *fmt, ...));

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #define SHELL_PROMPT "sonde> "
 #define SHELL_LINE_MAX 16384 /* bytes in one line; more is refused with E2BIG */
@@ -94,6 +95,12 @@ int shell_error(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
  * returns -EINTR. When it has ended, the input up to the Ctrl-C is dropped.
  */
 bool shell_interrupted(struct shell *sh);
+
+/* shell_parse_address - an address as people type it: 0x..., or 16 hexadecimal digits, as
+ * lists show it. What is the name of a symbol is no address.
+ * Return: 0 with @addr filled; -EINVAL.
+ */
+int shell_parse_address(const char *word, uintptr_t *addr);
 
 /* shell_progress - on a person's terminal only: how far a long command is. Each text takes
  * the place of the one before; NULL takes the last one away, before other output.

@@ -15,6 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ADDRESS_DIGITS 16 /* of an address in a list */
+
 /* -- threads, CPUs, memory, log ------------------------------------------------------ */
 
 static void print_thread(struct thread *t, void *arg)
@@ -125,6 +127,20 @@ static int print_by_address(struct shell *sh, uintptr_t addr)
     return err;
 }
 
+int shell_parse_address(const char *word, uintptr_t *addr)
+{
+    bool is_marked = strncmp(word, "0x", 2) == 0;
+    struct ksym sym;
+    size_t iter = 0;
+    uint64_t value;
+
+    if (parse_u64(word, 16, &value) || (!is_marked && strlen(word) != ADDRESS_DIGITS) ||
+        ksyms_next(word, &iter, &sym))
+        return -EINVAL;
+    *addr = value;
+    return 0;
+}
+
 static int sym_run(struct shell *sh, int argc, char **argv)
 {
     uint64_t addr;
@@ -135,7 +151,8 @@ static int sym_run(struct shell *sh, int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         bool is_number = argv[i][0] >= '0' && argv[i][0] <= '9';
 
-        if (parse_u64(argv[i], 16, &addr) == 0 && (is_number || strlen(argv[i]) == 16))
+        if (!shell_parse_address(argv[i], &addr) ||
+            (is_number && !parse_u64(argv[i], 16, &addr)))
             err = print_by_address(sh, addr);
         else
             err = print_by_name(sh, argv[i]);

@@ -93,7 +93,7 @@ static void ret_complete(struct shell_completion *c, int index)
 
 const struct probe_command probe_command_ret = {
     .name = "ret",
-    .usage = "SYM[#N]|0xADDR [NAME]",
+    .usage = "SYM[#N]|ADDRESS [NAME]",
     .help = "follow a function to its returns: value and duration",
     .run = ret_run,
     .complete = ret_complete,
@@ -109,7 +109,7 @@ static void add_complete(struct shell_completion *c, int index)
 
 const struct probe_command probe_command_add = {
     .name = "add",
-    .usage = "[--post] SYM[#N][+OFF]|0xADDR [NAME]",
+    .usage = "[--post] SYM[#N][+OFF]|ADDRESS [NAME]",
     .help = "count how often an instruction is executed",
     .run = add_run,
     .complete = add_complete,
@@ -259,7 +259,9 @@ static const struct shell_command command = {
         "del|on|off NAME|all         take away, switch on, switch off\n"
         "explain PLACE               what decides about an address\n"
         "blacklist                   code that can never carry a probe\n"
-        "PLACE is SYM, SYM+OFF, SYM#2 for the second of that name, or 0xADDRESS.",
+        "PLACE is SYM, SYM+OFF, SYM#2 for the second of that name, or an address: "
+        "0x...,\n"
+        "or 16 digits as `probe list` shows them.",
     .run = probe_run,
     .complete = probe_complete,
 };

@@ -86,9 +86,9 @@ static void report(struct all *all)
 {
     size_t armed = kprobes_are_on() ? all->cp->count : 0;
 
-    shell_printf(all->sh, "%s: armed %zu of %zu %s of %zu functions%s\n", all->cp->name,
-                 armed, all->places, all->entries ? "entries" : "instructions",
-                 all->functions,
+    shell_printf(all->sh, "%s: armed %zu of %zu %s of %zu functions%s\n",
+                 all->cp->count ? all->cp->name : "none", armed, all->places,
+                 all->entries ? "entries" : "instructions", all->functions,
                  kprobes_are_on() ? "" : ", since kprobes are switched off");
     for (unsigned reason = 0; reason < PROBE_REASON_COUNT; reason++)
         if (all->refused[reason])
@@ -112,15 +112,17 @@ static int register_all(struct all *all)
     return 0;
 }
 
-/* One that has not registered anything is no entry of the list. */
+/* A set that has not registered anything is no entry of the list and has no name. */
 static int finish(struct all *all, int err)
 {
+    bool stays = !err && all->cp->count;
+
+    if (stays)
+        console_probe_add(all->cp);
     if (!err)
         report(all);
-    if (err || !all->cp->count)
+    if (!stays)
         console_probe_free(all->cp);
-    else
-        console_probe_add(all->cp);
     return err;
 }
 

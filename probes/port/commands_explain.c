@@ -278,7 +278,7 @@ static void explain_complete(struct shell_completion *c, int index)
 
 const struct probe_command probe_command_explain = {
     .name = "explain",
-    .usage = "SYM[#N][+OFF]|0xADDR",
+    .usage = "SYM[#N][+OFF]|ADDRESS",
     .help = "tell what decides about an address",
     .run = explain_run,
     .complete = explain_complete,

@@ -59,7 +59,7 @@ static void xmc_complete(struct shell_completion *c, int index)
 
 const struct probe_command probe_command_xmc = {
     .name = "xmc",
-    .usage = "SYM[#N][+OFF]|0xADDR BYTE...",
+    .usage = "SYM[#N][+OFF]|ADDRESS BYTE...",
     .help = "exchange instructions for others as long",
     .run = xmc_run,
     .complete = xmc_complete,

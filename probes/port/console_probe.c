@@ -54,6 +54,7 @@ static int check_name(const char *name)
     return is_taken(name) ? -EEXIST : 0;
 }
 
+/* A number is used up by a probe that is registered, not by a refused one. */
 static void make_up_name(char *name)
 {
     do {
@@ -91,8 +92,6 @@ int console_probe_new(struct console_probe **out, const char *name, size_t room)
     }
     if (name)
         strlcpy(cp->name, name, sizeof(cp->name));
-    else
-        make_up_name(cp->name);
     *out = cp;
     return 0;
 }
@@ -107,6 +106,8 @@ void console_probe_free(struct console_probe *cp)
 
 void console_probe_add(struct console_probe *cp)
 {
+    if (!cp->name[0])
+        make_up_name(cp->name);
     list_append(&probes, &cp->link);
 }
 

@@ -48,13 +48,14 @@ void console_probe_lock(void);
 void console_probe_unlock(void);
 
 /* console_probe_new - one that is not in the list yet.
- * @name: NULL makes one up: p1, p2 ...
+ * @name: NULL: console_probe_add() makes one up
  * @room: kprobes to make room for, when it is to be a set; 0: a single one
  *
  * Return: 0; -ENAMETOOLONG; -EEXIST the name is taken; -ENOMEM.
  */
 int console_probe_new(struct console_probe **out, const char *name, size_t room);
-/* console_probe_add - into the list, now that it is registered. */
+/* console_probe_add - into the list, now that it is registered. Without a name it gets one:
+ * p1, p2 ... */
 void console_probe_add(struct console_probe *cp);
 /* console_probe_free - @cp is not registered, and not in the list. */
 void console_probe_free(struct console_probe *cp);

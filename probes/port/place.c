@@ -12,16 +12,6 @@
 
 /* ---- read ---- */
 
-static int parse_address(struct place *place, const char *text)
-{
-    uint64_t value;
-
-    if (parse_u64(text, 0, &value) || !value)
-        return -EINVAL;
-    place->addr = value;
-    return 0;
-}
-
 int place_parse(struct place *place, const char *text)
 {
     const char *plus = strchr(text, '+');
@@ -29,8 +19,10 @@ int place_parse(struct place *place, const char *text)
     uint64_t offset = 0;
 
     *place = (struct place){ 0 };
+    if (!shell_parse_address(text, &place->addr))
+        return place->addr ? 0 : -EINVAL;
     if (strncmp(text, "0x", 2) == 0)
-        return parse_address(place, text);
+        return -EINVAL;
     if (plus && (parse_u64(plus + 1, 0, &offset) || offset > UINT32_MAX))
         return -EINVAL;
     if (len == 0 || len >= sizeof(place->symbol))
@@ -42,7 +34,7 @@ int place_parse(struct place *place, const char *text)
 
 int place_no_place(struct shell *sh, const char *text)
 {
-    shell_error(sh, 0, "probe: %s is no place: SYM, SYM+OFF, SYM#N or 0xADDRESS", text);
+    shell_error(sh, 0, "probe: %s is no place: SYM, SYM+OFF, SYM#N or ADDRESS", text);
     return -EINVAL;
 }
 

@@ -1,8 +1,10 @@
 /* place.h - how people name an instruction, and how it is named to them.
  *
- *     PLACE = SYM[#N][+OFF] | ADDRESS          OFF decimal or 0x..., ADDRESS 0x...
+ *     PLACE = SYM[#N][+OFF] | ADDRESS          OFF decimal or 0x...
  *
- * SYM#2 is the second function of that name, by address.
+ * SYM#2 is the second function of that name, by address. ADDRESS is 0x..., or 16 hexadecimal
+ * digits as `probe list` prints them; where a symbol has these digits for a name, the symbol
+ * is meant.
  */
 #pragma once
 

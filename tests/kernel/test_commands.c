@@ -50,6 +50,14 @@ static NOINLINE long inlined_again(long a)
     return inlined_helper(a) + 2;
 }
 
+/* Its name could be an address. */
+long feedfacecafebeef(long a);
+NOINLINE long feedfacecafebeef(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return a + 3;
+}
+
 static void call(unsigned times)
 {
     for (unsigned i = 0; i < times; i++)
@@ -236,6 +244,53 @@ KTEST(commands, refusals_name_place_reason_and_way_out)
     say("probe del all");
     say("probe list | wc -l");
     ktest_report(said("1\n"), "nothing was added");
+}
+
+KTEST(commands, an_address_from_the_list_is_a_place)
+{
+    uintptr_t addr = (uintptr_t)commands_target;
+
+    ktest_report(say("probe add %016lx first", addr) == 0 &&
+                     said("first at commands_target+0x0\n"),
+                 "16 digits, as the list shows them");
+    ktest_report(say("probe explain %016lx", addr) == 0 && said("is probed"),
+                 "for explain, too");
+    ktest_report(say("probe ret %016lx second", addr) == 0, "for ret, too");
+    ktest_report(say("probe add %012lx", addr & 0xffffffffffff) == -ENOENT &&
+                     said("no symbol has this name\n"),
+                 "with fewer digits it is a name");
+    ktest_report(say("probe add 0xzz") == -EINVAL && said("is no place"), "and not 0xzz");
+    ktest_report(say("probe add feedfacecafebeef") == 0 && said("feedfacecafebeef+0x0"),
+                 "a symbol of that name is meant first");
+    ktest_report(say("sym feedfacecafebeef") == 0 && said("feedfacecafebeef+0x0/"),
+                 "for sym, too");
+    ktest_report(say("sym %016lx", addr) == 0 && said("commands_target"),
+                 "which takes the address as well");
+    say("probe del all");
+}
+
+/* number_of_name - of the name in "p12 at ...", 0 when the output begins otherwise. */
+static unsigned long number_of_name(void)
+{
+    const char *text = seq_str(&output);
+
+    return text[0] == 'p' ? strtoul(text + 1, NULL, 10) : 0;
+}
+
+KTEST(commands, a_refused_probe_uses_up_no_name)
+{
+    unsigned long first;
+
+    say("probe add commands_target");
+    first = number_of_name();
+    ktest_report(say("probe add commands_target+1") < 0 && say("probe add nothing") < 0 &&
+                     say("probe ret no_such") < 0 && say("probe all no_such_*") < 0 &&
+                     say("probe all exc_int3") == 0,
+                 "refused in five ways");
+    say("probe add commands_target");
+    ktest_report(first > 0 && number_of_name() == first + 1, "p%lu follows p%lu",
+                 number_of_name(), first);
+    say("probe del all");
 }
 
 KTEST(commands, the_last_byte_is_inside_and_the_next_is_not)

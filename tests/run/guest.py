@@ -217,7 +217,10 @@ class Guest:
         self.early = tempfile.TemporaryFile()
         self.resets = tempfile.TemporaryFile()
         self.errors = tempfile.TemporaryFile()
-        self.log = open(setup.log, "wb") if setup.log else None
+        self.log = open(setup.log, "w+b") if setup.log else None
+        if setup.console == "stdio" and not self.log:
+            self.log = tempfile.TemporaryFile()
+        self.is_shown = bool(output) or setup.console == "stdio"  # what COM1 prints
         self.started = time.monotonic()
         self._start(lambda data: self._take(data, output))
 
@@ -241,9 +244,9 @@ class Guest:
                 ours[name], theirs = socket.socketpair()
                 passed.append(theirs)
                 return f"socket,fd={theirs.fileno()}"
-            log = f",logfile={self.setup.log}" if self.setup.log else ""
             if kind == "stdio":
-                return "stdio,mux=on,signal=off" + log
+                return f"stdio,mux=on,signal=off,logfile={path(self.log)}"
+            log = f",logfile={self.setup.log}" if self.setup.log else ""
             return listening(kind) + (log if name == "com1" else "")
 
         def path(file):
@@ -351,12 +354,23 @@ class Guest:
     def ended(self):
         return self.process.poll() is not None or (self.console and self.console.closed)
 
+    def said(self):
+        """What the guest printed on COM1, as far as it is known here."""
+        if self.console:
+            return bytes(self.console.text)
+        if not self.is_shown:
+            return b""
+        self.log.seek(0)
+        return self.log.read()
+
     def last_lines(self, count=20):
-        """The end of what the guest said, or its panic report, and what QEMU said."""
+        """The end of what the guest said, or its panic report, and what QEMU said. What the
+        user has seen already is left out.
+        """
         self.early.seek(0)
         self.errors.seek(0)
-        said = bytes(self.console.text) if self.console else b""
-        text = said or self.early.read()
+        said = self.said()
+        text = b"" if self.is_shown and said else said or self.early.read()
         text = CONTROL.sub("", text.decode("utf-8", "replace"))
         lines = text.splitlines()
         panics = [i for i, line in enumerate(lines) if line.startswith("panic: ")]

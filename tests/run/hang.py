@@ -79,4 +79,4 @@ def cpu_places(sock, elf):
         yield f"CPU {cpu}: {symbols.at(rip)}{halted}"
         qmp.monitor(f"cpu {cpu}")
         for address in callers(qmp, frame):
-            yield f"  {symbols.at(address)}"
+            yield f"  {symbols.at(address - 1)}"  # in the call, which may end its function

@@ -125,6 +125,7 @@ def piped_input_comes_after_the_prompt():
     os.environ["FAKE"] = "console panic"
     status, out, err = run_launcher("run", stdin=b"hello\n")
     tap.check(status == 3 and "panicked" in err, "a panic on the way is told")
+    tap.check(b"panic: asked for" in out and "asked for" not in err, "its report once")
     os.environ["FAKE"] = "console hang"
     status, out, err = run_launcher("run", "--timeout", "1", stdin=b"hello\n")
     tap.check(status == 124 and "end of its input" in err, "so is a guest that hangs")

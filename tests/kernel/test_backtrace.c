@@ -1,0 +1,87 @@
+/* test_backtrace.c - how the frames of a backtrace are written: images by their ip, callers by
+ * their call. The frames are made by hand.
+ */
+#include "kernel/debug/backtrace.h"
+
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/panic.h"
+#include "tests/kernel/ktest.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LINES_MAX 4
+#define LINE_LEN 128
+
+extern const char entry_text_start[];
+
+static char lines[LINES_MAX][LINE_LEN];
+static size_t line_count;
+
+static void note_line(const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    if (line_count < LINES_MAX)
+        vsnprintf(lines[line_count++], LINE_LEN, fmt, args);
+    va_end(args);
+}
+
+static void print(const struct pt_regs *regs)
+{
+    memset(lines, 0, sizeof(lines));
+    line_count = 0;
+    backtrace_print(regs, note_line);
+    for (size_t i = 0; i < line_count; i++)
+        ktest_note("%.*s", (int)strcspn(lines[i], "\n"), lines[i]);
+}
+
+static bool line_names(size_t i, const char *name, uintptr_t offset)
+{
+    char text[LINE_LEN];
+
+    snprintf(text, sizeof(text), " %s+0x%lx/", name, offset);
+    return strstr(lines[i], text) != NULL;
+}
+
+static size_t size_of(uintptr_t function)
+{
+    struct ksym sym;
+
+    return ksyms_at(function, &sym) ? 0 : sym.size;
+}
+
+/* panic() ends with a call that does not return: the return address lies behind panic(). */
+KTEST(backtrace, a_call_that_ends_its_function_is_shown_in_it)
+{
+    size_t size = size_of((uintptr_t)panic);
+    uintptr_t outer[2] = { 0, 0 };
+    uintptr_t inner[2] = { (uintptr_t)outer, (uintptr_t)panic + size };
+    struct pt_regs regs = { .ip = (uintptr_t)strcspn + 8, .bp = (uintptr_t)inner };
+
+    print(&regs);
+    ktest_report(size > 1 && line_count == 2, "two frames");
+    ktest_report(line_names(0, "strcspn", 8), "the first is the ip itself");
+    ktest_report(line_names(1, "panic", size - 1), "the caller is inside panic()");
+}
+
+/* A trap in the middle: what it interrupted may be the first instruction of a function. */
+KTEST(backtrace, an_interrupted_instruction_is_shown_as_it_is)
+{
+    uintptr_t end[2] = { 0, 0 }, caller = (uintptr_t)panic + 7;
+    struct {
+        uintptr_t bp, ret;
+        struct pt_regs regs;
+    } trap = { .ret = (uintptr_t)entry_text_start };
+    struct pt_regs regs = { .ip = (uintptr_t)strcspn + 8, .bp = (uintptr_t)&trap };
+
+    trap.regs.ip = (uintptr_t)strcspn;
+    trap.regs.sp = (uintptr_t)&caller;
+    trap.regs.bp = (uintptr_t)end;
+    print(&regs);
+    ktest_report(line_count == 3, "three frames");
+    ktest_report(line_names(1, "strcspn", 0), "the interrupted instruction");
+    ktest_report(line_names(2, "panic", 6), "its caller, by the call");
+}
