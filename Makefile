@@ -753,6 +753,11 @@ fuzz: ## the fuzzers, a minute each
 	$(Q)tests/run/need.sh run test
 	$(Q)./sonde test --long fuzz
 
+M ?=
+mutants: ## undo what the code does, piece by piece: do tests notice? M=NAME for some
+	$(Q)tests/run/need.sh run test
+	$(Q)tests/mutants/run.py --folder $(B)/mutants $(M)
+
 check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say
 	$(Q)prove --exec '' --comments -j 2 $(wildcard tests/lint/check_*)
 
@@ -827,5 +832,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | sort | expand -t 14
 
-.PHONY: all run gdb test test-long test-fresh unit hosted ktest bench bench-native fuzz check format disas \
+.PHONY: all run gdb test test-long test-fresh unit hosted ktest bench bench-native fuzz mutants check format disas \
     host-insn hooks clean help

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """test_model.py - the protocols, in all of their orders, by Spin.
 
-    tests/model/test_model.py [--long]
+    tests/model/test_model.py [--long] [--model=NAME] [FUNCTION...]
 
 Each model holds in every state, and each mutant of it is killed: by the property that it
 was made to violate. Usual are 2 CPUs and some of the mutants; --long: 3 CPUs, longer
-chains, and all of them. docs/model.md tells what is what.
+chains, and all of them. --model: only this one. docs/model.md tells what is what.
 """
 
 import glob
@@ -22,6 +22,7 @@ import tap  # noqa: E402
 import spin  # noqa: E402
 
 LONG = "--long" in sys.argv
+ONLY = [word.removeprefix("--model=") for word in sys.argv if word.startswith("--model=")]
 DOC = os.path.join(ROOT, "docs", "model.md")
 JOBS = 2
 
@@ -146,6 +147,7 @@ def in_words(model, size):
 
 def checked(rows, check):
     """Check @rows, some at a time, in their order."""
+    rows = [row for row in rows if not ONLY or row[0] in ONLY]
     with ThreadPoolExecutor(JOBS) as pool:
         yield from zip(rows, pool.map(check, rows))
 

@@ -6,8 +6,8 @@
 
 long: what is repeated is repeated more often, which takes a while. stepped: QEMU translates
 one instruction at a time, so that an interrupt may come between any two; the timer runs at
-its highest rate. SEED=N in the environment gives back a printed seed. What the guest
-printed is kept in build/kernel-SELECTION-SMP.log.
+its highest rate. SEED=N in the environment gives back a printed seed, LIMIT=N ends it after
+N seconds. What the guest printed is kept in build/kernel-SELECTION-SMP.log.
 """
 
 import os
@@ -40,6 +40,7 @@ def main():
     is_long = "long" in sys.argv[3:]
     is_stepped = "stepped" in sys.argv[3:]
     limit = LIMIT_LONG if is_long else LIMIT if smp <= 8 else LIMIT_MANY_CPUS
+    limit = float(os.environ.get("LIMIT", limit))
     words = f"tests={selection} kprobes-jump=off" + " long" * is_long
     words += " hz=1000" * is_stepped
     if os.environ.get("SEED"):

@@ -1,0 +1,117 @@
+"""source.py - finds a function by its name, and text in it, wherever it is.
+
+What a row of a table calls a function is one of
+    C       a function, a #define, a variable with an initialiser
+    NASM    proc NAME ... endproc, %macro NAME ... %endmacro
+    Promela a proctype, an inline, init
+    Python  a function or a method
+"""
+
+import ast
+import os
+import re
+import subprocess
+
+# How a definition begins, and what ends it; @ is the name.
+FORMS = {
+    "c": (
+        (r"^[a-zA-Z_][^;={}#]*?\b@\([^;{}]*?\)[^;{}]*?\n\{", r"^\}"),
+        (r"^#define @\b", r"(?<!\\)\n"),
+        (r"^[a-zA-Z_][^;(){}\n]*\b@(?:\[[^;={}]*\])*[^;={}\n]*=\s*\{", r"^\};"),
+    ),
+    "asm": (
+        (r"^proc @\b", r"^endproc @\b"),
+        (r"^%i?macro @\b", r"^%endmacro"),
+    ),
+    "pml": ((r"^(?:active\b.*?\s)?(?:proctype|inline) @\b", r"^\}"), (r"^@\b\s*\{", r"^\}")),
+}
+LANGUAGES = {".c": "c", ".h": "c", ".asm": "asm", ".inc": "asm", ".pml": "pml", ".py": "py"}
+
+
+class Problem(Exception):
+    """A row says something that is not so."""
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+class Tree:
+    """The source files of a tree, read once."""
+
+    def __init__(self, root):
+        self.root = root
+        self.files = {}  # path: text
+        for path in listed(root):
+            if os.path.splitext(path)[1] in LANGUAGES:
+                self.files[path] = read(os.path.join(root, path))
+
+    def definitions(self, name):
+        """(path, start, end) of everything that is called @name."""
+        for path, text in self.files.items():
+            if name in text:
+                for start, end in spans(path, text, name):
+                    yield path, start, end
+
+    def find(self, function, old, path=None):
+        """(path, start, end) of the text @old, which is in @function once, and in no other
+        function of that name. @path: look into this file only."""
+        found = [place for place in self.definitions(function) if path in (None, place[0])]
+        if not found:
+            raise Problem(f"there is no {function}" + (f" in {path}" if path else ""))
+        places = [(file, match.start(), match.end()) for file, start, end in found
+                  for match in pattern(old).finditer(self.files[file], start, end)]
+        if not places:
+            where = ", ".join(sorted({file for file, _, _ in found}))
+            raise Problem(f"{function} ({where}) has no such text: {shortened(old)}")
+        if len(places) > 1:
+            where = ", ".join(f"{file}:{self.line(file, start)}" for file, start, _ in places)
+            raise Problem(f"{function} has that text {len(places)} times: {where}")
+        return places[0]
+
+    def line(self, path, offset):
+        return self.files[path].count("\n", 0, offset) + 1
+
+
+def listed(root):
+    """Paths of all files of the tree, committed or about to be."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    run = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    return sorted(path for path in set(run.stdout.split("\n"))
+                  if os.path.isfile(os.path.join(root, path)))
+
+
+def spans(path, text, name):
+    language = LANGUAGES[os.path.splitext(path)[1]]
+    if language == "py":
+        yield from python_spans(text, name)
+        return
+    for begin, end in FORMS[language]:
+        for match in re.finditer(begin.replace("@", re.escape(name)), text, re.M):
+            ends = re.compile(end.replace("@", re.escape(name)), re.M)
+            last = ends.search(text, match.end())
+            if last:
+                yield match.start(), last.end()
+
+
+def python_spans(text, name):
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            yield starts[node.lineno - 1], starts[node.end_lineno]
+
+
+def pattern(old):
+    """Finds @old whatever its blanks and ends of lines are, and not within a longer word."""
+    words = r"\s+".join(re.escape(word) for word in old.split())
+    before = r"(?<!\w)" if re.match(r"\s*\w", old) else ""
+    behind = r"(?!\w)" if re.search(r"\w\s*$", old) else ""
+    return re.compile(before + words + behind)
+
+
+def shortened(text):
+    words = " ".join(text.split())
+    return words if len(words) <= 60 else words[:57] + "..."
