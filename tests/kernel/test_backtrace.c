@@ -1,5 +1,5 @@
-/* test_backtrace.c - how the frames of a backtrace are written: images by their ip, callers by
- * their call. The frames are made by hand.
+/* test_backtrace.c - how the frames of a backtrace are written: images by their ip, callers
+ * by their call. The frames are made by hand.
  */
 #include "kernel/debug/backtrace.h"
 
