@@ -83,10 +83,8 @@ static int prepare_all(struct kretprobe **rps, size_t count, struct probe_reject
 
 static int prepare(struct kretprobe **rps, size_t count, struct probe_reject *why)
 {
-    int err = register_check_caller(why);
+    int err;
 
-    if (err)
-        return err;
     plat_lock(PLAT_PROBES);
     holder_sweep();
     err = prepare_all(rps, count, why);
@@ -107,9 +105,12 @@ static struct kprobe **kprobes_of(struct kretprobe **rps, size_t count)
 int register_kretprobes_why(struct kretprobe **rps, size_t count,
                             struct probe_reject *why)
 {
-    struct kprobe **ps = kprobes_of(rps, count);
-    int err;
+    int err = register_check_caller(why);
+    struct kprobe **ps;
 
+    if (err)
+        return err;
+    ps = kprobes_of(rps, count);
     if (!ps)
         return probe_refuse(why, PROBE_NO_MEMORY, 0);
     err = prepare(rps, count, why);

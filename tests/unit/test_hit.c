@@ -493,16 +493,22 @@ static void what_has_been_left_is_nobodys(void)
 
 /* ---- what a handler may not do ---- */
 
-static int errors[4];
+static int errors[8];
 
 static void misbehave(void)
 {
     struct kprobe other = { .addr = p.addr };
+    struct kretprobe rp = { .kp.addr = p.addr };
+    struct jprobe jp = { .kp.addr = p.addr };
 
     errors[0] = register_kprobe(&other);
     errors[1] = unregister_kprobe(&p);
     errors[2] = disable_kprobe(&p);
     errors[3] = enable_kprobe(&p);
+    errors[4] = register_kretprobe(&rp);
+    errors[5] = unregister_kretprobe(&rp);
+    errors[6] = register_jprobe(&jp);
+    errors[7] = unregister_jprobe(&jp);
 }
 
 static void nothing_is_registered_or_taken_out_from_a_handler(void)
@@ -512,7 +518,7 @@ static void nothing_is_registered_or_taken_out_from_a_handler(void)
     start("90 c3", false);
     inside = misbehave;
     CHECK(fake_int3(&regs, p.addr));
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 8; i++)
         CHECK_EQ(errors[i], -EDEADLK);
     CHECK_EQ(ran, 1);
     inside = NULL;
