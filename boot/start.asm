@@ -6,7 +6,7 @@
 ;
 ;   1. remember what the loader left: which one it was, and where its information is
 ;   2. clear .bss
-;   3. make sure that the CPU knows long mode, or say so on COM1 and stop
+;   3. make sure that the CPU has what the kernel needs, or say so and stop: cpu_check.asm
 ;   4. fill the early page tables
 ;   5. PAE, long mode, paging: in this order, as the manual prescribes
 ;   6. a far jump into a 64-bit segment
@@ -24,10 +24,6 @@ CR0_PG equ 1 << 31
 CR4_PAE equ 1 << 5
 MSR_EFER equ 0xc0000080
 EFER_LME equ 1 << 8
-CPUID_EXTENDED equ 0x80000000
-CPUID_FEATURES equ 0x80000001
-CPUID_LONG_MODE equ 1 << 29 ; of edx
-FLAGS_ID equ 1 << 21        ; can be flipped where there is CPUID
 
 PAGE_PRESENT equ 1 << 0
 PAGE_WRITE equ 1 << 1
@@ -35,10 +31,6 @@ PAGE_LARGE equ 1 << 7
 TABLE_LEN equ 4096
 LARGE_PAGE_LEN equ 0x200000
 ENTRIES equ 512
-
-COM1 equ 0x3f8
-COM1_LSR equ COM1 + 5
-LSR_THR_EMPTY equ 1 << 5
 
 STACK_LEN equ 16 * 1024
 
@@ -52,6 +44,7 @@ memmap_kernel_vma equ KERNEL_VMA
 memmap_image_start equ IMAGE_START
 
 extern _bss, _ebss
+extern cpu_check
 extern kmain                ; _Noreturn void kmain(uint32_t magic, uint64_t info_phys)
 
 ; ---- 32-bit ----------------------------------------------------------------------------
@@ -140,54 +133,6 @@ start_common:
     lgdt [boot_gdt_pointer]
     jmp BOOT_CS:start_long
 .end:
-
-; cpu_check - return if the CPU can do what step 5 needs; else say so and stop.
-; Clobbers eax, ebx is kept, ecx, edx.
-cpu_check:
-    pushfd
-    pop eax
-    mov ecx, eax
-    xor eax, FLAGS_ID
-    push eax
-    popfd
-    pushfd
-    pop eax
-    xor eax, ecx
-    test eax, FLAGS_ID
-    jz .missing
-
-    push ebx
-    mov eax, CPUID_EXTENDED
-    cpuid
-    cmp eax, CPUID_FEATURES
-    jb .missing
-    mov eax, CPUID_FEATURES
-    cpuid
-    test edx, CPUID_LONG_MODE
-    jz .missing
-    pop ebx
-    ret
-
-.missing:
-    mov esi, no_long_mode_text
-.next_char:
-    mov dx, COM1_LSR
-.wait:
-    in al, dx
-    test al, LSR_THR_EMPTY
-    jz .wait
-    lodsb
-    test al, al
-    jz .stop
-    mov dx, COM1
-    out dx, al
-    jmp .next_char
-.stop:
-    hlt
-    jmp .stop
-
-no_long_mode_text:
-    db "sonde: this CPU has no 64-bit mode", 13, 10, 0
 
 align 8
 boot_gdt:

@@ -1,4 +1,6 @@
-/* features.c - protections that the CPU offers and the kernel wants. */
+/* features.c - protections that the kernel wants: those that it cannot do without, which
+ * boot/cpu_check.asm has asked for, and those that the CPU may offer.
+ */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
@@ -8,9 +10,7 @@ void features_init_cpu(void)
     uint32_t id[4];
     uint64_t cr4 = read_cr4() | CR4_PGE;
 
-    cpuid(0x80000001, 0, id);
-    if (id[3] & BIT(20))
-        wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_NXE);
+    wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_NXE);
     cpuid(0, 0, id);
     if (id[0] >= 7) {
         cpuid(7, 0, id);

@@ -217,7 +217,7 @@ static inline enum cpu_context cpu_context(void)
     return irq ? CTX_IRQ : CTX_THREAD;
 }
 
-/* features_init_cpu - switch on NX, WP, SMEP, SMAP, UMIP and global pages where the
+/* features_init_cpu - switch on NX, WP and global pages; SMEP, SMAP and UMIP where the
  * executing CPU has them. Context: once on each CPU, interrupts off.
  */
 void features_init_cpu(void);
