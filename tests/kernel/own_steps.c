@@ -8,6 +8,8 @@
 
 #define DR6_BS BIT(14)
 
+extern trap_direct_t trap_db_handler; /* kernel/cpu/trap.c, for entry.asm */
+
 static struct own_steps *stepping;
 
 static bool take_step(struct pt_regs *regs)
@@ -33,6 +35,31 @@ void own_steps_begin(struct own_steps *steps)
 void own_steps_end(void)
 {
     stepping = NULL;
+}
+
+/* ---- all that a processor executes ---- */
+
+static void (*watching)(struct pt_regs *regs);
+static trap_direct_t engines;
+
+static bool watch_step(struct pt_regs *regs, void *probe)
+{
+    if (!(regs->dr6 & DR6_BS))
+        return engines(regs, probe);
+    watching(regs);
+    return true;
+}
+
+void own_steps_watch(void (*see)(struct pt_regs *regs))
+{
+    watching = see;
+    engines = trap_db_handler;
+    trap_set_direct(TRAP_DB, watch_step);
+}
+
+void own_steps_unwatch(void)
+{
+    trap_set_direct(TRAP_DB, engines);
 }
 
 bool own_steps_same(const struct own_steps *a, const struct own_steps *b, size_t more)

@@ -6,6 +6,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
+#include "kernel/debug/ksyms.h"
 #include "kernel/mm/extable.h"
 #include "kernel/sync/quiesce.h"
 #include "kernel/thread/thread.h"
@@ -13,6 +14,7 @@
 #include "probes/kprobe.h"
 #include "probes/life.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/own_steps.h"
 
 #include <string.h>
 
@@ -88,6 +90,45 @@ KTEST(context, odd_flags_are_the_programs_own)
     step_set_engine(STEP_INT3);
 }
 
+/* ---- a program that steps itself ------------------------------------------------------- */
+
+#define STEPS_SEEN 4
+
+static struct {
+    uintptr_t at[STEPS_SEEN];
+    unsigned count;
+} steps;
+
+static void note_few(struct pt_regs *regs)
+{
+    steps.at[steps.count++] = regs->ip;
+    if (steps.count == STEPS_SEEN)
+        regs->flags &= ~FLAGS_TF;
+}
+
+/* The way back from a trap sets TF together with ip. Otherwise the next trap would come
+ * before the first instruction, again and again.
+ */
+KTEST(context, behind_each_trap_an_instruction_is_executed)
+{
+    unsigned further = 0;
+
+    steps.count = 0;
+    own_steps_watch(note_few);
+    __asm__ volatile("pushfq\n\t"
+                     "orq %0, (%%rsp)\n\t"
+                     "popfq\n\t"
+                     ".rept 8\n\t"
+                     "nop\n\t"
+                     ".endr" ::"i"(FLAGS_TF)
+                     : "cc", "memory");
+    own_steps_unwatch();
+    for (unsigned i = 1; i < steps.count; i++)
+        further += steps.at[i] == steps.at[i - 1] + 1;
+    ktest_report(steps.count == STEPS_SEEN && further == STEPS_SEEN - 1,
+                 "%u traps, %u of them one instruction further", steps.count, further);
+}
+
 /* ---- a CPU that is not ready for probes ------------------------------------------------ */
 
 static NOINLINE long target(long x)
@@ -125,6 +166,51 @@ KTEST(context, before_a_cpu_has_its_area_hits_are_early)
                  (unsigned long)p.missed[MISS_EARLY], cpu_count());
     ktest_report(p.hits == 1, "with its area, a CPU runs handlers");
     ktest_report(wrong == 0, "the function returned what it should");
+}
+
+/* ---- an interrupt that waits until a trap ends ----------------------------------------- */
+
+static struct {
+    struct ksym way_back;
+    unsigned came, on_the_way;
+} waiting;
+
+static int send_to_myself(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    smp_send_reschedule(cpu_id());
+    return 0;
+}
+
+static int look_at_interrupted(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    const struct pt_regs *interrupted = (const struct pt_regs *)regs->di;
+
+    waiting.came++;
+    waiting.on_the_way +=
+        interrupted->ip - waiting.way_back.start < waiting.way_back.size;
+    return 0;
+}
+
+/* It comes between the last two instructions of the way back, but none can tell. */
+KTEST(context, an_interrupt_behind_a_trap_comes_where_the_program_goes_on)
+{
+    struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = send_to_myself };
+    struct kprobe irq = { .symbol_name = "resched_irq",
+                          .pre_handler = look_at_interrupted };
+    unsigned right = 0;
+
+    waiting.came = waiting.on_the_way = 0;
+    ktest_report(ksyms_find("trap_exit", &waiting.way_back) == 0 &&
+                     register_kprobe(&p) == 0 && register_kprobe(&irq) == 0,
+                 "two probes");
+    thread_set_affinity(BIT(0));
+    for (unsigned i = 0; i < 20; i++)
+        right += target(4) == 29;
+    thread_set_affinity(UINT64_MAX);
+    unregister_kprobe(&irq);
+    unregister_kprobe(&p);
+    ktest_report(right == 20 && waiting.came >= 20, "%u interrupts", waiting.came);
+    ktest_report(!waiting.on_the_way, "none of them in trap_exit");
 }
 
 /* ---- the machinery, counted ------------------------------------------------------------ */

@@ -10,6 +10,7 @@
 #include "probes/life.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/own_steps.h"
 #include "tests/kernel/return_targets.h"
 
 #include <string.h>
@@ -186,6 +187,59 @@ KTEST(detour_return, frames_that_are_left_are_dropped)
                  "the calls that were left are "
                  "dropped");
     jump_out(&other);
+    jump_out(&left);
+}
+
+/* Between the look at an entry and its drop an interrupt could drop the same entry, and then
+ * the engine would drop a living one. A program that steps itself shows that they are off.
+ */
+static struct {
+    const struct kretprobe *rp;
+    uint64_t dropped;
+    unsigned interruptible;
+} drops;
+
+static void see_drop(struct pt_regs *regs)
+{
+    if (drops.rp->dropped == drops.dropped)
+        return;
+    drops.dropped = drops.rp->dropped;
+    drops.interruptible += (regs->flags & FLAGS_IF) != 0;
+}
+
+static uint64_t come_back(uint64_t unused)
+{
+    (void)unused;
+    return (uint64_t)return_come_back();
+}
+
+static void drop_stepped(struct jumped *left, const char *what)
+{
+    uint64_t before = left->rp.dropped, result;
+
+    drops.rp = &left->rp;
+    drops.dropped = before;
+    drops.interruptible = 0;
+    own_steps_watch(see_drop);
+    result = return_stepped(come_back, 0);
+    own_steps_unwatch();
+    ktest_report(result == 5 && left->rp.dropped == before + 1, "%s: one is dropped",
+                 what);
+    ktest_report(!drops.interruptible, "%s: with interrupts off", what);
+}
+
+KTEST(detour_return, none_is_dropped_with_interrupts_on)
+{
+    struct jumped left = { 0 }, other = { 0 }, around = { 0 };
+
+    ktest_report(jump_in(&left, return_leave) && jump_in(&other, return_target) &&
+                     jump_in(&around, return_come_back),
+                 "three jumps");
+    return_counts_start();
+    drop_stepped(&left, "by the next call");
+    jump_out(&other);
+    drop_stepped(&left, "by the return of its caller");
+    jump_out(&around);
     jump_out(&left);
 }
 

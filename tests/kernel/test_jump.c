@@ -18,6 +18,7 @@
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/own_steps.h"
 
 #include <string.h>
 
@@ -437,6 +438,54 @@ KTEST(jump, a_program_that_steps_itself_sees_its_own_instructions)
     stepped_under(note, NULL, "a handler");
     stepped_under(NULL, NULL, "a counter");
     stepped_under(note, nothing_after, "a post-handler");
+}
+
+/* Nothing could wait for a thread that is preempted between the engine's own code and a cell.
+ * So where a hit ends by the image, interrupts are off before preemption is on.
+ */
+static struct {
+    struct ksym code; /* of the way back */
+    unsigned steps, interruptible;
+} way_back;
+
+static void see_way_back(struct pt_regs *regs)
+{
+    if (regs->ip - way_back.code.start >= way_back.code.size)
+        return;
+    way_back.steps++;
+    way_back.interruptible += (regs->flags & FLAGS_IF) != 0;
+}
+
+static void returns_by_the_image(struct kprobe *p, long want, const char *what)
+{
+    long result;
+
+    way_back.steps = way_back.interruptible = 0;
+    if (!with_jump(p, target))
+        return;
+    own_steps_watch(see_way_back);
+    result = detour_stepped(3, target);
+    own_steps_unwatch();
+    without_jump(p);
+    ktest_report(result == want && p->hits == 1 && way_back.steps > 3,
+                 "%s: %u steps on the way back", what, way_back.steps);
+    ktest_report(!way_back.interruptible, "%s: none with interrupts on", what);
+}
+
+static void change_flags(struct kprobe *p UNUSED, struct pt_regs *regs,
+                         unsigned long flags UNUSED)
+{
+    regs->flags ^= FLAGS_ID;
+}
+
+KTEST(jump, no_interrupt_comes_on_the_way_back_by_the_image)
+{
+    struct kprobe before = { .pre_handler = return_at_once };
+    struct kprobe after = { .post_handler = change_flags };
+
+    ktest_report(ksyms_find("trap_exit", &way_back.code) == 0, "there is a way back");
+    returns_by_the_image(&before, 77, "a handler that sets ip");
+    returns_by_the_image(&after, 29, "a post-handler that changes flags");
 }
 
 #define BEFORE(name)                                                                     \

@@ -1,17 +1,22 @@
-/* test_nmi.c - probes in, under and around NMIs, which come at any instruction. */
+/* test_nmi.c - probes in, under and around NMIs, which come at any instruction; and what an
+ * NMI itself leaves as it was.
+ */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
+#include "kernel/mm/extable.h"
 #include "kernel/thread/thread.h"
 #include "probes/kprobe.h"
 #include "probes/life.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/own_steps.h"
 
 #define LAST_CPU (cpu_count() - 1)
 
 static volatile uint64_t nmis;
-static volatile bool storming;
+static void (*volatile doing)(struct pt_regs *regs); /* what an NMI does; or NULL */
 
 /* What the NMI does: calls functions that carry probes. */
 static NOINLINE uint64_t in_nmi(uint64_t x)
@@ -28,23 +33,29 @@ static NOINLINE long both(long x)
 
 static volatile long both_sum;
 
-static bool storm_nmi(struct pt_regs *regs)
+static void storm_nmi(struct pt_regs *regs)
 {
     (void)regs;
-    if (!storming)
-        return false;
     nmis = in_nmi(nmis);
     both_sum = both(1);
+}
+
+static bool do_in_nmi(struct pt_regs *regs)
+{
+    if (!doing)
+        return false;
+    doing(regs);
     return true;
 }
 
-static void storm_init(void)
+static void let_nmis(void (*fn)(struct pt_regs *regs))
 {
-    static bool done;
+    static bool taken;
 
-    if (!done)
-        trap_set_handler(TRAP_NMI, storm_nmi);
-    done = true;
+    if (!taken)
+        trap_set_handler(TRAP_NMI, do_in_nmi);
+    taken = true;
+    doing = fn;
 }
 
 struct load {
@@ -88,9 +99,8 @@ static void storm(uint64_t count, kprobe_post_handler_t post)
     uint64_t nmi_before = irq_count(LAST_CPU, TRAP_NMI), taken;
     int tid;
 
-    storm_init();
     nmis = 0;
-    storming = true;
+    let_nmis(storm_nmi);
     for (size_t i = 0; i < ARRAY_LEN(p); i++)
         ktest_report(register_kprobe(&p[i]) == 0, "a probe on %s",
                      p[i].symbol_name ? p[i].symbol_name
@@ -103,7 +113,7 @@ static void storm(uint64_t count, kprobe_post_handler_t post)
     thread_join(tid, NULL);
     for (size_t i = 0; i < ARRAY_LEN(p); i++)
         unregister_kprobe(&p[i]);
-    storming = false;
+    let_nmis(NULL);
     taken = irq_count(LAST_CPU, TRAP_NMI) - nmi_before;
     ktest_report(taken == count, "%lu NMIs taken", (unsigned long)taken);
     ktest_report(nmis == taken, "each ran to its end");
@@ -146,4 +156,97 @@ KTEST(nmi, a_storm_over_steps_by_tf)
     step_set_engine(STEP_TF);
     storm(ktest_count(1000, 333334), nothing_after);
     step_set_engine(STEP_INT3);
+}
+
+/* ---- one NMI, sent by the CPU to itself ---- */
+
+/* NMIs that have come, and how it is when they have. Interrupts off: no fault of others. */
+static void nmi_here(void (*fn)(struct pt_regs *regs), uint64_t count)
+{
+    nmis = 0;
+    let_nmis(fn);
+    smp_send_nmi(cpu_id());
+    while (nmis < count)
+        pause();
+    let_nmis(NULL);
+}
+
+static void fault_in_nmi(struct pt_regs *regs)
+{
+    char byte;
+
+    (void)regs;
+    copy_nofault(&byte, (const void *)UINT64_C(0xdead000), 1);
+    nmis = nmis + 1;
+}
+
+/* An NMI can come between a page fault and the first instruction that reads CR2. */
+KTEST(nmi, a_fault_inside_leaves_cr2_as_it_was)
+{
+    const uint64_t value = UINT64_C(0x123456789000);
+    unsigned long flags = irq_save();
+    uint64_t after;
+
+    write_cr2(value);
+    nmi_here(fault_in_nmi, 1);
+    after = read_cr2();
+    irq_restore(flags);
+    ktest_report(after == value, "CR2 is 0x%lx, as before an NMI that faults",
+                 (unsigned long)after);
+}
+
+/* A trap inside an NMI goes back to where TF is set, in the first of two steps. Then the CPU
+ * sends itself one more NMI, which has to wait until the first one has ended. If it does not,
+ * it overwrites the frame of the first, and goes back to what that has interrupted.
+ */
+static struct {
+    struct pt_regs interrupted;
+    unsigned steps;
+    bool is_inside, is_nested;
+} stepped;
+
+static void step_twice(struct pt_regs *regs)
+{
+    if (++stepped.steps == 2)
+        regs->flags &= ~FLAGS_TF;
+}
+
+static void step_in_nmi(struct pt_regs *regs)
+{
+    nmis = nmis + 1;
+    if (stepped.is_inside) {
+        stepped.is_nested = true;
+        this_cpu()->nmi_depth--;
+        *regs = stepped.interrupted;
+    }
+    if (nmis > 1)
+        return;
+    stepped.interrupted = *regs;
+    stepped.is_inside = true;
+    own_steps_watch(step_twice);
+    __asm__ volatile("pushfq\n\t"
+                     "orq %0, (%%rsp)\n\t"
+                     "popfq\n\t"
+                     "nop\n\t"
+                     "nop\n\t"
+                     "nop" ::"i"(FLAGS_TF)
+                     : "cc", "memory");
+    own_steps_unwatch();
+    smp_send_nmi(cpu_id());
+    for (unsigned i = 0; i < 10000; i++)
+        pause();
+    stepped.is_inside = false;
+}
+
+KTEST(nmi, a_trap_inside_keeps_others_out)
+{
+    unsigned long flags = irq_save();
+
+    stepped.steps = 0;
+    stepped.is_inside = stepped.is_nested = false;
+    nmi_here(step_in_nmi, 2);
+    irq_restore(flags);
+    ktest_report(stepped.steps == 2, "%u steps inside an NMI", stepped.steps);
+    ktest_report(!stepped.is_nested && this_cpu()->nmi_depth == 0,
+                 "the next one comes when it has ended");
 }
