@@ -7,7 +7,9 @@ answers requests on COM3. What it does then is up to the request:
     say TEXT        one line of output        bare TEXT      output without a line feed
     bytes           every byte there is       fail N NAME    the errno
     noise           log lines in between      lines N        N lines of output
-    panic  hang  off  reset  triple           how a guest may end
+    log TEXT        a line of the log on COM1, the time before it
+    forever         answers to Ctrl-C only
+    panic  hang  off  poweroff  reset  reboot  triple        how a guest may end
 
 FAKE in the environment: "silent" has no prompt, "broken" ends at once, "console" serves
 COM1 instead of COM3 and shows each line it was given, "console panic" and "console hang"
@@ -19,6 +21,9 @@ import re
 import socket
 import sys
 import time
+
+ENDS = (b"panic", b"stuck-panic", b"hang", b"off", b"poweroff", b"reset", b"reboot",
+        b"triple")  # fmt: skip
 
 
 def line_of(name):
@@ -45,7 +50,7 @@ def end(com1, how):
         com1.sendall(b"\npanic: no way out\nCPU 0, which panicked:\n")
     if how in ("hang", "stuck-panic"):
         time.sleep(60)
-    if how == "off":
+    if how in ("off", "poweroff"):
         os._exit(33)
     if how == "triple":
         with open(sys.argv[sys.argv.index("-D") + 1], "w") as file:
@@ -105,12 +110,21 @@ def main():
         serve_console(com1, fake[8:])
     if fake != "silent":
         com1.sendall(b"sonde> ")
-    for request in com3.makefile("rb"):
+    requests = com3.makefile("rb")
+    for request in requests:
         match = re.fullmatch(rb"@(\d+) (.*)\n", request)
-        command = match.group(2)
-        if command in (b"panic", b"stuck-panic", b"hang", b"off", b"reset", b"triple"):
+        tag, command = int(match.group(1)), match.group(2)
+        if command in ENDS:
             end(com1, command.decode())
-        com3.sendall(answer(command, int(match.group(1))))
+        if command == b"forever":
+            while requests.read(1) != b"\x03":
+                pass
+            com3.sendall(b"#%d=4 EINTR\n" % tag)
+            continue
+        if command.startswith(b"log "):
+            com1.sendall(b"[    1.234567] C1: %s\n" % command[4:])
+            command = b"lines 0"
+        com3.sendall(answer(command, tag))
 
 
 if __name__ == "__main__":

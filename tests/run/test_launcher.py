@@ -25,6 +25,7 @@ def load_launcher():
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
     module.build = lambda *targets, **more: None
+    module.PROGRAM = [sys.executable, os.path.abspath(__file__), "--launch"]
     return module
 
 

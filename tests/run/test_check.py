@@ -1,0 +1,150 @@
+"""test_check.py - ./sonde check against a fake guest: verdicts, status, reports."""
+
+import os
+import tempfile
+import time
+from xml.etree import ElementTree
+
+import tap
+from test_launcher import run_launcher
+from test_machine import with_fake_qemu
+
+
+def check(text, *options):
+    """Check a transcript: (status, lines of standard output, standard error)."""
+    status, out, err = run_launcher("check", *options, "-", stdin=text.encode())
+    return status, out.decode().splitlines(), err
+
+
+def verdicts(lines):
+    return [line for line in lines if line.startswith(("ok", "not ok", "1.."))]
+
+
+def output_is_compared():
+    status, lines, err = check("sonde> say a b\na ...\nsonde> lines 3\n0\n...\n")
+    want = ["ok 1 - -:1: sonde> say a b", "ok 2 - -:3: sonde> lines 3", "1..2"]
+    tap.equal((status, verdicts(lines), err), (0, want, ""), "all as shown: 0")
+    status, lines, _ = check("sonde> say a b\na c\nsonde> say d\nd\n")
+    want = ["not ok 1 - -:1: sonde> say a b", "ok 2 - -:3: sonde> say d", "1..2"]
+    tap.equal((status, verdicts(lines)), (1, want), "a difference: 1, and it goes on")
+    want = ["# expected, -:2: a c", "# got: a b", "# all that came:", "# | a b"]
+    tap.equal(lines[1:5], want, "expected and got")
+    tap.equal(lines[-2], "# 2 commands: 1 as shown, 1 different, 0 not run", "and counted")
+
+
+def a_failure_is_shown_or_told():
+    status, _, _ = check("sonde> fail 2 ENOENT\nno such thing\n")
+    tap.equal(status, 0, "a failure that is shown is as shown")
+    status, lines, _ = check("sonde> fail 2 ENOENT\n...\n")
+    tap.check(status == 1 and "2 ENOENT" in lines[1], "three dots do not hide one")
+    status, lines, _ = check("$ ./sonde exec 'fail 2 ENOENT'\n...\n")
+    tap.check(status == 1 and "status 1" in lines[1], "nor a status of ./sonde")
+
+
+def a_session_is_a_file():
+    status, _, _ = check("sonde> poweroff\nsonde> reboot\nsonde> say a\na\n")
+    tap.equal(status, 0, "a guest that was told to end is followed by another")
+    status, lines, _ = check("sonde> reset\nsonde> say a\na\n")
+    tap.equal((status, len(verdicts(lines))), (1, 3), "one that ends by itself is not")
+    text = "sonde> say a\na\nsonde> panic\nsonde> say b\nb\n"
+    text += "$ ./sonde run\nboot\nsonde> say c\nc\n"
+    status, lines, _ = check(text)
+    found = verdicts(lines)
+    tap.equal([line.split(" - ")[0] for line in found],
+              ["ok 1", "not ok 2", "not ok 3", "ok 4", "ok 5", "1..5"],
+              "behind a panic all fails up to the next ./sonde run")  # fmt: skip
+    tap.check("# the kernel panicked, in 'panic'" in lines, "the panic is named")
+    tap.check("# | panic: asked for" in lines, "with its report")
+    tap.check("# not run: the kernel panicked, in 'panic' (-:3)" in lines, "and its place")
+    status, lines, _ = check("$ ./sonde run --smp many\nsonde> say a\na\n$ ./sonde run\n")
+    found = [line.split(" - ")[0] for line in verdicts(lines)]
+    tap.equal(found, ["not ok 1", "not ok 2", "ok 3", "1..3"], "options that are refused")
+
+
+def commands_of_the_host():
+    status, lines, _ = check("$ ./sonde exec 'say a' \\\n  'say b'\na\nb\n")
+    tap.equal((status, len(verdicts(lines))), (0, 2), "./sonde exec")
+    complaint = "sonde: 'fail 2 ENOENT' failed: 2 ENOENT (No such file or directory)"
+    status, _, _ = check(f"$ ./sonde exec 'fail 2 ENOENT'\nno such thing\n{complaint}\n")
+    tap.equal(status, 0, "what it complains of is output, too")
+    status, lines, _ = check("$ make run\n...\nsonde> say a\na\n$ ./sonde exec a | cat\n")
+    want = ["ok 1 - -:1: $ make run # SKIP not a command of ./sonde",
+            "ok 2 - -:3: sonde> say a",
+            "ok 3 - -:5: $ ./sonde exec a | cat # SKIP it needs the host's shell",
+            "1..3"]  # fmt: skip
+    tap.equal((status, verdicts(lines)), (0, want), "what is not run is named")
+    tap.equal(lines[-2], "# 3 commands: 1 as shown, 0 different, 2 not run", "and counted")
+
+
+def nothing_to_run_is_no_success():
+    for text in ("", "text\n", "$ make run\n"):
+        status, lines, err = check(text)
+        tap.check(status == 2 and not lines and "no command to run" in err,
+                  f"{text!r}: status 2")  # fmt: skip
+    status, _, err = run_launcher("check", "/does/not/exist")
+    tap.check(status == 2 and "/does/not/exist" in err, "so has a file that is not there")
+    status, _, _ = run_launcher("check")
+    tap.equal(status, 2, "and no file at all")
+
+
+def a_command_without_end():
+    start = time.monotonic()
+    status, lines, _ = check("sonde> forever\nsonde> say a\na\n", "--timeout", "1")
+    want = ["not ok 1 - -:1: sonde> forever", "ok 2 - -:2: sonde> say a", "1..2"]
+    tap.equal((status, verdicts(lines)), (1, want), "is stopped, and the rest has its guest")
+    tap.check(lines[1] == "# does not end within 1 s; stopped by Ctrl-C", "by Ctrl-C")
+    status, lines, _ = check("$ ./sonde exec forever\nsonde> say a\na\n", "--timeout", "1")
+    tap.equal((status, lines[1]), (1, "# does not end within 1 s"), "of the host, too")
+    tap.check(time.monotonic() - start < 60, "without waiting for anything else")
+
+
+def a_guest_that_hangs():
+    status, lines, _ = check("sonde> hang\nsonde> say a\na\n", "--timeout", "1")
+    found = [line.split(" - ")[0] for line in verdicts(lines)]
+    tap.equal((status, found), (1, ["not ok 1", "not ok 2", "1..2"]), "the rest fails")
+    tap.check("# not run: no answer within 1 s, in 'hang' (-:1)" in lines, "and says why")
+    os.environ["FAKE"] = "silent"
+    status, lines, _ = check("sonde> say a\na\nsonde> say b\nb\n", "--timeout", "1")
+    del os.environ["FAKE"]
+    found = [line.split(" - ")[0] for line in verdicts(lines)]
+    tap.equal((status, found), (1, ["not ok 1", "not ok 2", "1..2"]), "no prompt at all")
+
+
+def lines_of_the_log():
+    shown = "sonde> log hello\n[    9.999999] C0: hello\n"
+    tap.equal(check(shown)[0], 0, "one on the console, as a terminal shows it")
+    tap.equal(check(shown.replace("C0: hello", "C0: bye"))[0], 1, "another one")
+    tap.equal(check("sonde> log hello\n")[0], 0, "one that is not shown")
+    shown = "sonde> say [ 1.5] C0: a\n[ 2.5] C1: a\n"
+    tap.equal(check(shown)[0], 0, "one that a command has printed")
+
+
+def junit_is_written():
+    text = "sonde> say <a>&\n<b>\nsonde> say \x02\n\\x02\n$ make\n"
+    with tempfile.NamedTemporaryFile(suffix=".xml") as file:
+        status, _, _ = check(text, "--junit", file.name)
+        root = ElementTree.parse(file.name).getroot()
+    suite = root.find("testsuite")
+    cases = suite.findall("testcase")
+    tap.equal(status, 1, "the status is as without")
+    tap.equal([suite.get(name) for name in ("tests", "failures", "skipped")],
+              ["3", "2", "1"], "the suite is counted")  # fmt: skip
+    tap.equal(cases[0].get("name"), "-:1: sonde> say <a>&", "a case has the command's name")
+    tap.equal(cases[0].find("failure").get("message"), "expected, -:2: <b>", "and why")
+    tap.check("got: <a>&" in cases[0].find("failure").text, "and what came")
+    tap.check(cases[2].find("skipped") is not None, "what is not run is skipped")
+
+
+def a_list_runs_nothing():
+    os.environ["FAKE"] = "broken"
+    status, lines, _ = check("$ make\nsonde> say a\nb\n", "--list")
+    del os.environ["FAKE"]
+    want = ["-:1: $ make  (not run: not a command of ./sonde)", "-:2: sonde> say a"]
+    tap.equal((status, lines), (0, want), "--list")
+    tap.equal(check("$ make\n", "--list")[0], 2, "2 when there is nothing to run")
+
+
+with_fake_qemu(lambda: tap.run(
+    output_is_compared, a_failure_is_shown_or_told, a_session_is_a_file,
+    commands_of_the_host, nothing_to_run_is_no_success, a_command_without_end,
+    a_guest_that_hangs, lines_of_the_log, junit_is_written, a_list_runs_nothing))

@@ -1,0 +1,22 @@
+"""test_transcripts.py - what the documents show is what happens."""
+
+import glob
+import os
+
+from guest import ROOT
+
+PATTERNS = ("*.md", "docs/**/*.md", "probes/*.md", "tests/**/*.md")
+
+# What a transcript shows is the same whatever this run of the tests was asked for.
+ASKED_FOR = ("LONG", "SEED", "SMP", "VERBOSE")
+
+
+def documents():
+    return [path for pattern in PATTERNS
+            for path in sorted(glob.glob(pattern, root_dir=ROOT, recursive=True))]
+
+
+os.chdir(ROOT)
+for name in ASKED_FOR:
+    os.environ.pop(name, None)
+os.execv("./sonde", ["./sonde", "check", *documents()])
