@@ -46,6 +46,7 @@ CPU := \
     kernel/cpu/trap.c \
     kernel/cpu/gdt.asm \
     kernel/cpu/features.c \
+    kernel/cpu/memory_types.c \
     kernel/cpu/percpu.c \
     kernel/cpu/percpu_counters.c \
     kernel/cpu/lapic.c \

@@ -10,19 +10,35 @@
 ;   3. a far jump into a 64-bit segment
 ;   4. on to the image, the idle thread's stack, an end mark for backtraces, ap_main
 ;
-; Source: SDM vol. 3A, "Multiple-Processor (MP) Initialization", "Initializing IA-32e Mode".
+; Source: SDM vol. 3A, "Multiple-Processor (MP) Initialization", "Initializing IA-32e Mode",
+;         "Code- and Data-Segment Descriptor Types"; vol. 3A, "Processor State After Reset"
+;         for what INIT leaves: CR4 and EFER are 0, CR0.CD and CR0.NW as they were.
 
 %include "asm_offsets.inc"
 %include "kernel/base/proc.inc"
 
 CR0_PE equ 1 << 0
-CR0_CD_NW equ 3 << 29       ; caches off: what INIT leaves
+CR0_CD_NW equ 3 << 29       ; caches off: what a reset leaves, and INIT does not change
 CR4_PAE equ 1 << 5
 MSR_EFER equ 0xc0000080
 
 %define PHYS(symbol) (symbol - KERNEL_VMA)
 
 extern ap_main              ; _Noreturn void ap_main(void)
+
+; DESCRIPTORS: flat ones, marked as accessed. A CPU that loads a segment register sets this
+; bit itself where it is clear, and step 2 makes the page of the table read-only: this write
+; would be a page fault with no handler, so a reset. QEMU's TCG does not write it for CS;
+; hardware and Bochs do.
+%macro DESCRIPTORS 0
+    dq 0
+.CODE32 equ $ - .gdt
+    dq 0x00cf9b000000ffff
+.DATA equ $ - .gdt
+    dq 0x00cf93000000ffff
+.CODE64 equ $ - .gdt
+    dq 0x00af9b000000ffff
+%endmacro
 
 ; ---- in the low page -------------------------------------------------------------------
 
@@ -76,18 +92,16 @@ bits 64
 
 align 8
 .gdt:
-    dq 0
-.CODE32 equ $ - .gdt
-    dq 0x00cf9a000000ffff
-.DATA equ $ - .gdt
-    dq 0x00cf92000000ffff
-.CODE64 equ $ - .gdt
-    dq 0x00af9a000000ffff
+    DESCRIPTORS
 .gdt_pointer:
     dw .gdt_pointer - .gdt - 1
 .fixup_gdt equ $ - ap_trampoline_template
     dd .gdt - ap_trampoline_template
 ap_trampoline_template_end:
+
+global ap_trampoline_gdt, ap_trampoline_gdt_end ; for a test: uint64_t[]
+ap_trampoline_gdt equ ap_trampoline_template.gdt
+ap_trampoline_gdt_end equ ap_trampoline_template.gdt_pointer
 
 global ap_trampoline_fixups_table, ap_trampoline_fixups_table_end
 align 4

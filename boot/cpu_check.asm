@@ -54,6 +54,8 @@ proc cpu_check
     pushfd
     pop eax
     xor eax, ecx
+    push ecx
+    popfd
     test eax, FLAGS_ID
     jz .no_cpuid
 

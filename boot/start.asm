@@ -20,10 +20,14 @@
 PVH_MAGIC equ 0x336ec578    ; hvm_start_info's own; GRUB passes multiboot2's in eax
 
 CR0_PE equ 1 << 0
+CR0_MP equ 1 << 1
+CR0_ET equ 1 << 4
+CR0_NE equ 1 << 5
 CR0_PG equ 1 << 31
 CR4_PAE equ 1 << 5
 MSR_EFER equ 0xc0000080
 EFER_LME equ 1 << 8
+FLAGS_FIXED equ 1 << 1      ; always set; all others clear
 
 PAGE_PRESENT equ 1 << 0
 PAGE_WRITE equ 1 << 1
@@ -66,12 +70,17 @@ start_pvh:
     jmp start_common
 .end:
 
-; In: edi = magic, ebx = information. Nothing else is known, not even the flags.
-global start_common:function (start_common.end - start_common)
-start_common:
+; In: edi = magic, ebx = information; flat segments, of a table that may be gone. Nothing else
+; is known: flags, control registers and EFER are given values, not changed bit by bit, so
+; that what a loader left in them (NT, AC, caches off, 5-level paging) ends here, and each
+; further CPU can be given the same.
+; Source: Multiboot2 Specification 2.0, "I386 machine state"; Xen, "x86/HVM direct boot ABI".
+proc start_common
     cli
     cld
     mov esp, PHYS(boot_stack_top)
+    push FLAGS_FIXED
+    popfd
     mov ebp, edi
 
 ; 2. The loader did it, but for a warm reset of a guest nobody does.
@@ -116,31 +125,29 @@ start_common:
     mov [PHYS(boot_pml4) + 8 * PML4_INDEX(KERNEL_VMA)], eax
 
 ; 5.
-    mov eax, cr4
-    or eax, CR4_PAE
+    mov eax, CR4_PAE
     mov cr4, eax
     mov eax, PHYS(boot_pml4)
     mov cr3, eax
     mov ecx, MSR_EFER
-    rdmsr
-    or eax, EFER_LME
+    mov eax, EFER_LME
+    xor edx, edx
     wrmsr
-    mov eax, cr0
-    or eax, CR0_PE | CR0_PG
+    mov eax, CR0_PG | CR0_NE | CR0_ET | CR0_MP | CR0_PE
     mov cr0, eax
 
 ; 6.
     lgdt [boot_gdt_pointer]
     jmp BOOT_CS:start_long
-.end:
+endproc start_common
 
 align 8
 boot_gdt:
     dq 0
 BOOT_CS equ $ - boot_gdt
-    dq 0x00af9a000000ffff   ; code, 64-bit, ring 0
+    dq 0x00af9b000000ffff   ; code, 64-bit, ring 0
 BOOT_DS equ $ - boot_gdt
-    dq 0x00cf92000000ffff   ; data, flat, ring 0
+    dq 0x00cf93000000ffff   ; data, flat, ring 0
 boot_gdt_pointer:
     dw boot_gdt_pointer - boot_gdt - 1
     dq boot_gdt

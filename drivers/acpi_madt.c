@@ -75,8 +75,22 @@ struct madt_lapic_address {
     uint64_t phys;
 } PACKED;
 
-static void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t flags)
+static bool cpu_known(const struct madt_info *info, uint32_t apic_id)
 {
+    for (unsigned i = 0; i < info->cpu_count; i++)
+        if (info->cpus[i].enabled && info->cpus[i].apic_id == apic_id)
+            return true;
+    return false;
+}
+
+/* cpu_add - @everybody: the id that addresses all CPUs, so no CPU has it. Who sends INIT to a
+ * CPU resets it, so neither that id nor one CPU twice may get into the list.
+ */
+static void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t everybody,
+                    uint32_t flags)
+{
+    if (apic_id == everybody || cpu_known(out, apic_id))
+        return;
     if (out->cpu_count == MADT_CPUS_MAX) {
         out->cpus_ignored++;
         return;
@@ -113,11 +127,11 @@ static void entry_read(struct madt_info *out, const struct madt_entry *e)
     if (e->type == MADT_LAPIC && e->len >= sizeof(struct madt_lapic)) {
         const struct madt_lapic *lapic = (const struct madt_lapic *)e;
 
-        cpu_add(out, lapic->apic_id, lapic->flags);
+        cpu_add(out, lapic->apic_id, UINT8_MAX, lapic->flags);
     } else if (e->type == MADT_X2APIC && e->len >= sizeof(struct madt_x2apic)) {
         const struct madt_x2apic *x2apic = (const struct madt_x2apic *)e;
 
-        cpu_add(out, x2apic->apic_id, x2apic->flags);
+        cpu_add(out, x2apic->apic_id, UINT32_MAX, x2apic->flags);
     } else if (e->type == MADT_IOAPIC && e->len >= sizeof(struct madt_ioapic_entry)) {
         ioapic_add(out, (const struct madt_ioapic_entry *)e);
     } else if (e->type == MADT_OVERRIDE && e->len >= sizeof(struct madt_override)) {

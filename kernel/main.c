@@ -125,6 +125,7 @@ static void start_memory(void)
 {
     frame_init(&boot);
     features_init_cpu();
+    memory_types_init_cpu();
     extable_init();
     paging_init(&boot);
     percpu_init_boot_area();

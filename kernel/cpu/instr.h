@@ -112,6 +112,17 @@ static ALWAYS_INLINE void outl(uint16_t port, uint32_t v)
     __asm__ volatile("outl %0, %1" ::"a"(v), "Nd"(port));
 }
 
+/* mfence - what was stored before is seen by all CPUs before what is stored behind it. */
+static ALWAYS_INLINE void mfence(void)
+{
+    __asm__ volatile("mfence" ::: "memory");
+}
+
+static ALWAYS_INLINE void wbinvd(void)
+{
+    __asm__ volatile("wbinvd" ::: "memory");
+}
+
 static ALWAYS_INLINE void invlpg(uintptr_t addr)
 {
     __asm__ volatile("invlpg (%0)" ::"r"(addr) : "memory");

@@ -53,6 +53,8 @@
 #define XAPIC_ID_MAX 254u
 #define FEATURE_X2APIC BIT(21) /* ecx of leaf 1 */
 
+#define SENT_NS UINT64_C(100000000) /* an IPI that takes longer to leave is given up */
+
 #define MEASURE_NS UINT64_C(2000000)
 #define MEASURE_SLACK_NS 10000u
 #define MEASURE_TIMES 5
@@ -110,19 +112,23 @@ static void spurious(struct pt_regs *interrupted)
     (void)interrupted; /* and no EOI: nothing is in service */
 }
 
-/* The way into x2APIC mode leads through xAPIC mode. */
+/* The way into x2APIC mode leads through xAPIC mode. The APIC is enabled before LINT1 is set:
+ * as long as it is not, it keeps each entry masked and ignores attempts to unmask one.
+ *
+ * Source: SDM vol. 3A, "Local APIC State After It Has Been Software Disabled".
+ */
 void lapic_init_cpu(void)
 {
     wrmsr(MSR_APIC_BASE, rdmsr(MSR_APIC_BASE) | BASE_ENABLE);
     if (x2apic)
         wrmsr(MSR_APIC_BASE, rdmsr(MSR_APIC_BASE) | BASE_X2APIC);
+    reg_write(REG_SPURIOUS, SPURIOUS_ENABLE | VECTOR_SPURIOUS);
     reg_write(REG_TPR, 0);
     reg_write(REG_LVT_TIMER, LVT_MASKED);
     reg_write(REG_LVT_LINT0, LVT_MASKED); /* the 8259s, which are masked themselves */
     reg_write(REG_LVT_LINT1, LVT_NMI);
     reg_write(REG_LVT_ERROR, LVT_MASKED);
     reg_write(REG_ERROR, 0);
-    reg_write(REG_SPURIOUS, SPURIOUS_ENABLE | VECTOR_SPURIOUS);
 }
 
 void lapic_init(const struct madt_info *info)
@@ -152,6 +158,18 @@ NOKPROBE(lapic_eoi);
 
 /* ---- IPIs ------------------------------------------------------------------------------ */
 
+/* wait_sent - until the IPI before has left the APIC, which takes less than a microsecond.
+ * After SENT_NS it is taken for lost, and the next one replaces it: whoever waits for its
+ * answer has a limit of its own, and a sentence.
+ */
+static void wait_sent(void)
+{
+    uint64_t end = clock_ns() + SENT_NS;
+
+    while (reg_read(REG_ICR) & ICR_PENDING && clock_ns() < end)
+        pause();
+}
+
 /* send_xapic - the destination has a register of its own, so sending takes two writes. An
  * NMI that sends between them puts the destination back as it was.
  */
@@ -160,8 +178,7 @@ static void send_xapic(uint32_t apic_id, uint32_t command)
     unsigned long flags = irq_save();
     uint32_t high;
 
-    while (reg_read(REG_ICR) & ICR_PENDING)
-        pause();
+    wait_sent();
     high = reg_read(REG_ICR_HIGH);
     reg_write(REG_ICR_HIGH, apic_id << 24);
     reg_write(REG_ICR, command);
@@ -169,10 +186,22 @@ static void send_xapic(uint32_t apic_id, uint32_t command)
     irq_restore(flags);
 }
 
+/* send_x2apic - WRMSR to an APIC register does not serialise: it may send the IPI before
+ * stores in front of it are visible, such as the call that the IPI is about. The store to a
+ * register of the xAPIC cannot overtake other stores.
+ *
+ * Source: SDM vol. 3A, "MSR Access in x2APIC Mode".
+ */
+static void send_x2apic(uint32_t apic_id, uint32_t command)
+{
+    mfence();
+    wrmsr(MSR_X2APIC + REG_ICR / 16, (uint64_t)apic_id << 32 | command);
+}
+
 static void send(uint32_t apic_id, uint32_t command)
 {
     if (x2apic)
-        wrmsr(MSR_X2APIC + REG_ICR / 16, (uint64_t)apic_id << 32 | command);
+        send_x2apic(apic_id, command);
     else
         send_xapic(apic_id, command);
 }

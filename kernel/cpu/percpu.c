@@ -19,8 +19,10 @@
 
 #include <string.h>
 
-#define GDT_CODE UINT64_C(0x00209a0000000000)
-#define GDT_DATA UINT64_C(0x0000920000000000)
+/* Marked as accessed and not busy, so that loading CS and SS writes nothing to the table.
+ * Source: SDM vol. 3A, "Code- and Data-Segment Descriptor Types". */
+#define GDT_CODE UINT64_C(0x00209b0000000000)
+#define GDT_DATA UINT64_C(0x0000930000000000)
 #define SEL_CODE 0x08
 #define SEL_DATA 0x10
 #define SEL_TSS 0x18
@@ -59,11 +61,10 @@ static bool stacks_fill(struct percpu *cpu)
     return true;
 }
 
-static void area_init(struct percpu *cpu, unsigned id, uint32_t apic_id)
+static void area_init(struct percpu *cpu, unsigned id)
 {
     cpu->self = cpu;
     cpu->id = id;
-    cpu->apic_id = apic_id;
     cpu->preempt_count = 1; /* until it has a thread to switch to */
     cpu->tss.iomap = sizeof(cpu->tss);
     gdt_fill(cpu);
@@ -94,7 +95,7 @@ void percpu_load(struct percpu *cpu)
 void percpu_init_boot(void)
 {
     boot_cpu.irq_counts = boot_irq_counts;
-    area_init(&boot_cpu, 0, 0);
+    area_init(&boot_cpu, 0);
     boot_cpu.online = true;
     online = 1;
     percpu_load(&boot_cpu);
@@ -121,11 +122,11 @@ void percpu_init_boot_area(void)
     if (!cpu || !stacks_fill(&boot_cpu))
         panic("no memory for the area and the emergency stacks of CPU 0");
     *cpu = boot_cpu;
-    area_init(cpu, 0, 0);
+    area_init(cpu, 0);
     percpu_load(cpu);
 }
 
-struct percpu *percpu_add(unsigned id, uint32_t apic_id)
+struct percpu *percpu_add(unsigned id)
 {
     uint64_t *counts = kzalloc(256 * sizeof(*counts));
     struct percpu *cpu;
@@ -140,7 +141,7 @@ struct percpu *percpu_add(unsigned id, uint32_t apic_id)
     cpu->irq_counts = counts;
     if (!stacks_fill(cpu))
         return NULL;
-    area_init(cpu, id, apic_id);
+    area_init(cpu, id);
     return cpu;
 }
 

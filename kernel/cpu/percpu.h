@@ -83,12 +83,13 @@ void percpu_init_boot(void);
  */
 void percpu_init_boot_area(void);
 
-/* percpu_add - make the area of a further CPU, with its IST stacks.
- * @id: 1..MAX_CPUS-1, the next free one   @apic_id: its local APIC
+/* percpu_add - make the area of a further CPU, with its IST stacks. Whoever starts the CPU
+ * fills in its apic_id.
+ * @id: 1..MAX_CPUS-1, the next free one
  *
  * Return: the area; NULL without memory.
  */
-struct percpu *percpu_add(unsigned id, uint32_t apic_id);
+struct percpu *percpu_add(unsigned id);
 
 /* percpu_load - make @cpu the area of the executing CPU: GDT, TSS, GS, IDT.
  *
@@ -221,6 +222,17 @@ static inline enum cpu_context cpu_context(void)
  * executing CPU has them. Context: once on each CPU, interrupts off.
  */
 void features_init_cpu(void);
+
+/* memory_types_init_cpu - give the executing CPU the page attribute table that page tables
+ * rely on, and a further CPU the memory type range registers of CPU 0.
+ * Context: once on each CPU, one after the other, interrupts off.
+ */
+void memory_types_init_cpu(void);
+
+/* memory_types_sum - a sum over these registers of the executing CPU: the same on all CPUs.
+ * Context: any, preemption off.
+ */
+uint64_t memory_types_sum(void);
 
 /* cpu_idle_wait - enable interrupts and halt until one comes, with nothing between the
  * two: the shadow of STI keeps a wake-up from being lost. Returns with interrupts on.

@@ -1,13 +1,20 @@
 /* smp_start.c - brings up the other CPUs, one after the other, from boot/ap_start.asm.
  *
  *   1. a page below 1 MiB gets the trampoline; tables map it beside the kernel
- *   2. INIT to all of them; they wait for a start address now
- *   3. for each: its area and its idle thread, on whose stack it will start; the start
- *      IPI; wait until it counts itself in
+ *   2. INIT to all of them, and 10 ms for each to come to where it waits for a start address
+ *   3. for each: its area and its idle thread, on whose stack it will start; the start IPI,
+ *      and once more after 200 us; wait until it counts itself in
  *   4. page and tables are given back
+ *
+ * A busy host delivers an IPI late, so in step 3 the start IPI is repeated; a CPU that runs
+ * already ignores it. A CPU that does not come in GIVE_UP_NS is reported and left out, and
+ * what was made for it serves the next one.
  *
  * Only one CPU at a time is between its start IPI and the count, so what it needs to know
  * stands in single variables, the ap_start_* of ap_start.asm.
+ *
+ * Source: SDM vol. 3A, "Typical BSP Initialization Sequence" and "Typical AP Initialization
+ *         Sequence" of "MP Initialization"; "Issuing IPIs" for INIT and the start IPI.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
@@ -23,8 +30,9 @@
 
 #include <string.h>
 
-#define INIT_SETTLE_NS UINT64_C(1000000)
-#define RETRY_NS UINT64_C(2000000) /* no sign of life: the start IPI again */
+#define INIT_SETTLE_NS UINT64_C(10000000)
+#define SECOND_NS UINT64_C(200000)  /* until the start IPI is sent the second time */
+#define RETRY_NS UINT64_C(10000000) /* until it is sent once more */
 #define GIVE_UP_NS UINT64_C(5000000000)
 
 /* boot/ap_start.asm */
@@ -33,7 +41,7 @@ extern const uint32_t ap_trampoline_fixups_table[], ap_trampoline_fixups_table_e
 extern uint32_t ap_start_cr3, ap_start_cr0, ap_start_efer;
 extern uint64_t ap_start_stack;
 
-static struct percpu *ap_percpu; /* of the CPU that is being started */
+static struct percpu *ap_percpu; /* of the CPU that is being started, or did not start */
 
 /* ---- on the new CPU -------------------------------------------------------------------- */
 
@@ -46,6 +54,7 @@ void ap_main(void)
 {
     percpu_load(ap_percpu);
     features_init_cpu();
+    memory_types_init_cpu();
     write_cr3(paging_cr3());
     lapic_init_cpu();
     ASSERT(lapic_id() == this_cpu()->apic_id);
@@ -128,47 +137,63 @@ static bool came_online(unsigned count, uint64_t ns)
     return true;
 }
 
-/* start_and_wait - a CPU that has started ignores further start IPIs. One that is given up
- * is put back into its reset, lest it wakes up later and runs on the next one's stack.
+/* start_and_wait - a CPU that is given up is put back into its reset, lest it wakes up later
+ * and runs on the next one's stack.
  */
 static bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
 {
     uint64_t end = clock_ns() + GIVE_UP_NS;
+    uint64_t patience = SECOND_NS;
 
-    while (clock_ns() < end) {
+    do {
         lapic_send_startup(cpu->apic_id, (unsigned)(trampoline / PAGE_SIZE));
-        if (came_online(cpu->id + 1, RETRY_NS))
+        if (came_online(cpu->id + 1, patience))
             return true;
-    }
+        patience = RETRY_NS;
+    } while (clock_ns() < end);
     lapic_send_init(cpu->apic_id);
     return false;
 }
 
-static bool start_one(uint32_t apic_id, uint64_t trampoline)
+/* next_prepare - area and idle thread of the next CPU, whichever it will be, unless they are
+ * there from one that did not start. Return: false without memory.
+ */
+static bool next_prepare(void)
 {
     unsigned id = cpu_count();
-    struct percpu *cpu = percpu_add(id, apic_id);
-    struct thread *idle = thread_create_idle(id);
+    struct thread *idle;
 
-    if (!cpu || !idle) {
+    if (ap_percpu && ap_percpu->id == id)
+        return true;
+    ap_percpu = percpu_add(id);
+    idle = thread_create_idle(id);
+    if (!ap_percpu || !idle) {
         log_error("smp: no memory for CPU %u", id);
         return false;
     }
-    ap_percpu = cpu;
     ap_start_stack = (uintptr_t)idle->stack_top;
-    if (start_and_wait(cpu, trampoline))
-        return true;
-    log_error("smp: the CPU with APIC id %u does not start", apic_id);
-    return false;
+    return true;
+}
+
+static void start_one(uint32_t apic_id, uint64_t trampoline)
+{
+    ap_percpu->apic_id = apic_id;
+    if (!start_and_wait(ap_percpu, trampoline))
+        log_error(
+            "smp: the CPU with APIC id %u has not started in %llu ms; it is left out",
+            apic_id, (unsigned long long)GIVE_UP_NS / 1000000);
 }
 
 static void start_all(const struct madt_info *info, uint64_t trampoline)
 {
     init_all(info);
-    for (unsigned i = 0; i < info->cpu_count && cpu_count() < MAX_CPUS; i++)
-        if (is_ours_to_start(&info->cpus[i]))
-            if (!start_one(info->cpus[i].apic_id, trampoline))
-                break;
+    for (unsigned i = 0; i < info->cpu_count && cpu_count() < MAX_CPUS; i++) {
+        if (!is_ours_to_start(&info->cpus[i]))
+            continue;
+        if (!next_prepare())
+            break;
+        start_one(info->cpus[i].apic_id, trampoline);
+    }
 }
 
 void smp_start(const struct madt_info *info)

@@ -1,6 +1,7 @@
 /* test_smp.c - every CPU is there, and does what it is asked from anywhere. */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
+#include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
@@ -101,6 +102,126 @@ KTEST(smp, a_call_runs_in_an_interrupt_on_the_cpu_that_was_asked)
     thread_set_affinity(UINT64_MAX);
     ktest_report(right == count, "%u calls, each on its CPU only, interrupts off", count);
     ktest_report(irqs_enabled(), "the caller's interrupts are on again");
+}
+
+/* ---- the state that a CPU starts in ---------------------------------------------------- */
+
+extern const uint64_t ap_trampoline_gdt[],
+    ap_trampoline_gdt_end[]; /* boot/ap_start.asm */
+
+#define DESCRIPTOR_ACCESSED BIT(40)
+#define DESCRIPTOR_CODE_OR_DATA BIT(44)
+#define SEL_CODE 0x08u
+#define SEL_DATA 0x10u
+#define FLAGS_NOT_OURS (BIT(21) | BIT(18) | BIT(17) | BIT(14) | BIT(13) | BIT(12))
+
+/* What a CPU has in registers that no code of the kernel changes later. */
+struct state {
+    uint64_t cr0, cr4, efer, pat, memory_types;
+    uint64_t flags;      /* of those in FLAGS_NOT_OURS */
+    uint32_t code, data; /* access rights of CS and SS, by LAR */
+    uint16_t task, ldt, code_selector, data_selector;
+};
+
+static struct state states[MAX_CPUS];
+
+static uint32_t access_rights(uint32_t selector)
+{
+    uint32_t rights = 0;
+
+    __asm__("lar %1, %0" : "+r"(rights) : "r"(selector) : "cc");
+    return rights;
+}
+
+static void state_read(void *arg)
+{
+    struct state *s = &states[cpu_id()];
+
+    (void)arg;
+    memset(s, 0, sizeof(*s));
+    s->cr0 = read_cr0();
+    s->cr4 = read_cr4();
+    s->efer = rdmsr(MSR_EFER);
+    s->pat = rdmsr(MSR_PAT);
+    s->memory_types = memory_types_sum();
+    s->flags = read_flags() & FLAGS_NOT_OURS;
+    s->code = access_rights(SEL_CODE);
+    s->data = access_rights(SEL_DATA);
+    __asm__("str %0" : "=r"(s->task));
+    __asm__("sldt %0" : "=r"(s->ldt));
+    __asm__("mov %%cs, %0" : "=r"(s->code_selector));
+    __asm__("mov %%ss, %0" : "=r"(s->data_selector));
+}
+
+KTEST(smp, every_cpu_is_in_the_same_state)
+{
+    const struct state *first = &states[0];
+    unsigned same = 0;
+
+    smp_call_all(state_read, NULL);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        same += memcmp(first, &states[cpu], sizeof(*first)) == 0;
+    ktest_report(same == cpu_count(), "%u CPUs, one state", cpu_count());
+    /* PG, WP, NE, ET, MP, PE; caches on, nothing else that a loader may have left */
+    ktest_report(first->cr0 == 0x80010033, "CR0 is %#lx", first->cr0);
+    ktest_report((first->cr4 & ~(CR4_PGE | CR4_SMEP | CR4_SMAP | CR4_UMIP)) == CR4_PAE,
+                 "CR4 is %#lx", first->cr4);
+    ktest_report(first->efer == (BIT(10) | EFER_LME | EFER_NXE), "EFER is %#lx",
+                 first->efer);
+    ktest_report(first->pat == 0x0007040600070406, "PAT is %#lx", first->pat);
+    ktest_report(first->flags == 0, "no ID, AC, VM, NT, IOPL in the flags");
+    ktest_report(first->code_selector == SEL_CODE && first->data_selector == SEL_DATA &&
+                     first->task == 0x18 && first->ldt == 0,
+                 "the selectors are ours, and there is no LDT");
+}
+
+static uint64_t mtrr_before;
+
+static void mtrr_change(void *arg)
+{
+    (void)arg;
+    mtrr_before = rdmsr(MSR_MTRR_FIRST);
+    wrmsr(MSR_MTRR_FIRST, mtrr_before ^ PAGE_SIZE);
+}
+
+static void mtrr_restore(void *arg)
+{
+    (void)arg;
+    wrmsr(MSR_MTRR_FIRST, mtrr_before);
+}
+
+KTEST(smp, a_cpu_with_other_memory_types_is_found)
+{
+    unsigned last = cpu_count() - 1;
+    uint64_t before;
+
+    smp_call(last, state_read, NULL);
+    before = states[last].memory_types;
+    smp_call(last, mtrr_change, NULL);
+    smp_call(last, state_read, NULL);
+    ktest_report(states[last].memory_types != before, "another range, another sum");
+    smp_call(last, mtrr_restore, NULL);
+    smp_call(last, state_read, NULL);
+    ktest_report(states[last].memory_types == before, "as before, the sum as before");
+}
+
+/* A descriptor that is not marked is written when it is loaded, which TCG does not do for CS:
+ * so the bytes are looked at. What comes of it otherwise: session/bochs.
+ */
+KTEST(smp, loading_a_segment_writes_to_no_table)
+{
+    unsigned marked = 0, count = 0;
+
+    for (const uint64_t *d = ap_trampoline_gdt; d < ap_trampoline_gdt_end; d++) {
+        count += (*d & DESCRIPTOR_CODE_OR_DATA) != 0;
+        marked += (*d & DESCRIPTOR_ACCESSED) != 0;
+    }
+    ktest_report(count == 3 && marked == count,
+                 "%u of %u descriptors of the read-only table are marked as accessed",
+                 marked, count);
+    state_read(NULL);
+    ktest_report(states[cpu_id()].code & 0x100 && states[cpu_id()].data & 0x100,
+                 "so are CS and SS of the table of a CPU");
 }
 
 /* ---- many callers at once -------------------------------------------------------------- */

@@ -30,6 +30,10 @@ test   clang-tidy                               clang-tidy
 test   /usr/include/Zydis/Zydis.h               libzydis-dev
 test   shellcheck                               shellcheck
 test   spin                                     spin
+test   bochs                                    bochs
+test   /usr/lib/*/bochs/plugins/libbx_term_gui.so  bochs-term
+test   /usr/share/bochs/BIOS-bochs-latest       bochsbios
+test   /usr/share/vgabios/vgabios.bin           vgabios
 fresh  debootstrap                              debootstrap'
 
 say()

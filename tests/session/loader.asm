@@ -1,0 +1,48 @@
+; loader.asm - a loader that leaves in the CPU whatever its specification does not forbid.
+;
+; tests/session/test_smp_start.py puts it into a copy of the kernel's file, at LOADER, as the
+; entry for PVH; what it does is what multiboot2 and PVH leave open. Then it goes on to
+; TARGET, with ebx as it was.
+;
+;   nasm -f bin -D LOADER=0x1f0000 -D TARGET=0x1000a0 loader.asm
+
+bits 32
+org LOADER
+
+CR0_LEFT equ 1 << 30 | 1 << 29 | 1 << 18 | 1 << 3 | 1 << 2 ; CD, NW, AM, TS, EM
+CR4_LEFT equ 1 << 7 | 1 << 4 | 1 << 3 | 1 << 2 | 1 << 1   ; PGE, PSE, DE, TSD, PVI
+EFER_LEFT equ 1 << 11 | 1 << 0                            ; NXE, SCE
+FLAGS_LEFT equ 1 << 21 | 1 << 18 | 1 << 14 | 3 << 12 | 1 << 10 | 1 << 2
+MSR_PAT equ 0x277
+MSR_EFER equ 0xc0000080
+
+    mov ecx, MSR_PAT
+    mov eax, 0x07010600     ; memory of page tables' first kind: not cached
+    mov edx, 0x07010600
+    wrmsr
+    mov ecx, MSR_EFER
+    rdmsr
+    or eax, EFER_LEFT
+    wrmsr
+    mov eax, cr4
+    or eax, CR4_LEFT
+    mov cr4, eax
+    mov eax, cr0
+    or eax, CR0_LEFT
+    mov cr0, eax
+    lgdt [no_table]
+    lidt [no_table]
+    push FLAGS_LEFT
+    popfd
+    mov eax, 0x11111111
+    mov ecx, eax
+    mov edx, eax
+    mov esi, eax
+    mov edi, eax
+    mov ebp, eax
+    mov esp, eax
+    jmp TARGET
+
+no_table:
+    dw 0
+    dd 0

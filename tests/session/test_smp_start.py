@@ -1,0 +1,131 @@
+"""test_smp_start.py - how CPUs are started: what a loader may leave, what the APICs are told.
+
+What hardware demands and QEMU does not is seen in what the kernel writes to the registers of
+the local APICs, which QEMU can record, with the time and with the thread that is that CPU.
+"""
+
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+
+import tap
+from guest import ELF, EXIT_POWEROFF, ROOT, Guest, Setup
+from session import LIMIT, at_prompt
+
+sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
+from elf64 import Elf
+
+# ---- what the APICs are told -----------------------------------------------------------
+
+WRITE = re.compile(r"^(\d+)@([\d.]+):apic_mem_writel (0x\w+) = (0x\w+)$", re.M)
+SPURIOUS, ICR, ICR_HIGH, LVT = 0xF0, 0x300, 0x310, range(0x350, 0x371, 0x10)
+ENABLE, MASKED = 0x100, 0x10000
+INIT, STARTUP = 0x4500, 0x4600  # asserted, to one CPU
+MS, US = 1e-3, 1e-6
+
+
+def apic_writes(smp):
+    """[(thread, seconds, register, value)], by all CPUs until the prompt."""
+    with tempfile.NamedTemporaryFile() as trace:
+        words = f"-trace apic_mem_writel -msg timestamp=on -D {trace.name}"
+        with at_prompt(smp=smp, qemu=words):
+            pass
+        text = trace.read().decode()
+    for thread, seconds, register, value in WRITE.findall(text):
+        yield thread, float(seconds), int(register, 16), int(value, 16)
+
+
+def cpus_are_started_by_the_manual():
+    destination, inits, startups = None, {}, {}
+    unmasked, too_early, enabled = 0, 0, set()
+    for thread, seconds, register, value in apic_writes(smp=4):
+        if register == ICR_HIGH and value:
+            destination = value >> 24
+        elif register == ICR and value == INIT:
+            inits.setdefault(destination, []).append(seconds)
+        elif register == ICR and value & ~0xFF == STARTUP:
+            startups.setdefault(destination, []).append(seconds)
+        elif register == SPURIOUS and value & ENABLE:
+            enabled.add(thread)
+        elif register in LVT and not value & MASKED:
+            unmasked += 1
+            too_early += thread not in enabled
+    tap.equal(sorted(inits), [1, 2, 3], "INIT goes to each of the other CPUs")
+    tap.check(all(len(times) == 1 for times in inits.values()), "once")
+    tap.equal(sorted(startups), [1, 2, 3], "so does the start IPI")
+    settled = [startups[cpu][0] - inits[cpu][0] for cpu in startups]
+    tap.check(min(settled) >= 10 * MS, f"10 ms later or more: {min(settled):.4f} s")
+    gaps = [b - a for times in startups.values() for a, b in zip(times, times[1:])]
+    tap.check(all(gap >= 200 * US for gap in gaps), "200 us and more between two of them")
+    tap.check(unmasked >= 4, f"{unmasked} entries of local vector tables are unmasked")
+    tap.equal(too_early, 0, "none before its APIC is enabled, which would not unmask it")
+
+
+def an_ipi_is_sent_behind_a_fence():
+    """By WRMSR it could come before the stores in front of it; QEMU has no such order."""
+    words = ["objdump", "-d", "--no-show-raw-insn", "-M", "intel", ELF]
+    text = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    body = re.search(r"<send>:\n(.*?)\n\n", text, re.S)[1]
+    names = [line.split("\t")[1].split()[0] for line in body.splitlines()]
+    tap.check("wrmsr" in names, "send() sends by WRMSR")
+    fenced = "mfence" in names[: names.index("wrmsr")]
+    tap.check(fenced, "MFENCE is in front of it")
+
+
+# ---- what a loader may leave -----------------------------------------------------------
+
+LOADER = 0x1F0000  # free: between the kernel's 32-bit code and its image
+PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
+NOTE_ENTRY = 16  # in .notes, in bytes: behind three lengths and a name of 4
+
+
+def assembled(target):
+    with tempfile.NamedTemporaryFile() as out:
+        source = os.path.join(ROOT, "tests", "session", "loader.asm")
+        words = ["nasm", "-f", "bin", f"-DLOADER={LOADER}", f"-DTARGET={target}"]
+        subprocess.run([*words, "-o", out.name, source], check=True)
+        return out.read()
+
+
+def with_loader(image):
+    """The kernel's file, entered by way of loader.asm: one more segment, another entry."""
+    elf = Elf(image)
+    image = bytearray(image)
+    note = elf.section(".notes").offset + NOTE_ENTRY
+    code = assembled(struct.unpack_from("<I", image, note)[0])
+    struct.pack_into("<I", image, note, LOADER)
+    start = struct.unpack_from("<Q", image, 32)[0]
+    count = struct.unpack_from("<H", image, 56)[0]
+    headers = image[start : start + count * PROGRAM_HEADER.size]
+    headers += PROGRAM_HEADER.pack(
+        1, 5, len(image), LOADER, LOADER, len(code), len(code), 16
+    )
+    image += code
+    struct.pack_into("<Q", image, 32, len(image))
+    struct.pack_into("<H", image, 56, count + 1)
+    return bytes(image + headers)
+
+
+def what_a_loader_leaves_makes_no_difference():
+    with tempfile.NamedTemporaryFile() as file, open(ELF, "rb") as kernel:
+        file.write(with_loader(kernel.read()))
+        file.flush()
+        setup = Setup(smp=3, append="tests=smp", qemu=f"-kernel {file.name}")
+        with Guest(setup) as guest:
+            status = guest.wait_end(LIMIT)
+            said = bytes(guest.console.text).decode(errors="replace")
+    state = re.findall(r"^ +((?:not )?ok \d+ - .*(?:CR0|CR4|EFER|PAT|flags).*)$", said, re.M)
+    for line in state:
+        tap.note(line)
+    tap.equal(status, EXIT_POWEROFF, "the tests of CPUs pass")
+    tap.equal(len(state), 5, "those of the registers are among them")
+
+
+tap.run(
+    cpus_are_started_by_the_manual,
+    an_ipi_is_sent_behind_a_fence,
+    what_a_loader_leaves_makes_no_difference,
+)
