@@ -302,6 +302,7 @@ static void all_plan(struct tally *t, const struct image *image)
 
 /* ---- tables ---- */
 
+/* A line for each length: how many instructions, and in percent of these, by which rung. */
 static void tally_print(const struct tally *t, const char *title)
 {
     static const char *const lengths[LENGTHS] = { "", "1", "2", "3", "4", ">=5" };
@@ -310,14 +311,18 @@ static void tally_print(const struct tally *t, const char *title)
            t->asked - t->failed, t->asked,
            100.0 * (double)(t->asked - t->failed) / (double)t->asked, t->evicted,
            1e6 * t->seconds / (double)t->asked);
-    printf("#   %-7s", "bytes");
+    printf("#   %-7s %8s", "bytes", "count");
     for (unsigned rung = 0; rung < PUN_RUNGS; rung++)
         printf(" %8s", pun_rung_name(rung));
     printf("\n");
     for (unsigned len = 1; len < LENGTHS; len++) {
-        printf("#   %-7s", lengths[len]);
+        size_t all = 0;
+
         for (unsigned rung = 0; rung < PUN_RUNGS; rung++)
-            printf(" %8zu", t->by[len][rung]);
+            all += t->by[len][rung];
+        printf("#   %-7s %8zu", lengths[len], all);
+        for (unsigned rung = 0; rung < PUN_RUNGS; rung++)
+            printf(" %7.2f%%", all ? 100.0 * (double)t->by[len][rung] / (double)all : 0);
         printf("\n");
     }
 }
@@ -334,8 +339,7 @@ static void churn_check(const struct image *image, size_t step, size_t at_once)
     struct churn_result r = churn_run(image, step, at_once);
 
     printf("# 1 of %zu, %zu at a time: %zu of %zu (%.4f %%), %zu evicted; batches of "
-           "%.1f, at "
-           "most %zu; %zu lost\n",
+           "%.1f, at most %zu; %zu lost\n",
            step, at_once, r.jumps, r.armed, 100.0 * (double)r.jumps / (double)r.armed,
            r.evicted, (double)r.members / (double)r.changes, r.most, r.lost);
     test_report(r.problems == 0, "in and out in random order, nothing is left behind",

@@ -207,6 +207,19 @@ static double percent(size_t part, size_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* What the build knows of who leads where. */
+static void opaque_print(void)
+{
+    struct plat_targets t;
+    size_t bytes = 0;
+
+    plat_targets(&t);
+    for (size_t i = 0; i < t.opaque_count; i++)
+        bytes += t.opaque[i].end - t.opaque[i].start;
+    printf("#   %zu addresses are led to; of %zu bytes of text %.2f %% are opaque\n",
+           t.count, text_end - text_start, percent(bytes, text_end - text_start));
+}
+
 static void tally_print(void)
 {
     static const char *const lengths[LENGTHS] = { "", "1", "2", "3", "4", ">=5" };
@@ -228,6 +241,7 @@ static void tally_print(void)
                    probe_reason_text(reason));
     printf("#   the longest copies take %zu bytes of %d\n", tally.most_copied,
            REGION_COPY_MAX);
+    opaque_print();
 }
 
 int main(int argc, char **argv)
