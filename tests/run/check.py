@@ -291,10 +291,9 @@ def write_junit(name, files):
 
 
 def read(path):
-    if path == "-":
-        return sys.stdin.read()
-    with open(path, encoding="utf-8", errors="backslashreplace") as file:
-        return file.read()
+    """A file as text, its ends of lines as they are."""
+    with sys.stdin.buffer if path == "-" else open(path, "rb") as file:
+        return file.read().decode("utf-8", "backslashreplace")
 
 
 def read_all(paths):

@@ -32,6 +32,14 @@ def output_is_compared():
     tap.equal(lines[-2], "# 2 commands: 1 as shown, 1 different, 0 not run", "and counted")
 
 
+def files_are_read():
+    with tempfile.NamedTemporaryFile(suffix=".txt") as file:
+        file.write(b"sonde> lines 2\r\r\n0\r\r\n1\r\r\nsonde> bare \xe9\r\r\n\\xe9\r\r\n")
+        file.flush()
+        status, out, _ = run_launcher("check", file.name)
+    tap.equal((status, out.count(b"ok ")), (0, 2), "with the ends of lines of a terminal")
+
+
 def a_failure_is_shown_or_told():
     status, _, _ = check("sonde> fail 2 ENOENT\nno such thing\n")
     tap.equal(status, 0, "a failure that is shown is as shown")
@@ -145,6 +153,6 @@ def a_list_runs_nothing():
 
 
 with_fake_qemu(lambda: tap.run(
-    output_is_compared, a_failure_is_shown_or_told, a_session_is_a_file,
+    output_is_compared, files_are_read, a_failure_is_shown_or_told, a_session_is_a_file,
     commands_of_the_host, nothing_to_run_is_no_success, a_command_without_end,
     a_guest_that_hangs, lines_of_the_log, junit_is_written, a_list_runs_nothing))

@@ -47,7 +47,8 @@ not a block of its own
 ````
 """
 
-PLAIN = "Script started\r\n$ make\r\nbuilt\r\nsonde> \x1b[31ma\x1b[0m\r\n[ok]\x1b[K\r\n\r\n"
+PLAIN = ("Script started\r\n$ make\r\nbuilt\r\nsonde> b\rsonde> \x1b[31ma\x1b[0m\r\r\n"
+         "[ok]\x1b[K\r\r\n\r\n")  # fmt: skip
 
 
 def facts(found):

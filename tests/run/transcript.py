@@ -20,7 +20,8 @@ UNMARKED = re.compile(r"sonde>\s+\S|\S*\$\s+\./sonde\b")  # a transcript without
 FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*(\S*)")
 INDENTED = re.compile(r" {4}|\t")
 
-CONTROL = re.compile(r"\r|\x1b\[[0-9;=?]*[A-Za-z]")  # what only a terminal needs
+CONTROL = re.compile(r"\x1b\[[0-9;=?]*[A-Za-z]|\r+$", re.M)  # what only a terminal needs
+REDRAWN = re.compile(r"^.*\r", re.M)  # the beginning of a line that was written over
 DOTS = re.compile(r"\.{3,}")
 MARK = re.compile(r"\.{3,}|(\d+(?:\.\d+)?)\.\.(\d+(?:\.\d+)?)")
 LOG = re.compile(r"\[ *[\d.]+\] C[\d.]+: ")  # how a line of the guest's log begins
@@ -53,7 +54,7 @@ class Step:
 
 def steps(path, text):
     """The steps of all transcripts in a file."""
-    rows = CONTROL.sub("", text).split("\n")
+    rows = as_rows(text)
     found = []
     for number, _, block in blocks(rows) if is_markdown(path, rows) else [(1, "", rows)]:
         found += block_steps(path, number, block)
@@ -193,8 +194,8 @@ def difference(shown, got):
 
 
 def as_rows(output):
-    """Output as lines that can be compared."""
-    return without_empty_end(CONTROL.sub("", output).split("\n"))
+    """What a terminal was sent as the lines that it shows in the end."""
+    return without_empty_end(REDRAWN.sub("", CONTROL.sub("", output)).split("\n"))
 
 
 def explain(step, got):
