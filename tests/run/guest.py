@@ -206,9 +206,10 @@ class Guest:
     """A running guest. Use with `with`: it is gone afterwards.
 
     console: a Console, when the setup says "pair"     machine: a Machine, or None
+    output: called with what comes from the console    is_shown: it shows that to the user
     """
 
-    def __init__(self, setup, output=None):
+    def __init__(self, setup, output=None, is_shown=False):
         self.setup = setup
         self.console = None
         self.machine = None
@@ -220,7 +221,7 @@ class Guest:
         self.log = open(setup.log, "w+b") if setup.log else None
         if setup.console == "stdio" and not self.log:
             self.log = tempfile.TemporaryFile()
-        self.is_shown = bool(output) or setup.console == "stdio"  # what COM1 prints
+        self.is_shown = is_shown or setup.console == "stdio"  # what COM1 prints
         self.started = time.monotonic()
         self._start(lambda data: self._take(data, output))
 
