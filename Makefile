@@ -372,6 +372,14 @@ CONFORMANCE := \
     tests/conformance/test_image.c \
     tests/conformance/test_table.c
 
+STRESS := \
+    tests/stress/stress.c \
+    tests/stress/targets.asm \
+    tests/stress/targets.c \
+    tests/stress/misbehave.c \
+    tests/stress/slots.c \
+    tests/stress/crowd.c
+
 TRUTH := \
     tests/truth/truth.c \
     tests/truth/truth_window.c \
@@ -379,7 +387,7 @@ TRUTH := \
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WORK) \
     $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) $(PROBES_PORT) $(DRIVERS) $(LIBC) $(BOOT) \
-    $(KTESTS) $(CONFORMANCE) $(BENCH) $(TRUTH)
+    $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.
@@ -612,6 +620,12 @@ test-long: ## the same, with more seeds, more CPUs and more time
 	$(Q)tests/run/need.sh run uefi gdb test
 	$(Q)./sonde test --long
 
+STRESS_OPTIONS := MINUTES SEED CPUS ROUND CLASSES
+stress: $(B)/sonde.elf ## handlers that misbehave at random: MINUTES=60 SEED=1 CPUS=1,2,4,8
+	$(Q)tests/run/need.sh run
+	$(Q)$(PYTHON) tests/stress/stress.py $(foreach option,$(STRESS_OPTIONS),$(if \
+	    $($(option)),--$(shell echo $(option) | tr A-Z a-z) $($(option))))
+
 test-fresh: ## `make run` and `make test` in a Debian that has only git, make and gcc
 	$(Q)tests/run/fresh.sh
 
@@ -834,5 +848,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | sort | expand -t 14
 
-.PHONY: all run gdb test test-long test-fresh unit hosted ktest bench bench-native fuzz mutants check format disas \
+.PHONY: all run gdb test test-long test-fresh unit hosted ktest bench bench-native fuzz stress mutants check format disas \
     host-insn hooks clean help

@@ -207,7 +207,7 @@ static _Noreturn void run_tests(const char *selection)
     int failed;
 
     ktest_set_sink(test_sink);
-    ktest_set_long(boot_option(boot.cmdline, "long", NULL, 0));
+    ktest_set_words(boot.cmdline);
     failed = ktest_run(selection, option_number("seed", 0));
     serial_flush(&com1);
     qemu_exit(failed ? QEMU_EXIT_TESTS_FAILED : QEMU_EXIT_OK);

@@ -1,6 +1,7 @@
 /* ktest.c - chooses tests, runs them, prints KTAP to the log's sink. */
 #include "tests/kernel/ktest.h"
 
+#include "kernel/base/boot_info.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
@@ -15,7 +16,7 @@ extern const struct ktest ktests_start[], ktests_end[];
 static unsigned facts, failures; /* of the running test */
 static uint64_t random_state;
 static void (*sink)(const char *text, size_t len);
-static bool is_long;
+static const char *words = ""; /* of the boot loader */
 
 void ktest_set_sink(void (*fn)(const char *text, size_t len))
 {
@@ -89,14 +90,19 @@ uint64_t ktest_random(void)
     return x ^ (x >> 31);
 }
 
-void ktest_set_long(bool on)
+void ktest_set_words(const char *cmdline)
 {
-    is_long = on;
+    words = cmdline;
+}
+
+bool ktest_word(const char *key, char *out, size_t len)
+{
+    return boot_option(words, key, out, len);
 }
 
 uint64_t ktest_count(uint64_t usual, uint64_t when_long)
 {
-    return is_long ? when_long : usual;
+    return ktest_word("long", NULL, 0) ? when_long : usual;
 }
 
 uint64_t ktest_rounds(uint64_t usual, uint64_t when_long)
@@ -112,11 +118,11 @@ static bool word_selects(const char *word, size_t len, const struct ktest *t)
     size_t subject_len = strlen(t->subject);
 
     if (len == 3 && memcmp(word, "all", 3) == 0)
-        return !t->is_fatal;
+        return !t->is_alone;
     if (len < subject_len || memcmp(word, t->subject, subject_len))
         return false;
     if (len == subject_len)
-        return !t->is_fatal;
+        return !t->is_alone;
     return word[subject_len] == '.' && len - subject_len - 1 == strlen(t->name) &&
            memcmp(word + subject_len + 1, t->name, strlen(t->name)) == 0;
 }

@@ -22,13 +22,13 @@
 struct ktest {
     const char *subject, *name;
     void (*run)(void);
-    bool is_fatal;
+    bool is_alone; /* only when it is named in full */
 };
 
-#define KTEST_ROW(subject, name, is_fatal)                                               \
+#define KTEST_ROW(subject, name, is_alone)                                               \
     static void ktest_##subject##_##name(void);                                          \
     static const struct ktest ktest_row_##subject##_##name USED SECTION(".ktests")       \
-        ALIGNED(8) = { #subject, #name, ktest_##subject##_##name, is_fatal };            \
+        ALIGNED(8) = { #subject, #name, ktest_##subject##_##name, is_alone };            \
     static void ktest_##subject##_##name(void)
 
 #define KTEST(subject, name) KTEST_ROW(subject, name, false)
@@ -37,6 +37,9 @@ struct ktest {
  * named in full. tests/session/test_fatal.py reads what it says.
  */
 #define KTEST_FATAL(subject, name) KTEST_ROW(subject, name, true)
+
+/* KTEST_ALONE - one that takes boot words of its own, and as long as these say. */
+#define KTEST_ALONE(subject, name) KTEST_ROW(subject, name, true)
 
 /* ktest_report - one fact of the running test, in words. Context: thread. */
 void ktest_report(bool holds, const char *fmt, ...) PRINTF(2, 3);
@@ -55,8 +58,11 @@ uint64_t ktest_count(uint64_t usual, uint64_t when_long);
  * more, as each round takes longer.
  */
 uint64_t ktest_rounds(uint64_t usual, uint64_t when_long);
-/* ktest_set_long - Context: boot. */
-void ktest_set_long(bool on);
+/* ktest_set_words - the boot arguments. Context: boot.
+ * ktest_word - what one of them says, as boot_option(). Context: thread.
+ */
+void ktest_set_words(const char *cmdline);
+bool ktest_word(const char *key, char *out, size_t len);
 
 /* ktest_set_sink - where the KTAP lines go. Context: boot. */
 void ktest_set_sink(void (*fn)(const char *text, size_t len));

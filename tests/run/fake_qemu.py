@@ -13,7 +13,8 @@ answers requests on COM3. What it does then is up to the request:
 
 FAKE in the environment: "silent" has no prompt, "broken" ends at once, "console" serves
 COM1 instead of COM3 and shows each line it was given, "console panic" and "console hang"
-end as they say.
+end as they say. "stress WORD CPUS" prints two rounds of tests/stress, as they are when all is
+the same; on that number of CPUs they end as WORD says: differs, or one of the ends above.
 """
 
 import os
@@ -99,6 +100,21 @@ def serve_console(com1, then):
             end(com1, "off")
 
 
+def serve_stress(com1, then, cpus):
+    """Rounds from the boot word on."""
+    first = int(re.search(r"round=(\d+)", " ".join(sys.argv))[1])
+    fails = sys.argv[sys.argv.index("-smp") + 1] == cpus
+    line = b"    # round %d: pun, calls 10 hits 20 missed 3 returns 4 faults 5 locks 6: %s\n"
+    com1.sendall(b"    ok 1 - the classes are known\n" + line % (first, b"same"))
+    if fails and then != "differs":
+        end(com1, then)
+    com1.sendall(line % (first + 1, b"differs" if fails else b"same"))
+    if fails:
+        com1.sendall(b"    # differs: sites 1, not 0\n    # p0: pre at there\n")
+        com1.sendall(b"    #     hits 7\n    not ok 2 - all is the same\n")
+    os._exit(35 if fails else 33)
+
+
 def main():
     fake = os.environ.get("FAKE", "")
     com1, com3 = line_of("com1"), line_of("com3")
@@ -108,6 +124,8 @@ def main():
     com1.sendall(b"[    0.000001] C0: fake\n")
     if fake.startswith("console"):
         serve_console(com1, fake[8:])
+    if fake.startswith("stress"):
+        serve_stress(com1, *fake.split()[1:])
     if fake != "silent":
         com1.sendall(b"sonde> ")
     requests = com3.makefile("rb")

@@ -53,6 +53,7 @@ EXPLAINED_MAX = 100  # lines shown of a failing test
 # Minutes each: not to be what everything waits for in the end.
 LONG_ONES = ("model", "truth")
 SHORT_ONES = ("run", "tools", "insn", "pun", "region", "fuzz", "session")
+STRESS = ("stress",)  # of a long run only
 LONG_TIERS = ("insn", "pun", "model", "fuzz", "truth")  # those that know --long
 
 
@@ -79,7 +80,7 @@ def all_labels():
     labels += [f"kernel/smp{n}" for n in (SMP_LONG if is_long else SMP)]
     labels += ["kernel/stepped2"]
     labels += [f"kernel/long{MANY_ROUNDS}", "kernel/steppedlong2"] * is_long
-    labels += python_labels(LONG_ONES)
+    labels += python_labels(LONG_ONES + STRESS * is_long)
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
     labels = [label for label in labels if is_long or label not in HOSTED_LONG]
@@ -144,7 +145,7 @@ def has_several_cpus(label):
     tier, _, stem = label.partition("/")
     if tier == "kernel":
         return stem != "smp1"
-    return tier == "session" or label in ("fuzz/console", "truth/side_by_side")
+    return tier in ("session", "stress") or label in ("fuzz/console", "truth/side_by_side")
 
 
 def rules(labels):

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""stress.py - `make stress`: a guest a minute, in which random handlers misbehave.
+
+    tests/stress/stress.py [--minutes 60] [--seed 1] [--cpus 1,2,4,8] [--seconds 60]
+                           [--round 0] [--classes LIST]
+
+Minute N boots a guest with seed SEED + N - 1, on the numbers of CPUs in turn. A line is
+printed for each. The first difference, panic or hang ends it with status 1, behind what
+differs and the command that repeats the round, as well as QEMU repeats itself.
+"""
+
+import argparse
+import os
+import re
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "run"))
+from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, Setup  # noqa: E402
+
+SUMS = ("rounds", "calls", "hits", "missed", "returns", "faults", "locks")
+HEADER = ("minute", "CPUs", "seed") + SUMS
+ROUND = re.compile(r"# round (\d+): .*calls (\d+) hits (\d+) missed (\d+) returns (\d+) "
+                   r"faults (\d+) locks (\d+): (same|differs)$")  # fmt: skip
+FAILED = re.compile(r"# differs|# p\d+: |#     |Bail out")
+
+
+class Minute:
+    """What one guest has said."""
+
+    def __init__(self):
+        self.sums = dict.fromkeys(SUMS, 0)
+        self.round = None  # the number of the latest
+        self.differences = []
+        self.has_ended = True  # else it has panicked, or hangs
+        self.partial = b""
+        self.heard = time.monotonic()  # when a round ended last
+
+    def take(self, data):
+        """A piece from the console."""
+        *lines, self.partial = (self.partial + data).split(b"\n")
+        for line in lines:
+            self._line(line.decode("utf-8", "replace").strip())
+
+    def _line(self, line):
+        match = ROUND.match(line)
+        if match:
+            number, *counts, verdict = match.groups()
+            self.heard = time.monotonic()
+            self.round = int(number)
+            self.sums["rounds"] += 1
+            for name, count in zip(SUMS[1:], counts):
+                self.sums[name] += int(count)
+        if FAILED.match(line) or match and verdict == "differs":
+            self.differences.append(line.removeprefix("# "))
+
+    def failed_round(self, first):
+        """The number of the round that differs, or that never ended."""
+        if self.round is None:
+            return first
+        return self.round if self.has_ended else self.round + 1
+
+
+def row(minute, cpus, seed, sums):
+    words = [f"{minute}", f"{cpus}", f"{seed}"] + [f"{sums[name]:,}" for name in SUMS]
+    return "  ".join(word.rjust(width(n)) for n, word in enumerate(words))
+
+
+def width(column):
+    return (6, 4, 6, 6, 11, 12, 11, 11, 7, 5)[column]
+
+
+def wait_for(guest, minute, patience):
+    """The status of QEMU; None when no round ends any more."""
+    while time.monotonic() - minute.heard < patience and not guest.panicked:
+        status = guest.wait_end(1)
+        if status is not None:
+            guest.console.wait_closed(5)
+            return status
+    return None
+
+
+def words(options, seed):
+    classes = f" classes={options.classes}" if options.classes else ""
+    return (f"tests=stress.rounds quiet kprobes-jump=off seed={seed} "
+            f"seconds={options.seconds} round={options.round}{classes}")  # fmt: skip
+
+
+def run_minute(options, cpus, seed):
+    """(what the guest has said, why it has failed: lines)."""
+    minute = Minute()
+    log = os.path.join(BUILD, f"stress-{cpus}.log")
+    setup = Setup(smp=cpus, append=words(options, seed), log=log)
+    with Guest(setup, minute.take) as guest:
+        status = wait_for(guest, minute, options.patience)
+        if status == EXIT_POWEROFF and minute.sums["rounds"] and not minute.differences:
+            return minute, []
+        if status in (EXIT_POWEROFF, EXIT_TESTS_FAILED):
+            return minute, minute.differences or ["no round ended"]
+        error = guest.failure("in its rounds", options.patience)
+        minute.has_ended = False
+        return minute, [str(error), *error.lines]
+
+
+def repeat(options, cpus, seed, number):
+    line = f"make stress MINUTES=1 CPUS={cpus} SEED={seed} ROUND={number}"
+    return line + (f" CLASSES={options.classes}" if options.classes else "")
+
+
+def stress(options):
+    """Whether all minutes were the same."""
+    print("  ".join(name.rjust(width(n)) for n, name in enumerate(HEADER)), flush=True)
+    for number in range(options.minutes):
+        cpus = options.cpus[number % len(options.cpus)]
+        seed = options.seed + number
+        minute, failure = run_minute(options, cpus, seed)
+        verdict = "differs" if failure else "same"
+        print(row(number + 1, cpus, seed, minute.sums) + "  " + verdict, flush=True)
+        if failure:
+            for line in failure:
+                print("  " + line)
+            print("log:    " + os.path.join(BUILD, f"stress-{cpus}.log"))
+            failed = minute.failed_round(options.round)
+            print("repeat: " + repeat(options, cpus, seed, failed), flush=True)
+            return False
+    return True
+
+
+def cpu_list(text):
+    cpus = [int(word) for word in text.split(",")]
+    if not all(1 <= n <= 64 for n in cpus):
+        raise ValueError(text)
+    return cpus
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(prog="stress.py", description=__doc__.split("\n")[0])
+    parser.add_argument("--minutes", type=int, default=60)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cpus", type=cpu_list, default=[1, 2, 4, 8])
+    parser.add_argument("--seconds", type=int, default=60, help="of a guest")
+    parser.add_argument("--round", type=int, default=0, help="the first")
+    parser.add_argument("--patience", type=int, default=300, help="for a round; seconds")
+    parser.add_argument("--classes", default="", help="see docs/testing.md")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(0 if stress(parse(sys.argv[1:])) else 1)
+    except KeyboardInterrupt:
+        sys.exit(130)
