@@ -278,13 +278,12 @@ def junit_suite(path, results):
     yield "</testsuite>"
 
 
-def write_junit(name, files):
+def write_junit(file, files):
     """files: (path, outcomes) of each transcript."""
     lines = ['<?xml version="1.0" encoding="utf-8"?>', "<testsuites>"]
     for path, results in files:
         lines += junit_suite(path, results)
-    with open(name, "w", encoding="utf-8") as file:
-        file.write("\n".join(lines + ["</testsuites>"]) + "\n")
+    file.write("\n".join(lines + ["</testsuites>"]) + "\n")
 
 
 # ---- the command ----
@@ -319,17 +318,19 @@ def check(paths, runner, junit=None, only_list=False):
     if not runnable:
         print(f"sonde: check: no command to run in {' '.join(paths)}", file=sys.stderr)
         return 2
-    done = []
-    for path, found in files:
-        if not found:
-            tap.note(f"{path}: no transcript")
-        done.append((path, []))
-        for outcome in outcomes(found, runner):
-            tell(outcome)
-            done[-1][1].append(outcome)
-    if junit:
-        write_junit(junit, done)
+    with open(junit or os.devnull, "w", encoding="utf-8") as report:
+        done = [(path, list(told(path, found, runner))) for path, found in files]
+        write_junit(report, done)
     return summary([outcome for _, results in done for outcome in results])
+
+
+def told(path, found, runner):
+    """The outcomes of one file, each told as soon as it is there."""
+    if not found:
+        tap.note(f"{path}: no transcript")
+    for outcome in outcomes(found, runner):
+        tell(outcome)
+        yield outcome
 
 
 def summary(results):

@@ -132,6 +132,8 @@ def junit_is_written():
     with tempfile.NamedTemporaryFile(suffix=".xml") as file:
         status, _, _ = check(text, "--junit", file.name)
         root = ElementTree.parse(file.name).getroot()
+    refused = check(text, "--junit", "/does/not/exist")
+    tap.equal(refused[:2], (2, []), "a report that cannot be written: before anything runs")
     suite = root.find("testsuite")
     cases = suite.findall("testcase")
     tap.equal(status, 1, "the status is as without")
