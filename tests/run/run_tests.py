@@ -178,10 +178,11 @@ def build(labels):
 
 
 def run_one(label):
-    """What prove runs for a label: its TAP, kept in build/tap/ too."""
+    """What prove runs for a label: its TAP, kept in build/tap/ too, or in TAP_FOLDER."""
     words = command(label)
-    os.makedirs(os.path.join(BUILD, "tap"), exist_ok=True)
-    path = os.path.join(BUILD, "tap", label.replace("/", "-"))
+    folder = os.environ.get("TAP_FOLDER", os.path.join(BUILD, "tap"))
+    os.makedirs(folder, exist_ok=True)
+    path = os.path.join(folder, label.replace("/", "-"))
     environment = dict(os.environ, PYTHONPATH=HERE)
     process = subprocess.Popen(
         words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace"
