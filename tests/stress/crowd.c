@@ -1,5 +1,6 @@
 /* crowd.c - threads on all CPUs, interrupts and NMIs that call what is probed. */
 #include "kernel/cpu/instr.h"
+#include "kernel/cpu/lapic.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
@@ -14,7 +15,7 @@ static struct crowd {
     unsigned threads;
     bool is_over, takes_nmis, goes_deep;
     uint64_t seed;
-    uint64_t nmis, interrupts, wrong;
+    uint64_t nmis, interrupts;
 } crowd;
 
 /* ---- how a thread calls ---- */
@@ -120,13 +121,25 @@ static int prod(void *arg)
 
 /* ---- interrupts and NMIs ---- */
 
-static void interrupt(void *arg)
-{
-    uint64_t state = (uintptr_t)arg + cpu_id();
+/* Higher than that of calls, so that smp_call_all() comes behind those that are pending. */
+#define VECTOR_STRESS 0xf8
 
-    stress_count(&crowd.interrupts);
-    for (unsigned i = 0; i < 4; i++)
-        call_any(stress_next(&state));
+static void interrupt(struct pt_regs *regs UNUSED)
+{
+    uint64_t n = __atomic_add_fetch(&crowd.interrupts, 1, __ATOMIC_RELAXED);
+
+    lapic_eoi();
+    call_any(stress_mix(crowd.seed - n));
+    call_any(stress_mix(crowd.seed - n - 1));
+}
+
+static void call_with_interrupts_off(void *arg)
+{
+    call_any(stress_mix((uintptr_t)arg + cpu_id()));
+}
+
+static void nothing(void *arg UNUSED)
+{
 }
 
 static bool nmi(struct pt_regs *regs UNUSED)
@@ -144,6 +157,12 @@ static bool nmi(struct pt_regs *regs UNUSED)
 void stress_crowd_init(void)
 {
     trap_set_handler(TRAP_NMI, nmi);
+    irq_set_handler(VECTOR_STRESS, "stress", interrupt);
+}
+
+static unsigned any_cpu(uint64_t *state)
+{
+    return (unsigned)(stress_next(state) % cpu_count());
 }
 
 void stress_crowd_disturb(uint64_t *state)
@@ -151,9 +170,11 @@ void stress_crowd_disturb(uint64_t *state)
     uint64_t chance = stress_next(state);
 
     for (unsigned i = 0; i < chance % 8; i++)
-        smp_send_nmi((unsigned)(stress_next(state) % cpu_count()));
-    if (chance / 8 % 2)
-        smp_call_all(interrupt, (void *)stress_next(state));
+        smp_send_nmi(any_cpu(state));
+    for (unsigned i = 0; i < chance / 8 % 8; i++)
+        lapic_send_ipi(percpu_of(any_cpu(state))->apic_id, VECTOR_STRESS);
+    if (chance / 64 % 8 == 0)
+        smp_call_all(call_with_interrupts_off, (void *)stress_next(state));
 }
 
 /* ---- all of them ---- */
@@ -185,5 +206,6 @@ void stress_crowd_end(void)
     WRITE_ONCE(crowd.is_over, true);
     for (unsigned i = 0; i < crowd.threads; i++)
         thread_join(crowd.tids[i], NULL);
+    smp_call_all(nothing, NULL);
     WRITE_ONCE(crowd.takes_nmis, false);
 }

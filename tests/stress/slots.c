@@ -59,8 +59,8 @@ struct slot {
 _Static_assert(offsetof(struct slot, rp.kp) == 0 && offsetof(struct slot, jp.kp) == 0,
                "a probe is where its slot is");
 
-#define STAYING 10
-#define SLOTS 24
+#define STAYING 12
+#define SLOTS 26
 #define PLACES 6
 #define ENTRIES 3 /* of the places */
 #define DATA_LEN 24
@@ -114,13 +114,17 @@ static uint64_t enter(struct slot *s)
     return __atomic_add_fetch(&s->entered, 1, __ATOMIC_RELAXED);
 }
 
-/* change_image - a flag that the target will see, and be told of in rdx. */
+/* change_image - a flag that the target will see, and is told of in rdx, or a step. */
 static void change_image(const struct slot *s, uint64_t n, struct pt_regs *regs)
 {
     uint64_t flag = n & 1 ? FLAGS_DF : FLAGS_AC;
 
-    if (!(s->classes & BIT(STRESS_IMAGE)) || n % 4 == 0)
+    if (!(s->classes & BIT(STRESS_IMAGE)))
         return;
+    if (n % 4 == 0) {
+        stress_step(regs);
+        return;
+    }
     regs->flags ^= flag;
     regs->dx ^= flag;
 }
@@ -270,7 +274,7 @@ static void places_choose(uint64_t *state)
 static void give_temper(struct slot *s, uint64_t *state)
 {
     uint32_t calm = allowed & ~STRESS_FAULTS, dealt = allowed & STRESS_DEALABLE;
-    uint64_t temper = stress_next(state) % 4;
+    uint64_t temper = stress_next(state) % 3;
 
     s->one_in = 2u << stress_next(state) % 7;
     s->aid = (enum aid)(stress_next(state) % 3); /* not FAULT */
@@ -324,20 +328,26 @@ static void slot_make(struct slot *s, uint64_t *state)
     slot_fill(s);
 }
 
-/* make_redirecting - the last of those that stay: what is behind it at its address is
- * left out as often as it sends the program elsewhere.
- */
-static void make_redirecting(struct slot *s)
+/* make_calm - a pre-handler at @insn that is never given up, with all else that is allowed. */
+static void make_calm(struct slot *s, const struct stress_insn *insn)
 {
-    uint64_t seed = s->seed;
-
-    *s = (struct slot){ .kind = PRE, .stays = true, .one_in = 16, .seed = seed };
+    *s = (struct slot){ .kind = PRE, .stays = true, .one_in = 16, .seed = s->seed };
     snprintf(s->name, sizeof(s->name), "p%u", (unsigned)(s - slots));
-    for (size_t i = 0; i < stress_insn_count; i++)
-        if (stress_insns[i].is_redirect)
-            s->insn = &stress_insns[i];
+    s->insn = insn;
     s->classes = allowed & ~STRESS_FAULTS;
     slot_fill(s);
+}
+
+/* make_changing - two that change what the program does. What comes behind a redirection at
+ * its address is left out, so it is the last of those that stay.
+ */
+static void make_changing(struct slot *image, struct slot *redirecting)
+{
+    for (size_t i = 0; i < stress_insn_count; i++)
+        if (stress_insns[i].is_image)
+            make_calm(image, &stress_insns[i]);
+        else if (stress_insns[i].is_redirect)
+            make_calm(redirecting, &stress_insns[i]);
 }
 
 static bool slot_in(struct slot *s)
@@ -393,8 +403,6 @@ static void fill_up(void)
 
 void stress_slots_make(uint64_t *state, uint32_t classes)
 {
-    size_t staying = STAYING;
-
     sums = (struct stress_sums){ 0 };
     memset(slots, 0, sizeof(slots));
     allowed = classes;
@@ -403,15 +411,13 @@ void stress_slots_make(uint64_t *state, uint32_t classes)
         fill_up();
     for (size_t i = 0; i < STAYING; i++)
         slot_make(&slots[i], state);
-    if (allowed & BIT(STRESS_REDIRECT))
-        make_redirecting(&slots[--staying]);
+    make_changing(&slots[STAYING - 2], &slots[STAYING - 1]);
     if (stress_next(state) % 2)
-        set_in(staying);
+        set_in(STAYING - 1);
     else
-        for (size_t i = 0; i < staying; i++)
+        for (size_t i = 0; i < STAYING - 1; i++)
             slot_in(&slots[i]);
-    if (staying < STAYING)
-        slot_in(&slots[staying]);
+    slot_in(&slots[STAYING - 1]);
     optimize_run();
 }
 

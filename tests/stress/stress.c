@@ -120,6 +120,7 @@ static void compare_when_quiet(void)
     plat_shadow_for_each(expect_empty, NULL);
     each_cpu_run(look_at_cpu, NULL);
     stress_locks_check();
+    stress_steps_check();
     if (plat_lock_held(PLAT_PROBES) || plat_lock_held(PLAT_TEXT))
         stress_differs("a lock of the engine is held", "", 1, 0);
 }

@@ -119,6 +119,13 @@ extern const uint8_t stress_idle[]; /* 64 instructions of 5 bytes that nobody ru
 #define STRESS_IDLE_LEN 5
 extern const uint8_t stress_elsewhere[];
 
+/* stress_step - let the program of @regs step itself over one instruction. In a thread only.
+ * Context: a handler at a stress_insn that is_image.
+ * stress_steps_check - have all steps come that were asked for, and no others?
+ */
+void stress_step(struct pt_regs *regs);
+void stress_steps_check(void);
+
 /* ---- misbehave.c ---- */
 
 enum stress_class {

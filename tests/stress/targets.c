@@ -6,6 +6,7 @@
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
 #include "probes/life.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/stress/stress.h"
@@ -138,6 +139,35 @@ static const struct row {
 #undef ROW_LOAD
 };
 
+/* ---- steps ---- */
+
+static uint64_t steps_asked, steps_seen;
+
+#define DR6_BS BIT(14)
+
+static bool take_step(struct pt_regs *regs)
+{
+    if (!(regs->dr6 & DR6_BS))
+        return false;
+    regs->flags &= ~FLAGS_TF;
+    stress_count(&steps_seen);
+    return true;
+}
+
+void stress_step(struct pt_regs *regs)
+{
+    if (cpu_context() != CTX_THREAD || regs->flags & FLAGS_TF)
+        return;
+    regs->flags |= FLAGS_TF;
+    stress_count(&steps_asked);
+}
+
+void stress_steps_check(void)
+{
+    if (steps_seen != steps_asked)
+        stress_differs("steps of programs", "", steps_seen, steps_asked);
+}
+
 /* ---- calls ---- */
 
 static uint64_t calls[TARGETS][STRESS_INPUTS][STRESS_MODES];
@@ -146,7 +176,7 @@ static uint64_t diverted;
 void stress_calls_reset(void)
 {
     memset(calls, 0, sizeof(calls));
-    diverted = 0;
+    diverted = steps_asked = steps_seen = 0;
 }
 
 uint64_t stress_diverted(void)
@@ -347,6 +377,7 @@ void stress_targets_init(void)
     for (size_t t = 0; t < TARGETS; t++)
         for (uint64_t x = 0; x < STRESS_INPUTS; x++)
             step_through((enum stress_target)t, x);
+    trap_set_handler(TRAP_DB, take_step);
 }
 
 const struct stress_insn *stress_entry(size_t n)
