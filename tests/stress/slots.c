@@ -328,7 +328,7 @@ static void slot_make(struct slot *s, uint64_t *state)
     slot_fill(s);
 }
 
-/* make_calm - a pre-handler at @insn that is never given up, with all else that is allowed. */
+/* make_calm - a pre-handler at @insn that is never given up; all else may happen. */
 static void make_calm(struct slot *s, const struct stress_insn *insn)
 {
     *s = (struct slot){ .kind = PRE, .stays = true, .one_in = 16, .seed = s->seed };
