@@ -8,6 +8,8 @@
 #include "probes/insn/encode.h"
 #include "probes/leftover.h"
 #include "probes/life.h"
+#include "probes/shadow.h"
+#include "tests/kernel/by_hand.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/own_steps.h"
@@ -226,6 +228,71 @@ static void drop_stepped(struct jumped *left, const char *what)
     ktest_report(result == 5 && left->rp.dropped == before + 1, "%s: one is dropped",
                  what);
     ktest_report(!drops.interruptible, "%s: with interrupts off", what);
+}
+
+/* An interrupt, and a backtrace of another CPU, may look at the shadow between any two
+ * instructions. What has a place on the stack has a holder; what is given up has no place.
+ */
+static struct {
+    const struct shadow *shadow;
+    unsigned claims, unfilled, unemptied;
+    const struct shadow_entry *last;
+} looks;
+
+static void see_entries(struct pt_regs *regs UNUSED)
+{
+    const struct shadow *s = looks.shadow;
+    const struct shadow_entry *e = s->last;
+
+    looks.claims += e > looks.last;
+    looks.last = e;
+    looks.unfilled += e > s->entries && e->below && !e->holder;
+    looks.unemptied += e < s->limit && e[1].below;
+}
+
+/* Nothing is left of earlier calls in the entries that are free. */
+static void look_at_entries(struct shadow *s)
+{
+    looks.shadow = s;
+    looks.last = s->last;
+    looks.claims = looks.unfilled = looks.unemptied = 0;
+    for (struct shadow_entry *e = s->last + 1; e <= s->limit; e++)
+        *e = (struct shadow_entry){ 0 };
+}
+
+static uint64_t target_stepped(uint64_t x)
+{
+    return (uint64_t)return_target((long)x, 7);
+}
+
+static void entries_are_whole(const char *how)
+{
+    struct shadow *s = *plat_this_cpu()->plat.shadow;
+
+    look_at_entries(s);
+    own_steps_watch(see_entries);
+    return_stepped(target_stepped, 5);
+    own_steps_unwatch();
+    ktest_report(looks.claims == 1, "%s: one entry", how);
+    ktest_report(!looks.unfilled, "%s: it has no place before it has a holder", how);
+    ktest_report(!looks.unemptied, "%s: nor when it is given up", how);
+}
+
+KTEST(detour_return, an_entry_is_whole_at_any_moment)
+{
+    struct kretprobe limited = { .maxactive = 4 };
+    struct jumped plain = { 0 };
+
+    ktest_report(jump_in(&plain, return_target), "a jump that builds no image");
+    return_counts_start();
+    entries_are_whole("without an image");
+    jump_out(&plain);
+    ktest_report(return_probe(&limited, return_target) == 0 && by_hand_jump(&limited.kp),
+                 "one whose handler makes the entry");
+    entries_are_whole("with one");
+    by_hand_int3(&limited.kp);
+    unregister_kretprobe(&limited);
+    ktest_report(return_counts.returned == 2 && !return_counts.wrong, "both return");
 }
 
 KTEST(detour_return, none_is_dropped_with_interrupts_on)

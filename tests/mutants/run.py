@@ -24,6 +24,7 @@ import table  # noqa: E402
 from source import Problem, Tree  # noqa: E402
 
 SHOWN = 30  # lines of what was printed
+FACTS_SHOWN = 5  # that do not hold with a mutant
 
 
 class Report:
@@ -130,20 +131,22 @@ class Run:
 
     def verdict(self, lane, mutant):
         """(is it killed, in words, notes...)"""
-        tests, notes, seen = mutant.tests, [], {}
+        tests, notes, seen, said_no = mutant.tests, [], {}, []
         said = lane.build({t for test in tests for t in lanes.target_of(test)})
         if said is not None:
             return False, "it does not build", said
         for group in lanes.group(tests):
             outcomes, output, _ = lane.run(group, lanes.limit_of(self.seconds[group]))
             seen.update(zip(group, outcomes))
-            if not all(is_kill(mutant, outcome) for outcome in outcomes):
+            if all(is_kill(mutant, outcome) for outcome in outcomes):
+                said_no += lanes.NOT_OK.findall(output)
+                if mutant.any:
+                    break
+            else:
                 notes.append(output)
-            elif mutant.any:
-                break
         kills = [test.label for test, outcome in seen.items() if is_kill(mutant, outcome)]
         if kills and (mutant.any or len(kills) == len(tests)):
-            return True, "killed by " + ", ".join(kills)
+            return True, "killed by " + ", ".join(kills), *said_no[:FACTS_SHOWN]
         others = [f"{test.label} {outcome}" for test, outcome in seen.items()
                   if not is_kill(mutant, outcome)]
         return False, "; ".join(others), mutant.why, *notes

@@ -17,13 +17,17 @@ FORMS = {
     "c": (
         (r"^[a-zA-Z_][^;={}#]*?\b@\([^;{}]*?\)[^;{}]*?\n\{", r"^\}"),
         (r"^#define @\b", r"(?<!\\)\n"),
-        (r"^[a-zA-Z_][^;(){}\n]*\b@(?:\[[^;={}]*\])*[^;={}\n]*=\s*\{", r"^\};"),
+        (r"^[a-zA-Z_}][^;(){}\n]*\b@(?:\[[^;={}]*\])*[^;={}\n]*=\s*\{", r"^\};"),
     ),
     "asm": (
         (r"^proc @\b", r"^endproc @\b"),
         (r"^%i?macro @\b", r"^%endmacro"),
     ),
-    "pml": ((r"^(?:active\b.*?\s)?(?:proctype|inline) @\b", r"^\}"), (r"^@\b\s*\{", r"^\}")),
+    "pml": (
+        (r"^#define @\b", r"(?<!\\)\n"),
+        (r"^(?:active\b.*?\s)?(?:proctype|inline) @\b", r"^\}"),
+        (r"^@\b\s*\{", r"^\}"),
+    ),
 }
 LANGUAGES = {".c": "c", ".h": "c", ".asm": "asm", ".inc": "asm", ".pml": "pml", ".py": "py"}
 

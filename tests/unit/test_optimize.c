@@ -9,6 +9,7 @@
 #include "probes/kprobe.h"
 #include "probes/life.h"
 #include "probes/recover.h"
+#include "probes/region.h"
 #include "probes/text/pad.h"
 #include "probes/text/text_poke.h"
 #include "tests/unit/port_fake.h"
@@ -247,6 +248,57 @@ static void no_jump_leads_elsewhere_on_the_way(void)
     text_poke_set_hook(NULL);
     CHECK_EQ(strays, 0);
     CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    fake_end();
+}
+
+static bool seen_whole;
+
+/* The detour is written, and nothing of the jump but its guard. */
+static void look_at_detour(void)
+{
+    const struct site *site = probes[0].site;
+
+    seen_whole |= site->detour && *site->detour != INSN_INT3 &&
+                  byte_at(text) == INSN_INT3 && byte_at(text + 1) == site->bytes[1];
+}
+
+static void a_detour_is_whole_for_all_before_a_jump_leads_there(void)
+{
+    start();
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    seen_whole = false;
+    fake.on_sync = look_at_detour;
+    optimize_run();
+    fake.on_sync = NULL;
+    CHECK(is_jump(0) && seen_whole);
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    fake_end();
+}
+
+static bool seen_watched;
+
+static void look_at_watched(void)
+{
+    uintptr_t addr = probes[1].addr;
+
+    seen_watched |= byte_at(addr) == INSN_INT3 && region_is_watched(addr + 1) &&
+                    region_is_watched(addr + INSN_JMP32_LEN - 1);
+    fake.on_quiesce = look_at_watched;
+}
+
+static void inside_of_a_region_they_are_waited_for(void)
+{
+    start();
+    CHECK_EQ(optimize_set_method(OPTIMIZE_REGION), 0);
+    CHECK_EQ(register_kprobe(&probes[1]), 0);
+    seen_watched = false;
+    fake.on_quiesce = look_at_watched;
+    optimize_run();
+    fake.on_quiesce = NULL;
+    CHECK(is_jump(1) && seen_watched);
+    CHECK(!region_is_watched(probes[1].addr + 1));
+    CHECK_EQ(unregister_kprobe(&probes[1]), 0);
+    CHECK(fake_text_is_original());
     fake_end();
 }
 
@@ -680,7 +732,8 @@ UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
            a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
            under_jumps_the_original_shows, a_reader_remains_a_jump,
            between_jumps_one_goes_and_comes, no_jump_leads_elsewhere_on_the_way,
-           its_old_pad_is_freed_after_quiescence,
+           a_detour_is_whole_for_all_before_a_jump_leads_there,
+           inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
            without_memory_a_reader_becomes_a_breakpoint, any_order_in_and_out,
            disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
            pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,

@@ -346,6 +346,26 @@ static void an_nmi_leaves_the_cache_alone(void)
     fake_end();
 }
 
+/* It has come between the two stores of an update. */
+static void an_nmi_does_not_ask_the_cache(void)
+{
+    struct probe_cpu *cpu = plat_probe_cpu(0);
+    size_t at;
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(2);
+    insert_all(sites, 2);
+    at = cache_index(sites[0].addr);
+    cpu->cache[at].addr = sites[0].addr;
+    cpu->cache[at].site = &sites[1];
+    fake.nmi = true;
+    CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
+    fake.nmi = false;
+    remove_all(sites, 2);
+    fake_end();
+}
+
 UNIT_TESTS(nothing_is_found_in_nothing, from_one_to_100000_all_are_found,
            only_the_exact_address_is_found, the_table_stays_in_proportion,
            what_was_removed_hides_nothing_behind_it,
@@ -355,4 +375,4 @@ UNIT_TESTS(nothing_is_found_in_nothing, from_one_to_100000_all_are_found,
            for_each_visits_each_once_and_no_grave, a_second_hit_comes_from_the_cache,
            what_is_not_there_is_not_cached, no_cpu_remembers_a_removed_site,
            addresses_that_share_a_place_in_the_cache_are_kept_apart,
-           an_nmi_leaves_the_cache_alone)
+           an_nmi_leaves_the_cache_alone, an_nmi_does_not_ask_the_cache)
