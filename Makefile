@@ -236,12 +236,14 @@ PROBES_PORT := \
     probes/port/commands_xmc.c \
     probes/port/files.c \
     probes/port/bench.c \
+    probes/port/bench_goal.c \
     probes/port/bench_hit.c \
     probes/port/bench_kind.c \
     probes/port/bench_crowd.c \
     probes/port/bench_scale.c \
     probes/port/bench_cache.c \
-    probes/port/bench_counted.c
+    probes/port/bench_counted.c \
+    probes/port/bench_starve.c
 
 DRIVERS := \
     drivers/serial.c \

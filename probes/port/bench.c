@@ -6,6 +6,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/frame.h"
 #include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
 #include "probes/port/port.h"
 
 #include <stdarg.h>
@@ -15,13 +16,24 @@
 #define NAME_MAX 96
 
 static const struct bench_group *const groups[] = {
-    &bench_group_hit,
-    &bench_group_scale,
-    &bench_group_cache,
-    &bench_group_counted,
+    &bench_group_hit,     &bench_group_scale,  &bench_group_cache,
+    &bench_group_counted, &bench_group_starve,
 };
 
 /* ---- figures ---- */
+
+/* print_goal - the rest of the line. Figures without a fraction have goals without one. */
+static void print_goal(struct shell *sh, const char *name, uint64_t hundredths,
+                       bool whole)
+{
+    uint64_t limit = bench_goal(name, hundredths);
+
+    if (limit && whole)
+        shell_printf(sh, "  goal %lu", limit / 100);
+    else if (limit)
+        shell_printf(sh, "  goal %lu.%02lu", limit / 100, limit % 100);
+    shell_printf(sh, "%s\n", limit && hundredths > limit ? "  MISSED" : "");
+}
 
 void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,
                  ...)
@@ -32,7 +44,8 @@ void bench_print(struct shell *sh, uint64_t value, const char *unit, const char 
     va_start(args, name);
     vscnprintf(text, sizeof(text), name, args);
     va_end(args);
-    shell_printf(sh, "sonde.%s %lu %s\n", text, value, unit);
+    shell_printf(sh, "sonde.%s %lu %s", text, value, unit);
+    print_goal(sh, text, 100 * value, true);
 }
 
 void bench_print_hundredths(struct shell *sh, int64_t value, const char *unit,
@@ -45,7 +58,8 @@ void bench_print_hundredths(struct shell *sh, int64_t value, const char *unit,
     va_start(args, name);
     vscnprintf(text, sizeof(text), name, args);
     va_end(args);
-    shell_printf(sh, "sonde.%s %lu.%02lu %s\n", text, shown / 100, shown % 100, unit);
+    shell_printf(sh, "sonde.%s %lu.%02lu %s", text, shown / 100, shown % 100, unit);
+    print_goal(sh, text, shown, false);
 }
 
 /* ---- the command ---- */
@@ -111,9 +125,23 @@ size_t bench_free_bytes(void)
     return stats.free * PAGE_SIZE + percpu_counters_bytes();
 }
 
+/* An instruction takes a nanosecond then, and the clock has found exactly that rate. */
+bool bench_counts_instructions(void)
+{
+    return clock_cycles_per_ms() == 1000000;
+}
+
 int bench_jumps(bool on)
 {
     return optimize_set_method(on ? OPTIMIZE_PUN : OPTIMIZE_OFF);
+}
+
+static void print_verdict(struct shell *sh)
+{
+    struct bench_verdict verdict = bench_goals_end();
+
+    if (verdict.goals)
+        shell_printf(sh, "# %u goals, %u missed\n", verdict.goals, verdict.missed);
 }
 
 /* Breakpoints are to stay breakpoints while they are measured; who measures jumps, or how
@@ -128,7 +156,9 @@ static int bench_run(struct shell *sh, int argc, char **argv)
     if (err)
         return shell_error(sh, err, "bench");
     optimize_switch(true);
+    bench_goals_begin();
     err = argc == 1 ? run_all(sh) : run_named(sh, argc, argv);
+    print_verdict(sh);
     optimize_switch(on);
     optimize_set_method(method);
     return err;

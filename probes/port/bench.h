@@ -1,7 +1,8 @@
 /* bench.h - the console's `bench`: what probes cost, in groups of figures.
  *
- * A figure is one line, `sonde.NAME VALUE UNIT`. The names are listed in docs/bench.md and
- * keep their meaning.
+ * A figure is one line, `sonde.NAME VALUE UNIT`, with `goal LIMIT` behind it where it has a
+ * goal, and MISSED where it is above. The names are listed in docs/bench.md and keep their
+ * meaning.
  */
 #pragma once
 
@@ -24,7 +25,7 @@ struct bench_group {
 };
 
 extern const struct bench_group bench_group_hit, bench_group_scale, bench_group_cache,
-    bench_group_counted;
+    bench_group_counted, bench_group_starve;
 
 /* bench_print - a figure. @name: printf's, with its arguments behind @unit */
 void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,
@@ -32,6 +33,26 @@ void bench_print(struct shell *sh, uint64_t value, const char *unit, const char 
 /* bench_print_hundredths - the same; @value counts hundredths, less than none is none. */
 void bench_print_hundredths(struct shell *sh, int64_t value, const char *unit,
                             const char *name, ...) PRINTF(4, 5);
+
+/* Figures that had a goal, and those of them that were above it. */
+struct bench_verdict {
+    unsigned goals, missed;
+};
+
+/* bench_goals_begin - no figure has been measured yet.
+ * bench_goal - a figure has been measured: what should it be at most?
+ * @hundredths, and what is returned: of its unit; 0: it has no goal, or one that is relative
+ *                                    to a figure that was not measured
+ * bench_goals_end - how did it go?
+ *
+ * Context: thread; one run of `bench` at a time.
+ */
+void bench_goals_begin(void);
+uint64_t bench_goal(const char *figure, uint64_t hundredths);
+struct bench_verdict bench_goals_end(void);
+
+/* bench_counts_instructions - is a cycle an instruction (QEMU's -icount shift=0)? */
+bool bench_counts_instructions(void);
 
 /* What is probed: tests/bench/targets.asm. */
 struct bench_target {

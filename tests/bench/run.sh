@@ -27,7 +27,7 @@ peer() # NAME SCRIPT WORDS...
 }
 
 rm -f "$B"/*.txt
-measure sonde-smp --smp 2 'bench hit cache'
+measure sonde-smp --smp 2 'bench hit cache starve'
 if [ -n "${PEER-}" ]; then
     peer floor-smp floor/run.sh smp
     peer linux-smp linux/run.sh smp quick

@@ -1,5 +1,6 @@
 /* bench_native.c - what a jump costs on the processor at hand: the engine in a process,
- * `make bench-native`. Prints sonde.native.NAME VALUE UNIT; see docs/bench.md.
+ * `make bench-native`. Prints sonde.native.NAME VALUE UNIT, and the goal where there is one;
+ * see docs/bench.md.
  *
  * Each figure is the median of some rounds, of a loop with the probe less the same loop
  * without, beside that of a call and its return measured in the same round.
@@ -75,16 +76,48 @@ static const struct kind {
     kprobe_pre_handler_t pre;
     kprobe_post_handler_t post;
     kprobe_light_handler_t light;
+    double goal; /* at most so many calls; 0: none */
 } kinds[] = {
-    { "count", bench_dead, 0, NULL, NULL, NULL },
-    { "count_flags", bench_live, 3, NULL, NULL, NULL },
-    { "light", bench_dead, 0, NULL, NULL, count_light },
-    { "light_flags", bench_live, 3, NULL, NULL, count_light },
-    { "light_calls", bench_dead, 0, NULL, NULL, count_light_by_call },
-    { "image", bench_dead, 0, count, NULL, NULL },
-    { "image_flags", bench_live, 3, count, NULL, NULL },
-    { "image_posthandler", bench_dead, 0, count, count_after, NULL },
+    { "count", bench_dead, 0, NULL, NULL, NULL, 1.0 },
+    { "count_flags", bench_live, 3, NULL, NULL, NULL, 1.0 },
+    { "light", bench_dead, 0, NULL, NULL, count_light, 2.5 },
+    { "light_flags", bench_live, 3, NULL, NULL, count_light, 2.5 },
+    { "light_calls", bench_dead, 0, NULL, NULL, count_light_by_call, 0 },
+    { "image", bench_dead, 0, count, NULL, NULL, 6.0 },
+    { "image_flags", bench_live, 3, count, NULL, NULL, 0 },
+    { "image_posthandler", bench_dead, 0, count, count_after, NULL, 0 },
 };
+#define PLAN_GOAL 5.0 /* us */
+
+static unsigned goals, missed;
+
+/* figure_print - @goal: the most that it should be; 0: none */
+static void figure_print(const char *name, const char *part, double value,
+                         const char *unit, double goal)
+{
+    printf("sonde.native.%s%s %.2f %s", name, part, value, unit);
+    if (goal > 0) {
+        printf("  goal %.2f%s", goal, value > goal ? "  MISSED" : "");
+        goals++;
+        missed += value > goal;
+    }
+    printf("\n");
+}
+
+/* processor_print - figures of two processors do not compare. */
+static void processor_print(void)
+{
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    char line[256] = "";
+
+    while (file && fgets(line, sizeof(line), file))
+        if (strncmp(line, "model name", 10) == 0)
+            break;
+    if (file)
+        fclose(file);
+    if (strchr(line, ':'))
+        printf("#%s", strchr(line, ':') + 1);
+}
 
 static uint64_t clock_ns(void)
 {
@@ -146,8 +179,8 @@ static void measure(const struct kind *kind)
         ns[i] = (double)(int64_t)(with - without) / CALLS;
         ratio[i] = (double)(int64_t)(with - without) / (double)(int64_t)(call - empty);
     }
-    printf("sonde.native.%s %.2f ns\n", kind->name, median(ns));
-    printf("sonde.native.%s.calls %.2f ratio\n", kind->name, median(ratio));
+    figure_print(kind->name, "", median(ns), "ns", 0);
+    figure_print(kind->name, ".calls", median(ratio), "ratio", kind->goal);
 }
 
 /* measure_return - the same for a function that does by itself what a probe would. */
@@ -163,8 +196,8 @@ static void measure_return(const char *name, void (*fn)(void))
         ns[i] = (double)(int64_t)(with - call) / CALLS;
         ratio[i] = (double)(int64_t)(with - call) / (double)(int64_t)(call - empty);
     }
-    printf("sonde.native.%s %.2f ns\n", name, median(ns));
-    printf("sonde.native.%s.calls %.2f ratio\n", name, median(ratio));
+    figure_print(name, "", median(ns), "ns", 0);
+    figure_print(name, ".calls", median(ratio), "ratio", 0);
 }
 
 /* ---- planning ---- */
@@ -244,11 +277,12 @@ static void plan(void)
     }
     plat_unlock(PLAT_PROBES);
     free(batch.work);
-    printf("sonde.native.plan %.2f us\n", median(ns) / 1000);
+    figure_print("plan", "", median(ns) / 1000, "us", PLAN_GOAL);
 }
 
 int main(void)
 {
+    processor_print();
     posix_init();
     optimize_set_method(OPTIMIZE_PUN);
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
@@ -256,5 +290,6 @@ int main(void)
     measure_return("return_exchanged", bench_return_exchanged);
     measure_return("return_called", bench_return_called);
     plan();
+    printf("# %u goals, %u missed\n", goals, missed);
     return 0;
 }

@@ -7,13 +7,23 @@ import re
 import tap
 from session import ask, at_prompt
 
-FIGURE = re.compile(r"sonde\.(\S+) ([0-9.]+) \S+")
+FIGURE = re.compile(r"sonde\.(\S+) ([0-9.]+) \S+(?:  goal ([0-9.]+)(  MISSED)?)?")
+TOTAL = re.compile(r"# (\d+) goals, (\d+) missed")
 
 
 def figures(text):
+    """{name: value}; what it says about goals is verified on the way."""
     lines = text.splitlines()
+    total = TOTAL.fullmatch(lines[-1]) if lines else None
+    if total:
+        lines.pop()
     found = [FIGURE.fullmatch(line) for line in lines]
     tap.equal([l for l, f in zip(lines, found) if not f], [], "every line is a figure")
+    judged = [match for match in found if match and match[3]]
+    missed = [match for match in judged if float(match[2]) > float(match[3])]
+    tap.equal([m for m in judged if m[4]], missed, "what is above its goal is marked")
+    said = (int(total[1]), int(total[2])) if total else (0, 0)
+    tap.equal(said, (len(judged), len(missed)), "and counted at the end")
     return {match[1]: float(match[2]) for match in found if match}
 
 
@@ -65,12 +75,50 @@ def a_crowd_and_the_cache():
         tap.equal(stat(guest, "probes"), 0, "no probe is left")
 
 
+WAYS = ("own", "shared", "light", "post", "return_detour", "return_trampoline")
+
+
+def others_beside_long_handlers():
+    with at_prompt(smp=2) as guest:
+        hits, traps = stat(guest, "hits"), stat(guest, "traps")
+        out = figures(guest.machine.request("bench starve.50us", 300).text)
+        hits, traps = stat(guest, "hits") - hits, stat(guest, "traps") - traps
+        names = {f"starve.50us.{way}.late" for way in ("int3", "int3_return", *WAYS)}
+        names |= {f"starve.50us.{way}.late_by_trap" for way in WAYS}
+        tap.equal(names - set(out), set(), "how late, by each way, and beside a trap")
+        ratio = out["starve.50us.own.late"] / out["starve.50us.int3.late"]
+        told = out["starve.50us.own.late_by_trap"]
+        tap.check(abs(ratio - told) <= 0.02 + ratio / 50, f"{told} is that ratio")
+        tap.check(hits > traps > 0, f"{hits} hits, {traps} of them by a trap")
+        tap.equal(stat(guest, "probes"), 0, "no probe is left")
+
+
+def goals_stand_beside_figures():
+    with at_prompt(smp=2) as guest:
+        text = ask(guest, "bench hit.int3_tf hit.opt")
+        figures(text)
+        tf = re.search(r"^sonde.hit.int3_tf.cycles ([0-9.]+) \S+$", text, re.M)
+        opt = re.search(r"^sonde.hit.opt.cycles \S+ \S+  goal ([0-9.]+)", text, re.M)
+        tap.check(tf and opt, "a jump has a goal, what it is compared with has none")
+        tap.check(abs(float(tf[1]) / 10 - float(opt[1])) < 0.02, "a tenth of a trap by TF")
+        alone = ask(guest, "bench hit.opt")
+        tap.check("goal" not in alone, "none without a figure to compare with")
+
+
 def what_it_does_not_have():
     with at_prompt(smp=1) as guest:
         for words, name in (("nothing", "EINVAL"), ("hit.nothing", "ENOENT"),
-                            ("scale.7", "ENOENT"), ("cache.x", "ENOENT")):  # fmt: skip
+                            ("scale.7", "ENOENT"), ("cache.x", "ENOENT"),
+                            ("starve.7us", "ENOENT")):  # fmt: skip
             reply = guest.machine.request(f"bench {words}", 60)
             tap.equal(reply.name, name, f"bench {words}")
 
 
-tap.run(parts_of_the_hits, jumps, a_crowd_and_the_cache, what_it_does_not_have)
+tap.run(
+    parts_of_the_hits,
+    jumps,
+    a_crowd_and_the_cache,
+    others_beside_long_handlers,
+    goals_stand_beside_figures,
+    what_it_does_not_have,
+)

@@ -47,7 +47,7 @@ class Compare(tap.Scratch):
         paths = [self.write(name.replace("_", "-") + ".txt", text)
                  for name, text in files.items()]  # fmt: skip
         out = self.run_ok(sys.executable, f"{BENCH}/compare.py", *paths)
-        rows = [line.split() for line in out.splitlines()[1:]]
+        rows = [line.split() for line in out.splitlines()[1:] if line[0] != "#"]
         return {tuple(row[:2]): row[2:] for row in reversed(rows)}
 
     def test_a_ratio_is_judged_for_each_run(self):
@@ -71,8 +71,12 @@ class Compare(tap.Scratch):
         self.assertEqual(cells[-4:], ["1.18", "1.3", "x", "met"])
 
     def test_a_limit_is_judged_alone(self):
-        rows = self.table(sonde_smp4="sonde.mem.per_probe.bytes 201 bytes/probe\n")
-        self.assertEqual(rows["mem.per_probe.bytes", "smp4"][-1], "MISSED")
+        rows = self.table(
+            sonde_smp4="sonde.mem.per_probe.bytes 201 bytes/probe  goal 200  MISSED\n"
+            "sonde.counted.entries.slowdown 1.50 times  goal 2.00\n"
+        )
+        self.assertEqual(rows["mem.per_probe.bytes", "smp4"][-2:], ["200", "MISSED"])
+        self.assertEqual(rows["counted.entries.slowdown", "smp4"][-2:], ["2", "met"])
 
     def test_what_was_not_measured_has_no_row_and_no_verdict(self):
         rows = self.table(sonde_smp="sonde.hit.int3_emulated.cycles 7 cycles/hit\n")
