@@ -622,7 +622,7 @@ test-long: ## the same, with more seeds, more CPUs and more time
 	$(Q)tests/run/need.sh run uefi gdb test
 	$(Q)./sonde test --long
 
-STRESS_OPTIONS := MINUTES SEED CPUS ROUND CLASSES
+STRESS_OPTIONS := MINUTES SEED CPUS ROUND CLASSES STEPPED
 stress: $(B)/sonde.elf ## handlers that misbehave at random: MINUTES=60 SEED=1 CPUS=1,2,4,8
 	$(Q)tests/run/need.sh run
 	$(Q)$(PYTHON) tests/stress/stress.py $(foreach option,$(STRESS_OPTIONS),$(if \

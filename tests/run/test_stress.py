@@ -25,12 +25,12 @@ def stress(fake, *options):
 def a_line_a_minute():
     status, minutes, text = stress("same 0", "--minutes", "5", "--seed", "7")
     tap.equal(status, 0, "all minutes are the same")
-    tap.equal([line[:3] for line in minutes],
-              [["1", "1", "7"], ["2", "2", "8"], ["3", "4", "9"], ["4", "8", "10"],
-               ["5", "1", "11"]], "CPUs in turn, a seed for each")  # fmt: skip
-    tap.equal(minutes[0][3:], ["2", "20", "40", "6", "8", "10", "12", "same"],
+    tap.equal([" ".join(line[:4]) for line in minutes],
+              ["1 1 no 7", "2 2 no 8", "3 4 no 9", "4 8 no 10", "5 1 yes 11"],
+              "CPUs in turn, stepped in the second, a seed for each")  # fmt: skip
+    tap.equal(minutes[0][4:], ["2", "20", "40", "6", "8", "10", "12", "same"],
               "and the sums of its rounds")  # fmt: skip
-    tap.check(re.match(r" *minute +CPUs +seed ", text), "below a head")
+    tap.check(re.match(r" *minute +CPUs +stepped +seed ", text), "below a head")
 
 
 def the_first_difference_ends_it():
@@ -38,7 +38,7 @@ def the_first_difference_ends_it():
     tap.equal((status, len(minutes)), (1, 2), "status 1, behind the second minute")
     for line in ("differs: sites 1, not 0", "p0: pre at there", "    hits 7"):
         tap.check(line in text, f"it shows: {line.strip()}")
-    tap.check("make stress MINUTES=1 CPUS=2 SEED=2 ROUND=4" in text, "how to repeat it")
+    tap.check("make stress MINUTES=1 CPUS=2 SEED=2 ROUND=4 STEPPED=0" in text, "how to repeat it")
 
 
 def a_guest_that_does_not_end_is_a_difference():
@@ -46,7 +46,7 @@ def a_guest_that_does_not_end_is_a_difference():
                          ("reset", "the guest reset itself")):  # fmt: skip
         status, _, text = stress(how + " 1", "--classes", "loop")
         tap.check(status == 1 and message in text, f"{how}: {message}")
-        tap.check("SEED=1 ROUND=1 CLASSES=loop" in text, "in the round behind the last")
+        tap.check("SEED=1 ROUND=1 STEPPED=0 CLASSES=loop" in text, "in the round behind the last")
 
 
 def every_class_is_in_the_docs():

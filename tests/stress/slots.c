@@ -533,10 +533,15 @@ void stress_slots_change(uint64_t *state)
         half_changes(state);
     else if (what < 9)
         switch_one(&slots[stress_next(state) % SLOTS]);
-    else if (what < 14)
+    else if (what < 13)
         switch_back();
-    else
+    else if (what < 14)
+        step_set_engine(stress_next(state) % 2 ? STEP_INT3 : STEP_TF);
+    else if (what < 15)
         optimize_run();
+    else if (stress_next(state) % 8 == 0)
+        optimize_set_method(
+            (enum optimize_method)(stress_next(state) % OPTIMIZE_METHODS));
 }
 
 /* ---- judged ---- */

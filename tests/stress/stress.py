@@ -2,9 +2,11 @@
 """stress.py - `make stress`: a guest a minute, in which random handlers misbehave.
 
     tests/stress/stress.py [--minutes 60] [--seed 1] [--cpus 1,2,4,8] [--seconds 60]
-                           [--round 0] [--classes LIST]
+                           [--round 0] [--classes LIST] [--stepped 0 or 1]
 
-Minute N boots a guest with seed SEED + N - 1, on the numbers of CPUs in turn. A line is
+Minute N boots a guest with seed SEED + N - 1, on the numbers of CPUs in turn. In every other
+turn QEMU translates one instruction at a time (-singlestep), so that interrupts come between
+any two, and the timer runs at its highest rate; --stepped says so for all minutes. A line is
 printed for each. The first difference, panic or hang ends it with status 1, behind what
 differs and the command that repeats the round, as well as QEMU repeats itself.
 """
@@ -19,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, Setup  # noqa: E402
 
 SUMS = ("rounds", "calls", "hits", "missed", "returns", "faults", "locks")
-HEADER = ("minute", "CPUs", "seed") + SUMS
+HEADER = ("minute", "CPUs", "stepped", "seed") + SUMS
 ROUND = re.compile(r"# round (\d+): .*calls (\d+) hits (\d+) missed (\d+) returns (\d+) "
                    r"faults (\d+) locks (\d+): (same|differs)$")  # fmt: skip
 FAILED = re.compile(r"# differs|# p\d+: |#     |Bail out")
@@ -61,13 +63,14 @@ class Minute:
         return self.round if self.has_ended else self.round + 1
 
 
-def row(minute, cpus, seed, sums):
-    words = [f"{minute}", f"{cpus}", f"{seed}"] + [f"{sums[name]:,}" for name in SUMS]
+def row(minute, cpus, stepped, seed, sums):
+    words = [str(minute), str(cpus), "yes" if stepped else "no", str(seed)]
+    words += [f"{sums[name]:,}" for name in SUMS]
     return "  ".join(word.rjust(width(n)) for n, word in enumerate(words))
 
 
 def width(column):
-    return (6, 4, 6, 6, 11, 12, 11, 11, 7, 5)[column]
+    return (6, 4, 7, 6, 6, 11, 11, 9, 10, 6, 5)[column]
 
 
 def wait_for(guest, minute, patience):
@@ -80,17 +83,19 @@ def wait_for(guest, minute, patience):
     return None
 
 
-def words(options, seed):
+def words(options, stepped, seed):
     classes = f" classes={options.classes}" if options.classes else ""
     return (f"tests=stress.rounds quiet kprobes-jump=off seed={seed} "
-            f"seconds={options.seconds} round={options.round}{classes}")  # fmt: skip
+            f"seconds={options.seconds} round={options.round}{classes}"
+            + " hz=1000" * stepped)  # fmt: skip
 
 
-def run_minute(options, cpus, seed):
+def run_minute(options, cpus, stepped, seed):
     """(what the guest has said, why it has failed: lines)."""
     minute = Minute()
     log = os.path.join(BUILD, f"stress-{cpus}.log")
-    setup = Setup(smp=cpus, append=words(options, seed), log=log)
+    setup = Setup(smp=cpus, append=words(options, stepped, seed), log=log,
+                  qemu="-singlestep" * stepped)  # fmt: skip
     with Guest(setup, minute.take) as guest:
         status = wait_for(guest, minute, options.patience)
         if status == EXIT_POWEROFF and minute.sums["rounds"] and not minute.differences:
@@ -102,9 +107,17 @@ def run_minute(options, cpus, seed):
         return minute, [str(error), *error.lines]
 
 
-def repeat(options, cpus, seed, number):
+def repeat(options, cpus, stepped, seed, number):
     line = f"make stress MINUTES=1 CPUS={cpus} SEED={seed} ROUND={number}"
+    line += f" STEPPED={int(stepped)}"
     return line + (f" CLASSES={options.classes}" if options.classes else "")
+
+
+def is_stepped(options, number):
+    """Whether the guest of minute @number, from 0, is."""
+    if options.stepped is None:
+        return number // len(options.cpus) % 2 == 1
+    return options.stepped == 1
 
 
 def stress(options):
@@ -112,16 +125,16 @@ def stress(options):
     print("  ".join(name.rjust(width(n)) for n, name in enumerate(HEADER)), flush=True)
     for number in range(options.minutes):
         cpus = options.cpus[number % len(options.cpus)]
-        seed = options.seed + number
-        minute, failure = run_minute(options, cpus, seed)
+        seed, stepped = options.seed + number, is_stepped(options, number)
+        minute, failure = run_minute(options, cpus, stepped, seed)
         verdict = "differs" if failure else "same"
-        print(row(number + 1, cpus, seed, minute.sums) + "  " + verdict, flush=True)
+        print(row(number + 1, cpus, stepped, seed, minute.sums) + "  " + verdict, flush=True)
         if failure:
             for line in failure:
                 print("  " + line)
             print("log:    " + os.path.join(BUILD, f"stress-{cpus}.log"))
             failed = minute.failed_round(options.round)
-            print("repeat: " + repeat(options, cpus, seed, failed), flush=True)
+            print("repeat: " + repeat(options, cpus, stepped, seed, failed), flush=True)
             return False
     return True
 
@@ -141,6 +154,7 @@ def parse(arguments):
     parser.add_argument("--seconds", type=int, default=60, help="of a guest")
     parser.add_argument("--round", type=int, default=0, help="the first")
     parser.add_argument("--patience", type=int, default=300, help="for a round; seconds")
+    parser.add_argument("--stepped", type=int, choices=(0, 1), help="for all minutes")
     parser.add_argument("--classes", default="", help="see docs/testing.md")
     return parser.parse_args(arguments)
 
