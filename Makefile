@@ -72,6 +72,8 @@ MM := \
     kernel/mm/copy_nofault.asm
 
 SYNC := \
+    kernel/sync/held.c \
+    kernel/sync/spinlock.c \
     kernel/sync/mutex.c \
     kernel/sync/wait.c \
     kernel/sync/quiesce.c \
@@ -310,6 +312,9 @@ KTESTS := \
     tests/kernel/test_pad.c \
     tests/kernel/test_pun.c \
     tests/kernel/test_handlers.c \
+    tests/kernel/test_contain.c \
+    tests/kernel/ways.c \
+    tests/kernel/way_targets.asm \
     tests/kernel/test_context.c \
     tests/kernel/context_targets.asm \
     tests/kernel/test_nesting.c \

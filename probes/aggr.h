@@ -55,13 +55,25 @@ NOKPROBE_INLINE void aggr_call_post(struct kprobe *p, struct pt_regs *regs,
  */
 void aggr_run_light(struct kprobe *p, struct probe_hit *hit);
 
+/* handler_returned - what the handler has done to the flags of the CPU ends with it: behind a
+ * trap the engine runs with interrupts off, behind a jump as the program has them.
+ */
+NOKPROBE_INLINE void handler_returned(const struct pt_regs *regs, bool jumped)
+{
+    if (jumped)
+        plat_flags_as(regs->flags);
+    else
+        plat_flags_of_trap();
+}
+
 /* aggr_run_pre - call the pre-handler, or light handler, of @p.
+ * @jumped: behind a jump
  * Return: true when it has set ip itself.
  * aggr_run_post - call its post-handler.
  * Context: trap.
  */
 NOKPROBE_INLINE bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit,
-                                  struct pt_regs *regs)
+                                  struct pt_regs *regs, bool jumped)
 {
     uint32_t flags = READ_ONCE(p->flags);
     int stop;
@@ -71,16 +83,18 @@ NOKPROBE_INLINE bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit,
     __atomic_add_fetch(&p->hits, 1, __ATOMIC_RELAXED);
     if (unlikely(!p->pre_handler)) {
         aggr_run_light(p, hit);
+        handler_returned(regs, jumped);
         return false;
     }
     hit->running = p;
     stop = aggr_call_pre(p, regs, flags);
+    handler_returned(regs, jumped);
     hit->running = NULL;
     return stop;
 }
 
 NOKPROBE_INLINE void aggr_run_post(struct kprobe *p, struct probe_hit *hit,
-                                   struct pt_regs *regs)
+                                   struct pt_regs *regs, bool jumped)
 {
     uint32_t flags = READ_ONCE(p->flags);
 
@@ -88,5 +102,6 @@ NOKPROBE_INLINE void aggr_run_post(struct kprobe *p, struct probe_hit *hit,
         return;
     hit->running = p;
     aggr_call_post(p, regs, flags);
+    handler_returned(regs, jumped);
     hit->running = NULL;
 }

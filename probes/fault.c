@@ -4,6 +4,7 @@
  * they would see without probes.
  */
 #include "probes/aggr.h"
+#include "probes/return_point.h"
 #include "probes/text/insn_slot.h"
 
 /* ask - has the fault handler of @p dealt with the fault @regs? One that faults itself
@@ -18,6 +19,7 @@ static bool ask(struct kprobe *p, struct pt_regs *regs, struct probe_hit *hit)
     hit->running = p;
     hit->is.faulting = true;
     answer = p->fault_handler(p, regs, (int)regs->vector);
+    plat_flags_of_trap();
     hit->running = NULL;
     hit->is.faulting = false;
     return answer;
@@ -68,12 +70,18 @@ static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_re
     return true;
 }
 
+/* is_on_top - has nothing come on top of what found the CPU with @irq and @nmi? */
+static bool is_on_top(const struct probe_cpu *cpu, unsigned irq, unsigned nmi)
+{
+    return cpu->plat.depths->irq == irq && cpu->plat.depths->nmi == nmi;
+}
+
 /* in_light_handler - its probe, where no other hit is on top of it, nor an interrupt. */
 static const struct kprobe *in_light_handler(const struct probe_cpu *cpu)
 {
     const struct plat_light *light = light_frame(cpu);
 
-    return light && !*cpu->plat.irq_depth && !probe_in_nmi(cpu) ? light->probe : NULL;
+    return light && is_on_top(cpu, 0, 0) ? light->probe : NULL;
 }
 
 const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
@@ -85,22 +93,29 @@ const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
     hit = &cpu->hits[cpu->depth - 1];
     if (cpu->depth == 1 && !hit->running)
         return in_light_handler(cpu);
-    if (hit->is.in_nmi != probe_in_nmi(cpu))
-        return NULL;
-    /* Where interrupts are on, one of them may have come on top, and it is its own. */
-    if (hit->is.jumped && hit->is.in_irq != (*cpu->plat.irq_depth != 0))
-        return NULL;
-    return hit->running;
+    return is_on_top(cpu, hit->found.irq, hit->found.nmi) ? hit->running : NULL;
+}
+
+#define FLAGS_OF_CPU (FLAGS_IF | FLAGS_NT | FLAGS_AC)
+
+/* handler_return - where the light handler returns to. A return probe may have exchanged the
+ * word: of a function that the handler has jumped to as its last act.
+ */
+static uintptr_t handler_return(const struct plat_light *light)
+{
+    const uintptr_t *slot = (const uintptr_t *)light - 1;
+
+    return return_point_is(*slot) ? kretprobe_find_ret(slot) : *slot;
 }
 
 /* return_for - a light handler returns at last, as one that has kept to the calling
  * convention.
  */
-static void return_for(const struct plat_light *light, const struct site *site,
-                       struct pt_regs *regs)
+static void return_for(struct probe_cpu *cpu, const struct plat_light *light,
+                       const struct site *site, struct pt_regs *regs)
 {
     regs->sp = (uintptr_t)light;
-    regs->ip = ((const uintptr_t *)light)[-1];
+    regs->ip = handler_return(light);
     regs->flags &= ~(FLAGS_DF | FLAGS_TF);
     regs->bp = light->bp;
     if (!site->detour_keeps)
@@ -110,12 +125,15 @@ static void return_for(const struct plat_light *light, const struct site *site,
     regs->r13 = light->r13;
     regs->r14 = light->r14;
     regs->r15 = light->r15;
-    regs->flags = (regs->flags & ~FLAGS_IF) | (light->flags & FLAGS_IF);
+    regs->flags = (regs->flags & ~FLAGS_OF_CPU) | (light->flags & FLAGS_OF_CPU);
+    cpu->plat.depths->preempt = (int)light->preempt;
 }
 
 /* A handler that faults has had its last hit, which goes on as if it had returned. */
 static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs *regs)
 {
+    uintptr_t sp = hit->is.light ? (uintptr_t)light_frame(cpu) : (uintptr_t)hit->regs;
+
     __atomic_or_fetch(&hit->running->flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED,
                       __ATOMIC_RELAXED);
     cpu->given_up.addr = hit_site(hit)->addr;
@@ -123,8 +141,10 @@ static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs
     cpu->given_up.vector = regs->vector;
     probe_count(&cpu->handler_faults);
     if (hit->is.light)
-        return_for(light_frame(cpu), hit_site(hit), regs);
-    else
+        return_for(cpu, light_frame(cpu), hit_site(hit), regs);
+    plat_given_up(hit->running, sp);
+    kretprobe_given_up(cpu, hit, sp);
+    if (!hit->is.light)
         plat_escape(regs, hit->regs);
 }
 

@@ -20,9 +20,17 @@ static bool stays_inside(const struct look *l, const struct insn *insn)
     return insn->target - l->function.start < l->function.size;
 }
 
-static bool changes_interrupts(const struct insn *insn)
+/* changes_cpu - may it change a flag that is the CPU's, or the count of preemption, which is
+ * reached by GS? clac and stac have no kind.
+ */
+static bool changes_cpu(const struct insn *insn, const struct insn_effects *effects)
 {
-    return insn->kind == INSN_CLI || insn->kind == INSN_STI || insn->kind == INSN_POPF;
+    bool is_ac = insn->map == 1 && insn->opcode == 0x01;
+    bool loads = insn->map == 0 && insn->opcode == 0x8b;
+
+    return insn->kind == INSN_CLI || insn->kind == INSN_STI || insn->kind == INSN_POPF ||
+           effects->flags_written & FLAGS_DF || is_ac ||
+           (insn->has_mem && insn->seg == INSN_SEG_GS && !loads);
 }
 
 static void look_at(const struct insn *insn, void *arg)
@@ -33,7 +41,8 @@ static void look_at(const struct insn *insn, void *arg)
     if (insn->kind == INSN_RET)
         return;
     insn_effects(insn, &effects);
-    if (effects.regs_written & KEPT || !stays_inside(l, insn) || changes_interrupts(insn))
+    if (effects.regs_written & KEPT || !stays_inside(l, insn) ||
+        changes_cpu(insn, &effects))
         l->plain = false;
 }
 

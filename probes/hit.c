@@ -40,10 +40,13 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
     WRITE_ONCE(hit->site, site);
     hit->running = NULL;
     hit->is.faulting = false;
+    if (jumped)
+        plat_flags_as(
+            regs->flags); /* the other handlers find what they would have found */
     if (hit->is.stage == HIT_PRE)
         hit_before(cpu, hit, p, site, regs, jumped);
     else if (hit->is.stage == HIT_POST)
-        hit_after(cpu, hit, p, regs);
+        hit_after(cpu, hit, p, regs, jumped);
     else if (hit->is.stage == HIT_RETURN)
         kretprobe_resume(regs, cpu, jumped);
     else
@@ -51,8 +54,10 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
     if (owes_step)
         plat_raise_step(regs);
     region_go_on(site, regs);
-    if (jumped)
-        plat_preempt_enable();
+    if (!jumped)
+        return;
+    plat_flags_of_trap();
+    plat_preempt_enable();
 }
 NOKPROBE(kprobe_resume);
 

@@ -64,7 +64,8 @@ NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *
         return NULL;
     }
     hit = hit_claim(cpu);
-    hit->is = (struct hit_facts){ .stage = (uint8_t)stage, .in_nmi = in_nmi };
+    hit->is = (struct hit_facts){ .stage = (uint8_t)stage };
+    hit->found = *cpu->plat.depths;
     hit->regs = regs;
     WRITE_ONCE(hit->site, site);
     return hit;
@@ -72,10 +73,10 @@ NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *
 
 /* hit_after - the post-handlers of @p and those behind it. */
 NOKPROBE_INLINE void hit_after(struct probe_cpu *cpu, struct probe_hit *hit,
-                               struct kprobe *p, struct pt_regs *regs)
+                               struct kprobe *p, struct pt_regs *regs, bool jumped)
 {
     for (; p; p = aggr_next(p))
-        aggr_run_post(p, hit, regs);
+        aggr_run_post(p, hit, regs, jumped);
     hit_leave(cpu, hit);
 }
 
@@ -90,7 +91,7 @@ NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
      * is. */
     hit = READ_ONCE(site->has_post) ? hit_begin(cpu, site, regs, HIT_POST, in_nmi) : NULL;
     if (hit)
-        hit_after(cpu, hit, aggr_first(site), regs);
+        hit_after(cpu, hit, aggr_first(site), regs, false);
     if (unlikely(site->is_sti))
         boost_sti_again(site, regs);
 }
@@ -99,7 +100,7 @@ NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
  * wait for it. A program that steps itself is owed a trap that no CPU will raise.
  */
 NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
-                                 struct pt_regs *regs, bool with_post)
+                                 struct pt_regs *regs, bool with_post, bool jumped)
 {
     bool stepping = regs->flags & FLAGS_TF;
     struct probe_hit *hit;
@@ -109,7 +110,9 @@ NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
     hit = with_post ? hit_enter(cpu, site, regs, HIT_POST) : NULL;
     if (hit) {
         hit->is.owes_step = stepping;
-        hit_after(cpu, hit, aggr_first(site), regs);
+        if (jumped)
+            hit_by_jump(hit);
+        hit_after(cpu, hit, aggr_first(site), regs, jumped);
     }
     if (unlikely(stepping))
         plat_raise_step(regs);
@@ -120,19 +123,19 @@ NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
 NOKPROBE_INLINE void hit_run_alone(struct site *site, struct pt_regs *regs)
 {
     if (site->way == WAY_EMULATE)
-        hit_emulate(NULL, site, regs, false);
+        hit_emulate(NULL, site, regs, false, false);
     else
         boost_run(site, regs);
 }
 
 /* hit_run - the same with whoever wants to be told. @way: what site->way is now */
 NOKPROBE_INLINE void hit_run(struct probe_cpu *cpu, struct site *site,
-                             struct pt_regs *regs, enum site_way way)
+                             struct pt_regs *regs, enum site_way way, bool jumped)
 {
     if (way == WAY_BOOST)
         boost_run(site, regs);
     else if (way == WAY_EMULATE)
-        hit_emulate(cpu, site, regs, READ_ONCE(site->has_post));
+        hit_emulate(cpu, site, regs, READ_ONCE(site->has_post), jumped);
     else
         step_run(cpu, site, regs);
 }
@@ -148,7 +151,7 @@ NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
     enum site_way way;
 
     for (; p; p = aggr_next(p)) {
-        if (likely(!aggr_run_pre(p, hit, regs)))
+        if (likely(!aggr_run_pre(p, hit, regs, jumped)))
             continue;
         hit_leave(cpu, hit);
         probe_count(&cpu->redirected);
@@ -160,5 +163,5 @@ NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
     hit_leave(cpu, hit);
     way = READ_ONCE(site->way);
     probe_count(&cpu->ran[jumped ? WAY_JUMP : way]);
-    hit_run(cpu, site, regs, way);
+    hit_run(cpu, site, regs, way, jumped);
 }

@@ -31,6 +31,7 @@ int jprobe_entry(struct kprobe *p, struct pt_regs *regs)
 
     plat_jprobe_call((uintptr_t)jp->entry, regs, stack_words(regs->sp),
                      &cpu->hits[cpu->depth - 1].jprobe_sp);
+    kretprobe_unwind(cpu, (uintptr_t)regs); /* what jprobe_return() was called from */
     return 0;
 }
 

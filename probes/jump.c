@@ -24,8 +24,7 @@ NOKPROBE_INLINE struct probe_hit *begin(struct probe_cpu *cpu, struct site *site
             probe_count(&cpu->untrapped);
         return NULL;
     }
-    hit->is.jumped = true;
-    hit->is.in_irq = *cpu->plat.irq_depth != 0;
+    hit_by_jump(hit);
     return hit;
 }
 
@@ -44,7 +43,7 @@ bool kprobe_jump_rest(struct pt_regs *regs, struct kprobe *p, struct probe_cpu *
     bool stop = false;
 
     for (; p && !stop; p = aggr_next(p))
-        stop = aggr_run_pre(p, hit, regs);
+        stop = aggr_run_pre(p, hit, regs, true);
     return stop;
 }
 NOKPROBE(kprobe_jump_rest);
@@ -84,7 +83,7 @@ NOKPROBE_INLINE void leave(struct pt_regs *regs, struct site *site, struct probe
     if (stopped)
         region_go_on(site, regs);
     else if (likely(cpu))
-        hit_run(cpu, site, regs, READ_ONCE(site->way));
+        hit_run(cpu, site, regs, READ_ONCE(site->way), true);
     else
         hit_run_alone(site, regs);
 }
@@ -120,7 +119,7 @@ bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_c
     regs->ip = next;
     hit = likely(cpu) ? begin(cpu, site, regs, HIT_POST) : NULL;
     if (likely(hit))
-        hit_after(cpu, hit, aggr_first(site), regs);
+        hit_after(cpu, hit, aggr_first(site), regs, true);
     stopped = regs->ip != next;
     region_go_on(site, regs); /* other flags alone need the image, too */
     return stopped ? JUMP_IMAGE : JUMP_ON;

@@ -238,7 +238,8 @@ enum kretprobe_miss {
     KRETPROBE_MISS_FAR,       /* the return address is not near kernel text */
     KRETPROBE_MISS_DATA,      /* no room for data_size bytes */
     KRETPROBE_MISS_MAXACTIVE, /* maxactive instances exist already */
-    KRETPROBE_MISS_RETURN,    /* it returned where no handler may run: see probe_miss */
+    KRETPROBE_MISS_RETURN, /* it returned where no handler may run, see probe_miss, or while
+                               * the probe was disabled */
     KRETPROBE_MISS_CAUSES,
 };
 
@@ -290,7 +291,7 @@ int register_kretprobes_why(struct kretprobe **rps, size_t count,
 int unregister_kretprobes(struct kretprobe **rps, size_t count);
 
 /* enable_kretprobe, disable_kretprobe - as for kprobes. While it is disabled, calls that
- * began before return unseen.
+ * began before return unseen, and are counted as missed.
  */
 int enable_kretprobe(struct kretprobe *rp);
 int disable_kretprobe(struct kretprobe *rp);

@@ -65,18 +65,6 @@ NOKPROBE_INLINE struct shadow *shadow_of(const struct probe_cpu *cpu)
 
 /* ---- at the entry ---- */
 
-/* unwind - drop what was left behind: 1 above. An interrupt between the look at an entry and
- * its drop could drop the same one, and then a living one would go in its place.
- */
-static ALWAYS_INLINE void unwind(struct shadow *s, uint32_t below, bool called)
-{
-    unsigned long flags = plat_irq_save();
-
-    while (s->last->below > below || (called && s->last->below == below))
-        shadow_drop(s);
-    plat_irq_restore(flags);
-}
-
 /* group_find - is @h in the group at the top already? */
 static bool group_find(const struct shadow *s, uint32_t below,
                        const struct kretprobe_holder *h)
@@ -155,9 +143,11 @@ static bool wanted(struct kretprobe *rp, struct shadow *s, uintptr_t ret,
 static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t below,
                              uintptr_t ret)
 {
-    unwind(s, below, !return_point_is(ret));
-    if (!return_point_is(ret))
+    if (!return_point_is(ret)) {
+        shadow_unwind(s, below - 1); /* 1 above */
         return ret;
+    }
+    shadow_unwind(s, below);
     if (group_find(s, below, rp->holder)) {
         __atomic_add_fetch(&rp->coalesced, 1, __ATOMIC_RELAXED);
         return 0;
@@ -234,6 +224,7 @@ NOKPROBE_INLINE void run_handler(struct probe_hit *hit, struct kretprobe *rp,
     } else {
         rp->handler(ri, regs);
     }
+    handler_returned(regs, hit->is.jumped);
     hit->running = NULL;
 }
 
@@ -244,41 +235,42 @@ static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_r
     struct kretprobe *rp = READ_ONCE(s->last->holder->rp);
     struct probe_hit *hit;
 
-    if (!rp || !rp->handler || aggr_is_off(&rp->kp))
+    if (!rp || !rp->handler)
         return;
-    hit = hit_enter(cpu, rp->kp.site, regs, HIT_RETURN);
+    hit = aggr_is_off(&rp->kp) ? NULL : hit_enter(cpu, rp->kp.site, regs, HIT_RETURN);
     if (!hit) {
         miss(rp, KRETPROBE_MISS_RETURN);
         return;
     }
-    hit->is.jumped = jumped;
-    hit->is.in_irq = *cpu->plat.irq_depth != 0;
+    if (jumped)
+        hit_by_jump(hit);
     run_handler(hit, rp, s, regs);
     hit_leave(cpu, hit);
 }
 NOKPROBE(instance_return);
 
 /* group_return - all that returned here, innermost first. Each keeps its entry, and with it
- * its data, until its handler has ended.
+ * its data, until its handler has ended. The handler may have left calls of its own behind.
  */
 NOKPROBE_INLINE void group_return(struct probe_cpu *cpu, struct shadow *s, uint32_t below,
                                   struct pt_regs *regs, bool jumped)
 {
     while (s->last->below == below) {
         instance_return(cpu, s, regs, jumped);
+        if (unlikely(s->last->below > below))
+            shadow_unwind(s, below);
         shadow_pop(s);
     }
 }
 
 /* resync - the latest entry isn't the one for @below: others were left behind above it. */
-static void resync(struct shadow *s, uint32_t below)
+NOKPROBE_INLINE void resync(struct shadow *s, uint32_t below)
 {
-    unwind(s, below, false);
+    shadow_unwind(s, below);
     if (s->last->below != below)
         plat_bug("a function returned on another stack than it was called on",
                  s->top - below);
 }
-NOKPROBE(resync);
 
 NOKPROBE_INLINE void returned(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
 {
@@ -303,8 +295,9 @@ void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu)
 }
 NOKPROBE(kretprobe_return_stepped);
 
-/* The handler of the latest instance has been given up: the rest of its group. Where the
- * function returned to on the stack is in its entry; the handler may have changed sp.
+/* kretprobe_given_up() has dropped what the handler has left behind. So the latest entry is
+ * that of the instance. It tells where the function returned to on the stack: the handler may
+ * have changed sp.
  */
 void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
 {
@@ -316,6 +309,41 @@ void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
     group_return(cpu, s, below, regs, jumped);
 }
 NOKPROBE(kretprobe_resume);
+
+/* ---- handlers that do not come back ---- */
+
+void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp)
+{
+    struct shadow *s = shadow_of(cpu);
+
+    if (s && shadow_covers(s, sp))
+        shadow_unwind(s, (uint32_t)(s->top - sp));
+}
+
+/* The detour that calls a probed function does not ask whether the probe is on, so it is left
+ * without a holder.
+ *
+ * The call of an entry handler has its entry already, but its return address is not exchanged
+ * yet, and never will be. So the word on the stack tells whether the latest entry is that of
+ * this call, or of an outer one of the same function.
+ */
+void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,
+                        uintptr_t sp)
+{
+    const struct kprobe *p = hit->running;
+    struct shadow *s = shadow_of(cpu);
+    uint64_t ret;
+
+    kretprobe_unwind(cpu, sp);
+    if (!p->site->is_sti)
+        WRITE_ONCE(p->site->plain, NULL);
+    if (!s || hit->is.stage != HIT_PRE || p->pre_handler != kretprobe_entry)
+        return;
+    if (shadow_is_empty(s) || READ_ONCE(s->last->holder) != of_kprobe(p)->holder)
+        return;
+    if (!plat_read(&ret, s->top - s->last->below) && !return_point_is(ret))
+        shadow_drop(s);
+}
 
 /* ---- for those who look at stacks ---- */
 

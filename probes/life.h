@@ -143,12 +143,10 @@ enum hit_stage {
 };
 
 struct hit_facts {
-    uint8_t stage; /* enum hit_stage */
-    bool in_nmi;
+    uint8_t stage;  /* enum hit_stage */
     bool faulting;  /* the handler has faulted, and its fault handler is being asked */
     bool owes_step; /* the program has TF set, and its instruction was emulated */
     bool jumped;    /* here by a jump: interrupts as the program has them */
-    bool in_irq;    /* where jumped: in an interrupt's handler */
     bool light;     /* by a struct plat_light, without an image */
 } ALIGNED(8);       /* one word, to be made in one go */
 
@@ -159,6 +157,7 @@ struct probe_hit {
     struct kprobe *running; /* whose handler, NULL between two and without a site */
     uintptr_t jprobe_sp;    /* when that is a jprobe's: see plat_jprobe_call() */
     struct hit_facts is;
+    struct plat_depths found; /* before it; restored when it is left */
 };
 
 /* hit_site - NULL: claimed and not yet filled, or about to be left. Code of a site's own
@@ -172,6 +171,15 @@ NOKPROBE_INLINE struct site *hit_site(const struct probe_hit *hit)
     return site || !running ? site : running->site;
 }
 
+/* hit_by_jump - @hit has come by a jump, or a return: the code that has called the engine has
+ * switched preemption off before, and switches it on again itself.
+ */
+NOKPROBE_INLINE void hit_by_jump(struct probe_hit *hit)
+{
+    hit->is.jumped = true;
+    hit->found.preempt--;
+}
+
 #define PROBE_CACHE_LEN 64
 
 /* What each CPU has for its hits. Only that CPU writes it; others read the counters.
@@ -179,8 +187,10 @@ NOKPROBE_INLINE struct site *hit_site(const struct probe_hit *hit)
  * before what it interrupted goes on.
  */
 struct probe_cpu {
+    unsigned depth; /* of hits[]; while it is not 0 preemption is off */
+    const struct plat_light
+        *light; /* of the light handler that runs by a jump, or NULL */
     struct plat_cpu plat;
-    unsigned depth;
     struct probe_hit hits[PROBE_NEST_MAX];
     struct {
         uintptr_t addr;
@@ -203,7 +213,14 @@ struct probe_cpu {
 
 static inline bool probe_in_nmi(const struct probe_cpu *cpu)
 {
-    return READ_ONCE(*cpu->plat.nmi_depth) != 0;
+    return READ_ONCE(cpu->plat.depths->nmi) != 0;
+}
+
+/* hit_restore_preempt - what handlers have done to the count of preemption ends with them. */
+NOKPROBE_INLINE void hit_restore_preempt(struct probe_cpu *cpu,
+                                         const struct probe_hit *hit)
+{
+    WRITE_ONCE(cpu->plat.depths->preempt, hit->found.preempt + hit->is.jumped);
 }
 
 /* probe_count - add one to a counter of the executing CPU, with one instruction, so that an
@@ -221,7 +238,7 @@ NOKPROBE_INLINE void probe_count(uint64_t *counter)
  */
 NOKPROBE_INLINE const struct plat_light *light_frame(const struct probe_cpu *cpu)
 {
-    return (const struct plat_light *)READ_ONCE(*cpu->plat.light);
+    return READ_ONCE(cpu->light);
 }
 
 /* ---- 1 register.c, enable.c, site_list.c ---- */
@@ -370,6 +387,7 @@ struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
 void hit_untrapped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
 NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu, struct probe_hit *hit)
 {
+    hit_restore_preempt(cpu, hit);
     WRITE_ONCE(hit->site, NULL);
     barrier();
     cpu->depth--;
@@ -514,6 +532,15 @@ void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu);
  * @jumped: of the former
  */
 void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
+/* kretprobe_unwind - what runs at @sp has left all calls behind that are deeper on its stack,
+ * without their return: they are counted as dropped.
+ * kretprobe_given_up - the same for the handler that @hit runs, called from @sp, which does
+ * not come back; and for the instance that it was to see.
+ * Context: any, in a hit of this CPU.
+ */
+void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp);
+void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,
+                        uintptr_t sp);
 /* kretprobe_find_ret_above - where the innermost probed function returns to whose return
  * address is at @sp or above, on a stack that a CPU runs on; 0: nowhere. Context: any.
  */

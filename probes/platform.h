@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct kprobe;
 struct probe_cpu;
 struct shadow;
 
@@ -135,7 +136,8 @@ const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live)
 struct plat_light {
     struct kprobe *probe;
     unsigned long bp;
-    unsigned long bx, r12, r13, r14, r15, flags; /* of PLAT_OWN_LIGHT_KEEP */
+    /* Of PLAT_OWN_LIGHT_KEEP; the low half of preempt is plat_depths.preempt. */
+    unsigned long preempt, bx, r12, r13, r14, r15, flags;
 };
 
 /* ---- landing pads: chosen pages, of which many may show one frame ---- */
@@ -191,14 +193,17 @@ struct probe_cpu *plat_probe_cpu(unsigned cpu);
  * Context: any, preemption off.
  */
 struct probe_cpu *plat_this_cpu(void);
+/* What the executing code may be: as the platform counts it. */
+struct plat_depths {
+    int preempt;  /* not 0: the thread stays on its CPU */
+    unsigned irq; /* interrupts under way */
+    unsigned nmi; /* NMIs under way */
+};
 /* What a hit asks of its CPU, by pointers: a call would cost more than the answer. The
  * platform fills it in when it makes the CPU's area.
  */
 struct plat_cpu {
-    const unsigned *nmi_depth; /* not 0: in NMI context */
-    const unsigned *irq_depth; /* not 0: in the handler of an interrupt */
-    const uintptr_t *light;    /* struct plat_light *, of the light handler that runs; 0:
-                             * none */
+    struct plat_depths *depths;
     const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
     uintptr_t nmi_stack_base;    /* and inside */
     uint64_t *counters;          /* plat_counter(this CPU, 0) */
@@ -221,6 +226,17 @@ int32_t plat_counter_disp(size_t i);
  * Context: trap.
  */
 void plat_preempt_enable(void);
+/* plat_flags_as - a handler that a jump has called has returned: what it has done to the
+ * flags of the CPU is undone. Interrupts are off or on as in @flags, DF is clear.
+ * plat_flags_of_trap - the same behind a trap: interrupts are off.
+ * Context: trap.
+ */
+void plat_flags_as(unsigned long flags);
+static ALWAYS_INLINE void plat_flags_of_trap(void)
+{
+    if (!__STDC_HOSTED__) /* a process has no interrupts to switch off */
+        __asm__ volatile("cli; cld" ::: "memory");
+}
 unsigned long plat_irq_save(void);
 void plat_irq_restore(unsigned long flags);
 /* Two sleeping locks, taken in this order. */
@@ -282,6 +298,11 @@ void plat_targets(struct plat_targets *out);
 
 /* ---- handlers, faults, the end ---- */
 
+/* plat_given_up - a handler of @p, called with the stack pointer @sp, is given up. The locks
+ * that it holds stay taken, and the platform reports them.
+ * Context: trap.
+ */
+void plat_given_up(const struct kprobe *p, uintptr_t sp);
 /* plat_escape - @fault is of a handler that a hit with image @regs has called. Let it, when
  * resumed, give the handler's stack up, call kprobe_resume(@regs), and go on with @regs.
  * Context: trap.

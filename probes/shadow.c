@@ -61,6 +61,16 @@ void shadow_free(struct shadow *s)
     plat_free(s);
 }
 
+void shadow_unwind(struct shadow *s, uint32_t below)
+{
+    unsigned long flags = plat_irq_save();
+
+    while (s->last->below > below)
+        shadow_drop(s);
+    plat_irq_restore(flags);
+}
+NOKPROBE(shadow_unwind);
+
 /* Entries that are stale have a word of somebody else at their slot, or the same one again
  * further up in the shadow: the latest is the one.
  */

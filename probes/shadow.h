@@ -143,3 +143,9 @@ NOKPROBE_INLINE void shadow_drop(struct shadow *s)
         __atomic_add_fetch(&rp->dropped, 1, __ATOMIC_RELAXED);
     shadow_pop(s);
 }
+
+/* shadow_unwind - drop the entries of calls deeper than @below: what runs there now has left
+ * them behind. With interrupts off, since one that comes between the look at an entry and its
+ * drop could drop the same one, and then a living one would go in its place.
+ */
+void shadow_unwind(struct shadow *s, uint32_t below);

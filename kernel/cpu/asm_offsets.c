@@ -37,7 +37,7 @@ void asm_offsets(void)
     EMIT(PERCPU_PROBE, offsetof(struct percpu, probe));
     EMIT(PERCPU_THREAD_PROBE, offsetof(struct percpu, thread_probe));
     EMIT(PERCPU_CURRENT, offsetof(struct percpu, current));
-    EMIT(PERCPU_PINNED, offsetof(struct percpu, pinned));
+    EMIT(PERCPU_ROOM, PERCPU_ROOM_OFF);
     EMIT(PERCPU_PREEMPT_COUNT, offsetof(struct percpu, preempt_count));
     EMIT(PERCPU_IRQ_DEPTH, offsetof(struct percpu, irq_depth));
     EMIT(PERCPU_NMI_DEPTH, offsetof(struct percpu, nmi_depth));

@@ -47,6 +47,7 @@ extern trap_nmis_serialise ; uint8_t
 extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *, void *probe)
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
 
+VECTOR_SWITCH equ 0xf3
 FLAGS_FIXED equ 1 << 1
 FLAGS_TF equ 1 << 8
 FLAGS_IF equ 1 << 9
@@ -116,7 +117,7 @@ entry_text_start:
     mov rsi, [gs:PERCPU_PROBE]
     call [rel %1]
     test al, al
-    jnz trap_exit
+    jnz switch_if_due
     mov rdi, rsp
     call trap_dispatch
     jmp trap_exit
@@ -224,13 +225,42 @@ proc trap_exit, 64
     jmp .popf_ret
 endproc trap_exit
 
+; switch_if_due: the way back from where a tick may have come while preemption was off, which
+; asked in vain for another thread: interrupts, and hits, whose handlers may enable interrupts
+; or run with them on. Another thread gets its turn if the image is that of a thread that may
+; be preempted.
+; In:   rsp = struct pt_regs *, interrupts off
+; Out:  by trap_exit, maybe on another CPU
+proc switch_if_due, 16
+    cmp byte [gs:PERCPU_NEED_RESCHED], 0
+    je trap_exit
+    cmp dword [gs:PERCPU_PREEMPT_COUNT], 0
+    jne trap_exit
+    cmp qword [gs:PERCPU_DEPTHS], 0 ; in an interrupt or an NMI that was interrupted
+    jne trap_exit
+    cmp dword [gs:PERCPU_ROOM], 0   ; in a hit
+    jne trap_exit
+    test dword [rsp + REGS_FLAGS], FLAGS_IF
+    jz trap_exit
+    mov rdi, rsp
+    call schedule_irq
+    jmp trap_exit
+endproc switch_if_due
+
+; The interrupt of a detour, which has no image to leave by: see PREEMPT_ON in image.inc.
+proc switch_entry, 16
+    push 0                          ; aux
+    SAVE_REGS
+    jmp switch_if_due
+endproc switch_entry
+
 ; A handler has faulted and is given up: rsp = the image of its hit, all else is lost. What
 ; is left of the hit is done from there. Jumped to by resuming the image of the fault.
 proc trap_resume_hit, 16
     mov rdi, rsp
     mov rsi, [gs:PERCPU_PROBE]
     call [rel trap_resume_handler]
-    jmp trap_exit
+    jmp switch_if_due
 endproc trap_resume_hit
 
 ; ---- interrupts ------------------------------------------------------------------------
@@ -259,17 +289,7 @@ proc irq_entry, 64
     mov rdi, rsp
     call irq_dispatch
     dec dword [gs:PERCPU_IRQ_DEPTH]
-    cmp byte [gs:PERCPU_NEED_RESCHED], 0
-    je trap_exit
-    cmp dword [gs:PERCPU_PREEMPT_COUNT], 0
-    jne trap_exit
-    cmp qword [gs:PERCPU_PINNED], 0
-    jne trap_exit
-    test dword [rsp + REGS_FLAGS], FLAGS_IF
-    jz trap_exit
-    mov rdi, rsp
-    call schedule_irq
-    jmp trap_exit
+    jmp switch_if_due
 .woken:
     WAKE
     inc qword [gs:PERCPU_WOKEN_COUNT]
@@ -365,6 +385,8 @@ entry_stubs:
     mov dword [rsp + 4], n
     %if n == 14
     jmp pf_entry
+    %elif n == VECTOR_SWITCH
+    jmp switch_entry
     %elif n < 32
     jmp trap_entry
     %else

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct held_lock;
 struct thread;
 
 #define NMI_STACK_LEN (32 * KiB)
@@ -35,8 +36,8 @@ struct percpu {
     struct percpu *self;      /* [I] gs:0 */
     void *probe;              /* [I] the probe engine's struct probe_cpu */
     struct thread *current;   /* [c] set by the context switch */
-    uintptr_t pinned;         /* [c] not 0: preemption is off as well; the engine's own */
-    int preempt_count;        /* [c] 0: may be preempted */
+    struct held_lock *locks;  /* [c] spinlocks that it holds */
+    int preempt_count;        /* [c] 0: may be preempted; see preempt_is_off() */
     unsigned irq_depth;       /* [c] 1 inside an interrupt handler */
     unsigned nmi_depth;       /* [c] 1 inside NMI, and in what that runs into */
     bool need_resched;        /* [c, set by the reschedule IPI too] */
@@ -57,7 +58,10 @@ struct percpu {
     uint64_t gdt[GDT_ENTRIES] ALIGNED(16); /* [I] */
 } ALIGNED(64);
 
-/* Room in the same page for what the probe engine has for each CPU: at an offset from GS. */
+/* Room in the same page for what the probe engine has for each CPU: at an offset from GS. Its
+ * first word, an unsigned, keeps the thread on its CPU while it is not 0, as preempt_count
+ * does: the engine counts its active hits there.
+ */
 #define PERCPU_ROOM_OFF 1024
 #define PERCPU_ROOM_LEN (PERCPU_COUNTERS_OFF - PERCPU_ROOM_OFF)
 
@@ -165,12 +169,10 @@ static ALWAYS_INLINE int preempt_count(void)
 /* preempt_is_off - Context: any. */
 static ALWAYS_INLINE bool preempt_is_off(void)
 {
-    uintptr_t pinned;
+    unsigned hits;
 
-    __asm__ volatile("movq %%gs:%c1, %0"
-                     : "=r"(pinned)
-                     : "i"(offsetof(struct percpu, pinned)));
-    return preempt_count() || pinned;
+    __asm__ volatile("movl %%gs:%c1, %0" : "=r"(hits) : "i"(PERCPU_ROOM_OFF));
+    return preempt_count() || hits;
 }
 
 /* preempt_disable - stay on this CPU until the matching preempt_enable(). One instruction,

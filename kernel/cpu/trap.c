@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#define HANDLERS_MAX 10
+#define HANDLERS_MAX 16
 #define GATE_INTERRUPT 0x8e
 #define SEL_CODE 0x08
 

@@ -24,6 +24,7 @@
 #define VECTOR_RESCHED 0xf0u
 #define VECTOR_CALL 0xf1u
 #define VECTOR_PROBES 0xf2u
+#define VECTOR_SWITCH 0xf3u /* raised by an instruction: another thread's turn? */
 #define VECTOR_SPURIOUS 0xffu
 
 /* A handler answers true when the trap was its own and the image may be resumed. */
@@ -53,7 +54,7 @@ void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe));
 
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
  * @vector: 0..31, but not #DF and #MC, which are always fatal. A second handler of a
- *          vector is asked after the first; there is room for eight.
+ *          vector is asked after the first; there is room for 16.
  *
  * Context: boot or thread, before such a trap can happen.
  */

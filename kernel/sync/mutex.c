@@ -5,8 +5,11 @@
  */
 #include "kernel/sync/mutex.h"
 
+#include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
 #include "kernel/thread/thread.h"
+
+#define LOOK_NS UINT64_C(10000000000) /* a handler may be given up while others wait */
 
 void mutex_init(struct mutex *m)
 {
@@ -37,9 +40,36 @@ static bool take_or_enqueue(struct mutex *m, struct wait_entry *entry)
     return taken;
 }
 
+/* taken - the current thread has @m since @caller. */
+static ALWAYS_INLINE void taken(struct mutex *m, uintptr_t caller)
+{
+    held_here(&m->held);
+    m->held.taken_at = caller;
+    held_push(&thread_current()->mutexes, &m->held);
+}
+
 bool mutex_trylock(struct mutex *m)
 {
-    return take_or_enqueue(m, NULL);
+    if (!take_or_enqueue(m, NULL))
+        return false;
+    taken(m, (uintptr_t)__builtin_return_address(0));
+    return true;
+}
+
+/* wait_for - until @m is handed over. */
+static void wait_for(struct mutex *m, struct wait_entry *entry)
+{
+    char text[HELD_TEXT_MAX];
+    bool told = false;
+
+    while (!mutex_held(m)) {
+        if (!told && READ_ONCE(m->held.left_by)) {
+            log_warn("mutex: thread %d waits for ever for one that was %s", thread_tid(),
+                     held_text(text, &m->held));
+            told = true;
+        }
+        wait_block(entry, wait_deadline(LOOK_NS));
+    }
 }
 
 void mutex_lock(struct mutex *m)
@@ -49,11 +79,11 @@ void mutex_lock(struct mutex *m)
     thread_assert_may_sleep();
     ASSERT(!mutex_held(m));
     wait_entry_init(&entry);
-    if (take_or_enqueue(m, &entry))
-        return;
-    while (!mutex_held(m))
-        wait_block(&entry, WAIT_FOREVER);
-    wait_finish(&m->waiters, &entry);
+    if (!take_or_enqueue(m, &entry)) {
+        wait_for(m, &entry);
+        wait_finish(&m->waiters, &entry);
+    }
+    taken(m, (uintptr_t)__builtin_return_address(0));
 }
 
 void mutex_unlock(struct mutex *m)
@@ -61,6 +91,8 @@ void mutex_unlock(struct mutex *m)
     unsigned long flags;
 
     ASSERT(mutex_held(m));
+    held_pop(&thread_current()->mutexes, &m->held);
+    m->held.left_by = 0;
     spin_lock_irqsave(&m->waiters.lock, &flags);
     __atomic_store_n(&m->owner, wait_first_locked(&m->waiters), __ATOMIC_RELEASE);
     wake_one_locked(&m->waiters);

@@ -12,16 +12,18 @@
 struct mutex {
     struct thread *owner; /* NULL: free. Written by the owner or under waiters.lock */
     struct wait_queue waiters;
+    struct held_lock held; /* of the owner */
 };
 
 #define MUTEX_INIT(name)                                                                 \
     {                                                                                    \
-        NULL, WAIT_QUEUE_INIT((name).waiters)                                            \
+        .waiters = WAIT_QUEUE_INIT((name).waiters)                                       \
     }
 
 void mutex_init(struct mutex *m);
 
-/* mutex_lock - wait until @m is ours. Taking it twice is a bug and panics.
+/* mutex_lock - wait until @m is ours. Taking it twice is a bug and panics. The log names a
+ * thread that waits for a mutex which a given-up handler has taken: it waits for ever.
  * Context: thread, preemptible.
  */
 void mutex_lock(struct mutex *m);

@@ -13,18 +13,23 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/panic.h"
+#include "kernel/sync/held.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct spinlock {
-    uint32_t holder; /* CPU id + 1; 0: free */
+    uint32_t holder;       /* CPU id + 1; 0: free */
+    struct held_lock held; /* of the holder */
 };
 
 #define SPINLOCK_INIT                                                                    \
     {                                                                                    \
         0                                                                                \
     }
+
+/* spin_stuck - @lock will never be free: panic, and tell who has it. Context: any. */
+_Noreturn void spin_stuck(const struct spinlock *lock);
 
 /* spin_held - does the executing CPU hold @lock? For assertions. */
 static inline bool spin_held(const struct spinlock *lock)
@@ -33,30 +38,39 @@ static inline bool spin_held(const struct spinlock *lock)
 }
 
 /* spin_take - one attempt, preemption off. */
-static inline bool spin_take(struct spinlock *lock)
+static ALWAYS_INLINE bool spin_take(struct spinlock *lock)
 {
     uint32_t nobody = 0;
 
-    return __atomic_compare_exchange_n(&lock->holder, &nobody, cpu_id() + 1, false,
-                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+    if (!__atomic_compare_exchange_n(&lock->holder, &nobody, cpu_id() + 1, false,
+                                     __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return false;
+    held_here(&lock->held);
+    held_push(&this_cpu()->locks, &lock->held);
+    return true;
 }
 
-/* spin_lock - wait until @lock is ours; preemption stays off until spin_unlock().
+/* spin_lock - wait until @lock is ours; preemption stays off until spin_unlock(). A panic if
+ * the executing CPU has it already, or a handler of a probe was given up that had it.
  *
  * Context: thread, irq or trap, not nmi.
  */
-static inline void spin_lock(struct spinlock *lock)
+static ALWAYS_INLINE void spin_lock(struct spinlock *lock)
 {
     preempt_disable();
     ASSERT(cpu_context() != CTX_NMI);
-    ASSERT(!spin_held(lock));
+    if (unlikely(spin_held(lock)))
+        spin_stuck(lock);
     while (!spin_take(lock))
-        while (__atomic_load_n(&lock->holder, __ATOMIC_RELAXED))
+        while (__atomic_load_n(&lock->holder, __ATOMIC_RELAXED)) {
+            if (unlikely(READ_ONCE(lock->held.left_by)))
+                spin_stuck(lock);
             pause();
+        }
 }
 
 /* spin_trylock - take @lock if nobody has it. Return: true when taken. Context: any. */
-static inline bool spin_trylock(struct spinlock *lock)
+static ALWAYS_INLINE bool spin_trylock(struct spinlock *lock)
 {
     preempt_disable();
     if (spin_take(lock))
@@ -71,6 +85,7 @@ static inline bool spin_trylock(struct spinlock *lock)
 static inline void spin_release(struct spinlock *lock)
 {
     ASSERT(spin_held(lock));
+    held_pop(&this_cpu()->locks, &lock->held);
     __atomic_store_n(&lock->holder, 0, __ATOMIC_RELEASE);
 }
 
@@ -83,7 +98,7 @@ static inline void spin_unlock(struct spinlock *lock)
 /* spin_lock_irqsave - the same with interrupts off.
  * @flags: receives what spin_unlock_irqrestore() wants back
  */
-static inline void spin_lock_irqsave(struct spinlock *lock, unsigned long *flags)
+static ALWAYS_INLINE void spin_lock_irqsave(struct spinlock *lock, unsigned long *flags)
 {
     *flags = irq_save();
     spin_lock(lock);

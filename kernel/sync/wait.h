@@ -34,7 +34,7 @@ struct wait_entry {
 
 #define WAIT_QUEUE_INIT(name)                                                            \
     {                                                                                    \
-        SPINLOCK_INIT, LIST_INIT((name).waiters)                                         \
+        .lock = SPINLOCK_INIT, .waiters = LIST_INIT((name).waiters)                      \
     }
 
 void wait_queue_init(struct wait_queue *wq);

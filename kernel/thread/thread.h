@@ -52,6 +52,7 @@ struct thread {
     uint64_t involuntary;           /* [S] */
     uint64_t run_ns;                /* [S] on a CPU, up to the last switch */
     void *probe;                    /* the probe engine's, which says who guards it */
+    struct held_lock *mutexes;      /* [c] that it owns */
 
     /* The rest is the scheduler's own. */
     int (*fn)(void *arg);     /* [I] */

@@ -45,7 +45,7 @@ extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct prob
 extern kprobe_image_handler ; void (the same)
 extern kprobe_post_handler  ; bool (the same)
 extern kprobe_jump_leave    ; void (the same, bool has_set_ip)
-extern trap_exit
+extern switch_if_due
 
 ; BUILD words: the image, below that many words. rbx = the program's flags, r13 = the CPU's
 ; area, r14 = site; preemption off, r12.
@@ -114,9 +114,9 @@ extern trap_exit
     or rcx, rax
     jnz %1
     mov dword [r13 + CPU_DEPTH], 1             ; hit_claim(): first of all
-    shl r8, IS_IN_IRQ_BIT
-    bts r8, IS_JUMPED_BIT
-    mov [r13 + HIT_IS], r8
+    mov qword [r13 + HIT_IS], IS_JUMPED
+    mov [r13 + HIT_FOUND_PREEMPT], r12d
+    mov [r13 + HIT_FOUND_DEPTHS], r8
     mov [r13 + HIT_REGS], rsp
     mov [r13 + HIT_SITE], r14
     mov eax, [rdi + KPROBE_COUNTER]
@@ -136,12 +136,29 @@ extern trap_exit
     mov dword [r13 + CPU_DEPTH], 0
 %endmacro
 
+; INTERRUPTS_AS_IMAGE: what plat_flags_as() does.
+%macro INTERRUPTS_AS_IMAGE 0
+    cld
+  %ifndef HOSTED
+    FLAGS_OF_CPU_TO rcx
+    xor ecx, [rsp + REGS_FLAGS]
+    test ecx, FLAGS_IF
+    jz %%as_image
+    cli
+    test dword [rsp + REGS_FLAGS], FLAGS_IF
+    jz %%as_image
+    sti
+%%as_image:
+  %endif
+%endmacro
+
 ; MORE: behind a handler that has said eax; rdi = the next probe. A return probe whose call is
 ; simple is followed here. No per-CPU counter: those count hits.
 %macro MORE 0
     test eax, eax
     jnz .done
 .next:
+    INTERRUPTS_AS_IMAGE
     mov r9, [rdi + KPROBE_PRE]
     mov ecx, [rdi + KPROBE_FLAGS]
     and ecx, KPROBE_SLOW_FLAGS
@@ -181,10 +198,25 @@ extern trap_exit
     jmp .done
 %endmacro
 
+; FLAGS_OF_CPU_TO reg: and a row for the place where one more word is on the stack.
+%macro FLAGS_OF_CPU_TO 1
+    pushfq
+%%pushed:
+    pop %1
+    [section .rodata_detour_pops progbits alloc noexec nowrite align=8]
+    dq %%pushed
+    __?SECT?__
+%endmacro
+
 ; UNCHANGED words, label: on to label if the handler, as rax says, or the image wants more
-; than other registers and status flags. A set DF does. All of it is looked at at once.
+; than other registers and status flags. A set DF does, and so do flags of the CPU that the
+; handler has changed and left so, such as IF. All of it is looked at at once.
 %macro UNCHANGED 2
     and ebx, ~FLAGS_DF
+    FLAGS_OF_CPU_TO rdx
+    xor edx, ebx
+    and edx, FLAGS_OF_CPU
+    or rax, rdx
     mov rcx, [rsp + REGS_FLAGS]
     xor rcx, rbx
     or rax, rcx
@@ -205,8 +237,8 @@ extern trap_exit
 ; LEAVE: by the image.
 %macro LEAVE 0
     INTERRUPTS_OFF
-    PREEMPT_ON
-    jmp trap_exit
+    mov [gs:PERCPU_PREEMPT_COUNT], r12d
+    jmp switch_if_due
 %endmacro
 
 ; CODE name: a routine, and its row in the table; struct detour_code.
@@ -237,6 +269,7 @@ CODE %1
     movzx eax, al
     jmp .ran
 .changed:
+    cld
     xor ecx, ecx
     test r15d, r15d
     setnz cl

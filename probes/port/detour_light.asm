@@ -1,7 +1,6 @@
 ; detour_light.asm - a detour for one light handler: patterns like those of detour_own.asm.
-; No image, and of its entry in hits[] only that it is taken. A word of the CPU's says that
-; such a handler runs and where its struct plat_light is, which is all that others need; and
-; it keeps the thread on its CPU, as preemption off would.
+; No image, and of its entry in hits[] only that it is taken, which keeps the thread on its
+; CPU. A word of the CPU's says where its struct plat_light is, which is all that others need.
 ;
 ;   higher   | program's stack      |
 ;            | rdi ... r11          |  what C may change
@@ -11,7 +10,8 @@
 ;   lower    +----------------------+  <- rsp = struct plat_light *
 ;
 ; A handler of which more could be lost, since it calls others or changes more, finds all of
-; that saved: the real flags, r15 to r12 and rbx, in front of rbp.
+; that saved: the real flags, r15 to r12, rbx and the count of preemption, in front of rbp.
+; What it does to that count, and to flags of the CPU, is undone when it has returned.
 ;
 ; Common is: no other hit is active on this CPU, it is in no interrupt or NMI, enough of the
 ; stack is left, DF is clear and the probe is on. All of it is looked at at once; lodsb tells
@@ -31,6 +31,7 @@ extern detour_call, detour_call_dead
 
 bits 64
 
+KEPT_LEN equ 8 * 8                      ; from struct plat_light to the real flags
 LINE equ 32                             ; at whose end, behind a call, the site is
 CALL_LEN equ 5
 
@@ -47,9 +48,15 @@ CALL_LEN equ 5
 ; LIGHT name, whether status flags matter, whether all is kept: struct plat_pattern.
 %macro LIGHT 3
     PATTERN
+  %if %3
+%%flags_changed:
+    push qword [rsp + KEPT_LEN]
+    popfq
+    jmp %%flags_same
+  %endif
 %%rare:
   %if %3
-    lea rsp, [rsp + 7 * 8]
+    lea rsp, [rsp + KEPT_LEN]
     popfq
   %else
     lea rsp, [rsp + 2 * 8]
@@ -75,6 +82,7 @@ CALL_LEN equ 5
   %if %3
     pushfq
     PUSH KEPT_BY_C
+    push qword [gs:PERCPU_PREEMPT_COUNT]
   %elif %2
     lahf
     seto al
@@ -97,8 +105,8 @@ CALL_LEN equ 5
     or rax, [gs:PERCPU_DEPTHS]          ; of interrupts, of NMIs
     or rax, rcx
     jnz %%rare
-    mov [gs:PERCPU_PINNED], rsp         ; first of all: it stays on this CPU
-    mov dword [gs:CPU_DEPTH], 1
+    mov dword [gs:CPU_DEPTH], 1         ; first of all: it stays on this CPU
+    mov [gs:CPU_LIGHT], rsp
     inc qword [gs:0]
     HOLE HOLE_COUNTER
     mov rsi, strict dword 0
@@ -106,10 +114,21 @@ CALL_LEN equ 5
     call %%handled                      ; the handler
 %%handled:
     HOLE HOLE_HANDLER
-    mov dword [gs:CPU_DEPTH], 0
-    mov qword [gs:PERCPU_PINNED], 0
   %if %3
-    lea rsp, [rsp + 7 * 8]
+    mov eax, [rsp + 2 * 8]
+    mov [gs:PERCPU_PREEMPT_COUNT], eax
+    pushfq
+    pop rax
+    xor eax, [rsp + KEPT_LEN]
+    test eax, FLAGS_OF_CPU
+    jnz %%flags_changed
+%%flags_same:
+  %endif
+    mov qword [gs:CPU_LIGHT], 0
+    mov dword [gs:CPU_DEPTH], 0         ; last of all
+    SWITCH_IF_DUE
+  %if %3
+    lea rsp, [rsp + KEPT_LEN]
     pop rcx
    %if %2
     STATUS_FLAGS ch, cl

@@ -16,7 +16,7 @@
 
 extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
 extern kprobe_jump_leave    ; void (the same, bool has_set_ip)
-extern trap_exit
+extern switch_if_due
 
 bits 64
 
@@ -82,10 +82,10 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
     or rcx, rax
     jnz %%rare
     mov dword [CPU(CPU_DEPTH)], 1       ; hit_claim(): first of all
-    mov eax, [CPU(PERCPU_IRQ_DEPTH)]
-    shl rax, IS_IN_IRQ_BIT
-    bts rax, IS_JUMPED_BIT
-    mov [CPU(HIT_IS)], rax
+    mov qword [CPU(HIT_IS)], IS_JUMPED
+    mov rax, [CPU(PERCPU_DEPTHS)]
+    mov [CPU(HIT_FOUND_DEPTHS)], rax
+    mov [CPU(HIT_FOUND_PREEMPT)], r12d
     mov [CPU(HIT_REGS)], rsp
     inc qword [gs:0]
     HOLE HOLE_COUNTER
@@ -98,14 +98,19 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
     mov [CPU(HIT_RUNNING)], rdx
     mov [CPU(CPU_DEPTH)], edx
 %%ran:
-    mov ecx, [IMAGE(REGS_FLAGS)]
+    pushfq
+    pop rcx
     xor ecx, ebx
+    and ecx, FLAGS_OF_CPU
     or ecx, eax
+    mov edx, [IMAGE(REGS_FLAGS)]
+    xor edx, ebx
+    or ecx, edx
     lea rdx, [IMAGE(STACK)]
     xor rdx, [IMAGE(REGS_SP)]
     or rcx, rdx
     jnz %%changed
-    mov [CPU(PERCPU_PREEMPT_COUNT)], r12d
+    PREEMPT_ON
   %if %2
     STATUS_FLAGS bh, bl
   %endif
@@ -124,6 +129,7 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
 section .text.detour.rare progbits alloc exec nowrite align=64
 
 proc detour_own_leave
+    cld
     xor ecx, ecx
     test eax, eax
     setnz cl
@@ -131,8 +137,8 @@ proc detour_own_leave
     mov rdx, r13
     call kprobe_jump_leave
     INTERRUPTS_OFF
-    PREEMPT_ON
-    jmp trap_exit
+    mov [gs:PERCPU_PREEMPT_COUNT], r12d
+    jmp switch_if_due
 endproc detour_own_leave
 nokprobe detour_own_leave
 

@@ -16,7 +16,8 @@
 ;   5. Where nothing but registers has changed, the way back needs neither popfq nor IRET:
 ;      the return address goes to where it was, above all that is loaded, status flags come
 ;      back with sahf and a rotation, and rsp is moved last.
-;   6. Else the image is left as a trap leaves it.
+;   6. Else the image is left as a trap leaves it: also when the handler has changed flags of
+;      the CPU, such as IF, and left them so.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
@@ -28,7 +29,8 @@ extern kretprobe_return         ; void kretprobe_return(struct pt_regs *, struct
 extern shadow_nobody            ; struct shadow
 extern kretprobe_nobody         ; struct kretprobe
 extern holder_nobody            ; struct kretprobe_holder
-extern trap_exit
+extern shadow_unwind            ; void shadow_unwind(struct shadow *, uint32_t below)
+extern switch_if_due
 
 ; OR_IF_ZERO reg, scratch: rax |= all ones if reg is 0
 %macro OR_IF_ZERO 2
@@ -94,10 +96,9 @@ proc kretprobe_trampoline, 64
     mov r14d, r11d              ; for those who come back to .leave
     jnz .rare
     mov dword [gs:CPU_DEPTH], 1 ; 3
-    shl r8, IS_IN_IRQ_BIT
-    bts r8, IS_JUMPED_BIT
-    or r8, IS_RETURN
-    mov [gs:HIT_IS], r8
+    mov qword [gs:HIT_IS], IS_JUMPED | IS_RETURN
+    mov [gs:HIT_FOUND_PREEMPT], r14d
+    mov [gs:HIT_FOUND_DEPTHS], r8
     mov [gs:HIT_REGS], rsp
     mov rcx, [r15 + KPROBE_SITE]
     mov [gs:HIT_SITE], rcx
@@ -110,18 +111,28 @@ proc kretprobe_trampoline, 64
     mov qword [gs:HIT_RUNNING], 0
     mov qword [gs:HIT_SITE], 0
     mov dword [gs:CPU_DEPTH], 0
+    cmp [r12 + SHADOW_LAST], r13
+    jne .left_behind
+.popped:
     mov dword [r13 + ENTRY_BELOW], 0
     lea r13, [r13 - ENTRY_SIZE]
     mov [r12 + SHADOW_LAST], r13
 .leave:
-    mov [gs:PERCPU_PREEMPT_COUNT], r14d
     and ebx, ~FLAGS_DF
-    mov rax, [rsp + REGS_FLAGS]
-    xor rax, rbx
+    pushfq
+.flags_pushed:
+    pop rax
+    xor eax, ebx
+    and eax, FLAGS_OF_CPU
+    mov rcx, [rsp + REGS_FLAGS]
+    xor rcx, rbx
+    or rax, rcx
     lea rcx, [rsp + REGS_SIZE]
     xor rcx, [rsp + REGS_SP]
     or rax, rcx
     jnz .as_a_trap
+    mov [gs:PERCPU_PREEMPT_COUNT], r14d
+    SWITCH_IF_DUE
     mov rcx, [rsp + REGS_IP]    ; 5
     mov [rsp + REGS_SS], rcx
     RESTORE_FLAGS
@@ -138,8 +149,18 @@ proc kretprobe_trampoline, 64
     call kretprobe_return
     jmp .leave
 
+.left_behind:                   ; the handler has called functions and not come back from all
+    cld
+    mov rdi, r12
+    mov esi, [r13 + ENTRY_BELOW]
+    call shadow_unwind
+    jmp .popped
+
 .as_a_trap:                     ; 6
-    jmp trap_exit
+    cld
+    INTERRUPTS_OFF
+    mov [gs:PERCPU_PREEMPT_COUNT], r14d
+    jmp switch_if_due
 endproc kretprobe_trampoline
 nokprobe kretprobe_trampoline
 
@@ -150,8 +171,10 @@ nobodys_probe:  dq kretprobe_nobody
 nobodys_holder: dq holder_nobody
 
 ; Its parts: up to `known` the shadow tells where it goes, at `ret` the top of the stack, and
-; elsewhere the image, where the stack ends.
+; elsewhere the image, where the stack ends; at `flags_pushed` one word further up.
 global kretprobe_trampoline_known, kretprobe_trampoline_ret, kretprobe_trampoline_end
+global kretprobe_trampoline_flags_pushed
+kretprobe_trampoline_flags_pushed: dq kretprobe_trampoline.flags_pushed
 kretprobe_trampoline_known: dq kretprobe_trampoline.known
 kretprobe_trampoline_ret:   dq kretprobe_trampoline.ret
 kretprobe_trampoline_end:   dq kretprobe_trampoline.end

@@ -53,6 +53,8 @@ extern const struct detour_code {
     uintptr_t start, pushf, pushed, ret;
     size_t words;
 } detour_codes[], detour_codes_end[];
+/* Places in them where one more word is on the stack, about to be popped. */
+extern const uintptr_t detour_pops[], detour_pops_end[];
 
 static size_t words_below(const struct detour_code *code, uintptr_t ip)
 {
@@ -76,6 +78,14 @@ static const struct detour_code *code_at(uintptr_t ip)
     return found;
 }
 
+static bool is_pop(uintptr_t ip)
+{
+    for (const uintptr_t *pop = detour_pops; pop < detour_pops_end; pop++)
+        if (*pop == ip)
+            return true;
+    return false;
+}
+
 /* word_at - where the word is that tells where the program goes on that is at @ip. Who leaves
  * code of its own has only the image.
  */
@@ -83,7 +93,7 @@ static uintptr_t word_at(uintptr_t ip, uintptr_t sp)
 {
     if (ip >= detour_own_leave_range[0] && ip < detour_own_leave_range[1])
         return sp + offsetof(struct pt_regs, ip);
-    return sp + 8 * words_below(code_at(ip), ip);
+    return sp + 8 * (words_below(code_at(ip), ip) + is_pop(ip));
 }
 
 uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp)

@@ -131,6 +131,18 @@ void plat_preempt_enable(void)
 }
 NOKPROBE(plat_preempt_enable);
 
+void plat_flags_as(unsigned long flags)
+{
+    __asm__ volatile("cld");
+    if (irqs_enabled() == !!(flags & FLAGS_IF))
+        return;
+    if (flags & FLAGS_IF)
+        sti();
+    else
+        cli();
+}
+NOKPROBE(plat_flags_as);
+
 /* ---- memory and symbols ---- */
 
 void *plat_alloc(size_t len)
@@ -181,7 +193,7 @@ void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
 {
     fault->sp = (uintptr_t)regs;
     fault->ip = (uintptr_t)trap_resume_hit;
-    fault->flags &= ~(FLAGS_DF | FLAGS_IF | FLAGS_TF);
+    fault->flags &= ~(FLAGS_DF | FLAGS_IF | FLAGS_TF | FLAGS_AC | FLAGS_NT);
 }
 
 int plat_read(uint64_t *out, uintptr_t addr)
@@ -258,6 +270,13 @@ static bool inside_copy(uintptr_t ip)
 
 _Static_assert(sizeof(struct probe_cpu) <= PERCPU_ROOM_LEN,
                "detour.asm finds it from GS");
+_Static_assert(offsetof(struct probe_cpu, depth) == 0, "what PERCPU_ROOM_OFF promises");
+
+#define DEPTHS_OFF(field)                                                                \
+    (offsetof(struct percpu, preempt_count) + offsetof(struct plat_depths, field))
+_Static_assert(DEPTHS_OFF(irq) == offsetof(struct percpu, irq_depth) &&
+                   DEPTHS_OFF(nmi) == offsetof(struct percpu, nmi_depth),
+               "the kernel's fields are a struct plat_depths");
 
 static void give_areas(void)
 {
@@ -266,9 +285,7 @@ static void give_areas(void)
         struct probe_cpu *area = percpu_room(cpu);
 
         area->plat = (struct plat_cpu){
-            .nmi_depth = &cpu->nmi_depth,
-            .light = &cpu->pinned,
-            .irq_depth = &cpu->irq_depth,
+            .depths = (struct plat_depths *)&cpu->preempt_count,
             .shadow = (struct shadow *const *)&cpu->thread_probe,
             .counters = percpu_counter(i, 0),
             .stack_base = &cpu->stack_base,

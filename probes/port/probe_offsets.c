@@ -21,12 +21,14 @@ static void hits_layout(void)
     EMIT(COUNTERS_OFF, PERCPU_COUNTERS_OFF);
     EMIT(ROOM_OFF, PERCPU_ROOM_OFF);
     EMIT(CPU_DEPTH, PERCPU_ROOM_OFF + offsetof(struct probe_cpu, depth));
+    EMIT(CPU_LIGHT, PERCPU_ROOM_OFF + offsetof(struct probe_cpu, light));
     EMIT(HIT_SITE, FIRST_HIT(site));
     EMIT(HIT_REGS, FIRST_HIT(regs));
     EMIT(HIT_RUNNING, FIRST_HIT(running));
     EMIT(HIT_IS, FIRST_HIT(is));
-    EMIT(IS_JUMPED_BIT, 8 * offsetof(struct hit_facts, jumped));
-    EMIT(IS_IN_IRQ_BIT, 8 * offsetof(struct hit_facts, in_irq));
+    EMIT(IS_JUMPED, 1ul << 8 * offsetof(struct hit_facts, jumped));
+    EMIT(HIT_FOUND_PREEMPT, FIRST_HIT(found.preempt));
+    EMIT(HIT_FOUND_DEPTHS, FIRST_HIT(found.irq));
     EMIT(STACK_MIN, PROBE_STACK_MIN);
 
     EMIT(IS_RETURN, HIT_RETURN);

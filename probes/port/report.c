@@ -12,6 +12,7 @@
 #include "kernel/debug/backtrace.h"
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
+#include "kernel/sync/held.h"
 #include "kernel/thread/thread.h"
 #include "probes/insn/encode.h"
 #include "probes/life.h"
@@ -19,10 +20,20 @@
 #include "probes/port/port.h"
 #include "probes/return_point.h"
 
-extern const uintptr_t kretprobe_trampoline_known, kretprobe_trampoline_ret,
-    kretprobe_trampoline_end;
+extern const uintptr_t kretprobe_trampoline_known, kretprobe_trampoline_flags_pushed,
+    kretprobe_trampoline_ret, kretprobe_trampoline_end;
 
-static uint64_t told[MAX_CPUS]; /* owning CPU only: faults of handlers that are logged */
+#define LEFT_MAX 4 /* locks of one handler that are told of */
+
+/* Owning CPU only. */
+static uint64_t told[MAX_CPUS]; /* faults of handlers that are logged */
+static struct left {
+    unsigned count;
+    struct left_lock {
+        const char *what;
+        uintptr_t probe, taken_at;
+    } locks[LEFT_MAX];
+} left[MAX_CPUS]; /* locks that are still to be logged */
 
 /* ---- backtraces ---- */
 
@@ -36,6 +47,8 @@ static uintptr_t return_address(uintptr_t ip, uintptr_t sp)
 {
     uint64_t ret;
 
+    if (ip == kretprobe_trampoline_flags_pushed)
+        sp += sizeof(ret);
     if (ip < kretprobe_trampoline_known)
         ret = kretprobe_find_ret_above(sp - sizeof(ret));
     else if (plat_read(&ret, ip == kretprobe_trampoline_ret
@@ -101,7 +114,7 @@ static void print_hit(unsigned cpu, const struct probe_hit *hit)
     if (p)
         panic_print(", in its %s %s", stage_name(hit),
                     place_text(text, handler_of(hit, p)));
-    panic_print("%s\n", hit->is.in_nmi ? ", inside an NMI" : "");
+    panic_print("%s\n", hit->found.nmi ? ", inside an NMI" : "");
 }
 
 static void print_hits(void)
@@ -118,6 +131,38 @@ static void print_hits(void)
 }
 
 /* ---- handlers that are given up ---- */
+
+static void note_left(const char *what, struct held_lock **list, uintptr_t low,
+                      uintptr_t high, uintptr_t probe)
+{
+    struct left *l = &left[cpu_id()];
+    const struct held_lock *lock;
+
+    while ((lock = held_leave(list, low, high, probe)) != NULL)
+        if (l->count < LEFT_MAX)
+            l->locks[l->count++] = (struct left_lock){ what, probe, lock->taken_at };
+}
+
+void plat_given_up(const struct kprobe *p, uintptr_t sp)
+{
+    struct percpu *cpu = this_cpu();
+    uintptr_t low = cpu->nmi_depth ? cpu->nmi_stack_base : cpu->stack_base;
+
+    note_left("spinlock", &cpu->locks, low, sp, p->addr);
+    note_left("mutex", &thread_current()->mutexes, low, sp, p->addr);
+}
+
+static void tell_left(struct left *l)
+{
+    char probe[PLACE_TEXT_MAX], taker[PLACE_TEXT_MAX];
+
+    for (unsigned i = 0; i < l->count; i++)
+        log_warn(
+            "kprobe: the handler of the probe at %s keeps a %s for ever, taken at %s",
+            place_text(probe, l->locks[i].probe), l->locks[i].what,
+            place_text(taker, l->locks[i].taken_at));
+    l->count = 0;
+}
 
 /* Runs where the fault was, soon after, or after the next one in another hit: of several
  * only the last is told in full.
@@ -137,6 +182,7 @@ static void tell(struct pt_regs *regs)
              place_text(probe, cpu->given_up.addr), trap_name(cpu->given_up.vector),
              place_text(handler, cpu->given_up.ip),
              count > 1 ? "; and others before it" : "");
+    tell_left(&left[cpu_id()]);
 }
 
 static bool take_fault(struct pt_regs *regs)

@@ -11,8 +11,8 @@ section .text.detour progbits alloc exec nowrite align=64
 
 ; In:   rsp = struct pt_regs
 ; Out:  where the image says, with all registers and flags of it; a step that the program
-;       takes ends behind its next instruction
-proc trap_exit
+;       takes ends behind its next instruction. No other thread waits for its turn here.
+proc switch_if_due
     pop r15
     pop r14
     pop r13
@@ -30,8 +30,8 @@ proc trap_exit
     pop rdi
     lea rsp, [rsp + 16]         ; aux, orig_ax
     iretq
-endproc trap_exit
-nokprobe trap_exit
+endproc switch_if_due
+nokprobe switch_if_due
 
 ; A handler has faulted and is given up: rsp = the image of its hit, all else is lost. Jumped
 ; to by resuming the image of the fault.
@@ -42,6 +42,6 @@ proc jump_resume_hit
     call jump_resume
     mov rsp, rbx
     dec dword [rax]             ; preemption goes on
-    jmp trap_exit
+    jmp switch_if_due
 endproc jump_resume_hit
 nokprobe jump_resume_hit

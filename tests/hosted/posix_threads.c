@@ -131,7 +131,7 @@ static bool is_where_text_changes(uintptr_t ip)
  */
 static bool is_inside(const struct posix_thread *t, uintptr_t ip)
 {
-    return t->returning || t->cpu->preempt_count || t->cpu->pinned ||
+    return t->returning || t->cpu->preempt_count || thread_area(t)->depth ||
            plat_is_detour(ip) || text_is_copy(ip) || pads_contains(ip) ||
            is_where_text_changes(ip);
 }
@@ -219,9 +219,7 @@ static void row_init(struct posix_thread *t)
     t->cpu->probe = thread_area(t);
     t->cpu->stack_base = STACK_BASE;
     thread_area(t)->plat = (struct plat_cpu){
-        .nmi_depth = &t->cpu->nmi_depth,
-        .light = &t->cpu->pinned,
-        .irq_depth = &t->cpu->irq_depth,
+        .depths = (struct plat_depths *)&t->cpu->preempt_count,
         .shadow = (struct shadow *const *)&t->cpu->thread_probe,
         .counters = plat_counter((unsigned)(t - threads), 0),
         .stack_base = &t->stack,

@@ -203,6 +203,14 @@ void plat_preempt_enable(void)
 }
 NOKPROBE(plat_preempt_enable);
 
+/* A signal handler that runs now blocks what stands for an interrupt. */
+void plat_flags_as(unsigned long flags)
+{
+    (void)flags;
+    __asm__ volatile("cld");
+}
+NOKPROBE(plat_flags_as);
+
 void plat_raise_step(struct pt_regs *regs)
 {
     regs->vector = VECTOR_DB;
@@ -260,6 +268,12 @@ static void forget_frames(uintptr_t from, const struct pt_regs *to)
     (void)to;
 }
 #endif
+
+void plat_given_up(const struct kprobe *p, uintptr_t sp)
+{
+    (void)p;
+    (void)sp;
+}
 
 void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
 {

@@ -702,6 +702,8 @@ extern const struct detour_code {
     size_t words;
 } detour_codes[], detour_codes_end[];
 
+extern const uintptr_t detour_pops[], detour_pops_end[];
+
 #define WORDS_MAX 32
 
 KTEST(jump, an_ip_in_the_code_of_detours_leads_to_its_cell)
@@ -726,4 +728,9 @@ KTEST(jump, an_ip_in_the_code_of_detours_leads_to_its_cell)
     /* those for return probes have two ends each */
     ktest_report(right == 5 * codes && codes == PLAT_DETOURS + 2,
                  "at each depth of each of %u", codes);
+    right = codes = 0;
+    for (const uintptr_t *pop = detour_pops; pop < detour_pops_end; pop++, codes++)
+        right += port_detour_cell(*pop, stack) == 1 + port_detour_cell(*pop - 1, stack);
+    ktest_report(right && right == codes, "and where one more word is on the stack, %u",
+                 codes);
 }

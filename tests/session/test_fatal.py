@@ -46,6 +46,19 @@ def handlers_are_named():
                    report, "the handler and the probe are named")  # fmt: skip
 
 
+def locks_are_named():
+    for smp in (1, 2):
+        report = report_of("contain.a_spinlock_that_is_left_taken_is_named", smp)
+        check_line(r"^panic: spinlock: CPU \d waits for ever for CPU \d: taken at "
+                   r"fault_with_a_lock\+0x[0-9a-f]+, by the handler of the probe at "
+                   r"way_moved\+0x0, which was given up$", report,
+                   "the lock, its taker and the probe are named")  # fmt: skip
+        report = report_of("contain.a_spinlock_that_is_taken_twice_is_named", smp)
+        check_line(r"^panic: spinlock: CPU (\d) waits for ever for CPU \1: taken at "
+                   r"ktest_contain_a_spinlock_that_is_taken_twice_is_named\+0x[0-9a-f]+$",
+                   report, "the place is named where it was taken")  # fmt: skip
+
+
 def probed_ud2_is_named():
     for smp in (1, 2):
         report = report_of("halt.a_probed_ud2_is_named", smp)
@@ -65,5 +78,5 @@ def callers_are_seen_through_returns():
         tap.equal(report.count("trampoline"), 0, "as if nothing had been exchanged")
 
 
-tap.run(overflows_are_named, handlers_are_named, probed_ud2_is_named,
+tap.run(overflows_are_named, handlers_are_named, locks_are_named, probed_ud2_is_named,
         callers_are_seen_through_returns)

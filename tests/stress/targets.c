@@ -205,7 +205,7 @@ struct cpu_state {
 
 static struct cpu_state cpu_state(void)
 {
-    return (struct cpu_state){ preempt_count(), READ_ONCE(this_cpu()->pinned),
+    return (struct cpu_state){ preempt_count(), preempt_is_off() && !preempt_count(),
                                cpu_context(), read_flags() & CPU_FLAGS };
 }
 

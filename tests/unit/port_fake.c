@@ -254,14 +254,15 @@ int fake_boot(int (*init)(void))
     return err;
 }
 
+static struct shadow *const no_shadow;
+
 static void areas_make(void)
 {
     memset(cpus, 0, sizeof(cpus));
     for (size_t i = 0; i < FAKE_CPUS; i++)
         cpus[i].plat = (struct plat_cpu){
-            .nmi_depth = &fake.nmi,
-            .light = &fake.light,
-            .irq_depth = &fake.irq,
+            .depths = &fake.depths,
+            .shadow = &no_shadow,
             .counters = plat_counter((unsigned)i, 0),
             .stack_base = &fake.stack_base,
         };
@@ -649,6 +650,11 @@ void plat_preempt_enable(void)
     fake.preempt_enables++;
 }
 
+void plat_flags_as(unsigned long flags)
+{
+    fake.flags_as = flags;
+}
+
 void plat_optimize_soon(void)
 {
     fake.kicks++;
@@ -672,7 +678,7 @@ void plat_quiesce(void)
 
 enum plat_context plat_context(void)
 {
-    if (fake.nmi)
+    if (fake.depths.nmi)
         return PLAT_NMI;
     return cpus[fake.this_cpu].depth ? PLAT_TRAP : fake.context;
 }
@@ -804,6 +810,12 @@ void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
 {
     fault->ip = ESCAPED;
     fault->sp = (uintptr_t)regs;
+}
+
+void plat_given_up(const struct kprobe *p, uintptr_t sp)
+{
+    fake.given_up = p;
+    fake.given_up_sp = sp;
 }
 
 void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)

@@ -23,10 +23,9 @@ struct fake_machine {
     unsigned cpus;                  /* 1; at most FAKE_CPUS */
     unsigned this_cpu;              /* 0 */
     bool early;                     /* false: this CPU has its area */
-    unsigned nmi, irq;              /* false */
+    struct plat_depths depths;      /* 0 */
     bool detours_far;               /* false: plat_detour() is in reach of cells */
     const struct plat_pattern *own; /* NULL: what plat_detour_own() has */
-    uintptr_t light;                /* 0: struct plat_light * of the light handler */
     size_t stack_left;              /* 16 KiB */
     enum plat_context context;      /* PLAT_THREAD, while no hit is active */
     uintptr_t fs_base, gs_base;
@@ -35,11 +34,14 @@ struct fake_machine {
 
     /* Counted by the machine. */
     unsigned syncs, quiesces, stops;
-    unsigned kicks;       /* plat_optimize_soon(); the test calls optimize_run() */
-    bool is_stopped;      /* inside plat_stop_machine() */
-    unsigned irqs_off;    /* nested plat_irq_save() */
-    uintptr_t stack_base; /* for stack_left, at each trap */
-    unsigned raised;      /* plat_raise_fault() */
+    unsigned kicks;  /* plat_optimize_soon(); the test calls optimize_run() */
+    bool is_stopped; /* inside plat_stop_machine() */
+    const struct kprobe *given_up; /* of the last plat_given_up() */
+    uintptr_t given_up_sp;
+    unsigned irqs_off;      /* nested plat_irq_save() */
+    unsigned long flags_as; /* of the last plat_flags_as() */
+    uintptr_t stack_base;   /* for stack_left, at each trap */
+    unsigned raised;        /* plat_raise_fault() */
     uintptr_t raised_at, raised_ip;
     unsigned raised_steps; /* plat_raise_step() */
     unsigned raised_again; /* plat_raise_again() */

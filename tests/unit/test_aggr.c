@@ -60,7 +60,7 @@ static bool run_pre(void)
     bool stopped = false;
 
     for (struct kprobe *p = aggr_first(&site); p && !stopped; p = aggr_next(p))
-        stopped = aggr_run_pre(p, &hit, &regs);
+        stopped = aggr_run_pre(p, &hit, &regs, false);
     CHECK(hit.running == NULL);
     return stopped;
 }
@@ -71,7 +71,7 @@ static void run_post(void)
     struct probe_hit hit = { .site = &site, .regs = &regs };
 
     for (struct kprobe *p = aggr_first(&site); p; p = aggr_next(p))
-        aggr_run_post(p, &hit, &regs);
+        aggr_run_post(p, &hit, &regs, false);
     CHECK(hit.running == NULL);
 }
 

@@ -453,10 +453,10 @@ static void an_nmi_on_top_of_a_handler_is_a_hit_of_its_own(void)
     CHECK_EQ(register_kprobe(&other), 0);
     cpu->hits[0].site = p.site;
     cpu->depth = 1;
-    fake.nmi = true;
+    fake.depths.nmi = 1;
     CHECK(fake_int3(&in_nmi, other.addr));
     CHECK(fake_int3(&in_nmi, p.addr));
-    fake.nmi = false;
+    fake.depths.nmi = 0;
     cpu->depth = 0;
     CHECK_EQ(other.hits, 1);
     CHECK_EQ(p.missed[MISS_RECURSION], 1);
@@ -471,9 +471,9 @@ static void an_nmi_on_top_of_a_claimed_entry_leaves_it_alone(void)
 
     start("90 c3", false);
     cpu->depth = 1;
-    fake.nmi = true;
+    fake.depths.nmi = 1;
     CHECK(fake_int3(&regs, p.addr));
-    fake.nmi = false;
+    fake.depths.nmi = 0;
     CHECK_EQ(p.hits, 1);
     CHECK_EQ(cpu->depth, 1);
     CHECK(!cpu->hits[0].site && !cpu->hits[0].regs);
@@ -634,7 +634,7 @@ static void a_light_handler_is_known_by_its_frame(void)
     start("90 c3", false);
     other.addr = fake_function("other", "90 c3");
     CHECK_EQ(register_kprobe(&other), 0);
-    fake.light = (uintptr_t)&frame;
+    plat_this_cpu()->light = &frame;
     cpu->depth = 1;
     CHECK(fake_int3(&regs, p.addr));
     CHECK_EQ(ran, 1);
@@ -642,12 +642,12 @@ static void a_light_handler_is_known_by_its_frame(void)
     CHECK_EQ(other.hits, 0);
     CHECK_EQ(other.missed[MISS_RECURSION], 1);
     CHECK(fault_in_handler(cpu) == &other);
-    fake.irq = 1;
+    fake.depths.irq = 1;
     CHECK(!fault_in_handler(cpu));
-    fake.irq = 0;
+    fake.depths.irq = 0;
     CHECK_EQ(cpu->depth, 1);
     cpu->depth = 0;
-    fake.light = 0;
+    plat_this_cpu()->light = NULL;
     CHECK_EQ(unregister_kprobe(&other), 0);
     end();
 }

@@ -337,7 +337,7 @@ static void an_nmi_leaves_the_cache_alone(void)
     sites = sites_make(1);
     insert_all(sites, 1);
     before = *cpu;
-    fake.nmi = true;
+    fake.depths.nmi = 1;
     CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
     CHECK_EQ(cpu->cache_misses, before.cache_misses);
     for (size_t i = 0; i < PROBE_CACHE_LEN; i++)

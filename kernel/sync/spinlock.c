@@ -1,0 +1,10 @@
+/* spinlock.c - the end of waiting for a lock that will never be free. */
+#include "kernel/sync/spinlock.h"
+
+void spin_stuck(const struct spinlock *lock)
+{
+    char text[HELD_TEXT_MAX];
+
+    panic("spinlock: CPU %u waits for ever for CPU %u: %s", cpu_id(), lock->holder - 1,
+          held_text(text, &lock->held));
+}
