@@ -226,6 +226,7 @@ PROBES_PORT := \
     probes/port/place.c \
     probes/port/walk.c \
     probes/port/census.c \
+    probes/port/mass.c \
     probes/port/console_probe.c \
     probes/port/commands.c \
     probes/port/commands_all.c \

@@ -56,6 +56,11 @@ void shell_init(void);
  */
 int shell_add_command(const struct shell_command *cmd);
 
+/* shell_add_developer_command - the same for a command that serves the work on the kernel
+ * itself: `help` lists it below the others.
+ */
+int shell_add_developer_command(const struct shell_command *cmd);
+
 /* shell_set_power - a socket: how the machine is switched off and reset.
  *
  * Neither function returns. Without them the commands answer ENOSYS.
@@ -78,13 +83,23 @@ int shell_start(struct console *con, unsigned flags);
  */
 int shell_execute(const char *line, struct seq *out);
 
+/* shell_run_inside - run another command as a part of the one that runs: its output goes
+ * where that of @sh goes, and the same Ctrl-C stops it.
+ * @argv:  its @argc words, at least one; they are copied. A single word is a whole command
+ *         line, with pipes, files and words of its own
+ *
+ * Return:  its status; what went wrong is told already.
+ */
+int shell_run_inside(struct shell *sh, int argc, char **argv);
+
 /* shell_printf - print to wherever the command's output goes. */
 void shell_printf(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);
 
 /* shell_out - the same as a text to write to, for functions that print to a seq. */
 struct seq *shell_out(struct shell *sh);
 
-/* shell_error - print "fmt: text of err" to the console, past pipes and files.
+/* shell_error - print "fmt: text of err" to the console, past pipes and files, and also when
+ * Ctrl-C was pressed, which drops all other output.
  * @err:  an errno, positive or negative; 0: no text is added
  *
  * Return:  @err, negative, so that a command can `return shell_error(...)`.
@@ -101,6 +116,11 @@ bool shell_interrupted(struct shell *sh);
  * Return: 0 with @addr filled; -EINVAL.
  */
 int shell_parse_address(const char *word, uintptr_t *addr);
+
+/* shell_stop - shell_interrupted() of the struct shell @sh, for functions that are given what
+ * to ask. Context: any thread that @sh waits for.
+ */
+bool shell_stop(void *sh);
 
 /* shell_progress - on a person's terminal only: how far a long command is. Each text takes
  * the place of the one before; NULL takes the last one away, before other output.

@@ -61,7 +61,7 @@ static void send_lines(struct seq *lines)
 
         if (!lf)
             break;
-        if (shell_interrupted(sh))
+        if (!sh->is_telling && shell_interrupted(sh))
             lines->err = -EINTR;
         else
             send_line(sh, start, (size_t)(lf - start), true);
@@ -160,37 +160,59 @@ void shell_progress(struct shell *sh, const char *fmt, ...)
     shell_send(sh, "\x1b[K");
 }
 
-/* Output that was lost must not take the message about it along, and output that lacks
- * its line feed must not run into it.
+/* Output that was lost, or dropped by Ctrl-C, must not take the message about it along, and
+ * output that lacks its line feed must not run into it.
+ * Return: -EINTR: more output is to be dropped behind the message; 0.
  */
-static void begin_message(struct seq *s)
+static int begin_message(struct seq *s)
 {
-    if (s->drain && s->err == -ENOMEM) {
+    int err = s->err;
+
+    if (s->drain && (err == -ENOMEM || err == -EINTR)) {
         s->err = 0;
         seq_resize(s, 0);
     }
     if (s->len > 0 && s->text[s->len - 1] != '\n')
         seq_puts(s, "\n");
+    return err == -EINTR ? err : 0;
+}
+
+static struct shell *outermost(struct shell *sh)
+{
+    while (sh->parent)
+        sh = sh->parent;
+    return sh;
 }
 
 int shell_error(struct shell *sh, int err, const char *fmt, ...)
 {
     char text[256];
     va_list args;
+    int before;
 
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    begin_message(sh->console);
+    outermost(sh)->is_telling = true;
+    before = begin_message(sh->console);
     if (err)
         seq_printf(sh->console, "%s: %s\n", text, err_text(err));
     else
         seq_printf(sh->console, "%s\n", text);
+    if (before)
+        sh->console->err = before;
+    outermost(sh)->is_telling = false;
     return err < 0 ? err : -err;
+}
+
+bool shell_stop(void *sh)
+{
+    return shell_interrupted(sh);
 }
 
 bool shell_interrupted(struct shell *sh)
 {
+    sh = outermost(sh);
     if (!sh->con)
         return false;
     if (memchr(sh->input + sh->input_at, SHELL_CTRL_C, sh->input_len - sh->input_at))

@@ -10,19 +10,19 @@
 
 #include <string.h>
 
-static int run_stage(struct shell *sh, const struct shell_stage *stage)
+static int run_words(struct shell *sh, int argc, char **argv)
 {
     const struct shell_command *cmd;
     int status;
 
-    if (stage->argc == 0)
+    if (argc == 0)
         return 0;
-    cmd = shell_table_find(stage->argv[0]);
+    cmd = shell_table_find(argv[0]);
     if (!cmd)
-        return shell_error(sh, ENOENT, "sh: %s: unknown command", stage->argv[0]);
-    status = cmd->run(sh, stage->argc, stage->argv);
+        return shell_error(sh, ENOENT, "sh: %s: unknown command", argv[0]);
+    status = cmd->run(sh, argc, argv);
     if (!status && sh->out->err == -ENOMEM)
-        return shell_error(sh, ENOMEM, "sh: output of %s is lost", stage->argv[0]);
+        return shell_error(sh, ENOMEM, "sh: output of %s is lost", argv[0]);
     return status ? status : sh->out->err;
 }
 
@@ -32,7 +32,7 @@ static int run_stage(struct shell *sh, const struct shell_stage *stage)
 static int run_stages(struct shell *sh, struct seq *out)
 {
     const struct shell_pipeline *line = &sh->pipeline;
-    struct seq pipes[2];
+    struct seq pipes[2], *before = sh->out;
     int err, status = 0;
 
     seq_init(&pipes[0], NULL, NULL);
@@ -43,13 +43,13 @@ static int run_stages(struct shell *sh, struct seq *out)
         seq_free(to);
         sh->in = i > 0 ? from : NULL;
         sh->out = i + 1 < line->stage_count ? to : out;
-        err = run_stage(sh, &line->stages[i]);
+        err = run_words(sh, line->stages[i].argc, line->stages[i].argv);
         status = status ? status : err;
     }
     seq_free(&pipes[0]);
     seq_free(&pipes[1]);
     sh->in = NULL;
-    sh->out = sh->console;
+    sh->out = before;
     return status;
 }
 
@@ -96,23 +96,69 @@ int shell_run_line(struct shell *sh, char *line)
         return shell_error(sh, err, "sh: column %zu: %s", error.column, error.why);
     if (sh->pipeline.target)
         return run_into_file(sh);
-    return run_stages(sh, sh->console);
+    return run_stages(sh, sh->out);
+}
+
+/* shell_for - a shell for one line. @parent: whose Ctrl-C counts, or NULL */
+static struct shell *shell_for(struct shell *parent, struct seq *out, struct seq *console)
+{
+    struct shell *sh = kzalloc(sizeof(*sh));
+
+    if (!sh)
+        return NULL;
+    sh->parent = parent;
+    sh->out = out;
+    sh->console = console;
+    return sh;
+}
+
+static int run_copy_of_line(struct shell *sh, const char *line)
+{
+    size_t len = strlen(line);
+
+    if (len > SHELL_LINE_MAX)
+        return -E2BIG;
+    memcpy(sh->line, line, len + 1);
+    return shell_run_line(sh, sh->line);
+}
+
+static int run_copies_of_words(struct shell *sh, int argc, char **argv)
+{
+    char **words = sh->pipeline.words;
+    size_t used = 0;
+
+    for (int i = 0; i < argc; i++) {
+        size_t len = strlen(argv[i]) + 1;
+
+        if (i >= SHELL_WORDS_MAX || used + len > sizeof(sh->line))
+            return -E2BIG;
+        words[i] = memcpy(sh->line + used, argv[i], len);
+        used += len;
+    }
+    words[argc] = NULL;
+    return run_words(sh, argc, words);
 }
 
 int shell_execute(const char *line, struct seq *out)
 {
-    size_t len = strlen(line);
-    struct shell *sh;
+    struct shell *sh = shell_for(NULL, out, out);
+    int status = sh ? run_copy_of_line(sh, line) : -ENOMEM;
+
+    kfree(sh);
+    return status;
+}
+
+int shell_run_inside(struct shell *sh, int argc, char **argv)
+{
+    struct shell *inside = shell_for(sh, sh->out, sh->console);
     int status;
 
-    if (len > SHELL_LINE_MAX)
-        return -E2BIG;
-    sh = kzalloc(sizeof(*sh));
-    if (!sh)
-        return -ENOMEM;
-    memcpy(sh->line, line, len + 1);
-    sh->out = sh->console = out;
-    status = shell_run_line(sh, sh->line);
-    kfree(sh);
+    if (!inside)
+        return shell_error(sh, ENOMEM, "sh: %s", argv[0]);
+    if (argc == 1)
+        status = run_copy_of_line(inside, argv[0]);
+    else
+        status = run_copies_of_words(inside, argc, argv);
+    kfree(inside);
     return status;
 }

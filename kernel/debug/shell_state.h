@@ -10,9 +10,11 @@
 
 /* Belongs to one thread; no lock. */
 struct shell {
-    struct console *con; /* NULL inside shell_execute() */
-    unsigned flags;      /* SHELL_HUMAN, SHELL_MACHINE */
-    const char *tag;     /* of the request that is being answered; NULL: a typed line */
+    struct console *con;  /* NULL inside shell_execute() */
+    struct shell *parent; /* whose command this runs inside of; else NULL */
+    unsigned flags;       /* SHELL_HUMAN, SHELL_MACHINE */
+    const char *tag;      /* of the request that is being answered; NULL: a typed line */
+    bool is_telling;      /* what is printed is a message, which Ctrl-C does not drop */
 
     struct seq *in;      /* what came through the pipe; NULL: nothing */
     struct seq *out;     /* where the command prints to */

@@ -176,7 +176,7 @@ static int run_run(struct shell *sh, int argc, char **argv)
             shell_printf(sh, "%s\n", load->name);
         return 0;
     }
-    err = workload_run(argv[1], argc - 2, argv + 2, sh->out);
+    err = workload_run(argv[1], argc - 2, argv + 2, sh->out, shell_stop, sh);
     return err ? shell_error(sh, err, "run: %s", argv[1]) : 0;
 }
 

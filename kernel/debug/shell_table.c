@@ -10,24 +10,27 @@
 
 #define COMMANDS_MAX 96
 
-static const struct shell_command *table[COMMANDS_MAX]; /* sorted by name */
+static struct {
+    const struct shell_command *cmd;
+    bool for_developers;
+} table[COMMANDS_MAX]; /* sorted by name */
 static unsigned count;
 
 const struct shell_command *shell_table_find(const char *name)
 {
     for (unsigned i = 0; i < count; i++) {
-        if (strcmp(table[i]->name, name) == 0)
-            return table[i];
+        if (strcmp(table[i].cmd->name, name) == 0)
+            return table[i].cmd;
     }
     return NULL;
 }
 
 const struct shell_command *shell_table_get(unsigned idx)
 {
-    return idx < count ? table[idx] : NULL;
+    return idx < count ? table[idx].cmd : NULL;
 }
 
-int shell_add_command(const struct shell_command *cmd)
+static int add(const struct shell_command *cmd, bool for_developers)
 {
     unsigned at = count;
 
@@ -35,11 +38,22 @@ int shell_add_command(const struct shell_command *cmd)
         return -EEXIST;
     if (count == COMMANDS_MAX)
         return -ENOSPC;
-    for (; at > 0 && strcmp(table[at - 1]->name, cmd->name) > 0; at--)
+    for (; at > 0 && strcmp(table[at - 1].cmd->name, cmd->name) > 0; at--)
         table[at] = table[at - 1];
-    table[at] = cmd;
+    table[at].cmd = cmd;
+    table[at].for_developers = for_developers;
     count++;
     return 0;
+}
+
+int shell_add_command(const struct shell_command *cmd)
+{
+    return add(cmd, false);
+}
+
+int shell_add_developer_command(const struct shell_command *cmd)
+{
+    return add(cmd, true);
 }
 
 static void add_all(const struct shell_command *cmd)
@@ -71,13 +85,25 @@ int shell_usage(struct shell *sh, const char *name)
     return shell_error(sh, EINVAL, "usage: %s %s", name, cmd ? cmd->usage : "");
 }
 
+/* print_commands - @head: comes before the first one */
+static void print_commands(struct shell *sh, bool for_developers, const char *head)
+{
+    unsigned printed = 0;
+
+    for (unsigned i = 0; i < count; i++) {
+        const struct shell_command *cmd = table[i].cmd;
+
+        if (table[i].for_developers != for_developers)
+            continue;
+        shell_printf(sh, "%s%-10s %.*s\n", printed++ ? "" : head, cmd->name,
+                     (int)strcspn(cmd->help, "\n"), cmd->help);
+    }
+}
+
 static void print_overview(struct shell *sh)
 {
-    for (unsigned i = 0; i < count; i++) {
-        const char *help = table[i]->help;
-
-        shell_printf(sh, "%-10s %.*s\n", table[i]->name, (int)strcspn(help, "\n"), help);
-    }
+    print_commands(sh, false, "");
+    print_commands(sh, true, "\nFor work on the kernel itself:\n");
     shell_printf(sh, "\n"
                      "CMD > FILE and CMD >> FILE write a file, CMD | CMD is a pipe. Text "
                      "in '...' or\n"

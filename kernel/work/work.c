@@ -16,6 +16,17 @@ extern const struct workload workloads_start[], workloads_end[];
 
 static struct mutex running = MUTEX_INIT(running); /* held by the one run there may be */
 
+/* Of that run; written before and after it. */
+static struct {
+    bool (*fn)(void *arg);
+    void *arg;
+} stop_asked;
+
+int work_stop(void)
+{
+    return stop_asked.fn && stop_asked.fn(stop_asked.arg) ? -EINTR : 0;
+}
+
 /* -- numbers ------------------------------------------------------------------------- */
 
 uint64_t work_hash(uint64_t x) /* the finalizer of splitmix64 */
@@ -94,7 +105,9 @@ static int run_one(const struct workload *load, struct work *w)
     w->random = work_hash(w->seed ^ work_hash_text(load->name, strlen(load->name)));
     w->checksum = w->calls = 0;
     w->function = "nothing";
-    err = load->run(w);
+    err = work_stop();
+    if (!err)
+        err = load->run(w);
     if (err)
         return err;
     seq_printf(w->out, "%s: checksum 0x%016lx calls %lu of %s\n", load->name, w->checksum,
@@ -120,7 +133,8 @@ static int run_all(struct work *w)
     return 0;
 }
 
-int workload_run(const char *name, int argc, char **argv, struct seq *out)
+int workload_run(const char *name, int argc, char **argv, struct seq *out,
+                 bool (*stop)(void *arg), void *arg)
 {
     struct work w = { .seed = DEFAULT_SEED, .argc = argc, .argv = argv, .out = out };
     bool all = strcmp(name, "all") == 0;
@@ -132,7 +146,10 @@ int workload_run(const char *name, int argc, char **argv, struct seq *out)
     if (argc > 0 && parse_u64(argv[0], 0, &w.seed))
         return -EINVAL;
     mutex_lock(&running);
+    stop_asked.fn = stop;
+    stop_asked.arg = arg;
     err = all ? run_all(&w) : run_one(load, &w);
+    stop_asked.fn = NULL;
     mutex_unlock(&running);
     return err;
 }

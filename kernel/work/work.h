@@ -19,6 +19,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/fs/seq.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* One run. Belongs to the thread that runs the workload. */
@@ -52,12 +53,21 @@ struct workload {
  * and, after "all", a line with their common checksum.
  * @argv:  @argc words: [SEED [ARG...]]; the seed is 1 when not given
  * @out:   where the lines go
+ * @stop:  asked with @arg between two workloads and during long ones, by any thread: is the
+ *         run to end early? NULL: never
  *
  * One run at a time in the whole kernel; others wait.
  * Locks:   takes the workload mutex.
- * Return:  0; -ENOENT no such workload; -EINVAL not a number; or the workload's failure.
+ * Return:  0; -ENOENT no such workload; -EINVAL not a number; -EINTR it was to end early;
+ *          or the workload's failure.
  */
-int workload_run(const char *name, int argc, char **argv, struct seq *out);
+int workload_run(const char *name, int argc, char **argv, struct seq *out,
+                 bool (*stop)(void *arg), void *arg);
+
+/* work_stop - for loops that may take long: -EINTR when the run is to end early, else 0.
+ * Context: any thread of the run.
+ */
+int work_stop(void);
 
 /* workload_get - the workload at @idx in the order of names; NULL behind the last. */
 const struct workload *workload_get(unsigned idx);

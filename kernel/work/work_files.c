@@ -90,6 +90,8 @@ static int read_task(struct work_task *t)
         err = get(t, path, 16 + work_next(&t->seed) % 49);
         if (!err)
             err = get(t, "/proc/version", 64);
+        if (!err)
+            err = work_stop();
     }
     vfs_unlink(path);
     return err;
@@ -118,6 +120,8 @@ static int write_task(struct work_task *t)
         if (!err)
             err = get(t, path, 64);
         t->calls = calls; /* of vfs_write() */
+        if (!err)
+            err = work_stop();
     }
     vfs_unlink(path);
     return err;

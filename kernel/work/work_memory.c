@@ -57,6 +57,8 @@ static int heap_task(struct work_task *t)
         err = let_go(h);
         if (!err)
             err = take(t, h);
+        if (!err)
+            err = work_stop();
     }
     for (unsigned i = 0; i < HEAP_BLOCKS; i++) {
         int one = let_go(&held[i]);

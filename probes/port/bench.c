@@ -89,7 +89,8 @@ static int run_group(struct shell *sh, const struct bench_group *group, const ch
     if (err == -ENOENT)
         return shell_error(sh, err, "bench: %s.%s", group->name, only);
     if (err == -EINTR)
-        return shell_error(sh, err, "bench: %s", group->name);
+        shell_error(sh, 0, "bench: stopped in %s; none of its probes is left",
+                    group->name);
     return err;
 }
 

@@ -20,7 +20,8 @@ struct bench_group {
 
     /* run - measure and print. @only: NULL, or the one part of the group that is wanted.
      * Context: thread, on one CPU.
-     * Return: 0; -ENOENT no such part; -EINTR; another negative errno, told already. */
+     * Return: 0; -ENOENT no such part; -EINTR, none of its probes is left; another negative
+     * errno, told already. */
     int (*run)(struct shell *sh, const char *only);
 };
 
@@ -116,8 +117,9 @@ int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
 void bench_set_unregister(struct bench_set *set);
 uint64_t bench_set_hits(const struct bench_set *set);
 
-/* bench_hit_boosted - `hit.int3_boostable`, now. Return: 0; what register_kprobe() says. */
-int bench_hit_boosted(struct bench_cost *cost);
+/* bench_hit_boosted - `hit.int3_boostable`, now. Return: 0; -EINTR; what register_kprobe()
+ * says. */
+int bench_hit_boosted(struct shell *sh, struct bench_cost *cost);
 
 /* bench_hit_like - one placement of the kind @name, in a moment, with jumps and steps as they
  * are now.

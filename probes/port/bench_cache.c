@@ -17,9 +17,11 @@ static int run_workloads(struct shell *sh)
     int err;
 
     seq_init(&out, NULL, NULL);
-    err = workload_run("all", 0, NULL, &out);
+    err = workload_run("all", 0, NULL, &out, shell_stop, sh);
     seq_free(&out);
-    return err ? shell_error(sh, err, "bench: cache: the workloads") : 0;
+    if (err && err != -EINTR)
+        shell_error(sh, err, "bench: cache: the workloads");
+    return err;
 }
 
 static int measure(struct shell *sh, struct bench_crowd *crowd)

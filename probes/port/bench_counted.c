@@ -7,6 +7,7 @@
 #include "kernel/work/work.h"
 #include "probes/optimize.h"
 #include "probes/port/bench.h"
+#include "probes/port/mass.h"
 
 #define LONG_ENOUGH_NS UINT64_C(30000000)
 
@@ -23,7 +24,7 @@ struct counted {
 };
 
 /* run - a workload, @times. @ns: receives how long that takes */
-static int run(const char *name, uint64_t times, uint64_t *ns)
+static int run(struct shell *sh, const char *name, uint64_t times, uint64_t *ns)
 {
     uint64_t start = plat_clock_ns();
     int err = 0;
@@ -32,7 +33,7 @@ static int run(const char *name, uint64_t times, uint64_t *ns)
         struct seq out;
 
         seq_init(&out, NULL, NULL);
-        err = workload_run(name, 0, NULL, &out);
+        err = workload_run(name, 0, NULL, &out, shell_stop, sh);
         seq_free(&out);
     }
     *ns = plat_clock_ns() - start;
@@ -45,10 +46,10 @@ static int measure_without(struct counted *c)
 
     for (size_t i = 0; i < ARRAY_LEN(workloads) && !err; i++) {
         c->times[i] = 1;
-        err = run(workloads[i], 1, &c->ns[i]);
+        err = run(c->sh, workloads[i], 1, &c->ns[i]);
         while (!err && c->ns[i] < LONG_ENOUGH_NS) {
             c->times[i] *= 2;
-            err = run(workloads[i], c->times[i], &c->ns[i]);
+            err = run(c->sh, workloads[i], c->times[i], &c->ns[i]);
         }
     }
     return err;
@@ -61,7 +62,7 @@ static int measure_with(const struct counted *c, const char *what)
 
     for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
         uint64_t ns;
-        int err = run(workloads[i], c->times[i], &ns);
+        int err = run(c->sh, workloads[i], c->times[i], &ns);
 
         if (err)
             return err;
@@ -109,7 +110,7 @@ static int measure_crowd(const struct counted *c, const char *what,
     int err;
 
     bench_crowd_place(crowd, crowd->room);
-    in = register_kprobes_some(crowd->ps, crowd->room, ignore_refused, NULL);
+    in = mass_register(c->sh, crowd->ps, crowd->room, ignore_refused, NULL);
     if (in <= 0)
         return (int)in;
     optimize_run();
@@ -152,7 +153,9 @@ static int counted_run(struct shell *sh, const char *only)
     if (!err)
         err = measure_all(&c);
     bench_jumps(false);
-    return err ? shell_error(sh, err, "bench: counted") : 0;
+    if (err && err != -EINTR)
+        shell_error(sh, err, "bench: counted");
+    return err;
 }
 
 const struct bench_group bench_group_counted = {

@@ -117,12 +117,13 @@ static int measure_placement(const struct bench_kind *kind, unsigned i,
 }
 
 /* measure_lowest - each figure is the lowest of its kind over all placements. */
-static int measure_lowest(const struct bench_kind *kind, struct bench_cost *lowest)
+static int measure_lowest(struct shell *sh, const struct bench_kind *kind,
+                          struct bench_cost *lowest)
 {
     *lowest = (struct bench_cost){ INT64_MAX, INT64_MAX };
     for (unsigned i = 0; i < BENCH_PLACEMENTS; i++) {
         struct bench_cost cost;
-        int err = measure_placement(kind, i, &cost);
+        int err = shell_interrupted(sh) ? -EINTR : measure_placement(kind, i, &cost);
 
         if (err)
             return err;
@@ -131,9 +132,9 @@ static int measure_lowest(const struct bench_kind *kind, struct bench_cost *lowe
     return 0;
 }
 
-int bench_hit_boosted(struct bench_cost *cost)
+int bench_hit_boosted(struct shell *sh, struct bench_cost *cost)
 {
-    return measure_lowest(&bench_kinds[0], cost);
+    return measure_lowest(sh, &bench_kinds[0], cost);
 }
 
 int bench_hit_like(const char *name, struct bench_cost *cost)
@@ -153,8 +154,10 @@ int bench_hit_like(const char *name, struct bench_cost *cost)
 static int measure_kind(struct shell *sh, const struct bench_kind *kind)
 {
     struct bench_cost cost;
-    int err = measure_lowest(kind, &cost);
+    int err = measure_lowest(sh, kind, &cost);
 
+    if (err == -EINTR)
+        return err;
     if (err == -EIO)
         return shell_error(sh, err, "bench: hit.%s: not every call was counted, by %s",
                            kind->name, kind->jump ? "a jump" : "a trap");
@@ -197,8 +200,6 @@ static int measure_kinds(struct shell *sh, const char *only)
     for (size_t i = 0; i < bench_kind_count; i++) {
         if (only && strcmp(only, bench_kinds[i].name) != 0)
             continue;
-        if (shell_interrupted(sh))
-            return -EINTR;
         err = measure_as_told(sh, &bench_kinds[i]);
         if (err)
             return err;

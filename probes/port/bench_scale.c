@@ -54,13 +54,14 @@ static int register_one_by_one(struct scale *s, size_t size)
 
 static void unregister_one_by_one(struct scale *s, size_t size)
 {
-    size_t singles = size < SINGLES_MAX ? size : SINGLES_MAX;
+    size_t singles = size < SINGLES_MAX ? size : SINGLES_MAX, done = 0;
     uint64_t start = plat_clock_ns();
 
-    for (size_t i = 0; i < singles; i++)
-        unregister_kprobe(s->crowd.ps[i]);
-    print_time(s, "unregister_one_by_one", size, singles, plat_clock_ns() - start);
-    unregister_kprobes(s->crowd.ps + singles, size - singles);
+    for (; done < singles && !shell_interrupted(s->sh); done++)
+        unregister_kprobe(s->crowd.ps[done]);
+    if (done == singles)
+        print_time(s, "unregister_one_by_one", size, singles, plat_clock_ns() - start);
+    unregister_kprobes(s->crowd.ps + done, size - done);
 }
 
 static int measure_singles(struct scale *s, size_t size)
@@ -79,7 +80,7 @@ static int measure_singles(struct scale *s, size_t size)
 static int measure_hit(const struct scale *s, size_t size)
 {
     struct bench_cost cost;
-    int err = bench_hit_boosted(&cost);
+    int err = bench_hit_boosted(s->sh, &cost);
 
     if (err)
         return err;
@@ -184,10 +185,14 @@ static int measure_size(struct scale *s, size_t size)
 
     if (size > 1)
         err = measure_singles(s, size);
+    if (!err && shell_interrupted(s->sh))
+        err = -EINTR;
     if (err)
         return err;
     bench_crowd_place(&s->crowd, size);
     err = measure_set(s, size);
+    if (!err && shell_interrupted(s->sh))
+        err = -EINTR;
     if (err || size == 1)
         return err;
     bench_crowd_place(&s->crowd, size);

@@ -12,7 +12,10 @@ static struct mutex lock = MUTEX_INIT(lock);
 static struct census census; /* under lock until it is done; then it never changes */
 static bool is_done;
 
+#define LOOK_STEP 16 /* functions between two looks for Ctrl-C */
+
 struct counting {
+    struct shell *sh;
     uintptr_t done; /* of walk_boundaries() */
     int err;
 };
@@ -32,33 +35,37 @@ static bool count_function(const struct plat_symbol *function, void *arg)
 {
     struct counting *c = arg;
 
-    census.functions++;
-    c->err = walk_boundaries(function, &c->done, count_insn, NULL);
-    return c->err != -ENOMEM;
+    if (census.functions++ % LOOK_STEP == 0 && shell_interrupted(c->sh))
+        c->err = -EINTR;
+    else if (walk_boundaries(function, &c->done, count_insn, NULL) == -ENOMEM)
+        c->err = -ENOMEM;
+    return !c->err;
 }
 
-static bool count(void)
+static int count(struct shell *sh)
 {
-    struct counting c = { 0 };
+    struct counting c = { .sh = sh };
 
     census = (struct census){ 0 };
     walk_functions(NULL, count_function, &c);
     plat_lock(PLAT_PROBES);
     boundary_forget();
     plat_unlock(PLAT_PROBES);
-    return c.err != -ENOMEM && !census.refused[PROBE_NO_MEMORY];
+    return census.refused[PROBE_NO_MEMORY] ? -ENOMEM : c.err;
 }
 
-const struct census *census_get(void)
+int census_get(struct shell *sh, const struct census **out)
 {
-    bool known;
+    int err = 0;
 
     mutex_lock(&lock);
     if (!is_done)
-        is_done = count();
-    known = is_done;
+        err = count(sh);
+    if (!err)
+        is_done = true;
     mutex_unlock(&lock);
-    return known ? &census : NULL;
+    *out = &census;
+    return err;
 }
 
 /* ---- functions ---- */

@@ -1,6 +1,7 @@
 /* census.h - what the rules make of the kernel's own text, as a whole. */
 #pragma once
 
+#include "kernel/debug/shell.h"
 #include "probes/platform.h"
 #include "probes/reject.h"
 
@@ -15,9 +16,10 @@ struct census {
 
 /* census_get - count, or remember. Counting takes a tenth of a second, and a thousand times
  * that with probes on every instruction.
- * Context: thread.  Return: NULL without memory.
+ * @sh: whose Ctrl-C stops it
+ * Context: thread.  Return: 0 with @out; -ENOMEM; -EINTR.
  */
-const struct census *census_get(void);
+int census_get(struct shell *sh, const struct census **out);
 
 /* census_blacklist - call @fn for each function that can never carry a probe, by address.
  * @reason: PROBE_BLACKLISTED or PROBE_ENTRY_CODE

@@ -117,51 +117,62 @@ const struct probe_command probe_command_add = {
 
 /* ---- del, on, off: one by name, or all ---- */
 
-static int switch_on(struct console_probe *cp)
+typedef int (*named_fn)(struct shell *sh, struct console_probe *cp);
+
+/* tell_stopped - what has been done of @cp, and what of the list. */
+static void tell_stopped(struct shell *sh, const struct console_probe *cp)
 {
-    return console_probe_switch(cp, true);
+    shell_error(sh, 0, "probe: stopped at %s: %zu of its %zu probes are off", cp->name,
+                console_probe_disabled(cp), cp->count);
 }
 
-static int switch_off(struct console_probe *cp)
+static int do_one(struct shell *sh, struct console_probe *cp, named_fn fn)
 {
-    return console_probe_switch(cp, false);
+    int err = shell_interrupted(sh) ? -EINTR : fn(sh, cp);
+
+    if (err == -EINTR)
+        tell_stopped(sh, cp);
+    else if (err)
+        shell_error(sh, err, "probe: %s", cp->name);
+    return err;
 }
 
-static int do_all(int (*fn)(struct console_probe *cp))
+/* do_all - to those that come first in the list when it is stopped; else to all. */
+static int do_all(struct shell *sh, named_fn fn)
 {
     struct console_probe *cp = console_probe_next(NULL), *next;
     int err = 0;
 
-    for (; cp; cp = next) {
+    for (; cp && err != -EINTR; cp = next) {
         int failed;
 
         next = console_probe_next(cp);
-        failed = fn(cp);
-        err = err ? err : failed;
+        failed = do_one(sh, cp, fn);
+        err = err && failed != -EINTR ? err : failed;
     }
     return err;
 }
 
-static int do_named(const char *name, int (*fn)(struct console_probe *cp))
+static int do_named(struct shell *sh, const char *name, named_fn fn)
 {
     struct console_probe *cp = console_probe_find(name);
 
     if (strcmp(name, "all") == 0)
-        return do_all(fn);
-    return cp ? fn(cp) : -ENOENT;
+        return do_all(sh, fn);
+    return cp ? do_one(sh, cp, fn) : shell_error(sh, ENOENT, "probe: %s", name);
 }
 
 static int run_named(struct shell *sh, const struct probe_command *cmd, int argc,
-                     char **argv, int (*fn)(struct console_probe *cp))
+                     char **argv, named_fn fn)
 {
     int err;
 
     if (argc != 1)
         return probe_usage(sh, cmd);
     console_probe_lock();
-    err = do_named(argv[0], fn);
+    err = do_named(sh, argv[0], fn);
     console_probe_unlock();
-    return err ? shell_error(sh, err, "probe: %s", argv[0]) : 0;
+    return err;
 }
 
 static int del_run(struct shell *sh, int argc, char **argv)
@@ -171,12 +182,12 @@ static int del_run(struct shell *sh, int argc, char **argv)
 
 static int on_run(struct shell *sh, int argc, char **argv)
 {
-    return run_named(sh, &probe_command_on, argc, argv, switch_on);
+    return run_named(sh, &probe_command_on, argc, argv, console_probe_on);
 }
 
 static int off_run(struct shell *sh, int argc, char **argv)
 {
-    return run_named(sh, &probe_command_off, argc, argv, switch_off);
+    return run_named(sh, &probe_command_off, argc, argv, console_probe_off);
 }
 
 static void names_complete(struct shell_completion *c, int index)

@@ -5,6 +5,7 @@
 #include "probes/port/census.h"
 #include "probes/port/commands.h"
 #include "probes/port/console_probe.h"
+#include "probes/port/mass.h"
 #include "probes/port/walk.h"
 
 #include <string.h>
@@ -103,9 +104,7 @@ static int register_all(struct all *all)
     struct console_probe *cp = all->cp;
     long in;
 
-    shell_progress(all->sh, "%zu probes are being set", all->places);
-    in = register_kprobes_some(cp->ps, all->places, note_refused, all);
-    shell_progress(all->sh, NULL);
+    in = mass_register(all->sh, cp->ps, all->places, note_refused, all);
     if (in < 0)
         return (int)in;
     cp->count = (size_t)in;
@@ -144,9 +143,22 @@ static int set_all(struct all *all)
 
 /* ---- the command ---- */
 
+static int tell(const struct all *all, int err)
+{
+    if (err == -ENOENT)
+        shell_error(all->sh, 0, "probe: no function has a name like %s", all->pattern);
+    else if (err == -EINTR)
+        shell_error(all->sh, 0, "probe: all %s: stopped; none of its probes is left",
+                    all->pattern);
+    else if (err)
+        shell_error(all->sh, err, "probe: all %s", all->pattern);
+    return err;
+}
+
 static int all_run(struct shell *sh, int argc, char **argv)
 {
     struct all all = { .sh = sh };
+    const struct census *text;
     int err;
 
     for (int i = 0; i < argc; i++) {
@@ -159,15 +171,13 @@ static int all_run(struct shell *sh, int argc, char **argv)
     }
     if (!all.pattern)
         all.pattern = "*";
-    census_get(); /* now: with probes on every instruction it takes a minute */
+    err = census_get(sh, &text); /* now: with probes everywhere it takes a minute */
+    if (err == -EINTR)
+        return tell(&all, err);
     console_probe_lock();
     err = set_all(&all);
     console_probe_unlock();
-    if (err == -ENOENT)
-        shell_error(sh, 0, "probe: no function has a name like %s", all.pattern);
-    else if (err)
-        shell_error(sh, err, "probe: all %s", all.pattern);
-    return err;
+    return tell(&all, err);
 }
 
 static void all_complete(struct shell_completion *c, int index)

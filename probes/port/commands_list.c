@@ -55,16 +55,28 @@ static void print_one(struct shell *sh, const struct console_probe *cp)
     shell_printf(sh, "\n");
 }
 
+/* set_flags_text - [DISABLED], or how many of the set are. */
+static const char *set_flags_text(char *buf, size_t size, const struct console_probe *cp)
+{
+    size_t off = console_probe_disabled(cp);
+
+    if (off && off < cp->count)
+        snprintf(buf, size, " [%zu DISABLED]", off);
+    else
+        snprintf(buf, size, "%s", off ? " [DISABLED]" : "");
+    return buf;
+}
+
 static void print_set(struct shell *sh, const struct console_probe *cp)
 {
+    char count[32], flags[32];
     uint64_t hits, missed;
-    char count[32];
 
     console_probe_sums(cp, &hits, &missed);
     snprintf(count, sizeof(count), "%zu probes", cp->count);
     shell_printf(sh, "%-8s %-16s k %-9s %10lu %8lu  %s of %s%s\n", cp->name, count, "set",
                  hits, missed, cp->kind == CONSOLE_ENTRIES ? "entries" : "instructions",
-                 cp->pattern, flags_text(cp->ps[0]));
+                 cp->pattern, set_flags_text(flags, sizeof(flags), cp));
 }
 
 static int list_run(struct shell *sh, int argc, char **argv UNUSED)

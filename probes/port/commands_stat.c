@@ -185,12 +185,13 @@ static void print_text(struct shell *sh, const struct census *c)
 static int stat_run(struct shell *sh, int argc, char **argv UNUSED)
 {
     const struct census *c;
+    int err;
 
     if (argc)
         return probe_usage(sh, &probe_command_stat);
-    c = census_get();
-    if (!c)
-        return shell_error(sh, ENOMEM, "probe: stat");
+    err = census_get(sh, &c);
+    if (err)
+        return shell_error(sh, err, "probe: stat");
     print_probes(sh, c);
     print_hits(sh);
     print_text(sh, c);

@@ -5,6 +5,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/time/clock.h"
+#include "probes/port/mass.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -113,15 +114,15 @@ void console_probe_add(struct console_probe *cp)
 
 /* ---- what can be done with one ---- */
 
-static int take_out(struct console_probe *cp)
+static int take_out(struct shell *sh, struct console_probe *cp)
 {
     return cp->kind == CONSOLE_RETURN ? unregister_kretprobe(&cp->ret)
-                                      : unregister_kprobes(cp->ps, cp->count);
+                                      : mass_unregister(sh, cp->ps, &cp->count);
 }
 
-int console_probe_del(struct console_probe *cp)
+int console_probe_del(struct shell *sh, struct console_probe *cp)
 {
-    int err = take_out(cp);
+    int err = take_out(sh, cp);
 
     if (err)
         return err;
@@ -130,9 +131,23 @@ int console_probe_del(struct console_probe *cp)
     return 0;
 }
 
-int console_probe_switch(struct console_probe *cp, bool on)
+int console_probe_on(struct shell *sh UNUSED, struct console_probe *cp)
 {
-    return on ? enable_kprobes(cp->ps, cp->count) : disable_kprobes(cp->ps, cp->count);
+    return enable_kprobes(cp->ps, cp->count);
+}
+
+int console_probe_off(struct shell *sh, struct console_probe *cp)
+{
+    return mass_disable(sh, cp->ps, cp->count);
+}
+
+size_t console_probe_disabled(const struct console_probe *cp)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < cp->count; i++)
+        count += (READ_ONCE(cp->ps[i]->flags) & KPROBE_FLAG_DISABLED) != 0;
+    return count;
 }
 
 static void count_post(struct kprobe *p, struct pt_regs *regs UNUSED,

@@ -37,8 +37,8 @@ struct console_probe {
     struct kretprobe ret;          /* CONSOLE_RETURN */
     struct console_returns returns;
     struct kprobe *probes; /* [I] else: @room of them */
-    struct kprobe **ps;    /* [I] those that are registered come first */
-    size_t count;          /* [I] registered */
+    struct kprobe **ps;    /* [C] those that are registered come first */
+    size_t count;          /* [C] registered */
     size_t room;           /* [I] */
     uint64_t posts;        /* post-handler calls, added to by hits */
 };
@@ -66,11 +66,16 @@ struct console_probe *console_probe_next(struct console_probe *cp);
 struct console_probe *console_probe_find(const char *name);
 
 /* console_probe_del - take it out of the kernel and of the list.
- * console_probe_switch - all of its handlers on or off.
- * Return: 0; what the engine says.
+ * console_probe_on, console_probe_off - all of its handlers.
+ * console_probe_disabled - how many of its kprobes are off.
+ * @sh: whose Ctrl-C stops it. Switching on is one step and cannot be stopped.
+ * Return: 0; -EINTR: it is still in the list; of a set, some are off, or out already and no
+ *         longer counted; what the engine says.
  */
-int console_probe_del(struct console_probe *cp);
-int console_probe_switch(struct console_probe *cp, bool on);
+int console_probe_del(struct shell *sh, struct console_probe *cp);
+int console_probe_on(struct shell *sh, struct console_probe *cp);
+int console_probe_off(struct shell *sh, struct console_probe *cp);
+size_t console_probe_disabled(const struct console_probe *cp);
 
 /* console_probe_count_post - let a single one, not registered yet, have a post-handler. */
 void console_probe_count_post(struct console_probe *cp);

@@ -344,7 +344,7 @@ static int keep_working(void *unused)
     do {
         seq_init(&out, NULL, NULL);
         for (size_t i = 0; i < ARRAY_LEN(names); i++)
-            if (workload_run(names[i], 0, NULL, &out))
+            if (workload_run(names[i], 0, NULL, &out, NULL, NULL))
                 wrong++;
         checksum = work_hash_text(seq_str(&out), strlen(seq_str(&out)));
         seq_free(&out);

@@ -5,6 +5,7 @@
 #include "kernel/mm/heap.h"
 #include "tests/kernel/hits.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/say.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +28,7 @@ static int run(const char *name, const char *seed, struct result *out)
 
     snprintf(word, sizeof(word), "%s", seed);
     seq_init(&s, NULL, NULL);
-    err = workload_run(name, 1, argv, &s);
+    err = workload_run(name, 1, argv, &s, NULL, NULL);
     at = strstr(seq_str(&s), ": checksum 0x");
     if (!err && (!at || strncmp(s.text, name, strlen(name)) != 0))
         err = -EIO;
@@ -100,7 +101,7 @@ KTEST(work, all_runs_all_and_leaves_nothing)
     struct seq s;
 
     seq_init(&s, NULL, NULL);
-    ktest_report(workload_run("all", 0, NULL, &s) == 0, "all run");
+    ktest_report(workload_run("all", 0, NULL, &s, NULL, NULL) == 0, "all run");
     for (const char *p = seq_str(&s); *p; p++)
         lines += *p == '\n';
     while (workload_get(count))
@@ -111,6 +112,38 @@ KTEST(work, all_runs_all_and_leaves_nothing)
                  "which is that of all");
     seq_free(&s);
     ktest_report(heap_block_count() == blocks, "no block is left over");
+}
+
+/* asked - true from the time on when it has been asked @countdown times. */
+static bool asked(void *countdown)
+{
+    long *left = countdown;
+
+    return __atomic_sub_fetch(left, 1, __ATOMIC_RELAXED) < 0;
+}
+
+/* How often the long ones ask, on which all the time may be spent, and what they leave. */
+KTEST(work, a_run_can_be_stopped)
+{
+    static const char *const names[] = { "heap", "vfs", "write", "all" };
+    size_t blocks = heap_block_count();
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        for (long times = 0; times < 20; times += 3) {
+            long left = times;
+            struct seq s;
+            int err;
+
+            seq_init(&s, NULL, NULL);
+            err = workload_run(names[i], 0, NULL, &s, asked, &left);
+            ktest_report(err == -EINTR && left < 0, "%s is stopped at the %ld. time",
+                         names[i], times + 1);
+            ktest_report(!strstr(seq_str(&s), "all: checksum"), "and has no result");
+            seq_free(&s);
+        }
+    ktest_report(heap_block_count() == blocks, "no block is left over");
+    say("ls /tmp");
+    ktest_report(output.len == 0, "and no file");
 }
 
 KTEST(work, names_are_sorted)

@@ -18,8 +18,8 @@ LIST = "/sys/kernel/debug/kprobes/list"
 # For each probe.
 LIST_INSNS_MAX = 6000
 TRAPS_MAX = (
-    ("'probe all' 'probe off all' 'probe on all' 'probe del all'", 50),
-    ("'probe all' 'probe stat' 'probe del all'", 50),
+    ("probe all -- probe off all -- probe on all -- probe del all", 50),
+    ("probe all -- probe stat -- probe del all", 50),
 )
 
 
@@ -37,7 +37,7 @@ def a_listing_is_short_work():
     with Counted(smp=1) as machine:
         machine.ask("probe all", LIMIT)
         machine.ask("probe off all", LIMIT)  # or else it takes its minute
-        outcome = machine.run(f"bare all 'cat {LIST}'", LIMIT)
+        outcome = machine.run(f"bare all cat {LIST}", LIMIT)
         lines = re.findall(r"^([0-9a-f]{16})  k  ", outcome.output, re.M)
         probes = re.search(r"^sites (\d+)", machine.ask("probe stat", LIMIT), re.M)
         insns = outcome.total() // len(lines)

@@ -24,8 +24,8 @@ def counted(smp, jump="off", icount=False):
 
 
 def quoted(workloads):
-    """Each as one word of a command line."""
-    return " ".join(f"'run {workload}'" for workload in workloads)
+    """Commands of `truth`, each a command line in one word."""
+    return " -- ".join(f"'run {workload}'" for workload in workloads)
 
 
 def cpus(smp):

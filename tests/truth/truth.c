@@ -12,11 +12,14 @@
 #include "probes/life.h"
 #include "probes/link.h"
 #include "probes/optimize.h"
+#include "probes/port/mass.h"
 #include "tests/truth/truth_nmi.h"
 #include "tests/truth/truth_window.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define USAGE "[OPTION...] all|FUNCTION,... COMMAND [WORD...] [-- COMMAND [WORD...]]..."
 
 /* One run of the command. */
 struct truth {
@@ -28,7 +31,9 @@ struct truth {
     kprobe_post_handler_t after;
     enum step_engine engine;
     struct truth_storm storm;
-    char **lines; /* what is done meanwhile, up to NULL */
+    char *
+        *words; /* what is done meanwhile: @word_count words, `--` between two commands */
+    int word_count;
 
     struct kprobe *probes; /* one for each boundary */
     struct kprobe **pointers;
@@ -131,13 +136,42 @@ static void functions_add(struct truth *t)
 
 /* ---- a trial ---- */
 
-static int lines_run(struct truth *t)
+/* command_len - words of the command that begins with @words[0], @left of which are left. */
+static int command_len(char **words, int left)
+{
+    int len = 0;
+
+    while (len < left && strcmp(words[len], "--") != 0)
+        len++;
+    return len;
+}
+
+static int run_commands(struct truth *t)
 {
     int err = 0;
 
-    for (char **line = t->lines; *line && !err; line++)
-        err = shell_execute(*line, shell_out(t->sh));
+    for (int at = 0; at < t->word_count && !err;) {
+        int len = command_len(t->words + at, t->word_count - at);
+
+        err = shell_run_inside(t->sh, len, t->words + at);
+        at += len + 1;
+    }
+    if (!err && shell_interrupted(t->sh))
+        err = -EINTR;
     return err;
+}
+
+/* are_commands - is there one between each two `--`? */
+static bool are_commands(char **words, int count)
+{
+    int at = 0, len = 0;
+
+    for (; at <= count; at += len + 1) {
+        len = command_len(words + at, count - at);
+        if (!len)
+            return false;
+    }
+    return true;
 }
 
 static int storm_run(struct truth *t)
@@ -147,7 +181,7 @@ static int storm_run(struct truth *t)
     if (err)
         return err;
     do {
-        err = lines_run(t);
+        err = run_commands(t);
     } while (!err && truth_storm_running(&t->storm));
     truth_storm_end(&t->storm);
     return err;
@@ -186,13 +220,13 @@ static int trial(struct truth *t, size_t first, size_t count)
     int err;
 
     if (!t->bare)
-        in = register_kprobes_some(ps, count, refused, t);
+        in = mass_register(t->sh, ps, count, refused, t);
     if (in <= 0)
         return (int)in;
     t->armed += (size_t)in;
     find_links(ps, t->past + first, (size_t)in);
     truth_open(ps, t->past + first, records + first, (size_t)in);
-    err = t->storm.count ? storm_run(t) : lines_run(t);
+    err = t->storm.count ? storm_run(t) : run_commands(t);
     truth_close(ps, records + first, (size_t)in);
     if (!t->bare)
         unregister_kprobes(ps, (size_t)in);
@@ -288,18 +322,23 @@ static int run(struct shell *sh, int argc, char **argv)
 
     while (at < argc && option(&t, argv[at]))
         at++;
-    if (at + 1 >= argc)
-        return shell_error(sh, EINVAL, "usage: truth [OPTION...] WHAT COMMAND...");
-    t.what = argv[at];
-    t.lines = argv + at + 1;
+    t.what = at < argc ? argv[at++] : "";
+    t.words = argv + at;
+    t.word_count = argc - at;
+    if (!are_commands(t.words, t.word_count))
+        return shell_error(sh, EINVAL, "usage: truth " USAGE);
     err = make_room(&t);
     if (!err)
         err = run_all(&t);
     kfree(t.past);
     kfree(t.pointers);
     kfree(t.probes);
+    if (err == -EINTR)
+        shell_error(sh, 0, "truth: stopped; none of its probes is left");
+    else if (err)
+        shell_error(sh, err, "truth: %s", t.what);
     if (err)
-        return shell_error(sh, err, "truth: %s", t.what);
+        return err;
     shell_printf(sh,
                  "truth: armed %zu refused %zu nmis %llu left %zu records 0x%lx %zu\n",
                  t.armed, t.refused, (unsigned long long)t.storm.sent, t.left,
@@ -309,14 +348,18 @@ static int run(struct shell *sh, int argc, char **argv)
 
 static const struct shell_command command = {
     .name = "truth",
-    .usage = "[OPTION...] all|FUNCTION,... COMMAND...",
+    .usage = USAGE,
     .help = "run commands with every instruction armed, for tests/truth\n"
-            "bare, each, handlers, nested, tf, nmis=N: see docs/testing.md",
+            "truth all run vfs                  arm all, run a workload, disarm\n"
+            "truth vfs_read run vfs -- run map  two commands, a function\n"
+            "truth all 'run all | tail -n 1'    a single word is a whole command line\n"
+            "Options: bare, each, handlers, nested, tf, nmis=N: see docs/testing.md.\n"
+            "Ctrl-C stops it and leaves none of its probes.",
     .run = run,
 };
 
 __attribute__((constructor)) static void truth_init(void)
 {
     truth_storm_init();
-    BUG_ON(shell_add_command(&command));
+    BUG_ON(shell_add_developer_command(&command));
 }

@@ -35,7 +35,7 @@ static int send(void *arg)
     struct truth_storm *s = arg;
     unsigned target = cpu_count() - 1;
 
-    for (uint64_t i = 0; i < s->count; i++) {
+    for (uint64_t i = 0; i < s->count && !READ_ONCE(s->is_enough); i++) {
         smp_send_nmi(target);
         while (__atomic_load_n(&taken, __ATOMIC_ACQUIRE) == i)
             pause();
@@ -51,6 +51,7 @@ int truth_storm_start(struct truth_storm *s)
     if (cpu_count() < 2)
         return -EINVAL;
     s->sent = 0;
+    s->is_enough = false;
     taken = 0;
     WRITE_ONCE(storming, true);
     s->tid = kernel_clone(&args);
@@ -64,6 +65,7 @@ bool truth_storm_running(const struct truth_storm *s)
 
 void truth_storm_end(struct truth_storm *s)
 {
+    WRITE_ONCE(s->is_enough, true);
     thread_join(s->tid, NULL);
     WRITE_ONCE(storming, false);
 }

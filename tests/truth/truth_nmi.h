@@ -8,6 +8,7 @@
 struct truth_storm {
     uint64_t count; /* NMIs to send */
     uint64_t sent;  /* that have been taken, too */
+    bool is_enough; /* send no more */
     int tid;
 };
 
@@ -16,7 +17,7 @@ void truth_storm_init(void);
 
 /* truth_storm_start - send @s->count NMIs from CPU 0 to the last one, in a thread.
  * truth_storm_running - have not all of them been taken yet?
- * truth_storm_end - wait until they have.
+ * truth_storm_end - send no more of them, and wait until those that were sent are taken.
  *
  * Context: thread; one storm at a time, with two CPUs at least.
  * Return:  0; -ENOMEM; -EINVAL there is only one CPU.

@@ -116,6 +116,29 @@ static int fail_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
     return shell_error(sh, EBUSY, "fail: %s", "thing");
 }
 
+/* nest WORD... - as a part of this command, then a line of its own. */
+static int nest_run(struct shell *sh, int argc, char **argv)
+{
+    int err = shell_run_inside(sh, argc - 1, argv + 1);
+
+    shell_printf(sh, "nested: %d\n", err);
+    return err;
+}
+
+/* spoil WORD - as commands may, change it. */
+static int spoil_run(struct shell *sh, int argc UNUSED, char **argv)
+{
+    shell_printf(sh, "%s\n", argv[1]);
+    argv[1][0] = '\0';
+    return 0;
+}
+
+static int twice_run(struct shell *sh, int argc, char **argv)
+{
+    shell_run_inside(sh, argc - 1, argv + 1);
+    return shell_run_inside(sh, argc - 1, argv + 1);
+}
+
 static int hog_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
 {
     fake_heap_fail_after(1);
@@ -153,6 +176,9 @@ const struct shell_command shell_system_commands[] = {
     { "fail", "", "fail", fail_run, NULL },
     { "hog", "", "use up the memory with a line", hog_run, NULL },
     { "wide", "", "print a long line", wide_run, NULL },
+    { "nest", "WORD...", "run a command inside", nest_run, NULL },
+    { "twice", "WORD...", "the same, twice", twice_run, NULL },
+    { "spoil", "WORD", "print it and change it", spoil_run, NULL },
     { "sym", "", "has symbols as arguments", loop_run, shell_complete_symbols },
     {},
 };
@@ -487,6 +513,74 @@ static void shell_execute_prints_to_a_text(void)
     seq_free(&s);
 }
 
+static void commands_run_inside_of_others(void)
+{
+    CHECK_STR(ask("@1 nest echo 'a  b'\n"), "#1|a  b\n#1|nested: 0\n#1=0 OK\n");
+    CHECK_STR(ask("@1 nest 'echo a b | wc -w'\n"), "#1|2\n#1|nested: 0\n#1=0 OK\n");
+    CHECK_STR(ask("@1 nest 'echo a' | wc -l\n"), "#1|2\n#1=0 OK\n");
+    CHECK_STR(ask("@1 twice spoil abc\n"), "#1|abc\n#1|abc\n#1=0 OK\n");
+    CHECK_STR(ask("@1 nest fail | wc -l\n"),
+              "#1|fail: thing: Device or resource busy\n#1|2\n#1=16 EBUSY\n");
+    CHECK_STR(ask("@1 nest fail more | wc -l\n"),
+              "#1|fail: thing: Device or resource busy\n#1|2\n#1=16 EBUSY\n");
+    CHECK_STR(ask("@1 nest nothing\n"),
+              "#1|sh: nothing: unknown command: No such file or "
+              "directory\n#1|nested: -2\n#1=2 ENOENT\n");
+    CHECK_STR(ask("@1 nest nest echo x > /tmp/n\n@2 cat /tmp/n\n@3 rm /tmp/n\n"),
+              "#1=0 OK\n#2|x\n#2|nested: 0\n#2|nested: 0\n#2=0 OK\n#3=0 OK\n");
+}
+
+static int stop_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
+{
+    shell_printf(sh, "half a line");
+    while (!shell_interrupted(sh))
+        continue;
+    shell_printf(sh, "\ndropped\n");
+    shell_error(sh, 0, "stop: half of it is done");
+    shell_printf(sh, "dropped, too\n");
+    return -EINTR;
+}
+
+static void control_c_drops_no_message(void)
+{
+    static const struct shell_command stop = { "stop", "", "stops", stop_run, NULL };
+
+    set_up_once();
+    CHECK_EQ(shell_add_command(&stop), 0);
+    CHECK_STR(ask("@1 stop\n\003"), "#1|stop: half of it is done\n#1=4 EINTR\n");
+    CHECK_STR(ask("@1 nest stop x\n\003"), "#1|stop: half of it is done\n#1=4 EINTR\n");
+    CHECK_STR(ask("@1 stop | wc -l\n\003"), "#1|stop: half of it is done\n#1=4 EINTR\n");
+    CHECK_STR(see("stop\r\003"),
+              "sonde> stop\r\nstop: half of it is done\r\n^C\r\nsonde> ");
+}
+
+static void control_c_stops_what_runs_inside(void)
+{
+    CHECK_STR(ask("@1 nest loop | wc -l\n\003@2 echo x\n"),
+              "#1=4 EINTR\n#2|x\n#2=0 OK\n");
+    CHECK_STR(ask("@1 nest loop x | wc -l\n\003"), "#1=4 EINTR\n");
+    CHECK_STR(ask("@1 nest 'nest loop' | wc -l\n\003"), "#1=4 EINTR\n");
+    CHECK_STR(ask("@1 nest loop\n"), "#1|not interrupted\n#1|nested: 0\n#1=0 OK\n");
+}
+
+static void help_lists_what_developers_need_apart(void)
+{
+    static const struct shell_command tool = { "tool", "", "of developers", loop_run,
+                                               NULL };
+    const char *text, *head;
+
+    set_up_once();
+    CHECK_EQ(shell_add_developer_command(&tool), 0);
+    CHECK_EQ(shell_add_developer_command(&tool), -EEXIST);
+    text = ask("@1 help\n@2 help tool\n");
+    head = strstr(text, "#1|\n#1|For work on the kernel itself:\n");
+
+    CHECK(head && strstr(head, "#1|tool       of developers\n#1|\n"));
+    CHECK(strstr(text, "#1|wide ") < head);
+    CHECK(strstr(text, "#1|tool ") > head);
+    CHECK(strstr(text, "#2|tool\n#2|of developers\n#2=0 OK\n"));
+}
+
 static void commands_have_one_name_each(void)
 {
     static const struct shell_command again = { "echo", "", "", loop_run, NULL };
@@ -524,4 +618,6 @@ UNIT_TESTS(requests_are_answered_byte_exact, failures_have_an_errno, echo_is_one
            control_c_stops_a_command, the_end_of_input_switches_off,
            tab_completes_commands_paths_and_symbols, completions_know_the_first_argument,
            progress_is_for_people, a_second_tab_lists, shell_execute_prints_to_a_text,
+           commands_run_inside_of_others, control_c_stops_what_runs_inside,
+           help_lists_what_developers_need_apart, control_c_drops_no_message,
            commands_have_one_name_each, random_bytes_leave_a_working_shell)

@@ -1,0 +1,142 @@
+"""test_stop.py - Ctrl-C stops what takes long, and what is left then is what is said.
+
+Nothing here measures time. Where a command has to be in a certain stage, its progress on the
+terminal tells; else Ctrl-C is sent behind the command at once.
+"""
+
+import re
+
+import tap
+from guest import PROMPT
+from machine import Reply
+from session import CSI, LIMIT, ask, at_prompt, run_on
+
+STOP = "\x03"
+TRUTH = "truth: stopped; none of its probes is left"
+LONG = 300  # seconds: all instructions, on a busy host
+
+
+def stopped(guest, command):
+    """A request, and the byte that stops it right behind it: the Reply."""
+    machine = guest.machine
+    machine.tag += 1
+    machine.sock.settimeout(LONG)
+    machine.sock.sendall(f"@{machine.tag} {command}\n{STOP}".encode())
+    reply = machine._receive(b"#%d" % machine.tag, None, None)
+    assert isinstance(reply, Reply)
+    return reply
+
+
+def stopped_at(guest, command, progress):
+    """Type a command, Ctrl-C when its progress matches: what it printed after that."""
+    guest.console.send(command + "\r")
+    if guest.console.expect(re.compile(progress), LONG) is None:
+        raise AssertionError(f"{command}: no {progress!r}")
+    guest.console.send(STOP)
+    text = guest.console.expect(b"\n" + PROMPT, LONG)
+    return CSI.sub(b"", text or b"").decode("utf-8", "replace").replace("\r", "")
+
+
+def stat(guest):
+    return dict(line.split()[:2] for line in ask(guest, "probe stat").splitlines())
+
+
+def nothing_is_left(guest, what):
+    numbers = stat(guest)
+    got = [numbers[name] for name in ("probes", "sites", "armed")]
+    tap.equal(got, ["0", "0", "0"], f"{what}: no probe is left")
+
+
+def every_long_command_stops(guest):
+    for command, says in (
+        ("probe all", "probe: all *: stopped; none of its probes is left"),
+        ("bench", "bench: stopped in hit; none of its probes is left"),
+        ("bench scale", "bench: stopped in scale; none of its probes is left"),
+        ("bench cache", "bench: stopped in cache; none of its probes is left"),
+        ("bench counted", "bench: stopped in counted; none of its probes is left"),
+        ("truth all run all", TRUTH),
+        ("truth vfs_read sleep 10000", TRUTH),
+        ("truth each all sleep 1000", TRUTH),
+        ("truth nmis=1000000 vfs_read run vfs", TRUTH),
+        ("run all | wc -l", "run: all: Interrupted system call"),
+        ("sleep 100000", ""),
+    ):
+        reply = stopped(guest, command)
+        tap.equal(reply.name, "EINTR", f"{command}: stopped")
+        tap.check(says in reply.lines + [""], f"{command}: says what is left")
+        tap.note(reply.text)
+        nothing_is_left(guest, command)
+    tap.equal(ask(guest, "cat /proc/sys/debug/kprobes-jump"), "pun\n", "jumps are as before")
+
+
+def truth_stops_in_the_middle(guest):
+    """In its last command: the first one's output shows that the probes are there."""
+    words = "vfs_read,vfs_write echo r''eady -- sleep 10000 -- echo n''ever"
+    guest.console.send(f"truth {words}\r")
+    ready = guest.console.expect(re.compile(rb"(?:\n|\x1b\[K)ready"), LIMIT)
+    tap.check(ready is not None, "its first command runs")
+    tap.check(int(stat(guest)["armed"]) > 50, "with probes")
+    guest.console.send(STOP)
+    text = guest.console.expect(b"\n" + PROMPT, LIMIT) or b""
+    tap.check(b"truth: stopped" in text and b"never" not in text, "the second is the last")
+    nothing_is_left(guest, "truth")
+
+
+def probe_all_leaves_nothing(guest):
+    for stage in (rb"\d+ functions, ", rb"\d+ of \d+ probes", rb"probes are being armed"):
+        text = stopped_at(guest, "probe all [a-f]*", stage)
+        tap.check("stopped; none of its probes is left" in text, f"stopped at {stage}")
+        nothing_is_left(guest, "probe all")
+    tap.equal(ask(guest, "probe list").count("\n"), 1, "nor a line of the list")
+
+
+def a_set(guest):
+    """Some thousands of probes in one set, and one behind it: how many the set has."""
+    ask(guest, "probe del all")
+    ask(guest, "probe all [a-f]*")
+    ask(guest, "probe add vfs_read last")
+    return int(stat(guest)["probes"]) - 1
+
+
+def switching_off_can_be_stopped(guest):
+    every = a_set(guest)
+    text = stopped_at(guest, "probe off all", rb"[1-9]\d* of \d+ probes are off")
+    off = re.search(r"stopped at p\d+: (\d+) of its (\d+) probes are off", text)
+    tap.check(off and int(off[2]) == every and 0 < int(off[1]) < every, f"off: {off}")
+    disabled = int(stat(guest)["probes.disabled"])
+    tap.equal(off and int(off[1]), disabled, "so many are off")
+    listed = ask(guest, "probe list")
+    tap.check(f"[{disabled} DISABLED]" in listed, "the list says so")
+    follows = re.search(r"^last .* vfs_read\+0x0$", listed, re.M)
+    tap.check(follows, "what follows is untouched")
+    ask(guest, "probe on all")
+    tap.equal(stat(guest)["probes.disabled"], "0", "all can be switched on again")
+
+
+def taking_away_can_be_stopped(guest):
+    every = a_set(guest)
+    text = stopped_at(guest, "probe del all", rb"[1-9]\d* of \d+ probes are off")
+    left = re.search(r"stopped at p\d+: (\d+) of its (\d+) probes are off", text)
+    tap.check(left and int(left[2]) == every and int(left[1]) > 0, f"none is out: {left}")
+    text = stopped_at(guest, "probe del all", rb"[1-9]\d* probes are left")
+    left = re.search(r"stopped at p\d+: (\d+) of its (\d+) probes are off", text)
+    tap.check(left and left[1] == left[2] and 0 < int(left[2]) < every, f"some are: {left}")
+    tap.equal(stat(guest)["probes"], str(int(left[2]) + 1), "as many are left")
+    ask(guest, "probe del all")
+    nothing_is_left(guest, "del")
+    tap.check("calls 720" in ask(guest, "run vfs"), "and all is well")
+
+
+def main():
+    with at_prompt() as guest:
+        tests = (
+            every_long_command_stops,
+            truth_stops_in_the_middle,
+            probe_all_leaves_nothing,
+            switching_off_can_be_stopped,
+            taking_away_can_be_stopped,
+        )
+        run_on(guest, *tests)
+
+
+main()
