@@ -2,9 +2,19 @@
  *
  * A kretprobe is its caller's again as soon as it is unregistered, while calls that it has
  * seen may still be under way, and stay so for ever. Their entries point at its holder
- * instead. Nobody counts them. Whoever registers or unregisters the next time looks at all
- * shadow stacks: a holder that was taken out of use before the last quiescence, and that no
- * entry points at, will never be pointed at again.
+ * instead. The entries of a holder are not counted. The next registering or unregistering
+ * looks at all shadow stacks, and frees a holder that was taken out of use before the last
+ * quiescence, and that no entry points at:
+ *
+ *   1. No entry that is in use points at it, and none ever will again.
+ *   2. An entry keeps its holder when it is popped, and a call claims an entry before it fills
+ *      it. Between the two an NMI may come, and the trampoline, to which a function in the
+ *      NMI returns, loads the holder of the latest entry before it knows whether the entry is
+ *      its own. So the pointers in all entries that are not in use are cleared, too. A call
+ *      that fills such an entry meanwhile writes another holder there: the pointer is cleared
+ *      only while it is that of this one.
+ *   3. Each NMI that has loaded the pointer before has ended, after plat_sync_cores().
+ *   4. The holder is freed. So each holder that any entry points at can be read.
  */
 #include "probes/holder.h"
 
@@ -39,30 +49,55 @@ void holder_retire(struct kretprobe_holder *h)
     unused = h;
 }
 
-/* An entry stays where it is until it is popped, so none is missed; one that is popped
- * meanwhile keeps its holder until the next time. Where `below` is filled in, the holder is,
- * and has not been freed: only we do that.
+/* 1. An entry stays where it is until it is popped, so none is missed. An entry that is popped
+ * meanwhile keeps its holder until the next time. Where `below` is filled in, the holder is.
  */
-static void mark(struct shadow *s, void *arg)
+static void mark(struct shadow *s, void *arg UNUSED)
 {
     const struct shadow_entry *last = __atomic_load_n(&s->last, __ATOMIC_ACQUIRE);
 
-    (void)arg;
     for (const struct shadow_entry *e = s->entries + 1; e <= last; e++)
         if (__atomic_load_n(&e->below, __ATOMIC_ACQUIRE))
             READ_ONCE(e->holder)->in_use = true;
+}
+
+/* 2. */
+static void clear(struct shadow *s, void *arg UNUSED)
+{
+    for (struct shadow_entry *e = s->entries + 1; e <= s->limit; e++) {
+        struct kretprobe_holder *h = READ_ONCE(e->holder);
+
+        if (h && h->leaves)
+            __atomic_compare_exchange_n(&e->holder, &h, NULL, false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED);
+    }
+}
+
+/* choose - which of them leave? Return: none does. */
+static bool choose(void)
+{
+    bool none = true;
+
+    for (struct kretprobe_holder *h = unused; h; h = h->next)
+        h->in_use = false;
+    plat_shadow_for_each(mark, NULL);
+    for (struct kretprobe_holder *h = unused; h; h = h->next) {
+        h->leaves = !h->in_use;
+        none &= h->in_use;
+    }
+    return none;
 }
 
 void holder_sweep(void)
 {
     struct kretprobe_holder **link = &unused, *h;
 
-    for (h = unused; h; h = h->next)
-        h->in_use = false;
-    if (unused)
-        plat_shadow_for_each(mark, NULL);
+    if (!unused || choose())
+        return;
+    plat_shadow_for_each(clear, NULL);
+    plat_sync_cores(); /* 3. */
     while ((h = *link) != NULL) {
-        if (h->in_use) {
+        if (!h->leaves) {
             link = &h->next;
             continue;
         }

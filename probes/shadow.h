@@ -36,7 +36,8 @@ struct kretprobe_holder {
     };
     uint32_t counter; /* [P] of rp's hits by jumps, when a site has it as plain */
     int active;       /* instances, where there is a limit; atomic */
-    bool in_use;      /* [P] sweep has met it */
+    bool in_use;      /* [P] holder_sweep() has met it */
+    bool leaves;      /* [P] and will free it */
     struct kretprobe_holder *next; /* [P] among the unregistered ones */
 };
 

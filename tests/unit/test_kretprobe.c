@@ -695,6 +695,39 @@ static void the_real_address_is_found_by_its_slot(void)
     end(&rp);
 }
 
+static bool points_at(const struct shadow *s, const struct kretprobe_holder *h)
+{
+    for (const struct shadow_entry *e = s->entries + 1; e <= s->limit; e++)
+        if (e->holder == h)
+            return true;
+    return false;
+}
+
+/* A CPU in an NMI may look at an entry that is claimed and not filled. */
+static void no_entry_points_at_what_is_freed(void)
+{
+    struct kretprobe rp = { 0 }, other = { 0 };
+    struct pt_regs regs;
+    const struct kretprobe_holder *gone;
+
+    start();
+    probed(&rp, "f");
+    probed(&other, "g");
+    regs = fake_regs();
+    call(&regs, other.kp.addr, RETURN_ADDR);
+    regs = regs_below(64);
+    call(&regs, rp.kp.addr, RETURN_ADDR);
+    CHECK(fake_return(&regs));
+    gone = rp.holder;
+    CHECK(points_at(plat_shadow_running(0, false), gone));
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    CHECK(!points_at(plat_shadow_running(0, false), gone));
+    CHECK(points_at(plat_shadow_running(0, false), other.holder));
+    regs = fake_regs();
+    CHECK(fake_return(&regs));
+    end(&other);
+}
+
 UNIT_TESTS(a_return_goes_where_the_call_came_from,
            recursion_returns_in_the_opposite_order, a_tail_call_returns_innermost_first,
            sibling_calls_in_a_circle_are_one_instance,
@@ -713,4 +746,4 @@ UNIT_TESTS(a_return_goes_where_the_call_came_from,
            a_handler_that_calls_the_function_is_a_recursion, only_entries_are_accepted,
            a_function_that_switches_stacks_is_refused, too_much_data_is_refused,
            a_batch_is_all_or_none, without_memory_nothing_is_left,
-           the_real_address_is_found_by_its_slot)
+           the_real_address_is_found_by_its_slot, no_entry_points_at_what_is_freed)
