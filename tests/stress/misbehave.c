@@ -215,6 +215,29 @@ static void change_probes(uint64_t chance)
     }
 }
 
+void stress_set_flags(uint64_t flags);
+
+/* leave - what is changed here ends with the hit. */
+static void leave(uint64_t chance)
+{
+    switch (chance % 4) {
+    case 0:
+        preempt_disable();
+        break;
+    case 1:
+        if (!irqs_enabled() && cpu_context() == CTX_THREAD)
+            sti();
+        else
+            cli();
+        break;
+    case 2:
+        stress_set_flags(FLAGS_AC);
+        break;
+    default:
+        stress_set_flags(FLAGS_DF);
+    }
+}
+
 static void send_nmi(uint64_t chance UNUSED)
 {
     smp_send_nmi(cpu_id());
@@ -250,6 +273,7 @@ static const struct {
     [STRESS_REGISTER] = { "register", change_probes, ANYWHERE },
     [STRESS_REDIRECT] = { "redirect", NULL, 0 },
     [STRESS_IMAGE] = { "image", NULL, 0 },
+    [STRESS_LEFT] = { "left", leave, ANYWHERE },
     [STRESS_NMI] = { "nmi", send_nmi, IN(THREAD) | IN(IRQ) },
     [STRESS_RESCHED] = { "resched", switch_soon, IN(THREAD) | IN(IRQ) },
 };
@@ -314,6 +338,8 @@ void stress_locks_check(void)
         if ((locks[i].holder != 0) != left[i])
             stress_differs("a lock that is held by", "", locks[i].holder, left[i]);
         stress_faults.locks += left[i];
+        if (left[i] && !locks[i].held.left_by)
+            stress_differs("a lock that was left is not named", "", i, 0);
     }
     if (!mutex_trylock(&some_mutex))
         stress_differs("the mutex is held", "", 1, 0);

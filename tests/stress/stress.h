@@ -119,11 +119,12 @@ extern const uint8_t stress_idle[]; /* 64 instructions of 5 bytes that nobody ru
 #define STRESS_IDLE_LEN 5
 extern const uint8_t stress_elsewhere[];
 
-/* stress_step - let the program of @regs step itself over one instruction. In a thread only.
- * Context: a handler at a stress_insn that is_image.
+/* stress_step - let the program of @regs step itself over one instruction.
+ * Context: a handler at a stress_insn that is_image.  Return: false where it may not: it is
+ * no thread, or steps itself already.
  * stress_steps_check - have all steps come that were asked for, and no others?
  */
-void stress_step(struct pt_regs *regs);
+bool stress_step(struct pt_regs *regs);
 void stress_steps_check(void);
 
 /* ---- misbehave.c ---- */
@@ -143,6 +144,7 @@ enum stress_class {
     STRESS_REGISTER, /* what is refused in handlers */
     STRESS_REDIRECT,
     STRESS_IMAGE, /* flags of the program */
+    STRESS_LEFT,  /* preemption, interrupts, flags are not as they were found */
     STRESS_NMI,   /* an NMI on top */
     STRESS_RESCHED,
     STRESS_CLASSES,

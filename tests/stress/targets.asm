@@ -191,7 +191,7 @@ endproc stress_elsewhere
 
 ; 5 * x, as long as a handler at the entry of stress_image has changed just those flags
 ; that it has left in rdx
-IMAGE_FLAGS equ FLAGS_DF | FLAGS_AC
+IMAGE_FLAGS equ FLAGS_DF | FLAGS_AC | FLAGS_IF
 proc stress_image_call
     pushfq
     xor edx, edx
@@ -238,6 +238,14 @@ proc stress_stepped
     pop rbp
     ret
 endproc stress_stepped
+
+; void stress_set_flags(uint64_t flags): these, too, from here on
+proc stress_set_flags
+    pushfq
+    or [rsp], rdi
+    popfq
+    ret
+endproc stress_set_flags
 
 ; void stress_fault(unsigned kind, uint64_t flags): with these flags set, too, one of four
 ; faults. A fault handler that deals with it goes on at stress_fault_done.

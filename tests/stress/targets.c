@@ -154,12 +154,13 @@ static bool take_step(struct pt_regs *regs)
     return true;
 }
 
-void stress_step(struct pt_regs *regs)
+bool stress_step(struct pt_regs *regs)
 {
     if (cpu_context() != CTX_THREAD || regs->flags & FLAGS_TF)
-        return;
+        return false;
     regs->flags |= FLAGS_TF;
     stress_count(&steps_asked);
+    return true;
 }
 
 void stress_steps_check(void)

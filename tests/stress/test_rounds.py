@@ -1,0 +1,31 @@
+"""test_rounds.py - the stress program, a minute each on 1, 2, 4 and 8 CPUs and a stepped one.
+
+    tests/run/run_tests.py stress/rounds
+"""
+
+import os
+import sys
+
+import tap
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import stress  # noqa: E402
+
+SEED = int(os.environ.get("SEED", "1"))
+GUESTS = ((1, False), (2, False), (4, False), (8, False), (2, True))  # CPUs, stepped
+
+
+def all_is_as_it_was():
+    tap.note(f"seed {SEED}")
+    for number, (cpus, stepped) in enumerate(GUESTS):
+        seed = SEED + number
+        minute, failure = stress.run_minute(stress.parse([]), cpus, stepped, seed)
+        name = f"{cpus} CPUs{', stepped' * stepped}, seed {seed}"
+        rounds = minute.sums["rounds"]
+        if not tap.check(not failure, f"{name}: {rounds} rounds, all is as it was"):
+            tap.note("\n".join(failure))
+        for what in ("hits", "missed", "returns", "faults", "locks"):
+            tap.check(minute.sums[what], f"{name}: {minute.sums[what]} {what}")
+
+
+tap.run(all_is_as_it_was)
