@@ -36,7 +36,7 @@ def one_function_at_a_time():
 
 def some_functions_on_all_cpus():
     with counted(4) as machine:
-        for function in ("schedule", "mutex_lock", "kmalloc", "tick"):
+        for function in ("sched_block", "mutex_lock", "kmalloc", "tick"):
             trial(machine, function, ("mutex", "heap"), f"4 CPUs, {function}")
 
 
