@@ -485,18 +485,20 @@ $(B)/%.c.o: %.c $(B)/flags.stamp
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# Two runs: NASM 2.16 forgets the included files in the list that it makes while assembling.
 # One file has the optimizations that make special copies of functions: so that there are
 # symbols like weigh.constprop.0, as in other kernels.
 $(B)/kernel/work/work_special.c.o: CFLAGS := $(filter-out -fno-ipa-%,$(CFLAGS))
 
 OFFSETS := kernel/cpu/asm_offsets.c probes/port/probe_offsets.c
+NASM_TOOLS := kernel/debug/nasm_dwarf.py kernel/debug/elf64.py
 
-$(B)/%.asm.o: %.asm $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/probe_offsets.inc
+# Two runs: NASM 2.16 forgets the included files in the list that it makes while assembling.
+$(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/probe_offsets.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
 	$(Q)$(NASM) $(NASMFLAGS) -M -MP -MT $@ $< >$(@:.o=.d)
 	$(Q)$(NASM) $(NASMFLAGS) -o $@ $<
+	$(Q)$(PYTHON) kernel/debug/nasm_dwarf.py $@
 
 # C layouts for NASM: compiled to assembly, of which only the marked comments count.
 define offsets
