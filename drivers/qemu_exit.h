@@ -9,9 +9,10 @@
 #include <stdint.h>
 
 #define QEMU_EXIT_PORT 0xf4
-#define QEMU_EXIT_OK 0x10           /* 33: power off, all tests passed */
-#define QEMU_EXIT_TESTS_FAILED 0x11 /* 35 */
-#define QEMU_EXIT_PANIC 0x12        /* 37 */
+#define QEMU_EXIT_OK 0x10             /* 33: power off, all tests passed */
+#define QEMU_EXIT_TESTS_FAILED 0x11   /* 35 */
+#define QEMU_EXIT_PANIC 0x12          /* 37 */
+#define QEMU_EXIT_COMMAND_FAILED 0x13 /* 39: power off; a piped command failed */
 
 /* qemu_exit - returns only where there is no such device. Context: any. */
 static inline void qemu_exit(uint8_t code)

@@ -33,6 +33,7 @@
 #include "tests/kernel/ktest.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 extern char boot_stack[], boot_stack_top[];
 extern void (*const init_array_start[])(void), (*const init_array_end[])(void);
@@ -170,6 +171,13 @@ static void must(int err, const char *what)
         panic("%s: %s", what, err_text(err));
 }
 
+static void switch_off(bool failed)
+{
+    if (failed)
+        qemu_exit(QEMU_EXIT_COMMAND_FAILED);
+    power_off();
+}
+
 static void start_services(void)
 {
     char jump[16];
@@ -177,7 +185,7 @@ static void start_services(void)
     must(vfs_init(), "files");
     must(proc_init(boot.cmdline), "/proc");
     shell_init();
-    shell_set_power(power_off, power_reset);
+    shell_set_power(switch_off, power_reset);
     must(probes_init(), "probes");
     if (boot_option(boot.cmdline, "kprobes-jump", jump, sizeof(jump)) &&
         port_choose_jump(jump))
@@ -214,10 +222,24 @@ static _Noreturn void run_tests(const char *selection)
     power_off();
 }
 
+static unsigned console_flags(void)
+{
+    unsigned flags = SHELL_HUMAN | SHELL_MACHINE;
+    char kind[16];
+
+    if (!boot_option(boot.cmdline, "console", kind, sizeof(kind)))
+        return flags;
+    if (!strcmp(kind, "plain"))
+        return flags | SHELL_PLAIN;
+    if (strcmp(kind, "terminal") != 0)
+        log_warn("console=%s: terminal or plain", kind);
+    return flags;
+}
+
 static void start_shells(void)
 {
     if (have_com1)
-        must(shell_start(&com1.console, SHELL_HUMAN | SHELL_MACHINE), "console");
+        must(shell_start(&com1.console, console_flags()), "console");
     if (have_com3)
         must(shell_start(&com3.console, SHELL_MACHINE), "machine interface");
     if (!have_com1 && !have_com3)

@@ -3,6 +3,9 @@
  * A line that a person typed is run and its output shown; a line that begins with '@' is a
  * tool's request, and what it prints goes into reply lines. Neither can break the other:
  * input that is no line, no command or no request is answered with an error and forgotten.
+ *
+ * A pipe instead of a terminal (SHELL_PLAIN) is sent each line once, when it is complete:
+ * what a terminal shows while a line is edited takes escape sequences.
  */
 #include "kernel/debug/shell.h"
 
@@ -21,13 +24,22 @@
 
 static void draw(struct shell *sh)
 {
-    if (!(sh->flags & SHELL_HUMAN))
+    if (!shell_on_terminal(sh))
         return;
     seq_resize(&sh->bytes, 0);
     sh->bytes.err = 0;
     line_draw(&sh->editor, SHELL_PROMPT, &sh->bytes);
     if (sh->bytes.len > 0)
         sh->con->write(sh->con, sh->bytes.text, sh->bytes.len);
+}
+
+/* The line is complete: show what is not shown yet, and end it. */
+static void end_line(struct shell *sh, const char *end)
+{
+    if (sh->flags & SHELL_PLAIN)
+        shell_echo(sh, sh->editor.text, sh->editor.len);
+    draw(sh);
+    shell_send(sh, end);
 }
 
 static bool more_input(struct shell *sh)
@@ -108,11 +120,15 @@ static void answer_request(struct shell *sh)
 
 static void answer_typed(struct shell *sh)
 {
-    shell_send(sh, "\n");
-    if (check_length(sh))
-        return;
-    history_add(&sh->editor.history, sh->line);
-    shell_run_line(sh, sh->line);
+    int status;
+
+    end_line(sh, "\n");
+    status = check_length(sh);
+    if (!status) {
+        history_add(&sh->editor.history, sh->line);
+        status = shell_run_line(sh, sh->line);
+    }
+    sh->failed |= status != 0;
     shell_output_flush(sh);
     if (shell_interrupted(sh))
         shell_send(sh, "^C\n");
@@ -134,7 +150,6 @@ static void answer(struct shell *sh)
             shell_send(sh, "\n");
         answer_request(sh);
     } else if (sh->flags & SHELL_HUMAN) {
-        draw(sh);
         answer_typed(sh);
     } else {
         refuse_typed(sh);
@@ -204,29 +219,28 @@ static void end_input(struct shell *sh)
 
 static void cancel(struct shell *sh)
 {
-    draw(sh);
     if (sh->flags & SHELL_HUMAN)
-        shell_send(sh, "^C\n");
+        end_line(sh, "^C\n");
     new_line(sh);
 }
 
-/* Keys that only a person presses. */
+static void clear_screen(struct shell *sh)
+{
+    shell_send(sh, "\033[H\033[2J");
+    show_line_again(sh);
+}
+
+/* Keys that only a person presses. In a text that comes through a pipe, a tab is a blank. */
 static void handle_key(struct shell *sh, enum line_event event)
 {
-    switch (event) {
-    case LINE_END:
+    if (event == LINE_END)
         end_input(sh);
-        break;
-    case LINE_COMPLETE:
+    else if (shell_on_terminal(sh) && event == LINE_COMPLETE)
         complete(sh);
-        break;
-    case LINE_CLEAR:
-        shell_send(sh, "\033[H\033[2J");
-        show_line_again(sh);
-        break;
-    default:
-        break;
-    }
+    else if (shell_on_terminal(sh) && event == LINE_CLEAR)
+        clear_screen(sh);
+    else if (event == LINE_COMPLETE)
+        line_insert(&sh->editor, "\t", 1);
 }
 
 static void handle(struct shell *sh, enum line_event event)

@@ -21,6 +21,7 @@
 
 #define SHELL_HUMAN 1u   /* prompt, echo and line editing */
 #define SHELL_MACHINE 2u /* lines that begin with '@' are requests of tools */
+#define SHELL_PLAIN 4u /* with SHELL_HUMAN: a pipe, not a terminal; no escape sequences */
 
 struct shell;
 struct shell_completion;
@@ -62,14 +63,15 @@ int shell_add_command(const struct shell_command *cmd);
 int shell_add_developer_command(const struct shell_command *cmd);
 
 /* shell_set_power - a socket: how the machine is switched off and reset.
+ * @off:  its argument is true when the console is a pipe and a command on it has failed
  *
  * Neither function returns. Without them the commands answer ENOSYS.
  * Context: boot.
  */
-void shell_set_power(void (*off)(void), void (*reset)(void));
+void shell_set_power(void (*off)(bool failed), void (*reset)(void));
 
 /* shell_start - serve @con by a thread of its own, for ever.
- * @flags:  SHELL_HUMAN, SHELL_MACHINE or both
+ * @flags:  SHELL_HUMAN, SHELL_MACHINE or both; SHELL_PLAIN as well
  *
  * Return:  0; -ENOMEM.
  */
@@ -122,7 +124,7 @@ int shell_parse_address(const char *word, uintptr_t *addr);
  */
 bool shell_stop(void *sh);
 
-/* shell_progress - on a person's terminal only: how far a long command is. Each text takes
+/* shell_progress - how far a long command is; on a terminal only. Each text takes
  * the place of the one before; NULL takes the last one away, before other output.
  */
 void shell_progress(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);

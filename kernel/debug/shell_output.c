@@ -118,6 +118,14 @@ void shell_output_flush(struct shell *sh)
     shrink(&sh->bytes);
 }
 
+void shell_echo(struct shell *sh, const char *text, size_t len)
+{
+    seq_resize(&sh->bytes, 0);
+    sh->bytes.err = 0;
+    format_typed(&sh->bytes, text, len);
+    send_bytes(sh);
+}
+
 void shell_send(struct shell *sh, const char *text)
 {
     seq_resize(&sh->bytes, 0);
@@ -149,7 +157,7 @@ void shell_progress(struct shell *sh, const char *fmt, ...)
     char text[LINE_COLUMNS] = "";
     va_list args;
 
-    if (!sh->con || sh->tag || !(sh->flags & SHELL_HUMAN))
+    if (!sh->con || sh->tag || !shell_on_terminal(sh))
         return;
     va_start(args, fmt);
     if (fmt)

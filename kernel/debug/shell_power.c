@@ -3,10 +3,10 @@
 #include "kernel/debug/panic.h"
 #include "kernel/debug/shell_state.h"
 
-static void (*power_off)(void);
+static void (*power_off)(bool failed);
 static void (*power_reset)(void);
 
-void shell_set_power(void (*off)(void), void (*reset)(void))
+void shell_set_power(void (*off)(bool failed), void (*reset)(void))
 {
     power_off = off;
     power_reset = reset;
@@ -15,7 +15,7 @@ void shell_set_power(void (*off)(void), void (*reset)(void))
 static int poweroff_run(struct shell *sh, int argc UNUSED, char **argv)
 {
     if (power_off)
-        power_off();
+        power_off((sh->flags & SHELL_PLAIN) && sh->failed);
     return shell_error(sh, ENOSYS, "%s", argv[0]);
 }
 

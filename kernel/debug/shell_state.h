@@ -12,7 +12,8 @@
 struct shell {
     struct console *con;  /* NULL inside shell_execute() */
     struct shell *parent; /* whose command this runs inside of; else NULL */
-    unsigned flags;       /* SHELL_HUMAN, SHELL_MACHINE */
+    unsigned flags;       /* SHELL_HUMAN, SHELL_MACHINE, SHELL_PLAIN */
+    bool failed;          /* a typed line has failed */
     const char *tag;      /* of the request that is being answered; NULL: a typed line */
     bool is_telling;      /* what is printed is a message, which Ctrl-C does not drop */
 
@@ -30,6 +31,12 @@ struct shell {
     size_t input_len, input_at;
 };
 
+/* A person looks at a terminal, which obeys escape sequences. */
+static inline bool shell_on_terminal(const struct shell *sh)
+{
+    return (sh->flags & (SHELL_HUMAN | SHELL_PLAIN)) == SHELL_HUMAN;
+}
+
 /* -- shell_output.c -- */
 
 /* shell_output_init - make @sh print to its console. @sh->con is set.
@@ -39,6 +46,9 @@ int shell_output_init(struct shell *sh);
 
 /* shell_output_flush - what has no line feed at its end goes to the console too. */
 void shell_output_flush(struct shell *sh);
+
+/* shell_echo - a line that came through a pipe, whole, as a terminal would have shown it. */
+void shell_echo(struct shell *sh, const char *text, size_t len);
 
 /* shell_send - send a string to the console at once, LF as CR LF. For prompts. */
 void shell_send(struct shell *sh, const char *text);

@@ -30,6 +30,7 @@ FORMS = {
     ),
 }
 LANGUAGES = {".c": "c", ".h": "c", ".asm": "asm", ".inc": "asm", ".pml": "pml", ".py": "py"}
+LAUNCHER = "sonde"  # Python, by its first line
 
 
 class Problem(Exception):
@@ -48,7 +49,7 @@ class Tree:
         self.root = root
         self.files = {}  # path: text
         for path in listed(root):
-            if os.path.splitext(path)[1] in LANGUAGES:
+            if language_of(path):
                 self.files[path] = read(os.path.join(root, path))
 
     def definitions(self, name):
@@ -86,8 +87,13 @@ def listed(root):
                   if os.path.isfile(os.path.join(root, path)))
 
 
+def language_of(path):
+    """None: a file in which nothing is looked for."""
+    return "py" if path == LAUNCHER else LANGUAGES.get(os.path.splitext(path)[1])
+
+
 def spans(path, text, name):
-    language = LANGUAGES[os.path.splitext(path)[1]]
+    language = language_of(path)
     if language == "py":
         yield from python_spans(text, name)
         return

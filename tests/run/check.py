@@ -14,8 +14,9 @@ import time
 from xml.sax.saxutils import escape, quoteattr
 
 import tap
-from guest import ROOT, STATUS, Guest, GuestError
+from guest import EXIT_POWEROFF, ROOT, Guest, GuestError
 from machine import Gone
+from options import UsageError
 from transcript import (
     GUEST, LOG, as_rows, difference, explain, is_dots, row_agrees, sonde_words, steps)
 
@@ -132,7 +133,7 @@ class Session:
         """Has the guest ended because the step asked for it? The next prompt has another."""
         status = self.guest.wait_end(5)
         asked = step.command.split()[0]
-        ended = asked == "poweroff" and STATUS.get(status) == 0
+        ended = asked == "poweroff" and status == EXIT_POWEROFF
         ended |= asked == "reboot" and status == 0 and not self.guest.triple_fault()
         if ended:
             self.end()
@@ -290,34 +291,36 @@ def write_junit(file, files):
 
 
 def read(path):
-    """A file as text, its ends of lines as they are."""
-    with sys.stdin.buffer if path == "-" else open(path, "rb") as file:
-        return file.read().decode("utf-8", "backslashreplace")
+    """A file as text, its ends of lines as they are. UsageError."""
+    try:
+        with sys.stdin.buffer if path == "-" else open(path, "rb") as file:
+            return file.read().decode("utf-8", "backslashreplace")
+    except OSError as error:
+        raise UsageError(f"check: {path}: {error.strerror}") from None
 
 
 def read_all(paths):
-    """(path, steps) of each file; ends the command when there is nothing to run."""
+    """(path, steps) of each file. UsageError."""
     return [(path, steps(path, read(path))) for path in paths]
 
 
+def must_have_commands(files):
+    """UsageError when there is nothing to run."""
+    if all(why_not_run(step) for _, found in files for step in found):
+        names = " ".join(path for path, _ in files)
+        raise UsageError(f"check: no command to run in {names}")
+
+
 def show(files):
-    """--list: the commands, and which of them are not run."""
+    """The commands, and which of them are not run."""
     for _, found in files:
         for step in found:
             reason = why_not_run(step)
             print(step.name + (f"  (not run: {reason})" if reason else ""))
 
 
-def check(paths, runner, junit=None, only_list=False):
-    """Returns the exit status: 0 all as shown, 1 something differs, 2 nothing to run."""
-    files = read_all(paths)
-    runnable = [step for _, found in files for step in found if not why_not_run(step)]
-    if only_list:
-        show(files)
-        return 0 if runnable else 2
-    if not runnable:
-        print(f"sonde: check: no command to run in {' '.join(paths)}", file=sys.stderr)
-        return 2
+def check(files, runner, junit=None):
+    """Run what read_all() has read. The exit status: 0 all as shown, 1 something differs."""
     with open(junit or os.devnull, "w", encoding="utf-8") as report:
         done = [(path, list(told(path, found, runner))) for path, found in files]
         write_junit(report, done)

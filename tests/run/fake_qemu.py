@@ -12,9 +12,10 @@ answers requests on COM3. What it does then is up to the request:
     panic  hang  off  poweroff  reset  reboot  triple        how a guest may end
 
 FAKE in the environment: "silent" has no prompt, "broken" ends at once, "console" serves
-COM1 instead of COM3 and shows each line it was given, "console panic" and "console hang"
-end as they say. "stress WORD CPUS" prints two rounds of tests/stress, as they are when all is
-the same; on that number of CPUs they end as WORD says: differs, or one of the ends above.
+COM1 instead of COM3 and shows each line it was given, "console panic", "console hang" and
+others end as they say, "end off" and others do so before a prompt; "words" does not take
+its command line. "stress WORD CPUS" prints two rounds of tests/stress, as they are when all
+is the same; on that number of CPUs they end as WORD says: differs, or one of the ends above.
 """
 
 import os
@@ -25,6 +26,7 @@ import time
 
 ENDS = (b"panic", b"stuck-panic", b"hang", b"off", b"poweroff", b"reset", b"reboot",
         b"triple")  # fmt: skip
+STATUS = {"off": 33, "poweroff": 33, "tests-failed": 35, "command-failed": 39}
 
 
 def line_of(name):
@@ -51,12 +53,12 @@ def end(com1, how):
         com1.sendall(b"\npanic: no way out\nCPU 0, which panicked:\n")
     if how in ("hang", "stuck-panic"):
         time.sleep(60)
-    if how in ("off", "poweroff"):
-        os._exit(33)
+    if how in STATUS:
+        os._exit(STATUS[how])
     if how == "triple":
         with open(sys.argv[sys.argv.index("-D") + 1], "w") as file:
             file.write("CPU Reset (CPU 0)\nEIP=0000fff0\n")
-            file.write("Triple fault\n")
+            file.write("Triple fault\nCPU Reset (CPU 0)\nRIP=ffffffff80200000\n")
     os._exit(0)
 
 
@@ -84,16 +86,26 @@ def answer(command, tag):
     return mark + b"=38 ENOSYS\n"
 
 
-def serve_console(com1, then):
+def show_prompt(com1):
+    """Input that is there before the prompt would be lost."""
     time.sleep(0.3)
     com1.setblocking(False)
     try:
         com1.sendall(b"too early: %s\n" % com1.recv(100))
     except BlockingIOError:
-        com1.sendall(b"sonde> ")
+        com1.sendall(b"\x1b[2J\x1b[01;01H\r\x1b[=3hfake\r\nsonde> ")
     com1.setblocking(True)
-    for line in com1.makefile("rb"):
-        com1.sendall(b"<%s>" % line[:-1])
+
+
+def serve_console(com1, then):
+    show_prompt(com1)
+    lines = com1.makefile("rb", buffering=0)
+    while line := lines.readline():
+        if line.split()[:1] == [b"reboot"]:
+            com1.sendall(line[:-1] + b"\r\n")
+            show_prompt(com1)
+            continue
+        com1.sendall(b"<%s>\r\nsonde> " % line[:-1])
         if then:
             end(com1, then)
         if line == b"poweroff\n":
@@ -117,11 +129,15 @@ def serve_stress(com1, then, cpus):
 
 def main():
     fake = os.environ.get("FAKE", "")
+    if "null,id=com1" in sys.argv:  # guest.refusal() asks
+        sys.exit("fake: no such option" if fake == "words" else 0)
     com1, com3 = line_of("com1"), line_of("com3")
     line_of("control").close()
     if fake == "broken":
         sys.exit("fake: broken")
     com1.sendall(b"[    0.000001] C0: fake\n")
+    if fake.startswith("end "):
+        end(com1, fake[4:])
     if fake.startswith("console"):
         serve_console(com1, fake[8:])
     if fake.startswith("stress"):
@@ -132,8 +148,8 @@ def main():
     for request in requests:
         match = re.fullmatch(rb"@(\d+) (.*)\n", request)
         tag, command = int(match.group(1)), match.group(2)
-        if command in ENDS:
-            end(com1, command.decode())
+        if command.split()[0] in ENDS:
+            end(com1, command.split()[0].decode())
         if command == b"forever":
             while requests.read(1) != b"\x03":
                 pass

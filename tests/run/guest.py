@@ -18,6 +18,7 @@ import tempfile
 import threading
 import time
 
+import exits
 from hang import cpu_places
 from machine import Machine
 
@@ -30,7 +31,7 @@ OVMF = "/usr/share/OVMF/OVMF_%s_4M.fd"
 PROMPT = b"sonde> "
 
 # drivers/qemu_exit.h: the guest writes a code, QEMU exits with 2 * code + 1.
-EXIT_POWEROFF, EXIT_TESTS_FAILED, EXIT_PANIC = 33, 35, 37
+EXIT_POWEROFF, EXIT_TESTS_FAILED, EXIT_PANIC, EXIT_COMMAND_FAILED = 33, 35, 37, 39
 
 # kernel/debug/panic.c prints it in every report. A guest that is still there some time
 # later could not end itself.
@@ -40,10 +41,6 @@ REPORT_MAX = 200  # lines
 
 CONTROL = re.compile(r"\r|\x1b\[[0-9;=?]*[A-Za-z]")  # what only a terminal needs
 BIOS = range(0xE0000, 0x100000)  # addresses of SeaBIOS
-
-# What the commands of ./sonde exit with when the guest is to blame.
-STATUS = {EXIT_POWEROFF: 0, EXIT_TESTS_FAILED: 1, EXIT_PANIC: 3}
-STATUS_RESET, STATUS_HUNG = 4, 124
 
 
 @dataclasses.dataclass
@@ -84,8 +81,7 @@ def boot_words(setup):
         return ["-kernel", ELF, "-append", setup.append]
     words = ["-cdrom", ISO]
     if setup.append:
-        text = setup.append.replace(",", ",,")
-        words += ["-fw_cfg", f"name=opt/sonde/append,string={text}"]
+        words += ["-fw_cfg", f"name=opt/sonde/append,string={comma(setup.append)}"]
     if setup.boot == "uefi":
         pflash = "if=pflash,format=raw,file=" + OVMF
         words += ["-drive", pflash % "CODE" + ",readonly=on"]
@@ -105,13 +101,18 @@ def cpu_words(setup):
 
 
 def listening(path):
-    return f"socket,path={path},server=on,wait=off"
+    return f"socket,path={comma(path)},server=on,wait=off"
 
 
-def qemu_words(setup, com1, com3, control, early, resets):
+def comma(path):
+    """A path as a value among QEMU's, which commas divide."""
+    return path.replace(",", ",,")
+
+
+def qemu_words(setup, com1, com3, control, early, resets, image=True):
     """The whole command line. com1, com3, control: chardevs; early, resets: files."""
     words = ["qemu-system-x86_64", "-machine", "pc", "-nodefaults", "-display", "none"]
-    words += cpu_words(setup) + boot_words(setup)
+    words += cpu_words(setup) + (boot_words(setup) if image else ["-S"])
     words += ["-vga", "std" if setup.console == "stdio" else "none"]
     words += ["-chardev", com1 + ",id=com1", "-device", "isa-serial,chardev=com1,index=0"]
     words += ["-chardev", com3 + ",id=com3", "-device", "isa-serial,chardev=com3,index=2"]
@@ -125,15 +126,39 @@ def qemu_words(setup, com1, com3, control, early, resets):
     if setup.console == "stdio":
         words += ["-mon", "com1"]
     if setup.qmp:
-        words += ["-qmp", "unix:" + setup.qmp + ",server=on,wait=off"]
+        words += ["-qmp", "unix:" + comma(setup.qmp) + ",server=on,wait=off"]
     if setup.gdb:
         words += ["-S", "-chardev", listening(setup.gdb) + ",id=gdb"]
         words += ["-gdb", "chardev:gdb"]
     return words + shlex.split(setup.qemu)
 
 
+def refusal(setup):
+    """What QEMU says against the words it is to be started with; None: it takes them.
+
+    It is started without anything to boot, stopped, and told to quit.
+    """
+    setup = dataclasses.replace(setup, gdb=None, qmp=None, console="pair")
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        control = f"socket,fd={theirs.fileno()}"
+        null = "/dev/null"
+        words = qemu_words(setup, "null", "null", control, null, null, image=False)
+        ours.sendall(b'{"execute": "qmp_capabilities"} {"execute": "quit"}')
+        done = subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            pass_fds=[theirs.fileno()],
+            check=False,
+            timeout=60,
+        )
+    said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+    return (said or f"it ends with status {done.returncode}") if done.returncode else None
+
+
 def die_with_parent():
-    """Runs in QEMU's process before QEMU: a killed ./sonde leaves no guest behind."""
+    """Runs in a child before its program: a killed ./sonde leaves no guest behind."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
@@ -147,6 +172,7 @@ class Console:
         self.text = bytearray()  # all that came so far
         self.seen = 0  # expect() has looked at this much of it
         self.closed = False
+        self.error = None  # why output() could not take more
         self.news = threading.Condition()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -156,17 +182,24 @@ class Console:
                 data = self.sock.recv(65536)
             except OSError:
                 data = b""
-            if self.log:
-                self.log.write(data)
-                self.log.flush()
-            if self.output:
-                self.output(data)
+            try:
+                self._pass_on(data)
+            except OSError as error:
+                self.error = error
+                data = b""
             with self.news:
                 self.text += data
                 self.closed = not data
                 self.news.notify_all()
             if not data:
                 return
+
+    def _pass_on(self, data):
+        if self.log:
+            self.log.write(data)
+            self.log.flush()
+        if self.output:
+            self.output(data)
 
     def send(self, data, timeout=60):
         """Type it. TimeoutError when the guest does not take it all in time."""
@@ -247,7 +280,7 @@ class Guest:
                 return f"socket,fd={theirs.fileno()}"
             if kind == "stdio":
                 return f"stdio,mux=on,signal=off,logfile={path(self.log)}"
-            log = f",logfile={self.setup.log}" if self.setup.log else ""
+            log = f",logfile={comma(self.setup.log)}" if self.setup.log else ""
             return listening(kind) + (log if name == "com1" else "")
 
         def path(file):
@@ -323,27 +356,36 @@ class Guest:
         status = self.wait_end(1)  # when its lines close, QEMU is not yet gone
         if self.console and status is not None:
             self.console.wait_closed(1)  # its last words are still on the way
-        lines = self.last_lines()
+        lines = self.last_lines() + self.last_words()
         if status is None and not self.panicked:
             lines += self.places()
-        code, what = self._verdict(status, lines, timeout)
-        return GuestError(code, f"{what}, {when}", lines)
+        code, what = self._verdict(status, timeout)
+        message = what if code == exits.FAILED else f"{what}, {when}"
+        return GuestError(code, message, lines)
 
-    def _verdict(self, status, lines, timeout):
+    def was_signalled(self):
+        """Did a signal end QEMU? It exits with 0 then."""
+        return any("terminating on signal" in line for line in self.last_words())
+
+    def _verdict(self, status, timeout):
         """QEMU's exit status (None: it runs) as a command's, and in words."""
         if status == EXIT_PANIC or self.panicked:
-            return STATUS[EXIT_PANIC], "the kernel panicked"
+            return exits.PANICKED, "the kernel panicked"
         if status is None:
-            return STATUS_HUNG, f"no answer within {timeout:g} s"
+            return exits.TIMEOUT, f"no answer within {timeout:g} s"
+        if status == EXIT_TESTS_FAILED:
+            return exits.FAILED, "tests failed"
+        if status == EXIT_COMMAND_FAILED:
+            return exits.FAILED, "a command failed"
         if status == EXIT_POWEROFF:
-            return STATUS_RESET, "the guest switched itself off"
+            return exits.ENDED, "the guest switched itself off"
         if self.triple_fault():
-            return STATUS_RESET, "triple fault"
-        if any("terminating on signal" in line for line in lines):
-            return STATUS_RESET, "somebody ended QEMU"
+            return exits.ENDED, "triple fault"
+        if self.was_signalled():
+            return exits.ENDED, "a signal ended QEMU"
         if status == 0:
-            return STATUS_RESET, "the guest reset itself"
-        return STATUS_RESET, f"QEMU ended with status {status}"
+            return exits.ENDED, "the guest reset itself"
+        return exits.ENDED, f"QEMU ended with status {status}"
 
     def places(self):
         """Where the CPUs are, as lines of text."""
@@ -365,15 +407,18 @@ class Guest:
         return self.log.read()
 
     def last_lines(self, count=20):
-        """The end of what the guest said, or its panic report, and what QEMU said. What the
-        user has seen already is left out.
+        """The end of what the guest said, or its panic report. What the user has seen already
+        is left out.
         """
         self.early.seek(0)
-        self.errors.seek(0)
         said = self.said()
         text = b"" if self.is_shown and said else said or self.early.read()
         text = CONTROL.sub("", text.decode("utf-8", "replace"))
         lines = text.splitlines()
         panics = [i for i, line in enumerate(lines) if line.startswith("panic: ")]
-        lines = lines[panics[0] :][:REPORT_MAX] if panics else lines[-count:]
-        return lines + self.errors.read().decode("utf-8", "replace").splitlines()
+        return lines[panics[0] :][:REPORT_MAX] if panics else lines[-count:]
+
+    def last_words(self):
+        """What QEMU said."""
+        self.errors.seek(0)
+        return self.errors.read().decode("utf-8", "replace").splitlines()

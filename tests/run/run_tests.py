@@ -15,10 +15,12 @@ a seed.
 
 import glob
 import os
+import signal
 import subprocess
 import sys
 
-from guest import BUILD, ROOT
+from exits import HOST
+from guest import BUILD, ROOT, die_with_parent
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -89,7 +91,7 @@ def all_labels():
 
 
 def choose(names, whole):
-    """The labels that the names mean, in the order of the whole run."""
+    """The labels that the names mean, in the order of the whole run. ValueError."""
     if not names:
         return whole
     known = whole + ["kernel/" + stem for stem in subjects()]
@@ -98,7 +100,7 @@ def choose(names, whole):
         found = [label for label in whole if label.startswith(name + "/")]
         found = found or [l for l in known if name in (l, *stems_of(l))]
         if not found:
-            sys.exit(f"sonde: no test is called {name} (--list shows them)")
+            raise ValueError(f"no test is called {name} (--list shows them)")
         chosen += [label for label in found if label not in chosen]
     return chosen
 
@@ -185,8 +187,9 @@ def run_one(label):
     path = os.path.join(folder, label.replace("/", "-"))
     environment = dict(os.environ, PYTHONPATH=HERE)
     process = subprocess.Popen(
-        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace"
-    )
+        words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace",
+        preexec_fn=die_with_parent,
+    )  # fmt: skip
     with open(path, "w", buffering=1, encoding="utf-8") as file:
         for line in process.stdout:
             print(line, end="", flush=True)
@@ -213,6 +216,7 @@ def explain(label, path):
 def main():
     arguments = sys.argv[1:]
     if arguments[:1] == ["--one"]:
+        die_with_parent()  # of prove, which may be killed
         return run_one(arguments[1])
     names = [word for word in arguments if not word.startswith("--")]
     if "--long" in arguments:
@@ -224,7 +228,8 @@ def main():
     try:
         build(labels)
     except subprocess.CalledProcessError as error:
-        return error.returncode
+        print(f"sonde: the build failed ({error})", file=sys.stderr)
+        return HOST
     os.environ["PERL5LIB"] = HERE
     words = ["prove", "--formatter", "Totals", "--timer"]
     if names:
@@ -233,8 +238,12 @@ def main():
     else:
         words += ["--jobs", "2", *rules(labels)]
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
-    return subprocess.run(words, cwd=HERE).returncode  # not where a label is a folder
+    # Not where a label is a folder.
+    return subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(128 + signal.SIGINT)

@@ -1,21 +1,31 @@
 """test_launcher.py - ./sonde's commands against a fake guest: output, status, messages."""
 
-import contextlib
 import importlib.machinery
 import importlib.util
-import io
 import os
+import shlex
+import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
+import building
 import guest
+import plain
 import tap
 from guest import ROOT
 from test_machine import with_fake_qemu
 
-OPTIONS = "--smp 3 --timeout 10"
+LIMIT = ("--timeout", "20")
+
+
+def launched(groups):
+    """Instead of installing tools: leave a trace that it got as far as that."""
+    if "LAUNCHED" in os.environ:
+        with open(os.environ["LAUNCHED"], "w", encoding="ascii") as file:
+            file.write(" ".join(groups))
 
 
 def load_launcher():
@@ -24,15 +34,28 @@ def load_launcher():
     spec = importlib.util.spec_from_loader("launcher", loader)
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    module.build = lambda *targets, **more: None
-    module.PROGRAM = [sys.executable, os.path.abspath(__file__), "--launch"]
+    module.PROGRAM = PROGRAM
+    module.building.install = launched
+    module.building.build = lambda targets, say: None
     return module
 
 
-def run_launcher(*arguments, stdin=b""):
+PROGRAM = [sys.executable, os.path.abspath(__file__), "--launch"]
+
+
+def run_launcher(*arguments, stdin=b"", fake=None):
     """Run ./sonde's main() in a process of its own: (status, stdout, stderr)."""
-    program = [sys.executable, os.path.abspath(__file__), "--launch", *arguments]
-    done = subprocess.run(program, input=stdin, capture_output=True, check=False)
+    environment = dict(os.environ, FAKE=fake) if fake else os.environ
+    done = subprocess.run([*PROGRAM, *arguments], input=stdin, capture_output=True,
+                          env=environment, check=False)  # fmt: skip
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def run_in_shell(words, fake=""):
+    """The same with what a shell puts around it; "sonde" among the words stands for it."""
+    command = words.replace("sonde", shlex.join(PROGRAM))
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60,
+                          env=dict(os.environ, FAKE=fake), check=False)  # fmt: skip
     return done.returncode, done.stdout, done.stderr.decode()
 
 
@@ -107,30 +130,209 @@ def resets_are_told():
     tap.check(status == 4 and "reset itself" in err, "a reset nobody asked for")
     status, _, err = run_launcher("exec", "off", "say a")
     tap.check(status == 4 and "switched itself off" in err, "off before the last command")
-    status, _, _ = run_launcher("exec", "say a", "off")
-    tap.equal(status, 0, "off as the last command is what was asked for")
+    for word in ("off", "reboot", " reboot  # again"):
+        status, _, err = run_launcher("exec", "say a", word)
+        tap.equal((status, err), (0, ""), f"'{word}' as the last command was asked for")
+    status, _, err = run_launcher("exec", "reboot", "say a")
+    tap.check(status == 4 and "in 'reboot'" in err, "not in front of others")
+
+
+def a_file(text=b""):
+    file = tempfile.NamedTemporaryFile()
+    file.write(text)
+    file.flush()
+    return file
+
+
+def usages():
+    """Command lines that are wrong, and a word of the message."""
+    yield [], "COMMAND"
+    yield ["fly"], "'fly'"
+    yield ["exec"], "no command"
+    yield ["attach", "--smp", "2"], "--smp"
+    yield ["test", "no_such_test"], "no_such_test"
+    yield ["exec", "--append", "a=1 tests=all", "say a"], "use run"
+    yield ["exec", "a\rb"], "one line"
+    for value in ("0", "65", "-1", "two", "1.5", ""):
+        yield ["exec", "--smp", value, "say a"], "--smp"
+    for value in ("abc", "", "1Q", "-1G", "7M", "4096K", "0", "1 G"):
+        yield ["exec", "--memory", value, "say a"], "--memory"
+    for value in ("0", "-1", "nan", "inf", "1e9", "soon"):
+        yield ["exec", "--timeout", value, "say a"], "--timeout"
+    yield ["run", "--boot", "tape"], "--boot"
+    yield ["run", "--accel", "fast"], "--accel"
+    yield ["run", "--qemu", "-name 'x"], "quotation"
+    yield ["run", "--append", "a\nb"], "--append"
+    yield ["run", "--append", "x" * 1020], "bytes"
+    yield ["exec", "--boot", "pvh", "--append", "x" * 4090, "say a"], "bytes"
+    yield ["run", "--accel", "kvm", "--icount"], "--icount"
+    yield ["run", "--log", "/no/such/dir/log"], "/no/such/dir"
+    yield ["run", "--log", "/tmp"], "directory"
+    yield ["exec", "-f", "/no/such/file"], "/no/such/file"
+    yield ["exec", "-f", "/tmp"], "directory"
+    for option in ("--socket", "--qmp"):
+        yield ["run", option, "/no/such/dir/socket"], "/no/such/dir"
+        yield ["run", option, "/tmp/" + "x" * 103], "107 bytes"
+    with a_file() as file:
+        yield ["run", "--qmp", file.name], "no socket"
+        tap.check(os.path.exists(file.name), "what is no socket is not removed")
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as line:
+        path = os.path.join(folder, "socket")
+        line.bind(path)
+        line.listen()
+        yield ["gdb", "--socket", path], "another guest"
 
 
 def wrong_usage_is_refused():
-    for words in ([], ["fly"], ["exec", "--smp", "0", "say a"], ["run", "--boot", "tape"]):
+    """Before a tool is installed, anything built or a guest started."""
+    folder = tempfile.mkdtemp()
+    os.environ["LAUNCHED"] = launched = os.path.join(folder, "launched")
+    for words, reason in usages():
         status, out, err = run_launcher(*words)
-        what = " ".join(["./sonde"] + words)
-        tap.check(status == 2 and err and not out, f"'{what}' is refused")
+        what = tap.shortened(" ".join(["./sonde"] + words))
+        if not tap.check(status == 2 and reason in err and not out, f"{what} is refused"):
+            tap.note(f"status {status}\n{err}")
+        at_once = not os.path.exists(launched)
+        tap.check("Traceback" not in err and at_once, "in words, at once")
+    del os.environ["LAUNCHED"]
+    os.rmdir(folder)
+
+
+def options_are_shown_to_qemu_first():
+    for words in (["--qemu", "-x"], ["--memory", "2G"]):
+        status, out, err = run_launcher("exec", *words, "say a", fake="words")
+        tap.check(status == 2 and "no such option" in err and not out,
+                  f"{words[0]}: what QEMU does not take")  # fmt: skip
+        status, out, _ = run_launcher("exec", *words, "say a")
+        tap.equal((status, out), (0, b"a\n"), f"{words[0]}: what it takes")
 
 
 def piped_input_comes_after_the_prompt():
-    os.environ["FAKE"] = "console"
-    status, out, err = run_launcher("run", stdin=b"hello\nworld")
+    status, out, err = run_launcher("run", *LIMIT, stdin=b"hello\nworld", fake="console")
     tap.equal((status, err), (0, ""), "the end of input is a poweroff")
-    tap.check(b"<hello><world><poweroff>" in out, "all lines arrived, and in order")
-    os.environ["FAKE"] = "console panic"
-    status, out, err = run_launcher("run", stdin=b"hello\n")
+    lines = b"<hello>\nsonde> <world>\nsonde> <poweroff>"
+    tap.check(lines in out, "all lines arrived, and in order")
+    status, out, err = run_launcher("run", *LIMIT, stdin=b"hello\n", fake="console panic")
     tap.check(status == 3 and "panicked" in err, "a panic on the way is told")
     tap.check(b"panic: asked for" in out and "asked for" not in err, "its report once")
-    os.environ["FAKE"] = "console hang"
-    status, out, err = run_launcher("run", "--timeout", "1", stdin=b"hello\n")
+    status, out, err = run_launcher("run", "--timeout", "1", stdin=b"hello\n",
+                                    fake="console hang")  # fmt: skip
     tap.check(status == 124 and "end of its input" in err, "so is a guest that hangs")
-    del os.environ["FAKE"]
+
+
+def a_run_ends_as_its_guest():
+    for end, want, words in (("off", 0, ""), ("tests-failed", 1, "tests failed"),
+                             ("command-failed", 1, "a command failed"),
+                             ("triple", 4, "triple fault")):  # fmt: skip
+        for fake in ("end " + end, "console " + end):
+            status, _, err = run_launcher("run", *LIMIT, stdin=b"hello\n", fake=fake)
+            tap.check(status == want and words in err and bool(err) == bool(want),
+                      f"{fake}: status {want}")  # fmt: skip
+
+
+def a_reboot_starts_again():
+    text = b"reboot\ntwo\n reboot # again\nthree\n"
+    status, out, err = run_launcher("run", *LIMIT, stdin=text, fake="console")
+    tap.equal((status, err), (0, ""), "what was asked for is no failure")
+    prompt = b"fake\nsonde> "
+    tap.check(b"too early" not in out and out.count(prompt) == 3,
+              "input waits for its prompt")  # fmt: skip
+    tap.check(out.endswith(b"<three>\nsonde> <poweroff>\nsonde> "), "and comes then")
+
+
+def a_pipe_gets_text():
+    _, out, _ = run_launcher("run", *LIMIT, stdin=b"hello\n", fake="console")
+    tap.check(b"\x1b" not in out and b"\r" not in out, "no escape sequences, no CR")
+    tap.check(b"fake\nsonde> <hello>" in out, "but the lines")
+
+
+def closed_streams_are_no_trouble():
+    for words, out in (("sonde exec 'say a' <&-", b"a\n"),
+                       ("sonde exec 'say a' 2>&-", b"a\n"),
+                       ("sonde exec 'say a' >&-", b"")):  # fmt: skip
+        tap.equal(run_in_shell(words), (0, out, ""), words)
+    status, out, err = run_in_shell("sonde run <&-", fake="console")
+    tap.check((status, err) == (0, "") and b"<poweroff>" in out, "sonde run <&-")
+
+
+def nobody_reads():
+    environment = os.environ.pop("PYTHONUNBUFFERED", None)  # argparse is silent with it
+    for words, fake in (("exec 'lines 100000'", ""), ("run </dev/zero", "console"),
+                        ("--help", "")):  # fmt: skip
+        status, out, err = run_in_shell(
+            f"(sleep 0.5; sonde {words}) | true; exit ${{PIPESTATUS[0]}}", fake
+        )
+        tap.equal((status, out, err), (141, b"", ""), f"sonde {words} | true")
+    if environment:
+        os.environ["PYTHONUNBUFFERED"] = environment
+    for words, fake in (("exec 'say a'", ""), ("run </dev/null", "console")):
+        status, _, err = run_in_shell(f"sonde {words} >/dev/full", fake)
+        tap.check(status == 5 and "No space left" in err and "Traceback" not in err,
+                  f"sonde {words} > /dev/full")  # fmt: skip
+
+
+def signals_end_it():
+    for words in (["exec", "hang"], ["run"]):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
+            process = subprocess.Popen(PROGRAM + words, stdout=subprocess.DEVNULL, **pipes)
+            child = first_child(process.pid)
+            time.sleep(0.5)
+            process.send_signal(number)
+            tap.equal(process.wait(20), 128 + number, f"{words[0]}: {number.name}")
+            tap.equal(process.stderr.read(), b"", "without a word")
+            tap.check(is_gone(child), "the guest is gone")
+            process.stdin.close()
+
+
+def strange_bytes_are_passed_on():
+    with a_file(b"say \xff\xfe\nsay \xe2\x80\xa8x\n") as file:
+        status, out, err = run_launcher("exec", "-f", file.name, b"say \xff")
+    tap.equal((status, out, err), (0, b"\xff\n\xff\xfe\n\xe2\x80\xa8x\n", ""), "as they are")
+
+
+def help_is_given():
+    status, out, _ = run_launcher("--help")
+    tap.check(status == 0 and b"exit status:" in out, "--help")
+    tap.equal(run_launcher("help")[1], out, "help")
+    tap.equal(run_launcher("help", "run")[1], run_launcher("run", "--help")[1], "help run")
+
+
+class Watch:
+    """A clock that is set by hand."""
+
+    now = 0
+
+    def __call__(self):
+        return self.now
+
+
+def a_build_says_how_far_it_is():
+    lines, watch = [], Watch()
+    progress = building.Progress(lines.append, lines.append, watch)
+    progress.end()
+    tap.equal(lines, [], "nothing where there is nothing to do")
+    for watch.now in range(200):
+        progress.take(f"  CC      kernel/{watch.now}.c\n")
+    progress.end()
+    tap.check(lines[0].startswith("building"), "it begins with a line")
+    tap.check(2 < len(lines) < 8 and "199 s" in lines[-1], "and gets by with a few")
+    tap.check("11 steps done, now CC kernel/10.c" in lines[1], "that say what is done")
+    progress.take("kernel/a.c differs\n")
+    tap.equal(lines[-1], "kernel/a.c differs\n", "other lines of make's are shown")
+
+
+def pieces_become_text():
+    whole = (b"\x1b[2J\x1b[01;01H\r\x1b[=3hBds\r\n\x1b[0m\x1b[37mGRUB!\r\n\n\r1 of 2\x1b[K"
+             b"\r2 of 2\x1b[K\r\x1b[Kdone\r\r\nend\x1b7\x1bx\r")  # fmt: skip
+    want = b"Bds\nGRUB!\n\n1 of 2\n2 of 2\ndone\nend"
+    for size in range(1, len(whole) + 1):
+        text = plain.Plain()
+        got = b"".join(text.take(whole[i : i + size]) for i in range(0, len(whole), size))
+        if got != want:
+            tap.equal(got, want, f"pieces of {size} bytes")
+            return
+    tap.check(True, "in pieces of any size")
 
 
 def a_log_is_written():
@@ -164,10 +366,7 @@ def is_gone(pid):
 
 
 def nothing_is_left_behind():
-    with contextlib.redirect_stderr(io.StringIO()):
-        process = subprocess.Popen(
-            [sys.executable, os.path.abspath(__file__), "--launch", "exec", "hang"]
-        )
+    process = subprocess.Popen([*PROGRAM, "exec", "hang"])
     child = first_child(process.pid)
     process.kill()
     process.wait()
@@ -199,7 +398,18 @@ if __name__ == "__main__":
             a_hang_is_told,
             resets_are_told,
             wrong_usage_is_refused,
+            options_are_shown_to_qemu_first,
             piped_input_comes_after_the_prompt,
+            a_run_ends_as_its_guest,
+            a_reboot_starts_again,
+            a_pipe_gets_text,
+            closed_streams_are_no_trouble,
+            nobody_reads,
+            signals_end_it,
+            strange_bytes_are_passed_on,
+            help_is_given,
+            a_build_says_how_far_it_is,
+            pieces_become_text,
             a_log_is_written,
             nothing_is_left_behind,
             words_of_qemu,

@@ -80,4 +80,5 @@ def the_guest_may_end_it():
     tap.equal(after[3], before[3], "the terminal is as it was")
 
 
-tap.run(control_c_goes_to_the_guest, the_guest_may_end_it)
+if __name__ == "__main__":
+    tap.run(control_c_goes_to_the_guest, the_guest_may_end_it)

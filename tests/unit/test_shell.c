@@ -21,7 +21,7 @@
 
 static int (*thread_fn)(void *);
 static void *thread_arg;
-static bool powered_off;
+static bool powered_off, power_off_failed;
 static jmp_buf out_of_shell;
 
 int kernel_clone(const struct clone_args *args)
@@ -183,9 +183,10 @@ const struct shell_command shell_system_commands[] = {
     {},
 };
 
-static void power_off(void)
+static void power_off(bool failed)
 {
     powered_off = true;
+    power_off_failed = failed;
     longjmp(out_of_shell, 1);
 }
 
@@ -247,7 +248,7 @@ static const char *talk(unsigned flags, const char *bytes, size_t len, size_t st
 
     set_up_once();
     opens = writes = truncates = 0;
-    powered_off = false;
+    powered_off = power_off_failed = false;
     input = bytes;
     input_len = len;
     chunk = step;
@@ -281,6 +282,12 @@ static const char *ask(const char *request)
 static const char *see(const char *keys)
 {
     return talk(SHELL_HUMAN | SHELL_MACHINE, keys, strlen(keys), 100);
+}
+
+/* What is sent to a pipe. */
+static const char *pipe_through(const char *text, size_t step)
+{
+    return talk(SHELL_HUMAN | SHELL_MACHINE | SHELL_PLAIN, text, strlen(text), step);
 }
 
 /* -- machine requests ---------------------------------------------------------------- */
@@ -589,6 +596,44 @@ static void commands_have_one_name_each(void)
     CHECK_EQ(shell_add_command(&again), -EEXIST);
 }
 
+/* Whatever a terminal would be told while a line is edited, a pipe gets the line. */
+static void a_pipe_is_sent_whole_lines(void)
+{
+    char line[200], want[700];
+
+    for (size_t step = 1; step <= 100; step += 99) {
+        CHECK_STR(pipe_through("echo abd\033[Dc\recho x\n", step),
+                  "sonde> echo abcd\r\nabcd\r\nsonde> echo x\r\nx\r\nsonde> ");
+        CHECK_STR(pipe_through("slow\n", step), "sonde> slow\r\ndone\r\nsonde> ");
+        CHECK_STR(pipe_through("abc\003\014echo\tx\n", step),
+                  "sonde> abc^C\r\nsonde> echo\tx\r\nx\r\nsonde> ");
+        CHECK_STR(pipe_through("ech\t\thi\n", step),
+                  "sonde> ech\t\thi\r\nsh: ech: unknown command: No such file or "
+                  "directory\r\nsonde> ");
+    }
+    snprintf(line, sizeof(line), "echo %0150d", 7);
+    snprintf(want, sizeof(want), "sonde> %s\r\n%s\r\nsonde> ", line, line + 5);
+    strcat(line, "\n");
+    CHECK_STR(pipe_through(line, 100), want);
+    CHECK_STR(pipe_through("@1 echo x\n", 100), "sonde> \r\n#1|x\n#1=0 OK\nsonde> ");
+}
+
+static void a_pipes_failure_is_told_at_the_end(void)
+{
+    pipe_through("echo x\npoweroff\n", 100);
+    CHECK(powered_off && !power_off_failed);
+    pipe_through("fail\necho x\npoweroff\n", 100);
+    CHECK(powered_off && power_off_failed);
+    pipe_through("nonsense\n\004", 100);
+    CHECK(powered_off && power_off_failed);
+    pipe_through("echo 'unclosed\n\004", 100);
+    CHECK(powered_off && power_off_failed);
+    pipe_through("@1 fail\n\004", 100); /* its host was told */
+    CHECK(powered_off && !power_off_failed);
+    see("fail\rpoweroff\r"); /* the person has seen it */
+    CHECK(powered_off && !power_off_failed);
+}
+
 static void random_bytes_leave_a_working_shell(void)
 {
     static const char question[] = "\003\n@99 echo alive\n";
@@ -620,4 +665,5 @@ UNIT_TESTS(requests_are_answered_byte_exact, failures_have_an_errno, echo_is_one
            progress_is_for_people, a_second_tab_lists, shell_execute_prints_to_a_text,
            commands_run_inside_of_others, control_c_stops_what_runs_inside,
            help_lists_what_developers_need_apart, control_c_drops_no_message,
-           commands_have_one_name_each, random_bytes_leave_a_working_shell)
+           commands_have_one_name_each, a_pipe_is_sent_whole_lines,
+           a_pipes_failure_is_told_at_the_end, random_bytes_leave_a_working_shell)

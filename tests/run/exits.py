@@ -1,0 +1,40 @@
+"""exits.py - what ./sonde exits with: the numbers, and the table that --help prints.
+
+tests/session/test_exits.py reads the table out of --help and has a fact for each of its rows.
+"""
+
+DONE, FAILED, USAGE, PANICKED, ENDED, HOST, TIMEOUT = 0, 1, 2, 3, 4, 5, 124
+
+# (status, of which commands, when)
+ROWS = (
+    (DONE, "run", "the guest was switched off, or Ctrl-A x was typed on the terminal"),
+    (DONE, "run", "the tests of --append tests=LIST passed"),
+    (DONE, "exec", "every command succeeded"),
+    (DONE, "attach", "the guest ended, or Ctrl-A x was typed"),
+    (DONE, "test", "every test passed"),
+    (DONE, "check", "everything is as shown"),
+    (FAILED, "run", "no terminal, but a pipe or a file: a command that was read failed"),
+    (FAILED, "run", "a test of --append tests=LIST failed"),
+    (FAILED, "exec", "a command failed; those behind it were not run"),
+    (FAILED, "attach", "there is no guest to attach to"),
+    (FAILED, "test", "a test failed"),
+    (FAILED, "check", "something differs from what is shown"),
+    (USAGE, "check", "the files have no command to run"),
+    (USAGE, "all", "a wrong option, name or file; nothing was built or started"),
+    (PANICKED, "run, exec", "the kernel panicked"),
+    (ENDED, "run, exec", "a CPU of the guest went down by a triple fault"),
+    (ENDED, "exec", "the guest was switched off or reset before its last command"),
+    (ENDED, "run, exec", "QEMU ended, or was ended by a signal"),
+    (ENDED, "gdb", "QEMU ended before gdb could be started"),
+    (HOST, "run, exec", "the output cannot be written"),
+    (HOST, "all but attach", "the build failed, or a tool is missing"),
+    (HOST, "gdb, attach", "it is running already"),
+    (TIMEOUT, "run, exec", "the time limit was reached (--timeout)"),
+    ("128+N", "all", "signal N: 130 Ctrl-C, 141 nobody reads the output, 143 SIGTERM"),
+    ("else", "gdb", "what gdb exited with"),
+)
+
+
+def table():
+    rows = [f"  {status!s:>5}  {commands:<14}  {text}\n" for status, commands, text in ROWS]
+    return "exit status:\n" + "".join(rows)

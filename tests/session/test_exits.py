@@ -1,0 +1,341 @@
+"""test_exits.py - the table of exit statuses in `./sonde --help`: a fact for each row.
+
+FACTS names the rows by their text: a row that has none fails, and so does a fact whose row
+is gone.
+"""
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+import tap
+from guest import BUILD, ROOT
+from session import LIMIT, sonde
+from test_launcher import is_gone, run_launcher
+from test_machine import with_fake_qemu
+from test_terminal import Terminal
+
+SONDE = os.path.join(ROOT, "sonde")
+COMMANDS = ("run", "exec", "gdb", "attach", "test", "check")
+ROW = re.compile(r"^ +(\S+)  (\w+(?:(?:, | but )\w+)*) {2,}(\S.*)$", re.M)
+RUN = ("run", "--boot", "pvh")
+
+
+def rows_of_help():
+    """(status, command, text) of each row, for each of its commands."""
+    _, text, _ = sonde("--help")
+    for status, commands, text in ROW.findall(text.partition("exit status:\n")[2]):
+        named = commands.removeprefix("all but ").split(", ")
+        all_but = [c for c in COMMANDS if c not in named]
+        for command in all_but if commands.startswith("all") else named:
+            yield status, command, text
+
+
+def status_of(*words, stdin=b"", **more):
+    """What ./sonde exits with. more: of the environment."""
+    with tempfile.TemporaryFile() as file:
+        environment = dict(os.environ, **more)
+        done = subprocess.run([SONDE, *words], input=stdin, stdout=file, stderr=file,
+                              env=environment, timeout=LIMIT, check=False)  # fmt: skip
+    return done.returncode
+
+
+def with_fake(*words, fake, stdin=b""):
+    result = []
+    path = os.environ["PATH"]
+    with_fake_qemu(lambda: result.append(run_launcher(*words, fake=fake, stdin=stdin)[0]))
+    os.environ["PATH"] = path
+    return result[0]
+
+
+def after_signal(number, *words):
+    """The status when a signal comes while ./sonde, or QEMU for -number, is at work."""
+    process = subprocess.Popen([SONDE, *words], stdin=subprocess.PIPE, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # fmt: skip
+    with process:
+        if words[0] in ("test", "check"):
+            process.stdout.readline()
+        else:
+            read_up_to(process, b"sonde> ")
+        child = last_child(process.pid)
+        os.kill(process.pid if number > 0 else child, abs(number))
+        status = process.wait(LIMIT)
+    tap.check(is_gone(child), f"{words[0]}: what it had started is gone")
+    return status if status >= 0 else 128 - status
+
+
+def check_after_signal(number):
+    with tempfile.NamedTemporaryFile("w") as file:
+        file.write("sonde> echo x\nx\nsonde> sleep 100\n")
+        file.flush()
+        return after_signal(number, "check", file.name)
+
+
+def read_up_to(process, what):
+    text = b""
+    while what not in text:
+        data = os.read(process.stdout.fileno(), 65536)
+        if not data:
+            break
+        text += data
+    return text
+
+
+def last_child(pid):
+    """What ./sonde has started last: QEMU, gdb, prove."""
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return int(file.read().split()[-1])
+
+
+def key_on_terminal(keys):
+    terminal = Terminal(*RUN)
+    terminal.expect(b"sonde> ")
+    terminal.send(keys)
+    return terminal.end()
+
+
+@contextlib.contextmanager
+def guest_under_gdb():
+    """A guest of `./sonde gdb` that runs. Use with `with`."""
+    path = os.path.join(BUILD, "console.log")
+    words = [SONDE, "gdb", "--", "-batch", "-ex", "continue"]
+    gdb = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT)  # fmt: skip
+    try:
+        if os.path.exists(path):
+            os.unlink(path)
+        deadline = time.monotonic() + LIMIT
+        while time.monotonic() < deadline:
+            with contextlib.suppress(OSError), open(path, "rb") as log:
+                if b"sonde> " in log.read():
+                    break
+            time.sleep(0.1)
+        yield gdb
+    finally:
+        gdb.terminate()
+        gdb.communicate(timeout=LIMIT)
+
+
+def attached(*, keys=b"", number=0, twice=False):
+    """How `./sonde attach` ends."""
+    with guest_under_gdb():
+        words = [SONDE, "attach"]
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        with process:
+            read_up_to(process, b"sonde> ")
+            if twice:
+                status = status_of("attach")
+                process.terminate()
+                return status
+            if number:
+                process.send_signal(number)
+            else:
+                process.stdin.write(keys)
+                process.stdin.flush()
+            return process.wait(LIMIT)
+
+
+def second_gdb():
+    with guest_under_gdb():
+        return status_of("gdb", "--", "-batch")
+
+
+def in_shell(words):
+    done = subprocess.run(["bash", "-c", words], cwd=ROOT, stderr=subprocess.DEVNULL,
+                          stdin=subprocess.DEVNULL, timeout=LIMIT, check=False)  # fmt: skip
+    return done.returncode
+
+
+def broken_build(*words):
+    with tempfile.TemporaryDirectory() as folder:
+        return status_of(*words, B=folder, CC="false")
+
+
+def no_tools(*words):
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("python3", "sh", "id", "sed"):
+            path = subprocess.check_output(["which", name], text=True).strip()
+            os.symlink(path, os.path.join(folder, name))
+        return status_of(*words, PATH=folder)
+
+
+def after_sigpipe(words):
+    return in_shell(f"(sleep 0.5; ./sonde {words}) | true; exit ${{PIPESTATUS[0]}}")
+
+
+SWITCHED_OFF = "the guest was switched off, or Ctrl-A x was typed on the terminal"
+PIPE_FAILED = "no terminal, but a pipe or a file: a command that was read failed"
+USAGE = "a wrong option, name or file; nothing was built or started"
+EARLY = "the guest was switched off or reset before its last command"
+TRIPLE = "a CPU of the guest went down by a triple fault"
+QEMU_ENDED = "QEMU ended, or was ended by a signal"
+NO_BUILD = "the build failed, or a tool is missing"
+LIMIT_REACHED = "the time limit was reached (--timeout)"
+SIGNAL = "signal N: 130 Ctrl-C, 141 nobody reads the output, 143 SIGTERM"
+INT, TERM = signal.SIGINT, signal.SIGTERM
+TESTS = ("--append", "tests=stack.an_overflow_is_named,frame")  # the first one panics
+
+# (status, command, text): what is done, and the status it has; lists are several of them.
+FACTS = {
+    ("0", "run", SWITCHED_OFF): [
+        lambda: (status_of(*RUN, stdin=b"echo x\n"), 0),
+        lambda: (status_of(*RUN, stdin=b"echo x\npoweroff\n"), 0),
+        lambda: (status_of(*RUN, stdin=b"reboot\necho x\n"), 0),
+        lambda: (key_on_terminal(b"nonsense\rpoweroff\r"), 0),
+        lambda: (key_on_terminal(b"\x01x"), 0),
+    ],
+    ("0", "run", "the tests of --append tests=LIST passed"): [
+        lambda: (status_of(*RUN, "--append", "tests=frame"), 0),
+    ],
+    ("0", "exec", "every command succeeded"): [
+        lambda: (status_of("exec", "echo x", "cat /proc/version"), 0),
+        lambda: (status_of("exec", "echo x", "poweroff"), 0),
+        lambda: (status_of("exec", "echo x", "reboot"), 0),
+    ],
+    ("0", "attach", "the guest ended, or Ctrl-A x was typed"): [
+        lambda: (attached(keys=b"poweroff\r"), 0),
+        lambda: (attached(keys=b"\x01x"), 0),
+    ],
+    ("0", "test", "every test passed"): [
+        lambda: (status_of("test", "run/ktap"), 0),
+        lambda: (status_of("test", "--list"), 0),
+    ],
+    ("1", "run", PIPE_FAILED): [
+        lambda: (status_of(*RUN, stdin=b"cat /nope\necho x\n"), 1),
+        lambda: (status_of(*RUN, stdin=b"cat /nope\npoweroff\n"), 1),
+        lambda: (in_shell("echo nonsense >build/exits.tmp; "
+                          "./sonde run --boot pvh <build/exits.tmp >/dev/null"), 1),
+    ],
+    ("1", "run", "a test of --append tests=LIST failed"): [
+        lambda: (status_of(*RUN, "--append", "tests=no_such_test"), 1),
+    ],
+    ("1", "exec", "a command failed; those behind it were not run"): [
+        lambda: (sonde("exec", "echo x", "cat /nope", "echo y")[:2],
+                 (1, "x\ncat: /nope: No such file or directory\n")),
+    ],
+    ("1", "attach", "there is no guest to attach to"): [lambda: (status_of("attach"), 1)],
+    ("1", "test", "a test failed"): [
+        lambda: (status_of("test", "unit/err", ASAN_OPTIONS="no such option"), 1),
+    ],
+    ("0", "check", "everything is as shown"): [
+        lambda: (status_of("check", "-", stdin=b"sonde> echo x\nx\n"), 0),
+        lambda: (status_of("check", "--list", "README.md"), 0),
+    ],
+    ("1", "check", "something differs from what is shown"): [
+        lambda: (status_of("check", "-", stdin=b"sonde> echo x\ny\n"), 1),
+    ],
+    ("2", "check", "the files have no command to run"): [
+        lambda: (status_of("check", "-", stdin=b"nothing\n"), 2),
+        lambda: (status_of("check", "--list", "-", stdin=b"nothing\n"), 2),
+    ],
+    ("2", "check", USAGE): [
+        lambda: (status_of("check", "/no/such/file"), 2),
+        lambda: (status_of("check", "--junit", "/no/such/dir/x", "README.md"), 2),
+    ],
+    ("2", "run", USAGE): [lambda: (status_of("run", "--memory", "abc"), 2)],
+    ("2", "exec", USAGE): [lambda: (status_of("exec", "-f", "/no/such/file"), 2)],
+    ("2", "gdb", USAGE): [lambda: (status_of("gdb", "--qemu", "-no-such-option"), 2)],
+    ("2", "attach", USAGE): [lambda: (status_of("attach", "x"), 2)],
+    ("2", "test", USAGE): [lambda: (status_of("test", "no_such_test"), 2)],
+    ("3", "run", "the kernel panicked"): [
+        lambda: (status_of(*RUN, stdin=b"panic\n"), 3),
+        lambda: (key_on_terminal(b"panic\r"), 3),
+        lambda: (status_of(*RUN, *TESTS), 3),
+    ],
+    ("3", "exec", "the kernel panicked"): [lambda: (status_of("exec", "panic"), 3)],
+    ("4", "run", TRIPLE): [
+        lambda: (with_fake("run", fake="console triple", stdin=b"x\n"), 4),
+    ],
+    ("4", "exec", TRIPLE): [lambda: (with_fake("exec", "triple", fake=" "), 4)],
+    ("4", "exec", EARLY): [
+        lambda: (status_of("exec", "poweroff", "echo x"), 4),
+        lambda: (status_of("exec", "reboot", "echo x"), 4),
+    ],
+    ("4", "run", QEMU_ENDED): [
+        lambda: (after_signal(-TERM, *RUN), 4),
+        lambda: (after_signal(-signal.SIGKILL, *RUN), 4),
+    ],
+    ("4", "exec", QEMU_ENDED): [lambda: (with_fake("exec", "say x", fake="broken"), 4)],
+    ("4", "gdb", "QEMU ended before gdb could be started"): [
+        lambda: (with_fake("gdb", fake="broken"), 4),
+    ],
+    ("5", "run", "the output cannot be written"): [
+        lambda: (in_shell("./sonde run --boot pvh >/dev/full"), 5),
+    ],
+    ("5", "exec", "the output cannot be written"): [
+        lambda: (in_shell("./sonde exec 'echo x' >/dev/full"), 5),
+    ],
+    ("5", "run", NO_BUILD): [lambda: (broken_build("run"), 5)],
+    ("5", "exec", NO_BUILD): [
+        lambda: (broken_build("exec", "echo x"), 5),
+        lambda: (no_tools("exec", "echo x"), 5),
+    ],
+    ("5", "gdb", NO_BUILD): [lambda: (broken_build("gdb"), 5)],
+    ("5", "test", NO_BUILD): [lambda: (broken_build("test", "run/ktap"), 5)],
+    ("5", "check", NO_BUILD): [lambda: (broken_build("check", "README.md"), 5)],
+    ("5", "gdb", "it is running already"): [lambda: (second_gdb(), 5)],
+    ("5", "attach", "it is running already"): [lambda: (attached(twice=True), 5)],
+    ("124", "run", LIMIT_REACHED): [
+        lambda: (status_of(*RUN, "--timeout", "3", stdin=b"sleep 100\n"), 124),
+    ],
+    ("124", "exec", LIMIT_REACHED): [
+        lambda: (status_of("exec", "--timeout", "3", "sleep 100"), 124),
+    ],
+    ("128+N", "run", SIGNAL): [
+        lambda: (after_signal(INT, *RUN), 130),
+        lambda: (after_signal(TERM, *RUN), 143),
+        lambda: (after_sigpipe("run --boot pvh </dev/null"), 141),
+    ],
+    ("128+N", "exec", SIGNAL): [
+        lambda: (after_signal(INT, "exec", "echo 'sonde> '", "sleep 100"), 130),
+        lambda: (after_signal(TERM, "exec", "echo 'sonde> '", "sleep 100"), 143),
+        lambda: (after_sigpipe("exec 'echo x' 'sleep 1' 'echo y'"), 141),
+    ],
+    ("128+N", "gdb", SIGNAL): [
+        lambda: (after_signal(TERM, "gdb", "--", "-batch", "-ex", "echo sonde> \\n",
+                              "-ex", "continue"), 143),
+    ],
+    ("128+N", "attach", SIGNAL): [
+        lambda: (attached(number=INT), 130),
+        lambda: (attached(number=TERM), 143),
+    ],
+    ("128+N", "test", SIGNAL): [
+        lambda: (after_signal(TERM, "test", "run/launcher"), 143),
+        lambda: (after_signal(INT, "test", "run/launcher"), 130),
+    ],
+    ("128+N", "check", SIGNAL): [
+        lambda: (check_after_signal(TERM), 143),
+        lambda: (check_after_signal(INT), 130),
+    ],
+    ("else", "gdb", "what gdb exited with"): [
+        lambda: (status_of("gdb", "--", "-batch", "-ex", "quit 7"), 7),
+        lambda: (status_of("gdb", "--", "-batch"), 0),
+    ],
+}  # fmt: skip
+
+
+def every_row_has_a_fact():
+    rows = set(rows_of_help())
+    tap.check(len(rows) > 30, f"--help has {len(rows)} rows, one for each command")
+    tap.equal(sorted(rows - set(FACTS)), [], "each has a fact")
+    tap.equal(sorted(set(FACTS) - rows), [], "each fact has a row")
+
+
+def rows_of(command):
+    """A test of the facts of one command."""
+
+    def test():
+        for (status, of, text), facts in FACTS.items():
+            for count, fact in enumerate(facts, 1) if of == command else ():
+                got, want = fact()
+                tap.equal(got, want, f"{status} {of}: {text} ({count})")
+
+    test.__name__ = "rows_of_" + command
+    return test
+
+
+tap.run(every_row_has_a_fact, *map(rows_of, COMMANDS))
