@@ -143,6 +143,8 @@ def target_of(test):
         return ["build/sonde.elf"]
     if test.tier == "model":
         return []
+    if test.tier in ("pun", "region"):
+        return ["build/sonde.elf", f"build/{test.tier}/check_{test.tier}"]
     return ["all"]
 
 

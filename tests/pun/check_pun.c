@@ -26,6 +26,7 @@
 
 struct tally {
     size_t asked, failed, evicted;
+    size_t explained; /* of those that failed: in a row that can have no more jumps */
     size_t by[LENGTHS][PUN_RUNGS];
     size_t problems;
     double seconds;
@@ -271,6 +272,32 @@ static void others_check(struct tally *t, const struct world *w)
     }
 }
 
+/* ---- rows of one byte ---- */
+
+static bool is_one_byte(const struct image *image, size_t off)
+{
+    return off < image->len && image->flags[off] & IMAGE_PROBED && image->lens[off] == 1;
+}
+
+/* is_in_full_row - does the instruction at @off belong to a row of which one has to stay an
+ * int3? The first two of six instructions of one byte have the same displacement, made of
+ * four opcodes of jumps; so have those of five, with a jump behind that needs no prefix.
+ */
+static bool is_in_full_row(const struct image *image, size_t off)
+{
+    size_t start = off, end = off;
+
+    while (start > 0 && is_one_byte(image, start - 1))
+        start--;
+    while (is_one_byte(image, end))
+        end++;
+    if (end == off)
+        return false;
+    return end - start >= 6 ||
+           (end - start == 5 && end < image->len && image->flags[end] & IMAGE_PROBED &&
+            image->lens[end] == 5);
+}
+
 static void all_plan(struct tally *t, const struct image *image)
 {
     struct world w;
@@ -288,8 +315,13 @@ static void all_plan(struct tally *t, const struct image *image)
     for (size_t i = 0; i < batch.count; i++) {
         count(t, &batch.puns[i]);
         plan_check(t, &w, &batch.puns[i]);
+        t->explained += batch.puns[i].rung == PUN_NONE &&
+                        is_in_full_row(image, batch.puns[i].addr - image->base);
         if (getenv("VERBOSE") && batch.puns[i].rung == PUN_NONE)
-            printf("# %#lx: %u bytes: %s\n", batch.puns[i].addr, batch.puns[i].len,
+            printf("# %#lx: %u bytes, %s: %s\n", batch.puns[i].addr, batch.puns[i].len,
+                   is_in_full_row(image, batch.puns[i].addr - image->base)
+                       ? "in a full row"
+                       : "alone",
                    pun_why_name(batch.puns[i].why));
     }
     pads_check(t, batch.puns, batch.count);
@@ -349,6 +381,16 @@ static void churn_check(const struct image *image, size_t step, size_t at_once)
                 image);
 }
 
+/* is_ours - the kernel's own image has a rule in place of a share: whatever has no plan has
+ * a reason. In the largest programs the pads of others can be one.
+ */
+static bool is_ours(const struct image *image)
+{
+    const char *slash = strrchr(image->path, '/');
+
+    return strcmp(slash ? slash + 1 : image->path, "sonde.elf") == 0;
+}
+
 static void image_check(const struct image *image, size_t step)
 {
     struct tally single = { 0 }, all = { 0 };
@@ -360,7 +402,13 @@ static void image_check(const struct image *image, size_t step)
     all_plan(&all, image);
     tally_print(&all, "all at once");
     test_report(all.problems == 0, "plans for all are what they say", image);
-    test_report(is_enough(&all, 100), "99.99 % have a plan with all others", image);
+    printf("# %zu without a plan are in rows of one byte, %zu are not\n", all.explained,
+           all.failed - all.explained);
+    if (is_ours(image))
+        test_report(all.explained == all.failed,
+                    "all have a plan but one of each row of six bytes", image);
+    else
+        test_report(is_enough(&all, 100), "99.99 % have a plan with all others", image);
     churn_check(image, 100, 1);
     churn_check(image, 10, 1);
     if (image->probed > CHURN_MAX)
