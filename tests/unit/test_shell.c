@@ -93,11 +93,15 @@ static struct console console = { .name = "TEST",
 
 /* -- commands of the test ------------------------------------------------------------ */
 
+static unsigned loops_stopped;
+
 static int loop_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
 {
     for (int i = 0; i < 1000; i++) {
-        if (shell_interrupted(sh))
-            return -EINTR;
+        if (!shell_interrupted(sh))
+            continue;
+        loops_stopped++;
+        return -EINTR;
     }
     shell_printf(sh, "not interrupted\n");
     return 0;
@@ -563,10 +567,12 @@ static void control_c_drops_no_message(void)
 
 static void control_c_stops_what_runs_inside(void)
 {
+    loops_stopped = 0;
     CHECK_STR(ask("@1 nest loop | wc -l\n\003@2 echo x\n"),
               "#1=4 EINTR\n#2|x\n#2=0 OK\n");
     CHECK_STR(ask("@1 nest loop x | wc -l\n\003"), "#1=4 EINTR\n");
     CHECK_STR(ask("@1 nest 'nest loop' | wc -l\n\003"), "#1=4 EINTR\n");
+    CHECK_EQ(loops_stopped, 3);
     CHECK_STR(ask("@1 nest loop\n"), "#1|not interrupted\n#1|nested: 0\n#1=0 OK\n");
 }
 
