@@ -55,15 +55,19 @@ NOKPROBE_INLINE void aggr_call_post(struct kprobe *p, struct pt_regs *regs,
  */
 void aggr_run_light(struct kprobe *p, struct probe_hit *hit);
 
-/* handler_returned - what the handler has done to the flags of the CPU ends with it: behind a
- * trap the engine runs with interrupts off, behind a jump as the program has them.
+/* handler_returned - what the handler of @p has done to the flags of the CPU ends with it.
+ * Behind a trap the engine runs with interrupts off. Behind a jump the next handler finds
+ * them as the program has them; the code of the detour looks at what the last one has left.
  */
-NOKPROBE_INLINE void handler_returned(const struct pt_regs *regs, bool jumped)
+NOKPROBE_INLINE void handler_returned(const struct kprobe *p, const struct pt_regs *regs,
+                                      bool jumped)
 {
-    if (jumped)
+    if (!jumped)
+        plat_flags_of_trap();
+    else if (aggr_next(p))
         plat_flags_as(regs->flags);
     else
-        plat_flags_of_trap();
+        plat_df_clear();
 }
 
 /* aggr_run_pre - call the pre-handler, or light handler, of @p.
@@ -83,12 +87,12 @@ NOKPROBE_INLINE bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit,
     __atomic_add_fetch(&p->hits, 1, __ATOMIC_RELAXED);
     if (unlikely(!p->pre_handler)) {
         aggr_run_light(p, hit);
-        handler_returned(regs, jumped);
+        handler_returned(p, regs, jumped);
         return false;
     }
     hit->running = p;
     stop = aggr_call_pre(p, regs, flags);
-    handler_returned(regs, jumped);
+    handler_returned(p, regs, jumped);
     hit->running = NULL;
     return stop;
 }
@@ -102,6 +106,6 @@ NOKPROBE_INLINE void aggr_run_post(struct kprobe *p, struct probe_hit *hit,
         return;
     hit->running = p;
     aggr_call_post(p, regs, flags);
-    handler_returned(regs, jumped);
+    handler_returned(p, regs, jumped);
     hit->running = NULL;
 }

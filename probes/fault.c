@@ -31,7 +31,7 @@ static bool ask_from(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe
 
     for (; p && !answer; p = aggr_next(p))
         answer = ask(p, hit->regs, hit);
-    hit_leave(cpu, hit);
+    hit_leave(cpu, hit, false);
     return answer;
 }
 
@@ -73,7 +73,7 @@ static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_re
 /* is_on_top - has nothing come on top of what found the CPU with @irq and @nmi? */
 static bool is_on_top(const struct probe_cpu *cpu, unsigned irq, unsigned nmi)
 {
-    return cpu->plat.depths->irq == irq && cpu->plat.depths->nmi == nmi;
+    return plat_depths(cpu)->irq == irq && plat_depths(cpu)->nmi == nmi;
 }
 
 /* in_light_handler - its probe, where no other hit is on top of it, nor an interrupt. */
@@ -126,7 +126,7 @@ static void return_for(struct probe_cpu *cpu, const struct plat_light *light,
     regs->r14 = light->r14;
     regs->r15 = light->r15;
     regs->flags = (regs->flags & ~FLAGS_OF_CPU) | (light->flags & FLAGS_OF_CPU);
-    cpu->plat.depths->preempt = (int)light->preempt;
+    plat_depths(cpu)->preempt = (int)light->preempt;
 }
 
 /* A handler that faults has had its last hit, which goes on as if it had returned. */

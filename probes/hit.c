@@ -118,7 +118,7 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
         /* Where TF was to end the step and did not, as behind an STI on some CPUs, it is
          * still set. By the program it was not, or this cell would not have been used. */
         regs->flags &= ~FLAGS_TF;
-        hit_stepped(cpu, site, regs, in_nmi);
+        hit_stepped(cpu, site, regs, in_nmi, true);
         region_go_on(site, regs);
         return true;
     }

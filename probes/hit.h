@@ -50,25 +50,42 @@ NOKPROBE_INLINE struct probe_hit *hit_claim(struct probe_cpu *cpu)
     return hit;
 }
 
+/* hit_fill - a hit of @site, which has been admitted. */
+NOKPROBE_INLINE struct probe_hit *hit_fill(struct probe_cpu *cpu, struct site *site,
+                                           struct pt_regs *regs, enum hit_stage stage)
+{
+    struct probe_hit *hit = hit_claim(cpu);
+
+    hit->is = (struct hit_facts){ .stage = (uint8_t)stage };
+    hit->found = *plat_depths(cpu);
+    hit->regs = regs;
+    WRITE_ONCE(hit->site, site);
+    return hit;
+}
+
 /* hit_begin - hit_enter(). @in_nmi: asked once a trap, since it stays as it is */
 NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *site,
                                             struct pt_regs *regs, enum hit_stage stage,
                                             bool in_nmi)
 {
     enum probe_miss cause = may_enter(cpu, site, regs, in_nmi);
-    struct probe_hit *hit;
 
-    if (unlikely(cause != MISS_CAUSES)) {
-        if (stage == HIT_PRE)
-            account_miss(cpu, site, cause);
+    if (likely(cause == MISS_CAUSES))
+        return hit_fill(cpu, site, regs, stage);
+    if (stage == HIT_PRE)
+        account_miss(cpu, site, cause);
+    return NULL;
+}
+
+/* hit_follow - the same behind the instruction of a hit that was admitted: what was active
+ * then is active now. Only the instruction itself may have used up the stack.
+ */
+NOKPROBE_INLINE struct probe_hit *hit_follow(struct probe_cpu *cpu, struct site *site,
+                                             struct pt_regs *regs, bool in_nmi)
+{
+    if (unlikely(stack_left(cpu, in_nmi, (uintptr_t)regs) < PROBE_STACK_MIN / 2))
         return NULL;
-    }
-    hit = hit_claim(cpu);
-    hit->is = (struct hit_facts){ .stage = (uint8_t)stage };
-    hit->found = *cpu->plat.depths;
-    hit->regs = regs;
-    WRITE_ONCE(hit->site, site);
-    return hit;
+    return hit_fill(cpu, site, regs, HIT_POST);
 }
 
 /* hit_after - the post-handlers of @p and those behind it. */
@@ -77,19 +94,22 @@ NOKPROBE_INLINE void hit_after(struct probe_cpu *cpu, struct probe_hit *hit,
 {
     for (; p; p = aggr_next(p))
         aggr_run_post(p, hit, regs, jumped);
-    hit_leave(cpu, hit);
+    hit_leave(cpu, hit, jumped);
 }
 
-/* hit_stepped - the copy of @site has run to its end; go on behind the original. */
+/* hit_stepped - the copy of @site has run to its end; go on behind the original.
+ * @admitted: the pre-handlers have run. The program's own single step leads here, too, behind
+ *            hits that were not admitted.
+ */
 NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
-                                 struct pt_regs *regs, bool in_nmi)
+                                 struct pt_regs *regs, bool in_nmi, bool admitted)
 {
-    struct probe_hit *hit;
+    struct probe_hit *hit = NULL;
 
     regs->ip = site->addr + site->len;
-    /* What was active when the pre-handlers ran is active now: they were let in, so this
-     * is. */
-    hit = READ_ONCE(site->has_post) ? hit_begin(cpu, site, regs, HIT_POST, in_nmi) : NULL;
+    if (READ_ONCE(site->has_post))
+        hit = admitted ? hit_follow(cpu, site, regs, in_nmi)
+                       : hit_begin(cpu, site, regs, HIT_POST, in_nmi);
     if (hit)
         hit_after(cpu, hit, aggr_first(site), regs, false);
     if (unlikely(site->is_sti))
@@ -107,7 +127,7 @@ NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
 
     if (!emulate_run(site, regs))
         return;
-    hit = with_post ? hit_enter(cpu, site, regs, HIT_POST) : NULL;
+    hit = with_post ? hit_follow(cpu, site, regs, probe_in_nmi(cpu)) : NULL;
     if (hit) {
         hit->is.owes_step = stepping;
         if (jumped)
@@ -153,14 +173,14 @@ NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
     for (; p; p = aggr_next(p)) {
         if (likely(!aggr_run_pre(p, hit, regs, jumped)))
             continue;
-        hit_leave(cpu, hit);
+        hit_leave(cpu, hit, jumped);
         probe_count(&cpu->redirected);
         if (jumped)
             probe_count(&cpu->untrapped);
         region_go_on(site, regs);
         return;
     }
-    hit_leave(cpu, hit);
+    hit_leave(cpu, hit, jumped);
     way = READ_ONCE(site->way);
     probe_count(&cpu->ran[jumped ? WAY_JUMP : way]);
     hit_run(cpu, site, regs, way, jumped);

@@ -7,8 +7,8 @@
  * quiescence, and that no entry points at:
  *
  *   1. No entry that is in use points at it, and none ever will again.
- *   2. An entry keeps its holder when it is popped, and a call claims an entry before it fills
- *      it. Between the two an NMI may come, and the trampoline, to which a function in the
+ *   2. An entry keeps its holder when it is popped, and a call claims an entry before it
+ *      fills it. Between the two an NMI may come, and the trampoline, to which a function in the
  *      NMI returns, loads the holder of the latest entry before it knows whether the entry is
  *      its own. So the pointers in all entries that are not in use are cleared, too. A call
  *      that fills such an entry meanwhile writes another holder there: the pointer is cleared
@@ -49,7 +49,7 @@ void holder_retire(struct kretprobe_holder *h)
     unused = h;
 }
 
-/* 1. An entry stays where it is until it is popped, so none is missed. An entry that is popped
+/* 1. An entry stays where it is until it is popped, so none is missed. One that is popped
  * meanwhile keeps its holder until the next time. Where `below` is filled in, the holder is.
  */
 static void mark(struct shadow *s, void *arg UNUSED)

@@ -56,7 +56,7 @@ NOKPROBE_INLINE bool run_handlers(struct probe_cpu *cpu, struct probe_hit *hit,
 {
     bool stop = kprobe_jump_rest(regs, aggr_first(site), cpu);
 
-    hit_leave(cpu, hit);
+    hit_leave(cpu, hit, true);
     probe_count(stop ? &cpu->redirected : &cpu->ran[WAY_JUMP]);
     if (stop)
         probe_count(&cpu->untrapped);

@@ -33,7 +33,9 @@ typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
  * function may change, and takes half the time.
  */
 typedef void (*kprobe_light_handler_t)(struct kprobe *p, uintptr_t ip);
-/* After the instruction; regs->ip is where the program goes on. @flags: always 0. */
+/* After the instruction; regs->ip is where the program goes on. @flags: always 0. It is left
+ * out where the instruction itself has taken nearly all of the stack.
+ */
 typedef void (*kprobe_post_handler_t)(struct kprobe *p, struct pt_regs *regs,
                                       unsigned long flags);
 /* When the instruction, or a handler of this probe, faults with @trapnr. Returning

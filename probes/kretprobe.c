@@ -224,7 +224,10 @@ NOKPROBE_INLINE void run_handler(struct probe_hit *hit, struct kretprobe *rp,
     } else {
         rp->handler(ri, regs);
     }
-    handler_returned(regs, hit->is.jumped);
+    if (hit->is.jumped)
+        plat_flags_as(regs->flags);
+    else
+        plat_flags_of_trap();
     hit->running = NULL;
 }
 
@@ -245,7 +248,7 @@ static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_r
     if (jumped)
         hit_by_jump(hit);
     run_handler(hit, rp, s, regs);
-    hit_leave(cpu, hit);
+    hit_leave(cpu, hit, jumped);
 }
 NOKPROBE(instance_return);
 
@@ -304,7 +307,7 @@ void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
     struct shadow *s = shadow_of(cpu);
     uint32_t below = s->last->below;
 
-    hit_leave(cpu, &cpu->hits[cpu->depth - 1]);
+    hit_leave(cpu, &cpu->hits[cpu->depth - 1], jumped);
     shadow_pop(s);
     group_return(cpu, s, below, regs, jumped);
 }
@@ -316,7 +319,7 @@ void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp)
 {
     struct shadow *s = shadow_of(cpu);
 
-    if (s && shadow_covers(s, sp))
+    if (s && s->last->below > (uint32_t)(s->top - sp) && shadow_covers(s, sp))
         shadow_unwind(s, (uint32_t)(s->top - sp));
 }
 

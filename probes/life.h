@@ -213,14 +213,7 @@ struct probe_cpu {
 
 static inline bool probe_in_nmi(const struct probe_cpu *cpu)
 {
-    return READ_ONCE(cpu->plat.depths->nmi) != 0;
-}
-
-/* hit_restore_preempt - what handlers have done to the count of preemption ends with them. */
-NOKPROBE_INLINE void hit_restore_preempt(struct probe_cpu *cpu,
-                                         const struct probe_hit *hit)
-{
-    WRITE_ONCE(cpu->plat.depths->preempt, hit->found.preempt + hit->is.jumped);
+    return READ_ONCE(plat_depths(cpu)->nmi) != 0;
 }
 
 /* probe_count - add one to a counter of the executing CPU, with one instruction, so that an
@@ -379,15 +372,16 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu);
 /* hit_enter - become an active hit of @site, if it may; else the miss is counted, when
  * @stage is the first.
  * hit_untrapped - a hit of @site that no int3 has brought; interrupts off.
- * hit_leave - be a hit no longer; @hit is the latest.
+ * hit_leave - be a hit no longer; @hit is the latest. @jumped: as is.jumped
  * Return: NULL when the handlers must be left out.
  */
 struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
                             struct pt_regs *regs, enum hit_stage stage);
 void hit_untrapped(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs);
-NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu, struct probe_hit *hit)
+NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu, struct probe_hit *hit, bool jumped)
 {
-    hit_restore_preempt(cpu, hit);
+    /* What handlers have done to the count ends with them. */
+    WRITE_ONCE(plat_depths(cpu)->preempt, hit->found.preempt + jumped);
     WRITE_ONCE(hit->site, NULL);
     barrier();
     cpu->depth--;

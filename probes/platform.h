@@ -198,12 +198,16 @@ struct plat_depths {
     int preempt;  /* not 0: the thread stays on its CPU */
     unsigned irq; /* interrupts under way */
     unsigned nmi; /* NMIs under way */
-};
+} ALIGNED(16);
+/* plat_depths - of @cpu: right in front of its area, where a hit finds them soonest. */
+static ALWAYS_INLINE struct plat_depths *plat_depths(const struct probe_cpu *cpu)
+{
+    return (struct plat_depths *)(uintptr_t)cpu - 1;
+}
 /* What a hit asks of its CPU, by pointers: a call would cost more than the answer. The
  * platform fills it in when it makes the CPU's area.
  */
 struct plat_cpu {
-    struct plat_depths *depths;
     const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
     uintptr_t nmi_stack_base;    /* and inside */
     uint64_t *counters;          /* plat_counter(this CPU, 0) */
@@ -228,10 +232,15 @@ int32_t plat_counter_disp(size_t i);
 void plat_preempt_enable(void);
 /* plat_flags_as - a handler that a jump has called has returned: what it has done to the
  * flags of the CPU is undone. Interrupts are off or on as in @flags, DF is clear.
+ * plat_df_clear - only the latter.
  * plat_flags_of_trap - the same behind a trap: interrupts are off.
  * Context: trap.
  */
 void plat_flags_as(unsigned long flags);
+static ALWAYS_INLINE void plat_df_clear(void)
+{
+    __asm__ volatile("cld");
+}
 static ALWAYS_INLINE void plat_flags_of_trap(void)
 {
     if (!__STDC_HOSTED__) /* a process has no interrupts to switch off */

@@ -99,7 +99,7 @@ NOKPROBE_INLINE void step_ended(struct probe_cpu *cpu, struct site *site,
 {
     probe_count(&cpu->steps);
     regs->flags &= ~FLAGS_TF;
-    hit_stepped(cpu, site, regs, in_nmi);
+    hit_stepped(cpu, site, regs, in_nmi, true);
     region_go_on(site, regs);
 }
 
@@ -135,7 +135,7 @@ static bool step_by_program(struct pt_regs *regs, struct probe_cpu *cpu)
         return step_at_copy(site, regs);
     if (regs->ip != copy + site->len)
         return false;
-    hit_stepped(cpu, site, regs, probe_in_nmi(cpu));
+    hit_stepped(cpu, site, regs, probe_in_nmi(cpu), false);
     return go_on(site, regs);
 }
 NOKPROBE(step_by_program);

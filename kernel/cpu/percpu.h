@@ -37,9 +37,6 @@ struct percpu {
     void *probe;              /* [I] the probe engine's struct probe_cpu */
     struct thread *current;   /* [c] set by the context switch */
     struct held_lock *locks;  /* [c] spinlocks that it holds */
-    int preempt_count;        /* [c] 0: may be preempted; see preempt_is_off() */
-    unsigned irq_depth;       /* [c] 1 inside an interrupt handler */
-    unsigned nmi_depth;       /* [c] 1 inside NMI, and in what that runs into */
     bool need_resched;        /* [c, set by the reschedule IPI too] */
     bool idle;                /* [c] halted or about to, as the scheduler sees it */
     bool halted;              /* [c] until entry code has serialised; cpu_idle_wait() */
@@ -56,16 +53,24 @@ struct percpu {
     uint64_t *irq_counts;     /* [c] 256 counters */
     struct tss tss;           /* [I] */
     uint64_t gdt[GDT_ENTRIES] ALIGNED(16); /* [I] */
+    /* What the executing code may be, right in front of the room: the engine finds it from
+     * there.
+     */
+    struct {
+        uint8_t unused[48];
+        int preempt_count;  /* [c] 0: may be preempted; see preempt_is_off() */
+        unsigned irq_depth; /* [c] 1 inside an interrupt handler */
+        unsigned nmi_depth; /* [c] 1 inside NMI, and in what that runs into */
+        unsigned unused_too;
+    } ALIGNED(64);
 } ALIGNED(64);
 
 /* Room in the same page for what the probe engine has for each CPU: at an offset from GS. Its
  * first word, an unsigned, keeps the thread on its CPU while it is not 0, as preempt_count
  * does: the engine counts its active hits there.
  */
-#define PERCPU_ROOM_OFF 1024
+#define PERCPU_ROOM_OFF sizeof(struct percpu)
 #define PERCPU_ROOM_LEN (PERCPU_COUNTERS_OFF - PERCPU_ROOM_OFF)
-
-_Static_assert(sizeof(struct percpu) <= PERCPU_ROOM_OFF, "an area is one page");
 
 static ALWAYS_INLINE struct percpu *this_cpu(void)
 {

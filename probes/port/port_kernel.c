@@ -273,8 +273,9 @@ _Static_assert(sizeof(struct probe_cpu) <= PERCPU_ROOM_LEN,
 _Static_assert(offsetof(struct probe_cpu, depth) == 0, "what PERCPU_ROOM_OFF promises");
 
 #define DEPTHS_OFF(field)                                                                \
-    (offsetof(struct percpu, preempt_count) + offsetof(struct plat_depths, field))
-_Static_assert(DEPTHS_OFF(irq) == offsetof(struct percpu, irq_depth) &&
+    (PERCPU_ROOM_OFF - sizeof(struct plat_depths) + offsetof(struct plat_depths, field))
+_Static_assert(DEPTHS_OFF(preempt) == offsetof(struct percpu, preempt_count) &&
+                   DEPTHS_OFF(irq) == offsetof(struct percpu, irq_depth) &&
                    DEPTHS_OFF(nmi) == offsetof(struct percpu, nmi_depth),
                "the kernel's fields are a struct plat_depths");
 
@@ -285,7 +286,6 @@ static void give_areas(void)
         struct probe_cpu *area = percpu_room(cpu);
 
         area->plat = (struct plat_cpu){
-            .depths = (struct plat_depths *)&cpu->preempt_count,
             .shadow = (struct shadow *const *)&cpu->thread_probe,
             .counters = percpu_counter(i, 0),
             .stack_base = &cpu->stack_base,

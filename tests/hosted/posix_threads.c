@@ -219,7 +219,6 @@ static void row_init(struct posix_thread *t)
     t->cpu->probe = thread_area(t);
     t->cpu->stack_base = STACK_BASE;
     thread_area(t)->plat = (struct plat_cpu){
-        .depths = (struct plat_depths *)&t->cpu->preempt_count,
         .shadow = (struct shadow *const *)&t->cpu->thread_probe,
         .counters = plat_counter((unsigned)(t - threads), 0),
         .stack_base = &t->stack,

@@ -58,7 +58,10 @@ static size_t target_count;
 static struct plat_opaque opaques[RANGES_MAX]; /* by address */
 static size_t opaque_count;
 
-static struct probe_cpu cpus[FAKE_CPUS];
+static struct {
+    struct plat_depths depths;
+    struct probe_cpu cpu;
+} ALIGNED(16) cpus[FAKE_CPUS];
 static bool held[2];
 static unsigned fail_in; /* allocations until one fails; 0: none will */
 static bool has_failed;
@@ -75,7 +78,7 @@ static void check_may_sleep(const char *fn)
 {
     if (fake.irqs_off || fake.is_stopped)
         fake_breach(fn, "called with interrupts off");
-    if (fake.context != PLAT_THREAD || cpus[fake.this_cpu].depth)
+    if (fake.context != PLAT_THREAD || cpus[fake.this_cpu].cpu.depth)
         fake_breach(fn, "called outside thread context");
 }
 
@@ -260,8 +263,7 @@ static void areas_make(void)
 {
     memset(cpus, 0, sizeof(cpus));
     for (size_t i = 0; i < FAKE_CPUS; i++)
-        cpus[i].plat = (struct plat_cpu){
-            .depths = &fake.depths,
+        cpus[i].cpu.plat = (struct plat_cpu){
             .shadow = &no_shadow,
             .counters = plat_counter((unsigned)i, 0),
             .stack_base = &fake.stack_base,
@@ -305,7 +307,7 @@ void fake_end(void)
     CHECK_EQ(fake.pad_pages, 0);
     CHECK_EQ(fake.pad_frames, 0);
     CHECK_EQ(fake.irqs_off, 0);
-    CHECK_EQ(cpus[fake.this_cpu].depth, 0);
+    CHECK_EQ(cpus[fake.this_cpu].cpu.depth, 0);
     CHECK(!held[PLAT_PROBES] && !held[PLAT_TEXT]);
     CHECK(fake_text_is_original());
 }
@@ -678,9 +680,9 @@ void plat_quiesce(void)
 
 enum plat_context plat_context(void)
 {
-    if (fake.depths.nmi)
+    if (FAKE_DEPTHS.nmi)
         return PLAT_NMI;
-    return cpus[fake.this_cpu].depth ? PLAT_TRAP : fake.context;
+    return cpus[fake.this_cpu].cpu.depth ? PLAT_TRAP : fake.context;
 }
 
 unsigned plat_cpu_count(void)
@@ -690,12 +692,12 @@ unsigned plat_cpu_count(void)
 
 struct probe_cpu *plat_probe_cpu(unsigned cpu)
 {
-    return &cpus[cpu];
+    return &cpus[cpu].cpu;
 }
 
 struct probe_cpu *plat_this_cpu(void)
 {
-    return fake.early ? NULL : &cpus[fake.this_cpu];
+    return fake.early ? NULL : &cpus[fake.this_cpu].cpu;
 }
 
 unsigned long plat_irq_save(void)

@@ -23,7 +23,6 @@ struct fake_machine {
     unsigned cpus;                  /* 1; at most FAKE_CPUS */
     unsigned this_cpu;              /* 0 */
     bool early;                     /* false: this CPU has its area */
-    struct plat_depths depths;      /* 0 */
     bool detours_far;               /* false: plat_detour() is in reach of cells */
     const struct plat_pattern *own; /* NULL: what plat_detour_own() has */
     size_t stack_left;              /* 16 KiB */
@@ -120,6 +119,9 @@ bool fake_failed(void);
  */
 void fake_pad_foreign(uintptr_t page, bool is_foreign);
 uint64_t fake_pad_frame(uintptr_t page);
+
+/* What the executing CPU may be; 0 at first. */
+#define FAKE_DEPTHS (*plat_depths(plat_this_cpu()))
 
 /* fake_log_start - note from now on what happens to the text, in words:
  *

@@ -263,9 +263,9 @@ static void an_nmi_that_faults_does_not_trip_the_handler_it_interrupted(void)
     start("90 c3", false);
     cpu->hits[0] = (struct probe_hit){ .site = a.site, .running = &a };
     cpu->depth = 1;
-    fake.depths.nmi = 1;
+    FAKE_DEPTHS.nmi = 1;
     CHECK(!fake_fault(&regs, PF, 0x1234));
-    fake.depths.nmi = 0;
+    FAKE_DEPTHS.nmi = 0;
     cpu->depth = 0;
     CHECK_EQ(a.flags, 0);
     end();

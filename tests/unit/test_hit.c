@@ -453,10 +453,10 @@ static void an_nmi_on_top_of_a_handler_is_a_hit_of_its_own(void)
     CHECK_EQ(register_kprobe(&other), 0);
     cpu->hits[0].site = p.site;
     cpu->depth = 1;
-    fake.depths.nmi = 1;
+    FAKE_DEPTHS.nmi = 1;
     CHECK(fake_int3(&in_nmi, other.addr));
     CHECK(fake_int3(&in_nmi, p.addr));
-    fake.depths.nmi = 0;
+    FAKE_DEPTHS.nmi = 0;
     cpu->depth = 0;
     CHECK_EQ(other.hits, 1);
     CHECK_EQ(p.missed[MISS_RECURSION], 1);
@@ -471,9 +471,9 @@ static void an_nmi_on_top_of_a_claimed_entry_leaves_it_alone(void)
 
     start("90 c3", false);
     cpu->depth = 1;
-    fake.depths.nmi = 1;
+    FAKE_DEPTHS.nmi = 1;
     CHECK(fake_int3(&regs, p.addr));
-    fake.depths.nmi = 0;
+    FAKE_DEPTHS.nmi = 0;
     CHECK_EQ(p.hits, 1);
     CHECK_EQ(cpu->depth, 1);
     CHECK(!cpu->hits[0].site && !cpu->hits[0].regs);
@@ -642,9 +642,9 @@ static void a_light_handler_is_known_by_its_frame(void)
     CHECK_EQ(other.hits, 0);
     CHECK_EQ(other.missed[MISS_RECURSION], 1);
     CHECK(fault_in_handler(cpu) == &other);
-    fake.depths.irq = 1;
+    FAKE_DEPTHS.irq = 1;
     CHECK(!fault_in_handler(cpu));
-    fake.depths.irq = 0;
+    FAKE_DEPTHS.irq = 0;
     CHECK_EQ(cpu->depth, 1);
     cpu->depth = 0;
     plat_this_cpu()->light = NULL;

@@ -435,14 +435,14 @@ static void an_nmi_has_a_shadow_of_its_own(void)
     probed(&rp, "f");
     regs = fake_regs();
     call(&regs, rp.kp.addr, RETURN_ADDR);
-    fake.depths.nmi = 1;
+    FAKE_DEPTHS.nmi = 1;
     fake_stack_area(1, &top);
     nmi = fake_regs();
     nmi.sp = top - 64;
     call(&nmi, rp.kp.addr, RETURN_ADDR + 1);
     CHECK(fake_return(&nmi));
     CHECK_EQ(nmi.ip, RETURN_ADDR + 1);
-    fake.depths.nmi = 0;
+    FAKE_DEPTHS.nmi = 0;
     CHECK(fake_return(&regs));
     CHECK_EQ(regs.ip, RETURN_ADDR);
     CHECK_STR(order, "rr");

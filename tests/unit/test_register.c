@@ -605,9 +605,9 @@ static void not_from_an_interrupt_and_not_from_an_nmi(void)
     CHECK_EQ(unregister_kprobe(&in), -EDEADLK);
     CHECK_EQ(disable_kprobe(&in), -EDEADLK);
     fake.context = PLAT_THREAD;
-    fake.depths.nmi = 1;
+    FAKE_DEPTHS.nmi = 1;
     CHECK_EQ(add(&p), -EDEADLK);
-    fake.depths.nmi = 0;
+    FAKE_DEPTHS.nmi = 0;
     CHECK_EQ(unregister_kprobe(&in), 0);
     fake_end();
 }

@@ -337,7 +337,7 @@ static void an_nmi_leaves_the_cache_alone(void)
     sites = sites_make(1);
     insert_all(sites, 1);
     before = *cpu;
-    fake.depths.nmi = 1;
+    FAKE_DEPTHS.nmi = 1;
     CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
     CHECK_EQ(cpu->cache_misses, before.cache_misses);
     for (size_t i = 0; i < PROBE_CACHE_LEN; i++)
@@ -359,9 +359,9 @@ static void an_nmi_does_not_ask_the_cache(void)
     at = cache_index(sites[0].addr);
     cpu->cache[at].addr = sites[0].addr;
     cpu->cache[at].site = &sites[1];
-    fake.nmi = true;
+    FAKE_DEPTHS.nmi = true;
     CHECK(find_cached(cpu, sites[0].addr) == &sites[0]);
-    fake.nmi = false;
+    FAKE_DEPTHS.nmi = false;
     remove_all(sites, 2);
     fake_end();
 }

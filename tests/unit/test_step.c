@@ -214,13 +214,13 @@ static void iterations_of_a_string_instruction_are_no_steps(void)
 static void an_nmi_is_stepped_without_tf(void)
 {
     start("90 c3", true, STEP_TF);
-    fake.depths.nmi = 1;
+    FAKE_DEPTHS.nmi = 1;
     CHECK(fake_int3(&regs, p.addr));
     CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
     CHECK(!(regs.flags & FLAGS_TF));
     CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
     CHECK_EQ(ran_post, 1);
-    fake.depths.nmi = 0;
+    FAKE_DEPTHS.nmi = 0;
     end();
 }
 
