@@ -9,6 +9,7 @@ tells what a row is.
 """
 
 import argparse
+import fcntl
 import os
 import queue
 import sys
@@ -156,6 +157,17 @@ def is_kill(mutant, outcome):
     return outcome in ("fails", mutant.how)
 
 
+def lock(folder):
+    """Nobody else changes the lanes. Return: what holds them as long as it is open."""
+    os.makedirs(folder, exist_ok=True)
+    file = open(os.path.join(folder, ".lock"), "w", encoding="ascii")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise Problem(f"another run is using {folder}") from None
+    return file
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--list", action="store_true", help="only show the rows")
@@ -177,7 +189,9 @@ def main():
         for mutant in mutants:
             print(f"{mutant.label}: {mutant.why}")
         return 0
-    run = Run(options.root, mutants, os.path.abspath(options.folder), options.lanes, report)
+    folder = os.path.abspath(options.folder)
+    held = lock(folder)
+    run = Run(options.root, mutants, folder, options.lanes, report)
     good = []
     for mutant in mutants:
         found = list(table.problems_of(mutant, run.tree))
@@ -195,6 +209,7 @@ def main():
     report.note(f"{report.count} mutants, {report.count - report.failed} killed, "
                 f"{time.monotonic() - begun:.0f} s")
     print(f"1..{report.count}")
+    held.close()
     return 1 if report.failed or not report.count else 0
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """test_mutants.py - tests/mutants on small trees: what is a kill, and what is none."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -129,6 +130,13 @@ class Trees(tap.Scratch):
     def test_only_what_is_named(self):
         self.assertIn("ok 1 - t/m: killed", self.mutants({}, "t/m"))
         self.assertIn("no mutant is called n", self.mutants({}, "n"))
+        self.assertEqual(self.status, 2)
+
+    def test_one_run_at_a_time(self):
+        self.expect({}, "ok 1")
+        with open(self.path("lanes/.lock"), "w", encoding="ascii") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            self.assertIn("Bail out! another run is using", self.mutants({}))
         self.assertEqual(self.status, 2)
 
     def test_the_copy_follows_the_tree(self):
