@@ -18,6 +18,10 @@ from source import Problem, listed
 LIMIT_MIN = 60  # seconds; and ten times what the test takes without a mutant
 LIMIT_FACTOR = 10
 LIMIT_FIRST = 600
+# Beyond the limit. The kernel's runner keeps it by itself, and says where the CPUs are; scripts
+# have limits of their own, for each guest.
+GRACE = {"unit": 0, "hosted": 0, "kernel": 60}
+GRACE_OF_SCRIPTS = 60
 # What an edit leaves unused is no reason not to compile. It is for the makes of ./sonde, too.
 MAKEFLAGS = "s -- WARNINGS=-w"
 FROM_OUTSIDE = ("B", "MAKEOVERRIDES", "MFLAGS", "EXTRA_OBJS", "CC", "VERBOSE", "LONG")
@@ -27,6 +31,32 @@ PLAN = re.compile(r"^1\.\.\d+", re.M)
 
 # Guests that execute on several CPUs at the same time: one at a time.
 several_cpus = threading.Lock()
+
+
+class Watch:
+    """Stops a process, and all that it has started, at its limit."""
+
+    def __init__(self, process, limit):
+        self.process = process
+        self.is_late = False
+        self.timer = threading.Timer(limit, self.be_late)
+        self.timer.start()
+
+    def be_late(self):
+        self.is_late = True
+        self.stop()
+
+    def stop(self):
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def end(self):
+        """Its status; None: it has not ended by itself in time."""
+        status = self.process.wait()
+        self.timer.cancel()
+        return None if self.is_late else status
 
 
 class Lane:
@@ -83,15 +113,13 @@ class Lane:
             self.command(tests), cwd=self.folder, env=environment(limit),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True, text=True, errors="replace")
-        # The kernel's runner keeps the limit by itself, and says where the CPUs are.
-        grace = 60 if tests[0].tier == "kernel" else 0
-        try:
-            output, _ = process.communicate(timeout=limit + grace)
-            return output, process.returncode
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            output, _ = process.communicate()
-            return output, None
+        watch = Watch(process, limit + GRACE.get(tests[0].tier, GRACE_OF_SCRIPTS))
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if tests[0].tier not in GRACE and NOT_OK.match(line):
+                watch.stop()  # what else it finds out takes time, and adds nothing
+        return "".join(lines), watch.end()
 
     def command(self, tests):
         test = tests[0]

@@ -8,7 +8,8 @@ import tap
 from guest import PROMPT, ROOT, Guest, Setup
 from machine import Gone
 
-LIMIT = 120  # seconds for one thing; generous, since the host may be busy
+# Seconds for one thing; generous, since the host may be busy.
+LIMIT = int(os.environ.get("LIMIT", "120"))
 
 CSI = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
 
