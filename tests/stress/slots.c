@@ -529,12 +529,12 @@ void stress_slots_change(uint64_t *state)
 {
     uint64_t what = stress_next(state) % 16;
 
-    if (what < 6)
-        half_changes(state);
-    else if (what < 9)
-        switch_one(&slots[stress_next(state) % SLOTS]);
-    else if (what < 13)
+    if (stress_next(state) % 2)
         switch_back();
+    if (what < 7)
+        half_changes(state);
+    else if (what < 12)
+        switch_one(&slots[stress_next(state) % SLOTS]);
     else if (what < 14)
         step_set_engine(stress_next(state) % 2 ? STEP_INT3 : STEP_TF);
     else if (what < 15)
