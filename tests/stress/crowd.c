@@ -8,7 +8,7 @@
 #include "probes/kprobe.h"
 #include "tests/stress/stress.h"
 
-#define PER_CPU 2 /* callers; one of them may go where it likes */
+#define US UINT64_C(1000)
 
 static struct crowd {
     int tids[3 * MAX_CPUS];
@@ -95,6 +95,8 @@ static int caller(void *arg)
         expect_free();
         if (stress_next(&state) % 32 == 0)
             thread_yield();
+        if (stress_next(&state) % 128 == 0)
+            thread_sleep_ns(US * 200); /* the idle thread is interrupted, too */
     }
     return 0;
 }
@@ -169,6 +171,7 @@ void stress_crowd_disturb(uint64_t *state)
 {
     uint64_t chance = stress_next(state);
 
+    call_in_thread(stress_next(state));
     for (unsigned i = 0; i < chance % 8; i++)
         smp_send_nmi(any_cpu(state));
     for (unsigned i = 0; i < chance / 8 % 8; i++)

@@ -7,7 +7,9 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
+#include "kernel/thread/thread.h"
 #include "probes/life.h"
+#include "probes/shadow.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/stress/stress.h"
 
@@ -202,12 +204,24 @@ struct cpu_state {
     uintptr_t pinned;
     enum cpu_context context;
     uint64_t flags;
+    const struct shadow_entry *last; /* NULL: no shadow has been made yet */
 };
+
+/* last_entry - of the shadow of the stack in use. */
+static const struct shadow_entry *last_entry(enum cpu_context context)
+{
+    const struct shadow *s =
+        context == CTX_NMI ? plat_this_cpu()->plat.nmi_shadow : thread_current()->probe;
+
+    return s ? READ_ONCE(s->last) : NULL;
+}
 
 static struct cpu_state cpu_state(void)
 {
+    enum cpu_context context = cpu_context();
+
     return (struct cpu_state){ preempt_count(), preempt_is_off() && !preempt_count(),
-                               cpu_context(), read_flags() & CPU_FLAGS };
+                               context, read_flags() & CPU_FLAGS, last_entry(context) };
 }
 
 static void compare_states(const char *where, const struct cpu_state *before)
@@ -227,6 +241,9 @@ static void compare_states(const char *where, const struct cpu_state *before)
                        before->context);
     if (after.flags != before->flags)
         stress_differs("the flags behind a call of", where, after.flags, before->flags);
+    if (before->last && after.last != before->last)
+        stress_differs("the latest entry of the shadow behind a call of", where,
+                       (uintptr_t)after.last, (uintptr_t)before->last);
 }
 
 static bool was_diverted(enum stress_target target, uint64_t x, uint64_t result)
