@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 
+import building
 from exits import HOST
 from guest import BUILD, ROOT, die_with_parent
 
@@ -57,6 +58,10 @@ LONG_ONES = ("model", "truth")
 SHORT_ONES = ("run", "tools", "insn", "pun", "region", "fuzz", "session")
 STRESS = ("stress",)  # of a long run only
 LONG_TIERS = ("insn", "pun", "model", "fuzz", "truth")  # those that know --long
+
+
+def say(text):
+    print("sonde: " + text, file=sys.stderr, flush=True)
 
 
 def stems(pattern, prefix=""):
@@ -175,8 +180,7 @@ def build(labels):
         programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
     targets = [os.path.relpath(program, ROOT) for program in programs]
     if targets:
-        jobs = f"-j{os.cpu_count()}"
-        subprocess.run(["make", "-s", jobs, "-C", ROOT, *targets], check=True)
+        building.build(targets, say)
 
 
 def run_one(label):
@@ -227,8 +231,8 @@ def main():
         return 0
     try:
         build(labels)
-    except subprocess.CalledProcessError as error:
-        print(f"sonde: the build failed ({error})", file=sys.stderr)
+    except building.HostError as error:
+        say(str(error))
         return HOST
     os.environ["PERL5LIB"] = HERE
     words = ["prove", "--formatter", "Totals", "--timer"]

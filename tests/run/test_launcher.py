@@ -322,6 +322,35 @@ def a_build_says_how_far_it_is():
     tap.equal(lines[-1], "kernel/a.c differs\n", "other lines of make's are shown")
 
 
+FAKE_MAKE = """#!/bin/sh
+echo "  CC      kernel/a.c"
+echo "make: 'b' is up to date."
+echo "kernel/b.c: something is wrong" >&2
+exit $MADE
+"""
+
+
+def a_build_that_fails_is_told():
+    script = "import building; building.build(['b'], lambda t: print('say', t, flush=True))"
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "make")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(FAKE_MAKE)
+        os.chmod(path, 0o755)
+        for status in (0, 2):
+            environment = dict(os.environ, B=folder, MADE=str(status))
+            environment["PATH"] = folder + ":" + os.environ["PATH"]
+            environment["PYTHONPATH"] = os.path.dirname(__file__)
+            done = subprocess.run([sys.executable, "-c", script], env=environment, text=True,
+                                  capture_output=True, check=False)  # fmt: skip
+            told = [line.split()[1] for line in done.stdout.splitlines()]
+            want = ["building"] if status else ["building", "built"]
+            tap.equal(told, want, "that it begins, and ends")
+            tap.check("something is wrong" in done.stderr, "make's complaints are shown")
+            tap.equal("HostError: the build failed (make ended with status 2)" in done.stderr,
+                      status == 2, "a failure is one")  # fmt: skip
+
+
 def pieces_become_text():
     whole = (b"\x1b[2J\x1b[01;01H\r\x1b[=3hBds\r\n\x1b[0m\x1b[37mGRUB!\r\n\n\r1 of 2\x1b[K"
              b"\r2 of 2\x1b[K\r\x1b[Kdone\r\r\nend\x1b7\x1bx\r")  # fmt: skip
@@ -409,6 +438,7 @@ if __name__ == "__main__":
             strange_bytes_are_passed_on,
             help_is_given,
             a_build_says_how_far_it_is,
+            a_build_that_fails_is_told,
             pieces_become_text,
             a_log_is_written,
             nothing_is_left_behind,

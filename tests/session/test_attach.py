@@ -50,6 +50,7 @@ def the_console_of_a_guest_under_gdb():
             break
         text += data
     tap.check(b"sonde> " in text, "the prompt is seen from the second terminal")
+    tap.check(b"\r" not in text and b"\x1b" not in text, "as text, on a pipe")
     attach.stdin.write(b"poweroff\r")
     attach.stdin.flush()
     tap.equal(attach.wait(LIMIT), 0, "attach ends with the guest")

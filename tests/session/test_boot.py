@@ -1,9 +1,17 @@
 """test_boot.py - three ways reach the same prompt, and every way ends as it should."""
 
+import os
+
 import tap
+from guest import BUILD
 from session import LIMIT, ask, at_prompt, sonde
 
 BOOTS = ("pvh", "iso", "uefi")
+
+
+# What a terminal would show with escape sequences: progress, a line wider than the screen,
+# one that is edited.
+LINES = b"echo o''ne\nprobe all vfs_*\nprobe del all\necho abd\x1b[Dc\necho " + b"x" * 99
 
 
 def every_way_reaches_the_prompt():
@@ -14,6 +22,15 @@ def every_way_reaches_the_prompt():
             tap.check(version.startswith("sonde"), f"{boot}: /proc/version")
             cpus = ask(guest, "cat /proc/cpuinfo").count("processor")
             tap.equal(cpus, 3, f"{boot}: three CPUs")
+
+
+def lists_come_with_the_image():
+    for name in ("sonde.lst", "sonde.sym"):
+        path = os.path.join(BUILD, name)
+        os.unlink(path)
+        status, _, _ = sonde("exec", "echo x")
+        with open(path, encoding="utf-8") as file:
+            tap.check(status == 0 and "vfs_read" in file.read(), f"./sonde makes {name}")
 
 
 def boot_arguments_arrive():
@@ -38,10 +55,12 @@ def instructions_can_be_counted():
 def piped_input_is_typed_after_the_prompt():
     for boot in BOOTS:
         words = ("run", "--boot", boot)
-        status, out, err = sonde(*words, stdin=b"echo o''ne\necho two\n")
+        status, out, err = sonde(*words, stdin=LINES)
         tap.equal((status, err), (0, ""), f"{boot}: end of input is a poweroff")
-        lines = [line.rstrip("\r") for line in out.split("\n")]
+        lines = out.split("\n")
         tap.check("one" in lines, f"{boot}: the first line was not lost")
+        tap.check(not set(out) & {"\x1b", "\r", "\b"}, f"{boot}: nothing but text comes out")
+        tap.check("sonde> probe all vfs_*" in lines, f"{boot}: each line once")
     status, out, _ = sonde("run", "--boot", "pvh", stdin=b"poweroff\n")
     tap.equal(status, 0, "poweroff exits 0")
     status, out, _ = sonde("run", "--boot", "pvh", stdin=b"")
@@ -59,6 +78,7 @@ def a_reset_boots_again():
 
 tap.run(
     every_way_reaches_the_prompt,
+    lists_come_with_the_image,
     boot_arguments_arrive,
     all_cpus_are_started,
     instructions_can_be_counted,
