@@ -8,11 +8,11 @@
  *
  *   1. No entry that is in use points at it, and none ever will again.
  *   2. An entry keeps its holder when it is popped, and a call claims an entry before it
- *      fills it. Between the two an NMI may come, and the trampoline, to which a function in the
- *      NMI returns, loads the holder of the latest entry before it knows whether the entry is
- *      its own. So the pointers in all entries that are not in use are cleared, too. A call
- *      that fills such an entry meanwhile writes another holder there: the pointer is cleared
- *      only while it is that of this one.
+ *      fills it. Between the two an NMI may come, and a function in it may return to the
+ *      trampoline, which loads the holder of the latest entry before it knows whether the
+ *      entry is its own. So the pointers in all entries that are not in use are cleared,
+ *      too. A call that fills such an entry meanwhile writes another holder there: the
+ *      pointer is cleared only while it is that of this one.
  *   3. Each NMI that has loaded the pointer before has ended, after plat_sync_cores().
  *   4. The holder is freed. So each holder that any entry points at can be read.
  */

@@ -7,8 +7,12 @@
  * Rules for handlers. They run in the context of the probed code, with preemption off:
  * they may be interrupted by an NMI, and may not sleep or wait for locks that the probed
  * code could hold. They see and may change the registers of the probed code; ip is the
- * probed address + 1, as on a trap. A handler may itself run into probes. One that faults or
- * sleeps is given up: its probe is switched off, and the log says so.
+ * probed address + 1, as on a trap. A handler may itself run into probes. A handler that
+ * faults or sleeps is given up: its probe is switched off, and the log says so.
+ *
+ * What a handler does to the count of preemption and to the flags of the CPU (IF, DF, AC)
+ * ends with it. The program goes on with the flags of the image, IF included. Locks that a
+ * handler holds when it is given up stay taken, and the log names them.
  *
  * Names, and what they mean, are those of Linux.
  */

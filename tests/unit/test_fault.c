@@ -271,6 +271,25 @@ static void an_nmi_that_faults_does_not_trip_the_handler_it_interrupted(void)
     end();
 }
 
+/* Also where the handler itself runs in an interrupt, and has enabled them. */
+static void an_interrupt_that_faults_does_not_trip_the_handler_it_interrupted(void)
+{
+    start("90 c3", false);
+    for (unsigned depth = 0; depth < 2; depth++) {
+        cpu->hits[0] = (struct probe_hit){ .site = a.site, .running = &a };
+        cpu->hits[0].found.irq = depth;
+        cpu->depth = 1;
+        FAKE_DEPTHS.irq = depth + 1;
+        CHECK(!fake_fault(&regs, PF, 0x1234));
+        FAKE_DEPTHS.irq = depth;
+        CHECK(fault_in_handler(cpu) == &a);
+    }
+    FAKE_DEPTHS.irq = 0;
+    cpu->depth = 0;
+    CHECK_EQ(a.flags, 0);
+    end();
+}
+
 /* ---- handlers that run probed code ---- */
 
 static struct kprobe helper;
@@ -368,6 +387,7 @@ UNIT_TESTS(a_fault_in_a_copy_is_moved_to_the_original,
            its_fault_handler_can_save_it, a_fault_handler_that_faults_does_not_save_it,
            a_fault_with_a_fix_up_is_left_to_it,
            an_nmi_that_faults_does_not_trip_the_handler_it_interrupted,
+           an_interrupt_that_faults_does_not_trip_the_handler_it_interrupted,
            a_copy_that_faults_for_a_handler_trips_the_handler,
            unless_the_original_has_a_fix_up,
            an_emulated_load_that_faults_for_a_handler_does_too)
