@@ -18,8 +18,8 @@ from source import Problem, listed
 LIMIT_MIN = 60  # seconds; and ten times what the test takes without a mutant
 LIMIT_FACTOR = 10
 LIMIT_FIRST = 600
-# Beyond the limit. The kernel's runner keeps it by itself, and says where the CPUs are; scripts
-# have limits of their own, for each guest.
+# Beyond the limit. The kernel's runner keeps it by itself, and says where the CPUs are;
+# scripts have limits of their own, for each guest.
 GRACE = {"unit": 0, "hosted": 0, "kernel": 60}
 GRACE_OF_SCRIPTS = 60
 # What an edit leaves unused is no reason not to compile. It is for the makes of ./sonde, too.
