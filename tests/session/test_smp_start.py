@@ -13,7 +13,7 @@ import tempfile
 
 import tap
 from guest import ELF, EXIT_POWEROFF, ROOT, Guest, Setup
-from session import LIMIT, at_prompt
+from session import LIMIT, ask, at_prompt
 
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
 from elf64 import Elf
@@ -82,20 +82,20 @@ PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
 NOTE_ENTRY = 16  # in .notes, in bytes: behind three lengths and a name of 4
 
 
-def assembled(target):
+def assembled(target, *options):
     with tempfile.NamedTemporaryFile() as out:
         source = os.path.join(ROOT, "tests", "session", "loader.asm")
         words = ["nasm", "-f", "bin", f"-DLOADER={LOADER}", f"-DTARGET={target}"]
-        subprocess.run([*words, "-o", out.name, source], check=True)
+        subprocess.run([*words, *options, "-o", out.name, source], check=True)
         return out.read()
 
 
-def with_loader(image):
+def with_loader(image, *options):
     """The kernel's file, entered by way of loader.asm: one more segment, another entry."""
     elf = Elf(image)
     image = bytearray(image)
     note = elf.section(".notes").offset + NOTE_ENTRY
-    code = assembled(struct.unpack_from("<I", image, note)[0])
+    code = assembled(struct.unpack_from("<I", image, note)[0], *options)
     struct.pack_into("<I", image, note, LOADER)
     start = struct.unpack_from("<Q", image, 32)[0]
     count = struct.unpack_from("<H", image, 56)[0]
@@ -124,8 +124,35 @@ def what_a_loader_leaves_makes_no_difference():
     tap.equal(len(state), 5, "those of the registers are among them")
 
 
+def with_ghost(apic_id):
+    """Four CPUs, of which the second is called @apic_id: the log, and how many there are."""
+    with tempfile.NamedTemporaryFile() as file, open(ELF, "rb") as kernel:
+        file.write(with_loader(kernel.read(), f"-DGHOST={apic_id}"))
+        file.flush()
+        with at_prompt(smp=4, qemu=f"-kernel {file.name}") as guest:
+            cpus = ask(guest, "cat /proc/cpuinfo").count("processor")
+            return ask(guest, "dmesg"), cpus
+
+
+def a_cpu_that_does_not_start_is_left_out():
+    log, cpus = with_ghost(9)
+    sentence = "smp: the CPU with APIC id 9 has not started in 5000 ms; it is left out"
+    tap.check(sentence in log, "a CPU that is not there is named")
+    tap.equal(cpus, 3, "and those behind it are started")
+
+
+def a_wrong_list_of_cpus_resets_none():
+    """A CPU that is listed twice, and the id that INIT would reset all CPUs by."""
+    for apic_id in (3, 255):
+        log, cpus = with_ghost(apic_id)
+        tap.equal(cpus, 3, f"the second CPU is called {apic_id}: the others are started")
+        tap.check("has not started" not in log, "and nobody is waited for")
+
+
 tap.run(
     cpus_are_started_by_the_manual,
     an_ipi_is_sent_behind_a_fence,
     what_a_loader_leaves_makes_no_difference,
+    a_cpu_that_does_not_start_is_left_out,
+    a_wrong_list_of_cpus_resets_none,
 )
