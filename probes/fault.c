@@ -156,6 +156,7 @@ static void handler_faults(struct probe_cpu *cpu, struct pt_regs *regs)
 
     if (!hit->running) {
         hit->is = (struct hit_facts){ .jumped = true, .light = true };
+        hit->found = *plat_depths(cpu);
         hit->running = light_frame(cpu)->probe;
     }
     p = hit->running;

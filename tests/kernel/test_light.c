@@ -382,6 +382,26 @@ static int fault_again(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED, int
     return *(volatile int *)UINT64_C(0x8000000000000000);
 }
 
+/* A light handler writes nothing to hits[] until it faults. */
+KTEST(light, a_fault_handler_that_faults_where_an_nmi_was_hit_before)
+{
+    struct kprobe p = { .light_handler = read_nowhere, .fault_handler = fault_again };
+    bool is_right;
+
+    ran = right = 0;
+    asked = -1;
+    if (!with_jump(&p, target))
+        return;
+    preempt_disable();
+    plat_this_cpu()->hits[0].found.nmi = 1; /* as a hit in an NMI leaves it */
+    is_right = target(3) == 29;
+    preempt_enable();
+    ktest_report(is_right && ran == 1 && right == 0, "the program goes on");
+    ktest_report(asked == TRAP_GP && p.flags & KPROBE_FLAG_TRIPPED,
+                 "and the probe is off");
+    without_jump(&p);
+}
+
 KTEST(light, its_fault_handler_is_asked_first)
 {
     struct kprobe good = { .light_handler = read_nowhere, .fault_handler = step_over };
