@@ -1,4 +1,4 @@
-"""test_rounds.py - the stress program, a minute each on 1, 2, 4 and 8 CPUs and a stepped one.
+"""test_rounds.py - the stress program, half a minute each on 1, 2, 4, 8 CPUs, and stepped.
 
     tests/run/run_tests.py stress/rounds
 """
@@ -17,9 +17,10 @@ GUESTS = ((1, False), (2, False), (4, False), (8, False), (2, True))  # CPUs, st
 
 def all_is_as_it_was():
     tap.note(f"seed {SEED}")
+    options = stress.parse(["--seconds", "30"])
     for number, (cpus, stepped) in enumerate(GUESTS):
         seed = SEED + number
-        minute, failure = stress.run_minute(stress.parse([]), cpus, stepped, seed)
+        minute, failure = stress.run_minute(options, cpus, stepped, seed)
         name = f"{cpus} CPUs{', stepped' * stepped}, seed {seed}"
         rounds = minute.sums["rounds"]
         if not tap.check(not failure, f"{name}: {rounds} rounds, all is as it was"):
