@@ -103,6 +103,10 @@ def goals_stand_beside_figures():
         tap.check(abs(float(tf[1]) / 10 - float(opt[1])) < 0.02, "a tenth of a trap by TF")
         alone = ask(guest, "bench hit.opt")
         tap.check("goal" not in alone, "none without a figure to compare with")
+    with at_prompt(smp=1, icount=True, qemu="-icount shift=0,sleep=off") as guest:
+        text = ask(guest, "bench hit.int3_tf hit.opt")
+        tap.check(figures(text), "in instructions")
+        tap.check("goal" not in text, "a goal for time is none for instructions")
 
 
 def what_it_does_not_have():
