@@ -88,10 +88,18 @@ NOKPROBE_INLINE void leave(struct pt_regs *regs, struct site *site, struct probe
         hit_run_alone(site, regs);
 }
 
+/* Behind a hit that was missed, too, where the program has DF set: what kept the handlers out
+ * does so still, and the post-handlers must not be called either.
+ */
 void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
                        bool stopped)
 {
-    leave(regs, site, cpu, stopped);
+    bool admitted = cpu && may_enter(cpu, site, regs, probe_in_nmi(cpu)) == MISS_CAUSES;
+
+    if (stopped || likely(admitted))
+        leave(regs, site, cpu, stopped);
+    else
+        hit_run_alone(site, regs);
 }
 NOKPROBE(kprobe_jump_leave);
 

@@ -594,3 +594,64 @@ KTEST_FATAL(contain, a_spinlock_that_is_taken_twice_is_named)
     spin_lock(&lock);
     spin_lock(&lock);
 }
+
+/* ---- hits that are missed -------------------------------------------------------------- */
+
+static NOINLINE long twice(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return 2 * x;
+}
+
+static unsigned pre_runs, post_runs;
+
+/* A program may have DF set; then a detour leaves by the image. */
+static long twice_backwards(long x)
+{
+    long result;
+
+    __asm__ volatile("std; call *%2; cld"
+                     : "=a"(result), "+D"(x)
+                     : "r"(twice)
+                     : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+    return result;
+}
+
+static int pre_again(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    pre_runs++;
+    right += twice_backwards(4) == 8;
+    return 0;
+}
+
+static void post_count(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                       unsigned long flags UNUSED)
+{
+    post_runs++;
+}
+
+static void miss_by(enum optimize_method method, const char *how)
+{
+    struct kprobe p = { .addr = (uintptr_t)twice,
+                        .pre_handler = pre_again,
+                        .post_handler = post_count };
+
+    pre_runs = post_runs = right = 0;
+    jumps_by(method);
+    register_kprobe(&p);
+    optimize_run();
+    right += twice(3) == 6;
+    right += twice_backwards(3) == 6;
+    ktest_report(right == 4 && pre_runs == 2 && p.missed[MISS_RECURSION] == 2,
+                 "%s: two hits, and each misses the one inside of it", how);
+    ktest_report(post_runs == 2, "%s: the missed ones have no post-handler either (%u)",
+                 how, post_runs);
+    unregister_kprobe(&p);
+    jumps_as_before();
+}
+
+KTEST(contain, a_hit_that_is_missed_has_no_post_handler)
+{
+    miss_by(OPTIMIZE_OFF, "by a trap");
+    miss_by(OPTIMIZE_PUN, "by a jump");
+}
