@@ -636,7 +636,8 @@ static void miss_by(enum optimize_method method, const char *how)
                         .pre_handler = pre_again,
                         .post_handler = post_count };
 
-    pre_runs = post_runs = right = 0;
+    right = 0;
+    pre_runs = post_runs = 0;
     jumps_by(method);
     register_kprobe(&p);
     optimize_run();
