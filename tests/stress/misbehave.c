@@ -62,7 +62,7 @@ static void fault_preempt(uint64_t chance)
         preempt_enable_no_resched();
 }
 
-/* Each is taken once: who is given up leaves it held. */
+/* Each is taken once: a handler that is given up leaves it held. */
 #define LOCKS 256
 static struct spinlock locks[LOCKS];
 static bool left[LOCKS];
@@ -134,7 +134,7 @@ static void fault_flags(uint64_t chance)
 /* ---- sleep ---- */
 
 static struct mutex some_mutex = MUTEX_INIT(some_mutex);
-static struct wait_queue nobody_wakes = WAIT_QUEUE_INIT(nobody_wakes);
+static struct wait_queue never_woken = WAIT_QUEUE_INIT(never_woken);
 
 static void go_to_sleep(uint64_t chance)
 {
@@ -152,7 +152,7 @@ static void go_to_sleep(uint64_t chance)
         mutex_lock(&some_mutex);
         break;
     default:
-        wait_event(&nobody_wakes, never);
+        wait_event(&never_woken, never);
     }
     stress_differs("a handler has slept, by way", "", chance % 4, 0);
 }
@@ -345,6 +345,6 @@ void stress_locks_check(void)
         stress_differs("the mutex is held", "", 1, 0);
     else
         mutex_unlock(&some_mutex);
-    if (!list_empty(&nobody_wakes.waiters))
-        stress_differs("somebody waits", "", 1, 0);
+    if (!list_empty(&never_woken.waiters))
+        stress_differs("a thread waits", "", 1, 0);
 }

@@ -21,8 +21,8 @@
 enum kind {
     COUNT,
     PRE,
-    LIGHT,       /* one that calls others, so that all is kept for it */
-    LIGHT_PLAIN, /* one that does not */
+    LIGHT,       /* it calls functions, so its detour keeps all registers */
+    LIGHT_PLAIN, /* it calls none */
     POST,
     BOTH,
     JPROBE,
@@ -584,9 +584,9 @@ static void judge_hits(const struct slot *s)
         expect_most(s, "hits and misses, and executions", seen, executed);
 }
 
-/* judge_post - one that is switched on meanwhile may have more than hits. At a push or a pop
- * there may be enough of the stack in front of it and too little behind it, or the other way
- * round: then the one handler is called and the other is not.
+/* judge_post - for a steady probe. At a push or a pop there may be enough of the stack in
+ * front of the instruction and too little behind it, or the other way round: then the one
+ * handler is called and the other is not.
  */
 static void judge_post(const struct slot *s)
 {

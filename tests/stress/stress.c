@@ -114,7 +114,7 @@ static int look_at_cpu(void *arg UNUSED)
     return 0;
 }
 
-/* Nobody calls any more, and the probes are still there. */
+/* The crowd is gone, and the probes are still there. */
 static void compare_when_quiet(void)
 {
     plat_shadow_for_each(expect_empty, NULL);

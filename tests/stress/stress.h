@@ -84,9 +84,9 @@ enum stress_target {
  */
 void stress_targets_init(void);
 /* stress_call - call one, and look whether it returns what it should and leaves the CPU
- * as it found it. A bad call comes back only where somebody deals with the fault.
- * Context: any that the target can be called in.
- * stress_call_bad - the same for one of those that can fault, which does.
+ * as it found it. Context: any
+ * that the target can be called in.
+ * stress_call_bad - call a target that can fault with a bad argument. It does not come back.
  */
 void stress_call(enum stress_target target, uint64_t x);
 void stress_call_bad(uint64_t chance);
@@ -110,11 +110,12 @@ extern size_t stress_insn_count, stress_entry_count;
 
 /* stress_entry - the @n-th of those that begin a target. */
 const struct stress_insn *stress_entry(size_t n);
-/* stress_executed - how often @insn was since the reset. Context: thread, nobody calls.
+/* stress_executed - how often @insn was since the reset. Context: thread, when all calls have
+ * ended.
  */
 uint64_t stress_executed(const struct stress_insn *insn);
 
-extern const uint8_t stress_idle[]; /* 64 instructions of 5 bytes that nobody runs */
+extern const uint8_t stress_idle[]; /* 64 instructions of 5 bytes, never run */
 #define STRESS_IDLE_COUNT 64
 #define STRESS_IDLE_LEN 5
 extern const uint8_t stress_elsewhere[];
@@ -159,7 +160,7 @@ enum stress_class {
                 BIT(STRESS_FAULT_IRQLOCK) | BIT(STRESS_FAULT_IRQS) |                     \
                 BIT(STRESS_FAULT_FLAGS)))
 
-/* stress_class_names - @list, separated by commas, as a mask; 0: one of them is none. */
+/* stress_classes_of - @list, separated by commas, as a mask; 0: one of them is none. */
 uint32_t stress_classes_of(const char *list);
 const char *stress_class_name(enum stress_class class);
 
@@ -169,13 +170,12 @@ const char *stress_class_name(enum stress_class class);
 void stress_misbehave(uint32_t classes, uint64_t chance);
 /* stress_misbehave_reset - before a round. */
 void stress_misbehave_reset(void);
-/* Faults that were begun, and those that came back, so that somebody has dealt with them.
- */
+/* Faults that were begun, and those that a fault handler has dealt with. */
 extern struct stress_faults {
     uint64_t begun, dealt;
     uint64_t locks; /* that were left held */
 } stress_faults;
-/* stress_faults_check - are the locks held that were left, and no others? */
+/* stress_locks_check - are the locks held that were left, and no others? */
 void stress_locks_check(void);
 
 /* stress_fault - one of STRESS_FAULT_KINDS faults, with these flags set besides; goes on
@@ -191,7 +191,7 @@ extern const uint8_t stress_fault_done[];
  * stress_slots_change - something happens to those that may come and go.
  * stress_slots_out - all of them.
  * stress_slots_judge - those that have stayed, when all are out.
- * stress_slots_print - all of them, for whoever looks for the reason.
+ * stress_slots_print - print all of them, to find the reason of a difference.
  * Context: thread.
  */
 void stress_slots_make(uint64_t *state, uint32_t classes);
@@ -207,11 +207,10 @@ void stress_slots_sums(struct stress_sums *sums);
 
 /* ---- crowd.c ---- */
 
-/* stress_crowd_start - threads on each CPU, which wait. @seed: of what they call
- * stress_crowd_run - they call, as interrupts and NMIs do, until stress_crowd_stop()
- * answers.
- * stress_crowd_disturb - some interrupts and NMIs. @state: of the round's stream
- * stress_crowd_end - the threads end.
+/* stress_crowd_init - once, before the first round.
+ * stress_crowd_start - make threads on each CPU that call targets. @seed: which
+ * stress_crowd_disturb - call some, also by interrupts and NMIs. @state: of the round
+ * stress_crowd_end - let the threads end, and wait for them.
  * Context: thread.
  */
 void stress_crowd_init(void);

@@ -300,7 +300,7 @@ static void note_insn(const struct insn *insn, void *arg)
     if (stress_insn_count == STRESS_INSNS_MAX || kprobe_check(insn->addr, &decoded, NULL))
         return;
     if (function->start == (uintptr_t)stress_redirect && !is_entry)
-        return; /* how often these run nobody knows */
+        return; /* a handler at the entry decides whether these run */
     *next = (struct stress_insn){ .addr = insn->addr };
     next->is_entry = is_entry;
     next->is_fault = is_fault(insn->addr);
