@@ -96,8 +96,6 @@ const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
     return is_on_top(cpu, hit->found.irq, hit->found.nmi) ? hit->running : NULL;
 }
 
-#define FLAGS_OF_CPU (FLAGS_IF | FLAGS_NT | FLAGS_AC)
-
 /* handler_return - where the light handler returns to. A return probe may have exchanged the
  * word: of a function that the handler has jumped to as its last act.
  */
@@ -109,10 +107,11 @@ static uintptr_t handler_return(const struct plat_light *light)
 }
 
 /* return_for - a light handler returns at last, as one that has kept to the calling
- * convention.
+ * convention. The code that has called it restores the flags of the CPU and the count of
+ * preemption, as behind each.
  */
-static void return_for(struct probe_cpu *cpu, const struct plat_light *light,
-                       const struct site *site, struct pt_regs *regs)
+static void return_for(const struct plat_light *light, const struct site *site,
+                       struct pt_regs *regs)
 {
     regs->sp = (uintptr_t)light;
     regs->ip = handler_return(light);
@@ -125,8 +124,6 @@ static void return_for(struct probe_cpu *cpu, const struct plat_light *light,
     regs->r13 = light->r13;
     regs->r14 = light->r14;
     regs->r15 = light->r15;
-    regs->flags = (regs->flags & ~FLAGS_OF_CPU) | (light->flags & FLAGS_OF_CPU);
-    plat_depths(cpu)->preempt = (int)light->preempt;
 }
 
 /* A handler that faults has had its last hit, which goes on as if it had returned. */
@@ -141,7 +138,7 @@ static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs
     cpu->given_up.vector = regs->vector;
     probe_count(&cpu->handler_faults);
     if (hit->is.light)
-        return_for(cpu, light_frame(cpu), hit_site(hit), regs);
+        return_for(light_frame(cpu), hit_site(hit), regs);
     plat_given_up(hit->running, sp);
     kretprobe_given_up(cpu, hit, sp);
     if (!hit->is.light)

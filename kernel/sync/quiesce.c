@@ -8,10 +8,18 @@
  *
  * What each thread has got to is its quiesce_seen: the number of the last quiesce() that
  * may count it as outside. A voluntary switch writes the number itself.
+ *
+ * A thread that spends nearly all of its time in hits would be seen inside again and again:
+ * an interrupt comes in a handler, or as soon as the trap is over, in front of the copy. But
+ * the end of a hit is passed once. A thread that comes to the end of a hit, and later in the
+ * same quiesce() to the end of a hit once more, has left the first one meanwhile. The code
+ * that ends a hit calls the scheduler where a switch is due. So the IPI makes one due, and it
+ * stays due on a CPU as long as the thread there has still to be seen.
  */
 #include "kernel/sync/quiesce.h"
 
 #include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
 #include "kernel/sync/mutex.h"
@@ -24,6 +32,7 @@
 uint64_t quiesce_epoch; /* [one] */
 
 static struct mutex one = MUTEX_INIT(one);
+static bool under_way;             /* [one] */
 static quiesce_inside_t inside_fn; /* set at boot */
 
 quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside)
@@ -45,9 +54,34 @@ static void look_at_running(void *arg)
     const struct pt_regs *regs = smp_call_regs();
 
     (void)arg;
-    if (regs && (preempt_is_off() || !is_outside_at(regs->ip)))
+    if (!regs || (!preempt_is_off() && is_outside_at(regs->ip))) {
+        thread_current()->quiesce_seen = quiesce_epoch;
         return;
-    thread_current()->quiesce_seen = quiesce_epoch;
+    }
+    this_cpu()->need_resched = true;
+}
+
+/* was_end_of_hit - else it was an interrupt, which may come anywhere. */
+static bool was_end_of_hit(const struct pt_regs *regs)
+{
+    return regs->vector == TRAP_BP || regs->vector == TRAP_DB ||
+           regs->vector == VECTOR_SWITCH;
+}
+
+void quiesce_turn_ends(struct thread *t, const struct pt_regs *regs)
+{
+    uint64_t epoch = READ_ONCE(quiesce_epoch);
+
+    if (!regs || !was_end_of_hit(regs))
+        return;
+    if (t->quiesce_hit == epoch)
+        t->quiesce_seen = epoch;
+    t->quiesce_hit = epoch;
+}
+
+bool quiesce_waits_for(const struct thread *t)
+{
+    return READ_ONCE(under_way) && t->quiesce_seen != READ_ONCE(quiesce_epoch);
 }
 
 /* look_at_halted - its idle thread is in cpu_idle_wait(), and no interrupt on top of it. */
@@ -129,6 +163,7 @@ void quiesce(void)
 
     mutex_lock(&one);
     __atomic_store_n(&quiesce_epoch, quiesce_epoch + 1, __ATOMIC_SEQ_CST);
+    WRITE_ONCE(under_way, true);
     while (!look_at_all(&left)) {
         if (clock_ns() >= report_ns) {
             straggler_report(&left);
@@ -136,5 +171,6 @@ void quiesce(void)
         }
         thread_sleep_ns(POLL_NS);
     }
+    WRITE_ONCE(under_way, false);
     mutex_unlock(&one);
 }

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct pt_regs;
+struct thread;
+
 /* quiesce_set_inside - name the code that counts.
  * @inside: may a thread that was interrupted at @ip, with preemption on, still be in such
  *          code or return into it? Beside the removable code itself this must cover what
@@ -24,6 +27,7 @@ quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside);
  *   - it switched voluntarily (or was switched out voluntarily all the time), or
  *   - it was seen running, by IPI, preemptible and at an ip that is not inside, or
  *   - it was seen preempted by an interrupt at an ip that is not inside, or
+ *   - it has come to the end of a hit twice, or
  *   - it is the idle thread of a CPU that was seen idle.
  *
  * A thread that was seen with preemption off is looked at again: it may be in a handler
@@ -34,3 +38,11 @@ quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside);
  * Locks:   takes the scheduler's lock; several callers wait for each other.
  */
 void quiesce(void);
+
+/* quiesce_turn_ends - the scheduler looks for another thread in the place of @t.
+ * @regs: as preempted_regs; NULL: not in an interrupt or at the end of a hit
+ * Context: any, interrupts off.  Locks: the scheduler's held.
+ */
+void quiesce_turn_ends(struct thread *t, const struct pt_regs *regs);
+/* quiesce_waits_for - has @t still to be seen outside? Context, Locks: as above. */
+bool quiesce_waits_for(const struct thread *t);

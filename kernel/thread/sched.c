@@ -10,6 +10,7 @@
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
+#include "kernel/sync/quiesce.h"
 #include "kernel/sync/wait.h"
 #include "kernel/time/clock.h"
 
@@ -72,6 +73,16 @@ void sched_make_ready(struct thread *t)
     ASSERT(spin_held(&sched_lock));
     t->state = THREAD_READY;
     list_append(&sched_queue, &t->queue_link);
+    idle_cpu_wake(t);
+}
+
+/* make_ready_first - a thread whose sleep is over has the next turn: it has not used its last
+ * one up. Else it would be late by a turn of each thread that computes.
+ */
+static void make_ready_first(struct thread *t)
+{
+    t->state = THREAD_READY;
+    list_insert(&sched_queue, &t->queue_link);
     idle_cpu_wake(t);
 }
 
@@ -175,8 +186,9 @@ static void leave_cpu(enum thread_switch how, struct pt_regs *regs)
     struct thread *next;
 
     ASSERT(preempt_count() == 1);
-    WRITE_ONCE(this_cpu()->need_resched, false);
+    quiesce_turn_ends(prev, regs);
     next = choose(prev);
+    WRITE_ONCE(this_cpu()->need_resched, quiesce_waits_for(next));
     if (next == prev) {
         prev->turn_start_ns = clock_ns();
         spin_release(&sched_lock);
@@ -327,7 +339,8 @@ static void sleepers_wake(uint64_t now)
         if (t->deadline_ns > now)
             break;
         t->timed_out = true;
-        wake_locked(t);
+        sleepers_remove(t);
+        make_ready_first(t);
     }
     sched_leave(flags);
 }

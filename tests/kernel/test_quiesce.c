@@ -9,6 +9,9 @@
 #include "kernel/sync/quiesce.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/kprobe.h"
+#include "probes/optimize.h"
+#include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 
 #define MS UINT64_C(1000000)
@@ -372,4 +375,64 @@ KTEST(quiesce, several_callers_at_once)
         thread_join(tids[i], NULL);
     predicate_restore();
     ktest_report(READ_ONCE(came_back), "four callers all came back");
+}
+
+/* ---- threads that are hardly ever outside ---------------------------------------------- */
+
+static uint64_t hits_begun;
+static volatile bool hitters_stop;
+
+static NOINLINE long hit_me(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x + 1;
+}
+
+/* The rest of the loop takes less than a thousandth of this. */
+static int take_long(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    __atomic_add_fetch(&hits_begun, 1, __ATOMIC_RELAXED);
+    clock_spin_ns(MS / 2);
+    return 0;
+}
+
+static int hit_on(void *arg UNUSED)
+{
+    while (!hitters_stop)
+        hit_me(1);
+    return 0;
+}
+
+static void ends_among_hitters(enum optimize_method method, const char *how)
+{
+    struct kprobe p = { .addr = (uintptr_t)hit_me, .pre_handler = take_long };
+    struct clone_args args = { .fn = hit_on };
+    int tids[2 * MAX_CPUS];
+    unsigned count = 2 * cpu_count();
+    uint64_t before;
+
+    hitters_stop = false;
+    jumps_by(method);
+    register_kprobe(&p);
+    optimize_run();
+    for (unsigned n = 0; n < count; n++)
+        tids[n] = kernel_clone(&args);
+    thread_sleep_ns(20 * MS);
+    before = __atomic_load_n(&hits_begun, __ATOMIC_RELAXED);
+    for (unsigned n = 0; n < 3; n++)
+        quiesce();
+    before = __atomic_load_n(&hits_begun, __ATOMIC_RELAXED) - before;
+    hitters_stop = true;
+    for (unsigned n = 0; n < count; n++)
+        thread_join(tids[n], NULL);
+    unregister_kprobe(&p);
+    jumps_as_before();
+    ktest_report(before < 1000 * count, "%s: within %lu hits of %u threads", how,
+                 (unsigned long)before, count);
+}
+
+KTEST(quiesce, ends_among_threads_that_are_always_in_hits)
+{
+    ends_among_hitters(OPTIMIZE_OFF, "by traps");
+    ends_among_hitters(OPTIMIZE_PUN, "by jumps");
 }
