@@ -397,6 +397,15 @@ static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
 
 _Static_assert(DETOUR_KINDS <= 0x10, "site->detour_kind has four bits");
 
+/* has_tripped - was a handler of @site given up? That may happen at any moment. */
+static bool has_tripped(const struct site *site)
+{
+    for (const struct kprobe *p = site->probes; p; p = p->next)
+        if (READ_ONCE(p->flags) & KPROBE_FLAG_TRIPPED)
+            return true;
+    return false;
+}
+
 int detour_prepare(struct site *site, struct probe_reject *why)
 {
     struct insn insn;
@@ -404,6 +413,10 @@ int detour_prepare(struct site *site, struct probe_reject *why)
     int err;
 
     if (detour_is_current(site))
+        return 0;
+    /* A detour that was right before its handler was given up serves until the probes change:
+     * each hit looks whether the probe is on. */
+    if (site->detour && has_tripped(site))
         return 0;
     if (site->detour)
         plat_bug("a detour is made anew and has not been released", site->addr);

@@ -232,7 +232,7 @@ static void assert_may_switch(void)
     ASSERT(irqs_enabled());
 }
 
-void schedule(void)
+NOINLINE void schedule(void) /* one place where all voluntary switches can be probed */
 {
     assert_may_switch();
     leave_willingly(sched_enter());

@@ -486,6 +486,7 @@ KTEST(jump, no_interrupt_comes_on_the_way_back_by_the_image)
     ktest_report(ksyms_find("trap_exit", &way_back.code) == 0, "there is a way back");
     returns_by_the_image(&before, 77, "a handler that sets ip");
     returns_by_the_image(&after, 29, "a post-handler that changes flags");
+    __asm__ volatile("pushfq; btrl $21, (%%rsp); popfq" ::: "memory", "cc"); /* ID */
 }
 
 #define BEFORE(name)                                                                     \

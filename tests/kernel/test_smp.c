@@ -169,7 +169,8 @@ KTEST(smp, every_cpu_is_in_the_same_state)
     ktest_report(first->efer == (BIT(10) | EFER_LME | EFER_NXE), "EFER is %#lx",
                  first->efer);
     ktest_report(first->pat == 0x0007040600070406, "PAT is %#lx", first->pat);
-    ktest_report(first->flags == 0, "no ID, AC, VM, NT, IOPL in the flags");
+    ktest_report(first->flags == 0, "no ID, AC, VM, NT, IOPL in the flags: %#lx",
+                 first->flags);
     ktest_report(first->code_selector == SEL_CODE && first->data_selector == SEL_DATA &&
                      first->task == 0x18 && first->ldt == 0,
                  "the selectors are ours, and there is no LDT");

@@ -38,6 +38,8 @@ byte at[THREADS];
 byte cpu[THREADS];     /* NONE: it is off */
 byte left_by[THREADS]; /* as long as it is */
 bool seen[THREADS];    /* quiesce_seen is this call's epoch */
+bool passed[THREADS];  /* quiesce_hit is: it has come to the end of a hit */
+bool ended[THREADS];   /* the hit that it is inside for has ended */
 byte current[CPUS];    /* NONE: idle */
 byte on_top = 0;       /* bit CPU: an interrupt or NMI on it is inside */
 byte waiting = 0;      /* bit CPU: it has not taken the IPI yet */
@@ -71,6 +73,24 @@ inline go(t, place)
     at[t] = place
 }
 
+/* quiesce_turn_ends - at the end of a hit, where a switch is due. */
+inline pass(t)
+{
+    printf("thread %d, at %d, comes to the end of a hit\n", t, at[t]);
+#ifdef ONE_END_IS_ENOUGH
+    seen[t] = seen[t] || closed;
+#else
+    seen[t] = seen[t] || (closed && passed[t]);
+#endif
+    passed[t] = closed
+}
+
+#ifdef END_PASSED_TWICE
+#define HAS_ENDED(t) false
+#else
+#define HAS_ENDED(t) ended[t]
+#endif
+
 #ifdef WAY_IN_OPEN
 #define MAY_ENTER true
 #else
@@ -87,12 +107,15 @@ proctype thread(byte t)
 end:
     do
     /* what it executes */
-    :: atomic { RUNS(t) && at[t] == OUTSIDE && MAY_ENTER -> go(t, INSIDE) }
-    :: atomic { RUNS(t) && at[t] == OUTSIDE && MAY_ENTER -> go(t, TRAP) }
-    :: atomic { RUNS(t) && at[t] == INSIDE -> go(t, HANDLER) }
+    :: atomic { RUNS(t) && at[t] == OUTSIDE && MAY_ENTER -> go(t, INSIDE); ended[t] = false }
+    :: atomic { RUNS(t) && at[t] == OUTSIDE && MAY_ENTER -> go(t, TRAP); ended[t] = false }
+    :: atomic { RUNS(t) && at[t] == INSIDE && !HAS_ENDED(t) -> go(t, HANDLER) }
     :: atomic { RUNS(t) && at[t] == INSIDE -> go(t, CALLEE) }
     :: atomic { RUNS(t) && at[t] == INSIDE -> go(t, OUTSIDE) }
     :: atomic { RUNS(t) && at[t] > INSIDE -> go(t, INSIDE) }
+    /* the end of its hit, and that of one elsewhere */
+    :: atomic { RUNS(t) && at[t] == INSIDE && !HAS_ENDED(t) -> pass(t); ended[t] = true }
+    :: atomic { RUNS(t) && at[t] == OUTSIDE && closed -> pass(t) }
 
     /* how it leaves its CPU, and comes back */
     :: atomic {

@@ -407,6 +407,22 @@ static void out_of_reach_or_memory_there_is_none(void)
     end();
 }
 
+/* On any CPU, between the moment when a detour is kept and that when it is used. */
+static void a_handler_may_be_given_up_at_any_moment(void)
+{
+    struct probe_reject why;
+    const uint8_t *detour;
+
+    start("48 8d 7f 01 90 c3", true, false);
+    detour = p.site->detour;
+    CHECK(detour);
+    p.flags |= KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED;
+    CHECK_EQ(prepare(&why), 0);
+    CHECK(p.site->detour == detour);
+    p.flags &= ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
+    end();
+}
+
 static void kinds_have_names(void)
 {
     CHECK_STR(detour_kind_name(DETOUR_COUNT), "count");
@@ -427,4 +443,5 @@ UNIT_TESTS(a_handler_is_called_in_front_of_the_boosted_copy,
            it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
            a_disabled_probe_leaves_the_copy_alone,
            what_is_counted_is_the_probes_also_afterwards,
-           out_of_reach_or_memory_there_is_none, kinds_have_names)
+           out_of_reach_or_memory_there_is_none, a_handler_may_be_given_up_at_any_moment,
+           kinds_have_names)
