@@ -75,7 +75,7 @@ def run_make(words, take):
     )
     try:
         for line in process.stdout:
-            if not line.startswith("make: "):  # that there is nothing to do
+            if not re.match(r"make(\[\d+\])?: ", line):  # that there is nothing to do
                 take(line)
         return process.wait()
     except BaseException:

@@ -325,6 +325,7 @@ def a_build_says_how_far_it_is():
 FAKE_MAKE = """#!/bin/sh
 echo "  CC      kernel/a.c"
 echo "make: 'b' is up to date."
+echo "make[1]: 'b' is up to date."
 echo "kernel/b.c: something is wrong" >&2
 exit $MADE
 """
