@@ -157,8 +157,9 @@ void shell_progress(struct shell *sh, const char *fmt, ...)
     char text[LINE_COLUMNS] = "";
     va_list args;
 
-    if (!sh->con || sh->tag || !shell_on_terminal(sh))
+    if (!sh->con || sh->tag || !shell_on_terminal(sh) || (!fmt && !sh->has_progress))
         return;
+    sh->has_progress = fmt != NULL;
     va_start(args, fmt);
     if (fmt)
         vsnprintf(text, sizeof(text), fmt, args);

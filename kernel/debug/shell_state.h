@@ -15,6 +15,7 @@ struct shell {
     unsigned flags;       /* SHELL_HUMAN, SHELL_MACHINE, SHELL_PLAIN */
     bool failed;          /* a typed line has failed */
     const char *tag;      /* of the request that is being answered; NULL: a typed line */
+    bool has_progress;    /* a text of shell_progress() is on the terminal */
     bool is_telling;      /* what is printed is a message, which Ctrl-C does not drop */
 
     struct seq *in;      /* what came through the pipe; NULL: nothing */

@@ -13,8 +13,8 @@
  * an interrupt comes in a handler, or as soon as the trap is over, in front of the copy. But
  * the end of a hit is passed once. A thread that comes to the end of a hit, and later in the
  * same quiesce() to the end of a hit once more, has left the first one meanwhile. The code
- * that ends a hit calls the scheduler where a switch is due. So the IPI makes one due, and it
- * stays due on a CPU as long as the thread there has still to be seen.
+ * that ends a hit calls the scheduler where a switch is due. So the IPI makes one due, and
+ * the first turns of a thread that has still to be seen end with the next hit, too.
  */
 #include "kernel/sync/quiesce.h"
 
@@ -27,6 +27,7 @@
 #include "kernel/time/clock.h"
 
 #define POLL_NS UINT64_C(1000000)
+#define SHORT_TURNS 3 /* of a thread, in one quiesce() */
 #define REPORT_NS UINT64_C(10000000000)
 
 uint64_t quiesce_epoch; /* [one] */
@@ -79,9 +80,22 @@ void quiesce_turn_ends(struct thread *t, const struct pt_regs *regs)
     t->quiesce_hit = epoch;
 }
 
-bool quiesce_waits_for(const struct thread *t)
+/* Each look costs a walk through the scheduler, whose code may carry a probe at each
+ * instruction: so there are few.
+ */
+bool quiesce_shortens_turn(struct thread *t)
 {
-    return READ_ONCE(under_way) && t->quiesce_seen != READ_ONCE(quiesce_epoch);
+    uint64_t epoch = READ_ONCE(quiesce_epoch);
+
+    if (!READ_ONCE(under_way) || t->quiesce_seen == epoch)
+        return false;
+    if (t->quiesce_asked != epoch)
+        t->quiesce_turns = SHORT_TURNS;
+    t->quiesce_asked = epoch;
+    if (!t->quiesce_turns)
+        return false;
+    t->quiesce_turns--;
+    return true;
 }
 
 /* look_at_halted - its idle thread is in cpu_idle_wait(), and no interrupt on top of it. */

@@ -44,5 +44,7 @@ void quiesce(void);
  * Context: any, interrupts off.  Locks: the scheduler's held.
  */
 void quiesce_turn_ends(struct thread *t, const struct pt_regs *regs);
-/* quiesce_waits_for - has @t still to be seen outside? Context, Locks: as above. */
-bool quiesce_waits_for(const struct thread *t);
+/* quiesce_shortens_turn - is @t, which gets a turn, to give it back soon? It has still to be
+ * seen outside. Context, Locks: as above.
+ */
+bool quiesce_shortens_turn(struct thread *t);

@@ -188,7 +188,7 @@ static void leave_cpu(enum thread_switch how, struct pt_regs *regs)
     ASSERT(preempt_count() == 1);
     quiesce_turn_ends(prev, regs);
     next = choose(prev);
-    WRITE_ONCE(this_cpu()->need_resched, quiesce_waits_for(next));
+    WRITE_ONCE(this_cpu()->need_resched, quiesce_shortens_turn(next));
     if (next == prev) {
         prev->turn_start_ns = clock_ns();
         spin_release(&sched_lock);

@@ -89,7 +89,8 @@ int mass_disable(struct shell *sh, struct kprobe **ps, size_t count)
 
     for (size_t at = 0, some; at < count && !err; at += some) {
         some = portion(count - at);
-        shell_progress(sh, "%zu of %zu probes are off", at, count);
+        if (at)
+            shell_progress(sh, "%zu of %zu probes are off", at, count);
         err = shell_interrupted(sh) ? -EINTR : disable_kprobes(ps + at, some);
     }
     shell_progress(sh, NULL);
@@ -107,7 +108,8 @@ static int unregister_portions(struct shell *sh, struct kprobe **ps, size_t *cou
         if (err)
             return err;
         *count -= some;
-        shell_progress(sh, "%zu probes are left", *count);
+        if (*count)
+            shell_progress(sh, "%zu probes are left", *count);
     }
     return 0;
 }

@@ -50,7 +50,7 @@ def refused_instructions_have_a_rule():
 def people_see_that_it_goes_on():
     with at_prompt(smp=2) as guest:
         lines = typed(guest, "probe all vfs_* --ent\t")
-        tap.check("functions, " in lines[1] and "probes are being set" in lines[1],
+        tap.check("functions, " in lines[1] and "probes are being armed" in lines[1],
                   "progress, in a line that is written over")
         tap.check(re.search(r"p1: armed \d+ of \d+ entries", lines[1]), "then the result")
         lines = typed(guest, "probe de\tp\t")
