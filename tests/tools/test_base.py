@@ -18,6 +18,7 @@ PREFIXES = set("lock rep repz repnz data16 cs ds es ss rex.W rex.X".split())
 SIZED = re.compile("[bwlq]$")  # AT&T's suffix
 
 # objdump shows `rep bsf` as tzcnt; compilers write it where the operand is not 0.
+# mfence is one of SSE2, which each processor with long mode has.
 BASE = set("""
     adc add and bsf bsr bswap bt btc btr bts call cld cli cltd cltq cmp cmps cmpxchg
     cpuid cqto cwtl dec div hlt idiv imul in inc int3 invlpg iret jmp lahf lea leave lgdt
@@ -25,6 +26,7 @@ BASE = set("""
     movzb movzw mul neg nop not or out outs pause pop popf push pushf rcl rcr rdmsr rdtsc
     ret rol ror sahf sar sbb scas shl shld shr shrd std sti stos str sub test tzcnt ud1
     ud2 wrmsr xadd xchg xor
+    mfence wbinvd
 """.split())  # fmt: skip
 FAMILIES = re.compile("(j|set|cmov)(n?([abglcoszpe]|[abgl]e)|p[eo]|[er]?cxz)$")
 
