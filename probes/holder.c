@@ -49,7 +49,7 @@ void holder_retire(struct kretprobe_holder *h)
     unused = h;
 }
 
-/* 1. An entry stays where it is until it is popped, so none is missed. One that is popped
+/* 1. An entry stays where it is until it is popped, so none is missed. An entry popped
  * meanwhile keeps its holder until the next time. Where `below` is filled in, the holder is.
  */
 static void mark(struct shadow *s, void *arg UNUSED)

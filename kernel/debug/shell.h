@@ -114,7 +114,7 @@ int shell_error(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
 bool shell_interrupted(struct shell *sh);
 
 /* shell_parse_address - an address as people type it: 0x..., or 16 hexadecimal digits, as
- * lists show it. What is the name of a symbol is no address.
+ * lists show it. The name of a symbol is no address.
  * Return: 0 with @addr filled; -EINVAL.
  */
 int shell_parse_address(const char *word, uintptr_t *addr);
