@@ -11,7 +11,7 @@ import tap
 from counted import Counted, checksums, straight_pairs, text_of_image
 
 LONG = "--long" in sys.argv
-LIMIT = 1800 if LONG else 900  # seconds for one command; generous
+LIMIT = 1800 if LONG else 300  # seconds for one command; generous
 SHOWN_MAX = 50
 
 

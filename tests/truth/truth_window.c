@@ -6,7 +6,8 @@
  *
  *   1. each of the others comes, in an interrupt, and waits in code without probes. No hit by
  *      int3 can have been interrupted by it; one by a jump can, and then they part and meet
- *      again, and so they do while a thread that does not run was preempted in one
+ *      again a millisecond later, and so they do while a thread that does not run was
+ *      preempted in one, or at the end of one: the millisecond lets an idle thread go on, too
  *   2. one of them, likewise in code without probes, reads the engine's counters and tells
  *      the plugin
  *   3. it lets the others go
@@ -136,11 +137,14 @@ static void hold(struct kprobe *const *probes, const uintptr_t *past,
 
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         m.counters[cpu] = plat_counter(cpu, 0);
-    do {
+    for (;;) {
         m.waiting = 0;
         m.in_a_hit = m.is_over = false;
         smp_call_all(meet, &m);
-    } while (m.in_a_hit);
+        if (!m.in_a_hit)
+            return;
+        thread_sleep_ns(1000000);
+    }
 }
 
 void truth_open(struct kprobe *const *probes, const uintptr_t *past,
