@@ -228,11 +228,11 @@ endproc trap_exit
 ; switch_if_due: the way back from where a tick may have come while preemption was off, which
 ; asked in vain for another thread: interrupts, and hits, whose handlers may enable interrupts
 ; or run with them on. Another thread gets its turn if the image is that of a thread that may
-; be preempted.
+; be preempted; and quiesce() is told of the end of the hit if it has asked for that.
 ; In:   rsp = struct pt_regs *, interrupts off
 ; Out:  by trap_exit, maybe on another CPU
 proc switch_if_due, 16
-    cmp byte [gs:PERCPU_NEED_RESCHED], 0
+    cmp word [gs:PERCPU_DUE], 0
     je trap_exit
     cmp dword [gs:PERCPU_PREEMPT_COUNT], 0
     jne trap_exit

@@ -37,7 +37,9 @@ struct percpu {
     void *probe;              /* [I] the probe engine's struct probe_cpu */
     struct thread *current;   /* [c] set by the context switch */
     struct held_lock *locks;  /* [c] spinlocks that it holds */
+    /* Two that are looked at as one word, wherever a hit or an interrupt ends. */
     bool need_resched;        /* [c, set by the reschedule IPI too] */
+    bool need_hit_end;        /* [c] quiesce() waits for the current thread */
     bool idle;                /* [c] halted or about to, as the scheduler sees it */
     bool halted;              /* [c] until entry code has serialised; cpu_idle_wait() */
     bool online;              /* [I] */

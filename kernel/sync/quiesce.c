@@ -13,8 +13,9 @@
  * an interrupt comes in a handler, or as soon as the trap is over, in front of the copy. But
  * the end of a hit is passed once. A thread that comes to the end of a hit, and later in the
  * same quiesce() to the end of a hit once more, has left the first one meanwhile. The code
- * that ends a hit calls the scheduler where a switch is due. So the IPI makes one due, and
- * the first turns of a thread that has still to be seen end with the next hit, too.
+ * that ends a hit calls the scheduler when it is asked to, and asking is what need_hit_end
+ * is for: the IPI sets it for what it has interrupted, and the scheduler for whoever gets a
+ * CPU. The thread itself goes on.
  */
 #include "kernel/sync/quiesce.h"
 
@@ -27,7 +28,6 @@
 #include "kernel/time/clock.h"
 
 #define POLL_NS UINT64_C(1000000)
-#define SHORT_TURNS 3 /* of a thread, in one quiesce() */
 #define REPORT_NS UINT64_C(10000000000)
 
 uint64_t quiesce_epoch; /* [one] */
@@ -59,7 +59,7 @@ static void look_at_running(void *arg)
         thread_current()->quiesce_seen = quiesce_epoch;
         return;
     }
-    this_cpu()->need_resched = true;
+    this_cpu()->need_hit_end = true;
 }
 
 /* was_end_of_hit - else it was an interrupt, which may come anywhere. */
@@ -69,33 +69,22 @@ static bool was_end_of_hit(const struct pt_regs *regs)
            regs->vector == VECTOR_SWITCH;
 }
 
-void quiesce_turn_ends(struct thread *t, const struct pt_regs *regs)
+bool quiesce_waits_for(const struct thread *t)
 {
-    uint64_t epoch = READ_ONCE(quiesce_epoch);
-
-    if (!regs || !was_end_of_hit(regs))
-        return;
-    if (t->quiesce_hit == epoch)
-        t->quiesce_seen = epoch;
-    t->quiesce_hit = epoch;
+    return READ_ONCE(under_way) && t->quiesce_seen != READ_ONCE(quiesce_epoch);
 }
 
-/* Each look costs a walk through the scheduler, whose code may carry a probe at each
- * instruction: so there are few.
- */
-bool quiesce_shortens_turn(struct thread *t)
+void quiesce_hit_ends(const struct pt_regs *regs)
 {
+    struct thread *t = thread_current();
     uint64_t epoch = READ_ONCE(quiesce_epoch);
 
-    if (!READ_ONCE(under_way) || t->quiesce_seen == epoch)
-        return false;
-    if (t->quiesce_asked != epoch)
-        t->quiesce_turns = SHORT_TURNS;
-    t->quiesce_asked = epoch;
-    if (!t->quiesce_turns)
-        return false;
-    t->quiesce_turns--;
-    return true;
+    if (was_end_of_hit(regs)) {
+        if (t->quiesce_hit == epoch)
+            t->quiesce_seen = epoch;
+        t->quiesce_hit = epoch;
+    }
+    this_cpu()->need_hit_end = quiesce_waits_for(t);
 }
 
 /* look_at_halted - its idle thread is in cpu_idle_wait(), and no interrupt on top of it. */

@@ -39,12 +39,13 @@ quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside);
  */
 void quiesce(void);
 
-/* quiesce_turn_ends - the scheduler looks for another thread in the place of @t.
- * @regs: as preempted_regs; NULL: not in an interrupt or at the end of a hit
- * Context: any, interrupts off.  Locks: the scheduler's held.
+/* quiesce_hit_ends - switch_if_due has found need_resched or need_hit_end set: the current
+ * thread is at the end of a hit, or of an interrupt. Says whether need_hit_end stays set.
+ * @regs: what the thread goes on with
+ * Context: thread, interrupts off.
  */
-void quiesce_turn_ends(struct thread *t, const struct pt_regs *regs);
-/* quiesce_shortens_turn - is @t, which gets a turn, to give it back soon? It has still to be
- * seen outside. Context, Locks: as above.
+void quiesce_hit_ends(const struct pt_regs *regs);
+/* quiesce_waits_for - is @t, which has the executing CPU or gets it, still to be seen?
+ * Context: any, interrupts off.
  */
-bool quiesce_shortens_turn(struct thread *t);
+bool quiesce_waits_for(const struct thread *t);

@@ -186,9 +186,9 @@ static void leave_cpu(enum thread_switch how, struct pt_regs *regs)
     struct thread *next;
 
     ASSERT(preempt_count() == 1);
-    quiesce_turn_ends(prev, regs);
     next = choose(prev);
-    WRITE_ONCE(this_cpu()->need_resched, quiesce_shortens_turn(next));
+    WRITE_ONCE(this_cpu()->need_resched, false);
+    this_cpu()->need_hit_end = quiesce_waits_for(next);
     if (next == prev) {
         prev->turn_start_ns = clock_ns();
         spin_release(&sched_lock);
@@ -251,6 +251,9 @@ void schedule_preempt(void)
 
 void schedule_irq(struct pt_regs *regs)
 {
+    quiesce_hit_ends(regs);
+    if (!READ_ONCE(this_cpu()->need_resched))
+        return;
     spin_lock(&sched_lock);
     leave_cpu(SWITCH_IRQ, regs);
     preempt_enable_no_resched();

@@ -65,9 +65,7 @@ struct thread {
     uint64_t turn_start_ns;   /* [S] when it got its CPU, or its present slice */
     uint64_t account_ns;      /* [S] up to when run_ns counts */
     uint64_t quiesce_seen;    /* [S or c with IF=0] last quiesce() that saw it outside */
-    uint64_t quiesce_hit;     /* [S] last quiesce() that saw it at the end of a hit */
-    uint64_t quiesce_asked;   /* [S] last quiesce() that made its turns short */
-    unsigned quiesce_turns;   /* [S] and how many of them it still may */
+    uint64_t quiesce_hit;     /* [c with IF=0] last quiesce() in which it ended a hit */
     uint64_t deadline_ns;     /* [S] while in the list of sleepers */
     bool timed_out;           /* [S] the deadline has woken it */
     struct list all_link;     /* [S] in the list of all threads */

@@ -73,7 +73,7 @@ inline go(t, place)
     at[t] = place
 }
 
-/* quiesce_turn_ends - at the end of a hit, where a switch is due. */
+/* quiesce_hit_ends */
 inline pass(t)
 {
     printf("thread %d, at %d, comes to the end of a hit\n", t, at[t]);
