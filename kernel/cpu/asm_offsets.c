@@ -41,7 +41,8 @@ void asm_offsets(void)
     EMIT(PERCPU_PREEMPT_COUNT, offsetof(struct percpu, preempt_count));
     EMIT(PERCPU_IRQ_DEPTH, offsetof(struct percpu, irq_depth));
     EMIT(PERCPU_NMI_DEPTH, offsetof(struct percpu, nmi_depth));
-    EMIT(PERCPU_DUE, offsetof(struct percpu, need_resched)); /* and need_hit_end: a word */
+    EMIT(PERCPU_DUE,
+         offsetof(struct percpu, need_resched)); /* and need_hit_end: a word */
     EMIT(PERCPU_IRQ_COUNTS, offsetof(struct percpu, irq_counts));
     EMIT(PERCPU_HALTED, offsetof(struct percpu, halted));
     EMIT(PERCPU_WOKEN_COUNT, offsetof(struct percpu, woken_count));

@@ -33,10 +33,10 @@ _Static_assert(sizeof(struct tss) == 104, "the TSS is 104 bytes");
 #define GDT_ENTRIES 6
 
 struct percpu {
-    struct percpu *self;      /* [I] gs:0 */
-    void *probe;              /* [I] the probe engine's struct probe_cpu */
-    struct thread *current;   /* [c] set by the context switch */
-    struct held_lock *locks;  /* [c] spinlocks that it holds */
+    struct percpu *self;     /* [I] gs:0 */
+    void *probe;             /* [I] the probe engine's struct probe_cpu */
+    struct thread *current;  /* [c] set by the context switch */
+    struct held_lock *locks; /* [c] spinlocks that it holds */
     /* Two that are looked at as one word, wherever a hit or an interrupt ends. */
     bool need_resched;        /* [c, set by the reschedule IPI too] */
     bool need_hit_end;        /* [c] quiesce() waits for the current thread */
