@@ -1,0 +1,114 @@
+#!/usr/bin/env python3
+"""same_text.py - do two images of the kernel have the same functions?
+
+    tests/tools/same_text.py OLD.elf NEW.elf
+
+Functions are compared by name; several of one name, as a set. A place that the linker has
+filled in counts as what it leads to: a symbol and a distance from it, or a section where no
+symbol stands. So moving a function, a file or an object changes nothing, and a changed
+instruction, constant or callee is told. Exit status: 0 the same, 1 different, 2 an error.
+"""
+
+import os
+import sys
+from bisect import bisect_right
+from collections import Counter, defaultdict
+
+sys.dont_write_bytecode = True
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
+from elf64 import (SHF_ALLOC, SHF_EXEC, STT_FUNC, STT_NOTYPE, STT_OBJECT,  # noqa: E402
+                   Elf, ElfError)
+
+WIDTH = {1: 8, 24: 8, 2: 4, 4: 4, 9: 4, 41: 4, 42: 4, 10: 4, 11: 4, 12: 2, 14: 1, 15: 1}
+RELATIVE = (2, 4, 9, 41, 42, 15, 24)
+SHOWN_MAX = 20
+
+
+class Image:
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.elf = Elf(file.read())
+        self.loaded = [s for s in self.elf.sections if s.flags & SHF_ALLOC]
+        named = {}
+        for s in self.elf.symbols():
+            if s.section and s.type in (STT_NOTYPE, STT_FUNC, STT_OBJECT):
+                best = named.get(s.value)
+                if not best or (s.type, s.name) > (best.type, best.name):
+                    named[s.value] = s
+        self.symbols = [named[value] for value in sorted(named)]
+        self.starts = [s.value for s in self.symbols]
+        self.places = defaultdict(list)
+        for r in self.elf.relocations():
+            if r.section.flags & SHF_EXEC:
+                if r.type not in WIDTH:
+                    raise ElfError(f"a relocation of type {r.type} at {r.place:#x}")
+                self.places[r.section].append(r)
+        if not self.places:
+            raise ElfError(f"{path} was linked without --emit-relocs")
+
+    def name_of(self, addr):
+        """What is at an address, in words that do not change when it moves."""
+        section = next((s for s in self.loaded if s.addr <= addr <= s.addr + s.size), None)
+        at = bisect_right(self.starts, addr) - 1
+        if at >= 0:
+            symbol = self.symbols[at]
+            if addr < symbol.value + max(symbol.size, 1):
+                return f"{symbol.name}+{addr - symbol.value}"
+        return section.name if section else hex(addr)
+
+    def functions(self):
+        """{name: Counter of contents}"""
+        found = defaultdict(Counter)
+        for section in self.loaded:
+            if not section.flags & SHF_EXEC:
+                continue
+            text = self.elf.content(section)
+            places = sorted(self.places[section], key=lambda r: r.place)
+            starts = [r.place for r in places]
+            inside = [s for s in self.symbols if s.section is section]
+            for i, symbol in enumerate(inside):
+                last = inside[i + 1].value if i + 1 < len(inside) else section.addr + section.size
+                end = symbol.value + symbol.size if symbol.size else last
+                first = bisect_right(starts, symbol.value - 1)
+                content = self.masked(section, text, symbol, end,
+                                      places[first:bisect_right(starts, end - 1)])
+                found[symbol.name][content] += 1
+        return found
+
+    def masked(self, section, text, symbol, end, places):
+        code = bytearray(text[symbol.value - section.addr : end - section.addr])
+        leads_to = []
+        for r in places:
+            at, width = r.place - symbol.value, WIDTH[r.type]
+            value = int.from_bytes(code[at : at + width], "little", signed=True)
+            code[at : at + width] = bytes(width)
+            target = (value + (r.place + 4 if r.type in RELATIVE else 0)) & (1 << 64) - 1
+            leads_to.append((at, self.name_of(target)))
+        if not symbol.size: # what stands between two symbols: how much is up to the linker
+            code = code.rstrip(b"\xcc\x90")
+        return bytes(code), tuple(leads_to)
+
+
+def main(old_path, new_path):
+    old, new = Image(old_path).functions(), Image(new_path).functions()
+    different = sorted(name for name in old.keys() | new.keys() if old[name] != new[name])
+    for name in different[:SHOWN_MAX]:
+        word = ("only in the old image" if name not in new or not new[name] else
+                "only in the new image" if not old[name] else "different")
+        print(f"{name}: {word}")
+    if len(different) > SHOWN_MAX:
+        print(f"and {len(different) - SHOWN_MAX} more")
+    print(f"{len(old)} names of functions, {len(different)} of them different")
+    return 1 if different else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3:
+        print(__doc__.split("\n\n")[1].strip(), file=sys.stderr)
+        sys.exit(2)
+    try:
+        sys.exit(main(*sys.argv[1:]))
+    except (OSError, ElfError) as error:
+        print(f"same_text.py: {error}", file=sys.stderr)
+        sys.exit(2)
