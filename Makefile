@@ -100,21 +100,23 @@ DEBUG := \
     kernel/debug/panic.c \
     kernel/debug/backtrace.c \
     kernel/debug/ksyms.c \
-    kernel/debug/inlines.c \
-    kernel/debug/shell.c \
-    kernel/debug/shell_run.c \
-    kernel/debug/shell_output.c \
-    kernel/debug/shell_table.c \
-    kernel/debug/shell_files.c \
-    kernel/debug/shell_filters.c \
-    kernel/debug/shell_system.c \
-    kernel/debug/shell_power.c \
-    kernel/debug/shell_parse.c \
-    kernel/debug/shell_machine.c \
-    kernel/debug/shell_line.c \
-    kernel/debug/shell_history.c \
-    kernel/debug/shell_complete.c \
-    kernel/debug/shell_text.c
+    kernel/debug/inlines.c
+
+CONSOLE := \
+    kernel/console/shell.c \
+    kernel/console/shell_run.c \
+    kernel/console/shell_output.c \
+    kernel/console/shell_table.c \
+    kernel/console/shell_files.c \
+    kernel/console/shell_filters.c \
+    kernel/console/shell_system.c \
+    kernel/console/shell_power.c \
+    kernel/console/shell_parse.c \
+    kernel/console/shell_machine.c \
+    kernel/console/shell_line.c \
+    kernel/console/shell_history.c \
+    kernel/console/shell_complete.c \
+    kernel/console/shell_text.c
 
 WORK := \
     kernel/work/work.c \
@@ -393,7 +395,7 @@ TRUTH := \
     tests/truth/truth_window.c \
     tests/truth/truth_nmi.c
 
-SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(WORK) \
+SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(CONSOLE) $(WORK) \
     $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) $(PROBES_PORT) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 OBJS := $(SOURCES:%=$(B)/%.o)
@@ -420,13 +422,13 @@ unit_inlines := kernel/debug/inlines.c
 unit_ksyms := kernel/debug/ksyms.c
 unit_qsort := libc/qsort.c
 unit_seq := kernel/fs/seq.c tests/unit/fake_kernel.c
-unit_shell := $(filter-out %/shell_system.c,$(filter kernel/debug/shell%,$(DEBUG))) \
+unit_shell := $(filter-out %/shell_system.c,$(filter kernel/console/%,$(CONSOLE))) \
     $(filter kernel/fs/vfs%,$(FS)) kernel/fs/seq.c libc/err.c \
     tests/unit/fake_kernel.c
-unit_shell_line := kernel/debug/shell_line.c kernel/debug/shell_history.c $(unit_seq)
-unit_shell_machine := kernel/debug/shell_machine.c libc/err.c $(unit_seq)
-unit_shell_parse := kernel/debug/shell_parse.c
-unit_shell_text := kernel/debug/shell_text.c $(unit_seq)
+unit_shell_line := kernel/console/shell_line.c kernel/console/shell_history.c $(unit_seq)
+unit_shell_machine := kernel/console/shell_machine.c libc/err.c $(unit_seq)
+unit_shell_parse := kernel/console/shell_parse.c
+unit_shell_text := kernel/console/shell_text.c $(unit_seq)
 unit_string := libc/string.c
 unit_strtol := libc/strtol.c libc/ctype.c
 unit_vfs := kernel/fs/vfs.c kernel/fs/vfs_node.c kernel/fs/vfs_tree.c kernel/fs/seq.c \

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "kernel/debug/shell.h"
+#include "kernel/console/shell.h"
 #include "probes/kprobe.h"
 #include "probes/life.h"
 

@@ -1,7 +1,7 @@
 /* census.h - what the rules make of the kernel's own text, as a whole. */
 #pragma once
 
-#include "kernel/debug/shell.h"
+#include "kernel/console/shell.h"
 #include "probes/platform.h"
 #include "probes/reject.h"
 

@@ -1,7 +1,7 @@
 /* commands.h - the console's `probe`, one struct for each subcommand. */
 #pragma once
 
-#include "kernel/debug/shell.h"
+#include "kernel/console/shell.h"
 
 struct probe_command {
     const char *name;

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "kernel/debug/shell.h"
+#include "kernel/console/shell.h"
 #include "probes/explain.h"
 #include "probes/insn/insn.h"
 #include "probes/region.h"

@@ -1,7 +1,7 @@
 /* say.c - console lines, said by kernel tests, and what they print. */
 #include "tests/kernel/say.h"
 
-#include "kernel/debug/shell.h"
+#include "kernel/console/shell.h"
 #include "tests/kernel/ktest.h"
 
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* test_commands.c - the console's `probe`, as a person or a tool uses it. */
 #include "kernel/base/err.h"
+#include "kernel/console/shell.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
-#include "kernel/debug/shell.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/heap.h"
 #include "probes/kprobe.h"

@@ -1,7 +1,7 @@
 /* test_shell.c - the commands that need a machine, without a console. The shell itself is
  * tested on the host.
  */
-#include "kernel/debug/shell.h"
+#include "kernel/console/shell.h"
 
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"

@@ -68,7 +68,9 @@ class Image:
             starts = [r.place for r in places]
             inside = [s for s in self.symbols if s.section is section]
             for i, symbol in enumerate(inside):
-                last = inside[i + 1].value if i + 1 < len(inside) else section.addr + section.size
+                last = section.addr + section.size
+                if i + 1 < len(inside):
+                    last = inside[i + 1].value
                 end = symbol.value + symbol.size if symbol.size else last
                 first = bisect_right(starts, symbol.value - 1)
                 content = self.masked(section, text, symbol, end,

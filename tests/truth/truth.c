@@ -3,10 +3,10 @@
  * what is compared.
  */
 #include "kernel/base/err.h"
+#include "kernel/console/shell.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/panic.h"
-#include "kernel/debug/shell.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/heap.h"
 #include "probes/life.h"

@@ -3,9 +3,9 @@
  * The commands that need a machine are left out; a few of the test's own stand in.
  */
 #include "kernel/base/err.h"
+#include "kernel/console/shell_state.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/panic.h"
-#include "kernel/debug/shell_state.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"

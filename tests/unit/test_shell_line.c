@@ -1,5 +1,5 @@
 /* test_shell_line.c - the line editor, driven by the bytes that terminals send. */
-#include "kernel/debug/shell_line.h"
+#include "kernel/console/shell_line.h"
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,6 @@
 /* test_shell_machine.c - requests and replies of tools, byte by byte. */
 #include "kernel/base/err.h"
-#include "kernel/debug/shell_machine.h"
+#include "kernel/console/shell_machine.h"
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,6 @@
 /* test_shell_parse.c - command lines taken apart. */
 #include "kernel/base/err.h"
-#include "kernel/debug/shell_parse.h"
+#include "kernel/console/shell_parse.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>

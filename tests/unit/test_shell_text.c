@@ -1,6 +1,6 @@
 /* test_shell_text.c - the filters: patterns, counting, sorting. */
 #include "kernel/base/err.h"
-#include "kernel/debug/shell_text.h"
+#include "kernel/console/shell_text.h"
 #include "tests/unit/fake_kernel.h"
 #include "tests/unit/unit.h"
 

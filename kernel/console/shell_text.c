@@ -1,5 +1,5 @@
 /* shell_text.c - lines selected, counted and sorted; see shell_text.h. Pure. */
-#include "kernel/debug/shell_text.h"
+#include "kernel/console/shell_text.h"
 
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"

@@ -1,6 +1,6 @@
 /* shell_files.c - commands that work on files: each is a few calls of the file layer. */
 #include "kernel/base/err.h"
-#include "kernel/debug/shell_state.h"
+#include "kernel/console/shell_state.h"
 #include "kernel/fs/vfs.h"
 
 #include <string.h>

@@ -2,11 +2,11 @@
  * and `run`, which makes it work.
  */
 #include "kernel/base/err.h"
+#include "kernel/console/shell_state.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
-#include "kernel/debug/shell_state.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"

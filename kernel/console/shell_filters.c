@@ -1,7 +1,7 @@
 /* shell_filters.c - grep, head, tail, sort and wc: from a pipe or from files to a text. */
 #include "kernel/base/err.h"
-#include "kernel/debug/shell_state.h"
-#include "kernel/debug/shell_text.h"
+#include "kernel/console/shell_state.h"
+#include "kernel/console/shell_text.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* shell_parse.c - command lines taken apart; see shell_parse.h. Pure. */
-#include "kernel/debug/shell_parse.h"
+#include "kernel/console/shell_parse.h"
 
 #include "kernel/base/err.h"
 

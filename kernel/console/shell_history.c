@@ -1,5 +1,5 @@
 /* shell_history.c - the lines typed before. Owns copies of them; thread of the shell. */
-#include "kernel/debug/shell_history.h"
+#include "kernel/console/shell_history.h"
 
 #include "kernel/mm/heap.h"
 

@@ -7,10 +7,10 @@
  * A pipe instead of a terminal (SHELL_PLAIN) is sent each line once, when it is complete:
  * what a terminal shows while a line is edited takes escape sequences.
  */
-#include "kernel/debug/shell.h"
+#include "kernel/console/shell.h"
 
 #include "kernel/base/err.h"
-#include "kernel/debug/shell_state.h"
+#include "kernel/console/shell_state.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 

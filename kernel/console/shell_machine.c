@@ -1,5 +1,5 @@
 /* shell_machine.c - requests and replies of tools; see shell_machine.h. Pure. */
-#include "kernel/debug/shell_machine.h"
+#include "kernel/console/shell_machine.h"
 
 #include "kernel/base/err.h"
 

@@ -3,8 +3,8 @@
  * Filled at boot and never changed afterwards, so shells read it without a lock.
  */
 #include "kernel/base/err.h"
+#include "kernel/console/shell_state.h"
 #include "kernel/debug/panic.h"
-#include "kernel/debug/shell_state.h"
 
 #include <string.h>
 

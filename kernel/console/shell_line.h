@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "kernel/debug/shell_history.h"
+#include "kernel/console/shell_history.h"
 #include "kernel/fs/seq.h"
 
 #include <stdbool.h>

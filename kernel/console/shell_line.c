@@ -4,7 +4,7 @@
  * change of the text, and the text is drawn later. Lines that begin with '@' come from
  * tools and are taken as they are.
  */
-#include "kernel/debug/shell_line.h"
+#include "kernel/console/shell_line.h"
 
 #include "kernel/base/compiler.h"
 

@@ -5,7 +5,7 @@
  * line that needs no more than they hold can be printed with no memory left.
  */
 #include "kernel/base/err.h"
-#include "kernel/debug/shell_state.h"
+#include "kernel/console/shell_state.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,9 +4,9 @@
  * beginning of a stage.
  */
 #include "kernel/base/err.h"
+#include "kernel/console/shell_state.h"
+#include "kernel/console/shell_text.h"
 #include "kernel/debug/ksyms.h"
-#include "kernel/debug/shell_state.h"
-#include "kernel/debug/shell_text.h"
 #include "kernel/fs/vfs.h"
 
 #include <stdio.h>

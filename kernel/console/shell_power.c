@@ -1,7 +1,7 @@
 /* shell_power.c - the commands that end it all. How is not known here: main fills it in. */
 #include "kernel/base/err.h"
+#include "kernel/console/shell_state.h"
 #include "kernel/debug/panic.h"
-#include "kernel/debug/shell_state.h"
 
 static void (*power_off)(bool failed);
 static void (*power_reset)(void);

@@ -4,7 +4,7 @@
  * A stage runs to its end before the next one begins. A file gets everything in one write.
  */
 #include "kernel/base/err.h"
-#include "kernel/debug/shell_state.h"
+#include "kernel/console/shell_state.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/heap.h"
 

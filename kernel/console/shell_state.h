@@ -1,10 +1,10 @@
 /* shell_state.h - what a shell is made of; for the shell's own files only. */
 #pragma once
 
-#include "kernel/debug/shell.h"
-#include "kernel/debug/shell_line.h"
-#include "kernel/debug/shell_machine.h"
-#include "kernel/debug/shell_parse.h"
+#include "kernel/console/shell.h"
+#include "kernel/console/shell_line.h"
+#include "kernel/console/shell_machine.h"
+#include "kernel/console/shell_parse.h"
 
 #define SHELL_CTRL_C 0x03
 
