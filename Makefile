@@ -7,8 +7,6 @@
 #
 #   CROSS_COMPILE=x86_64-elf-    another gcc      EXTRA_OBJS="a.o b.o"    linked in too
 #   CC=clang                     or clang
-#
-# Sources are listed by hand, in the order in which they are best read.
 
 B ?= build
 CROSS_COMPILE ?= x86_64-linux-gnu-
@@ -41,376 +39,32 @@ say = @$(if $(filter 1,$(V))$(silent),true,printf '  %-7s %s\n' $(1) $(2))
 KERNEL := \
     kernel/main.c
 
-CPU := \
-    kernel/cpu/entry.asm \
-    kernel/cpu/trap.c \
-    kernel/cpu/gdt.asm \
-    kernel/cpu/features.c \
-    kernel/cpu/memory_types.c \
-    kernel/cpu/percpu.c \
-    kernel/cpu/percpu_counters.c \
-    kernel/cpu/lapic.c \
-    kernel/cpu/ioapic.c \
-    kernel/cpu/smp.c \
-    kernel/cpu/smp_start.c
+# Each folder lists its own, in the order in which they are best read.
+include $(addsuffix /sources.mk,boot drivers libc \
+    $(addprefix kernel/,cpu mm sync thread time fs debug console work) \
+    $(addprefix probes/,insn core jump region returns xmc explain port console bench) \
+    $(addprefix tests/,kernel conformance bench stress truth))
 
-MM := \
-    kernel/mm/free_set.c \
-    kernel/mm/frame.c \
-    kernel/mm/paging.c \
-    kernel/mm/paging_change.c \
-    kernel/mm/paging_init.c \
-    kernel/mm/area.c \
-    kernel/mm/vmap.c \
-    kernel/mm/stack.c \
-    kernel/mm/exec.c \
-    kernel/mm/exec_frame.c \
-    kernel/mm/exec_poke.c \
-    kernel/mm/heap_core.c \
-    kernel/mm/heap.c \
-    kernel/mm/extable.c \
-    kernel/mm/copy_nofault.asm
-
-SYNC := \
-    kernel/sync/held.c \
-    kernel/sync/spinlock.c \
-    kernel/sync/mutex.c \
-    kernel/sync/wait.c \
-    kernel/sync/quiesce.c \
-    kernel/sync/stop_machine.c
-
-THREAD := \
-    kernel/thread/thread.c \
-    kernel/thread/sched.c \
-    kernel/thread/switch.asm
-
-TIME := \
-    kernel/time/clock.c
-
-FS := \
-    kernel/fs/vfs.c \
-    kernel/fs/vfs_node.c \
-    kernel/fs/vfs_tree.c \
-    kernel/fs/seq.c \
-    kernel/fs/proc.c \
-    kernel/fs/proc_cpu.c
-
-DEBUG := \
-    kernel/debug/log.c \
-    kernel/debug/panic.c \
-    kernel/debug/backtrace.c \
-    kernel/debug/ksyms.c \
-    kernel/debug/inlines.c
-
-CONSOLE := \
-    kernel/console/shell.c \
-    kernel/console/shell_run.c \
-    kernel/console/shell_output.c \
-    kernel/console/shell_table.c \
-    kernel/console/shell_files.c \
-    kernel/console/shell_filters.c \
-    kernel/console/shell_system.c \
-    kernel/console/shell_power.c \
-    kernel/console/shell_parse.c \
-    kernel/console/shell_machine.c \
-    kernel/console/shell_line.c \
-    kernel/console/shell_history.c \
-    kernel/console/shell_complete.c \
-    kernel/console/shell_text.c
-
-WORK := \
-    kernel/work/work.c \
-    kernel/work/work_threads.c \
-    kernel/work/work_files.c \
-    kernel/work/work_memory.c \
-    kernel/work/work_text.c \
-    kernel/work/work_compute.c \
-    kernel/work/work_machine.c \
-    kernel/work/work_special.c
-
-PROBES := \
-    probes/reject.c \
-    probes/state.c \
-    probes/register.c \
-    probes/site_list.c \
-    probes/enable.c \
-    probes/check.c \
-    probes/blacklist.c \
-    probes/boundary.c \
-    probes/registry.c \
-    probes/aggr.c \
-    probes/prepare.c \
-    probes/arm.c \
-    probes/copy.c \
-    probes/detour.c \
-    probes/detour_own.c \
-    probes/handler.c \
-    probes/liveness.c \
-    probes/counter.c \
-    probes/hit.c \
-    probes/jump.c \
-    probes/account.c \
-    probes/boost.c \
-    probes/step.c \
-    probes/emulate.c \
-    probes/fault.c \
-    probes/jprobe.c \
-    probes/shadow.c \
-    probes/holder.c \
-    probes/return_point.c \
-    probes/kretprobe.c \
-    probes/kretprobe_register.c \
-    probes/pun.c \
-    probes/pun_text.c \
-    probes/pun_shot.c \
-    probes/pun_place.c \
-    probes/pun_joint.c \
-    probes/optimize.c \
-    probes/optimize_batch.c \
-    probes/optimize_plan.c \
-    probes/optimize_write.c \
-    probes/optimize_region.c \
-    probes/unoptimize.c \
-    probes/leftover.c \
-    probes/link.c \
-    probes/reclaim.c \
-    probes/set.c \
-    probes/xmc.c \
-    probes/region.c \
-    probes/region_copy.c \
-    probes/region_open.c \
-    probes/region_watch.c \
-    probes/region_picture.c \
-    probes/explain.c \
-    probes/explain_text.c \
-    probes/explain_jump.c
-
-PROBES_TEXT := \
-    probes/text/insn_slot.c \
-    probes/text/pad.c \
-    probes/text/pad_page.c \
-    probes/text/pad_frame.c \
-    probes/text/pad_write.c \
-    probes/text/text_poke.c \
-    probes/text/text_batch.c \
-    probes/text/text_history.c \
-    probes/text/targets.c \
-    probes/recover.c
-
-PROBES_INSN := \
-    probes/insn/insn.c \
-    probes/insn/insn_opcode.c \
-    probes/insn/insn_kinds.c \
-    probes/insn/opcode_map.c \
-    probes/insn/opcode_set.c \
-    probes/insn/opcode_group.c \
-    probes/insn/opcode_ops.c \
-    probes/insn/operand.c \
-    probes/insn/effects.c \
-    probes/insn/relocate.c \
-    probes/insn/encode.c
-
-PROBES_PORT := \
-    probes/port/detour.asm \
-    probes/port/detour_own.asm \
-    probes/port/detour_light.asm \
-    probes/port/port_detour.c \
-    probes/port/port_kernel.c \
-    probes/port/port_text.c \
-    probes/port/port_pads.c \
-    probes/port/port_symbols.c \
-    probes/port/port_shadow.c \
-    probes/port/detour_return.asm \
-    probes/port/kretprobe_trampoline.asm \
-    probes/port/jprobe_call.asm \
-    probes/port/port_optimizer.c \
-    probes/port/report.c \
-    probes/port/place.c \
-    probes/port/walk.c \
-    probes/port/census.c \
-    probes/port/mass.c \
-    probes/port/console_probe.c \
-    probes/port/commands.c \
-    probes/port/commands_all.c \
-    probes/port/commands_list.c \
-    probes/port/commands_stat.c \
-    probes/port/commands_explain.c \
-    probes/port/commands_text.c \
-    probes/port/commands_cost.c \
-    probes/port/commands_region.c \
-    probes/port/commands_xmc.c \
-    probes/port/files.c \
-    probes/port/bench.c \
-    probes/port/bench_goal.c \
-    probes/port/bench_hit.c \
-    probes/port/bench_kind.c \
-    probes/port/bench_crowd.c \
-    probes/port/bench_scale.c \
-    probes/port/bench_cache.c \
-    probes/port/bench_counted.c \
-    probes/port/bench_starve.c
-
-DRIVERS := \
-    drivers/serial.c \
-    drivers/vga_text.c \
-    drivers/debugcon.c \
-    drivers/pic.c \
-    drivers/pit.c \
-    drivers/acpi.c \
-    drivers/acpi_madt.c \
-    drivers/power.c \
-    drivers/fw_cfg.c
-
-LIBC := \
-    libc/string.c \
-    libc/ctype.c \
-    libc/strtol.c \
-    libc/glob.c \
-    libc/qsort.c \
-    libc/vsnprintf.c \
-    libc/snprintf.c \
-    libc/err.c
-
-BOOT := \
-    boot/multiboot2_header.asm \
-    boot/start.asm \
-    boot/cpu_check.asm \
-    boot/ap_start.asm \
-    boot/boot_info.c \
-    boot/boot_map.c \
-    boot/boot_option.c
-
-KTESTS := \
-    tests/kernel/ktest.c \
-    tests/kernel/test_kprobe.c \
-    tests/kernel/test_kretprobe.c \
-    tests/kernel/test_jprobe.c \
-    tests/kernel/return_targets.asm \
-    tests/kernel/return_targets.c \
-    tests/kernel/test_return_point.c \
-    tests/kernel/test_returns.c \
-    tests/kernel/test_detour_return.c \
-    tests/kernel/test_fault.c \
-    tests/kernel/test_nmi.c \
-    tests/kernel/test_everywhere.c \
-    tests/kernel/test_set.c \
-    tests/kernel/test_misuse.c \
-    tests/kernel/test_files.c \
-    tests/kernel/say.c \
-    tests/kernel/test_commands.c \
-    tests/kernel/test_explain.c \
-    tests/kernel/test_arming.c \
-    tests/kernel/test_link.c \
-    tests/kernel/link_targets.asm \
-    tests/kernel/test_optimize.c \
-    tests/kernel/test_preempt.c \
-    tests/kernel/text_sum.c \
-    tests/kernel/test_text_poke.c \
-    tests/kernel/test_xmc.c \
-    tests/kernel/poke_targets.c \
-    tests/kernel/poke_targets.asm \
-    tests/kernel/test_stack.c \
-    tests/kernel/test_places.c \
-    tests/kernel/test_slots.c \
-    tests/kernel/test_pad.c \
-    tests/kernel/test_pun.c \
-    tests/kernel/test_handlers.c \
-    tests/kernel/test_contain.c \
-    tests/kernel/ways.c \
-    tests/kernel/way_targets.asm \
-    tests/kernel/test_context.c \
-    tests/kernel/context_targets.asm \
-    tests/kernel/test_nesting.c \
-    tests/kernel/test_detour.c \
-    tests/kernel/test_light.c \
-    tests/kernel/test_jump.c \
-    tests/kernel/by_hand.c \
-    tests/kernel/detour_targets.asm \
-    tests/kernel/logged.c \
-    tests/kernel/each_cpu.c \
-    tests/kernel/hits.c \
-    tests/kernel/jumps.c \
-    tests/kernel/nmi_send.c \
-    tests/kernel/own_steps.c \
-    tests/kernel/share.c \
-    tests/kernel/sleepers.c \
-    tests/kernel/test_vfs.c \
-    tests/kernel/test_work.c \
-    tests/kernel/test_shell.c \
-    tests/kernel/test_backtrace.c \
-    tests/kernel/test_frame.c \
-    tests/kernel/test_paging.c \
-    tests/kernel/test_exec.c \
-    tests/kernel/test_heap.c \
-    tests/kernel/test_extable.c \
-    tests/kernel/test_clock.c \
-    tests/kernel/test_mutex.c \
-    tests/kernel/test_thread.c \
-    tests/kernel/switch_check.asm \
-    tests/kernel/test_smp.c \
-    tests/kernel/test_quiesce.c \
-    tests/kernel/test_halt.c \
-    tests/kernel/test_region.c \
-    tests/kernel/region_targets.asm \
-    tests/kernel/test_stop_machine.c
-
-BENCH := \
-    tests/bench/targets.asm
-
-CONFORMANCE := \
-    tests/conformance/enter.asm \
-    tests/conformance/fixture.c \
-    tests/conformance/vectors.c \
-    tests/conformance/processor.c \
-    tests/conformance/vary.c \
-    tests/conformance/outcome.c \
-    tests/conformance/copy.c \
-    tests/conformance/pass.c \
-    tests/conformance/tier.c \
-    tests/conformance/refusal.c \
-    tests/conformance/integer.asm \
-    tests/conformance/address.asm \
-    tests/conformance/stack.asm \
-    tests/conformance/branch.asm \
-    tests/conformance/system.asm \
-    tests/conformance/vector.asm \
-    tests/conformance/page.asm \
-    tests/conformance/refused.asm \
-    tests/conformance/test_fixtures.c \
-    tests/conformance/test_page.c \
-    tests/conformance/test_refused.c \
-    tests/conformance/test_image.c \
-    tests/conformance/test_table.c
-
-STRESS := \
-    tests/stress/stress.c \
-    tests/stress/targets.asm \
-    tests/stress/targets.c \
-    tests/stress/misbehave.c \
-    tests/stress/slots.c \
-    tests/stress/crowd.c
-
-TRUTH := \
-    tests/truth/truth.c \
-    tests/truth/truth_window.c \
-    tests/truth/truth_nmi.c
+# The engine as it also runs on the host.
+ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN))
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(CONSOLE) $(WORK) \
-    $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) $(PROBES_PORT) $(DRIVERS) $(LIBC) $(BOOT) \
+    $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN) $(INSN) $(PORT) $(PROBE_CONSOLE) \
+    $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # What each host test needs besides itself.
-engine_on_arrays := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN) tests/unit/port_fake.c \
+engine_on_arrays := $(ENGINE) tests/unit/port_fake.c \
     tests/unit/port_fake_pads.c tests/unit/fake_shadow.c
 $(foreach stem,aggr boundary check counter detour detour_own emulate enable explain fault handler hit insn_slot \
     jprobe jump kretprobe link liveness optimize pad recover region \
     register registry return_point set \
     state step targets text_history text_poke xmc,$(eval unit_$(stem) := $(engine_on_arrays)))
-$(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(PROBES_INSN)))
-PUN := $(filter probes/pun%,$(PROBES))
-unit_pun := $(PUN) $(PROBES_INSN)
-unit_reject := probes/reject.c
+$(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INSN)))
+PUN := $(filter probes/jump/pun%,$(JUMP))
+unit_pun := $(PUN) $(INSN)
+unit_reject := probes/core/reject.c
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c
 unit_ctype := libc/ctype.c
 unit_err := libc/err.c
@@ -521,7 +175,7 @@ $(foreach file,$(OFFSETS),$(eval $(call offsets,$(file))))
 # the only one of the two that needs debug data and relocations.
 KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/elf64.py
 INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/elf64.py
-TARGETS_TOOLS := probes/text/gen_targets.py kernel/debug/gen_ksyms.py kernel/debug/elf64.py \
+TARGETS_TOOLS := probes/region/gen_targets.py kernel/debug/gen_ksyms.py kernel/debug/elf64.py \
     $(B)/link/gen_branches
 LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
 image_link = $(LD) $(LDFLAGS) $(1) -o $@ $(OBJS) $(EXTRA_OBJS) $(2) && \
@@ -544,13 +198,13 @@ $(B)/link/inlines1.asm: $(B)/link/1.elf $(INLINES_TOOLS)
 
 $(B)/link/targets0.asm: $(TARGETS_TOOLS)
 	@mkdir -p $(@D)
-	$(Q)$(PYTHON) probes/text/gen_targets.py --empty -o $@
+	$(Q)$(PYTHON) probes/region/gen_targets.py --empty -o $@
 
-targets_make = $(PYTHON) probes/text/gen_targets.py --branches $(B)/link/gen_branches $(1)
+targets_make = $(PYTHON) probes/region/gen_targets.py --branches $(B)/link/gen_branches $(1)
 $(B)/link/targets1.asm: $(B)/link/1.elf $(TARGETS_TOOLS)
 	$(Q)$(call targets_make,-o $@ $<)
 
-$(B)/link/gen_branches: $(B)/libinsn/probes/text/gen_branches.o $(B)/host/libinsn.a
+$(B)/link/gen_branches: $(B)/libinsn/probes/region/gen_branches.o $(B)/host/libinsn.a
 	$(call say,HOSTLD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) -o $@ $^
@@ -679,13 +333,13 @@ unit: $(patsubst %,$(B)/unit/test_%,$(or $(T),$(UNIT_STEMS))) ## host tests; T=S
 # the fixtures are never under sanitizers.
 HOSTED_VARIANTS := gcc clang asan tsan
 HOSTED_STEMS := $(sort $(patsubst tests/hosted/test_%.c,%,$(wildcard tests/hosted/test_*.c)))
-HOSTED_ENGINE := $(PROBES) $(PROBES_TEXT) $(PROBES_INSN)
+HOSTED_ENGINE := $(ENGINE)
 HOSTED_PORT := tests/hosted/port_posix.c tests/hosted/posix_text.c \
     tests/hosted/posix_pads.c tests/hosted/posix_symbols.c tests/hosted/posix_threads.c tests/hosted/posix_trap.c \
     tests/hosted/posix_shadow.c tests/hosted/trampoline.asm tests/hosted/posix_tsan.c \
-    tests/hosted/jump_leave.asm probes/port/jprobe_call.asm probes/port/port_detour.c \
-    probes/port/detour.asm probes/port/detour_own.asm \
-    probes/port/detour_light.asm probes/port/detour_return.asm \
+    tests/hosted/jump_leave.asm probes/returns/jprobe_call.asm probes/port/port_detour.c \
+    probes/jump/detour.asm probes/jump/detour_own.asm \
+    probes/jump/detour_light.asm probes/returns/detour_return.asm \
     tests/hosted/signal_return.asm kernel/mm/extable.c kernel/mm/copy_nofault.asm
 HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
     tests/hosted/fixture_call.asm
@@ -799,11 +453,11 @@ disas: $(B)/sonde.elf ## one function with its source: FN=name
 	$(Q)$(OBJDUMP) -S --disassemble=$(FN) $<
 
 # Without sanitizers, so that anyone can link it.
-INSN_HOST := $(PROBES_INSN:%.c=$(B)/libinsn/%.o)
+INSN_HOST := $(INSN:%.c=$(B)/libinsn/%.o)
 $(B)/libinsn/%.o: %.c $(B)/flags.stamp
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(C_COMMON) -O2 -MMD -MP -c -o $@ $<
--include $(INSN_HOST:.o=.d) $(B)/libinsn/probes/text/gen_branches.d
+-include $(INSN_HOST:.o=.d) $(B)/libinsn/probes/region/gen_branches.d
 
 $(B)/host/libinsn.a: $(INSN_HOST)
 	$(call say,AR,$@)
@@ -820,7 +474,7 @@ $(B)/insn/check_zydis: $(INSN_CHECK) $(B)/host/libinsn.a
 
 # The planner of jumps, at every instruction of real programs.
 PUN_CHECK := $(patsubst %.c,$(B)/libinsn/%.o,$(wildcard tests/pun/*.c) $(PUN) \
-    $(filter probes/text/pad%,$(PROBES_TEXT)))
+    $(filter probes/jump/pad%,$(JUMP)))
 $(B)/pun/check_pun: $(PUN_CHECK) $(B)/host/libinsn.a
 	$(call say,HOSTLD,$@)
 	@mkdir -p $(@D)
@@ -829,9 +483,9 @@ $(B)/pun/check_pun: $(PUN_CHECK) $(B)/host/libinsn.a
 
 # The rules of regions, at every instruction of the kernel's file.
 REGION_CHECK := $(patsubst %.c,$(B)/libinsn/%.o,tests/region/check_region.c \
-    tests/region/port_elf.c probes/region.c probes/region_copy.c probes/check.c \
-    probes/blacklist.c probes/boundary.c probes/emulate.c probes/recover.c probes/reject.c \
-    probes/text/targets.c)
+    tests/region/port_elf.c probes/region/region.c probes/region/region_copy.c probes/core/check.c \
+    probes/core/blacklist.c probes/core/boundary.c probes/core/emulate.c probes/core/recover.c probes/core/reject.c \
+    probes/region/targets.c)
 $(B)/region/check_region: $(REGION_CHECK) $(B)/host/libinsn.a
 	$(call say,HOSTLD,$@)
 	@mkdir -p $(@D)
@@ -839,7 +493,7 @@ $(B)/region/check_region: $(REGION_CHECK) $(B)/host/libinsn.a
 -include $(REGION_CHECK:.o=.d)
 
 # The decoder under libFuzzer, which only clang has.
-$(B)/fuzz/fuzz_insn: tests/fuzz/fuzz_insn.c $(PROBES_INSN) $(wildcard probes/insn/*.h) \
+$(B)/fuzz/fuzz_insn: tests/fuzz/fuzz_insn.c $(INSN) $(wildcard probes/insn/*.h) \
     $(B)/flags.stamp
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)

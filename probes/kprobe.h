@@ -19,7 +19,7 @@
 #pragma once
 
 #include "kernel/base/regs.h"
-#include "probes/reject.h"
+#include "probes/core/reject.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -13,11 +13,11 @@
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/quiesce.h"
 #include "kernel/time/clock.h"
-#include "probes/life.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
 #include "probes/port/port.h"
-#include "probes/region.h"
-#include "probes/text/insn_slot.h"
-#include "probes/xmc.h"
+#include "probes/region/region.h"
+#include "probes/xmc/xmc.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  */
 #include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"
-#include "probes/optimize.h"
-#include "probes/platform.h"
+#include "probes/core/platform.h"
+#include "probes/jump/optimize.h"
 #include "probes/port/port.h"
 
 #define DELAY_NS UINT64_C(5000000)

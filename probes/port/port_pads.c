@@ -4,7 +4,7 @@
 #include "kernel/debug/panic.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/frame.h"
-#include "probes/platform.h"
+#include "probes/core/platform.h"
 
 #include <string.h>
 

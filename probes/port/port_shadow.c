@@ -9,9 +9,9 @@
 #include "kernel/cpu/smp.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/thread/thread.h"
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "probes/port/port.h"
-#include "probes/shadow.h"
+#include "probes/returns/shadow.h"
 
 extern const uintptr_t noretprobe_start[], noretprobe_end[];
 

@@ -3,7 +3,7 @@
  */
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
-#include "probes/platform.h"
+#include "probes/core/platform.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
     return 0;
 }
 
-/* Made by probes/text/gen_targets.py: low halves of addresses. */
+/* Made by probes/region/gen_targets.py: low halves of addresses. */
 extern const uint32_t targets_table[], targets_total, targets_opaque_total;
 extern const struct plat_opaque targets_opaque_table[];
 

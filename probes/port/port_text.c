@@ -27,7 +27,7 @@
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
 #include "kernel/sync/stop_machine.h"
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "probes/port/port.h"
 
 #include <string.h>

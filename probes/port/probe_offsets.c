@@ -2,8 +2,8 @@
  * kernel's. CPU_ and HIT_ are counted from GS.
  */
 #include "kernel/cpu/percpu.h"
-#include "probes/life.h"
-#include "probes/shadow.h"
+#include "probes/core/life.h"
+#include "probes/returns/shadow.h"
 
 #define EMIT(name, value)                                                                \
     __asm__ volatile("\n#define " #name " %0" ::"i"((unsigned long)(value)))

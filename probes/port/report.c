@@ -14,11 +14,11 @@
 #include "kernel/debug/panic.h"
 #include "kernel/sync/held.h"
 #include "kernel/thread/thread.h"
+#include "probes/console/place.h"
+#include "probes/core/life.h"
 #include "probes/insn/encode.h"
-#include "probes/life.h"
-#include "probes/port/place.h"
 #include "probes/port/port.h"
-#include "probes/return_point.h"
+#include "probes/returns/return_point.h"
 
 extern const uintptr_t kretprobe_trampoline_known, kretprobe_trampoline_flags_pushed,
     kretprobe_trampoline_ret, kretprobe_trampoline_end;

@@ -7,7 +7,7 @@ Reads lines `WHO.NAME VALUE UNIT` of sonde, linux and floor; others are skipped.
 a file says how the machine ran: one with `icount` in it has instructions for cycles, one
 with `smp4` had four CPUs. The verdict is information: a busy host spoils every time.
 
-Goals that need no figures of others are in probes/port/bench_goal.c; they stand behind the
+Goals that need no figures of others are in probes/bench/bench_goal.c; they stand behind the
 figures, `goal LIMIT`, and come from there.
 """
 

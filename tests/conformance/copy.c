@@ -1,8 +1,8 @@
 /* copy.c - decodes copies and compares them with their originals, field by field. */
 #include "tests/conformance/copy.h"
 
+#include "probes/core/insn_slot.h"
 #include "probes/insn/relocate.h"
-#include "probes/text/insn_slot.h"
 
 #define ELSEWHERE 0x123450 /* bytes from the original */
 

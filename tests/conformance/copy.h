@@ -1,7 +1,7 @@
 /* copy.h - is the copy that the engine has made of an instruction the same instruction? */
 #pragma once
 
-#include "probes/life.h"
+#include "probes/core/life.h"
 
 /* copy_is_same - compare what lies in the cells of @site, or what a copy elsewhere would be
  * where the engine needs none, with @insn.

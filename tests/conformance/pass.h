@@ -1,8 +1,8 @@
 /* pass.h - the ways in which the oracle probes an instruction, and what each must show. */
 #pragma once
 
+#include "probes/core/life.h"
 #include "probes/insn/insn.h"
-#include "probes/life.h"
 #include "tests/conformance/fixture.h"
 
 /* One run of one instruction with a probe on it. */

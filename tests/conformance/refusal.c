@@ -2,7 +2,7 @@
 #include "tests/conformance/refusal.h"
 
 #include "kernel/base/compiler.h"
-#include "probes/life.h"
+#include "probes/core/life.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  */
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/heap.h"
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "tests/conformance/refusal.h"
 #include "tests/kernel/ktest.h"
 

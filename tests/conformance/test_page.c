@@ -4,7 +4,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/paging.h"
 #include "kernel/thread/thread.h"
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "tests/conformance/outcome.h"
 #include "tests/conformance/tier.h"
 #include "tests/kernel/ktest.h"

@@ -11,7 +11,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "probes/insn/opcode_ops.h"
-#include "probes/optimize.h"
+#include "probes/jump/optimize.h"
 #include "tests/conformance/copy.h"
 #include "tests/conformance/refusal.h"
 #include "tests/conformance/vectors.h"

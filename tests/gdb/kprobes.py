@@ -42,10 +42,10 @@ def enum_name(value, prefix):
 
 def each_site():
     """Every struct site * in the registry's table."""
-    table = evaluate("'probes/registry.c'::table")
+    table = evaluate("'probes/core/registry.c'::table")
     if not table:
         return
-    grave = evaluate("&'probes/registry.c'::grave")
+    grave = evaluate("&'probes/core/registry.c'::grave")
     for i in range(int(table["len"])):
         site = table["entries"][i].cast(grave.type)
         if site and site != grave:

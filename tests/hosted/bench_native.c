@@ -6,10 +6,10 @@
  * without, beside that of a call and its return measured in the same round.
  */
 #define _GNU_SOURCE
-#include "probes/life.h"
-#include "probes/optimize.h"
-#include "probes/pun.h"
-#include "probes/text/pad.h"
+#include "probes/core/life.h"
+#include "probes/jump/optimize.h"
+#include "probes/jump/pad.h"
+#include "probes/jump/pun.h"
 #include "tests/hosted/fixture.h"
 #include "tests/hosted/posix.h"
 

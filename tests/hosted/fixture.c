@@ -2,8 +2,8 @@
 #include "tests/hosted/fixture.h"
 
 #include "kernel/mm/extable.h"
+#include "probes/core/platform.h"
 #include "probes/insn/insn.h"
-#include "probes/platform.h"
 #include "tests/hosted/posix.h"
 
 #include <stdlib.h>

@@ -2,10 +2,10 @@
 #define _GNU_SOURCE
 #include "tests/hosted/poke.h"
 
+#include "probes/core/platform.h"
+#include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/kprobe.h"
-#include "probes/platform.h"
-#include "probes/text/text_poke.h"
 #include "tests/hosted/posix.h"
 
 #include <pthread.h>

@@ -2,8 +2,8 @@
  * posix_*.c, and how it comes to life.
  */
 #define _GNU_SOURCE
-#include "probes/optimize.h"
-#include "probes/text/insn_slot.h"
+#include "probes/core/insn_slot.h"
+#include "probes/jump/optimize.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "kernel/cpu/percpu.h"
-#include "probes/life.h"
+#include "probes/core/life.h"
 
 #include <signal.h>
 

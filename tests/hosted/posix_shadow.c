@@ -8,7 +8,7 @@
 #include "tests/hosted/posix_parts.h"
 
 #include "kernel/base/err.h"
-#include "probes/shadow.h"
+#include "probes/returns/shadow.h"
 
 #include <pthread.h>
 #include <stdlib.h>

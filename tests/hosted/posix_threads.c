@@ -2,8 +2,8 @@
  * stopping them, waiting until each has been outside.
  */
 #define _GNU_SOURCE
-#include "probes/region.h"
-#include "probes/xmc.h"
+#include "probes/region/region.h"
+#include "probes/xmc/xmc.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
 

@@ -2,7 +2,7 @@
 #include "tests/hosted/probe_all.h"
 
 #include "kernel/mm/extable.h"
-#include "probes/optimize.h"
+#include "probes/jump/optimize.h"
 #include "tests/hosted/fixture.h"
 #include "tests/unit/unit.h"
 

@@ -1,8 +1,8 @@
 /* probe_all.h - probes on every instruction of the fixtures that can carry one. */
 #pragma once
 
+#include "probes/core/life.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
 
 #include <stdbool.h>
 #include <stddef.h>

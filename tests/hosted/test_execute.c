@@ -2,7 +2,7 @@
  * and hits are executions, exactly.
  */
 #define _GNU_SOURCE
-#include "probes/registry.h"
+#include "probes/core/registry.h"
 #include "tests/hosted/fixture.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/probe_all.h"

@@ -3,12 +3,12 @@
  */
 #define _GNU_SOURCE
 #include "kernel/base/err.h"
-#include "probes/detour.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
 #include "probes/insn/encode.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
-#include "probes/registry.h"
-#include "probes/return_point.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/optimize.h"
+#include "probes/returns/return_point.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 

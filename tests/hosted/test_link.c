@@ -1,10 +1,10 @@
 /* test_link.c - detours that lead straight into the next, on real silicon: neighbours come
  * and go, and with them the links, while threads go from one detour to the other.
  */
-#include "probes/link.h"
+#include "probes/jump/link.h"
 
-#include "probes/life.h"
-#include "probes/optimize.h"
+#include "probes/core/life.h"
+#include "probes/jump/optimize.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 

@@ -3,9 +3,9 @@
  */
 #define _GNU_SOURCE
 #include "kernel/base/err.h"
+#include "probes/core/life.h"
 #include "probes/insn/insn.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
+#include "probes/jump/optimize.h"
 #include "tests/hosted/fixture.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/probe_all.h"

@@ -1,7 +1,7 @@
 /* test_pad.c - landing pads in a process: jumped to, moved, given back. */
-#include "probes/text/pad.h"
+#include "probes/jump/pad.h"
 
-#include "probes/platform.h"
+#include "probes/core/platform.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 

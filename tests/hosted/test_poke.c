@@ -1,7 +1,7 @@
 /* test_poke.c - instructions of several bytes changed under running threads, and that doing
  * it without care is noticed. The second is a matter of chance and takes long: LONG=1.
  */
-#include "probes/text/text_poke.h"
+#include "probes/core/text_poke.h"
 #include "tests/hosted/poke.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"

@@ -3,10 +3,10 @@
  * lines and pages, on four threads.
  */
 #define _GNU_SOURCE
+#include "probes/core/life.h"
+#include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
-#include "probes/text/targets.h"
+#include "probes/region/targets.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 

@@ -1,6 +1,6 @@
 ; trampoline.asm - where functions return to that are followed by return probes; see
-; probes/port/kretprobe_trampoline.asm. Signals may come between any two instructions: their
-; frames lie on a stack of their own.
+; probes/returns/kretprobe_trampoline.asm. Signals may come between any two instructions:
+; their frames lie on a stack of their own.
 %include "kernel/base/proc.inc"
 
 extern posix_return             ; void posix_return(struct pt_regs *)

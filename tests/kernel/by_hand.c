@@ -1,9 +1,9 @@
 /* by_hand.c - the int3 stays in front while the bytes behind it change, as anywhere. */
 #include "tests/kernel/by_hand.h"
 
-#include "probes/detour.h"
+#include "probes/core/life.h"
 #include "probes/insn/encode.h"
-#include "probes/life.h"
+#include "probes/jump/detour.h"
 #include "tests/kernel/ktest.h"
 
 static void text_put(uintptr_t addr, const uint8_t *bytes, size_t len)

@@ -4,9 +4,9 @@
 
 #include "kernel/cpu/percpu.h"
 #include "kernel/thread/thread.h"
+#include "probes/core/platform.h"
+#include "probes/core/text_poke.h"
 #include "probes/kprobe.h"
-#include "probes/platform.h"
-#include "probes/text/text_poke.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>

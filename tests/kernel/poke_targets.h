@@ -4,8 +4,8 @@
 #pragma once
 
 #include "kernel/memmap.h"
+#include "probes/core/text_poke.h"
 #include "probes/kprobe.h"
-#include "probes/text/text_poke.h"
 
 #include <stddef.h>
 #include <stdint.h>

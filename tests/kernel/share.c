@@ -3,8 +3,8 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/memmap.h"
+#include "probes/core/life.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
 #include "tests/kernel/ktest.h"
 
 struct share share;

@@ -7,9 +7,9 @@
 #include "kernel/mm/paging.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/life.h"
+#include "probes/core/text_poke.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
-#include "probes/text/text_poke.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 

@@ -11,8 +11,8 @@
 #include "kernel/sync/quiesce.h"
 #include "kernel/thread/thread.h"
 #include "kernel/work/work.h"
+#include "probes/core/life.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/own_steps.h"
 

@@ -3,8 +3,8 @@
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
-#include "probes/life.h"
-#include "probes/text/insn_slot.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 

@@ -3,8 +3,8 @@
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
+#include "probes/core/life.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
 #include "tests/kernel/ktest.h"
 
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* test_explain.c - what `probe explain` says of an address is so. */
 #include "kernel/base/compiler.h"
 #include "kernel/mm/heap.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
-#include "probes/registry.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/jump/optimize.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"

@@ -3,10 +3,10 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
+#include "probes/core/life.h"
+#include "probes/core/text_poke.h"
+#include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
-#include "probes/text/text_poke.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
 

@@ -4,7 +4,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/thread/thread.h"
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "tests/kernel/ktest.h"
 
 #define MS UINT64_C(1000000)

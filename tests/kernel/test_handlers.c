@@ -7,8 +7,8 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/life.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 

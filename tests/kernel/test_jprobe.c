@@ -2,8 +2,8 @@
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/thread/thread.h"
+#include "probes/core/life.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 

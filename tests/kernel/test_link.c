@@ -1,11 +1,11 @@
 /* test_link.c - detours that lead straight into the next, with CPUs inside of them. */
-#include "probes/link.h"
+#include "probes/jump/link.h"
 
 #include "kernel/base/bits.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/thread/thread.h"
-#include "probes/life.h"
-#include "probes/text/insn_slot.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"

@@ -8,8 +8,8 @@
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/set.h"
 #include "probes/kprobe.h"
-#include "probes/set.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* test_pad.c - landing pads: jumped to, moved under who is on them, all of it given back. */
-#include "probes/text/pad.h"
+#include "probes/jump/pad.h"
 
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/panic.h"
@@ -8,7 +8,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/time/clock.h"
-#include "probes/platform.h"
+#include "probes/core/platform.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 

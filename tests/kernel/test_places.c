@@ -5,8 +5,8 @@
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/paging.h"
+#include "probes/core/life.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>

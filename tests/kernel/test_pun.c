@@ -1,13 +1,13 @@
 /* test_pun.c - a jump planned at every instruction of the running kernel that may carry a
  * probe, and the pads of all of them made. Nothing is written to text.
  */
-#include "probes/pun.h"
+#include "probes/jump/pun.h"
 
 #include "kernel/mm/exec.h"
 #include "kernel/mm/heap.h"
-#include "probes/life.h"
-#include "probes/port/walk.h"
-#include "probes/text/pad.h"
+#include "probes/console/walk.h"
+#include "probes/core/life.h"
+#include "probes/jump/pad.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>

@@ -9,8 +9,8 @@
 #include "kernel/sync/quiesce.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
-#include "probes/optimize.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 

@@ -1,7 +1,7 @@
 /* test_return_point.c - functions that the detour of a return probe calls: they return to a
  * cell, which may be gone by then.
  */
-#include "probes/return_point.h"
+#include "probes/returns/return_point.h"
 
 #include "kernel/base/bits.h"
 #include "kernel/cpu/instr.h"
@@ -12,12 +12,12 @@
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
-#include "probes/detour.h"
+#include "probes/console/walk.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
 #include "probes/insn/encode.h"
-#include "probes/life.h"
-#include "probes/port/walk.h"
-#include "probes/region.h"
-#include "probes/text/insn_slot.h"
+#include "probes/jump/detour.h"
+#include "probes/region/region.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"

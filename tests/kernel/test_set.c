@@ -1,5 +1,5 @@
 /* test_set.c - sets of probes on the running kernel: all or none, at one moment. */
-#include "probes/set.h"
+#include "probes/core/set.h"
 
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"

@@ -9,9 +9,9 @@
 #include "kernel/mm/heap.h"
 #include "kernel/mm/paging.h"
 #include "kernel/thread/thread.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
-#include "probes/text/insn_slot.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>

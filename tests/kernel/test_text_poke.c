@@ -1,7 +1,7 @@
 /* test_text_poke.c - instructions of several bytes change while all CPUs execute them, with
  * both engines: whatever is executed is the old one or the new one.
  */
-#include "probes/text/text_poke.h"
+#include "probes/core/text_poke.h"
 
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -9,8 +9,8 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/life.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 #include "tests/kernel/poke_targets.h"

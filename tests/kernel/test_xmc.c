@@ -1,15 +1,15 @@
 /* test_xmc.c - instructions are exchanged while they run, and what cannot be is refused. */
-#include "probes/xmc.h"
+#include "probes/xmc/xmc.h"
 
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
 #include "probes/insn/encode.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
-#include "probes/registry.h"
+#include "probes/jump/optimize.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/poke_targets.h"
 

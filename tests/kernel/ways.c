@@ -3,9 +3,9 @@
 
 #include "kernel/base/bits.h"
 #include "kernel/cpu/instr.h"
-#include "probes/detour.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
+#include "probes/core/life.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/optimize.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 

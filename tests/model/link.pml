@@ -1,4 +1,4 @@
-/* link.pml - probes/link.c: the detour of A leads straight into that of B, and one of the two
+/* link.pml - probes/jump/link.c: the detour of A leads straight into that of B, and one of the two
  * goes, or both, while CPUs are anywhere on the way. Before that B comes.
  *
  * The text is a byte for each; the displacement at the end of A's detour is another, since it

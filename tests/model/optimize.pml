@@ -1,4 +1,4 @@
-/* optimize.pml - probes/optimize.c, unoptimize.c and those who call them: every order of
+/* optimize.pml - probes/jump/optimize.c, unoptimize.c and those who call them: every order of
  * registering, disabling, switching, text that goes away, and the optimizer's passes,
  * while CPUs run into the two sites, and are preempted wherever they like.
  *

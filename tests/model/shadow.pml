@@ -1,4 +1,4 @@
-/* shadow.pml - probes/shadow.h, kretprobe.c: the shadow of one stack, which has no locks,
+/* shadow.pml - probes/returns/shadow.h, kretprobe.c: the shadow of one stack, which has no locks,
  * while interrupts come between any two steps and push and pop entries of their own.
  *
  * Places on the stack are depths, 1 is the outermost call. Only calls of functions with a

@@ -1,4 +1,4 @@
-/* text_poke.pml - probes/text/text_poke.c: a batch of neighbouring instructions changes,
+/* text_poke.pml - probes/core/text_poke.c: a batch of neighbouring instructions changes,
  * by the int3 engine, under CPUs that execute them, in threads and in NMIs.
  *
  * The text is SITES instructions in a row, of LEN bytes each: 2, or 1. A jump is 3 bytes:
@@ -68,7 +68,7 @@ inline choose_kinds(s)
 }
 
 /* Is a jump to stay though what it reads changes? Then whoever asks for the batch brings
- * it in, probes/unoptimize.c.
+ * it in, probes/jump/unoptimize.c.
  */
 #ifdef READER_LEFT_OUT
 #define IS_FORGOTTEN(s, t) false

@@ -4,8 +4,8 @@
 #include "tests/pun/pads.h"
 
 #include "kernel/base/err.h"
-#include "probes/platform.h"
-#include "probes/text/pad.h"
+#include "probes/core/platform.h"
+#include "probes/jump/pad.h"
 
 #include <stdio.h>
 #include <stdlib.h>

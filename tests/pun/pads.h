@@ -1,7 +1,7 @@
 /* pads.h - the landing pads of all plans, laid out. Host only. */
 #pragma once
 
-#include "probes/pun.h"
+#include "probes/jump/pun.h"
 
 struct pads_result {
     size_t pads, pages, frames, tables; /* tables: 2 MiB of addresses with pads in them */

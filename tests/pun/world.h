@@ -1,7 +1,7 @@
 /* world.h - the planner's surroundings, made of an image. Host only. */
 #pragma once
 
-#include "probes/pun.h"
+#include "probes/jump/pun.h"
 #include "tests/pun/image.h"
 
 struct world {

@@ -7,9 +7,9 @@
  * branch to, or return to, where its jump would lie; and the copies must mean what the
  * originals do. TAP, and as comments the tables of docs/region.md.
  */
+#include "probes/core/life.h"
 #include "probes/insn/encode.h"
-#include "probes/life.h"
-#include "probes/region.h"
+#include "probes/region/region.h"
 #include "tests/region/port_elf.h"
 
 #include <stdio.h>

@@ -3,8 +3,8 @@
 
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms_table.h"
-#include "probes/optimize.h"
-#include "probes/registry.h"
+#include "probes/core/registry.h"
+#include "probes/jump/optimize.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "probes/platform.h"
+#include "probes/core/platform.h"
 
 /* elf_load - let the engine see the image at @path, which is one of ours: it has tables of
  * symbols and of branch targets. Return: false, and it has been said why.

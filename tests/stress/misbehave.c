@@ -11,7 +11,7 @@
 #include "kernel/sync/spinlock.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
-#include "probes/optimize.h"
+#include "probes/jump/optimize.h"
 #include "tests/stress/stress.h"
 
 #include <string.h>

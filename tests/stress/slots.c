@@ -8,10 +8,10 @@
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
-#include "probes/port/place.h"
-#include "probes/shadow.h"
+#include "probes/console/place.h"
+#include "probes/core/life.h"
+#include "probes/jump/optimize.h"
+#include "probes/returns/shadow.h"
 #include "tests/kernel/ktest.h"
 #include "tests/stress/stress.h"
 

@@ -8,8 +8,8 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/thread/thread.h"
-#include "probes/life.h"
-#include "probes/shadow.h"
+#include "probes/core/life.h"
+#include "probes/returns/shadow.h"
 #include "tests/kernel/own_steps.h"
 #include "tests/stress/stress.h"
 

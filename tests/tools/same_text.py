@@ -12,7 +12,7 @@ instruction, constant or callee is told. Exit status: 0 the same, 1 different, 2
 import os
 import sys
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 sys.dont_write_bytecode = True
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -22,6 +22,7 @@ from elf64 import (SHF_ALLOC, SHF_EXEC, STT_FUNC, STT_NOTYPE, STT_OBJECT,  # noq
 
 WIDTH = {1: 8, 24: 8, 2: 4, 4: 4, 9: 4, 41: 4, 42: 4, 10: 4, 11: 4, 12: 2, 14: 1, 15: 1}
 RELATIVE = (2, 4, 9, 41, 42, 15, 24)
+IMAGE_BASE = 0xFFFFFFFF80000000
 SHOWN_MAX = 20
 
 
@@ -47,19 +48,31 @@ class Image:
         if not self.places:
             raise ElfError(f"{path} was linked without --emit-relocs")
 
-    def name_of(self, addr):
-        """What is at an address, in words that do not change when it moves."""
-        section = next((s for s in self.loaded if s.addr <= addr <= s.addr + s.size), None)
-        at = bisect_right(self.starts, addr) - 1
-        if at >= 0:
-            symbol = self.symbols[at]
-            if addr < symbol.value + max(symbol.size, 1):
-                return f"{symbol.name}+{addr - symbol.value}"
-        return section.name if section else hex(addr)
+    def readings(self, addr):
+        """What may be meant by an address, in words that do not change when it moves: the
+        start of something, its end, or a place inside. An immediate that stands between the
+        displacement and the end of its instruction makes the address too low by its size.
+        What runs before paging has the addresses of memory.
+        """
+        inside, edges = set(), set()
+        for base in (0, IMAGE_BASE):
+            for past in (0, 1, 2, 4):
+                at = bisect_right(self.starts, addr + base + past) - 1
+                for symbol in self.symbols[max(at - 1, 0) : at + 1]:
+                    distance = addr + base + past - symbol.value
+                    if 0 < distance < symbol.size and not past:
+                        inside.add((symbol.name, distance))
+                    elif distance in (0, symbol.size):
+                        edges.add((symbol.name, distance - past))
+                        edges.add((symbol.name, distance))
+        if not inside:
+            edges.update((s.name, None) for s in self.loaded
+                         if s.addr <= addr <= s.addr + s.size)
+        return inside | edges or {(hex(addr), None)}
 
     def functions(self):
-        """{name: Counter of contents}"""
-        found = defaultdict(Counter)
+        """{name: [content]}"""
+        found = defaultdict(list)
         for section in self.loaded:
             if not section.flags & SHF_EXEC:
                 continue
@@ -71,11 +84,11 @@ class Image:
                 last = section.addr + section.size
                 if i + 1 < len(inside):
                     last = inside[i + 1].value
-                end = symbol.value + symbol.size if symbol.size else last
+                end = min(symbol.value + symbol.size if symbol.size else last, last)
                 first = bisect_right(starts, symbol.value - 1)
                 content = self.masked(section, text, symbol, end,
                                       places[first:bisect_right(starts, end - 1)])
-                found[symbol.name][content] += 1
+                found[symbol.name].append(content)
         return found
 
     def masked(self, section, text, symbol, end, places):
@@ -86,15 +99,33 @@ class Image:
             value = int.from_bytes(code[at : at + width], "little", signed=True)
             code[at : at + width] = bytes(width)
             target = (value + (r.place + 4 if r.type in RELATIVE else 0)) & (1 << 64) - 1
-            leads_to.append((at, self.name_of(target)))
+            leads_to.append((at, self.readings(target)))
         if not symbol.size: # what stands between two symbols: how much is up to the linker
             code = code.rstrip(b"\xcc\x90")
-        return bytes(code), tuple(leads_to)
+        return bytes(code), leads_to
+
+
+def is_same(one, other):
+    return one[0] == other[0] and len(one[1]) == len(other[1]) and all(
+        here == there and mine & others
+        for (here, mine), (there, others) in zip(one[1], other[1]))
+
+
+def are_same(ones, others):
+    """Each of the functions of one name has one that is like it."""
+    left = list(others)
+    for one in ones:
+        like = next((other for other in left if is_same(one, other)), None)
+        if like is None:
+            return False
+        left.remove(like)
+    return not left
 
 
 def main(old_path, new_path):
     old, new = Image(old_path).functions(), Image(new_path).functions()
-    different = sorted(name for name in old.keys() | new.keys() if old[name] != new[name])
+    different = sorted(name for name in old.keys() | new.keys()
+                       if not are_same(old[name], new[name]))
     for name in different[:SHOWN_MAX]:
         word = ("only in the old image" if name not in new or not new[name] else
                 "only in the new image" if not old[name] else "different")

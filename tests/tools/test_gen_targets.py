@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_gen_targets.py - probes/text/gen_targets.py on small programs of every kind of jump,
+"""test_gen_targets.py - probes/region/gen_targets.py on small programs of every kind of jump,
 and on the kernel, compared with what objdump says.
 """
 
@@ -16,7 +16,7 @@ sys.path.insert(0, os.path.join(tap.ROOT, "probes/text"))
 import elf64  # noqa: E402
 import gen_targets  # noqa: E402
 
-TOOL = os.path.join(tap.ROOT, "probes/text/gen_targets.py")
+TOOL = os.path.join(tap.ROOT, "probes/region/gen_targets.py")
 BUILD = os.path.join(tap.ROOT, os.environ.get("B", "build"))
 BRANCHES = os.path.join(BUILD, "link", "gen_branches")
 KERNEL = os.path.join(BUILD, "sonde.elf")

@@ -22,7 +22,7 @@
 #include "kernel/cpu/smp.h"
 #include "kernel/thread/sched.h"
 #include "kernel/thread/thread.h"
-#include "probes/platform.h"
+#include "probes/core/platform.h"
 
 struct meeting {
     struct kprobe *const *probes;

@@ -18,7 +18,7 @@ struct truth_record {
 /* truth_open - from now on executions count. While it happens every other CPU stands in
  * code that carries no probe.
  * @probes:  whose instructions are to be counted, registered or not
- * @past:    as many addresses of jumps that lead past them, see probes/link.h; 0: none does
+ * @past:    as many addresses of jumps that lead past them (probes/jump/link.h); 0: none does
  * @records: as many; what is counted until truth_close() will be added to them
  *
  * Context: thread.

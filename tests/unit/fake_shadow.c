@@ -4,8 +4,8 @@
 #include "tests/unit/port_fake.h"
 
 #include "kernel/base/err.h"
-#include "probes/life.h"
-#include "probes/shadow.h"
+#include "probes/core/life.h"
+#include "probes/returns/shadow.h"
 
 const char kretprobe_trampoline[1] = { (char)0xcc };
 

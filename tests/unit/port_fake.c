@@ -3,12 +3,12 @@
 #include "tests/unit/port_fake.h"
 
 #include "kernel/base/err.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
-#include "probes/registry.h"
-#include "probes/return_point.h"
-#include "probes/text/insn_slot.h"
-#include "probes/text/text_poke.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/core/text_poke.h"
+#include "probes/jump/optimize.h"
+#include "probes/returns/return_point.h"
 #include "tests/unit/port_fake_parts.h"
 
 #include <fcntl.h>

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "kernel/base/regs.h"
-#include "probes/platform.h"
+#include "probes/core/platform.h"
 #include "tests/unit/unit.h"
 
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_aggr.c - several probes at one address: order, and coming and going under a hit. */
-#include "probes/aggr.h"
-#include "probes/life.h"
+#include "probes/core/aggr.h"
+#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

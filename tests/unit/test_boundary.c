@@ -1,7 +1,7 @@
 /* test_boundary.c - where instructions begin, told by decoding from the function's start. */
 #include "kernel/base/err.h"
-#include "probes/life.h"
-#include "probes/registry.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
 
 /* push %rbp; mov %rsp,%rbp; movabs $0x5555555555555555,%rax; add $0x55,%al; pop %rbp; ret */

@@ -1,7 +1,7 @@
 /* test_check.c - may this address carry a probe? Every rule that can say no, by its bytes.
  */
 #include "kernel/base/err.h"
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 static struct probe_reject why;

@@ -1,13 +1,13 @@
 /* test_detour.c - the bytes of detours: which kind for which instruction and which probes. */
-#include "probes/detour.h"
+#include "probes/jump/detour.h"
 
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/insn.h"
-#include "probes/life.h"
-#include "probes/return_point.h"
-#include "probes/text/insn_slot.h"
+#include "probes/returns/return_point.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

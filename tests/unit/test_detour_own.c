@@ -1,12 +1,12 @@
 /* test_detour_own.c - code of its own: what is filled in, who has it, and when no more. */
-#include "probes/detour_own.h"
+#include "probes/jump/detour_own.h"
 
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
-#include "probes/detour.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
 #include "probes/insn/encode.h"
-#include "probes/life.h"
-#include "probes/text/insn_slot.h"
+#include "probes/jump/detour.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* test_emulate.c - instructions applied to a register image, against a second reading of
  * the manual.
  */
+#include "probes/core/life.h"
 #include "probes/insn/operand.h"
-#include "probes/life.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdio.h>

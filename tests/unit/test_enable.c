@@ -1,7 +1,7 @@
 /* test_enable.c - probes are switched off and on, one, many and all. */
 #include "kernel/base/err.h"
-#include "probes/life.h"
-#include "probes/registry.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
 
 #define TEXT "55 48 89 e5 90 c3"

@@ -1,9 +1,9 @@
 /* test_explain.c - what is told of an address is what would happen there. */
-#include "probes/explain.h"
+#include "probes/explain/explain.h"
 
 #include "kernel/base/err.h"
-#include "probes/optimize.h"
-#include "probes/registry.h"
+#include "probes/core/registry.h"
+#include "probes/jump/optimize.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdio.h>

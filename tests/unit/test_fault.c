@@ -1,5 +1,5 @@
 /* test_fault.c - faults in copies and in handlers. */
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* test_handler.c - what it takes to leave a function in the middle. */
-#include "probes/handler.h"
+#include "probes/jump/handler.h"
 
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 static bool is_plain(const char *hex)

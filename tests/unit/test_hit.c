@@ -1,7 +1,7 @@
 /* test_hit.c - a CPU runs into an int3: who is found, who is told, where it goes on. */
 #include "kernel/base/err.h"
-#include "probes/life.h"
-#include "probes/registry.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

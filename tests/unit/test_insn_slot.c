@@ -1,7 +1,7 @@
 /* test_insn_slot.c - cells: handed out once, filled, owned, full of int3 when free. */
-#include "probes/text/insn_slot.h"
+#include "probes/core/insn_slot.h"
 
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

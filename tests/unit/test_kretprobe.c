@@ -1,7 +1,7 @@
 /* test_kretprobe.c - return probes over arrays: which returns belong to which calls. */
 #include "kernel/base/err.h"
-#include "probes/life.h"
-#include "probes/shadow.h"
+#include "probes/core/life.h"
+#include "probes/returns/shadow.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

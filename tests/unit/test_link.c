@@ -1,15 +1,15 @@
 /* test_link.c - detours that lead straight into the next: when they do, and that they have
  * ceased to before the text changes.
  */
-#include "probes/link.h"
+#include "probes/jump/link.h"
 
 #include "kernel/base/bits.h"
-#include "probes/detour.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
 #include "probes/insn/encode.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
-#include "probes/optimize.h"
-#include "probes/text/insn_slot.h"
 #include "tests/unit/port_fake.h"
 
 /* Long instructions, so that each jump has room of its own: mov, lea, mov, and a call. */

@@ -1,7 +1,7 @@
 /* test_liveness.c - which status flags are still read: by hand, and against the solution of
  * the equations for whole functions made at random.
  */
-#include "probes/liveness.h"
+#include "probes/jump/liveness.h"
 
 #include "probes/insn/effects.h"
 #include "tests/unit/port_fake.h"

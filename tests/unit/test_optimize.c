@@ -1,17 +1,17 @@
 /* test_optimize.c - stages 11 and 12 over arrays: which bytes are written, in which order
  * jumps come and go, and what happens when there is no memory.
  */
-#include "probes/optimize.h"
+#include "probes/jump/optimize.h"
 
 #include "kernel/base/err.h"
-#include "probes/detour.h"
+#include "probes/core/life.h"
+#include "probes/core/recover.h"
+#include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/pad.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
-#include "probes/recover.h"
-#include "probes/region.h"
-#include "probes/text/pad.h"
-#include "probes/text/text_poke.h"
+#include "probes/region/region.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* test_pad.c - landing pads: shared frames, pages that move, all or nothing. */
-#include "probes/text/pad.h"
+#include "probes/jump/pad.h"
 
 #include "kernel/base/err.h"
 #include "probes/insn/encode.h"

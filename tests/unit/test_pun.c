@@ -1,5 +1,5 @@
 /* test_pun.c - plans of jumps: each rung, pads that do not overlap, neighbours evicted. */
-#include "probes/pun.h"
+#include "probes/jump/pun.h"
 
 #include "tests/unit/unit.h"
 

@@ -1,5 +1,5 @@
 /* test_recover.c - text as if no probe were armed. */
-#include "probes/recover.h"
+#include "probes/core/recover.h"
 
 #include "kernel/base/err.h"
 #include "probes/kprobe.h"

@@ -1,10 +1,10 @@
 /* test_region.c - regions: the rules one by one, the copies, who is waited for. */
 #include "kernel/base/err.h"
-#include "probes/detour.h"
+#include "probes/core/life.h"
+#include "probes/jump/detour.h"
 #include "probes/kprobe.h"
-#include "probes/life.h"
-#include "probes/region.h"
-#include "probes/text/targets.h"
+#include "probes/region/region.h"
+#include "probes/region/targets.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdlib.h>

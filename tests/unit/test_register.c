@@ -2,10 +2,10 @@
  * is left when memory runs out half way.
  */
 #include "kernel/base/err.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
 #include "probes/insn/encode.h"
-#include "probes/life.h"
-#include "probes/registry.h"
-#include "probes/text/insn_slot.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdio.h>

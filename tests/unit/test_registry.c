@@ -1,8 +1,8 @@
 /* test_registry.c - from address to site: growth, graves, the cache of a CPU. */
 #include "kernel/base/err.h"
-#include "probes/cache.h"
-#include "probes/life.h"
-#include "probes/registry.h"
+#include "probes/core/cache.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* test_reject.c - the table of reasons: one errno, one name, one sentence each. */
-#include "probes/reject.h"
+#include "probes/core/reject.h"
 
 #include "kernel/base/err.h"
 #include "tests/unit/unit.h"

@@ -1,9 +1,9 @@
 /* test_return_point.c - calls that return to a cell, over arrays. */
-#include "probes/return_point.h"
+#include "probes/returns/return_point.h"
 
-#include "probes/detour.h"
-#include "probes/holder.h"
-#include "probes/life.h"
+#include "probes/core/life.h"
+#include "probes/jump/detour.h"
+#include "probes/returns/holder.h"
 #include "tests/unit/port_fake.h"
 
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */

@@ -1,9 +1,9 @@
 /* test_set.c - sets of probes: all or none. */
-#include "probes/set.h"
+#include "probes/core/set.h"
 
 #include "kernel/base/err.h"
-#include "probes/life.h"
-#include "probes/registry.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
 #include "tests/unit/port_fake.h"
 
 #define COUNT 40

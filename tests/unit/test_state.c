@@ -1,5 +1,5 @@
 /* test_state.c - which moves a probed address may make. */
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 /* Written down again, row by row, as the life in probes/README.md tells it. */

@@ -1,7 +1,7 @@
 /* test_step.c - the copy, and the trap behind it: both engines, and programs that step
  * themselves.
  */
-#include "probes/life.h"
+#include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* test_targets.c - where code is entered: the build's table, and what was added later. */
 #include "kernel/base/err.h"
-#include "probes/text/targets.h"
+#include "probes/region/targets.h"
 #include "tests/unit/port_fake.h"
 
 static uintptr_t fn;

@@ -1,8 +1,8 @@
 /* test_text_history.c - the last changes of text are found, older ones are forgotten. */
-#include "probes/text/text_history.h"
+#include "probes/core/text_history.h"
 
-#include "probes/platform.h"
-#include "probes/text/text_poke.h"
+#include "probes/core/platform.h"
+#include "probes/core/text_poke.h"
 #include "tests/unit/port_fake.h"
 
 static struct text_change found[4];

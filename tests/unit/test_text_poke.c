@@ -1,7 +1,7 @@
 /* test_text_poke.c - which byte is written when, and that whatever a CPU executes between two
  * synchronisations is whole.
  */
-#include "probes/text/text_poke.h"
+#include "probes/core/text_poke.h"
 
 #include "tests/unit/port_fake.h"
 

@@ -1,13 +1,13 @@
 /* test_xmc.c - which exchanges are refused, which bytes are written when, and what those run
  * who trap meanwhile.
  */
-#include "probes/xmc.h"
+#include "probes/xmc/xmc.h"
 
 #include "kernel/base/err.h"
-#include "probes/life.h"
-#include "probes/registry.h"
-#include "probes/text/targets.h"
-#include "probes/text/text_poke.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/core/text_poke.h"
+#include "probes/region/targets.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdio.h>

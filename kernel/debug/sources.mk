@@ -1,0 +1,6 @@
+DEBUG := \
+    kernel/debug/log.c \
+    kernel/debug/panic.c \
+    kernel/debug/backtrace.c \
+    kernel/debug/ksyms.c \
+    kernel/debug/inlines.c

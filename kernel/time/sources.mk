@@ -1,0 +1,2 @@
+TIME := \
+    kernel/time/clock.c

@@ -1,0 +1,9 @@
+LIBC := \
+    libc/string.c \
+    libc/ctype.c \
+    libc/strtol.c \
+    libc/glob.c \
+    libc/qsort.c \
+    libc/vsnprintf.c \
+    libc/snprintf.c \
+    libc/err.c

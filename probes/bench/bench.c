@@ -1,0 +1,187 @@
+/* bench.c - the console's `bench`: which groups there are, and how a figure is printed. */
+#include "probes/bench/bench.h"
+#include "probes/jump/optimize.h"
+
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/frame.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/port/port.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NAME_MAX 96
+
+static const struct bench_group *const groups[] = {
+    &bench_group_hit,     &bench_group_scale,  &bench_group_cache,
+    &bench_group_counted, &bench_group_starve,
+};
+
+/* ---- figures ---- */
+
+/* print_goal - the rest of the line. Figures without a fraction have goals without one. */
+static void print_goal(struct shell *sh, const char *name, uint64_t hundredths,
+                       bool whole)
+{
+    uint64_t limit = bench_goal(name, hundredths);
+
+    if (limit && whole)
+        shell_printf(sh, "  goal %lu", limit / 100);
+    else if (limit)
+        shell_printf(sh, "  goal %lu.%02lu", limit / 100, limit % 100);
+    shell_printf(sh, "%s\n", limit && hundredths > limit ? "  MISSED" : "");
+}
+
+void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,
+                 ...)
+{
+    char text[NAME_MAX];
+    va_list args;
+
+    va_start(args, name);
+    vscnprintf(text, sizeof(text), name, args);
+    va_end(args);
+    shell_printf(sh, "sonde.%s %lu %s", text, value, unit);
+    print_goal(sh, text, 100 * value, true);
+}
+
+void bench_print_hundredths(struct shell *sh, int64_t value, const char *unit,
+                            const char *name, ...)
+{
+    uint64_t shown = value < 0 ? 0 : (uint64_t)value;
+    char text[NAME_MAX];
+    va_list args;
+
+    va_start(args, name);
+    vscnprintf(text, sizeof(text), name, args);
+    va_end(args);
+    shell_printf(sh, "sonde.%s %lu.%02lu %s", text, shown / 100, shown % 100, unit);
+    print_goal(sh, text, shown, false);
+}
+
+/* ---- the command ---- */
+
+/* find - the group that @word names, as GROUP or GROUP.PART. */
+static const struct bench_group *find(const char *word)
+{
+    size_t len = strcspn(word, ".");
+
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+        if (strlen(groups[i]->name) == len && strncmp(groups[i]->name, word, len) == 0)
+            return groups[i];
+    return NULL;
+}
+
+/* A thread that moves would meet cold caches: each group stays on the last CPU, where
+ * nothing but this runs.
+ */
+static int run_group(struct shell *sh, const struct bench_group *group, const char *only)
+{
+    uint64_t cpus = thread_current()->cpus;
+    int err;
+
+    thread_set_affinity(BIT(cpu_count() - 1));
+    err = group->run(sh, only);
+    thread_set_affinity(cpus);
+    if (err == -ENOENT)
+        return shell_error(sh, err, "bench: %s.%s", group->name, only);
+    if (err == -EINTR)
+        shell_error(sh, 0, "bench: stopped in %s; none of its probes is left",
+                    group->name);
+    return err;
+}
+
+static int run_all(struct shell *sh)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(groups) && !err; i++)
+        err = run_group(sh, groups[i], NULL);
+    return err;
+}
+
+static int run_named(struct shell *sh, int argc, char **argv)
+{
+    int err = 0;
+
+    for (int i = 1; i < argc; i++)
+        if (!find(argv[i]))
+            return shell_error(sh, EINVAL, "bench: no group %s", argv[i]);
+    for (int i = 1; i < argc && !err; i++) {
+        const char *dot = strchr(argv[i], '.');
+
+        err = run_group(sh, find(argv[i]), dot ? dot + 1 : NULL);
+    }
+    return err;
+}
+
+size_t bench_free_bytes(void)
+{
+    struct frame_stats stats;
+
+    frame_stats_get(&stats);
+    return stats.free * PAGE_SIZE + percpu_counters_bytes();
+}
+
+/* An instruction takes a nanosecond then, and a cycle is one. The rate is measured, so it
+ * may be a little off.
+ */
+bool bench_counts_instructions(void)
+{
+    return clock_cycles_per_ms() > 999000 && clock_cycles_per_ms() < 1001000;
+}
+
+int bench_jumps(bool on)
+{
+    return optimize_set_method(on ? OPTIMIZE_PUN : OPTIMIZE_OFF);
+}
+
+static void print_verdict(struct shell *sh)
+{
+    struct bench_verdict verdict = bench_goals_end();
+
+    if (verdict.goals)
+        shell_printf(sh, "# %u goals, %u missed\n", verdict.goals, verdict.missed);
+}
+
+/* Breakpoints are to stay breakpoints while they are measured; who measures jumps, or how
+ * long it takes to make them, turns them on for that, whatever the switches say.
+ */
+static int bench_run(struct shell *sh, int argc, char **argv)
+{
+    enum optimize_method method = optimize_get_method();
+    bool on = optimize_is_on();
+    int err = bench_jumps(false);
+
+    if (err)
+        return shell_error(sh, err, "bench");
+    optimize_switch(true);
+    bench_goals_begin();
+    err = argc == 1 ? run_all(sh) : run_named(sh, argc, argv);
+    print_verdict(sh);
+    optimize_switch(on);
+    optimize_set_method(method);
+    return err;
+}
+
+static void bench_complete(struct shell_completion *c, int index UNUSED)
+{
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+        shell_offer(c, groups[i]->name);
+}
+
+static const struct shell_command command = {
+    .name = "bench",
+    .usage = "[GROUP[.PART]...]",
+    .help = "measure what probes cost: sonde.NAME VALUE UNIT, one a line",
+    .run = bench_run,
+    .complete = bench_complete,
+};
+
+int probes_add_bench(void)
+{
+    return shell_add_command(&command);
+}

@@ -1,0 +1,165 @@
+/* bench_counted.c - `bench counted`: what the kernel's own work costs with a counter at the
+ * entry of each function, and then at each instruction, as jumps; and their memory.
+ */
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/work/work.h"
+#include "probes/bench/bench.h"
+#include "probes/console/mass.h"
+#include "probes/jump/optimize.h"
+
+#define LONG_ENOUGH_NS UINT64_C(30000000)
+
+/* Those that work all the time; the others wait for somebody. */
+static const char *const workloads[] = {
+    "format",    "hash", "heap",    "matrix", "numbers",
+    "recursion", "sort", "strings", "tree",   "vfs",
+};
+
+struct counted {
+    struct shell *sh;
+    uint64_t times[ARRAY_LEN(workloads)]; /* each is run so often */
+    uint64_t ns[ARRAY_LEN(workloads)];    /* and takes so long without a probe */
+};
+
+/* run - a workload, @times. @ns: receives how long that takes */
+static int run(struct shell *sh, const char *name, uint64_t times, uint64_t *ns)
+{
+    uint64_t start = plat_clock_ns();
+    int err = 0;
+
+    for (uint64_t i = 0; i < times && !err; i++) {
+        struct seq out;
+
+        seq_init(&out, NULL, NULL);
+        err = workload_run(name, 0, NULL, &out, shell_stop, sh);
+        seq_free(&out);
+    }
+    *ns = plat_clock_ns() - start;
+    return err;
+}
+
+static int measure_without(struct counted *c)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(workloads) && !err; i++) {
+        c->times[i] = 1;
+        err = run(c->sh, workloads[i], 1, &c->ns[i]);
+        while (!err && c->ns[i] < LONG_ENOUGH_NS) {
+            c->times[i] *= 2;
+            err = run(c->sh, workloads[i], c->times[i], &c->ns[i]);
+        }
+    }
+    return err;
+}
+
+/* measure_with - so many times longer, in hundredths; each, and their mean. */
+static int measure_with(const struct counted *c, const char *what)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
+        uint64_t ns;
+        int err = run(c->sh, workloads[i], c->times[i], &ns);
+
+        if (err)
+            return err;
+        bench_print_hundredths(c->sh, (int64_t)(ns * 100 / c->ns[i]), "times",
+                               "counted.%s.%s.slowdown", what, workloads[i]);
+        sum += (int64_t)(ns * 100 / c->ns[i]);
+    }
+    bench_print_hundredths(c->sh, sum / (int64_t)ARRAY_LEN(workloads), "times",
+                           "counted.%s.slowdown", what);
+    return 0;
+}
+
+static void print_memory(const struct counted *c, const char *what, size_t probes,
+                         size_t without, size_t with, size_t after)
+{
+    size_t stays = without > after ? without - after : 0;
+
+    bench_print(c->sh, (without - with - stays) / probes, "bytes/probe",
+                "counted.%s.memory", what);
+    bench_print(c->sh, stays, "bytes", "counted.%s.page_tables", what);
+    bench_print(c->sh, percpu_counters_bytes(), "bytes", "counted.%s.counters", what);
+}
+
+static void ignore_refused(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
+                           void *arg UNUSED)
+{
+}
+
+static void print_jumps(const struct counted *c, const char *what,
+                        const struct bench_crowd *crowd, size_t count)
+{
+    size_t jumps = 0;
+
+    for (size_t i = 0; i < count; i++)
+        jumps += (crowd->ps[i]->flags & KPROBE_FLAG_OPTIMIZED) != 0;
+    bench_print(c->sh, count, "probes", "counted.%s.probes", what);
+    bench_print(c->sh, jumps, "probes", "counted.%s.jumps", what);
+}
+
+static int measure_crowd(const struct counted *c, const char *what,
+                         struct bench_crowd *crowd)
+{
+    size_t without = bench_free_bytes(), with;
+    long in;
+    int err;
+
+    bench_crowd_place(crowd, crowd->room);
+    in = mass_register(c->sh, crowd->ps, crowd->room, ignore_refused, NULL);
+    if (in <= 0)
+        return (int)in;
+    optimize_run();
+    with = bench_free_bytes();
+    print_jumps(c, what, crowd, (size_t)in);
+    err = measure_with(c, what);
+    unregister_kprobes(crowd->ps, (size_t)in);
+    print_memory(c, what, (size_t)in, without, with, bench_free_bytes());
+    return err;
+}
+
+static int measure_all(const struct counted *c)
+{
+    struct bench_crowd crowd;
+    int err = bench_crowd_make_entries(&crowd);
+
+    if (err)
+        return err;
+    err = measure_crowd(c, "entries", &crowd);
+    bench_crowd_free(&crowd);
+    if (!err)
+        err = bench_crowd_make_instructions(&crowd);
+    if (err)
+        return err;
+    err = measure_crowd(c, "instructions", &crowd);
+    bench_crowd_free(&crowd);
+    return err;
+}
+
+static int counted_run(struct shell *sh, const char *only)
+{
+    struct counted c = { .sh = sh };
+    int err;
+
+    if (only)
+        return -ENOENT;
+    err = measure_without(&c);
+    if (!err)
+        err = bench_jumps(true);
+    if (!err)
+        err = measure_all(&c);
+    bench_jumps(false);
+    if (err && err != -EINTR)
+        shell_error(sh, err, "bench: counted");
+    return err;
+}
+
+const struct bench_group bench_group_counted = {
+    "counted",
+    "what work costs with every function, and every instruction, counted",
+    counted_run,
+};

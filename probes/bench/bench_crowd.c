@@ -1,0 +1,141 @@
+/* bench_crowd.c - very many probes, and where they go.
+ *
+ * `make bench` links a large text that nobody calls, so that nothing is measured but the
+ * registration. Without it the kernel's own text must do, as far as it goes: but for its
+ * first quarter, where the engine lies, and what the engine runs on.
+ */
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "kernel/work/work.h"
+#include "probes/bench/bench.h"
+#include "probes/console/walk.h"
+#include "probes/core/life.h"
+
+#include <string.h>
+
+#define GENERATED "bench_text_*" /* functions, by tests/bench/gen_text.py */
+#define OWN "bench_"             /* what begins with it is measured, or measures */
+
+/* A walk over text; the first one, with no room, only counts. */
+struct walk {
+    uintptr_t *addrs;
+    size_t room, count;
+    uintptr_t done; /* of walk_boundaries() */
+    bool entries;   /* of functions only */
+    bool all;       /* those of the benchmark too */
+};
+
+static void take(struct walk *walk, uintptr_t addr)
+{
+    if (walk->count < walk->room)
+        walk->addrs[walk->count] = addr;
+    walk->count++;
+}
+
+static void take_insn(const struct insn *insn, void *arg)
+{
+    struct insn same;
+
+    if (!kprobe_check(insn->addr, &same, NULL))
+        take(arg, insn->addr);
+}
+
+static bool take_function(const struct plat_symbol *function, void *arg)
+{
+    struct walk *walk = arg;
+
+    if (!walk->all && strncmp(function->name, OWN, strlen(OWN)) == 0)
+        return true;
+    if (walk->entries)
+        take(walk, function->start);
+    else
+        walk_boundaries(function, &walk->done, take_insn, walk);
+    return true;
+}
+
+static size_t collect(struct bench_crowd *crowd, const char *pattern, bool entries)
+{
+    struct walk walk = {
+        .addrs = crowd->addrs,
+        .room = crowd->room,
+        .entries = entries,
+        .all = crowd->is_generated,
+    };
+
+    walk_functions(pattern, take_function, &walk);
+    return walk.count;
+}
+
+static void shuffle(uintptr_t *addrs, size_t count)
+{
+    uint64_t state = 1;
+
+    for (size_t i = count; i > 1; i--) {
+        size_t j = work_next(&state) % i;
+        uintptr_t addr = addrs[i - 1];
+
+        addrs[i - 1] = addrs[j];
+        addrs[j] = addr;
+    }
+}
+
+static int make(struct bench_crowd *crowd, const char *pattern, bool entries)
+{
+    crowd->room = 0;
+    crowd->room = collect(crowd, pattern, entries);
+    crowd->addrs = kzalloc(crowd->room * sizeof(crowd->addrs[0]));
+    crowd->probes = kzalloc(crowd->room * sizeof(crowd->probes[0]));
+    crowd->ps = kzalloc(crowd->room * sizeof(crowd->ps[0]));
+    if (!crowd->addrs || !crowd->probes || !crowd->ps) {
+        bench_crowd_free(crowd);
+        return -ENOMEM;
+    }
+    collect(crowd, pattern, entries);
+    return 0;
+}
+
+int bench_crowd_make(struct bench_crowd *crowd)
+{
+    int err;
+
+    *crowd = (struct bench_crowd){ .is_generated = true };
+    err = make(crowd, GENERATED, false);
+    if (!err && !crowd->room) {
+        bench_crowd_free(crowd);
+        crowd->is_generated = false;
+        err = make(crowd, NULL, false);
+        crowd->spared = crowd->room / 4;
+    }
+    if (err)
+        return err;
+    crowd->room -= crowd->spared;
+    shuffle(crowd->addrs + crowd->spared, crowd->room);
+    return 0;
+}
+
+int bench_crowd_make_entries(struct bench_crowd *crowd)
+{
+    *crowd = (struct bench_crowd){ 0 };
+    return make(crowd, NULL, true);
+}
+
+int bench_crowd_make_instructions(struct bench_crowd *crowd)
+{
+    *crowd = (struct bench_crowd){ 0 };
+    return make(crowd, NULL, false);
+}
+
+void bench_crowd_free(struct bench_crowd *crowd)
+{
+    kfree(crowd->addrs);
+    kfree(crowd->probes);
+    kfree(crowd->ps);
+}
+
+void bench_crowd_place(struct bench_crowd *crowd, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        crowd->probes[i] = (struct kprobe){ .addr = crowd->addrs[crowd->spared + i] };
+        crowd->ps[i] = &crowd->probes[i];
+    }
+}

@@ -1,0 +1,227 @@
+/* bench_hit.c - `bench hit`: what one hit costs, by the way its instruction is run.
+ *
+ * The same loop is timed with and without the probe; the difference is the hit's. Interrupts
+ * are on, so a round may contain ticks: the median of the rounds leaves them out.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/thread/thread.h"
+#include "probes/bench/bench.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ROUNDS 7
+#define HITS 10000 /* a round */
+#define HITS_LIKE 500
+
+/* ---- one loop ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+struct bench_cost bench_measure(const struct bench_target *target, uint64_t count)
+{
+    int64_t rounds[ROUNDS];
+
+    target->loop(count / 10 + 32);
+    for (size_t i = 0; i < ROUNDS; i++) {
+        uint64_t start = rdtsc();
+
+        target->loop(count);
+        rounds[i] = (int64_t)((rdtsc() - start) * 100 / count);
+    }
+    qsort(rounds, ROUNDS, sizeof(rounds[0]), by_value);
+    return (struct bench_cost){ rounds[ROUNDS / 2], rounds[0] };
+}
+
+static void take_lower(struct bench_cost *lowest, const struct bench_cost *cost)
+{
+    if (cost->median < lowest->median)
+        lowest->median = cost->median;
+    if (cost->min < lowest->min)
+        lowest->min = cost->min;
+}
+
+/* ---- one kind ---- */
+
+/* all_counted - has each of its handlers been run for each call of the target? */
+static bool all_counted(const struct bench_set *set, uint64_t hits)
+{
+    const struct bench_kind *kind = set->kind;
+    unsigned handlers = kind->probes + kind->returns + kind->jprobe;
+
+    return bench_set_hits(set) == handlers * (hits * ROUNDS + hits / 10 + 32);
+}
+
+/* measure_probed - the difference that probes of this kind make to one target. */
+static int measure_probed(const struct bench_kind *kind,
+                          const struct bench_target *target, uint64_t hits,
+                          struct bench_cost *cost)
+{
+    struct bench_cost base = bench_measure(target, hits), probed = base;
+    struct bench_set set;
+    int err = bench_set_register(&set, kind, target->addr);
+
+    if (!err)
+        probed = bench_measure(target, hits);
+    if (!err && !all_counted(&set, hits))
+        err = -EIO;
+    bench_set_unregister(&set);
+    cost->median = probed.median - base.median;
+    cost->min = probed.min - base.min;
+    return err;
+}
+
+struct placement {
+    const struct bench_kind *kind;
+    const struct bench_target *target;
+    struct bench_cost cost;
+};
+
+static int placement_run(void *arg)
+{
+    struct placement *placement = arg;
+
+    return measure_probed(placement->kind, placement->target, HITS, &placement->cost);
+}
+
+/* measure_placement - in a thread of its own, for the sake of another stack, and in turn on
+ * all CPUs, since each has its data elsewhere.
+ */
+static int measure_placement(const struct bench_kind *kind, unsigned i,
+                             struct bench_cost *cost)
+{
+    struct placement placement = { .kind = kind, .target = &kind->targets[i] };
+    struct clone_args thread = {
+        .fn = placement_run,
+        .arg = &placement,
+        .name = "bench",
+        .stack_len = THREAD_STACK_LEN + i * PAGE_SIZE,
+        .cpus = BIT(i % cpu_count()),
+    };
+    int tid = kernel_clone(&thread), err;
+
+    if (tid < 0)
+        return tid;
+    thread_join(tid, &err);
+    *cost = placement.cost;
+    return err;
+}
+
+/* measure_lowest - each figure is the lowest of its kind over all placements. */
+static int measure_lowest(struct shell *sh, const struct bench_kind *kind,
+                          struct bench_cost *lowest)
+{
+    *lowest = (struct bench_cost){ INT64_MAX, INT64_MAX };
+    for (unsigned i = 0; i < BENCH_PLACEMENTS; i++) {
+        struct bench_cost cost;
+        int err = shell_interrupted(sh) ? -EINTR : measure_placement(kind, i, &cost);
+
+        if (err)
+            return err;
+        take_lower(lowest, &cost);
+    }
+    return 0;
+}
+
+int bench_hit_boosted(struct shell *sh, struct bench_cost *cost)
+{
+    return measure_lowest(sh, &bench_kinds[0], cost);
+}
+
+int bench_hit_like(const char *name, struct bench_cost *cost)
+{
+    for (size_t i = 0; i < bench_kind_count; i++) {
+        const struct bench_kind *kind = &bench_kinds[i];
+
+        if (strcmp(name, kind->name) != 0)
+            continue;
+        if (registry_find(kind->targets->addr))
+            return -EBUSY;
+        return measure_probed(kind, kind->targets, HITS_LIKE, cost);
+    }
+    return -ENOENT;
+}
+
+static int measure_kind(struct shell *sh, const struct bench_kind *kind)
+{
+    struct bench_cost cost;
+    int err = measure_lowest(sh, kind, &cost);
+
+    if (err == -EINTR)
+        return err;
+    if (err == -EIO)
+        return shell_error(sh, err, "bench: hit.%s: not every call was counted, by %s",
+                           kind->name, kind->jump ? "a jump" : "a trap");
+    if (err)
+        return shell_error(sh, err, "bench: hit.%s", kind->name);
+    bench_print_hundredths(sh, cost.median, "cycles/hit", "hit.%s.cycles", kind->name);
+    bench_print_hundredths(sh, cost.min, "cycles/hit", "hit.%s.cycles_min", kind->name);
+    return 0;
+}
+
+static void measure_base(struct shell *sh)
+{
+    struct bench_cost lowest = { INT64_MAX, INT64_MAX };
+
+    for (size_t i = 0; i < BENCH_PLACEMENTS; i++) {
+        struct bench_cost cost = bench_measure(&bench_targets_lea[i], 10 * HITS);
+
+        take_lower(&lowest, &cost);
+    }
+    bench_print_hundredths(sh, lowest.median, "cycles/hit", "hit.base_call.cycles");
+}
+
+/* ---- the group ---- */
+
+static int measure_as_told(struct shell *sh, const struct bench_kind *kind)
+{
+    int err;
+
+    step_set_engine(kind->engine);
+    err = bench_jumps(kind->jump);
+    if (err)
+        return shell_error(sh, err, "bench: hit.%s", kind->name);
+    return measure_kind(sh, kind);
+}
+
+static int measure_kinds(struct shell *sh, const char *only)
+{
+    int err = only ? -ENOENT : 0;
+
+    for (size_t i = 0; i < bench_kind_count; i++) {
+        if (only && strcmp(only, bench_kinds[i].name) != 0)
+            continue;
+        err = measure_as_told(sh, &bench_kinds[i]);
+        if (err)
+            return err;
+    }
+    return err;
+}
+
+static int hit_run(struct shell *sh, const char *only)
+{
+    enum step_engine engine = step_get_engine();
+    int err;
+
+    if (!only)
+        measure_base(sh);
+    err = measure_kinds(sh, only);
+    step_set_engine(engine);
+    bench_jumps(false);
+    return err;
+}
+
+const struct bench_group bench_group_hit = {
+    "hit",
+    "one hit, by the way its instruction is run",
+    hit_run,
+};

@@ -1,0 +1,155 @@
+/* bench_kind.c - the kinds of hit that `bench hit` measures, and the probes each needs. */
+#include "kernel/base/err.h"
+#include "probes/bench/bench.h"
+#include "probes/jump/optimize.h"
+
+static uint64_t handled;
+
+static int count_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    handled++;
+    return 0;
+}
+
+static void count_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    handled++;
+}
+
+static void do_nothing_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                            unsigned long flags UNUSED)
+{
+}
+
+static int count_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
+{
+    handled++;
+    return 0;
+}
+
+static int do_nothing_entry(struct kretprobe_instance *ri UNUSED,
+                            struct pt_regs *regs UNUSED)
+{
+    return 0;
+}
+
+static long count_jprobe(long x UNUSED)
+{
+    handled++;
+    jprobe_return();
+}
+
+/* Only an instruction that somebody wants to hear about afterwards is stepped. One of seven
+ * bytes becomes a jump to its detour, one of four a jump to a pad that leads there.
+ */
+const struct bench_kind bench_kinds[] = {
+    { "int3_boostable", bench_targets_lea, .probes = 1 },
+    { "int3_emulated", bench_targets_jmp, .probes = 1 },
+    { "int3_unboostable", bench_targets_shift, .probes = 1, .post = do_nothing_post },
+    { "int3_tf", bench_targets_shift, .probes = 1, .post = do_nothing_post,
+      .engine = STEP_TF },
+    { "int3_posthandler", bench_targets_lea, .probes = 1, .post = do_nothing_post },
+    { "int3_emulated_posthandler", bench_targets_jmp, .probes = 1,
+      .post = do_nothing_post },
+    { "int3_two_probes", bench_targets_lea, .probes = 2 },
+    { "kret_int3", bench_targets_lea, .returns = true },
+    { "kret_int3_entryh", bench_targets_lea, .returns = true, .entry = do_nothing_entry },
+    { "kret_int3_unboostable", bench_targets_shift, .probes = 1, .post = do_nothing_post,
+      .returns = true },
+    { "kprobe_kret_int3", bench_targets_lea, .probes = 1, .returns = true },
+    { "jprobe_int3_unboostable", bench_targets_shift, .probes = 1,
+      .post = do_nothing_post, .jprobe = true },
+    { "jprobe_int3", bench_targets_lea, .jprobe = true },
+    { "jprobe_kret_int3_unboostable", bench_targets_shift, .probes = 1,
+      .post = do_nothing_post, .returns = true, .jprobe = true },
+    { "jprobe_kret_int3", bench_targets_lea, .returns = true, .jprobe = true },
+    { "opt", bench_targets_long, .probes = 1, .jump = true },
+    { "opt_pad", bench_targets_lea, .probes = 1, .jump = true },
+    { "opt_count", bench_targets_long, .probes = 1, .jump = true, .silent = true },
+    { "opt_light", bench_targets_long, .probes = 1, .jump = true, .light = true },
+    { "opt_posthandler", bench_targets_long, .probes = 1, .post = do_nothing_post,
+      .jump = true },
+    { "opt_two_probes", bench_targets_long, .probes = 2, .jump = true },
+    { "kret_opt", bench_targets_long, .returns = true, .jump = true },
+    { "kret_opt_entryh", bench_targets_long, .returns = true, .entry = do_nothing_entry,
+      .jump = true },
+    { "kprobe_kret_opt", bench_targets_long, .probes = 1, .returns = true, .jump = true },
+    { "kret_opt_posthandler", bench_targets_long, .probes = 1, .post = do_nothing_post,
+      .returns = true, .jump = true },
+    { "jprobe_opt", bench_targets_long, .jprobe = true, .jump = true },
+    { "jprobe_opt_posthandler", bench_targets_long, .probes = 1, .post = do_nothing_post,
+      .jprobe = true, .jump = true },
+    { "jprobe_kret_opt", bench_targets_long, .returns = true, .jprobe = true,
+      .jump = true },
+};
+const size_t bench_kind_count = ARRAY_LEN(bench_kinds);
+
+/* ---- the probes of one kind, at one address ---- */
+
+static void fill(struct bench_set *set, const struct bench_kind *kind, uintptr_t addr)
+{
+    *set = (struct bench_set){ .kind = kind };
+    set->ret.kp.addr = addr;
+    set->ret.handler = count_return;
+    set->ret.entry_handler = kind->entry;
+    set->jprobe.kp.addr = addr;
+    set->jprobe.entry = (void *)count_jprobe;
+    for (unsigned i = 0; i < kind->probes; i++) {
+        set->probes[i].addr = addr;
+        if (kind->light)
+            set->probes[i].light_handler = count_light;
+        else if (!kind->silent)
+            set->probes[i].pre_handler = count_pre;
+        set->probes[i].post_handler = kind->post;
+        set->ps[i] = &set->probes[i];
+    }
+}
+
+/* runs_as_told - is each of them reached by a jump if its kind is, else by a trap? */
+static bool runs_as_told(const struct bench_set *set)
+{
+    const struct bench_kind *kind = set->kind;
+    uint32_t wanted = kind->jump ? KPROBE_FLAG_OPTIMIZED : 0, differ = 0;
+
+    for (unsigned i = 0; i < kind->probes; i++)
+        differ |= set->probes[i].flags ^ wanted;
+    if (kind->returns)
+        differ |= set->ret.kp.flags ^ wanted;
+    if (kind->jprobe)
+        differ |= set->jprobe.kp.flags ^ wanted;
+    return !(differ & KPROBE_FLAG_OPTIMIZED);
+}
+
+int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
+                       uintptr_t addr)
+{
+    int err;
+
+    fill(set, kind, addr);
+    err = register_kprobes(set->ps, kind->probes);
+    if (!err && kind->returns)
+        err = register_kretprobe(&set->ret);
+    if (!err && kind->jprobe)
+        err = register_jprobe(&set->jprobe);
+    if (err)
+        return err;
+    optimize_run();
+    set->before = bench_set_hits(set);
+    return runs_as_told(set) ? 0 : -EIO;
+}
+
+void bench_set_unregister(struct bench_set *set)
+{
+    if (set->kind->jprobe)
+        unregister_jprobe(&set->jprobe);
+    if (set->kind->returns)
+        unregister_kretprobe(&set->ret);
+    unregister_kprobes(set->ps, set->kind->probes);
+}
+
+uint64_t bench_set_hits(const struct bench_set *set)
+{
+    uint64_t hits = set->kind->silent ? kprobe_hits(&set->probes[0]) : handled;
+
+    return hits - set->before;
+}

@@ -1,0 +1,330 @@
+/* bench_starve.c - `bench starve`: what handlers that take long do to threads beside them.
+ *
+ * Four threads call one function all the time, on the CPUs there are, and its probe's handler
+ * takes 50 us, 1 ms, 3 ms. Meanwhile another thread sleeps for 10 ms, again and again: how
+ * late does it wake? And how long does it take to get rid of the probe? By a trap, and by a
+ * jump in each of the ways that run a handler.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/thread/thread.h"
+#include "probes/bench/bench.h"
+#include "probes/core/registry.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/optimize.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS 4
+#define SLEEPS 15
+#define SLEEP_NS UINT64_C(10000000)
+#define PATIENCE_NS                                                                      \
+    UINT64_C(2000000000) /* for all sleeps of one way, but for the first */
+
+static const struct duration {
+    const char *name;
+    uint64_t ns;
+} durations[] = {
+    { "50us", 50000 },
+    { "1ms", 1000000 },
+    { "3ms", 3000000 },
+};
+
+/* A way to run the handler. Those by a jump are compared with the trap before them. */
+struct way {
+    const char *name;
+    enum detour_kind jump; /* DETOUR_NONE: a trap */
+    bool own;              /* code of its own, or what all sites share */
+    bool light;            /* a light handler, no pre-handler */
+    bool returns;          /* a return handler, no pre-handler */
+    bool second;           /* another probe beside it */
+    bool post;
+};
+
+static const struct way ways[] = {
+    { .name = "int3" },
+    { "own", DETOUR_CALL, .own = true },
+    { "shared", DETOUR_CALL, .second = true },
+    { "light", DETOUR_LIGHT, .own = true, .light = true },
+    { "post", DETOUR_POST, .post = true },
+    { .name = "int3_return", .returns = true },
+    { "return_detour", DETOUR_RETURN, .returns = true },
+    { "return_trampoline", DETOUR_CALL, .returns = true, .second = true },
+};
+
+#define TARGET (&bench_targets_long[0])
+
+static uint64_t
+    handler_ns;          /* how long a handler takes; written while none is registered */
+static bool stop;        /* atomic */
+static uint64_t handled; /* atomic */
+
+/* ---- handlers ---- */
+
+static void take_long(void)
+{
+    uint64_t end = plat_clock_ns() + handler_ns;
+
+    while (plat_clock_ns() < end)
+        continue;
+    __atomic_add_fetch(&handled, 1, __ATOMIC_RELAXED);
+}
+
+static int slow_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    take_long();
+    return 0;
+}
+
+static void slow_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+    take_long();
+}
+
+static int slow_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
+{
+    take_long();
+    return 0;
+}
+
+static int quick_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    return 0;
+}
+
+static void quick_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
+                       unsigned long flags UNUSED)
+{
+}
+
+/* ---- the probes of one way ---- */
+
+struct probes {
+    struct kprobe first, second;
+    struct kretprobe ret;
+};
+
+static int probes_register(struct probes *s, const struct way *way)
+{
+    int err = 0;
+
+    *s = (struct probes){ .ret = { .handler = slow_return } };
+    s->first.addr = s->second.addr = s->ret.kp.addr = TARGET->addr;
+    s->second.pre_handler = quick_pre;
+    if (way->light)
+        s->first.light_handler = slow_light;
+    else
+        s->first.pre_handler = slow_pre;
+    if (way->post)
+        s->first.post_handler = quick_post;
+    if (way->second)
+        err = register_kprobe(&s->second);
+    if (err)
+        return err;
+    err = way->returns ? register_kretprobe(&s->ret) : register_kprobe(&s->first);
+    optimize_run();
+    return err;
+}
+
+/* probes_unregister - the slow one alone, then whatever there is. */
+static uint64_t probes_unregister(struct probes *s, const struct way *way)
+{
+    uint64_t start = plat_clock_ns(), ns;
+
+    if (way->returns)
+        unregister_kretprobe(&s->ret);
+    else
+        unregister_kprobe(&s->first);
+    ns = plat_clock_ns() - start;
+    if (way->second)
+        unregister_kprobe(&s->second);
+    return ns;
+}
+
+static bool runs_as_told(const struct probes *s, const struct way *way)
+{
+    uint32_t flags = way->returns ? s->ret.kp.flags : s->first.flags;
+    const struct site *site;
+    bool right;
+
+    if (!way->jump || !(flags & KPROBE_FLAG_OPTIMIZED))
+        return !way->jump == !(flags & KPROBE_FLAG_OPTIMIZED);
+    plat_lock(PLAT_PROBES);
+    site = registry_find(TARGET->addr);
+    right = site && site->detour_kind == way->jump && site->detour_own == way->own;
+    plat_unlock(PLAT_PROBES);
+    return right;
+}
+
+/* ---- the threads ---- */
+
+static int call_on(void *arg)
+{
+    (void)arg;
+    while (!__atomic_load_n(&stop, __ATOMIC_RELAXED))
+        TARGET->loop(1);
+    return 0;
+}
+
+/* crowd_start - Return: 0; -ENOMEM, and none of them runs. */
+static int crowd_start(int tids[THREADS])
+{
+    __atomic_store_n(&stop, false, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < THREADS; i++) {
+        struct clone_args thread = { .fn = call_on, .name = "starve" };
+
+        tids[i] = kernel_clone(&thread);
+        if (tids[i] > 0)
+            continue;
+        __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+        while (i-- > 0)
+            thread_join(tids[i], NULL);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+static void crowd_end(const int tids[THREADS])
+{
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    for (unsigned i = 0; i < THREADS; i++)
+        thread_join(tids[i], NULL);
+}
+
+/* ---- how late ---- */
+
+struct lateness {
+    uint64_t median, worst; /* ns */
+};
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static struct lateness sleep_some(void)
+{
+    uint64_t late[SLEEPS], begin = plat_clock_ns();
+    size_t n = 0;
+
+    while (n < SLEEPS && (n == 0 || plat_clock_ns() - begin < PATIENCE_NS)) {
+        uint64_t start = plat_clock_ns();
+
+        thread_sleep_ns(SLEEP_NS);
+        late[n++] = plat_clock_ns() - start - SLEEP_NS;
+    }
+    qsort(late, n, sizeof(late[0]), by_value);
+    return (struct lateness){ late[n / 2], late[n - 1] };
+}
+
+static void print_lateness(struct shell *sh, const char *name,
+                           const struct lateness *late)
+{
+    bench_print(sh, late->median / 1000, "us", "starve.%s.late", name);
+    bench_print(sh, late->worst / 1000, "us", "starve.%s.late_worst", name);
+}
+
+/* measure - how late one is beside the threads, and how long it takes to end that. The probe
+ * is there before them: a jump that is made beside a busy crowd comes later.
+ */
+static int measure(const struct way *way, struct lateness *late, uint64_t *unregister_ns)
+{
+    int tids[THREADS], err = bench_jumps(way->jump != DETOUR_NONE);
+    struct probes s;
+
+    if (!err)
+        err = probes_register(&s, way);
+    if (err)
+        return err;
+    handled = 0;
+    err = runs_as_told(&s, way) ? crowd_start(tids) : -EIO;
+    if (!err)
+        *late = sleep_some();
+    *unregister_ns = probes_unregister(&s, way);
+    if (err)
+        return err;
+    crowd_end(tids);
+    return handled ? 0 : -EIO;
+}
+
+static int measure_way(struct shell *sh, const struct duration *duration,
+                       const struct way *way, struct lateness *trap)
+{
+    struct lateness late;
+    uint64_t unregister_ns;
+    char name[48];
+    int err;
+
+    snprintf(name, sizeof(name), "%s.%s", duration->name, way->name);
+    handler_ns = duration->ns;
+    err = measure(way, &late, &unregister_ns);
+    if (err)
+        return shell_error(sh, err, "bench: starve.%s: the handler is not run by %s",
+                           name, way->jump ? "a jump" : "a trap");
+    print_lateness(sh, name, &late);
+    if (!way->jump)
+        *trap = late;
+    else if (trap->median)
+        bench_print_hundredths(sh, (int64_t)(late.median * 100 / trap->median), "times",
+                               "starve.%s.late_by_trap", name);
+    bench_print(sh, unregister_ns / 1000, "us", "starve.%s.unregister", name);
+    return 0;
+}
+
+static int measure_without(struct shell *sh)
+{
+    struct lateness late;
+    int tids[THREADS], err = crowd_start(tids);
+
+    if (err)
+        return shell_error(sh, err, "bench: starve");
+    late = sleep_some();
+    crowd_end(tids);
+    print_lateness(sh, "none", &late);
+    return 0;
+}
+
+static int measure_duration(struct shell *sh, const struct duration *duration)
+{
+    struct lateness trap = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        int err;
+
+        if (shell_interrupted(sh))
+            return -EINTR;
+        err = measure_way(sh, duration, &ways[i], &trap);
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+/* The thread that sleeps may be on any CPU, as those beside it. */
+static int starve_run(struct shell *sh, const char *only)
+{
+    int err = -ENOENT;
+
+    thread_set_affinity(UINT64_MAX);
+    if (!only)
+        err = measure_without(sh);
+    for (size_t i = 0; i < ARRAY_LEN(durations); i++) {
+        if (only && strcmp(only, durations[i].name) != 0)
+            continue;
+        err = measure_duration(sh, &durations[i]);
+        if (err)
+            break;
+    }
+    bench_jumps(false);
+    return err;
+}
+
+const struct bench_group bench_group_starve = {
+    "starve",
+    "how late others wake beside handlers that take long",
+    starve_run,
+};

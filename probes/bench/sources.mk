@@ -1,0 +1,10 @@
+PROBE_BENCH := \
+    probes/bench/bench.c \
+    probes/bench/bench_goal.c \
+    probes/bench/bench_hit.c \
+    probes/bench/bench_kind.c \
+    probes/bench/bench_crowd.c \
+    probes/bench/bench_scale.c \
+    probes/bench/bench_cache.c \
+    probes/bench/bench_counted.c \
+    probes/bench/bench_starve.c

@@ -1,0 +1,112 @@
+/* census.c - every instruction of the image is asked whether it would take a probe. */
+#include "probes/console/census.h"
+
+#include "kernel/base/err.h"
+#include "kernel/sync/mutex.h"
+#include "probes/console/walk.h"
+#include "probes/core/life.h"
+
+/* ---- instructions ---- */
+
+static struct mutex lock = MUTEX_INIT(lock);
+static struct census census; /* under lock until it is done; then it never changes */
+static bool is_done;
+
+#define LOOK_STEP 16 /* functions between two looks for Ctrl-C */
+
+struct counting {
+    struct shell *sh;
+    uintptr_t done; /* of walk_boundaries() */
+    int err;
+};
+
+static void count_insn(const struct insn *insn, void *arg UNUSED)
+{
+    struct probe_reject why = { .reason = PROBE_OK };
+    struct insn checked;
+
+    kprobe_check(insn->addr, &checked, &why);
+    census.boundaries++;
+    census.refused[why.reason]++;
+}
+
+/* What does not decode to its end is counted as far as it does. */
+static bool count_function(const struct plat_symbol *function, void *arg)
+{
+    struct counting *c = arg;
+
+    if (census.functions++ % LOOK_STEP == 0 && shell_interrupted(c->sh))
+        c->err = -EINTR;
+    else if (walk_boundaries(function, &c->done, count_insn, NULL) == -ENOMEM)
+        c->err = -ENOMEM;
+    return !c->err;
+}
+
+static int count(struct shell *sh)
+{
+    struct counting c = { .sh = sh };
+
+    census = (struct census){ 0 };
+    walk_functions(NULL, count_function, &c);
+    plat_lock(PLAT_PROBES);
+    boundary_forget();
+    plat_unlock(PLAT_PROBES);
+    return census.refused[PROBE_NO_MEMORY] ? -ENOMEM : c.err;
+}
+
+int census_get(struct shell *sh, const struct census **out)
+{
+    int err = 0;
+
+    mutex_lock(&lock);
+    if (!is_done)
+        err = count(sh);
+    if (!err)
+        is_done = true;
+    mutex_unlock(&lock);
+    *out = &census;
+    return err;
+}
+
+/* ---- functions ---- */
+
+struct blacklist {
+    void (*fn)(const struct plat_symbol *function, enum probe_reason reason, void *arg);
+    void *arg;
+};
+
+static bool pass_on(const struct plat_symbol *function, void *arg)
+{
+    const struct blacklist *b = arg;
+
+    if (plat_is_entry(function->start))
+        b->fn(function, PROBE_ENTRY_CODE, b->arg);
+    else if (blacklist_contains(function->start))
+        b->fn(function, PROBE_BLACKLISTED, b->arg);
+    return true;
+}
+
+void census_blacklist(void (*fn)(const struct plat_symbol *function,
+                                 enum probe_reason reason, void *arg),
+                      void *arg)
+{
+    struct blacklist b = { fn, arg };
+
+    walk_functions(NULL, pass_on, &b);
+}
+
+static bool add_size(const struct plat_symbol *function, void *arg)
+{
+    size_t *bytes = arg;
+
+    *bytes += function->size;
+    return true;
+}
+
+size_t census_text_bytes(void)
+{
+    size_t bytes = 0;
+
+    walk_functions(NULL, add_size, &bytes);
+    return bytes;
+}

@@ -1,0 +1,32 @@
+/* census.h - what the rules make of the kernel's own text, as a whole. */
+#pragma once
+
+#include "kernel/console/shell.h"
+#include "probes/core/platform.h"
+#include "probes/core/reject.h"
+
+#include <stddef.h>
+
+/* Text does not change, so this is counted once. */
+struct census {
+    size_t functions;
+    size_t boundaries;                  /* instructions, all of them */
+    size_t refused[PROBE_REASON_COUNT]; /* of them, by rule; [PROBE_OK]: accepted */
+};
+
+/* census_get - count, or remember. Counting takes a tenth of a second, and a thousand times
+ * that with probes on every instruction.
+ * @sh: whose Ctrl-C stops it
+ * Context: thread.  Return: 0 with @out; -ENOMEM; -EINTR.
+ */
+int census_get(struct shell *sh, const struct census **out);
+
+/* census_blacklist - call @fn for each function that can never carry a probe, by address.
+ * @reason: PROBE_BLACKLISTED or PROBE_ENTRY_CODE
+ */
+void census_blacklist(void (*fn)(const struct plat_symbol *function,
+                                 enum probe_reason reason, void *arg),
+                      void *arg);
+
+/* census_text_bytes - bytes of all functions. */
+size_t census_text_bytes(void);

@@ -1,0 +1,195 @@
+/* commands_all.c - `probe all`: every instruction, or every entry, of many functions, put in
+ * as one set. What the rules refuse is left out and counted by rule.
+ */
+#include "kernel/base/err.h"
+#include "probes/console/census.h"
+#include "probes/console/commands.h"
+#include "probes/console/console_probe.h"
+#include "probes/console/mass.h"
+#include "probes/console/walk.h"
+
+#include <string.h>
+
+#define PROGRESS_STEP 64 /* functions between two looks at the console */
+
+struct all {
+    struct shell *sh;
+    const char *pattern;
+    bool entries;
+    struct console_probe *cp; /* NULL while they are only counted */
+    uintptr_t done;           /* of walk_boundaries() */
+    size_t functions, places;
+    size_t refused[PROBE_REASON_COUNT];
+    int err; /* ends the walk */
+};
+
+/* ---- collect ---- */
+
+static void take_place(struct all *all, uintptr_t addr)
+{
+    struct console_probe *cp = all->cp;
+
+    if (cp && all->places < cp->room) {
+        cp->probes[all->places].addr = addr;
+        cp->ps[all->places] = &cp->probes[all->places];
+    }
+    all->places++;
+}
+
+static void take_insn(const struct insn *insn, void *arg)
+{
+    take_place(arg, insn->addr);
+}
+
+/* What does not decode to its end is taken as far as it does. */
+static int take_insns(struct all *all, const struct plat_symbol *function)
+{
+    int err = walk_boundaries(function, &all->done, take_insn, all);
+
+    return err == -ENOMEM ? err : 0;
+}
+
+static bool take_function(const struct plat_symbol *function, void *arg)
+{
+    struct all *all = arg;
+
+    if (all->functions++ % PROGRESS_STEP == 0) {
+        shell_progress(all->sh, "%zu functions, %zu places", all->functions, all->places);
+        all->err = shell_interrupted(all->sh) ? -EINTR : 0;
+    }
+    if (all->entries)
+        take_place(all, function->start);
+    else if (!all->err)
+        all->err = take_insns(all, function);
+    return !all->err;
+}
+
+static int collect(struct all *all)
+{
+    all->done = 0;
+    all->functions = all->places = 0;
+    walk_functions(all->pattern, take_function, all);
+    shell_progress(all->sh, NULL);
+    return all->err;
+}
+
+/* ---- register, report ---- */
+
+static void note_refused(struct kprobe *p UNUSED, const struct probe_reject *why,
+                         void *arg)
+{
+    struct all *all = arg;
+
+    all->refused[why->reason]++;
+}
+
+static void report(struct all *all)
+{
+    size_t armed = kprobes_are_on() ? all->cp->count : 0;
+
+    shell_printf(all->sh, "%s: armed %zu of %zu %s of %zu functions%s\n",
+                 all->cp->count ? all->cp->name : "none", armed, all->places,
+                 all->entries ? "entries" : "instructions", all->functions,
+                 kprobes_are_on() ? "" : ", since kprobes are switched off");
+    for (unsigned reason = 0; reason < PROBE_REASON_COUNT; reason++)
+        if (all->refused[reason])
+            shell_printf(all->sh, "refused %-14s %7zu  %s\n",
+                         probe_reason_name((enum probe_reason)reason),
+                         all->refused[reason],
+                         probe_reason_text((enum probe_reason)reason));
+}
+
+static int register_all(struct all *all)
+{
+    struct console_probe *cp = all->cp;
+    long in;
+
+    in = mass_register(all->sh, cp->ps, all->places, note_refused, all);
+    if (in < 0)
+        return (int)in;
+    cp->count = (size_t)in;
+    return 0;
+}
+
+/* A set that has not registered anything is no entry of the list and has no name. */
+static int finish(struct all *all, int err)
+{
+    bool stays = !err && all->cp->count;
+
+    if (stays)
+        console_probe_add(all->cp);
+    if (!err)
+        report(all);
+    if (!stays)
+        console_probe_free(all->cp);
+    return err;
+}
+
+static int set_all(struct all *all)
+{
+    int err = collect(all); /* how many */
+
+    if (!err && !all->places)
+        err = -ENOENT;
+    if (!err)
+        err = console_probe_new(&all->cp, NULL, all->places);
+    if (err)
+        return err;
+    all->cp->kind = all->entries ? CONSOLE_ENTRIES : CONSOLE_INSTRUCTIONS;
+    strlcpy(all->cp->pattern, all->pattern, sizeof(all->cp->pattern));
+    err = collect(all);
+    return finish(all, err ? err : register_all(all));
+}
+
+/* ---- the command ---- */
+
+static int tell(const struct all *all, int err)
+{
+    if (err == -ENOENT)
+        shell_error(all->sh, 0, "probe: no function has a name like %s", all->pattern);
+    else if (err == -EINTR)
+        shell_error(all->sh, 0, "probe: all %s: stopped; none of its probes is left",
+                    all->pattern);
+    else if (err)
+        shell_error(all->sh, err, "probe: all %s", all->pattern);
+    return err;
+}
+
+static int all_run(struct shell *sh, int argc, char **argv)
+{
+    struct all all = { .sh = sh };
+    const struct census *text;
+    int err;
+
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--entries") == 0)
+            all.entries = true;
+        else if (all.pattern || argv[i][0] == '-')
+            return probe_usage(sh, &probe_command_all);
+        else
+            all.pattern = argv[i];
+    }
+    if (!all.pattern)
+        all.pattern = "*";
+    err = census_get(sh, &text); /* now: with probes everywhere it takes a minute */
+    if (err == -EINTR)
+        return tell(&all, err);
+    console_probe_lock();
+    err = set_all(&all);
+    console_probe_unlock();
+    return tell(&all, err);
+}
+
+static void all_complete(struct shell_completion *c, int index)
+{
+    shell_offer(c, "--entries");
+    shell_complete_symbols(c, index);
+}
+
+const struct probe_command probe_command_all = {
+    .name = "all",
+    .usage = "[PATTERN] [--entries]",
+    .help = "probe all instructions of the functions that match",
+    .run = all_run,
+    .complete = all_complete,
+};

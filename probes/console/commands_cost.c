@@ -1,0 +1,69 @@
+/* commands_cost.c - the part of `probe explain` about time: what a hit of this kind costs
+ * here and now. Measured on a function that is there for it, since the instruction itself is
+ * the program's to execute.
+ */
+#include "probes/bench/bench.h"
+#include "probes/console/commands_explain.h"
+#include "probes/explain/explain.h"
+
+static const char *jump_kind(const struct explanation *e)
+{
+    switch (e->detour) {
+    case DETOUR_COUNT:
+        return "opt_count";
+    case DETOUR_RETURN:
+        return "kret_opt";
+    case DETOUR_LIGHT:
+        return "opt_light";
+    case DETOUR_CALL:
+        return e->jump.pad ? "opt_pad" : "opt";
+    case DETOUR_POST:
+        return "opt_posthandler";
+    default:
+        return NULL;
+    }
+}
+
+static const char *trap_kind(const struct explanation *e)
+{
+    switch (e->way) {
+    case WAY_BOOST:
+        return "int3_boostable";
+    case WAY_EMULATE:
+        return e->with_post ? "int3_emulated_posthandler" : "int3_emulated";
+    case WAY_STEP:
+        return step_get_engine() == STEP_TF ? "int3_tf" : "int3_posthandler";
+    default:
+        return NULL;
+    }
+}
+
+/* kind_of - the name that `bench hit` has for it; NULL: none. */
+static const char *kind_of(const struct explanation *e)
+{
+    switch (e->jump.state) {
+    case JUMP_IS_THERE:
+    case JUMP_POSSIBLE:
+        return jump_kind(e);
+    case JUMP_OFF:
+        return trap_kind(e);
+    default:
+        return NULL; /* such a probe would be a jump, elsewhere */
+    }
+}
+
+void explain_print_cost(struct shell *sh, const struct explanation *e)
+{
+    const char *kind = kind_of(e);
+    struct bench_cost cost;
+    int64_t cycles;
+
+    if (!kind || bench_hit_like(kind, &cost)) {
+        shell_printf(sh,
+                     "cost       not measured: no probe of this kind can be had now\n");
+        return;
+    }
+    cycles = cost.median > 0 ? cost.median : 0;
+    shell_printf(sh, "cost       %lu.%02lu cycles for each hit, as hit.%s\n",
+                 (unsigned long)cycles / 100, (unsigned long)cycles % 100, kind);
+}

@@ -1,0 +1,285 @@
+/* commands_explain.c - `probe explain`: everything that decides what becomes of an address,
+ * in words.
+ */
+#include "probes/console/commands_explain.h"
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "probes/console/commands.h"
+#include "probes/console/console_probe.h"
+#include "probes/explain/explain.h"
+
+struct report {
+    struct shell *sh;
+    struct explanation e;
+    struct explain_rules rules;
+    struct explain_region region;
+};
+
+/* ---- the address, its byte, its surroundings ---- */
+
+static void print_address(const struct report *r)
+{
+    char at[PLACE_TEXT_MAX];
+
+    shell_printf(r->sh, "address    0x%lx, %s\n", r->e.addr, place_text(at, r->e.addr));
+    if (r->e.in_function)
+        shell_printf(r->sh, "function   %s, 0x%zx bytes from 0x%lx\n", r->e.function.name,
+                     r->e.function.size, r->e.function.start);
+    else
+        shell_printf(r->sh, "function   none\n");
+}
+
+static void print_inlined_line(void *arg, const char *text)
+{
+    shell_printf(arg, "           %s\n", text);
+}
+
+static void print_inlined(const struct report *r, const struct place *place)
+{
+    size_t count = place_inlined(place);
+
+    if (!count)
+        return;
+    shell_printf(r->sh, "inlined    at %zu more place%s\n", count, count == 1 ? "" : "s");
+    place_list_inlined(place, count, print_inlined_line, r->sh);
+}
+
+void explain_print_bytes(struct shell *sh, const struct insn *insn)
+{
+    for (size_t i = 0; i < INSN_MAX_LEN; i++) {
+        if (i < insn->len)
+            shell_printf(sh, "%02x ", insn->bytes[i]);
+        else if (i < 8)
+            shell_printf(sh, "   ");
+    }
+}
+
+void explain_print_insn(struct shell *sh, const char *mark, const struct insn *insn)
+{
+    char at[PLACE_TEXT_MAX];
+
+    shell_printf(sh, "%s 0x%lx  ", mark, insn->addr);
+    explain_print_bytes(sh, insn);
+    shell_printf(sh, " %2u %-10s %-6s %s\n", insn->len, insn_kind_name(insn->kind),
+                 insn_class_name(insn->class), place_text(at, insn->addr));
+}
+
+static void print_map(const struct report *r)
+{
+    for (size_t i = 0; i < r->e.map_count; i++)
+        explain_print_insn(r->sh, i == r->e.map_at ? "        ->" : "          ",
+                           &r->e.map[i]);
+}
+
+/* ---- the rules ---- */
+
+void explain_note_rule(enum probe_reason rule, const struct probe_reject *why, void *arg)
+{
+    struct explain_rules *rules = arg;
+
+    if (rules->count == EXPLAIN_RULES_MAX)
+        return;
+    rules->rule[rules->count].reason = rule;
+    rules->rule[rules->count++].why = *why;
+}
+
+void explain_print_rules(struct shell *sh, const char *head,
+                         const struct explain_rules *rules)
+{
+    char at[PLACE_TEXT_MAX];
+
+    for (size_t i = 0; i < rules->count; i++) {
+        const struct probe_reject *why = &rules->rule[i].why;
+
+        shell_printf(sh, "%-10s %s %-14s", head, why->err ? "FAIL" : "pass",
+                     probe_reason_name(rules->rule[i].reason));
+        if (why->err)
+            shell_printf(sh, " %s (%s, %s)", why->why, place_text(at, why->at),
+                         err_name(why->err));
+        shell_printf(sh, "\n");
+    }
+}
+
+/* ---- how it is run ---- */
+
+/* print_copy - up to the int3s that fill the cell. One that is fallen into is a part of it.
+ */
+static void print_copy(const struct report *r, const struct explain_copy *copy)
+{
+    bool falls_through = true;
+    struct insn insn;
+
+    shell_printf(r->sh, "copy       %s, at 0x%lx\n", copy->what, copy->addr);
+    for (size_t off = 0; off < copy->len; off += insn.len) {
+        if (insn_decode(&insn, copy->code + off, copy->len - off, copy->addr + off) ||
+            (insn.kind == INSN_INT3 && !falls_through))
+            return;
+        shell_printf(r->sh, "           0x%lx  ", insn.addr);
+        explain_print_bytes(r->sh, &insn);
+        shell_printf(r->sh, " %2u %s\n", insn.len, insn_kind_name(insn.kind));
+        falls_through = insn_falls_through(&insn) && insn.kind != INSN_INT3;
+    }
+}
+
+static void print_jump_kind(const struct report *r, const struct explain_jump *j)
+{
+    shell_printf(r->sh, "%s%s: %s\n", j->by_region ? "region" : pun_rung_name(j->rung),
+                 j->is_evicted ? ", evicted" : "",
+                 j->by_region ? "the instructions below the jump run as copies"
+                              : explain_rung(j->rung));
+    if (j->pad)
+        shell_printf(r->sh, "pad        0x%lx\n", j->pad);
+}
+
+/* print_jump - the best tier, or what keeps the address from it. */
+static void print_jump(const struct report *r)
+{
+    const struct explain_jump *j = &r->e.jump;
+
+    shell_printf(r->sh, "jump       ");
+    switch (j->state) {
+    case JUMP_IS_THERE:
+    case JUMP_POSSIBLE:
+        print_jump_kind(r, j);
+        break;
+    case JUMP_NONE:
+        shell_printf(r->sh, "none: %s (%s)\n", probe_reason_text(j->why),
+                     probe_reason_name(j->why));
+        break;
+    case JUMP_OFF:
+        shell_printf(r->sh, "none: jumps are switched off\n");
+        break;
+    case JUMP_UNARMED:
+        shell_printf(r->sh, "none: no probe is enabled\n");
+        break;
+    case JUMP_SOON:
+        shell_printf(r->sh, "soon: the optimizer has not looked at it yet\n");
+        break;
+    }
+}
+
+/* print_way - while a jump is there, a breakpoint is what is left behind it. */
+static void print_way(const struct report *r)
+{
+    const struct explanation *e = &r->e;
+    bool is_jump = e->jump.state == JUMP_IS_THERE;
+
+    if (is_jump)
+        shell_printf(r->sh, "tier       jump: %s\n", explain_way(WAY_JUMP));
+    shell_printf(r->sh, "tier       %s%s: %s\n", explain_way_name(e->way),
+                 is_jump ? " behind a breakpoint" : "", explain_way(e->way));
+    if (e->post.err)
+        shell_printf(r->sh, "tier       none with a post-handler: %s\n", e->post.why);
+    else if (!e->is_probed && e->way == WAY_BOOST)
+        shell_printf(r->sh, "tier       %s with a post-handler: %s\n",
+                     explain_way_name(WAY_STEP), explain_way(WAY_STEP));
+    print_jump(r);
+    for (size_t i = 0; i < e->copy_count; i++)
+        print_copy(r, &e->copies[i]);
+}
+
+static void print_flags(const struct report *r)
+{
+    static const struct {
+        uint32_t flag;
+        const char *name;
+    } flags[] = { { FLAGS_CF, "CF" }, { FLAGS_PF, "PF" }, { FLAGS_AF, "AF" },
+                  { FLAGS_ZF, "ZF" }, { FLAGS_SF, "SF" }, { FLAGS_OF, "OF" } };
+
+    shell_printf(r->sh, "flags      ");
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+        if (r->e.flags_live & flags[i].flag)
+            shell_printf(r->sh, "%s ", flags[i].name);
+    shell_printf(r->sh, "%s\n",
+                 r->e.flags_live ? "live: what changes them has to save them"
+                                 : "dead: nobody reads them before they are written");
+}
+
+static void print_detour(const struct report *r)
+{
+    shell_printf(r->sh, "detour     %s: %s%s%s\n", detour_kind_name(r->e.detour),
+                 detour_kind_text(r->e.detour),
+                 r->e.detour_own ? ", by code of its own" : "",
+                 r->e.linked ? "; from there to the next one's" : "");
+    print_flags(r);
+}
+
+static void print_probes(const struct report *r)
+{
+    const struct explanation *e = &r->e;
+
+    shell_printf(r->sh, "probes     %zu, %zu disabled, %zu with a post-handler; %s\n",
+                 e->probes, e->disabled, e->with_post, site_state_name(e->state));
+    shell_printf(r->sh, "hits       %lu\n", e->hits);
+    for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
+        shell_printf(r->sh, "misses     %lu %s\n", e->missed[cause],
+                     probe_miss_name((enum probe_miss)cause));
+}
+
+static void print_verdict(const struct report *r)
+{
+    const struct explanation *e = &r->e;
+
+    if (e->why.err) {
+        shell_printf(r->sh, "verdict    no probe: %s\n", e->why.why);
+        return;
+    }
+    shell_printf(r->sh, "verdict    %s\n", e->is_probed ? "is probed" : "can be probed");
+    print_way(r);
+    print_detour(r);
+    explain_print_cost(r->sh, e);
+    if (e->is_probed)
+        print_probes(r);
+}
+
+/* ---- the command ---- */
+
+static void explain(struct report *r, const struct place *place, uintptr_t addr)
+{
+    probe_explain(addr, &r->e, explain_note_rule, &r->rules);
+    explain_look_at_region(&r->region, addr);
+    print_address(r);
+    print_inlined(r, place);
+    explain_print_text(r->sh, &r->e);
+    print_map(r);
+    explain_print_rules(r->sh, "rule", &r->rules);
+    print_verdict(r);
+    if (r->e.in_function)
+        explain_print_region(r->sh, &r->region, &r->e.why);
+}
+
+static int explain_run(struct shell *sh, int argc, char **argv)
+{
+    struct probe_reject why;
+    struct place place;
+    struct report *r;
+    uintptr_t addr;
+
+    if (argc != 1)
+        return probe_usage(sh, &probe_command_explain);
+    if (place_parse(&place, argv[0]))
+        return place_no_place(sh, argv[0]);
+    if (place_find(&place, &addr, &why))
+        return place_refused(sh, &place, &why);
+    r = kzalloc(sizeof(*r));
+    if (!r)
+        return shell_error(sh, ENOMEM, "probe: explain %s", argv[0]);
+    r->sh = sh;
+    explain(r, &place, addr);
+    kfree(r);
+    return 0;
+}
+
+static void explain_complete(struct shell_completion *c, int index)
+{
+    if (index == 1)
+        shell_complete_symbols(c, index);
+}
+
+const struct probe_command probe_command_explain = {
+    .name = "explain",
+    .usage = "SYM[#N][+OFF]|ADDRESS",
+    .help = "tell what decides about an address",
+    .run = explain_run,
+    .complete = explain_complete,
+};

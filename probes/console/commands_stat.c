@@ -1,0 +1,204 @@
+/* commands_stat.c - `probe stat`: NAME VALUE, one a line, for tools. The names are listed in
+ * docs/probe-command.md and keep their meaning.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "probes/console/census.h"
+#include "probes/console/commands.h"
+#include "probes/console/console_probe.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/explain/explain.h"
+#include "probes/jump/link.h"
+#include "probes/jump/optimize.h"
+#include "probes/jump/pad.h"
+
+static void print(struct shell *sh, const char *name, uint64_t value)
+{
+    shell_printf(sh, "%s %lu\n", name, value);
+}
+
+static void print_part(struct shell *sh, const char *name, const char *part,
+                       uint64_t value)
+{
+    shell_printf(sh, "%s.%s %lu\n", name, part, value);
+}
+
+static void print_percent(struct shell *sh, const char *name, uint64_t part,
+                          uint64_t whole)
+{
+    uint64_t share = whole ? part * 10000 / whole : 0;
+
+    shell_printf(sh, "%s %lu.%02lu\n", name, share / 100, share % 100);
+}
+
+/* ---- probes ---- */
+
+struct count {
+    uint64_t probes, disabled, armed, jumps;
+    uint64_t no_jump[PROBE_REASON_COUNT];
+};
+
+static void count_site(struct site *site, void *arg)
+{
+    struct count *c = arg;
+
+    c->armed += site_is_armed(site);
+    c->jumps += site->state == SITE_OPTIMIZED && site->probes;
+    c->no_jump[site->jump_why] += site->state == SITE_ARMED;
+    for (const struct kprobe *p = site->probes; p; p = p->next) {
+        c->probes++;
+        c->disabled += (p->flags & KPROBE_FLAG_DISABLED) != 0;
+    }
+}
+
+/* print_jumps - of all instructions that could carry a probe at all; those which could not
+ * beside it. [PROBE_OK] are waiting.
+ */
+static void print_jumps(struct shell *sh, const struct count *c,
+                        const struct census *text)
+{
+    uint64_t listed = text->refused[PROBE_BLACKLISTED] + text->refused[PROBE_ENTRY_CODE];
+    uint64_t rest = text->boundaries - listed;
+    uint64_t share = c->jumps * 10000 / rest;
+
+    shell_printf(sh, "jumps %lu of %lu (%lu.%02lu %%)\n", c->jumps, rest, share / 100,
+                 share % 100);
+    print_percent(sh, "blacklist.percent", listed, text->boundaries);
+    print(sh, "jumps.waiting", c->no_jump[PROBE_OK]);
+    for (unsigned reason = PROBE_OK + 1; reason < PROBE_REASON_COUNT; reason++)
+        if (c->no_jump[reason])
+            print_part(sh, "jumps.refused", probe_reason_name((enum probe_reason)reason),
+                       c->no_jump[reason]);
+}
+
+static void print_optimizer(struct shell *sh)
+{
+    struct optimize_stats o;
+
+    optimize_stats_get(&o);
+    print(sh, "jumps.evicted", o.evicted);
+    print(sh, "jumps.linked", link_count());
+    print(sh, "jumps.made", o.optimized);
+    print(sh, "jumps.passes", o.passes);
+    print(sh, "pads", pad_count());
+    print(sh, "pads.pages", pad_pages());
+    print(sh, "pads.frames", pad_frames());
+}
+
+/* print_memory - by what it is for. */
+static void print_memory(struct shell *sh, size_t sites)
+{
+    size_t registry, slots, pads, all;
+
+    plat_lock(PLAT_PROBES);
+    registry = registry_bytes();
+    slots = insn_slot_pages() * 4096;
+    pads = pad_bytes();
+    plat_unlock(PLAT_PROBES);
+    all = registry + slots + pads + sites * sizeof(struct site);
+    print(sh, "memory", all);
+    print(sh, "memory.registry", registry);
+    print(sh, "memory.slots", slots);
+    print(sh, "memory.pads", pads);
+    print(sh, "memory.sites", sites * sizeof(struct site));
+    print(sh, "memory.per_site", sites ? all / sites : 0);
+    print(sh, "memory.counters", percpu_counters_bytes());
+}
+
+static void print_probes(struct shell *sh, const struct census *text)
+{
+    struct count c = { 0 };
+    size_t sites;
+
+    plat_lock(PLAT_PROBES);
+    registry_for_each(count_site, &c);
+    sites = registry_count();
+    plat_unlock(PLAT_PROBES);
+    print(sh, "enabled", kprobes_are_on());
+    print(sh, "probes", c.probes);
+    print(sh, "probes.disabled", c.disabled);
+    print(sh, "sites", sites);
+    print(sh, "armed", c.armed);
+    print_jumps(sh, &c, text);
+    print_optimizer(sh);
+    print_memory(sh, sites);
+}
+
+/* ---- hits ---- */
+
+static void print_hits(struct shell *sh)
+{
+    struct probe_totals t;
+    uint64_t hits = 0, misses = 0;
+
+    account_totals(&t);
+    for (unsigned way = 0; way < WAYS; way++)
+        hits += t.ran[way];
+    for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
+        misses += t.missed[cause];
+    print(sh, "traps", t.traps);
+    print(sh, "hits", hits);
+    print(sh, "hits.boost", t.ran[WAY_BOOST]);
+    print(sh, "hits.step", t.ran[WAY_STEP]);
+    print(sh, "hits.emulate", t.ran[WAY_EMULATE]);
+    print(sh, "hits.jump", t.ran[WAY_JUMP]);
+    print(sh, "misses", misses);
+    for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
+        print_part(sh, "misses", probe_miss_name((enum probe_miss)cause),
+                   t.missed[cause]);
+    print(sh, "retries", t.retries);
+    print(sh, "handler_faults", t.handler_faults);
+    print(sh, "cache.misses", t.cache_misses);
+    print_percent(sh, "cache.hit_percent",
+                  t.traps > t.cache_misses ? t.traps - t.cache_misses : 0, t.traps);
+}
+
+/* ---- text ---- */
+
+static void add_up(const struct plat_symbol *function, enum probe_reason reason UNUSED,
+                   void *arg)
+{
+    size_t *bytes = arg;
+
+    *bytes += function->size;
+}
+
+static void print_text(struct shell *sh, const struct census *c)
+{
+    size_t blacklisted = 0;
+
+    census_blacklist(add_up, &blacklisted);
+    print(sh, "functions", c->functions);
+    print(sh, "boundaries", c->boundaries);
+    print(sh, "boundaries.accepting", c->refused[PROBE_OK]);
+    print(sh, "boundaries.refused", c->boundaries - c->refused[PROBE_OK]);
+    for (unsigned reason = PROBE_OK + 1; reason < PROBE_REASON_COUNT; reason++)
+        if (c->refused[reason])
+            print_part(sh, "refused", probe_reason_name((enum probe_reason)reason),
+                       c->refused[reason]);
+    print(sh, "blacklist.bytes", blacklisted);
+    print_percent(sh, "blacklist.bytes_percent", blacklisted, census_text_bytes());
+}
+
+static int stat_run(struct shell *sh, int argc, char **argv UNUSED)
+{
+    const struct census *c;
+    int err;
+
+    if (argc)
+        return probe_usage(sh, &probe_command_stat);
+    err = census_get(sh, &c);
+    if (err)
+        return shell_error(sh, err, "probe: stat");
+    print_probes(sh, c);
+    print_hits(sh);
+    print_text(sh, c);
+    shell_printf(sh, "step %s\n", explain_way_name(WAY_STEP));
+    return 0;
+}
+
+const struct probe_command probe_command_stat = {
+    "stat", "", "print numbers, one NAME VALUE a line", stat_run, NULL,
+};

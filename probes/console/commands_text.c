@@ -1,0 +1,87 @@
+/* commands_text.c - the part of `probe explain` about bytes: whose each is, and what was done
+ * to it lately.
+ */
+#include "probes/console/commands_explain.h"
+#include "probes/console/place.h"
+
+/* ---- owners ---- */
+
+static void print_owner(struct shell *sh, const struct explain_byte *b)
+{
+    static const char *const owners[] = {
+        [OWNER_NOBODY] = "there is no readable byte",
+        [OWNER_ORIGINAL] = "original",
+        [OWNER_ENGINE] = "int3 of the engine",
+        [OWNER_JUMP] = "written by the jump at ",
+        [OWNER_OTHER] = "int3 that is not the engine's",
+    };
+    char at[PLACE_TEXT_MAX];
+
+    shell_printf(sh, "%s%s", owners[b->owner],
+                 b->owner == OWNER_JUMP ? place_text(at, b->jump) : "");
+    if (b->reader)
+        shell_printf(sh, ", read by the jump at %s", place_text(at, b->reader));
+}
+
+static bool is_same(const struct explain_byte *a, const struct explain_byte *b)
+{
+    return a->owner == b->owner && a->jump == b->jump && a->reader == b->reader;
+}
+
+/* print_run - bytes @first up to @end, which are the same one's. */
+static void print_run(struct shell *sh, const struct explanation *e, size_t first,
+                      size_t end)
+{
+    const struct explain_byte *b = e->bytes;
+
+    shell_printf(sh, "%-10s", first ? "" : "byte");
+    for (size_t i = first; i < end && b->owner != OWNER_NOBODY; i++)
+        shell_printf(sh, " %02x", b[i].now);
+    shell_printf(sh, b->owner != OWNER_NOBODY ? ", " : " ");
+    print_owner(sh, &b[first]);
+    if (b[first].owner == OWNER_JUMP || b[first].owner == OWNER_ENGINE) {
+        shell_printf(sh, ", original");
+        for (size_t i = first; i < end; i++)
+            shell_printf(sh, " %02x", b[i].original);
+    }
+    shell_printf(sh, "\n");
+}
+
+static void print_bytes(struct shell *sh, const struct explanation *e)
+{
+    size_t first = 0;
+
+    for (size_t i = 1; i <= e->byte_count; i++) {
+        if (i < e->byte_count && is_same(&e->bytes[i], &e->bytes[first]))
+            continue;
+        print_run(sh, e, first, i);
+        first = i;
+    }
+}
+
+/* ---- history ---- */
+
+static void print_changes(struct shell *sh, const struct explanation *e)
+{
+    char at[PLACE_TEXT_MAX];
+
+    for (size_t i = e->change_count; i--;) {
+        const struct text_change *c = &e->changes[i];
+
+        shell_printf(sh, "history    %lu.%06lu s, %s:", c->ns / 1000000000,
+                     c->ns / 1000 % 1000000, place_text(at, c->addr));
+        for (size_t j = 0; j < c->len; j++)
+            shell_printf(sh, " %02x", c->bytes[j]);
+        shell_printf(sh, "\n");
+    }
+    if (!e->change_count)
+        shell_printf(sh, "history    none among the last %u changes of text\n",
+                     TEXT_HISTORY_LEN);
+}
+
+void explain_print_text(struct shell *sh, const struct explanation *e)
+{
+    print_bytes(sh, e);
+    if (e->in_function)
+        print_changes(sh, e);
+}

@@ -1,0 +1,204 @@
+/* console_probe.c - the list of the console's probes. */
+#include "probes/console/console_probe.h"
+
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/time/clock.h"
+#include "probes/console/mass.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static struct mutex lock = MUTEX_INIT(lock);
+static struct list probes = LIST_INIT(probes);
+static unsigned next_number = 1;
+
+void console_probe_lock(void)
+{
+    mutex_lock(&lock);
+}
+
+void console_probe_unlock(void)
+{
+    mutex_unlock(&lock);
+}
+
+struct console_probe *console_probe_next(struct console_probe *cp)
+{
+    struct list *next = cp ? cp->link.next : probes.next;
+
+    return next == &probes ? NULL : CONTAINER_OF(next, struct console_probe, link);
+}
+
+struct console_probe *console_probe_find(const char *name)
+{
+    struct console_probe *cp = NULL;
+
+    while ((cp = console_probe_next(cp)) != NULL)
+        if (strcmp(cp->name, name) == 0)
+            return cp;
+    return NULL;
+}
+
+/* ---- new, free ---- */
+
+static bool is_taken(const char *name)
+{
+    return strcmp(name, "all") == 0 || console_probe_find(name);
+}
+
+static int check_name(const char *name)
+{
+    if (strlen(name) >= CONSOLE_PROBE_NAME)
+        return -ENAMETOOLONG;
+    return is_taken(name) ? -EEXIST : 0;
+}
+
+/* A number is used up by a probe that is registered, not by a refused one. */
+static void make_up_name(char *name)
+{
+    do {
+        snprintf(name, CONSOLE_PROBE_NAME, "p%u", next_number++);
+    } while (is_taken(name));
+}
+
+static int make_room(struct console_probe *cp, size_t room)
+{
+    cp->room = room;
+    if (!room) {
+        cp->one_ptr = &cp->one;
+        cp->ps = &cp->one_ptr;
+        return 0;
+    }
+    cp->probes = kzalloc(room * sizeof(cp->probes[0]));
+    cp->ps = kzalloc(room * sizeof(cp->ps[0]));
+    return cp->probes && cp->ps ? 0 : -ENOMEM;
+}
+
+int console_probe_new(struct console_probe **out, const char *name, size_t room)
+{
+    int err = name ? check_name(name) : 0;
+    struct console_probe *cp;
+
+    if (err)
+        return err;
+    cp = kzalloc(sizeof(*cp));
+    if (!cp)
+        return -ENOMEM;
+    err = make_room(cp, room);
+    if (err) {
+        console_probe_free(cp);
+        return err;
+    }
+    if (name)
+        strlcpy(cp->name, name, sizeof(cp->name));
+    *out = cp;
+    return 0;
+}
+
+void console_probe_free(struct console_probe *cp)
+{
+    if (cp->ps != &cp->one_ptr)
+        kfree(cp->ps);
+    kfree(cp->probes);
+    kfree(cp);
+}
+
+void console_probe_add(struct console_probe *cp)
+{
+    if (!cp->name[0])
+        make_up_name(cp->name);
+    list_append(&probes, &cp->link);
+}
+
+/* ---- what can be done with one ---- */
+
+static int take_out(struct shell *sh, struct console_probe *cp)
+{
+    return cp->kind == CONSOLE_RETURN ? unregister_kretprobe(&cp->ret)
+                                      : mass_unregister(sh, cp->ps, &cp->count);
+}
+
+int console_probe_del(struct shell *sh, struct console_probe *cp)
+{
+    int err = take_out(sh, cp);
+
+    if (err)
+        return err;
+    list_remove(&cp->link);
+    console_probe_free(cp);
+    return 0;
+}
+
+int console_probe_on(struct shell *sh UNUSED, struct console_probe *cp)
+{
+    return enable_kprobes(cp->ps, cp->count);
+}
+
+int console_probe_off(struct shell *sh, struct console_probe *cp)
+{
+    return mass_disable(sh, cp->ps, cp->count);
+}
+
+size_t console_probe_disabled(const struct console_probe *cp)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < cp->count; i++)
+        count += (READ_ONCE(cp->ps[i]->flags) & KPROBE_FLAG_DISABLED) != 0;
+    return count;
+}
+
+static void count_post(struct kprobe *p, struct pt_regs *regs UNUSED,
+                       unsigned long flags UNUSED)
+{
+    struct console_probe *cp = CONTAINER_OF(p, struct console_probe, one);
+
+    __atomic_add_fetch(&cp->posts, 1, __ATOMIC_RELAXED);
+}
+
+void console_probe_count_post(struct console_probe *cp)
+{
+    cp->one.post_handler = count_post;
+}
+
+struct stamp {
+    uint64_t start_ns;
+};
+
+static int start_clock(struct kretprobe_instance *ri, struct pt_regs *regs UNUSED)
+{
+    ((struct stamp *)ri->data)->start_ns = clock_ns();
+    return 0;
+}
+
+static int note_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    struct console_probe *cp = CONTAINER_OF(ri->rp, struct console_probe, ret);
+    uint64_t ns = clock_ns() - ((const struct stamp *)ri->data)->start_ns;
+
+    __atomic_add_fetch(&cp->returns.count, 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&cp->returns.total_ns, ns, __ATOMIC_RELAXED);
+    WRITE_ONCE(cp->returns.last_ns, ns);
+    WRITE_ONCE(cp->returns.last_value, regs_return_value(regs));
+    return 0;
+}
+
+void console_probe_follow(struct console_probe *cp)
+{
+    cp->kind = CONSOLE_RETURN;
+    cp->one_ptr = &cp->ret.kp;
+    cp->ret.entry_handler = start_clock;
+    cp->ret.handler = note_return;
+    cp->ret.data_size = sizeof(struct stamp);
+}
+
+void console_probe_sums(const struct console_probe *cp, uint64_t *hits, uint64_t *missed)
+{
+    *hits = *missed = 0;
+    for (size_t i = 0; i < cp->count; i++) {
+        *hits += kprobe_hits(cp->ps[i]);
+        *missed += READ_ONCE(cp->ps[i]->nmissed);
+    }
+}

@@ -1,0 +1,257 @@
+/* files.c - what the engine shows and lets be switched by files: /sys/kernel/debug/kprobes,
+ * as Linux has it, and the choice of engines below /proc/sys/debug.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/fs/vfs.h"
+#include "probes/console/census.h"
+#include "probes/console/walk.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/core/text_poke.h"
+#include "probes/jump/optimize.h"
+#include "probes/port/port.h"
+
+#include <string.h>
+
+/* ---- list: a line for each kprobe, by address ---- */
+
+static const struct {
+    uint32_t flag;
+    const char *text;
+} flags[] = {
+    { KPROBE_FLAG_GONE, "[GONE]" },
+    { KPROBE_FLAG_DISABLED, "[DISABLED]" },
+    { KPROBE_FLAG_OPTIMIZED, "[OPTIMIZED]" },
+};
+
+static void print_kprobe(struct seq *s, const struct kprobe *p)
+{
+    struct plat_symbol sym = { .start = p->addr, .name = "?" };
+
+    plat_symbol_at(p->addr, &sym);
+    seq_printf(s, "%016lx  %c  %s+0x%lx    ", p->addr, kprobe_kind(p), sym.name,
+               p->addr - sym.start);
+    for (size_t i = 0; p->flags && i < ARRAY_LEN(flags); i++)
+        if (p->flags & flags[i].flag)
+            seq_puts(s, flags[i].text);
+    seq_puts(s, "\n");
+}
+
+struct listing {
+    struct seq *s;
+    uintptr_t done; /* below it all have been printed: functions may overlap */
+};
+
+/* Each byte is looked up. That is less work than to sort the probes, and work counts here:
+ * with a probe on every instruction each of them traps, but in the look-up none does.
+ */
+static bool print_function(const struct plat_symbol *function, void *arg)
+{
+    uintptr_t end = function->start + function->size;
+    struct listing *l = arg;
+
+    if (l->done < function->start)
+        l->done = function->start;
+    for (; l->done < end; l->done++) {
+        const struct site *site = registry_find(l->done);
+
+        for (const struct kprobe *p = site ? site->probes : NULL; p; p = p->next)
+            print_kprobe(l->s, p);
+    }
+    return !l->s->err;
+}
+
+static int list_show(struct seq *s, void *priv UNUSED)
+{
+    struct listing l = { .s = s };
+
+    plat_lock(PLAT_PROBES);
+    walk_functions(NULL, print_function, &l);
+    plat_unlock(PLAT_PROBES);
+    return 0;
+}
+
+/* ---- blacklist ---- */
+
+static void print_range(const struct plat_symbol *function,
+                        enum probe_reason reason UNUSED, void *arg)
+{
+    seq_printf(arg, "0x%lx-0x%lx\t%s\n", function->start,
+               function->start + function->size, function->name);
+}
+
+static int blacklist_show(struct seq *s, void *priv UNUSED)
+{
+    census_blacklist(print_range, s);
+    return 0;
+}
+
+/* ---- enabled ---- */
+
+static int enabled_show(struct seq *s, void *priv UNUSED)
+{
+    seq_printf(s, "%d\n", kprobes_are_on());
+    return 0;
+}
+
+static long enabled_write(void *priv UNUSED, const char *text, size_t len)
+{
+    bool on;
+    int err = parse_bool(text, len, &on);
+
+    if (!err)
+        err = kprobes_switch(on);
+    return err ? err : (long)len;
+}
+
+/* ---- one of several words ---- */
+
+struct choice {
+    const char *const *words;
+    size_t count;
+    int (*set)(unsigned word);
+    unsigned (*get)(void);
+};
+
+static int choice_show(struct seq *s, void *priv)
+{
+    const struct choice *c = priv;
+
+    seq_printf(s, "%s\n", c->words[c->get()]);
+    return 0;
+}
+
+static long choice_write(void *priv, const char *text, size_t len)
+{
+    size_t word_len = len && text[len - 1] == '\n' ? len - 1 : len;
+    const struct choice *c = priv;
+
+    for (unsigned i = 0; i < c->count; i++) {
+        int err;
+
+        if (strlen(c->words[i]) != word_len || memcmp(text, c->words[i], word_len) != 0)
+            continue;
+        err = c->set(i);
+        return err ? err : (long)len;
+    }
+    return -EINVAL;
+}
+
+/* ---- kprobes-step, text-poke ---- */
+
+static const char *const step_words[] = { [STEP_INT3] = "int3", [STEP_TF] = "tf" };
+
+static int step_set(unsigned word)
+{
+    step_set_engine((enum step_engine)word);
+    return 0;
+}
+
+static unsigned step_get(void)
+{
+    return step_get_engine();
+}
+
+static struct choice step_choice = { step_words, ARRAY_LEN(step_words), step_set,
+                                     step_get };
+
+static const char *const poke_words[] = {
+    [TEXT_POKE_INT3] = "int3", [TEXT_POKE_STOP_MACHINE] = "stop-machine"
+};
+
+static int poke_set(unsigned word)
+{
+    text_poke_set_engine((enum text_poke_engine)word);
+    return 0;
+}
+
+static unsigned poke_get(void)
+{
+    return text_poke_get_engine();
+}
+
+static struct choice poke_choice = { poke_words, ARRAY_LEN(poke_words), poke_set,
+                                     poke_get };
+
+/* ---- kprobes-jump, kprobes-optimization: on return all probes are what they may be ---- */
+
+static const char *const jump_words[] = {
+    [OPTIMIZE_PUN] = "pun", [OPTIMIZE_REGION] = "region", [OPTIMIZE_OFF] = "off"
+};
+
+static int jump_set(unsigned word)
+{
+    return optimize_set_method((enum optimize_method)word);
+}
+
+static unsigned jump_get(void)
+{
+    return optimize_get_method();
+}
+
+static struct choice jump_choice = { jump_words, ARRAY_LEN(jump_words), jump_set,
+                                     jump_get };
+
+int port_choose_jump(const char *word)
+{
+    return choice_write(&jump_choice, word, strlen(word)) < 0 ? -EINVAL : 0;
+}
+
+/* As a number below /proc/sys: no other way to say yes or no. */
+static const char *const optimization_words[] = { "0", "1" };
+
+static int optimization_set(unsigned word)
+{
+    return optimize_switch(word);
+}
+
+static unsigned optimization_get(void)
+{
+    return optimize_is_on();
+}
+
+static struct choice optimization_choice = { optimization_words,
+                                             ARRAY_LEN(optimization_words),
+                                             optimization_set, optimization_get };
+
+/* ---- the trees ---- */
+
+static const struct vfs_file kprobes_files[] = {
+    { .name = "list", .mode = 0400, .show = list_show },
+    { .name = "blacklist", .mode = 0400, .show = blacklist_show },
+    { .name = "enabled", .mode = 0600, .show = enabled_show, .write = enabled_write },
+};
+
+static const struct vfs_file sysctl_files[] = {
+    { .name = "kprobes-step",
+      .mode = 0644,
+      .show = choice_show,
+      .write = choice_write,
+      .priv = &step_choice },
+    { .name = "text-poke",
+      .mode = 0644,
+      .show = choice_show,
+      .write = choice_write,
+      .priv = &poke_choice },
+    { .name = "kprobes-jump",
+      .mode = 0644,
+      .show = choice_show,
+      .write = choice_write,
+      .priv = &jump_choice },
+    { .name = "kprobes-optimization",
+      .mode = 0644,
+      .show = choice_show,
+      .write = choice_write,
+      .priv = &optimization_choice },
+};
+
+int probes_add_files(void)
+{
+    int err = vfs_add_tree("/sys/kernel/debug/kprobes", kprobes_files,
+                           ARRAY_LEN(kprobes_files));
+
+    if (err)
+        return err;
+    return vfs_add_tree("/proc/sys/debug", sysctl_files, ARRAY_LEN(sysctl_files));
+}

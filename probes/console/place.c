@@ -1,0 +1,193 @@
+/* place.c - names of instructions: read, written, and explained where they mislead. */
+#include "probes/console/place.h"
+
+#include "kernel/base/err.h"
+#include "kernel/debug/inlines.h"
+#include "kernel/debug/ksyms.h"
+#include "probes/core/platform.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- read ---- */
+
+int place_parse(struct place *place, const char *text)
+{
+    const char *plus = strchr(text, '+');
+    size_t len = plus ? (size_t)(plus - text) : strlen(text);
+    uint64_t offset = 0;
+
+    *place = (struct place){ 0 };
+    if (!shell_parse_address(text, &place->addr))
+        return place->addr ? 0 : -EINVAL;
+    if (strncmp(text, "0x", 2) == 0)
+        return -EINVAL;
+    if (plus && (parse_u64(plus + 1, 0, &offset) || offset > UINT32_MAX))
+        return -EINVAL;
+    if (len == 0 || len >= sizeof(place->symbol))
+        return -EINVAL;
+    memcpy(place->symbol, text, len);
+    place->offset = (unsigned)offset;
+    return 0;
+}
+
+int place_no_place(struct shell *sh, const char *text)
+{
+    shell_error(sh, 0, "probe: %s is no place: SYM, SYM+OFF, SYM#N or ADDRESS", text);
+    return -EINVAL;
+}
+
+void place_fill(struct kprobe *p, const struct place *place)
+{
+    p->symbol_name = place->symbol[0] ? place->symbol : NULL;
+    p->addr = place->addr;
+    p->offset = place->offset;
+}
+
+int place_find(const struct place *place, uintptr_t *addr, struct probe_reject *why)
+{
+    struct plat_symbol sym;
+    int err;
+
+    if (!place->symbol[0]) {
+        *addr = place->addr;
+        return 0;
+    }
+    err = plat_symbol_find(place->symbol, &sym);
+    if (err)
+        return probe_refuse(
+            why, err == -EADDRNOTAVAIL ? PROBE_NOT_UNIQUE : PROBE_NO_SYMBOL, 0);
+    if (place->offset && place->offset >= sym.size)
+        return probe_refuse(why, PROBE_PAST_END, sym.start + place->offset);
+    *addr = sym.start + place->offset;
+    return 0;
+}
+
+/* ---- write ---- */
+
+const char *place_text(char *buf, uintptr_t addr)
+{
+    struct plat_symbol sym;
+
+    if (plat_symbol_at(addr, &sym))
+        snprintf(buf, PLACE_TEXT_MAX, "0x%lx", addr);
+    else
+        snprintf(buf, PLACE_TEXT_MAX, "%s+0x%lx", sym.name, addr - sym.start);
+    return buf;
+}
+
+/* As it was given, but in one spelling; an address by its function. */
+static const char *own_text(char *buf, const struct place *place)
+{
+    if (!place->symbol[0])
+        return place_text(buf, place->addr);
+    if (place->offset)
+        snprintf(buf, PLACE_TEXT_MAX, "%s+0x%x", place->symbol, place->offset);
+    else
+        snprintf(buf, PLACE_TEXT_MAX, "%s", place->symbol);
+    return buf;
+}
+
+/* ---- explain ---- */
+
+#define INLINED_SHOWN 12
+
+static void list_candidates(struct shell *sh, const char *name)
+{
+    struct ksym sym;
+    size_t iter = 0;
+    unsigned n = 0;
+
+    while (ksyms_next(name, &iter, &sym))
+        if (sym.type == 'T' || sym.type == 't')
+            shell_error(sh, 0, "  %s#%u is 0x%lx", name, ++n, sym.start);
+}
+
+/* What compilers make of one function: copies for special arguments, cold parts. */
+static void list_clones(struct shell *sh, const char *name)
+{
+    char base[PLACE_MAX];
+    struct ksym sym;
+
+    for (size_t i = 0; ksyms_get(i, &sym); i++) {
+        if ((sym.type != 'T' && sym.type != 't') || strcmp(sym.name, name) == 0)
+            continue;
+        ksyms_base_name(sym.name, base, sizeof(base));
+        if (strcmp(base, name) == 0)
+            shell_error(sh, 0, "  the compiler has made %s of it", sym.name);
+    }
+}
+
+size_t place_inlined(const struct place *place)
+{
+    return place->symbol[0] && !place->offset ? inlines_count(place->symbol) : 0;
+}
+
+void place_list_inlined(const struct place *place, size_t max,
+                        void (*line)(void *arg, const char *text), void *arg)
+{
+    size_t count = place_inlined(place);
+    char text[PLACE_TEXT_MAX];
+
+    for (size_t i = 0; i < count && i < max; i++)
+        line(arg, place_text(text, inlines_get(place->symbol, i)));
+    if (count > max) {
+        snprintf(text, sizeof(text), "and %zu more", count - max);
+        line(arg, text);
+    }
+}
+
+static void print_inlined(void *arg, const char *text)
+{
+    shell_error(arg, 0, "    %s", text);
+}
+
+static void list_inlined(struct shell *sh, const struct place *place)
+{
+    size_t count = inlines_count(place->symbol);
+
+    if (!count)
+        return;
+    shell_error(sh, 0,
+                "  it has no code of its own, but is inlined at %zu place%s:", count,
+                count == 1 ? "" : "s");
+    place_list_inlined(place, INLINED_SHOWN, print_inlined, sh);
+}
+
+/* detail - what else there is to say, in parentheses, into @buf. */
+static void detail(char *buf, size_t size, const struct place *place,
+                   const struct probe_reject *why)
+{
+    char at[PLACE_TEXT_MAX];
+    struct plat_symbol sym;
+
+    buf[0] = '\0';
+    if (why->reason == PROBE_NOT_BOUNDARY)
+        snprintf(buf, size, " (instruction starts at %s)", place_text(at, why->at));
+    else if (why->reason == PROBE_UNDECODABLE)
+        snprintf(buf, size, " (decoding ends at %s)", place_text(at, why->at));
+    else if (why->reason == PROBE_STI_HLT)
+        snprintf(buf, size, " (the other is at %s)", place_text(at, why->at));
+    else if (why->reason == PROBE_PAST_END && !plat_symbol_find(place->symbol, &sym))
+        snprintf(buf, size, " (%s is 0x%zx bytes long)", place->symbol, sym.size);
+    else if (why->reason == PROBE_BLACKLISTED || why->reason == PROBE_ENTRY_CODE)
+        snprintf(buf, size, " (`probe blacklist` lists it)");
+}
+
+int place_refused(struct shell *sh, const struct place *place,
+                  const struct probe_reject *why)
+{
+    char text[PLACE_TEXT_MAX], more[PLACE_TEXT_MAX + 32];
+
+    detail(more, sizeof(more), place, why);
+    shell_error(sh, 0, "probe: cannot probe %s: %s%s", own_text(text, place), why->why,
+                more);
+    if (why->reason == PROBE_NOT_UNIQUE)
+        list_candidates(sh, place->symbol);
+    if (why->reason == PROBE_NO_SYMBOL) {
+        list_clones(sh, place->symbol);
+        list_inlined(sh, place);
+    }
+    return why->err;
+}

@@ -1,0 +1,16 @@
+PROBE_CONSOLE := \
+    probes/console/place.c \
+    probes/console/walk.c \
+    probes/console/census.c \
+    probes/console/mass.c \
+    probes/console/console_probe.c \
+    probes/console/commands.c \
+    probes/console/commands_all.c \
+    probes/console/commands_list.c \
+    probes/console/commands_stat.c \
+    probes/console/commands_explain.c \
+    probes/console/commands_text.c \
+    probes/console/commands_cost.c \
+    probes/console/commands_region.c \
+    probes/console/commands_xmc.c \
+    probes/console/files.c

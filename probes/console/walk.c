@@ -1,0 +1,66 @@
+/* walk.c - from the symbol table to functions and instructions. */
+#include "probes/console/walk.h"
+
+#include "kernel/debug/ksyms.h"
+#include "probes/core/life.h"
+
+#include <string.h>
+
+/* begins_function - does a function of kernel text begin where @sym does? */
+static bool begins_function(const struct ksym *sym, struct plat_symbol *function)
+{
+    return plat_text_contains(sym->start, 1) && !plat_symbol_at(sym->start, function) &&
+           function->start == sym->start;
+}
+
+size_t walk_functions(const char *pattern,
+                      bool (*fn)(const struct plat_symbol *function, void *arg),
+                      void *arg)
+{
+    struct plat_symbol function;
+    uintptr_t last = 0;
+    struct ksym sym;
+    size_t count = 0;
+
+    for (size_t i = 0; ksyms_get(i, &sym); i++) {
+        if (sym.start == last || !begins_function(&sym, &function))
+            continue;
+        if (pattern && !glob_match(pattern, sym.name))
+            continue; /* a further name may */
+        last = sym.start;
+        count++;
+        if (!fn(&function, arg))
+            break;
+    }
+    return count;
+}
+
+struct boundaries {
+    uintptr_t done;
+    void (*fn)(const struct insn *insn, void *arg);
+    void *arg;
+};
+
+static void pass_on(const struct insn *insn, void *arg)
+{
+    struct boundaries *b = arg;
+
+    if (insn->addr < b->done)
+        return;
+    b->done = insn_next(insn);
+    b->fn(insn, b->arg);
+}
+
+int walk_boundaries(const struct plat_symbol *function, uintptr_t *done,
+                    void (*fn)(const struct insn *insn, void *arg), void *arg)
+{
+    struct boundaries b = { *done, fn, arg };
+    int err;
+
+    plat_lock(PLAT_PROBES);
+    err = boundary_for_each(function, pass_on, &b);
+    boundary_forget(); /* what @fn has asked about this function: it is done with */
+    plat_unlock(PLAT_PROBES);
+    *done = b.done;
+    return err;
+}

@@ -1,0 +1,70 @@
+/* aggr.c - stage 4: several probes at one address.
+ *
+ * The list is singly linked and read by hits without locks. A probe is linked in whole,
+ * and unlinked with its own link left in place, so that a hit that stands on it finds the
+ * way on; its memory is the owner's again only after quiescence.
+ */
+#include "probes/core/aggr.h"
+
+void aggr_add(struct site *site, struct kprobe *p)
+{
+    struct kprobe **link = &site->probes;
+
+    p->next = NULL;
+    while (*link)
+        link = &(*link)->next;
+    if (site->state == SITE_OPTIMIZED)
+        __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
+    __atomic_store_n(link, p, __ATOMIC_RELEASE);
+}
+
+void aggr_remove(struct site *site, struct kprobe *p)
+{
+    struct kprobe **link = &site->probes;
+
+    while (*link != p)
+        link = &(*link)->next;
+    __atomic_store_n(link, p->next, __ATOMIC_RELEASE);
+    __atomic_and_fetch(&p->flags, ~KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
+}
+
+bool aggr_find(const struct site *site, const struct kprobe *p)
+{
+    for (const struct kprobe *q = site->probes; q; q = q->next)
+        if (q == p)
+            return true;
+    return false;
+}
+
+bool aggr_enabled(const struct site *site)
+{
+    for (const struct kprobe *q = site->probes; q; q = q->next)
+        if (!aggr_is_off(q))
+            return true;
+    return false;
+}
+
+bool aggr_wants_post(const struct site *site)
+{
+    for (const struct kprobe *q = site->probes; q; q = q->next)
+        if (q->post_handler)
+            return true;
+    return false;
+}
+
+void aggr_run_light(struct kprobe *p, struct probe_hit *hit)
+{
+    bool irqs_off = READ_ONCE(p->flags) & KPROBE_FLAG_IRQS_OFF;
+    unsigned long irqs = 0;
+
+    if (!p->light_handler)
+        return;
+    hit->running = p;
+    if (irqs_off)
+        irqs = plat_irq_save();
+    p->light_handler(p, p->addr);
+    if (irqs_off)
+        plat_irq_restore(irqs);
+    hit->running = NULL;
+}
+NOKPROBE(aggr_run_light);

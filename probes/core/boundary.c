@@ -1,0 +1,177 @@
+/* boundary.c - stage 2: where instructions begin. Only decoding from the start of the
+ * function can tell.
+ *
+ * The boundaries of each function that was asked for are remembered as a bitmap, since
+ * probes come by the thousand, and in any order; the bytes behind them are read anew each
+ * time. It is all forgotten with the last probe, after a set, and when it gets too much.
+ */
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/recover.h"
+
+#define BUCKETS 256
+#define MAPS_MAX 8192 /* functions, some 80 bytes each */
+
+struct map {
+    struct map *next;
+    uintptr_t start;
+    size_t size;
+    uintptr_t stopped_at; /* decoding ended here; start + size when all is well */
+    uint64_t starts[];    /* bit i: an instruction begins at start + i */
+};
+
+/* Locks: all PLAT_PROBES. */
+static struct map *buckets[BUCKETS];
+static size_t map_count;
+
+static struct map **bucket_of(uintptr_t start)
+{
+    return &buckets[(start ^ start >> 12) / 16 % BUCKETS];
+}
+
+void boundary_forget(void)
+{
+    for (size_t i = 0; map_count && i < BUCKETS; i++) {
+        while (buckets[i]) {
+            struct map *map = buckets[i];
+
+            buckets[i] = map->next;
+            plat_free(map);
+            map_count--;
+        }
+    }
+}
+
+static const struct map *map_find(const struct plat_symbol *function)
+{
+    const struct map *map = *bucket_of(function->start);
+
+    while (map && (map->start != function->start || map->size != function->size))
+        map = map->next;
+    return map;
+}
+
+static void map_fill(struct map *map, const uint8_t *bytes)
+{
+    struct insn insn;
+    size_t off = 0;
+
+    while (off < map->size) {
+        if (insn_decode(&insn, bytes + off, map->size - off, map->start + off))
+            break;
+        map->starts[off / 64] |= BIT(off % 64);
+        off += insn.len;
+    }
+    map->stopped_at = map->start + off;
+}
+
+static void map_add(struct map *map)
+{
+    struct map **bucket = bucket_of(map->start);
+
+    if (map_count == MAPS_MAX)
+        boundary_forget();
+    map->next = *bucket;
+    *bucket = map;
+    map_count++;
+}
+
+static int map_make(const struct plat_symbol *function, struct map *map, uint8_t *bytes,
+                    struct probe_reject *why)
+{
+    if (!map || !bytes)
+        return probe_refuse(why, PROBE_NO_MEMORY, function->start);
+    if (recover_bytes(bytes, function->start, function->size))
+        return probe_refuse(why, PROBE_NOT_TEXT, function->start);
+    map->start = function->start;
+    map->size = function->size;
+    map_fill(map, bytes);
+    return 0;
+}
+
+/* map_get - of @function, remembered or made. */
+static int map_get(const struct map **out, const struct plat_symbol *function,
+                   struct probe_reject *why)
+{
+    size_t words = function->size / 64 + 1;
+    struct map *map;
+    uint8_t *bytes;
+    int err;
+
+    *out = map_find(function);
+    if (*out)
+        return 0;
+    bytes = plat_alloc(function->size);
+    map = plat_alloc(sizeof(*map) + words * sizeof(map->starts[0]));
+    err = map_make(function, map, bytes, why);
+    plat_free(bytes);
+    if (err) {
+        plat_free(map);
+        return err;
+    }
+    map_add(map);
+    *out = map;
+    return 0;
+}
+
+static uintptr_t start_of(const struct map *map, uintptr_t addr)
+{
+    size_t off = addr - map->start;
+
+    while (off && !(map->starts[off / 64] & BIT(off % 64)))
+        off--;
+    return map->start + off;
+}
+
+int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct insn *insn,
+                  struct probe_reject *why)
+{
+    uint8_t bytes[INSN_MAX_LEN];
+    size_t left = function->start + function->size - addr;
+    const struct map *map;
+    int err = map_get(&map, function, why);
+
+    if (err)
+        return err;
+    if (addr >= map->stopped_at && map->stopped_at < map->start + map->size)
+        return probe_refuse(why, PROBE_UNDECODABLE, map->stopped_at);
+    if (start_of(map, addr) != addr)
+        return probe_refuse(why, PROBE_NOT_BOUNDARY, start_of(map, addr));
+    if (left > sizeof(bytes))
+        left = sizeof(bytes);
+    if (recover_bytes(bytes, addr, left) || insn_decode(insn, bytes, left, addr))
+        return probe_refuse(why, PROBE_UNDECODABLE, addr);
+    return 0;
+}
+
+int boundary_before(uintptr_t addr, const struct plat_symbol *function, struct insn *insn)
+{
+    const struct map *map;
+    int err;
+
+    if (addr == function->start)
+        return -ENOENT;
+    err = map_get(&map, function, NULL);
+    return err ? err : boundary_find(start_of(map, addr - 1), function, insn, NULL);
+}
+
+int boundary_for_each(const struct plat_symbol *function,
+                      void (*fn)(const struct insn *insn, void *arg), void *arg)
+{
+    uint8_t *bytes = plat_alloc(function->size);
+    struct insn insn;
+    int err;
+
+    if (!bytes)
+        return -ENOMEM;
+    err = recover_bytes(bytes, function->start, function->size);
+    for (size_t off = 0; !err && off < function->size; off += insn.len) {
+        err =
+            insn_decode(&insn, bytes + off, function->size - off, function->start + off);
+        if (!err)
+            fn(&insn, arg);
+    }
+    plat_free(bytes);
+    return err;
+}

@@ -1,0 +1,253 @@
+/* check.c - stage 2: may this address carry a probe? And if not, by which rule?
+ *
+ * The rules are a table, looked at in its order: kprobe_check() stops at the first that is
+ * broken, check_each_rule() goes on as far as it makes sense. Everything that can be
+ * refused is refused here or in prepare.c; from arming on nothing can fail.
+ */
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+#include "probes/core/recover.h"
+
+/* What is known of the address so far: a rule may rely on those in front of it. */
+struct check {
+    uintptr_t addr;
+    struct plat_symbol function; /* behind NO_FUNCTION */
+    uintptr_t starts;            /* behind UNDECODABLE: where the instruction begins */
+    struct insn insn;            /* behind NOT_BOUNDARY */
+
+    /* How it is to be refused: the rule's reason and the address, unless the rule changes
+     * them. */
+    enum probe_reason reason;
+    uintptr_t at;
+};
+
+/* ---- the place ---- */
+
+static bool is_own_code(struct check *c)
+{
+    return plat_exec_contains(c->addr);
+}
+
+static bool is_no_text(struct check *c)
+{
+    return !plat_text_contains(c->addr, 1);
+}
+
+static bool is_entry_code(struct check *c)
+{
+    return plat_is_entry(c->addr);
+}
+
+static bool is_blacklisted(struct check *c)
+{
+    return blacklist_contains(c->addr);
+}
+
+static bool is_no_function(struct check *c)
+{
+    return plat_symbol_at(c->addr, &c->function);
+}
+
+/* ---- the instruction ---- */
+
+/* Between two boundaries is not this rule's business, but the next one's. */
+static bool is_undecodable(struct check *c)
+{
+    struct probe_reject why = { 0 };
+
+    c->starts = c->addr;
+    if (!boundary_find(c->addr, &c->function, &c->insn, &why))
+        return false;
+    if (why.reason == PROBE_NOT_BOUNDARY) {
+        c->starts = why.at;
+        return false;
+    }
+    c->reason = why.reason;
+    c->at = why.at;
+    return true;
+}
+
+static bool is_no_boundary(struct check *c)
+{
+    c->at = c->starts;
+    return c->starts != c->addr;
+}
+
+/* A debugger's: when it takes it away, it would take the probe's with it. Those of the
+ * program are told apart by the bytes around, which are not as they were built.
+ */
+static bool is_foreign_int3(struct check *c)
+{
+    uintptr_t line = align_down(c->addr, PLAT_LINE_LEN);
+    uint8_t bytes[PLAT_LINE_LEN];
+
+    return c->insn.kind == INSN_INT3 && !recover_bytes(bytes, line, sizeof(bytes)) &&
+           !plat_text_is_built(line, bytes);
+}
+
+/* Kinds that never carry a probe, and the rule that says so. */
+static enum probe_reason kind_reason(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_INT3:
+    case INSN_INT1:
+    case INSN_INTN:
+        return PROBE_TRAP_INSN;
+    case INSN_CALL_FAR:
+    case INSN_JMP_FAR:
+    case INSN_RET_FAR:
+    case INSN_IRET:
+    case INSN_SYSCALL:
+    case INSN_SYSENTER:
+    case INSN_SYSRET:
+    case INSN_SYSEXIT:
+    case INSN_MODE:
+        return PROBE_FAR_BRANCH;
+    case INSN_MOV_SS:
+        return PROBE_MASKS_TRAPS;
+    case INSN_LOAD_SEG:
+    case INSN_SWAPGS:
+    case INSN_WRITE_BASE:
+    case INSN_SHADOW_STACK:
+        return PROBE_STATE_CHANGE;
+    case INSN_MWAIT:
+        return PROBE_HALTS;
+    case INSN_XBEGIN:
+    case INSN_XABORT:
+    case INSN_XEND:
+        return PROBE_TRANSACTION;
+    case INSN_VMX:
+    case INSN_SVM:
+    case INSN_SGX:
+        return PROBE_VIRTUALIZATION;
+    default:
+        return PROBE_OK;
+    }
+}
+
+static bool is_kind(struct check *c)
+{
+    return kind_reason(&c->insn) == c->reason;
+}
+
+static bool is_short_branch(struct check *c)
+{
+    return insn_is_near_branch(&c->insn) && c->insn.opsize66;
+}
+
+/* STI may be followed by a jump back as well: what its shadow must cover instead is for
+ * boost.c to see to.
+ */
+static bool can_run_as_copy(const struct insn *insn)
+{
+    return insn_can_boost(insn) || insn->kind == INSN_STI;
+}
+
+/* Whatever another rule refuses is not asked: it could not be moved either. */
+static bool is_stuck(struct check *c)
+{
+    return kind_reason(&c->insn) == PROBE_OK && !emulate_supports(&c->insn) &&
+           !can_run_as_copy(&c->insn);
+}
+
+static bool waits(const struct insn *insn)
+{
+    return insn->kind == INSN_HLT || insn->kind == INSN_MWAIT;
+}
+
+static bool is_sti_before(struct check *c)
+{
+    uintptr_t behind = insn_next(&c->insn);
+    struct insn next;
+
+    if (c->insn.kind != INSN_STI || behind >= c->function.start + c->function.size)
+        return false;
+    if (boundary_find(behind, &c->function, &next, NULL) || !waits(&next))
+        return false;
+    c->at = behind;
+    return true;
+}
+
+static bool is_hlt_behind(struct check *c)
+{
+    struct insn before;
+
+    if (!waits(&c->insn) || boundary_before(c->addr, &c->function, &before) ||
+        before.kind != INSN_STI)
+        return false;
+    c->at = before.addr;
+    return true;
+}
+
+/* The wake-up that `sti; hlt` waits for must not come between the two: neither may carry a
+ * probe, since the trap of the second one would end the shadow of the first.
+ */
+static bool is_sti_hlt(struct check *c)
+{
+    return is_sti_before(c) || is_hlt_behind(c);
+}
+
+/* ---- the rules ---- */
+
+static const struct rule {
+    enum probe_reason reason;
+    bool (*is_broken)(struct check *c);
+    bool needed; /* the rules behind it make no sense where it is broken */
+} rules[] = {
+    { PROBE_OWN_CODE, is_own_code, false },
+    { PROBE_NOT_TEXT, is_no_text, true },
+    { PROBE_ENTRY_CODE, is_entry_code, false },
+    { PROBE_BLACKLISTED, is_blacklisted, false },
+    { PROBE_NO_FUNCTION, is_no_function, true },
+    { PROBE_UNDECODABLE, is_undecodable, true },
+    { PROBE_NOT_BOUNDARY, is_no_boundary, true },
+    { PROBE_FOREIGN_INT3, is_foreign_int3, false },
+    { PROBE_TRAP_INSN, is_kind, false },
+    { PROBE_FAR_BRANCH, is_kind, false },
+    { PROBE_MASKS_TRAPS, is_kind, false },
+    { PROBE_STATE_CHANGE, is_kind, false },
+    { PROBE_HALTS, is_kind, false },
+    { PROBE_TRANSACTION, is_kind, false },
+    { PROBE_VIRTUALIZATION, is_kind, false },
+    { PROBE_SHORT_OPERAND, is_short_branch, false },
+    { PROBE_CANNOT_MOVE, is_stuck, false },
+    { PROBE_STI_HLT, is_sti_hlt, false },
+};
+
+static bool is_broken(const struct rule *rule, struct check *c)
+{
+    c->reason = rule->reason;
+    c->at = c->addr;
+    return rule->is_broken(c);
+}
+
+int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why)
+{
+    struct check c = { .addr = addr };
+
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+        if (is_broken(&rules[i], &c))
+            return probe_refuse(why, c.reason, c.at);
+    *insn = c.insn;
+    return 0;
+}
+
+void check_each_rule(uintptr_t addr,
+                     void (*fn)(enum probe_reason rule, const struct probe_reject *why,
+                                void *arg),
+                     void *arg)
+{
+    struct check c = { .addr = addr };
+
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        struct probe_reject why = { 0 };
+
+        if (is_broken(&rules[i], &c))
+            probe_refuse(&why, c.reason, c.at);
+        fn(rules[i].reason, &why, arg);
+        if (why.err && rules[i].needed)
+            return;
+    }
+}

@@ -1,0 +1,282 @@
+/* emulate.c - stage 8: instructions whose meaning depends on where they are, or that the
+ * engine's own flags would leak into. Their effect is applied to the register image.
+ *
+ * #BP and #DB leave a gap between their frame and the program's stack, and so does a detour:
+ * a word pushed here does not land in the frame.
+ */
+#include "probes/core/life.h"
+#include "probes/insn/operand.h"
+
+#define FLAGS_ARITH_AND_CONTROL                                                          \
+    (FLAGS_CF | FLAGS_PF | FLAGS_AF | FLAGS_ZF | FLAGS_SF | FLAGS_TF | FLAGS_IF |        \
+     FLAGS_DF | FLAGS_OF | FLAGS_IOPL | FLAGS_NT | FLAGS_AC | FLAGS_ID)
+
+bool emulate_supports(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_CALL_REL:
+    case INSN_CALL_REG:
+    case INSN_CALL_MEM:
+    case INSN_JMP_REL:
+    case INSN_JMP_REG:
+    case INSN_JMP_MEM:
+    case INSN_JCC:
+    case INSN_LOOP:
+    case INSN_JRCXZ:
+    case INSN_RET:
+    case INSN_PUSHF:
+    case INSN_POPF:
+    case INSN_CLI:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static uint8_t detail_of(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_JCC:
+        return insn->cond;
+    case INSN_LOOP:
+        return insn->loop;
+    default:
+        return insn->rm;
+    }
+}
+
+void emulate_prepare(struct emulation *e, const struct insn *insn)
+{
+    *e = (struct emulation){
+        .kind = (uint8_t)insn->kind,
+        .detail = detail_of(insn),
+        .opsize = insn->opsize == 2 ? 2 : 8,
+        .addrsize = insn->addrsize,
+        .base = insn->base,
+        .index = insn->index,
+        .scale = insn->scale,
+        .seg = insn->seg,
+        .disp = insn->has_mem ? insn->disp : (int32_t)(insn->target - insn_next(insn)),
+        .pop = insn->pop,
+        .rip_relative = insn->rip_relative,
+    };
+}
+
+/* ---- operands ---- */
+
+NOKPROBE_INLINE uintptr_t address_of(const struct site *site, const struct pt_regs *regs)
+{
+    const struct emulation *e = &site->emul;
+    uintptr_t mem = site_target(site);
+    struct insn operand = {
+        .has_mem = true,
+        .base = e->base,
+        .index = e->index,
+        .scale = e->scale,
+        .disp = e->disp,
+        .addrsize = e->addrsize,
+        .rip_relative = e->rip_relative,
+        .mem = e->addrsize == 4 ? (uint32_t)mem : mem,
+    };
+    uintptr_t addr = insn_effective_address(&operand, regs);
+
+    return e->seg == INSN_SEG_NONE ? addr : addr + plat_seg_base(e->seg);
+}
+
+/* load_target - where an indirect branch leads. Return: false after a fault, which is then
+ * the program's, at the original address.
+ */
+static NOINLINE bool load_target(const struct site *site, struct pt_regs *regs,
+                                 uintptr_t *target)
+{
+    const struct emulation *e = &site->emul;
+    uintptr_t addr;
+
+    if (e->kind == INSN_CALL_REG || e->kind == INSN_JMP_REG) {
+        *target = *insn_reg(regs, e->detail);
+        return true;
+    }
+    addr = address_of(site, regs);
+    if (!plat_read(target, addr))
+        return true;
+    regs->ip = site->addr;
+    plat_raise_fault(regs, addr);
+    return false;
+}
+NOKPROBE(load_target);
+
+/* The word right below the program's stack pointer is writable: the trap has just pushed
+ * its frame there.
+ */
+NOKPROBE_INLINE void push(struct pt_regs *regs, uint64_t value, unsigned size)
+{
+    regs->sp -= size;
+    if (size == 2)
+        *(uint16_t *)regs->sp = (uint16_t)value;
+    else
+        *(uint64_t *)regs->sp = value;
+}
+
+/* Two bytes are read as the end of a word whose rest lies below the stack pointer: there is
+ * memory for sure, and behind them there may be none.
+ */
+static NOINLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value,
+                         unsigned size)
+{
+    unsigned rest = 8 - size;
+
+    if (plat_read(value, regs->sp - rest)) {
+        regs->ip = site->addr;
+        plat_raise_fault(regs, regs->sp);
+        return false;
+    }
+    *value >>= 8 * rest;
+    return true;
+}
+NOKPROBE(pop);
+
+/* ---- one function a kind ----
+ *
+ * Those that call others are called: emulate_run() would save registers for them in all.
+ */
+
+NOKPROBE_INLINE void call(const struct site *site, struct pt_regs *regs, uintptr_t target)
+{
+    push(regs, site->addr + site->len, 8);
+    regs->ip = target;
+}
+
+static NOINLINE bool emulate_indirect_call(const struct site *site, struct pt_regs *regs)
+{
+    uintptr_t target;
+
+    if (!load_target(site, regs, &target))
+        return false;
+    call(site, regs, target);
+    return true;
+}
+NOKPROBE(emulate_indirect_call);
+
+static NOINLINE bool emulate_indirect_jmp(const struct site *site, struct pt_regs *regs)
+{
+    uintptr_t target;
+
+    if (!load_target(site, regs, &target))
+        return false;
+    regs->ip = target;
+    return true;
+}
+NOKPROBE(emulate_indirect_jmp);
+
+static NOINLINE bool emulate_ret(const struct site *site, struct pt_regs *regs)
+{
+    uint64_t target;
+
+    if (!pop(site, regs, &target, 8))
+        return false;
+    regs->sp += 8u + site->emul.pop;
+    regs->ip = target;
+    return true;
+}
+NOKPROBE(emulate_ret);
+
+NOKPROBE_INLINE void branch(const struct site *site, struct pt_regs *regs, bool taken)
+{
+    regs->ip = taken ? site_target(site) : site->addr + site->len;
+}
+
+static NOINLINE void emulate_jcc(const struct site *site, struct pt_regs *regs)
+{
+    branch(site, regs, insn_cond_holds(site->emul.detail, regs->flags));
+}
+NOKPROBE(emulate_jcc);
+
+/* The 32-bit counter is written as any 32-bit register: the upper half becomes 0. */
+NOKPROBE_INLINE uint64_t counter(const struct emulation *e, uint64_t cx)
+{
+    return e->addrsize == 4 ? (uint32_t)cx : cx;
+}
+
+NOKPROBE_INLINE void emulate_loop(const struct site *site, struct pt_regs *regs)
+{
+    const struct emulation *e = &site->emul;
+    bool zero = regs->flags & FLAGS_ZF;
+    bool taken;
+
+    regs->cx = counter(e, regs->cx - 1);
+    taken = regs->cx != 0;
+    if (e->detail == INSN_LOOPE)
+        taken = taken && zero;
+    else if (e->detail == INSN_LOOPNE)
+        taken = taken && !zero;
+    branch(site, regs, taken);
+}
+
+NOKPROBE_INLINE void emulate_pushf(const struct site *site, struct pt_regs *regs)
+{
+    push(regs, regs->flags & ~FLAGS_RF, site->emul.opsize);
+    regs->ip = site->addr + site->len;
+}
+
+static NOINLINE bool emulate_popf(const struct site *site, struct pt_regs *regs)
+{
+    uint64_t value, mask = FLAGS_ARITH_AND_CONTROL;
+
+    if (!pop(site, regs, &value, site->emul.opsize))
+        return false;
+    if (site->emul.opsize == 2)
+        mask &= 0xffff;
+    regs->flags = (regs->flags & ~mask) | (value & mask);
+    regs->sp += site->emul.opsize;
+    regs->ip = site->addr + site->len;
+    return true;
+}
+NOKPROBE(emulate_popf);
+
+NOKPROBE_INLINE void emulate_cli(const struct site *site, struct pt_regs *regs)
+{
+    regs->flags &= ~FLAGS_IF;
+    regs->ip = site->addr + site->len;
+}
+
+bool emulate_run(struct site *site, struct pt_regs *regs)
+{
+    const struct emulation *e = &site->emul;
+
+    switch (e->kind) {
+    case INSN_CALL_REL:
+        call(site, regs, site_target(site));
+        return true;
+    case INSN_CALL_REG:
+    case INSN_CALL_MEM:
+        return emulate_indirect_call(site, regs);
+    case INSN_JMP_REL:
+        regs->ip = site_target(site);
+        return true;
+    case INSN_JMP_REG:
+    case INSN_JMP_MEM:
+        return emulate_indirect_jmp(site, regs);
+    case INSN_JCC:
+        emulate_jcc(site, regs);
+        return true;
+    case INSN_LOOP:
+        emulate_loop(site, regs);
+        return true;
+    case INSN_JRCXZ:
+        branch(site, regs, counter(e, regs->cx) == 0);
+        return true;
+    case INSN_RET:
+        return emulate_ret(site, regs);
+    case INSN_PUSHF:
+        emulate_pushf(site, regs);
+        return true;
+    case INSN_POPF:
+        return emulate_popf(site, regs);
+    case INSN_CLI:
+        emulate_cli(site, regs);
+        return true;
+    default:
+        plat_bug("emulating an instruction of the wrong kind", site->addr);
+    }
+}
+NOKPROBE(emulate_run);

@@ -1,0 +1,184 @@
+/* enable.c - stage 5 without registering: handlers of one probe on and off, and the switch
+ * for all of them.
+ *
+ * Two things keep a site from being armed: that all probes there are disabled, or that
+ * kprobes are switched off as a whole. The first is kept in the flags of each probe and
+ * outlives the second.
+ */
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/jump/detour.h"
+
+static bool all_off; /* PLAT_PROBES to write */
+
+bool enable_wants_arming(const struct site *site)
+{
+    return !all_off && aggr_enabled(site) &&
+           (!site_is_armed(site) ||
+            (site->state == SITE_OPTIMIZED && !detour_is_current(site)));
+}
+
+static bool wants_disarming(const struct site *site)
+{
+    return site_is_armed(site) && !aggr_enabled(site);
+}
+
+/* ---- some ---- */
+
+static void set_flag(struct kprobe *p, bool disabled)
+{
+    if (disabled)
+        __atomic_or_fetch(&p->flags, KPROBE_FLAG_DISABLED, __ATOMIC_RELAXED);
+    else
+        __atomic_and_fetch(&p->flags, ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED),
+                           __ATOMIC_RELAXED);
+}
+
+static int disable_locked(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    int err = register_check_all(ps, count, KPROBE_FLAG_GONE, list);
+
+    if (err)
+        return err;
+    kprobe_disarm(list->sites, list->count);
+    list->count = 0;
+    for (size_t i = 0; i < count; i++)
+        set_flag(ps[i], true);
+    for (size_t i = 0; i < count; i++)
+        if (wants_disarming(ps[i]->site))
+            site_list_add(list, ps[i]->site);
+    site_list_close(list);
+    kprobe_disarm(list->sites, list->count);
+    return 0;
+}
+
+static int enable_locked(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    int err = register_check_all(ps, count, KPROBE_FLAG_GONE, list);
+
+    if (err)
+        return err;
+    list->count = 0;
+    for (size_t i = 0; i < count; i++)
+        set_flag(ps[i], false);
+    for (size_t i = 0; i < count; i++)
+        if (enable_wants_arming(ps[i]->site))
+            site_list_add(list, ps[i]->site);
+    site_list_close(list);
+    kprobe_arm(list->sites, list->count);
+    return 0;
+}
+
+static int switch_probes(struct kprobe **ps, size_t count, bool disabled)
+{
+    struct site_list list;
+    int err = register_check_caller(NULL);
+
+    if (!err)
+        err = site_list_make(&list, count, NULL);
+    if (err)
+        return err;
+    plat_lock(PLAT_PROBES);
+    if (disabled)
+        err = disable_locked(ps, count, &list);
+    else
+        err = enable_locked(ps, count, &list);
+    plat_unlock(PLAT_PROBES);
+    site_list_free(&list);
+    return err;
+}
+
+int enable_kprobes(struct kprobe **ps, size_t count)
+{
+    return switch_probes(ps, count, false);
+}
+
+int disable_kprobes(struct kprobe **ps, size_t count)
+{
+    return switch_probes(ps, count, true);
+}
+
+int enable_kprobe(struct kprobe *p)
+{
+    return enable_kprobes(&p, 1);
+}
+
+int disable_kprobe(struct kprobe *p)
+{
+    return disable_kprobes(&p, 1);
+}
+
+/* ---- all ---- */
+
+static void collect_wanting(struct site *site, void *arg)
+{
+    if (enable_wants_arming(site))
+        site_list_add(arg, site);
+}
+
+static void collect_engine(struct site *site, void *arg)
+{
+    if (site->in_engine && site_is_armed(site))
+        site_list_add(arg, site);
+}
+
+static void collect_armed(struct site *site, void *arg)
+{
+    if (site_is_armed(site))
+        site_list_add(arg, site);
+}
+
+static void disarm(struct site_list *list, void (*collect)(struct site *, void *))
+{
+    list->count = 0;
+    registry_for_each(collect, list);
+    site_list_close(list);
+    kprobe_disarm(list->sites, list->count);
+}
+
+static void arm(struct site_list *list)
+{
+    registry_for_each(collect_wanting, list);
+    site_list_close(list);
+    kprobe_arm(list->sites, list->count);
+}
+
+static int all_switch_locked(bool on)
+{
+    struct site_list list;
+    int err;
+
+    if (on == !all_off)
+        return 0;
+    err = site_list_make(&list, registry_count(), NULL);
+    if (err)
+        return err;
+    all_off = !on;
+    if (on) {
+        arm(&list);
+    } else {
+        disarm(&list, collect_engine); /* else it traps its way through all others */
+        disarm(&list, collect_armed);
+    }
+    site_list_free(&list);
+    plat_log("kprobes globally %s", on ? "enabled" : "disabled");
+    return 0;
+}
+
+int kprobes_switch(bool on)
+{
+    int err = register_check_caller(NULL);
+
+    if (err)
+        return err;
+    plat_lock(PLAT_PROBES);
+    err = all_switch_locked(on);
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
+bool kprobes_are_on(void)
+{
+    return !READ_ONCE(all_off);
+}

@@ -1,0 +1,181 @@
+/* fault.c - stage 9: something faulted, in a copy or in a handler.
+ *
+ * Runs before the kernel looks for fix-ups or reports the fault, so that both see what
+ * they would see without probes.
+ */
+#include "probes/core/aggr.h"
+#include "probes/core/insn_slot.h"
+#include "probes/returns/return_point.h"
+
+/* ask - has the fault handler of @p dealt with the fault @regs? One that faults itself
+ * never comes back here: its hit goes on behind @p.
+ */
+static bool ask(struct kprobe *p, struct pt_regs *regs, struct probe_hit *hit)
+{
+    bool answer;
+
+    if (READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED || !p->fault_handler)
+        return false;
+    hit->running = p;
+    hit->is.faulting = true;
+    answer = p->fault_handler(p, regs, (int)regs->vector);
+    plat_flags_of_trap();
+    hit->running = NULL;
+    hit->is.faulting = false;
+    return answer;
+}
+
+static bool ask_from(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p)
+{
+    bool answer = false;
+
+    for (; p && !answer; p = aggr_next(p))
+        answer = ask(p, hit->regs, hit);
+    hit_leave(cpu, hit, false);
+    return answer;
+}
+
+void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p)
+{
+    struct pt_regs *regs = hit->regs;
+
+    if (!ask_from(cpu, hit, p))
+        plat_raise_again(regs);
+}
+
+/* ask_probes - a fault in a copy is for all of its probes, inside a hit of its own. */
+static bool ask_probes(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
+{
+    struct probe_hit *hit = cpu ? hit_enter(cpu, site, regs, HIT_FAULT) : NULL;
+
+    return hit && ask_from(cpu, hit, aggr_first(site));
+}
+
+/* The program was about to execute the original instruction, and is again: whatever makes
+ * it go on, a fix-up or a second try, starts from there.
+ */
+static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs,
+                          uintptr_t cell)
+{
+    bool is_displaced = region_has_cell(site, cell);
+
+    if (regs->ip == (uintptr_t)site_step_slot(site))
+        regs->flags &= ~FLAGS_TF;
+    regs->ip = copy_original(regs->ip);
+    if (is_displaced && regs->ip != site->addr)
+        return false; /* another one, which the jump displaces too: not their business */
+    if (!ask_probes(cpu, site, regs))
+        return false;
+    region_go_on(site, regs);
+    return true;
+}
+
+/* is_on_top - has nothing come on top of what found the CPU with @irq and @nmi? */
+static bool is_on_top(const struct probe_cpu *cpu, unsigned irq, unsigned nmi)
+{
+    return plat_depths(cpu)->irq == irq && plat_depths(cpu)->nmi == nmi;
+}
+
+/* in_light_handler - its probe, where no other hit is on top of it, nor an interrupt. */
+static const struct kprobe *in_light_handler(const struct probe_cpu *cpu)
+{
+    const struct plat_light *light = light_frame(cpu);
+
+    return light && is_on_top(cpu, 0, 0) ? light->probe : NULL;
+}
+
+const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
+{
+    const struct probe_hit *hit;
+
+    if (!cpu || !cpu->depth)
+        return NULL;
+    hit = &cpu->hits[cpu->depth - 1];
+    if (cpu->depth == 1 && !hit->running)
+        return in_light_handler(cpu);
+    return is_on_top(cpu, hit->found.irq, hit->found.nmi) ? hit->running : NULL;
+}
+
+/* handler_return - where the light handler returns to. A return probe may have exchanged the
+ * word: of a function that the handler has jumped to as its last act.
+ */
+static uintptr_t handler_return(const struct plat_light *light)
+{
+    const uintptr_t *slot = (const uintptr_t *)light - 1;
+
+    return return_point_is(*slot) ? kretprobe_find_ret(slot) : *slot;
+}
+
+/* return_for - a light handler returns at last, as one that has kept to the calling
+ * convention. The code that has called it restores the flags of the CPU and the count of
+ * preemption, as behind each.
+ */
+static void return_for(const struct plat_light *light, const struct site *site,
+                       struct pt_regs *regs)
+{
+    regs->sp = (uintptr_t)light;
+    regs->ip = handler_return(light);
+    regs->flags &= ~(FLAGS_DF | FLAGS_TF);
+    regs->bp = light->bp;
+    if (!site->detour_keeps)
+        return;
+    regs->bx = light->bx;
+    regs->r12 = light->r12;
+    regs->r13 = light->r13;
+    regs->r14 = light->r14;
+    regs->r15 = light->r15;
+}
+
+/* A handler that faults has had its last hit, which goes on as if it had returned. */
+static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs *regs)
+{
+    uintptr_t sp = hit->is.light ? (uintptr_t)light_frame(cpu) : (uintptr_t)hit->regs;
+
+    __atomic_or_fetch(&hit->running->flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED,
+                      __ATOMIC_RELAXED);
+    cpu->given_up.addr = hit_site(hit)->addr;
+    cpu->given_up.ip = regs->ip;
+    cpu->given_up.vector = regs->vector;
+    probe_count(&cpu->handler_faults);
+    if (hit->is.light)
+        return_for(light_frame(cpu), hit_site(hit), regs);
+    plat_given_up(hit->running, sp);
+    kretprobe_given_up(cpu, hit, sp);
+    if (!hit->is.light)
+        plat_escape(regs, hit->regs);
+}
+
+static void handler_faults(struct probe_cpu *cpu, struct pt_regs *regs)
+{
+    struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
+    bool dealt_with;
+    struct kprobe *p;
+
+    if (!hit->running) {
+        hit->is = (struct hit_facts){ .jumped = true, .light = true };
+        hit->found = *plat_depths(cpu);
+        hit->running = light_frame(cpu)->probe;
+    }
+    p = hit->running;
+    dealt_with = !hit->is.faulting && ask(p, regs, hit);
+    hit->running = p;
+    if (!dealt_with)
+        give_up(cpu, hit, regs);
+    if (hit->is.light)
+        hit->running = NULL;
+}
+
+bool kprobe_fault_handler(struct pt_regs *regs)
+{
+    struct probe_cpu *cpu = plat_this_cpu();
+    struct site *site;
+    size_t off;
+
+    site = insn_slot_owner(regs->ip, &off);
+    if (site && fault_in_copy(cpu, site, regs, regs->ip - off))
+        return true;
+    if (!fault_in_handler(cpu) || plat_has_fixup(regs->ip))
+        return false;
+    handler_faults(cpu, regs);
+    return true;
+}

@@ -1,0 +1,270 @@
+/* insn_slot.c - pages of cells.
+ *
+ *   page:  | header | cell 1 | cell 2 | ... | cell 127 |
+ *   cell:  | code, then int3 ...      24 | owner     8 |
+ *
+ * A page has cells of one size: 32, 64 or 512 bytes. The header, as large as a cell, says
+ * which, and where the page's bookkeeping lies. A free cell is all int3, owner included.
+ */
+#include "probes/core/insn_slot.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "kernel/base/list.h"
+#include "probes/core/platform.h"
+#include "probes/insn/encode.h"
+
+#define PAGE_LEN 4096
+#define CELLS (PAGE_LEN / INSN_SLOT_LEN) /* at most */
+#define OWNER_LEN 8
+#define FREE_OWNER UINT64_C(0xcccccccccccccccc)
+
+/* Locks: P PLAT_PROBES   I immutable */
+struct slot_page {
+    struct list link;          /* [P] in with_room or full */
+    uint8_t *base;             /* [I] */
+    uint64_t used[CELLS / 64]; /* [P] bit i: cell i is handed out; the header always is */
+    unsigned count;            /* [P] cells handed out */
+    unsigned max;              /* [I] cells it has */
+    size_t cell_len;           /* [I] bytes */
+};
+
+/* What lies in the header cell; written once, before the page is known to anybody. */
+struct slot_header {
+    struct slot_page *page;
+    size_t cell_len;
+};
+
+static struct list with_room = LIST_INIT(with_room);
+static struct list with_large_room = LIST_INIT(with_large_room);
+static struct list with_own_room = LIST_INIT(with_own_room);
+static struct list full = LIST_INIT(full);
+static size_t own_count; /* cells of INSN_SLOT_OWN_LEN that are handed out */
+static size_t page_count;
+
+/* Which pages of the executable window hold cells; read by hits without locks. A bit is
+ * set before anybody can run into the page, and cleared when nobody can any more.
+ */
+static struct {
+    uintptr_t start;
+    size_t pages;
+    uint64_t *bits;
+} map;
+
+int insn_slot_init(void)
+{
+    size_t len;
+
+    plat_exec_window(&map.start, &len);
+    map.bits = plat_alloc((len / PAGE_LEN / 64 + 1) * sizeof(uint64_t));
+    if (!map.bits)
+        return -ENOMEM;
+    map.pages = len / PAGE_LEN;
+    return 0;
+}
+
+static void map_set(const uint8_t *base, bool used)
+{
+    size_t i = ((uintptr_t)base - map.start) / PAGE_LEN;
+
+    if (used)
+        __atomic_or_fetch(&map.bits[i / 64], BIT(i % 64), __ATOMIC_RELEASE);
+    else
+        __atomic_and_fetch(&map.bits[i / 64], ~BIT(i % 64), __ATOMIC_RELEASE);
+}
+
+NOKPROBE_INLINE bool is_cell_page(uintptr_t ip)
+{
+    size_t i = (ip - map.start) / PAGE_LEN;
+
+    return i < map.pages && (READ_ONCE(map.bits[i / 64]) & BIT(i % 64));
+}
+
+static struct list *list_with_room(size_t cell_len)
+{
+    if (cell_len == INSN_SLOT_OWN_LEN)
+        return &with_own_room;
+    return cell_len == INSN_SLOT_LEN ? &with_room : &with_large_room;
+}
+
+static void header_write(struct slot_page *page)
+{
+    struct slot_header header = { page, page->cell_len };
+
+    plat_lock(PLAT_TEXT);
+    if (plat_text_write((uintptr_t)page->base, &header, sizeof(header)))
+        plat_bug("a fresh executable page is not writable", (uintptr_t)page->base);
+    plat_unlock(PLAT_TEXT);
+}
+
+static struct slot_page *page_new(size_t cell_len)
+{
+    struct slot_page *page = plat_alloc(sizeof(*page));
+
+    if (!page)
+        return NULL;
+    page->base = plat_exec_alloc(PAGE_LEN);
+    if (!page->base) {
+        plat_free(page);
+        return NULL;
+    }
+    page->cell_len = cell_len;
+    page->max = (unsigned)(PAGE_LEN / cell_len - 1);
+    page->used[0] = 1;
+    header_write(page);
+    map_set(page->base, true);
+    list_append(list_with_room(cell_len), &page->link);
+    page_count++;
+    return page;
+}
+
+static unsigned cell_take(struct slot_page *page)
+{
+    unsigned word = 0, bit;
+
+    while (page->used[word] == UINT64_MAX)
+        word++;
+    bit = bit_lowest(~page->used[word]);
+    page->used[word] |= BIT(bit);
+    if (++page->count == page->max) {
+        list_remove(&page->link);
+        list_append(&full, &page->link);
+    }
+    return word * 64 + bit;
+}
+
+static uint8_t *cell_reserve(size_t cell_len)
+{
+    struct list *room = list_with_room(cell_len);
+    struct slot_page *page;
+
+    page =
+        list_empty(room) ? page_new(cell_len) : list_first(room, struct slot_page, link);
+    if (!page)
+        return NULL;
+    return page->base + cell_take(page) * cell_len;
+}
+
+uint8_t *insn_slot_reserve(void)
+{
+    return cell_reserve(INSN_SLOT_LEN);
+}
+
+uint8_t *insn_slot_reserve_large(void)
+{
+    return cell_reserve(INSN_SLOT_LARGE_LEN);
+}
+
+uint8_t *insn_slot_reserve_own(void)
+{
+    uint8_t *cell;
+
+    if (own_count == INSN_SLOT_OWN_MAX)
+        return NULL;
+    cell = cell_reserve(INSN_SLOT_OWN_LEN);
+    own_count += cell != NULL;
+    return cell;
+}
+
+NOKPROBE_INLINE const struct slot_header *header_of(uintptr_t ip)
+{
+    return (const struct slot_header *)align_down(ip, PAGE_LEN);
+}
+
+uint8_t *insn_slot_start(const uint8_t *at)
+{
+    uintptr_t ip = (uintptr_t)at;
+
+    return (uint8_t *)align_down(ip, header_of(ip)->cell_len);
+}
+
+size_t insn_slot_room(const uint8_t *at)
+{
+    size_t cell_len = header_of((uintptr_t)at)->cell_len;
+
+    return cell_len - OWNER_LEN - (size_t)(at - insn_slot_start(at));
+}
+
+static void cell_write(uint8_t *slot, const uint8_t *code, size_t len, uint64_t owner)
+{
+    size_t cell_len = header_of((uintptr_t)slot)->cell_len;
+    uint8_t cell[INSN_SLOT_OWN_LEN];
+
+    if (len > cell_len - OWNER_LEN)
+        plat_bug("a copy does not fit its cell", (uintptr_t)slot);
+    for (size_t i = 0; i < cell_len - OWNER_LEN; i++)
+        cell[i] = i < len ? code[i] : INSN_INT3;
+    for (size_t i = 0; i < OWNER_LEN; i++)
+        cell[cell_len - OWNER_LEN + i] = (uint8_t)(owner >> (8 * i));
+    if (plat_text_write((uintptr_t)slot, cell, cell_len))
+        plat_bug("a cell is not writable", (uintptr_t)slot);
+}
+
+void insn_slot_fill(uint8_t *slot, struct site *owner, const uint8_t *code, size_t len)
+{
+    cell_write(slot, code, len, (uintptr_t)owner);
+}
+
+void insn_slot_put(uint8_t *slot)
+{
+    struct slot_page *page;
+    size_t i;
+
+    if (!slot)
+        return;
+    page = header_of((uintptr_t)slot)->page;
+    i = (size_t)(slot - page->base) / page->cell_len;
+    cell_write(page->base + i * page->cell_len, NULL, 0, FREE_OWNER);
+    page->used[i / 64] &= ~BIT(i % 64);
+    page->count--;
+    own_count -= page->cell_len == INSN_SLOT_OWN_LEN;
+    list_remove(&page->link);
+    list_append(list_with_room(page->cell_len), &page->link);
+}
+
+struct site *insn_slot_owner(uintptr_t ip, size_t *off)
+{
+    uintptr_t cell;
+    uint64_t owner;
+    size_t len;
+
+    if (!is_cell_page(ip))
+        return NULL;
+    len = header_of(ip)->cell_len;
+    if (ip % PAGE_LEN < len)
+        return NULL;
+    cell = align_down(ip, len);
+    owner = *(const uint64_t *)(cell + len - OWNER_LEN);
+    if (owner == FREE_OWNER)
+        return NULL;
+    *off = ip - cell;
+    return (struct site *)owner;
+}
+NOKPROBE(insn_slot_owner);
+
+size_t insn_slot_pages(void)
+{
+    return page_count;
+}
+
+static void give_back(struct list *pages)
+{
+    struct slot_page *page, *tmp;
+
+    list_for_each_safe(page, tmp, pages, link) {
+        if (page->count)
+            continue;
+        list_remove(&page->link);
+        map_set(page->base, false);
+        plat_exec_free(page->base, PAGE_LEN);
+        plat_free(page);
+        page_count--;
+    }
+}
+
+void insn_slot_exit(void)
+{
+    give_back(&with_room);
+    give_back(&with_large_room);
+    give_back(&with_own_room);
+}

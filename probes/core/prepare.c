@@ -1,0 +1,283 @@
+/* prepare.c - stage 3: the site, the cells with its copies, and the way it will be run.
+ *
+ * The cheapest way that is right: boost (one trap) for everything that a copy can do,
+ * emulate (one trap) for what depends on its place, step (two traps) only where somebody
+ * wants to be told afterwards.
+ */
+#include "kernel/base/err.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+#include "probes/core/recover.h"
+#include "probes/insn/encode.h"
+#include "probes/insn/relocate.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/link.h"
+
+/* ---- the site ---- */
+
+static bool repeats(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_STRING:
+    case INSN_IN:
+    case INSN_OUT:
+        return insn->rep != INSN_PREFIX_NONE;
+    default:
+        return false;
+    }
+}
+
+/* The trap would end what HLT waits for; and #DB rewrites DR6, and clears a bit of DR7. */
+static bool is_undone_by_step(const struct insn *insn)
+{
+    return insn->kind == INSN_HLT || insn->kind == INSN_MOV_TO_DR;
+}
+
+static struct site *site_new(const struct insn *insn)
+{
+    struct site *site = plat_alloc(sizeof(*site));
+
+    if (!site)
+        return NULL;
+    site->addr = insn->addr;
+    site->len = insn->len;
+    site->class = (uint8_t)insn->class;
+    site->repeats = repeats(insn);
+    site->is_sti = insn->kind == INSN_STI;
+    site->never_by_tf = is_undone_by_step(insn);
+    site->in_engine = plat_is_engine(insn->addr);
+    for (size_t i = 0; i < insn->len; i++)
+        site->bytes[i] = insn->bytes[i];
+    return site;
+}
+
+/* ---- cells ---- */
+
+/* copy_insn - append @insn to @code as it must look at @slot + *@len. */
+static int copy_insn(uint8_t *code, size_t *len, const uint8_t *slot,
+                     const struct insn *insn, struct probe_reject *why)
+{
+    size_t copied;
+    int err = insn_relocate(code + *len, INSN_SLOT_CODE_MAX - *len, insn,
+                            (uintptr_t)slot + *len, &copied);
+
+    if (err == -ERANGE)
+        return probe_refuse(why, PROBE_OUT_OF_REACH, insn->addr);
+    if (err)
+        return probe_refuse(why, PROBE_CANNOT_MOVE, insn->addr);
+    *len += copied;
+    return 0;
+}
+
+static int append_jmp(uint8_t *code, size_t *len, const uint8_t *slot, uintptr_t target,
+                      struct probe_reject *why)
+{
+    if (insn_encode_jmp32(code + *len, (uintptr_t)slot + *len, target))
+        return probe_refuse(why, PROBE_OUT_OF_REACH, target);
+    *len += INSN_JMP32_LEN;
+    return 0;
+}
+
+static void fill(uint8_t *slot, struct site *site, const uint8_t *code, size_t len)
+{
+    plat_lock(PLAT_TEXT);
+    insn_slot_fill(slot, site, code, len);
+    plat_unlock(PLAT_TEXT);
+}
+
+/* make_copies - the copies of @count successive instructions, then the jump back.
+ * @slot: receives where they begin, behind @front bytes of int3
+ */
+static int make_copies(struct site *site, uint8_t **slot, size_t front,
+                       const struct insn *insns, size_t count, struct probe_reject *why)
+{
+    uint8_t code[INSN_SLOT_CODE_MAX], *cell = insn_slot_reserve();
+    size_t len = insn_encode_int3s(code, front);
+    int err = 0;
+
+    if (!cell)
+        return probe_refuse(why, PROBE_NO_SLOT, site->addr);
+    *slot = cell + front;
+    for (size_t i = 0; i < count && !err; i++)
+        err = copy_insn(code, &len, cell, &insns[i], why);
+    if (!err)
+        err = append_jmp(code, &len, cell, insn_next(&insns[count - 1]), why);
+    if (!err)
+        fill(cell, site, code, len);
+    return err;
+}
+
+/* successor_get - the instruction behind @insn. Return: false where it cannot be told. */
+static bool successor_get(const struct insn *insn, struct insn *successor)
+{
+    uintptr_t addr = insn_next(insn);
+    uint8_t bytes[INSN_MAX_LEN];
+    struct plat_symbol function;
+    size_t left;
+
+    if (plat_symbol_at(addr, &function))
+        return false;
+    left = function.start + function.size - addr;
+    if (left > sizeof(bytes))
+        left = sizeof(bytes);
+    return !recover_bytes(bytes, addr, left) &&
+           !insn_decode(successor, bytes, left, addr);
+}
+
+/* front_len - room to leave in front of a copy for what a jump runs first, see detour.c; and
+ * so that the jump behind it can be changed, see link.c.
+ */
+static size_t front_len(const struct insn *insn)
+{
+    size_t copied = insn_relocated_len(insn);
+    size_t room = INSN_SLOT_CODE_MAX - INSN_JMP32_LEN - copied;
+    size_t moved = link_room_before(INSN_INC_GS_LEN + copied);
+
+    if (room >= INSN_INC_GS_LEN)
+        return INSN_INC_GS_LEN + (INSN_INC_GS_LEN + moved <= room ? moved : 0);
+    return room >= INSN_CALL32_LEN ? INSN_CALL32_LEN : 0;
+}
+
+/* May it stand behind STI in a copy? A branch out of the copy does not come to the jump
+ * back, which is as good.
+ */
+static bool can_end_pair(const struct insn *insn)
+{
+    return insn_can_boost(insn) || (insn_is_branch(insn) && insn_can_move(insn));
+}
+
+/* make_pair - STI with its successor, where the two can happen as one. */
+static int make_pair(struct site *site, const struct insn *sti, struct probe_reject *why)
+{
+    struct insn pair[2] = { *sti };
+
+    if (!successor_get(sti, &pair[1]))
+        return 0;
+    if (!can_end_pair(&pair[1]) && !emulate_supports(&pair[1]))
+        return 0;
+    site->pair = plat_alloc(sizeof(*site->pair));
+    if (!site->pair)
+        return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    if (can_end_pair(&pair[1]))
+        return make_copies(site, &site->pair->slot, 0, pair, 2, why);
+    site->pair->site = site_new(&pair[1]);
+    if (!site->pair->site)
+        return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    emulate_prepare(&site->pair->site->emul, &pair[1]);
+    return 0;
+}
+
+static int make_slots(struct site *site, const struct insn *insn,
+                      struct probe_reject *why)
+{
+    int err = make_copies(site, &site->boost_slot, front_len(insn), insn, 1, why);
+
+    if (err || !site->is_sti)
+        return err;
+    return make_pair(site, insn, why);
+}
+
+/* Would the trap behind it be another one than that in front of it? */
+static bool redirects_traps(const struct insn *insn)
+{
+    return insn->kind == INSN_LGDT || insn->kind == INSN_LIDT;
+}
+
+/* fill_step_slot - the copy; behind it the cell is int3. */
+static int fill_step_slot(uint8_t *slot, struct site *site, struct probe_reject *why)
+{
+    uint8_t code[INSN_SLOT_CODE_MAX];
+    struct insn insn;
+    size_t len = 0;
+    int err = insn_decode(&insn, site->bytes, site->len, site->addr);
+
+    if (!err && redirects_traps(&insn))
+        err = probe_refuse(why, PROBE_NO_STEP, site->addr);
+    if (!err)
+        err = copy_insn(code, &len, slot, &insn, why);
+    if (!err)
+        fill(slot, site, code, len);
+    return err;
+}
+
+static void put(uint8_t *slot)
+{
+    if (!slot)
+        return;
+    plat_lock(PLAT_TEXT);
+    insn_slot_put(slot);
+    plat_unlock(PLAT_TEXT);
+}
+
+static void pair_free(struct sti_pair *pair)
+{
+    if (!pair)
+        return;
+    put(pair->slot);
+    plat_free(pair->site);
+    plat_free(pair);
+}
+
+int prepare_step(struct site *site, struct probe_reject *why)
+{
+    uint8_t *slot;
+    int err;
+
+    if (site->way == WAY_EMULATE || site->step_slot)
+        return 0;
+    slot = insn_slot_reserve();
+    if (!slot)
+        return probe_refuse(why, PROBE_NO_SLOT, site->addr);
+    err = fill_step_slot(slot, site, why);
+    if (err) {
+        put(slot);
+        return err;
+    }
+    if (site_is_armed(site))
+        plat_sync_cores(); /* where it is not, arming synchronises before the int3 */
+    site->step_slot = slot;
+    return 0;
+}
+
+void prepare_way(struct site *site)
+{
+    WRITE_ONCE(site->has_post, aggr_wants_post(site));
+    if (site->way != WAY_EMULATE)
+        WRITE_ONCE(site->way, site->has_post ? WAY_STEP : WAY_BOOST);
+}
+
+struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why)
+{
+    struct site *site = site_new(insn);
+    int err = 0;
+
+    if (!site) {
+        probe_refuse(why, PROBE_NO_MEMORY, insn->addr);
+        return NULL;
+    }
+    if (emulate_supports(insn)) {
+        site->way = WAY_EMULATE;
+        emulate_prepare(&site->emul, insn);
+    } else {
+        site->way = WAY_BOOST;
+        err = make_slots(site, insn, why);
+    }
+    if (err) {
+        kprobe_unprepare(site);
+        return NULL;
+    }
+    site_move(site, SITE_PREPARED);
+    return site;
+}
+
+void kprobe_unprepare(struct site *site)
+{
+    site_move(site, SITE_DEAD);
+    put(detour_cell(site));
+    region_free(site);
+    put(site_boost_slot(site));
+    put(site_step_slot(site));
+    if (site->is_sti)
+        pair_free(site->pair);
+    plat_free(site);
+}

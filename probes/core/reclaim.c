@@ -1,0 +1,47 @@
+/* reclaim.c - stage 14: when nobody can be inside any more, it can be given back.
+ *
+ * The order is what makes lookups without locks safe:
+ *   1. disarmed (by the caller): no CPU can trap at these addresses any more
+ *   2. quiescence: those that had trapped are through, handlers and copies included
+ *   3. out of the registry, which from 2 on nobody asks for these addresses
+ *   4. a synchronisation: no hit of another address is still looking at them in passing
+ *   5. cells and memory are free
+ */
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/jump/counter.h"
+#include "probes/jump/leftover.h"
+#include "probes/jump/optimize.h"
+
+void reclaim_rest(void)
+{
+    if (registry_count())
+        return;
+    registry_exit();
+    boundary_forget();
+    counter_exit();
+    plat_lock(PLAT_TEXT);
+    insn_slot_exit();
+    plat_unlock(PLAT_TEXT);
+}
+
+/* Steps 3 to 5. */
+void reclaim_unreached(struct site **sites, size_t count)
+{
+    if (!count)
+        return;
+    for (size_t i = 0; i < count; i++)
+        registry_remove(sites[i]);
+    plat_sync_cores();
+    for (size_t i = 0; i < count; i++)
+        kprobe_unprepare(sites[i]);
+    reclaim_rest();
+}
+
+void kprobe_reclaim(struct site **sites, size_t count)
+{
+    plat_quiesce();
+    leftover_release(sites, count);
+    reclaim_unreached(sites, count);
+}

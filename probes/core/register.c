@@ -1,0 +1,415 @@
+/* register.c - stage 1: where probes come in and go out, one by one or as a set.
+ *
+ * A set is all or nothing, and pays for one synchronisation: everything that can be
+ * refused happens for all of its probes before the first byte of text changes.
+ */
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/jump/counter.h"
+#include "probes/jump/optimize.h"
+
+/* ---- where ---- */
+
+static int symbol_refused(int err, struct probe_reject *why)
+{
+    return probe_refuse(why, err == -EADDRNOTAVAIL ? PROBE_NOT_UNIQUE : PROBE_NO_SYMBOL,
+                        0);
+}
+
+int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why)
+{
+    struct plat_symbol sym;
+    int err;
+
+    if (!p->symbol_name == !p->addr)
+        return probe_refuse(why, PROBE_MALFORMED, 0);
+    if (!p->symbol_name) {
+        *addr = p->addr + p->offset;
+        return *addr ? 0 : probe_refuse(why, PROBE_NOT_TEXT, 0); /* it has wrapped */
+    }
+    err = plat_symbol_find(p->symbol_name, &sym);
+    if (err)
+        return symbol_refused(err, why);
+    if (p->offset && p->offset >= sym.size)
+        return probe_refuse(why, PROBE_PAST_END, sym.start + p->offset);
+    *addr = sym.start + p->offset;
+    return 0;
+}
+
+static ALWAYS_INLINE struct site *find(const struct kprobe *p)
+{
+    struct site *site = registry_find(p->addr);
+
+    if (!site || p->site != site)
+        return NULL;
+    return site->probes == p || aggr_find(site, p) ? site : NULL;
+}
+
+struct site *register_find(const struct kprobe *p)
+{
+    return find(p);
+}
+
+/* is_chosen - choose() has seen @p; its next is nobody's until it is published. */
+static bool is_chosen(const struct kprobe *p)
+{
+    return p->next == p;
+}
+
+static int check_request(const struct kprobe *p, struct probe_reject *why)
+{
+    if (is_chosen(p) || register_find(p))
+        return probe_refuse(why, PROBE_REGISTERED, p->addr);
+    if (p->flags & ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF))
+        return probe_refuse(why, PROBE_BAD_FLAGS, 0);
+    if (p->pre_handler && p->light_handler)
+        return probe_refuse(why, PROBE_TWO_HANDLERS, 0);
+    return 0;
+}
+
+static bool in_handler(void)
+{
+    unsigned long flags = plat_irq_save();
+    const struct probe_cpu *cpu = plat_this_cpu();
+    bool inside = cpu && cpu->depth;
+
+    plat_irq_restore(flags);
+    return inside;
+}
+
+int register_check_caller(struct probe_reject *why)
+{
+    if (in_handler())
+        return probe_refuse(why, PROBE_FROM_HANDLER, 0);
+    if (plat_context() != PLAT_THREAD)
+        return probe_refuse(why, PROBE_BAD_CONTEXT, 0);
+    return 0;
+}
+
+/* ---- in ---- */
+
+/* site_for - stages 2 to 4 for the address: the site there, or a new one. */
+static struct site *site_for(uintptr_t addr, struct probe_reject *why)
+{
+    struct site *site = registry_find(addr);
+    struct insn insn;
+
+    if (site)
+        return site;
+    if (kprobe_check(addr, &insn, why))
+        return NULL;
+    site = kprobe_prepare(&insn, why);
+    if (!site)
+        return NULL;
+    if (registry_insert(site)) {
+        kprobe_unprepare(site);
+        probe_refuse(why, PROBE_NO_MEMORY, addr);
+        return NULL;
+    }
+    return site;
+}
+
+/* counter_prepare - a detour that is there counts for whoever is the first in line, which @p
+ * may be some day. Where there is none yet, the counter comes with it.
+ */
+static int counter_prepare(struct kprobe *p, struct probe_reject *why)
+{
+    p->counter = p->site->detour ? counter_get() : 0;
+    if (p->site->detour && !p->counter)
+        return probe_refuse(why, PROBE_NO_MEMORY, p->addr);
+    return 0;
+}
+
+/* choose - all that can be refused for @p. Nothing of it can be seen by a hit yet. */
+static int choose(struct kprobe *p, struct probe_reject *why)
+{
+    uintptr_t addr = 0;
+    struct site *site;
+    int err = check_request(p, why);
+
+    if (!err)
+        err = register_resolve(p, &addr, why);
+    if (err)
+        return err;
+    site = site_for(addr, why);
+    if (!site)
+        return why->err;
+    if (p->pre_handler == jprobe_entry && jprobe_is_at(site))
+        return probe_refuse(why, PROBE_HAS_JPROBE, addr);
+    p->addr = addr;
+    p->site = site;
+    p->next = p;
+    err = counter_prepare(p, why);
+    return !err && p->post_handler ? prepare_step(site, why) : err;
+}
+
+static void publish(struct kprobe **ps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        aggr_add(ps[i]->site, ps[i]);
+        prepare_way(ps[i]->site);
+    }
+}
+
+static bool site_is_new(const struct site *site)
+{
+    return !site->probes && site->state == SITE_PREPARED;
+}
+
+static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
+{
+    for (size_t i = 0; i < count; i++)
+        if (enable_wants_arming(ps[i]->site))
+            site_list_add(list, ps[i]->site);
+    site_list_close(list);
+    kprobe_arm(list->sites, list->count);
+}
+
+/* forget - give @ps back as they came, and free the sites that were made for them. From
+ * the last to the first, since one that stands there twice has come chosen the second time.
+ */
+static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t count,
+                   struct site_list *list)
+{
+    for (size_t i = count; i-- > 0;) {
+        const struct kprobe *p = ps[i];
+        bool chosen = is_chosen(p) && as_given[i].next != p;
+
+        if (chosen)
+            counter_put(p->counter);
+        if (chosen && site_is_new(p->site))
+            site_list_add(list, p->site);
+        *ps[i] = as_given[i];
+    }
+    site_list_close(list);
+    reclaim_unreached(list->sites, list->count);
+    reclaim_rest();
+    list->count = 0;
+}
+
+static int choose_all(struct kprobe **ps, size_t count, struct kprobe *given,
+                      struct site_list *list, struct probe_reject *why)
+{
+    for (size_t i = 0; i < count; i++) {
+        int err;
+
+        given[i] = *ps[i];
+        err = choose(ps[i], why);
+        if (!err)
+            continue;
+        why->index = i;
+        forget(ps, given, i + 1, list);
+        return err;
+    }
+    return 0;
+}
+
+static int register_locked(struct kprobe **ps, size_t count, struct site_list *list,
+                           struct probe_reject *why)
+{
+    struct kprobe *given = plat_alloc((count + 1) * sizeof(*given));
+    int err;
+
+    if (!given)
+        return probe_refuse(why, PROBE_NO_MEMORY, 0);
+    err = choose_all(ps, count, given, list, why);
+    plat_free(given);
+    if (err)
+        return err;
+    publish(ps, count);
+    arm_all(ps, count, list);
+    return 0;
+}
+
+int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why)
+{
+    struct site_list list;
+    int err = register_check_caller(why);
+
+    if (!err)
+        err = site_list_make(&list, count, why);
+    if (err)
+        return err;
+    plat_lock(PLAT_PROBES);
+    err = register_locked(ps, count, &list, why);
+    if (count > 1)
+        boundary_forget();
+    plat_unlock(PLAT_PROBES);
+    site_list_free(&list);
+    return err;
+}
+
+static size_t register_some_locked(
+    struct kprobe **ps, size_t count, struct site_list *list,
+    void (*refused)(struct kprobe *p, const struct probe_reject *why, void *arg),
+    void *arg)
+{
+    struct probe_reject why;
+    size_t in = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct kprobe *p = ps[i], as_given = *p;
+
+        if (choose(p, &why)) {
+            forget(&p, &as_given, 1, list);
+            refused(p, &why, arg);
+            continue;
+        }
+        publish(&p, 1);
+        ps[i] = ps[in];
+        ps[in++] = p;
+    }
+    arm_all(ps, in, list);
+    return in;
+}
+
+long register_kprobes_some(struct kprobe **ps, size_t count,
+                           void (*refused)(struct kprobe *p,
+                                           const struct probe_reject *why, void *arg),
+                           void *arg)
+{
+    struct site_list list;
+    size_t in;
+    int err = register_check_caller(NULL);
+
+    if (!err)
+        err = site_list_make(&list, count, NULL);
+    if (err)
+        return err;
+    plat_lock(PLAT_PROBES);
+    in = register_some_locked(ps, count, &list, refused, arg);
+    boundary_forget();
+    plat_unlock(PLAT_PROBES);
+    site_list_free(&list);
+    return (long)in;
+}
+
+int register_kprobes(struct kprobe **ps, size_t count)
+{
+    struct probe_reject why;
+
+    return register_kprobes_why(ps, count, &why);
+}
+
+int register_kprobe_why(struct kprobe *p, struct probe_reject *why)
+{
+    return register_kprobes_why(&p, 1, why);
+}
+
+int register_kprobe(struct kprobe *p)
+{
+    return register_kprobes(&p, 1);
+}
+
+/* ---- out ---- */
+
+static bool is_alone_in_engine(const struct site *site)
+{
+    return site->in_engine && site_is_armed(site) && !site->probes->next;
+}
+
+int register_check_all(struct kprobe **ps, size_t count, uint32_t unfit,
+                       struct site_list *engine)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < count && !err; i++) {
+        struct site *site = find(ps[i]);
+
+        if (!site || ps[i]->flags & unfit)
+            err = -EINVAL;
+        else if (is_alone_in_engine(site))
+            site_list_add(engine, site);
+    }
+    site_list_close(engine);
+    return err;
+}
+
+/* take_out - unlink the probes; collect the sites that must be disarmed and those that
+ * nobody needs any more.
+ */
+static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
+                     struct site_list *dead)
+{
+    for (size_t i = 0; i < count; i++)
+        if (register_find(ps[i])) /* not the second time it stands in @ps */
+            aggr_remove(ps[i]->site, ps[i]);
+    for (size_t i = 0; i < count; i++) {
+        struct site *site = ps[i]->site;
+
+        if (site_is_armed(site) && !aggr_enabled(site))
+            site_list_add(disarm, site);
+    }
+    site_list_close(disarm);
+    for (size_t i = 0; i < count; i++)
+        if (!ps[i]->site->probes)
+            site_list_add(dead, ps[i]->site);
+        else
+            prepare_way(ps[i]->site);
+    site_list_close(dead);
+}
+
+/* unregister_with - @room: for 2 * @count sites. */
+static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
+{
+    struct site_list disarm = { .sites = room }, dead = { .sites = room + count };
+    int err = register_check_all(ps, count, 0, &disarm);
+
+    if (err)
+        return err;
+    kprobe_disarm(disarm.sites, disarm.count);
+    disarm.count = 0;
+    take_out(ps, count, &disarm, &dead);
+    kprobe_disarm(disarm.sites, disarm.count);
+    kprobe_reclaim(dead.sites, dead.count);
+    optimize_sweep();
+    optimize_retry();
+    for (size_t i = 0; i < count; i++) {
+        ps[i]->hits += counter_put(ps[i]->counter);
+        ps[i]->counter = 0;
+        ps[i]->site = NULL;
+    }
+    reclaim_rest(); /* the counters too */
+    return 0;
+}
+
+/* unregister_one_by_one - without memory for the lists: slower, but nobody is left with
+ * probes that cannot be taken out.
+ */
+static int unregister_one_by_one(struct kprobe **ps, size_t count)
+{
+    struct site *room[2];
+
+    for (size_t i = 0; i < count; i++)
+        if (!register_find(ps[i]))
+            return -EINVAL;
+    for (size_t i = 0; i < count; i++)
+        if (ps[i]->site) /* not the second time it stands in @ps */
+            unregister_with(&ps[i], 1, room);
+    return 0;
+}
+
+int unregister_kprobes(struct kprobe **ps, size_t count)
+{
+    struct site **room = NULL;
+    int err = register_check_caller(NULL);
+
+    if (err)
+        return err;
+    if (count > 1)
+        room = plat_alloc(2 * count * sizeof(room[0]));
+    plat_lock(PLAT_PROBES);
+    if (room)
+        err = unregister_with(ps, count, room);
+    else
+        err = unregister_one_by_one(ps, count);
+    plat_unlock(PLAT_PROBES);
+    plat_free(room);
+    return err;
+}
+
+int unregister_kprobe(struct kprobe *p)
+{
+    return unregister_kprobes(&p, 1);
+}

@@ -1,0 +1,77 @@
+/* site_list.c - sites that go through a stage together, to pay once for its synchronisation.
+ */
+#include "probes/core/life.h"
+
+int site_list_make(struct site_list *list, size_t max, struct probe_reject *why)
+{
+    list->count = 0;
+    list->sites = max > 1 ? plat_alloc(max * sizeof(list->sites[0])) : &list->one;
+    return list->sites ? 0 : probe_refuse(why, PROBE_NO_MEMORY, 0);
+}
+
+void site_list_add(struct site_list *list, struct site *site)
+{
+    if (site->queued)
+        return;
+    site->queued = true;
+    list->sites[list->count++] = site;
+}
+
+void site_list_close(struct site_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        list->sites[i]->queued = false;
+}
+
+void site_list_free(struct site_list *list)
+{
+    if (list->sites != &list->one)
+        plat_free(list->sites);
+}
+
+/* ---- in order ---- */
+
+static bool is_sorted(struct site **sites, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        if (sites[i]->addr < sites[i - 1]->addr)
+            return false;
+    return true;
+}
+
+/* sink - let sites[i] fall to where none below it, in the heap of @count, is higher. */
+static void sink(struct site **sites, size_t count, size_t i)
+{
+    struct site *site = sites[i];
+
+    for (size_t child = 2 * i + 1; child < count; child = 2 * i + 1) {
+        if (child + 1 < count && sites[child + 1]->addr > sites[child]->addr)
+            child++;
+        if (site->addr >= sites[child]->addr)
+            break;
+        sites[i] = sites[child];
+        i = child;
+    }
+    sites[i] = site;
+}
+
+/* Sets mostly come in order. Where one does not, this heap needs no memory, and nothing of
+ * the library: all of it may carry probes right now.
+ */
+void site_list_sort(struct site_list *list)
+{
+    struct site **sites = list->sites;
+    size_t count = list->count;
+
+    if (is_sorted(sites, count))
+        return;
+    for (size_t i = count / 2; i-- > 0;)
+        sink(sites, count, i);
+    while (count-- > 1) {
+        struct site *highest = sites[0];
+
+        sites[0] = sites[count];
+        sites[count] = highest;
+        sink(sites, count, 0);
+    }
+}

@@ -1,0 +1,20 @@
+/* step.h - stage 8: into the copy that traps at its end. Inline, since it is a part of every
+ * hit that a post-handler waits for.
+ */
+#pragma once
+
+#include "probes/core/life.h"
+
+extern enum step_engine step_engine; /* step_set_engine() */
+
+NOKPROBE_INLINE void step_run(struct probe_cpu *cpu, struct site *site,
+                              struct pt_regs *regs)
+{
+    if (unlikely(regs->flags & FLAGS_TF)) {
+        boost_run(site, regs);
+        return;
+    }
+    regs->ip = (uintptr_t)site->step_slot;
+    if (READ_ONCE(step_engine) == STEP_TF && !site->never_by_tf && !probe_in_nmi(cpu))
+        regs->flags |= FLAGS_TF;
+}

@@ -1,0 +1,60 @@
+/* explain_text.c - of the bytes at an address: whose each is, and what was done to it lately.
+ *
+ * A byte is the program's, or it was written by a jump, which may begin in front of it. In
+ * either case another jump may read it as a part of its displacement.
+ */
+#include "probes/core/recover.h"
+#include "probes/core/registry.h"
+#include "probes/explain/explain.h"
+#include "probes/insn/encode.h"
+
+static void look_at_jump(struct explain_byte *b, uintptr_t addr, const struct site *site)
+{
+    if (addr < site->addr + site->jump_len) {
+        b->owner = OWNER_JUMP;
+        b->jump = site->addr;
+    } else if (addr < site->addr + site->jump_span && !b->reader) {
+        b->reader = site->addr;
+    }
+}
+
+static void look_at_byte(struct explain_byte *b, uintptr_t addr)
+{
+    if (plat_text_read(&b->now, addr, 1) || recover_bytes(&b->original, addr, 1)) {
+        b->owner = OWNER_NOBODY;
+        return;
+    }
+    b->owner = b->now == INSN_INT3 ? OWNER_OTHER : OWNER_ORIGINAL;
+    for (uintptr_t a = addr - INSN_MAX_LEN + 1; a <= addr; a++) {
+        const struct site *site = registry_find(a);
+
+        if (site && site->state == SITE_OPTIMIZED)
+            look_at_jump(b, addr, site);
+        else if (site && site->state == SITE_ARMED && a == addr)
+            b->owner = OWNER_ENGINE;
+    }
+}
+
+/* bytes_of_interest - to the end of the instruction around, or of the jump there. */
+static size_t bytes_of_interest(const struct explanation *e)
+{
+    const struct site *site = registry_find(e->addr);
+    size_t count = 1;
+
+    if (e->map_at < e->map_count)
+        count = insn_next(&e->map[e->map_at]) - e->addr;
+    if (site && site->state == SITE_OPTIMIZED && site->jump_span > count)
+        count = site->jump_span;
+    return count;
+}
+
+void explain_look_at_text(struct explanation *e)
+{
+    e->byte_count = bytes_of_interest(e);
+    for (size_t i = 0; i < e->byte_count; i++)
+        look_at_byte(&e->bytes[i], e->addr + i);
+    plat_lock(PLAT_TEXT);
+    e->change_count =
+        text_history_find(e->addr, e->addr + e->byte_count, e->changes, EXPLAIN_CHANGES);
+    plat_unlock(PLAT_TEXT);
+}

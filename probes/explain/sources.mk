@@ -1,0 +1,4 @@
+EXPLAIN := \
+    probes/explain/explain.c \
+    probes/explain/explain_text.c \
+    probes/explain/explain_jump.c

@@ -1,0 +1,97 @@
+/* counter.c - which of the CPUs' counters are in use.
+ *
+ * A counter has a number from 1 up; 0 means none. The memory of the counters is the
+ * platform's, and stays mapped for whoever needs counters next.
+ */
+#include "probes/jump/counter.h"
+
+#include "kernel/base/bits.h"
+#include "probes/core/platform.h"
+
+#define WORDS_MIN 16
+#define NONE UINT64_C(1) /* in the first word: number 0 is never free */
+
+/* Locks: PLAT_PROBES to write; `limit` and `retired` are read without. */
+static uint64_t *used;   /* bit i: counter i is */
+static size_t words;     /* of it */
+static size_t first;     /* no word before it has room */
+static uint32_t limit;   /* no counter from here up has ever been used */
+static uint64_t retired; /* what those given back had come to */
+
+static bool grow(void)
+{
+    size_t more = words ? 2 * words : WORDS_MIN;
+    uint64_t *new = plat_alloc(more * sizeof(*new));
+
+    if (!new)
+        return false;
+    for (size_t i = 0; i < words; i++)
+        new[i] = used[i];
+    new[0] |= NONE;
+    plat_free(used);
+    used = new;
+    words = more;
+    return true;
+}
+
+uint32_t counter_get(void)
+{
+    uint32_t counter;
+
+    while (first < words && used[first] == UINT64_MAX)
+        first++;
+    if (first == words && !grow())
+        return 0;
+    counter = (uint32_t)(first * 64 + bit_lowest(~used[first]));
+    if (plat_counters_map(counter + 1))
+        return 0;
+    used[first] |= BIT(counter % 64);
+    if (counter >= limit)
+        WRITE_ONCE(limit, counter + 1);
+    return counter;
+}
+
+uint64_t counter_sum(uint32_t counter)
+{
+    uint64_t sum = 0;
+
+    if (!counter)
+        return 0;
+    for (unsigned cpu = 0; cpu < plat_cpu_count(); cpu++)
+        sum += READ_ONCE(*plat_counter(cpu, counter));
+    return sum;
+}
+
+uint64_t counter_put(uint32_t counter)
+{
+    uint64_t sum = counter_sum(counter);
+
+    if (!counter)
+        return 0;
+    for (unsigned cpu = 0; cpu < plat_cpu_count(); cpu++)
+        WRITE_ONCE(*plat_counter(cpu, counter), 0);
+    WRITE_ONCE(retired, retired + sum);
+    used[counter / 64] &= ~BIT(counter % 64);
+    if (counter / 64 < first)
+        first = counter / 64;
+    return sum;
+}
+
+uint64_t counter_total(void)
+{
+    uint64_t sum = READ_ONCE(retired);
+
+    for (uint32_t i = 1; i < READ_ONCE(limit); i++)
+        sum += counter_sum(i);
+    return sum;
+}
+
+void counter_exit(void)
+{
+    for (size_t i = 0; i < words; i++)
+        if (used[i] != (i ? 0 : NONE))
+            return;
+    plat_free(used);
+    used = NULL;
+    words = first = 0;
+}

@@ -1,0 +1,491 @@
+/* detour.c - stage 11: what a jump reaches in the end.
+ *
+ *   CALL, COUNT in the cell of the boosted copy, in front of it:
+ *       | call detour | copy | jmp back |      or     | inc %gs:counter | copy | jmp back |
+ *   what does not fit there, and what has no boosted copy, in a cell of its own:
+ *       | save flags, inc %gs:counter, restore | copy | jmp back |
+ *       | call detour | copy | call post | jmp back |
+ *       | call detour | jmp to the target |      a direct call: see below
+ *       | call detour |                          IMAGE: leaves by the register image
+ *       | code of its own | copy | jmp back |    CALL and LIGHT, for some: see detour_own.h
+ *       | call detour | call the copy | jmp kretprobe_trampoline | jmp to the copy |
+ *                                                RETURN: see return_point.c
+ *
+ * The code that is called finds the site by its return address: (address + 1) | 31 is the
+ * last byte of a cell, where its owner is. So in a large cell, whose owner is at the end of
+ * the second half, the return address is the last byte of the first half or lies behind it.
+ *
+ * A direct call stays one, with another target: its return address is the program's own
+ * again, and on the stack before the detour begins. There the copy is a jump.
+ */
+#include "probes/jump/detour.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "probes/core/aggr.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+#include "probes/insn/effects.h"
+#include "probes/insn/encode.h"
+#include "probes/insn/opcode_ops.h"
+#include "probes/insn/relocate.h"
+#include "probes/jump/counter.h"
+#include "probes/jump/detour_own.h"
+#include "probes/jump/link.h"
+#include "probes/jump/liveness.h"
+
+/* Where the code of a large cell begins that calls: its return address is then 31 bytes from
+ * the start of the cell.
+ */
+#define LARGE_CALL_OFF (INSN_SLOT_LEN - 1 - INSN_CALL32_LEN)
+
+const char *detour_kind_name(enum detour_kind kind)
+{
+    static const char *const names[DETOUR_KINDS] = { "none", "count", "return", "light",
+                                                     "call", "post",  "image" };
+
+    return kind < DETOUR_KINDS ? names[kind] : "?";
+}
+
+const char *detour_kind_text(enum detour_kind kind)
+{
+    static const char *const sentences[DETOUR_KINDS] = {
+        [DETOUR_NONE] = "no probe is enabled, so the copy alone",
+        [DETOUR_COUNT] = "one probe without a handler, so one instruction counts",
+        [DETOUR_RETURN] =
+            "one return probe, so the function is called, and returns, here",
+        [DETOUR_LIGHT] = "one light handler, so only what C may change is saved",
+        [DETOUR_CALL] = "handlers get an image of all registers, then the copy runs",
+        [DETOUR_POST] = "handlers in front of the copy, post-handlers behind it",
+        [DETOUR_IMAGE] = "done to the image: a copy cannot, or nobody would hear of it",
+    };
+
+    return kind < DETOUR_KINDS ? sentences[kind] : "?";
+}
+
+/* ---- which kind ---- */
+
+/* can_copy - can a copy do it, with nothing but a jump behind it? A direct call counts. */
+static bool can_copy(const struct site *site, const struct insn *insn)
+{
+    if (copy_is_called(site))
+        return true;
+    return insn_can_move(insn) && insn->kind != INSN_POPF && insn->kind != INSN_STI;
+}
+
+static bool has_one_silent_probe(const struct site *site)
+{
+    const struct kprobe *p = site->probes;
+
+    return p && !p->next && !p->pre_handler && !p->light_handler && !p->post_handler &&
+           !aggr_is_off(p);
+}
+
+static bool has_one_light_probe(const struct site *site)
+{
+    const struct kprobe *p = site->probes;
+
+    return p && !p->next && p->light_handler && !p->post_handler && !aggr_is_off(p) &&
+           !(p->flags & KPROBE_FLAG_IRQS_OFF);
+}
+
+static enum detour_kind kind_for(const struct site *site, const struct insn *insn)
+{
+    if (!can_copy(site, insn))
+        return DETOUR_IMAGE;
+    if (!aggr_enabled(site))
+        return site->repeats ? DETOUR_CALL : DETOUR_NONE; /* see kprobe_debug_handler() */
+    if (has_one_silent_probe(site))
+        return DETOUR_COUNT;
+    if (has_one_light_probe(site))
+        return DETOUR_LIGHT;
+    if (kretprobe_plain(site) && site_boost_slot(site))
+        return DETOUR_RETURN;
+    if (!aggr_wants_post(site))
+        return DETOUR_CALL;
+    return insn_is_branch(insn) ? DETOUR_IMAGE : DETOUR_POST;
+}
+
+static void decode(const struct site *site, struct insn *insn)
+{
+    if (insn_decode(insn, site->bytes, site->len, site->addr))
+        plat_bug("a registered instruction does not decode", site->addr);
+}
+
+enum detour_kind detour_kind_wanted(const struct site *site)
+{
+    struct insn insn;
+
+    decode(site, &insn);
+    return kind_for(site, &insn);
+}
+
+/* ---- its code ---- */
+
+struct code {
+    struct site *site;
+    const struct insn *insn;
+    enum detour_kind kind;
+    bool flags_live; /* somebody reads the status flags that there are before it */
+    bool own;        /* its front is code of its own */
+    bool keeps;      /* which is one that saves all of struct plat_light */
+    struct probe_reject *why;
+    uint8_t bytes[INSN_SLOT_OWN_CODE_MAX];
+    uintptr_t at; /* where bytes[0] will be */
+    size_t len;
+    size_t copy; /* where in bytes[] the copy begins */
+    int err;
+};
+
+static uintptr_t here(const struct code *c)
+{
+    return c->at + c->len;
+}
+
+static void put_call(struct code *c, uintptr_t target)
+{
+    if (insn_encode_call32(c->bytes + c->len, here(c), target))
+        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, target);
+    c->len += INSN_CALL32_LEN;
+}
+
+static void put_jmp(struct code *c, uintptr_t target)
+{
+    if (insn_encode_jmp32(c->bytes + c->len, here(c), target))
+        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, target);
+    c->len += INSN_JMP32_LEN;
+}
+
+static void put_count(struct code *c)
+{
+    int32_t disp = plat_counter_disp(c->site->probes->counter);
+
+    if (c->flags_live) {
+        c->len += insn_encode_push(c->bytes + c->len, INSN_AX);
+        c->len += insn_encode_flags_save(c->bytes + c->len);
+    }
+    c->len += insn_encode_inc_gs(c->bytes + c->len, disp);
+    if (c->flags_live) {
+        c->len += insn_encode_flags_restore(c->bytes + c->len);
+        c->len += insn_encode_pop(c->bytes + c->len, INSN_AX);
+    }
+}
+
+/* front_code - what comes before the copy, if it is a call. */
+static enum plat_detour front_code(const struct code *c)
+{
+    bool called = copy_is_called(c->site);
+
+    if (c->kind == DETOUR_IMAGE)
+        return called ? PLAT_DETOUR_IMAGE_CALLED : PLAT_DETOUR_IMAGE;
+    if (called)
+        return PLAT_DETOUR_CALLED;
+    if (c->kind == DETOUR_RETURN)
+        return c->flags_live ? PLAT_DETOUR_RETURN : PLAT_DETOUR_RETURN_DEAD;
+    return c->flags_live ? PLAT_DETOUR_CALL : PLAT_DETOUR_CALL_DEAD;
+}
+
+static const struct plat_pattern *own_pattern(const struct code *c)
+{
+    return detour_own_pattern(c->site, c->keeps, c->flags_live);
+}
+
+static void put_own(struct code *c)
+{
+    const struct plat_pattern *pattern = own_pattern(c);
+
+    if (detour_own_put(c->bytes, c->at, c->site, pattern))
+        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->site->addr);
+    c->len = pattern->len;
+}
+
+static void front_put(struct code *c)
+{
+    if (c->own)
+        put_own(c);
+    else if (c->kind == DETOUR_COUNT)
+        put_count(c);
+    else if (c->kind != DETOUR_NONE)
+        put_call(c, plat_detour(front_code(c)));
+}
+
+/* copy_put - the instruction, and the way back. */
+static void copy_put(struct code *c)
+{
+    size_t copied = 0;
+
+    c->copy = c->len;
+    if (copy_is_called(c->site)) {
+        put_jmp(c, c->insn->target);
+        return;
+    }
+    if (insn_relocate(c->bytes + c->len, sizeof(c->bytes) - c->len, c->insn, here(c),
+                      &copied))
+        c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->insn->addr);
+    c->len += copied;
+    if (c->kind == DETOUR_POST)
+        put_call(c, plat_detour(PLAT_DETOUR_POST));
+    if (insn_falls_through(c->insn))
+        put_jmp(c, region_behind(c->site));
+}
+
+/* return_put - the boosted copy is called, or jumped to where the call is not followed. */
+static void return_put(struct code *c)
+{
+    uintptr_t boosted = (uintptr_t)region_boosted(c->site);
+
+    put_call(c, boosted);
+    put_jmp(c, (uintptr_t)kretprobe_trampoline);
+    c->copy = c->len;
+    put_jmp(c, boosted);
+}
+
+static void compose(struct code *c, uintptr_t cell, size_t start)
+{
+    c->at = cell;
+    c->len = insn_encode_int3s(c->bytes, start);
+    front_put(c);
+    c->copy = c->len;
+    if (c->kind == DETOUR_RETURN)
+        return_put(c);
+    else if (c->kind != DETOUR_IMAGE)
+        copy_put(c);
+}
+
+/* ---- where ---- */
+
+static void text_put(uint8_t *at, const uint8_t *bytes, size_t len)
+{
+    plat_lock(PLAT_TEXT);
+    if (plat_text_write((uintptr_t)at, bytes, len))
+        plat_bug("a cell is not writable", (uintptr_t)at);
+    plat_unlock(PLAT_TEXT);
+}
+
+static size_t room_before_boost(const struct site *site)
+{
+    return (uintptr_t)site_boost_slot(site) % INSN_SLOT_LEN;
+}
+
+static bool is_more_than_front(enum detour_kind kind)
+{
+    return kind == DETOUR_RETURN || kind == DETOUR_POST || kind == DETOUR_IMAGE;
+}
+
+/* prepend - the front alone, before the copy that is there. Return: false if it cannot be. */
+static bool prepend(struct code *c)
+{
+    struct site *site = c->site;
+    size_t room = room_before_boost(site);
+
+    if (!site_boost_slot(site) || region_boosted(site) != site->boost_slot)
+        return false; /* there is none, or it leads under the jump */
+
+    c->at = (uintptr_t)site->boost_slot;
+    front_put(c);
+    if (c->len > room || is_more_than_front(c->kind))
+        return false;
+    c->at -= c->len;
+    c->len = 0;
+    front_put(c); /* now where it will be */
+    if (c->err)
+        return true;
+    if (c->len)
+        text_put((uint8_t *)c->at, c->bytes, c->len);
+    site->detour = (uint8_t *)c->at;
+    return true;
+}
+
+static int fill(struct code *c, uint8_t *cell, size_t start)
+{
+    if (!c->err) {
+        plat_lock(PLAT_TEXT);
+        insn_slot_fill(cell, c->site, c->bytes, c->len);
+        plat_unlock(PLAT_TEXT);
+        c->site->detour = cell + start;
+        c->site->detour_copy = (uint16_t)c->copy;
+        return 0;
+    }
+    plat_lock(PLAT_TEXT);
+    insn_slot_put(cell);
+    plat_unlock(PLAT_TEXT);
+    return c->err;
+}
+
+/* place - in a cell of its own, the smallest that it fits. */
+static int place(struct code *c)
+{
+    size_t start = 0;
+    uint8_t *cell;
+
+    compose(c, c->site->addr, 0); /* how long it is does not depend on where */
+    if (c->err)
+        return c->err;
+    if (c->kind == DETOUR_COUNT || c->kind == DETOUR_NONE)
+        start = link_room_before(c->len - INSN_JMP32_LEN);
+    else if (c->len > INSN_SLOT_CODE_MAX)
+        start = LARGE_CALL_OFF;
+    cell = start + c->len <= INSN_SLOT_CODE_MAX ? insn_slot_reserve()
+                                                : insn_slot_reserve_large();
+    if (!cell)
+        return probe_refuse(c->why, PROBE_NO_SLOT, c->site->addr);
+    compose(c, (uintptr_t)cell, start);
+    return fill(c, cell, start);
+}
+
+/* place_own - Return: false when it can have no code of its own. QEMU 7.2 takes the flags
+ * that CMPXCHG8B leaves alone from where its block of code began: that must not be here.
+ */
+static bool place_own(struct code *c)
+{
+    uint8_t *cell = NULL;
+
+    if (detour_own_fits(c->site) && c->insn->op != OP_CMPX8B)
+        cell = insn_slot_reserve_own();
+    if (!cell)
+        return false;
+    c->own = true;
+    c->keeps = detour_own_keeps(c->site);
+    compose(c, (uintptr_t)cell, 0);
+    if (fill(c, cell, own_pattern(c)->entry))
+        c->own = false;
+    return c->own;
+}
+
+static int build(struct code *c)
+{
+    if (c->kind == DETOUR_NONE && copy_is_called(c->site)) {
+        c->site->detour = (uint8_t *)c->insn->target;
+        return 0;
+    }
+    if ((c->kind == DETOUR_CALL || c->kind == DETOUR_LIGHT) && place_own(c))
+        return 0;
+    c->len = 0;
+    c->err = 0;
+    if (prepend(c))
+        return c->err;
+    c->len = 0;
+    c->err = 0;
+    return place(c);
+}
+
+/* ---- coming and going ---- */
+
+static int counters_get(struct site *site, struct probe_reject *why)
+{
+    for (struct kprobe *p = site->probes; p; p = p->next) {
+        if (p->counter)
+            continue;
+        p->counter = counter_get();
+        if (!p->counter)
+            return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    }
+    return 0;
+}
+
+/* Counting leaves CF as it is; calling changes all of them. */
+static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
+{
+    uint32_t changed = INSN_FLAGS_STATUS;
+
+    if (kind == DETOUR_NONE || kind == DETOUR_IMAGE)
+        return false;
+    if (kind == DETOUR_COUNT)
+        changed &= ~(uint32_t)FLAGS_CF;
+    return liveness_flags(insn) & changed;
+}
+
+_Static_assert(DETOUR_KINDS <= 0x10, "site->detour_kind has four bits");
+
+/* has_tripped - was a handler of @site given up? That may happen at any moment. */
+static bool has_tripped(const struct site *site)
+{
+    for (const struct kprobe *p = site->probes; p; p = p->next)
+        if (READ_ONCE(p->flags) & KPROBE_FLAG_TRIPPED)
+            return true;
+    return false;
+}
+
+int detour_prepare(struct site *site, struct probe_reject *why)
+{
+    struct insn insn;
+    struct code code = { .site = site, .insn = &insn, .why = why };
+    int err;
+
+    if (detour_is_current(site))
+        return 0;
+    /* A detour that was right before its handler was given up serves until the probes change:
+     * each hit looks whether the probe is on. */
+    if (site->detour && has_tripped(site))
+        return 0;
+    if (site->detour)
+        plat_bug("a detour is made anew and has not been released", site->addr);
+    decode(site, &insn);
+    code.kind = kind_for(site, &insn);
+    code.flags_live = flags_are_live(&insn, code.kind);
+    err = counters_get(site, why);
+    if (!err)
+        err = build(&code);
+    if (err)
+        return err;
+    site->detour_kind = code.kind & 0xf;
+    if (code.kind == DETOUR_RETURN)
+        site->plain = kretprobe_plain(site);
+    site->detour_saves = code.flags_live;
+    site->detour_own = code.own;
+    site->detour_keeps = code.keeps;
+    return 0;
+}
+
+/* counts_for - does the counter that is built in belong to the probe that is there now? */
+static bool counts_for(const struct site *site, const struct kprobe *p)
+{
+    int32_t disp = plat_counter_disp(p->counter);
+    size_t before = site->detour_saves ? 1 + INSN_FLAGS_SAVE_LEN : 0;
+    const uint8_t *end = site->detour + before + INSN_INC_GS_LEN;
+    bool same = true;
+
+    for (size_t i = 0; i < sizeof(disp); i++)
+        same = same && end[i - sizeof(disp)] == (uint8_t)(disp >> (8 * i));
+    return same;
+}
+
+bool detour_is_current(const struct site *site)
+{
+    enum detour_kind kind = (enum detour_kind)site->detour_kind;
+
+    if (!site->detour || detour_kind_wanted(site) != kind)
+        return false;
+    if (kind == DETOUR_RETURN)
+        return site->plain == kretprobe_plain(site);
+    if (site->detour_own)
+        return detour_own_is_current(site);
+    return kind != DETOUR_COUNT || counts_for(site, site->probes);
+}
+
+uint8_t *detour_cell(const struct site *site)
+{
+    if (!site->detour || (copy_is_called(site) && site->detour_kind == DETOUR_NONE))
+        return NULL;
+    if (align_down((uintptr_t)site->detour, INSN_SLOT_LEN) ==
+        align_down((uintptr_t)site_boost_slot(site), INSN_SLOT_LEN))
+        return NULL;
+    return insn_slot_start(site->detour);
+}
+
+void detour_release(struct site *site)
+{
+    uint8_t int3s[INSN_SLOT_CODE_MAX], *cell = detour_cell(site);
+    size_t room = room_before_boost(site);
+
+    if (!site->detour)
+        return;
+    plat_lock(PLAT_TEXT);
+    link_drop(site);
+    if (cell)
+        insn_slot_put(cell);
+    plat_unlock(PLAT_TEXT);
+    if (!cell && room)
+        text_put(site->boost_slot - room, int3s, insn_encode_int3s(int3s, room));
+    site->detour = NULL;
+}

@@ -1,0 +1,148 @@
+; detour_own.asm - a detour that has code of its own: two patterns.
+;
+; What detour_call does, for one handler, as far as it is common: no other hit is active on
+; this CPU, it is no NMI, enough of the stack is left, DF is clear and the probe is on. All
+; of it is looked at at once. All else is C, jump.c. The image is where detour_call would have
+; it, so the word next to the program's stack is nobody's.
+;
+; Nobody asks whether the CPU is ready: before there are cells all CPUs are.
+
+%include "asm_offsets.inc"
+%include "probe_offsets.inc"
+%include "kernel/base/proc.inc"
+%include "probes/jump/registers.inc"
+%include "probes/jump/image.inc"
+%include "probes/jump/pattern.inc"
+
+extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
+extern kprobe_jump_leave    ; void (the same, bool has_set_ip)
+extern switch_if_due
+
+bits 64
+
+STACK equ WORD_0 + 8                    ; the program's, from the image
+
+; CPU field: what is counted from GS, in the CPU's struct probe_cpu and around it. IMAGE
+; field: of the image; high up there is nearer to r15 than to rsp. Short instructions matter:
+; all of it has to fit in a cell.
+%define CPU(field) r13 + field - ROOM_OFF
+%define IMAGE(field) r15 + field - REGS_FLAGS
+
+; OWN name, whether status flags matter: struct plat_pattern.
+%macro OWN 2
+    PATTERN
+%%rare:
+    cld
+    btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
+    mov rdi, rsp
+    mov rsi, strict qword 0
+    HOLE HOLE_SITE
+    mov rdx, r13
+    call kprobe_jump_handler
+    HOLE HOLE_MOVED
+    movzx eax, al
+    jmp %%ran
+%%changed:
+    mov rsi, strict qword 0
+    HOLE HOLE_SITE
+    jmp detour_own_leave
+    HOLE HOLE_MOVED
+
+    PATTERN_ENTRY
+    lea rsp, [rsp - (STACK - REGS_SS - 8)]
+    push SEL_DATA
+    lea rsp, [rsp - 8]                  ; sp
+    pushfq
+    push SEL_CODE
+    push strict dword 0
+    HOLE HOLE_IP
+    lea rsp, [rsp - 8]                  ; vector
+    push 0                              ; aux
+    PUSH EACH_REGISTER_DOWN
+    PREEMPT_OFF
+    lea r15, [rsp + REGS_FLAGS]
+    lea rax, [IMAGE(STACK)]
+    mov [IMAGE(REGS_SP)], rax
+    mov rax, VECTOR_BP << 32            ; and no error code
+    mov [IMAGE(REGS_ORIG_AX)], rax
+    mov rdi, strict qword 0
+    HOLE HOLE_PROBE
+    mov r13, [gs:PERCPU_PROBE]
+    mov ebx, [IMAGE(REGS_FLAGS)]
+    mov eax, ebx
+    and eax, FLAGS_DF
+    mov ecx, [rdi + KPROBE_FLAGS]
+    and ecx, KPROBE_DISABLED
+    or eax, ecx
+    or eax, [CPU(CPU_DEPTH)]
+    or eax, [CPU(PERCPU_NMI_DEPTH)]
+    lea rcx, [rsp - STACK_MIN]
+    sub rcx, [CPU(PERCPU_STACK_BASE)]
+    sar rcx, 63
+    or rcx, rax
+    jnz %%rare
+    mov dword [CPU(CPU_DEPTH)], 1       ; hit_claim(): first of all
+    mov qword [CPU(HIT_IS)], IS_JUMPED
+    mov rax, [CPU(PERCPU_DEPTHS)]
+    mov [CPU(HIT_FOUND_DEPTHS)], rax
+    mov [CPU(HIT_FOUND_PREEMPT)], r12d
+    mov [CPU(HIT_REGS)], rsp
+    inc qword [gs:0]
+    HOLE HOLE_COUNTER
+    mov [CPU(HIT_RUNNING)], rdi         ; and so it is of its site: hit_site()
+    mov rsi, rsp
+    call %%handled                      ; the handler
+%%handled:
+    HOLE HOLE_HANDLER
+    xor edx, edx
+    mov [CPU(HIT_RUNNING)], rdx
+    mov [CPU(CPU_DEPTH)], edx
+%%ran:
+    pushfq
+    pop rcx
+    xor ecx, ebx
+    and ecx, FLAGS_OF_CPU
+    or ecx, eax
+    mov edx, [IMAGE(REGS_FLAGS)]
+    xor edx, ebx
+    or ecx, edx
+    lea rdx, [IMAGE(STACK)]
+    xor rdx, [IMAGE(REGS_SP)]
+    or rcx, rdx
+    jnz %%changed
+    PREEMPT_ON
+  %if %2
+    STATUS_FLAGS bh, bl
+  %endif
+    POP EACH_REGISTER_DOWN
+    lea rsp, [rsp + STACK - REGS_AUX]
+    PATTERN_END %1
+%endmacro
+
+    OWN detour_own, 1
+
+; The status flags are written before they are read again, whatever way the program goes.
+    OWN detour_own_dead, 0
+
+; The handler has said eax, or has changed more than other registers and status flags: out by
+; the image. rsi = site; r12, r13 as above.
+section .text.detour.rare progbits alloc exec nowrite align=64
+
+proc detour_own_leave
+    cld
+    xor ecx, ecx
+    test eax, eax
+    setnz cl
+    mov rdi, rsp
+    mov rdx, r13
+    call kprobe_jump_leave
+    INTERRUPTS_OFF
+    mov [gs:PERCPU_PREEMPT_COUNT], r12d
+    jmp switch_if_due
+endproc detour_own_leave
+nokprobe detour_own_leave
+
+section .rodata
+align 8
+global detour_own_leave_range
+detour_own_leave_range: dq detour_own_leave, detour_own_leave.end

@@ -1,0 +1,134 @@
+/* detour_own.c - stage 11: a pattern of the platform's becomes a site's own code. */
+#include "probes/jump/detour_own.h"
+
+#include "kernel/base/err.h"
+#include "probes/core/aggr.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+#include "probes/jump/handler.h"
+
+bool detour_own_fits(const struct site *site)
+{
+    const struct kprobe *p = site->probes;
+
+    if (!p || p->next || aggr_is_off(p) || p->flags & KPROBE_FLAG_IRQS_OFF ||
+        !plat_detour_own(PLAT_OWN_CALL, true))
+        return false;
+    return p->light_handler || (p->pre_handler && !copy_is_called(site));
+}
+
+bool detour_own_keeps(const struct site *site)
+{
+    const struct kprobe *p = site->probes;
+
+    /* A fault handler is called from the fault, and may fault itself. */
+    return p->light_handler &&
+           (p->fault_handler || !handler_is_plain((uintptr_t)p->light_handler));
+}
+
+const struct plat_pattern *detour_own_pattern(const struct site *site, bool keeps,
+                                              bool flags_live)
+{
+    enum plat_own which = PLAT_OWN_CALL;
+
+    if (site->probes->light_handler)
+        which = keeps ? PLAT_OWN_LIGHT_KEEP : PLAT_OWN_LIGHT;
+    return plat_detour_own(which, flags_live);
+}
+
+/* put - the low @len bytes of @value, in front of @end. */
+static void put(uint8_t *end, uint64_t value, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        end[i - len] = (uint8_t)(value >> (8 * i));
+}
+
+/* put_signed - Return: 0; -ERANGE it is not what its low 4 bytes extend to. */
+static int put_signed(uint8_t *end, uint64_t value)
+{
+    if ((int64_t)value != (int32_t)value)
+        return -ERANGE;
+    put(end, value, sizeof(int32_t));
+    return 0;
+}
+
+/* put_moved - what led from @from to somewhere leads there from @to. */
+static int put_moved(uint8_t *end, uintptr_t from, uintptr_t to)
+{
+    uint32_t disp = 0;
+
+    for (size_t i = 0; i < sizeof(disp); i++)
+        disp |= (uint32_t)end[i - sizeof(disp)] << (8 * i);
+    return put_signed(end, (uint64_t)(int32_t)disp + from - to);
+}
+
+static uintptr_t handler_of(const struct kprobe *p)
+{
+    return p->light_handler ? (uintptr_t)p->light_handler : (uintptr_t)p->pre_handler;
+}
+
+/* fill - the hole in front of @end, which is to be at @at and was made for @from. */
+static int fill(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
+                const struct site *site)
+{
+    const struct kprobe *p = site->probes;
+
+    switch (what) {
+    case PLAT_HOLE_SITE:
+        put(end, (uintptr_t)site, sizeof(uint64_t));
+        return 0;
+    case PLAT_HOLE_ADDR:
+        return put_signed(end, site->addr);
+    case PLAT_HOLE_IP:
+        return put_signed(end, site->addr + 1);
+    case PLAT_HOLE_PROBE:
+        put(end, (uintptr_t)p, sizeof(uint64_t));
+        return 0;
+    case PLAT_HOLE_COUNTER:
+        put(end, (uint32_t)plat_counter_disp(p->counter), sizeof(uint32_t));
+        return 0;
+    case PLAT_HOLE_HANDLER:
+        return put_signed(end, handler_of(p) - at);
+    case PLAT_HOLE_SHARED:
+        if (copy_is_called(site))
+            return put_signed(end, plat_detour(PLAT_DETOUR_CALLED) - at);
+        return put_moved(end, from, at);
+    case PLAT_HOLE_MOVED:
+        return put_moved(end, from, at);
+    default:
+        plat_bug("a pattern has an unknown hole", from);
+    }
+}
+
+int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,
+                   const struct plat_pattern *pattern)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < pattern->len; i++)
+        out[i] = pattern->code[i];
+    for (size_t i = 0; i < pattern->hole_count && !err; i++) {
+        size_t end = pattern->holes[i].end;
+
+        err = fill((enum plat_hole)pattern->holes[i].what, out + end, at + end,
+                   (uintptr_t)pattern->code + end, site);
+    }
+    return err;
+}
+
+bool detour_own_is_current(const struct site *site)
+{
+    uint8_t code[INSN_SLOT_OWN_CODE_MAX];
+    const struct plat_pattern *pattern;
+    const uint8_t *start;
+    bool same;
+
+    if (!detour_own_fits(site))
+        return false;
+    pattern = detour_own_pattern(site, site->detour_keeps, site->detour_saves);
+    start = site->detour - pattern->entry;
+    same = !detour_own_put(code, (uintptr_t)start, site, pattern);
+    for (size_t i = 0; same && i < pattern->len; i++)
+        same = code[i] == start[i];
+    return same;
+}

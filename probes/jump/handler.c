@@ -1,0 +1,56 @@
+/* handler.c - reads a handler, to tell what it takes to leave it in the middle. */
+#include "probes/jump/handler.h"
+
+#include "kernel/base/bits.h"
+#include "probes/core/life.h"
+#include "probes/insn/effects.h"
+
+#define KEPT                                                                             \
+    (BIT(INSN_BX) | BIT(INSN_R12) | BIT(INSN_R13) | BIT(INSN_R14) | BIT(INSN_R15))
+
+struct look {
+    struct plat_symbol function;
+    bool plain;
+};
+
+static bool stays_inside(const struct look *l, const struct insn *insn)
+{
+    if (insn->kind != INSN_JMP_REL && insn->kind != INSN_JCC)
+        return !insn_is_branch(insn);
+    return insn->target - l->function.start < l->function.size;
+}
+
+/* changes_cpu - may it change a flag that is the CPU's, or the count of preemption, which is
+ * reached by GS? clac and stac have no kind.
+ */
+static bool changes_cpu(const struct insn *insn, const struct insn_effects *effects)
+{
+    bool is_ac = insn->map == 1 && insn->opcode == 0x01;
+    bool loads = insn->map == 0 && insn->opcode == 0x8b;
+
+    return insn->kind == INSN_CLI || insn->kind == INSN_STI || insn->kind == INSN_POPF ||
+           effects->flags_written & FLAGS_DF || is_ac ||
+           (insn->has_mem && insn->seg == INSN_SEG_GS && !loads);
+}
+
+static void look_at(const struct insn *insn, void *arg)
+{
+    struct insn_effects effects;
+    struct look *l = arg;
+
+    if (insn->kind == INSN_RET)
+        return;
+    insn_effects(insn, &effects);
+    if (effects.regs_written & KEPT || !stays_inside(l, insn) ||
+        changes_cpu(insn, &effects))
+        l->plain = false;
+}
+
+bool handler_is_plain(uintptr_t fn)
+{
+    struct look l = { .plain = true };
+
+    if (plat_symbol_at(fn, &l.function) || boundary_for_each(&l.function, look_at, &l))
+        return false;
+    return l.plain;
+}

@@ -1,0 +1,135 @@
+/* jump.c - stage 6 without a trap: a CPU has run into a jump.
+ *
+ * The code of the detour (probes/jump/detour.asm) has built the image that a trap would have
+ * built, has preemption off, and calls one of these. Interrupts are as the program has them,
+ * so an interrupt's own hits may come on top of a hit here at any moment.
+ *
+ * Each answers how the program goes on. JUMP_ON: in the cell, with the registers of the
+ * image. JUMP_IMAGE: wherever the image says, as behind a trap.
+ */
+#include "probes/core/hit.h"
+
+#define JUMP_ON false
+#define JUMP_IMAGE true
+
+/* ---- coming ---- */
+
+NOKPROBE_INLINE struct probe_hit *begin(struct probe_cpu *cpu, struct site *site,
+                                        struct pt_regs *regs, enum hit_stage stage)
+{
+    struct probe_hit *hit = hit_begin(cpu, site, regs, stage, probe_in_nmi(cpu));
+
+    if (unlikely(!hit)) {
+        if (stage == HIT_PRE)
+            probe_count(&cpu->untrapped);
+        return NULL;
+    }
+    hit_by_jump(hit);
+    return hit;
+}
+
+/* miss - without handlers; the cause has been counted, unless there is no CPU to count. */
+NOKPROBE_INLINE void miss(struct probe_cpu *cpu, struct site *site)
+{
+    if (unlikely(!cpu))
+        account_miss(NULL, site, MISS_EARLY);
+}
+
+/* ---- pre-handlers ---- */
+
+bool kprobe_jump_rest(struct pt_regs *regs, struct kprobe *p, struct probe_cpu *cpu)
+{
+    struct probe_hit *hit = &cpu->hits[cpu->depth - 1];
+    bool stop = false;
+
+    for (; p && !stop; p = aggr_next(p))
+        stop = aggr_run_pre(p, hit, regs, true);
+    return stop;
+}
+NOKPROBE(kprobe_jump_rest);
+
+/* run_handlers - what RUN of detour.asm does for a hit that is not inside of another one.
+ * Return: true when a handler has set ip itself; then that has been counted.
+ */
+NOKPROBE_INLINE bool run_handlers(struct probe_cpu *cpu, struct probe_hit *hit,
+                                  struct site *site, struct pt_regs *regs)
+{
+    bool stop = kprobe_jump_rest(regs, aggr_first(site), cpu);
+
+    hit_leave(cpu, hit, true);
+    probe_count(stop ? &cpu->redirected : &cpu->ran[WAY_JUMP]);
+    if (stop)
+        probe_count(&cpu->untrapped);
+    return stop;
+}
+
+bool kprobe_jump_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
+{
+    struct probe_hit *hit = likely(cpu) ? begin(cpu, site, regs, HIT_PRE) : NULL;
+
+    if (unlikely(!hit)) {
+        miss(cpu, site);
+        return JUMP_ON;
+    }
+    return run_handlers(cpu, hit, site, regs) ? JUMP_IMAGE : JUMP_ON;
+}
+NOKPROBE(kprobe_jump_handler);
+
+/* ---- the instruction by the image ---- */
+
+NOKPROBE_INLINE void leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
+                           bool stopped)
+{
+    if (stopped)
+        region_go_on(site, regs);
+    else if (likely(cpu))
+        hit_run(cpu, site, regs, READ_ONCE(site->way), true);
+    else
+        hit_run_alone(site, regs);
+}
+
+/* Behind a hit that was missed, too, where the program has DF set: what kept the handlers out
+ * does so still, and the post-handlers must not be called either.
+ */
+void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
+                       bool stopped)
+{
+    bool admitted = cpu && may_enter(cpu, site, regs, probe_in_nmi(cpu)) == MISS_CAUSES;
+
+    if (stopped || likely(admitted))
+        leave(regs, site, cpu, stopped);
+    else
+        hit_run_alone(site, regs);
+}
+NOKPROBE(kprobe_jump_leave);
+
+void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
+{
+    struct probe_hit *hit = likely(cpu) ? begin(cpu, site, regs, HIT_PRE) : NULL;
+
+    if (likely(hit)) {
+        leave(regs, site, cpu, run_handlers(cpu, hit, site, regs));
+        return;
+    }
+    miss(cpu, site);
+    hit_run_alone(site, regs);
+}
+NOKPROBE(kprobe_image_handler);
+
+/* ---- post-handlers ---- */
+
+bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
+{
+    struct probe_hit *hit;
+    uintptr_t next = site->addr + site->len;
+    bool stopped;
+
+    regs->ip = next;
+    hit = likely(cpu) ? begin(cpu, site, regs, HIT_POST) : NULL;
+    if (likely(hit))
+        hit_after(cpu, hit, aggr_first(site), regs, true);
+    stopped = regs->ip != next;
+    region_go_on(site, regs); /* other flags alone need the image, too */
+    return stopped ? JUMP_IMAGE : JUMP_ON;
+}
+NOKPROBE(kprobe_post_handler);

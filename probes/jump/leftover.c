@@ -1,0 +1,127 @@
+/* leftover.c - stages 11 to 14: what jumps have led to that are not there any more.
+ *
+ * A CPU may be on a pad, or in a detour, after the last jump there has gone. So both are kept
+ * until there has been quiescence: by the optimizer, once for all that it finds, or by who
+ * frees a site.
+ */
+#include "probes/jump/leftover.h"
+
+#include "probes/core/life.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/optimize.h"
+#include "probes/jump/pad.h"
+#include "probes/returns/return_point.h"
+
+#define PADS_MAX 1024
+
+static struct leftover_pads *kept; /* PLAT_PROBES */
+
+struct leftover_pads *leftover_pads_new(size_t max)
+{
+    struct leftover_pads *pads = plat_alloc(sizeof(*pads) + max * sizeof(pads->pads[0]));
+
+    if (pads)
+        pads->count = 0;
+    return pads;
+}
+
+void leftover_keep(struct leftover_pads *pads)
+{
+    if (!pads->count) {
+        plat_free(pads);
+        return;
+    }
+    pads->next = kept;
+    kept = pads;
+}
+
+bool leftover_pending(void)
+{
+    return kept;
+}
+
+static void release_kept(void)
+{
+    while (kept) {
+        struct leftover_pads *pads = kept;
+
+        kept = pads->next;
+        pad_free_all(pads->pads, pads->count);
+        plat_free(pads);
+    }
+}
+
+static void release_pads(struct site **sites, size_t count)
+{
+    static uintptr_t pads[PADS_MAX]; /* PLAT_PROBES */
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (sites[i]->pad_off)
+            pads[n++] = site_pad(sites[i]);
+        site_set_pad(sites[i], 0);
+        if (n == PADS_MAX || (n && i + 1 == count)) {
+            pad_free_all(pads, n);
+            n = 0;
+        }
+    }
+}
+
+/* A detour leads to where its site was to go on when it was made: regions change that. */
+static bool is_spent(const struct site *site)
+{
+    if (region_has_copies(site))
+        return true;
+    return site->detour &&
+           (optimize_get_method() == OPTIMIZE_REGION || !detour_is_current(site));
+}
+
+bool leftover_at(const struct site *site)
+{
+    return site->pad_off || is_spent(site);
+}
+
+static void release_detour(struct site *site)
+{
+    detour_release(site);
+    region_release(site);
+}
+
+/* has_called - functions that it has called may still be under way. */
+static bool has_called(const struct site *site)
+{
+    return site->detour && site->detour_kind == DETOUR_RETURN;
+}
+
+static void release_detours(struct site **sites, size_t count,
+                            bool (*has_to_go)(const struct site *site))
+{
+    bool called = false;
+
+    for (size_t i = 0; i < count && !called; i++)
+        called = has_called(sites[i]) && has_to_go(sites[i]);
+    if (called)
+        return_points_leave();
+    for (size_t i = 0; i < count; i++)
+        if (has_to_go(sites[i]))
+            release_detour(sites[i]);
+}
+
+void leftover_release_spent(struct site **sites, size_t count)
+{
+    release_kept();
+    release_pads(sites, count);
+    release_detours(sites, count, is_spent);
+}
+
+static bool is_any(const struct site *site UNUSED)
+{
+    return true;
+}
+
+void leftover_release(struct site **sites, size_t count)
+{
+    release_kept();
+    release_pads(sites, count);
+    release_detours(sites, count, is_any);
+}

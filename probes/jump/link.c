@@ -1,0 +1,201 @@
+/* link.c - stages 11 and 12: from one detour straight into the next.
+ *
+ * A detour ends with a jump back to the text. Where the next instruction is a jump as well,
+ * that leads to a pad, and on to the next detour: three jumps, each to a page of its own.
+ * With a link the first leads there at once.
+ *
+ *     detour of A   | inc | copy of A | jmp --.      before: to B in the text
+ *     detour of B   | inc | copy of B | jmp   <-'    linked: to B's detour
+ *
+ * What is linked stays right because both ways do the same as long as B is a jump with this
+ * detour. So a link is there only while B is, or while nobody comes to A:
+ *
+ *   1. made when both are jumps, or nothing can keep them from being written as such, and
+ *      B's detour is whole for everyone: behind the first synchronisation of that change. By
+ *      one store of eight aligned bytes, of which four are the displacement: a CPU goes the
+ *      one way or the other. Nobody waits for it: the other way is as good
+ *   2. cut before the text at B changes, by such a store. The first synchronisation of that
+ *      change is this one's, too: from then on everybody comes to B by its address, as if
+ *      there were no links
+ *   3. B's detour is freed after the quiescence behind that, as ever: who was on the way to
+ *      it, or in it, has left
+ *   4. where A and B leave together nothing is written: nobody comes to A, and who is inside
+ *      gets out by way of B's detour, which is there until all of this is quiet. A link like
+ *      that is forgotten before A is a jump, or a breakpoint, again
+ *
+ * tests/model/link.pml is a model of it. Only the instruction behind is linked, so a loop
+ * always passes the text, where the engine can see that it is outside.
+ */
+#include "probes/jump/link.h"
+
+#include "kernel/base/bits.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/insn/encode.h"
+#include "probes/insn/relocate.h"
+#include "probes/jump/detour.h"
+
+#define WORD_LEN 8
+#define DISP_LEN 4
+#define OPCODE_LEN (INSN_JMP32_LEN - DISP_LEN)
+
+static size_t links; /* PLAT_PROBES to write */
+
+size_t link_count(void)
+{
+    return READ_ONCE(links);
+}
+
+/* ---- the jump behind a copy ---- */
+
+bool link_jump_fits(uintptr_t at)
+{
+    return (at + OPCODE_LEN) % WORD_LEN <= WORD_LEN - DISP_LEN;
+}
+
+size_t link_room_before(uintptr_t at)
+{
+    return link_jump_fits(at) ? 0 : WORD_LEN - (at + OPCODE_LEN) % WORD_LEN;
+}
+
+static bool ends_with_jump(const struct site *site, const struct insn *insn)
+{
+    switch (site->detour_kind) {
+    case DETOUR_NONE:
+    case DETOUR_COUNT:
+    case DETOUR_CALL:
+        return !copy_is_called(site) && insn_falls_through(insn);
+    default:
+        return false;
+    }
+}
+
+/* jump_of - the jump that ends the detour of @site. Return: 0: there is none, or none that
+ * can be changed at once.
+ */
+static uintptr_t jump_of(const struct site *site)
+{
+    uintptr_t cell, jump;
+    struct insn insn;
+
+    if (!site->detour || insn_decode(&insn, site->bytes, site->len, site->addr) ||
+        !ends_with_jump(site, &insn))
+        return 0;
+    cell = (uintptr_t)insn_slot_start(site->detour);
+    jump = copy_start(site, cell) + insn_relocated_len(&insn);
+    return link_jump_fits(jump) ? jump : 0;
+}
+
+/* put - let the jump at @jump lead to @target. Return: false: it does not reach. */
+static bool put(uintptr_t jump, uintptr_t target,
+                int (*write)(uintptr_t addr, const void *bytes, size_t len))
+{
+    uintptr_t word = align_down(jump + OPCODE_LEN, WORD_LEN);
+    uint8_t bytes[WORD_LEN], code[INSN_JMP32_LEN];
+
+    if (insn_encode_jmp32(code, jump, target))
+        return false;
+    if (plat_text_read(bytes, word, sizeof(bytes)))
+        plat_bug("a detour is not readable", jump);
+    for (size_t i = 0; i < DISP_LEN; i++)
+        bytes[jump + OPCODE_LEN - word + i] = code[OPCODE_LEN + i];
+    if (write(word, bytes, sizeof(bytes)))
+        plat_bug("a detour is not writable", jump);
+    return true;
+}
+
+/* ---- who with whom ---- */
+
+/* will_be_jump - when what is being written is there. */
+static bool will_be_jump(const struct site *site)
+{
+    return site->changing ? site->becomes_jump : site->state == SITE_OPTIMIZED;
+}
+
+static struct site *behind(const struct site *site)
+{
+    return registry_find(site->addr + site->len);
+}
+
+static struct site *before(uintptr_t addr)
+{
+    for (uintptr_t a = addr - 1; a >= addr - INSN_MAX_LEN; a--) {
+        struct site *site = registry_find(a);
+
+        if (site)
+            return a + site->len == addr ? site : NULL;
+    }
+    return NULL;
+}
+
+/* can_enter - may a jump lead to its detour? That of a call wants to be called. */
+static bool can_enter(const struct site *site)
+{
+    return site && will_be_jump(site) && site->detour && !region_is_open(site) &&
+           !copy_is_called(site);
+}
+
+static void make(struct site *site)
+{
+    const struct site *next;
+    uintptr_t jump;
+
+    if (!will_be_jump(site) || site->linked || region_is_open(site))
+        return;
+    next = behind(site);
+    jump = can_enter(next) ? jump_of(site) : 0;
+    if (!jump || !put(jump, (uintptr_t)next->detour, plat_text_store))
+        return;
+    site->linked = true;
+    WRITE_ONCE(links, links + 1);
+}
+
+void link_make_around(struct site *site)
+{
+    struct site *first = before(site->addr);
+
+    if (first)
+        make(first);
+    make(site);
+}
+
+static void lead_back(struct site *site,
+                      int (*write)(uintptr_t addr, const void *bytes, size_t len))
+{
+    uintptr_t jump = jump_of(site);
+
+    if (!jump || !put(jump, site->addr + site->len, write))
+        plat_bug("a link cannot be cut", site->addr);
+    site->linked = false;
+    WRITE_ONCE(links, links - 1);
+}
+
+void link_cut(struct site *site)
+{
+    struct site *first = before(site->addr);
+
+    if (first && first->linked && !(first->leaving && site->leaving))
+        lead_back(first, plat_text_store);
+    if (site->linked && !site->leaving)
+        lead_back(site, plat_text_store);
+}
+
+void link_forget(struct site *site)
+{
+    if (site->linked)
+        lead_back(site, plat_text_store);
+}
+
+void link_drop(struct site *site)
+{
+    if (site->linked)
+        lead_back(site, plat_text_write);
+}
+
+uintptr_t link_into(uintptr_t addr)
+{
+    const struct site *first = before(addr);
+
+    return first && first->linked ? jump_of(first) : 0;
+}

@@ -1,0 +1,412 @@
+/* optimize.c - stage 11: from the breakpoint to the jump, in a thread of its own.
+ *
+ * Nobody waits for it: a probe works from the moment it is armed, by a trap, and some
+ * milliseconds later by a jump. What waits is not kept in a queue. A site that is armed and
+ * has no reason against it waits, whatever brought it there (arming, a neighbour that had
+ * to be moved, a reason that has gone), so nothing can be queued twice or be forgotten.
+ *
+ * A set of many is not armed first: what its breakpoints would cost, in the engine's own code
+ * above all, is more than the planning. It comes as jumps, in the thread that registers it.
+ *
+ * One pass, for all that wait:
+ *
+ *   1. neighbours that were evicted for a jump that is gone get their bytes back
+ *   2. who was refused a jump that would read one of those that wait, waits, too
+ *   3. what earlier jumps have left is freed, after one quiescence for all
+ *   4. each gets its detour; whoever gets none knows why, and stays a breakpoint
+ *   5. all of them become jumps in one batch, with other places for the jumps around them
+ *      that read their bytes: optimize_batch.c
+ */
+#include "probes/jump/optimize.h"
+
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/leftover.h"
+
+/* Locks: all PLAT_PROBES; on and method are read without it. */
+static bool on = true;
+static enum optimize_method method = OPTIMIZE_PUN;
+static size_t refused; /* sites with a reason against a jump */
+static size_t evicted; /* sites without a probe */
+static struct optimize_stats stats;
+
+static bool may_jump(void)
+{
+    return on && method != OPTIMIZE_OFF;
+}
+
+static bool is_waiting(const struct site *site)
+{
+    return (site->state == SITE_ARMED || site->coming) && site->probes && !site->jump_why;
+}
+
+void optimize_refuse(struct site *site, enum probe_reason reason)
+{
+    if (!site->jump_why)
+        refused++;
+    site->jump_why = (uint8_t)reason;
+}
+
+/* Other bytes make no memory. */
+static bool may_have_gone(enum probe_reason reason)
+{
+    return reason != PROBE_OK && reason != PROBE_NO_MEMORY && reason != PROBE_NO_SLOT &&
+           reason != PROBE_NO_PAGE;
+}
+
+bool optimize_ask_again(struct site *site)
+{
+    if (!may_have_gone((enum probe_reason)site->jump_why))
+        return false;
+    site->jump_why = PROBE_OK;
+    refused--;
+    return true;
+}
+
+size_t optimize_refused(void)
+{
+    return refused;
+}
+
+static void clear_refusal(struct site *site, void *unused UNUSED)
+{
+    site->jump_why = PROBE_OK;
+}
+
+void optimize_kick(void)
+{
+    if (may_jump())
+        plat_optimize_soon();
+}
+
+void optimize_retry(void)
+{
+    if (refused)
+        registry_for_each(clear_refusal, NULL);
+    refused = 0;
+    optimize_kick();
+}
+
+/* ---- 1: evicted neighbours ---- */
+
+struct idle {
+    struct site_list list;
+    size_t max;
+};
+
+static void collect_idle(struct site *site, void *arg)
+{
+    struct idle *idle = arg;
+
+    if (site->probes)
+        return;
+    evicted++;
+    if (idle->list.count < idle->max && !unoptimize_reader(site->addr))
+        site_list_add(&idle->list, site);
+}
+
+/* sweep_some - all of them, or one when there is no memory. Return: may there be more? */
+static bool sweep_some(void)
+{
+    struct idle idle = { .max = evicted };
+
+    if (site_list_make(&idle.list, idle.max, NULL)) {
+        idle.max = 1;
+        site_list_make(&idle.list, idle.max, NULL);
+    }
+    evicted = 0; /* and counted anew: some may carry probes meanwhile */
+    registry_for_each(collect_idle, &idle);
+    site_list_close(&idle.list);
+    evicted -= idle.list.count;
+    if (idle.list.count) {
+        kprobe_disarm(idle.list.sites, idle.list.count);
+        kprobe_reclaim(idle.list.sites, idle.list.count);
+    }
+    site_list_free(&idle.list);
+    return idle.list.count;
+}
+
+void optimize_sweep(void)
+{
+    while (evicted && sweep_some())
+        ;
+}
+
+/* ---- 2: who waits ---- */
+
+static void collect_waiting(struct site *site, void *arg)
+{
+    if (is_waiting(site))
+        site_list_add(arg, site);
+}
+
+static void count_waiting(struct site *site, void *arg)
+{
+    *(size_t *)arg += is_waiting(site);
+}
+
+static int list_waiting(struct site_list *list)
+{
+    size_t count = 0;
+    int err;
+
+    registry_for_each(count_waiting, &count);
+    err = site_list_make(list, count, NULL);
+    if (err)
+        return err;
+    registry_for_each(collect_waiting, list);
+    site_list_close(list);
+    return 0;
+}
+
+/* list_all_waiting - and those that would read what the first are about to become. It ends:
+ * each turn but the last leaves fewer that are refused.
+ */
+static int list_all_waiting(struct site_list *list)
+{
+    for (;;) {
+        size_t before = refused;
+        int err = list_waiting(list);
+
+        if (err)
+            return err;
+        unoptimize_ask_before(list->sites, list->count);
+        if (refused == before)
+            return 0;
+        site_list_free(list);
+    }
+}
+
+/* ---- 3: what is left of earlier jumps ---- */
+
+/* leftovers_first - those of the sites in @list that have any. Return: how many. */
+static size_t leftovers_first(const struct site_list *list)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct site *site = list->sites[i];
+
+        if (!leftover_at(site))
+            continue;
+        list->sites[i] = list->sites[n];
+        list->sites[n++] = site;
+    }
+    return n;
+}
+
+static void release_leftovers(const struct site_list *list)
+{
+    size_t n = leftovers_first(list);
+
+    if (!n && !leftover_pending())
+        return;
+    plat_quiesce();
+    leftover_release_spent(list->sites, n);
+}
+
+/* ---- 4: detours ---- */
+
+/* prepare_detours - those that get none drop out of @list. */
+static void prepare_detours(struct site_list *list)
+{
+    struct probe_reject why;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        struct site *site = list->sites[i];
+
+        if (detour_prepare(site, &why))
+            optimize_refuse(site, why.reason);
+        else
+            list->sites[kept++] = site;
+    }
+    list->count = kept;
+}
+
+/* ---- the pass ---- */
+
+static void refuse_all(const struct site_list *list, enum probe_reason reason)
+{
+    for (size_t i = 0; i < list->count; i++)
+        optimize_refuse(list->sites[i], reason);
+}
+
+static enum probe_reason change(const struct site_list *up, const struct site_list *down,
+                                bool *is_done)
+{
+    struct optimize_result result = { 0 };
+    enum probe_reason reason = optimize_change(up, down, &result);
+
+    stats.optimized += result.made;
+    evicted += result.evicted;
+    *is_done = result.is_done;
+    if (leftover_pending())
+        optimize_kick();
+    return reason;
+}
+
+static void make_jumps(struct site_list *list)
+{
+    static const struct site_list none;
+    enum probe_reason reason = PROBE_OK;
+    bool is_done;
+
+    prepare_detours(list);
+    site_list_sort(list);
+    if (list->count)
+        reason = change(list, &none, &is_done);
+    if (reason)
+        refuse_all(list, reason);
+}
+
+/* make_regions - What is displaced is nobody else's jump. */
+static void make_regions(struct site_list *list)
+{
+    unoptimize_around(list->sites, list->count);
+    stats.optimized += optimize_write_regions(list);
+}
+
+/* refuse_waiting - without memory to list them. */
+static void refuse_waiting(struct site *site, void *unused UNUSED)
+{
+    if (is_waiting(site))
+        optimize_refuse(site, PROBE_NO_MEMORY);
+}
+
+static void run_locked(void)
+{
+    struct site_list list = { 0 };
+
+    if (may_jump()) {
+        optimize_sweep();
+        if (list_all_waiting(&list)) {
+            registry_for_each(refuse_waiting, NULL);
+            return;
+        }
+    }
+    release_leftovers(&list);
+    if (list.count) {
+        stats.passes++;
+        if (method == OPTIMIZE_REGION)
+            make_regions(&list);
+        else
+            make_jumps(&list);
+    }
+    site_list_free(&list);
+}
+
+bool optimize_around(struct site **sites, size_t count)
+{
+    static const struct site_list none;
+    struct site_list down = { .sites = sites, .count = count };
+    bool is_done;
+
+    if (!count || !may_jump() || method != OPTIMIZE_PUN || !unoptimize_jumps())
+        return false;
+    unoptimize_ask_before(sites, count);
+    site_list_sort(&down);
+    change(&none, &down, &is_done);
+    return is_done;
+}
+
+void optimize_coming(struct site **sites, size_t count)
+{
+    if (method == OPTIMIZE_REGION)
+        return; /* a region is opened behind a breakpoint */
+    for (size_t i = 0; i < count; i++)
+        sites[i]->coming = !site_is_armed(sites[i]);
+    run_locked();
+    for (size_t i = 0; i < count; i++)
+        sites[i]->coming = false;
+}
+
+void optimize_run(void)
+{
+    plat_lock(PLAT_PROBES);
+    run_locked();
+    plat_unlock(PLAT_PROBES);
+}
+
+/* ---- switches ---- */
+
+static void collect_jumps(struct site *site, void *arg)
+{
+    if (site->state == SITE_OPTIMIZED)
+        site_list_add(arg, site);
+}
+
+/* undo_all - every jump a breakpoint again. */
+static int undo_all(void)
+{
+    struct site_list list;
+    int err = site_list_make(&list, unoptimize_jumps(), NULL);
+
+    if (err)
+        return err;
+    registry_for_each(collect_jumps, &list);
+    site_list_close(&list);
+    unoptimize_around(list.sites, list.count);
+    site_list_free(&list);
+    optimize_sweep();
+    return 0;
+}
+
+/* set - the switches have to be as @on_now and @method_now say, and the text as well. */
+static int set(bool on_now, enum optimize_method method_now)
+{
+    int err = 0;
+
+    if (on_now != on || method_now != method)
+        err = undo_all();
+    if (err)
+        return err;
+    on = on_now;
+    method = method_now;
+    optimize_retry();
+    run_locked();
+    return 0;
+}
+
+int optimize_switch(bool on_now)
+{
+    int err = register_check_caller(NULL);
+
+    if (err)
+        return err;
+    plat_lock(PLAT_PROBES);
+    err = set(on_now, method);
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
+int optimize_set_method(enum optimize_method method_now)
+{
+    int err = register_check_caller(NULL);
+
+    if (err)
+        return err;
+    plat_lock(PLAT_PROBES);
+    err = set(on, method_now);
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
+bool optimize_is_on(void)
+{
+    return READ_ONCE(on);
+}
+
+enum optimize_method optimize_get_method(void)
+{
+    return READ_ONCE(method);
+}
+
+void optimize_stats_get(struct optimize_stats *out)
+{
+    *out = stats;
+    out->evicted = evicted;
+    out->refused = refused;
+}

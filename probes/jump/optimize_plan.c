@@ -1,0 +1,277 @@
+/* optimize_plan.c - stages 11 and 12: what a batch of optimize_batch.c will be.
+ *
+ * pun.c is pure; what it has to know of the text around is answered here. Its plans hold
+ * together: each may read bytes that another writes. So it is all of them or, when there is
+ * no memory for the pads, none.
+ */
+#include "probes/jump/optimize_plan.h"
+#include "kernel/base/err.h"
+#include "probes/core/registry.h"
+#include "probes/core/text_poke.h"
+#include "probes/insn/encode.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/leftover.h"
+#include "probes/jump/optimize.h"
+#include "probes/jump/pad.h"
+
+_Static_assert(UNOPTIMIZE_SPAN_MAX == PUN_JUMP_MAX, "a jump and its prefixes");
+
+#define TRIES_MAX 8 /* a page for pads may turn out to be taken: plan again */
+
+/* ---- what the planner asks ---- */
+
+/* undo - what @byte, at @addr, is when the jump that @site has now, or its int3, is gone. */
+static void undo(const struct site *site, uintptr_t addr, uint8_t *byte)
+{
+    size_t at = addr - site->addr;
+
+    if (at == 0)
+        *byte = site->leaving ? site->bytes[0] : INSN_INT3;
+    else if (site->state == SITE_OPTIMIZED && at < site->jump_len)
+        *byte = site->bytes[at];
+}
+
+static bool byte_at(void *arg, uintptr_t addr, uint8_t *byte)
+{
+    const struct plan *plan = arg;
+
+    if (!plat_text_contains(addr, 1) || plat_text_read(byte, addr, 1))
+        return false;
+    for (uintptr_t a = addr - PUN_JUMP_MAX + 1; plan->is_undone && a <= addr; a++) {
+        const struct site *site = registry_find(a);
+
+        if (site && site->changing)
+            undo(site, addr, byte);
+    }
+    return true;
+}
+
+/* is_pinned - by a jump that stays as it is? */
+static bool is_pinned(uintptr_t addr)
+{
+    for (uintptr_t a = addr - UNOPTIMIZE_SPAN_MAX + 1; a < addr; a++) {
+        const struct site *site = registry_find(a);
+
+        if (site && !site->changing && unoptimize_reads(site, addr))
+            return true;
+    }
+    return false;
+}
+
+static bool is_free_pad(void *arg UNUSED, uintptr_t pad)
+{
+    return pad_is_free(pad);
+}
+
+/* Between functions nothing is executed. */
+static bool is_padding(void *arg UNUSED, uintptr_t addr)
+{
+    struct plat_symbol sym;
+
+    return plat_text_contains(addr, 1) && plat_symbol_at(addr, &sym) &&
+           !plat_is_entry(addr) && !is_pinned(addr);
+}
+
+static void ask(struct pun *pun, uintptr_t addr, const uint8_t *bytes, uint8_t len,
+                bool is_call)
+{
+    pun->addr = addr;
+    pun->len = len;
+    pun->is_call = is_call;
+    for (size_t i = 0; i < len; i++)
+        pun->bytes[i] = bytes[i];
+}
+
+/* neighbour - an instruction without a probe that could carry one. */
+static bool neighbour(void *arg UNUSED, uintptr_t addr, struct pun *out)
+{
+    struct probe_reject why;
+    struct insn insn;
+
+    if (registry_find(addr) || is_pinned(addr) || kprobe_check(addr, &insn, &why))
+        return false;
+    ask(out, addr, insn.bytes, insn.len, insn.kind == INSN_CALL_REL);
+    return true;
+}
+
+/* ---- 2 ---- */
+
+void plan_free(struct plan *plan)
+{
+    plat_free(plan->puns);
+    plat_free(plan->pokes);
+    plat_free(plan->jumps);
+    plat_free(plan->pads);
+    plat_free(plan->old);
+    plat_free(plan->batch.work);
+}
+
+static void env_make(struct plan *plan)
+{
+    struct plat_pad_range range;
+
+    plat_pad_range(&range);
+    plan->env = (struct pun_env){
+        .pads_start = range.start,
+        .pads_end = range.end,
+        .hole_start = range.hole_start,
+        .hole_end = range.hole_end,
+        .arg = plan,
+        .pad_is_free = is_free_pad,
+        .byte_at = byte_at,
+        .is_padding = is_padding,
+        .neighbour = neighbour,
+    };
+}
+
+int plan_make(struct plan *plan, const struct site_list *list,
+              const struct site_list *down)
+{
+    size_t evicted_max = plan_evicted_max(list->count), all = list->count + evicted_max;
+    size_t pokes_max = all + down->count;
+
+    *plan = (struct plan){
+        .sites = list->sites,
+        .down = down->sites,
+        .down_count = down->count,
+        .puns = plat_alloc(all * sizeof(plan->puns[0])),
+        .pokes = plat_alloc(pokes_max * sizeof(plan->pokes[0])),
+        .pokes_max = pokes_max,
+        .jumps = plat_alloc(all * sizeof(plan->jumps[0])),
+        .pads = plat_alloc(all * sizeof(plan->pads[0])),
+        .old = leftover_pads_new(all),
+        .batch.work = plat_alloc(pun_work_len(list->count, evicted_max)),
+        .batch.env = &plan->env,
+        .batch.count = list->count,
+        .batch.evicted_max = evicted_max,
+    };
+    env_make(plan);
+    plan->batch.puns = plan->puns;
+    plan->batch.evicted = plan->puns + list->count;
+    if (plan->puns && plan->pokes && plan->jumps && plan->pads && plan->old &&
+        plan->batch.work)
+        return 0;
+    return -ENOMEM;
+}
+
+/* plan_of_now - the jump that @site is. Which rung it has taken does not matter any more. */
+static void plan_of_now(struct pun *pun, const struct site *site)
+{
+    pun->pad = site_pad(site);
+    pun->rung = pun->is_call ? PUN_CALL : pun->pad ? PUN_PLAIN : PUN_DIRECT;
+    pun->jump_len = site->jump_len;
+    pun->span = site->jump_span;
+    pun->prefixes = (uint8_t)(site->jump_span - INSN_JMP32_LEN);
+    if (plat_text_read(pun->jump, site->addr, site->jump_len))
+        plat_bug("a jump is not readable", site->addr);
+}
+
+static void ask_all(struct plan *plan)
+{
+    plan->is_undone = plan->down_count;
+    for (size_t i = 0; i < plan->batch.count; i++) {
+        const struct site *site = plan->sites[i];
+        struct pun *pun = &plan->puns[i];
+
+        *pun = (struct pun){ .detour = (uintptr_t)site->detour,
+                             .is_evicted = !site->probes };
+        ask(pun, site->addr, site->bytes, site->len, site_is_call(site));
+        if (site->state != SITE_OPTIMIZED)
+            continue;
+        plan_of_now(pun, site);
+        plan->is_undone = true;
+    }
+}
+
+enum probe_reason plan_reason(const struct pun *pun)
+{
+    switch (pun->why) {
+    case PUN_TAKEN:
+        return PROBE_PADS_TAKEN;
+    case PUN_UNKNOWN:
+        return PROBE_NEXT_UNKNOWN;
+    default:
+        return PROBE_NO_LANDING;
+    }
+}
+
+/* ---- evicted neighbours become sites without probes ---- */
+
+static struct site *evict(const struct pun *pun)
+{
+    struct probe_reject why;
+    struct insn insn;
+    struct site *site;
+
+    if (kprobe_check(pun->addr, &insn, &why))
+        return NULL;
+    site = kprobe_prepare(&insn, &why);
+    if (!site)
+        return NULL;
+    if (detour_prepare(site, &why) || registry_insert(site)) {
+        detour_release(site);
+        kprobe_unprepare(site);
+        return NULL;
+    }
+    return site;
+}
+
+static bool evict_all(struct plan *plan)
+{
+    size_t count = plan->batch.count;
+
+    for (size_t i = 0; i < plan->batch.evicted_count; i++) {
+        plan->sites[count + i] = evict(&plan->puns[count + i]);
+        if (plan->sites[count + i])
+            continue;
+        reclaim_unreached(plan->sites + count, i);
+        return false;
+    }
+    return true;
+}
+
+/* ---- 3 ---- */
+
+static size_t list_pads(const struct plan *plan)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan_len(plan); i++)
+        if (plan_needs_pad(&plan->puns[i]))
+            plan->pads[n++] = plan->puns[i].pad;
+    return n;
+}
+
+enum probe_reason plan_all(struct plan *plan)
+{
+    int err = -EBUSY;
+
+    for (unsigned i = 0; err == -EBUSY && i < TRIES_MAX; i++) {
+        ask_all(plan);
+        pun_plan(&plan->batch);
+        err = pad_reserve(plan->pads, list_pads(plan));
+    }
+    if (err)
+        return err == -EBUSY ? PROBE_PADS_TAKEN : PROBE_NO_PAGE;
+    if (evict_all(plan))
+        return PROBE_OK;
+    pad_free_all(plan->pads, list_pads(plan));
+    return PROBE_NO_MEMORY;
+}
+
+enum probe_reason optimize_try(struct site *site, struct pun *out)
+{
+    static const struct site_list none;
+    struct site_list list = { .sites = &site, .count = 1 };
+    enum probe_reason reason = PROBE_NO_MEMORY;
+    struct plan plan;
+
+    if (!plan_make(&plan, &list, &none)) {
+        ask_all(&plan);
+        pun_plan(&plan.batch);
+        *out = plan.puns[0];
+        reason = out->rung == PUN_NONE ? plan_reason(out) : PROBE_OK;
+    }
+    plan_free(&plan);
+    return reason;
+}

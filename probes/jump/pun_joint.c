@@ -1,0 +1,210 @@
+/* pun_joint.c - where an instruction has no plan, those behind it are planned once more.
+ *
+ * Bytes that cannot serve as a displacement belong to a successor: another jump there, with
+ * other prefixes or another pad, has other bytes. It in turn may depend on its successor,
+ * and so on; four of them cover whatever a jump can read, and in a row of single bytes the
+ * fifth decides where the first one lands. Members of the batch only get another plan.
+ * Instructions that are no members stay what they are, or are evicted.
+ *
+ * The search is a walk of bounded depth and width: the farthest successor first, then
+ * towards the instruction in question, each with a few random plans of those that are right
+ * with what lies behind. First one successor takes part, then two, and so on.
+ */
+#include "probes/jump/pun_parts.h"
+
+#define ACTORS (PUN_SUCCESSORS + 1)
+
+struct actor {
+    struct pun *pun;
+    struct pun was;
+    bool is_new; /* a neighbour that has not been asked before */
+};
+
+struct cast {
+    struct actor
+        actors[ACTORS]; /* [0] the instruction in question, then its successors */
+    size_t count;
+    struct pun spare[ACTORS]; /* for the neighbours */
+};
+
+/* Plans tried for each actor, by how many successors take part. */
+static const uint8_t widths[PUN_SUCCESSORS + 1][ACTORS] = {
+    [1] = { 0, 250 },         [2] = { 0, 16, 60 },         [3] = { 0, 8, 10, 30 },
+    [4] = { 0, 6, 6, 8, 20 }, [5] = { 0, 3, 3, 4, 5, 20 },
+};
+
+/* ---- who takes part ---- */
+
+static bool neighbour_ask(struct planner *pl, struct pun *spare, uintptr_t addr)
+{
+    const struct pun_env *env = pl->env;
+
+    *spare = (struct pun){ 0 };
+    if (!env->neighbour || !env->neighbour(env->arg, addr, spare))
+        return false;
+    spare->is_evicted = true;
+    return true;
+}
+
+/* The next instruction, behind padding if there is some. */
+static uintptr_t next_addr(struct planner *pl, const struct pun *p)
+{
+    const struct pun_env *env = pl->env;
+    uintptr_t addr = p->addr + p->len;
+
+    while (env->is_padding && addr < p->addr + PUN_JUMP_MAX &&
+           env->is_padding(env->arg, addr))
+        addr++;
+    return addr;
+}
+
+static void cast_gather(struct planner *pl, struct cast *c)
+{
+    size_t in_chain = pl->chained - 1;
+    struct pun *p = pl->chain[in_chain];
+
+    c->actors[0].pun = p;
+    for (c->count = 1; c->count < ACTORS; c->count++) {
+        struct actor *actor = &c->actors[c->count];
+        uintptr_t addr = next_addr(pl, p);
+
+        actor->is_new = in_chain == 0 || pl->chain[in_chain - 1]->addr != addr;
+        if (!actor->is_new)
+            actor->pun = pl->chain[--in_chain];
+        else if (neighbour_ask(pl, &c->spare[c->count], addr))
+            actor->pun = &c->spare[c->count];
+        else
+            return;
+        p = actor->pun;
+    }
+}
+
+/* ---- taking plans back ---- */
+
+static bool holds_new_pad(const struct pun *p)
+{
+    return p->rung != PUN_NONE && p->pad && !p->is_kept;
+}
+
+static void plan_drop(struct planner *pl, struct pun *p)
+{
+    if (holds_new_pad(p))
+        pun_pad_drop(pl, p);
+    p->rung = PUN_NONE;
+}
+
+static void plans_set_aside(struct planner *pl, struct cast *c, size_t depth)
+{
+    for (size_t i = 1; i <= depth; i++) {
+        c->actors[i].was = *c->actors[i].pun;
+        plan_drop(pl, c->actors[i].pun);
+    }
+}
+
+static void plans_restore(struct planner *pl, struct cast *c, size_t depth)
+{
+    for (size_t i = depth; i >= 1; i--) {
+        struct pun *p = c->actors[i].pun;
+
+        pun_room(pl, p);
+        *p = c->actors[i].was;
+        if (holds_new_pad(p))
+            pun_pad_take(pl, p);
+        pun_text_show(pl, p);
+    }
+}
+
+/* ---- the walk ---- */
+
+static struct pun_wish wish_of(const struct cast *c, size_t i)
+{
+    struct pun_wish wish = { 0, 0 };
+
+    for (size_t before = 0; before < i; before++)
+        pun_wish_add(&wish, c->actors[before].pun, c->actors[i].pun->addr);
+    return wish;
+}
+
+/* The first try leaves an actor what it is; for the farthest that would change nothing. */
+static bool actor_place(struct planner *pl, struct cast *c, size_t i, size_t depth,
+                        unsigned try)
+{
+    struct actor *actor = &c->actors[i];
+
+    if (try == 0)
+        return i < depth && pun_place_again(pl, actor->pun, &actor->was);
+    return pun_place_random(pl, actor->pun, wish_of(c, i));
+}
+
+/* A single byte leaves no choice, unless there may be padding behind it. */
+static unsigned width_of(const struct cast *c, size_t i, size_t depth)
+{
+    const struct pun *p = c->actors[i].pun;
+    bool is_followed = i + 1 < c->count && c->actors[i + 1].pun->addr == p->addr + p->len;
+
+    return p->len == 1 && is_followed ? 1 : widths[depth][i];
+}
+
+static bool walk(struct planner *pl, struct cast *c, size_t i, size_t depth)
+{
+    static const struct pun_wish none;
+
+    if (i == 0)
+        return pun_place(pl, c->actors[0].pun, none);
+    for (unsigned try = 0; try < width_of(c, i, depth); try++) {
+        if (!actor_place(pl, c, i, depth, try))
+            continue;
+        if (walk(pl, c, i - 1, depth))
+            return true;
+        plan_drop(pl, c->actors[i].pun);
+    }
+    return false;
+}
+
+/* ---- the evicted ---- */
+
+/* Make @spare a member: it keeps its address order in the chain. */
+static void evict(struct planner *pl, struct pun *spare)
+{
+    struct pun_batch *batch = pl->batch;
+    struct pun *p = &batch->evicted[batch->evicted_count++];
+    size_t i = pl->chained++;
+
+    pun_pad_drop(pl, spare);
+    *p = *spare;
+    pun_pad_take(pl, p);
+    for (; i > 0 && pl->chain[i - 1]->addr < p->addr; i--)
+        pl->chain[i] = pl->chain[i - 1];
+    pl->chain[i] = p;
+}
+
+static bool evicted_fit(const struct planner *pl, const struct cast *c, size_t depth)
+{
+    size_t room = pl->batch->evicted_max - pl->batch->evicted_count;
+
+    for (size_t i = 1; i <= depth; i++) {
+        if (c->actors[i].is_new && room-- == 0)
+            return false;
+    }
+    return true;
+}
+
+bool pun_joint(struct planner *pl)
+{
+    struct cast c;
+
+    cast_gather(pl, &c);
+    for (size_t depth = 1; depth < c.count && evicted_fit(pl, &c, depth); depth++) {
+        plans_set_aside(pl, &c, depth);
+        if (!walk(pl, &c, depth, depth)) {
+            plans_restore(pl, &c, depth);
+            continue;
+        }
+        for (size_t i = 1; i <= depth; i++) {
+            if (c.actors[i].is_new && c.actors[i].pun->rung != PUN_NONE)
+                evict(pl, c.actors[i].pun);
+        }
+        return true;
+    }
+    return false;
+}

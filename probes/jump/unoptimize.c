@@ -1,0 +1,196 @@
+/* unoptimize.c - stage 12: from the jump back to the breakpoint.
+ *
+ * A punned jump reads bytes of the instructions behind it as its displacement. While it is
+ * there, these bytes are not free: before one of them changes, because the site there is
+ * armed, disarmed, or becomes a jump itself, the reader has to stop reading it. Most of the
+ * time optimize_batch.c finds it another place. Here is what cannot fail: it becomes a
+ * breakpoint, which reads nothing, and the optimizer finds it a new place later.
+ *
+ * Why the closure: taking a jump back changes the bytes it was written over, and a jump
+ * before it may read these. So:
+ *
+ *   1. collect the jumps among the sites, and the readers of their bytes, until no more come;
+ *      only lower addresses are added, at most 8 bytes away each time
+ *   2. to int3 and the original bytes behind it, or to all of the original where the site is
+ *      being disarmed, in one batch. A reader loses its first byte before what it reads
+ *      changes: text_poke sees that from the spans. It is never in a later batch than what it
+ *      reads, since all goes upwards. So room for one batch will do, however many there are
+ *   3. what they had (pad, detour) stays theirs until nobody can be inside: the optimizer or
+ *      reclaim.c give it back after quiescence
+ *
+ * Whoever would read these bytes, had it not been refused a jump, may get one with others.
+ */
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/core/text_poke.h"
+#include "probes/insn/encode.h"
+#include "probes/jump/link.h"
+#include "probes/jump/optimize.h"
+
+#define BATCH_MAX 2048
+#define TOGETHER (BATCH_MAX / 4) /* sites whose readers are looked for together */
+
+static size_t all_jumps; /* sites that are SITE_OPTIMIZED; PLAT_PROBES */
+
+void unoptimize_expect(long more)
+{
+    all_jumps += (size_t)more;
+}
+
+size_t unoptimize_jumps(void)
+{
+    return all_jumps;
+}
+
+/* ---- 1 ---- */
+
+bool unoptimize_reads(const struct site *site, uintptr_t addr)
+{
+    return site->state == SITE_OPTIMIZED && site->addr + site->jump_span > addr;
+}
+
+struct site *unoptimize_reader(uintptr_t addr)
+{
+    for (uintptr_t a = addr - UNOPTIMIZE_SPAN_MAX + 1; a < addr; a++) {
+        struct site *site = registry_find(a);
+
+        if (site && unoptimize_reads(site, addr))
+            return site;
+    }
+    return NULL;
+}
+
+/* add - to what is a batch at most. */
+static void add(struct site_list *list, struct site *site)
+{
+    if (list->count < BATCH_MAX)
+        site_list_add(list, site);
+}
+
+/* add_readers - of the first byte of @site, and so of any: a jump that reads a later one
+ * reads that, too, or begins behind it, where no instruction does.
+ */
+static void add_readers(const struct site *site, struct site_list *list)
+{
+    for (uintptr_t a = site->addr - UNOPTIMIZE_SPAN_MAX + 1; a < site->addr; a++) {
+        struct site *reader = registry_find(a);
+
+        if (reader && unoptimize_reads(reader, site->addr))
+            add(list, reader);
+    }
+}
+
+/* collect - Return: are they all there? Not when the list is full. */
+static bool collect(struct site **sites, size_t count, struct site_list *list)
+{
+    list->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (sites[i]->state == SITE_OPTIMIZED)
+            add(list, sites[i]);
+        else
+            add_readers(sites[i], list);
+    }
+    for (size_t i = 0; i < list->count; i++) /* it grows while it is walked */
+        add_readers(list->sites[i], list);
+    site_list_close(list);
+    site_list_sort(list);
+    return list->count < BATCH_MAX;
+}
+
+/* ---- 2 ---- */
+
+static void poke_from(struct text_poke *poke, const struct site *site)
+{
+    poke->addr = site->addr;
+    poke->len = site->jump_len;
+    poke->old_span = site->jump_span;
+    poke->new_span = INSN_INT3_LEN;
+    poke->bytes[0] = site->leaving ? site->bytes[0] : INSN_INT3;
+    for (size_t i = 1; i < site->jump_len; i++)
+        poke->bytes[i] = site->bytes[i];
+}
+
+static void write_all(struct site **sites, size_t count)
+{
+    static struct text_poke pokes[BATCH_MAX]; /* PLAT_PROBES */
+
+    plat_lock(PLAT_TEXT);
+    for (size_t i = 0; i < count; i++) {
+        link_cut(sites[i]);
+        poke_from(&pokes[i], sites[i]);
+    }
+    text_poke_batch(pokes, count);
+    plat_unlock(PLAT_TEXT);
+}
+
+static void move_back(struct site *site)
+{
+    site_move(site, site->leaving ? SITE_DISARMED : SITE_ARMED);
+    if (region_is_open(site))
+        region_close(site);
+    for (struct kprobe *p = site->probes; p; p = p->next)
+        __atomic_and_fetch(&p->flags, ~KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
+}
+
+/* ---- those that read nothing because they could not ---- */
+
+/* A jump that was refused for the bytes that it would have read may be possible
+ * with others there.
+ */
+void unoptimize_ask_before(struct site **sites, size_t count)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < count && optimize_refused(); i++)
+        for (uintptr_t a = sites[i]->addr - UNOPTIMIZE_SPAN_MAX + 1; a < sites[i]->addr;
+             a++) {
+            struct site *site = registry_find(a);
+
+            any |= site && optimize_ask_again(site);
+        }
+    if (any)
+        optimize_kick();
+}
+
+static void undo(const struct site_list *list)
+{
+    if (!list->count)
+        return;
+    write_all(list->sites, list->count);
+    for (size_t i = 0; i < list->count; i++)
+        move_back(list->sites[i]);
+    unoptimize_ask_before(list->sites, list->count);
+    all_jumps -= list->count;
+}
+
+/* unoptimize - @sites and their readers. Where these are more than a batch, the lowest that
+ * was found comes first, with its own: fewer, since all of them are below it.
+ */
+static void unoptimize(struct site **sites, size_t count)
+{
+    static struct site *room[BATCH_MAX]; /* PLAT_PROBES */
+    struct site_list list = { .sites = room };
+    struct site *lowest;
+
+    while (!collect(sites, count, &list)) {
+        do
+            lowest = room[0];
+        while (!collect(&lowest, 1, &list));
+        undo(&list);
+    }
+    undo(&list);
+}
+
+void unoptimize_around(struct site **sites, size_t count)
+{
+    unoptimize_ask_before(sites, count);
+    if (!all_jumps)
+        return;
+    site_list_sort(&(struct site_list){ .sites = sites, .count = count });
+    for (size_t done = 0, n; done < count; done += n) {
+        n = count - done < TOGETHER ? count - done : TOGETHER;
+        unoptimize(sites + done, n);
+    }
+    optimize_kick();
+}

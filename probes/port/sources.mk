@@ -1,0 +1,9 @@
+PORT := \
+    probes/port/port_detour.c \
+    probes/port/port_kernel.c \
+    probes/port/port_text.c \
+    probes/port/port_pads.c \
+    probes/port/port_symbols.c \
+    probes/port/port_shadow.c \
+    probes/port/port_optimizer.c \
+    probes/port/report.c

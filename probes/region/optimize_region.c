@@ -1,0 +1,164 @@
+/* optimize_region.c - stage 11 by the other method: whole instructions of at least five bytes
+ * become one jump, and those who may be between them are waited for.
+ *
+ * Why the steps are in this order is argued in region_watch.c. For as many at a time as can
+ * be watched:
+ *
+ *   1. the region of each is planned and its copies are made; who gets none knows why
+ *   2. one synchronisation for the copies; from then on hits go on there
+ *   3. each gets its detour, which leads there, too
+ *   4. who is under the jumps to come is waited for
+ *   5. the text is written in one batch
+ *
+ * What a site loses its detour in 3 for, memory, closes its region again: text it has not
+ * changed.
+ */
+#include "probes/core/life.h"
+#include "probes/core/text_poke.h"
+#include "probes/insn/encode.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/optimize.h"
+
+/* ---- 1 and 2 ---- */
+
+/* prepare - Return: how many of @sites have a region; these come first. */
+static size_t prepare(struct site **sites, size_t count)
+{
+    struct probe_reject why;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++)
+        if (region_prepare(sites[i], &why))
+            optimize_refuse(sites[i], why.reason);
+        else
+            sites[kept++] = sites[i];
+    return kept;
+}
+
+/* ---- 3 ---- */
+
+static size_t open(struct site **sites, size_t count)
+{
+    struct probe_reject why;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        region_open(sites[i]);
+        if (!detour_prepare(sites[i], &why)) {
+            sites[kept++] = sites[i];
+            continue;
+        }
+        region_close(sites[i]);
+        optimize_refuse(sites[i], why.reason);
+    }
+    return kept;
+}
+
+/* ---- 4 ---- */
+
+static void wait(struct site **sites, size_t count)
+{
+    static uintptr_t addrs[REGION_WATCH_MAX]; /* PLAT_PROBES */
+
+    for (size_t i = 0; i < count; i++)
+        addrs[i] = sites[i]->addr;
+    region_watch(addrs, count);
+    plat_quiesce();
+    region_unwatch();
+}
+
+/* ---- 5 ---- */
+
+/* jump_len - a direct call stays one, prefixes and all: what it pushes is the same. */
+static uint8_t jump_len(const struct site *site)
+{
+    return site_is_call(site) ? site->len : REGION_JUMP_LEN;
+}
+
+/* note_jump - what unoptimize.c and recover.c must know of it, as of a jump that covers
+ * padding.
+ */
+static void note_jump(struct site *site)
+{
+    for (size_t i = site->len; i < REGION_JUMP_LEN; i++)
+        site->bytes[i] = site->region->bytes[i];
+    site->jump_len = jump_len(site);
+    site->jump_span = jump_len(site);
+}
+
+static int encode_call(uint8_t *bytes, const struct site *site)
+{
+    size_t prefixes = site->len - INSN_CALL32_LEN;
+
+    for (size_t i = 0; i < prefixes; i++)
+        bytes[i] = site->bytes[i];
+    return insn_encode_call32(bytes + prefixes, site->addr + prefixes,
+                              (uintptr_t)site->detour);
+}
+
+static void poke_from(struct text_poke *poke, const struct site *site)
+{
+    int err;
+
+    *poke = (struct text_poke){
+        .addr = site->addr,
+        .len = jump_len(site),
+        .old_span = INSN_INT3_LEN,
+    };
+    if (site_is_call(site))
+        err = encode_call(poke->bytes, site);
+    else
+        err = insn_encode_jmp32(poke->bytes, site->addr, (uintptr_t)site->detour);
+    if (err)
+        plat_bug("a detour is out of reach", site->addr);
+}
+
+static void move_on(struct site *site)
+{
+    site_move(site, SITE_OPTIMIZED);
+    for (struct kprobe *p = site->probes; p; p = p->next)
+        __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
+}
+
+static void write(struct site **sites, size_t count)
+{
+    static struct text_poke pokes[REGION_WATCH_MAX]; /* PLAT_PROBES */
+
+    for (size_t i = 0; i < count; i++) {
+        poke_from(&pokes[i], sites[i]);
+        note_jump(sites[i]);
+    }
+    plat_lock(PLAT_TEXT);
+    plat_sync_cores(); /* the detours are whole for everyone before a jump leads there */
+    text_poke_batch(pokes, count);
+    plat_unlock(PLAT_TEXT);
+    for (size_t i = 0; i < count; i++)
+        move_on(sites[i]);
+    unoptimize_expect((long)count);
+}
+
+/* ---- the pass ---- */
+
+static size_t write_some(struct site **sites, size_t count)
+{
+    count = prepare(sites, count);
+    plat_sync_cores();
+    count = open(sites, count);
+    if (!count)
+        return 0;
+    wait(sites, count);
+    write(sites, count);
+    return count;
+}
+
+size_t optimize_write_regions(struct site_list *list)
+{
+    size_t made = 0;
+
+    site_list_sort(list);
+    for (size_t done = 0, n; done < list->count; done += n) {
+        n = list->count - done < REGION_WATCH_MAX ? list->count - done : REGION_WATCH_MAX;
+        made += write_some(list->sites + done, n);
+    }
+    return made;
+}

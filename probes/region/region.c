@@ -1,0 +1,286 @@
+/* region.c - stage 11, first method: may a jump displace the instructions here? And if not,
+ * by which rule?
+ *
+ * The rules are a table, looked at in its order, as in check.c. Together they prove that
+ * between the first byte of the jump and its last
+ *
+ *   - nobody jumps to: not from the function, not from its cold part or any other code, not
+ *     through a table, not from a fix-up: the build's table of targets has them all, and
+ *     says where it cannot know
+ *   - nobody returns to: no call lies in front of other instructions of the region
+ *   - nobody falls into from a trap: nothing there traps on purpose, or has a probe
+ *
+ * and that each instruction means the same elsewhere. What is behind the end of a function
+ * may be overwritten where it is padding: what fills the gap up to the next symbol, when
+ * nothing leads there, and nothing runs into it.
+ */
+#include "probes/region/region.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/recover.h"
+#include "probes/core/registry.h"
+#include "probes/region/targets.h"
+
+/* What is known so far: a rule may rely on those in front of it. */
+struct plan {
+    struct region *region;
+    struct plat_symbol function;         /* behind NO_FUNCTION */
+    struct insn insns[REGION_MAX_INSNS]; /* behind REGION_END: region->count of them */
+
+    /* How it is to be refused: the rule's reason and the address, unless the rule changes
+     * them. */
+    enum probe_reason reason;
+    uintptr_t at;
+};
+
+static uintptr_t function_end(const struct plan *p)
+{
+    return p->function.start + p->function.size;
+}
+
+static bool refuse(struct plan *p, enum probe_reason reason, uintptr_t at)
+{
+    p->reason = reason;
+    p->at = at;
+    return true;
+}
+
+/* ---- what is known ---- */
+
+static bool has_no_targets(struct plan *p)
+{
+    (void)p;
+    return !targets_known();
+}
+
+static bool has_no_function(struct plan *p)
+{
+    return plat_symbol_at(p->region->addr, &p->function);
+}
+
+/* ---- which instructions ---- */
+
+static void take(struct plan *p, const struct insn *insn)
+{
+    struct region *r = p->region;
+
+    r->starts[r->count] = r->len;
+    for (size_t i = 0; i < insn->len; i++)
+        r->bytes[r->len + i] = insn->bytes[i];
+    p->insns[r->count++] = *insn;
+    r->len = (uint8_t)(r->len + insn->len);
+}
+
+static bool is_padding(const struct insn *insn)
+{
+    return insn->kind == INSN_NOP || insn->kind == INSN_INT3;
+}
+
+/* take_padding - the filler at @at, behind the end of every function. */
+static bool take_padding(struct region *r, uintptr_t at)
+{
+    struct plat_symbol other;
+    uint8_t bytes[INSN_MAX_LEN];
+    struct insn insn;
+
+    if (plat_text_read(bytes, at, sizeof(bytes)) ||
+        insn_decode(&insn, bytes, sizeof(bytes), at) || !is_padding(&insn))
+        return false;
+    for (size_t i = 0; i < insn.len && r->len < REGION_JUMP_LEN; i++) {
+        if (!plat_text_contains(at + i, 1) || !plat_symbol_at(at + i, &other))
+            return false;
+        r->bytes[r->len++] = bytes[i];
+        r->padding++;
+    }
+    return true;
+}
+
+/* reaches_end - the function is over. That does no harm where nobody goes on behind it. */
+static bool reaches_end(struct plan *p)
+{
+    const struct insn *last = &p->insns[p->region->count - 1];
+    struct region *r = p->region;
+
+    if (insn_falls_through(last))
+        return refuse(p, p->reason, function_end(p));
+    while (r->len < REGION_JUMP_LEN)
+        if (!take_padding(r, r->addr + r->len))
+            return refuse(p, p->reason, r->addr + r->len);
+    return false;
+}
+
+/* ends_early - also collects them. */
+static bool ends_early(struct plan *p)
+{
+    struct region *r = p->region;
+    struct probe_reject why;
+    struct insn insn;
+
+    while (r->len < REGION_JUMP_LEN) {
+        uintptr_t at = r->addr + r->len;
+
+        if (at >= function_end(p))
+            return reaches_end(p);
+        if (boundary_find(at, &p->function, &insn, &why))
+            return refuse(p, why.reason, why.at);
+        take(p, &insn);
+    }
+    return false;
+}
+
+/* ---- each of them ---- */
+
+/* Behind the first, what an int3 or a trap could not carry is not displaced either. */
+static bool is_protected(struct plan *p)
+{
+    struct probe_reject why;
+    struct insn insn;
+
+    for (size_t i = 1; i < p->region->count; i++)
+        if (kprobe_check(p->insns[i].addr, &insn, &why))
+            return refuse(p, why.reason, why.at);
+    return false;
+}
+
+static bool is_last(const struct plan *p, size_t i)
+{
+    return i == p->region->count - 1u;
+}
+
+/* The first may be run in any way that the engine has, except that STI would have to take
+ * another one along.
+ */
+static bool must_stay(const struct plan *p, size_t i)
+{
+    const struct insn *insn = &p->insns[i];
+
+    if (insn->kind == INSN_STI)
+        return p->region->count > 1;
+    if (i == 0 || insn_can_boost(insn) || insn->kind == INSN_CALL_REL)
+        return false;
+    return !insn_is_branch(insn) || !insn_can_move(insn);
+}
+
+static bool is_stuck(struct plan *p)
+{
+    for (size_t i = 0; i < p->region->count; i++)
+        if (must_stay(p, i))
+            return refuse(p, p->reason, p->insns[i].addr);
+    return false;
+}
+
+static bool returns_inside(struct plan *p)
+{
+    for (size_t i = 0; i < p->region->count; i++)
+        if (insn_is_call(&p->insns[i]) && !is_last(p, i))
+            return refuse(p, p->reason, p->insns[i].addr);
+    return false;
+}
+
+/* ---- who comes from elsewhere ---- */
+
+static uintptr_t target_inside(const struct plan *p)
+{
+    return targets_find(p->region->addr + 1, p->region->addr + REGION_JUMP_LEN);
+}
+
+static bool is_target(struct plan *p)
+{
+    p->at = target_inside(p);
+    return p->at && !targets_opaque(p->at);
+}
+
+static bool is_opaque(struct plan *p)
+{
+    for (uintptr_t at = p->region->addr + 1; at < p->region->addr + REGION_JUMP_LEN; at++)
+        if (targets_opaque(at))
+            return refuse(p, p->reason, at);
+    return false;
+}
+
+static bool is_probed(struct plan *p)
+{
+    for (uintptr_t at = p->region->addr + 1; at < p->region->addr + REGION_JUMP_LEN; at++)
+        if (registry_find(at))
+            return refuse(p, p->reason, at);
+    return false;
+}
+
+/* ---- who else has been here ---- */
+
+/* The table of targets speaks of the code that was built. What the engine has exchanged in it
+ * is known; what others have, is not.
+ */
+static bool is_changed(struct plan *p)
+{
+    uintptr_t line = align_down(p->region->addr, PLAT_LINE_LEN);
+    uint8_t bytes[PLAT_LINE_LEN];
+
+    for (; line < p->region->addr + p->region->len; line += PLAT_LINE_LEN)
+        if (recover_bytes(bytes, line, sizeof(bytes)) || !plat_text_is_built(line, bytes))
+            return refuse(p, p->reason, line);
+    return false;
+}
+
+/* ---- the rules, the cheap ones first ---- */
+
+static const struct rule {
+    enum probe_reason reason;
+    bool (*is_broken)(struct plan *p);
+    bool needed; /* the rules behind it make no sense where it is broken */
+} rules[] = {
+    { PROBE_NO_TARGETS, has_no_targets, true },
+    { PROBE_NO_FUNCTION, has_no_function, true },
+    { PROBE_REGION_END, ends_early, true },
+    { PROBE_REGION_PROBED, is_probed, false },
+    { PROBE_CANNOT_MOVE, is_protected, false },
+    { PROBE_REGION_MOVE, is_stuck, false },
+    { PROBE_REGION_CALL, returns_inside, false },
+    { PROBE_REGION_TARGET, is_target, false },
+    { PROBE_REGION_OPAQUE, is_opaque, false },
+    { PROBE_REGION_CHANGED, is_changed, false },
+};
+
+static bool is_broken(const struct rule *rule, struct plan *p)
+{
+    p->reason = rule->reason;
+    p->at = p->region->addr;
+    return rule->is_broken(p);
+}
+
+static struct plan plan_start(uintptr_t addr, struct region *out)
+{
+    out->addr = addr;
+    out->len = out->count = out->padding = 0;
+    return (struct plan){ .region = out };
+}
+
+int region_plan(uintptr_t addr, struct region *out, struct probe_reject *why)
+{
+    struct plan p = plan_start(addr, out);
+
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
+        if (is_broken(&rules[i], &p))
+            return probe_refuse(why, p.reason, p.at);
+    return 0;
+}
+
+void region_each_rule(uintptr_t addr, struct region *out,
+                      void (*fn)(enum probe_reason rule, const struct probe_reject *why,
+                                 void *arg),
+                      void *arg)
+{
+    struct plan p = plan_start(addr, out);
+
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        struct probe_reject why = { 0 };
+
+        if (is_broken(&rules[i], &p))
+            probe_refuse(&why, p.reason, p.at);
+        fn(rules[i].reason, &why, arg);
+        if (why.err && rules[i].needed)
+            return;
+    }
+}

@@ -1,0 +1,124 @@
+/* region_copy.c - what a region's jump leads to, and what an ip in there means.
+ *
+ *     cell:  | copy of a | copy of b | copy of c | jump back |
+ *              copies[0]   [1]         [2]         [3]
+ *
+ * The first instruction is the probed one, and the engine has its own ways to run it, with
+ * handlers around it; whatever these are, the program then goes on at copies[1].
+ *
+ * A call at the end becomes a push of the address behind the original and a jump, so that
+ * no return address ever points into a cell, and nobody who sleeps is in one.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "probes/insn/encode.h"
+#include "probes/insn/relocate.h"
+#include "probes/region/region.h"
+
+_Static_assert(REGION_JUMP_LEN == INSN_JMP32_LEN, "the jump is a jmp32");
+
+struct code {
+    uint8_t *out;
+    uintptr_t to;
+    size_t len;
+};
+
+static uintptr_t code_at(const struct code *c)
+{
+    return c->to + c->len;
+}
+
+static int append_jmp(struct code *c, uintptr_t target)
+{
+    int err = insn_encode_jmp32(c->out + c->len, code_at(c), target);
+
+    if (!err)
+        c->len += INSN_JMP32_LEN;
+    return err;
+}
+
+static int append_call(struct code *c, const struct insn *call)
+{
+    intptr_t back = (intptr_t)insn_next(call);
+
+    if (back != (int32_t)back)
+        return -ERANGE;
+    c->len += insn_encode_push_imm(c->out + c->len, (int32_t)back);
+    return append_jmp(c, call->target);
+}
+
+static int append_copy(struct code *c, const struct insn *insn)
+{
+    size_t len;
+    int err;
+
+    if (insn->kind == INSN_CALL_REL)
+        return append_call(c, insn);
+    err =
+        insn_relocate(c->out + c->len, REGION_COPY_MAX - c->len, insn, code_at(c), &len);
+    if (!err)
+        c->len += len;
+    return err;
+}
+
+/* append - instruction @i of the region. The first one may be left out. */
+static int append(struct code *c, struct region *r, size_t i, struct insn *insn)
+{
+    uintptr_t at = r->addr + r->starts[i];
+    int err = insn_decode(insn, r->bytes + r->starts[i],
+                          (size_t)(r->len - r->padding - r->starts[i]), at);
+
+    if (err)
+        return -EOPNOTSUPP;
+    r->copies[i] = (uint8_t)c->len;
+    if (i == 0 && !insn_can_move(insn) && insn->kind != INSN_CALL_REL)
+        return 0;
+    return append_copy(c, insn);
+}
+
+static int append_way_back(struct code *c, struct region *r, const struct insn *last)
+{
+    r->copies[r->count] = (uint8_t)c->len;
+    if (!insn_falls_through(last) || last->kind == INSN_CALL_REL)
+        return 0;
+    return append_jmp(c, r->addr + r->len);
+}
+
+int region_copy(struct region *r, uintptr_t to, uint8_t *out, size_t *out_len,
+                struct probe_reject *why)
+{
+    struct code c = { out, to, 0 };
+    struct insn insn = { 0 };
+    int err = 0;
+
+    for (size_t i = 0; i < r->count && !err; i++)
+        err = append(&c, r, i, &insn);
+    if (!err)
+        err = append_way_back(&c, r, &insn);
+    if (err == -ERANGE)
+        return probe_refuse(why, PROBE_OUT_OF_REACH, insn.addr);
+    if (err)
+        return probe_refuse(why, PROBE_REGION_MOVE, insn.addr);
+    *out_len = c.len;
+    return 0;
+}
+
+uintptr_t region_original(const struct region *r, size_t off)
+{
+    size_t i = r->count;
+
+    while (i && off < r->copies[i])
+        i--;
+    return r->addr + (i < r->count ? r->starts[i] : r->len);
+}
+
+NOKPROBE(region_original);
+
+uintptr_t region_enter(const struct region *r, uintptr_t ip)
+{
+    for (size_t i = 1; i < r->count; i++)
+        if (ip == r->addr + r->starts[i])
+            return (uintptr_t)r->cell + r->copies[i];
+    return ip;
+}
+NOKPROBE(region_enter);

@@ -1,0 +1,203 @@
+/* region_open.c - the copies of a region take the place of the originals, and give it back.
+ *
+ * All that brings a program behind the probed instruction passes here:
+ *
+ *   the boosted copy      leads back to the originals, so region_boost() takes the one in the
+ *                         region's cell, which has all copies in a row
+ *   a detour              ends with a jump to region_behind()
+ *   a step, an emulation, a handler that sets ip: by the image, which region_redirect() looks
+ *                         at before it is resumed
+ *
+ * While the region is open nobody enters its originals behind the first. The cell stays for
+ * a while when it is closed, for those who are still inside; the struct as long as the site,
+ * since any hit may look at it: what is in it before it is published, or opened, everybody
+ * sees who finds it so.
+ */
+#include "kernel/base/err.h"
+#include "probes/core/insn_slot.h"
+#include "probes/core/life.h"
+
+static uint8_t *cell_reserve(size_t len)
+{
+    return len <= INSN_SLOT_CODE_MAX ? insn_slot_reserve() : insn_slot_reserve_large();
+}
+
+static void cell_put(uint8_t *cell)
+{
+    plat_lock(PLAT_TEXT);
+    insn_slot_put(cell);
+    plat_unlock(PLAT_TEXT);
+}
+
+/* fill - the copies are as long as in the place of the originals, from where
+ * everything is in reach.
+ */
+static int fill(struct region *r, struct site *site, struct probe_reject *why)
+{
+    uint8_t code[REGION_COPY_MAX];
+    size_t len;
+    int err = region_copy(r, r->addr, code, &len, why);
+
+    if (err)
+        return err;
+    WRITE_ONCE(r->cell, cell_reserve(len));
+    if (!r->cell)
+        return probe_refuse(why, PROBE_NO_SLOT, r->addr);
+    err = region_copy(r, (uintptr_t)r->cell, code, &len, why);
+    if (err)
+        return err;
+    plat_lock(PLAT_TEXT);
+    insn_slot_fill(r->cell, site, code, len);
+    plat_unlock(PLAT_TEXT);
+    return 0;
+}
+
+static int make(struct region *r, struct site *site, struct probe_reject *why)
+{
+    int err = region_plan(site->addr, r, why);
+
+    if (err || r->count == 1)
+        return err;
+    return fill(r, site, why);
+}
+
+/* struct_get - the one of earlier times, if there were any. */
+static struct region *struct_get(struct site *site, struct probe_reject *why)
+{
+    struct region *r = site->region;
+
+    if (r || (r = plat_alloc(sizeof(*r))))
+        return r;
+    probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    return NULL;
+}
+
+int region_prepare(struct site *site, struct probe_reject *why)
+{
+    struct region *r;
+    int err;
+
+    if (site->detour || region_is_open(site) || region_has_copies(site))
+        plat_bug("a region is prepared where something leads to originals", site->addr);
+    r = struct_get(site, why);
+    if (!r)
+        return why ? why->err : -ENOMEM;
+    err = make(r, site, why);
+    __atomic_store_n(&site->region, r, __ATOMIC_RELEASE);
+    if (err)
+        region_release(site);
+    return err;
+}
+
+void region_open(struct site *site)
+{
+    __atomic_store_n(&site->region->is_open, true, __ATOMIC_RELEASE);
+}
+
+void region_close(struct site *site)
+{
+    WRITE_ONCE(site->region->is_open, false);
+}
+
+void region_release(struct site *site)
+{
+    struct region *r = site->region;
+
+    if (region_is_open(site))
+        plat_bug("a region is given up that is open", site->addr);
+    if (!r)
+        return;
+    cell_put(r->cell);
+    WRITE_ONCE(r->cell, NULL);
+}
+
+void region_free(struct site *site)
+{
+    region_release(site);
+    plat_free(site->region);
+    site->region = NULL;
+}
+
+bool region_has_copies(const struct site *site)
+{
+    return site->region && site->region->cell;
+}
+
+bool region_is_open(const struct site *site)
+{
+    return site->region && site->region->is_open;
+}
+
+uintptr_t region_behind(const struct site *site)
+{
+    const struct region *r = site->region;
+
+    if (!region_is_open(site) || !r->cell)
+        return site->addr + site->len;
+    return (uintptr_t)r->cell + r->copies[1];
+}
+
+uint8_t *region_boosted(const struct site *site)
+{
+    uint8_t *own = site_boost_slot(site);
+
+    return own && region_is_open(site) && site->region->cell ? site->region->cell : own;
+}
+
+/* open_region - with copies, or NULL. */
+NOKPROBE_INLINE const struct region *open_region(const struct site *site)
+{
+    const struct region *r = __atomic_load_n(&site->region, __ATOMIC_ACQUIRE);
+
+    return __atomic_load_n(&r->is_open, __ATOMIC_ACQUIRE) && r->cell ? r : NULL;
+}
+
+void region_redirect(const struct site *site, struct pt_regs *regs)
+{
+    const struct region *r = open_region(site);
+
+    if (r)
+        regs->ip = region_enter(r, regs->ip);
+}
+NOKPROBE(region_redirect);
+
+void region_boost(const struct site *site, struct pt_regs *regs)
+{
+    const struct region *r = open_region(site);
+
+    if (r)
+        regs->ip = (uintptr_t)r->cell;
+}
+NOKPROBE(region_boost);
+
+bool region_has_cell(const struct site *site, uintptr_t cell)
+{
+    const struct region *r = __atomic_load_n(&site->region, __ATOMIC_ACQUIRE);
+
+    return r && cell == (uintptr_t)READ_ONCE(r->cell);
+}
+NOKPROBE(region_has_cell);
+
+/* is_start - does a copy begin at @off, or end the last one? */
+NOKPROBE_INLINE bool is_start(const struct region *r, size_t off)
+{
+    for (size_t i = 0; i <= r->count; i++)
+        if (off == r->copies[i])
+            return true;
+    return false;
+}
+
+bool region_step(const struct site *site, size_t off, struct pt_regs *regs)
+{
+    const struct region *r = site->region;
+
+    if (regs->ip - off != (uintptr_t)r->cell || off <= r->copies[1])
+        return false;
+    if (!is_start(r, off))
+        return true; /* in the middle of what stands for one */
+    regs->ip = region_original(r, off);
+    plat_raise_step(regs);
+    region_redirect(site, regs);
+    return true;
+}
+NOKPROBE(region_step);

@@ -1,0 +1,8 @@
+REGION := \
+    probes/region/optimize_region.c \
+    probes/region/region.c \
+    probes/region/region_copy.c \
+    probes/region/region_open.c \
+    probes/region/region_watch.c \
+    probes/region/region_picture.c \
+    probes/region/targets.c

@@ -1,0 +1,147 @@
+/* targets.c - lookup in the table of entries that the build made, and in the list of those
+ * that came later.
+ *
+ * The table is two sorted arrays of 32-bit offsets: addresses, and ranges about which nothing
+ * is known, which do not overlap. What is added at run time is a handful: a list.
+ */
+#include "probes/region/targets.h"
+
+#include "kernel/base/err.h"
+#include "kernel/base/list.h"
+#include "probes/core/platform.h"
+
+struct added {
+    struct list link;
+    uintptr_t from, to;
+};
+
+/* Locks: PLAT_PROBES. */
+static struct list added = LIST_INIT(added);
+
+/* first_not_below - index of the first address that is not below @addr. */
+static size_t first_not_below(const struct plat_targets *t, uintptr_t addr)
+{
+    size_t low = 0, high = t->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (t->base + t->offsets[middle] < addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* first_behind - index of the first opaque range that ends behind @addr. */
+static size_t first_behind(const struct plat_targets *t, uintptr_t addr)
+{
+    size_t low = 0, high = t->opaque_count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (t->base + t->opaque[middle].end <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* opaque_find - the first address in [@start, @end) that lies in an opaque range, or @end. */
+static uintptr_t opaque_find(const struct plat_targets *t, uintptr_t start, uintptr_t end)
+{
+    size_t i = first_behind(t, start);
+    uintptr_t at;
+
+    if (i == t->opaque_count)
+        return end;
+    at = t->base + t->opaque[i].start;
+    if (at < start)
+        return start;
+    return at < end ? at : end;
+}
+
+static uintptr_t table_find(const struct plat_targets *t, uintptr_t start, uintptr_t end)
+{
+    size_t i = first_not_below(t, start);
+    uintptr_t at = i < t->count ? t->base + t->offsets[i] : end;
+
+    return at < end ? at : end;
+}
+
+static uintptr_t added_find(uintptr_t start, uintptr_t end)
+{
+    const struct added *a;
+
+    list_for_each(a, &added, link) {
+        if (a->to >= start && a->to < end)
+            end = a->to;
+    }
+    return end;
+}
+
+bool targets_known(void)
+{
+    struct plat_targets t;
+
+    plat_targets(&t);
+    return t.count;
+}
+
+uintptr_t targets_find(uintptr_t start, uintptr_t end)
+{
+    uintptr_t first = end;
+    struct plat_targets t;
+
+    if (start >= end)
+        return 0;
+    plat_targets(&t);
+    if (!t.count)
+        return start;
+    first = table_find(&t, start, first);
+    first = opaque_find(&t, start, first);
+    first = added_find(start, first);
+    return first < end ? first : 0;
+}
+
+bool targets_inside(uintptr_t start, uintptr_t end)
+{
+    return targets_find(start, end);
+}
+
+bool targets_opaque(uintptr_t addr)
+{
+    struct plat_targets t;
+
+    plat_targets(&t);
+    return !t.count || opaque_find(&t, addr, addr + 1) == addr;
+}
+
+int targets_add(uintptr_t from, uintptr_t to)
+{
+    struct added *a = plat_alloc(sizeof(*a));
+
+    if (!a)
+        return -ENOMEM;
+    a->from = from;
+    a->to = to;
+    list_append(&added, &a->link);
+    return 0;
+}
+
+bool targets_remove(uintptr_t from, uintptr_t to)
+{
+    struct added *a;
+
+    list_for_each(a, &added, link) {
+        if (a->from != from || a->to != to)
+            continue;
+        list_remove(&a->link);
+        plat_free(a);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,100 @@
+; detour_return.asm - the entry of a function that nothing but a return probe is on: what
+; kretprobe_entry() does where that is simple, without an image of the registers.
+;
+; The return address stays where it is, and is taken off the stack when it is in the shadow:
+; the cell calls the function in its caller's stead, with the same stack, and is returned to;
+; see probes/returns/return_point.c. An interrupt may come between the two: nothing below rsp
+; is needed.
+;
+; Runs with preemption and interrupts as the program has them. Whoever unregisters waits for
+; those who are in here.
+;
+; Simple is: what follow.inc says, no hit is active on this CPU, it is no NMI, and enough of
+; the stack is left. What isn't is done with an image, by detour_call, and goes on where the
+; cell has a jump to the copy. One of the two leaves the status flags as they are, for
+; functions of which nobody knows that they don't read those of their caller.
+
+%include "asm_offsets.inc"
+%include "probe_offsets.inc"
+%include "kernel/base/proc.inc"
+%include "probes/jump/registers.inc"
+%include "probes/returns/follow.inc"
+
+extern detour_call, detour_call_dead
+
+%define SAVED_REGISTERS rax, rcx, rdx, rsi, rdi, r8, r9
+FLAGS equ 7 * 8                 ; as lahf and seto leave them in ax
+SAVED equ 8 * 8
+WORD_0 equ SAVED                ; where the cell goes on
+SLOT equ SAVED + 8              ; the function's return address
+NOT_CALLED equ 2 * 5            ; from the cell's second call to its last jump
+
+section .text.detour progbits alloc exec nowrite align=64
+
+; RESTORE saves_flags: as on entry
+%macro RESTORE 1
+  %if %1
+    mov rax, [rsp + FLAGS]
+    add al, 0x7f                        ; OF
+    sahf
+  %endif
+    LOAD SAVED_REGISTERS
+    lea rsp, [rsp + SAVED]
+%endmacro
+
+; RETURN name, saves_flags, what does the rest: a routine, and its rows in the table of
+; struct detour_code.
+; In:   [rsp] = where the cell goes on, [rsp + 8] = the return address
+; Out:  there, with neither of them on the stack, all registers as they were; status flags
+;       only if it saves them
+%macro RETURN 3
+proc %1, 64
+    [section .rodata_detour_codes progbits alloc noexec nowrite align=8]
+    dq %1, 0, 0, %1.ret, SAVED / 8
+    dq %1.jmp, 0, 0, %1.jmp, 0
+    __?SECT?__
+    lea rsp, [rsp - SAVED]
+    STORE SAVED_REGISTERS
+  %if %2
+    lahf
+    seto al
+    mov [rsp + FLAGS], rax
+  %endif
+    mov rsi, [rsp + WORD_0]
+    inc rsi
+    or rsi, 31
+    mov rsi, [rsi - 7]
+    mov rsi, [rsi + SITE_PLAIN]
+    IS_SIMPLE rsp + SLOT
+    lea rdx, [rcx + REGS_SIZE + STACK_MIN]
+    cmp [rax + SHADOW_LEN], rdx         ; with room for the handler, later
+    sbb rdx, rdx
+    or r8, rdx
+    mov edx, [gs:PERCPU_NMI_DEPTH]
+    or r8, rdx
+    mov edx, [gs:CPU_DEPTH]
+    or r8, rdx
+    cmp qword [gs:PERCPU_PROBE], 1      ; the CPU is ready for probes
+    sbb rdx, rdx
+    or r8, rdx
+    cmp rsi, 1                          ; still what it is for
+    sbb rdx, rdx
+    or r8, rdx
+    jnz .not_simple
+    FOLLOW
+    mov eax, [rsi + HOLDER_COUNTER]
+    inc qword [gs:COUNTERS_OFF + rax * 8]
+    RESTORE %2
+.ret:
+    ret 8
+.not_simple:
+    add qword [rsp + WORD_0], NOT_CALLED
+    RESTORE %2
+.jmp:
+    jmp %3
+endproc %1
+nokprobe %1
+%endmacro
+
+    RETURN detour_return, 1, detour_call
+    RETURN detour_return_dead, 0, detour_call_dead

@@ -1,0 +1,167 @@
+/* jprobe.c - a handler with the probed function's own signature.
+ *
+ * It is called by an ordinary pre-handler, inside the hit: the argument registers are those
+ * of the image, and the stack begins with a copy of the program's, so that what a function
+ * may do to its own arguments is done to the copy. jprobe_return() leaves it, from whatever
+ * depth of calls, by giving up what is on the stack below the call; to return is the same.
+ */
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+
+#define WORD sizeof(uint64_t)
+#define PAGE_LEN 4096ul
+
+/* ---- the call ---- */
+
+/* stack_words - how many of the words behind the return address at @sp can be read. */
+static size_t stack_words(uintptr_t sp)
+{
+    uintptr_t first = sp + WORD, last = sp + JPROBE_STACK_LEN;
+    uint64_t word;
+
+    if (first / PAGE_LEN == last / PAGE_LEN || !plat_read(&word, last))
+        return JPROBE_STACK_LEN / WORD;
+    return (PAGE_LEN - first % PAGE_LEN) / WORD;
+}
+
+int jprobe_entry(struct kprobe *p, struct pt_regs *regs)
+{
+    const struct jprobe *jp = CONTAINER_OF(p, struct jprobe, kp);
+    struct probe_cpu *cpu = plat_this_cpu();
+
+    plat_jprobe_call((uintptr_t)jp->entry, regs, stack_words(regs->sp),
+                     &cpu->hits[cpu->depth - 1].jprobe_sp);
+    kretprobe_unwind(cpu, (uintptr_t)regs); /* what jprobe_return() was called from */
+    return 0;
+}
+
+void jprobe_return(void)
+{
+    const struct probe_cpu *cpu = plat_this_cpu();
+    const struct probe_hit *hit = cpu && cpu->depth ? &cpu->hits[cpu->depth - 1] : NULL;
+
+    if (!hit || !hit->running || hit->running->pre_handler != jprobe_entry)
+        plat_bug("jprobe_return() outside of a jprobe's handler",
+                 (uintptr_t)__builtin_return_address(0));
+    plat_jprobe_leave(hit->jprobe_sp);
+}
+
+bool jprobe_is_at(const struct site *site)
+{
+    for (const struct kprobe *p = site->probes; p; p = p->next)
+        if (p->pre_handler == jprobe_entry)
+            return true;
+    return false;
+}
+
+/* ---- in and out ---- */
+
+static int check(struct jprobe *jp, uintptr_t *addr, struct probe_reject *why)
+{
+    struct plat_symbol sym;
+    int err;
+
+    if (!jp->entry)
+        return probe_refuse(why, PROBE_NO_HANDLER, 0);
+    err = register_resolve(&jp->kp, addr, why);
+    if (err)
+        return err;
+    if (plat_symbol_at(*addr, &sym))
+        return probe_refuse(why, PROBE_NO_FUNCTION, *addr);
+    return sym.start == *addr ? 0 : probe_refuse(why, PROBE_NOT_ENTRY, *addr);
+}
+
+/* check_all - @addrs: of those before, since there is one at each. */
+static int check_all(struct jprobe **jps, uintptr_t *addrs, size_t count,
+                     struct probe_reject *why)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < count && !err; i++) {
+        err = check(jps[i], &addrs[i], why);
+        for (size_t j = 0; j < i && !err; j++)
+            if (addrs[j] == addrs[i])
+                err = probe_refuse(why, PROBE_HAS_JPROBE, addrs[i]);
+        if (err)
+            why->index = i;
+    }
+    return err;
+}
+
+static int register_with(struct jprobe **jps, struct kprobe **ps, uintptr_t *addrs,
+                         size_t count, struct probe_reject *why)
+{
+    int err = check_all(jps, addrs, count, why);
+
+    if (err)
+        return err;
+    for (size_t i = 0; i < count; i++) {
+        jps[i]->kp.pre_handler = jprobe_entry;
+        ps[i] = &jps[i]->kp;
+    }
+    return register_kprobes_why(ps, count, why);
+}
+
+int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why)
+{
+    int err = register_check_caller(why);
+    struct kprobe **ps;
+
+    if (err)
+        return err;
+    ps = plat_alloc((count + 1) * (sizeof(ps[0]) + sizeof(uintptr_t)));
+    if (!ps)
+        return probe_refuse(why, PROBE_NO_MEMORY, 0);
+    err = register_with(jps, ps, (uintptr_t *)(ps + count), count, why);
+    plat_free(ps);
+    return err;
+}
+
+int register_jprobes(struct jprobe **jps, size_t count)
+{
+    struct probe_reject why;
+
+    return register_jprobes_why(jps, count, &why);
+}
+
+int register_jprobe_why(struct jprobe *jp, struct probe_reject *why)
+{
+    return register_jprobes_why(&jp, 1, why);
+}
+
+int register_jprobe(struct jprobe *jp)
+{
+    return register_jprobes(&jp, 1);
+}
+
+int unregister_jprobes(struct jprobe **jps, size_t count)
+{
+    struct kprobe **ps;
+    int err = register_check_caller(NULL);
+
+    if (err)
+        return err;
+    ps = plat_alloc((count + 1) * sizeof(ps[0]));
+    if (!ps)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        ps[i] = &jps[i]->kp;
+    err = unregister_kprobes(ps, count);
+    plat_free(ps);
+    return err;
+}
+
+int unregister_jprobe(struct jprobe *jp)
+{
+    return unregister_kprobe(&jp->kp);
+}
+
+int enable_jprobe(struct jprobe *jp)
+{
+    return enable_kprobe(&jp->kp);
+}
+
+int disable_jprobe(struct jprobe *jp)
+{
+    return disable_kprobe(&jp->kp);
+}

@@ -1,0 +1,376 @@
+/* kretprobe.c - stage 10: calls are followed to their return.
+ *
+ * The kprobe at the function's entry has a pre-handler of ours, entry(). It notes the return
+ * address in the shadow of the stack and puts kretprobe_trampoline in its place. When the
+ * function returns, by whatever exit, it gets there; the trampoline takes no trap, builds
+ * an image, and does itself what kretprobe_return() does, where that is simple. The entry is
+ * found by the place on the stack where the return address was.
+ *
+ * What is at a slot, the word of the stack that holds the return address; "the trampoline" is
+ * any return point, too, see return_point.c:
+ *
+ *   1. Calls write it. So where it isn't the trampoline, entries of this slot are of calls
+ *      that were left without returning; and so are those of deeper slots, since whoever
+ *      runs here has left them behind.
+ *   2. Where it is the trampoline, whoever was called here has jumped on, to a function that
+ *      will return for him. Entries of one slot are a group: the latest is the innermost.
+ *      If the same probe is in it already the function runs in circles, and the group would
+ *      grow without bound: this is no new instance, but one more of the same.
+ *
+ * entry() runs in a hit. kretprobe_return() becomes one for each handler it calls; all of
+ * the rest of it is re-entry core, since a return probe on a function that it calls would
+ * bring it back here before it could know that it is running.
+ */
+#include "probes/core/aggr.h"
+#include "probes/returns/holder.h"
+#include "probes/returns/return_point.h"
+#include "probes/returns/shadow.h"
+
+static struct kretprobe *of_kprobe(const struct kprobe *p)
+{
+    return CONTAINER_OF(p, struct kretprobe, kp);
+}
+
+char kprobe_kind(const struct kprobe *p)
+{
+    if (p->pre_handler == jprobe_entry)
+        return 'j';
+    return p->pre_handler == kretprobe_entry ? 'r' : 'k';
+}
+
+const char *kretprobe_miss_name(enum kretprobe_miss cause)
+{
+    static const char *const names[KRETPROBE_MISS_CAUSES] = {
+        [KRETPROBE_MISS_STACK] = "stack",
+        [KRETPROBE_MISS_FULL] = "full",
+        [KRETPROBE_MISS_FAR] = "far",
+        [KRETPROBE_MISS_DATA] = "data",
+        [KRETPROBE_MISS_MAXACTIVE] = "maxactive",
+        [KRETPROBE_MISS_RETURN] = "return",
+    };
+
+    return cause < KRETPROBE_MISS_CAUSES ? names[cause] : "?";
+}
+
+NOKPROBE_INLINE void miss(struct kretprobe *rp, enum kretprobe_miss cause)
+{
+    __atomic_add_fetch(&rp->missed[cause], 1, __ATOMIC_RELAXED);
+    __atomic_add_fetch(&rp->nmissed, 1, __ATOMIC_RELAXED);
+}
+
+NOKPROBE_INLINE struct shadow *shadow_of(const struct probe_cpu *cpu)
+{
+    return likely(!probe_in_nmi(cpu)) ? *cpu->plat.shadow : cpu->plat.nmi_shadow;
+}
+
+/* ---- at the entry ---- */
+
+/* group_find - is @h in the group at the top already? */
+static bool group_find(const struct shadow *s, uint32_t below,
+                       const struct kretprobe_holder *h)
+{
+    for (const struct shadow_entry *e = s->last; e->below == below; e--)
+        if (e->holder == h)
+            return true;
+    return false;
+}
+
+/* extras_claim - what an instance needs besides its entry.
+ * Return: KRETPROBE_MISS_CAUSES, or why it can't be.
+ */
+static enum kretprobe_miss extras_claim(struct shadow *s, struct kretprobe_holder *h)
+{
+    bool has_room = !h->data_len || (s->data && h->data_len <= s->len - s->data_used);
+
+    if (!has_room)
+        return KRETPROBE_MISS_DATA;
+    if (h->limit && __atomic_add_fetch(&h->active, 1, __ATOMIC_RELAXED) > h->limit) {
+        __atomic_sub_fetch(&h->active, 1, __ATOMIC_RELAXED);
+        return KRETPROBE_MISS_MAXACTIVE;
+    }
+    WRITE_ONCE(s->data_used, s->data_used + h->data_len);
+    return KRETPROBE_MISS_CAUSES;
+}
+
+/* instance_data - of the latest entry. */
+NOKPROBE_INLINE struct kretprobe_instance *instance_data(struct shadow *s,
+                                                         const struct kretprobe_holder *h)
+{
+    return (struct kretprobe_instance *)(s->data + s->data_used - h->data_len);
+}
+
+/* push - Return: KRETPROBE_MISS_CAUSES, or why there is no entry. */
+NOKPROBE_INLINE enum kretprobe_miss push(struct shadow *s, uint32_t below, uintptr_t ret,
+                                         struct kretprobe_holder *h)
+{
+    intptr_t far = (intptr_t)(ret - (uintptr_t)kretprobe_trampoline);
+    enum kretprobe_miss cause;
+    struct shadow_entry *e;
+
+    if (unlikely(far != (int32_t)far))
+        return KRETPROBE_MISS_FAR;
+    e = shadow_claim(s);
+    if (unlikely(!e))
+        return KRETPROBE_MISS_FULL;
+    cause = unlikely(h->extras) ? extras_claim(s, h) : KRETPROBE_MISS_CAUSES;
+    if (unlikely(cause != KRETPROBE_MISS_CAUSES)) {
+        shadow_unclaim(s);
+        return cause;
+    }
+    e->ret = (int32_t)far;
+    __atomic_store_n(&e->holder, h, __ATOMIC_RELAXED); /* see holder.c */
+    __atomic_store_n(&e->below, below, __ATOMIC_RELEASE);
+    return KRETPROBE_MISS_CAUSES;
+}
+
+/* wanted - does the entry_handler want to see the return? */
+static bool wanted(struct kretprobe *rp, struct shadow *s, uintptr_t ret,
+                   struct pt_regs *regs)
+{
+    struct kretprobe_instance none, *ri = &none;
+
+    if (rp->holder->data_len)
+        ri = instance_data(s, rp->holder);
+    ri->rp = rp;
+    ri->ret_addr = ret;
+    return rp->entry_handler(ri, regs) == 0;
+}
+
+/* real_return - of the call with its return address at @slot: an entry may be made for it,
+ * on top of what is left when this has come back.
+ * Return: 0 when there's no need to: it is counted.
+ */
+static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t below,
+                             uintptr_t ret)
+{
+    if (!return_point_is(ret)) {
+        shadow_unwind(s, below - 1); /* 1 above */
+        return ret;
+    }
+    shadow_unwind(s, below);
+    if (group_find(s, below, rp->holder)) {
+        __atomic_add_fetch(&rp->coalesced, 1, __ATOMIC_RELAXED);
+        return 0;
+    }
+    if (s->last->below == below)
+        return shadow_ret(s->last);
+    miss(rp, KRETPROBE_MISS_STACK);
+    return 0;
+}
+
+/* follow - the call with its return address at @slot. */
+NOKPROBE_INLINE void follow(struct kretprobe *rp, struct shadow *s, uintptr_t *slot,
+                            struct pt_regs *regs)
+{
+    uint32_t below = (uint32_t)(s->top - (uintptr_t)slot);
+    uintptr_t ret = *slot;
+    enum kretprobe_miss cause;
+
+    if (unlikely(s->last->below >= below || return_point_is(ret)))
+        ret = real_return(rp, s, below, ret);
+    if (unlikely(!ret))
+        return;
+    cause = push(s, below, ret, rp->holder);
+    if (unlikely(cause != KRETPROBE_MISS_CAUSES))
+        miss(rp, cause);
+    else if (!rp->entry_handler || wanted(rp, s, ret, regs))
+        WRITE_ONCE(*slot, (uintptr_t)kretprobe_trampoline);
+    else
+        shadow_pop(s);
+}
+
+HOT int kretprobe_entry(struct kprobe *p, struct pt_regs *regs)
+{
+    struct kretprobe *rp = of_kprobe(p);
+    struct shadow *s = shadow_of(plat_this_cpu());
+
+    if (likely(s && shadow_covers(s, regs->sp)))
+        follow(rp, s, (uintptr_t *)regs->sp, regs);
+    else
+        miss(rp, KRETPROBE_MISS_STACK);
+    return 0;
+}
+
+struct kretprobe_holder *kretprobe_plain(const struct site *site)
+{
+    const struct kprobe *p = site->probes;
+    struct kretprobe_holder *h;
+
+    if (!p || p->next || p->post_handler || p->flags || p->pre_handler != kretprobe_entry)
+        return NULL;
+    h = of_kprobe(p)->holder;
+    h->counter = p->counter;
+    return h->extras || of_kprobe(p)->entry_handler ? NULL : h;
+}
+
+/* ---- at the return ---- */
+
+/* run_handler - of the latest instance, in the hit @hit. */
+NOKPROBE_INLINE void run_handler(struct probe_hit *hit, struct kretprobe *rp,
+                                 struct shadow *s, struct pt_regs *regs)
+{
+    struct kretprobe_instance none, *ri = &none;
+
+    if (s->last->holder->data_len)
+        ri = instance_data(s, s->last->holder);
+    ri->rp = rp;
+    ri->ret_addr = shadow_ret(s->last);
+    hit->running = &rp->kp;
+    if (READ_ONCE(rp->kp.flags) & KPROBE_FLAG_IRQS_OFF) {
+        unsigned long irqs = plat_irq_save();
+
+        rp->handler(ri, regs);
+        plat_irq_restore(irqs);
+    } else {
+        rp->handler(ri, regs);
+    }
+    if (hit->is.jumped)
+        plat_flags_as(regs->flags);
+    else
+        plat_flags_of_trap();
+    hit->running = NULL;
+}
+
+/* instance_return - the latest. @jumped: by the trampoline */
+static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_regs *regs,
+                            bool jumped)
+{
+    struct kretprobe *rp = READ_ONCE(s->last->holder->rp);
+    struct probe_hit *hit;
+
+    if (!rp || !rp->handler)
+        return;
+    hit = aggr_is_off(&rp->kp) ? NULL : hit_enter(cpu, rp->kp.site, regs, HIT_RETURN);
+    if (!hit) {
+        miss(rp, KRETPROBE_MISS_RETURN);
+        return;
+    }
+    if (jumped)
+        hit_by_jump(hit);
+    run_handler(hit, rp, s, regs);
+    hit_leave(cpu, hit, jumped);
+}
+NOKPROBE(instance_return);
+
+/* group_return - all that returned here, innermost first. Each keeps its entry, and with it
+ * its data, until its handler has ended. The handler may have left calls of its own behind.
+ */
+NOKPROBE_INLINE void group_return(struct probe_cpu *cpu, struct shadow *s, uint32_t below,
+                                  struct pt_regs *regs, bool jumped)
+{
+    while (s->last->below == below) {
+        instance_return(cpu, s, regs, jumped);
+        if (unlikely(s->last->below > below))
+            shadow_unwind(s, below);
+        shadow_pop(s);
+    }
+}
+
+/* resync - the latest entry isn't the one for @below: others were left behind above it. */
+NOKPROBE_INLINE void resync(struct shadow *s, uint32_t below)
+{
+    shadow_unwind(s, below);
+    if (s->last->below != below)
+        plat_bug("a function returned on another stack than it was called on",
+                 s->top - below);
+}
+
+NOKPROBE_INLINE void returned(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
+{
+    struct shadow *s = shadow_of(cpu);
+    uint32_t below = (uint32_t)(s->top - regs->sp + sizeof(uintptr_t));
+
+    if (unlikely(s->last->below != below))
+        resync(s, below);
+    regs->ip = shadow_ret(s->last);
+    group_return(cpu, s, below, regs, jumped);
+}
+
+void kretprobe_return(struct pt_regs *regs, struct probe_cpu *cpu)
+{
+    returned(regs, cpu, true);
+}
+NOKPROBE(kretprobe_return);
+
+void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu)
+{
+    returned(regs, cpu, false);
+}
+NOKPROBE(kretprobe_return_stepped);
+
+/* kretprobe_given_up() has dropped what the handler has left behind. So the latest entry is
+ * that of the instance. It tells where the function returned to on the stack: the handler may
+ * have changed sp.
+ */
+void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
+{
+    struct shadow *s = shadow_of(cpu);
+    uint32_t below = s->last->below;
+
+    hit_leave(cpu, &cpu->hits[cpu->depth - 1], jumped);
+    shadow_pop(s);
+    group_return(cpu, s, below, regs, jumped);
+}
+NOKPROBE(kretprobe_resume);
+
+/* ---- handlers that do not come back ---- */
+
+void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp)
+{
+    struct shadow *s = shadow_of(cpu);
+
+    if (s && s->last->below > (uint32_t)(s->top - sp) && shadow_covers(s, sp))
+        shadow_unwind(s, (uint32_t)(s->top - sp));
+}
+
+/* The detour that calls a probed function does not ask whether the probe is on, so it is left
+ * without a holder.
+ *
+ * The call of an entry handler has its entry already, but its return address is not exchanged
+ * yet, and never will be. So the word on the stack tells whether the latest entry is that of
+ * this call, or of an outer one of the same function.
+ */
+void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,
+                        uintptr_t sp)
+{
+    const struct kprobe *p = hit->running;
+    struct shadow *s = shadow_of(cpu);
+    uint64_t ret;
+
+    kretprobe_unwind(cpu, sp);
+    if (!p->site->is_sti)
+        WRITE_ONCE(p->site->plain, NULL);
+    if (!s || hit->is.stage != HIT_PRE || p->pre_handler != kretprobe_entry)
+        return;
+    if (shadow_is_empty(s) || READ_ONCE(s->last->holder) != of_kprobe(p)->holder)
+        return;
+    if (!plat_read(&ret, s->top - s->last->below) && !return_point_is(ret))
+        shadow_drop(s);
+}
+
+/* ---- for those who look at stacks ---- */
+
+/* find - the same with each shadow of a stack that is in use. */
+static uintptr_t find(bool (*fn)(const struct shadow *s, uintptr_t at, uintptr_t *ret),
+                      uintptr_t at)
+{
+    uintptr_t ret;
+
+    for (unsigned i = 0; i < 2 * plat_cpu_count(); i++) {
+        const struct shadow *s = plat_shadow_running(i / 2, i % 2);
+
+        if (s && fn(s, at, &ret))
+            return ret;
+    }
+    return 0;
+}
+
+uintptr_t kretprobe_find_ret(const uintptr_t *slot)
+{
+    return find(shadow_find, (uintptr_t)slot);
+}
+
+uintptr_t kretprobe_find_ret_above(uintptr_t sp)
+{
+    return find(shadow_find_above, sp);
+}

@@ -1,0 +1,230 @@
+/* kretprobe_register.c - stage 1 for return probes: what can be refused, and the kprobes at
+ * the entries.
+ */
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/returns/holder.h"
+
+/* ---- what can be refused ---- */
+
+static int check_entry(uintptr_t addr, struct probe_reject *why)
+{
+    struct plat_symbol sym;
+
+    if (plat_symbol_at(addr, &sym))
+        return probe_refuse(why, PROBE_NO_FUNCTION, addr);
+    if (sym.start != addr)
+        return probe_refuse(why, PROBE_NOT_ENTRY, addr);
+    if (plat_switches_stack(addr))
+        return probe_refuse(why, PROBE_SWITCHES_STACK, addr);
+    return 0;
+}
+
+static int check(const struct kretprobe *rp, struct probe_reject *why)
+{
+    uintptr_t addr = 0;
+    int err;
+
+    if (rp->data_size > KRETPROBE_DATA_MAX)
+        return probe_refuse(why, PROBE_DATA_TOO_BIG, 0);
+    if (rp->holder)
+        return probe_refuse(why, PROBE_REGISTERED, rp->kp.addr);
+    err = register_resolve(&rp->kp, &addr, why);
+    return err ? err : check_entry(addr, why);
+}
+
+/* ---- in ---- */
+
+/* Locks: PLAT_PROBES is taken for each of these steps by itself; until the last one nobody
+ * else can see anything of what is made.
+ */
+static void holders_free(struct kretprobe **rps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        plat_free(rps[i]->holder);
+        rps[i]->holder = NULL;
+    }
+}
+
+/* prepare_one - Return: 0, with a holder; a reason's errno. */
+static int prepare_one(struct kretprobe *rp, struct probe_reject *why)
+{
+    int err = check(rp, why);
+
+    if (err)
+        return err;
+    rp->holder = holder_new(rp);
+    if (!rp->holder)
+        return probe_refuse(why, PROBE_NO_MEMORY, 0);
+    rp->kp.pre_handler = kretprobe_entry;
+    rp->kp.post_handler = NULL;
+    return 0;
+}
+
+static int prepare_all(struct kretprobe **rps, size_t count, struct probe_reject *why)
+{
+    bool with_data = false;
+
+    for (size_t i = 0; i < count; i++) {
+        int err = prepare_one(rps[i], why);
+
+        if (err) {
+            why->index = i;
+            holders_free(rps, i);
+            return err;
+        }
+        with_data |= rps[i]->data_size > 0;
+    }
+    if (!plat_shadow_make(with_data))
+        return 0;
+    holders_free(rps, count);
+    return probe_refuse(why, PROBE_NO_MEMORY, 0);
+}
+
+static int prepare(struct kretprobe **rps, size_t count, struct probe_reject *why)
+{
+    int err;
+
+    plat_lock(PLAT_PROBES);
+    holder_sweep();
+    err = prepare_all(rps, count, why);
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
+/* Their kprobes. Return: NULL without memory. */
+static struct kprobe **kprobes_of(struct kretprobe **rps, size_t count)
+{
+    struct kprobe **ps = plat_alloc((count + 1) * sizeof(ps[0]));
+
+    for (size_t i = 0; ps && i < count; i++)
+        ps[i] = &rps[i]->kp;
+    return ps;
+}
+
+int register_kretprobes_why(struct kretprobe **rps, size_t count,
+                            struct probe_reject *why)
+{
+    int err = register_check_caller(why);
+    struct kprobe **ps;
+
+    if (err)
+        return err;
+    ps = kprobes_of(rps, count);
+    if (!ps)
+        return probe_refuse(why, PROBE_NO_MEMORY, 0);
+    err = prepare(rps, count, why);
+    if (!err) {
+        err = register_kprobes_why(ps, count, why);
+        if (err)
+            holders_free(rps, count);
+    }
+    plat_free(ps);
+    return err;
+}
+
+int register_kretprobes(struct kretprobe **rps, size_t count)
+{
+    struct probe_reject why;
+
+    return register_kretprobes_why(rps, count, &why);
+}
+
+int register_kretprobe_why(struct kretprobe *rp, struct probe_reject *why)
+{
+    return register_kretprobes_why(&rp, 1, why);
+}
+
+int register_kretprobe(struct kretprobe *rp)
+{
+    return register_kretprobes(&rp, 1);
+}
+
+/* ---- out ---- */
+
+/* Handlers must not be called any more when those that run are waited for, which the
+ * kprobes' unregistering does.
+ */
+static void holders_set(struct kretprobe **rps, size_t count, bool on)
+{
+    for (size_t i = 0; i < count; i++)
+        if (rps[i]->holder)
+            WRITE_ONCE(rps[i]->holder->rp, on ? rps[i] : NULL);
+}
+
+static void holders_retire(struct kretprobe **rps, size_t count)
+{
+    plat_lock(PLAT_PROBES);
+    for (size_t i = 0; i < count; i++) {
+        if (rps[i]->holder) /* not the second time it stands in @rps */
+            holder_retire(rps[i]->holder);
+        rps[i]->holder = NULL;
+    }
+    holder_sweep();
+    plat_unlock(PLAT_PROBES);
+}
+
+static bool all_registered(struct kretprobe **rps, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!rps[i]->holder)
+            return false;
+    return true;
+}
+
+static int unregister(struct kretprobe **rps, struct kprobe **ps, size_t count)
+{
+    int err;
+
+    holders_set(rps, count, false);
+    err = unregister_kprobes(ps, count);
+    if (err)
+        holders_set(rps, count, true);
+    else
+        holders_retire(rps, count);
+    return err;
+}
+
+static int unregister_one_by_one(struct kretprobe **rps, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct kprobe *p = &rps[i]->kp;
+        int err = rps[i]->holder ? unregister(&rps[i], &p, 1) : 0;
+
+        if (err)
+            return err;
+    }
+    return 0;
+}
+
+int unregister_kretprobes(struct kretprobe **rps, size_t count)
+{
+    int err = register_check_caller(NULL);
+    struct kprobe **ps;
+
+    if (err)
+        return err;
+    if (!all_registered(rps, count))
+        return -EINVAL;
+    ps = count > 1 ? kprobes_of(rps, count) : NULL;
+    err = ps ? unregister(rps, ps, count) : unregister_one_by_one(rps, count);
+    plat_free(ps);
+    return err;
+}
+
+int unregister_kretprobe(struct kretprobe *rp)
+{
+    return unregister_kretprobes(&rp, 1);
+}
+
+/* ---- on and off ---- */
+
+int enable_kretprobe(struct kretprobe *rp)
+{
+    return enable_kprobe(&rp->kp);
+}
+
+int disable_kretprobe(struct kretprobe *rp)
+{
+    return disable_kprobe(&rp->kp);
+}

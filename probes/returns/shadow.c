@@ -1,0 +1,107 @@
+/* shadow.c - shadow stacks, made and looked at from outside. */
+#include "probes/returns/shadow.h"
+
+#include "kernel/base/err.h"
+
+struct kretprobe kretprobe_nobody;
+struct kretprobe_holder holder_nobody;
+struct shadow shadow_nobody = {
+    .last = shadow_nobody.entries,
+    .limit = shadow_nobody.entries,
+    .entries = { { .holder = &holder_nobody } },
+};
+
+struct shadow *shadow_new(uintptr_t top, size_t len)
+{
+    size_t room = len / SHADOW_STACK_BYTES;
+    struct shadow *s = plat_alloc(sizeof(*s) + (room + 1) * sizeof(s->entries[0]));
+
+    if (!s)
+        return NULL;
+    s->top = top;
+    s->len = len;
+    s->last = s->entries;
+    s->limit = s->entries + room;
+    s->entries[0].holder = &holder_nobody;
+    return s;
+}
+
+int shadow_add_data(struct shadow *s)
+{
+    uint8_t *data;
+
+    if (s->data)
+        return 0;
+    data = plat_alloc(s->len);
+    if (!data)
+        return -ENOMEM;
+    __atomic_store_n(&s->data, data, __ATOMIC_RELEASE);
+    return 0;
+}
+
+/* The instances that a thread leaves behind when it ends are none any more. Their
+ * kretprobes count them as long as nobody has waited for those who look at one.
+ */
+static void drop_all(struct shadow *s)
+{
+    while (!shadow_is_empty(s)) {
+        unsigned long flags = plat_irq_save();
+
+        shadow_drop(s);
+        plat_irq_restore(flags);
+    }
+}
+
+void shadow_free(struct shadow *s)
+{
+    if (!s)
+        return;
+    drop_all(s);
+    plat_free(s->data);
+    plat_free(s);
+}
+
+void shadow_unwind(struct shadow *s, uint32_t below)
+{
+    unsigned long flags = plat_irq_save();
+
+    while (s->last->below > below)
+        shadow_drop(s);
+    plat_irq_restore(flags);
+}
+NOKPROBE(shadow_unwind);
+
+/* Entries that are stale have a word of somebody else at their slot, or the same one again
+ * further up in the shadow: the latest is the one.
+ */
+bool shadow_find(const struct shadow *s, uintptr_t slot, uintptr_t *ret)
+{
+    uint32_t below = (uint32_t)(s->top - slot);
+
+    if (!shadow_covers(s, slot))
+        return false;
+    for (const struct shadow_entry *e = READ_ONCE(s->last); e > s->entries; e--) {
+        if (READ_ONCE(e->below) != below)
+            continue;
+        *ret = shadow_ret(e);
+        return true;
+    }
+    return false;
+}
+
+bool shadow_find_above(const struct shadow *s, uintptr_t sp, uintptr_t *ret)
+{
+    uint32_t below = (uint32_t)(s->top - sp);
+
+    if (!shadow_covers(s, sp))
+        return false;
+    for (const struct shadow_entry *e = READ_ONCE(s->last); e > s->entries; e--) {
+        uint32_t at = READ_ONCE(e->below);
+
+        if (!at || at > below)
+            continue;
+        *ret = shadow_ret(e);
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,2 @@
+XMC := \
+    probes/xmc/xmc.c

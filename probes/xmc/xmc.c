@@ -1,0 +1,417 @@
+/* xmc.c - replace instructions that CPUs may be executing.
+ *
+ *   1. may they be? The rules are a table, looked at in its order, as in check.c
+ *   2. a site without probes, for those who will trap: its copy is the new instruction, if
+ *      that is one; else the old one. Either is whole, and goes on behind the last byte
+ *   3. the site is armed: int3 over the first byte
+ *   4. of several old instructions: wait until nobody is behind the first. Nobody comes in
+ *      by the front since 3, nor by the side, by the rules
+ *   5. the new bytes, behind the int3 and then over it
+ *   6. quiescence: nobody is in the copy; the site goes
+ *
+ * From 3 on nothing can fail.
+ */
+#include "probes/xmc/xmc.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/core/text_history.h"
+#include "probes/core/text_poke.h"
+#include "probes/insn/encode.h"
+#include "probes/jump/optimize.h"
+#include "probes/region/targets.h"
+
+#define STORE_MAX 8
+
+/* An exchange: what is asked for, and what the rules have found out about it. */
+struct exchange {
+    uintptr_t addr;
+    const uint8_t *bytes;
+    size_t len;
+    enum xmc_mode mode;
+    uint8_t old_bytes[INSN_MAX_LEN];
+    struct insn old, new;        /* the first ones */
+    size_t old_count, new_count; /* how many there are */
+    uintptr_t old_end;           /* behind the last old one */
+    uintptr_t call_inside;       /* a call that is not the last old one; or 0 */
+
+    /* How it is to be refused: the rule's reason and the address, unless the rule changes
+     * them. */
+    enum probe_reason reason;
+    uintptr_t at;
+};
+
+static bool refuse(struct exchange *x, enum probe_reason reason, uintptr_t at)
+{
+    x->reason = reason;
+    x->at = at;
+    return true;
+}
+
+static uintptr_t end_of(const struct exchange *x)
+{
+    return x->addr + x->len;
+}
+
+/* ---- 1: what is there ------------------------------------------------------------------ */
+
+static bool is_no_length(struct exchange *x)
+{
+    return !x->len || x->len > INSN_MAX_LEN;
+}
+
+static bool is_no_store(struct exchange *x)
+{
+    return x->mode == XMC_STORE &&
+           (x->len > STORE_MAX || (x->len & (x->len - 1)) || x->addr % x->len);
+}
+
+static bool is_no_text(struct exchange *x)
+{
+    return !plat_text_contains(x->addr, x->len);
+}
+
+static void take_old(struct exchange *x, const struct insn *insn)
+{
+    size_t off = insn->addr - x->addr;
+
+    for (size_t i = 0; i < insn->len && off + i < x->len; i++)
+        x->old_bytes[off + i] = insn->bytes[i];
+    if (!x->old_count++)
+        x->old = *insn;
+    if (insn_is_call(insn) && insn_next(insn) < end_of(x))
+        x->call_inside = insn->addr;
+}
+
+/* is_protected - also goes through them. */
+static bool is_protected(struct exchange *x)
+{
+    struct probe_reject why;
+    struct insn insn;
+
+    for (x->old_end = x->addr; x->old_end < end_of(x); x->old_end = insn_next(&insn)) {
+        if (kprobe_check(x->old_end, &insn, &why))
+            return refuse(x, why.reason, why.at);
+        take_old(x, &insn);
+    }
+    return false;
+}
+
+static bool ends_elsewhere(struct exchange *x)
+{
+    struct plat_symbol function;
+
+    x->at = end_of(x);
+    return x->old_end != end_of(x) || plat_symbol_at(x->addr, &function) ||
+           end_of(x) > function.start + function.size;
+}
+
+/* ---- 1: what is to come ---------------------------------------------------------------- */
+
+/* for_each_in - Return: false when @fn, or decoding, has failed at x->at. */
+static bool for_each_in(struct exchange *x, const uint8_t *bytes, size_t len,
+                        int (*fn)(struct exchange *x, const struct insn *insn))
+{
+    struct insn insn;
+
+    for (size_t off = 0; off < len; off += insn.len) {
+        x->at = x->addr + off;
+        if (insn_decode(&insn, bytes + off, len - off, x->at) || fn(x, &insn))
+            return false;
+    }
+    return true;
+}
+
+static bool for_each_new(struct exchange *x,
+                         int (*fn)(struct exchange *x, const struct insn *insn))
+{
+    return for_each_in(x, x->bytes, x->len, fn);
+}
+
+static int count_new(struct exchange *x, const struct insn *insn)
+{
+    if (!x->new_count++)
+        x->new = *insn;
+    return 0;
+}
+
+static bool is_no_code(struct exchange *x)
+{
+    return !for_each_new(x, count_new);
+}
+
+/* is_one - the new ones do as much as the first of them. */
+static bool is_one(const struct exchange *x)
+{
+    return x->new_count == 1 || !insn_falls_through(&x->new);
+}
+
+/* can_trap - can whoever traps be made to run @insn? */
+static bool can_trap(const struct insn *insn)
+{
+    if (insn_is_near_branch(insn) && insn->opsize66)
+        return false;
+    return emulate_supports(insn) || insn_can_boost(insn);
+}
+
+static bool are_too_many(struct exchange *x)
+{
+    if (x->old_count == 1)
+        return false;
+    return x->mode == XMC_STORE || !is_one(x) || !can_trap(&x->new);
+}
+
+/* ---- 1: who else is concerned ---------------------------------------------------------- */
+
+/* is_changed - is @site neither as it was nor an int3? Then it is a jump, which may be longer
+ * than the instruction was.
+ */
+static bool is_changed(const struct site *site)
+{
+    uint8_t text[INSN_MAX_LEN];
+
+    if (plat_text_read(text, site->addr, site->len) || text[0] == INSN_INT3)
+        return false;
+    for (size_t i = 0; i < site->len; i++)
+        if (text[i] != site->bytes[i])
+            return true;
+    return false;
+}
+
+/* reaches - does @site, in front of @addr, use bytes there? An STI runs together with the
+ * instruction behind it; a jump may be made of bytes behind it.
+ */
+static bool reaches(const struct site *site, uintptr_t addr)
+{
+    if (site->is_sti)
+        return site->addr + site->len == addr;
+    return site->len < INSN_JMP32_LEN && is_changed(site);
+}
+
+static bool is_probed(struct exchange *x)
+{
+    for (uintptr_t at = x->addr; at < end_of(x); at++)
+        if (registry_find(at))
+            return refuse(x, x->reason, at);
+    for (uintptr_t at = x->addr - 1; at > x->addr - INSN_MAX_LEN; at--) {
+        const struct site *site = registry_find(at);
+
+        if (site && reaches(site, x->addr))
+            return refuse(x, x->reason, at);
+    }
+    return false;
+}
+
+static bool is_entered(struct exchange *x)
+{
+    x->at = x->old_count > 1 ? targets_find(x->addr + 1, end_of(x)) : 0;
+    return x->at;
+}
+
+static bool returns_inside(struct exchange *x)
+{
+    x->at = x->call_inside;
+    return x->at;
+}
+
+static const struct rule {
+    enum probe_reason reason;
+    bool (*is_broken)(struct exchange *x);
+} rules[] = {
+    { PROBE_XMC_LENGTH, is_no_length },  { PROBE_XMC_STORE, is_no_store },
+    { PROBE_NOT_TEXT, is_no_text },      { PROBE_NOT_BOUNDARY, is_protected },
+    { PROBE_XMC_CUT, ends_elsewhere },   { PROBE_XMC_CODE, is_no_code },
+    { PROBE_XMC_SEVERAL, are_too_many }, { PROBE_XMC_PROBED, is_probed },
+    { PROBE_XMC_ENTERED, is_entered },   { PROBE_XMC_ENTERED, returns_inside },
+};
+
+static int check(struct exchange *x, struct probe_reject *why)
+{
+    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
+        x->reason = rules[i].reason;
+        x->at = x->addr;
+        if (rules[i].is_broken(x))
+            return probe_refuse(why, x->reason, x->at);
+    }
+    return 0;
+}
+
+/* ---- 1: where they lead ---------------------------------------------------------------- */
+
+#define LEADS_MAX 3
+
+/* leads_of - places in the text that @insn goes to, or may have somebody go to later: its
+ * target, and addresses it takes. Return: how many.
+ */
+static size_t leads_of(const struct insn *insn, uintptr_t out[LEADS_MAX])
+{
+    const uintptr_t places[LEADS_MAX] = {
+        insn->target,
+        insn->rip_relative ? insn->mem : 0,
+        insn->imm_len && !insn->target ? (uintptr_t)insn->imm : 0,
+    };
+    size_t count = 0;
+
+    for (size_t i = 0; i < LEADS_MAX; i++)
+        if (plat_text_contains(places[i], 1))
+            out[count++] = places[i];
+    return count;
+}
+
+/* give_up_region - if a jump has displaced the instruction at @addr, that must not be. */
+static void give_up_region(uintptr_t addr)
+{
+    struct site *site = unoptimize_reader(addr);
+
+    if (site && region_is_open(site))
+        unoptimize_around(&site, 1);
+}
+
+static int know_leads(struct exchange *x, const struct insn *insn)
+{
+    uintptr_t leads[LEADS_MAX];
+    size_t count = leads_of(insn, leads);
+
+    (void)x;
+    for (size_t i = 0; i < count; i++) {
+        give_up_region(leads[i]);
+        if (!targets_add(insn->addr, leads[i]))
+            continue;
+        while (i--)
+            targets_remove(insn->addr, leads[i]);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* forget_leads - regions that something led to may be possible now. */
+static int forget_leads(struct exchange *x, const struct insn *insn)
+{
+    uintptr_t leads[LEADS_MAX];
+    size_t count = leads_of(insn, leads);
+
+    (void)x;
+    for (size_t i = 0; i < count; i++)
+        if (targets_remove(insn->addr, leads[i]))
+            optimize_retry();
+    return 0;
+}
+
+/* ---- 2 to 6 ---------------------------------------------------------------------------- */
+
+static struct {
+    uintptr_t start, end; /* written under PLAT_PROBES, read by anybody */
+} middle;
+
+bool xmc_is_inside(uintptr_t ip)
+{
+    return ip >= READ_ONCE(middle.start) && ip < READ_ONCE(middle.end);
+}
+
+static struct site *site_make(struct exchange *x, struct probe_reject *why)
+{
+    bool is_new = is_one(x) && can_trap(&x->new);
+    struct site *site = kprobe_prepare(is_new ? &x->new : &x->old, why);
+
+    if (!site || !registry_insert(site))
+        return site;
+    kprobe_unprepare(site);
+    probe_refuse(why, PROBE_NO_MEMORY, x->addr);
+    return NULL;
+}
+
+static void wait_until_outside(const struct exchange *x)
+{
+    WRITE_ONCE(middle.start, x->addr + 1);
+    WRITE_ONCE(middle.end, end_of(x));
+    plat_quiesce();
+    WRITE_ONCE(middle.end, 0);
+}
+
+static struct text_poke poke_for(const struct exchange *x)
+{
+    struct text_poke poke = { .addr = x->addr, .len = (uint8_t)x->len };
+
+    for (size_t i = 0; i < x->len; i++)
+        poke.bytes[i] = x->bytes[i];
+    return poke;
+}
+
+static void poke(const struct exchange *x)
+{
+    struct text_poke poke = poke_for(x);
+
+    plat_lock(PLAT_TEXT);
+    text_poke_batch(&poke, 1);
+    plat_unlock(PLAT_TEXT);
+}
+
+static int exchange_by_int3(struct exchange *x, struct probe_reject *why)
+{
+    struct site *site = site_make(x, why);
+
+    if (!site)
+        return why->err;
+    kprobe_arm(&site, 1);
+    if (x->old_count > 1)
+        wait_until_outside(x);
+    poke(x);
+    site_move(site, SITE_DISARMED);
+    kprobe_reclaim(&site, 1);
+    return 0;
+}
+
+static void store(const struct exchange *x)
+{
+    struct text_poke poke = poke_for(x);
+
+    plat_lock(PLAT_TEXT);
+    if (plat_text_write(x->addr, x->bytes, x->len))
+        plat_bug("text that is to be exchanged is not writable", x->addr);
+    plat_sync_cores();
+    text_history_note(&poke, 1);
+    plat_unlock(PLAT_TEXT);
+}
+
+static int exchange_locked(struct exchange *x, struct probe_reject *why)
+{
+    int err = check(x, why);
+
+    if (err)
+        return err;
+    if (!for_each_new(x, know_leads)) {
+        probe_refuse(why, PROBE_NO_MEMORY, x->at);
+        for_each_in(x, x->bytes, x->at - x->addr, forget_leads);
+        return why->err;
+    }
+    if (x->mode == XMC_STORE)
+        store(x);
+    else
+        err = exchange_by_int3(x, why);
+    for_each_in(x, err ? x->bytes : x->old_bytes, x->len, forget_leads);
+    return err;
+}
+
+int xmc_why(uintptr_t addr, const uint8_t *bytes, size_t len, enum xmc_mode mode,
+            struct probe_reject *why)
+{
+    struct exchange x = { .addr = addr, .bytes = bytes, .len = len, .mode = mode };
+    int err = register_check_caller(why);
+
+    if (err)
+        return err;
+    plat_lock(PLAT_PROBES);
+    err = exchange_locked(&x, why);
+    boundary_forget();
+    plat_unlock(PLAT_PROBES);
+    return err;
+}
+
+int xmc(uintptr_t addr, const uint8_t *bytes, size_t len)
+{
+    struct probe_reject why;
+
+    return xmc_why(addr, bytes, len, XMC_INT3, &why);
+}

@@ -1,0 +1,61 @@
+/* xmc.h - cross-modification: replace instructions that CPUs may be executing, for good or
+ * until they are replaced again.
+ *
+ *     before   [ a          ]       [ a ][ b ][ c ]
+ *     after    [ x          ]       [ x           ]       one for one, one for several
+ *              [ x ][ y ][ z]       [ jmp  ] ....         or several that fill its bytes
+ *
+ * What the probes do to text comes and goes with them; this is for everybody else.
+ */
+#pragma once
+
+#include "probes/core/reject.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum xmc_mode {
+    /* Int3 first. A CPU that traps meanwhile runs the new instruction, or the old one where
+     * there are several new. No CPU has to come by the place, and none is waited for longer
+     * than an interrupt takes.
+     */
+    XMC_INT3,
+    /* The limited one: a single store of 1, 2, 4 or 8 bytes at a multiple of as many, then
+     * all CPUs are synchronised. No trap, no memory; but no manual promises that a CPU that
+     * fetches the bytes meanwhile sees either all or none of them change.
+     */
+    XMC_STORE,
+};
+
+/* xmc - exchange the instructions in [@addr, @addr + @len) for others of the same length. On
+ * return every CPU executes the new ones.
+ * @bytes: whole instructions, decoded where they will lie
+ * @len:   1..15, the end of an instruction; of several, XMC_INT3 only
+ *
+ * One instruction may be exchanged for any that fill its bytes. Several may be exchanged
+ * for one, or for one that ends the flow and anything behind it; nothing may lead into their
+ * middle, and whoever is there is waited for.
+ *
+ * What could not carry a probe is not exchanged, and bytes that probes use are theirs: a
+ * probe on any of them, armed or not, and one in front whose copy or jump extends over them.
+ * Where the new ones lead, branches and addresses they take, is made known to those who
+ * displace instructions, and forgotten when they are exchanged again.
+ *
+ * CAVEAT: what is built upon text is not told of it: listings, backtraces by table, fix-ups.
+ *
+ * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
+ * Return:  0; -EDEADLK from a handler; -EINVAL no such length; -ENOENT not kernel text;
+ *          -EPERM, -EILSEQ, -EOPNOTSUPP, -EBUSY as for a probe; -EEXIST a probe uses the
+ *          bytes; -ENOMEM, -ERANGE no copy could be made.
+ * Source:  as text_poke_batch().
+ */
+int xmc(uintptr_t addr, const uint8_t *bytes, size_t len);
+/* xmc_why - the same in either mode; on refusal @why tells which rule, and where. */
+int xmc_why(uintptr_t addr, const uint8_t *bytes, size_t len, enum xmc_mode mode,
+            struct probe_reject *why);
+
+/* xmc_is_inside - would a thread that goes on at @ip be in the middle of several instructions
+ * that are being exchanged? For those who look for quiescence. Context: any.
+ */
+bool xmc_is_inside(uintptr_t ip);

@@ -1,0 +1,2 @@
+BENCH := \
+    tests/bench/targets.asm

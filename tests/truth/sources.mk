@@ -1,0 +1,4 @@
+TRUTH := \
+    tests/truth/truth.c \
+    tests/truth/truth_window.c \
+    tests/truth/truth_nmi.c
