@@ -339,7 +339,7 @@ HOSTED_PORT := tests/hosted/port_posix.c tests/hosted/posix_text.c \
     tests/hosted/posix_shadow.c tests/hosted/trampoline.asm tests/hosted/posix_tsan.c \
     tests/hosted/jump_leave.asm probes/returns/jprobe_call.asm probes/port/port_detour.c \
     probes/jump/detour.asm probes/jump/detour_own.asm \
-    probes/jump/detour_light.asm probes/returns/detour_return.asm \
+    probes/jump/detour_light.asm probes/jump/detour_return.asm \
     tests/hosted/signal_return.asm kernel/mm/extable.c kernel/mm/copy_nofault.asm
 HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
     tests/hosted/fixture_call.asm

@@ -1,6 +1,6 @@
 /* account.c - every hit is counted once: as run, or as missed under one cause. */
+#include "probes/core/counter.h"
 #include "probes/core/life.h"
-#include "probes/jump/counter.h"
 
 const char *probe_miss_name(enum probe_miss cause)
 {

@@ -7,10 +7,10 @@
  *   4. a synchronisation: no hit of another address is still looking at them in passing
  *   5. cells and memory are free
  */
+#include "probes/core/counter.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/jump/counter.h"
 #include "probes/jump/leftover.h"
 #include "probes/jump/optimize.h"
 

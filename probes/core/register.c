@@ -4,9 +4,9 @@
  * refused happens for all of its probes before the first byte of text changes.
  */
 #include "kernel/base/err.h"
+#include "probes/core/counter.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/jump/counter.h"
 #include "probes/jump/optimize.h"
 
 /* ---- where ---- */

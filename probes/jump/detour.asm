@@ -37,7 +37,7 @@
 %include "kernel/base/proc.inc"
 %include "probes/jump/registers.inc"
 %include "probes/jump/image.inc"
-%include "probes/returns/follow.inc"
+%include "probes/jump/follow.inc"
 
 extern kprobe_jump_rest     ; bool (struct pt_regs *, struct kprobe *, struct probe_cpu *)
 extern kretprobe_entry      ; int (struct kprobe *, struct pt_regs *)

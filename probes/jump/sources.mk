@@ -3,7 +3,6 @@ JUMP := \
     probes/jump/detour_own.c \
     probes/jump/handler.c \
     probes/jump/liveness.c \
-    probes/jump/counter.c \
     probes/jump/jump.c \
     probes/jump/pun.c \
     probes/jump/pun_text.c \
@@ -14,6 +13,7 @@ JUMP := \
     probes/jump/optimize_batch.c \
     probes/jump/optimize_plan.c \
     probes/jump/optimize_write.c \
+    probes/jump/optimize_region.c \
     probes/jump/unoptimize.c \
     probes/jump/leftover.c \
     probes/jump/link.c \
@@ -23,4 +23,5 @@ JUMP := \
     probes/jump/pad_write.c \
     probes/jump/detour.asm \
     probes/jump/detour_own.asm \
-    probes/jump/detour_light.asm
+    probes/jump/detour_light.asm \
+    probes/jump/detour_return.asm

@@ -1,5 +1,4 @@
 REGION := \
-    probes/region/optimize_region.c \
     probes/region/region.c \
     probes/region/region_copy.c \
     probes/region/region_open.c \

@@ -5,6 +5,5 @@ RETURNS := \
     probes/returns/return_point.c \
     probes/returns/kretprobe.c \
     probes/returns/kretprobe_register.c \
-    probes/returns/detour_return.asm \
     probes/returns/kretprobe_trampoline.asm \
     probes/returns/jprobe_call.asm

@@ -18,7 +18,7 @@
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
 %include "probes/jump/registers.inc"
-%include "probes/returns/follow.inc"
+%include "probes/jump/follow.inc"
 
 extern detour_call, detour_call_dead
 

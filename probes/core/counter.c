@@ -3,7 +3,7 @@
  * A counter has a number from 1 up; 0 means none. The memory of the counters is the
  * platform's, and stays mapped for whoever needs counters next.
  */
-#include "probes/jump/counter.h"
+#include "probes/core/counter.h"
 
 #include "kernel/base/bits.h"
 #include "probes/core/platform.h"
