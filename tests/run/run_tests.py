@@ -48,7 +48,7 @@ STEPPED_LONG = (
 )
 MANY_ROUNDS = 2  # CPUs of the one boot of a long run in which tests take more rounds
 
-HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as the Makefile builds them
+HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as tests/hosted/hosted.mk builds them
 HOSTED_LONG = ("hosted/execute-tsan",)  # a minute for one thread at a time, mostly
 
 EXPLAINED_MAX = 100  # lines shown of a failing test

@@ -1,0 +1,18 @@
+# bench.mk - what probes cost.
+
+# The same kernel with a large text that nobody calls, for probes by the 100,000.
+BENCH_PLACES := 130000
+$(B)/bench/text.asm: $(B)/sonde.elf tests/bench/gen_text.py kernel/debug/elf64.py
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) tests/bench/gen_text.py -o $@ --at-least $(BENCH_PLACES) $<
+
+$(B)/bench/text.o: $(B)/bench/text.asm
+	$(call say,NASM,$<)
+	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
+
+bench: $(B)/bench/text.o ## what hits, registering and memory cost; PEER=dir: others beside
+	$(Q)tests/run/need.sh run
+	$(Q)env -u MAKEFLAGS -u MAKEOVERRIDES CC='$(CC)' B=$(B)/bench \
+	    EXTRA_OBJS=$(abspath $<) PEER='$(PEER)' tests/bench/run.sh
+
+.PHONY: bench

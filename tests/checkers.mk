@@ -1,0 +1,42 @@
+# checkers.mk - programs of the host that read real code, and what QEMU loads.
+
+# The decoder beside Zydis and objdump. Optimised: it sees millions of instructions.
+INSN_CHECK := $(patsubst %.c,$(B)/libinsn/%.o,$(wildcard tests/insn/*.c))
+$(B)/insn/check_zydis: $(INSN_CHECK) $(B)/host/libinsn.a
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -o $@ $^ -lZydis
+-include $(INSN_CHECK:.o=.d)
+
+# The planner of jumps, at every instruction of real programs.
+PUN_CHECK := $(patsubst %.c,$(B)/libinsn/%.o,$(wildcard tests/pun/*.c) $(PUN) \
+    $(filter probes/jump/pad%,$(JUMP)))
+$(B)/pun/check_pun: $(PUN_CHECK) $(B)/host/libinsn.a
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -o $@ $^
+-include $(PUN_CHECK:.o=.d)
+
+# The rules of regions, at every instruction of the kernel's file.
+REGION_CHECK := $(patsubst %.c,$(B)/libinsn/%.o,tests/region/check_region.c \
+    tests/region/port_elf.c \
+    $(addprefix probes/region/,region.c region_copy.c targets.c) \
+    $(addprefix probes/core/,check.c blacklist.c boundary.c emulate.c recover.c reject.c))
+$(B)/region/check_region: $(REGION_CHECK) $(B)/host/libinsn.a
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -o $@ $^
+-include $(REGION_CHECK:.o=.d)
+
+# The decoder under libFuzzer, which only clang has.
+$(B)/fuzz/fuzz_insn: tests/fuzz/fuzz_insn.c $(INSN) $(wildcard probes/insn/*.h) \
+    $(B)/flags.stamp
+	$(call say,HOSTCC,$@)
+	@mkdir -p $(@D)
+	$(Q)clang $(C_COMMON) -O1 $(SANITIZE) -fsanitize=fuzzer -o $@ $(filter %.c,$^)
+
+# A plugin for QEMU, which counts what the guest executes.
+$(B)/truth/exec_count.so: tests/truth/exec_count.c $(B)/flags.stamp
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(C_COMMON) -O2 -fPIC -fvisibility=hidden -shared -o $@ $<

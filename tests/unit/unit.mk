@@ -1,0 +1,69 @@
+# unit.mk - pure code under ASan and UBSan: one program per tests/unit/test_STEM.c.
+
+# What each host test needs besides itself.
+engine_on_arrays := $(ENGINE) tests/unit/port_fake.c tests/unit/port_fake_pads.c \
+    tests/unit/fake_shadow.c
+engine_stems := aggr boundary check counter detour detour_own emulate enable explain fault \
+    handler hit insn_slot jprobe jump kretprobe link liveness optimize pad recover region \
+    register registry return_point set state step targets text_history text_poke xmc
+$(foreach stem,$(engine_stems),$(eval unit_$(stem) := $(engine_on_arrays)))
+
+$(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INSN)))
+
+unit_pun := $(PUN) $(INSN)
+unit_reject := probes/core/reject.c
+unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c
+unit_ctype := libc/ctype.c
+unit_err := libc/err.c
+unit_extable := kernel/mm/extable.c
+unit_free_set := kernel/mm/free_set.c
+unit_glob := libc/glob.c
+unit_heap_core := kernel/mm/heap_core.c
+unit_inlines := kernel/debug/inlines.c
+unit_ksyms := kernel/debug/ksyms.c
+unit_qsort := libc/qsort.c
+unit_seq := kernel/fs/seq.c tests/unit/fake_kernel.c
+unit_shell := $(filter-out %/shell_system.c,$(filter kernel/console/%,$(CONSOLE))) \
+    $(filter kernel/fs/vfs%,$(FS)) kernel/fs/seq.c libc/err.c \
+    tests/unit/fake_kernel.c
+unit_shell_line := kernel/console/shell_line.c kernel/console/shell_history.c $(unit_seq)
+unit_shell_machine := kernel/console/shell_machine.c libc/err.c $(unit_seq)
+unit_shell_parse := kernel/console/shell_parse.c
+unit_shell_text := kernel/console/shell_text.c $(unit_seq)
+unit_string := libc/string.c
+unit_strtol := libc/strtol.c libc/ctype.c
+unit_vfs := kernel/fs/vfs.c kernel/fs/vfs_node.c kernel/fs/vfs_tree.c kernel/fs/seq.c \
+    tests/unit/fake_kernel.c
+unit_vsnprintf := libc/vsnprintf.c libc/snprintf.c libc/strtol.c libc/ctype.c libc/string.c
+
+# ---- how they are built ----------------------------------------------------------------
+
+UNIT_STEMS := $(sort $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_*.c)))
+
+# Host objects are under sanitizers. Our C library gets names of its own there: the host's
+# stands beside it.
+$(B)/host/libc/%.o: private HOST_CFLAGS += -include tests/unit/libc_rename.h
+$(B)/host/%.o: %.c $(B)/flags.stamp
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(HOST_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/unit.stamp: FORCE
+	@$(call stamp_if_changed,$(foreach stem,$(UNIT_STEMS),'$(stem): $(unit_$(stem))'))
+
+define unit_program
+unit_objs_$(1) := $(patsubst %.c,$(B)/host/%.o,tests/unit/test_$(1).c tests/unit/unit.c \
+    $(unit_$(1)))
+$(B)/unit/test_$(1): $$(unit_objs_$(1)) $(B)/unit.stamp
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) $$(SANITIZE) -o $$@ $$(unit_objs_$(1))
+UNIT_OBJS += $$(unit_objs_$(1))
+endef
+UNIT_OBJS :=
+$(foreach stem,$(UNIT_STEMS),$(eval $(call unit_program,$(stem))))
+-include $(sort $(UNIT_OBJS:.o=.d))
+
+unit: $(patsubst %,$(B)/unit/test_%,$(or $(T),$(UNIT_STEMS))) ## host tests; T=STEM for one
+	$(Q)prove --exec '' $^
+
+.PHONY: unit
