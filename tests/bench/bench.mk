@@ -15,4 +15,8 @@ bench: $(B)/bench/text.o ## what hits, registering and memory cost; PEER=dir: ot
 	$(Q)env -u MAKEFLAGS -u MAKEOVERRIDES CC='$(CC)' B=$(B)/bench \
 	    EXTRA_OBJS=$(abspath $<) PEER='$(PEER)' tests/bench/run.sh
 
-.PHONY: bench
+bench-icount: ## instructions of a hit of each kind: no more than tests/bench/icount.tsv says
+	$(Q)tests/run/need.sh run
+	$(Q)tests/bench/icount.py
+
+.PHONY: bench bench-icount

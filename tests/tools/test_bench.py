@@ -83,4 +83,43 @@ class Compare(tap.Scratch):
         self.assertEqual([row[-1] for row in rows.values()], ["-"])
 
 
+class Icount(tap.Scratch):
+    """The record is the project's own; what is measured is made up from it."""
+
+    def compare(self, kind=None, more=0, unit="cycles/hit"):
+        with open(f"{BENCH}/icount.tsv", encoding="ascii") as file:
+            rows = [line.split() for line in file if line[0] != "#"]
+        figures = [(name, int(value) + more * (name == kind)) for name, value in rows]
+        text = "".join(f"sonde.hit.{name}.cycles {value}.03 {unit}\n"
+                       f"sonde.hit.{name}.cycles_min 1.00 {unit}\n"
+                       for name, value in figures)  # fmt: skip
+        return self.run_any(f"{BENCH}/icount.py", self.write("measured", text))
+
+    def test_what_was_recorded_holds(self):
+        done = self.compare()
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn(" 0 not as recorded", done.stdout)
+
+    def test_one_instruction_more_is_told_and_fails(self):
+        done = self.compare("opt_light", 1)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("opt_light: ", done.stdout)
+        self.assertIn(", 1 MORE than ", done.stdout)
+
+    def test_one_instruction_fewer_is_told_with_the_command_that_records_it(self):
+        done = self.compare("opt", -1)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn(", 1 fewer than ", done.stdout)
+        self.assertIn("icount.py --update", done.stdout)
+
+    def test_a_kind_that_is_not_measured_fails(self):
+        path = self.write("measured", "sonde.hit.opt.cycles 1.00 cycles/hit\n")
+        done = self.run_any(f"{BENCH}/icount.py", path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("and not measured", done.stdout)
+
+    def test_no_figure_at_all_is_an_error(self):
+        self.assertEqual(self.compare(unit="seconds").returncode, 2)
+
+
 tap.main()

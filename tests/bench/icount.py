@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""icount.py - what a hit of each kind costs in instructions, beside what was recorded.
+
+    tests/bench/icount.py               measure, and compare with tests/bench/icount.tsv
+    tests/bench/icount.py --update      measure, and record
+    tests/bench/icount.py FILE          compare what FILE holds, the output of `bench hit`
+
+`bench hit` runs on one CPU whose clock counts instructions, so that the same image gives the
+same figures on every machine. Interrupts of the clock add some hundredths to a figure, so
+whole instructions are compared.
+
+Exit status: 0 no kind takes more instructions than recorded; 1 some kind does, or a kind is
+recorded and not measured, or measured and not recorded; 2 nothing was measured.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+RECORD = os.path.join(ROOT, "tests", "bench", "icount.tsv")
+COMMAND = [os.path.join(ROOT, "sonde"), "exec", "--smp", "1", "--timeout", "600", "--icount",
+           "--qemu", "-icount shift=0,sleep=off", "bench hit"]  # fmt: skip
+FIGURE = re.compile(r"^sonde\.hit\.(\w+)\.cycles (\d+)\.\d+ cycles/hit", re.M)
+HEADER = "# kind\tinstructions a hit, by `make bench-icount`\n"
+
+
+def figures(text):
+    """Whole instructions of each kind, from what `bench hit` has printed."""
+    return {name: int(value) for name, value in FIGURE.findall(text)}
+
+
+def recorded(path):
+    with open(path, encoding="ascii") as file:
+        rows = (line.split() for line in file if line.strip() and line[0] != "#")
+        return {name: int(value) for name, value in rows}
+
+
+def record(path, measured):
+    with open(path, "w", encoding="ascii") as file:
+        file.write(HEADER)
+        file.writelines(f"{name}\t{value}\n" for name, value in measured.items())
+
+
+def compare(measured, known):
+    """Lines to print, and whether the record holds."""
+    lines, holds = [], True
+    for name in list(measured) + [name for name in known if name not in measured]:
+        new, old = measured.get(name), known.get(name)
+        if new is None:
+            words = f"recorded with {old}, and not measured"
+        elif old is None:
+            words = f"{new}, and not recorded"
+        elif new > old:
+            words = f"{new}, {new - old} MORE than the {old} recorded"
+        elif new < old:
+            words = f"{new}, {old - new} fewer than the {old} recorded"
+        else:
+            continue
+        holds = holds and new is not None and old is not None and new <= old
+        lines.append(f"{name}: {words}")
+    return lines, holds
+
+
+def measure(path):
+    if path:
+        with open(path, encoding="ascii") as file:
+            return figures(file.read())
+    done = subprocess.run(COMMAND, stdout=subprocess.PIPE, text=True, check=False)
+    return figures(done.stdout) if done.returncode == 0 else {}
+
+
+def main(words):
+    update = words == ["--update"]
+    measured = measure(words[0] if words and not update else None)
+    if not measured:
+        print("icount: `bench hit` has printed no figure", file=sys.stderr)
+        return 2
+    if update:
+        record(RECORD, measured)
+        return 0
+    lines, holds = compare(measured, recorded(RECORD))
+    print(f"# {len(measured)} kinds of hit measured, {len(lines)} not as recorded")
+    for line in lines:
+        print(line)
+    if lines:
+        print("# to record these figures: tests/bench/icount.py --update")
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
