@@ -214,7 +214,7 @@ static int pvh_modules(struct boot_info *info, const struct pvh_start_info *star
 
         if (!from)
             return -EINVAL;
-        __builtin_memcpy(&m, from, sizeof(m)); /* nobody promises its alignment */
+        __builtin_memcpy(&m, from, sizeof(m)); /* it may lie at any alignment */
         if (__builtin_add_overflow(m.start, m.len, &end))
             return -EINVAL;
         module = module_add(info, m.start, end);

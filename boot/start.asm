@@ -83,7 +83,8 @@ proc start_common
     popfd
     mov ebp, edi
 
-; 2. The loader did it, but for a warm reset of a guest nobody does.
+; 2. Clear .bss. The loader did it at the first boot; at a warm reset of the guest it did
+; not.
     mov edi, PHYS(_bss)
     mov ecx, PHYS(_ebss)
     sub ecx, edi

@@ -83,8 +83,8 @@ static bool cpu_known(const struct madt_info *info, uint32_t apic_id)
     return false;
 }
 
-/* cpu_add - @everybody: the id that addresses all CPUs, so no CPU has it. Who sends INIT to a
- * CPU resets it, so neither that id nor one CPU twice may get into the list.
+/* cpu_add - @everybody: the id that addresses all CPUs, so no CPU has it. INIT resets the
+ * CPU that receives it, so neither that id nor one CPU twice may get into the list.
  */
 static void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t everybody,
                     uint32_t flags)

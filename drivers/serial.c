@@ -1,4 +1,4 @@
-/* serial.c - the 16550: registers, receive ring, and who may send.
+/* serial.c - the 16550: registers, receive ring, and the turn to send.
  *
  * Source: National Semiconductor PC16550D data sheet.
  */

@@ -2,7 +2,7 @@
  *
  * Receiving is done by interrupt into a large ring; when that is full the device's own
  * flow control holds the sender, so nothing is lost. Sending polls. A call's output is
- * never broken by another's: whoever sends owns the line until its call is done, and log
+ * never broken by another's: the sending thread owns the line until its call is done. Log
  * lines that come meanwhile are held back and follow.
  */
 #pragma once

@@ -33,8 +33,8 @@ struct site;
  * where to go on; do not run the instruction, nor the handlers behind me.
  */
 typedef int (*kprobe_pre_handler_t)(struct kprobe *p, struct pt_regs *regs);
-/* The same, for who needs no registers: @ip is the probed address. A jump saves only what a C
- * function may change, and takes half the time.
+/* The same, for a handler that needs no registers: @ip is the probed address. A jump saves
+ * only what a C function may change, and takes half the time.
  */
 typedef void (*kprobe_light_handler_t)(struct kprobe *p, uintptr_t ip);
 /* After the instruction; regs->ip is where the program goes on. @flags: always 0. It is left

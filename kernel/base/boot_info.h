@@ -38,7 +38,7 @@ struct boot_module {
 
 struct boot_info {
     const char *cmdline; /* boot arguments; never NULL */
-    const char *loader;  /* who loaded us; never NULL */
+    const char *loader;  /* the boot loader's name; never NULL */
     bool efi;            /* firmware is UEFI, so there is no VGA text mode */
 
     /* ACPI's root pointer: a copy (@rsdp_len bytes) if the loader handed one over, else

@@ -1,7 +1,8 @@
 /* regs.h - the register image that entry code builds and probe handlers see. Pure.
  *
  * Field names are Linux's. The order is the order in which kernel/cpu/entry.asm pushes;
- * kernel/cpu/asm_offsets.c turns it into numbers for NASM, so nobody counts pushes.
+ * kernel/cpu/asm_offsets.c turns it into numbers for NASM, so the pushes need not be
+ * counted by hand.
  */
 #pragma once
 

@@ -49,7 +49,7 @@ static bool more_input(struct shell *sh)
     return sh->con->input_pending && sh->con->input_pending(sh->con);
 }
 
-/* The next byte; the line is drawn when nobody is sending. */
+/* The next byte; the line is drawn when no input is waiting. */
 static char next_byte(struct shell *sh)
 {
     if (!more_input(sh))

@@ -68,7 +68,8 @@ static bool element_takes(const struct pattern *p, unsigned idx, char c)
 /* All the ways a pattern can match are followed at the same time: bit i of a set says
  * that elements 0..i-1 have matched what was read so far.
  *
- * A starred element may also match nothing: whoever stands before it stands behind it.
+ * A starred element may also match nothing: a match that stands before it stands behind it
+ * as well.
  */
 static uint64_t pass_stars(const struct pattern *p, uint64_t set)
 {

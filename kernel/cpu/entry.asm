@@ -27,9 +27,9 @@
 ;   3. popfq           interrupts may be on from here
 ;   4. ret             back in the interrupted code
 ;
-; Between 3 and 4 lies an instruction boundary. Whoever interrupts there completes the
-; return in its own frame before anything looks at it (FINISH_RETURN): otherwise the saved
-; ip would be that `ret`, and would hide where the thread is about to be.
+; Between 3 and 4 lies an instruction boundary. The entry of an interrupt there completes
+; the return in its own frame before anything looks at it (FINISH_RETURN): otherwise the
+; saved ip would be that `ret`, and would hide where the thread is about to be.
 ;
 ; IRETQ is used where TF is set in the image: after `popfq` the single-step trap would come
 ; one instruction early. And by NMI itself, whose IRETQ is meant to unblock NMIs.
@@ -265,10 +265,10 @@ endproc trap_resume_hit
 
 ; ---- interrupts ------------------------------------------------------------------------
 
-; WAKE: whoever changes text leaves halted CPUs alone (smp_call_awake), so one that wakes
-; serialises before it comes to anything that could have been changed: first it says that it
-; is awake, then comes the serialising instruction. Who still sees it halted after a change
-; has changed the text before that instruction.
+; WAKE: a change of text leaves halted CPUs alone (smp_call_awake). So a CPU that wakes
+; serialises before it comes to text that could have been changed: first it says that it is
+; awake, then it executes the serialising instruction. If the changing CPU still sees it
+; halted after the change, the change came before that instruction.
 %macro WAKE 0
     mov byte [gs:PERCPU_HALTED], 0
     xor eax, eax

@@ -159,8 +159,8 @@ NOKPROBE(lapic_eoi);
 /* ---- IPIs ------------------------------------------------------------------------------ */
 
 /* wait_sent - until the IPI before has left the APIC, which takes less than a microsecond.
- * After SENT_NS it is taken for lost, and the next one replaces it: whoever waits for its
- * answer has a limit of its own, and a sentence.
+ * After SENT_NS it is taken for lost, and the next one replaces it. The function that waits
+ * for the answer has a time limit of its own, and reports when it ends.
  */
 static void wait_sent(void)
 {

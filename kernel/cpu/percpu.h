@@ -94,8 +94,8 @@ void percpu_init_boot(void);
  */
 void percpu_init_boot_area(void);
 
-/* percpu_add - make the area of a further CPU, with its IST stacks. Whoever starts the CPU
- * fills in its apic_id.
+/* percpu_add - make the area of a further CPU, with its IST stacks. The code that starts
+ * the CPU fills in its apic_id.
  * @id: 1..MAX_CPUS-1, the next free one
  *
  * Return: the area; NULL without memory.

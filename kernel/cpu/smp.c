@@ -198,9 +198,9 @@ static bool push(unsigned cpu, struct call *call)
 
 /* post - have CPU @cpu run @fn. Return: the call, which becomes done.
  *
- * Later callers rely on the IPI of whoever found the list empty. So that one may not be
- * interrupted before it has sent it: it could be parked there, by stop_machine(), whose
- * own call is among those that rely on it.
+ * The caller that finds the list empty sends the IPI, and later callers rely on it. So this
+ * caller may not be interrupted before the IPI is sent: stop_machine() could park its CPU
+ * there, and the call of stop_machine() itself relies on that IPI.
  */
 static struct call *post(unsigned cpu, void (*fn)(void *arg), void *arg)
 {

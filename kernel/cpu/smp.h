@@ -11,7 +11,7 @@
 void smp_init(void);
 
 /* smp_start - start every enabled CPU of @info, up to MAX_CPUS in all. Each ends up in its
- * idle thread, with its timer running. One that does not come is reported and left out.
+ * idle thread, with its timer running. A CPU that does not come is reported and left out.
  *
  * Context: boot thread, after sched_start(), smp_init() and paging_set_shootdown().
  */

@@ -1,7 +1,7 @@
-/* trap.c - from the entry stubs to whoever handles the vector.
+/* trap.c - from the entry stubs to the vector's handler.
  *
- * Owns the IDT and the handler tables, which are filled at boot and only read later. What
- * no handler takes is a panic with the registers of the fault.
+ * Owns the IDT and the handler tables, which are filled at boot and only read later. A trap
+ * that no handler takes is a panic with the registers of the fault.
  */
 #include "kernel/cpu/trap.h"
 

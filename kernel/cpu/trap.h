@@ -1,4 +1,4 @@
-/* trap.h - who handles which vector. Filled at boot, read without locks afterwards. */
+/* trap.h - the handler of each vector. Filled at boot, read without locks afterwards. */
 #pragma once
 
 #include "kernel/base/regs.h"
@@ -81,7 +81,7 @@ void trap_raise(struct pt_regs *regs);
 
 /* irq_count - interrupts of @vector that @cpu has taken. Context: any. */
 uint64_t irq_count(unsigned cpu, unsigned vector);
-/* irq_name - as given to irq_set_handler; NULL when nobody did. Context: any. */
+/* irq_name - as given to irq_set_handler; NULL without a handler. Context: any. */
 const char *irq_name(unsigned vector);
 /* trap_name - e.g. "#PF page fault". Context: any. */
 const char *trap_name(unsigned vector);

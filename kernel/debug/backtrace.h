@@ -1,4 +1,4 @@
-/* backtrace.h - who called whom, by frame pointers. */
+/* backtrace.h - the chain of callers, by frame pointers. */
 #pragma once
 
 #include "kernel/base/regs.h"

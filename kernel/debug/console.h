@@ -14,7 +14,7 @@ struct console {
     /* write - send @len bytes, all of them, unchanged.
      *
      * One call is never broken by the output of another thread or of the log, so that a
-     * caller who passes whole lines gets whole lines.
+     * caller's whole lines stay whole.
      *
      * Context: thread.  Locks: takes the driver's own.
      */
@@ -27,7 +27,7 @@ struct console {
      */
     long (*read)(struct console *con, char *buf, size_t len);
 
-    /* interrupt_pending - has a Ctrl-C (byte 0x03) arrived that nobody has read yet?
+    /* interrupt_pending - has a Ctrl-C (byte 0x03) arrived that is still unread?
      *
      * It stays in the input and is read in its turn, so that what was typed before it
      * keeps its meaning.

@@ -4,8 +4,8 @@
     gen_inlines.py -o inlines.asm IMAGE
     gen_inlines.py -o inlines.asm --empty
 
-A function that was inlined everywhere has no symbol, and one that was inlined here and
-there has less calls than its callers say. Debug data knows where: the table has the places,
+A function that was inlined everywhere has no symbol. A function that was inlined here and
+there has fewer calls than its source shows. Debug data knows the places: the table has them,
 by name. It only speaks of code, which does not move when tables behind it grow, so it is
 made of the first of the three links; see gen_ksyms.py.
 

@@ -35,8 +35,9 @@ bool ksyms_next(const char *name, size_t *iter, struct ksym *out);
 
 /* ksyms_at - the symbol that an address belongs to.
  *
- * Inside several the innermost one that has a size of its own. Padding between functions
- * belongs to nobody; what follows a label without a size, up to the next symbol, to it.
+ * Where several symbols contain the address, it is the innermost one with a size of its
+ * own. Padding between functions belongs to no symbol. A label without a size has
+ * everything up to the next symbol.
  *
  * Context: any.
  * Return:  0; -ENOENT the address belongs to no symbol.

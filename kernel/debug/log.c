@@ -1,7 +1,7 @@
 /* log.c - a ring of text lines, and a copy to the sink.
  *
  * Locks: log.lock guards the ring and keeps lines whole at the sink. A panic does not take
- * it: whoever held it may never let it go.
+ * it: the CPU that held it may be stopped, and would never let it go.
  */
 #include "kernel/debug/log.h"
 

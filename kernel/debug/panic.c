@@ -1,7 +1,7 @@
 /* panic.c - stops everything and tells what it was.
  *
  * Runs in whatever context went wrong: it takes no locks and allocates nothing, and writes
- * through a sink that waits for nobody. The first CPU to panic owns the output; others
+ * through a sink that waits for no lock. The first CPU to panic owns the output; others
  * halt.
  */
 #include "kernel/debug/panic.h"

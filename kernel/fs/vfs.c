@@ -3,7 +3,7 @@
  * A file opened for reading has its text taken once, at the open, so that reading it in
  * pieces shows one moment. Subsystems' callbacks are called between, not under, the lock.
  * vfs_open, vfs_read and vfs_write are the places where people put their first probes:
- * whoever reads or writes a file passes through them.
+ * every read and write of a file passes through them.
  */
 #include "kernel/fs/vfs.h"
 

@@ -108,7 +108,7 @@ int vfs_readdir(const char *path, struct seq *out);
 int vfs_stat(const char *path, struct vfs_stat *out);
 
 /* vfs_mkdir, vfs_rmdir - make or remove a directory below /tmp.
- * vfs_unlink - remove a file below /tmp; who has it open keeps it until the close.
+ * vfs_unlink - remove a file below /tmp; an open handle keeps the file until its close.
  *
  * Return:  0; -ENOSYS not below /tmp; -EEXIST; -ENOENT; -ENOTDIR; -EISDIR; -ENOTEMPTY;
  *          -EBUSY /tmp itself; -ENAMETOOLONG; -ENOSPC; -ENOMEM.

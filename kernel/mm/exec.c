@@ -41,7 +41,7 @@ static struct area *arena_of(uintptr_t va)
     return NULL;
 }
 
-/* Frames with int3 in every byte that nobody can write any more. One piece, so that one
+/* Frames with int3 in every byte, without any writable mapping. One piece, so that one
  * shootdown does for all of them.
  */
 static uint64_t frames_get(size_t count)
@@ -207,8 +207,8 @@ int exec_remap(uintptr_t page, uint64_t frame)
     return err;
 }
 
-/* Two flushes for any number of pages: after the first nobody executes the frames through
- * them, after the second everybody may write those that are shown nowhere any more.
+/* Two flushes for any number of pages: after the first no CPU executes the frames through
+ * these pages; after the second the frames without any page may be written again.
  */
 void exec_unmap_all(const uintptr_t *pages, size_t count)
 {

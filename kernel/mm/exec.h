@@ -62,7 +62,7 @@ void exec_unmap(uintptr_t page);
 void exec_unmap_all(const uintptr_t *pages, size_t count);
 
 /* exec_pad_is_free - may a landing pad be put at @page? It must be outside the module window
- * too. Context: any; true only as long as nobody maps it.
+ * too. Context: any; true only until a page is mapped there.
  */
 bool exec_pad_is_free(uintptr_t page);
 
@@ -88,7 +88,7 @@ void exec_stats_get(struct exec_stats *out);
  * at once. Else nothing is promised about when other CPUs see them, in what order, or in how
  * many pieces.
  *
- * Context: thread, also with interrupts off; boot. Nobody else writes or unmaps these
+ * Context: thread, also with interrupts off; boot. No other thread writes or unmaps these
  *          bytes meanwhile.
  * Return:  0; -EFAULT some byte is not in an executable page, nothing is written;
  *          -EINVAL @len.

@@ -1,4 +1,5 @@
-/* frame.c - physical memory in frames of 4 KiB: what is RAM, and who has it.
+/* frame.c - physical memory in frames of 4 KiB: which addresses are RAM, and which frames
+ * are in use.
  *
  * Owns all RAM that boot left free. The lowest free frame is handed out first, so that
  * early boot, which sees only 4 GiB, gets what it can see.

@@ -18,7 +18,7 @@ struct frame_stats {
     size_t free;  /* of these, not in use now */
 };
 
-/* frame_init - take all RAM that nobody uses: not the image, not boot modules, not
+/* frame_init - take all RAM that is not in use: not the image, not boot modules, not
  * frame 0. The bookkeeping, 1 bit and a little per frame, is taken from that RAM too.
  *
  * Context: boot; until paging_init() only RAM below 4 GiB is reachable, and lower frames

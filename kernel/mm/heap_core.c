@@ -1,4 +1,4 @@
-/* heap_core.c - blocks, spans and size classes, and the checks that find who broke them.
+/* heap_core.c - blocks, spans and size classes, and the checks that find damage.
  *
  * Pure: memory in, memory out. While a block is free its bytes hold HEAP_FREED and its
  * trailer the number of the next free block; so a write after free can neither hide nor
@@ -190,7 +190,7 @@ static void *small_alloc(struct heap *h, size_t len)
     return block;
 }
 
-/* Whoever wrote past the end of the block at @p changed the red zone. */
+/* A write past the end of the block at @p has changed the red zone. */
 static void redzone_check(const struct heap *h, const void *p, size_t len,
                           const void *end)
 {

@@ -26,7 +26,7 @@
 #define HEAP_FREED 0x6b   /* what a freed block holds */
 #define HEAP_REDZONE 0xbb /* what follows a block's bytes */
 
-/* Where spans come from, and who is told of damage. */
+/* Where spans come from, and where damage is reported. */
 struct heap_source {
     /* @len bytes, a multiple of 4 KiB, aligned to HEAP_SPAN_LEN; NULL without memory */
     void *(*get)(size_t len);

@@ -72,8 +72,8 @@ static size_t slot_size(unsigned level)
 }
 
 /* Replace a 2 MiB page by a table of 512 pages that map the same. CPUs that still have
- * the large one in their TLB see no difference until an entry of the table is changed,
- * and whoever changes it flushes.
+ * the large one in their TLB see no difference until an entry of the table is changed, and
+ * the function that changes it flushes.
  */
 static bool large_split(uint64_t *entry)
 {

@@ -41,7 +41,7 @@ void paging_flush(uintptr_t start, size_t pages)
         paging_flush_local(start, pages);
 }
 
-/* A frame may be executable only where nobody can write it. */
+/* A frame may be executable only while it has no writable mapping. */
 static int exec_check(uint64_t phys, unsigned prot)
 {
     struct page_info direct;

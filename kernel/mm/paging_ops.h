@@ -1,5 +1,5 @@
 /* paging_ops.h - private to kernel/mm: changes of single pages that leave the TLBs to the
- * caller, for those who change many and then flush once.
+ * caller: a caller that changes many pages flushes once.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* mutex.c - a mutex is its owner, and a queue of those who want to be.
+/* mutex.c - a mutex is its owner, and a queue of the threads that wait for it.
  *
  * The owner changes from NULL under the queue's lock, and from a thread to the next one by
  * that thread: so a waiter that finds itself the owner has been handed the mutex.
@@ -23,7 +23,7 @@ bool mutex_held(const struct mutex *m)
 }
 
 /* take_or_enqueue - become the owner if there is none, else wait in line. One step for
- * mutex_unlock(), so that it sees either no waiter and nobody behind it, or this one.
+ * mutex_unlock(), so that it finds either no waiter at all, or this one in the queue.
  */
 static bool take_or_enqueue(struct mutex *m, struct wait_entry *entry)
 {

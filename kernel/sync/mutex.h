@@ -1,6 +1,6 @@
 /* mutex.h - exclusion between threads, which sleep while they wait.
  *
- * Unlocking hands the mutex to the thread that has waited longest, so nobody starves and
+ * Unlocking hands the mutex to the thread that has waited longest, so no thread starves and
  * the owner is known at every moment.
  */
 #pragma once

@@ -3,8 +3,8 @@
  * A round has two parts. The IPI looks at what runs, where only its own CPU can: what it
  * interrupts is thread code, since interrupts do not nest. A CPU that is halted needs none.
  * The walk, under the scheduler's lock, looks at what does not run. A thread that moves
- * between the two is seen by neither and is left for the next round; one that was seen
- * outside stays so: there is no way in.
+ * between the two is seen by neither and is left for the next round. A thread that was seen
+ * outside stays outside: there is no way in.
  *
  * What each thread has got to is its quiesce_seen: the number of the last quiesce() that
  * may count it as outside. A voluntary switch writes the number itself.
@@ -14,8 +14,8 @@
  * the end of a hit is passed once. A thread that comes to the end of a hit, and later in the
  * same quiesce() to the end of a hit once more, has left the first one meanwhile. The code
  * that ends a hit calls the scheduler when it is asked to, and asking is what need_hit_end
- * is for: the IPI sets it for what it has interrupted, and the scheduler for whoever gets a
- * CPU. The thread itself goes on.
+ * is for: the IPI sets it for what it has interrupted, and the scheduler for a thread that
+ * gets a CPU. The thread itself goes on.
  */
 #include "kernel/sync/quiesce.h"
 
@@ -123,7 +123,7 @@ struct straggler {
     uintptr_t ip; /* 0: it runs */
 };
 
-/* walk - Return: true when nobody is left; else @left tells of one. */
+/* walk - Return: true when no thread is left inside; else @left tells of one. */
 static bool walk(struct straggler *left)
 {
     unsigned long flags = sched_enter();

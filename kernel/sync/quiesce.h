@@ -1,7 +1,7 @@
-/* quiesce.h - wait until nobody can still be in code that has been taken out of use.
+/* quiesce.h - wait until no thread can still be in code that has been taken out of use.
  *
- * Whoever removed the last way into a piece of code (a slot, a detour) calls quiesce()
- * before the bytes are used for something else.
+ * The function that removed the last way into a piece of code (a slot, a detour) calls
+ * quiesce() before the bytes are used for something else.
  */
 #pragma once
 

@@ -4,9 +4,9 @@
  * taken with the irqsave form, or its holder would wait for itself. NMI context takes no
  * locks at all.
  *
- * Whoever comes when it is free gets it. Serving in order of arrival is fairer, but a guest
- * often has more CPUs than its host: then the one whose turn it is may not be running, and
- * all others wait until the host thinks of it.
+ * The first CPU to arrive while the lock is free gets it. Serving in order of arrival would
+ * be fairer, but a guest often has more CPUs than its host. Then the CPU whose turn it is
+ * may not be running, and all others would wait until the host runs it again.
  */
 #pragma once
 
@@ -28,7 +28,7 @@ struct spinlock {
         0                                                                                \
     }
 
-/* spin_stuck - @lock will never be free: panic, and tell who has it. Context: any. */
+/* spin_stuck - @lock will never be free: panic, and name its holder. Context: any. */
 _Noreturn void spin_stuck(const struct spinlock *lock);
 
 /* spin_held - does the executing CPU hold @lock? For assertions. */
@@ -69,7 +69,7 @@ static ALWAYS_INLINE void spin_lock(struct spinlock *lock)
         }
 }
 
-/* spin_trylock - take @lock if nobody has it. Return: true when taken. Context: any. */
+/* spin_trylock - take @lock if it is free. Return: true when taken. Context: any. */
 static ALWAYS_INLINE bool spin_trylock(struct spinlock *lock)
 {
     preempt_disable();

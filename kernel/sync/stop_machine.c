@@ -25,7 +25,7 @@ static struct {
     void (*call_fn)(void *arg); /* [c] */
     void *call_arg;             /* [c] */
     bool released;              /* [c] */
-    int acting_cpu;             /* [c] -1: nobody */
+    int acting_cpu;             /* [c] -1: none */
 } stop = { .mutex = MUTEX_INIT(stop.mutex), .acting_cpu = -1 };
 
 static void serialise(void)

@@ -1,8 +1,8 @@
 /* wait.h - threads that wait for something to become true.
  *
- * The waiter enqueues itself, looks at its condition, and only then blocks; whoever makes
- * the condition true wakes afterwards. A wake-up between the look and the block is
- * remembered in the waiter's entry, so none is lost.
+ * The waiter enqueues itself, looks at its condition, and only then blocks. The thread or
+ * interrupt that makes the condition true wakes it afterwards. A wake-up between the look
+ * and the block is remembered in the waiter's entry, so none is lost.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ void wait_finish(struct wait_queue *wq, struct wait_entry *entry);
 /* wake_one, wake_all - wake the first thread, or every thread, that waits on @wq.
  *
  * Context: thread or irq.  Locks: takes wq->lock, then the scheduler's.
- * Return:  wake_one: false when nobody waited.
+ * Return:  wake_one: false when no thread waited.
  */
 bool wake_one(struct wait_queue *wq);
 void wake_all(struct wait_queue *wq);

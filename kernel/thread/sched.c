@@ -1,9 +1,9 @@
 /* sched.c - which thread runs where: the run queue, the switch, sleeping, ticks, idling.
  *
  * One queue for all CPUs. A CPU that switches takes the first thread that may run on it,
- * and halts in its idle thread if there is none. Whoever makes a thread ready sends the
- * reschedule IPI to an idle CPU that may run it. Both hold sched_lock, so a CPU is either
- * seen idle and woken, or looks at the queue after the thread is in it.
+ * and halts in its idle thread if there is none. A CPU that makes a thread ready sends the
+ * reschedule IPI to an idle CPU that may run it. Both hold sched_lock, so the other CPU is
+ * either seen idle and woken, or looks at the queue after the thread is in it.
  */
 #include "kernel/thread/sched.h"
 
@@ -135,7 +135,9 @@ static void cpu_give_to(struct thread *next)
 }
 NORETPROBE(cpu_give_to);
 
-/* choose - who follows @prev on this CPU; @prev itself if it may go on and nobody waits. */
+/* choose - the thread that follows @prev on this CPU; @prev itself if it may go on and no
+ * other thread waits.
+ */
 static struct thread *choose(struct thread *prev)
 {
     unsigned cpu = this_cpu()->id;

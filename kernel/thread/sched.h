@@ -7,7 +7,7 @@
 #include "kernel/thread/thread.h"
 
 /* The scheduler's lock: thread states, the run queue, the sleepers, the list of all
- * threads. Always taken with interrupts off, so nobody is ever interrupted holding it.
+ * threads. Always taken with interrupts off, so its holder is never interrupted.
  * A switch hands it on: the thread that leaves takes it, the one that arrives releases it.
  * It is innermost: no other lock is taken inside.
  */
@@ -76,7 +76,7 @@ struct thread *thread_create(const struct clone_args *args);
 struct thread *thread_create_idle(unsigned cpu);
 
 /* thread_died - @t, off its stack now, may be freed. Locks: sched_lock held.
- * thread_bury - wake those who will do it. Locks: sched_lock not held.
+ * thread_bury - wake the joiner or the reaper, which free it. Locks: sched_lock not held.
  */
 void thread_died(struct thread *t);
 void thread_bury(void);

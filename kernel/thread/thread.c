@@ -1,8 +1,8 @@
 /* thread.c - the life of a thread: made, started, ended, joined or reaped, freed.
  *
- * A thread cannot free the stack it stands on. It ends as THREAD_DEAD, declared so by
- * whoever runs after it on its CPU, and is freed by its joiner, or by the reaper thread if
- * it is detached. Both wait in `mourners`, which belongs to no thread and so outlives all.
+ * A thread cannot free the stack it stands on. It ends as THREAD_DEAD, declared so by the
+ * next thread on its CPU, and is freed by its joiner, or by the reaper thread if it is
+ * detached. Both wait in `mourners`, which belongs to no thread and so outlives all.
  */
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
@@ -291,7 +291,7 @@ int thread_set_affinity(uint64_t mask)
 
 /* ---- freeing --------------------------------------------------------------------------- */
 
-/* is_free_to_go - nobody stands on its stack or looks at it. Locks: sched_lock held. */
+/* is_free_to_go - no CPU is on its stack and no pin holds it. Locks: sched_lock held. */
 static bool is_free_to_go(const struct thread *t)
 {
     return t->state == THREAD_DEAD && t->pins == 0;

@@ -51,7 +51,7 @@ struct thread {
     uint64_t voluntary;             /* [S] switches, by cause */
     uint64_t involuntary;           /* [S] */
     uint64_t run_ns;                /* [S] on a CPU, up to the last switch */
-    void *probe;                    /* the probe engine's, which says who guards it */
+    void *probe;                    /* the probe engine's, which says how it is guarded */
     struct held_lock *mutexes;      /* [c] that it owns */
 
     /* The rest is the scheduler's own. */
@@ -79,7 +79,7 @@ struct clone_args {
     const char *name; /* cut to 15 characters; NULL: "thread" */
     size_t stack_len; /* bytes, a multiple of the page size; 0: THREAD_STACK_LEN */
     uint64_t cpus;    /* affinity mask; 0: any CPU */
-    bool detached;    /* nobody will join it */
+    bool detached;    /* it will not be joined */
 };
 
 /* jiffies - timer ticks since boot, counted by CPU 0. */
@@ -170,8 +170,8 @@ void thread_set_exit_hook(void (*fn)(struct thread *t));
 
 /* thread_set_birth_hook - @fn is told of each new thread, which is in the list of all
  * threads but has not run yet; it runs in the one that makes it, and may sleep.
- * thread_set_burial_hook - @fn is told of each thread that is about to be freed; nobody
- * stands on its stack any more. It may sleep.
+ * thread_set_burial_hook - @fn is told of each thread that is about to be freed; no CPU is
+ * on its stack any more. It may sleep.
  * Context: boot.
  */
 void thread_set_birth_hook(void (*fn)(struct thread *t));

@@ -78,7 +78,7 @@ const struct workload *workload_get(unsigned idx);
 uint64_t work_random(struct work *w);
 void work_mix(struct work *w, uint64_t value);
 
-/* work_next - the same stream for whoever keeps @state himself, a task for instance. */
+/* work_next - the same stream, its @state kept by the caller, a task for instance. */
 uint64_t work_next(uint64_t *state);
 
 /* work_hash - a number scrambled: equal for equal, spread for different. Any context. */

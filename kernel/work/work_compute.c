@@ -1,5 +1,5 @@
 /* work_compute.c - workloads that only compute: many calls of small functions of the
- * workload's own, so that nobody else's calls mix with theirs.
+ * workload's own, so that no calls from elsewhere mix with these.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

@@ -116,7 +116,7 @@ struct contended {
 };
 
 /* The number is read, the CPU given up now and then, and the number written: only
- * exclusion makes the sum right. Adding does not depend on who comes first.
+ * exclusion makes the sum right. The sum does not depend on the order of the additions.
  */
 static int mutex_task(struct work_task *t)
 {

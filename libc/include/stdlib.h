@@ -9,7 +9,7 @@
 
 /* strtol and its kin - the number that @s begins with, after spaces and a sign.
  * @end:  where to put the address behind the number; @s itself when there is none. NULL
- *        when nobody asks
+ *        when the caller does not need it
  * @base: 2..36, or 0 to tell from the prefix; another one finds no number
  *
  * There is no errno: a number that does not fit gives the nearest one that does (for the

@@ -147,8 +147,8 @@ static void print_verdict(struct shell *sh)
         shell_printf(sh, "# %u goals, %u missed\n", verdict.goals, verdict.missed);
 }
 
-/* Breakpoints are to stay breakpoints while they are measured; who measures jumps, or how
- * long it takes to make them, turns them on for that, whatever the switches say.
+/* Breakpoints are to stay breakpoints while they are measured. A bench that measures jumps,
+ * or how long it takes to make them, turns them on for that, whatever the switches say.
  */
 static int bench_run(struct shell *sh, int argc, char **argv)
 {

@@ -42,8 +42,8 @@ struct bench_verdict {
 
 /* bench_goals_begin - no figure has been measured yet.
  * bench_goal - a figure has been measured: what should it be at most?
- * @hundredths, and what is returned: of its unit; 0: it has no goal, or one that is relative
- *                                    to a figure that was not measured
+ * @hundredths, and what is returned: of its unit; 0: it has no goal, or its goal is
+ *                                    relative to a figure that was not measured
  * bench_goals_end - how did it go?
  *
  * Context: thread; one run of `bench` at a time.
@@ -132,7 +132,7 @@ int bench_hit_like(const char *name, struct bench_cost *cost);
 struct bench_crowd {
     uintptr_t *addrs; /* @spared, then @room to put probes at, in no order */
     size_t spared, room;
-    bool is_generated;     /* in text that nobody executes */
+    bool is_generated;     /* in text that is never executed */
     struct kprobe *probes; /* @room of them */
     struct kprobe **ps;
 };

@@ -1,8 +1,8 @@
 /* bench_crowd.c - very many probes, and where they go.
  *
- * `make bench` links a large text that nobody calls, so that nothing is measured but the
- * registration. Without it the kernel's own text must do, as far as it goes: but for its
- * first quarter, where the engine lies, and what the engine runs on.
+ * `make bench` links a large text that is never called, so that only the registration is
+ * measured. Without it the kernel's own text must do, as far as it goes: but for its first
+ * quarter, where the engine lies, and what the engine runs on.
  */
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"

@@ -25,7 +25,7 @@ int probe_usage(struct shell *sh, const struct probe_command *cmd)
 
 /* ---- add, ret ---- */
 
-/* add_new - @how: what kind of probe it is to be; NULL: one that counts hits */
+/* add_new - @how: what kind of probe it is to be; NULL: it counts hits */
 static int add_new(struct shell *sh, const struct place *place, const char *name,
                    void (*how)(struct console_probe *cp))
 {

@@ -102,7 +102,8 @@ void explain_print_rules(struct shell *sh, const char *head,
 
 /* ---- how it is run ---- */
 
-/* print_copy - up to the int3s that fill the cell. One that is fallen into is a part of it.
+/* print_copy - up to the int3s that fill the cell. An int3 behind an instruction that falls
+ * through is a part of the copy.
  */
 static void print_copy(const struct report *r, const struct explain_copy *copy)
 {

@@ -1,6 +1,6 @@
 /* commands_region.c - the part of `probe explain` about regions: what a single jump would
- * displace, where nobody may jump to, and each rule. Asked of any address, whichever method
- * is chosen now.
+ * displace, which bytes no jump may lead to, and each rule. Asked of any address, whichever
+ * method is chosen now.
  */
 #include "kernel/base/err.h"
 #include "probes/console/commands_explain.h"

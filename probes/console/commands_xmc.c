@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES_MAX 16 /* one more than can be exchanged, so that it is xmc() who says so */
+#define BYTES_MAX 16 /* one more than can be exchanged: xmc() is to refuse it */
 
 /* parse_byte - two hexadecimal digits. */
 static bool parse_byte(const char *text, uint8_t *out)

@@ -133,7 +133,9 @@ static void try_jump(struct explanation *e, struct site *site)
     site->probes = NULL;
 }
 
-/* try_stage_3 - prepare, look, undo. Nobody can have run into it. */
+/* try_stage_3 - prepare, look, undo. The site was never armed, so no CPU has run into
+ * it.
+ */
 static void try_stage_3(struct explanation *e, struct verdict *v)
 {
     const struct insn *insn = &e->map[e->map_at];

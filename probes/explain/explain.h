@@ -15,7 +15,7 @@
 #define EXPLAIN_AROUND 4 /* instructions before the address, and behind it */
 #define EXPLAIN_MAP (2 * EXPLAIN_AROUND + 1)
 
-/* Who wrote a byte that is in the text now. */
+/* What a byte that is in the text now belongs to. */
 enum explain_owner {
     OWNER_NOBODY,   /* there is no byte: it cannot be read */
     OWNER_ORIGINAL, /* it is as linked, as far as the engine knows */
@@ -48,7 +48,7 @@ struct explain_copy {
 struct explain_jump {
     enum {
         JUMP_NONE,     /* for a reason */
-        JUMP_OFF,      /* nobody gets one now */
+        JUMP_OFF,      /* no site gets one now */
         JUMP_UNARMED,  /* all probes there are disabled */
         JUMP_SOON,     /* the optimizer has not looked at it yet */
         JUMP_IS_THERE, /* of the site that is there */

@@ -64,8 +64,8 @@ bool insn_is_near_branch(const struct insn *insn)
     }
 }
 
-/* What a 66 prefix does to a near branch depends on who made the processor; a copy would
- * have to keep both meanings.
+/* What a 66 prefix does to a near branch depends on the maker of the processor; a copy
+ * would have to keep both meanings.
  */
 bool insn_can_move(const struct insn *insn)
 {

@@ -25,7 +25,7 @@ int insn_relocate(uint8_t *out, size_t out_cap, const struct insn *insn, uintptr
                   size_t *out_len);
 
 /* insn_relocate_call - the same for near calls, which insn_relocate refuses: the copy
- * pushes the address behind itself, not behind @insn. For whoever accounts for that.
+ * pushes the address behind itself, not behind @insn. For a caller that makes up for that.
  *
  * Context: any.
  * Return:  as insn_relocate; -EOPNOTSUPP also if @insn is not a near call.

@@ -86,8 +86,8 @@ static bool is_pop(uintptr_t ip)
     return false;
 }
 
-/* word_at - where the word is that tells where the program goes on that is at @ip. Who leaves
- * code of its own has only the image.
+/* word_at - the address of the word that tells where the program goes on, for a CPU at @ip
+ * with stack pointer @sp. On the way out of a site's own code that word is in the image.
  */
 static uintptr_t word_at(uintptr_t ip, uintptr_t sp)
 {

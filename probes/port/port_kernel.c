@@ -259,8 +259,8 @@ void plat_bug(const char *what, uintptr_t where)
 /* ---- coming to life ---- */
 
 /* A thread with preemption on is inside removable code only where its ip says so: handlers
- * run with preemption off, and copies call nobody. What is about to be written over counts,
- * too: where a region's jump goes, and what is exchanged.
+ * run with preemption off, and copies call no function. Text that is about to be written
+ * over counts, too: where a region's jump goes, and what is exchanged.
  */
 static bool inside_copy(uintptr_t ip)
 {

@@ -1,7 +1,8 @@
 /* port_optimizer.c - the thread in which the optimizer works.
  *
- * It waits a moment before it begins: who arms probes one by one mostly arms many, and all
- * that have come by then share their synchronisations and their quiescence.
+ * It waits a moment before it begins. A caller that arms probes one by one mostly arms
+ * many, and all probes that have come by then share their synchronisations and their
+ * quiescence.
  */
 #include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"

@@ -113,7 +113,9 @@ int plat_shadow_make(bool with_data)
     return err;
 }
 
-/* One that gets none runs without: calls that it makes are missed, and counted. */
+/* A thread that gets no shadow runs without: its calls of probed functions are counted as
+ * missed.
+ */
 static void thread_born(struct thread *t)
 {
     if (READ_ONCE(wanted))

@@ -15,7 +15,7 @@
  * they come to CPUs that execute nothing else of the text, and to the one that writes.
  *
  * A processor made of silicon needs 1 only, and does not notice the rest. Copies in slots
- * need 1 only: nobody executes there while they are written, but for plat_text_store().
+ * need 1 only: no CPU executes there while they are written, but for plat_text_store().
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -90,7 +90,9 @@ static void sync_halted(unsigned cpu, void *unused)
     __atomic_add_fetch(&percpu_of(cpu)->spared_count, 1, __ATOMIC_RELAXED);
 }
 
-/* With the machine stopped nobody takes interrupts, but who stands still listens. */
+/* With the machine stopped no CPU takes interrupts, but the stopped CPUs wait for calls of
+ * stop_machine_call_all().
+ */
 static void sync_all(void)
 {
     if (stop_machine_running())

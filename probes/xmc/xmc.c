@@ -1,13 +1,14 @@
 /* xmc.c - replace instructions that CPUs may be executing.
  *
  *   1. may they be? The rules are a table, looked at in its order, as in check.c
- *   2. a site without probes, for those who will trap: its copy is the new instruction, if
- *      that is one; else the old one. Either is whole, and goes on behind the last byte
+ *   2. a site without probes, for the CPUs that will trap: its copy is the new instruction,
+ *      if there is only one, else the old one. Either is whole, and goes on behind the last
+ *      byte
  *   3. the site is armed: int3 over the first byte
- *   4. of several old instructions: wait until nobody is behind the first. Nobody comes in
- *      by the front since 3, nor by the side, by the rules
+ *   4. of several old instructions: wait until no thread is behind the first. Since 3 no
+ *      CPU comes in by the front, and by the rules none comes in by the side
  *   5. the new bytes, behind the int3 and then over it
- *   6. quiescence: nobody is in the copy; the site goes
+ *   6. quiescence: no thread is in the copy; the site goes
  *
  * From 3 on nothing can fail.
  */
@@ -148,7 +149,7 @@ static bool is_one(const struct exchange *x)
     return x->new_count == 1 || !insn_falls_through(&x->new);
 }
 
-/* can_trap - can whoever traps be made to run @insn? */
+/* can_trap - can a CPU that traps be made to run @insn? */
 static bool can_trap(const struct insn *insn)
 {
     if (insn_is_near_branch(insn) && insn->opsize66)
@@ -163,7 +164,7 @@ static bool are_too_many(struct exchange *x)
     return x->mode == XMC_STORE || !is_one(x) || !can_trap(&x->new);
 }
 
-/* ---- 1: who else is concerned ---------------------------------------------------------- */
+/* ---- 1: the sites that share its bytes --------------------------------------------- */
 
 /* is_changed - is @site neither as it was nor an int3? Then it is a jump, which may be longer
  * than the instruction was.

@@ -34,13 +34,13 @@ enum xmc_mode {
  * @len:   1..15, the end of an instruction; of several, XMC_INT3 only
  *
  * One instruction may be exchanged for any that fill its bytes. Several may be exchanged
- * for one, or for one that ends the flow and anything behind it; nothing may lead into their
- * middle, and whoever is there is waited for.
+ * for one, or for one that ends the flow and anything behind it; nothing may lead into
+ * their middle, and threads that are there are waited for.
  *
  * What could not carry a probe is not exchanged, and bytes that probes use are theirs: a
  * probe on any of them, armed or not, and one in front whose copy or jump extends over them.
- * Where the new ones lead, branches and addresses they take, is made known to those who
- * displace instructions, and forgotten when they are exchanged again.
+ * The targets of the new ones, branches and addresses they take, are made known to the
+ * planner of regions, and forgotten when the new ones are exchanged again.
  *
  * CAVEAT: what is built upon text is not told of it: listings, backtraces by table, fix-ups.
  *
@@ -56,6 +56,6 @@ int xmc_why(uintptr_t addr, const uint8_t *bytes, size_t len, enum xmc_mode mode
             struct probe_reject *why);
 
 /* xmc_is_inside - would a thread that goes on at @ip be in the middle of several instructions
- * that are being exchanged? For those who look for quiescence. Context: any.
+ * that are being exchanged? For the platform's search for quiescence. Context: any.
  */
 bool xmc_is_inside(uintptr_t ip);
