@@ -21,7 +21,8 @@ $(B)/pun/check_pun: $(PUN_CHECK) $(B)/host/libinsn.a
 REGION_CHECK := $(patsubst %.c,$(B)/libinsn/%.o,tests/region/check_region.c \
     tests/region/port_elf.c \
     $(addprefix probes/region/,region.c region_copy.c targets.c) \
-    $(addprefix probes/core/,check.c blacklist.c boundary.c emulate.c recover.c reject.c))
+    $(addprefix probes/core/,check.c rules.c blacklist.c boundary.c emulate.c recover.c \
+    reject.c))
 $(B)/region/check_region: $(REGION_CHECK) $(B)/host/libinsn.a
 	$(call say,HOSTLD,$@)
 	@mkdir -p $(@D)

@@ -1,90 +1,88 @@
 /* check.c - stage 2: may this address carry a probe? And if not, by which rule?
  *
- * The rules are a table, looked at in its order: kprobe_check() stops at the first that is
- * broken, check_each_rule() goes on as far as it makes sense. Everything that can be
- * refused is refused here or in prepare.c; from arming on nothing can fail.
+ * The rules are a table, see rules.h. Everything that can be refused is refused here or in
+ * prepare.c; from arming on nothing can fail.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
+#include "probes/core/rules.h"
 
 /* What is known of the address so far: a rule may rely on those in front of it. */
 struct check {
-    uintptr_t addr;
+    struct ruling ruling;
     struct plat_symbol function; /* behind NO_FUNCTION */
     uintptr_t starts;            /* behind UNDECODABLE: where the instruction begins */
     struct insn insn;            /* behind NOT_BOUNDARY */
-
-    /* How it is to be refused: the rule's reason and the address, unless the rule changes
-     * them. */
-    enum probe_reason reason;
-    uintptr_t at;
 };
+
+static struct check *check_of(struct ruling *r)
+{
+    return CONTAINER_OF(r, struct check, ruling);
+}
 
 /* ---- the place ---- */
 
-static bool is_own_code(struct check *c)
+static bool is_own_code(struct ruling *r)
 {
-    return plat_exec_contains(c->addr);
+    return plat_exec_contains(r->addr);
 }
 
-static bool is_no_text(struct check *c)
+static bool is_no_text(struct ruling *r)
 {
-    return !plat_text_contains(c->addr, 1);
+    return !plat_text_contains(r->addr, 1);
 }
 
-static bool is_entry_code(struct check *c)
+static bool is_entry_code(struct ruling *r)
 {
-    return plat_is_entry(c->addr);
+    return plat_is_entry(r->addr);
 }
 
-static bool is_blacklisted(struct check *c)
+static bool is_blacklisted(struct ruling *r)
 {
-    return blacklist_contains(c->addr);
+    return blacklist_contains(r->addr);
 }
 
-static bool is_no_function(struct check *c)
+static bool is_no_function(struct ruling *r)
 {
-    return plat_symbol_at(c->addr, &c->function);
+    return plat_symbol_at(r->addr, &check_of(r)->function);
 }
 
 /* ---- the instruction ---- */
 
 /* Between two boundaries is not this rule's business, but the next one's. */
-static bool is_undecodable(struct check *c)
+static bool is_undecodable(struct ruling *r)
 {
+    struct check *c = check_of(r);
     struct probe_reject why = { 0 };
 
-    c->starts = c->addr;
-    if (!boundary_find(c->addr, &c->function, &c->insn, &why))
+    c->starts = r->addr;
+    if (!boundary_find(r->addr, &c->function, &c->insn, &why))
         return false;
-    if (why.reason == PROBE_NOT_BOUNDARY) {
-        c->starts = why.at;
-        return false;
-    }
-    c->reason = why.reason;
-    c->at = why.at;
-    return true;
+    if (why.reason != PROBE_NOT_BOUNDARY)
+        return rules_refuse(r, why.reason, why.at);
+    c->starts = why.at;
+    return false;
 }
 
-static bool is_no_boundary(struct check *c)
+static bool is_no_boundary(struct ruling *r)
 {
-    c->at = c->starts;
-    return c->starts != c->addr;
+    r->at = check_of(r)->starts;
+    return r->at != r->addr;
 }
 
 /* A debugger's: when it takes it away, it would take the probe's with it. Those of the
  * program are told apart by the bytes around, which are not as they were built.
  */
-static bool is_foreign_int3(struct check *c)
+static bool is_foreign_int3(struct ruling *r)
 {
-    uintptr_t line = align_down(c->addr, PLAT_LINE_LEN);
+    uintptr_t line = align_down(r->addr, PLAT_LINE_LEN);
     uint8_t bytes[PLAT_LINE_LEN];
 
-    return c->insn.kind == INSN_INT3 && !recover_bytes(bytes, line, sizeof(bytes)) &&
-           !plat_text_is_built(line, bytes);
+    return check_of(r)->insn.kind == INSN_INT3 &&
+           !recover_bytes(bytes, line, sizeof(bytes)) && !plat_text_is_built(line, bytes);
 }
 
 /* Kinds that never carry a probe, and the rule that says so. */
@@ -127,14 +125,16 @@ static enum probe_reason kind_reason(const struct insn *insn)
     }
 }
 
-static bool is_kind(struct check *c)
+static bool is_kind(struct ruling *r)
 {
-    return kind_reason(&c->insn) == c->reason;
+    return kind_reason(&check_of(r)->insn) == r->reason;
 }
 
-static bool is_short_branch(struct check *c)
+static bool is_short_branch(struct ruling *r)
 {
-    return insn_is_near_branch(&c->insn) && c->insn.opsize66;
+    const struct insn *insn = &check_of(r)->insn;
+
+    return insn_is_near_branch(insn) && insn->opsize66;
 }
 
 /* STI may be followed by a jump back as well: what its shadow must cover instead is for
@@ -146,10 +146,12 @@ static bool can_run_as_copy(const struct insn *insn)
 }
 
 /* Whatever another rule refuses is not asked: it could not be moved either. */
-static bool is_stuck(struct check *c)
+static bool is_stuck(struct ruling *r)
 {
-    return kind_reason(&c->insn) == PROBE_OK && !emulate_supports(&c->insn) &&
-           !can_run_as_copy(&c->insn);
+    const struct insn *insn = &check_of(r)->insn;
+
+    return kind_reason(insn) == PROBE_OK && !emulate_supports(insn) &&
+           !can_run_as_copy(insn);
 }
 
 static bool waits(const struct insn *insn)
@@ -166,7 +168,7 @@ static bool is_sti_before(struct check *c)
         return false;
     if (boundary_find(behind, &c->function, &next, NULL) || !waits(&next))
         return false;
-    c->at = behind;
+    c->ruling.at = behind;
     return true;
 }
 
@@ -174,28 +176,24 @@ static bool is_hlt_behind(struct check *c)
 {
     struct insn before;
 
-    if (!waits(&c->insn) || boundary_before(c->addr, &c->function, &before) ||
+    if (!waits(&c->insn) || boundary_before(c->ruling.addr, &c->function, &before) ||
         before.kind != INSN_STI)
         return false;
-    c->at = before.addr;
+    c->ruling.at = before.addr;
     return true;
 }
 
 /* The wake-up that `sti; hlt` waits for must not come between the two: neither may carry a
  * probe, since the trap of the second one would end the shadow of the first.
  */
-static bool is_sti_hlt(struct check *c)
+static bool is_sti_hlt(struct ruling *r)
 {
-    return is_sti_before(c) || is_hlt_behind(c);
+    return is_sti_before(check_of(r)) || is_hlt_behind(check_of(r));
 }
 
 /* ---- the rules ---- */
 
-static const struct rule {
-    enum probe_reason reason;
-    bool (*is_broken)(struct check *c);
-    bool needed; /* the rules behind it make no sense where it is broken */
-} rules[] = {
+static const struct rule rules[] = {
     { PROBE_OWN_CODE, is_own_code, false },
     { PROBE_NOT_TEXT, is_no_text, true },
     { PROBE_ENTRY_CODE, is_entry_code, false },
@@ -216,22 +214,14 @@ static const struct rule {
     { PROBE_STI_HLT, is_sti_hlt, false },
 };
 
-static bool is_broken(const struct rule *rule, struct check *c)
-{
-    c->reason = rule->reason;
-    c->at = c->addr;
-    return rule->is_broken(c);
-}
-
 int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why)
 {
-    struct check c = { .addr = addr };
+    struct check c = { .ruling.addr = addr };
+    int err = rules_check(rules, ARRAY_LEN(rules), &c.ruling, why);
 
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
-        if (is_broken(&rules[i], &c))
-            return probe_refuse(why, c.reason, c.at);
-    *insn = c.insn;
-    return 0;
+    if (!err)
+        *insn = c.insn;
+    return err;
 }
 
 void check_each_rule(uintptr_t addr,
@@ -239,15 +229,7 @@ void check_each_rule(uintptr_t addr,
                                 void *arg),
                      void *arg)
 {
-    struct check c = { .addr = addr };
+    struct check c = { .ruling.addr = addr };
 
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-        struct probe_reject why = { 0 };
-
-        if (is_broken(&rules[i], &c))
-            probe_refuse(&why, c.reason, c.at);
-        fn(rules[i].reason, &why, arg);
-        if (why.err && rules[i].needed)
-            return;
-    }
+    rules_each(rules, ARRAY_LEN(rules), &c.ruling, fn, arg);
 }

@@ -4,6 +4,7 @@ CORE := \
     probes/core/register.c \
     probes/core/site_list.c \
     probes/core/enable.c \
+    probes/core/rules.c \
     probes/core/check.c \
     probes/core/blacklist.c \
     probes/core/boundary.c \

@@ -1,7 +1,7 @@
 /* region.c - stage 11, first method: may a jump displace the instructions here? And if not,
  * by which rule?
  *
- * The rules are a table, looked at in its order, as in check.c. Together they prove that
+ * The rules are a table, see rules.h. Together they prove that
  * between the first byte of the jump and its last
  *
  *   - nobody jumps to: not from the function, not from its cold part or any other code, not
@@ -21,43 +21,37 @@
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/core/registry.h"
+#include "probes/core/rules.h"
 #include "probes/region/targets.h"
 
 /* What is known so far: a rule may rely on those in front of it. */
 struct plan {
+    struct ruling ruling;
     struct region *region;
     struct plat_symbol function;         /* behind NO_FUNCTION */
     struct insn insns[REGION_MAX_INSNS]; /* behind REGION_END: region->count of them */
-
-    /* How it is to be refused: the rule's reason and the address, unless the rule changes
-     * them. */
-    enum probe_reason reason;
-    uintptr_t at;
 };
+
+static struct plan *plan_of(struct ruling *r)
+{
+    return CONTAINER_OF(r, struct plan, ruling);
+}
 
 static uintptr_t function_end(const struct plan *p)
 {
     return p->function.start + p->function.size;
 }
 
-static bool refuse(struct plan *p, enum probe_reason reason, uintptr_t at)
-{
-    p->reason = reason;
-    p->at = at;
-    return true;
-}
-
 /* ---- what is known ---- */
 
-static bool has_no_targets(struct plan *p)
+static bool has_no_targets(struct ruling *r UNUSED)
 {
-    (void)p;
     return !targets_known();
 }
 
-static bool has_no_function(struct plan *p)
+static bool has_no_function(struct ruling *r)
 {
-    return plat_symbol_at(p->region->addr, &p->function);
+    return plat_symbol_at(r->addr, &plan_of(r)->function);
 }
 
 /* ---- which instructions ---- */
@@ -104,27 +98,27 @@ static bool reaches_end(struct plan *p)
     struct region *r = p->region;
 
     if (insn_falls_through(last))
-        return refuse(p, p->reason, function_end(p));
+        return rules_refuse(&p->ruling, p->ruling.reason, function_end(p));
     while (r->len < REGION_JUMP_LEN)
         if (!take_padding(r, r->addr + r->len))
-            return refuse(p, p->reason, r->addr + r->len);
+            return rules_refuse(&p->ruling, p->ruling.reason, r->addr + r->len);
     return false;
 }
 
 /* ends_early - also collects them. */
-static bool ends_early(struct plan *p)
+static bool ends_early(struct ruling *r)
 {
-    struct region *r = p->region;
+    struct plan *p = plan_of(r);
     struct probe_reject why;
     struct insn insn;
 
-    while (r->len < REGION_JUMP_LEN) {
-        uintptr_t at = r->addr + r->len;
+    while (p->region->len < REGION_JUMP_LEN) {
+        uintptr_t at = r->addr + p->region->len;
 
         if (at >= function_end(p))
             return reaches_end(p);
         if (boundary_find(at, &p->function, &insn, &why))
-            return refuse(p, why.reason, why.at);
+            return rules_refuse(r, why.reason, why.at);
         take(p, &insn);
     }
     return false;
@@ -133,14 +127,15 @@ static bool ends_early(struct plan *p)
 /* ---- each of them ---- */
 
 /* Behind the first, what an int3 or a trap could not carry is not displaced either. */
-static bool is_protected(struct plan *p)
+static bool is_protected(struct ruling *r)
 {
+    const struct plan *p = plan_of(r);
     struct probe_reject why;
     struct insn insn;
 
     for (size_t i = 1; i < p->region->count; i++)
         if (kprobe_check(p->insns[i].addr, &insn, &why))
-            return refuse(p, why.reason, why.at);
+            return rules_refuse(r, why.reason, why.at);
     return false;
 }
 
@@ -163,48 +158,47 @@ static bool must_stay(const struct plan *p, size_t i)
     return !insn_is_branch(insn) || !insn_can_move(insn);
 }
 
-static bool is_stuck(struct plan *p)
+static bool is_stuck(struct ruling *r)
 {
+    const struct plan *p = plan_of(r);
+
     for (size_t i = 0; i < p->region->count; i++)
         if (must_stay(p, i))
-            return refuse(p, p->reason, p->insns[i].addr);
+            return rules_refuse(r, r->reason, p->insns[i].addr);
     return false;
 }
 
-static bool returns_inside(struct plan *p)
+static bool returns_inside(struct ruling *r)
 {
+    const struct plan *p = plan_of(r);
+
     for (size_t i = 0; i < p->region->count; i++)
         if (insn_is_call(&p->insns[i]) && !is_last(p, i))
-            return refuse(p, p->reason, p->insns[i].addr);
+            return rules_refuse(r, r->reason, p->insns[i].addr);
     return false;
 }
 
 /* ---- who comes from elsewhere ---- */
 
-static uintptr_t target_inside(const struct plan *p)
+static bool is_target(struct ruling *r)
 {
-    return targets_find(p->region->addr + 1, p->region->addr + REGION_JUMP_LEN);
+    r->at = targets_find(r->addr + 1, r->addr + REGION_JUMP_LEN);
+    return r->at && !targets_opaque(r->at);
 }
 
-static bool is_target(struct plan *p)
+static bool is_opaque(struct ruling *r)
 {
-    p->at = target_inside(p);
-    return p->at && !targets_opaque(p->at);
-}
-
-static bool is_opaque(struct plan *p)
-{
-    for (uintptr_t at = p->region->addr + 1; at < p->region->addr + REGION_JUMP_LEN; at++)
+    for (uintptr_t at = r->addr + 1; at < r->addr + REGION_JUMP_LEN; at++)
         if (targets_opaque(at))
-            return refuse(p, p->reason, at);
+            return rules_refuse(r, r->reason, at);
     return false;
 }
 
-static bool is_probed(struct plan *p)
+static bool is_probed(struct ruling *r)
 {
-    for (uintptr_t at = p->region->addr + 1; at < p->region->addr + REGION_JUMP_LEN; at++)
+    for (uintptr_t at = r->addr + 1; at < r->addr + REGION_JUMP_LEN; at++)
         if (registry_find(at))
-            return refuse(p, p->reason, at);
+            return rules_refuse(r, r->reason, at);
     return false;
 }
 
@@ -213,24 +207,20 @@ static bool is_probed(struct plan *p)
 /* The table of targets speaks of the code that was built. What the engine has exchanged in it
  * is known; what others have, is not.
  */
-static bool is_changed(struct plan *p)
+static bool is_changed(struct ruling *r)
 {
-    uintptr_t line = align_down(p->region->addr, PLAT_LINE_LEN);
+    uintptr_t line = align_down(r->addr, PLAT_LINE_LEN);
     uint8_t bytes[PLAT_LINE_LEN];
 
-    for (; line < p->region->addr + p->region->len; line += PLAT_LINE_LEN)
+    for (; line < r->addr + plan_of(r)->region->len; line += PLAT_LINE_LEN)
         if (recover_bytes(bytes, line, sizeof(bytes)) || !plat_text_is_built(line, bytes))
-            return refuse(p, p->reason, line);
+            return rules_refuse(r, r->reason, line);
     return false;
 }
 
 /* ---- the rules, the cheap ones first ---- */
 
-static const struct rule {
-    enum probe_reason reason;
-    bool (*is_broken)(struct plan *p);
-    bool needed; /* the rules behind it make no sense where it is broken */
-} rules[] = {
+static const struct rule rules[] = {
     { PROBE_NO_TARGETS, has_no_targets, true },
     { PROBE_NO_FUNCTION, has_no_function, true },
     { PROBE_REGION_END, ends_early, true },
@@ -243,28 +233,18 @@ static const struct rule {
     { PROBE_REGION_CHANGED, is_changed, false },
 };
 
-static bool is_broken(const struct rule *rule, struct plan *p)
-{
-    p->reason = rule->reason;
-    p->at = p->region->addr;
-    return rule->is_broken(p);
-}
-
 static struct plan plan_start(uintptr_t addr, struct region *out)
 {
     out->addr = addr;
     out->len = out->count = out->padding = 0;
-    return (struct plan){ .region = out };
+    return (struct plan){ .ruling.addr = addr, .region = out };
 }
 
 int region_plan(uintptr_t addr, struct region *out, struct probe_reject *why)
 {
     struct plan p = plan_start(addr, out);
 
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++)
-        if (is_broken(&rules[i], &p))
-            return probe_refuse(why, p.reason, p.at);
-    return 0;
+    return rules_check(rules, ARRAY_LEN(rules), &p.ruling, why);
 }
 
 void region_each_rule(uintptr_t addr, struct region *out,
@@ -274,13 +254,5 @@ void region_each_rule(uintptr_t addr, struct region *out,
 {
     struct plan p = plan_start(addr, out);
 
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-        struct probe_reject why = { 0 };
-
-        if (is_broken(&rules[i], &p))
-            probe_refuse(&why, p.reason, p.at);
-        fn(rules[i].reason, &why, arg);
-        if (why.err && rules[i].needed)
-            return;
-    }
+    rules_each(rules, ARRAY_LEN(rules), &p.ruling, fn, arg);
 }

@@ -1,6 +1,6 @@
 /* xmc.c - replace instructions that CPUs may be executing.
  *
- *   1. may they be? The rules are a table, looked at in its order, as in check.c
+ *   1. may they be? The rules are a table, see rules.h
  *   2. a site without probes, for the CPUs that will trap: its copy is the new instruction,
  *      if there is only one, else the old one. Either is whole, and goes on behind the last
  *      byte
@@ -18,6 +18,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/core/rules.h"
 #include "probes/core/text_history.h"
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
@@ -28,7 +29,7 @@
 
 /* An exchange: what is asked for, and what the rules have found out about it. */
 struct exchange {
-    uintptr_t addr;
+    struct ruling ruling;
     const uint8_t *bytes;
     size_t len;
     enum xmc_mode mode;
@@ -37,46 +38,50 @@ struct exchange {
     size_t old_count, new_count; /* how many there are */
     uintptr_t old_end;           /* behind the last old one */
     uintptr_t call_inside;       /* a call that is not the last old one; or 0 */
-
-    /* How it is to be refused: the rule's reason and the address, unless the rule changes
-     * them. */
-    enum probe_reason reason;
-    uintptr_t at;
 };
 
-static bool refuse(struct exchange *x, enum probe_reason reason, uintptr_t at)
+static struct exchange *exchange_of(struct ruling *r)
 {
-    x->reason = reason;
-    x->at = at;
-    return true;
+    return CONTAINER_OF(r, struct exchange, ruling);
+}
+
+static uintptr_t start_of(const struct exchange *x)
+{
+    return x->ruling.addr;
 }
 
 static uintptr_t end_of(const struct exchange *x)
 {
-    return x->addr + x->len;
+    return start_of(x) + x->len;
 }
 
 /* ---- 1: what is there ------------------------------------------------------------------ */
 
-static bool is_no_length(struct exchange *x)
+static bool is_no_length(struct ruling *r)
 {
+    const struct exchange *x = exchange_of(r);
+
     return !x->len || x->len > INSN_MAX_LEN;
 }
 
-static bool is_no_store(struct exchange *x)
+static bool is_no_store(struct ruling *r)
 {
+    const struct exchange *x = exchange_of(r);
+
     return x->mode == XMC_STORE &&
-           (x->len > STORE_MAX || (x->len & (x->len - 1)) || x->addr % x->len);
+           (x->len > STORE_MAX || (x->len & (x->len - 1)) || r->addr % x->len);
 }
 
-static bool is_no_text(struct exchange *x)
+static bool is_no_text(struct ruling *r)
 {
-    return !plat_text_contains(x->addr, x->len);
+    const struct exchange *x = exchange_of(r);
+
+    return !plat_text_contains(r->addr, x->len);
 }
 
 static void take_old(struct exchange *x, const struct insn *insn)
 {
-    size_t off = insn->addr - x->addr;
+    size_t off = insn->addr - start_of(x);
 
     for (size_t i = 0; i < insn->len && off + i < x->len; i++)
         x->old_bytes[off + i] = insn->bytes[i];
@@ -87,39 +92,41 @@ static void take_old(struct exchange *x, const struct insn *insn)
 }
 
 /* is_protected - also goes through them. */
-static bool is_protected(struct exchange *x)
+static bool is_protected(struct ruling *r)
 {
+    struct exchange *x = exchange_of(r);
     struct probe_reject why;
     struct insn insn;
 
-    for (x->old_end = x->addr; x->old_end < end_of(x); x->old_end = insn_next(&insn)) {
+    for (x->old_end = r->addr; x->old_end < end_of(x); x->old_end = insn_next(&insn)) {
         if (kprobe_check(x->old_end, &insn, &why))
-            return refuse(x, why.reason, why.at);
+            return rules_refuse(r, why.reason, why.at);
         take_old(x, &insn);
     }
     return false;
 }
 
-static bool ends_elsewhere(struct exchange *x)
+static bool ends_elsewhere(struct ruling *r)
 {
+    const struct exchange *x = exchange_of(r);
     struct plat_symbol function;
 
-    x->at = end_of(x);
-    return x->old_end != end_of(x) || plat_symbol_at(x->addr, &function) ||
+    r->at = end_of(x);
+    return x->old_end != end_of(x) || plat_symbol_at(r->addr, &function) ||
            end_of(x) > function.start + function.size;
 }
 
 /* ---- 1: what is to come ---------------------------------------------------------------- */
 
-/* for_each_in - Return: false when @fn, or decoding, has failed at x->at. */
+/* for_each_in - Return: false when @fn, or decoding, has failed at x->ruling.at. */
 static bool for_each_in(struct exchange *x, const uint8_t *bytes, size_t len,
                         int (*fn)(struct exchange *x, const struct insn *insn))
 {
     struct insn insn;
 
     for (size_t off = 0; off < len; off += insn.len) {
-        x->at = x->addr + off;
-        if (insn_decode(&insn, bytes + off, len - off, x->at) || fn(x, &insn))
+        x->ruling.at = start_of(x) + off;
+        if (insn_decode(&insn, bytes + off, len - off, x->ruling.at) || fn(x, &insn))
             return false;
     }
     return true;
@@ -138,9 +145,9 @@ static int count_new(struct exchange *x, const struct insn *insn)
     return 0;
 }
 
-static bool is_no_code(struct exchange *x)
+static bool is_no_code(struct ruling *r)
 {
-    return !for_each_new(x, count_new);
+    return !for_each_new(exchange_of(r), count_new);
 }
 
 /* is_one - the new ones do as much as the first of them. */
@@ -157,8 +164,10 @@ static bool can_trap(const struct insn *insn)
     return emulate_supports(insn) || insn_can_boost(insn);
 }
 
-static bool are_too_many(struct exchange *x)
+static bool are_too_many(struct ruling *r)
 {
+    const struct exchange *x = exchange_of(r);
+
     if (x->old_count == 1)
         return false;
     return x->mode == XMC_STORE || !is_one(x) || !can_trap(&x->new);
@@ -191,53 +200,48 @@ static bool reaches(const struct site *site, uintptr_t addr)
     return site->len < INSN_JMP32_LEN && is_changed(site);
 }
 
-static bool is_probed(struct exchange *x)
+static bool is_probed(struct ruling *r)
 {
-    for (uintptr_t at = x->addr; at < end_of(x); at++)
+    const struct exchange *x = exchange_of(r);
+
+    for (uintptr_t at = r->addr; at < end_of(x); at++)
         if (registry_find(at))
-            return refuse(x, x->reason, at);
-    for (uintptr_t at = x->addr - 1; at > x->addr - INSN_MAX_LEN; at--) {
+            return rules_refuse(r, r->reason, at);
+    for (uintptr_t at = r->addr - 1; at > r->addr - INSN_MAX_LEN; at--) {
         const struct site *site = registry_find(at);
 
-        if (site && reaches(site, x->addr))
-            return refuse(x, x->reason, at);
+        if (site && reaches(site, r->addr))
+            return rules_refuse(r, r->reason, at);
     }
     return false;
 }
 
-static bool is_entered(struct exchange *x)
+static bool is_entered(struct ruling *r)
 {
-    x->at = x->old_count > 1 ? targets_find(x->addr + 1, end_of(x)) : 0;
-    return x->at;
+    const struct exchange *x = exchange_of(r);
+
+    r->at = x->old_count > 1 ? targets_find(r->addr + 1, end_of(x)) : 0;
+    return r->at;
 }
 
-static bool returns_inside(struct exchange *x)
+static bool returns_inside(struct ruling *r)
 {
-    x->at = x->call_inside;
-    return x->at;
+    r->at = exchange_of(r)->call_inside;
+    return r->at;
 }
 
-static const struct rule {
-    enum probe_reason reason;
-    bool (*is_broken)(struct exchange *x);
-} rules[] = {
-    { PROBE_XMC_LENGTH, is_no_length },  { PROBE_XMC_STORE, is_no_store },
-    { PROBE_NOT_TEXT, is_no_text },      { PROBE_NOT_BOUNDARY, is_protected },
-    { PROBE_XMC_CUT, ends_elsewhere },   { PROBE_XMC_CODE, is_no_code },
-    { PROBE_XMC_SEVERAL, are_too_many }, { PROBE_XMC_PROBED, is_probed },
-    { PROBE_XMC_ENTERED, is_entered },   { PROBE_XMC_ENTERED, returns_inside },
+static const struct rule rules[] = {
+    { PROBE_XMC_LENGTH, is_no_length, true },
+    { PROBE_XMC_STORE, is_no_store, true },
+    { PROBE_NOT_TEXT, is_no_text, true },
+    { PROBE_NOT_BOUNDARY, is_protected, true },
+    { PROBE_XMC_CUT, ends_elsewhere, true },
+    { PROBE_XMC_CODE, is_no_code, true },
+    { PROBE_XMC_SEVERAL, are_too_many, true },
+    { PROBE_XMC_PROBED, is_probed, true },
+    { PROBE_XMC_ENTERED, is_entered, true },
+    { PROBE_XMC_ENTERED, returns_inside, true },
 };
-
-static int check(struct exchange *x, struct probe_reject *why)
-{
-    for (size_t i = 0; i < ARRAY_LEN(rules); i++) {
-        x->reason = rules[i].reason;
-        x->at = x->addr;
-        if (rules[i].is_broken(x))
-            return probe_refuse(why, x->reason, x->at);
-    }
-    return 0;
-}
 
 /* ---- 1: where they lead ---------------------------------------------------------------- */
 
@@ -319,13 +323,13 @@ static struct site *site_make(struct exchange *x, struct probe_reject *why)
     if (!site || !registry_insert(site))
         return site;
     kprobe_unprepare(site);
-    probe_refuse(why, PROBE_NO_MEMORY, x->addr);
+    probe_refuse(why, PROBE_NO_MEMORY, start_of(x));
     return NULL;
 }
 
 static void wait_until_outside(const struct exchange *x)
 {
-    WRITE_ONCE(middle.start, x->addr + 1);
+    WRITE_ONCE(middle.start, start_of(x) + 1);
     WRITE_ONCE(middle.end, end_of(x));
     plat_quiesce();
     WRITE_ONCE(middle.end, 0);
@@ -333,7 +337,7 @@ static void wait_until_outside(const struct exchange *x)
 
 static struct text_poke poke_for(const struct exchange *x)
 {
-    struct text_poke poke = { .addr = x->addr, .len = (uint8_t)x->len };
+    struct text_poke poke = { .addr = start_of(x), .len = (uint8_t)x->len };
 
     for (size_t i = 0; i < x->len; i++)
         poke.bytes[i] = x->bytes[i];
@@ -369,8 +373,8 @@ static void store(const struct exchange *x)
     struct text_poke poke = poke_for(x);
 
     plat_lock(PLAT_TEXT);
-    if (plat_text_write(x->addr, x->bytes, x->len))
-        plat_bug("text that is to be exchanged is not writable", x->addr);
+    if (plat_text_write(start_of(x), x->bytes, x->len))
+        plat_bug("text that is to be exchanged is not writable", start_of(x));
     plat_sync_cores();
     text_history_note(&poke, 1);
     plat_unlock(PLAT_TEXT);
@@ -378,13 +382,13 @@ static void store(const struct exchange *x)
 
 static int exchange_locked(struct exchange *x, struct probe_reject *why)
 {
-    int err = check(x, why);
+    int err = rules_check(rules, ARRAY_LEN(rules), &x->ruling, why);
 
     if (err)
         return err;
     if (!for_each_new(x, know_leads)) {
-        probe_refuse(why, PROBE_NO_MEMORY, x->at);
-        for_each_in(x, x->bytes, x->at - x->addr, forget_leads);
+        probe_refuse(why, PROBE_NO_MEMORY, x->ruling.at);
+        for_each_in(x, x->bytes, x->ruling.at - start_of(x), forget_leads);
         return why->err;
     }
     if (x->mode == XMC_STORE)
@@ -398,7 +402,7 @@ static int exchange_locked(struct exchange *x, struct probe_reject *why)
 int xmc_why(uintptr_t addr, const uint8_t *bytes, size_t len, enum xmc_mode mode,
             struct probe_reject *why)
 {
-    struct exchange x = { .addr = addr, .bytes = bytes, .len = len, .mode = mode };
+    struct exchange x = { .ruling.addr = addr, .bytes = bytes, .len = len, .mode = mode };
     int err = register_check_caller(why);
 
     if (err)

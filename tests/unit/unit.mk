@@ -12,6 +12,7 @@ $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INS
 
 unit_pun := $(PUN) $(INSN)
 unit_reject := probes/core/reject.c
+unit_rules := probes/core/rules.c probes/core/reject.c
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c
 unit_ctype := libc/ctype.c
 unit_err := libc/err.c

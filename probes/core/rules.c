@@ -1,0 +1,41 @@
+/* rules.c - stage 2, the part that all tables of rules have in common. */
+#include "probes/core/rules.h"
+
+bool rules_refuse(struct ruling *r, enum probe_reason reason, uintptr_t at)
+{
+    r->reason = reason;
+    r->at = at;
+    return true;
+}
+
+static bool is_broken(const struct rule *rule, struct ruling *r)
+{
+    r->reason = rule->reason;
+    r->at = r->addr;
+    return rule->is_broken(r);
+}
+
+int rules_check(const struct rule *rules, size_t count, struct ruling *r,
+                struct probe_reject *why)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_broken(&rules[i], r))
+            return probe_refuse(why, r->reason, r->at);
+    return 0;
+}
+
+void rules_each(const struct rule *rules, size_t count, struct ruling *r,
+                void (*fn)(enum probe_reason rule, const struct probe_reject *why,
+                           void *arg),
+                void *arg)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct probe_reject why = { 0 };
+
+        if (is_broken(&rules[i], r))
+            probe_refuse(&why, r->reason, r->at);
+        fn(rules[i].reason, &why, arg);
+        if (why.err && rules[i].needed)
+            return;
+    }
+}

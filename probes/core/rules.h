@@ -1,0 +1,47 @@
+/* rules.h - tables of rules: which of them does a request break? Pure.
+ *
+ * check.c has the rules for probes, region.c for regions, xmc.c for exchanges. A table is
+ * looked at in its order, so a rule may rely on what those in front of it have found out.
+ */
+#pragma once
+
+#include "probes/core/reject.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What is asked, and the refusal if a rule is broken. A member of what a room's rules have
+ * found out.
+ */
+struct ruling {
+    uintptr_t addr; /* what the request is about */
+    /* The broken rule's reason, and @addr, unless the rule says otherwise. */
+    enum probe_reason reason;
+    uintptr_t at;
+};
+
+struct rule {
+    enum probe_reason reason;
+    bool (*is_broken)(struct ruling *r);
+    bool needed; /* the rules behind it make no sense where it is broken */
+};
+
+/* rules_refuse - what a rule answers that refuses with another reason or address.
+ * Return: true: it is broken.
+ */
+bool rules_refuse(struct ruling *r, enum probe_reason reason, uintptr_t at);
+
+/* rules_check - look at @rules up to the first that is broken.
+ * Return: 0; the errno of the refusal, with @why filled.
+ */
+int rules_check(const struct rule *rules, size_t count, struct ruling *r,
+                struct probe_reject *why);
+
+/* rules_each - look at all @rules, up to a broken one that is needed.
+ * @fn: told of each, in order; @why->err is 0 where the rule is kept
+ */
+void rules_each(const struct rule *rules, size_t count, struct ruling *r,
+                void (*fn)(enum probe_reason rule, const struct probe_reject *why,
+                           void *arg),
+                void *arg);
