@@ -42,7 +42,7 @@ KERNEL := \
 # Each folder lists its own, in the order in which they are best read.
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug console work) \
-    $(addprefix probes/,insn core jump region returns xmc explain port console bench) \
+    $(addprefix probes/,insn core jump region returns xmc explain trace port console bench) \
     $(addprefix tests/,kernel conformance bench stress truth))
 
 PUN := $(filter probes/jump/pun%,$(JUMP))
@@ -51,8 +51,8 @@ PUN := $(filter probes/jump/pun%,$(JUMP))
 ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN))
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(CONSOLE) $(WORK) \
-    $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN) $(INSN) $(PORT) $(PROBE_CONSOLE) \
-    $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
+    $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN) $(INSN) $(TRACE) $(PORT) \
+    $(PROBE_CONSOLE) $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 OBJS := $(SOURCES:%=$(B)/%.o)
 

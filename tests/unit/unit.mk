@@ -11,6 +11,8 @@ $(foreach stem,$(engine_stems),$(eval unit_$(stem) := $(engine_on_arrays)))
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INSN)))
 
 unit_pun := $(PUN) $(INSN)
+unit_page := probes/trace/page.c
+unit_ring := probes/trace/ring.c probes/trace/page.c
 unit_reject := probes/core/reject.c
 unit_rules := probes/core/rules.c probes/core/reject.c
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c

@@ -1,0 +1,3 @@
+TRACE := \
+    probes/trace/ring.c \
+    probes/trace/page.c

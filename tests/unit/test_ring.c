@@ -1,0 +1,556 @@
+/* test_ring.c - the ring for one writer after the other, for writers in the middle of
+ * others, and for a reader between any two of them.
+ */
+#include "probes/trace/page.h"
+#include "probes/trace/ring.h"
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- a ring whose clock is a place where it can be interrupted ---- */
+
+static uint64_t now;
+static void (*interrupt)(void); /* comes between the reading of the tail and its move */
+static size_t blocks;
+
+static uint64_t clock_and_interrupt(void)
+{
+    uint64_t time = now;
+
+    if (interrupt)
+        interrupt();
+    return time;
+}
+
+static struct ring_page *page_new(void)
+{
+    struct ring_page *page = aligned_alloc(RING_PAGE_LEN, RING_PAGE_LEN);
+
+    memset(page, 0xa5, sizeof(*page));
+    blocks++;
+    return page;
+}
+
+static void block_free(void *p)
+{
+    blocks -= p != NULL;
+    free(p);
+}
+
+static void page_free(struct ring_page *page)
+{
+    block_free(page);
+}
+
+static long allocs_left = -1;
+
+static void *block_new(size_t len)
+{
+    void *p;
+
+    if (!allocs_left)
+        return NULL;
+    allocs_left -= allocs_left > 0;
+    p = aligned_alloc(64, (len + 63) / 64 * 64);
+    memset(p, 0, len);
+    blocks++;
+    return p;
+}
+
+static const struct ring_ops ops = { clock_and_interrupt, page_new, page_free, block_new,
+                                     block_free };
+
+static struct ring *ring;
+static struct ring_page *spare;
+static uint64_t next_id;
+
+static void start(size_t pages, bool overwrite)
+{
+    now = 1000;
+    next_id = 0;
+    interrupt = NULL;
+    ring = ring_new(pages, overwrite, &ops);
+    spare = page_new();
+}
+
+static void end(void)
+{
+    ring_free(ring);
+    page_free(spare);
+    CHECK_EQ(blocks, 0);
+}
+
+/* A record is its number, and then words that follow from it. */
+static void *begin(size_t len)
+{
+    uint64_t *record = ring_write(ring, len);
+    uint64_t id = next_id++;
+
+    if (!record)
+        return NULL;
+    memset(record, (int)id, len);
+    memcpy(record, &id, sizeof(id));
+    return record;
+}
+
+static bool put(size_t len)
+{
+    if (!begin(len))
+        return false;
+    ring_commit(ring);
+    return true;
+}
+
+/* ---- the reader: each record comes once, whole, in its place ---- */
+
+static uint64_t expected; /* id of the next record, were none lost */
+static uint64_t lost, seen, last_time;
+
+static bool is_whole(const struct page_event *event, uint64_t id)
+{
+    const uint8_t *bytes = event->data;
+
+    for (uint32_t i = 8; i + 4 <= event->len; i++)
+        if (bytes[i] != (uint8_t)id)
+            return false;
+    return event->len >= 8;
+}
+
+static void check_page(const struct ring_page *page, uint64_t missed)
+{
+    struct page_event event;
+    struct page_iter it;
+    bool first = true;
+
+    page_iter_init(&it, page);
+    while (page_next(&it, &event)) {
+        uint64_t id;
+
+        memcpy(&id, event.data, sizeof(id));
+        CHECK_EQ(id, expected + (first ? missed : 0));
+        CHECK(is_whole(&event, id));
+        CHECK(event.time >= last_time && event.time <= now);
+        last_time = event.time;
+        expected = id + 1;
+        first = false;
+        seen++;
+    }
+    CHECK(!first);
+    CHECK_EQ(it.off, it.end);
+    lost += missed;
+}
+
+static bool read_one(unsigned flags)
+{
+    struct ring_page *page = ring_read(ring, &ring->read, spare, flags);
+
+    if (!page)
+        return false;
+    spare = page;
+    check_page(page, ring->read.missed);
+    return true;
+}
+
+static void read_start(void)
+{
+    expected = lost = seen = last_time = 0;
+}
+
+static void read_all(void)
+{
+    while (read_one(0))
+        ;
+}
+
+/* ---- tests ---- */
+
+static void an_empty_ring_has_nothing_to_read(void)
+{
+    start(4, true);
+    CHECK(!ring_read(ring, &ring->read, spare, 0));
+    end();
+}
+
+static void a_record_is_read_once_and_at_once(void)
+{
+    start(4, true);
+    read_start();
+    CHECK(put(8));
+    read_all();
+    CHECK_EQ(seen, 1);
+    CHECK(put(8));
+    CHECK(put(20));
+    read_all();
+    CHECK_EQ(seen, 3);
+    CHECK_EQ(lost, 0);
+    end();
+}
+
+static void a_page_is_as_linux_has_it(void)
+{
+    start(2, true);
+    now = 0x1122334455667788;
+    put(8);
+    now += 5;
+    put(12);
+    spare = ring_read(ring, &ring->read, spare, 0);
+    CHECK_BYTES((uint8_t *)spare, "88 77 66 55 44 33 22 11  1c 00 00 00 00 00 00 00 "
+                                  "02 00 00 00  00 00 00 00 00 00 00 00 "
+                                  "a3 00 00 00  01 00 00 00 00 00 00 00 01 01 01 01");
+    end();
+}
+
+static void a_long_record_has_its_length_in_front(void)
+{
+    start(2, true);
+    put(112);
+    put(113);
+    spare = ring_read(ring, &ring->read, spare, 0);
+    CHECK_BYTES(spare->data, "1c 00 00 00");
+    CHECK_BYTES(spare->data + 116, "00 00 00 00  78 00 00 00");
+    end();
+}
+
+static void long_silence_is_an_event_of_its_own(void)
+{
+    start(2, true);
+    put(8);
+    now += (UINT64_C(1) << 27) - 1;
+    put(8);
+    now += UINT64_C(1) << 27;
+    put(8);
+    now += UINT64_C(0x123456789abc);
+    put(8);
+    spare = ring_read(ring, &ring->read, spare, 0);
+    CHECK_BYTES(spare->data + 12, "e2 ff ff ff");
+    CHECK_BYTES(spare->data + 24, "1e 00 00 00  01 00 00 00  02 00 00 00");
+    read_start();
+    check_page(spare, 0);
+    CHECK_EQ(last_time, now);
+    CHECK_EQ(seen, 4);
+    end();
+}
+
+static void time_that_runs_backwards_stands_still(void)
+{
+    start(2, true);
+    put(8);
+    now -= 500;
+    put(8);
+    spare = ring_read(ring, &ring->read, spare, 0);
+    CHECK_EQ(spare->commit, 24);
+    CHECK_BYTES(spare->data + 12, "02 00 00 00");
+    end();
+}
+
+static void a_record_may_fill_a_page_but_no_more(void)
+{
+    start(3, true);
+    read_start();
+    put(8);
+    CHECK(put(RING_EVENT_MAX));
+    CHECK(put(8));
+    read_all();
+    CHECK_EQ(seen, 3);
+    end();
+}
+
+static void the_oldest_pages_make_room(void)
+{
+    struct ring_stats s;
+
+    start(4, true);
+    read_start();
+    for (int i = 0; i < 10000; i++)
+        CHECK(put(8));
+    ring_stats_get(ring, &s);
+    CHECK_EQ(s.entries + s.overwritten, 10000);
+    CHECK_EQ(s.entries, 3 * 340 + 10000 % 340);
+    read_all();
+    CHECK_EQ(seen, s.entries);
+    CHECK_EQ(lost, s.overwritten);
+    ring_stats_get(ring, &s);
+    CHECK_EQ(s.read, seen);
+    CHECK_EQ(s.overwritten, lost);
+    CHECK_EQ(s.entries, 0);
+    end();
+}
+
+static void or_what_is_new_is_dropped(void)
+{
+    struct ring_stats s;
+    unsigned kept = 0;
+
+    start(4, false);
+    read_start();
+    for (int i = 0; i < 10000; i++)
+        kept += put(8);
+    CHECK_EQ(kept, 4 * 340);
+    ring_stats_get(ring, &s);
+    CHECK_EQ(s.entries, kept);
+    CHECK_EQ(s.dropped, 10000 - kept);
+    CHECK(read_one(0));
+    CHECK_EQ(lost, 0);
+    CHECK(put(8)); /* a page is free, so this is seen behind the others, and the gap */
+    read_all();
+    CHECK_EQ(seen, kept + 1);
+    CHECK_EQ(lost, 10000 - kept);
+    end();
+}
+
+/* A page with room for a short record has none for a long one: then the short one is lost
+ * too, for else the loss would not be where it happened.
+ */
+static void a_loss_is_shown_where_it_happened(void)
+{
+    start(2, false);
+    read_start();
+    put(2000);
+    put(2000);
+    put(2000);
+    CHECK(!put(3000));
+    CHECK(!put(8));
+    read_all();
+    CHECK_EQ(seen, 3);
+    CHECK(put(8));
+    read_all();
+    CHECK_EQ(lost, 2);
+    CHECK_EQ(page_missed(spare), 2);
+    end();
+}
+
+static void a_full_page_has_no_room_for_the_number(void)
+{
+    start(2, true);
+    for (int i = 0; i < 4; i++)
+        put(RING_EVENT_MAX);
+    spare = ring_read(ring, &ring->read, spare, 0);
+    CHECK_EQ(ring->read.missed, 2);
+    CHECK_EQ(spare->commit, RING_DATA_LEN | RING_MISSED);
+    CHECK_EQ(page_missed(spare), PAGE_MISSED_SOME);
+    end();
+}
+
+static void whole_pages_only(void)
+{
+    start(4, true);
+    read_start();
+    for (int i = 0; i < 340; i++)
+        put(8);
+    CHECK(!read_one(RING_WHOLE));
+    put(8);
+    CHECK(read_one(RING_WHOLE));
+    CHECK(!read_one(RING_WHOLE));
+    CHECK_EQ(seen, 340);
+    end();
+}
+
+static void a_look_takes_nothing(void)
+{
+    start(4, true);
+    for (int i = 0; i < 1000; i++)
+        put(8);
+    for (int round = 0; round < 2; round++) {
+        struct ring_cursor at = ring->read;
+
+        read_start();
+        while (ring_read(ring, &at, spare, RING_LOOK))
+            check_page(spare, at.missed);
+        CHECK_EQ(seen, 1000);
+    }
+    read_start();
+    read_all();
+    CHECK_EQ(seen, 1000);
+    end();
+}
+
+static void a_page_that_was_read_in_part_is_given_back(void)
+{
+    start(2, false);
+    read_start();
+    for (int i = 0; i < 100000; i++) {
+        CHECK(put(8));
+        now += 7;
+        read_all();
+    }
+    CHECK_EQ(seen, 100000);
+    CHECK_EQ(lost, 0);
+    end();
+}
+
+static void reset_forgets_all(void)
+{
+    struct ring_stats s;
+
+    start(4, false);
+    for (int i = 0; i < 10000; i++)
+        put(8);
+    spare = ring_reset(ring, spare);
+    CHECK(!ring_read(ring, &ring->read, spare, 0));
+    ring_stats_get(ring, &s);
+    CHECK_EQ(s.entries + s.dropped + s.overwritten + s.read + s.bytes, 0);
+    read_start();
+    expected = 10000;
+    put(8);
+    spare = ring_read(ring, &ring->read, spare, 0);
+    CHECK_EQ(ring->read.missed, 10000 - 4 * 340);
+    end();
+}
+
+/* ---- writers in the middle of others ---- */
+
+static void once(void)
+{
+    interrupt = NULL;
+    put(16);
+}
+
+static void one_that_comes_between_is_first(void)
+{
+    start(4, true);
+    read_start();
+    put(8);
+    now += 10;
+    interrupt = once;
+    put(8);
+    read_all();
+    CHECK_EQ(seen, 3);
+    end();
+}
+
+static void nothing_is_read_behind_what_is_not_complete(void)
+{
+    start(4, true);
+    read_start();
+    put(8);
+    begin(8);
+    put(8);
+    read_all();
+    CHECK_EQ(seen, 1);
+    ring_commit(ring);
+    read_all();
+    CHECK_EQ(seen, 3);
+    end();
+}
+
+/* Those in the middle go once around: what the outermost one holds stays. */
+static void a_page_that_is_held_is_not_overwritten(void)
+{
+    struct ring_stats s;
+    unsigned kept = 0;
+
+    start(4, true);
+    read_start();
+    put(8);
+    begin(8);
+    for (int i = 0; i < 10000; i++)
+        kept += put(8);
+    ring_commit(ring);
+    CHECK_EQ(kept, 4 * 340 - 2);
+    ring_stats_get(ring, &s);
+    CHECK_EQ(s.overrun, 10000 - kept);
+    CHECK_EQ(s.entries, kept + 2);
+    put(8);
+    read_all();
+    CHECK_EQ(lost, 10000 - kept + 340);
+    CHECK_EQ(seen + lost, next_id);
+    end();
+}
+
+static void opens_the_page_first(void)
+{
+    interrupt = NULL;
+    for (int i = 0; i < 400; i++)
+        put(8);
+}
+
+static void a_page_may_be_opened_by_one_that_comes_between(void)
+{
+    for (int before = 335; before < 345; before++) {
+        start(4, true);
+        read_start();
+        for (int i = 0; i < before; i++)
+            put(8);
+        interrupt = opens_the_page_first;
+        put(8);
+        read_all();
+        CHECK_EQ(seen, next_id);
+        end();
+    }
+}
+
+static unsigned nested;
+
+static size_t some_len(void)
+{
+    return unit_random() % 16 ? 8 + unit_random() % 60 : 8 + unit_random() % 3000;
+}
+
+static void at_random(void)
+{
+    if (nested >= 3 || unit_random() % 4)
+        return;
+    nested++;
+    for (uint64_t n = unit_random() % 64 ? unit_random() % 3 : unit_random() % 600; n;
+         n--)
+        if (begin(some_len())) {
+            if (unit_random() % 4 == 0)
+                at_random();
+            ring_commit(ring);
+        }
+    nested--;
+    now += unit_random() % 64 ? 3 : UINT64_C(1) << 28;
+}
+
+static void in_any_order_each_is_read_or_lost(void)
+{
+    for (int round = 0; round < 200; round++) {
+        struct ring_stats s;
+
+        start(2 + unit_random() % 6, round % 2);
+        read_start();
+        interrupt = at_random;
+        for (int i = 0; i < 500; i++) {
+            if (begin(some_len())) {
+                at_random();
+                ring_commit(ring);
+            }
+            while (unit_random() % 8 == 0 && read_one(unit_random() % 2))
+                ;
+        }
+        interrupt = NULL;
+        read_all();
+        ring_stats_get(ring, &s);
+        CHECK_EQ(s.read, seen);
+        CHECK_EQ(s.read + s.overwritten + s.dropped + s.overrun, next_id);
+        CHECK_EQ(s.entries, 0);
+        end();
+    }
+}
+
+static void without_memory_there_is_no_ring(void)
+{
+    for (allocs_left = 0; allocs_left < 2; allocs_left++) {
+        long left = allocs_left;
+
+        CHECK(!ring_new(4, true, &ops));
+        allocs_left = left;
+        CHECK_EQ(blocks, 0);
+    }
+    allocs_left = -1;
+    CHECK(!ring_new(1, true, &ops));
+    CHECK(!ring_new(RING_PAGES_MAX + 1, true, &ops));
+}
+
+UNIT_TESTS(an_empty_ring_has_nothing_to_read, a_record_is_read_once_and_at_once,
+           a_page_is_as_linux_has_it, a_long_record_has_its_length_in_front,
+           long_silence_is_an_event_of_its_own, time_that_runs_backwards_stands_still,
+           a_record_may_fill_a_page_but_no_more, the_oldest_pages_make_room,
+           or_what_is_new_is_dropped, a_loss_is_shown_where_it_happened,
+           a_full_page_has_no_room_for_the_number, whole_pages_only, a_look_takes_nothing,
+           a_page_that_was_read_in_part_is_given_back, reset_forgets_all,
+           one_that_comes_between_is_first, nothing_is_read_behind_what_is_not_complete,
+           a_page_that_is_held_is_not_overwritten,
+           a_page_may_be_opened_by_one_that_comes_between,
+           in_any_order_each_is_read_or_lost, without_memory_there_is_no_ring)
