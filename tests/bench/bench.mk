@@ -1,6 +1,6 @@
 # bench.mk - what probes cost.
 
-# The same kernel with a large text that nobody calls, for probes by the 100,000.
+# The same kernel with a large text that is never called, for probes by the 100,000.
 BENCH_PLACES := 130000
 $(B)/bench/text.asm: $(B)/sonde.elf tests/bench/gen_text.py kernel/debug/elf64.py
 	@mkdir -p $(@D)

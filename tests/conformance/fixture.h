@@ -76,7 +76,7 @@ extern const char exit_fall[], exit_taken[], exit_fault[];
 void fixture_run(const struct fixture *f, const struct setup *setup, struct outcome *out);
 
 /* fixture_set_repair - called when a fixture faults, before any fix-up is looked for; may
- * answer true to let it try again. NULL: nobody.
+ * answer true to let it try again. NULL: no function.
  */
 void fixture_set_repair(bool (*repair)(struct pt_regs *regs));
 

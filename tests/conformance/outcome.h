@@ -4,8 +4,8 @@
 #include "tests/conformance/fixture.h"
 
 /* outcome_same - is @is as @should_be, but for the general registers in the set @ignored?
- * outcome_same_regs - is the register image that @who saw as @should_be? Their ip is not
- * looked at.
+ * outcome_same_regs - is the register image that a handler saw as @should_be? Their ip is
+ * not looked at.
  *
  * Return: true; false, and outcome_difference() tells the first difference.
  */

@@ -137,7 +137,7 @@ static const char *check_post(const struct attempt *a)
     return NULL;
 }
 
-/* Nobody has seen anything. */
+/* No handler has seen anything. */
 static const char *check_counted(const struct attempt *a)
 {
     if (!outcome_same(a->unprobed, a->probed, a->ignored))

@@ -1,6 +1,6 @@
 /* processor.c - what processor.h says.
  *
- * The bits that are played with are those that nobody here depends on: nobody uses the FPU,
+ * The bits that are played with are those that no code here depends on: none uses the FPU,
  * no breakpoint is enabled, and no interrupt has a priority low enough to be held back.
  */
 #include "tests/conformance/processor.h"

@@ -175,7 +175,7 @@ fixtures written_msr
     fault wrmsr
 end_fixtures
 
-; An MSR that nobody has: #GP, and the fix-up.
+; An MSR that no processor has: #GP, and the fix-up.
 fixtures bad_msr
     fault rdmsr
     fault wrmsr

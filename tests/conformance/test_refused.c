@@ -65,7 +65,7 @@ KTEST(conformance, h10_h12_hlt_behind_sti)
     refusal_withdraw();
 }
 
-/* One that the build has put there, unlike the sample, which is written into text. */
+/* An int3 that the build has put there, unlike the sample, which is written into text. */
 long built_int3(void);
 __asm__(".pushsection .text\n"
         ".globl built_int3\n"

@@ -1,6 +1,6 @@
 /* test_table.c - what all the other tests of this folder have shown: the table of classes
- * and tiers, what has not been tried, and how much of the kernel can be probed. Linked
- * behind them, and so run last.
+ * and tiers, the classes that were not tried, and how much of the kernel can be probed.
+ * Linked behind them, and so run last.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/ksyms.h"

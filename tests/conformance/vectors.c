@@ -1,6 +1,6 @@
 /* vectors.c - x87 and vector registers for fixtures.
  *
- * Nothing else uses them, so nobody has to save them; only control registers change, and
+ * Nothing else uses them, so they need not be saved. Only control registers change, and
  * what one CPU's threads do meanwhile does not depend on those bits.
  * Source: SDM vol. 1, "XSAVE Area"; vol. 3A, "Control Registers".
  */

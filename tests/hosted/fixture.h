@@ -19,9 +19,9 @@ struct image {
     uint64_t flags;
 };
 
-/* What has come out of a run: digests. Below its stack pointer a program's stack belongs to
- * whoever comes, so that it is left as it was only where nobody comes but traps, which have
- * a stack of their own.
+/* The outcome of a run: digests. Handlers that a jump brings use the program's stack below
+ * its stack pointer. Those bytes stay as they were only in runs with traps alone, which
+ * have a stack of their own.
  */
 struct outcome {
     uint64_t all; /* but the stack */

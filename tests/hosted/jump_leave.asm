@@ -1,5 +1,5 @@
 ; jump_leave.asm - the ways out of a hit that a jump has brought, where the program goes on by
-; the register image; see probes/jump/detour.asm. Whoever is in here is on his way to a cell,
+; the register image; see probes/jump/detour.asm. A thread in here is on its way to a cell,
 ; and is known by it: signals may come between any two instructions.
 
 %include "kernel/base/proc.inc"

@@ -1,4 +1,4 @@
-/* poke.c - threads that run code, and one that changes it. */
+/* poke.c - threads that run code, and a thread that changes it. */
 #define _GNU_SOURCE
 #include "tests/hosted/poke.h"
 
@@ -28,7 +28,7 @@ static struct {
     _Atomic int ready; /* runners that have run it */
 } stress;
 
-/* Whoever runs the code holds it for reading. */
+/* A thread that runs the code holds it for reading. */
 static pthread_rwlock_t parked = PTHREAD_RWLOCK_INITIALIZER;
 static bool parking;
 

@@ -30,7 +30,7 @@ struct poke_result poke_stress(poke_protocol protocol, size_t line_off,
 
 /* poke_engine - the engine's own, whichever is chosen.
  * poke_parked - a protocol: no thread is in the code, or can come there, meanwhile.
- * poke_bytewise - not one: byte after byte, and nobody is told.
+ * poke_bytewise - not one: byte after byte, and no thread is told.
  * poke_unsynced - nor that: the steps of the engine's own, in their order, without waiting
  *                 for anybody between them.
  */

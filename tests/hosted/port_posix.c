@@ -15,7 +15,7 @@
 
 static struct {
     pthread_mutex_t mutex;
-    _Atomic pthread_t owner; /* 0: nobody */
+    _Atomic pthread_t owner; /* 0: none */
 } locks[] = { { .mutex = PTHREAD_MUTEX_INITIALIZER },
               { .mutex = PTHREAD_MUTEX_INITIALIZER } };
 

@@ -14,7 +14,7 @@
 
 #define PAGE_LEN ((size_t)4096)
 #define FRAMES_MAX ((size_t)4096)
-#define RANGE_START ((uintptr_t)64 << 10) /* what is below belongs to nobody */
+#define RANGE_START ((uintptr_t)64 << 10) /* nothing is mapped below */
 #ifdef POSIX_ASAN
 #define RANGE_END ((uintptr_t)0x7fff0000) /* its shadow memory begins there */
 #else

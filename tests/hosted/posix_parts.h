@@ -53,7 +53,7 @@ uintptr_t trap_ip(const void *context);
 struct posix_thread {
     struct percpu *cpu; /* behind it, as in the kernel, the engine's part and counters */
     uintptr_t stack;    /* lowest byte of where traps run */
-    int tid;            /* 0: nobody's */
+    int tid;            /* 0: free */
     _Atomic unsigned seen; /* number of the last plat_quiesce() it was outside for */
     uintptr_t top;         /* of the thread's stack */
     size_t len;
@@ -86,8 +86,8 @@ bool trap_is_of_return(const struct pt_regs *regs);
 /* ---- for the thread sanitizer ---- */
 
 /* The port is not built under it: its signal handlers may interrupt the sanitizer itself.
- * What plat_quiesce() promises is told to it here: it comes behind the end of every hit. And
- * who has come by a jump finds what was written before it.
+ * What plat_quiesce() promises is told to it here: it comes behind the end of every hit.
+ * And a thread that has come by a jump finds what was written before it.
  */
 extern char hits_ended, text_written;
 #ifdef POSIX_TSAN

@@ -1,6 +1,6 @@
 /* posix_shadow.c - stacks of threads and their shadows, and what the trampoline calls.
  *
- * A return is handled where it happens, in no signal handler: who waits for quiescence must
+ * A return is handled where it happens, in no signal handler: a wait for quiescence must
  * not take the thread for one that is outside.
  */
 #define _GNU_SOURCE

@@ -108,7 +108,7 @@ bool plat_has_fixup(uintptr_t addr)
     return extable_find(addr);
 }
 
-/* Nobody sets breakpoints here but the debugger, who hides them. */
+/* Only the debugger sets breakpoints here, and it hides them. */
 bool plat_text_is_built(uintptr_t line, const uint8_t *bytes)
 {
     (void)line;
@@ -144,7 +144,7 @@ bool plat_is_engine(uintptr_t addr)
     return addr >= (uintptr_t)engine_text_start && addr < (uintptr_t)engine_text_end;
 }
 
-/* Nobody has looked at this program's code, but for what a test tells of its own. */
+/* This program's code has no table of targets, but for what a test tells of its own. */
 static struct {
     uint32_t start;               /* one target, so that the table is not empty */
     struct plat_opaque around[2]; /* below what is known, and above */

@@ -86,7 +86,7 @@ static int find_program_text(struct dl_phdr_info *info, size_t size, void *arg)
         r->start = start & ~(PAGE_LEN - 1);
         r->len = (start + ph->p_memsz - r->start + PAGE_LEN - 1) & ~(PAGE_LEN - 1);
     }
-    return 1; /* the program comes first; nobody else is wanted */
+    return 1; /* the program comes first; the libraries behind it are not wanted */
 }
 
 /* gdb writes its breakpoints where they lie, which the kernel allows it only if the program

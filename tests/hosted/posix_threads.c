@@ -43,8 +43,8 @@ static int membarrier(int command)
     return (int)syscall(SYS_membarrier, command, 0, 0);
 }
 
-/* Each thread of this process that runs has executed a serialising instruction on return;
- * one that does not run executes one before it runs again.
+/* Each thread of this process that runs has executed a serialising instruction on return; a
+ * thread that does not run executes one before it runs again.
  */
 void plat_sync_cores(void)
 {
@@ -196,9 +196,9 @@ uint64_t *plat_counter(unsigned cpu, size_t i)
     return (uint64_t *)(areas[cpu] + PERCPU_COUNTERS_OFF) + i;
 }
 
-/* How much is left of the program's own stack, where jumps bring handlers, nobody knows here:
- * it may be on any. If it were the last one that there is, each hit would be looked at by
- * kprobe_jump_handler(), which a sanitizer needs.
+/* How much is left of the program's own stack, where jumps bring handlers, is not known
+ * here: it may be on any stack. If it were the last one that there is, each hit would be
+ * looked at by kprobe_jump_handler(), which a sanitizer needs.
  */
 #if defined(POSIX_ASAN) || defined(POSIX_TSAN)
 #define STACK_BASE INTPTR_MAX
@@ -261,7 +261,7 @@ void posix_thread_leave(void)
     struct posix_thread *t = posix_self;
     struct shadow *shadow;
 
-    pthread_mutex_lock(&threads_lock); /* until here it answers those who hold it */
+    pthread_mutex_lock(&threads_lock); /* until here it answers the lock's holders */
     posix_self = NULL;
     sigaltstack(&none, NULL);
     shadow = t->cpu->thread_probe;

@@ -152,8 +152,8 @@ static void stepped_by_tf_they_compute_the_same(void)
     run_probed(ASK_STEP_TF);
 }
 
-/* run_jumps - nobody traps any more, but for a second trap where post-handlers wait for what
- * neither a copy nor the engine can do.
+/* run_jumps - no hit traps any more, but for a second trap behind an instruction that
+ * post-handlers wait for and neither a copy nor the engine can do.
  */
 static void run_jumps(enum way_asked way)
 {

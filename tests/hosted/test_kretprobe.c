@@ -184,7 +184,7 @@ static void *call_often(void *unused)
             wrong += target(x, 7) != 3 * x + 7;
         wrong += recurse(10) != 10;
         calls += 100;
-        usleep(10); /* or whoever waits for quiescence would seldom find it outside */
+        usleep(10); /* or a wait for quiescence would seldom find it outside */
     }
     posix_thread_leave();
     return unused;
@@ -230,7 +230,7 @@ static void probes_come_and_go_under_running_threads(void)
         usleep(200);
         if (unregister_kretprobe(rp) || unregister_kretprobe(deep))
             abort();
-        free(rp); /* at once: nobody may look at it any more */
+        free(rp); /* at once: the engine may not look at it any more */
         free(deep);
     }
     stop = true;
@@ -243,7 +243,7 @@ static void probes_come_and_go_under_running_threads(void)
               (unsigned long)returned);
 }
 
-/* ---- who was called by a detour ---- */
+/* ---- functions that a detour has called ---- */
 
 /* fixture_call.asm */
 long fixture_through(long x, long (*fn)(long x));

@@ -190,7 +190,7 @@ static int read_nothing(struct kprobe *p, struct pt_regs *regs)
     (void)p;
     (void)regs;
     ran++;
-    __asm__ volatile("" : "+r"(nowhere)); /* nobody is to see through this */
+    __asm__ volatile("" : "+r"(nowhere)); /* the compiler is not to see through this */
     return *nowhere;
 }
 
@@ -387,7 +387,7 @@ static void *call_target(void *arg)
 struct tracked {
     struct kprobe kp;
     _Atomic unsigned long pre, post;
-    uint64_t alive; /* nobody may see anything else */
+    uint64_t alive; /* no handler may see anything else */
 };
 
 #define ALIVE UINT64_C(0xa11fea11fea11fe)

@@ -122,7 +122,7 @@ static void make_every_page_crossing(void)
     }
 }
 
-/* Somebody who is behind the site of slow_fn stays there: the next instruction takes some
+/* A thread that is behind the site of slow_fn stays there: the next instruction takes some
  * milliseconds.
  */
 static uint32_t (*slow_fn)(void *to, size_t len, uint32_t x);
@@ -156,7 +156,9 @@ static void for_each_target(int (*fn)(uintptr_t from, uintptr_t to))
     plat_unlock(PLAT_PROBES);
 }
 
-/* tell_targets - nobody comes into the middle of these functions, but by their own jumps. */
+/* tell_targets - no branch leads into the middle of these functions, but their own
+ * jumps.
+ */
 static void tell_targets(void)
 {
     posix_text_entered(sites[0].kp.addr - LEAD, (uintptr_t)slow_fn + PAGE);

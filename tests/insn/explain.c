@@ -17,7 +17,7 @@ enum row {
     ROW_COUNT,
 };
 
-/* Nobody relies on any of these: the processor raises #UD where we decode too much, and
+/* No program relies on any of these: the processor raises #UD where we decode too much, and
  * what we refuse exists on no processor that runs 64-bit kernels.
  */
 static struct {

@@ -1,4 +1,4 @@
-/* by_hand.h - jumps to detours where nobody but the test decides that there is one. */
+/* by_hand.h - jumps to detours that the test alone makes, without the optimizer. */
 #pragma once
 
 #include "probes/kprobe.h"

@@ -15,7 +15,7 @@ struct own_steps {
 };
 
 /* own_steps_begin - from here on, traps that end a step go into @steps, which is emptied.
- * own_steps_end - they are nobody's again.
+ * own_steps_end - they are no longer taken.
  * Context: thread; one at a time.
  */
 void own_steps_begin(struct own_steps *steps);

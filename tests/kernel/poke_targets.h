@@ -53,6 +53,6 @@ void targets_run(struct seen *s);
 void runners_start(int tids[MAX_CPUS]);
 void runners_stop(const int tids[MAX_CPUS]);
 
-/* seen_sum - of all CPUs. seen_report - nobody saw neither the old nor the new. */
+/* seen_sum - of all CPUs. seen_report - every CPU saw the old or the new. */
 struct seen seen_sum(const struct seen *of);
 void seen_report(const char *where, struct seen all);

@@ -1,4 +1,4 @@
-/* sleepers.c - a gate, and who waits at it. */
+/* sleepers.c - a gate, and the threads that wait at it. */
 #include "tests/kernel/sleepers.h"
 
 #include "kernel/base/compiler.h"

@@ -5,7 +5,9 @@
 
 #define SLEEPERS 1000 /* many */
 
-/* Of the latest sleepers_start(): who has come to sleep_inside(), and was answered right. */
+/* Of the latest sleepers_start(): the threads that have come to sleep_inside(), and those
+ * of them that got the right answer.
+ */
 struct sleepers {
     uint64_t inside, came_back;
 };

@@ -73,7 +73,7 @@ static int run_target(void *arg)
     while (running) {
         for (int n = 0; n < 100; n++)
             run_once(arg);
-        thread_yield(); /* to whoever toggles, if that is on this CPU */
+        thread_yield(); /* to the thread that toggles, if it is on this CPU */
     }
     return 0;
 }
@@ -383,7 +383,9 @@ KTEST(arming, a_deaf_cpu_is_waited_for_and_named)
                  "the log names the CPU and the function it was in");
 }
 
-/* ---- NMIs in every phase, and nobody may write ----------------------------------------- */
+/* ---- NMIs in every phase, and no writable text
+ * -----------------------------------------
+ */
 
 static volatile uint64_t nmi_calls, nmi_wrong, nmi_unprotected;
 

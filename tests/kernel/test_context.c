@@ -260,7 +260,7 @@ static uint64_t count_yields(void)
     return yields;
 }
 
-/* @is_all: nobody else runs it without being counted */
+/* @is_all: each run of it is counted */
 static struct machine {
     const char *symbol;
     uint64_t (*count)(void);
@@ -328,7 +328,7 @@ static void exercise_scheduler(void)
     b = kernel_clone(&args);
     thread_join(a, NULL);
     thread_join(b, NULL);
-    yields += ROUNDS; /* who is done first has found the other one each time */
+    yields += ROUNDS; /* the first to be done has found the other one each time */
 }
 
 static volatile bool at_work;

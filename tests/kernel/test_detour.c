@@ -222,7 +222,9 @@ KTEST(detour, handlers_and_program_cannot_tell_it_from_a_trap)
     compare_all(&with_pre);
 }
 
-/* take_own - all cells for code of its own, so that nobody else has any; give them back. */
+/* take_own - all cells for code of its own, so that no other site has any; give them
+ * back.
+ */
 static size_t take_own(uint8_t **cells)
 {
     size_t count = 0;

@@ -130,7 +130,7 @@ static unsigned echo_differs(uint64_t without[64][16], bool probed)
     return differ;
 }
 
-/* Nobody knows of an assembly routine whether it reads its caller's flags. */
+/* The engine cannot know whether an assembly routine reads its caller's flags. */
 KTEST(detour_return, registers_and_flags_are_as_they_were)
 {
     static uint64_t without[64][16];
@@ -231,7 +231,8 @@ static void drop_stepped(struct jumped *left, const char *what)
 }
 
 /* An interrupt, and a backtrace of another CPU, may look at the shadow between any two
- * instructions. What has a place on the stack has a holder; what is given up has no place.
+ * instructions. An entry with a place on the stack has a holder; a dropped entry has no
+ * place.
  */
 static struct {
     const struct shadow *shadow;
@@ -363,7 +364,7 @@ KTEST(detour_return, stacks_of_others_and_full_ones)
     jump_out(&j);
 }
 
-static volatile uint64_t from_handler; /* volatile: the compiler sees nobody change it */
+static volatile uint64_t from_handler; /* volatile: the compiler does not see it change */
 
 static int call_target(struct kprobe *p, struct pt_regs *regs)
 {

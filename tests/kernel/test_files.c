@@ -310,7 +310,7 @@ KTEST(files, junk_changes_no_knob)
 
 static uint8_t original_byte;
 
-/* is_wrong - while nobody can change it: is there a breakpoint though kprobes are off, or
+/* is_wrong - while it cannot change: is there a breakpoint though kprobes are off, or
  * none though @p, which is registered, is on?
  */
 static bool is_wrong(const struct kprobe *p)

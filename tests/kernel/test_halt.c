@@ -1,5 +1,5 @@
 /* test_halt.c - instructions that stop a CPU, or end in a fault, with probes on them: HLT
- * waits in its copy as it would in its place, and nobody is forgotten there.
+ * waits in its copy as it would in its place, and no CPU is forgotten there.
  */
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
@@ -40,7 +40,7 @@ static uint64_t interrupts(void)
     return sum;
 }
 
-/* Without an interrupt nobody comes out of it. */
+/* Without an interrupt the CPU does not come out of it. */
 static unsigned halts(unsigned times)
 {
     unsigned waited = 0;

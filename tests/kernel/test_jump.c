@@ -685,7 +685,7 @@ KTEST(jump, a_backtrace_of_a_handler_passes_the_instruction)
     ktest_report(passes_target, "it is among those who are called by others");
 }
 
-/* Who leaves code of its own is where the image says. */
+/* A CPU on the way out of a site's own code is where the image says. */
 KTEST(jump, an_ip_on_the_way_out_of_code_of_its_own_leads_where_the_image_does)
 {
     extern const uintptr_t detour_own_leave_range[2];

@@ -187,7 +187,7 @@ static void store(uint8_t *bytes)
     plat_unlock(PLAT_TEXT);
 }
 
-/* hold - who comes to the copy of the first stays there: it is a jump to itself. */
+/* hold - a CPU that comes to the copy of the first stays there: it is a jump to itself. */
 static bool hold(void)
 {
     uintptr_t copy =

@@ -1,5 +1,5 @@
-/* test_misuse.c - what must not be done with probes is answered with its errno, and harms
- * nobody.
+/* test_misuse.c - what must not be done with probes is answered with its errno, and does no
+ * harm.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -31,7 +31,7 @@ static uint8_t byte_at(uintptr_t addr)
     return *(const volatile uint8_t *)addr;
 }
 
-/* ---- from where nobody may wait ---- */
+/* ---- from contexts that may not wait ---- */
 
 static struct kprobe bystander;
 static int answers[8];
@@ -178,7 +178,7 @@ KTEST(misuse, freed_memory_is_not_registered)
     ktest_report(enable_kprobe(p) == -EINVAL && disable_kprobe(p) == -EINVAL, "switch");
     ktest_report(register_kprobe(p) == -EINVAL,
                  "register: there are unknown flags in it");
-    again = kmalloc(sizeof(*again)); /* checks that nobody has written to it */
+    again = kmalloc(sizeof(*again)); /* checks that it was not written to */
     kfree(again);
     ktest_report(byte_at((uintptr_t)target) != 0xcc, "and nothing is armed");
 }

@@ -1,4 +1,4 @@
-/* test_mutex.c - one at a time, nobody forgotten. */
+/* test_mutex.c - one owner at a time, no waiter forgotten. */
 #include "kernel/base/err.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/wait.h"

@@ -1,4 +1,4 @@
-/* test_optimize.c - breakpoints become jumps and come back, in any order, and nobody but a
+/* test_optimize.c - breakpoints become jumps and come back, in any order, and only a
  * counter of traps can tell.
  */
 #include "kernel/base/compiler.h"
@@ -229,7 +229,7 @@ static bool come_and_go(size_t i, size_t n)
     return right && count_jumps(n) == n - 1 && target_is_right();
 }
 
-/* Nobody else traps for it. */
+/* No other site traps for it. */
 KTEST(optimize, a_probe_between_jumps_leaves_them_jumps)
 {
     size_t n, right = 0;
@@ -437,8 +437,8 @@ static void write_cell(size_t off, const void *bytes, size_t len)
 }
 
 /* In the place of | cltq | jmp back (5) | the cell gets | jmp | jmp back | cltq | jmp to 2 |.
- * The first jump leads to itself, and later to the second cltq: for whoever is there, one
- * byte changes.
+ * The first jump leads to itself, and later to the second cltq: for a CPU that is there,
+ * one byte changes.
  */
 static void hold(void)
 {
@@ -620,8 +620,8 @@ static void note_time(const char *what, uint64_t start)
     ktest_note("%s: %lu ms", what, (clock_ns() - start) / 1000000);
 }
 
-/* Hardly anybody who stays is a breakpoint for it, in the engine's own code least of all: one
- * whose jump needs a neighbour that is there and disabled.
+/* Hardly any of the sites that stay becomes a breakpoint, least of all in the engine's own
+ * code: only a site whose jump needs a neighbour that is there and disabled.
  */
 KTEST(optimize, half_of_all_goes_and_comes_back)
 {

@@ -1,4 +1,6 @@
-/* test_pad.c - landing pads: jumped to, moved under who is on them, all of it given back. */
+/* test_pad.c - landing pads: jumped to, moved under a CPU that is on them, all of it given
+ * back.
+ */
 #include "probes/jump/pad.h"
 
 #include "kernel/cpu/percpu.h"
@@ -118,7 +120,7 @@ KTEST(pad, many_are_given_back_with_all_memory)
     kfree(jumps);
 }
 
-/* ---- moved under who uses it ---- */
+/* ---- moved under a CPU that uses it ---- */
 
 #define PAD_A (FIRST_PAGE + 100)
 #define PAD_B (FIRST_PAGE + PAGE_SIZE + 200)

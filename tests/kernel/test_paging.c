@@ -1,4 +1,4 @@
-/* test_paging.c - who may do what with which page, over all tables; and that changes reach
+/* test_paging.c - the permissions of each page, over all tables; and that changes reach
  * every CPU.
  */
 #include "kernel/mm/paging.h"

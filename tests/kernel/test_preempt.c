@@ -166,7 +166,7 @@ static void insns_note(void)
     plat_unlock(PLAT_PROBES);
 }
 
-/* executions_count - by breakpoints, and nobody else is about. */
+/* executions_count - by breakpoints, while no other thread runs the code. */
 static void executions_count(void)
 {
     struct kprobe *probes = kzalloc(text.count * sizeof(*probes));
@@ -255,7 +255,9 @@ static int prod(void *arg)
     return 0;
 }
 
-/* For each CPU two workers, of which one may go where it likes, and one who prods. */
+/* For each CPU two workers, of which one may move between CPUs, and a thread that prods
+ * them.
+ */
 static void workers_start(void)
 {
     unsigned cpus = cpu_count() < CPUS_MAX ? cpu_count() : CPUS_MAX;
@@ -404,7 +406,9 @@ static void slot_in(struct slot *s)
     ktest_note("0x%lx, kind %u: %s, at 0x%lx", s->rp.kp.addr, s->kind, why.why, why.at);
 }
 
-/* slots_out - all at once, so that whoever is in the detour of one is in one that goes. */
+/* slots_out - all at once, so that a thread in the detour of any of them is in a detour
+ * that goes.
+ */
 static void slots_out(struct slot *const *out, size_t count)
 {
     struct kretprobe *rps[SLOTS];
@@ -441,7 +445,7 @@ static bool slot_is_right(const struct slot *s, uint64_t cycles)
 
 /* ---- what happens to them ---------------------------------------------------------- */
 
-/* half_changes - half of those that may: who is in goes, and who is not comes. */
+/* half_changes - half of those that may: a registered probe goes, and any other comes. */
 static void half_changes(void)
 {
     struct slot *out[SLOTS];

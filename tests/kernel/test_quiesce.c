@@ -1,4 +1,4 @@
-/* test_quiesce.c - quiesce() waits for those it must wait for, and for nobody else.
+/* test_quiesce.c - quiesce() waits for the threads it must wait for, and for no others.
  *
  * `loiter` stands for code that is about to be removed. A helper thread calls quiesce() and
  * says when it came back.

@@ -24,7 +24,7 @@
 #include "tests/kernel/text_sum.h"
 
 #define MS UINT64_C(1000000)
-#define LONG_ENOUGH (15 * MS) /* ten times as long as it takes to wait for nobody */
+#define LONG_ENOUGH (15 * MS) /* ten times as long as a wait for no thread takes */
 #define BYTES ((size_t)32 << 20)
 #define STEP 4096 /* from one byte that ends the scan to the next */
 
@@ -233,7 +233,7 @@ static int work(void *arg)
     for (uint32_t x = 1; !READ_ONCE(worked.stop); x = x * 1664525 + 1013904223) {
         wrong += worked.probed(x) != worked.expected(x);
         if (++calls % 4096 == 0)
-            thread_yield(); /* one that is always in copies keeps quiescence waiting */
+            thread_yield(); /* a thread that is always in copies keeps quiescence waiting */
     }
     __atomic_add_fetch(&worked.calls, calls, __ATOMIC_RELAXED);
     __atomic_add_fetch(&worked.wrong, wrong, __ATOMIC_RELAXED);

@@ -215,7 +215,7 @@ KTEST(return_point, functions_that_jump_to_each_other)
 
 /* ---- calls that outlive the cell ---- */
 
-/* is_poisoned - would whoever goes on at @at trap, whatever it has become? */
+/* is_poisoned - would a thread that goes on at @at trap, whatever it has become? */
 static bool is_poisoned(uintptr_t at)
 {
     uint8_t byte;
@@ -349,7 +349,7 @@ KTEST(return_point, frames_that_are_left_are_dropped)
     jumps_as_before();
 }
 
-/* ---- who looks ---- */
+/* ---- what looks at stacks ---- */
 
 #define FRAMES 12
 
@@ -361,7 +361,7 @@ struct trace {
 static struct trace seen, in_cell[5];
 static const struct kretprobe *observed;
 
-/* from_cell - as if an interrupt had come in the cell that has called who calls this. */
+/* from_cell - as if an interrupt had come in the cell that has called the caller. */
 static void from_cell(struct trace *trace, size_t off, uintptr_t sp, uintptr_t bp)
 {
     struct pt_regs regs = { .ip = return_point(observed) - RETURN_POINT_OFF + off,

@@ -1,4 +1,6 @@
-/* test_slots.c - copies of instructions: who may be inside, and when they are given back. */
+/* test_slots.c - copies of instructions: which threads may be inside, and when they are
+ * given back.
+ */
 #include "kernel/base/err.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/percpu.h"

@@ -177,7 +177,7 @@ KTEST(text_poke, nmis_serialise_while_a_patch_is_open)
     targets_end();
 }
 
-/* ---- who runs into the int3 ---- */
+/* ---- CPUs that run into the int3 ---- */
 
 static unsigned held, not_old;
 

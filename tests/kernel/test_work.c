@@ -63,7 +63,7 @@ KTEST(work, checksums_depend_on_the_seed_only)
     }
 }
 
-/* The workloads whose function nobody else calls meanwhile. */
+/* The workloads whose function has no other callers meanwhile. */
 KTEST(work, a_probe_sees_the_calls_that_are_printed)
 {
     static const char *const exact[] = {

@@ -160,7 +160,7 @@ static void several_for_one(enum text_poke_engine engine)
                  (unsigned long)fill.filled, (unsigned long)fill.left_alone);
     ktest_report(!memcmp((const void *)at, one, sizeof(one)), "its bytes are there");
     plat_lock(PLAT_TEXT);
-    plat_text_write(at, before, sizeof(before)); /* nobody is left who runs it */
+    plat_text_write(at, before, sizeof(before)); /* no thread runs it any more */
     plat_sync_cores();
     plat_unlock(PLAT_TEXT);
 }

@@ -3,7 +3,8 @@
 
 Walks the call graph of the linked image from the roots of nokprobe.tsv and compares what
 it reaches with what is marked: a function that is reached and not marked could hit itself
-for ever; one that is marked and not reached could carry probes. Prints the path for each.
+for ever; a function that is marked and not reached could carry probes. Prints the path for
+each.
 """
 
 import bisect
@@ -24,7 +25,7 @@ BRANCH = re.compile(r"^\s*([0-9a-f]+):\s+(?:bnd )?(?:call|j\w+)\s+([0-9a-f]+) <"
 
 
 class Image:
-    """Functions of the linked image: extents, marks, and who calls whom."""
+    """Functions of the linked image: extents, marks, and calls."""
 
     def __init__(self, path):
         self.elf = elf64.load(path)

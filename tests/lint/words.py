@@ -25,7 +25,7 @@ ASM_TOKEN = re.compile(r'"[^"\n]*"|\'[^\'\n]*\'|`(?:\\.|[^`\\\n])*`|;[^\n]*')
 HASH_TOKEN = re.compile(r"""(?:^|(?<=\s))#[^\n]*""", re.M)
 WHY = re.compile(r'^why = (".*")$', re.M)  # of a mutant
 SIGN = re.compile(r"^\s*(?:/\*+|\*/|\*(?!\w)|//+|;+|#+!?)?\s?|\s*\*/\s*$")
-CODE = re.compile(r"`[^`\n]*`")
+CODE = re.compile(r'`[^`\n]*`|"\w+(?: \w+)?"')  # and words that are quoted
 
 
 def spans(token, opening, text):

@@ -30,8 +30,8 @@ byte waiting = 0;  /* bit CPU: it has not answered yet */
 #define MAY_START(x, c) MAY_GO_ON(x, c)
 #endif
 
-/* With HALTS a thread may halt its CPU wherever it is in no trap. Whoever comes next on it, a
- * thread or an NMI, is an interrupt: it says that the CPU is awake, and serialises.
+/* With HALTS a thread may halt its CPU wherever it is in no trap. The next thread or NMI on
+ * that CPU is an interrupt: it says that the CPU is awake, and serialises.
  */
 byte halted = 0; /* bit CPU */
 

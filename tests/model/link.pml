@@ -2,7 +2,7 @@
  * goes, or both, while CPUs are anywhere on the way. Before that B comes.
  *
  * The text is a byte for each; the displacement at the end of A's detour is another, since it
- * is stored at once; and so is all of B's detour, which is written while nobody is there.
+ * is stored at once; and so is all of B's detour, which is written while no CPU is there.
  */
 #define TEXT_A 0 /* bytes */
 #define TEXT_B 1
@@ -20,7 +20,7 @@
 #include "fetch.pml"
 #include "cpu.pml"
 
-bool b_is_off = false;                   /* whoever has taken B out has been told that it is */
+bool b_is_off = false;                   /* the thread that took B out has been told so */
 bool a_freed = false, b_freed = false;   /* the detours */
 
 hidden byte what_is_used_is_there, off_is_off, all_go_by_the_text;
@@ -113,14 +113,14 @@ inline b_comes()
 #endif
     sync();
 #ifndef MADE_EARLY
-    store(LINK, STRAIGHT); /* and nobody waits for that */
+    store(LINK, STRAIGHT); /* without a synchronisation for it */
 #endif
     store(TEXT_B, JUMP)
 }
 
 /* ---- what goes ---- */
 
-/* wait - until nobody can be inside of what has gone. */
+/* wait - until no thread can be inside of what has gone. */
 inline wait()
 {
 #ifndef NO_QUIESCENCE

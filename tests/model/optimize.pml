@@ -1,4 +1,4 @@
-/* optimize.pml - probes/jump/optimize.c, unoptimize.c and those who call them: every order of
+/* optimize.pml - probes/jump/optimize.c, unoptimize.c and their callers: every order of
  * registering, disabling, switching, text that goes away, and the optimizer's passes,
  * while CPUs run into the two sites, and are preempted wherever they like.
  *
@@ -49,9 +49,9 @@ byte text[2];
 byte pinned; /* what A's jump was planned with */
 bool old_pad = false; /* there is one that A's jump does not lead to any more */
 
-/* Who is inside: a thread, wherever it has been preempted, or an NMI. They are not told
- * from each other: these are numbers of contexts, in all at most two for each CPU. Those
- * that came before quiesce() was called are in before[], the others in after[].
+/* The contexts inside: a thread, wherever it has been preempted, or an NMI. They are not
+ * told from each other: these are numbers of contexts, in all at most two for each CPU.
+ * Those that came before quiesce() was called are in before[], the others in after[].
  */
 byte before[5], after[5];
 
@@ -70,7 +70,7 @@ hidden byte displacement_is_as_planned, int3_has_a_site, pad_is_there, detour_is
 #define LOCK   atomic { !locked -> locked = true }
 #define UNLOCK locked = false
 
-/* ---- those who run into it ---- */
+/* ---- contexts that run into it ---- */
 
 byte busy = 0; /* contexts inside */
 
@@ -117,7 +117,7 @@ end:
     od
 }
 
-/* quiesce - wait for those who are inside now. How it finds out is quiesce.pml. */
+/* quiesce - wait for the contexts that are inside now. How it finds out is quiesce.pml. */
 #define ALL_BEFORE (before[0] + before[1] + before[2] + before[3] + before[4])
 
 inline quiesce()
@@ -320,7 +320,7 @@ inline retry()
     }
 }
 
-/* 1. A neighbour that nobody reads any more. Only B can be one. */
+/* 1. A neighbour that no jump reads any more. Only B can be one. */
 inline sweep()
 {
 #ifndef NO_SWEEP
@@ -341,7 +341,7 @@ inline sweep()
 #endif
 }
 
-/* 2. Who would read what waits, waits, too. */
+/* 2. A site also waits if its jump would read a waiting one. */
 inline ask_with_waiting()
 {
     if
@@ -402,7 +402,7 @@ inline make_plan()
     }
 }
 
-/* One batch: what is read before who reads it. */
+/* One batch: a byte that is read comes before the jump that reads it. */
 inline guard_readers()
 {
 #ifndef READERS_IGNORED_IN_PASS
@@ -591,7 +591,7 @@ inline do_switch_on()
     pass()
 }
 
-/* The module is unloaded: the sites go first, the probes stay, as those of nobody. */
+/* The module is unloaded: the sites go first, the probes stay, without a site. */
 inline do_unload()
 {
     printf("the module is unloaded\n");

@@ -1,5 +1,5 @@
-/* quiesce.pml - kernel/sync/quiesce.c: when it returns, nobody is in code that had no way
- * in any more when it was called.
+/* quiesce.pml - kernel/sync/quiesce.c: when it returns, no thread is in code that had no
+ * way in any more when it was called.
  *
  * There are more threads than CPUs, and the scheduler moves them as it likes: a thread
  * may be on another CPU, or on none, whenever it is looked at. NMIs and interrupts run on
@@ -192,7 +192,7 @@ inline look(c)
     (seen[t] || (cpu[t] != NONE && IS_OUTSIDE_RUNNING(t)) || \
      (cpu[t] == NONE && IS_OUTSIDE_OFF_CPU(t)))
 
-/* walk - under the scheduler's lock: nobody leaves or arrives meanwhile. */
+/* walk - under the scheduler's lock: no thread leaves or arrives meanwhile. */
 inline walk()
 {
     d_step {

@@ -191,7 +191,7 @@ inline write_return(d)
     real[d] = slot[d]
 }
 
-/* leave - what is above on the stack is nobody's. */
+/* leave - what is above on the stack is free. */
 inline leave()
 {
     slot[sp] = 0;

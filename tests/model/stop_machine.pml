@@ -4,8 +4,8 @@
  * Here is a place in the middle where somebody can stand: behind the first old
  * instruction stands, after the change, the rest of the new one. And what stands still is
  * not dead: a stopped CPU takes NMIs, at any moment, and these execute the text that is
- * being changed. The acting CPU is 0. Its thread is a preempted one, of which nobody sees
- * the saved ip.
+ * being changed. The acting CPU is 0. Its thread is a preempted one, and its saved ip is
+ * not looked at.
  */
 #define FIRST  0 /* bytes */
 #define SECOND 1

@@ -67,8 +67,8 @@ inline choose_kinds(s)
     fi
 }
 
-/* Is a jump to stay though what it reads changes? Then whoever asks for the batch brings
- * it in, probes/jump/unoptimize.c.
+/* Is a jump to stay though what it reads changes? Then the caller of the batch brings it
+ * in, probes/jump/unoptimize.c.
  */
 #ifdef READER_LEFT_OUT
 #define IS_FORGOTTEN(s, t) false
@@ -315,7 +315,7 @@ inline publish(s)
     }
 }
 
-/* Step 1, guard: int3 over the first bytes. Whoever arrives traps. */
+/* Step 1, guard: int3 over the first bytes. A CPU that arrives traps. */
 inline guard_all()
 {
     do
@@ -330,7 +330,7 @@ inline guard_all()
     od
 }
 
-/* Step 2, tail: the rest, which nobody reads. */
+/* Step 2, tail: the rest, which no CPU reads. */
 inline finish_all()
 {
     do
@@ -451,7 +451,7 @@ inline check_all_new()
     }
 }
 
-/* ---- who asks for it ---- */
+/* ---- the callers ---- */
 
 inline start()
 {

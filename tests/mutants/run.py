@@ -158,7 +158,7 @@ def is_kill(mutant, outcome):
 
 
 def lock(folder):
-    """Nobody else changes the lanes. Return: what holds them as long as it is open."""
+    """No other run changes the lanes. Return: what holds them as long as it is open."""
     os.makedirs(folder, exist_ok=True)
     file = open(os.path.join(folder, ".lock"), "w", encoding="ascii")
     try:

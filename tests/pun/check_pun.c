@@ -376,7 +376,7 @@ static void churn_check(const struct image *image, size_t step, size_t at_once)
            r.evicted, (double)r.members / (double)r.changes, r.most, r.lost);
     test_report(r.problems == 0, "in and out in random order, nothing is left behind",
                 image);
-    /* Who comes alone, late, finds more places taken than in a plan for all. */
+    /* A probe that comes alone, late, finds more places taken than in a plan for all. */
     test_report((r.armed - r.jumps) * 5000 <= r.armed, "99.98 % are jumps meanwhile",
                 image);
 }

@@ -1,8 +1,8 @@
 /* churn.c - probes that come and go in random order, each change planned for itself.
  *
- * A model of who must be in a batch: the probes that come or go, every jump that pins bytes
- * of a member, and whatever has a probe a few bytes behind, which gives the search room.
- * After each batch, the jumps near it are decoded from the bytes that are there.
+ * A model of what must be in a batch: the probes that come or go, every jump that pins
+ * bytes of a member, and whatever has a probe a few bytes behind, which gives the search
+ * room. After each batch, the jumps near it are decoded from the bytes that are there.
  */
 #include "tests/pun/churn.h"
 
@@ -25,7 +25,7 @@ struct pad {
 
 struct churn {
     struct world w;
-    struct pun *plans;  /* by offset; len 0: nobody */
+    struct pun *plans;  /* by offset; len 0: none */
     uint8_t *is_going;  /* by offset: about to be taken out */
     uint8_t *is_member; /* by offset: of the batch that is being made */
     struct pad **pads;  /* by page */
@@ -150,7 +150,7 @@ static bool neighbour(void *arg, uintptr_t addr, struct pun *out)
     return true;
 }
 
-/* ---- who is in the batch ---- */
+/* ---- what is in the batch ---- */
 
 static void member_mark(struct churn *c, size_t off)
 {
@@ -324,7 +324,7 @@ static void go(struct churn *c, size_t off)
     c->is_going[off] = 0;
 }
 
-/* Jumps on instructions without a probe, that nobody needs any more. */
+/* Jumps on instructions without a probe, that no other jump needs any more. */
 static void evicted_find(struct churn *c, size_t off)
 {
     for (size_t at = off; at < off + AHEAD && at < c->w.image->len; at++) {

@@ -3,9 +3,9 @@
  *     check_region FILE
  *
  * The engine's own rules say where one jump may displace several instructions. Each region
- * that they allow is looked at, not believed: all text is decoded once more, and nobody may
- * branch to, or return to, where its jump would lie; and the copies must mean what the
- * originals do. TAP, and as comments the tables of docs/region.md.
+ * that they allow is looked at, not believed: all text is decoded once more, and no
+ * instruction may branch or return to where its jump would lie; and the copies must mean
+ * what the originals do. TAP, and as comments the tables of docs/region.md.
  */
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
@@ -46,7 +46,7 @@ static void problem(const struct region *r, const char *what)
         printf("# %#lx, %u instructions: %s\n", r->addr, r->count, what);
 }
 
-/* ---- who goes where, once more ---- */
+/* ---- where instructions lead, once more ---- */
 
 static void enter(uintptr_t addr)
 {
@@ -207,7 +207,7 @@ static double percent(size_t part, size_t whole)
     return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* What the build knows of who leads where. */
+/* What the build knows of where instructions lead. */
 static void opaque_print(void)
 {
     struct plat_targets t;

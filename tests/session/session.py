@@ -26,7 +26,7 @@ def at_prompt(**options):
 
 
 def run_on(guest, *tests):
-    """tap.run() of tests that share a guest; one that lost it shows the guest's end."""
+    """tap.run() of tests that share a guest; a test that lost it shows the guest's end."""
 
     def on(test):
         def run():

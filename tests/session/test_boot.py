@@ -10,7 +10,7 @@ BOOTS = ("pvh", "iso", "uefi")
 
 
 # What a terminal would show with escape sequences: progress, a line wider than the screen,
-# one that is edited.
+# an edited line.
 LINES = b"echo o''ne\nprobe all vfs_*\nprobe del all\necho abd\x1b[Dc\necho " + b"x" * 99
 
 

@@ -104,7 +104,7 @@ def compiled(folder, name, text):
 
 
 def h80_probes_set_at_boot_become_jumps(folder):
-    """Nobody has asked for it, before or after."""
+    """No command has asked for it, before or after."""
     tree = folder + "/b"
     script = compiled(folder, "at_boot", AT_BOOT)
     script += f"make -s -j2 B={tree} EXTRA_OBJS={folder}/at_boot.o {tree}/sonde.elf"

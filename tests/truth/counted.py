@@ -43,8 +43,8 @@ ENDS = re.compile("call|j|ret|loop|iret|hlt|ud2|int")  # of a straight line
 
 
 def straight_pairs():
-    """Addresses (A, B) where B stands behind A and A never leads elsewhere, so that who
-    executes A executes B. A label of assembler code counts as an end too.
+    """Addresses (A, B) where B stands behind A and A never leads elsewhere, so that a CPU
+    that executes A executes B. A label of assembler code counts as an end too.
     """
     words = ["objdump", "-d", "--no-show-raw-insn", ELF]
     done = subprocess.run(words, capture_output=True, text=True, check=True)

@@ -7,8 +7,8 @@
  * one function, truth_tell():
  *
  *   from an address in the text   count this instruction, from 0 on
- *   then from a jump in a cell    whoever executes that has executed this instruction, too:
- *                                 it leads past it, to where its own jump would have
+ *   then from a jump in a cell    a CPU that executes it has executed this one, too:
+ *                                 the jump leads past it, to where its own jump would have
  *   from truth_opened             from now on
  *   from truth_closed             no longer: write down what was counted, and forget it
  *
@@ -65,8 +65,8 @@ struct range {
     uint64_t start, end;
 };
 
-/* One byte of text. The guest changes what is to be counted only while nobody executes what
- * it is about; `executions` is added to by all CPUs.
+/* One byte of text. The guest changes what is to be counted only while no CPU executes that
+ * byte; `executions` is added to by all CPUs.
  */
 struct counter {
     bool counted;

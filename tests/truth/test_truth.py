@@ -7,7 +7,7 @@ CPU, or on several that take turns.
 import tap
 from trial import LIMIT, LONG, counted, cpus, each_function, storm, trial
 
-# Nobody but the workloads calls these, and what they do depends on the seed alone.
+# Only the workloads call these, and what they do depends on the seed alone.
 COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")
 
 

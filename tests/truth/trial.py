@@ -55,8 +55,8 @@ def agrees(machine, outcome, name):
 
 
 def skips_nothing(machine, outcome, name):
-    """Executions are counted in the text. One that the engine runs in a copy, without having
-    been asked for it, would be no execution to both sides.
+    """Executions are counted in the text. If the engine ran an instruction in a copy without
+    having been asked, neither side would count it.
     """
     torn = list(outcome.torn(straight_pairs()))
     tap.check(not torn, f"{name}: straight lines are executed straight on")

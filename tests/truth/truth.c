@@ -196,9 +196,9 @@ static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
     t->refused++;
 }
 
-/* find_links - as they stay for the rest of the window: nothing else waits to be made. Nobody
- * waits for a new one to be seen by all CPUs; but who goes by the text after all would be
- * counted there as well as at the jump past it.
+/* find_links - as they stay for the rest of the window: nothing else waits to be made. The
+ * engine does not wait until all CPUs see a new link; but a CPU that still goes by the text
+ * would be counted there as well as at the jump past it.
  */
 static void find_links(struct kprobe *const *ps, uintptr_t *past, size_t count)
 {

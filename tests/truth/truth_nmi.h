@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Belongs to whoever starts it. */
+/* Belongs to the function that starts it. */
 struct truth_storm {
     uint64_t count; /* NMIs to send */
     uint64_t sent;  /* that have been taken, too */

@@ -12,7 +12,7 @@
  *      the plugin
  *   3. it lets the others go
  *
- * Nobody may send NMIs meanwhile.
+ * No CPU may send NMIs meanwhile.
  */
 #include "tests/truth/truth_window.h"
 

@@ -1,6 +1,6 @@
 /* port_fake_pads.c - platform.h's landing pads: pages that are only numbers, and show pieces
- * of the host's memory. Nobody can read or write them but through plat_text_read() and
- * plat_text_write().
+ * of the host's memory. They can be read and written through plat_text_read() and
+ * plat_text_write() only.
  */
 #include "kernel/base/err.h"
 #include "tests/unit/port_fake.h"

@@ -242,7 +242,7 @@ static void a_block_cut_anywhere_is_refused(void)
         uint32_t claim = (uint32_t)len;
 
         CHECK_EQ(parse_copy(block, len), -EINVAL);
-        memcpy(block, &claim, sizeof(claim)); /* and one that says so itself */
+        memcpy(block, &claim, sizeof(claim)); /* and a short block that says so itself */
         CHECK_EQ(parse_copy(block, len < 4 ? 0 : len), -EINVAL);
         claim = (uint32_t)whole;
         memcpy(block, &claim, sizeof(claim));

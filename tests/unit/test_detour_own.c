@@ -1,4 +1,6 @@
-/* test_detour_own.c - code of its own: what is filled in, who has it, and when no more. */
+/* test_detour_own.c - code of its own: what is filled in, which sites have it, and when no
+ * more.
+ */
 #include "probes/jump/detour_own.h"
 
 #include "kernel/base/bits.h"

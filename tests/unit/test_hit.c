@@ -1,4 +1,6 @@
-/* test_hit.c - a CPU runs into an int3: who is found, who is told, where it goes on. */
+/* test_hit.c - a CPU runs into an int3: which site is found, which handlers are called,
+ * where it goes on.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"

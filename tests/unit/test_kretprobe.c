@@ -670,7 +670,7 @@ static void without_memory_nothing_is_left(void)
     }
 }
 
-/* ---- who looks at stacks ---- */
+/* ---- what looks at stacks ---- */
 
 static void the_real_address_is_found_by_its_slot(void)
 {

@@ -152,7 +152,7 @@ static void are_made_before_the_jumps(void)
 
 /* ---- going ---- */
 
-/* When the first synchronisation is through, nobody goes past the text. */
+/* When the first synchronisation is through, no CPU goes past the text. */
 static void look(void)
 {
     late += !is_not_linked(FIRST);
@@ -239,7 +239,7 @@ static void count_syncs(void)
     stores += is_not_linked(FIRST);
 }
 
-/* Who is inside of the first leaves by the second, which is there as long. */
+/* A thread inside the first leaves by the second, which is there as long. */
 static void two_that_leave_together_stay_linked(void)
 {
     stores = 0;

@@ -99,7 +99,7 @@ static void one_waits_for_the_thread(void)
     fake_end();
 }
 
-/* H80: at boot nobody answers a kick, for as long as that takes. */
+/* H80: at boot there is no thread yet to answer a kick. */
 static void h80_before_there_is_a_thread_it_waits(void)
 {
     start();
@@ -171,7 +171,9 @@ static void under_jumps_the_original_shows(void)
     fake_end();
 }
 
-/* Bytes that a jump reads change: it remains a jump, and who comes is one at once. */
+/* Bytes that a jump reads change: it remains a jump, and the new probe is a jump at
+ * once.
+ */
 static void a_reader_remains_a_jump(void)
 {
     start();
@@ -302,7 +304,7 @@ static void inside_of_a_region_they_are_waited_for(void)
     fake_end();
 }
 
-/* What a jump has led to, that leads elsewhere now, is kept until nobody can be on it. */
+/* The old pad of a jump that leads elsewhere now is kept until no thread can be on it. */
 static void its_old_pad_is_freed_after_quiescence(void)
 {
     uintptr_t pad;
@@ -455,7 +457,9 @@ static void a_second_probe_gets_the_handlers_called(void)
     fake_end();
 }
 
-/* A detour that is there for several counts for the first of them, whoever that is. */
+/* A detour for several probes counts for the first of them, even when the first one
+ * changes.
+ */
 static void who_comes_to_a_jump_has_a_counter(void)
 {
     struct kprobe others[3];
@@ -620,7 +624,9 @@ static void refused_it_is_asked_again_when_what_it_would_read_changes(void)
     fake_end();
 }
 
-/* What waits becomes a jump, and so its bytes change for who is in front of it. */
+/* A waiting site becomes a jump, and so the bytes change that a jump in front of it would
+ * read.
+ */
 static void refused_it_is_asked_again_with_those_that_wait(void)
 {
     start();

@@ -75,7 +75,7 @@ static const struct pun_env env = {
     .neighbour = neighbour,
 };
 
-/* @hex: the text; @padding: behind it, executed by nobody */
+/* @hex: the text; @padding: bytes behind it that are never executed */
 static void world_start(const char *hex, size_t padding)
 {
     world.len = 0;

@@ -1,4 +1,6 @@
-/* test_region.c - regions: the rules one by one, the copies, who is waited for. */
+/* test_region.c - regions: the rules one by one, the copies, the threads that are waited
+ * for.
+ */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
@@ -115,7 +117,7 @@ static void a_call_comes_last_or_not_at_all(void)
     expect("ff 15 00 00 00 00 c3", PROBE_OK, 0);
 }
 
-/* ---- who comes from elsewhere ---- */
+/* ---- branches from elsewhere ---- */
 
 static void nobody_may_jump_behind_the_first_byte(void)
 {
@@ -760,7 +762,7 @@ static void no_memory_leaves_nothing(void)
     fake_end();
 }
 
-/* ---- who is waited for ---- */
+/* ---- threads that are waited for ---- */
 
 static void watched_is_what_lies_behind_the_first_byte(void)
 {

@@ -584,7 +584,7 @@ static void what_is_not_registered_cannot_be_taken_out(void)
     CHECK_EQ(add(&p), 0);
     memset(&garbage, 0x5a, sizeof(garbage));
     CHECK_EQ(unregister_kprobe(&garbage), -EINVAL);
-    garbage = p; /* looks right, but nobody knows it */
+    garbage = p; /* looks right, but is not registered */
     CHECK_EQ(unregister_kprobe(&garbage), -EINVAL);
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_EQ(unregister_kprobe(&p), -EINVAL);

@@ -1,5 +1,5 @@
-/* test_xmc.c - which exchanges are refused, which bytes are written when, and what those run
- * who trap meanwhile.
+/* test_xmc.c - which exchanges are refused, which bytes are written when, and what a CPU
+ * that traps meanwhile runs.
  */
 #include "probes/xmc/xmc.h"
 
@@ -197,7 +197,7 @@ static void the_short_form_asks_no_more(void)
     end(fn, OLD);
 }
 
-/* ---- who traps meanwhile ---- */
+/* ---- CPUs that trap meanwhile ---- */
 
 static uintptr_t trap_at;
 static struct {
@@ -280,7 +280,7 @@ static void of_several_old_ones_it_runs_the_new_one(void)
     end(fn, OLD);
 }
 
-/* ---- several: who is between them ---- */
+/* ---- several: threads between them ---- */
 
 static uintptr_t watched_from;
 static unsigned quiesced;
