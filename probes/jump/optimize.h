@@ -112,15 +112,23 @@ void unoptimize_ask_before(struct site **sites, size_t count);
  */
 void unoptimize_expect(long more);
 size_t unoptimize_jumps(void);
+/* unoptimize_next_before - the sites in front of @addr of which a jump could reach @addr.
+ * @last: the one that was the answer before, NULL for the first; they come in ascending order
+ * Locks:  PLAT_PROBES held.  Return: NULL behind the last.
+ */
+struct site *unoptimize_next_before(uintptr_t addr, const struct site *last);
+#define unoptimize_for_each_before(site, addr)                                           \
+    for ((site) = unoptimize_next_before((addr), NULL); (site);                          \
+         (site) = unoptimize_next_before((addr), (site)))
+/* unoptimize_reads - is @site a jump that reads the byte at @addr, behind its first one, as a
+ * part of itself? Locks: PLAT_PROBES held.
+ */
+bool unoptimize_reads(const struct site *site, uintptr_t addr);
 /* unoptimize_reader - the jump with the lowest address that reads the byte at @addr as a part
  * of itself and does not begin there; NULL when there is none.
  * Locks: PLAT_PROBES held.
  */
 struct site *unoptimize_reader(uintptr_t addr);
-/* unoptimize_reads - is @site a jump that reads the byte at @addr, behind its first one, as a
- * part of itself? Locks: PLAT_PROBES held.
- */
-bool unoptimize_reads(const struct site *site, uintptr_t addr);
 
 struct optimize_stats {
     size_t evicted;     /* neighbours that are jumps for the sake of others */

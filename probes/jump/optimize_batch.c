@@ -52,12 +52,11 @@ static void add(struct members *m, struct site *site)
 /* add_readers - of the first byte of @site, and so of any. */
 static void add_readers(struct members *m, const struct site *site)
 {
-    for (uintptr_t a = site->addr - UNOPTIMIZE_SPAN_MAX + 1; a < site->addr; a++) {
-        struct site *reader = registry_find(a);
+    struct site *reader;
 
-        if (reader && unoptimize_reads(reader, site->addr))
+    unoptimize_for_each_before(reader, site->addr)
+        if (unoptimize_reads(reader, site->addr))
             add(m, reader);
-    }
 }
 
 static void add_all_readers(struct members *m, struct site **sites, size_t count)

@@ -25,6 +25,8 @@ static void undo(const struct site *site, uintptr_t addr, uint8_t *byte)
 {
     size_t at = addr - site->addr;
 
+    if (!site->changing)
+        return;
     if (at == 0)
         *byte = site->leaving ? site->bytes[0] : INSN_INT3;
     else if (site->state == SITE_OPTIMIZED && at < site->jump_len)
@@ -34,28 +36,29 @@ static void undo(const struct site *site, uintptr_t addr, uint8_t *byte)
 static bool byte_at(void *arg, uintptr_t addr, uint8_t *byte)
 {
     const struct plan *plan = arg;
+    const struct site *site;
 
     if (!plat_text_contains(addr, 1) || plat_text_read(byte, addr, 1))
         return false;
-    for (uintptr_t a = addr - PUN_JUMP_MAX + 1; plan->is_undone && a <= addr; a++) {
-        const struct site *site = registry_find(a);
-
-        if (site && site->changing)
-            undo(site, addr, byte);
-    }
+    if (!plan->is_undone)
+        return true;
+    unoptimize_for_each_before(site, addr)
+        undo(site, addr, byte);
+    site = registry_find(addr);
+    if (site)
+        undo(site, addr, byte);
     return true;
 }
 
 /* is_pinned - by a jump that stays as it is? */
 static bool is_pinned(uintptr_t addr)
 {
-    for (uintptr_t a = addr - UNOPTIMIZE_SPAN_MAX + 1; a < addr; a++) {
-        const struct site *site = registry_find(a);
+    const struct site *site;
 
-        if (site && !site->changing && unoptimize_reads(site, addr))
-            return true;
-    }
-    return false;
+    unoptimize_for_each_before(site, addr)
+        if (!site->changing && unoptimize_reads(site, addr))
+            break;
+    return site;
 }
 
 static bool is_free_pad(void *arg UNUSED, uintptr_t pad)

@@ -50,15 +50,24 @@ bool unoptimize_reads(const struct site *site, uintptr_t addr)
     return site->state == SITE_OPTIMIZED && site->addr + site->jump_span > addr;
 }
 
+struct site *unoptimize_next_before(uintptr_t addr, const struct site *last)
+{
+    struct site *site = NULL;
+    uintptr_t a = last ? last->addr + 1 : addr - UNOPTIMIZE_SPAN_MAX + 1;
+
+    for (; a < addr && !site; a++)
+        site = registry_find(a);
+    return site;
+}
+
 struct site *unoptimize_reader(uintptr_t addr)
 {
-    for (uintptr_t a = addr - UNOPTIMIZE_SPAN_MAX + 1; a < addr; a++) {
-        struct site *site = registry_find(a);
+    struct site *site;
 
-        if (site && unoptimize_reads(site, addr))
-            return site;
-    }
-    return NULL;
+    unoptimize_for_each_before(site, addr)
+        if (unoptimize_reads(site, addr))
+            break;
+    return site;
 }
 
 /* add - to what is a batch at most. */
@@ -73,12 +82,11 @@ static void add(struct site_list *list, struct site *site)
  */
 static void add_readers(const struct site *site, struct site_list *list)
 {
-    for (uintptr_t a = site->addr - UNOPTIMIZE_SPAN_MAX + 1; a < site->addr; a++) {
-        struct site *reader = registry_find(a);
+    struct site *reader;
 
-        if (reader && unoptimize_reads(reader, site->addr))
+    unoptimize_for_each_before(reader, site->addr)
+        if (unoptimize_reads(reader, site->addr))
             add(list, reader);
-    }
 }
 
 /* collect - Return: are they all there? Not when the list is full. */
@@ -140,15 +148,12 @@ static void move_back(struct site *site)
  */
 void unoptimize_ask_before(struct site **sites, size_t count)
 {
+    struct site *site;
     bool any = false;
 
     for (size_t i = 0; i < count && optimize_refused(); i++)
-        for (uintptr_t a = sites[i]->addr - UNOPTIMIZE_SPAN_MAX + 1; a < sites[i]->addr;
-             a++) {
-            struct site *site = registry_find(a);
-
-            any |= site && optimize_ask_again(site);
-        }
+        unoptimize_for_each_before(site, sites[i]->addr)
+            any |= optimize_ask_again(site);
     if (any)
         optimize_kick();
 }

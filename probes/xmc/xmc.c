@@ -175,45 +175,31 @@ static bool are_too_many(struct ruling *r)
 
 /* ---- 1: the sites that share its bytes --------------------------------------------- */
 
-/* is_changed - is @site neither as it was nor an int3? Then it is a jump, which may be longer
- * than the instruction was.
- */
-static bool is_changed(const struct site *site)
+/* sti_before - an STI runs together with the instruction behind it. */
+static const struct site *sti_before(uintptr_t addr)
 {
-    uint8_t text[INSN_MAX_LEN];
+    const struct site *site;
+    struct plat_symbol function;
+    struct insn before;
 
-    if (plat_text_read(text, site->addr, site->len) || text[0] == INSN_INT3)
-        return false;
-    for (size_t i = 0; i < site->len; i++)
-        if (text[i] != site->bytes[i])
-            return true;
-    return false;
-}
-
-/* reaches - does @site, in front of @addr, use bytes there? An STI runs together with the
- * instruction behind it; a jump may be made of bytes behind it.
- */
-static bool reaches(const struct site *site, uintptr_t addr)
-{
-    if (site->is_sti)
-        return site->addr + site->len == addr;
-    return site->len < INSN_JMP32_LEN && is_changed(site);
+    if (plat_symbol_at(addr, &function) || boundary_before(addr, &function, &before))
+        return NULL;
+    site = registry_find(before.addr);
+    return site && site->is_sti ? site : NULL;
 }
 
 static bool is_probed(struct ruling *r)
 {
     const struct exchange *x = exchange_of(r);
+    const struct site *site;
 
     for (uintptr_t at = r->addr; at < end_of(x); at++)
         if (registry_find(at))
             return rules_refuse(r, r->reason, at);
-    for (uintptr_t at = r->addr - 1; at > r->addr - INSN_MAX_LEN; at--) {
-        const struct site *site = registry_find(at);
-
-        if (site && reaches(site, r->addr))
-            return rules_refuse(r, r->reason, at);
-    }
-    return false;
+    site = sti_before(r->addr);
+    if (!site)
+        site = unoptimize_reader(r->addr); /* a jump that extends over them */
+    return site && rules_refuse(r, r->reason, site->addr);
 }
 
 static bool is_entered(struct ruling *r)

@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
+#include "probes/jump/optimize.h"
 #include "probes/region/targets.h"
 #include "tests/unit/port_fake.h"
 
@@ -403,17 +404,20 @@ static void nothing_that_a_probe_uses(void)
 static void nothing_that_a_jump_is_made_of(void)
 {
     uintptr_t fn = start(OLD);
-    struct kprobe p = { .addr = fn + 8, .flags = KPROBE_FLAG_DISABLED };
+    struct kprobe p = { .addr = fn + 8 };
 
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
     CHECK_EQ(register_kprobe(&p), 0);
-    fake_text_poke(fn + 8, 0xe9); /* as if it were optimized */
-    expect(fn + 10, "cb", PROBE_XMC_PROBED, fn + 8);
-    fake_text_poke(fn + 8, 0xcc);
-    CHECK_EQ(exchange(fn + 10, "90", XMC_INT3), 0);
-    fake_text_poke(fn + 8, 0x89);
+    CHECK_EQ(exchange(fn + 10, "99", XMC_INT3), 0);
     CHECK_EQ(exchange(fn + 10, "c3", XMC_INT3), 0);
+    optimize_run();
+    CHECK_EQ(p.site->jump_span, 5);
+    expect(fn + 10, "cb", PROBE_XMC_PROBED, fn + 8);
+    expect(fn + 12, "99", PROBE_XMC_PROBED, fn + 8);
+    CHECK_EQ(exchange(fn + 13, "99", XMC_INT3), 0);
+    CHECK_EQ(exchange(fn + 13, "90", XMC_INT3), 0);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    fake_end();
+    end(fn, OLD);
 }
 
 static void nothing_that_cannot_carry_a_probe(void)
