@@ -12,7 +12,6 @@ A command that does not end by itself is stopped with Ctrl-C, and has to stop.
 import os
 import random
 import re
-import sys
 import threading
 import time
 
@@ -20,7 +19,6 @@ import tap
 from guest import Guest, Setup
 from machine import Gone, one_line
 
-LONG = "--long" in sys.argv
 LIMIT = 120  # seconds for one answer; generous, since the host may be busy
 PATIENCE = 3  # seconds before Ctrl-C
 LINES = 250
@@ -194,7 +192,7 @@ def still_answers(guest):
 def ask_many(guest, rnd, last):
     """How many requests were answered; @last keeps the one that is being made."""
     count, end = 0, time.monotonic() + SECONDS
-    while time.monotonic() < end if LONG else count < LINES:
+    while time.monotonic() < end if tap.LONG else count < LINES:
         last[:] = [any_line(rnd)]
         request(guest.machine, one_line(last[0]))
         count += 1
@@ -202,7 +200,7 @@ def ask_many(guest, rnd, last):
 
 
 def nothing_typed_is_fatal():
-    seed = int(os.environ.get("SEED", random.randrange(1 << 32) if LONG else 1))
+    seed = int(os.environ.get("SEED", random.randrange(1 << 32) if tap.LONG else 1))
     tap.note(f"seed {seed}")
     last = []
     with Guest(Setup(smp=2, console="pair")) as guest:

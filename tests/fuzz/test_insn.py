@@ -13,7 +13,6 @@ import os
 import random
 import re
 import subprocess
-import sys
 import tempfile
 
 import tap
@@ -23,7 +22,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 FUZZER = os.path.join(BUILD, "fuzz", "fuzz_insn")
 CORPUS = os.path.join(BUILD, "fuzz", "insn-corpus")
 
-LONG = "--long" in sys.argv
 RUNS = 200000
 SECONDS = 60
 BYTES_MAX = 16  # an instruction, and one more
@@ -71,13 +69,13 @@ def samples_pass():
 
 
 def mutants_pass():
-    seed = int(os.environ.get("SEED", random.randrange(1, 1 << 31) if LONG else 1))
+    seed = int(os.environ.get("SEED", random.randrange(1, 1 << 31) if tap.LONG else 1))
     tap.note(f"seed {seed}")
-    limit = f"-max_total_time={SECONDS}" if LONG else f"-runs={RUNS}"
+    limit = f"-max_total_time={SECONDS}" if tap.LONG else f"-runs={RUNS}"
     with tempfile.TemporaryDirectory() as directory:
         first = os.path.join(directory, "first")
         store(first, samples())
-        kept = CORPUS if LONG else os.path.join(directory, "new")
+        kept = CORPUS if tap.LONG else os.path.join(directory, "new")
         os.makedirs(kept, exist_ok=True)
         found, said = run_fuzzer(directory, f"-seed={seed}", limit, kept, first)
     runs = re.search(r"Done (\d+) runs|$", said)[1]

@@ -1,4 +1,4 @@
-"""lint.py - what the checks share: the files of the tree, and TAP with reasons."""
+"""lint.py - what the checks share: the files of the tree, and facts with reasons."""
 
 import os
 import subprocess
@@ -6,9 +6,8 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 os.chdir(ROOT)
-
-count = 0
-failed = 0
+sys.path.insert(0, os.path.join(ROOT, "tests", "run"))
+import tap  # noqa: E402
 
 
 def files(*endings, under=("",)):
@@ -33,16 +32,10 @@ def make_variable(name, *settings):
 
 
 def report(fact, problems):
-    """One TAP line: the fact holds unless there are problems, which are told first."""
-    global count, failed
-    count += 1
+    """The fact holds unless there are problems, which are told first."""
     for problem in problems:
-        print("# " + problem.replace("\n", "\n# "))
-    if problems:
-        failed += 1
-    print(f"{'not ok' if problems else 'ok'} {count} - {fact}", flush=True)
+        tap.note(problem)
+    tap.check(not problems, fact)
 
 
-def done():
-    print(f"1..{count}")
-    sys.exit(1 if failed else 0)
+done = tap.finish

@@ -21,7 +21,6 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "run"))
 import tap  # noqa: E402
 import spin  # noqa: E402
 
-LONG = "--long" in sys.argv
 ONLY = [word.removeprefix("--model=") for word in sys.argv if word.startswith("--model=")]
 DOC = os.path.join(ROOT, "docs", "model.md")
 JOBS = 2
@@ -168,20 +167,20 @@ def expect_to_hold(verdict, what):
 
 
 def models_hold():
-    rows = MODELS + (MODELS_LONG if LONG else [])
+    rows = MODELS + (MODELS_LONG if tap.LONG else [])
     for row, verdict in checked(rows, check_model):
         expect_to_hold(verdict, in_words(*row) + ": holds")
 
 
 def what_is_harmless():
-    if not LONG:
+    if not tap.LONG:
         return
     for row, verdict in checked(HARMLESS, check_mutant):
         expect_to_hold(verdict, f"{row[0]} with {row[2]}: holds all the same")
 
 
 def mutants_are_killed():
-    rows = MUTANTS + (MUTANTS_LONG if LONG else [])
+    rows = MUTANTS + (MUTANTS_LONG if tap.LONG else [])
     for row, verdict in checked(rows, check_mutant):
         model, _, mutant, fact = row
         killed = verdict.fact == fact

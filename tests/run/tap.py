@@ -7,6 +7,7 @@
 
 import sys
 
+LONG = "--long" in sys.argv  # more of everything, where there is time
 count = 0
 failed = 0
 

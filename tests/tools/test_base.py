@@ -9,9 +9,9 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-BUILD = os.path.join(tap.ROOT, os.environ.get("B", "build"))
+BUILD = os.path.join(scratch.ROOT, os.environ.get("B", "build"))
 FOLDERS = ("kernel", "probes", "drivers", "libc", "boot")
 LINE = re.compile(r"^ *([0-9a-f]+):\t(?:[0-9a-f]{2} )+ *\t(.*)$")
 PREFIXES = set("lock rep repz repnz data16 cs ds es ss rex.W rex.X".split())
@@ -68,7 +68,7 @@ def strangers(path):
 COUNTS = []
 
 
-class Base(tap.Scratch):
+class Base(scratch.Scratch):
     def test_nothing_is_used_that_a_cpu_may_lack(self):
         found = [line for path in objects() for line in strangers(path)]
         self.assertEqual(found, [])
@@ -92,4 +92,4 @@ class Base(tap.Scratch):
 
 
 if __name__ == "__main__":
-    tap.main()
+    scratch.main()

@@ -5,12 +5,12 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-sys.path.insert(0, os.path.join(tap.ROOT, "kernel/debug"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
 import elf64  # noqa: E402
 
-BENCH = os.path.join(tap.ROOT, "tests/bench")
+BENCH = os.path.join(scratch.ROOT, "tests/bench")
 SOURCE = """
 int twice(int x) { return 2 * x; }
 int more(int x) { return x > 5 ? x * x : twice(x) + 1; }
@@ -26,7 +26,7 @@ def bodies(path):
     return sorted(at[s.value - text.addr :][: s.size] for s in found)
 
 
-class GenText(tap.Scratch):
+class GenText(scratch.Scratch):
     def test_every_function_is_there_as_often_as_it_takes(self):
         source = self.write("a.c", SOURCE)
         image, asm, copy = self.path("a"), self.path("b.asm"), self.path("b.o")
@@ -41,7 +41,7 @@ class GenText(tap.Scratch):
         self.assertEqual(bodies(copy), sorted(bodies(image) * 3))
 
 
-class Compare(tap.Scratch):
+class Compare(scratch.Scratch):
     def table(self, **files):
         """The columns behind name and run, by name and run; the first row of each."""
         paths = [self.write(name.replace("_", "-") + ".txt", text)
@@ -83,7 +83,7 @@ class Compare(tap.Scratch):
         self.assertEqual([row[-1] for row in rows.values()], ["-"])
 
 
-class Icount(tap.Scratch):
+class Icount(scratch.Scratch):
     """The record is the project's own; what is measured is made up from it."""
 
     def compare(self, kind=None, more=0, unit="cycles/hit"):
@@ -122,4 +122,4 @@ class Icount(tap.Scratch):
         self.assertEqual(self.compare(unit="seconds").returncode, 2)
 
 
-tap.main()
+scratch.main()

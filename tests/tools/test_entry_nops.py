@@ -7,12 +7,12 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-sys.path.insert(0, os.path.join(tap.ROOT, "kernel/debug"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
 import elf64  # noqa: E402
 
-TOOL = os.path.join(tap.ROOT, "kernel/debug/entry_nops.py")
+TOOL = os.path.join(scratch.ROOT, "kernel/debug/entry_nops.py")
 NOP = bytes.fromhex("0f1f440000")
 FUNCTIONS = ("alpha", "beta", "gamma", "nothing")
 SOURCE = """
@@ -24,7 +24,7 @@ void nothing(void) { __builtin_unreachable(); }
 """
 
 
-class EntryNops(tap.Scratch):
+class EntryNops(scratch.Scratch):
     def build(self, compiler="gcc", *flags):
         if not shutil.which(compiler):
             self.skipTest(f"no {compiler}")
@@ -125,4 +125,4 @@ class EntryNops(tap.Scratch):
 
 
 if __name__ == "__main__":
-    tap.main()
+    scratch.main()

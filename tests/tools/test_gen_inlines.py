@@ -9,14 +9,14 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-sys.path.insert(0, os.path.join(tap.ROOT, "kernel/debug"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
 import elf64  # noqa: E402
 import gen_inlines  # noqa: E402
 
-TOOL = os.path.join(tap.ROOT, "kernel/debug/gen_inlines.py")
-KERNEL = os.path.join(tap.ROOT, os.environ.get("B", "build"), "sonde.elf")
+TOOL = os.path.join(scratch.ROOT, "kernel/debug/gen_inlines.py")
+KERNEL = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")
 
 # small is inlined twice, once through middle; split has a cold piece; gone is nowhere.
 SOURCE = """
@@ -45,7 +45,7 @@ void _start(void) { first(1); second(2); third(3); }
 """
 
 
-class GenInlines(tap.Scratch):
+class GenInlines(scratch.Scratch):
     def image(self, *flags, compiler="gcc"):
         self.run_ok(compiler, "-O2", "-g", "-gdwarf-4", "-ffreestanding", "-fno-pic",
                     "-fno-pie", "-c", *flags, self.write("one.c", SOURCE), "-o",
@@ -134,4 +134,4 @@ class GenInlines(tap.Scratch):
 
 
 if __name__ == "__main__":
-    tap.main()
+    scratch.main()

@@ -9,12 +9,12 @@ import sys
 from collections import namedtuple
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-sys.path.insert(0, os.path.join(tap.ROOT, "kernel/debug"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
 import elf64  # noqa: E402
 
-TOOL = os.path.join(tap.ROOT, "kernel/debug/gen_ksyms.py")
+TOOL = os.path.join(scratch.ROOT, "kernel/debug/gen_ksyms.py")
 NONE = 0xFFFFFFFF
 
 C_SOURCE = """
@@ -122,7 +122,7 @@ int main(int argc, char **argv)
 Entry = namedtuple("Entry", "start size name type outer")
 
 
-class GenKsyms(tap.Scratch):
+class GenKsyms(scratch.Scratch):
     def gcc(self, name, text, *flags):
         self.run_ok("gcc", "-O1", "-ffreestanding", "-fno-pic", "-fno-pie", *flags, "-c",
                     self.write(name + ".c", text), "-o", self.path(name + ".o"))
@@ -312,4 +312,4 @@ behind: ret
 
 
 if __name__ == "__main__":
-    tap.main()
+    scratch.main()

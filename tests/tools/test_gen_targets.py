@@ -9,20 +9,20 @@ import struct
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-sys.path.insert(0, os.path.join(tap.ROOT, "kernel/debug"))
-sys.path.insert(0, os.path.join(tap.ROOT, "probes/text"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "probes/text"))
 import elf64  # noqa: E402
 import gen_targets  # noqa: E402
 
-TOOL = os.path.join(tap.ROOT, "probes/region/gen_targets.py")
-BUILD = os.path.join(tap.ROOT, os.environ.get("B", "build"))
+TOOL = os.path.join(scratch.ROOT, "probes/region/gen_targets.py")
+BUILD = os.path.join(scratch.ROOT, os.environ.get("B", "build"))
 BRANCHES = os.path.join(BUILD, "link", "gen_branches")
 KERNEL = os.path.join(BUILD, "sonde.elf")
 
 # retry is entered from the middle of retry.cold.
-COLD_C = os.path.join(tap.ROOT, "tests/region/cold.c")
+COLD_C = os.path.join(scratch.ROOT, "tests/region/cold.c")
 
 SWITCH = """
 volatile int world;
@@ -142,7 +142,7 @@ word_of_data: dd 1
 """
 
 
-class GenTargets(tap.Scratch):
+class GenTargets(scratch.Scratch):
     def image(self, source, *flags, compiler="gcc"):
         self.run_ok(compiler, "-O2", "-ffreestanding", "-fno-pic", "-fno-pie",
                     "-fcf-protection=none", "-fno-asynchronous-unwind-tables", *flags, "-c",
@@ -249,7 +249,7 @@ class GenTargets(tap.Scratch):
 
     def test_cold_parts_jump_back_into_the_middle(self):
         with open(COLD_C, encoding="utf-8") as file:
-            image = self.image(file.read(), "-I", tap.ROOT)
+            image = self.image(file.read(), "-I", scratch.ROOT)
         found = self.found(image)
         cold = self.function(image, "retry.cold")
         hot = self.function(image, "retry")
@@ -310,4 +310,4 @@ class GenTargets(tap.Scratch):
         self.assertLess(total, text.size // 50)
 
 
-tap.main()
+scratch.main()

@@ -7,9 +7,9 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-MUTANTS = os.path.join(tap.ROOT, "tests/mutants")
+MUTANTS = os.path.join(scratch.ROOT, "tests/mutants")
 sys.path.insert(0, MUTANTS)
 import lane  # noqa: E402
 import source  # noqa: E402
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
 """
 
 
-class Trees(tap.Scratch):
+class Trees(scratch.Scratch):
     def tree(self, rows=""):
         for name, text in (("Makefile", MAKEFILE), ("small.c", SMALL),
                            (".gitignore", "build/\nlanes/\n"), ("tables/t.toml", rows),
@@ -147,7 +147,7 @@ class Trees(tap.Scratch):
         self.assertFalse(os.path.exists(self.path("lanes/lane2/old.c")))
 
 
-class Functions(tap.Scratch):
+class Functions(scratch.Scratch):
     def found(self, name, text, function, old):
         self.write(name, text)
         subprocess.run(["git", "init", "-q"], cwd=self.path("."), check=True)
@@ -191,7 +191,7 @@ PANIC = "not ok 4 - the kernel panicked, during its tests\n"
 LAST = "not ok 5 - 2 CPUs, 2 of 3 tests ended, the last one begun: a.last\n1..5\n"
 
 
-class Outcomes(tap.Scratch):
+class Outcomes(scratch.Scratch):
     def of(self, label, output, ended=0):
         return lane.outcome(table.test_of(label), output, ended)
 
@@ -216,4 +216,4 @@ class Outcomes(tap.Scratch):
         self.assertEqual(self.of("session/a", panic, 1), "panics")
 
 
-tap.main()
+scratch.main()

@@ -5,15 +5,15 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-TOOL = os.path.join(tap.ROOT, "kernel/debug/nasm_dwarf.py")
-IMAGE = os.path.join(tap.ROOT, os.environ.get("B", "build"), "sonde.elf")
+TOOL = os.path.join(scratch.ROOT, "kernel/debug/nasm_dwarf.py")
+IMAGE = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")
 ONE_SECTION = "section .text\nfirst: nop\n ret\n"
 TWO_SECTIONS = ONE_SECTION + "section .more exec\nsecond: nop\n ret\n"
 
 
-class NasmDwarf(tap.Scratch):
+class NasmDwarf(scratch.Scratch):
     def assemble(self, source):
         self.run_ok("nasm", "-f", "elf64", "-g", "-F", "dwarf", "-o", self.path("a.o"),
                     self.write("a.asm", source))
@@ -71,4 +71,4 @@ class NasmDwarf(tap.Scratch):
 
 
 if __name__ == "__main__":
-    tap.main()
+    scratch.main()

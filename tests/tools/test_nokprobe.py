@@ -11,20 +11,20 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-sys.path.insert(0, os.path.join(tap.ROOT, "tests/lint"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "tests/lint"))
 import nokprobe  # noqa: E402
 
-ELF = os.path.join(tap.ROOT, os.environ.get("B", "build"), "sonde.elf")
-TOOL = os.path.join(tap.ROOT, "tests/lint/nokprobe.py")
-TABLE = os.path.join(tap.ROOT, "tests/lint/nokprobe.tsv")
+ELF = os.path.join(scratch.ROOT, os.environ.get("B", "build"), "sonde.elf")
+TOOL = os.path.join(scratch.ROOT, "tests/lint/nokprobe.py")
+TABLE = os.path.join(scratch.ROOT, "tests/lint/nokprobe.tsv")
 
 LOCAL = "..@"  # a label of a macro, inside of a function
 VECTOR = re.compile(r"%(?:[xyz]mm|mm|st|k|tmm)\d?\b|\b(?:fx?save|fx?rstor|emms|ldmxcsr)\b")
 
 
-class Nokprobe(tap.Scratch):
+class Nokprobe(scratch.Scratch):
     image = None
 
     def setUp(self):
@@ -91,7 +91,7 @@ class Nokprobe(tap.Scratch):
         self.assertIn("not ok 1 ", done.stdout)
 
 
-class Registers(tap.Scratch):
+class Registers(scratch.Scratch):
     """Handlers run between two instructions of the program: what entry code does not save
     must not be used at all, but in what the oracle of instructions runs on purpose."""
 
@@ -109,4 +109,4 @@ class Registers(tap.Scratch):
 
 
 if __name__ == "__main__":
-    tap.main()
+    scratch.main()

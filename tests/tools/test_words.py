@@ -7,9 +7,9 @@ import os
 import sys
 
 sys.dont_write_bytecode = True
-import tap  # noqa: E402
+import scratch  # noqa: E402
 
-sys.path.insert(0, os.path.join(tap.ROOT, "tests/lint"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "tests/lint"))
 import words  # noqa: E402
 
 REFUSED = {
@@ -45,7 +45,7 @@ FILES = {
 }
 
 
-class Words(tap.Scratch):
+class Words(scratch.Scratch):
     def test_sentences_that_hide_their_noun_are_refused(self):
         for sentence, subject in REFUSED.items():
             found = [words for _, words in words.refused(sentence)]
@@ -68,4 +68,4 @@ class Words(tap.Scratch):
         self.assertEqual(len(found), 1, found)
 
 
-tap.main()
+scratch.main()

@@ -5,7 +5,7 @@ the same time.
 """
 
 import tap
-from trial import LONG, counted, cpus, each_function, storm, trial
+from trial import counted, cpus, each_function, storm, trial
 
 
 def every_instruction_at_once():
@@ -14,7 +14,7 @@ def every_instruction_at_once():
 
 
 def every_instruction_a_jump():
-    for smp in (2, 4) if LONG else (2,):
+    for smp in (2, 4) if tap.LONG else (2,):
         with counted(smp, "pun") as machine:
             trial(machine, "all", ("switch",), f"{cpus(smp)} side by side, jumps")
 
@@ -23,14 +23,14 @@ def nmi_storm():
     work = ("sort | head -n 0",)
     with counted(2) as machine:
         storm(machine, "", 10000, "nmi_dispatch,storm_nmi,where_nmi", work)
-        if LONG:
+        if tap.LONG:
             storm(machine, "", 1000000, "storm_nmi", work)
             storm(machine, "handlers ", 5000, "all", work)
             storm(machine, "tf handlers ", 5000, "all", work)
 
 
 def one_function_at_a_time():
-    for smp in (2, 4) if LONG else ():
+    for smp in (2, 4) if tap.LONG else ():
         each_function(smp)
 
 

@@ -5,7 +5,7 @@ CPU, or on several that take turns.
 """
 
 import tap
-from trial import LIMIT, LONG, counted, cpus, each_function, storm, trial
+from trial import LIMIT, counted, cpus, each_function, storm, trial
 
 # Only the workloads call these, and what they do depends on the seed alone.
 COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")
@@ -26,7 +26,7 @@ def as_often_as_without_probes(machine, bare, armed, name):
 
 
 def every_instruction_at_once():
-    for smp in (1, 2, 4) if LONG else (1,):
+    for smp in (1, 2, 4) if tap.LONG else (1,):
         with counted(smp, icount=True) as machine:
             bare = machine.run("bare all 'run all'", LIMIT)
             armed = trial(machine, "all", ("all",), f"{cpus(smp)}, all")
@@ -34,13 +34,13 @@ def every_instruction_at_once():
 
 
 def every_instruction_a_jump():
-    for smp in (1, 2, 4) if LONG else ():
+    for smp in (1, 2, 4) if tap.LONG else ():
         with counted(smp, "pun", icount=True) as machine:
             trial(machine, "all", ("all",), f"{cpus(smp)}, jumps, all")
 
 
 def every_instruction_with_handlers():
-    if LONG:
+    if tap.LONG:
         for engine in ("", "tf "):
             with counted(2, icount=True) as machine:
                 trial(machine, f"{engine}handlers all", ("all",), f"{engine}handlers")

@@ -4,14 +4,12 @@ docs/testing.md says what is counted, and when.
 """
 
 import re
-import sys
 import time
 
 import tap
 from counted import Counted, checksums, straight_pairs, text_of_image
 
-LONG = "--long" in sys.argv
-LIMIT = 1800 if LONG else 300  # seconds for one command; generous
+LIMIT = 1800 if tap.LONG else 300  # seconds for one command; generous
 SHOWN_MAX = 50
 
 

@@ -1,4 +1,4 @@
-"""tap.py - runs the unittest classes of a program and prints TAP.
+"""scratch.py - tests that build small programs, as unittest classes: each test is a fact.
 
 Arguments are names of tests without their "test_"; none means all of them.
 """
@@ -12,6 +12,8 @@ import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PREFIX = "test_"
+sys.path.insert(0, os.path.join(ROOT, "tests", "run"))
+import tap  # noqa: E402
 
 
 class Scratch(unittest.TestCase):
@@ -50,30 +52,23 @@ class Scratch(unittest.TestCase):
             self.assertIn(word, done.stderr)
 
 
-class TapResult(unittest.TestResult):
-    count = 0
+class Facts(unittest.TestResult):
+    """Each test is a fact."""
 
-    def tell(self, verdict, test, detail="", comment=""):
-        self.count += 1
-        name = test.id().rsplit(".", 1)[-1].removeprefix(PREFIX)
-        print(f"{verdict} {self.count} - {name}{comment}")
-        for line in detail.splitlines():
-            print(f"# {line}")
-        sys.stdout.flush()
+    def tell(self, holds, test, detail=""):
+        tap.check(holds, test.id().rsplit(".", 1)[-1].removeprefix(PREFIX))
+        tap.note(detail)
 
     def addSuccess(self, test):
-        self.tell("ok", test)
-
-    def addSkip(self, test, reason):
-        self.tell("ok", test, comment=f" # SKIP {reason}")
+        self.tell(True, test)
 
     def addFailure(self, test, err):
         super().addFailure(test, err)
-        self.tell("not ok", test, self.failures[-1][1])
+        self.tell(False, test, self.failures[-1][1])
 
     def addError(self, test, err):
         super().addError(test, err)
-        self.tell("not ok", test, self.errors[-1][1])
+        self.tell(False, test, self.errors[-1][1])
 
 
 def main():
@@ -85,7 +80,5 @@ def main():
                  if t.id().rsplit(".", 1)[-1] in wanted]
     else:
         tests = [loader.loadTestsFromModule(module)]
-    result = TapResult()
-    unittest.TestSuite(tests).run(result)
-    print(f"1..{result.count}")
-    sys.exit(0 if result.count and result.wasSuccessful() else 1)
+    unittest.TestSuite(tests).run(Facts())
+    tap.finish()
