@@ -26,6 +26,30 @@ IMAGE_BASE = 0xFFFFFFFF80000000
 SHOWN_MAX = 20
 
 
+# Opcodes with an immediate behind the operand in memory, and its size: for 4, 2 bytes with
+# the prefix 66. Of F6 and F7 only those with a reg field of 0 or 1 have one.
+IMMEDIATE = {0x80: 1, 0x83: 1, 0xC0: 1, 0xC1: 1, 0xC6: 1, 0x6B: 1, 0xF6: 1,
+             0x81: 4, 0x69: 4, 0xC7: 4, 0xF7: 4}  # fmt: skip
+IMMEDIATE_0F = {0x70, 0x71, 0x72, 0x73, 0xA4, 0xAC, 0xBA, 0xC2, 0xC4, 0xC5, 0xC6}
+
+
+def immediate_behind(code, at):
+    """The size of the immediate between the displacement at code[at] and the end of the
+    instruction: the CPU adds the displacement to that end.
+    """
+    before = bytes(8) + code[:at]
+    modrm, opcode, escape = before[-1], before[-2], before[-3]
+    if modrm & 0xC7 != 5:  # no operand in memory relative to rip: a branch
+        return 0
+    if escape == 0x0F:
+        return 1 if opcode in IMMEDIATE_0F else 0
+    if opcode in (0xF6, 0xF7) and modrm & 0x30:
+        return 0
+    size = IMMEDIATE.get(opcode, 0)
+    is_short = 0x66 in (escape, before[-4] if escape & 0xF0 == 0x40 else 0)
+    return 2 if size == 4 and is_short else size
+
+
 class Image:
     def __init__(self, path):
         with open(path, "rb") as file:
@@ -50,22 +74,19 @@ class Image:
 
     def readings(self, addr):
         """What may be meant by an address, in words that do not change when it moves: the
-        start of something, its end, or a place inside. An immediate that stands between the
-        displacement and the end of its instruction makes the address too low by its size.
-        What runs before paging has the addresses of memory.
+        start of something, its end, or a place inside. What runs before paging has the
+        addresses of memory.
         """
         inside, edges = set(), set()
         for base in (0, IMAGE_BASE):
-            for past in (0, 1, 2, 4):
-                at = bisect_right(self.starts, addr + base + past) - 1
-                for symbol in self.symbols[max(at - 1, 0) : at + 1]:
-                    distance = addr + base + past - symbol.value
-                    if 0 < distance < symbol.size and not past:
-                        inside.add((symbol.name, distance))
-                    elif distance in (0, symbol.size):
-                        edges.add((symbol.name, distance - past))
-                        edges.add((symbol.name, distance))
-        if not inside:
+            at = bisect_right(self.starts, addr + base) - 1
+            for symbol in self.symbols[max(at - 1, 0) : at + 1]:
+                distance = addr + base - symbol.value
+                if 0 < distance < symbol.size:
+                    inside.add((symbol.name, distance))
+                elif distance in (0, symbol.size):
+                    edges.add((symbol.name, distance))
+        if not inside and not edges:
             edges.update((s.name, None) for s in self.loaded
                          if s.addr <= addr <= s.addr + s.size)
         return inside | edges or {(hex(addr), None)}
@@ -98,7 +119,9 @@ class Image:
             at, width = r.place - symbol.value, WIDTH[r.type]
             value = int.from_bytes(code[at : at + width], "little", signed=True)
             code[at : at + width] = bytes(width)
-            target = (value + (r.place + 4 if r.type in RELATIVE else 0)) & (1 << 64) - 1
+            if r.type in RELATIVE:
+                value += r.place + 4 + immediate_behind(code, at)
+            target = value & (1 << 64) - 1
             leads_to.append((at, self.readings(target)))
         if not symbol.size: # what stands between two symbols: how much is up to the linker
             code = code.rstrip(b"\xcc\x90")
