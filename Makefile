@@ -263,8 +263,12 @@ test: ## everything that should pass before a commit, or T=NAME; installs what i
 	$(Q)tests/run/need.sh run uefi gdb test
 	$(Q)./sonde test $(T)
 
-test-long: ## the same, with more seeds, more CPUs and more time
-	$(Q)tests/run/need.sh run uefi gdb test
+test-tools: ## the tests that need large programs of other projects
+	$(Q)tests/run/need.sh run uefi gdb test tools
+	$(Q)./sonde test --tools
+
+test-long: ## all of both, with more seeds, more CPUs and more time
+	$(Q)tests/run/need.sh run uefi gdb test tools
 	$(Q)./sonde test --long
 
 STRESS_OPTIONS := MINUTES SEED CPUS ROUND CLASSES STEPPED
@@ -293,7 +297,8 @@ mutants: ## undo what the code does, piece by piece: do tests notice? M=NAME for
 	$(Q)tests/mutants/run.py --folder $(B)/mutants $(M)
 
 check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say
-	$(Q)prove --exec '' --comments -j 2 $(wildcard tests/lint/check_*)
+	$(Q)prove --exec '' --comments -j 2 \
+	    $(filter-out $(if $(LONG),,%/check_tidy),$(wildcard tests/lint/check_*))
 
 format: ## let clang-format have its way
 	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
@@ -319,5 +324,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile tests/*.mk tests/*/*.mk | sort | expand -t 14
 
-.PHONY: all run gdb test test-long test-fresh ktest fuzz stress mutants check format disas \
+.PHONY: all run gdb test test-tools test-long test-fresh ktest fuzz stress mutants check format disas \
     host-insn hooks clean help

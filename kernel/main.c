@@ -250,7 +250,7 @@ static void start_shells(void)
 _Noreturn void kmain(uint32_t magic, uint64_t info_phys);
 void kmain(uint32_t magic, uint64_t info_phys)
 {
-    char tests[512];
+    char tests[1024];
 
     trap_init();
     percpu_init_boot();

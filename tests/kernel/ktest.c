@@ -112,8 +112,8 @@ uint64_t ktest_rounds(uint64_t usual, uint64_t when_long)
     return ktest_count(fewer ? fewer : 1, when_long);
 }
 
-/* word_selects - is @word (not NUL-terminated) "all", the subject, or "subject.name"? */
-static bool word_selects(const char *word, size_t len, const struct ktest *t)
+/* word_names - is @word (not NUL-terminated) "all", the subject, or "subject.name"? */
+static bool word_names(const char *word, size_t len, const struct ktest *t)
 {
     size_t subject_len = strlen(t->subject);
 
@@ -129,15 +129,19 @@ static bool word_selects(const char *word, size_t len, const struct ktest *t)
 
 static bool selects(const char *selection, const struct ktest *t)
 {
+    bool selected = false;
+
     for (const char *word = selection; *word;) {
         size_t len = strcspn(word, ",");
 
-        if (word_selects(word, len, t))
-            return true;
+        if (*word == '-' && word_names(word + 1, len - 1, t))
+            return false;
+        if (word_names(word, len, t))
+            selected = true;
         word += len;
         word += *word == ',';
     }
-    return false;
+    return selected;
 }
 
 static void flush_tlb(void *unused)

@@ -8,8 +8,9 @@
  *     }
  *
  * Each test is one KTAP subtest with a line per fact. `tests=all`, `tests=frame,heap` or
- * `tests=frame.freed_frames_are_handed_out_again` select; the machine is switched off
- * afterwards with the verdict as QEMU's exit status.
+ * `tests=frame.freed_frames_are_handed_out_again` select, and a word with a minus in front of
+ * it leaves out what it names: `tests=all,-heap`. The machine is switched off afterwards with
+ * the verdict as QEMU's exit status.
  */
 #pragma once
 
@@ -68,6 +69,6 @@ bool ktest_word(const char *key, char *out, size_t len);
 void ktest_set_sink(void (*fn)(const char *text, size_t len));
 
 /* ktest_run - run what @selection names, print KTAP, return the number of failed tests.
- * @selection: "all" or a comma list   @seed: 0 chooses one
+ * @selection: a comma list, as above   @seed: 0 chooses one
  */
 int ktest_run(const char *selection, uint64_t seed);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # need.sh - make sure the tools of the named groups are there; install what is missing.
 #
-#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb test fresh
+#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb test tools fresh
 #
 # Silent and quick when nothing is missing. Otherwise says what it installs, then
 # installs it with apt-get, through sudo when not root. Where there is no apt-get it
@@ -30,10 +30,10 @@ test   clang-tidy                               clang-tidy
 test   /usr/include/Zydis/Zydis.h               libzydis-dev
 test   shellcheck                               shellcheck
 test   spin                                     spin
-test   bochs                                    bochs
-test   /usr/lib/*/bochs/plugins/libbx_term_gui.so  bochs-term
-test   /usr/share/bochs/BIOS-bochs-latest       bochsbios
-test   /usr/share/vgabios/vgabios.bin           vgabios
+tools  bochs                                    bochs
+tools  /usr/lib/*/bochs/plugins/libbx_term_gui.so  bochs-term
+tools  /usr/share/bochs/BIOS-bochs-latest       bochsbios
+tools  /usr/share/vgabios/vgabios.bin           vgabios
 fresh  debootstrap                              debootstrap'
 
 say()

@@ -1,23 +1,28 @@
 #!/usr/bin/env python3
 """run_tests.py - all tests, through prove; the last line is `N passed, N failed`.
 
-    tests/run/run_tests.py [--list] [--long] [NAME...]
+    tests/run/run_tests.py [--list] [--long | --tools] [NAME...]
 
---long runs the guest on more CPUs, once with more rounds of everything (kernel/longN), and
-passes --long to the Python tests of insn, pun, model, fuzz and truth.
+The usual run takes five minutes on two CPUs. It leaves out the tests that need a large
+program of another project: --tools runs these. --long runs all tests, the guest on more
+CPUs, once with more rounds of everything (kernel/longN), and passes --long to the tests in
+Python. tests/tools/facts.py shows which facts the usual run leaves to the long one.
 
 A test has a label TIER/STEM. A NAME is a label, a tier, or a stem, which means the tests
 of that stem in every tier. `kernel/STEM` boots with the tests of one subject only; the
-whole run has `kernel/smpN` instead, all subjects on N CPUs, and `kernel/stepped2`, some with
+whole run has `kernel/smpN` instead, subjects on N CPUs, and `kernel/stepped2`, some with
 one instruction per translation block. SMP=N sets the CPUs of kernel/STEM, SEED=N gives back
 a seed.
 """
 
 import glob
 import os
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 
 import building
 from exits import HOST
@@ -25,7 +30,8 @@ from guest import BUILD, ROOT, die_with_parent
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-SMP = (1, 2, 4, 8)
+SMP = (1, 4, 8)
+SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
 # Subjects that turn everything over again and again; with four CPUs for each of the host's
 # they take minutes, and find what they find on four.
 UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "jump",
@@ -33,7 +39,22 @@ UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "ju
            "return_point", "returns", "text_poke", "xmc")  # fmt: skip
 # Subjects about one CPU at a time: alone, and among four.
 NOT_ON_2 = ("conformance", "frame", "heap", "pun")
-SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
+# The usual run has these on the other number of CPUs only. On one, truth/truth probes every
+# instruction as well.
+NOT_ALONE = ("everywhere", "return_point.every_function_at_once",
+             "returns.every_function_at_once")  # fmt: skip
+NOT_ON_4 = (
+    *NOT_ON_2,
+    "commands",
+    "explain",
+    "optimize.any_density_in_and_out",
+    "optimize.half_of_all_goes_and_comes_back",
+    "region.and_so_they_do_over_branches",
+    "region.any_density_in_and_out",
+    "work.checksums_depend_on_the_seed_only",
+)
+# Subjects about many CPUs. On eight the usual run has no others.
+MANY = ("clock", "halt", "mutex", "nmi", "quiesce", "smp", "stop_machine")
 # With one instruction per translation block, of which the whole run would take an hour.
 STEPPED = ("preempt", "detour", "jump")
 STEPPED_LONG = (
@@ -49,15 +70,25 @@ STEPPED_LONG = (
 MANY_ROUNDS = 2  # CPUs of the one boot of a long run in which tests take more rounds
 
 HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as tests/hosted/hosted.mk builds them
-HOSTED_LONG = ("hosted/execute-tsan",)  # a minute for one thread at a time, mostly
+
+# Tests of the long run only.
+LONG_ONLY = (
+    "hosted/execute-tsan",  # a minute for one thread at a time, mostly
+    "kernel/steppedlong2",
+    "lint/tidy",
+    f"kernel/long{MANY_ROUNDS}",
+    "stress/rounds",
+    "truth/mass",  # work in proportion to the probes: its bounds are seldom in danger
+)
+# Tests that need a large program of another project, which nothing else here needs.
+TOOLS = ("hosted/gdb", "session/bochs", "session/gdb")
 
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
 # Minutes each: not to be what everything waits for in the end.
 LONG_ONES = ("model", "truth")
 SHORT_ONES = ("run", "tools", "insn", "pun", "region", "fuzz", "session")
-STRESS = ("stress",)  # of a long run only
-LONG_TIERS = ("insn", "pun", "model", "fuzz", "truth")  # those that know --long
+STRESS = ("stress",)
 
 
 def say(text):
@@ -79,24 +110,39 @@ def python_labels(tiers):
             for stem in stems(f"tests/{tier}/test_*.py", "test_")]
 
 
-def all_labels():
-    """Every test of a whole run: what is quick, what takes long, the rest."""
-    is_long = "LONG" in os.environ
+def every_label():
+    """What is quick, what takes long, the rest."""
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
-    labels += [f"kernel/smp{n}" for n in (SMP_LONG if is_long else SMP)]
-    labels += ["kernel/stepped2"]
-    labels += [f"kernel/long{MANY_ROUNDS}", "kernel/steppedlong2"] * is_long
-    labels += python_labels(LONG_ONES + STRESS * is_long)
+    labels += [f"kernel/smp{n}" for n in SMP_LONG]
+    labels += ["kernel/stepped2", f"kernel/long{MANY_ROUNDS}", "kernel/steppedlong2"]
+    labels += python_labels(LONG_ONES + STRESS)
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
-    labels = [label for label in labels if is_long or label not in HOSTED_LONG]
     labels += ["hosted/" + stem for stem in stems("tests/hosted/test_*.py", "test_")]
     return labels + python_labels(SHORT_ONES)
 
 
+def is_usual(label):
+    tier, _, stem = label.partition("/")
+    if tier == "kernel" and stem.startswith("smp"):
+        return int(stem.removeprefix("smp")) in SMP
+    return label not in LONG_ONLY + TOOLS
+
+
+def all_labels():
+    """Every test of a whole run."""
+    if "LONG" in os.environ:
+        return every_label()
+    if "TOOLS" in os.environ:
+        return [label for label in every_label() if label in TOOLS]
+    return [label for label in every_label() if is_usual(label)]
+
+
 def choose(names, whole):
-    """The labels that the names mean, in the order of the whole run. ValueError."""
+    """The labels that the names mean, in the order of the whole run. A name of which the run
+    has nothing means tests of other runs. ValueError.
+    """
     if not names:
         return whole
     known = whole + ["kernel/" + stem for stem in subjects()]
@@ -104,6 +150,7 @@ def choose(names, whole):
     for name in names:
         found = [label for label in whole if label.startswith(name + "/")]
         found = found or [l for l in known if name in (l, *stems_of(l))]
+        found = found or [l for l in every_label() if name in (l, *stems_of(l))]
         if not found:
             raise ValueError(f"no test is called {name} (--list shows them)")
         chosen += [label for label in found if label not in chosen]
@@ -139,12 +186,19 @@ def command(label):
         if stem.startswith("long"):
             return program + ["all", stem.removeprefix("long"), "long"]
         cpus = stem.removeprefix("smp")
-        left_out = UP_TO_4 if int(cpus) > 4 else NOT_ON_2 if int(cpus) == 2 else ()
-        if left_out:
-            return program + [",".join(s for s in subjects() if s not in left_out), cpus]
-        return program + ["all", cpus]
+        return program + [selection(int(cpus), is_long), cpus]
     program = [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]
-    return program + ["--long"] * (tier in LONG_TIERS and is_long)
+    return program + ["--long"] * is_long
+
+
+def selection(cpus, is_long):
+    """The kernel's tests on so many CPUs, as its boot argument names them."""
+    if cpus > 4 and not is_long:
+        return ",".join(MANY)
+    left_out = UP_TO_4 if cpus > 4 else NOT_ON_2 if cpus == 2 else ()
+    if not is_long:
+        left_out += NOT_ALONE if cpus == 1 else NOT_ON_4 if cpus == 4 else ()
+    return ",".join(["all", *("-" + name for name in left_out)])
 
 
 def has_several_cpus(label):
@@ -190,6 +244,7 @@ def run_one(label):
     os.makedirs(folder, exist_ok=True)
     path = os.path.join(folder, label.replace("/", "-"))
     environment = dict(os.environ, PYTHONPATH=HERE)
+    begun = time.monotonic()
     process = subprocess.Popen(
         words, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, errors="replace",
         preexec_fn=die_with_parent,
@@ -198,9 +253,18 @@ def run_one(label):
         for line in process.stdout:
             print(line, end="", flush=True)
             file.write(line)
+    status = process.wait()
+    note_time(label, time.monotonic() - begun)
     if "VERBOSE" not in os.environ:
         explain(label, path)
-    return process.wait()
+    return status
+
+
+def note_time(label, elapsed):
+    """A line for Totals.pm: seconds that the test took, and seconds of CPU."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with open(os.environ["TIMES"], "a", encoding="ascii") as file:
+        file.write(f"{elapsed:.1f} {usage.ru_utime + usage.ru_stime:.1f} {label}\n")
 
 
 def explain(label, path):
@@ -223,8 +287,9 @@ def main():
         die_with_parent()  # of prove, which may be killed
         return run_one(arguments[1])
     names = [word for word in arguments if not word.startswith("--")]
-    if "--long" in arguments:
-        os.environ["LONG"] = "1"
+    for option in ("--long", "--tools"):
+        if option in arguments:
+            os.environ[option.strip("-").upper()] = "1"
     labels = choose(names, all_labels())
     if "--list" in arguments:
         print("\n".join(labels))
@@ -242,8 +307,10 @@ def main():
     else:
         words += ["--jobs", "2", *rules(labels)]
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
-    # Not where a label is a folder.
-    return subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
+    with tempfile.NamedTemporaryFile() as times:
+        os.environ["TIMES"] = times.name
+        # Not where a label is a folder.
+        return subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
 
 
 if __name__ == "__main__":

@@ -1,0 +1,100 @@
+"""test_driver.py - which tests a run has, and what its last lines say."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import run_tests
+import tap
+from guest import ROOT
+
+
+def labels_of(*options):
+    words = [sys.executable, run_tests.__file__, "--list", *options]
+    environment = {k: v for k, v in os.environ.items() if k not in ("LONG", "TOOLS")}
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True)
+    return done.stdout.split()
+
+
+def every_test_is_in_a_run():
+    usual, tools, long = labels_of(), labels_of("--tools"), labels_of("--long")
+    tap.equal(set(usual + tools) - set(long), set(), "the long run has all tests")
+    tap.equal(sorted(set(usual) & set(tools)), [], "the usual run leaves out those of tools")
+    tap.equal(sorted(tools), sorted(run_tests.TOOLS), "which are there")
+    tap.equal(set(run_tests.LONG_ONLY) - set(long), set(), "what is left to it is there")
+    tap.check(len(usual) > 100, f"{len(usual)} tests are usual")
+
+
+def kernel_tests():
+    """Subjects, and SUBJECT.NAME of each test."""
+    found = set(run_tests.subjects())
+    folder = os.path.join(ROOT, "tests", "kernel")
+    for name in os.listdir(folder):
+        if name.endswith(".c"):
+            with open(os.path.join(folder, name), encoding="utf-8") as file:
+                tests = re.findall(r"^KTEST\((\w+), (\w+)\)", file.read(), re.M)
+            found.update(f"{subject}.{test}" for subject, test in tests)
+    return found
+
+
+def what_is_left_out_exists():
+    known = kernel_tests()
+    for table in ("UP_TO_4", "NOT_ON_2", "NOT_ALONE", "NOT_ON_4", "MANY", "STEPPED"):
+        tap.equal(set(getattr(run_tests, table)) - known, set(), f"{table} names tests")
+
+
+def chosen_on(cpus, is_long=False):
+    """The kernel's tests among those that exist, by the rules of ktest.h."""
+    words = run_tests.selection(cpus, is_long).split(",")
+    out = {word[1:] for word in words if word.startswith("-")}
+    tests = {name for name in kernel_tests() if "." in name}
+    return {t for t in tests if ("all" in words or t.partition(".")[0] in words)
+            and t not in out and t.partition(".")[0] not in out}
+
+
+def each_kernel_test_is_usual_somewhere():
+    tests = {name for name in kernel_tests() if "." in name}
+    usual = [chosen_on(n) for n in run_tests.SMP]
+    tap.equal(tests - set().union(*usual), set(), "on one number of CPUs at least")
+    long = {n: chosen_on(n, is_long=True) for n in run_tests.SMP}
+    left = {n for n, chosen in zip(run_tests.SMP, usual) if not chosen <= long[n]}
+    tap.equal(left, set(), "and in the long run on the same")
+
+
+def a_name_may_mean_other_runs():
+    tap.equal(run_tests.choose(["session/bochs"], labels_of()), ["session/bochs"], "tools")
+    tap.equal(run_tests.choose(["kernel/smp16"], labels_of()), ["kernel/smp16"], "long")
+    try:
+        run_tests.choose(["no_such"], labels_of())
+        tap.check(False, "an unknown name is refused")
+    except ValueError:
+        tap.check(True, "an unknown name is refused")
+
+
+def the_last_lines():
+    """Twelve tests, of which the slowest ten are shown, and a failure."""
+    with tempfile.TemporaryDirectory() as folder:
+        times = os.path.join(folder, "times")
+        with open(times, "w", encoding="ascii") as file:
+            file.writelines(f"{n}.0 {n}.5 some/test{n}\n" for n in range(1, 13))
+        for name, text in (("good", "ok 1 - a\nok 2 - b\n1..2\n"),
+                           ("bad", "not ok 1\n1..1\n")):  # fmt: skip
+            with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+                file.write(text)
+        environment = dict(os.environ, PERL5LIB=os.path.dirname(run_tests.__file__),
+                           TIMES=times)  # fmt: skip
+        words = ["prove", "--formatter", "Totals", "--exec", "cat", "good", "bad"]
+        done = subprocess.run(words, cwd=folder, capture_output=True, text=True,
+                              env=environment, check=False)  # fmt: skip
+    lines = done.stdout.splitlines()[-12:]
+    tap.equal(lines[0], "12 tests took 84 s of CPU; the slowest:", "how many tests ran")
+    tap.equal([line.split()[-1] for line in lines[1:11]],
+              [f"some/test{n}" for n in range(12, 2, -1)], "the slowest ten")  # fmt: skip
+    tap.equal(lines[1].split()[:3], ["12.0", "s", "12.5"], "seconds, and seconds of CPU")
+    tap.equal(lines[11], "2 passed, 1 failed", "the last line")
+
+
+tap.run(every_test_is_in_a_run, what_is_left_out_exists, each_kernel_test_is_usual_somewhere,
+        a_name_may_mean_other_runs, the_last_lines)
