@@ -1,3 +1,10 @@
 TRACE := \
+    probes/trace/error.c \
+    probes/trace/def_words.c \
+    probes/trace/def.c \
+    probes/trace/def_list.c \
+    probes/trace/fetch_type.c \
+    probes/trace/fetch_parse.c \
+    probes/trace/fetch.c \
     probes/trace/ring.c \
     probes/trace/page.c

@@ -1,0 +1,496 @@
+/* def.c - a line of kprobe_events becomes a definition.
+ *
+ * In the order of Linux, which decides which of several mistakes is told: how many instances,
+ * place, names, arguments.
+ */
+#include "probes/trace/def.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "probes/trace/def_words.h"
+#include "probes/trace/fetch_parse.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define STACK_WORDS 2048 /* those of 16 KiB */
+#define PLACE 1          /* the word of the place; arguments are behind it */
+#define FIRST_ARG 2
+
+/* A definition while it is made. */
+struct making {
+    const struct def_host *host;
+    const char *line;
+    struct trace_error *error;
+    struct def_word head, place;
+    bool is_return;
+    unsigned maxactive;
+    struct def_word symbol; /* len 0: an address */
+    uintptr_t addr;
+    unsigned offset;
+    bool at_entry;
+    char group[DEF_NAME_MAX], event[DEF_NAME_MAX];
+};
+
+static int refuse(struct making *making, size_t word, size_t offset,
+                  enum trace_error_id id, int err)
+{
+    *making->error = (struct trace_error){
+        .err = err,
+        .id = id,
+        .column = def_word_column(making->line, word) + (unsigned)offset,
+    };
+    return err;
+}
+
+/* ---- p, r5: the head's beginning ---- */
+
+static int parse_kind(struct making *making)
+{
+    const char *colon = memchr(making->head.p, ':', making->head.len);
+    size_t len = (colon ? (size_t)(colon - making->head.p) : making->head.len) - 1;
+    uint64_t count = 0;
+
+    making->is_return = *making->head.p == 'r';
+    if (making->head.len == 1 || !isdigit((unsigned char)making->head.p[1]))
+        return 0;
+    if (!making->is_return)
+        return refuse(making, 0, 1, TRACE_BAD_MAXACT_TYPE, -EINVAL);
+    if (len >= DEF_NAME_MAX || fetch_number(making->head.p + 1, len, &count) || !count ||
+        count > UINT32_MAX)
+        return refuse(making, 0, 1, TRACE_BAD_MAXACT, -EINVAL);
+    if (count > DEF_MAXACTIVE_MAX)
+        return refuse(making, 0, 1, TRACE_MAXACT_TOO_BIG, -EINVAL);
+    making->maxactive = (unsigned)count;
+    return 0;
+}
+
+/* ---- the place ---- */
+
+/* find_symbol - [MODULE:]NAME. Return: as def_host.symbol. */
+static int find_symbol(const struct def_host *host, const char *text, size_t len,
+                       uintptr_t *addr)
+{
+    const char *colon = memchr(text, ':', len);
+    size_t module_len = colon ? (size_t)(colon - text) : 0;
+
+    if (!colon)
+        return host->symbol(NULL, 0, text, len, addr);
+    return host->symbol(text, module_len, colon + 1, len - module_len - 1, addr);
+}
+
+/* Cut "%return" and the offset off. */
+static int parse_suffixes(struct making *making)
+{
+    static const char suffix[] = "%return";
+    struct def_word *symbol = &making->symbol;
+    const char *percent = memchr(symbol->p, '%', symbol->len);
+    int64_t offset = 0;
+    size_t len;
+
+    if (percent) {
+        len = symbol->len - (size_t)(percent - symbol->p);
+        symbol->len -= len;
+        if (len != sizeof(suffix) - 1 || memcmp(percent, suffix, len))
+            return refuse(making, PLACE, symbol->len, TRACE_BAD_ADDR_SUFFIX, -EINVAL);
+        making->is_return = true;
+    }
+    for (len = 0; len < symbol->len && !strchr("+-", symbol->p[len]); len++)
+        ;
+    if (len < symbol->len && fetch_signed(symbol->p + len, symbol->len - len, &offset))
+        return refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -EINVAL);
+    if (offset < 0 || offset > UINT32_MAX)
+        return refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -EINVAL);
+    symbol->len = len;
+    making->offset = (unsigned)offset;
+    return 0;
+}
+
+static int parse_symbol(struct making *making)
+{
+    int err, found;
+
+    making->symbol = making->place;
+    if (memchr(making->place.p, '/', making->place.len) &&
+        memchr(making->place.p, ':', making->place.len))
+        return refuse(making, 0, 0, TRACE_NO_ERROR, -EINVAL); /* a user's file */
+    err = parse_suffixes(making);
+    if (err)
+        return err;
+    found =
+        find_symbol(making->host, making->symbol.p, making->symbol.len, &making->addr);
+    if (found > 1)
+        return refuse(making, PLACE, 0, TRACE_NON_UNIQ_SYMBOL, -EADDRNOTAVAIL);
+    if (!found)
+        return refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -ENOENT);
+    if (found < 0) /* its module may come; what it has there cannot be known */
+        return 0;
+    making->addr += making->offset;
+    making->at_entry = making->host->is_entry(making->addr);
+    if (making->is_return && !making->at_entry)
+        return refuse(making, PLACE, 0, TRACE_BAD_RETPROBE, -EINVAL);
+    return 0;
+}
+
+static int parse_place(struct making *making)
+{
+    uint64_t addr;
+
+    if (fetch_number(making->place.p, making->place.len, &addr))
+        return parse_symbol(making);
+    making->addr = addr;
+    making->at_entry = making->host->is_entry(addr);
+    return 0;
+}
+
+/* ---- names ---- */
+
+static bool is_good_group(const char *name, size_t len)
+{
+    if (!len || !(isalpha((unsigned char)*name) || *name == '_'))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)name[i]) && !strchr("_-", name[i]))
+            return false;
+    return true;
+}
+
+static int parse_group(struct making *making, const char *name, size_t len)
+{
+    size_t at = (size_t)(name - making->head.p);
+
+    if (!len)
+        return refuse(making, 0, at, TRACE_NO_GROUP_NAME, -EINVAL);
+    if (len >= DEF_NAME_MAX)
+        return refuse(making, 0, at, TRACE_GROUP_TOO_LONG, -EINVAL);
+    if (!is_good_group(name, len))
+        return refuse(making, 0, at, TRACE_BAD_GROUP_NAME, -EINVAL);
+    memcpy(making->group, name, len);
+    making->group[len] = '\0';
+    return 0;
+}
+
+static int parse_event(struct making *making, const char *name, size_t len)
+{
+    size_t at = (size_t)(name - making->head.p);
+
+    if (len >= DEF_NAME_MAX)
+        return refuse(making, 0, at, TRACE_EVENT_TOO_LONG, -EINVAL);
+    if (!fetch_name_is_good(name, len))
+        return refuse(making, 0, at, TRACE_BAD_EVENT_NAME, -EINVAL);
+    memcpy(making->event, name, len);
+    making->event[len] = '\0';
+    return 0;
+}
+
+/* An event without a name is called after its place. */
+static void name_after_place(struct making *making)
+{
+    if (making->symbol.len)
+        snprintf(making->event, sizeof(making->event), "%c_%.*s_%u",
+                 making->is_return ? 'r' : 'p', (int)making->symbol.len, making->symbol.p,
+                 making->offset);
+    else
+        snprintf(making->event, sizeof(making->event), "%c_0x%lx",
+                 making->is_return ? 'r' : 'p', (unsigned long)making->addr);
+    for (char *p = making->event; *p; p++)
+        if (!isalnum((unsigned char)*p))
+            *p = '_';
+}
+
+static int parse_names(struct making *making)
+{
+    const char *colon = memchr(making->head.p, ':', making->head.len);
+    const char *name = colon ? colon + 1 : NULL, *slash;
+    size_t len = colon ? making->head.len - (size_t)(name - making->head.p) : 0;
+    int err;
+
+    memcpy(making->group, DEF_GROUP, sizeof(DEF_GROUP));
+    if (!name) {
+        name_after_place(making);
+        return 0;
+    }
+    slash = memchr(name, '/', len);
+    if (!slash)
+        slash = memchr(name, '.', len);
+    if (slash) {
+        err = parse_group(making, name, (size_t)(slash - name));
+        if (err)
+            return err;
+        len -= (size_t)(slash + 1 - name);
+        name = slash + 1;
+    }
+    if (len)
+        return parse_event(making, name, len);
+    if (!slash)
+        return refuse(making, 0, (size_t)(name - making->head.p), TRACE_NO_EVENT_NAME,
+                      -EINVAL);
+    name_after_place(making);
+    return 0;
+}
+
+/* ---- arguments ---- */
+
+/* Memory behind the definition, handed out piece by piece; room_size() has seen to it that
+ * there is enough.
+ */
+struct room {
+    uint8_t *at;
+};
+
+static void *room_take(struct room *room, size_t size)
+{
+    void *piece = room->at;
+
+    room->at += (size + 7) & ~(size_t)7;
+    return piece;
+}
+
+static char *room_text(struct room *room, const char *text, size_t len)
+{
+    char *copy = room_take(room, len + 1);
+
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+static bool is_reserved(const char *name)
+{
+    static const char *const reserved[] = {
+        "common_type", "common_flags", "common_preempt_count", "common_pid",
+        "common_tgid", "__probe_ip",   "__probe_ret_ip",       "__probe_func",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(reserved); i++)
+        if (!strcmp(reserved[i], name))
+            return true;
+    return false;
+}
+
+static bool is_used(const struct def *def, const char *name)
+{
+    for (unsigned i = 0; i < def->arg_count; i++)
+        if (!strcmp(def->args[i].name, name))
+            return true;
+    return false;
+}
+
+/* parse_arg_name - NAME= of @word, or argN. @body: how much of the word it is. */
+static int parse_arg_name(struct making *making, struct def *def, struct def_word word,
+                          struct room *room, size_t *body)
+{
+    const char *equal = memchr(word.p, '=', word.len);
+    size_t at = FIRST_ARG + def->arg_count, len = equal ? (size_t)(equal - word.p) : 0;
+    char number[16];
+    const char *name;
+
+    *body = equal ? len + 1 : 0;
+    if (equal && len > FETCH_NAME_MAX)
+        return refuse(making, at, 0, TRACE_ARG_NAME_TOO_LONG, -EINVAL);
+    if (equal && !len)
+        return refuse(making, at, 0, TRACE_NO_ARG_NAME, -EINVAL);
+    if (!equal)
+        len = (size_t)snprintf(number, sizeof(number), "arg%u", def->arg_count + 1);
+    name = room_text(room, equal ? word.p : number, len);
+    if (!fetch_name_is_good(name, len))
+        return refuse(making, at, 0, TRACE_BAD_ARG_NAME, -EINVAL);
+    if (is_reserved(name) || is_used(def, name))
+        return refuse(making, at, 0, TRACE_USED_ARG_NAME, -EINVAL);
+    def->args[def->arg_count].name = name;
+    return 0;
+}
+
+static size_t code_len(const struct fetch_insn *code)
+{
+    size_t len = 0;
+
+    while (code[len].op != FETCH_END)
+        len++;
+    return len + 1;
+}
+
+static int parse_arg(struct making *making, struct def *def, struct def_word word,
+                     struct fetch_context *context, struct room *room)
+{
+    struct fetch_arg *arg = &def->args[def->arg_count];
+    struct fetch_insn code[FETCH_OPS_MAX], *kept;
+    const char *text;
+    size_t body, size;
+    int err;
+
+    err = parse_arg_name(making, def, word, room, &body);
+    if (err)
+        return err;
+    text = room_text(room, word.p + body, word.len - body);
+    err = fetch_parse(context, text,
+                      def_word_column(making->line, FIRST_ARG + def->arg_count) +
+                          (unsigned)body,
+                      arg, code, making->error);
+    if (err)
+        return err;
+    size = code_len(code) * sizeof(*code);
+    kept = room_take(room, size);
+    memcpy(kept, code, size);
+    arg->code = kept;
+    arg->offset = def->args_size;
+    def->args_size += (unsigned)fetch_fixed_size(arg);
+    def->has_strings |= arg->type->kind == FETCH_STRING;
+    def->arg_count++;
+    return 0;
+}
+
+static int parse_args(struct making *making, struct def *def, const char *words,
+                      struct fetch_context *context, struct room *room)
+{
+    struct def_word word;
+    int err;
+
+    while (word = def_word_next(&words), word.len) {
+        err = parse_arg(making, def, word, context, room);
+        if (err)
+            return err;
+    }
+    /* Of a symbol that is not there the place is blamed: so does Linux, which looks for them
+     * when it registers the probe.
+     */
+    if (context->symbol_err == -ENOENT)
+        return refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -ENOENT);
+    if (context->symbol_err)
+        return refuse(making, PLACE, 0, TRACE_FAIL_REG_PROBE, context->symbol_err);
+    def->entry_count = context->entry_count;
+    memcpy(def->entry, context->entry, sizeof(def->entry));
+    return 0;
+}
+
+/* @text: NAME[+-NUMBER] of @NAME+NUMBER. */
+static int arg_symbol(void *arg, const char *text, size_t len, uintptr_t *addr)
+{
+    const struct def_host *host = arg;
+    int64_t offset = 0;
+    size_t name = 0;
+    int err;
+
+    while (name < len && !strchr("+-", text[name]))
+        name++;
+    err = name < len ? fetch_signed(text + name, len - name, &offset) : 0;
+    if (err)
+        return err;
+    if (!name || find_symbol(host, text, name, addr) <= 0)
+        return -ENOENT;
+    *addr += (uintptr_t)offset;
+    return 0;
+}
+
+/* ---- the whole ---- */
+
+/* room_size - enough for all that parse_args() takes: of a program, each parenthesis adds one
+ * instruction to at most seven others.
+ */
+static size_t room_size(const char *args, size_t count)
+{
+    size_t size = count * sizeof(struct fetch_arg), insns = count * 7;
+
+    for (const char *p = args; *p; p++)
+        insns += *p == '(';
+    size += insns * sizeof(struct fetch_insn);
+    size += strlen(args) + count * (sizeof("arg128") + 2 * 8);
+    return size + 2 * DEF_NAME_MAX + 8;
+}
+
+static int fill(struct making *making, struct def *def, const char *args, size_t count,
+                struct room *room)
+{
+    const struct def_host *host = making->host;
+    struct fetch_context context = {
+        .is_return = making->is_return,
+        .at_entry = making->at_entry,
+        .entry_args = host->entry_args,
+        .stack_words = host->stack_words ? host->stack_words : STACK_WORDS,
+        .symbol = arg_symbol,
+        .arg = (void *)(uintptr_t)host,
+    };
+
+    def->is_return = making->is_return;
+    def->at_entry = making->at_entry;
+    def->maxactive = making->maxactive;
+    def->addr = making->addr;
+    def->offset = making->offset;
+    def->args = room_take(room, count * sizeof(*def->args));
+    def->group = room_text(room, making->group, strlen(making->group));
+    def->event = room_text(room, making->event, strlen(making->event));
+    if (making->symbol.len)
+        def->symbol = room_text(room, making->symbol.p, making->symbol.len);
+    return parse_args(making, def, args, &context, room);
+}
+
+static int make_def(struct making *making, const char *args, struct def **out)
+{
+    size_t count = def_word_count(args), size;
+    struct room room;
+    struct def *def;
+    int err;
+
+    if (count > FETCH_ARGS_MAX)
+        return refuse(making, FIRST_ARG, 0, TRACE_TOO_MANY_ARGS, -E2BIG);
+    size = sizeof(*def) + room_size(args, count) + making->symbol.len + 8;
+    def = making->host->alloc(size);
+    if (!def)
+        return refuse(making, 0, 0, TRACE_NO_ERROR, -ENOMEM);
+    memset(def, 0, size);
+    room.at = (uint8_t *)(def + 1);
+    err = fill(making, def, args, count, &room);
+    if (err) {
+        making->host->free(def);
+        return err;
+    }
+    *out = def;
+    return 0;
+}
+
+int def_parse(const struct def_host *host, const char *line, struct def **def,
+              struct trace_error *error)
+{
+    struct making making = { .host = host, .line = line, .error = error };
+    const char *rest = line;
+    int err;
+
+    *def = NULL;
+    *error = (struct trace_error){ 0 };
+    making.head = def_word_next(&rest);
+    if (!making.head.len)
+        return 0;
+    making.place = def_word_next(&rest);
+    if ((*making.head.p != 'p' && *making.head.p != 'r') || !making.place.len)
+        return refuse(&making, 0, 0, TRACE_NO_ERROR, -EINVAL);
+    err = parse_kind(&making);
+    if (err)
+        return err;
+    err = parse_place(&making);
+    if (err)
+        return err;
+    err = parse_names(&making);
+    if (err)
+        return err;
+    return make_def(&making, rest, def);
+}
+
+void def_free(const struct def_host *host, struct def *def)
+{
+    host->free(def);
+}
+
+void def_refused(const char *line, int err, struct trace_error *error)
+{
+    struct making making = { .line = line, .error = error };
+
+    if (err == -EILSEQ)
+        refuse(&making, PLACE, 0, TRACE_BAD_INSN_BNDRY, err);
+    else if (err == -ENOENT)
+        refuse(&making, PLACE, 0, TRACE_BAD_PROBE_ADDR, err);
+    else if (err == -ENOMEM || err == -EEXIST)
+        refuse(&making, PLACE, 0, TRACE_NO_ERROR, err);
+    else
+        refuse(&making, PLACE, 0, TRACE_FAIL_REG_PROBE, err);
+}

@@ -1,0 +1,168 @@
+/* def_list.c - definitions beside others: how they are listed, joined and deleted. */
+#include "probes/trace/def.h"
+
+#include "kernel/base/err.h"
+#include "libc/include/extra.h"
+#include "probes/trace/def_words.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ARG_WORD 2 /* the first argument's */
+#define PLACE_MAX                                                                        \
+    640 /* bytes of a place as it is listed; no symbol's name is that long */
+
+/* ---- listing ---- */
+
+static size_t print_place(const struct def *def, char *buf, size_t size)
+{
+    if (!def->symbol)
+        return (size_t)snprintf(buf, size, "0x%lx", (unsigned long)def->addr);
+    if (def->offset)
+        return (size_t)snprintf(buf, size, "%s+%u", def->symbol, def->offset);
+    return (size_t)snprintf(buf, size, "%s", def->symbol);
+}
+
+size_t def_print(const struct def *def, char *buf, size_t size)
+{
+    size_t len = 0;
+
+/* What does not fit is counted only. */
+#define REST (len < size ? buf + len : NULL), (len < size ? size - len : 0)
+    if (def->is_return && def->maxactive)
+        len += (size_t)snprintf(REST, "r%u", def->maxactive);
+    else
+        len += (size_t)snprintf(REST, "%c", def->is_return ? 'r' : 'p');
+    len += (size_t)snprintf(REST, ":%s/%s ", def->group, def->event);
+    len += print_place(def, REST);
+    for (unsigned i = 0; i < def->arg_count; i++)
+        len += (size_t)snprintf(REST, " %s=%s", def->args[i].name, def->args[i].text);
+#undef REST
+    return len;
+}
+
+/* ---- several probes of one event ---- */
+
+/* first_difference - the number of the first argument, from 1, that is of another name or
+ * type; 0: none.
+ */
+static unsigned first_difference(const struct def *a, const struct def *b)
+{
+    if (a->arg_count != b->arg_count)
+        return (a->arg_count < b->arg_count ? a->arg_count : b->arg_count) + 1;
+    for (unsigned i = 0; i < a->arg_count; i++)
+        if (a->args[i].type != b->args[i].type || a->args[i].count != b->args[i].count ||
+            strcmp(a->args[i].name, b->args[i].name))
+            return i + 1;
+    return 0;
+}
+
+static bool is_same_place(const struct def *a, const struct def *b)
+{
+    if (!a->symbol || !b->symbol)
+        return !a->symbol && !b->symbol && a->addr == b->addr;
+    return !strcmp(a->symbol, b->symbol) && a->offset == b->offset;
+}
+
+static bool is_same(const struct def *a, const struct def *b)
+{
+    if (!is_same_place(a, b))
+        return false;
+    for (unsigned i = 0; i < a->arg_count; i++)
+        if (strcmp(a->args[i].text, b->args[i].text))
+            return false;
+    return true;
+}
+
+static int exists(struct trace_error *error, enum trace_error_id id, unsigned column)
+{
+    *error = (struct trace_error){ .err = -EEXIST, .id = id, .column = column };
+    return -EEXIST;
+}
+
+int def_append(const struct def *def, const struct def *const *others, size_t count,
+               const char *line, struct trace_error *error)
+{
+    unsigned different;
+
+    *error = (struct trace_error){ 0 };
+    if (!count)
+        return 0;
+    if (def->is_return != others[0]->is_return)
+        return exists(error, TRACE_DIFF_PROBE_TYPE, 0);
+    different = first_difference(def, others[0]);
+    if (different)
+        return exists(error, TRACE_DIFF_ARG_TYPE,
+                      def_word_column(line, ARG_WORD + different - 1));
+    for (size_t i = 0; i < count; i++)
+        if (is_same(def, others[i]))
+            return exists(error, TRACE_SAME_PROBE, 0);
+    return 0;
+}
+
+/* ---- deleting ---- */
+
+bool def_is_delete(const char *line)
+{
+    return *line == '-';
+}
+
+int def_delete_parse(const char *line, struct def_delete *delete)
+{
+    char *head = delete->line, *end, *slash;
+
+    if (def_join(line, delete->line, sizeof(delete->line)) >= sizeof(delete->line) ||
+        strncmp(head, "-:", 2))
+        return -EINVAL;
+    delete->group = NULL;
+    delete->event = head + 2;
+    delete->place = NULL;
+    delete->args = "";
+    end = strchr(head, ' ');
+    if (end) {
+        *end = '\0';
+        delete->place = end + 1;
+        end = strchr(end + 1, ' ');
+        if (end) {
+            *end = '\0';
+            delete->args = end + 1;
+        }
+    }
+    slash = strchr(head, '/');
+    if (!slash)
+        return *delete->event ? 0 : -EINVAL;
+    *slash = '\0';
+    delete->group = head + 2;
+    delete->event = slash + 1;
+    return 0;
+}
+
+/* Do the arguments that are given begin those of @def? */
+static bool args_match(const struct def *def, const char *args)
+{
+    char text[FETCH_NAME_MAX + 1 + FETCH_TEXT_MAX + 1];
+    struct def_word word;
+
+    for (unsigned i = 0; word = def_word_next(&args), word.len; i++) {
+        if (i >= def->arg_count)
+            return false;
+        snprintf(text, sizeof(text), "%s=%s", def->args[i].name, def->args[i].text);
+        if (strlen(text) != word.len || memcmp(text, word.p, word.len))
+            return false;
+    }
+    return true;
+}
+
+bool def_delete_matches(const struct def_delete *delete, const struct def *def)
+{
+    char place[PLACE_MAX];
+
+    if (delete->group && strcmp(delete->group, def->group))
+        return false;
+    if (*delete->event && strcmp(delete->event, def->event))
+        return false;
+    if (!delete->place)
+        return true;
+    print_place(def, place, sizeof(place));
+    return !strcmp(delete->place, place) && args_match(def, delete->args);
+}

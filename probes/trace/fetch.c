@@ -1,0 +1,341 @@
+/* fetch.c - the interpreter of fetch.h. Runs in every hit of an event with arguments. */
+#include "probes/trace/fetch.h"
+
+#include "kernel/base/compiler.h"
+
+#include <string.h>
+
+/* What is read at once of a string: it divides the size of a page, and pieces are aligned, so
+ * no byte of a page is touched but of those that the string itself lies on.
+ */
+#define PIECE 16
+
+struct run {
+    const struct fetch_from *from;
+    struct fetch_to *to;
+    uint64_t value;
+};
+
+static uint64_t load_word(const struct fetch_from *from, uint64_t addr, bool *fault)
+{
+    uint64_t word = 0;
+
+    if (from->read(&word, addr, sizeof(word), false)) {
+        *fault = true;
+        return 0;
+    }
+    return word;
+}
+
+/* As the System V ABI passes them: six in registers, the others above the return address. */
+static uint64_t load_argument(const struct fetch_from *from, uint64_t n, bool *fault)
+{
+    const struct pt_regs *regs = from->regs;
+    const unsigned long in_registers[FETCH_REG_ARGS] = { regs->di, regs->si, regs->dx,
+                                                         regs->cx, regs->r8, regs->r9 };
+
+    if (n < FETCH_REG_ARGS)
+        return in_registers[n];
+    return load_word(from, regs->sp + 8 * (n - FETCH_REG_ARGS + 1), fault);
+}
+
+/* load - the first instruction's value. A text's is found by its store. */
+static uint64_t load(const struct fetch_insn *insn, const struct fetch_from *from,
+                     bool *fault)
+{
+    uint64_t word;
+
+    switch (insn->op) {
+    case FETCH_LOAD_REG:
+        memcpy(&word, (const uint8_t *)from->regs + insn->value, sizeof(word));
+        return word;
+    case FETCH_LOAD_STACK:
+        return load_word(from, from->regs->sp + 8 * (uint64_t)insn->value, fault);
+    case FETCH_LOAD_SP:
+        return from->regs->sp;
+    case FETCH_LOAD_ARG:
+        return load_argument(from, (uint64_t)insn->value, fault);
+    case FETCH_LOAD_ENTRY:
+        if (from->entry)
+            return from->entry[insn->value];
+        *fault = true;
+        return 0;
+    case FETCH_LOAD_VALUE:
+        return (uint64_t)insn->value;
+    default:
+        return 0;
+    }
+}
+
+static bool is_deref(const struct fetch_insn *insn)
+{
+    return insn->op == FETCH_DEREF || insn->op == FETCH_DEREF_USER;
+}
+
+static uint64_t deref(const struct fetch_insn *insn, const struct fetch_from *from,
+                      uint64_t value, bool *fault)
+{
+    uint64_t word = 0;
+
+    if (*fault || from->read(&word, value + (uint64_t)insn->value, sizeof(word),
+                             insn->op == FETCH_DEREF_USER)) {
+        *fault = true;
+        return 0;
+    }
+    return word;
+}
+
+/* ---- strings ---- */
+
+/* copy_string - from memory into @dst of @room bytes, always with a NUL. @dst NULL: only its
+ * length. Return: the length, NUL included; 0 when some of it cannot be read.
+ */
+static size_t copy_string(const struct fetch_from *from, uint64_t addr, bool user,
+                          char *dst, size_t room, bool *cut)
+{
+    char piece[PIECE];
+    size_t len = 0;
+
+    while (len < room) {
+        size_t take = PIECE - (addr + len) % PIECE, part;
+
+        if (take > room - len)
+            take = room - len;
+        if (from->read(piece, addr + len, take, user))
+            return 0;
+        part = strnlen(piece, take);
+        if (dst)
+            memcpy(dst + len, piece, part);
+        len += part;
+        if (part < take)
+            break;
+    }
+    if (len == room) {
+        *cut = true;
+        len--;
+    }
+    if (dst)
+        dst[len] = '\0';
+    return len + 1;
+}
+
+static size_t copy_text(const char *text, size_t len, char *dst, size_t room, bool *cut)
+{
+    if (len >= room) {
+        *cut = true;
+        len = room - 1;
+    }
+    if (dst) {
+        memcpy(dst, text, len);
+        dst[len] = '\0';
+    }
+    return len + 1;
+}
+
+static size_t copy_symbol(const struct fetch_from *from, uint64_t addr, char *dst,
+                          size_t room, bool *cut)
+{
+    static const char digits[] = "0123456789abcdef";
+    char text[256];
+    size_t len;
+
+    if (from->symbol) {
+        len = from->symbol(text, sizeof(text), addr);
+        if (len >= sizeof(text))
+            len = sizeof(text) - 1;
+    } else {
+        memcpy(text, "0x", 2);
+        for (len = 0; len < 16; len++)
+            text[2 + len] = digits[addr >> (60 - 4 * len) & 15];
+        len += 2;
+    }
+    return copy_text(text, len, dst, room, cut);
+}
+
+/* one_string - by the store @insn; @load: the first instruction, which may be a text itself.
+ * Return: as copy_string().
+ */
+static size_t one_string(const struct fetch_from *from, const struct fetch_insn *load,
+                         const struct fetch_insn *insn, uint64_t value, char *dst,
+                         size_t room, bool *cut)
+{
+    if (room > FETCH_STRING_MAX)
+        room = FETCH_STRING_MAX;
+    if (!room) {
+        *cut = true;
+        return 0;
+    }
+    if (load->op == FETCH_LOAD_TEXT)
+        return copy_text(load->text, load->len, dst, room, cut);
+    if (load->op == FETCH_LOAD_COMM)
+        return from->comm
+                   ? copy_text(from->comm, strnlen(from->comm, room), dst, room, cut)
+                   : 0;
+    if (insn->op == FETCH_STORE_SYMBOL)
+        return copy_symbol(from, value, dst, room, cut);
+    return copy_string(from, value + (uint64_t)insn->value,
+                       insn->op == FETCH_STORE_STRING_USER, dst, room, cut);
+}
+
+static bool stores_string(const struct fetch_insn *insn)
+{
+    return insn->op == FETCH_STORE_STRING || insn->op == FETCH_STORE_STRING_USER ||
+           insn->op == FETCH_STORE_SYMBOL;
+}
+
+/* A word of the fixed part: where the string is. */
+static void put_location(uint8_t *at, size_t len, size_t offset)
+{
+    uint32_t word = (uint32_t)(len << 16 | offset);
+
+    memcpy(at, &word, sizeof(word));
+}
+
+static void store_string(struct run *run, const struct fetch_insn *load,
+                         const struct fetch_insn *insn, uint8_t *at, bool fault)
+{
+    struct fetch_to *to = run->to;
+    bool cut = false;
+    size_t len = 0;
+
+    if (!fault) {
+        len = one_string(run->from, load, insn, run->value, (char *)to->record + to->used,
+                         to->size - to->used, &cut);
+        fault = !len && !cut;
+    }
+    put_location(at, len, to->used);
+    to->used += len;
+    to->faults += fault;
+    to->cut += cut;
+}
+
+/* ---- numbers ---- */
+
+static void store_number(struct run *run, const struct fetch_insn *insn, uint8_t *at,
+                         bool fault)
+{
+    if (insn->op == FETCH_STORE && !fault) {
+        memcpy(at, &run->value, insn->size);
+        return;
+    }
+    if (fault || run->from->read(at, run->value + (uint64_t)insn->value, insn->size,
+                                 insn->op == FETCH_STORE_MEM_USER)) {
+        memset(at, 0, insn->size);
+        run->to->faults++;
+    }
+}
+
+static void take_bits(const struct fetch_insn *insn, uint8_t *at)
+{
+    unsigned low = (unsigned)insn->value & 0xff, width = (unsigned)insn->value >> 8;
+    uint64_t word = 0;
+
+    memcpy(&word, at, insn->size);
+    word = word >> low & (UINT64_MAX >> (64 - width));
+    memcpy(at, &word, insn->size);
+}
+
+/* ---- programs ---- */
+
+/* before_store - run what comes before the store. @last: the value that the last dereference
+ * begins from, for an array of strings.
+ */
+static const struct fetch_insn *before_store(const struct fetch_insn *insn,
+                                             const struct fetch_from *from,
+                                             uint64_t *value, uint64_t *last, bool *fault)
+{
+    if (insn->op == FETCH_NAME)
+        insn++;
+    *value = load(insn++, from, fault);
+    *last = *value;
+    while (is_deref(insn)) {
+        *last = *value;
+        *value = deref(insn++, from, *value, fault);
+    }
+    return insn;
+}
+
+static void run_program(const struct fetch_arg *arg, struct run *run, uint8_t *at)
+{
+    unsigned elements = arg->count ? arg->count : 1;
+    bool fault = false;
+    uint64_t last;
+    const struct fetch_insn *store =
+        before_store(arg->code, run->from, &run->value, &last, &fault);
+
+    for (unsigned i = 0; i < elements; i++, at += arg->type->size) {
+        if (!stores_string(store)) {
+            store_number(run, store, at, fault);
+            if (store[1].op == FETCH_BITS)
+                take_bits(store + 1, at);
+            run->value += store->size;
+            continue;
+        }
+        if (i) {
+            last += sizeof(uint64_t);
+            fault = false;
+            run->value = deref(store - 1, run->from, last, &fault);
+        }
+        store_string(run, arg->code, store, at, fault);
+    }
+}
+
+void fetch_args(const struct fetch_arg *args, size_t count, size_t head,
+                const struct fetch_from *from, struct fetch_to *to)
+{
+    struct run run = { .from = from, .to = to };
+
+    to->faults = 0;
+    to->cut = 0;
+    to->used = head;
+    for (size_t i = 0; i < count; i++)
+        to->used += fetch_fixed_size(&args[i]);
+    for (size_t i = 0; i < count; i++)
+        run_program(&args[i], &run, to->record + head + args[i].offset);
+}
+
+size_t fetch_strings_size(const struct fetch_arg *args, size_t count,
+                          const struct fetch_from *from)
+{
+    size_t size = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        unsigned elements = args[i].count ? args[i].count : 1;
+        bool fault = false, cut = false;
+        const struct fetch_insn *store;
+        uint64_t value, last;
+
+        if (args[i].type->kind != FETCH_STRING)
+            continue;
+        store = before_store(args[i].code, from, &value, &last, &fault);
+        for (unsigned k = 0; k < elements; k++) {
+            if (k) {
+                last += sizeof(uint64_t);
+                fault = false;
+                value = deref(store - 1, from, last, &fault);
+            }
+            if (!fault)
+                size += one_string(from, args[i].code, store, value, NULL,
+                                   FETCH_STRING_MAX, &cut);
+        }
+    }
+    return size;
+}
+
+void fetch_entry(const uint16_t *numbers, size_t count, const struct fetch_from *from,
+                 uint64_t *saved)
+{
+    bool fault = false;
+
+    for (size_t i = 0; i < count; i++)
+        saved[i] = load_argument(from, numbers[i], &fault);
+}
+
+bool fetch_is_plain(const struct fetch_arg *arg, const struct fetch_insn **insn)
+{
+    *insn = arg->code;
+    return !arg->count && arg->code[1].op == FETCH_STORE &&
+           arg->code[2].op == FETCH_END &&
+           (arg->code->op == FETCH_LOAD_REG || arg->code->op == FETCH_LOAD_VALUE ||
+            arg->code->op == FETCH_LOAD_SP);
+}

@@ -1,0 +1,563 @@
+/* fetch_parse.c - the compiler of fetch.h.
+ *
+ * The order of the checks is Linux's, because it decides which of several mistakes is the one
+ * that is told. So is the place of the caret, with two oddities that scripts may know: behind
+ * a dereference it is counted from within the parenthesis, and the u of +u8() is not counted.
+ */
+#include "probes/trace/fetch_parse.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+
+#include <ctype.h>
+#include <string.h>
+
+/* The last place of a program is its end's. */
+#define LAST (FETCH_OPS_MAX - 1)
+
+struct parse {
+    struct fetch_context *context;
+    struct trace_error *error;
+    struct fetch_insn *code;
+    unsigned at;     /* the instruction that is being made, or was made last */
+    unsigned column; /* where the caret goes if nothing better is known */
+};
+
+/* A piece of the text. */
+struct piece {
+    const char *p;
+    size_t len;
+};
+
+static int refuse(struct parse *parse, enum trace_error_id id, unsigned column, int err)
+{
+    *parse->error = (struct trace_error){ .err = err, .id = id, .column = column };
+    return err;
+}
+
+static bool is(struct piece piece, const char *text)
+{
+    return strlen(text) == piece.len && !memcmp(piece.p, text, piece.len);
+}
+
+static bool begins(struct piece piece, const char *text)
+{
+    return piece.len >= strlen(text) && !memcmp(piece.p, text, strlen(text));
+}
+
+static struct piece behind(struct piece piece, size_t skip)
+{
+    return (struct piece){ piece.p + skip, piece.len - skip };
+}
+
+static char first(struct piece piece)
+{
+    return piece.len ? *piece.p : '\0';
+}
+
+static struct fetch_insn *now(struct parse *parse)
+{
+    return &parse->code[parse->at];
+}
+
+static void make(struct parse *parse, enum fetch_op op, int64_t value)
+{
+    *now(parse) = (struct fetch_insn){ .op = (uint8_t)op, .value = value };
+}
+
+/* next - go on to another instruction; false: the program would be too long. */
+static bool next(struct parse *parse)
+{
+    return ++parse->at < LAST;
+}
+
+/* ---- loads ---- */
+
+/* Of Linux's names those that are in the image of a hit. */
+static int register_offset(struct piece name)
+{
+#define REG(field)                                                                       \
+    {                                                                                    \
+#field, offsetof(struct pt_regs, field)                                          \
+    }
+    static const struct {
+        const char *name;
+        size_t offset;
+    } registers[] = {
+        REG(r15), REG(r14), REG(r13), REG(r12), REG(bp),      REG(bx), REG(r11),
+        REG(r10), REG(r9),  REG(r8),  REG(ax),  REG(cx),      REG(dx), REG(si),
+        REG(di),  REG(ip),  REG(cs),  REG(sp),  REG(orig_ax), REG(ss), REG(flags),
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(registers); i++)
+        if (is(name, registers[i].name))
+            return (int)registers[i].offset;
+    return -EINVAL;
+}
+
+static int parse_register(struct parse *parse, struct piece text)
+{
+    int offset = register_offset(behind(text, 1));
+
+    if (offset < 0)
+        return refuse(parse, TRACE_BAD_REG_NAME, parse->column, -EINVAL);
+    make(parse, FETCH_LOAD_REG, offset);
+    return 0;
+}
+
+/* decimal - digits and nothing else, of a number of 64 bits. */
+static bool decimal(struct piece text, uint64_t *out)
+{
+    uint64_t number = 0;
+
+    for (size_t i = 0; i < text.len; i++) {
+        if (!isdigit((unsigned char)text.p[i]) ||
+            __builtin_mul_overflow(number, 10, &number) ||
+            __builtin_add_overflow(number, (uint64_t)(text.p[i] - '0'), &number))
+            return false;
+    }
+    *out = number;
+    return text.len > 0;
+}
+
+static int parse_stack(struct parse *parse, struct piece number)
+{
+    uint64_t word;
+
+    if (!number.len) {
+        make(parse, FETCH_LOAD_SP, 0);
+        return 0;
+    }
+    if (!decimal(number, &word))
+        return refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
+    if (word > parse->context->stack_words)
+        return refuse(parse, TRACE_BAD_STACK_NUM, parse->column, -EINVAL);
+    make(parse, FETCH_LOAD_STACK, (int64_t)word);
+    return 0;
+}
+
+/* entry_index - the place among what is saved at the entry; -ENOSPC there is none left. */
+static int entry_index(struct fetch_context *context, unsigned number)
+{
+    for (unsigned i = 0; i < context->entry_count; i++)
+        if (context->entry[i] == number)
+            return (int)i;
+    if (context->entry_count == FETCH_ENTRY_MAX)
+        return -ENOSPC;
+    context->entry[context->entry_count] = (uint16_t)number;
+    return (int)context->entry_count++;
+}
+
+static int parse_argument(struct parse *parse, struct piece number)
+{
+    struct fetch_context *context = parse->context;
+    uint64_t n;
+    int index;
+
+    if (!decimal(number, &n) || (context->is_return && !context->entry_args))
+        return refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
+    if (!n || n > context->stack_words)
+        return refuse(parse, TRACE_BAD_ARG_NUM, parse->column, -EINVAL);
+    if (!context->is_return && !context->at_entry)
+        return refuse(parse, TRACE_NOFENTRY_ARGS, parse->column, -EINVAL);
+    if (!context->is_return) {
+        make(parse, FETCH_LOAD_ARG, (int64_t)n - 1);
+        return 0;
+    }
+    index = entry_index(context, (unsigned)n - 1);
+    if (index < 0)
+        return refuse(parse, TRACE_TOO_MANY_EARGS, parse->column, -E2BIG);
+    make(parse, FETCH_LOAD_ENTRY, index);
+    return 0;
+}
+
+static int parse_variable(struct parse *parse, struct piece text)
+{
+    struct piece name = behind(text, 1);
+
+    if (is(name, "retval")) {
+        if (!parse->context->is_return)
+            return refuse(parse, TRACE_RETVAL_ON_PROBE, parse->column, -EINVAL);
+        make(parse, FETCH_LOAD_REG, offsetof(struct pt_regs, ax));
+        return 0;
+    }
+    if (is(name, "comm") || is(name, "COMM")) {
+        make(parse, FETCH_LOAD_COMM, 0);
+        return 0;
+    }
+    if (begins(name, "stack"))
+        return parse_stack(parse, behind(name, 5));
+    if (begins(name, "arg"))
+        return parse_argument(parse, behind(name, 3));
+    return refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
+}
+
+/* A symbol takes an instruction for its name, one for its address and one to read it. */
+static int parse_symbol(struct parse *parse, struct piece name)
+{
+    uintptr_t addr = 0;
+    int err = parse->context->symbol(parse->context->arg, name.p, name.len, &addr);
+
+    if (err && !parse->context->symbol_err)
+        parse->context->symbol_err = err;
+    *now(parse) = (struct fetch_insn){ .op = FETCH_NAME,
+                                       .len = (uint16_t)name.len,
+                                       .text = name.p };
+    if (!next(parse))
+        return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
+    make(parse, FETCH_LOAD_VALUE, (int64_t)addr);
+    return 0;
+}
+
+static int parse_address(struct parse *parse, struct piece text)
+{
+    struct piece place = behind(text, 1);
+    uint64_t addr;
+    int err;
+
+    if (first(place) == '+')
+        return refuse(parse, TRACE_FILE_ON_KPROBE, parse->column, -EINVAL);
+    if (isdigit((unsigned char)first(place))) {
+        err = fetch_number(place.p, place.len, &addr);
+        if (err)
+            return refuse(parse, TRACE_BAD_MEM_ADDR, parse->column, err);
+        make(parse, FETCH_LOAD_VALUE, (int64_t)addr);
+    } else {
+        err = parse_symbol(parse, place);
+        if (err)
+            return err;
+    }
+    if (!next(parse))
+        return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
+    make(parse, FETCH_DEREF, 0);
+    return 0;
+}
+
+static int parse_constant(struct parse *parse, struct piece text)
+{
+    struct piece value = behind(text, 1);
+    uint64_t number = 0;
+    int err = -EINVAL;
+
+    if (first(value) == '"') {
+        value = behind(value, 1);
+        if (!value.len || value.p[value.len - 1] != '"')
+            return refuse(parse, TRACE_IMMSTR_NO_CLOSE,
+                          parse->column + 2 + (unsigned)value.len, -EINVAL);
+        *now(parse) = (struct fetch_insn){ .op = FETCH_LOAD_TEXT,
+                                           .len = (uint16_t)(value.len - 1),
+                                           .text = value.p };
+        return 0;
+    }
+    if (isdigit((unsigned char)first(value)))
+        err = fetch_number(value.p, value.len, &number);
+    else if (first(value) == '-')
+        err = fetch_signed(value.p, value.len, (int64_t *)&number);
+    else if (first(value) == '+')
+        err = fetch_signed(value.p + 1, value.len - 1, (int64_t *)&number);
+    if (err)
+        return refuse(parse, TRACE_BAD_IMM, parse->column + 1, err);
+    make(parse, FETCH_LOAD_VALUE, (int64_t)number);
+    return 0;
+}
+
+/* ---- dereferences ---- */
+
+static int parse_expression(struct parse *parse, struct piece text);
+
+/* The digits behind a minus. */
+static int parse_magnitude(struct piece digits, int64_t *value)
+{
+    uint64_t magnitude;
+    int err;
+
+    if (!isdigit((unsigned char)first(digits)))
+        return -EINVAL;
+    err = fetch_number(digits.p, digits.len, &magnitude);
+    if (err)
+        return err;
+    if (magnitude > (uint64_t)INT64_MAX + 1)
+        return -ERANGE;
+    *value = (int64_t)(0 - magnitude);
+    return 0;
+}
+
+static int parse_deref(struct parse *parse, struct piece text)
+{
+    bool user = text.len > 1 && text.p[1] == 'u';
+    bool negative = first(text) == '-';
+    struct piece offset = behind(text, 1 + user), inner;
+    const char *open = memchr(offset.p, '(', offset.len);
+    size_t close;
+    int64_t value;
+    unsigned column;
+    int err;
+
+    if (!open)
+        return refuse(parse, TRACE_DEREF_NEED_BRACE, parse->column, -EINVAL);
+    inner = behind(offset, (size_t)(open + 1 - offset.p));
+    offset.len = (size_t)(open - offset.p);
+    err = negative ? parse_magnitude(offset, &value)
+                   : fetch_signed(offset.p, offset.len, &value);
+    if (err)
+        return refuse(parse, TRACE_BAD_DEREF_OFFS, parse->column, err);
+
+    column = parse->column + (unsigned)offset.len + 2;
+    parse->column = column;
+    for (close = inner.len; close && inner.p[close - 1] != ')'; close--)
+        ;
+    if (!close)
+        return refuse(parse, TRACE_DEREF_OPEN_BRACE, column + (unsigned)inner.len,
+                      -EINVAL);
+    inner.len = close - 1;
+    err = parse_expression(parse, inner);
+    if (err)
+        return err;
+    parse->column = column;
+    if (now(parse)->op == FETCH_LOAD_COMM || now(parse)->op == FETCH_LOAD_TEXT)
+        return refuse(parse, TRACE_COMM_CANT_DEREF, column, -EINVAL);
+    if (!next(parse))
+        return refuse(parse, TRACE_TOO_MANY_OPS, column, -EINVAL);
+    make(parse, user ? FETCH_DEREF_USER : FETCH_DEREF, value);
+    return 0;
+}
+
+/* Recursion ends with the text: each level takes three of at most FETCH_TEXT_MAX
+ * characters.
+ */
+static int parse_expression(struct parse *parse, struct piece text)
+{
+    switch (first(text)) {
+    case '$':
+        return parse_variable(parse, text);
+    case '%':
+        return parse_register(parse, text);
+    case '@':
+        return parse_address(parse, text);
+    case '+':
+    case '-':
+        return parse_deref(parse, text);
+    case '\\':
+        return parse_constant(parse, text);
+    default:
+        return refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
+    }
+}
+
+/* ---- types ---- */
+
+static int parse_array(struct parse *parse, const char *text, struct piece *type,
+                       struct fetch_arg *arg)
+{
+    const char *open = memchr(type->p, '[', type->len), *close;
+    size_t len;
+    uint64_t count;
+    unsigned column;
+
+    if (!open)
+        return 0;
+    len = type->len - (size_t)(open + 1 - type->p);
+    column = parse->column + (unsigned)(open + 1 - text);
+    close = memchr(open + 1, ']', len);
+    if (!close)
+        return refuse(parse, TRACE_ARRAY_NO_CLOSE, column + (unsigned)len, -EINVAL);
+    if (close[1])
+        return refuse(parse, TRACE_BAD_ARRAY_SUFFIX,
+                      parse->column + (unsigned)(close + 1 - text), -EINVAL);
+    if (fetch_number(open + 1, (size_t)(close - open - 1), &count) || !count ||
+        count > UINT32_MAX)
+        return refuse(parse, TRACE_BAD_ARRAY_NUM, column, -EINVAL);
+    if (count > FETCH_ARRAY_MAX)
+        return refuse(parse, TRACE_ARRAY_TOO_BIG, column, -EINVAL);
+    arg->count = (uint16_t)count;
+    type->len = (size_t)(open - type->p);
+    return 0;
+}
+
+/* @type: what stands behind the colon; p NULL without one. Without one it is x64, or string
+ * where nothing else is possible.
+ */
+static int parse_type(struct parse *parse, const char *text, struct piece expression,
+                      struct piece *type, struct fetch_arg *arg)
+{
+    unsigned column = parse->column;
+    int err;
+
+    if (type->p) {
+        column += (unsigned)(type->p - text);
+        err = parse_array(parse, text, type, arg);
+        if (err)
+            return err;
+    }
+    if (is(expression, "$comm") || is(expression, "$COMM") ||
+        begins(expression, "\\\"")) {
+        if (arg->count || (type->p && !is(*type, "string")))
+            return refuse(parse, TRACE_NEED_STRING_TYPE, column, -EINVAL);
+        arg->type = fetch_type_find("string", 6);
+        return 0;
+    }
+    arg->type = type->p ? fetch_type_find(type->p, type->len) : fetch_type_find("x64", 3);
+    if (!arg->type)
+        return refuse(parse, TRACE_BAD_TYPE, column, -EINVAL);
+    return 0;
+}
+
+/* ---- stores ---- */
+
+static bool is_symstr(const struct fetch_arg *arg)
+{
+    return !strcmp(arg->type->name, "symstr");
+}
+
+/* What can be stored as a string: memory, or what is a text by itself. */
+static bool string_is_possible(enum fetch_op op, const struct fetch_arg *arg)
+{
+    switch (op) {
+    case FETCH_DEREF:
+        return true;
+    case FETCH_DEREF_USER:
+    case FETCH_LOAD_VALUE:
+    case FETCH_LOAD_COMM:
+    case FETCH_LOAD_TEXT:
+        return !is_symstr(arg);
+    case FETCH_LOAD_SP:
+        return false;
+    default:
+        return is_symstr(arg);
+    }
+}
+
+/* A dereference that comes last becomes the store. It stays where the value that it reads is
+ * itself the string's address, which is so in an array of strings, or a symbol's.
+ */
+static int store_string(struct parse *parse, const struct fetch_arg *arg, unsigned column)
+{
+    enum fetch_op last = now(parse)->op;
+    bool user = last == FETCH_DEREF_USER || !strcmp(arg->type->name, "ustring");
+    int64_t offset = now(parse)->value;
+
+    if (!string_is_possible(last, arg))
+        return refuse(parse, is_symstr(arg) ? TRACE_BAD_SYMSTRING : TRACE_BAD_STRING,
+                      column, -EINVAL);
+    if (is_symstr(arg) || arg->count ||
+        (last != FETCH_DEREF && last != FETCH_DEREF_USER)) {
+        if (!next(parse))
+            return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
+        offset = 0;
+    }
+    if (is_symstr(arg))
+        make(parse, FETCH_STORE_SYMBOL, 0);
+    else
+        make(parse, user ? FETCH_STORE_STRING_USER : FETCH_STORE_STRING, offset);
+    return 0;
+}
+
+static int store_value(struct parse *parse, const struct fetch_arg *arg)
+{
+    enum fetch_op last = now(parse)->op;
+
+    if (last == FETCH_DEREF || last == FETCH_DEREF_USER) {
+        make(parse, last == FETCH_DEREF ? FETCH_STORE_MEM : FETCH_STORE_MEM_USER,
+             now(parse)->value);
+    } else {
+        if (!next(parse))
+            return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
+        make(parse, FETCH_STORE, 0);
+    }
+    now(parse)->size = arg->type->size;
+    return 0;
+}
+
+/* A number at the start of @text, in the base of its prefix; how many characters it has. */
+static size_t leading_number(struct piece text, uint64_t *out)
+{
+    size_t len = text.len;
+
+    while (len && fetch_number(text.p, len, out))
+        len--;
+    if (!len)
+        *out = 0;
+    return first(text) == '+' ? 0 : len;
+}
+
+static int parse_bits(struct parse *parse, struct piece type, const struct fetch_arg *arg,
+                      unsigned column)
+{
+    unsigned bits = arg->type->size * 8u;
+    struct piece rest = behind(type, 1);
+    uint64_t width, low;
+    size_t len;
+
+    rest = behind(rest, leading_number(rest, &width));
+    if (!width || first(rest) != '@')
+        return refuse(parse, TRACE_BAD_BITFIELD, column, -EINVAL);
+    rest = behind(rest, 1);
+    len = leading_number(rest, &low);
+    if (!len || first(behind(rest, len)) != '/' || width > bits || low > bits - width ||
+        !next(parse))
+        return refuse(parse, TRACE_BAD_BITFIELD, column, -EINVAL);
+    make(parse, FETCH_BITS, (int64_t)(low | width << 8));
+    now(parse)->size = arg->type->size;
+    return 0;
+}
+
+static int parse_store(struct parse *parse, struct piece type, struct fetch_arg *arg,
+                       unsigned type_offset)
+{
+    bool is_string = arg->type->kind == FETCH_STRING;
+    unsigned column = parse->column + type_offset;
+    enum fetch_op store;
+    int err;
+
+    err = is_string ? store_string(parse, arg, column) : store_value(parse, arg);
+    if (err)
+        return err;
+    store = now(parse)->op;
+    if (first(type) == 'b') {
+        err = parse_bits(parse, type, arg, column);
+        if (err)
+            return err;
+    }
+    if (arg->count) {
+        if (store == FETCH_STORE || store == FETCH_STORE_SYMBOL ||
+            (is_string && parse->at && parse->code[parse->at - 1].op != FETCH_DEREF &&
+             parse->code[parse->at - 1].op != FETCH_DEREF_USER))
+            return refuse(parse, TRACE_BAD_STRING, column, -EINVAL);
+        if (!next(parse))
+            return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
+        make(parse, FETCH_REPEAT, arg->count);
+    }
+    parse->code[parse->at + 1] = (struct fetch_insn){ .op = FETCH_END };
+    return 0;
+}
+
+int fetch_parse(struct fetch_context *context, const char *text, unsigned column,
+                struct fetch_arg *arg, struct fetch_insn *code, struct trace_error *error)
+{
+    struct parse parse = {
+        .context = context, .error = error, .code = code, .column = column
+    };
+    struct piece expression = { text, strlen(text) }, type = { NULL, 0 };
+    const char *colon;
+    int err;
+
+    if (expression.len > FETCH_TEXT_MAX)
+        return refuse(&parse, TRACE_ARG_TOO_LONG, column, -E2BIG);
+    if (!expression.len)
+        return refuse(&parse, TRACE_NO_ARG_BODY, column, -EINVAL);
+    arg->text = text;
+    arg->code = code;
+    arg->count = 0;
+    colon = strchr(text, ':');
+    if (colon) {
+        type = behind(expression, (size_t)(colon + 1 - text));
+        expression.len = (size_t)(colon - text);
+    }
+    err = parse_type(&parse, text, expression, &type, arg);
+    if (err)
+        return err;
+    err = parse_expression(&parse, expression);
+    if (err)
+        return err;
+    return parse_store(&parse, type, arg, type.p ? (unsigned)(type.p - text) : 0);
+}

@@ -1,0 +1,425 @@
+/* test_fetch.c - probes/trace/fetch: programs run over registers and memory that the test has
+ * made, and what the record holds then.
+ */
+#include "probes/trace/fetch.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "tests/unit/trace_host.h"
+#include "tests/unit/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEAD 16 /* bytes before the arguments, as in a record of a probe */
+#define MEMORY 0x10000ul
+#define PAGE 4096
+#define RECORD_ROOM 16384
+
+/* Two pages that can be read, none before and none behind. */
+static uint8_t memory[2 * PAGE];
+static unsigned reads;
+static bool last_user;
+
+static int read_memory(void *dst, uintptr_t addr, size_t len, bool user)
+{
+    reads++;
+    last_user = user;
+    if (addr < MEMORY || addr + len > MEMORY + sizeof(memory) || addr + len < addr)
+        return -EFAULT;
+    memcpy(dst, memory + (addr - MEMORY), len);
+    return 0;
+}
+
+static size_t symbol_text(char *buf, size_t size, uintptr_t addr)
+{
+    return (size_t)snprintf(buf, size, "vfs_read+0x%lx/0x90", addr - VFS_READ);
+}
+
+static struct pt_regs regs;
+static uint8_t record[RECORD_ROOM];
+static struct fetch_from from = { .regs = &regs, .comm = "init", .read = read_memory };
+static struct fetch_to to;
+static struct def *def;
+
+static void put(size_t at, uint64_t word)
+{
+    memcpy(memory + at, &word, sizeof(word));
+}
+
+/* define - one definition at a time. */
+static void define(const char *line)
+{
+    struct trace_error error;
+
+    if (def)
+        def_free(&trace_host, def);
+    CHECK_EQ(def_parse(&trace_host, line, &def, &error), 0);
+}
+
+/* run - the arguments of @line, into a record with @room bytes for strings. */
+static void run_in(const char *line, size_t room)
+{
+    char whole[512];
+
+    snprintf(whole, sizeof(whole), "%s", line);
+    define(whole);
+    memset(record, 0xee, sizeof(record));
+    to.record = record;
+    to.size = HEAD + def->args_size + room;
+    fetch_args(def->args, def->arg_count, HEAD, &from, &to);
+    CHECK(to.used <= to.size);
+    for (size_t i = 0; i < HEAD; i++)
+        CHECK(record[i] == 0xee);
+    for (size_t i = to.size; i < sizeof(record); i++)
+        CHECK(record[i] == 0xee);
+}
+
+static void run(const char *args)
+{
+    char line[512];
+
+    snprintf(line, sizeof(line), "p:ev vfs_read %s", args);
+    run_in(line, RECORD_ROOM / 2);
+}
+
+/* number - argument @i's, as its type has it; @element of an array. */
+static int64_t number(unsigned i, unsigned element)
+{
+    const struct fetch_arg *arg = &def->args[i];
+    uint64_t value = 0;
+    unsigned unused = 64 - 8u * arg->type->size;
+
+    memcpy(&value, record + HEAD + arg->offset + element * arg->type->size,
+           arg->type->size);
+    if (arg->type->kind == FETCH_SIGNED)
+        return (int64_t)(value << unused) >> unused;
+    return (int64_t)value;
+}
+
+/* text - the string of argument @i; NULL for one that could not be read. */
+static const char *text(unsigned i, unsigned element)
+{
+    uint32_t word;
+
+    memcpy(&word, record + HEAD + def->args[i].offset + 4 * element, sizeof(word));
+    if (!(word >> 16))
+        return NULL;
+    CHECK((word & 0xffff) >= HEAD + def->args_size);
+    CHECK((word & 0xffff) + (word >> 16) <= to.used);
+    CHECK(!record[(word & 0xffff) + (word >> 16) - 1]);
+    return (const char *)record + (word & 0xffff);
+}
+
+static void check_number(const char *args, int64_t want)
+{
+    run(args);
+    if (number(0, 0) != want)
+        unit_note("%s", args);
+    CHECK_EQ(number(0, 0), want);
+    CHECK_EQ(to.faults, 0);
+    CHECK_EQ(to.used, HEAD + def->args_size);
+}
+
+static void check_text(const char *args, const char *want)
+{
+    const char *got;
+
+    run(args);
+    got = text(0, 0);
+    CHECK_STR(got ? got : "(fault)", want);
+    CHECK_EQ(to.faults, !got);
+}
+
+static void each_register_by_its_name(void)
+{
+    static const struct {
+        const char *name;
+        unsigned long *reg;
+    } rows[] = {
+        { "%ax", &regs.ax },           { "%bx", &regs.bx },       { "%cx", &regs.cx },
+        { "%dx", &regs.dx },           { "%si", &regs.si },       { "%di", &regs.di },
+        { "%bp", &regs.bp },           { "%sp", &regs.sp },       { "%r8", &regs.r8 },
+        { "%r9", &regs.r9 },           { "%r10", &regs.r10 },     { "%r11", &regs.r11 },
+        { "%r12", &regs.r12 },         { "%r13", &regs.r13 },     { "%r14", &regs.r14 },
+        { "%r15", &regs.r15 },         { "%ip", &regs.ip },       { "%cs", &regs.cs },
+        { "%ss", &regs.ss },           { "%flags", &regs.flags }, { "$stack", &regs.sp },
+        { "%orig_ax", &regs.orig_ax }, { "$arg1", &regs.di },     { "$arg2", &regs.si },
+        { "$arg3", &regs.dx },         { "$arg4", &regs.cx },     { "$arg5", &regs.r8 },
+        { "$arg6", &regs.r9 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        memset(&regs, 0x11, sizeof(regs));
+        *rows[i].reg = 0x123456789abcdef0ul + i;
+        check_number(rows[i].name, (int64_t)(0x123456789abcdef0ul + i));
+    }
+}
+
+static void the_stack(void)
+{
+    regs.sp = MEMORY + 64;
+    for (size_t i = 0; i < 32; i++)
+        put(64 + 8 * i, 0x1000 + i);
+    check_number("$stack0", 0x1000);
+    check_number("$stack5", 0x1005);
+    check_number("$arg7", 0x1001);
+    check_number("$arg9", 0x1003);
+    check_number("-8($stack)", 0);
+    regs.sp = MEMORY + sizeof(memory);
+    run("$stack0 \\7");
+    CHECK_EQ(to.faults, 1);
+    CHECK_EQ(number(0, 0), 0);
+    CHECK_EQ(number(1, 0), 7);
+}
+
+/* Value, type, and what a record holds then. */
+static void types_cut_values(void)
+{
+    static const struct {
+        const char *args;
+        int64_t want;
+    } rows[] = {
+        { "\\-1:u8", 255 },
+        { "\\-1:s8", -1 },
+        { "\\255:s16", 255 },
+        { "\\65535:u8", 255 },
+        { "\\65535:s64", 65535 },
+        { "\\0x8000:x8", 0 },
+        { "\\0x8000:s32", 32768 },
+        { "\\4294967295", 0xffffffff },
+        { "\\4294967295:s16", -1 },
+        { "\\0x80000000:s8", 0 },
+        { "\\0x80000000:u32", 2147483648 },
+        { "\\-2147483649:u16", 65535 },
+        { "\\-2147483649:x32", 0x7fffffff },
+        { "\\0x123456789abcdef0:u8", 240 },
+        { "\\0x123456789abcdef0:s64", 1311768467463790320 },
+        { "\\18446744073709551615:s32", -1 },
+        { "\\0x41:char", 'A' },
+        { "\\+17", 17 },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        check_number(rows[i].args, rows[i].want);
+}
+
+static void bit_fields(void)
+{
+    check_number("\\0xa5:b4@0/8", 5);
+    check_number("\\0xa5:b3@2/8", 1);
+    check_number("\\0xa5:b8@0/8", 0xa5);
+    check_number("\\0x12345678:b1@31/32", 0);
+    check_number("\\0x12345678:b4@28/32", 1);
+    check_number("\\-1:b33@5/64", 8589934591);
+    check_number("\\-1:b64@0/64", -1);
+    check_number("\\-1:b1@63/64", 1);
+}
+
+static void memory_through_pointers(void)
+{
+    put(0x100, MEMORY + 0x200);
+    put(0x210, MEMORY + 0x300);
+    put(0x308, 0x8877665544332211);
+    regs.di = MEMORY + 0x100;
+    check_number("+8(+0x10(+0(%di)))", (int64_t)0x8877665544332211);
+    check_number("+8(+0x10(+0(%di))):u16", 0x2211);
+    check_number("+12(+0x10(+0(%di))):s32", (int32_t)0x88776655);
+    check_number("-8(+0x10(+0(%di))):u8", 0);
+    check_number("@0x10308:u32", 0x44332211);
+    check_number("+0(\\0x10308):b4@4/8", 1);
+    check_number("+u8(+0x10(+0(%di))):u8", 0x11);
+    CHECK(last_user);
+    check_number("+8(+0x10(+0(%di))):u8", 0x11);
+    CHECK(!last_user);
+}
+
+static void what_cannot_be_read_is_zero_and_counted(void)
+{
+    regs.di = 0xdead00000000ul;
+    regs.si = 77;
+    run("+0(%di) +8(+0(%di)):u16 +0(%di):b3@1/8 %si +0(%di):string");
+    CHECK_EQ(to.faults, 4);
+    CHECK_EQ(number(0, 0), 0);
+    CHECK_EQ(number(1, 0), 0);
+    CHECK_EQ(number(2, 0), 0);
+    CHECK_EQ(number(3, 0), 77);
+    CHECK(!text(4, 0));
+    CHECK_EQ(to.cut, 0);
+    CHECK_EQ(to.used, HEAD + def->args_size);
+}
+
+static void arrays_of_numbers(void)
+{
+    for (unsigned i = 0; i < 64; i++)
+        memory[0x400 + i] = (uint8_t)(i * 3);
+    regs.si = MEMORY + 0x400;
+    run("%si +0(%si):u8[64] +2(%si):u16[3] +0(%si):b4@4/8[8]");
+    CHECK_EQ(def->args_size, 8 + 64 + 6 + 8);
+    for (unsigned i = 0; i < 64; i++)
+        CHECK_EQ(number(1, i), (uint8_t)(i * 3));
+    CHECK_EQ(number(2, 0), 6 | 9 << 8);
+    CHECK_EQ(number(2, 2), 18 | 21 << 8);
+    CHECK_EQ(number(3, 7), 21 >> 4);
+    CHECK_EQ(to.faults, 0);
+}
+
+static void an_array_that_ends_in_nothing(void)
+{
+    memset(memory + sizeof(memory) - 4, 9, 4);
+    regs.si = MEMORY + sizeof(memory) - 4;
+    run("+0(%si):u16[4]");
+    CHECK_EQ(number(0, 1), 0x0909);
+    CHECK_EQ(number(0, 2), 0);
+    CHECK_EQ(to.faults, 2);
+}
+
+static void strings(void)
+{
+    strcpy((char *)memory + 0x500, "a file");
+    memory[0x520] = '\0';
+    put(0x540, MEMORY + 0x500);
+    regs.si = MEMORY + 0x500;
+    check_text("+0(%si):string", "a file");
+    check_text("+2(%si):string", "file");
+    check_text("+0x20(%si):string", "");
+    check_text("+0(+0x40(%si)):string", "a file");
+    check_text("+0(%si):ustring", "a file");
+    CHECK(last_user);
+    check_text("+u0(%si):string", "a file");
+    CHECK(last_user);
+    check_text("\\0x10500:string", "a file");
+    check_text("$comm", "init");
+    check_text("\\\"text\"", "text");
+    check_text("\\\"\"", "");
+    check_text("%si:symstr", "0x0000000000010500");
+    from.symbol = symbol_text;
+    regs.di = VFS_READ + 8;
+    check_text("%di:symstr", "vfs_read+0x8/0x90");
+    from.symbol = NULL;
+    run("+0(%si):string %si $comm +2(%si):string");
+    CHECK_STR(text(0, 0), "a file");
+    CHECK_STR(text(2, 0), "init");
+    CHECK_STR(text(3, 0), "file");
+    CHECK_EQ(to.used, HEAD + def->args_size + 7 + 5 + 5);
+    CHECK_EQ(fetch_strings_size(def->args, def->arg_count, &from), 7 + 5 + 5);
+}
+
+static void arrays_of_strings(void)
+{
+    strcpy((char *)memory + 0x600, "one");
+    strcpy((char *)memory + 0x610, "three");
+    put(0x680, MEMORY + 0x600);
+    put(0x688, 1);
+    put(0x690, MEMORY + 0x610);
+    regs.si = MEMORY + 0x680;
+    run("%si +0(%si):string[3]");
+    CHECK_EQ(def->args_size, 8 + 3 * 4);
+    CHECK_STR(text(1, 0), "one");
+    CHECK(!text(1, 1));
+    CHECK_STR(text(1, 2), "three");
+    CHECK_EQ(to.faults, 1);
+    CHECK_EQ(fetch_strings_size(def->args, def->arg_count, &from), 4 + 6);
+    regs.si = 1;
+    run("+0(%si):string[2]");
+    CHECK_EQ(to.faults, 2);
+}
+
+static void a_string_without_an_end_is_cut(void)
+{
+    memset(memory, 'x', sizeof(memory));
+    regs.si = MEMORY + 8;
+    run("+0(%si):string");
+    CHECK_EQ(strlen(text(0, 0)), FETCH_STRING_MAX - 1);
+    CHECK_EQ(to.cut, 1);
+    CHECK_EQ(to.faults, 0);
+    CHECK_EQ(fetch_strings_size(def->args, def->arg_count, &from), FETCH_STRING_MAX);
+}
+
+static void a_string_may_end_with_the_last_byte_that_can_be_read(void)
+{
+    memset(memory, 'x', sizeof(memory));
+    for (size_t len = 1; len < 40; len++) {
+        memory[sizeof(memory) - 1] = '\0';
+        regs.si = MEMORY + sizeof(memory) - len;
+        run("+0(%si):string");
+        CHECK_EQ(strlen(text(0, 0)), len - 1);
+        memory[sizeof(memory) - 1] = 'x';
+        run("+0(%si):string");
+        CHECK(!text(0, 0));
+        CHECK_EQ(to.faults, 1);
+    }
+}
+
+static void strings_keep_to_the_room_there_is(void)
+{
+    strcpy((char *)memory, "0123456789012345678901234567890123456789");
+    regs.si = MEMORY;
+    for (size_t room = 0; room < 44; room++) {
+        run_in("p:ev vfs_read +0(%si):string $comm", room);
+        CHECK_EQ(to.cut, room < 41 ? 2 : 1);
+        if (!room) {
+            CHECK(!text(0, 0));
+        } else {
+            size_t want = room < 41 ? room - 1 : 40;
+
+            CHECK_EQ(strlen(text(0, 0)), want);
+        }
+        CHECK_EQ(to.faults, 0);
+    }
+}
+
+static void return_values_and_what_was_saved_at_the_entry(void)
+{
+    uint64_t saved[FETCH_ENTRY_MAX];
+
+    trace_host.entry_args = true;
+    regs = (struct pt_regs){ .di = 1, .si = MEMORY + 0x10, .ax = 99 };
+    strcpy((char *)memory + 0x10, "name");
+    define("r:ev vfs_read $retval $arg1 +0($arg2):string");
+    fetch_entry(def->entry, def->entry_count, &from, saved);
+    regs = (struct pt_regs){ .ax = 5 };
+    from.entry = saved;
+    run_in("r:ev vfs_read $retval $arg1 +0($arg2):string", 64);
+    CHECK_EQ(number(0, 0), 5);
+    CHECK_EQ(number(1, 0), 1);
+    CHECK_STR(text(2, 0), "name");
+    from.entry = NULL;
+    run_in("r:ev vfs_read $retval $arg1 +0($arg2):string", 64);
+    CHECK_EQ(to.faults, 2);
+    trace_host.entry_args = false;
+}
+
+static void plain_arguments_are_told(void)
+{
+    static const struct {
+        const char *args;
+        bool plain;
+    } rows[] = {
+        { "%di", true },          { "%di:u8", true },     { "\\5:u16", true },
+        { "$stack", true },       { "$stack0", false },   { "+0(%di)", false },
+        { "%di:b1@0/8", false },  { "$comm", false },     { "%di:symstr", false },
+        { "@jiffies:u8", false }, { "%di:symbol", true },
+    };
+    const struct fetch_insn *insn;
+    char line[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        snprintf(line, sizeof(line), "p:ev vfs_read %s", rows[i].args);
+        define(line);
+        CHECK(fetch_is_plain(&def->args[0], &insn) == rows[i].plain);
+        CHECK(insn == def->args[0].code);
+    }
+    def_free(&trace_host, def);
+    def = NULL;
+    CHECK_EQ(trace_host_blocks(), 0);
+}
+
+UNIT_TESTS(each_register_by_its_name, the_stack, types_cut_values, bit_fields,
+           memory_through_pointers, what_cannot_be_read_is_zero_and_counted,
+           arrays_of_numbers, an_array_that_ends_in_nothing, strings, arrays_of_strings,
+           a_string_without_an_end_is_cut,
+           a_string_may_end_with_the_last_byte_that_can_be_read,
+           strings_keep_to_the_room_there_is,
+           return_values_and_what_was_saved_at_the_entry, plain_arguments_are_told)
