@@ -13,7 +13,6 @@
 
 #include <stddef.h>
 
-#define HANDLERS_MAX 16
 #define GATE_INTERRUPT 0x8e
 #define SEL_CODE 0x08
 
@@ -27,7 +26,7 @@ struct gate {
 extern const uint8_t entry_stubs[256][16];
 
 static struct gate idt[256] ALIGNED(16);
-static trap_handler_t trap_handlers[TRAP_COUNT][HANDLERS_MAX];
+static trap_handler_t trap_handlers[TRAP_COUNT][TRAP_HANDLERS_MAX];
 static struct {
     irq_handler_t fn;
     const char *name;
@@ -106,13 +105,13 @@ void trap_serialise_nmis(bool on)
 
 void trap_set_handler(unsigned vector, trap_handler_t fn)
 {
-    for (size_t i = 0; i < HANDLERS_MAX; i++) {
+    for (size_t i = 0; i < TRAP_HANDLERS_MAX; i++) {
         if (trap_handlers[vector][i])
             continue;
         trap_handlers[vector][i] = fn;
         return;
     }
-    panic("vector %u has %d handlers already", vector, HANDLERS_MAX);
+    panic("vector %u has %d handlers already", vector, TRAP_HANDLERS_MAX);
 }
 
 void irq_set_handler(unsigned vector, const char *name, irq_handler_t fn)
@@ -165,7 +164,7 @@ void trap_dispatch(struct pt_regs *regs)
 {
     trap_handler_t *fn = trap_handlers[regs->vector];
 
-    for (size_t i = 0; i < HANDLERS_MAX && fn[i]; i++)
+    for (size_t i = 0; i < TRAP_HANDLERS_MAX && fn[i]; i++)
         if (fn[i](regs))
             return;
     if (extable_fixup(regs))
@@ -197,7 +196,7 @@ void nmi_dispatch(struct pt_regs *regs)
     trap_handler_t *fn = trap_handlers[TRAP_NMI];
 
     this_cpu()->irq_counts[TRAP_NMI]++;
-    for (size_t i = 0; i < HANDLERS_MAX && fn[i]; i++)
+    for (size_t i = 0; i < TRAP_HANDLERS_MAX && fn[i]; i++)
         fn[i](regs);
     panic_nmi(regs);
 }

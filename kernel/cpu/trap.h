@@ -52,9 +52,11 @@ void trap_set_direct(unsigned vector, trap_direct_t fn);
  */
 void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe));
 
+#define TRAP_HANDLERS_MAX 16 /* of one vector */
+
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
  * @vector: 0..31, but not #DF and #MC, which are always fatal. A second handler of a
- *          vector is asked after the first; there is room for 16.
+ *          vector is asked after the first; there is room for TRAP_HANDLERS_MAX.
  *
  * Context: boot or thread, before such a trap can happen.
  */

@@ -33,6 +33,12 @@ def spans(token, opening, text):
     return [(m.start(), m[0]) for m in token.finditer(text) if m[0].startswith(opening)]
 
 
+def without_comments(path, text):
+    """@text of C or assembly, without its comments."""
+    token, opening = (ASM_TOKEN, ";") if path.endswith(ASM) else (C_TOKEN, "/")
+    return token.sub(lambda m: "" if m[0].startswith(opening) else m[0], text)
+
+
 def python_spans(text):
     """Comments, and the strings that open a module, a class or a function."""
     starts = [0]
