@@ -72,6 +72,12 @@ const char *probe_miss_name(enum probe_miss cause);
  */
 #define KPROBE_FLAG_IRQS_OFF 64u
 
+enum kprobe_kind {
+    KPROBE_KIND_PROBE,
+    KPROBE_KIND_RETURN, /* at the entry of a function, for a struct kretprobe */
+    KPROBE_KIND_JPROBE, /* for a struct jprobe */
+};
+
 struct kprobe {
     /* Set by the caller, then left alone while registered. Either symbol_name (with
      * offset) or addr says where; register_kprobe() fills in addr.
@@ -79,6 +85,7 @@ struct kprobe {
     const char *symbol_name;
     uintptr_t addr;
     unsigned offset; /* bytes from the symbol */
+    uint8_t kind;    /* the engine's own: enum kprobe_kind */
     kprobe_pre_handler_t pre_handler;
     kprobe_light_handler_t light_handler; /* in the place of pre_handler */
     kprobe_post_handler_t post_handler;

@@ -8,6 +8,7 @@
 #include "probes/core/life.h"
 #include "probes/core/platform.h"
 #include "probes/core/registry.h"
+#include "probes/region/region.h"
 
 #include <stdio.h>
 

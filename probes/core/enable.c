@@ -6,17 +6,16 @@
  * outlives the second.
  */
 #include "kernel/base/err.h"
+#include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/jump/detour.h"
 
 static bool all_off; /* PLAT_PROBES to write */
 
 bool enable_wants_arming(const struct site *site)
 {
     return !all_off && aggr_enabled(site) &&
-           (!site_is_armed(site) ||
-            (site->state == SITE_OPTIMIZED && !detour_is_current(site)));
+           (!site_is_armed(site) || !ext_is_current(site));
 }
 
 static bool wants_disarming(const struct site *site)

@@ -4,8 +4,8 @@
  * they would see without probes.
  */
 #include "probes/core/aggr.h"
+#include "probes/core/extend.h"
 #include "probes/core/insn_slot.h"
-#include "probes/returns/return_point.h"
 
 /* ask - has the fault handler of @p dealt with the fault @regs? One that faults itself
  * never comes back here: its hit goes on behind @p.
@@ -54,19 +54,16 @@ static bool ask_probes(struct probe_cpu *cpu, struct site *site, struct pt_regs 
 /* The program was about to execute the original instruction, and is again: whatever makes
  * it go on, a fix-up or a second try, starts from there.
  */
-static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs,
-                          uintptr_t cell)
+static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
 {
-    bool is_displaced = region_has_cell(site, cell);
-
     if (regs->ip == (uintptr_t)site_step_slot(site))
         regs->flags &= ~FLAGS_TF;
     regs->ip = copy_original(regs->ip);
-    if (is_displaced && regs->ip != site->addr)
-        return false; /* another one, which the jump displaces too: not their business */
+    if (regs->ip != site->addr)
+        return false; /* another instruction, which the jump displaces too */
     if (!ask_probes(cpu, site, regs))
         return false;
-    region_go_on(site, regs);
+    site_go_on(site, regs);
     return true;
 }
 
@@ -96,36 +93,6 @@ const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
     return is_on_top(cpu, hit->found.irq, hit->found.nmi) ? hit->running : NULL;
 }
 
-/* handler_return - where the light handler returns to. A return probe may have exchanged the
- * word: of a function that the handler has jumped to as its last act.
- */
-static uintptr_t handler_return(const struct plat_light *light)
-{
-    const uintptr_t *slot = (const uintptr_t *)light - 1;
-
-    return return_point_is(*slot) ? kretprobe_find_ret(slot) : *slot;
-}
-
-/* return_for - a light handler returns at last, as one that has kept to the calling
- * convention. The code that has called it restores the flags of the CPU and the count of
- * preemption, as behind each.
- */
-static void return_for(const struct plat_light *light, const struct site *site,
-                       struct pt_regs *regs)
-{
-    regs->sp = (uintptr_t)light;
-    regs->ip = handler_return(light);
-    regs->flags &= ~(FLAGS_DF | FLAGS_TF);
-    regs->bp = light->bp;
-    if (!site->detour_keeps)
-        return;
-    regs->bx = light->bx;
-    regs->r12 = light->r12;
-    regs->r13 = light->r13;
-    regs->r14 = light->r14;
-    regs->r15 = light->r15;
-}
-
 /* A handler that faults has had its last hit, which goes on as if it had returned. */
 static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs *regs)
 {
@@ -137,10 +104,8 @@ static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs
     cpu->given_up.ip = regs->ip;
     cpu->given_up.vector = regs->vector;
     probe_count(&cpu->handler_faults);
-    if (hit->is.light)
-        return_for(light_frame(cpu), hit_site(hit), regs);
     plat_given_up(hit->running, sp);
-    kretprobe_given_up(cpu, hit, sp);
+    ext_given_up(cpu, hit, regs, sp);
     if (!hit->is.light)
         plat_escape(regs, hit->regs);
 }
@@ -172,7 +137,7 @@ bool kprobe_fault_handler(struct pt_regs *regs)
     size_t off;
 
     site = insn_slot_owner(regs->ip, &off);
-    if (site && fault_in_copy(cpu, site, regs, regs->ip - off))
+    if (site && fault_in_copy(cpu, site, regs))
         return true;
     if (!fault_in_handler(cpu) || plat_has_fixup(regs->ip))
         return false;

@@ -15,6 +15,7 @@
 #include "probes/core/hit.h"
 
 #include "probes/core/cache.h"
+#include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/insn/encode.h"
@@ -48,12 +49,12 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
     else if (hit->is.stage == HIT_POST)
         hit_after(cpu, hit, p, regs, jumped);
     else if (hit->is.stage == HIT_RETURN)
-        kretprobe_resume(regs, cpu, jumped);
+        ext_return_resume(regs, cpu, jumped);
     else
         fault_resume(cpu, hit, p);
     if (owes_step)
         plat_raise_step(regs);
-    region_go_on(site, regs);
+    site_go_on(site, regs);
     if (!jumped)
         return;
     plat_flags_of_trap();
@@ -119,7 +120,7 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
          * still set. By the program it was not, or this cell would not have been used. */
         regs->flags &= ~FLAGS_TF;
         hit_stepped(cpu, site, regs, in_nmi, true);
-        region_go_on(site, regs);
+        site_go_on(site, regs);
         return true;
     }
     arrive(cpu, site, regs, in_nmi);

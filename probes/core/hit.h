@@ -136,7 +136,7 @@ NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
     }
     if (unlikely(stepping))
         plat_raise_step(regs);
-    region_go_on(site, regs);
+    site_go_on(site, regs);
 }
 
 /* hit_run_alone - the instruction, with nobody to tell about it. */
@@ -177,7 +177,7 @@ NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
         probe_count(&cpu->redirected);
         if (jumped)
             probe_count(&cpu->untrapped);
-        region_go_on(site, regs);
+        site_go_on(site, regs);
         return;
     }
     hit_leave(cpu, hit, jumped);

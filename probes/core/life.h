@@ -6,11 +6,11 @@
 #pragma once
 
 #include "kernel/base/compiler.h"
+#include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/state.h"
 #include "probes/insn/insn.h"
 #include "probes/kprobe.h"
-#include "probes/region/region.h"
 
 #include <stdatomic.h>
 
@@ -100,7 +100,7 @@ static inline bool site_is_armed(const struct site *site)
 }
 
 /* site_is_call - is it a direct call, of which a jump need change the displacement only? */
-static inline bool site_is_call(const struct site *site)
+NOKPROBE_INLINE bool site_is_call(const struct site *site)
 {
     return site->way == WAY_EMULATE && site->emul.kind == INSN_CALL_REL;
 }
@@ -252,6 +252,10 @@ void site_list_close(struct site_list *list);
 /* site_list_sort - by address, ascending. */
 void site_list_sort(struct site_list *list);
 void site_list_free(struct site_list *list);
+/* site_to_front - put the sites that are armed, or are not, in front of the others.
+ * Return: how many they are.
+ */
+size_t site_to_front(struct site **sites, size_t count, bool armed);
 
 /* register_find - the site of @p, NULL when @p is not registered. @p may be garbage, as long
  * as it can be read: what it points to is touched only if it turns out to be ours.
@@ -406,34 +410,6 @@ struct probe_totals {
 /* account_totals - sums over all CPUs. Context: any. */
 void account_totals(struct probe_totals *out);
 
-/* ---- 6 jump.c: the same without a trap; called by the platform's plat_detour() code ---- */
-
-/* kprobe_jump_handler - pre-handlers. Return: true: leave by the image.
- * kprobe_jump_rest - those of @p and behind it, in the latest hit. Return: as above.
- * kprobe_image_handler - and the instruction, to the image.
- * kprobe_jump_leave - only that, or nothing where a handler has set ip.
- * kprobe_post_handler - post-handlers, with ip behind the instruction. Return: as above.
- * @cpu: NULL while the CPU is not ready for probes
- *
- * Context: preemption off, once; interrupts as the program has them.
- */
-bool kprobe_jump_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);
-bool kprobe_jump_rest(struct pt_regs *regs, struct kprobe *p, struct probe_cpu *cpu);
-void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);
-void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
-                       bool stopped);
-bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);
-
-/* ---- 7 aggr.h ---- */
-
-/* ---- 7 jprobe.c ---- */
-
-/* jprobe_entry - the pre-handler of all jprobes. jprobe_is_at - is one there?
- * Locks: for the latter PLAT_PROBES held.
- */
-int jprobe_entry(struct kprobe *p, struct pt_regs *regs);
-bool jprobe_is_at(const struct site *site);
-
 /* ---- 8 step.c, boost.c, emulate.c: continue with the instruction ---- */
 
 /* boost_sti - let STI happen, together with its successor where that is possible.
@@ -442,11 +418,19 @@ bool jprobe_is_at(const struct site *site);
 void boost_sti(const struct site *site, struct pt_regs *regs);
 void boost_sti_again(const struct site *site, struct pt_regs *regs);
 
+/* site_go_on - the program is about to go on as @regs says: not under a jump.
+ * Context: any.
+ */
+NOKPROBE_INLINE void site_go_on(const struct site *site, struct pt_regs *regs)
+{
+    if (unlikely(READ_ONCE(site->region)))
+        ext_resume(site, regs);
+}
+
 NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
 {
     regs->ip = (uintptr_t)site->boost_slot;
-    if (unlikely(READ_ONCE(site->region)))
-        region_boost(site, regs);
+    site_go_on(site, regs);
     if (unlikely(site->is_sti))
         boost_sti(site, regs);
 }
@@ -456,17 +440,18 @@ NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
  */
 bool emulate_run(struct site *site, struct pt_regs *regs);
 
-/* region_go_on - the image is about to be resumed: not under a jump. */
-NOKPROBE_INLINE void region_go_on(const struct site *site, struct pt_regs *regs)
-{
-    if (unlikely(READ_ONCE(site->region)))
-        region_redirect(site, regs);
-}
-
 /* step_site - the site whose copy the int3 at @int3 ends, or NULL.
  * Context: trap.
  */
 struct site *step_site(uintptr_t int3);
+/* step_in_copy - a program that steps itself has come to regs->ip, at or behind the start of
+ * the copy of the instruction of @site.
+ * @copy:     where the copy begins
+ * @iterates: to be there can mean to be behind an iteration of an instruction that repeats
+ * Context: trap.  Return: false: it is a step of the program.
+ */
+bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_regs *regs,
+                  struct probe_cpu *cpu);
 /* kprobe_debug_handler - #DB. Context: trap.  Return: false when it is not the engine's. */
 bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu);
 
@@ -479,16 +464,11 @@ enum step_engine step_get_engine(void);
 
 /* ---- copy.c: which ip of the program an ip in a cell stands for ---- */
 
-/* copy_start - where the copy begins in @cell, the start of one of @site's.
+/* copy_start - where the copy begins in @cell; 0: it is none of @site's own.
  * copy_original - where in the program a CPU at @ip is; @ip itself outside of cells.
  * Context: any.
  */
 uintptr_t copy_start(const struct site *site, uintptr_t cell);
-/* copy_is_called - is it a direct call, which a jump leaves one? Context: any. */
-NOKPROBE_INLINE bool copy_is_called(const struct site *site)
-{
-    return site->way == WAY_EMULATE && site->emul.kind == INSN_CALL_REL;
-}
 uintptr_t copy_original(uintptr_t ip);
 
 /* ---- 9 fault.c ---- */
@@ -504,41 +484,6 @@ bool kprobe_fault_handler(struct pt_regs *regs);
 const struct kprobe *fault_in_handler(const struct probe_cpu *cpu);
 /* fault_resume - ask the fault handlers from @p on, and leave. */
 void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p);
-
-/* ---- 10 kretprobe.c ---- */
-
-/* kretprobe_entry - the pre-handler at the entry of a function whose returns are probed. */
-int kretprobe_entry(struct kprobe *p, struct pt_regs *regs);
-/* kretprobe_plain - the holder of the only probe at @site, if that is a return probe without
- * entry_handler, data or limit, and on; else NULL. Locks: PLAT_PROBES held.
- */
-struct kretprobe_holder *kretprobe_plain(const struct site *site);
-/* kretprobe_return - such a function has returned to the trampoline with @regs, of which ip
- * is still to be filled in. @cpu: as for kprobe_int3_handler().
- * Context: that of the function, preemption off.
- */
-void kretprobe_return(struct pt_regs *regs, struct probe_cpu *cpu);
-/* kretprobe_return_stepped - the same where the program steps itself: the trap behind its
- * `ret` is on the trampoline, which it is not to see. Context: trap.
- */
-void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu);
-/* kretprobe_resume - the rest of either, behind a handler that was given up.
- * @jumped: of the former
- */
-void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
-/* kretprobe_unwind - what runs at @sp has left all calls behind that are deeper on its stack,
- * without their return: they are counted as dropped.
- * kretprobe_given_up - the same for the handler that @hit runs, called from @sp, which does
- * not come back; and for the instance that it was to see.
- * Context: any, in a hit of this CPU.
- */
-void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp);
-void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,
-                        uintptr_t sp);
-/* kretprobe_find_ret_above - where the innermost probed function returns to whose return
- * address is at @sp or above, on a stack that a CPU runs on; 0: nowhere. Context: any.
- */
-uintptr_t kretprobe_find_ret_above(uintptr_t sp);
 
 /* ---- 14 reclaim.c ---- */
 

@@ -5,13 +5,12 @@
  * wants to be told afterwards.
  */
 #include "kernel/base/err.h"
+#include "probes/core/extend.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
-#include "probes/jump/detour.h"
-#include "probes/jump/link.h"
 
 /* ---- the site ---- */
 
@@ -124,20 +123,6 @@ static bool successor_get(const struct insn *insn, struct insn *successor)
            !insn_decode(successor, bytes, left, addr);
 }
 
-/* front_len - room to leave in front of a copy for what a jump runs first, see detour.c; and
- * so that the jump behind it can be changed, see link.c.
- */
-static size_t front_len(const struct insn *insn)
-{
-    size_t copied = insn_relocated_len(insn);
-    size_t room = INSN_SLOT_CODE_MAX - INSN_JMP32_LEN - copied;
-    size_t moved = link_room_before(INSN_INC_GS_LEN + copied);
-
-    if (room >= INSN_INC_GS_LEN)
-        return INSN_INC_GS_LEN + (INSN_INC_GS_LEN + moved <= room ? moved : 0);
-    return room >= INSN_CALL32_LEN ? INSN_CALL32_LEN : 0;
-}
-
 /* May it stand behind STI in a copy? A branch out of the copy does not come to the jump
  * back, which is as good.
  */
@@ -170,7 +155,7 @@ static int make_pair(struct site *site, const struct insn *sti, struct probe_rej
 static int make_slots(struct site *site, const struct insn *insn,
                       struct probe_reject *why)
 {
-    int err = make_copies(site, &site->boost_slot, front_len(insn), insn, 1, why);
+    int err = make_copies(site, &site->boost_slot, ext_front_len(insn), insn, 1, why);
 
     if (err || !site->is_sti)
         return err;
@@ -273,8 +258,6 @@ struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why)
 void kprobe_unprepare(struct site *site)
 {
     site_move(site, SITE_DEAD);
-    put(detour_cell(site));
-    region_free(site);
     put(site_boost_slot(site));
     put(site_step_slot(site));
     if (site->is_sti)

@@ -8,11 +8,10 @@
  *   5. cells and memory are free
  */
 #include "probes/core/counter.h"
+#include "probes/core/extend.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/jump/leftover.h"
-#include "probes/jump/optimize.h"
 
 void reclaim_rest(void)
 {
@@ -26,22 +25,35 @@ void reclaim_rest(void)
     plat_unlock(PLAT_TEXT);
 }
 
-/* Steps 3 to 5. */
-void reclaim_unreached(struct site **sites, size_t count)
+/* unreach - steps 3 and 4. */
+static void unreach(struct site **sites, size_t count)
 {
-    if (!count)
-        return;
     for (size_t i = 0; i < count; i++)
         registry_remove(sites[i]);
     plat_sync_cores();
+}
+
+static void free_all(struct site **sites, size_t count)
+{
     for (size_t i = 0; i < count; i++)
         kprobe_unprepare(sites[i]);
     reclaim_rest();
 }
 
+void reclaim_unreached(struct site **sites, size_t count)
+{
+    if (!count)
+        return;
+    unreach(sites, count);
+    free_all(sites, count);
+}
+
 void kprobe_reclaim(struct site **sites, size_t count)
 {
     plat_quiesce();
-    leftover_release(sites, count);
-    reclaim_unreached(sites, count);
+    if (!count)
+        return;
+    unreach(sites, count);
+    ext_release(sites, count);
+    free_all(sites, count);
 }

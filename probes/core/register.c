@@ -5,9 +5,9 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/counter.h"
+#include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/jump/optimize.h"
 
 /* ---- where ---- */
 
@@ -110,15 +110,26 @@ static struct site *site_for(uintptr_t addr, struct probe_reject *why)
     return site;
 }
 
-/* counter_prepare - a detour that is there counts for whoever is the first in line, which @p
- * may be some day. Where there is none yet, the counter comes with it.
+/* counter_prepare - where the other probes of the site have counters, @p needs one: a jump
+ * counts for the probe that is the first in line, which @p may be some day. Elsewhere the
+ * counters come with the jump.
  */
 static int counter_prepare(struct kprobe *p, struct probe_reject *why)
 {
-    p->counter = p->site->detour ? counter_get() : 0;
-    if (p->site->detour && !p->counter)
+    bool counted = p->site->probes && p->site->probes->counter;
+
+    p->counter = counted ? counter_get() : 0;
+    if (counted && !p->counter)
         return probe_refuse(why, PROBE_NO_MEMORY, p->addr);
     return 0;
+}
+
+static bool has_jprobe(const struct site *site)
+{
+    for (const struct kprobe *p = site->probes; p; p = p->next)
+        if (p->kind == KPROBE_KIND_JPROBE)
+            return true;
+    return false;
 }
 
 /* choose - all that can be refused for @p. Nothing of it can be seen by a hit yet. */
@@ -135,7 +146,7 @@ static int choose(struct kprobe *p, struct probe_reject *why)
     site = site_for(addr, why);
     if (!site)
         return why->err;
-    if (p->pre_handler == jprobe_entry && jprobe_is_at(site))
+    if (p->kind == KPROBE_KIND_JPROBE && has_jprobe(site))
         return probe_refuse(why, PROBE_HAS_JPROBE, addr);
     p->addr = addr;
     p->site = site;
@@ -363,8 +374,7 @@ static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
     take_out(ps, count, &disarm, &dead);
     kprobe_disarm(disarm.sites, disarm.count);
     kprobe_reclaim(dead.sites, dead.count);
-    optimize_sweep();
-    optimize_retry();
+    ext_settle();
     for (size_t i = 0; i < count; i++) {
         ps[i]->hits += counter_put(ps[i]->counter);
         ps[i]->counter = 0;

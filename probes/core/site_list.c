@@ -29,6 +29,21 @@ void site_list_free(struct site_list *list)
         plat_free(list->sites);
 }
 
+size_t site_to_front(struct site **sites, size_t count, bool armed)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        struct site *site = sites[i];
+
+        if (site_is_armed(site) != armed)
+            continue;
+        sites[i] = sites[n];
+        sites[n++] = site;
+    }
+    return n;
+}
+
 /* ---- in order ---- */
 
 static bool is_sorted(struct site **sites, size_t count)

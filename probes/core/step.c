@@ -10,9 +10,9 @@
  * account: it runs in the cell without a trap, and its #DB serves both.
  */
 #include "probes/core/cache.h"
+#include "probes/core/extend.h"
 #include "probes/core/hit.h"
 #include "probes/core/insn_slot.h"
-#include "probes/jump/pad.h"
 
 #define DR6_BS (1ul << 14) /* this #DB is a single step */
 
@@ -52,30 +52,18 @@ NOKPROBE_INLINE void raise_iteration(struct site *site, struct pt_regs *regs)
         regs->ip = slot;
 }
 
-/* A program that steps itself has run into a jump. From here on it is as if that had been a
- * breakpoint: the detour cannot be stepped without its being seen.
- */
-NOKPROBE_INLINE void hit_instead(struct probe_cpu *cpu, struct site *site,
-                                 struct pt_regs *regs)
-{
-    if (copy_is_called(site))
-        regs->sp += 8; /* the jump is a call, and has pushed */
-    hit_untrapped(cpu, site, regs);
-}
-
 /* At the start of a copy the program is either behind an iteration, or has come by a jump.
- * The copy of a branch may be several instructions, and is not stepped. Only for a neighbour
- * that was evicted is there nothing in front of it.
+ * The copy of a branch may be several instructions, and is not stepped. Only in the slot for
+ * steps is there nothing in front of the copy.
  * Return: false when neither can be.
  */
-NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs)
+NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs, bool iterates)
 {
     if (site->way == WAY_EMULATE) {
         hit_run_alone(site, regs);
         return true;
     }
-    if (site->repeats &&
-        (regs->ip == (uintptr_t)site->boost_slot || region_has_cell(site, regs->ip)))
+    if (site->repeats && iterates)
         raise_iteration(site, regs);
     return site->repeats || regs->ip != (uintptr_t)site->step_slot;
 }
@@ -89,9 +77,21 @@ NOKPROBE_INLINE bool go_on(struct site *site, struct pt_regs *regs)
     if (likely(!READ_ONCE(site->region)))
         return false;
     plat_raise_step(regs);
-    region_redirect(site, regs);
+    ext_resume(site, regs);
     return true;
 }
+
+bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_regs *regs,
+                  struct probe_cpu *cpu)
+{
+    if (regs->ip == copy)
+        return step_at_copy(site, regs, iterates);
+    if (regs->ip != copy + site->len)
+        return false;
+    hit_stepped(cpu, site, regs, probe_in_nmi(cpu), false);
+    return go_on(site, regs);
+}
+NOKPROBE(step_in_copy);
 
 /* step_ended - a step of the engine's own. */
 NOKPROBE_INLINE void step_ended(struct probe_cpu *cpu, struct site *site,
@@ -100,43 +100,23 @@ NOKPROBE_INLINE void step_ended(struct probe_cpu *cpu, struct site *site,
     probe_count(&cpu->steps);
     regs->flags &= ~FLAGS_TF;
     hit_stepped(cpu, site, regs, in_nmi, true);
-    region_go_on(site, regs);
+    site_go_on(site, regs);
 }
 
 /* step_by_program - the other steps: whose TF it was, and what it has run into. */
 static bool step_by_program(struct pt_regs *regs, struct probe_cpu *cpu)
 {
+    enum ext_step elsewhere = ext_step(regs, cpu);
     struct site *site;
     uintptr_t copy;
     size_t off;
 
-    if (plat_is_detour(regs->ip))
-        return true;
-    if (regs->ip == (uintptr_t)kretprobe_trampoline) {
-        kretprobe_return_stepped(regs, cpu);
-        return false; /* the step was the program's, and has led where it returns to */
-    }
+    if (elsewhere != EXT_STEP_NONE)
+        return elsewhere == EXT_STEP_INSIDE;
     site = insn_slot_owner(regs->ip, &off);
-    if (!site) { /* a step of the program's, to a pad? */
-        regs->ip = pad_pass(regs->ip);
-        site = insn_slot_owner(regs->ip, &off);
-    }
-    if (!site)
-        return false;
-    if (unlikely(READ_ONCE(site->region)) && region_step(site, off, regs))
-        return true;
-    copy = copy_start(site, regs->ip - off);
-    if (regs->ip < copy) {
-        if (regs->ip == (uintptr_t)READ_ONCE(site->detour)) /* else TF came on the way */
-            hit_instead(cpu, site, regs);
-        return true;
-    }
-    if (regs->ip == copy)
-        return step_at_copy(site, regs);
-    if (regs->ip != copy + site->len)
-        return false;
-    hit_stepped(cpu, site, regs, probe_in_nmi(cpu), false);
-    return go_on(site, regs);
+    copy = site ? copy_start(site, regs->ip - off) : 0;
+    return copy &&
+           step_in_copy(site, copy, copy == (uintptr_t)site_boost_slot(site), regs, cpu);
 }
 NOKPROBE(step_by_program);
 

@@ -7,6 +7,7 @@
 #include "probes/core/counter.h"
 #include "probes/core/registry.h"
 #include "probes/jump/liveness.h"
+#include "probes/region/region.h"
 
 /* ---- the function around ---- */
 

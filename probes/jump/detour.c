@@ -19,6 +19,7 @@
  * again, and on the stack before the detour begins. There the copy is a jump.
  */
 #include "probes/jump/detour.h"
+#include "probes/returns/kretprobe.h"
 
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -33,6 +34,7 @@
 #include "probes/jump/detour_own.h"
 #include "probes/jump/link.h"
 #include "probes/jump/liveness.h"
+#include "probes/region/region.h"
 
 /* Where the code of a large cell begins that calls: its return address is then 31 bytes from
  * the start of the cell.
@@ -68,7 +70,7 @@ const char *detour_kind_text(enum detour_kind kind)
 /* can_copy - can a copy do it, with nothing but a jump behind it? A direct call counts. */
 static bool can_copy(const struct site *site, const struct insn *insn)
 {
-    if (copy_is_called(site))
+    if (site_is_call(site))
         return true;
     return insn_can_move(insn) && insn->kind != INSN_POPF && insn->kind != INSN_STI;
 }
@@ -111,6 +113,16 @@ static void decode(const struct site *site, struct insn *insn)
     if (insn_decode(insn, site->bytes, site->len, site->addr))
         plat_bug("a registered instruction does not decode", site->addr);
 }
+
+uintptr_t detour_start(const struct site *site, uintptr_t cell)
+{
+    uintptr_t own = copy_start(site, cell);
+
+    if (own)
+        return own;
+    return region_has_cell(site, cell) ? cell : cell + site->detour_copy;
+}
+NOKPROBE(detour_start);
 
 enum detour_kind detour_kind_wanted(const struct site *site)
 {
@@ -174,7 +186,7 @@ static void put_count(struct code *c)
 /* front_code - what comes before the copy, if it is a call. */
 static enum plat_detour front_code(const struct code *c)
 {
-    bool called = copy_is_called(c->site);
+    bool called = site_is_call(c->site);
 
     if (c->kind == DETOUR_IMAGE)
         return called ? PLAT_DETOUR_IMAGE_CALLED : PLAT_DETOUR_IMAGE;
@@ -215,7 +227,7 @@ static void copy_put(struct code *c)
     size_t copied = 0;
 
     c->copy = c->len;
-    if (copy_is_called(c->site)) {
+    if (site_is_call(c->site)) {
         put_jmp(c, c->insn->target);
         return;
     }
@@ -354,7 +366,7 @@ static bool place_own(struct code *c)
 
 static int build(struct code *c)
 {
-    if (c->kind == DETOUR_NONE && copy_is_called(c->site)) {
+    if (c->kind == DETOUR_NONE && site_is_call(c->site)) {
         c->site->detour = (uint8_t *)c->insn->target;
         return 0;
     }
@@ -465,7 +477,7 @@ bool detour_is_current(const struct site *site)
 
 uint8_t *detour_cell(const struct site *site)
 {
-    if (!site->detour || (copy_is_called(site) && site->detour_kind == DETOUR_NONE))
+    if (!site->detour || (site_is_call(site) && site->detour_kind == DETOUR_NONE))
         return NULL;
     if (align_down((uintptr_t)site->detour, INSN_SLOT_LEN) ==
         align_down((uintptr_t)site_boost_slot(site), INSN_SLOT_LEN))

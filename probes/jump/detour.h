@@ -51,5 +51,9 @@ void detour_release(struct site *site);
  * of the copy, or needs none. Locks: PLAT_PROBES held.
  */
 uint8_t *detour_cell(const struct site *site);
+/* detour_start - where the copy of the instruction begins in @cell, a cell of @site that a
+ * jump may lead to. Context: any.
+ */
+uintptr_t detour_start(const struct site *site, uintptr_t cell);
 /* detour_kind_wanted - what detour_prepare() would make. Locks: PLAT_PROBES held. */
 enum detour_kind detour_kind_wanted(const struct site *site);

@@ -14,7 +14,7 @@ bool detour_own_fits(const struct site *site)
     if (!p || p->next || aggr_is_off(p) || p->flags & KPROBE_FLAG_IRQS_OFF ||
         !plat_detour_own(PLAT_OWN_CALL, true))
         return false;
-    return p->light_handler || (p->pre_handler && !copy_is_called(site));
+    return p->light_handler || (p->pre_handler && !site_is_call(site));
 }
 
 bool detour_own_keeps(const struct site *site)
@@ -90,7 +90,7 @@ static int fill(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
     case PLAT_HOLE_HANDLER:
         return put_signed(end, handler_of(p) - at);
     case PLAT_HOLE_SHARED:
-        if (copy_is_called(site))
+        if (site_is_call(site))
             return put_signed(end, plat_detour(PLAT_DETOUR_CALLED) - at);
         return put_moved(end, from, at);
     case PLAT_HOLE_MOVED:

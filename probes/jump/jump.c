@@ -7,6 +7,8 @@
  * Each answers how the program goes on. JUMP_ON: in the cell, with the registers of the
  * image. JUMP_IMAGE: wherever the image says, as behind a trap.
  */
+#include "probes/jump/jump.h"
+
 #include "probes/core/hit.h"
 
 #define JUMP_ON false
@@ -81,7 +83,7 @@ NOKPROBE_INLINE void leave(struct pt_regs *regs, struct site *site, struct probe
                            bool stopped)
 {
     if (stopped)
-        region_go_on(site, regs);
+        site_go_on(site, regs);
     else if (likely(cpu))
         hit_run(cpu, site, regs, READ_ONCE(site->way), true);
     else
@@ -129,7 +131,7 @@ bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_c
     if (likely(hit))
         hit_after(cpu, hit, aggr_first(site), regs, true);
     stopped = regs->ip != next;
-    region_go_on(site, regs); /* other flags alone need the image, too */
+    site_go_on(site, regs); /* other flags alone need the image, too */
     return stopped ? JUMP_IMAGE : JUMP_ON;
 }
 NOKPROBE(kprobe_post_handler);

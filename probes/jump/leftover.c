@@ -10,6 +10,7 @@
 #include "probes/jump/detour.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
+#include "probes/region/region.h"
 #include "probes/returns/return_point.h"
 
 #define PADS_MAX 1024

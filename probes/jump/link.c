@@ -35,6 +35,7 @@
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
 #include "probes/jump/detour.h"
+#include "probes/region/region.h"
 
 #define WORD_LEN 8
 #define DISP_LEN 4
@@ -65,7 +66,7 @@ static bool ends_with_jump(const struct site *site, const struct insn *insn)
     case DETOUR_NONE:
     case DETOUR_COUNT:
     case DETOUR_CALL:
-        return !copy_is_called(site) && insn_falls_through(insn);
+        return !site_is_call(site) && insn_falls_through(insn);
     default:
         return false;
     }
@@ -83,7 +84,7 @@ static uintptr_t jump_of(const struct site *site)
         !ends_with_jump(site, &insn))
         return 0;
     cell = (uintptr_t)insn_slot_start(site->detour);
-    jump = copy_start(site, cell) + insn_relocated_len(&insn);
+    jump = detour_start(site, cell) + insn_relocated_len(&insn);
     return link_jump_fits(jump) ? jump : 0;
 }
 
@@ -133,7 +134,7 @@ static struct site *before(uintptr_t addr)
 static bool can_enter(const struct site *site)
 {
     return site && will_be_jump(site) && site->detour && !region_is_open(site) &&
-           !copy_is_called(site);
+           !site_is_call(site);
 }
 
 static void make(struct site *site)

@@ -18,6 +18,7 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/optimize.h"
+#include "probes/region/region.h"
 
 /* ---- 1 and 2 ---- */
 

@@ -1,4 +1,5 @@
 JUMP := \
+    probes/jump/extend.c \
     probes/jump/detour.c \
     probes/jump/detour_own.c \
     probes/jump/handler.c \

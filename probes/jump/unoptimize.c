@@ -27,6 +27,7 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
+#include "probes/region/region.h"
 
 #define BATCH_MAX 2048
 #define TOGETHER (BATCH_MAX / 4) /* sites whose readers are looked for together */

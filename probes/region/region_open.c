@@ -16,6 +16,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/region/region.h"
 
 static uint8_t *cell_reserve(size_t len)
 {

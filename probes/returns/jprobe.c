@@ -7,6 +7,7 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
+#include "probes/returns/kretprobe.h"
 
 #define WORD sizeof(uint64_t)
 #define PAGE_LEN 4096ul
@@ -40,18 +41,10 @@ void jprobe_return(void)
     const struct probe_cpu *cpu = plat_this_cpu();
     const struct probe_hit *hit = cpu && cpu->depth ? &cpu->hits[cpu->depth - 1] : NULL;
 
-    if (!hit || !hit->running || hit->running->pre_handler != jprobe_entry)
+    if (!hit || !hit->running || hit->running->kind != KPROBE_KIND_JPROBE)
         plat_bug("jprobe_return() outside of a jprobe's handler",
                  (uintptr_t)__builtin_return_address(0));
     plat_jprobe_leave(hit->jprobe_sp);
-}
-
-bool jprobe_is_at(const struct site *site)
-{
-    for (const struct kprobe *p = site->probes; p; p = p->next)
-        if (p->pre_handler == jprobe_entry)
-            return true;
-    return false;
 }
 
 /* ---- in and out ---- */
@@ -97,6 +90,7 @@ static int register_with(struct jprobe **jps, struct kprobe **ps, uintptr_t *add
         return err;
     for (size_t i = 0; i < count; i++) {
         jps[i]->kp.pre_handler = jprobe_entry;
+        jps[i]->kp.kind = KPROBE_KIND_JPROBE;
         ps[i] = &jps[i]->kp;
     }
     return register_kprobes_why(ps, count, why);

@@ -21,6 +21,7 @@
  * the rest of it is re-entry core, since a return probe on a function that it calls would
  * bring it back here before it could know that it is running.
  */
+#include "probes/returns/kretprobe.h"
 #include "probes/core/aggr.h"
 #include "probes/returns/holder.h"
 #include "probes/returns/return_point.h"
@@ -33,9 +34,7 @@ static struct kretprobe *of_kprobe(const struct kprobe *p)
 
 char kprobe_kind(const struct kprobe *p)
 {
-    if (p->pre_handler == jprobe_entry)
-        return 'j';
-    return p->pre_handler == kretprobe_entry ? 'r' : 'k';
+    return "krj"[p->kind];
 }
 
 const char *kretprobe_miss_name(enum kretprobe_miss cause)
@@ -196,7 +195,7 @@ struct kretprobe_holder *kretprobe_plain(const struct site *site)
     const struct kprobe *p = site->probes;
     struct kretprobe_holder *h;
 
-    if (!p || p->next || p->post_handler || p->flags || p->pre_handler != kretprobe_entry)
+    if (!p || p->next || p->post_handler || p->flags || p->kind != KPROBE_KIND_RETURN)
         return NULL;
     h = of_kprobe(p)->holder;
     h->counter = p->counter;
@@ -323,10 +322,7 @@ void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp)
         shadow_unwind(s, (uint32_t)(s->top - sp));
 }
 
-/* The detour that calls a probed function does not ask whether the probe is on, so it is left
- * without a holder.
- *
- * The call of an entry handler has its entry already, but its return address is not exchanged
+/* The call of an entry handler has its entry already, but its return address is not exchanged
  * yet, and never will be. So the word on the stack tells whether the latest entry is that of
  * this call, or of an outer one of the same function.
  */
@@ -338,9 +334,7 @@ void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit
     uint64_t ret;
 
     kretprobe_unwind(cpu, sp);
-    if (!p->site->is_sti)
-        WRITE_ONCE(p->site->plain, NULL);
-    if (!s || hit->is.stage != HIT_PRE || p->pre_handler != kretprobe_entry)
+    if (!s || hit->is.stage != HIT_PRE || p->kind != KPROBE_KIND_RETURN)
         return;
     if (shadow_is_empty(s) || READ_ONCE(s->last->holder) != of_kprobe(p)->holder)
         return;

@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/returns/holder.h"
+#include "probes/returns/kretprobe.h"
 
 /* ---- what can be refused ---- */
 
@@ -57,6 +58,7 @@ static int prepare_one(struct kretprobe *rp, struct probe_reject *why)
     if (!rp->holder)
         return probe_refuse(why, PROBE_NO_MEMORY, 0);
     rp->kp.pre_handler = kretprobe_entry;
+    rp->kp.kind = KPROBE_KIND_RETURN;
     rp->kp.post_handler = NULL;
     return 0;
 }

@@ -23,6 +23,7 @@
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/optimize.h"
+#include "probes/region/region.h"
 #include "probes/region/targets.h"
 
 #define STORE_MAX 8

@@ -8,6 +8,7 @@
 #include "tests/hosted/posix_parts.h"
 
 #include "kernel/base/err.h"
+#include "probes/returns/kretprobe.h"
 #include "probes/returns/shadow.h"
 
 #include <pthread.h>

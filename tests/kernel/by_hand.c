@@ -26,7 +26,7 @@ bool by_hand_jump(struct kprobe *p)
     plat_unlock(PLAT_PROBES);
     if (err)
         return false;
-    if (copy_is_called(site))
+    if (site_is_call(site))
         insn_encode_call32(jump, site->addr, (uintptr_t)site->detour);
     else
         insn_encode_jmp32(jump, site->addr, (uintptr_t)site->detour);

@@ -1,4 +1,5 @@
 /* test_link.c - detours that lead straight into the next, with CPUs inside of them. */
+#include "probes/jump/detour.h"
 #include "probes/jump/link.h"
 
 #include "kernel/base/bits.h"
@@ -191,7 +192,7 @@ static void store(uint8_t *bytes)
 static bool hold(void)
 {
     uintptr_t copy =
-        copy_start(row[0].site, (uintptr_t)insn_slot_start(row[0].site->detour));
+        detour_start(row[0].site, (uintptr_t)insn_slot_start(row[0].site->detour));
     uint8_t bytes[WORD_LEN];
 
     word = align_down(copy, WORD_LEN);

@@ -18,6 +18,7 @@
 #include "probes/jump/detour.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
+#include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/share.h"

@@ -15,6 +15,7 @@
 #include "kernel/time/clock.h"
 #include "probes/console/walk.h"
 #include "probes/core/life.h"
+#include "probes/jump/optimize.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
@@ -252,6 +253,7 @@ KTEST(returns, h84_threads_end_inside)
     rps[2].kp.symbol_name = "sched_exit";
     rps[2].handler = return_count;
     register_kretprobe(&rps[2]);
+    optimize_run(); /* else it allocates meanwhile */
     before = heap_block_count();
     for (int i = 0; i < 50; i++) {
         int code = 0, tid = kernel_clone(&(struct clone_args){ .fn = end_inside });

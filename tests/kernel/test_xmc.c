@@ -1,4 +1,5 @@
 /* test_xmc.c - instructions are exchanged while they run, and what cannot be is refused. */
+#include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 
 #include "kernel/base/err.h"

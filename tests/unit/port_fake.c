@@ -8,6 +8,7 @@
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
 #include "probes/jump/optimize.h"
+#include "probes/returns/kretprobe.h"
 #include "probes/returns/return_point.h"
 #include "tests/unit/port_fake_parts.h"
 

@@ -203,7 +203,7 @@ static void a_followed_function_is_called_where_it_can_return_to(void)
     CHECK_EQ(at, cell + RETURN_POINT_OFF);
     at = skip_to(at, INSN_JMP_REL, (uintptr_t)kretprobe_trampoline);
     finds_its_site(at);
-    CHECK_EQ(copy_start(site, cell), at);
+    CHECK_EQ(detour_start(site, cell), at);
     skip_to(at, INSN_JMP_REL, boosted);
     CHECK(detour_cell(site) == site->detour);
     for (uintptr_t ip = cell; ip <= at; ip += INSN_CALL32_LEN) {
@@ -232,7 +232,7 @@ static void post_handlers_are_called_behind_the_copy(void)
     CHECK_EQ(kind(), DETOUR_POST);
     at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
     finds_its_site(at);
-    CHECK_EQ(copy_start(p.site, (uintptr_t)detour_cell(p.site)), at);
+    CHECK_EQ(detour_start(p.site, (uintptr_t)detour_cell(p.site)), at);
     at = skip(at, INSN_OTHER);
     at = skip_to(at, INSN_CALL_REL, plat_detour(PLAT_DETOUR_POST));
     finds_its_site(at);

@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/region/region.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

@@ -1,6 +1,7 @@
 /* test_kretprobe.c - return probes over arrays: which returns belong to which calls. */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
+#include "probes/returns/kretprobe.h"
 #include "probes/returns/shadow.h"
 #include "tests/unit/port_fake.h"
 

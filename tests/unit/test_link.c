@@ -72,7 +72,7 @@ static uintptr_t leads_to(int i)
 {
     const struct site *site = probes[i].site;
     uintptr_t cell = (uintptr_t)insn_slot_start(site->detour);
-    uintptr_t at = copy_start(site, cell) + site->len;
+    uintptr_t at = detour_start(site, cell) + site->len;
 
     return insn_jmp32_target((const uint8_t *)at, at);
 }

@@ -1,0 +1,85 @@
+/* extend.h - the seam: what the rooms above the core may do to a breakpoint.
+ *
+ * The core knows breakpoints. Another room lets a breakpoint become a jump, lets a jump
+ * displace its neighbours, and follows calls to their return. The core asks it at the
+ * places below, and at no others. The calls are resolved by the linker: jump/extend.c has
+ * the rest of the engine behind them, core/extend_none.c has nothing behind them.
+ *
+ * Locks of all that have none of their own: PLAT_PROBES held, context: thread.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct insn;
+struct kprobe;
+struct probe_cpu;
+struct probe_hit;
+struct pt_regs;
+struct site;
+
+/* ---- a site is made and freed ---- */
+
+/* ext_front_len - bytes to leave free in front of a copy of @insn, in the same cell. */
+size_t ext_front_len(const struct insn *insn);
+/* ext_release - @count sites are disarmed, no hit can find them, and there has been
+ * quiescence: all that other rooms have given them is freed.
+ * Locks: takes PLAT_TEXT; may wait for quiescence.
+ */
+void ext_release(struct site **sites, size_t count);
+
+/* ---- the text of a site changes ---- */
+
+/* ext_arm - @count sites are about to be armed. Sites that are armed already have changed
+ * their probes. Some of them may be armed in another way at once.
+ * Return: how many are still to become breakpoints; these are at the front of @sites.
+ */
+size_t ext_arm(struct site **sites, size_t count);
+/* ext_disarm - @count armed sites are about to be disarmed.
+ * Return: how many are still to be disarmed, as in ext_arm(). What reads their bytes has
+ * stopped.
+ */
+size_t ext_disarm(struct site **sites, size_t count);
+/* ext_is_current - does the text of @site, which is armed, suit the probes that are there? */
+bool ext_is_current(const struct site *site);
+/* ext_settle - probes have gone. Sites that have waited for that may change their text.
+ * Locks: waits for quiescence.
+ */
+void ext_settle(void);
+/* ext_recover - undo, in a copy of the text, all but breakpoints.
+ * @bytes: those at @addr, @len of them
+ */
+void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len);
+
+/* ---- a CPU is in code of another room ---- */
+
+/* ext_original - let *@ip, of some CPU, be where that CPU is in the program.
+ * Context: any.  Return: false: *@ip, which may have changed, is not in code of another room.
+ */
+bool ext_original(uintptr_t *ip);
+/* ext_resume - the program is about to go on at regs->ip, behind or at the instruction of
+ * @site, which has site->region. It may have to go on elsewhere. Context: any, as in a hit.
+ */
+void ext_resume(const struct site *site, struct pt_regs *regs);
+
+enum ext_step {
+    EXT_STEP_NONE,    /* not in code of another room */
+    EXT_STEP_INSIDE,  /* no step of the program: it goes on as @regs says */
+    EXT_STEP_PROGRAM, /* a step of the program, with regs->ip where it sees it */
+};
+/* ext_step - a single step that the program has asked for has led to regs->ip.
+ * Context: trap.
+ */
+enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu);
+/* ext_given_up - the handler that @hit runs has faulted, and does not come back.
+ * @regs: of the fault; a handler that was called without an image goes on from here as if it
+ *        had returned
+ * @sp:   the stack as it was when the handler was called
+ * Context: trap.
+ */
+void ext_given_up(struct probe_cpu *cpu, const struct probe_hit *hit,
+                  struct pt_regs *regs, uintptr_t sp);
+/* ext_return_resume - kprobe_resume() for a hit whose stage is HIT_RETURN. Context: trap. */
+void ext_return_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);

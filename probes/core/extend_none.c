@@ -1,0 +1,65 @@
+/* extend_none.c - the core alone: breakpoints remain breakpoints, and calls are not followed.
+ *
+ * It is linked in the place of jump/extend.c by `make core`.
+ */
+#include "probes/core/extend.h"
+#include "probes/core/life.h"
+
+size_t ext_front_len(const struct insn *insn UNUSED)
+{
+    return 0;
+}
+
+void ext_release(struct site **sites UNUSED, size_t count UNUSED)
+{
+}
+
+size_t ext_arm(struct site **sites, size_t count)
+{
+    return site_to_front(sites, count, false);
+}
+
+size_t ext_disarm(struct site **sites UNUSED, size_t count)
+{
+    return count;
+}
+
+bool ext_is_current(const struct site *site UNUSED)
+{
+    return true;
+}
+
+void ext_settle(void)
+{
+}
+
+void ext_recover(uint8_t *bytes UNUSED, uintptr_t addr UNUSED, size_t len UNUSED)
+{
+}
+
+bool ext_original(uintptr_t *ip UNUSED)
+{
+    return false;
+}
+
+void ext_resume(const struct site *site UNUSED, struct pt_regs *regs UNUSED)
+{
+}
+NOKPROBE(ext_resume);
+
+enum ext_step ext_step(struct pt_regs *regs UNUSED, struct probe_cpu *cpu UNUSED)
+{
+    return EXT_STEP_NONE;
+}
+NOKPROBE(ext_step);
+
+void ext_given_up(struct probe_cpu *cpu UNUSED, const struct probe_hit *hit UNUSED,
+                  struct pt_regs *regs UNUSED, uintptr_t sp UNUSED)
+{
+}
+
+void ext_return_resume(struct pt_regs *regs UNUSED, struct probe_cpu *cpu UNUSED,
+                       bool jumped UNUSED)
+{
+}
+NOKPROBE(ext_return_resume);
