@@ -110,7 +110,8 @@ void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len)
     for (uintptr_t at = addr - (INSN_MAX_LEN - 1); at != addr + len; at++) {
         const struct site *site = registry_find(at);
 
-        for (size_t i = 0; site && site->state == SITE_OPTIMIZED && i < site->jump_len; i++)
+        for (size_t i = 0; site && site->state == SITE_OPTIMIZED && i < site->jump_len;
+             i++)
             if (at + i - addr < len)
                 bytes[at + i - addr] = site->bytes[i];
     }
