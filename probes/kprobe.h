@@ -109,35 +109,48 @@ struct kprobe {
  */
 uint64_t kprobe_hits(const struct kprobe *p);
 
-/* register_kprobe - check, prepare and arm a probe. From its return on, every execution of
- * the instruction, on any CPU, is a hit.
- * @p: caller's memory, zeroed but for what is set; borrowed until unregister_kprobe()
+/* register_kprobes_why - check, prepare and arm probes: all or none, with one round of
+ * waiting for all of them. From its return on, every execution of their instructions, on any
+ * CPU, is a hit.
+ * @ps:  @count pointers to the caller's memory, zeroed but for what is set; borrowed until
+ *       unregister_kprobes()
+ * @why: on refusal the rule, the address and the element; may be NULL
  *
  * Context: thread.  Locks: takes PLAT_PROBES.
- * Return:  0, or the errno of the refusal: the table in docs/architecture.md.
+ * Return:  0, or the errno of the refusal: the table in docs/architecture.md. Then none is
+ *          registered.
  */
-int register_kprobe(struct kprobe *p);
-/* register_kprobe_why - the same; on refusal @why tells which rule, and where. */
-int register_kprobe_why(struct kprobe *p, struct probe_reject *why);
-
-/* unregister_kprobe - take a probe away. On return no handler of it runs any more, and the
- * memory of @p is the caller's again.
- *
- * Context: thread, not one of its own handlers.  Locks: takes PLAT_PROBES; waits for
- * quiescence.
- * Return:  0; -EINVAL not registered; -EDEADLK called from a handler.
- */
-int unregister_kprobe(struct kprobe *p);
-
-/* register_kprobes, unregister_kprobes - many at once: all or none, and one round of
- * waiting for all of them.
- * @ps: @count pointers
- *
- * Return: as above; on error nothing is left registered, and @why->at names the address.
- */
-int register_kprobes(struct kprobe **ps, size_t count);
 int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why);
+
+/* unregister_kprobes - take probes away. On return no handler of them runs any more, and
+ * their memory is the caller's again.
+ *
+ * Context: thread, not one of their own handlers.  Locks: takes PLAT_PROBES; waits for
+ * quiescence.
+ * Return:  0; -EINVAL one is not registered; -EDEADLK called from a handler.
+ */
 int unregister_kprobes(struct kprobe **ps, size_t count);
+
+/* The same without a reason, and for one probe. */
+static inline int register_kprobes(struct kprobe **ps, size_t count)
+{
+    return register_kprobes_why(ps, count, NULL);
+}
+
+static inline int register_kprobe_why(struct kprobe *p, struct probe_reject *why)
+{
+    return register_kprobes_why(&p, 1, why);
+}
+
+static inline int register_kprobe(struct kprobe *p)
+{
+    return register_kprobes_why(&p, 1, NULL);
+}
+
+static inline int unregister_kprobe(struct kprobe *p)
+{
+    return unregister_kprobes(&p, 1);
+}
 
 /* register_kprobes_some - as many of a set as are accepted, armed together.
  * @ps:      is reordered: those that are registered come first
@@ -150,20 +163,26 @@ long register_kprobes_some(struct kprobe **ps, size_t count,
                                            const struct probe_reject *why, void *arg),
                            void *arg);
 
-/* enable_kprobe, disable_kprobe - switch the handlers of one registered probe. A disabled
- * one costs nothing, unless others at its address are enabled.
+/* enable_kprobes, disable_kprobes - switch the handlers of registered probes, with one round
+ * of synchronisation. A disabled probe costs nothing, unless others at its address are
+ * enabled.
  *
  * Context: thread.  Locks: takes PLAT_PROBES.
- * Return:  0; -EINVAL not registered, or gone; -EDEADLK called from a handler.
- */
-int enable_kprobe(struct kprobe *p);
-int disable_kprobe(struct kprobe *p);
-
-/* enable_kprobes, disable_kprobes - many, with one round of synchronisation.
- * Return: as above, and -ENOMEM; then none was switched.
+ * Return:  0; -EINVAL one is not registered, or gone; -EDEADLK called from a handler; for
+ *          several also -ENOMEM. On error none was switched.
  */
 int enable_kprobes(struct kprobe **ps, size_t count);
 int disable_kprobes(struct kprobe **ps, size_t count);
+
+static inline int enable_kprobe(struct kprobe *p)
+{
+    return enable_kprobes(&p, 1);
+}
+
+static inline int disable_kprobe(struct kprobe *p)
+{
+    return disable_kprobes(&p, 1);
+}
 
 /* kprobes_switch - all probes, those of the future included. Off, every text byte is the
  * original; on, each probe is as it was switched by itself.
@@ -198,22 +217,44 @@ struct jprobe {
 /* jprobe_return - end the handler of a jprobe. Anywhere else it is a bug. */
 _Noreturn void jprobe_return(void);
 
-/* register_jprobe - as register_kprobe(), at the entry of a function; there can be one at
- * each, beside other probes.
+/* register_jprobes_why - as register_kprobes_why(), at the entries of functions; there can be
+ * one at each, beside other probes.
  * Return: 0; -EINVAL not an entry, or no handler; -EEXIST there is one; else as
- *         register_kprobe().
+ *         register_kprobes_why().
  */
-int register_jprobe(struct jprobe *jp);
-int register_jprobe_why(struct jprobe *jp, struct probe_reject *why);
-int unregister_jprobe(struct jprobe *jp);
-
-/* The same for many: all or none. unregister_jprobes() may answer -ENOMEM. */
-int register_jprobes(struct jprobe **jps, size_t count);
 int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why);
+/* unregister_jprobes - as unregister_kprobes(), and -ENOMEM. */
 int unregister_jprobes(struct jprobe **jps, size_t count);
 
-int enable_jprobe(struct jprobe *jp);
-int disable_jprobe(struct jprobe *jp);
+static inline int register_jprobes(struct jprobe **jps, size_t count)
+{
+    return register_jprobes_why(jps, count, NULL);
+}
+
+static inline int register_jprobe_why(struct jprobe *jp, struct probe_reject *why)
+{
+    return register_jprobes_why(&jp, 1, why);
+}
+
+static inline int register_jprobe(struct jprobe *jp)
+{
+    return register_jprobes_why(&jp, 1, NULL);
+}
+
+static inline int unregister_jprobe(struct jprobe *jp)
+{
+    return unregister_kprobe(&jp->kp);
+}
+
+static inline int enable_jprobe(struct jprobe *jp)
+{
+    return enable_kprobe(&jp->kp);
+}
+
+static inline int disable_jprobe(struct jprobe *jp)
+{
+    return disable_kprobe(&jp->kp);
+}
 
 /* ---- return probes ---- */
 
@@ -278,36 +319,57 @@ struct kretprobe {
     struct kretprobe_holder *holder; /* the engine's own; NULL: not registered */
 };
 
-/* register_kretprobe - as register_kprobe(), at the entry of a function.
+/* register_kretprobes_why - as register_kprobes_why(), at the entries of functions.
  *
  * The first one makes shadow stacks for all threads, the first one with data room for it.
  *
  * Context: thread.  Locks: takes PLAT_PROBES.
  * Return:  0; -EINVAL not an entry, -E2BIG too much data, -EOPNOTSUPP a function that
- *          returns on another stack; else as register_kprobe().
+ *          returns on another stack; else as register_kprobes_why().
  */
-int register_kretprobe(struct kretprobe *rp);
-int register_kretprobe_why(struct kretprobe *rp, struct probe_reject *why);
-
-/* unregister_kretprobe - on return no handler of it runs any more, and the memory of @rp is
- * the caller's again. Calls that are under way return as they would without it, however
- * long they take: they are not waited for.
- *
- * Context, Locks, Return: as unregister_kprobe().
- */
-int unregister_kretprobe(struct kretprobe *rp);
-
-/* The same for many: all or none. */
-int register_kretprobes(struct kretprobe **rps, size_t count);
 int register_kretprobes_why(struct kretprobe **rps, size_t count,
                             struct probe_reject *why);
+
+/* unregister_kretprobes - on return no handler of them runs any more, and their memory is the
+ * caller's again. Calls that are under way return as they would without them, however long
+ * they take: they are not waited for.
+ *
+ * Context, Locks, Return: as unregister_kprobes().
+ */
 int unregister_kretprobes(struct kretprobe **rps, size_t count);
 
-/* enable_kretprobe, disable_kretprobe - as for kprobes. While it is disabled, calls that
- * began before return unseen, and are counted as missed.
+static inline int register_kretprobes(struct kretprobe **rps, size_t count)
+{
+    return register_kretprobes_why(rps, count, NULL);
+}
+
+static inline int register_kretprobe_why(struct kretprobe *rp, struct probe_reject *why)
+{
+    return register_kretprobes_why(&rp, 1, why);
+}
+
+static inline int register_kretprobe(struct kretprobe *rp)
+{
+    return register_kretprobes_why(&rp, 1, NULL);
+}
+
+static inline int unregister_kretprobe(struct kretprobe *rp)
+{
+    return unregister_kretprobes(&rp, 1);
+}
+
+/* While a return probe is disabled, calls that began before return unseen, and are counted as
+ * missed.
  */
-int enable_kretprobe(struct kretprobe *rp);
-int disable_kretprobe(struct kretprobe *rp);
+static inline int enable_kretprobe(struct kretprobe *rp)
+{
+    return enable_kprobe(&rp->kp);
+}
+
+static inline int disable_kretprobe(struct kretprobe *rp)
+{
+    return disable_kprobe(&rp->kp);
+}
 
 /* kretprobe_find_ret - the return address that belongs at @slot, where a function that is
  * probed is to return to; 0 when it is none of the engine's.

@@ -98,16 +98,6 @@ int disable_kprobes(struct kprobe **ps, size_t count)
     return switch_probes(ps, count, true);
 }
 
-int enable_kprobe(struct kprobe *p)
-{
-    return enable_kprobes(&p, 1);
-}
-
-int disable_kprobe(struct kprobe *p)
-{
-    return disable_kprobes(&p, 1);
-}
-
 /* ---- all ---- */
 
 static void collect_wanting(struct site *site, void *arg)

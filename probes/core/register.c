@@ -235,9 +235,12 @@ static int register_locked(struct kprobe **ps, size_t count, struct site_list *l
 
 int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why)
 {
+    struct probe_reject unheard;
     struct site_list list;
-    int err = register_check_caller(why);
+    int err;
 
+    why = why ? why : &unheard;
+    err = register_check_caller(why);
     if (!err)
         err = site_list_make(&list, count, why);
     if (err)
@@ -294,23 +297,6 @@ long register_kprobes_some(struct kprobe **ps, size_t count,
     plat_unlock(PLAT_PROBES);
     site_list_free(&list);
     return (long)in;
-}
-
-int register_kprobes(struct kprobe **ps, size_t count)
-{
-    struct probe_reject why;
-
-    return register_kprobes_why(ps, count, &why);
-}
-
-int register_kprobe_why(struct kprobe *p, struct probe_reject *why)
-{
-    return register_kprobes_why(&p, 1, why);
-}
-
-int register_kprobe(struct kprobe *p)
-{
-    return register_kprobes(&p, 1);
 }
 
 /* ---- out ---- */
@@ -417,9 +403,4 @@ int unregister_kprobes(struct kprobe **ps, size_t count)
     plat_unlock(PLAT_PROBES);
     plat_free(room);
     return err;
-}
-
-int unregister_kprobe(struct kprobe *p)
-{
-    return unregister_kprobes(&p, 1);
 }

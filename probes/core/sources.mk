@@ -21,7 +21,6 @@ CORE := \
     probes/core/emulate.c \
     probes/core/fault.c \
     probes/core/reclaim.c \
-    probes/core/set.c \
     probes/core/insn_slot.c \
     probes/core/text_poke.c \
     probes/core/text_batch.c \

@@ -75,7 +75,7 @@ static int check_all(struct jprobe **jps, uintptr_t *addrs, size_t count,
         for (size_t j = 0; j < i && !err; j++)
             if (addrs[j] == addrs[i])
                 err = probe_refuse(why, PROBE_HAS_JPROBE, addrs[i]);
-        if (err)
+        if (err && why)
             why->index = i;
     }
     return err;
@@ -111,23 +111,6 @@ int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject 
     return err;
 }
 
-int register_jprobes(struct jprobe **jps, size_t count)
-{
-    struct probe_reject why;
-
-    return register_jprobes_why(jps, count, &why);
-}
-
-int register_jprobe_why(struct jprobe *jp, struct probe_reject *why)
-{
-    return register_jprobes_why(&jp, 1, why);
-}
-
-int register_jprobe(struct jprobe *jp)
-{
-    return register_jprobes(&jp, 1);
-}
-
 int unregister_jprobes(struct jprobe **jps, size_t count)
 {
     struct kprobe **ps;
@@ -143,19 +126,4 @@ int unregister_jprobes(struct jprobe **jps, size_t count)
     err = unregister_kprobes(ps, count);
     plat_free(ps);
     return err;
-}
-
-int unregister_jprobe(struct jprobe *jp)
-{
-    return unregister_kprobe(&jp->kp);
-}
-
-int enable_jprobe(struct jprobe *jp)
-{
-    return enable_kprobe(&jp->kp);
-}
-
-int disable_jprobe(struct jprobe *jp)
-{
-    return disable_kprobe(&jp->kp);
 }

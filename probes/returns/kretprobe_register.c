@@ -71,7 +71,8 @@ static int prepare_all(struct kretprobe **rps, size_t count, struct probe_reject
         int err = prepare_one(rps[i], why);
 
         if (err) {
-            why->index = i;
+            if (why)
+                why->index = i;
             holders_free(rps, i);
             return err;
         }
@@ -123,23 +124,6 @@ int register_kretprobes_why(struct kretprobe **rps, size_t count,
     }
     plat_free(ps);
     return err;
-}
-
-int register_kretprobes(struct kretprobe **rps, size_t count)
-{
-    struct probe_reject why;
-
-    return register_kretprobes_why(rps, count, &why);
-}
-
-int register_kretprobe_why(struct kretprobe *rp, struct probe_reject *why)
-{
-    return register_kretprobes_why(&rp, 1, why);
-}
-
-int register_kretprobe(struct kretprobe *rp)
-{
-    return register_kretprobes(&rp, 1);
 }
 
 /* ---- out ---- */
@@ -212,21 +196,4 @@ int unregister_kretprobes(struct kretprobe **rps, size_t count)
     err = ps ? unregister(rps, ps, count) : unregister_one_by_one(rps, count);
     plat_free(ps);
     return err;
-}
-
-int unregister_kretprobe(struct kretprobe *rp)
-{
-    return unregister_kretprobes(&rp, 1);
-}
-
-/* ---- on and off ---- */
-
-int enable_kretprobe(struct kretprobe *rp)
-{
-    return enable_kprobe(&rp->kp);
-}
-
-int disable_kretprobe(struct kretprobe *rp)
-{
-    return disable_kprobe(&rp->kp);
 }

@@ -8,7 +8,6 @@
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
-#include "probes/core/set.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 

@@ -1,11 +1,10 @@
 /* test_set.c - sets of probes on the running kernel: all or none, at one moment. */
-#include "probes/core/set.h"
-
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
+#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>
@@ -40,15 +39,14 @@ static long call_all(unsigned times)
     return sum;
 }
 
-static void fill(struct kprobe_set *set, struct kprobe *probes)
+static void fill(struct kprobe **set, struct kprobe *probes)
 {
     const uintptr_t places[COUNT] = { (uintptr_t)namesake, (uintptr_t)second,
                                       (uintptr_t)third };
 
-    kprobe_set_begin(set);
     for (int i = 0; i < COUNT; i++) {
         probes[i] = (struct kprobe){ .addr = places[i] };
-        kprobe_set_add(set, &probes[i]);
+        set[i] = &probes[i];
     }
 }
 
@@ -57,21 +55,20 @@ static uint8_t byte_at(uintptr_t addr)
     return *(const volatile uint8_t *)addr;
 }
 
-KTEST(set, a_commit_arms_all_and_an_abort_takes_all_away)
+KTEST(set, all_are_armed_and_all_are_taken_away)
 {
     struct kprobe probes[COUNT];
-    struct probe_reject why;
-    struct kprobe_set set;
+    struct kprobe *set[COUNT];
     long without = call_all(100);
 
-    fill(&set, probes);
+    fill(set, probes);
     call_all(10);
-    ktest_report(probes[0].hits == 0, "before the commit nothing is seen");
-    ktest_report(kprobe_set_commit(&set, &why) == 0, "commit");
+    ktest_report(probes[0].hits == 0, "before they are registered nothing is seen");
+    ktest_report(register_kprobes(set, COUNT) == 0, "they are registered");
     ktest_report(call_all(100) == without, "the functions return what they returned");
     ktest_report(probes[0].hits == 100 && probes[1].hits == 100 && probes[2].hits == 100,
                  "each probe has 100 hits");
-    ktest_report(kprobe_set_abort(&set) == 0, "abort");
+    ktest_report(unregister_kprobes(set, COUNT) == 0, "they are taken away");
     call_all(10);
     ktest_report(probes[0].hits == 100 && byte_at((uintptr_t)second) != 0xcc,
                  "and sees no more");
@@ -80,19 +77,18 @@ KTEST(set, a_commit_arms_all_and_an_abort_takes_all_away)
 KTEST(set, one_that_is_refused_keeps_all_out)
 {
     struct kprobe bad = { .addr = (uintptr_t)third + 2 };
-    struct kprobe probes[COUNT];
+    struct kprobe probes[COUNT], *set[COUNT + 1];
     struct probe_reject why;
-    struct kprobe_set set;
 
-    fill(&set, probes);
-    kprobe_set_add(&set, &bad);
-    ktest_report(kprobe_set_commit(&set, &why) == -EILSEQ, "commit is refused");
+    fill(set, probes);
+    set[COUNT] = &bad;
+    ktest_report(register_kprobes_why(set, COUNT + 1, &why) == -EILSEQ,
+                 "they are refused");
     ktest_report(why.index == COUNT && why.reason == PROBE_NOT_BOUNDARY &&
                      why.at == (uintptr_t)third,
                  "it names element %zu and the address", why.index);
     ktest_report(byte_at((uintptr_t)namesake) != 0xcc && !probes[0].site,
                  "none of them is registered");
-    ktest_report(kprobe_set_abort(&set) == 0, "abort");
 }
 
 static volatile bool stop;
@@ -111,8 +107,7 @@ KTEST(set, sets_come_and_go_while_their_code_runs)
 {
     struct kprobe probes[COUNT];
     struct exec_stats before, after;
-    struct probe_reject why;
-    struct kprobe_set set;
+    struct kprobe *set[COUNT];
     size_t heap;
     int tids[8], n = (int)cpu_count() < 8 ? (int)cpu_count() : 8, failed = 0;
     uint64_t hits = 0, missed = 0, rounds = ktest_rounds(8, 100);
@@ -123,10 +118,10 @@ KTEST(set, sets_come_and_go_while_their_code_runs)
     exec_stats_get(&before);
     heap = heap_in_use();
     for (uint64_t round = 0; round < rounds; round++) {
-        fill(&set, probes);
-        failed += kprobe_set_commit(&set, &why) != 0;
+        fill(set, probes);
+        failed += register_kprobes(set, COUNT) != 0;
         call_all(1);
-        failed += kprobe_set_abort(&set) != 0;
+        failed += unregister_kprobes(set, COUNT) != 0;
         for (int i = 0; i < COUNT; i++) {
             hits += probes[i].hits;
             missed += probes[i].nmissed;

@@ -689,6 +689,23 @@ static void a_refused_set_says_where(void)
     CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -EILSEQ);
     CHECK_EQ(why.reason, PROBE_NOT_BOUNDARY);
     CHECK_EQ(why.at, set[1].addr);
+    CHECK_EQ(why.index, 1);
+    CHECK(set_is_out());
+    set[3] = (struct kprobe){ .symbol_name = "none" };
+    set[1].offset = 0;
+    CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -ENOENT);
+    CHECK_EQ(why.index, 3); /* it has no address */
+    CHECK(set_is_out());
+    fake_end();
+}
+
+static void the_reason_need_not_be_heard(void)
+{
+    fake_start();
+    set_make();
+    set[1].offset = 2;
+    CHECK_EQ(register_kprobes(ptrs, SET), -EILSEQ);
+    CHECK_EQ(register_kprobe(&set[1]), -EILSEQ);
     CHECK(set_is_out());
     fake_end();
 }
@@ -700,9 +717,12 @@ static void the_same_probe_twice_in_a_set_is_refused(void)
     ptrs[4] = &set[1];
     CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -EEXIST);
     CHECK_EQ(why.reason, PROBE_REGISTERED);
+    CHECK_EQ(why.index, 4);
     CHECK(set_is_out());
     ptrs[4] = &set[4];
     CHECK_EQ(register_kprobes(ptrs, SET), 0);
+    CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -EEXIST);
+    CHECK_EQ(why.index, 0);
     CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
     fake_end();
 }
@@ -921,7 +941,7 @@ UNIT_TESTS(armed_means_int3_in_the_text, by_symbol_and_offset, by_address_and_of
            not_from_an_interrupt_and_not_from_an_nmi,
            a_set_goes_in_with_one_round_and_out_with_one,
            a_set_with_one_bad_element_leaves_nothing, a_refused_set_says_where,
-           the_same_probe_twice_in_a_set_is_refused,
+           the_reason_need_not_be_heard, the_same_probe_twice_in_a_set_is_refused,
            a_refused_set_leaves_an_older_probe_as_it_was,
            no_hit_sees_anything_of_a_refused_set, a_set_with_a_stranger_is_not_taken_out,
            the_same_probe_twice_is_taken_out_once, an_empty_set_is_no_error,

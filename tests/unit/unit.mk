@@ -5,7 +5,7 @@ engine_on_arrays := $(ENGINE) tests/unit/port_fake.c tests/unit/port_fake_pads.c
     tests/unit/fake_shadow.c
 engine_stems := aggr boundary check counter detour detour_own emulate enable explain fault \
     handler hit insn_slot jprobe jump kretprobe link liveness optimize pad recover region \
-    register registry return_point set state step targets text_history text_poke xmc
+    register registry return_point state step targets text_history text_poke xmc
 $(foreach stem,$(engine_stems),$(eval unit_$(stem) := $(engine_on_arrays)))
 
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INSN)))
