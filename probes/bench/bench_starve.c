@@ -33,7 +33,7 @@ static const struct duration {
 };
 
 /* A way to run the handler. Those by a jump are compared with the trap before them. */
-struct way {
+struct handler_way {
     const char *name;
     enum detour_kind jump; /* DETOUR_NONE: a trap */
     bool own;              /* code of its own, or what all sites share */
@@ -43,7 +43,7 @@ struct way {
     bool post;
 };
 
-static const struct way ways[] = {
+static const struct handler_way ways[] = {
     { .name = "int3" },
     { "own", DETOUR_CALL, .own = true },
     { "shared", DETOUR_CALL, .second = true },
@@ -106,7 +106,7 @@ struct probes {
     struct kretprobe ret;
 };
 
-static int probes_register(struct probes *s, const struct way *way)
+static int probes_register(struct probes *s, const struct handler_way *way)
 {
     int err = 0;
 
@@ -129,7 +129,7 @@ static int probes_register(struct probes *s, const struct way *way)
 }
 
 /* probes_unregister - the slow one alone, then whatever there is. */
-static uint64_t probes_unregister(struct probes *s, const struct way *way)
+static uint64_t probes_unregister(struct probes *s, const struct handler_way *way)
 {
     uint64_t start = plat_clock_ns(), ns;
 
@@ -143,7 +143,7 @@ static uint64_t probes_unregister(struct probes *s, const struct way *way)
     return ns;
 }
 
-static bool runs_as_told(const struct probes *s, const struct way *way)
+static bool runs_as_told(const struct probes *s, const struct handler_way *way)
 {
     uint32_t flags = way->returns ? s->ret.kp.flags : s->first.flags;
     const struct site *site;
@@ -231,7 +231,8 @@ static void print_lateness(struct shell *sh, const char *name,
 /* measure - how late one is beside the threads, and how long it takes to end that. The probe
  * is there before them: a jump that is made beside a busy crowd comes later.
  */
-static int measure(const struct way *way, struct lateness *late, uint64_t *unregister_ns)
+static int measure(const struct handler_way *way, struct lateness *late,
+                   uint64_t *unregister_ns)
 {
     int tids[THREADS], err = bench_jumps(way->jump != DETOUR_NONE);
     struct probes s;
@@ -252,7 +253,7 @@ static int measure(const struct way *way, struct lateness *late, uint64_t *unreg
 }
 
 static int measure_way(struct shell *sh, const struct duration *duration,
-                       const struct way *way, struct lateness *trap)
+                       const struct handler_way *way, struct lateness *trap)
 {
     struct lateness late;
     uint64_t unregister_ns;
