@@ -14,6 +14,7 @@ static const struct err err_table[] = {
     [0] = { "OK", "Success" },
     ERR(EPERM, "Operation not permitted"),
     ERR(ENOENT, "No such file or directory"),
+    ERR(ESRCH, "No such process"),
     ERR(EINTR, "Interrupted system call"),
     ERR(EIO, "Input/output error"),
     ERR(E2BIG, "Argument list too long"),

@@ -6,5 +6,8 @@ TRACE := \
     probes/trace/fetch_type.c \
     probes/trace/fetch_parse.c \
     probes/trace/fetch.c \
+    probes/trace/filter_field.c \
+    probes/trace/filter_parse.c \
+    probes/trace/filter.c \
     probes/trace/ring.c \
     probes/trace/page.c
