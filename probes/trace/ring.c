@@ -290,7 +290,7 @@ static void look_at(const struct ring *r, uint64_t place, struct look *l)
 /* still_there - the slot has the page of @l still, whether it was closed or not. */
 static bool still_there(const struct look *l)
 {
-    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    barrier(); /* the processor reads in the order of the program */
     return !((word_read(l->slot) ^ l->word) & ~UINT64_C(3));
 }
 

@@ -11,7 +11,8 @@ HOSTED_PORT := $(addprefix tests/hosted/,port_posix.c posix_text.c posix_pads.c 
     probes/returns/jprobe_call.asm probes/port/port_detour.c kernel/mm/extable.c kernel/mm/copy_nofault.asm
 HOSTED_FIXTURES := tests/hosted/fixtures.c tests/hosted/fixtures.asm \
     tests/hosted/fixture_call.asm
-HOSTED_REST := tests/hosted/fixture.c tests/hosted/probe_all.c tests/hosted/poke.c \
+HOSTED_TRACE := probes/trace/ring.c probes/trace/page.c
+HOSTED_REST := $(HOSTED_TRACE) tests/hosted/fixture.c tests/hosted/probe_all.c tests/hosted/poke.c \
     tests/unit/unit.c
 
 # Handlers that a jump has brought find the program's vector registers, and its stack as it

@@ -41,6 +41,7 @@ MODELS = [
     ("quiesce", "CPUS=2"),
     ("shadow", "DEPTH=2"),
     ("link", "CPUS=2"),
+    ("ring", "EVENTS=4"),
 ]
 MODELS_LONG = [
     ("text_poke", TINY),
@@ -56,6 +57,8 @@ MODELS_LONG = [
     ("quiesce", "CPUS=3 THREADS=3"),
     ("shadow", "DEPTH=3"),
     ("link", "CPUS=3"),
+    ("ring", "EVENTS=5 ROOM=2"),
+    ("ring", "EVENTS=5 SLOTS=3"),
 ]
 
 # Are changed, and hold all the same: what was left out is there for something else.
@@ -79,6 +82,9 @@ MUTANTS = [
     ("link", "CPUS=2", "NO_CUT", "off_is_off"),
     ("link", "CPUS=2", "MADE_EARLY", "what_is_used_is_there"),
     ("link", "CPUS=2", "NOT_FORGOTTEN", "what_is_used_is_there"),
+    ("ring", "EVENTS=4", "ALL_PUBLISH", "record_is_next"),
+    ("ring", "EVENTS=4", "DROPS_APART", "all_are_read_or_lost"),
+    ("ring", "EVENTS=4", "SPARE_LATE", "record_is_next"),
 ]
 MUTANTS_LONG = [
     ("text_poke", ONE, "NO_SYNC_0", "what_it_leads_to_is_seen"),
@@ -129,10 +135,19 @@ MUTANTS_LONG = [
     ("link", "CPUS=2", "CUT_LATE", "off_is_off"),
     ("link", "CPUS=2", "NO_QUIESCENCE", "what_is_used_is_there"),
     ("link", "CPUS=2", "FORGET_NOT_SYNCED", "what_is_used_is_there"),
+    ("ring", "EVENTS=4", "NO_LOOK_AGAIN", "all_are_read_or_lost"),
+    ("ring", "EVENTS=4", "PUBLISHED_FIRST", "only_the_overwritten_is_gone"),
+    ("ring", "EVENTS=4", "FIRST_LATE", "record_is_next"),
+    ("ring", "EVENTS=4", "HELD_OVERWRITTEN", "record_is_next"),
+    ("ring", "EVENTS=4", "CLAIMED_BLINDLY", "record_is_next"),
+    ("ring", "EVENTS=4", "NO_LAP", "record_is_next"),
+    ("ring", "EVENTS=4", "LOOK_AFTER", "record_is_next"),
+    ("ring", "EVENTS=4", "NO_SECOND_LOOK", "record_is_next"),
 ]
 
 # Names that say how large a model is.
-SIZES = {"CPUS", "SITES", "LEN", "THREADS", "DEPTH", "LIVE", "HALTS"}
+SIZES = {"CPUS", "SITES", "LEN", "THREADS", "DEPTH", "LIVE", "HALTS", "EVENTS", "ROOM",
+         "SLOTS"}
 
 
 def defines(size, mutant=""):
