@@ -2,8 +2,8 @@
 ;
 ; The template is copied to a page below 1 MiB, where the start IPI sends the CPU; nothing
 ; in it can be reached by its linked address. Each dword named in the fix-up table holds an
-; offset in the page, to which kernel/cpu/smp_start.c adds the page's address. What differs
-; from boot to boot is read from the variables below, in the image.
+; offset in the page, to which kernel/cpu/smp_start.c adds the page's address. Values that
+; differ from boot to boot are read from the variables below, in the image.
 ;
 ;   1. real mode, cs = page: flat 32-bit segments
 ;   2. the boot CPU's page tables, EFER and CR0: long mode, paging on, in this page

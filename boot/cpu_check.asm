@@ -5,7 +5,8 @@
 ; probe, in #UD. What is missing is said in words on everything that can show text, and the
 ; machine stops. The other CPUs are taken to be alike.
 ;
-; What the kernel asks for before it uses it (SMEP, SMAP, UMIP, x2APIC) is not in the table.
+; Features that the kernel asks for before it uses them (SMEP, SMAP, UMIP, x2APIC) are not
+; in the table.
 ;
 ; Source: SDM vol. 2A, "CPUID - CPU Identification"; AMD64 APM vol. 3, "Obtaining Processor
 ; Information Via the CPUID Instruction"; FreeVGA, "VGA/SVGA Video Programming".

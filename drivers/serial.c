@@ -91,9 +91,9 @@ static bool is_present(const struct serial *s)
     return reg_read(s, SCR) == 0x5a;
 }
 
-/* Switching the FIFO on empties it, and with it the one byte that was received without: what
- * somebody typed, or a script sent, before we were there. So it is saved first; in
- * loopback, since QEMU then does not ask the sender for the next one at once.
+/* Switching the FIFO on empties it, and with it the one byte that was received without:
+ * what a person typed, or a script sent, before the driver was there. So it is saved first;
+ * in loopback, since QEMU then does not ask the sender for the next one at once.
  */
 static void fifo_enable(struct serial *s)
 {

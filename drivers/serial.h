@@ -80,7 +80,7 @@ void serial_poll_all(void);
 void serial_write(struct serial *s, const char *text, size_t len);
 
 /* serial_log - send a line of text, LF as CR LF; or keep it until the call that is under
- * way is done. What the host does not take within a short time is dropped.
+ * way is done. Bytes that the host does not take within a short time are dropped.
  *
  * Context: thread or irq.  Locks: takes s->tx_lock.
  */

@@ -10,8 +10,8 @@
  * probed address + 1, as on a trap. A handler may itself run into probes. A handler that
  * faults or sleeps is given up: its probe is switched off, and the log says so.
  *
- * What a handler does to the count of preemption and to the flags of the CPU (IF, DF, AC)
- * ends with it. The program goes on with the flags of the image, IF included. Locks that a
+ * A handler's changes of the count of preemption and of the flags of the CPU (IF, DF, AC)
+ * end with it. The program goes on with the flags of the image, IF included. Locks that a
  * handler holds when it is given up stay taken, and the log names them.
  *
  * Names, and what they mean, are those of Linux.
@@ -204,8 +204,8 @@ char kprobe_kind(const struct kprobe *p);
 /* A jprobe is a kprobe at the entry of a function, whose handler has the function's own
  * signature: it finds the arguments where the function would, in registers and on a stack
  * that begins with a copy of the first JPROBE_STACK_LEN bytes behind the return address.
- * What it does to them, the function does not see. It ends with jprobe_return(), from any
- * depth of calls, and has the same rules as a pre-handler.
+ * The function does not see what the handler does to them. It ends with jprobe_return(),
+ * from any depth of calls, and has the same rules as a pre-handler.
  */
 struct jprobe {
     struct kprobe kp; /* where, flags, fault_handler */
@@ -279,9 +279,9 @@ struct kretprobe_instance {
 
 /* As entry_handler: @regs as for a pre-handler. Non-zero means: not this time, let it return
  * unseen. As handler: @regs as they are behind the return, ip is where it goes; the answer
- * means nothing. What a handler changes in @regs is honoured. Rules: those of kprobes, but
- * interrupts in handler are as the function left them,
- * unless kp.flags has KPROBE_FLAG_IRQS_OFF.
+ * means nothing. The program goes on with @regs as the handler leaves them. Rules: those of
+ * kprobes, but interrupts in handler are as the function left them, unless kp.flags has
+ * KPROBE_FLAG_IRQS_OFF.
  */
 typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri, struct pt_regs *regs);
 

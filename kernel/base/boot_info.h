@@ -85,7 +85,9 @@ int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_t lim
 int boot_info_from_pvh(struct boot_info *out, const void *start_info,
                        const void *(*at_phys)(uint64_t phys, size_t len));
 
-/* boot_info_append - add more boot arguments, after a blank. What does not fit is cut. */
+/* boot_info_append - add more boot arguments, after a blank. Text that does not fit is
+ * cut.
+ */
 void boot_info_append(struct boot_info *info, const char *more);
 
 /* boot_option - look a word up among the boot arguments.

@@ -28,7 +28,7 @@ static const uint32_t fixed_mtrrs[] = {
 #define RANGES_MAX 32
 #define MTRRS_MAX (ARRAY_LEN(fixed_mtrrs) + 2 * RANGES_MAX)
 
-/* Of one CPU. What it does not have is 0. */
+/* Of one CPU. A register that it does not have is 0. */
 struct memory_types {
     bool has_pat, has_mtrrs;
     unsigned count;

@@ -206,8 +206,8 @@ static ALWAYS_INLINE void preempt_enable_no_resched(void)
  */
 void preempt_enable(void);
 
-/* What the executing code interrupted, and so what it may do. The words of the contract
- * blocks; see docs/architecture.md.
+/* The kind of code that is executing, by what it has interrupted, and so what it may do.
+ * The words of the contract blocks; see docs/architecture.md.
  */
 enum cpu_context { CTX_THREAD, CTX_IRQ, CTX_NMI };
 

@@ -1,9 +1,9 @@
 /* smp.c - calls to other CPUs, and the IPIs below them.
  *
  * Each CPU has a list of calls that wait for it. A caller pushes its call without a lock,
- * and sends the IPI if the list was empty; the callee takes the whole list at once. What a
- * caller pushes is its own CPU's row of `calls`, which it has for itself as long as it
- * waits with preemption off.
+ * and sends the IPI if the list was empty; the callee takes the whole list at once. A
+ * caller pushes its own CPU's row of `calls`, which it has for itself as long as it waits
+ * with preemption off.
  */
 #include "kernel/cpu/smp.h"
 
@@ -28,7 +28,7 @@ struct call {
     bool done;             /* [d] */
 };
 
-/* Locks:  a atomic, by anybody   c owning CPU only */
+/* Locks:  a atomic, by any CPU   c owning CPU only */
 struct callee {
     struct call *pending;       /* [a] newest first */
     const struct pt_regs *regs; /* [c] what the running call interrupted */

@@ -189,7 +189,7 @@ void irq_dispatch(struct pt_regs *regs)
 }
 NOKPROBE(irq_dispatch);
 
-/* nmi_dispatch - somebody wants this CPU at once; called by entry.asm. */
+/* nmi_dispatch - another CPU wants this one at once; called by entry.asm. */
 void nmi_dispatch(struct pt_regs *regs);
 void nmi_dispatch(struct pt_regs *regs)
 {

@@ -70,8 +70,8 @@ static void start_at_regs(struct walk *w, const struct pt_regs *regs)
 }
 
 /* is_below_image - what is called from there has an image right above its frame: entry code,
- * or what the kernel has made for itself. Such code may also be what somebody else's return
- * address was exchanged for.
+ * or what the kernel has made for itself. A return address may also have been exchanged for
+ * one in such code.
  */
 static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
 {

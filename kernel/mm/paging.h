@@ -4,7 +4,7 @@
  * writes: so page_lookup() needs no lock, in any context.
  *
  * Rules kept here: nothing is writable and executable; a frame can be mapped executable
- * only while its page of the direct map is read-only. What else must hold is stated, and
+ * only while its page of the direct map is read-only. The other rules are stated, and
  * checked over all tables, by tests/kernel/test_paging.c.
  */
 #pragma once

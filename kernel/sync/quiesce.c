@@ -6,7 +6,7 @@
  * between the two is seen by neither and is left for the next round. A thread that was seen
  * outside stays outside: there is no way in.
  *
- * What each thread has got to is its quiesce_seen: the number of the last quiesce() that
+ * Each thread's progress is its quiesce_seen: the number of the last quiesce() that
  * may count it as outside. A voluntary switch writes the number itself.
  *
  * A thread that spends nearly all of its time in hits would be seen inside again and again:

@@ -1,4 +1,4 @@
-/* stop_machine.c - everybody is called at once; the callee that is also the caller acts.
+/* stop_machine.c - all CPUs are called at once; the caller, which is called as well, acts.
  *
  *   1. each other CPU notes what it was interrupted in, and says that it stands still
  *   2. the caller waits for all of them, and runs fn; meanwhile they do what they are

@@ -182,7 +182,7 @@ void thread_set_burial_hook(void (*fn)(struct thread *t));
  */
 void thread_assert_may_sleep(void);
 
-/* thread_set_sleep_hook - @fn is told when somebody is about to sleep with interrupts or
+/* thread_set_sleep_hook - @fn is called when a thread is about to sleep with interrupts or
  * preemption off, and need not return. Context: boot.
  */
 void thread_set_sleep_hook(void (*fn)(void));

@@ -52,7 +52,7 @@ static uint64_t rate_from_hypervisor(void)
     return out[0]; /* kHz */
 }
 
-/* rate_from_pit - cycles per millisecond. What disturbs a measurement makes it longer: the
+/* rate_from_pit - cycles per millisecond. A disturbance makes a measurement longer: the
  * shortest one is the best.
  */
 static uint64_t rate_from_pit(uint64_t (*pit_wait)(unsigned us))

@@ -1,8 +1,8 @@
 /* bench_goal.c - the goals of `bench`, printed beside its figures. A goal is an aim,
  * not a test: a busy host spoils every time.
  *
- * This is the one table of them. What needs figures of another kernel is in
- * tests/bench/compare.py, what a processor does without an emulator in
+ * This is the one table of them. Goals that need figures of another kernel are in
+ * tests/bench/compare.py, those of a processor without an emulator in
  * tests/hosted/bench_native.c.
  */
 #include "kernel/base/bits.h"
@@ -23,7 +23,7 @@ struct goal {
 static const struct goal goals[] = {
     /* A jump is there to be cheaper. */
     { "hit.opt.cycles", 10, "hit.int3_tf.cycles", true },
-    /* What Linux has no longer, or does not do, beside the next dearer way. */
+    /* Linux has no such figure any more, or never had it: beside the next dearer way. */
     { "hit.kret_opt_posthandler.cycles", 100, "hit.kret_int3_unboostable.cycles", true },
     { "hit.jprobe_int3.cycles", 100, "hit.jprobe_int3_unboostable.cycles", true },
     { "hit.jprobe_opt.cycles", 100, "hit.jprobe_int3.cycles", true },

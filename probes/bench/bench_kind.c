@@ -39,8 +39,8 @@ static long count_jprobe(long x UNUSED)
     jprobe_return();
 }
 
-/* Only an instruction that somebody wants to hear about afterwards is stepped. One of seven
- * bytes becomes a jump to its detour, one of four a jump to a pad that leads there.
+/* Only an instruction with a post-handler is stepped. One of seven bytes becomes a jump to
+ * its detour, one of four a jump to a pad that leads there.
  */
 const struct bench_kind bench_kinds[] = {
     { "int3_boostable", bench_targets_lea, .probes = 1 },

@@ -30,7 +30,7 @@ static void count_insn(const struct insn *insn, void *arg UNUSED)
     census.refused[why.reason]++;
 }
 
-/* What does not decode to its end is counted as far as it does. */
+/* A function that does not decode to its end is counted as far as it does. */
 static bool count_function(const struct plat_symbol *function, void *arg)
 {
     struct counting *c = arg;

@@ -1,5 +1,5 @@
 /* commands_all.c - `probe all`: every instruction, or every entry, of many functions, put in
- * as one set. What the rules refuse is left out and counted by rule.
+ * as one set. Instructions that the rules refuse are left out and counted by rule.
  */
 #include "kernel/base/err.h"
 #include "probes/console/census.h"
@@ -41,7 +41,7 @@ static void take_insn(const struct insn *insn, void *arg)
     take_place(arg, insn->addr);
 }
 
-/* What does not decode to its end is taken as far as it does. */
+/* A function that does not decode to its end is taken as far as it does. */
 static int take_insns(struct all *all, const struct plat_symbol *function)
 {
     int err = walk_boundaries(function, &all->done, take_insn, all);

@@ -24,7 +24,8 @@ struct explain_rules {
     size_t count;
 };
 
-/* explain_note_rule - append to the struct explain_rules @arg. What does not fit is lost.
+/* explain_note_rule - append to the struct explain_rules @arg. A rule that does not fit is
+ * lost.
  * explain_print_rules - a line for each, behind @head.
  */
 void explain_note_rule(enum probe_reason rule, const struct probe_reject *why, void *arg);

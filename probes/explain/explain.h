@@ -21,7 +21,7 @@ enum explain_owner {
     OWNER_ORIGINAL, /* it is as linked, as far as the engine knows */
     OWNER_ENGINE,   /* an int3 of the engine */
     OWNER_JUMP,     /* a jump of the engine */
-    OWNER_OTHER,    /* an int3 of somebody else */
+    OWNER_OTHER,    /* an int3 that is not the engine's */
 };
 
 struct explain_byte {

@@ -1,7 +1,8 @@
 /* effects.c - registers and flags read, written and killed. Pure; any context.
  *
- * The tables give the general rule: operands by form, implied ones by op. What depends
- * on the operands at hand (a zeroing idiom, a shift count, rep) is put right afterwards.
+ * The tables give the general rule: operands by form, implied ones by op. Effects that
+ * depend on the operands at hand (a zeroing idiom, a shift count, rep) are put right
+ * afterwards.
  */
 #include "probes/insn/effects.h"
 

@@ -64,7 +64,7 @@ bool insn_is_near_branch(const struct insn *insn)
     }
 }
 
-/* What a 66 prefix does to a near branch depends on the maker of the processor; a copy
+/* The effect of a 66 prefix on a near branch depends on the maker of the processor; a copy
  * would have to keep both meanings.
  */
 bool insn_can_move(const struct insn *insn)

@@ -136,7 +136,9 @@ static int evex_read(struct insn *insn, const struct insn_window *window)
     return 0;
 }
 
-/* What follows VEX, EVEX or XOP is a map by itself; no legacy prefix may stand before. */
+/* The opcode behind VEX, EVEX or XOP is in a map of its own; no legacy prefix may stand
+ * before.
+ */
 static int vector_opcode_read(struct insn *insn, const struct insn_window *window)
 {
     int err;

@@ -10,7 +10,7 @@
  */
 int probes_init(void);
 
-/* port_text_init - remember what text is like before anybody changes it. Context: boot.
+/* port_text_init - remember what text is like before it is changed. Context: boot.
  * Return:  0; -ENOMEM.
  */
 int port_text_init(void);

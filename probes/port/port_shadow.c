@@ -85,7 +85,7 @@ static int give_cpu(unsigned id)
     return data_wanted ? shadow_add_data(s) : 0;
 }
 
-/* What a CPU keeps of its current thread is from before. */
+/* A CPU's note of its current thread's shadow may be older. */
 static void look_again(void *unused)
 {
     (void)unused;

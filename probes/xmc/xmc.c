@@ -234,8 +234,8 @@ static const struct rule rules[] = {
 
 #define LEADS_MAX 3
 
-/* leads_of - places in the text that @insn goes to, or may have somebody go to later: its
- * target, and addresses it takes. Return: how many.
+/* leads_of - places in the text that @insn leads to, or may lead to later: its target, and
+ * addresses it takes. Return: how many.
  */
 static size_t leads_of(const struct insn *insn, uintptr_t out[LEADS_MAX])
 {
@@ -294,7 +294,7 @@ static int forget_leads(struct exchange *x, const struct insn *insn)
 /* ---- 2 to 6 ---------------------------------------------------------------------------- */
 
 static struct {
-    uintptr_t start, end; /* written under PLAT_PROBES, read by anybody */
+    uintptr_t start, end; /* written under PLAT_PROBES, read by any CPU */
 } middle;
 
 bool xmc_is_inside(uintptr_t ip)

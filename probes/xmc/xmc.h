@@ -5,7 +5,8 @@
  *     after    [ x          ]       [ x           ]       one for one, one for several
  *              [ x ][ y ][ z]       [ jmp  ] ....         or several that fill its bytes
  *
- * What the probes do to text comes and goes with them; this is for everybody else.
+ * The changes that probes make to text come and go with them; this is for lasting changes
+ * by other parts of the kernel.
  */
 #pragma once
 
@@ -37,10 +38,11 @@ enum xmc_mode {
  * for one, or for one that ends the flow and anything behind it; nothing may lead into
  * their middle, and threads that are there are waited for.
  *
- * What could not carry a probe is not exchanged, and bytes that probes use are theirs: a
- * probe on any of them, armed or not, and one in front whose copy or jump extends over them.
- * The targets of the new ones, branches and addresses they take, are made known to the
- * planner of regions, and forgotten when the new ones are exchanged again.
+ * An instruction that could not carry a probe is not exchanged, and bytes that probes use
+ * are not changed: a probe on any of them, armed or not, and one in front whose copy or
+ * jump extends over them. The targets of the new ones, branches and addresses they take,
+ * are made known to the planner of regions, and forgotten when the new ones are exchanged
+ * again.
  *
  * CAVEAT: what is built upon text is not told of it: listings, backtraces by table, fix-ups.
  *
