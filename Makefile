@@ -42,7 +42,7 @@ KERNEL := \
 # Each folder lists its own, in the order in which they are best read.
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug console work) \
-    $(addprefix probes/,insn core jump region returns xmc explain trace port console bench) \
+    $(addprefix probes/,insn core jump region returns xmc explain trace port many console bench) \
     $(addprefix tests/,kernel conformance bench stress truth))
 
 PUN := $(filter probes/jump/pun%,$(JUMP))
@@ -52,7 +52,7 @@ ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXP
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(CONSOLE) $(WORK) \
     $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN) $(INSN) $(TRACE) $(PORT) \
-    $(PROBE_CONSOLE) $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
+    $(MANY) $(PROBE_CONSOLE) $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 OBJS := $(SOURCES:%=$(B)/%.o)
 

@@ -6,8 +6,8 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/work/work.h"
 #include "probes/bench/bench.h"
-#include "probes/console/mass.h"
 #include "probes/jump/optimize.h"
+#include "probes/many/mass.h"
 
 #define LONG_ENOUGH_NS UINT64_C(30000000)
 

@@ -8,8 +8,8 @@
 #include "kernel/mm/heap.h"
 #include "kernel/work/work.h"
 #include "probes/bench/bench.h"
-#include "probes/console/walk.h"
 #include "probes/core/life.h"
+#include "probes/many/walk.h"
 
 #include <string.h>
 

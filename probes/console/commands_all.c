@@ -2,11 +2,11 @@
  * as one set. Instructions that the rules refuse are left out and counted by rule.
  */
 #include "kernel/base/err.h"
-#include "probes/console/census.h"
 #include "probes/console/commands.h"
 #include "probes/console/console_probe.h"
-#include "probes/console/mass.h"
-#include "probes/console/walk.h"
+#include "probes/many/census.h"
+#include "probes/many/mass.h"
+#include "probes/many/walk.h"
 
 #include <string.h>
 

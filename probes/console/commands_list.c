@@ -2,11 +2,11 @@
  * be.
  */
 #include "kernel/base/err.h"
-#include "probes/console/census.h"
 #include "probes/console/commands.h"
 #include "probes/console/console_probe.h"
 #include "probes/core/life.h"
 #include "probes/explain/explain.h"
+#include "probes/many/census.h"
 
 #include <stdio.h>
 

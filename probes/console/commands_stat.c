@@ -3,7 +3,6 @@
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
-#include "probes/console/census.h"
 #include "probes/console/commands.h"
 #include "probes/console/console_probe.h"
 #include "probes/core/insn_slot.h"
@@ -13,6 +12,7 @@
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
+#include "probes/many/census.h"
 
 static void print(struct shell *sh, const char *name, uint64_t value)
 {

@@ -5,7 +5,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/time/clock.h"
-#include "probes/console/mass.h"
+#include "probes/many/mass.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,12 +4,12 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/fs/vfs.h"
-#include "probes/console/census.h"
-#include "probes/console/walk.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
 #include "probes/jump/optimize.h"
+#include "probes/many/census.h"
+#include "probes/many/walk.h"
 #include "probes/port/port.h"
 
 #include <string.h>

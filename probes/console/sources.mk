@@ -1,8 +1,5 @@
 PROBE_CONSOLE := \
     probes/console/place.c \
-    probes/console/walk.c \
-    probes/console/census.c \
-    probes/console/mass.c \
     probes/console/console_probe.c \
     probes/console/commands.c \
     probes/console/commands_all.c \

@@ -5,9 +5,9 @@
 
 #include "kernel/mm/exec.h"
 #include "kernel/mm/heap.h"
-#include "probes/console/walk.h"
 #include "probes/core/life.h"
 #include "probes/jump/pad.h"
+#include "probes/many/walk.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>

@@ -86,7 +86,7 @@ class Image:
                     inside.add((symbol.name, distance))
                 elif distance in (0, symbol.size):
                     edges.add((symbol.name, distance))
-        if not inside and not edges:
+        if not inside and all(distance for _, distance in edges): # only ends, perhaps
             edges.update((s.name, None) for s in self.loaded
                          if s.addr <= addr <= s.addr + s.size)
         return inside | edges or {(hex(addr), None)}

@@ -9,10 +9,10 @@
 #include "kernel/debug/panic.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/heap.h"
-#include "probes/console/mass.h"
 #include "probes/core/life.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
+#include "probes/many/mass.h"
 #include "tests/truth/truth_nmi.h"
 #include "tests/truth/truth_window.h"
 

@@ -1,10 +1,10 @@
 /* census.c - every instruction of the image is asked whether it would take a probe. */
-#include "probes/console/census.h"
+#include "probes/many/census.h"
 
 #include "kernel/base/err.h"
 #include "kernel/sync/mutex.h"
-#include "probes/console/walk.h"
 #include "probes/core/life.h"
+#include "probes/many/walk.h"
 
 /* ---- instructions ---- */
 

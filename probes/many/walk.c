@@ -1,5 +1,5 @@
 /* walk.c - from the symbol table to functions and instructions. */
-#include "probes/console/walk.h"
+#include "probes/many/walk.h"
 
 #include "kernel/debug/ksyms.h"
 #include "probes/core/life.h"

@@ -1,5 +1,5 @@
 /* mass.c - very many probes, in portions. */
-#include "probes/console/mass.h"
+#include "probes/many/mass.h"
 
 #include "kernel/base/err.h"
 
