@@ -15,7 +15,7 @@
 /* The last place of a program is its end's. */
 #define LAST (FETCH_OPS_MAX - 1)
 
-struct parse {
+struct fetch_parser {
     struct fetch_context *context;
     struct trace_error *error;
     struct fetch_insn *code;
@@ -29,7 +29,8 @@ struct piece {
     size_t len;
 };
 
-static int refuse(struct parse *parse, enum trace_error_id id, unsigned column, int err)
+static int refuse(struct fetch_parser *parse, enum trace_error_id id, unsigned column,
+                  int err)
 {
     *parse->error = (struct trace_error){ .err = err, .id = id, .column = column };
     return err;
@@ -55,18 +56,18 @@ static char first(struct piece piece)
     return piece.len ? *piece.p : '\0';
 }
 
-static struct fetch_insn *now(struct parse *parse)
+static struct fetch_insn *now(struct fetch_parser *parse)
 {
     return &parse->code[parse->at];
 }
 
-static void make(struct parse *parse, enum fetch_op op, int64_t value)
+static void make(struct fetch_parser *parse, enum fetch_op op, int64_t value)
 {
     *now(parse) = (struct fetch_insn){ .op = (uint8_t)op, .value = value };
 }
 
 /* next - go on to another instruction; false: the program would be too long. */
-static bool next(struct parse *parse)
+static bool next(struct fetch_parser *parse)
 {
     return ++parse->at < LAST;
 }
@@ -95,7 +96,7 @@ static int register_offset(struct piece name)
     return -EINVAL;
 }
 
-static int parse_register(struct parse *parse, struct piece text)
+static int parse_register(struct fetch_parser *parse, struct piece text)
 {
     int offset = register_offset(behind(text, 1));
 
@@ -120,7 +121,7 @@ static bool decimal(struct piece text, uint64_t *out)
     return text.len > 0;
 }
 
-static int parse_stack(struct parse *parse, struct piece number)
+static int parse_stack(struct fetch_parser *parse, struct piece number)
 {
     uint64_t word;
 
@@ -148,7 +149,7 @@ static int entry_index(struct fetch_context *context, unsigned number)
     return (int)context->entry_count++;
 }
 
-static int parse_argument(struct parse *parse, struct piece number)
+static int parse_argument(struct fetch_parser *parse, struct piece number)
 {
     struct fetch_context *context = parse->context;
     uint64_t n;
@@ -171,7 +172,7 @@ static int parse_argument(struct parse *parse, struct piece number)
     return 0;
 }
 
-static int parse_variable(struct parse *parse, struct piece text)
+static int parse_variable(struct fetch_parser *parse, struct piece text)
 {
     struct piece name = behind(text, 1);
 
@@ -193,7 +194,7 @@ static int parse_variable(struct parse *parse, struct piece text)
 }
 
 /* A symbol takes an instruction for its name, one for its address and one to read it. */
-static int parse_symbol(struct parse *parse, struct piece name)
+static int parse_symbol(struct fetch_parser *parse, struct piece name)
 {
     uintptr_t addr = 0;
     int err = parse->context->symbol(parse->context->arg, name.p, name.len, &addr);
@@ -209,7 +210,7 @@ static int parse_symbol(struct parse *parse, struct piece name)
     return 0;
 }
 
-static int parse_address(struct parse *parse, struct piece text)
+static int parse_address(struct fetch_parser *parse, struct piece text)
 {
     struct piece place = behind(text, 1);
     uint64_t addr;
@@ -233,7 +234,7 @@ static int parse_address(struct parse *parse, struct piece text)
     return 0;
 }
 
-static int parse_constant(struct parse *parse, struct piece text)
+static int parse_constant(struct fetch_parser *parse, struct piece text)
 {
     struct piece value = behind(text, 1);
     uint64_t number = 0;
@@ -263,7 +264,7 @@ static int parse_constant(struct parse *parse, struct piece text)
 
 /* ---- dereferences ---- */
 
-static int parse_expression(struct parse *parse, struct piece text);
+static int parse_expression(struct fetch_parser *parse, struct piece text);
 
 /* The digits behind a minus. */
 static int parse_magnitude(struct piece digits, int64_t *value)
@@ -282,7 +283,7 @@ static int parse_magnitude(struct piece digits, int64_t *value)
     return 0;
 }
 
-static int parse_deref(struct parse *parse, struct piece text)
+static int parse_deref(struct fetch_parser *parse, struct piece text)
 {
     bool user = text.len > 1 && text.p[1] == 'u';
     bool negative = first(text) == '-';
@@ -325,7 +326,7 @@ static int parse_deref(struct parse *parse, struct piece text)
 /* Recursion ends with the text: each level takes three of at most FETCH_TEXT_MAX
  * characters.
  */
-static int parse_expression(struct parse *parse, struct piece text)
+static int parse_expression(struct fetch_parser *parse, struct piece text)
 {
     switch (first(text)) {
     case '$':
@@ -346,7 +347,7 @@ static int parse_expression(struct parse *parse, struct piece text)
 
 /* ---- types ---- */
 
-static int parse_array(struct parse *parse, const char *text, struct piece *type,
+static int parse_array(struct fetch_parser *parse, const char *text, struct piece *type,
                        struct fetch_arg *arg)
 {
     const char *open = memchr(type->p, '[', type->len), *close;
@@ -377,8 +378,8 @@ static int parse_array(struct parse *parse, const char *text, struct piece *type
 /* @type: what stands behind the colon; p NULL without one. Without one it is x64, or string
  * where nothing else is possible.
  */
-static int parse_type(struct parse *parse, const char *text, struct piece expression,
-                      struct piece *type, struct fetch_arg *arg)
+static int parse_type(struct fetch_parser *parse, const char *text,
+                      struct piece expression, struct piece *type, struct fetch_arg *arg)
 {
     unsigned column = parse->column;
     int err;
@@ -430,7 +431,8 @@ static bool string_is_possible(enum fetch_op op, const struct fetch_arg *arg)
 /* A dereference that comes last becomes the store. It stays where the value that it reads is
  * itself the string's address, which is so in an array of strings, or a symbol's.
  */
-static int store_string(struct parse *parse, const struct fetch_arg *arg, unsigned column)
+static int store_string(struct fetch_parser *parse, const struct fetch_arg *arg,
+                        unsigned column)
 {
     enum fetch_op last = now(parse)->op;
     bool user = last == FETCH_DEREF_USER || !strcmp(arg->type->name, "ustring");
@@ -452,7 +454,7 @@ static int store_string(struct parse *parse, const struct fetch_arg *arg, unsign
     return 0;
 }
 
-static int store_value(struct parse *parse, const struct fetch_arg *arg)
+static int store_value(struct fetch_parser *parse, const struct fetch_arg *arg)
 {
     enum fetch_op last = now(parse)->op;
 
@@ -480,8 +482,8 @@ static size_t leading_number(struct piece text, uint64_t *out)
     return first(text) == '+' ? 0 : len;
 }
 
-static int parse_bits(struct parse *parse, struct piece type, const struct fetch_arg *arg,
-                      unsigned column)
+static int parse_bits(struct fetch_parser *parse, struct piece type,
+                      const struct fetch_arg *arg, unsigned column)
 {
     unsigned bits = arg->type->size * 8u;
     struct piece rest = behind(type, 1);
@@ -501,8 +503,8 @@ static int parse_bits(struct parse *parse, struct piece type, const struct fetch
     return 0;
 }
 
-static int parse_store(struct parse *parse, struct piece type, struct fetch_arg *arg,
-                       unsigned type_offset)
+static int parse_store(struct fetch_parser *parse, struct piece type,
+                       struct fetch_arg *arg, unsigned type_offset)
 {
     bool is_string = arg->type->kind == FETCH_STRING;
     unsigned column = parse->column + type_offset;
@@ -534,7 +536,7 @@ static int parse_store(struct parse *parse, struct piece type, struct fetch_arg 
 int fetch_parse(struct fetch_context *context, const char *text, unsigned column,
                 struct fetch_arg *arg, struct fetch_insn *code, struct trace_error *error)
 {
-    struct parse parse = {
+    struct fetch_parser parse = {
         .context = context, .error = error, .code = code, .column = column
     };
     struct piece expression = { text, strlen(text) }, type = { NULL, 0 };

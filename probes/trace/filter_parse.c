@@ -19,7 +19,7 @@
 
 #define NUMBER_LEN 24 /* characters of a number, and one more */
 
-struct parse {
+struct filter_parser {
     const struct filter_field *fields;
     size_t field_count;
     const char *text, *at; /* the next character */
@@ -45,7 +45,8 @@ const char *filter_error_text(enum filter_error_id id)
     return (size_t)id < ARRAY_LEN(texts) ? texts[id] : "";
 }
 
-static int refuse(struct parse *parse, enum filter_error_id id, size_t column, int err)
+static int refuse(struct filter_parser *parse, enum filter_error_id id, size_t column,
+                  int err)
 {
     *parse->error = (struct filter_error){ err, id, (unsigned)column };
     return err;
@@ -77,7 +78,7 @@ static size_t open_one(const char *text, size_t end)
 }
 
 /* pairs - also counts what can be a comparison at most. */
-static int pairs(struct parse *parse, size_t *comparisons)
+static int pairs(struct filter_parser *parse, size_t *comparisons)
 {
     const char *text = parse->text;
     size_t open = 0, quote_at = 0, i;
@@ -108,7 +109,7 @@ static int pairs(struct parse *parse, size_t *comparisons)
     return 0;
 }
 
-static void skip_blanks(struct parse *parse)
+static void skip_blanks(struct filter_parser *parse)
 {
     while (isspace((unsigned char)*parse->at))
         parse->at++;
@@ -117,12 +118,12 @@ static void skip_blanks(struct parse *parse)
 /* ---- a comparison ---- */
 
 /* Columns are counted from the character behind the first one of the comparison. */
-static size_t column(const struct parse *parse, const char *at)
+static size_t column(const struct filter_parser *parse, const char *at)
 {
     return (size_t)(at - parse->text) + 1;
 }
 
-static int parse_field(struct parse *parse, struct filter_step *step)
+static int parse_field(struct filter_parser *parse, struct filter_step *step)
 {
     const char *name = parse->at;
     const struct filter_field *field;
@@ -142,7 +143,7 @@ static int parse_field(struct parse *parse, struct filter_step *step)
     return 0;
 }
 
-static int parse_op(struct parse *parse, struct filter_step *step)
+static int parse_op(struct filter_parser *parse, struct filter_step *step)
 {
     static const char ops[FILTER_OPS][3] = {
         [FILTER_GLOB] = "~", [FILTER_NE] = "!=", [FILTER_EQ] = "==", [FILTER_LE] = "<=",
@@ -164,7 +165,7 @@ static bool is_string(const struct filter_field *field)
     return field->kind != FILTER_NUMBER && field->kind != FILTER_CPU;
 }
 
-static int parse_string(struct parse *parse, struct filter_step *step)
+static int parse_string(struct filter_parser *parse, struct filter_step *step)
 {
     const char *open = parse->at, *close;
     size_t len;
@@ -201,7 +202,7 @@ static bool size_can_be_compared(const struct filter_field *field)
     return field->size == 1 || field->size == 2 || field->size == 4 || field->size == 8;
 }
 
-static int parse_number(struct parse *parse, struct filter_step *step)
+static int parse_number(struct filter_parser *parse, struct filter_step *step)
 {
     const char *number = parse->at;
     size_t len;
@@ -227,7 +228,7 @@ static int parse_number(struct parse *parse, struct filter_step *step)
     return 0;
 }
 
-static int parse_comparison(struct parse *parse, struct exits *exits)
+static int parse_comparison(struct filter_parser *parse, struct exits *exits)
 {
     size_t number = parse->filter->count;
     struct filter_step *step = &parse->filter->step[number];
@@ -260,13 +261,13 @@ static int parse_comparison(struct parse *parse, struct exits *exits)
 
 /* ---- how comparisons are joined ---- */
 
-static uint16_t *exit_word(struct parse *parse, uint16_t exit)
+static uint16_t *exit_word(struct filter_parser *parse, uint16_t exit)
 {
     return &parse->filter->step[exit / 2].next[exit % 2];
 }
 
 /* lead_to - all exits of a list. */
-static void lead_to(struct parse *parse, uint16_t list, uint16_t step)
+static void lead_to(struct filter_parser *parse, uint16_t list, uint16_t step)
 {
     while (list != LAST_EXIT) {
         uint16_t *word = exit_word(parse, list);
@@ -276,7 +277,7 @@ static void lead_to(struct parse *parse, uint16_t list, uint16_t step)
     }
 }
 
-static uint16_t append(struct parse *parse, uint16_t list, uint16_t more)
+static uint16_t append(struct filter_parser *parse, uint16_t list, uint16_t more)
 {
     uint16_t *end = &list;
 
@@ -286,7 +287,7 @@ static uint16_t append(struct parse *parse, uint16_t list, uint16_t more)
     return list;
 }
 
-static int parse_or(struct parse *parse, struct exits *exits);
+static int parse_or(struct filter_parser *parse, struct exits *exits);
 
 /* A '!' before an operator belongs to no term. */
 static bool is_not(const char *at)
@@ -294,7 +295,7 @@ static bool is_not(const char *at)
     return *at == '!' && at[1] != '=' && at[1] != '~';
 }
 
-static int parse_parenthesis(struct parse *parse, struct exits *exits)
+static int parse_parenthesis(struct filter_parser *parse, struct exits *exits)
 {
     int err;
 
@@ -310,7 +311,7 @@ static int parse_parenthesis(struct parse *parse, struct exits *exits)
     return 0;
 }
 
-static int parse_term(struct parse *parse, struct exits *exits)
+static int parse_term(struct filter_parser *parse, struct exits *exits)
 {
     bool invert = false;
     int err;
@@ -343,8 +344,8 @@ static int parse_term(struct parse *parse, struct exits *exits)
 /* join - the parts left and right of an operator. Where the left one's answer is @goes_on the
  * right one decides, else it is the answer of both.
  */
-static void join(struct parse *parse, struct exits *left, const struct exits *right,
-                 size_t right_step, bool goes_on)
+static void join(struct filter_parser *parse, struct exits *left,
+                 const struct exits *right, size_t right_step, bool goes_on)
 {
     if (right->is_empty)
         return;
@@ -353,7 +354,7 @@ static void join(struct parse *parse, struct exits *left, const struct exits *ri
     left->list[!goes_on] = append(parse, left->list[!goes_on], right->list[!goes_on]);
 }
 
-static int parse_and(struct parse *parse, struct exits *exits)
+static int parse_and(struct filter_parser *parse, struct exits *exits)
 {
     struct exits right;
     int err = parse_term(parse, exits);
@@ -369,7 +370,7 @@ static int parse_and(struct parse *parse, struct exits *exits)
     return err;
 }
 
-static int parse_or(struct parse *parse, struct exits *exits)
+static int parse_or(struct filter_parser *parse, struct exits *exits)
 {
     struct exits right;
     int err = parse_and(parse, exits);
@@ -387,7 +388,7 @@ static int parse_or(struct parse *parse, struct exits *exits)
 
 /* ---- the whole ---- */
 
-static int parse_all(struct parse *parse)
+static int parse_all(struct filter_parser *parse)
 {
     struct exits exits;
     int err = parse_or(parse, &exits);
@@ -406,7 +407,7 @@ int filter_parse(const struct def_host *host, const char *text,
                  const struct filter_field *fields, size_t count, struct filter **out,
                  struct filter_error *error)
 {
-    struct parse parse = {
+    struct filter_parser parse = {
         .fields = fields, .field_count = count, .text = text, .at = text, .error = error
     };
     size_t len = strlen(text), head;

@@ -9,5 +9,9 @@ TRACE := \
     probes/trace/filter_field.c \
     probes/trace/filter_parse.c \
     probes/trace/filter.c \
+    probes/trace/trigger.c \
+    probes/trace/hist_parse.c \
+    probes/trace/hist.c \
+    probes/trace/hist_print.c \
     probes/trace/ring.c \
     probes/trace/page.c

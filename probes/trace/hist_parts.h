@@ -1,0 +1,75 @@
+/* hist_parts.h - a histogram, as its parser, its table and its printer see it. */
+#pragma once
+
+#include "probes/trace/hist.h"
+
+enum hist_show {
+    HIST_NUMBER,
+    HIST_HEX,
+    HIST_SYM,
+    HIST_SYM_OFFSET,
+    HIST_EXECNAME,
+    HIST_LOG2,
+    HIST_BUCKETS,
+    HIST_STRING,
+    HIST_STACK, /* the stack itself, no field */
+    HIST_MIN,   /* of a value: the least, not the sum */
+    HIST_MAX,
+    HIST_SHOWS,
+};
+
+/* hist_modifier - "hex", "sym", ...; NULL: none is written. */
+const char *hist_modifier(enum hist_show show);
+
+/* A key or a value. */
+struct hist_part {
+    const char *name; /* of its field; in the histogram's own memory */
+    struct filter_field field;
+    enum hist_show show;
+    uint64_t bucket;   /* the width of HIST_BUCKETS */
+    uint16_t at, size; /* of a key: its bytes in the key */
+};
+
+struct hist_sort {
+    bool by_key;    /* else by a value */
+    unsigned index; /* of the key, or of the value; value 0 is the hitcount */
+    bool descending;
+};
+
+/* Locks:  I immutable   a any CPU, atomically */
+struct hist {
+    struct hist_part key[HIST_KEYS_MAX], val[HIST_VALS_MAX]; /* [I] */
+    struct hist_sort sort[HIST_SORTS_MAX];                   /* [I] */
+    unsigned key_count, val_count, sort_count;               /* [I] */
+    const char *name;            /* [I] of the histogram, or NULL */
+    enum hist_request request;   /* [I] */
+    bool no_hitcount;            /* [I] it is not shown */
+    bool has_comm;               /* [I] entries keep the thread's name */
+    size_t key_size, entry_size; /* [I] bytes */
+    size_t size;                 /* [I] entries; a power of two */
+    uint32_t *slot; /* [a] twice as many; 0: empty, else an entry's number and 1 */
+    uint8_t
+        *entries;   /* [I]; an entry is made by one CPU, then [I] but for its sums [a] */
+    bool paused;    /* [a] */
+    uint64_t next;  /* [a] entries that were taken */
+    uint32_t spare; /* [a] an entry that was not needed, and 1 */
+    uint64_t used;  /* [a] entries that are published */
+    uint64_t hits, dropped; /* [a] */
+};
+
+/* The front of an entry; the key is behind the last sum. */
+struct hist_entry {
+    uint32_t hash;
+    char comm[HIST_COMM_MAX]; /* of the first hit */
+    uint64_t sum[];           /* [a] hitcount, then the values */
+};
+
+static inline struct hist_entry *hist_entry(const struct hist *hist, uint32_t number)
+{
+    return (struct hist_entry *)(void *)(hist->entries + number * hist->entry_size);
+}
+
+static inline uint8_t *hist_entry_key(const struct hist *hist, struct hist_entry *entry)
+{
+    return (uint8_t *)&entry->sum[1 + hist->val_count];
+}

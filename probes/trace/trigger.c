@@ -1,0 +1,200 @@
+/* trigger.c - lines of the file `trigger`. */
+#include "probes/trace/trigger.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "probes/trace/fetch_parse.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[TRIGGER_KINDS] = {
+    [TRIGGER_ON] = "traceon",
+    [TRIGGER_OFF] = "traceoff",
+    [TRIGGER_SNAPSHOT] = "snapshot",
+    [TRIGGER_STACK] = "stacktrace",
+    [TRIGGER_ENABLE_EVENT] = "enable_event",
+    [TRIGGER_DISABLE_EVENT] = "disable_event",
+    [TRIGGER_ENABLE_HIST] = "enable_hist",
+    [TRIGGER_DISABLE_HIST] = "disable_hist",
+    [TRIGGER_HIST] = "hist",
+};
+
+static bool switches_an_event(enum trigger_kind kind)
+{
+    return kind >= TRIGGER_ENABLE_EVENT && kind <= TRIGGER_DISABLE_HIST;
+}
+
+static char *skip_blanks(char *p)
+{
+    while (isspace((unsigned char)*p))
+        p++;
+    return p;
+}
+
+/* cut - end the word at @p. Return: what is behind it, blanks skipped. */
+static char *cut(char *p, const char *delims)
+{
+    p += strcspn(p, delims);
+    if (!*p)
+        return p;
+    *p = '\0';
+    return skip_blanks(p + 1);
+}
+
+/* parse_filter - "if FILTER", or nothing. */
+static int parse_filter(struct trigger *trigger, char *text)
+{
+    if (!*text)
+        return 0;
+    if (strncmp(text, "if", 2) || !isspace((unsigned char)text[2]))
+        return -EINVAL;
+    text = skip_blanks(text + 2);
+    if (!*text)
+        return -EINVAL;
+    trigger->filter = text;
+    return 0;
+}
+
+/* parse_count - what is behind it is not looked at, as on Linux. */
+static int parse_count(struct trigger *trigger, const char *text)
+{
+    uint64_t count;
+    int err = fetch_number(text, strcspn(text, ":"), &count);
+
+    if (err)
+        return err;
+    if (count > INT64_MAX)
+        return -ERANGE;
+    trigger->count = (int64_t)count;
+    return 0;
+}
+
+static int parse_plain(struct trigger *trigger, char *rest)
+{
+    char *number = rest;
+    int err;
+
+    if (!isdigit((unsigned char)*number))
+        return parse_filter(trigger, rest);
+    rest = cut(number, " \t");
+    err = parse_count(trigger, number);
+    return err ? err : parse_filter(trigger, rest);
+}
+
+static int parse_event(struct trigger *trigger, char *group)
+{
+    char *rest = cut(group, " \t"), *event, *number;
+    int err;
+
+    event = strchr(group, ':');
+    if (!event)
+        return -EINVAL;
+    *event++ = '\0';
+    number = strchr(event, ':');
+    if (number)
+        *number++ = '\0';
+    if (!*group || !*event)
+        return -EINVAL;
+    trigger->group = group;
+    trigger->event = event;
+    err = number ? parse_count(trigger, number) : 0;
+    return err ? err : parse_filter(trigger, rest);
+}
+
+/* In a histogram's line blanks are only around "if". */
+static int parse_hist(struct trigger *trigger, char *spec)
+{
+    char *rest = cut(spec, " \t");
+
+    if (!*spec)
+        return -EINVAL;
+    trigger->spec = spec;
+    return parse_filter(trigger, rest);
+}
+
+static int parse(struct trigger *trigger, char *text)
+{
+    size_t len = strlen(text);
+    char *rest;
+
+    while (len && isspace((unsigned char)text[len - 1]))
+        text[--len] = '\0';
+    text = skip_blanks(text);
+    trigger->remove = *text == '!';
+    text += trigger->remove;
+    rest = cut(text, ": \t");
+    for (trigger->kind = 0; trigger->kind < TRIGGER_KINDS; trigger->kind++)
+        if (!strcmp(names[trigger->kind], text))
+            break;
+    if (trigger->kind == TRIGGER_KINDS)
+        return -EINVAL;
+    if (trigger->kind == TRIGGER_HIST)
+        return parse_hist(trigger, rest);
+    if (switches_an_event(trigger->kind))
+        return parse_event(trigger, rest);
+    return parse_plain(trigger, rest);
+}
+
+int trigger_parse(const struct def_host *host, const char *text, struct trigger **out)
+{
+    size_t len = strlen(text);
+    struct trigger *trigger = host->alloc(sizeof(*trigger) + len + 1);
+    int err;
+
+    *out = NULL;
+    if (!trigger)
+        return -ENOMEM;
+    *trigger = (struct trigger){ .count = TRIGGER_UNLIMITED };
+    memcpy(trigger + 1, text, len + 1);
+    err = parse(trigger, (char *)(trigger + 1));
+    if (err) {
+        host->free(trigger);
+        return err;
+    }
+    *out = trigger;
+    return 0;
+}
+
+void trigger_free(const struct def_host *host, struct trigger *trigger)
+{
+    host->free(trigger);
+}
+
+size_t trigger_print(const struct trigger *trigger, char *buf, size_t size)
+{
+    int64_t left = READ_ONCE(trigger->count);
+    bool is_event = switches_an_event(trigger->kind);
+    char count[32] = "unlimited";
+
+    if (left != TRIGGER_UNLIMITED)
+        snprintf(count, sizeof(count), "count=%lld", (long long)left);
+    return (size_t)snprintf(buf, size, "%s%s%s%s%s:%s%s%s", names[trigger->kind],
+                            is_event ? ":" : "", is_event ? trigger->group : "",
+                            is_event ? ":" : "", is_event ? trigger->event : "", count,
+                            trigger->filter ? " if " : "",
+                            trigger->filter ? trigger->filter : "");
+}
+
+bool trigger_is_same(const struct trigger *a, const struct trigger *b)
+{
+    if (switches_an_event(a->kind))
+        return a->kind == b->kind && !strcmp(a->group, b->group) &&
+               !strcmp(a->event, b->event);
+    if (a->kind <= TRIGGER_OFF)
+        return b->kind <= TRIGGER_OFF;
+    return a->kind == b->kind && a->kind != TRIGGER_HIST;
+}
+
+bool trigger_take(struct trigger *trigger)
+{
+    int64_t left = __atomic_load_n(&trigger->count, __ATOMIC_RELAXED);
+
+    /* A try fails only when another hit was counted. */
+    while (left > 0)
+        if (__atomic_compare_exchange_n(&trigger->count, &left, left - 1, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            return true;
+    return left == TRIGGER_UNLIMITED;
+}

@@ -1,0 +1,434 @@
+/* test_hist.c - probes/trace/hist: lines, counting, output; and hits from everywhere at
+ * once.
+ */
+#include "probes/trace/hist.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "tests/unit/trace_host.h"
+#include "tests/unit/unit.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+
+static const struct filter_field fields[] = {
+    { "a", 8, 4, false, FILTER_NUMBER },
+    { "b", 12, 4, true, FILTER_NUMBER },
+    { "ip", 16, 8, false, FILTER_NUMBER },
+    { "s", 24, 4, false, FILTER_STRING },
+};
+
+struct record {
+    uint16_t type;
+    uint8_t flags, preempt;
+    int32_t pid;
+    uint32_t a;
+    int32_t b;
+    uint64_t ip;
+    uint32_t s;
+    char text[100];
+};
+
+static struct hist *made(const char *spec)
+{
+    struct hist_error error;
+    struct hist *hist;
+    int err = hist_parse(&trace_host, spec, fields, ARRAY_LEN(fields), &hist, &error);
+
+    if (err)
+        unit_note("%s: %s at %u", spec, hist_error_text(error.id), error.column);
+    CHECK_EQ(err, 0);
+    return hist;
+}
+
+static void add(struct hist *hist, uint32_t a, int32_t b, const char *s)
+{
+    struct record record = { .pid = 7, .a = a, .b = b, .ip = VFS_READ + a };
+    static const uint64_t stack[] = { VFS_READ + 4, VFS_WRITE + 8 };
+    struct hist_hit hit = { &record, sizeof(record), 2, "init", stack, 2 };
+
+    record.s = (uint32_t)((strlen(s) + 1) << 16 | offsetof(struct record, text));
+    strcpy(record.text, s);
+    hist_add(hist, &hit);
+}
+
+static size_t symbol_text(char *buf, size_t size, uintptr_t addr)
+{
+    return (size_t)snprintf(buf, size, "fn+0x%lx/0x90", addr & 0xfff);
+}
+
+/* The file `hist` from its first entry on. */
+static const char *shown(const struct hist *hist)
+{
+    static char text[65536];
+    static uint32_t numbers[HIST_SIZE_MAX];
+    size_t count = hist_sorted(hist, numbers), len = 0;
+
+    for (size_t i = 0; i < count && len < sizeof(text); i++)
+        len += hist_print_entry(hist, numbers[i], symbol_text, text + len,
+                                sizeof(text) - len);
+    if (len < sizeof(text))
+        hist_print_totals(hist, text + len, sizeof(text) - len);
+    return text;
+}
+
+#define TOTALS(hits, entries)                                                            \
+    "\nTotals:\n    Hits: " hits "\n    Entries: " entries "\n    Dropped: 0\n"
+
+static void lines_and_how_they_are_listed(void)
+{
+    static const char *const rows[][2] = {
+        { "keys=a", "hist:keys=a:vals=hitcount:sort=hitcount:size=2048 [active]" },
+        { "keys=a:vals=hitcount,b:sort=b.descending,a:size=200",
+          "hist:keys=a:vals=hitcount,b:sort=b.descending,a:size=256 [active]" },
+        { "key=ip.sym,b.hex,a.log2:val=a:pause",
+          "hist:keys=ip.sym,b.hex,a.log2:vals=hitcount,a:sort=hitcount:size=2048 "
+          "[paused]" },
+        { "keys=a.buckets=16:values=b.max:sort=a.ascending:name=n:nohitcount",
+          "hist:n:keys=a.buckets=16:vals=hitcount,b.max:sort=a.buckets=16:size=2048"
+          ":nohitcount [active]" },
+        { "keys=stacktrace,common_pid.execname,cpu:size=1",
+          "hist:keys=stacktrace,common_pid.execname,cpu:vals=hitcount:sort=hitcount"
+          ":size=128 [active]" },
+        { "keys=s,ip.sym-offset",
+          "hist:keys=s,ip.sym-offset:vals=hitcount:sort=hitcount:size=2048 [active]" },
+    };
+    char text[256];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct hist *hist = made(rows[i][0]);
+
+        CHECK(hist_print_spec(hist, NULL, text, sizeof(text)) == strlen(text));
+        CHECK_STR(text, rows[i][1]);
+        hist_free(&trace_host, hist);
+    }
+}
+
+static void a_filter_stands_before_the_state(void)
+{
+    struct hist *hist = made("keys=a");
+    char text[128];
+
+    hist_pause(hist, true);
+    hist_print_spec(hist, "a > 1", text, sizeof(text));
+    CHECK_STR(text,
+              "hist:keys=a:vals=hitcount:sort=hitcount:size=2048 if a > 1 [paused]");
+    hist_free(&trace_host, hist);
+}
+
+static void lines_that_are_refused(void)
+{
+    static const struct {
+        const char *spec, *error;
+        unsigned column;
+    } rows[] = {
+        { "vals=a", "No error", 0 },
+        { "keys=", "Empty assignment", 5 },
+        { "keys=a:sort=", "Empty assignment", 12 },
+        { "keys=nosuch", "Couldn't find field", 10 },
+        { "keys=a,nosuch", "Couldn't find field", 12 },
+        { "keys=a:vals=nosuch", "Couldn't find field", 17 },
+        { "keys=a.none", "Invalid field modifier", 12 },
+        { "keys=s.hex", "Invalid field modifier", 12 },
+        { "keys=a.min", "Invalid field modifier", 12 },
+        { "keys=a.buckets=0", "Invalid field modifier", 20 },
+        { "keys=a:vals=b.log2", "Invalid field modifier", 19 },
+        { "keys=a:vals=s", "No error", 0 },
+        { "keys=a,a,a,a", "No error", 0 },
+        { "keys=a:vals=a,a,a,a", "No error", 0 },
+        { "keys=a:sort=b", "Sort field must be a key or a val", 17 },
+        { "keys=a:sort=a.up", "Invalid sort modifier", 19 },
+        { "keys=a:sort=a,", "Empty sort field", 19 },
+        { "keys=a:sort=a,hitcount,a", "Too many sort fields (Max = 2)", 28 },
+        { "keys=a:size=x", "No error", 0 },
+        { "keys=a:size=131073", "No error", 0 },
+        { "keys=a:x=1", "Action not found", 12 },
+        { "keys=a:junk", "Action not found", 12 },
+        { "keys=a::pause", "Action not found", 12 },
+    };
+    struct hist_error error;
+    struct hist *hist;
+    long before = trace_host_blocks();
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int err = hist_parse(&trace_host, rows[i].spec, fields, ARRAY_LEN(fields), &hist,
+                             &error);
+
+        if (err != -EINVAL || error.column != rows[i].column)
+            unit_note("%s", rows[i].spec);
+        CHECK_EQ(err, -EINVAL);
+        CHECK_EQ(error.err, -EINVAL);
+        CHECK_STR(hist_error_text(error.id), rows[i].error);
+        CHECK_EQ(error.column, rows[i].column);
+    }
+    trace_host_fail_after(1);
+    CHECK_EQ(hist_parse(&trace_host, "keys=a", fields, 1, &hist, &error), -ENOMEM);
+    CHECK_EQ(trace_host_blocks(), before);
+}
+
+static void hits_are_counted_by_key(void)
+{
+    struct hist *hist = made("keys=a:vals=b");
+
+    for (int i = 0; i < 6; i++)
+        add(hist, i < 3 ? 5 : (uint32_t)i, i, "");
+    add(hist, 3, 1, "");
+    CHECK_STR(shown(hist),
+              "{ a:          4 } hitcount:          1  b:          4\n"
+              "{ a:          3 } hitcount:          2  b:          4\n"
+              "{ a:          5 } hitcount:          4  b:          8\n" TOTALS("7", "3"));
+    hist_free(&trace_host, hist);
+}
+
+#define BLANKS43 "                                           "
+
+static void keys_are_shown_by_their_modifiers(void)
+{
+    static const char *const rows[][2] = {
+        { "keys=a.hex", "{ a: 12 } hitcount:          1\n" },
+        { "keys=a.log2", "{ a: ~ 2^5  } hitcount:          1\n" },
+        { "keys=a.buckets=8", "{ a: ~ 16-23 } hitcount:          1\n" },
+        { "keys=ip.sym",
+          "{ ip: [ffffffff80001012] fn" BLANKS43 " } hitcount:          1\n" },
+        { "keys=ip.sym-offset",
+          "{ ip: [ffffffff80001012] fn+0x12/0x90" BLANKS43 " } hitcount:          1\n" },
+        { "keys=common_pid.execname",
+          "{ common_pid: init            [         7] } hitcount:          1\n" },
+        { "keys=s,cpu", "{ s: text                                              , cpu:  "
+                        "        2 } hitcount:          1\n" },
+        { "keys=comm", "{ comm: init                                               } "
+                       "hitcount:          1\n" },
+        { "keys=stacktrace", "{ stacktrace:\n"
+                             "         fn+0x4/0x90\n"
+                             "         fn+0x8/0x90\n"
+                             "} hitcount:          1\n" },
+        { "keys=a:vals=a.hex:nohitcount", "{ a:         18 }  a:         12\n" },
+    };
+    char want[512];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct hist *hist = made(rows[i][0]);
+
+        add(hist, 18, -5, "text");
+        snprintf(want, sizeof(want), "%s" TOTALS("1", "1"), rows[i][1]);
+        CHECK_STR(shown(hist), want);
+        CHECK(hist_wants_stack(hist) == !strcmp(rows[i][0], "keys=stacktrace"));
+        hist_free(&trace_host, hist);
+    }
+}
+
+static void powers_of_two(void)
+{
+    static const uint32_t rows[][2] = {
+        { 0, 0 }, { 1, 0 },     { 2, 1 },     { 3, 2 },           { 4, 2 },
+        { 5, 3 }, { 1024, 10 }, { 1025, 11 }, { UINT32_MAX, 32 },
+    };
+    char want[128];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct hist *hist = made("keys=a.log2");
+
+        add(hist, rows[i][0], 0, "");
+        snprintf(want, sizeof(want),
+                 "{ a: ~ 2^%-2u } hitcount:          1\n" TOTALS("1", "1"), rows[i][1]);
+        CHECK_STR(shown(hist), want);
+        hist_free(&trace_host, hist);
+    }
+}
+
+static void least_and_greatest(void)
+{
+    struct hist *hist = made("keys=s:vals=b.min,b.max,a.min");
+    char want[256];
+
+    add(hist, 7, 3, "x");
+    add(hist, 9, -2, "x");
+    add(hist, 8, 1, "x");
+    snprintf(want, sizeof(want),
+             "{ s: %-50s } hitcount:          3  b: %10llu  b:          3  a:          "
+             "7\n" TOTALS("3", "1"),
+             "x", -2ull);
+    CHECK_STR(shown(hist), want);
+    hist_free(&trace_host, hist);
+}
+
+static void check_order(const char *spec, const char *keys)
+{
+    struct hist *hist = made(spec);
+    static uint32_t numbers[HIST_SIZE_DEFAULT];
+    char line[256], got[64] = "";
+    size_t count;
+
+    add(hist, 1, 5, "d");
+    add(hist, 2, -9, "c");
+    add(hist, 3, 5, "b");
+    add(hist, 4, 2, "a");
+    add(hist, 4, 2, "a");
+    count = hist_sorted(hist, numbers);
+    for (size_t i = 0; i < count; i++) {
+        hist_print_entry(hist, numbers[i], NULL, line, sizeof(line));
+        strncat(got, strstr(line, "s: ") + 3, 1);
+    }
+    CHECK_STR(got, keys);
+    hist_free(&trace_host, hist);
+}
+
+static void the_order_of_entries(void)
+{
+    check_order("keys=s", "dcba");
+    check_order("keys=s:sort=hitcount.descending", "adcb");
+    check_order("keys=s:sort=s", "abcd");
+    check_order("keys=s:sort=s.descending", "dcba");
+    check_order("keys=s:vals=b:sort=b", "cadb");
+    check_order("keys=s:vals=b:sort=b.descending,s", "bdac");
+    check_order("keys=s,b:sort=b,s.descending", "cadb");
+}
+
+static void a_full_table_counts_what_it_drops(void)
+{
+    struct hist *hist = made("keys=a:size=128");
+    char totals[128];
+
+    for (uint32_t i = 0; i < 300; i++)
+        add(hist, i, 0, "");
+    for (uint32_t i = 0; i < 128; i++)
+        add(hist, i, 0, "");
+    hist_print_totals(hist, totals, sizeof(totals));
+    CHECK_STR(totals, "\nTotals:\n    Hits: 256\n    Entries: 128\n    Dropped: 172\n");
+    hist_clear(hist);
+    add(hist, 999, 0, "");
+    CHECK_STR(shown(hist), "{ a:        999 } hitcount:          1\n" TOTALS("1", "1"));
+    hist_pause(hist, true);
+    add(hist, 999, 0, "");
+    CHECK_STR(shown(hist), "{ a:        999 } hitcount:          1\n" TOTALS("1", "1"));
+    hist_free(&trace_host, hist);
+}
+
+static void strings_that_are_too_long_are_cut(void)
+{
+    struct hist *hist = made("keys=s");
+    char text[90];
+
+    memset(text, 'x', sizeof(text));
+    text[89] = '\0';
+    add(hist, 0, 0, text);
+    text[HIST_STRING_MAX - 1] = '\0';
+    add(hist, 0, 0, text);
+    CHECK(strstr(shown(hist), "hitcount:          2"));
+    hist_free(&trace_host, hist);
+}
+
+static void requests_and_which_histogram_is_meant(void)
+{
+    struct hist *hist = made("keys=a:vals=b:sort=b"), *other;
+    static const struct {
+        const char *spec;
+        bool same;
+        enum hist_request request;
+    } rows[] = {
+        { "keys=a:vals=b:sort=b:pause", true, HIST_PAUSE },
+        { "keys=a:vals=b:sort=b:cont", true, HIST_CONTINUE },
+        { "keys=a:vals=b:sort=b:continue", true, HIST_CONTINUE },
+        { "keys=a:vals=b:sort=b:clear:size=128", true, HIST_CLEAR },
+        { "keys=a:vals=b", false, HIST_MAKE },
+        { "keys=a.hex:vals=b:sort=b", false, HIST_MAKE },
+        { "keys=b:vals=b:sort=b", false, HIST_MAKE },
+        { "keys=a:vals=b:sort=b.descending", false, HIST_MAKE },
+        { "keys=a:vals=b:sort=b:name=x", false, HIST_MAKE },
+        { "keys=a,b:vals=b:sort=b", false, HIST_MAKE },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        other = made(rows[i].spec);
+        if (hist_is_same(hist, other) != rows[i].same)
+            unit_note("%s", rows[i].spec);
+        CHECK(hist_is_same(hist, other) == rows[i].same);
+        CHECK(hist_request(other) == rows[i].request);
+        hist_free(&trace_host, other);
+    }
+    hist_free(&trace_host, hist);
+}
+
+/* ---- from everywhere at once ---- */
+
+enum { THREADS = 4, ROUNDS = 20000, KEYS = 100 };
+
+static struct hist *crowded;
+static volatile sig_atomic_t by_signals;
+
+/* An NMI, as far as a process has one: it comes between any two instructions. */
+static void interrupt(int signal)
+{
+    (void)signal;
+    add(crowded, (uint32_t)(by_signals % KEYS), 1, "");
+    by_signals = by_signals + 1;
+}
+
+static void *writer(void *arg)
+{
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigaddset(&none, SIGALRM);
+    if (arg) /* signals go to the thread that takes them */
+        pthread_sigmask(SIG_BLOCK, &none, NULL);
+    for (uint32_t i = 0; i < ROUNDS; i++)
+        add(crowded, (i * 7 + (uint32_t)(uintptr_t)arg) % KEYS, 1, "");
+    return NULL;
+}
+
+static void hits_from_threads_and_interrupts_are_all_counted(void)
+{
+    struct itimerval often = { { 0, 50 }, { 0, 50 } }, never = { 0 };
+    struct sigaction action = { .sa_handler = interrupt };
+    pthread_t threads[THREADS];
+    char totals[128], want[128];
+    static uint32_t numbers[128];
+    uint64_t sum = 0, hits_wanted = THREADS * ROUNDS;
+    size_t count;
+
+    crowded = made("keys=a:vals=b:size=128");
+    CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
+    CHECK_EQ(setitimer(ITIMER_REAL, &often, NULL), 0);
+    for (uintptr_t i = 1; i < THREADS; i++)
+        CHECK_EQ(pthread_create(&threads[i], NULL, writer, (void *)i), 0);
+    writer(NULL);
+    for (; by_signals < 100; hits_wanted++)
+        add(crowded, (uint32_t)(hits_wanted % KEYS), 1, "");
+    for (uintptr_t i = 1; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    CHECK_EQ(setitimer(ITIMER_REAL, &never, NULL), 0);
+
+    hist_print_totals(crowded, totals, sizeof(totals));
+    hits_wanted += (uint64_t)by_signals;
+    snprintf(want, sizeof(want),
+             "\nTotals:\n    Hits: %llu\n    Entries: %d\n    Dropped: 0\n",
+             (unsigned long long)hits_wanted, KEYS);
+    CHECK_STR(totals, want);
+    count = hist_sorted(crowded, numbers);
+    CHECK_EQ(count, KEYS);
+    for (size_t i = 0; i < count; i++) {
+        unsigned long long hits, values;
+        unsigned key;
+        char line[128];
+
+        hist_print_entry(crowded, numbers[i], NULL, line, sizeof(line));
+        CHECK_EQ(sscanf(line, "{ a: %u } hitcount: %llu b: %llu", &key, &hits, &values),
+                 3);
+        CHECK_EQ(hits, values);
+        sum += hits;
+    }
+    CHECK_EQ(sum, hits_wanted);
+    hist_free(&trace_host, crowded);
+    CHECK_EQ(trace_host_blocks(), 0);
+}
+
+UNIT_TESTS(lines_and_how_they_are_listed, a_filter_stands_before_the_state,
+           lines_that_are_refused, hits_are_counted_by_key,
+           keys_are_shown_by_their_modifiers, powers_of_two, least_and_greatest,
+           the_order_of_entries, a_full_table_counts_what_it_drops,
+           strings_that_are_too_long_are_cut, requests_and_which_histogram_is_meant,
+           hits_from_threads_and_interrupts_are_all_counted)

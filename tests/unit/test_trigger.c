@@ -1,0 +1,155 @@
+/* test_trigger.c - probes/trace/trigger: lines in, triggers or a refusal out, and back. */
+#include "probes/trace/trigger.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "tests/unit/trace_host.h"
+#include "tests/unit/unit.h"
+
+#include <string.h>
+
+static struct trigger *parsed(const char *line)
+{
+    struct trigger *trigger;
+    int err = trigger_parse(&trace_host, line, &trigger);
+
+    if (err)
+        unit_note("%s: %d", line, err);
+    CHECK_EQ(err, 0);
+    return trigger;
+}
+
+static void lines_and_how_they_are_listed(void)
+{
+    static const char *const rows[][2] = {
+        { "traceoff", "traceoff:unlimited" },
+        { " traceon \n", "traceon:unlimited" },
+        { "traceon:5", "traceon:count=5" },
+        { "traceon: 0x10", "traceon:count=16" },
+        { "traceon:", "traceon:unlimited" },
+        { "traceoff if a == 1", "traceoff:unlimited if a == 1" },
+        { "stacktrace:3 if  a == 1 && b", "stacktrace:count=3 if a == 1 && b" },
+        { "snapshot", "snapshot:unlimited" },
+        { "enable_event:kprobes:ev2", "enable_event:kprobes:ev2:unlimited" },
+        { "disable_event:g:e:2 if a", "disable_event:g:e:count=2 if a" },
+        { "enable_hist:g:e", "enable_hist:g:e:unlimited" },
+    };
+    char text[128];
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct trigger *trigger = parsed(rows[i][0]);
+
+        CHECK(trigger_print(trigger, text, sizeof(text)) == strlen(text));
+        CHECK_STR(text, rows[i][1]);
+        CHECK(!trigger->remove);
+        trigger_free(&trace_host, trigger);
+    }
+}
+
+static void lines_that_are_refused(void)
+{
+    static const char *const rows[] = {
+        "",
+        "\n",
+        "dump",
+        "traceoff+1",
+        "traceon:5x",
+        "traceon:x",
+        "traceon 5 a == 1",
+        "traceoff if",
+        "traceoff if ",
+        "traceoff ifa == 1",
+        "traceoff a == 1",
+        "enable_event",
+        "enable_event:",
+        "enable_event:kprobes",
+        "enable_event::ev",
+        "enable_event:kprobes:",
+        "enable_event:kprobes:ev:x",
+        "hist",
+        "hist:",
+        "hist if a == 1",
+        "hist:keys=a b",
+    };
+    struct trigger *trigger;
+    long before = trace_host_blocks();
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int err = trigger_parse(&trace_host, rows[i], &trigger);
+
+        if (!err && trigger->kind == TRIGGER_HIST && trigger->spec[0] == 'i')
+            err = -EINVAL; /* "if" is no histogram: hist_parse() says so */
+        else if (!err)
+            unit_note("'%s' is accepted", rows[i]);
+        CHECK_EQ(err, -EINVAL);
+        if (trigger)
+            trigger_free(&trace_host, trigger);
+    }
+    CHECK_EQ(trace_host_blocks(), before);
+    trace_host_fail_after(1);
+    CHECK_EQ(trigger_parse(&trace_host, "traceon", &trigger), -ENOMEM);
+}
+
+static void histograms_have_a_line_of_their_own(void)
+{
+    struct trigger *trigger = parsed("hist:keys=a,b:vals=c:sort=c if a > 1 && s ~ \"x\"");
+
+    CHECK(trigger->kind == TRIGGER_HIST);
+    CHECK_STR(trigger->spec, "keys=a,b:vals=c:sort=c");
+    CHECK_STR(trigger->filter, "a > 1 && s ~ \"x\"");
+    trigger_free(&trace_host, trigger);
+    trigger = parsed("!hist:keys=a");
+    CHECK(trigger->remove);
+    CHECK(!trigger->filter);
+    trigger_free(&trace_host, trigger);
+}
+
+static void check_same(const char *a, const char *b, bool same)
+{
+    struct trigger *one = parsed(a), *two = parsed(b);
+
+    if (trigger_is_same(one, two) != same)
+        unit_note("%s, %s", a, b);
+    CHECK(trigger_is_same(one, two) == same);
+    CHECK(trigger_is_same(two, one) == same);
+    trigger_free(&trace_host, one);
+    trigger_free(&trace_host, two);
+}
+
+static void which_triggers_exclude_each_other(void)
+{
+    check_same("traceon", "traceon:5 if a", true);
+    check_same("traceon", "traceoff", true);
+    check_same("traceoff", "!traceoff", true);
+    check_same("traceon", "stacktrace", false);
+    check_same("stacktrace", "stacktrace:1", true);
+    check_same("snapshot", "stacktrace", false);
+    check_same("enable_event:g:e", "enable_event:g:e:1", true);
+    check_same("enable_event:g:e", "enable_event:g:f", false);
+    check_same("enable_event:g:e", "disable_event:g:e", false);
+    check_same("enable_event:g:e", "traceon", false);
+    check_same("hist:keys=a", "hist:keys=a", false);
+}
+
+static void a_trigger_acts_as_often_as_it_may(void)
+{
+    struct trigger *trigger = parsed("traceon:2");
+
+    CHECK(trigger_take(trigger));
+    CHECK(trigger_take(trigger));
+    CHECK(!trigger_take(trigger));
+    CHECK(!trigger_take(trigger));
+    CHECK_EQ(trigger->count, 0);
+    trigger_free(&trace_host, trigger);
+    trigger = parsed("traceon");
+    for (int i = 0; i < 5; i++)
+        CHECK(trigger_take(trigger));
+    trigger_free(&trace_host, trigger);
+    trigger = parsed("traceon:0");
+    CHECK(!trigger_take(trigger));
+    trigger_free(&trace_host, trigger);
+}
+
+UNIT_TESTS(lines_and_how_they_are_listed, lines_that_are_refused,
+           histograms_have_a_line_of_their_own, which_triggers_exclude_each_other,
+           a_trigger_acts_as_often_as_it_may)
