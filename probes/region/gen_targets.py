@@ -4,8 +4,8 @@
     gen_targets.py --branches PROGRAM -o targets.asm IMAGE
     gen_targets.py -o targets.asm --empty
 
-A jump that replaces several instructions may only do so if nobody enters them but through
-the first. Who enters where, is known to the link, and only to it:
+A jump may replace several instructions only if no code enters them but through the first.
+Where code enters is known to the link, and only to it:
 
     direct branches   every one of the text, decoded by PROGRAM (gen_branches.c), those in
                       cold parts of functions and in other functions included
@@ -14,11 +14,11 @@ the first. Who enters where, is known to the link, and only to it:
                       The image has to be linked with --emit-relocs, which lists the places
     symbols           each, and the image's own entry
 
-What that cannot tell is an address that code computes from another one. Where a function
-jumps indirectly, and an address inside of it is taken by its code (that of its cold part
-included), it might; then all of the function is opaque: anything may jump anywhere into it.
-So are data between the functions, what does not decode, and what is written as a difference
-of two addresses, of which the link knows one.
+One thing is not known by that: an address that code computes from another one. Where a
+function jumps indirectly, and an address inside of it is taken by its code (that of its cold
+part included), it might; then all of the function is opaque: anything may jump anywhere into
+it. So are data between the functions, what does not decode, and what is written as a
+difference of two addresses, of which the link knows one.
 
 The table only speaks of code, which does not move when tables behind it grow, so it is made
 of the first of the three links; see kernel/debug/gen_ksyms.py. probes/region/targets.c reads

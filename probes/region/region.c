@@ -4,11 +4,11 @@
  * The rules are a table, see rules.h. Together they prove that
  * between the first byte of the jump and its last
  *
- *   - nobody jumps to: not from the function, not from its cold part or any other code, not
- *     through a table, not from a fix-up: the build's table of targets has them all, and
- *     says where it cannot know
- *   - nobody returns to: no call lies in front of other instructions of the region
- *   - nobody falls into from a trap: nothing there traps on purpose, or has a probe
+ *   - no branch leads to: not from the function, not from its cold part or any other code,
+ *     not through a table, not from a fix-up: the build's table of targets has them all,
+ *     and says where it cannot know
+ *   - no call returns to: none lies in front of other instructions of the region
+ *   - no CPU falls into from a trap: nothing there traps on purpose, or has a probe
  *
  * and that each instruction means the same elsewhere. What is behind the end of a function
  * may be overwritten where it is padding: what fills the gap up to the next symbol, when
@@ -91,7 +91,7 @@ static bool take_padding(struct region *r, uintptr_t at)
     return true;
 }
 
-/* reaches_end - the function is over. That does no harm where nobody goes on behind it. */
+/* reaches_end - the function is over. That does no harm where no CPU goes on behind it. */
 static bool reaches_end(struct plan *p)
 {
     const struct insn *last = &p->insns[p->region->count - 1];
@@ -178,7 +178,7 @@ static bool returns_inside(struct ruling *r)
     return false;
 }
 
-/* ---- who comes from elsewhere ---- */
+/* ---- branches from elsewhere ---- */
 
 static bool is_target(struct ruling *r)
 {
@@ -202,10 +202,10 @@ static bool is_probed(struct ruling *r)
     return false;
 }
 
-/* ---- who else has been here ---- */
+/* ---- other changes of the code ---- */
 
-/* The table of targets speaks of the code that was built. What the engine has exchanged in it
- * is known; what others have, is not.
+/* The table of targets speaks of the code that was built. Exchanges by the engine are known
+ * to it; changes by other code are not.
  */
 static bool is_changed(struct ruling *r)
 {

@@ -4,12 +4,12 @@
  *             |
  *     [-2][-1][0][1][2][3][4][5][6]
  *             [ a  ][  b  ][  c   ]      DCR: the detoured code region, a to c
- *                [ JTPR     ]            JTPR: where nobody may jump to
+ *                [ JTPR     ]            JTPR: no branch may lead here
  *
  * From the insertion address on, as many whole instructions as a jump of five bytes covers
  * are copied to a cell, and the jump leads to copies of all of them. That is only right if
- * nobody is, comes, or returns to between the first byte and the end of the jump. Who might
- * come, the rules look at; who might be there, quiescence.
+ * no thread is, comes, or returns to between the first byte and the end of the jump. The
+ * rules look at the ways there; quiescence waits for the threads that are there.
  *
  * Everything is original bytes: a region is planned as if no probe were armed.
  */
@@ -76,9 +76,9 @@ void region_each_rule(uintptr_t addr, struct region *out,
  * @out_len: bytes written
  *
  * The first instruction may be one that only makes sense in its place, a call or STI: there
- * is no copy of it then, and whoever sends the program to copies[1] accounts for it. A call
- * that comes last leaves the return address behind the original: nobody ever returns to a
- * copy.
+ * is no copy of it then, and the code that sends the program to copies[1] has done its
+ * work. A call that comes last leaves the return address behind the original: no function
+ * ever returns to a copy.
  *
  * Context: any.
  * Return:  0; -ERANGE, -EOPNOTSUPP with @why filled.
@@ -97,20 +97,20 @@ uintptr_t region_enter(const struct region *r, uintptr_t ip);
 
 /* ---- region_open.c: the copies in place of the originals ---- */
 
-/* region_prepare - plan the region of @site and make its copies; nobody comes to them yet.
+/* region_prepare - plan the region of @site and make its copies; no CPU comes to them yet.
  * The site has no detour, since that would lead back to the originals.
  * Locks:  PLAT_PROBES held; takes PLAT_TEXT.
  * Return: 0; what region_plan() and region_copy() say; -ENOMEM. On error nothing is left.
  */
 int region_prepare(struct site *site, struct probe_reject *why);
 
-/* region_open - whoever hits @site goes on at the copies from now on, in whatever way the
- * instruction is run. plat_sync_cores() since region_prepare(). What comes next is in
+/* region_open - a hit of @site goes on at the copies from now on, in whatever way the
+ * instruction is run. plat_sync_cores() since region_prepare(). The next step is in
  * region_watch.c; a detour that is prepared now leads to the copies too.
  * region_close - at the originals again. No jump is in the text any more.
- * region_release - free the copies. Nobody can be there: plat_quiesce() since region_close().
- * The detour was released.
- * region_free - the rest too: the site goes. Nobody can hit it any more.
+ * region_release - free the copies. No thread can be there: plat_quiesce() since
+ * region_close(). The detour was released.
+ * region_free - the rest too: the site goes. No CPU can hit it any more.
  *
  * Locks: PLAT_PROBES held; the last two take PLAT_TEXT.
  */
@@ -141,7 +141,7 @@ uint8_t *region_boosted(const struct site *site);
 void region_redirect(const struct site *site, struct pt_regs *regs);
 void region_boost(const struct site *site, struct pt_regs *regs);
 /* region_has_cell - are the copies in @cell those of the region of @site? Context: any, for
- * a cell that somebody may be in.
+ * a cell that a thread may be in.
  */
 bool region_has_cell(const struct site *site, uintptr_t cell);
 /* region_step - a program that steps itself has made a step within the copies, @off bytes
@@ -150,13 +150,13 @@ bool region_has_cell(const struct site *site, uintptr_t cell);
  */
 bool region_step(const struct site *site, size_t off, struct pt_regs *regs);
 
-/* ---- region_watch.c: is somebody there? ---- */
+/* ---- region_watch.c: is a thread there? ---- */
 
 #define REGION_WATCH_MAX 256
 
-/* region_watch - from now on plat_quiesce() also waits for those who are where the jumps of
- * these regions will lie. Their first bytes must be int3 by then, and what the engine sends
- * on from there must go on at copies: nobody comes in any more.
+/* region_watch - from now on plat_quiesce() also waits for threads where the jumps of these
+ * regions will lie. Their first bytes must be int3 by then, and a CPU that the engine sends
+ * on from there must go on at copies: no CPU comes in any more.
  * @addrs: insertion addresses, ascending; @count: at most REGION_WATCH_MAX
  * region_unwatch - no longer.
  * Locks: PLAT_PROBES held.

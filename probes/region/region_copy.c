@@ -7,7 +7,7 @@
  * handlers around it; whatever these are, the program then goes on at copies[1].
  *
  * A call at the end becomes a push of the address behind the original and a jump, so that
- * no return address ever points into a cell, and nobody who sleeps is in one.
+ * no return address ever points into a cell, and no sleeping thread is in one.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

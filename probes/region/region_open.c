@@ -8,10 +8,10 @@
  *   a step, an emulation, a handler that sets ip: by the image, which region_redirect() looks
  *                         at before it is resumed
  *
- * While the region is open nobody enters its originals behind the first. The cell stays for
- * a while when it is closed, for those who are still inside; the struct as long as the site,
- * since any hit may look at it: what is in it before it is published, or opened, everybody
- * sees who finds it so.
+ * While the region is open no CPU enters its originals behind the first. The cell stays for
+ * a while when it is closed, for threads that are still inside. The struct stays as long as
+ * the site, since any hit may look at it: a CPU that finds it published, or open, sees all
+ * that was written before that.
  */
 #include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"

@@ -5,8 +5,8 @@
  *     [ 0][ 1][ 2][ 3][ 4][ 5]    bytes from the insertion address
  *     [55][48  89  e5][41  57]    instructions; padding in round brackets
  *     [<- DCR -------------->]    what is copied
- *         [<- JTPR ----->]        where nobody may jump to, and
- *                   T             who does
+ *         [<- JTPR ----->]        where no branch may lead, and
+ *                   T             one that does
  */
 #include "probes/region/region.h"
 

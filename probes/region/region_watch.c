@@ -1,24 +1,25 @@
-/* region_watch.c - where somebody may still be while jumps of several instructions go in.
+/* region_watch.c - where threads may still be while jumps over several instructions are
+ * written.
  *
  * How a region is opened. Any thread may have been interrupted or preempted between two of
  * its instructions, and would go on in the middle of the jump.
  *
- *   1. int3 stands over the first byte           nobody falls in from above any more, but
+ *   1. int3 stands over the first byte           no CPU falls in from above any more, but
  *                                                for those the engine sends on behind it
- *   2. it sends them to copies from now on       nobody comes from there either; a cell
+ *   2. it sends them to copies from now on       no CPU comes from there either; a cell
  *                                                that jumps back in here counts as a place
  *                                                to be waited for, as always
- *   3. the region is watched; plat_quiesce()     who was inside has left. Nobody entered
+ *   3. the region is watched; plat_quiesce()     threads inside have left. None entered
  *                                                meanwhile: 1 and 2, and the rules say that
  *                                                there is no other way in
  *   4. the region is watched no longer; the rest of the jump, then its first byte
  *
- * Back is simpler: int3, the original bytes, and when nobody can be in the copies any more,
- * these are freed.
+ * Back is simpler: int3, the original bytes, and when no thread can be in the copies any
+ * more, these are freed.
  *
- * Written under PLAT_PROBES, read by quiescence on any CPU. Several may wait for quiescence
- * at a time, and those who wait for something else may see the list change: that can only
- * make them look once more.
+ * Written under PLAT_PROBES, read by quiescence on any CPU. Several threads may wait for
+ * quiescence at a time. A thread that waits for something else may see the list change:
+ * that can only make it look once more.
  */
 #include "kernel/base/compiler.h"
 #include "probes/core/platform.h"

@@ -1,8 +1,8 @@
 /* targets.h - where code is entered other than from the instruction in front of it: by
- * branches, jump tables, calls, fix-ups, pointers, or nobody knows how.
+ * branches, jump tables, calls, fix-ups, pointers, or in an unknown way.
  *
- * What the build knows of the image is a table; see gen_targets.py. Code that is written at
- * run time adds its own.
+ * The targets of the image are in a table that the build makes; see gen_targets.py. Code
+ * that is written at run time adds its own.
  */
 #pragma once
 
@@ -30,8 +30,8 @@ bool targets_opaque(uintptr_t addr);
 
 /* targets_add - code at run time is about to have something at @from that leads to @to: told
  * before it is written, and after every region around @to was given up. As often as there is.
- * targets_remove - that has been taken out. What was never added, since it came with the
- * build, stays: the build's table does not say how many lead to a place.
+ * targets_remove - that has been taken out. A target of the build's table, which was never
+ * added, stays: the table does not say how many lead to a place.
  *
  * Locks: PLAT_PROBES held.  Return: 0, -ENOMEM; was it there?
  */
