@@ -8,7 +8,7 @@
 
 /* holder_new - for @rp, by what it asks for now. Return: NULL without memory. */
 struct kretprobe_holder *holder_new(struct kretprobe *rp);
-/* holder_retire - @h->rp is NULL, and nobody makes entries of it any more. */
+/* holder_retire - @h->rp is NULL, and no hit makes entries of it any more. */
 void holder_retire(struct kretprobe_holder *h);
 /* holder_sweep - free those retired ones that no entry points at. */
 void holder_sweep(void);

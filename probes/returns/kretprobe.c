@@ -1,25 +1,26 @@
 /* kretprobe.c - stage 10: calls are followed to their return.
  *
- * The kprobe at the function's entry has a pre-handler of ours, entry(). It notes the return
- * address in the shadow of the stack and puts kretprobe_trampoline in its place. When the
- * function returns, by whatever exit, it gets there; the trampoline takes no trap, builds
- * an image, and does itself what kretprobe_return() does, where that is simple. The entry is
- * found by the place on the stack where the return address was.
+ * The kprobe at the function's entry has a pre-handler of ours, entry(). It saves the
+ * return address in the shadow of the stack and puts kretprobe_trampoline in its place.
+ * By whatever exit the function returns, it comes there. The trampoline takes no trap. It
+ * builds an image, and does the work of kretprobe_return() itself, where that is simple.
+ * The entry is found by the place on the stack where the return address was.
  *
  * What is at a slot, the word of the stack that holds the return address; "the trampoline" is
  * any return point, too, see return_point.c:
  *
  *   1. Calls write it. So where it isn't the trampoline, entries of this slot are of calls
- *      that were left without returning; and so are those of deeper slots, since whoever
- *      runs here has left them behind.
- *   2. Where it is the trampoline, whoever was called here has jumped on, to a function that
- *      will return for him. Entries of one slot are a group: the latest is the innermost.
- *      If the same probe is in it already the function runs in circles, and the group would
- *      grow without bound: this is no new instance, but one more of the same.
+ *      that were left without returning; and so are those of deeper slots, since the code
+ *      that runs here has left them behind.
+ *   2. Where it is the trampoline, the function that was called here has jumped on, to a
+ *      function that will return in its stead. Entries of one slot are a group: the latest
+ *      is the innermost. If the same probe is in it already the function runs in circles,
+ *      and the group would grow without bound: this is no new instance, but one more of the
+ *      same.
  *
  * entry() runs in a hit. kretprobe_return() becomes one for each handler it calls; all of
  * the rest of it is re-entry core, since a return probe on a function that it calls would
- * bring it back here before it could know that it is running.
+ * bring it back here before it could know that it is already running.
  */
 #include "probes/returns/kretprobe.h"
 #include "probes/core/aggr.h"
@@ -135,9 +136,9 @@ static bool wanted(struct kretprobe *rp, struct shadow *s, uintptr_t ret,
     return rp->entry_handler(ri, regs) == 0;
 }
 
-/* real_return - of the call with its return address at @slot: an entry may be made for it,
- * on top of what is left when this has come back.
- * Return: 0 when there's no need to: it is counted.
+/* real_return - the real return address of the call whose word is at @slot. On return stale
+ * entries are dropped, so an entry for the call may be made.
+ * Return: 0 when no entry is to be made: that is counted.
  */
 static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t below,
                              uintptr_t ret)
@@ -342,7 +343,7 @@ void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit
         shadow_drop(s);
 }
 
-/* ---- for those who look at stacks ---- */
+/* ---- for code that looks at stacks ---- */
 
 /* find - the same with each shadow of a stack that is in use. */
 static uintptr_t find(bool (*fn)(const struct shadow *s, uintptr_t at, uintptr_t *ret),

@@ -36,8 +36,8 @@ static int check(const struct kretprobe *rp, struct probe_reject *why)
 
 /* ---- in ---- */
 
-/* Locks: PLAT_PROBES is taken for each of these steps by itself; until the last one nobody
- * else can see anything of what is made.
+/* Locks: PLAT_PROBES is taken for each of these steps by itself; until the last one no
+ * other thread can see anything of what is made.
  */
 static void holders_free(struct kretprobe **rps, size_t count)
 {

@@ -1,4 +1,4 @@
-; kretprobe_trampoline.asm - where a function returns to that is followed by a return probe.
+; kretprobe_trampoline.asm - the place that a function with a return probe returns to.
 ;
 ; Takes no trap, and is entered by the function's own `ret`. From its first instruction to
 ; its last an interrupt or an NMI may come between any two: nothing below rsp is needed, and
@@ -6,12 +6,13 @@
 ;
 ;   1. An image of all registers is built right above which rsp was when the function was
 ;      called; the function's return address was where regs.ss is now. Preemption off: the
-;      handlers' CPU stays the same, and whoever unregisters waits.
+;      handlers' CPU stays the same, and unregister_kretprobe() waits.
 ;   2. Up to here the shadow knows where it goes, from here on the image.
 ;   3. The common case, which is what kretprobe_return() does where one instance without data
 ;      or limit returns, its probe is on and has a handler, and no hit is active on this CPU.
-;      All conditions are looked at at once. The instance lies in the image, where nobody
-;      needs aux and orig_ax, so that the image is right above the handler's frame.
+;      All conditions are looked at at once. The instance lies in the image, in aux and
+;      orig_ax, which have no use here, so that the image is right above the handler's
+;      frame.
 ;   4. All others.
 ;   5. Where nothing but registers has changed, the way back needs neither popfq nor IRET:
 ;      the return address goes to where it was, above all that is loaded, status flags come
@@ -93,7 +94,7 @@ proc kretprobe_trampoline, 64
     or rax, rcx
     mov ecx, [gs:CPU_DEPTH]
     or rax, rcx
-    mov r14d, r11d              ; for those who come back to .leave
+    mov r14d, r11d              ; for ways that come back to .leave
     jnz .rare
     mov dword [gs:CPU_DEPTH], 1 ; 3
     mov qword [gs:HIT_IS], IS_JUMPED | IS_RETURN

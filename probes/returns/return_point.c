@@ -1,38 +1,41 @@
-/* return_point.c - stages 10 and 14: functions that a detour calls, and returns for.
+/* return_point.c - stages 10 and 14: functions that a detour calls in their caller's place.
  *
  * Processors predict where a `ret` leads by the calls before it. A function whose return
- * address is exchanged returns to where nobody has called, and so does the trampoline then.
- * Therefore the detour of a return probe calls the function, in its caller's stead:
+ * address is exchanged returns to a place that has made no call, and so does the trampoline
+ * then. Therefore the detour of a return probe calls the function, in its caller's stead:
  *
  *     cell:  call detour_return | call copy | jmp kretprobe_trampoline | jmp copy
  *
  *   1. The caller has called the function, whose first instruction is a jump to the cell.
  *   2. detour_return makes the entry in the shadow, and returns to the cell by `ret 8`: the
- *      return address is off the stack. Whatever comes in between and writes there does no
- *      harm, since it is in the shadow.
+ *      return address is off the stack. An interrupt that comes in between and writes there
+ *      does no harm, since the shadow has the address.
  *   3. `call copy` pushes another address to where it was: the return point. The function
  *      finds its stack, arguments included, as it was. The copy jumps back into it.
  *   4. It returns to the return point, as its call has told, and from there to the
  *      trampoline, whose last `ret` is that for the caller's call.
- *   5. What detour_return leaves to others goes on at the cell's last jump, by another way;
- *      who has to exchange the address then writes that of the trampoline.
+ *   5. A hit that detour_return cannot do itself goes on at the cell's last jump, by
+ *      another way. If the return address must be exchanged there, that of the trampoline
+ *      is written.
  *
- * A return point is as good as the trampoline, wherever an address is looked at; and nobody
- * returns there whose entry is not in the shadow of his stack. So the cell can be freed
- * while functions that it has called are still under way, and nobody waits for them:
+ * A return point is as good as the trampoline, wherever an address is looked at; and every
+ * function that returns there has its entry in the shadow of its stack. So the cell can be
+ * freed while functions that it has called are still under way, without waiting for them:
  *
- *   a. No jump leads to the cell any more; there was quiescence, so nobody is before the end
- *      of 3. All return addresses that lead there are on stacks, and their entries filled in.
+ *   a. No jump leads to the cell any more; there was quiescence, so no thread is before the
+ *      end of 3. All return addresses that lead there are on stacks, and their entries
+ *      filled in.
  *   b. For each entry of all shadows, the word of the stack where it belongs is looked at:
  *      is it a return point, it is exchanged for the trampoline. An entry stays in its place
  *      until it is popped, so none is missed.
- *   c. Meanwhile the function may have returned, and the word be somebody else's. It is
- *      changed only while it is that very return point; and who keeps one keeps it to return
- *      there, or to show it, for which the trampoline will do as well: a return address, an
- *      ip that was interrupted, or what nobody reads any more.
- *   d. Who has taken the address from the stack before b. is at the return point, or about to
- *      be: where quiescence finds him, or with preemption off. One more is waited for.
- *   e. Nobody knows the cell.
+ *   c. Meanwhile the function may have returned, and the word may belong to another call.
+ *      It is changed only while it is that very return point. A word that holds one is a
+ *      return address, an interrupted ip, or out of use. For each of them the trampoline
+ *      will do as well.
+ *   d. A thread that has taken the address from the stack before b. is at the return point,
+ *      or about to be: where quiescence finds it, or with preemption off. One more
+ *      quiescence waits for it.
+ *   e. No thread and no stack refers to the cell.
  *
  * All return points are exchanged in b., those of cells that stay, too: such a call only
  * loses its prediction.

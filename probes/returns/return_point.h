@@ -1,5 +1,5 @@
-/* return_point.h - where functions return to that are followed by return probes, besides
- * kretprobe_trampoline: in the cell of the detour that has called them.
+/* return_point.h - the place in a detour's cell that a function returns to which the detour
+ * has called. For return probes it is as good as kretprobe_trampoline.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 /* return_point_is - is @ip one, or the trampoline? Context: any. */
 bool return_point_is(uintptr_t ip);
 
-/* return_points_leave - whoever would return to one returns to the trampoline instead, and
- * nobody is on his way there any more. No jump leads to the detours that are to be freed, and
- * there has been quiescence since.
+/* return_points_leave - a function that would return to one returns to the trampoline
+ * instead, and no thread is on its way there any more. No jump leads to the detours that
+ * are to be freed, and there has been quiescence since.
  *
  * Context: thread.  Locks: PLAT_PROBES held; waits for quiescence.
  */

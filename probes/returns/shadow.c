@@ -39,8 +39,9 @@ int shadow_add_data(struct shadow *s)
     return 0;
 }
 
-/* The instances that a thread leaves behind when it ends are none any more. Their
- * kretprobes count them as long as nobody has waited for those who look at one.
+/* The instances that a thread leaves behind when it ends are dropped. Interrupts are off
+ * from the look at a kretprobe until it has counted that: its unregistering waits for
+ * quiescence, and so for this.
  */
 static void drop_all(struct shadow *s)
 {
@@ -71,7 +72,7 @@ void shadow_unwind(struct shadow *s, uint32_t below)
 }
 NOKPROBE(shadow_unwind);
 
-/* Entries that are stale have a word of somebody else at their slot, or the same one again
+/* A stale entry has a word of another call at its slot, or the same slot has an entry
  * further up in the shadow: the latest is the one.
  */
 bool shadow_find(const struct shadow *s, uintptr_t slot, uintptr_t *ret)

@@ -6,8 +6,8 @@
  * between any two instructions, push entries of their own and pop them before they end. So
  *
  *   - an entry is claimed before it is filled, and given up after it is emptied
- *   - one that is claimed and not filled looks like the shallowest possible, which nobody
- *     who comes on top takes for a stale one
+ *   - an entry that is claimed and not filled looks like the shallowest possible, which no
+ *     context that comes on top takes for a stale one
  *   - `below` is filled in last and emptied first
  *
  * An entry is as small as the 16 bytes of stack that it is there for.
@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What entries point at. It outlives its kretprobe as long as there are such.
+/* Entries point at a holder. It outlives its kretprobe as long as there are such entries.
  * Locks:  I immutable   P PLAT_PROBES   p PLAT_PROBES to write, and read without locks
  */
 struct kretprobe_holder {
@@ -55,7 +55,7 @@ _Static_assert(sizeof(struct shadow_entry) == 16, "no larger than what it is the
 struct shadow {
     uintptr_t top;              /* [I] of the stack, behind its last byte */
     size_t len;                 /* [I] of the stack, bytes */
-    struct shadow_entry *last;  /* [o] the latest in use; entries[0] is nobody's */
+    struct shadow_entry *last;  /* [o] the latest in use; entries[0] belongs to no call */
     struct shadow_entry *limit; /* [I] the last there is */
     uint8_t *data;              /* [m] of instances, used from the beginning; or NULL */
     size_t data_used;           /* [o] of @len bytes */
@@ -69,7 +69,7 @@ extern struct kretprobe_holder holder_nobody;
 
 /* shadow_new - for the stack of @len bytes below @top. Return: NULL without memory.
  * shadow_add_data - with room for data, if it has none yet. Return: 0; -ENOMEM.
- * shadow_free - nobody runs on that stack; @shadow may be NULL.
+ * shadow_free - no thread runs on that stack; @shadow may be NULL.
  * Context: thread.
  */
 struct shadow *shadow_new(uintptr_t top, size_t len);
