@@ -1,8 +1,8 @@
-/* leftover.c - stages 11 to 14: what jumps have led to that are not there any more.
+/* leftover.c - stages 11 to 14: pads and detours of jumps that have gone.
  *
  * A CPU may be on a pad, or in a detour, after the last jump there has gone. So both are kept
- * until there has been quiescence: by the optimizer, once for all that it finds, or by who
- * frees a site.
+ * until there has been quiescence: by the optimizer, once for all that it finds, or by the
+ * function that frees a site.
  */
 #include "probes/jump/leftover.h"
 

@@ -1,5 +1,5 @@
-/* leftover.h - what jumps have led to that are not there any more: pads, detours and copies
- * of regions. They stay as long as somebody may be inside.
+/* leftover.h - pads, detours and copies of regions whose jumps have gone. They stay as long
+ * as a thread may be inside.
  */
 #pragma once
 
@@ -27,7 +27,7 @@ bool leftover_pending(void);
 
 /* leftover_at - has @site anything of an earlier jump that cannot be used again?
  * leftover_release_spent - free the pads that were kept, and what of that kind @count sites
- *                          have that are no jumps any more; nobody can be inside.
+ *                          have that are no jumps any more; no thread can be inside.
  * leftover_release - all that they have.
  * Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */

@@ -7,21 +7,22 @@
  *     detour of A   | inc | copy of A | jmp --.      before: to B in the text
  *     detour of B   | inc | copy of B | jmp   <-'    linked: to B's detour
  *
- * What is linked stays right because both ways do the same as long as B is a jump with this
- * detour. So a link is there only while B is, or while nobody comes to A:
+ * A link is right as long as B is a jump with this detour: then both ways do the same. So a
+ * link exists only while B is such a jump, or while no CPU comes to A:
  *
- *   1. made when both are jumps, or nothing can keep them from being written as such, and
- *      B's detour is whole for everyone: behind the first synchronisation of that change. By
- *      one store of eight aligned bytes, of which four are the displacement: a CPU goes the
- *      one way or the other. Nobody waits for it: the other way is as good
+ *   1. made when both are jumps, or are certain to be written as jumps, and all CPUs see
+ *      the whole of B's detour: behind the first synchronisation of that change. It is made
+ *      by one store of eight aligned bytes, of which four are the displacement, so a CPU
+ *      goes the one way or the other. No synchronisation is needed: the other way is as
+ *      good
  *   2. cut before the text at B changes, by such a store. The first synchronisation of that
- *      change is this one's, too: from then on everybody comes to B by its address, as if
- *      there were no links
- *   3. B's detour is freed after the quiescence behind that, as ever: who was on the way to
- *      it, or in it, has left
- *   4. where A and B leave together nothing is written: nobody comes to A, and who is inside
- *      gets out by way of B's detour, which is there until all of this is quiet. A link like
- *      that is forgotten before A is a jump, or a breakpoint, again
+ *      change is for both: from then on all CPUs come to B by its address, as if there were
+ *      no links
+ *   3. B's detour is freed after the quiescence behind that, as ever: threads that were on
+ *      the way to it, or in it, have left
+ *   4. where A and B leave together the link stays: no CPU comes to A, and a thread in A's
+ *      detour gets out by way of B's detour, which is kept until there has been quiescence.
+ *      Such a link is cut before A is a jump, or a breakpoint, again
  *
  * tests/model/link.pml is a model of it. Only the instruction behind is linked, so a loop
  * always passes the text, where the engine can see that it is outside.
@@ -106,7 +107,7 @@ static bool put(uintptr_t jump, uintptr_t target,
     return true;
 }
 
-/* ---- who with whom ---- */
+/* ---- which detours are linked ---- */
 
 /* will_be_jump - when what is being written is there. */
 static bool will_be_jump(const struct site *site)

@@ -7,16 +7,17 @@
 
 struct site;
 
-/* link_make_around - let the detours of @site, and of the one before it, go straight on in
- *             that of the instruction behind, where both are jumps, or become some in the
- *             batch that is being written, and have detours that all cores know. A CPU may
- *             go there by the text for a while yet.
- * link_cut - @site, a jump, is about to be none; the synchronisations that come with that
- *            are this one's, too. Links between two that are both leaving stay: nobody comes
- *            in, and who is inside is waited for before either is freed.
- * link_forget - @site is no jump, and is about to be armed: where it leads to, if it does,
- *               may be gone. Before it is armed the cores must be synchronised.
- * link_drop - @site's detour is about to be freed, and nobody can be inside.
+/* link_make_around - link the detour of @site to that of the instruction behind it, and the
+ *             one of the instruction before to that of @site. Both must be jumps, or become
+ *             jumps in the batch that is being written, and all cores must know their
+ *             detours. A CPU may go by the text for a while yet.
+ * link_cut - @site, a jump, is about to be none. The synchronisations of that change are
+ *            for the cut, too. A link between two sites that both leave stays: no CPU comes
+ *            in, and threads that are inside are waited for before either detour is freed.
+ * link_forget - @site is no jump, and is about to be armed: a link of its detour may lead
+ *               to memory that was freed, and is cut. The cores must be synchronised before
+ *               @site is armed.
+ * link_drop - @site's detour is about to be freed, and no thread can be inside.
  * Locks:  PLAT_PROBES and PLAT_TEXT held.
  */
 void link_make_around(struct site *site);

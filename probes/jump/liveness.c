@@ -1,10 +1,10 @@
 /* liveness.c - looks ahead from an instruction, along all ways the program may take, until
  * every status flag has been read or written on each of them.
  *
- * What compilers make never reads flags that somebody left before a call or a return: the
- * calling convention has no use for them. What people write in assembly language may. A jump
- * to the entry of another compiled function is a call, too; one to anywhere else, as to the
- * cold part that was split off, takes flags along.
+ * Compiled code never reads flags that were set before a call or a return: the calling
+ * convention has no use for them. Code in assembly language may. A jump to the entry of
+ * another compiled function is a call, too; one to anywhere else, as to the cold part that
+ * was split off, takes flags along.
  */
 #include "probes/jump/liveness.h"
 
@@ -17,7 +17,7 @@
 
 struct way {
     uintptr_t addr;
-    uint32_t open; /* flags that nobody has read or written yet */
+    uint32_t open; /* flags that no instruction has read or written yet */
 };
 
 struct look {

@@ -10,7 +10,7 @@ struct insn;
  * it or by what comes behind it. What cannot be told counts as read.
  *
  * Looks at the original bytes of the function around it, a limited number of instructions
- * far. In a compiler's function nobody reads flags across a call or a return.
+ * far. In a compiler's function no code reads flags across a call or a return.
  *
  * Context: thread.  Locks: PLAT_PROBES held.
  */

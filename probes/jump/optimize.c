@@ -1,19 +1,21 @@
 /* optimize.c - stage 11: from the breakpoint to the jump, in a thread of its own.
  *
- * Nobody waits for it: a probe works from the moment it is armed, by a trap, and some
- * milliseconds later by a jump. What waits is not kept in a queue. A site that is armed and
- * has no reason against it waits, whatever brought it there (arming, a neighbour that had
- * to be moved, a reason that has gone), so nothing can be queued twice or be forgotten.
+ * Registering does not wait for it: a probe works from the moment it is armed, by a trap,
+ * and some milliseconds later by a jump. Sites that wait are not kept in a queue. A site
+ * that is armed and has no reason against it waits, whatever brought it there (arming, a
+ * neighbour that had to be moved, a reason that has gone), so nothing can be queued twice
+ * or be forgotten.
  *
- * A set of many is not armed first: what its breakpoints would cost, in the engine's own code
- * above all, is more than the planning. It comes as jumps, in the thread that registers it.
+ * A set of many is not armed first: its breakpoints, above all those in the engine's own
+ * code, would cost more than the planning. Its sites become jumps at once, in the thread
+ * that registers the set.
  *
  * One pass, for all that wait:
  *
  *   1. neighbours that were evicted for a jump that is gone get their bytes back
- *   2. who was refused a jump that would read one of those that wait, waits, too
+ *   2. a site also waits if it was refused a jump that would read a waiting one
  *   3. what earlier jumps have left is freed, after one quiescence for all
- *   4. each gets its detour; whoever gets none knows why, and stays a breakpoint
+ *   4. each gets its detour; a site that gets none knows why, and stays a breakpoint
  *   5. all of them become jumps in one batch, with other places for the jumps around them
  *      that read their bytes: optimize_batch.c
  */
@@ -134,7 +136,7 @@ void optimize_sweep(void)
         ;
 }
 
-/* ---- 2: who waits ---- */
+/* ---- 2: sites that wait ---- */
 
 static void collect_waiting(struct site *site, void *arg)
 {
@@ -161,8 +163,8 @@ static int list_waiting(struct site_list *list)
     return 0;
 }
 
-/* list_all_waiting - and those that would read what the first are about to become. It ends:
- * each turn but the last leaves fewer that are refused.
+/* list_all_waiting - the sites that wait, and the refused sites whose jumps would read
+ * their bytes. The loop ends: each turn but the last leaves fewer refused sites.
  */
 static int list_all_waiting(struct site_list *list)
 {
@@ -262,7 +264,7 @@ static void make_jumps(struct site_list *list)
         refuse_all(list, reason);
 }
 
-/* make_regions - What is displaced is nobody else's jump. */
+/* make_regions - No other jump reads or covers what is displaced. */
 static void make_regions(struct site_list *list)
 {
     unoptimize_around(list->sites, list->count);

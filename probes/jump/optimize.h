@@ -12,13 +12,14 @@
 struct site;
 struct site_list;
 
-/* optimize_kick - sites have been armed, or what stood in the way of others has gone: let
- * the optimizer look, soon. Context: thread.
+/* optimize_kick - sites have been armed, or a reason against other jumps has gone: let the
+ * optimizer look, soon. Context: thread.
  */
 void optimize_kick(void);
 /* optimize_retry - something has changed that sites without a jump may have been waiting for.
  * optimize_refuse - @site stays a breakpoint, for @reason, until then.
- * optimize_ask_again - or until what its jump would read changes. Return: was it refused?
+ * optimize_ask_again - bytes that its jump would read have changed: look at it again.
+ * Return: was it refused?
  * optimize_refused - how many are; some may have gone since.
  * Locks: PLAT_PROBES held.
  */
@@ -41,7 +42,8 @@ struct optimize_result {
  * were where they are leaving; and give other places to the jumps that read bytes of either.
  * @up, @down: sorted; those in @up have detours, and are no jumps
  * Locks:  PLAT_PROBES held.
- * Return: why it is not done; PROBE_OK, and if it is not done nobody reads what is in @down.
+ * Return: why it is not done; PROBE_OK, and if it is not done no jump reads what is in
+ *         @down.
  */
 enum probe_reason optimize_change(const struct site_list *up,
                                   const struct site_list *down,
@@ -49,7 +51,7 @@ enum probe_reason optimize_change(const struct site_list *up,
 /* optimize_around - make @count sites, which it sorts, int3s, or what they were where they
  * are leaving. Jumps that read their bytes remain jumps, as far as there are plans.
  * Locks:  PLAT_PROBES held.
- * Return: false: nothing has changed. Nobody reads them, or there is no memory.
+ * Return: false: nothing has changed. No jump reads them, or there is no memory.
  */
 bool optimize_around(struct site **sites, size_t count);
 /* optimize_try - what would the site of an instruction without probes become, alone, with all
@@ -80,9 +82,10 @@ enum optimize_method {
     OPTIMIZE_METHODS,
 };
 
-/* optimize_set_method - how jumps are placed. Those there are become breakpoints again and
- * then jumps of the new kind; on return that is done.
- * optimize_switch - jumps at all? On return every probe is what it may be.
+/* optimize_set_method - how jumps are placed. The existing jumps become breakpoints again
+ * and then jumps of the new kind; on return that is done.
+ * optimize_switch - whether there are jumps at all. On return every site is a jump or a
+ * breakpoint accordingly.
  * Context: thread.  Locks: takes PLAT_PROBES; waits.
  * Return:  0; -EDEADLK called from a handler.
  */
@@ -97,13 +100,13 @@ bool optimize_is_on(void);
 /* unoptimize_around - the bytes of @count sites are about to change: what is a jump among
  * them becomes a breakpoint again, and so does every jump whose displacement reads one of
  * these bytes, and so on. On return all of them are SITE_ARMED, or SITE_DISARMED if they
- * are leaving; and who was refused a jump, which would read one of them, is asked again.
- * It cannot fail. @sites are sorted.
+ * are leaving; and a site that was refused a jump, which would read one of them, is looked
+ * at again. It cannot fail. @sites are sorted.
  * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void unoptimize_around(struct site **sites, size_t count);
-/* unoptimize_ask_before - the bytes of @count sites change: who was refused a jump that would
- * read one of them is asked again. Locks: PLAT_PROBES held.
+/* unoptimize_ask_before - the bytes of @count sites change: a site that was refused a jump
+ * that would read one of them is looked at again. Locks: PLAT_PROBES held.
  */
 void unoptimize_ask_before(struct site **sites, size_t count);
 /* unoptimize_expect - there are @more jumps, or less.

@@ -17,8 +17,9 @@
  *      as well if what it reads is guarded meanwhile, and comes back as it was.
  *   5. pads that no jump leads to any more are kept until there has been quiescence
  *
- * A detour belongs to the probes at its site, so a jump that is planned again keeps it: who
- * is inside does not notice. A jump without another plan becomes an int3, and knows why.
+ * A detour belongs to the probes at its site, so a jump that is planned again keeps it: a
+ * thread that is inside does not notice. A jump without another plan becomes an int3, and
+ * knows why.
  *
  * Without memory nothing is done, and the caller falls back on breakpoints: unoptimize.c.
  */
@@ -30,11 +31,11 @@
 
 #define ROOM_MIN 56 /* for jumps nearby */
 
-/* Who takes part: those that come, then jumps. There may be no room for all. */
+/* The sites that take part: those that come, then jumps. There may be no room for all. */
 struct members {
     struct site_list list;
     size_t room;
-    bool is_full; /* somebody is missing */
+    bool is_full; /* a member is missing */
 };
 
 /* add - a jump that stays one. */

@@ -1,8 +1,8 @@
-/* optimize_plan.c - stages 11 and 12: what a batch of optimize_batch.c will be.
+/* optimize_plan.c - stages 11 and 12: the plan of a batch of optimize_batch.c.
  *
- * pun.c is pure; what it has to know of the text around is answered here. Its plans hold
- * together: each may read bytes that another writes. So it is all of them or, when there is
- * no memory for the pads, none.
+ * pun.c is pure; its questions about the text around are answered here. Its plans depend on
+ * each other: each may read bytes that another writes. So all of them are used or, when
+ * there is no memory for the pads, none.
  */
 #include "probes/jump/optimize_plan.h"
 #include "kernel/base/err.h"

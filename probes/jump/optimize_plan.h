@@ -29,7 +29,8 @@ struct plan {
 /* plan_make - room for a plan of the sites in @list, which are jumps or are to become some,
  * and of those in @down. Both are sorted; @list has room for plan_evicted_max() more.
  * plan_all - plans, pads and evicted neighbours: from here on nothing can fail.
- * plan_write - the text, with all that leads to; sites get the state they have then.
+ * plan_write - write the text and all that its jumps lead to, and move the sites to their
+ * new states.
  * plan_free - at any time.
  * Locks:  PLAT_PROBES held.
  * Return: plan_make: 0; -ENOMEM. plan_all: why it failed, and nothing has changed; PROBE_OK.
@@ -41,8 +42,8 @@ enum probe_reason plan_all(struct plan *plan);
 size_t plan_write(struct plan *plan);
 void plan_free(struct plan *plan);
 
-/* plan_evicted_max - how many may be evicted for @count members: few may need some each, many
- * leave few that are not members.
+/* plan_evicted_max - how many instructions may be evicted for @count members. A few members
+ * may need some each; with many members few other instructions are left.
  */
 static inline size_t plan_evicted_max(size_t count)
 {

@@ -1,17 +1,18 @@
 /* optimize_region.c - stage 11 by the other method: whole instructions of at least five bytes
- * become one jump, and those who may be between them are waited for.
+ * become one jump, and threads that may be between them are waited for.
  *
  * Why the steps are in this order is argued in region_watch.c. For as many at a time as can
  * be watched:
  *
- *   1. the region of each is planned and its copies are made; who gets none knows why
+ *   1. the region of each is planned and its copies are made; a site that gets none knows
+ *      why
  *   2. one synchronisation for the copies; from then on hits go on there
  *   3. each gets its detour, which leads there, too
- *   4. who is under the jumps to come is waited for
+ *   4. threads under the jumps to come are waited for
  *   5. the text is written in one batch
  *
- * What a site loses its detour in 3 for, memory, closes its region again: text it has not
- * changed.
+ * A site that gets no detour in 3, for lack of memory, has its region closed again: its
+ * text has not changed.
  */
 #include "probes/core/life.h"
 #include "probes/core/text_poke.h"

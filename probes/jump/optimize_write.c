@@ -80,8 +80,9 @@ static uintptr_t addr_before(struct site **sites, size_t count)
     return count ? sites[count - 1]->addr : 0;
 }
 
-/* list_pokes - of all, ascending. What gets no jump gets its int3, which others may have to
- * read. A jump that is kept is left alone, unless it extends over what is written.
+/* list_pokes - of all, ascending. A site that gets no jump gets its int3, which other jumps
+ * may have to read. A jump that is kept is left alone, unless it extends over bytes that
+ * are written.
  * Return: the first; they go on until the end of the room.
  */
 static struct text_poke *list_pokes(struct plan *plan)
@@ -137,8 +138,9 @@ static bool is_apart(const struct text_poke *pokes, size_t i)
     return true;
 }
 
-/* Why not all in one: while its guards are in, the engine traps its way through its own code,
- * which lies in front of all other; the less of it at a time, the better, and the later.
+/* Why not all in one batch: while the guards are in the engine's own code, the engine traps
+ * again and again as it runs. So that code, which has the lowest addresses, is done in
+ * small portions, and last.
  */
 static void write_pokes(struct text_poke *pokes, size_t count)
 {
@@ -154,8 +156,9 @@ static void write_pokes(struct text_poke *pokes, size_t count)
 
 /* ---- what is known of it ---- */
 
-/* note_jump - what unoptimize.c and recover.c must know of it. What the jump covers behind
- * the instruction, padding, is remembered with its bytes; what one covers now is already.
+/* note_jump - what unoptimize.c and recover.c must know of it. Padding that the jump covers
+ * behind the instruction is remembered with its bytes; that of a jump which is there
+ * already has been.
  */
 static void note_jump(struct plan *plan, struct site *site, const struct pun *pun)
 {
@@ -234,7 +237,9 @@ static long move_all(struct plan *plan, size_t *made)
     return more;
 }
 
-/* refuse - those that have no plan; and who was refused one before may have it now. */
+/* refuse - those that have no plan; and a site that was refused one before may have it
+ * now.
+ */
 static void refuse(struct plan *plan)
 {
     for (size_t i = 0; i < plan_len(plan); i++)

@@ -31,13 +31,13 @@ bool pad_is_free(uintptr_t pad);
  * @pads: in any order, each free, none overlapping another
  *
  * Context: thread, interrupts on.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
- * Return:  0; -ENOMEM; -EBUSY a page belongs to somebody else: it is remembered, and
+ * Return:  0; -ENOMEM; -EBUSY a page is in use for something else: it is remembered, and
  *          pad_is_free() says so, so that planning again helps.
  */
 int pad_reserve(const uintptr_t *pads, size_t count);
 
 /* pad_fill - write the jumps of reserved pads. CPUs may run into them after the next
- * plat_sync_cores(). A pad that nobody can be on may be filled again.
+ * plat_sync_cores(). A pad that no thread can be on may be filled again.
  *
  * Context: thread.  Locks: PLAT_PROBES and PLAT_TEXT held.
  * Cost:    many at once are written frame by frame.
@@ -45,7 +45,7 @@ int pad_reserve(const uintptr_t *pads, size_t count);
 void pad_fill(const struct pad_jump *jumps, size_t count);
 
 /* pad_free_all - give pads back, filled or not: they are int3 again, pages without pads
- * are unmapped. Nobody can be on one of the pads or come back.
+ * are unmapped. No thread can be on one of the pads or come back.
  *
  * Context: thread, interrupts on.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
@@ -56,7 +56,7 @@ void pad_free_all(const uintptr_t *pads, size_t count);
  * Context: any.
  */
 uintptr_t pad_target(uintptr_t ip);
-/* pad_pass - where whoever is at @ip will be behind the pad there; @ip when there is none.
+/* pad_pass - where a thread at @ip will be behind the pad there; @ip when there is none.
  * Context: any.
  */
 uintptr_t pad_pass(uintptr_t ip);

@@ -3,7 +3,7 @@
  * A page that needs a byte which its frame uses for another page has to go to another frame.
  * A CPU may be on one of its pads meanwhile, or about to jump to one, so
  *
- *   1. the bytes of its pads are written to the other frame, where nobody uses them,
+ *   1. the bytes of its pads are written to the other frame, where no page uses them,
  *   2. the page shows the other frame, in one step, on all CPUs,
  *   3. in the old frame they become int3,
  *   4. and only then the new pad can be written: by pad_fill().
@@ -117,7 +117,7 @@ static void frame_missed(struct pad_frame *f)
     list_append(&full, &f->link);
 }
 
-/* One that is shown already and has room for all pads of @page. */
+/* A frame that is shown already and has room for all pads of @page. */
 static struct pad_frame *frame_find(struct pad_page *page)
 {
     struct pad_frame *f, *next;

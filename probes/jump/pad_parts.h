@@ -35,7 +35,7 @@ struct pad_frame {
 struct pad_page {
     struct pad_page *next; /* same bucket */
     uintptr_t addr;
-    struct pad_frame *frame;  /* NULL: not mapped, or somebody else's */
+    struct pad_frame *frame;  /* NULL: not mapped, or in use for something else */
     struct pad_page *touched; /* in the list of a reservation */
     union {                   /* where its pads begin; see pad_page_starts() */
         uint16_t few[PAD_FEW];
@@ -46,7 +46,7 @@ struct pad_page {
     bool is_touched : 1;  /* in that list */
     bool is_settled : 1;  /* the frame has room for the fresh ones too */
     bool is_leaving : 1;  /* without pads, to be unmapped with others */
-    bool is_foreign : 1;  /* somebody else's */
+    bool is_foreign : 1;  /* in use for something else */
 };
 
 _Static_assert(sizeof(struct pad_page) <= 56, "a page would not fit its block");
@@ -120,7 +120,7 @@ void pad_frame_release(struct pad_frame *frame, uint16_t start);
 void pad_frame_leave(struct pad_page *page);
 /* pad_frame_writable - where its bytes can be written. */
 uintptr_t pad_frame_writable(struct pad_frame *frame);
-/* pad_frame_put - nobody shows it. */
+/* pad_frame_put - no page shows it. */
 void pad_frame_put(struct pad_frame *frame);
 /* pad_frame_bytes - memory of all of them. */
 size_t pad_frame_bytes(void);

@@ -2,7 +2,7 @@
  *
  * A write of text is dear, whatever its length. Where many pads change, each frame they are
  * in is copied, changed there, and written once, as a whole: its other bytes stay the same.
- * Nobody executes the bytes that change.
+ * No CPU executes the bytes that change.
  */
 #include "probes/core/platform.h"
 #include "probes/jump/pad_parts.h"

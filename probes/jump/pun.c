@@ -1,10 +1,11 @@
 /* pun.c - plans that make any instruction a jump: the batch, from its last instruction to
  * its first.
  *
- * What an instruction becomes is what the one before it has to live with, so each is planned
- * with those behind it settled, and with an eye on those before: some of its bytes will be
- * the top of their displacements, and not every byte leads to where pads can be. What still
- * fails goes to the joint search.
+ * The first bytes of an instruction may be a part of the displacement of the jump before
+ * it. So each instruction is planned with those behind it settled, and with an eye on those
+ * before: some of its bytes will be the top of their displacements, and not every byte
+ * leads to where pads can be. An instruction that still has no plan goes to the joint
+ * search.
  */
 #include "kernel/base/bits.h"
 #include "probes/insn/encode.h"

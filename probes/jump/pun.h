@@ -14,7 +14,7 @@
  *            suit the instruction before it
  *
  * Words: the jump at addr, with k prefixes, is 5 + k bytes long. It writes the first
- * jump_len of them and pins the rest, up to its span: whoever changes a pinned byte later
+ * jump_len of them and pins the rest, up to its span: a later change of a pinned byte
  * changes where this jump goes.
  *
  * A batch is planned as a whole, from high addresses to low ones, since what an instruction
@@ -79,8 +79,9 @@ struct pun {
     struct pun *next; /* the planner's */
 };
 
-/* What the planner cannot know. All callbacks: pure questions, about the text as it will be
- * when the batch is in, as far as the batch itself does not decide it.
+/* Questions that the planner cannot answer itself. All callbacks are pure; they speak of
+ * the text as it will be when the batch is in, as far as the batch itself does not decide
+ * it.
  */
 struct pun_env {
     /* Pads lie in [pads_start, pads_end), but not in [hole_start, hole_end). Every detour
@@ -100,8 +101,8 @@ struct pun_env {
      */
     bool (*byte_at)(void *arg, uintptr_t addr, uint8_t *byte);
 
-    /* is_padding - is the byte at @addr executed by nobody and pinned by no jump outside of
-     * the batch, and may be changed? NULL: never.
+    /* is_padding - is the byte at @addr never executed and pinned by no jump outside of the
+     * batch, and may be changed? NULL: never.
      */
     bool (*is_padding)(void *arg, uintptr_t addr);
 
@@ -130,15 +131,15 @@ size_t pun_work_len(size_t count, size_t evicted_max);
 
 /* pun_plan - answer all questions of @batch.
  *
- * Who is in a batch: each instruction that shall become a jump, and each jump of whose
+ * Members of a batch: each instruction that shall become a jump, and each jump of whose
  * pinned bytes one may change (because it lies in a member, or in an instruction that the
  * neighbour callback offers), with its plan of now. A member that keeps its plan is marked.
- * Who has a probe in the PUN_NEAR bytes behind a new member should be one too, with the plan
- * of now or without one: that gives the search room, and in most cases changes nothing.
- * Evicted ones of before come back as members with is_evicted.
+ * An instruction with a probe in the PUN_NEAR bytes behind a new member should be one too,
+ * with the plan of now or without one: that gives the search room, and in most cases
+ * changes nothing. Evicted ones of before come back as members with is_evicted.
  *
- * The pad of a plan that was not kept is the caller's to free, once nobody can be on it; it
- * is not used for another jump by this call.
+ * The pad of a plan that was not kept is the caller's to free, once no thread can be on it;
+ * it is not used for another jump by this call.
  *
  * The plans hold together: all of them have to be written, evicted ones included, with the
  * bytes of a successor in place before its predecessor's first byte. A member that ends as

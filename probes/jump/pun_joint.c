@@ -33,7 +33,7 @@ static const uint8_t widths[PUN_SUCCESSORS + 1][ACTORS] = {
     [4] = { 0, 6, 6, 8, 20 }, [5] = { 0, 3, 3, 4, 5, 20 },
 };
 
-/* ---- who takes part ---- */
+/* ---- the instructions that take part ---- */
 
 static bool neighbour_ask(struct planner *pl, struct pun *spare, uintptr_t addr)
 {

@@ -41,8 +41,8 @@ struct planner {
     uint8_t why; /* enum pun_why: the best that has been met for the one at hand */
 };
 
-/* What the instructions before would like to find in the first four bytes of a jump: bit i,
- * a good byte at i. Without what is in @must, one of them has no plan at all.
+/* Wishes of the jumps before for the first four bytes of a jump: bit i, a good byte at i.
+ * Without those in @must, one of them has no plan at all.
  */
 struct pun_wish {
     uint8_t should, must;

@@ -15,10 +15,10 @@
  *      being disarmed, in one batch. A reader loses its first byte before what it reads
  *      changes: text_poke sees that from the spans. It is never in a later batch than what it
  *      reads, since all goes upwards. So room for one batch will do, however many there are
- *   3. what they had (pad, detour) stays theirs until nobody can be inside: the optimizer or
- *      reclaim.c give it back after quiescence
+ *   3. what they had (pad, detour) stays theirs until no thread can be inside: the
+ *      optimizer or reclaim.c give it back after quiescence
  *
- * Whoever would read these bytes, had it not been refused a jump, may get one with others.
+ * A site that was refused a jump which would read these bytes may get one with others.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
