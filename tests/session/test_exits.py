@@ -44,6 +44,12 @@ def status_of(*words, stdin=b"", **more):
     return done.returncode
 
 
+def with_tap_elsewhere(*words, **more):
+    """Those tests may be running beside this one."""
+    with tempfile.TemporaryDirectory() as folder:
+        return status_of(*words, TAP_FOLDER=folder, **more)
+
+
 def with_fake(*words, fake, stdin=b""):
     result = []
     path = os.environ["PATH"]
@@ -52,20 +58,34 @@ def with_fake(*words, fake, stdin=b""):
     return result[0]
 
 
-def after_signal(number, *words):
-    """The status when a signal comes while ./sonde, or QEMU for -number, is at work."""
+def after_signal(number, *words, begun=None, **more):
+    """The status when a signal comes while ./sonde, or QEMU for -number, is at work: when the
+    file @begun is there, or else when it says that it is. more: of the environment.
+    """
     process = subprocess.Popen([SONDE, *words], stdin=subprocess.PIPE, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # fmt: skip
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               env=dict(os.environ, **more),
+                               preexec_fn=heed_interrupts)  # fmt: skip
     with process:
-        if words[0] in ("test", "check"):
+        if begun:
+            wait_for_file(begun)
+        elif words[0] == "check":
             process.stdout.readline()
         else:
             read_up_to(process, b"sonde> ")
         child = last_child(process.pid)
         os.kill(process.pid if number > 0 else child, abs(number))
-        status = process.wait(LIMIT)
+        try:
+            status = process.wait(LIMIT)
+        finally:
+            process.kill()
     tap.check(is_gone(child), f"{words[0]}: what it had started is gone")
     return status if status >= 0 else 128 - status
+
+
+def heed_interrupts():
+    """A shell starts what runs in its background with Ctrl-C ignored, and we may be that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def check_after_signal(number):
@@ -73,6 +93,19 @@ def check_after_signal(number):
         file.write("sonde> echo x\nx\nsonde> sleep 100\n")
         file.flush()
         return after_signal(number, "check", file.name)
+
+
+def test_after_signal(number):
+    """Prove keeps what it prints until there is much of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return after_signal(number, "test", "run/launcher", TAP_FOLDER=folder,
+                            begun=os.path.join(folder, "run-launcher"))  # fmt: skip
+
+
+def wait_for_file(path):
+    deadline = time.monotonic() + LIMIT
+    while not os.path.exists(path) and time.monotonic() < deadline:
+        time.sleep(0.1)
 
 
 def read_up_to(process, what):
@@ -201,7 +234,7 @@ FACTS = {
         lambda: (attached(keys=b"\x01x"), 0),
     ],
     ("0", "test", "every test passed"): [
-        lambda: (status_of("test", "run/ktap"), 0),
+        lambda: (with_tap_elsewhere("test", "run/ktap"), 0),
         lambda: (status_of("test", "--list"), 0),
     ],
     ("1", "run", PIPE_FAILED): [
@@ -219,7 +252,7 @@ FACTS = {
     ],
     ("1", "attach", "there is no guest to attach to"): [lambda: (status_of("attach"), 1)],
     ("1", "test", "a test failed"): [
-        lambda: (status_of("test", "unit/err", ASAN_OPTIONS="no such option"), 1),
+        lambda: (with_tap_elsewhere("test", "unit/err", ASAN_OPTIONS="no such option"), 1),
     ],
     ("0", "check", "everything is as shown"): [
         lambda: (status_of("check", "-", stdin=b"sonde> echo x\nx\n"), 0),
@@ -304,8 +337,8 @@ FACTS = {
         lambda: (attached(number=TERM), 143),
     ],
     ("128+N", "test", SIGNAL): [
-        lambda: (after_signal(TERM, "test", "run/launcher"), 143),
-        lambda: (after_signal(INT, "test", "run/launcher"), 130),
+        lambda: (test_after_signal(TERM), 143),
+        lambda: (test_after_signal(INT), 130),
     ],
     ("128+N", "check", SIGNAL): [
         lambda: (check_after_signal(TERM), 143),
