@@ -91,7 +91,7 @@ stamp_if_changed = mkdir -p $(@D); printf '%s\n' $(1) | cmp -s - $@ || \
     printf '%s\n' $(1) >$@
 
 $(B)/flags.stamp: FORCE
-	@$(call stamp_if_changed,'$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS)' \
+	@$(call stamp_if_changed,'$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS:-I$(B)/=)' \
 	    '$(HOSTCC) $(HOST_CFLAGS)' '$(shell $(CC) --version | head -n 1)')
 
 $(B)/link.stamp: FORCE
