@@ -3,7 +3,7 @@
     tests/run/run_tests.py [--long] fuzz/console
 
 Lines of random words, damaged lines and plain rubbish, as requests on COM3 and typed on
-COM1 meanwhile. A few hundred, always the same; --long: others for half a minute. SEED=N
+COM1 meanwhile. A hundred, always the same; --long: others for half a minute. SEED=N
 gives a printed seed back.
 
 A command that does not end by itself is stopped with Ctrl-C, and has to stop.
@@ -21,7 +21,7 @@ from machine import Gone, one_line
 
 LIMIT = 120  # seconds for one answer; generous, since the host may be busy
 PATIENCE = 3  # seconds before Ctrl-C
-LINES = 250
+LINES = 120
 SECONDS = 30
 
 CTRL_C = b"\x03"

@@ -299,7 +299,7 @@ static uint64_t total_hits(void)
 #else
 #define TOGGLES_LONG 1000000
 #endif
-#define TOGGLES 10000
+#define TOGGLES 4000
 
 static void toggle_under_threads(unsigned long toggles)
 {

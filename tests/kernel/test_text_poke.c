@@ -45,7 +45,7 @@ static void look_at_counts(enum text_poke_step step, unsigned level)
 
 static void straddling(enum text_poke_engine engine)
 {
-    uint64_t rounds = ktest_count(5, 150);
+    uint64_t rounds = ktest_count(3, 150);
     int tids[MAX_CPUS];
 
     text_poke_set_engine(engine);
@@ -106,7 +106,7 @@ static void nmi_to_all(enum text_poke_step step, unsigned level)
 
 static void storm(enum text_poke_engine engine)
 {
-    uint64_t rounds = ktest_count(2, 50);
+    uint64_t rounds = ktest_count(1, 50);
     int tids[MAX_CPUS];
 
     memset(step_nmis, 0, sizeof(step_nmis));

@@ -41,8 +41,7 @@ UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "ju
 NOT_ON_2 = ("conformance", "frame", "heap", "pun")
 # The usual run has these on the other number of CPUs only. On one, truth/truth probes every
 # instruction as well.
-NOT_ALONE = ("everywhere", "return_point.every_function_at_once",
-             "returns.every_function_at_once")  # fmt: skip
+NOT_ALONE = ("everywhere", "returns.every_function_at_once")
 NOT_ON_4 = (
     *NOT_ON_2,
     "commands",
@@ -51,6 +50,7 @@ NOT_ON_4 = (
     "optimize.half_of_all_goes_and_comes_back",
     "region.and_so_they_do_over_branches",
     "region.any_density_in_and_out",
+    "return_point.every_function_at_once",
     "work.checksums_depend_on_the_seed_only",
 )
 # Subjects about many CPUs. On eight the usual run has no others.
@@ -74,6 +74,10 @@ HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as tests/hosted/hosted.mk 
 # Tests of the long run only.
 LONG_ONLY = (
     "hosted/execute-tsan",  # a minute for one thread at a time, mostly
+    # Another compiler is not another processor.
+    "hosted/live-clang",
+    "hosted/poke-clang",
+    "hosted/toggle-clang",
     "kernel/steppedlong2",
     "lint/tidy",
     f"kernel/long{MANY_ROUNDS}",
@@ -82,6 +86,11 @@ LONG_ONLY = (
 )
 # Tests that need a large program of another project, which nothing else here needs.
 TOOLS = ("hosted/gdb", "session/bochs", "session/gdb")
+
+# Sessions whose guests wait for the test most of the time, so that others may run beside.
+CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal", "workloads")
+# Guests under `./sonde gdb`, of which a build directory has one at a time.
+UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
 
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
@@ -206,15 +215,18 @@ def has_several_cpus(label):
     tier, _, stem = label.partition("/")
     if tier == "kernel":
         return stem != "smp1"
-    return tier in ("session", "stress") or label in ("fuzz/console", "truth/side_by_side")
+    if tier == "session":
+        return stem not in CALM and label not in UNDER_GDB
+    return tier == "stress" or label in ("fuzz/console", "truth/side_by_side")
 
 
 def rules(labels):
     """Of the guests with several CPUs one at a time, from the beginning on; beside them what
     comes next of the others. Prove would prefer a rule par=** to any sequence."""
     busy = [label for label in labels if has_several_cpus(label)]
-    rest = [label for label in labels if not has_several_cpus(label)]
-    sequences = [f"{{{','.join(busy)}}}"] * bool(busy) + rest
+    under_gdb = [label for label in labels if label in UNDER_GDB]
+    rest = [label for label in labels if label not in busy + under_gdb]
+    sequences = [f"{{{','.join(those)}}}" for those in (busy, under_gdb) if those] + rest
     return [word for sequence in sequences for word in ("--rules", f"seq={sequence}")]
 
 

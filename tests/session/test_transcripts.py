@@ -8,7 +8,7 @@ from guest import BUILD, ROOT
 PATTERNS = ("*.md", "docs/**/*.md", "probes/*.md", "tests/**/*.md")
 
 # What a transcript shows is the same whatever this run of the tests was asked for.
-ASKED_FOR = ("LONG", "SEED", "SMP", "VERBOSE")
+ASKED_FOR = ("LONG", "SEED", "SMP", "TOOLS", "VERBOSE")
 
 
 def documents():
