@@ -283,6 +283,10 @@ test-fresh: ## `make run` and `make test` in a Debian that has only git, make an
 # What a test or a target is about, when not all: T=NAME.
 T ?=
 
+core: $(B)/unit/test_core ## breakpoints without the rest of the engine: linked, tested, counted
+	$(Q)prove --exec '' $<
+	$(Q)$(PYTHON) tests/lint/check_size --of probes/core/ probes/kprobe.h
+
 ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs
 	$(Q)tests/run/need.sh run test
 	$(Q)SMP=$(or $(SMP),2) ./sonde test $(if $(T),kernel/$(T),kernel)
@@ -324,5 +328,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile tests/*.mk tests/*/*.mk | sort | expand -t 14
 
-.PHONY: all run gdb test test-tools test-long test-fresh ktest fuzz stress mutants check format disas \
+.PHONY: all run gdb core test test-tools test-long test-fresh ktest fuzz stress mutants check format disas \
     host-insn hooks clean help

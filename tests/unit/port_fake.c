@@ -7,9 +7,6 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
-#include "probes/jump/optimize.h"
-#include "probes/returns/kretprobe.h"
-#include "probes/returns/return_point.h"
 #include "tests/unit/port_fake_parts.h"
 
 #include <fcntl.h>
@@ -230,10 +227,10 @@ static void *map_or_die(void *at, int prot, int flags, int fd)
     return p;
 }
 
-/* In reach of the trampoline, which is in the program. */
+/* In reach of the program. */
 static void map_memory(void)
 {
-    uintptr_t near = (uintptr_t)kretprobe_trampoline / PAGE_LEN * PAGE_LEN - (1ul << 30);
+    uintptr_t near = (uintptr_t)fake_breach / PAGE_LEN * PAGE_LEN - (1ul << 30);
     int fd = memfd_create("text", 0);
 
     if (fd < 0 || ftruncate(fd, TEXT_LEN + EXEC_LEN))
@@ -278,9 +275,8 @@ void fake_start(void)
         fake_boot(insn_slot_init);
     }
     areas_make();
-    optimize_set_method(OPTIMIZE_OFF); /* what is about jumps asks for them */
     memset(&fake, 0, sizeof(fake));
-    fake_pads_start();
+    fake_rooms_start();
     fake.cpus = 1;
     fake.stack_left = 16384;
     symbol_count = 0;
@@ -301,7 +297,7 @@ void fake_end(void)
 {
     fake_fail_at(0);
     boundary_forget();
-    fake_shadow_end();
+    fake_rooms_end();
     CHECK_EQ(registry_count(), 0);
     CHECK_EQ(fake.blocks, 0);
     CHECK_EQ(fake.exec_bytes, 0);
@@ -609,25 +605,7 @@ void plat_free(void *p)
     free(p);
 }
 
-/* ---- jumps ---- */
-
-uintptr_t plat_detour(enum plat_detour which)
-{
-    return fake.detours_far ? 0x1000 : fake_text_end() - 64 * (uintptr_t)(which + 1);
-}
-
-bool plat_is_detour(uintptr_t addr)
-{
-    return addr >= fake_text_end() - (uintptr_t)(64 * PLAT_DETOURS) &&
-           addr < fake_text_end();
-}
-
-const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live)
-{
-    (void)which;
-    (void)flags_live;
-    return fake.own;
-}
+/* ---- counters and flags ---- */
 
 static uint64_t counters[FAKE_CPUS][FAKE_COUNTERS];
 
@@ -643,11 +621,6 @@ uint64_t *plat_counter(unsigned cpu, size_t i)
     return &counters[cpu][i];
 }
 
-int32_t plat_counter_disp(size_t i)
-{
-    return (int32_t)(0x1000 + 8 * i);
-}
-
 void plat_preempt_enable(void)
 {
     fake.preempt_enables++;
@@ -656,11 +629,6 @@ void plat_preempt_enable(void)
 void plat_flags_as(unsigned long flags)
 {
     fake.flags_as = flags;
-}
-
-void plat_optimize_soon(void)
-{
-    fake.kicks++;
 }
 
 /* ---- time, place, locks ---- */
@@ -920,9 +888,9 @@ static void go_on(const struct pt_regs *regs)
     longjmp(traps->here, 1);
 }
 
-/* take - run into a trap with the image @regs, as @handler sees it. */
-static bool take(struct pt_regs *regs,
-                 bool (*handler)(struct pt_regs *, struct probe_cpu *))
+/* Runs into a trap with the image @regs, as @handler sees it. */
+bool fake_take(struct pt_regs *regs,
+               bool (*handler)(struct pt_regs *, struct probe_cpu *))
 {
     struct trap trap = { .outer = traps, .regs = regs };
     struct probe_cpu *cpu = plat_this_cpu();
@@ -945,7 +913,7 @@ static bool take(struct pt_regs *regs,
 bool fake_int3(struct pt_regs *regs, uintptr_t addr)
 {
     regs->ip = addr + 1;
-    return take(regs, kprobe_int3_handler);
+    return fake_take(regs, kprobe_int3_handler);
 }
 
 static bool fault(struct pt_regs *regs, struct probe_cpu *cpu)
@@ -958,18 +926,5 @@ bool fake_fault(struct pt_regs *regs, unsigned vector, uintptr_t ip)
 {
     regs->ip = ip;
     regs->vector = vector;
-    return take(regs, fault);
-}
-
-static bool returned(struct pt_regs *regs, struct probe_cpu *cpu)
-{
-    kretprobe_return(regs, cpu);
-    return true;
-}
-
-bool fake_return(struct pt_regs *regs)
-{
-    regs->ip = *(const uintptr_t *)regs->sp;
-    regs->sp += sizeof(uintptr_t);
-    return return_point_is(regs->ip) && take(regs, returned);
+    return fake_take(regs, fault);
 }

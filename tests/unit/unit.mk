@@ -1,8 +1,10 @@
 # unit.mk - pure code under ASan and UBSan: one program per tests/unit/test_STEM.c.
 
 # What each host test needs besides itself.
-engine_on_arrays := $(ENGINE) tests/unit/port_fake.c tests/unit/port_fake_pads.c \
-    tests/unit/fake_shadow.c
+engine_on_arrays := $(ENGINE) tests/unit/port_fake.c tests/unit/port_fake_rooms.c \
+    tests/unit/port_fake_pads.c tests/unit/fake_shadow.c
+unit_core := $(filter %.c,$(INSN) $(CORE)) probes/core/extend_none.c tests/unit/port_fake.c \
+    tests/unit/port_fake_none.c
 engine_stems := aggr boundary check counter detour detour_own emulate enable explain fault \
     handler hit insn_slot jprobe jump kretprobe link liveness optimize pad recover region \
     register registry return_point state step targets text_history text_poke xmc

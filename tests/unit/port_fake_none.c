@@ -1,0 +1,26 @@
+/* port_fake_none.c - for a core that is alone: nothing is above it. */
+#include "tests/unit/port_fake_parts.h"
+
+void fake_rooms_start(void)
+{
+}
+
+void fake_rooms_end(void)
+{
+}
+
+bool fake_pads_read(void *dst, uintptr_t addr, size_t len)
+{
+    (void)dst;
+    (void)addr;
+    (void)len;
+    return false;
+}
+
+bool fake_pads_write(uintptr_t addr, const void *bytes, size_t len)
+{
+    (void)addr;
+    (void)bytes;
+    (void)len;
+    return false;
+}

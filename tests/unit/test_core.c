@@ -1,0 +1,184 @@
+/* test_core.c - the core alone: breakpoints, from register to reclaim, with nothing above the
+ * seam. It is linked with core, insn and extend_none.c only, which is a test of its own.
+ */
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/insn/encode.h"
+#include "tests/unit/port_fake.h"
+
+static unsigned before, behind;
+
+static int pre(struct kprobe *p, struct pt_regs *regs)
+{
+    CHECK_EQ(regs->ip, p->addr + 1);
+    before++;
+    return 0;
+}
+
+static void post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+    behind++;
+}
+
+static uint8_t byte_at(uintptr_t addr)
+{
+    uint8_t byte = 0;
+
+    plat_text_read(&byte, addr, 1);
+    return byte;
+}
+
+static void start(void)
+{
+    fake_start();
+    before = behind = 0;
+}
+
+/* ---- one breakpoint ---- */
+
+static void its_life_from_register_to_reclaim(void)
+{
+    struct kprobe p = { .pre_handler = pre };
+    struct pt_regs regs = fake_regs();
+    struct site *site;
+
+    start();
+    p.addr = fake_function("fn", "55 48 89 e5 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    site = registry_find(p.addr);
+    CHECK(site && site->state == SITE_ARMED && site->way == WAY_BOOST);
+    CHECK_EQ(byte_at(p.addr), INSN_INT3);
+    CHECK_EQ(byte_at(p.addr + 1), 0x48);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(before, 1);
+    CHECK_EQ(kprobe_hits(&p), 1);
+    CHECK_EQ(regs.ip, (uintptr_t)site->boost_slot);
+    CHECK_EQ(copy_original(regs.ip), p.addr);
+    CHECK_EQ(copy_original(regs.ip + 1), p.addr + 1);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK(!registry_find(p.addr));
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
+static void a_post_handler_is_told_behind_the_copy(void)
+{
+    struct kprobe p = { .pre_handler = pre, .post_handler = post };
+    struct pt_regs regs = fake_regs();
+
+    start();
+    p.addr = fake_function("fn", "48 89 e5 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
+    CHECK(fake_int3(&regs, regs.ip + 3));
+    CHECK_EQ(behind, 1);
+    CHECK_EQ(regs.ip, p.addr + 3);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void a_call_is_emulated(void)
+{
+    struct kprobe p = { .pre_handler = pre };
+    struct pt_regs regs = fake_regs();
+    uint64_t *sp = (uint64_t *)regs.sp;
+
+    start();
+    p.addr = fake_function("fn", "e8 10 00 00 00 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, p.addr + 5 + 16);
+    CHECK_EQ(sp[-1], p.addr + 5);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void a_fault_in_the_copy_is_one_of_the_program(void)
+{
+    struct kprobe p = { .pre_handler = pre };
+    struct pt_regs regs = fake_regs();
+
+    start();
+    p.addr = fake_function("fn", "48 8b 07 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK(!fake_fault(&regs, 14, (uintptr_t)p.site->boost_slot));
+    CHECK_EQ(regs.ip, p.addr);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void a_step_of_the_program_ends_behind_the_instruction(void)
+{
+    struct kprobe p = { .pre_handler = pre };
+    struct pt_regs regs = fake_regs();
+
+    start();
+    p.addr = fake_function("fn", "48 89 e5 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    regs.flags |= FLAGS_TF;
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    regs.ip += 3;
+    regs.dr6 = 1 << 14;
+    CHECK(!kprobe_debug_handler(&regs, plat_this_cpu()));
+    CHECK_EQ(regs.ip, p.addr + 3);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+/* ---- several ---- */
+
+static void two_at_one_address_share_a_breakpoint(void)
+{
+    struct kprobe p = { .pre_handler = pre }, q = { .pre_handler = pre };
+    struct pt_regs regs = fake_regs();
+
+    start();
+    p.addr = q.addr = fake_function("fn", "90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(register_kprobe(&q), 0);
+    CHECK(p.site == q.site);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(before, 2);
+    CHECK_EQ(disable_kprobe(&p), 0);
+    CHECK(fake_int3(&regs, p.addr));
+    CHECK_EQ(before, 3);
+    CHECK_EQ(unregister_kprobe(&q), 0);
+    CHECK_EQ(byte_at(p.addr), 0x90);
+    CHECK_EQ(enable_kprobe(&p), 0);
+    CHECK_EQ(byte_at(p.addr), INSN_INT3);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void a_set_is_all_or_nothing(void)
+{
+    struct kprobe p = { 0 }, q = { 0 }, *both[] = { &p, &q };
+    struct probe_reject why;
+
+    start();
+    p.addr = fake_function("fn", "48 89 e5 90 c3");
+    q.addr = p.addr + 1;
+    CHECK_EQ(register_kprobes_why(both, 2, &why), -EILSEQ);
+    CHECK_EQ(why.index, 1);
+    CHECK(fake_text_is_original());
+    q.addr = p.addr + 3;
+    CHECK_EQ(register_kprobes(both, 2), 0);
+    CHECK_EQ(kprobes_switch(false), 0);
+    CHECK(fake_text_is_original());
+    CHECK_EQ(kprobes_switch(true), 0);
+    CHECK_EQ(byte_at(p.addr), INSN_INT3);
+    CHECK_EQ(byte_at(q.addr), INSN_INT3);
+    CHECK_EQ(unregister_kprobes(both, 2), 0);
+    fake_end();
+}
+
+UNIT_TESTS(its_life_from_register_to_reclaim, a_post_handler_is_told_behind_the_copy,
+           a_call_is_emulated, a_fault_in_the_copy_is_one_of_the_program,
+           a_step_of_the_program_ends_behind_the_instruction,
+           two_at_one_address_share_a_breakpoint, a_set_is_all_or_nothing)
