@@ -4,9 +4,9 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 
-/* is_hit - must whoever comes to @addr come by its site? Somebody waits for the instruction,
- * or a region begins there, and what lies behind its first instruction is the rest of the
- * jump. A neighbour that was evicted is a site as well, but nobody's.
+/* is_hit - must a CPU that comes to @addr come by its site? A probe there waits for the
+ * instruction, or a region begins there, and what lies behind its first instruction is the
+ * rest of the jump. A neighbour that was evicted is a site as well, but without a probe.
  */
 NOKPROBE_INLINE bool is_hit(uintptr_t addr)
 {
@@ -18,9 +18,9 @@ NOKPROBE_INLINE bool is_hit(uintptr_t addr)
 
 /* The shadow of STI must cover the instruction behind it, so both happen at once, unless
  * the second carries a probe of its own, which has to be hit, or the program wants a trap
- * between the two. What can be copied runs in one copy with STI. What is emulated, a call
- * above all, is applied to the image after STI has been: interrupts come on the way back to
- * the program, which is behind both by then.
+ * between the two. A successor that can be copied runs in one copy with STI. A successor
+ * that is emulated, a call above all, is applied to the image after STI has been:
+ * interrupts come on the way back to the program, which is behind both by then.
  */
 void boost_sti(const struct site *site, struct pt_regs *regs)
 {
@@ -38,8 +38,8 @@ void boost_sti(const struct site *site, struct pt_regs *regs)
 }
 NOKPROBE(boost_sti);
 
-/* The shadow has ended at the trap behind the copy. What it was to cover happens together
- * with another STI.
+/* The shadow has ended at the trap behind the copy. The instruction that it was to cover
+ * happens together with another STI.
  */
 void boost_sti_again(const struct site *site, struct pt_regs *regs)
 {

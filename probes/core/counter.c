@@ -1,7 +1,7 @@
 /* counter.c - which of the CPUs' counters are in use.
  *
  * A counter has a number from 1 up; 0 means none. The memory of the counters is the
- * platform's, and stays mapped for whoever needs counters next.
+ * platform's, and stays mapped for the next probe that needs a counter.
  */
 #include "probes/core/counter.h"
 

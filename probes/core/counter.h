@@ -8,7 +8,7 @@
 
 /* counter_get - a counter that is 0. Locks: PLAT_PROBES held.  Return: 0 without memory. */
 uint32_t counter_get(void);
-/* counter_put - give it back; nobody can count there any more. @counter: 0 does nothing.
+/* counter_put - give it back; no hit can count there any more. @counter: 0 does nothing.
  * Locks: PLAT_PROBES held.  Return: what it has come to.
  */
 uint64_t counter_put(uint32_t counter);

@@ -62,7 +62,7 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
 }
 NOKPROBE(kprobe_resume);
 
-/* ---- the others who trap ---- */
+/* ---- the other traps ---- */
 
 /* A probe that has just gone leaves CPUs behind that have fetched its int3 but not yet
  * trapped. They find other text now, and just try again.

@@ -39,8 +39,8 @@ NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
 }
 
 /* hit_claim - the next entry is mine. Before anything is written to it: an NMI that comes in
- * between has hits of its own, and they have to come on top. What is claimed is nobody's
- * until its site is filled in, as hit_leave() has left it.
+ * between has hits of its own, and they have to come on top. A claimed entry belongs to no
+ * site until its site is filled in, as hit_leave() has left it.
  */
 NOKPROBE_INLINE struct probe_hit *hit_claim(struct probe_cpu *cpu)
 {
@@ -116,8 +116,9 @@ NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
         boost_sti_again(site, regs);
 }
 
-/* hit_emulate - the effect of an emulated instruction is there at once, and so are those who
- * wait for it. A program that steps itself is owed a trap that no CPU will raise.
+/* hit_emulate - the effect of an emulated instruction is there at once, so its
+ * post-handlers run at once. A program that steps itself is owed a trap that no CPU will
+ * raise.
  */
 NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
                                  struct pt_regs *regs, bool with_post, bool jumped)
@@ -139,7 +140,7 @@ NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
     site_go_on(site, regs);
 }
 
-/* hit_run_alone - the instruction, with nobody to tell about it. */
+/* hit_run_alone - the instruction, without handlers. */
 NOKPROBE_INLINE void hit_run_alone(struct site *site, struct pt_regs *regs)
 {
     if (site->way == WAY_EMULATE)
@@ -148,7 +149,7 @@ NOKPROBE_INLINE void hit_run_alone(struct site *site, struct pt_regs *regs)
         boost_run(site, regs);
 }
 
-/* hit_run - the same with whoever wants to be told. @way: what site->way is now */
+/* hit_run - the same with post-handlers. @way: what site->way is now */
 NOKPROBE_INLINE void hit_run(struct probe_cpu *cpu, struct site *site,
                              struct pt_regs *regs, enum site_way way, bool jumped)
 {

@@ -29,7 +29,7 @@ struct slot_page {
     size_t cell_len;           /* [I] bytes */
 };
 
-/* What lies in the header cell; written once, before the page is known to anybody. */
+/* What lies in the header cell; written once, before any CPU can reach the page. */
 struct slot_header {
     struct slot_page *page;
     size_t cell_len;
@@ -42,8 +42,8 @@ static struct list full = LIST_INIT(full);
 static size_t own_count; /* cells of INSN_SLOT_OWN_LEN that are handed out */
 static size_t page_count;
 
-/* Which pages of the executable window hold cells; read by hits without locks. A bit is
- * set before anybody can run into the page, and cleared when nobody can any more.
+/* Which pages of the executable window hold cells; read by hits without locks. A bit is set
+ * before a CPU can run into the page, and cleared when no CPU can any more.
  */
 static struct {
     uintptr_t start;

@@ -1,7 +1,7 @@
 /* insn_slot.h - executable cells for copies of probed instructions.
  *
- * Every cell knows its site, so that whoever finds an ip in one can tell, with no other
- * state, whose instruction is being run: faults, steps and backtraces depend on that.
+ * Every cell knows its site. So an ip in a cell tells, with no other state, which
+ * instruction is being run: faults, steps and backtraces depend on that.
  */
 #pragma once
 

@@ -17,7 +17,7 @@
 /* How the displaced instruction is run after the pre-handlers. */
 enum site_way {
     WAY_BOOST,   /* a copy in a slot, with a jump back behind it */
-    WAY_STEP,    /* a copy with a trap behind it, since somebody wants to know */
+    WAY_STEP,    /* a copy with a trap behind it, for post-handlers */
     WAY_EMULATE, /* its effect on the register image, by the engine */
     WAY_JUMP, /* in a detour; counted as a way, but never the site's: see enum detour_kind */
     WAYS,
@@ -59,8 +59,8 @@ struct site {
         struct emulation emul;   /* [I] where way is WAY_EMULATE */
         struct {                 /* elsewhere; see site_boost_slot() */
             uint8_t *boost_slot; /* [I] copy and jump back */
-            uint8_t
-                *step_slot; /* [p] copy and int3; NULL while nobody has a post-handler */
+            uint8_t *
+                step_slot; /* [p] copy and int3; NULL while no probe has a post-handler */
         };
     };
     int32_t pad_off; /* [P] from addr to where the jump lands; 0: on the detour */
@@ -73,7 +73,7 @@ struct site {
     bool never_by_tf : 1;        /* [I] a single step would undo what it does */
     bool in_engine : 1;          /* [I] the engine's own code */
     uint8_t way;                 /* [p] enum site_way */
-    bool has_post;               /* [p] somebody here has a post-handler */
+    bool has_post;               /* [p] a probe here has a post-handler */
     uint16_t detour_copy;        /* [p] where in the detour's own cell its copy begins */
     uint8_t state;               /* [P] enum site_state */
     bool queued : 1;             /* [P] in the list that is being made */
@@ -334,7 +334,7 @@ void boundary_forget(void);
  * Locks: PLAT_PROBES held.  Return: NULL with @why filled.
  */
 struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why);
-/* kprobe_unprepare - free it; nobody may be inside. */
+/* kprobe_unprepare - free it; no thread may be inside. */
 void kprobe_unprepare(struct site *site);
 /* prepare_step - make the copy for steps, unless it is there or never needed; before a
  * probe with a post-handler is published.
@@ -371,7 +371,9 @@ void kprobe_disarm(struct site **sites, size_t count);
 /* ---- 6 hit.c, account.c ---- */
 
 /* kprobe_int3_handler - #BP. @cpu: of the executing CPU; NULL while it is not ready for
- * probes. Context: trap, interrupts off.  Return: false for an int3 of somebody else. */
+ * probes. Context: trap, interrupts off. Return: false for an int3 that is not the
+ * engine's.
+ */
 bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu);
 /* hit_enter - become an active hit of @site, if it may; else the miss is counted, when
  * @stage is the first.
@@ -487,11 +489,11 @@ void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p
 
 /* ---- 14 reclaim.c ---- */
 
-/* kprobe_reclaim - free @count disarmed sites, when nobody can be inside any more.
+/* kprobe_reclaim - free @count disarmed sites, when no thread can be inside any more.
  * Context: thread.  Locks: PLAT_PROBES held; waits for quiescence.
  */
 void kprobe_reclaim(struct site **sites, size_t count);
-/* reclaim_unreached - the same for sites that were never armed: nobody can be inside. */
+/* reclaim_unreached - the same for sites that were never armed: no thread can be inside. */
 void reclaim_unreached(struct site **sites, size_t count);
 /* reclaim_rest - when no site is left: what all of them shared. */
 void reclaim_rest(void);

@@ -35,7 +35,7 @@ int plat_text_write(uintptr_t addr, const void *bytes, size_t len);
  */
 int plat_text_store(uintptr_t addr, const void *bytes, size_t len);
 /* plat_sync_cores - every CPU has executed a serialising instruction since the call, or will
- * before it executes anything else. One that was in an NMI has left it.
+ * before it executes anything else. A CPU that was in an NMI has left it.
  * Context: thread, interrupts on; machine stopped.
  */
 void plat_sync_cores(void);
@@ -82,12 +82,12 @@ bool plat_exec_contains(uintptr_t addr);
  */
 enum plat_detour {
     PLAT_DETOUR_CALL,      /* pre-handlers, then the copy */
-    PLAT_DETOUR_CALL_DEAD, /* the same, where nobody needs the status flags */
+    PLAT_DETOUR_CALL_DEAD, /* the same, where the status flags are dead */
     PLAT_DETOUR_CALLED,    /* the same at a call that has pushed its return address */
     PLAT_DETOUR_IMAGE,     /* pre-handlers, and the instruction done to the image */
     PLAT_DETOUR_IMAGE_CALLED,
     PLAT_DETOUR_RETURN,      /* site->plain has a new instance */
-    PLAT_DETOUR_RETURN_DEAD, /* the same, where nobody needs the status flags */
+    PLAT_DETOUR_RETURN_DEAD, /* the same, where the status flags are dead */
     PLAT_DETOUR_POST,        /* post-handlers */
     PLAT_DETOURS,
 };
@@ -163,7 +163,8 @@ void plat_pad_frame_free(uint64_t id);
  * finds a hole, and on return none finds the old one.
  * plat_pad_pages_unmap - those mapped pages show nothing any more.
  * @page: multiple of 4096 in the range of pads
- * Context: thread, interrupts on.  Return: 0; -EBUSY somebody else's; -ENOMEM.
+ * Context: thread, interrupts on. Return: 0; -EBUSY the page is in use for something else;
+ *          -ENOMEM.
  */
 int plat_pad_page_map(uintptr_t page, uint64_t id);
 int plat_pad_page_remap(uintptr_t page, uint64_t id);

@@ -1,8 +1,8 @@
 /* prepare.c - stage 3: the site, the cells with its copies, and the way it will be run.
  *
  * The cheapest way that is right: boost (one trap) for everything that a copy can do,
- * emulate (one trap) for what depends on its place, step (two traps) only where somebody
- * wants to be told afterwards.
+ * emulate (one trap) for what depends on its place, step (two traps) only where a
+ * post-handler is to run.
  */
 #include "kernel/base/err.h"
 #include "probes/core/extend.h"

@@ -1,9 +1,9 @@
-/* reclaim.c - stage 14: when nobody can be inside any more, it can be given back.
+/* reclaim.c - stage 14: when no thread can be inside any more, a site can be given back.
  *
  * The order is what makes lookups without locks safe:
  *   1. disarmed (by the caller): no CPU can trap at these addresses any more
  *   2. quiescence: those that had trapped are through, handlers and copies included
- *   3. out of the registry, which from 2 on nobody asks for these addresses
+ *   3. out of the registry, which no CPU asks for these addresses from 2 on
  *   4. a synchronisation: no hit of another address is still looking at them in passing
  *   5. cells and memory are free
  */

@@ -51,7 +51,7 @@ struct site *register_find(const struct kprobe *p)
     return find(p);
 }
 
-/* is_chosen - choose() has seen @p; its next is nobody's until it is published. */
+/* is_chosen - choose() has seen @p; its next is free to use until it is published. */
 static bool is_chosen(const struct kprobe *p)
 {
     return p->next == p;
@@ -323,8 +323,8 @@ int register_check_all(struct kprobe **ps, size_t count, uint32_t unfit,
     return err;
 }
 
-/* take_out - unlink the probes; collect the sites that must be disarmed and those that
- * nobody needs any more.
+/* take_out - unlink the probes; collect the sites that must be disarmed and those that no
+ * probe needs any more.
  */
 static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
                      struct site_list *dead)
@@ -370,8 +370,8 @@ static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
     return 0;
 }
 
-/* unregister_one_by_one - without memory for the lists: slower, but nobody is left with
- * probes that cannot be taken out.
+/* unregister_one_by_one - without memory for the lists: slower, but every probe can be
+ * taken out.
  */
 static int unregister_one_by_one(struct kprobe **ps, size_t count)
 {

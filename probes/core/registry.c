@@ -14,7 +14,7 @@
 
 #define TABLE_MIN 256 /* entries */
 
-/* Of any size: with powers of two, half of it could be room that nobody needs. */
+/* Of any size: with powers of two, half of it could be unused room. */
 struct table {
     size_t len; /* entries; fewer than 2^32 */
     struct site *_Atomic entries[];
@@ -25,7 +25,7 @@ static struct table *_Atomic table;
 static size_t count;  /* [P] sites */
 static size_t graves; /* [P] */
 
-static struct site grave; /* its address, 0, is nobody's */
+static struct site grave; /* its address, 0, belongs to no site */
 
 /* home - the entry of @t at which the search for @addr begins. */
 static ALWAYS_INLINE size_t home(const struct table *t, uintptr_t addr)

@@ -8,7 +8,7 @@ struct site;
 
 /* registry_insert - publish @site. Locks: PLAT_PROBES held.  Return: 0; -ENOMEM. */
 int registry_insert(struct site *site);
-/* registry_remove - nobody finds it any more. No CPU may be able to run into the site's
+/* registry_remove - from now on it is not found. No CPU may be able to run into the site's
  * address: disarm and wait first. Hits of other addresses may still be looking at it on
  * their way along the table, so it is freed only after plat_sync_cores(), which every
  * such hit has to end for.

@@ -9,7 +9,7 @@ enum site_state {
     SITE_ARMED,     /* its int3 is in the text */
     SITE_OPTIMIZED, /* a jump is */
     SITE_DISARMED,  /* the text is original again; a CPU may still be in the slot */
-    SITE_DEAD,      /* nobody is; about to be freed */
+    SITE_DEAD,      /* no CPU is in the slot; about to be freed */
     SITE_STATES,
 };
 

@@ -8,8 +8,8 @@
  *   first   level of a poke = one above the highest of those that it will extend over
  *
  * Pokes of a level do not depend on each other. Such chains are short: each instruction
- * without a poke ends them, and each that is as long as its jump. What extends over no other
- * poke and changes one byte only needs no guard: a CPU sees one byte or the other.
+ * without a poke ends them, and each that is as long as its jump. A poke that extends over
+ * no other poke and changes one byte only needs no guard: a CPU sees one byte or the other.
  *
  * Owns no memory but a page's worth of bytes, so a batch can be as large as its caller's.
  */

@@ -1,5 +1,5 @@
 /* text_history.c - the last changes of text, in a ring: for people who look at an address,
- * and wonder who has been there.
+ * and wonder what has changed it.
  */
 #include "probes/core/text_history.h"
 

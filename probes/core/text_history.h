@@ -1,4 +1,4 @@
-/* text_history.h - the last changes of text, whoever made them. */
+/* text_history.h - the last changes of text. */
 #pragma once
 
 #include "probes/insn/insn.h"

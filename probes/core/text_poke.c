@@ -3,8 +3,8 @@
  * Why three steps. Another CPU may fetch these bytes at any moment, in pieces and in any
  * order, so each intermediate content must be harmless:
  *
- *   1. guard: int3 over the first byte   whoever arrives traps, and is sent on
- *   2. tail: the bytes behind it         nobody can reach them, 1 stands guard
+ *   1. guard: int3 over the first byte   a CPU that arrives traps, and is sent on
+ *   2. tail: the bytes behind it         no CPU can reach them, 1 stands guard
  *   3. first: the new first byte         the change becomes visible at once
  *
  * Each ends with plat_sync_cores(), so that no CPU mixes two of them. That every CPU has
@@ -18,7 +18,9 @@
 #include "probes/core/text_batch.h"
 #include "probes/core/text_history.h"
 
-/* Of stopping the machine, until it is said who is in the way; each time twice as many. */
+/* Of stopping the machine, until the log names the CPU that is in the way; each time twice
+ * as many.
+ */
 #define TRIES_MIN 500
 #define TRIES_MAX 64000
 
@@ -75,7 +77,7 @@ static bool cpu_inside(const struct text_batch *b, unsigned *out)
 struct stop {
     struct text_batch *batch;
     bool done;
-    unsigned cpu; /* else: who was in the way when the machine was stopped last */
+    unsigned cpu; /* else: the CPU in the way when the machine was stopped last */
     uintptr_t ip;
 };
 
@@ -100,7 +102,7 @@ static void report_in_the_way(const struct stop *stop)
              stop->cpu, sym.name, (unsigned long)(stop->ip - sym.start));
 }
 
-/* Let go and try again: whoever is inside gets on meanwhile, and out of it. */
+/* Let go and try again: a CPU that is inside gets on meanwhile, and out of it. */
 static void run_stopping(struct text_batch *b)
 {
     struct stop stop = { .batch = b };

@@ -1,8 +1,8 @@
 /* text_poke.h - change instructions that other CPUs are executing.
  *
- * Two engines, one protocol: docs/text-poke.md argues it. What a CPU executes meanwhile is
- * the old instruction, the new one, or an int3 that somebody has promised to deal with:
- * every patched address has a site in the registry, whose hit runs the old instruction.
+ * Two engines, one protocol: docs/text-poke.md argues it. Meanwhile a CPU executes the old
+ * instruction, the new one, or an int3, which is dealt with: every patched address has a
+ * site in the registry, whose hit runs the old instruction.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct text_poke {
  *          and has a site in the registry. Where an instruction extends over bytes of
  *          another poke, before or afterwards, it is in the batch as well.
  *          Where one poke replaces several instructions, its int3 is in place already, and
- *          nobody can be, or come back, behind the first one: plat_quiesce().
+ *          no thread can be, or come back, behind the first one: plat_quiesce().
  * @count:  any number; 0 is nothing to do
  *
  * Any number of pokes that do not depend on each other takes three synchronisations, and
@@ -63,7 +63,7 @@ enum text_poke_step {
 
 /* text_poke_set_hook - for tests: have @fn called behind each step that has written
  * something, once its synchronisation is through.
- * @fn:  NULL: nobody
+ * @fn:  NULL: none
  * Context: thread, no batch under way.
  */
 void text_poke_set_hook(void (*fn)(enum text_poke_step step, unsigned level));
