@@ -29,8 +29,8 @@ static void write_chunk(struct site **sites, size_t count, enum site_state to)
     text_poke_batch(pokes, count);
 }
 
-/* The engine's own code lies in front of everything else, so it is armed last: else it
- * would trap its way through the rest.
+/* The engine's own code has the lowest addresses. It is armed last, or the engine would
+ * trap in its own code while it arms the rest.
  */
 static void write_all(struct site **sites, size_t count, enum site_state to)
 {

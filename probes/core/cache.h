@@ -46,10 +46,10 @@ NOKPROBE_INLINE bool cache_find(struct probe_cpu *cpu, uintptr_t addr, bool in_n
     return cache_add(cpu, i, addr, *site, in_nmi);
 }
 
-/* cache_find_step - the site whose step, if it was by TF, has just led to @ip. It has the
- * place of an int3 there, and another key: a program that steps itself may come to any
- * address, also to one whose site is going; only in the slot of a step does it hold the
- * site.
+/* cache_find_step - the site whose step, if it was by TF, has just led to @ip. Its entry
+ * has the index of an int3 at @ip, but another key: a program that steps itself may come to
+ * any address, also to one whose site is about to be freed. Only inside the slot of a step
+ * is the site certain to stay.
  * Context: as above.  Return: false when it was not a step of the engine's.
  */
 NOKPROBE_INLINE bool cache_find_step(struct probe_cpu *cpu, uintptr_t ip, bool in_nmi,

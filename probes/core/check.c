@@ -73,8 +73,9 @@ static bool is_no_boundary(struct ruling *r)
     return r->at != r->addr;
 }
 
-/* A debugger's: when it takes it away, it would take the probe's with it. Those of the
- * program are told apart by the bytes around, which are not as they were built.
+/* Is it an int3 of a debugger? When the debugger removes its int3, it would remove that of
+ * the probe, too. An int3 of the program is part of the build, so with it the bytes of the
+ * line are as they were built.
  */
 static bool is_foreign_int3(struct ruling *r)
 {

@@ -117,8 +117,8 @@ NOKPROBE_INLINE void push(struct pt_regs *regs, uint64_t value, unsigned size)
         *(uint64_t *)regs->sp = value;
 }
 
-/* Two bytes are read as the end of a word whose rest lies below the stack pointer: there is
- * memory for sure, and behind them there may be none.
+/* A pop of two bytes reads a word of eight whose other bytes lie below the stack pointer.
+ * There is always memory below; above the two bytes the stack may end.
  */
 static NOINLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value,
                          unsigned size)

@@ -25,7 +25,7 @@ struct site;
 /* ext_front_len - bytes to leave free in front of a copy of @insn, in the same cell. */
 size_t ext_front_len(const struct insn *insn);
 /* ext_release - @count sites are disarmed, no hit can find them, and there has been
- * quiescence: all that other rooms have given them is freed.
+ * quiescence: everything that other rooms have attached to them is freed.
  * Locks: takes PLAT_TEXT; may wait for quiescence.
  */
 void ext_release(struct site **sites, size_t count);
@@ -38,8 +38,8 @@ void ext_release(struct site **sites, size_t count);
  */
 size_t ext_arm(struct site **sites, size_t count);
 /* ext_disarm - @count armed sites are about to be disarmed.
- * Return: how many are still to be disarmed, as in ext_arm(). What reads their bytes has
- * stopped.
+ * Return: how many are still to be disarmed, as in ext_arm(). No jump reads their bytes any
+ * more.
  */
 size_t ext_disarm(struct site **sites, size_t count);
 /* ext_is_current - does the text of @site, which is armed, suit the probes that are there? */

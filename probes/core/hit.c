@@ -116,8 +116,9 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
         return retry(cpu, regs, addr);
     if (site->addr != addr) {
         probe_count(&cpu->steps);
-        /* Where TF was to end the step and did not, as behind an STI on some CPUs, it is
-         * still set. By the program it was not, or this cell would not have been used. */
+        /* TF is still set where it was to end the step and did not, as behind an STI on
+         * some CPUs. The program has not set it: then this cell would not have been used.
+         */
         regs->flags &= ~FLAGS_TF;
         hit_stepped(cpu, site, regs, in_nmi, true);
         site_go_on(site, regs);

@@ -24,8 +24,10 @@ NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
                                           const struct site *site,
                                           const struct pt_regs *regs, bool in_nmi)
 {
-    /* Every instruction of what runs handlers may carry a probe, and would be hit anew in
-     * every hit: the number of hits would grow with the power of the depth. */
+    /* Every instruction of the code that runs handlers may carry a probe. Each would be hit
+     * again in every hit of another, so the number of hits would grow exponentially with
+     * the depth.
+     */
     if (cpu->depth && (site->in_engine || is_light_at(cpu, site)))
         return MISS_RECURSION;
     for (unsigned i = 0; i < cpu->depth; i++)

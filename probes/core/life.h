@@ -59,8 +59,7 @@ struct site {
         struct emulation emul;   /* [I] where way is WAY_EMULATE */
         struct {                 /* elsewhere; see site_boost_slot() */
             uint8_t *boost_slot; /* [I] copy and jump back */
-            uint8_t *
-                step_slot; /* [p] copy and int3; NULL while no probe has a post-handler */
+            uint8_t *step_slot;  /* [p] copy and int3, for post-handlers; or NULL */
         };
     };
     int32_t pad_off; /* [P] from addr to where the jump lands; 0: on the detour */

@@ -110,9 +110,9 @@ static struct site *site_for(uintptr_t addr, struct probe_reject *why)
     return site;
 }
 
-/* counter_prepare - where the other probes of the site have counters, @p needs one: a jump
- * counts for the probe that is the first in line, which @p may be some day. Elsewhere the
- * counters come with the jump.
+/* counter_prepare - if the first probe of the site has a counter, @p gets one as well. A
+ * jump counts for the first probe of the list, and @p may become the first later. Else the
+ * counters are made with the jump.
  */
 static int counter_prepare(struct kprobe *p, struct probe_reject *why)
 {
@@ -177,8 +177,9 @@ static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
     kprobe_arm(list->sites, list->count);
 }
 
-/* forget - give @ps back as they came, and free the sites that were made for them. From
- * the last to the first, since one that stands there twice has come chosen the second time.
+/* forget - give @ps back as they came, and free the sites that were made for them. It goes
+ * from the last to the first: a probe that is in @ps twice was already chosen when choose()
+ * saw it the second time.
  */
 static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t count,
                    struct site_list *list)

@@ -39,8 +39,8 @@ struct site *step_site(uintptr_t int3)
 }
 NOKPROBE(step_site);
 
-/* The program steps itself, and sees a trap behind each iteration at its own instruction.
- * It goes on in the copy, or each would be a hit.
+/* The program steps itself, and sees a trap behind each iteration, at its own instruction.
+ * It goes on in the copy: at the original each iteration would be a hit.
  */
 NOKPROBE_INLINE void raise_iteration(struct site *site, struct pt_regs *regs)
 {

@@ -12,7 +12,8 @@
  * instructions extend over each other a step takes several levels; see text_batch.c.
  *
  * The same steps are taken with the machine stopped: CPUs that stand still take NMIs, whose
- * handlers may run into what is being changed, and what they stand in may be it.
+ * handlers may run into the text that is being changed, and the loop that the CPUs wait in
+ * may be changed itself.
  */
 #include "probes/core/platform.h"
 #include "probes/core/text_batch.h"
