@@ -30,6 +30,19 @@ $(B)/region/check_region: $(REGION_CHECK) $(B)/host/libinsn.a
 -include $(REGION_CHECK:.o=.d)
 
 # The decoder under libFuzzer, which only clang has.
+# The languages of the tracer under it. Our C library gets names of its own, as in tests/unit.
+$(B)/fuzz/obj/libc/%.o: private FUZZ_RENAME := -include tests/unit/libc_rename.h
+$(B)/fuzz/obj/%.o: %.c $(B)/flags.stamp
+	@mkdir -p $(@D)
+	$(Q)clang $(C_COMMON) -O1 $(SANITIZE) -fsanitize=fuzzer-no-link $(FUZZ_RENAME) -MMD -MP \
+	    -c -o $@ $<
+
+FUZZ_TRACE = $(patsubst %.c,$(B)/fuzz/obj/%.o,tests/fuzz/fuzz_trace.c $(trace_language))
+$(B)/fuzz/fuzz_trace: $(FUZZ_TRACE)
+	$(call say,HOSTLD,$@)
+	$(Q)clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^
+-include $(FUZZ_TRACE:.o=.d)
+
 $(B)/fuzz/fuzz_insn: tests/fuzz/fuzz_insn.c $(INSN) $(wildcard probes/insn/*.h) \
     $(B)/flags.stamp
 	$(call say,HOSTCC,$@)

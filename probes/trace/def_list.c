@@ -8,23 +8,25 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ARG_WORD 2 /* the first argument's */
-#define PLACE_MAX                                                                        \
-    640 /* bytes of a place as it is listed; no symbol's name is that long */
+#define ARG_WORD 2     /* the first argument's */
+#define NUMBER_TEXT 24 /* bytes of an address as text, NUL included */
 
 /* ---- listing ---- */
 
-static size_t print_place(const struct def *def, char *buf, size_t size)
+/* number_text - what is behind the symbol's name, or the address. Return: @buf. */
+static const char *number_text(const struct def *def, char buf[NUMBER_TEXT])
 {
+    buf[0] = '\0';
     if (!def->symbol)
-        return (size_t)snprintf(buf, size, "0x%lx", (unsigned long)def->addr);
-    if (def->offset)
-        return (size_t)snprintf(buf, size, "%s+%u", def->symbol, def->offset);
-    return (size_t)snprintf(buf, size, "%s", def->symbol);
+        snprintf(buf, NUMBER_TEXT, "0x%lx", (unsigned long)def->addr);
+    else if (def->offset)
+        snprintf(buf, NUMBER_TEXT, "+%u", def->offset);
+    return buf;
 }
 
 size_t def_print(const struct def *def, char *buf, size_t size)
 {
+    char number[NUMBER_TEXT];
     size_t len = 0;
 
 /* What does not fit is counted only. */
@@ -33,8 +35,8 @@ size_t def_print(const struct def *def, char *buf, size_t size)
         len += (size_t)snprintf(REST, "r%u", def->maxactive);
     else
         len += (size_t)snprintf(REST, "%c", def->is_return ? 'r' : 'p');
-    len += (size_t)snprintf(REST, ":%s/%s ", def->group, def->event);
-    len += print_place(def, REST);
+    len += (size_t)snprintf(REST, ":%s/%s %s%s", def->group, def->event,
+                            def->symbol ? def->symbol : "", number_text(def, number));
     for (unsigned i = 0; i < def->arg_count; i++)
         len += (size_t)snprintf(REST, " %s=%s", def->args[i].name, def->args[i].text);
 #undef REST
@@ -137,6 +139,16 @@ int def_delete_parse(const char *line, struct def_delete *delete)
     return 0;
 }
 
+/* Is it the place of @def as it is listed? */
+static bool place_matches(const struct def *def, const char *place)
+{
+    const char *symbol = def->symbol ? def->symbol : "";
+    size_t len = strlen(symbol);
+    char number[NUMBER_TEXT];
+
+    return !strncmp(place, symbol, len) && !strcmp(place + len, number_text(def, number));
+}
+
 /* Do the arguments that are given begin those of @def? */
 static bool args_match(const struct def *def, const char *args)
 {
@@ -155,14 +167,11 @@ static bool args_match(const struct def *def, const char *args)
 
 bool def_delete_matches(const struct def_delete *delete, const struct def *def)
 {
-    char place[PLACE_MAX];
-
     if (delete->group && strcmp(delete->group, def->group))
         return false;
     if (*delete->event && strcmp(delete->event, def->event))
         return false;
     if (!delete->place)
         return true;
-    print_place(def, place, sizeof(place));
-    return !strcmp(delete->place, place) && args_match(def, delete->args);
+    return place_matches(def, delete->place) && args_match(def, delete->args);
 }

@@ -240,8 +240,9 @@ def build(labels):
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
     if "region/plans" in labels:
         programs.append(os.path.join(BUILD, "region", "check_region"))
-    if "fuzz/insn" in labels:
-        programs.append(os.path.join(BUILD, "fuzz", "fuzz_insn"))
+    for name in ("insn", "trace"):
+        if f"fuzz/{name}" in labels:
+            programs.append(os.path.join(BUILD, "fuzz", f"fuzz_{name}"))
     if any(label.startswith("truth/") for label in labels):
         programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
     targets = [os.path.relpath(program, ROOT) for program in programs]

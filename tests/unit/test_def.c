@@ -418,6 +418,10 @@ static void deletions(void)
     check_delete("-:ev vfs_read+4 a=%di b=+0(%si):string", of, true);
     check_delete("-:ev vfs_read+4 a=%di b=+0(%si):string c=%di", of, false);
     check_delete("-:ev vfs_read+4 b=+0(%si):string", of, false);
+    check_delete("-:ev gone:" S64 S64 S64 S64 S64 S64 S64 S64 S64 S64 S64 "+1",
+                 "p:ev gone:" S64 S64 S64 S64 S64 S64 S64 S64 S64 S64 S64 "+1", true);
+    check_delete("-:ev 0xffffffff80001000", "p:ev 0xffffffff80001000", true);
+    check_delete("-:ev 0xffffffff80001000", "p:ev vfs_read", false);
     CHECK_EQ(def_delete_parse("-", &delete), -EINVAL);
     CHECK_EQ(def_delete_parse("-:", &delete), -EINVAL);
     CHECK_EQ(def_delete_parse("-ev", &delete), -EINVAL);

@@ -1,0 +1,353 @@
+/* fuzz_trace.c - libFuzzer: any line for the files of the tracer.
+ *
+ *     make build/fuzz/fuzz_trace && build/fuzz/fuzz_trace -max_len=200
+ *
+ * The first byte says which language; then a byte below 128 is itself, each other one a word
+ * of the grammar, so that the fuzzer writes lines that mean something. What must hold:
+ *   - a line is accepted or refused; refused, its caret is at the line, and nothing is left;
+ *   - a definition that is accepted is listed as a line that is accepted again, and listed so;
+ *   - whatever is accepted can be run, over registers and memory that are anything, into a
+ *     record of any size, and stays within it.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "probes/trace/def.h"
+#include "probes/trace/filter.h"
+#include "probes/trace/hist.h"
+#include "probes/trace/trigger.h"
+#include "tests/unit/trace_host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_MAX 4096
+#define RECORD_MAX 8192
+#define HEAD 24
+
+#define MUST(cond)                                                                       \
+    do {                                                                                 \
+        if (!(cond))                                                                     \
+            abort();                                                                     \
+    } while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const char *const words[] = {
+    " ",
+    "p:",
+    "r",
+    "r5:grp/ev ",
+    "ev ",
+    "vfs_read",
+    " vfs_write",
+    "+0x4",
+    "%return",
+    "twice",
+    "mod:mod_init",
+    "gone:x",
+    " a=",
+    " b=",
+    "%di",
+    "%si",
+    "%sp",
+    "$stack",
+    "$retval",
+    "$arg1",
+    "$comm",
+    "$arg7",
+    "@jiffies",
+    "@0x10000",
+    "+0(",
+    "-8(",
+    "+u8(",
+    ")",
+    "))))",
+    "\\-1",
+    "\\\"text\"",
+    ":u8",
+    ":s64",
+    ":string",
+    ":ustring",
+    ":symstr",
+    ":symbol",
+    ":char",
+    "[3]",
+    "[64]",
+    ":b3@2/8",
+    ":b64@0/64",
+    "-:",
+    "grp/",
+    " && ",
+    " || ",
+    "!",
+    "(",
+    "a == ",
+    "b <= ",
+    "s ~ ",
+    "\"a*\"",
+    "'x'",
+    "common_pid",
+    "CPU",
+    "comm",
+    "0x7fffffff",
+    "-1",
+    "18446744073709551615",
+    "010",
+    " & ",
+    " != ",
+    "keys=",
+    ":vals=",
+    ":sort=",
+    ":size=",
+    "hitcount",
+    ".hex",
+    ".log2",
+    ".buckets=",
+    ".descending",
+    ".execname",
+    "stacktrace",
+    ",",
+    ":pause",
+    "traceon",
+    "enable_event:",
+    "hist:",
+    " if ",
+    ":5",
+    "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+};
+
+static size_t write_text(char *text, const uint8_t *data, size_t size)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < size; i++) {
+        const char letter[2] = { (char)data[i], '\0' };
+        const char *word =
+            data[i] < 128 ? letter : words[(data[i] - 128u) % ARRAY_LEN(words)];
+        size_t more = strlen(word);
+
+        if (len + more >= TEXT_MAX)
+            break;
+        memcpy(text + len, word, more);
+        len += more;
+    }
+    text[len] = '\0';
+    return len;
+}
+
+/* ---- running ---- */
+
+/* Two pages of letters, numbers and pointers to each other. */
+static uint8_t memory[8192];
+
+static int read_memory(void *dst, uintptr_t addr, size_t len, bool user)
+{
+    (void)user;
+    if (addr < 0x10000 || addr - 0x10000 > sizeof(memory) ||
+        len > sizeof(memory) - (addr - 0x10000))
+        return -EFAULT;
+    memcpy(dst, memory + (addr - 0x10000), len);
+    return 0;
+}
+
+static void fill_memory(uint64_t seed)
+{
+    for (size_t i = 0; i < sizeof(memory); i += 8) {
+        uint64_t word;
+
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        word = seed >> 62 ? 0x10000 + (seed >> 40) % 9000 : seed;
+        memcpy(memory + i, &word, sizeof(word));
+    }
+}
+
+static void run_fetch(const struct def *def, uint64_t seed)
+{
+    static uint8_t record[RECORD_MAX + 16];
+    uint64_t saved[FETCH_ENTRY_MAX];
+    struct pt_regs regs;
+    struct fetch_from from = { .regs = &regs, .comm = "init", .read = read_memory };
+    struct fetch_to to = { .record = record };
+
+    if (HEAD + def->args_size > RECORD_MAX)
+        return;
+    fill_memory(seed);
+    memcpy(&regs, memory, sizeof(regs));
+    regs.di = 0x10000 + seed % 8300;
+    to.size = HEAD + def->args_size;
+    to.size += seed % (RECORD_MAX - to.size + 1);
+    memset(record, 0xee, sizeof(record));
+    fetch_entry(def->entry, def->entry_count, &from, saved);
+    from.entry = saved;
+    fetch_args(def->args, def->arg_count, HEAD, &from, &to);
+    MUST(to.used >= HEAD + def->args_size && to.used <= to.size);
+    for (size_t i = 0; i < 16; i++)
+        MUST(record[to.size + i] == 0xee);
+    for (size_t i = 0; i < HEAD; i++)
+        MUST(record[i] == 0xee);
+    /* Memory stays as it is, so the size that is asked for is enough. */
+    if (!to.cut)
+        MUST(fetch_strings_size(def->args, def->arg_count, &from) ==
+             to.used - HEAD - def->args_size);
+}
+
+/* ---- languages ---- */
+
+/* A definition is deleted by its own line. */
+static void try_delete(const char *listed, const struct def *def)
+{
+    static struct def_delete delete;
+    static char line[4 * TEXT_MAX];
+
+    strcpy(line, "-:");
+    strcat(line, strchr(listed, ':') + 1);
+    if (strlen(line) < TEXT_MAX)
+        MUST(!def_delete_parse(line, &delete) && def_delete_matches(&delete, def));
+}
+
+static void try_def(const char *text, uint64_t seed)
+{
+    static char once[4 * TEXT_MAX], again[4 * TEXT_MAX], joined[TEXT_MAX];
+    static struct def_delete delete;
+    struct trace_error error;
+    struct def *def, *second;
+    int err;
+
+    if (def_is_delete(text)) {
+        def_delete_parse(text, &delete);
+        return;
+    }
+    trace_host.entry_args = seed & 1;
+    err = def_parse(&trace_host, text, &def, &error);
+    if (err) {
+        MUST(err < 0 && error.err == err && !def);
+        MUST(error.id < TRACE_ERROR_COUNT);
+        MUST(error.column <= 3 * FETCH_TEXT_MAX + def_join(text, joined, TEXT_MAX) + 1);
+        return;
+    }
+    if (!def)
+        return;
+    MUST(def_print(def, once, sizeof(once)) < sizeof(once));
+    run_fetch(def, seed);
+    try_delete(once, def);
+    if (strlen(once) < TEXT_MAX) {
+        MUST(!def_parse(&trace_host, once, &second, &error));
+        def_print(second, again, sizeof(again));
+        MUST(!strcmp(once, again));
+        const struct def *const others[] = { def };
+        MUST(def_append(second, others, 1, once, &error) == -EEXIST &&
+             error.id == TRACE_SAME_PROBE);
+        def_free(&trace_host, second);
+    }
+    def_free(&trace_host, def);
+}
+
+static const struct filter_field fields[] = {
+    { "a", 8, 4, false, FILTER_NUMBER },   { "b", 12, 8, true, FILTER_NUMBER },
+    { "c", 20, 1, true, FILTER_NUMBER },   { "s", 24, 4, false, FILTER_STRING },
+    { "odd", 0, 3, false, FILTER_NUMBER },
+};
+
+static void try_filter(const char *text, uint64_t seed)
+{
+    static char block[2 * TEXT_MAX + 128];
+    struct filter_error error;
+    struct filter *filter;
+    int err = filter_parse(&trace_host, text, fields, ARRAY_LEN(fields), &filter, &error);
+
+    fill_memory(seed);
+    if (!err) {
+        for (size_t i = 0; i < 16; i++)
+            filter_match(filter, memory + 64 * i, 64, (unsigned)i, "init");
+        MUST(!strcmp(filter_text(filter), text));
+        filter_free(&trace_host, filter);
+        return;
+    }
+    MUST(err < 0 && !filter && error.id < FILTER_ERROR_COUNT);
+    MUST(error.column <= strlen(text) + 2);
+    MUST(filter_block(text, &error, block, sizeof(block)) < sizeof(block));
+}
+
+static void try_hist(const char *text, uint64_t seed)
+{
+    static uint32_t numbers[HIST_SIZE_MAX];
+    static const uint64_t stack[] = { 1, 2, 3 };
+    char line[1024];
+    struct hist_error error;
+    struct hist *hist;
+    size_t count;
+
+    if (strstr(text, "size=")) /* clearing large tables is all that would be measured */
+        return;
+    if (hist_parse(&trace_host, text, fields, ARRAY_LEN(fields), &hist, &error)) {
+        MUST(error.id < HIST_ERROR_COUNT && error.column <= strlen(text) + 5);
+        return;
+    }
+    fill_memory(seed);
+    for (size_t i = 0; i < 200; i++) {
+        struct hist_hit hit = { memory + 32 * i, 64, (unsigned)i, "init", stack, i % 4 };
+
+        hist_add(hist, &hit);
+    }
+    count = hist_sorted(hist, numbers);
+    for (size_t i = 0; i < count; i++)
+        hist_print_entry(hist, numbers[i], NULL, line, sizeof(line));
+    hist_print_spec(hist, "a", line, sizeof(line));
+    hist_free(&trace_host, hist);
+}
+
+static void try_trigger(const char *text, uint64_t seed)
+{
+    static char line[2 * TEXT_MAX];
+    struct trigger *trigger, *again;
+
+    if (trigger_parse(&trace_host, text, &trigger))
+        return;
+    if (trigger->filter)
+        try_filter(trigger->filter, seed);
+    if (trigger->spec) {
+        try_hist(trigger->spec, seed);
+    } else {
+        trigger_take(trigger);
+        trigger_print(trigger, line, sizeof(line));
+        if (trigger->count == TRIGGER_UNLIMITED && !strstr(line, ":unlimited:")) {
+            char *unlimited = strstr(line, ":unlimited");
+
+            memset(unlimited, ' ', strlen(":unlimited"));
+            MUST(!trigger_parse(&trace_host, line, &again));
+            MUST(trigger_is_same(trigger, again));
+            trigger_free(&trace_host, again);
+        }
+    }
+    trigger_free(&trace_host, trigger);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static char text[TEXT_MAX];
+    uint64_t seed = 1;
+
+    if (!size)
+        return 0;
+    for (size_t i = 0; i < size; i++)
+        seed = seed * 31 + data[i];
+    write_text(text, data + 1, size - 1);
+    switch (data[0]) {
+    case 'd':
+        try_def(text, seed);
+        break;
+    case 'f':
+        try_filter(text, seed);
+        break;
+    case 'h':
+        try_hist(text, seed);
+        break;
+    case 't':
+        try_trigger(text, seed);
+        break;
+    default:
+        return -1; /* no language: not worth keeping */
+    }
+    MUST(!trace_host_blocks());
+    return 0;
+}
