@@ -14,4 +14,8 @@ TRACE := \
     probes/trace/hist.c \
     probes/trace/hist_print.c \
     probes/trace/ring.c \
-    probes/trace/page.c
+    probes/trace/page.c \
+    probes/trace/page_merge.c \
+    probes/trace/event.c \
+    probes/trace/print.c \
+    probes/trace/format.c

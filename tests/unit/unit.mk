@@ -14,6 +14,8 @@ $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INS
 
 unit_pun := $(PUN) $(INSN)
 unit_page := probes/trace/page.c
+unit_print := $(addprefix probes/trace/,ring.c page.c page_merge.c event.c print.c format.c \
+    fetch_type.c) libc/strtol.c libc/ctype.c
 unit_ring := probes/trace/ring.c probes/trace/page.c
 trace_language := $(filter $(addprefix probes/trace/,def% error% fetch% filter% hist% trigger%), \
     $(TRACE)) $(filter-out libc/err.c libc/qsort.c,$(LIBC)) tests/unit/trace_host.c

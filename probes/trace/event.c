@@ -1,0 +1,100 @@
+/* event.c - the events that are known, by the numbers that records have. */
+#include "probes/trace/event.h"
+#include "kernel/base/err.h"
+
+struct event event_print = {
+    .id = EVENT_ID_PRINT, .group = "ftrace", .name = "print", .shape = EVENT_TEXT
+};
+
+static struct event *events; /* by id */
+static uint32_t next_id = EVENT_ID_FIRST;
+
+size_t event_head(const struct event *event)
+{
+    switch (event->shape) {
+    case EVENT_PROBE:
+        return sizeof(struct record_probe);
+    case EVENT_RETURN:
+        return sizeof(struct record_return);
+    case EVENT_TEXT:
+        break;
+    }
+    return offsetof(struct record_text, text);
+}
+
+/* place_of - where in the list an event of number @id is, or would be. */
+static struct event **place_of(uint32_t id)
+{
+    struct event **at = &events;
+
+    while (*at && (*at)->id < id)
+        at = &(*at)->next;
+    return at;
+}
+
+/* free_from - the first number from @id on that no event has, by the list. */
+static uint32_t free_from(uint32_t id)
+{
+    for (struct event *e = *place_of(id); e && e->id == id; e = e->next)
+        id++;
+    return id;
+}
+
+int event_add(struct event *event, uint64_t now)
+{
+    uint32_t id = free_from(next_id);
+    struct event **at;
+
+    if (id > EVENT_ID_LAST)
+        id = free_from(EVENT_ID_FIRST);
+    if (id > EVENT_ID_LAST)
+        return -ENOSPC;
+    event->id = (uint16_t)id;
+    event->born = now;
+    at = place_of(id);
+    event->next = *at;
+    *at = event;
+    next_id = id + 1;
+    return 0;
+}
+
+void event_remove(struct event *event)
+{
+    *place_of(event->id) = event->next;
+}
+
+static const struct event *find(uint16_t id)
+{
+    struct event *e = *place_of(id);
+
+    if (id == EVENT_ID_PRINT)
+        return &event_print;
+    return e && e->id == id ? e : NULL;
+}
+
+static size_t fixed_size(const struct event *event)
+{
+    const struct fetch_arg *last;
+
+    if (!event->arg_count)
+        return event_head(event);
+    last = &event->args[event->arg_count - 1];
+    return event_head(event) + last->offset + fetch_fixed_size(last);
+}
+
+const struct event *event_of(const struct record_head *head, size_t len, uint64_t time)
+{
+    const struct event *event;
+
+    if (len < sizeof(*head))
+        return NULL;
+    event = find(head->type);
+    if (!event || time < event->born || len < fixed_size(event))
+        return NULL;
+    return event;
+}
+
+struct event *event_next(const struct event *event)
+{
+    return event ? event->next : events;
+}
