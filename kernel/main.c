@@ -30,6 +30,7 @@
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/port/port.h"
+#include "probes/trace/files/files.h"
 #include "tests/kernel/ktest.h"
 
 #include <stdlib.h>
@@ -187,6 +188,7 @@ static void start_services(void)
     shell_init();
     shell_set_power(switch_off, power_reset);
     must(probes_init(), "probes");
+    must(trace_init(), "tracing");
     if (boot_option(boot.cmdline, "kprobes-jump", jump, sizeof(jump)) &&
         port_choose_jump(jump))
         log_warn("kprobes-jump=%s: pun, region or off", jump);

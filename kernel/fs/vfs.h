@@ -126,6 +126,12 @@ int vfs_unlink(const char *path);
  */
 int vfs_add_tree(const char *path, const struct vfs_file *files, size_t count);
 
+/* vfs_add_alias - @path becomes another name of the directory @target, which stays for ever.
+ *
+ * Return:  0; -EEXIST; -ENOENT, -ENOTDIR, -ENAMETOOLONG of either path; -ENOMEM.
+ */
+int vfs_add_alias(const char *path, const char *target);
+
 /* vfs_remove_tree - take a directory and all below it away again.
  *
  * Return:  0; -ENOENT; -ENOTDIR; -EINVAL it is the root or /tmp or holds it, or is below

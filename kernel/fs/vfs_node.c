@@ -69,7 +69,7 @@ struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t l
 
     list_for_each(node, &dir->children, sibling) {
         if (is_name(name, len, node->name))
-            return node;
+            return node->alias ? node->alias : node;
     }
     return NULL;
 }

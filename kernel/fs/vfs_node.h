@@ -10,6 +10,7 @@ struct vfs_node {
     struct list sibling;         /* [V] in parent->children */
     struct list batch;           /* [V] nodes made by one vfs_add_tree() */
     struct list children;        /* [V] of a directory, sorted by name */
+    struct vfs_node *alias;      /* [I] the directory that this is another name of */
     struct vfs_node *parent;     /* [V] the root's is the root; NULL once removed */
     const struct vfs_file *file; /* [I] a subsystem's; NULL: directory or memory file */
     struct seq data;             /* [V] of a memory file */
@@ -41,7 +42,9 @@ int vfs_node_find(const char *path, struct vfs_node **out);
 int vfs_node_find_parent(const char *path, struct vfs_node **dir, const char **name,
                          size_t *len);
 
-/* vfs_node_child - the entry of directory @dir with that name; NULL: none. */
+/* vfs_node_child - the entry of directory @dir with that name, or what it is another name of;
+ * NULL: none.
+ */
 struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t len);
 
 /* What vfs_node_add() makes. */

@@ -97,6 +97,39 @@ int vfs_add_tree(const char *path, const struct vfs_file *files, size_t count)
     return err;
 }
 
+static int add_alias(const char *path, const char *target)
+{
+    struct vfs_node *to, *dir, *node;
+    const char *name;
+    size_t len;
+    int err;
+
+    err = vfs_node_find(target, &to);
+    if (err)
+        return err;
+    if (!to->is_dir)
+        return -ENOTDIR;
+    err = vfs_node_find_parent(path, &dir, &name, &len);
+    if (err)
+        return err;
+    err = vfs_node_add(dir, name, len, VFS_KIND_DIR, false, NULL, &node);
+    if (err)
+        return err;
+    node->alias = to;
+    to->users++;
+    return 0;
+}
+
+int vfs_add_alias(const char *path, const char *target)
+{
+    int err;
+
+    mutex_lock(&vfs_mutex);
+    err = add_alias(path, target);
+    mutex_unlock(&vfs_mutex);
+    return err;
+}
+
 /* The node after @node when the subtree of @top is walked from above; NULL: it was the
  * last. No recursion: a path may be deeper than a stack.
  */

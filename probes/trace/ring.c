@@ -151,10 +151,10 @@ static struct ring_page *page_at(const struct ring *r, uint64_t where)
     return ring_slot_page(word_read(ring_slot_of(r, ring_place(where))));
 }
 
-/* open - the tail, closed as in @old, goes to the page at @place, which is claimed, and the
- * first event of it is @len bytes. Return: its record; NULL: the tail has changed.
+/* open_page - the tail, closed as in @old, goes to the page at @place, which is claimed,
+ * and the first event of it is @len bytes. Return: its record; NULL: the tail has changed.
  */
-static void *open(struct ring *r, struct ring_tail old, uint64_t place, size_t len)
+static void *open_page(struct ring *r, struct ring_tail old, uint64_t place, size_t len)
 {
     uint64_t where = place << RING_PLACE_SHIFT | UINT64_C(1) << RING_COUNT_SHIFT;
     struct ring_slot *before = ring_slot_of(r, ring_place(old.where));
@@ -223,7 +223,7 @@ void *ring_write_slow(struct ring *r, size_t len)
                 return NULL;
             continue;
         }
-        record = open(r, old, place_next(r, ring_place(old.where)), len);
+        record = open_page(r, old, place_next(r, ring_place(old.where)), len);
         if (record)
             return record;
     }

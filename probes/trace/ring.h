@@ -137,7 +137,7 @@ struct ring {
     uint64_t depth;          /* [c] writers that are not done */
     uint64_t published;      /* [a] place of the last page that readers may know of */
     struct ring_page *page;  /* [c] that of published */
-    uint64_t (*clock)(void); /* [a] */
+    uint64_t (*clock)(void); /* [I] */
     struct ring_slot *slots; /* [I] */
     uint32_t count;          /* [I] slots */
     bool overwrite; /* [a] the oldest page makes room, else new events are dropped */
@@ -149,7 +149,7 @@ struct ring {
     uint64_t overwritten;    /* [R] that ring_read() did not find any more */
     uint64_t dropped_before; /* [R] dropped, when ring_reset() was called */
     uint64_t overrun_before; /* [R] overrun, then */
-} ALIGNED(64);
+};
 
 /* ring_new - an empty ring.
  * @count:     pages, RING_PAGES_MIN..RING_PAGES_MAX

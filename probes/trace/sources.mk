@@ -18,4 +18,10 @@ TRACE := \
     probes/trace/page_merge.c \
     probes/trace/event.c \
     probes/trace/print.c \
-    probes/trace/format.c
+    probes/trace/format.c \
+    probes/trace/files/tracefs.c \
+    probes/trace/files/buffer.c \
+    probes/trace/files/files.c \
+    probes/trace/files/per_cpu.c \
+    probes/trace/files/options.c \
+    probes/trace/files/tracer.c

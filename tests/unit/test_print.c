@@ -73,7 +73,7 @@ static struct event probe = { .id = 300,
                               .arg_count = 8,
                               .args = args };
 
-/* record - of @probe, with two strings: "hello" in s and in t, and another that has faulted. */
+/* record - of @probe, with two strings: "hello" in s and t, and another that has faulted. */
 static size_t record(uint8_t *out)
 {
     static const uint8_t values[] = { 255,  0xfe, 0xff, 0xef, 0xbe, 0,    0, 'x', 0x04,

@@ -406,6 +406,28 @@ static void no_memory_is_an_error_without_a_leak(void)
     tear_down();
 }
 
+static void a_directory_has_another_name(void)
+{
+    struct seq names;
+
+    CHECK_EQ(vfs_add_tree("/sys/real", demo_files, 2), 0);
+    CHECK_EQ(vfs_add_alias("/sys/other", "/sys/real"), 0);
+    CHECK_EQ(vfs_add_alias("/sys/other", "/sys/real"), -EEXIST);
+    CHECK_EQ(vfs_add_alias("/sys/more", "/sys/none"), -ENOENT);
+    CHECK_EQ(vfs_add_alias("/sys/more", "/sys/real/status"), -ENOTDIR);
+    CHECK_EQ(try_open("/sys/other/status", VFS_READ), 0);
+    CHECK_EQ(vfs_add_tree("/sys/other/late", demo_files, 1), 0);
+    CHECK_EQ(try_open("/sys/real/late/status", VFS_READ), 0);
+    CHECK_EQ(vfs_remove_tree("/sys/real/late"), 0);
+    CHECK_EQ(try_open("/sys/other/late/status", VFS_READ), -ENOENT);
+    CHECK_EQ(vfs_remove_tree("/sys/real"), -EBUSY);
+    CHECK_EQ(vfs_remove_tree("/sys/other"), -EBUSY);
+    seq_init(&names, NULL, NULL);
+    CHECK_EQ(vfs_readdir("/sys", &names), 0);
+    CHECK_STR(seq_str(&names), "other/\nreal/\n");
+    seq_free(&names);
+}
+
 UNIT_TESTS(a_read_open_takes_the_text_once, paths_may_have_dots_and_spare_slashes,
            a_bad_path_says_why, access_follows_the_callbacks,
            a_file_must_be_open_for_what_is_done, a_write_arrives_whole,
@@ -414,4 +436,5 @@ UNIT_TESTS(a_read_open_takes_the_text_once, paths_may_have_dots_and_spare_slashe
            memory_files_live_below_tmp, a_removed_file_lives_until_its_last_close,
            a_write_behind_the_end_fills_with_nuls, tmp_is_bounded,
            directories_are_made_below_tmp_only, a_tree_comes_whole_or_not_at_all,
-           a_tree_in_use_stays, no_memory_is_an_error_without_a_leak)
+           a_tree_in_use_stays, no_memory_is_an_error_without_a_leak,
+           a_directory_has_another_name)

@@ -1,0 +1,332 @@
+/* buffer.c - the rings of the CPUs, the way of a record into them, names of threads. */
+#include "probes/trace/files/buffer.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/quiesce.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+
+#include <string.h>
+
+static struct mutex trace_mutex = MUTEX_INIT(trace_mutex);
+
+void trace_lock(void)
+{
+    mutex_lock(&trace_mutex);
+}
+
+void trace_unlock(void)
+{
+    mutex_unlock(&trace_mutex);
+}
+
+/* ---- the rings ---- */
+
+/* Locks:  T the trace lock   a any, atomically */
+static struct {
+    struct ring *ring; /* [T to change] */
+    uint64_t kb;       /* [T] as it was asked for */
+    uint64_t wanted;   /* [T] and is to be when there is something to record */
+} cpus[MAX_CPUS];
+
+static bool is_on = true;                /* [a] */
+static bool may_overwrite = true;        /* [T] */
+static uint64_t (*now)(void) = clock_ns; /* [T to change] */
+
+struct ring_page *buffer_page_new(void)
+{
+    uint64_t frame = frame_alloc();
+
+    return frame == FRAME_NONE ? NULL : phys_to_virt(frame);
+}
+
+void buffer_page_free(struct ring_page *page)
+{
+    frame_free(virt_to_phys(page));
+}
+
+static const struct ring_ops ops = { .clock = clock_ns,
+                                     .page_new = buffer_page_new,
+                                     .page_free = buffer_page_free,
+                                     .alloc = kzalloc,
+                                     .free = kfree };
+
+static size_t pages_of(uint64_t kb)
+{
+    size_t pages = (size_t)((kb * 1024 + RING_DATA_LEN - 1) / RING_DATA_LEN);
+
+    return pages < RING_PAGES_MIN ? RING_PAGES_MIN : pages;
+}
+
+static struct ring *ring_of_size(uint64_t kb)
+{
+    struct ring *ring = ring_new(pages_of(kb), may_overwrite, &ops);
+
+    if (ring)
+        ring->clock = now;
+    return ring;
+}
+
+#define SMALL_KB (RING_PAGES_MIN * RING_DATA_LEN / 1024)
+
+int buffer_init(void)
+{
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        cpus[i].ring = ring_of_size(SMALL_KB);
+        cpus[i].kb = SMALL_KB;
+        cpus[i].wanted = BUFFER_KB;
+        if (!cpus[i].ring)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+/* replace - the rings of [@first, @last) by those in @new. A writer that has found the old
+ * one is done when each thread was outside of hits.
+ */
+static void replace(unsigned first, unsigned last, struct ring **new)
+{
+    for (unsigned i = first; i < last; i++)
+        new[i] = __atomic_exchange_n(&cpus[i].ring, new[i], __ATOMIC_ACQ_REL);
+    quiesce();
+    for (unsigned i = first; i < last; i++)
+        ring_free(new[i]);
+}
+
+/* renew - empty rings for [@first, @last). @resize: of the size that is wanted now */
+static int renew(unsigned first, unsigned last, bool resize)
+{
+    struct ring *new[MAX_CPUS];
+
+    for (unsigned i = first; i < last; i++) {
+        new[i] = ring_of_size(resize ? cpus[i].wanted : cpus[i].kb);
+        if (new[i])
+            continue;
+        while (i-- > first)
+            ring_free(new[i]);
+        return -ENOMEM;
+    }
+    for (unsigned i = first; resize && i < last; i++)
+        cpus[i].kb = cpus[i].wanted;
+    replace(first, last, new);
+    return 0;
+}
+
+int buffer_expand(void)
+{
+    for (unsigned i = 0; i < cpu_count(); i++)
+        if (cpus[i].kb != cpus[i].wanted)
+            return renew(0, cpu_count(), true);
+    return 0;
+}
+
+int buffer_set_size(int cpu, uint64_t kb)
+{
+    unsigned first = cpu < 0 ? 0 : (unsigned)cpu,
+             last = cpu < 0 ? cpu_count() : first + 1;
+    uint64_t before[MAX_CPUS];
+    int err;
+
+    if (!kb || kb > (uint64_t)RING_PAGES_MAX * RING_DATA_LEN / 1024)
+        return -EINVAL;
+    for (unsigned i = first; i < last; i++) {
+        before[i] = cpus[i].wanted;
+        cpus[i].wanted = kb;
+    }
+    err = renew(first, last, true);
+    for (unsigned i = first; err && i < last; i++)
+        cpus[i].wanted = before[i];
+    return err;
+}
+
+uint64_t buffer_size(unsigned cpu)
+{
+    return cpus[cpu].kb;
+}
+
+uint64_t buffer_wanted(unsigned cpu)
+{
+    return cpus[cpu].wanted;
+}
+
+void buffer_reset(int cpu)
+{
+    struct ring_page *spare = buffer_page_new();
+
+    for (unsigned i = 0; spare && i < cpu_count(); i++)
+        if (cpu < 0 || (unsigned)cpu == i)
+            spare = ring_reset(cpus[i].ring, spare);
+    if (spare)
+        buffer_page_free(spare);
+}
+
+void buffer_set_overwrite(bool overwrite)
+{
+    may_overwrite = overwrite;
+    for (unsigned i = 0; i < cpu_count(); i++)
+        WRITE_ONCE(cpus[i].ring->overwrite, overwrite);
+}
+
+int buffer_set_clock(uint64_t (*clock)(void))
+{
+    uint64_t (*before)(void) = now;
+    int err;
+
+    now = clock;
+    err = renew(0, cpu_count(), false);
+    if (err)
+        now = before;
+    return err;
+}
+
+uint64_t buffer_now(void)
+{
+    return now();
+}
+
+void buffer_switch(bool on)
+{
+    WRITE_ONCE(is_on, on);
+}
+
+bool buffer_is_on(void)
+{
+    return READ_ONCE(is_on);
+}
+
+/* ---- names of threads ---- */
+
+/* A table by number; another thread's name may take a place. Writers do not wait: where two
+ * meet, one of them leaves it to the other.
+ */
+#define COMMS 1024
+#define COMM_BUSY (-1)
+
+static struct comm {
+    int pid; /* [a] 0: none */
+    char name[THREAD_NAME_LEN];
+} comms[COMMS];
+
+static void comm_save(const struct thread *t)
+{
+    struct comm *c = &comms[(unsigned)t->tid % COMMS];
+    int pid = READ_ONCE(c->pid);
+
+    if (likely(pid == t->tid) || pid == COMM_BUSY)
+        return;
+    if (!__atomic_compare_exchange_n(&c->pid, &pid, COMM_BUSY, false, __ATOMIC_ACQUIRE,
+                                     __ATOMIC_RELAXED))
+        return;
+    memcpy(c->name, t->name, sizeof(c->name));
+    __atomic_store_n(&c->pid, t->tid, __ATOMIC_RELEASE);
+}
+
+bool comm_find(int pid, char *out)
+{
+    const struct comm *c = &comms[(unsigned)pid % COMMS];
+
+    if (pid <= 0 || __atomic_load_n(&c->pid, __ATOMIC_ACQUIRE) != pid)
+        return false;
+    memcpy(out, c->name, sizeof(c->name));
+    return READ_ONCE(c->pid) == pid;
+}
+
+void comm_each(void (*fn)(int pid, const char *name, void *arg), void *arg)
+{
+    for (unsigned i = 0; i < COMMS; i++) {
+        char name[THREAD_NAME_LEN];
+        int pid = READ_ONCE(comms[i].pid);
+
+        if (pid > 0 && comm_find(pid, name))
+            fn(pid, name, arg);
+    }
+}
+
+/* ---- records ---- */
+
+static uint8_t flags_of(unsigned long flags)
+{
+    const struct percpu *cpu = this_cpu();
+    uint8_t found = 0;
+
+    if (!(flags & FLAGS_IF))
+        found |= RECORD_IRQS_OFF;
+    if (cpu->need_resched)
+        found |= RECORD_NEED_RESCHED;
+    if (cpu->irq_depth)
+        found |= RECORD_HARDIRQ;
+    if (cpu->nmi_depth)
+        found |= RECORD_NMI;
+    return found;
+}
+
+void *record_begin(const struct event *event, size_t len, unsigned long flags,
+                   struct ring **ring)
+{
+    const struct thread *t = thread_current();
+    struct record_head *head;
+
+    if (!READ_ONCE(is_on))
+        return NULL;
+    *ring = READ_ONCE(cpus[cpu_id()].ring);
+    head = ring_write(*ring, len);
+    if (!head)
+        return NULL;
+    head->type = event->id;
+    head->flags = flags_of(flags);
+    head->preempt_count = (uint8_t)preempt_count();
+    head->pid = t->tid;
+    comm_save(t);
+    return head;
+}
+
+void record_end(struct ring *ring)
+{
+    ring_commit(ring);
+}
+
+/* ---- readers ---- */
+
+void buffer_stats(unsigned cpu, struct ring_stats *out)
+{
+    ring_stats_get(cpus[cpu].ring, out);
+}
+
+int buffer_merge(struct merge *m, int cpu, enum merge_how how)
+{
+    unsigned count = cpu_count();
+    struct merge_ring *rings = kzalloc(count * sizeof(*rings));
+
+    if (!rings)
+        return -ENOMEM;
+    m->rings = rings;
+    m->count = count;
+    for (unsigned i = 0; i < count; i++) {
+        if (cpu >= 0 && (unsigned)cpu != i)
+            continue;
+        rings[i].page = buffer_page_new();
+        if (!rings[i].page) {
+            buffer_merge_end(m);
+            return -ENOMEM;
+        }
+        rings[i].ring = cpus[i].ring;
+    }
+    merge_init(m, rings, count, how);
+    return 0;
+}
+
+void buffer_merge_end(struct merge *m)
+{
+    for (unsigned i = 0; i < m->count; i++)
+        if (m->rings[i].page)
+            buffer_page_free(m->rings[i].page);
+    kfree(m->rings);
+}
+
+struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsigned flags)
+{
+    return ring_read(cpus[cpu].ring, &cpus[cpu].ring->read, spare, flags);
+}

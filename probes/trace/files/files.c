@@ -1,0 +1,300 @@
+/* files.c - trace, trace_pipe, trace_marker, and what describes them. */
+#include "probes/trace/files/files.h"
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/ksyms.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/files/files_parts.h"
+#include "probes/trace/files/tracefs.h"
+#include "probes/trace/format.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- printing ---- */
+
+size_t trace_symbol(char *buf, size_t size, uintptr_t addr)
+{
+    struct ksym sym;
+
+    if (ksyms_at(addr, &sym))
+        return 0;
+    return (size_t)scnprintf(buf, size, "%s+0x%zx/0x%zx", sym.name, sym.offset, sym.size);
+}
+
+static void write_seq(void *to, const char *text, size_t len)
+{
+    seq_write(to, text, len);
+}
+
+void trace_printer(struct print *p, struct seq *s)
+{
+    *p = (struct print){
+        .write = write_seq,
+        .to = s,
+        .symbol = trace_symbol,
+        .comm = comm_find,
+        .cycles = trace_clock_is_cycles(),
+        .brief = !trace_option_is(OPTION_CONTEXT_INFO),
+        .no_irq_info = !trace_option_is(OPTION_IRQ_INFO),
+    };
+}
+
+static void print_merged(struct seq *s, struct merge *m)
+{
+    struct merged one;
+    struct print p;
+
+    trace_printer(&p, s);
+    while (!s->err && merge_next(m, &one)) {
+        const void *record = one.event.data;
+
+        print_lost(&p, one.ring, one.missed);
+        print_record(&p, event_of(record, one.event.len, one.event.time), one.ring,
+                     one.event.time, record, one.event.len);
+    }
+}
+
+static void print_head(struct seq *s, int cpu)
+{
+    uint64_t entries = 0, written = 0;
+    struct print p;
+
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        struct ring_stats stats;
+
+        if (cpu >= 0 && (unsigned)cpu != i)
+            continue;
+        buffer_stats(i, &stats);
+        entries += stats.entries;
+        written += stats.entries + stats.overwritten;
+    }
+    trace_printer(&p, s);
+    print_header(&p, "nop", entries, written, cpu_count());
+}
+
+static int show_locked(struct seq *s, int cpu, enum merge_how how)
+{
+    struct merge m;
+    int err = buffer_merge(&m, cpu, how);
+
+    if (err)
+        return err;
+    if (how == MERGE_LOOK)
+        print_head(s, cpu);
+    print_merged(s, &m);
+    buffer_merge_end(&m);
+    return 0;
+}
+
+int trace_show_cpu(struct seq *s, int cpu, enum merge_how how)
+{
+    bool pause = how == MERGE_LOOK && trace_option_is(OPTION_PAUSE_ON_TRACE);
+    bool was_on = buffer_is_on();
+    int err;
+
+    trace_lock();
+    if (pause)
+        buffer_switch(false);
+    err = show_locked(s, cpu, how);
+    if (pause)
+        buffer_switch(was_on);
+    trace_unlock();
+    return err;
+}
+
+static int trace_show(struct seq *s, void *priv UNUSED)
+{
+    return trace_show_cpu(s, -1, MERGE_LOOK);
+}
+
+static int pipe_show(struct seq *s, void *priv UNUSED)
+{
+    return trace_show_cpu(s, -1, MERGE_TAKE);
+}
+
+static int trace_truncate(void *priv UNUSED)
+{
+    trace_lock();
+    buffer_reset(-1);
+    trace_unlock();
+    return 0;
+}
+
+static long trace_write(void *priv UNUSED, const char *text UNUSED, size_t len)
+{
+    return (long)len;
+}
+
+/* ---- tracing_on ---- */
+
+static int on_show(struct seq *s, void *priv UNUSED)
+{
+    seq_printf(s, "%d\n", buffer_is_on());
+    return 0;
+}
+
+static long on_write(void *priv UNUSED, const char *text, size_t len)
+{
+    uint64_t value;
+    int err = trace_number(text, len, &value);
+
+    if (err)
+        return err;
+    buffer_switch(value != 0);
+    return (long)len;
+}
+
+/* ---- trace_marker ---- */
+
+#define MARKER_MAX 1024 /* bytes of one write, as on Linux */
+
+/* The records that it writes carry its address, and its name is what they show. */
+static NOINLINE long tracing_mark_write(void *priv UNUSED, const char *text, size_t len)
+{
+    size_t kept = len < MARKER_MAX ? len : MARKER_MAX;
+    bool newline = kept && text[kept - 1] == '\n';
+    struct record_text *record;
+    struct ring *ring;
+
+    if (!trace_option_is(OPTION_MARKERS))
+        return -EINVAL;
+    preempt_disable();
+    record = record_begin(&event_print, sizeof(*record) + kept + 2, FLAGS_IF, &ring);
+    if (record) {
+        record->head.preempt_count--; /* what was added here */
+        record->ip = (uintptr_t)tracing_mark_write;
+        memcpy(record->text, text, kept);
+        memcpy(record->text + kept, newline ? "\0" : "\n", 2);
+        record_end(ring);
+    }
+    preempt_enable();
+    return record ? (long)kept : -EBADF;
+}
+
+static long marker_write(void *priv, const char *text, size_t len)
+{
+    int err;
+
+    trace_lock();
+    err = buffer_expand();
+    trace_unlock();
+    return err ? err : tracing_mark_write(priv, text, len);
+}
+
+/* ---- what describes ---- */
+
+static void show_comm(int pid, const char *name, void *arg)
+{
+    seq_printf(arg, "%d %s\n", pid, name);
+}
+
+static int cmdlines_show(struct seq *s, void *priv UNUSED)
+{
+    comm_each(show_comm, s);
+    return 0;
+}
+
+static int nothing_show(struct seq *s UNUSED, void *priv UNUSED)
+{
+    return 0;
+}
+
+static int page_show(struct seq *s, void *priv UNUSED)
+{
+    struct print p;
+
+    trace_printer(&p, s);
+    format_page(&p);
+    return 0;
+}
+
+static int header_show(struct seq *s, void *priv UNUSED)
+{
+    struct print p;
+
+    trace_printer(&p, s);
+    format_header(&p);
+    return 0;
+}
+
+static int format_show(struct seq *s, void *priv)
+{
+    struct print p;
+
+    trace_printer(&p, s);
+    format_event(&p, priv);
+    return 0;
+}
+
+static int id_show(struct seq *s, void *priv)
+{
+    seq_printf(s, "%u\n", ((const struct event *)priv)->id);
+    return 0;
+}
+
+static const char readme[] =
+    "tracing mini-HOWTO:\n\n"
+    "# echo 0 > tracing_on : quick way to disable tracing\n"
+    "# echo 1 > tracing_on : quick way to re-enable tracing\n\n"
+    " Important files:\n"
+    "  trace\t\t\t- The static contents of the buffer\n"
+    "\t\t\t  To clear the buffer write into this file: echo > trace\n"
+    "  trace_pipe\t\t- A consuming read to see the contents of the buffer\n"
+    "  current_tracer\t- function and latency tracers\n"
+    "  available_tracers\t- list of configured tracers for current_tracer\n"
+    "  error_log\t- error log for failed commands (that support it)\n"
+    "  buffer_size_kb\t- view and modify size of per cpu buffer\n"
+    "  buffer_total_size_kb  - view total size of all cpu buffers\n\n"
+    "  trace_clock\t\t- change the clock used to order events\n"
+    "\n  trace_marker\t\t- Writes into this file writes into the kernel buffer\n"
+    "  trace_options\t\t- Set format or modify how tracing happens\n"
+    "\t\t\t  Disable an option by prefixing 'no' to the\n"
+    "\t\t\t  option name\n"
+    "  saved_cmdlines\t\t- the names of the threads that records have\n";
+
+static int readme_show(struct seq *s, void *priv UNUSED)
+{
+    seq_puts(s, readme);
+    return 0;
+}
+
+/* ---- the tree ---- */
+
+static const struct vfs_file files[] = {
+    { .name = "trace",
+      .mode = 0644,
+      .show = trace_show,
+      .write = trace_write,
+      .truncate = trace_truncate },
+    { .name = "trace_pipe", .mode = 0444, .show = pipe_show },
+    { .name = "tracing_on", .mode = 0644, .show = on_show, .write = on_write },
+    { .name = "trace_marker", .mode = 0220, .write = marker_write },
+    { .name = "saved_cmdlines", .mode = 0444, .show = cmdlines_show },
+    { .name = "printk_formats", .mode = 0444, .show = nothing_show },
+    { .name = "README", .mode = 0444, .show = readme_show },
+    { .name = "events/header_page", .mode = 0444, .show = page_show },
+    { .name = "events/header_event", .mode = 0444, .show = header_show },
+    { .name = "events/ftrace/print/format",
+      .mode = 0444,
+      .show = format_show,
+      .priv = &event_print },
+    { .name = "events/ftrace/print/id",
+      .mode = 0444,
+      .show = id_show,
+      .priv = &event_print },
+};
+
+int trace_init(void)
+{
+    int err = buffer_init();
+
+    if (!err)
+        err = tracefs_init();
+    if (!err)
+        err = tracefs_add(NULL, files, ARRAY_LEN(files));
+    if (!err)
+        err = trace_add_options();
+    return err ? err : trace_add_buffer_files();
+}

@@ -1,0 +1,21 @@
+/* files_parts.h - what the files of the tracer share. For probes/trace/files only. */
+#pragma once
+
+#include "kernel/fs/seq.h"
+#include "probes/trace/page_merge.h"
+
+/* trace_show_cpu - the records of @cpu, or of all with -1, as text; with MERGE_LOOK a
+ * header is in front of them.  Return: 0; -ENOMEM.
+ */
+int trace_show_cpu(struct seq *s, int cpu, enum merge_how how);
+
+/* trace_number - a written number, as Linux's kstrtoul() takes it: any base by its prefix,
+ * one newline behind it.  Return: 0; -EINVAL, -ERANGE.
+ */
+int trace_number(const char *text, size_t len, uint64_t *out);
+
+/* trace_clock_is_cycles - are times something else than nanoseconds? */
+bool trace_clock_is_cycles(void);
+
+/* trace_add_tracer - current_tracer, available_tracers. Return: as vfs_add_tree(). */
+int trace_add_tracer(void);

@@ -1,0 +1,176 @@
+/* options.c - options/, trace_options and trace_clock. */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/time/clock.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/files/files.h"
+#include "probes/trace/files/files_parts.h"
+#include "probes/trace/files/tracefs.h"
+
+#include <string.h>
+
+/* ---- options ---- */
+
+static const char *const names[OPTIONS] = {
+    [OPTION_CONTEXT_INFO] = "context-info",
+    [OPTION_IRQ_INFO] = "irq-info",
+    [OPTION_MARKERS] = "markers",
+    [OPTION_OVERWRITE] = "overwrite",
+    [OPTION_PAUSE_ON_TRACE] = "pause-on-trace",
+};
+
+static unsigned options = 1u << OPTION_CONTEXT_INFO | 1u << OPTION_IRQ_INFO |
+                          1u << OPTION_MARKERS | 1u << OPTION_OVERWRITE;
+
+bool trace_option_is(enum trace_option option)
+{
+    return READ_ONCE(options) >> option & 1;
+}
+
+static void option_set(enum trace_option option, bool on)
+{
+    trace_lock();
+    WRITE_ONCE(options, on ? options | 1u << option : options & ~(1u << option));
+    if (option == OPTION_OVERWRITE)
+        buffer_set_overwrite(on);
+    trace_unlock();
+}
+
+static int option_show(struct seq *s, void *priv)
+{
+    seq_printf(s, "%d\n", trace_option_is((enum trace_option)(uintptr_t)priv));
+    return 0;
+}
+
+static long option_write(void *priv, const char *text, size_t len)
+{
+    uint64_t value;
+    int err = trace_number(text, len, &value);
+
+    if (err || value > 1)
+        return err ? err : -EINVAL;
+    option_set((enum trace_option)(uintptr_t)priv, value);
+    return (long)len;
+}
+
+static int options_show(struct seq *s, void *priv UNUSED)
+{
+    for (unsigned i = 0; i < OPTIONS; i++)
+        seq_printf(s, "%s%s\n", trace_option_is(i) ? "" : "no", names[i]);
+    return 0;
+}
+
+static bool is_word(const char *text, size_t len, const char *word)
+{
+    return strlen(word) == len && !memcmp(text, word, len);
+}
+
+/* word_len - of a written word, without blanks and the newline behind it. */
+static size_t word_len(const char *text, size_t len)
+{
+    while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
+        len--;
+    return len;
+}
+
+static long options_write(void *priv UNUSED, const char *text, size_t len)
+{
+    size_t word = word_len(text, len);
+    bool no = word > 2 && !memcmp(text, "no", 2);
+
+    for (unsigned i = 0; i < OPTIONS; i++)
+        if (is_word(text + 2 * no, word - 2 * no, names[i])) {
+            option_set(i, !no);
+            return (long)len;
+        }
+    return -EINVAL;
+}
+
+/* ---- trace_clock ---- */
+
+static uint64_t clock_counter(void)
+{
+    static uint64_t count;
+
+    return __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
+}
+
+static uint64_t clock_tsc(void)
+{
+    return rdtsc();
+}
+
+/* Nanoseconds are the same on all CPUs, whichever name they have. */
+static const struct trace_clock {
+    const char *name;
+    uint64_t (*read)(void);
+    bool cycles;
+} clocks[] = {
+    { "local", clock_ns, false },       { "global", clock_ns, false },
+    { "counter", clock_counter, true }, { "mono", clock_ns, false },
+    { "mono_raw", clock_ns, false },    { "boot", clock_ns, false },
+    { "x86-tsc", clock_tsc, true },
+};
+
+static const struct trace_clock *chosen = &clocks[0];
+
+bool trace_clock_is_cycles(void)
+{
+    return READ_ONCE(chosen)->cycles;
+}
+
+/* The names of all, that of the chosen one in brackets. */
+static int name_show(struct seq *s, void *priv UNUSED)
+{
+    for (size_t i = 0; i < ARRAY_LEN(clocks); i++)
+        seq_printf(s, &clocks[i] == chosen ? "%s[%s]" : "%s%s", i ? " " : "",
+                   clocks[i].name);
+    seq_puts(s, "\n");
+    return 0;
+}
+
+static long clock_write(void *priv UNUSED, const char *text, size_t len)
+{
+    int err;
+
+    for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
+        if (!is_word(text, word_len(text, len), clocks[i].name))
+            continue;
+        trace_lock();
+        err = buffer_set_clock(clocks[i].read);
+        if (!err)
+            WRITE_ONCE(chosen, &clocks[i]);
+        trace_unlock();
+        return err ? err : (long)len;
+    }
+    return -EINVAL;
+}
+
+/* ---- the tree ---- */
+
+#define OPTION(option, word)                                                             \
+    {                                                                                    \
+        .name = "options/" word, .mode = 0644, .show = option_show,                      \
+        .write = option_write, .priv = (void *)(uintptr_t)(option)                       \
+    }
+
+static const struct vfs_file files[] = {
+    { .name = "trace_options",
+      .mode = 0644,
+      .show = options_show,
+      .write = options_write },
+    { .name = "trace_clock", .mode = 0644, .show = name_show, .write = clock_write },
+    OPTION(OPTION_CONTEXT_INFO, "context-info"),
+    OPTION(OPTION_IRQ_INFO, "irq-info"),
+    OPTION(OPTION_MARKERS, "markers"),
+    OPTION(OPTION_OVERWRITE, "overwrite"),
+    OPTION(OPTION_PAUSE_ON_TRACE, "pause-on-trace"),
+};
+
+int trace_add_options(void)
+{
+    int err = tracefs_add(NULL, files, ARRAY_LEN(files));
+
+    return err ? err : trace_add_tracer();
+}

@@ -1,0 +1,36 @@
+/* tracer.c - current_tracer and available_tracers: there is one that does nothing by
+ * itself, which is what tools choose before they use events.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "probes/trace/files/files_parts.h"
+#include "probes/trace/files/tracefs.h"
+
+#include <string.h>
+
+static const char tracer[] = "nop";
+
+static int name_show(struct seq *s, void *priv UNUSED)
+{
+    seq_printf(s, "%s\n", tracer);
+    return 0;
+}
+
+static long tracer_write(void *priv UNUSED, const char *text, size_t len)
+{
+    size_t word = len && text[len - 1] == '\n' ? len - 1 : len;
+
+    if (word != strlen(tracer) || memcmp(text, tracer, word) != 0)
+        return -EINVAL;
+    return (long)len;
+}
+
+static const struct vfs_file files[] = {
+    { .name = "current_tracer", .mode = 0644, .show = name_show, .write = tracer_write },
+    { .name = "available_tracers", .mode = 0444, .show = name_show },
+};
+
+int trace_add_tracer(void)
+{
+    return tracefs_add(NULL, files, ARRAY_LEN(files));
+}
