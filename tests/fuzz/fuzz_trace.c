@@ -5,7 +5,8 @@
  * The first byte says which language; then a byte below 128 is itself, each other one a word
  * of the grammar, so that the fuzzer writes lines that mean something. What must hold:
  *   - a line is accepted or refused; refused, its caret is at the line, and nothing is left;
- *   - a definition that is accepted is listed as a line that is accepted again, and listed so;
+ *   - a definition that is accepted is listed as a line that is accepted again, and that
+ *     deletes it;
  *   - whatever is accepted can be run, over registers and memory that are anything, into a
  *     record of any size, and stays within it.
  */
