@@ -1,5 +1,6 @@
-/* test_extend_none.c - the core alone: breakpoints, from register to reclaim, with nothing above the
- * seam. It is linked with core, insn and extend_none.c only, which is a test of its own.
+/* test_extend_none.c - the core alone: breakpoints, from register to reclaim, with nothing
+ * above the seam. It is linked with core, insn and extend_none.c only, which is a test of its
+ * own.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
