@@ -1,14 +1,14 @@
 /* region.c - stage 11, first method: may a jump displace the instructions here? And if not,
  * by which rule?
  *
- * The rules are a table, see rules.h. Together they prove that
- * between the first byte of the jump and its last
+ * The rules are a table, see rules.h. Together they prove that between the first byte of the
+ * jump and its last
  *
- *   - no branch leads to: not from the function, not from its cold part or any other code,
- *     not through a table, not from a fix-up: the build's table of targets has them all,
- *     and says where it cannot know
- *   - no call returns to: none lies in front of other instructions of the region
- *   - no CPU falls into from a trap: nothing there traps on purpose, or has a probe
+ *   - no branch leads: not from the function, not from its cold part or any other code, not
+ *     through a table, not from a fix-up. The build's table of targets has them all, and
+ *     says where it cannot know
+ *   - no call returns: none lies in front of other instructions of the region
+ *   - no CPU goes on behind a trap: nothing there traps on purpose, or has a probe
  *
  * and that each instruction means the same elsewhere. What is behind the end of a function
  * may be overwritten where it is padding: what fills the gap up to the next symbol, when

@@ -6,7 +6,7 @@
  *     [55][48  89  e5][41  57]    instructions; padding in round brackets
  *     [<- DCR -------------->]    what is copied
  *         [<- JTPR ----->]        where no branch may lead, and
- *                   T             one that does
+ *                   T             a branch that does
  */
 #include "probes/region/region.h"
 
