@@ -13,7 +13,7 @@ struct site;
 enum detour_kind {
     DETOUR_NONE, /* no probe: the instruction alone, for a neighbour that had to give way */
     DETOUR_COUNT,  /* one probe without handlers: counted by one instruction */
-    DETOUR_RETURN, /* one return probe that nobody hears of at the entry: the function is
+    DETOUR_RETURN, /* one return probe without a handler at the entry: the function is
                     * called in its caller's stead, without an image */
     DETOUR_LIGHT,  /* one probe with a light handler: it is called without an image */
     DETOUR_CALL,   /* pre-handlers, then the copy */

@@ -6,13 +6,13 @@
 ; see probes/returns/return_point.c. An interrupt may come between the two: nothing below rsp
 ; is needed.
 ;
-; Runs with preemption and interrupts as the program has them. Whoever unregisters waits for
-; those who are in here.
+; Runs with preemption and interrupts as the program has them. Unregistering waits for
+; threads that are in here.
 ;
 ; Simple is: what follow.inc says, no hit is active on this CPU, it is no NMI, and enough of
 ; the stack is left. What isn't is done with an image, by detour_call, and goes on where the
 ; cell has a jump to the copy. One of the two leaves the status flags as they are, for
-; functions of which nobody knows that they don't read those of their caller.
+; functions that may read those of their caller.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"

@@ -1,4 +1,4 @@
-/* handler.h - what a handler may do to the registers of whoever it is called by. */
+/* handler.h - what a handler may do to the registers of its caller. */
 #pragma once
 
 #include <stdbool.h>
