@@ -2,7 +2,8 @@
  *
  *   CALL, COUNT in the cell of the boosted copy, in front of it:
  *       | call detour | copy | jmp back |      or     | inc %gs:counter | copy | jmp back |
- *   what does not fit there, and what has no boosted copy, in a cell of its own:
+ *   code that does not fit there, and that of a site without a boosted copy, in another
+ *   cell:
  *       | save flags, inc %gs:counter, restore | copy | jmp back |
  *       | call detour | copy | call post | jmp back |
  *       | call detour | jmp to the target |      a direct call: see below

@@ -19,7 +19,7 @@
 ; share, with all registers and flags as they came. That finds the site by its return address,
 ; as at the end of a cell.
 ;
-; Nobody asks whether the CPU is ready: before there are cells all CPUs are.
+; Whether the CPU is ready is not asked: before there are cells all CPUs are.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"

@@ -3,9 +3,9 @@
 ; What detour_call does, for one handler, as far as it is common: no other hit is active on
 ; this CPU, it is no NMI, enough of the stack is left, DF is clear and the probe is on. All
 ; of it is looked at at once. All else is C, jump.c. The image is where detour_call would have
-; it, so the word next to the program's stack is nobody's.
+; it, so the word next to the program's stack is not used.
 ;
-; Nobody asks whether the CPU is ready: before there are cells all CPUs are.
+; Whether the CPU is ready is not asked: before there are cells all CPUs are.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
