@@ -329,7 +329,7 @@ void boundary_forget(void);
 
 /* ---- 3 prepare.c, boost.c, step.c, emulate.c ---- */
 
-/* site_new - stage 3 for a new address: the site, its slot and its way to run.
+/* kprobe_prepare - stage 3 for a new address: the site, its slot and its way to run.
  * Locks: PLAT_PROBES held.  Return: NULL with @why filled.
  */
 struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why);
