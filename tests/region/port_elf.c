@@ -3,6 +3,7 @@
 
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms_table.h"
+#include "probes/core/extend.h"
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
 
@@ -236,6 +237,13 @@ struct site *registry_find(uintptr_t addr)
 size_t unoptimize_jumps(void)
 {
     return 0;
+}
+
+void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len)
+{
+    (void)bytes;
+    (void)addr;
+    (void)len;
 }
 
 /* ---- the rest ---- */
