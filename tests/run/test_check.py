@@ -5,8 +5,7 @@ import tempfile
 from xml.etree import ElementTree
 
 import tap
-from test_launcher import run_launcher
-from test_machine import with_fake_qemu
+from fake import run_launcher, with_fake_qemu
 
 ENOUGH = "8"  # seconds for a guest that answers to be there, on a busy host
 

@@ -1,9 +1,6 @@
 """test_launcher.py - ./sonde's commands against a fake guest: output, status, messages."""
 
-import importlib.machinery
-import importlib.util
 import os
-import shlex
 import signal
 import socket
 import subprocess
@@ -15,48 +12,9 @@ import building
 import guest
 import plain
 import tap
-from guest import ROOT
-from test_machine import with_fake_qemu
+from fake import PROGRAM, is_gone, run_in_shell, run_launcher, with_fake_qemu
 
 LIMIT = ("--timeout", "20")
-
-
-def launched(groups):
-    """Instead of installing tools: leave a trace that it got as far as that."""
-    if "LAUNCHED" in os.environ:
-        with open(os.environ["LAUNCHED"], "w", encoding="ascii") as file:
-            file.write(" ".join(groups))
-
-
-def load_launcher():
-    """./sonde as a module, with nothing to build."""
-    loader = importlib.machinery.SourceFileLoader("launcher", os.path.join(ROOT, "sonde"))
-    spec = importlib.util.spec_from_loader("launcher", loader)
-    module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-    module.PROGRAM = PROGRAM
-    module.building.install = launched
-    module.building.build = lambda targets, say: None
-    return module
-
-
-PROGRAM = [sys.executable, os.path.abspath(__file__), "--launch"]
-
-
-def run_launcher(*arguments, stdin=b"", fake=None):
-    """Run ./sonde's main() in a process of its own: (status, stdout, stderr)."""
-    environment = dict(os.environ, FAKE=fake) if fake else os.environ
-    done = subprocess.run([*PROGRAM, *arguments], input=stdin, capture_output=True,
-                          env=environment, check=False)  # fmt: skip
-    return done.returncode, done.stdout, done.stderr.decode()
-
-
-def run_in_shell(words, fake=""):
-    """The same with what a shell puts around it; "sonde" among the words stands for it."""
-    command = words.replace("sonde", shlex.join(PROGRAM))
-    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60,
-                          env=dict(os.environ, FAKE=fake), check=False)  # fmt: skip
-    return done.returncode, done.stdout, done.stderr.decode()
 
 
 def output_and_nothing_else():
@@ -382,19 +340,6 @@ def first_child(pid):
     raise TimeoutError("no guest was started")
 
 
-def is_gone(pid):
-    """Has @pid ended, within half a minute? A zombie has no command line."""
-    for _ in range(300):
-        try:
-            with open(f"/proc/{pid}/cmdline") as file:
-                if not file.read():
-                    return True
-        except OSError:
-            return True
-        time.sleep(0.1)
-    return False
-
-
 def nothing_is_left_behind():
     process = subprocess.Popen([*PROGRAM, "exec", "hang"])
     child = first_child(process.pid)
@@ -413,10 +358,6 @@ def words_of_qemu():
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--launch"]:
-        launcher = load_launcher()
-        sys.argv = ["./sonde"] + sys.argv[2:]
-        sys.exit(launcher.main())
     with_fake_qemu(
         lambda: tap.run(
             output_and_nothing_else,

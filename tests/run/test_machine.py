@@ -1,14 +1,9 @@
 """test_machine.py - the client of the machine interface, against a fake guest."""
 
-import os
-import shutil
-import tempfile
-
 import tap
+from fake import with_fake_qemu
 from guest import Guest, Setup
 from machine import Gone, ProtocolError, one_line, quote, unescape
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def fake_guest():
@@ -90,18 +85,6 @@ def what_is_no_line_is_refused():
         tap.check(False, "a bad escape is reported")
     except ProtocolError:
         tap.check(True, "a bad escape is reported")
-
-
-def with_fake_qemu(run):
-    """Put the fake in front of the real QEMU on PATH while run() runs."""
-    folder = tempfile.mkdtemp()
-    fake = os.path.join(HERE, "fake_qemu.py")
-    os.symlink(fake, os.path.join(folder, "qemu-system-x86_64"))
-    os.environ["PATH"] = folder + ":" + os.environ["PATH"]
-    try:
-        run()
-    finally:
-        shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import tap
+from fake import with_fake_qemu
 from guest import ROOT
-from test_machine import with_fake_qemu
 
 STRESS = os.path.join(ROOT, "tests", "stress", "stress.py")
 

@@ -1,8 +1,11 @@
-"""session.py - what the session tests share: a guest at its prompt, and typing."""
+"""session.py - what the session tests share: a guest at its prompt, typing, a terminal."""
 
 import os
+import pty
 import re
+import select
 import subprocess
+import time
 
 import tap
 from guest import PROMPT, ROOT, Guest, Setup
@@ -73,3 +76,40 @@ def sonde(*arguments, stdin=b"", limit=LIMIT):
         check=False,
     )
     return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+class Terminal:
+    """./sonde run with a pseudo terminal as its terminal."""
+
+    def __init__(self, *arguments):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            program = os.path.join(ROOT, "sonde")
+            os.execv(program, [program, *arguments])
+        self.text = b""
+
+    def expect(self, what):
+        """Wait for what; what came up to it, None when it does not come."""
+        deadline = time.monotonic() + LIMIT
+        while what not in self.text:
+            if not select.select([self.fd], [], [], max(deadline - time.monotonic(), 0))[0]:
+                return None
+            try:
+                self.text += os.read(self.fd, 65536)
+            except OSError:
+                return None
+        before, _, self.text = self.text.partition(what)
+        return before
+
+    def send(self, keys):
+        os.write(self.fd, keys)
+
+    def end(self):
+        """The exit status."""
+        while True:
+            try:
+                if not os.read(self.fd, 65536):
+                    break
+            except OSError:
+                break
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])

@@ -13,11 +13,9 @@ import tempfile
 import time
 
 import tap
+from fake import is_gone, run_launcher, with_fake_qemu
 from guest import BUILD, ROOT
-from session import LIMIT, sonde
-from test_launcher import is_gone, run_launcher
-from test_machine import with_fake_qemu
-from test_terminal import Terminal
+from session import LIMIT, Terminal, sonde
 
 SONDE = os.path.join(ROOT, "sonde")
 COMMANDS = ("run", "exec", "gdb", "attach", "test", "check")
@@ -51,11 +49,7 @@ def with_tap_elsewhere(*words, **more):
 
 
 def with_fake(*words, fake, stdin=b""):
-    result = []
-    path = os.environ["PATH"]
-    with_fake_qemu(lambda: result.append(run_launcher(*words, fake=fake, stdin=stdin)[0]))
-    os.environ["PATH"] = path
-    return result[0]
+    return with_fake_qemu(lambda: run_launcher(*words, fake=fake, stdin=stdin)[0])
 
 
 def after_signal(number, *words, begun=None, **more):

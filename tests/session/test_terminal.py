@@ -1,51 +1,9 @@
 """test_terminal.py - `./sonde run` on a terminal: which keys go where."""
 
-import os
-import pty
-import select
 import termios
-import time
 
 import tap
-from guest import ROOT
-from session import LIMIT
-
-
-class Terminal:
-    """./sonde run with a pseudo terminal as its terminal."""
-
-    def __init__(self, *arguments):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            program = os.path.join(ROOT, "sonde")
-            os.execv(program, [program, *arguments])
-        self.text = b""
-
-    def expect(self, what):
-        """Wait for what; what came up to it, None when it does not come."""
-        deadline = time.monotonic() + LIMIT
-        while what not in self.text:
-            if not select.select([self.fd], [], [], max(deadline - time.monotonic(), 0))[0]:
-                return None
-            try:
-                self.text += os.read(self.fd, 65536)
-            except OSError:
-                return None
-        before, _, self.text = self.text.partition(what)
-        return before
-
-    def send(self, keys):
-        os.write(self.fd, keys)
-
-    def end(self):
-        """The exit status."""
-        while True:
-            try:
-                if not os.read(self.fd, 65536):
-                    break
-            except OSError:
-                break
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+from session import Terminal
 
 
 def control_c_goes_to_the_guest():
@@ -80,5 +38,4 @@ def the_guest_may_end_it():
     tap.equal(after[3], before[3], "the terminal is as it was")
 
 
-if __name__ == "__main__":
-    tap.run(control_c_goes_to_the_guest, the_guest_may_end_it)
+tap.run(control_c_goes_to_the_guest, the_guest_may_end_it)

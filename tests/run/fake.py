@@ -1,0 +1,89 @@
+"""fake.py - what tests share that have a fake guest: QEMU's place on PATH, and ./sonde with
+nothing to build.
+
+    tests/run/fake.py WORD...    ./sonde's main()
+
+fake_qemu.py is the guest: FAKE in the environment, or the request, says what it does.
+"""
+
+import importlib.machinery
+import importlib.util
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from guest import ROOT
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PROGRAM = [sys.executable, os.path.abspath(__file__)]
+
+
+def with_fake_qemu(run):
+    """Put the fake in front of the real QEMU on PATH while run() runs."""
+    folder = tempfile.mkdtemp()
+    path = os.environ["PATH"]
+    os.symlink(os.path.join(HERE, "fake_qemu.py"), os.path.join(folder, "qemu-system-x86_64"))
+    os.environ["PATH"] = folder + ":" + path
+    try:
+        return run()
+    finally:
+        os.environ["PATH"] = path
+        shutil.rmtree(folder)
+
+
+def launched(groups):
+    """Instead of installing tools: leave a trace that it got as far as that."""
+    if "LAUNCHED" in os.environ:
+        with open(os.environ["LAUNCHED"], "w", encoding="ascii") as file:
+            file.write(" ".join(groups))
+
+
+def load_launcher():
+    """./sonde as a module, with nothing to build."""
+    loader = importlib.machinery.SourceFileLoader("launcher", os.path.join(ROOT, "sonde"))
+    spec = importlib.util.spec_from_loader("launcher", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    module.PROGRAM = PROGRAM
+    module.building.install = launched
+    module.building.build = lambda targets, say: None
+    return module
+
+
+def run_launcher(*arguments, stdin=b"", fake=None):
+    """Run ./sonde's main() in a process of its own: (status, stdout, stderr)."""
+    environment = dict(os.environ, FAKE=fake) if fake else os.environ
+    done = subprocess.run([*PROGRAM, *arguments], input=stdin, capture_output=True,
+                          env=environment, check=False)  # fmt: skip
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def run_in_shell(words, fake=""):
+    """The same with what a shell puts around it; "sonde" among the words stands for it."""
+    command = words.replace("sonde", shlex.join(PROGRAM))
+    done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60,
+                          env=dict(os.environ, FAKE=fake), check=False)  # fmt: skip
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def is_gone(pid):
+    """Has @pid ended, within half a minute? A zombie has no command line."""
+    for _ in range(300):
+        try:
+            with open(f"/proc/{pid}/cmdline") as file:
+                if not file.read():
+                    return True
+        except OSError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+if __name__ == "__main__":
+    launcher = load_launcher()
+    sys.argv[0] = "./sonde"
+    sys.exit(launcher.main())
