@@ -45,6 +45,7 @@ NOT_ALONE = ("everywhere", "returns.every_function_at_once")
 NOT_ON_4 = (
     *NOT_ON_2,
     "commands",
+    "contain",
     "explain",
     "optimize.any_density_in_and_out",
     "optimize.half_of_all_goes_and_comes_back",
