@@ -234,11 +234,6 @@ struct site *registry_find(uintptr_t addr)
     return NULL;
 }
 
-size_t unoptimize_jumps(void)
-{
-    return 0;
-}
-
 void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len)
 {
     (void)bytes;
