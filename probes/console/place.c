@@ -4,7 +4,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/inlines.h"
 #include "kernel/debug/ksyms.h"
-#include "probes/core/platform.h"
+#include "probes/core/life.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,21 +47,10 @@ void place_fill(struct kprobe *p, const struct place *place)
 
 int place_find(const struct place *place, uintptr_t *addr, struct probe_reject *why)
 {
-    struct plat_symbol sym;
-    int err;
+    struct kprobe p = { 0 };
 
-    if (!place->symbol[0]) {
-        *addr = place->addr;
-        return 0;
-    }
-    err = plat_symbol_find(place->symbol, &sym);
-    if (err)
-        return probe_refuse(
-            why, err == -EADDRNOTAVAIL ? PROBE_NOT_UNIQUE : PROBE_NO_SYMBOL, 0);
-    if (place->offset && place->offset >= sym.size)
-        return probe_refuse(why, PROBE_PAST_END, sym.start + place->offset);
-    *addr = sym.start + place->offset;
-    return 0;
+    place_fill(&p, place);
+    return register_resolve(&p, addr, why);
 }
 
 /* ---- write ---- */

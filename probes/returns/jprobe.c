@@ -7,6 +7,7 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
+#include "probes/returns/entry.h"
 #include "probes/returns/kretprobe.h"
 
 #define WORD sizeof(uint64_t)
@@ -51,17 +52,9 @@ void jprobe_return(void)
 
 static int check(struct jprobe *jp, uintptr_t *addr, struct probe_reject *why)
 {
-    struct plat_symbol sym;
-    int err;
-
     if (!jp->entry)
         return probe_refuse(why, PROBE_NO_HANDLER, 0);
-    err = register_resolve(&jp->kp, addr, why);
-    if (err)
-        return err;
-    if (plat_symbol_at(*addr, &sym))
-        return probe_refuse(why, PROBE_NO_FUNCTION, *addr);
-    return sym.start == *addr ? 0 : probe_refuse(why, PROBE_NOT_ENTRY, *addr);
+    return entry_resolve(&jp->kp, addr, why);
 }
 
 /* check_all - @addrs: of those before, since there is one at each. */

@@ -3,23 +3,11 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
+#include "probes/returns/entry.h"
 #include "probes/returns/holder.h"
 #include "probes/returns/kretprobe.h"
 
 /* ---- what can be refused ---- */
-
-static int check_entry(uintptr_t addr, struct probe_reject *why)
-{
-    struct plat_symbol sym;
-
-    if (plat_symbol_at(addr, &sym))
-        return probe_refuse(why, PROBE_NO_FUNCTION, addr);
-    if (sym.start != addr)
-        return probe_refuse(why, PROBE_NOT_ENTRY, addr);
-    if (plat_switches_stack(addr))
-        return probe_refuse(why, PROBE_SWITCHES_STACK, addr);
-    return 0;
-}
 
 static int check(const struct kretprobe *rp, struct probe_reject *why)
 {
@@ -30,8 +18,10 @@ static int check(const struct kretprobe *rp, struct probe_reject *why)
         return probe_refuse(why, PROBE_DATA_TOO_BIG, 0);
     if (rp->holder)
         return probe_refuse(why, PROBE_REGISTERED, rp->kp.addr);
-    err = register_resolve(&rp->kp, &addr, why);
-    return err ? err : check_entry(addr, why);
+    err = entry_resolve(&rp->kp, &addr, why);
+    if (err)
+        return err;
+    return plat_switches_stack(addr) ? probe_refuse(why, PROBE_SWITCHES_STACK, addr) : 0;
 }
 
 /* ---- in ---- */

@@ -1,4 +1,5 @@
 RETURNS := \
+    probes/returns/entry.c \
     probes/returns/jprobe.c \
     probes/returns/shadow.c \
     probes/returns/holder.c \
