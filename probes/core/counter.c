@@ -6,7 +6,7 @@
 #include "probes/core/counter.h"
 
 #include "kernel/base/bits.h"
-#include "probes/core/platform.h"
+#include "probes/core/life.h"
 
 #define WORDS_MIN 16
 #define NONE UINT64_C(1) /* in the first word: number 0 is never free */
@@ -51,6 +51,11 @@ uint32_t counter_get(void)
     return counter;
 }
 
+static uint64_t *counter_of(unsigned cpu, uint32_t counter)
+{
+    return plat_probe_cpu(cpu)->plat.counters + counter;
+}
+
 uint64_t counter_sum(uint32_t counter)
 {
     uint64_t sum = 0;
@@ -58,7 +63,7 @@ uint64_t counter_sum(uint32_t counter)
     if (!counter)
         return 0;
     for (unsigned cpu = 0; cpu < plat_cpu_count(); cpu++)
-        sum += READ_ONCE(*plat_counter(cpu, counter));
+        sum += READ_ONCE(*counter_of(cpu, counter));
     return sum;
 }
 
@@ -69,7 +74,7 @@ uint64_t counter_put(uint32_t counter)
     if (!counter)
         return 0;
     for (unsigned cpu = 0; cpu < plat_cpu_count(); cpu++)
-        WRITE_ONCE(*plat_counter(cpu, counter), 0);
+        WRITE_ONCE(*counter_of(cpu, counter), 0);
     WRITE_ONCE(retired, retired + sum);
     used[counter / 64] &= ~BIT(counter % 64);
     if (counter / 64 < first)

@@ -1,8 +1,9 @@
-/* platform.h - everything the engine asks of the machine.
+/* platform.h - everything that breakpoints ask of the machine.
  *
- * Plain functions, found by the linker: the kernel has them in probes/port/port_kernel.c,
- * the unit tests in tests/unit/port_fake.c, the hosted engine in
- * tests/hosted/port_posix.c. docs/architecture.md has a row for each.
+ * Jumps ask for more, in probes/jump/platform_jump.h, and return probes in
+ * probes/returns/platform_returns.h. All of these are plain functions, found by the linker:
+ * the kernel has them in probes/port, the unit tests in tests/unit/port_fake.c, the hosted
+ * engine in tests/hosted/port_posix.c. docs/architecture.md has a row for each.
  */
 #pragma once
 
@@ -29,11 +30,6 @@ int plat_text_read(void *dst, uintptr_t addr, size_t len);
  * Return:  0; -EFAULT neither of the two.
  */
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len);
-/* plat_text_store - the same for 1, 2, 4 or 8 bytes of plat_exec_alloc() memory that CPUs may
- * be executing: each executes the old or the new ones, and after the next plat_sync_cores()
- * the new.
- */
-int plat_text_store(uintptr_t addr, const void *bytes, size_t len);
 /* plat_sync_cores - every CPU has executed a serialising instruction since the call, or will
  * before it executes anything else. A CPU that was in an NMI has left it.
  * Context: thread, interrupts on; machine stopped.
@@ -77,59 +73,6 @@ void plat_exec_window(uintptr_t *start, size_t *len);
 /* plat_exec_contains - does @addr lie in memory of plat_exec_alloc()? Context: any. */
 bool plat_exec_contains(uintptr_t addr);
 
-/* What the engine's jumps call: probes/jump/detour.asm. Each is entered by a call, which
- * leaves on the stack where the program goes on, in a cell whose owner is the site.
- */
-enum plat_detour {
-    PLAT_DETOUR_CALL,      /* pre-handlers, then the copy */
-    PLAT_DETOUR_CALL_DEAD, /* the same, where the status flags are dead */
-    PLAT_DETOUR_CALLED,    /* the same at a call that has pushed its return address */
-    PLAT_DETOUR_IMAGE,     /* pre-handlers, and the instruction done to the image */
-    PLAT_DETOUR_IMAGE_CALLED,
-    PLAT_DETOUR_RETURN,      /* site->plain has a new instance */
-    PLAT_DETOUR_RETURN_DEAD, /* the same, where the status flags are dead */
-    PLAT_DETOUR_POST,        /* post-handlers */
-    PLAT_DETOURS,
-};
-/* plat_detour - its address. plat_is_detour - is @addr in any of them? Context: any. */
-uintptr_t plat_detour(enum plat_detour which);
-bool plat_is_detour(uintptr_t addr);
-
-/* A pattern for code of its own in front of a site's copy: what PLAT_DETOUR_CALL is for one
- * handler. It is entered at @entry, and ends where the copy begins. What is to be filled in
- * lies in front of each @end.
- */
-struct plat_pattern {
-    const uint8_t *code;
-    uint16_t len, entry; /* bytes */
-    const struct {
-        uint16_t end; /* bytes from @code */
-        uint16_t what;
-    } * holes;
-    size_t hole_count;
-};
-enum plat_hole {
-    PLAT_HOLE_SITE,    /* 8 bytes: the struct site */
-    PLAT_HOLE_PROBE,   /* 8: the struct kprobe */
-    PLAT_HOLE_ADDR,    /* 4, sign-extended: the site's address */
-    PLAT_HOLE_IP,      /* 4, sign-extended: one behind that */
-    PLAT_HOLE_COUNTER, /* 4: plat_counter_disp() of its counter */
-    PLAT_HOLE_HANDLER, /* 4: the displacement of a call of its handler */
-    PLAT_HOLE_SHARED, /* 4: the same of what it stands for: the shared code for calls there,
-                        * and else as the next one */
-    PLAT_HOLE_MOVED, /* 4: a displacement that is right where the pattern lies */
-    PLAT_HOLES,
-};
-/* What it is for. */
-enum plat_own {
-    PLAT_OWN_CALL,       /* a pre-handler */
-    PLAT_OWN_LIGHT,      /* a light handler of which handler_is_plain() holds */
-    PLAT_OWN_LIGHT_KEEP, /* any light handler */
-    PLAT_OWNS,
-};
-/* plat_detour_own - Context: any.  Return: NULL: there are none. */
-const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live);
-
 /* What lies on the stack while a light handler runs: what it would have restored, should it
  * never return. The word below is where it would return to.
  */
@@ -139,41 +82,6 @@ struct plat_light {
     /* Of PLAT_OWN_LIGHT_KEEP; the low half of preempt is plat_depths.preempt. */
     unsigned long preempt, bx, r12, r13, r14, r15, flags;
 };
-
-/* ---- landing pads: chosen pages, of which many may show one frame ---- */
-
-/* plat_pad_range - pads lie in [start, end), but not in [hole_start, hole_end): from all of
- * that plat_exec_alloc() memory is in reach of a jmp32, and all of it is of kernel text.
- * Context: any.
- */
-struct plat_pad_range {
-    uintptr_t start, end, hole_start, hole_end;
-};
-void plat_pad_range(struct plat_pad_range *out);
-/* plat_pad_frame_new - memory for 4096 bytes of code that no page shows yet.
- * @id: receives its name, not 0   @content: copied into it
- * plat_pad_frame_free - no page shows it any more.
- * Context: thread.  Return: 0; -ENOMEM.
- */
-int plat_pad_frame_new(uint64_t *id, const uint8_t *content);
-void plat_pad_frame_free(uint64_t id);
-/* plat_pad_page_map - let @page show the frame; from now on plat_text_write() changes it
- * there, for all pages that show it.
- * plat_pad_page_remap - let a mapped @page show this frame instead, in one step: no CPU ever
- * finds a hole, and on return none finds the old one.
- * plat_pad_pages_unmap - those mapped pages show nothing any more.
- * @page: multiple of 4096 in the range of pads
- * Context: thread, interrupts on. Return: 0; -EBUSY the page is in use for something else;
- *          -ENOMEM.
- */
-int plat_pad_page_map(uintptr_t page, uint64_t id);
-int plat_pad_page_remap(uintptr_t page, uint64_t id);
-void plat_pad_pages_unmap(const uintptr_t *pages, size_t count);
-/* plat_optimize_soon - call optimize_run() before long, from a thread of the platform's own.
- * Calls that come before that are one.
- * Context: thread; boot, when it is done as soon as there are threads.
- */
-void plat_optimize_soon(void);
 
 /* ---- time, place, locks ---- */
 
@@ -211,20 +119,17 @@ static ALWAYS_INLINE struct plat_depths *plat_depths(const struct probe_cpu *cpu
 struct plat_cpu {
     const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
     uintptr_t nmi_stack_base;    /* and inside */
-    uint64_t *counters;          /* plat_counter(this CPU, 0) */
+    uint64_t *counters;          /* those of plat_counters_map() */
     struct shadow *const
         *shadow;               /* of the stack in use, outside NMI; NULL: it has none */
     struct shadow *nmi_shadow; /* and inside */
 };
 
 /* plat_counters_map - let every CPU have the counters 0..@count-1. New ones are 0, and none
- * goes away.  Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
- * plat_counter - counter @i of CPU @cpu; they lie one behind the other. Context: any.
- * plat_counter_disp - where counter @i of the executing CPU lies, from GS. Context: any.
+ * goes away. Those of a CPU lie one behind the other, from plat_cpu.counters on.
+ * Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
 int plat_counters_map(size_t count);
-uint64_t *plat_counter(unsigned cpu, size_t i);
-int32_t plat_counter_disp(size_t i);
 
 /* plat_preempt_enable - undo what the code of a detour, or the trampoline, did before it
  * called the engine.
@@ -279,32 +184,11 @@ bool plat_has_fixup(uintptr_t addr);
 /* plat_is_entry - does @addr belong to the entry code? Context: any. */
 bool plat_is_entry(uintptr_t addr);
 
-/* plat_is_compiled - does a function begin at @addr that a compiler has made, by the calling
- * convention? Context: any.
- */
-bool plat_is_compiled(uintptr_t addr);
-
 /* plat_is_engine - does @addr belong to the engine's own code? Context: any. */
 bool plat_is_engine(uintptr_t addr);
 
 /* plat_nokprobe - the recorded addresses of functions marked NOKPROBE: @count of them. */
 const uintptr_t *plat_nokprobe(size_t *count);
-
-/* Where code is entered, as the build has found: addresses as offsets from @base, sorted;
- * and ranges, sorted, apart from each other, into which anything may jump. count 0: nothing
- * is known.
- */
-struct plat_targets {
-    uintptr_t base;
-    const uint32_t *offsets;
-    size_t count;
-    const struct plat_opaque {
-        uint32_t start, end;
-    } * opaque;
-    size_t opaque_count;
-};
-/* plat_targets - Context: any. */
-void plat_targets(struct plat_targets *out);
 
 /* ---- handlers, faults, the end ---- */
 
@@ -318,14 +202,6 @@ void plat_given_up(const struct kprobe *p, uintptr_t sp);
  * Context: trap.
  */
 void plat_escape(struct pt_regs *fault, struct pt_regs *regs);
-/* plat_jprobe_call - call @fn with the argument registers of @regs, and on its stack, as
- * aligned as that of @regs, a copy of the @words behind the return address there.
- * @save_sp: gets what plat_jprobe_leave() needs to return from here in its stead
- * Context: trap.
- */
-void plat_jprobe_call(uintptr_t fn, const struct pt_regs *regs, size_t words,
-                      uintptr_t *save_sp);
-_Noreturn void plat_jprobe_leave(uintptr_t sp);
 /* plat_read - one word of memory that may be bad. Context: any.
  * Return: 0; -EFAULT.
  */
@@ -342,33 +218,6 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr);
 void plat_raise_step(struct pt_regs *regs);
 /* plat_raise_again - let the fault that @regs is the image of happen again. Context: trap. */
 void plat_raise_again(struct pt_regs *regs);
-
-/* ---- stacks and returns ---- */
-
-/* kretprobe_trampoline - where a function returns to whose return address was exchanged.
- * With preemption off it calls kretprobe_return() with an image of the registers behind the
- * return, right above the frame of that function, and then goes on with that image.
- */
-extern const char kretprobe_trampoline[];
-
-/* plat_shadow_make - give every thread that exists a shadow, and each that will; those for
- * NMIs too. Once done it costs nothing.
- * @with_data: with room for the data of instances
- * Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM some have none.
- */
-int plat_shadow_make(bool with_data);
-/* plat_shadow_for_each - call @fn for all of them; their stacks may be in use meanwhile.
- * Context: thread.
- */
-void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg);
-/* plat_shadow_running - of the thread that CPU @cpu runs now, and of its NMI stack.
- * Context: any.  Return: NULL when it has none.
- */
-const struct shadow *plat_shadow_running(unsigned cpu, bool nmi);
-/* plat_switches_stack - does the function at @addr return on another stack, or as another
- * thread, than it was entered? Context: any.
- */
-bool plat_switches_stack(uintptr_t addr);
 
 uint64_t plat_clock_ns(void);                     /* any, NMI-safe */
 void plat_log(const char *fmt, ...) PRINTF(1, 2); /* thread */

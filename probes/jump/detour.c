@@ -20,6 +20,7 @@
  * again, and on the stack before the detour begins. There the copy is a jump.
  */
 #include "probes/jump/detour.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/returns/kretprobe.h"
 
 #include "kernel/base/bits.h"
@@ -36,6 +37,7 @@
 #include "probes/jump/link.h"
 #include "probes/jump/liveness.h"
 #include "probes/region/region.h"
+#include "probes/returns/platform_returns.h"
 
 /* Where the code of a large cell begins that calls: its return address is then 31 bytes from
  * the start of the cell.

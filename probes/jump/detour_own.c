@@ -6,6 +6,7 @@
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/jump/handler.h"
+#include "probes/jump/platform_jump.h"
 
 bool detour_own_fits(const struct site *site)
 {

@@ -12,8 +12,10 @@
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/region/region.h"
 #include "probes/returns/kretprobe.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
 
 /* ---- a site is made and freed ---- */

@@ -36,6 +36,7 @@
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/region/region.h"
 
 #define WORD_LEN 8

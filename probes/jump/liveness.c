@@ -8,9 +8,9 @@
  */
 #include "probes/jump/liveness.h"
 
-#include "probes/core/platform.h"
 #include "probes/core/recover.h"
 #include "probes/insn/effects.h"
+#include "probes/jump/platform_jump.h"
 
 #define LOOKED_AT_MAX 48 /* instructions; behind them all is live */
 #define WAYS_MAX 8       /* branches whose other way is still to be looked at */

@@ -26,6 +26,7 @@
 #include "probes/core/registry.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/leftover.h"
+#include "probes/jump/platform_jump.h"
 
 /* Locks: all PLAT_PROBES; on and method are read without it. */
 static bool on = true;

@@ -13,6 +13,7 @@
 #include "probes/jump/leftover.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
+#include "probes/jump/platform_jump.h"
 
 _Static_assert(UNOPTIMIZE_SPAN_MAX == PUN_JUMP_MAX, "a jump and its prefixes");
 

@@ -5,9 +5,9 @@
  * giving back cannot fail.
  */
 #include "kernel/base/err.h"
-#include "probes/core/platform.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/pad_parts.h"
+#include "probes/jump/platform_jump.h"
 
 #define GONE_MAX 256 /* pages that are unmapped together */
 

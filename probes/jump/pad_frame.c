@@ -9,9 +9,9 @@
  *   4. and only then the new pad can be written: by pad_fill().
  */
 #include "kernel/base/err.h"
-#include "probes/core/platform.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/pad_parts.h"
+#include "probes/jump/platform_jump.h"
 
 #define TRIES 200
 #define MISSES 100
@@ -152,7 +152,7 @@ uintptr_t pad_frame_writable(struct pad_frame *f)
 
 static int page_map(struct pad_page *page, struct pad_frame *f)
 {
-    int err = plat_pad_page_map(page->addr, f->id);
+    int err = plat_pad_page_show(page->addr, 0, f->id);
 
     if (err && !f->pages)
         pad_frame_put(f);
@@ -239,7 +239,7 @@ static void pads_leave(struct pad_page *page, struct pad_frame *old, unsigned co
 static int page_move(struct pad_page *page, struct pad_frame *to, unsigned count)
 {
     struct pad_frame *old = page->frame;
-    int err = plat_pad_page_remap(page->addr, to->id);
+    int err = plat_pad_page_show(page->addr, old->id, to->id);
 
     if (err && !to->pages)
         pad_frame_put(to);

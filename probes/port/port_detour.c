@@ -1,6 +1,7 @@
 /* port_detour.c - platform.h's part about jumps: the code in detour.asm. */
 #include "kernel/cpu/percpu.h"
 #include "probes/core/life.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
 
 extern const char detour_text_start[], detour_text_end[];

@@ -15,6 +15,7 @@
 #include "kernel/time/clock.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
@@ -158,11 +159,6 @@ void plat_free(void *p)
 int plat_counters_map(size_t count)
 {
     return percpu_counters_map(count);
-}
-
-uint64_t *plat_counter(unsigned cpu, size_t i)
-{
-    return percpu_counter(cpu, i);
 }
 
 bool plat_has_fixup(uintptr_t addr)

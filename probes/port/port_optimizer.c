@@ -6,8 +6,8 @@
  */
 #include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"
-#include "probes/core/platform.h"
 #include "probes/jump/optimize.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
 
 #define DELAY_NS UINT64_C(5000000)

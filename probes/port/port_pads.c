@@ -4,7 +4,7 @@
 #include "kernel/debug/panic.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/frame.h"
-#include "probes/core/platform.h"
+#include "probes/jump/platform_jump.h"
 
 #include <string.h>
 
@@ -36,14 +36,9 @@ void plat_pad_frame_free(uint64_t id)
     frame_free(id);
 }
 
-int plat_pad_page_map(uintptr_t page, uint64_t id)
+int plat_pad_page_show(uintptr_t page, uint64_t old, uint64_t id)
 {
-    return exec_map_at(page, id);
-}
-
-int plat_pad_page_remap(uintptr_t page, uint64_t id)
-{
-    return exec_remap(page, id);
+    return old ? exec_remap(page, id) : exec_map_at(page, id);
 }
 
 void plat_pad_pages_unmap(const uintptr_t *pages, size_t count)

@@ -11,6 +11,7 @@
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/port/port.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 
 extern const uintptr_t noretprobe_start[], noretprobe_end[];

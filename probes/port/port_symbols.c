@@ -3,7 +3,7 @@
  */
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
-#include "probes/core/platform.h"
+#include "probes/jump/platform_jump.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -28,6 +28,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/stop_machine.h"
 #include "probes/core/life.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
  */
 #include "kernel/cpu/percpu.h"
 #include "probes/core/life.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/returns/shadow.h"
 
 #define EMIT(name, value)                                                                \

@@ -17,8 +17,10 @@
 #include "probes/console/place.h"
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
 #include "probes/returns/kretprobe.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
 
 extern const uintptr_t kretprobe_trampoline_known, kretprobe_trampoline_flags_pushed,

@@ -8,7 +8,7 @@
 
 #include "kernel/base/err.h"
 #include "kernel/base/list.h"
-#include "probes/core/platform.h"
+#include "probes/jump/platform_jump.h"
 
 struct added {
     struct list link;

@@ -18,7 +18,7 @@
  */
 #include "probes/returns/holder.h"
 
-#include "probes/core/platform.h"
+#include "probes/returns/platform_returns.h"
 
 #define DATA_ALIGN 16
 

@@ -9,6 +9,7 @@
 #include "probes/core/life.h"
 #include "probes/returns/entry.h"
 #include "probes/returns/kretprobe.h"
+#include "probes/returns/platform_returns.h"
 
 #define WORD sizeof(uint64_t)
 #define PAGE_LEN 4096ul

@@ -25,6 +25,7 @@
 #include "probes/returns/kretprobe.h"
 #include "probes/core/aggr.h"
 #include "probes/returns/holder.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
 #include "probes/returns/shadow.h"
 

@@ -6,6 +6,7 @@
 #include "probes/returns/entry.h"
 #include "probes/returns/holder.h"
 #include "probes/returns/kretprobe.h"
+#include "probes/returns/platform_returns.h"
 
 /* ---- what can be refused ---- */
 

@@ -43,8 +43,8 @@
 #include "probes/returns/return_point.h"
 
 #include "probes/core/insn_slot.h"
-#include "probes/core/platform.h"
 #include "probes/insn/encode.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 
 bool return_point_is(uintptr_t ip)

@@ -15,8 +15,8 @@
 #pragma once
 
 #include "kernel/base/compiler.h"
-#include "probes/core/platform.h"
 #include "probes/kprobe.h"
+#include "probes/returns/platform_returns.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -9,6 +9,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/jump/pun.h"
 #include "tests/hosted/fixture.h"
 #include "tests/hosted/posix.h"

@@ -5,6 +5,7 @@
 #include "tests/hosted/posix_parts.h"
 
 #include "kernel/base/err.h"
+#include "probes/jump/platform_jump.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -78,28 +79,17 @@ void plat_pad_frame_free(uint64_t id)
     used--;
 }
 
-static int page_show(uintptr_t page, uint64_t id, int how)
+int plat_pad_page_show(uintptr_t page, uint64_t old, uint64_t id)
 {
     off_t off = (off_t)((id - 1) * PAGE_LEN);
+    int how = old ? MAP_FIXED : MAP_FIXED_NOREPLACE;
 
     if (mmap((void *)page, PAGE_LEN, PROT_READ | PROT_EXEC, MAP_SHARED | how, fd, off) ==
         MAP_FAILED)
         return errno == EEXIST ? -EBUSY : -ENOMEM;
     shown[page / PAGE_LEN] = (uint16_t)id;
+    used += !old;
     return 0;
-}
-
-int plat_pad_page_map(uintptr_t page, uint64_t id)
-{
-    int err = page_show(page, id, MAP_FIXED_NOREPLACE);
-
-    used += !err;
-    return err;
-}
-
-int plat_pad_page_remap(uintptr_t page, uint64_t id)
-{
-    return page_show(page, id, MAP_FIXED);
 }
 
 void plat_pad_pages_unmap(const uintptr_t *pages, size_t count)

@@ -4,6 +4,7 @@
  * not take the thread for one that is outside.
  */
 #define _GNU_SOURCE
+#include "probes/returns/platform_returns.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
 

@@ -1,4 +1,5 @@
 /* posix_symbols.c - the functions of this program, from its own symbol table. */
+#include "probes/jump/platform_jump.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
 

@@ -4,6 +4,7 @@
  * writable somewhere else.
  */
 #define _GNU_SOURCE
+#include "probes/jump/platform_jump.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
 

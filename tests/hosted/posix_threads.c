@@ -2,6 +2,7 @@
  * stopping them, waiting until each has been outside.
  */
 #define _GNU_SOURCE
+#include "probes/jump/platform_jump.h"
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 #include "tests/hosted/posix.h"
@@ -186,14 +187,16 @@ void posix_thread_each(void (*fn)(struct posix_thread *t, void *arg), void *arg)
 /* Of each thread, whether it lives or not. */
 static uint8_t areas[THREADS_MAX][AREA_LEN] ALIGNED(4096);
 
-int plat_counters_map(size_t count)
+static uint64_t *counters_of(const struct posix_thread *t)
 {
-    return count > COUNTERS_MAX ? -ENOMEM : 0;
+    return (uint64_t *)(areas[t - threads] + PERCPU_COUNTERS_OFF);
 }
 
-uint64_t *plat_counter(unsigned cpu, size_t i)
+int plat_counters_map(size_t count)
 {
-    return (uint64_t *)(areas[cpu] + PERCPU_COUNTERS_OFF) + i;
+    for (size_t i = 0; i < THREADS_MAX; i++)
+        thread_area(&threads[i])->plat.counters = counters_of(&threads[i]);
+    return count > COUNTERS_MAX ? -ENOMEM : 0;
 }
 
 /* How much is left of the program's own stack, where jumps bring handlers, is not known
@@ -220,7 +223,7 @@ static void row_init(struct posix_thread *t)
     t->cpu->stack_base = STACK_BASE;
     thread_area(t)->plat = (struct plat_cpu){
         .shadow = (struct shadow *const *)&t->cpu->thread_probe,
-        .counters = plat_counter((unsigned)(t - threads), 0),
+        .counters = counters_of(t),
         .stack_base = &t->stack,
         .nmi_stack_base = t->stack, /* an NMI runs on top of what it has interrupted */
     };

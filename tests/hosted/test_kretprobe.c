@@ -8,6 +8,7 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/optimize.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"

@@ -1,7 +1,7 @@
 /* test_pad.c - landing pads in a process: jumped to, moved, given back. */
 #include "probes/jump/pad.h"
 
-#include "probes/core/platform.h"
+#include "probes/jump/platform_jump.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 

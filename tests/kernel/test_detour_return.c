@@ -8,6 +8,7 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/leftover.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/returns/shadow.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/each_cpu.h"

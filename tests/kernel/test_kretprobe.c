@@ -8,6 +8,7 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"

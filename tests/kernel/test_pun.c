@@ -7,6 +7,7 @@
 #include "kernel/mm/heap.h"
 #include "probes/core/life.h"
 #include "probes/jump/pad.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/many/walk.h"
 #include "tests/kernel/ktest.h"
 

@@ -18,6 +18,7 @@
 #include "probes/jump/detour.h"
 #include "probes/many/walk.h"
 #include "probes/region/region.h"
+#include "probes/returns/platform_returns.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"

@@ -16,6 +16,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/optimize.h"
 #include "probes/many/walk.h"
+#include "probes/returns/platform_returns.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"

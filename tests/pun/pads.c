@@ -4,8 +4,8 @@
 #include "tests/pun/pads.h"
 
 #include "kernel/base/err.h"
-#include "probes/core/platform.h"
 #include "probes/jump/pad.h"
+#include "probes/jump/platform_jump.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,21 +58,17 @@ void plat_pad_frame_free(uint64_t id)
     frames[id - 1] = NULL;
 }
 
-int plat_pad_page_remap(uintptr_t page, uint64_t id)
+int plat_pad_page_show(uintptr_t page, uint64_t old, uint64_t id)
 {
+    (void)old;
     shown[(page - REACH_START) / PAGE_LEN % PAGES] = (uint32_t)id;
     return 0;
-}
-
-int plat_pad_page_map(uintptr_t page, uint64_t id)
-{
-    return plat_pad_page_remap(page, id);
 }
 
 void plat_pad_pages_unmap(const uintptr_t *pages, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        plat_pad_page_remap(pages[i], 0);
+        plat_pad_page_show(pages[i], 0, 0);
 }
 
 int plat_text_read(void *dst, uintptr_t addr, size_t len)

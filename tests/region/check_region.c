@@ -9,6 +9,7 @@
  */
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/region/region.h"
 #include "tests/region/port_elf.h"
 

@@ -6,6 +6,7 @@
 #include "probes/core/extend.h"
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
+#include "probes/jump/platform_jump.h"
 
 #include <elf.h>
 #include <stdio.h>

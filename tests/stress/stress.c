@@ -18,6 +18,7 @@
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/jumps.h"

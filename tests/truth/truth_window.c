@@ -22,7 +22,7 @@
 #include "kernel/cpu/smp.h"
 #include "kernel/thread/sched.h"
 #include "kernel/thread/thread.h"
-#include "probes/core/platform.h"
+#include "probes/jump/platform_jump.h"
 
 struct meeting {
     struct kprobe *const *probes;
@@ -136,7 +136,7 @@ static void hold(struct kprobe *const *probes, const uintptr_t *past,
                          .expected = cpu_count() - 1 };
 
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        m.counters[cpu] = plat_counter(cpu, 0);
+        m.counters[cpu] = percpu_counter(cpu, 0);
     for (;;) {
         m.waiting = 0;
         m.in_a_hit = m.is_over = false;

@@ -5,6 +5,7 @@
 
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 
 const char kretprobe_trampoline[1] = { (char)0xcc };

@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
+#include "probes/jump/platform_jump.h"
 #include "tests/unit/port_fake_parts.h"
 
 #include <fcntl.h>
@@ -256,6 +257,7 @@ int fake_boot(int (*init)(void))
 }
 
 static struct shadow *const no_shadow;
+static uint64_t counters[FAKE_CPUS][FAKE_COUNTERS];
 
 static void areas_make(void)
 {
@@ -263,7 +265,7 @@ static void areas_make(void)
     for (size_t i = 0; i < FAKE_CPUS; i++)
         cpus[i].cpu.plat = (struct plat_cpu){
             .shadow = &no_shadow,
-            .counters = plat_counter((unsigned)i, 0),
+            .counters = counters[i],
             .stack_base = &fake.stack_base,
         };
 }
@@ -607,18 +609,11 @@ void plat_free(void *p)
 
 /* ---- counters and flags ---- */
 
-static uint64_t counters[FAKE_CPUS][FAKE_COUNTERS];
-
 int plat_counters_map(size_t count)
 {
     if (!held[PLAT_PROBES])
         fake_breach(__func__, "PLAT_PROBES is not held");
     return count > FAKE_COUNTERS || fake_must_fail() ? -ENOMEM : 0;
-}
-
-uint64_t *plat_counter(unsigned cpu, size_t i)
-{
-    return &counters[cpu][i];
 }
 
 void plat_preempt_enable(void)

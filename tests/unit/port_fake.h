@@ -10,7 +10,7 @@
 #pragma once
 
 #include "kernel/base/regs.h"
-#include "probes/core/platform.h"
+#include "probes/jump/platform_jump.h"
 #include "tests/unit/unit.h"
 
 #include <setjmp.h>
@@ -48,7 +48,7 @@ struct fake_machine {
     size_t jprobe_words; /* of the last plat_jprobe_call() */
     size_t blocks;       /* of plat_alloc(), not freed */
     size_t exec_bytes;   /* of plat_exec_alloc(), not freed */
-    size_t pad_pages;    /* of plat_pad_page_map(), not unmapped */
+    size_t pad_pages;    /* of plat_pad_page_show(), not unmapped */
     size_t pad_frames;   /* of plat_pad_frame_new(), not freed */
 
     /* When set: run inside the next plat_quiesce(), inside each plat_alloc(). */

@@ -3,6 +3,7 @@
  * plat_text_write() only.
  */
 #include "kernel/base/err.h"
+#include "probes/jump/platform_jump.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
 
@@ -123,7 +124,7 @@ void plat_pad_frame_free(uint64_t id)
     fake.pad_frames--;
 }
 
-int plat_pad_page_map(uintptr_t page, uint64_t id)
+int plat_pad_page_show(uintptr_t page, uint64_t old, uint64_t id)
 {
     size_t i = slot_of(page);
 
@@ -131,25 +132,13 @@ int plat_pad_page_map(uintptr_t page, uint64_t id)
         fake_breach(__func__, "no such page, or no such frame");
     if (pages[i].is_foreign)
         return -EBUSY;
-    if (pages[i].id)
-        fake_breach(__func__, "is mapped already");
+    if (pages[i].id != old)
+        fake_breach(__func__, "shows another frame");
     if (fake_must_fail())
         return -ENOMEM;
     pages[i].page = page;
     pages[i].id = id;
-    fake.pad_pages++;
-    return 0;
-}
-
-int plat_pad_page_remap(uintptr_t page, uint64_t id)
-{
-    size_t i = slot_of(page);
-
-    if (!pages[i].id)
-        fake_breach(__func__, "is not mapped");
-    if (fake_must_fail())
-        return -ENOMEM;
-    pages[i].id = id;
+    fake.pad_pages += !old;
     return 0;
 }
 

@@ -1,6 +1,7 @@
 /* port_fake_rooms.c - the platform over arrays, as the rooms above the core see it. */
 #include "probes/core/life.h"
 #include "probes/jump/optimize.h"
+#include "probes/jump/platform_jump.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/return_point.h"
 #include "tests/unit/port_fake.h"

@@ -7,6 +7,8 @@
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/insn.h"
+#include "probes/jump/platform_jump.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
 #include "tests/unit/port_fake.h"
 
@@ -373,7 +375,7 @@ static void a_disabled_probe_leaves_the_copy_alone(void)
 static void what_is_counted_is_the_probes_also_afterwards(void)
 {
     start("48 89 e5 c3", false, false);
-    *plat_counter(0, p.counter) = 3;
+    plat_probe_cpu(0)->plat.counters[p.counter] = 3;
     CHECK_EQ(kprobe_hits(&p), 3);
     CHECK_EQ(p.hits, 0);
     end();

@@ -9,6 +9,7 @@
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/platform_jump.h"
 #include "tests/unit/port_fake.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/returns/kretprobe.h"
+#include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
 #include "tests/unit/port_fake.h"
 

@@ -3,6 +3,7 @@
 
 #include "kernel/base/err.h"
 #include "probes/insn/encode.h"
+#include "probes/jump/platform_jump.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdlib.h>

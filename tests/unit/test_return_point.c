@@ -4,6 +4,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
 #include "probes/returns/holder.h"
+#include "probes/returns/platform_returns.h"
 #include "tests/unit/port_fake.h"
 
 #define LEA "48 8d 7f 01 c3" /* lea rdi, [rdi + 1]; ret */
