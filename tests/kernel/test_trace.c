@@ -69,7 +69,7 @@ static void read_all(void)
     if (buffer_merge(&m, -1, MERGE_TAKE)) {
         wrong++;
     } else {
-        while (merge_next(&m, &one)) {
+        while (buffer_merge_next(&m, &one)) {
             const uint64_t *words = one.event.data;
 
             seen++;

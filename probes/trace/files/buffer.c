@@ -28,6 +28,7 @@ void trace_unlock(void)
 /* Locks:  T the trace lock   a any, atomically */
 static struct {
     struct ring *ring; /* [T to change] */
+    struct ring *old;  /* [T] the smaller one before it, which was not read yet */
     uint64_t kb;       /* [T] as it was asked for */
     uint64_t wanted;   /* [T] and is to be when there is something to record */
 } cpus[MAX_CPUS];
@@ -84,16 +85,44 @@ int buffer_init(void)
     return 0;
 }
 
-/* replace - the rings of [@first, @last) by those in @new. A writer that has found the old
- * one is done when each thread was outside of hits.
+static void forget_old(unsigned cpu)
+{
+    if (cpus[cpu].old)
+        ring_free(cpus[cpu].old);
+    cpus[cpu].old = NULL;
+}
+
+/* keep_old - what is in @ring can still be read. One such ring is kept for a CPU. */
+static void keep_old(unsigned cpu, struct ring *ring)
+{
+    struct ring_stats stats;
+
+    ring_stats_get(ring, &stats);
+    if (!stats.entries) {
+        ring_free(ring);
+        return;
+    }
+    forget_old(cpu);
+    cpus[cpu].old = ring;
+}
+
+/* replace - the rings of [@first, @last) by those in @new. A writer that has found the one
+ * before is done when each thread was outside of hits.
+ * @keep: what is in those before stays, where larger ones come
  */
-static void replace(unsigned first, unsigned last, struct ring **new)
+static void replace(unsigned first, unsigned last, struct ring **new, bool keep)
 {
     for (unsigned i = first; i < last; i++)
         new[i] = __atomic_exchange_n(&cpus[i].ring, new[i], __ATOMIC_ACQ_REL);
     quiesce();
-    for (unsigned i = first; i < last; i++)
+    for (unsigned i = first; i < last; i++) {
+        if (keep && new[i]->count <= cpus[i].ring->count) {
+            keep_old(i, new[i]);
+            continue;
+        }
         ring_free(new[i]);
+        forget_old(i);
+    }
 }
 
 /* renew - empty rings for [@first, @last). @resize: of the size that is wanted now */
@@ -111,7 +140,7 @@ static int renew(unsigned first, unsigned last, bool resize)
     }
     for (unsigned i = first; resize && i < last; i++)
         cpus[i].kb = cpus[i].wanted;
-    replace(first, last, new);
+    replace(first, last, new, resize);
     return 0;
 }
 
@@ -157,8 +186,10 @@ void buffer_reset(int cpu)
     struct ring_page *spare = buffer_page_new();
 
     for (unsigned i = 0; spare && i < cpu_count(); i++)
-        if (cpu < 0 || (unsigned)cpu == i)
+        if (cpu < 0 || (unsigned)cpu == i) {
+            forget_old(i);
             spare = ring_reset(cpus[i].ring, spare);
+        }
     if (spare)
         buffer_page_free(spare);
 }
@@ -292,12 +323,26 @@ void record_end(struct ring *ring)
 
 void buffer_stats(unsigned cpu, struct ring_stats *out)
 {
+    struct ring_stats old;
+
     ring_stats_get(cpus[cpu].ring, out);
+    if (!cpus[cpu].old)
+        return;
+    ring_stats_get(cpus[cpu].old, &old);
+    out->entries += old.entries;
+    out->overwritten += old.overwritten;
+    out->overrun += old.overrun;
+    out->dropped += old.dropped;
+    out->read += old.read;
+    out->bytes += old.bytes;
+    if (old.oldest)
+        out->oldest = old.oldest;
 }
 
+/* Two for each CPU: the ring that was there before, and that which is. */
 int buffer_merge(struct merge *m, int cpu, enum merge_how how)
 {
-    unsigned count = cpu_count();
+    unsigned count = 2 * cpu_count();
     struct merge_ring *rings = kzalloc(count * sizeof(*rings));
 
     if (!rings)
@@ -305,17 +350,28 @@ int buffer_merge(struct merge *m, int cpu, enum merge_how how)
     m->rings = rings;
     m->count = count;
     for (unsigned i = 0; i < count; i++) {
-        if (cpu >= 0 && (unsigned)cpu != i)
+        struct ring *ring = i % 2 ? cpus[i / 2].ring : cpus[i / 2].old;
+
+        if (!ring || (cpu >= 0 && (unsigned)cpu != i / 2))
             continue;
         rings[i].page = buffer_page_new();
         if (!rings[i].page) {
             buffer_merge_end(m);
             return -ENOMEM;
         }
-        rings[i].ring = cpus[i].ring;
+        rings[i].ring = ring;
     }
     merge_init(m, rings, count, how);
     return 0;
+}
+
+bool buffer_merge_next(struct merge *m, struct merged *out)
+{
+    bool more = merge_next(m, out);
+
+    if (more)
+        out->ring /= 2;
+    return more;
 }
 
 void buffer_merge_end(struct merge *m)
@@ -328,5 +384,8 @@ void buffer_merge_end(struct merge *m)
 
 struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsigned flags)
 {
-    return ring_read(cpus[cpu].ring, &cpus[cpu].ring->read, spare, flags);
+    struct ring *old = cpus[cpu].old;
+    struct ring_page *page = old ? ring_read(old, &old->read, spare, 0) : NULL;
+
+    return page ? page : ring_read(cpus[cpu].ring, &cpus[cpu].ring->read, spare, flags);
 }

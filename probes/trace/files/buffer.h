@@ -51,7 +51,8 @@ uint64_t buffer_now(void);
 int buffer_expand(void);
 
 /* buffer_set_size - @cpu: which; -1: all.  @kb: of data
- * Return: 0; -EINVAL; -ENOMEM. What was recorded there is gone.
+ * Return: 0; -EINVAL; -ENOMEM. What was recorded stays where the buffer becomes larger, and
+ *         is gone where it becomes smaller.
  */
 int buffer_set_size(int cpu, uint64_t kb);
 /* buffer_size - of @cpu, KiB, now; buffer_wanted - what buffer_expand() makes of it. */
@@ -75,6 +76,8 @@ void buffer_stats(unsigned cpu, struct ring_stats *out);
  * Return: 0, and buffer_merge_end() is due; -ENOMEM.
  */
 int buffer_merge(struct merge *m, int cpu, enum merge_how how);
+/* buffer_merge_next - as merge_next(); the number of the ring is that of its CPU. */
+bool buffer_merge_next(struct merge *m, struct merged *out);
 void buffer_merge_end(struct merge *m);
 
 /* buffer_read_page - take the next page of @cpu, @spare for it, as ring_read() does.

@@ -47,7 +47,7 @@ static void print_merged(struct seq *s, struct merge *m)
     struct print p;
 
     trace_printer(&p, s);
-    while (!s->err && merge_next(m, &one)) {
+    while (!s->err && buffer_merge_next(m, &one)) {
         const void *record = one.event.data;
 
         print_lost(&p, one.ring, one.missed);
