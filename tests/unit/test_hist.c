@@ -1,6 +1,7 @@
 /* test_hist.c - probes/trace/hist: lines, counting, output; and hits from everywhere at
  * once.
  */
+#define _GNU_SOURCE /* REG_EFL */
 #include "probes/trace/hist.h"
 
 #include "kernel/base/compiler.h"
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/time.h>
+#include <ucontext.h>
 
 static const struct filter_field fields[] = {
     { "a", 8, 4, false, FILTER_NUMBER },
@@ -352,6 +354,69 @@ static void requests_and_which_histogram_is_meant(void)
     hist_free(&trace_host, hist);
 }
 
+/* ---- interrupts between two instructions ---- */
+
+/* Each try takes some thousand traps, so not every place is tried; to make an entry takes
+ * some hundred instructions, and must not be missed.
+ */
+#define STRIDE 97
+
+#define TRAP_FLAG 0x100
+
+/* After SIGUSR1 each instruction ends in a SIGTRAP, till `stepping` is false. At the step
+ * `interrupt_at` comes a hit, as in an NMI.
+ */
+static struct hist *stepped;
+static bool stepping;
+static unsigned steps, interrupt_at;
+
+static void step(int signal, siginfo_t *info, void *context)
+{
+    greg_t *flags = &((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL];
+
+    (void)info;
+    if (signal == SIGTRAP && ++steps == interrupt_at)
+        add(stepped, 7, 3, "");
+    *flags = stepping ? *flags | TRAP_FLAG : *flags & ~TRAP_FLAG;
+}
+
+static void add_in_steps(void)
+{
+    steps = 0;
+    stepping = true;
+    raise(SIGUSR1);
+    add(stepped, 7, 2, "");
+    stepping = false;
+}
+
+static void a_hit_in_the_middle_of_another_finds_the_same_entry(void)
+{
+    struct sigaction action = { .sa_sigaction = step, .sa_flags = SA_SIGINFO };
+    unsigned all = 1;
+
+    CHECK_EQ(sigaction(SIGTRAP, &action, NULL), 0);
+    CHECK_EQ(sigaction(SIGUSR1, &action, NULL), 0);
+    stepped = made("keys=a,b.buckets=100:vals=b,b.max:size=128");
+    for (interrupt_at = 1; interrupt_at <= all; interrupt_at += STRIDE) {
+        const char *text;
+
+        hist_clear(stepped);
+        add_in_steps();
+        all = steps;
+        if (steps < interrupt_at)
+            break;
+        text = shown(stepped);
+        if (strcmp(text, "{ a:          7, b: ~ 0-99 } hitcount:          2"
+                         "  b:          5  b:          3\n" TOTALS("2", "1")) != 0) {
+            unit_note("interrupted at %u of %u", interrupt_at, all);
+            CHECK_STR(text, "both in one entry");
+            break;
+        }
+    }
+    CHECK(all > 100);
+    hist_free(&trace_host, stepped);
+}
+
 /* ---- from everywhere at once ---- */
 
 enum { THREADS = 4, ROUNDS = 20000, KEYS = 100 };
@@ -431,4 +496,5 @@ UNIT_TESTS(lines_and_how_they_are_listed, a_filter_stands_before_the_state,
            keys_are_shown_by_their_modifiers, powers_of_two, least_and_greatest,
            the_order_of_entries, a_full_table_counts_what_it_drops,
            strings_that_are_too_long_are_cut, requests_and_which_histogram_is_meant,
+           a_hit_in_the_middle_of_another_finds_the_same_entry,
            hits_from_threads_and_interrupts_are_all_counted)
