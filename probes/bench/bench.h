@@ -72,6 +72,8 @@ struct bench_cost {
 
 /* bench_measure - call it @count times in each of some rounds. */
 struct bench_cost bench_measure(const struct bench_target *target, uint64_t count);
+/* bench_measured_calls - how many calls that makes in all. */
+uint64_t bench_measured_calls(uint64_t count);
 
 /* bench_free_bytes - how much memory is free, or is counters of the CPUs, which are figures
  * of their own. */
@@ -116,6 +118,36 @@ int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
                        uintptr_t addr);
 void bench_set_unregister(struct bench_set *set);
 uint64_t bench_set_hits(const struct bench_set *set);
+
+/* Functions that are called in turn: tests/bench/crowd.asm, which `make bench` links. */
+struct bench_among {
+    void (*loop)(uint64_t count);
+    uintptr_t first; /* the others are @stride bytes apart */
+    size_t stride, count;
+};
+extern const struct bench_among bench_among_all __attribute__((weak));
+extern uintptr_t bench_among_called[2] __attribute__((weak));
+
+/* What `bench hit` measures with a probe at each of them. */
+struct bench_crowd_kind {
+    const char *name;
+    bool light, in_turn;
+};
+extern const struct bench_crowd_kind bench_crowd_kinds[];
+extern const size_t bench_crowd_kind_count;
+
+struct bench_crowd_cost {
+    struct bench_cost hit;
+    size_t own, own_bytes; /* sites with code of their own, and what that takes */
+};
+
+/* bench_among_is_there - are these functions linked?
+ * bench_among - measure a hit of that kind; they are.
+ * Return: 0; -EIO not all became jumps, or not every call was counted; -ENOMEM; what
+ *         registering says.
+ */
+bool bench_among_is_there(void);
+int bench_among(const struct bench_crowd_kind *kind, struct bench_crowd_cost *cost);
 
 /* bench_hit_boosted - `hit.int3_boostable`, now. Return: 0; -EINTR; what register_kprobe()
  * says. */

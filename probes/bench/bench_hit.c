@@ -14,33 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS 7
 #define HITS 10000 /* a round */
 #define HITS_LIKE 500
 
-/* ---- one loop ---- */
-
-static int by_value(const void *a, const void *b)
-{
-    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-    return (x > y) - (x < y);
-}
-
-struct bench_cost bench_measure(const struct bench_target *target, uint64_t count)
-{
-    int64_t rounds[ROUNDS];
-
-    target->loop(count / 10 + 32);
-    for (size_t i = 0; i < ROUNDS; i++) {
-        uint64_t start = rdtsc();
-
-        target->loop(count);
-        rounds[i] = (int64_t)((rdtsc() - start) * 100 / count);
-    }
-    qsort(rounds, ROUNDS, sizeof(rounds[0]), by_value);
-    return (struct bench_cost){ rounds[ROUNDS / 2], rounds[0] };
-}
+/* ---- one kind ---- */
 
 static void take_lower(struct bench_cost *lowest, const struct bench_cost *cost)
 {
@@ -50,15 +27,13 @@ static void take_lower(struct bench_cost *lowest, const struct bench_cost *cost)
         lowest->min = cost->min;
 }
 
-/* ---- one kind ---- */
-
 /* all_counted - has each of its handlers been run for each call of the target? */
 static bool all_counted(const struct bench_set *set, uint64_t hits)
 {
     const struct bench_kind *kind = set->kind;
     unsigned handlers = kind->probes + kind->returns + kind->jprobe;
 
-    return bench_set_hits(set) == handlers * (hits * ROUNDS + hits / 10 + 32);
+    return bench_set_hits(set) == handlers * bench_measured_calls(hits);
 }
 
 /* measure_probed - the difference that probes of this kind make to one target. */
@@ -207,6 +182,42 @@ static int measure_kinds(struct shell *sh, const char *only)
     return err;
 }
 
+/* ---- one of many ---- */
+
+static int measure_crowd(struct shell *sh, const struct bench_crowd_kind *kind)
+{
+    struct bench_crowd_cost crowd;
+    int err = bench_jumps(true);
+
+    if (!err)
+        err = bench_among(kind, &crowd);
+    if (err)
+        return shell_error(sh, err, "bench: hit.%s", kind->name);
+    bench_print_hundredths(sh, crowd.hit.median, "cycles/hit", "hit.%s.cycles",
+                           kind->name);
+    bench_print_hundredths(sh, crowd.hit.min, "cycles/hit", "hit.%s.cycles_min",
+                           kind->name);
+    bench_print(sh, crowd.own, "sites", "hit.%s.own", kind->name);
+    if (crowd.own && !kind->in_turn)
+        bench_print(sh, crowd.own_bytes / crowd.own, "bytes/site",
+                    "mem.own_code.%s.bytes", kind->light ? "light" : "pre");
+    return 0;
+}
+
+static int measure_crowds(struct shell *sh, const char *only)
+{
+    int err = only ? -ENOENT : 0;
+
+    for (size_t i = 0; i < bench_crowd_kind_count && bench_among_is_there(); i++) {
+        if (only && strcmp(only, bench_crowd_kinds[i].name) != 0)
+            continue;
+        err = shell_interrupted(sh) ? -EINTR : measure_crowd(sh, &bench_crowd_kinds[i]);
+        if (err)
+            return err;
+    }
+    return err;
+}
+
 static int hit_run(struct shell *sh, const char *only)
 {
     enum step_engine engine = step_get_engine();
@@ -215,6 +226,8 @@ static int hit_run(struct shell *sh, const char *only)
     if (!only)
         measure_base(sh);
     err = measure_kinds(sh, only);
+    if (err == (only ? -ENOENT : 0))
+        err = measure_crowds(sh, only);
     step_set_engine(engine);
     bench_jumps(false);
     return err;

@@ -2,7 +2,9 @@ PROBE_BENCH := \
     probes/bench/bench.c \
     probes/bench/bench_goal.c \
     probes/bench/bench_hit.c \
+    probes/bench/bench_loop.c \
     probes/bench/bench_kind.c \
+    probes/bench/bench_among.c \
     probes/bench/bench_crowd.c \
     probes/bench/bench_scale.c \
     probes/bench/bench_cache.c \

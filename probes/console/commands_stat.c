@@ -9,6 +9,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/explain/explain.h"
+#include "probes/jump/detour_own.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
@@ -36,7 +37,7 @@ static void print_percent(struct shell *sh, const char *name, uint64_t part,
 /* ---- probes ---- */
 
 struct count {
-    uint64_t probes, disabled, armed, jumps;
+    uint64_t probes, disabled, armed, jumps, own, own_denied;
     uint64_t no_jump[PROBE_REASON_COUNT];
 };
 
@@ -46,6 +47,8 @@ static void count_site(struct site *site, void *arg)
 
     c->armed += site_is_armed(site);
     c->jumps += site->state == SITE_OPTIMIZED && site->probes;
+    c->own += site->detour && site->detour_own;
+    c->own_denied += detour_own_is_denied(site);
     c->no_jump[site->jump_why] += site->state == SITE_ARMED;
     for (const struct kprobe *p = site->probes; p; p = p->next) {
         c->probes++;
@@ -73,7 +76,7 @@ static void print_jumps(struct shell *sh, const struct count *c,
                        c->no_jump[reason]);
 }
 
-static void print_optimizer(struct shell *sh)
+static void print_optimizer(struct shell *sh, const struct count *c)
 {
     struct optimize_stats o;
 
@@ -81,6 +84,8 @@ static void print_optimizer(struct shell *sh)
     print(sh, "jumps.evicted", o.evicted);
     print(sh, "jumps.linked", link_count());
     print(sh, "jumps.made", o.optimized);
+    print(sh, "jumps.own", c->own);
+    print(sh, "jumps.own_denied", c->own_denied);
     print(sh, "jumps.passes", o.passes);
     print(sh, "pads", pad_count());
     print(sh, "pads.pages", pad_pages());
@@ -90,17 +95,19 @@ static void print_optimizer(struct shell *sh)
 /* print_memory - by what it is for. */
 static void print_memory(struct shell *sh, size_t sites)
 {
-    size_t registry, slots, pads, all;
+    size_t registry, slots, own, pads, all;
 
     plat_lock(PLAT_PROBES);
     registry = registry_bytes();
     slots = insn_slot_pages() * 4096;
+    own = insn_slot_own_bytes();
     pads = pad_bytes();
     plat_unlock(PLAT_PROBES);
     all = registry + slots + pads + sites * sizeof(struct site);
     print(sh, "memory", all);
     print(sh, "memory.registry", registry);
-    print(sh, "memory.slots", slots);
+    print(sh, "memory.slots", slots - own);
+    print(sh, "memory.own", own);
     print(sh, "memory.pads", pads);
     print(sh, "memory.sites", sites * sizeof(struct site));
     print(sh, "memory.per_site", sites ? all / sites : 0);
@@ -122,7 +129,7 @@ static void print_probes(struct shell *sh, const struct census *text)
     print(sh, "sites", sites);
     print(sh, "armed", c.armed);
     print_jumps(sh, &c, text);
-    print_optimizer(sh);
+    print_optimizer(sh, &c);
     print_memory(sh, sites);
 }
 

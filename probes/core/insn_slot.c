@@ -1,10 +1,11 @@
 /* insn_slot.c - pages of cells.
  *
- *   page:  | header | cell 1 | cell 2 | ... | cell 127 |
+ *   page:  | header | cell | cell | ... | cell |
  *   cell:  | code, then int3 ...      24 | owner     8 |
  *
- * A page has cells of one size: 32, 64 or 512 bytes. The header, as large as a cell, says
- * which, and where the page's bookkeeping lies. A free cell is all int3, owner included.
+ * A page has cells of one size: 32, 64 or 352 bytes. The last cell ends where the page
+ * ends; the header lies in front of the first one, and says which size the cells have, and
+ * where the page's bookkeeping lies. A free cell is all int3, owner included.
  */
 #include "probes/core/insn_slot.h"
 
@@ -23,13 +24,14 @@
 struct slot_page {
     struct list link;          /* [P] in with_room or full */
     uint8_t *base;             /* [I] */
-    uint64_t used[CELLS / 64]; /* [P] bit i: cell i is handed out; the header always is */
+    uint64_t used[CELLS / 64]; /* [P] bit i: cell i is handed out */
     unsigned count;            /* [P] cells handed out */
     unsigned max;              /* [I] cells it has */
     size_t cell_len;           /* [I] bytes */
 };
 
-/* What lies in the header cell; written once, before any CPU can reach the page. */
+/* What lies in front of the first cell; written once, before any CPU can reach the page.
+ */
 struct slot_header {
     struct slot_page *page;
     size_t cell_len;
@@ -39,8 +41,7 @@ static struct list with_room = LIST_INIT(with_room);
 static struct list with_large_room = LIST_INIT(with_large_room);
 static struct list with_own_room = LIST_INIT(with_own_room);
 static struct list full = LIST_INIT(full);
-static size_t own_count; /* cells of INSN_SLOT_OWN_LEN that are handed out */
-static size_t page_count;
+static size_t page_count, own_page_count, own_page_max = INSN_SLOT_OWN_PAGES_MAX;
 
 /* Which pages of the executable window hold cells; read by hits without locks. A bit is set
  * before a CPU can run into the page, and cleared when no CPU can any more.
@@ -80,6 +81,16 @@ NOKPROBE_INLINE bool is_cell_page(uintptr_t ip)
     return i < map.pages && (READ_ONCE(map.bits[i / 64]) & BIT(i % 64));
 }
 
+/* first_cell - where the first cell of a page begins. The header takes what the cells
+ * leave over, or else the place of a cell.
+ */
+NOKPROBE_INLINE size_t first_cell(size_t cell_len)
+{
+    size_t rest = PAGE_LEN % cell_len;
+
+    return rest >= sizeof(struct slot_header) ? rest : cell_len;
+}
+
 static struct list *list_with_room(size_t cell_len)
 {
     if (cell_len == INSN_SLOT_OWN_LEN)
@@ -109,12 +120,12 @@ static struct slot_page *page_new(size_t cell_len)
         return NULL;
     }
     page->cell_len = cell_len;
-    page->max = (unsigned)(PAGE_LEN / cell_len - 1);
-    page->used[0] = 1;
+    page->max = (unsigned)((PAGE_LEN - first_cell(cell_len)) / cell_len);
     header_write(page);
     map_set(page->base, true);
     list_append(list_with_room(cell_len), &page->link);
     page_count++;
+    own_page_count += cell_len == INSN_SLOT_OWN_LEN;
     return page;
 }
 
@@ -142,7 +153,7 @@ static uint8_t *cell_reserve(size_t cell_len)
         list_empty(room) ? page_new(cell_len) : list_first(room, struct slot_page, link);
     if (!page)
         return NULL;
-    return page->base + cell_take(page) * cell_len;
+    return page->base + first_cell(cell_len) + cell_take(page) * cell_len;
 }
 
 uint8_t *insn_slot_reserve(void)
@@ -157,13 +168,9 @@ uint8_t *insn_slot_reserve_large(void)
 
 uint8_t *insn_slot_reserve_own(void)
 {
-    uint8_t *cell;
-
-    if (own_count == INSN_SLOT_OWN_MAX)
+    if (own_page_count + list_empty(&with_own_room) > own_page_max)
         return NULL;
-    cell = cell_reserve(INSN_SLOT_OWN_LEN);
-    own_count += cell != NULL;
-    return cell;
+    return cell_reserve(INSN_SLOT_OWN_LEN);
 }
 
 NOKPROBE_INLINE const struct slot_header *header_of(uintptr_t ip)
@@ -173,9 +180,9 @@ NOKPROBE_INLINE const struct slot_header *header_of(uintptr_t ip)
 
 uint8_t *insn_slot_start(const uint8_t *at)
 {
-    uintptr_t ip = (uintptr_t)at;
+    size_t len = header_of((uintptr_t)at)->cell_len;
 
-    return (uint8_t *)align_down(ip, header_of(ip)->cell_len);
+    return (uint8_t *)at - ((uintptr_t)at % PAGE_LEN - first_cell(len)) % len;
 }
 
 size_t insn_slot_room(const uint8_t *at)
@@ -213,11 +220,11 @@ void insn_slot_put(uint8_t *slot)
     if (!slot)
         return;
     page = header_of((uintptr_t)slot)->page;
-    i = (size_t)(slot - page->base) / page->cell_len;
-    cell_write(page->base + i * page->cell_len, NULL, 0, FREE_OWNER);
+    slot = insn_slot_start(slot);
+    i = ((size_t)(slot - page->base) - first_cell(page->cell_len)) / page->cell_len;
+    cell_write(slot, NULL, 0, FREE_OWNER);
     page->used[i / 64] &= ~BIT(i % 64);
     page->count--;
-    own_count -= page->cell_len == INSN_SLOT_OWN_LEN;
     list_remove(&page->link);
     list_append(list_with_room(page->cell_len), &page->link);
 }
@@ -226,14 +233,15 @@ struct site *insn_slot_owner(uintptr_t ip, size_t *off)
 {
     uintptr_t cell;
     uint64_t owner;
-    size_t len;
+    size_t len, first;
 
     if (!is_cell_page(ip))
         return NULL;
     len = header_of(ip)->cell_len;
-    if (ip % PAGE_LEN < len)
+    first = first_cell(len);
+    if (ip % PAGE_LEN < first)
         return NULL;
-    cell = align_down(ip, len);
+    cell = ip - (ip % PAGE_LEN - first) % len;
     owner = *(const uint64_t *)(cell + len - OWNER_LEN);
     if (owner == FREE_OWNER)
         return NULL;
@@ -247,6 +255,19 @@ size_t insn_slot_pages(void)
     return page_count;
 }
 
+size_t insn_slot_own_bytes(void)
+{
+    return own_page_count * PAGE_LEN;
+}
+
+size_t insn_slot_own_limit(size_t pages)
+{
+    size_t before = own_page_max;
+
+    own_page_max = pages;
+    return before;
+}
+
 static void give_back(struct list *pages)
 {
     struct slot_page *page, *tmp;
@@ -257,6 +278,7 @@ static void give_back(struct list *pages)
         list_remove(&page->link);
         map_set(page->base, false);
         plat_exec_free(page->base, PAGE_LEN);
+        own_page_count -= page->cell_len == INSN_SLOT_OWN_LEN;
         plat_free(page);
         page_count--;
     }

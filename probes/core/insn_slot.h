@@ -14,9 +14,12 @@ struct site;
 #define INSN_SLOT_CODE_MAX (INSN_SLOT_LEN - 8) /* the last 8 hold the owner */
 #define INSN_SLOT_LARGE_LEN 64                 /* for the few that do not fit */
 #define INSN_SLOT_LARGE_CODE_MAX (INSN_SLOT_LARGE_LEN - 8)
-#define INSN_SLOT_OWN_LEN 512 /* for a site that has code of its own */
+#define INSN_SLOT_OWN_LEN 352 /* for a site that has code of its own: eleven in a page */
 #define INSN_SLOT_OWN_CODE_MAX (INSN_SLOT_OWN_LEN - 8)
-#define INSN_SLOT_OWN_MAX 63 /* of these: nine pages full */
+/* Pages of these, at most: 48 MiB. The rest of the detour arenas is left to copies, without
+ * which a probe cannot be registered at all.
+ */
+#define INSN_SLOT_OWN_PAGES_MAX 12288
 
 /* insn_slot_init - Context: boot, before the first trap.  Return: 0; -ENOMEM. */
 int insn_slot_init(void);
@@ -25,7 +28,8 @@ int insn_slot_init(void);
  * insn_slot_reserve_large - one of INSN_SLOT_LARGE_LEN bytes.
  * insn_slot_reserve_own - one of INSN_SLOT_OWN_LEN bytes.
  * Locks: PLAT_PROBES held.
- * Return: NULL without executable memory, or when INSN_SLOT_OWN_MAX of the last are in use.
+ * Return: NULL without executable memory; a cell for code of its own, also when it would take
+ *         more pages than insn_slot_own_limit() allows.
  */
 uint8_t *insn_slot_reserve(void);
 uint8_t *insn_slot_reserve_large(void);
@@ -55,6 +59,13 @@ size_t insn_slot_room(const uint8_t *at);
  */
 struct site *insn_slot_owner(uintptr_t ip, size_t *off);
 
+/* insn_slot_own_bytes - the bytes of the pages that hold cells of INSN_SLOT_OWN_LEN.
+ * insn_slot_own_limit - such cells are handed out only while there are @pages such pages at
+ * most; cells in use stay. For tests. Return: the limit until now.
+ * Locks: PLAT_PROBES held.
+ */
+size_t insn_slot_own_bytes(void);
+size_t insn_slot_own_limit(size_t pages);
 /* insn_slot_pages - pages held. insn_slot_exit - give empty ones back; Locks: both held. */
 size_t insn_slot_pages(void);
 void insn_slot_exit(void);

@@ -44,6 +44,9 @@
  */
 #define LARGE_CALL_OFF (INSN_SLOT_LEN - 1 - INSN_CALL32_LEN)
 
+/* What comes behind a copy: the call of the post-handlers, the jump back. */
+#define WAY_BACK_MAX (INSN_CALL32_LEN + INSN_JMP32_LEN)
+
 const char *detour_kind_name(enum detour_kind kind)
 {
     static const char *const names[DETOUR_KINDS] = { "none", "count", "return", "light",
@@ -234,8 +237,8 @@ static void copy_put(struct code *c)
         put_jmp(c, c->insn->target);
         return;
     }
-    if (insn_relocate(c->bytes + c->len, sizeof(c->bytes) - c->len, c->insn, here(c),
-                      &copied))
+    if (insn_relocate(c->bytes + c->len, sizeof(c->bytes) - WAY_BACK_MAX - c->len,
+                      c->insn, here(c), &copied))
         c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->insn->addr);
     c->len += copied;
     if (c->kind == DETOUR_POST)

@@ -34,6 +34,7 @@ bits 64
 KEPT_LEN equ 8 * 8                      ; from struct plat_light to the real flags
 LINE equ 32                             ; at whose end, behind a call, the site is
 CALL_LEN equ 5
+JMP_LEN equ 5
 
 %define CHANGED_BY_C rdi, rsi, rdx, rcx, rax, r8, r9, r10, r11
 %define KEPT_BY_C r15, r14, r13, r12, rbx
@@ -65,15 +66,14 @@ CALL_LEN equ 5
    %endif
   %endif
     POP CHANGED_BY_C
-    times (2 * LINE - CALL_LEN - ($ - %$code)) % LINE nop
+    times (8 * LINE - CALL_LEN - JMP_LEN - 8 - ($ - %$code)) % LINE nop
   %if %2
     call detour_call
   %else
     call detour_call_dead
   %endif
     HOLE HOLE_SHARED
-    jmp %$end
-    times (2 * LINE - 8 - ($ - %$code)) % LINE int3
+    jmp strict near %$end
     dq 0
     HOLE HOLE_SITE
 

@@ -15,7 +15,7 @@
 %include "probes/jump/pattern.inc"
 
 extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
-extern kprobe_jump_leave    ; void (the same, bool has_set_ip)
+extern kprobe_own_leave     ; void (struct pt_regs *, in a cell, struct probe_cpu *, bool)
 extern switch_if_due
 
 bits 64
@@ -32,42 +32,33 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
 %macro OWN 2
     PATTERN
 %%rare:
-    cld
-    btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
-    mov rdi, rsp
-    mov rsi, strict qword 0
-    HOLE HOLE_SITE
-    mov rdx, r13
-    call kprobe_jump_handler
+    call detour_own_rare
     HOLE HOLE_MOVED
-    movzx eax, al
     jmp %%ran
 %%changed:
-    mov rsi, strict qword 0
-    HOLE HOLE_SITE
-    jmp detour_own_leave
+    call detour_own_leave               ; which finds the site by where it is called from
     HOLE HOLE_MOVED
 
     PATTERN_ENTRY
     lea rsp, [rsp - (STACK - REGS_SS - 8)]
     push SEL_DATA
-    lea rsp, [rsp - 8]                  ; sp
+    push rsp                            ; made sp below
     pushfq
     push SEL_CODE
     push strict dword 0
     HOLE HOLE_IP
-    lea rsp, [rsp - 8]                  ; vector
+    push 0                              ; no error code; the vector is filled in below
     push 0                              ; aux
     PUSH EACH_REGISTER_DOWN
-    PREEMPT_OFF
+    inc dword [gs:PERCPU_PREEMPT_COUNT] ; as PREEMPT_OFF, in fewer bytes
+    mov r13, [gs:PERCPU_PROBE]
+    mov r12d, [CPU(PERCPU_PREEMPT_COUNT)]
+    dec r12d
     lea r15, [rsp + REGS_FLAGS]
-    lea rax, [IMAGE(STACK)]
-    mov [IMAGE(REGS_SP)], rax
-    mov rax, VECTOR_BP << 32            ; and no error code
-    mov [IMAGE(REGS_ORIG_AX)], rax
+    add qword [IMAGE(REGS_SP)], STACK - REGS_SS
+    mov byte [IMAGE(REGS_ORIG_AX) + 4], VECTOR_BP
     mov rdi, strict qword 0
     HOLE HOLE_PROBE
-    mov r13, [gs:PERCPU_PROBE]
     mov ebx, [IMAGE(REGS_FLAGS)]
     mov eax, ebx
     and eax, FLAGS_DF
@@ -124,18 +115,34 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
 ; The status flags are written before they are read again, whatever way the program goes.
     OWN detour_own_dead, 0
 
-; The handler has said eax, or has changed more than other registers and status flags: out by
-; the image. rsi = site; r12, r13 as above.
+; Both are called by code of a site's own, with the image above the return address; rbx, r12,
+; r13 as there.
 section .text.detour.rare progbits alloc exec nowrite align=64
 
+; Not all is as it is commonly. In: rdi = the probe. Out: eax = what the handlers say
+proc detour_own_rare
+    cld
+    btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
+    mov rsi, [rdi + KPROBE_SITE]
+    lea rdi, [rsp + 8]
+    mov rdx, r13
+    call kprobe_jump_handler
+    movzx eax, al
+    ret
+endproc detour_own_rare
+nokprobe detour_own_rare
+
+; The handler has said eax, or has changed more than other registers and status flags: out by
+; the image, from which there is no return.
 proc detour_own_leave
+    pop rsi
     cld
     xor ecx, ecx
     test eax, eax
     setnz cl
     mov rdi, rsp
     mov rdx, r13
-    call kprobe_jump_leave
+    call kprobe_own_leave
     INTERRUPTS_OFF
     mov [gs:PERCPU_PREEMPT_COUNT], r12d
     jmp switch_if_due
@@ -144,5 +151,6 @@ nokprobe detour_own_leave
 
 section .rodata
 align 8
-global detour_own_leave_range
+global detour_own_rare_range, detour_own_leave_range
+detour_own_rare_range:  dq detour_own_rare, detour_own_rare.end
 detour_own_leave_range: dq detour_own_leave, detour_own_leave.end

@@ -5,6 +5,7 @@
 #include "probes/core/aggr.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/jump/detour.h"
 #include "probes/jump/handler.h"
 #include "probes/jump/platform_jump.h"
 
@@ -16,6 +17,13 @@ bool detour_own_fits(const struct site *site)
         !plat_detour_own(PLAT_OWN_CALL, true))
         return false;
     return p->light_handler || (p->pre_handler && !site_is_call(site));
+}
+
+bool detour_own_is_denied(const struct site *site)
+{
+    bool may = site->detour_kind == DETOUR_CALL || site->detour_kind == DETOUR_LIGHT;
+
+    return site->detour && !site->detour_own && may && detour_own_fits(site);
 }
 
 bool detour_own_keeps(const struct site *site)

@@ -1,10 +1,8 @@
 /* detour_own.h - code of its own, in the place of a call of code that all sites share.
  *
  * For DETOUR_CALL, where one pre-handler is all there is, and for DETOUR_LIGHT: what the
- * shared code has to look up is a constant here. It takes a cell of INSN_SLOT_OWN_LEN bytes,
- * of which there are some: who comes first has one.
- *
- * That for a light handler calls the shared code for what is rare.
+ * shared code has to look up is a constant here. It takes a cell of INSN_SLOT_OWN_LEN bytes.
+ * A site for which there is no such cell uses the shared code: all do that for what is rare.
  */
 #pragma once
 
@@ -20,6 +18,11 @@ struct site;
  * Locks: PLAT_PROBES held.
  */
 bool detour_own_fits(const struct site *site);
+/* detour_own_is_denied - has @site a detour that calls the shared code for want of memory?
+ * CMPXCHG8B, which never has code of its own, counts as well.
+ * Locks: PLAT_PROBES held.
+ */
+bool detour_own_is_denied(const struct site *site);
 /* detour_own_keeps - has its handler to find all of struct plat_light saved?
  * Locks: PLAT_PROBES held.
  */

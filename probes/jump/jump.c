@@ -10,6 +10,7 @@
 #include "probes/jump/jump.h"
 
 #include "probes/core/hit.h"
+#include "probes/core/insn_slot.h"
 
 #define JUMP_ON false
 #define JUMP_IMAGE true
@@ -104,6 +105,15 @@ void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu
         hit_run_alone(site, regs);
 }
 NOKPROBE(kprobe_jump_leave);
+
+void kprobe_own_leave(struct pt_regs *regs, uintptr_t ip, struct probe_cpu *cpu,
+                      bool stopped)
+{
+    size_t off;
+
+    kprobe_jump_leave(regs, insn_slot_owner(ip, &off), cpu, stopped);
+}
+NOKPROBE(kprobe_own_leave);
 
 void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
 {

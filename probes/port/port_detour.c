@@ -8,7 +8,7 @@ extern const char detour_text_start[], detour_text_end[];
 extern const char detour_call[], detour_call_dead[], detour_called[];
 extern const char detour_image[], detour_image_called[], detour_post[];
 extern const char detour_return[], detour_return_dead[];
-extern const uintptr_t detour_own_leave_range[2];
+extern const uintptr_t detour_own_rare_range[2], detour_own_leave_range[2];
 extern const struct plat_pattern detour_own, detour_own_dead;
 extern const struct plat_pattern detour_light, detour_light_dead;
 extern const struct plat_pattern detour_light_keep, detour_light_keep_dead;
@@ -87,12 +87,20 @@ static bool is_pop(uintptr_t ip)
     return false;
 }
 
+static bool is_within(uintptr_t ip, const uintptr_t *range)
+{
+    return ip >= range[0] && ip < range[1];
+}
+
 /* word_at - the address of the word that tells where the program goes on, for a CPU at @ip
- * with stack pointer @sp. On the way out of a site's own code that word is in the image.
+ * with stack pointer @sp. In what a site's own code calls, that word is in the image, which
+ * lies above the return address as long as that is on the stack.
  */
 static uintptr_t word_at(uintptr_t ip, uintptr_t sp)
 {
-    if (ip >= detour_own_leave_range[0] && ip < detour_own_leave_range[1])
+    if (is_within(ip, detour_own_rare_range) || ip == detour_own_leave_range[0])
+        return sp + sizeof(uint64_t) + offsetof(struct pt_regs, ip);
+    if (is_within(ip, detour_own_leave_range))
         return sp + offsetof(struct pt_regs, ip);
     return sp + 8 * (words_below(code_at(ip), ip) + is_pop(ip));
 }

@@ -10,10 +10,16 @@ $(B)/bench/text.o: $(B)/bench/text.asm
 	$(call say,NASM,$<)
 	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
 
-bench: $(B)/bench/text.o ## what hits, registering and memory cost; PEER=dir: others beside
+# Functions that are called, for 10,000 probes that are hit in turn.
+$(B)/bench/crowd.o: tests/bench/crowd.asm kernel/base/proc.inc
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
+
+bench: $(B)/bench/text.o $(B)/bench/crowd.o ## what hits, registering and memory cost; PEER=dir: others beside
 	$(Q)tests/run/need.sh run
 	$(Q)env -u MAKEFLAGS -u MAKEOVERRIDES CC='$(CC)' B=$(B)/bench \
-	    EXTRA_OBJS=$(abspath $<) PEER='$(PEER)' tests/bench/run.sh
+	    EXTRA_OBJS='$(abspath $^)' PEER='$(PEER)' tests/bench/run.sh
 
 bench-icount: ## instructions of a hit of each kind: no more than tests/bench/icount.tsv says
 	$(Q)tests/run/need.sh run

@@ -67,7 +67,8 @@ def measure(path):
     if path:
         with open(path, encoding="ascii") as file:
             return figures(file.read())
-    done = subprocess.run(COMMAND, stdout=subprocess.PIPE, text=True, check=False)
+    env = dict(os.environ, EXTRA_OBJS="")  # objects that the last build linked are kept else
+    done = subprocess.run(COMMAND, stdout=subprocess.PIPE, text=True, check=False, env=env)
     return figures(done.stdout) if done.returncode == 0 else {}
 
 

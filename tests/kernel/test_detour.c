@@ -222,42 +222,20 @@ KTEST(detour, handlers_and_program_cannot_tell_it_from_a_trap)
     compare_all(&with_pre);
 }
 
-/* take_own - all cells for code of its own, so that no other site has any; give them
- * back.
- */
-static size_t take_own(uint8_t **cells)
-{
-    size_t count = 0;
-
-    plat_lock(PLAT_PROBES);
-    while (count < INSN_SLOT_OWN_MAX) {
-        cells[count] = insn_slot_reserve_own();
-        if (!cells[count])
-            break;
-        count++;
-    }
-    plat_unlock(PLAT_PROBES);
-    return count;
-}
-
-static void give_own(uint8_t **cells, size_t count)
+/* own_code - may sites have code of their own from now on? */
+static void own_code(bool may)
 {
     plat_lock(PLAT_PROBES);
-    plat_lock(PLAT_TEXT);
-    while (count)
-        insn_slot_put(cells[--count]);
-    plat_unlock(PLAT_TEXT);
+    insn_slot_own_limit(may ? INSN_SLOT_OWN_PAGES_MAX : 0);
     plat_unlock(PLAT_PROBES);
 }
 
 KTEST(detour, nor_where_the_code_is_shared_by_all)
 {
-    static uint8_t *cells[INSN_SLOT_OWN_MAX];
-    size_t count = take_own(cells);
-
+    own_code(false);
     compare_all(&with_pre);
     compare_all(&with_light);
-    give_own(cells, count);
+    own_code(true);
 }
 
 KTEST(detour, post_handlers_see_what_they_see_behind_a_trap)

@@ -690,13 +690,21 @@ KTEST(jump, a_backtrace_of_a_handler_passes_the_instruction)
 /* A CPU on the way out of a site's own code is where the image says. */
 KTEST(jump, an_ip_on_the_way_out_of_code_of_its_own_leads_where_the_image_does)
 {
-    extern const uintptr_t detour_own_leave_range[2];
-    struct pt_regs image = { .ip = (uintptr_t)target };
+    extern const uintptr_t detour_own_rare_range[2], detour_own_leave_range[2];
+    const uintptr_t *rare = detour_own_rare_range, *leave = detour_own_leave_range;
+    struct {
+        uint64_t return_address;
+        struct pt_regs image;
+    } stack = { .image.ip = (uintptr_t)target };
     unsigned right = 0;
 
-    for (uintptr_t ip = detour_own_leave_range[0]; ip < detour_own_leave_range[1]; ip++)
-        right += port_detour_cell(ip, (uintptr_t)&image) == (uintptr_t)target;
-    ktest_report(right && right == detour_own_leave_range[1] - detour_own_leave_range[0],
+    for (uintptr_t ip = rare[0]; ip < rare[1]; ip++)
+        right += port_detour_cell(ip, (uintptr_t)&stack) == (uintptr_t)target;
+    right += port_detour_cell(leave[0], (uintptr_t)&stack) == (uintptr_t)target;
+    for (uintptr_t ip = leave[0] + 1; ip < leave[1]; ip++) /* it has popped its address */
+        right += port_detour_cell(ip, (uintptr_t)&stack.image) == (uintptr_t)target;
+    ktest_report(rare[1] > rare[0] && leave[1] > leave[0] &&
+                     right == rare[1] - rare[0] + leave[1] - leave[0],
                  "at each of %u bytes", right);
 }
 

@@ -170,37 +170,94 @@ static void only_one_simple_handler_has_it(void)
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(prepare(), 0);
     CHECK(!p.site->detour_own && p.site->detour_kind == DETOUR_COUNT);
+    CHECK(!detour_own_is_denied(p.site));
     end();
 }
 
-static void who_comes_when_all_are_taken_calls_what_is_shared(void)
+#define OWN_PER_PAGE 11 /* cells; 373 bytes a site */
+
+/* Without the page, and without its bookkeeping. */
+static void without_memory_for_it_the_code_is_shared(void)
 {
-    uint8_t *taken[INSN_SLOT_OWN_MAX];
+    for (unsigned n = 1; n <= 2; n++) {
+        start("48 89 e5 c3", simple);
+        release();
+        plat_lock(PLAT_TEXT);
+        insn_slot_exit();
+        plat_unlock(PLAT_TEXT);
+        CHECK_EQ(insn_slot_own_bytes(), 0);
+        fake_fail_at(n);
+        CHECK_EQ(prepare(), 0);
+        CHECK(fake_failed());
+        CHECK(detour_own_is_denied(p.site));
+        CHECK(!p.site->detour_own && detour_is_current(p.site));
+        CHECK(p.site->detour + INSN_CALL32_LEN == p.site->boost_slot);
+        release();
+        CHECK_EQ(prepare(), 0);
+        CHECK(p.site->detour_own && !detour_own_is_denied(p.site));
+        end();
+    }
+}
+
+static void put_all(uint8_t **cells, size_t count)
+{
+    plat_lock(PLAT_PROBES);
+    plat_lock(PLAT_TEXT);
+    for (size_t i = 0; i < count; i++)
+        insn_slot_put(cells[i]);
+    plat_unlock(PLAT_TEXT);
+    plat_unlock(PLAT_PROBES);
+}
+
+static void some_memory_is_left_to_copies(void)
+{
+    uint8_t *others[OWN_PER_PAGE - 1];
+    size_t limit;
+
+    start("48 89 e5 c3", simple);
+    limit = insn_slot_own_limit(1);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        others[i] = insn_slot_reserve_own();
+        CHECK(others[i]);
+    }
+    CHECK_EQ(insn_slot_own_bytes(), 4096);
+    CHECK(!insn_slot_reserve_own());
+    release();
+    CHECK_EQ(prepare(), 0);
+    CHECK(p.site->detour_own); /* by the cell that it has given back */
+    insn_slot_own_limit(0);
+    release();
+    CHECK_EQ(prepare(), 0);
+    CHECK(!p.site->detour_own && detour_is_current(p.site));
+    CHECK_EQ(insn_slot_own_limit(limit), 0);
+    put_all(others, ARRAY_LEN(others));
+    end();
+}
+
+static void one_site_of_many_has_it_as_well(void)
+{
+    static uint8_t *cells[10 * OWN_PER_PAGE];
 
     start("48 89 e5 c3", simple);
     release();
-    for (size_t i = 0; i < INSN_SLOT_OWN_MAX; i++)
-        taken[i] = insn_slot_reserve_own();
-    CHECK(taken[INSN_SLOT_OWN_MAX - 1] && !insn_slot_reserve_own());
-    CHECK_EQ(prepare(), 0);
-    CHECK(!p.site->detour_own && detour_is_current(p.site));
-    CHECK(p.site->detour + INSN_CALL32_LEN == p.site->boost_slot);
-    release();
-    plat_lock(PLAT_PROBES);
-    plat_lock(PLAT_TEXT);
-    for (size_t i = 0; i < INSN_SLOT_OWN_MAX; i++)
-        insn_slot_put(taken[i]);
-    plat_unlock(PLAT_TEXT);
-    plat_unlock(PLAT_PROBES);
+    for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
+        cells[i] = insn_slot_reserve_own();
+        CHECK(cells[i] && (uintptr_t)cells[i] % INSN_SLOT_LEN == 0);
+        CHECK(insn_slot_start(cells[i]) == cells[i]);
+        CHECK(insn_slot_start(cells[i] + INSN_SLOT_OWN_LEN - 1) == cells[i]);
+        CHECK_EQ(insn_slot_room(cells[i]), INSN_SLOT_OWN_CODE_MAX);
+    }
+    CHECK_EQ(insn_slot_own_bytes(), 10 * 4096);
     CHECK_EQ(prepare(), 0);
     CHECK(p.site->detour_own);
+    put_all(cells, ARRAY_LEN(cells));
     end();
 }
 
 static void it_comes_and_goes_with_its_cell(void)
 {
     start("48 89 e5 c3", simple);
-    for (size_t i = 0; i < 2 * INSN_SLOT_OWN_MAX; i++) {
+    for (size_t i = 0; i < 10 * OWN_PER_PAGE; i++) {
         CHECK(p.site->detour_own);
         release();
         CHECK_EQ(prepare(), 0);
@@ -237,7 +294,7 @@ static void what_is_out_of_reach_is_called_by_what_is_shared(void)
 {
     start("48 89 e5 c3", simple);
     pattern.hole_count = ARRAY_LEN(holes);
-    for (size_t i = 0; i < 2 * INSN_SLOT_OWN_MAX; i++) {
+    for (size_t i = 0; i < 10 * OWN_PER_PAGE; i++) {
         release();
         CHECK_EQ(prepare(), 0);
         CHECK(!p.site->detour_own && p.site->detour);
@@ -354,8 +411,9 @@ static void with_anything_else_it_is_called_with_an_image(void)
 
 UNIT_TESTS(what_is_looked_up_elsewhere_is_filled_in,
            the_copy_and_the_way_back_are_behind_it, only_one_simple_handler_has_it,
-           who_comes_when_all_are_taken_calls_what_is_shared,
-           it_comes_and_goes_with_its_cell, it_is_current_for_that_very_probe,
+           without_memory_for_it_the_code_is_shared, some_memory_is_left_to_copies,
+           one_site_of_many_has_it_as_well, it_comes_and_goes_with_its_cell,
+           it_is_current_for_that_very_probe,
            what_is_out_of_reach_is_called_by_what_is_shared,
            a_light_handler_is_filled_in_as_well, what_is_rare_is_left_to_what_is_shared,
            more_is_kept_for_whom_more_can_be_lost,
