@@ -209,7 +209,7 @@ static bool is_called_by_detour(const struct kretprobe *rp)
 static void probes_come_and_go_under_running_threads(void)
 {
     pthread_t threads[THREADS];
-    unsigned wanted = (unsigned)posix_rounds(300, 5000), rounds = 0, jumps = 0;
+    unsigned wanted = (unsigned)posix_rounds(60, 5000), rounds = 0, jumps = 0;
 
     posix_init();
     stop = false;
