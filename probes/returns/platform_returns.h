@@ -7,8 +7,6 @@
 
 /* ---- stacks and returns ---- */
 
-/* ---- stacks and returns ---- */
-
 /* kretprobe_trampoline - where a function returns to whose return address was exchanged.
  * With preemption off it calls kretprobe_return() with an image of the registers behind the
  * return, right above the frame of that function, and then goes on with that image.
