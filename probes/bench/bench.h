@@ -119,14 +119,16 @@ int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
 void bench_set_unregister(struct bench_set *set);
 uint64_t bench_set_hits(const struct bench_set *set);
 
-/* Functions that are called in turn: tests/bench/crowd.asm, which `make bench` links. */
+/* Functions that are called in turn: tests/bench/crowd.asm, which `make bench` links, in the
+ * place of the empty ones of bench_among.c.
+ */
 struct bench_among {
     void (*loop)(uint64_t count);
     uintptr_t first; /* the others are @stride bytes apart */
     size_t stride, count;
 };
-extern const struct bench_among bench_among_all __attribute__((weak));
-extern uintptr_t bench_among_called[2] __attribute__((weak));
+extern const struct bench_among bench_among_all;
+extern uintptr_t bench_among_called[2];
 
 /* What `bench hit` measures with a probe at each of them. */
 struct bench_crowd_kind {
