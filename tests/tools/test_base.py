@@ -26,7 +26,7 @@ BASE = set("""
     movzb movzw mul neg nop not or out outs pause pop popf push pushf rcl rcr rdmsr rdtsc
     ret rol ror sahf sar sbb scas shl shld shr shrd std sti stos str sub test tzcnt ud1
     ud2 wrmsr xadd xchg xor
-    mfence wbinvd
+    cmpxchg16b mfence wbinvd
 """.split())  # fmt: skip
 FAMILIES = re.compile("(j|set|cmov)(n?([abglcoszpe]|[abgl]e)|p[eo]|[er]?cxz)$")
 
