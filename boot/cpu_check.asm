@@ -234,7 +234,7 @@ features:
     feature CPUID_BASIC, 0, 1 << 9, "APIC: a local interrupt controller"
     feature CPUID_BASIC, 0, 1 << 13, "PGE: global pages"
     feature CPUID_BASIC, 0, 1 << 15, "CMOV: conditional moves, which compilers use"
-    feature CPUID_BASIC, 1 << 13, 0, "CX16: cmpxchg16b, which the tracer writes its rings with"
+    feature CPUID_BASIC, 1 << 13, 0, "CX16: cmpxchg16b, in the rings of the tracer"
     feature CPUID_EXTENDED, 0, 1 << 20, "NX: data that cannot be executed"
     feature CPUID_EXTENDED, 0, 1 << 29, "LM: the 64-bit mode"
     feature CPUID_EXTENDED, 1 << 0, 0, "LAHF: lahf and sahf in 64-bit mode, in detours"
