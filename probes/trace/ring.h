@@ -248,7 +248,7 @@ static ALWAYS_INLINE void *ring_write(struct ring *r, size_t len)
 {
     uint32_t size = ring_size(len);
     struct ring_tail old, new;
-    uint64_t delta;
+    uint64_t delta, word;
 
     WRITE_ONCE(r->depth, READ_ONCE(r->depth) + 1);
     barrier();
@@ -262,10 +262,10 @@ static ALWAYS_INLINE void *ring_write(struct ring *r, size_t len)
             return ring_write_slow(r, len);
         new.where = old.where + size / 4 + (UINT64_C(1) << RING_COUNT_SHIFT);
     } while (unlikely(!ring_cmpxchg16b(&r->tail, old, new)));
-    return ring_event_start(
-        ring_slot_page(ring_slot_of(r, ring_place(old.where))->word)->data +
-            ring_off(old.where),
-        len, (uint32_t)delta);
+    word =
+        __atomic_load_n(&ring_slot_of(r, ring_place(old.where))->word, __ATOMIC_RELAXED);
+    return ring_event_start(ring_slot_page(word)->data + ring_off(old.where), len,
+                            (uint32_t)delta);
 }
 
 /* ring_commit - the record is complete: steps 5 and 6. Context: as ring_write(). */

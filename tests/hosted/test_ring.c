@@ -7,6 +7,7 @@
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -92,11 +93,13 @@ static void on_interrupt(int sig)
 {
     unsigned level = sig == SIGUSR1 ? 1 : 2;
     struct cpu *cpu = this_cpu;
+    int before = errno;
 
     if (!cpu)
         return;
     for (uint64_t n = cpu->written[level] % 7 ? 2 : 400; n; n--)
         put(cpu, level, n % 9);
+    errno = before;
 }
 
 static timer_t timer_start(int sig, long ns)

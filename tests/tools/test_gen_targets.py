@@ -12,7 +12,7 @@ sys.dont_write_bytecode = True
 import scratch  # noqa: E402
 
 sys.path.insert(0, os.path.join(scratch.ROOT, "kernel/debug"))
-sys.path.insert(0, os.path.join(scratch.ROOT, "probes/text"))
+sys.path.insert(0, os.path.join(scratch.ROOT, "probes/region"))
 import elf64  # noqa: E402
 import gen_targets  # noqa: E402
 
