@@ -11,7 +11,7 @@
 
 #define LONG_ENOUGH_NS UINT64_C(30000000)
 
-/* Those that work all the time; the others wait for another thread. */
+/* The workloads that work all the time; the others wait for another thread. */
 static const char *const workloads[] = {
     "format",    "hash", "heap",    "matrix", "numbers",
     "recursion", "sort", "strings", "tree",   "vfs",

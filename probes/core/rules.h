@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is asked, and the refusal if a rule is broken. A member of what a room's rules have
- * found out.
+/* The question that the rules answer, and their refusal if one is broken. Each room has it in
+ * a struct of its own, beside the facts that its rules have found.
  */
 struct ruling {
     uintptr_t addr; /* what the request is about */

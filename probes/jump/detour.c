@@ -44,7 +44,7 @@
  */
 #define LARGE_CALL_OFF (INSN_SLOT_LEN - 1 - INSN_CALL32_LEN)
 
-/* What comes behind a copy: the call of the post-handlers, the jump back. */
+/* The code behind a copy: the call of the post-handlers, the jump back. */
 #define WAY_BACK_MAX (INSN_CALL32_LEN + INSN_JMP32_LEN)
 
 const char *detour_kind_name(enum detour_kind kind)

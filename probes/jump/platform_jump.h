@@ -24,8 +24,8 @@ uintptr_t plat_detour(enum plat_detour which);
 bool plat_is_detour(uintptr_t addr);
 
 /* A pattern for code of its own in front of a site's copy: what PLAT_DETOUR_CALL is for one
- * handler. It is entered at @entry, and ends where the copy begins. What is to be filled in
- * lies in front of each @end.
+ * handler. It is entered at @entry, and ends where the copy begins. The bytes that are
+ * still to be filled in lie in front of each @end.
  */
 struct plat_pattern {
     const uint8_t *code;

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* What is read at once of a string: it divides the size of a page, and pieces are aligned, so
- * no byte of a page is touched but of those that the string itself lies on.
+/* Bytes of a string that are read at once: this divides the size of a page, and pieces are
+ * aligned, so no byte of a page is touched but of those that the string itself lies on.
  */
 #define PIECE 16
 
