@@ -370,9 +370,27 @@ static bool place_own(struct code *c)
     return c->own;
 }
 
+/* A weak symbol that nothing defines is at address 0, which text reaches and cells do not. A
+ * call without a probe needs no cell: a pad leads to its target, and reaches any text.
+ */
+bool detour_can_reach(const struct insn *insn)
+{
+    uint8_t copy[INSN_RELOCATED_MAX_LEN];
+    uintptr_t start;
+    size_t window, len;
+
+    if (insn->kind == INSN_CALL_REL)
+        return plat_text_contains(insn->target, 1);
+    plat_exec_window(&start, &window);
+    return insn_relocate(copy, sizeof(copy), insn, start, &len) != -ERANGE &&
+           insn_relocate(copy, sizeof(copy), insn, start + window, &len) != -ERANGE;
+}
+
 static int build(struct code *c)
 {
     if (c->kind == DETOUR_NONE && site_is_call(c->site)) {
+        if (!detour_can_reach(c->insn))
+            return probe_refuse(c->why, PROBE_OUT_OF_REACH, c->insn->target);
         c->site->detour = (uint8_t *)c->insn->target;
         return 0;
     }

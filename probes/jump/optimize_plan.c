@@ -86,13 +86,16 @@ static void ask(struct pun *pun, uintptr_t addr, const uint8_t *bytes, uint8_t l
         pun->bytes[i] = bytes[i];
 }
 
-/* neighbour - an instruction without a probe that could carry one. */
+/* neighbour - an instruction without a probe that could carry one, with its copy wherever
+ * there is room: where one cannot be evicted that was planned to be, all plans are void.
+ */
 static bool neighbour(void *arg UNUSED, uintptr_t addr, struct pun *out)
 {
     struct probe_reject why;
     struct insn insn;
 
-    if (registry_find(addr) || is_pinned(addr) || kprobe_check(addr, &insn, &why))
+    if (registry_find(addr) || is_pinned(addr) || kprobe_check(addr, &insn, &why) ||
+        !detour_can_reach(&insn))
         return false;
     ask(out, addr, insn.bytes, insn.len, insn.kind == INSN_CALL_REL);
     return true;

@@ -734,6 +734,29 @@ static void where_many_read_each_other_all_but_one_remain(void)
     fake_end();
 }
 
+/* The jump at `push` would need the `lea` changed, whose copy would not reach what it refers
+ * to: a cell is further away from that than the text is.
+ */
+static void a_neighbour_whose_copy_would_not_reach_stays(void)
+{
+    const char *beyond = "55 48 8d 05 7d ff ff 7f c3",
+               *before = "55 48 8d 05 7d 00 00 80 c3";
+    struct kprobe p = { .pre_handler = pre }, *both[] = { &probes[0], &p };
+    uintptr_t cells;
+    size_t len;
+
+    start();
+    plat_exec_window(&cells, &len);
+    p.addr = fake_function("far", cells < text ? beyond : before);
+    CHECK_EQ(register_kprobes(both, 2), 0);
+    CHECK(is_jump(0));
+    CHECK_EQ(byte_at(p.addr), INSN_INT3);
+    CHECK_EQ(p.site->jump_why, PROBE_NO_LANDING);
+    CHECK_EQ(unregister_kprobes(both, 2), 0);
+    CHECK(fake_text_is_original());
+    fake_end();
+}
+
 UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
            a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
            under_jumps_the_original_shows, a_reader_remains_a_jump,
@@ -746,6 +769,7 @@ UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
            who_comes_to_a_jump_has_a_counter, without_memory_they_stay_breakpoints,
            without_memory_there_are_no_regions_either,
            where_no_pad_can_be_one_stays_a_breakpoint,
+           a_neighbour_whose_copy_would_not_reach_stays,
            refused_it_waits_until_something_goes,
            refused_it_is_asked_again_when_what_it_would_read_changes,
            refused_it_is_asked_again_with_those_that_wait,
