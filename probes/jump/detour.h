@@ -58,7 +58,7 @@ uint8_t *detour_cell(const struct site *site);
 uintptr_t detour_start(const struct site *site, uintptr_t cell);
 /* detour_kind_wanted - what detour_prepare() would make. Locks: PLAT_PROBES held. */
 enum detour_kind detour_kind_wanted(const struct site *site);
-/* detour_can_reach - can @insn be done from a cell, wherever that is? What it refers to may be
- * too far away. Context: any.
+/* detour_can_reach - can @insn be done from a cell, wherever that is? What it refers to may
+ * be too far away. Context: any.
  */
 bool detour_can_reach(const struct insn *insn);
