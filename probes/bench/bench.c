@@ -64,8 +64,8 @@ void bench_print_hundredths(struct shell *sh, int64_t value, const char *unit,
 
 /* ---- the command ---- */
 
-/* find - the group that @word names, as GROUP or GROUP.PART. */
-static const struct bench_group *find(const char *word)
+/* find_group - the group that @word names, as GROUP or GROUP.PART. */
+static const struct bench_group *find_group(const char *word)
 {
     size_t len = strcspn(word, ".");
 
@@ -103,17 +103,17 @@ static int run_all(struct shell *sh)
     return err;
 }
 
-static int run_named(struct shell *sh, int argc, char **argv)
+static int run_groups(struct shell *sh, int argc, char **argv)
 {
     int err = 0;
 
     for (int i = 1; i < argc; i++)
-        if (!find(argv[i]))
+        if (!find_group(argv[i]))
             return shell_error(sh, EINVAL, "bench: no group %s", argv[i]);
     for (int i = 1; i < argc && !err; i++) {
         const char *dot = strchr(argv[i], '.');
 
-        err = run_group(sh, find(argv[i]), dot ? dot + 1 : NULL);
+        err = run_group(sh, find_group(argv[i]), dot ? dot + 1 : NULL);
     }
     return err;
 }
@@ -139,7 +139,7 @@ int bench_jumps(bool on)
     return optimize_set_method(on ? OPTIMIZE_PUN : OPTIMIZE_OFF);
 }
 
-static void print_verdict(struct shell *sh)
+static void print_goals(struct shell *sh)
 {
     struct bench_verdict verdict = bench_goals_end();
 
@@ -160,8 +160,8 @@ static int bench_run(struct shell *sh, int argc, char **argv)
         return shell_error(sh, err, "bench");
     optimize_switch(true);
     bench_goals_begin();
-    err = argc == 1 ? run_all(sh) : run_named(sh, argc, argv);
-    print_verdict(sh);
+    err = argc == 1 ? run_all(sh) : run_groups(sh, argc, argv);
+    print_goals(sh);
     optimize_switch(on);
     optimize_set_method(method);
     return err;

@@ -75,7 +75,7 @@ struct called {
     struct bench_cost cost;
 };
 
-static int placement_run(void *arg)
+static int called_run(void *arg)
 {
     const struct bench_target target = { .loop = bench_among_all.loop };
     struct called *placement = arg;
@@ -84,13 +84,13 @@ static int placement_run(void *arg)
     return 0;
 }
 
-/* measure - with the stack number @i: see bench_hit.c. */
-static int measure(const struct bench_crowd_kind *kind, unsigned i,
-                   struct bench_cost *cost)
+/* measure_kind - with the stack number @i: see bench_hit.c. */
+static int measure_kind(const struct bench_crowd_kind *kind, unsigned i,
+                        struct bench_cost *cost)
 {
     struct called placement = { .kind = kind };
     struct clone_args thread = {
-        .fn = placement_run,
+        .fn = called_run,
         .arg = &placement,
         .name = "bench",
         .stack_len = THREAD_STACK_LEN + i * PAGE_SIZE,
@@ -107,7 +107,7 @@ static int measure(const struct bench_crowd_kind *kind, unsigned i,
 
 /* ---- the probes ---- */
 
-static void place(struct among *a)
+static void place_sites(struct among *a)
 {
     for (size_t i = 0; i < bench_among_all.count; i++) {
         struct kprobe *p = &a->probes[i];
@@ -133,7 +133,7 @@ static bool all_jump(struct among *a)
     return true;
 }
 
-static int measure_probed(struct among *a)
+static int measure_sites(struct among *a)
 {
     uint64_t calls = bench_measured_calls(hits_of(a->kind));
     struct bench_cost cost;
@@ -142,7 +142,7 @@ static int measure_probed(struct among *a)
     a->cost.hit = (struct bench_cost){ INT64_MAX, INT64_MAX };
     for (unsigned i = 0; i < BENCH_PLACEMENTS && !err; i++) {
         handled = 0;
-        err = measure(a->kind, i, &cost);
+        err = measure_kind(a->kind, i, &cost);
         if (!err && handled != calls)
             err = -EIO;
         if (!err && cost.median - a->base[i].median < a->cost.hit.median)
@@ -162,7 +162,7 @@ static int measure_registered(struct among *a)
         return err;
     optimize_run();
     a->cost.own_bytes = insn_slot_own_bytes() - bytes;
-    err = all_jump(a) ? measure_probed(a) : -EIO;
+    err = all_jump(a) ? measure_sites(a) : -EIO;
     unregister_kprobes(a->ps, bench_among_all.count);
     return err;
 }
@@ -173,8 +173,8 @@ static int measure_among(struct among *a)
 
     choose_called(a->kind);
     for (unsigned i = 0; i < BENCH_PLACEMENTS && !err; i++)
-        err = measure(a->kind, i, &a->base[i]);
-    place(a);
+        err = measure_kind(a->kind, i, &a->base[i]);
+    place_sites(a);
     return err ? err : measure_registered(a);
 }
 

@@ -24,7 +24,7 @@ static int run_workloads(struct shell *sh)
     return err;
 }
 
-static int measure(struct shell *sh, struct bench_crowd *crowd)
+static int measure_cache(struct shell *sh, struct bench_crowd *crowd)
 {
     struct probe_totals before, after;
     uint64_t traps;
@@ -60,7 +60,7 @@ static int cache_run(struct shell *sh, const char *only)
     err = bench_crowd_make_entries(&crowd);
     if (err)
         return shell_error(sh, err, "bench: cache");
-    err = measure(sh, &crowd);
+    err = measure_cache(sh, &crowd);
     bench_crowd_free(&crowd);
     return err;
 }

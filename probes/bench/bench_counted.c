@@ -23,8 +23,8 @@ struct counted {
     uint64_t ns[ARRAY_LEN(workloads)];    /* and takes so long without a probe */
 };
 
-/* run - a workload, @times. @ns: receives how long that takes */
-static int run(struct shell *sh, const char *name, uint64_t times, uint64_t *ns)
+/* run_counted - a workload, @times. @ns: receives how long that takes */
+static int run_counted(struct shell *sh, const char *name, uint64_t times, uint64_t *ns)
 {
     uint64_t start = plat_clock_ns();
     int err = 0;
@@ -46,10 +46,10 @@ static int measure_without(struct counted *c)
 
     for (size_t i = 0; i < ARRAY_LEN(workloads) && !err; i++) {
         c->times[i] = 1;
-        err = run(c->sh, workloads[i], 1, &c->ns[i]);
+        err = run_counted(c->sh, workloads[i], 1, &c->ns[i]);
         while (!err && c->ns[i] < LONG_ENOUGH_NS) {
             c->times[i] *= 2;
-            err = run(c->sh, workloads[i], c->times[i], &c->ns[i]);
+            err = run_counted(c->sh, workloads[i], c->times[i], &c->ns[i]);
         }
     }
     return err;
@@ -62,7 +62,7 @@ static int measure_with(const struct counted *c, const char *what)
 
     for (size_t i = 0; i < ARRAY_LEN(workloads); i++) {
         uint64_t ns;
-        int err = run(c->sh, workloads[i], c->times[i], &ns);
+        int err = run_counted(c->sh, workloads[i], c->times[i], &ns);
 
         if (err)
             return err;
@@ -75,8 +75,8 @@ static int measure_with(const struct counted *c, const char *what)
     return 0;
 }
 
-static void print_memory(const struct counted *c, const char *what, size_t probes,
-                         size_t without, size_t with, size_t after)
+static void print_crowd_memory(const struct counted *c, const char *what, size_t probes,
+                               size_t without, size_t with, size_t after)
 {
     size_t stays = without > after ? without - after : 0;
 
@@ -91,8 +91,8 @@ static void ignore_refused(struct kprobe *p UNUSED, const struct probe_reject *w
 {
 }
 
-static void print_jumps(const struct counted *c, const char *what,
-                        const struct bench_crowd *crowd, size_t count)
+static void print_crowd_jumps(const struct counted *c, const char *what,
+                              const struct bench_crowd *crowd, size_t count)
 {
     size_t jumps = 0;
 
@@ -102,8 +102,8 @@ static void print_jumps(const struct counted *c, const char *what,
     bench_print(c->sh, jumps, "probes", "counted.%s.jumps", what);
 }
 
-static int measure_crowd(const struct counted *c, const char *what,
-                         struct bench_crowd *crowd)
+static int count_crowd(const struct counted *c, const char *what,
+                       struct bench_crowd *crowd)
 {
     size_t without = bench_free_bytes(), with;
     long in;
@@ -115,10 +115,10 @@ static int measure_crowd(const struct counted *c, const char *what,
         return (int)in;
     optimize_run();
     with = bench_free_bytes();
-    print_jumps(c, what, crowd, (size_t)in);
+    print_crowd_jumps(c, what, crowd, (size_t)in);
     err = measure_with(c, what);
     unregister_kprobes(crowd->ps, (size_t)in);
-    print_memory(c, what, (size_t)in, without, with, bench_free_bytes());
+    print_crowd_memory(c, what, (size_t)in, without, with, bench_free_bytes());
     return err;
 }
 
@@ -129,13 +129,13 @@ static int measure_all(const struct counted *c)
 
     if (err)
         return err;
-    err = measure_crowd(c, "entries", &crowd);
+    err = count_crowd(c, "entries", &crowd);
     bench_crowd_free(&crowd);
     if (!err)
         err = bench_crowd_make_instructions(&crowd);
     if (err)
         return err;
-    err = measure_crowd(c, "instructions", &crowd);
+    err = count_crowd(c, "instructions", &crowd);
     bench_crowd_free(&crowd);
     return err;
 }

@@ -25,35 +25,35 @@ struct walk {
     bool all;       /* those of the benchmark too */
 };
 
-static void take(struct walk *walk, uintptr_t addr)
+static void crowd_take(struct walk *walk, uintptr_t addr)
 {
     if (walk->count < walk->room)
         walk->addrs[walk->count] = addr;
     walk->count++;
 }
 
-static void take_insn(const struct insn *insn, void *arg)
+static void crowd_take_insn(const struct insn *insn, void *arg)
 {
     struct insn same;
 
     if (!kprobe_check(insn->addr, &same, NULL))
-        take(arg, insn->addr);
+        crowd_take(arg, insn->addr);
 }
 
-static bool take_function(const struct plat_symbol *function, void *arg)
+static bool crowd_take_function(const struct plat_symbol *function, void *arg)
 {
     struct walk *walk = arg;
 
     if (!walk->all && strncmp(function->name, OWN, strlen(OWN)) == 0)
         return true;
     if (walk->entries)
-        take(walk, function->start);
+        crowd_take(walk, function->start);
     else
-        walk_boundaries(function, &walk->done, take_insn, walk);
+        walk_boundaries(function, &walk->done, crowd_take_insn, walk);
     return true;
 }
 
-static size_t collect(struct bench_crowd *crowd, const char *pattern, bool entries)
+static size_t collect_crowd(struct bench_crowd *crowd, const char *pattern, bool entries)
 {
     struct walk walk = {
         .addrs = crowd->addrs,
@@ -62,7 +62,7 @@ static size_t collect(struct bench_crowd *crowd, const char *pattern, bool entri
         .all = crowd->is_generated,
     };
 
-    walk_functions(pattern, take_function, &walk);
+    walk_functions(pattern, crowd_take_function, &walk);
     return walk.count;
 }
 
@@ -79,10 +79,10 @@ static void shuffle(uintptr_t *addrs, size_t count)
     }
 }
 
-static int make(struct bench_crowd *crowd, const char *pattern, bool entries)
+static int crowd_make(struct bench_crowd *crowd, const char *pattern, bool entries)
 {
     crowd->room = 0;
-    crowd->room = collect(crowd, pattern, entries);
+    crowd->room = collect_crowd(crowd, pattern, entries);
     crowd->addrs = kzalloc(crowd->room * sizeof(crowd->addrs[0]));
     crowd->probes = kzalloc(crowd->room * sizeof(crowd->probes[0]));
     crowd->ps = kzalloc(crowd->room * sizeof(crowd->ps[0]));
@@ -90,7 +90,7 @@ static int make(struct bench_crowd *crowd, const char *pattern, bool entries)
         bench_crowd_free(crowd);
         return -ENOMEM;
     }
-    collect(crowd, pattern, entries);
+    collect_crowd(crowd, pattern, entries);
     return 0;
 }
 
@@ -99,11 +99,11 @@ int bench_crowd_make(struct bench_crowd *crowd)
     int err;
 
     *crowd = (struct bench_crowd){ .is_generated = true };
-    err = make(crowd, GENERATED, false);
+    err = crowd_make(crowd, GENERATED, false);
     if (!err && !crowd->room) {
         bench_crowd_free(crowd);
         crowd->is_generated = false;
-        err = make(crowd, NULL, false);
+        err = crowd_make(crowd, NULL, false);
         crowd->spared = crowd->room / 4;
     }
     if (err)
@@ -116,13 +116,13 @@ int bench_crowd_make(struct bench_crowd *crowd)
 int bench_crowd_make_entries(struct bench_crowd *crowd)
 {
     *crowd = (struct bench_crowd){ 0 };
-    return make(crowd, NULL, true);
+    return crowd_make(crowd, NULL, true);
 }
 
 int bench_crowd_make_instructions(struct bench_crowd *crowd)
 {
     *crowd = (struct bench_crowd){ 0 };
-    return make(crowd, NULL, false);
+    return crowd_make(crowd, NULL, false);
 }
 
 void bench_crowd_free(struct bench_crowd *crowd)

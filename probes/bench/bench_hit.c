@@ -218,7 +218,7 @@ static int measure_crowds(struct shell *sh, const char *only)
     return err;
 }
 
-static int hit_run(struct shell *sh, const char *only)
+static int hit_group_run(struct shell *sh, const char *only)
 {
     enum step_engine engine = step_get_engine();
     int err;
@@ -236,5 +236,5 @@ static int hit_run(struct shell *sh, const char *only)
 const struct bench_group bench_group_hit = {
     "hit",
     "one hit, by the way its instruction is run",
-    hit_run,
+    hit_group_run,
 };

@@ -86,7 +86,7 @@ const size_t bench_kind_count = ARRAY_LEN(bench_kinds);
 
 /* ---- the probes of one kind, at one address ---- */
 
-static void fill(struct bench_set *set, const struct bench_kind *kind, uintptr_t addr)
+static void set_fill(struct bench_set *set, const struct bench_kind *kind, uintptr_t addr)
 {
     *set = (struct bench_set){ .kind = kind };
     set->ret.kp.addr = addr;
@@ -125,7 +125,7 @@ int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
 {
     int err;
 
-    fill(set, kind, addr);
+    set_fill(set, kind, addr);
     err = register_kprobes(set->ps, kind->probes);
     if (!err && kind->returns)
         err = register_kretprobe(&set->ret);

@@ -26,8 +26,8 @@ struct scale {
 
 /* ---- one by one ---- */
 
-static void print_time(const struct scale *s, const char *what, size_t size, size_t count,
-                       uint64_t ns)
+static void print_scale_time(const struct scale *s, const char *what, size_t size,
+                             size_t count, uint64_t ns)
 {
     bench_print(s->sh, ns / count, "ns/probe", "scale.%s.%zu.ns_per_probe", what, size);
     bench_print(s->sh, ns / 1000, "us", "scale.%s.%zu.total", what, size);
@@ -48,11 +48,11 @@ static int register_one_by_one(struct scale *s, size_t size)
             shell_progress(s->sh, "%zu of %zu probes", i, size);
     }
     shell_progress(s->sh, NULL);
-    print_time(s, "register_one_by_one", size, size, plat_clock_ns() - start);
+    print_scale_time(s, "register_one_by_one", size, size, plat_clock_ns() - start);
     return 0;
 }
 
-static void unregister_one_by_one(struct scale *s, size_t size)
+static void unregister_singly(struct scale *s, size_t size)
 {
     size_t singles = size < SINGLES_MAX ? size : SINGLES_MAX, done = 0;
     uint64_t start = plat_clock_ns();
@@ -60,7 +60,8 @@ static void unregister_one_by_one(struct scale *s, size_t size)
     for (; done < singles && !shell_interrupted(s->sh); done++)
         unregister_kprobe(s->crowd.ps[done]);
     if (done == singles)
-        print_time(s, "unregister_one_by_one", size, singles, plat_clock_ns() - start);
+        print_scale_time(s, "unregister_one_by_one", size, singles,
+                         plat_clock_ns() - start);
     unregister_kprobes(s->crowd.ps + done, size - done);
 }
 
@@ -71,7 +72,7 @@ static int measure_singles(struct scale *s, size_t size)
     bench_crowd_place(&s->crowd, size);
     err = register_one_by_one(s, size);
     if (!err)
-        unregister_one_by_one(s, size);
+        unregister_singly(s, size);
     return err;
 }
 
@@ -118,14 +119,14 @@ static int measure_set(struct scale *s, size_t size)
 
     if (err)
         return err;
-    print_time(s, "register_set", size, size, plat_clock_ns() - start);
+    print_scale_time(s, "register_set", size, size, plat_clock_ns() - start);
     if (size > 1)
         note_memory(s, size, before - bench_free_bytes());
     err = measure_hit(s, size);
     measure_find(s, size);
     start = plat_clock_ns();
     unregister_kprobes(s->crowd.ps, size);
-    print_time(s, "unregister_set", size, size, plat_clock_ns() - start);
+    print_scale_time(s, "unregister_set", size, size, plat_clock_ns() - start);
     return err;
 }
 
@@ -166,12 +167,12 @@ static int measure_jumps(struct scale *s, size_t size)
     if (err)
         return err;
     optimize_run();
-    print_time(s, "optimize_set", size, size, plat_clock_ns() - start);
+    print_scale_time(s, "optimize_set", size, size, plat_clock_ns() - start);
     err = check_jumps(s, size);
     with = bench_free_bytes();
     start = plat_clock_ns();
     unregister_kprobes(s->crowd.ps, size);
-    print_time(s, "unoptimize_set", size, size, plat_clock_ns() - start);
+    print_scale_time(s, "unoptimize_set", size, size, plat_clock_ns() - start);
     after = bench_free_bytes();
     note_jump_memory(s, size, before - with, before > after ? before - after : 0);
     return err;
@@ -220,7 +221,7 @@ static int measure_sizes(struct scale *s, const char *only)
     return err;
 }
 
-static void print_memory(const struct scale *s)
+static void print_bytes(const struct scale *s)
 {
     if (s->memory)
         bench_print(s->sh, s->memory, "bytes/probe", "mem.per_probe.bytes");
@@ -240,7 +241,7 @@ static int scale_run(struct shell *sh, const char *only)
     bench_print(sh, s.crowd.room, "places", "scale.places.%s",
                 s.crowd.is_generated ? "generated" : "own");
     err = measure_sizes(&s, only);
-    print_memory(&s);
+    print_bytes(&s);
     bench_crowd_free(&s.crowd);
     return err;
 }

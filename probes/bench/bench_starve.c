@@ -143,7 +143,7 @@ static uint64_t probes_unregister(struct probes *s, const struct handler_way *wa
     return ns;
 }
 
-static bool runs_as_told(const struct probes *s, const struct handler_way *way)
+static bool way_is_as_told(const struct probes *s, const struct handler_way *way)
 {
     uint32_t flags = way->returns ? s->ret.kp.flags : s->first.flags;
     const struct site *site;
@@ -199,7 +199,7 @@ struct lateness {
     uint64_t median, worst; /* ns */
 };
 
-static int by_value(const void *a, const void *b)
+static int by_delay(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -217,7 +217,7 @@ static struct lateness sleep_some(void)
         thread_sleep_ns(SLEEP_NS);
         late[n++] = plat_clock_ns() - start - SLEEP_NS;
     }
-    qsort(late, n, sizeof(late[0]), by_value);
+    qsort(late, n, sizeof(late[0]), by_delay);
     return (struct lateness){ late[n / 2], late[n - 1] };
 }
 
@@ -228,11 +228,11 @@ static void print_lateness(struct shell *sh, const char *name,
     bench_print(sh, late->worst / 1000, "us", "starve.%s.late_worst", name);
 }
 
-/* measure - how late one is beside the threads, and how long it takes to end that. The probe
- * is there before them: a jump that is made beside a busy crowd comes later.
+/* measure_delay - how late a thread is beside the crowd, and how long it takes to end that.
+ * The probe is there before them: a jump that is made beside a busy crowd comes later.
  */
-static int measure(const struct handler_way *way, struct lateness *late,
-                   uint64_t *unregister_ns)
+static int measure_delay(const struct handler_way *way, struct lateness *late,
+                         uint64_t *unregister_ns)
 {
     int tids[THREADS], err = bench_jumps(way->jump != DETOUR_NONE);
     struct probes s;
@@ -242,7 +242,7 @@ static int measure(const struct handler_way *way, struct lateness *late,
     if (err)
         return err;
     handled = 0;
-    err = runs_as_told(&s, way) ? crowd_start(tids) : -EIO;
+    err = way_is_as_told(&s, way) ? crowd_start(tids) : -EIO;
     if (!err)
         *late = sleep_some();
     *unregister_ns = probes_unregister(&s, way);
@@ -262,7 +262,7 @@ static int measure_way(struct shell *sh, const struct duration *duration,
 
     snprintf(name, sizeof(name), "%s.%s", duration->name, way->name);
     handler_ns = duration->ns;
-    err = measure(way, &late, &unregister_ns);
+    err = measure_delay(way, &late, &unregister_ns);
     if (err)
         return shell_error(sh, err, "bench: starve.%s: the handler is not run by %s",
                            name, way->jump ? "a jump" : "a trap");
@@ -276,7 +276,7 @@ static int measure_way(struct shell *sh, const struct duration *duration,
     return 0;
 }
 
-static int measure_without(struct shell *sh)
+static int measure_unprobed(struct shell *sh)
 {
     struct lateness late;
     int tids[THREADS], err = crowd_start(tids);
@@ -312,7 +312,7 @@ static int starve_run(struct shell *sh, const char *only)
 
     thread_set_affinity(UINT64_MAX);
     if (!only)
-        err = measure_without(sh);
+        err = measure_unprobed(sh);
     for (size_t i = 0; i < ARRAY_LEN(durations); i++) {
         if (only && strcmp(only, durations[i].name) != 0)
             continue;

@@ -215,7 +215,7 @@ const struct probe_command probe_command_off = {
 
 /* ---- the command ---- */
 
-static const struct probe_command *find(const char *name)
+static const struct probe_command *find_subcommand(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(subcommands); i++)
         if (strcmp(name, subcommands[i]->name) == 0)
@@ -234,7 +234,7 @@ static int print_overview(struct shell *sh)
 
 static int probe_run(struct shell *sh, int argc, char **argv)
 {
-    const struct probe_command *cmd = argc > 1 ? find(argv[1]) : NULL;
+    const struct probe_command *cmd = argc > 1 ? find_subcommand(argv[1]) : NULL;
 
     return cmd ? cmd->run(sh, argc - 2, argv + 2) : print_overview(sh);
 }
@@ -248,7 +248,7 @@ static void probe_complete(struct shell_completion *c, int index)
             shell_offer(c, subcommands[i]->name);
         return;
     }
-    cmd = find(shell_first(c));
+    cmd = find_subcommand(shell_first(c));
     if (cmd && cmd->complete)
         cmd->complete(c, index - 1);
 }

@@ -64,7 +64,7 @@ static bool take_function(const struct plat_symbol *function, void *arg)
     return !all->err;
 }
 
-static int collect(struct all *all)
+static int collect_places(struct all *all)
 {
     all->done = 0;
     all->functions = all->places = 0;
@@ -127,7 +127,7 @@ static int finish(struct all *all, int err)
 
 static int set_all(struct all *all)
 {
-    int err = collect(all); /* how many */
+    int err = collect_places(all); /* how many */
 
     if (!err && !all->places)
         err = -ENOENT;
@@ -137,7 +137,7 @@ static int set_all(struct all *all)
         return err;
     all->cp->kind = all->entries ? CONSOLE_ENTRIES : CONSOLE_INSTRUCTIONS;
     strlcpy(all->cp->pattern, all->pattern, sizeof(all->cp->pattern));
-    err = collect(all);
+    err = collect_places(all);
     return finish(all, err ? err : register_all(all));
 }
 

@@ -34,7 +34,7 @@ static void print_inlined_line(void *arg, const char *text)
     shell_printf(arg, "           %s\n", text);
 }
 
-static void print_inlined(const struct report *r, const struct place *place)
+static void print_inlined_at(const struct report *r, const struct place *place)
 {
     size_t count = place_inlined(place);
 
@@ -179,7 +179,7 @@ static void print_way(const struct report *r)
         print_copy(r, &e->copies[i]);
 }
 
-static void print_flags(const struct report *r)
+static void print_live_flags(const struct report *r)
 {
     static const struct {
         uint32_t flag;
@@ -202,10 +202,10 @@ static void print_detour(const struct report *r)
                  detour_kind_text(r->e.detour),
                  r->e.detour_own ? ", by code of its own" : "",
                  r->e.linked ? "; from there to the next one's" : "");
-    print_flags(r);
+    print_live_flags(r);
 }
 
-static void print_probes(const struct report *r)
+static void print_probes_there(const struct report *r)
 {
     const struct explanation *e = &r->e;
 
@@ -230,7 +230,7 @@ static void print_verdict(const struct report *r)
     print_detour(r);
     explain_print_cost(r->sh, e);
     if (e->is_probed)
-        print_probes(r);
+        print_probes_there(r);
 }
 
 /* ---- the command ---- */
@@ -240,7 +240,7 @@ static void explain(struct report *r, const struct place *place, uintptr_t addr)
     probe_explain(addr, &r->e, explain_note_rule, &r->rules);
     explain_look_at_region(&r->region, addr);
     print_address(r);
-    print_inlined(r, place);
+    print_inlined_at(r, place);
     explain_print_text(r->sh, &r->e);
     print_map(r);
     explain_print_rules(r->sh, "rule", &r->rules);

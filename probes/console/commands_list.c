@@ -111,8 +111,8 @@ struct sum {
     size_t count, bytes;
 };
 
-static void print_range(const struct plat_symbol *function, enum probe_reason reason,
-                        void *arg)
+static void print_range_reason(const struct plat_symbol *function,
+                               enum probe_reason reason, void *arg)
 {
     struct sum *sum = arg;
 
@@ -130,7 +130,7 @@ static int blacklist_run(struct shell *sh, int argc, char **argv UNUSED)
 
     if (argc)
         return probe_usage(sh, &probe_command_blacklist);
-    census_blacklist(print_range, &sum);
+    census_blacklist(print_range_reason, &sum);
     text = census_text_bytes();
     part = sum.bytes * 10000 / text;
     shell_printf(sh, "%zu ranges, %zu of %zu bytes of kernel text: %zu.%02zu %%\n",

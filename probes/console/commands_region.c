@@ -45,8 +45,8 @@ static const struct probe_reject *first_broken(const struct explain_rules *rules
     return NULL;
 }
 
-static void print_verdict(struct shell *sh, const struct explain_region *r,
-                          const struct probe_reject *why)
+static void print_region_verdict(struct shell *sh, const struct explain_region *r,
+                                 const struct probe_reject *why)
 {
     if (!why->err)
         why = first_broken(&r->rules);
@@ -83,7 +83,7 @@ static void print_insns(struct shell *sh, const struct region *r)
 void explain_print_region(struct shell *sh, const struct explain_region *r,
                           const struct probe_reject *why)
 {
-    print_verdict(sh, r, why);
+    print_region_verdict(sh, r, why);
     print_spans(sh, &r->plan);
     for (size_t i = 0; i < r->line_count; i++)
         shell_printf(sh, "           %s\n", r->lines[i]);

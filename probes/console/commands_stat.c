@@ -20,8 +20,8 @@ static void print(struct shell *sh, const char *name, uint64_t value)
     shell_printf(sh, "%s %lu\n", name, value);
 }
 
-static void print_part(struct shell *sh, const char *name, const char *part,
-                       uint64_t value)
+static void print_stat_part(struct shell *sh, const char *name, const char *part,
+                            uint64_t value)
 {
     shell_printf(sh, "%s.%s %lu\n", name, part, value);
 }
@@ -72,8 +72,9 @@ static void print_jumps(struct shell *sh, const struct count *c,
     print(sh, "jumps.waiting", c->no_jump[PROBE_OK]);
     for (unsigned reason = PROBE_OK + 1; reason < PROBE_REASON_COUNT; reason++)
         if (c->no_jump[reason])
-            print_part(sh, "jumps.refused", probe_reason_name((enum probe_reason)reason),
-                       c->no_jump[reason]);
+            print_stat_part(sh, "jumps.refused",
+                            probe_reason_name((enum probe_reason)reason),
+                            c->no_jump[reason]);
 }
 
 static void print_optimizer(struct shell *sh, const struct count *c)
@@ -153,8 +154,8 @@ static void print_hits(struct shell *sh)
     print(sh, "hits.jump", t.ran[WAY_JUMP]);
     print(sh, "misses", misses);
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
-        print_part(sh, "misses", probe_miss_name((enum probe_miss)cause),
-                   t.missed[cause]);
+        print_stat_part(sh, "misses", probe_miss_name((enum probe_miss)cause),
+                        t.missed[cause]);
     print(sh, "retries", t.retries);
     print(sh, "handler_faults", t.handler_faults);
     print(sh, "cache.misses", t.cache_misses);
@@ -183,8 +184,8 @@ static void print_text(struct shell *sh, const struct census *c)
     print(sh, "boundaries.refused", c->boundaries - c->refused[PROBE_OK]);
     for (unsigned reason = PROBE_OK + 1; reason < PROBE_REASON_COUNT; reason++)
         if (c->refused[reason])
-            print_part(sh, "refused", probe_reason_name((enum probe_reason)reason),
-                       c->refused[reason]);
+            print_stat_part(sh, "refused", probe_reason_name((enum probe_reason)reason),
+                            c->refused[reason]);
     print(sh, "blacklist.bytes", blacklisted);
     print_percent(sh, "blacklist.bytes_percent", blacklisted, census_text_bytes());
 }

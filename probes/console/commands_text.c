@@ -23,7 +23,7 @@ static void print_owner(struct shell *sh, const struct explain_byte *b)
         shell_printf(sh, ", read by the jump at %s", place_text(at, b->reader));
 }
 
-static bool is_same(const struct explain_byte *a, const struct explain_byte *b)
+static bool is_same_byte(const struct explain_byte *a, const struct explain_byte *b)
 {
     return a->owner == b->owner && a->jump == b->jump && a->reader == b->reader;
 }
@@ -52,7 +52,7 @@ static void print_bytes(struct shell *sh, const struct explanation *e)
     size_t first = 0;
 
     for (size_t i = 1; i <= e->byte_count; i++) {
-        if (i < e->byte_count && is_same(&e->bytes[i], &e->bytes[first]))
+        if (i < e->byte_count && is_same_byte(&e->bytes[i], &e->bytes[first]))
             continue;
         print_run(sh, e, first, i);
         first = i;

@@ -114,7 +114,7 @@ void console_probe_add(struct console_probe *cp)
 
 /* ---- what can be done with one ---- */
 
-static int take_out(struct shell *sh, struct console_probe *cp)
+static int unregister_of(struct shell *sh, struct console_probe *cp)
 {
     return cp->kind == CONSOLE_RETURN ? unregister_kretprobe(&cp->ret)
                                       : mass_unregister(sh, cp->ps, &cp->count);
@@ -122,7 +122,7 @@ static int take_out(struct shell *sh, struct console_probe *cp)
 
 int console_probe_del(struct shell *sh, struct console_probe *cp)
 {
-    int err = take_out(sh, cp);
+    int err = unregister_of(sh, cp);
 
     if (err)
         return err;

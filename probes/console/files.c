@@ -74,8 +74,8 @@ static int list_show(struct seq *s, void *priv UNUSED)
 
 /* ---- blacklist ---- */
 
-static void print_range(const struct plat_symbol *function,
-                        enum probe_reason reason UNUSED, void *arg)
+static void show_range(const struct plat_symbol *function,
+                       enum probe_reason reason UNUSED, void *arg)
 {
     seq_printf(arg, "0x%lx-0x%lx\t%s\n", function->start,
                function->start + function->size, function->name);
@@ -83,7 +83,7 @@ static void print_range(const struct plat_symbol *function,
 
 static int blacklist_show(struct seq *s, void *priv UNUSED)
 {
-    census_blacklist(print_range, s);
+    census_blacklist(show_range, s);
     return 0;
 }
 

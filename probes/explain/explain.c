@@ -17,7 +17,7 @@ struct window {
 };
 
 /* Until the instruction is found, the window slides; then it fills up. */
-static void map_add(const struct insn *insn, void *arg)
+static void window_add(const struct insn *insn, void *arg)
 {
     struct window *w = arg;
     struct explanation *e = w->e;
@@ -42,7 +42,7 @@ static void map_function(struct explanation *e)
 
     e->in_function = !plat_symbol_at(e->addr, &e->function);
     if (e->in_function)
-        boundary_for_each(&e->function, map_add, &w);
+        boundary_for_each(&e->function, window_add, &w);
     if (!w.found)
         e->map_at = e->map_count;
 }

@@ -5,8 +5,8 @@
 #include "probes/jump/optimize.h"
 #include "probes/region/region.h"
 
-/* rung_of - what the planner had chosen: it shows in what has become of it. */
-static enum pun_rung rung_of(const struct site *site)
+/* rung_of_site - what the planner had chosen: it shows in what has become of it. */
+static enum pun_rung rung_of_site(const struct site *site)
 {
     if (site_is_call(site))
         return PUN_CALL;
@@ -17,7 +17,7 @@ static enum pun_rung rung_of(const struct site *site)
     return site->jump_span > PUN_JUMP_LEN ? PUN_PADDED : PUN_PLAIN;
 }
 
-static void refuse(struct explain_jump *j, enum probe_reason reason)
+static void jump_refuse(struct explain_jump *j, enum probe_reason reason)
 {
     j->state = JUMP_NONE;
     j->why = reason;
@@ -27,7 +27,7 @@ static void look_at_jump(struct explain_jump *j, const struct site *site)
 {
     j->state = JUMP_IS_THERE;
     j->by_region = region_is_open(site);
-    j->rung = j->by_region ? PUN_NONE : rung_of(site);
+    j->rung = j->by_region ? PUN_NONE : rung_of_site(site);
     j->pad = site_pad(site);
     j->is_evicted = !site->probes;
 }
@@ -41,7 +41,7 @@ void explain_look_at_jump(struct explain_jump *j, const struct site *site)
     else if (site->state != SITE_ARMED)
         j->state = JUMP_UNARMED;
     else if (site->jump_why)
-        refuse(j, (enum probe_reason)site->jump_why);
+        jump_refuse(j, (enum probe_reason)site->jump_why);
     else
         j->state = JUMP_SOON;
 }
@@ -54,7 +54,7 @@ static void try_region(struct explain_jump *j, const struct site *site)
     j->state = JUMP_POSSIBLE;
     j->by_region = true;
     if (region_plan(site->addr, &region, &why))
-        refuse(j, why.reason);
+        jump_refuse(j, why.reason);
 }
 
 static void try_pun(struct explain_jump *j, struct site *site)
@@ -63,7 +63,7 @@ static void try_pun(struct explain_jump *j, struct site *site)
     enum probe_reason reason = optimize_try(site, &pun);
 
     if (reason) {
-        refuse(j, reason);
+        jump_refuse(j, reason);
         return;
     }
     j->state = JUMP_POSSIBLE;

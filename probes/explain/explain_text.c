@@ -8,7 +8,7 @@
 #include "probes/explain/explain.h"
 #include "probes/insn/encode.h"
 
-static void look_at_jump(struct explain_byte *b, uintptr_t addr, const struct site *site)
+static void byte_of_jump(struct explain_byte *b, uintptr_t addr, const struct site *site)
 {
     if (addr < site->addr + site->jump_len) {
         b->owner = OWNER_JUMP;
@@ -29,7 +29,7 @@ static void look_at_byte(struct explain_byte *b, uintptr_t addr)
         const struct site *site = registry_find(a);
 
         if (site && site->state == SITE_OPTIMIZED)
-            look_at_jump(b, addr, site);
+            byte_of_jump(b, addr, site);
         else if (site && site->state == SITE_ARMED && a == addr)
             b->owner = OWNER_ENGINE;
     }

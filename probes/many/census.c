@@ -75,7 +75,7 @@ struct blacklist {
     void *arg;
 };
 
-static bool pass_on(const struct plat_symbol *function, void *arg)
+static bool pass_refused(const struct plat_symbol *function, void *arg)
 {
     const struct blacklist *b = arg;
 
@@ -92,7 +92,7 @@ void census_blacklist(void (*fn)(const struct plat_symbol *function,
 {
     struct blacklist b = { fn, arg };
 
-    walk_functions(NULL, pass_on, &b);
+    walk_functions(NULL, pass_refused, &b);
 }
 
 static bool add_size(const struct plat_symbol *function, void *arg)

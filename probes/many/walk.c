@@ -41,7 +41,7 @@ struct boundaries {
     void *arg;
 };
 
-static void pass_on(const struct insn *insn, void *arg)
+static void pass_boundary(const struct insn *insn, void *arg)
 {
     struct boundaries *b = arg;
 
@@ -58,7 +58,7 @@ int walk_boundaries(const struct plat_symbol *function, uintptr_t *done,
     int err;
 
     plat_lock(PLAT_PROBES);
-    err = boundary_for_each(function, pass_on, &b);
+    err = boundary_for_each(function, pass_boundary, &b);
     boundary_forget(); /* what @fn has asked about this function: it is done with */
     plat_unlock(PLAT_PROBES);
     *done = b.done;

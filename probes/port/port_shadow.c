@@ -55,7 +55,7 @@ static int give_locked(struct thread *t)
     return READ_ONCE(data_wanted) ? shadow_add_data(s) : 0;
 }
 
-static int give(struct thread *t)
+static int give_shadow(struct thread *t)
 {
     int err;
 
@@ -69,7 +69,7 @@ static void give_to_each(struct thread *t, void *arg)
 {
     int *err = arg;
 
-    *err = give(t) ? -ENOMEM : *err;
+    *err = give_shadow(t) ? -ENOMEM : *err;
 }
 
 static int give_cpu(unsigned id)
@@ -120,7 +120,7 @@ int plat_shadow_make(bool with_data)
 static void thread_born(struct thread *t)
 {
     if (READ_ONCE(wanted))
-        give(t);
+        give_shadow(t);
 }
 
 static void thread_buried(struct thread *t)

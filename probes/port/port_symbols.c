@@ -23,8 +23,8 @@ static struct plat_symbol symbol_from(const struct ksym *sym)
     return (struct plat_symbol){ sym->start, sym->size, sym->name };
 }
 
-/* find - the @nth function called @name, from 1; with 0 the only one. */
-static int find(const char *name, uint64_t nth, struct plat_symbol *out)
+/* find_nth - the @nth function called @name, from 1; with 0 the only one. */
+static int find_nth(const char *name, uint64_t nth, struct plat_symbol *out)
 {
     struct ksym sym, found = { 0 };
     size_t iter = 0;
@@ -48,12 +48,12 @@ int plat_symbol_find(const char *name, struct plat_symbol *out)
     uint64_t nth;
 
     if (!mark)
-        return find(name, 0, out);
+        return find_nth(name, 0, out);
     if ((size_t)(mark - name) >= sizeof(base) || parse_u64(mark + 1, 10, &nth) || !nth)
         return -ENOENT;
     memcpy(base, name, (size_t)(mark - name));
     base[mark - name] = '\0';
-    return find(base, nth, out);
+    return find_nth(base, nth, out);
 }
 
 int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)

@@ -97,7 +97,7 @@ static const char *stage_name(const struct probe_hit *hit)
     return hit->is.stage == HIT_PRE ? "pre-handler" : "post-handler";
 }
 
-static uintptr_t handler_of(const struct probe_hit *hit, const struct kprobe *p)
+static uintptr_t running_handler(const struct probe_hit *hit, const struct kprobe *p)
 {
     if (hit->is.faulting || hit->is.stage == HIT_FAULT)
         return (uintptr_t)p->fault_handler;
@@ -116,11 +116,11 @@ static void print_hit(unsigned cpu, const struct probe_hit *hit)
     panic_print("CPU %u: in a hit of %s", cpu, place_text(text, hit_site(hit)->addr));
     if (p)
         panic_print(", in its %s %s", stage_name(hit),
-                    place_text(text, handler_of(hit, p)));
+                    place_text(text, running_handler(hit, p)));
     panic_print("%s\n", hit->found.nmi ? ", inside an NMI" : "");
 }
 
-static void print_hits(void)
+static void print_active_hits(void)
 {
     for (unsigned i = 0; i < cpu_count(); i++) {
         const struct probe_cpu *cpu = plat_probe_cpu(i);
@@ -170,7 +170,7 @@ static void tell_left(struct left *l)
 /* Runs where the fault was, soon after, or after the next one in another hit: of several
  * only the last is told in full.
  */
-static void tell(struct pt_regs *regs)
+static void tell_faults(struct pt_regs *regs)
 {
     const struct probe_cpu *cpu = plat_this_cpu();
     uint64_t count = READ_ONCE(cpu->handler_faults) - told[cpu_id()];
@@ -213,10 +213,10 @@ void report_init(void)
     static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_SS,
                                        TRAP_GP, TRAP_PF, TRAP_AC };
 
-    irq_set_handler(VECTOR_PROBES, "probes", tell);
+    irq_set_handler(VECTOR_PROBES, "probes", tell_faults);
     for (size_t i = 0; i < ARRAY_LEN(faults); i++)
         trap_set_handler(faults[i], take_fault);
     thread_set_sleep_hook(handler_sleeps);
     backtrace_set_resolver(original_address);
-    panic_add_report(print_hits);
+    panic_add_report(print_active_hits);
 }

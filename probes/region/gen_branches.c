@@ -72,8 +72,8 @@ static void note(struct section *s, const struct insn *insn)
         printf("jump %" PRIxPTR "\n", insn->addr);
 }
 
-/* decode - a branch with prefix 66 counts as none: processors disagree where it goes. */
-static bool decode(struct section *s, size_t off, size_t end, struct insn *insn)
+/* decode_at - a branch with prefix 66 counts as none: processors disagree where it goes. */
+static bool decode_at(struct section *s, size_t off, size_t end, struct insn *insn)
 {
     if (insn_decode(insn, s->bytes + off, end - off, s->addr + off))
         return false;
@@ -87,19 +87,19 @@ static void decode_at_each_byte(struct section *s, size_t stuck, size_t end)
     size_t off;
 
     for (off = stuck + 1; off < end && !s->seen[off]; off++)
-        if (decode(s, off, end, &insn))
+        if (decode_at(s, off, end, &insn))
             note(s, &insn);
     printf("stuck %" PRIxPTR " %" PRIxPTR "\n", s->addr + stuck, s->addr + off);
 }
 
-/* follow - decode from @off on, until @end or what was decoded before. */
-static void follow(struct section *s, size_t off, size_t end)
+/* follow_section - decode from @off on, until @end or what was decoded before. */
+static void follow_section(struct section *s, size_t off, size_t end)
 {
     struct insn insn;
 
     while (off < end && !s->seen[off]) {
         s->seen[off] = true;
-        if (!decode(s, off, end, &insn)) {
+        if (!decode_at(s, off, end, &insn)) {
             decode_at_each_byte(s, off, end);
             return;
         }
@@ -111,7 +111,7 @@ static void follow(struct section *s, size_t off, size_t end)
 static void follow_branches(struct section *s)
 {
     while (s->pending_count)
-        follow(s, s->pending[--s->pending_count], s->size);
+        follow_section(s, s->pending[--s->pending_count], s->size);
 }
 
 static void *room(size_t count, size_t size)
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
     s.addr = strtoul(argv[2], NULL, 16);
     while (scanf("%" SCNxPTR " %" SCNxPTR, &start, &end) == 2)
         if (contains(&s, start) && end - s.addr <= s.size)
-            follow(&s, start - s.addr, end - s.addr);
+            follow_section(&s, start - s.addr, end - s.addr);
     follow_branches(&s);
     return 0;
 }

@@ -25,19 +25,19 @@
 #include "probes/region/targets.h"
 
 /* What is known so far: a rule may rely on those in front of it. */
-struct plan {
+struct survey {
     struct ruling ruling;
     struct region *region;
     struct plat_symbol function;         /* behind NO_FUNCTION */
     struct insn insns[REGION_MAX_INSNS]; /* behind REGION_END: region->count of them */
 };
 
-static struct plan *plan_of(struct ruling *r)
+static struct survey *survey_of(struct ruling *r)
 {
-    return CONTAINER_OF(r, struct plan, ruling);
+    return CONTAINER_OF(r, struct survey, ruling);
 }
 
-static uintptr_t function_end(const struct plan *p)
+static uintptr_t function_end(const struct survey *p)
 {
     return p->function.start + p->function.size;
 }
@@ -51,12 +51,12 @@ static bool has_no_targets(struct ruling *r UNUSED)
 
 static bool has_no_function(struct ruling *r)
 {
-    return plat_symbol_at(r->addr, &plan_of(r)->function);
+    return plat_symbol_at(r->addr, &survey_of(r)->function);
 }
 
 /* ---- which instructions ---- */
 
-static void take(struct plan *p, const struct insn *insn)
+static void add_insn(struct survey *p, const struct insn *insn)
 {
     struct region *r = p->region;
 
@@ -67,20 +67,20 @@ static void take(struct plan *p, const struct insn *insn)
     r->len = (uint8_t)(r->len + insn->len);
 }
 
-static bool is_padding(const struct insn *insn)
+static bool is_filler(const struct insn *insn)
 {
     return insn->kind == INSN_NOP || insn->kind == INSN_INT3;
 }
 
-/* take_padding - the filler at @at, behind the end of every function. */
-static bool take_padding(struct region *r, uintptr_t at)
+/* add_padding - the filler at @at, behind the end of every function. */
+static bool add_padding(struct region *r, uintptr_t at)
 {
     struct plat_symbol other;
     uint8_t bytes[INSN_MAX_LEN];
     struct insn insn;
 
     if (plat_text_read(bytes, at, sizeof(bytes)) ||
-        insn_decode(&insn, bytes, sizeof(bytes), at) || !is_padding(&insn))
+        insn_decode(&insn, bytes, sizeof(bytes), at) || !is_filler(&insn))
         return false;
     for (size_t i = 0; i < insn.len && r->len < REGION_JUMP_LEN; i++) {
         if (!plat_text_contains(at + i, 1) || !plat_symbol_at(at + i, &other))
@@ -92,7 +92,7 @@ static bool take_padding(struct region *r, uintptr_t at)
 }
 
 /* reaches_end - the function is over. That does no harm where no CPU goes on behind it. */
-static bool reaches_end(struct plan *p)
+static bool reaches_end(struct survey *p)
 {
     const struct insn *last = &p->insns[p->region->count - 1];
     struct region *r = p->region;
@@ -100,7 +100,7 @@ static bool reaches_end(struct plan *p)
     if (insn_falls_through(last))
         return rules_refuse(&p->ruling, p->ruling.reason, function_end(p));
     while (r->len < REGION_JUMP_LEN)
-        if (!take_padding(r, r->addr + r->len))
+        if (!add_padding(r, r->addr + r->len))
             return rules_refuse(&p->ruling, p->ruling.reason, r->addr + r->len);
     return false;
 }
@@ -108,7 +108,7 @@ static bool reaches_end(struct plan *p)
 /* ends_early - also collects them. */
 static bool ends_early(struct ruling *r)
 {
-    struct plan *p = plan_of(r);
+    struct survey *p = survey_of(r);
     struct probe_reject why;
     struct insn insn;
 
@@ -119,7 +119,7 @@ static bool ends_early(struct ruling *r)
             return reaches_end(p);
         if (boundary_find(at, &p->function, &insn, &why))
             return rules_refuse(r, why.reason, why.at);
-        take(p, &insn);
+        add_insn(p, &insn);
     }
     return false;
 }
@@ -127,9 +127,9 @@ static bool ends_early(struct ruling *r)
 /* ---- each of them ---- */
 
 /* Behind the first, what an int3 or a trap could not carry is not displaced either. */
-static bool is_protected(struct ruling *r)
+static bool displaces_protected(struct ruling *r)
 {
-    const struct plan *p = plan_of(r);
+    const struct survey *p = survey_of(r);
     struct probe_reject why;
     struct insn insn;
 
@@ -139,7 +139,7 @@ static bool is_protected(struct ruling *r)
     return false;
 }
 
-static bool is_last(const struct plan *p, size_t i)
+static bool is_last(const struct survey *p, size_t i)
 {
     return i == p->region->count - 1u;
 }
@@ -147,7 +147,7 @@ static bool is_last(const struct plan *p, size_t i)
 /* The first may be run in any way that the engine has, except that STI would have to take
  * another one along.
  */
-static bool must_stay(const struct plan *p, size_t i)
+static bool must_stay(const struct survey *p, size_t i)
 {
     const struct insn *insn = &p->insns[i];
 
@@ -158,9 +158,9 @@ static bool must_stay(const struct plan *p, size_t i)
     return !insn_is_branch(insn) || !insn_can_move(insn);
 }
 
-static bool is_stuck(struct ruling *r)
+static bool displaces_stuck(struct ruling *r)
 {
-    const struct plan *p = plan_of(r);
+    const struct survey *p = survey_of(r);
 
     for (size_t i = 0; i < p->region->count; i++)
         if (must_stay(p, i))
@@ -168,9 +168,9 @@ static bool is_stuck(struct ruling *r)
     return false;
 }
 
-static bool returns_inside(struct ruling *r)
+static bool displaces_call(struct ruling *r)
 {
-    const struct plan *p = plan_of(r);
+    const struct survey *p = survey_of(r);
 
     for (size_t i = 0; i < p->region->count; i++)
         if (insn_is_call(&p->insns[i]) && !is_last(p, i))
@@ -180,13 +180,13 @@ static bool returns_inside(struct ruling *r)
 
 /* ---- branches from elsewhere ---- */
 
-static bool is_target(struct ruling *r)
+static bool displaces_target(struct ruling *r)
 {
     r->at = targets_find(r->addr + 1, r->addr + REGION_JUMP_LEN);
     return r->at && !targets_opaque(r->at);
 }
 
-static bool is_opaque(struct ruling *r)
+static bool displaces_opaque(struct ruling *r)
 {
     for (uintptr_t at = r->addr + 1; at < r->addr + REGION_JUMP_LEN; at++)
         if (targets_opaque(at))
@@ -194,7 +194,7 @@ static bool is_opaque(struct ruling *r)
     return false;
 }
 
-static bool is_probed(struct ruling *r)
+static bool displaces_probed(struct ruling *r)
 {
     for (uintptr_t at = r->addr + 1; at < r->addr + REGION_JUMP_LEN; at++)
         if (registry_find(at))
@@ -207,12 +207,12 @@ static bool is_probed(struct ruling *r)
 /* The table of targets speaks of the code that was built. Exchanges by the engine are known
  * to it; changes by other code are not.
  */
-static bool is_changed(struct ruling *r)
+static bool displaces_changed(struct ruling *r)
 {
     uintptr_t line = align_down(r->addr, PLAT_LINE_LEN);
     uint8_t bytes[PLAT_LINE_LEN];
 
-    for (; line < r->addr + plan_of(r)->region->len; line += PLAT_LINE_LEN)
+    for (; line < r->addr + survey_of(r)->region->len; line += PLAT_LINE_LEN)
         if (recover_bytes(bytes, line, sizeof(bytes)) || !plat_text_is_built(line, bytes))
             return rules_refuse(r, r->reason, line);
     return false;
@@ -224,25 +224,25 @@ static const struct rule rules[] = {
     { PROBE_NO_TARGETS, has_no_targets, true },
     { PROBE_NO_FUNCTION, has_no_function, true },
     { PROBE_REGION_END, ends_early, true },
-    { PROBE_REGION_PROBED, is_probed, false },
-    { PROBE_CANNOT_MOVE, is_protected, false },
-    { PROBE_REGION_MOVE, is_stuck, false },
-    { PROBE_REGION_CALL, returns_inside, false },
-    { PROBE_REGION_TARGET, is_target, false },
-    { PROBE_REGION_OPAQUE, is_opaque, false },
-    { PROBE_REGION_CHANGED, is_changed, false },
+    { PROBE_REGION_PROBED, displaces_probed, false },
+    { PROBE_CANNOT_MOVE, displaces_protected, false },
+    { PROBE_REGION_MOVE, displaces_stuck, false },
+    { PROBE_REGION_CALL, displaces_call, false },
+    { PROBE_REGION_TARGET, displaces_target, false },
+    { PROBE_REGION_OPAQUE, displaces_opaque, false },
+    { PROBE_REGION_CHANGED, displaces_changed, false },
 };
 
-static struct plan plan_start(uintptr_t addr, struct region *out)
+static struct survey survey_start(uintptr_t addr, struct region *out)
 {
     out->addr = addr;
     out->len = out->count = out->padding = 0;
-    return (struct plan){ .ruling.addr = addr, .region = out };
+    return (struct survey){ .ruling.addr = addr, .region = out };
 }
 
 int region_plan(uintptr_t addr, struct region *out, struct probe_reject *why)
 {
-    struct plan p = plan_start(addr, out);
+    struct survey p = survey_start(addr, out);
 
     return rules_check(rules, ARRAY_LEN(rules), &p.ruling, why);
 }
@@ -252,7 +252,7 @@ void region_each_rule(uintptr_t addr, struct region *out,
                                  void *arg),
                       void *arg)
 {
-    struct plan p = plan_start(addr, out);
+    struct survey p = survey_start(addr, out);
 
     rules_each(rules, ARRAY_LEN(rules), &p.ruling, fn, arg);
 }

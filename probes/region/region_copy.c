@@ -17,37 +17,37 @@
 
 _Static_assert(REGION_JUMP_LEN == INSN_JMP32_LEN, "the jump is a jmp32");
 
-struct code {
+struct region_code {
     uint8_t *out;
     uintptr_t to;
     size_t len;
 };
 
-static uintptr_t code_at(const struct code *c)
+static uintptr_t copy_end(const struct region_code *c)
 {
     return c->to + c->len;
 }
 
-static int append_jmp(struct code *c, uintptr_t target)
+static int copy_append_jmp(struct region_code *c, uintptr_t target)
 {
-    int err = insn_encode_jmp32(c->out + c->len, code_at(c), target);
+    int err = insn_encode_jmp32(c->out + c->len, copy_end(c), target);
 
     if (!err)
         c->len += INSN_JMP32_LEN;
     return err;
 }
 
-static int append_call(struct code *c, const struct insn *call)
+static int append_call(struct region_code *c, const struct insn *call)
 {
     intptr_t back = (intptr_t)insn_next(call);
 
     if (back != (int32_t)back)
         return -ERANGE;
     c->len += insn_encode_push_imm(c->out + c->len, (int32_t)back);
-    return append_jmp(c, call->target);
+    return copy_append_jmp(c, call->target);
 }
 
-static int append_copy(struct code *c, const struct insn *insn)
+static int append_copy(struct region_code *c, const struct insn *insn)
 {
     size_t len;
     int err;
@@ -55,14 +55,15 @@ static int append_copy(struct code *c, const struct insn *insn)
     if (insn->kind == INSN_CALL_REL)
         return append_call(c, insn);
     err =
-        insn_relocate(c->out + c->len, REGION_COPY_MAX - c->len, insn, code_at(c), &len);
+        insn_relocate(c->out + c->len, REGION_COPY_MAX - c->len, insn, copy_end(c), &len);
     if (!err)
         c->len += len;
     return err;
 }
 
-/* append - instruction @i of the region. The first one may be left out. */
-static int append(struct code *c, struct region *r, size_t i, struct insn *insn)
+/* copy_append - instruction @i of the region. The first one may be left out. */
+static int copy_append(struct region_code *c, struct region *r, size_t i,
+                       struct insn *insn)
 {
     uintptr_t at = r->addr + r->starts[i];
     int err = insn_decode(insn, r->bytes + r->starts[i],
@@ -76,23 +77,24 @@ static int append(struct code *c, struct region *r, size_t i, struct insn *insn)
     return append_copy(c, insn);
 }
 
-static int append_way_back(struct code *c, struct region *r, const struct insn *last)
+static int append_way_back(struct region_code *c, struct region *r,
+                           const struct insn *last)
 {
     r->copies[r->count] = (uint8_t)c->len;
     if (!insn_falls_through(last) || last->kind == INSN_CALL_REL)
         return 0;
-    return append_jmp(c, r->addr + r->len);
+    return copy_append_jmp(c, r->addr + r->len);
 }
 
 int region_copy(struct region *r, uintptr_t to, uint8_t *out, size_t *out_len,
                 struct probe_reject *why)
 {
-    struct code c = { out, to, 0 };
+    struct region_code c = { out, to, 0 };
     struct insn insn = { 0 };
     int err = 0;
 
     for (size_t i = 0; i < r->count && !err; i++)
-        err = append(&c, r, i, &insn);
+        err = copy_append(&c, r, i, &insn);
     if (!err)
         err = append_way_back(&c, r, &insn);
     if (err == -ERANGE)

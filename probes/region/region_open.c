@@ -18,22 +18,22 @@
 #include "probes/core/life.h"
 #include "probes/region/region.h"
 
-static uint8_t *cell_reserve(size_t len)
+static uint8_t *copy_reserve(size_t len)
 {
     return len <= INSN_SLOT_CODE_MAX ? insn_slot_reserve() : insn_slot_reserve_large();
 }
 
-static void cell_put(uint8_t *cell)
+static void copy_put(uint8_t *cell)
 {
     plat_lock(PLAT_TEXT);
     insn_slot_put(cell);
     plat_unlock(PLAT_TEXT);
 }
 
-/* fill - the copies are as long as in the place of the originals, from where
+/* copy_fill - the copies are as long as in the place of the originals, from where
  * everything is in reach.
  */
-static int fill(struct region *r, struct site *site, struct probe_reject *why)
+static int copy_fill(struct region *r, struct site *site, struct probe_reject *why)
 {
     uint8_t code[REGION_COPY_MAX];
     size_t len;
@@ -41,7 +41,7 @@ static int fill(struct region *r, struct site *site, struct probe_reject *why)
 
     if (err)
         return err;
-    WRITE_ONCE(r->cell, cell_reserve(len));
+    WRITE_ONCE(r->cell, copy_reserve(len));
     if (!r->cell)
         return probe_refuse(why, PROBE_NO_SLOT, r->addr);
     err = region_copy(r, (uintptr_t)r->cell, code, &len, why);
@@ -53,13 +53,13 @@ static int fill(struct region *r, struct site *site, struct probe_reject *why)
     return 0;
 }
 
-static int make(struct region *r, struct site *site, struct probe_reject *why)
+static int copy_make(struct region *r, struct site *site, struct probe_reject *why)
 {
     int err = region_plan(site->addr, r, why);
 
     if (err || r->count == 1)
         return err;
-    return fill(r, site, why);
+    return copy_fill(r, site, why);
 }
 
 /* struct_get - the one of earlier times, if there were any. */
@@ -83,7 +83,7 @@ int region_prepare(struct site *site, struct probe_reject *why)
     r = struct_get(site, why);
     if (!r)
         return why ? why->err : -ENOMEM;
-    err = make(r, site, why);
+    err = copy_make(r, site, why);
     __atomic_store_n(&site->region, r, __ATOMIC_RELEASE);
     if (err)
         region_release(site);
@@ -108,7 +108,7 @@ void region_release(struct site *site)
         plat_bug("a region is given up that is open", site->addr);
     if (!r)
         return;
-    cell_put(r->cell);
+    copy_put(r->cell);
     WRITE_ONCE(r->cell, NULL);
 }
 

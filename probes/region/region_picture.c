@@ -43,7 +43,7 @@ static void line_end(struct picture *p)
     p->line(p->text, p->arg);
 }
 
-static void put(struct picture *p, size_t column, const char *text)
+static void draw_text(struct picture *p, size_t column, const char *text)
 {
     memcpy(p->text + column, text, strlen(text));
 }
@@ -53,7 +53,7 @@ static void put_byte(struct picture *p, size_t i)
     char hex[3];
 
     snprintf(hex, sizeof(hex), "%02x", p->r->bytes[i]);
-    put(p, COLUMNS * i + 1, hex);
+    draw_text(p, COLUMNS * i + 1, hex);
 }
 
 /* put_span - "[<- NAME --->]" over bytes @first up to @end; "[--]" where that does not fit.
@@ -67,8 +67,8 @@ static void put_span(struct picture *p, size_t first, size_t end, const char *na
     p->text[to - 1] = ']';
     if (to - from < strlen("[<-  >]") + strlen(name))
         return;
-    put(p, from + 1, "<- ");
-    put(p, from + 4, name);
+    draw_text(p, from + 1, "<- ");
+    draw_text(p, from + 4, name);
     p->text[from + 4 + strlen(name)] = ' ';
     p->text[to - 2] = '>';
 }
@@ -78,10 +78,10 @@ static void put_span(struct picture *p, size_t first, size_t end, const char *na
 static void draw_address(struct picture *p)
 {
     line_start(p);
-    put(p, 0, "IA");
+    draw_text(p, 0, "IA");
     line_end(p);
     line_start(p);
-    put(p, 0, "|");
+    draw_text(p, 0, "|");
     line_end(p);
 }
 
@@ -93,12 +93,12 @@ static void draw_numbers(struct picture *p)
     line_start(p);
     for (size_t i = 0; i < bytes; i++) {
         snprintf(number, sizeof(number), "[%2zu]", i);
-        put(p, COLUMNS * i, number);
+        draw_text(p, COLUMNS * i, number);
     }
     line_end(p);
 }
 
-static size_t end_of(const struct region *r, size_t i)
+static size_t insn_end(const struct region *r, size_t i)
 {
     return i + 1u < r->count ? r->starts[i + 1] : (size_t)(r->len - r->padding);
 }
@@ -112,7 +112,7 @@ static void draw_instructions(struct picture *p)
     line_start(p);
     for (size_t i = 0; i < r->count; i++) {
         p->text[COLUMNS * r->starts[i]] = '[';
-        p->text[COLUMNS * end_of(r, i) - 1] = ']';
+        p->text[COLUMNS * insn_end(r, i) - 1] = ']';
     }
     for (size_t i = 0; i < r->len; i++)
         put_byte(p, i);
@@ -172,7 +172,7 @@ static void draw_obstacle(struct picture *p, const struct obstacle *o)
     }
     if (!any)
         return;
-    put(p, COLUMNS * (REGION_JUMP_LEN + 1), o->meaning);
+    draw_text(p, COLUMNS * (REGION_JUMP_LEN + 1), o->meaning);
     line_end(p);
 }
 

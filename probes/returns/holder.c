@@ -52,7 +52,7 @@ void holder_retire(struct kretprobe_holder *h)
 /* 1. An entry stays where it is until it is popped, so none is missed. An entry popped
  * meanwhile keeps its holder until the next time. Where `below` is filled in, the holder is.
  */
-static void mark(struct shadow *s, void *arg UNUSED)
+static void mark_used(struct shadow *s, void *arg UNUSED)
 {
     const struct shadow_entry *last = __atomic_load_n(&s->last, __ATOMIC_ACQUIRE);
 
@@ -73,14 +73,14 @@ static void clear(struct shadow *s, void *arg UNUSED)
     }
 }
 
-/* choose - which of them leave? Return: none does. */
-static bool choose(void)
+/* choose_leaving - which of them leave? Return: none does. */
+static bool choose_leaving(void)
 {
     bool none = true;
 
     for (struct kretprobe_holder *h = unused; h; h = h->next)
         h->in_use = false;
-    plat_shadow_for_each(mark, NULL);
+    plat_shadow_for_each(mark_used, NULL);
     for (struct kretprobe_holder *h = unused; h; h = h->next) {
         h->leaves = !h->in_use;
         none &= h->in_use;
@@ -92,7 +92,7 @@ void holder_sweep(void)
 {
     struct kretprobe_holder **link = &unused, *h;
 
-    if (!unused || choose())
+    if (!unused || choose_leaving())
         return;
     plat_shadow_for_each(clear, NULL);
     plat_sync_cores(); /* 3. */

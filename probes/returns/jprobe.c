@@ -51,7 +51,7 @@ void jprobe_return(void)
 
 /* ---- in and out ---- */
 
-static int check(struct jprobe *jp, uintptr_t *addr, struct probe_reject *why)
+static int check_jprobe(struct jprobe *jp, uintptr_t *addr, struct probe_reject *why)
 {
     if (!jp->entry)
         return probe_refuse(why, PROBE_NO_HANDLER, 0);
@@ -65,7 +65,7 @@ static int check_all(struct jprobe **jps, uintptr_t *addrs, size_t count,
     int err = 0;
 
     for (size_t i = 0; i < count && !err; i++) {
-        err = check(jps[i], &addrs[i], why);
+        err = check_jprobe(jps[i], &addrs[i], why);
         for (size_t j = 0; j < i && !err; j++)
             if (addrs[j] == addrs[i])
                 err = probe_refuse(why, PROBE_HAS_JPROBE, addrs[i]);

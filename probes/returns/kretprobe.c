@@ -53,7 +53,7 @@ const char *kretprobe_miss_name(enum kretprobe_miss cause)
     return cause < KRETPROBE_MISS_CAUSES ? names[cause] : "?";
 }
 
-NOKPROBE_INLINE void miss(struct kretprobe *rp, enum kretprobe_miss cause)
+NOKPROBE_INLINE void count_miss(struct kretprobe *rp, enum kretprobe_miss cause)
 {
     __atomic_add_fetch(&rp->missed[cause], 1, __ATOMIC_RELAXED);
     __atomic_add_fetch(&rp->nmissed, 1, __ATOMIC_RELAXED);
@@ -100,9 +100,9 @@ NOKPROBE_INLINE struct kretprobe_instance *instance_data(struct shadow *s,
     return (struct kretprobe_instance *)(s->data + s->data_used - h->data_len);
 }
 
-/* push - Return: KRETPROBE_MISS_CAUSES, or why there is no entry. */
-NOKPROBE_INLINE enum kretprobe_miss push(struct shadow *s, uint32_t below, uintptr_t ret,
-                                         struct kretprobe_holder *h)
+/* push_entry - Return: KRETPROBE_MISS_CAUSES, or why there is no entry. */
+NOKPROBE_INLINE enum kretprobe_miss push_entry(struct shadow *s, uint32_t below,
+                                               uintptr_t ret, struct kretprobe_holder *h)
 {
     intptr_t far = (intptr_t)(ret - (uintptr_t)kretprobe_trampoline);
     enum kretprobe_miss cause;
@@ -155,7 +155,7 @@ static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t be
     }
     if (s->last->below == below)
         return shadow_ret(s->last);
-    miss(rp, KRETPROBE_MISS_STACK);
+    count_miss(rp, KRETPROBE_MISS_STACK);
     return 0;
 }
 
@@ -171,9 +171,9 @@ NOKPROBE_INLINE void follow(struct kretprobe *rp, struct shadow *s, uintptr_t *s
         ret = real_return(rp, s, below, ret);
     if (unlikely(!ret))
         return;
-    cause = push(s, below, ret, rp->holder);
+    cause = push_entry(s, below, ret, rp->holder);
     if (unlikely(cause != KRETPROBE_MISS_CAUSES))
-        miss(rp, cause);
+        count_miss(rp, cause);
     else if (!rp->entry_handler || wanted(rp, s, ret, regs))
         WRITE_ONCE(*slot, (uintptr_t)kretprobe_trampoline);
     else
@@ -188,7 +188,7 @@ HOT int kretprobe_entry(struct kprobe *p, struct pt_regs *regs)
     if (likely(s && shadow_covers(s, regs->sp)))
         follow(rp, s, (uintptr_t *)regs->sp, regs);
     else
-        miss(rp, KRETPROBE_MISS_STACK);
+        count_miss(rp, KRETPROBE_MISS_STACK);
     return 0;
 }
 
@@ -243,7 +243,7 @@ static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_r
         return;
     hit = aggr_is_off(&rp->kp) ? NULL : hit_enter(cpu, rp->kp.site, regs, HIT_RETURN);
     if (!hit) {
-        miss(rp, KRETPROBE_MISS_RETURN);
+        count_miss(rp, KRETPROBE_MISS_RETURN);
         return;
     }
     if (jumped)
@@ -346,9 +346,10 @@ void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit
 
 /* ---- for code that looks at stacks ---- */
 
-/* find - the same with each shadow of a stack that is in use. */
-static uintptr_t find(bool (*fn)(const struct shadow *s, uintptr_t at, uintptr_t *ret),
-                      uintptr_t at)
+/* find_shadow - the same with each shadow of a stack that is in use. */
+static uintptr_t find_shadow(bool (*fn)(const struct shadow *s, uintptr_t at,
+                                        uintptr_t *ret),
+                             uintptr_t at)
 {
     uintptr_t ret;
 
@@ -363,10 +364,10 @@ static uintptr_t find(bool (*fn)(const struct shadow *s, uintptr_t at, uintptr_t
 
 uintptr_t kretprobe_find_ret(const uintptr_t *slot)
 {
-    return find(shadow_find, (uintptr_t)slot);
+    return find_shadow(shadow_find, (uintptr_t)slot);
 }
 
 uintptr_t kretprobe_find_ret_above(uintptr_t sp)
 {
-    return find(shadow_find_above, sp);
+    return find_shadow(shadow_find_above, sp);
 }

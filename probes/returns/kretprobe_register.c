@@ -10,7 +10,7 @@
 
 /* ---- what can be refused ---- */
 
-static int check(const struct kretprobe *rp, struct probe_reject *why)
+static int check_kretprobe(const struct kretprobe *rp, struct probe_reject *why)
 {
     uintptr_t addr = 0;
     int err;
@@ -41,7 +41,7 @@ static void holders_free(struct kretprobe **rps, size_t count)
 /* prepare_one - Return: 0, with a holder; a reason's errno. */
 static int prepare_one(struct kretprobe *rp, struct probe_reject *why)
 {
-    int err = check(rp, why);
+    int err = check_kretprobe(rp, why);
 
     if (err)
         return err;
@@ -75,7 +75,7 @@ static int prepare_all(struct kretprobe **rps, size_t count, struct probe_reject
     return probe_refuse(why, PROBE_NO_MEMORY, 0);
 }
 
-static int prepare(struct kretprobe **rps, size_t count, struct probe_reject *why)
+static int prepare_locked(struct kretprobe **rps, size_t count, struct probe_reject *why)
 {
     int err;
 
@@ -107,7 +107,7 @@ int register_kretprobes_why(struct kretprobe **rps, size_t count,
     ps = kprobes_of(rps, count);
     if (!ps)
         return probe_refuse(why, PROBE_NO_MEMORY, 0);
-    err = prepare(rps, count, why);
+    err = prepare_locked(rps, count, why);
     if (!err) {
         err = register_kprobes_why(ps, count, why);
         if (err)
@@ -162,7 +162,7 @@ static int unregister(struct kretprobe **rps, struct kprobe **ps, size_t count)
     return err;
 }
 
-static int unregister_one_by_one(struct kretprobe **rps, size_t count)
+static int unregister_in_turn(struct kretprobe **rps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct kprobe *p = &rps[i]->kp;
@@ -184,7 +184,7 @@ int unregister_kretprobes(struct kretprobe **rps, size_t count)
     if (!all_registered(rps, count))
         return -EINVAL;
     ps = count > 1 ? kprobes_of(rps, count) : NULL;
-    err = ps ? unregister(rps, ps, count) : unregister_one_by_one(rps, count);
+    err = ps ? unregister(rps, ps, count) : unregister_in_turn(rps, count);
     plat_free(ps);
     return err;
 }

@@ -65,7 +65,7 @@ static inline void lock_cmpxchg(uintptr_t *at, uintptr_t old, uintptr_t new)
 }
 
 /* b. */
-static void leave(struct shadow *s, void *arg UNUSED)
+static void leave_shadow(struct shadow *s, void *arg UNUSED)
 {
     const struct shadow_entry *last = __atomic_load_n(&s->last, __ATOMIC_ACQUIRE);
 
@@ -81,6 +81,6 @@ static void leave(struct shadow *s, void *arg UNUSED)
 
 void return_points_leave(void)
 {
-    plat_shadow_for_each(leave, NULL);
+    plat_shadow_for_each(leave_shadow, NULL);
     plat_quiesce(); /* d. */
 }

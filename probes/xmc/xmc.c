@@ -46,14 +46,14 @@ static struct exchange *exchange_of(struct ruling *r)
     return CONTAINER_OF(r, struct exchange, ruling);
 }
 
-static uintptr_t start_of(const struct exchange *x)
+static uintptr_t exchange_start(const struct exchange *x)
 {
     return x->ruling.addr;
 }
 
-static uintptr_t end_of(const struct exchange *x)
+static uintptr_t exchange_end(const struct exchange *x)
 {
-    return start_of(x) + x->len;
+    return exchange_start(x) + x->len;
 }
 
 /* ---- 1: what is there ------------------------------------------------------------------ */
@@ -73,7 +73,7 @@ static bool is_no_store(struct ruling *r)
            (x->len > STORE_MAX || (x->len & (x->len - 1)) || r->addr % x->len);
 }
 
-static bool is_no_text(struct ruling *r)
+static bool leaves_text(struct ruling *r)
 {
     const struct exchange *x = exchange_of(r);
 
@@ -82,24 +82,25 @@ static bool is_no_text(struct ruling *r)
 
 static void take_old(struct exchange *x, const struct insn *insn)
 {
-    size_t off = insn->addr - start_of(x);
+    size_t off = insn->addr - exchange_start(x);
 
     for (size_t i = 0; i < insn->len && off + i < x->len; i++)
         x->old_bytes[off + i] = insn->bytes[i];
     if (!x->old_count++)
         x->old = *insn;
-    if (insn_is_call(insn) && insn_next(insn) < end_of(x))
+    if (insn_is_call(insn) && insn_next(insn) < exchange_end(x))
         x->call_inside = insn->addr;
 }
 
-/* is_protected - also goes through them. */
-static bool is_protected(struct ruling *r)
+/* replaces_protected - also goes through them. */
+static bool replaces_protected(struct ruling *r)
 {
     struct exchange *x = exchange_of(r);
     struct probe_reject why;
     struct insn insn;
 
-    for (x->old_end = r->addr; x->old_end < end_of(x); x->old_end = insn_next(&insn)) {
+    for (x->old_end = r->addr; x->old_end < exchange_end(x);
+         x->old_end = insn_next(&insn)) {
         if (kprobe_check(x->old_end, &insn, &why))
             return rules_refuse(r, why.reason, why.at);
         take_old(x, &insn);
@@ -112,9 +113,9 @@ static bool ends_elsewhere(struct ruling *r)
     const struct exchange *x = exchange_of(r);
     struct plat_symbol function;
 
-    r->at = end_of(x);
-    return x->old_end != end_of(x) || plat_symbol_at(r->addr, &function) ||
-           end_of(x) > function.start + function.size;
+    r->at = exchange_end(x);
+    return x->old_end != exchange_end(x) || plat_symbol_at(r->addr, &function) ||
+           exchange_end(x) > function.start + function.size;
 }
 
 /* ---- 1: what is to come ---------------------------------------------------------------- */
@@ -126,7 +127,7 @@ static bool for_each_in(struct exchange *x, const uint8_t *bytes, size_t len,
     struct insn insn;
 
     for (size_t off = 0; off < len; off += insn.len) {
-        x->ruling.at = start_of(x) + off;
+        x->ruling.at = exchange_start(x) + off;
         if (insn_decode(&insn, bytes + off, len - off, x->ruling.at) || fn(x, &insn))
             return false;
     }
@@ -189,12 +190,12 @@ static const struct site *sti_before(uintptr_t addr)
     return site && site->is_sti ? site : NULL;
 }
 
-static bool is_probed(struct ruling *r)
+static bool replaces_probed(struct ruling *r)
 {
     const struct exchange *x = exchange_of(r);
     const struct site *site;
 
-    for (uintptr_t at = r->addr; at < end_of(x); at++)
+    for (uintptr_t at = r->addr; at < exchange_end(x); at++)
         if (registry_find(at))
             return rules_refuse(r, r->reason, at);
     site = sti_before(r->addr);
@@ -207,11 +208,11 @@ static bool is_entered(struct ruling *r)
 {
     const struct exchange *x = exchange_of(r);
 
-    r->at = x->old_count > 1 ? targets_find(r->addr + 1, end_of(x)) : 0;
+    r->at = x->old_count > 1 ? targets_find(r->addr + 1, exchange_end(x)) : 0;
     return r->at;
 }
 
-static bool returns_inside(struct ruling *r)
+static bool replaces_call(struct ruling *r)
 {
     r->at = exchange_of(r)->call_inside;
     return r->at;
@@ -220,14 +221,14 @@ static bool returns_inside(struct ruling *r)
 static const struct rule rules[] = {
     { PROBE_XMC_LENGTH, is_no_length, true },
     { PROBE_XMC_STORE, is_no_store, true },
-    { PROBE_NOT_TEXT, is_no_text, true },
-    { PROBE_NOT_BOUNDARY, is_protected, true },
+    { PROBE_NOT_TEXT, leaves_text, true },
+    { PROBE_NOT_BOUNDARY, replaces_protected, true },
     { PROBE_XMC_CUT, ends_elsewhere, true },
     { PROBE_XMC_CODE, is_no_code, true },
     { PROBE_XMC_SEVERAL, are_too_many, true },
-    { PROBE_XMC_PROBED, is_probed, true },
+    { PROBE_XMC_PROBED, replaces_probed, true },
     { PROBE_XMC_ENTERED, is_entered, true },
-    { PROBE_XMC_ENTERED, returns_inside, true },
+    { PROBE_XMC_ENTERED, replaces_call, true },
 };
 
 /* ---- 1: where they lead ---------------------------------------------------------------- */
@@ -310,21 +311,21 @@ static struct site *site_make(struct exchange *x, struct probe_reject *why)
     if (!site || !registry_insert(site))
         return site;
     kprobe_unprepare(site);
-    probe_refuse(why, PROBE_NO_MEMORY, start_of(x));
+    probe_refuse(why, PROBE_NO_MEMORY, exchange_start(x));
     return NULL;
 }
 
 static void wait_until_outside(const struct exchange *x)
 {
-    WRITE_ONCE(middle.start, start_of(x) + 1);
-    WRITE_ONCE(middle.end, end_of(x));
+    WRITE_ONCE(middle.start, exchange_start(x) + 1);
+    WRITE_ONCE(middle.end, exchange_end(x));
     plat_quiesce();
     WRITE_ONCE(middle.end, 0);
 }
 
 static struct text_poke poke_for(const struct exchange *x)
 {
-    struct text_poke poke = { .addr = start_of(x), .len = (uint8_t)x->len };
+    struct text_poke poke = { .addr = exchange_start(x), .len = (uint8_t)x->len };
 
     for (size_t i = 0; i < x->len; i++)
         poke.bytes[i] = x->bytes[i];
@@ -360,8 +361,8 @@ static void store(const struct exchange *x)
     struct text_poke poke = poke_for(x);
 
     plat_lock(PLAT_TEXT);
-    if (plat_text_write(start_of(x), x->bytes, x->len))
-        plat_bug("text that is to be exchanged is not writable", start_of(x));
+    if (plat_text_write(exchange_start(x), x->bytes, x->len))
+        plat_bug("text that is to be exchanged is not writable", exchange_start(x));
     plat_sync_cores();
     text_history_note(&poke, 1);
     plat_unlock(PLAT_TEXT);
@@ -375,7 +376,7 @@ static int exchange_locked(struct exchange *x, struct probe_reject *why)
         return err;
     if (!for_each_new(x, know_leads)) {
         probe_refuse(why, PROBE_NO_MEMORY, x->ruling.at);
-        for_each_in(x, x->bytes, x->ruling.at - start_of(x), forget_leads);
+        for_each_in(x, x->bytes, x->ruling.at - exchange_start(x), forget_leads);
         return why->err;
     }
     if (x->mode == XMC_STORE)
