@@ -23,5 +23,6 @@ TRACE := \
     probes/trace/files/buffer.c \
     probes/trace/files/files.c \
     probes/trace/files/per_cpu.c \
+    probes/trace/files/detach.c \
     probes/trace/files/options.c \
     probes/trace/files/tracer.c

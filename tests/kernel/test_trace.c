@@ -1,13 +1,23 @@
 /* test_trace.c - the buffer of the tracer in the kernel: hits record on all CPUs, in NMIs
- * on top of each other, while a reader takes pages; and none is missing in the end.
+ * on top of each other, while a reader takes pages; and none is missing in the end. The same
+ * for a host that takes pages by `trace-pages`.
  */
+#include "kernel/base/err.h"
+#include "kernel/console/shell.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
+#include "kernel/mm/frame.h"
+#include "kernel/thread/thread.h"
 #include "probes/kprobe.h"
 #include "probes/trace/files/buffer.h"
+#include "probes/trace/page.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static NOINLINE long recorded(long x)
 {
@@ -140,6 +150,189 @@ KTEST(trace, every_hit_is_recorded_or_counted_as_lost)
     ktest_report(total >= calls * cpu_count() - probes[0].nmissed, "each call was a hit");
     trace_lock();
     event_remove(&event);
+    buffer_reset(-1);
+    trace_unlock();
+}
+
+/* ---- pages for the host ---- */
+
+struct numbered { /* a record_text that has a number for a text */
+    struct record_head head;
+    uint64_t ip;
+    uint64_t number; /* of the record, on its CPU */
+};
+
+/* What the host has: of each CPU the number that comes next, and how many were lost. */
+static uint64_t next_number[MAX_CPUS], written[MAX_CPUS], lost[MAX_CPUS], out_of_order;
+
+static void write_numbered(uint64_t number)
+{
+    struct numbered *r;
+    struct ring *ring;
+
+    preempt_disable();
+    r = record_begin(&event_print, sizeof(*r), FLAGS_IF, &ring);
+    if (r) {
+        r->ip = MARK;
+        r->number = number;
+        record_end(ring);
+    }
+    preempt_enable();
+}
+
+struct host_batch {
+    uint64_t number, count;
+    const uint64_t *list;
+};
+
+static uint64_t number_behind(const char *text, const char *word)
+{
+    const char *at = strstr(text, word);
+
+    return at ? strtoul(at + strlen(word), NULL, 0) : 0;
+}
+
+/* ask - `trace-pages WORDS`.  Return: its status. */
+static int ask(const char *words, struct host_batch *b)
+{
+    char line[64];
+    struct seq out;
+    int err;
+
+    seq_init(&out, NULL, NULL);
+    snprintf(line, sizeof(line), "trace-pages %s", words);
+    err = shell_execute(line, &out);
+    if (!err && b)
+        *b = (struct host_batch){ number_behind(seq_str(&out), "batch "),
+                                  number_behind(seq_str(&out), "pages "),
+                                  phys_to_virt(number_behind(seq_str(&out), "list ")) };
+    seq_free(&out);
+    return err;
+}
+
+static int ask_number(uint64_t number, const char *how, struct host_batch *b)
+{
+    char words[32];
+
+    snprintf(words, sizeof(words), "%lu%s", number, how);
+    return ask(words, b);
+}
+
+static const struct ring_page *page_out(const struct host_batch *b, uint64_t i)
+{
+    return phys_to_virt(b->list[i] & ~(PAGE_SIZE - 1));
+}
+
+/* read_batch - as a host does: the records of each CPU go on where those before have ended,
+ * with as many left out as the page says.
+ */
+static void read_batch(const struct host_batch *b)
+{
+    for (uint64_t i = 0; i < b->count; i++) {
+        const struct ring_page *page = page_out(b, i);
+        unsigned cpu = b->list[i] & (PAGE_SIZE - 1);
+        struct page_event one;
+        struct page_iter it;
+
+        next_number[cpu] += page_missed(page);
+        lost[cpu] += page_missed(page);
+        page_iter_init(&it, page);
+        while (page_next(&it, &one)) {
+            const struct numbered *r = one.data;
+
+            out_of_order += r->ip != MARK || r->number != next_number[cpu]++;
+        }
+    }
+}
+
+static struct host_batch taken; /* that is out */
+
+static int write_and_take(void *arg)
+{
+    uint64_t calls = *(const uint64_t *)arg;
+
+    for (uint64_t i = 0; i < calls; i++) {
+        write_numbered(written[cpu_id()]++);
+        if (cpu_id() == 0 && i % 512 == 511) {
+            out_of_order += ask_number(taken.number + 1, "", &taken) != 0;
+            read_batch(&taken);
+        }
+    }
+    return 0;
+}
+
+KTEST(trace, pages_come_to_the_host_once)
+{
+    uint64_t calls = ktest_count(50000, 1000000), seen_by_host = 0, all_written = 0;
+
+    trace_lock();
+    buffer_reset(-1);
+    ktest_report(buffer_set_size(-1, 64) == 0, "a buffer");
+    trace_unlock();
+    memset(next_number, 0, sizeof(next_number));
+    memset(written, 0, sizeof(written));
+    memset(lost, 0, sizeof(lost));
+    out_of_order = 0;
+    ktest_report(ask("open", &taken) == 0, "the host begins");
+    ktest_report(each_cpu_run(write_and_take, &calls) == 0, "all CPUs write");
+    do {
+        ktest_report(ask_number(taken.number + 1, " all", &taken) == 0, "what is left");
+        read_batch(&taken);
+    } while (taken.count);
+    ktest_report(ask_number(taken.number, " close", NULL) == 0, "the end");
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        seen_by_host += next_number[i] - lost[i];
+        all_written += written[i];
+        lost[0] += i ? lost[i] : 0;
+    }
+    ktest_report(out_of_order == 0,
+                 "each record once, in its order, and losses in theirs");
+    ktest_report(seen_by_host + lost[0] == all_written && seen_by_host,
+                 "%lu records and %lu lost are %lu", seen_by_host, lost[0], all_written);
+}
+
+KTEST(trace, pages_stay_until_the_host_has_read_them)
+{
+    struct frame_stats before, after;
+    struct host_batch again, other;
+    const struct ring_page *page;
+    uint64_t calls = 4000, time, second;
+
+    trace_lock();
+    buffer_reset(-1);
+    buffer_set_size(-1, 64);
+    trace_unlock();
+    frame_stats_get(&before);
+    ktest_report(ask("1", &taken) == -EINVAL, "nothing before the host has begun");
+    ktest_report(ask("open", &taken) == 0 && !taken.count, "it begins");
+    for (uint64_t i = 0; i < calls; i++)
+        write_numbered(i);
+    ktest_report(ask_number(taken.number + 1, "", &taken) == 0 && taken.count > 2,
+                 "pages");
+    page = page_out(&taken, 0);
+    time = page->time;
+    second = taken.list[1];
+    for (uint64_t i = 0; i < calls; i++)
+        write_numbered(i);
+    ktest_report(ask_number(taken.number, "", &again) == 0 &&
+                     again.count == taken.count && again.list[1] == second &&
+                     page->time == time,
+                 "the same number is the same batch, whatever was written since");
+    ktest_report(ask_number(taken.number - 1, "", NULL) == -EINVAL &&
+                     ask_number(taken.number + 2, "", NULL) == -EINVAL,
+                 "no other number is answered");
+    ktest_report(ask("open", &other) == 0 && other.number > taken.number + 1 &&
+                     other.count == taken.count && other.list[1] == second,
+                 "another host begins with what was not confirmed");
+    ktest_report(ask_number(taken.number + 1, "", NULL) == -EINVAL &&
+                     ask_number(taken.number, " close", NULL) == -EINVAL,
+                 "the first one cannot free it");
+    ktest_report(ask_number(other.number + 1, "", &other) == 0 && other.count,
+                 "the next batch");
+    ktest_report(ask_number(other.number, " close", NULL) == 0, "the end");
+    frame_stats_get(&after);
+    ktest_report(before.free == after.free, "no frame is kept");
+    trace_lock();
     buffer_reset(-1);
     trace_unlock();
 }

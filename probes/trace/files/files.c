@@ -296,5 +296,7 @@ int trace_init(void)
         err = tracefs_add(NULL, files, ARRAY_LEN(files));
     if (!err)
         err = trace_add_options();
-    return err ? err : trace_add_buffer_files();
+    if (!err)
+        err = trace_add_buffer_files();
+    return err ? err : trace_add_pages();
 }

@@ -17,5 +17,8 @@ int trace_number(const char *text, size_t len, uint64_t *out);
 /* trace_clock_is_cycles - are times something else than nanoseconds? */
 bool trace_clock_is_cycles(void);
 
+/* trace_add_pages - the console's `trace-pages`. Return: as shell_add_developer_command(). */
+int trace_add_pages(void);
+
 /* trace_add_tracer - current_tracer, available_tracers. Return: as vfs_add_tree(). */
 int trace_add_tracer(void);

@@ -1,0 +1,194 @@
+/* detach.c - the console's `trace-pages`: pages of the rings for the host, which reads them
+ * out of the guest's memory, so that none of their bytes goes through a serial line.
+ *
+ * A request takes a batch of pages out of the rings. The answer names the frame of a list,
+ * and the list names the frame of each page. They stay as they are until the next request,
+ * which says by its number that the host has read them; from then on they take the place
+ * of the pages that leave the rings next.
+ *
+ * Numbers make an answer that was lost harmless: a batch that is asked for again is the
+ * same one. A host that begins (`open`) gets numbers of its own, so the host before it is
+ * refused and cannot give back what the new one reads; pages that were never confirmed are
+ * the first batch of the new host.
+ */
+#include "kernel/base/err.h"
+#include "kernel/console/shell.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/frame.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/files/files_parts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BATCH_MAX 1024 /* pages */
+#define LIST_FRAMES (BATCH_MAX * sizeof(uint64_t) / PAGE_SIZE)
+#define OPEN_STEP 1000000 /* batches between the first numbers of two hosts */
+
+/* Locks: the trace lock. */
+static struct {
+    uint64_t number; /* of the batch that is out, or was out last */
+    uint64_t count;  /* pages of it; 0: it has been read */
+    uint64_t *list;  /* BATCH_MAX of them: frame | CPU; NULL: there is no host */
+    uint64_t spare_count;
+    struct ring_page *spares[BATCH_MAX];
+} trace_batch;
+
+static struct ring_page *spare_take(void)
+{
+    if (trace_batch.spare_count)
+        return trace_batch.spares[--trace_batch.spare_count];
+    return buffer_page_new();
+}
+
+static void spare_give(struct ring_page *page)
+{
+    if (trace_batch.spare_count < BATCH_MAX)
+        trace_batch.spares[trace_batch.spare_count++] = page;
+    else
+        buffer_page_free(page);
+}
+
+/* confirmed - the host has read what is out. */
+static void confirmed(void)
+{
+    for (size_t i = 0; i < trace_batch.count; i++)
+        spare_give(phys_to_virt(trace_batch.list[i] & ~(PAGE_SIZE - 1)));
+    trace_batch.count = 0;
+}
+
+/* Return: 1; 0: @cpu has no more, or the batch is full; -ENOMEM. */
+static int detach_one(unsigned cpu, unsigned flags)
+{
+    struct ring_page *spare, *page;
+
+    if (trace_batch.count == BATCH_MAX)
+        return 0;
+    spare = spare_take();
+    if (!spare)
+        return -ENOMEM;
+    page = buffer_read_page(cpu, spare, flags);
+    if (!page) {
+        spare_give(spare);
+        return 0;
+    }
+    trace_batch.list[trace_batch.count++] = virt_to_phys(page) | cpu;
+    return 1;
+}
+
+/* detach - the next batch: a page of each CPU in turn, as the ring of each is as full.
+ * @all: also what is on pages that are not full yet
+ */
+static int detach(bool all)
+{
+    int found = 1;
+
+    while (found > 0) {
+        found = 0;
+        for (unsigned i = 0; found >= 0 && i < cpu_count(); i++) {
+            int one = detach_one(i, RING_WHOLE);
+
+            found = one < 0 ? one : found + one;
+        }
+    }
+    for (unsigned i = 0; all && !found && i < cpu_count(); i++)
+        found = detach_one(i, 0) < 0 ? -ENOMEM : 0;
+    return trace_batch.count ? 0 : found;
+}
+
+static int open_batches(void)
+{
+    uint64_t list;
+
+    if (!trace_batch.list) {
+        list = frame_alloc_run(LIST_FRAMES);
+        if (list == FRAME_NONE)
+            return -ENOMEM;
+        trace_batch.list = phys_to_virt(list);
+    }
+    trace_batch.number = (trace_batch.number / OPEN_STEP + 1) * OPEN_STEP;
+    return 0;
+}
+
+static void close_batches(void)
+{
+    confirmed();
+    while (trace_batch.spare_count)
+        buffer_page_free(trace_batch.spares[--trace_batch.spare_count]);
+    frame_free_run(virt_to_phys(trace_batch.list), LIST_FRAMES);
+    trace_batch.list = NULL;
+}
+
+/* batch - what is out becomes batch @number. Return: 0; -EINVAL; -ENOMEM. */
+static int batch(uint64_t number, const char *how)
+{
+    bool all = !strcmp(how, "all");
+
+    if (!trace_batch.list || number < trace_batch.number ||
+        number > trace_batch.number + 1)
+        return -EINVAL;
+    if (!strcmp(how, "close") && number == trace_batch.number) {
+        close_batches();
+        return 0;
+    }
+    if (!all && *how)
+        return -EINVAL;
+    if (number == trace_batch.number)
+        return 0;
+    confirmed();
+    trace_batch.number = number;
+    return detach(all);
+}
+
+static int command(int argc, char **argv)
+{
+    uint64_t number;
+    int err;
+
+    if (argc == 2 && !strcmp(argv[1], "open"))
+        return open_batches();
+    if (argc < 2 || argc > 3)
+        return -EINVAL;
+    err = parse_u64(argv[1], 10, &number);
+    return err ? err : batch(number, argc == 3 ? argv[2] : "");
+}
+
+static int pages_run(struct shell *sh, int argc, char **argv)
+{
+    uint64_t now, number, count, list;
+    int err;
+
+    trace_lock();
+    now =
+        buffer_now(); /* what was recorded before is in this batch or in one before it */
+    err = command(argc, argv);
+    number = trace_batch.number;
+    count = trace_batch.count;
+    list = trace_batch.list ? virt_to_phys(trace_batch.list) : 0;
+    trace_unlock();
+    if (err)
+        return shell_error(sh, err, "trace-pages: batch %lu is out", number);
+    if (list)
+        shell_printf(sh, "batch %lu pages %lu list 0x%lx now %lu\n", number, count, list,
+                     now);
+    return 0;
+}
+
+static const struct shell_command trace_pages = {
+    "trace-pages", "open | BATCH [all | close]",
+    "pages of the tracer for ./sonde trace\n"
+    "open   begin; prints the number of the batch that is out, maybe an empty one\n"
+    "BATCH  one more than that number: what is out was read, and the next pages come;\n"
+    "       the same number: the same pages once more\n"
+    "all    also pages that are not full yet\n"
+    "close  end: what is out, BATCH, was read\n"
+    "The list at the address that is printed has 8 bytes for each page: its address "
+    "and,\n"
+    "in the low 12 bits, the CPU that recorded it.",
+    pages_run, NULL
+};
+
+int trace_add_pages(void)
+{
+    return shell_add_developer_command(&trace_pages);
+}
