@@ -10,6 +10,7 @@
 #include "probes/bench/bench.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 
 #define HITS 10000
@@ -128,7 +129,7 @@ static bool all_jump(struct among *a)
     for (size_t i = 0; i < bench_among_all.count; i++) {
         if (!(a->probes[i].flags & KPROBE_FLAG_OPTIMIZED))
             return false;
-        a->cost.own += a->probes[i].site->detour_own;
+        a->cost.own += jump_site(a->probes[i].site)->specialized;
     }
     return true;
 }

@@ -11,6 +11,7 @@
 #include "probes/bench/bench.h"
 #include "probes/core/registry.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 
 #include <stdio.h>
@@ -153,7 +154,8 @@ static bool way_is_as_told(const struct probes *s, const struct handler_way *way
         return !way->jump == !(flags & KPROBE_FLAG_OPTIMIZED);
     plat_lock(PLAT_PROBES);
     site = registry_find(TARGET->addr);
-    right = site && site->detour_kind == way->jump && site->detour_own == way->own;
+    right = site && jump_site(site)->kind == way->jump &&
+            jump_site(site)->specialized == way->own;
     plat_unlock(PLAT_PROBES);
     return right;
 }

@@ -10,6 +10,7 @@
 #include "probes/core/registry.h"
 #include "probes/explain/explain.h"
 #include "probes/jump/detour_own.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
@@ -47,9 +48,9 @@ static void count_site(struct site *site, void *arg)
 
     c->armed += site_is_armed(site);
     c->jumps += site->state == SITE_OPTIMIZED && site->probes;
-    c->own += site->detour && site->detour_own;
+    c->own += site_detour(site) && jump_site(site)->specialized;
     c->own_denied += detour_own_is_denied(site);
-    c->no_jump[site->jump_why] += site->state == SITE_ARMED;
+    c->no_jump[jump_site(site)->jump_why] += site->state == SITE_ARMED;
     for (const struct kprobe *p = site->probes; p; p = p->next) {
         c->probes++;
         c->disabled += (p->flags & KPROBE_FLAG_DISABLED) != 0;
@@ -104,13 +105,13 @@ static void print_memory(struct shell *sh, size_t sites)
     own = insn_slot_own_bytes();
     pads = pad_bytes();
     plat_unlock(PLAT_PROBES);
-    all = registry + slots + pads + sites * sizeof(struct site);
+    all = registry + slots + pads + sites * ext_site_size();
     print(sh, "memory", all);
     print(sh, "memory.registry", registry);
     print(sh, "memory.slots", slots - own);
     print(sh, "memory.own", own);
     print(sh, "memory.pads", pads);
-    print(sh, "memory.sites", sites * sizeof(struct site));
+    print(sh, "memory.sites", sites * ext_site_size());
     print(sh, "memory.per_site", sites ? all / sites : 0);
     print(sh, "memory.counters", percpu_counters_bytes());
 }

@@ -13,7 +13,7 @@ NOKPROBE_INLINE bool is_hit(uintptr_t addr)
     const struct site *site = registry_find(addr);
 
     return site && site_is_armed(site) &&
-           (READ_ONCE(site->probes) || READ_ONCE(site->region));
+           (READ_ONCE(site->probes) || READ_ONCE(site->asks_resume));
 }
 
 /* The shadow of STI must cover the instruction behind it, so both happen at once, unless
@@ -24,10 +24,10 @@ NOKPROBE_INLINE bool is_hit(uintptr_t addr)
  */
 void boost_sti(const struct site *site, struct pt_regs *regs)
 {
-    const struct sti_pair *pair = site->pair;
+    const struct sti_pair *pair = site_pair(site);
 
     regs->ip = (uintptr_t)site->boost_slot;
-    if (!pair || regs->flags & FLAGS_TF || is_hit(site->addr + site->len))
+    if (regs->flags & FLAGS_TF || is_hit(site->addr + site->len))
         return;
     if (pair->slot)
         regs->ip = (uintptr_t)pair->slot;

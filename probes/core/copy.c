@@ -12,7 +12,7 @@ uintptr_t copy_start(const struct site *site, uintptr_t cell)
 {
     if (cell == (uintptr_t)site_step_slot(site))
         return cell;
-    if (site->is_sti && site->pair && cell == (uintptr_t)site->pair->slot)
+    if (site->is_sti && cell == (uintptr_t)site_pair(site)->slot)
         return cell;
     if (cell == align_down((uintptr_t)site_boost_slot(site), INSN_SLOT_LEN))
         return (uintptr_t)site->boost_slot;

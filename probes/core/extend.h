@@ -22,6 +22,8 @@ struct site;
 
 /* ---- a site is made and freed ---- */
 
+/* ext_site_size - bytes of a site: a struct site, and what other rooms keep behind it. */
+size_t ext_site_size(void);
 /* ext_front_len - bytes to leave free in front of a copy of @insn, in the same cell. */
 size_t ext_front_len(const struct insn *insn);
 /* ext_release - @count sites are disarmed, no hit can find them, and there has been
@@ -60,7 +62,7 @@ void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len);
  */
 bool ext_original(uintptr_t *ip);
 /* ext_resume - the program is about to go on at regs->ip, behind or at the instruction of
- * @site, which has site->region. It may have to go on elsewhere. Context: any, as in a hit.
+ * @site, with asks_resume. It may have to go on elsewhere. Context: any, as in a hit.
  */
 void ext_resume(const struct site *site, struct pt_regs *regs);
 

@@ -5,6 +5,11 @@
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 
+size_t ext_site_size(void)
+{
+    return sizeof(struct site);
+}
+
 size_t ext_front_len(const struct insn *insn UNUSED)
 {
     return 0;

@@ -35,13 +35,13 @@ struct emulation {
     bool rip_relative; /* *_MEM: the operand is */
 };
 
-/* STI and its successor, where both can happen as one. */
+/* STI and its successor, where both can happen as one; in memory, in front of the site. */
 struct sti_pair {
     uint8_t *slot;     /* copies of both, then the jump back; or NULL, and */
     struct site *site; /* what emulates the successor; or NULL */
 };
 
-/* There may be one for every instruction: 88 bytes are the most that a block of 96 holds.
+/* What a breakpoint needs. A room beyond the seam may have more behind it: ext_site_size().
  *
  * Locks:  I immutable once published   P PLAT_PROBES   p PLAT_PROBES to write, and read
  * without locks by hits; what is taken out of reach is freed after plat_quiesce().
@@ -49,12 +49,6 @@ struct sti_pair {
 struct site {
     uintptr_t addr;        /* [I] */
     struct kprobe *probes; /* [p] those registered here, in order of registration */
-    uint8_t *detour;       /* [p] what a jump at addr reaches in the end, or NULL */
-    struct region *region; /* [p] what a jump displaces here, or once did, or NULL */
-    union {
-        struct kretprobe_holder *plain; /* [p] whose return probe DETOUR_RETURN is for */
-        struct sti_pair *pair; /* [I] where is_sti, which no such detour is for */
-    };
     union {
         struct emulation emul;   /* [I] where way is WAY_EMULATE */
         struct {                 /* elsewhere; see site_boost_slot() */
@@ -62,7 +56,6 @@ struct site {
             uint8_t *step_slot;  /* [p] copy and int3, for post-handlers; or NULL */
         };
     };
-    int32_t pad_off; /* [P] from addr to where the jump lands; 0: on the detour */
     uint8_t bytes[INSN_MAX_LEN]; /* [I] the original instruction; behind it, padding that
                                   * its jump covers */
     uint8_t len;                 /* [I] of it, bytes */
@@ -73,24 +66,10 @@ struct site {
     bool in_engine : 1;          /* [I] the engine's own code */
     uint8_t way;                 /* [p] enum site_way */
     bool has_post;               /* [p] a probe here has a post-handler */
-    uint16_t detour_copy;        /* [p] where in the detour's own cell its copy begins */
+    bool asks_resume;            /* [p] ext_resume() knows where the program goes on */
     uint8_t state;               /* [P] enum site_state */
-    bool queued : 1;             /* [P] in the list that is being made */
-    bool coming : 1;             /* [P] is being armed, with others */
-    bool leaving : 1;            /* [P] is being disarmed, with others */
-    bool changing : 1;           /* [P] is in the batch that is planned or written */
-    bool becomes_jump : 1;       /* [P] where it is: a jump in the end */
-    bool detour_saves : 1;       /* [P] it leaves the status flags as they are */
-    bool detour_own : 1;         /* [P] it has code of its own: see detour_own.h */
-    bool detour_keeps : 1;       /* [p] for a light handler: all of struct plat_light */
-    bool linked : 1;             /* [P] it goes straight on in the next one: see link.h */
-    uint8_t detour_kind : 4;     /* [P] enum detour_kind */
-    uint8_t jump_len;            /* [P] SITE_OPTIMIZED: bytes that the jump has changed */
-    uint8_t jump_span;           /* [P] and bytes that it is made of */
-    uint8_t jump_why;            /* [P] enum probe_reason against a jump; 0: none */
+    bool queued;                 /* [P] in the list that is being made */
 };
-
-_Static_assert(sizeof(struct site) <= 88, "a site would not fit its block");
 
 /* site_is_armed - is its text changed? Locks: PLAT_PROBES held. */
 static inline bool site_is_armed(const struct site *site)
@@ -117,15 +96,10 @@ NOKPROBE_INLINE uint8_t *site_step_slot(const struct site *site)
     return site->way == WAY_EMULATE ? NULL : site->step_slot;
 }
 
-/* site_pad - where its jump lands; 0: on the detour, or there is no jump. */
-static inline uintptr_t site_pad(const struct site *site)
+/* site_pair - of a site that is_sti. Context: any. */
+NOKPROBE_INLINE struct sti_pair *site_pair(const struct site *site)
 {
-    return site->pad_off ? site->addr + (uintptr_t)(intptr_t)site->pad_off : 0;
-}
-
-static inline void site_set_pad(struct site *site, uintptr_t pad)
-{
-    site->pad_off = pad ? (int32_t)(pad - site->addr) : 0;
+    return (struct sti_pair *)(uintptr_t)site - 1;
 }
 
 /* site_target - where the relative branch there leads; way is WAY_EMULATE. Context: any. */
@@ -424,7 +398,7 @@ void boost_sti_again(const struct site *site, struct pt_regs *regs);
  */
 NOKPROBE_INLINE void site_go_on(const struct site *site, struct pt_regs *regs)
 {
-    if (unlikely(READ_ONCE(site->region)))
+    if (unlikely(READ_ONCE(site->asks_resume)))
         ext_resume(site, regs);
 }
 

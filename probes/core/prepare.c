@@ -34,10 +34,13 @@ static bool is_undone_by_step(const struct insn *insn)
 
 static struct site *site_new(const struct insn *insn)
 {
-    struct site *site = plat_alloc(sizeof(*site));
+    size_t front = insn->kind == INSN_STI ? sizeof(struct sti_pair) : 0;
+    uint8_t *block = plat_alloc(front + ext_site_size());
+    struct site *site;
 
-    if (!site)
+    if (!block)
         return NULL;
+    site = (struct site *)(block + front);
     site->addr = insn->addr;
     site->len = insn->len;
     site->class = (uint8_t)insn->class;
@@ -48,6 +51,15 @@ static struct site *site_new(const struct insn *insn)
     for (size_t i = 0; i < insn->len; i++)
         site->bytes[i] = insn->bytes[i];
     return site;
+}
+
+static void site_free(struct site *site)
+{
+    void *block = site;
+
+    if (site && site->is_sti)
+        block = site_pair(site);
+    plat_free(block);
 }
 
 /* ---- cells ---- */
@@ -134,21 +146,19 @@ static bool can_end_pair(const struct insn *insn)
 /* make_pair - STI with its successor, where the two can happen as one. */
 static int make_pair(struct site *site, const struct insn *sti, struct probe_reject *why)
 {
+    struct sti_pair *both = site_pair(site);
     struct insn pair[2] = { *sti };
 
     if (!successor_get(sti, &pair[1]))
         return 0;
     if (!can_end_pair(&pair[1]) && !emulate_supports(&pair[1]))
         return 0;
-    site->pair = plat_alloc(sizeof(*site->pair));
-    if (!site->pair)
-        return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
     if (can_end_pair(&pair[1]))
-        return make_copies(site, &site->pair->slot, 0, pair, 2, why);
-    site->pair->site = site_new(&pair[1]);
-    if (!site->pair->site)
+        return make_copies(site, &both->slot, 0, pair, 2, why);
+    both->site = site_new(&pair[1]);
+    if (!both->site)
         return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
-    emulate_prepare(&site->pair->site->emul, &pair[1]);
+    emulate_prepare(&both->site->emul, &pair[1]);
     return 0;
 }
 
@@ -194,13 +204,10 @@ static void put(uint8_t *slot)
     plat_unlock(PLAT_TEXT);
 }
 
-static void pair_free(struct sti_pair *pair)
+static void pair_release(struct sti_pair *pair)
 {
-    if (!pair)
-        return;
     put(pair->slot);
-    plat_free(pair->site);
-    plat_free(pair);
+    site_free(pair->site);
 }
 
 int prepare_step(struct site *site, struct probe_reject *why)
@@ -261,6 +268,6 @@ void kprobe_unprepare(struct site *site)
     put(site_boost_slot(site));
     put(site_step_slot(site));
     if (site->is_sti)
-        pair_free(site->pair);
-    plat_free(site);
+        pair_release(site_pair(site));
+    site_free(site);
 }

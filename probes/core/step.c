@@ -74,7 +74,7 @@ NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs, bool 
  */
 NOKPROBE_INLINE bool go_on(struct site *site, struct pt_regs *regs)
 {
-    if (likely(!READ_ONCE(site->region)))
+    if (likely(!READ_ONCE(site->asks_resume)))
         return false;
     plat_raise_step(regs);
     ext_resume(site, regs);

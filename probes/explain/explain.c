@@ -6,6 +6,7 @@
 
 #include "probes/core/counter.h"
 #include "probes/core/registry.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/liveness.h"
 #include "probes/region/region.h"
 
@@ -84,11 +85,11 @@ static void look_at_detour(struct explanation *e, const struct site *site)
 {
     size_t off;
 
-    if (insn_slot_owner((uintptr_t)site->detour, &off))
-        add_copy(e, "detour", site->detour);
+    if (insn_slot_owner((uintptr_t)site_detour(site), &off))
+        add_copy(e, "detour", site_detour(site));
     e->detour = detour_kind_wanted(site);
-    e->detour_own = site->detour && site->detour_own;
-    e->linked = site->linked;
+    e->detour_own = site_detour(site) && jump_site(site)->specialized;
+    e->linked = jump_site(site)->linked;
 }
 
 static void look_at_site(struct explanation *e, const struct site *site)
@@ -97,8 +98,8 @@ static void look_at_site(struct explanation *e, const struct site *site)
     e->way = (enum site_way)site->way;
     add_copy(e, "boost", region_boosted(site));
     add_copy(e, "step", site_step_slot(site));
-    if (site->is_sti && site->pair)
-        add_copy(e, "pair", site->pair->slot);
+    if (site->is_sti)
+        add_copy(e, "pair", site_pair(site)->slot);
     if (e->map_at < e->map_count)
         e->flags_live = liveness_flags(&e->map[e->map_at]);
     for (const struct kprobe *p = site->probes; p; p = p->next) {

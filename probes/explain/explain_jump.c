@@ -2,6 +2,7 @@
  * if not, why?
  */
 #include "probes/explain/explain.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/region.h"
 
@@ -10,11 +11,11 @@ static enum pun_rung rung_of_site(const struct site *site)
 {
     if (site_is_call(site))
         return PUN_CALL;
-    if (!site->pad_off)
+    if (!jump_site(site)->pad_off)
         return PUN_DIRECT;
-    if (site->jump_len == site->jump_span)
+    if (jump_site(site)->jump_len == jump_site(site)->jump_span)
         return PUN_FAR;
-    return site->jump_span > PUN_JUMP_LEN ? PUN_PADDED : PUN_PLAIN;
+    return jump_site(site)->jump_span > PUN_JUMP_LEN ? PUN_PADDED : PUN_PLAIN;
 }
 
 static void jump_refuse(struct explain_jump *j, enum probe_reason reason)
@@ -40,8 +41,8 @@ void explain_look_at_jump(struct explain_jump *j, const struct site *site)
         j->state = JUMP_OFF;
     else if (site->state != SITE_ARMED)
         j->state = JUMP_UNARMED;
-    else if (site->jump_why)
-        jump_refuse(j, (enum probe_reason)site->jump_why);
+    else if (jump_site(site)->jump_why)
+        jump_refuse(j, (enum probe_reason)jump_site(site)->jump_why);
     else
         j->state = JUMP_SOON;
 }

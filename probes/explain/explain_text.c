@@ -7,13 +7,14 @@
 #include "probes/core/registry.h"
 #include "probes/explain/explain.h"
 #include "probes/insn/encode.h"
+#include "probes/jump/jump_site.h"
 
 static void byte_of_jump(struct explain_byte *b, uintptr_t addr, const struct site *site)
 {
-    if (addr < site->addr + site->jump_len) {
+    if (addr < site->addr + jump_site(site)->jump_len) {
         b->owner = OWNER_JUMP;
         b->jump = site->addr;
-    } else if (addr < site->addr + site->jump_span && !b->reader) {
+    } else if (addr < site->addr + jump_site(site)->jump_span && !b->reader) {
         b->reader = site->addr;
     }
 }
@@ -43,8 +44,8 @@ static size_t bytes_of_interest(const struct explanation *e)
 
     if (e->map_at < e->map_count)
         count = insn_next(&e->map[e->map_at]) - e->addr;
-    if (site && site->state == SITE_OPTIMIZED && site->jump_span > count)
-        count = site->jump_span;
+    if (site && site->state == SITE_OPTIMIZED && jump_site(site)->jump_span > count)
+        count = jump_site(site)->jump_span;
     return count;
 }
 

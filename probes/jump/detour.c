@@ -34,6 +34,7 @@
 #include "probes/insn/opcode_ops.h"
 #include "probes/insn/relocate.h"
 #include "probes/jump/detour_own.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
 #include "probes/jump/liveness.h"
 #include "probes/region/region.h"
@@ -126,7 +127,7 @@ uintptr_t detour_start(const struct site *site, uintptr_t cell)
 
     if (own)
         return own;
-    return region_has_cell(site, cell) ? cell : cell + site->detour_copy;
+    return region_has_cell(site, cell) ? cell : cell + jump_site(site)->copy_off;
 }
 NOKPROBE(detour_start);
 
@@ -310,7 +311,7 @@ static bool prepend(struct code *c)
         return true;
     if (c->len)
         text_put((uint8_t *)c->at, c->bytes, c->len);
-    site->detour = (uint8_t *)c->at;
+    site_set_detour(site, (uint8_t *)c->at);
     return true;
 }
 
@@ -320,8 +321,8 @@ static int fill(struct code *c, uint8_t *cell, size_t start)
         plat_lock(PLAT_TEXT);
         insn_slot_fill(cell, c->site, c->bytes, c->len);
         plat_unlock(PLAT_TEXT);
-        c->site->detour = cell + start;
-        c->site->detour_copy = (uint16_t)c->copy;
+        site_set_detour(c->site, cell + start);
+        jump_site(c->site)->copy_off = (uint16_t)c->copy;
         return 0;
     }
     plat_lock(PLAT_TEXT);
@@ -391,7 +392,7 @@ static int build(struct code *c)
     if (c->kind == DETOUR_NONE && site_is_call(c->site)) {
         if (!detour_can_reach(c->insn))
             return probe_refuse(c->why, PROBE_OUT_OF_REACH, c->insn->target);
-        c->site->detour = (uint8_t *)c->insn->target;
+        site_set_detour(c->site, (uint8_t *)c->insn->target);
         return 0;
     }
     if ((c->kind == DETOUR_CALL || c->kind == DETOUR_LIGHT) && place_own(c))
@@ -431,7 +432,7 @@ static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
     return liveness_flags(insn) & changed;
 }
 
-_Static_assert(DETOUR_KINDS <= 0x10, "site->detour_kind has four bits");
+_Static_assert(DETOUR_KINDS <= 0x10, "the kind in a struct jump_site has four bits");
 
 /* has_tripped - was a handler of @site given up? That may happen at any moment. */
 static bool has_tripped(const struct site *site)
@@ -452,9 +453,9 @@ int detour_prepare(struct site *site, struct probe_reject *why)
         return 0;
     /* A detour that was right before its handler was given up serves until the probes change:
      * each hit looks whether the probe is on. */
-    if (site->detour && has_tripped(site))
+    if (site_detour(site) && has_tripped(site))
         return 0;
-    if (site->detour)
+    if (site_detour(site))
         plat_bug("a detour is made anew and has not been released", site->addr);
     decode(site, &insn);
     code.kind = kind_for(site, &insn);
@@ -464,12 +465,12 @@ int detour_prepare(struct site *site, struct probe_reject *why)
         err = build(&code);
     if (err)
         return err;
-    site->detour_kind = code.kind & 0xf;
+    jump_site(site)->kind = code.kind & 0xf;
     if (code.kind == DETOUR_RETURN)
-        site->plain = kretprobe_plain(site);
-    site->detour_saves = code.flags_live;
-    site->detour_own = code.own;
-    site->detour_keeps = code.keeps;
+        jump_site(site)->holder = kretprobe_plain(site);
+    jump_site(site)->saves_flags = code.flags_live;
+    jump_site(site)->specialized = code.own;
+    jump_site(site)->saves_registers = code.keeps;
     return 0;
 }
 
@@ -477,8 +478,8 @@ int detour_prepare(struct site *site, struct probe_reject *why)
 static bool counts_for(const struct site *site, const struct kprobe *p)
 {
     int32_t disp = plat_counter_disp(p->counter);
-    size_t before = site->detour_saves ? 1 + INSN_FLAGS_SAVE_LEN : 0;
-    const uint8_t *end = site->detour + before + INSN_INC_GS_LEN;
+    size_t before = jump_site(site)->saves_flags ? 1 + INSN_FLAGS_SAVE_LEN : 0;
+    const uint8_t *end = site_detour(site) + before + INSN_INC_GS_LEN;
     bool same = true;
 
     for (size_t i = 0; i < sizeof(disp); i++)
@@ -488,25 +489,26 @@ static bool counts_for(const struct site *site, const struct kprobe *p)
 
 bool detour_is_current(const struct site *site)
 {
-    enum detour_kind kind = (enum detour_kind)site->detour_kind;
+    enum detour_kind kind = (enum detour_kind)jump_site(site)->kind;
 
-    if (!site->detour || detour_kind_wanted(site) != kind)
+    if (!site_detour(site) || detour_kind_wanted(site) != kind)
         return false;
     if (kind == DETOUR_RETURN)
-        return site->plain == kretprobe_plain(site);
-    if (site->detour_own)
+        return jump_site(site)->holder == kretprobe_plain(site);
+    if (jump_site(site)->specialized)
         return detour_own_is_current(site);
     return kind != DETOUR_COUNT || counts_for(site, site->probes);
 }
 
 uint8_t *detour_cell(const struct site *site)
 {
-    if (!site->detour || (site_is_call(site) && site->detour_kind == DETOUR_NONE))
+    if (!site_detour(site) ||
+        (site_is_call(site) && jump_site(site)->kind == DETOUR_NONE))
         return NULL;
-    if (align_down((uintptr_t)site->detour, INSN_SLOT_LEN) ==
+    if (align_down((uintptr_t)site_detour(site), INSN_SLOT_LEN) ==
         align_down((uintptr_t)site_boost_slot(site), INSN_SLOT_LEN))
         return NULL;
-    return insn_slot_start(site->detour);
+    return insn_slot_start(site_detour(site));
 }
 
 void detour_release(struct site *site)
@@ -514,7 +516,7 @@ void detour_release(struct site *site)
     uint8_t int3s[INSN_SLOT_CODE_MAX], *cell = detour_cell(site);
     size_t room = room_before_boost(site);
 
-    if (!site->detour)
+    if (!site_detour(site))
         return;
     plat_lock(PLAT_TEXT);
     link_drop(site);
@@ -523,5 +525,5 @@ void detour_release(struct site *site)
     plat_unlock(PLAT_TEXT);
     if (!cell && room)
         text_put(site->boost_slot - room, int3s, insn_encode_int3s(int3s, room));
-    site->detour = NULL;
+    site_set_detour(site, NULL);
 }

@@ -32,9 +32,9 @@ const char *detour_kind_name(enum detour_kind kind);
 /* detour_kind_text - what is done, in one sentence. Context: any. */
 const char *detour_kind_text(enum detour_kind kind);
 
-/* detour_prepare - make site->detour fit for the probes that are at @site now. A detour that
- * is there and does not fit must have been released. CPUs may run into it only after the
- * next plat_sync_cores().
+/* detour_prepare - make the detour of @site fit for the probes that are there now. A detour
+ * that is there and does not fit must have been released. CPUs may run into it only after
+ * the next plat_sync_cores().
  *
  * A jump that keeps the opcode of a direct call is what the detour of a call expects.
  *

@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/handler.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
 
 bool detour_own_fits(const struct site *site)
@@ -21,9 +22,11 @@ bool detour_own_fits(const struct site *site)
 
 bool detour_own_is_denied(const struct site *site)
 {
-    bool may = site->detour_kind == DETOUR_CALL || site->detour_kind == DETOUR_LIGHT;
+    bool may =
+        jump_site(site)->kind == DETOUR_CALL || jump_site(site)->kind == DETOUR_LIGHT;
 
-    return site->detour && !site->detour_own && may && detour_own_fits(site);
+    return site_detour(site) && !jump_site(site)->specialized && may &&
+           detour_own_fits(site);
 }
 
 bool detour_own_keeps(const struct site *site)
@@ -134,8 +137,9 @@ bool detour_own_is_current(const struct site *site)
 
     if (!detour_own_fits(site))
         return false;
-    pattern = detour_own_pattern(site, site->detour_keeps, site->detour_saves);
-    start = site->detour - pattern->entry;
+    pattern = detour_own_pattern(site, jump_site(site)->saves_registers,
+                                 jump_site(site)->saves_flags);
+    start = site_detour(site) - pattern->entry;
     same = !detour_own_put(code, (uintptr_t)start, site, pattern);
     for (size_t i = 0; same && i < pattern->len; i++)
         same = code[i] == start[i];

@@ -64,7 +64,7 @@ proc %1, 64
     inc rsi
     or rsi, 31
     mov rsi, [rsi - 7]
-    mov rsi, [rsi + SITE_PLAIN]
+    mov rsi, [rsi + SITE_HOLDER]
     IS_SIMPLE rsp + SLOT
     lea rdx, [rcx + REGS_SIZE + STACK_MIN]
     cmp [rax + SHADOW_LEN], rdx         ; with room for the handler, later

@@ -8,6 +8,7 @@
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/leftover.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
@@ -19,6 +20,11 @@
 #include "probes/returns/return_point.h"
 
 /* ---- a site is made and freed ---- */
+
+size_t ext_site_size(void)
+{
+    return sizeof(struct jump_site);
+}
 
 /* A jump runs a counting instruction or a call in front of the copy, see detour.c; and the
  * jump behind the copy can be changed by one store, see link.c.
@@ -79,7 +85,7 @@ size_t ext_arm(struct site **sites, size_t count)
 static void mark_leaving(struct site **sites, size_t count, bool leaving)
 {
     for (size_t i = 0; i < count; i++)
-        sites[i]->leaving = leaving;
+        jump_site(sites[i])->leaving = leaving;
 }
 
 size_t ext_disarm(struct site **sites, size_t count)
@@ -112,8 +118,8 @@ void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len)
     for (uintptr_t at = addr - (INSN_MAX_LEN - 1); at != addr + len; at++) {
         const struct site *site = registry_find(at);
 
-        for (size_t i = 0; site && site->state == SITE_OPTIMIZED && i < site->jump_len;
-             i++)
+        for (size_t i = 0;
+             site && site->state == SITE_OPTIMIZED && i < jump_site(site)->jump_len; i++)
             if (at + i - addr < len)
                 bytes[at + i - addr] = site->bytes[i];
     }
@@ -131,7 +137,7 @@ bool ext_original(uintptr_t *ip)
     if (!site)
         return false;
     if (region_has_cell(site, *ip - off))
-        *ip = region_original(site->region, off);
+        *ip = region_original(jump_site(site)->region, off);
     else if (site_is_call(site))
         *ip = site_target(site);
     else if (return_point_is(*ip))
@@ -167,10 +173,10 @@ NOKPROBE_INLINE bool step_in_cell(struct site *site, size_t off, struct pt_regs 
 {
     uintptr_t copy = detour_start(site, regs->ip - off);
 
-    if (unlikely(READ_ONCE(site->region)) && region_step(site, off, regs))
+    if (unlikely(READ_ONCE(jump_site(site)->region)) && region_step(site, off, regs))
         return true;
     if (regs->ip < copy) {
-        if (regs->ip == (uintptr_t)READ_ONCE(site->detour)) /* else TF came on the way */
+        if (regs->ip == (uintptr_t)site_detour(site)) /* else TF came on the way */
             hit_instead(cpu, site, regs);
         return true;
     }
@@ -225,7 +231,7 @@ static void return_for(const struct plat_light *light, const struct site *site,
     regs->ip = handler_return(light);
     regs->flags &= ~(FLAGS_DF | FLAGS_TF);
     regs->bp = light->bp;
-    if (!site->detour_keeps)
+    if (!jump_site(site)->saves_registers)
         return;
     regs->bx = light->bx;
     regs->r12 = light->r12;
@@ -244,8 +250,7 @@ void ext_given_up(struct probe_cpu *cpu, const struct probe_hit *hit,
 
     if (hit->is.light)
         return_for(light_frame(cpu), site, regs);
-    if (!site->is_sti)
-        WRITE_ONCE(site->plain, NULL);
+    WRITE_ONCE(jump_site(site)->holder, NULL);
     kretprobe_given_up(cpu, hit, sp);
 }
 

@@ -8,6 +8,7 @@
 
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/region/region.h"
@@ -58,7 +59,7 @@ static void release_pads(struct site **sites, size_t count)
     size_t n = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (sites[i]->pad_off)
+        if (jump_site(sites[i])->pad_off)
             pads[n++] = site_pad(sites[i]);
         site_set_pad(sites[i], 0);
         if (n == PADS_MAX || (n && i + 1 == count)) {
@@ -73,13 +74,13 @@ static bool is_spent(const struct site *site)
 {
     if (region_has_copies(site))
         return true;
-    return site->detour &&
+    return site_detour(site) &&
            (optimize_get_method() == OPTIMIZE_REGION || !detour_is_current(site));
 }
 
 bool leftover_at(const struct site *site)
 {
-    return site->pad_off || is_spent(site);
+    return jump_site(site)->pad_off || is_spent(site);
 }
 
 static void release_detour(struct site *site)
@@ -91,7 +92,7 @@ static void release_detour(struct site *site)
 /* has_called - functions that it has called may still be under way. */
 static bool has_called(const struct site *site)
 {
-    return site->detour && site->detour_kind == DETOUR_RETURN;
+    return site_detour(site) && jump_site(site)->kind == DETOUR_RETURN;
 }
 
 static void release_detours(struct site **sites, size_t count,

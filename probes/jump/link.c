@@ -36,6 +36,7 @@
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/region/region.h"
 
@@ -64,7 +65,7 @@ size_t link_room_before(uintptr_t at)
 
 static bool ends_with_jump(const struct site *site, const struct insn *insn)
 {
-    switch (site->detour_kind) {
+    switch (jump_site(site)->kind) {
     case DETOUR_NONE:
     case DETOUR_COUNT:
     case DETOUR_CALL:
@@ -82,10 +83,10 @@ static uintptr_t jump_of(const struct site *site)
     uintptr_t cell, jump;
     struct insn insn;
 
-    if (!site->detour || insn_decode(&insn, site->bytes, site->len, site->addr) ||
+    if (!site_detour(site) || insn_decode(&insn, site->bytes, site->len, site->addr) ||
         !ends_with_jump(site, &insn))
         return 0;
-    cell = (uintptr_t)insn_slot_start(site->detour);
+    cell = (uintptr_t)insn_slot_start(site_detour(site));
     jump = detour_start(site, cell) + insn_relocated_len(&insn);
     return link_jump_fits(jump) ? jump : 0;
 }
@@ -113,7 +114,8 @@ static bool put(uintptr_t jump, uintptr_t target,
 /* will_be_jump - when what is being written is there. */
 static bool will_be_jump(const struct site *site)
 {
-    return site->changing ? site->becomes_jump : site->state == SITE_OPTIMIZED;
+    return jump_site(site)->changing ? jump_site(site)->becomes_jump
+                                     : site->state == SITE_OPTIMIZED;
 }
 
 static struct site *behind(const struct site *site)
@@ -135,7 +137,7 @@ static struct site *before(uintptr_t addr)
 /* can_enter - may a jump lead to its detour? That of a call wants to be called. */
 static bool can_enter(const struct site *site)
 {
-    return site && will_be_jump(site) && site->detour && !region_is_open(site) &&
+    return site && will_be_jump(site) && site_detour(site) && !region_is_open(site) &&
            !site_is_call(site);
 }
 
@@ -144,13 +146,13 @@ static void make(struct site *site)
     const struct site *next;
     uintptr_t jump;
 
-    if (!will_be_jump(site) || site->linked || region_is_open(site))
+    if (!will_be_jump(site) || jump_site(site)->linked || region_is_open(site))
         return;
     next = behind(site);
     jump = can_enter(next) ? jump_of(site) : 0;
-    if (!jump || !put(jump, (uintptr_t)next->detour, plat_text_store))
+    if (!jump || !put(jump, (uintptr_t)site_detour(next), plat_text_store))
         return;
-    site->linked = true;
+    jump_site(site)->linked = true;
     WRITE_ONCE(links, links + 1);
 }
 
@@ -170,7 +172,7 @@ static void lead_back(struct site *site,
 
     if (!jump || !put(jump, site->addr + site->len, write))
         plat_bug("a link cannot be cut", site->addr);
-    site->linked = false;
+    jump_site(site)->linked = false;
     WRITE_ONCE(links, links - 1);
 }
 
@@ -178,21 +180,22 @@ void link_cut(struct site *site)
 {
     struct site *first = before(site->addr);
 
-    if (first && first->linked && !(first->leaving && site->leaving))
+    if (first && jump_site(first)->linked &&
+        !(jump_site(first)->leaving && jump_site(site)->leaving))
         lead_back(first, plat_text_store);
-    if (site->linked && !site->leaving)
+    if (jump_site(site)->linked && !jump_site(site)->leaving)
         lead_back(site, plat_text_store);
 }
 
 void link_forget(struct site *site)
 {
-    if (site->linked)
+    if (jump_site(site)->linked)
         lead_back(site, plat_text_store);
 }
 
 void link_drop(struct site *site)
 {
-    if (site->linked)
+    if (jump_site(site)->linked)
         lead_back(site, plat_text_write);
 }
 
@@ -200,5 +203,5 @@ uintptr_t link_into(uintptr_t addr)
 {
     const struct site *first = before(addr);
 
-    return first && first->linked ? jump_of(first) : 0;
+    return first && jump_site(first)->linked ? jump_of(first) : 0;
 }

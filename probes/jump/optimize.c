@@ -25,6 +25,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/leftover.h"
 #include "probes/jump/platform_jump.h"
 
@@ -42,14 +43,15 @@ static bool may_jump(void)
 
 static bool is_waiting(const struct site *site)
 {
-    return (site->state == SITE_ARMED || site->coming) && site->probes && !site->jump_why;
+    return (site->state == SITE_ARMED || jump_site(site)->coming) && site->probes &&
+           !jump_site(site)->jump_why;
 }
 
 void optimize_refuse(struct site *site, enum probe_reason reason)
 {
-    if (!site->jump_why)
+    if (!jump_site(site)->jump_why)
         refused++;
-    site->jump_why = (uint8_t)reason;
+    jump_site(site)->jump_why = (uint8_t)reason;
 }
 
 /* Other bytes make no memory. */
@@ -61,9 +63,9 @@ static bool may_have_gone(enum probe_reason reason)
 
 bool optimize_ask_again(struct site *site)
 {
-    if (!may_have_gone((enum probe_reason)site->jump_why))
+    if (!may_have_gone((enum probe_reason)jump_site(site)->jump_why))
         return false;
-    site->jump_why = PROBE_OK;
+    jump_site(site)->jump_why = PROBE_OK;
     refused--;
     return true;
 }
@@ -75,7 +77,7 @@ size_t optimize_refused(void)
 
 static void clear_refusal(struct site *site, void *unused UNUSED)
 {
-    site->jump_why = PROBE_OK;
+    jump_site(site)->jump_why = PROBE_OK;
 }
 
 void optimize_kick(void)
@@ -320,10 +322,10 @@ void optimize_coming(struct site **sites, size_t count)
     if (method == OPTIMIZE_REGION)
         return; /* a region is opened behind a breakpoint */
     for (size_t i = 0; i < count; i++)
-        sites[i]->coming = !site_is_armed(sites[i]);
+        jump_site(sites[i])->coming = !site_is_armed(sites[i]);
     run_locked();
     for (size_t i = 0; i < count; i++)
-        sites[i]->coming = false;
+        jump_site(sites[i])->coming = false;
 }
 
 void optimize_run(void)

@@ -26,6 +26,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/optimize_plan.h"
 
@@ -41,12 +42,12 @@ struct members {
 /* add - a jump that stays one. */
 static void add(struct members *m, struct site *site)
 {
-    if (!site || site->state != SITE_OPTIMIZED || site->changing)
+    if (!site || site->state != SITE_OPTIMIZED || jump_site(site)->changing)
         return;
     m->is_full = m->list.count == m->room;
     if (m->is_full)
         return;
-    site->changing = true;
+    jump_site(site)->changing = true;
     m->list.sites[m->list.count++] = site;
 }
 
@@ -76,8 +77,8 @@ static void add_near(struct members *m, struct site **sites, size_t count)
 static void mark(struct site **sites, size_t count, bool changing)
 {
     for (size_t i = 0; i < count; i++) {
-        sites[i]->changing = changing;
-        sites[i]->becomes_jump = false;
+        jump_site(sites[i])->changing = changing;
+        jump_site(sites[i])->becomes_jump = false;
     }
 }
 

@@ -10,6 +10,7 @@
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/leftover.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
@@ -26,11 +27,11 @@ static void undo(const struct site *site, uintptr_t addr, uint8_t *byte)
 {
     size_t at = addr - site->addr;
 
-    if (!site->changing)
+    if (!jump_site(site)->changing)
         return;
     if (at == 0)
-        *byte = site->leaving ? site->bytes[0] : INSN_INT3;
-    else if (site->state == SITE_OPTIMIZED && at < site->jump_len)
+        *byte = jump_site(site)->leaving ? site->bytes[0] : INSN_INT3;
+    else if (site->state == SITE_OPTIMIZED && at < jump_site(site)->jump_len)
         *byte = site->bytes[at];
 }
 
@@ -57,7 +58,7 @@ static bool is_pinned(uintptr_t addr)
     const struct site *site;
 
     unoptimize_for_each_before(site, addr)
-        if (!site->changing && unoptimize_reads(site, addr))
+        if (!jump_site(site)->changing && unoptimize_reads(site, addr))
             break;
     return site;
 }
@@ -166,10 +167,10 @@ static void plan_of_now(struct pun *pun, const struct site *site)
 {
     pun->pad = site_pad(site);
     pun->rung = pun->is_call ? PUN_CALL : pun->pad ? PUN_PLAIN : PUN_DIRECT;
-    pun->jump_len = site->jump_len;
-    pun->span = site->jump_span;
-    pun->prefixes = (uint8_t)(site->jump_span - INSN_JMP32_LEN);
-    if (plat_text_read(pun->jump, site->addr, site->jump_len))
+    pun->jump_len = jump_site(site)->jump_len;
+    pun->span = jump_site(site)->jump_span;
+    pun->prefixes = (uint8_t)(jump_site(site)->jump_span - INSN_JMP32_LEN);
+    if (plat_text_read(pun->jump, site->addr, jump_site(site)->jump_len))
         plat_bug("a jump is not readable", site->addr);
 }
 
@@ -180,7 +181,7 @@ static void ask_all(struct plan *plan)
         const struct site *site = plan->sites[i];
         struct pun *pun = &plan->puns[i];
 
-        *pun = (struct pun){ .detour = (uintptr_t)site->detour,
+        *pun = (struct pun){ .detour = (uintptr_t)site_detour(site),
                              .is_evicted = !site->probes };
         ask(pun, site->addr, site->bytes, site->len, site_is_call(site));
         if (site->state != SITE_OPTIMIZED)

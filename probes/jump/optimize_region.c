@@ -18,6 +18,7 @@
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/region.h"
 
@@ -83,9 +84,9 @@ static uint8_t jump_len(const struct site *site)
 static void note_jump(struct site *site)
 {
     for (size_t i = site->len; i < REGION_JUMP_LEN; i++)
-        site->bytes[i] = site->region->bytes[i];
-    site->jump_len = jump_len(site);
-    site->jump_span = jump_len(site);
+        site->bytes[i] = jump_site(site)->region->bytes[i];
+    jump_site(site)->jump_len = jump_len(site);
+    jump_site(site)->jump_span = jump_len(site);
 }
 
 static int encode_call(uint8_t *bytes, const struct site *site)
@@ -95,7 +96,7 @@ static int encode_call(uint8_t *bytes, const struct site *site)
     for (size_t i = 0; i < prefixes; i++)
         bytes[i] = site->bytes[i];
     return insn_encode_call32(bytes + prefixes, site->addr + prefixes,
-                              (uintptr_t)site->detour);
+                              (uintptr_t)site_detour(site));
 }
 
 static void poke_from(struct text_poke *poke, const struct site *site)
@@ -110,7 +111,7 @@ static void poke_from(struct text_poke *poke, const struct site *site)
     if (site_is_call(site))
         err = encode_call(poke->bytes, site);
     else
-        err = insn_encode_jmp32(poke->bytes, site->addr, (uintptr_t)site->detour);
+        err = insn_encode_jmp32(poke->bytes, site->addr, (uintptr_t)site_detour(site));
     if (err)
         plat_bug("a detour is out of reach", site->addr);
 }

@@ -5,6 +5,7 @@
  */
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/leftover.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
@@ -28,7 +29,7 @@ static void fill_pads(struct plan *plan)
         if (plan_needs_pad(&plan->puns[i]))
             plan->jumps[n++] = (struct pad_jump){
                 .pad = plan->puns[i].pad,
-                .target = (uintptr_t)plan->sites[i]->detour,
+                .target = (uintptr_t)site_detour(plan->sites[i]),
             };
     pad_fill(plan->jumps, n);
 }
@@ -40,8 +41,8 @@ static void poke_plain(struct text_poke *poke, const struct site *site, uint8_t 
 {
     *poke = (struct text_poke){ .addr = site->addr, .len = 1, .bytes = { first } };
     if (is_jump(site)) {
-        poke->len = site->jump_len;
-        poke->old_span = site->jump_span;
+        poke->len = jump_site(site)->jump_len;
+        poke->old_span = jump_site(site)->jump_span;
         poke->new_span = INSN_INT3_LEN;
     }
     for (size_t i = 1; i < INSN_MAX_LEN; i++)
@@ -57,7 +58,7 @@ static void poke_jump(struct text_poke *poke, const struct site *site,
         poke->bytes[i] = pun->jump[i];
     if (pun->jump_len > poke->len)
         poke->len = pun->jump_len;
-    poke->old_span = is_jump(site) ? site->jump_span : INSN_INT3_LEN;
+    poke->old_span = is_jump(site) ? jump_site(site)->jump_span : INSN_INT3_LEN;
     poke->new_span = pun->span;
 }
 
@@ -115,7 +116,8 @@ static struct text_poke *list_pokes(struct plan *plan)
         if (pun)
             poke_member(--poke, site, pun);
         else
-            poke_plain(--poke, site, site->leaving ? site->bytes[0] : INSN_INT3);
+            poke_plain(--poke, site,
+                       jump_site(site)->leaving ? site->bytes[0] : INSN_INT3);
     }
     return poke;
 }
@@ -162,16 +164,17 @@ static void write_pokes(struct text_poke *pokes, size_t count)
  */
 static void note_jump(struct plan *plan, struct site *site, const struct pun *pun)
 {
-    size_t known =
-        is_jump(site) && site->jump_len > site->len ? site->jump_len : site->len;
+    size_t known = is_jump(site) && jump_site(site)->jump_len > site->len
+                       ? jump_site(site)->jump_len
+                       : site->len;
 
     if (pun->jump_len > known &&
         plat_text_read(site->bytes + known, site->addr + known, pun->jump_len - known))
         plat_bug("padding is not readable", site->addr);
-    if (is_jump(site) && site->pad_off)
+    if (is_jump(site) && jump_site(site)->pad_off)
         plan->old->pads[plan->old->count++] = site_pad(site);
-    site->jump_len = pun->jump_len;
-    site->jump_span = pun->span;
+    jump_site(site)->jump_len = pun->jump_len;
+    jump_site(site)->jump_span = pun->span;
     site_set_pad(site, pun->pad);
 }
 
@@ -232,7 +235,7 @@ static long move_all(struct plan *plan, size_t *made)
         struct site *site = plan->down[i];
 
         more -= is_jump(site);
-        become_plain(site, site->leaving ? SITE_DISARMED : SITE_ARMED);
+        become_plain(site, jump_site(site)->leaving ? SITE_DISARMED : SITE_ARMED);
     }
     return more;
 }
@@ -269,7 +272,7 @@ static void cut_links(struct plan *plan)
 static void make_links(struct plan *plan)
 {
     for (size_t i = 0; i < plan_len(plan); i++)
-        plan->sites[i]->becomes_jump = plan->puns[i].rung != PUN_NONE;
+        jump_site(plan->sites[i])->becomes_jump = plan->puns[i].rung != PUN_NONE;
     for (size_t i = 0; i < plan_len(plan); i++)
         link_make_around(plan->sites[i]);
 }

@@ -25,6 +25,7 @@
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/region.h"
@@ -48,7 +49,8 @@ size_t unoptimize_jumps(void)
 
 bool unoptimize_reads(const struct site *site, uintptr_t addr)
 {
-    return site->state == SITE_OPTIMIZED && site->addr + site->jump_span > addr;
+    return site->state == SITE_OPTIMIZED &&
+           site->addr + jump_site(site)->jump_span > addr;
 }
 
 struct site *unoptimize_next_before(uintptr_t addr, const struct site *last)
@@ -112,11 +114,11 @@ static bool collect(struct site **sites, size_t count, struct site_list *list)
 static void poke_from(struct text_poke *poke, const struct site *site)
 {
     poke->addr = site->addr;
-    poke->len = site->jump_len;
-    poke->old_span = site->jump_span;
+    poke->len = jump_site(site)->jump_len;
+    poke->old_span = jump_site(site)->jump_span;
     poke->new_span = INSN_INT3_LEN;
-    poke->bytes[0] = site->leaving ? site->bytes[0] : INSN_INT3;
-    for (size_t i = 1; i < site->jump_len; i++)
+    poke->bytes[0] = jump_site(site)->leaving ? site->bytes[0] : INSN_INT3;
+    for (size_t i = 1; i < jump_site(site)->jump_len; i++)
         poke->bytes[i] = site->bytes[i];
 }
 
@@ -135,7 +137,7 @@ static void write_all(struct site **sites, size_t count)
 
 static void move_back(struct site *site)
 {
-    site_move(site, site->leaving ? SITE_DISARMED : SITE_ARMED);
+    site_move(site, jump_site(site)->leaving ? SITE_DISARMED : SITE_ARMED);
     if (region_is_open(site))
         region_close(site);
     for (struct kprobe *p = site->probes; p; p = p->next)

@@ -2,7 +2,7 @@
  * kernel's. CPU_ and HIT_ are counted from GS.
  */
 #include "kernel/cpu/percpu.h"
-#include "probes/core/life.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/returns/shadow.h"
 
@@ -76,7 +76,7 @@ static void returns_layout(void)
     EMIT(ENTRY_HOLDER, offsetof(struct shadow_entry, holder));
     EMIT(ENTRY_SIZE, sizeof(struct shadow_entry));
     EMIT(HOLDER_RP, offsetof(struct kretprobe_holder, rp));
-    EMIT(SITE_PLAIN, offsetof(struct site, plain));
+    EMIT(SITE_HOLDER, offsetof(struct jump_site, holder));
     EMIT(HOLDER_COUNTER, offsetof(struct kretprobe_holder, counter));
     EMIT(HOLDER_EXTRAS, offsetof(struct kretprobe_holder, extras));
 }

@@ -16,6 +16,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/jump/jump_site.h"
 #include "probes/region/region.h"
 
 static uint8_t *copy_reserve(size_t len)
@@ -65,7 +66,7 @@ static int copy_make(struct region *r, struct site *site, struct probe_reject *w
 /* struct_get - the one of earlier times, if there were any. */
 static struct region *struct_get(struct site *site, struct probe_reject *why)
 {
-    struct region *r = site->region;
+    struct region *r = jump_site(site)->region;
 
     if (r || (r = plat_alloc(sizeof(*r))))
         return r;
@@ -78,13 +79,14 @@ int region_prepare(struct site *site, struct probe_reject *why)
     struct region *r;
     int err;
 
-    if (site->detour || region_is_open(site) || region_has_copies(site))
+    if (site_detour(site) || region_is_open(site) || region_has_copies(site))
         plat_bug("a region is prepared where something leads to originals", site->addr);
     r = struct_get(site, why);
     if (!r)
         return why ? why->err : -ENOMEM;
     err = copy_make(r, site, why);
-    __atomic_store_n(&site->region, r, __ATOMIC_RELEASE);
+    __atomic_store_n(&jump_site(site)->region, r, __ATOMIC_RELEASE);
+    __atomic_store_n(&site->asks_resume, true, __ATOMIC_RELEASE);
     if (err)
         region_release(site);
     return err;
@@ -92,17 +94,17 @@ int region_prepare(struct site *site, struct probe_reject *why)
 
 void region_open(struct site *site)
 {
-    __atomic_store_n(&site->region->is_open, true, __ATOMIC_RELEASE);
+    __atomic_store_n(&jump_site(site)->region->is_open, true, __ATOMIC_RELEASE);
 }
 
 void region_close(struct site *site)
 {
-    WRITE_ONCE(site->region->is_open, false);
+    WRITE_ONCE(jump_site(site)->region->is_open, false);
 }
 
 void region_release(struct site *site)
 {
-    struct region *r = site->region;
+    struct region *r = jump_site(site)->region;
 
     if (region_is_open(site))
         plat_bug("a region is given up that is open", site->addr);
@@ -115,23 +117,24 @@ void region_release(struct site *site)
 void region_free(struct site *site)
 {
     region_release(site);
-    plat_free(site->region);
-    site->region = NULL;
+    site->asks_resume = false;
+    plat_free(jump_site(site)->region);
+    jump_site(site)->region = NULL;
 }
 
 bool region_has_copies(const struct site *site)
 {
-    return site->region && site->region->cell;
+    return jump_site(site)->region && jump_site(site)->region->cell;
 }
 
 bool region_is_open(const struct site *site)
 {
-    return site->region && site->region->is_open;
+    return jump_site(site)->region && jump_site(site)->region->is_open;
 }
 
 uintptr_t region_behind(const struct site *site)
 {
-    const struct region *r = site->region;
+    const struct region *r = jump_site(site)->region;
 
     if (!region_is_open(site) || !r->cell)
         return site->addr + site->len;
@@ -142,13 +145,15 @@ uint8_t *region_boosted(const struct site *site)
 {
     uint8_t *own = site_boost_slot(site);
 
-    return own && region_is_open(site) && site->region->cell ? site->region->cell : own;
+    return own && region_is_open(site) && jump_site(site)->region->cell
+               ? jump_site(site)->region->cell
+               : own;
 }
 
 /* open_region - with copies, or NULL. */
 NOKPROBE_INLINE const struct region *open_region(const struct site *site)
 {
-    const struct region *r = __atomic_load_n(&site->region, __ATOMIC_ACQUIRE);
+    const struct region *r = __atomic_load_n(&jump_site(site)->region, __ATOMIC_ACQUIRE);
 
     return __atomic_load_n(&r->is_open, __ATOMIC_ACQUIRE) && r->cell ? r : NULL;
 }
@@ -173,7 +178,7 @@ NOKPROBE(region_boost);
 
 bool region_has_cell(const struct site *site, uintptr_t cell)
 {
-    const struct region *r = __atomic_load_n(&site->region, __ATOMIC_ACQUIRE);
+    const struct region *r = __atomic_load_n(&jump_site(site)->region, __ATOMIC_ACQUIRE);
 
     return r && cell == (uintptr_t)READ_ONCE(r->cell);
 }
@@ -190,7 +195,7 @@ NOKPROBE_INLINE bool is_start(const struct region *r, size_t off)
 
 bool region_step(const struct site *site, size_t off, struct pt_regs *regs)
 {
-    const struct region *r = site->region;
+    const struct region *r = jump_site(site)->region;
 
     if (regs->ip - off != (uintptr_t)r->cell || off <= r->copies[1])
         return false;

@@ -11,6 +11,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "probes/insn/opcode_ops.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "tests/conformance/copy.h"
 #include "tests/conformance/refusal.h"
@@ -229,7 +230,7 @@ static void run_together(struct trial *t, const struct pass *pass)
 /* refuse - a row is no jump. Of the reasons for that only those in the list are good ones. */
 static void refuse(struct trial *t, size_t row, const struct pass *pass)
 {
-    enum probe_reason why = (enum probe_reason)t->probes[row].site->jump_why;
+    enum probe_reason why = (enum probe_reason)jump_site(t->probes[row].site)->jump_why;
 
     t->refused++;
     tried.refused[why]++;

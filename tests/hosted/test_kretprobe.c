@@ -7,6 +7,7 @@
 #include "probes/core/registry.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
@@ -198,7 +199,7 @@ static bool is_called_by_detour(const struct kretprobe *rp)
 
     plat_lock(PLAT_PROBES);
     site = registry_find(rp->kp.addr);
-    is = site->state == SITE_OPTIMIZED && site->detour_kind == DETOUR_RETURN;
+    is = site->state == SITE_OPTIMIZED && jump_site(site)->kind == DETOUR_RETURN;
     plat_unlock(PLAT_PROBES);
     return is;
 }

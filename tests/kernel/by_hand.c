@@ -4,6 +4,7 @@
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "tests/kernel/ktest.h"
 
 static void text_put(uintptr_t addr, const uint8_t *bytes, size_t len)
@@ -27,9 +28,9 @@ bool by_hand_jump(struct kprobe *p)
     if (err)
         return false;
     if (site_is_call(site))
-        insn_encode_call32(jump, site->addr, (uintptr_t)site->detour);
+        insn_encode_call32(jump, site->addr, (uintptr_t)site_detour(site));
     else
-        insn_encode_jmp32(jump, site->addr, (uintptr_t)site->detour);
+        insn_encode_jmp32(jump, site->addr, (uintptr_t)site_detour(site));
     text_put(site->addr + 1, jump + 1, sizeof(jump) - 1);
     text_put(site->addr, jump, 1);
     return true;

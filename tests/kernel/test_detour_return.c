@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/leftover.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/returns/shadow.h"
@@ -41,9 +42,9 @@ static bool has_no_image(const struct site *site)
     uintptr_t called;
     int32_t disp;
 
-    memcpy(&disp, site->detour + 1, sizeof(disp));
-    called = (uintptr_t)site->detour + INSN_CALL32_LEN + (uintptr_t)(intptr_t)disp;
-    return site->detour_kind == DETOUR_RETURN &&
+    memcpy(&disp, site_detour(site) + 1, sizeof(disp));
+    called = (uintptr_t)site_detour(site) + INSN_CALL32_LEN + (uintptr_t)(intptr_t)disp;
+    return jump_site(site)->kind == DETOUR_RETURN &&
            (called == plat_detour(PLAT_DETOUR_RETURN) ||
             called == plat_detour(PLAT_DETOUR_RETURN_DEAD));
 }
@@ -62,7 +63,7 @@ static bool jump_in(struct jumped *j, const void *fn)
     err = detour_prepare(site, NULL);
     plat_unlock(PLAT_PROBES);
     memcpy(j->under, fn, sizeof(j->under));
-    insn_encode_jmp32(jump, site->addr, (uintptr_t)site->detour);
+    insn_encode_jmp32(jump, site->addr, (uintptr_t)site_detour(site));
     if (!err)
         text_put(site->addr, jump);
     return !err && has_no_image(site);

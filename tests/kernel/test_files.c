@@ -5,6 +5,7 @@
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/core/text_poke.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
@@ -232,14 +233,15 @@ KTEST(files, jumps_are_chosen_by_name_and_switched)
     register_kprobe(&p);
     ktest_report(!is_jump(&p), "a breakpoint");
     ktest_report(say("echo pun > " JUMP) == 0 && reads("cat " JUMP, "pun\n") &&
-                     is_jump(&p) && !p.site->region,
+                     is_jump(&p) && !jump_site(p.site)->region,
                  "pun: a jump");
     ktest_report(say("echo 0 > " OPTIMIZATION) == 0 &&
                      reads("cat " OPTIMIZATION, "0\n") && !is_jump(&p) && is_armed(),
                  "0: a breakpoint");
     ktest_report(say("echo region > " JUMP) == 0 && !is_jump(&p), "no region either");
     ktest_report(say("echo 1 > " OPTIMIZATION) == 0 &&
-                     reads("cat " OPTIMIZATION, "1\n") && is_jump(&p) && p.site->region,
+                     reads("cat " OPTIMIZATION, "1\n") && is_jump(&p) &&
+                     jump_site(p.site)->region,
                  "1: a jump, over a region");
     ktest_report(say("echo -n off > " JUMP) == 0 && reads("cat " JUMP, "off\n") &&
                      !is_jump(&p) && is_armed(),

@@ -13,6 +13,7 @@
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
@@ -681,7 +682,7 @@ KTEST(jump, a_backtrace_of_a_handler_passes_the_instruction)
     passes_target = false;
     if (!with_jump(&p, target))
         return;
-    ktest_report(p.site->detour_own, "its code is its own");
+    ktest_report(jump_site(p.site)->specialized, "its code is its own");
     calls_target(3);
     without_jump(&p);
     ktest_report(passes_target, "it is among those who are called by others");

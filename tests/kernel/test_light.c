@@ -11,6 +11,7 @@
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
@@ -65,8 +66,9 @@ KTEST(light, it_is_given_its_probe_and_the_address)
 
     if (!with_jump(&p, target))
         return;
-    ktest_report(p.site->detour_kind == DETOUR_LIGHT && p.site->detour_own &&
-                     !p.site->detour_keeps,
+    ktest_report(jump_site(p.site)->kind == DETOUR_LIGHT &&
+                     jump_site(p.site)->specialized &&
+                     !jump_site(p.site)->saves_registers,
                  "its detour is a light one");
     is_called(&p, "by a jump");
     by_hand_int3(&p);
@@ -121,7 +123,8 @@ KTEST(light, it_runs_with_preemption_off)
 
     if (!with_jump(&p, target))
         return;
-    ktest_report(p.site->detour_keeps, "as it calls others, all is kept for it");
+    ktest_report(jump_site(p.site)->saves_registers,
+                 "as it calls others, all is kept for it");
     ktest_report(target(3) == 29 && was_off, "preemption is off");
     ktest_report(!preempt_is_off(), "and on again");
     ktest_report(context == PLAT_TRAP && was_refused, "it may change no probes");

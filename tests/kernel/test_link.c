@@ -7,6 +7,7 @@
 #include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/jumps.h"
@@ -193,7 +194,7 @@ static void store(uint8_t *bytes)
 static bool hold(void)
 {
     uintptr_t copy =
-        detour_start(row[0].site, (uintptr_t)insn_slot_start(row[0].site->detour));
+        detour_start(row[0].site, (uintptr_t)insn_slot_start(site_detour(row[0].site)));
     uint8_t bytes[WORD_LEN];
 
     word = align_down(copy, WORD_LEN);

@@ -9,6 +9,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/kprobe.h"
@@ -445,7 +446,7 @@ static void hold(void)
     static const uint8_t to_itself[] = { 0xeb, 0xfe };
     static const uint8_t tail[] = { 0x48, 0x98, 0xeb, 0xf7 };
 
-    cell = (uintptr_t)detour_cell(held.site) + held.site->detour_copy;
+    cell = (uintptr_t)detour_cell(held.site) + jump_site(held.site)->copy_off;
     write_cell(7, tail, sizeof(tail));
     write_cell(0, to_itself, sizeof(to_itself));
 }
@@ -518,9 +519,9 @@ static void check_jump(struct site *site, void *arg)
     c->jumps++;
     if (!plat_text_read(bytes, site->addr, sizeof(bytes)) &&
         !insn_decode(&insn, bytes, sizeof(bytes), site->addr) &&
-        (insn.target == (uintptr_t)site->detour ||
+        (insn.target == (uintptr_t)site_detour(site) ||
          (insn.target == site_pad(site) &&
-          pad_target(insn.target) == (uintptr_t)site->detour)))
+          pad_target(insn.target) == (uintptr_t)site_detour(site))))
         return;
     c->wrong++;
     c->first = c->first ? c->first : site->addr;

@@ -16,6 +16,7 @@
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "probes/region/region.h"
@@ -269,7 +270,7 @@ static bool jump_in(struct site *site)
     region_watch(&site->addr, 1);
     plat_quiesce();
     region_unwatch();
-    insn_encode_jmp32(jmp, site->addr, (uintptr_t)site->detour);
+    insn_encode_jmp32(jmp, site->addr, (uintptr_t)site_detour(site));
     poke(site, jmp);
     return true;
 }
@@ -279,7 +280,7 @@ static void jump_out(struct site *site)
     uint8_t original[REGION_JUMP_LEN] = { INSN_INT3 };
 
     for (size_t i = 1; i < REGION_JUMP_LEN; i++)
-        original[i] = site->region->bytes[i];
+        original[i] = jump_site(site)->region->bytes[i];
     poke(site, original);
     region_close(site);
     plat_quiesce();
@@ -489,7 +490,7 @@ KTEST(region, h70_a_second_probe_inside)
     ktest_report(!is_jump(&a) && mix_is_right(), "then the first is none any more");
     ktest_report(kprobe_hits(&a) == 50 && kprobe_hits(&b) == 50, "both are hit");
     optimize_run();
-    ktest_report(!is_jump(&a) && a.site->jump_why == PROBE_REGION_PROBED,
+    ktest_report(!is_jump(&a) && jump_site(a.site)->jump_why == PROBE_REGION_PROBED,
                  "it stays so, and it is known why");
     ktest_report(is_jump(&b) && mix_is_right(), "the second may be one");
     unregister_kprobe(&b);
@@ -518,7 +519,7 @@ KTEST(region, h63_a_branch_is_written_later)
     ktest_report(!is_jump(&p), "then it is none");
     ktest_report(region_side(6) == 5, "the branch leads there: %u", region_side(6));
     optimize_run();
-    ktest_report(!is_jump(&p) && p.site->jump_why == PROBE_REGION_TARGET,
+    ktest_report(!is_jump(&p) && jump_site(p.site)->jump_why == PROBE_REGION_TARGET,
                  "it stays so, and it is known why");
     ktest_report(region_late(6) == mix(6), "and so does the function");
     ktest_report(!xmc((uintptr_t)region_enter_at, long_nop, sizeof(long_nop)),

@@ -16,6 +16,7 @@
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/many/walk.h"
 #include "probes/region/region.h"
 #include "probes/returns/platform_returns.h"
@@ -38,7 +39,7 @@ static bool probe(struct kretprobe *rp, const void *fn)
         return false;
     optimize_run();
     return rp->kp.flags & KPROBE_FLAG_OPTIMIZED &&
-           rp->kp.site->detour_kind == DETOUR_RETURN;
+           jump_site(rp->kp.site)->kind == DETOUR_RETURN;
 }
 
 static uintptr_t return_point(const struct kretprobe *rp)
@@ -105,7 +106,8 @@ KTEST(return_point, a_region_is_called)
     jumps_by(OPTIMIZE_REGION);
     ktest_report(probe(&rp, return_recurse), "a jump");
     site = rp.kp.site;
-    ktest_report(region_is_open(site) && region_boosted(site) == site->region->cell,
+    ktest_report(region_is_open(site) &&
+                     region_boosted(site) == jump_site(site)->region->cell,
                  "in place of two instructions");
     return_counts_start();
     ktest_report(return_recurse(100) == 100 && return_counts.returned == 101 &&
@@ -174,7 +176,7 @@ KTEST(return_point, every_function_at_once)
     walk_functions(NULL, probe_function, &all);
     optimize_run();
     for (size_t i = 0; i < all.count; i++)
-        called += all.rps[i].kp.site->detour_kind == DETOUR_RETURN;
+        called += jump_site(all.rps[i].kp.site)->kind == DETOUR_RETURN;
     for (size_t i = 0; i < ARRAY_LEN(tids); i++)
         tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
     thread_sleep_ns(20000000);
@@ -267,7 +269,7 @@ KTEST(return_point, a_detour_of_another_kind_comes)
     sleepers_start(tids, 10);
     return_probe(&second, sleep_inside);
     optimize_run();
-    ktest_report(rp.kp.site->detour_kind == DETOUR_CALL && is_poisoned(point),
+    ktest_report(jump_site(rp.kp.site)->kind == DETOUR_CALL && is_poisoned(point),
                  "one for two probes, and the cell is gone");
     sleepers_end(tids, 10);
     ktest_report(sleepers.came_back == 10 && return_counts.returned == 10 &&

@@ -5,6 +5,7 @@
 #include "kernel/cpu/instr.h"
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
@@ -218,8 +219,8 @@ static bool comes_as_it_should(void)
 
     if (current->method == OPTIMIZE_OFF)
         return !is_jump;
-    return is_jump && site->detour_kind == current->kind &&
-           (current->method != OPTIMIZE_REGION || site->region);
+    return is_jump && jump_site(site)->kind == current->kind &&
+           (current->method != OPTIMIZE_REGION || jump_site(site)->region);
 }
 
 bool way_begin(const struct way *way, void (*fn)(void))

@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/insn.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
@@ -69,7 +70,7 @@ static void end(void)
 
 static enum detour_kind kind(void)
 {
-    return (enum detour_kind)p.site->detour_kind;
+    return (enum detour_kind)jump_site(p.site)->kind;
 }
 
 /* What each instruction of the detour is, and where it leads. */
@@ -108,7 +109,7 @@ static void finds_its_site(uintptr_t return_address)
 
 static uintptr_t detour(void)
 {
-    return (uintptr_t)p.site->detour;
+    return (uintptr_t)site_detour(p.site);
 }
 
 /* ---- kinds ---- */
@@ -140,7 +141,7 @@ static void a_counter_is_one_instruction_where_flags_are_dead(void)
     start("48 89 e5 48 01 c8 c3", false, false);
     CHECK_EQ(kind(), DETOUR_COUNT);
     insn_encode_inc_gs(inc, plat_counter_disp(p.counter));
-    CHECK(memcmp(p.site->detour, inc, sizeof(inc)) == 0);
+    CHECK(memcmp(site_detour(p.site), inc, sizeof(inc)) == 0);
     CHECK_EQ(detour() + sizeof(inc), (uintptr_t)p.site->boost_slot);
     end();
 }
@@ -148,7 +149,7 @@ static void a_counter_is_one_instruction_where_flags_are_dead(void)
 static void carry_alone_needs_no_saving(void)
 {
     start("11 c8 c3", false, false); /* adc */
-    CHECK(!p.site->detour_saves);
+    CHECK(!jump_site(p.site)->saves_flags);
     end();
 }
 
@@ -157,8 +158,8 @@ static void a_counter_saves_flags_that_are_live(void)
     uintptr_t at;
 
     start("0f 94 c0 48 01 c8 c3", false, false); /* sete */
-    CHECK_BYTES(p.site->detour, "50 9f 0f 90 c0 65 48 ff 04 25");
-    CHECK_BYTES(p.site->detour + 14, "04 7f 9e 58 0f 94 c0");
+    CHECK_BYTES(site_detour(p.site), "50 9f 0f 90 c0 65 48 ff 04 25");
+    CHECK_BYTES(site_detour(p.site) + 14, "04 7f 9e 58 0f 94 c0");
     at = detour() + 21;
     skip_to(at, INSN_JMP_REL, p.addr + 3);
     CHECK_EQ(*(const uintptr_t *)(detour_cell(p.site) + INSN_SLOT_LARGE_CODE_MAX),
@@ -207,7 +208,7 @@ static void a_followed_function_is_called_where_it_can_return_to(void)
     finds_its_site(at);
     CHECK_EQ(detour_start(site, cell), at);
     skip_to(at, INSN_JMP_REL, boosted);
-    CHECK(detour_cell(site) == site->detour);
+    CHECK(detour_cell(site) == site_detour(site));
     for (uintptr_t ip = cell; ip <= at; ip += INSN_CALL32_LEN) {
         bool is_point = ip == cell + RETURN_POINT_OFF;
 
@@ -339,7 +340,7 @@ static void it_is_current_until_the_probes_change(void)
     CHECK(!detour_is_current(p.site));
     CHECK(FAKE_BUG(detour_prepare(p.site, NULL)));
     release();
-    CHECK(!p.site->detour && !detour_is_current(p.site));
+    CHECK(!site_detour(p.site) && !detour_is_current(p.site));
     CHECK_EQ(*(p.site->boost_slot - 1), INSN_INT3);
     CHECK_EQ(prepare(NULL), 0);
     CHECK_EQ(kind(), DETOUR_CALL);
@@ -368,7 +369,7 @@ static void a_disabled_probe_leaves_the_copy_alone(void)
     CHECK_EQ(disable_kprobe(&p), 0);
     CHECK_EQ(prepare(NULL), 0);
     CHECK_EQ(kind(), DETOUR_NONE);
-    CHECK(p.site->detour == p.site->boost_slot);
+    CHECK(site_detour(p.site) == p.site->boost_slot);
     end();
 }
 
@@ -392,7 +393,7 @@ static void out_of_reach_or_memory_there_is_none(void)
     fake.detours_far = true;
     CHECK_EQ(prepare(&why), -ERANGE);
     CHECK_EQ(why.reason, PROBE_OUT_OF_REACH);
-    CHECK(!p.site->detour);
+    CHECK(!site_detour(p.site));
     fake.detours_far = false;
     CHECK_EQ(prepare(&why), 0);
     end();
@@ -402,7 +403,7 @@ static void out_of_reach_or_memory_there_is_none(void)
     for (unsigned n = 1; n <= 3; n++) {
         fake_fail_at(n);
         CHECK_EQ(prepare(&why), -ENOMEM);
-        CHECK(fake_failed() && !p.site->detour);
+        CHECK(fake_failed() && !site_detour(p.site));
     }
     fake_fail_at(0);
     CHECK_EQ(prepare(&why), 0);
@@ -416,11 +417,11 @@ static void a_handler_may_be_given_up_at_any_moment(void)
     const uint8_t *detour;
 
     start("48 8d 7f 01 90 c3", true, false);
-    detour = p.site->detour;
+    detour = site_detour(p.site);
     CHECK(detour);
     p.flags |= KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED;
     CHECK_EQ(prepare(&why), 0);
-    CHECK(p.site->detour == detour);
+    CHECK(site_detour(p.site) == detour);
     p.flags &= ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
     end();
 }

@@ -9,6 +9,7 @@
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
 #include "tests/unit/port_fake.h"
 
@@ -118,10 +119,10 @@ static void what_is_looked_up_elsewhere_is_filled_in(void)
     uintptr_t cell;
 
     start("48 89 e5 48 01 c8 c3", simple);
-    CHECK(p.site->detour_own);
-    CHECK_EQ(p.site->detour_kind, DETOUR_CALL);
+    CHECK(jump_site(p.site)->specialized);
+    CHECK_EQ(jump_site(p.site)->kind, DETOUR_CALL);
     cell = (uintptr_t)detour_cell(p.site);
-    CHECK_EQ((uintptr_t)p.site->detour, cell + ENTRY);
+    CHECK_EQ((uintptr_t)site_detour(p.site), cell + ENTRY);
     CHECK_EQ(word(cell + SITE_END), (uintptr_t)p.site);
     CHECK_EQ(word(cell + PROBE_END), (uintptr_t)&p);
     CHECK_EQ(half(cell + COUNTER_END), plat_counter_disp(p.counter));
@@ -143,7 +144,7 @@ static void the_copy_and_the_way_back_are_behind_it(void)
     CHECK_EQ(insn_decode(&insn, (const uint8_t *)copy + 3, INSN_MAX_LEN, copy + 3), 0);
     CHECK_EQ(insn.kind, INSN_JMP_REL);
     CHECK_EQ(insn.target, p.addr + 3);
-    CHECK_EQ(copy_original((uintptr_t)p.site->detour), p.addr);
+    CHECK_EQ(copy_original((uintptr_t)site_detour(p.site)), p.addr);
     CHECK_EQ(copy_original(copy), p.addr);
     CHECK_EQ(copy_original(copy + 3), p.addr + 3);
     end();
@@ -159,17 +160,17 @@ static void only_one_simple_handler_has_it(void)
 
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         start("48 89 e5 c3", others[i]);
-        CHECK(!p.site->detour_own);
+        CHECK(!jump_site(p.site)->specialized);
         end();
     }
     start("e8 10 00 00 00 c3", simple); /* a direct call */
-    CHECK(!p.site->detour_own);
+    CHECK(!jump_site(p.site)->specialized);
     end();
     start_machine();
     p = (struct kprobe){ .addr = fake_function("fn", "48 89 e5 c3") };
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(prepare(), 0);
-    CHECK(!p.site->detour_own && p.site->detour_kind == DETOUR_COUNT);
+    CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_COUNT);
     CHECK(!detour_own_is_denied(p.site));
     end();
 }
@@ -190,11 +191,11 @@ static void without_memory_for_it_the_code_is_shared(void)
         CHECK_EQ(prepare(), 0);
         CHECK(fake_failed());
         CHECK(detour_own_is_denied(p.site));
-        CHECK(!p.site->detour_own && detour_is_current(p.site));
-        CHECK(p.site->detour + INSN_CALL32_LEN == p.site->boost_slot);
+        CHECK(!jump_site(p.site)->specialized && detour_is_current(p.site));
+        CHECK(site_detour(p.site) + INSN_CALL32_LEN == p.site->boost_slot);
         release();
         CHECK_EQ(prepare(), 0);
-        CHECK(p.site->detour_own && !detour_own_is_denied(p.site));
+        CHECK(jump_site(p.site)->specialized && !detour_own_is_denied(p.site));
         end();
     }
 }
@@ -224,11 +225,11 @@ static void some_memory_is_left_to_copies(void)
     CHECK(!insn_slot_reserve_own());
     release();
     CHECK_EQ(prepare(), 0);
-    CHECK(p.site->detour_own); /* by the cell that it has given back */
+    CHECK(jump_site(p.site)->specialized); /* by the cell that it has given back */
     insn_slot_own_limit(0);
     release();
     CHECK_EQ(prepare(), 0);
-    CHECK(!p.site->detour_own && detour_is_current(p.site));
+    CHECK(!jump_site(p.site)->specialized && detour_is_current(p.site));
     CHECK_EQ(insn_slot_own_limit(limit), 0);
     put_all(others, ARRAY_LEN(others));
     end();
@@ -249,7 +250,7 @@ static void one_site_of_many_has_it_as_well(void)
     }
     CHECK_EQ(insn_slot_own_bytes(), 10 * 4096);
     CHECK_EQ(prepare(), 0);
-    CHECK(p.site->detour_own);
+    CHECK(jump_site(p.site)->specialized);
     put_all(cells, ARRAY_LEN(cells));
     end();
 }
@@ -258,7 +259,7 @@ static void it_comes_and_goes_with_its_cell(void)
 {
     start("48 89 e5 c3", simple);
     for (size_t i = 0; i < 10 * OWN_PER_PAGE; i++) {
-        CHECK(p.site->detour_own);
+        CHECK(jump_site(p.site)->specialized);
         release();
         CHECK_EQ(prepare(), 0);
     }
@@ -283,7 +284,7 @@ static void it_is_current_for_that_very_probe(void)
     CHECK(!detour_is_current(p.site));
     release();
     CHECK_EQ(prepare(), 0);
-    CHECK(!p.site->detour_own);
+    CHECK(!jump_site(p.site)->specialized);
     CHECK_EQ(unregister_kprobe(&other), 0);
     CHECK(detour_is_current(p.site)); /* it may stay */
     end();
@@ -297,12 +298,12 @@ static void what_is_out_of_reach_is_called_by_what_is_shared(void)
     for (size_t i = 0; i < 10 * OWN_PER_PAGE; i++) {
         release();
         CHECK_EQ(prepare(), 0);
-        CHECK(!p.site->detour_own && p.site->detour);
+        CHECK(!jump_site(p.site)->specialized && site_detour(p.site));
     }
     pattern.hole_count--;
     release();
     CHECK_EQ(prepare(), 0);
-    CHECK(p.site->detour_own); /* no cell has been lost */
+    CHECK(jump_site(p.site)->specialized); /* no cell has been lost */
     end();
 }
 
@@ -323,8 +324,9 @@ static void a_light_handler_is_filled_in_as_well(void)
     uintptr_t cell;
 
     start_light("48 89 e5 48 01 c8 c3", simple);
-    CHECK_EQ(p.site->detour_kind, DETOUR_LIGHT);
-    CHECK(p.site->detour_own && !p.site->detour_keeps && detour_is_current(p.site));
+    CHECK_EQ(jump_site(p.site)->kind, DETOUR_LIGHT);
+    CHECK(jump_site(p.site)->specialized && !jump_site(p.site)->saves_registers &&
+          detour_is_current(p.site));
     cell = (uintptr_t)detour_cell(p.site);
     CHECK_EQ(cell + HANDLER_END + (uintptr_t)(intptr_t)half(cell + HANDLER_END),
              (uintptr_t)handler);
@@ -355,7 +357,7 @@ static void what_is_rare_is_left_to_what_is_shared(void)
     pattern.hole_count = 1;
     release();
     CHECK_EQ(prepare(), 0);
-    CHECK(p.site->detour_own);
+    CHECK(jump_site(p.site)->specialized);
     cell = (uintptr_t)detour_cell(p.site);
     CHECK_EQ(cell + ENTRY + (uintptr_t)(intptr_t)half(cell + ENTRY),
              plat_detour(PLAT_DETOUR_CALLED));
@@ -375,14 +377,14 @@ static void more_is_kept_for_whom_more_can_be_lost(void)
     static const struct kprobe asked = { .fault_handler = no_fault };
 
     start_light("48 89 e5 c3", asked);
-    CHECK(p.site->detour_own && p.site->detour_keeps);
+    CHECK(jump_site(p.site)->specialized && jump_site(p.site)->saves_registers);
     end();
     start_machine();
     p = (struct kprobe){ .addr = fake_function("fn", "48 89 e5 c3") };
     p.light_handler = (kprobe_light_handler_t)fake_function("changing", "31 db c3");
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(prepare(), 0);
-    CHECK(p.site->detour_own && p.site->detour_keeps);
+    CHECK(jump_site(p.site)->specialized && jump_site(p.site)->saves_registers);
     end();
 }
 
@@ -393,10 +395,10 @@ static void with_anything_else_it_is_called_with_an_image(void)
     struct kprobe other = { 0 };
 
     start_light("48 89 e5 c3", post);
-    CHECK(!p.site->detour_own && p.site->detour_kind == DETOUR_POST);
+    CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_POST);
     end();
     start_light("48 89 e5 c3", masked);
-    CHECK(!p.site->detour_own && p.site->detour_kind == DETOUR_CALL);
+    CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_CALL);
     end();
     start_light("48 89 e5 c3", simple);
     other.addr = p.addr;
@@ -404,7 +406,7 @@ static void with_anything_else_it_is_called_with_an_image(void)
     CHECK(!detour_is_current(p.site));
     release();
     CHECK_EQ(prepare(), 0);
-    CHECK(!p.site->detour_own && p.site->detour_kind == DETOUR_CALL);
+    CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_CALL);
     CHECK_EQ(unregister_kprobe(&other), 0);
     end();
 }

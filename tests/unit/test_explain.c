@@ -3,6 +3,7 @@
 
 #include "kernel/base/err.h"
 #include "probes/core/registry.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "tests/unit/port_fake.h"
 
@@ -307,7 +308,7 @@ static void the_detour_is_what_a_jump_would_run(void)
     plat_unlock(PLAT_PROBES);
     explain(p.addr);
     CHECK_STR(e.copies[1].what, "detour");
-    CHECK_EQ(e.copies[1].addr, (uintptr_t)p.site->detour);
+    CHECK_EQ(e.copies[1].addr, (uintptr_t)site_detour(p.site));
     CHECK_EQ(unregister_kprobe(&p), 0);
     explain(fake_function("other", "0f 94 c0 c3"));
     CHECK(e.flags_live);

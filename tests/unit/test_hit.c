@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/jump/jump_site.h"
 #include "probes/region/region.h"
 #include "tests/unit/port_fake.h"
 
@@ -537,14 +538,14 @@ static void sti_runs_together_with_its_successor(void)
 
     start("fb 90 c3", false);
     fake_int3(&regs, p.addr);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair->slot);
+    CHECK_EQ(regs.ip, (uintptr_t)site_pair(p.site)->slot);
     behind.addr = p.addr + 1;
     CHECK_EQ(register_kprobe(&behind), 0);
     fake_int3(&regs, p.addr);
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot); /* the successor must be hit */
     CHECK_EQ(disable_kprobe(&behind), 0);
     fake_int3(&regs, p.addr);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair->slot);
+    CHECK_EQ(regs.ip, (uintptr_t)site_pair(p.site)->slot);
     CHECK_EQ(unregister_kprobe(&behind), 0);
     end();
 }
@@ -563,11 +564,13 @@ static void sti_does_not_lead_into_a_region(void)
     CHECK_EQ(register_kprobe(&behind), 0);
     behind.site->probes = NULL;
     fake_int3(&regs, p.addr);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair->slot);
-    behind.site->region = &region;
+    CHECK_EQ(regs.ip, (uintptr_t)site_pair(p.site)->slot);
+    jump_site(behind.site)->region = &region;
+    behind.site->asks_resume = true;
     fake_int3(&regs, p.addr);
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
-    behind.site->region = NULL;
+    jump_site(behind.site)->region = NULL;
+    behind.site->asks_resume = false;
     behind.site->probes = &behind;
     CHECK_EQ(unregister_kprobe(&behind), 0);
     end();

@@ -8,6 +8,7 @@
 #include "probes/core/life.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "tests/unit/port_fake.h"
@@ -71,7 +72,7 @@ static bool is_jump(int i)
 static uintptr_t leads_to(int i)
 {
     const struct site *site = probes[i].site;
-    uintptr_t cell = (uintptr_t)insn_slot_start(site->detour);
+    uintptr_t cell = (uintptr_t)insn_slot_start(site_detour(site));
     uintptr_t at = detour_start(site, cell) + site->len;
 
     return insn_jmp32_target((const uint8_t *)at, at);
@@ -79,7 +80,7 @@ static uintptr_t leads_to(int i)
 
 static bool is_linked(int i)
 {
-    return leads_to(i) == (uintptr_t)probes[i + 1].site->detour;
+    return leads_to(i) == (uintptr_t)site_detour(probes[i + 1].site);
 }
 
 static bool is_not_linked(int i)
@@ -94,7 +95,7 @@ static void jumps_in_a_row_are_linked(void)
     CHECK_EQ(link_count(), 2);
     CHECK_EQ(insn_jmp32_target((const uint8_t *)link_into(probes[SECOND].addr),
                                link_into(probes[SECOND].addr)),
-             (uintptr_t)probes[SECOND].site->detour);
+             (uintptr_t)site_detour(probes[SECOND].site));
     CHECK_EQ(link_into(probes[FIRST].addr), 0);
     end_all();
 }
@@ -220,11 +221,11 @@ static void follows_when_the_detour_changes(void)
     const uint8_t *before;
 
     start_all();
-    before = probes[SECOND].site->detour;
+    before = site_detour(probes[SECOND].site);
     more.addr = probes[SECOND].addr;
     CHECK_EQ(register_kprobe(&more), 0);
     optimize_run();
-    CHECK(probes[SECOND].site->detour != before);
+    CHECK(site_detour(probes[SECOND].site) != before);
     CHECK(is_linked(FIRST) && is_linked(SECOND));
     CHECK_EQ(unregister_kprobe(&more), 0);
     optimize_run();

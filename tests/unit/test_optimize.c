@@ -9,6 +9,7 @@
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/pad.h"
 #include "probes/kprobe.h"
 #include "probes/region/region.h"
@@ -75,8 +76,8 @@ static bool lands(size_t i)
         insn_decode(&insn, bytes, sizeof(bytes), probes[i].addr) ||
         insn.kind != INSN_JMP_REL)
         return false;
-    return insn.target == (uintptr_t)probes[i].site->detour ||
-           pad_target(insn.target) == (uintptr_t)probes[i].site->detour;
+    return insn.target == (uintptr_t)site_detour(probes[i].site) ||
+           pad_target(insn.target) == (uintptr_t)site_detour(probes[i].site);
 }
 
 static void one_waits_for_the_thread(void)
@@ -147,7 +148,7 @@ static void an_ip_behind_a_jump_is_at_its_instruction(void)
         const struct site *site = probes[i].site;
         uintptr_t pad = site_pad(site);
 
-        CHECK_EQ(copy_original((uintptr_t)site->detour), site->addr);
+        CHECK_EQ(copy_original((uintptr_t)site_detour(site)), site->addr);
         if (pad)
             CHECK_EQ(copy_original(pad), site->addr);
         pads += pad != 0;
@@ -260,7 +261,7 @@ static void look_at_detour(void)
 {
     const struct site *site = probes[0].site;
 
-    seen_whole |= site->detour && *site->detour != INSN_INT3 &&
+    seen_whole |= site_detour(site) && *site_detour(site) != INSN_INT3 &&
                   byte_at(text) == INSN_INT3 && byte_at(text + 1) == site->bytes[1];
 }
 
@@ -317,7 +318,7 @@ static void its_old_pad_is_freed_after_quiescence(void)
     CHECK_EQ(register_kprobe(&probes[2]), 0);
     CHECK(is_jump(1) && site_pad(probes[1].site) != pad);
     CHECK_EQ(fake.quiesces, 0);
-    CHECK_EQ(pad_target(pad), (uintptr_t)probes[1].site->detour);
+    CHECK_EQ(pad_target(pad), (uintptr_t)site_detour(probes[1].site));
     optimize_run();
     CHECK(fake.quiesces > 0);
     CHECK_EQ(pad_target(pad), 0);
@@ -488,7 +489,7 @@ static void who_comes_to_a_jump_has_a_counter(void)
 
 static bool lacks_memory(size_t i)
 {
-    switch (probes[i].site->jump_why) {
+    switch (jump_site(probes[i].site)->jump_why) {
     case PROBE_NO_MEMORY:
     case PROBE_NO_SLOT:
     case PROBE_NO_PAGE:
@@ -560,7 +561,7 @@ static void where_no_pad_can_be_one_stays_a_breakpoint(void)
     }
     optimize_run();
     for (size_t i = 0; i < 6; i++) {
-        enum probe_reason why = (enum probe_reason)probes[i].site->jump_why;
+        enum probe_reason why = (enum probe_reason)jump_site(probes[i].site)->jump_why;
 
         CHECK(is_jump(i) ? !why : why == PROBE_NO_LANDING || why == PROBE_PADS_TAKEN);
         CHECK(is_jump(i) ? lands(i) : byte_at(text + i) == 0xcc);
@@ -682,15 +683,15 @@ static void look_for_strays_of_many(enum text_poke_step step, unsigned level)
     for (size_t i = 0; i < MANY; i++) {
         const struct site *site = many[i].site;
         const uint8_t *at = (const uint8_t *)site->addr;
-        uintptr_t target, end = site->addr + site->jump_span;
+        uintptr_t target, end = site->addr + jump_site(site)->jump_span;
         int32_t disp;
 
         if (at[0] == INSN_INT3 || at[0] == site->bytes[0])
             continue;
         memcpy(&disp, (const void *)(end - sizeof(disp)), sizeof(disp));
         target = end + (uintptr_t)(intptr_t)disp;
-        strays += target != (uintptr_t)site->detour &&
-                  pad_target(target) != (uintptr_t)site->detour;
+        strays += target != (uintptr_t)site_detour(site) &&
+                  pad_target(target) != (uintptr_t)site_detour(site);
     }
 }
 
@@ -751,7 +752,7 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
     CHECK_EQ(register_kprobes(both, 2), 0);
     CHECK(is_jump(0));
     CHECK_EQ(byte_at(p.addr), INSN_INT3);
-    CHECK_EQ(p.site->jump_why, PROBE_NO_LANDING);
+    CHECK_EQ(jump_site(p.site)->jump_why, PROBE_NO_LANDING);
     CHECK_EQ(unregister_kprobes(both, 2), 0);
     CHECK(fake_text_is_original());
     fake_end();

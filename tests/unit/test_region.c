@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/kprobe.h"
 #include "probes/region/region.h"
 #include "probes/region/targets.h"
@@ -530,7 +531,7 @@ static void a_boosted_hit_runs_the_copies(void)
     own = p.site->boost_slot;
     open_region();
     hit();
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->region->cell);
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell);
     CHECK_BYTES((uint8_t *)regs.ip, "55 48 89 e5 41 57 e9");
     close_region();
     hit();
@@ -551,7 +552,7 @@ static void behind_a_step_it_goes_on_at_the_copies(void)
     CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
     CHECK_EQ(posts, 1);
     CHECK_EQ(post_ip, fn + 1);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->region->cell + 1);
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 1);
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
@@ -567,7 +568,8 @@ static void behind_an_emulated_one_too(void)
     regs.flags &= ~FLAGS_ZF;
     CHECK(fake_int3(&regs, fn));
     CHECK_EQ(post_ip, fn + 2);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->region->cell + p.site->region->copies[1]);
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell +
+                          jump_site(p.site)->region->copies[1]);
     regs.flags |= FLAGS_ZF;
     CHECK(fake_int3(&regs, fn));
     CHECK_EQ(regs.ip, fn + 18);
@@ -584,7 +586,7 @@ static void who_is_sent_under_the_jump_goes_to_the_copies(void)
     open_region();
     go_to = fn + 4;
     hit();
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->region->cell + 4);
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 4);
     go_to = fn + 6;
     hit();
     CHECK_EQ(regs.ip, fn + 6);
@@ -608,9 +610,11 @@ static void the_detour_leads_to_the_copies(void)
     CHECK_EQ(detour_prepare(p.site, &why), 0);
     plat_unlock(PLAT_PROBES);
     /* call, je near, jmp */
-    CHECK_EQ(insn_decode(&jmp, p.site->detour + 11, 5, (uintptr_t)p.site->detour + 11),
+    CHECK_EQ(insn_decode(&jmp, site_detour(p.site) + 11, 5,
+                         (uintptr_t)site_detour(p.site) + 11),
              0);
-    CHECK_EQ(jmp.target, (uintptr_t)p.site->region->cell + p.site->region->copies[1]);
+    CHECK_EQ(jmp.target, (uintptr_t)jump_site(p.site)->region->cell +
+                             jump_site(p.site)->region->copies[1]);
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
@@ -622,11 +626,11 @@ static void a_fault_in_a_copy_is_where_its_original_lies(void)
     CHECK_EQ(register_kprobe(&p), 0);
     open_region();
     regs = fake_regs();
-    CHECK(!fake_fault(&regs, 14, (uintptr_t)p.site->region->cell + 1));
+    CHECK(!fake_fault(&regs, 14, (uintptr_t)jump_site(p.site)->region->cell + 1));
     CHECK_EQ(regs.ip, fn + 1);
-    CHECK_EQ(copy_original((uintptr_t)p.site->region->cell), fn);
-    CHECK_EQ(copy_original((uintptr_t)p.site->region->cell + 4), fn + 4);
-    CHECK_EQ(copy_original((uintptr_t)p.site->region->cell + 6), fn + 6);
+    CHECK_EQ(copy_original((uintptr_t)jump_site(p.site)->region->cell), fn);
+    CHECK_EQ(copy_original((uintptr_t)jump_site(p.site)->region->cell + 4), fn + 4);
+    CHECK_EQ(copy_original((uintptr_t)jump_site(p.site)->region->cell + 6), fn + 6);
     close_region();
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
@@ -649,7 +653,7 @@ static void a_program_that_steps_itself_sees_the_originals(void)
     probe_start("55 48 89 e5 41 57 90 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     open_region();
-    cell = (uintptr_t)p.site->region->cell;
+    cell = (uintptr_t)jump_site(p.site)->region->cell;
     for (size_t i = 0; i < 3; i++) {
         static const unsigned off[] = { 1, 4, 6 };
 
@@ -669,7 +673,7 @@ static void it_sees_each_iteration_in_either_copy(void)
     probe_start("f3 a4 48 89 e5 90 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     open_region();
-    copies[0] = (uintptr_t)p.site->region->cell;
+    copies[0] = (uintptr_t)jump_site(p.site)->region->cell;
     copies[1] = (uintptr_t)p.site->boost_slot;
     for (size_t i = 0; i < 2; i++) {
         step_from(copies[i]);
@@ -692,7 +696,7 @@ static void who_is_still_in_the_other_copy_is_where_its_original_lies(void)
     CHECK_EQ(register_kprobe(&p), 0);
     own = (uintptr_t)p.site->boost_slot;
     open_region();
-    cell = (uintptr_t)p.site->region->cell;
+    cell = (uintptr_t)jump_site(p.site)->region->cell;
     plat_lock(PLAT_PROBES);
     CHECK_EQ(detour_prepare(p.site, &why), 0);
     plat_unlock(PLAT_PROBES);
@@ -716,7 +720,7 @@ static void one_instruction_needs_no_copies(void)
     probe_start("48 b8 01 02 03 04 05 06 07 08 c3");
     CHECK_EQ(register_kprobe(&p), 0);
     open_region();
-    CHECK(!p.site->region->cell);
+    CHECK(!jump_site(p.site)->region->cell);
     hit();
     CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
     CHECK_EQ(region_behind(p.site), fn + 10);
@@ -753,7 +757,8 @@ static void no_memory_leaves_nothing(void)
         fake_fail_at(++n);
         err = region_prepare(p.site, &why);
         CHECK_EQ(err, fake_failed() ? -ENOMEM : 0);
-        CHECK_EQ(!p.site->region || !p.site->region->cell, fake_failed());
+        CHECK_EQ(!jump_site(p.site)->region || !jump_site(p.site)->region->cell,
+                 fake_failed());
     } while (fake_failed());
     CHECK(n > 2);
     region_release(p.site);

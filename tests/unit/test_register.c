@@ -149,7 +149,7 @@ static void sti_has_a_copy_together_with_its_successor(void)
     fake_start();
     p.addr = fake_function("fn", "fb 48 89 e5 c3");
     CHECK_EQ(add(&p), 0);
-    CHECK_BYTES(p.site->pair->slot, "fb 48 89 e5 e9");
+    CHECK_BYTES(site_pair(p.site)->slot, "fb 48 89 e5 e9");
     CHECK_BYTES(p.site->boost_slot, "fb e9");
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
@@ -162,7 +162,7 @@ static void so_has_sti_in_front_of_a_branch(void)
     fake_start();
     p.addr = fake_function("fn", "fb c3");
     CHECK_EQ(add(&p), 0);
-    CHECK_BYTES(p.site->pair->slot, "fb c3 e9");
+    CHECK_BYTES(site_pair(p.site)->slot, "fb c3 e9");
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
 }
@@ -174,9 +174,9 @@ static void in_front_of_a_call_it_is_emulated_with_it(void)
     fake_start();
     p.addr = fake_function("fn", "fb e8 00 00 00 00 c3");
     CHECK_EQ(add(&p), 0);
-    CHECK(p.site->pair->slot == NULL);
-    CHECK_EQ(p.site->pair->site->addr, p.addr + 1);
-    CHECK_EQ(p.site->pair->site->emul.kind, INSN_CALL_REL);
+    CHECK(site_pair(p.site)->slot == NULL);
+    CHECK_EQ(site_pair(p.site)->site->addr, p.addr + 1);
+    CHECK_EQ(site_pair(p.site)->site->emul.kind, INSN_CALL_REL);
     CHECK_BYTES(p.site->boost_slot, "fb e9");
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();
@@ -189,7 +189,7 @@ static void sti_whose_successor_cannot_be_moved_stands_alone(void)
     fake_start();
     p.addr = fake_function("fn", "fb 8e d0 c3");
     CHECK_EQ(add(&p), 0);
-    CHECK(!p.site->pair);
+    CHECK(!site_pair(p.site)->slot && !site_pair(p.site)->site);
     CHECK_BYTES(p.site->boost_slot, "fb e9");
     CHECK_EQ(unregister_kprobe(&p), 0);
     fake_end();

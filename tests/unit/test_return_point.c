@@ -3,6 +3,7 @@
 
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
 #include "probes/returns/holder.h"
 #include "probes/returns/platform_returns.h"
 #include "tests/unit/port_fake.h"
@@ -28,7 +29,7 @@ static uintptr_t probed(struct kretprobe *rp, const char *name)
     plat_lock(PLAT_PROBES);
     CHECK_EQ(detour_prepare(rp->kp.site, NULL), 0);
     plat_unlock(PLAT_PROBES);
-    CHECK_EQ(rp->kp.site->detour_kind, DETOUR_RETURN);
+    CHECK_EQ(jump_site(rp->kp.site)->kind, DETOUR_RETURN);
     return (uintptr_t)detour_cell(rp->kp.site) + RETURN_POINT_OFF;
 }
 

@@ -162,7 +162,7 @@ static void the_shadow_of_sti_is_cast_again_behind_the_post_handler(void)
     CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
     CHECK_EQ(seen.ip, p.addr + 1);
     CHECK(seen.flags & FLAGS_IF);
-    CHECK_EQ(regs.ip, (uintptr_t)p.site->pair->slot);
+    CHECK_EQ(regs.ip, (uintptr_t)site_pair(p.site)->slot);
     CHECK(!(regs.flags & FLAGS_IF));
     end();
 }

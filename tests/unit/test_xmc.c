@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/targets.h"
 #include "tests/unit/port_fake.h"
@@ -411,7 +412,7 @@ static void nothing_that_a_jump_is_made_of(void)
     CHECK_EQ(exchange(fn + 10, "99", XMC_INT3), 0);
     CHECK_EQ(exchange(fn + 10, "c3", XMC_INT3), 0);
     optimize_run();
-    CHECK_EQ(p.site->jump_span, 5);
+    CHECK_EQ(jump_site(p.site)->jump_span, 5);
     expect(fn + 10, "cb", PROBE_XMC_PROBED, fn + 8);
     expect(fn + 12, "99", PROBE_XMC_PROBED, fn + 8);
     CHECK_EQ(exchange(fn + 13, "99", XMC_INT3), 0);
