@@ -18,6 +18,7 @@ static const struct err err_table[] = {
     ERR(EINTR, "Interrupted system call"),
     ERR(EIO, "Input/output error"),
     ERR(E2BIG, "Argument list too long"),
+    ERR(ENOEXEC, "Exec format error"),
     ERR(EBADF, "Bad file descriptor"),
     ERR(EAGAIN, "Resource temporarily unavailable"),
     ERR(ENOMEM, "Cannot allocate memory"),

@@ -43,6 +43,14 @@ $(B)/fuzz/fuzz_trace: $(FUZZ_TRACE)
 	$(Q)clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^
 -include $(FUZZ_TRACE:.o=.d)
 
+# The checker of modules under it.
+FUZZ_MODULE = $(patsubst %.c,$(B)/fuzz/obj/%.o,tests/fuzz/fuzz_module.c \
+    kernel/module/elf_check.c kernel/module/elf_link.c)
+$(B)/fuzz/fuzz_module: $(FUZZ_MODULE)
+	$(call say,HOSTLD,$@)
+	$(Q)clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^
+-include $(FUZZ_MODULE:.o=.d)
+
 $(B)/fuzz/fuzz_insn: tests/fuzz/fuzz_insn.c $(INSN) $(wildcard probes/insn/*.h) \
     $(B)/flags.stamp
 	$(call say,HOSTCC,$@)

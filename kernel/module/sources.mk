@@ -1,0 +1,3 @@
+MODULE := \
+    kernel/module/elf_check.c \
+    kernel/module/elf_link.c

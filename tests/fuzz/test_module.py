@@ -1,0 +1,48 @@
+"""test_module.py - any file as an object to load, under libFuzzer.
+
+    tests/run/run_tests.py [--long] fuzz/module
+
+Objects of the kernel's own build, without debug data, then what the fuzzer makes of them
+(fuzzer.py, fuzz_module.c).
+"""
+
+import os
+import subprocess
+import tempfile
+
+import tap
+from fuzzer import Fuzzer
+from guest import BUILD
+
+# Small, and with each kind of section and relocation among them.
+OBJECTS = ("kernel/mm/copy_nofault.asm", "kernel/work/work_special.c",
+           "kernel/debug/inlines.c", "kernel/mm/vmap.c", "kernel/sync/spinlock.c",
+           "libc/snprintf.c")  # fmt: skip
+BYTES_MAX = 8192
+
+
+def stripped(path, folder):
+    copy = os.path.join(folder, "stripped.o")
+    words = ["objcopy", "--strip-debug", "--remove-section=.comment", path, copy]
+    subprocess.run(words, check=True)
+    with open(copy, "rb") as file:
+        return file.read()
+
+
+def samples():
+    with tempfile.TemporaryDirectory() as folder:
+        return [stripped(os.path.join(BUILD, f"{name}.o"), folder) for name in OBJECTS]
+
+
+fuzzer = Fuzzer("module", samples(), BYTES_MAX)
+
+
+def real_objects_pass():
+    fuzzer.samples_pass()
+
+
+def damaged_objects_pass():
+    fuzzer.mutants_pass()
+
+
+tap.run(real_objects_pass, damaged_objects_pass)
