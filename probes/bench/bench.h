@@ -99,6 +99,11 @@ struct bench_kind {
 extern const struct bench_kind bench_kinds[];
 extern const size_t bench_kind_count;
 
+/* bench_handled - how often handlers were called: these two, and all handlers of a set. */
+extern uint64_t bench_handled;
+int bench_count_pre(struct kprobe *p, struct pt_regs *regs);
+void bench_count_light(struct kprobe *p, uintptr_t ip);
+
 #define BENCH_PROBES_MAX 2
 
 /* All that one kind has at one address. */
@@ -185,3 +190,5 @@ void bench_crowd_free(struct bench_crowd *crowd);
 
 /* bench_crowd_place - make the first @count probes ready to be registered. */
 void bench_crowd_place(struct bench_crowd *crowd, size_t count);
+/* bench_ignore_refused - for register_kprobes_some(): the places it refuses are left out. */
+void bench_ignore_refused(struct kprobe *p, const struct probe_reject *why, void *arg);

@@ -42,19 +42,6 @@ struct among {
     struct bench_crowd_cost cost;
 };
 
-static uint64_t handled;
-
-static int count_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
-{
-    handled++;
-    return 0;
-}
-
-static void count_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
-{
-    handled++;
-}
-
 /* ---- the loop ---- */
 
 static uint64_t hits_of(const struct bench_crowd_kind *kind)
@@ -85,9 +72,9 @@ static int called_run(void *arg)
     return 0;
 }
 
-/* measure_kind - with the stack number @i: see bench_hit.c. */
-static int measure_kind(const struct bench_crowd_kind *kind, unsigned i,
-                        struct bench_cost *cost)
+/* measure_placed - with the stack number @i: see bench_hit.c. */
+static int measure_placed(const struct bench_crowd_kind *kind, unsigned i,
+                          struct bench_cost *cost)
 {
     struct called placement = { .kind = kind };
     struct clone_args thread = {
@@ -116,9 +103,9 @@ static void place_sites(struct among *a)
         *p =
             (struct kprobe){ .addr = bench_among_all.first + i * bench_among_all.stride };
         if (a->kind->light)
-            p->light_handler = count_light;
+            p->light_handler = bench_count_light;
         else
-            p->pre_handler = count_pre;
+            p->pre_handler = bench_count_pre;
         a->ps[i] = p;
     }
 }
@@ -142,9 +129,9 @@ static int measure_sites(struct among *a)
 
     a->cost.hit = (struct bench_cost){ INT64_MAX, INT64_MAX };
     for (unsigned i = 0; i < BENCH_PLACEMENTS && !err; i++) {
-        handled = 0;
-        err = measure_kind(a->kind, i, &cost);
-        if (!err && handled != calls)
+        bench_handled = 0;
+        err = measure_placed(a->kind, i, &cost);
+        if (!err && bench_handled != calls)
             err = -EIO;
         if (!err && cost.median - a->base[i].median < a->cost.hit.median)
             a->cost.hit.median = cost.median - a->base[i].median;
@@ -174,7 +161,7 @@ static int measure_among(struct among *a)
 
     choose_called(a->kind);
     for (unsigned i = 0; i < BENCH_PLACEMENTS && !err; i++)
-        err = measure_kind(a->kind, i, &a->base[i]);
+        err = measure_placed(a->kind, i, &a->base[i]);
     place_sites(a);
     return err ? err : measure_registered(a);
 }

@@ -6,11 +6,6 @@
 #include "probes/bench/bench.h"
 #include "probes/core/life.h"
 
-static void ignore_refused(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
-                           void *arg UNUSED)
-{
-}
-
 static int run_workloads(struct shell *sh)
 {
     struct seq out;
@@ -32,7 +27,7 @@ static int measure_cache(struct shell *sh, struct bench_crowd *crowd)
     int err;
 
     bench_crowd_place(crowd, crowd->room);
-    in = register_kprobes_some(crowd->ps, crowd->room, ignore_refused, NULL);
+    in = register_kprobes_some(crowd->ps, crowd->room, bench_ignore_refused, NULL);
     if (in < 0)
         return shell_error(sh, (int)in, "bench: cache");
     account_totals(&before);

@@ -86,11 +86,6 @@ static void print_crowd_memory(const struct counted *c, const char *what, size_t
     bench_print(c->sh, percpu_counters_bytes(), "bytes", "counted.%s.counters", what);
 }
 
-static void ignore_refused(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
-                           void *arg UNUSED)
-{
-}
-
 static void print_crowd_jumps(const struct counted *c, const char *what,
                               const struct bench_crowd *crowd, size_t count)
 {
@@ -110,7 +105,7 @@ static int count_crowd(const struct counted *c, const char *what,
     int err;
 
     bench_crowd_place(crowd, crowd->room);
-    in = mass_register(c->sh, crowd->ps, crowd->room, ignore_refused, NULL);
+    in = mass_register(c->sh, crowd->ps, crowd->room, bench_ignore_refused, NULL);
     if (in <= 0)
         return (int)in;
     optimize_run();

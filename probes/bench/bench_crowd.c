@@ -132,6 +132,11 @@ void bench_crowd_free(struct bench_crowd *crowd)
     kfree(crowd->ps);
 }
 
+void bench_ignore_refused(struct kprobe *p UNUSED, const struct probe_reject *why UNUSED,
+                          void *arg UNUSED)
+{
+}
+
 void bench_crowd_place(struct bench_crowd *crowd, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

@@ -3,17 +3,17 @@
 #include "probes/bench/bench.h"
 #include "probes/jump/optimize.h"
 
-static uint64_t handled;
+uint64_t bench_handled;
 
-static int count_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+int bench_count_pre(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
 {
-    handled++;
+    bench_handled++;
     return 0;
 }
 
-static void count_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+void bench_count_light(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
 {
-    handled++;
+    bench_handled++;
 }
 
 static void do_nothing_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
@@ -23,7 +23,7 @@ static void do_nothing_post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED
 
 static int count_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
 {
-    handled++;
+    bench_handled++;
     return 0;
 }
 
@@ -35,7 +35,7 @@ static int do_nothing_entry(struct kretprobe_instance *ri UNUSED,
 
 static long count_jprobe(long x UNUSED)
 {
-    handled++;
+    bench_handled++;
     jprobe_return();
 }
 
@@ -97,9 +97,9 @@ static void set_fill(struct bench_set *set, const struct bench_kind *kind, uintp
     for (unsigned i = 0; i < kind->probes; i++) {
         set->probes[i].addr = addr;
         if (kind->light)
-            set->probes[i].light_handler = count_light;
+            set->probes[i].light_handler = bench_count_light;
         else if (!kind->silent)
-            set->probes[i].pre_handler = count_pre;
+            set->probes[i].pre_handler = bench_count_pre;
         set->probes[i].post_handler = kind->post;
         set->ps[i] = &set->probes[i];
     }
@@ -149,7 +149,7 @@ void bench_set_unregister(struct bench_set *set)
 
 uint64_t bench_set_hits(const struct bench_set *set)
 {
-    uint64_t hits = set->kind->silent ? kprobe_hits(&set->probes[0]) : handled;
+    uint64_t hits = set->kind->silent ? kprobe_hits(&set->probes[0]) : bench_handled;
 
     return hits - set->before;
 }

@@ -221,7 +221,7 @@ static int measure_sizes(struct scale *s, const char *only)
     return err;
 }
 
-static void print_bytes(const struct scale *s)
+static void print_site_bytes(const struct scale *s)
 {
     if (s->memory)
         bench_print(s->sh, s->memory, "bytes/probe", "mem.per_probe.bytes");
@@ -241,7 +241,7 @@ static int scale_run(struct shell *sh, const char *only)
     bench_print(sh, s.crowd.room, "places", "scale.places.%s",
                 s.crowd.is_generated ? "generated" : "own");
     err = measure_sizes(&s, only);
-    print_bytes(&s);
+    print_site_bytes(&s);
     bench_crowd_free(&s.crowd);
     return err;
 }

@@ -127,7 +127,7 @@ void place_list_inlined(const struct place *place, size_t max,
     }
 }
 
-static void print_inlined_line(void *arg, const char *text)
+static void show_inlined_line(void *arg, const char *text)
 {
     shell_error(arg, 0, "    %s", text);
 }
@@ -141,7 +141,7 @@ static void list_inlined(struct shell *sh, const struct place *place)
     shell_error(sh, 0,
                 "  it has no code of its own, but is inlined at %zu place%s:", count,
                 count == 1 ? "" : "s");
-    place_list_inlined(place, INLINED_SHOWN, print_inlined_line, sh);
+    place_list_inlined(place, INLINED_SHOWN, show_inlined_line, sh);
 }
 
 /* detail - what else there is to say, in parentheses, into @buf. */

@@ -34,7 +34,7 @@ uint64_t kprobe_hits(const struct kprobe *p)
     return READ_ONCE(p->hits) + counter_sum(READ_ONCE(p->counter));
 }
 
-static void add_cpu(struct probe_totals *out, const struct probe_cpu *cpu)
+static void totals_add_cpu(struct probe_totals *out, const struct probe_cpu *cpu)
 {
     for (size_t way = 0; way < WAYS; way++)
         out->ran[way] += READ_ONCE(cpu->ran[way]);
@@ -53,7 +53,7 @@ void account_totals(struct probe_totals *out)
     *out = (struct probe_totals){ 0 };
     for (unsigned i = 0; i < plat_cpu_count(); i++)
         if (plat_probe_cpu(i))
-            add_cpu(out, plat_probe_cpu(i));
+            totals_add_cpu(out, plat_probe_cpu(i));
     out->traps = out->steps + out->redirected + out->retries - out->untrapped;
     for (size_t way = 0; way < WAYS; way++)
         out->traps += way == WAY_JUMP ? 0 : out->ran[way];

@@ -32,7 +32,7 @@ static void write_chunk(struct site **sites, size_t count, enum site_state to)
 /* The engine's own code has the lowest addresses. It is armed last, or the engine would
  * trap in its own code while it arms the rest.
  */
-static void write_all(struct site **sites, size_t count, enum site_state to)
+static void write_first_bytes(struct site **sites, size_t count, enum site_state to)
 {
     for (size_t i = 0; i < count; i++)
         site_move(sites[i], to);
@@ -55,7 +55,7 @@ void kprobe_arm(struct site **sites, size_t count)
     site_list_sort(&(struct site_list){ .sites = sites, .count = count });
     plat_lock(PLAT_TEXT);
     plat_sync_cores();
-    write_all(sites, count, SITE_ARMED);
+    write_first_bytes(sites, count, SITE_ARMED);
     plat_unlock(PLAT_TEXT);
 }
 
@@ -66,6 +66,6 @@ void kprobe_disarm(struct site **sites, size_t count)
         return;
     site_list_sort(&(struct site_list){ .sites = sites, .count = count });
     plat_lock(PLAT_TEXT);
-    write_all(sites, count, SITE_DISARMED);
+    write_first_bytes(sites, count, SITE_DISARMED);
     plat_unlock(PLAT_TEXT);
 }

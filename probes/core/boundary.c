@@ -25,7 +25,7 @@ struct map {
 static struct map *buckets[BUCKETS];
 static size_t map_count;
 
-static struct map **bucket_of(uintptr_t start)
+static struct map **map_bucket(uintptr_t start)
 {
     return &buckets[(start ^ start >> 12) / 16 % BUCKETS];
 }
@@ -45,7 +45,7 @@ void boundary_forget(void)
 
 static const struct map *map_find(const struct plat_symbol *function)
 {
-    const struct map *map = *bucket_of(function->start);
+    const struct map *map = *map_bucket(function->start);
 
     while (map && (map->start != function->start || map->size != function->size))
         map = map->next;
@@ -68,7 +68,7 @@ static void map_fill(struct map *map, const uint8_t *bytes)
 
 static void map_add(struct map *map)
 {
-    struct map **bucket = bucket_of(map->start);
+    struct map **bucket = map_bucket(map->start);
 
     if (map_count == MAPS_MAX)
         boundary_forget();
@@ -115,7 +115,7 @@ static int map_get(const struct map **out, const struct plat_symbol *function,
     return 0;
 }
 
-static uintptr_t start_of(const struct map *map, uintptr_t addr)
+static uintptr_t insn_start(const struct map *map, uintptr_t addr)
 {
     size_t off = addr - map->start;
 
@@ -136,8 +136,8 @@ int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct ins
         return err;
     if (addr >= map->stopped_at && map->stopped_at < map->start + map->size)
         return probe_refuse(why, PROBE_UNDECODABLE, map->stopped_at);
-    if (start_of(map, addr) != addr)
-        return probe_refuse(why, PROBE_NOT_BOUNDARY, start_of(map, addr));
+    if (insn_start(map, addr) != addr)
+        return probe_refuse(why, PROBE_NOT_BOUNDARY, insn_start(map, addr));
     if (left > sizeof(bytes))
         left = sizeof(bytes);
     if (recover_bytes(bytes, addr, left) || insn_decode(insn, bytes, left, addr))
@@ -153,7 +153,7 @@ int boundary_before(uintptr_t addr, const struct plat_symbol *function, struct i
     if (addr == function->start)
         return -ENOENT;
     err = map_get(&map, function, NULL);
-    return err ? err : boundary_find(start_of(map, addr - 1), function, insn, NULL);
+    return err ? err : boundary_find(insn_start(map, addr - 1), function, insn, NULL);
 }
 
 int boundary_for_each(const struct plat_symbol *function,

@@ -18,7 +18,7 @@ static size_t first;     /* no word before it has room */
 static uint32_t limit;   /* no counter from here up has ever been used */
 static uint64_t retired; /* what those given back had come to */
 
-static bool grow(void)
+static bool words_grow(void)
 {
     size_t more = words ? 2 * words : WORDS_MIN;
     uint64_t *new = plat_alloc(more * sizeof(*new));
@@ -40,7 +40,7 @@ uint32_t counter_get(void)
 
     while (first < words && used[first] == UINT64_MAX)
         first++;
-    if (first == words && !grow())
+    if (first == words && !words_grow())
         return 0;
     counter = (uint32_t)(first * 64 + bit_lowest(~used[first]));
     if (plat_counters_map(counter + 1))

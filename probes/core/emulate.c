@@ -108,7 +108,7 @@ NOKPROBE(load_target);
 /* The word right below the program's stack pointer is writable: the trap has just pushed
  * its frame there.
  */
-NOKPROBE_INLINE void push(struct pt_regs *regs, uint64_t value, unsigned size)
+NOKPROBE_INLINE void stack_push(struct pt_regs *regs, uint64_t value, unsigned size)
 {
     regs->sp -= size;
     if (size == 2)
@@ -140,9 +140,10 @@ NOKPROBE(pop);
  * Those that call others are called: emulate_run() would save registers for them in all.
  */
 
-NOKPROBE_INLINE void call(const struct site *site, struct pt_regs *regs, uintptr_t target)
+NOKPROBE_INLINE void emulate_call(const struct site *site, struct pt_regs *regs,
+                                  uintptr_t target)
 {
-    push(regs, site->addr + site->len, 8);
+    stack_push(regs, site->addr + site->len, 8);
     regs->ip = target;
 }
 
@@ -152,7 +153,7 @@ static NOINLINE bool emulate_indirect_call(const struct site *site, struct pt_re
 
     if (!load_target(site, regs, &target))
         return false;
-    call(site, regs, target);
+    emulate_call(site, regs, target);
     return true;
 }
 NOKPROBE(emulate_indirect_call);
@@ -214,7 +215,7 @@ NOKPROBE_INLINE void emulate_loop(const struct site *site, struct pt_regs *regs)
 
 NOKPROBE_INLINE void emulate_pushf(const struct site *site, struct pt_regs *regs)
 {
-    push(regs, regs->flags & ~FLAGS_RF, site->emul.opsize);
+    stack_push(regs, regs->flags & ~FLAGS_RF, site->emul.opsize);
     regs->ip = site->addr + site->len;
 }
 
@@ -245,7 +246,7 @@ bool emulate_run(struct site *site, struct pt_regs *regs)
 
     switch (e->kind) {
     case INSN_CALL_REL:
-        call(site, regs, site_target(site));
+        emulate_call(site, regs, site_target(site));
         return true;
     case INSN_CALL_REG:
     case INSN_CALL_MEM:

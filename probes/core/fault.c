@@ -7,10 +7,10 @@
 #include "probes/core/extend.h"
 #include "probes/core/insn_slot.h"
 
-/* ask - has the fault handler of @p dealt with the fault @regs? One that faults itself
- * never comes back here: its hit goes on behind @p.
+/* ask_handler - has the fault handler of @p dealt with the fault @regs? One that faults
+ * itself never comes back here: its hit goes on behind @p.
  */
-static bool ask(struct kprobe *p, struct pt_regs *regs, struct probe_hit *hit)
+static bool ask_handler(struct kprobe *p, struct pt_regs *regs, struct probe_hit *hit)
 {
     bool answer;
 
@@ -30,7 +30,7 @@ static bool ask_from(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe
     bool answer = false;
 
     for (; p && !answer; p = aggr_next(p))
-        answer = ask(p, hit->regs, hit);
+        answer = ask_handler(p, hit->regs, hit);
     hit_leave(cpu, hit, false);
     return answer;
 }
@@ -122,7 +122,7 @@ static void handler_faults(struct probe_cpu *cpu, struct pt_regs *regs)
         hit->running = light_frame(cpu)->probe;
     }
     p = hit->running;
-    dealt_with = !hit->is.faulting && ask(p, regs, hit);
+    dealt_with = !hit->is.faulting && ask_handler(p, regs, hit);
     hit->running = p;
     if (!dealt_with)
         give_up(cpu, hit, regs);

@@ -268,7 +268,7 @@ size_t insn_slot_own_limit(size_t pages)
     return before;
 }
 
-static void give_back(struct list *pages)
+static void pages_free_empty(struct list *pages)
 {
     struct slot_page *page, *tmp;
 
@@ -286,7 +286,7 @@ static void give_back(struct list *pages)
 
 void insn_slot_exit(void)
 {
-    give_back(&with_room);
-    give_back(&with_large_room);
-    give_back(&with_own_room);
+    pages_free_empty(&with_room);
+    pages_free_empty(&with_large_room);
+    pages_free_empty(&with_own_room);
 }

@@ -89,7 +89,7 @@ static int append_jmp(uint8_t *code, size_t *len, const uint8_t *slot, uintptr_t
     return 0;
 }
 
-static void fill(uint8_t *slot, struct site *site, const uint8_t *code, size_t len)
+static void slot_write(uint8_t *slot, struct site *site, const uint8_t *code, size_t len)
 {
     plat_lock(PLAT_TEXT);
     insn_slot_fill(slot, site, code, len);
@@ -114,7 +114,7 @@ static int make_copies(struct site *site, uint8_t **slot, size_t front,
     if (!err)
         err = append_jmp(code, &len, cell, insn_next(&insns[count - 1]), why);
     if (!err)
-        fill(cell, site, code, len);
+        slot_write(cell, site, code, len);
     return err;
 }
 
@@ -191,11 +191,11 @@ static int fill_step_slot(uint8_t *slot, struct site *site, struct probe_reject 
     if (!err)
         err = copy_insn(code, &len, slot, &insn, why);
     if (!err)
-        fill(slot, site, code, len);
+        slot_write(slot, site, code, len);
     return err;
 }
 
-static void put(uint8_t *slot)
+static void slot_free(uint8_t *slot)
 {
     if (!slot)
         return;
@@ -206,7 +206,7 @@ static void put(uint8_t *slot)
 
 static void pair_release(struct sti_pair *pair)
 {
-    put(pair->slot);
+    slot_free(pair->slot);
     site_free(pair->site);
 }
 
@@ -222,7 +222,7 @@ int prepare_step(struct site *site, struct probe_reject *why)
         return probe_refuse(why, PROBE_NO_SLOT, site->addr);
     err = fill_step_slot(slot, site, why);
     if (err) {
-        put(slot);
+        slot_free(slot);
         return err;
     }
     if (site_is_armed(site))
@@ -265,8 +265,8 @@ struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why)
 void kprobe_unprepare(struct site *site)
 {
     site_move(site, SITE_DEAD);
-    put(site_boost_slot(site));
-    put(site_step_slot(site));
+    slot_free(site_boost_slot(site));
+    slot_free(site_step_slot(site));
     if (site->is_sti)
         pair_release(site_pair(site));
     site_free(site);

@@ -37,7 +37,7 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
     return 0;
 }
 
-static ALWAYS_INLINE struct site *find(const struct kprobe *p)
+static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
 {
     struct site *site = registry_find(p->addr);
 
@@ -48,10 +48,10 @@ static ALWAYS_INLINE struct site *find(const struct kprobe *p)
 
 struct site *register_find(const struct kprobe *p)
 {
-    return find(p);
+    return site_of(p);
 }
 
-/* is_chosen - choose() has seen @p; its next is free to use until it is published. */
+/* is_chosen - choose_site() has seen @p; its next is free to use until it is published. */
 static bool is_chosen(const struct kprobe *p)
 {
     return p->next == p;
@@ -132,8 +132,8 @@ static bool has_jprobe(const struct site *site)
     return false;
 }
 
-/* choose - all that can be refused for @p. Nothing of it can be seen by a hit yet. */
-static int choose(struct kprobe *p, struct probe_reject *why)
+/* choose_site - all that can be refused for @p. Nothing of it can be seen by a hit yet. */
+static int choose_site(struct kprobe *p, struct probe_reject *why)
 {
     uintptr_t addr = 0;
     struct site *site;
@@ -178,8 +178,8 @@ static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
 }
 
 /* forget - give @ps back as they came, and free the sites that were made for them. It goes
- * from the last to the first: a probe that is in @ps twice was already chosen when choose()
- * saw it the second time.
+ * from the last to the first: a probe that is in @ps twice was already chosen when
+ * choose_site() saw it the second time.
  */
 static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t count,
                    struct site_list *list)
@@ -200,14 +200,14 @@ static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t cou
     list->count = 0;
 }
 
-static int choose_all(struct kprobe **ps, size_t count, struct kprobe *given,
-                      struct site_list *list, struct probe_reject *why)
+static int choose_sites(struct kprobe **ps, size_t count, struct kprobe *given,
+                        struct site_list *list, struct probe_reject *why)
 {
     for (size_t i = 0; i < count; i++) {
         int err;
 
         given[i] = *ps[i];
-        err = choose(ps[i], why);
+        err = choose_site(ps[i], why);
         if (!err)
             continue;
         why->index = i;
@@ -225,7 +225,7 @@ static int register_locked(struct kprobe **ps, size_t count, struct site_list *l
 
     if (!given)
         return probe_refuse(why, PROBE_NO_MEMORY, 0);
-    err = choose_all(ps, count, given, list, why);
+    err = choose_sites(ps, count, given, list, why);
     plat_free(given);
     if (err)
         return err;
@@ -266,7 +266,7 @@ static size_t register_some_locked(
     for (size_t i = 0; i < count; i++) {
         struct kprobe *p = ps[i], as_given = *p;
 
-        if (choose(p, &why)) {
+        if (choose_site(p, &why)) {
             forget(&p, &as_given, 1, list);
             refused(p, &why, arg);
             continue;
@@ -313,7 +313,7 @@ int register_check_all(struct kprobe **ps, size_t count, uint32_t unfit,
     int err = 0;
 
     for (size_t i = 0; i < count && !err; i++) {
-        struct site *site = find(ps[i]);
+        struct site *site = site_of(ps[i]);
 
         if (!site || ps[i]->flags & unfit)
             err = -EINVAL;

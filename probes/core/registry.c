@@ -35,7 +35,7 @@ static ALWAYS_INLINE size_t home(const struct table *t, uintptr_t addr)
     return (hash * t->len) >> 32;
 }
 
-static ALWAYS_INLINE size_t next(const struct table *t, size_t i)
+static ALWAYS_INLINE size_t next_index(const struct table *t, size_t i)
 {
     return i + 1 < t->len ? i + 1 : 0;
 }
@@ -46,7 +46,7 @@ struct site *registry_find(uintptr_t addr)
 
     if (!t)
         return NULL;
-    for (size_t i = home(t, addr);; i = next(t, i)) {
+    for (size_t i = home(t, addr);; i = next_index(t, i)) {
         struct site *s = atomic_load_explicit(&t->entries[i], memory_order_acquire);
 
         if (!s || s->addr == addr)
@@ -55,16 +55,16 @@ struct site *registry_find(uintptr_t addr)
 }
 NOKPROBE(registry_find);
 
-static void place(struct table *t, struct site *site)
+static void table_put(struct table *t, struct site *site)
 {
     size_t i = home(t, site->addr);
 
     while (t->entries[i])
-        i = next(t, i);
+        i = next_index(t, i);
     atomic_store_explicit(&t->entries[i], site, memory_order_release);
 }
 
-static int grow(size_t entries)
+static int table_grow(size_t entries)
 {
     struct table *old = table;
     struct table *new = plat_alloc(sizeof(*new) + entries * sizeof(new->entries[0]));
@@ -74,7 +74,7 @@ static int grow(size_t entries)
     new->len = entries;
     for (size_t i = 0; old && i < old->len; i++)
         if (old->entries[i] && old->entries[i] != &grave)
-            place(new, old->entries[i]);
+            table_put(new, old->entries[i]);
     graves = 0;
     atomic_store_explicit(&table, new, memory_order_release);
     if (old) {
@@ -98,11 +98,11 @@ int registry_insert(struct site *site)
     int err;
 
     if (!t || 5 * (count + graves + 1) > 4 * t->len) {
-        err = grow(entries_wanted());
+        err = table_grow(entries_wanted());
         if (err)
             return err;
     }
-    place(table, site);
+    table_put(table, site);
     count++;
     return 0;
 }
@@ -113,7 +113,7 @@ void registry_remove(struct site *site)
     size_t i = home(t, site->addr);
 
     while (t->entries[i] != site)
-        i = next(t, i);
+        i = next_index(t, i);
     atomic_store_explicit(&t->entries[i], &grave, memory_order_release);
     count--;
     graves++;

@@ -71,7 +71,7 @@ static unsigned first_level(const struct text_poke *pokes, size_t count, size_t 
     return level;
 }
 
-static void check(const struct text_poke *p, const struct text_poke *next)
+static void poke_check(const struct text_poke *p, const struct text_poke *next)
 {
     if (!p->len || p->len > INSN_MAX_LEN || p->old_span > INSN_MAX_LEN ||
         p->new_span > INSN_MAX_LEN)
@@ -94,7 +94,7 @@ static void levels_from_front(struct text_batch *b)
         struct text_poke *p = &b->pokes[i];
         const struct text_poke *next = i + 1 < b->count ? p + 1 : NULL;
 
-        check(p, next);
+        poke_check(p, next);
         if (p->len > 1)
             raise(&b->levels[TEXT_POKE_TAIL], 0);
         p->guard_level = UNGUARDED;
@@ -131,12 +131,12 @@ static unsigned level_of(const struct text_poke *p, enum text_poke_step step)
     }
 }
 
-static uintptr_t end_of(const struct text_poke *p, enum text_poke_step step)
+static uintptr_t step_end(const struct text_poke *p, enum text_poke_step step)
 {
     return p->addr + (step == TEXT_POKE_TAIL ? p->len : 1);
 }
 
-static bool set(uint8_t *byte, uint8_t value)
+static bool byte_set(uint8_t *byte, uint8_t value)
 {
     bool differs = *byte != value;
 
@@ -144,17 +144,17 @@ static bool set(uint8_t *byte, uint8_t value)
     return differs;
 }
 
-/* put - what @step writes of @p, into a copy of the text there. Return: did it change? */
-static bool put(uint8_t *text, const struct text_poke *p, enum text_poke_step step)
+/* poke_put - what @step writes of @p, into a copy of the text.  Return: did it change? */
+static bool poke_put(uint8_t *text, const struct text_poke *p, enum text_poke_step step)
 {
     bool changed = false;
 
     if (step == TEXT_POKE_GUARD)
-        return set(text, INSN_INT3);
+        return byte_set(text, INSN_INT3);
     if (step == TEXT_POKE_FIRST)
-        return set(text, p->bytes[0]);
+        return byte_set(text, p->bytes[0]);
     for (unsigned i = 1; i < p->len; i++)
-        changed |= set(text + i, p->bytes[i]);
+        changed |= byte_set(text + i, p->bytes[i]);
     return changed;
 }
 
@@ -162,7 +162,7 @@ static bool put(uint8_t *text, const struct text_poke *p, enum text_poke_step st
 static size_t first_of_window(const struct text_batch *b, size_t last,
                               enum text_poke_step step, unsigned level)
 {
-    uintptr_t end = end_of(&b->pokes[last], step);
+    uintptr_t end = step_end(&b->pokes[last], step);
     size_t first = last;
 
     for (size_t i = last; i-- > b->first;) {
@@ -172,7 +172,7 @@ static size_t first_of_window(const struct text_batch *b, size_t last,
             break;
         if (level_of(p, step) != level)
             continue;
-        if (b->pokes[first].addr > end_of(p, step) + GAP_MAX)
+        if (b->pokes[first].addr > step_end(p, step) + GAP_MAX)
             break;
         first = i;
     }
@@ -187,14 +187,14 @@ static bool write_window(const struct text_batch *b, size_t first, size_t last,
 {
     static uint8_t bytes[PAGE_LEN]; /* under PLAT_TEXT */
     uintptr_t start = b->pokes[first].addr;
-    size_t len = end_of(&b->pokes[last], step) - start;
+    size_t len = step_end(&b->pokes[last], step) - start;
     bool changed = false;
 
     if (plat_text_read(bytes, start, len))
         plat_bug("text that is to be patched is not readable", start);
     for (size_t i = first; i <= last; i++)
         if (level_of(&b->pokes[i], step) == level)
-            changed |= put(&bytes[b->pokes[i].addr - start], &b->pokes[i], step);
+            changed |= poke_put(&bytes[b->pokes[i].addr - start], &b->pokes[i], step);
     if (changed && plat_text_write(start, bytes, len))
         plat_bug("text that is to be patched is not writable", start);
     return changed;

@@ -54,7 +54,7 @@ static void run_step(struct text_batch *b, enum text_poke_step step)
     }
 }
 
-static void run(struct text_batch *b)
+static void run_steps(struct text_batch *b)
 {
     run_step(b, TEXT_POKE_GUARD);
     run_step(b, TEXT_POKE_TAIL);
@@ -90,7 +90,7 @@ static void run_stopped(void *arg)
         stop->ip = plat_stopped_ip(stop->cpu);
         return;
     }
-    run(stop->batch);
+    run_steps(stop->batch);
     stop->done = true;
 }
 
@@ -130,7 +130,7 @@ void text_poke_batch(struct text_poke *pokes, size_t count)
     if (engine == TEXT_POKE_STOP_MACHINE)
         run_stopping(&b);
     else
-        run(&b);
+        run_steps(&b);
     text_history_note(pokes, count);
 }
 

@@ -8,12 +8,12 @@
 #define KEPT                                                                             \
     (BIT(INSN_BX) | BIT(INSN_R12) | BIT(INSN_R13) | BIT(INSN_R14) | BIT(INSN_R15))
 
-struct look {
+struct reading {
     struct plat_symbol function;
     bool plain;
 };
 
-static bool stays_inside(const struct look *l, const struct insn *insn)
+static bool stays_inside(const struct reading *l, const struct insn *insn)
 {
     if (insn->kind != INSN_JMP_REL && insn->kind != INSN_JCC)
         return !insn_is_branch(insn);
@@ -33,10 +33,10 @@ static bool changes_cpu(const struct insn *insn, const struct insn_effects *effe
            (insn->has_mem && insn->seg == INSN_SEG_GS && !loads);
 }
 
-static void look_at(const struct insn *insn, void *arg)
+static void read_insn(const struct insn *insn, void *arg)
 {
     struct insn_effects effects;
-    struct look *l = arg;
+    struct reading *l = arg;
 
     if (insn->kind == INSN_RET)
         return;
@@ -48,9 +48,9 @@ static void look_at(const struct insn *insn, void *arg)
 
 bool handler_is_plain(uintptr_t fn)
 {
-    struct look l = { .plain = true };
+    struct reading l = { .plain = true };
 
-    if (plat_symbol_at(fn, &l.function) || boundary_for_each(&l.function, look_at, &l))
+    if (plat_symbol_at(fn, &l.function) || boundary_for_each(&l.function, read_insn, &l))
         return false;
     return l.plain;
 }

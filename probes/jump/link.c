@@ -91,9 +91,9 @@ static uintptr_t jump_of(const struct site *site)
     return link_jump_fits(jump) ? jump : 0;
 }
 
-/* put - let the jump at @jump lead to @target. Return: false: it does not reach. */
-static bool put(uintptr_t jump, uintptr_t target,
-                int (*write)(uintptr_t addr, const void *bytes, size_t len))
+/* jump_put - let the jump at @jump lead to @target. Return: false: it does not reach. */
+static bool jump_put(uintptr_t jump, uintptr_t target,
+                     int (*write)(uintptr_t addr, const void *bytes, size_t len))
 {
     uintptr_t word = align_down(jump + OPCODE_LEN, WORD_LEN);
     uint8_t bytes[WORD_LEN], code[INSN_JMP32_LEN];
@@ -118,12 +118,12 @@ static bool will_be_jump(const struct site *site)
                                      : site->state == SITE_OPTIMIZED;
 }
 
-static struct site *behind(const struct site *site)
+static struct site *site_behind(const struct site *site)
 {
     return registry_find(site->addr + site->len);
 }
 
-static struct site *before(uintptr_t addr)
+static struct site *site_before(uintptr_t addr)
 {
     for (uintptr_t a = addr - 1; a >= addr - INSN_MAX_LEN; a--) {
         struct site *site = registry_find(a);
@@ -141,16 +141,16 @@ static bool can_enter(const struct site *site)
            !site_is_call(site);
 }
 
-static void make(struct site *site)
+static void make_link(struct site *site)
 {
     const struct site *next;
     uintptr_t jump;
 
     if (!will_be_jump(site) || jump_site(site)->linked || region_is_open(site))
         return;
-    next = behind(site);
+    next = site_behind(site);
     jump = can_enter(next) ? jump_of(site) : 0;
-    if (!jump || !put(jump, (uintptr_t)site_detour(next), plat_text_store))
+    if (!jump || !jump_put(jump, (uintptr_t)site_detour(next), plat_text_store))
         return;
     jump_site(site)->linked = true;
     WRITE_ONCE(links, links + 1);
@@ -158,11 +158,11 @@ static void make(struct site *site)
 
 void link_make_around(struct site *site)
 {
-    struct site *first = before(site->addr);
+    struct site *first = site_before(site->addr);
 
     if (first)
-        make(first);
-    make(site);
+        make_link(first);
+    make_link(site);
 }
 
 static void lead_back(struct site *site,
@@ -170,7 +170,7 @@ static void lead_back(struct site *site,
 {
     uintptr_t jump = jump_of(site);
 
-    if (!jump || !put(jump, site->addr + site->len, write))
+    if (!jump || !jump_put(jump, site->addr + site->len, write))
         plat_bug("a link cannot be cut", site->addr);
     jump_site(site)->linked = false;
     WRITE_ONCE(links, links - 1);
@@ -178,7 +178,7 @@ static void lead_back(struct site *site,
 
 void link_cut(struct site *site)
 {
-    struct site *first = before(site->addr);
+    struct site *first = site_before(site->addr);
 
     if (first && jump_site(first)->linked &&
         !(jump_site(first)->leaving && jump_site(site)->leaving))
@@ -201,7 +201,7 @@ void link_drop(struct site *site)
 
 uintptr_t link_into(uintptr_t addr)
 {
-    const struct site *first = before(addr);
+    const struct site *first = site_before(addr);
 
     return first && jump_site(first)->linked ? jump_of(first) : 0;
 }

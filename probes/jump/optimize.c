@@ -239,8 +239,8 @@ static void refuse_all(const struct site_list *list, enum probe_reason reason)
         optimize_refuse(list->sites[i], reason);
 }
 
-static enum probe_reason change(const struct site_list *up, const struct site_list *down,
-                                bool *is_done)
+static enum probe_reason change_sites(const struct site_list *up,
+                                      const struct site_list *down, bool *is_done)
 {
     struct optimize_result result = { 0 };
     enum probe_reason reason = optimize_change(up, down, &result);
@@ -262,7 +262,7 @@ static void make_jumps(struct site_list *list)
     prepare_detours(list);
     site_list_sort(list);
     if (list->count)
-        reason = change(list, &none, &is_done);
+        reason = change_sites(list, &none, &is_done);
     if (reason)
         refuse_all(list, reason);
 }
@@ -313,7 +313,7 @@ bool optimize_around(struct site **sites, size_t count)
         return false;
     unoptimize_ask_before(sites, count);
     site_list_sort(&down);
-    change(&none, &down, &is_done);
+    change_sites(&none, &down, &is_done);
     return is_done;
 }
 
@@ -359,8 +359,8 @@ static int undo_all(void)
     return 0;
 }
 
-/* set - the switches have to be as @on_now and @method_now say, and the text as well. */
-static int set(bool on_now, enum optimize_method method_now)
+/* set_mode - the switches have to be as @on_now and @method_now say, and the text as well. */
+static int set_mode(bool on_now, enum optimize_method method_now)
 {
     int err = 0;
 
@@ -382,7 +382,7 @@ int optimize_switch(bool on_now)
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    err = set(on_now, method);
+    err = set_mode(on_now, method);
     plat_unlock(PLAT_PROBES);
     return err;
 }
@@ -394,7 +394,7 @@ int optimize_set_method(enum optimize_method method_now)
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    err = set(on, method_now);
+    err = set_mode(on, method_now);
     plat_unlock(PLAT_PROBES);
     return err;
 }

@@ -39,8 +39,8 @@ struct members {
     bool is_full; /* a member is missing */
 };
 
-/* add - a jump that stays one. */
-static void add(struct members *m, struct site *site)
+/* member_add - a jump that stays one. */
+static void member_add(struct members *m, struct site *site)
 {
     if (!site || site->state != SITE_OPTIMIZED || jump_site(site)->changing)
         return;
@@ -51,30 +51,30 @@ static void add(struct members *m, struct site *site)
     m->list.sites[m->list.count++] = site;
 }
 
-/* add_readers - of the first byte of @site, and so of any. */
-static void add_readers(struct members *m, const struct site *site)
+/* member_add_readers - of the first byte of @site, and so of any. */
+static void member_add_readers(struct members *m, const struct site *site)
 {
     struct site *reader;
 
     unoptimize_for_each_before(reader, site->addr)
         if (unoptimize_reads(reader, site->addr))
-            add(m, reader);
+            member_add(m, reader);
 }
 
 static void add_all_readers(struct members *m, struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        add_readers(m, sites[i]);
+        member_add_readers(m, sites[i]);
 }
 
 static void add_near(struct members *m, struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         for (uintptr_t a = sites[i]->addr + 1; a < sites[i]->addr + PUN_NEAR; a++)
-            add(m, registry_find(a));
+            member_add(m, registry_find(a));
 }
 
-static void mark(struct site **sites, size_t count, bool changing)
+static void mark_changing(struct site **sites, size_t count, bool changing)
 {
     for (size_t i = 0; i < count; i++) {
         jump_site(sites[i])->changing = changing;
@@ -82,8 +82,9 @@ static void mark(struct site **sites, size_t count, bool changing)
     }
 }
 
-static enum probe_reason change(struct site_list *list, const struct site_list *down,
-                                struct optimize_result *result)
+static enum probe_reason change_planned(struct site_list *list,
+                                        const struct site_list *down,
+                                        struct optimize_result *result)
 {
     enum probe_reason reason = PROBE_NO_MEMORY;
     struct plan plan;
@@ -92,7 +93,7 @@ static enum probe_reason change(struct site_list *list, const struct site_list *
         reason = plan_all(&plan);
     if (!reason) {
         list->count = plan_len(&plan);
-        mark(list->sites, list->count, true);
+        mark_changing(list->sites, list->count, true);
         result->evicted = plan.batch.evicted_count;
         result->made = plan_write(&plan);
         result->is_done = true;
@@ -101,14 +102,14 @@ static enum probe_reason change(struct site_list *list, const struct site_list *
     return reason;
 }
 
-/* collect - behind those that come, which are in @m. */
-static void collect(struct members *m, const struct site_list *down)
+/* members_collect - behind those that come, which are in @m. */
+static void members_collect(struct members *m, const struct site_list *down)
 {
     size_t up = m->list.count;
 
     add_all_readers(m, down->sites, down->count);
     for (size_t i = 0; i < m->list.count; i++) /* it grows while it is walked */
-        add_readers(m, m->list.sites[i]);
+        member_add_readers(m, m->list.sites[i]);
     if (!m->list.count)
         return;
     add_near(m, down->sites, down->count);
@@ -128,9 +129,9 @@ static int members_make(struct members *m, const struct site_list *up,
         return -ENOMEM;
     for (size_t i = 0; i < up->count; i++)
         m->list.sites[i] = up->sites[i];
-    mark(up->sites, up->count, true);
-    mark(down->sites, down->count, true);
-    collect(m, down);
+    mark_changing(up->sites, up->count, true);
+    mark_changing(down->sites, down->count, true);
+    members_collect(m, down);
     return 0;
 }
 
@@ -145,9 +146,9 @@ enum probe_reason optimize_change(const struct site_list *up,
         if (members_make(&m, up, down))
             return PROBE_NO_MEMORY;
         if (!m.is_full && m.list.count)
-            reason = change(&m.list, down, result);
-        mark(m.list.sites, m.list.count, false);
-        mark(down->sites, down->count, false);
+            reason = change_planned(&m.list, down, result);
+        mark_changing(m.list.sites, m.list.count, false);
+        mark_changing(down->sites, down->count, false);
         plat_free(m.list.sites);
         m.room *= 2;
     }

@@ -22,8 +22,8 @@ _Static_assert(UNOPTIMIZE_SPAN_MAX == PUN_JUMP_MAX, "a jump and its prefixes");
 
 /* ---- what the planner asks ---- */
 
-/* undo - what @byte, at @addr, is when the jump that @site has now, or its int3, is gone. */
-static void undo(const struct site *site, uintptr_t addr, uint8_t *byte)
+/* undo_byte - what @byte, at @addr, is when the jump of @site, or its int3, is gone. */
+static void undo_byte(const struct site *site, uintptr_t addr, uint8_t *byte)
 {
     size_t at = addr - site->addr;
 
@@ -45,10 +45,10 @@ static bool byte_at(void *arg, uintptr_t addr, uint8_t *byte)
     if (!plan->is_undone)
         return true;
     unoptimize_for_each_before(site, addr)
-        undo(site, addr, byte);
+        undo_byte(site, addr, byte);
     site = registry_find(addr);
     if (site)
-        undo(site, addr, byte);
+        undo_byte(site, addr, byte);
     return true;
 }
 
@@ -69,7 +69,7 @@ static bool is_free_pad(void *arg UNUSED, uintptr_t pad)
 }
 
 /* Between functions nothing is executed. */
-static bool is_padding(void *arg UNUSED, uintptr_t addr)
+static bool is_dead_padding(void *arg UNUSED, uintptr_t addr)
 {
     struct plat_symbol sym;
 
@@ -77,8 +77,8 @@ static bool is_padding(void *arg UNUSED, uintptr_t addr)
            !plat_is_entry(addr) && !is_pinned(addr);
 }
 
-static void ask(struct pun *pun, uintptr_t addr, const uint8_t *bytes, uint8_t len,
-                bool is_call)
+static void pun_set(struct pun *pun, uintptr_t addr, const uint8_t *bytes, uint8_t len,
+                    bool is_call)
 {
     pun->addr = addr;
     pun->len = len;
@@ -98,7 +98,7 @@ static bool neighbour(void *arg UNUSED, uintptr_t addr, struct pun *out)
     if (registry_find(addr) || is_pinned(addr) || kprobe_check(addr, &insn, &why) ||
         !detour_can_reach(&insn))
         return false;
-    ask(out, addr, insn.bytes, insn.len, insn.kind == INSN_CALL_REL);
+    pun_set(out, addr, insn.bytes, insn.len, insn.kind == INSN_CALL_REL);
     return true;
 }
 
@@ -127,7 +127,7 @@ static void env_make(struct plan *plan)
         .arg = plan,
         .pad_is_free = is_free_pad,
         .byte_at = byte_at,
-        .is_padding = is_padding,
+        .is_padding = is_dead_padding,
         .neighbour = neighbour,
     };
 }
@@ -174,7 +174,7 @@ static void plan_of_now(struct pun *pun, const struct site *site)
         plat_bug("a jump is not readable", site->addr);
 }
 
-static void ask_all(struct plan *plan)
+static void puns_set(struct plan *plan)
 {
     plan->is_undone = plan->down_count;
     for (size_t i = 0; i < plan->batch.count; i++) {
@@ -183,7 +183,7 @@ static void ask_all(struct plan *plan)
 
         *pun = (struct pun){ .detour = (uintptr_t)site_detour(site),
                              .is_evicted = !site->probes };
-        ask(pun, site->addr, site->bytes, site->len, site_is_call(site));
+        pun_set(pun, site->addr, site->bytes, site->len, site_is_call(site));
         if (site->state != SITE_OPTIMIZED)
             continue;
         plan_of_now(pun, site);
@@ -205,7 +205,7 @@ enum probe_reason plan_reason(const struct pun *pun)
 
 /* ---- evicted neighbours become sites without probes ---- */
 
-static struct site *evict(const struct pun *pun)
+static struct site *evict_site(const struct pun *pun)
 {
     struct probe_reject why;
     struct insn insn;
@@ -229,7 +229,7 @@ static bool evict_all(struct plan *plan)
     size_t count = plan->batch.count;
 
     for (size_t i = 0; i < plan->batch.evicted_count; i++) {
-        plan->sites[count + i] = evict(&plan->puns[count + i]);
+        plan->sites[count + i] = evict_site(&plan->puns[count + i]);
         if (plan->sites[count + i])
             continue;
         reclaim_unreached(plan->sites + count, i);
@@ -255,7 +255,7 @@ enum probe_reason plan_all(struct plan *plan)
     int err = -EBUSY;
 
     for (unsigned i = 0; err == -EBUSY && i < TRIES_MAX; i++) {
-        ask_all(plan);
+        puns_set(plan);
         pun_plan(&plan->batch);
         err = pad_reserve(plan->pads, list_pads(plan));
     }
@@ -275,7 +275,7 @@ enum probe_reason optimize_try(struct site *site, struct pun *out)
     struct plan plan;
 
     if (!plan_make(&plan, &list, &none)) {
-        ask_all(&plan);
+        puns_set(&plan);
         pun_plan(&plan.batch);
         *out = plan.puns[0];
         reason = out->rung == PUN_NONE ? plan_reason(out) : PROBE_OK;

@@ -24,8 +24,8 @@
 
 /* ---- 1 and 2 ---- */
 
-/* prepare - Return: how many of @sites have a region; these come first. */
-static size_t prepare(struct site **sites, size_t count)
+/* prepare_regions - Return: how many of @sites have a region; these come first. */
+static size_t prepare_regions(struct site **sites, size_t count)
 {
     struct probe_reject why;
     size_t kept = 0;
@@ -40,7 +40,7 @@ static size_t prepare(struct site **sites, size_t count)
 
 /* ---- 3 ---- */
 
-static size_t open(struct site **sites, size_t count)
+static size_t open_regions(struct site **sites, size_t count)
 {
     struct probe_reject why;
     size_t kept = 0;
@@ -59,7 +59,7 @@ static size_t open(struct site **sites, size_t count)
 
 /* ---- 4 ---- */
 
-static void wait(struct site **sites, size_t count)
+static void wait_for_regions(struct site **sites, size_t count)
 {
     static uintptr_t addrs[REGION_WATCH_MAX]; /* PLAT_PROBES */
 
@@ -78,10 +78,10 @@ static uint8_t jump_len(const struct site *site)
     return site_is_call(site) ? site->len : REGION_JUMP_LEN;
 }
 
-/* note_jump - what unoptimize.c and recover.c must know of it, as of a jump that covers
- * padding.
+/* note_region_jump - what unoptimize.c and recover.c must know of it, as of a jump that
+ * covers padding.
  */
-static void note_jump(struct site *site)
+static void note_region_jump(struct site *site)
 {
     for (size_t i = site->len; i < REGION_JUMP_LEN; i++)
         site->bytes[i] = jump_site(site)->region->bytes[i];
@@ -99,7 +99,7 @@ static int encode_call(uint8_t *bytes, const struct site *site)
                               (uintptr_t)site_detour(site));
 }
 
-static void poke_from(struct text_poke *poke, const struct site *site)
+static void poke_region(struct text_poke *poke, const struct site *site)
 {
     int err;
 
@@ -123,13 +123,13 @@ static void move_on(struct site *site)
         __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
 }
 
-static void write(struct site **sites, size_t count)
+static void write_regions(struct site **sites, size_t count)
 {
     static struct text_poke pokes[REGION_WATCH_MAX]; /* PLAT_PROBES */
 
     for (size_t i = 0; i < count; i++) {
-        poke_from(&pokes[i], sites[i]);
-        note_jump(sites[i]);
+        poke_region(&pokes[i], sites[i]);
+        note_region_jump(sites[i]);
     }
     plat_lock(PLAT_TEXT);
     plat_sync_cores(); /* the detours are whole for everyone before a jump leads there */
@@ -144,13 +144,13 @@ static void write(struct site **sites, size_t count)
 
 static size_t write_some(struct site **sites, size_t count)
 {
-    count = prepare(sites, count);
+    count = prepare_regions(sites, count);
     plat_sync_cores();
-    count = open(sites, count);
+    count = open_regions(sites, count);
     if (!count)
         return 0;
-    wait(sites, count);
-    write(sites, count);
+    wait_for_regions(sites, count);
+    write_regions(sites, count);
     return count;
 }
 

@@ -124,7 +124,7 @@ static struct text_poke *list_pokes(struct plan *plan)
 
 /* ---- 4: in pieces ---- */
 
-static uintptr_t end_of(const struct text_poke *p)
+static uintptr_t poke_end(const struct text_poke *p)
 {
     uint8_t span = p->old_span > p->new_span ? p->old_span : p->new_span;
 
@@ -135,7 +135,7 @@ static uintptr_t end_of(const struct text_poke *p)
 static bool is_apart(const struct text_poke *pokes, size_t i)
 {
     for (size_t j = i; j-- > 0 && pokes[i].addr - pokes[j].addr < INSN_MAX_LEN;)
-        if (end_of(&pokes[j]) > pokes[i].addr)
+        if (poke_end(&pokes[j]) > pokes[i].addr)
             return false;
     return true;
 }
@@ -240,10 +240,10 @@ static long move_all(struct plan *plan, size_t *made)
     return more;
 }
 
-/* refuse - those that have no plan; and a site that was refused one before may have it
- * now.
+/* refuse_unplanned - those that have no plan; and a site that was refused one before may
+ * have it now.
  */
-static void refuse(struct plan *plan)
+static void refuse_unplanned(struct plan *plan)
 {
     for (size_t i = 0; i < plan_len(plan); i++)
         if (!plan->puns[i].is_kept)
@@ -294,7 +294,7 @@ size_t plan_write(struct plan *plan)
     write_pokes(pokes, (size_t)(plan->pokes + plan->pokes_max - pokes));
     plat_unlock(PLAT_TEXT);
     unoptimize_expect(move_all(plan, &made));
-    refuse(plan);
+    refuse_unplanned(plan);
     leftover_keep(plan->old);
     plan->old = NULL;
     return made;

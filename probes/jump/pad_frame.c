@@ -57,7 +57,7 @@ static bool has_room(const struct pad_frame *f, struct pad_page *page, unsigned 
     return true;
 }
 
-static void take(struct pad_frame *f, uint16_t start)
+static void frame_take(struct pad_frame *f, uint16_t start)
 {
     bits_flip(f, pad_first(start), piece_mask(start));
 }
@@ -138,7 +138,7 @@ static struct pad_frame *frame_find(struct pad_page *page)
 static void all_taken(struct pad_frame *f, struct pad_page *page, unsigned from)
 {
     for (unsigned i = from; i < page->count; i++)
-        take(f, pad_page_starts(page)[i]);
+        frame_take(f, pad_page_starts(page)[i]);
 }
 
 uintptr_t pad_frame_writable(struct pad_frame *f)
@@ -178,12 +178,6 @@ static int page_show(struct pad_page *page)
 
 /* ---- a page that has to leave its frame ---- */
 
-static void text_write(uintptr_t addr, const uint8_t *bytes, size_t len)
-{
-    if (plat_text_write(addr, bytes, len))
-        plat_bug("a landing pad is not writable", addr);
-}
-
 static void pad_read(struct pad_page *page, uint16_t start, uint8_t *out)
 {
     unsigned first = pad_first(start);
@@ -201,7 +195,7 @@ static void pads_copy(struct pad_page *page, uintptr_t to, unsigned count)
         unsigned first = pad_first(pad_page_starts(page)[i]);
 
         pad_read(page, pad_page_starts(page)[i], bytes);
-        text_write(to + first, bytes, pad_end(pad_page_starts(page)[i]) - first);
+        pad_text_write(to + first, bytes, pad_end(pad_page_starts(page)[i]) - first);
     }
 }
 
@@ -231,7 +225,7 @@ static void pads_leave(struct pad_page *page, struct pad_frame *old, unsigned co
         unsigned first = pad_first(pad_page_starts(page)[i]),
                  end = pad_end(pad_page_starts(page)[i]);
 
-        text_write(pad_frame_writable(old) + first, int3s, end - first);
+        pad_text_write(pad_frame_writable(old) + first, int3s, end - first);
         pad_frame_release(old, pad_page_starts(page)[i]);
     }
 }

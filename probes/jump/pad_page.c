@@ -16,7 +16,7 @@ static struct {
     size_t pages;
 } table = { first_buckets, BUCKETS_MIN - 1, 0 };
 
-static struct pad_page **bucket_of(uintptr_t addr)
+static struct pad_page **page_bucket(uintptr_t addr)
 {
     uintptr_t page = addr / PAD_PAGE_LEN;
 
@@ -25,7 +25,7 @@ static struct pad_page **bucket_of(uintptr_t addr)
 
 struct pad_page *pad_page_find(uintptr_t addr)
 {
-    struct pad_page *page = *bucket_of(addr);
+    struct pad_page *page = *page_bucket(addr);
 
     while (page && page->addr != addr)
         page = page->next;
@@ -34,7 +34,7 @@ struct pad_page *pad_page_find(uintptr_t addr)
 
 static void link_in(struct pad_page *page)
 {
-    struct pad_page **bucket = bucket_of(page->addr);
+    struct pad_page **bucket = page_bucket(page->addr);
 
     page->next = *bucket;
     *bucket = page;
@@ -59,7 +59,7 @@ static void buckets_swap(struct pad_page **buckets, size_t count)
 }
 
 /* Without memory for more buckets it stays as it is, and is slower. */
-static void grow(void)
+static void buckets_grow(void)
 {
     size_t count = 2 * (table.mask + 1);
     struct pad_page **buckets;
@@ -80,7 +80,7 @@ struct pad_page *pad_page_get(uintptr_t addr)
     page = plat_alloc(sizeof(*page));
     if (!page)
         return NULL;
-    grow();
+    buckets_grow();
     page->addr = addr;
     page->room = PAD_FEW;
     link_in(page);
@@ -90,7 +90,7 @@ struct pad_page *pad_page_get(uintptr_t addr)
 
 void pad_page_forget(struct pad_page *page)
 {
-    struct pad_page **link = bucket_of(page->addr);
+    struct pad_page **link = page_bucket(page->addr);
 
     while (*link != page)
         link = &(*link)->next;

@@ -133,3 +133,5 @@ size_t pad_frame_bytes(void);
  */
 void pad_write(uintptr_t pad, const uint8_t bytes[PAD_LEN], bool bulk);
 void pad_write_end(void);
+/* pad_text_write - bytes of a frame, which must be writable.  Locks: PLAT_TEXT held. */
+void pad_text_write(uintptr_t addr, const uint8_t *bytes, size_t len);

@@ -9,7 +9,7 @@
 
 static struct pad_frame *dirty; /* frames that have a copy */
 
-static void text_write(uintptr_t addr, const uint8_t *bytes, size_t len)
+void pad_text_write(uintptr_t addr, const uint8_t *bytes, size_t len)
 {
     if (plat_text_write(addr, bytes, len))
         plat_bug("a landing pad is not writable", addr);
@@ -38,7 +38,7 @@ static void piece_write(const struct pad_page *page, uint16_t start, const uint8
     if (page->frame->leaving == page->frame->pages)
         return;
     if (!bulk || !copy_open(page->frame)) {
-        text_write(page->addr + first, bytes, len);
+        pad_text_write(page->addr + first, bytes, len);
         return;
     }
     for (unsigned i = 0; i < len; i++)
@@ -67,7 +67,7 @@ void pad_write_end(void)
 
     for (; dirty; dirty = next) {
         next = dirty->dirty;
-        text_write(pad_frame_writable(dirty), dirty->copy, PAD_PAGE_LEN);
+        pad_text_write(pad_frame_writable(dirty), dirty->copy, PAD_PAGE_LEN);
         plat_free(dirty->copy);
         dirty->copy = NULL;
     }

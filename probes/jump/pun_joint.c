@@ -20,7 +20,7 @@ struct actor {
     bool is_new; /* a neighbour that has not been asked before */
 };
 
-struct cast {
+struct joint {
     struct actor
         actors[ACTORS]; /* [0] the instruction in question, then its successors */
     size_t count;
@@ -58,7 +58,7 @@ static uintptr_t next_addr(struct planner *pl, const struct pun *p)
     return addr;
 }
 
-static void cast_gather(struct planner *pl, struct cast *c)
+static void joint_gather(struct planner *pl, struct joint *c)
 {
     size_t in_chain = pl->chained - 1;
     struct pun *p = pl->chain[in_chain];
@@ -93,7 +93,7 @@ static void plan_drop(struct planner *pl, struct pun *p)
     p->rung = PUN_NONE;
 }
 
-static void plans_set_aside(struct planner *pl, struct cast *c, size_t depth)
+static void plans_set_aside(struct planner *pl, struct joint *c, size_t depth)
 {
     for (size_t i = 1; i <= depth; i++) {
         c->actors[i].was = *c->actors[i].pun;
@@ -101,7 +101,7 @@ static void plans_set_aside(struct planner *pl, struct cast *c, size_t depth)
     }
 }
 
-static void plans_restore(struct planner *pl, struct cast *c, size_t depth)
+static void plans_restore(struct planner *pl, struct joint *c, size_t depth)
 {
     for (size_t i = depth; i >= 1; i--) {
         struct pun *p = c->actors[i].pun;
@@ -116,7 +116,7 @@ static void plans_restore(struct planner *pl, struct cast *c, size_t depth)
 
 /* ---- the walk ---- */
 
-static struct pun_wish wish_of(const struct cast *c, size_t i)
+static struct pun_wish actor_wish(const struct joint *c, size_t i)
 {
     struct pun_wish wish = { 0, 0 };
 
@@ -126,18 +126,18 @@ static struct pun_wish wish_of(const struct cast *c, size_t i)
 }
 
 /* The first try leaves an actor what it is; for the farthest that would change nothing. */
-static bool actor_place(struct planner *pl, struct cast *c, size_t i, size_t depth,
+static bool actor_place(struct planner *pl, struct joint *c, size_t i, size_t depth,
                         unsigned try)
 {
     struct actor *actor = &c->actors[i];
 
     if (try == 0)
         return i < depth && pun_place_again(pl, actor->pun, &actor->was);
-    return pun_place_random(pl, actor->pun, wish_of(c, i));
+    return pun_place_random(pl, actor->pun, actor_wish(c, i));
 }
 
 /* A single byte leaves no choice, unless there may be padding behind it. */
-static unsigned width_of(const struct cast *c, size_t i, size_t depth)
+static unsigned width_of(const struct joint *c, size_t i, size_t depth)
 {
     const struct pun *p = c->actors[i].pun;
     bool is_followed = i + 1 < c->count && c->actors[i + 1].pun->addr == p->addr + p->len;
@@ -145,7 +145,7 @@ static unsigned width_of(const struct cast *c, size_t i, size_t depth)
     return p->len == 1 && is_followed ? 1 : widths[depth][i];
 }
 
-static bool walk(struct planner *pl, struct cast *c, size_t i, size_t depth)
+static bool walk(struct planner *pl, struct joint *c, size_t i, size_t depth)
 {
     static const struct pun_wish none;
 
@@ -164,7 +164,7 @@ static bool walk(struct planner *pl, struct cast *c, size_t i, size_t depth)
 /* ---- the evicted ---- */
 
 /* Make @spare a member: it keeps its address order in the chain. */
-static void evict(struct planner *pl, struct pun *spare)
+static void evict_neighbour(struct planner *pl, struct pun *spare)
 {
     struct pun_batch *batch = pl->batch;
     struct pun *p = &batch->evicted[batch->evicted_count++];
@@ -178,7 +178,7 @@ static void evict(struct planner *pl, struct pun *spare)
     pl->chain[i] = p;
 }
 
-static bool evicted_fit(const struct planner *pl, const struct cast *c, size_t depth)
+static bool evicted_fit(const struct planner *pl, const struct joint *c, size_t depth)
 {
     size_t room = pl->batch->evicted_max - pl->batch->evicted_count;
 
@@ -191,9 +191,9 @@ static bool evicted_fit(const struct planner *pl, const struct cast *c, size_t d
 
 bool pun_joint(struct planner *pl)
 {
-    struct cast c;
+    struct joint c;
 
-    cast_gather(pl, &c);
+    joint_gather(pl, &c);
     for (size_t depth = 1; depth < c.count && evicted_fit(pl, &c, depth); depth++) {
         plans_set_aside(pl, &c, depth);
         if (!walk(pl, &c, depth, depth)) {
@@ -202,7 +202,7 @@ bool pun_joint(struct planner *pl)
         }
         for (size_t i = 1; i <= depth; i++) {
             if (c.actors[i].is_new && c.actors[i].pun->rung != PUN_NONE)
-                evict(pl, c.actors[i].pun);
+                evict_neighbour(pl, c.actors[i].pun);
         }
         return true;
     }

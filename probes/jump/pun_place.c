@@ -94,7 +94,7 @@ static struct pun_shot shot_new(struct pun *p, size_t room, uint8_t wish)
     return s;
 }
 
-static bool call(struct planner *pl, struct pun *p, struct pun_wish wish)
+static bool place_call(struct planner *pl, struct pun *p, struct pun_wish wish)
 {
     struct pun_shot s = shot_new(p, p->len, wish.must);
 
@@ -129,7 +129,7 @@ bool pun_place(struct planner *pl, struct pun *p, struct pun_wish wish)
     size_t room = pun_room(pl, p);
 
     if (p->is_call)
-        return call(pl, p, wish) || call(pl, p, none);
+        return place_call(pl, p, wish) || place_call(pl, p, none);
     return jump(pl, p, room, wish) || jump(pl, p, room, none);
 }
 

@@ -6,7 +6,7 @@
 
 /* ---- the window ---- */
 
-static void text_put(struct planner *pl, uintptr_t addr, unsigned byte)
+static void window_put(struct planner *pl, uintptr_t addr, unsigned byte)
 {
     pl->text[addr % PUN_WINDOW] = (uint16_t)byte;
 }
@@ -17,7 +17,7 @@ static void text_load(struct planner *pl, uintptr_t addr)
     uint8_t byte;
     bool is_known = pl->env->byte_at(pl->env->arg, addr, &byte);
 
-    text_put(pl, addr, is_known ? byte : PUN_NO_BYTE);
+    window_put(pl, addr, is_known ? byte : PUN_NO_BYTE);
 }
 
 /* Between @start and what the window has shown so far; or a new window. */
@@ -29,7 +29,7 @@ static void gap_load(struct planner *pl, uintptr_t start, uintptr_t base)
     for (uintptr_t addr = start; addr < end; addr++)
         text_load(pl, addr);
     for (uintptr_t addr = end; !is_near && addr < base + PUN_WINDOW; addr++)
-        text_put(pl, addr, PUN_NO_BYTE);
+        window_put(pl, addr, PUN_NO_BYTE);
 }
 
 void pun_text_open(struct planner *pl, const struct pun *p)
@@ -45,11 +45,11 @@ void pun_text_show(struct planner *pl, const struct pun *p)
     size_t jump_len = p->rung == PUN_NONE ? 0 : p->jump_len;
 
     for (size_t i = 0; i < jump_len; i++)
-        text_put(pl, p->addr + i, p->jump[i]);
+        window_put(pl, p->addr + i, p->jump[i]);
     for (size_t i = jump_len; i < p->len; i++)
-        text_put(pl, p->addr + i, p->bytes[i]);
+        window_put(pl, p->addr + i, p->bytes[i]);
     if (!jump_len && !p->is_evicted)
-        text_put(pl, p->addr, INSN_INT3);
+        window_put(pl, p->addr, INSN_INT3);
 }
 
 static bool is_members(const struct planner *pl, const struct pun *p, uintptr_t addr)
@@ -80,14 +80,14 @@ size_t pun_room(struct planner *pl, const struct pun *p)
 
 /* ---- pads ---- */
 
-static struct pun **bucket_of(struct planner *pl, uintptr_t pad)
+static struct pun **pad_bucket(struct planner *pl, uintptr_t pad)
 {
     return &pl->pads[(pad / 8 ^ pad >> 20) & pl->pads_mask];
 }
 
 static bool bucket_overlaps(struct planner *pl, uintptr_t key, uintptr_t pad)
 {
-    for (const struct pun *p = *bucket_of(pl, key); p; p = p->next) {
+    for (const struct pun *p = *pad_bucket(pl, key); p; p = p->next) {
         if (p->pad - pad + PUN_PAD_LEN - 1 < 2 * PUN_PAD_LEN - 1)
             return true;
     }
@@ -115,7 +115,7 @@ bool pun_pad_is_free(struct planner *pl, uintptr_t pad)
 
 void pun_pad_take(struct planner *pl, struct pun *p)
 {
-    struct pun **bucket = bucket_of(pl, p->pad);
+    struct pun **bucket = pad_bucket(pl, p->pad);
 
     p->next = *bucket;
     *bucket = p;
@@ -123,7 +123,7 @@ void pun_pad_take(struct planner *pl, struct pun *p)
 
 void pun_pad_drop(struct planner *pl, struct pun *p)
 {
-    struct pun **link = bucket_of(pl, p->pad);
+    struct pun **link = pad_bucket(pl, p->pad);
 
     while (*link != p)
         link = &(*link)->next;

@@ -73,37 +73,37 @@ struct site *unoptimize_reader(uintptr_t addr)
     return site;
 }
 
-/* add - to what is a batch at most. */
-static void add(struct site_list *list, struct site *site)
+/* portion_add - to what is a batch at most. */
+static void portion_add(struct site_list *list, struct site *site)
 {
     if (list->count < BATCH_MAX)
         site_list_add(list, site);
 }
 
-/* add_readers - of the first byte of @site, and so of any: a jump that reads a later one
- * reads that, too, or begins behind it, where no instruction does.
+/* portion_add_readers - of the first byte of @site, and so of any: a jump that reads a
+ * later one reads that, too, or begins behind it, where no instruction does.
  */
-static void add_readers(const struct site *site, struct site_list *list)
+static void portion_add_readers(const struct site *site, struct site_list *list)
 {
     struct site *reader;
 
     unoptimize_for_each_before(reader, site->addr)
         if (unoptimize_reads(reader, site->addr))
-            add(list, reader);
+            portion_add(list, reader);
 }
 
-/* collect - Return: are they all there? Not when the list is full. */
-static bool collect(struct site **sites, size_t count, struct site_list *list)
+/* portion_collect - Return: are they all there? Not when the list is full. */
+static bool portion_collect(struct site **sites, size_t count, struct site_list *list)
 {
     list->count = 0;
     for (size_t i = 0; i < count; i++) {
         if (sites[i]->state == SITE_OPTIMIZED)
-            add(list, sites[i]);
+            portion_add(list, sites[i]);
         else
-            add_readers(sites[i], list);
+            portion_add_readers(sites[i], list);
     }
     for (size_t i = 0; i < list->count; i++) /* it grows while it is walked */
-        add_readers(list->sites[i], list);
+        portion_add_readers(list->sites[i], list);
     site_list_close(list);
     site_list_sort(list);
     return list->count < BATCH_MAX;
@@ -111,7 +111,7 @@ static bool collect(struct site **sites, size_t count, struct site_list *list)
 
 /* ---- 2 ---- */
 
-static void poke_from(struct text_poke *poke, const struct site *site)
+static void poke_original(struct text_poke *poke, const struct site *site)
 {
     poke->addr = site->addr;
     poke->len = jump_site(site)->jump_len;
@@ -122,14 +122,14 @@ static void poke_from(struct text_poke *poke, const struct site *site)
         poke->bytes[i] = site->bytes[i];
 }
 
-static void write_all(struct site **sites, size_t count)
+static void portion_write(struct site **sites, size_t count)
 {
     static struct text_poke pokes[BATCH_MAX]; /* PLAT_PROBES */
 
     plat_lock(PLAT_TEXT);
     for (size_t i = 0; i < count; i++) {
         link_cut(sites[i]);
-        poke_from(&pokes[i], sites[i]);
+        poke_original(&pokes[i], sites[i]);
     }
     text_poke_batch(pokes, count);
     plat_unlock(PLAT_TEXT);
@@ -161,11 +161,11 @@ void unoptimize_ask_before(struct site **sites, size_t count)
         optimize_kick();
 }
 
-static void undo(const struct site_list *list)
+static void portion_undo(const struct site_list *list)
 {
     if (!list->count)
         return;
-    write_all(list->sites, list->count);
+    portion_write(list->sites, list->count);
     for (size_t i = 0; i < list->count; i++)
         move_back(list->sites[i]);
     unoptimize_ask_before(list->sites, list->count);
@@ -181,13 +181,13 @@ static void unoptimize(struct site **sites, size_t count)
     struct site_list list = { .sites = room };
     struct site *lowest;
 
-    while (!collect(sites, count, &list)) {
+    while (!portion_collect(sites, count, &list)) {
         do
             lowest = room[0];
-        while (!collect(&lowest, 1, &list));
-        undo(&list);
+        while (!portion_collect(&lowest, 1, &list));
+        portion_undo(&list);
     }
-    undo(&list);
+    portion_undo(&list);
 }
 
 void unoptimize_around(struct site **sites, size_t count)

@@ -72,8 +72,8 @@ static void note(struct section *s, const struct insn *insn)
         printf("jump %" PRIxPTR "\n", insn->addr);
 }
 
-/* decode_at - a branch with prefix 66 counts as none: processors disagree where it goes. */
-static bool decode_at(struct section *s, size_t off, size_t end, struct insn *insn)
+/* decode_off - a branch with prefix 66 counts as none: processors disagree where it goes. */
+static bool decode_off(struct section *s, size_t off, size_t end, struct insn *insn)
 {
     if (insn_decode(insn, s->bytes + off, end - off, s->addr + off))
         return false;
@@ -87,7 +87,7 @@ static void decode_at_each_byte(struct section *s, size_t stuck, size_t end)
     size_t off;
 
     for (off = stuck + 1; off < end && !s->seen[off]; off++)
-        if (decode_at(s, off, end, &insn))
+        if (decode_off(s, off, end, &insn))
             note(s, &insn);
     printf("stuck %" PRIxPTR " %" PRIxPTR "\n", s->addr + stuck, s->addr + off);
 }
@@ -99,7 +99,7 @@ static void follow_section(struct section *s, size_t off, size_t end)
 
     while (off < end && !s->seen[off]) {
         s->seen[off] = true;
-        if (!decode_at(s, off, end, &insn)) {
+        if (!decode_off(s, off, end, &insn)) {
             decode_at_each_byte(s, off, end);
             return;
         }

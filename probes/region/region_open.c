@@ -19,22 +19,22 @@
 #include "probes/jump/jump_site.h"
 #include "probes/region/region.h"
 
-static uint8_t *copy_reserve(size_t len)
+static uint8_t *copies_reserve(size_t len)
 {
     return len <= INSN_SLOT_CODE_MAX ? insn_slot_reserve() : insn_slot_reserve_large();
 }
 
-static void copy_put(uint8_t *cell)
+static void copies_put(uint8_t *cell)
 {
     plat_lock(PLAT_TEXT);
     insn_slot_put(cell);
     plat_unlock(PLAT_TEXT);
 }
 
-/* copy_fill - the copies are as long as in the place of the originals, from where
+/* copies_fill - the copies are as long as in the place of the originals, from where
  * everything is in reach.
  */
-static int copy_fill(struct region *r, struct site *site, struct probe_reject *why)
+static int copies_fill(struct region *r, struct site *site, struct probe_reject *why)
 {
     uint8_t code[REGION_COPY_MAX];
     size_t len;
@@ -42,7 +42,7 @@ static int copy_fill(struct region *r, struct site *site, struct probe_reject *w
 
     if (err)
         return err;
-    WRITE_ONCE(r->cell, copy_reserve(len));
+    WRITE_ONCE(r->cell, copies_reserve(len));
     if (!r->cell)
         return probe_refuse(why, PROBE_NO_SLOT, r->addr);
     err = region_copy(r, (uintptr_t)r->cell, code, &len, why);
@@ -54,13 +54,13 @@ static int copy_fill(struct region *r, struct site *site, struct probe_reject *w
     return 0;
 }
 
-static int copy_make(struct region *r, struct site *site, struct probe_reject *why)
+static int copies_make(struct region *r, struct site *site, struct probe_reject *why)
 {
     int err = region_plan(site->addr, r, why);
 
     if (err || r->count == 1)
         return err;
-    return copy_fill(r, site, why);
+    return copies_fill(r, site, why);
 }
 
 /* struct_get - the one of earlier times, if there were any. */
@@ -84,7 +84,7 @@ int region_prepare(struct site *site, struct probe_reject *why)
     r = struct_get(site, why);
     if (!r)
         return why ? why->err : -ENOMEM;
-    err = copy_make(r, site, why);
+    err = copies_make(r, site, why);
     __atomic_store_n(&jump_site(site)->region, r, __ATOMIC_RELEASE);
     __atomic_store_n(&site->asks_resume, true, __ATOMIC_RELEASE);
     if (err)
@@ -110,7 +110,7 @@ void region_release(struct site *site)
         plat_bug("a region is given up that is open", site->addr);
     if (!r)
         return;
-    copy_put(r->cell);
+    copies_put(r->cell);
     WRITE_ONCE(r->cell, NULL);
 }
 
