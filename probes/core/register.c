@@ -366,6 +366,7 @@ static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
         ps[i]->hits += counter_put(ps[i]->counter);
         ps[i]->counter = 0;
         ps[i]->site = NULL;
+        ps[i]->kind = KPROBE_KIND_PROBE; /* it may be registered as such the next time */
     }
     reclaim_rest(); /* the counters too */
     return 0;

@@ -40,7 +40,6 @@
 %include "probes/jump/follow.inc"
 
 extern kprobe_jump_rest     ; bool (struct pt_regs *, struct kprobe *, struct probe_cpu *)
-extern kretprobe_entry      ; int (struct kprobe *, struct pt_regs *)
 extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
 extern kprobe_image_handler ; void (the same)
 extern kprobe_post_handler  ; bool (the same)
@@ -167,8 +166,7 @@ extern switch_if_due
     or ecx, eax
     jnz .rest
     lock inc qword [rdi + KPROBE_HITS]
-    lea rax, [rel kretprobe_entry]
-    cmp r9, rax
+    cmp byte [rdi + KPROBE_KIND], KIND_RETURN
     jne .call
     mov r15, rdi
     mov r11, [rsp + REGS_SP]
@@ -187,7 +185,7 @@ extern switch_if_due
     jmp .done
 .not_simple:
     mov rdi, r15
-    lea r9, [rel kretprobe_entry]
+    mov r9, [rdi + KPROBE_PRE]
     jmp .call
 .rest:
     mov rsi, rdi

@@ -41,6 +41,8 @@ static void probes_layout(void)
     EMIT(SITE_PROBES, offsetof(struct site, probes));
     EMIT(KPROBE_PRE, offsetof(struct kprobe, pre_handler));
     EMIT(KPROBE_FLAGS, offsetof(struct kprobe, flags));
+    EMIT(KPROBE_KIND, offsetof(struct kprobe, kind));
+    EMIT(KIND_RETURN, KPROBE_KIND_RETURN);
     EMIT(KPROBE_COUNTER, offsetof(struct kprobe, counter));
     EMIT(KPROBE_HITS, offsetof(struct kprobe, hits));
     EMIT(KPROBE_NEXT, offsetof(struct kprobe, next));

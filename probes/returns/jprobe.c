@@ -87,7 +87,11 @@ static int register_with(struct jprobe **jps, struct kprobe **ps, uintptr_t *add
         jps[i]->kp.kind = KPROBE_KIND_JPROBE;
         ps[i] = &jps[i]->kp;
     }
-    return register_kprobes_why(ps, count, why);
+    err = register_kprobes_why(ps, count, why);
+    for (size_t i = 0; err && i < count; i++)
+        if (!ps[i]->site) /* not one that is registered already */
+            ps[i]->kind = KPROBE_KIND_PROBE;
+    return err;
 }
 
 int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why)

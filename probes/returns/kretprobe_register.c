@@ -35,6 +35,7 @@ static void holders_free(struct kretprobe **rps, size_t count)
     for (size_t i = 0; i < count; i++) {
         plat_free(rps[i]->holder);
         rps[i]->holder = NULL;
+        rps[i]->kp.kind = KPROBE_KIND_PROBE;
     }
 }
 

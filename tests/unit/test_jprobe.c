@@ -116,10 +116,13 @@ static void there_is_one_at_an_address(void)
     CHECK_EQ(why.reason, PROBE_HAS_JPROBE);
     CHECK_EQ(why.index, 1);
     CHECK_EQ(register_jprobe(&one), 0);
+    CHECK_EQ(kprobe_kind(&one.kp), 'j');
     CHECK_EQ(register_jprobe_why(&two, &why), -EEXIST);
+    CHECK_EQ(kprobe_kind(&two.kp), 'k');
     CHECK_EQ(why.reason, PROBE_HAS_JPROBE);
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(unregister_jprobe(&one), 0);
+    CHECK_EQ(kprobe_kind(&one.kp), 'k');
     CHECK_EQ(register_jprobe(&two), 0);
     CHECK_EQ(unregister_kprobe(&p), 0);
     end(&two);

@@ -666,10 +666,25 @@ static void without_memory_nothing_is_left(void)
         } else {
             CHECK(fake_failed());
             CHECK(!rps[0].holder && !rps[1].holder);
+            CHECK_EQ(kprobe_kind(&rps[0].kp), 'k');
+            CHECK_EQ(kprobe_kind(&rps[1].kp), 'k');
         }
         failed = fake_failed();
         fake_end();
     }
+}
+
+/* The kind is what decides how a probe is treated, and memory may be used for another one. */
+static void its_kprobe_may_be_an_ordinary_one_later(void)
+{
+    struct kretprobe rp = { 0 };
+
+    start();
+    probed(&rp, "f");
+    CHECK_EQ(kprobe_kind(&rp.kp), 'r');
+    CHECK_EQ(unregister_kretprobe(&rp), 0);
+    CHECK_EQ(kprobe_kind(&rp.kp), 'k');
+    fake_end();
 }
 
 /* ---- what looks at stacks ---- */
@@ -748,4 +763,5 @@ UNIT_TESTS(a_return_goes_where_the_call_came_from,
            a_handler_that_calls_the_function_is_a_recursion, only_entries_are_accepted,
            a_function_that_switches_stacks_is_refused, too_much_data_is_refused,
            a_batch_is_all_or_none, without_memory_nothing_is_left,
-           the_real_address_is_found_by_its_slot, no_entry_points_at_what_is_freed)
+           its_kprobe_may_be_an_ordinary_one_later, the_real_address_is_found_by_its_slot,
+           no_entry_points_at_what_is_freed)
