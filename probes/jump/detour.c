@@ -200,7 +200,7 @@ static enum plat_detour front_code(const struct code *c)
     if (called)
         return PLAT_DETOUR_CALLED;
     if (c->kind == DETOUR_RETURN)
-        return c->flags_live ? PLAT_DETOUR_RETURN : PLAT_DETOUR_RETURN_DEAD;
+        return PLAT_DETOUR_RETURN;
     return c->flags_live ? PLAT_DETOUR_CALL : PLAT_DETOUR_CALL_DEAD;
 }
 
@@ -420,12 +420,12 @@ static int counters_get(struct site *site, struct probe_reject *why)
     return 0;
 }
 
-/* Counting leaves CF as it is; calling changes all of them. */
+/* Counting leaves CF as it is; calling changes all of them. Some detours never ask. */
 static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
 {
     uint32_t changed = INSN_FLAGS_STATUS;
 
-    if (kind == DETOUR_NONE || kind == DETOUR_IMAGE)
+    if (kind == DETOUR_NONE || kind == DETOUR_RETURN || kind == DETOUR_IMAGE)
         return false;
     if (kind == DETOUR_COUNT)
         changed &= ~(uint32_t)FLAGS_CF;

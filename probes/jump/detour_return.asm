@@ -11,8 +11,10 @@
 ;
 ; Simple is: what follow.inc says, no hit is active on this CPU, it is no NMI, and enough of
 ; the stack is left. What isn't is done with an image, by detour_call, and goes on where the
-; cell has a jump to the copy. One of the two leaves the status flags as they are, for
-; functions that may read those of their caller.
+; cell has a jump to the copy.
+;
+; The status flags are always kept. Not to keep them where they are dead would save 6 of 215
+; instructions, and 3.6 % of the cycles under QEMU.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
@@ -20,7 +22,7 @@
 %include "probes/jump/registers.inc"
 %include "probes/jump/follow.inc"
 
-extern detour_call, detour_call_dead
+extern detour_call
 
 %define SAVED_REGISTERS rax, rcx, rdx, rsi, rdi, r8, r9
 FLAGS equ 7 * 8                 ; as lahf and seto leave them in ax
@@ -31,35 +33,29 @@ NOT_CALLED equ 2 * 5            ; from the cell's second call to its last jump
 
 section .text.detour progbits alloc exec nowrite align=64
 
-; RESTORE saves_flags: as on entry
-%macro RESTORE 1
-  %if %1
+; RESTORE: as on entry
+%macro RESTORE 0
     mov rax, [rsp + FLAGS]
     add al, 0x7f                        ; OF
     sahf
-  %endif
     LOAD SAVED_REGISTERS
     lea rsp, [rsp + SAVED]
 %endmacro
 
-; RETURN name, saves_flags, what does the rest: a routine, and its rows in the table of
-; struct detour_code.
+; Its rows in the table of struct detour_code.
+[section .rodata_detour_codes progbits alloc noexec nowrite align=8]
+    dq detour_return, 0, 0, detour_return.ret, SAVED / 8
+    dq detour_return.jmp, 0, 0, detour_return.jmp, 0
+__?SECT?__
+
 ; In:   [rsp] = where the cell goes on, [rsp + 8] = the return address
-; Out:  there, with neither of them on the stack, all registers as they were; status flags
-;       only if it saves them
-%macro RETURN 3
-proc %1, 64
-    [section .rodata_detour_codes progbits alloc noexec nowrite align=8]
-    dq %1, 0, 0, %1.ret, SAVED / 8
-    dq %1.jmp, 0, 0, %1.jmp, 0
-    __?SECT?__
+; Out:  there, with neither of them on the stack, all registers and status flags as they were
+proc detour_return, 64
     lea rsp, [rsp - SAVED]
     STORE SAVED_REGISTERS
-  %if %2
     lahf
     seto al
     mov [rsp + FLAGS], rax
-  %endif
     mov rsi, [rsp + WORD_0]
     inc rsi
     or rsi, 31
@@ -84,17 +80,13 @@ proc %1, 64
     FOLLOW
     mov eax, [rsi + HOLDER_COUNTER]
     inc qword [gs:COUNTERS_OFF + rax * 8]
-    RESTORE %2
+    RESTORE
 .ret:
     ret 8
 .not_simple:
     add qword [rsp + WORD_0], NOT_CALLED
-    RESTORE %2
+    RESTORE
 .jmp:
-    jmp %3
-endproc %1
-nokprobe %1
-%endmacro
-
-    RETURN detour_return, 1, detour_call
-    RETURN detour_return_dead, 0, detour_call_dead
+    jmp detour_call
+endproc detour_return
+nokprobe detour_return

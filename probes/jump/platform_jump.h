@@ -14,9 +14,8 @@ enum plat_detour {
     PLAT_DETOUR_CALLED,    /* the same at a call that has pushed its return address */
     PLAT_DETOUR_IMAGE,     /* pre-handlers, and the instruction done to the image */
     PLAT_DETOUR_IMAGE_CALLED,
-    PLAT_DETOUR_RETURN,      /* the holder of the site has a new instance */
-    PLAT_DETOUR_RETURN_DEAD, /* the same, where the status flags are dead */
-    PLAT_DETOUR_POST,        /* post-handlers */
+    PLAT_DETOUR_RETURN, /* the holder of the site has a new instance */
+    PLAT_DETOUR_POST,   /* post-handlers */
     PLAT_DETOURS,
 };
 /* plat_detour - its address. plat_is_detour - is @addr in any of them? Context: any. */

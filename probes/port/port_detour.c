@@ -7,7 +7,7 @@
 extern const char detour_text_start[], detour_text_end[];
 extern const char detour_call[], detour_call_dead[], detour_called[];
 extern const char detour_image[], detour_image_called[], detour_post[];
-extern const char detour_return[], detour_return_dead[];
+extern const char detour_return[];
 extern const uintptr_t detour_own_rare_range[2], detour_own_leave_range[2];
 extern const struct plat_pattern detour_own, detour_own_dead;
 extern const struct plat_pattern detour_light, detour_light_dead;
@@ -22,7 +22,6 @@ uintptr_t plat_detour(enum plat_detour which)
         [PLAT_DETOUR_IMAGE] = detour_image,
         [PLAT_DETOUR_IMAGE_CALLED] = detour_image_called,
         [PLAT_DETOUR_RETURN] = detour_return,
-        [PLAT_DETOUR_RETURN_DEAD] = detour_return_dead,
         [PLAT_DETOUR_POST] = detour_post,
     };
 

@@ -45,8 +45,7 @@ static bool has_no_image(const struct site *site)
     memcpy(&disp, site_detour(site) + 1, sizeof(disp));
     called = (uintptr_t)site_detour(site) + INSN_CALL32_LEN + (uintptr_t)(intptr_t)disp;
     return jump_site(site)->kind == DETOUR_RETURN &&
-           (called == plat_detour(PLAT_DETOUR_RETURN) ||
-            called == plat_detour(PLAT_DETOUR_RETURN_DEAD));
+           called == plat_detour(PLAT_DETOUR_RETURN);
 }
 
 /* jump_in - the probe on @fn, which begins with a NOP of five bytes. */

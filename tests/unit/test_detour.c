@@ -200,7 +200,7 @@ static void a_followed_function_is_called_where_it_can_return_to(void)
     uintptr_t boosted = (uintptr_t)site->boost_slot, at, cell = detour();
 
     CHECK_EQ(kind(), DETOUR_RETURN);
-    at = skip_to(cell, INSN_CALL_REL, plat_detour(PLAT_DETOUR_RETURN_DEAD));
+    at = skip_to(cell, INSN_CALL_REL, plat_detour(PLAT_DETOUR_RETURN));
     finds_its_site(at);
     at = skip_to(at, INSN_CALL_REL, boosted);
     CHECK_EQ(at, cell + RETURN_POINT_OFF);
