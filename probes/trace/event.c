@@ -6,6 +6,10 @@ struct event event_print = {
     .id = EVENT_ID_PRINT, .group = "ftrace", .name = "print", .shape = EVENT_TEXT
 };
 
+struct event event_stack = {
+    .id = EVENT_ID_STACK, .group = "ftrace", .name = "kernel_stack", .shape = EVENT_STACK
+};
+
 static struct event *events; /* by id */
 static uint32_t next_id = EVENT_ID_FIRST;
 
@@ -16,6 +20,8 @@ size_t event_head(const struct event *event)
         return sizeof(struct record_probe);
     case EVENT_RETURN:
         return sizeof(struct record_return);
+    case EVENT_STACK:
+        return sizeof(struct record_stack);
     case EVENT_TEXT:
         break;
     }
@@ -69,6 +75,8 @@ static const struct event *find(uint16_t id)
 
     if (id == EVENT_ID_PRINT)
         return &event_print;
+    if (id == EVENT_ID_STACK)
+        return &event_stack;
     return e && e->id == id ? e : NULL;
 }
 

@@ -44,7 +44,16 @@ struct record_text {
     char text[]; /* with a NUL */
 };
 
-enum event_shape { EVENT_PROBE, EVENT_RETURN, EVENT_TEXT };
+struct record_stack {
+    struct record_head head;
+    int32_t size; /* of caller */
+    uint32_t unused;
+    uint64_t caller[]; /* the innermost first */
+};
+
+#define STACK_RECORD_MAX 32 /* places in it */
+
+enum event_shape { EVENT_PROBE, EVENT_RETURN, EVENT_TEXT, EVENT_STACK };
 
 struct event {
     uint16_t id;   /* given by event_add() */
@@ -52,16 +61,17 @@ struct event {
     const char *group, *name;
     enum event_shape shape;
     unsigned arg_count;
-    const struct fetch_arg *args; /* not of EVENT_TEXT */
+    const struct fetch_arg *args; /* of EVENT_PROBE and EVENT_RETURN */
     struct event *next;           /* [events] by id */
 };
 
-#define EVENT_ID_PRINT 5   /* as on Linux: what is written to trace_marker */
+#define EVENT_ID_STACK 4   /* as on Linux: what the trigger stacktrace records */
+#define EVENT_ID_PRINT 5   /* what is written to trace_marker */
 #define EVENT_ID_FIRST 256 /* of those that come and go */
 #define EVENT_ID_LAST 65535
 
-/* The event of trace_marker; always there. */
-extern struct event event_print;
+/* The events of trace_marker and of stacks; always there. */
+extern struct event event_print, event_stack;
 
 /* event_head - bytes of a record of @event before its first argument. Context: any. */
 size_t event_head(const struct event *event);

@@ -69,6 +69,11 @@ static void head_fields(const struct print *p, const struct event *event)
         FIELD(p, struct record_text, ip, "unsigned long", "ip", false);
         field(p, "char", "buf[]", offsetof(struct record_text, text), 0, true);
         break;
+    case EVENT_STACK:
+        FIELD(p, struct record_stack, size, "int", "size", true);
+        field(p, "unsigned long", "caller[]", offsetof(struct record_stack, caller), 0,
+              false);
+        break;
     }
 }
 
@@ -133,12 +138,29 @@ static void arg_value(const struct print *p, const struct fetch_arg *arg)
                    i);
 }
 
+/* As Linux has it, whose tools look at the field's name only. */
+#define STACK_FMT_PLACES 8
+
+static void print_stack_fmt(const struct print *p)
+{
+    print_text(p, "\"");
+    for (unsigned i = 0; i < STACK_FMT_PLACES; i++)
+        print_text(p, "\\t=> %%ps\\n");
+    print_text(p, "\"");
+    for (unsigned i = 0; i < STACK_FMT_PLACES; i++)
+        print_text(p, ", (void *)REC->caller[%u]", i);
+}
+
 static void print_fmt(const struct print *p, const struct event *event)
 {
     bool is_return = event->shape == EVENT_RETURN;
 
     if (event->shape == EVENT_TEXT) {
         print_text(p, "\"%%ps: %%s\", (void *)REC->ip, REC->buf");
+        return;
+    }
+    if (event->shape == EVENT_STACK) {
+        print_stack_fmt(p);
         return;
     }
     print_text(p, "\"%s", is_return ? "(%lx <- %lx)" : "(%lx)");

@@ -250,6 +250,20 @@ static void print_marker(const struct print *p, const struct record_text *record
              strnlen(record->text, len - offsetof(struct record_text, text)));
 }
 
+static void print_stack(const struct print *p, const struct record_stack *record,
+                        size_t len)
+{
+    size_t room = (len - sizeof(*record)) / sizeof(record->caller[0]);
+    size_t count = record->size < 0 ? 0 : (size_t)record->size;
+
+    print_string(p, "<stack trace>\n");
+    for (size_t i = 0; i < count && i < room; i++) {
+        print_string(p, " => ");
+        name_only(p, record->caller[i]);
+        print_string(p, "\n");
+    }
+}
+
 void print_record(const struct print *p, const struct event *event, unsigned cpu,
                   uint64_t time, const void *record, size_t len)
 {
@@ -270,6 +284,9 @@ void print_record(const struct print *p, const struct event *event, unsigned cpu
     case EVENT_TEXT:
         print_marker(p, record, len);
         return; /* brings its own newline */
+    case EVENT_STACK:
+        print_stack(p, record, len);
+        return;
     }
     print_args(p, event->args, event->arg_count, record, event_head(event), len);
     print_string(p, "\n");

@@ -19,9 +19,19 @@ TRACE := \
     probes/trace/event.c \
     probes/trace/print.c \
     probes/trace/format.c \
+    probes/trace/live/live_list.c \
+    probes/trace/live/live_switch.c \
+    probes/trace/live/live_attach.c \
+    probes/trace/live/live_hit.c \
     probes/trace/files/tracefs.c \
     probes/trace/files/buffer.c \
+    probes/trace/files/number.c \
+    probes/trace/files/show.c \
+    probes/trace/files/spare.c \
     probes/trace/files/files.c \
+    probes/trace/files/definitions.c \
+    probes/trace/files/events.c \
+    probes/trace/files/snapshot.c \
     probes/trace/files/per_cpu.c \
     probes/trace/files/detach.c \
     probes/trace/files/options.c \

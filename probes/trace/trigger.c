@@ -71,11 +71,19 @@ static int parse_count(struct trigger *trigger, const char *text)
     return 0;
 }
 
+/* To take a trigger away its line may be written as it is listed: "!traceoff:unlimited". */
+static bool is_listed_count(const char *text)
+{
+    return !strncmp(text, "unlimited", 9) || !strncmp(text, "count=", 6);
+}
+
 static int parse_plain(struct trigger *trigger, char *rest)
 {
     char *number = rest;
     int err;
 
+    if (trigger->remove && is_listed_count(rest))
+        return parse_filter(trigger, cut(rest, " \t"));
     if (!isdigit((unsigned char)*number))
         return parse_filter(trigger, rest);
     rest = cut(number, " \t");
@@ -99,7 +107,7 @@ static int parse_event(struct trigger *trigger, char *group)
         return -EINVAL;
     trigger->group = group;
     trigger->event = event;
-    err = number ? parse_count(trigger, number) : 0;
+    err = number && !trigger->remove ? parse_count(trigger, number) : 0;
     return err ? err : parse_filter(trigger, rest);
 }
 

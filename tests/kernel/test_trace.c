@@ -76,7 +76,7 @@ static void read_all(void)
     struct merge m;
 
     trace_lock();
-    if (buffer_merge(&m, -1, MERGE_TAKE)) {
+    if (buffer_merge(&m, -1, BUFFER_LIVE, MERGE_TAKE)) {
         wrong++;
     } else {
         while (buffer_merge_next(&m, &one)) {
@@ -100,7 +100,7 @@ static uint64_t dropped(void)
     for (unsigned i = 0; i < cpu_count(); i++) {
         struct ring_stats stats;
 
-        buffer_stats(i, &stats);
+        buffer_stats(i, BUFFER_LIVE, &stats);
         sum += stats.dropped + stats.overrun + stats.overwritten;
     }
     trace_unlock();

@@ -27,10 +27,12 @@ void trace_unlock(void)
 
 /* Locks:  T the trace lock   a any, atomically */
 static struct {
-    struct ring *ring; /* [T to change] */
-    struct ring *old;  /* [T] the smaller one before it, which was not read yet */
-    uint64_t kb;       /* [T] as it was asked for */
-    uint64_t wanted;   /* [T] and is to be when there is something to record */
+    struct ring *ring;     /* [T to change] */
+    struct ring *old;      /* [T] the smaller one before it, which was not read yet */
+    struct ring *spare;    /* [a] to take the ring's place at a snapshot; NULL */
+    struct ring *snapshot; /* [T] what was taken then; NULL */
+    uint64_t kb;           /* [T] as it was asked for */
+    uint64_t wanted;       /* [T] and is to be when there is something to record */
 } cpus[MAX_CPUS];
 
 static bool is_on = true;                /* [a] */
@@ -228,6 +230,70 @@ bool buffer_is_on(void)
     return READ_ONCE(is_on);
 }
 
+/* ---- a second set of rings ---- */
+
+static void free_all(struct ring **rings, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (rings[i])
+            ring_free(rings[i]);
+}
+
+/* keep_snapshot - what was exchanged is complete, and older than all that is in the rings. */
+static void keep_snapshot(unsigned cpu)
+{
+    if (cpus[cpu].snapshot)
+        ring_free(cpus[cpu].snapshot);
+    cpus[cpu].snapshot = cpus[cpu].spare;
+    cpus[cpu].spare = NULL;
+    forget_old(cpu);
+}
+
+int buffer_spare_renew(bool was_taken)
+{
+    struct ring *new[MAX_CPUS] = { NULL };
+
+    if (was_taken) {
+        quiesce();
+        for (unsigned i = 0; i < cpu_count(); i++)
+            keep_snapshot(i);
+    }
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        new[i] = ring_of_size(cpus[i].wanted);
+        if (!new[i]) {
+            free_all(new, i);
+            return -ENOMEM;
+        }
+    }
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        if (cpus[i].spare)
+            ring_free(cpus[i].spare);
+        cpus[i].spare = new[i];
+    }
+    return 0;
+}
+
+void buffer_spare_exchange(void)
+{
+    for (unsigned i = 0; i < cpu_count(); i++)
+        cpus[i].spare =
+            __atomic_exchange_n(&cpus[i].ring, cpus[i].spare, __ATOMIC_ACQ_REL);
+}
+
+void buffer_snapshot_free(void)
+{
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        if (cpus[i].snapshot)
+            ring_free(cpus[i].snapshot);
+        cpus[i].snapshot = NULL;
+    }
+}
+
+bool buffer_has_snapshot(void)
+{
+    return cpus[0].snapshot != NULL;
+}
+
 /* ---- names of threads ---- */
 
 /* A table by number; another thread's name may take a place. Writers do not wait: where two
@@ -294,24 +360,43 @@ static uint8_t flags_of(unsigned long flags)
     return found;
 }
 
-void *record_begin(const struct event *event, size_t len, unsigned long flags,
-                   struct ring **ring)
+void record_head_fill(struct record_head *head, const struct event *event,
+                      unsigned long flags)
 {
     const struct thread *t = thread_current();
-    struct record_head *head;
 
-    if (!READ_ONCE(is_on))
-        return NULL;
-    *ring = READ_ONCE(cpus[cpu_id()].ring);
-    head = ring_write(*ring, len);
-    if (!head)
-        return NULL;
     head->type = event->id;
     head->flags = flags_of(flags);
     head->preempt_count = (uint8_t)preempt_count();
     head->pid = t->tid;
     comm_save(t);
+}
+
+void *record_begin(const struct event *event, size_t len, unsigned long flags,
+                   struct ring **ring)
+{
+    struct record_head *head;
+
+    *ring = NULL;
+    if (!READ_ONCE(is_on))
+        return NULL;
+    *ring = READ_ONCE(cpus[cpu_id()].ring);
+    head = ring_write(*ring, len);
+    if (head)
+        record_head_fill(head, event, flags);
     return head;
+}
+
+bool record_copy(const void *record, size_t len)
+{
+    struct ring *ring = READ_ONCE(cpus[cpu_id()].ring);
+    void *to = ring_write(ring, len);
+
+    if (!to)
+        return false;
+    memcpy(to, record, len);
+    ring_commit(ring);
+    return true;
 }
 
 void record_end(struct ring *ring)
@@ -321,12 +406,12 @@ void record_end(struct ring *ring)
 
 /* ---- readers ---- */
 
-void buffer_stats(unsigned cpu, struct ring_stats *out)
+void buffer_stats(unsigned cpu, enum buffer_set set, struct ring_stats *out)
 {
     struct ring_stats old;
 
-    ring_stats_get(cpus[cpu].ring, out);
-    if (!cpus[cpu].old)
+    ring_stats_get(set == BUFFER_SNAPSHOT ? cpus[cpu].snapshot : cpus[cpu].ring, out);
+    if (set == BUFFER_SNAPSHOT || !cpus[cpu].old)
         return;
     ring_stats_get(cpus[cpu].old, &old);
     out->entries += old.entries;
@@ -339,8 +424,15 @@ void buffer_stats(unsigned cpu, struct ring_stats *out)
         out->oldest = old.oldest;
 }
 
-/* Two for each CPU: the ring that was there before, and that which is. */
-int buffer_merge(struct merge *m, int cpu, enum merge_how how)
+/* ring_at - two for each CPU: the ring that was there before, and that which is. */
+static struct ring *ring_at(unsigned i, enum buffer_set set)
+{
+    if (set == BUFFER_SNAPSHOT)
+        return i % 2 ? cpus[i / 2].snapshot : NULL;
+    return i % 2 ? cpus[i / 2].ring : cpus[i / 2].old;
+}
+
+int buffer_merge(struct merge *m, int cpu, enum buffer_set set, enum merge_how how)
 {
     unsigned count = 2 * cpu_count();
     struct merge_ring *rings = kzalloc(count * sizeof(*rings));
@@ -350,7 +442,7 @@ int buffer_merge(struct merge *m, int cpu, enum merge_how how)
     m->rings = rings;
     m->count = count;
     for (unsigned i = 0; i < count; i++) {
-        struct ring *ring = i % 2 ? cpus[i / 2].ring : cpus[i / 2].old;
+        struct ring *ring = ring_at(i, set);
 
         if (!ring || (cpu >= 0 && (unsigned)cpu != i / 2))
             continue;

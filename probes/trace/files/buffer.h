@@ -25,7 +25,8 @@ void trace_unlock(void);
 /* record_begin - begin a record of @event, its head filled in.
  * @len:   bytes, event_head() included
  * @flags: of the CPU, as the probed code has them
- * @ring:  where it goes, for record_end(); another one may take its place meanwhile
+ * @ring:  where it goes, for record_end(); another one may take its place meanwhile. NULL:
+ *         tracing is off
  *
  * Context: any, preemption off.  Locks: none.
  * Return:  its first byte, until record_end(); NULL: tracing is off, or it was dropped, and
@@ -34,6 +35,13 @@ void trace_unlock(void);
 void *record_begin(const struct event *event, size_t len, unsigned long flags,
                    struct ring **ring);
 void record_end(struct ring *ring);
+/* record_head_fill - the head of a record of @event. Context: as record_begin(). */
+void record_head_fill(struct record_head *head, const struct event *event,
+                      unsigned long flags);
+/* record_copy - record @len bytes that are complete, also when tracing has just been
+ * switched off.  Context: as record_begin().  Return: false: it was dropped.
+ */
+bool record_copy(const void *record, size_t len);
 
 /* buffer_switch - tracing_on. Context: any. buffer_is_on - Context: any. */
 void buffer_switch(bool on);
@@ -69,13 +77,19 @@ void buffer_set_overwrite(bool overwrite);
  */
 int buffer_set_clock(uint64_t (*clock)(void));
 
+/* Where records are. */
+enum buffer_set {
+    BUFFER_LIVE,
+    BUFFER_SNAPSHOT, /* only if buffer_has_snapshot() */
+};
+
 /* buffer_stats - of @cpu. */
-void buffer_stats(unsigned cpu, struct ring_stats *out);
+void buffer_stats(unsigned cpu, enum buffer_set set, struct ring_stats *out);
 
 /* buffer_merge - the records of @cpu, or of all with -1, by time.
  * Return: 0, and buffer_merge_end() is due; -ENOMEM.
  */
-int buffer_merge(struct merge *m, int cpu, enum merge_how how);
+int buffer_merge(struct merge *m, int cpu, enum buffer_set set, enum merge_how how);
 /* buffer_merge_next - as merge_next(); the number of the ring is that of its CPU. */
 bool buffer_merge_next(struct merge *m, struct merged *out);
 void buffer_merge_end(struct merge *m);
@@ -86,6 +100,19 @@ void buffer_merge_end(struct merge *m);
 struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsigned flags);
 struct ring_page *buffer_page_new(void);
 void buffer_page_free(struct ring_page *page);
+
+/* buffer_spare_renew - lay an empty set of rings beside those that are written.
+ * @was_taken: buffer_spare_exchange() has put there what is now the snapshot
+ * Return: 0; -ENOMEM, and there is none.
+ */
+int buffer_spare_renew(bool was_taken);
+/* buffer_spare_exchange - let the two sets change places. One caller at a time; the set must
+ * be there.  Context: any.  Locks: none.
+ */
+void buffer_spare_exchange(void);
+/* buffer_has_snapshot - is one there?  buffer_snapshot_free - it is not needed any more. */
+bool buffer_has_snapshot(void);
+void buffer_snapshot_free(void);
 
 /* comm_find - the name of thread @pid, as it was recorded last.
  * @out: 16 bytes.  Return: false: none is known.

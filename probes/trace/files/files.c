@@ -3,106 +3,17 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/debug/ksyms.h"
 #include "probes/trace/files/buffer.h"
+#include "probes/trace/files/events.h"
 #include "probes/trace/files/files_parts.h"
+#include "probes/trace/files/snapshot.h"
 #include "probes/trace/files/tracefs.h"
 #include "probes/trace/format.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* ---- printing ---- */
-
-size_t trace_symbol(char *buf, size_t size, uintptr_t addr)
-{
-    struct ksym sym;
-
-    if (ksyms_at(addr, &sym))
-        return 0;
-    return (size_t)scnprintf(buf, size, "%s+0x%zx/0x%zx", sym.name, sym.offset, sym.size);
-}
-
-static void write_seq(void *to, const char *text, size_t len)
-{
-    seq_write(to, text, len);
-}
-
-void trace_printer(struct print *p, struct seq *s)
-{
-    *p = (struct print){
-        .write = write_seq,
-        .to = s,
-        .symbol = trace_symbol,
-        .comm = comm_find,
-        .cycles = trace_clock_is_cycles(),
-        .brief = !trace_option_is(OPTION_CONTEXT_INFO),
-        .no_irq_info = !trace_option_is(OPTION_IRQ_INFO),
-    };
-}
-
-static void print_merged(struct seq *s, struct merge *m)
-{
-    struct merged one;
-    struct print p;
-
-    trace_printer(&p, s);
-    while (!s->err && buffer_merge_next(m, &one)) {
-        const void *record = one.event.data;
-
-        print_lost(&p, one.ring, one.missed);
-        print_record(&p, event_of(record, one.event.len, one.event.time), one.ring,
-                     one.event.time, record, one.event.len);
-    }
-}
-
-static void print_head(struct seq *s, int cpu)
-{
-    uint64_t entries = 0, written = 0;
-    struct print p;
-
-    for (unsigned i = 0; i < cpu_count(); i++) {
-        struct ring_stats stats;
-
-        if (cpu >= 0 && (unsigned)cpu != i)
-            continue;
-        buffer_stats(i, &stats);
-        entries += stats.entries;
-        written += stats.entries + stats.overwritten;
-    }
-    trace_printer(&p, s);
-    print_header(&p, "nop", entries, written, cpu_count());
-}
-
-static int show_locked(struct seq *s, int cpu, enum merge_how how)
-{
-    struct merge m;
-    int err = buffer_merge(&m, cpu, how);
-
-    if (err)
-        return err;
-    if (how == MERGE_LOOK)
-        print_head(s, cpu);
-    print_merged(s, &m);
-    buffer_merge_end(&m);
-    return 0;
-}
-
-int trace_show_cpu(struct seq *s, int cpu, enum merge_how how)
-{
-    bool pause = how == MERGE_LOOK && trace_option_is(OPTION_PAUSE_ON_TRACE);
-    bool was_on = buffer_is_on();
-    int err;
-
-    trace_lock();
-    if (pause)
-        buffer_switch(false);
-    err = show_locked(s, cpu, how);
-    if (pause)
-        buffer_switch(was_on);
-    trace_unlock();
-    return err;
-}
+/* ---- trace ---- */
 
 static int trace_show(struct seq *s, void *priv UNUSED)
 {
@@ -247,12 +158,63 @@ static const char readme[] =
     "  error_log\t- error log for failed commands (that support it)\n"
     "  buffer_size_kb\t- view and modify size of per cpu buffer\n"
     "  buffer_total_size_kb  - view total size of all cpu buffers\n\n"
+    "  snapshot\t\t- The snapshot buffer, like `trace`\n"
     "  trace_clock\t\t- change the clock used to order events\n"
     "\n  trace_marker\t\t- Writes into this file writes into the kernel buffer\n"
     "  trace_options\t\t- Set format or modify how tracing happens\n"
     "\t\t\t  Disable an option by prefixing 'no' to the\n"
     "\t\t\t  option name\n"
-    "  saved_cmdlines\t\t- the names of the threads that records have\n";
+    "  saved_cmdlines\t\t- the names of the threads that records have\n"
+    "  available_filter_functions - list of functions that can be probed\n"
+    "  dynamic_events\t\t- Create/append/remove/show the generic dynamic events\n"
+    "\t\t\t  Write into this file to define/undefine new trace events.\n"
+    "  kprobe_events\t\t- Create/append/remove/show the kernel dynamic events\n"
+    "\t\t\t  Write into this file to define/undefine new trace events.\n"
+    "\t  accepts: event-definitions (one definition per line)\n"
+    "\t   Format: p[:[<group>/][<event>]] <place> [<args>]\n"
+    "\t           r[maxactive][:[<group>/][<event>]] <place> [<args>]\n"
+    "\t           -:[<group>/][<event>]\n"
+    "\t    place: [<module>:]<symbol>[+<offset>]|<memaddr>\n"
+    "place (kretprobe): [<module>:]<symbol>[+<offset>]%return|<memaddr>\n"
+    "\t     args: <name>=fetcharg[:type]\n"
+    "\t fetcharg: (%<register>|$<efield>), @<address>, @<symbol>[+|-<offset>],\n"
+    "\t           $stack<index>, $stack, $retval, $comm, $arg<N>,\n"
+    "\t           +|-[u]<offset>(<fetcharg>), \\imm-value, \\\"imm-string\"\n"
+    "\t     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, symbol,\n"
+    "\t           b<bit-width>@<bit-offset>/<container-size>, ustring, symstr,\n"
+    "\t           <type>\\[<array-size>\\]\n"
+    "  set_event\t\t- Enables events by name written into it\n"
+    "  available_events\t- the events there are\n"
+    "  events/\t\t- Directory containing all trace event subsystems:\n"
+    "      enable\t\t- Write 0/1 to enable/disable tracing of all events\n"
+    "  events/<system>/\t- Directory containing all trace events for <system>:\n"
+    "      enable\t\t- Write 0/1 to enable/disable tracing of all <system>\n"
+    "\t\t\t  events\n"
+    "      filter\t\t- If set, only events passing filter are traced\n"
+    "  events/<system>/<event>/\t- Directory containing control files for\n"
+    "\t\t\t  <event>:\n"
+    "      enable\t\t- Write 0/1 to enable/disable tracing of <event>\n"
+    "      filter\t\t- If set, only events passing filter are traced\n"
+    "      trigger\t\t- If set, a command to perform when event is hit\n"
+    "\t    Format: <trigger>[:count][if <filter>]\n"
+    "\t   trigger: traceon, traceoff\n"
+    "\t            enable_event:<system>:<event>\n"
+    "\t            disable_event:<system>:<event>\n"
+    "\t            enable_hist:<system>:<event>\n"
+    "\t            disable_hist:<system>:<event>\n"
+    "\t\t    stacktrace\n"
+    "\t\t    snapshot\n"
+    "\t\t    hist (see below)\n"
+    "\t   The first one will disable tracing every time the event is hit;\n"
+    "\t   with a count, that many times only. A '!' in front removes it.\n"
+    "      hist trigger\t- If set, event hits are aggregated into a hash table\n"
+    "\t    Format: hist:keys=<field1[,field2,...]>\n"
+    "\t            [:values=<field1[,field2,...]>]\n"
+    "\t            [:sort=<field1[,field2,...]>]\n"
+    "\t            [:size=#entries]\n"
+    "\t            [:pause][:continue][:clear]\n"
+    "\t            [:name=histname1]\n"
+    "\t            [if <filter>]\n";
 
 static int readme_show(struct seq *s, void *priv UNUSED)
 {
@@ -284,6 +246,14 @@ static const struct vfs_file files[] = {
       .mode = 0444,
       .show = id_show,
       .priv = &event_print },
+    { .name = "events/ftrace/kernel_stack/format",
+      .mode = 0444,
+      .show = format_show,
+      .priv = &event_stack },
+    { .name = "events/ftrace/kernel_stack/id",
+      .mode = 0444,
+      .show = id_show,
+      .priv = &event_stack },
 };
 
 int trace_init(void)
@@ -296,6 +266,12 @@ int trace_init(void)
         err = tracefs_add(NULL, files, ARRAY_LEN(files));
     if (!err)
         err = trace_add_options();
+    if (!err)
+        err = trace_add_definitions();
+    if (!err)
+        err = trace_add_events();
+    if (!err)
+        err = trace_add_snapshot();
     if (!err)
         err = trace_add_buffer_files();
     return err ? err : trace_add_pages();

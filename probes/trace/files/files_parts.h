@@ -9,10 +9,17 @@
  */
 int trace_show_cpu(struct seq *s, int cpu, enum merge_how how);
 
-/* trace_number - a written number, as Linux's kstrtoul() takes it: any base by its prefix,
- * one newline behind it.  Return: 0; -EINVAL, -ERANGE.
+/* trace_show_snapshot - the snapshot, which is there, as `trace` shows the buffer.
+ * Locks: the trace lock held.  Return: 0; -ENOMEM.
+ */
+int trace_show_snapshot(struct seq *s);
+
+/* trace_number - a written number, as Linux's kstrtoul() takes it: decimal, one newline
+ * behind it.  Return: 0; -EINVAL, -ERANGE.
+ * trace_switch - 0 or 1, the same way.  Return: 0; -EINVAL, -ERANGE.
  */
 int trace_number(const char *text, size_t len, uint64_t *out);
+int trace_switch(const char *text, size_t len, bool *on);
 
 /* trace_clock_is_cycles - are times something else than nanoseconds? */
 bool trace_clock_is_cycles(void);

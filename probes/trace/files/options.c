@@ -6,6 +6,7 @@
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
+#include "probes/trace/files/snapshot.h"
 #include "probes/trace/files/tracefs.h"
 
 #include <string.h>
@@ -45,12 +46,12 @@ static int option_show(struct seq *s, void *priv)
 
 static long option_write(void *priv, const char *text, size_t len)
 {
-    uint64_t value;
-    int err = trace_number(text, len, &value);
+    bool on;
+    int err = trace_switch(text, len, &on);
 
-    if (err || value > 1)
-        return err ? err : -EINVAL;
-    option_set((enum trace_option)(uintptr_t)priv, value);
+    if (err)
+        return err;
+    option_set((enum trace_option)(uintptr_t)priv, on);
     return (long)len;
 }
 
@@ -139,6 +140,7 @@ static long clock_write(void *priv UNUSED, const char *text, size_t len)
             continue;
         trace_lock();
         err = buffer_set_clock(clocks[i].read);
+        snapshot_resize();
         if (!err)
             WRITE_ONCE(chosen, &clocks[i]);
         trace_unlock();

@@ -6,28 +6,11 @@
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
+#include "probes/trace/files/snapshot.h"
 #include "probes/trace/files/tracefs.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-int trace_number(const char *text, size_t len, uint64_t *out)
-{
-    char number[32];
-
-    if (len && text[len - 1] == '\n')
-        len--;
-    if (len && *text == '+') {
-        text++;
-        len--;
-    }
-    if (!len || len >= sizeof(number) || memchr(text, '\0', len))
-        return -EINVAL;
-    memcpy(number, text, len);
-    number[len] = '\0';
-    return parse_u64(number, 0, out);
-}
 
 /* ---- sizes; priv: CPU + 1, or 0 for all ---- */
 
@@ -75,6 +58,7 @@ static long size_write(void *priv, const char *text, size_t len)
         return err;
     trace_lock();
     err = buffer_set_size(cpu_of(priv), kb);
+    snapshot_resize();
     trace_unlock();
     return err ? err : (long)len;
 }
@@ -161,7 +145,7 @@ static int cpu_stats_show(struct seq *s, void *priv)
     struct ring_stats stats;
 
     trace_lock();
-    buffer_stats((unsigned)cpu_of(priv), &stats);
+    buffer_stats((unsigned)cpu_of(priv), BUFFER_LIVE, &stats);
     trace_unlock();
     seq_printf(s, "entries: %lu\noverrun: %lu\ncommit overrun: %lu\nbytes: %lu\n",
                stats.entries, stats.overwritten, stats.overrun, stats.bytes);

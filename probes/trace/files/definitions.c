@@ -1,0 +1,163 @@
+/* definitions.c - kprobe_events, dynamic_events, kprobe_profile, error_log,
+ * available_filter_functions.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "probes/core/life.h"
+#include "probes/many/walk.h"
+#include "probes/trace/error.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/files/events.h"
+#include "probes/trace/files/tracefs.h"
+#include "probes/trace/live/live.h"
+
+#include <string.h>
+
+/* ---- lines ---- */
+
+static int lines_show(struct seq *s, void *priv UNUSED)
+{
+    char *line = kmalloc(DEF_LINE_MAX);
+    const struct live_probe *p = NULL;
+
+    if (!line)
+        return -ENOMEM;
+    trace_lock();
+    while ((p = live_probe_next(p)) != NULL) {
+        def_print(p->def, line, DEF_LINE_MAX);
+        seq_printf(s, "%s\n", line);
+    }
+    trace_unlock();
+    kfree(line);
+    return 0;
+}
+
+static long lines_write(void *priv UNUSED, const char *text, size_t len)
+{
+    char *line = kmalloc(DEF_LINE_MAX);
+    size_t left = len;
+    int err = 0;
+
+    if (!line)
+        return -ENOMEM;
+    trace_lock();
+    while (!err && def_next_line(&text, &left, line, &err))
+        err = live_command(line);
+    trace_unlock();
+    kfree(line);
+    return err ? err : (long)len;
+}
+
+static int lines_truncate(void *priv UNUSED)
+{
+    int err;
+
+    trace_lock();
+    err = live_clear();
+    trace_unlock();
+    return err;
+}
+
+/* ---- kprobe_profile ---- */
+
+static void show_causes(struct seq *s, const struct live_probe *p)
+{
+    for (unsigned i = 0; i < MISS_CAUSES; i++)
+        if (p->rp.kp.missed[i])
+            seq_printf(s, " %s=%lu", probe_miss_name(i), p->rp.kp.missed[i]);
+    for (unsigned i = 0; p->def->is_return && i < KRETPROBE_MISS_CAUSES; i++)
+        if (p->rp.missed[i])
+            seq_printf(s, " return-%s=%lu", kretprobe_miss_name(i), p->rp.missed[i]);
+    for (unsigned i = 0; i < LIVE_LOSSES; i++)
+        if (p->event->lost[i])
+            seq_printf(s, " %s=%lu", live_loss_name(i), p->event->lost[i]);
+}
+
+/* Linux's three columns; behind them why records are missing, where some are. */
+static int profile_show(struct seq *s, void *priv UNUSED)
+{
+    const struct live_probe *p = NULL;
+
+    trace_lock();
+    while ((p = live_probe_next(p)) != NULL) {
+        seq_printf(s, "  %-44s %15lu %15lu", p->def->event, kprobe_hits(&p->rp.kp),
+                   live_probe_misses(p));
+        show_causes(s, p);
+        seq_puts(s, "\n");
+    }
+    trace_unlock();
+    return 0;
+}
+
+/* ---- error_log ---- */
+
+static int log_show(struct seq *s, void *priv UNUSED)
+{
+    char *text = kmalloc(2 * ERROR_LOG_COMMAND);
+
+    if (!text)
+        return -ENOMEM;
+    trace_lock();
+    for (unsigned i = 0; error_log_print(&live_errors, i, text, 2 * ERROR_LOG_COMMAND);
+         i++)
+        seq_puts(s, text);
+    trace_unlock();
+    kfree(text);
+    return 0;
+}
+
+static long log_write(void *priv UNUSED, const char *text UNUSED, size_t len)
+{
+    return (long)len;
+}
+
+static int log_truncate(void *priv UNUSED)
+{
+    trace_lock();
+    error_log_clear(&live_errors);
+    trace_unlock();
+    return 0;
+}
+
+/* ---- available_filter_functions ---- */
+
+static bool show_function(const struct plat_symbol *function, void *arg)
+{
+    struct seq *s = arg;
+
+    if (!blacklist_contains(function->start))
+        seq_printf(s, "%s\n", function->name);
+    return !s->err;
+}
+
+static int functions_show(struct seq *s, void *priv UNUSED)
+{
+    walk_functions(NULL, show_function, s);
+    return 0;
+}
+
+/* ---- the tree ---- */
+
+#define LINES(file)                                                                      \
+    {                                                                                    \
+        .name = (file), .mode = 0640, .show = lines_show, .write = lines_write,          \
+        .truncate = lines_truncate                                                       \
+    }
+
+static const struct vfs_file files[] = {
+    LINES("kprobe_events"),
+    LINES("dynamic_events"),
+    { .name = "kprobe_profile", .mode = 0440, .show = profile_show },
+    { .name = "error_log",
+      .mode = 0640,
+      .show = log_show,
+      .write = log_write,
+      .truncate = log_truncate },
+    { .name = "available_filter_functions", .mode = 0444, .show = functions_show },
+};
+
+int trace_add_definitions(void)
+{
+    return tracefs_add(NULL, files, ARRAY_LEN(files));
+}

@@ -1,0 +1,105 @@
+/* show.c - records as text, by what the options say. */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/ksyms.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/files/files.h"
+#include "probes/trace/files/files_parts.h"
+
+#include <stdio.h>
+
+size_t trace_symbol(char *buf, size_t size, uintptr_t addr)
+{
+    struct ksym sym;
+
+    if (ksyms_at(addr, &sym))
+        return 0;
+    return (size_t)scnprintf(buf, size, "%s+0x%zx/0x%zx", sym.name, sym.offset, sym.size);
+}
+
+static void write_seq(void *to, const char *text, size_t len)
+{
+    seq_write(to, text, len);
+}
+
+void trace_printer(struct print *p, struct seq *s)
+{
+    *p = (struct print){
+        .write = write_seq,
+        .to = s,
+        .symbol = trace_symbol,
+        .comm = comm_find,
+        .cycles = trace_clock_is_cycles(),
+        .brief = !trace_option_is(OPTION_CONTEXT_INFO),
+        .no_irq_info = !trace_option_is(OPTION_IRQ_INFO),
+    };
+}
+
+static void print_merged(struct seq *s, struct merge *m)
+{
+    struct merged one;
+    struct print p;
+
+    trace_printer(&p, s);
+    while (!s->err && buffer_merge_next(m, &one)) {
+        const void *record = one.event.data;
+
+        print_lost(&p, one.ring, one.missed);
+        print_record(&p, event_of(record, one.event.len, one.event.time), one.ring,
+                     one.event.time, record, one.event.len);
+    }
+}
+
+static void print_head(struct seq *s, int cpu, enum buffer_set set)
+{
+    uint64_t entries = 0, written = 0;
+    struct print p;
+
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        struct ring_stats stats;
+
+        if (cpu >= 0 && (unsigned)cpu != i)
+            continue;
+        buffer_stats(i, set, &stats);
+        entries += stats.entries;
+        written += stats.entries + stats.overwritten;
+    }
+    trace_printer(&p, s);
+    print_header(&p, "nop", entries, written, cpu_count());
+}
+
+static int show_locked(struct seq *s, int cpu, enum buffer_set set, enum merge_how how)
+{
+    struct merge m;
+    int err = buffer_merge(&m, cpu, set, how);
+
+    if (err)
+        return err;
+    if (how == MERGE_LOOK)
+        print_head(s, cpu, set);
+    print_merged(s, &m);
+    buffer_merge_end(&m);
+    return 0;
+}
+
+int trace_show_cpu(struct seq *s, int cpu, enum merge_how how)
+{
+    bool pause = how == MERGE_LOOK && trace_option_is(OPTION_PAUSE_ON_TRACE);
+    bool was_on = buffer_is_on();
+    int err;
+
+    trace_lock();
+    if (pause)
+        buffer_switch(false);
+    err = show_locked(s, cpu, BUFFER_LIVE, how);
+    if (pause)
+        buffer_switch(was_on);
+    trace_unlock();
+    return err;
+}
+
+int trace_show_snapshot(struct seq *s)
+{
+    return show_locked(s, -1, BUFFER_SNAPSHOT, MERGE_LOOK);
+}

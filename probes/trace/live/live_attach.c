@@ -1,0 +1,393 @@
+/* live_attach.c - filters and triggers come to an event and go.
+ *
+ * A change makes a new struct live_attached of the old one's parts, lets hits see it, waits
+ * until none can have the old one, and frees what is in that one only.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/quiesce.h"
+#include "probes/trace/error.h"
+#include "probes/trace/files/snapshot.h"
+#include "probes/trace/live/live.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- the exchange ---- */
+
+static struct live_attached *attached_new(unsigned count)
+{
+    return kzalloc(sizeof(struct live_attached) + count * sizeof(struct live_trigger *));
+}
+
+static bool looks_at_record(const struct live_trigger *t)
+{
+    return t->filter || t->line->kind == TRIGGER_HIST || t->line->kind == TRIGGER_STACK;
+}
+
+/* exchange - @new, which may turn out to be empty, takes the place of what is there. On
+ * return no hit has the old one.
+ */
+static void exchange(struct live_event *e, struct live_attached *new)
+{
+    struct live_attached *old = (struct live_attached *)(uintptr_t)e->attached;
+
+    new->needs_record = new->filter != NULL;
+    for (unsigned i = 0; i < new->count; i++)
+        new->needs_record |= looks_at_record(new->trigger[i]);
+    if (!new->filter && !new->count) {
+        kfree(new);
+        new = NULL;
+    }
+    __atomic_store_n(&e->attached, new, __ATOMIC_RELEASE);
+    if (old && e->armed)
+        quiesce();
+    kfree(old);
+}
+
+static const struct live_attached nothing;
+
+static const struct live_attached *attached_of(const struct live_event *e)
+{
+    return e->attached ? e->attached : &nothing;
+}
+
+/* ---- filters ---- */
+
+static const struct def *def_of(const struct live_event *e)
+{
+    return list_first(&e->probes, struct live_probe, sibling)->def;
+}
+
+/* parse_filter - by the fields of @e. */
+static int parse_filter(const struct live_event *e, const char *text, struct filter **out,
+                        struct filter_error *error)
+{
+    struct filter_field *fields = kmalloc(FILTER_FIELDS_MAX * sizeof(*fields));
+    int err;
+
+    if (!fields)
+        return -ENOMEM;
+    err = filter_parse(&live_host, text, fields, filter_fields(def_of(e), fields), out,
+                       error);
+    kfree(fields);
+    return err;
+}
+
+static int put_filter(struct live_event *e, struct filter *filter)
+{
+    const struct live_attached *old = attached_of(e);
+    struct filter *before = old->filter;
+    struct live_attached *new;
+
+    if (!filter && !before)
+        return 0;
+    if (filter && live_scratch_init())
+        return -ENOMEM;
+    new = attached_new(old->count);
+    if (!new)
+        return -ENOMEM;
+    *new = *old;
+    memcpy(new->trigger, old->trigger, old->count * sizeof(struct live_trigger *));
+    new->filter = filter;
+    exchange(e, new);
+    if (before)
+        filter_free(&live_host, before);
+    return 0;
+}
+
+static void forget_block(struct live_event *e)
+{
+    kfree(e->filter_block);
+    e->filter_block = NULL;
+}
+
+/* refuse_filter - let the file show what is wrong. */
+static int refuse_filter(struct live_event *e, const char *text,
+                         const struct filter_error *error)
+{
+    size_t len = filter_block(text, error, NULL, 0);
+    int err = put_filter(e, NULL);
+
+    if (err)
+        return err;
+    forget_block(e);
+    e->filter_block = kmalloc(len + 1);
+    if (e->filter_block)
+        filter_block(text, error, e->filter_block, len + 1);
+    live_error(FILTER_LOG_NAME, filter_error_text(error->id), text, error->column);
+    return error->err;
+}
+
+/* is_zero - but for blanks in front of it. */
+static bool is_zero(const char *text)
+{
+    while (isspace((unsigned char)*text))
+        text++;
+    return !strcmp(text, "0");
+}
+
+int live_set_filter(struct live_event *e, const char *text, bool of_group)
+{
+    struct filter_error error = { 0 };
+    struct filter *filter = NULL;
+    int err;
+
+    if (!is_zero(text)) {
+        err = parse_filter(e, text, &filter, &error);
+        if (err == -ENOMEM)
+            return err;
+        if (err && of_group)
+            error = (struct filter_error){ err, FILTER_BAD_SUBSYS_FILTER_ERROR, 0 };
+        if (err)
+            return refuse_filter(e, text, &error);
+    }
+    err = put_filter(e, filter);
+    if (err && filter)
+        filter_free(&live_host, filter);
+    if (!err)
+        forget_block(e);
+    return err;
+}
+
+/* ---- triggers ---- */
+
+static void trigger_destroy(struct live_trigger *t)
+{
+    if (t->other)
+        live_release(t->other);
+    if (t->hist)
+        hist_free(&live_host, t->hist);
+    if (t->filter)
+        filter_free(&live_host, t->filter);
+    trigger_free(&live_host, t->line);
+    kfree(t);
+}
+
+static int put_trigger(struct live_event *e, struct live_trigger *t)
+{
+    const struct live_attached *old = attached_of(e);
+    struct live_attached *new;
+    int err;
+
+    if (looks_at_record(t) && live_scratch_init())
+        return -ENOMEM;
+    new = attached_new(old->count + 1);
+    if (!new)
+        return -ENOMEM;
+    err = live_hold(e);
+    if (err) {
+        kfree(new);
+        return err;
+    }
+    new->filter = old->filter;
+    new->count = old->count + 1;
+    new->trigger[0] = t;
+    memcpy(new->trigger + 1, old->trigger, old->count * sizeof(struct live_trigger *));
+    exchange(e, new);
+    return 0;
+}
+
+static int take_trigger(struct live_event *e, struct live_trigger *t)
+{
+    const struct live_attached *old = attached_of(e);
+    struct live_attached *new = attached_new(old->count);
+
+    if (!new)
+        return -ENOMEM;
+    new->filter = old->filter;
+    for (unsigned i = 0; i < old->count; i++)
+        if (old->trigger[i] != t)
+            new->trigger[new->count++] = old->trigger[i];
+    exchange(e, new);
+    trigger_destroy(t);
+    live_release(e);
+    return 0;
+}
+
+static bool same_filter(const struct live_trigger *a, const struct live_trigger *b)
+{
+    if (!a->filter || !b->filter)
+        return !a->filter && !b->filter;
+    return !strcmp(filter_text(a->filter), filter_text(b->filter));
+}
+
+static bool is_same(const struct live_trigger *a, const struct live_trigger *b)
+{
+    if (a->hist || b->hist)
+        return a->hist && b->hist && hist_is_same(a->hist, b->hist) && same_filter(a, b);
+    return trigger_is_same(a->line, b->line);
+}
+
+static struct live_trigger *find_same(const struct live_event *e,
+                                      const struct live_trigger *t)
+{
+    const struct live_attached *there = attached_of(e);
+
+    for (unsigned i = 0; i < there->count; i++)
+        if (is_same(there->trigger[i], t))
+            return there->trigger[i];
+    return NULL;
+}
+
+/* ---- histograms ---- */
+
+static void refuse_hist(const struct live_event *e, const char *spec,
+                        enum hist_error_id id, unsigned column)
+{
+    /* The log keeps a pointer to the name only; those of events come and go. */
+    static char names[ERROR_LOG_KEPT][2 * DEF_NAME_MAX + 8];
+    static unsigned next;
+    char *name = names[next++ % ERROR_LOG_KEPT], *command;
+    size_t len = strlen(spec) + sizeof("hist:");
+
+    if (id == HIST_NONE_ERROR)
+        return;
+    command = kmalloc(len);
+    if (!command)
+        return;
+    snprintf(command, len, "hist:%s", spec);
+    snprintf(name, sizeof(names[0]), "hist:%s:%s", e->group, e->name);
+    live_error(name, hist_error_text(id), command, column);
+    kfree(command);
+}
+
+static int make_hist(struct live_event *e, struct live_trigger *t)
+{
+    struct filter_field *fields = kmalloc(FILTER_FIELDS_MAX * sizeof(*fields));
+    struct hist_error error = { 0 };
+    int err;
+
+    if (!fields)
+        return -ENOMEM;
+    err = hist_parse(&live_host, t->line->spec, fields, filter_fields(def_of(e), fields),
+                     &t->hist, &error);
+    kfree(fields);
+    if (err)
+        refuse_hist(e, t->line->spec, error.id, error.column);
+    return err;
+}
+
+/* ask_hist - a line that means a histogram which is there already, or should be. Return: 1:
+ * it is done with; 0: it is a new one; a negative errno.
+ */
+static int ask_hist(struct live_event *e, const struct live_trigger *t,
+                    struct live_trigger *there)
+{
+    enum hist_request request = hist_request(t->hist);
+
+    if (!there && (request == HIST_CONTINUE || request == HIST_CLEAR)) {
+        refuse_hist(e, t->line->spec, HIST_TRIGGER_ENOENT_CLEAR_ERROR, 0);
+        return -ENOENT;
+    }
+    if (!there)
+        return 0;
+    switch (request) {
+    case HIST_MAKE:
+        refuse_hist(e, t->line->spec, HIST_TRIGGER_EEXIST_ERROR, 0);
+        return -EEXIST;
+    case HIST_PAUSE:
+    case HIST_CONTINUE:
+        hist_pause(there->hist, request == HIST_PAUSE);
+        break;
+    case HIST_CLEAR:
+        hist_pause(there->hist, true);
+        quiesce();
+        hist_clear(there->hist);
+        hist_pause(there->hist, false);
+        break;
+    }
+    return 1;
+}
+
+/* ---- a line ---- */
+
+static bool switches_event(enum trigger_kind kind)
+{
+    return kind >= TRIGGER_ENABLE_EVENT && kind <= TRIGGER_DISABLE_HIST;
+}
+
+/* prepare - all that @t needs, but for being seen. */
+static int prepare(struct live_event *e, struct live_trigger *t)
+{
+    struct filter_error error;
+    int err;
+
+    if (switches_event(t->line->kind) && !live_event_find(t->line->group, t->line->event))
+        return -EINVAL;
+    if (t->line->kind == TRIGGER_HIST) {
+        err = make_hist(e, t);
+        if (err)
+            return err;
+    }
+    if (!t->line->filter)
+        return 0;
+    return parse_filter(e, t->line->filter, &t->filter, &error);
+}
+
+static int add_trigger(struct live_event *e, struct live_trigger *t)
+{
+    int err;
+
+    if (t->line->kind == TRIGGER_SNAPSHOT && snapshot_prepare())
+        return -ENOMEM;
+    if (switches_event(t->line->kind)) {
+        struct live_event *other = live_event_find(t->line->group, t->line->event);
+
+        err = live_hold(other);
+        if (err)
+            return err;
+        t->other = other;
+    }
+    return put_trigger(e, t);
+}
+
+/* apply - Return: 1: @t is attached; 0: it is not needed any more; a negative errno. */
+static int apply(struct live_event *e, struct live_trigger *t)
+{
+    struct live_trigger *there;
+    int err = prepare(e, t);
+
+    if (err)
+        return err;
+    there = find_same(e, t);
+    if (t->line->remove)
+        return there ? take_trigger(e, there) : 0;
+    if (t->hist) {
+        err = ask_hist(e, t, there);
+        if (err)
+            return err < 0 ? err : 0;
+    } else if (there) {
+        return -EEXIST;
+    }
+    err = add_trigger(e, t);
+    return err ? err : 1;
+}
+
+int live_trigger_write(struct live_event *e, const char *text)
+{
+    struct live_trigger *t = kzalloc(sizeof(*t));
+    int err;
+
+    if (!t)
+        return -ENOMEM;
+    err = trigger_parse(&live_host, text, &t->line);
+    if (err) {
+        kfree(t);
+        return err;
+    }
+    err = apply(e, t);
+    if (err > 0)
+        return 0;
+    trigger_destroy(t);
+    return err;
+}
+
+void live_clear_hists(struct live_event *e)
+{
+    for (unsigned i = 0; i < attached_of(e)->count;)
+        if (!attached_of(e)->trigger[i]->hist || take_trigger(e, e->attached->trigger[i]))
+            i++;
+}

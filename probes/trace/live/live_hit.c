@@ -1,0 +1,378 @@
+/* live_hit.c - what happens at a hit: fetch, ask, record. No lock, no allocation.
+ *
+ *   1. Nothing attached, and recorded: the record is made where it stays, in the ring.
+ *   2. Triggers that look at nothing: they act, and then as 1, unless one has switched this
+ *      event off.
+ *   3. A filter, or a trigger that looks at the record: the record is made in a place of its
+ *      own first. All triggers are asked, then the filter, and the record is copied into the
+ *      ring. What comes behind the record (stacks) is last.
+ *
+ * Whether tracing is on is asked before triggers act, so that the hit that switches it off
+ * under a condition is the last one recorded, as on Linux.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/mm/extable.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/files/files.h"
+#include "probes/trace/files/snapshot.h"
+#include "probes/trace/live/live.h"
+
+#include <string.h>
+
+/* One hit of one probe. */
+struct hit {
+    struct live_event *event;
+    const struct def *def;
+    uint64_t
+        at[2]; /* what stands before the arguments: ip, or function and return address */
+    struct fetch_from from;
+};
+
+static void count(struct live_event *e, enum live_loss cause, uint64_t n)
+{
+    __atomic_add_fetch(&e->lost[cause], n, __ATOMIC_RELAXED);
+}
+
+/* ---- room ---- */
+
+/* A hit may interrupt another one between its record and the ring. They end in the opposite
+ * order, so the depth of the CPU says whose room it is.
+ */
+#define SCRATCH_DEPTH (PROBE_NEST_MAX + 1)
+
+static struct scratch {
+    unsigned depth;                      /* of the CPU itself */
+    uint8_t (*room)[RING_EVENT_MAX + 8]; /* SCRATCH_DEPTH of them */
+} scratch[MAX_CPUS];
+
+int live_scratch_init(void)
+{
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        if (!scratch[i].room)
+            scratch[i].room = kmalloc(SCRATCH_DEPTH * sizeof(*scratch[i].room));
+        if (!scratch[i].room)
+            return -ENOMEM;
+    }
+    return 0;
+}
+
+static uint8_t *scratch_get(void)
+{
+    struct scratch *mine = &scratch[cpu_id()];
+    unsigned depth = READ_ONCE(mine->depth);
+
+    if (depth >= SCRATCH_DEPTH)
+        return NULL;
+    WRITE_ONCE(mine->depth, depth + 1);
+    barrier();
+    return mine->room[depth];
+}
+
+static void scratch_put(void)
+{
+    struct scratch *mine = &scratch[cpu_id()];
+
+    barrier();
+    WRITE_ONCE(mine->depth, mine->depth - 1);
+}
+
+/* ---- the record ---- */
+
+static int read_memory(void *dst, uintptr_t addr, size_t len, bool user UNUSED)
+{
+    return copy_nofault(dst, (const void *)addr, len);
+}
+
+/* size_of - of the record, at most what a page holds; 0: not even its numbers fit. */
+static size_t size_of(const struct hit *hit)
+{
+    size_t size = hit->event->fixed;
+
+    if (unlikely(size > RING_EVENT_MAX)) {
+        count(hit->event, LIVE_LOST_LONG, 1);
+        return 0;
+    }
+    if (hit->event->has_strings) {
+        size += fetch_strings_size(hit->def->args, hit->def->arg_count, &hit->from);
+        if (size > RING_EVENT_MAX)
+            size = RING_EVENT_MAX;
+    }
+    return size;
+}
+
+/* fill - all of it but the head. What strings have left over is zeroed. */
+static void fill(const struct hit *hit, uint8_t *record, size_t size)
+{
+    size_t head = event_head(&hit->event->event);
+    struct fetch_to to = { .record = record, .size = size };
+
+    memcpy(record + sizeof(struct record_head), hit->at,
+           head - sizeof(struct record_head));
+    if (!hit->def->arg_count)
+        return;
+    fetch_args(hit->def->args, hit->def->arg_count, head, &hit->from, &to);
+    if (to.used < size)
+        memset(record + to.used, 0, size - to.used);
+    if (unlikely(to.faults))
+        count(hit->event, LIVE_FAULT, to.faults);
+    if (unlikely(to.cut))
+        count(hit->event, LIVE_CUT, to.cut);
+}
+
+static void record(const struct hit *hit)
+{
+    struct ring *ring;
+    uint8_t *to;
+    size_t size;
+
+    if (!buffer_is_on())
+        return;
+    size = size_of(hit);
+    if (!size)
+        return;
+    to = record_begin(&hit->event->event, size, hit->from.regs->flags, &ring);
+    if (unlikely(!to)) {
+        count(hit->event, LIVE_LOST_RING, ring != NULL);
+        return;
+    }
+    fill(hit, to, size);
+    record_end(ring);
+}
+
+/* ---- triggers ---- */
+
+static void record_stack(const struct hit *hit)
+{
+    uintptr_t callers[STACK_RECORD_MAX];
+    size_t found, size;
+    struct record_stack *to;
+    struct ring *ring;
+
+    if (!buffer_is_on())
+        return;
+    found = backtrace_collect(hit->from.regs, callers, STACK_RECORD_MAX);
+    if (found && !hit->def->is_return)
+        callers[0] = hit->at[0];
+    size = sizeof(*to) + found * sizeof(callers[0]);
+    to = record_begin(&event_stack, size, hit->from.regs->flags, &ring);
+    if (!to) {
+        count(hit->event, LIVE_LOST_RING, ring != NULL);
+        return;
+    }
+    to->size = (int32_t)found;
+    to->unused = 0;
+    memcpy(to->caller, callers, found * sizeof(callers[0]));
+    record_end(ring);
+}
+
+static void switch_event(struct live_trigger *t, bool on)
+{
+    if (READ_ONCE(t->other->soft_disabled) == !on)
+        return;
+    if (trigger_take(t->line))
+        WRITE_ONCE(t->other->soft_disabled, !on);
+}
+
+static void switch_tracing(struct live_trigger *t, bool on)
+{
+    if (buffer_is_on() != on && trigger_take(t->line))
+        buffer_switch(on);
+}
+
+static void switch_hists(struct live_trigger *t, bool on)
+{
+    const struct live_attached *there = READ_ONCE(t->other->attached);
+
+    if (!there || !trigger_take(t->line))
+        return;
+    for (unsigned i = 0; i < there->count; i++)
+        if (there->trigger[i]->hist)
+            hist_pause(there->trigger[i]->hist, !on);
+}
+
+static void add_to_hist(struct hist *hist, const struct hit *hit, const uint8_t *record,
+                        size_t len)
+{
+    uintptr_t callers[HIST_STACK_MAX];
+    struct hist_hit one = {
+        .record = record, .len = len, .cpu = cpu_id(), .comm = hit->from.comm
+    };
+
+    if (hist_wants_stack(hist)) {
+        one.stack_len = backtrace_collect(hit->from.regs, callers, HIST_STACK_MAX);
+        if (one.stack_len && !hit->def->is_return)
+            callers[0] = hit->at[0];
+        one.stack = callers;
+    }
+    hist_add(hist, &one);
+}
+
+/* act - but for what comes behind the record. */
+static void act(struct live_trigger *t, const struct hit *hit, const uint8_t *record,
+                size_t len)
+{
+    switch (t->line->kind) {
+    case TRIGGER_ON:
+    case TRIGGER_OFF:
+        switch_tracing(t, t->line->kind == TRIGGER_ON);
+        break;
+    case TRIGGER_ENABLE_EVENT:
+    case TRIGGER_DISABLE_EVENT:
+        switch_event(t, t->line->kind == TRIGGER_ENABLE_EVENT);
+        break;
+    case TRIGGER_ENABLE_HIST:
+    case TRIGGER_DISABLE_HIST:
+        switch_hists(t, t->line->kind == TRIGGER_ENABLE_HIST);
+        break;
+    case TRIGGER_HIST:
+        add_to_hist(t->hist, hit, record, len);
+        break;
+    case TRIGGER_SNAPSHOT:
+        if (trigger_take(t->line))
+            snapshot_take();
+        break;
+    case TRIGGER_STACK:
+    case TRIGGER_KINDS:
+        break;
+    }
+}
+
+static bool is_kept(const struct filter *filter, const struct hit *hit,
+                    const uint8_t *record, size_t len)
+{
+    return !filter || filter_match(filter, record, len, cpu_id(), hit->from.comm);
+}
+
+static void look_then_record(const struct live_attached *attached, const struct hit *hit,
+                             uint8_t *room)
+{
+    bool was_on = buffer_is_on(), stack = false;
+    size_t size = size_of(hit);
+
+    if (!size)
+        return;
+    record_head_fill((struct record_head *)(void *)room, &hit->event->event,
+                     hit->from.regs->flags);
+    fill(hit, room, size);
+    for (unsigned i = 0; i < attached->count; i++) {
+        struct live_trigger *t = attached->trigger[i];
+
+        if (!is_kept(t->filter, hit, room, size))
+            continue;
+        if (t->line->kind == TRIGGER_STACK)
+            stack |= trigger_take(t->line);
+        else
+            act(t, hit, room, size);
+    }
+    if (was_on && !READ_ONCE(hit->event->soft_disabled) &&
+        is_kept(attached->filter, hit, room, size) && !record_copy(room, size))
+        count(hit->event, LIVE_LOST_RING, 1);
+    if (stack)
+        record_stack(hit);
+}
+
+static void with_attached(const struct live_attached *attached, const struct hit *hit)
+{
+    uint8_t *room;
+
+    if (!attached->needs_record) {
+        for (unsigned i = 0; i < attached->count; i++)
+            act(attached->trigger[i], hit, NULL, 0);
+        if (!READ_ONCE(hit->event->soft_disabled))
+            record(hit);
+        return;
+    }
+    room = scratch_get();
+    if (!room) {
+        count(hit->event, LIVE_LOST_NESTED, 1);
+        return;
+    }
+    look_then_record(attached, hit, room);
+    scratch_put();
+}
+
+/* ---- handlers ---- */
+
+static void take(const struct hit *hit)
+{
+    const struct live_attached *attached = READ_ONCE(hit->event->attached);
+
+    if (unlikely(attached))
+        with_attached(attached, hit);
+    else if (likely(!READ_ONCE(hit->event->soft_disabled)))
+        record(hit);
+}
+
+static int hit_probe(struct kprobe *kp, struct pt_regs *regs)
+{
+    const struct live_probe *p = CONTAINER_OF(kp, struct live_probe, rp.kp);
+    struct hit hit = {
+        .event = p->event,
+        .def = p->def,
+        .at = { kp->addr },
+        .from = { .regs = regs,
+                  .comm = thread_current()->name,
+                  .read = read_memory,
+                  .symbol = trace_symbol },
+    };
+
+    take(&hit);
+    return 0;
+}
+
+static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    const struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
+    struct fetch_from from = { .regs = regs, .read = read_memory };
+
+    fetch_entry(p->def->entry, p->def->entry_count, &from, (uint64_t *)(void *)ri->data);
+    return 0;
+}
+
+static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
+{
+    const struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
+    struct hit hit = {
+        .event = p->event,
+        .def = p->def,
+        .at = { p->rp.kp.addr, ri->ret_addr },
+        .from = { .regs = regs,
+                  .entry =
+                      p->def->entry_count ? (const uint64_t *)(void *)ri->data : NULL,
+                  .comm = thread_current()->name,
+                  .read = read_memory,
+                  .symbol = trace_symbol },
+    };
+
+    take(&hit);
+    return 0;
+}
+
+void live_probe_fill(struct live_probe *p)
+{
+    if (!p->def->is_return) {
+        p->rp.kp.pre_handler = hit_probe;
+        return;
+    }
+    p->rp.handler = hit_return;
+    if (p->def->entry_count) {
+        p->rp.entry_handler = hit_entry;
+        p->rp.data_size = p->def->entry_count * sizeof(uint64_t);
+    }
+}
+
+const char *live_loss_name(enum live_loss cause)
+{
+    static const char *const names[LIVE_LOSSES] = {
+        [LIVE_LOST_RING] = "ring",    [LIVE_LOST_LONG] = "long",
+        [LIVE_LOST_NESTED] = "depth", [LIVE_FAULT] = "fault",
+        [LIVE_CUT] = "cut",
+    };
+
+    return names[cause];
+}

@@ -1,0 +1,509 @@
+/* live_list.c - lines become probes, and probes events; and how they go again.
+ *
+ * Everything that can be refused is refused before the first change that others see.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/log.h"
+#include "kernel/mm/heap.h"
+#include "kernel/time/clock.h"
+#include "probes/trace/error.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/live/live.h"
+
+#include <string.h>
+
+static struct list lines = LIST_INIT(lines);
+static struct list events = LIST_INIT(events);
+static int (*add_files)(struct live_event *e), (*remove_files)(struct live_event *e);
+
+void live_set_files(int (*add)(struct live_event *e), int (*remove)(struct live_event *e))
+{
+    add_files = add;
+    remove_files = remove;
+}
+
+/* ---- what definitions ask of the kernel ---- */
+
+#define SYMBOL_MAX 512 /* bytes of a name, NUL included */
+
+static int host_symbol(const char *module, size_t module_len UNUSED, const char *name,
+                       size_t len, uintptr_t *addr)
+{
+    char text[SYMBOL_MAX];
+    struct ksym sym;
+    size_t iter = 0;
+    int found = 0;
+
+    if (module)
+        return -ENOENT;
+    if (len >= sizeof(text))
+        return 0;
+    memcpy(text, name, len);
+    text[len] = '\0';
+    while (ksyms_next(text, &iter, &sym))
+        if (!found++)
+            *addr = sym.start;
+    return found;
+}
+
+static bool host_is_entry(uintptr_t addr)
+{
+    struct ksym sym;
+
+    return !ksyms_at(addr, &sym) && !sym.offset && (sym.type == 'T' || sym.type == 't');
+}
+
+const struct def_host live_host = {
+    .symbol = host_symbol,
+    .is_entry = host_is_entry,
+    .alloc = kmalloc,
+    .free = kfree,
+    .entry_args = false,
+};
+
+/* ---- the log of errors ---- */
+
+struct error_log live_errors;
+
+void live_error(const char *subsystem, const char *text, const char *command,
+                unsigned column)
+{
+    error_log_add(&live_errors, clock_ns(), subsystem, text, command, column);
+}
+
+static int refuse(const char *line, const struct trace_error *error)
+{
+    char *joined;
+
+    if (error->id == TRACE_NO_ERROR)
+        return error->err;
+    joined = kmalloc(DEF_LINE_MAX);
+    if (!joined)
+        return error->err;
+    def_join(line, joined, DEF_LINE_MAX);
+    live_error("trace_kprobe", trace_error_text(error->id), joined, error->column);
+    kfree(joined);
+    return error->err;
+}
+
+/* ---- lists ---- */
+
+struct live_probe *live_probe_next(const struct live_probe *p)
+{
+    struct list *next = p ? p->all.next : lines.next;
+
+    return next == &lines ? NULL : list_entry(next, struct live_probe, all);
+}
+
+struct live_event *live_event_next(const struct live_event *e)
+{
+    struct list *next = e ? e->link.next : events.next;
+
+    return next == &events ? NULL : list_entry(next, struct live_event, link);
+}
+
+struct live_event *live_event_find(const char *group, const char *name)
+{
+    struct live_event *e = NULL;
+
+    while ((e = live_event_next(e)) != NULL)
+        if (!strcmp(e->name, name) && !strcmp(e->group, group))
+            return e;
+    return NULL;
+}
+
+uint64_t live_probe_misses(const struct live_probe *p)
+{
+    uint64_t missed = READ_ONCE(p->rp.kp.nmissed);
+
+    return p->def->is_return ? missed + READ_ONCE(p->rp.nmissed) : missed;
+}
+
+static const struct live_probe *first_probe(const struct live_event *e)
+{
+    return list_first(&e->probes, struct live_probe, sibling);
+}
+
+/* ---- a probe ---- */
+
+#define MAXACTIVE_SHOWN_MIN 10 /* what Linux makes of a line that does not say */
+
+/* A line that names no number is listed with the one that Linux would have chosen, which is
+ * no limit here; see docs/caveats.md.
+ */
+static unsigned maxactive_shown(void)
+{
+    unsigned both = 2 * cpu_count();
+
+    return both > MAXACTIVE_SHOWN_MIN ? both : MAXACTIVE_SHOWN_MIN;
+}
+
+static struct live_probe *probe_new(struct def *def)
+{
+    struct live_probe *p = kzalloc(sizeof(*p));
+
+    if (!p)
+        return NULL;
+    p->def = def;
+    list_init(&p->all);
+    list_init(&p->sibling);
+    if (def->is_return && def->maxactive != maxactive_shown())
+        p->rp.maxactive = (int)def->maxactive;
+    if (def->is_return && !def->maxactive)
+        def->maxactive = maxactive_shown();
+    live_probe_fill(p);
+    return p;
+}
+
+static void probe_free(struct live_probe *p)
+{
+    def_free(&live_host, p->def);
+    kfree(p);
+}
+
+/* As Linux answers: a place that may not carry a probe is no valid argument. */
+static int linux_errno(const struct probe_reject *why)
+{
+    switch (why->err) {
+    case -EPERM:
+    case -ENOENT:
+    case -EFAULT:
+        return -EINVAL;
+    default:
+        return why->err;
+    }
+}
+
+/* probe_register - in the state that its event has. @line: for the log. */
+static int probe_register(struct live_probe *p, const char *line)
+{
+    struct probe_reject why = { 0 };
+    struct trace_error error;
+    int err;
+
+    if (!p->def->addr && p->def->symbol)
+        return 0; /* its module is missing */
+    p->rp.kp.addr = p->def->addr;
+    p->rp.kp.flags = p->event->armed ? 0 : KPROBE_FLAG_DISABLED;
+    err = p->def->is_return ? register_kretprobe_why(&p->rp, &why)
+                            : register_kprobe_why(&p->rp.kp, &why);
+    if (!err) {
+        p->is_registered = true;
+        return 0;
+    }
+    if (why.err)
+        log_warn("trace: %s: %s", line, why.why);
+    def_refused(line, why.err ? linux_errno(&why) : err, &error);
+    return refuse(line, &error);
+}
+
+static int probes_unregister(struct live_probe *const *probes, size_t count)
+{
+    struct kprobe **plain = kmalloc((count + 1) * sizeof(*plain));
+    struct kretprobe **returns = kmalloc((count + 1) * sizeof(*returns));
+    size_t plains = 0, returning = 0;
+    int err = plain && returns ? 0 : -ENOMEM;
+
+    for (size_t i = 0; !err && i < count; i++) {
+        if (!probes[i]->is_registered)
+            continue;
+        if (probes[i]->def->is_return)
+            returns[returning++] = &probes[i]->rp;
+        else
+            plain[plains++] = &probes[i]->rp.kp;
+    }
+    if (plains)
+        err = unregister_kprobes(plain, plains);
+    if (!err && returning)
+        err = unregister_kretprobes(returns, returning);
+    kfree(plain);
+    kfree(returns);
+    return err;
+}
+
+/* ---- an event ---- */
+
+static void event_fill(struct live_event *e, const struct def *def)
+{
+    strlcpy(e->group, def->group, sizeof(e->group));
+    strlcpy(e->name, def->event, sizeof(e->name));
+    list_init(&e->probes);
+    list_init(&e->link);
+    e->event = (struct event){
+        .group = e->group,
+        .name = e->name,
+        .shape = def->is_return ? EVENT_RETURN : EVENT_PROBE,
+        .arg_count = def->arg_count,
+        .args = def->args,
+    };
+    e->fixed = (unsigned)event_head(&e->event) + def->args_size;
+    e->has_strings = def->has_strings;
+}
+
+static void event_free(struct live_event *e)
+{
+    kfree(e->filter_block);
+    kfree(e);
+}
+
+/* event_publish - with one probe, which is registered. */
+static int event_publish(struct live_event *e)
+{
+    int err = event_add(&e->event, buffer_now());
+
+    if (err)
+        return err;
+    err = add_files(e);
+    if (err) {
+        event_remove(&e->event);
+        return err;
+    }
+    list_insert(&events, &e->link);
+    return 0;
+}
+
+static void link_probe(struct live_probe *p)
+{
+    list_append(&lines, &p->all);
+    list_append(&p->event->probes, &p->sibling);
+}
+
+static bool is_owned(const struct def *def)
+{
+    const struct event *fixed[] = { &event_print, &event_stack };
+
+    for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
+        if (!strcmp(def->group, fixed[i]->group) && !strcmp(def->event, fixed[i]->name))
+            return true;
+    return false;
+}
+
+static int define_new(struct live_probe *p, const char *line)
+{
+    struct trace_error taken = { .err = -EEXIST, .id = TRACE_EVENT_EXIST };
+    struct live_event *e;
+    int err;
+
+    if (is_owned(p->def))
+        return refuse(line, &taken);
+    e = kzalloc(sizeof(*e));
+    if (!e)
+        return -ENOMEM;
+    event_fill(e, p->def);
+    p->event = e;
+    err = probe_register(p, line);
+    if (!err) {
+        err = event_publish(e);
+        if (err)
+            probes_unregister(&p, 1);
+    }
+    if (err) {
+        event_free(e);
+        return err;
+    }
+    link_probe(p);
+    return 0;
+}
+
+/* defs_of - the definitions of the probes of @e. Return: how many; 0 without memory. */
+static size_t defs_of(const struct live_event *e, const struct def ***out)
+{
+    const struct live_probe *p;
+    size_t count = 0;
+
+    list_for_each(p, &e->probes, sibling)
+        count++;
+    *out = kmalloc(count * sizeof(**out));
+    if (!*out)
+        return 0;
+    count = 0;
+    list_for_each(p, &e->probes, sibling)
+        (*out)[count++] = p->def;
+    return count;
+}
+
+static int define_more(struct live_probe *p, struct live_event *e, const char *line)
+{
+    struct trace_error error;
+    const struct def **defs;
+    size_t count = defs_of(e, &defs);
+    int err;
+
+    if (!count)
+        return -ENOMEM;
+    err = def_append(p->def, defs, count, line, &error);
+    kfree(defs);
+    if (err)
+        return refuse(line, &error);
+    p->event = e;
+    err = probe_register(p, line);
+    if (!err)
+        link_probe(p);
+    return err;
+}
+
+static int define(const char *line)
+{
+    struct trace_error error;
+    struct live_event *e;
+    struct live_probe *p;
+    struct def *def;
+    int err = def_parse(&live_host, line, &def, &error);
+
+    if (err)
+        return refuse(line, &error);
+    if (!def)
+        return 0;
+    p = probe_new(def);
+    if (!p) {
+        def_free(&live_host, def);
+        return -ENOMEM;
+    }
+    e = live_event_find(def->group, def->event);
+    err = e ? define_more(p, e, line) : define_new(p, line);
+    if (err)
+        probe_free(p);
+    return err;
+}
+
+/* ---- deleting ---- */
+
+/* detach - no trigger is there, since @e is not armed. */
+static void detach(struct live_event *e)
+{
+    struct live_attached *old = (struct live_attached *)(uintptr_t)e->attached;
+
+    e->attached = NULL;
+    if (old && old->filter)
+        filter_free(&live_host, old->filter);
+    kfree(old);
+}
+
+/* probe_forget - it is not registered any more. An event whose last probe has gone is gone
+ * already for readers; else another probe lends it its arguments' names.
+ */
+static void probe_forget(struct live_probe *p)
+{
+    struct live_event *e = p->event;
+
+    list_remove(&p->all);
+    list_remove(&p->sibling);
+    if (list_empty(&e->probes)) {
+        event_remove(&e->event);
+        list_remove(&e->link);
+        event_free(e);
+    } else {
+        e->event.args = first_probe(e)->def->args;
+    }
+    probe_free(p);
+}
+
+/* ends_with - are all probes of @e among the @count in @gone? */
+static bool ends_with(const struct live_event *e, struct live_probe *const *gone,
+                      size_t count)
+{
+    const struct live_probe *p;
+    size_t found = 0, all = 0;
+
+    list_for_each(p, &e->probes, sibling)
+        all++;
+    for (size_t i = 0; i < count; i++)
+        found += gone[i]->event == e;
+    return found == all;
+}
+
+/* show - the files of these events are there, if there is memory. */
+static void show(struct live_probe *const *probes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!probes[i]->event->files && add_files(probes[i]->event))
+            log_warn("trace: no memory for the files of %s", probes[i]->event->name);
+}
+
+/* hide - take the files of those events away that lose their last probe. Return: 0; -EBUSY
+ * one of them is open, and all are there.
+ */
+static int hide(struct live_probe *const *gone, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct live_event *e = gone[i]->event;
+
+        if (!e->files || !ends_with(e, gone, count) || !remove_files(e))
+            continue;
+        show(gone, i);
+        return -EBUSY;
+    }
+    return 0;
+}
+
+/* delete_all - these, or none. */
+static int delete_all(struct live_probe *const *gone, size_t count)
+{
+    int err;
+
+    for (size_t i = 0; i < count; i++)
+        if (gone[i]->event->armed)
+            return -EBUSY;
+    err = hide(gone, count);
+    if (err)
+        return err;
+    err = probes_unregister(gone, count);
+    if (err) {
+        show(gone, count);
+        return err;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!gone[i]->event->files)
+            detach(gone[i]->event);
+        probe_forget(gone[i]);
+    }
+    return 0;
+}
+
+/* delete_those - all that @wanted accepts. Return: 0; -ENOENT there is none. */
+static int delete_those(const struct def_delete *wanted)
+{
+    struct live_probe **gone, *p = NULL;
+    size_t count = 0;
+    int err;
+
+    while ((p = live_probe_next(p)) != NULL)
+        count++;
+    gone = kmalloc((count + 1) * sizeof(struct live_probe *));
+    if (!gone)
+        return -ENOMEM;
+    count = 0;
+    while ((p = live_probe_next(p)) != NULL)
+        if (!wanted || def_delete_matches(wanted, p->def))
+            gone[count++] = p;
+    err = count || !wanted ? delete_all(gone, count) : -ENOENT;
+    kfree(gone);
+    return err;
+}
+
+int live_clear(void)
+{
+    return delete_those(NULL);
+}
+
+static int delete_line(const char *line)
+{
+    struct def_delete *wanted = kmalloc(sizeof(*wanted));
+    int err;
+
+    if (!wanted)
+        return -ENOMEM;
+    err = def_delete_parse(line, wanted);
+    if (!err)
+        err = delete_those(wanted);
+    kfree(wanted);
+    return err;
+}
+
+int live_command(const char *line)
+{
+    return def_is_delete(line) ? delete_line(line) : define(line);
+}

@@ -1,0 +1,123 @@
+/* live_switch.c - events are recorded or not, and armed or not: two questions, since a
+ * trigger wants hits of an event that is not recorded.
+ *
+ *     enabled by file   soft_users   armed   soft_disabled   the file `enable` says
+ *     no                0            no      no              0
+ *     yes               0            yes     no              1
+ *     no                1..          yes     yes             0*
+ *     yes               1..          yes     no              1*
+ *
+ * Triggers flip soft_disabled in a hit.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/live/live.h"
+
+static size_t probe_count(struct live_event *const *events, size_t count)
+{
+    const struct live_probe *p;
+    size_t probes = 0;
+
+    for (size_t i = 0; i < count; i++)
+        list_for_each(p, &events[i]->probes, sibling)
+            probes++;
+    return probes;
+}
+
+/* probes_of - of those events that are to change. Return: how many. */
+static size_t probes_of(struct live_event *const *events, size_t count, bool on,
+                        struct kprobe **out)
+{
+    struct live_probe *p;
+    size_t probes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        if (events[i]->armed == on)
+            continue;
+        list_for_each(p, &events[i]->probes, sibling)
+            if (p->is_registered && !(p->rp.kp.flags & KPROBE_FLAG_GONE))
+                out[probes++] = &p->rp.kp;
+    }
+    return probes;
+}
+
+/* arm - let each of @events be armed, or not. */
+static int arm(struct live_event *const *events, size_t count, bool on)
+{
+    struct kprobe **probes =
+        kmalloc((probe_count(events, count) + 1) * sizeof(struct kprobe *));
+    size_t found;
+    int err = 0;
+
+    if (!probes)
+        return -ENOMEM;
+    found = probes_of(events, count, on, probes);
+    if (on)
+        err = buffer_expand();
+    if (!err && found)
+        err = on ? enable_kprobes(probes, found) : disable_kprobes(probes, found);
+    for (size_t i = 0; !err && i < count; i++)
+        events[i]->armed = on;
+    kfree(probes);
+    return err;
+}
+
+static int switch_on(struct live_event *const *events, size_t count)
+{
+    int err = arm(events, count, true);
+
+    for (size_t i = 0; !err && i < count; i++)
+        WRITE_ONCE(events[i]->soft_disabled, false);
+    return err;
+}
+
+/* Those that triggers want stay armed. */
+static int switch_off(struct live_event *const *events, size_t count)
+{
+    struct live_event **off = kmalloc((count + 1) * sizeof(struct live_event *));
+    size_t offs = 0;
+    int err;
+
+    if (!off)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
+        if (live_is_soft(events[i]))
+            WRITE_ONCE(events[i]->soft_disabled, true);
+        else
+            off[offs++] = events[i];
+    err = arm(off, offs, false);
+    kfree(off);
+    return err;
+}
+
+int live_switch(struct live_event *const *events, size_t count, bool on)
+{
+    return on ? switch_on(events, count) : switch_off(events, count);
+}
+
+int live_hold(struct live_event *e)
+{
+    int err;
+
+    if (!e->armed) {
+        WRITE_ONCE(e->soft_disabled, true);
+        err = arm(&e, 1, true);
+        if (err) {
+            WRITE_ONCE(e->soft_disabled, false);
+            return err;
+        }
+    }
+    e->soft_users++;
+    return 0;
+}
+
+void live_release(struct live_event *e)
+{
+    if (--e->soft_users || !e->soft_disabled)
+        return;
+    /* Without memory it stays armed and is not recorded: only its cost remains. */
+    if (!arm(&e, 1, false))
+        WRITE_ONCE(e->soft_disabled, false);
+}
