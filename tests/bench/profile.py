@@ -25,7 +25,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "../run"))
 
 from guest import ELF, Guest, Setup  # noqa: E402
-from hang import Qmp, Symbols  # noqa: E402
+from hang import Symbols  # noqa: E402
 
 KINDS = ("int3_boostable", "int3_emulated", "int3_unboostable", "int3_tf",
          "opt", "opt_pad", "opt_count", "opt_light", "kret_opt")  # fmt: skip
@@ -77,7 +77,7 @@ def record(kind, functions):
     setup = Setup(smp=1, icount=True, qemu="-icount shift=0,sleep=off")
     with Guest(setup) as guest, tempfile.NamedTemporaryFile() as log:
         guest.wait_prompt(LIMIT)
-        qmp = Qmp(guest.control)
+        qmp = guest.qmp
         words = f" hit.{kind}" * 100  # it is still busy when the guest is ended
         guest.machine.sock.recv(4096)  # the greeting, which it may be stuck in
         guest.machine.sock.sendall(f"@1 bench{words}\n".encode())

@@ -5,8 +5,10 @@ what QEMU itself knows (its exit status, resets of a CPU). Socket pairs connect 
 nothing is left behind in the file system and a guest that dies is noticed at once.
 """
 
+import contextlib
 import ctypes
 import dataclasses
+import functools
 import os
 import re
 import select
@@ -19,7 +21,7 @@ import threading
 import time
 
 import exits
-from hang import cpu_places
+from hang import Qmp, cpu_places
 from machine import Machine
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -37,6 +39,7 @@ EXIT_POWEROFF, EXIT_TESTS_FAILED, EXIT_PANIC, EXIT_COMMAND_FAILED = 33, 35, 37, 
 # later could not end itself.
 PANIC = re.compile(rb"\nCPU \d+, which panicked:")
 PANIC_GRACE = 5
+PANIC_END = b"\nend of panic"
 REPORT_MAX = 200  # lines
 
 CONTROL = re.compile(r"\r|\x1b\[[0-9;=?]*[A-Za-z]")  # what only a terminal needs
@@ -60,6 +63,7 @@ class Setup:
     gdb: str = None  # gdb's unix socket; the guest waits for it before its first step
     console: str = "pair"  # pair, stdio, or a path: COM1 as a listening unix socket
     reboot: bool = False  # a reset starts the guest again instead of ending it
+    stays: bool = False  # a panic does not end it: its memory can be read
 
     @property
     def image(self):
@@ -119,7 +123,8 @@ def qemu_words(setup, com1, com3, control, early, resets, image=True):
     words += ["-chardev", control + ",id=control", "-mon", "control,mode=control"]
     words += ["-chardev", f"file,path={early},id=early"]
     words += ["-device", "isa-debugcon,iobase=0xe9,chardev=early"]
-    words += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+    if not setup.stays:
+        words += ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
     words += ["-d", "cpu_reset", "-D", resets]
     if not setup.reboot:
         words += ["-no-reboot"]
@@ -263,12 +268,23 @@ class Guest:
         if output:
             output(data)
         self.tail = self.tail[-64:] + data
+        if self.setup.stays and PANIC_END in self.tail:
+            self._give_up()
         if self.panicked or not PANIC.search(self.tail):
             return
         self.panicked = True
-        killer = threading.Timer(PANIC_GRACE, self.process.kill)
+        killer = threading.Timer(PANIC_GRACE, self._give_up)
         killer.daemon = True
         killer.start()
+
+    def _give_up(self):
+        """The guest does nothing any more: those that wait for its answers shall know."""
+        if not self.setup.stays:
+            self.process.kill()
+            return
+        for line in (self.console.sock, self.machine.sock):
+            with contextlib.suppress(OSError):
+                line.shutdown(socket.SHUT_RD)
 
     def _start(self, output):
         passed, ours = [], {}
@@ -384,13 +400,19 @@ class Guest:
         if self.was_signalled():
             return exits.ENDED, "a signal ended QEMU"
         if status == 0:
-            return exits.ENDED, "the guest reset itself"
+            or_off = " or switched itself off" * self.setup.stays
+            return exits.ENDED, "the guest reset itself" + or_off
         return exits.ENDED, f"QEMU ended with status {status}"
+
+    @functools.cached_property
+    def qmp(self):
+        """QEMU's control protocol; OSError or ValueError when QEMU does not answer."""
+        return Qmp(self.control)
 
     def places(self):
         """Where the CPUs are, as lines of text."""
         try:
-            return list(cpu_places(self.control, ELF))
+            return list(cpu_places(self.qmp, ELF))
         except (OSError, ValueError, TypeError) as error:
             return [f"(QEMU does not tell where its CPUs are: {error})"]
 

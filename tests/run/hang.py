@@ -67,9 +67,9 @@ def callers(qmp, frame):
         frame = int(words[0], 16)
 
 
-def cpu_places(sock, elf):
+def cpu_places(qmp, elf):
     """One line of text per CPU, and one per caller."""
-    qmp, symbols = Qmp(sock), Symbols(elf)
+    symbols = Symbols(elf)
     qmp.execute("stop")
     blocks = re.split(r"CPU#(\d+)\r?\n", qmp.monitor("info registers -a"))[1:]
     for cpu, registers in zip(blocks[::2], blocks[1::2]):

@@ -69,6 +69,12 @@ def boot_words(text):
     return text
 
 
+def buffer_size(text):
+    if not re.fullmatch(r"[0-9]{1,6}", text) or not 8 <= int(text) <= 261120:
+        fail(f"{text!r} is not a number of KiB from 8 to 261120")
+    return int(text)
+
+
 def check_folder(path):
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):

@@ -18,7 +18,7 @@ from guest import BUILD, ROOT
 from session import LIMIT, Terminal, sonde
 
 SONDE = os.path.join(ROOT, "sonde")
-COMMANDS = ("run", "exec", "gdb", "attach", "test", "check")
+COMMANDS = ("run", "exec", "trace", "gdb", "attach", "test", "check")
 ROW = re.compile(r"^ +(\S+)  (\w+(?:(?:, | but )\w+)*) {2,}(\S.*)$", re.M)
 RUN = ("run", "--boot", "pvh")
 
@@ -190,6 +190,24 @@ def no_tools(*words):
         return status_of(*words, PATH=folder)
 
 
+def recorded_until(number):
+    """A recording without commands: a signal ends it when QEMU has been there for a while."""
+    process = subprocess.Popen([SONDE, "trace", "--live"], stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               preexec_fn=heed_interrupts)  # fmt: skip
+    with process:
+        process.stderr.readline()  # that it records
+        process.send_signal(number)
+        return process.wait(LIMIT)
+
+
+def recorded_with_failure():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.dat")
+        status = status_of("trace", "-o", path, "--", "echo x", "cat /nope")
+        return status, os.path.exists(path)
+
+
 def after_sigpipe(words):
     return in_shell(f"(sleep 0.5; ./sonde {words}) | true; exit ${{PIPESTATUS[0]}}")
 
@@ -223,6 +241,10 @@ FACTS = {
         lambda: (status_of("exec", "echo x", "poweroff"), 0),
         lambda: (status_of("exec", "echo x", "reboot"), 0),
     ],
+    ("0", "trace", "every command succeeded, or none was given and Ctrl-C came"): [
+        lambda: (status_of("trace", "--", "echo x", "run fork"), 0),
+        lambda: (recorded_until(INT), 0),
+    ],
     ("0", "attach", "the guest ended, or Ctrl-A x was typed"): [
         lambda: (attached(keys=b"poweroff\r"), 0),
         lambda: (attached(keys=b"\x01x"), 0),
@@ -243,6 +265,10 @@ FACTS = {
     ("1", "exec", "a command failed; those behind it were not run"): [
         lambda: (sonde("exec", "echo x", "cat /nope", "echo y")[:2],
                  (1, "x\ncat: /nope: No such file or directory\n")),
+    ],
+    ("1", "trace", "a command failed, and the files are written; or a line was refused"): [
+        lambda: (recorded_with_failure(), (1, True)),
+        lambda: (status_of("trace", "p no_such_function", "--", "echo x"), 1),
     ],
     ("1", "attach", "there is no guest to attach to"): [lambda: (status_of("attach"), 1)],
     ("1", "test", "a test failed"): [
@@ -265,6 +291,10 @@ FACTS = {
     ],
     ("2", "run", USAGE): [lambda: (status_of("run", "--memory", "abc"), 2)],
     ("2", "exec", USAGE): [lambda: (status_of("exec", "-f", "/no/such/file"), 2)],
+    ("2", "trace", USAGE): [
+        lambda: (status_of("trace", "-o", "x.txt", "--", "echo x"), 2),
+        lambda: (status_of("trace", "--buffer", "0", "--", "echo x"), 2),
+    ],
     ("2", "gdb", USAGE): [lambda: (status_of("gdb", "--qemu", "-no-such-option"), 2)],
     ("2", "attach", USAGE): [lambda: (status_of("attach", "x"), 2)],
     ("2", "test", USAGE): [lambda: (status_of("test", "no_such_test"), 2)],
@@ -274,6 +304,13 @@ FACTS = {
         lambda: (status_of(*RUN, *TESTS), 3),
     ],
     ("3", "exec", "the kernel panicked"): [lambda: (status_of("exec", "panic"), 3)],
+    ("3", "trace", "the kernel panicked"): [
+        lambda: (status_of("trace", "--", "panic"), 3),
+    ],
+    ("4", "trace", "the guest was switched off or reset, and nothing was fetched"): [
+        lambda: (status_of("trace", "--", "poweroff"), 4),
+        lambda: (status_of("trace", "--", "reboot", "echo x"), 4),
+    ],
     ("4", "run", TRIPLE): [
         lambda: (with_fake("run", fake="console triple", stdin=b"x\n"), 4),
     ],
@@ -296,6 +333,10 @@ FACTS = {
     ("5", "exec", "the output cannot be written"): [
         lambda: (in_shell("./sonde exec 'echo x' >/dev/full"), 5),
     ],
+    ("5", "trace", "the output cannot be written"): [
+        lambda: (in_shell("./sonde trace -- 'echo x' >/dev/full"), 5),
+    ],
+    ("5", "trace", NO_BUILD): [lambda: (broken_build("trace", "--", "echo x"), 5)],
     ("5", "run", NO_BUILD): [lambda: (broken_build("run"), 5)],
     ("5", "exec", NO_BUILD): [
         lambda: (broken_build("exec", "echo x"), 5),
@@ -311,6 +352,14 @@ FACTS = {
     ],
     ("124", "exec", LIMIT_REACHED): [
         lambda: (status_of("exec", "--timeout", "3", "sleep 100"), 124),
+    ],
+    ("124", "trace", LIMIT_REACHED): [
+        lambda: (status_of("trace", "--timeout", "3", "--", "sleep 100"), 124),
+    ],
+    ("128+N", "trace", SIGNAL): [
+        lambda: (after_signal(INT, "trace", "--", "echo 'sonde> '", "sleep 100"), 130),
+        lambda: (after_signal(TERM, "trace", "--", "echo 'sonde> '", "sleep 100"), 143),
+        lambda: (after_sigpipe("trace -- 'echo x' 'sleep 1' 'echo y'"), 141),
     ],
     ("128+N", "run", SIGNAL): [
         lambda: (after_signal(INT, *RUN), 130),

@@ -26,7 +26,7 @@ void trace_unlock(void)
 /* ---- the rings ---- */
 
 /* Locks:  T the trace lock   a any, atomically */
-static struct {
+static struct buffer_cpu {
     struct ring *ring;     /* [T to change] */
     struct ring *old;      /* [T] the smaller one before it, which was not read yet */
     struct ring *spare;    /* [a] to take the ring's place at a snapshot; NULL */
@@ -341,6 +341,43 @@ void comm_each(void (*fn)(int pid, const char *name, void *arg), void *arg)
             fn(pid, name, arg);
     }
 }
+
+/* ---- for tools ---- */
+
+/* Where the rings are, for a tool that reads the memory of a kernel that has died and finds
+ * this by its name: host/trace/dead.py, whose list of names has the same order.
+ */
+extern const uint64_t trace_layout[];
+USED const uint64_t trace_layout[] = {
+    (uintptr_t)cpus,
+    MAX_CPUS,
+    sizeof(struct buffer_cpu),
+    offsetof(struct buffer_cpu, ring),
+    offsetof(struct buffer_cpu, old),
+    offsetof(struct ring, published),
+    offsetof(struct ring, slots),
+    offsetof(struct ring, count),
+    offsetof(struct ring, read),
+    offsetof(struct ring, dropped),
+    offsetof(struct ring, overrun),
+    offsetof(struct ring, dropped_before),
+    offsetof(struct ring, overrun_before),
+    offsetof(struct ring, overwritten),
+    sizeof(struct ring),
+    sizeof(struct ring_slot),
+    offsetof(struct ring_slot, end),
+    offsetof(struct ring_slot, first),
+    offsetof(struct ring_slot, lost),
+    offsetof(struct ring_cursor, off),
+    offsetof(struct ring_cursor, events),
+    offsetof(struct ring_cursor, lost),
+    RING_LAP_SHIFT,
+    (uintptr_t)comms,
+    COMMS,
+    sizeof(struct comm),
+    offsetof(struct comm, name),
+    DIRECT_MAP_BASE,
+};
 
 /* ---- records ---- */
 

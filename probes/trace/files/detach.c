@@ -25,7 +25,7 @@
 #define LIST_FRAMES (BATCH_MAX * sizeof(uint64_t) / PAGE_SIZE)
 #define OPEN_STEP 1000000 /* batches between the first numbers of two hosts */
 
-/* Locks: the trace lock. */
+/* The first three are known to host/trace/dead.py. Locks: the trace lock. */
 static struct {
     uint64_t number; /* of the batch that is out, or was out last */
     uint64_t count;  /* pages of it; 0: it has been read */

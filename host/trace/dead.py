@@ -1,0 +1,141 @@
+"""dead.py - the pages of a guest that cannot answer any more, out of its memory.
+
+The rings are found by the symbol `trace_layout` of the guest's ELF file, and read as
+probes/trace/ring.c reads them; no CPU writes to them any more.
+"""
+
+import struct
+
+from .pages import HEAD, MISSED, MISSED_COUNT, PAGE, records
+
+# probes/trace/files/buffer.c: trace_layout
+NAMES = """cpus cpu_count cpu_size cpu_ring cpu_old
+           published slots slot_count read dropped overrun dropped_before overrun_before
+           overwritten ring_size slot_size slot_end slot_first slot_lost
+           read_off read_events read_lost lap_shift
+           comms comm_count comm_size comm_name direct_map""".split()
+FREE, OPEN, UNREAD = range(3)
+PLACE_LOW = (1 << 16) - 1
+LAP_MASK = (1 << 26) - 1
+NAME_LEN = 16
+
+
+class Dead:
+    """memory: a memory.Memory of the guest   symbols: of its ELF file"""
+
+    def __init__(self, memory, symbols):
+        self.memory = memory
+        self.symbols = symbols
+        words = self._words(symbols.objects["trace_layout"], len(NAMES))
+        self.layout = dict(zip(NAMES, words))
+
+    def _words(self, address, count):
+        return struct.unpack(f"<{count}Q", self.memory.virtual(address, 8 * count))
+
+    def _page(self, word):
+        """The page of a slot's word."""
+        address = ((word >> 16) & -PAGE) | (0xFFFF << 48 if word >> 63 else 0)
+        return self.memory.physical(address - self.layout["direct_map"], PAGE)
+
+    def batch(self, taken):
+        """Pages that were taken out of the rings and did not come to the host, which has had
+        the batches up to @taken: (CPU, page)."""
+        number, count, frames = self._words(self.symbols.objects["trace_batch"], 3)
+        if not frames or not count or number <= taken:
+            return []
+        entries = self._words(frames, count)
+        data = self.memory.frames([entry & -PAGE for entry in entries])
+        return [(entry % PAGE, data[entry & -PAGE]) for entry in entries]
+
+    def rings(self):
+        """(CPU, its pages, how many events it has lost) of each CPU."""
+        l = self.layout
+        for cpu in range(l["cpu_count"]):
+            base = l["cpus"] + cpu * l["cpu_size"]
+            found, lost = [], 0
+            for place in ("cpu_old", "cpu_ring"):
+                (ring,) = self._words(base + l[place], 1)
+                if ring:
+                    more, count = self.ring(ring)
+                    found += more
+                    lost += count
+            if not ring:
+                return
+            yield cpu, found, lost
+
+    def ring(self, address):
+        """(pages that were not read, events lost since the ring was reset)"""
+        l = self.layout
+        data = self.memory.virtual(address, l["ring_size"])
+
+        def word(offset):
+            return struct.unpack_from("<Q", data, offset)[0]
+
+        read, count = l["read"], word(l["slot_count"]) & 0xFFFFFFFF
+        published = word(l["published"])
+        last = (published >> l["lap_shift"]) * count + (published & PLACE_LOW)
+        cursor = {
+            "seq": word(read),
+            "off": word(read + l["read_off"]) & 0xFFFFFFFF,
+            "events": word(read + l["read_events"]),
+            "lost": word(read + l["read_lost"]),
+        }
+        slots = self.memory.virtual(word(l["slots"]), count * l["slot_size"])
+        pages, overwritten = self._unread(cursor, slots, count, last)
+        lost = sum(word(l[n]) - word(l[n + "_before"]) for n in ("dropped", "overrun"))
+        return pages, lost + overwritten + word(l["overwritten"])
+
+    def _unread(self, cursor, slots, count, last):
+        l, pages, overwritten = self.layout, [], 0
+        if cursor["seq"] + count <= last:
+            cursor |= {"seq": last - count + 1, "off": 0}
+        for seq in range(cursor["seq"], last + 1):
+            at = seq % count * l["slot_size"]
+            (word,) = struct.unpack_from("<Q", slots, at)
+            first, lost = (struct.unpack_from("<Q", slots, at + l[n])[0]
+                           for n in ("slot_first", "slot_lost"))
+            lap, state = word >> 2 & LAP_MASK, word & 3
+            off = cursor["off"] if seq == cursor["seq"] else 0
+            if lap != seq // count & LAP_MASK or state == FREE:
+                continue
+            page = self._page(word)
+            missed = 0
+            if not off:
+                missed = first - cursor["events"] + lost - cursor["lost"]
+                overwritten += first - cursor["events"]
+                cursor |= {"events": first, "lost": lost}
+            (end,) = struct.unpack_from("<I", slots, at + l["slot_end"])
+            if seq == last:
+                (end,) = struct.unpack_from("<Q", page, 8)
+            page = part(page, off, end, missed)
+            found = sum(1 for _ in records(0, page))
+            cursor["events"] += found
+            if found:
+                pages.append(page)
+        return pages, overwritten
+
+    def cmdlines(self):
+        """Names of threads, as saved_cmdlines has them."""
+        l = self.layout
+        data = self.memory.virtual(l["comms"], l["comm_count"] * l["comm_size"])
+        for i in range(l["comm_count"]):
+            at = i * l["comm_size"]
+            (pid,) = struct.unpack_from("<i", data, at)
+            name = data[at + l["comm_name"] :][:NAME_LEN].split(b"\0")[0]
+            if pid > 0:
+                yield f"{pid} {name.decode('utf-8', 'replace')}\n"
+
+
+def part(page, off, end, missed):
+    """Of a page what lies between two offsets, as a page of its own."""
+    (time,) = struct.unpack_from("<Q", page)
+    for record in records(0, struct.pack("<QQ", time, off) + page[HEAD:]):
+        time = record.time
+    data = page[HEAD + off : HEAD + end]
+    commit = len(data)
+    if missed:
+        commit |= MISSED
+        if len(data) + 8 <= PAGE - HEAD:
+            commit |= MISSED_COUNT
+            data += struct.pack("<Q", missed)
+    return (struct.pack("<QQ", time, commit) + data).ljust(PAGE, b"\0")

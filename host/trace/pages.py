@@ -1,0 +1,72 @@
+"""pages.py - raw pages of the tracer's rings: bytes in, records out.
+
+A page is Linux's: the time of its first event, how many bytes of data it has, the data. See
+probes/trace/ring.h.
+"""
+
+import struct
+from collections import namedtuple
+
+PAGE = 4096
+HEAD = 16
+MISSED, MISSED_COUNT = 1 << 31, 1 << 30
+PADDING, EXTEND, STAMP = 29, 30, 31
+DELTA_BITS = 27
+
+# missed: events that were lost right before it on its CPU; SOME: it is not known how many
+Record = namedtuple("Record", "cpu time data missed")
+SOME = -1
+
+
+class PageError(Exception):
+    """The bytes are no page of a ring."""
+
+
+def missed(page):
+    """How many events were lost right before the page."""
+    (commit,) = struct.unpack_from("<Q", page, 8)
+    if not commit & MISSED:
+        return 0
+    if not commit & MISSED_COUNT:
+        return SOME
+    return struct.unpack_from("<Q", page, HEAD + commit % MISSED_COUNT)[0]
+
+
+def records(cpu, page):
+    """The records of a page, as Record."""
+    try:
+        yield from _records(cpu, page)
+    except struct.error:
+        raise PageError(f"a page of CPU {cpu} has an event without an end") from None
+
+
+def _records(cpu, page):
+    time, commit = struct.unpack_from("<QQ", page)
+    at, end = HEAD, HEAD + commit % MISSED_COUNT
+    lost = missed(page)
+    if end > PAGE:
+        raise PageError(f"a page of CPU {cpu} has {end - HEAD} bytes of data")
+    while at < end:
+        (header,) = struct.unpack_from("<I", page, at)
+        kind, delta = header & 31, header >> 5
+        if kind == PADDING and not delta:
+            return
+        if kind in (0, PADDING, EXTEND, STAMP):
+            (word,) = struct.unpack_from("<I", page, at + 4)
+        if kind == EXTEND:
+            time += delta + (word << DELTA_BITS)
+            at += 8
+        elif kind == STAMP:
+            time = time >> 59 << 59 | delta + (word << DELTA_BITS)
+            at += 8
+        elif kind == PADDING:
+            at += 4 + word
+        else:
+            head, size = (4, kind * 4) if kind else (8, word - 4)
+            time += delta
+            at += head
+            if size < 0 or at + size > end:
+                raise PageError(f"a page of CPU {cpu} has an event without an end")
+            yield Record(cpu, time, page[at : at + size], lost)
+            lost = 0
+            at += size

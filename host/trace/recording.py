@@ -1,0 +1,128 @@
+"""recording.py - what was recorded, whole: pages, and the descriptions that make sense of
+them. All writers of files take a Recording.
+"""
+
+import dataclasses
+import functools
+import heapq
+
+from . import formats, pages
+
+
+NS = 1000000000
+
+
+@dataclasses.dataclass
+class Event:
+    """A record whose format is known."""
+
+    cpu: int
+    time: int  # ns
+    pid: int
+    flags: int  # common_flags
+    preempt: int  # common_preempt_count
+    format: formats.Format
+    values: dict
+    missed: int  # events that its CPU lost right before; pages.SOME: unknown how many
+    data: bytes
+
+    @property
+    def name(self):
+        return self.format.name
+
+
+class Unknown:
+    """The format of records that none is known of."""
+
+    group, name, id, text = "", "unknown", 0, ""
+    fields, arguments, shown = (), (), ""
+    is_return = is_probe = False
+
+    @staticmethod
+    def values(_data):
+        return {}
+
+
+@dataclasses.dataclass
+class Recording:
+    header_page: str = ""
+    header_event: str = ""
+    formats: list = dataclasses.field(default_factory=list)  # (group, text of the file)
+    symbols: object = None  # symbols.Symbols
+    cmdlines: str = ""  # "pid name" in lines
+    printk: str = ""
+    clock: str = "local"
+    version: str = ""
+    pages: list = dataclasses.field(default_factory=list)  # of each CPU, in their order
+    lost: list = dataclasses.field(default_factory=list)  # events of each CPU, in all
+    stats: list = dataclasses.field(default_factory=list)  # per_cpu/cpuN/stats
+    tables: list = dataclasses.field(default_factory=list)  # (title, text) of histograms
+    lines: list = dataclasses.field(default_factory=list)  # what was asked
+    notes: list = dataclasses.field(default_factory=list)  # what went wrong
+
+    def forget(self):
+        """What was computed of the descriptions: they have changed."""
+        for name in ("by_id", "names", "all_events"):
+            self.__dict__.pop(name, None)
+
+    @functools.cached_property
+    def by_id(self):
+        parsed = [formats.Format(group, text) for group, text in self.formats]
+        return {format_.id: format_ for format_ in parsed}
+
+    @functools.cached_property
+    def names(self):
+        """Threads' names by their number."""
+        pairs = (line.split(" ", 1) for line in self.cmdlines.splitlines())
+        return {int(pid): name for pid, name in pairs} | {0: "<idle>"}
+
+    def name_of(self, pid):
+        return self.names.get(pid, "<...>")
+
+    def event_of(self, record):
+        head = int.from_bytes(record.data[:2], "little")
+        format_ = self.by_id.get(head, Unknown)
+        return Event(
+            cpu=record.cpu,
+            time=record.time,
+            pid=int.from_bytes(record.data[4:8], "little", signed=True),
+            flags=record.data[2],
+            preempt=record.data[3],
+            format=format_,
+            values=format_.values(record.data),
+            missed=record.missed,
+            data=record.data,
+        )
+
+    def of_cpu(self, cpu):
+        """Its events, in their order."""
+        for page in self.pages[cpu]:
+            for record in pages.records(cpu, page):
+                yield self.event_of(record)
+
+    def events(self):
+        """All of them, by time; of two with one time that of the lower CPU first."""
+        streams = [self.of_cpu(cpu) for cpu in range(len(self.pages))]
+        return heapq.merge(*streams, key=lambda event: event.time)
+
+    @functools.cached_property
+    def all_events(self):
+        return list(self.events())
+
+    def lost_before(self, cpu):
+        """Events of a CPU that pages say were lost. Unknown numbers count as one."""
+        return sum(1 if n == pages.SOME else n for n in map(pages.missed, self.pages[cpu]))
+
+    def lost_behind(self, cpu):
+        """Events of a CPU that were lost behind its last one."""
+        return max(self.lost[cpu] - self.lost_before(cpu), 0) if self.lost else 0
+
+    def lost_in_all(self):
+        return sum(self.lost_before(cpu) + self.lost_behind(cpu)
+                   for cpu in range(len(self.pages)))
+
+    def place(self, event):
+        return formats.shown_place(event.format, event.values, self.symbols)
+
+    def arguments(self, event):
+        return formats.shown_arguments(event.format, event.values, self.symbols)

@@ -1,0 +1,170 @@
+"""session.py - ./sonde trace: the tracer of a guest is set up, commands run meanwhile, and
+files are written of what was recorded.
+
+The commands run on the console's line, so that pages can be asked for on the machine
+interface at the same time. A guest that panics, or does not answer any more, stays, and its
+rings are read out of its memory.
+"""
+
+import heapq
+import itertools
+import os
+import sys
+import threading
+
+from guest import ELF
+from machine import Gone, Machine
+
+from . import dead, pages, text
+from . import write_dat, write_folded, write_html, write_pftrace, write_speedscope
+from .capture import Capture
+from .console_line import ConsoleLine
+from .memory import Memory
+from .symbols import Symbols
+from .take import TraceError
+
+__all__ = ["Session", "TraceError", "WRITERS"]
+
+WRITERS = {
+    ".dat": write_dat,
+    ".pftrace": write_pftrace,
+    ".json": write_speedscope,
+    ".folded": write_folded,
+    ".html": write_html,
+}
+PAUSE = 0.1  # seconds between two requests for pages
+LIVE_PAUSE = 0.2
+
+
+class Live:
+    """Prints events as they come, in the order of their times."""
+
+    def __init__(self, recording):
+        self.recording = recording
+        self.seen = [0] * len(recording.pages)  # pages of each CPU
+        self.waiting = []
+        self.count = itertools.count()
+
+    def _take_new(self):
+        for cpu, all_pages in enumerate(self.recording.pages):
+            for page in all_pages[self.seen[cpu] :]:
+                for record in pages.records(cpu, page):
+                    event = self.recording.event_of(record)
+                    heapq.heappush(self.waiting, (event.time, cpu, next(self.count), event))
+            self.seen[cpu] = len(all_pages)
+
+    def show(self, until=float("inf")):
+        """What is older: nothing that comes later stands before it."""
+        self._take_new()
+        while self.waiting and self.waiting[0][0] < until:
+            event = heapq.heappop(self.waiting)[3]
+            if event.missed:
+                print(text.lost(event.cpu, event.missed))
+            print(text.line(self.recording, event))
+        sys.stdout.flush()
+
+
+class Session:
+    """One recording.
+
+    options: of the command line     say: prints a line of ours
+    run_all: runs the commands on a guest and a machine.Machine, and returns the exit status;
+             None: until Ctrl-C
+    """
+
+    def __init__(self, guest, options, run_all, say):
+        self.guest = guest
+        self.options = options
+        self.run_all = run_all
+        self.say = say
+        self.live = None
+        self.outcome = 0  # status of the commands, or what they raised
+
+    def run(self):
+        """Returns the exit status, or raises what the commands did, behind the files."""
+        with Memory(self.guest.qmp) as memory:
+            capture = Capture(
+                self.guest.machine, memory, Symbols(ELF), self.options.smp, self.options.lines
+            )
+            capture.set_up(self.options.buffer)
+            if self.options.live:
+                self.live = Live(capture.result)
+            try:
+                self.record(capture)
+                capture.finish()
+            except (Gone, TimeoutError, OSError) as error:
+                if not self.guest.panicked and self.guest.ended():
+                    raise self.guest.failure("while it was recorded", 0) from None
+                self.harvest(capture, memory, error)
+        self.write(capture.result)
+        if isinstance(self.outcome, BaseException):
+            raise self.outcome
+        return self.outcome
+
+    def work(self):
+        """The commands, in a thread of their own."""
+        try:
+            machine = Machine(ConsoleLine(self.guest.console))
+            self.outcome = self.run_all(self.guest, machine)
+        except BaseException as error:  # pylint: disable=broad-exception-caught
+            self.outcome = error
+
+    def record(self, capture):
+        over = threading.Event()
+        task = self.work if self.run_all else over.wait
+        worker = threading.Thread(target=task, daemon=True)
+        worker.start()
+        try:
+            if not self.run_all:
+                self.say("recording; Ctrl-C ends it")
+            while worker.is_alive():
+                self.take(capture)
+                worker.join(LIVE_PAUSE if self.live else PAUSE)
+        except KeyboardInterrupt as interrupt:
+            over.set()
+            if self.run_all:  # Ctrl-C, for the command
+                self.guest.console.send(b"\x03")
+                worker.join(10)
+                self.outcome = interrupt
+
+    def take(self, capture):
+        if not self.live:
+            capture.take()
+            return
+        for batch in capture.taker.drain():
+            capture.keep(batch.pages)
+            if batch.pages:
+                capture.result.cmdlines = capture.files.read("saved_cmdlines")
+                capture.result.forget()
+            self.live.show(batch.now)
+
+    def harvest(self, capture, memory, error):
+        """A guest that does not answer: its rings out of its memory."""
+        result = capture.result
+        self.say(f"the guest does not answer any more ({type(error).__name__}): "
+                 "its rings are read out of its memory")
+        self.guest.qmp.execute("stop")
+        grave = dead.Dead(memory, result.symbols)
+        for cpu, page in grave.batch(capture.taker.number):
+            result.pages[cpu].append(page)
+        for cpu, found, lost in grave.rings():
+            result.pages[cpu] += found
+            result.lost[cpu] = lost
+        result.cmdlines = "".join(grave.cmdlines())
+        result.notes.append("The guest did not answer any more.")
+        if not isinstance(self.outcome, BaseException):
+            self.outcome = self.guest.failure("while it was recorded", 0)
+
+    def write(self, result):
+        result.forget()
+        if self.live:
+            self.live.show()
+        elif not self.options.output:
+            for line in text.lines(result):
+                print(line)
+        for path in self.options.output:
+            with open(path, "wb") as file:
+                WRITERS[os.path.splitext(path)[1]].write(result, file)
+        if self.options.output:
+            count, lost = len(result.all_events), result.lost_in_all()
+            self.say(f"{count} events and {lost} lost: {', '.join(self.options.output)}")

@@ -1,0 +1,105 @@
+"""slices.py - when functions ran: entries and returns of a recording, put together.
+
+A return event is the end of a slice. Its begin is told by its argument `ns`, where it has
+one; else it is the event of an entry of the same function in the same thread. An entry
+without a return is an instant, as is a return without an entry.
+"""
+
+from dataclasses import dataclass, field
+
+from . import text
+
+
+STACK = "kernel_stack"
+
+
+@dataclass
+class Slice:
+    """From begin to end in one thread; an instant has both the same."""
+
+    name: str
+    pid: int
+    cpu: int  # of its end
+    begin: int  # ns
+    end: int
+    event: object  # recording.Event of its end
+    stack: list = field(default_factory=list)  # callers, the outermost first
+    is_instant: bool = True
+
+
+class Threads:
+    """The slices and instants of a recording, by thread."""
+
+    def __init__(self, recording):
+        self.recording = recording
+        self.open = {}  # (pid, function) -> entries that have not returned
+        self.found = []
+        self.returning = {
+            event.values["__probe_func"]
+            for event in recording.all_events if event.format.is_return
+        }
+        last = {}  # by CPU: what a stack belongs to
+        for event in recording.all_events:
+            if event.name == STACK:
+                self._add_stack(last.get(event.cpu), event)
+            else:
+                last[event.cpu] = self._add(event)
+        self.found.sort(key=lambda s: (s.begin, -s.end))
+
+    def _add_stack(self, slice_, event):
+        if slice_ and slice_.pid == event.pid and not slice_.stack:
+            addresses = list(text.stack_addresses(event))
+            slice_.stack = [self.recording.symbols.name_at(a) for a in reversed(addresses)]
+
+    def _add(self, event):
+        begin = event.time
+        function = event.values.get("__probe_func")
+        if event.format.is_return and isinstance(event.values.get("ns"), int):
+            begin = event.time - event.values["ns"]
+        elif event.format.is_return:
+            begin = self._entry(event.pid, function, event.time)
+        elif event.values.get("__probe_ip") in self.returning:
+            key = event.pid, event.values["__probe_ip"]
+            self.open.setdefault(key, []).append(event.time)
+        name = event.name
+        if function is not None:
+            name = self.recording.symbols.name_at(function)
+        slice_ = Slice(name, event.pid, event.cpu, begin, event.time, event,
+                       is_instant=begin == event.time)
+        self.found.append(slice_)
+        return slice_
+
+    def _entry(self, pid, function, end):
+        entries = self.open.get((pid, function))
+        return entries.pop() if entries else end
+
+    def by_thread(self):
+        """{pid: its slices and instants, by begin, outer ones first}."""
+        threads = {}
+        for one in self.found:
+            threads.setdefault(one.pid, []).append(one)
+        return threads
+
+
+def nested(slices):
+    """Slices cut so that each ends before those around it do: (slice, end)."""
+    around = []
+    for one in slices:
+        while around and around[-1] <= one.begin:
+            around.pop()
+        end = min([one.end] + around[-1:])
+        yield one, max(end, one.begin)
+        if end > one.begin:
+            around.append(end)
+
+
+def running(recording):
+    """Of each CPU which thread was seen on it: lists of (pid, first time, last time)."""
+    rows = [[] for _ in recording.pages]
+    for event in recording.all_events:
+        row = rows[event.cpu]
+        if row and row[-1][0] == event.pid:
+            row[-1][2] = event.time
+        else:
+            row.append([event.pid, event.time, event.time])
+    return rows

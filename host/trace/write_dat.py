@@ -1,0 +1,74 @@
+"""write_dat.py - trace.dat, version 6: what `trace-cmd report` and KernelShark open.
+
+Pages go into the file as they are.
+"""
+
+import struct
+
+from .pages import PAGE
+
+OPTION_END, OPTION_CPUSTAT, OPTION_CLOCK, OPTION_UNAME = 0, 2, 4, 5
+
+
+def sized(kind, text):
+    data = text.encode() if isinstance(text, str) else text
+    return struct.pack(kind, len(data)) + data
+
+
+def descriptions(recording):
+    """The formats: those of the group ftrace, then the others by group."""
+    groups = {}
+    for group, text in recording.formats:
+        groups.setdefault(group, []).append(text)
+    ours = groups.pop("ftrace", [])
+    yield struct.pack("<I", len(ours))
+    for text in ours:
+        yield sized("<Q", text)
+    yield struct.pack("<I", len(groups))
+    for group, texts in groups.items():
+        yield group.encode() + b"\0" + struct.pack("<I", len(texts))
+        for text in texts:
+            yield sized("<Q", text)
+
+
+def option(number, text):
+    return struct.pack("<H", number) + sized("<I", text.encode() + b"\0")
+
+
+def options(recording):
+    yield b"options  \0"
+    for cpu, text in enumerate(recording.stats):
+        yield option(OPTION_CPUSTAT, f"CPU: {cpu}\n{text}")
+    yield option(OPTION_CLOCK, f"[{recording.clock}]")
+    if recording.version:
+        yield option(OPTION_UNAME, recording.version)
+    yield struct.pack("<H", OPTION_END)
+
+
+def head(recording):
+    yield b"\x17\x08\x44tracing6\0" + struct.pack("<BBI", 0, 8, PAGE)
+    yield b"header_page\0" + sized("<Q", recording.header_page)
+    yield b"header_event\0" + sized("<Q", recording.header_event)
+    yield from descriptions(recording)
+    yield sized("<I", recording.symbols.kallsyms())
+    yield sized("<I", recording.printk)
+    yield sized("<Q", recording.cmdlines)
+    yield struct.pack("<I", len(recording.pages))
+    yield from options(recording)
+    yield b"flyrecord\0"
+
+
+def write(recording, file):
+    start = b"".join(head(recording))
+    at = len(start) + 16 * len(recording.pages)
+    file.write(start)
+    for pages in recording.pages:
+        at = -(-at // PAGE) * PAGE
+        file.write(struct.pack("<QQ", at, PAGE * len(pages)))
+        at += PAGE * len(pages)
+    at = file.tell()
+    for pages in recording.pages:
+        file.write(bytes(-at % PAGE))
+        at += -at % PAGE
+        file.writelines(pages)
+        at += PAGE * len(pages)

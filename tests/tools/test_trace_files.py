@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+"""test_trace_files.py - host/trace on small recordings: pages, formats, slices, writers."""
+
+import io
+import json
+import re
+import struct
+import sys
+
+sys.dont_write_bytecode = True
+import scratch  # noqa: E402
+
+sys.path.insert(0, scratch.ROOT)
+from host.trace import formats, pages, protobuf, slices, text, write_dat  # noqa: E402
+from host.trace import write_folded, write_html, write_pftrace, write_speedscope  # noqa: E402
+from host.trace.memory import FRAME, GAP, runs  # noqa: E402
+from host.trace.recording import Recording  # noqa: E402
+
+COMMON = """name: {name}
+ID: {number}
+format:
+@field:unsigned short common_type;@offset:0;@size:2;@signed:0;
+@field:unsigned char common_flags;@offset:2;@size:1;@signed:0;
+@field:unsigned char common_preempt_count;@offset:3;@size:1;@signed:0;
+@field:int common_pid;@offset:4;@size:4;@signed:1;
+
+"""
+ENTRY = COMMON.format(name="in", number=300) + """\
+@field:unsigned long __probe_ip;@offset:8;@size:8;@signed:0;
+@field:u64 count;@offset:16;@size:8;@signed:0;
+
+print fmt: "(%lx) count=%Lu", REC->__probe_ip, REC->count
+"""
+RETURN = COMMON.format(name="out", number=301) + """\
+@field:unsigned long __probe_func;@offset:8;@size:8;@signed:0;
+@field:unsigned long __probe_ret_ip;@offset:16;@size:8;@signed:0;
+@field:s32 ret;@offset:24;@size:4;@signed:1;
+
+print fmt: "(%lx <- %lx) ret=%d", REC->__probe_func, REC->__probe_ret_ip, REC->ret
+"""
+MANY = COMMON.format(name="many", number=302) + """\
+@field:unsigned long __probe_ip;@offset:8;@size:8;@signed:0;
+@field:__data_loc char[] path;@offset:16;@size:4;@signed:1;
+@field:u8 set[3];@offset:20;@size:3;@signed:0;
+@field:__data_loc char[2] both;@offset:23;@size:8;@signed:1;
+@field:char c;@offset:31;@size:1;@signed:0;
+@field:s16 less;@offset:32;@size:2;@signed:1;
+@field:x32 hex;@offset:34;@size:4;@signed:0;
+
+print fmt: "(%lx) path=\\"%s\\" set={0x%x,0x%x,0x%x} both={\\"%s\\",\\"%s\\"} c='%c' less=%d \
+hex=0x%x", REC->__probe_ip, __get_str(path), REC->set[0], REC->set[1], REC->set[2], \
+__get_str(both[0]), __get_str(both[1]), REC->c, REC->less, REC->hex
+"""
+FUNCTION = 0x1000
+
+
+class Names:
+    """Symbols of one function."""
+
+    objects = {}
+
+    @staticmethod
+    def at(address):
+        return f"read+{address - FUNCTION:#x}/0x40"
+
+    @staticmethod
+    def name_at(address):
+        return "read" if address == FUNCTION else f"{address:#x}"
+
+    @staticmethod
+    def kallsyms():
+        return f"{FUNCTION:016x} T read\n"
+
+
+def record(number, pid, *more):
+    return struct.pack("<HBBi", number, 0, 0, pid) + b"".join(more)
+
+
+def entry(pid, count=1):
+    return record(300, pid, struct.pack("<QQ", FUNCTION, count))
+
+
+def returned(pid, value=0):
+    return record(301, pid, struct.pack("<QQi", FUNCTION, 0x2000, value))
+
+
+def page(time, *steps, missed=0):
+    """steps: (time since the one before, bytes of a record)"""
+    data = b""
+    for delta, content in steps:
+        if delta >> 27:
+            data += struct.pack("<II", (delta & (1 << 27) - 1) << 5 | 30, delta >> 27)
+            delta = 0
+        content += bytes(-len(content) % 4)
+        words = len(content) // 4
+        if words > 28:
+            data += struct.pack("<II", delta << 5, len(content) + 4) + content
+        else:
+            data += struct.pack("<I", delta << 5 | words) + content
+    commit = len(data)
+    if missed:
+        commit |= pages.MISSED
+        if missed != pages.SOME:
+            commit |= pages.MISSED_COUNT
+            data += struct.pack("<Q", missed)
+    return (struct.pack("<QQ", time, commit) + data).ljust(pages.PAGE, b"\0")
+
+
+def recording(*pages_of_cpus, lost=None):
+    return Recording(
+        formats=[(group, text_.replace("@", "\t")) for group, text_ in
+                 (("kprobes", ENTRY), ("kprobes", RETURN), ("other", MANY))],
+        symbols=Names,
+        cmdlines="7 shell\n8 a \"b\" <c>\n",
+        lines=["p read"],
+        pages=[list(one) for one in pages_of_cpus],
+        lost=lost or [0] * len(pages_of_cpus),
+        stats=["entries: 0\n"] * len(pages_of_cpus),
+        version="sonde",
+    )
+
+
+def written(writer, one):
+    file = io.BytesIO()
+    writer.write(one, file)
+    return file.getvalue()
+
+
+class Pages(scratch.Scratch):
+    def test_times_and_lengths(self):
+        found = list(pages.records(3, page(
+            1000, (5, b"abcd"), (1 << 40, b"efgh"), (7, b"x" * 300), (0, b"last"))))
+        self.assertEqual([r.time for r in found],
+                         [1005, 1005 + (1 << 40), 1012 + (1 << 40), 1012 + (1 << 40)])
+        self.assertEqual([len(r.data) for r in found], [4, 4, 300, 4])
+        self.assertEqual({r.cpu for r in found}, {3})
+
+    def test_a_loss_is_before_the_first_record(self):
+        found = list(pages.records(0, page(0, (1, b"aaaa"), (1, b"bbbb"), missed=17)))
+        self.assertEqual([r.missed for r in found], [17, 0])
+        found = list(pages.records(0, page(0, (1, b"aaaa"), missed=pages.SOME)))
+        self.assertEqual([r.missed for r in found], [pages.SOME])
+
+    def test_padding_ends_a_page(self):
+        one = bytearray(page(0, (1, b"aaaa"), (1, b"bbbb")))
+        struct.pack_into("<I", one, 16 + 8, 29)
+        self.assertEqual(len(list(pages.records(0, bytes(one)))), 1)
+
+    def test_what_is_no_page_is_refused(self):
+        torn = bytearray(page(0, (1, b"aaaa")))
+        struct.pack_into("<I", torn, 16, 1 << 5 | 20)
+        for bad in (torn, struct.pack("<QQ", 0, 5000).ljust(pages.PAGE, b"\1")):
+            with self.assertRaises(pages.PageError):
+                list(pages.records(0, bytes(bad)))
+
+    def test_frames_that_are_near_are_read_together(self):
+        near = [FRAME, 2 * FRAME, 2 * FRAME + GAP]
+        self.assertEqual(list(runs(near + [near[-1] + GAP + FRAME])),
+                         [near, [near[-1] + GAP + FRAME]])
+        self.assertEqual(list(runs([])), [])
+
+
+class Formats(scratch.Scratch):
+    def many(self, path=0x0004_0028):
+        return record(302, 7, struct.pack("<QI3BIIBhI", FUNCTION, path, 1, 2, 255,
+                                          0x0002_002C, 0, ord("q"), -2, 0xBEEF),
+                      bytes(2), b"abc\0", b"d\0")
+
+    def shown(self, data):
+        one = recording([page(0, (1, data))])
+        return text.said(one, one.all_events[0])
+
+    def test_every_kind_of_argument(self):
+        self.assertEqual(self.shown(self.many()),
+                         'many: (read+0x0/0x40) path="abc" set={0x1,0x2,0xff} '
+                         "both={\"d\",(fault)} c='q' less=-2 hex=0xbeef")
+
+    def test_a_string_outside_of_its_record_is_a_fault(self):
+        self.assertIn("path=(fault)", self.shown(self.many(path=0x0100_0028)))
+
+    def test_an_event_that_is_not_known(self):
+        self.assertEqual(self.shown(record(999, 7)), "Unknown type 999")
+
+    def test_a_file_that_is_no_format_is_refused(self):
+        with self.assertRaises(formats.FormatError):
+            formats.Format("x", "name: y\n")
+
+
+class Slices(scratch.Scratch):
+    def found(self, *steps):
+        return slices.Threads(recording([page(0, *steps)])).found
+
+    def test_a_return_ends_the_last_entry_of_its_thread(self):
+        found = self.found((10, entry(7)), (10, entry(8)), (10, entry(7)), (10, returned(7)),
+                           (10, returned(8)), (10, returned(7)))
+        self.assertEqual([(s.pid, s.begin, s.end) for s in found if not s.is_instant],
+                         [(7, 10, 60), (8, 20, 50), (7, 30, 40)])
+
+    def test_a_return_without_an_entry_is_an_instant(self):
+        self.assertEqual([s.is_instant for s in self.found((10, returned(7)))], [True])
+
+    def test_inner_ones_end_first(self):
+        one = slices.Slice("a", 7, 0, 10, 30, None)
+        two = slices.Slice("b", 7, 0, 20, 40, None)
+        self.assertEqual([end for _, end in slices.nested([one, two])], [30, 30])
+
+    def test_who_runs(self):
+        one = recording([page(0, (1, entry(7)), (2, entry(7)), (3, entry(8)))], [])
+        self.assertEqual(slices.running(one), [[[7, 1, 3], [8, 6, 6]], []])
+
+
+class Writers(scratch.Scratch):
+    def setUp(self):
+        super().setUp()
+        self.one = recording(
+            [page(0, (10, entry(7)), (90, returned(7)), missed=5)],
+            [page(0, (20, entry(8)), (30, entry(8)))], lost=[5, 3])  # fmt: skip
+
+    def test_lines_by_time_with_losses_in_their_place(self):
+        lines = list(text.lines(self.one))
+        self.assertEqual([line for line in lines if "LOST" in line],
+                         ["CPU:0 [LOST 5 EVENTS]", "CPU:1 [LOST 3 EVENTS]"])
+        self.assertEqual([lines.index(line) for line in lines if "LOST" in line], [0, 5])
+        self.assertIn("shell-7       [000] .....     0.000000: in: (read+0x0/0x40) count=1",
+                      lines[1])
+
+    def test_dat_has_the_pages_as_they_are(self):
+        data = written(write_dat, self.one)
+        self.assertTrue(data.startswith(b"\x17\x08\x44tracing6\0\0\x08"))
+        at = data.index(b"flyrecord\0") + 10
+        places = struct.unpack_from("<QQQQ", data, at)
+        for cpu in range(2):
+            start, size = places[2 * cpu : 2 * cpu + 2]
+            self.assertEqual(start % pages.PAGE, 0)
+            self.assertEqual(data[start : start + size], self.one.pages[cpu][0])
+
+    def test_varints(self):
+        self.assertEqual(protobuf.number(1, 300), bytes.fromhex("08ac02"))
+        self.assertEqual(protobuf.number(1, -1), bytes.fromhex("08" + "ff" * 9 + "01"))
+        self.assertEqual(protobuf.content(2, "ab"), b"\x12\x02ab")
+
+    def test_pftrace_has_the_slices(self):
+        data = written(write_pftrace, self.one)
+        name = protobuf.content(23, "read")
+        self.assertEqual(data.count(name), 1)
+        self.assertEqual(data.count(protobuf.content(23, "in")), 3)
+
+    def test_folded_counts(self):
+        self.assertEqual(written(write_folded, self.one).decode(),
+                         '(lost on CPU 0) 5\n(lost on CPU 1) 3\na "b" <c>;in 2\n'
+                         "shell;in 1\nshell;out 1\n")
+
+    def test_speedscope_has_counts_and_times(self):
+        data = json.loads(written(write_speedscope, self.one))
+        counts, times = data["profiles"]
+        self.assertEqual(sum(counts["weights"]), 12)
+        self.assertEqual([(e["type"], e["at"]) for e in times["events"]],
+                         [("O", 0), ("C", 90)])
+
+    def test_html_is_quoted_and_needs_nothing_else(self):
+        data = written(write_html, self.one).decode()
+        self.assertIn("a &quot;b&quot; &lt;c&gt;", data)
+        self.assertEqual(re.findall(r"(?:src|href|url)\s*[=(]|<script|@import", data), [])
+        self.assertIn("<td>(lost)</td><td>8</td><td>5</td><td>3</td>", data)
+
+    def test_nothing_recorded_is_no_error(self):
+        nothing = recording([], [])
+        for writer in (write_dat, write_pftrace, write_folded, write_speedscope, write_html):
+            written(writer, nothing)
+        self.assertEqual(list(text.lines(nothing)), [])
+
+
+if __name__ == "__main__":
+    scratch.main()
