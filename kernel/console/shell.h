@@ -108,6 +108,11 @@ struct seq *shell_out(struct shell *sh);
  */
 int shell_error(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
 
+/* shell_refuse - print a message that says everything by itself: no text of @err follows.
+ * Return: @err, negative, so that a command can `return shell_refuse(...)`.
+ */
+int shell_refuse(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
+
 /* shell_interrupted - is there a Ctrl-C in the input? A command that loops asks, and
  * returns -EINTR. When it has ended, the input up to the Ctrl-C is dropped.
  */
@@ -144,3 +149,26 @@ const char *shell_first(const struct shell_completion *c);
 void shell_complete_commands(struct shell_completion *c, int index);
 void shell_complete_paths(struct shell_completion *c, int index);
 void shell_complete_symbols(struct shell_completion *c, int index);
+
+/* shell_complete_options - offer the options that @usage names, as in "[--post] [-n N]". */
+void shell_complete_options(struct shell_completion *c, const char *usage);
+
+#define SHELL_SUGGESTION_MAX 72 /* bytes of a suggestion, its NUL included */
+
+/* shell_suggest - " (did you mean `NAME`?)" for a word that means nothing, as a part of the
+ * message about it; "" when no name is near.
+ * @buf:       SHELL_SUGGESTION_MAX bytes, for the text
+ * @complete:  what would complete the word on Tab; asked for argument @index
+ *
+ * Context: thread.  Return: @buf.
+ */
+const char *shell_suggest(char *buf, const char *word,
+                          void (*complete)(struct shell_completion *c, int index),
+                          int index);
+
+/* shell_blame_option - print which of @argc words is an option that @usage does not have,
+ * if one is, and which option may have been meant.
+ * @head:  begins the message, "probe add" for instance
+ */
+void shell_blame_option(struct shell *sh, const char *head, const char *usage, int argc,
+                        char **argv);

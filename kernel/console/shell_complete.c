@@ -17,6 +17,10 @@
 
 void shell_offer(struct shell_completion *c, const char *text)
 {
+    if (c->nearest) {
+        shell_nearest_offer(c->nearest, c->word, text);
+        return;
+    }
     if (strncmp(text, c->word, strlen(c->word)) != 0)
         return;
     seq_printf(&c->names, "%s\n", text);
@@ -128,6 +132,7 @@ void shell_complete(char *line, struct shell_completion *out)
     out->word = place.word;
     out->first = place.first ? place.first : "";
     out->count = 0;
+    out->nearest = NULL;
     seq_init(&out->names, NULL, NULL);
     if (place.is_target) {
         shell_complete_paths(out, 1);
@@ -138,6 +143,8 @@ void shell_complete(char *line, struct shell_completion *out)
         return;
     }
     cmd = shell_table_find(place.command);
+    if (cmd && place.word[0] == '-')
+        shell_complete_options(out, cmd->usage);
     if (cmd && cmd->complete)
         cmd->complete(out, place.index);
 }

@@ -45,7 +45,7 @@ static int cat_run(struct shell *sh, int argc, char **argv)
         return 0;
     }
     if (argc < 2)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     for (int i = 1; i < argc; i++) {
         err = shell_read_file(sh, argv[i], sh->out);
         if (err == -EINTR)
@@ -64,7 +64,7 @@ static int ls_run(struct shell *sh, int argc, char **argv)
     int err;
 
     if (argc > 2)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     err = vfs_stat(path, &st);
     if (!err && !st.is_dir) {
         shell_printf(sh, "%s\n", path);
@@ -85,7 +85,7 @@ static int stat_run(struct shell *sh, int argc, char **argv)
     int err;
 
     if (argc != 2)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     err = vfs_stat(argv[1], &st);
     if (err)
         return shell_error(sh, err, "stat: %s", argv[1]);
@@ -129,7 +129,7 @@ static int change(struct shell *sh, int argc, char **argv, int (*fn)(const char 
     int err;
 
     if (argc != 2)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     err = fn(argv[1]);
     return err ? shell_error(sh, err, "%s: %s", argv[0], argv[1]) : 0;
 }

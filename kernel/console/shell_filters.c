@@ -70,7 +70,7 @@ static int grep_run(struct shell *sh, int argc, char **argv)
 
     at = take_options(argc, argv, "vic", &flags);
     if (at < 0 || at == argc)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     err = pattern_parse(argv[at], flags & FOLD, &pattern);
     if (err)
         return shell_error(sh, err, "grep: pattern");
@@ -115,7 +115,7 @@ static int cut_run(struct shell *sh, int argc, char **argv,
 
     at = take_line_count(argc, argv, &count);
     if (at < 0)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     err = take_input(sh, argc - at, argv + at, &own, &in);
     if (err)
         return err;
@@ -143,7 +143,7 @@ static int sort_run(struct shell *sh, int argc, char **argv)
 
     at = take_options(argc, argv, "nru", &flags);
     if (at < 0)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     err = take_input(sh, argc - at, argv + at, &own, &in);
     if (err)
         return err;
@@ -162,7 +162,7 @@ static int wc_run(struct shell *sh, int argc, char **argv)
 
     at = take_options(argc, argv, "lwc", &flags);
     if (at < 0)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     err = take_input(sh, argc - at, argv + at, &own, &in);
     if (err)
         return err;

@@ -193,15 +193,12 @@ static struct shell *outermost(struct shell *sh)
     return sh;
 }
 
-int shell_error(struct shell *sh, int err, const char *fmt, ...)
+static void print_message(struct shell *sh, int err, const char *fmt, va_list args)
 {
     char text[256];
-    va_list args;
     int before;
 
-    va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
     outermost(sh)->is_telling = true;
     before = begin_message(sh->console);
     if (err)
@@ -211,6 +208,25 @@ int shell_error(struct shell *sh, int err, const char *fmt, ...)
     if (before)
         sh->console->err = before;
     outermost(sh)->is_telling = false;
+}
+
+int shell_error(struct shell *sh, int err, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    print_message(sh, err, fmt, args);
+    va_end(args);
+    return err < 0 ? err : -err;
+}
+
+int shell_refuse(struct shell *sh, int err, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    print_message(sh, 0, fmt, args);
+    va_end(args);
     return err < 0 ? err : -err;
 }
 

@@ -33,6 +33,7 @@ static int panic_run(struct shell *sh UNUSED, int argc, char **argv)
 
 const struct shell_command shell_power_commands[] = {
     { "poweroff", "", "switch the machine off", poweroff_run, NULL },
+    { "exit", "", "leave: switch the machine off", poweroff_run, NULL },
     { "reboot", "", "reset the machine", reboot_run, NULL },
     { "panic", "[TEXT]", "stop all CPUs with a report, as a bug would", panic_run, NULL },
     {},

@@ -19,7 +19,7 @@ static int run_words(struct shell *sh, int argc, char **argv)
         return 0;
     cmd = shell_table_find(argv[0]);
     if (!cmd)
-        return shell_error(sh, ENOENT, "sh: %s: unknown command", argv[0]);
+        return shell_unknown_command(sh, "sh", argv[0]);
     status = cmd->run(sh, argc, argv);
     if (!status && sh->out->err == -ENOMEM)
         return shell_error(sh, ENOMEM, "sh: output of %s is lost", argv[0]);
@@ -93,7 +93,7 @@ int shell_run_line(struct shell *sh, char *line)
 
     err = shell_parse(line, &sh->pipeline, &error);
     if (err)
-        return shell_error(sh, err, "sh: column %zu: %s", error.column, error.why);
+        return shell_refuse(sh, err, "sh: column %zu: %s", error.column, error.why);
     if (sh->pipeline.target)
         return run_into_file(sh);
     return run_stages(sh, sh->out);

@@ -69,6 +69,12 @@ int shell_run_line(struct shell *sh, char *line);
 const struct shell_command *shell_table_find(const char *name);
 const struct shell_command *shell_table_get(unsigned idx);
 
+/* shell_unknown_command - print that no command is called @name.
+ * @head:  begins the message
+ * Return: -ENOENT.
+ */
+int shell_unknown_command(struct shell *sh, const char *head, const char *name);
+
 /* -- shell_complete.c -- */
 
 struct shell_completion {
@@ -76,6 +82,7 @@ struct shell_completion {
     const char *first; /* the first argument, if @word is a later one; else "" */
     struct seq names;  /* candidates, one per line */
     size_t count;
+    struct nearest *nearest; /* not NULL: only the nearest candidate is kept, in there */
 };
 
 /* shell_complete - what may stand for the word that ends at the end of @line.
@@ -91,6 +98,11 @@ size_t shell_complete_common(const struct shell_completion *c);
 /* shell_complete_list - the candidates in columns, to @out. */
 void shell_complete_list(const struct shell_completion *c, struct seq *out);
 
+/* -- shell_suggest.c -- */
+
+/* shell_nearest_offer - shell_offer() of a completion that has @nearest. */
+void shell_nearest_offer(struct nearest *nearest, const char *word, const char *text);
+
 /* -- the commands, grouped by file; each ends with an entry without a name -- */
 
 extern const struct shell_command shell_help_commands[];
@@ -99,8 +111,10 @@ extern const struct shell_command shell_filter_commands[];
 extern const struct shell_command shell_system_commands[];
 extern const struct shell_command shell_power_commands[];
 
-/* shell_usage - print how @name is called.  Return: -EINVAL. */
-int shell_usage(struct shell *sh, const char *name);
+/* shell_usage - print how the command @argv[0] is called, and which of its @argc words is an
+ * option that it does not have.  Return: -EINVAL.
+ */
+int shell_usage(struct shell *sh, int argc, char **argv);
 
 /* shell_read_file - the whole text of a file, in reads of 4096 bytes, to @out; between
  * them it looks for Ctrl-C.

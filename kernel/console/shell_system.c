@@ -147,7 +147,7 @@ static int sym_run(struct shell *sh, int argc, char **argv)
     int err;
 
     if (argc < 2)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     for (int i = 1; i < argc; i++) {
         bool is_number = argv[i][0] >= '0' && argv[i][0] <= '9';
 
@@ -164,22 +164,6 @@ static int sym_run(struct shell *sh, int argc, char **argv)
 
 /* -- workloads ----------------------------------------------------------------------- */
 
-static int run_run(struct shell *sh, int argc, char **argv)
-{
-    const struct workload *load;
-    int err;
-
-    if (argc < 2)
-        return shell_usage(sh, argv[0]);
-    if (strcmp(argv[1], "list") == 0) {
-        for (unsigned i = 0; (load = workload_get(i)) != NULL; i++)
-            shell_printf(sh, "%s\n", load->name);
-        return 0;
-    }
-    err = workload_run(argv[1], argc - 2, argv + 2, sh->out, shell_stop, sh);
-    return err ? shell_error(sh, err, "run: %s", argv[1]) : 0;
-}
-
 static void complete_run(struct shell_completion *c, int index)
 {
     const struct workload *load;
@@ -192,12 +176,42 @@ static void complete_run(struct shell_completion *c, int index)
         shell_offer(c, load->name);
 }
 
+static bool is_workload(const char *name)
+{
+    const struct workload *load;
+
+    for (unsigned i = 0; (load = workload_get(i)) != NULL; i++)
+        if (strcmp(load->name, name) == 0)
+            return true;
+    return false;
+}
+
+static int run_run(struct shell *sh, int argc, char **argv)
+{
+    char suggestion[SHELL_SUGGESTION_MAX];
+    const struct workload *load;
+    int err;
+
+    if (argc < 2)
+        return shell_usage(sh, argc, argv);
+    if (strcmp(argv[1], "list") == 0) {
+        for (unsigned i = 0; (load = workload_get(i)) != NULL; i++)
+            shell_printf(sh, "%-10s %s\n", load->name, load->help);
+        return 0;
+    }
+    err = workload_run(argv[1], argc - 2, argv + 2, sh->out, shell_stop, sh);
+    if (err == -ENOENT && !is_workload(argv[1]))
+        return shell_refuse(sh, ENOENT, "run: no workload is called %s%s", argv[1],
+                            shell_suggest(suggestion, argv[1], complete_run, 1));
+    return err ? shell_error(sh, err, "run: %s", argv[1]) : 0;
+}
+
 static int sleep_run(struct shell *sh, int argc, char **argv)
 {
     uint64_t seconds;
 
     if (argc != 2 || parse_u64(argv[1], 10, &seconds) || seconds > 1000000)
-        return shell_usage(sh, argv[0]);
+        return shell_usage(sh, argc, argv);
     for (uint64_t step = 0; step < seconds * 50; step++) {
         if (shell_interrupted(sh))
             return -EINTR;
@@ -216,7 +230,7 @@ const struct shell_command shell_system_commands[] = {
     { "run", "NAME|all|list [SEED [ARG...]]",
       "run a workload\n"
       "It prints a checksum that depends on SEED only, and how often it called the\n"
-      "function it is about. `run list` names them.",
+      "function it is about. `run list` names the workloads and tells what each does.",
       run_run, complete_run },
     { "sleep", "SECONDS", "wait", sleep_run, NULL },
     {},

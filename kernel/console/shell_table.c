@@ -71,6 +71,14 @@ void shell_init(void)
     add_all(shell_power_commands);
 }
 
+int shell_unknown_command(struct shell *sh, const char *head, const char *name)
+{
+    char suggestion[SHELL_SUGGESTION_MAX];
+
+    return shell_refuse(sh, ENOENT, "%s: unknown command %s%s", head, name,
+                        shell_suggest(suggestion, name, shell_complete_commands, 0));
+}
+
 /* -- help ---------------------------------------------------------------------------- */
 
 static void print_synopsis(struct shell *sh, const struct shell_command *cmd)
@@ -78,11 +86,13 @@ static void print_synopsis(struct shell *sh, const struct shell_command *cmd)
     shell_printf(sh, "%s%s%s\n", cmd->name, *cmd->usage ? " " : "", cmd->usage);
 }
 
-int shell_usage(struct shell *sh, const char *name)
+int shell_usage(struct shell *sh, int argc, char **argv)
 {
-    const struct shell_command *cmd = shell_table_find(name);
+    const struct shell_command *cmd = shell_table_find(argv[0]);
+    const char *usage = cmd ? cmd->usage : "";
 
-    return shell_error(sh, EINVAL, "usage: %s %s", name, cmd ? cmd->usage : "");
+    shell_blame_option(sh, argv[0], usage, argc - 1, argv + 1);
+    return shell_refuse(sh, EINVAL, "usage: %s%s%s", argv[0], *usage ? " " : "", usage);
 }
 
 /* print_commands - @head: comes before the first one */
@@ -121,7 +131,7 @@ static int help_run(struct shell *sh, int argc, char **argv)
     }
     cmd = shell_table_find(argv[1]);
     if (!cmd)
-        return shell_error(sh, ENOENT, "help: %s", argv[1]);
+        return shell_unknown_command(sh, "help", argv[1]);
     print_synopsis(sh, cmd);
     shell_printf(sh, "%s\n", cmd->help);
     return 0;

@@ -12,4 +12,5 @@ CONSOLE := \
     kernel/console/shell_line.c \
     kernel/console/shell_history.c \
     kernel/console/shell_complete.c \
+    kernel/console/shell_suggest.c \
     kernel/console/shell_text.c

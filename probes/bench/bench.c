@@ -103,13 +103,21 @@ static int run_all(struct shell *sh)
     return err;
 }
 
+static void bench_complete(struct shell_completion *c, int index UNUSED)
+{
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
+        shell_offer(c, groups[i]->name);
+}
+
 static int run_groups(struct shell *sh, int argc, char **argv)
 {
+    char suggestion[SHELL_SUGGESTION_MAX];
     int err = 0;
 
     for (int i = 1; i < argc; i++)
         if (!find_group(argv[i]))
-            return shell_error(sh, EINVAL, "bench: no group %s", argv[i]);
+            return shell_refuse(sh, EINVAL, "bench: no group is called %s%s", argv[i],
+                                shell_suggest(suggestion, argv[i], bench_complete, 1));
     for (int i = 1; i < argc && !err; i++) {
         const char *dot = strchr(argv[i], '.');
 
@@ -167,21 +175,35 @@ static int bench_run(struct shell *sh, int argc, char **argv)
     return err;
 }
 
-static void bench_complete(struct shell_completion *c, int index UNUSED)
-{
-    for (size_t i = 0; i < ARRAY_LEN(groups); i++)
-        shell_offer(c, groups[i]->name);
-}
+static char help[1024];
 
-static const struct shell_command command = {
+static struct shell_command command = {
     .name = "bench",
     .usage = "[GROUP[.PART]...]",
-    .help = "measure what probes cost: sonde.NAME VALUE UNIT, one a line",
+    .help = help,
     .run = bench_run,
     .complete = bench_complete,
 };
 
+/* write_help - `help bench` has a line for each group. */
+static void write_help(void)
+{
+    char line[160];
+
+    strlcpy(help, "measure what probes cost: sonde.NAME VALUE UNIT, one a line\n",
+            sizeof(help));
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
+        snprintf(line, sizeof(line), "  %-9s %s\n", groups[i]->name, groups[i]->help);
+        strlcat(help, line, sizeof(help));
+    }
+    strlcat(help,
+            "Without a GROUP, all of them are measured. docs/bench.md tells what each "
+            "figure means.",
+            sizeof(help));
+}
+
 int probes_add_bench(void)
 {
+    write_help();
     return shell_add_command(&command);
 }

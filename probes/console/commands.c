@@ -8,7 +8,10 @@
 #include "probes/jump/optimize.h"
 #include "probes/port/port.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#define SUBCOMMAND_LINE_MAX 160
 
 static const struct probe_command *const subcommands[] = {
     &probe_command_add,       &probe_command_ret,  &probe_command_all,
@@ -17,10 +20,14 @@ static const struct probe_command *const subcommands[] = {
     &probe_command_blacklist, &probe_command_xmc,
 };
 
-int probe_usage(struct shell *sh, const struct probe_command *cmd)
+int probe_usage(struct shell *sh, const struct probe_command *cmd, int argc, char **argv)
 {
-    return shell_error(sh, EINVAL, "usage: probe %s%s%s", cmd->name,
-                       *cmd->usage ? " " : "", cmd->usage);
+    char head[32];
+
+    snprintf(head, sizeof(head), "probe %s", cmd->name);
+    shell_blame_option(sh, head, cmd->usage, argc, argv);
+    return shell_refuse(sh, EINVAL, "usage: %s%s%s", head, *cmd->usage ? " " : "",
+                        cmd->usage);
 }
 
 /* ---- add, ret ---- */
@@ -63,7 +70,7 @@ static int add_named(struct shell *sh, const struct probe_command *cmd, int argc
     int err;
 
     if (argc < 1 || argc > 2 || argv[0][0] == '-')
-        return probe_usage(sh, cmd);
+        return probe_usage(sh, cmd, argc, argv);
     if (place_parse(&place, argv[0]))
         return place_no_place(sh, argv[0]);
     console_probe_lock();
@@ -101,9 +108,7 @@ const struct probe_command probe_command_ret = {
 
 static void add_complete(struct shell_completion *c, int index)
 {
-    if (index == 1)
-        shell_offer(c, "--post");
-    if (index <= 2)
+    if (index <= 2) /* behind --post, the second */
         shell_complete_symbols(c, index);
 }
 
@@ -168,7 +173,7 @@ static int run_named(struct shell *sh, const struct probe_command *cmd, int argc
     int err;
 
     if (argc != 1)
-        return probe_usage(sh, cmd);
+        return probe_usage(sh, cmd, argc, argv);
     console_probe_lock();
     err = do_named(sh, argv[0], fn);
     console_probe_unlock();
@@ -223,20 +228,22 @@ static const struct probe_command *find_subcommand(const char *name)
     return NULL;
 }
 
-static int print_overview(struct shell *sh)
+static const char *subcommand_line(char line[SUBCOMMAND_LINE_MAX],
+                                   const struct probe_command *cmd)
 {
-    shell_error(sh, 0, "usage: probe COMMAND ...");
-    for (size_t i = 0; i < ARRAY_LEN(subcommands); i++)
-        shell_error(sh, 0, "  %-9s %-36s  %s", subcommands[i]->name,
-                    subcommands[i]->usage, subcommands[i]->help);
-    return -EINVAL;
+    snprintf(line, SUBCOMMAND_LINE_MAX, "  %-9s %-36s  %s", cmd->name, cmd->usage,
+             cmd->help);
+    return line;
 }
 
-static int probe_run(struct shell *sh, int argc, char **argv)
+static int print_overview(struct shell *sh)
 {
-    const struct probe_command *cmd = argc > 1 ? find_subcommand(argv[1]) : NULL;
+    char line[SUBCOMMAND_LINE_MAX];
 
-    return cmd ? cmd->run(sh, argc - 2, argv + 2) : print_overview(sh);
+    shell_error(sh, 0, "usage: probe COMMAND ...");
+    for (size_t i = 0; i < ARRAY_LEN(subcommands); i++)
+        shell_error(sh, 0, "%s", subcommand_line(line, subcommands[i]));
+    return -EINVAL;
 }
 
 static void probe_complete(struct shell_completion *c, int index)
@@ -249,35 +256,54 @@ static void probe_complete(struct shell_completion *c, int index)
         return;
     }
     cmd = find_subcommand(shell_first(c));
-    if (cmd && cmd->complete)
+    if (cmd && shell_word(c)[0] == '-')
+        shell_complete_options(c, cmd->usage);
+    else if (cmd && cmd->complete)
         cmd->complete(c, index - 1);
 }
 
-static const struct shell_command command = {
+static int probe_run(struct shell *sh, int argc, char **argv)
+{
+    const struct probe_command *cmd = argc > 1 ? find_subcommand(argv[1]) : NULL;
+    char suggestion[SHELL_SUGGESTION_MAX];
+
+    if (cmd)
+        return cmd->run(sh, argc - 2, argv + 2);
+    if (argc < 2)
+        return print_overview(sh);
+    return shell_refuse(sh, EINVAL,
+                        "probe: unknown command %s%s; `help probe` lists them", argv[1],
+                        shell_suggest(suggestion, argv[1], probe_complete, 1));
+}
+
+static char help[4096];
+
+static struct shell_command command = {
     .name = "probe",
-    .usage = "add|ret|all|list|stat|del|on|off|explain|blacklist ...",
-    .help =
-        "probes on instructions of this kernel\n"
-        "add [--post] PLACE [NAME]   count how often an instruction is executed; with\n"
-        "                            --post, by a handler behind it too\n"
-        "ret SYM [NAME]              follow a function to its returns: the last value, "
-        "how\n"
-        "                            long that took, and the mean\n"
-        "all [PATTERN] [--entries]   the same for all instructions, or the entries, of\n"
-        "                            the functions whose names match (* ? [a-z])\n"
-        "list                        address, way to run, hits and misses of each\n"
-        "stat                        numbers, one NAME VALUE a line\n"
-        "del|on|off NAME|all         take away, switch on, switch off\n"
-        "explain PLACE               what decides about an address\n"
-        "blacklist                   code that can never carry a probe\n"
-        "PLACE is SYM, SYM+OFF, SYM#2 for the second of that name, or an address: "
-        "0x...,\n"
-        "or 16 digits as `probe list` shows them.",
+    .usage = "COMMAND ...",
+    .help = help,
     .run = probe_run,
     .complete = probe_complete,
 };
 
+/* write_help - `help probe` has a line for each subcommand. */
+static void write_help(void)
+{
+    char line[SUBCOMMAND_LINE_MAX];
+
+    strlcpy(help, "probes on instructions of this kernel\n", sizeof(help));
+    for (size_t i = 0; i < ARRAY_LEN(subcommands); i++) {
+        strlcat(help, subcommand_line(line, subcommands[i]), sizeof(help));
+        strlcat(help, "\n", sizeof(help));
+    }
+    strlcat(help,
+            "An address is 0x..., or 16 digits as `probe list` shows them. SYM#2 is the "
+            "second\nsymbol of one name. In a PATTERN, * ? and [a-z] stand for letters.",
+            sizeof(help));
+}
+
 int probes_add_commands(void)
 {
+    write_help();
     return shell_add_command(&command);
 }

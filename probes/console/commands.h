@@ -23,5 +23,7 @@ extern const struct probe_command probe_command_stat;
 extern const struct probe_command probe_command_explain;
 extern const struct probe_command probe_command_xmc;
 
-/* probe_usage - tell how @cmd is called. Return: -EINVAL. */
-int probe_usage(struct shell *sh, const struct probe_command *cmd);
+/* probe_usage - tell how @cmd is called, and which of its @argc words is an option that it
+ * does not have. Return: -EINVAL.
+ */
+int probe_usage(struct shell *sh, const struct probe_command *cmd, int argc, char **argv);

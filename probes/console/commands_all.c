@@ -165,7 +165,7 @@ static int all_run(struct shell *sh, int argc, char **argv)
         if (strcmp(argv[i], "--entries") == 0)
             all.entries = true;
         else if (all.pattern || argv[i][0] == '-')
-            return probe_usage(sh, &probe_command_all);
+            return probe_usage(sh, &probe_command_all, argc, argv);
         else
             all.pattern = argv[i];
     }
@@ -180,16 +180,10 @@ static int all_run(struct shell *sh, int argc, char **argv)
     return tell(&all, err);
 }
 
-static void all_complete(struct shell_completion *c, int index)
-{
-    shell_offer(c, "--entries");
-    shell_complete_symbols(c, index);
-}
-
 const struct probe_command probe_command_all = {
     .name = "all",
     .usage = "[PATTERN] [--entries]",
     .help = "probe all instructions of the functions that match",
     .run = all_run,
-    .complete = all_complete,
+    .complete = shell_complete_symbols,
 };

@@ -257,7 +257,7 @@ static int explain_run(struct shell *sh, int argc, char **argv)
     uintptr_t addr;
 
     if (argc != 1)
-        return probe_usage(sh, &probe_command_explain);
+        return probe_usage(sh, &probe_command_explain, argc, argv);
     if (place_parse(&place, argv[0]))
         return place_no_place(sh, argv[0]);
     if (place_find(&place, &addr, &why))

@@ -79,12 +79,12 @@ static void print_set(struct shell *sh, const struct console_probe *cp)
                  cp->pattern, set_flags_text(flags, sizeof(flags), cp));
 }
 
-static int list_run(struct shell *sh, int argc, char **argv UNUSED)
+static int list_run(struct shell *sh, int argc, char **argv)
 {
     struct console_probe *cp = NULL;
 
     if (argc)
-        return probe_usage(sh, &probe_command_list);
+        return probe_usage(sh, &probe_command_list, argc, argv);
     if (!kprobes_are_on())
         shell_printf(sh, "kprobes are switched off: none of these is armed\n");
     console_probe_lock();
@@ -123,13 +123,13 @@ static void print_range_reason(const struct plat_symbol *function,
                  probe_reason_text(reason));
 }
 
-static int blacklist_run(struct shell *sh, int argc, char **argv UNUSED)
+static int blacklist_run(struct shell *sh, int argc, char **argv)
 {
     struct sum sum = { .sh = sh };
     size_t text, part;
 
     if (argc)
-        return probe_usage(sh, &probe_command_blacklist);
+        return probe_usage(sh, &probe_command_blacklist, argc, argv);
     census_blacklist(print_range_reason, &sum);
     text = census_text_bytes();
     part = sum.bytes * 10000 / text;

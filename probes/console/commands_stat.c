@@ -191,13 +191,13 @@ static void print_text(struct shell *sh, const struct census *c)
     print_percent(sh, "blacklist.bytes_percent", blacklisted, census_text_bytes());
 }
 
-static int stat_run(struct shell *sh, int argc, char **argv UNUSED)
+static int stat_run(struct shell *sh, int argc, char **argv)
 {
     const struct census *c;
     int err;
 
     if (argc)
-        return probe_usage(sh, &probe_command_stat);
+        return probe_usage(sh, &probe_command_stat, argc, argv);
     err = census_get(sh, &c);
     if (err)
         return shell_error(sh, err, "probe: stat");

@@ -41,7 +41,7 @@ static int xmc_run(struct shell *sh, int argc, char **argv)
     struct place place;
 
     if (argc < 2 || argc > 1 + BYTES_MAX)
-        return probe_usage(sh, &probe_command_xmc);
+        return probe_usage(sh, &probe_command_xmc, argc, argv);
     if (place_parse(&place, argv[0]))
         return place_no_place(sh, argv[0]);
     for (int i = 1; i < argc; i++)

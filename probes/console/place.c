@@ -93,19 +93,30 @@ static void list_candidates(struct shell *sh, const char *name)
             shell_error(sh, 0, "  %s#%u is 0x%lx", name, ++n, sym.start);
 }
 
-/* What compilers make of one function: copies for special arguments, cold parts. */
-static void list_clones(struct shell *sh, const char *name)
+/* next_clone - what the compiler has made of the function @name: copies for special
+ * arguments, cold parts. @iter is 0 at first. Return: false: there is no further one.
+ */
+static bool next_clone(const char *name, size_t *iter, struct ksym *sym)
 {
     char base[PLACE_MAX];
-    struct ksym sym;
 
-    for (size_t i = 0; ksyms_get(i, &sym); i++) {
-        if ((sym.type != 'T' && sym.type != 't') || strcmp(sym.name, name) == 0)
+    while (ksyms_get((*iter)++, sym)) {
+        if ((sym->type != 'T' && sym->type != 't') || strcmp(sym->name, name) == 0)
             continue;
-        ksyms_base_name(sym.name, base, sizeof(base));
+        ksyms_base_name(sym->name, base, sizeof(base));
         if (strcmp(base, name) == 0)
-            shell_error(sh, 0, "  the compiler has made %s of it", sym.name);
+            return true;
     }
+    return false;
+}
+
+static void list_clones(struct shell *sh, const char *name)
+{
+    struct ksym sym;
+    size_t iter = 0;
+
+    while (next_clone(name, &iter, &sym))
+        shell_error(sh, 0, "  the compiler has made %s of it", sym.name);
 }
 
 size_t place_inlined(const struct place *place)
@@ -144,12 +155,15 @@ static void list_inlined(struct shell *sh, const struct place *place)
     place_list_inlined(place, INLINED_SHOWN, show_inlined_line, sh);
 }
 
-/* detail - what else there is to say, in parentheses, into @buf. */
+/* detail - what else there is to say, in parentheses, into @buf, which has room for
+ * a suggestion. */
 static void detail(char *buf, size_t size, const struct place *place,
                    const struct probe_reject *why)
 {
     char at[PLACE_TEXT_MAX];
     struct plat_symbol sym;
+    struct ksym clone;
+    size_t iter = 0;
 
     buf[0] = '\0';
     if (why->reason == PROBE_NOT_BOUNDARY)
@@ -160,6 +174,9 @@ static void detail(char *buf, size_t size, const struct place *place,
         snprintf(buf, size, " (the other is at %s)", place_text(at, why->at));
     else if (why->reason == PROBE_PAST_END && !plat_symbol_find(place->symbol, &sym))
         snprintf(buf, size, " (%s is 0x%zx bytes long)", place->symbol, sym.size);
+    else if (why->reason == PROBE_NO_SYMBOL && !place_inlined(place) &&
+             !next_clone(place->symbol, &iter, &clone))
+        shell_suggest(buf, place->symbol, shell_complete_symbols, 1);
     else if (why->reason == PROBE_BLACKLISTED || why->reason == PROBE_ENTRY_CODE)
         snprintf(buf, size, " (`probe blacklist` lists it)");
 }

@@ -691,7 +691,37 @@ KTEST(commands, every_subcommand_has_a_usage)
     ktest_report(say("probe") == -EINVAL && said("usage: probe COMMAND") &&
                      said("\n  explain "),
                  "all of them");
-    ktest_report(say("probe nosuch") == -EINVAL, "an unknown one");
+}
+
+KTEST(commands, mistyped_words_get_a_suggestion)
+{
+    ktest_report(
+        say("probe lst") == -EINVAL &&
+            said("probe: unknown command lst (did you mean `list`?); `help probe`"),
+        "a command");
+    ktest_report(say("probe xyzzy") == -EINVAL && said("unknown command xyzzy; `help"),
+                 "nothing is near");
+    ktest_report(say("probe add commands_tagret") == -ENOENT &&
+                     said("no symbol has this name (did you mean `commands_target`?)"),
+                 "a symbol");
+    ktest_report(say("probe add --psot commands_target") == -EINVAL &&
+                     said("probe add: no option --psot (did you mean `--post`?)\n"
+                          "usage: probe add [--post] "),
+                 "an option");
+    ktest_report(say("bench hitt") == -EINVAL && said("hitt (did you mean `hit`?)"),
+                 "a group");
+    ktest_report(say("run vsf") == -ENOENT && said("vsf (did you mean `vfs`?)"),
+                 "a workload");
+}
+
+KTEST(commands, help_has_every_subcommand)
+{
+    ktest_report(say("help probe") == 0 && said("\n  add       [--post] ") &&
+                     said("\n  xmc       ") && said("for letters.\n"),
+                 "of probe");
+    ktest_report(say("help bench") == 0 && said("\n  hit       ") &&
+                     said("\n  starve    ") && said("figure means.\n"),
+                 "and every group of bench");
 }
 
 KTEST(commands, a_full_heap_is_an_error_and_no_leak)
