@@ -7,11 +7,11 @@ DONE, FAILED, USAGE, PANICKED, ENDED, HOST, TIMEOUT = 0, 1, 2, 3, 4, 5, 124
 
 # (status, of which commands, when)
 ROWS = (
-    (DONE, "run", "the guest was switched off, or Ctrl-A x was typed on the terminal"),
+    (DONE, "run", "the guest was switched off, or Ctrl-] x was typed on the terminal"),
     (DONE, "run", "the tests of --append tests=LIST passed"),
     (DONE, "exec", "every command succeeded"),
     (DONE, "trace", "every command succeeded, or none was given and Ctrl-C came"),
-    (DONE, "attach", "the guest ended, or Ctrl-A x was typed"),
+    (DONE, "attach", "the guest ended, or Ctrl-] x was typed"),
     (DONE, "test", "every test passed"),
     (DONE, "check", "everything is as shown"),
     (FAILED, "run", "no terminal, but a pipe or a file: a command that was read failed"),

@@ -30,6 +30,7 @@ ELF = os.path.join(BUILD, "sonde.elf")
 ISO = os.path.join(BUILD, "sonde.iso")
 OVMF = "/usr/share/OVMF/OVMF_%s_4M.fd"
 
+ESCAPE, ESCAPE_NAME = 0x1D, "Ctrl-]"  # ESCAPE x leaves a terminal; no key of the editor
 PROMPT = b"sonde> "
 
 # drivers/qemu_exit.h: the guest writes a code, QEMU exits with 2 * code + 1.
@@ -129,7 +130,7 @@ def qemu_words(setup, com1, com3, control, early, resets, image=True):
     if not setup.reboot:
         words += ["-no-reboot"]
     if setup.console == "stdio":
-        words += ["-mon", "com1"]
+        words += ["-mon", "com1", "-echr", str(ESCAPE)]
     if setup.qmp:
         words += ["-qmp", "unix:" + comma(setup.qmp) + ",server=on,wait=off"]
     if setup.gdb:

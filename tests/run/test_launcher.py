@@ -1,5 +1,6 @@
 """test_launcher.py - ./sonde's commands against a fake guest: output, status, messages."""
 
+import json
 import os
 import signal
 import socket
@@ -68,6 +69,28 @@ def a_panic_that_cannot_end_is_told():
     tap.check(time.monotonic() - start < 60, "and does not wait for the time limit")
 
 
+def exec_can_keep_going():
+    status, out, err = run_launcher("exec", "-k", "fail 2 ENOENT", "say a", "fail 5 EIO")
+    want = b"no such thing\na\nno such thing\n"
+    tap.equal((status, out), (1, want), "the commands behind a failure are run")
+    tap.check("'fail 2 ENOENT' failed: 2 ENOENT\n" in err, "the first failure is told")
+    tap.check("'fail 5 EIO' failed: 5 EIO\n" in err, "and the second")
+    status, out, _ = run_launcher("exec", "fail 2 ENOENT", "say a")
+    tap.equal((status, out), (1, b"no such thing\n"), "only if asked to")
+    status, _, err = run_launcher("exec", "-k", "fail 2 ENOENT", "panic")
+    tap.check(status == 3 and "panicked" in err, "a panic is the end all the same")
+
+
+def exec_prints_json():
+    status, out, _ = run_launcher("exec", "--json", "say a", "fail 2 ENOENT", "say b")
+    rows = [json.loads(line) for line in out.splitlines()]
+    tap.equal(status, 1, "the status is as without it")
+    tap.equal(rows, [{"command": "say a", "status": 0, "name": "OK", "output": "a\n"},
+                     {"command": "fail 2 ENOENT", "status": 2, "name": "ENOENT",
+                      "output": "no such thing\n"}],
+              "a line for each that was run")  # fmt: skip
+
+
 def a_hang_is_told():
     status, _, err = run_launcher("exec", "--timeout", "1", "hang")
     tap.check(status == 124 and "within 1 s, in 'hang'" in err, "a hung command")
@@ -105,7 +128,9 @@ def a_file(text=b""):
 def usages():
     """Command lines that are wrong, and a word of the message."""
     yield [], "COMMAND"
-    yield ["fly"], "'fly'"
+    yield ["fly"], "command is called fly"
+    yield ["exce"], "(did you mean `exec`?)"
+    yield ["exec", "--tmeout", "3", "say a"], "--tmeout (did you mean `--timeout`?)"
     yield ["exec"], "no command"
     yield ["attach", "--smp", "2"], "--smp"
     yield ["test", "no_such_test"], "no_such_test"
@@ -366,6 +391,8 @@ if __name__ == "__main__":
             the_first_failure_ends_it,
             a_panic_is_told,
             a_panic_that_cannot_end_is_told,
+            exec_can_keep_going,
+            exec_prints_json,
             a_hang_is_told,
             resets_are_told,
             wrong_usage_is_refused,

@@ -212,7 +212,7 @@ def after_sigpipe(words):
     return in_shell(f"(sleep 0.5; ./sonde {words}) | true; exit ${{PIPESTATUS[0]}}")
 
 
-SWITCHED_OFF = "the guest was switched off, or Ctrl-A x was typed on the terminal"
+SWITCHED_OFF = "the guest was switched off, or Ctrl-] x was typed on the terminal"
 PIPE_FAILED = "no terminal, but a pipe or a file: a command that was read failed"
 USAGE = "a wrong option, name or file; nothing was built or started"
 EARLY = "the guest was switched off or reset before its last command"
@@ -231,7 +231,7 @@ FACTS = {
         lambda: (status_of(*RUN, stdin=b"echo x\npoweroff\n"), 0),
         lambda: (status_of(*RUN, stdin=b"reboot\necho x\n"), 0),
         lambda: (key_on_terminal(b"nonsense\rpoweroff\r"), 0),
-        lambda: (key_on_terminal(b"\x01x"), 0),
+        lambda: (key_on_terminal(b"\x1dx"), 0),
     ],
     ("0", "run", "the tests of --append tests=LIST passed"): [
         lambda: (status_of(*RUN, "--append", "tests=frame"), 0),
@@ -245,9 +245,9 @@ FACTS = {
         lambda: (status_of("trace", "--", "echo x", "run fork"), 0),
         lambda: (recorded_until(INT), 0),
     ],
-    ("0", "attach", "the guest ended, or Ctrl-A x was typed"): [
+    ("0", "attach", "the guest ended, or Ctrl-] x was typed"): [
         lambda: (attached(keys=b"poweroff\r"), 0),
-        lambda: (attached(keys=b"\x01x"), 0),
+        lambda: (attached(keys=b"\x1dx"), 0),
     ],
     ("0", "test", "every test passed"): [
         lambda: (with_tap_elsewhere("test", "run/ktap"), 0),

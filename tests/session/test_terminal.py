@@ -8,14 +8,14 @@ from session import Terminal
 
 def control_c_goes_to_the_guest():
     terminal = Terminal("run", "--boot", "pvh")
-    tap.check(terminal.expect(b"Ctrl-A x") is not None, "the banner tells how to leave")
+    tap.check(terminal.expect(b"Ctrl-] x") is not None, "the banner tells how to leave")
     tap.check(terminal.expect(b"sonde> ") is not None, "the prompt")
     terminal.send(b"half a line\x03")
     tap.check(terminal.expect(b"^C") is not None, "Ctrl-C reached the guest")
     terminal.send(b"echo ali''ve\r")
     tap.check(terminal.expect(b"\nalive") is not None, "which goes on")
-    terminal.send(b"\x01x")
-    tap.equal(terminal.end(), 0, "Ctrl-A x leaves, status 0")
+    terminal.send(b"\x1dx")
+    tap.equal(terminal.end(), 0, "Ctrl-] x leaves, status 0")
 
 
 def the_guest_may_end_it():
