@@ -41,7 +41,7 @@ void explain_look_at_jump(struct explain_jump *j, const struct site *site)
         j->state = JUMP_OFF;
     else if (site->state != SITE_ARMED)
         j->state = JUMP_UNARMED;
-    else if (jump_site(site)->jump_why)
+    else if (jump_is_at(site, STAGE_REFUSED))
         jump_refuse(j, (enum probe_reason)jump_site(site)->jump_why);
     else
         j->state = JUMP_SOON;

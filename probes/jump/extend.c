@@ -60,6 +60,14 @@ static bool make_free(struct site **sites, size_t count)
     return false;
 }
 
+/* wait_all - @sites are to be jumps some time; those that are have to be others. */
+static void wait_all(struct site **sites, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!jump_is_at(sites[i], STAGE_JUMP))
+            jump_wait(sites[i]);
+}
+
 /* A site that is armed has a jump that no longer fits, and loses it. A site between jumps
  * becomes a jump at once: behind an int3 its other bytes stay the original ones, and the
  * jumps that read them need others. The optimizer waits for PLAT_PROBES.
@@ -68,9 +76,10 @@ size_t ext_arm(struct site **sites, size_t count)
 {
     bool among_jumps = count == 1 && unoptimize_reader(sites[0]->addr);
 
+    wait_all(sites, count);
     make_free(sites, site_to_front(sites, count, true));
     if (count > 1 || among_jumps)
-        optimize_coming(sites, count);
+        optimize_at_once();
     optimize_kick();
     count = site_to_front(sites, count, false);
     if (!count || make_free(sites, count))
@@ -82,26 +91,28 @@ size_t ext_arm(struct site **sites, size_t count)
     return count;
 }
 
-static void mark_leaving(struct site **sites, size_t count, bool leaving)
+static void move_all_to(struct site **sites, size_t count, enum jump_stage to)
 {
     for (size_t i = 0; i < count; i++)
-        jump_site(sites[i])->leaving = leaving;
+        jump_move(sites[i], to);
 }
 
 size_t ext_disarm(struct site **sites, size_t count)
 {
     size_t left = 0;
 
-    mark_leaving(sites, count, true);
+    move_all_to(sites, count, STAGE_TO_ORIGINAL);
     if (!make_free(sites, count))
         left = site_to_front(sites, count, true);
-    mark_leaving(sites, count, false);
+    move_all_to(sites, count, STAGE_NONE);
     return left;
 }
 
 bool ext_is_current(const struct site *site)
 {
-    return site->state != SITE_OPTIMIZED || detour_is_current(site);
+    if (site->state != SITE_OPTIMIZED)
+        return !jump_is_at(site, STAGE_NONE); /* else it has carried no probe before */
+    return detour_is_current(site);
 }
 
 void ext_settle(void)

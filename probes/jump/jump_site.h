@@ -6,6 +6,7 @@
 #pragma once
 
 #include "probes/core/life.h"
+#include "probes/jump/jump_stage.h"
 
 struct kretprobe_holder;
 struct region;
@@ -23,16 +24,13 @@ struct jump_site {
     uint16_t copy_off;     /* [p] where in the detour's own cell its copy begins */
     uint8_t jump_len;      /* [P] SITE_OPTIMIZED: bytes that the jump has changed */
     uint8_t jump_span;     /* [P] and bytes that it is made of */
-    uint8_t jump_why;      /* [P] enum probe_reason against a jump; 0: none */
-    uint8_t kind : 4;      /* [P] enum detour_kind */
-    bool saves_flags : 1;  /* [P] the detour leaves the status flags as they are */
-    bool specialized : 1;  /* [P] it has code for this site only: see detour_own.h */
-    bool linked : 1;       /* [P] it goes straight on in the next one: see link.h */
-    bool saves_registers;  /* [p] for a light handler: all of struct plat_light */
-    bool coming : 1;       /* [P] is being armed, with others */
-    bool leaving : 1;      /* [P] is being disarmed, with others */
-    bool changing : 1;     /* [P] is in the batch that is planned or written */
-    bool becomes_jump : 1; /* [P] where it is: a jump in the end */
+    uint8_t jump_why; /* [P] enum probe_reason against a jump, when last asked; 0: none */
+    uint8_t kind : 4; /* [P] enum detour_kind */
+    bool saves_flags : 1; /* [P] the detour leaves the status flags as they are */
+    bool specialized : 1; /* [P] it has code for this site only: see detour_own.h */
+    bool linked : 1;      /* [P] it goes straight on in the next one: see link.h */
+    bool saves_registers; /* [p] for a light handler: all of struct plat_light */
+    uint8_t stage : 4;    /* [P] enum jump_stage */
 };
 
 _Static_assert(sizeof(struct jump_site) <= 88, "a site would not fit its block");

@@ -114,8 +114,7 @@ static bool jump_put(uintptr_t jump, uintptr_t target,
 /* will_be_jump - when what is being written is there. */
 static bool will_be_jump(const struct site *site)
 {
-    return jump_site(site)->changing ? jump_site(site)->becomes_jump
-                                     : site->state == SITE_OPTIMIZED;
+    return jump_is_at(site, STAGE_JUMP) || jump_is_at(site, STAGE_TO_JUMP);
 }
 
 static struct site *site_behind(const struct site *site)
@@ -181,9 +180,9 @@ void link_cut(struct site *site)
     struct site *first = site_before(site->addr);
 
     if (first && jump_site(first)->linked &&
-        !(jump_site(first)->leaving && jump_site(site)->leaving))
+        !(jump_is_at(first, STAGE_TO_ORIGINAL) && jump_is_at(site, STAGE_TO_ORIGINAL)))
         lead_back(first, plat_text_store);
-    if (jump_site(site)->linked && !jump_site(site)->leaving)
+    if (jump_site(site)->linked && !jump_is_at(site, STAGE_TO_ORIGINAL))
         lead_back(site, plat_text_store);
 }
 

@@ -1,10 +1,9 @@
 /* optimize.c - stage 11: from the breakpoint to the jump, in a thread of its own.
  *
  * Registering does not wait for it: a probe works from the moment it is armed, by a trap,
- * and some milliseconds later by a jump. Sites that wait are not kept in a queue. A site
- * that is armed and has no reason against it waits, whatever brought it there (arming, a
- * neighbour that had to be moved, a reason that has gone), so nothing can be queued twice
- * or be forgotten.
+ * and some milliseconds later by a jump. Sites that wait are not kept in a queue: to wait is
+ * a stage of the site (jump_stage.h), whatever brought it there (arming, a neighbour that had
+ * to be moved, a reason that has gone), so nothing can be queued twice or be forgotten.
  *
  * A set of many is not armed first: its breakpoints, above all those in the engine's own
  * code, would cost more than the planning. Its sites become jumps at once, in the thread
@@ -43,8 +42,7 @@ static bool may_jump(void)
 
 static bool is_waiting(const struct site *site)
 {
-    return (site->state == SITE_ARMED || jump_site(site)->coming) && site->probes &&
-           !jump_site(site)->jump_why;
+    return jump_is_at(site, STAGE_WAITING);
 }
 
 void optimize_refuse(struct site *site, enum probe_reason reason)
@@ -52,6 +50,7 @@ void optimize_refuse(struct site *site, enum probe_reason reason)
     if (!jump_site(site)->jump_why)
         refused++;
     jump_site(site)->jump_why = (uint8_t)reason;
+    jump_wait(site);
 }
 
 /* Other bytes make no memory. */
@@ -61,11 +60,18 @@ static bool may_have_gone(enum probe_reason reason)
            reason != PROBE_NO_PAGE;
 }
 
+static void clear_refusal(struct site *site, void *unused UNUSED)
+{
+    jump_site(site)->jump_why = PROBE_OK;
+    if (jump_is_at(site, STAGE_REFUSED))
+        jump_wait(site);
+}
+
 bool optimize_ask_again(struct site *site)
 {
     if (!may_have_gone((enum probe_reason)jump_site(site)->jump_why))
         return false;
-    jump_site(site)->jump_why = PROBE_OK;
+    clear_refusal(site, NULL);
     refused--;
     return true;
 }
@@ -73,11 +79,6 @@ bool optimize_ask_again(struct site *site)
 size_t optimize_refused(void)
 {
     return refused;
-}
-
-static void clear_refusal(struct site *site, void *unused UNUSED)
-{
-    jump_site(site)->jump_why = PROBE_OK;
 }
 
 void optimize_kick(void)
@@ -317,15 +318,10 @@ bool optimize_around(struct site **sites, size_t count)
     return is_done;
 }
 
-void optimize_coming(struct site **sites, size_t count)
+void optimize_at_once(void)
 {
-    if (method == OPTIMIZE_REGION)
-        return; /* a region is opened behind a breakpoint */
-    for (size_t i = 0; i < count; i++)
-        jump_site(sites[i])->coming = !site_is_armed(sites[i]);
-    run_locked();
-    for (size_t i = 0; i < count; i++)
-        jump_site(sites[i])->coming = false;
+    if (method != OPTIMIZE_REGION) /* a region is opened behind a breakpoint */
+        run_locked();
 }
 
 void optimize_run(void)

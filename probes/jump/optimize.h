@@ -66,14 +66,14 @@ enum probe_reason optimize_try(struct site *site, struct pun *out);
  * Locks: PLAT_PROBES held; waits for quiescence.  Return: jumps made.
  */
 size_t optimize_write_regions(struct site_list *list);
-/* optimize_coming - make jumps of @count sites that are not armed yet, as far as that can be.
- * Locks: PLAT_PROBES held.
- */
-void optimize_coming(struct site **sites, size_t count);
 /* optimize_run - one pass: every armed site that may become a jump does, or knows why not.
  * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
  */
 void optimize_run(void);
+/* optimize_at_once - the same now, with the sites that wait and are not armed yet.
+ * Locks: PLAT_PROBES held; waits for quiescence.
+ */
+void optimize_at_once(void);
 
 enum optimize_method {
     OPTIMIZE_PUN,    /* one instruction, its successors' bytes as displacement */

@@ -42,12 +42,12 @@ struct members {
 /* member_add - a jump that stays one. */
 static void member_add(struct members *m, struct site *site)
 {
-    if (!site || site->state != SITE_OPTIMIZED || jump_site(site)->changing)
+    if (!site || !jump_is_at(site, STAGE_JUMP))
         return;
     m->is_full = m->list.count == m->room;
     if (m->is_full)
         return;
-    jump_site(site)->changing = true;
+    jump_move(site, STAGE_PLANNED);
     m->list.sites[m->list.count++] = site;
 }
 
@@ -74,11 +74,32 @@ static void add_near(struct members *m, struct site **sites, size_t count)
             member_add(m, registry_find(a));
 }
 
-static void mark_changing(struct site **sites, size_t count, bool changing)
+static void plan_sites(struct site **sites, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        jump_move(sites[i], STAGE_PLANNED);
+}
+
+/* Those that are being disarmed have a stage that says so. */
+static void take_down(struct site **sites, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!jump_is_changing(sites[i]))
+            jump_move(sites[i], STAGE_TO_INT3);
+}
+
+/* give_back - those that are not what they were to be, and breakpoints that were made. */
+static void give_back(struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        jump_site(sites[i])->changing = changing;
-        jump_site(sites[i])->becomes_jump = false;
+        struct site *site = sites[i];
+
+        if (!jump_is_changing(site) || jump_is_at(site, STAGE_TO_ORIGINAL))
+            continue;
+        if (site->state == SITE_OPTIMIZED)
+            jump_move(site, STAGE_JUMP);
+        else
+            jump_wait(site);
     }
 }
 
@@ -93,7 +114,7 @@ static enum probe_reason change_planned(struct site_list *list,
         reason = plan_all(&plan);
     if (!reason) {
         list->count = plan_len(&plan);
-        mark_changing(list->sites, list->count, true);
+        plan_sites(plan.sites + plan.batch.count, plan.batch.evicted_count);
         result->evicted = plan.batch.evicted_count;
         result->made = plan_write(&plan);
         result->is_done = true;
@@ -129,8 +150,8 @@ static int members_make(struct members *m, const struct site_list *up,
         return -ENOMEM;
     for (size_t i = 0; i < up->count; i++)
         m->list.sites[i] = up->sites[i];
-    mark_changing(up->sites, up->count, true);
-    mark_changing(down->sites, down->count, true);
+    plan_sites(up->sites, up->count);
+    take_down(down->sites, down->count);
     members_collect(m, down);
     return 0;
 }
@@ -147,8 +168,8 @@ enum probe_reason optimize_change(const struct site_list *up,
             return PROBE_NO_MEMORY;
         if (!m.is_full && m.list.count)
             reason = change_planned(&m.list, down, result);
-        mark_changing(m.list.sites, m.list.count, false);
-        mark_changing(down->sites, down->count, false);
+        give_back(m.list.sites, m.list.count);
+        give_back(down->sites, down->count);
         plat_free(m.list.sites);
         m.room *= 2;
     }

@@ -27,10 +27,10 @@ static void undo_byte(const struct site *site, uintptr_t addr, uint8_t *byte)
 {
     size_t at = addr - site->addr;
 
-    if (!jump_site(site)->changing)
+    if (!jump_is_changing(site))
         return;
     if (at == 0)
-        *byte = jump_site(site)->leaving ? site->bytes[0] : INSN_INT3;
+        *byte = jump_is_at(site, STAGE_TO_ORIGINAL) ? site->bytes[0] : INSN_INT3;
     else if (site->state == SITE_OPTIMIZED && at < jump_site(site)->jump_len)
         *byte = site->bytes[at];
 }
@@ -58,7 +58,7 @@ static bool is_pinned(uintptr_t addr)
     const struct site *site;
 
     unoptimize_for_each_before(site, addr)
-        if (!jump_site(site)->changing && unoptimize_reads(site, addr))
+        if (!jump_is_changing(site) && unoptimize_reads(site, addr))
             break;
     return site;
 }

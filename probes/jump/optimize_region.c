@@ -119,6 +119,7 @@ static void poke_region(struct text_poke *poke, const struct site *site)
 static void move_on(struct site *site)
 {
     site_move(site, SITE_OPTIMIZED);
+    jump_move(site, STAGE_JUMP);
     for (struct kprobe *p = site->probes; p; p = p->next)
         __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
 }

@@ -117,7 +117,7 @@ static struct text_poke *list_pokes(struct plan *plan)
             poke_member(--poke, site, pun);
         else
             poke_plain(--poke, site,
-                       jump_site(site)->leaving ? site->bytes[0] : INSN_INT3);
+                       jump_is_at(site, STAGE_TO_ORIGINAL) ? site->bytes[0] : INSN_INT3);
     }
     return poke;
 }
@@ -211,12 +211,18 @@ static void become_plain(struct site *site, enum site_state to)
     flag_probes(site, false);
 }
 
-static void move_member(struct site *site, const struct pun *pun)
+/* move_member - a breakpoint is refused a jump later, by refuse_unplanned(). */
+static void move_member(struct site *site)
 {
-    if (pun->rung != PUN_NONE)
+    if (jump_is_at(site, STAGE_TO_JUMP)) {
         become_jump(site);
-    else
-        become_plain(site, pun->is_evicted ? SITE_DISARMED : SITE_ARMED);
+        jump_move(site, STAGE_JUMP);
+    } else if (jump_is_at(site, STAGE_TO_INT3)) {
+        become_plain(site, SITE_ARMED);
+    } else {
+        become_plain(site, SITE_DISARMED);
+        jump_move(site, STAGE_NONE);
+    }
 }
 
 /* move_all - Return: how many more jumps there are. */
@@ -227,7 +233,7 @@ static long move_all(struct plan *plan, size_t *made)
     for (size_t i = 0; i < plan_len(plan); i++) {
         bool was_jump = is_jump(plan->sites[i]);
 
-        move_member(plan->sites[i], &plan->puns[i]);
+        move_member(plan->sites[i]);
         more += is_jump(plan->sites[i]) - was_jump;
         *made += is_jump(plan->sites[i]) && !was_jump;
     }
@@ -235,7 +241,8 @@ static long move_all(struct plan *plan, size_t *made)
         struct site *site = plan->down[i];
 
         more -= is_jump(site);
-        become_plain(site, jump_site(site)->leaving ? SITE_DISARMED : SITE_ARMED);
+        become_plain(site,
+                     jump_is_at(site, STAGE_TO_ORIGINAL) ? SITE_DISARMED : SITE_ARMED);
     }
     return more;
 }
@@ -266,13 +273,20 @@ static void cut_links(struct plan *plan)
             link_cut(plan->down[i]);
 }
 
+static enum jump_stage stage_for(const struct pun *pun)
+{
+    if (pun->rung != PUN_NONE)
+        return STAGE_TO_JUMP;
+    return pun->is_evicted ? STAGE_TO_ORIGINAL : STAGE_TO_INT3;
+}
+
 /* make_links - before it is written that these are jumps: behind that, all that this takes
  * may itself go by way of them.
  */
 static void make_links(struct plan *plan)
 {
     for (size_t i = 0; i < plan_len(plan); i++)
-        jump_site(plan->sites[i])->becomes_jump = plan->puns[i].rung != PUN_NONE;
+        jump_move(plan->sites[i], stage_for(&plan->puns[i]));
     for (size_t i = 0; i < plan_len(plan); i++)
         link_make_around(plan->sites[i]);
 }

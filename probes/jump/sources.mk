@@ -1,5 +1,6 @@
 JUMP := \
     probes/jump/extend.c \
+    probes/jump/jump_stage.c \
     probes/jump/detour.c \
     probes/jump/detour_own.c \
     probes/jump/handler.c \

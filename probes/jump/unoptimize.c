@@ -117,7 +117,7 @@ static void poke_original(struct text_poke *poke, const struct site *site)
     poke->len = jump_site(site)->jump_len;
     poke->old_span = jump_site(site)->jump_span;
     poke->new_span = INSN_INT3_LEN;
-    poke->bytes[0] = jump_site(site)->leaving ? site->bytes[0] : INSN_INT3;
+    poke->bytes[0] = jump_is_at(site, STAGE_TO_ORIGINAL) ? site->bytes[0] : INSN_INT3;
     for (size_t i = 1; i < jump_site(site)->jump_len; i++)
         poke->bytes[i] = site->bytes[i];
 }
@@ -137,7 +137,13 @@ static void portion_write(struct site **sites, size_t count)
 
 static void move_back(struct site *site)
 {
-    site_move(site, jump_site(site)->leaving ? SITE_DISARMED : SITE_ARMED);
+    bool is_leaving = jump_is_at(site, STAGE_TO_ORIGINAL);
+
+    site_move(site, is_leaving ? SITE_DISARMED : SITE_ARMED);
+    if (!is_leaving && site->probes)
+        jump_wait(site);
+    else if (!is_leaving)
+        jump_move(site, STAGE_NONE);
     if (region_is_open(site))
         region_close(site);
     for (struct kprobe *p = site->probes; p; p = p->next)

@@ -1,0 +1,76 @@
+/* jump_stage.c - the stages of a jump and its legal moves, as a table. */
+#include "probes/jump/jump_stage.h"
+
+#include "probes/jump/jump_site.h"
+
+#define TO(stage) (uint8_t)(1u << (stage))
+#define IN(state) (uint8_t)(1u << (state))
+
+#define NO_JUMP (IN(SITE_PREPARED) | IN(SITE_ARMED) | IN(SITE_DISARMED))
+#define ANY_TEXT (NO_JUMP | IN(SITE_OPTIMIZED))
+
+/* A plan that is not carried out leads from STAGE_PLANNED and STAGE_TO_INT3 back to where the
+ * site has come from. A neighbour that is evicted has no probe, so it is planned without
+ * having waited, and ends as a jump or as what it was. A region needs no batch.
+ */
+static const struct {
+    const char *name;
+    uint8_t next;   /* stages */
+    uint8_t states; /* of the site */
+} stages[JUMP_STAGES] = {
+    [STAGE_NONE] = { "none",
+                     TO(STAGE_WAITING) | TO(STAGE_REFUSED) | TO(STAGE_PLANNED) |
+                         TO(STAGE_TO_ORIGINAL),
+                     NO_JUMP },
+    [STAGE_WAITING] = { "waiting",
+                        TO(STAGE_REFUSED) | TO(STAGE_JUMP) | TO(STAGE_PLANNED) |
+                            TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL),
+                        NO_JUMP },
+    [STAGE_REFUSED] = { "refused",
+                        TO(STAGE_WAITING) | TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL),
+                        NO_JUMP },
+    [STAGE_JUMP] = { "jump",
+                     TO(STAGE_NONE) | TO(STAGE_WAITING) | TO(STAGE_REFUSED) |
+                         TO(STAGE_PLANNED) | TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL),
+                     IN(SITE_OPTIMIZED) },
+    [STAGE_PLANNED] = { "planned",
+                        TO(STAGE_TO_JUMP) | TO(STAGE_TO_INT3) | TO(STAGE_TO_ORIGINAL) |
+                            TO(STAGE_WAITING) | TO(STAGE_JUMP),
+                        ANY_TEXT },
+    [STAGE_TO_JUMP] = { "to jump", TO(STAGE_JUMP), ANY_TEXT },
+    [STAGE_TO_INT3] = { "to int3", TO(STAGE_WAITING) | TO(STAGE_REFUSED) | TO(STAGE_JUMP),
+                        ANY_TEXT },
+    [STAGE_TO_ORIGINAL] = { "to original", TO(STAGE_NONE), ANY_TEXT },
+};
+
+void jump_move(struct site *site, enum jump_stage to)
+{
+    struct jump_site *jump = jump_site(site);
+
+    if (!(stages[jump->stage].next & TO(to)) || !(stages[to].states & IN(site->state)))
+        plat_bug("illegal change of a jump's stage", site->addr);
+    jump->stage = to & 0xf;
+}
+
+void jump_wait(struct site *site)
+{
+    enum jump_stage to = jump_site(site)->jump_why ? STAGE_REFUSED : STAGE_WAITING;
+
+    if (!jump_is_at(site, to))
+        jump_move(site, to);
+}
+
+const char *jump_stage_name(enum jump_stage stage)
+{
+    return stage < JUMP_STAGES ? stages[stage].name : "?";
+}
+
+bool jump_is_at(const struct site *site, enum jump_stage stage)
+{
+    return jump_site(site)->stage == stage;
+}
+
+bool jump_is_changing(const struct site *site)
+{
+    return jump_site(site)->stage >= STAGE_PLANNED;
+}

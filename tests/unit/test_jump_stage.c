@@ -1,0 +1,147 @@
+/* test_jump_stage.c - the legal moves of a jump, and the states of the site they fit. */
+#include "probes/jump/jump_stage.h"
+
+#include "probes/jump/jump_site.h"
+#include "probes/jump/optimize.h"
+#include "tests/unit/port_fake.h"
+
+/* Written down again, row by row. */
+/* clang-format off */
+static const bool allowed[JUMP_STAGES][JUMP_STAGES] = {
+    /* to        NONE WAITING REFUSED JUMP PLANNED TO_JUMP TO_INT3 TO_ORIGINAL; from: */
+    [STAGE_NONE] =        { false, true,  true,  false, true,  false, false, true  },
+    [STAGE_WAITING] =     { false, false, true,  true,  true,  false, true,  true  },
+    [STAGE_REFUSED] =     { false, true,  false, false, false, false, true,  true  },
+    [STAGE_JUMP] =        { true,  true,  true,  false, true,  false, true,  true  },
+    [STAGE_PLANNED] =     { false, true,  false, true,  false, true,  true,  true  },
+    [STAGE_TO_JUMP] =     { false, false, false, true,  false, false, false, false },
+    [STAGE_TO_INT3] =     { false, true,  true,  true,  false, false, false, false },
+    [STAGE_TO_ORIGINAL] = { true,  false, false, false, false, false, false, false },
+};
+
+static const bool fits[JUMP_STAGES][SITE_STATES] = {
+    /*                        NEW  PREPARED ARMED OPTIMIZED DISARMED DEAD */
+    [STAGE_NONE] =        { false, true,  true,  false, true,  false },
+    [STAGE_WAITING] =     { false, true,  true,  false, true,  false },
+    [STAGE_REFUSED] =     { false, true,  true,  false, true,  false },
+    [STAGE_JUMP] =        { false, false, false, true,  false, false },
+    [STAGE_PLANNED] =     { false, true,  true,  true,  true,  false },
+    [STAGE_TO_JUMP] =     { false, true,  true,  true,  true,  false },
+    [STAGE_TO_INT3] =     { false, true,  true,  true,  true,  false },
+    [STAGE_TO_ORIGINAL] = { false, true,  true,  true,  true,  false },
+};
+/* clang-format on */
+
+static struct jump_site jump_in(uint8_t state, unsigned stage)
+{
+    return (struct jump_site){ .site.state = state, .stage = stage & 0xf };
+}
+
+/* check_move - of the table: it happens; any other is a bug, and moves nothing. */
+static void check_move(uint8_t state, uint8_t from, uint8_t to)
+{
+    struct jump_site jump = jump_in(state, from);
+
+    if (allowed[from][to] && fits[to][state]) {
+        jump_move(&jump.site, to);
+        CHECK_EQ(jump.stage, to);
+    } else {
+        CHECK(FAKE_BUG(jump_move(&jump.site, to)));
+        CHECK_EQ(jump.stage, from);
+    }
+}
+
+static void the_table_is_what_moves_are_checked_by(void)
+{
+    for (uint8_t state = 0; state < SITE_STATES; state++)
+        for (uint8_t from = 0; from < JUMP_STAGES; from++)
+            for (uint8_t to = 0; to < JUMP_STAGES; to++)
+                check_move(state, from, to);
+}
+
+static void to_wait_is_to_stay_refused_where_there_is_a_reason(void)
+{
+    struct jump_site jump = jump_in(SITE_ARMED, STAGE_TO_INT3);
+
+    jump_wait(&jump.site);
+    CHECK_EQ(jump.stage, STAGE_WAITING);
+    jump_wait(&jump.site);
+    CHECK_EQ(jump.stage, STAGE_WAITING);
+    jump.jump_why = PROBE_NO_LANDING;
+    jump_wait(&jump.site);
+    CHECK_EQ(jump.stage, STAGE_REFUSED);
+    jump.jump_why = PROBE_OK;
+    jump_wait(&jump.site);
+    CHECK_EQ(jump.stage, STAGE_WAITING);
+}
+
+static void every_stage_has_a_name(void)
+{
+    for (unsigned i = 0; i < JUMP_STAGES; i++)
+        CHECK(jump_stage_name(i)[0] != '?');
+    CHECK_STR(jump_stage_name(STAGE_TO_INT3), "to int3");
+    CHECK_STR(jump_stage_name(JUMP_STAGES), "?");
+}
+
+static int pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return 0;
+}
+
+static void a_life(void)
+{
+    struct kprobe p = { .pre_handler = pre };
+
+    fake_start();
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    p.addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK(jump_is_at(p.site, STAGE_WAITING) && p.site->state == SITE_ARMED);
+    optimize_refuse(p.site, PROBE_NO_LANDING);
+    optimize_run();
+    CHECK(jump_is_at(p.site, STAGE_REFUSED) && p.site->state == SITE_ARMED);
+    optimize_retry();
+    optimize_run();
+    CHECK(jump_is_at(p.site, STAGE_JUMP) && p.site->state == SITE_OPTIMIZED);
+    unoptimize_around(&p.site, 1);
+    CHECK(jump_is_at(p.site, STAGE_WAITING) && p.site->state == SITE_ARMED);
+    optimize_run();
+    CHECK(jump_is_at(p.site, STAGE_JUMP));
+    CHECK_EQ(disable_kprobe(&p), 0);
+    CHECK(jump_is_at(p.site, STAGE_NONE) && p.site->state == SITE_DISARMED);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+/* A neighbour that was evicted is a site without a probe. When its jump has gone, its
+ * breakpoint waits for nothing, until a probe comes there.
+ */
+static void a_probe_makes_an_idle_breakpoint_wait(void)
+{
+    struct kprobe gone = { .pre_handler = pre }, p = { .pre_handler = pre };
+    struct site *site;
+
+    fake_start();
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    gone.addr = p.addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
+    CHECK_EQ(register_kprobe(&gone), 0);
+    optimize_run();
+    site = gone.site;
+    site->probes = NULL;
+    unoptimize_around(&site, 1);
+    CHECK(jump_is_at(site, STAGE_NONE) && site->state == SITE_ARMED);
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK(p.site == site && jump_is_at(site, STAGE_WAITING));
+    optimize_run();
+    CHECK(jump_is_at(site, STAGE_JUMP));
+    p.next = &gone;
+    CHECK_EQ(unregister_kprobe(&gone), 0);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+UNIT_TESTS(the_table_is_what_moves_are_checked_by,
+           to_wait_is_to_stay_refused_where_there_is_a_reason, every_stage_has_a_name,
+           a_life, a_probe_makes_an_idle_breakpoint_wait)
