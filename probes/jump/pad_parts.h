@@ -12,6 +12,7 @@
 #pragma once
 
 #include "kernel/base/list.h"
+#include "probes/core/platform.h"
 #include "probes/jump/pad.h"
 
 #define PAD_PAGE_LEN 4096u
@@ -134,4 +135,8 @@ size_t pad_frame_bytes(void);
 void pad_write(uintptr_t pad, const uint8_t bytes[PAD_LEN], bool bulk);
 void pad_write_end(void);
 /* pad_text_write - bytes of a frame, which must be writable.  Locks: PLAT_TEXT held. */
-void pad_text_write(uintptr_t addr, const uint8_t *bytes, size_t len);
+static inline void pad_text_write(uintptr_t addr, const uint8_t *bytes, size_t len)
+{
+    if (plat_text_write(addr, bytes, len))
+        plat_bug("a landing pad is not writable", addr);
+}

@@ -4,16 +4,9 @@
  * in is copied, changed there, and written once, as a whole: its other bytes stay the same.
  * No CPU executes the bytes that change.
  */
-#include "probes/core/platform.h"
 #include "probes/jump/pad_parts.h"
 
 static struct pad_frame *dirty; /* frames that have a copy */
-
-void pad_text_write(uintptr_t addr, const uint8_t *bytes, size_t len)
-{
-    if (plat_text_write(addr, bytes, len))
-        plat_bug("a landing pad is not writable", addr);
-}
 
 static bool copy_open(struct pad_frame *f)
 {
