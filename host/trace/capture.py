@@ -65,6 +65,7 @@ class Capture:
 
     def set_up(self, buffer_kb=0):
         """An empty buffer and the events of the lines, switched on."""
+        self.taker.switch(False)
         before = set(self.all_events())
         for line in self.result.lines:
             self.define(line)
@@ -76,6 +77,7 @@ class Capture:
         self.events = [event for event in self.all_events() if event not in before]
         for event in self.events:
             self.files.write(f"events/{event}/enable", "1")
+        self.taker.switch(True)
 
     def define(self, line):
         if not DEFINITION.match(line):
@@ -122,6 +124,7 @@ class Capture:
 
     def finish(self):
         """Switch the events off, and take what is left."""
+        self.taker.switch(False)
         for event in self.events:
             self.files.write(f"events/{event}/enable", "0")
         for batch in self.taker.drain():

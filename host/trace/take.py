@@ -62,5 +62,9 @@ class Taker:
             if not batch.is_full:
                 return
 
+    def switch(self, on):
+        """As tracing_on, without opening a file, which may be what is traced."""
+        self.machine.request(f"trace-pages {'on' if on else 'off'}", LIMIT)
+
     def close(self):
         self.machine.request(f"trace-pages {self.number} close", LIMIT)

@@ -114,7 +114,9 @@ def cpus_over_time(recording, start, end):
 def body(recording):
     events = recording.all_events
     found = slices.Threads(recording).found
-    yield "<h1>" + quoted(", ".join(recording.lines) or "sonde: a recording") + "</h1>"
+    yield "<h1>A recording of sonde</h1>"
+    if recording.lines:
+        yield "<pre>" + quoted("\n".join(recording.lines)) + "</pre>"
     lost = recording.lost_in_all()
     lasted = svg.duration(events[-1].time - events[0].time) if events else "no time"
     yield f"<p>{len(events)} events, {lost} lost, in {lasted}</p>"

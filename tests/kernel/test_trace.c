@@ -330,6 +330,9 @@ KTEST(trace, pages_stay_until_the_host_has_read_them)
     ktest_report(ask_number(other.number + 1, "", &other) == 0 && other.count,
                  "the next batch");
     ktest_report(ask_number(other.number, " close", NULL) == 0, "the end");
+    ktest_report(ask("off", NULL) == 0 && !buffer_is_on() && ask("on", NULL) == 0 &&
+                     buffer_is_on(),
+                 "recording is switched off and on");
     frame_stats_get(&after);
     ktest_report(before.free == after.free, "no frame is kept");
     trace_lock();

@@ -34,6 +34,11 @@ tools  bochs                                    bochs
 tools  /usr/lib/*/bochs/plugins/libbx_term_gui.so  bochs-term
 tools  /usr/share/bochs/BIOS-bochs-latest       bochsbios
 tools  /usr/share/vgabios/vgabios.bin           vgabios
+tools  trace-cmd                                trace-cmd
+tools  perf                                     linux-perf
+tools  protoc                                   protobuf-compiler
+tools  chromium                                 chromium
+tools  npm                                      npm
 fresh  debootstrap                              debootstrap'
 
 say()

@@ -1,76 +1,23 @@
 #!/usr/bin/env python3
 """test_trace_host.py - what the host makes of the tracer's pages is what the guest says."""
 
-import dataclasses
 import os
 import re
 import sys
 import tempfile
+import threading
+import time
 
 sys.dont_write_bytecode = True
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path[:0] = [os.path.join(ROOT, "tests/run"), ROOT]
+from recorded import CPUS, MARKER, Recorded, lines_of, without_comments  # noqa: E402
 import tap  # noqa: E402
-from guest import ELF, Guest, Setup  # noqa: E402
-from host.trace import dead, text  # noqa: E402
-from host.trace.capture import Capture  # noqa: E402
-from host.trace.memory import Memory  # noqa: E402
-from host.trace.symbols import Symbols  # noqa: E402
-from machine import quote  # noqa: E402
+from host.trace.console_line import ConsoleLine  # noqa: E402
+from machine import Machine  # noqa: E402
 from session import sonde  # noqa: E402
-
-CPUS = 2
-MARKER = "/sys/kernel/tracing/trace_marker"
-
-
-def without_comments(listing):
-    return [line for line in listing.splitlines() if not line.startswith("#")]
 
 
 def told_lost(lines):
     return sum(int(n) for n in re.findall(r"LOST (\d+) EVENTS", "\n".join(lines)))
-
-
-class Recorded:
-    """A guest with a Capture. Use with `with`."""
-
-    def __enter__(self):
-        self.guest = Guest(Setup(smp=CPUS))
-        self.guest.wait_prompt(120)
-        self.memory = Memory(self.guest.qmp)
-        self.begin()
-        return self
-
-    def __exit__(self, *exc):
-        self.guest.stop()
-        self.memory.__exit__()
-
-    def begin(self, *lines, **more):
-        symbols = Symbols(ELF)
-        self.capture = Capture(self.guest.machine, self.memory, symbols, CPUS, lines)
-        self.capture.set_up(**more)
-        self.files = self.capture.files
-
-    def mark(self, *texts):
-        """Write to trace_marker; what is dropped there has EBADF for an answer."""
-        for one in texts:
-            self.guest.machine.request(f"echo -ne {quote(one)} >> {MARKER}", 60)
-
-    def of_the_dead(self):
-        """What a host makes of the memory alone."""
-        grave = dead.Dead(self.memory, self.capture.result.symbols)
-        rings = list(grave.rings())
-        return lines_of(dataclasses.replace(
-            self.capture.result,
-            pages=[found for _, found, _ in rings],
-            lost=[lost for _, _, lost in rings],
-            cmdlines="".join(grave.cmdlines()),
-        ))
-
-
-def lines_of(result):
-    return [line for one in text.lines(result) for line in one.split("\n")]
 
 
 def same_lines(recorded):
@@ -138,6 +85,40 @@ def a_page_that_was_read_in_part():
         tap.equal(recorded.of_the_dead(), said, "the memory has these")
 
 
+def hits(recorded):
+    """By the tracer's own count."""
+    rows = re.findall(r"^ +(\w+) +(\d+) ", recorded.files.read("kprobe_profile"), re.M)
+    return {name: int(count) for name, count in rows}
+
+
+def four_writers_and_a_host():
+    with Recorded(cpus=4) as recorded:
+        recorded.begin("p:k/next work_next", "p:k/hash work_hash", "p:k/read vfs_read",
+                       buffer_kb=16)  # fmt: skip
+        line = Machine(ConsoleLine(recorded.guest.console))
+        work = threading.Thread(
+            target=lambda: [line.request(f"run write {seed}", 120) for seed in range(1, 5)]
+        )
+        work.start()
+        begun = time.monotonic()
+        while work.is_alive():
+            recorded.capture.take()
+        seconds = time.monotonic() - begun
+        recorded.capture.taker.switch(False)
+        want = sum(hits(recorded).values())
+        result = recorded.capture.finish()
+        count = sum(map(len, result.pages))
+        tap.note(f"{count} pages in {seconds:.1f} s")
+        tap.check(min(map(len, result.pages)) > 10, "pages of each CPU")
+        for cpu in range(4):
+            times = [event.time for event in result.of_cpu(cpu)]
+            tap.check(times == sorted(times), f"CPU {cpu}: in order")
+        tap.equal(len(result.all_events) + result.lost_in_all(), want,
+                  f"{len(result.all_events)} came, {result.lost_in_all()} were lost: all hits")
+        tap.check({event.name for event in result.all_events} >= {"next", "hash", "read"},
+                  "of each event")
+
+
 def the_command_records():
     status, out, err = sonde("trace", "--", f"echo one >> {MARKER}", f"echo two >> {MARKER}")
     tap.equal((status, re.findall("write: (.*)", out)), (0, ["one", "two"]), "as text")
@@ -165,6 +146,7 @@ def a_panic_is_read_out():
 tap.run(
     pages_are_read_where_the_guest_has_them,
     a_page_that_was_read_in_part,
+    four_writers_and_a_host,
     the_command_records,
     a_panic_is_read_out,
 )

@@ -147,6 +147,10 @@ static int command(int argc, char **argv)
 
     if (argc == 2 && !strcmp(argv[1], "open"))
         return open_batches();
+    if (argc == 2 && (!strcmp(argv[1], "on") || !strcmp(argv[1], "off"))) {
+        buffer_switch(!strcmp(argv[1], "on"));
+        return 0;
+    }
     if (argc < 2 || argc > 3)
         return -EINVAL;
     err = parse_u64(argv[1], 10, &number);
@@ -175,9 +179,10 @@ static int pages_run(struct shell *sh, int argc, char **argv)
 }
 
 static const struct shell_command trace_pages = {
-    "trace-pages", "open | BATCH [all | close]",
+    "trace-pages", "open | on | off | BATCH [all | close]",
     "pages of the tracer for ./sonde trace\n"
     "open   begin; prints the number of the batch that is out, maybe an empty one\n"
+    "on, off  as tracing_on, but no file is opened, which may be what is traced\n"
     "BATCH  one more than that number: what is out was read, and the next pages come;\n"
     "       the same number: the same pages once more\n"
     "all    also pages that are not full yet\n"

@@ -1,0 +1,66 @@
+"""recorded.py - a guest whose tracer a test uses as ./sonde trace does."""
+
+import dataclasses
+import os
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path[:0] = [os.path.join(ROOT, "tests/run"), ROOT]
+from guest import ELF, Guest, Setup  # noqa: E402
+from host.trace import dead, text  # noqa: E402
+from host.trace.capture import Capture  # noqa: E402
+from host.trace.memory import Memory  # noqa: E402
+from host.trace.symbols import Symbols  # noqa: E402
+from machine import quote  # noqa: E402
+
+CPUS = 2
+MARKER = "/sys/kernel/tracing/trace_marker"
+
+
+def without_comments(listing):
+    return [line for line in listing.splitlines() if not line.startswith("#")]
+
+
+class Recorded:
+    """A guest with a Capture. Use with `with`."""
+
+    def __init__(self, cpus=CPUS):
+        self.cpus = cpus
+
+    def __enter__(self):
+        self.guest = Guest(Setup(smp=self.cpus))
+        self.guest.wait_prompt(120)
+        self.memory = Memory(self.guest.qmp)
+        self.begin()
+        return self
+
+    def __exit__(self, *exc):
+        self.guest.stop()
+        self.memory.__exit__()
+
+    def begin(self, *lines, **more):
+        symbols = Symbols(ELF)
+        self.capture = Capture(self.guest.machine, self.memory, symbols, self.cpus, lines)
+        self.capture.set_up(**more)
+        self.files = self.capture.files
+
+    def mark(self, *texts):
+        """Write to trace_marker; what is dropped there has EBADF for an answer."""
+        for one in texts:
+            self.guest.machine.request(f"echo -ne {quote(one)} >> {MARKER}", 60)
+
+    def of_the_dead(self):
+        """What a host makes of the memory alone."""
+        grave = dead.Dead(self.memory, self.capture.result.symbols)
+        rings = list(grave.rings())
+        return lines_of(dataclasses.replace(
+            self.capture.result,
+            pages=[found for _, found, _ in rings],
+            lost=[lost for _, _, lost in rings],
+            cmdlines="".join(grave.cmdlines()),
+        ))
+
+
+def lines_of(result):
+    return [line for one in text.lines(result) for line in one.split("\n")]

@@ -1,0 +1,292 @@
+#!/usr/bin/env python3
+"""test_trace_tools.py - programs of others agree with the guest's `trace` on one run:
+trace-cmd, protoc, speedscope in Chromium. And perf's definitions record what they name.
+"""
+
+import collections
+import functools
+import html
+import http.server
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+
+sys.dont_write_bytecode = True
+from recorded import CPUS, ROOT, Recorded, without_comments  # noqa: E402
+import tap  # noqa: E402
+from guest import BUILD, ELF  # noqa: E402
+from host.trace import write_dat, write_pftrace, write_speedscope  # noqa: E402
+from session import LIMIT, ask  # noqa: E402
+
+# protoc takes a string for a message where it can: "entry" would be one.
+LINES = (
+    "p:run/reads vfs_read count=%dx:u64",
+    "r:run/back vfs_read ret=$retval:s64",
+    "p:run/open vfs_open path=+0(%di):string",
+)
+SPEEDSCOPE = "speedscope@1.25.0"
+
+Seen = collections.namedtuple("Seen", "name cpu thread us said")  # an event in a listing
+
+
+class Run:
+    """A recorded run, and what the guest's `trace` showed of it."""
+
+    def __init__(self):
+        with Recorded() as recorded:
+            recorded.begin(*LINES, buffer_kb=8)
+            ask(recorded.guest, "run vfs")
+            recorded.capture.taker.switch(False)
+            self.listing = without_comments(recorded.files.read("trace"))
+            self.recording = recorded.capture.finish()
+        self.events = [seen for seen in map(event_of, self.listing) if seen]
+        self.counts = collections.Counter(seen.name for seen in self.events)
+        self.lost = collections.Counter()
+        told = re.findall(r"CPU:(\d+) \[LOST (\d+) EVENTS\]", "\n".join(self.listing))
+        for cpu, count in told:
+            self.lost[int(cpu)] += int(count)
+
+    def reads(self):
+        """Microseconds of each call of vfs_read that has both its ends, by thread."""
+        begun, found = {}, collections.defaultdict(list)
+        for seen in self.events:
+            if seen.name == "reads":
+                begun[seen.thread] = seen.us
+            elif seen.name == "back" and seen.thread in begun:
+                found[seen.thread].append(seen.us - begun.pop(seen.thread))
+        return found
+
+
+EVENT = r" *(\S+-\d+) +\[(\d+)\]%s +(\d+)\.(\d{6}): (\w+): +\(.*?\) (.*)"
+
+
+def event_of(line, flags=" .{5}"):
+    match = re.fullmatch(EVENT % flags, line)
+    if not match:
+        return None
+    thread, cpu, seconds, us, name, said = match.groups()
+    return Seen(name, int(cpu), thread, int(seconds) * 1000000 + int(us), said)
+
+
+@functools.cache
+def the_run():
+    run = Run()
+    tap.check(run.counts["reads"] > 100 and sum(run.lost.values()) > 100,
+              f"a run with {dict(run.counts)}, {sum(run.lost.values())} lost")
+    return run
+
+
+def file_of(folder, name, writer):
+    path = os.path.join(folder, name)
+    with open(path, "wb") as file:
+        writer.write(the_run().recording, file)
+    return path
+
+
+def output_of(*words, **more):
+    done = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT, check=False,
+                          **more)
+    if done.returncode:
+        tap.note(f"{words}: {done.stderr}")
+    return done.stdout
+
+
+# trace-cmd
+
+
+def reported(text):
+    """The events of `trace-cmd report`, as Seen."""
+    return [seen for seen in (event_of(line, "") for line in text.splitlines()) if seen]
+
+
+def trace_cmd_agrees():
+    with tempfile.TemporaryDirectory() as folder:
+        path = file_of(folder, "t.dat", write_dat)
+        text = output_of("trace-cmd", "report", path)
+        tap.equal(sorted(reported(text)), sorted(the_run().events),
+                  "trace-cmd report: each event, its thread, CPU, time and arguments")
+        told = re.findall(r"^CPU:(\d+) \[(\d+) EVENTS DROPPED\]$", text, re.M)
+        tap.equal({int(cpu): int(count) for cpu, count in told}, dict(the_run().lost),
+                  "and each loss")
+
+
+# protoc
+
+
+def packets(path):
+    """Each packet of a trace, as {path of field numbers: [values]}."""
+    with open(path, "rb") as file:
+        text = output_of("protoc", "--decode_raw", stdin=file)
+    at, packet = [], None
+    for line in text.splitlines():
+        line = line.strip()
+        if line.endswith("{"):
+            if not at:
+                packet = collections.defaultdict(list)
+            at.append(line.split()[0])
+        elif line == "}":
+            at.pop()
+            if not at:
+                yield packet
+        else:
+            key, _, value = line.partition(": ")
+            packet[".".join([*at[1:], key])].append(value)
+
+
+def protoc_agrees():
+    run = the_run()
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(packets(file_of(folder, "t.pftrace", write_pftrace)))
+    names, lost, tracks = {}, {}, {}
+    for packet in found:
+        if packet["60.1"]:
+            name = packet["60.2"] or packet["60.4.5"] or packet["60.3.6"]
+            tracks[packet["60.1"][0]] = name[0].strip('"')
+    for packet in found:
+        track = tracks.get(packet["11.11"][0]) if packet["11.11"] else None
+        kind = packet["11.9"][:1]
+        if kind == ["4"]:
+            lost[track] = int(packet["11.30"][0])
+        elif kind in (["1"], ["3"]) and not track.startswith("CPU"):
+            key = packet["11.23"][0].strip('"'), track
+            names.setdefault(key, []).append((int(packet["8"][0]) + 500) // 1000)
+    tap.equal(lost, {f"CPU {cpu}: events lost": run.lost[cpu] for cpu in range(CPUS)},
+              "protoc: the counters end with what was lost")
+    for name in ("reads", "open"):
+        want = collections.defaultdict(list)
+        for seen in run.events:
+            if seen.name == name:
+                want[name, seen.thread].append(seen.us)
+        got = {key: times for key, times in names.items() if key[0] == name}
+        tap.equal(got, dict(want), f"an instant of each {name}, at its time, in its thread")
+    got = {key[1]: len(times) for key, times in names.items() if key[0] == "vfs_read"}
+    want = collections.Counter(seen.thread for seen in run.events if seen.name == "back")
+    tap.equal(got, dict(want), "a slice for each return")
+    ends = sum(packet["11.9"] == ["2"] for packet in found)
+    begins = sum(packet["11.9"] == ["1"] for packet in found)
+    tap.equal(ends, begins, "each slice has an end")
+
+
+# speedscope
+
+
+def install_speedscope():
+    """Its folder of static files. It is a package of npm."""
+    folder = os.path.join(BUILD, "npm")
+    os.makedirs(folder, exist_ok=True)
+    release = os.path.join(folder, "node_modules/speedscope/dist/release")
+    if not os.path.isdir(release):
+        output_of("npm", "install", "--silent", "--no-fund", "--no-audit", "--prefix", folder,
+                  SPEEDSCOPE)  # fmt: skip
+    return release
+
+
+class Server:
+    """Files of a folder over HTTP, and one of our own. Use with `with`."""
+
+    def __init__(self, folder, profile):
+        class Handler(http.server.SimpleHTTPRequestHandler):
+            def __init__(self, *args, **more):
+                super().__init__(*args, directory=folder, **more)
+
+            def do_GET(self):
+                if not self.path.startswith("/profile.json"):
+                    super().do_GET()
+                    return
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(profile)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return f"http://127.0.0.1:{self.server.server_address[1]}/"
+
+    def __exit__(self, *exc):
+        self.server.shutdown()
+
+
+def shown_by_speedscope(profile):
+    """The texts of its page, of the view that lists all frames."""
+    with Server(install_speedscope(), profile) as url, tempfile.TemporaryDirectory() as home:
+        page = output_of(
+            "chromium", "--headless", "--no-sandbox", "--use-gl=swiftshader",
+            "--enable-unsafe-swiftshader", "--window-size=1200,3000",
+            f"--user-data-dir={home}", "--virtual-time-budget=20000", "--dump-dom",
+            f"{url}index.html#profileURL={url}profile.json&view=sandwich")  # fmt: skip
+    texts = re.sub(r"<(style|script).*?</\1>|<[^>]+>", "\n", page, flags=re.S)
+    return [html.unescape(line) for line in texts.split("\n") if line.strip()]
+
+
+def speedscope_agrees():
+    run = the_run()
+    with tempfile.TemporaryDirectory() as folder:
+        with open(file_of(folder, "t.json", write_speedscope), "rb") as file:
+            profile = file.read()
+    shown = shown_by_speedscope(profile)
+    if "Symbol Name" not in shown:
+        tap.check(False, "speedscope shows the file")
+        tap.note("\n".join(shown[-20:]))
+        return
+    rows = shown[shown.index("Symbol Name") + 1 :]
+    counts = {rows[i + 2]: rows[i].split()[0] for i in range(0, len(rows) - 2, 3)}
+    for name in LINES:
+        name = re.search(r"/(\w+)", name)[1]
+        tap.equal(counts.get(name), f"{run.counts[name]:,}", f"speedscope counts each {name}")
+    for cpu in range(CPUS):
+        tap.equal(counts.get(f"(lost on CPU {cpu})", "0"), f"{run.lost[cpu]:,}",
+                  f"what CPU {cpu} lost")
+    times = run.reads()
+    thread = max(times, key=lambda one: sum(times[one]))
+    names = [one["name"] for one in json.loads(profile)["profiles"]]
+    tap.check(set(times) <= set(names), "each thread has a profile")
+    chosen = json.dumps(dict(json.loads(profile), activeProfileIndex=names.index(thread)))
+    shown = shown_by_speedscope(chosen.encode())
+    rows = shown[shown.index("Symbol Name") + 1 :]
+    ms = re.match(r"([\d.]+)(µs|ms|s)\b", rows[0])
+    us = float(ms[1]) * {"µs": 1, "ms": 1000, "s": 1000000}[ms[2]]
+    want = sum(times[thread])
+    tap.check(rows[2] == "vfs_read" and abs(us - want) <= 0.01 * want + len(times[thread]),
+              f"the time of vfs_read in {thread}: {rows[0]}, and {want} µs")
+
+
+# perf
+
+
+def perfs_definitions_record_the_right_values():
+    asked = ("vfs_read count", "vfs_open path:string", "vfs_read%return ret=$retval")
+    lines = []
+    for one in asked:
+        found = output_of("perf", "probe", "-q", "-k", ELF, "-D", one, cwd=ROOT)
+        tap.equal(len(found.splitlines()), 1, f"perf probe -D '{one}': {found.strip()}")
+        lines += found.splitlines()
+    with Recorded() as recorded:
+        recorded.begin(*lines, *LINES, buffer_kb=4096)
+        ask(recorded.guest, "run vfs")
+        recording = recorded.capture.finish()
+    values = collections.defaultdict(list)
+    for event in recording.all_events:
+        value = [event.values[field.name] for field in event.format.arguments]
+        values[event.name].append((event.pid, *value))
+    pairs = ("vfs_read", "reads"), ("vfs_open", "open"), ("vfs_read__return", "back")
+    for perfs, ours in pairs:
+        if not tap.equal(sorted(values[perfs]), sorted(values[ours]),
+                         f"{len(values[perfs])} values of {perfs}"):
+            tap.note(values.keys())
+    tap.equal(len(values["vfs_read"]), 720, "one for each call")
+
+
+tap.run(
+    trace_cmd_agrees,
+    protoc_agrees,
+    speedscope_agrees,
+    perfs_definitions_record_the_right_values,
+)
