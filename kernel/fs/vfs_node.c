@@ -31,6 +31,16 @@ struct vfs_node *vfs_node_tmp(void)
     return tree.tmp;
 }
 
+/* hash_of - FNV-1a. */
+static uint32_t hash_of(const char *name, size_t len)
+{
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (uint8_t)name[i]) * 16777619u;
+    return hash;
+}
+
 static struct vfs_node *node_alloc(const char *name, size_t len)
 {
     struct vfs_node *node = kzalloc(sizeof(*node) + len + 1);
@@ -38,6 +48,7 @@ static struct vfs_node *node_alloc(const char *name, size_t len)
     if (!node)
         return NULL;
     memcpy(node->name, name, len);
+    node->hash = hash_of(name, len);
     list_init(&node->sibling);
     list_init(&node->batch);
     list_init(&node->children);
@@ -65,10 +76,11 @@ static bool is_name(const char *name, size_t len, const char *want)
 
 struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t len)
 {
+    uint32_t hash = hash_of(name, len);
     struct vfs_node *node;
 
     list_for_each(node, &dir->children, sibling) {
-        if (is_name(name, len, node->name))
+        if (node->hash == hash && is_name(name, len, node->name))
             return node->alias ? node->alias : node;
     }
     return NULL;
@@ -162,14 +174,17 @@ static int check_new_name(struct vfs_node *dir, const char *name, size_t len)
 
 static void insert_sorted(struct vfs_node *dir, struct vfs_node *node)
 {
-    struct vfs_node *at;
+    struct list *after = &dir->children, *next;
 
-    list_for_each(at, &dir->children, sibling) {
-        if (strcmp(at->name, node->name) > 0)
+    /* Names often come in their order. */
+    if (dir->last && strcmp(dir->last->name, node->name) < 0)
+        after = &dir->last->sibling;
+    for (next = after->next; next != &dir->children; next = next->next)
+        if (strcmp(list_entry(next, struct vfs_node, sibling)->name, node->name) > 0)
             break;
-    }
-    list_append(&at->sibling, &node->sibling); /* before @at, which may be the end */
+    list_append(next, &node->sibling); /* before @next, which may be the end */
     node->parent = dir;
+    dir->last = node;
 }
 
 int vfs_node_add(struct vfs_node *dir, const char *name, size_t len, enum vfs_kind kind,
@@ -207,6 +222,8 @@ void vfs_node_remove(struct vfs_node *node)
 {
     list_remove(&node->sibling);
     list_remove(&node->batch);
+    if (node->parent->last == node)
+        node->parent->last = NULL;
     node->parent = NULL;
     if (node->users == 0)
         node_free(node);

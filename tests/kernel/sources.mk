@@ -11,6 +11,7 @@ KTESTS := \
     tests/kernel/test_fault.c \
     tests/kernel/test_nmi.c \
     tests/kernel/test_trace.c \
+    tests/kernel/test_events.c \
     tests/kernel/test_everywhere.c \
     tests/kernel/test_set.c \
     tests/kernel/test_misuse.c \

@@ -105,12 +105,23 @@ struct live_event *live_event_next(const struct live_event *e)
     return next == &events ? NULL : list_entry(next, struct live_event, link);
 }
 
+/* hash_of - FNV-1a. */
+static uint32_t hash_of(const char *name)
+{
+    uint32_t hash = 2166136261u;
+
+    while (*name)
+        hash = (hash ^ (uint8_t)*name++) * 16777619u;
+    return hash;
+}
+
 struct live_event *live_event_find(const char *group, const char *name)
 {
+    uint32_t hash = hash_of(name);
     struct live_event *e = NULL;
 
     while ((e = live_event_next(e)) != NULL)
-        if (!strcmp(e->name, name) && !strcmp(e->group, group))
+        if (e->hash == hash && !strcmp(e->name, name) && !strcmp(e->group, group))
             return e;
     return NULL;
 }
@@ -230,6 +241,7 @@ static void event_fill(struct live_event *e, const struct def *def)
 {
     strlcpy(e->group, def->group, sizeof(e->group));
     strlcpy(e->name, def->event, sizeof(e->name));
+    e->hash = hash_of(e->name);
     list_init(&e->probes);
     list_init(&e->link);
     e->event = (struct event){

@@ -1,0 +1,217 @@
+/* test_events.c - events of kprobe_events in the kernel: they come and go while all CPUs hit
+ * them, and each of their hits is recorded or counted as lost.
+ */
+#include "kernel/cpu/percpu.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/heap.h"
+#include "kernel/sync/quiesce.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/live/live.h"
+#include "tests/kernel/each_cpu.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/text_sum.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define ROOT "/sys/kernel/tracing/"
+
+/* What events are defined on: the first argument is a number, the second a string. */
+NOINLINE long event_target(long x, const char *text);
+NOINLINE long event_target(long x, const char *text)
+{
+    __asm__ volatile("" : "+r"(x) : "r"(text) : "memory");
+    return x * 3 + 1;
+}
+
+/* put - one write. Return: as vfs_open() and vfs_write(). */
+static long put(const char *name, const char *text, unsigned how)
+{
+    struct file file = { .flags = VFS_WRITE | how };
+    char path[128];
+    uint64_t pos = 0;
+    long done;
+
+    snprintf(path, sizeof(path), ROOT "%s", name);
+    done = vfs_open(path, &file);
+    if (done)
+        return done;
+    if (*text)
+        done = vfs_write(&file, text, strlen(text), &pos);
+    vfs_close(&file);
+    return done < 0 ? done : 0;
+}
+
+static long append(const char *name, const char *text)
+{
+    return put(name, text, VFS_APPEND);
+}
+
+/* ---- the storm ---- */
+
+static volatile bool storm_ends;
+static uint64_t calls, problems;
+static char text[64] = "some text";
+
+static void must(long err, const char *what)
+{
+    if (!err)
+        return;
+    if (!problems++)
+        ktest_note("%s: %ld", what, err);
+}
+
+/* Filters and triggers of each kind, changed and taken away under hits. */
+static void live_through(unsigned round)
+{
+    must(append("kprobe_events", "p:storm/a event_target x=%di s=+0(%si):string c=$comm\n"
+                                 "r:storm/b event_target x=$retval\n"
+                                 "p:storm/c event_target s=+0(%si):string\n"),
+         "definitions");
+    must(append("events/storm/enable", "1"), "enable");
+    must(append("events/storm/a/filter", round % 2 ? "x < 100" : "s ~ \"*text\""),
+         "a filter");
+    must(append("events/storm/a/trigger", "hist:keys=s,common_cpu:vals=x:size=128"),
+         "a histogram");
+    must(append("events/storm/b/trigger", "stacktrace:50"), "stacks");
+    must(append("events/storm/c/trigger", "disable_event:storm:c if common_pid > 0"),
+         "a trigger that switches its own event off");
+    must(append("events/storm/c/trigger", "enable_event:storm:b"), "another one's");
+    must(append("events/storm/a/filter", "0"), "no filter");
+    must(append("events/storm/a/trigger",
+                round % 3 ? "!hist:keys=s,common_cpu:vals=x:size=128"
+                          : "hist:keys=s,common_cpu:vals=x:size=128:clear"),
+         "the histogram");
+    must(put("events/storm/a/trigger", "", VFS_TRUNC), "no histogram");
+    must(append("events/storm/c/trigger", "!enable_event:storm:b"), "no trigger");
+    must(append("events/storm/c/trigger", "!disable_event:storm:c"), "no trigger");
+    must(append("events/storm/b/trigger", "!stacktrace"), "no stacks");
+    must(append("events/storm/enable", "0"), "disable");
+    must(round % 2 ? put("kprobe_events", "", VFS_TRUNC)
+                   : append("kprobe_events", "-:storm/\n"),
+         "deletion");
+}
+
+static int storm(void *arg)
+{
+    unsigned rounds = *(const unsigned *)arg;
+
+    if (cpu_id() == 0) {
+        for (unsigned i = 0; i < rounds; i++)
+            live_through(i);
+        storm_ends = true;
+    }
+    while (!storm_ends) {
+        /* The string's end moves while others copy it. */
+        text[calls % 40] = calls % 3 ? 'x' : '\0';
+        event_target((long)(calls % 200), text);
+        __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+    }
+    return 0;
+}
+
+KTEST(events, they_come_and_go_under_hits)
+{
+    unsigned rounds = (unsigned)ktest_rounds(8, 1000);
+    uint64_t sum = text_sum();
+    size_t heap;
+
+    /* What stays when something was used once. */
+    live_through(0);
+    live_through(1);
+    heap = heap_in_use();
+    problems = 0;
+    storm_ends = false;
+    ktest_report(each_cpu_run(storm, &rounds) == 0, "%u rounds", rounds);
+    ktest_report(problems == 0, "each change is accepted");
+    ktest_report(calls > 0, "under %lu calls", calls);
+    ktest_report(text_sum() == sum, "the text is as it was");
+    ktest_report(heap_in_use() == heap, "so is the memory: %lu bytes, and %lu before",
+                 heap_in_use(), heap);
+    put("trace", "", VFS_TRUNC);
+}
+
+/* ---- each hit ---- */
+
+static int call_often(void *arg)
+{
+    uint64_t n = *(const uint64_t *)arg;
+
+    for (uint64_t i = 0; i < n; i++)
+        event_target((long)i, "abc");
+    return 0;
+}
+
+static uint64_t seen, missed, wrong;
+
+static void read_all(void)
+{
+    struct merged one;
+    struct merge m;
+
+    trace_lock();
+    if (buffer_merge(&m, -1, BUFFER_LIVE, MERGE_TAKE)) {
+        wrong++;
+    } else {
+        while (buffer_merge_next(&m, &one)) {
+            const uint64_t *words = one.event.data;
+
+            seen++;
+            missed += one.missed;
+            wrong += one.event.len != 32 || words[1] != (uintptr_t)event_target ||
+                     words[2] != words[3];
+        }
+        buffer_merge_end(&m);
+    }
+    trace_unlock();
+}
+
+static uint64_t overwritten(void)
+{
+    uint64_t sum = 0;
+
+    trace_lock();
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        struct ring_stats stats;
+
+        buffer_stats(i, BUFFER_LIVE, &stats);
+        sum += stats.overwritten;
+    }
+    trace_unlock();
+    return sum;
+}
+
+static int write_or_read(void *arg)
+{
+    if (cpu_id() != 0 || cpu_count() == 1)
+        return call_often(arg);
+    for (unsigned i = 0; i < 20; i++)
+        read_all();
+    return call_often(arg);
+}
+
+KTEST(events, every_hit_is_recorded_or_lost)
+{
+    uint64_t n = ktest_count(20000, 10000000) / cpu_count(), hits, lost;
+    const struct live_event *e;
+
+    seen = missed = wrong = 0;
+    put("trace", "", VFS_TRUNC);
+    ktest_report(append("kprobe_events", "p:each event_target a=%di b=$arg1\n") == 0 &&
+                     append("events/kprobes/each/enable", "1") == 0,
+                 "an event of two arguments");
+    ktest_report(each_cpu_run(write_or_read, &n) == 0, "%lu hits on each CPU", n);
+    append("events/kprobes/each/enable", "0");
+    read_all();
+    trace_lock();
+    e = live_event_find("kprobes", "each");
+    hits = kprobe_hits(&list_first(&e->probes, struct live_probe, sibling)->rp.kp);
+    lost = e->lost[LIVE_LOST_RING];
+    trace_unlock();
+    ktest_report(hits == n * cpu_count(), "each call is a hit");
+    ktest_report(wrong == 0, "each record is whole");
+    ktest_report(seen + lost + overwritten() == hits,
+                 "%lu read, %lu lost, %lu overwritten", seen, lost, overwritten());
+    ktest_report(put("kprobe_events", "", VFS_TRUNC) == 0, "no event");
+    put("trace", "", VFS_TRUNC);
+}

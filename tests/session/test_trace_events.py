@@ -1,0 +1,299 @@
+#!/usr/bin/env python3
+"""test_trace_events.py - events that are defined by lines: what their hits record, and what
+filters, triggers and histograms make of them.
+"""
+
+import os
+import re
+import sys
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "run"))
+import tap  # noqa: E402
+from guest import Guest, Setup  # noqa: E402
+from machine import quote  # noqa: E402
+
+ROOT = "/sys/kernel/tracing/"
+EBUSY, EEXIST, EINVAL, ENOENT = 16, 17, 22, 2
+LINE = re.compile(r" +(\S+)-(\d+) +\[(\d{3})\] (\S{5}) +(\d+\.\d{6}): (\w+): \((.*?)\)(.*)")
+
+
+class Files:
+    def __init__(self, guest):
+        self.machine = guest.machine
+
+    def text(self, name):
+        return self.machine.read(ROOT + name, 60).text
+
+    def put(self, name, text, how=">>"):
+        return self.machine.request(f"echo -ne {quote(text)} {how} {ROOT}{name}", 60).errno
+
+    def reset(self, *lines):
+        self.put("events/enable", "0")
+        for name in re.findall(r"kprobes/(\w+) ", self.text("kprobe_events")):
+            for line in self.text(f"events/kprobes/{name}/trigger").splitlines():
+                if not line.startswith("#"):
+                    self.put(f"events/kprobes/{name}/trigger", "!" + line.split(" [")[0])
+        self.put("kprobe_events", "", ">")
+        self.put("tracing_on", "1")
+        self.put("trace", "", ">")
+        if lines:
+            tap.equal(self.put("kprobe_events", "".join(line + "\n" for line in lines)), 0,
+                      f"{len(lines)} lines are taken")
+
+    def act(self):
+        """Something that opens and reads a file once."""
+        return self.machine.read("/proc/version", 60).text
+
+    def records(self):
+        """(name, place, arguments) of each line that is one."""
+        found = map(LINE.fullmatch, self.text("trace").splitlines())
+        return [(m.group(6), m.group(7), m.group(8).strip()) for m in found if m]
+
+    def names(self):
+        return [name for name, _, _ in self.records()]
+
+
+def on(files, name="kprobes"):
+    return files.put(f"events/{name}/enable", "1")
+
+
+def off(files, name="kprobes"):
+    return files.put(f"events/{name}/enable", "0")
+
+
+def values(files):
+    files.reset("p:open vfs_open path=+0(%di):string flags=+0(%si):u32 # what is opened",
+                "r:done vfs_open err=$retval:s32",
+                "p:two vfs_close a=+0(\\1) n=\\5:s8 who=$comm b=+0(%di):u8[2]")
+    before = files.text("kprobe_events")
+    tap.equal(before.splitlines()[0],
+              "p:kprobes/open vfs_open path=+0(%di):string flags=+0(%si):u32",
+              "a comment is not kept")
+    on(files)
+    files.act()
+    off(files)
+    mine = [r for r in files.records() if r[0] != "two" and "events" not in r[2]]
+    name, place, args = mine[0]
+    tap.check(name == "open" and re.fullmatch(r"vfs_open\+0x0/0x[0-9a-f]+", place)
+              and args == 'path="/proc/version" flags=1', "what is opened, and how")
+    name, place, args = mine[1]
+    tap.check(name == "done" and re.fullmatch(r"\w+\+0x.* <- vfs_open", place)
+              and args == "err=0", "and what came of it")
+    args = next(r[2] for r in files.records() if r[0] == "two")
+    tap.check(re.fullmatch(r'a=0x0 n=5 who="shell/COM3" b=\{\d+,\d+\}', args),
+              "a value that cannot be read is 0")
+    tap.check(re.search(r"^  two +\d+ +0 fault=\d+$", files.text("kprobe_profile"), re.M),
+              "and is counted")
+    hits = {name: int(n) for name, n in
+            re.findall(r"^  (\w+) +(\d+) ", files.text("kprobe_profile"), re.M)}
+    tap.equal({n: files.names().count(n) for n in hits}, hits, "each hit is a record")
+    tap.equal(files.put("kprobe_events", before, ">"), 0, "the listing is a file of lines")
+    tap.equal(files.text("kprobe_events"), before, "that makes the same again")
+
+
+def several_probes(files):
+    files.reset("p:both vfs_open a=%di", "p:both vfs_close a=%si")
+    tap.equal(files.text("available_events"), "kprobes:both\n", "one event of two lines")
+    on(files)
+    files.act()
+    off(files)
+    places = {place.split("+")[0] for _, place, _ in files.records()}
+    tap.equal(places, {"vfs_open", "vfs_close"}, "is hit at both places")
+    tap.equal(files.put("kprobe_events", "-:both vfs_open\n"), 0, "one goes")
+    tap.equal(files.text("kprobe_events"), "p:kprobes/both vfs_close a=%si\n", "one stays")
+    tap.check("a=0x" in files.text("trace"), "records keep their arguments' names")
+    on(files)
+    tap.equal(files.put("kprobe_events", "-:both\n"), EBUSY, "not while it is enabled")
+    tap.equal(files.put("kprobe_events", "", ">"), EBUSY, "nor all of them")
+    tap.equal(files.put("kprobe_events", "p:both vfs_open a=%di\n"), 0, "one more")
+    files.put("trace", "", ">")
+    files.act()
+    tap.check("(vfs_open+" in files.text("trace"), "is hit at once")
+    off(files)
+    number = files.text("events/kprobes/both/id")
+    tap.equal(files.put("kprobe_events", "-:both\n"), 0, "all go")
+    tap.equal(files.machine.request(f"ls {ROOT}events/kprobes", 10).errno, ENOENT,
+              "with their files, and the group's")
+    tap.check(f"Unknown type {number.strip()}\n" in files.text("trace"),
+              "records say that their event has gone")
+    files.reset("p:next vfs_open")
+    tap.check(files.text("events/kprobes/next/id") != number, "its number is not given again")
+
+
+def sets(files):
+    files.reset("p:a vfs_open", "p:g2/b vfs_close", "p:g2/c vfs_read")
+    tap.equal(files.text("events/g2/enable"), "0\n", "a group that is off")
+    files.put("events/g2/b/enable", "1")
+    tap.equal(files.text("events/g2/enable"), "X\n", "half of it is on")
+    tap.equal(files.put("set_event", "g2:c\n"), 0, "the other half")
+    tap.equal(files.text("events/g2/enable"), "1\n", "all of it")
+    tap.equal(files.text("set_event"), "g2:c\ng2:b\n", "the newest first")
+    tap.equal(files.put("set_event", "nosuch"), EINVAL, "no such event")
+    files.put("set_event", "", ">")
+    tap.equal(files.text("events/enable"), "0\n", "opening set_event anew clears it")
+    tap.equal(files.put("kprobe_events", "-:g2/\n"), 0, "a whole group is deleted")
+    tap.equal(files.text("dynamic_events"), "p:kprobes/a vfs_open\n", "the other one stays")
+
+
+def filters(files):
+    files.reset("p:all vfs_open path=+0(%di):string", "p:some vfs_open path=+0(%di):string",
+                "p:none vfs_close n=%di")
+    tap.equal(files.put("events/kprobes/some/filter", 'path ~ "*version"'), 0, "a filter")
+    on(files)
+    files.act()
+    files.text("tracing_on")
+    off(files)
+    kept = [args for name, _, args in files.records() if name == "some"]
+    tap.equal(kept, ['path="/proc/version"'], "it keeps what matches")
+    tap.check(files.names().count("all") > 1, "and is the business of one event")
+    tap.equal(files.put("events/kprobes/filter", 'path == "x"'), 0, "a filter for all")
+    tap.equal(files.text("events/kprobes/some/filter"), 'path == "x"\n', "where it suits")
+    tap.check("Couldn't find or set field in one" in files.text("events/kprobes/none/filter"),
+              "where it does not, the file says so")
+    tap.check("Couldn't find or set field" in files.text("error_log"), "so does the log")
+    files.put("events/kprobes/filter", "0")
+    tap.equal(files.text("events/kprobes/some/filter"), "none\n", "and all are free again")
+
+
+def trigger(name, text):
+    return f"events/kprobes/{name}/trigger", text
+
+
+def triggers(files):
+    files.reset("p:open vfs_open path=+0(%di):string", "p:close vfs_close")
+    on(files)
+    tap.equal(files.put(*trigger("open", 'traceoff:1 if path ~ "*version"')), 0, "traceoff")
+    files.act()
+    tap.equal(files.text("tracing_on"), "0\n", "the hit switches it off")
+    tap.equal([r[2] for r in files.records()][-1], 'path="/proc/version"', "as its last one")
+    tap.check("count=0" in files.text("events/kprobes/open/trigger"), "and has been counted")
+    files.reset("p:open vfs_open path=+0(%di):string", "p:close vfs_close")
+    tap.equal(files.put(*trigger("open", "enable_event:kprobes:close:1")), 0, "enable_event")
+    tap.equal(files.text("events/kprobes/close/enable").strip()[-1], "*", "waits")
+    tap.equal(files.put("kprobe_events", "-:close\n"), EBUSY, "and may not go")
+    files.put("trace", "", ">")
+    files.act()
+    tap.check(set(files.names()) == {"close"}, "the hit of one records the other")
+    tap.equal(files.put(*trigger("open", "!enable_event:kprobes:close")), 0, "it goes")
+    off(files)
+    tap.equal(files.text("events/kprobes/open/enable"), "0\n", "and nothing waits")
+    tap.equal(files.put("kprobe_events", "", ">"), 0, "all may go")
+
+
+def stacks(files):
+    files.reset("p:open vfs_open", "r:ret vfs_read", "p:in kmalloc")
+    files.put(*trigger("open", "stacktrace:1"))
+    on(files)
+    files.act()
+    off(files)
+    stack = re.search(r"<stack trace>\n((?: => .*\n)+)", files.text("trace")).group(1)
+    places = stack.replace(" => ", "").split()
+    tap.equal([places[0], places[-1]], ["vfs_open", "thread_entry"], "from here outwards")
+    tap.check("shell_run_line" in places, "by way of the shell")
+    tap.check(not any(p.startswith("0x") or "trampoline" in p for p in places),
+              "each place is the program's own")
+    tap.check("ID: 4\n" in files.text("events/ftrace/kernel_stack/format"), "known to tools")
+
+
+def caller_behind_return_probe(files):
+    files.reset("r:ret shell_run_line", "p:in vfs_open caller=$stack0:symbol")
+    files.put(*trigger("in", "hist:keys=stacktrace"))
+    on(files)
+    files.act()
+    off(files)
+    shown = files.text("events/kprobes/in/hist")
+    tap.check("shell_thread+0x" in shown, "a frame whose return is watched has its caller")
+
+
+def histograms(files):
+    files.reset("p:open vfs_open path=+0(%di):string flags=+0(%si):u32")
+    spec = "hist:keys=path:vals=flags:sort=hitcount.descending:size=256"
+    tap.equal(files.put(*trigger("open", spec)), 0, "a histogram")
+    tap.equal(files.put(*trigger("open", spec)), EEXIST, "is there once")
+    for _ in range(3):
+        files.act()
+    files.put(*trigger("open", spec + ":pause"))
+    shown = files.text("events/kprobes/open/hist")
+    tap.check(shown.startswith(
+        "# event histogram\n#\n# trigger info: hist:keys=path:vals=hitcount,flags:"
+        "sort=hitcount.descending:size=256 [paused]\n#\n\n"), "it begins as on Linux")
+    tap.check(re.search(r"^\{ path: /proc/version +\} hitcount: +3  flags: +3$", shown, re.M),
+              "it counts and sums")
+    ends = r"\nTotals:\n    Hits: \d+\n    Entries: \d+\n    Dropped: 0\n$"
+    tap.check(re.search(ends, shown), "it ends as on Linux")
+    files.act()
+    tap.equal(files.text("events/kprobes/open/hist"), shown, "paused, it does not")
+    files.put(*trigger("open", spec + ":clear"))
+    tap.check("/proc/version" not in files.text("events/kprobes/open/hist"), "it is cleared")
+    files.put("events/kprobes/open/trigger", "", ">")
+    tap.equal(files.text("events/kprobes/open/hist"), "", "it goes by truncation")
+
+
+def snapshots(files):
+    files.reset("p:open vfs_open path=+0(%di):string", "p:take vfs_rmdir")
+    tap.check("* Snapshot is freed *" in files.text("snapshot"), "there is none")
+    files.put(*trigger("take", "snapshot:1"))
+    on(files, "kprobes/open")
+    files.act()
+    files.machine.request("rmdir /tmp/nothing", 10)
+    files.machine.request("cat /proc/uptime", 10)
+    taken, live = files.text("snapshot"), files.text("trace")
+    off(files)
+    tap.check("/proc/version" in taken and "/proc/version" not in live,
+              "what was recorded is in the snapshot")
+    tap.check("/proc/uptime" in live and "/proc/uptime" not in taken, "the rest is not")
+    tap.equal(files.put("snapshot", "1"), 0, "one by hand")
+    tap.check("/proc/uptime" in files.text("snapshot"), "has the rest")
+    files.put("snapshot", "0")
+    tap.check("* Snapshot is freed *" in files.text("snapshot"), "and is freed")
+
+
+def losses(files):
+    files.reset("p:open vfs_open path=+0(%di):string")
+    files.put("options/overwrite", "0")
+    files.put("buffer_size_kb", "8")
+    files.put("trace", "", ">")
+    on(files)
+    for _ in range(500):
+        files.act()
+    off(files)
+    hits, lost = map(int, re.search(r"  open +(\d+) +0 ring=(\d+)",
+                                    files.text("kprobe_profile")).groups())
+    tap.equal(len(files.records()) + lost, hits, "recorded and lost are all hits")
+    files.put("options/overwrite", "1")
+    files.put("buffer_size_kb", "1408")
+
+
+def many(files):
+    """A thousand lines one by one, and one write that enables them."""
+    names = re.findall(r"^(\w+)$", files.text("available_filter_functions"), re.M)
+    files.reset()
+    start, taken = time.monotonic(), 0
+    for number, name in enumerate(names):
+        taken += files.put("kprobe_events", f"p:e{number} {name} %di\n") == 0
+        if taken == 1000:
+            break
+    tap.note(f"1000 definitions: {time.monotonic() - start:.2f} s with their requests")
+    tap.equal(taken, 1000, "a thousand events")
+    start = time.monotonic()
+    tap.equal(on(files), 0, "enabled")
+    tap.note(f"enabled in {time.monotonic() - start:.2f} s")
+    files.put("tracing_on", "0")
+    tap.equal(off(files), 0, "and disabled")
+    tap.equal(files.put("kprobe_events", "", ">"), 0, "and gone")
+    tap.equal(files.text("available_events"), "", "all of them")
+
+
+def events_are_recorded():
+    with Guest(Setup(smp=2)) as guest:
+        guest.wait_prompt(120)
+        files = Files(guest)
+        for facts in (values, several_probes, sets, filters, triggers, stacks,
+                      caller_behind_return_probe, histograms, snapshots, losses, many):
+            facts(files)
+
+
+tap.run(events_are_recorded)
