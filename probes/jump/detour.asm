@@ -37,6 +37,7 @@
 %include "kernel/base/proc.inc"
 %include "probes/jump/registers.inc"
 %include "probes/jump/image.inc"
+%include "probes/jump/admit.inc"
 %include "probes/jump/follow.inc"
 
 extern kprobe_jump_rest     ; bool (struct pt_regs *, struct kprobe *, struct probe_cpu *)
@@ -45,6 +46,8 @@ extern kprobe_image_handler ; void (the same)
 extern kprobe_post_handler  ; bool (the same)
 extern kprobe_jump_leave    ; void (the same, bool has_set_ip)
 extern switch_if_due
+
+%define CPU(field) r13 + field
 
 ; BUILD words: the image, below that many words. rbx = the program's flags, r13 = the CPU's
 ; area, r14 = site; preemption off, r12.
@@ -84,44 +87,27 @@ extern switch_if_due
 %endmacro
 
 ; RUN label, label: what kprobe_jump_handler does, as far as no hit is active on this CPU and
-; enough of the stack is left; else on to the first label. All conditions are or'ed and looked
-; at at once: each branch costs an emulator more than all of them. Where there are more probes
-; than one, or the handler has set ip, on to the second label, which comes back to .done.
+; enough of the stack is left; else on to the first label. Where there are more probes than
+; one, or the handler has set ip, on to the second label, which comes back to .done.
 ; Out: eax = what the handler says
 %macro RUN 2
     mov rdi, [r14 + SITE_PROBES]
     lea rax, [rel no_probe]
     test rdi, rdi
     cmovz rdi, rax
-    mov r8, [r13 + PERCPU_DEPTHS]              ; of interrupts, of NMIs
-    mov rcx, r8
-    shr rcx, 32
-    mov eax, [rdi + KPROBE_FLAGS]
-    and eax, KPROBE_SLOW_FLAGS
-    or ecx, eax
-    or ecx, [r13 + CPU_DEPTH]
-    lea rax, [rsp - STACK_MIN]
-    sub rax, [r13 + PERCPU_STACK_BASE]
-    sar rax, 63
-    or rcx, rax
-    cmp qword [r13 + PERCPU_PROBE], 1
-    sbb rax, rax
-    or rcx, rax
+    cmp qword [CPU(PERCPU_PROBE)], 1           ; the CPU is ready for probes
+    sbb rdx, rdx
     mov r9, [rdi + KPROBE_PRE]
     cmp r9, 1
-    sbb rax, rax
-    or rcx, rax
+    sbb r8, r8
+    ADMIT NO_NMI, rdi, rdx, r8
     jnz %1
-    mov dword [r13 + CPU_DEPTH], 1             ; hit_claim(): first of all
-    mov qword [r13 + HIT_IS], IS_JUMPED
-    mov [r13 + HIT_FOUND_PREEMPT], r12d
-    mov [r13 + HIT_FOUND_DEPTHS], r8
-    mov [r13 + HIT_REGS], rsp
-    mov [r13 + HIT_SITE], r14
+    ENTER IS_JUMPED, r12d, rax
+    mov [CPU(HIT_SITE)], r14
     mov eax, [rdi + KPROBE_COUNTER]
     inc qword [r13 + rax * 8 + COUNTERS_OFF]
 .call:
-    mov [r13 + HIT_RUNNING], rdi
+    mov [CPU(HIT_RUNNING)], rdi
     mov r15, rdi
     mov rsi, rsp
     call r9
@@ -130,9 +116,7 @@ extern switch_if_due
     or rcx, rdi
     jnz %2
 .done:
-    mov qword [r13 + HIT_RUNNING], 0
-    mov qword [r13 + HIT_SITE], 0
-    mov dword [r13 + CPU_DEPTH], 0
+    HIT_END 0, HIT_RUNNING, HIT_SITE
 %endmacro
 
 ; INTERRUPTS_AS_IMAGE: what plat_flags_as() does.

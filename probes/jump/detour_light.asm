@@ -13,11 +13,10 @@
 ; that saved: the real flags, r15 to r12, rbx and the count of preemption, in front of rbp.
 ; What it does to that count, and to flags of the CPU, is undone when it has returned.
 ;
-; Common is: no other hit is active on this CPU, it is in no interrupt or NMI, enough of the
-; stack is left, DF is clear and the probe is on. All of it is looked at at once; lodsb tells
-; which way DF points, in less time than pushfq. What is rare calls the code that all sites
-; share, with all registers and flags as they came. That finds the site by its return address,
-; as at the end of a cell.
+; Common is: what admit.inc says, the CPU is in no interrupt either, and DF is clear; lodsb
+; tells which way it points, in less time than pushfq. What is rare calls the code that all
+; sites share, with all registers and flags as they came. That finds the site by its return
+; address, as at the end of a cell.
 ;
 ; Whether the CPU is ready is not asked: before there are cells all CPUs are.
 
@@ -25,6 +24,7 @@
 %include "probe_offsets.inc"
 %include "probes/jump/registers.inc"
 %include "probes/jump/image.inc"
+%include "probes/jump/admit.inc"
 %include "probes/jump/pattern.inc"
 
 extern detour_call, detour_call_dead
@@ -36,6 +36,7 @@ LINE equ 32                             ; at whose end, behind a call, the site 
 CALL_LEN equ 5
 JMP_LEN equ 5
 
+%define CPU(field) gs:field
 %define CHANGED_BY_C rdi, rsi, rdx, rcx, rax, r8, r9, r10, r11
 %define KEPT_BY_C r15, r14, r13, r12, rbx
 
@@ -95,18 +96,9 @@ JMP_LEN equ 5
     mov rsi, rsp
     lodsb
     sub rsi, rsp                        ; 1, or -1 with DF set
-    lea rcx, [rsp - STACK_MIN]
-    sub rcx, [gs:PERCPU_STACK_BASE]
-    or rcx, rsi
-    sar rcx, 63
-    mov eax, [rdi + KPROBE_FLAGS]
-    and eax, KPROBE_DISABLED
-    or eax, [gs:CPU_DEPTH]
-    or rax, [gs:PERCPU_DEPTHS]          ; of interrupts, of NMIs
-    or rax, rcx
+    ADMIT NO_INTERRUPT, rdi, rsi
     jnz %%rare
-    mov dword [gs:CPU_DEPTH], 1         ; first of all: it stays on this CPU
-    mov [gs:CPU_LIGHT], rsp
+    ENTER_LIGHT
     inc qword [gs:0]
     HOLE HOLE_COUNTER
     mov rsi, strict dword 0
@@ -124,8 +116,7 @@ JMP_LEN equ 5
     jnz %%flags_changed
 %%flags_same:
   %endif
-    mov qword [gs:CPU_LIGHT], 0
-    mov dword [gs:CPU_DEPTH], 0         ; last of all
+    HIT_END 0, CPU_LIGHT
     SWITCH_IF_DUE
   %if %3
     lea rsp, [rsp + KEPT_LEN]

@@ -1,9 +1,8 @@
 ; detour_own.asm - a detour that has code of its own: two patterns.
 ;
-; What detour_call does, for one handler, as far as it is common: no other hit is active on
-; this CPU, it is no NMI, enough of the stack is left, DF is clear and the probe is on. All
-; of it is looked at at once. All else is C, jump.c. The image is where detour_call would have
-; it, so the word next to the program's stack is not used.
+; What detour_call does, for one handler, as far as it is common: as admit.inc says, and DF is
+; clear. All else is C, jump.c. The image is where detour_call would have it, so the word next
+; to the program's stack is not used.
 ;
 ; Whether the CPU is ready is not asked: before there are cells all CPUs are.
 
@@ -12,6 +11,7 @@
 %include "kernel/base/proc.inc"
 %include "probes/jump/registers.inc"
 %include "probes/jump/image.inc"
+%include "probes/jump/admit.inc"
 %include "probes/jump/pattern.inc"
 
 extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
@@ -60,24 +60,11 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
     mov rdi, strict qword 0
     HOLE HOLE_PROBE
     mov ebx, [IMAGE(REGS_FLAGS)]
-    mov eax, ebx
-    and eax, FLAGS_DF
-    mov ecx, [rdi + KPROBE_FLAGS]
-    and ecx, KPROBE_DISABLED
-    or eax, ecx
-    or eax, [CPU(CPU_DEPTH)]
-    or eax, [CPU(PERCPU_NMI_DEPTH)]
-    lea rcx, [rsp - STACK_MIN]
-    sub rcx, [CPU(PERCPU_STACK_BASE)]
-    sar rcx, 63
-    or rcx, rax
+    mov rdx, rbx
+    shl rdx, 63 - FLAGS_DF_BIT
+    ADMIT NO_NMI, rdi, rdx
     jnz %%rare
-    mov dword [CPU(CPU_DEPTH)], 1       ; hit_claim(): first of all
-    mov qword [CPU(HIT_IS)], IS_JUMPED
-    mov rax, [CPU(PERCPU_DEPTHS)]
-    mov [CPU(HIT_FOUND_DEPTHS)], rax
-    mov [CPU(HIT_FOUND_PREEMPT)], r12d
-    mov [CPU(HIT_REGS)], rsp
+    ENTER IS_JUMPED, r12d, rax
     inc qword [gs:0]
     HOLE HOLE_COUNTER
     mov [CPU(HIT_RUNNING)], rdi         ; and so it is of its site: hit_site()
@@ -85,9 +72,7 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
     call %%handled                      ; the handler
 %%handled:
     HOLE HOLE_HANDLER
-    xor edx, edx
-    mov [CPU(HIT_RUNNING)], rdx
-    mov [CPU(CPU_DEPTH)], edx
+    HIT_END d, HIT_RUNNING
 %%ran:
     pushfq
     pop rcx

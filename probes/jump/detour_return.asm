@@ -9,8 +9,8 @@
 ; Runs with preemption and interrupts as the program has them. Unregistering waits for
 ; threads that are in here.
 ;
-; Simple is: what follow.inc says, no hit is active on this CPU, it is no NMI, and enough of
-; the stack is left. What isn't is done with an image, by detour_call, and goes on where the
+; Simple is: what follow.inc says, what admit.inc says of the CPU, and enough of the stack is
+; left. What isn't is done with an image, by detour_call, and goes on where the
 ; cell has a jump to the copy.
 ;
 ; The status flags are always kept. Not to keep them where they are dead would save 6 of 215
@@ -21,9 +21,11 @@
 %include "kernel/base/proc.inc"
 %include "probes/jump/registers.inc"
 %include "probes/jump/follow.inc"
+%include "probes/jump/admit.inc"
 
 extern detour_call
 
+%define CPU(field) gs:field
 %define SAVED_REGISTERS rax, rcx, rdx, rsi, rdi, r8, r9
 FLAGS equ 7 * 8                 ; as lahf and seto leave them in ax
 SAVED equ 8 * 8
@@ -66,9 +68,7 @@ proc detour_return, 64
     cmp [rax + SHADOW_LEN], rdx         ; with room for the handler, later
     sbb rdx, rdx
     or r8, rdx
-    mov edx, [gs:PERCPU_NMI_DEPTH]
-    or r8, rdx
-    mov edx, [gs:CPU_DEPTH]
+    ADMIT_CPU d, NO_NMI
     or r8, rdx
     cmp qword [gs:PERCPU_PROBE], 1      ; the CPU is ready for probes
     sbb rdx, rdx

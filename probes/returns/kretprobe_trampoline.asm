@@ -25,6 +25,7 @@
 %include "kernel/base/proc.inc"
 %include "probes/jump/registers.inc"
 %include "probes/jump/image.inc"
+%include "probes/jump/admit.inc"
 
 extern kretprobe_return         ; void kretprobe_return(struct pt_regs *, struct probe_cpu *)
 extern shadow_nobody            ; struct shadow
@@ -39,6 +40,8 @@ extern switch_if_due
     sbb %2, %2
     or rax, %2
 %endmacro
+
+%define CPU(field) gs:field
 
 section .text.image
 
@@ -85,33 +88,18 @@ proc kretprobe_trampoline, 64
     cmovz r15, [rel nobodys_probe]
     mov r9, [r15 + KRETPROBE_HANDLER]
     OR_IF_ZERO r9, rcx
-    mov ecx, [r15 + KPROBE_FLAGS]
-    and ecx, KPROBE_SLOW_FLAGS
-    or rax, rcx
-    mov r8, [gs:PERCPU_DEPTHS]  ; of interrupts, of NMIs
-    mov rcx, r8
-    shr rcx, 32
-    or rax, rcx
-    mov ecx, [gs:CPU_DEPTH]
-    or rax, rcx
+    ADMIT_CPU c, NO_NMI, r15    ; there was room on the stack at the call
     mov r14d, r11d              ; for ways that come back to .leave
+    or rax, rcx
     jnz .rare
-    mov dword [gs:CPU_DEPTH], 1 ; 3
-    mov qword [gs:HIT_IS], IS_JUMPED | IS_RETURN
-    mov [gs:HIT_FOUND_PREEMPT], r14d
-    mov [gs:HIT_FOUND_DEPTHS], r8
-    mov [gs:HIT_REGS], rsp
-    mov rcx, [r15 + KPROBE_SITE]
-    mov [gs:HIT_SITE], rcx
-    mov [gs:HIT_RUNNING], r15
+    ENTER IS_JUMPED | IS_RETURN, r14d, rcx ; 3
+    mov [CPU(HIT_RUNNING)], r15 ; and so it is of its site: hit_site()
     mov [rsp + REGS_AUX], r15   ; struct kretprobe_instance
     mov [rsp + REGS_ORIG_AX], r10
     lea rdi, [rsp + REGS_AUX]
     mov rsi, rsp
     call r9
-    mov qword [gs:HIT_RUNNING], 0
-    mov qword [gs:HIT_SITE], 0
-    mov dword [gs:CPU_DEPTH], 0
+    HIT_END 0, HIT_RUNNING
     cmp [r12 + SHADOW_LAST], r13
     jne .left_behind
 .popped:

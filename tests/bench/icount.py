@@ -2,7 +2,7 @@
 """icount.py - what a hit of each kind costs in instructions, beside what was recorded.
 
     tests/bench/icount.py               measure, and compare with tests/bench/icount.tsv
-    tests/bench/icount.py --update      measure, and record
+    tests/bench/icount.py --update      measure, and record, in docs/bench.md too
     tests/bench/icount.py FILE          compare what FILE holds, the output of `bench hit`
 
 `bench hit` runs on one CPU whose clock counts instructions, so that the same image gives the
@@ -20,8 +20,10 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 RECORD = os.path.join(ROOT, "tests", "bench", "icount.tsv")
+TABLE = os.path.join(ROOT, "docs", "bench.md")  # the same figures, beside those of Linux
 COMMAND = [os.path.join(ROOT, "sonde"), "exec", "--smp", "1", "--timeout", "600", "--icount",
            "--qemu", "-icount shift=0,sleep=off", "bench hit"]  # fmt: skip
+ROW = re.compile(r"^(\| `(\w+)` \| )(\d+)( \|)", re.M)
 FIGURE = re.compile(r"^sonde\.hit\.(\w+)\.cycles (\d+)\.\d+ cycles/hit", re.M)
 HEADER = "# kind\tinstructions a hit, by `make bench-icount`\n"
 
@@ -41,6 +43,27 @@ def record(path, measured):
     with open(path, "w", encoding="ascii") as file:
         file.write(HEADER)
         file.writelines(f"{name}\t{value}\n" for name, value in measured.items())
+
+
+def in_table(text):
+    """The table of instructions in docs/bench.md."""
+    start = text.index("## Figures")
+    return text[start : text.index("In cycles", start)]
+
+
+def tabled(path):
+    """What the document says of each kind."""
+    with open(path, encoding="utf-8") as file:
+        return {kind: int(value) for _, kind, value, _ in ROW.findall(in_table(file.read()))}
+
+
+def record_in_table(path, measured):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    old = in_table(text)
+    new = ROW.sub(lambda row: f"{row[1]}{measured.get(row[2], row[3])}{row[4]}", old)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text.replace(old, new))
 
 
 def compare(measured, known):
@@ -80,6 +103,7 @@ def main(words):
         return 2
     if update:
         record(RECORD, measured)
+        record_in_table(TABLE, measured)
         return 0
     lines, holds = compare(measured, recorded(RECORD))
     print(f"# {len(measured)} kinds of hit measured, {len(lines)} not as recorded")
