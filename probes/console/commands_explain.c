@@ -7,6 +7,9 @@
 #include "probes/console/commands.h"
 #include "probes/console/console_probe.h"
 #include "probes/explain/explain.h"
+#include "probes/insn/mnemonic.h"
+
+#include <stdio.h>
 
 struct report {
     struct shell *sh;
@@ -54,14 +57,23 @@ void explain_print_bytes(struct shell *sh, const struct insn *insn)
     }
 }
 
+/* name_of - the mnemonic, or the class in parentheses for an instruction without a name. */
+static const char *name_of(char text[INSN_MNEMONIC_MAX], const struct insn *insn)
+{
+    if (!insn_mnemonic(text, insn))
+        snprintf(text, INSN_MNEMONIC_MAX, "(%s)", insn_class_name(insn->class));
+    return text;
+}
+
 void explain_print_insn(struct shell *sh, const char *mark, const struct insn *insn)
 {
-    char at[PLACE_TEXT_MAX];
+    char at[PLACE_TEXT_MAX], text[INSN_MNEMONIC_MAX];
 
     shell_printf(sh, "%s 0x%lx  ", mark, insn->addr);
     explain_print_bytes(sh, insn);
-    shell_printf(sh, " %2u %-10s %-6s %s\n", insn->len, insn_kind_name(insn->kind),
-                 insn_class_name(insn->class), place_text(at, insn->addr));
+    shell_printf(sh, " %2u %-12s %-10s %-6s %s\n", insn->len, name_of(text, insn),
+                 insn_kind_name(insn->kind), insn_class_name(insn->class),
+                 place_text(at, insn->addr));
 }
 
 static void print_map(const struct report *r)
@@ -107,6 +119,7 @@ void explain_print_rules(struct shell *sh, const char *head,
  */
 static void print_copy(const struct report *r, const struct explain_copy *copy)
 {
+    char text[INSN_MNEMONIC_MAX];
     bool falls_through = true;
     struct insn insn;
 
@@ -117,7 +130,7 @@ static void print_copy(const struct report *r, const struct explain_copy *copy)
             return;
         shell_printf(r->sh, "           0x%lx  ", insn.addr);
         explain_print_bytes(r->sh, &insn);
-        shell_printf(r->sh, " %2u %s\n", insn.len, insn_kind_name(insn.kind));
+        shell_printf(r->sh, " %2u %s\n", insn.len, name_of(text, &insn));
         falls_through = insn_falls_through(&insn) && insn.kind != INSN_INT3;
     }
 }

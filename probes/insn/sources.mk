@@ -2,6 +2,7 @@ INSN := \
     probes/insn/insn.c \
     probes/insn/insn_opcode.c \
     probes/insn/insn_kinds.c \
+    probes/insn/mnemonic.c \
     probes/insn/opcode_map.c \
     probes/insn/opcode_set.c \
     probes/insn/opcode_group.c \

@@ -114,6 +114,7 @@ static void compare_facts(const struct insn *ours, const struct theirs *t, uint6
 {
     ask(FACT_KIND, ours, ours->kind == zydis_kind(t));
     compare_operands(ours, t, seed);
+    compare_mnemonic(ours, t);
     compare_effects(ours, t);
 }
 

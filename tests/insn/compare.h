@@ -17,6 +17,8 @@
     X(REFUSE,    "what Zydis refuses is refused, or its acceptance explained")           \
     X(SHORT,     "any shorter window asks for more bytes")                               \
     X(KIND,      "the kind is the one of Zydis's mnemonic")                              \
+    X(MNEMONIC,  "the mnemonic is Zydis's, or another name of the same")                 \
+    X(NAMED,     "only instructions of the system and the vector unit have no name")     \
     X(FIELDS,    "modrm, displacement and immediate lie where Zydis finds them")         \
     X(TARGET,    "branch and rip-relative targets agree")                                \
     X(ADDRESS,   "effective addresses agree")                                            \

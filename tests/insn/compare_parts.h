@@ -13,8 +13,10 @@ static inline void ask(enum fact fact, const struct insn *ours, bool holds)
 
 /* compare_operands - fields, conditions, targets and addresses.
  * compare_effects - registers, flags and memory.
+ * compare_mnemonic - the name of the instruction.
  * compare_moved - a copy somewhere else, which @seed chooses; Zydis has no part in it.
  */
 void compare_operands(const struct insn *ours, const struct theirs *t, uint64_t seed);
+void compare_mnemonic(const struct insn *ours, const struct theirs *t);
 void compare_effects(const struct insn *ours, const struct theirs *t);
 void compare_moved(const struct insn *ours, uint64_t seed);

@@ -546,7 +546,7 @@ KTEST(commands, explain_tells_all_about_a_probe)
     ktest_report(said("verdict    is probed\n") && said("tier       step-int3: "),
                  "tier");
     ktest_report(said("copy       boost, at 0x") && said("copy       step, at 0x") &&
-                     said("JMP_REL\n") && said("INT3\n"),
+                     said(" 5 jmp\n") && said(" 1 int3\n"),
                  "copies");
     ktest_report(said("probes     1, 0 disabled, 1 with a post-handler; armed\n") &&
                      said("hits       4\n") && said("misses     0 recursion\n"),

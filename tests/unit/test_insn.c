@@ -1,6 +1,7 @@
 /* test_insn.c - the decoder, one fact at a time. tests/insn compares it with others. */
 #include "kernel/base/err.h"
 #include "probes/insn/insn.h"
+#include "probes/insn/mnemonic.h"
 #include "tests/unit/insn_hex.h"
 #include "tests/unit/unit.h"
 
@@ -505,6 +506,31 @@ static void kinds_and_classes_have_names(void)
     CHECK_STR(insn_class_name((enum insn_class)1000), "?");
 }
 
+static const char *named(const char *hex)
+{
+    static char buf[INSN_MNEMONIC_MAX];
+    struct insn insn = hex_insn(hex);
+
+    return insn_mnemonic(buf, &insn) ? buf : "none";
+}
+
+static void instructions_have_mnemonics(void)
+{
+    CHECK_STR(named("55"), "push");
+    CHECK_STR(named("74 00"), "je");
+    CHECK_STR(named("0f 9f c0"), "setg");
+    CHECK_STR(named("48 83 e8 01"), "sub");
+    CHECK_STR(named("f7 d8"), "neg");
+    CHECK_STR(named("48 0f bf c0"), "movsx");
+    CHECK_STR(named("f0 0f b1 17"), "lock cmpxchg");
+    CHECK_STR(named("f3 48 ab"), "rep stosq");
+    CHECK_STR(named("f2 ae"), "repne scasb");
+    CHECK_STR(named("f3 a6"), "repe cmpsb");
+    CHECK_STR(named("f3 c3"), "ret"); /* the prefix means nothing here */
+    CHECK_STR(named("0f 01 ca"), "clac");
+    CHECK_STR(named("0f 58 c1"), "none");
+}
+
 static void classes_are_coarse(void)
 {
     CHECK_STR(insn_class_name(hex_insn("48 8d 04 18").class), "LEA");
@@ -539,4 +565,5 @@ UNIT_TESTS(no_bytes_are_too_few, a_window_that_ends_early_asks_for_more,
            system_instructions_have_kinds, traps_have_kinds,
            transactions_and_guests_have_kinds, what_ends_a_block_and_what_never_goes_on,
            all_that_never_goes_on, what_may_run_as_a_boosted_copy,
-           what_may_fault_on_memory, kinds_and_classes_have_names, classes_are_coarse)
+           what_may_fault_on_memory, kinds_and_classes_have_names,
+           instructions_have_mnemonics, classes_are_coarse)
