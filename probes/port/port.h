@@ -1,14 +1,23 @@
 /* port.h - the probe engine as a part of the kernel. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* probes_init - give each CPU its area, take the traps, make commands and files known.
+/* probes_init - port_core_init(), and all other rooms; commands and files are made known.
  *
  * Context: boot thread, all CPUs online.
  * Return:  0; -ENOMEM; what vfs_add_tree() or shell_add_command() say.
  */
 int probes_init(void);
+
+/* port_core_init - give each CPU its area, and take the traps of breakpoints.
+ * @inside: is a thread that is at @ip inside code that can be taken away, or text that is
+ *          about to be written? Context: any.
+ *
+ * Context: boot thread, all CPUs online.  Return: 0; -ENOMEM.
+ */
+int port_core_init(bool (*inside)(uintptr_t ip));
 
 /* port_text_init - remember what text is like before it is changed. Context: boot.
  * Return:  0; -ENOMEM.

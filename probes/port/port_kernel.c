@@ -15,10 +15,7 @@
 #include "kernel/time/clock.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
-#include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
-#include "probes/region/region.h"
-#include "probes/xmc/xmc.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -254,16 +251,6 @@ void plat_bug(const char *what, uintptr_t where)
 
 /* ---- coming to life ---- */
 
-/* A thread with preemption on is inside removable code only where its ip says so: handlers
- * run with preemption off, and copies call no function. Text that is about to be written
- * over counts, too: where a region's jump goes, and what is exchanged.
- */
-static bool inside_copy(uintptr_t ip)
-{
-    return exec_contains(ip) || plat_is_detour(ip) || region_is_watched(ip) ||
-           xmc_is_inside(ip);
-}
-
 _Static_assert(sizeof(struct probe_cpu) <= PERCPU_ROOM_LEN,
                "detour.asm finds it from GS");
 _Static_assert(offsetof(struct probe_cpu, depth) == 0, "what PERCPU_ROOM_OFF promises");
@@ -297,11 +284,9 @@ static void take_traps(void)
     trap_set_resume((void (*)(struct pt_regs *, void *))kprobe_resume);
     trap_set_direct(TRAP_BP, (trap_direct_t)kprobe_int3_handler);
     trap_set_direct(TRAP_DB, (trap_direct_t)kprobe_debug_handler);
-    port_shadow_init();
-    report_init();
 }
 
-int probes_init(void)
+int port_core_init(bool (*inside)(uintptr_t ip))
 {
     int err = port_text_init();
 
@@ -312,12 +297,7 @@ int probes_init(void)
         err = blacklist_init();
     if (err)
         return err;
-    quiesce_set_inside(inside_copy);
+    quiesce_set_inside(inside);
     take_traps();
-    err = port_optimizer_start();
-    if (!err)
-        err = probes_add_files();
-    if (!err)
-        err = probes_add_commands();
-    return err ? err : probes_add_bench();
+    return 0;
 }

@@ -1,5 +1,6 @@
 PORT := \
     probes/port/port_detour.c \
+    probes/port/port_rooms.c \
     probes/port/port_kernel.c \
     probes/port/port_text.c \
     probes/port/port_pads.c \
