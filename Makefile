@@ -43,7 +43,7 @@ KERNEL := \
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug module console work) \
     $(addprefix probes/,insn core jump region returns xmc explain trace port many console bench) \
-    $(addprefix tests/,kernel conformance bench stress truth))
+    $(addprefix tests/,kernel conformance bench stress truth alone))
 
 PUN := $(filter probes/jump/pun%,$(JUMP))
 
@@ -54,6 +54,12 @@ SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MOD
     $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN) $(INSN) $(TRACE) $(PORT) \
     $(MANY) $(PROBE_CONSOLE) $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
+
+# Another kernel, in a folder of its own: breakpoints without the rest of the engine.
+ifeq ($(WITH),core)
+SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(CONSOLE) $(WORK) \
+    $(CORE) $(INSN) $(ALONE) $(DRIVERS) $(LIBC) $(BOOT)
+endif
 OBJS := $(SOURCES:%=$(B)/%.o)
 
 # ---- flags -----------------------------------------------------------------------------
@@ -283,8 +289,10 @@ test-fresh: ## `make run` and `make test` in a Debian that has only git, make an
 # What a test or a target is about, when not all: T=NAME.
 T ?=
 
-core: $(B)/unit/test_extend_none ## breakpoints without the rest of the engine: linked, tested, counted
+core: $(B)/unit/test_extend_none ## breakpoints without the rest of the engine: linked, tested, booted, counted
 	$(Q)prove --exec '' $<
+	$(Q)tests/run/need.sh run
+	$(Q)B=$(B) PYTHONPATH=tests/run prove --exec '$(PYTHON)' tests/session/test_core.py
 	$(Q)$(PYTHON) tests/lint/check_size --of probes/core/ probes/kprobe.h
 
 ktest: ## tests in the guest; T=STEM for one subject, on SMP=N CPUs

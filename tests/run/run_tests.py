@@ -81,6 +81,7 @@ LONG_ONLY = (
     "hosted/toggle-clang",
     "kernel/steppedlong2",
     "lint/tidy",
+    "session/core",  # builds another kernel; unit/extend_none is the same on the host
     f"kernel/long{MANY_ROUNDS}",
     "stress/rounds",
     "truth/mass",  # work in proportion to the probes: its bounds are seldom in danger

@@ -6,6 +6,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/insn/encode.h"
+#include "probes/jump/optimize.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdio.h>
@@ -260,6 +261,25 @@ static void out_is_disarm_wait_unpublish_wait_free(void)
     fake_log_start(p.addr);
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_STR(fake_log(), "original sync quiesce lost sync clear free sync");
+    fake_end();
+}
+
+/* What a jump has needed is given back when no hit can find the site any more. */
+static void a_detour_is_freed_when_its_site_is_lost(void)
+{
+    struct kprobe p = { .pre_handler = no_pre };
+
+    fake_start();
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    p.addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
+    CHECK_EQ(add(&p), 0);
+    optimize_run();
+    CHECK_EQ(p.site->state, SITE_OPTIMIZED);
+    fake_log_start(p.addr);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_STR(fake_log(),
+              "int3 sync original original original sync original sync quiesce "
+              "lost sync clear clear free sync");
     fake_end();
 }
 
@@ -927,6 +947,7 @@ UNIT_TESTS(armed_means_int3_in_the_text, by_symbol_and_offset, by_address_and_of
            no_post_handler_behind_what_traps_go_by, many_at_one_address_share_a_site,
            the_cell_is_written_and_known_before_anyone_can_be_sent_there,
            out_is_disarm_wait_unpublish_wait_free,
+           a_detour_is_freed_when_its_site_is_lost,
            one_of_several_goes_after_quiescence_and_the_text_stays,
            a_step_cell_for_an_armed_site_is_known_before_it_is_used,
            a_second_probe_touches_no_text, disabled_at_birth_it_is_not_armed,
