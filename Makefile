@@ -142,10 +142,11 @@ $(foreach file,$(OFFSETS),$(eval $(call offsets,$(file))))
 
 # Linked three times, because the symbol table is a part of what it describes; see
 # kernel/debug/gen_ksyms.py. In each image the entry NOPs become one before anything is
-# read from it. The tables of inlined functions and of branch targets are made of the first,
+# read from it. The tables of inlined functions, parameters and branch targets are of the first,
 # the only one of the two that needs debug data and relocations.
 KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/elf64.py
 INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/elf64.py
+PARAMS_TOOLS := kernel/debug/gen_params.py $(INLINES_TOOLS)
 TARGETS_TOOLS := probes/region/gen_targets.py kernel/debug/gen_ksyms.py kernel/debug/elf64.py \
     $(B)/link/gen_branches
 LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
@@ -167,6 +168,13 @@ $(B)/link/inlines0.asm: $(INLINES_TOOLS)
 $(B)/link/inlines1.asm: $(B)/link/1.elf $(INLINES_TOOLS)
 	$(Q)$(PYTHON) kernel/debug/gen_inlines.py -o $@ $<
 
+$(B)/link/params0.asm: $(PARAMS_TOOLS)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) kernel/debug/gen_params.py --empty -o $@
+
+$(B)/link/params1.asm: $(B)/link/1.elf $(PARAMS_TOOLS)
+	$(Q)$(PYTHON) kernel/debug/gen_params.py -o $@ $<
+
 $(B)/link/targets0.asm: $(TARGETS_TOOLS)
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) probes/region/gen_targets.py --empty -o $@
@@ -184,9 +192,9 @@ $(B)/link/%.o: $(B)/link/%.asm $(B)/flags.stamp
 	$(Q)$(NASM) -f elf64 -o $@ $<
 
 link_tables = $(1:%=$(B)/link/%.o)
-LINK1_TABLES := $(call link_tables,ksyms0 inlines0 targets0)
-LINK2_TABLES := $(call link_tables,ksyms1 inlines1 targets1)
-LINK3_TABLES := $(call link_tables,ksyms2 inlines1 targets1)
+LINK1_TABLES := $(call link_tables,ksyms0 inlines0 params0 targets0)
+LINK2_TABLES := $(call link_tables,ksyms1 inlines1 params1 targets1)
+LINK3_TABLES := $(call link_tables,ksyms2 inlines1 params1 targets1)
 
 $(B)/link/1.elf: $(LINK1_TABLES) $(LINK_NEEDS)
 	$(call say,LD,$@)

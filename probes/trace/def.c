@@ -277,12 +277,29 @@ static bool is_used(const struct def *def, const char *name)
     return false;
 }
 
+/* is_parameter - is the word, up to its type, the name of a parameter? @len: of the name. */
+static bool is_parameter(const struct making *making, struct def_word word, size_t *len)
+{
+    const struct def_host *host = making->host;
+    const char *colon = memchr(word.p, ':', word.len), *name;
+    size_t found;
+
+    *len = colon ? (size_t)(colon - word.p) : word.len;
+    if (!host->param || !making->at_entry)
+        return false;
+    for (unsigned i = 0; (found = host->param(making->addr, i, &name)) != 0; i++)
+        if (found == *len && !memcmp(name, word.p, found))
+            return true;
+    return false;
+}
+
 /* parse_arg_name - NAME= of @word, or argN. @body: how much of the word it is. */
 static int parse_arg_name(struct making *making, struct def *def, struct def_word word,
                           struct room *room, size_t *body)
 {
     const char *equal = memchr(word.p, '=', word.len);
     size_t at = FIRST_ARG + def->arg_count, len = equal ? (size_t)(equal - word.p) : 0;
+    bool names_itself = !equal && is_parameter(making, word, &len);
     char number[16];
     const char *name;
 
@@ -291,9 +308,9 @@ static int parse_arg_name(struct making *making, struct def *def, struct def_wor
         return refuse(making, at, 0, TRACE_ARG_NAME_TOO_LONG, -EINVAL);
     if (equal && !len)
         return refuse(making, at, 0, TRACE_NO_ARG_NAME, -EINVAL);
-    if (!equal)
+    if (!equal && !names_itself)
         len = (size_t)snprintf(number, sizeof(number), "arg%u", def->arg_count + 1);
-    name = room_text(room, equal ? word.p : number, len);
+    name = room_text(room, equal || names_itself ? word.p : number, len);
     if (!fetch_name_is_good(name, len))
         return refuse(making, at, 0, TRACE_BAD_ARG_NAME, -EINVAL);
     if (is_reserved(name) || is_used(def, name))
@@ -311,15 +328,40 @@ static size_t code_len(const struct fetch_insn *code)
     return len + 1;
 }
 
+/* named_argument - of $argN[:TYPE], which a return probe saves at the entry: the parameter's
+ * name with its type, in @buf, as Linux lists it. Else @word.
+ */
+static struct def_word named_argument(const struct making *making, struct def_word word,
+                                      char buf[FETCH_NAME_MAX + FETCH_TEXT_MAX + 1])
+{
+    const struct def_host *host = making->host;
+    const char *colon = memchr(word.p, ':', word.len), *name;
+    size_t digits = (colon ? (size_t)(colon - word.p) : word.len), len;
+    uint64_t n;
+
+    if (!making->is_return || !making->at_entry || !host->param || digits < 5 ||
+        word.len > FETCH_TEXT_MAX || memcmp(word.p, "$arg", 4) ||
+        fetch_number(word.p + 4, digits - 4, &n) || !n || n > FETCH_REG_ARGS)
+        return word;
+    len = host->param(making->addr, (unsigned)n - 1, &name);
+    if (!len || len > FETCH_NAME_MAX)
+        return word;
+    memcpy(buf, name, len);
+    memcpy(buf + len, word.p + digits, word.len - digits);
+    return (struct def_word){ buf, len + word.len - digits };
+}
+
 static int parse_arg(struct making *making, struct def *def, struct def_word word,
                      struct fetch_context *context, struct room *room)
 {
     struct fetch_arg *arg = &def->args[def->arg_count];
+    char named[FETCH_NAME_MAX + FETCH_TEXT_MAX + 1];
     struct fetch_insn code[FETCH_OPS_MAX], *kept;
     const char *text;
     size_t body, size;
     int err;
 
+    word = named_argument(making, word, named);
     err = parse_arg_name(making, def, word, room, &body);
     if (err)
         return err;
@@ -395,7 +437,7 @@ static size_t room_size(const char *args, size_t count)
     for (const char *p = args; *p; p++)
         insns += *p == '(';
     size += insns * sizeof(struct fetch_insn);
-    size += strlen(args) + count * (sizeof("arg128") + 2 * 8);
+    size += strlen(args) + count * (sizeof("arg128") + 2 * FETCH_NAME_MAX + 2 * 8);
     return size + 2 * DEF_NAME_MAX + 8;
 }
 
@@ -409,6 +451,8 @@ static int fill(struct making *making, struct def *def, const char *args, size_t
         .entry_args = host->entry_args,
         .stack_words = host->stack_words ? host->stack_words : STACK_WORDS,
         .symbol = arg_symbol,
+        .param = host->param,
+        .function = making->at_entry ? making->addr : 0,
         .arg = (void *)(uintptr_t)host,
     };
 

@@ -34,10 +34,15 @@ struct def_host {
                   uintptr_t *addr);
     /* is_entry - is it the first instruction of a function? */
     bool (*is_entry)(uintptr_t addr);
+    /* param - the name of parameter @i, from 0, of the function at @addr. The function
+     * itself may be NULL: no names are known.
+     * Return: its length; 0: there is none.
+     */
+    size_t (*param)(uintptr_t addr, unsigned i, const char **name);
     void *(*alloc)(size_t size); /* NULL: no memory */
     void (*free)(void *mem);
     unsigned stack_words; /* the greatest N of $stackN; 0: 2048, as on Linux */
-    bool entry_args;      /* $argN can be had in a return probe */
+    bool entry_args; /* $argN can be had in a return probe, and gets its name there */
 };
 
 /* One probe of an event. All in one piece of memory, immutable but for what is marked. */

@@ -149,11 +149,25 @@ static int entry_index(struct fetch_context *context, unsigned number)
     return (int)context->entry_count++;
 }
 
+static int load_argument(struct fetch_parser *parse, unsigned i)
+{
+    int index;
+
+    if (!parse->context->is_return) {
+        make(parse, FETCH_LOAD_ARG, i);
+        return 0;
+    }
+    index = entry_index(parse->context, i);
+    if (index < 0)
+        return refuse(parse, TRACE_TOO_MANY_EARGS, parse->column, -E2BIG);
+    make(parse, FETCH_LOAD_ENTRY, index);
+    return 0;
+}
+
 static int parse_argument(struct fetch_parser *parse, struct piece number)
 {
     struct fetch_context *context = parse->context;
     uint64_t n;
-    int index;
 
     if (!decimal(number, &n) || (context->is_return && !context->entry_args))
         return refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
@@ -161,15 +175,23 @@ static int parse_argument(struct fetch_parser *parse, struct piece number)
         return refuse(parse, TRACE_BAD_ARG_NUM, parse->column, -EINVAL);
     if (!context->is_return && !context->at_entry)
         return refuse(parse, TRACE_NOFENTRY_ARGS, parse->column, -EINVAL);
-    if (!context->is_return) {
-        make(parse, FETCH_LOAD_ARG, (int64_t)n - 1);
-        return 0;
-    }
-    index = entry_index(context, (unsigned)n - 1);
-    if (index < 0)
-        return refuse(parse, TRACE_TOO_MANY_EARGS, parse->column, -E2BIG);
-    make(parse, FETCH_LOAD_ENTRY, index);
-    return 0;
+    return load_argument(parse, (unsigned)n - 1);
+}
+
+/* parse_parameter - the name of one of the function's parameters. */
+static int parse_parameter(struct fetch_parser *parse, struct piece text)
+{
+    struct fetch_context *context = parse->context;
+    const char *name;
+    size_t len;
+
+    if (!context->param || !context->function ||
+        (context->is_return && !context->entry_args))
+        return refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
+    for (unsigned i = 0; (len = context->param(context->function, i, &name)) != 0; i++)
+        if (len == text.len && !memcmp(name, text.p, len))
+            return load_argument(parse, i);
+    return refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
 }
 
 static int parse_variable(struct fetch_parser *parse, struct piece text)
@@ -341,7 +363,7 @@ static int parse_expression(struct fetch_parser *parse, struct piece text)
     case '\\':
         return parse_constant(parse, text);
     default:
-        return refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
+        return parse_parameter(parse, text);
     }
 }
 

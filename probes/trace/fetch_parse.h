@@ -14,6 +14,9 @@ struct fetch_context {
      * number. Return: 0; -ENOENT no such symbol; -EINVAL, -ERANGE not a number.
      */
     int (*symbol)(void *arg, const char *text, size_t len, uintptr_t *addr);
+    /* Parameter @i of the function at @addr, as struct def_host has it; or NULL. */
+    size_t (*param)(uintptr_t addr, unsigned i, const char **name);
+    uintptr_t function; /* at whose entry the probe is, or 0 */
     void *arg;
 
     /* Filled in. */

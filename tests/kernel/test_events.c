@@ -51,7 +51,10 @@ static long append(const char *name, const char *text)
 
 static volatile bool storm_ends;
 static uint64_t calls, problems;
-static char text[64] = "some text";
+static char text[512] = "some text";
+
+/* A filter that takes its time, so that it is exchanged under hits that are in it. */
+#define SLOW_FILTER "s ~ \"*x*x*x*x*x*x*x*y*text\""
 
 static void must(long err, const char *what)
 {
@@ -59,6 +62,17 @@ static void must(long err, const char *what)
         return;
     if (!problems++)
         ktest_note("%s: %ld", what, err);
+}
+
+/* must_be_sound - no handler has faulted. */
+static void must_be_sound(void)
+{
+    const struct live_probe *p = NULL;
+
+    trace_lock();
+    while ((p = live_probe_next(p)) != NULL)
+        must(p->rp.kp.flags & KPROBE_FLAG_TRIPPED, "a handler that faulted");
+    trace_unlock();
 }
 
 /* Filters and triggers of each kind, changed and taken away under hits. */
@@ -69,7 +83,7 @@ static void live_through(unsigned round)
                                  "p:storm/c event_target s=+0(%si):string\n"),
          "definitions");
     must(append("events/storm/enable", "1"), "enable");
-    must(append("events/storm/a/filter", round % 2 ? "x < 100" : "s ~ \"*text\""),
+    must(append("events/storm/a/filter", round % 2 ? "x < 100" : SLOW_FILTER),
          "a filter");
     must(append("events/storm/a/trigger", "hist:keys=s,common_cpu:vals=x:size=128"),
          "a histogram");
@@ -77,6 +91,10 @@ static void live_through(unsigned round)
     must(append("events/storm/c/trigger", "disable_event:storm:c if common_pid > 0"),
          "a trigger that switches its own event off");
     must(append("events/storm/c/trigger", "enable_event:storm:b"), "another one's");
+    for (unsigned i = 0; i < 10; i++) {
+        must(append("events/storm/a/filter", "0"), "no filter");
+        must(append("events/storm/a/filter", SLOW_FILTER), "a slow filter");
+    }
     must(append("events/storm/a/filter", "0"), "no filter");
     must(append("events/storm/a/trigger",
                 round % 3 ? "!hist:keys=s,common_cpu:vals=x:size=128"
@@ -86,6 +104,7 @@ static void live_through(unsigned round)
     must(append("events/storm/c/trigger", "!enable_event:storm:b"), "no trigger");
     must(append("events/storm/c/trigger", "!disable_event:storm:c"), "no trigger");
     must(append("events/storm/b/trigger", "!stacktrace"), "no stacks");
+    must_be_sound();
     must(append("events/storm/enable", "0"), "disable");
     must(round % 2 ? put("kprobe_events", "", VFS_TRUNC)
                    : append("kprobe_events", "-:storm/\n"),
@@ -103,7 +122,7 @@ static int storm(void *arg)
     }
     while (!storm_ends) {
         /* The string's end moves while others copy it. */
-        text[calls % 40] = calls % 3 ? 'x' : '\0';
+        text[calls % (sizeof(text) - 1)] = calls % 300 ? 'x' : '\0';
         event_target((long)(calls % 200), text);
         __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
     }

@@ -16,7 +16,7 @@ from guest import Guest, Setup  # noqa: E402
 from machine import quote  # noqa: E402
 
 ROOT = "/sys/kernel/tracing/"
-EBUSY, EEXIST, EINVAL, ENOENT = 16, 17, 22, 2
+EBUSY, EEXIST, EILSEQ, EINVAL, ENOENT = 16, 17, 84, 22, 2
 LINE = re.compile(r" +(\S+)-(\d+) +\[(\d{3})\] (\S{5}) +(\d+\.\d{6}): (\w+): \((.*?)\)(.*)")
 
 
@@ -92,6 +92,23 @@ def values(files):
     tap.equal({n: files.names().count(n) for n in hits}, hits, "each hit is a record")
     tap.equal(files.put("kprobe_events", before, ">"), 0, "the listing is a file of lines")
     tap.equal(files.text("kprobe_events"), before, "that makes the same again")
+
+
+def parameters(files):
+    """By name, as debug data knows them."""
+    files.reset("p:open vfs_open file path=+0(path):string", "r:done vfs_open $arg1:x64 file")
+    tap.equal(files.text("kprobe_events").splitlines()[1],
+              "r10:kprobes/done vfs_open path=path:x64 file=file", "a number gets its name")
+    tap.equal(files.put("kprobe_events", "p:open2 vfs_open nosuch\n"), EINVAL, "no parameter")
+    tap.equal(files.put("kprobe_events", "p:open2 vfs_open+8 path\n") in (EINVAL, EILSEQ), True,
+              "nor away from the entry")
+    on(files)
+    files.act()
+    off(files)
+    mine = next(i for i, r in enumerate(files.records()) if '"/proc/version"' in r[2])
+    entry, done = files.records()[mine], files.records()[mine + 1]
+    tap.equal([done[0], done[2].split()[1]], ["done", entry[2].split()[0]],
+              "the same at the entry and, saved, at the return")
 
 
 def several_probes(files):
@@ -171,9 +188,10 @@ def triggers(files):
     tap.equal([r[2] for r in files.records()][-1], 'path="/proc/version"', "as its last one")
     tap.check("count=0" in files.text("events/kprobes/open/trigger"), "and has been counted")
     files.reset("p:open vfs_open path=+0(%di):string", "p:close vfs_close")
-    tap.equal(files.put(*trigger("open", "enable_event:kprobes:close:1")), 0, "enable_event")
+    tap.equal(files.put(*trigger("open", "enable_event:kprobes:close")), 0, "enable_event")
     tap.equal(files.text("events/kprobes/close/enable").strip()[-1], "*", "waits")
     tap.equal(files.put("kprobe_events", "-:close\n"), EBUSY, "and may not go")
+    off(files)
     files.put("trace", "", ">")
     files.act()
     tap.check(set(files.names()) == {"close"}, "the hit of one records the other")
@@ -291,7 +309,7 @@ def events_are_recorded():
     with Guest(Setup(smp=2)) as guest:
         guest.wait_prompt(120)
         files = Files(guest)
-        for facts in (values, several_probes, sets, filters, triggers, stacks,
+        for facts in (values, parameters, several_probes, sets, filters, triggers, stacks,
                       caller_behind_return_probe, histograms, snapshots, losses, many):
             facts(files)
 

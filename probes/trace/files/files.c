@@ -183,6 +183,7 @@ static const char readme[] =
     "\t     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, symbol,\n"
     "\t           b<bit-width>@<bit-offset>/<container-size>, ustring, symstr,\n"
     "\t           <type>\\[<array-size>\\]\n"
+    "\t kernel return probes support: $retval, $arg<N>, $comm\n"
     "  set_event\t\t- Enables events by name written into it\n"
     "  available_events\t- the events there are\n"
     "  events/\t\t- Directory containing all trace event subsystems:\n"

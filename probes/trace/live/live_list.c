@@ -7,6 +7,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
+#include "kernel/debug/params.h"
 #include "kernel/mm/heap.h"
 #include "kernel/time/clock.h"
 #include "probes/trace/error.h"
@@ -56,12 +57,23 @@ static bool host_is_entry(uintptr_t addr)
     return !ksyms_at(addr, &sym) && !sym.offset && (sym.type == 'T' || sym.type == 't');
 }
 
+static size_t host_param(uintptr_t addr, unsigned i, const char **name)
+{
+    struct param param;
+
+    if (!params_get(addr, i, &param))
+        return 0;
+    *name = param.name;
+    return param.name_len;
+}
+
 const struct def_host live_host = {
     .symbol = host_symbol,
     .is_entry = host_is_entry,
+    .param = host_param,
     .alloc = kmalloc,
     .free = kfree,
-    .entry_args = false,
+    .entry_args = true,
 };
 
 /* ---- the log of errors ---- */

@@ -1,0 +1,28 @@
+/* params.h - the names and types of functions' parameters, as debug data knows them.
+ *
+ * The table is part of the image and never changes; see kernel/debug/gen_params.py. A type is
+ * a word: u8..u64, s8..s64, x64 for a pointer, string for a pointer to characters.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct param {
+    const char *name; /* @name_len bytes */
+    size_t name_len;
+    const char *type; /* @type_len bytes */
+    size_t type_len;
+};
+
+/* params_get - parameter @i, from 0, of the function at @addr, which is in a register.
+ * Context: any.  Return: false: there is none, or nothing is known of the function.
+ */
+bool params_get(uintptr_t addr, unsigned i, struct param *out);
+
+/* params_return - what the function returns, as a type; "void" is one.
+ * @len: its length
+ * Context: any.  Return: NULL: nothing is known of the function.
+ */
+const char *params_return(uintptr_t addr, size_t *len);
