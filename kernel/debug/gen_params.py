@@ -10,8 +10,8 @@ each parameter that is in a register, in order.
     void file:x64 buf:x64 count:u64 pos:x64
 
 TYPE is u8..u64, s8..s64, x64 for a pointer, string for a pointer to characters. The line ends
-with the parameter that would not be in a register. Clones of a function (.isra.0 and so on) may
-have lost parameters, and have no line. The layout of the table is described in
+with the parameter that would not be in a register. Clones of a function (.isra.0 and so on)
+may have lost parameters, and have no line. The layout of the table is described in
 kernel/debug/params.c.
 """
 

@@ -21,7 +21,8 @@ struct big { long a, b, c; };
 enum kind { ONE, TWO };
 int many(signed char a, unsigned short b, long c, const void *d, text e, bool8 f, int g)
 { return a + b + (int)c + (d != e) + f + g; }
-enum kind some(enum kind k, struct big by_value, int behind) { return k + by_value.a + behind; }
+enum kind some(enum kind k, struct big by_value, int behind)
+{ return k + by_value.a + behind; }
 void none(void) { }
 void _start(void) { none(); }
 """
