@@ -6,7 +6,8 @@ probes/trace/ring.c reads them; no CPU writes to them any more.
 
 import struct
 
-from .pages import HEAD, MISSED, MISSED_COUNT, PAGE, records
+from .take import ENTRY, pages_of
+from .pages import PAGE, part, records, tell_missed
 
 # probes/trace/files/buffer.c: trace_layout
 NAMES = """cpus cpu_count cpu_size cpu_ring cpu_old
@@ -43,9 +44,7 @@ class Dead:
         number, count, frames = self._words(self.symbols.objects["trace_batch"], 3)
         if not frames or not count or number <= taken:
             return []
-        entries = self._words(frames, count)
-        data = self.memory.frames([entry & -PAGE for entry in entries])
-        return [(entry % PAGE, data[entry & -PAGE]) for entry in entries]
+        return pages_of(self.memory, self.memory.virtual(frames, ENTRY.size * count))
 
     def rings(self):
         """(CPU, its pages, how many events it has lost) of each CPU."""
@@ -111,7 +110,7 @@ class Dead:
             found = sum(1 for _ in records(0, page))
             cursor["events"] += found
             if found:
-                pages.append(page)
+                pages += tell_missed(page, missed)
         return pages, overwritten
 
     def cmdlines(self):
@@ -125,17 +124,3 @@ class Dead:
             if pid > 0:
                 yield f"{pid} {name.decode('utf-8', 'replace')}\n"
 
-
-def part(page, off, end, missed):
-    """Of a page what lies between two offsets, as a page of its own."""
-    (time,) = struct.unpack_from("<Q", page)
-    for record in records(0, struct.pack("<QQ", time, off) + page[HEAD:]):
-        time = record.time
-    data = page[HEAD + off : HEAD + end]
-    commit = len(data)
-    if missed:
-        commit |= MISSED
-        if len(data) + 8 <= PAGE - HEAD:
-            commit |= MISSED_COUNT
-            data += struct.pack("<Q", missed)
-    return (struct.pack("<QQ", time, commit) + data).ljust(PAGE, b"\0")

@@ -14,7 +14,8 @@ PADDING, EXTEND, STAMP = 29, 30, 31
 DELTA_BITS = 27
 
 # missed: events that were lost right before it on its CPU; SOME: it is not known how many
-Record = namedtuple("Record", "cpu time data missed")
+# end: offset in the page's data of what comes behind it
+Record = namedtuple("Record", "cpu time data missed end")
 SOME = -1
 
 
@@ -67,6 +68,33 @@ def _records(cpu, page):
             at += head
             if size < 0 or at + size > end:
                 raise PageError(f"a page of CPU {cpu} has an event without an end")
-            yield Record(cpu, time, page[at : at + size], lost)
-            lost = 0
             at += size
+            yield Record(cpu, time, page[at - size : at], lost, at - HEAD)
+            lost = 0
+
+
+def part(page, start, end, lost=0):
+    """What lies on a page between two offsets, each the end of a record, as a page."""
+    (time,) = struct.unpack_from("<Q", page)
+    for record in records(0, struct.pack("<QQ", time, start) + page[HEAD:]):
+        time = record.time
+    data = page[HEAD + start : HEAD + end]
+    commit = len(data)
+    if lost:
+        commit |= MISSED
+        if len(data) + 8 <= PAGE - HEAD:
+            commit |= MISSED_COUNT
+            data += struct.pack("<Q", lost)
+    return (struct.pack("<QQ", time, commit) + data).ljust(PAGE, b"\0")
+
+
+def tell_missed(page, lost):
+    """A page as pages that say how many events were lost before it. On a full page there is
+    no room for the number: its last event goes to a page of its own.
+    """
+    if missed(page) != SOME or not lost:
+        return [page]
+    ends = [record.end for record in records(0, page)]
+    if len(ends) < 2:
+        return [page]
+    return [part(page, 0, ends[-2], lost), part(page, ends[-2], ends[-1])]

@@ -79,6 +79,7 @@ class Session:
         self.say = say
         self.live = None
         self.outcome = 0  # status of the commands, or what they raised
+        self.interrupt = None  # a Ctrl-C that came while they ran
 
     def run(self):
         """Returns the exit status, or raises what the commands did, behind the files."""
@@ -97,8 +98,8 @@ class Session:
                     raise self.guest.failure("while it was recorded", 0) from None
                 self.harvest(capture, memory, error)
         self.write(capture.result)
-        if isinstance(self.outcome, BaseException):
-            raise self.outcome
+        if self.interrupt or isinstance(self.outcome, BaseException):
+            raise self.interrupt or self.outcome
         return self.outcome
 
     def work(self):
@@ -125,7 +126,7 @@ class Session:
             if self.run_all:  # Ctrl-C, for the command
                 self.guest.console.send(b"\x03")
                 worker.join(10)
-                self.outcome = interrupt
+                self.interrupt = interrupt
 
     def take(self, capture):
         if not self.live:

@@ -9,17 +9,27 @@ import collections
 import re
 import struct
 
-FRAME = 4096
+from .pages import PAGE, tell_missed
+
+ENTRY = struct.Struct("<QQ")  # of the list: a page's address and CPU, events lost before it
 ANSWER = re.compile(r"batch (\d+) pages (\d+) list 0x([0-9a-f]+) now (\d+)\n")
 LIMIT = 60  # seconds for one request
 
 # pages: (CPU, its bytes) in the order of their ring   now: the guest's clock before
 Batch = collections.namedtuple("Batch", "pages now is_full")
-BATCH_MAX = 1024  # pages; probes/trace/files/detach.c
+BATCH_MAX = 1024  # pages in the guest; probes/trace/files/detach.c
 
 
 class TraceError(Exception):
     """The guest's tracer refused something; the text says what."""
+
+
+def pages_of(memory, listed):
+    """The pages of a list: (CPU, page)."""
+    entries = list(ENTRY.iter_unpack(listed))
+    data = memory.frames([place & -PAGE for place, _ in entries])
+    return [(place % PAGE, page) for place, lost in entries
+            for page in tell_missed(data[place & -PAGE], lost)]
 
 
 class Taker:
@@ -37,13 +47,8 @@ class Taker:
             raise TraceError(reply.text.strip() or f"trace-pages {words}: {reply.name}")
         number, count, frames, now = answer.groups()
         self.number = int(number)
-        return self._read(int(count), int(frames, 16)), int(now)
-
-    def _read(self, count, frames):
-        """The @count pages of the list at @frames."""
-        entries = struct.unpack(f"<{count}Q", self.memory.physical(frames, 8 * count))
-        data = self.memory.frames([entry & -FRAME for entry in entries])
-        return [(entry % FRAME, data[entry & -FRAME]) for entry in entries]
+        listed = self.memory.physical(int(frames, 16), ENTRY.size * int(count))
+        return pages_of(self.memory, listed), int(now)
 
     def open(self):
         """Begin. The pages that a host before this one has not confirmed."""
@@ -52,7 +57,7 @@ class Taker:
     def take(self, everything=False):
         """The next batch. everything: also what is on pages that are not full yet."""
         pages, now = self._ask(f"{self.number + 1}{' all' * everything}")
-        return Batch(pages, now, len(pages) == BATCH_MAX)
+        return Batch(pages, now, len(pages) >= BATCH_MAX)
 
     def drain(self):
         """All that there is, in batches."""

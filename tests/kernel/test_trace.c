@@ -182,7 +182,9 @@ static void write_numbered(uint64_t number)
 
 struct host_batch {
     uint64_t number, count;
-    const uint64_t *list;
+    const struct {
+        uint64_t place, missed;
+    } * list;
 };
 
 static uint64_t number_behind(const char *text, const char *word)
@@ -220,7 +222,7 @@ static int ask_number(uint64_t number, const char *how, struct host_batch *b)
 
 static const struct ring_page *page_out(const struct host_batch *b, uint64_t i)
 {
-    return phys_to_virt(b->list[i] & ~(PAGE_SIZE - 1));
+    return phys_to_virt(b->list[i].place & ~(PAGE_SIZE - 1));
 }
 
 /* read_batch - as a host does: the records of each CPU go on where those before have ended,
@@ -230,12 +232,12 @@ static void read_batch(const struct host_batch *b)
 {
     for (uint64_t i = 0; i < b->count; i++) {
         const struct ring_page *page = page_out(b, i);
-        unsigned cpu = b->list[i] & (PAGE_SIZE - 1);
+        unsigned cpu = b->list[i].place & (PAGE_SIZE - 1);
         struct page_event one;
         struct page_iter it;
 
-        next_number[cpu] += page_missed(page);
-        lost[cpu] += page_missed(page);
+        next_number[cpu] += b->list[i].missed;
+        lost[cpu] += b->list[i].missed;
         page_iter_init(&it, page);
         while (page_next(&it, &one)) {
             const struct numbered *r = one.data;
@@ -311,18 +313,18 @@ KTEST(trace, pages_stay_until_the_host_has_read_them)
                  "pages");
     page = page_out(&taken, 0);
     time = page->time;
-    second = taken.list[1];
+    second = taken.list[1].place;
     for (uint64_t i = 0; i < calls; i++)
         write_numbered(i);
     ktest_report(ask_number(taken.number, "", &again) == 0 &&
-                     again.count == taken.count && again.list[1] == second &&
+                     again.count == taken.count && again.list[1].place == second &&
                      page->time == time,
                  "the same number is the same batch, whatever was written since");
     ktest_report(ask_number(taken.number - 1, "", NULL) == -EINVAL &&
                      ask_number(taken.number + 2, "", NULL) == -EINVAL,
                  "no other number is answered");
     ktest_report(ask("open", &other) == 0 && other.number > taken.number + 1 &&
-                     other.count == taken.count && other.list[1] == second,
+                     other.count == taken.count && other.list[1].place == second,
                  "another host begins with what was not confirmed");
     ktest_report(ask_number(taken.number + 1, "", NULL) == -EINVAL &&
                      ask_number(taken.number, " close", NULL) == -EINVAL,

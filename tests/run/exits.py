@@ -35,6 +35,7 @@ ROWS = (
     (TIMEOUT, "run, exec, trace", "the time limit was reached (--timeout)"),
     ("128+N", "all", "signal N: 130 Ctrl-C, 141 nobody reads the output, 143 SIGTERM"),
     ("else", "gdb", "what gdb exited with"),
+    ("else", "tracefs", "what the command exited with"),
 )
 
 

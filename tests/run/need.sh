@@ -21,6 +21,10 @@ qemu   qemu-system-x86_64                       qemu-system-x86
 uefi   /usr/lib/grub/x86_64-efi/moddep.lst      grub-efi-amd64-bin
 uefi   /usr/share/OVMF/OVMF_CODE_4M.fd          ovmf
 gdb    gdb                                      gdb
+fuse   /usr/lib/python3/dist-packages/fusepy.py python3-fusepy
+fuse   fusermount                               fuse3
+fuse   objcopy                                  binutils
+fuse   unshare                                  util-linux
 test   prove                                    perl
 test   /usr/include/stdio.h                     libc6-dev
 test   clang                                    clang

@@ -92,6 +92,14 @@ def output_file(path):
     return path
 
 
+def empty_folder(path):
+    if not os.path.isdir(path):
+        fail(f"{path} is no directory")
+    if os.listdir(path):
+        fail(f"{path} is not empty")
+    return path
+
+
 def is_served(path):
     """Does a process listen on this socket?"""
     with socket.socket(socket.AF_UNIX) as line:

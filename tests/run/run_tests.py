@@ -87,7 +87,8 @@ LONG_ONLY = (
     "truth/mass",  # work in proportion to the probes: its bounds are seldom in danger
 )
 # Tests that need a large program of another project, which nothing else here needs.
-TOOLS = ("hosted/gdb", "session/bochs", "session/gdb", "session/trace_tools")
+TOOLS = ("hosted/gdb", "session/bochs", "session/gdb", "session/trace_tools",
+         "session/tracefs_live")  # fmt: skip
 
 # Sessions whose guests wait for the test most of the time, so that others may run beside.
 CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal", "workloads")

@@ -18,7 +18,7 @@ from guest import BUILD, ROOT
 from session import LIMIT, Terminal, sonde
 
 SONDE = os.path.join(ROOT, "sonde")
-COMMANDS = ("run", "exec", "trace", "gdb", "attach", "test", "check")
+COMMANDS = ("run", "exec", "trace", "tracefs", "gdb", "attach", "test", "check")
 ROW = re.compile(r"^ +(\S+)  (\w+(?:(?:, | but )\w+)*) {2,}(\S.*)$", re.M)
 RUN = ("run", "--boot", "pvh")
 
@@ -208,8 +208,30 @@ def recorded_with_failure():
         return status, os.path.exists(path)
 
 
+def in_tracefs(function):
+    with tempfile.TemporaryDirectory() as folder:
+        return function(folder)
+
+
+def tracefs_after_signal(number):
+    """Where there is no FUSE it ends by itself."""
+    if not FUSE:
+        return in_tracefs(lambda folder: status_of("tracefs", folder, "--", "true"))
+    script = "echo 'sonde> '; exec sleep 100"
+    return in_tracefs(lambda folder: after_signal(number, "tracefs", folder, "--", "sh", "-c",
+                                                  script))  # fmt: skip
+
+
 def after_sigpipe(words):
     return in_shell(f"(sleep 0.5; ./sonde {words}) | true; exit ${{PIPESTATUS[0]}}")
+
+
+def can_open(path):
+    try:
+        os.close(os.open(path, os.O_RDWR))
+    except OSError:
+        return False
+    return True
 
 
 SWITCHED_OFF = "the guest was switched off, or Ctrl-] x was typed on the terminal"
@@ -222,6 +244,7 @@ NO_BUILD = "the build failed, or a tool is missing"
 LIMIT_REACHED = "the time limit was reached (--timeout)"
 SIGNAL = "signal N: 130 Ctrl-C, 141 nobody reads the output, 143 SIGTERM"
 INT, TERM = signal.SIGINT, signal.SIGTERM
+FUSE = can_open("/dev/fuse")
 TESTS = ("--append", "tests=stack.an_overflow_is_named,frame")  # the first one panics
 
 # (status, command, text): what is done, and the status it has; lists are several of them.
@@ -295,6 +318,10 @@ FACTS = {
         lambda: (status_of("trace", "-o", "x.txt", "--", "echo x"), 2),
         lambda: (status_of("trace", "--buffer", "0", "--", "echo x"), 2),
     ],
+    ("2", "tracefs", USAGE): [
+        lambda: (status_of("tracefs", "/no/such/dir", "--", "true"), 2),
+        lambda: (status_of("tracefs", "/tmp"), 2),
+    ],
     ("2", "gdb", USAGE): [lambda: (status_of("gdb", "--qemu", "-no-such-option"), 2)],
     ("2", "attach", USAGE): [lambda: (status_of("attach", "x"), 2)],
     ("2", "test", USAGE): [lambda: (status_of("test", "no_such_test"), 2)],
@@ -337,6 +364,9 @@ FACTS = {
         lambda: (in_shell("./sonde trace -- 'echo x' >/dev/full"), 5),
     ],
     ("5", "trace", NO_BUILD): [lambda: (broken_build("trace", "--", "echo x"), 5)],
+    ("5", "tracefs", NO_BUILD): [
+        lambda: (in_tracefs(lambda folder: broken_build("tracefs", folder, "--", "true")), 5),
+    ],
     ("5", "run", NO_BUILD): [lambda: (broken_build("run"), 5)],
     ("5", "exec", NO_BUILD): [
         lambda: (broken_build("exec", "echo x"), 5),
@@ -361,6 +391,7 @@ FACTS = {
         lambda: (after_signal(TERM, "trace", "--", "echo 'sonde> '", "sleep 100"), 143),
         lambda: (after_sigpipe("trace -- 'echo x' 'sleep 1' 'echo y'"), 141),
     ],
+    ("128+N", "tracefs", SIGNAL): [lambda: (tracefs_after_signal(TERM), 143 if FUSE else 5)],
     ("128+N", "run", SIGNAL): [
         lambda: (after_signal(INT, *RUN), 130),
         lambda: (after_signal(TERM, *RUN), 143),
@@ -386,6 +417,10 @@ FACTS = {
     ("128+N", "check", SIGNAL): [
         lambda: (check_after_signal(TERM), 143),
         lambda: (check_after_signal(INT), 130),
+    ],
+    ("else", "tracefs", "what the command exited with"): [
+        lambda: (in_tracefs(lambda folder: status_of("tracefs", folder, "--", "sh", "-c",
+                                                     "exit 7")), 7 if FUSE else 5),
     ],
     ("else", "gdb", "what gdb exited with"): [
         lambda: (status_of("gdb", "--", "-batch", "-ex", "quit 7"), 7),

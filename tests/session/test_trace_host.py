@@ -114,7 +114,7 @@ def four_writers_and_a_host():
             times = [event.time for event in result.of_cpu(cpu)]
             tap.check(times == sorted(times), f"CPU {cpu}: in order")
         tap.equal(len(result.all_events) + result.lost_in_all(), want,
-                  f"{len(result.all_events)} came, {result.lost_in_all()} were lost: all hits")
+                  f"{len(result.all_events)} came, {result.lost_in_all()} are lost: all hits")
         tap.check({event.name for event in result.all_events} >= {"next", "hash", "read"},
                   "of each event")
 

@@ -141,6 +141,16 @@ class Pages(scratch.Scratch):
         found = list(pages.records(0, page(0, (1, b"aaaa"), missed=pages.SOME)))
         self.assertEqual([r.missed for r in found], [pages.SOME])
 
+    def test_a_full_page_gets_room_for_the_number(self):
+        size = (pages.PAGE - pages.HEAD) // 4 - 8
+        full = page(50, *[(1, bytes([i]) * size) for i in range(4)], missed=pages.SOME)
+        split = pages.tell_missed(full, 17)
+        found = [r for one in split for r in pages.records(0, one)]
+        self.assertEqual([(r.time, r.data[0], r.missed) for r in found],
+                         [(51, 0, 17), (52, 1, 0), (53, 2, 0), (54, 3, 0)])
+        alone = page(0, (1, bytes(size)), missed=pages.SOME)
+        self.assertEqual(pages.tell_missed(alone, 17), [alone])
+
     def test_padding_ends_a_page(self):
         one = bytearray(page(0, (1, b"aaaa"), (1, b"bbbb")))
         struct.pack_into("<I", one, 16 + 8, 29)

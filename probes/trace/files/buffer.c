@@ -511,10 +511,17 @@ void buffer_merge_end(struct merge *m)
     kfree(m->rings);
 }
 
-struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsigned flags)
+struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsigned flags,
+                                   uint64_t *missed)
 {
-    struct ring *old = cpus[cpu].old;
-    struct ring_page *page = old ? ring_read(old, &old->read, spare, 0) : NULL;
+    struct ring *ring = cpus[cpu].old;
+    struct ring_page *page = ring ? ring_read(ring, &ring->read, spare, 0) : NULL;
 
-    return page ? page : ring_read(cpus[cpu].ring, &cpus[cpu].ring->read, spare, flags);
+    if (!page) {
+        ring = cpus[cpu].ring;
+        page = ring_read(ring, &ring->read, spare, flags);
+    }
+    if (page && missed)
+        *missed = ring->read.missed;
+    return page;
 }

@@ -95,9 +95,11 @@ bool buffer_merge_next(struct merge *m, struct merged *out);
 void buffer_merge_end(struct merge *m);
 
 /* buffer_read_page - take the next page of @cpu, @spare for it, as ring_read() does.
+ * @missed: events lost right before it; NULL
  * buffer_page_new, buffer_page_free - pages for it.
  */
-struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsigned flags);
+struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsigned flags,
+                                   uint64_t *missed);
 struct ring_page *buffer_page_new(void);
 void buffer_page_free(struct ring_page *page);
 

@@ -22,14 +22,21 @@
 #include <string.h>
 
 #define BATCH_MAX 1024 /* pages */
-#define LIST_FRAMES (BATCH_MAX * sizeof(uint64_t) / PAGE_SIZE)
+#define LIST_FRAMES (BATCH_MAX * sizeof(struct detached) / PAGE_SIZE)
 #define OPEN_STEP 1000000 /* batches between the first numbers of two hosts */
+
+/* What the host is told of a page. */
+struct detached {
+    uint64_t place; /* address | CPU */
+    uint64_t
+        missed; /* events lost right before; a full page has no room for the number */
+};
 
 /* The first three are known to host/trace/dead.py. Locks: the trace lock. */
 static struct {
-    uint64_t number; /* of the batch that is out, or was out last */
-    uint64_t count;  /* pages of it; 0: it has been read */
-    uint64_t *list;  /* BATCH_MAX of them: frame | CPU; NULL: there is no host */
+    uint64_t number;       /* of the batch that is out, or was out last */
+    uint64_t count;        /* pages of it; 0: it has been read */
+    struct detached *list; /* BATCH_MAX of them; NULL: there is no host */
     uint64_t spare_count;
     struct ring_page *spares[BATCH_MAX];
 } trace_batch;
@@ -53,7 +60,7 @@ static void spare_give(struct ring_page *page)
 static void confirmed(void)
 {
     for (size_t i = 0; i < trace_batch.count; i++)
-        spare_give(phys_to_virt(trace_batch.list[i] & ~(PAGE_SIZE - 1)));
+        spare_give(phys_to_virt(trace_batch.list[i].place & ~(PAGE_SIZE - 1)));
     trace_batch.count = 0;
 }
 
@@ -61,18 +68,20 @@ static void confirmed(void)
 static int detach_one(unsigned cpu, unsigned flags)
 {
     struct ring_page *spare, *page;
+    uint64_t missed;
 
     if (trace_batch.count == BATCH_MAX)
         return 0;
     spare = spare_take();
     if (!spare)
         return -ENOMEM;
-    page = buffer_read_page(cpu, spare, flags);
+    page = buffer_read_page(cpu, spare, flags, &missed);
     if (!page) {
         spare_give(spare);
         return 0;
     }
-    trace_batch.list[trace_batch.count++] = virt_to_phys(page) | cpu;
+    trace_batch.list[trace_batch.count++] =
+        (struct detached){ virt_to_phys(page) | cpu, missed };
     return 1;
 }
 
@@ -187,9 +196,9 @@ static const struct shell_command trace_pages = {
     "       the same number: the same pages once more\n"
     "all    also pages that are not full yet\n"
     "close  end: what is out, BATCH, was read\n"
-    "The list at the address that is printed has 8 bytes for each page: its address "
-    "and,\n"
-    "in the low 12 bits, the CPU that recorded it.",
+    "The list at the address that is printed has 16 bytes for each page: its address, "
+    "with\n"
+    "its CPU in the low 12 bits, and how many events were lost before it.",
     pages_run, NULL
 };
 

@@ -107,7 +107,7 @@ static struct ring_page *raw_pages(struct seq *s, unsigned cpu, struct ring_page
 {
     for (uint64_t left = buffer_size(cpu) * 1024 / RING_DATA_LEN + 2; left && !s->err;
          left--) {
-        struct ring_page *page = buffer_read_page(cpu, spare, 0);
+        struct ring_page *page = buffer_read_page(cpu, spare, 0, NULL);
 
         if (!page)
             break;

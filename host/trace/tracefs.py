@@ -1,0 +1,264 @@
+"""tracefs.py - the guest's tracing files as a file system of the host, by FUSE.
+
+A file is read whole at its first byte, as the guest shows it then; what is written goes to
+the guest in one write. Programs that are made for Linux's tracing files find them where they
+look, in a mount namespace of their own.
+
+One file more is there: what is written to `sonde` is a command of the guest's console, and
+reading it gives what the last one printed.
+"""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from guest import ELF, die_with_parent
+from machine import Gone, ProtocolError, quote
+
+from .capture import ROOT
+from .memory import Memory
+from .symbols import Symbols
+from .take import Taker, TraceError
+
+sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's python3-fusepy is
+import fusepy  # noqa: E402
+
+LIMIT = 120  # seconds for one request, or for a command of the console
+COMMAND = "/sonde"
+REQUEST_MAX = 16000  # bytes; kernel/console/shell.h: SHELL_LINE_MAX
+RAW = "/trace_pipe_raw"
+PAGE = 4096
+MOUNT_WAIT, END_WAIT = 30, 5
+SYSCTLS = (
+    ("ftrace_enabled", "1\n"), ("kptr_restrict", "0\n"), ("perf_event_paranoid", "-1\n")
+)  # fmt: skip
+
+# What runs before the command, in its own namespace. $1: where the files are, $2: a folder
+# with what programs want to know of the kernel.
+IN_PLACE = """
+set -e
+tree=$1 more=$2
+shift 2
+for place in /sys/kernel/tracing /sys/kernel/debug/tracing; do
+    if [ -d "$place" ]; then
+        mount --bind "$tree" "$place"
+    fi
+done
+mount --bind "$more/kallsyms" /proc/kallsyms
+mount --bind "$more/notes" /sys/kernel/notes
+mount --bind "$more/sys" /proc/sys/kernel
+exec "$@"
+"""
+
+
+def fail(number):
+    raise fusepy.FuseOSError(number)
+
+
+class Tree(fusepy.Operations):
+    """What the kernel of the host asks for."""
+
+    def __init__(self, machine, memory):
+        self.machine = machine
+        self.taker = Taker(machine, memory)
+        self.opened = {}  # what was read, by handle
+        self.next_handle = 1
+        self.said = b""  # by the last command of the console
+        self.raw = {}  # pages of each CPU that were taken and not read
+
+    def request(self, command):
+        """Its output; an error of the guest is an error of the call."""
+        try:
+            reply = self.machine.request(command, LIMIT)
+        except (Gone, ProtocolError, TimeoutError):
+            fail(errno.EIO)
+        if reply.errno:
+            fail(reply.errno)
+        return reply.output
+
+    # names
+
+    def getattr(self, path, fh=None):
+        if path == COMMAND:
+            kind, mode = "f", "0600"
+        else:
+            kind, mode = self.request(f"stat {name_of(path)}").decode().split()
+        is_dir = kind == "d"
+        return {
+            "st_mode": (0o040000 if is_dir else 0o100000) | int(mode, 8),
+            "st_nlink": 2 if is_dir else 1,
+            "st_uid": os.getuid(),
+            "st_gid": os.getgid(),
+        }
+
+    def readdir(self, path, fh):
+        names = self.request(f"ls {name_of(path)}").decode().splitlines()
+        more = [COMMAND[1:]] if path == "/" else []
+        return [".", ".."] + [name.rstrip("/") for name in names] + more
+
+    def mkdir(self, path, mode):
+        self.request(f"mkdir {name_of(path)}")
+
+    def rmdir(self, path):
+        self.request(f"rmdir {name_of(path)}")
+
+    def create(self, path, mode, fi=None):
+        fail(errno.EACCES)
+
+    def chmod(self, path, mode):
+        return 0
+
+    def chown(self, path, uid, gid):
+        return 0
+
+    # contents
+
+    def open(self, path, flags):
+        handle = self.next_handle
+        self.next_handle += 1
+        if flags & os.O_ACCMODE != os.O_WRONLY:
+            self.opened[handle] = None
+        return handle
+
+    def release(self, path, fh):
+        self.opened.pop(fh, None)
+        return 0
+
+    def read(self, path, size, offset, fh):
+        if path.endswith(RAW):
+            return self.raw_page(path, size)
+        if self.opened.get(fh) is None or not offset:
+            self.opened[fh] = self.content(path)
+        return self.opened[fh][offset : offset + size]
+
+    def content(self, path):
+        return self.said if path == COMMAND else self.request(f"cat {name_of(path)}")
+
+    def raw_page(self, path, size):
+        """Pages of one CPU. They are taken of all CPUs at once."""
+        cpu = int(path.split("/cpu")[-1].split("/")[0])
+        if not self.raw.get(cpu):
+            try:
+                self.taker.open()
+                for batch in self.taker.drain():
+                    for one, page in batch.pages:
+                        self.raw.setdefault(one, []).append(page)
+                self.taker.close()
+            except (TraceError, Gone, TimeoutError, OSError):
+                fail(errno.EIO)
+        count = max(size // PAGE, 1)
+        pages, self.raw[cpu] = self.raw.get(cpu, [])[:count], self.raw.get(cpu, [])[count:]
+        return b"".join(pages)[:size]
+
+    def write(self, path, data, offset, fh):
+        if path == COMMAND:
+            self.said = self.request(data.strip())
+            return len(data)
+        command = f"echo -ne {quote(data)} >> {name_of(path)}"
+        if len(command) > REQUEST_MAX:
+            fail(errno.E2BIG)
+        self.request(command)
+        return len(data)
+
+    def truncate(self, path, length, fh=None):
+        if path != COMMAND:
+            self.request(f"echo -n '' > {name_of(path)}")
+
+    def flush(self, path, fh):
+        return 0
+
+
+def name_of(path):
+    """The guest's name of a path. A blank would be a word of its own."""
+    if any(c in path for c in " '\"|>#\n"):
+        fail(errno.ENOENT)
+    return ROOT.rstrip("/") + path.rstrip("/")
+
+
+def reason_against():
+    """Why there can be no file system here; None: there can."""
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError as error:
+        return f"/dev/fuse does not open: {error.strerror}"
+    return None
+
+
+class Mounted:
+    """The files of a guest at a folder. Use with `with`."""
+
+    def __init__(self, guest, folder):
+        self.guest = guest
+        self.folder = folder
+        self.more = tempfile.TemporaryDirectory()
+        self.server = 0
+
+    def __enter__(self):
+        prepare(self.more.name)
+        self.server = os.fork()
+        if not self.server:
+            self._serve()
+        if not self._wait():
+            self.__exit__()
+            raise OSError(f"no file system came to {self.folder}")
+        return self
+
+    def __exit__(self, *exc):
+        if os.path.ismount(self.folder):
+            subprocess.run(["fusermount", "-u", "-z", self.folder], check=False)
+        killer = threading.Timer(END_WAIT, lambda: os.kill(self.server, signal.SIGKILL))
+        if self.server:
+            killer.start()
+            os.waitpid(self.server, 0)
+            killer.cancel()
+        self.more.cleanup()
+
+    def _serve(self):
+        """Be the file system until it is unmounted; the process ends here."""
+        status = 1
+        try:
+            die_with_parent()
+            more = {} if os.getuid() else {"allow_other": True}
+            with Memory(self.guest.qmp) as memory:
+                fusepy.FUSE(
+                    Tree(self.guest.machine, memory), self.folder, foreground=True,
+                    nothreads=True, direct_io=True, big_writes=True, fsname="sonde",
+                    attr_timeout=0, entry_timeout=0, **more,
+                )  # fmt: skip
+            status = 0
+        finally:
+            os._exit(status)
+
+    def _wait(self):
+        """Until it is there; False: it does not come."""
+        deadline = time.monotonic() + MOUNT_WAIT
+        while not os.path.ismount(self.folder) and time.monotonic() < deadline:
+            if os.waitpid(self.server, os.WNOHANG)[0]:
+                self.server = 0
+                return False
+            time.sleep(0.02)
+        return os.path.ismount(self.folder)
+
+    def run(self, command):
+        """Run the command where the files are in their places. Its exit status."""
+        user = ["--map-root-user"] if os.getuid() else []
+        words = ["unshare", "--mount", *user, "--", "sh", "-c", IN_PLACE, "sh"]
+        done = subprocess.run([*words, self.folder, self.more.name, *command], check=False)
+        return done.returncode
+
+
+def prepare(folder):
+    """Files that say of the guest what others say of the host."""
+    with open(os.path.join(folder, "kallsyms"), "w", encoding="utf-8") as file:
+        file.write(Symbols(ELF).kallsyms())
+    notes = os.path.join(folder, "notes")
+    subprocess.run(["objcopy", "-O", "binary", "-j", ".notes", ELF, notes], check=True)
+    os.mkdir(os.path.join(folder, "sys"))
+    for name, text in SYSCTLS:
+        with open(os.path.join(folder, "sys", name), "w", encoding="ascii") as file:
+            file.write(text)

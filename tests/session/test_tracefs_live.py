@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""test_tracefs_live.py - ./sonde tracefs: perf probe, trace-cmd and a shell script work on a
+guest's tracing files as on their own kernel's.
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+from guest import ELF  # noqa: E402
+from session import sonde  # noqa: E402
+
+SCRIPT = """
+cd /sys/kernel/tracing
+grep -q '\\[local\\]' trace_clock && echo clock
+echo 'p:k/reads vfs_read count=%dx:u64' > kprobe_events
+cat kprobe_events
+echo 'r:k/back vfs_read' >> kprobe_events
+wc -l < kprobe_events
+echo 'p:k/no nothing_like_this' 2>/dev/null >> kprobe_events || echo refused
+tail -n 1 error_log
+echo 1 > events/k/enable
+echo 1 2>/dev/null > kprobe_events || echo busy
+echo 'run vfs' > sonde
+cat sonde
+echo 0 > events/enable
+ls events/k
+grep -c 'work/.*reads: (vfs_read' trace
+[ -w trace ] && [ -d events ] && [ ! -e nope ] && echo names
+printf '' > trace
+grep reads: trace | wc -l
+"""
+PERF = f"""
+perf probe -k {ELF} -a 'vfs_open path:string' && perf probe -l && perf probe -d vfs_open
+perf probe -l | wc -l
+perf probe -k {ELF} -a nothing_like_this
+"""
+TRACE_CMD = """
+echo 'p:k/reads vfs_read count=%dx:u64' > /sys/kernel/tracing/kprobe_events
+trace-cmd list -e
+trace-cmd start -e k:reads
+echo 'run vfs' > /sys/kernel/tracing/sonde
+trace-cmd stop
+echo on: $(cat /sys/kernel/tracing/tracing_on)
+grep -c 'work/.*reads:' /sys/kernel/tracing/trace
+trace-cmd extract -o FOLDER.dat >/dev/null
+trace-cmd report FOLDER.dat | grep -c 'work/.*reads:'
+rm FOLDER.dat
+"""
+
+
+def run(script, name="sh"):
+    """What a script printed with the files in their places: (status, its lines, errors)."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = script.replace("FOLDER", os.path.join(folder + ".x"))
+        status, out, err = sonde("tracefs", folder, "--", name, "-c", script)
+        tap.check(not os.path.ismount(folder), "the files are gone behind it")
+    return status, out.splitlines(), err
+
+
+def a_shell_script():
+    status, lines, err = run(SCRIPT)
+    tap.equal(status, 0, "the script ends well")
+    want = ["clock", "p:k/reads vfs_read count=%dx:u64", "2", "refused", r" +\^", "busy",
+            "vfs: checksum .* calls 720 of vfs_read", "back", "enable", "filter", "reads",
+            "720", "names", "0"]  # fmt: skip
+    tap.equal([line for line, pattern in zip(lines, want) if not re.fullmatch(pattern, line)],
+              [], "each line is the one that Linux would give")
+    if not tap.equal(len(lines), len(want), "and all are there"):
+        tap.note("\n".join(lines) + err)
+
+
+def perf_probe():
+    _, lines, err = run(PERF)
+    tap.check("probe:vfs_open       (on vfs_open with path:string)" in err, "perf probe -a")
+    tap.check(any(re.match(r" +probe:vfs_open +\(on vfs_open.* with path_string\)", line)
+                  for line in lines), "perf probe -l")  # fmt: skip
+    tap.check("Removed event: probe:vfs_open" in err, "perf probe -d")
+    tap.equal(lines[-1:], ["0"], "nothing is left")
+    tap.check("nothing_like_this" in err and "Error" in err, "an error is an error")
+    if "Removed" not in err:
+        tap.note("\n".join(lines) + err)
+
+
+def trace_cmd():
+    status, lines, err = run(TRACE_CMD)
+    tap.equal((status, lines), (0, ["k:reads", "on: 0", "720", "720"]),
+              "list, start, stop, extract")  # fmt: skip
+    tap.note(err)
+
+
+def statuses_and_refusals():
+    with tempfile.TemporaryDirectory() as folder:
+        tap.equal(sonde("tracefs", folder, "--", "sh", "-c", "exit 7")[0], 7,
+                  "the status is the command's")
+        tap.equal(sonde("tracefs", folder)[0], 2, "a command is needed")
+        with open(os.path.join(folder, "x"), "wb"):
+            tap.equal(sonde("tracefs", folder, "--", "true")[0], 2, "and an empty folder")
+
+
+def can_mount():
+    try:
+        os.close(os.open("/dev/fuse", os.O_RDWR))
+    except OSError:
+        return False
+    return True
+
+
+def it_says_that_it_cannot():
+    with tempfile.TemporaryDirectory() as folder:
+        status, _, err = sonde("tracefs", folder, "--", "true")
+        tap.check(status == 5 and "/dev/fuse does not open" in err, "no FUSE is told")
+
+
+if can_mount():
+    tap.run(a_shell_script, perf_probe, trace_cmd, statuses_and_refusals)
+else:
+    tap.run(it_says_that_it_cannot)
