@@ -50,15 +50,15 @@ PUN := $(filter probes/jump/pun%,$(JUMP))
 # The engine as it also runs on the host.
 ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN))
 
-SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) $(WORK) \
-    $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN) $(INSN) $(TRACE) $(PORT) \
+SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
+    $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN) $(INSN) $(TRACE) $(PORT) \
     $(MANY) $(PROBE_CONSOLE) $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 
 # Another kernel, in a folder of its own: breakpoints without the rest of the engine.
 ifeq ($(WITH),core)
-SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(CONSOLE) $(WORK) \
-    $(CORE) $(INSN) $(ALONE) $(DRIVERS) $(LIBC) $(BOOT)
+SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
+    $(WORK) $(CORE) $(INSN) $(ALONE) $(DRIVERS) $(LIBC) $(BOOT)
 endif
 OBJS := $(SOURCES:%=$(B)/%.o)
 
@@ -126,6 +126,15 @@ $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/p
 	$(Q)$(NASM) $(NASMFLAGS) -M -MP -MT $@ $< >$(@:.o=.d)
 	$(Q)$(NASM) $(NASMFLAGS) -o $@ $<
 	$(Q)$(PYTHON) kernel/debug/nasm_dwarf.py $@
+
+# Modules that tests load: files inside of the image, without debug data.
+TEST_MODULES := $(patsubst %.c,$(B)/%.o,$(wildcard tests/kernel/modules/*.c))
+$(TEST_MODULES): $(B)/%.o: %.c $(B)/flags.stamp
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -g0 -MMD -MP -c -o $@ $<
+$(B)/tests/kernel/module_files.asm.o: $(TEST_MODULES)
+-include $(TEST_MODULES:.o=.d)
 
 # C layouts for NASM: compiled to assembly, of which only the marked comments count.
 define offsets

@@ -27,6 +27,7 @@
 #include "kernel/mm/extable.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/paging.h"
+#include "kernel/module/module.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/port/port.h"
@@ -187,6 +188,7 @@ static void start_services(void)
     must(proc_init(boot.cmdline), "/proc");
     shell_init();
     shell_set_power(switch_off, power_reset);
+    must(module_init(), "modules");
     must(probes_init(), "probes");
     must(trace_init(), "tracing");
     if (boot_option(boot.cmdline, "kprobes-jump", jump, sizeof(jump)) &&

@@ -62,7 +62,7 @@ const char *probe_miss_name(enum probe_miss cause);
 #define PROBE_NEST_MAX 4
 #define PROBE_STACK_MIN 4096 /* bytes */
 
-/* Flags; only DISABLED and IRQS_OFF may be given to register_kprobe(). */
+/* Flags; only DISABLED, IRQS_OFF and PENDING may be given to register_kprobe(). */
 #define KPROBE_FLAG_GONE 1u      /* the code it was on no longer exists */
 #define KPROBE_FLAG_DISABLED 2u  /* registered, handlers not called */
 #define KPROBE_FLAG_OPTIMIZED 4u /* reached by a jump, not by a trap */
@@ -71,6 +71,10 @@ const char *probe_miss_name(enum probe_miss cause);
  * leaves interrupts as the program has them.
  */
 #define KPROBE_FLAG_IRQS_OFF 64u
+/* Given to register_kprobe(): if nothing has its name yet, it is registered all the same, is
+ * GONE, and will be armed when text comes that has this name.
+ */
+#define KPROBE_FLAG_PENDING 128u
 
 enum kprobe_kind {
     KPROBE_KIND_PROBE,

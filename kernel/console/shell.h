@@ -62,6 +62,11 @@ int shell_add_command(const struct shell_command *cmd);
  */
 int shell_add_developer_command(const struct shell_command *cmd);
 
+/* shell_has_command - does a struct shell_command in [@start, @end) stand in the table? It
+ * cannot be taken out. Context: thread.
+ */
+bool shell_has_command(uintptr_t start, uintptr_t end);
+
 /* shell_set_power - a socket: how the machine is switched off and reset.
  * @off:  its argument is true when the console is a pipe and a command on it has failed
  *

@@ -56,6 +56,14 @@ int shell_add_developer_command(const struct shell_command *cmd)
     return add(cmd, true);
 }
 
+bool shell_has_command(uintptr_t start, uintptr_t end)
+{
+    for (unsigned i = 0; i < count; i++)
+        if ((uintptr_t)table[i].cmd >= start && (uintptr_t)table[i].cmd < end)
+            return true;
+    return false;
+}
+
 static void add_all(const struct shell_command *cmd)
 {
     for (; cmd->name; cmd++)

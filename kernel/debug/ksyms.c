@@ -8,6 +8,13 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms_table.h"
 
+static const struct ksyms_more *more; /* set at boot */
+
+void ksyms_set_more(const struct ksyms_more *tables)
+{
+    more = tables;
+}
+
 static const char *entry_name(const struct ksyms_entry *e)
 {
     return &ksyms_names[e->name];
@@ -20,6 +27,7 @@ static void entry_report(const struct ksyms_entry *e, size_t offset, struct ksym
     out->size = e->size;
     out->offset = offset;
     out->type = e->type;
+    out->module = NULL;
 }
 
 static int name_compare(const char *a, const char *b)
@@ -66,12 +74,25 @@ static size_t start_search(uintptr_t addr)
     return low;
 }
 
+/* Iterators above this are those of loaded code. */
+#define MORE (SIZE_MAX / 2)
+
+static bool next_of_more(const char *name, size_t *iter, struct ksym *out)
+{
+    size_t own = *iter > MORE ? *iter - MORE : 0;
+
+    if (!more || !more->next(name, &own, out))
+        return false;
+    *iter = MORE + own;
+    return true;
+}
+
 bool ksyms_next(const char *name, size_t *iter, struct ksym *out)
 {
     size_t place = *iter ? *iter : name_search(name);
 
     if (place >= ksyms_total || name_compare(entry_name(entry_by_name(place)), name))
-        return false;
+        return next_of_more(name, iter, out);
     entry_report(entry_by_name(place), 0, out);
     *iter = place + 1;
     return true;
@@ -106,7 +127,7 @@ int ksyms_at(uintptr_t addr, struct ksym *out)
             return 0;
         }
     }
-    return -ENOENT;
+    return more ? more->at(addr, out) : -ENOENT;
 }
 
 size_t ksyms_count(void)
@@ -117,7 +138,7 @@ size_t ksyms_count(void)
 bool ksyms_get(size_t i, struct ksym *out)
 {
     if (i >= ksyms_total)
-        return false;
+        return more && more->get(i - ksyms_total, out);
     entry_report(&ksyms_table[i], 0, out);
     return true;
 }

@@ -1,7 +1,7 @@
-/* ksyms.h - the names of the image's own functions and data, and back.
+/* ksyms.h - the names of functions and data, and back: those of the image, and of what was
+ * loaded.
  *
- * The table is part of the image and never changes: lookups take no lock, touch nothing
- * but the table and call nothing else, so they may be used anywhere, hit path included.
+ * The image's table never changes, and lookups take no lock, so they may be used anywhere.
  */
 #pragma once
 
@@ -16,7 +16,20 @@ struct ksym {
     size_t offset; /* of the address that was looked up; 0 otherwise */
     char type;     /* as nm: T D B R for text, data, zeroed data, read-only data of global
                     * symbols, t d b r of local ones */
+    const char *module; /* NULL: it is the image's */
 };
+
+/* ksyms_set_more - a socket: symbols of loaded code, which come behind those of the image.
+ * @at, @next, @get: as ksyms_at(), ksyms_next() with an @iter of its own, ksyms_get() from 0
+ *
+ * Their names stay where they are for ever. Context: boot; the functions: any.
+ */
+struct ksyms_more {
+    int (*at)(uintptr_t addr, struct ksym *out);
+    bool (*next)(const char *name, size_t *iter, struct ksym *out);
+    bool (*get)(size_t i, struct ksym *out);
+};
+void ksyms_set_more(const struct ksyms_more *more);
 
 /* ksyms_find - the symbol with a name.
  *
@@ -45,9 +58,10 @@ bool ksyms_next(const char *name, size_t *iter, struct ksym *out);
  */
 int ksyms_at(uintptr_t addr, struct ksym *out);
 
-/* ksyms_count, ksyms_get - all symbols, by address.
+/* ksyms_count, ksyms_get - all symbols: those of the image, by address, then what was loaded.
+ * ksyms_count() is how many are the image's.
  *
- * Context: any.  Return: true with @out filled for @i below ksyms_count(), false otherwise.
+ * Context: any.  Return: true with @out filled; false: there are no more.
  */
 size_t ksyms_count(void);
 bool ksyms_get(size_t i, struct ksym *out);

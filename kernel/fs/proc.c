@@ -60,7 +60,8 @@ static int kallsyms_show(struct seq *s, void *priv UNUSED)
     struct ksym sym;
 
     for (size_t i = 0; ksyms_get(i, &sym); i++)
-        seq_printf(s, "%016lx %c %s\n", sym.start, sym.type, sym.name);
+        seq_printf(s, sym.module ? "%016lx %c %s\t[%s]\n" : "%016lx %c %s\n", sym.start,
+                   sym.type, sym.name, sym.module);
     return 0;
 }
 

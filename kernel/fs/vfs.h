@@ -126,6 +126,13 @@ int vfs_unlink(const char *path);
  */
 int vfs_add_tree(const char *path, const struct vfs_file *files, size_t count);
 
+/* vfs_remove_files - all files of subsystems whose struct vfs_file lies in [@start, @end) go,
+ * wherever they are; directories stay.
+ *
+ * Return:  0; -EBUSY one of them is open, and nothing was removed.
+ */
+int vfs_remove_files(uintptr_t start, uintptr_t end);
+
 /* vfs_add_alias - @path becomes another name of the directory @target, which stays for ever.
  *
  * Return:  0; -EEXIST; -ENOENT, -ENOTDIR, -ENAMETOOLONG of either path; -ENOMEM.

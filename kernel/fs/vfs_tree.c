@@ -190,6 +190,36 @@ int vfs_remove_tree(const char *path)
     return err;
 }
 
+static bool is_of(const struct vfs_node *node, uintptr_t start, uintptr_t end)
+{
+    return node->file && (uintptr_t)node->file >= start && (uintptr_t)node->file < end;
+}
+
+static int remove_files_locked(uintptr_t start, uintptr_t end)
+{
+    struct vfs_node *root = vfs_node_root(), *next;
+
+    for (struct vfs_node *node = root; node; node = next_below(node, root))
+        if (is_of(node, start, end) && node->users)
+            return -EBUSY;
+    for (struct vfs_node *node = root; node; node = next) {
+        next = next_below(node, root);
+        if (is_of(node, start, end))
+            vfs_node_remove(node);
+    }
+    return 0;
+}
+
+int vfs_remove_files(uintptr_t start, uintptr_t end)
+{
+    int err;
+
+    mutex_lock(&vfs_mutex);
+    err = remove_files_locked(start, end);
+    mutex_unlock(&vfs_mutex);
+    return err;
+}
+
 /* -- what people make and remove ----------------------------------------------------- */
 
 static int mkdir_locked(const char *path)

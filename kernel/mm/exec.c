@@ -13,6 +13,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/paging.h"
 #include "kernel/mm/paging_ops.h"
+#include "kernel/mm/window.h"
 #include "kernel/sync/mutex.h"
 
 #include <string.h>
@@ -30,6 +31,7 @@ void exec_init(void)
 {
     area_init(&exec.arenas[0], ARENA_LOW_START, ARENA_PAGES);
     area_init(&exec.arenas[1], arena_high_start(), ARENA_PAGES);
+    window_init();
 }
 
 static struct area *arena_of(uintptr_t va)
@@ -142,9 +144,8 @@ static bool can_be_chosen(uintptr_t page)
 bool exec_pad_is_free(uintptr_t page)
 {
     struct page_info info;
-    bool is_module = page >= module_window_start() && page < arena_high_start();
 
-    return can_be_chosen(page) && !is_module && !page_lookup(page, &info);
+    return can_be_chosen(page) && !window_contains(page) && !page_lookup(page, &info);
 }
 
 static int map_at_locked(uintptr_t page, uint64_t frame)
@@ -239,7 +240,7 @@ bool exec_contains(uintptr_t addr)
 {
     struct page_info info;
 
-    if (addr < REACH_START || in_image(addr))
+    if (addr < REACH_START || in_image(addr) || window_contains(addr))
         return false;
     return page_lookup(addr, &info) && info.prot & PROT_X;
 }

@@ -66,7 +66,9 @@ void exec_unmap_all(const uintptr_t *pages, size_t count);
  */
 bool exec_pad_is_free(uintptr_t page);
 
-/* exec_contains - is @addr executable memory that is not image text? Context: any. */
+/* exec_contains - is @addr executable memory that is neither image text nor in the window of
+ * loaded code? Context: any.
+ */
 bool exec_contains(uintptr_t addr);
 
 struct exec_stats {

@@ -67,9 +67,18 @@ void extable_init(void)
     extable_sort(extable_start, table_count());
 }
 
+static uintptr_t (*more_fn)(uintptr_t ip); /* set at boot */
+
+void extable_set_more(uintptr_t (*fn)(uintptr_t ip))
+{
+    more_fn = fn;
+}
+
 uintptr_t extable_find(uintptr_t ip)
 {
-    return extable_search(extable_start, table_count(), ip);
+    uintptr_t fixup = extable_search(extable_start, table_count(), ip);
+
+    return fixup || !more_fn ? fixup : more_fn(ip);
 }
 
 bool extable_fixup(struct pt_regs *regs)

@@ -36,6 +36,11 @@ uintptr_t extable_search(const struct extable_entry *entries, size_t count, uint
 /* extable_init - sort the table. Context: boot, before paging_init() makes it read-only. */
 void extable_init(void);
 
+/* extable_set_more - a socket: @fn is asked about what the table does not have.
+ * Context: boot; @fn: any.
+ */
+void extable_set_more(uintptr_t (*fn)(uintptr_t ip));
+
 /* extable_find - where to continue after a fault of the instruction at @ip.
  * Context: any.  Return: the address; 0 when that instruction has no entry.
  */

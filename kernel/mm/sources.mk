@@ -10,6 +10,7 @@ MM := \
     kernel/mm/exec.c \
     kernel/mm/exec_frame.c \
     kernel/mm/exec_poke.c \
+    kernel/mm/window.c \
     kernel/mm/heap_core.c \
     kernel/mm/heap.c \
     kernel/mm/extable.c \

@@ -3,6 +3,7 @@
 
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/mm/heap.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/thread/thread.h"
 
@@ -59,6 +60,86 @@ uint64_t work_random(struct work *w)
 void work_mix(struct work *w, uint64_t value)
 {
     w->checksum = work_hash(w->checksum ^ value);
+}
+
+/* -- tables of loaded code ------------------------------------------------------------ */
+
+struct table {
+    struct table *next;
+    const struct workload *start, *end;
+    unsigned users; /* runs that have found one here */
+};
+
+static struct mutex tables_lock = MUTEX_INIT(tables_lock);
+static struct table *tables; /* [tables_lock] */
+
+int workload_add(const struct workload *loads, size_t count)
+{
+    struct table *t = count ? kzalloc(sizeof(*t)) : NULL;
+
+    if (!count)
+        return 0;
+    if (!t)
+        return -ENOMEM;
+    t->start = loads;
+    t->end = loads + count;
+    mutex_lock(&tables_lock);
+    t->next = tables;
+    tables = t;
+    mutex_unlock(&tables_lock);
+    return 0;
+}
+
+static struct table *remove_locked(const struct workload *loads, int *err)
+{
+    struct table **link = &tables, *t;
+
+    while (*link && (*link)->start != loads)
+        link = &(*link)->next;
+    t = *link;
+    *err = t && t->users ? -EBUSY : 0;
+    if (!t || *err)
+        return NULL;
+    *link = t->next;
+    return t;
+}
+
+int workload_remove(const struct workload *loads)
+{
+    struct table *t;
+    int err;
+
+    mutex_lock(&tables_lock);
+    t = remove_locked(loads, &err);
+    mutex_unlock(&tables_lock);
+    kfree(t);
+    return err;
+}
+
+/* take - one of loaded code, by name; its table stays until give(). */
+static const struct workload *take(const char *name, struct table **from)
+{
+    const struct workload *found = NULL;
+
+    mutex_lock(&tables_lock);
+    for (struct table *t = tables; t && !found; t = t->next)
+        for (const struct workload *l = t->start; l < t->end && !found; l++)
+            if (strcmp(l->name, name) == 0) {
+                found = l;
+                *from = t;
+                t->users++;
+            }
+    mutex_unlock(&tables_lock);
+    return found;
+}
+
+static void give(struct table *t)
+{
+    if (!t)
+        return;
+    mutex_lock(&tables_lock);
+    t->users--;
+    mutex_unlock(&tables_lock);
 }
 
 /* -- which there are ----------------------------------------------------------------- */
@@ -139,18 +220,22 @@ int workload_run(const char *name, int argc, char **argv, struct seq *out,
     struct work w = { .seed = DEFAULT_SEED, .argc = argc, .argv = argv, .out = out };
     bool all = strcmp(name, "all") == 0;
     const struct workload *load = all ? NULL : find(name);
+    struct table *from = NULL;
     int err;
 
-    if (!all && !load)
-        return -ENOENT;
     if (argc > 0 && parse_u64(argv[0], 0, &w.seed))
         return -EINVAL;
+    if (!all && !load)
+        load = take(name, &from);
+    if (!all && !load)
+        return -ENOENT;
     mutex_lock(&running);
     stop_asked.fn = stop;
     stop_asked.arg = arg;
     err = all ? run_all(&w) : run_one(load, &w);
     stop_asked.fn = NULL;
     mutex_unlock(&running);
+    give(from);
     return err;
 }
 

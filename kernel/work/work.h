@@ -20,6 +20,7 @@
 #include "kernel/fs/seq.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* One run. Belongs to the thread that runs the workload. */
@@ -68,6 +69,15 @@ int workload_run(const char *name, int argc, char **argv, struct seq *out,
  * Context: any thread of the run.
  */
 int work_stop(void);
+
+/* workload_add - @count more, from loaded code; @loads stays until workload_remove().
+ * workload_remove - they are unknown from now on. @loads: as then; unknown ones are no error
+ *
+ * Context: thread.
+ * Return:  0; -ENOMEM; -EBUSY one of them runs or is about to, and they stay known.
+ */
+int workload_add(const struct workload *loads, size_t count);
+int workload_remove(const struct workload *loads);
 
 /* workload_get - the workload at @idx in the order of names; NULL behind the last. */
 const struct workload *workload_get(unsigned idx);

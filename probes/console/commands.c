@@ -56,7 +56,10 @@ static int add_new(struct shell *sh, const struct place *place, const char *name
     }
     console_probe_add(cp);
     optimize_run(); /* what is typed next finds what this probe is going to be */
-    shell_printf(sh, "%s at %s\n", cp->name, place_text(at, cp->one_ptr->addr));
+    if (cp->one_ptr->flags & KPROBE_FLAG_GONE)
+        shell_printf(sh, "%s waits for %s\n", cp->name, place_own_text(at, place));
+    else
+        shell_printf(sh, "%s at %s\n", cp->name, place_text(at, cp->one_ptr->addr));
     if (place_inlined(place))
         shell_printf(sh, "%s is also inlined at %zu places: not counted\n", place->symbol,
                      place_inlined(place));
@@ -79,12 +82,34 @@ static int add_named(struct shell *sh, const struct probe_command *cmd, int argc
     return err;
 }
 
+static void wait_for_name(struct console_probe *cp)
+{
+    cp->one.flags |= KPROBE_FLAG_PENDING;
+}
+
+static void wait_and_count_post(struct console_probe *cp)
+{
+    wait_for_name(cp);
+    console_probe_count_post(cp);
+}
+
 static int add_run(struct shell *sh, int argc, char **argv)
 {
-    bool post = argc > 0 && strcmp(argv[0], "--post") == 0;
+    static void (*const how[2][2])(struct console_probe * cp) = {
+        { NULL, wait_for_name },
+        { console_probe_count_post, wait_and_count_post },
+    };
+    bool post = false, pending = false;
 
-    return add_named(sh, &probe_command_add, argc - post, argv + post,
-                     post ? console_probe_count_post : NULL);
+    for (; argc > 0; argc--, argv++) {
+        if (strcmp(argv[0], "--post") == 0)
+            post = true;
+        else if (strcmp(argv[0], "--pending") == 0)
+            pending = true;
+        else
+            break;
+    }
+    return add_named(sh, &probe_command_add, argc, argv, how[post][pending]);
 }
 
 static int ret_run(struct shell *sh, int argc, char **argv)
@@ -108,13 +133,13 @@ const struct probe_command probe_command_ret = {
 
 static void add_complete(struct shell_completion *c, int index)
 {
-    if (index <= 2) /* behind --post, the second */
+    if (index <= 3) /* behind two options, the third */
         shell_complete_symbols(c, index);
 }
 
 const struct probe_command probe_command_add = {
     .name = "add",
-    .usage = "[--post] SYM[#N][+OFF]|ADDRESS [NAME]",
+    .usage = "[--post] [--pending] SYM[#N][+OFF]|ADDRESS [NAME]",
     .help = "count how often an instruction is executed",
     .run = add_run,
     .complete = add_complete,

@@ -14,8 +14,8 @@
 
 static const char *way_name(const struct kprobe *p)
 {
-    if (!p->site)
-        return "?";
+    if (!p->site || p->flags & KPROBE_FLAG_GONE)
+        return "-";
     return p->site->state == SITE_OPTIMIZED
                ? "jump"
                : explain_way_name((enum site_way)p->site->way);
@@ -23,6 +23,8 @@ static const char *way_name(const struct kprobe *p)
 
 static const char *flags_text(const struct kprobe *p)
 {
+    if (p->flags & KPROBE_FLAG_GONE) /* without an address it never had any */
+        return p->addr ? " [GONE]" : " [PENDING]";
     if (p->flags & KPROBE_FLAG_TRIPPED)
         return " [TRIPPED]"; /* switched off because its handler has faulted */
     return p->flags & KPROBE_FLAG_DISABLED ? " [DISABLED]" : "";
@@ -42,12 +44,14 @@ static void print_returns(struct shell *sh, const struct console_returns *return
 static void print_one(struct shell *sh, const struct console_probe *cp)
 {
     const struct kprobe *p = cp->one_ptr;
+    bool is_gone = p->flags & KPROBE_FLAG_GONE;
     uint64_t missed = READ_ONCE(p->nmissed) + READ_ONCE(cp->ret.nmissed);
     char at[PLACE_TEXT_MAX];
 
     shell_printf(sh, "%-8s %016lx %c %-9s %10lu %8lu  %s%s", cp->name, p->addr,
                  kprobe_kind(p), way_name(p), kprobe_hits(p), missed,
-                 place_text(at, p->addr), flags_text(p));
+                 is_gone ? place_own_text(at, &cp->place) : place_text(at, p->addr),
+                 flags_text(p));
     if (p->post_handler)
         shell_printf(sh, " post=%lu", READ_ONCE(cp->posts));
     if (cp->kind == CONSOLE_RETURN)

@@ -6,6 +6,7 @@
 #include "kernel/fs/vfs.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/core/text_part.h"
 #include "probes/core/text_poke.h"
 #include "probes/jump/optimize.h"
 #include "probes/many/census.h"
@@ -30,8 +31,11 @@ static void print_kprobe(struct seq *s, const struct kprobe *p)
     struct plat_symbol sym = { .start = p->addr, .name = "?" };
 
     plat_symbol_at(p->addr, &sym);
-    seq_printf(s, "%016lx  %c  %s+0x%lx    ", p->addr, kprobe_kind(p), sym.name,
-               p->addr - sym.start);
+    if (p->flags & KPROBE_FLAG_GONE)
+        sym = (struct plat_symbol){ .start = p->addr - p->offset,
+                                    .name = p->symbol_name ? p->symbol_name : "?" };
+    seq_printf(s, "%016lx  %c  %s+0x%lx  %s ", p->addr, kprobe_kind(p), sym.name,
+               p->addr - sym.start, sym.module ? sym.module : " ");
     for (size_t i = 0; p->flags && i < ARRAY_LEN(flags); i++)
         if (p->flags & flags[i].flag)
             seq_puts(s, flags[i].text);
@@ -68,6 +72,8 @@ static int list_show(struct seq *s, void *priv UNUSED)
 
     plat_lock(PLAT_PROBES);
     walk_functions(NULL, print_function, &l);
+    for (const struct kprobe *p = waiting_site()->probes; p; p = p->next)
+        print_kprobe(s, p);
     plat_unlock(PLAT_PROBES);
     return 0;
 }

@@ -62,12 +62,12 @@ const char *place_text(char *buf, uintptr_t addr)
     if (plat_symbol_at(addr, &sym))
         snprintf(buf, PLACE_TEXT_MAX, "0x%lx", addr);
     else
-        snprintf(buf, PLACE_TEXT_MAX, "%s+0x%lx", sym.name, addr - sym.start);
+        snprintf(buf, PLACE_TEXT_MAX, "%s%s%s+0x%lx", sym.module ? sym.module : "",
+                 sym.module ? ":" : "", sym.name, addr - sym.start);
     return buf;
 }
 
-/* As it was given, but in one spelling; an address by its function. */
-static const char *own_text(char *buf, const struct place *place)
+const char *place_own_text(char *buf, const struct place *place)
 {
     if (!place->symbol[0])
         return place_text(buf, place->addr);
@@ -187,8 +187,8 @@ int place_refused(struct shell *sh, const struct place *place,
     char text[PLACE_TEXT_MAX], more[PLACE_TEXT_MAX + 32];
 
     detail(more, sizeof(more), place, why);
-    shell_error(sh, 0, "probe: cannot probe %s: %s%s", own_text(text, place), why->why,
-                more);
+    shell_error(sh, 0, "probe: cannot probe %s: %s%s", place_own_text(text, place),
+                why->why, more);
     if (why->reason == PROBE_NOT_UNIQUE)
         list_candidates(sh, place->symbol);
     if (why->reason == PROBE_NO_SYMBOL) {

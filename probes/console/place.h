@@ -1,6 +1,6 @@
 /* place.h - how people name an instruction, and how it is named to them.
  *
- *     PLACE = SYM[#N][+OFF] | ADDRESS          OFF decimal or 0x...
+ *     PLACE = [MODULE:]SYM[#N][+OFF] | ADDRESS          OFF decimal or 0x...
  *
  * SYM#2 is the second function of that name, by address. ADDRESS is 0x..., or 16 hexadecimal
  * digits as `probe list` prints them; where a symbol has these digits for a name, the symbol
@@ -35,6 +35,9 @@ int place_find(const struct place *place, uintptr_t *addr, struct probe_reject *
  * "0x...". Context: any.
  */
 const char *place_text(char *buf, uintptr_t addr);
+
+/* place_own_text - @place as it was given, in one spelling; an address by its function. */
+const char *place_own_text(char *buf, const struct place *place);
 
 /* place_inlined - at how many places is the function inlined, if @place is a function's
  * entry? There it is executed without passing @place.

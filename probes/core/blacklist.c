@@ -1,57 +1,134 @@
-/* blacklist.c - stage 2: the re-entry core, which can never carry a probe.
+/* blacklist.c - stage 2: what can never carry a probe: the re-entry core, and what loaded
+ * code says of its own functions.
  *
  * NOKPROBE records addresses of functions; their extents come from the symbol table, so
- * that a rename needs no care. Sorted once, then only read.
+ * that a rename needs no care. A table is never changed, but replaced by another one. A
+ * search has interrupts off, so the old table can be freed when all CPUs have been
+ * interrupted.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
+#include "probes/core/text_part.h"
 
-static struct blacklist_range *ranges; /* immutable after blacklist_init() */
-static size_t range_count;
+struct marks {
+    size_t count;
+    struct blacklist_range ranges[]; /* by address, each once */
+};
 
-static void insert_sorted(struct blacklist_range range)
+static struct marks *_Atomic table; /* PLAT_PROBES to write */
+
+static void insert_sorted(struct marks *t, struct blacklist_range range)
 {
-    size_t i = range_count;
+    size_t i = t->count;
 
-    for (; i && ranges[i - 1].start > range.start; i--)
-        ranges[i] = ranges[i - 1];
-    if (i && ranges[i - 1].start == range.start) {
-        for (; i < range_count; i++)
-            ranges[i] = ranges[i + 1]; /* marked twice: close the gap again */
+    while (i && t->ranges[i - 1].start > range.start)
+        i--;
+    if (range.start == range.end || (i && t->ranges[i - 1].start == range.start))
+        return; /* marked twice */
+    for (size_t k = t->count++; k > i; k--)
+        t->ranges[k] = t->ranges[k - 1];
+    t->ranges[i] = range;
+}
+
+static int insert_function(struct marks *t, uintptr_t mark)
+{
+    struct plat_symbol sym;
+
+    if (plat_symbol_at(mark, &sym))
+        return -ENOENT;
+    insert_sorted(t, (struct blacklist_range){ sym.start, sym.start + sym.size });
+    return 0;
+}
+
+/* table_new - with room for @more than there are. */
+static struct marks *table_new(size_t more)
+{
+    const struct marks *old = table;
+    size_t count = (old ? old->count : 0) + more;
+
+    return plat_alloc(sizeof(*table) + (count + 1) * sizeof(old->ranges[0]));
+}
+
+static void table_replace(struct marks *new)
+{
+    struct marks *old = table;
+
+    atomic_store_explicit(&table, new, memory_order_release);
+    if (!old)
         return;
-    }
-    ranges[i] = range;
-    range_count++;
+    plat_sync_cores();
+    plat_free(old);
+}
+
+/* copy_but - all of the present ones that do not begin in [@start, @end). */
+static void copy_but(struct marks *to, uintptr_t start, uintptr_t end)
+{
+    const struct marks *old = table;
+
+    for (size_t i = 0; i < old->count; i++)
+        if (old->ranges[i].start < start || old->ranges[i].start >= end)
+            to->ranges[to->count++] = old->ranges[i];
 }
 
 int blacklist_init(void)
 {
     size_t count;
     const uintptr_t *marked = plat_nokprobe(&count);
+    struct marks *t = table_new(count);
 
-    ranges = plat_alloc((count + 1) * sizeof(*ranges));
-    if (!ranges)
+    if (!t)
         return -ENOMEM;
-    for (size_t i = 0; i < count; i++) {
-        struct plat_symbol sym;
-
-        if (plat_symbol_at(marked[i], &sym))
+    for (size_t i = 0; i < count; i++)
+        if (insert_function(t, marked[i]))
             plat_bug("a NOKPROBE mark names no function", marked[i]);
-        insert_sorted((struct blacklist_range){ sym.start, sym.start + sym.size });
-    }
+    table_replace(t);
     return 0;
 }
 
-bool blacklist_contains(uintptr_t addr)
+int blacklist_add(const struct text_part *part)
 {
-    size_t lo = 0, hi = range_count;
+    struct marks *t;
+
+    if (!part->nokprobe_count && part->protected_start == part->protected_end)
+        return 0;
+    t = table_new(part->nokprobe_count + 1);
+    if (!t)
+        return -ENOMEM;
+    copy_but(t, 0, 0);
+    for (size_t i = 0; i < part->nokprobe_count; i++)
+        insert_function(t, part->nokprobe[i]);
+    insert_sorted(t,
+                  (struct blacklist_range){ part->protected_start, part->protected_end });
+    table_replace(t);
+    return 0;
+}
+
+/* Without memory the ranges stay: then what comes to these addresses later has them too. */
+void blacklist_remove(uintptr_t start, uintptr_t end)
+{
+    const struct marks *old = table;
+    size_t inside = 0;
+    struct marks *t;
+
+    for (size_t i = 0; old && i < old->count; i++)
+        inside += old->ranges[i].start >= start && old->ranges[i].start < end;
+    t = inside ? table_new(0) : NULL;
+    if (!t)
+        return;
+    copy_but(t, start, end);
+    table_replace(t);
+}
+
+static bool contains(const struct marks *t, uintptr_t addr)
+{
+    size_t lo = 0, hi = t ? t->count : 0;
 
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
 
-        if (addr < ranges[mid].start)
+        if (addr < t->ranges[mid].start)
             hi = mid;
-        else if (addr >= ranges[mid].end)
+        else if (addr >= t->ranges[mid].end)
             lo = mid + 1;
         else
             return true;
@@ -59,10 +136,21 @@ bool blacklist_contains(uintptr_t addr)
     return false;
 }
 
+bool blacklist_contains(uintptr_t addr)
+{
+    unsigned long flags = plat_irq_save();
+    bool is = contains(atomic_load_explicit(&table, memory_order_acquire), addr);
+
+    plat_irq_restore(flags);
+    return is;
+}
+
 int blacklist_get(size_t i, struct blacklist_range *out)
 {
-    if (i >= range_count)
+    const struct marks *t = table;
+
+    if (!t || i >= t->count)
         return -ENOENT;
-    *out = ranges[i];
+    *out = t->ranges[i];
     return 0;
 }

@@ -235,6 +235,16 @@ size_t site_to_front(struct site **sites, size_t count, bool armed);
  * Locks: PLAT_PROBES held.
  */
 struct site *register_find(const struct kprobe *p);
+/* register_take_out - unregister_kprobes() of probes that are registered, each at a site.
+ * register_put_in - register_kprobes_some()
+ * @count: at most REGISTER_SOME_MAX, for which there always is memory
+ * Locks: PLAT_PROBES held.
+ */
+#define REGISTER_SOME_MAX 128
+void register_take_out(struct kprobe **ps, size_t count);
+size_t register_put_in(struct kprobe **ps, size_t count,
+                       void (*refused)(struct kprobe *p, const struct probe_reject *why,
+                                       void *arg));
 /* register_resolve - the address that @p means. Return: 0; a reason's errno. */
 int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);
 /* register_check_all - are all of @ps registered, and none with a flag of @unfit?
@@ -268,6 +278,12 @@ void check_each_rule(uintptr_t addr,
                                 void *arg),
                      void *arg);
 
+/* blacklist_add - the marks of @t. blacklist_remove - those of functions in [@start, @end).
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ */
+struct text_part;
+int blacklist_add(const struct text_part *t);
+void blacklist_remove(uintptr_t start, uintptr_t end);
 /* blacklist_init - sort the marked functions. Context: boot.  Return: 0; -ENOMEM. */
 int blacklist_init(void);
 /* blacklist_contains - is @addr in code that can never carry a probe? Context: any. */

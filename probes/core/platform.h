@@ -169,10 +169,12 @@ struct plat_symbol {
     uintptr_t start;
     size_t size;
     const char *name;
+    const char *module; /* NULL: it is the image's */
 };
 
 /* plat_symbol_find - the function called @name; "name#2" is the second one of that name, by
- * address. Return: 0; -ENOENT; -EADDRNOTAVAIL several have this name.
+ * address; "module:name" is one of loaded code.
+ * Return: 0; -ENOENT; -EADDRNOTAVAIL several have this name.
  */
 int plat_symbol_find(const char *name, struct plat_symbol *out);
 /* plat_symbol_at - the function that contains @addr. Context: any. Return: 0; -ENOENT. */

@@ -8,6 +8,7 @@
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/core/text_part.h"
 
 /* ---- where ---- */
 
@@ -37,10 +38,18 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
     return 0;
 }
 
+/* is_waiting - it is registered, but its text is not there. */
+static bool is_waiting(const struct kprobe *p)
+{
+    return p->site == waiting_site() && aggr_find(waiting_site(), p);
+}
+
 static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
 {
     struct site *site = registry_find(p->addr);
 
+    if (is_waiting(p))
+        return waiting_site();
     if (!site || p->site != site)
         return NULL;
     return site->probes == p || aggr_find(site, p) ? site : NULL;
@@ -61,7 +70,7 @@ static int check_request(const struct kprobe *p, struct probe_reject *why)
 {
     if (is_chosen(p) || register_find(p))
         return probe_refuse(why, PROBE_REGISTERED, p->addr);
-    if (p->flags & ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF))
+    if (p->flags & ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING))
         return probe_refuse(why, PROBE_BAD_FLAGS, 0);
     if (p->pre_handler && p->light_handler)
         return probe_refuse(why, PROBE_TWO_HANDLERS, 0);
@@ -132,6 +141,15 @@ static bool has_jprobe(const struct site *site)
     return false;
 }
 
+/* choose_later - nothing has its name, and it may wait. */
+static int choose_later(struct kprobe *p)
+{
+    p->addr = 0;
+    p->site = waiting_site();
+    p->next = p;
+    return 0;
+}
+
 /* choose_site - all that can be refused for @p. Nothing of it can be seen by a hit yet. */
 static int choose_site(struct kprobe *p, struct probe_reject *why)
 {
@@ -141,6 +159,8 @@ static int choose_site(struct kprobe *p, struct probe_reject *why)
 
     if (!err)
         err = register_resolve(p, &addr, why);
+    if (err == -ENOENT && p->symbol_name && p->flags & KPROBE_FLAG_PENDING)
+        return choose_later(p);
     if (err)
         return err;
     site = site_for(addr, why);
@@ -159,7 +179,10 @@ static void publish(struct kprobe **ps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         aggr_add(ps[i]->site, ps[i]);
-        prepare_way(ps[i]->site);
+        if (ps[i]->site == waiting_site())
+            ps[i]->flags |= KPROBE_FLAG_GONE;
+        else
+            prepare_way(ps[i]->site);
     }
 }
 
@@ -171,7 +194,7 @@ static bool site_is_new(const struct site *site)
 static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
 {
     for (size_t i = 0; i < count; i++)
-        if (enable_wants_arming(ps[i]->site))
+        if (ps[i]->site != waiting_site() && enable_wants_arming(ps[i]->site))
             site_list_add(list, ps[i]->site);
     site_list_close(list);
     kprobe_arm(list->sites, list->count);
@@ -340,11 +363,14 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
             site_list_add(disarm, site);
     }
     site_list_close(disarm);
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        if (ps[i]->site == waiting_site())
+            continue;
         if (!ps[i]->site->probes)
             site_list_add(dead, ps[i]->site);
         else
             prepare_way(ps[i]->site);
+    }
     site_list_close(dead);
 }
 
@@ -366,6 +392,7 @@ static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
         ps[i]->hits += counter_put(ps[i]->counter);
         ps[i]->counter = 0;
         ps[i]->site = NULL;
+        ps[i]->flags &= ~KPROBE_FLAG_GONE;
         ps[i]->kind = KPROBE_KIND_PROBE; /* it may be registered as such the next time */
     }
     reclaim_rest(); /* the counters too */
@@ -386,6 +413,31 @@ static int unregister_one_by_one(struct kprobe **ps, size_t count)
         if (ps[i]->site) /* not the second time it stands in @ps */
             unregister_with(&ps[i], 1, room);
     return 0;
+}
+
+/* ---- where text comes and goes ---- */
+
+static struct site *room_for_some[2 * REGISTER_SOME_MAX]; /* PLAT_PROBES */
+
+void register_take_out(struct kprobe **ps, size_t count)
+{
+    uint8_t kinds[REGISTER_SOME_MAX];
+
+    for (size_t i = 0; i < count; i++)
+        kinds[i] = ps[i]->kind;
+    if (count && unregister_with(ps, count, room_for_some))
+        plat_bug("a probe on text that goes is not registered", ps[0]->addr);
+    for (size_t i = 0; i < count; i++)
+        ps[i]->kind = kinds[i];
+}
+
+size_t register_put_in(struct kprobe **ps, size_t count,
+                       void (*refused)(struct kprobe *p, const struct probe_reject *why,
+                                       void *arg))
+{
+    struct site_list list = { .sites = room_for_some };
+
+    return register_some_locked(ps, count, &list, refused, NULL);
 }
 
 int unregister_kprobes(struct kprobe **ps, size_t count)

@@ -121,5 +121,7 @@ struct plat_targets {
     } * opaque;
     size_t opaque_count;
 };
-/* plat_targets - Context: any. */
-void plat_targets(struct plat_targets *out);
+/* plat_targets - of the text that @addr is in. Context: any; PLAT_PROBES held, where that
+ * text can go.
+ */
+void plat_targets(uintptr_t addr, struct plat_targets *out);

@@ -42,6 +42,13 @@ int port_optimizer_start(void);
  */
 void report_init(void);
 
+/* port_module_init - let the engine hear of modules. Context: boot.
+ * port_module_targets - plat_targets() of what was loaded.
+ */
+struct plat_targets;
+void port_module_init(void);
+void port_module_targets(uintptr_t addr, struct plat_targets *out);
+
 /* probes_add_commands - the console's `probe`. Return: as shell_add_command(). */
 int probes_add_commands(void);
 /* probes_add_files - below /sys/kernel/debug/kprobes and /proc/sys/debug.

@@ -23,6 +23,7 @@ int probes_init(void)
 
     if (err)
         return err;
+    port_module_init();
     port_shadow_init();
     report_init();
     err = port_optimizer_start();

@@ -7,6 +7,7 @@
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
+#include "kernel/module/module.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
@@ -37,7 +38,7 @@ bool plat_switches_stack(uintptr_t addr)
     for (const uintptr_t *fn = noretprobe_start; fn < noretprobe_end; fn++)
         if (*fn == addr)
             return true;
-    return false;
+    return module_is_noretprobe(addr);
 }
 
 /* ---- made ---- */

@@ -3,7 +3,10 @@
  */
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
+#include "kernel/memmap.h"
+#include "kernel/module/module.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/port/port.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +23,7 @@ static bool is_function(const struct ksym *sym)
 
 static struct plat_symbol symbol_from(const struct ksym *sym)
 {
-    return (struct plat_symbol){ sym->start, sym->size, sym->name };
+    return (struct plat_symbol){ sym->start, sym->size, sym->name, sym->module };
 }
 
 /* find_nth - the @nth function called @name, from 1; with 0 the only one. */
@@ -30,9 +33,12 @@ static int find_nth(const char *name, uint64_t nth, struct plat_symbol *out)
     size_t iter = 0;
     uint64_t seen = 0;
 
-    while (ksyms_next(name, &iter, &sym))
+    while (ksyms_next(name, &iter, &sym)) {
+        if (sym.module && found.name && !found.module)
+            break; /* what the image has goes before what was loaded */
         if (is_function(&sym) && (++seen == nth || !nth))
             found = sym;
+    }
     if (!found.name)
         return -ENOENT;
     if (!nth && seen > 1)
@@ -70,8 +76,12 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
 extern const uint32_t targets_table[], targets_total, targets_opaque_total;
 extern const struct plat_opaque targets_opaque_table[];
 
-void plat_targets(struct plat_targets *out)
+void plat_targets(uintptr_t addr, struct plat_targets *out)
 {
+    if (addr >= (uintptr_t)_etext) {
+        port_module_targets(addr, out);
+        return;
+    }
     *out = (struct plat_targets){
         .base = UINT64_C(0xffffffff00000000),
         .offsets = targets_table,
@@ -81,7 +91,7 @@ void plat_targets(struct plat_targets *out)
     };
 }
 
-bool plat_is_compiled(uintptr_t addr)
+static bool is_patchable(uintptr_t addr)
 {
     const uintptr_t *low = patchable_start, *high = patchable_end;
 
@@ -96,4 +106,9 @@ bool plat_is_compiled(uintptr_t addr)
             high = mid;
     }
     return false;
+}
+
+bool plat_is_compiled(uintptr_t addr)
+{
+    return is_patchable(addr) || module_is_entry(addr);
 }

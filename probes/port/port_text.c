@@ -26,6 +26,7 @@
 #include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
+#include "kernel/module/module.h"
 #include "kernel/sync/stop_machine.h"
 #include "probes/core/life.h"
 #include "probes/jump/platform_jump.h"
@@ -50,10 +51,15 @@ int plat_text_read(void *dst, uintptr_t addr, size_t len)
 }
 NOKPROBE(plat_text_read);
 
-bool plat_text_contains(uintptr_t addr, size_t len)
+static bool is_image_text(uintptr_t addr, size_t len)
 {
     return addr >= (uintptr_t)_text && addr + len <= (uintptr_t)_etext &&
            addr + len >= addr;
+}
+
+bool plat_text_contains(uintptr_t addr, size_t len)
+{
+    return is_image_text(addr, len) || module_text_contains(addr, len);
 }
 
 /* ---- 2 and 3 ---- */
@@ -217,6 +223,6 @@ int port_text_init(void)
 
 bool plat_text_is_built(uintptr_t line, const uint8_t *bytes)
 {
-    return !plat_text_contains(line, PLAT_LINE_LEN) ||
+    return !is_image_text(line, PLAT_LINE_LEN) ||
            line_hashes[line_number(line)] == line_hash(bytes);
 }

@@ -44,9 +44,9 @@ static uintptr_t function_end(const struct survey *p)
 
 /* ---- what is known ---- */
 
-static bool has_no_targets(struct ruling *r UNUSED)
+static bool has_no_targets(struct ruling *r)
 {
-    return !targets_known();
+    return !targets_known(r->addr);
 }
 
 static bool has_no_function(struct ruling *r)

@@ -83,11 +83,11 @@ static uintptr_t added_find(uintptr_t start, uintptr_t end)
     return end;
 }
 
-bool targets_known(void)
+bool targets_known(uintptr_t addr)
 {
     struct plat_targets t;
 
-    plat_targets(&t);
+    plat_targets(addr, &t);
     return t.count;
 }
 
@@ -98,7 +98,7 @@ uintptr_t targets_find(uintptr_t start, uintptr_t end)
 
     if (start >= end)
         return 0;
-    plat_targets(&t);
+    plat_targets(start, &t);
     if (!t.count)
         return start;
     first = table_find(&t, start, first);
@@ -116,7 +116,7 @@ bool targets_opaque(uintptr_t addr)
 {
     struct plat_targets t;
 
-    plat_targets(&t);
+    plat_targets(addr, &t);
     return !t.count || opaque_find(&t, addr, addr + 1) == addr;
 }
 

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* targets_known - is there a table? Context: any. */
-bool targets_known(void);
+/* targets_known - is there a table of the text that @addr is in? Context: any. */
+bool targets_known(uintptr_t addr);
 
 /* targets_find - the first address in [@start, @end) where code may be entered.
  * targets_inside - is there one?

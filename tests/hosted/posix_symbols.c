@@ -44,7 +44,7 @@ void posix_symbol_add(const char *name, uintptr_t start, size_t size)
         if (!symbols)
             abort();
     }
-    symbols[symbol_count++] = (struct plat_symbol){ start, size, name };
+    symbols[symbol_count++] = (struct plat_symbol){ start, size, name, NULL };
 }
 
 static int by_address(const void *a, const void *b)
@@ -158,7 +158,7 @@ void posix_text_entered(uintptr_t start, uintptr_t end)
     entered.around[1] = (struct plat_opaque){ (uint32_t)end, UINT32_MAX };
 }
 
-void plat_targets(struct plat_targets *out)
+void plat_targets(uintptr_t addr __attribute__((unused)), struct plat_targets *out)
 {
     *out = (struct plat_targets){ .offsets = &entered.start,
                                   .count = entered.start != 0,

@@ -55,6 +55,8 @@ KTESTS := \
     tests/kernel/own_steps.c \
     tests/kernel/share.c \
     tests/kernel/sleepers.c \
+    tests/kernel/test_module.c \
+    tests/kernel/module_files.asm \
     tests/kernel/test_vfs.c \
     tests/kernel/test_work.c \
     tests/kernel/test_shell.c \

@@ -214,7 +214,7 @@ static void opaque_print(void)
     struct plat_targets t;
     size_t bytes = 0;
 
-    plat_targets(&t);
+    plat_targets(0, &t);
     for (size_t i = 0; i < t.opaque_count; i++)
         bytes += t.opaque[i].end - t.opaque[i].start;
     printf("#   %zu addresses are led to; of %zu bytes of text %.2f %% are opaque\n",

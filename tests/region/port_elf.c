@@ -189,7 +189,7 @@ const uintptr_t *plat_nokprobe(size_t *count)
     return table("nokprobe_start");
 }
 
-void plat_targets(struct plat_targets *out)
+void plat_targets(uintptr_t addr __attribute__((unused)), struct plat_targets *out)
 {
     *out = targets;
 }

@@ -194,7 +194,7 @@ void fake_no_targets(void)
     target_count = opaque_count = 0;
 }
 
-void plat_targets(struct plat_targets *out)
+void plat_targets(uintptr_t addr __attribute__((unused)), struct plat_targets *out)
 {
     *out = (struct plat_targets){
         .base = (uintptr_t)text,
@@ -354,7 +354,7 @@ void fake_symbol(const char *name, uintptr_t start, size_t size)
 {
     if (symbol_count == SYMBOLS_MAX)
         abort();
-    symbols[symbol_count++] = (struct plat_symbol){ start, size, name };
+    symbols[symbol_count++] = (struct plat_symbol){ start, size, name, NULL };
 }
 
 uintptr_t fake_bytes_at(const char *hex)

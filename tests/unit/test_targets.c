@@ -70,12 +70,12 @@ static void without_a_table_everything_is_one(void)
 {
     start();
     fake_no_targets();
-    CHECK(!targets_known());
+    CHECK(!targets_known(fn));
     CHECK_EQ(targets_find(fn + 1, fn + 5), fn + 1);
     CHECK(!targets_inside(fn + 1, fn + 1));
     CHECK(targets_opaque(fn));
     start();
-    CHECK(targets_known());
+    CHECK(targets_known(fn));
     fake_end();
 }
 

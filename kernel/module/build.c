@@ -1,0 +1,327 @@
+/* build.c - an object that was checked becomes code that can be executed. Nothing can see it
+ * yet; each step may refuse, and module_tear() undoes those before it.
+ *
+ *   1. memory in the window, all of it writable and none of it executable
+ *   2. values of all symbols, then all bytes
+ *   3. five entry NOPs become one, as kernel/debug/entry_nops.py does for the image: what the
+ *      first instruction of a function is, listing and memory must agree on
+ *   4. tables are sorted, and their addresses looked at: fix-ups are relative to where they
+ *      stand, so they are sorted in their place, while it can be written
+ *   5. names of symbols, and what the module's relocations point at
+ *   6. text becomes executable and read-only, rodata read-only
+ */
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "kernel/mm/extable.h"
+#include "kernel/mm/heap.h"
+#include "kernel/module/parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define INT3 0xcc
+#define NOP_LEN 5
+
+_Static_assert((int)ELF_TEXT == (int)WINDOW_TEXT &&
+                   (int)ELF_RODATA == (int)WINDOW_RODATA &&
+                   (int)ELF_DATA == (int)WINDOW_DATA,
+               "segments are parts of the window");
+
+/* What module_build() works on. */
+struct build {
+    struct module *m;
+    const struct elf_object *o;
+    struct elf_layout layout;
+    struct elf_place *places;
+    uint64_t *values;
+    uint64_t base[ELF_SEGMENTS];
+    char *why;
+};
+
+static int refuse(struct build *b, const char *what, uintptr_t addr)
+{
+    snprintf(b->why, MODULE_WHY_MAX, "%s (at 0x%lx)", what, addr);
+    return -ENOEXEC;
+}
+
+static int refuse_elf(struct build *b, const struct elf_reject *r)
+{
+    snprintf(b->why, MODULE_WHY_MAX, "%s: %s", r->name ? r->name : "the file",
+             elf_reason_text(r->reason));
+    return -ENOEXEC;
+}
+
+/* ---- 1, 2 ---- */
+
+static int get_memory(struct build *b)
+{
+    size_t pages[WINDOW_PARTS];
+
+    b->places = kmalloc(b->o->section_count * sizeof(*b->places));
+    b->values = kmalloc(b->o->symbol_count * sizeof(*b->values));
+    if (!b->places || !b->values)
+        return -ENOMEM;
+    elf_lay_out(b->o, b->places, &b->layout);
+    for (unsigned i = 0; i < WINDOW_PARTS; i++) {
+        pages[i] = align_up(b->layout.size[i], PAGE_SIZE) / PAGE_SIZE;
+        b->m->size += b->layout.size[i];
+    }
+    if (window_alloc(&b->m->window, pages))
+        return -ENOMEM;
+    for (unsigned i = 0; i < ELF_SEGMENTS; i++)
+        b->base[i] = b->m->window.start[i];
+    memset(window_writable(&b->m->window, WINDOW_TEXT), INT3,
+           pages[WINDOW_TEXT] * PAGE_SIZE);
+    return 0;
+}
+
+/* find_name - first in the image, then in modules, which are noted. */
+static int find_name(const char *name, uint64_t *value, void *arg)
+{
+    struct module *m = arg;
+    struct ksym sym;
+    size_t iter = 0;
+
+    while (ksyms_next(name, &iter, &sym) && !sym.module) {
+        if (sym.type > 'Z')
+            continue;
+        *value = sym.start;
+        return 0;
+    }
+    for (unsigned i = 0; i < MODULES_MAX; i++) {
+        if (!modules[i] || modules[i]->state != MODULE_LIVE ||
+            !symbols_export(modules[i], name, value))
+            continue;
+        m->imports |= BIT(i);
+        return 0;
+    }
+    return -ENOENT;
+}
+
+static int fill(struct build *b)
+{
+    struct elf_reject why = { 0 };
+    uint8_t *image[ELF_SEGMENTS];
+    int err;
+
+    for (unsigned i = 0; i < ELF_SEGMENTS; i++)
+        image[i] = window_writable(&b->m->window, (enum window_part)i);
+    err = elf_resolve(b->o, &b->layout, b->base, find_name, b->m, b->values, &why);
+    if (!err)
+        err = elf_write(b->o, &b->layout, b->base, b->values, image, &why);
+    return err ? refuse_elf(b, &why) : 0;
+}
+
+/* ---- 3 ---- */
+
+static struct module_table table_of(const struct build *b, enum elf_role role)
+{
+    const struct elf_table *t = &b->layout.tables[role];
+
+    return (struct module_table){ b->base[ELF_RODATA] + t->offset,
+                                  t->len / elf_record_len(role) };
+}
+
+static bool is_text(const struct build *b, uintptr_t addr, size_t len)
+{
+    size_t size = b->layout.size[ELF_TEXT];
+
+    return addr >= b->base[ELF_TEXT] && addr - b->base[ELF_TEXT] <= size &&
+           len <= size - (addr - b->base[ELF_TEXT]);
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+    uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int make_entry_nops(struct build *b)
+{
+    static const uint8_t nop[NOP_LEN] = { 0x0f, 0x1f, 0x44, 0, 0 };
+    static const uint8_t nops[NOP_LEN] = { 0x90, 0x90, 0x90, 0x90, 0x90 };
+    struct module_table *t = &b->m->facts.entries;
+    uintptr_t *at = (uintptr_t *)t->start;
+
+    *t = table_of(b, ELF_ENTRIES);
+    at = (uintptr_t *)t->start;
+    for (size_t i = 0; i < t->count; i++) {
+        uint8_t *code = (uint8_t *)window_writable(&b->m->window, WINDOW_TEXT) +
+                        (at[i] - b->base[ELF_TEXT]);
+
+        if (!is_text(b, at[i], NOP_LEN) ||
+            (memcmp(code, nops, NOP_LEN) != 0 && memcmp(code, nop, NOP_LEN - 1) != 0))
+            return refuse(b, "no entry NOPs where the object says", at[i]);
+        memcpy(code, nop, NOP_LEN);
+    }
+    qsort(at, t->count, sizeof(*at), compare_addresses);
+    return 0;
+}
+
+/* ---- 4 ---- */
+
+/* must_be_text - the records of @t are addresses of the module's own text. */
+static int must_be_text(struct build *b, const struct module_table *t, const char *what)
+{
+    const uintptr_t *at = (const uintptr_t *)t->start;
+
+    for (size_t i = 0; i < t->count; i++)
+        if (!is_text(b, at[i], 1))
+            return refuse(b, what, at[i]);
+    return 0;
+}
+
+static int check_fixups(struct build *b)
+{
+    struct extable_entry *e = (struct extable_entry *)b->m->extable.start;
+
+    for (size_t i = 0; i < b->m->extable.count; i++) {
+        uintptr_t insn = (uintptr_t)&e[i].insn_off + (uintptr_t)(intptr_t)e[i].insn_off;
+        uintptr_t fixup =
+            (uintptr_t)&e[i].fixup_off + (uintptr_t)(intptr_t)e[i].fixup_off;
+
+        if (!is_text(b, insn, 1) || !is_text(b, fixup, 1))
+            return refuse(b, "a fix-up that is not about its own text", insn);
+    }
+    extable_sort(e, b->m->extable.count);
+    return 0;
+}
+
+static int take_tables(struct build *b)
+{
+    struct module *m = b->m;
+    const struct elf_table *old = &b->layout.tables[ELF_KPROBES_CODE];
+    int err;
+
+    m->facts.nokprobe = table_of(b, ELF_NOKPROBE);
+    m->facts.noretprobe = table_of(b, ELF_NORETPROBE);
+    m->facts.kprobes_text = b->base[ELF_TEXT] + old->offset;
+    m->facts.kprobes_end = m->facts.kprobes_text + old->len;
+    m->extable = table_of(b, ELF_EXTABLE);
+    m->init = table_of(b, ELF_CONSTRUCTORS);
+    m->fini = table_of(b, ELF_DESTRUCTORS);
+    m->workloads = table_of(b, ELF_WORKLOADS);
+    err = must_be_text(b, &m->facts.nokprobe, "NOKPROBE of what is not its own");
+    if (!err)
+        err = must_be_text(b, &m->facts.noretprobe, "NORETPROBE of what is not its own");
+    if (!err)
+        err = must_be_text(b, &m->init, "a constructor that is not its own");
+    if (!err)
+        err = must_be_text(b, &m->fini, "a destructor that is not its own");
+    return err ? err : check_fixups(b);
+}
+
+/* ---- 5 ---- */
+
+/* points_at - where relocation @r of a section that is @role points in the module's text; 0:
+ * nowhere. What branches and operands mean is found by decoding. Of a distance in data only
+ * fix-ups say from where.
+ */
+static uintptr_t points_at(struct build *b, const struct elf_rela *r, enum elf_role role)
+{
+    uintptr_t to = b->values[r->symbol] + (uint64_t)r->addend;
+    bool is_distance = r->type == ELF_R_PC32 || r->type == ELF_R_PLT32;
+    bool is_code = role == ELF_CODE || role == ELF_KPROBES_CODE;
+
+    if (!is_text(b, to, 1) || (is_distance && is_code))
+        return 0;
+    if (is_distance && role != ELF_EXTABLE)
+        b->m->facts.has_distances = true;
+    return to;
+}
+
+/* pointers_of - of the relocations of text, or of all others. Return: how many. */
+static size_t pointers_of(struct build *b, bool text, uintptr_t *out)
+{
+    size_t count = 0;
+
+    for (size_t i = 1; i < b->o->section_count; i++) {
+        const struct elf_section *s = &b->o->sections[i];
+        const struct elf_section *target = &b->o->sections[s->info];
+        const struct elf_rela *r;
+
+        if (s->type != ELF_RELA || b->places[s->info].segment == ELF_NOWHERE ||
+            (b->places[s->info].segment == ELF_TEXT) != text)
+            continue;
+        r = elf_content(b->o, s);
+        for (size_t k = 0; k < s->size / sizeof(*r); k++) {
+            uintptr_t to = points_at(b, &r[k], elf_role_of(b->o, target));
+
+            if (to && out)
+                out[count] = to;
+            count += to != 0;
+        }
+    }
+    return count;
+}
+
+static int pointed_make(struct build *b)
+{
+    struct module_facts *f = &b->m->facts;
+
+    f->taken_count = pointers_of(b, true, NULL);
+    f->pointed_count = f->taken_count + pointers_of(b, false, NULL);
+    b->m->pointers = kmalloc((f->pointed_count + 1) * sizeof(*b->m->pointers));
+    if (!b->m->pointers)
+        return -ENOMEM;
+    pointers_of(b, true, b->m->pointers);
+    pointers_of(b, false, b->m->pointers + f->taken_count);
+    f->pointed_at = b->m->pointers;
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static void take_extent(struct build *b)
+{
+    struct module_facts *f = &b->m->facts;
+    const struct window *w = &b->m->window;
+
+    f->text = w->start[WINDOW_TEXT];
+    f->text_end = f->text + b->layout.size[ELF_TEXT];
+    f->memory = f->text;
+    f->memory_end = w->start[WINDOW_DATA] + w->pages[WINDOW_DATA] * PAGE_SIZE;
+}
+
+static int build(struct build *b)
+{
+    int err = get_memory(b); /* 1 */
+
+    if (!err)
+        err = fill(b); /* 2 */
+    if (!err)
+        err = make_entry_nops(b); /* 3 */
+    if (!err)
+        err = take_tables(b); /* 4 */
+    if (err)
+        return err;
+    take_extent(b);
+    err = symbols_make(b->m, b->o, &b->layout, b->values); /* 5 */
+    if (!err)
+        err = pointed_make(b);
+    return err ? err : window_seal(&b->m->window); /* 6 */
+}
+
+void module_tear(struct module *m)
+{
+    if (m->window.start[WINDOW_TEXT])
+        window_free(&m->window);
+    kfree(m->symbols);
+    kfree(m->pointers);
+    m->symbols = NULL;
+    m->pointers = NULL;
+}
+
+int module_build(struct module *m, const struct elf_object *o, char *why)
+{
+    struct build b = { .m = m, .o = o, .why = why };
+    int err = build(&b);
+
+    kfree(b.places);
+    kfree(b.values);
+    if (err)
+        module_tear(m);
+    return err;
+}

@@ -1,0 +1,120 @@
+/* commands.c - the console's `module`, and /proc/modules. */
+#include "kernel/base/err.h"
+#include "kernel/console/shell.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/module/parts.h"
+
+#include <string.h>
+
+static int tell(struct shell *sh, int err, const char *what, const char *why)
+{
+    if (!err)
+        return 0;
+    return shell_error(sh, err, "module: %s%s%s", what, *why ? ": " : "", why);
+}
+
+static int load(struct shell *sh, const char *path)
+{
+    char why[MODULE_WHY_MAX];
+
+    return tell(sh, module_load_path(path, why), path, why);
+}
+
+static int del(struct shell *sh, const char *name)
+{
+    char why[MODULE_WHY_MAX];
+
+    return tell(sh, module_unload(name, why), name, why);
+}
+
+/* Loaded at once where it was not; what keeps the old one keeps the new one out. */
+static int reload(struct shell *sh, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    char name[MODULE_NAME_MAX], why[MODULE_WHY_MAX];
+    size_t len = strcspn(base, ".");
+    int err;
+
+    if (len >= sizeof(name))
+        return tell(sh, -EINVAL, path, "");
+    for (size_t i = 0; i <= len; i++)
+        name[i] = i == len ? '\0' : base[i] == '-' ? '_' : base[i];
+    err = module_unload(name, why);
+    if (err && err != -ENOENT)
+        return tell(sh, err, name, why);
+    return load(sh, path);
+}
+
+static int list(struct shell *sh, const char *unused UNUSED)
+{
+    module_print(shell_out(sh));
+    return 0;
+}
+
+static int info(struct shell *sh, const char *name)
+{
+    return tell(sh, module_print_one(name, shell_out(sh)), name, "");
+}
+
+static const struct {
+    const char *name;
+    bool has_word;
+    int (*run)(struct shell *sh, const char *word);
+} verbs[] = {
+    { "load", true, load },  { "reload", true, reload }, { "del", true, del },
+    { "list", false, list }, { "info", true, info },
+};
+
+static int module_run(struct shell *sh, int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
+        if (!strcmp(argv[1], verbs[i].name) && argc == 2 + verbs[i].has_word)
+            return verbs[i].run(sh, argv[2]);
+    return shell_error(sh, EINVAL,
+                       "usage: module load FILE | reload FILE | del NAME | "
+                       "list | info NAME");
+}
+
+static void complete(struct shell_completion *c, int index)
+{
+    const char *name;
+
+    if (index == 1) {
+        for (size_t i = 0; i < ARRAY_LEN(verbs); i++)
+            shell_offer(c, verbs[i].name);
+        return;
+    }
+    if (strstr(shell_first(c), "load"))
+        shell_complete_paths(c, index);
+    for (size_t i = 0; (name = module_name_get(i)); i++)
+        shell_offer(c, name);
+}
+
+static const struct shell_command command = {
+    "module",
+    "load FILE | reload FILE | del NAME | list | info NAME",
+    "load objects into the running kernel, and take them out\n"
+    "load    FILE.o becomes the module FILE; its constructors run\n"
+    "reload  the module of that name goes first, if there is one\n"
+    "del     its destructors run, and it goes when no thread is inside\n"
+    "list    name, bytes, modules that use it, state, address\n"
+    "info    more about one",
+    module_run,
+    complete,
+};
+
+static int modules_show(struct seq *s, void *priv UNUSED)
+{
+    module_print(s);
+    return 0;
+}
+
+int module_add_commands(void)
+{
+    static const struct vfs_file file = { .name = "modules",
+                                          .mode = 0444,
+                                          .show = modules_show };
+    int err = vfs_add_tree("/proc", &file, 1);
+
+    return err ? err : shell_add_command(&command);
+}

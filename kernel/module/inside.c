@@ -1,0 +1,125 @@
+/* inside.c - is a thread still in the text of a module? Asked when there is no new way in,
+ * and after quiescence.
+ *
+ * A thread is inside when its ip is there, or when it will return there. Then an address of
+ * the text is on its stack, or that of a copy of some of it; or a return probe has taken it
+ * off the stack, and it is in a shadow. So each word of each stack in use is compared, and
+ * the registers that an interrupt has saved, which lie there too. With the machine stopped
+ * none of it changes, so an address cannot move from what was not yet looked at to what was.
+ * A word that is left over on a stack looks the same: the module stays then, until the
+ * thread has run on.
+ *
+ * Of the thread that asks, frames are looked at instead of words: it has the bounds of the
+ * text in its hands.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/mm/exec.h"
+#include "kernel/module/parts.h"
+#include "kernel/sync/stop_machine.h"
+#include "kernel/thread/thread.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct search {
+    const struct module *m;
+    const struct thread *self;
+    uintptr_t found; /* an address in its text, or 0 */
+    int tid;
+    char name[THREAD_NAME_LEN];
+    bool runs;
+};
+
+static bool is_text(const struct module *m, uintptr_t addr)
+{
+    if (exec_contains(addr))
+        addr = module_watch->original(addr);
+    return addr >= m->facts.text && addr < m->facts.text_end;
+}
+
+static void found(struct search *s, const struct thread *t, uintptr_t addr)
+{
+    s->found = addr;
+    s->tid = t->tid;
+    memcpy(s->name, t->name, sizeof(s->name));
+    s->runs = t->state == THREAD_RUNNING;
+}
+
+static void look_at_words(struct search *s, const struct thread *t, uintptr_t sp)
+{
+    uintptr_t top = (uintptr_t)t->stack_top;
+
+    if (sp < top - t->stack_len || sp >= top)
+        sp = top - t->stack_len; /* of an NMI or the like: all of it */
+    for (const uintptr_t *word = (const uintptr_t *)(sp & ~7ul);
+         (uintptr_t)word < top && !s->found; word++)
+        if (is_text(s->m, *word))
+            found(s, t, *word);
+}
+
+static void look_at_thread(struct thread *t, void *arg)
+{
+    struct search *s = arg;
+    const struct pt_regs *regs;
+
+    if (s->found || t == s->self || t->state == THREAD_DEAD || !t->stack_len)
+        return;
+    regs = t->state == THREAD_RUNNING ? stop_machine_regs(t->cpu) : NULL;
+    if (regs && is_text(s->m, regs->ip))
+        found(s, t, regs->ip);
+    if (t->state != THREAD_RUNNING)
+        look_at_words(s, t, t->sp);
+    else
+        look_at_words(s, t, regs ? regs->sp : 0);
+    if (!s->found && is_text(s->m, (uintptr_t)t->fn) && t->state != THREAD_EXITING)
+        found(s, t, (uintptr_t)t->fn); /* it has not begun yet */
+}
+
+static void look_at_all(void *arg)
+{
+    struct search *s = arg;
+
+    thread_for_each(look_at_thread, s);
+    if (s->found)
+        return;
+    s->found = module_watch->returns_to(s->m->facts.text, s->m->facts.text_end);
+    s->tid = -1;
+}
+
+static bool calls_itself(const struct module *m)
+{
+    uintptr_t frames[32];
+    size_t count = backtrace_collect(NULL, frames, 32);
+
+    for (size_t i = 0; i < count; i++)
+        if (is_text(m, frames[i]))
+            return true;
+    return false;
+}
+
+int inside_find(const struct module *m, char *why)
+{
+    struct search s = { .m = m, .self = thread_current() };
+    struct ksym sym;
+
+    if (calls_itself(m)) {
+        snprintf(why, MODULE_WHY_MAX, "it is called from its own text");
+        return -EDEADLK;
+    }
+    stop_machine(look_at_all, &s);
+    if (!s.found)
+        return 0;
+    if (s.tid < 0)
+        snprintf(why, MODULE_WHY_MAX,
+                 "a call that a return probe follows returns to 0x%lx", s.found);
+    else if (ksyms_at(s.found, &sym))
+        snprintf(why, MODULE_WHY_MAX, "thread %d (%s) %s in its text at 0x%lx", s.tid,
+                 s.name, s.runs ? "runs" : "sleeps", s.found);
+    else
+        snprintf(why, MODULE_WHY_MAX, "thread %d (%s) %s in %s:%s+0x%lx", s.tid, s.name,
+                 s.runs ? "runs" : "sleeps", m->facts.name, sym.name,
+                 s.found - sym.start);
+    return -EBUSY;
+}

@@ -1,0 +1,472 @@
+/* module.c - modules come and go: in which order, and why.
+ *
+ * Loading. Each step but the last may refuse, and what was done before it is undone:
+ *   1. the file is looked at as a whole                      elf_check()
+ *   2. it gets memory, values, bytes; text becomes executable module_build()
+ *   3. its symbols and fix-ups can be found: a name that stands in text must mean something
+ *      before any CPU can be in that text
+ *   4. the watch hears of the text: the blacklist and the targets come, and probes that have
+ *      waited for it are armed. Before 5, or the constructors would run unseen
+ *   5. its constructors run
+ *   6. its workloads can be called, and it is live
+ *
+ * Unloading. From 1 on the module is GOING; what keeps it is told, and the next call goes on:
+ *   1. no new ways in: workloads and files go. Those that are in use keep it
+ *   2. its destructors run, once, and stop what it has started
+ *   3. the watch takes out what the module has registered itself and has not taken back:
+ *      handlers are ways in as well. Behind 2, where the module does so itself
+ *   4. quiescence: a thread that has found a way in before 1 to 3 is through it, or is in the
+ *      text and can be seen by 5
+ *   5. no thread is in the text or returns there. None can come back after that: all that is
+ *      left are words of text that nothing executes
+ *   6. the watch takes other probes off the text. Behind 5: before it a thread could sleep
+ *      between the text and a copy of it
+ *   7. symbols and fix-ups go. Behind 5 and 6, which need them: a fault in the text has its
+ *      fix-up, and its report a name, as long as any thread can be there
+ *   8. quiescence: lookups of 7 that had begun have ended
+ *   9. the memory is free
+ */
+#include "kernel/module/module.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "kernel/console/shell.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/heap.h"
+#include "kernel/module/parts.h"
+#include "kernel/sync/mutex.h"
+#include "kernel/sync/quiesce.h"
+#include "kernel/thread/thread.h"
+#include "kernel/work/work.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_MAX (4u << 20)
+
+struct module *modules[MODULES_MAX];
+static struct mutex lock = MUTEX_INIT(lock); /* changes of modules[], and of states */
+
+/* Until a watch is set nothing is loaded: probes could be on text that goes. */
+static int refuse_all(const struct module_facts *m UNUSED, char *why)
+{
+    snprintf(why, MODULE_WHY_MAX, "the probe engine does not follow modules");
+    return -ENOSYS;
+}
+
+static void ignore(const struct module_facts *m UNUSED)
+{
+}
+
+static const struct module_watch no_watch = { .comes = refuse_all, .gone = ignore };
+const struct module_watch *module_watch = &no_watch; /* immutable after boot */
+
+void module_set_watch(const struct module_watch *watch)
+{
+    module_watch = watch;
+}
+
+/* ---- which there are ---- */
+
+/* find - Locks: lock held. */
+static struct module *find(const char *name)
+{
+    for (unsigned i = 0; i < MODULES_MAX; i++)
+        if (modules[i] && strcmp(modules[i]->facts.name, name) == 0)
+            return modules[i];
+    return NULL;
+}
+
+static int free_slot(void)
+{
+    for (int i = 0; i < MODULES_MAX; i++)
+        if (!modules[i])
+            return i;
+    return -ENOSPC;
+}
+
+static const struct module *user_of(const struct module *m)
+{
+    for (unsigned i = 0; i < MODULES_MAX; i++)
+        if (modules[i] && modules[i]->imports & BIT(m->slot))
+            return modules[i];
+    return NULL;
+}
+
+static bool is_name(const char *name)
+{
+    size_t len = strlen(name);
+
+    if (!len || len >= MODULE_NAME_MAX)
+        return false;
+    for (; *name; name++)
+        if (!isalnum(*name) && *name != '_')
+            return false;
+    return true;
+}
+
+static void publish(struct module *m)
+{
+    __atomic_store_n(&modules[m->slot], m, __ATOMIC_RELEASE);
+}
+
+static void withdraw(struct module *m)
+{
+    mutex_lock(&lock);
+    __atomic_store_n(&modules[m->slot], NULL, __ATOMIC_RELEASE); /* 7 */
+    mutex_unlock(&lock);
+    module_watch->gone(&m->facts);
+    quiesce();      /* 8 */
+    module_tear(m); /* 9 */
+    kfree(m);
+}
+
+/* ---- constructors and destructors ---- */
+
+static void call_all(const struct module_table *t, bool backwards)
+{
+    void (*const *fn)(void) = (void (*const *)(void))t->start;
+
+    for (size_t i = 0; i < t->count; i++)
+        fn[backwards ? t->count - 1 - i : i]();
+}
+
+void module_refuse(int err)
+{
+    struct module *m = NULL;
+
+    mutex_lock(&lock);
+    for (unsigned i = 0; i < MODULES_MAX && !m; i++)
+        if (modules[i] && modules[i]->state == MODULE_COMING &&
+            modules[i]->owner == thread_tid())
+            m = modules[i];
+    if (m && !m->refused)
+        m->refused = err;
+    mutex_unlock(&lock);
+}
+
+/* ---- in ---- */
+
+static struct module *module_new(const char *name, char *why, int *err)
+{
+    struct module *m = kzalloc(sizeof(*m));
+    int slot = free_slot();
+
+    *err = -ENOMEM;
+    if (!m)
+        return NULL;
+    m->facts.name = name_keep(name);
+    m->state = MODULE_COMING;
+    m->owner = thread_tid();
+    m->slot = (unsigned)slot;
+    if (slot < 0) {
+        snprintf(why, MODULE_WHY_MAX, "there are %d modules", MODULES_MAX);
+        *err = slot;
+    }
+    if (m->facts.name && slot >= 0)
+        return m;
+    kfree(m);
+    return NULL;
+}
+
+/* load_locked - steps 1 to 3. */
+static struct module *load_locked(const char *name, const void *file, size_t len,
+                                  char *why, int *err)
+{
+    struct elf_reject reject = { 0 };
+    struct elf_object o;
+    struct module *m;
+
+    *err = find(name) ? -EEXIST : elf_check(&o, file, len, &reject); /* 1 */
+    if (*err == -ENOEXEC)
+        snprintf(why, MODULE_WHY_MAX, "%s: %s", reject.name ? reject.name : "the file",
+                 elf_reason_text(reject.reason));
+    if (*err)
+        return NULL;
+    m = module_new(name, why, err);
+    if (!m)
+        return NULL;
+    *err = module_build(m, &o, why); /* 2 */
+    if (*err) {
+        kfree(m);
+        return NULL;
+    }
+    publish(m); /* 3 */
+    return m;
+}
+
+static void set_state(struct module *m, enum module_state state)
+{
+    mutex_lock(&lock);
+    m->state = state;
+    m->owner = 0;
+    mutex_unlock(&lock);
+}
+
+static int take_out(struct module *m, char *why);
+
+static const struct workload *workloads_of(const struct module *m)
+{
+    return (const struct workload *)m->workloads.start;
+}
+
+/* start - steps 4 to 6. */
+static int start(struct module *m, char *why)
+{
+    int err = module_watch->comes(&m->facts, why); /* 4 */
+
+    if (err) {
+        withdraw(m);
+        return err;
+    }
+    call_all(&m->init, false); /* 5 */
+    err = m->refused;
+    if (!err)
+        err = workload_add(workloads_of(m), m->workloads.count); /* 6 */
+    if (!err) {
+        set_state(m, MODULE_LIVE);
+        return 0;
+    }
+    snprintf(why, MODULE_WHY_MAX, "its constructors have refused");
+    m->state = MODULE_GOING;
+    if (take_out(m, why) == 0)
+        return err;
+    set_state(m, MODULE_GOING);
+    return err;
+}
+
+int module_load(const char *name, const void *file, size_t len, char *why)
+{
+    struct module *m;
+    int err;
+
+    why[0] = '\0';
+    if (!is_name(name)) {
+        snprintf(why, MODULE_WHY_MAX, "a name has letters, digits and _");
+        return -EINVAL;
+    }
+    mutex_lock(&lock);
+    m = load_locked(name, file, len, why, &err);
+    mutex_unlock(&lock);
+    return m ? start(m, why) : err;
+}
+
+/* ---- out ---- */
+
+/* take_out - all steps; @m is GOING and the caller its owner. */
+static int take_out(struct module *m, char *why)
+{
+    const struct module_facts *f = &m->facts;
+    int err = workload_remove(workloads_of(m)); /* 1 */
+
+    if (!err)
+        err = vfs_remove_files(f->memory, f->memory_end);
+    if (err) {
+        snprintf(why, MODULE_WHY_MAX, "one of its workloads or files is in use");
+        return err;
+    }
+    if (!m->destroyed)
+        call_all(&m->fini, true); /* 2 */
+    m->destroyed = true;
+    module_watch->leaves(f);   /* 3 */
+    quiesce();                 /* 4 */
+    err = inside_find(m, why); /* 5 */
+    if (err)
+        return err;
+    module_watch->goes(f); /* 6 */
+    withdraw(m);           /* 7 to 9 */
+    return 0;
+}
+
+/* claim - may @name be taken out by this thread, now? */
+static int claim(const char *name, struct module **out, char *why)
+{
+    struct module *m = find(name);
+    const struct module *user = m ? user_of(m) : NULL;
+
+    *out = m;
+    if (!m)
+        return -ENOENT;
+    if (m->owner) {
+        snprintf(why, MODULE_WHY_MAX, "thread %d loads or unloads it", m->owner);
+        return m->owner == thread_tid() ? -EDEADLK : -EBUSY;
+    }
+    if (shell_has_command(m->facts.memory, m->facts.memory_end)) {
+        snprintf(why, MODULE_WHY_MAX, "it has added a command, which stays for ever");
+        return -EBUSY;
+    }
+    if (user) {
+        snprintf(why, MODULE_WHY_MAX, "%s uses it", user->facts.name);
+        return -EBUSY;
+    }
+    m->state = MODULE_GOING;
+    m->owner = thread_tid();
+    return 0;
+}
+
+int module_unload(const char *name, char *why)
+{
+    struct module *m;
+    int err;
+
+    why[0] = '\0';
+    mutex_lock(&lock);
+    err = claim(name, &m, why);
+    mutex_unlock(&lock);
+    if (err)
+        return err;
+    err = take_out(m, why);
+    if (!err)
+        return 0;
+    mutex_lock(&lock);
+    snprintf(m->inside, sizeof(m->inside), "%s", why);
+    m->owner = 0;
+    mutex_unlock(&lock);
+    return err;
+}
+
+/* ---- from a file ---- */
+
+/* name_of - "/tmp/my-reads.o": my_reads. */
+static int name_of(const char *path, char name[MODULE_NAME_MAX])
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    size_t len = strlen(base);
+
+    if (len > 2 && !strcmp(base + len - 2, ".o"))
+        len -= 2;
+    if (!len || len >= MODULE_NAME_MAX)
+        return -EINVAL;
+    memcpy(name, base, len);
+    name[len] = '\0';
+    for (char *c = name; *c; c++)
+        if (*c == '-')
+            *c = '_';
+    return 0;
+}
+
+static int read_all(const char *path, void **out, size_t *len)
+{
+    struct file file = { .flags = VFS_READ };
+    int err = vfs_open(path, &file);
+
+    if (err)
+        return err;
+    *len = file.text.len;
+    *out = *len <= FILE_MAX ? kmalloc(*len) : NULL;
+    if (*out)
+        memcpy(*out, seq_str(&file.text), *len);
+    vfs_close(&file);
+    return *out ? 0 : -ENOMEM;
+}
+
+int module_load_path(const char *path, char *why)
+{
+    char name[MODULE_NAME_MAX];
+    void *file;
+    size_t len;
+    int err;
+
+    why[0] = '\0';
+    err = name_of(path, name);
+    if (!err)
+        err = read_all(path, &file, &len);
+    if (err)
+        return err;
+    err = module_load(name, file, len, why);
+    kfree(file);
+    return err;
+}
+
+/* ---- what there is to know ---- */
+
+static const char *state_name(enum module_state state)
+{
+    static const char *const names[] = {
+        [MODULE_COMING] = "Loading", [MODULE_LIVE] = "Live", [MODULE_GOING] = "Unloading"
+    };
+
+    return names[state];
+}
+
+static void print_users(const struct module *m, struct seq *out)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < MODULES_MAX; i++)
+        count += modules[i] && modules[i]->imports & BIT(m->slot);
+    seq_printf(out, "%u ", count);
+    for (unsigned i = 0; i < MODULES_MAX; i++)
+        if (modules[i] && modules[i]->imports & BIT(m->slot))
+            seq_printf(out, "%s,", modules[i]->facts.name);
+    seq_puts(out, count ? "" : "-");
+}
+
+void module_print(struct seq *out)
+{
+    mutex_lock(&lock);
+    for (unsigned i = 0; i < MODULES_MAX; i++) {
+        const struct module *m = modules[i];
+
+        if (!m)
+            continue;
+        seq_printf(out, "%s %zu ", m->facts.name, m->size);
+        print_users(m, out);
+        seq_printf(out, " %s 0x%016lx\n", state_name(m->state), m->facts.text);
+    }
+    mutex_unlock(&lock);
+}
+
+static void print_part(const struct module *m, const char *name, enum window_part part,
+                       struct seq *out)
+{
+    uintptr_t start = m->window.start[part];
+
+    seq_printf(out, "%-7s 0x%016lx %4zu KiB\n", name, start, m->window.pages[part] * 4);
+}
+
+static void print_imports(const struct module *m, struct seq *out)
+{
+    for (unsigned i = 0; i < MODULES_MAX; i++)
+        if (modules[i] && m->imports & BIT(i))
+            seq_printf(out, "uses    %s\n", modules[i]->facts.name);
+}
+
+int module_print_one(const char *name, struct seq *out)
+{
+    const struct module *m;
+
+    mutex_lock(&lock);
+    m = find(name);
+    if (m) {
+        seq_printf(out, "%s: %s, %zu bytes, %zu symbols\n", name, state_name(m->state),
+                   m->size, m->symbol_count);
+        print_part(m, "text", WINDOW_TEXT, out);
+        print_part(m, "rodata", WINDOW_RODATA, out);
+        print_part(m, "data", WINDOW_DATA, out);
+        print_imports(m, out);
+        if (m->inside[0])
+            seq_printf(out, "kept    %s\n", m->inside);
+    }
+    mutex_unlock(&lock);
+    return m ? 0 : -ENOENT;
+}
+
+const char *module_name_get(size_t i)
+{
+    const char *name = NULL;
+
+    mutex_lock(&lock);
+    for (unsigned slot = 0; slot < MODULES_MAX && !name; slot++)
+        if (modules[slot] && !i--)
+            name = modules[slot]->facts.name;
+    mutex_unlock(&lock);
+    return name;
+}
+
+int module_init(void)
+{
+    symbols_start();
+    return module_add_commands();
+}

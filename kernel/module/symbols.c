@@ -1,0 +1,404 @@
+/* symbols.c - names and addresses of what is loaded, asked from anywhere.
+ *
+ * A lookup has preemption off, so the tables that it reads stay until it has ended: they are
+ * freed after quiescence. Names stay for ever, since a caller may keep them.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/mm/extable.h"
+#include "kernel/mm/heap.h"
+#include "kernel/module/parts.h"
+#include "kernel/sync/mutex.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names that stay ---- */
+
+#define NAME_BUCKETS 256
+
+struct kept {
+    struct kept *next;
+    char name[];
+};
+
+static struct kept *names[NAME_BUCKETS];
+static struct mutex names_lock = MUTEX_INIT(names_lock);
+
+static size_t bucket_of(const char *name)
+{
+    size_t hash = 5381;
+
+    for (; *name; name++)
+        hash = hash * 33 + (uint8_t)*name;
+    return hash % NAME_BUCKETS;
+}
+
+static const char *name_keep_locked(const char *name)
+{
+    struct kept **bucket = &names[bucket_of(name)];
+    size_t len = strlen(name) + 1;
+    struct kept *k;
+
+    for (k = *bucket; k; k = k->next)
+        if (strcmp(k->name, name) == 0)
+            return k->name;
+    k = kmalloc(sizeof(*k) + len);
+    if (!k)
+        return NULL;
+    memcpy(k->name, name, len);
+    k->next = *bucket;
+    *bucket = k;
+    return k->name;
+}
+
+const char *name_keep(const char *name)
+{
+    const char *kept;
+
+    mutex_lock(&names_lock);
+    kept = name_keep_locked(name);
+    mutex_unlock(&names_lock);
+    return kept;
+}
+
+/* ---- the table of one module ---- */
+
+/* As kernel/debug/gen_ksyms.py chooses and names them. */
+static bool is_wanted(const struct elf_object *o, const struct elf_layout *layout,
+                      const struct elf_symbol *s)
+{
+    const char *name = elf_symbol_name(o, s);
+
+    if (s->section == ELF_UNDEFINED || s->section >= ELF_RESERVED ||
+        layout->places[s->section].segment == ELF_NOWHERE)
+        return false;
+    if (elf_type(s) == ELF_SECTION || elf_type(s) == ELF_FILE || !*name || *name == '.')
+        return false;
+    return elf_bind(s) != ELF_LOCAL || elf_type(s) == ELF_FUNC || !strchr(name, '.') ||
+           (elf_type(s) == ELF_OBJECT && layout->places[s->section].segment != ELF_TEXT);
+}
+
+static char letter_of(const struct elf_object *o, const struct elf_layout *layout,
+                      const struct elf_symbol *s)
+{
+    static const char letters[ELF_SEGMENTS] = {
+        [ELF_TEXT] = 't', [ELF_RODATA] = 'r', [ELF_DATA] = 'd'
+    };
+    const struct elf_section *in = &o->sections[s->section];
+    char letter = letters[layout->places[s->section].segment];
+
+    if (in->type == ELF_NOBITS)
+        letter = 'b';
+    else if (letter == 't' && elf_type(s) == ELF_OBJECT)
+        letter = 'r';
+    return (char)(elf_bind(s) == ELF_LOCAL ? letter : letter - 'a' + 'A');
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct module_symbol *x = a, *y = b;
+
+    if (x->start != y->start)
+        return x->start < y->start ? -1 : 1;
+    if (x->size != y->size)
+        return x->size > y->size ? -1 : 1;
+    return 0;
+}
+
+/* find_outer - for each the innermost one that reaches beyond its start; one without a size
+ * gets what is left up to the next, unless it is inside another.
+ */
+static void find_outer(struct module_symbol *s, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint32_t outer = i ? (uint32_t)(i - 1) : SYMBOL_NONE;
+
+        while (outer != SYMBOL_NONE && s[outer].start + s[outer].size <= s[i].start)
+            outer = s[outer].outer;
+        s[i].outer = outer;
+        if (!s[i].size && outer == SYMBOL_NONE && i + 1 < count)
+            s[i].size = (uint32_t)(s[i + 1].start - s[i].start);
+    }
+}
+
+int symbols_make(struct module *m, const struct elf_object *o,
+                 const struct elf_layout *layout, const uint64_t *values)
+{
+    size_t count = 0;
+
+    m->symbols = kzalloc(o->symbol_count * sizeof(*m->symbols));
+    if (!m->symbols)
+        return -ENOMEM;
+    for (size_t i = 0; i < o->symbol_count; i++) {
+        const struct elf_symbol *s = &o->symbols[i];
+        struct module_symbol *out = &m->symbols[count];
+
+        if (!is_wanted(o, layout, s))
+            continue;
+        out->start = values[i];
+        out->size = (uint32_t)s->size;
+        out->type = letter_of(o, layout, s);
+        out->name = name_keep(elf_symbol_name(o, s));
+        if (!out->name)
+            return -ENOMEM;
+        count++;
+    }
+    m->symbol_count = count;
+    qsort(m->symbols, count, sizeof(*m->symbols), compare);
+    find_outer(m->symbols, count);
+    return 0;
+}
+
+bool symbols_export(const struct module *m, const char *name, uint64_t *value)
+{
+    for (size_t i = 0; i < m->symbol_count; i++) {
+        const struct module_symbol *s = &m->symbols[i];
+
+        if (s->type > 'Z' || strcmp(s->name, name) != 0)
+            continue;
+        *value = s->start;
+        return true;
+    }
+    return false;
+}
+
+/* ---- lookups ---- */
+
+static const struct module *module_at(uintptr_t addr)
+{
+    for (unsigned i = 0; i < MODULES_MAX; i++) {
+        const struct module *m = __atomic_load_n(&modules[i], __ATOMIC_ACQUIRE);
+
+        if (m && addr >= m->facts.memory && addr < m->facts.memory_end)
+            return m;
+    }
+    return NULL;
+}
+
+static void report(const struct module *m, const struct module_symbol *s, size_t offset,
+                   struct ksym *out)
+{
+    *out = (struct ksym){ .name = s->name,
+                          .start = s->start,
+                          .size = s->size,
+                          .offset = offset,
+                          .type = s->type,
+                          .module = m->facts.name };
+}
+
+static int symbol_at(const struct module *m, uintptr_t addr, struct ksym *out)
+{
+    size_t low = 0, high = m->symbol_count;
+    uint32_t i;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (m->symbols[middle].start <= addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (i = low ? (uint32_t)(low - 1) : SYMBOL_NONE; i != SYMBOL_NONE;
+         i = m->symbols[i].outer) {
+        const struct module_symbol *s = &m->symbols[i];
+
+        if (addr - s->start >= s->size)
+            continue;
+        report(m, s, addr - s->start, out);
+        return 0;
+    }
+    return -ENOENT;
+}
+
+static int at(uintptr_t addr, struct ksym *out)
+{
+    const struct module *m;
+    int err = -ENOENT;
+
+    if (!window_contains(addr))
+        return -ENOENT;
+    preempt_disable();
+    m = module_at(addr);
+    if (m)
+        err = symbol_at(m, addr, out);
+    preempt_enable_no_resched();
+    return err;
+}
+
+/* An iterator is the number of the module and that of the symbol in it. */
+#define ITER_SHIFT 32
+
+static bool is_called(const struct module *m, const struct module_symbol *s,
+                      const char *name)
+{
+    const char *colon = strchr(name, ':');
+    size_t len;
+
+    if (!colon)
+        return strcmp(s->name, name) == 0;
+    len = (size_t)(colon - name);
+    return strncmp(m->facts.name, name, len) == 0 && !m->facts.name[len] &&
+           strcmp(s->name, colon + 1) == 0;
+}
+
+static bool next_in(const struct module *m, size_t *i, const char *name, struct ksym *out)
+{
+    for (; *i < m->symbol_count; ++*i) {
+        const struct module_symbol *s = &m->symbols[*i];
+
+        if (name && !is_called(m, s, name))
+            continue;
+        report(m, s, 0, out);
+        ++*i;
+        return true;
+    }
+    return false;
+}
+
+static bool next(const char *name, size_t *iter, struct ksym *out)
+{
+    size_t slot = *iter >> ITER_SHIFT, i = (uint32_t)*iter;
+    bool found = false;
+
+    preempt_disable();
+    for (; slot < MODULES_MAX && !found; slot++, i = 0) {
+        const struct module *m = __atomic_load_n(&modules[slot], __ATOMIC_ACQUIRE);
+
+        if (m)
+            found = next_in(m, &i, name, out);
+        if (found)
+            *iter = slot << ITER_SHIFT | i;
+    }
+    preempt_enable_no_resched();
+    return found;
+}
+
+/* module_behind - the first one above @addr. */
+static const struct module *module_behind(uintptr_t addr)
+{
+    const struct module *best = NULL;
+
+    for (unsigned i = 0; i < MODULES_MAX; i++) {
+        const struct module *m = __atomic_load_n(&modules[i], __ATOMIC_ACQUIRE);
+
+        if (m && m->facts.text > addr && (!best || m->facts.text < best->facts.text))
+            best = m;
+    }
+    return best;
+}
+
+/* By address, module by module. A list that is made while modules come and go may have a
+ * symbol twice, or not.
+ */
+static bool get(size_t i, struct ksym *out)
+{
+    const struct module *m;
+
+    preempt_disable();
+    m = module_behind(0);
+    while (m && i >= m->symbol_count) {
+        i -= m->symbol_count;
+        m = module_behind(m->facts.text);
+    }
+    if (m)
+        report(m, &m->symbols[i], 0, out);
+    preempt_enable_no_resched();
+    return m;
+}
+
+static uintptr_t fixup_of(uintptr_t ip)
+{
+    const struct module *m;
+    uintptr_t fixup = 0;
+
+    if (!window_contains(ip))
+        return 0;
+    preempt_disable();
+    m = module_at(ip);
+    if (m)
+        fixup = extable_search((const struct extable_entry *)m->extable.start,
+                               m->extable.count, ip);
+    preempt_enable_no_resched();
+    return fixup;
+}
+
+static bool has_address(const struct module_table *t, uintptr_t addr)
+{
+    const uintptr_t *records = (const uintptr_t *)t->start;
+
+    for (size_t i = 0; i < t->count; i++)
+        if (records[i] == addr)
+            return true;
+    return false;
+}
+
+static bool is_sorted_in(const struct module_table *t, uintptr_t addr)
+{
+    const uintptr_t *records = (const uintptr_t *)t->start;
+    size_t low = 0, high = t->count;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (records[middle] == addr)
+            return true;
+        if (records[middle] < addr)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return false;
+}
+
+bool module_text_contains(uintptr_t addr, size_t len)
+{
+    const struct module *m;
+    bool inside;
+
+    if (!window_contains(addr))
+        return false;
+    preempt_disable();
+    m = module_at(addr);
+    inside = m && addr >= m->facts.text && addr < m->facts.text_end &&
+             len <= m->facts.text_end - addr;
+    preempt_enable_no_resched();
+    return inside;
+}
+
+bool module_is_entry(uintptr_t addr)
+{
+    const struct module *m;
+    bool is;
+
+    if (!window_contains(addr))
+        return false;
+    preempt_disable();
+    m = module_at(addr);
+    is = m && is_sorted_in(&m->facts.entries, addr);
+    preempt_enable_no_resched();
+    return is;
+}
+
+bool module_is_noretprobe(uintptr_t addr)
+{
+    const struct module *m;
+    bool is;
+
+    if (!window_contains(addr))
+        return false;
+    preempt_disable();
+    m = module_at(addr);
+    is = m && has_address(&m->facts.noretprobe, addr);
+    preempt_enable_no_resched();
+    return is;
+}
+
+void symbols_start(void)
+{
+    static const struct ksyms_more more = { at, next, get };
+
+    ksyms_set_more(&more);
+    extable_set_more(fixup_of);
+}

@@ -1,0 +1,123 @@
+/* text_part.c - stage 1 and 13 for text that comes and goes.
+ *
+ * Names are looked up and probes are armed under PLAT_PROBES. So a registration either is
+ * done before text_goes() has the lock, and its probe is taken off the text; or it comes
+ * behind, and finds the text closed. It stays closed until its symbols are gone, which is
+ * before anything else can be at these addresses.
+ */
+#include "probes/core/text_part.h"
+
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+
+static struct kprobe *portion[REGISTER_SOME_MAX]; /* PLAT_PROBES */
+
+/* ---- it goes ---- */
+
+struct gathering {
+    const struct text_part *text;
+    size_t count;
+};
+
+static void gather(struct site *site, void *arg)
+{
+    struct gathering *g = arg;
+
+    if (site->addr < g->text->start || site->addr >= g->text->end)
+        return;
+    for (struct kprobe *p = site->probes; p && g->count < REGISTER_SOME_MAX; p = p->next)
+        portion[g->count++] = p;
+}
+
+static void let_wait(struct kprobe *p)
+{
+    __atomic_or_fetch(&p->flags, KPROBE_FLAG_GONE, __ATOMIC_RELAXED);
+    waiting_add(p);
+}
+
+void text_goes(struct text_part *t)
+{
+    struct gathering g;
+
+    plat_lock(PLAT_PROBES);
+    t->closed = true;
+    do {
+        g = (struct gathering){ .text = t };
+        registry_for_each(gather, &g);
+        register_take_out(portion, g.count);
+        for (size_t i = 0; i < g.count; i++)
+            let_wait(portion[i]);
+    } while (g.count == REGISTER_SOME_MAX);
+    boundary_forget();
+    plat_unlock(PLAT_PROBES);
+}
+
+void text_gone(struct text_part *t)
+{
+    plat_lock(PLAT_PROBES);
+    list_remove(&t->link);
+    blacklist_remove(t->start, t->end);
+    plat_unlock(PLAT_PROBES);
+}
+
+/* ---- it comes ---- */
+
+/* means - is the place of @p, which waits, in @t now? */
+static bool means(const struct kprobe *p, const struct text_part *t)
+{
+    struct plat_symbol sym;
+
+    return p->symbol_name && !plat_symbol_find(p->symbol_name, &sym) &&
+           sym.start + p->offset >= t->start && sym.start + p->offset < t->end;
+}
+
+/* wake - the next ones that mean @t, behind those of *@from, become unregistered probes. */
+static size_t wake(const struct text_part *t, struct kprobe **from)
+{
+    struct kprobe *next;
+    size_t count = 0;
+
+    for (; *from && count < REGISTER_SOME_MAX; *from = next) {
+        struct kprobe *p = *from;
+
+        next = p->next;
+        if (!means(p, t))
+            continue;
+        aggr_remove(waiting_site(), p);
+        p->site = NULL;
+        p->next = NULL;
+        p->addr = 0;
+        p->flags &= KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING;
+        portion[count++] = p;
+    }
+    return count;
+}
+
+static void stay(struct kprobe *p, const struct probe_reject *why, void *unused UNUSED)
+{
+    plat_log("kprobe: %s+0x%x is not armed again: %s", p->symbol_name, p->offset,
+             why->why);
+    let_wait(p);
+}
+
+int text_comes(struct text_part *t)
+{
+    struct kprobe *from;
+    size_t count;
+    int err;
+
+    plat_lock(PLAT_PROBES);
+    err = blacklist_add(t);
+    if (err) {
+        plat_unlock(PLAT_PROBES);
+        return err;
+    }
+    text_part_add(t);
+    from = waiting_site()->probes;
+    while ((count = wake(t, &from)) != 0)
+        register_put_in(portion, count, stay);
+    boundary_forget();
+    plat_unlock(PLAT_PROBES);
+    return 0;
+}

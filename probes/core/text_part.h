@@ -1,0 +1,61 @@
+/* text_part.h - text that comes and goes beside the image: how the engine hears of it. It is
+ * told where the text is; what it was made of, and where its memory comes from, it does not
+ * know.
+ *
+ * A probe whose text has gone stays registered, with its counts, as KPROBE_FLAG_GONE. If it
+ * was registered by name, it is armed again when text comes in which that name is found; by
+ * address never, since another address may mean another instruction. A probe may also be
+ * registered before its name exists: KPROBE_FLAG_PENDING.
+ */
+#pragma once
+
+#include "kernel/base/list.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct kprobe;
+struct site;
+
+/* Lent to the engine from text_comes() to text_gone(). */
+struct text_part {
+    uintptr_t start, end;
+    const uintptr_t *nokprobe; /* @nokprobe_count functions that carry no probe */
+    size_t nokprobe_count;
+    uintptr_t protected_start, protected_end; /* nor does what lies here; or 0, 0 */
+    /* The engine's own. */
+    struct list link;
+    bool closed;
+};
+
+/* text_comes - the text is there and can be read, its symbols are known, and no CPU executes
+ * it yet. Probes that have waited for it are armed.
+ *
+ * Context: thread.  Locks: takes PLAT_PROBES.
+ * Return:  0; -ENOMEM, and the engine knows nothing of it.
+ */
+int text_comes(struct text_part *t);
+/* text_goes - no thread is in the text or will be, and it can still be read and written. No
+ * probe is on it on return, and none will be.
+ * text_gone - its symbols are not known any more.
+ *
+ * Context: thread.  Locks: takes PLAT_PROBES.
+ */
+void text_goes(struct text_part *t);
+void text_gone(struct text_part *t);
+
+/* ---- waiting.c; Locks: PLAT_PROBES held ---- */
+
+/* text_part_add - into the list of text beside the image.
+ * text_part_closed - has the text that @addr was in begun to go?
+ */
+void text_part_add(struct text_part *t);
+bool text_part_closed(uintptr_t addr);
+
+/* waiting_site - the site of all probes that have none: it has no address, and is never
+ * armed.
+ * waiting_add - let @p, which is not registered, wait for text.
+ */
+struct site *waiting_site(void);
+void waiting_add(struct kprobe *p);

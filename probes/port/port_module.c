@@ -1,0 +1,457 @@
+/* port_module.c - modules become text of the engine: kernel/module/module.h on one side,
+ * probes/core/text_part.h on the other.
+ *
+ * Of a module's text the same must be known as of the image's: where code enters it other
+ * than from the instruction in front. For the image the build has found that out
+ * (probes/region/gen_targets.py); here the decoder does, by the same rules:
+ *   - symbols, what branches and operands of the text mean, and what relocations point at are
+ *     targets
+ *   - a function that jumps indirectly, in a module whose code takes addresses inside of
+ *     functions, is opaque, as is one such an address means; and what does not decode
+ *   - where data holds a distance to text, nothing is known
+ */
+#include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
+#include "kernel/module/module.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/core/text_part.h"
+#include "probes/insn/insn.h"
+#include "probes/jump/platform_jump.h"
+#include "probes/port/port.h"
+#include "probes/returns/platform_returns.h"
+#include "probes/returns/shadow.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BASE UINT64_C(0xffffffff00000000) /* of targets: all text is above it */
+
+struct guest {
+    struct guest *next;
+    struct text_part part;
+    uint32_t *targets;
+    struct plat_opaque *opaque;
+    size_t target_count, opaque_count;
+};
+
+static struct guest *guests; /* PLAT_PROBES */
+
+/* ---- what is known of its text ---- */
+
+/* Two passes: the first one only counts. */
+struct scan {
+    const struct module_facts *m;
+    struct guest *g; /* NULL: only count */
+    size_t targets, opaque;
+};
+
+static bool is_of(const struct module_facts *m, uintptr_t addr)
+{
+    return addr >= m->text && addr < m->text_end;
+}
+
+static void add_target(struct scan *s, uintptr_t addr)
+{
+    if (!is_of(s->m, addr))
+        return;
+    if (s->g)
+        s->g->targets[s->targets] = (uint32_t)(addr - BASE);
+    s->targets++;
+}
+
+static void add_opaque(struct scan *s, uintptr_t start, uintptr_t end)
+{
+    if (s->g)
+        s->g->opaque[s->opaque] =
+            (struct plat_opaque){ (uint32_t)(start - BASE), (uint32_t)(end - BASE) };
+    s->opaque++;
+}
+
+static bool is_direct(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_CALL_REL:
+    case INSN_JMP_REL:
+    case INSN_JCC:
+    case INSN_LOOP:
+    case INSN_JRCXZ:
+    case INSN_XBEGIN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool is_indirect_jump(const struct insn *insn)
+{
+    return insn->kind == INSN_JMP_REG || insn->kind == INSN_JMP_MEM;
+}
+
+/* is_taken_inside - does code take an address of [start, end) that is not where it begins? */
+static bool is_taken_inside(const struct module_facts *m, uintptr_t start, uintptr_t end)
+{
+    for (size_t i = 0; i < m->taken_count; i++)
+        if (m->pointed_at[i] > start && m->pointed_at[i] < end)
+            return true;
+    return false;
+}
+
+/* scan_piece - a function, or what is between two: decoded from its start. */
+static void scan_piece(struct scan *s, uintptr_t start, uintptr_t end, bool takes)
+{
+    bool is_opaque = is_taken_inside(s->m, start, end);
+    struct insn insn;
+
+    for (uintptr_t at = start; at < end; at += insn.len) {
+        if (insn_decode(&insn, (const uint8_t *)at, end - at, at) ||
+            (insn_is_near_branch(&insn) && insn.opsize66)) {
+            is_opaque = true;
+            break;
+        }
+        if (is_direct(&insn))
+            add_target(s, insn.target);
+        if (insn.rip_relative)
+            add_target(s, insn.mem);
+        is_opaque |= takes && is_indirect_jump(&insn);
+    }
+    if (is_opaque)
+        add_opaque(s, start, end);
+}
+
+static bool takes_addresses(const struct module_facts *m)
+{
+    struct plat_symbol sym;
+
+    for (size_t i = 0; i < m->taken_count; i++)
+        if (plat_symbol_at(m->pointed_at[i], &sym) || sym.start != m->pointed_at[i])
+            return true;
+    return false;
+}
+
+/* In order of address, so that what is opaque comes sorted. */
+static void scan_text(struct scan *s)
+{
+    bool takes = takes_addresses(s->m);
+    uintptr_t at = s->m->text, gap = at;
+    struct plat_symbol sym;
+
+    while (at < s->m->text_end) {
+        if (plat_symbol_at(at, &sym) || !sym.size) {
+            at++;
+            continue;
+        }
+        if (gap < at)
+            scan_piece(s, gap, at, takes);
+        add_target(s, at);
+        scan_piece(s, at, sym.start + sym.size, takes);
+        gap = at = sym.start + sym.size;
+    }
+    if (gap < s->m->text_end)
+        scan_piece(s, gap, s->m->text_end, takes);
+    for (size_t i = 0; i < s->m->pointed_count; i++)
+        add_target(s, s->m->pointed_at[i]);
+}
+
+static int compare_targets(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int find_targets(struct guest *g, const struct module_facts *m)
+{
+    struct scan s = { .m = m };
+
+    if (m->has_distances)
+        return 0;
+    scan_text(&s);
+    g->targets = kmalloc((s.targets + 1) * sizeof(*g->targets));
+    g->opaque = kmalloc((s.opaque + 1) * sizeof(*g->opaque));
+    if (!g->targets || !g->opaque)
+        return -ENOMEM;
+    s = (struct scan){ .m = m, .g = g };
+    scan_text(&s);
+    g->target_count = s.targets;
+    g->opaque_count = s.opaque;
+    qsort(g->targets, s.targets, sizeof(*g->targets), compare_targets);
+    return 0;
+}
+
+static const struct guest *guest_at(uintptr_t addr)
+{
+    const struct guest *g = guests;
+
+    while (g && (addr < g->part.start || addr >= g->part.end))
+        g = g->next;
+    return g;
+}
+
+void port_module_targets(uintptr_t addr, struct plat_targets *out)
+{
+    const struct guest *g = guest_at(addr);
+
+    *out = (struct plat_targets){ .base = BASE };
+    if (!g)
+        return;
+    out->offsets = g->targets;
+    out->count = g->target_count;
+    out->opaque = g->opaque;
+    out->opaque_count = g->opaque_count;
+}
+
+/* ---- its blacklist ---- */
+
+static bool is_marked(const struct module_facts *m, uintptr_t addr)
+{
+    const uintptr_t *marks = (const uintptr_t *)m->nokprobe.start;
+    struct plat_symbol sym;
+
+    if (!is_of(m, addr))
+        return blacklist_contains(addr) || plat_is_entry(addr);
+    if (addr >= m->kprobes_text && addr < m->kprobes_end)
+        return true;
+    if (plat_symbol_at(addr, &sym))
+        return false;
+    for (size_t i = 0; i < m->nokprobe.count; i++)
+        if (marks[i] == sym.start)
+            return true;
+    return false;
+}
+
+/* check_closed - what is marked calls only what is marked: else a probe could be hit in there
+ * all the same. For the image tests/lint/check_nokprobe says so.
+ */
+static int check_closed(const struct module_facts *m, uintptr_t start, uintptr_t end,
+                        char *why)
+{
+    struct plat_symbol from = { .name = "?" }, to = { .name = "?" };
+    struct insn insn;
+
+    for (uintptr_t at = start; at < end; at += insn.len) {
+        if (insn_decode(&insn, (const uint8_t *)at, end - at, at))
+            return 0; /* padding, or data: it calls nothing */
+        if (!is_direct(&insn) || (insn.target >= start && insn.target < end) ||
+            is_marked(m, insn.target))
+            continue;
+        plat_symbol_at(at, &from);
+        plat_symbol_at(insn.target, &to);
+        snprintf(why, MODULE_WHY_MAX, "%s is marked NOKPROBE and calls %s, which is not",
+                 from.name, to.name);
+        return -ENOEXEC;
+    }
+    return 0;
+}
+
+static int check_marks(const struct module_facts *m, char *why)
+{
+    const uintptr_t *marks = (const uintptr_t *)m->nokprobe.start;
+    struct plat_symbol sym;
+    int err = 0;
+
+    for (size_t i = 0; i < m->nokprobe.count && !err; i++) {
+        if (plat_symbol_at(marks[i], &sym) || sym.start != marks[i]) {
+            snprintf(why, MODULE_WHY_MAX, "NOKPROBE of what is no function");
+            return -ENOEXEC;
+        }
+        err = check_closed(m, sym.start, sym.start + sym.size, why);
+    }
+    return err ? err : check_closed(m, m->kprobes_text, m->kprobes_end, why);
+}
+
+/* ---- it comes ---- */
+
+static void guest_free(struct guest *g)
+{
+    kfree(g->targets);
+    kfree(g->opaque);
+    kfree(g);
+}
+
+static struct guest *guest_new(const struct module_facts *m)
+{
+    struct guest *g = kzalloc(sizeof(*g));
+
+    if (!g)
+        return NULL;
+    g->part = (struct text_part){
+        .start = m->text,
+        .end = m->text_end,
+        .nokprobe = (const uintptr_t *)m->nokprobe.start,
+        .nokprobe_count = m->nokprobe.count,
+        .protected_start = m->kprobes_text,
+        .protected_end = m->kprobes_end,
+    };
+    if (!find_targets(g, m))
+        return g;
+    guest_free(g);
+    return NULL;
+}
+
+static void guest_link(struct guest *g)
+{
+    plat_lock(PLAT_PROBES);
+    g->next = guests;
+    guests = g;
+    plat_unlock(PLAT_PROBES);
+}
+
+static struct guest *guest_unlink(uintptr_t start)
+{
+    struct guest **link = &guests, *g;
+
+    plat_lock(PLAT_PROBES);
+    while (*link && (*link)->part.start != start)
+        link = &(*link)->next;
+    g = *link;
+    if (g)
+        *link = g->next;
+    plat_unlock(PLAT_PROBES);
+    return g;
+}
+
+static int comes(const struct module_facts *m, char *why)
+{
+    int err = check_marks(m, why);
+    struct guest *g;
+
+    if (err)
+        return err;
+    g = guest_new(m);
+    if (!g)
+        return -ENOMEM;
+    guest_link(g);
+    err = text_comes(&g->part);
+    if (err)
+        guest_free(guest_unlink(m->text));
+    return err;
+}
+
+/* ---- it goes ---- */
+
+#define PORTION 64
+
+struct own {
+    const struct module_facts *m;
+    struct kprobe *ps[PORTION];
+    size_t count;
+};
+
+static bool has_handler(const struct module_facts *m, const struct kprobe *p)
+{
+    const struct kretprobe *rp = CONTAINER_OF(p, struct kretprobe, kp);
+    const struct jprobe *jp = CONTAINER_OF(p, struct jprobe, kp);
+
+    if (is_of(m, (uintptr_t)p->pre_handler) || is_of(m, (uintptr_t)p->light_handler) ||
+        is_of(m, (uintptr_t)p->post_handler) || is_of(m, (uintptr_t)p->fault_handler))
+        return true;
+    if (p->kind == KPROBE_KIND_RETURN)
+        return is_of(m, (uintptr_t)rp->handler) || is_of(m, (uintptr_t)rp->entry_handler);
+    return p->kind == KPROBE_KIND_JPROBE && is_of(m, (uintptr_t)jp->entry);
+}
+
+static void collect_own(struct site *site, void *arg)
+{
+    struct own *own = arg;
+
+    for (struct kprobe *p = site->probes; p && own->count < PORTION; p = p->next)
+        if (((uintptr_t)p >= own->m->memory && (uintptr_t)p < own->m->memory_end) ||
+            has_handler(own->m, p))
+            own->ps[own->count++] = p;
+}
+
+static void take_one(const struct module_facts *m, struct kprobe *p)
+{
+    struct plat_symbol sym = { .start = p->addr, .name = "?" };
+    struct kretprobe *rp = CONTAINER_OF(p, struct kretprobe, kp);
+
+    plat_symbol_at(p->addr, &sym);
+    plat_log("%s: its probe at %s+0x%lx is taken out with it", m->name, sym.name,
+             p->addr - sym.start);
+    if (p->kind == KPROBE_KIND_RETURN)
+        unregister_kretprobes(&rp, 1);
+    else
+        unregister_kprobes(&p, 1);
+}
+
+static void leaves(const struct module_facts *m)
+{
+    struct own own = { .m = m };
+
+    do {
+        own.count = 0;
+        plat_lock(PLAT_PROBES);
+        registry_for_each(collect_own, &own);
+        collect_own(waiting_site(), &own);
+        plat_unlock(PLAT_PROBES);
+        for (size_t i = 0; i < own.count; i++)
+            take_one(m, own.ps[i]);
+    } while (own.count == PORTION);
+}
+
+struct returns {
+    uintptr_t start, end, found;
+};
+
+static void look_at_shadow(struct shadow *s, void *arg)
+{
+    struct returns *r = arg;
+
+    for (const struct shadow_entry *e = s->entries + 1; e <= s->last; e++)
+        if (e->below && shadow_ret(e) >= r->start && shadow_ret(e) < r->end)
+            r->found = shadow_ret(e);
+}
+
+static uintptr_t returns_to(uintptr_t start, uintptr_t end)
+{
+    struct returns r = { start, end, 0 };
+
+    plat_shadow_for_each(look_at_shadow, &r);
+    return r.found;
+}
+
+/* The entry of @m stays until gone(), which the same thread calls. */
+static struct guest *guest_of(const struct module_facts *m)
+{
+    struct guest *g;
+
+    plat_lock(PLAT_PROBES);
+    for (g = guests; g && g->part.start != m->text;)
+        g = g->next;
+    plat_unlock(PLAT_PROBES);
+    return g;
+}
+
+static void goes(const struct module_facts *m)
+{
+    struct guest *g = guest_of(m);
+
+    if (g)
+        text_goes(&g->part);
+}
+
+static void gone(const struct module_facts *m)
+{
+    struct guest *g = guest_unlink(m->text);
+
+    if (!g)
+        return;
+    text_gone(&g->part);
+    guest_free(g);
+}
+
+void port_module_init(void)
+{
+    static const struct module_watch watch = {
+        .comes = comes,
+        .leaves = leaves,
+        .original = copy_original,
+        .returns_to = returns_to,
+        .goes = goes,
+        .gone = gone,
+    };
+
+    module_set_watch(&watch);
+}

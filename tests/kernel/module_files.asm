@@ -1,0 +1,19 @@
+; module_files.asm - the objects of tests/kernel/modules, as files for test_module.c.
+
+%macro module_file 1
+global module_%1:data (module_%1.end - module_%1)
+global module_%1_end
+%defstr name %1
+%strcat path "tests/kernel/modules/", name, ".o"
+align 16
+module_%1:
+    incbin path
+.end:
+module_%1_end:
+%endmacro
+
+section .rodata
+module_file guest
+module_file user
+module_file refuses
+module_file leaky_mark

@@ -1,0 +1,84 @@
+/* guest.c - a module for test_module.c: functions to probe, a thread, a mark. */
+#include "tests/kernel/modules/guest.h"
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/module/module.h"
+#include "kernel/thread/thread.h"
+#include "kernel/work/work.h"
+
+long guest_calls, guest_stop;
+
+NOINLINE long guest_twice(long a)
+{
+    __atomic_add_fetch(&guest_calls, 1, __ATOMIC_RELAXED);
+    return a * 2;
+}
+
+/* Of short instructions, so that jumps come in each kind. */
+NOINLINE long guest_mix(long a, long b)
+{
+    long sum = 0;
+
+    for (long i = 0; i < (a & 7); i++)
+        sum += i ^ b;
+    switch (a & 7) {
+    case 0:
+        return sum + 1;
+    case 1:
+        return sum * 3;
+    case 2:
+        return sum ^ b;
+    case 3:
+        return sum - a;
+    case 4:
+        return guest_twice(sum);
+    case 5:
+        return sum | 1;
+    case 6:
+        return sum & b;
+    default:
+        return -sum;
+    }
+}
+
+static NOINLINE long guarded(long a)
+{
+    return a + 7;
+}
+NOKPROBE(guarded);
+
+__attribute__((section(".kprobes.text"))) NOINLINE long guest_old_mark(long a)
+{
+    __asm__ volatile("" : "+r"(a));
+    return guarded(a) + 1;
+}
+
+/* Sleeps in here until it is told to stop, and for long each time: its module finds it. */
+NOINLINE int guest_sleeper(void *unused UNUSED)
+{
+    while (!READ_ONCE(guest_stop))
+        thread_sleep_ns(200000000);
+    return 0;
+}
+
+static int guest_run(struct work *w)
+{
+    w->function = "guest_twice";
+    for (long i = 0; i < 50; i++) {
+        work_mix(w, (uint64_t)guest_mix(i, i * 77));
+        work_mix(w, (uint64_t)guest_old_mark(guest_twice(i)));
+    }
+    w->calls = (uint64_t)guest_calls;
+    return 0;
+}
+WORKLOAD(guest, guest_run, "calls all of it");
+
+__attribute__((constructor)) static void guest_init(void)
+{
+    guest_twice(1);
+}
+
+__attribute__((destructor)) static void guest_exit(void)
+{
+    WRITE_ONCE(guest_stop, 1);
+}

@@ -1,0 +1,11 @@
+/* guest.h - what the test modules share. */
+#pragma once
+
+#include "kernel/base/compiler.h"
+
+extern long guest_calls, guest_stop;
+
+NOINLINE long guest_twice(long a);
+NOINLINE long guest_mix(long a, long b);
+NOINLINE long guest_old_mark(long a);
+NOINLINE int guest_sleeper(void *unused);

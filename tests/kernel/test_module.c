@@ -1,0 +1,429 @@
+/* test_module.c - objects are loaded and taken out, under probes, threads and returns.
+ *
+ * The objects are tests/kernel/modules/, as files inside of the image.
+ */
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/paging.h"
+#include "kernel/module/module.h"
+#include "kernel/thread/thread.h"
+#include "kernel/work/work.h"
+#include "probes/core/life.h"
+#include "probes/jump/optimize.h"
+#include "probes/kprobe.h"
+#include "tests/kernel/jumps.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/say.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define FILE_OF(name)                                                                    \
+    extern const uint8_t module_##name[];                                                \
+    extern const uint8_t module_##name##_end[]
+FILE_OF(guest);
+FILE_OF(user);
+FILE_OF(refuses);
+FILE_OF(leaky_mark);
+
+#define LOAD(name)                                                                       \
+    module_load(#name, module_##name, (size_t)(module_##name##_end - module_##name), why)
+
+static char why[MODULE_WHY_MAX];
+
+static int load_guest(void)
+{
+    int err = LOAD(guest);
+
+    if (err)
+        ktest_note("guest: %d %s", err, why);
+    return err;
+}
+
+static int unload(const char *name)
+{
+    int err = module_unload(name, why);
+
+    if (err)
+        ktest_note("%s: %d %s", name, err, why);
+    return err;
+}
+
+/* of - the address of a symbol of a module, or 0. */
+static uintptr_t of(const char *name)
+{
+    struct ksym sym;
+
+    return ksyms_find(name, &sym) ? 0 : sym.start;
+}
+
+static long call(const char *name, long a, long b)
+{
+    return ((long (*)(long, long))of(name))(a, b);
+}
+
+static long value(const char *name)
+{
+    return *(const volatile long *)of(name);
+}
+
+/* ---- in and out ---- */
+
+KTEST(module, it_is_linked_called_and_known_by_name)
+{
+    struct ksym sym;
+
+    ktest_report(load_guest() == 0, "loaded");
+    ktest_report(call("guest:guest_twice", 21, 0) == 42, "its function runs");
+    ktest_report(value("guest_calls") == 2, "its constructor has run before");
+    ktest_report(ksyms_at(of("guest_mix") + 3, &sym) == 0 &&
+                     !strcmp(sym.name, "guest_mix") && sym.offset == 3 && sym.module &&
+                     !strcmp(sym.module, "guest"),
+                 "an address of it has a name and a module");
+    ktest_report(say("grep [guest] /proc/kallsyms") == 0 &&
+                     strstr(seq_str(&output), " T guest_twice\t[guest]\n"),
+                 "/proc/kallsyms names both");
+    ktest_report(say("cat /proc/modules") == 0 &&
+                     strstr(seq_str(&output), "guest ") == seq_str(&output) &&
+                     strstr(seq_str(&output), " 0 - Live 0xffffffff8"),
+                 "/proc/modules as Linux has it");
+    ktest_report(LOAD(guest) == -EEXIST, "a second one of that name is refused");
+    ktest_report(say("run guest") == 0, "its workload runs");
+    ktest_report(unload("guest") == 0, "unloaded");
+    ktest_report(!of("guest_twice") && say("run guest") == -ENOENT, "nothing is left");
+}
+
+static unsigned prot_of(uintptr_t addr)
+{
+    struct page_info info;
+
+    return page_lookup(addr, &info) ? info.prot : ~0u;
+}
+
+KTEST(module, nothing_is_writable_and_executable)
+{
+    struct page_info info;
+    uintptr_t text;
+
+    load_guest();
+    text = of("guest_twice");
+    page_lookup(text, &info);
+    ktest_report(prot_of(text) == PROT_X, "text is executed and not written");
+    ktest_report(prot_of((uintptr_t)phys_to_virt(info.phys)) == PROT_R,
+                 "nor by its direct map");
+    ktest_report(prot_of(of("guest:workload_guest")) == PROT_R, "rodata is read only");
+    ktest_report(prot_of(of("guest_calls")) == PROT_W, "data is not executed");
+    ktest_report(*(const uint32_t *)text == 0x00441f0f, "five entry NOPs are one");
+    unload("guest");
+    ktest_report(prot_of(text) == ~0u, "its pages are gone");
+    ktest_report(prot_of((uintptr_t)phys_to_virt(info.phys)) & PROT_W,
+                 "and its frame is memory again");
+}
+
+KTEST(module, what_is_used_stays)
+{
+    load_guest();
+    ktest_report(LOAD(user) == 0, "a module that uses another one");
+    ktest_report(value("user_hits") == 1, "its probe on the other one was hit");
+    ktest_report(module_unload("guest", why) == -EBUSY && strstr(why, "user"),
+                 "what it uses stays: %s", why);
+    ktest_report(unload("user") == 0, "the user goes first");
+    ktest_report(call("guest_twice", 4, 0) == 8 &&
+                     vfs_stat("/tmp", &(struct vfs_stat){ 0 }) == 0,
+                 "probes that it has left behind have gone with it");
+    ktest_report(say("cat /sys/kernel/debug/kprobes/list") == 0 && !output.len,
+                 "none is left");
+    ktest_report(unload("guest") == 0, "then the other");
+    ktest_report(LOAD(user) == -ENOEXEC && strstr(why, "guest_twice"),
+                 "without it there is a name that is not found: %s", why);
+}
+
+KTEST(module, a_constructor_can_refuse)
+{
+    size_t bytes = heap_in_use();
+
+    ktest_report(LOAD(refuses) == -ENODEV, "its error is that of the load");
+    ktest_report(!of("refuses_unload_err") && heap_in_use() - bytes < 200,
+                 "and nothing is left but names");
+    bytes = heap_in_use();
+    LOAD(refuses);
+    ktest_report(heap_in_use() == bytes, "nor these the second time");
+}
+
+KTEST(module, each_allocation_may_fail)
+{
+    size_t bytes, blocks;
+    long n = 1;
+
+    load_guest();
+    unload("guest");
+    bytes = heap_in_use();
+    blocks = heap_block_count();
+    for (; n < 100; n++) {
+        int err;
+
+        heap_fail_after(n);
+        err = LOAD(guest);
+        heap_fail_after(-1);
+        if (!err)
+            break;
+        if (err != -ENOMEM || heap_in_use() != bytes || heap_block_count() != blocks) {
+            ktest_report(false, "allocation %ld: %d, %zu bytes more", n, err,
+                         heap_in_use() - bytes);
+            return;
+        }
+    }
+    ktest_report(n > 5 && n < 100, "%ld allocations, and none may fail unnoticed", n - 1);
+    unload("guest");
+}
+
+KTEST(module, reloads_leak_nothing)
+{
+    struct frame_stats before, after;
+    uint64_t rounds = ktest_rounds(30, 1000);
+    size_t bytes, blocks;
+    bool same = true;
+
+    load_guest();
+    unload("guest");
+    frame_stats_get(&before);
+    bytes = heap_in_use();
+    blocks = heap_block_count();
+    for (uint64_t i = 0; i < rounds; i++)
+        same &=
+            load_guest() == 0 && call("guest_twice", 1, 0) == 2 && unload("guest") == 0;
+    frame_stats_get(&after);
+    ktest_report(same, "%lu times in and out", rounds);
+    ktest_report(heap_in_use() == bytes && heap_block_count() == blocks,
+                 "the heap is the same to the byte");
+    ktest_report(after.free == before.free, "and so are the frames");
+}
+
+/* ---- threads inside ---- */
+
+KTEST(module, a_thread_inside_keeps_it_and_is_named)
+{
+    int tid;
+
+    load_guest();
+    tid = kernel_clone(&(struct clone_args){ .fn = (int (*)(void *))of("guest_sleeper"),
+                                             .name = "sleeper" });
+    thread_sleep_ns(5000000);
+    /* Its destructor tells the thread to stop, so that it is gone the second time. */
+    ktest_report(module_unload("guest", why) == -EBUSY && strstr(why, "(sleeper) ") &&
+                     strstr(why, "guest:guest_sleeper+0x"),
+                 "it is kept: %s", why);
+    ktest_report(say("module info guest") == 0 && strstr(seq_str(&output), "Unloading") &&
+                     strstr(seq_str(&output), "(sleeper)"),
+                 "and `module info` says by what");
+    thread_join(tid, NULL);
+    ktest_report(unload("guest") == 0, "the second time it goes");
+}
+
+/* ---- probes ---- */
+
+static int count_hit(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    return 0;
+}
+
+KTEST(module, a_probe_waits_goes_and_comes_back)
+{
+    struct kprobe late = { .symbol_name = "guest:guest_twice",
+                           .pre_handler = count_hit,
+                           .flags = KPROBE_FLAG_PENDING };
+    struct kprobe early = { .symbol_name = "guest:guest_twice" };
+
+    ktest_report(register_kprobe(&early) == -ENOENT,
+                 "a name that is not there is refused");
+    ktest_report(register_kprobe(&late) == 0 && late.flags & KPROBE_FLAG_GONE,
+                 "unless the probe may wait");
+    ktest_report(register_kprobe(&late) == -EEXIST, "it is registered");
+    ktest_report(enable_kprobe(&late) == -EINVAL, "but cannot be switched");
+    load_guest();
+    ktest_report(kprobe_hits(&late) == 1, "it was armed before the constructor ran");
+    ktest_report(!(late.flags & KPROBE_FLAG_GONE) && late.addr == of("guest_twice"),
+                 "and has an address now");
+    ktest_report(register_kprobe(&early) == 0, "now the other is accepted");
+    call("guest_twice", 1, 0);
+    unload("guest");
+    ktest_report(late.flags & KPROBE_FLAG_GONE && kprobe_hits(&late) == 2 &&
+                     kprobe_hits(&early) == 1,
+                 "both are gone with their counts");
+    ktest_report(unregister_kprobe(&early) == 0 && !(early.flags & KPROBE_FLAG_GONE),
+                 "one that is gone can be unregistered");
+    ktest_report(unregister_kprobe(&early) == -EINVAL, "once");
+    load_guest();
+    call("guest_twice", 1, 0);
+    ktest_report(kprobe_hits(&late) == 4, "the other counts on");
+    ktest_report(unregister_kprobe(&late) == 0, "and goes");
+    unload("guest");
+}
+
+KTEST(module, a_probe_by_address_does_not_come_back)
+{
+    struct kprobe p = { .pre_handler = count_hit };
+    uintptr_t addr;
+
+    load_guest();
+    addr = p.addr = of("guest_twice");
+    ktest_report(register_kprobe(&p) == 0, "registered by address");
+    unload("guest");
+    ktest_report(p.flags & KPROBE_FLAG_GONE, "gone");
+    load_guest();
+    call("guest_twice", 1, 0);
+    ktest_report(of("guest_twice") == addr && p.flags & KPROBE_FLAG_GONE &&
+                     kprobe_hits(&p) == 0,
+                 "the same address later is another instruction");
+    unregister_kprobe(&p);
+    unload("guest");
+}
+
+static uint64_t returned;
+
+static int note_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs)
+{
+    returned += regs_return_value(regs);
+    return 0;
+}
+
+KTEST(module, return_probes_and_their_detours)
+{
+    struct kretprobe rp = { .kp.symbol_name = "guest:guest_twice",
+                            .handler = note_return };
+
+    jumps_by(OPTIMIZE_PUN);
+    load_guest();
+    returned = 0;
+    ktest_report(register_kretprobe(&rp) == 0, "registered");
+    optimize_run();
+    ktest_report(call("guest_twice", 5, 0) == 10 && returned == 10, "its return is seen");
+    unload("guest");
+    load_guest();
+    optimize_run();
+    ktest_report(returned == 10 + 2 && call("guest_twice", 6, 0) == 12 &&
+                     returned == 10 + 2 + 12,
+                 "and so are those of the next load, its constructor's included");
+    ktest_report(unregister_kretprobe(&rp) == 0, "unregistered");
+    unload("guest");
+    jumps_as_before();
+}
+
+/* ---- marks ---- */
+
+KTEST(module, its_blacklist_comes_and_goes)
+{
+    struct kprobe marked = { .symbol_name = "guest:guarded" };
+    struct kprobe old = { .symbol_name = "guest:guest_old_mark", .offset = 5 };
+    struct blacklist_range range;
+    size_t before = 0, during = 0, after = 0;
+
+    while (blacklist_get(before, &range) == 0)
+        before++;
+    load_guest();
+    while (blacklist_get(during, &range) == 0)
+        during++;
+    ktest_report(during == before + 2, "two ranges more");
+    ktest_report(register_kprobe(&marked) == -EPERM, "NOKPROBE in a module");
+    ktest_report(register_kprobe(&old) == -EPERM, ".kprobes.text too, in its middle");
+    ktest_report(say("probe blacklist") == 0 && strstr(seq_str(&output), " guarded "),
+                 "listed");
+    unload("guest");
+    while (blacklist_get(after, &range) == 0)
+        after++;
+    ktest_report(after == before, "gone with it");
+    ktest_report(LOAD(leaky_mark) == -ENOEXEC && strstr(why, "leaky") &&
+                     strstr(why, "log_"),
+                 "a mark that is not closed is refused: %s", why);
+}
+
+/* ---- every instruction ---- */
+
+struct all {
+    struct kprobe probes[512], *ps[512];
+    size_t count, jumps;
+};
+
+static struct all all;
+
+static void take_insn(const struct insn *insn, void *unused UNUSED)
+{
+    if (all.count == 512)
+        return;
+    all.probes[all.count] = (struct kprobe){ .addr = insn->addr };
+    all.ps[all.count] = &all.probes[all.count];
+    all.count++;
+}
+
+static void take_function(const char *name)
+{
+    struct plat_symbol function;
+
+    if (plat_symbol_find(name, &function))
+        return;
+    plat_lock(PLAT_PROBES);
+    boundary_for_each(&function, take_insn, NULL);
+    plat_unlock(PLAT_PROBES);
+}
+
+static void refused(struct kprobe *p, const struct probe_reject *because,
+                    void *unused UNUSED)
+{
+    ktest_note("0x%lx: %s", p->addr, because->why);
+}
+
+static void probe_everything(enum optimize_method method, const char *name)
+{
+    uint64_t hits = 0;
+    struct exec_stats before, after;
+    long expected[64];
+    long in;
+
+    jumps_by(method);
+    memset(&all, 0, sizeof(all));
+    exec_stats_get(&before);
+    load_guest();
+    for (long i = 0; i < 64; i++)
+        expected[i] = call("guest_mix", i, i * 3);
+    take_function("guest:guest_mix");
+    take_function("guest:guest_twice");
+    in = register_kprobes_some(all.ps, all.count, refused, NULL);
+    ktest_report(in == (long)all.count && in > 40, "%ld of %zu instructions", in,
+                 all.count);
+    optimize_run();
+    for (long i = 0; i < in; i++)
+        all.jumps += (all.ps[i]->flags & KPROBE_FLAG_OPTIMIZED) != 0;
+    ktest_report(method == OPTIMIZE_PUN ? all.jumps == all.count : all.jumps > 0,
+                 "%s: %zu of them are jumps", name, all.jumps);
+    for (long i = 0; i < 64; i++)
+        if (call("guest_mix", i, i * 3) != expected[i]) {
+            ktest_report(false, "guest_mix(%ld) differs", i);
+            break;
+        }
+    for (long i = 0; i < in; i++)
+        hits += kprobe_hits(all.ps[i]);
+    ktest_report(hits > 1000, "%lu hits, and the same results", hits);
+    ktest_report(unload("guest") == 0, "it goes with all of them");
+    unregister_kprobes(all.ps, (size_t)in);
+    exec_stats_get(&after);
+    ktest_report(after.arena_free_pages == before.arena_free_pages &&
+                     after.pad_pages == before.pad_pages,
+                 "no cell or pad is left");
+    jumps_as_before();
+}
+
+KTEST(module, every_instruction_of_it_becomes_a_jump)
+{
+    probe_everything(OPTIMIZE_PUN, "pun");
+}
+
+/* Regions go by the targets that the engine has found in the module. */
+KTEST(module, regions_lie_over_it)
+{
+    probe_everything(OPTIMIZE_REGION, "region");
+}
