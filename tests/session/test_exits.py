@@ -151,19 +151,21 @@ def attached(*, keys=b"", number=0, twice=False):
     """How `./sonde attach` ends."""
     with guest_under_gdb():
         words = [SONDE, "attach"]
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   preexec_fn=heed_interrupts)  # fmt: skip
         with process:
-            read_up_to(process, b"sonde> ")
-            if twice:
-                status = status_of("attach")
-                process.terminate()
-                return status
-            if number:
-                process.send_signal(number)
-            else:
-                process.stdin.write(keys)
-                process.stdin.flush()
-            return process.wait(LIMIT)
+            try:
+                read_up_to(process, b"sonde> ")
+                if twice:
+                    return status_of("attach")
+                if number:
+                    process.send_signal(number)
+                else:
+                    process.stdin.write(keys)
+                    process.stdin.flush()
+                return process.wait(LIMIT)
+            finally:
+                process.kill()
 
 
 def second_gdb():
