@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PORTION 4096u /* probes */
+
 struct all {
     struct kprobe *probes;
     struct kprobe **pointers;
@@ -79,6 +81,16 @@ static void run_work(void)
         thread_join(tids[i], NULL);
 }
 
+/* take_away - the engine's own code, which has the lowest addresses, is switched off first:
+ * else the engine traps in itself for each of the others. A long run has it so.
+ */
+static void take_away(struct kprobe **ps, size_t count)
+{
+    for (size_t at = 0; at < ktest_count(count, 0); at += PORTION)
+        disable_kprobes(ps + at, count - at < PORTION ? count - at : PORTION);
+    unregister_kprobes(ps, count);
+}
+
 KTEST(everywhere, every_instruction_at_once)
 {
     struct all all = { 0 };
@@ -95,7 +107,7 @@ KTEST(everywhere, every_instruction_at_once)
     account_totals(&before);
     in = register_kprobes_some(all.pointers, all.count, refused, &all);
     run_work();
-    unregister_kprobes(all.pointers, (size_t)in);
+    take_away(all.pointers, (size_t)in);
     account_totals(&after);
     for (long i = 0; i < in; i++) {
         hits += all.pointers[i]->hits;

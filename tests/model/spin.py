@@ -67,7 +67,9 @@ def build(model, defines, directory, flags):
 
 
 def check(model, defines, thorough=False):
-    """Look at all states of a model. @thorough: many are expected."""
+    """Look at all states of a model. @thorough: many are expected, which are worth the time
+    of an optimizing compiler; it can take ten times that of the search.
+    """
     live = "-DLIVE" in defines
     flags = ["-O2"] if thorough else ["-O0"]
     with tempfile.TemporaryDirectory(prefix="sonde-model-") as directory:

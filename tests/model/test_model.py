@@ -171,7 +171,7 @@ def checked(rows, check):
 
 
 def check_model(row):
-    return spin.check(row[0], defines(row[1]), thorough=True)
+    return spin.check(row[0], defines(row[1]), thorough=tap.LONG)
 
 
 def check_mutant(row):

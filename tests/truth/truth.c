@@ -217,6 +217,7 @@ static int trial(struct truth *t, size_t first, size_t count)
 {
     struct kprobe **ps = t->pointers + first;
     long in = (long)count;
+    size_t left;
     int err;
 
     if (!t->bare)
@@ -228,8 +229,9 @@ static int trial(struct truth *t, size_t first, size_t count)
     truth_open(ps, t->past + first, records + first, (size_t)in);
     err = t->storm.count ? storm_run(t) : run_commands(t);
     truth_close(ps, records + first, (size_t)in);
-    if (!t->bare)
-        unregister_kprobes(ps, (size_t)in);
+    left = (size_t)in;
+    if (!t->bare && mass_unregister(t->sh, ps, &left))
+        unregister_kprobes(ps, left); /* Ctrl-C: all of them go nevertheless */
     return err;
 }
 
