@@ -413,7 +413,8 @@ static void image_check(const struct image *image, size_t step)
     churn_check(image, 10, 1);
     if (image->probed > CHURN_MAX)
         return;
-    churn_check(image, 1, 1);
+    if (step == 1)
+        churn_check(image, 1, 1);
     churn_check(image, 1, 25);
 }
 

@@ -3,8 +3,8 @@
 
     tests/pun/test_plans.py [--long]
 
-The kernel itself, each 16th instruction alone and all of them at once. --long: a
-distribution's kernel and programs too, and each instruction alone.
+The kernel itself, each 16th instruction alone, all of them at once, and in and out in
+portions. --long: a distribution's kernel and programs too, and each instruction alone.
 """
 
 import glob
