@@ -29,6 +29,9 @@ Q := $(if $(filter 1,$(V)),,@)
 silent := $(findstring s,$(firstword -$(MAKEFLAGS)))
 say = @$(if $(filter 1,$(V))$(silent),true,printf '  %-7s %s\n' $(1) $(2))
 
+# No rules but those of these files: make would try each of its own for every file.
+MAKEFLAGS += -r
+
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 .SECONDARY:
