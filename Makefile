@@ -123,11 +123,13 @@ OFFSETS := kernel/cpu/asm_offsets.c probes/port/probe_offsets.c
 NASM_TOOLS := kernel/debug/nasm_dwarf.py kernel/debug/elf64.py
 
 # Two runs: NASM 2.16 forgets the included files in the list that it makes while assembling.
+# Labels of macros are no names of places: tools would take them for functions.
 $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/probe_offsets.inc
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
 	$(Q)$(NASM) $(NASMFLAGS) -M -MP -MT $@ $< >$(@:.o=.d)
 	$(Q)$(NASM) $(NASMFLAGS) -o $@ $<
+	$(Q)$(OBJCOPY) --wildcard --strip-symbol='..@*' $@
 	$(Q)$(PYTHON) kernel/debug/nasm_dwarf.py $@
 
 # Modules that tests load: files inside of the image, without debug data.
@@ -155,10 +157,12 @@ $(foreach file,$(OFFSETS),$(eval $(call offsets,$(file))))
 # Linked three times, because the symbol table is a part of what it describes; see
 # kernel/debug/gen_ksyms.py. In each image the entry NOPs become one before anything is
 # read from it. The tables of inlined functions, parameters and branch targets are of the first,
-# the only one of the two that needs debug data and relocations.
+# the only one of the two that needs debug data and relocations. So is what debuggers are told
+# of assembly routines, which no image loads.
 KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/elf64.py
 INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/elf64.py
 PARAMS_TOOLS := kernel/debug/gen_params.py $(INLINES_TOOLS)
+FRAMES_TOOLS := kernel/debug/gen_frames.py kernel/debug/asm_frames.py kernel/debug/elf64.py
 TARGETS_TOOLS := probes/region/gen_targets.py kernel/debug/gen_ksyms.py kernel/debug/elf64.py \
     $(B)/link/gen_branches
 LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
@@ -187,6 +191,9 @@ $(B)/link/params0.asm: $(PARAMS_TOOLS)
 $(B)/link/params1.asm: $(B)/link/1.elf $(PARAMS_TOOLS)
 	$(Q)$(PYTHON) kernel/debug/gen_params.py -o $@ $<
 
+$(B)/link/frames1.asm: $(B)/link/1.elf $(FRAMES_TOOLS)
+	$(Q)$(PYTHON) kernel/debug/gen_frames.py -o $@ $<
+
 $(B)/link/targets0.asm: $(TARGETS_TOOLS)
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) probes/region/gen_targets.py --empty -o $@
@@ -206,7 +213,7 @@ $(B)/link/%.o: $(B)/link/%.asm $(B)/flags.stamp
 link_tables = $(1:%=$(B)/link/%.o)
 LINK1_TABLES := $(call link_tables,ksyms0 inlines0 params0 targets0)
 LINK2_TABLES := $(call link_tables,ksyms1 inlines1 params1 targets1)
-LINK3_TABLES := $(call link_tables,ksyms2 inlines1 params1 targets1)
+LINK3_TABLES := $(call link_tables,ksyms2 inlines1 params1 targets1 frames1)
 
 $(B)/link/1.elf: $(LINK1_TABLES) $(LINK_NEEDS)
 	$(call say,LD,$@)
@@ -329,6 +336,7 @@ mutants: ## undo what the code does, piece by piece: do tests notice? M=NAME for
 	$(Q)tests/mutants/run.py --folder $(B)/mutants $(M)
 
 check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say
+	$(Q)tests/run/need.sh gdb
 	$(Q)prove --exec '' --comments -j 2 \
 	    $(filter-out $(if $(LONG),,%/check_tidy),$(wildcard tests/lint/check_*))
 

@@ -195,3 +195,5 @@ global boot_stack, boot_stack_top
 boot_stack:
     resb STACK_LEN
 boot_stack_top:
+
+code_sections .boot, .text

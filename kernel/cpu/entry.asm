@@ -77,6 +77,7 @@ entry_text_start:
     push r13
     push r14
     push r15
+    frame image
     cld
 %endmacro
 
@@ -129,6 +130,7 @@ entry_text_start:
 ; ---- exceptions ------------------------------------------------------------------------
 
 proc trap_entry, 64
+    frame trap_error
     push 0                          ; aux
     SAVE_REGS
 trap_entry_saved:
@@ -140,6 +142,7 @@ endproc trap_entry
 
 ; #PF: CR2 goes into the frame before anything runs that could fault again.
 proc pf_entry, 16
+    frame trap_error
     push rax
     mov rax, cr2
     xchg rax, [rsp]
@@ -160,6 +163,7 @@ endproc pf_entry
 ; #DB: DR6 into the frame as CR2 above; it is cleared for the next one. A program that steps
 ; itself may have been at a jump of the engine's, which emulates its instruction.
 proc db_entry, 16
+    frame trap
     MAKE_GAP 1
     push rax
     mov rax, dr6
@@ -172,6 +176,7 @@ proc db_entry, 16
 endproc db_entry
 
 proc exc_int3, 64
+    frame int3
     MAKE_GAP 3
     push 0                          ; aux
     SAVE_REGS
@@ -183,6 +188,7 @@ endproc exc_int3
 
 ; In: rsp = struct pt_regs *. Everything that is neither an interrupt nor NMI leaves here.
 proc trap_exit, 64
+    frame image
     test dword [rsp + REGS_FLAGS], FLAGS_TF
     jnz .with_tf
 .popf_ret:
@@ -196,8 +202,10 @@ proc trap_exit, 64
     mov [rax + 8], rcx
     mov [rax], rdx
     mov [rsp + REGS_ORIG_AX], rax
+    frame leaving
     RESTORE_REGS
     mov rsp, [rsp + REGS_ORIG_AX - REGS_AUX]
+    frame way_back
     popfq
 .window:
     ret
@@ -232,6 +240,7 @@ endproc trap_exit
 ; In:   rsp = struct pt_regs *, interrupts off
 ; Out:  by trap_exit, maybe on another CPU
 proc switch_if_due, 16
+    frame image
     cmp word [gs:PERCPU_DUE], 0
     je trap_exit
     cmp dword [gs:PERCPU_PREEMPT_COUNT], 0
@@ -249,6 +258,7 @@ endproc switch_if_due
 
 ; The interrupt of a detour, which has no image to leave by: see PREEMPT_ON in image.inc.
 proc switch_entry, 16
+    frame trap_error
     push 0                          ; aux
     SAVE_REGS
     jmp switch_if_due
@@ -257,6 +267,7 @@ endproc switch_entry
 ; A handler has faulted and is given up: rsp = the image of its hit, all else is lost. What
 ; is left of the hit is done from there. Jumped to by resuming the image of the fault.
 proc trap_resume_hit, 16
+    frame image
     mov rdi, rsp
     mov rsi, [gs:PERCPU_PROBE]
     call [rel trap_resume_handler]
@@ -276,6 +287,7 @@ endproc trap_resume_hit
 %endmacro
 
 proc irq_entry, 64
+    frame trap_error
     push 0                          ; aux
     SAVE_REGS
     cmp byte [gs:PERCPU_HALTED], 0
@@ -303,6 +315,7 @@ endproc irq_entry
 ; text is being changed it serialises first: what it calls may have been fetched before. And
 ; so it does on a CPU that was halted, which is then taken for awake until it halts anew.
 proc nmi_entry, 64
+    frame trap
     push 0
     mov dword [rsp + 4], 2
     push rax
@@ -332,6 +345,7 @@ proc nmi_entry, 64
 endproc nmi_entry
 
 proc df_entry, 16
+    frame trap_error
     mov dword [rsp + 4], 8
     push rax
     mov rax, cr2
@@ -343,6 +357,7 @@ proc df_entry, 16
 endproc df_entry
 
 proc mc_entry, 16
+    frame trap
     push 0
     mov dword [rsp + 4], 18
     push 0
@@ -368,6 +383,13 @@ entry_stubs:
 %assign n 0
 %rep 256
     align 16, db 0xcc
+  %if n == 3
+    frame int3
+  %elif HAS_ERROR(n)
+    frame trap_error
+  %else
+    frame trap
+  %endif
   %if n == 1
     jmp db_entry
   %elif n == 2
@@ -420,3 +442,5 @@ section .rodata
 align 8
 global cpu_idle_halted              ; where the interrupt that ends it comes
 cpu_idle_halted: dq cpu_idle_wait.halted
+
+code_sections .text.entry, .text

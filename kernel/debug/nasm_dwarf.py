@@ -10,8 +10,13 @@ becomes a line number of 8 bytes, DW_AT_decl_line, whose value 0 means "unknown"
 the superfluous bytes, and the next byte ends the entries. An object that does not look like
 this, say a later NASM's, stays as it is.
 
+The unit itself is said to go from the start of one section on for the length of all of them.
+With more than one section of code that is wrong, and gdb says so at each place that is not
+within. There a source has `code_sections` at its end (kernel/base/proc.inc), which makes a
+.debug_ranges, and here the end of the unit becomes a reference to that.
+
 Source: DWARF Debugging Information Format, version 3, "Declaration Coordinates",
-"Attribute Encodings".
+"Non-Contiguous Address Ranges", "Attribute Encodings".
 """
 
 import struct
@@ -21,6 +26,8 @@ import elf64
 
 SUBPROGRAM = bytes.fromhex("02 2e 00 11 01")  # entry kind 2: a subprogram with a low_pc
 FRAME_BASE, DECL_LINE = bytes.fromhex("40 06"), bytes.fromhex("3b 07")  # data4, data8
+HIGH_PC, RANGES = bytes.fromhex("12 01"), bytes.fromhex("55 07")  # an address; data8
+HIGH_PC_PLACE = 11 + 1 + 8  # in the unit: behind its header, its kind and its low_pc
 END = bytes(3)  # of the attributes, and of the kinds
 # The entry: its kind, low_pc, frame_base; the end of the unit's entries; what is too much.
 ENTRY_LEN, END_LEN, SUPERFLUOUS_LEN = 1 + 8 + 4, 1, 4
@@ -42,14 +49,43 @@ def place_of_attribute(elf):
     return kinds.offset + len(table) - len(FRAME_BASE + END)
 
 
+def section_symbol(elf, name):
+    """The number of the symbol that stands for a section."""
+    table = next(s for s in elf.sections if s.type == elf64.SHT_SYMTAB)
+    index = [s.name for s in elf.sections].index(name)
+    for i, entry in enumerate(elf64.SYMBOL.iter_unpack(elf.content(table))):
+        if entry[1] & 15 == elf64.STT_SECTION and entry[3] == index:
+            return i
+    raise elf64.ElfError(f"no symbol for {name}")
+
+
+def changes_of_ranges(elf):
+    """[(offset in the file, bytes)] that make the unit end where its ranges say."""
+    kinds, relocations = elf.section(".debug_abbrev"), elf.section(".rela.debug_info")
+    if not elf.section(".debug_ranges") or not kinds or not relocations:
+        return []
+    at = elf.content(kinds).find(HIGH_PC)
+    rows = elf.content(relocations)
+    for row, (place, info, _) in enumerate(elf64.RELOCATION.iter_unpack(rows)):
+        if place == HIGH_PC_PLACE and at >= 0:
+            symbol = section_symbol(elf, ".debug_ranges")
+            moved = elf64.RELOCATION.pack(place, symbol << 32 | info & 0xFFFFFFFF, 0)
+            return [(kinds.offset + at, RANGES),
+                    (relocations.offset + row * elf64.RELOCATION.size, moved)]
+    raise elf64.ElfError("a unit with .debug_ranges that is not as NASM makes it")
+
+
 def main():
     path = sys.argv[1]
-    place = place_of_attribute(elf64.load(path))
-    if place is None:
-        return
+    elf = elf64.load(path)
+    changes = changes_of_ranges(elf)
+    place = place_of_attribute(elf)
+    if place is not None:
+        changes.append((place, DECL_LINE))
     with open(path, "r+b") as file:
-        file.seek(place)
-        file.write(DECL_LINE)
+        for offset, data in changes:
+            file.seek(offset)
+            file.write(data)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ proc copy_nofault
     xor eax, eax
     ret
 .bad:
+    frame call
     mov eax, -EFAULT
     ret
     extable .copy, .bad
@@ -50,10 +51,12 @@ proc strncpy_nofault
     mov rax, rcx
     ret
 .bad_load:
+    frame call
     mov byte [rdi], 0
     mov rax, -EFAULT
     ret
 .bad_store:
+    frame call
     mov rax, -EFAULT
     ret
     extable .load, .bad_load

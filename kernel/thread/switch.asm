@@ -25,6 +25,7 @@ proc switch_to
     pushfq
     mov [rsi], rsp
     mov rsp, rdx
+    frame same
     popfq
     pop r15
     pop r14
@@ -40,6 +41,7 @@ noretprobe switch_to
 ; thread_entry: what the first switch to a thread returns to.
 ; In: rax = the thread that left. The zero frame pointer ends backtraces.
 proc thread_entry
+    frame end
     xor ebp, ebp
     mov rdi, rax
     call thread_start

@@ -218,6 +218,7 @@ extern switch_if_due
 
 ; LEAVE: by the image.
 %macro LEAVE 0
+    frame image
     INTERRUPTS_OFF
     mov [gs:PERCPU_PREEMPT_COUNT], r12d
     jmp switch_if_due
@@ -236,6 +237,11 @@ section .text.detour progbits alloc exec nowrite align=64
 ; Three times the same: how many words lie above the image, and whether status flags matter.
 %macro CALL 3
 CODE %1
+  %if %2 == 2
+    frame detour_called, SITE_ADDR
+  %else
+    frame detour, SITE_ADDR
+  %endif
     BUILD %2
     RUN .all, .more
 .ran:
@@ -275,6 +281,7 @@ nokprobe %1
 section .text.detour.rare progbits alloc exec nowrite align=64
 
 CODE detour_image
+    frame detour, SITE_ADDR
     BUILD 1
     CALL_ENGINE kprobe_image_handler
     LEAVE
@@ -283,6 +290,7 @@ endproc detour_image
 nokprobe detour_image
 
 CODE detour_image_called
+    frame detour_called, SITE_ADDR
     BUILD 2
     CALL_ENGINE kprobe_image_handler
     LEAVE
@@ -292,6 +300,7 @@ nokprobe detour_image_called
 
 ; The instruction has been run; what a post-handler changes is where the program goes on.
 CODE detour_post
+    frame detour_post, SITE_ADDR, SITE_LEN
     BUILD 1
     CALL_ENGINE kprobe_post_handler
     movzx eax, al
@@ -309,3 +318,5 @@ align 8
 ; A probe that is not there counts as disabled, which is not what RUN is for.
 no_probe:
     times KPROBE_SIZE db 0xff
+
+code_sections .text.detour, .text.detour.rare

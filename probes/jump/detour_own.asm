@@ -121,6 +121,7 @@ nokprobe detour_own_rare
 ; the image, from which there is no return.
 proc detour_own_leave
     pop rsi
+    frame image
     cld
     xor ecx, ecx
     test eax, eax

@@ -53,6 +53,7 @@ __?SECT?__
 ; In:   [rsp] = where the cell goes on, [rsp + 8] = the return address
 ; Out:  there, with neither of them on the stack, all registers and status flags as they were
 proc detour_return, 64
+    frame detour, SITE_ADDR
     lea rsp, [rsp - SAVED]
     STORE SAVED_REGISTERS
     lahf

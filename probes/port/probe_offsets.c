@@ -38,6 +38,7 @@ static void hits_layout(void)
 static void probes_layout(void)
 {
     EMIT(SITE_ADDR, offsetof(struct site, addr));
+    EMIT(SITE_LEN, offsetof(struct site, len));
     EMIT(SITE_PROBES, offsetof(struct site, probes));
     EMIT(KPROBE_PRE, offsetof(struct kprobe, pre_handler));
     EMIT(KPROBE_FLAGS, offsetof(struct kprobe, flags));

@@ -49,6 +49,7 @@ section .text.image
 ; Out:  at the return address, all registers and flags as they were, but for what handlers
 ;       have changed
 proc kretprobe_trampoline, 64
+    frame returns
     lea rsp, [rsp - 16]         ; 1
     pushfq
     lea rsp, [rsp - REGS_FLAGS]
@@ -70,6 +71,7 @@ proc kretprobe_trampoline, 64
     lea r10, [r10 + kretprobe_trampoline]
     mov [rsp + REGS_IP], r10
 .known:                         ; 2
+    frame returning
     mov edx, [r12 + SHADOW_TOP]
     sub edx, edi
     add edx, 8
@@ -128,6 +130,7 @@ proc kretprobe_trampoline, 64
     LOAD EACH_REGISTER
     lea rsp, [rsp + REGS_SS]
 .ret:
+    frame returned
     ret
 
 .rare:                          ; 4
@@ -146,6 +149,7 @@ proc kretprobe_trampoline, 64
     jmp .popped
 
 .as_a_trap:                     ; 6
+    frame image
     cld
     INTERRUPTS_OFF
     mov [gs:PERCPU_PREEMPT_COUNT], r14d

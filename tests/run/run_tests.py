@@ -99,7 +99,7 @@ EXPLAINED_MAX = 100  # lines shown of a failing test
 
 # Minutes each: not to be what everything waits for in the end.
 LONG_ONES = ("model", "truth")
-SHORT_ONES = ("run", "tools", "insn", "pun", "region", "fuzz", "session")
+SHORT_ONES = ("run", "tools", "insn", "pun", "region", "fuzz", "gdb", "session")
 STRESS = ("stress",)
 
 

@@ -1,0 +1,68 @@
+"""fields.py - every name of the kernel's that gdb's helpers use.
+
+Where the kernel renames something, this is the place to follow. `make check` asks gdb for
+each of them (tests/lint/check_gdb). No offset is written down: debug data has them.
+"""
+
+# struct: its fields
+STRUCTS = {
+    "site": "addr probes boost_slot step_slot bytes len is_sti way state emul",
+    "jump_site": "region detour_off pad_off copy_off jump_len jump_why kind specialized",
+    "emulation": "kind disp",
+    "sti_pair": "slot",
+    "region": "addr bytes len count starts cell copies is_open",
+    "kprobe": "addr kind pre_handler light_handler post_handler fault_handler flags counter "
+              "hits nmissed missed site next",
+    "kretprobe": "kp handler entry_handler nmissed coalesced dropped",
+    "shadow": "top len last entries",
+    "shadow_entry": "ret below holder",
+    "kretprobe_holder": "rp",
+    "slot_header": "cell_len",
+    "plat_pattern": "code len entry",
+    "probe_cpu": "depth light plat hits",
+    "probe_hit": "site regs running is",
+    "hit_facts": "stage",
+    "plat_cpu": "nmi_shadow counters",
+    "table": "len entries",
+    "percpu": "id probe current idle preempt_count irq_depth nmi_depth",
+    "thread": "sp tid name state cpu preempted_regs probe all_link",
+    "pt_regs": "r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di ip flags sp vector "
+               "error_code",
+    "mutex": "owner",
+}
+
+# how it is called here: (file, variable)
+VARIABLES = {
+    "registry": ("probes/core/registry.c", "table"),
+    "grave": ("probes/core/registry.c", "grave"),
+    "cell_map": ("probes/core/insn_slot.c", "map"),
+    "locks": ("probes/port/port_kernel.c", "locks"),
+    "cpus": ("kernel/cpu/percpu.c", "cpus"),
+    "threads": ("kernel/thread/sched.c", "sched_all"),
+}
+
+# enumerators
+CONSTANTS = ("WAY_EMULATE", "INSN_CALL_REL", "SITE_ARMED", "SITE_OPTIMIZED", "DETOUR_COUNT",
+             "DETOUR_RETURN", "PLAT_TEXT", "THREAD_RUNNING", "THREAD_DEAD", "SWITCH_IRQ",
+             "KPROBE_KIND_RETURN", "HIT_PRE", "HIT_FAULT")
+
+# enum: the beginning of its enumerators' names
+ENUMS = {"site_state": "SITE_", "site_way": "WAY_", "detour_kind": "DETOUR_",
+         "probe_reason": "PROBE_", "thread_state": "THREAD_"}
+
+# symbols of assembly and of the linker
+SYMBOLS = ("kretprobe_trampoline", "exc_int3", "_text", "_etext", "notes_start", "notes_end",
+           "detour_text_start", "detour_text_end")
+
+# patterns of code, each a struct plat_pattern
+PATTERNS = ("detour_own", "detour_own_dead", "detour_light", "detour_light_dead",
+            "detour_light_keep", "detour_light_keep_dead")
+
+# The functions whose static arrays have a sentence for each value of an enum.
+SENTENCES = {"detour_kind": ("probes/jump/detour.c", "sentences")}
+
+RETURN_POINT_OFF = 10  # probes/returns/return_point.h; a macro, which debug data leaves out
+REACH_START = 0xFFFFFFFF00000000  # kernel/memmap.h
+PAGE_LEN = 4096
+OWNER_LEN = 8  # probes/core/insn_slot.c: the last bytes of a cell
+FREE_OWNER = 0xCCCCCCCCCCCCCCCC

@@ -1,0 +1,152 @@
+"""frames.py - gdb's backtraces lead through probes.
+
+The unwinder does what call frame information cannot say: code that the engine has made, and
+return addresses that it has exchanged. gdb takes what an unwinder in Python finds for a
+caller, which is looked up in front of its pc. A probed instruction was not called from. So
+there the unwinder gives the mirror of its address, and call frame information leads from that
+to the address, as from a signal (kernel/debug/gen_frames.py).
+
+The filter gives frames of the engine names that tell what they are.
+"""
+
+import gdb
+from gdb.FrameDecorator import FrameDecorator
+from gdb.unwinder import Unwinder
+
+from sonde_gdb import cfi, fields, kernel, sites, walk
+
+MIRROR = 1 << 40
+REGISTERS = [*cfi.NAMES[:-1], "eflags"]
+
+
+class FrameId:
+    def __init__(self, sp, pc):
+        self.sp, self.pc = gdb.Value(sp), gdb.Value(pc)
+
+
+def is_mirror(pc):
+    return fields.REACH_START <= pc + MIRROR <= kernel.MASK
+
+
+class ProbeUnwinder(Unwinder):
+    def __init__(self):
+        super().__init__("sonde")
+
+    def __call__(self, pending):
+        pc = int(pending.read_register("rip")) & kernel.MASK
+        if pc < fields.REACH_START or not kernel.is_known():
+            return None
+        registers = {name: int(pending.read_register(name)) & kernel.MASK
+                     for name in REGISTERS}  # fmt: skip
+        try:
+            # gdb does not tell whether the frame has called, or was interrupted.
+            is_exact = pending.level() == 0 or not is_behind_call(pc)
+            found = walk.unwound(walk.Frame(dict(registers, rip=pc), is_exact))
+        except (kernel.Gone, cfi.Unsupported, KeyError):
+            return None
+        cfa, start, caller, exact, is_ours = found
+        if not is_ours or "rip" not in caller:
+            return None
+        if exact:
+            caller["rip"] -= MIRROR
+        info = pending.create_unwind_info(FrameId(cfa, start))
+        for name in [*REGISTERS, "rip"]:
+            if name in caller:
+                info.add_saved_register(name, value(pending, name, caller[name]))
+        return info
+
+
+def is_behind_call(pc):
+    """Is there a call in front of it: call rel32, or call of a register or a word?"""
+    code = kernel.read(pc - 7, 7)
+    return code[2] == 0xE8 or any(code[7 - n] == 0xFF and code[8 - n] >> 3 & 7 == 2
+                                  for n in range(2, 8))
+
+
+def value(pending, name, number):
+    """A number as gdb wants a register's value."""
+    kind = pending.read_register(name).type
+    data = (number & kernel.MASK).to_bytes(8, "little")
+    return gdb.Value(data[: kind.sizeof], kind)
+
+
+# ---- names ----
+
+MARKS = {"exc_int3": "int3", "nmi_entry": "NMI", "irq_entry": "interrupt",
+         "switch_entry": "switch", "pf_entry": "page fault", "db_entry": "debug trap",
+         "df_entry": "double fault", "mc_entry": "machine check", "trap_entry": "trap",
+         "trap_exit": "return from a trap", "switch_if_due": "return from a trap",
+         "entry_stubs": "trap"}  # fmt: skip
+
+
+def place_text(frame):
+    """The program's place in the frame that was interrupted by @frame."""
+    older = frame.older()
+    return f" at {kernel.symbol_at(older.pc() & kernel.MASK)}" if older else ""
+
+
+def mark_of(frame):
+    """What a frame is that is not the program's, None for others."""
+    pc = frame.pc() & kernel.MASK
+    if is_mirror(pc):
+        return f"<probe{place_text(frame)}>"
+    if sites.is_generated(pc):
+        cell = sites.cell_at(pc) or sites.pad_at(pc)
+        return f"<code of the probe at {kernel.symbol_at(cell.site.addr)}>"
+    entry = cfi.find(pc)
+    name = entry and kernel.routine_at(entry.start)
+    if not name:
+        return None
+    if name.startswith("detour") and frame.type() == gdb.SIGTRAMP_FRAME:
+        return f"<probe{place_text(frame)}, {name}>"
+    if name in MARKS:
+        return f"<{MARKS[name]}>"
+    return None if is_name(frame.name()) else name
+
+
+def is_name(name):
+    """Of a function, and not of a label within one?"""
+    return bool(name) and not set("@[.") & set(name)
+
+
+class Marked(FrameDecorator):
+    def __init__(self, base, mark):
+        super().__init__(base)
+        self.mark = mark
+
+    def function(self):
+        return self.mark
+
+    def filename(self):
+        return None
+
+    def line(self):
+        return None
+
+    def frame_args(self):
+        return None
+
+    def frame_locals(self):
+        return None
+
+
+class ProbeFilter:
+    def __init__(self):
+        self.name, self.priority, self.enabled = "sonde", 100, True
+        gdb.frame_filters[self.name] = self
+
+    def filter(self, frames):
+        for decorated in frames:
+            yield self.named(decorated)
+
+    def named(self, decorated):
+        try:
+            mark = mark_of(decorated.inferior_frame()) if kernel.is_known() else None
+        except (kernel.Gone, gdb.error):
+            mark = None
+        return Marked(decorated, mark) if mark else decorated
+
+
+def start():
+    gdb.unwinder.register_unwinder(None, ProbeUnwinder(), replace=True)
+    ProbeFilter()

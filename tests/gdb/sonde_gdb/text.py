@@ -1,0 +1,106 @@
+"""text.py - the program's text, without what probes have written into it.
+
+The disassembler shows it unless `set sonde show-original off`. Memory that is examined as
+bytes (x/xb) is always what the CPUs see.
+"""
+
+import gdb
+
+from sonde_gdb import kernel, sites
+from sonde_gdb.kernel import View, constant
+
+try:
+    import gdb.disassembler as disassembler
+except ImportError:  # before gdb 13
+    disassembler = None
+
+INSN_MAX_LEN = 15
+
+
+def original_bytes(site):
+    """What the program has at @site, as far as the engine may have written there. It does not
+    depend on how far a change has come that is under way."""
+    length = sites.jump_of(site).jump_len if sites.is_jump(site) else 0
+    text = bytearray(site.bytes[: max(site.len, length)])
+    region = sites.region(site)
+    if region and region.is_open:
+        text[: region.len] = region.bytes[: region.len]
+    return bytes(text)
+
+
+@kernel.until_it_runs
+def originals():
+    """{address: byte} of all that probes have changed, or are about to."""
+    found = {}
+    for addr, site in sites.by_address().items():
+        for i, byte in enumerate(original_bytes(site)):
+            found[addr + i] = byte
+    return found
+
+
+def recovered(addr, data):
+    """The same bytes as they would be without probes."""
+    changed = originals()
+    return bytes(changed.get((addr + i) & kernel.MASK, byte) for i, byte in enumerate(data))
+
+
+def changer():
+    """The name of the thread that is changing text just now, None: no thread is."""
+    size = kernel.layout("mutex").size
+    lock = kernel.address("locks") + constant("PLAT_TEXT") * size
+    owner = View("mutex", lock).owner
+    if not owner:
+        return None
+    return View("thread", owner).name.partition(b"\0")[0].decode("utf-8", "replace")
+
+
+# ---- the disassembler ----
+
+if disassembler:
+
+    class OriginalMemory(disassembler.DisassembleInfo):
+        def read_memory(self, length, offset=0):
+            data = bytes(super().read_memory(length, offset))
+            try:
+                return recovered(self.address + offset, data)
+            except kernel.Gone:
+                return data
+
+    class OriginalText(disassembler.Disassembler):
+        def __init__(self):
+            super().__init__("sonde")
+
+        def __call__(self, info):
+            if info.address % 2**64 < kernel.address("_text") or not kernel.is_known():
+                return None
+            return disassembler.builtin_disassemble(OriginalMemory(info))
+
+
+class ShowOriginal(gdb.Parameter):
+    """Whether x/i and disassemble show the program's text as it is without probes."""
+
+    set_doc = "Set whether x/i and disassemble show text without what probes wrote into it."
+    show_doc = "Show whether x/i and disassemble show text without what probes wrote into it."
+
+    def __init__(self):
+        super().__init__("sonde show-original", gdb.COMMAND_DATA, gdb.PARAM_BOOLEAN)
+        self.value = disassembler is not None
+        self.apply()
+
+    def apply(self):
+        if disassembler:
+            disassembler.register_disassembler(OriginalText() if self.value else None)
+
+    def get_set_string(self):
+        if self.value and not disassembler:
+            self.value = False
+            raise gdb.GdbError("this gdb has no disassembler hook; gdb 13 has")
+        self.apply()
+        return ""
+
+    def get_show_string(self, svalue):
+        return f"x/i and disassemble show {'original' if self.value else 'changed'} text."
+
+
+def start():
+    return ShowOriginal()

@@ -1,0 +1,139 @@
+"""test_commands.py - the commands that gdb is given, and text without probes."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+
+import under
+from under import ELF, ROOT, Gdb, Under
+
+import tap
+
+BY_INT3 = "echo off > /proc/sys/debug/kprobes-jump"
+BY_JUMP = "echo pun > /proc/sys/debug/kprobes-jump"
+
+
+def it_says_what_there_is(u):
+    lines = [line for line in u.gdb.greeting.splitlines() if line.startswith("sonde: ")]
+    tap.equal(len(lines), 1, "one line at the start says what there is")
+    names = re.findall(r"^(\w+) ", u.gdb.ask("help sonde"), re.M)
+    for name in ("probes", "explain", "threads", "trace", "cpus"):
+        tap.check(name in lines[0] and name in names, f"{name} is in it, and in the help")
+        help_text = u.gdb.ask(f"help {name}")
+        tap.check("Undefined" not in help_text and len(help_text) > 40, f"{name} has a help")
+
+
+def hits_are_counted(u):
+    calls = re.search(r"calls (\d+) of", u.console("probe add vfs_read", "run vfs"))[1]
+    for how in ("jump", "boost"):
+        text = u.gdb.ask("probes", "explain vfs_read")
+        tap.check(f" {how} " in text and f"hits {calls} missed 0" in text,
+                  f"{how}: probes has the hits of all CPUs")
+        tap.check(f"k hits {calls} missed 0" in text, f"{how}: explain has them")
+        u.console(BY_INT3, "echo 0 > /proc/sys/debug/kprobes-optimization")
+    u.console("probe del all", BY_JUMP, "echo 1 > /proc/sys/debug/kprobes-optimization")
+
+
+def text_is_original(u):
+    places = "vfs_read vfs_read+5 vfs_read+10 vfs_open+9 vfs_open+11 vfs_open+22".split()
+    asked = [f"x/{n}i {name}" for name in ("vfs_read", "vfs_open") for n in (1, 12)]
+    asked += [f"x/6i {place}" for place in places] + ["disassemble vfs_close"]
+    want = u.gdb.ask(*asked)
+    tap.check("nopl" in want, "text without probes")
+    for how in (BY_JUMP, BY_INT3, "echo region > /proc/sys/debug/kprobes-jump"):
+        way = how.split()[1]
+        u.console(how, *[f"probe add {place}" for place in places], "probe all vfs_close")
+        tap.equal(u.gdb.ask(*asked), want, f"{way}: is shown with probes, too")
+        u.gdb.ask("set sonde show-original off")
+        raw = u.gdb.ask("show sonde show-original", "x/1i vfs_read", "original vfs_read")
+        u.gdb.ask("set sonde show-original on")
+        tap.check("show changed text" in raw and re.search(r"vfs_read>:\s+(jmp|int3)", raw),
+                  f"{way}: and what is there, when asked for")
+        tap.check(re.search(r"<\+0>:\s+nopl", raw), f"{way}: original shows it all the same")
+        tap.equal(u.gdb.ask(*asked), want, f"{way}: and so does everything again")
+        u.console("probe del all")
+    u.console(BY_JUMP)
+
+
+def places_are_explained(u):
+    u.console("probe add --post vfs_read+5")
+    text = u.gdb.ask("explain vfs_read+6")
+    tap.check(re.search(r"^place +vfs_read\+0x5, 3 bytes", text, re.M)
+              and "original   f6 07 01" in text, "a byte within the instruction")  # fmt: skip
+    tap.check("post count_post" in text, "its handlers are named")
+    pad = re.search(r"pad (0x\w+)", text)
+    detour = re.search(r"detour (0x\w+)", text)
+    for what in (pad, detour):
+        told = u.gdb.ask(f"explain {what[1]}") if what else ""
+        tap.check("made by the engine, for vfs_read+0x5" in told, "its code is named")
+    cell = u.gdb.ask(f"slot {detour[1]}") if detour else ""
+    tap.check("of the slot of vfs_read+0x5" in cell, "slot says whose it is")
+    text = u.gdb.ask("explain vfs_close", "explain vfs_nothing")
+    tap.check("vfs_close+0x0: no probe" in text, "where there is none")
+    tap.check("No symbol" in text, "what is no place is refused")
+    u.console("probe del all")
+
+
+def sleepers_have_stacks(u):
+    u.console("probe ret serial_read", "probe ret thread_start")
+    text = u.gdb.ask("threads")
+    parts = re.split(r"^ +\d+ (?=\S+ +\w+ +CPU)", text, flags=re.M)
+    shell = next((part for part in parts if part.startswith("shell/COM3")), "")
+    functions = re.findall(r"#\d+ +0x\w+ (\w+)\+", shell)
+    tap.check({"serial_read", "next_byte"} < set(functions)
+              and functions[-2:] == ["thread_start", "thread_entry"],
+              "a thread sleeps in a function that a probe follows")  # fmt: skip
+    tap.check("trampoline" not in text and "not known" not in text, "all stacks are whole")
+    tap.check(re.search(r"serial_read\+0x\w+ at drivers/serial.c:\d+", text), "with lines")
+    names = re.findall(r"^ +\d+ (\S+) +\w+ +CPU", u.gdb.ask("threads -short"), re.M)
+    tap.check({"idle/0", "idle/1", "optimizer", "shell/COM1"} <= set(names), "threads -short")
+    one = u.gdb.ask("threads optimizer")
+    tap.check("optimizer" in one and "shell" not in one, "one thread, by its name")
+    if tap.failed:
+        tap.note(text)
+    u.console("probe del all")
+
+
+def a_change_that_is_under_way_is_told(u):
+    """gdb stops the guest in the middle of text_poke_batch()."""
+    u.run_to("break plat_sync_cores", "probe add vfs_read")
+    text = u.gdb.ask("probes", "x/2i vfs_read")
+    tap.check("text is being changed, by thread shell/COM" in text, "probes says so")
+    tap.check(re.search(r"vfs_read>:\s+nopl", text), "and the text is the original")
+    u.go_on()
+    u.console("probe del all")
+
+
+def another_build_is_named(u):
+    """The same image with another build id is not believed."""
+    with tempfile.TemporaryDirectory() as folder:
+        other = os.path.join(folder, "other.elf")
+        shutil.copy(ELF, other)
+        where = under.build_id_offset(other)
+        with open(other, "r+b") as file:
+            file.seek(where)
+            byte = file.read(1)
+            file.seek(where)
+            file.write(bytes([byte[0] ^ 0xFF]))
+        u.gdb.ask("disconnect")
+        with Gdb(os.path.join(u.folder.name, "gdb.sock"), other) as gdb:
+            tap.check("warning: the guest is another build" in gdb.attached, "gdb warns")
+            tap.check("build than other.elf" in gdb.ask("probes"), "commands refuse")
+            tap.check("#0" in gdb.ask("bt"), "gdb's own commands work")
+            gdb.ask("disconnect")
+        u.gdb.ask(f"target remote {u.folder.name}/gdb.sock")
+
+
+def without_an_image_it_says_so(_u):
+    words = ["gdb", "-nx", "-q", "-batch", "-x", ".gdbinit"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, check=False)
+    tap.check(b"no image: `file build/sonde.elf`" in done.stdout, "and then it says so")
+
+
+with Under() as guest:
+    under.run_on(guest, it_says_what_there_is, hits_are_counted, text_is_original,
+                 places_are_explained, sleepers_have_stacks,
+                 a_change_that_is_under_way_is_told, another_build_is_named,
+                 without_an_image_it_says_so)  # fmt: skip

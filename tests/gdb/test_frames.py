@@ -1,0 +1,146 @@
+"""test_frames.py - gdb's backtraces lead through probes, by QEMU's stub.
+
+The test first asks for the frames without probes. Then they must be the same with probes of
+all kinds: at a breakpoint in a handler, in the probed function, and at each instruction on
+the way from the function's entry through pads, cells and detours back to its caller.
+"""
+
+import re
+
+import under
+from under import Under, frames
+
+import tap
+
+HANDLER, TAIL = "count_post", ["run_words", "serve", "shell_thread", "thread_start",
+                               "thread_entry"]  # fmt: skip
+READ = "cat /proc/version"
+BY_INT3 = "echo off > /proc/sys/debug/kprobes-jump"
+BY_REGION = "echo region > /proc/sys/debug/kprobes-jump"
+BY_JUMP = "echo pun > /proc/sys/debug/kprobes-jump"
+
+
+def boundaries(gdb, name):
+    """Offsets of the first instructions of a function behind the entry. In the functions here
+    they are executed one after the other."""
+    text = gdb.ask(f"x/12i {name}")
+    return [int(offset) for offset in re.findall(rf"<{name}\+(\d+)>:", text)]
+
+
+def callers_of(text, name):
+    """The functions of a backtrace from @name outwards."""
+    found = frames(text)
+    return found[found.index(name) :] if name in found else found
+
+
+def handlers(u):
+    """A breakpoint in a handler: entry and middle, by int3 and by jump."""
+    u.run_to("break vfs_read", READ)
+    want = callers_of(u.gdb.ask("bt"), "vfs_read")
+    tap.check(set(TAIL) < set(want), "without probes the callers are known")
+    u.go_on()
+    offset = boundaries(u.gdb, "vfs_read")[2]
+    for how, way in ((BY_INT3, "int3"), (BY_JUMP, "jump"), (BY_REGION, "region")):
+        u.console(how)
+        for place in ("vfs_read", f"vfs_read+{offset}"):
+            u.console(f"probe add --post {place}")
+            u.run_to(f"break {HANDLER}", READ)
+            text = u.gdb.ask("bt")
+            tap.equal(callers_of(text, "vfs_read"), want,
+                      f"{way}, {place}: below the handler are the program's callers")
+            tap.check("symtab" not in text and "?? ()" not in text,
+                      f"{way}, {place}: gdb has nothing to complain of")
+            if tap.failed:
+                tap.note(text)
+            check_place(u, text, offset if "+" in place else 0, way)
+            u.go_on()
+            u.console("probe del all")
+    u.console(BY_JUMP)
+
+
+def check_place(u, text, offset, way):
+    """The frame of the probed function is at the probed instruction, or behind it."""
+    number = re.search(r"^#(\d+) .*vfs_read", text, re.M)
+    if not tap.check(number, f"{way}: the function is there"):
+        return
+    numbers = [int(n) for n in re.findall(r"^#(\d+) .*?vfs_read \(", text, re.M)]
+    if not numbers:
+        return
+    at = u.gdb.ask(f"frame {numbers[0]}", "p (long)$pc - (long)vfs_read", "p *file")
+    places = boundaries(u.gdb, "vfs_read")
+    behind = places[places.index(offset) + 1] if offset else places[0]
+    tap.equal(re.findall(r"^\$\d+ = (\d+)$", at, re.M)[:1], [str(behind)],
+              f"{way}: it is right behind the instruction that the post-handler saw")
+    tap.check("node = 0x" in at, f"{way}: its arguments are readable")
+
+
+def returns(u):
+    """A function that a return probe follows: callers, up, finish."""
+    u.run_to("break vfs_node_find", READ)
+    want = frames(u.gdb.ask("bt"))
+    u.go_on()
+    u.console("probe ret vfs_open", "probe ret vfs_node_find", "probe ret vfs_node_find")
+    u.run_to("break vfs_node_find", READ)
+    tap.equal(frames(u.gdb.ask("bt")), want, "return: the callers are those without probes")
+    text = u.gdb.ask("up", "up", "finish")
+    caller = want[want.index("vfs_open") + 1]
+    tap.check(re.search(rf"^(0x[0-9a-f]+ in )?{caller} \(", text, re.M)
+              and "Value returned" in text,
+              "return: finish leads to the real caller")
+    if tap.failed:
+        tap.note(text)
+    u.go_on()
+    u.console("probe del all")
+
+
+def entries_by_int3(u):
+    """In a pre-handler the program is at the probe, though the image says one byte behind."""
+    u.console(BY_INT3, "probe ret vfs_open")
+    u.run_to("break kretprobe_entry", READ)
+    text = u.gdb.ask("bt", "disassemble vfs_open,+1")
+    number = re.search(r"^#(\d+) .*vfs_open \(", text, re.M)
+    tap.check(number, "int3: a pre-handler has the probed function below it")
+    at = u.gdb.ask(f"frame {number[1]}", "p (long)$pc - (long)vfs_open", "up", "info frame")
+    tap.check("= 0\n" in at, "int3: it is at its first instruction")
+    tap.check("0x0f" not in text and "nopl" in text, "int3: which is shown as the original")
+    u.go_on()
+    u.console("probe del all", BY_JUMP)
+
+
+def step_through(u, setup, what):
+    u.console(*setup)
+    u.run_to("break *vfs_open", READ)
+    text = u.gdb.ask("delete", f"steps {1500 if tap.LONG else 250}")
+    counted = re.search(r"^steps (\d+) wrong (\d+)", text, re.M)
+    tap.check(counted and int(counted[1]) > 100 and counted[2] == "0",
+              f"{what}: the callers are there at each single instruction")
+    if not counted or counted[2] != "0":
+        tap.note(text)
+    u.go_on()
+    u.console("probe del all", BY_JUMP)
+    return text
+
+
+def single_steps(u):
+    places = boundaries(u.gdb, "vfs_open")
+    ways = [(["probe ret vfs_open"], "return"),
+            ([f"probe add --post vfs_open+{places[2]}"], "jump with handlers, middle")]
+    if tap.LONG:
+        for how, way in ((BY_INT3, "int3"), (BY_JUMP, "jump"), (BY_REGION, "region")):
+            for place in ["vfs_open"] + [f"vfs_open+{p}" for p in places[:8]]:
+                ways += [([how, f"probe add {place}"], f"{way}, {place}"),
+                         ([how, f"probe add --post {place}"], f"{way}, post, {place}")]
+            ways.append(([how, "probe ret vfs_open"], f"{way}, return"))
+    else:
+        ways += [([f"probe add vfs_open+{p}" for p in places[:4]], "jumps that count"),
+                 ([BY_INT3, f"probe add --post vfs_open+{places[1]}"], "int3, middle")]
+    for setup, what in ways:
+        step_through(u, setup, what)
+
+
+TESTS = (handlers, entries_by_int3, returns, single_steps)
+
+
+with Under() as guest:
+    guest.gdb.ask("source tests/gdb/steps.py")
+    under.run_on(guest, *TESTS)

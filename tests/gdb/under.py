@@ -1,0 +1,169 @@
+"""under.py - a guest under gdb, for tests: commands go in, what gdb says comes out."""
+
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.join(os.path.dirname(HERE), name) for name in ("run", "session")]
+import tap  # noqa: E402
+from guest import ELF, ROOT  # noqa: E402
+from session import LIMIT, ask, at_prompt  # noqa: E402
+
+MARK = re.compile(rb"@@(\d+)@@\n")
+
+
+class Gdb:
+    """gdb on a target; `with` ends it."""
+
+    def __init__(self, target, elf=ELF, script=".gdbinit"):
+        words = ["gdb", "-nx", "-q", "-x", script, elf]
+        self.process = subprocess.Popen(
+            words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT)  # fmt: skip
+        self.text, self.count = b"", 0
+        self.greeting = self.ask("set pagination off", "set width 0", "set style enabled off")
+        self.attached = self.ask(f"target remote {target}")
+
+    def tell(self, *commands):
+        """Give it commands and do not wait for their end: wait() does."""
+        self.count += 1
+        lines = [*commands, f"echo \\n@@{self.count}@@\\n"]
+        self.process.stdin.write("".join(line + "\n" for line in lines).encode())
+        self.process.stdin.flush()
+
+    def wait(self, limit=LIMIT):
+        """What it said for the last tell()."""
+        if not self.has_answered(limit):
+            raise TimeoutError("gdb does not answer: " + self.text.decode()[-2000:])
+        said, _, self.text = self.text.partition(self.mark)
+        return MARK.sub(b"", said).decode("utf-8", "replace").replace("(gdb) ", "")
+
+    @property
+    def mark(self):
+        return b"@@%d@@\n" % self.count
+
+    def has_answered(self, limit):
+        """Within so many seconds?"""
+        deadline = time.monotonic() + limit
+        while self.mark not in self.text:
+            left = deadline - time.monotonic()
+            if not select.select([self.process.stdout], [], [], max(left, 0))[0]:
+                return False
+            data = os.read(self.process.stdout.fileno(), 65536)
+            if not data:
+                raise EOFError("gdb has ended: " + self.text.decode()[-2000:])
+            self.text += data
+        return True
+
+    def ask(self, *commands):
+        self.tell(*commands)
+        return self.wait()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.process.kill()
+        self.process.wait()
+
+
+class Under:
+    """A guest at its prompt, with gdb attached. `with` ends both."""
+
+    def __init__(self, setup=(), elf=ELF, **options):
+        self.folder = tempfile.TemporaryDirectory()
+        path = os.path.join(self.folder.name, "gdb.sock")
+        chardev = f"-chardev socket,path={path},server=on,wait=off,id=g -gdb chardev:g"
+        self.guest = at_prompt(qemu=chardev + " " + options.pop("qemu", ""), **options)
+        try:
+            for command in setup:
+                ask(self.guest, command)
+            self.gdb = Gdb(path, elf)
+        except BaseException:
+            self.guest.stop()
+            raise
+
+    def run_to(self, breakpoint, command):
+        """Run a console command until gdb stops. What gdb said."""
+        self.gdb.ask("delete", breakpoint)
+        self.gdb.tell("continue")
+        self.asking = threading.Thread(target=self._ask, args=(command,), daemon=True)
+        self.asking.start()
+        while not self.gdb.has_answered(0.1):
+            if not self.asking.is_alive() and not self.gdb.has_answered(1):
+                os.kill(self.gdb.process.pid, signal.SIGINT)
+                raise AssertionError(f"{breakpoint} was not reached: {self.gdb.wait()}")
+        return self.gdb.wait()
+
+    def _ask(self, command):
+        try:
+            ask(self.guest, command)
+        except (OSError, AssertionError, ValueError, TimeoutError, EOFError):
+            pass  # the guest has ended under it
+        except Exception as error:  # pylint: disable=broad-except
+            if type(error).__name__ != "Gone":
+                raise
+
+    def go_on(self):
+        """Until the console command has ended, without breakpoints."""
+        self.gdb.ask("delete")
+        self.gdb.tell("continue")
+        self.asking.join(LIMIT)
+        os.kill(self.gdb.process.pid, signal.SIGINT)
+        return self.gdb.wait()
+
+    def console(self, *commands):
+        """Run console commands while gdb lets the guest run. What they print."""
+        self.gdb.tell("continue")
+        said = [ask(self.guest, command) for command in commands]
+        os.kill(self.gdb.process.pid, signal.SIGINT)
+        self.gdb.wait()
+        return "".join(said)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.gdb.__exit__()
+        self.guest.stop()
+        self.folder.cleanup()
+
+
+def run_on(u, *tests):
+    """tap.run() of tests that share a guest."""
+
+    def on(test):
+        def run():
+            test(u)
+
+        run.__name__ = test.__name__
+        return run
+
+    tap.run(*[on(test) for test in tests])
+
+
+def frames(text):
+    """The functions of a backtrace."""
+    found = []
+    for line in re.findall(r"^#\d+ .*", text, re.M):
+        match = re.match(r"#\d+ +(?:0x[0-9a-f]+ in )?(<.*>|[\w.]+)", line)
+        found.append(match[1] if match else line)
+    return found
+
+
+def build_id_offset(path):
+    """Where in a file the bytes of its build id are."""
+    sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
+    import elf64  # pylint: disable=import-outside-toplevel
+
+    elf = elf64.load(path)
+    notes = elf.section(".notes")
+    return notes.offset + elf.content(notes).index(b"GNU\0") + 4
