@@ -37,7 +37,7 @@ def said(recording, event):
 def stack(recording, event):
     """Names of the addresses of an event kernel_stack, the innermost first."""
     for address in stack_addresses(event):
-        yield recording.symbols.at(address).split("/")[0]
+        yield recording.symbols.name_at(address)
 
 
 def stack_addresses(event):

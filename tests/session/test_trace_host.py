@@ -11,6 +11,7 @@ import time
 sys.dont_write_bytecode = True
 from recorded import CPUS, MARKER, Recorded, lines_of, without_comments  # noqa: E402
 import tap  # noqa: E402
+from host.trace import write_folded  # noqa: E402
 from host.trace.console_line import ConsoleLine  # noqa: E402
 from machine import Machine  # noqa: E402
 from session import sonde  # noqa: E402
@@ -119,6 +120,36 @@ def four_writers_and_a_host():
                   "of each event")
 
 
+def many_pages_at_once():
+    with Recorded(cpus=4) as recorded:
+        recorded.begin("p:k/next work_next", "p:k/hash work_hash", buffer_kb=4096)
+        for seed in range(1, 5):
+            recorded.guest.machine.request(f"run write {seed}", 120)
+        begun = time.monotonic()
+        recorded.capture.take()
+        seconds = time.monotonic() - begun
+        count = sum(map(len, recorded.capture.result.pages))
+        tap.note(f"{count * 4096 / seconds / 1e6:.0f} MB of pages in a second")
+        tap.check(count > 200, f"{count} pages in one request")
+        tap.equal(recorded.capture.finish().lost_in_all(), 0, "none is lost")
+
+
+def stacks():
+    with Recorded() as recorded:
+        recorded.begin("p:k/reads vfs_read")
+        recorded.files.write("events/k/reads/trigger", "stacktrace")
+        recorded.guest.machine.request("run vfs", 120)
+        recorded.capture.taker.switch(False)
+        said = without_comments(recorded.files.read("trace"))
+        result = recorded.capture.finish()
+        tap.equal(lines_of(result), said, "stacks are printed as the guest prints them")
+        counts = write_folded.stacks(result)
+        frames = max(counts, key=counts.get)
+        tap.equal((counts[frames], frames[0], frames[-3:]),
+                  (720, "thread_entry", ("get", "vfs_read", "reads")),
+                  "each call is under its callers")  # fmt: skip
+
+
 def the_command_records():
     status, out, err = sonde("trace", "--", f"echo one >> {MARKER}", f"echo two >> {MARKER}")
     tap.equal((status, re.findall("write: (.*)", out)), (0, ["one", "two"]), "as text")
@@ -147,6 +178,8 @@ tap.run(
     pages_are_read_where_the_guest_has_them,
     a_page_that_was_read_in_part,
     four_writers_and_a_host,
+    many_pages_at_once,
+    stacks,
     the_command_records,
     a_panic_is_read_out,
 )

@@ -10,16 +10,18 @@ import http.server
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
+import zlib
 
 sys.dont_write_bytecode = True
 from recorded import CPUS, ROOT, Recorded, without_comments  # noqa: E402
 import tap  # noqa: E402
 from guest import BUILD, ELF  # noqa: E402
-from host.trace import write_dat, write_pftrace, write_speedscope  # noqa: E402
+from host.trace import write_dat, write_html, write_pftrace, write_speedscope  # noqa: E402
 from session import LIMIT, ask  # noqa: E402
 
 # protoc takes a string for a message where it can: "entry" would be one.
@@ -258,6 +260,36 @@ def speedscope_agrees():
               f"the time of vfs_read in {thread}: {rows[0]}, and {want} µs")
 
 
+# the page
+
+
+def first_pixel(folder, path, *words):
+    """Of a picture that Chromium makes of a page: red, green, blue."""
+    shot = os.path.join(folder, "shot.png")
+    output_of("chromium", "--headless", "--no-sandbox", "--disable-gpu",
+              "--force-color-profile=srgb", f"--user-data-dir={folder}/home",
+              f"--screenshot={shot}", *words, f"file://{path}")  # fmt: skip
+    with open(shot, "rb") as file:
+        data = file.read()
+    packed = b""
+    at = 8
+    while at < len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        if data[at + 4 : at + 8] == b"IDAT":
+            packed += data[at + 8 : at + 8 + length]
+        at += 12 + length
+    return tuple(zlib.decompress(packed)[1:4])  # behind the filter of its row
+
+
+def the_page_is_light_and_dark():
+    with tempfile.TemporaryDirectory() as folder:
+        path = file_of(folder, "t.html", write_html)
+        light = first_pixel(folder, path)
+        dark = first_pixel(folder, path, "--blink-settings=preferredColorScheme=0")
+    tap.check(min(light) > 200, f"the page is light: {light}")
+    tap.check(max(dark) < 60, f"and dark where the system is: {dark}")
+
+
 # perf
 
 
@@ -288,5 +320,6 @@ tap.run(
     trace_cmd_agrees,
     protoc_agrees,
     speedscope_agrees,
+    the_page_is_light_and_dark,
     perfs_definitions_record_the_right_values,
 )
