@@ -5,6 +5,7 @@
 #include "kernel/work/work.h"
 #include "probes/bench/bench.h"
 #include "probes/core/life.h"
+#include "probes/explain/totals.h"
 
 static int run_workloads(struct shell *sh)
 {

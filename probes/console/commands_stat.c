@@ -9,6 +9,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/explain/explain.h"
+#include "probes/explain/totals.h"
 #include "probes/jump/detour_own.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"

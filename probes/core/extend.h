@@ -17,6 +17,7 @@ struct insn;
 struct kprobe;
 struct probe_cpu;
 struct probe_hit;
+struct probe_reject;
 struct pt_regs;
 struct site;
 
@@ -31,6 +32,20 @@ size_t ext_front_len(const struct insn *insn);
  * Locks: takes PLAT_TEXT; may wait for quiescence.
  */
 void ext_release(struct site **sites, size_t count);
+
+/* ---- a probe joins a site, and leaves it ---- */
+
+/* ext_join - may @p join @site, and all that it needs there for other rooms.
+ * Return: 0; a reason's errno, with @why filled.
+ * ext_part - @p has left, or has not come: no hit can count for it any more. What was counted
+ * elsewhere goes to @p->hits.
+ * ext_hits - what is counted for @p elsewhere, while it is registered. Context: any.
+ * ext_exit - no site is left: what all of them shared.
+ */
+int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why);
+void ext_part(struct kprobe *p);
+uint64_t ext_hits(const struct kprobe *p);
+void ext_exit(void);
 
 /* ---- the text of a site changes ---- */
 

@@ -19,6 +19,25 @@ void ext_release(struct site **sites UNUSED, size_t count UNUSED)
 {
 }
 
+int ext_join(const struct site *site UNUSED, struct kprobe *p UNUSED,
+             struct probe_reject *why UNUSED)
+{
+    return 0;
+}
+
+void ext_part(struct kprobe *p UNUSED)
+{
+}
+
+uint64_t ext_hits(const struct kprobe *p UNUSED)
+{
+    return 0;
+}
+
+void ext_exit(void)
+{
+}
+
 size_t ext_arm(struct site **sites, size_t count)
 {
     return site_to_front(sites, count, false);

@@ -389,18 +389,6 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu);
 /* account_miss - count one hit of @site without handlers. @cpu: NULL if there is none. */
 void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss cause);
 
-struct probe_totals {
-    uint64_t
-        traps; /* taken for probes: the sum of the next two lines, without WAY_JUMP and
-                     * less those that no trap was needed for */
-    uint64_t ran[WAYS], missed[MISS_CAUSES];
-    uint64_t steps, redirected, retries;
-    uint64_t untrapped;
-    uint64_t cache_misses, handler_faults;
-};
-/* account_totals - sums over all CPUs. Context: any. */
-void account_totals(struct probe_totals *out);
-
 /* ---- 8 step.c, boost.c, emulate.c: continue with the instruction ---- */
 
 /* boost_sti - let STI happen, together with its successor where that is possible.

@@ -125,12 +125,6 @@ struct plat_cpu {
     struct shadow *nmi_shadow; /* and inside */
 };
 
-/* plat_counters_map - let every CPU have the counters 0..@count-1. New ones are 0, and none
- * goes away. Those of a CPU lie one behind the other, from plat_cpu.counters on.
- * Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
- */
-int plat_counters_map(size_t count);
-
 /* plat_preempt_enable - undo what the code of a detour, or the trampoline, did before it
  * called the engine.
  * Context: trap.

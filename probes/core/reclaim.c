@@ -7,7 +7,6 @@
  *   4. a synchronisation: no hit of another address is still looking at them in passing
  *   5. cells and memory are free
  */
-#include "probes/core/counter.h"
 #include "probes/core/extend.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
@@ -19,7 +18,7 @@ void reclaim_rest(void)
         return;
     registry_exit();
     boundary_forget();
-    counter_exit();
+    ext_exit();
     plat_lock(PLAT_TEXT);
     insn_slot_exit();
     plat_unlock(PLAT_TEXT);

@@ -4,7 +4,6 @@
  * refused happens for all of its probes before the first byte of text changes.
  */
 #include "kernel/base/err.h"
-#include "probes/core/counter.h"
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
@@ -119,28 +118,6 @@ static struct site *site_for(uintptr_t addr, struct probe_reject *why)
     return site;
 }
 
-/* counter_prepare - if the first probe of the site has a counter, @p gets one as well. A
- * jump counts for the first probe of the list, and @p may become the first later. Else the
- * counters are made with the jump.
- */
-static int counter_prepare(struct kprobe *p, struct probe_reject *why)
-{
-    bool counted = p->site->probes && p->site->probes->counter;
-
-    p->counter = counted ? counter_get() : 0;
-    if (counted && !p->counter)
-        return probe_refuse(why, PROBE_NO_MEMORY, p->addr);
-    return 0;
-}
-
-static bool has_jprobe(const struct site *site)
-{
-    for (const struct kprobe *p = site->probes; p; p = p->next)
-        if (p->kind == KPROBE_KIND_JPROBE)
-            return true;
-    return false;
-}
-
 /* choose_later - nothing has its name, and it may wait. */
 static int choose_later(struct kprobe *p)
 {
@@ -166,12 +143,12 @@ static int choose_site(struct kprobe *p, struct probe_reject *why)
     site = site_for(addr, why);
     if (!site)
         return why->err;
-    if (p->kind == KPROBE_KIND_JPROBE && has_jprobe(site))
-        return probe_refuse(why, PROBE_HAS_JPROBE, addr);
+    err = ext_join(site, p, why);
+    if (err)
+        return err;
     p->addr = addr;
     p->site = site;
     p->next = p;
-    err = counter_prepare(p, why);
     return !err && p->post_handler ? prepare_step(site, why) : err;
 }
 
@@ -212,7 +189,7 @@ static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t cou
         bool chosen = is_chosen(p) && as_given[i].next != p;
 
         if (chosen)
-            counter_put(p->counter);
+            ext_part(ps[i]);
         if (chosen && site_is_new(p->site))
             site_list_add(list, p->site);
         *ps[i] = as_given[i];
@@ -389,8 +366,7 @@ static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
     kprobe_reclaim(dead.sites, dead.count);
     ext_settle();
     for (size_t i = 0; i < count; i++) {
-        ps[i]->hits += counter_put(ps[i]->counter);
-        ps[i]->counter = 0;
+        ext_part(ps[i]);
         ps[i]->site = NULL;
         ps[i]->flags &= ~KPROBE_FLAG_GONE;
         ps[i]->kind = KPROBE_KIND_PROBE; /* it may be registered as such the next time */

@@ -17,7 +17,6 @@ CORE := \
     probes/core/copy.c \
     probes/core/hit.c \
     probes/core/account.c \
-    probes/core/counter.c \
     probes/core/boost.c \
     probes/core/step.c \
     probes/core/emulate.c \

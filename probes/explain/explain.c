@@ -4,8 +4,8 @@
  */
 #include "probes/explain/explain.h"
 
-#include "probes/core/counter.h"
 #include "probes/core/registry.h"
+#include "probes/jump/counter.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/liveness.h"
 #include "probes/region/region.h"

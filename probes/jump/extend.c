@@ -7,6 +7,7 @@
 #include "probes/core/registry.h"
 #include "probes/insn/encode.h"
 #include "probes/insn/relocate.h"
+#include "probes/jump/counter.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/leftover.h"
@@ -45,6 +46,48 @@ void ext_release(struct site **sites, size_t count)
     leftover_release(sites, count);
     for (size_t i = 0; i < count; i++)
         region_free(sites[i]);
+}
+
+/* ---- a probe joins a site, and leaves it ---- */
+
+static bool has_jprobe(const struct site *site)
+{
+    for (const struct kprobe *p = site->probes; p; p = p->next)
+        if (p->kind == KPROBE_KIND_JPROBE)
+            return true;
+    return false;
+}
+
+/* If the first probe of the site has a counter, @p gets one as well: a jump counts for the
+ * first probe of the list, and @p may become the first later. Else the counters are made with
+ * the jump.
+ */
+int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why)
+{
+    bool counted = site->probes && site->probes->counter;
+
+    if (p->kind == KPROBE_KIND_JPROBE && has_jprobe(site))
+        return probe_refuse(why, PROBE_HAS_JPROBE, site->addr);
+    p->counter = counted ? counter_get() : 0;
+    if (counted && !p->counter)
+        return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    return 0;
+}
+
+void ext_part(struct kprobe *p)
+{
+    p->hits += counter_put(p->counter);
+    p->counter = 0;
+}
+
+uint64_t ext_hits(const struct kprobe *p)
+{
+    return counter_sum(READ_ONCE(p->counter));
+}
+
+void ext_exit(void)
+{
+    counter_exit();
 }
 
 /* ---- the text of a site changes ---- */

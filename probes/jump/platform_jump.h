@@ -62,6 +62,11 @@ const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live)
  * plat_sync_cores() the new.
  */
 int plat_text_store(uintptr_t addr, const void *bytes, size_t len);
+/* plat_counters_map - let every CPU have the counters 0..@count-1. New ones are 0, and none
+ * goes away. Those of a CPU lie one behind the other, from plat_cpu.counters on.
+ * Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ */
+int plat_counters_map(size_t count);
 /* plat_counter_disp - where counter @i of the executing CPU lies, from GS. Context: any. */
 int32_t plat_counter_disp(size_t i);
 

@@ -1,6 +1,7 @@
 JUMP := \
     probes/jump/extend.c \
     probes/jump/jump_stage.c \
+    probes/jump/counter.c \
     probes/jump/detour.c \
     probes/jump/detour_own.c \
     probes/jump/handler.c \

@@ -153,11 +153,6 @@ void plat_free(void *p)
     kfree(p);
 }
 
-int plat_counters_map(size_t count)
-{
-    return percpu_counters_map(count);
-}
-
 bool plat_has_fixup(uintptr_t addr)
 {
     return extable_find(addr);

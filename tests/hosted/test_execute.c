@@ -3,6 +3,7 @@
  */
 #define _GNU_SOURCE
 #include "probes/core/registry.h"
+#include "probes/explain/totals.h"
 #include "tests/hosted/fixture.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/probe_all.h"

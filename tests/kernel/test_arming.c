@@ -9,6 +9,7 @@
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/core/text_poke.h"
+#include "probes/explain/totals.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"

@@ -5,6 +5,7 @@
 #include "kernel/cpu/percpu.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/explain/totals.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/ktest.h"
 

@@ -5,6 +5,7 @@
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
+#include "probes/explain/totals.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"

@@ -4,6 +4,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
+#include "probes/explain/totals.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 

@@ -13,6 +13,7 @@
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/explain/totals.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"

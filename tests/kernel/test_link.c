@@ -7,6 +7,7 @@
 #include "kernel/thread/thread.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/explain/totals.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
 #include "tests/kernel/each_cpu.h"

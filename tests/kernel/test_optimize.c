@@ -8,6 +8,7 @@
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/explain/totals.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"

@@ -14,6 +14,7 @@
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/core/text_poke.h"
+#include "probes/explain/totals.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"

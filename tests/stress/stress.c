@@ -16,6 +16,7 @@
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/explain/totals.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/returns/platform_returns.h"

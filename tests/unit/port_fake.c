@@ -856,14 +856,6 @@ struct pt_regs fake_regs(void)
     return regs;
 }
 
-struct probe_totals fake_totals(void)
-{
-    struct probe_totals totals;
-
-    account_totals(&totals);
-    return totals;
-}
-
 /* The traps under way, innermost first: an escape goes back to the one with its image. */
 struct trap {
     struct trap *outer;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernel/base/regs.h"
+#include "probes/explain/totals.h"
 #include "probes/jump/platform_jump.h"
 #include "tests/unit/unit.h"
 

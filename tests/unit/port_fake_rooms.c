@@ -1,5 +1,6 @@
 /* port_fake_rooms.c - the platform over arrays, as the rooms above the core see it. */
 #include "probes/core/life.h"
+#include "probes/explain/totals.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/returns/kretprobe.h"
@@ -18,6 +19,14 @@ void fake_rooms_start(void)
 void fake_rooms_end(void)
 {
     fake_shadow_end();
+}
+
+struct probe_totals fake_totals(void)
+{
+    struct probe_totals totals;
+
+    account_totals(&totals);
+    return totals;
 }
 
 /* ---- jumps ---- */

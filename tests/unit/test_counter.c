@@ -1,5 +1,5 @@
 /* test_counter.c - numbers of counters come and go, what they have counted does not. */
-#include "probes/core/counter.h"
+#include "probes/jump/counter.h"
 
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"

@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/explain/totals.h"
 #include "probes/jump/jump_site.h"
 #include "probes/region/region.h"
 #include "tests/unit/port_fake.h"

@@ -3,10 +3,11 @@
  * A counter has a number from 1 up; 0 means none. The memory of the counters is the
  * platform's, and stays mapped for the next probe that needs a counter.
  */
-#include "probes/core/counter.h"
+#include "probes/jump/counter.h"
 
 #include "kernel/base/bits.h"
 #include "probes/core/life.h"
+#include "probes/jump/platform_jump.h"
 
 #define WORDS_MIN 16
 #define NONE UINT64_C(1) /* in the first word: number 0 is never free */

@@ -1,0 +1,16 @@
+/* totals.h - what all CPUs have counted of their hits, together. */
+#pragma once
+
+#include "probes/core/life.h"
+
+struct probe_totals {
+    uint64_t
+        traps; /* taken for probes: the sum of the next two lines, without WAY_JUMP and
+                     * less those that no trap was needed for */
+    uint64_t ran[WAYS], missed[MISS_CAUSES];
+    uint64_t steps, redirected, retries;
+    uint64_t untrapped;
+    uint64_t cache_misses, handler_faults;
+};
+/* account_totals - sums over all CPUs. Context: any. */
+void account_totals(struct probe_totals *out);
