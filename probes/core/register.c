@@ -149,7 +149,7 @@ static int choose_site(struct kprobe *p, struct probe_reject *why)
     p->addr = addr;
     p->site = site;
     p->next = p;
-    return !err && p->post_handler ? prepare_step(site, why) : err;
+    return p->post_handler ? prepare_step(site, why) : 0;
 }
 
 static void publish(struct kprobe **ps, size_t count)
