@@ -179,7 +179,7 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
     if (i == KSYMS_NONE || !is_function(&entries[i]))
         return -ENOENT;
     *out = (struct plat_symbol){ entries[i].start, entries[i].size,
-                                 entry_names + entries[i].name };
+                                 entry_names + entries[i].name, NULL };
     return 0;
 }
 

@@ -11,6 +11,7 @@ import importlib.util
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -68,6 +69,11 @@ def run_in_shell(words, fake=""):
     done = subprocess.run(["bash", "-c", command], capture_output=True, timeout=60,
                           env=dict(os.environ, FAKE=fake), check=False)  # fmt: skip
     return done.returncode, done.stdout, done.stderr.decode()
+
+
+def heed_interrupts():
+    """A shell starts what runs in its background with Ctrl-C ignored, and we may be that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def is_gone(pid):

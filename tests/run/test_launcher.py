@@ -13,7 +13,8 @@ import building
 import guest
 import plain
 import tap
-from fake import PROGRAM, is_gone, run_in_shell, run_launcher, with_fake_qemu
+from fake import (PROGRAM, heed_interrupts, is_gone, run_in_shell, run_launcher,
+                  with_fake_qemu)  # fmt: skip
 
 LIMIT = ("--timeout", "20")
 
@@ -258,7 +259,8 @@ def signals_end_it():
     for words in (["exec", "hang"], ["run"]):
         for number in (signal.SIGINT, signal.SIGTERM):
             pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE}
-            process = subprocess.Popen(PROGRAM + words, stdout=subprocess.DEVNULL, **pipes)
+            process = subprocess.Popen(PROGRAM + words, stdout=subprocess.DEVNULL,
+                                       preexec_fn=heed_interrupts, **pipes)  # fmt: skip
             child = first_child(process.pid)
             time.sleep(0.5)
             process.send_signal(number)

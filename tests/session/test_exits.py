@@ -13,7 +13,7 @@ import tempfile
 import time
 
 import tap
-from fake import is_gone, run_launcher, with_fake_qemu
+from fake import heed_interrupts, is_gone, run_launcher, with_fake_qemu
 from guest import BUILD, ROOT
 from session import LIMIT, Terminal, sonde
 
@@ -75,11 +75,6 @@ def after_signal(number, *words, begun=None, **more):
             process.kill()
     tap.check(is_gone(child), f"{words[0]}: what it had started is gone")
     return status if status >= 0 else 128 - status
-
-
-def heed_interrupts():
-    """A shell starts what runs in its background with Ctrl-C ignored, and we may be that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def check_after_signal(number):
