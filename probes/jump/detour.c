@@ -213,9 +213,8 @@ static void put_own(struct code *c)
 {
     const struct plat_pattern *pattern = own_pattern(c);
 
-    if (detour_own_put(c->bytes, c->at, c->site, pattern))
+    if (detour_own_put(c->bytes, c->at, c->site, pattern, c->flags_live, &c->len))
         c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->site->addr);
-    c->len = pattern->len;
 }
 
 static void front_put(struct code *c)

@@ -76,6 +76,7 @@ JMP_LEN equ 5
   %endif
     HOLE HOLE_SHARED
     jmp strict near %$end
+    HOLE HOLE_COPY
     dq 0
     HOLE HOLE_SITE
 

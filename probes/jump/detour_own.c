@@ -5,10 +5,13 @@
 #include "probes/core/aggr.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/insn/encode.h"
+#include "probes/insn/relocate.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/handler.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/jump/stores.h"
 
 bool detour_own_fits(const struct site *site)
 {
@@ -17,7 +20,7 @@ bool detour_own_fits(const struct site *site)
     if (!p || p->next || aggr_is_off(p) || p->flags & KPROBE_FLAG_IRQS_OFF ||
         !plat_detour_own(PLAT_OWN_CALL, true))
         return false;
-    return p->light_handler || (p->pre_handler && !site_is_call(site));
+    return p->light_handler || stores_of(site) || (p->pre_handler && !site_is_call(site));
 }
 
 bool detour_own_is_denied(const struct site *site)
@@ -43,7 +46,9 @@ const struct plat_pattern *detour_own_pattern(const struct site *site, bool keep
 {
     enum plat_own which = PLAT_OWN_CALL;
 
-    if (site->probes->light_handler)
+    if (stores_of(site))
+        which = PLAT_OWN_LIGHT;
+    else if (site->probes->light_handler)
         which = keeps ? PLAT_OWN_LIGHT_KEEP : PLAT_OWN_LIGHT;
     return plat_detour_own(which, flags_live);
 }
@@ -112,19 +117,73 @@ static int fill(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
     }
 }
 
-int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,
-                   const struct plat_pattern *pattern)
+#define COPY_MAX (INSN_RELOCATED_MAX_LEN + INSN_JMP32_LEN) /* with the way back */
+
+/* What a pattern is made into: its body takes the place of the call of the handler. */
+struct own_code {
+    const struct plat_pattern *pattern;
+    size_t body;  /* where it begins; behind the end: there is none but the call */
+    size_t grows; /* bytes by which all behind it moves on */
+};
+
+static size_t place_of(const struct own_code *own, size_t off)
 {
-    int err = 0;
+    return off <= own->body ? off : off + own->grows;
+}
 
-    for (size_t i = 0; i < pattern->len; i++)
+static void body_find(struct own_code *own)
+{
+    own->body = own->pattern->len;
+    for (size_t i = 0; i < own->pattern->hole_count; i++)
+        if (own->pattern->holes[i].what == PLAT_HOLE_HANDLER)
+            own->body = own->pattern->holes[i].end - INSN_CALL32_LEN;
+}
+
+/* body_put - Return: 0; -ERANGE. */
+static int body_put(struct own_code *own, uint8_t *out, uintptr_t at,
+                    const struct site *site, bool flags_live)
+{
+    size_t len;
+    int err;
+
+    if (!stores_of(site))
+        return 0;
+    body_find(own);
+    err = stores_put(out + own->body, at + own->body, site, flags_live, &len);
+    own->grows = len - INSN_CALL32_LEN;
+    if (own->pattern->len + own->grows > INSN_SLOT_OWN_CODE_MAX - COPY_MAX)
+        plat_bug("a pattern leaves no room for a body and a copy", at);
+    return err;
+}
+
+/* hole_put - hole @i of the pattern. */
+static int hole_put(const struct own_code *own, size_t i, uint8_t *out, uintptr_t at,
+                    const struct site *site)
+{
+    enum plat_hole what = (enum plat_hole)own->pattern->holes[i].what;
+    size_t from = own->pattern->holes[i].end, end = place_of(own, from);
+
+    if (what == PLAT_HOLE_COPY)
+        return put_signed(out + end, own->pattern->len + own->grows - end);
+    if (what == PLAT_HOLE_HANDLER && own->grows)
+        return 0;
+    return fill(what, out + end, at + end, (uintptr_t)own->pattern->code + from, site);
+}
+
+int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,
+                   const struct plat_pattern *pattern, bool flags_live, size_t *len)
+{
+    struct own_code own = { .pattern = pattern, .body = pattern->len };
+    int err = body_put(&own, out, at, site, flags_live);
+    size_t behind = own.grows ? own.body + INSN_CALL32_LEN : own.body;
+
+    for (size_t i = 0; i < own.body; i++)
         out[i] = pattern->code[i];
-    for (size_t i = 0; i < pattern->hole_count && !err; i++) {
-        size_t end = pattern->holes[i].end;
-
-        err = fill((enum plat_hole)pattern->holes[i].what, out + end, at + end,
-                   (uintptr_t)pattern->code + end, site);
-    }
+    for (size_t i = behind; i < pattern->len; i++)
+        out[i + own.grows] = pattern->code[i];
+    for (size_t i = 0; i < pattern->hole_count && !err; i++)
+        err = hole_put(&own, i, out, at, site);
+    *len = pattern->len + own.grows;
     return err;
 }
 
@@ -133,15 +192,16 @@ bool detour_own_is_current(const struct site *site)
     uint8_t code[INSN_SLOT_OWN_CODE_MAX];
     const struct plat_pattern *pattern;
     const uint8_t *start;
-    bool same;
+    bool same, flags_live = jump_site(site)->saves_flags;
+    size_t len;
 
     if (!detour_own_fits(site))
         return false;
     pattern = detour_own_pattern(site, jump_site(site)->saves_registers,
                                  jump_site(site)->saves_flags);
     start = site_detour(site) - pattern->entry;
-    same = !detour_own_put(code, (uintptr_t)start, site, pattern);
-    for (size_t i = 0; same && i < pattern->len; i++)
+    same = !detour_own_put(code, (uintptr_t)start, site, pattern, flags_live, &len);
+    for (size_t i = 0; same && i < len; i++)
         same = code[i] == start[i];
     return same;
 }

@@ -1,7 +1,8 @@
 /* detour_own.h - code of its own, in the place of a call of code that all sites share.
  *
  * For DETOUR_CALL, where one pre-handler is all there is, and for DETOUR_LIGHT: what the
- * shared code has to look up is a constant here. It takes a cell of INSN_SLOT_OWN_LEN bytes.
+ * shared code has to look up is a constant here. A probe that has struct kprobe_stores is
+ * called in neither way: see stores.h. It takes a cell of INSN_SLOT_OWN_LEN bytes.
  * A site for which there is no such cell uses the shared code: all do that for what is rare.
  */
 #pragma once
@@ -31,12 +32,13 @@ bool detour_own_keeps(const struct site *site);
 const struct plat_pattern *detour_own_pattern(const struct site *site, bool keeps,
                                               bool flags_live);
 /* detour_own_put - write @pattern; the copy of the instruction goes behind.
- * @out: pattern->len bytes   @at: where it will be
+ * @out: INSN_SLOT_OWN_CODE_MAX bytes   @at: where it will be
+ * @flags_live: as it was asked for   @len: receives how long it is, with its body
  * Locks:  PLAT_PROBES held.
  * Return: 0; -ERANGE the handler is out of reach.
  */
 int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,
-                   const struct plat_pattern *pattern);
+                   const struct plat_pattern *pattern, bool flags_live, size_t *len);
 /* detour_own_is_current - is the code of its own that @site has the one it needs?
  * Locks: PLAT_PROBES held.
  */

@@ -285,6 +285,8 @@ static void return_for(const struct plat_light *light, const struct site *site,
     regs->ip = handler_return(light);
     regs->flags &= ~(FLAGS_DF | FLAGS_TF);
     regs->bp = light->bp;
+    if (light->probe->stores)
+        plat_bug("a fault where registers are to be stored", site->addr);
     if (!jump_site(site)->saves_registers)
         return;
     regs->bx = light->bx;

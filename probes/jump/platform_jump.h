@@ -41,7 +41,9 @@ enum plat_hole {
     PLAT_HOLE_ADDR,    /* 4, sign-extended: the site's address */
     PLAT_HOLE_IP,      /* 4, sign-extended: one behind that */
     PLAT_HOLE_COUNTER, /* 4: plat_counter_disp() of its counter */
-    PLAT_HOLE_HANDLER, /* 4: the displacement of a call of its handler */
+    PLAT_HOLE_HANDLER, /* 4: the displacement of a call of its handler: five bytes, in whose
+                        * place the body comes that a site has instead, see stores.h */
+    PLAT_HOLE_COPY, /* 4: that of a jump to the copy, which begins where the pattern ends */
     PLAT_HOLE_SHARED, /* 4: the same of what it stands for: the shared code for calls there,
                         * and else as the next one */
     PLAT_HOLE_MOVED, /* 4: a displacement that is right where the pattern lies */

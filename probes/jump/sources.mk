@@ -4,6 +4,7 @@ JUMP := \
     probes/jump/counter.c \
     probes/jump/detour.c \
     probes/jump/detour_own.c \
+    probes/jump/stores.c \
     probes/jump/handler.c \
     probes/jump/liveness.c \
     probes/jump/jump.c \

@@ -50,7 +50,8 @@ static void probes_layout(void)
     EMIT(KPROBE_SITE, offsetof(struct kprobe, site));
     EMIT(KPROBE_SIZE, sizeof(struct kprobe));
     EMIT(KPROBE_DISABLED, KPROBE_FLAG_DISABLED);
-    EMIT(KPROBE_SLOW_FLAGS, KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF);
+    EMIT(KPROBE_SLOW_FLAGS,
+         KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_BY_IMAGE);
 }
 
 static void holes(void)
@@ -63,6 +64,7 @@ static void holes(void)
     EMIT(HOLE_HANDLER, PLAT_HOLE_HANDLER);
     EMIT(HOLE_SHARED, PLAT_HOLE_SHARED);
     EMIT(HOLE_MOVED, PLAT_HOLE_MOVED);
+    EMIT(HOLE_COPY, PLAT_HOLE_COPY);
 }
 
 static void returns_layout(void)

@@ -204,6 +204,19 @@ static void look(const struct kprobe *p)
     out.may_be_moved = !preempt_is_off();
 }
 
+static struct kprobe_room look_room(struct kprobe *p, uintptr_t ip UNUSED)
+{
+    out.ran++;
+    look(p);
+    return (struct kprobe_room){ 0 };
+}
+
+static void no_end(void *unused UNUSED)
+{
+}
+
+static const struct kprobe_stores look_stores = { .begin = look_room, .end = no_end };
+
 static int look_pre(struct kprobe *p, struct pt_regs *regs UNUSED)
 {
     out.ran++;
@@ -313,6 +326,8 @@ static const struct way ways[] = {
     { .name = "code of its own, flags live", ADC, PRE },
     { .name = "shared code", ADD, PRE, .shared = true },
     { .name = "shared code, flags live", ADC, PRE, .shared = true },
+    { .name = "registers stored", ADC, PRE, .like.stores = &look_stores },
+    { .name = "registers stored at a call", CALL, PRE, .like.stores = &look_stores },
     { .name = "two probes", ADC, PRE, .second = true },
     { .name = "interrupts off", ADC, PRE, .like.flags = KPROBE_FLAG_IRQS_OFF },
     { .name = "a call", CALL, PRE },
@@ -399,8 +414,9 @@ static void compare_way(const struct way *way)
 {
     const struct detour_target *t = target_named(way->target);
     struct kprobe p = way->like, second = { .pre_handler = look_pre };
-    bool wants_own = !way->shared && !way->second && !p.flags && !p.post_handler &&
-                     (p.light_handler || !strncmp(way->target, "detour_ad", 9));
+    bool wants_own =
+        !way->shared && !way->second && !p.flags && !p.post_handler &&
+        (p.light_handler || p.stores || !strncmp(way->target, "detour_ad", 9));
     unsigned same = 0, ran = 0;
     bool has_own = false;
 
