@@ -65,6 +65,41 @@ static bool file_find(const char *name, struct fw_cfg_file *file)
     return false;
 }
 
+/* entry_read - row @i of the directory, if there is one. */
+static bool entry_read(uint32_t i, struct fw_cfg_file *file)
+{
+    uint32_t count;
+
+    item_select(ITEM_DIRECTORY);
+    item_read(&count, sizeof(count));
+    if (i >= __builtin_bswap32(count))
+        return false;
+    for (uint32_t k = 0; k <= i; k++)
+        item_read(file, sizeof(*file));
+    file->name[NAME_LEN - 1] = '\0';
+    return true;
+}
+
+void fw_cfg_for_each(const char *prefix,
+                     void (*fn)(const char *name, size_t len, unsigned number))
+{
+    size_t len = strlen(prefix);
+    struct fw_cfg_file file;
+
+    if (!is_present())
+        return;
+    for (uint32_t i = 0; entry_read(i, &file); i++)
+        if (strncmp(file.name, prefix, len) == 0)
+            fn(file.name + len, __builtin_bswap32(file.size),
+               __builtin_bswap16(file.item));
+}
+
+void fw_cfg_read_bytes(unsigned number, void *out, size_t len)
+{
+    item_select((uint16_t)number);
+    item_read(out, len);
+}
+
 int fw_cfg_read_file(const char *name, char *out, size_t cap)
 {
     struct fw_cfg_file file;

@@ -26,6 +26,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
 #include "kernel/mm/paging.h"
 #include "kernel/module/module.h"
 #include "kernel/thread/thread.h"
@@ -200,6 +201,33 @@ static void start_services(void)
         serial_start(&com3, percpu_of(0)->apic_id);
 }
 
+#define FW_CFG_MODULES "opt/sonde/module/"
+
+static void add_fw_cfg_module(const char *name, size_t len, unsigned number)
+{
+    void *data = kmalloc(len);
+
+    if (!data) {
+        log_warn("%s%s: no memory for %zu bytes", FW_CFG_MODULES, name, len);
+        return;
+    }
+    fw_cfg_read_bytes(number, data, len);
+    module_add_boot_file(name, data, len);
+}
+
+/* What came with the kernel, and those of it that are to be loaded. */
+static void start_modules(void)
+{
+    char list[256];
+
+    for (unsigned i = 0; i < boot.module_count; i++)
+        module_add_boot_file(boot.modules[i].name, phys_to_virt(boot.modules[i].start),
+                             boot.modules[i].end - boot.modules[i].start);
+    fw_cfg_for_each(FW_CFG_MODULES, add_fw_cfg_module);
+    if (boot_option(boot.cmdline, "modules", list, sizeof(list)))
+        module_load_listed(list);
+}
+
 /* Constructors of what was linked in with EXTRA_OBJS; see docs/api.md. */
 static void run_constructors(void)
 {
@@ -267,6 +295,7 @@ void kmain(uint32_t magic, uint64_t info_phys)
     start_threads();
     start_services();
     run_constructors();
+    start_modules();
     log_info("%s, %u CPU%s, booted by %s in %llu ms", linux_proc_banner, cpu_count(),
              cpu_count() == 1 ? "" : "s", boot.loader,
              (unsigned long long)(clock_ns() / 1000000));

@@ -74,6 +74,17 @@ void module_set_watch(const struct module_watch *watch);
 /* module_init - Context: boot, behind vfs_init() and shell_init(). Return: 0; -ENOMEM, ... */
 int module_init(void);
 
+/* module_add_boot_file - a file of the boot loader appears below /boot.
+ * @name: what the loader calls it: the last part of a path counts, words behind do not
+ * @data: @len bytes, which stay for ever
+ * module_load_listed - load /boot/NAME.o for each NAME of a list with commas, in its order.
+ * The log tells of those that fail.
+ *
+ * Context: boot thread, behind module_init() and probes_init().
+ */
+void module_add_boot_file(const char *name, const void *data, size_t len);
+void module_load_listed(const char *list);
+
 /* module_load - load @file, @len bytes at a multiple of 8, as @name, and run its
  * constructors.
  * @why: MODULE_WHY_MAX bytes; on failure a sentence, or ""

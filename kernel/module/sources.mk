@@ -5,4 +5,5 @@ MODULE := \
     kernel/module/build.c \
     kernel/module/symbols.c \
     kernel/module/inside.c \
+    kernel/module/boot.c \
     kernel/module/commands.c

@@ -14,10 +14,25 @@ NOINLINE long guest_twice(long a)
     return a * 2;
 }
 
+/* A branch to the second of several short instructions: only it says that they are entered
+ * there.
+ */
+static ALWAYS_INLINE long count_to(long n)
+{
+    long count;
+
+    __asm__ volatile("xor %k0, %k0\n"
+                     "1: inc %k0\n"
+                     "dec %k1\n"
+                     "jnz 1b"
+                     : "=&r"(count), "+r"(n)::"cc");
+    return count;
+}
+
 /* Of short instructions, so that jumps come in each kind. */
 NOINLINE long guest_mix(long a, long b)
 {
-    long sum = 0;
+    long sum = count_to((a & 3) + 1);
 
     for (long i = 0; i < (a & 7); i++)
         sum += i ^ b;

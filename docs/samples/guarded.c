@@ -1,0 +1,37 @@
+/* guarded.c - an annotated blacklist: what a module says can never carry a probe.
+ *
+ *     ./sonde module docs/samples/guarded.c 'probe add guarded:count' 'run guarded'
+ *
+ * count() may be probed; add() and the function in .kprobes.text may not. What is marked
+ * calls only what is marked: without its mark, add() would have the module refused.
+ */
+#include "kernel/work/work.h"
+
+static unsigned long sum;
+
+static NOINLINE void add(unsigned long n)
+{
+    __atomic_add_fetch(&sum, n, __ATOMIC_RELAXED);
+}
+NOKPROBE(add);
+
+/* The older way to say the same: by the section that the code is in. */
+static NOINLINE SECTION(".kprobes.text") void add_twice(unsigned long n)
+{
+    add(n);
+    add(n);
+}
+
+static NOINLINE void count(unsigned long n)
+{
+    add_twice(n);
+}
+
+static int guarded_run(struct work *w)
+{
+    for (unsigned long i = 1; i <= 10; i++)
+        count(i);
+    seq_printf(w->out, "sum %lu\n", sum);
+    return 0;
+}
+WORKLOAD(guarded, guarded_run, "calls what is marked, and what is not");

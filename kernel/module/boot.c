@@ -1,0 +1,84 @@
+/* boot.c - modules that the boot loader has brought along: files below /boot, of which the
+ * boot argument `modules=` has some loaded.
+ */
+#include "kernel/base/err.h"
+#include "kernel/debug/log.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/heap.h"
+#include "kernel/module/module.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LIST_MAX 256
+
+struct boot_file {
+    struct vfs_file file;
+    const void *data;
+    size_t len;
+    char name[VFS_NAME_MAX + 1];
+};
+
+static int show(struct seq *s, void *priv)
+{
+    const struct boot_file *f = priv;
+
+    seq_write(s, f->data, f->len);
+    return 0;
+}
+
+/* take_name - what a loader calls it may be a path, with words behind. */
+static void take_name(struct boot_file *f, const char *name)
+{
+    static unsigned nameless;
+    size_t len = strcspn(name, " ");
+    const char *base = name + len;
+
+    while (base > name && base[-1] != '/')
+        base--;
+    len -= (size_t)(base - name);
+    if (len && len <= VFS_NAME_MAX)
+        memcpy(f->name, base, len);
+    else
+        snprintf(f->name, sizeof(f->name), "module%u.o", nameless++);
+}
+
+void module_add_boot_file(const char *name, const void *data, size_t len)
+{
+    struct boot_file *f = kzalloc(sizeof(*f));
+    int err = -ENOMEM;
+
+    if (f) {
+        take_name(f, name);
+        f->data = data;
+        f->len = len;
+        f->file =
+            (struct vfs_file){ .name = f->name, .mode = 0444, .show = show, .priv = f };
+        err = vfs_add_tree("/boot", &f->file, 1);
+    }
+    if (!err)
+        return;
+    log_warn("/boot/%s: %s", f ? f->name : name, err_text(err));
+    kfree(f);
+}
+
+static void load_one(const char *name)
+{
+    char path[VFS_NAME_MAX + 16], why[MODULE_WHY_MAX];
+    int err;
+
+    snprintf(path, sizeof(path), "/boot/%s.o", name);
+    err = module_load_path(path, why);
+    if (err)
+        log_warn("modules=%s: %s%s%s", name, err_text(err), *why ? ": " : "", why);
+}
+
+void module_load_listed(const char *list)
+{
+    char words[LIST_MAX], *rest = words, *word;
+
+    strlcpy(words, list, sizeof(words));
+    while ((word = strsep(&rest, ",")) != NULL)
+        if (*word)
+            load_one(word);
+}

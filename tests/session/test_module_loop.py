@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""test_module_loop.py - ./sonde module: a handler is edited, and the new one is hit in a
+guest that runs on.
+
+The time from the edit to the first hit is printed, the median of five: on a machine that has
+other work too it says little.
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+from guest import ROOT, Guest, Setup  # noqa: E402
+
+LIMIT = 60
+EDITS = 5
+SONDE = [sys.executable, os.path.join(ROOT, "sonde"), "module"]
+
+SOURCE = """
+#include "kernel/module/module.h"
+#include "kernel/work/work.h"
+#include "probes/kprobe.h"
+
+static long last;
+
+static int handler(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    last = VERSION;
+    return 0;
+}
+
+static struct kprobe probe = { .symbol_name = "vfs_stat", .pre_handler = handler };
+
+__attribute__((constructor)) static void edited_init(void) { register_kprobe(&probe); }
+__attribute__((destructor)) static void edited_exit(void) { unregister_kprobe(&probe); }
+
+static int edited_run(struct work *w)
+{
+    seq_printf(w->out, "version %ld\\n", last);
+    return 0;
+}
+WORKLOAD(edited, edited_run, "which version was hit last");
+"""
+
+
+def module(*words):
+    done = subprocess.run([*SONDE, *words], capture_output=True, text=True, check=False,
+                          timeout=LIMIT)  # fmt: skip
+    return done.returncode, done.stdout + done.stderr
+
+
+def write(path, version):
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(SOURCE.replace("VERSION", str(version)))
+
+
+def edits_reach_a_running_guest(folder, line):
+    path = os.path.join(folder, "edited.c")
+    seconds = []
+    for version in range(1, EDITS + 1):
+        begun = time.monotonic()
+        write(path, version)
+        status, text = module("--socket", line, path, "stat /tmp", "run edited")
+        seconds.append(time.monotonic() - begun)
+        if not tap.check(status == 0 and f"version {version}\n" in text,
+                         f"edit {version}: the new handler is hit"):  # fmt: skip
+            tap.note(text)
+    tap.note(f"edit to hit: {statistics.median(seconds):.2f} s, the median of {EDITS}")
+    write(path, "1 +")
+    status, text = module("--socket", line, path)
+    tap.check(status == 1 and "does not compile" in text, "a source that does not compile")
+    write(path, "not_there()")
+    status, text = module("--socket", line, path)
+    tap.check(status == 1 and "not_there" in text, "a name that nothing has")
+
+
+def a_guest_that_stays():
+    with tempfile.TemporaryDirectory() as folder:
+        line = os.path.join(folder, "line")
+        with Guest(Setup(socket=line)) as guest:
+            guest.wait_prompt(LIMIT)
+            edits_reach_a_running_guest(folder, line)
+
+
+def a_guest_of_its_own():
+    path = os.path.join(ROOT, "docs", "samples", "reads.c")
+    status, text = module("--smp", "1", path, "probe add reads:before_read", "stat /tmp",
+                          "cat /proc/version", "module del reads", "probe list")  # fmt: skip
+    tap.check(status == 0 and "reads:before_read [GONE]" in text, "ends with its commands")
+    tap.equal(module()[0], 2, "without a file: usage")
+    tap.equal(module("no/such.c")[0], 2, "a file that is not there")
+
+
+tap.run(a_guest_that_stays, a_guest_of_its_own)
