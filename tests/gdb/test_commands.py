@@ -7,7 +7,7 @@ import subprocess
 import tempfile
 
 import under
-from under import ELF, ROOT, Gdb, Under
+from under import ELF, ROOT, GdbOn, Under
 
 import tap
 
@@ -118,7 +118,7 @@ def another_build_is_named(u):
             file.seek(where)
             file.write(bytes([byte[0] ^ 0xFF]))
         u.gdb.ask("disconnect")
-        with Gdb(os.path.join(u.folder.name, "gdb.sock"), other) as gdb:
+        with GdbOn(os.path.join(u.folder.name, "gdb.sock"), other) as gdb:
             tap.check("warning: the guest is another build" in gdb.attached, "gdb warns")
             tap.check("build than other.elf" in gdb.ask("probes"), "commands refuse")
             tap.check("#0" in gdb.ask("bt"), "gdb's own commands work")

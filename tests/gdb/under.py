@@ -21,16 +21,14 @@ MARK = re.compile(rb"@@(\d+)@@\n")
 
 
 class Gdb:
-    """gdb on a target; `with` ends it."""
+    """gdb, or ./sonde gdb, that is given commands; `with` ends it."""
 
-    def __init__(self, target, elf=ELF, script=".gdbinit"):
-        words = ["gdb", "-nx", "-q", "-x", script, elf]
+    def __init__(self, words):
         self.process = subprocess.Popen(
             words, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT)  # fmt: skip
         self.text, self.count = b"", 0
         self.greeting = self.ask("set pagination off", "set width 0", "set style enabled off")
-        self.attached = self.ask(f"target remote {target}")
 
     def tell(self, *commands):
         """Give it commands and do not wait for their end: wait() does."""
@@ -75,6 +73,14 @@ class Gdb:
         self.process.wait()
 
 
+class GdbOn(Gdb):
+    """gdb with sonde's helpers, on a target."""
+
+    def __init__(self, target, elf=ELF):
+        super().__init__(["gdb", "-nx", "-q", "-x", ".gdbinit", elf])
+        self.attached = self.ask(f"target remote {target}")
+
+
 class Under:
     """A guest at its prompt, with gdb attached. `with` ends both."""
 
@@ -86,7 +92,7 @@ class Under:
         try:
             for command in setup:
                 ask(self.guest, command)
-            self.gdb = Gdb(path, elf)
+            self.gdb = GdbOn(path, elf)
         except BaseException:
             self.guest.stop()
             raise

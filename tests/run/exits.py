@@ -31,7 +31,7 @@ ROWS = (
     (ENDED, "gdb", "QEMU ended before gdb could be started"),
     (HOST, "run, exec, trace", "the output cannot be written"),
     (HOST, "all but attach", "the build failed, or a tool is missing"),
-    (HOST, "gdb, attach", "it is running already"),
+    (HOST, "attach", "it is running already"),
     (TIMEOUT, "run, exec, trace", "the time limit was reached (--timeout)"),
     ("128+N", "all", "signal N: 130 Ctrl-C, 141 nobody reads the output, 143 SIGTERM"),
     ("else", "gdb", "what gdb exited with"),

@@ -163,11 +163,6 @@ def attached(*, keys=b"", number=0, twice=False):
                 process.kill()
 
 
-def second_gdb():
-    with guest_under_gdb():
-        return status_of("gdb", "--", "-batch")
-
-
 def in_shell(words):
     done = subprocess.run(["bash", "-c", words], cwd=ROOT, stderr=subprocess.DEVNULL,
                           stdin=subprocess.DEVNULL, timeout=LIMIT, check=False)  # fmt: skip
@@ -372,7 +367,6 @@ FACTS = {
     ("5", "gdb", NO_BUILD): [lambda: (broken_build("gdb"), 5)],
     ("5", "test", NO_BUILD): [lambda: (broken_build("test", "run/ktap"), 5)],
     ("5", "check", NO_BUILD): [lambda: (broken_build("check", "README.md"), 5)],
-    ("5", "gdb", "it is running already"): [lambda: (second_gdb(), 5)],
     ("5", "attach", "it is running already"): [lambda: (attached(twice=True), 5)],
     ("124", "run", LIMIT_REACHED): [
         lambda: (status_of(*RUN, "--timeout", "3", stdin=b"sleep 100\n"), 124),

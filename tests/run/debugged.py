@@ -1,0 +1,88 @@
+"""debugged.py - a guest under gdb: its sockets, its console, commands that it is to run.
+
+Each `./sonde gdb` has a number, 1 if it is the only one. Its sockets lie in build/, named by
+that number from 2 on, so that `./sonde attach` of a second terminal finds them.
+"""
+
+import fcntl
+import os
+import threading
+import time
+
+from building import HostError
+from guest import BUILD, PROMPT
+from machine import Gone, ProtocolError
+
+MOST = 64
+
+
+def claim(name, what):
+    """A file in build/ that is locked until it is closed. HostError: another one has it."""
+    os.makedirs(BUILD, exist_ok=True)
+    lock = open(os.path.join(BUILD, name), "w", encoding="ascii")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        raise HostError(f"{what} is running already") from None
+    return lock
+
+
+class Place:
+    """The files of one guest under gdb."""
+
+    def __init__(self, number):
+        self.number = number
+        suffix = "" if number == 1 else str(number)
+        self.suffix = suffix
+        self.gdb = os.path.join(BUILD, f"gdb{suffix}.sock")
+        self.console = os.path.join(BUILD, f"console{suffix}.sock")
+        self.log = os.path.join(BUILD, f"console{suffix}.log")
+
+    def how_to_attach(self):
+        return "./sonde attach" + (f" {self.number}" if self.number > 1 else "")
+
+    def clear(self):
+        for path in (self.gdb, self.console, self.log):
+            if os.path.exists(path):
+                os.unlink(path)
+
+
+def free_place():
+    """(Place, its lock): the first that no other guest has."""
+    for number in range(1, MOST + 1):
+        place = Place(number)
+        try:
+            return place, claim(f".gdb{place.suffix}", "./sonde gdb")
+        except HostError:
+            continue
+    raise HostError(f"./sonde gdb is running {MOST} times already")
+
+
+class Commands(threading.Thread):
+    """Console commands for a guest, as soon as it has come to its prompt."""
+
+    def __init__(self, guest, log, commands, show, say):
+        super().__init__(daemon=True)
+        self.guest, self.log, self.commands = guest, log, commands
+        self.show, self.say = show, say
+
+    def run(self):
+        while not self._at_prompt():
+            if self.guest.ended():
+                return
+            time.sleep(0.05)
+        try:
+            for command in self.commands:
+                reply = self.guest.machine.request(os.fsencode(command), None, self.show)
+                if reply.errno:
+                    self.say(f"'{command}' failed: {reply.errno} {reply.name}")
+        except (Gone, OSError, ProtocolError):
+            pass  # the guest has ended
+
+    def _at_prompt(self):
+        try:
+            with open(self.log, "rb") as log:
+                return PROMPT in log.read()
+        except FileNotFoundError:
+            return False
