@@ -12,6 +12,10 @@ from .take import Taker, TraceError
 ROOT = "/sys/kernel/tracing/"
 LIMIT = 60
 DEFINITION = re.compile(r"[pr]\d*[:\s]")  # a line of kprobe_events
+SHORT = re.compile(r"(count|args|time|callers)\s+([^\s{]+)")  # a question of two words
+# What `trace -n` prints of a question, and in it a histogram with its filter.
+COMMAND = re.compile(r"echo '(.*)' >> (/\S+)")
+TRIGGER = re.compile(r"hist:(\S*)(?: if (.*))?")
 LOSSES = ("overrun", "commit overrun", "dropped events")
 
 
@@ -61,32 +65,75 @@ class Capture:
             pages=[[] for _ in range(cpus)],
             lost=[0] * cpus,
         )
-        self.events = []  # "group/event", that were defined here
+        self.events = {}  # "group/event", defined here: its line
+        self.counted = {}  # those with a histogram: its filter, or None
 
-    def set_up(self, buffer_kb=0):
-        """An empty buffer and the events of the lines, switched on."""
+    def set_up(self, buffer_kb=0, record_all=True):
+        """An empty buffer and the events of the lines, switched on.
+
+        record_all: also those that a question only counts
+        """
         self.taker.switch(False)
-        before = set(self.all_events())
         for line in self.result.lines:
+            before = set(self.all_events())
             self.define(line)
+            self.events |= {event: line for event in self.all_events() if event not in before}
         if buffer_kb:
             self.files.write("buffer_size_kb", str(buffer_kb))
         self.files.truncate("trace")
         self.describe()
         self.taker.open()
-        self.events = [event for event in self.all_events() if event not in before]
         for event in self.events:
-            self.files.write(f"events/{event}/enable", "1")
+            if record_all or event not in self.counted:
+                self.enable(event)
         self.taker.switch(True)
+
+    def enable(self, event):
+        """Its records pass the filter that its histogram has."""
+        if self.counted.get(event):
+            self.files.write(f"events/{event}/filter", self.counted[event])
+        self.files.write(f"events/{event}/enable", "1")
 
     def define(self, line):
         if not DEFINITION.match(line):
-            raise TraceError(f"{line!r} is no definition of an event: p or r, and a place")
+            self.question(line)
+            return
         try:
             self.files.write("kprobe_events", line)
         except TraceError as error:
             said = self.files.read("error_log") if self.files.has("error_log") else ""
             raise TraceError(said.rstrip() or str(error)) from None
+
+    def question(self, line):
+        """What the console's `trace` writes for a question is written here instead."""
+        short = SHORT.fullmatch(line.strip())
+        words = [short[1], short[2]] if short else [line]
+        if any("'" in word and '"' in word for word in words):
+            raise TraceError(f"{line!r} has both kinds of quotes")
+        words = [f'"{word}"' if "'" in word else f"'{word}'" for word in words]
+        reply = self.machine.request(" ".join(["trace", "-n", *words]), LIMIT)
+        if reply.errno:
+            raise TraceError(reply.text.rstrip())
+        for command in reply.lines:
+            match = COMMAND.fullmatch(command)
+            if not match:
+                raise TraceError(f"trace -n prints {command!r}")
+            self.follow(match[2].removeprefix(ROOT), match[1])
+
+    def follow(self, name, text):
+        """Write what a question is made of."""
+        if name == "kprobe_events" and text.startswith("r") and " ns=" not in text:
+            text += " ns=$ns:u64"  # how long the call took
+        self.files.write(name, text)
+        trigger = TRIGGER.fullmatch(text)
+        if not trigger or not name.endswith("/trigger"):
+            return
+        event = name.removeprefix("events/").removesuffix("/trigger")
+        keys, condition = trigger.groups()
+        self.counted[event] = condition
+        if re.search(r"(^|[:,=])stacktrace", keys):
+            behind = f" if {condition}" if condition else ""
+            self.files.write(name, "stacktrace" + behind)
 
     def all_events(self):
         """group/event of each that has a format."""
@@ -131,6 +178,9 @@ class Capture:
             self.keep(batch.pages)
         self.taker.close()
         self.describe()
+        for event in self.counted:
+            table = self.files.read(f"events/{event}/hist")
+            self.result.tables.append((self.events[event], table))
         for cpu in range(len(self.result.pages)):
             text = self.files.read(f"per_cpu/cpu{cpu}/stats")
             self.result.stats.append(text)

@@ -4,12 +4,14 @@ A format file lists the fields of an event, and how C would print them (`print f
 that only the conversions are used here.
 """
 
+import functools
 import re
 import struct
 
 FIELD = re.compile(r"\tfield:(.*?);\toffset:(\d+);\tsize:(\d+);(?:\tsigned:(\d);)?")
 DECLARATION = re.compile(r"(__data_loc )?(.*?)(\w+)(\[(\d*)\])?$")
 FAULT = "(fault)"
+LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}  # of struct, by size
 
 
 class FormatError(Exception):
@@ -35,6 +37,11 @@ class Field:
         elif brackets and not located and size:
             self.count = int(count) if count else size // (size_of(self.kind) or size)
         self.is_rest = bool(brackets) and not located and not size
+
+    @property
+    def is_number(self):
+        """One, and not a string or several."""
+        return self.count is None and not self.is_located and not self.is_rest
 
     def value(self, data):
         """An int, a string (None: a fault when it was read), or a list of these."""
@@ -104,9 +111,33 @@ class Format:
     def is_probe(self):
         return any(field.name in ("__probe_ip", "__probe_func") for field in self.fields)
 
+    @functools.cached_property
+    def plain(self):
+        """(names, Struct) of the fields that are a number each, by their offset."""
+        names, layout, at = [], "<", 0
+        for field in sorted(self.fields, key=lambda field: field.offset):
+            letter = LETTERS.get(field.size)
+            if not letter or not field.is_number or field.offset < at:
+                continue
+            letter = letter if field.is_signed else letter.upper()
+            layout += f"{field.offset - at}x{letter}"
+            names.append(field.name)
+            at = field.offset + field.size
+        return names, struct.Struct(layout)
+
+    @functools.cached_property
+    def others(self):
+        return [field for field in self.fields if field.name not in self.plain[0]]
+
     def values(self, data):
-        """The fields by name."""
-        return {field.name: field.value(data) for field in self.fields}
+        """The fields by name. A record that is too short has zeroes behind it."""
+        names, layout = self.plain
+        if len(data) < layout.size:
+            data = data.ljust(layout.size, b"\0")
+        values = dict(zip(names, layout.unpack_from(data)))
+        for field in self.others:
+            values[field.name] = field.value(data)
+        return values
 
 
 def shown_place(format_, values, symbols):

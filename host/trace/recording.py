@@ -43,7 +43,7 @@ class Unknown:
         return {}
 
 
-@dataclasses.dataclass
+@dataclasses.dataclass(eq=False)
 class Recording:
     header_page: str = ""
     header_event: str = ""

@@ -87,7 +87,8 @@ class Session:
             capture = Capture(
                 self.guest.machine, memory, Symbols(ELF), self.options.smp, self.options.lines
             )
-            capture.set_up(self.options.buffer)
+            wanted = self.options.live or self.options.output
+            capture.set_up(self.options.buffer, record_all=bool(wanted))
             if self.options.live:
                 self.live = Live(capture.result)
             try:
@@ -163,6 +164,8 @@ class Session:
         elif not self.options.output:
             for line in text.lines(result):
                 print(line)
+            for title, table in result.tables:
+                print(f"{title}\n{table}")
         for path in self.options.output:
             with open(path, "wb") as file:
                 WRITERS[os.path.splitext(path)[1]].write(result, file)

@@ -5,6 +5,7 @@ one; else it is the event of an entry of the same function in the same thread. A
 without a return is an instant, as is a return without an entry.
 """
 
+import functools
 from dataclasses import dataclass, field
 
 from . import text
@@ -25,6 +26,12 @@ class Slice:
     event: object  # recording.Event of its end
     stack: list = field(default_factory=list)  # callers, the outermost first
     is_instant: bool = True
+
+
+@functools.lru_cache(1)
+def of(recording):
+    """The Threads of a recording, for several writers."""
+    return Threads(recording)
 
 
 class Threads:

@@ -1,6 +1,7 @@
 """symbols.py - names of addresses, as the guest has them (kernel/debug/ksyms.c)."""
 
 import bisect
+import functools
 import os
 import sys
 
@@ -18,8 +19,9 @@ class Symbols:
         self.entries = gen_ksyms.entries_make(loaded)
         self.starts = [entry.start for entry in self.entries]
         self.objects = {s.name: s.value for s in loaded}
+        self.find = functools.lru_cache(1 << 16)(self._find)
 
-    def find(self, address):
+    def _find(self, address):
         """(name, offset, size), or None."""
         i = bisect.bisect_right(self.starts, address) - 1
         if i < 0:

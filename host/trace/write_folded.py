@@ -13,7 +13,7 @@ from . import slices
 def stacks(recording):
     """{(frame, ...): how often}, the outermost frame first; (frame,): lost on a CPU."""
     counts = collections.Counter()
-    for one in slices.Threads(recording).found:
+    for one in slices.of(recording).found:
         callers = one.stack or [recording.name_of(one.pid)]
         counts[(*callers, shown_name(one))] += 1
     for cpu in range(len(recording.pages)):

@@ -113,7 +113,7 @@ def cpus_over_time(recording, start, end):
 
 def body(recording):
     events = recording.all_events
-    found = slices.Threads(recording).found
+    found = slices.of(recording).found
     yield "<h1>A recording of sonde</h1>"
     if recording.lines:
         yield "<pre>" + quoted("\n".join(recording.lines)) + "</pre>"

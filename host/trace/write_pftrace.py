@@ -103,7 +103,7 @@ class Writer:
 
 def write(recording, file):
     writer = Writer(recording, file)
-    threads = slices.Threads(recording).by_thread()
+    threads = slices.of(recording).by_thread()
     writer.tracks(threads)
     writer.cpus()
     writer.losses()

@@ -71,7 +71,7 @@ def times(recording, frames, pid, found):
 
 def write(recording, file):
     frames = Frames()
-    threads = slices.Threads(recording).by_thread()
+    threads = slices.of(recording).by_thread()
     profiles = [counts(recording, frames)]
     profiles += [times(recording, frames, pid, found) for pid, found in threads.items()]
     data = {

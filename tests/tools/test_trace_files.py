@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """test_trace_files.py - host/trace on small recordings: pages, formats, slices, writers."""
 
+import contextlib
 import io
 import json
+import os
 import re
 import struct
 import sys
@@ -11,10 +13,15 @@ sys.dont_write_bytecode = True
 import scratch  # noqa: E402
 
 sys.path.insert(0, scratch.ROOT)
+sys.path.insert(0, os.path.join(scratch.ROOT, "tests/run"))
 from host.trace import formats, pages, protobuf, slices, text, write_dat  # noqa: E402
 from host.trace import write_folded, write_html, write_pftrace, write_speedscope  # noqa: E402
+from host.trace.capture import ROOT, Capture  # noqa: E402
 from host.trace.memory import FRAME, GAP, runs  # noqa: E402
 from host.trace.recording import Recording  # noqa: E402
+from host.trace.session import Live  # noqa: E402
+from host.trace.take import TraceError  # noqa: E402
+from machine import Reply, unescape  # noqa: E402
 
 COMMON = """name: {name}
 ID: {number}
@@ -278,6 +285,87 @@ class Writers(scratch.Scratch):
         for writer in (write_dat, write_pftrace, write_folded, write_speedscope, write_html):
             written(writer, nothing)
         self.assertEqual(list(text.lines(nothing)), [])
+
+
+class Living(scratch.Scratch):
+    def test_events_of_all_cpus_come_by_time(self):
+        one = recording([], [])
+        live = Live(one)
+        one.pages[0].append(page(0, (30, entry(7, 3)), (30, entry(7, 6))))
+        one.pages[1].append(page(0, (10, entry(8, 1)), (10, entry(8, 2)), missed=4))
+        first = self.shown(live, 50)
+        one.pages[1].append(page(0, (55, entry(8, 5))))
+        self.assertEqual(first, ["LOST 4", "count=1", "count=2", "count=3"])
+        self.assertEqual(self.shown(live, 60), ["count=5"])
+        self.assertEqual(self.shown(live), ["count=6"])
+
+    def shown(self, live, *until):
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            live.show(*until)
+        return re.findall(r"count=\d+|LOST \d+", out.getvalue())
+
+
+class Console:
+    """A guest that answers `trace -n` as it is told, and takes whatever is written."""
+
+    def __init__(self, *said):
+        self.said = "".join(f"echo '{text}' >> {ROOT}{name}\n" for name, text in said)
+        self.asked, self.written = [], []
+
+    def request(self, command, _limit):
+        match = re.fullmatch(r"echo -ne '(.*)' >> (\S+)", command)
+        if match:
+            text = unescape(match[1].encode()).decode()
+            self.written.append((match[2].removeprefix(ROOT), text))
+            return Reply(b"", 0, "OK")
+        self.asked.append(command)
+        return Reply(self.said.encode(), 0, "OK") if self.said else Reply(b"no", 22, "EINVAL")
+
+
+class Questions(scratch.Scratch):
+    def capture(self, line, *said):
+        console = Console(*said)
+        one = Capture(console, None, Names, 1, [line])
+        one.define(line)
+        return one, console
+
+    def test_a_question_is_written_as_the_console_would(self):
+        said = (("kprobe_events", "p:trace/q1 read count"),
+                ("events/trace/q1/trigger", "hist:keys=count.log2 if count > 5"))
+        one, console = self.capture("read if count > 5 { hist(count) }", *said)
+        self.assertEqual(console.asked, ["trace -n 'read if count > 5 { hist(count) }'"])
+        self.assertEqual(console.written, list(said))
+        self.assertEqual(one.counted, {"trace/q1": "count > 5"})
+        one.enable("trace/q1")
+        self.assertEqual(console.written[2:], [("events/trace/q1/filter", "count > 5"),
+                                               ("events/trace/q1/enable", "1")])
+
+    def test_a_return_gets_its_time(self):
+        _, console = self.capture("ret read { count }", ("kprobe_events", "r:trace/q1 read"))
+        self.assertEqual(console.written, [("kprobe_events", "r:trace/q1 read ns=$ns:u64")])
+        timed = ("kprobe_events", "r:trace/q1 read ns=$ns:u64")
+        self.assertEqual(self.capture("time read", timed)[1].written, [timed])
+
+    def test_stacks_are_recorded_too(self):
+        stack = ("events/trace/q1/trigger", "hist:keys=cpu,stacktrace if x")
+        self.assertEqual(self.capture("read { stack by cpu }", stack)[1].written,
+                         [stack, ("events/trace/q1/trigger", "stacktrace if x")])
+
+    def test_short_forms_and_quotes(self):
+        told = ("kprobe_events", "p:trace/q1 read")
+        for line, words in (("count vfs_*", "'count' 'vfs_*'"),
+                            ("read { count }", "'read { count }'"),
+                            ("a if b == 'c' {}", '"a if b == \'c\' {}"')):
+            self.assertEqual(self.capture(line, told)[1].asked, ["trace -n " + words])
+
+    def test_a_definition_is_no_question(self):
+        _, console = self.capture("p:k/e read")
+        self.assertEqual(console.asked, [])
+        self.assertEqual(console.written, [("kprobe_events", "p:k/e read")])
+
+    def test_what_the_guest_refuses_is_told(self):
+        with self.assertRaisesRegex(TraceError, "no"):
+            self.capture("nonsense {")
 
 
 if __name__ == "__main__":
