@@ -83,14 +83,14 @@ int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t
 }
 
 /* Right before the opcode: any REX, or one more override. */
-static uint8_t last_prefix(unsigned taste)
+static uint8_t last_prefix(unsigned variant)
 {
-    return taste < 16 ? (uint8_t)(REX | taste) : segs[taste - 16];
+    return variant < 16 ? (uint8_t)(REX | variant) : segs[variant - 16];
 }
 
-size_t insn_encode_jmp32_head(uint8_t *out, size_t pad, unsigned taste)
+size_t insn_encode_jmp32_head(uint8_t *out, size_t pad, unsigned variant)
 {
-    unsigned last = taste % (16 + SEGS), others = taste / (16 + SEGS) % SEGS;
+    unsigned last = variant % (16 + SEGS), others = variant / (16 + SEGS) % SEGS;
 
     for (size_t i = 0; i < pad; i++) {
         out[i] = i + 1 < pad ? segs[others] : last_prefix(last);

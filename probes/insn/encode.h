@@ -15,7 +15,7 @@
 #define INSN_INT3_LEN 1
 #define INSN_NOP_MAX_LEN 9
 #define INSN_JMP_PAD_MAX 10 /* prefixes that leave the jump within 15 bytes */
-#define INSN_JMP_TASTES (22u * 6u)
+#define INSN_JMP_VARIANTS (22u * 6u)
 #define INSN_MOV_IMM_MAX_LEN 10
 
 #define INSN_INC_GS_LEN 9
@@ -46,16 +46,16 @@ int insn_encode_jcc32(uint8_t *out, unsigned cond, uintptr_t from, uintptr_t to)
 int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t to);
 
 /* insn_encode_jmp32_head - the same without its displacement: prefixes and opcode, @pad + 1
- * bytes. Which prefixes is a matter of taste where they mean nothing.
+ * bytes. Prefixes that mean nothing there may be chosen freely.
  * @pad:    0..INSN_JMP_PAD_MAX
- * @taste:  any; 0 as above, and INSN_JMP_TASTES of them differ in the last prefix or in the
- *          others
+ * @variant: any; 0 as above, and INSN_JMP_VARIANTS of them differ in the last prefix or in
+ *          the others
  * insn_encode_disp32 - a displacement.
  *
  * Context: any.
  * Return:  bytes written.
  */
-size_t insn_encode_jmp32_head(uint8_t *out, size_t pad, unsigned taste);
+size_t insn_encode_jmp32_head(uint8_t *out, size_t pad, unsigned variant);
 size_t insn_encode_disp32(uint8_t *out, uint32_t disp);
 
 /* insn_jmp32_target - where the jmp32 at @addr goes, of which @bytes are a copy; 0 when it is

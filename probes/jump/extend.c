@@ -10,11 +10,11 @@
 #include "probes/jump/counter.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
-#include "probes/jump/leftover.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/jump/retired.h"
 #include "probes/region/region.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
@@ -43,7 +43,7 @@ size_t ext_front_len(const struct insn *insn)
 
 void ext_release(struct site **sites, size_t count)
 {
-    leftover_release(sites, count);
+    retired_release(sites, count);
     for (size_t i = 0; i < count; i++)
         region_free(sites[i]);
 }

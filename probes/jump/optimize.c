@@ -25,8 +25,8 @@
 #include "probes/core/registry.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
-#include "probes/jump/leftover.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/jump/retired.h"
 
 /* Locks: all PLAT_PROBES; on and method are read without it. */
 static bool on = true;
@@ -187,15 +187,15 @@ static int list_all_waiting(struct site_list *list)
 
 /* ---- 3: what is left of earlier jumps ---- */
 
-/* leftovers_first - those of the sites in @list that have any. Return: how many. */
-static size_t leftovers_first(const struct site_list *list)
+/* retired_first - those of the sites in @list that have any. Return: how many. */
+static size_t retired_first(const struct site_list *list)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < list->count; i++) {
         struct site *site = list->sites[i];
 
-        if (!leftover_at(site))
+        if (!retired_at(site))
             continue;
         list->sites[i] = list->sites[n];
         list->sites[n++] = site;
@@ -203,14 +203,14 @@ static size_t leftovers_first(const struct site_list *list)
     return n;
 }
 
-static void release_leftovers(const struct site_list *list)
+static void release_retired(const struct site_list *list)
 {
-    size_t n = leftovers_first(list);
+    size_t n = retired_first(list);
 
-    if (!n && !leftover_pending())
+    if (!n && !retired_pending())
         return;
     plat_quiesce();
-    leftover_release_spent(list->sites, n);
+    retired_release_spent(list->sites, n);
 }
 
 /* ---- 4: detours ---- */
@@ -249,7 +249,7 @@ static enum probe_reason change_sites(const struct site_list *up,
     stats.optimized += result.made;
     evicted += result.evicted;
     *is_done = result.is_done;
-    if (leftover_pending())
+    if (retired_pending())
         optimize_kick();
     return reason;
 }
@@ -293,7 +293,7 @@ static void run_locked(void)
             return;
         }
     }
-    release_leftovers(&list);
+    release_retired(&list);
     if (list.count) {
         stats.passes++;
         if (method == OPTIMIZE_REGION)

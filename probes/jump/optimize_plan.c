@@ -11,10 +11,10 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
-#include "probes/jump/leftover.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/jump/retired.h"
 
 _Static_assert(UNOPTIMIZE_SPAN_MAX == PUN_JUMP_MAX, "a jump and its prefixes");
 
@@ -147,7 +147,7 @@ int plan_make(struct plan *plan, const struct site_list *list,
         .pokes_max = pokes_max,
         .jumps = plat_alloc(all * sizeof(plan->jumps[0])),
         .pads = plat_alloc(all * sizeof(plan->pads[0])),
-        .old = leftover_pads_new(all),
+        .old = retired_pads_new(all),
         .batch.work = plat_alloc(pun_work_len(list->count, evicted_max)),
         .batch.env = &plan->env,
         .batch.count = list->count,

@@ -6,7 +6,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/pun.h"
 
-struct leftover_pads;
+struct retired_pads;
 struct pad_jump;
 struct text_poke;
 
@@ -23,7 +23,7 @@ struct plan {
     size_t pokes_max;
     struct pad_jump *jumps; /* room for all of puns[], and so in the next two */
     uintptr_t *pads;
-    struct leftover_pads *old; /* of jumps that get others */
+    struct retired_pads *old; /* of jumps that get others */
 };
 
 /* plan_make - room for a plan of the sites in @list, which are jumps or are to become some,

@@ -6,11 +6,11 @@
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/jump_site.h"
-#include "probes/jump/leftover.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/optimize_plan.h"
 #include "probes/jump/pad.h"
+#include "probes/jump/retired.h"
 
 #define BATCH_MAX 2048
 
@@ -309,7 +309,7 @@ size_t plan_write(struct plan *plan)
     plat_unlock(PLAT_TEXT);
     unoptimize_expect(move_all(plan, &made));
     refuse_unplanned(plan);
-    leftover_keep(plan->old);
+    retired_keep(plan->old);
     plan->old = NULL;
     return made;
 }

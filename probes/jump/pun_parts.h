@@ -2,7 +2,7 @@
  *
  *   pun.c        the batch, from its last instruction to its first
  *   pun_text.c   the bytes around, as they will be, and the pads given away so far
- *   pun_shot.c   one jump that is being thought of
+ *   pun_trial.c   one jump that the planner tries
  *   pun_place.c  one instruction, what lies behind it being settled
  *   pun_joint.c  one instruction together with those behind it
  */
@@ -71,32 +71,32 @@ bool pun_pad_in_range(const struct pun_env *env, uintptr_t pad);
 void pun_pad_take(struct planner *pl, struct pun *p);
 void pun_pad_drop(struct planner *pl, struct pun *p);
 
-/* ---- pun_shot.c ---- */
+/* ---- pun_trial.c ---- */
 
-/* A jump that is being thought of. */
-struct pun_shot {
+/* A jump that the planner tries. */
+struct pun_trial {
     struct pun *p;
     size_t room; /* bytes it may write */
     unsigned prefixes;
-    unsigned free;  /* bytes of the displacement that it may choose */
-    unsigned taste; /* of the prefixes */
+    unsigned free;    /* bytes of the displacement that it may choose */
+    unsigned variant; /* of the prefixes */
     uint32_t disp;
     uint8_t wish; /* bits: bytes that have to be good */
 };
 
-static inline uintptr_t pun_shot_next(const struct pun_shot *s)
+static inline uintptr_t pun_trial_next(const struct pun_trial *s)
 {
     return s->p->addr + s->prefixes + INSN_JMP32_LEN;
 }
 
-/* pun_shot_fire - the one place where a plan is accepted: its displacement is set, its pad is
- * free, and its bytes are as wished. @is_direct: it goes to the detour and has no pad.
- * pun_shot_read - the upper bytes of its displacement, as they are. Return: false, unknown.
- * pun_shot_aim - the bytes that are free so that it is accepted.
+/* pun_trial_accept - the one place where a plan is accepted: its displacement is set, its pad
+ * is free, and its bytes are as wished. @is_direct: it goes to the detour and has no pad.
+ * pun_trial_read - the upper bytes of its displacement, as they are. Return: false, unknown.
+ * pun_trial_aim - choose the bytes that are free so that it is accepted.
  */
-bool pun_shot_fire(struct planner *pl, const struct pun_shot *s, bool is_direct);
-bool pun_shot_read(struct planner *pl, struct pun_shot *s);
-bool pun_shot_aim(struct planner *pl, struct pun_shot *s);
+bool pun_trial_accept(struct planner *pl, const struct pun_trial *s, bool is_direct);
+bool pun_trial_read(struct planner *pl, struct pun_trial *s);
+bool pun_trial_aim(struct planner *pl, struct pun_trial *s);
 
 /* ---- pun_place.c ---- */
 

@@ -32,17 +32,17 @@ void pun_wish_add(struct pun_wish *wish, const struct pun *before, uintptr_t add
 
 /* ---- straight to the detour ---- */
 
-static bool direct_fire(struct planner *pl, struct pun_shot *s)
+static bool direct_fire(struct planner *pl, struct pun_trial *s)
 {
-    int64_t disp = (int64_t)(s->p->detour - pun_shot_next(s));
+    int64_t disp = (int64_t)(s->p->detour - pun_trial_next(s));
 
     s->disp = (uint32_t)disp;
     s->free = 4;
-    return disp == (int32_t)disp && pun_shot_fire(pl, s, true);
+    return disp == (int32_t)disp && pun_trial_accept(pl, s, true);
 }
 
 /* Prefixes only to please the instruction before. */
-static bool direct(struct planner *pl, struct pun_shot *s)
+static bool direct(struct planner *pl, struct pun_trial *s)
 {
     size_t room = s->room < PUN_JUMP_MAX ? s->room : PUN_JUMP_MAX;
 
@@ -57,25 +57,25 @@ static bool direct(struct planner *pl, struct pun_shot *s)
 
 /* ---- to a pad ---- */
 
-static unsigned prefixes_max(const struct pun_shot *s)
+static unsigned prefixes_max(const struct pun_trial *s)
 {
     size_t heads = s->room < HEAD_MAX ? s->room : HEAD_MAX;
 
     return s->p->is_call ? 0 : (unsigned)heads - 1;
 }
 
-static unsigned free_bytes(const struct pun_shot *s)
+static unsigned free_bytes(const struct pun_trial *s)
 {
     size_t left = s->room - 1 - s->prefixes;
 
     return left < 4 ? (unsigned)left : 4;
 }
 
-static bool padded(struct planner *pl, struct pun_shot *s)
+static bool padded(struct planner *pl, struct pun_trial *s)
 {
     for (s->prefixes = 0; s->prefixes <= prefixes_max(s); s->prefixes++) {
         s->free = free_bytes(s);
-        if (pun_shot_aim(pl, s))
+        if (pun_trial_aim(pl, s))
             return true;
     }
     return false;
@@ -83,9 +83,9 @@ static bool padded(struct planner *pl, struct pun_shot *s)
 
 /* ---- calls: the opcode stays ---- */
 
-static struct pun_shot shot_new(struct pun *p, size_t room, uint8_t wish)
+static struct pun_trial trial_new(struct pun *p, size_t room, uint8_t wish)
 {
-    struct pun_shot s = { .p = p, .room = room, .wish = wish };
+    struct pun_trial s = { .p = p, .room = room, .wish = wish };
 
     if (p->is_call) {
         s.room = p->len;
@@ -96,7 +96,7 @@ static struct pun_shot shot_new(struct pun *p, size_t room, uint8_t wish)
 
 static bool place_call(struct planner *pl, struct pun *p, struct pun_wish wish)
 {
-    struct pun_shot s = shot_new(p, p->len, wish.must);
+    struct pun_trial s = trial_new(p, p->len, wish.must);
 
     if (p->len > PUN_JUMP_MAX)
         return false;
@@ -104,14 +104,14 @@ static bool place_call(struct planner *pl, struct pun *p, struct pun_wish wish)
         return true;
     s.wish = wish.should;
     s.free = 4;
-    return pun_shot_aim(pl, &s);
+    return pun_trial_aim(pl, &s);
 }
 
 /* ---- the ladder ---- */
 
 static bool jump(struct planner *pl, struct pun *p, size_t room, struct pun_wish wish)
 {
-    struct pun_shot s = shot_new(p, room, wish.must);
+    struct pun_trial s = trial_new(p, room, wish.must);
 
     if (direct(pl, &s))
         return true;
@@ -135,21 +135,21 @@ bool pun_place(struct planner *pl, struct pun *p, struct pun_wish wish)
 
 bool pun_place_random(struct planner *pl, struct pun *p, struct pun_wish wish)
 {
-    struct pun_shot s = shot_new(p, pun_room(pl, p), wish.should);
+    struct pun_trial s = trial_new(p, pun_room(pl, p), wish.should);
 
     if (p->len > PUN_JUMP_MAX && p->is_call)
         return false;
     if (!p->is_call)
         s.prefixes = pun_random(pl) % (prefixes_max(&s) + 1);
-    s.taste = pun_random(pl) % INSN_JMP_TASTES;
+    s.variant = pun_random(pl) % INSN_JMP_VARIANTS;
     s.free = p->is_call ? 4 : free_bytes(&s);
     if (s.free == 4 && p->detour && pun_random(pl) % 4 == 0 && direct_fire(pl, &s))
         return true;
-    if (!pun_shot_read(pl, &s))
+    if (!pun_trial_read(pl, &s))
         return false;
     for (unsigned i = 0; i < s.free; i++)
         s.disp |= (uint32_t)pl->good[pun_random(pl) % pl->good_count] << 8 * i;
-    return pun_shot_fire(pl, &s, false);
+    return pun_trial_accept(pl, &s, false);
 }
 
 /* ---- plans that were there before ---- */

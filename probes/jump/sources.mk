@@ -10,7 +10,7 @@ JUMP := \
     probes/jump/jump.c \
     probes/jump/pun.c \
     probes/jump/pun_text.c \
-    probes/jump/pun_shot.c \
+    probes/jump/pun_trial.c \
     probes/jump/pun_place.c \
     probes/jump/pun_joint.c \
     probes/jump/optimize.c \
@@ -19,7 +19,7 @@ JUMP := \
     probes/jump/optimize_write.c \
     probes/jump/optimize_region.c \
     probes/jump/unoptimize.c \
-    probes/jump/leftover.c \
+    probes/jump/retired.c \
     probes/jump/link.c \
     probes/jump/pad.c \
     probes/jump/pad_page.c \

@@ -9,8 +9,8 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
-#include "probes/jump/leftover.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/jump/retired.h"
 #include "probes/returns/shadow.h"
 #include "tests/kernel/by_hand.h"
 #include "tests/kernel/each_cpu.h"
@@ -74,7 +74,7 @@ static void jump_out(struct jumped *j)
     text_put(j->rp.kp.addr, j->under);
     plat_lock(PLAT_PROBES);
     plat_quiesce();
-    leftover_release(&j->rp.kp.site, 1);
+    retired_release(&j->rp.kp.site, 1);
     plat_unlock(PLAT_PROBES);
     unregister_kretprobe(&j->rp);
 }

@@ -351,7 +351,7 @@ inline ask_with_waiting()
 }
 
 /* 3. What they have from an earlier jump. */
-inline release_leftovers()
+inline release_retired()
 {
     if
     :: old_pad || (IS_WAITING(A) && detour[A]) || (IS_WAITING(B) && detour[B]) ->
@@ -455,7 +455,7 @@ inline pass()
         printf("a pass of the optimizer\n");
         sweep();
         ask_with_waiting();
-        release_leftovers();
+        release_retired();
         make_plan();
         guard_readers();
 #ifdef READER_FIRST
@@ -467,7 +467,7 @@ inline pass()
 #endif
         replace_readers();
         plan = 0
-    :: else -> release_leftovers()
+    :: else -> release_retired()
     fi
 }
 

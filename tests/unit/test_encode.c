@@ -92,13 +92,13 @@ static void a_padded_jump_is_one_jump_without_66(void)
     }
 }
 
-static void any_taste_of_prefixes_is_the_same_jump(void)
+static void any_prefixes_are_the_same_jump(void)
 {
     struct insn insn;
     uint8_t out[INSN_MAX_LEN];
 
-    for (unsigned taste = 0; taste < INSN_JMP_TASTES; taste++) {
-        size_t len = insn_encode_jmp32_head(out, 4, taste);
+    for (unsigned variant = 0; variant < INSN_JMP_VARIANTS; variant++) {
+        size_t len = insn_encode_jmp32_head(out, 4, variant);
 
         len += insn_encode_disp32(out + len, 0x123);
         CHECK_EQ(insn_decode(&insn, out, len, 0x1000), 0);
@@ -257,7 +257,7 @@ UNIT_TESTS(jmp_backwards_to_itself, jmp_forwards_counts_from_its_end,
            jmp32_reaches_two_gigabytes_and_no_further,
            jmp8_reaches_127_bytes_and_no_further, jcc_carries_its_condition,
            a_padded_jump_has_its_displacement_further_on,
-           a_padded_jump_is_one_jump_without_66, any_taste_of_prefixes_is_the_same_jump,
+           a_padded_jump_is_one_jump_without_66, any_prefixes_are_the_same_jump,
            padding_has_a_limit, each_nop_is_one_nop, nops_fill_any_length_with_few,
            int3s_fill, a_constant_takes_its_shortest_form,
            a_patchable_constant_is_always_ten_bytes, registers_are_pushed_and_popped,

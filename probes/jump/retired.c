@@ -1,10 +1,10 @@
-/* leftover.c - stages 11 to 14: pads and detours of jumps that have gone.
+/* retired.c - stages 11 to 14: pads and detours of jumps that have gone.
  *
  * A CPU may be on a pad, or in a detour, after the last jump there has gone. So both are kept
  * until there has been quiescence: by the optimizer, once for all that it finds, or by the
  * function that frees a site.
  */
-#include "probes/jump/leftover.h"
+#include "probes/jump/retired.h"
 
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
@@ -16,18 +16,18 @@
 
 #define PADS_MAX 1024
 
-static struct leftover_pads *kept; /* PLAT_PROBES */
+static struct retired_pads *kept; /* PLAT_PROBES */
 
-struct leftover_pads *leftover_pads_new(size_t max)
+struct retired_pads *retired_pads_new(size_t max)
 {
-    struct leftover_pads *pads = plat_alloc(sizeof(*pads) + max * sizeof(pads->pads[0]));
+    struct retired_pads *pads = plat_alloc(sizeof(*pads) + max * sizeof(pads->pads[0]));
 
     if (pads)
         pads->count = 0;
     return pads;
 }
 
-void leftover_keep(struct leftover_pads *pads)
+void retired_keep(struct retired_pads *pads)
 {
     if (!pads->count) {
         plat_free(pads);
@@ -37,7 +37,7 @@ void leftover_keep(struct leftover_pads *pads)
     kept = pads;
 }
 
-bool leftover_pending(void)
+bool retired_pending(void)
 {
     return kept;
 }
@@ -45,7 +45,7 @@ bool leftover_pending(void)
 static void release_kept(void)
 {
     while (kept) {
-        struct leftover_pads *pads = kept;
+        struct retired_pads *pads = kept;
 
         kept = pads->next;
         pad_free_all(pads->pads, pads->count);
@@ -78,7 +78,7 @@ static bool is_spent(const struct site *site)
            (optimize_get_method() == OPTIMIZE_REGION || !detour_is_current(site));
 }
 
-bool leftover_at(const struct site *site)
+bool retired_at(const struct site *site)
 {
     return jump_site(site)->pad_off || is_spent(site);
 }
@@ -109,7 +109,7 @@ static void release_detours(struct site **sites, size_t count,
             release_detour(sites[i]);
 }
 
-void leftover_release_spent(struct site **sites, size_t count)
+void retired_release_spent(struct site **sites, size_t count)
 {
     release_kept();
     release_pads(sites, count);
@@ -121,7 +121,7 @@ static bool is_any(const struct site *site UNUSED)
     return true;
 }
 
-void leftover_release(struct site **sites, size_t count)
+void retired_release(struct site **sites, size_t count)
 {
     release_kept();
     release_pads(sites, count);

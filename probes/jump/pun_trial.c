@@ -1,4 +1,4 @@
-/* pun_shot.c - one jump that is being thought of, and where its pad could be.
+/* pun_trial.c - one jump that the planner tries, and where its pad could be.
  *
  * A jump with k prefixes has its displacement from byte k + 1 on. The low bytes of it that
  * lie in the instruction (or in dead padding behind it) are free to choose, the upper ones
@@ -22,12 +22,12 @@
 #define SPREAD 4096u        /* jumps to place, for each page more to begin with */
 #define SPREAD_NEAR 131072u /* the same in the smaller windows, of which there are more */
 
-static uintptr_t target_of(const struct pun_shot *s)
+static uintptr_t target_of(const struct pun_trial *s)
 {
-    return pun_shot_next(s) + (uintptr_t)(int64_t)(int32_t)s->disp;
+    return pun_trial_next(s) + (uintptr_t)(int64_t)(int32_t)s->disp;
 }
 
-static size_t bytes_of(const struct pun_shot *s, uint8_t out[PUN_JUMP_MAX])
+static size_t bytes_of(const struct pun_trial *s, uint8_t out[PUN_JUMP_MAX])
 {
     size_t head;
 
@@ -35,7 +35,7 @@ static size_t bytes_of(const struct pun_shot *s, uint8_t out[PUN_JUMP_MAX])
         for (head = 0; head + 4 < s->p->len; head++)
             out[head] = s->p->bytes[head];
     } else {
-        head = insn_encode_jmp32_head(out, s->prefixes, s->taste);
+        head = insn_encode_jmp32_head(out, s->prefixes, s->variant);
     }
     return head + insn_encode_disp32(out + head, s->disp);
 }
@@ -50,7 +50,7 @@ static bool wish_holds(const struct planner *pl, const uint8_t *bytes, size_t le
     return true;
 }
 
-static uint8_t rung_of(const struct pun_shot *s, uintptr_t pad)
+static uint8_t rung_of(const struct pun_trial *s, uintptr_t pad)
 {
     if (s->p->is_call)
         return PUN_CALL;
@@ -61,7 +61,7 @@ static uint8_t rung_of(const struct pun_shot *s, uintptr_t pad)
     return s->prefixes ? PUN_PADDED : PUN_PLAIN;
 }
 
-static void plan_keep(struct planner *pl, const struct pun_shot *s,
+static void plan_keep(struct planner *pl, const struct pun_trial *s,
                       const uint8_t bytes[PUN_JUMP_MAX], size_t span, uintptr_t pad)
 {
     struct pun *p = s->p;
@@ -81,7 +81,7 @@ static void plan_keep(struct planner *pl, const struct pun_shot *s,
 }
 
 /* The one place where a plan is accepted. */
-bool pun_shot_fire(struct planner *pl, const struct pun_shot *s, bool is_direct)
+bool pun_trial_accept(struct planner *pl, const struct pun_trial *s, bool is_direct)
 {
     uint8_t bytes[INSN_MAX_LEN];
     uintptr_t target = target_of(s);
@@ -103,7 +103,7 @@ bool pun_shot_fire(struct planner *pl, const struct pun_shot *s, bool is_direct)
 /* ---- the bytes that are free ---- */
 
 /* The upper bytes of the displacement, as they are. */
-bool pun_shot_read(struct planner *pl, struct pun_shot *s)
+bool pun_trial_read(struct planner *pl, struct pun_trial *s)
 {
     s->disp = 0;
     for (unsigned i = s->free; i < 4; i++) {
@@ -123,14 +123,14 @@ static uint32_t addr_hash(uintptr_t addr)
     return (uint32_t)((uint32_t)addr * 2654435761u >> 16);
 }
 
-static bool page_fire(struct planner *pl, struct pun_shot *s, uintptr_t page,
-                      uint32_t hash)
+static bool page_try(struct planner *pl, struct pun_trial *s, uintptr_t page,
+                     uint32_t hash)
 {
     for (unsigned i = 0; i < TRIES; i++) {
         uintptr_t pad = page + (hash + i) % PAGE_PADS * PUN_PAD_LEN;
 
-        s->disp = (uint32_t)(pad - pun_shot_next(s));
-        if (pun_shot_fire(pl, s, false))
+        s->disp = (uint32_t)(pad - pun_trial_next(s));
+        if (pun_trial_accept(pl, s, false))
             return true;
     }
     return false;
@@ -146,7 +146,7 @@ static uint64_t page_off(unsigned i)
  * one of the two directions from there half a window is left. The more there are to place,
  * the more pages they are spread over from the start.
  */
-static bool dense_fire(struct planner *pl, struct pun_shot *s)
+static bool dense_try(struct planner *pl, struct pun_trial *s)
 {
     uint64_t unit = UINT64_C(1) << 8 * s->free;
     uintptr_t base = target_of(s), anchor = align_up(base, unit);
@@ -161,7 +161,7 @@ static bool dense_fire(struct planner *pl, struct pun_shot *s)
         uint64_t off = page_off((first + i) % pages);
         uintptr_t page = is_up ? anchor + off : anchor - off - PAGE_LEN;
 
-        if (page_fire(pl, s, page, hash))
+        if (page_try(pl, s, page, hash))
             return true;
     }
     return false;
@@ -170,7 +170,7 @@ static bool dense_fire(struct planner *pl, struct pun_shot *s)
 /* A row of single bytes has the opcode of a jump in all of its displacement, and no choice.
  * Where it lands is left free for it: a larger low byte lands above all rows to come.
  */
-static bool byte_fire(struct planner *pl, struct pun_shot *s)
+static bool byte_try(struct planner *pl, struct pun_trial *s)
 {
     uint32_t above = s->disp, first;
     uint8_t opcode;
@@ -179,18 +179,18 @@ static bool byte_fire(struct planner *pl, struct pun_shot *s)
     first = opcode + PUN_PAD_LEN + addr_hash(s->p->addr) % 8;
     for (unsigned i = 0; i < 256; i++) {
         s->disp = above | ((first + i) & 255);
-        if (pun_shot_fire(pl, s, false))
+        if (pun_trial_accept(pl, s, false))
             return true;
     }
     return false;
 }
 
-static bool far_fire(struct planner *pl, struct pun_shot *s)
+static bool far_try(struct planner *pl, struct pun_trial *s)
 {
     for (unsigned i = 0; i < pl->good_count; i++) {
         s->disp = (uint32_t)pl->good[i] << 24;
         s->free = 3;
-        if (dense_fire(pl, s)) {
+        if (dense_try(pl, s)) {
             s->p->rung = s->p->is_call ? PUN_CALL : PUN_FAR;
             return true;
         }
@@ -199,7 +199,7 @@ static bool far_fire(struct planner *pl, struct pun_shot *s)
 }
 
 /* Is some of the window where pads may be? */
-static bool window_in_range(const struct planner *pl, const struct pun_shot *s)
+static bool window_in_range(const struct planner *pl, const struct pun_trial *s)
 {
     uintptr_t first = target_of(s);
     uintptr_t last = first + ((UINT64_C(1) << 8 * s->free) - 1);
@@ -207,13 +207,13 @@ static bool window_in_range(const struct planner *pl, const struct pun_shot *s)
     return pun_pad_in_range(pl->env, first) || pun_pad_in_range(pl->env, last);
 }
 
-bool pun_shot_aim(struct planner *pl, struct pun_shot *s)
+bool pun_trial_aim(struct planner *pl, struct pun_trial *s)
 {
     if (s->free == 4)
-        return far_fire(pl, s);
-    if (!pun_shot_read(pl, s) || !window_in_range(pl, s))
+        return far_try(pl, s);
+    if (!pun_trial_read(pl, s) || !window_in_range(pl, s))
         return false;
     if (s->free >= 2)
-        return dense_fire(pl, s);
-    return s->free ? byte_fire(pl, s) : pun_shot_fire(pl, s, false);
+        return dense_try(pl, s);
+    return s->free ? byte_try(pl, s) : pun_trial_accept(pl, s, false);
 }
