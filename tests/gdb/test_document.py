@@ -50,7 +50,8 @@ def run(session):
         tap.check(re.search(pattern_of(greeting), gdb.greeting), start)
         for command, lines in parts:
             said = "\n".join(line for line in gdb.ask(command).splitlines() if line) + "\n"
-            if not tap.check(re.search("(?m)^" + pattern_of(lines), said), f"(gdb) {command}"):
+            shown = re.search("(?m)^" + pattern_of(lines), said)
+            if not tap.check(shown, f"(gdb) {command}"):
                 tap.note(said)
 
 

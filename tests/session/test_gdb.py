@@ -53,7 +53,7 @@ def two_at_a_time():
         ["break power_off", "continue", "bt 1"]))  # fmt: skip
     tap.equal(status, 0, "a second guest under gdb")
     tap.check("./sonde attach 2" in err, "its console has a number")
-    tap.check("the second" in out and "#0  power_off" in out, "which has run its own commands")
+    tap.check("the second" in out and "#0  power_off" in out, "it has run its own commands")
     attach = subprocess.Popen([words[0], "attach"], stdin=subprocess.PIPE,
                               stdout=subprocess.PIPE)  # fmt: skip
     attach.stdin.write(b"echo from attach\rpoweroff\r")

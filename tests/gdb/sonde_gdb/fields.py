@@ -31,6 +31,9 @@ STRUCTS = {
     "mutex": "owner",
 }
 
+# Of structures whose names others have too: a variable that points to one.
+POINTED_AT = {"table": "registry"}
+
 # how it is called here: (file, variable)
 VARIABLES = {
     "registry": ("probes/core/registry.c", "table"),

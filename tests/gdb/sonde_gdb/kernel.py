@@ -119,9 +119,16 @@ def _flattened(type_, base=0):
     return found
 
 
+def _struct(name):
+    """gdb's type of a structure of fields.STRUCTS."""
+    if name in fields.POINTED_AT:
+        return variable(fields.POINTED_AT[name]).type.strip_typedefs().target()
+    return gdb.lookup_type("struct " + name)
+
+
 class Layout:
     def __init__(self, name):
-        type_ = gdb.lookup_type("struct " + name)
+        type_ = _struct(name)
         self.name, self.size = name, type_.sizeof
         there = _flattened(type_)
         self.fields = {field: there[field] for field in fields.STRUCTS[name].split()}
@@ -248,8 +255,8 @@ def prepare():
 
     for name in fields.STRUCTS:
         try:
-            there = _flattened(gdb.lookup_type("struct " + name))
-        except gdb.error:
+            there = _flattened(_struct(name))
+        except (Gone, gdb.error):
             missing.append("struct " + name)
             continue
         each(f"struct {name}.", fields.STRUCTS[name].split(), there.__getitem__)
