@@ -6,7 +6,9 @@
  * without, beside that of a call and its return measured in the same round.
  */
 #define _GNU_SOURCE
+#include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
+#include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
@@ -143,10 +145,15 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static double median_of(double *values, size_t count)
+{
+    qsort(values, count, sizeof(values[0]), by_value);
+    return values[count / 2];
+}
+
 static double median(double *values)
 {
-    qsort(values, ROUNDS, sizeof(values[0]), by_value);
-    return values[ROUNDS / 2];
+    return median_of(values, ROUNDS);
 }
 
 static void probe_set(struct kprobe *p, const struct kind *kind)
@@ -199,6 +206,108 @@ static void measure_return(const char *name, void (*fn)(void))
     }
     figure_print(name, "", median(ns), "ns", 0);
     figure_print(name, ".calls", median(ratio), "ratio", 0);
+}
+
+/* ---- among many sites ---- */
+
+/* tests/bench/crowd.asm */
+extern const struct {
+    void (*loop)(uint64_t calls);
+    uintptr_t first;
+    size_t stride, count;
+} bench_among_all;
+extern uintptr_t bench_among_called[2]; /* the first function, and the end of the last */
+
+#define CROWD_MAX 10000u
+#define CROWD_ROUNDS 21 /* with each kind of code, in turn */
+#define CROWD_CALLS 40000u
+
+static struct kprobe crowd[CROWD_MAX];
+
+/* crowd_ns - a call of each of the first @count functions in turn: the median of some. */
+static double crowd_ns(size_t count)
+{
+    double ns[5];
+
+    bench_among_called[0] = bench_among_all.first;
+    bench_among_called[1] = bench_among_all.first + count * bench_among_all.stride;
+    for (size_t i = 0; i < 5; i++) {
+        uint64_t start = clock_ns();
+
+        bench_among_all.loop(CROWD_CALLS);
+        ns[i] = (double)(clock_ns() - start) / CROWD_CALLS;
+    }
+    qsort(ns, 5, sizeof(ns[0]), by_value);
+    return ns[2];
+}
+
+/* crowd_register - a probe at each function. @own: with code of its own; else all share it */
+static void crowd_register(bool own, bool light)
+{
+    static struct kprobe *ps[CROWD_MAX];
+
+    plat_lock(PLAT_PROBES);
+    insn_slot_own_limit(own ? INSN_SLOT_OWN_PAGES_MAX : 0);
+    plat_unlock(PLAT_PROBES);
+    for (size_t i = 0; i < CROWD_MAX; i++) {
+        crowd[i] =
+            (struct kprobe){ .addr = bench_among_all.first + i * bench_among_all.stride,
+                             .pre_handler = light ? NULL : count,
+                             .light_handler = light ? count_light : NULL };
+        ps[i] = &crowd[i];
+    }
+    if (register_kprobes(ps, CROWD_MAX))
+        abort();
+    optimize_run();
+    for (size_t i = 0; i < CROWD_MAX; i++)
+        if (!(crowd[i].flags & KPROBE_FLAG_OPTIMIZED) ||
+            jump_site(crowd[i].site)->specialized != own)
+            abort();
+}
+
+static void crowd_unregister(void)
+{
+    static struct kprobe *ps[CROWD_MAX];
+
+    for (size_t i = 0; i < CROWD_MAX; i++)
+        ps[i] = &crowd[i];
+    if (unregister_kprobes(ps, CROWD_MAX))
+        abort();
+}
+
+static const size_t crowd_counts[] = { 1, 100, 1000, CROWD_MAX };
+#define CROWD_COUNTS (sizeof(crowd_counts) / sizeof(crowd_counts[0]))
+
+/* measure_crowd - a hit at one of so many sites that are hit in turn, with code of its own
+ * for each site and with the code that all share, alternately.
+ */
+static void measure_crowd(const char *name, bool light)
+{
+    static double ns[2][CROWD_COUNTS][ROUNDS], ratio[CROWD_COUNTS][ROUNDS];
+    double without[CROWD_COUNTS];
+
+    for (size_t i = 0; i < CROWD_COUNTS; i++)
+        without[i] = crowd_ns(crowd_counts[i]);
+    for (int round = 0; round < CROWD_ROUNDS; round++) {
+        for (int own = 0; own < 2; own++) {
+            crowd_register(own, light);
+            for (size_t i = 0; i < CROWD_COUNTS; i++)
+                ns[own][i][round] = crowd_ns(crowd_counts[i]) - without[i];
+            crowd_unregister();
+        }
+        for (size_t i = 0; i < CROWD_COUNTS; i++)
+            ratio[i][round] = ns[1][i][round] / ns[0][i][round];
+    }
+    for (size_t i = 0; i < CROWD_COUNTS; i++) {
+        char part[64];
+
+        snprintf(part, sizeof(part), "_of_%zu.own", crowd_counts[i]);
+        figure_print(name, part, median_of(ns[1][i], CROWD_ROUNDS), "ns", 0);
+        snprintf(part, sizeof(part), "_of_%zu.shared", crowd_counts[i]);
+        figure_print(name, part, median_of(ns[0][i], CROWD_ROUNDS), "ns", 0);
+        snprintf(part, sizeof(part), "_of_%zu.own_by_shared", crowd_counts[i]);
+        figure_print(name, part, median_of(ratio[i], CROWD_ROUNDS), "ratio", 0);
+    }
 }
 
 /* ---- planning ---- */
@@ -290,6 +399,8 @@ int main(void)
         measure(&kinds[i]);
     measure_return("return_exchanged", bench_return_exchanged);
     measure_return("return_called", bench_return_called);
+    measure_crowd("image", false);
+    measure_crowd("light", true);
     plan();
     printf("# %u goals, %u missed\n", goals, missed);
     return 0;
