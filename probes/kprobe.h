@@ -62,7 +62,7 @@ const char *probe_miss_name(enum probe_miss cause);
 #define PROBE_NEST_MAX 4
 #define PROBE_STACK_MIN 4096 /* bytes */
 
-/* Flags; only DISABLED, IRQS_OFF and PENDING may be given to register_kprobe(). */
+/* Flags; DISABLED, IRQS_OFF, PENDING and BY_IMAGE may be given to register_kprobe(). */
 #define KPROBE_FLAG_GONE 1u      /* the code it was on no longer exists */
 #define KPROBE_FLAG_DISABLED 2u  /* registered, handlers not called */
 #define KPROBE_FLAG_OPTIMIZED 4u /* reached by a jump, not by a trap */

@@ -88,7 +88,8 @@ static size_t wake(const struct text_part *t, struct kprobe **from)
         p->site = NULL;
         p->next = NULL;
         p->addr = 0;
-        p->flags &= KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING;
+        p->flags &= KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING |
+                    KPROBE_FLAG_BY_IMAGE;
         portion[count++] = p;
     }
     return count;

@@ -23,6 +23,7 @@ TRACE := \
     probes/trace/live/live_switch.c \
     probes/trace/live/live_attach.c \
     probes/trace/live/live_hit.c \
+    probes/trace/live/live_direct.c \
     probes/trace/files/tracefs.c \
     probes/trace/files/buffer.c \
     probes/trace/files/number.c \

@@ -21,6 +21,7 @@ KTESTS := \
     tests/kernel/test_explain.c \
     tests/kernel/test_admit.c \
     tests/kernel/test_stores.c \
+    tests/kernel/test_direct.c \
     tests/kernel/test_arming.c \
     tests/kernel/test_link.c \
     tests/kernel/link_targets.asm \

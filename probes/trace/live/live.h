@@ -29,12 +29,13 @@ struct live_event;
 
 /* One line. */
 struct live_probe {
-    struct kretprobe rp;      /* of a kprobe only its first field, rp.kp */
-    struct live_event *event; /* [I] */
-    struct def *def;          /* [I] */
-    bool is_registered;       /* [T] not while its module is missing */
-    struct list all;          /* [T] lines in the order in which they were written */
-    struct list sibling;      /* [T] probes of the event */
+    struct kretprobe rp;         /* of a kprobe only its first field, rp.kp */
+    struct kprobe_stores stores; /* [I] that rp.kp.stores may point to */
+    struct live_event *event;    /* [I] */
+    struct def *def;             /* [I] */
+    bool is_registered;          /* [T] not while its module is missing */
+    struct list all;             /* [T] lines in the order in which they were written */
+    struct list sibling;         /* [T] probes of the event */
 };
 
 struct live_trigger {
@@ -153,6 +154,11 @@ void live_clear_hists(struct live_event *e);
 
 /* live_probe_fill - set the handlers of @p by its definition. */
 void live_probe_fill(struct live_probe *p);
+/* live_direct_fill - and what its own code may store without them, if anything.
+ * live_direct_allow - may the probes of @e do so from now on? Not while anything is attached.
+ */
+void live_direct_fill(struct live_probe *p);
+void live_direct_allow(const struct live_event *e, bool allowed);
 /* live_scratch_init - room for records that are looked at before they are kept.
  * Return: 0; -ENOMEM.
  */

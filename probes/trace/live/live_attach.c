@@ -41,7 +41,11 @@ static void exchange(struct live_event *e, struct live_attached *new)
         kfree(new);
         new = NULL;
     }
+    if (new)
+        live_direct_allow(e, false);
     __atomic_store_n(&e->attached, new, __ATOMIC_RELEASE);
+    if (!new)
+        live_direct_allow(e, true);
     if (old && e->armed)
         quiesce();
     kfree(old);

@@ -357,6 +357,7 @@ void live_probe_fill(struct live_probe *p)
 {
     if (!p->def->is_return) {
         p->rp.kp.pre_handler = hit_probe;
+        live_direct_fill(p);
         return;
     }
     p->rp.handler = hit_return;

@@ -211,6 +211,8 @@ static int probe_register(struct live_probe *p, const char *line)
         return 0; /* its module is missing */
     p->rp.kp.addr = p->def->addr;
     p->rp.kp.flags = p->event->armed ? 0 : KPROBE_FLAG_DISABLED;
+    if (p->event->attached && p->rp.kp.stores)
+        p->rp.kp.flags |= KPROBE_FLAG_BY_IMAGE;
     err = p->def->is_return ? register_kretprobe_why(&p->rp, &why)
                             : register_kprobe_why(&p->rp.kp, &why);
     if (!err) {
@@ -401,6 +403,7 @@ static void detach(struct live_event *e)
     struct live_attached *old = (struct live_attached *)(uintptr_t)e->attached;
 
     e->attached = NULL;
+    live_direct_allow(e, true);
     if (old && old->filter)
         filter_free(&live_host, old->filter);
     kfree(old);

@@ -1,0 +1,155 @@
+/* test_direct.c - records of events whose arguments are plain: stored by the probe's own code
+ * they are those that an image would have given.
+ */
+#include "kernel/cpu/percpu.h"
+#include "probes/core/life.h"
+#include "probes/jump/jump_site.h"
+#include "probes/jump/stores.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/live/live.h"
+#include "tests/kernel/by_hand.h"
+#include "tests/kernel/ktest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* It begins with a `lea` of five bytes. */
+static NOINLINE long target(long x, long y)
+{
+    __asm__ volatile("" : "+r"(x), "+r"(y));
+    return x * 9 + 2;
+}
+
+#define RECORD_MAX 64
+
+static struct taken {
+    size_t len;
+    uint8_t bytes[RECORD_MAX];
+} taken[4];
+
+/* take_all - the records there are. Return: how many. */
+static size_t take_all(void)
+{
+    struct merged one;
+    struct merge m;
+    size_t count = 0;
+
+    memset(taken, 0, sizeof(taken));
+    if (buffer_merge(&m, -1, BUFFER_LIVE, MERGE_TAKE))
+        return 0;
+    while (buffer_merge_next(&m, &one)) {
+        if (count < ARRAY_LEN(taken) && one.event.len <= RECORD_MAX) {
+            taken[count].len = one.event.len;
+            memcpy(taken[count].bytes, one.event.data, one.event.len);
+        }
+        count++;
+    }
+    buffer_merge_end(&m);
+    return count;
+}
+
+/* The depth of preemption is not the same: an image is made with it off. */
+static bool records_are_same(struct taken *a, struct taken *b)
+{
+    ((struct record_head *)(void *)a->bytes)->preempt_count = 0;
+    ((struct record_head *)(void *)b->bytes)->preempt_count = 0;
+    return a->len == b->len && !memcmp(a->bytes, b->bytes, a->len);
+}
+
+/* event_new - @args of an event at target(), switched on, by a jump. NULL, and that is a
+ * failure, if there is none.
+ */
+static struct live_event *event_new(const char *args, struct live_probe **p)
+{
+    struct live_event *e;
+    char line[160];
+
+    snprintf(line, sizeof(line), "p:direct/e 0x%lx %s", (unsigned long)target, args);
+    if (live_command(line))
+        return NULL;
+    e = live_event_find("direct", "e");
+    *p = CONTAINER_OF(e->probes.next, struct live_probe, sibling);
+    if (live_switch(&e, 1, true) || !by_hand_jump(&(*p)->rp.kp))
+        return NULL;
+    return e;
+}
+
+static void event_gone(struct live_event *e, struct live_probe *p)
+{
+    by_hand_int3(&p->rp.kp);
+    live_switch(&e, 1, false);
+    live_command("-:direct/e");
+}
+
+static void stored_as_fetched(const char *args, bool direct)
+{
+    struct live_probe *p;
+    struct live_event *e;
+    size_t count;
+    bool wanted;
+
+    trace_lock();
+    e = event_new(args, &p);
+    if (!e) {
+        trace_unlock();
+        ktest_report(false, "there is an event of %s", args);
+        return;
+    }
+    buffer_reset(-1);
+    wanted = jump_site(p->rp.kp.site)->specialized &&
+             (stores_of(p->rp.kp.site) != NULL) == direct;
+    target(0x1234567, 0x89abcdef);
+    kprobe_by_image(&p->rp.kp, true);
+    target(0x1234567, 0x89abcdef);
+    kprobe_by_image(&p->rp.kp, false);
+    count = take_all();
+    event_gone(e, p);
+    trace_unlock();
+    ktest_report(wanted, "`%s`: %s", args, direct ? "stored as it is" : "by an image");
+    ktest_report(count == 2 && records_are_same(&taken[0], &taken[1]),
+                 "`%s`: %zu records, which are the same", args, count);
+}
+
+KTEST(direct, a_record_is_the_same_without_an_image)
+{
+    stored_as_fetched("", true);
+    stored_as_fetched("a=%di", true);
+    stored_as_fetched("a=%di b=%si:u16 c=%r12", true);
+    stored_as_fetched("a=%ip b=\\7:s8 c=\\-5 d=%sp:x32", true);
+    stored_as_fetched("a=%di b=%si c=%dx d=%cx e=%bx", true);
+    stored_as_fetched("a=%di b=%si c=%dx d=%cx e=%bx f=%bp", false);
+    stored_as_fetched("a=+0(%ip):u8", false);
+    stored_as_fetched("a=$comm", false);
+}
+
+/* A filter that comes and goes while the detour is there. */
+KTEST(direct, a_filter_is_asked_all_the_same)
+{
+    struct live_probe *p;
+    struct live_event *e;
+    size_t all, kept, again;
+
+    trace_lock();
+    e = event_new("a=%di", &p);
+    if (!e) {
+        trace_unlock();
+        ktest_report(false, "there is an event");
+        return;
+    }
+    buffer_reset(-1);
+    target(1, 0);
+    target(2, 0);
+    all = take_all();
+    live_set_filter(e, "a == 2", false);
+    target(1, 0);
+    target(2, 0);
+    kept = take_all();
+    live_set_filter(e, "0", false);
+    target(1, 0);
+    target(2, 0);
+    again = take_all();
+    event_gone(e, p);
+    trace_unlock();
+    ktest_report(all == 2 && kept == 1 && again == 2,
+                 "%zu records without a filter, %zu with, %zu without", all, kept, again);
+}
