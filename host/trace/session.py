@@ -15,7 +15,7 @@ import threading
 from guest import ELF
 from machine import Gone, Machine
 
-from . import dead, pages, text
+from . import dead, hist, pages, text
 from . import write_dat, write_folded, write_html, write_pftrace, write_speedscope
 from .capture import Capture
 from .console_line import ConsoleLine
@@ -164,8 +164,10 @@ class Session:
         elif not self.options.output:
             for line in text.lines(result):
                 print(line)
-            for title, table in result.tables:
-                print(f"{title}\n{table}")
+            for title, said in result.tables:
+                print(title)
+                for table in hist.parse(said):
+                    print("\n".join(hist.lines(table)))
         for path in self.options.output:
             with open(path, "wb") as file:
                 WRITERS[os.path.splitext(path)[1]].write(result, file)

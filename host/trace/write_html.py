@@ -6,11 +6,11 @@ system is.
 
 import collections
 
-from . import pages, slices, svg, write_folded
+from . import hist, pages, slices, svg, write_folded
 from .svg import quoted
 
 BINS = 240
-HISTOGRAMS_MAX = 12
+HISTOGRAMS_MAX, BARS_MAX = 12, 40
 STYLE = """
 :root { color-scheme: light dark; --paper: #fcfcfa; --ink: #1d2329; --soft: #6a737d;
   --line: #d9dde1; --bar: #3f7fbf; --lost: #cf3f3f; --even: #f1f3f4;
@@ -97,6 +97,19 @@ def histograms(recording, times):
             yield f"{event}: {argument}", log2_rows(found, str)
 
 
+def counted(one):
+    """A histogram of the guest's: bars where it has one key, and its table."""
+    head, rows = hist.cells(one)
+    values = len(one.rows[0].values) if one.rows else 0
+    if rows and len(head) == values + 1 and len(rows) <= BARS_MAX and len(rows[0][0]) < 30:
+        counts = [row.values["hitcount"] for row in one.rows]
+        yield svg.bars([(row[0], n) for row, n in zip(rows, counts)], head[0])
+    if rows:
+        yield table(head, rows)
+    if one.totals.get("Dropped"):
+        yield f'<p class="bad">{one.totals["Dropped"]} more had no room</p>'
+
+
 def cpus_over_time(recording, start, end):
     rows = []
     for cpu in range(len(recording.pages)):
@@ -127,7 +140,9 @@ def body(recording):
     if times:
         yield "<h2>Functions</h2>" + shown
     for title, text in recording.tables:
-        yield f"<h3>{quoted(title)}</h3><pre>{quoted(text)}</pre>"
+        yield f"<h2>{quoted(title)}</h2>"
+        for one in hist.parse(text):
+            yield from counted(one)
     if events:
         yield "<h2>CPUs over time</h2>"
         yield cpus_over_time(recording, events[0].time, events[-1].time)

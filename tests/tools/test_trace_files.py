@@ -14,7 +14,7 @@ import scratch  # noqa: E402
 
 sys.path.insert(0, scratch.ROOT)
 sys.path.insert(0, os.path.join(scratch.ROOT, "tests/run"))
-from host.trace import formats, pages, protobuf, slices, text, write_dat  # noqa: E402
+from host.trace import formats, hist, pages, protobuf, slices, text, write_dat  # noqa: E402
 from host.trace import write_folded, write_html, write_pftrace, write_speedscope  # noqa: E402
 from host.trace.capture import ROOT, Capture  # noqa: E402
 from host.trace.memory import FRAME, GAP, runs  # noqa: E402
@@ -285,6 +285,62 @@ class Writers(scratch.Scratch):
         for writer in (write_dat, write_pftrace, write_folded, write_speedscope, write_html):
             written(writer, nothing)
         self.assertEqual(list(text.lines(nothing)), [])
+
+
+HIST = """\
+# event histogram
+#
+# trigger info: hist:keys=common_cpu,count.log2:vals=hitcount:sort=count.log2 [active]
+#
+
+{ common_cpu:          0, count: ~ 2^4  } hitcount:         39
+{ common_cpu:          1, count: ~ 2^5  } hitcount:        224
+
+Totals:
+    Hits: 265
+    Entries: 2
+    Dropped: 2
+
+
+# event histogram
+#
+# trigger info: hist:keys=stacktrace,comm:vals=hitcount,count:sort=hitcount [active]
+#
+
+{ stacktrace:
+         vfs_read+0x0/0x58
+         get+0x88/0xdb
+, comm: work/1, 2        } hitcount:         64  count:       4096
+
+Totals:
+    Hits: 64
+    Entries: 1
+    Dropped: 0
+"""
+
+
+class Histograms(scratch.Scratch):
+    def test_rows_keys_and_totals(self):
+        first, second = hist.parse(HIST)
+        self.assertEqual(first.rows[1].keys, {"common_cpu": "1", "count": "~ 2^5"})
+        self.assertEqual(first.totals, {"Hits": 265, "Entries": 2, "Dropped": 2})
+        self.assertEqual(second.rows[0].keys, {
+            "stacktrace": "vfs_read+0x0/0x58 <- get+0x88/0xdb", "comm": "work/1, 2"})
+        self.assertEqual(second.rows[0].values, {"hitcount": 64, "count": 4096})
+
+    def test_as_text(self):
+        first, second = (list(hist.lines(table)) for table in hist.parse(HIST))
+        self.assertEqual(first, [
+            "cpu  count  hits", "0    ~ 2^4    39  " + 7 * "█",
+            "1    ~ 2^5   224  " + 40 * "█", "2 more had no room"])
+        self.assertEqual(second[0].split(), ["stacktrace", "comm", "hits", "count"])
+
+    def test_in_the_page(self):
+        one = recording([])
+        one.tables = [("a question", HIST)]
+        data = written(write_html, one).decode()
+        self.assertIn("<td>~ 2^5</td><td>224</td>", data)
+        self.assertIn("2 more had no room", data)
 
 
 class Living(scratch.Scratch):
