@@ -329,6 +329,9 @@ static void write_help(void)
 
 int probes_add_commands(void)
 {
+    int err;
+
     write_help();
-    return shell_add_command(&command);
+    err = shell_add_command(&command);
+    return err ? err : trace_add_command();
 }

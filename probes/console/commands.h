@@ -23,6 +23,9 @@ extern const struct probe_command probe_command_stat;
 extern const struct probe_command probe_command_explain;
 extern const struct probe_command probe_command_xmc;
 
+/* trace_add_command - the console's `trace`. Return: as shell_add_command(). */
+int trace_add_command(void);
+
 /* probe_usage - tell how @cmd is called, and which of its @argc words is an option that it
  * does not have. Return: -EINVAL.
  */

@@ -27,6 +27,15 @@ static uint64_t load_word(const struct fetch_from *from, uint64_t addr, bool *fa
     return word;
 }
 
+static uint64_t load_stack(const struct fetch_from *from, uint64_t addr, bool *fault)
+{
+    uint64_t word = load_word(from, addr, fault), real = 0;
+
+    if (!*fault && from->returns)
+        real = from->returns((const uintptr_t *)addr);
+    return real ? real : word;
+}
+
 /* As the System V ABI passes them: six in registers, the others above the return address. */
 static uint64_t load_argument(const struct fetch_from *from, uint64_t n, bool *fault)
 {
@@ -50,7 +59,7 @@ static uint64_t load(const struct fetch_insn *insn, const struct fetch_from *fro
         memcpy(&word, (const uint8_t *)from->regs + insn->value, sizeof(word));
         return word;
     case FETCH_LOAD_STACK:
-        return load_word(from, from->regs->sp + 8 * (uint64_t)insn->value, fault);
+        return load_stack(from, from->regs->sp + 8 * (uint64_t)insn->value, fault);
     case FETCH_LOAD_SP:
         return from->regs->sp;
     case FETCH_LOAD_ARG:
@@ -58,6 +67,11 @@ static uint64_t load(const struct fetch_insn *insn, const struct fetch_from *fro
     case FETCH_LOAD_ENTRY:
         if (from->entry)
             return from->entry[insn->value];
+        *fault = true;
+        return 0;
+    case FETCH_LOAD_NS:
+        if (from->entry && from->now)
+            return from->now() - from->entry[insn->value];
         *fault = true;
         return 0;
     case FETCH_LOAD_VALUE:
@@ -328,7 +342,10 @@ void fetch_entry(const uint16_t *numbers, size_t count, const struct fetch_from 
     bool fault = false;
 
     for (size_t i = 0; i < count; i++)
-        saved[i] = load_argument(from, numbers[i], &fault);
+        saved[i] = numbers[i] != FETCH_ENTRY_TIME
+                       ? load_argument(from, numbers[i], &fault)
+                   : from->now ? from->now()
+                               : 0;
 }
 
 bool fetch_is_plain(const struct fetch_arg *arg, const struct fetch_insn **insn)

@@ -21,14 +21,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define FETCH_ARGS_MAX 128    /* arguments of an event */
-#define FETCH_NAME_MAX 32     /* characters of an argument's name */
-#define FETCH_TEXT_MAX 63     /* characters of its expression, type included */
-#define FETCH_OPS_MAX 16      /* instructions of its program, the end included */
-#define FETCH_ARRAY_MAX 64    /* elements */
-#define FETCH_STRING_MAX 4096 /* bytes of a string, NUL included */
-#define FETCH_ENTRY_MAX 16    /* arguments that a return probe saves at the entry */
-#define FETCH_REG_ARGS 6      /* arguments of a function that are in registers */
+#define FETCH_ARGS_MAX 128      /* arguments of an event */
+#define FETCH_NAME_MAX 32       /* characters of an argument's name */
+#define FETCH_TEXT_MAX 63       /* characters of its expression, type included */
+#define FETCH_OPS_MAX 16        /* instructions of its program, the end included */
+#define FETCH_ARRAY_MAX 64      /* elements */
+#define FETCH_STRING_MAX 4096   /* bytes of a string, NUL included */
+#define FETCH_ENTRY_MAX 16      /* arguments that a return probe saves at the entry */
+#define FETCH_REG_ARGS 6        /* arguments of a function that are in registers */
+#define FETCH_ENTRY_TIME 0xffff /* saved at the entry in the place of an argument */
 
 enum fetch_kind { /* how a value is shown */
                   FETCH_UNSIGNED,
@@ -53,6 +54,7 @@ enum fetch_op {
     FETCH_LOAD_SP,    /* the stack pointer itself */
     FETCH_LOAD_ARG,   /* value: the function's argument, from 0 */
     FETCH_LOAD_ENTRY, /* value: index of what was saved at the entry */
+    FETCH_LOAD_NS,    /* value: index of the time that was saved there; since then */
     FETCH_LOAD_VALUE, /* value: itself */
     FETCH_LOAD_COMM,  /* the name of the thread */
     FETCH_LOAD_TEXT,  /* text: itself */
@@ -94,6 +96,11 @@ struct fetch_from {
     const struct pt_regs *regs;
     const uint64_t *entry; /* of a return probe: what fetch_entry() saved; else NULL */
     const char *comm;      /* the thread's name, or NULL */
+    uint64_t (*now)(void); /* nanoseconds; NULL: they are not known */
+    /* The return address that the program has at this word of the stack; 0: the word is as
+     * it is. NULL: all are.
+     */
+    uintptr_t (*returns)(const uintptr_t *slot);
     /* Copy @len bytes from @addr. Return: 0; -EFAULT they cannot be read. */
     int (*read)(void *dst, uintptr_t addr, size_t len, bool user);
     /* The place @addr as text, "vfs_read+0x4/0x90", with a NUL; NULL: as a number. Return:

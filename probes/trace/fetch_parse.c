@@ -194,6 +194,17 @@ static int parse_parameter(struct fetch_parser *parse, struct piece text)
     return refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
 }
 
+/* $ns, which is not Linux's: how long the function has taken. */
+static int load_duration(struct fetch_parser *parse)
+{
+    int index = entry_index(parse->context, FETCH_ENTRY_TIME);
+
+    if (index < 0)
+        return refuse(parse, TRACE_TOO_MANY_EARGS, parse->column, -E2BIG);
+    make(parse, FETCH_LOAD_NS, index);
+    return 0;
+}
+
 static int parse_variable(struct fetch_parser *parse, struct piece text)
 {
     struct piece name = behind(text, 1);
@@ -204,6 +215,8 @@ static int parse_variable(struct fetch_parser *parse, struct piece text)
         make(parse, FETCH_LOAD_REG, offsetof(struct pt_regs, ax));
         return 0;
     }
+    if (is(name, "ns") && parse->context->is_return && parse->context->entry_args)
+        return load_duration(parse);
     if (is(name, "comm") || is(name, "COMM")) {
         make(parse, FETCH_LOAD_COMM, 0);
         return 0;

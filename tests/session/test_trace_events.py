@@ -285,6 +285,36 @@ def losses(files):
     files.put("buffer_size_kb", "1408")
 
 
+def asked(files, command):
+    reply = files.machine.request(command, 60)
+    return reply.errno, reply.text
+
+
+def questions(files):
+    """The console's `trace`; docs/trace.md has more, each with its answer."""
+    files.reset("p:mine vfs_open")
+    errno, text = asked(files, "trace 'vfs_r* { count by func, cpu }' -- cat /proc/version")
+    tap.check(errno == 0 and re.search(r"^ +2  vfs_read +\d+$", text, re.M), "by two keys")
+    tap.equal(files.text("kprobe_events"), "p:kprobes/mine vfs_open\n", "nothing is left")
+    tap.equal(files.text("trace").count("q1:"), 0, "a table has no records")
+    errno, text = asked(files, "trace 'vfs_open { stack }' -- cat /proc/version")
+    tap.check("vfs_open+0x0\n" in text and "thread_entry+0x" in text, "a stack")
+    errno, text = asked(files, "trace 'ret vfs_open { print path, retval, ns }' "
+                               "-- cat /proc/none")
+    tap.check(errno == ENOENT, "the status is that of the command")
+    tap.check(re.search(r'path="/proc/none" retval=-2 ns=\d+$', text, re.M), "a return")
+    errno, text = asked(files, "trace 'schedule { count by comm }' for 1")
+    tap.check(errno == 0 and "COUNT  comm" in text, "for a second")
+    for question in ("nosuch { count }", "exc_int3 { count }", "vfs_read { print nosuch }",
+                     "vfs_read", "{ count }", "vfs_read { hist }", "vfs_read { count(x) }",
+                     "vfs_read { count by a,b,c,d }", "vfs_read { count } x", "x* { count }",
+                     "vfs_read if { count }", "vfs_read if count = 1 { count }",
+                     "vfs_read { print * by func }", "vfs_read { hist(count }"):
+        errno, text = asked(files, f"trace '{question}' -- cat /proc/version")
+        tap.check(errno and "sonde version" not in text, f"refused: {question}")
+    tap.equal(files.text("kprobe_events"), "p:kprobes/mine vfs_open\n", "nothing is left")
+
+
 def many(files):
     """A thousand lines one by one, and one write that enables them."""
     names = re.findall(r"^(\w+)$", files.text("available_filter_functions"), re.M)
@@ -310,7 +340,8 @@ def events_are_recorded():
         guest.wait_prompt(120)
         files = Files(guest)
         for facts in (values, parameters, several_probes, sets, filters, triggers, stacks,
-                      caller_behind_return_probe, histograms, snapshots, losses, many):
+                      caller_behind_return_probe, histograms, snapshots, losses,
+                      questions, many):
             facts(files)
 
 

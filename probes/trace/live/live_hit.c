@@ -17,6 +17,7 @@
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/snapshot.h"
@@ -317,6 +318,8 @@ static int hit_probe(struct kprobe *kp, struct pt_regs *regs)
         .at = { kp->addr },
         .from = { .regs = regs,
                   .comm = thread_current()->name,
+                  .now = clock_ns,
+                  .returns = kretprobe_find_ret,
                   .read = read_memory,
                   .symbol = trace_symbol },
     };
@@ -328,7 +331,7 @@ static int hit_probe(struct kprobe *kp, struct pt_regs *regs)
 static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
     const struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
-    struct fetch_from from = { .regs = regs, .read = read_memory };
+    struct fetch_from from = { .regs = regs, .now = clock_ns, .read = read_memory };
 
     fetch_entry(p->def->entry, p->def->entry_count, &from, (uint64_t *)(void *)ri->data);
     return 0;
@@ -345,6 +348,8 @@ static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
                   .entry =
                       p->def->entry_count ? (const uint64_t *)(void *)ri->data : NULL,
                   .comm = thread_current()->name,
+                  .now = clock_ns,
+                  .returns = kretprobe_find_ret,
                   .read = read_memory,
                   .symbol = trace_symbol },
     };

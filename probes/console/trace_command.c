@@ -1,0 +1,367 @@
+/* trace_command.c - the console's `trace`: a question in one line, and its answer as a table.
+ *
+ * It is made of what the files of the tracer offer: an event in the group `trace`, a filter or
+ * a histogram, and nothing beside them; -n prints their lines.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/console/commands.h"
+#include "probes/console/place.h"
+#include "probes/console/trace_table.h"
+#include "probes/core/life.h"
+#include "probes/many/walk.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/files/files.h"
+#include "probes/trace/live/live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GROUP "trace"
+#define LOOK_NS UINT64_C(100000000)
+#define SHOW_NS UINT64_C(1000000000)
+
+struct session {
+    struct shell *sh;
+    struct trace_line line;
+    bool only_print; /* -n */
+    bool watch;      /* -w */
+    uint64_t for_ns; /* 0: until Ctrl-C, or as long as the command takes */
+    int command;     /* its first word in argv; 0: none */
+    char event[32];  /* its name */
+    size_t defined, refused;
+    int err;
+    uint64_t since;       /* the first record that is its own */
+    struct live_event *e; /* [trace lock] */
+};
+
+/* ---- lines for the files ---- */
+
+static void show_line(struct session *s, const char *file, const char *text)
+{
+    shell_printf(s->sh, "echo '%s' >> /sys/kernel/tracing/%s\n", text, file);
+}
+
+/* last_error - why the line before was refused. */
+static const char *last_error(int err)
+{
+    unsigned last = (live_errors.next + ERROR_LOG_KEPT - 1) % ERROR_LOG_KEPT;
+
+    return live_errors.count ? live_errors.entry[last].text : err_text(err);
+}
+
+/* define - one function. @place: how it is named in the line. */
+static int define(struct session *s, const char *place, uintptr_t function)
+{
+    char event[64];
+    const char *bad;
+    struct seq text;
+    int err;
+
+    snprintf(event, sizeof(event), GROUP "/%s", s->event);
+    seq_init(&text, NULL, NULL);
+    err = trace_line_define(&s->line, event, place, function, &text, &bad);
+    if (err && !s->line.is_pattern)
+        shell_error(s->sh, 0, "trace: %s has no parameter %s", place, bad);
+    if (!err && s->only_print) {
+        show_line(s, "kprobe_events", seq_str(&text));
+    } else if (!err) {
+        err = live_command(seq_str(&text));
+        if (err && !s->line.is_pattern)
+            shell_error(s->sh, 0, "trace: %s: %s", seq_str(&text), last_error(err));
+    }
+    seq_free(&text);
+    s->defined += !err;
+    s->refused += err != 0;
+    return err;
+}
+
+static bool define_function(const struct plat_symbol *function, void *arg)
+{
+    struct session *s = arg;
+    char address[24];
+    struct ksym sym;
+
+    if (blacklist_contains(function->start))
+        return true;
+    snprintf(address, sizeof(address), "0x%lx", function->start);
+    define(s, ksyms_find(function->name, &sym) ? address : function->name,
+           function->start);
+    return !shell_interrupted(s->sh);
+}
+
+static int define_all(struct session *s)
+{
+    struct place place;
+    struct probe_reject why;
+    uintptr_t addr;
+    int err;
+
+    if (s->line.is_pattern) {
+        walk_functions(s->line.place, define_function, s);
+        if (s->defined)
+            return 0;
+        return shell_error(s->sh, ENOENT, "trace: %s", s->line.place);
+    }
+    err = place_parse(&place, s->line.place);
+    if (err)
+        return place_no_place(s->sh, s->line.place);
+    err = place_find(&place, &addr, &why);
+    if (err)
+        return place_refused(s->sh, &place, &why);
+    return define(s, s->line.place, addr);
+}
+
+/* attach - the histogram, or the filter. */
+static int attach(struct session *s)
+{
+    bool prints = s->line.action == ACTION_PRINT;
+    char file[96];
+    struct seq text;
+    int err = 0;
+
+    seq_init(&text, NULL, NULL);
+    trace_line_trigger(&s->line, &text);
+    if (prints)
+        seq_puts(&text, s->line.filter[0] ? s->line.filter : "0");
+    if (s->only_print) {
+        snprintf(file, sizeof(file), "events/" GROUP "/%s/%s", s->event,
+                 prints ? "filter" : "trigger");
+        if (!prints || s->line.filter[0])
+            show_line(s, file, seq_str(&text));
+        if (prints) {
+            snprintf(file, sizeof(file), "events/" GROUP "/%s/enable", s->event);
+            show_line(s, file, "1");
+        }
+    } else {
+        s->e = live_event_find(GROUP, s->event);
+        err = prints ? live_set_filter(s->e, seq_str(&text), false)
+                     : live_trigger_write(s->e, seq_str(&text));
+        if (!err && prints)
+            err = live_switch(&s->e, 1, true);
+        if (err)
+            shell_error(s->sh, err, "trace: %s", seq_str(&text));
+    }
+    seq_free(&text);
+    return err;
+}
+
+/* make_name - the first one that is free. */
+static void make_name(struct session *s)
+{
+    unsigned number = 1;
+
+    do {
+        snprintf(s->event, sizeof(s->event), "q%u", number++);
+    } while (live_event_find(GROUP, s->event));
+}
+
+static void remove_all(struct session *s)
+{
+    struct live_event *e = live_event_find(GROUP, s->event);
+    char line[64];
+
+    if (!e)
+        return;
+    live_clear_hists(e);
+    live_switch(&e, 1, false);
+    snprintf(line, sizeof(line), "-:" GROUP "/%s", s->event);
+    if (live_command(line))
+        shell_error(s->sh, EBUSY, "trace: " GROUP "/%s stays", s->event);
+}
+
+/* ---- the answer ---- */
+
+/* print_records - those of the event that are newer than what was printed. */
+static void print_records(struct session *s)
+{
+    struct merged one;
+    struct merge m;
+    struct print p;
+
+    if (buffer_merge(&m, -1, BUFFER_LIVE, MERGE_LOOK))
+        return;
+    trace_printer(&p, shell_out(s->sh));
+    while (buffer_merge_next(&m, &one)) {
+        const struct event *event =
+            event_of(one.event.data, one.event.len, one.event.time);
+
+        if (one.event.time < s->since || event != &s->e->event)
+            continue;
+        s->since = one.event.time + 1;
+        print_record(&p, event, one.ring, one.event.time, one.event.data, one.event.len);
+    }
+    buffer_merge_end(&m);
+}
+
+static struct hist *hist_of(const struct live_event *e)
+{
+    return e->attached && e->attached->count ? e->attached->trigger[0]->hist : NULL;
+}
+
+static void print_answer(struct session *s)
+{
+    struct hist *hist;
+
+    trace_lock();
+    hist = hist_of(s->e);
+    if (s->line.action == ACTION_PRINT)
+        print_records(s);
+    else if (hist)
+        trace_table_print(&s->line, hist, shell_out(s->sh));
+    trace_unlock();
+}
+
+/* stop - nothing is counted any more, and what was counted can be printed. */
+static void stop(struct session *s)
+{
+    trace_lock();
+    if (s->line.action == ACTION_PRINT)
+        live_switch(&s->e, 1, false);
+    else if (hist_of(s->e))
+        hist_pause(hist_of(s->e), true);
+    trace_unlock();
+}
+
+static void print_losses(struct session *s)
+{
+    trace_lock();
+    for (unsigned i = 0; i < LIVE_LOSSES; i++)
+        if (s->e->lost[i])
+            shell_printf(s->sh, "%s: %lu\n", live_loss_name(i), s->e->lost[i]);
+    trace_unlock();
+    if (s->refused)
+        shell_printf(s->sh, "%zu functions of %s are not among them\n", s->refused,
+                     s->line.place);
+}
+
+static void wait(struct session *s)
+{
+    uint64_t start = clock_ns(), shown = start;
+
+    while (!shell_interrupted(s->sh) && (!s->for_ns || clock_ns() - start < s->for_ns)) {
+        thread_sleep_ns(LOOK_NS);
+        if (!s->watch || (s->line.action != ACTION_PRINT && clock_ns() - shown < SHOW_NS))
+            continue;
+        shown = clock_ns();
+        print_answer(s);
+    }
+}
+
+static int ask(struct session *s, int argc, char **argv)
+{
+    int err;
+
+    trace_lock();
+    make_name(s);
+    err = define_all(s);
+    if (!err)
+        err = attach(s);
+    if (err || s->only_print) {
+        remove_all(s);
+        trace_unlock();
+        return err;
+    }
+    s->since = buffer_now();
+    trace_unlock();
+    if (s->command)
+        err = shell_run_inside(s->sh, argc - s->command, argv + s->command);
+    else
+        wait(s);
+    stop(s);
+    print_answer(s);
+    print_losses(s);
+    trace_lock();
+    remove_all(s);
+    trace_unlock();
+    return err;
+}
+
+/* ---- words ---- */
+
+static int show_problem(struct session *s, const char *text)
+{
+    shell_error(s->sh, 0, "trace: %s", text);
+    shell_error(s->sh, 0, "       %*s^ %s", (int)s->line.at, "", s->line.problem);
+    return -EINVAL;
+}
+
+/* take_question - "QUESTION", or a short form and its place. Return: words taken; 0: none. */
+static int take_question(int argc, char **argv, char *text, size_t size)
+{
+    if (argc >= 2 && !trace_line_short(argv[0], argv[1], text, size))
+        return 2;
+    if (!argc || !strcmp(argv[0], "--"))
+        return 0;
+    strlcpy(text, argv[0], size);
+    return 1;
+}
+
+#define USAGE "[-w] [-n] 'QUESTION' [for SECONDS | -- COMMAND]"
+
+static int usage(struct shell *sh)
+{
+    shell_error(sh, 0, "usage: trace " USAGE);
+    return -EINVAL;
+}
+
+static int trace_run(struct shell *sh, int argc, char **argv)
+{
+    struct session s = { .sh = sh };
+    char text[TRACE_LINE_MAX];
+    int i = 1, taken;
+
+    for (; i < argc && argv[i][0] == '-' && argv[i][1] != '-'; i++) {
+        s.only_print |= !strcmp(argv[i], "-n");
+        s.watch |= !strcmp(argv[i], "-w");
+        if (strcmp(argv[i], "-n") && strcmp(argv[i], "-w"))
+            return usage(sh);
+    }
+    taken = take_question(argc - i, argv + i, text, sizeof(text));
+    if (!taken)
+        return usage(sh);
+    i += taken;
+    if (i + 1 < argc && !strcmp(argv[i], "for")) {
+        s.for_ns = strtoul(argv[i + 1], NULL, 10) * SHOW_NS;
+        i += 2;
+        if (!s.for_ns)
+            return usage(sh);
+    }
+    if (i + 1 < argc && !strcmp(argv[i], "--"))
+        s.command = i + 1;
+    else if (i < argc)
+        return usage(sh);
+    if (s.command && (s.watch || s.for_ns))
+        return shell_error(sh, EINVAL, "trace: a command, or -w and for, not both");
+    if (trace_line_parse(&s.line, text))
+        return show_problem(&s, text);
+    return ask(&s, argc, argv);
+}
+
+static const struct shell_command command = {
+    "trace",
+    "[-w] [-n] 'QUESTION' [for SECONDS | -- COMMAND]",
+    "ask what happens in functions, and get a table\n"
+    "QUESTION: PLACE [if FILTER] { ACTION [by KEY,...] }\n"
+    "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, or a pattern: 'vfs_*'\n"
+    "ACTION:   count, print ARG,..., hist(ARG), sum(ARG), min(ARG), max(ARG), avg(ARG),\n"
+    "          stack\n"
+    "KEY:      func, cpu, caller, comm, or an ARG\n"
+    "ARG:      a parameter's name, retval, ns (in a ret), or as in kprobe_events\n"
+    "Short:    trace count 'vfs_*'   trace args FUNCTION   trace time FUNCTION\n"
+    "          trace callers FUNCTION\n"
+    "It ends with COMMAND, after SECONDS, or at Ctrl-C.\n"
+    "-w  show the answer while it grows\n"
+    "-n  print what would be written to the files of the tracer",
+    trace_run,
+    NULL,
+};
+
+int trace_add_command(void)
+{
+    return shell_add_command(&command);
+}

@@ -1,0 +1,437 @@
+/* trace_line.c - parses one-line questions, and writes them as definition and histogram. */
+#include "probes/console/trace_line.h"
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/debug/params.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- words ---- */
+
+struct line_scan {
+    struct trace_line *line;
+    const char *text, *p;
+};
+
+static int refuse(struct line_scan *s, const char *problem)
+{
+    s->line->problem = problem;
+    s->line->at = (size_t)(s->p - s->text);
+    return -EINVAL;
+}
+
+static void skip_blanks(struct line_scan *s)
+{
+    while (isspace((unsigned char)*s->p))
+        s->p++;
+}
+
+/* take_until - text up to one of @ends that is in no parentheses, without blanks behind it. */
+static int take_until(struct line_scan *s, const char *ends, char *buf, size_t size)
+{
+    const char *start = s->p;
+    int depth = 0;
+    size_t len;
+
+    for (; *s->p && (depth > 0 || !strchr(ends, *s->p)); s->p++)
+        depth += (*s->p == '(') - (*s->p == ')');
+    len = (size_t)(s->p - start);
+    while (len && isspace((unsigned char)start[len - 1]))
+        len--;
+    if (len >= size)
+        return refuse(s, "this is too long");
+    memcpy(buf, start, len);
+    buf[len] = '\0';
+    skip_blanks(s);
+    return 0;
+}
+
+static int take_word(struct line_scan *s, char *buf, size_t size)
+{
+    return take_until(s, " \t{},", buf, size);
+}
+
+/* ---- the parts ---- */
+
+static int need_arg(struct line_scan *s, const char *arg)
+{
+    struct trace_line *line = s->line;
+
+    for (unsigned i = 0; i < line->arg_count; i++)
+        if (!strcmp(line->arg[i], arg))
+            return 0;
+    if (line->arg_count == TRACE_ARGS_MAX)
+        return refuse(s, "too many arguments");
+    strlcpy(line->arg[line->arg_count++], arg, TRACE_WORD_MAX);
+    return 0;
+}
+
+static int parse_place(struct line_scan *s)
+{
+    struct trace_line *line = s->line;
+    int err = take_word(s, line->place, sizeof(line->place));
+
+    if (!err && !strcmp(line->place, "ret")) {
+        line->is_return = true;
+        err = take_word(s, line->place, sizeof(line->place));
+    }
+    if (err)
+        return err;
+    if (!line->place[0])
+        return refuse(s, "a function, or a pattern, is missing");
+    line->is_pattern = strpbrk(line->place, "*?[") != NULL;
+    return 0;
+}
+
+/* is_common - a field that each event has. */
+static bool is_common(const char *name, size_t len)
+{
+    static const char *const fields[] = {
+        "common_type", "common_flags", "common_preempt_count",
+        "common_pid",  "common_cpu",   "CPU",
+        "cpu",         "COMM",         "comm"
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (strlen(fields[i]) == len && !memcmp(name, fields[i], len))
+            return true;
+    return false;
+}
+
+/* Each name on the left of a comparison is a field, so it is fetched. */
+static int fetch_for_filter(struct line_scan *s)
+{
+    char name[TRACE_WORD_MAX], quote = '\0';
+
+    for (const char *p = s->line->filter; *p;) {
+        size_t len = 0;
+
+        if (quote || *p == '"' || *p == '\'') {
+            quote = !quote ? *p : *p == quote ? '\0' : quote;
+            p++;
+            continue;
+        }
+        while (isalnum((unsigned char)p[len]) || p[len] == '_')
+            len++;
+        if (!len) {
+            p++;
+            continue;
+        }
+        if (!isdigit((unsigned char)*p) && !is_common(p, len) && len < sizeof(name)) {
+            memcpy(name, p, len);
+            name[len] = '\0';
+            if (need_arg(s, name))
+                return -EINVAL;
+        }
+        p += len;
+    }
+    return 0;
+}
+
+static int parse_filter(struct line_scan *s)
+{
+    struct trace_line *line = s->line;
+    int err;
+
+    if (strncmp(s->p, "if", 2) || !isspace((unsigned char)s->p[2]))
+        return 0;
+    s->p += 2;
+    skip_blanks(s);
+    err = take_until(s, "{", line->filter, sizeof(line->filter));
+    if (err)
+        return err;
+    return line->filter[0] ? fetch_for_filter(s) : refuse(s, "a condition is missing");
+}
+
+static int parse_list(struct line_scan *s, int (*each)(struct line_scan *s, const char *word))
+{
+    char word[TRACE_WORD_MAX];
+    int err;
+
+    for (;;) {
+        err = take_word(s, word, sizeof(word));
+        if (!err && !word[0])
+            err = refuse(s, "a name is missing");
+        if (!err)
+            err = each(s, word);
+        if (err || *s->p != ',')
+            return err;
+        s->p++;
+        skip_blanks(s);
+    }
+}
+
+static int printed_arg(struct line_scan *s, const char *word)
+{
+    if (!strcmp(word, "*")) {
+        s->line->all_args = true;
+        return 0;
+    }
+    return need_arg(s, word);
+}
+
+static int key(struct line_scan *s, const char *word)
+{
+    struct trace_line *line = s->line;
+    static const char *const known[] = { "func", "cpu", "caller", "comm" };
+
+    if (line->key_count == TRACE_KEYS_MAX)
+        return refuse(s, "at most three keys");
+    strlcpy(line->key[line->key_count++], word, TRACE_WORD_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (!strcmp(known[i], word))
+            return strcmp(word, "caller") || line->is_return ? 0 : need_arg(s, word);
+    return need_arg(s, word);
+}
+
+static const struct {
+    const char *name;
+    enum trace_action action;
+    bool wants_arg;
+} actions[] = {
+    { "count", ACTION_COUNT, false }, { "print", ACTION_PRINT, false },
+    { "hist", ACTION_HIST, true },    { "sum", ACTION_SUM, true },
+    { "min", ACTION_MIN, true },      { "max", ACTION_MAX, true },
+    { "avg", ACTION_AVG, true },      { "stack", ACTION_STACK, false },
+};
+
+/* take_value - "(ARG)" behind the action's name. */
+static int take_value(struct line_scan *s, char *word)
+{
+    char *open = strchr(word, '('), *close = strrchr(word, ')');
+
+    if (!open || !close || close < open || close[1] || close == open + 1)
+        return refuse(s, "this action has an argument: hist(ARG)");
+    *open = *close = '\0';
+    strlcpy(s->line->value, open + 1, sizeof(s->line->value));
+    return need_arg(s, s->line->value);
+}
+
+static int parse_action(struct line_scan *s)
+{
+    struct trace_line *line = s->line;
+    char word[TRACE_WORD_MAX];
+    size_t len, i;
+    int err = take_word(s, word, sizeof(word));
+
+    if (err)
+        return err;
+    len = strcspn(word, "(");
+    for (i = 0; i < ARRAY_LEN(actions); i++)
+        if (strlen(actions[i].name) == len && !memcmp(actions[i].name, word, len))
+            break;
+    if (i == ARRAY_LEN(actions))
+        return refuse(s, "count, print, hist, sum, min, max, avg or stack is missing");
+    line->action = actions[i].action;
+    if (actions[i].wants_arg)
+        return take_value(s, word);
+    if (word[len])
+        return refuse(s, "this action has no argument");
+    if (line->action == ACTION_PRINT && *s->p != '}')
+        return parse_list(s, printed_arg);
+    return 0;
+}
+
+static int parse_keys(struct line_scan *s)
+{
+    if (strncmp(s->p, "by", 2) || !isspace((unsigned char)s->p[2]))
+        return 0;
+    if (s->line->action == ACTION_PRINT)
+        return refuse(s, "print has no keys");
+    s->p += 2;
+    skip_blanks(s);
+    return parse_list(s, key);
+}
+
+int trace_line_parse(struct trace_line *line, const char *text)
+{
+    struct line_scan s = { .line = line, .text = text, .p = text };
+    int err;
+
+    memset(line, 0, sizeof(*line));
+    skip_blanks(&s);
+    err = parse_place(&s);
+    if (!err)
+        err = parse_filter(&s);
+    if (!err && *s.p != '{')
+        err = refuse(&s, "{ ACTION } is missing");
+    if (err)
+        return err;
+    s.p++;
+    skip_blanks(&s);
+    err = parse_action(&s);
+    if (!err)
+        err = parse_keys(&s);
+    if (!err && *s.p != '}')
+        err = refuse(&s, "} is missing");
+    if (err)
+        return err;
+    s.p++;
+    skip_blanks(&s);
+    if (*s.p)
+        return refuse(&s, "nothing is expected behind }");
+    if (!line->key_count && line->action == ACTION_COUNT)
+        strlcpy(line->key[line->key_count++], "func", TRACE_WORD_MAX);
+    return 0;
+}
+
+int trace_line_short(const char *word, const char *place, char *buf, size_t size)
+{
+    static const struct {
+        const char *word, *before, *behind;
+    } forms[] = {
+        { "count", "", "{ count by func }" },
+        { "args", "", "{ print * }" },
+        { "time", "ret ", "{ hist(ns) }" },
+        { "callers", "", "{ count by caller }" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++)
+        if (!strcmp(forms[i].word, word)) {
+            snprintf(buf, size, "%s%s %s", forms[i].before, place, forms[i].behind);
+            return 0;
+        }
+    return -EINVAL;
+}
+
+/* ---- the definition ---- */
+
+static bool find_param(uintptr_t function, const char *name, struct param *out)
+{
+    for (unsigned i = 0; params_get(function, i, out); i++)
+        if (out->name_len == strlen(name) && !memcmp(out->name, name, out->name_len))
+            return true;
+    return false;
+}
+
+static void define_param(struct seq *out, const struct param *p)
+{
+    if (p->type_len == 6 && !memcmp(p->type, "string", 6))
+        seq_printf(out, " %.*s=+0(%.*s):string", (int)p->name_len, p->name,
+                   (int)p->name_len, p->name);
+    else
+        seq_printf(out, " %.*s=%.*s:%.*s", (int)p->name_len, p->name, (int)p->name_len,
+                   p->name, (int)p->type_len, p->type);
+}
+
+/* field_name - that of an argument: an identifier is its own. */
+static void field_name(const struct trace_line *line, const char *arg, char *buf,
+                       size_t size)
+{
+    if (isalpha((unsigned char)*arg) || *arg == '_') {
+        strlcpy(buf, arg, size);
+        return;
+    }
+    for (unsigned i = 0; i < line->arg_count; i++)
+        if (!strcmp(line->arg[i], arg))
+            snprintf(buf, size, "arg%u", i + 1);
+}
+
+static int define_arg(const struct trace_line *line, const char *arg, uintptr_t function,
+                      struct seq *out)
+{
+    char name[TRACE_WORD_MAX];
+    struct param param;
+    const char *type;
+    size_t len = 3;
+
+    if (!strcmp(arg, "retval")) {
+        type = params_return(function, &len);
+        if (!type || !memcmp(type, "void", len) || !memcmp(type, "string", len)) {
+            type = "x64";
+            len = 3;
+        }
+        seq_printf(out, " retval=$retval:%.*s", (int)len, type);
+    } else if (!strcmp(arg, "ns")) {
+        seq_puts(out, " ns=$ns:u64");
+    } else if (!strcmp(arg, "caller")) {
+        seq_puts(out, " caller=$stack0:symbol");
+    } else if (!isalpha((unsigned char)*arg) && *arg != '_') {
+        field_name(line, arg, name, sizeof(name));
+        seq_printf(out, " %s=%s", name, arg);
+    } else if (find_param(function, arg, &param)) {
+        define_param(out, &param);
+    } else {
+        return -ENOENT;
+    }
+    return 0;
+}
+
+int trace_line_define(const struct trace_line *line, const char *event, const char *place,
+                      uintptr_t function, struct seq *out, const char **bad)
+{
+    struct param param;
+
+    seq_printf(out, "%c:%s %s", line->is_return ? 'r' : 'p', event, place);
+    for (unsigned i = 0; i < line->arg_count; i++)
+        if (define_arg(line, line->arg[i], function, out)) {
+            *bad = line->arg[i];
+            return -ENOENT;
+        }
+    for (unsigned i = 0; line->all_args && params_get(function, i, &param); i++)
+        define_param(out, &param);
+    if (line->all_args && line->is_return)
+        define_arg(line, "retval", function, out);
+    return 0;
+}
+
+/* ---- the histogram ---- */
+
+static void key_field(const struct trace_line *line, const char *word, struct seq *out)
+{
+    char name[TRACE_WORD_MAX];
+
+    if (!strcmp(word, "func"))
+        seq_puts(out, line->is_return ? "__probe_func.sym" : "__probe_ip.sym");
+    else if (!strcmp(word, "cpu"))
+        seq_puts(out, "common_cpu");
+    else if (!strcmp(word, "caller"))
+        seq_puts(out,
+                 line->is_return ? "__probe_ret_ip.sym-offset" : "caller.sym-offset");
+    else if (!strcmp(word, "comm"))
+        seq_puts(out, "comm");
+    else {
+        field_name(line, word, name, sizeof(name));
+        seq_puts(out, name);
+    }
+}
+
+#define HIST_ENTRIES 8192 /* as many functions as a pattern may have */
+
+void trace_line_trigger(const struct trace_line *line, struct seq *out)
+{
+    static const char *const modifiers[] = {
+        [ACTION_MIN] = ".min", [ACTION_MAX] = ".max", [ACTION_SUM] = "", [ACTION_AVG] = ""
+    };
+    char name[TRACE_WORD_MAX];
+    unsigned keys = 0;
+
+    if (line->action == ACTION_PRINT)
+        return;
+    seq_puts(out, "hist:keys=");
+    for (; keys < line->key_count; keys++) {
+        seq_puts(out, keys ? "," : "");
+        key_field(line, line->key[keys], out);
+    }
+    if (line->value[0])
+        field_name(line, line->value, name, sizeof(name));
+    if (line->action == ACTION_HIST)
+        seq_printf(out, "%s%s.log2", keys ? "," : "", name);
+    else if (line->action == ACTION_STACK)
+        seq_printf(out, "%sstacktrace", keys ? "," : "");
+    else if (!keys)
+        seq_puts(out, "common_type"); /* one row for all */
+    if (line->action >= ACTION_SUM && line->action <= ACTION_AVG)
+        seq_printf(out, ":vals=%s%s", name, modifiers[line->action]);
+    if (line->action == ACTION_HIST)
+        seq_printf(out, ":sort=%s", name);
+    else if (line->action >= ACTION_SUM && line->action <= ACTION_AVG)
+        seq_printf(out, ":sort=%s.descending", name);
+    else
+        seq_puts(out, ":sort=hitcount.descending");
+    seq_printf(out, ":size=%u", HIST_ENTRIES);
+    if (line->filter[0])
+        seq_printf(out, " if %s", line->filter);
+}

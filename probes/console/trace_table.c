@@ -1,0 +1,194 @@
+/* trace_table.c - histograms as tables for people: the most first, and distributions drawn. */
+#include "probes/console/trace_table.h"
+#include "kernel/base/compiler.h"
+#include "kernel/debug/ksyms.h"
+#include "kernel/mm/heap.h"
+#include "probes/trace/hist_parts.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#define TEXT_MAX 160
+#define BAR 40
+
+/* ---- one key ---- */
+
+static void place_text(char *buf, uint64_t addr, bool with_offset)
+{
+    struct ksym sym;
+
+    if (ksyms_at(addr, &sym))
+        snprintf(buf, TEXT_MAX, "0x%lx", addr);
+    else if (with_offset)
+        snprintf(buf, TEXT_MAX, "%s+0x%zx", sym.name, sym.offset);
+    else
+        snprintf(buf, TEXT_MAX, "%s", sym.name);
+}
+
+static uint64_t number_of(const struct hist_part *part, const uint8_t *key)
+{
+    uint64_t number;
+
+    memcpy(&number, key + part->at, sizeof(number));
+    return number;
+}
+
+static void key_text(const struct hist_part *part, const uint8_t *key, char *buf)
+{
+    uint64_t number = number_of(part, key);
+
+    switch (part->show) {
+    case HIST_SYM:
+    case HIST_SYM_OFFSET:
+        place_text(buf, number, part->show == HIST_SYM_OFFSET);
+        break;
+    case HIST_STRING:
+        snprintf(buf, TEXT_MAX, "%.*s", part->size, (const char *)key + part->at);
+        break;
+    default:
+        if (part->field.is_signed)
+            snprintf(buf, TEXT_MAX, "%ld", (int64_t)number);
+        else
+            snprintf(buf, TEXT_MAX, number >> 32 ? "0x%lx" : "%lu", number);
+    }
+}
+
+/* keys_text - the first @count keys, in columns. */
+static void keys_text(const struct hist *hist, struct hist_entry *entry, unsigned count,
+                      char *buf, size_t size)
+{
+    char text[TEXT_MAX];
+    size_t len = 0;
+
+    buf[0] = '\0';
+    for (unsigned i = 0; i < count; i++) {
+        key_text(&hist->key[i], hist_entry_key(hist, entry), text);
+        len += (size_t)scnprintf(buf + len, size - len, i + 1 < count ? "%-24s  " : "%s",
+                                 text);
+    }
+}
+
+static void print_stack(const struct hist *hist, struct hist_entry *entry,
+                        struct seq *out)
+{
+    const struct hist_part *part = &hist->key[hist->key_count - 1];
+    char text[TEXT_MAX];
+
+    for (size_t i = 0; i < HIST_STACK_MAX; i++) {
+        uint64_t addr;
+
+        memcpy(&addr, hist_entry_key(hist, entry) + part->at + i * sizeof(addr),
+               sizeof(addr));
+        if (!addr)
+            return;
+        place_text(text, addr, true);
+        seq_printf(out, "              %s\n", text);
+    }
+}
+
+/* ---- rows ---- */
+
+static uint64_t value_of(const struct trace_line *line, const struct hist_entry *entry)
+{
+    switch (line->action) {
+    case ACTION_SUM:
+    case ACTION_MIN:
+    case ACTION_MAX:
+        return entry->sum[1];
+    case ACTION_AVG:
+        return entry->sum[0] ? entry->sum[1] / entry->sum[0] : 0;
+    default:
+        return entry->sum[0];
+    }
+}
+
+static void print_rows(const struct trace_line *line, const struct hist *hist,
+                       const uint32_t *order, size_t count, struct seq *out)
+{
+    static const char *const titles[] = {
+        [ACTION_COUNT] = "COUNT", [ACTION_SUM] = "SUM",     [ACTION_MIN] = "MIN",
+        [ACTION_MAX] = "MAX",     [ACTION_AVG] = "AVERAGE", [ACTION_STACK] = "COUNT",
+    };
+    char keys[2 * TEXT_MAX];
+
+    seq_printf(out, "%12s", titles[line->action]);
+    for (unsigned i = 0; i < line->key_count; i++)
+        seq_printf(out, i + 1 < line->key_count ? "  %-24s" : "  %s", line->key[i]);
+    seq_puts(out, "\n");
+    for (size_t i = 0; i < count; i++) {
+        struct hist_entry *entry = hist_entry(hist, order[i]);
+
+        keys_text(hist, entry, line->key_count, keys, sizeof(keys));
+        seq_printf(out, "%12lu%s%s\n", value_of(line, entry), line->key_count ? "  " : "",
+                   keys);
+        if (line->action == ACTION_STACK)
+            print_stack(hist, entry, out);
+    }
+}
+
+/* ---- distributions ---- */
+
+static void print_bar(uint64_t bucket, uint64_t n, uint64_t total, struct seq *out)
+{
+    unsigned bar = total ? (unsigned)((n * BAR + total - 1) / total) : 0;
+
+    seq_printf(out, "%16lu |%-*.*s %lu\n", bucket < 64 ? UINT64_C(1) << bucket : bucket,
+               BAR, (int)bar, "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@", n);
+}
+
+/* print_distribution - of the entries whose other keys are those of @order[@first], which are
+ * taken out of @order: their number becomes @none.
+ */
+static void print_distribution(const struct trace_line *line, const struct hist *hist,
+                               uint32_t *order, size_t first, size_t count,
+                               struct seq *out)
+{
+    const struct hist_part *value = &hist->key[hist->key_count - 1];
+    uint64_t in[65] = { 0 }, total = 0, least = 64, most = 0;
+    char mine[2 * TEXT_MAX], keys[2 * TEXT_MAX];
+
+    keys_text(hist, hist_entry(hist, order[first]), line->key_count, mine, sizeof(mine));
+    for (size_t i = first; i < count; i++) {
+        struct hist_entry *entry;
+        uint64_t bucket;
+
+        if (order[i] == UINT32_MAX)
+            continue;
+        entry = hist_entry(hist, order[i]);
+        keys_text(hist, entry, line->key_count, keys, sizeof(keys));
+        if (strcmp(mine, keys))
+            continue;
+        bucket = number_of(value, hist_entry_key(hist, entry));
+        if (bucket > 64)
+            bucket = 64;
+        in[bucket] += entry->sum[0];
+        total += entry->sum[0];
+        least = bucket < least ? bucket : least;
+        most = bucket > most ? bucket : most;
+        order[i] = UINT32_MAX;
+    }
+    seq_printf(out, "%s%s", mine, line->key_count ? "\n" : "");
+    seq_printf(out, "%13s <=  ------------- distribution ------------- count\n",
+               line->value);
+    for (uint64_t bucket = least; bucket <= most; bucket++)
+        print_bar(bucket, in[bucket], total, out);
+}
+
+void trace_table_print(const struct trace_line *line, const struct hist *hist,
+                       struct seq *out)
+{
+    uint32_t *order = kmalloc(hist_size(hist) * sizeof(*order));
+    size_t count = order ? hist_sorted(hist, order) : 0;
+
+    if (!count)
+        seq_puts(out, "nothing was hit\n");
+    else if (line->action != ACTION_HIST)
+        print_rows(line, hist, order, count, out);
+    for (size_t i = 0; line->action == ACTION_HIST && i < count; i++)
+        if (order[i] != UINT32_MAX)
+            print_distribution(line, hist, order, i, count, out);
+    if (hist->dropped)
+        seq_printf(out, "%lu hits had no room in the table\n", hist->dropped);
+    kfree(order);
+}
