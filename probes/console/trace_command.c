@@ -1,7 +1,7 @@
 /* trace_command.c - the console's `trace`: a question in one line, and its answer as a table.
  *
- * It is made of what the files of the tracer offer: an event in the group `trace`, a filter or
- * a histogram, and nothing beside them; -n prints their lines.
+ * It is made of what the files of the tracer offer: an event in the group `trace`, a filter
+ * or a histogram, and nothing beside them; -n prints their lines.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

@@ -28,7 +28,7 @@ static void skip_blanks(struct line_scan *s)
         s->p++;
 }
 
-/* take_until - text up to one of @ends that is in no parentheses, without blanks behind it. */
+/* take_until - text up to one of @ends outside of parentheses, without blanks behind it. */
 static int take_until(struct line_scan *s, const char *ends, char *buf, size_t size)
 {
     const char *start = s->p;
@@ -145,7 +145,8 @@ static int parse_filter(struct line_scan *s)
     return line->filter[0] ? fetch_for_filter(s) : refuse(s, "a condition is missing");
 }
 
-static int parse_list(struct line_scan *s, int (*each)(struct line_scan *s, const char *word))
+static int parse_list(struct line_scan *s,
+                      int (*each)(struct line_scan *s, const char *word))
 {
     char word[TRACE_WORD_MAX];
     int err;

@@ -1,4 +1,4 @@
-/* trace_table.c - histograms as tables for people: the most first, and distributions drawn. */
+/* trace_table.c - histograms as tables for people: the most first; distributions drawn. */
 #include "probes/console/trace_table.h"
 #include "kernel/base/compiler.h"
 #include "kernel/debug/ksyms.h"

@@ -303,11 +303,11 @@ def questions(files):
                                "-- cat /proc/none")
     tap.check(errno == ENOENT, "the status is that of the command")
     tap.check(re.search(r'path="/proc/none" retval=-2 ns=\d+$', text, re.M), "a return")
-    errno, text = asked(files, "trace 'schedule { count by comm }' for 1")
+    errno, text = asked(files, "trace 'clock_ns { count by comm }' for 1")
     tap.check(errno == 0 and "COUNT  comm" in text, "for a second")
     for question in ("nosuch { count }", "exc_int3 { count }", "vfs_read { print nosuch }",
                      "vfs_read", "{ count }", "vfs_read { hist }", "vfs_read { count(x) }",
-                     "vfs_read { count by a,b,c,d }", "vfs_read { count } x", "x* { count }",
+                     "vfs_read { count by a,b,c,d }", "vfs_read { count } x", "zzz* { count }",
                      "vfs_read if { count }", "vfs_read if count = 1 { count }",
                      "vfs_read { print * by func }", "vfs_read { hist(count }"):
         errno, text = asked(files, f"trace '{question}' -- cat /proc/version")
