@@ -275,7 +275,7 @@ def losses(files):
     files.put("buffer_size_kb", "8")
     files.put("trace", "", ">")
     on(files)
-    for _ in range(500):
+    for _ in range(800):  # more than both rings hold
         files.act()
     off(files)
     hits, lost = map(int, re.search(r"  open +(\d+) +0 ring=(\d+)",
@@ -299,15 +299,15 @@ def questions(files):
     tap.equal(files.text("trace").count("q1:"), 0, "a table has no records")
     errno, text = asked(files, "trace 'vfs_open { stack }' -- cat /proc/version")
     tap.check("vfs_open+0x0\n" in text and "thread_entry+0x" in text, "a stack")
-    errno, text = asked(files, "trace 'ret vfs_open { print path, retval, ns }' "
-                               "-- cat /proc/none")
+    question = "ret vfs_open { print path, retval, ns }"
+    errno, text = asked(files, f"trace '{question}' -- cat /proc/none")
     tap.check(errno == ENOENT, "the status is that of the command")
     tap.check(re.search(r'path="/proc/none" retval=-2 ns=\d+$', text, re.M), "a return")
     errno, text = asked(files, "trace 'clock_ns { count by comm }' for 1")
     tap.check(errno == 0 and "COUNT  comm" in text, "for a second")
     for question in ("nosuch { count }", "exc_int3 { count }", "vfs_read { print nosuch }",
                      "vfs_read", "{ count }", "vfs_read { hist }", "vfs_read { count(x) }",
-                     "vfs_read { count by a,b,c,d }", "vfs_read { count } x", "zzz* { count }",
+                     "vfs_read { count by a,b,c,d }", "vfs_read { count } x", "zz* { count }",
                      "vfs_read if { count }", "vfs_read if count = 1 { count }",
                      "vfs_read { print * by func }", "vfs_read { hist(count }"):
         errno, text = asked(files, f"trace '{question}' -- cat /proc/version")
