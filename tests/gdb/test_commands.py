@@ -106,6 +106,29 @@ def a_change_that_is_under_way_is_told(u):
     u.console("probe del all")
 
 
+TRACING = "/sys/kernel/tracing"
+
+
+def records_are_read(u):
+    """The lines of `trace`, as the guest shows them, from its memory alone."""
+    read = "p:read vfs_read file=%di count=%dx:u64 four=+0(%di):x8[4] place=%ip:symbol"
+    u.console(f"echo '{read}' >> {TRACING}/kprobe_events",
+              f"echo 'r:done vfs_open ret=$retval:x8' >> {TRACING}/kprobe_events",
+              f"echo 'p:open vfs_open path=+0(%di):string' >> {TRACING}/kprobe_events",
+              f"echo 1 > {TRACING}/events/kprobes/enable", "cat /proc/version",
+              f"echo hello > {TRACING}/trace_marker",
+              f"echo 0 > {TRACING}/events/kprobes/enable")  # fmt: skip
+    shown = [line for line in u.console(f"cat {TRACING}/trace").splitlines()
+             if line and not line.startswith("#")]  # fmt: skip
+    said = u.gdb.ask("trace").splitlines()
+    lines = [line for line in said if re.search(r"\[\d\d\d\]", line)]
+    tap.check(len(shown) > 5 and 'path="/proc/version"' in "".join(shown), "there are some")
+    tap.equal(lines, shown, "trace: the same lines as the guest")
+    last = [line for line in u.gdb.ask("trace 1").splitlines() if "[" in line]
+    tap.equal(last, shown[-1:], "trace 1: the last one")
+    u.console(f"echo > {TRACING}/kprobe_events")
+
+
 def another_build_is_named(u):
     """The same image with another build id is not believed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -135,5 +158,5 @@ def without_an_image_it_says_so(_u):
 with Under() as guest:
     under.run_on(guest, it_says_what_there_is, hits_are_counted, text_is_original,
                  places_are_explained, sleepers_have_stacks,
-                 a_change_that_is_under_way_is_told, another_build_is_named,
+                 a_change_that_is_under_way_is_told, records_are_read, another_build_is_named,
                  without_an_image_it_says_so)  # fmt: skip

@@ -29,6 +29,11 @@ STRUCTS = {
     "pt_regs": "r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di ip flags sp vector "
                "error_code",
     "mutex": "owner",
+    "event": "id born name shape arg_count args next",
+    "fetch_arg": "name type offset count",
+    "fetch_type": "size kind",
+    "record_probe": "ip",
+    "record_return": "func ret_ip",
 }
 
 # Of structures whose names others have too: a variable that points to one.
@@ -42,6 +47,9 @@ VARIABLES = {
     "locks": ("probes/port/port_kernel.c", "locks"),
     "cpus": ("kernel/cpu/percpu.c", "cpus"),
     "threads": ("kernel/thread/sched.c", "sched_all"),
+    "events": ("probes/trace/event.c", "events"),
+    "event_print": ("probes/trace/event.c", "event_print"),
+    "event_stack": ("probes/trace/event.c", "event_stack"),
 }
 
 # enumerators
@@ -51,7 +59,8 @@ CONSTANTS = ("WAY_EMULATE", "INSN_CALL_REL", "SITE_ARMED", "SITE_OPTIMIZED", "DE
 
 # enum: the beginning of its enumerators' names
 ENUMS = {"site_state": "SITE_", "site_way": "WAY_", "detour_kind": "DETOUR_",
-         "probe_reason": "PROBE_", "thread_state": "THREAD_"}
+         "probe_reason": "PROBE_", "thread_state": "THREAD_",
+         "event_shape": "EVENT_", "fetch_kind": "FETCH_"}  # fmt: skip
 
 # symbols of assembly and of the linker
 SYMBOLS = ("kretprobe_trampoline", "exc_int3", "_text", "_etext", "notes_start", "notes_end",
