@@ -35,6 +35,13 @@ def cpus(text):
     return int(text)
 
 
+def seed(text):
+    """Also the number of a case."""
+    if not re.fullmatch(r"[0-9]{1,18}", text):
+        fail(f"{text!r} is not a number from 0 on")
+    return int(text)
+
+
 def memory(text):
     match = re.fullmatch(r"([0-9]{1,15})([KMGT]?)", text, re.IGNORECASE)
     if not match:

@@ -29,6 +29,7 @@ from exits import HOST
 from guest import BUILD, ROOT, die_with_parent
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+LAB_TASKS = os.path.join(ROOT, "docs", "labs")
 
 SMP = (1, 4, 8)
 SMP_LONG = (1, 2, 3, 4, 8, 16, 32)
@@ -86,9 +87,13 @@ LONG_ONLY = (
     "stress/rounds",
     "truth/mass",  # work in proportion to the probes: its bounds are seldom in danger
 )
-# Tests that need a large program of another project, which nothing else here needs.
+# The frame of the labs, then each lab: a minute of compilers and small programs.
+LABS = ("labs/frame", *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
+                        if os.path.isdir(os.path.join(LAB_TASKS, name))))
+# Tests that need a large program of another project, which nothing else here needs; and the
+# labs, which only their authors change.
 TOOLS = ("hosted/gdb", "session/bochs", "session/gdb", "session/trace_tools",
-         "session/tracefs_live")  # fmt: skip
+         "session/tracefs_live", *LABS)  # fmt: skip
 
 # Sessions whose guests wait for the test most of the time, so that others may run beside.
 CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal", "workloads")
@@ -132,7 +137,7 @@ def every_label():
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
     labels += ["hosted/" + stem for stem in stems("tests/hosted/test_*.py", "test_")]
-    return labels + python_labels(SHORT_ONES)
+    return labels + python_labels(SHORT_ONES) + list(LABS)
 
 
 def is_usual(label):
@@ -199,6 +204,9 @@ def command(label):
             return program + ["all", stem.removeprefix("long"), "long"]
         cpus = stem.removeprefix("smp")
         return program + [selection(int(cpus), is_long), cpus]
+    if tier == "labs" and stem != "frame":
+        return [sys.executable, os.path.join(ROOT, "tests", "labs", "test_labs.py"), stem,
+                *["--long"] * is_long]
     program = [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]
     return program + ["--long"] * is_long
 

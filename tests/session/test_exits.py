@@ -7,6 +7,7 @@ is gone.
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,7 +19,8 @@ from guest import BUILD, ROOT
 from session import LIMIT, Terminal, sonde
 
 SONDE = os.path.join(ROOT, "sonde")
-COMMANDS = ("run", "exec", "trace", "tracefs", "gdb", "attach", "test", "check")
+COMMANDS = ("run", "exec", "trace", "tracefs", "gdb", "attach", "test", "check", "lab",
+            "grade")  # fmt: skip
 ROW = re.compile(r"^ +(\S+)  (\w+(?:(?:, | but )\w+)*) {2,}(\S.*)$", re.M)
 RUN = ("run", "--boot", "pvh")
 
@@ -226,6 +228,24 @@ def can_open(path):
     return True
 
 
+def graded(*words, **more):
+    with tempfile.TemporaryDirectory() as folder:
+        return status_of("grade", *words, SONDE_LABS=folder, **more)
+
+
+def grade_after_signal(number):
+    """The student's program hangs, and is gone with the grader."""
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "int3.c"), "w", encoding="ascii") as file:
+            file.write("__attribute__((constructor)) static void hang(void) { for (;;) ; }\n"
+                       "void breakpoint_set(void) {}\nvoid breakpoint_clear(void) {}\n")
+        shutil.rmtree(os.path.join(BUILD, "labs"), ignore_errors=True)
+        return after_signal(number, "grade", "3", folder, "--tree", GRADE_SCALE="100",
+                            begun=os.path.join(BUILD, "labs/int3/built/output"))  # fmt: skip
+
+
+INT3 = os.path.join(ROOT, "tests/labs/int3/solution")
+INT3_START = os.path.join(ROOT, "docs/labs/int3/start")
 SWITCHED_OFF = "the guest was switched off, or Ctrl-] x was typed on the terminal"
 PIPE_FAILED = "no terminal, but a pipe or a file: a command that was read failed"
 USAGE = "a wrong option, name or file; nothing was built or started"
@@ -300,6 +320,21 @@ FACTS = {
         lambda: (status_of("check", "-", stdin=b"nothing\n"), 2),
         lambda: (status_of("check", "--list", "-", stdin=b"nothing\n"), 2),
     ],
+    ("0", "grade", "full score; with --case: the case passed"): [
+        lambda: (status_of("grade", "3", INT3, "--tree"), 0),
+        lambda: (status_of("grade", "3", INT3, "--tree", "--case", "20"), 0),
+    ],
+    ("1", "grade", "points are missing; with --case: the case failed"): [
+        lambda: (status_of("grade", "3", INT3_START, "--tree"), 1),
+        lambda: (status_of("grade", "3", INT3_START, "--tree", "--case", "20"), 1),
+    ],
+    ("2", "lab", USAGE): [lambda: (status_of("lab", "77"), 2)],
+    ("2", "grade", USAGE): [
+        lambda: (graded("77"), 2),
+        lambda: (graded("3"), 2),
+        lambda: (status_of("grade", "3", INT3, "--tree", "--case", "999"), 2),
+        lambda: (status_of("grade", "3", INT3, "--tree", GRADE_SCALE="x"), 2),
+    ],
     ("2", "check", USAGE): [
         lambda: (status_of("check", "/no/such/file"), 2),
         lambda: (status_of("check", "--junit", "/no/such/dir/x", "README.md"), 2),
@@ -367,6 +402,7 @@ FACTS = {
     ("5", "gdb", NO_BUILD): [lambda: (broken_build("gdb"), 5)],
     ("5", "test", NO_BUILD): [lambda: (broken_build("test", "run/ktap"), 5)],
     ("5", "check", NO_BUILD): [lambda: (broken_build("check", "README.md"), 5)],
+    ("5", "grade", NO_BUILD): [lambda: (no_tools("grade", "3", INT3, "--tree"), 5)],
     ("5", "attach", "it is running already"): [lambda: (attached(twice=True), 5)],
     ("124", "run", LIMIT_REACHED): [
         lambda: (status_of(*RUN, "--timeout", "3", stdin=b"sleep 100\n"), 124),
@@ -408,6 +444,11 @@ FACTS = {
     ("128+N", "check", SIGNAL): [
         lambda: (check_after_signal(TERM), 143),
         lambda: (check_after_signal(INT), 130),
+    ],
+    ("128+N", "lab", SIGNAL): [lambda: (after_sigpipe("lab"), 141)],
+    ("128+N", "grade", SIGNAL): [
+        lambda: (grade_after_signal(TERM), 143),
+        lambda: (grade_after_signal(INT), 130),
     ],
     ("else", "tracefs", "what the command exited with"): [
         lambda: (in_tracefs(lambda folder: status_of("tracefs", folder, "--", "sh", "-c",

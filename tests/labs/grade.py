@@ -1,0 +1,305 @@
+"""grade.py - points for a lab: build what was handed in, run every case, compare its facts
+with those of a program that is known to be right.
+"""
+
+import glob
+import io
+import json
+import os
+import random
+import shlex
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+
+import confine
+import labs
+from building import HostError
+from guest import BUILD, ROOT
+from options import UsageError
+
+SEED_MAX = 2**31
+CASE_SECONDS = 5  # for one case; the right answers take some milliseconds
+BUILD_SECONDS = 60
+SHARED = ("tests/labs", "docs/labs", "probes/insn", "kernel/base", "libc/include")
+
+CC = ["gcc", "-std=gnu11", "-D_GNU_SOURCE=", "-g", "-O1", "-Wall", "-I.", "-pthread",
+      "-fno-pie", "-fno-omit-frame-pointer", "-mno-red-zone", "-fcf-protection=none"]
+NASM = ["nasm", "-f", "elf64", "-g", "-F", "dwarf", "-w-reloc-abs-dword"]
+LINK = ["gcc", "-no-pie", "-pthread", "-Wl,-z,noexecstack"]
+
+
+def scale():
+    """How much more time this host is given: GRADE_SCALE=3."""
+    try:
+        return max(float(os.environ.get("GRADE_SCALE", "1")), 1)
+    except ValueError:
+        raise UsageError("GRADE_SCALE is a number") from None
+
+
+class NotBuilt(Exception):
+    """What was handed in cannot be built; the text is the compiler's."""
+
+
+def committed(path):
+    """Copy what grades from the commit to @path: files that a student has changed in the
+    tree do not count.
+    """
+    words = ["git", "-C", ROOT, "archive", "HEAD", "--", *SHARED]
+    done = subprocess.run(words, capture_output=True, check=False)
+    if done.returncode:
+        raise HostError("grade: no commit to take the grader from (git archive failed)")
+    with tarfile.open(fileobj=io.BytesIO(done.stdout)) as tar:
+        tar.extractall(path)
+    return path
+
+
+class Workshop:
+    """Builds programs of one lab in a folder of its own.
+
+    tree: where the grader's files are
+    """
+
+    def __init__(self, lab, tree, folder):
+        self.lab, self.tree, self.folder = lab, tree, folder
+        self.grader = os.path.join(tree, labs.GRADERS, lab)
+        self.seconds = CASE_SECONDS * scale()
+        self.right = {}  # facts, by line, seed and case
+        os.makedirs(folder, exist_ok=True)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def compile(self, source, name, header):
+        """An object of @source. Headers come from @header, a folder, first."""
+        target = self.path(name + ".o")
+        words = NASM + ["-o", target, source] if source.endswith(".asm") else \
+            CC + ["-iquote", header, "-c", "-o", target, source]
+        self.run(words)
+        return target
+
+    def run(self, words):
+        with open(self.path("messages"), "w+b") as messages:
+            ended = confine.run(words, BUILD_SECONDS * scale(), output=messages,
+                                writable=(self.folder,), output_max=2**27, cwd=self.tree)
+            if ended.why:
+                messages.seek(0)
+                raise NotBuilt(messages.read(20000).decode(errors="replace") or ended.why)
+
+    def link(self, name, objects):
+        self.run(LINK + ["-o", self.path(name), *objects])
+        return self.path(name)
+
+    def ours(self, pattern):
+        """Objects of the grader's files that match."""
+        start = labs.starting(self.lab, self.tree)
+        sources = sorted(glob.glob(pattern, root_dir=self.tree))
+        return [self.compile(os.path.join(self.tree, source), source.replace("/", "-"), start)
+                for source in sources]
+
+    def build_ours(self):
+        """The right answers; and the program that makes inputs, where there is one."""
+        lab = f"{labs.GRADERS}/{self.lab}"
+        self.frame = self.ours("tests/labs/grader*.[ca]*")
+        self.driver = self.ours(lab + "/grader.[ca]*")
+        right = "truth" if os.path.isdir(self.grader + "/truth") else "solution"
+        makes_input = os.path.exists(self.grader + "/input.c")
+        library = self.ours("probes/insn/*.c") if makes_input or right == "truth" else []
+        objects = self.ours(f"{lab}/{right}/*.[ca]*")
+        try:
+            self.truth = self.link("truth", self.frame + self.driver + objects + library)
+            self.input = makes_input and self.link(
+                "input", self.frame + self.ours(lab + "/input.c") + library)
+        except NotBuilt as error:
+            raise HostError(f"grade: the grader of {self.lab}: {error}") from None
+
+    def build_answer(self, handed_in):
+        """The program with the student's files in it. NotBuilt."""
+        objects = []
+        for file in labs.handed_in(self.lab, self.tree):
+            source = os.path.join(handed_in, file)
+            if not os.path.isfile(source):
+                raise NotBuilt(f"{source}: there is no such file")
+            # From here, where no other file of that folder is found.
+            shutil.copyfile(source, self.path(file))
+            objects.append(self.compile(self.path(file), "answer-" + file,
+                                        labs.starting(self.lab, self.tree)))
+        self.answer = self.link("answer", self.frame + self.driver + objects)
+
+    def run_case(self, program, line, seed, case, given=None):
+        """(facts, how it ended) of one case; what it printed is left in output."""
+        with open(self.path("facts"), "w+b") as facts, \
+                open(self.path("output"), "wb") as output:  # fmt: skip
+            ended = confine.run([program, line, str(seed), str(case)], self.seconds,
+                                given or subprocess.DEVNULL, output, facts)
+            facts.seek(0)
+            return facts.read().decode(errors="replace").splitlines(), ended
+
+    def compare(self, line, seed, case):
+        """Run a case of both programs. Returns Difference, or None."""
+        given = self.make_input(line, seed, case) if self.input else None
+        if (line, seed, case) not in self.right:
+            self.right[line, seed, case] = self.run_ours(self.truth, line, seed, case, given)
+        got, ended = self.run_case(self.answer, line, seed, case, self.again(given))
+        want = self.right[line, seed, case]
+        if got == want and not ended.why:
+            return None
+        return Difference(got, want, ended)
+
+    def make_input(self, line, seed, case):
+        """A file with what the input's program states."""
+        file = tempfile.TemporaryFile()  # pylint: disable=consider-using-with
+        made = self.run_ours(self.input, line, seed, case, None)
+        file.write("\n".join(made[:-1] + [""]).encode())
+        return file
+
+    def run_ours(self, program, line, seed, case, given):
+        """Facts of a program that has no file of a student."""
+        facts, ended = self.run_case(program, line, seed, case, self.again(given))
+        if ended.why:
+            raise HostError(f"grade: the grader of {self.lab} failed: {line}, case {case}: "
+                            f"{ended.why}")
+        return facts
+
+    @staticmethod
+    def again(given):
+        if given:
+            given.seek(0)
+        return given
+
+
+class Difference:
+    """How the facts of a case differ. why: in one line."""
+
+    def __init__(self, got, want, ended):
+        self.got, self.want = got, want
+        if ended.why:
+            self.why = ended.why
+            return
+        at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b),
+                  min(len(got), len(want)))
+        have = got[at] if at < len(got) else "nothing more"
+        need = want[at] if at < len(want) else "nothing more"
+        self.why = f"got: {have}; right: {need}"
+        if at == len(got):
+            self.why = f"it ended before it was done; right: {need}"
+
+
+class Verdict:
+    """A line of the rubric after its cases. case: the number of the one that failed."""
+
+    def __init__(self, line, case=None, why=None):
+        self.line, self.case, self.why = line, case, why
+        self.points = 0 if why else line.points
+
+    def show(self, number, seed):
+        print(f"{'not ok' if self.why else 'ok'} {self.line.points} {self.line.name}")
+        if self.why:
+            print(f"    {self.line.about}\n    {self.why}")
+        if self.case is not None:
+            print(f"    again: ./sonde grade {number} --seed {seed} --case {self.case}")
+
+    def as_json(self):
+        return {"name": self.line.name, "points": self.points, "of": self.line.points,
+                "case": self.case, "why": self.why}
+
+
+def grade(workshop, handed_in, seed):
+    """The verdicts, one for each line; the cases of a line end with the first that fails.
+    Cases are numbered through the whole rubric.
+    """
+    lines = labs.rubric(workshop.lab, workshop.tree)
+    try:
+        workshop.build_answer(handed_in)
+    except NotBuilt as error:
+        return [Verdict(line, None, f"not built: {error}") for line in lines]
+    verdicts, first = [], 0
+    for line in lines:
+        verdicts.append(grade_line(workshop, line, seed, first))
+        first += line.cases
+    return verdicts
+
+
+def grade_line(workshop, line, seed, first):
+    for case in range(line.cases):
+        difference = workshop.compare(line.name, seed, case)
+        if difference:
+            return Verdict(line, first + case, difference.why)
+    return Verdict(line)
+
+
+def show(verdicts, number, seed, as_json):
+    score, of = sum(v.points for v in verdicts), sum(v.line.points for v in verdicts)
+    if as_json:
+        print(json.dumps({"lab": number, "seed": seed, "score": score, "of": of,
+                          "lines": [v.as_json() for v in verdicts]}))  # fmt: skip
+        return score == of
+    print(f"# seed {seed}")
+    if verdicts and all((v.why or "").startswith("not built: ") for v in verdicts):
+        print(verdicts[0].why.rstrip())
+        for verdict in verdicts:
+            verdict.why = "not built"
+    for verdict in verdicts:
+        verdict.show(number, seed)
+    print(f"Score: {score}/{of}")
+    return score == of
+
+
+def show_case(workshop, handed_in, seed, case):
+    """Run one case and show everything: what it printed, its facts beside the right ones."""
+    workshop.build_answer(handed_in)
+    first = 0
+    for line in labs.rubric(workshop.lab, workshop.tree):
+        if case < first + line.cases:
+            break
+        first += line.cases
+    else:
+        raise UsageError(f"--case {case}: the cases are 0 to {first - 1}")
+    difference = workshop.compare(line.name, seed, case - first)
+    print(f"# seed {seed}, case {case}: {line.name}: {line.about}")
+    with open(workshop.path("output"), encoding="utf-8", errors="replace") as output:
+        printed = output.read(20000)
+    if printed:
+        print("it printed:\n" + printed.rstrip())
+    if not difference:
+        print("ok")
+        return True
+    print(difference.why)
+    for i, want in enumerate(difference.want):
+        got = difference.got[i] if i < len(difference.got) else ""
+        mark = " " if got == want else "!"
+        print(f"{mark} got    {got}\n{mark} right  {want}" if got != want else f"  {got}")
+    words = [workshop.answer, line.name, str(seed), str(case - first)]
+    print("under gdb: gdb --args " + shlex.join(words))
+    return False
+
+
+def own_folder(name, path):
+    path = path or labs.folder(name)
+    if not os.path.isdir(path):
+        raise UsageError(f"there is no {path}; begin with: ./sonde lab {labs.NUMBERS[name]}")
+    return path
+
+
+def command(options):
+    """./sonde grade: returns whether the score is full."""
+    name = labs.name_of(options.lab)
+    handed_in = own_folder(name, options.folder)
+    seed = options.seed
+    if seed is None:
+        seed = random.SystemRandom().randrange(SEED_MAX)
+    work = os.path.join(BUILD, "labs", name)
+    shutil.rmtree(work, ignore_errors=True)
+    os.makedirs(work)
+    tree = ROOT if options.tree else committed(os.path.join(work, "tree"))
+    workshop = Workshop(name, tree, os.path.join(work, "built"))
+    workshop.build_ours()
+    try:
+        if options.case is not None:
+            return show_case(workshop, handed_in, seed, options.case)
+    except NotBuilt as error:
+        print(str(error).rstrip(), file=sys.stderr)
+        return False
+    return show(grade(workshop, handed_in, seed), labs.NUMBERS[name], seed, options.json)

@@ -1,0 +1,196 @@
+/* grader.c - lab 3: functions of random instructions with breakpoints in them. */
+#define _GNU_SOURCE
+#include "tests/labs/grader.h"
+
+#include "int3.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#define INSNS 12
+#define RET 0xc3
+#define PUSHF 0x9c
+#define POP_AX 0x58
+#define THREADS 4
+#define CALLS 1000
+
+static uint8_t *code;
+static pthread_barrier_t ready;
+static struct breakpoint points[INSNS];
+static _Atomic unsigned long hits[INSNS];
+static uint64_t seen; /* a digest of what the handlers saw */
+
+/* A function of INSNS instructions; points[] name them, and none is set. */
+static void make_function(void)
+{
+    uint8_t *at = code = lab_text_new(4096);
+
+    for (unsigned i = 0; i < INSNS; i++) {
+        points[i].at = at;
+        points[i].len = lab_insn_random(at);
+        at += points[i].len;
+    }
+    *at = RET;
+}
+
+static void note_hit(struct breakpoint *bp, ucontext_t *context)
+{
+    const greg_t *regs = context->uc_mcontext.gregs;
+    uint64_t is_at = (uint64_t)regs[REG_RIP] - (uint64_t)bp->at;
+
+    hits[bp - points]++;
+    seen = lab_digest(seen, &is_at, sizeof(is_at));
+    seen = lab_digest(seen, &regs[REG_RDI], sizeof(regs[REG_RDI]));
+    seen = lab_digest(seen, &regs[REG_R15], sizeof(regs[REG_R15]));
+}
+
+static void count_hit(struct breakpoint *bp, ucontext_t *context)
+{
+    (void)context;
+    hits[bp - points]++;
+}
+
+static void change_register(struct breakpoint *bp, ucontext_t *context)
+{
+    context->uc_mcontext.gregs[REG_RBX] += bp->len;
+    context->uc_mcontext.gregs[REG_EFL] ^= 1;
+    hits[bp - points]++;
+}
+
+static void set(unsigned i, void (*handler)(struct breakpoint *, ucontext_t *))
+{
+    points[i].handler = handler;
+    breakpoint_set(&points[i]);
+}
+
+static void call_random(void)
+{
+    struct lab_regs regs;
+
+    lab_regs_random(&regs);
+    lab_call(&regs, code);
+    lab_regs_fact(&regs);
+}
+
+static void hits_fact(void)
+{
+    for (unsigned i = 0; i < INSNS; i++)
+        lab_fact("instruction %u: %lu hits", i, (unsigned long)hits[i]);
+}
+
+static void hit(void)
+{
+    struct lab_regs regs;
+    unsigned calls = 1 + lab_below(9);
+
+    make_function();
+    set(lab_below(INSNS), note_hit);
+    while (calls--) {
+        lab_regs_random(&regs);
+        lab_call(&regs, code);
+    }
+    hits_fact();
+    lab_fact("the handler saw %lx", seen);
+}
+
+static void step(void)
+{
+    make_function();
+    for (unsigned i = 0; i < INSNS; i++)
+        if (lab_below(2) || i == lab_case % INSNS)
+            set(i, note_hit);
+    call_random();
+    call_random();
+    hits_fact();
+}
+
+static void change(void)
+{
+    make_function();
+    set(lab_below(INSNS), change_register);
+    call_random();
+    hits_fact();
+}
+
+static void clear(void)
+{
+    uint8_t before[INSNS * LAB_INSN_MAX];
+    unsigned chosen = lab_below(INSNS);
+
+    make_function();
+    memcpy(before, code, sizeof(before));
+    for (unsigned i = 0; i < INSNS; i++)
+        set(i, note_hit);
+    call_random();
+    breakpoint_clear(&points[chosen]);
+    lab_fact("byte %x, before %x", *points[chosen].at, before[points[chosen].at - code]);
+    call_random();
+    hits_fact();
+    for (unsigned i = 0; i < INSNS; i++)
+        if (i != chosen)
+            breakpoint_clear(&points[i]);
+    lab_fact("the bytes are %s",
+             memcmp(before, code, sizeof(before)) ? "changed" : "back");
+    call_random();
+    hits_fact();
+}
+
+/* pushf; pop rax; ret */
+static void pushf(void)
+{
+    struct lab_regs regs;
+
+    code = lab_text_new(4096);
+    code[0] = PUSHF;
+    code[1] = POP_AX;
+    code[2] = RET;
+    points[0] = (struct breakpoint){ .at = code, .len = 1 };
+    points[1] = (struct breakpoint){ .at = code + 1, .len = 1 };
+    set(0, count_hit);
+    set(1, count_hit);
+    lab_regs_random(&regs);
+    lab_call(&regs, code);
+    lab_fact("pushed: %lx", regs.ax);
+    hits_fact();
+}
+
+static void *runner(void *arg)
+{
+    struct lab_regs regs = *(struct lab_regs *)arg;
+
+    pthread_barrier_wait(&ready);
+    for (unsigned i = 0; i < CALLS; i++)
+        lab_call(&regs, code);
+    *(struct lab_regs *)arg = regs;
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t ids[THREADS];
+    struct lab_regs regs[THREADS];
+
+    make_function();
+    pthread_barrier_init(&ready, NULL, THREADS);
+    for (unsigned i = 0; i < INSNS; i += 4)
+        set(i, count_hit);
+    for (unsigned i = 0; i < THREADS; i++) {
+        lab_regs_random(&regs[i]);
+        pthread_create(&ids[i], NULL, runner, &regs[i]);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(ids[i], NULL);
+        lab_regs_fact(&regs[i]);
+    }
+    hits_fact();
+}
+
+const struct lab_line lab_lines[] = {
+    { "hit", hit },
+    { "step", step },
+    { "change", change },
+    { "clear", clear },
+    { "pushf", pushf },
+    { "threads", threads },
+    { 0 },
+};

@@ -1,0 +1,95 @@
+/* int3.c - breakpoints: the instruction is stepped in a copy, so the int3 stays for the other
+ * threads.
+ */
+#define _GNU_SOURCE
+#include "int3.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define INT3 0xcc
+#define PUSHF 0x9c
+#define FLAG_TF 0x100
+#define TRAP_BP 3
+#define CELL 16
+#define PAGE 4096
+
+static struct breakpoint *all;
+static __thread struct breakpoint *stepped; /* this thread is in its copy */
+
+static uint8_t *new_copy(const struct breakpoint *bp)
+{
+    static uint8_t *page;
+    static unsigned used = PAGE;
+
+    if (used == PAGE) {
+        page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE | PROT_EXEC,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        used = 0;
+    }
+    memcpy(page + used, bp->at, bp->len);
+    used += CELL;
+    return page + used - CELL;
+}
+
+static void on_hit(struct breakpoint *bp, ucontext_t *context)
+{
+    greg_t *regs = context->uc_mcontext.gregs;
+
+    regs[REG_RIP] = (greg_t)bp->at;
+    bp->handler(bp, context);
+    regs[REG_RIP] = (greg_t)bp->copy;
+    regs[REG_EFL] |= FLAG_TF;
+    stepped = bp;
+}
+
+static void on_step(greg_t *regs)
+{
+    regs[REG_RIP] = (greg_t)(stepped->at + stepped->len);
+    regs[REG_EFL] &= ~FLAG_TF;
+    if (stepped->original == PUSHF)
+        *(uint64_t *)regs[REG_RSP] &= ~(uint64_t)FLAG_TF;
+    stepped = NULL;
+}
+
+static void on_trap(int sig, siginfo_t *info, void *arg)
+{
+    ucontext_t *context = arg;
+    greg_t *regs = context->uc_mcontext.gregs;
+
+    (void)sig;
+    (void)info;
+    if (regs[REG_TRAPNO] != TRAP_BP) {
+        on_step(regs);
+        return;
+    }
+    for (struct breakpoint *bp = all; bp; bp = bp->next)
+        if ((greg_t)bp->at == regs[REG_RIP] - 1) {
+            on_hit(bp, context);
+            return;
+        }
+}
+
+void breakpoint_set(struct breakpoint *bp)
+{
+    struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO };
+
+    sigaction(SIGTRAP, &action, NULL);
+    bp->original = *bp->at;
+    bp->copy = new_copy(bp);
+    bp->next = all;
+    all = bp;
+    *bp->at = INT3;
+}
+
+void breakpoint_clear(struct breakpoint *bp)
+{
+    struct breakpoint **link = &all;
+
+    *bp->at = bp->original;
+    while (*link != bp)
+        link = &(*link)->next;
+    *link = bp->next;
+}

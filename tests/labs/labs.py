@@ -1,0 +1,92 @@
+"""labs.py - which labs there are, what their rubrics say, and a student's folder.
+
+    docs/labs/NAME/     README.md (the task), rubric, start/ (what the student begins with)
+    tests/labs/NAME/    grader.c, solution/, wrong/NAME/, and where they are needed:
+                        truth/ (right answers, if not by the solution), input.c
+"""
+
+import os
+import shutil
+
+from guest import ROOT
+from options import UsageError
+
+# In the order in which they are best done. A lab keeps its number.
+NUMBERS = {"int3": 3}
+
+TASKS = "docs/labs"
+GRADERS = "tests/labs"
+SOURCES = (".c", ".asm")  # of which the student's are taken; headers are the grader's
+
+
+class Line:
+    """A line of a rubric: points, its name, how many cases, what it is about."""
+
+    def __init__(self, text):
+        points, self.name, cases, self.about = text.strip().split(None, 3)
+        self.points, self.cases = int(points), int(cases)
+
+
+def name_of(word):
+    """The lab that a number or a name means. UsageError."""
+    for name, number in NUMBERS.items():
+        if word in (name, str(number)):
+            return name
+    there = ", ".join(f"{number} {name}" for name, number in sorted(
+        NUMBERS.items(), key=lambda row: row[1]))
+    raise UsageError(f"there is no lab {word}; there are {there}")
+
+
+def rubric(name, tree=ROOT):
+    """The lines of a lab's rubric."""
+    with open(os.path.join(tree, TASKS, name, "rubric"), encoding="utf-8") as file:
+        return [Line(text) for text in file if text.strip() and text[0] != "#"]
+
+
+def starting(name, tree=ROOT):
+    """The folder that a student begins with."""
+    return os.path.join(tree, TASKS, name, "start")
+
+
+def handed_in(name, tree=ROOT):
+    """Names of the files that are a student's: those of start/ that are no headers."""
+    return sorted(f for f in os.listdir(starting(name, tree)) if f.endswith(SOURCES))
+
+
+def folder(name):
+    """Where a student's files are, if the command line does not say it."""
+    parent = os.environ.get("SONDE_LABS") or os.path.expanduser("~/sonde-labs")
+    return os.path.join(parent, name)
+
+
+def begin(name, path):
+    """Make the student's folder. Files that are there stay as they are. Returns the names of
+    the new ones.
+    """
+    os.makedirs(path, exist_ok=True)
+    new = [f for f in sorted(os.listdir(starting(name)))
+           if not os.path.lexists(os.path.join(path, f))]
+    for file in new:
+        shutil.copyfile(os.path.join(starting(name), file), os.path.join(path, file))
+    return new
+
+
+def show_list():
+    """What there is, each with the first line of its task."""
+    for name, number in NUMBERS.items():
+        with open(os.path.join(ROOT, TASKS, name, "README.md"), encoding="utf-8") as file:
+            title = file.readline().strip("# \n")
+        print(f"{number:3}  {name:8} {title}")
+
+
+def show(name=None, path=None):
+    """./sonde lab: show the task, and make the folder for it."""
+    if name is None:
+        show_list()
+        return
+    path = path or folder(name)
+    with open(os.path.join(ROOT, TASKS, name, "README.md"), encoding="utf-8") as file:
+        print(file.read())
+    new = begin(name, path)
+    print(f"Your files are in {path}" + (f" (new: {', '.join(new)})" if new else ""))
+    print(f"Points: ./sonde grade {NUMBERS[name]}")

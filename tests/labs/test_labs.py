@@ -1,0 +1,59 @@
+"""test_labs.py - a lab gives the points that it should: test_labs.py NAME.
+
+The files of start/ lose every line. The solution loses none. Each wrong solution loses the
+lines that its file `loses` names, and no other.
+"""
+
+import os
+import sys
+import tempfile
+
+import tap
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import grade  # noqa: E402
+import labs  # noqa: E402
+from guest import ROOT  # noqa: E402
+
+SEEDS = (1, 2, 3) if tap.LONG else (1,)
+
+
+def lost(verdicts):
+    return {v.line.name: v.why for v in verdicts if v.why}
+
+
+def loses(workshop, handed_in, names, what):
+    for seed in SEEDS:
+        found = lost(grade.grade(workshop, handed_in, seed))
+        tap.equal(set(found), set(names), f"{what} loses {', '.join(names) or 'no line'}")
+        for name in set(found) ^ set(names):
+            tap.note(f"{name}: {found.get(name, 'passed')}")
+
+
+def wrong_ones(folder):
+    for name in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, name, "loses"), encoding="ascii") as file:
+            yield name, file.read().split()
+
+
+def grade_all(workshop):
+    folder = workshop.grader
+    every = [line.name for line in labs.rubric(workshop.lab)]
+    loses(workshop, labs.starting(workshop.lab), every, "start")
+    loses(workshop, os.path.join(folder, "solution"), [], "the solution")
+    wrong = list(wrong_ones(os.path.join(folder, "wrong")))
+    tap.check(len(wrong) >= 2, "there are two wrong solutions")
+    for name, names in wrong:
+        loses(workshop, os.path.join(folder, "wrong", name), names, f"wrong/{name}")
+
+
+def main():
+    lab = sys.argv[1]
+    with tempfile.TemporaryDirectory() as folder:
+        workshop = grade.Workshop(lab, ROOT, folder)
+        workshop.build_ours()
+        grade_all(workshop)
+    tap.finish()
+
+
+main()
