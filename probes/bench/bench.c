@@ -185,8 +185,8 @@ static struct shell_command command = {
     .complete = bench_complete,
 };
 
-/* write_help - `help bench` has a line for each group. */
-static void write_help(void)
+/* write_bench_help - `help bench` has a line for each group. */
+static void write_bench_help(void)
 {
     char line[160];
 
@@ -204,6 +204,6 @@ static void write_help(void)
 
 int probes_add_bench(void)
 {
-    write_help();
+    write_bench_help();
     return shell_add_command(&command);
 }

@@ -129,8 +129,8 @@ static int probes_register(struct probes *s, const struct handler_way *way)
     return err;
 }
 
-/* probes_unregister - the slow one alone, then whatever there is. */
-static uint64_t probes_unregister(struct probes *s, const struct handler_way *way)
+/* way_unregister - the slow one alone, then whatever there is. */
+static uint64_t way_unregister(struct probes *s, const struct handler_way *way)
 {
     uint64_t start = plat_clock_ns(), ns;
 
@@ -247,7 +247,7 @@ static int measure_delay(const struct handler_way *way, struct lateness *late,
     err = way_is_as_told(&s, way) ? crowd_start(tids) : -EIO;
     if (!err)
         *late = sleep_some();
-    *unregister_ns = probes_unregister(&s, way);
+    *unregister_ns = way_unregister(&s, way);
     if (err)
         return err;
     crowd_end(tids);

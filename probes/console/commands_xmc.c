@@ -19,8 +19,8 @@ static bool parse_byte(const char *text, uint8_t *out)
     return strlen(text) == 2 && !*end && text[0] != '+' && text[0] != '-';
 }
 
-static int exchange(struct shell *sh, const char *name, const struct place *place,
-                    const uint8_t *bytes, size_t len)
+static int exchange_named(struct shell *sh, const char *name, const struct place *place,
+                          const uint8_t *bytes, size_t len)
 {
     struct probe_reject why;
     char at[PLACE_TEXT_MAX];
@@ -48,7 +48,7 @@ static int xmc_run(struct shell *sh, int argc, char **argv)
         if (!parse_byte(argv[i], &bytes[i - 1]))
             return shell_error(sh, EINVAL, "probe: %s is not two hexadecimal digits",
                                argv[i]);
-    return exchange(sh, argv[0], &place, bytes, (size_t)argc - 1);
+    return exchange_named(sh, argv[0], &place, bytes, (size_t)argc - 1);
 }
 
 static void xmc_complete(struct shell_completion *c, int index)

@@ -126,7 +126,7 @@ static void disarm(struct site_list *list, void (*collect)(struct site *, void *
     kprobe_disarm(list->sites, list->count);
 }
 
-static void arm(struct site_list *list)
+static void arm_wanting(struct site_list *list)
 {
     registry_for_each(collect_wanting, list);
     site_list_close(list);
@@ -145,7 +145,7 @@ static int all_switch_locked(bool on)
         return err;
     all_off = !on;
     if (on) {
-        arm(&list);
+        arm_wanting(&list);
     } else {
         disarm(&list, collect_engine); /* else it traps its way through all others */
         disarm(&list, collect_armed);

@@ -32,7 +32,7 @@ static void unreach(struct site **sites, size_t count)
     plat_sync_cores();
 }
 
-static void free_all(struct site **sites, size_t count)
+static void sites_unprepare(struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         kprobe_unprepare(sites[i]);
@@ -44,7 +44,7 @@ void reclaim_unreached(struct site **sites, size_t count)
     if (!count)
         return;
     unreach(sites, count);
-    free_all(sites, count);
+    sites_unprepare(sites, count);
 }
 
 void kprobe_reclaim(struct site **sites, size_t count)
@@ -54,5 +54,5 @@ void kprobe_reclaim(struct site **sites, size_t count)
         return;
     unreach(sites, count);
     ext_release(sites, count);
-    free_all(sites, count);
+    sites_unprepare(sites, count);
 }

@@ -37,8 +37,8 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
     return 0;
 }
 
-/* is_waiting - it is registered, but its text is not there. */
-static bool is_waiting(const struct kprobe *p)
+/* awaits_text - it is registered, but its text is not there. */
+static bool awaits_text(const struct kprobe *p)
 {
     return p->site == waiting_site() && aggr_find(waiting_site(), p);
 }
@@ -47,7 +47,7 @@ static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
 {
     struct site *site = registry_find(p->addr);
 
-    if (is_waiting(p))
+    if (awaits_text(p))
         return waiting_site();
     if (!site || p->site != site)
         return NULL;

@@ -85,7 +85,7 @@ static const char *compare(const struct insn *insn)
     return is_test ? "test" : arithmetic(insn);
 }
 
-static const char *move(const struct insn *insn)
+static const char *move_name(const struct insn *insn)
 {
     if (insn->map == 0)
         return insn->opcode == 0x63 ? "movsxd" : "mov";
@@ -321,7 +321,7 @@ static const char *several(const struct insn *insn)
     case OP_CMPX8B:
         return wide(insn, "cmpxchg8b", "cmpxchg16b");
     case OP_MOV:
-        return move(insn);
+        return move_name(insn);
     case OP_CBW:
     case OP_CWD:
         return convert(insn);

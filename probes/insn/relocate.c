@@ -16,7 +16,7 @@ struct copy {
     size_t len;
 };
 
-static void bytes_copy(uint8_t *dst, const uint8_t *src, size_t len)
+static void bytes_put(uint8_t *dst, const uint8_t *src, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         dst[i] = src[i];
@@ -32,7 +32,7 @@ static int plain_copy(struct copy *copy, const struct insn *insn, uintptr_t to)
 {
     int64_t disp = (int64_t)(insn->mem - (to + insn->len));
 
-    bytes_copy(copy->bytes, insn->bytes, insn->len);
+    bytes_put(copy->bytes, insn->bytes, insn->len);
     copy->len = insn->len;
     if (!insn->rip_relative)
         return 0;
@@ -93,7 +93,7 @@ static int copy_hand_out(uint8_t *out, size_t out_cap, const struct insn *insn,
         return err;
     if (copy.len > out_cap)
         return -E2BIG;
-    bytes_copy(out, copy.bytes, copy.len);
+    bytes_put(out, copy.bytes, copy.len);
     *out_len = copy.len;
     return 0;
 }

@@ -88,8 +88,10 @@ static void take_down(struct site **sites, size_t count)
             jump_move(sites[i], STAGE_TO_INT3);
 }
 
-/* give_back - those that are not what they were to be, and breakpoints that were made. */
-static void give_back(struct site **sites, size_t count)
+/* stages_settle - of sites that did not become what they were to be, and of breakpoints that
+ * were made.
+ */
+static void stages_settle(struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         struct site *site = sites[i];
@@ -168,8 +170,8 @@ enum probe_reason optimize_change(const struct site_list *up,
             return PROBE_NO_MEMORY;
         if (!m.is_full && m.list.count)
             reason = change_planned(&m.list, down, result);
-        give_back(m.list.sites, m.list.count);
-        give_back(down->sites, down->count);
+        stages_settle(m.list.sites, m.list.count);
+        stages_settle(down->sites, down->count);
         plat_free(m.list.sites);
         m.room *= 2;
     }

@@ -116,7 +116,7 @@ void retired_release_spent(struct site **sites, size_t count)
     release_detours(sites, count, is_spent);
 }
 
-static bool is_any(const struct site *site UNUSED)
+static bool is_any_site(const struct site *site UNUSED)
 {
     return true;
 }
@@ -125,5 +125,5 @@ void retired_release(struct site **sites, size_t count)
 {
     release_kept();
     release_pads(sites, count);
-    release_detours(sites, count, is_any);
+    release_detours(sites, count, is_any_site);
 }

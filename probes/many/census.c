@@ -42,7 +42,7 @@ static bool count_function(const struct plat_symbol *function, void *arg)
     return !c->err;
 }
 
-static int count(struct shell *sh)
+static int count_text(struct shell *sh)
 {
     struct counting c = { .sh = sh };
 
@@ -60,7 +60,7 @@ int census_get(struct shell *sh, const struct census **out)
 
     mutex_lock(&lock);
     if (!is_done)
-        err = count(sh);
+        err = count_text(sh);
     if (!err)
         is_done = true;
     mutex_unlock(&lock);

@@ -30,7 +30,7 @@ struct section {
     size_t pending_count;
 };
 
-static bool contains(const struct section *s, uintptr_t addr)
+static bool section_contains(const struct section *s, uintptr_t addr)
 {
     return addr - s->addr < s->size;
 }
@@ -62,11 +62,11 @@ static bool has_target(const struct insn *insn)
 
 static void note(struct section *s, const struct insn *insn)
 {
-    if (has_target(insn) && contains(s, insn->target)) {
+    if (has_target(insn) && section_contains(s, insn->target)) {
         printf("branch %" PRIxPTR " %" PRIxPTR "\n", insn->addr, insn->target);
         pend(s, insn->target);
     }
-    if (insn->rip_relative && contains(s, insn->mem))
+    if (insn->rip_relative && section_contains(s, insn->mem))
         printf("refer %" PRIxPTR " %" PRIxPTR "\n", insn->addr, insn->mem);
     if (insn->kind == INSN_JMP_REG || insn->kind == INSN_JMP_MEM)
         printf("jump %" PRIxPTR "\n", insn->addr);
@@ -160,7 +160,7 @@ int main(int argc, char **argv)
     section_read(&s, argv[1]);
     s.addr = strtoul(argv[2], NULL, 16);
     while (scanf("%" SCNxPTR " %" SCNxPTR, &start, &end) == 2)
-        if (contains(&s, start) && end - s.addr <= s.size)
+        if (section_contains(&s, start) && end - s.addr <= s.size)
             follow_section(&s, start - s.addr, end - s.addr);
     follow_branches(&s);
     return 0;

@@ -33,8 +33,8 @@ struct making {
     char group[DEF_NAME_MAX], event[DEF_NAME_MAX];
 };
 
-static int refuse(struct making *making, size_t word, size_t offset,
-                  enum trace_error_id id, int err)
+static int def_refuse(struct making *making, size_t word, size_t offset,
+                      enum trace_error_id id, int err)
 {
     *making->error = (struct trace_error){
         .err = err,
@@ -56,12 +56,12 @@ static int parse_kind(struct making *making)
     if (making->head.len == 1 || !isdigit((unsigned char)making->head.p[1]))
         return 0;
     if (!making->is_return)
-        return refuse(making, 0, 1, TRACE_BAD_MAXACT_TYPE, -EINVAL);
+        return def_refuse(making, 0, 1, TRACE_BAD_MAXACT_TYPE, -EINVAL);
     if (len >= DEF_NAME_MAX || fetch_number(making->head.p + 1, len, &count) || !count ||
         count > UINT32_MAX)
-        return refuse(making, 0, 1, TRACE_BAD_MAXACT, -EINVAL);
+        return def_refuse(making, 0, 1, TRACE_BAD_MAXACT, -EINVAL);
     if (count > DEF_MAXACTIVE_MAX)
-        return refuse(making, 0, 1, TRACE_MAXACT_TOO_BIG, -EINVAL);
+        return def_refuse(making, 0, 1, TRACE_MAXACT_TOO_BIG, -EINVAL);
     making->maxactive = (unsigned)count;
     return 0;
 }
@@ -93,43 +93,43 @@ static int parse_suffixes(struct making *making)
         len = symbol->len - (size_t)(percent - symbol->p);
         symbol->len -= len;
         if (len != sizeof(suffix) - 1 || memcmp(percent, suffix, len))
-            return refuse(making, PLACE, symbol->len, TRACE_BAD_ADDR_SUFFIX, -EINVAL);
+            return def_refuse(making, PLACE, symbol->len, TRACE_BAD_ADDR_SUFFIX, -EINVAL);
         making->is_return = true;
     }
     for (len = 0; len < symbol->len && !strchr("+-", symbol->p[len]); len++)
         ;
     if (len < symbol->len && fetch_signed(symbol->p + len, symbol->len - len, &offset))
-        return refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -EINVAL);
+        return def_refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -EINVAL);
     if (offset < 0 || offset > UINT32_MAX)
-        return refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -EINVAL);
+        return def_refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -EINVAL);
     symbol->len = len;
     making->offset = (unsigned)offset;
     return 0;
 }
 
-static int parse_symbol(struct making *making)
+static int def_parse_symbol(struct making *making)
 {
     int err, found;
 
     making->symbol = making->place;
     if (memchr(making->place.p, '/', making->place.len) &&
         memchr(making->place.p, ':', making->place.len))
-        return refuse(making, 0, 0, TRACE_NO_ERROR, -EINVAL); /* a user's file */
+        return def_refuse(making, 0, 0, TRACE_NO_ERROR, -EINVAL); /* a user's file */
     err = parse_suffixes(making);
     if (err)
         return err;
     found =
         find_symbol(making->host, making->symbol.p, making->symbol.len, &making->addr);
     if (found > 1)
-        return refuse(making, PLACE, 0, TRACE_NON_UNIQ_SYMBOL, -EADDRNOTAVAIL);
+        return def_refuse(making, PLACE, 0, TRACE_NON_UNIQ_SYMBOL, -EADDRNOTAVAIL);
     if (!found)
-        return refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -ENOENT);
+        return def_refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -ENOENT);
     if (found < 0) /* its module may come; what it has there cannot be known */
         return 0;
     making->addr += making->offset;
     making->at_entry = making->host->is_entry(making->addr);
     if (making->is_return && !making->at_entry)
-        return refuse(making, PLACE, 0, TRACE_BAD_RETPROBE, -EINVAL);
+        return def_refuse(making, PLACE, 0, TRACE_BAD_RETPROBE, -EINVAL);
     return 0;
 }
 
@@ -138,7 +138,7 @@ static int parse_place(struct making *making)
     uint64_t addr;
 
     if (fetch_number(making->place.p, making->place.len, &addr))
-        return parse_symbol(making);
+        return def_parse_symbol(making);
     making->addr = addr;
     making->at_entry = making->host->is_entry(addr);
     return 0;
@@ -161,24 +161,24 @@ static int parse_group(struct making *making, const char *name, size_t len)
     size_t at = (size_t)(name - making->head.p);
 
     if (!len)
-        return refuse(making, 0, at, TRACE_NO_GROUP_NAME, -EINVAL);
+        return def_refuse(making, 0, at, TRACE_NO_GROUP_NAME, -EINVAL);
     if (len >= DEF_NAME_MAX)
-        return refuse(making, 0, at, TRACE_GROUP_TOO_LONG, -EINVAL);
+        return def_refuse(making, 0, at, TRACE_GROUP_TOO_LONG, -EINVAL);
     if (!is_good_group(name, len))
-        return refuse(making, 0, at, TRACE_BAD_GROUP_NAME, -EINVAL);
+        return def_refuse(making, 0, at, TRACE_BAD_GROUP_NAME, -EINVAL);
     memcpy(making->group, name, len);
     making->group[len] = '\0';
     return 0;
 }
 
-static int parse_event(struct making *making, const char *name, size_t len)
+static int def_parse_event(struct making *making, const char *name, size_t len)
 {
     size_t at = (size_t)(name - making->head.p);
 
     if (len >= DEF_NAME_MAX)
-        return refuse(making, 0, at, TRACE_EVENT_TOO_LONG, -EINVAL);
+        return def_refuse(making, 0, at, TRACE_EVENT_TOO_LONG, -EINVAL);
     if (!fetch_name_is_good(name, len))
-        return refuse(making, 0, at, TRACE_BAD_EVENT_NAME, -EINVAL);
+        return def_refuse(making, 0, at, TRACE_BAD_EVENT_NAME, -EINVAL);
     memcpy(making->event, name, len);
     making->event[len] = '\0';
     return 0;
@@ -222,10 +222,10 @@ static int parse_names(struct making *making)
         name = slash + 1;
     }
     if (len)
-        return parse_event(making, name, len);
+        return def_parse_event(making, name, len);
     if (!slash)
-        return refuse(making, 0, (size_t)(name - making->head.p), TRACE_NO_EVENT_NAME,
-                      -EINVAL);
+        return def_refuse(making, 0, (size_t)(name - making->head.p), TRACE_NO_EVENT_NAME,
+                          -EINVAL);
     name_after_place(making);
     return 0;
 }
@@ -305,16 +305,16 @@ static int parse_arg_name(struct making *making, struct def *def, struct def_wor
 
     *body = equal ? len + 1 : 0;
     if (equal && len > FETCH_NAME_MAX)
-        return refuse(making, at, 0, TRACE_ARG_NAME_TOO_LONG, -EINVAL);
+        return def_refuse(making, at, 0, TRACE_ARG_NAME_TOO_LONG, -EINVAL);
     if (equal && !len)
-        return refuse(making, at, 0, TRACE_NO_ARG_NAME, -EINVAL);
+        return def_refuse(making, at, 0, TRACE_NO_ARG_NAME, -EINVAL);
     if (!equal && !names_itself)
         len = (size_t)snprintf(number, sizeof(number), "arg%u", def->arg_count + 1);
     name = room_text(room, equal || names_itself ? word.p : number, len);
     if (!fetch_name_is_good(name, len))
-        return refuse(making, at, 0, TRACE_BAD_ARG_NAME, -EINVAL);
+        return def_refuse(making, at, 0, TRACE_BAD_ARG_NAME, -EINVAL);
     if (is_reserved(name) || is_used(def, name))
-        return refuse(making, at, 0, TRACE_USED_ARG_NAME, -EINVAL);
+        return def_refuse(making, at, 0, TRACE_USED_ARG_NAME, -EINVAL);
     def->args[def->arg_count].name = name;
     return 0;
 }
@@ -398,9 +398,9 @@ static int parse_args(struct making *making, struct def *def, const char *words,
      * when it registers the probe.
      */
     if (context->symbol_err == -ENOENT)
-        return refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -ENOENT);
+        return def_refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -ENOENT);
     if (context->symbol_err)
-        return refuse(making, PLACE, 0, TRACE_FAIL_REG_PROBE, context->symbol_err);
+        return def_refuse(making, PLACE, 0, TRACE_FAIL_REG_PROBE, context->symbol_err);
     def->entry_count = context->entry_count;
     memcpy(def->entry, context->entry, sizeof(def->entry));
     return 0;
@@ -441,8 +441,8 @@ static size_t room_size(const char *args, size_t count)
     return size + 2 * DEF_NAME_MAX + 8;
 }
 
-static int fill(struct making *making, struct def *def, const char *args, size_t count,
-                struct room *room)
+static int def_fill(struct making *making, struct def *def, const char *args,
+                    size_t count, struct room *room)
 {
     const struct def_host *host = making->host;
     struct fetch_context context = {
@@ -477,14 +477,14 @@ static int make_def(struct making *making, const char *args, struct def **out)
     int err;
 
     if (count > FETCH_ARGS_MAX)
-        return refuse(making, FIRST_ARG, 0, TRACE_TOO_MANY_ARGS, -E2BIG);
+        return def_refuse(making, FIRST_ARG, 0, TRACE_TOO_MANY_ARGS, -E2BIG);
     size = sizeof(*def) + room_size(args, count) + making->symbol.len + 8;
     def = making->host->alloc(size);
     if (!def)
-        return refuse(making, 0, 0, TRACE_NO_ERROR, -ENOMEM);
+        return def_refuse(making, 0, 0, TRACE_NO_ERROR, -ENOMEM);
     memset(def, 0, size);
     room.at = (uint8_t *)(def + 1);
-    err = fill(making, def, args, count, &room);
+    err = def_fill(making, def, args, count, &room);
     if (err) {
         making->host->free(def);
         return err;
@@ -507,7 +507,7 @@ int def_parse(const struct def_host *host, const char *line, struct def **def,
         return 0;
     making.place = def_word_next(&rest);
     if ((*making.head.p != 'p' && *making.head.p != 'r') || !making.place.len)
-        return refuse(&making, 0, 0, TRACE_NO_ERROR, -EINVAL);
+        return def_refuse(&making, 0, 0, TRACE_NO_ERROR, -EINVAL);
     err = parse_kind(&making);
     if (err)
         return err;
@@ -530,11 +530,11 @@ void def_refused(const char *line, int err, struct trace_error *error)
     struct making making = { .line = line, .error = error };
 
     if (err == -EILSEQ)
-        refuse(&making, PLACE, 0, TRACE_BAD_INSN_BNDRY, err);
+        def_refuse(&making, PLACE, 0, TRACE_BAD_INSN_BNDRY, err);
     else if (err == -ENOENT)
-        refuse(&making, PLACE, 0, TRACE_BAD_PROBE_ADDR, err);
+        def_refuse(&making, PLACE, 0, TRACE_BAD_PROBE_ADDR, err);
     else if (err == -ENOMEM || err == -EEXIST)
-        refuse(&making, PLACE, 0, TRACE_NO_ERROR, err);
+        def_refuse(&making, PLACE, 0, TRACE_NO_ERROR, err);
     else
-        refuse(&making, PLACE, 0, TRACE_FAIL_REG_PROBE, err);
+        def_refuse(&making, PLACE, 0, TRACE_FAIL_REG_PROBE, err);
 }

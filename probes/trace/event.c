@@ -28,8 +28,8 @@ size_t event_head(const struct event *event)
     return offsetof(struct record_text, text);
 }
 
-/* place_of - where in the list an event of number @id is, or would be. */
-static struct event **place_of(uint32_t id)
+/* event_place - where in the list an event of number @id is, or would be. */
+static struct event **event_place(uint32_t id)
 {
     struct event **at = &events;
 
@@ -41,7 +41,7 @@ static struct event **place_of(uint32_t id)
 /* free_from - the first number from @id on that no event has, by the list. */
 static uint32_t free_from(uint32_t id)
 {
-    for (struct event *e = *place_of(id); e && e->id == id; e = e->next)
+    for (struct event *e = *event_place(id); e && e->id == id; e = e->next)
         id++;
     return id;
 }
@@ -57,7 +57,7 @@ int event_add(struct event *event, uint64_t now)
         return -ENOSPC;
     event->id = (uint16_t)id;
     event->born = now;
-    at = place_of(id);
+    at = event_place(id);
     event->next = *at;
     *at = event;
     next_id = id + 1;
@@ -66,12 +66,12 @@ int event_add(struct event *event, uint64_t now)
 
 void event_remove(struct event *event)
 {
-    *place_of(event->id) = event->next;
+    *event_place(event->id) = event->next;
 }
 
-static const struct event *find(uint16_t id)
+static const struct event *event_of_id(uint16_t id)
 {
-    struct event *e = *place_of(id);
+    struct event *e = *event_place(id);
 
     if (id == EVENT_ID_PRINT)
         return &event_print;
@@ -96,7 +96,7 @@ const struct event *event_of(const struct record_head *head, size_t len, uint64_
 
     if (len < sizeof(*head))
         return NULL;
-    event = find(head->type);
+    event = event_of_id(head->type);
     if (!event || time < event->born || len < fixed_size(event))
         return NULL;
     return event;

@@ -29,14 +29,14 @@ struct piece {
     size_t len;
 };
 
-static int refuse(struct fetch_parser *parse, enum trace_error_id id, unsigned column,
-                  int err)
+static int fetch_refuse(struct fetch_parser *parse, enum trace_error_id id,
+                        unsigned column, int err)
 {
     *parse->error = (struct trace_error){ .err = err, .id = id, .column = column };
     return err;
 }
 
-static bool is(struct piece piece, const char *text)
+static bool piece_is(struct piece piece, const char *text)
 {
     return strlen(text) == piece.len && !memcmp(piece.p, text, piece.len);
 }
@@ -91,7 +91,7 @@ static int register_offset(struct piece name)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(registers); i++)
-        if (is(name, registers[i].name))
+        if (piece_is(name, registers[i].name))
             return (int)registers[i].offset;
     return -EINVAL;
 }
@@ -101,7 +101,7 @@ static int parse_register(struct fetch_parser *parse, struct piece text)
     int offset = register_offset(behind(text, 1));
 
     if (offset < 0)
-        return refuse(parse, TRACE_BAD_REG_NAME, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_REG_NAME, parse->column, -EINVAL);
     make(parse, FETCH_LOAD_REG, offset);
     return 0;
 }
@@ -130,9 +130,9 @@ static int parse_stack(struct fetch_parser *parse, struct piece number)
         return 0;
     }
     if (!decimal(number, &word))
-        return refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
     if (word > parse->context->stack_words)
-        return refuse(parse, TRACE_BAD_STACK_NUM, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_STACK_NUM, parse->column, -EINVAL);
     make(parse, FETCH_LOAD_STACK, (int64_t)word);
     return 0;
 }
@@ -149,7 +149,7 @@ static int entry_index(struct fetch_context *context, unsigned number)
     return (int)context->entry_count++;
 }
 
-static int load_argument(struct fetch_parser *parse, unsigned i)
+static int parse_numbered_argument(struct fetch_parser *parse, unsigned i)
 {
     int index;
 
@@ -159,7 +159,7 @@ static int load_argument(struct fetch_parser *parse, unsigned i)
     }
     index = entry_index(parse->context, i);
     if (index < 0)
-        return refuse(parse, TRACE_TOO_MANY_EARGS, parse->column, -E2BIG);
+        return fetch_refuse(parse, TRACE_TOO_MANY_EARGS, parse->column, -E2BIG);
     make(parse, FETCH_LOAD_ENTRY, index);
     return 0;
 }
@@ -170,12 +170,12 @@ static int parse_argument(struct fetch_parser *parse, struct piece number)
     uint64_t n;
 
     if (!decimal(number, &n) || (context->is_return && !context->entry_args))
-        return refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
     if (!n || n > context->stack_words)
-        return refuse(parse, TRACE_BAD_ARG_NUM, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_ARG_NUM, parse->column, -EINVAL);
     if (!context->is_return && !context->at_entry)
-        return refuse(parse, TRACE_NOFENTRY_ARGS, parse->column, -EINVAL);
-    return load_argument(parse, (unsigned)n - 1);
+        return fetch_refuse(parse, TRACE_NOFENTRY_ARGS, parse->column, -EINVAL);
+    return parse_numbered_argument(parse, (unsigned)n - 1);
 }
 
 /* parse_parameter - the name of one of the function's parameters. */
@@ -187,11 +187,11 @@ static int parse_parameter(struct fetch_parser *parse, struct piece text)
 
     if (!context->param || !context->function ||
         (context->is_return && !context->entry_args))
-        return refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
     for (unsigned i = 0; (len = context->param(context->function, i, &name)) != 0; i++)
         if (len == text.len && !memcmp(name, text.p, len))
-            return load_argument(parse, i);
-    return refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
+            return parse_numbered_argument(parse, i);
+    return fetch_refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
 }
 
 /* $ns, which is not Linux's: how long the function has taken. */
@@ -200,7 +200,7 @@ static int load_duration(struct fetch_parser *parse)
     int index = entry_index(parse->context, FETCH_ENTRY_TIME);
 
     if (index < 0)
-        return refuse(parse, TRACE_TOO_MANY_EARGS, parse->column, -E2BIG);
+        return fetch_refuse(parse, TRACE_TOO_MANY_EARGS, parse->column, -E2BIG);
     make(parse, FETCH_LOAD_NS, index);
     return 0;
 }
@@ -209,15 +209,15 @@ static int parse_variable(struct fetch_parser *parse, struct piece text)
 {
     struct piece name = behind(text, 1);
 
-    if (is(name, "retval")) {
+    if (piece_is(name, "retval")) {
         if (!parse->context->is_return)
-            return refuse(parse, TRACE_RETVAL_ON_PROBE, parse->column, -EINVAL);
+            return fetch_refuse(parse, TRACE_RETVAL_ON_PROBE, parse->column, -EINVAL);
         make(parse, FETCH_LOAD_REG, offsetof(struct pt_regs, ax));
         return 0;
     }
-    if (is(name, "ns") && parse->context->is_return && parse->context->entry_args)
+    if (piece_is(name, "ns") && parse->context->is_return && parse->context->entry_args)
         return load_duration(parse);
-    if (is(name, "comm") || is(name, "COMM")) {
+    if (piece_is(name, "comm") || piece_is(name, "COMM")) {
         make(parse, FETCH_LOAD_COMM, 0);
         return 0;
     }
@@ -225,11 +225,11 @@ static int parse_variable(struct fetch_parser *parse, struct piece text)
         return parse_stack(parse, behind(name, 5));
     if (begins(name, "arg"))
         return parse_argument(parse, behind(name, 3));
-    return refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
+    return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
 }
 
 /* A symbol takes an instruction for its name, one for its address and one to read it. */
-static int parse_symbol(struct fetch_parser *parse, struct piece name)
+static int load_symbol(struct fetch_parser *parse, struct piece name)
 {
     uintptr_t addr = 0;
     int err = parse->context->symbol(parse->context->arg, name.p, name.len, &addr);
@@ -240,7 +240,7 @@ static int parse_symbol(struct fetch_parser *parse, struct piece name)
                                        .len = (uint16_t)name.len,
                                        .text = name.p };
     if (!next(parse))
-        return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
     make(parse, FETCH_LOAD_VALUE, (int64_t)addr);
     return 0;
 }
@@ -252,19 +252,19 @@ static int parse_address(struct fetch_parser *parse, struct piece text)
     int err;
 
     if (first(place) == '+')
-        return refuse(parse, TRACE_FILE_ON_KPROBE, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_FILE_ON_KPROBE, parse->column, -EINVAL);
     if (isdigit((unsigned char)first(place))) {
         err = fetch_number(place.p, place.len, &addr);
         if (err)
-            return refuse(parse, TRACE_BAD_MEM_ADDR, parse->column, err);
+            return fetch_refuse(parse, TRACE_BAD_MEM_ADDR, parse->column, err);
         make(parse, FETCH_LOAD_VALUE, (int64_t)addr);
     } else {
-        err = parse_symbol(parse, place);
+        err = load_symbol(parse, place);
         if (err)
             return err;
     }
     if (!next(parse))
-        return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
     make(parse, FETCH_DEREF, 0);
     return 0;
 }
@@ -278,8 +278,8 @@ static int parse_constant(struct fetch_parser *parse, struct piece text)
     if (first(value) == '"') {
         value = behind(value, 1);
         if (!value.len || value.p[value.len - 1] != '"')
-            return refuse(parse, TRACE_IMMSTR_NO_CLOSE,
-                          parse->column + 2 + (unsigned)value.len, -EINVAL);
+            return fetch_refuse(parse, TRACE_IMMSTR_NO_CLOSE,
+                                parse->column + 2 + (unsigned)value.len, -EINVAL);
         *now(parse) = (struct fetch_insn){ .op = FETCH_LOAD_TEXT,
                                            .len = (uint16_t)(value.len - 1),
                                            .text = value.p };
@@ -292,7 +292,7 @@ static int parse_constant(struct fetch_parser *parse, struct piece text)
     else if (first(value) == '+')
         err = fetch_signed(value.p + 1, value.len - 1, (int64_t *)&number);
     if (err)
-        return refuse(parse, TRACE_BAD_IMM, parse->column + 1, err);
+        return fetch_refuse(parse, TRACE_BAD_IMM, parse->column + 1, err);
     make(parse, FETCH_LOAD_VALUE, (int64_t)number);
     return 0;
 }
@@ -330,30 +330,30 @@ static int parse_deref(struct fetch_parser *parse, struct piece text)
     int err;
 
     if (!open)
-        return refuse(parse, TRACE_DEREF_NEED_BRACE, parse->column, -EINVAL);
+        return fetch_refuse(parse, TRACE_DEREF_NEED_BRACE, parse->column, -EINVAL);
     inner = behind(offset, (size_t)(open + 1 - offset.p));
     offset.len = (size_t)(open - offset.p);
     err = negative ? parse_magnitude(offset, &value)
                    : fetch_signed(offset.p, offset.len, &value);
     if (err)
-        return refuse(parse, TRACE_BAD_DEREF_OFFS, parse->column, err);
+        return fetch_refuse(parse, TRACE_BAD_DEREF_OFFS, parse->column, err);
 
     column = parse->column + (unsigned)offset.len + 2;
     parse->column = column;
     for (close = inner.len; close && inner.p[close - 1] != ')'; close--)
         ;
     if (!close)
-        return refuse(parse, TRACE_DEREF_OPEN_BRACE, column + (unsigned)inner.len,
-                      -EINVAL);
+        return fetch_refuse(parse, TRACE_DEREF_OPEN_BRACE, column + (unsigned)inner.len,
+                            -EINVAL);
     inner.len = close - 1;
     err = parse_expression(parse, inner);
     if (err)
         return err;
     parse->column = column;
     if (now(parse)->op == FETCH_LOAD_COMM || now(parse)->op == FETCH_LOAD_TEXT)
-        return refuse(parse, TRACE_COMM_CANT_DEREF, column, -EINVAL);
+        return fetch_refuse(parse, TRACE_COMM_CANT_DEREF, column, -EINVAL);
     if (!next(parse))
-        return refuse(parse, TRACE_TOO_MANY_OPS, column, -EINVAL);
+        return fetch_refuse(parse, TRACE_TOO_MANY_OPS, column, -EINVAL);
     make(parse, user ? FETCH_DEREF_USER : FETCH_DEREF, value);
     return 0;
 }
@@ -396,15 +396,15 @@ static int parse_array(struct fetch_parser *parse, const char *text, struct piec
     column = parse->column + (unsigned)(open + 1 - text);
     close = memchr(open + 1, ']', len);
     if (!close)
-        return refuse(parse, TRACE_ARRAY_NO_CLOSE, column + (unsigned)len, -EINVAL);
+        return fetch_refuse(parse, TRACE_ARRAY_NO_CLOSE, column + (unsigned)len, -EINVAL);
     if (close[1])
-        return refuse(parse, TRACE_BAD_ARRAY_SUFFIX,
-                      parse->column + (unsigned)(close + 1 - text), -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_ARRAY_SUFFIX,
+                            parse->column + (unsigned)(close + 1 - text), -EINVAL);
     if (fetch_number(open + 1, (size_t)(close - open - 1), &count) || !count ||
         count > UINT32_MAX)
-        return refuse(parse, TRACE_BAD_ARRAY_NUM, column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_ARRAY_NUM, column, -EINVAL);
     if (count > FETCH_ARRAY_MAX)
-        return refuse(parse, TRACE_ARRAY_TOO_BIG, column, -EINVAL);
+        return fetch_refuse(parse, TRACE_ARRAY_TOO_BIG, column, -EINVAL);
     arg->count = (uint16_t)count;
     type->len = (size_t)(open - type->p);
     return 0;
@@ -425,16 +425,16 @@ static int parse_type(struct fetch_parser *parse, const char *text,
         if (err)
             return err;
     }
-    if (is(expression, "$comm") || is(expression, "$COMM") ||
+    if (piece_is(expression, "$comm") || piece_is(expression, "$COMM") ||
         begins(expression, "\\\"")) {
-        if (arg->count || (type->p && !is(*type, "string")))
-            return refuse(parse, TRACE_NEED_STRING_TYPE, column, -EINVAL);
+        if (arg->count || (type->p && !piece_is(*type, "string")))
+            return fetch_refuse(parse, TRACE_NEED_STRING_TYPE, column, -EINVAL);
         arg->type = fetch_type_find("string", 6);
         return 0;
     }
     arg->type = type->p ? fetch_type_find(type->p, type->len) : fetch_type_find("x64", 3);
     if (!arg->type)
-        return refuse(parse, TRACE_BAD_TYPE, column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_TYPE, column, -EINVAL);
     return 0;
 }
 
@@ -466,20 +466,21 @@ static bool string_is_possible(enum fetch_op op, const struct fetch_arg *arg)
 /* A dereference that comes last becomes the store. It stays where the value that it reads is
  * itself the string's address, which is so in an array of strings, or a symbol's.
  */
-static int store_string(struct fetch_parser *parse, const struct fetch_arg *arg,
-                        unsigned column)
+static int parse_stored_string(struct fetch_parser *parse, const struct fetch_arg *arg,
+                               unsigned column)
 {
     enum fetch_op last = now(parse)->op;
     bool user = last == FETCH_DEREF_USER || !strcmp(arg->type->name, "ustring");
     int64_t offset = now(parse)->value;
 
     if (!string_is_possible(last, arg))
-        return refuse(parse, is_symstr(arg) ? TRACE_BAD_SYMSTRING : TRACE_BAD_STRING,
-                      column, -EINVAL);
+        return fetch_refuse(parse,
+                            is_symstr(arg) ? TRACE_BAD_SYMSTRING : TRACE_BAD_STRING,
+                            column, -EINVAL);
     if (is_symstr(arg) || arg->count ||
         (last != FETCH_DEREF && last != FETCH_DEREF_USER)) {
         if (!next(parse))
-            return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
+            return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
         offset = 0;
     }
     if (is_symstr(arg))
@@ -498,7 +499,7 @@ static int store_value(struct fetch_parser *parse, const struct fetch_arg *arg)
              now(parse)->value);
     } else {
         if (!next(parse))
-            return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
+            return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
         make(parse, FETCH_STORE, 0);
     }
     now(parse)->size = arg->type->size;
@@ -527,12 +528,12 @@ static int parse_bits(struct fetch_parser *parse, struct piece type,
 
     rest = behind(rest, leading_number(rest, &width));
     if (!width || first(rest) != '@')
-        return refuse(parse, TRACE_BAD_BITFIELD, column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_BITFIELD, column, -EINVAL);
     rest = behind(rest, 1);
     len = leading_number(rest, &low);
     if (!len || first(behind(rest, len)) != '/' || width > bits || low > bits - width ||
         !next(parse))
-        return refuse(parse, TRACE_BAD_BITFIELD, column, -EINVAL);
+        return fetch_refuse(parse, TRACE_BAD_BITFIELD, column, -EINVAL);
     make(parse, FETCH_BITS, (int64_t)(low | width << 8));
     now(parse)->size = arg->type->size;
     return 0;
@@ -546,7 +547,7 @@ static int parse_store(struct fetch_parser *parse, struct piece type,
     enum fetch_op store;
     int err;
 
-    err = is_string ? store_string(parse, arg, column) : store_value(parse, arg);
+    err = is_string ? parse_stored_string(parse, arg, column) : store_value(parse, arg);
     if (err)
         return err;
     store = now(parse)->op;
@@ -559,9 +560,9 @@ static int parse_store(struct fetch_parser *parse, struct piece type,
         if (store == FETCH_STORE || store == FETCH_STORE_SYMBOL ||
             (is_string && parse->at && parse->code[parse->at - 1].op != FETCH_DEREF &&
              parse->code[parse->at - 1].op != FETCH_DEREF_USER))
-            return refuse(parse, TRACE_BAD_STRING, column, -EINVAL);
+            return fetch_refuse(parse, TRACE_BAD_STRING, column, -EINVAL);
         if (!next(parse))
-            return refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
+            return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
         make(parse, FETCH_REPEAT, arg->count);
     }
     parse->code[parse->at + 1] = (struct fetch_insn){ .op = FETCH_END };
@@ -579,9 +580,9 @@ int fetch_parse(struct fetch_context *context, const char *text, unsigned column
     int err;
 
     if (expression.len > FETCH_TEXT_MAX)
-        return refuse(&parse, TRACE_ARG_TOO_LONG, column, -E2BIG);
+        return fetch_refuse(&parse, TRACE_ARG_TOO_LONG, column, -E2BIG);
     if (!expression.len)
-        return refuse(&parse, TRACE_NO_ARG_BODY, column, -EINVAL);
+        return fetch_refuse(&parse, TRACE_NO_ARG_BODY, column, -EINVAL);
     arg->text = text;
     arg->code = code;
     arg->count = 0;

@@ -52,8 +52,9 @@ size_t filter_fields(const struct def *def, struct filter_field *fields)
     return count;
 }
 
-static const struct filter_field *find(const struct filter_field *fields, size_t count,
-                                       const char *name, size_t len)
+static const struct filter_field *field_of_name(const struct filter_field *fields,
+                                                size_t count, const char *name,
+                                                size_t len)
 {
     for (size_t i = 0; i < count; i++)
         if (strlen(fields[i].name) == len && !memcmp(fields[i].name, name, len))
@@ -64,9 +65,9 @@ static const struct filter_field *find(const struct filter_field *fields, size_t
 const struct filter_field *filter_field_find(const struct filter_field *fields,
                                              size_t count, const char *name, size_t len)
 {
-    const struct filter_field *field = find(fields, count, name, len);
+    const struct filter_field *field = field_of_name(fields, count, name, len);
 
-    return field ? field : find(generic, ARRAY_LEN(generic), name, len);
+    return field ? field : field_of_name(generic, ARRAY_LEN(generic), name, len);
 }
 
 uint64_t filter_field_number(const struct filter_field *field, const void *record,

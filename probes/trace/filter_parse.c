@@ -45,8 +45,8 @@ const char *filter_error_text(enum filter_error_id id)
     return (size_t)id < ARRAY_LEN(texts) ? texts[id] : "";
 }
 
-static int refuse(struct filter_parser *parse, enum filter_error_id id, size_t column,
-                  int err)
+static int filter_refuse(struct filter_parser *parse, enum filter_error_id id,
+                         size_t column, int err)
 {
     *parse->error = (struct filter_error){ err, id, (unsigned)column };
     return err;
@@ -97,19 +97,20 @@ static int pairs(struct filter_parser *parse, size_t *comparisons)
         } else if (text[i] == '(') {
             open++;
         } else if (text[i] == ')' && !open--) {
-            return refuse(parse, FILTER_TOO_MANY_CLOSE_ERROR, i, -EPERM);
+            return filter_refuse(parse, FILTER_TOO_MANY_CLOSE_ERROR, i, -EPERM);
         } else if (strchr("&|", text[i]) && text[i + 1] == text[i]) {
             ++*comparisons;
         }
     }
     if (quote)
-        return refuse(parse, FILTER_MISSING_QUOTE_ERROR, quote_at, -ESRCH);
+        return filter_refuse(parse, FILTER_MISSING_QUOTE_ERROR, quote_at, -ESRCH);
     if (open)
-        return refuse(parse, FILTER_TOO_MANY_OPEN_ERROR, open_one(text, i), -ENOENT);
+        return filter_refuse(parse, FILTER_TOO_MANY_OPEN_ERROR, open_one(text, i),
+                             -ENOENT);
     return 0;
 }
 
-static void skip_blanks(struct filter_parser *parse)
+static void filter_skip_blanks(struct filter_parser *parse)
 {
     while (isspace((unsigned char)*parse->at))
         parse->at++;
@@ -131,15 +132,15 @@ static int parse_field(struct filter_parser *parse, struct filter_step *step)
     while (isalnum((unsigned char)*parse->at) || *parse->at == '_')
         parse->at++;
     if (parse->at == name)
-        return refuse(parse, FILTER_ERRNO_ERROR, 0, -EPERM);
+        return filter_refuse(parse, FILTER_ERRNO_ERROR, 0, -EPERM);
     field = filter_field_find(parse->fields, parse->field_count, name,
                               (size_t)(parse->at - name));
     if (!field)
-        return refuse(parse, FILTER_FIELD_NOT_FOUND_ERROR, column(parse, parse->at),
-                      -EINVAL);
+        return filter_refuse(parse, FILTER_FIELD_NOT_FOUND_ERROR,
+                             column(parse, parse->at), -EINVAL);
     step->field = *field;
     step->field.name = NULL;
-    skip_blanks(parse);
+    filter_skip_blanks(parse);
     return 0;
 }
 
@@ -154,13 +155,14 @@ static int parse_op(struct filter_parser *parse, struct filter_step *step)
         if (!strncmp(parse->at, ops[op], strlen(ops[op]))) {
             step->op = (enum filter_op)op;
             parse->at += strlen(ops[op]);
-            skip_blanks(parse);
+            filter_skip_blanks(parse);
             return 0;
         }
-    return refuse(parse, FILTER_INVALID_OP_ERROR, column(parse, parse->at), -EINVAL);
+    return filter_refuse(parse, FILTER_INVALID_OP_ERROR, column(parse, parse->at),
+                         -EINVAL);
 }
 
-static bool is_string(const struct filter_field *field)
+static bool is_string_field(const struct filter_field *field)
 {
     return field->kind != FILTER_NUMBER && field->kind != FILTER_CPU;
 }
@@ -171,19 +173,21 @@ static int parse_string(struct filter_parser *parse, struct filter_step *step)
     size_t len;
 
     if (step->op != FILTER_GLOB && step->op != FILTER_EQ && step->op != FILTER_NE)
-        return refuse(parse, FILTER_ILLEGAL_FIELD_OP_ERROR, column(parse, open), -EINVAL);
-    if (!is_string(&step->field))
-        return refuse(parse, FILTER_EXPECT_DIGIT_ERROR, column(parse, open), -EINVAL);
+        return filter_refuse(parse, FILTER_ILLEGAL_FIELD_OP_ERROR, column(parse, open),
+                             -EINVAL);
+    if (!is_string_field(&step->field))
+        return filter_refuse(parse, FILTER_EXPECT_DIGIT_ERROR, column(parse, open),
+                             -EINVAL);
     close = strchr(open + 1, *open);
     if (!close)
-        return refuse(parse, FILTER_MISSING_QUOTE_ERROR,
-                      column(parse, open + strlen(open)), -EINVAL);
+        return filter_refuse(parse, FILTER_MISSING_QUOTE_ERROR,
+                             column(parse, open + strlen(open)), -EINVAL);
     parse->at = close + 1;
     open++;
     len = (size_t)(close - open);
     if (len >= FILTER_STRING_MAX)
-        return refuse(parse, FILTER_OPERAND_TOO_LONG_ERROR, column(parse, close),
-                      -EINVAL);
+        return filter_refuse(parse, FILTER_OPERAND_TOO_LONG_ERROR, column(parse, close),
+                             -EINVAL);
     step->negate = step->op == FILTER_NE;
     if (step->op == FILTER_GLOB && *open == '!') {
         step->negate = true;
@@ -208,22 +212,24 @@ static int parse_number(struct filter_parser *parse, struct filter_step *step)
     size_t len;
     int err;
 
-    if (is_string(&step->field))
-        return refuse(parse, FILTER_EXPECT_STRING_ERROR, column(parse, number), -EINVAL);
+    if (is_string_field(&step->field))
+        return filter_refuse(parse, FILTER_EXPECT_STRING_ERROR, column(parse, number),
+                             -EINVAL);
     if (step->op == FILTER_GLOB || !size_can_be_compared(&step->field))
-        return refuse(parse, FILTER_ILLEGAL_FIELD_OP_ERROR, column(parse, number),
-                      -EINVAL);
+        return filter_refuse(parse, FILTER_ILLEGAL_FIELD_OP_ERROR, column(parse, number),
+                             -EINVAL);
     parse->at += *number == '-';
     while (isalnum((unsigned char)*parse->at))
         parse->at++;
     len = (size_t)(parse->at - number);
     if (len >= NUMBER_LEN)
-        return refuse(parse, FILTER_OPERAND_TOO_LONG_ERROR, column(parse, parse->at),
-                      -EINVAL);
+        return filter_refuse(parse, FILTER_OPERAND_TOO_LONG_ERROR,
+                             column(parse, parse->at), -EINVAL);
     err = step->field.is_signed ? fetch_signed(number, len, (int64_t *)&step->value)
                                 : fetch_number(number, len, &step->value);
     if (err)
-        return refuse(parse, FILTER_ILLEGAL_INTVAL_ERROR, column(parse, number), -EINVAL);
+        return filter_refuse(parse, FILTER_ILLEGAL_INTVAL_ERROR, column(parse, number),
+                             -EINVAL);
     step->negate = step->op == FILTER_NE;
     return 0;
 }
@@ -235,8 +241,8 @@ static int parse_comparison(struct filter_parser *parse, struct exits *exits)
     int err;
 
     if (number == parse->room)
-        return refuse(parse, FILTER_TOO_MANY_PREDS_ERROR,
-                      (size_t)(parse->at - parse->text), -EINVAL);
+        return filter_refuse(parse, FILTER_TOO_MANY_PREDS_ERROR,
+                             (size_t)(parse->at - parse->text), -EINVAL);
     *step = (struct filter_step){ .next = { LAST_EXIT, LAST_EXIT } };
     err = parse_field(parse, step);
     if (err)
@@ -249,8 +255,8 @@ static int parse_comparison(struct filter_parser *parse, struct exits *exits)
     else if (isdigit((unsigned char)*parse->at) || *parse->at == '-')
         err = parse_number(parse, step);
     else
-        err =
-            refuse(parse, FILTER_INVALID_VALUE_ERROR, column(parse, parse->at), -EINVAL);
+        err = filter_refuse(parse, FILTER_INVALID_VALUE_ERROR, column(parse, parse->at),
+                            -EINVAL);
     if (err)
         return err;
     parse->filter->count++;
@@ -277,7 +283,7 @@ static void lead_to(struct filter_parser *parse, uint16_t list, uint16_t step)
     }
 }
 
-static uint16_t append(struct filter_parser *parse, uint16_t list, uint16_t more)
+static uint16_t exits_append(struct filter_parser *parse, uint16_t list, uint16_t more)
 {
     uint16_t *end = &list;
 
@@ -300,8 +306,8 @@ static int parse_parenthesis(struct filter_parser *parse, struct exits *exits)
     int err;
 
     if (++parse->depth > FILTER_DEPTH_MAX)
-        return refuse(parse, FILTER_TOO_MANY_OPEN_ERROR,
-                      (size_t)(parse->at - parse->text), -EINVAL);
+        return filter_refuse(parse, FILTER_TOO_MANY_OPEN_ERROR,
+                             (size_t)(parse->at - parse->text), -EINVAL);
     parse->at++;
     err = parse_or(parse, exits);
     if (err)
@@ -316,7 +322,7 @@ static int parse_term(struct filter_parser *parse, struct exits *exits)
     bool invert = false;
     int err;
 
-    for (skip_blanks(parse); is_not(parse->at); skip_blanks(parse)) {
+    for (filter_skip_blanks(parse); is_not(parse->at); filter_skip_blanks(parse)) {
         invert = !invert;
         parse->at++;
     }
@@ -333,11 +339,11 @@ static int parse_term(struct filter_parser *parse, struct exits *exits)
         exits->list[1] = exits->list[0];
         exits->list[0] = yes;
     }
-    skip_blanks(parse);
+    filter_skip_blanks(parse);
     if (*parse->at && *parse->at != ')' && strncmp(parse->at, "&&", 2) &&
         strncmp(parse->at, "||", 2))
-        return refuse(parse, FILTER_TOO_MANY_PREDS_ERROR,
-                      (size_t)(parse->at - parse->text), -EPERM);
+        return filter_refuse(parse, FILTER_TOO_MANY_PREDS_ERROR,
+                             (size_t)(parse->at - parse->text), -EPERM);
     return 0;
 }
 
@@ -351,7 +357,8 @@ static void join(struct filter_parser *parse, struct exits *left,
         return;
     lead_to(parse, left->list[goes_on], (uint16_t)right_step);
     left->list[goes_on] = right->list[goes_on];
-    left->list[!goes_on] = append(parse, left->list[!goes_on], right->list[!goes_on]);
+    left->list[!goes_on] =
+        exits_append(parse, left->list[!goes_on], right->list[!goes_on]);
 }
 
 static int parse_and(struct filter_parser *parse, struct exits *exits)
@@ -396,8 +403,8 @@ static int parse_all(struct filter_parser *parse)
     if (err)
         return err;
     if (exits.is_empty)
-        return refuse(parse, FILTER_NO_FILTER_ERROR, (size_t)(parse->at - parse->text),
-                      -EINVAL);
+        return filter_refuse(parse, FILTER_NO_FILTER_ERROR,
+                             (size_t)(parse->at - parse->text), -EINVAL);
     lead_to(parse, exits.list[1], FILTER_YES);
     lead_to(parse, exits.list[0], FILTER_NO);
     return 0;
@@ -417,18 +424,18 @@ int filter_parse(const struct def_host *host, const char *text,
     *out = NULL;
     *error = (struct filter_error){ 0 };
     if (len >= FILTER_TEXT_MAX)
-        return refuse(&parse, FILTER_ERRNO_ERROR, 0, -EINVAL);
+        return filter_refuse(&parse, FILTER_ERRNO_ERROR, 0, -EINVAL);
     err = pairs(&parse, &parse.room);
     if (err)
         return err;
-    skip_blanks(&parse);
+    filter_skip_blanks(&parse);
     if (!*parse.at)
-        return refuse(&parse, FILTER_ERRNO_ERROR, 0, -EINVAL);
+        return filter_refuse(&parse, FILTER_ERRNO_ERROR, 0, -EINVAL);
     /* Patterns are pieces of the text, and each takes a NUL in the place of two quotes. */
     head = sizeof(*parse.filter) + parse.room * sizeof(struct filter_step);
     parse.filter = host->alloc(head + 2 * (len + 1));
     if (!parse.filter)
-        return refuse(&parse, FILTER_ERRNO_ERROR, 0, -ENOMEM);
+        return filter_refuse(&parse, FILTER_ERRNO_ERROR, 0, -ENOMEM);
     copy = (char *)parse.filter + head;
     memcpy(copy, text, len + 1);
     parse.patterns = copy + len + 1;

@@ -77,7 +77,7 @@ static void head_fields(const struct print *p, const struct event *event)
     }
 }
 
-static bool is_string(const struct fetch_arg *arg)
+static bool is_string_arg(const struct fetch_arg *arg)
 {
     return arg->type->kind == FETCH_STRING;
 }
@@ -87,11 +87,12 @@ static void arg_field(const struct print *p, const struct fetch_arg *arg, size_t
     const char *decl = arg->type->field;
 
     print_text(p, "\tfield:%s", decl);
-    if (arg->count && is_string(arg))
+    if (arg->count && is_string_arg(arg))
         print_text(p, "[%u]", arg->count);
-    print_text(p, " %s%s;", arg->name, arg->count && !is_string(arg) ? "[]" : "");
+    print_text(p, " %s%s;", arg->name, arg->count && !is_string_arg(arg) ? "[]" : "");
     print_text(p, "\toffset:%zu;\tsize:%zu;\tsigned:%d;\n", head + arg->offset,
-               fetch_fixed_size(arg), is_string(arg) || arg->type->kind == FETCH_SIGNED);
+               fetch_fixed_size(arg),
+               is_string_arg(arg) || arg->type->kind == FETCH_SIGNED);
 }
 
 /* ---- print fmt ---- */
@@ -130,12 +131,12 @@ static void arg_conversion(const struct print *p, const struct fetch_arg *arg)
 static void arg_value(const struct print *p, const struct fetch_arg *arg)
 {
     if (!arg->count) {
-        print_text(p, is_string(arg) ? ", __get_str(%s)" : ", REC->%s", arg->name);
+        print_text(p, is_string_arg(arg) ? ", __get_str(%s)" : ", REC->%s", arg->name);
         return;
     }
     for (unsigned i = 0; i < arg->count; i++)
-        print_text(p, is_string(arg) ? ", __get_str(%s[%u])" : ", REC->%s[%u]", arg->name,
-                   i);
+        print_text(p, is_string_arg(arg) ? ", __get_str(%s[%u])" : ", REC->%s[%u]",
+                   arg->name, i);
 }
 
 /* As Linux has it, whose tools look at the field's name only. */

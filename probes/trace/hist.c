@@ -84,8 +84,10 @@ static uint32_t hash_key(const uint8_t *key, size_t size)
 
 /* ---- entries ---- */
 
-/* take - an entry that nothing else knows of. Return: its number and 1; 0: there is none. */
-static uint32_t take(struct hist *hist)
+/* entry_spare_take - an entry that nothing else knows of. Return: its number and 1; 0:
+ * there is none.
+ */
+static uint32_t entry_spare_take(struct hist *hist)
 {
     uint32_t spare = __atomic_exchange_n(&hist->spare, 0, __ATOMIC_ACQUIRE);
     uint64_t number;
@@ -98,14 +100,14 @@ static uint32_t take(struct hist *hist)
     return number < hist->size ? (uint32_t)number + 1 : 0;
 }
 
-/* give_back - for the next key. If another one lies there already, that one is lost. */
-static void give_back(struct hist *hist, uint32_t entry)
+/* entry_spare_put - for the next key. If another one lies there already, that one is lost. */
+static void entry_spare_put(struct hist *hist, uint32_t entry)
 {
     __atomic_store_n(&hist->spare, entry, __ATOMIC_RELEASE);
 }
 
-static void fill(struct hist *hist, uint32_t number, const uint8_t *key, uint32_t hash,
-                 const char *comm)
+static void entry_fill(struct hist *hist, uint32_t number, const uint8_t *key,
+                       uint32_t hash, const char *comm)
 {
     struct hist_entry *entry = hist_entry(hist, number);
 
@@ -134,8 +136,9 @@ static bool is_entry_of(const struct hist *hist, uint32_t number, const uint8_t 
            !memcmp(hist_entry_key(hist, entry), key, hist->key_size);
 }
 
-/* find - the entry of a key, a new one if need be. NULL: the table is full. */
-static struct hist_entry *find(struct hist *hist, const uint8_t *key, const char *comm)
+/* entry_find - the entry of a key, a new one if need be. NULL: the table is full. */
+static struct hist_entry *entry_find(struct hist *hist, const uint8_t *key,
+                                     const char *comm)
 {
     uint32_t hash = hash_key(key, hist->key_size), mine = 0;
     size_t slots = 2 * hist->size;
@@ -146,10 +149,10 @@ static struct hist_entry *find(struct hist *hist, const uint8_t *key, const char
 
         if (!seen) {
             if (!mine) {
-                mine = take(hist);
+                mine = entry_spare_take(hist);
                 if (!mine)
                     return NULL;
-                fill(hist, mine - 1, key, hash, comm); /* 1 */
+                entry_fill(hist, mine - 1, key, hash, comm); /* 1 */
             }
             if (__atomic_compare_exchange_n(slot, &seen, mine, false, __ATOMIC_ACQ_REL,
                                             __ATOMIC_ACQUIRE)) {
@@ -159,12 +162,12 @@ static struct hist_entry *find(struct hist *hist, const uint8_t *key, const char
         }
         if (is_entry_of(hist, seen - 1, key, hash)) { /* 2 */
             if (mine)
-                give_back(hist, mine);
+                entry_spare_put(hist, mine);
             return hist_entry(hist, seen - 1);
         }
     }
     if (mine)
-        give_back(hist, mine);
+        entry_spare_put(hist, mine);
     return NULL;
 }
 
@@ -197,7 +200,7 @@ void hist_add(struct hist *hist, const struct hist_hit *hit)
         return;
     memset(key, 0, hist->key_size);
     make_key(hist, hit, key);
-    entry = find(hist, key, hit->comm);
+    entry = entry_find(hist, key, hit->comm);
     if (!entry) {
         __atomic_fetch_add(&hist->dropped, 1, __ATOMIC_RELAXED);
         return;

@@ -41,7 +41,7 @@ const char *hist_error_text(enum hist_error_id id)
     return (size_t)id < ARRAY_LEN(texts) ? texts[id] : "";
 }
 
-static int refuse(struct hist_parser *parse, enum hist_error_id id, const char *at)
+static int hist_refuse(struct hist_parser *parse, enum hist_error_id id, const char *at)
 {
     *parse->error = (struct hist_error){
         .err = -EINVAL,
@@ -51,7 +51,7 @@ static int refuse(struct hist_parser *parse, enum hist_error_id id, const char *
     return -EINVAL;
 }
 
-static bool is(struct hist_word word, const char *text)
+static bool word_is(struct hist_word word, const char *text)
 {
     return strlen(text) == word.len && !memcmp(word.p, text, word.len);
 }
@@ -78,7 +78,7 @@ static int parse_buckets(struct hist_parser *parse, struct hist_word width,
                          struct hist_part *part)
 {
     if (fetch_number(width.p, width.len, &part->bucket) || !part->bucket)
-        return refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, width.p);
+        return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, width.p);
     part->show = HIST_BUCKETS;
     return 0;
 }
@@ -96,18 +96,18 @@ static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
     for (int show = 0; show < HIST_SHOWS; show++) {
         bool is_value = show == HIST_MIN || show == HIST_MAX;
 
-        if (modifiers[show] && is(modifier, modifiers[show]) && !is_text &&
+        if (modifiers[show] && word_is(modifier, modifiers[show]) && !is_text &&
             (is_value != is_key || show == HIST_HEX)) {
             part->show = (enum hist_show)show;
             return 0;
         }
     }
-    return refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, modifier.p);
+    return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, modifier.p);
 }
 
 static bool is_stack(struct hist_word name)
 {
-    return is(name, "stacktrace") || is(name, "common_stacktrace");
+    return word_is(name, "stacktrace") || word_is(name, "common_stacktrace");
 }
 
 static int parse_part(struct hist_parser *parse, struct hist_word word, bool is_key,
@@ -124,11 +124,11 @@ static int parse_part(struct hist_parser *parse, struct hist_word word, bool is_
     }
     field = filter_field_find(parse->fields, parse->field_count, name.p, name.len);
     if (!field)
-        return refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name.p);
+        return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name.p);
     part->field = *field;
     if (field->kind != FILTER_NUMBER && field->kind != FILTER_CPU) {
         if (!is_key)
-            return refuse(parse, HIST_NONE_ERROR, name.p);
+            return hist_refuse(parse, HIST_NONE_ERROR, name.p);
         part->show = HIST_STRING;
     }
     if (word.p)
@@ -157,7 +157,7 @@ static int parse_keys(struct hist_parser *parse)
 
     while (word = next_word(&rest, ','), word.p) {
         if (hist->key_count == HIST_KEYS_MAX)
-            return refuse(parse, HIST_NONE_ERROR, word.p);
+            return hist_refuse(parse, HIST_NONE_ERROR, word.p);
         part = &hist->key[hist->key_count];
         err = parse_part(parse, word, true, part);
         if (err)
@@ -178,10 +178,10 @@ static int parse_vals(struct hist_parser *parse)
     int err;
 
     while (word = next_word(&rest, ','), word.p) {
-        if (is(word, "hitcount"))
+        if (word_is(word, "hitcount"))
             continue;
         if (hist->val_count == HIST_VALS_MAX)
-            return refuse(parse, HIST_NONE_ERROR, word.p);
+            return hist_refuse(parse, HIST_NONE_ERROR, word.p);
         err = parse_part(parse, word, false, &hist->val[hist->val_count]);
         if (err)
             return err;
@@ -197,20 +197,20 @@ static int find_sort(struct hist_parser *parse, struct hist_word name,
 {
     const struct hist *hist = parse->hist;
 
-    if (is(name, "hitcount"))
+    if (word_is(name, "hitcount"))
         return 0;
     for (unsigned i = 0; i < hist->val_count; i++)
-        if (is(name, hist->val[i].field.name)) {
+        if (word_is(name, hist->val[i].field.name)) {
             sort->index = i + 1;
             return 0;
         }
     for (unsigned i = 0; i < hist->key_count; i++)
-        if (is(name, hist->key[i].field.name)) {
+        if (word_is(name, hist->key[i].field.name)) {
             sort->by_key = true;
             sort->index = i;
             return 0;
         }
-    return refuse(parse, HIST_INVALID_SORT_FIELD_ERROR, name.p);
+    return hist_refuse(parse, HIST_INVALID_SORT_FIELD_ERROR, name.p);
 }
 
 static int parse_sort(struct hist_parser *parse, struct hist_word word,
@@ -220,14 +220,14 @@ static int parse_sort(struct hist_parser *parse, struct hist_word word,
     int err;
 
     if (!name.len)
-        return refuse(parse, HIST_EMPTY_SORT_FIELD_ERROR, name.p);
+        return hist_refuse(parse, HIST_EMPTY_SORT_FIELD_ERROR, name.p);
     *sort = (struct hist_sort){ 0 };
     err = find_sort(parse, name, sort);
     if (err || !word.p)
         return err;
-    sort->descending = is(word, "descending");
-    if (!sort->descending && !is(word, "ascending"))
-        return refuse(parse, HIST_INVALID_SORT_MODIFIER_ERROR, word.p);
+    sort->descending = word_is(word, "descending");
+    if (!sort->descending && !word_is(word, "ascending"))
+        return hist_refuse(parse, HIST_INVALID_SORT_MODIFIER_ERROR, word.p);
     return 0;
 }
 
@@ -239,7 +239,7 @@ static int parse_sorts(struct hist_parser *parse)
 
     while (word = next_word(&rest, ','), word.p) {
         if (hist->sort_count == HIST_SORTS_MAX)
-            return refuse(parse, HIST_TOO_MANY_SORT_FIELDS_ERROR, word.p);
+            return hist_refuse(parse, HIST_TOO_MANY_SORT_FIELDS_ERROR, word.p);
         err = parse_sort(parse, word, &hist->sort[hist->sort_count]);
         if (err)
             return err;
@@ -259,20 +259,20 @@ static int parse_assignment(struct hist_parser *parse, struct hist_word word,
     struct hist_word value = { equal + 1, word.len - name.len - 1 };
 
     if (!value.len)
-        return refuse(parse, HIST_EMPTY_ASSIGNMENT_ERROR, word.p);
-    if (is(name, "keys") || is(name, "key")) {
+        return hist_refuse(parse, HIST_EMPTY_ASSIGNMENT_ERROR, word.p);
+    if (word_is(name, "keys") || word_is(name, "key")) {
         parse->keys = value;
-    } else if (is(name, "vals") || is(name, "val") || is(name, "values")) {
+    } else if (word_is(name, "vals") || word_is(name, "val") || word_is(name, "values")) {
         parse->vals = value;
-    } else if (is(name, "sort")) {
+    } else if (word_is(name, "sort")) {
         parse->sorts = value;
-    } else if (is(name, "name")) {
+    } else if (word_is(name, "name")) {
         parse->name = value;
-    } else if (is(name, "size")) {
+    } else if (word_is(name, "size")) {
         if (fetch_number(value.p, value.len, &parse->size))
-            return refuse(parse, HIST_NONE_ERROR, word.p);
+            return hist_refuse(parse, HIST_NONE_ERROR, word.p);
     } else {
-        return refuse(parse, HIST_ACTION_NOT_FOUND_ERROR, word.p);
+        return hist_refuse(parse, HIST_ACTION_NOT_FOUND_ERROR, word.p);
     }
     return 0;
 }
@@ -284,16 +284,16 @@ static int parse_word(struct hist_parser *parse, struct hist_word word)
 
     if (equal)
         return parse_assignment(parse, word, equal);
-    if (is(word, "pause"))
+    if (word_is(word, "pause"))
         hist->request = HIST_PAUSE;
-    else if (is(word, "continue") || is(word, "cont"))
+    else if (word_is(word, "continue") || word_is(word, "cont"))
         hist->request = HIST_CONTINUE;
-    else if (is(word, "clear"))
+    else if (word_is(word, "clear"))
         hist->request = HIST_CLEAR;
-    else if (is(word, "nohitcount") || is(word, "NOHC"))
+    else if (word_is(word, "nohitcount") || word_is(word, "NOHC"))
         hist->no_hitcount = true;
     else
-        return refuse(parse, HIST_ACTION_NOT_FOUND_ERROR, word.p);
+        return hist_refuse(parse, HIST_ACTION_NOT_FOUND_ERROR, word.p);
     return 0;
 }
 
@@ -308,7 +308,7 @@ static int parse_spec(struct hist_parser *parse)
             return err;
     }
     if (!parse->keys.len || parse->size > HIST_SIZE_MAX)
-        return refuse(parse, HIST_NONE_ERROR, parse->spec);
+        return hist_refuse(parse, HIST_NONE_ERROR, parse->spec);
     err = parse_keys(parse);
     if (err)
         return err;

@@ -117,8 +117,9 @@ static void swap(uint32_t *a, uint32_t *b)
     *b = was;
 }
 
-/* sink - let @numbers[i] down in a heap whose root comes last. */
-static void sink(const struct hist *hist, uint32_t *numbers, size_t i, size_t count)
+/* numbers_sink - let @numbers[i] down in a heap whose root comes last. */
+static void numbers_sink(const struct hist *hist, uint32_t *numbers, size_t i,
+                         size_t count)
 {
     size_t child;
 
@@ -143,10 +144,10 @@ size_t hist_sorted(const struct hist *hist, uint32_t *numbers)
             numbers[count++] = seen - 1;
     }
     for (size_t i = count / 2; i--;)
-        sink(hist, numbers, i, count);
+        numbers_sink(hist, numbers, i, count);
     for (size_t i = count; i-- > 1;) {
         swap(&numbers[0], &numbers[i]);
-        sink(hist, numbers, 0, i);
+        numbers_sink(hist, numbers, 0, i);
     }
     return count;
 }
@@ -173,8 +174,8 @@ static const char *place_text(char *buf, size_t size, uint64_t addr, symbol_text
     return buf;
 }
 
-static void print_stack(struct out *out, const struct hist_part *part, const uint8_t *key,
-                        symbol_text_t symbol)
+static void print_stack_part(struct out *out, const struct hist_part *part,
+                             const uint8_t *key, symbol_text_t symbol)
 {
     char text[128];
     uint64_t addr;
@@ -195,7 +196,7 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
     char text[128];
 
     if (part->show == HIST_STACK) {
-        print_stack(out, part, key, symbol);
+        print_stack_part(out, part, key, symbol);
         return;
     }
     memcpy(&value, key + part->at, sizeof(value));

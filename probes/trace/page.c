@@ -13,7 +13,7 @@ void page_iter_init(struct page_iter *it, const struct ring_page *page)
     it->time = page->time;
 }
 
-static uint32_t word_at(const struct page_iter *it, uint32_t off)
+static uint32_t page_word(const struct page_iter *it, uint32_t off)
 {
     uint32_t word = 0;
 
@@ -25,7 +25,7 @@ static uint32_t word_at(const struct page_iter *it, uint32_t off)
 /* skip - what is no event: the header is @header. Return: its length; 0: it is one. */
 static uint32_t skip(struct page_iter *it, uint32_t header)
 {
-    uint32_t next = word_at(it, it->off + 4), delta = header >> 5;
+    uint32_t next = page_word(it, it->off + 4), delta = header >> 5;
 
     switch (header & 31) {
     case RING_TYPE_PADDING:
@@ -47,7 +47,7 @@ static bool event_at(struct page_iter *it, uint32_t header, struct page_event *e
     uint32_t len = words * 4;
 
     if (!words) {
-        len = word_at(it, it->off + 4) - 4;
+        len = page_word(it, it->off + 4) - 4;
         head = 8;
     }
     if (len > it->end - it->off - head || len & 3)
@@ -63,7 +63,7 @@ static bool event_at(struct page_iter *it, uint32_t header, struct page_event *e
 bool page_next(struct page_iter *it, struct page_event *event)
 {
     while (it->off + 8 <= it->end) {
-        uint32_t header = word_at(it, it->off), len = skip(it, header);
+        uint32_t header = page_word(it, it->off), len = skip(it, header);
 
         if (!len)
             return event_at(it, header, event);

@@ -1,7 +1,7 @@
 /* page_merge.c - the records of several rings as one, by time. */
 #include "probes/trace/page_merge.h"
 
-static bool next_page(struct merge *m, struct merge_ring *r)
+static bool merge_next_page(struct merge *m, struct merge_ring *r)
 {
     struct ring_cursor *at = m->how == MERGE_TAKE ? &r->ring->read : &r->look;
     struct ring_page *page;
@@ -21,7 +21,7 @@ static bool next_page(struct merge *m, struct merge_ring *r)
 static void advance(struct merge *m, struct merge_ring *r)
 {
     while (r->has_event && !page_next(&r->it, &r->event))
-        r->has_event = next_page(m, r);
+        r->has_event = merge_next_page(m, r);
 }
 
 void merge_init(struct merge *m, struct merge_ring *rings, unsigned count,
@@ -38,7 +38,7 @@ void merge_init(struct merge *m, struct merge_ring *rings, unsigned count,
             continue;
         r->look = r->ring->read;
         r->pages_left = r->ring->count + 1;
-        r->has_event = next_page(m, r);
+        r->has_event = merge_next_page(m, r);
         advance(m, r);
     }
 }

@@ -14,7 +14,7 @@ static uint64_t place_next(const struct ring *r, uint64_t place)
     return (((place >> RING_LAP_SHIFT) + 1) & RING_LAP_MASK) << RING_LAP_SHIFT;
 }
 
-static uint64_t place_of(const struct ring *r, uint64_t seq)
+static uint64_t lap_place(const struct ring *r, uint64_t seq)
 {
     return (seq / r->count & RING_LAP_MASK) << RING_LAP_SHIFT | seq % r->count;
 }
@@ -258,7 +258,7 @@ void ring_publish(struct ring *r, uint64_t where)
 /* ---- the reader ---- */
 
 /* What the reader knows of the page that it looks at. */
-struct look {
+struct slot_look {
     struct ring_slot *slot;
     uint64_t word;
     uint32_t end, events; /* events: 0 when they have to be counted */
@@ -277,7 +277,7 @@ __attribute__((no_sanitize("thread"))) static void copy(struct ring_page *to,
     to->commit = len;
 }
 
-static void look_at(const struct ring *r, uint64_t place, struct look *l)
+static void slot_look_at(const struct ring *r, uint64_t place, struct slot_look *l)
 {
     l->slot = ring_slot_of(r, place);
     l->word = word_read(l->slot);
@@ -288,7 +288,7 @@ static void look_at(const struct ring *r, uint64_t place, struct look *l)
 }
 
 /* still_there - the slot has the page of @l still, whether it was closed or not. */
-static bool still_there(const struct look *l)
+static bool still_there(const struct slot_look *l)
 {
     barrier(); /* the processor reads in the order of the program */
     return !((word_read(l->slot) ^ l->word) & ~UINT64_C(3));
@@ -296,7 +296,7 @@ static bool still_there(const struct look *l)
 
 /* give - what @at has not read of @page, which is the caller's now. */
 static struct ring_page *give(struct ring *r, struct ring_cursor *at,
-                              const struct look *l, struct ring_page *page)
+                              const struct slot_look *l, struct ring_page *page)
 {
     bool consume = at == &r->read;
     uint64_t events;
@@ -324,9 +324,9 @@ enum found { FOUND, FOUND_NOTHING, FOUND_GONE };
 static enum found read_open(struct ring *r, struct ring_cursor *at, uint64_t place,
                             struct ring_page *spare)
 {
-    struct look l;
+    struct slot_look l;
 
-    look_at(r, place, &l);
+    slot_look_at(r, place, &l);
     if (word_lap(l.word) != place >> RING_LAP_SHIFT || word_state(l.word) == RING_FREE)
         return FOUND_GONE;
     l.end = (uint32_t)__atomic_load_n(&ring_slot_page(l.word)->commit, __ATOMIC_ACQUIRE);
@@ -341,8 +341,8 @@ static enum found read_open(struct ring *r, struct ring_cursor *at, uint64_t pla
     return FOUND;
 }
 
-/* take - the page of @l leaves the ring, and @spare comes in its place. */
-static bool take(const struct look *l, struct ring_page *spare)
+/* slot_take - the page of @l leaves the ring, and @spare comes in its place. */
+static bool slot_take(const struct slot_look *l, struct ring_page *spare)
 {
     return word_change(l->slot, l->word, word_make(spare, word_lap(l->word), RING_FREE));
 }
@@ -353,15 +353,15 @@ static bool take(const struct look *l, struct ring_page *spare)
 static enum found read_closed(struct ring *r, struct ring_cursor *at,
                               struct ring_page **page, unsigned flags)
 {
-    uint64_t place = place_of(r, at->seq);
-    struct look l;
+    uint64_t place = lap_place(r, at->seq);
+    struct slot_look l;
 
-    look_at(r, place, &l);
+    slot_look_at(r, place, &l);
     if (word_lap(l.word) != place >> RING_LAP_SHIFT || word_state(l.word) != RING_UNREAD)
         return FOUND_GONE;
     if (l.end == at->off) {
         if (!(flags & RING_LOOK))
-            take(&l, ring_slot_page(l.word));
+            slot_take(&l, ring_slot_page(l.word));
         return FOUND_GONE;
     }
     if (flags & RING_LOOK) {
@@ -369,7 +369,7 @@ static enum found read_closed(struct ring *r, struct ring_cursor *at,
         if (!still_there(&l))
             return FOUND_GONE;
     } else {
-        if (!take(&l, *page))
+        if (!slot_take(&l, *page))
             return FOUND_GONE;
         *page = ring_slot_page(l.word);
     }
@@ -377,7 +377,7 @@ static enum found read_closed(struct ring *r, struct ring_cursor *at,
     return FOUND;
 }
 
-static void next_page(struct ring_cursor *at, uint64_t seq)
+static void cursor_next_page(struct ring_cursor *at, uint64_t seq)
 {
     at->seq = seq;
     at->off = 0;
@@ -393,14 +393,14 @@ struct ring_page *ring_read(struct ring *r, struct ring_cursor *at,
         enum found found;
 
         if (at->seq + r->count <= seq)
-            next_page(at, seq - r->count + 1); /* those before were overwritten */
+            cursor_next_page(at, seq - r->count + 1); /* those before were overwritten */
         if (at->seq == seq) {
             if (flags & RING_WHOLE)
                 return NULL;
             found = read_open(r, at, place, spare);
         } else {
             found = read_closed(r, at, &spare, flags);
-            next_page(at, at->seq + 1);
+            cursor_next_page(at, at->seq + 1);
         }
         if (found == FOUND)
             return spare;
@@ -427,21 +427,21 @@ struct ring_page *ring_reset(struct ring *r, struct ring_page *spare)
 }
 
 /* oldest - the oldest page that @at can read, @l; false: only the open one is left. */
-static bool oldest(const struct ring *r, struct ring_cursor *at, struct look *l)
+static bool oldest(const struct ring *r, struct ring_cursor *at, struct slot_look *l)
 {
     uint64_t published = seq_of(r, __atomic_load_n(&r->published, __ATOMIC_ACQUIRE));
 
     if (at->seq + r->count <= published)
-        next_page(at, published - r->count + 1);
-    for (; at->seq < published; next_page(at, at->seq + 1)) {
-        uint64_t place = place_of(r, at->seq);
+        cursor_next_page(at, published - r->count + 1);
+    for (; at->seq < published; cursor_next_page(at, at->seq + 1)) {
+        uint64_t place = lap_place(r, at->seq);
 
-        look_at(r, place, l);
+        slot_look_at(r, place, l);
         if (word_lap(l->word) == place >> RING_LAP_SHIFT &&
             word_state(l->word) == RING_UNREAD)
             return true;
     }
-    look_at(r, place_of(r, published), l);
+    slot_look_at(r, lap_place(r, published), l);
     return false;
 }
 
@@ -452,7 +452,7 @@ static uint64_t bytes_from(const struct ring *r, const struct ring_cursor *at,
     uint64_t bytes = READ_ONCE(READ_ONCE(r->page)->commit) - at->off;
 
     for (uint64_t seq = at->seq; seq < published; seq++)
-        bytes += READ_ONCE(ring_slot_of(r, place_of(r, seq))->end);
+        bytes += READ_ONCE(ring_slot_of(r, lap_place(r, seq))->end);
     return bytes;
 }
 
@@ -470,7 +470,7 @@ void ring_stats_get(struct ring *r, struct ring_stats *out)
 {
     uint64_t place = __atomic_load_n(&r->published, __ATOMIC_ACQUIRE), end, from;
     struct ring_cursor at = r->read;
-    struct look l;
+    struct slot_look l;
 
     oldest(r, &at, &l);
     end = written(r, place);

@@ -43,8 +43,8 @@ static char *cut(char *p, const char *delims)
     return skip_blanks(p + 1);
 }
 
-/* parse_filter - "if FILTER", or nothing. */
-static int parse_filter(struct trigger *trigger, char *text)
+/* trigger_parse_filter - "if FILTER", or nothing. */
+static int trigger_parse_filter(struct trigger *trigger, char *text)
 {
     if (!*text)
         return 0;
@@ -83,15 +83,15 @@ static int parse_plain(struct trigger *trigger, char *rest)
     int err;
 
     if (trigger->remove && is_listed_count(rest))
-        return parse_filter(trigger, cut(rest, " \t"));
+        return trigger_parse_filter(trigger, cut(rest, " \t"));
     if (!isdigit((unsigned char)*number))
-        return parse_filter(trigger, rest);
+        return trigger_parse_filter(trigger, rest);
     rest = cut(number, " \t");
     err = parse_count(trigger, number);
-    return err ? err : parse_filter(trigger, rest);
+    return err ? err : trigger_parse_filter(trigger, rest);
 }
 
-static int parse_event(struct trigger *trigger, char *group)
+static int trigger_parse_event(struct trigger *trigger, char *group)
 {
     char *rest = cut(group, " \t"), *event, *number;
     int err;
@@ -108,7 +108,7 @@ static int parse_event(struct trigger *trigger, char *group)
     trigger->group = group;
     trigger->event = event;
     err = number && !trigger->remove ? parse_count(trigger, number) : 0;
-    return err ? err : parse_filter(trigger, rest);
+    return err ? err : trigger_parse_filter(trigger, rest);
 }
 
 /* In a histogram's line blanks are only around "if". */
@@ -119,7 +119,7 @@ static int parse_hist(struct trigger *trigger, char *spec)
     if (!*spec)
         return -EINVAL;
     trigger->spec = spec;
-    return parse_filter(trigger, rest);
+    return trigger_parse_filter(trigger, rest);
 }
 
 static int parse(struct trigger *trigger, char *text)
@@ -141,7 +141,7 @@ static int parse(struct trigger *trigger, char *text)
     if (trigger->kind == TRIGGER_HIST)
         return parse_hist(trigger, rest);
     if (switches_an_event(trigger->kind))
-        return parse_event(trigger, rest);
+        return trigger_parse_event(trigger, rest);
     return parse_plain(trigger, rest);
 }
 

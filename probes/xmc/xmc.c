@@ -356,7 +356,7 @@ static int exchange_by_int3(struct exchange *x, struct probe_reject *why)
     return 0;
 }
 
-static void store(const struct exchange *x)
+static void store_word(const struct exchange *x)
 {
     struct text_poke poke = poke_for(x);
 
@@ -380,7 +380,7 @@ static int exchange_locked(struct exchange *x, struct probe_reject *why)
         return why->err;
     }
     if (x->mode == XMC_STORE)
-        store(x);
+        store_word(x);
     else
         err = exchange_by_int3(x, why);
     for_each_in(x, err ? x->bytes : x->old_bytes, x->len, forget_leads);
