@@ -9,6 +9,7 @@
 #include "probes/core/text_part.h"
 #include "probes/core/text_poke.h"
 #include "probes/jump/optimize.h"
+#include "probes/kprobe.h"
 #include "probes/many/census.h"
 #include "probes/many/walk.h"
 #include "probes/port/port.h"

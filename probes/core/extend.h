@@ -3,7 +3,7 @@
  * The core knows breakpoints. Another room lets a breakpoint become a jump, lets a jump
  * displace its neighbours, and follows calls to their return. The core asks it at the
  * places below, and at no others. The calls are resolved by the linker: jump/extend.c has
- * the rest of the engine behind them, core/extend_none.c has nothing behind them.
+ * the rest of the engine behind them, tests/alone/extend_none.c has nothing behind them.
  *
  * Locks of all that have none of their own: PLAT_PROBES held, context: thread.
  */

@@ -7,10 +7,10 @@
 
 #include "kernel/base/compiler.h"
 #include "probes/core/extend.h"
+#include "probes/core/kprobe.h"
 #include "probes/core/platform.h"
 #include "probes/core/state.h"
 #include "probes/insn/insn.h"
-#include "probes/kprobe.h"
 
 #include <stdatomic.h>
 

@@ -15,34 +15,34 @@
 #define TABLE_MIN 256 /* entries */
 
 /* Of any size: with powers of two, half of it could be unused room. */
-struct table {
+struct site_table {
     size_t len; /* entries; fewer than 2^32 */
     struct site *_Atomic entries[];
 };
 
 /* Locks: P PLAT_PROBES; `table` is read without it. */
-static struct table *_Atomic table;
+static struct site_table *_Atomic table;
 static size_t count;  /* [P] sites */
 static size_t graves; /* [P] */
 
 static struct site grave; /* its address, 0, belongs to no site */
 
 /* home - the entry of @t at which the search for @addr begins. */
-static ALWAYS_INLINE size_t home(const struct table *t, uintptr_t addr)
+static ALWAYS_INLINE size_t home(const struct site_table *t, uintptr_t addr)
 {
     uint64_t hash = (addr * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
 
     return (hash * t->len) >> 32;
 }
 
-static ALWAYS_INLINE size_t next_index(const struct table *t, size_t i)
+static ALWAYS_INLINE size_t next_index(const struct site_table *t, size_t i)
 {
     return i + 1 < t->len ? i + 1 : 0;
 }
 
 struct site *registry_find(uintptr_t addr)
 {
-    const struct table *t = atomic_load_explicit(&table, memory_order_acquire);
+    const struct site_table *t = atomic_load_explicit(&table, memory_order_acquire);
 
     if (!t)
         return NULL;
@@ -55,7 +55,7 @@ struct site *registry_find(uintptr_t addr)
 }
 NOKPROBE(registry_find);
 
-static void table_put(struct table *t, struct site *site)
+static void table_put(struct site_table *t, struct site *site)
 {
     size_t i = home(t, site->addr);
 
@@ -66,8 +66,8 @@ static void table_put(struct table *t, struct site *site)
 
 static int table_grow(size_t entries)
 {
-    struct table *old = table;
-    struct table *new = plat_alloc(sizeof(*new) + entries * sizeof(new->entries[0]));
+    struct site_table *old = table;
+    struct site_table *new = plat_alloc(sizeof(*new) + entries * sizeof(new->entries[0]));
 
     if (!new)
         return -ENOMEM;
@@ -94,7 +94,7 @@ static size_t entries_wanted(void)
 
 int registry_insert(struct site *site)
 {
-    const struct table *t = table;
+    const struct site_table *t = table;
     int err;
 
     if (!t || 5 * (count + graves + 1) > 4 * t->len) {
@@ -109,7 +109,7 @@ int registry_insert(struct site *site)
 
 void registry_remove(struct site *site)
 {
-    struct table *t = table;
+    struct site_table *t = table;
     size_t i = home(t, site->addr);
 
     while (t->entries[i] != site)
@@ -127,14 +127,14 @@ size_t registry_count(void)
 
 size_t registry_bytes(void)
 {
-    const struct table *t = table;
+    const struct site_table *t = table;
 
     return t ? sizeof(*t) + t->len * sizeof(t->entries[0]) : 0;
 }
 
 void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg)
 {
-    struct table *t = table;
+    struct site_table *t = table;
 
     for (size_t i = 0; t && i < t->len; i++)
         if (t->entries[i] && t->entries[i] != &grave)
@@ -143,7 +143,7 @@ void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg)
 
 void registry_exit(void)
 {
-    struct table *old = table;
+    struct site_table *old = table;
 
     if (count || !old)
         return;

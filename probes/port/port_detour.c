@@ -113,11 +113,6 @@ uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp)
     return word;
 }
 
-int plat_counters_map(size_t count)
-{
-    return percpu_counters_map(count);
-}
-
 int32_t plat_counter_disp(size_t i)
 {
     return (int32_t)(PERCPU_COUNTERS_OFF + i * sizeof(uint64_t));

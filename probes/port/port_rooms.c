@@ -1,6 +1,7 @@
 /* port_rooms.c - all rooms of the engine in the kernel. The core alone, without this file, is
  * `make core`: tests/alone/alone.c.
  */
+#include "kernel/cpu/percpu.h"
 #include "kernel/mm/exec.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
@@ -15,6 +16,11 @@ static bool inside_copy(uintptr_t ip)
 {
     return exec_contains(ip) || plat_is_detour(ip) || region_is_watched(ip) ||
            xmc_is_inside(ip);
+}
+
+int plat_counters_map(size_t count)
+{
+    return percpu_counters_map(count);
 }
 
 int probes_init(void)

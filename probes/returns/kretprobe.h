@@ -4,6 +4,7 @@
 #pragma once
 
 #include "probes/core/life.h"
+#include "probes/returns/returns.h"
 
 /* kretprobe_entry - the pre-handler at the entry of a function whose returns are probed. */
 int kretprobe_entry(struct kprobe *p, struct pt_regs *regs);

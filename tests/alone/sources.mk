@@ -1,6 +1,6 @@
 # The core of the engine in the kernel, without the rooms above it: what `make core` boots.
 ALONE := \
-    probes/core/extend_none.c \
+    tests/alone/extend_none.c \
     probes/port/port_kernel.c \
     probes/port/port_text.c \
     probes/port/port_symbols.c \

@@ -9,6 +9,7 @@
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
+#include "probes/kprobe.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
 #include "tests/hosted/posix.h"

@@ -1,5 +1,6 @@
 /* return_targets.c - functions that C can do as well, and counting handlers. */
 #include "tests/kernel/return_targets.h"
+#include "probes/kprobe.h"
 
 #include "kernel/base/compiler.h"
 

@@ -17,6 +17,7 @@
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/kprobe.h"
 #include "probes/port/port.h"
 #include "probes/returns/platform_returns.h"
 #include "tests/kernel/by_hand.h"

@@ -17,6 +17,7 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
+#include "probes/kprobe.h"
 #include "probes/many/walk.h"
 #include "probes/region/region.h"
 #include "probes/returns/platform_returns.h"

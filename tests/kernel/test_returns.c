@@ -15,6 +15,7 @@
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/jump/optimize.h"
+#include "probes/kprobe.h"
 #include "probes/many/walk.h"
 #include "probes/returns/platform_returns.h"
 #include "tests/kernel/each_cpu.h"

@@ -7,6 +7,7 @@
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
+#include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 

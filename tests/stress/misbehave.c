@@ -12,6 +12,7 @@
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/jump/optimize.h"
+#include "probes/kprobe.h"
 #include "tests/stress/stress.h"
 
 #include <string.h>

@@ -9,6 +9,7 @@
 #include "probes/insn/insn.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/kprobe.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
 #include "tests/unit/port_fake.h"

@@ -6,6 +6,7 @@
 #include "probes/core/registry.h"
 #include "probes/explain/totals.h"
 #include "probes/jump/jump_site.h"
+#include "probes/kprobe.h"
 #include "probes/region/region.h"
 #include "tests/unit/port_fake.h"
 

@@ -4,6 +4,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
+#include "probes/kprobe.h"
 #include "probes/returns/holder.h"
 #include "probes/returns/platform_returns.h"
 #include "tests/unit/port_fake.h"

@@ -3,7 +3,7 @@
 # What each host test needs besides itself.
 engine_on_arrays := $(ENGINE) tests/unit/port_fake.c tests/unit/port_fake_rooms.c \
     tests/unit/port_fake_pads.c tests/unit/fake_shadow.c
-unit_extend_none := $(filter %.c,$(INSN) $(CORE)) probes/core/extend_none.c tests/unit/port_fake.c \
+unit_extend_none := $(filter %.c,$(INSN) $(CORE)) tests/alone/extend_none.c tests/unit/port_fake.c \
     tests/unit/port_fake_none.c
 engine_stems := aggr boundary check counter detour detour_own emulate enable explain fault \
     handler hit insn_slot jprobe jump jump_stage kretprobe link liveness optimize pad recover \

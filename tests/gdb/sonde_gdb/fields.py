@@ -23,7 +23,7 @@ STRUCTS = {
     "probe_hit": "site regs running is",
     "hit_facts": "stage",
     "plat_cpu": "nmi_shadow counters",
-    "table": "len entries",
+    "site_table": "len entries",
     "percpu": "id probe current idle preempt_count irq_depth nmi_depth",
     "thread": "sp tid name state cpu preempted_regs probe all_link",
     "pt_regs": "r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di ip flags sp vector "

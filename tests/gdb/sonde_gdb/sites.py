@@ -10,7 +10,7 @@ def by_address():
     table = kernel.word(kernel.address("registry"))
     if not table:
         return {}
-    table = View("table", table)
+    table = View("site_table", table)
     grave = kernel.address("grave")
     pointers = kernel.read(table.at("entries"), 8 * table.len)
     found = [int.from_bytes(pointers[i : i + 8], "little")
