@@ -124,15 +124,16 @@ class Capture:
         """Write what a question is made of."""
         if name == "kprobe_events" and text.startswith("r") and " ns=" not in text:
             text += " ns=$ns:u64"  # how long the call took
-        self.files.write(name, text)
         trigger = TRIGGER.fullmatch(text)
         if not trigger or not name.endswith("/trigger"):
+            self.files.write(name, text)
             return
         event = name.removeprefix("events/").removesuffix("/trigger")
         keys, condition = trigger.groups()
+        behind = f" if {condition}" if condition else ""
+        self.files.write(name, f"hist:{keys}:pause{behind}")  # until all is set up
         self.counted[event] = condition
         if re.search(r"(^|[:,=])stacktrace", keys):
-            behind = f" if {condition}" if condition else ""
             self.files.write(name, "stacktrace" + behind)
 
     def all_events(self):

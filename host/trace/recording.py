@@ -9,7 +9,7 @@ import heapq
 from . import formats, pages
 
 
-NS = 1000000000
+QUESTIONS = "trace"  # the group of the events that the console's `trace` makes
 
 
 @dataclasses.dataclass
@@ -120,6 +120,14 @@ class Recording:
     def lost_in_all(self):
         return sum(self.lost_before(cpu) + self.lost_behind(cpu)
                    for cpu in range(len(self.pages)))
+
+    def label(self, event):
+        """What an event is called in pictures: of a question, by the function."""
+        if event.format.group != QUESTIONS or not event.format.is_probe:
+            return event.name
+        ip = event.values.get("__probe_func", event.values.get("__probe_ip"))
+        name = self.symbols.name_at(ip)
+        return f"{name} returns" if event.format.is_return else name
 
     def place(self, event):
         return formats.shown_place(event.format, event.values, self.symbols)

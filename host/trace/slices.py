@@ -68,7 +68,7 @@ class Threads:
         elif event.values.get("__probe_ip") in self.returning:
             key = event.pid, event.values["__probe_ip"]
             self.open.setdefault(key, []).append(event.time)
-        name = event.name
+        name = self.recording.label(event)
         if function is not None:
             name = self.recording.symbols.name_at(function)
         slice_ = Slice(name, event.pid, event.cpu, begin, event.time, event,

@@ -68,7 +68,7 @@ class Taker:
                 return
 
     def switch(self, on):
-        """As tracing_on, without opening a file, which may be what is traced."""
+        """Recording and all histograms go on, or pause."""
         self.machine.request(f"trace-pages {'on' if on else 'off'}", LIMIT)
 
     def close(self):

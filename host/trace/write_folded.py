@@ -15,16 +15,12 @@ def stacks(recording):
     counts = collections.Counter()
     for one in slices.of(recording).found:
         callers = one.stack or [recording.name_of(one.pid)]
-        counts[(*callers, shown_name(one))] += 1
+        counts[(*callers, recording.label(one.event))] += 1
     for cpu in range(len(recording.pages)):
         lost = recording.lost_before(cpu) + recording.lost_behind(cpu)
         if lost:
             counts[(f"(lost on CPU {cpu})",)] += lost
     return counts
-
-
-def shown_name(one):
-    return one.event.name
 
 
 def write(recording, file):

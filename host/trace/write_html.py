@@ -49,7 +49,7 @@ def table(head, rows):
 def counts_table(recording):
     """Events by name and CPU, and what was lost."""
     cpus = range(len(recording.pages))
-    counts = collections.Counter((e.name, e.cpu) for e in recording.all_events)
+    counts = collections.Counter((recording.label(e), e.cpu) for e in recording.all_events)
     names = sorted({name for name, _ in counts},
                    key=lambda name: (-sum(counts[name, cpu] for cpu in cpus), name))
     rows = [(name, sum(counts[name, cpu] for cpu in cpus),
@@ -91,7 +91,7 @@ def histograms(recording, times):
         for field in event.format.arguments:
             value = event.values[field.name]
             if isinstance(value, int) and 0 <= value < 1 << 40:
-                values[event.name, field.name].append(value)
+                values[recording.label(event), field.name].append(value)
     for (event, argument), found in values.items():
         if event not in ("print", slices.STACK):
             yield f"{event}: {argument}", log2_rows(found, str)

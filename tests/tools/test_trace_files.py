@@ -388,9 +388,10 @@ class Questions(scratch.Scratch):
     def test_a_question_is_written_as_the_console_would(self):
         said = (("kprobe_events", "p:trace/q1 read count"),
                 ("events/trace/q1/trigger", "hist:keys=count.log2 if count > 5"))
+        paused = said[1][0], "hist:keys=count.log2:pause if count > 5"
         one, console = self.capture("read if count > 5 { hist(count) }", *said)
         self.assertEqual(console.asked, ["trace -n 'read if count > 5 { hist(count) }'"])
-        self.assertEqual(console.written, list(said))
+        self.assertEqual(console.written, [said[0], paused])
         self.assertEqual(one.counted, {"trace/q1": "count > 5"})
         one.enable("trace/q1")
         self.assertEqual(console.written[2:], [("events/trace/q1/filter", "count > 5"),
@@ -403,9 +404,11 @@ class Questions(scratch.Scratch):
         self.assertEqual(self.capture("time read", timed)[1].written, [timed])
 
     def test_stacks_are_recorded_too(self):
-        stack = ("events/trace/q1/trigger", "hist:keys=cpu,stacktrace if x")
+        trigger = "events/trace/q1/trigger"
+        stack = trigger, "hist:keys=cpu,stacktrace if x"
         self.assertEqual(self.capture("read { stack by cpu }", stack)[1].written,
-                         [stack, ("events/trace/q1/trigger", "stacktrace if x")])
+                         [(trigger, "hist:keys=cpu,stacktrace:pause if x"),
+                          (trigger, "stacktrace if x")])
 
     def test_short_forms_and_quotes(self):
         told = ("kprobe_events", "p:trace/q1 read")

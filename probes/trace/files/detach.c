@@ -17,6 +17,8 @@
 #include "kernel/mm/frame.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files_parts.h"
+#include "probes/trace/hist.h"
+#include "probes/trace/live/live.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +151,18 @@ static int batch(uint64_t number, const char *how)
     return detach(all);
 }
 
+/* record - recording and all histograms go on, or pause. No file is opened, whose functions
+ * may be what is traced.
+ */
+static void record(bool on)
+{
+    for (struct live_event *e = live_event_next(NULL); e; e = live_event_next(e))
+        for (unsigned i = 0; e->attached && i < e->attached->count; i++)
+            if (e->attached->trigger[i]->hist)
+                hist_pause(e->attached->trigger[i]->hist, !on);
+    buffer_switch(on);
+}
+
 static int command(int argc, char **argv)
 {
     uint64_t number;
@@ -157,7 +171,7 @@ static int command(int argc, char **argv)
     if (argc == 2 && !strcmp(argv[1], "open"))
         return open_batches();
     if (argc == 2 && (!strcmp(argv[1], "on") || !strcmp(argv[1], "off"))) {
-        buffer_switch(!strcmp(argv[1], "on"));
+        record(!strcmp(argv[1], "on"));
         return 0;
     }
     if (argc < 2 || argc > 3)
@@ -191,7 +205,7 @@ static const struct shell_command trace_pages = {
     "trace-pages", "open | on | off | BATCH [all | close]",
     "pages of the tracer for ./sonde trace\n"
     "open   begin; prints the number of the batch that is out, maybe an empty one\n"
-    "on, off  as tracing_on, but no file is opened, which may be what is traced\n"
+    "on, off  recording and all histograms go on, or pause\n"
     "BATCH  one more than that number: what is out was read, and the next pages come;\n"
     "       the same number: the same pages once more\n"
     "all    also pages that are not full yet\n"
