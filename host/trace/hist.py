@@ -3,6 +3,8 @@
 import re
 from collections import namedtuple
 
+from .svg import duration
+
 ROW = re.compile(r"^\{ (.*?)\} hitcount: +(\d+)(.*)$", re.M | re.S)
 KEY = re.compile(r"(\w+):(?:\n((?: {9}.*\n)+)| *(.*?)) *(?:, (?=\w+:)|$)", re.S)
 VALUE = re.compile(r"(\w+): +(\d+)")
@@ -29,8 +31,17 @@ def parse(text):
         yield Table(rows, {name: int(number) for name, number in TOTAL.findall(part)})
 
 
-def shown_name(name):
-    return {"common_cpu": "cpu", "common_type": "event", "hitcount": "hits"}.get(name, name)
+NAMES = {"common_cpu": "cpu", "hitcount": "hits", "__probe_ip": "func",
+         "__probe_func": "func", "__probe_ret_ip": "caller"}  # fmt: skip
+
+
+def shown_key(name, text):
+    """A symbol without its address, a power of two as the greatest value of its row."""
+    power = re.fullmatch(r"~ 2\^(\d+)", text)
+    if power:
+        most = 1 << int(power[1])
+        return f"<= {duration(most) if name == 'ns' else most}"
+    return re.sub(r"^\[[0-9a-f]{16}\] ", "", text)
 
 
 def cells(table):
@@ -39,8 +50,8 @@ def cells(table):
         return [], []
     first = table.rows[0]
     keys = [name for name in first.keys if name != "common_type"]
-    head = [shown_name(name) for name in (*keys, *first.values)]
-    rows = [[*(row.keys.get(name, "") for name in keys),
+    head = [NAMES.get(name, name) for name in (*keys, *first.values)]
+    rows = [[*(shown_key(name, row.keys.get(name, "")) for name in keys),
              *(str(value) for value in row.values.values())] for row in table.rows]
     return head, rows
 

@@ -49,11 +49,14 @@ def table(head, rows):
 def counts_table(recording):
     """Events by name and CPU, and what was lost."""
     cpus = range(len(recording.pages))
-    counts = collections.Counter((recording.label(e), e.cpu) for e in recording.all_events)
+    counts = collections.Counter(
+        ((recording.label(e), e.name), e.cpu) for e in recording.all_events)
     names = sorted({name for name, _ in counts},
                    key=lambda name: (-sum(counts[name, cpu] for cpu in cpus), name))
-    rows = [(name, sum(counts[name, cpu] for cpu in cpus),
-             *(counts[name, cpu] for cpu in cpus)) for name in names]
+    labels = collections.Counter(label for label, _ in names)
+    rows = [(label if labels[label] < 2 else f"{label} ({event})",
+             sum(counts[(label, event), cpu] for cpu in cpus),
+             *(counts[(label, event), cpu] for cpu in cpus)) for label, event in names]
     lost = [recording.lost_before(cpu) + recording.lost_behind(cpu) for cpu in cpus]
     rows.append(("(lost)", sum(lost), *lost))
     return table(("event", "all", *(f"CPU {cpu}" for cpu in cpus)), rows)
@@ -90,7 +93,7 @@ def histograms(recording, times):
     for event in recording.all_events:
         for field in event.format.arguments:
             value = event.values[field.name]
-            if isinstance(value, int) and 0 <= value < 1 << 40:
+            if field.name != "ns" and isinstance(value, int) and 0 <= value < 1 << 40:
                 values[recording.label(event), field.name].append(value)
     for (event, argument), found in values.items():
         if event not in ("print", slices.STACK):
@@ -101,10 +104,11 @@ def counted(one):
     """A histogram of the guest's: bars where it has one key, and its table."""
     head, rows = hist.cells(one)
     values = len(one.rows[0].values) if one.rows else 0
-    if rows and len(head) == values + 1 and len(rows) <= BARS_MAX and len(rows[0][0]) < 30:
+    is_simple = len(head) == 2 and values == 1 and len(rows) <= BARS_MAX
+    if is_simple and max(len(row[0]) for row in rows) < 30:
         counts = [row.values["hitcount"] for row in one.rows]
         yield svg.bars([(row[0], n) for row, n in zip(rows, counts)], head[0])
-    if rows:
+    elif rows:
         yield table(head, rows)
     if one.totals.get("Dropped"):
         yield f'<p class="bad">{one.totals["Dropped"]} more had no room</p>'

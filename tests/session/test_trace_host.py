@@ -160,6 +160,30 @@ def the_command_records():
               (0, [("one", ""), ("", "between"), ("two", "")]), "live, as they come")
 
 
+def questions_are_answered():
+    status, out, _ = sonde("trace", "vfs_read { hist(count) }", "count vfs_*",
+                           "ret vfs_open { count by cpu }", "--", "run vfs")  # fmt: skip
+    tap.equal(status, 0, "three questions")
+    rows = re.findall(r"^<= (\d+) +(\d+)", out, re.M)
+    tap.equal(rows, [("16", "39"), ("32", "383"), ("64", "298")], "a histogram")
+    tap.check(re.search(r"^vfs_read +720 ", out, re.M), "of the commands' calls alone")
+    by_cpu = re.findall(r"^([01]) +(\d+) ", out.partition("ret vfs_open")[2], re.M)
+    tap.equal(sum(int(n) for _, n in by_cpu), 72, "by CPU")
+    tap.check("vfs_read+0x0" not in out, "what is only counted is not printed")
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [os.path.join(folder, "t" + ending) for ending in (".folded", ".html")]
+        words = [word for path in paths for word in ("-o", path)]
+        sonde("trace", *words, "vfs_read if count > 32 { count }", "vfs_close { stack }",
+              "time vfs_write", "--", "run vfs")  # fmt: skip
+        folded, page = [open(path, encoding="utf-8").read() for path in paths]
+    counts = re.findall(r"^(.*);vfs_read (\d+)$", folded, re.M)
+    tap.equal(sum(int(n) for _, n in counts), 298, "with -o they are recorded, filtered too")
+    tap.check("put;vfs_close;vfs_close 8\n" in folded, "with stacks")
+    tap.check(re.search(r"<td>vfs_write</td><td>8</td>", page), "and times of returns")
+    status, _, err = sonde("trace", "vfs_open { print nothing }", "--", "run vfs")
+    tap.check(status == 1 and "has no parameter nothing" in err, "a wrong one is refused")
+
+
 def a_panic_is_read_out():
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, "t" + ending) for ending in (".folded", ".html")]
@@ -181,5 +205,6 @@ tap.run(
     many_pages_at_once,
     stacks,
     the_command_records,
+    questions_are_answered,
     a_panic_is_read_out,
 )

@@ -331,15 +331,21 @@ class Histograms(scratch.Scratch):
     def test_as_text(self):
         first, second = (list(hist.lines(table)) for table in hist.parse(HIST))
         self.assertEqual(first, [
-            "cpu  count  hits", "0    ~ 2^4    39  " + 7 * "█",
-            "1    ~ 2^5   224  " + 40 * "█", "2 more had no room"])
+            "cpu  count  hits", "0    <= 16    39  " + 7 * "█",
+            "1    <= 32   224  " + 40 * "█", "2 more had no room"])
         self.assertEqual(second[0].split(), ["stacktrace", "comm", "hits", "count"])
+
+    def test_keys_are_for_people(self):
+        self.assertEqual(hist.shown_key("__probe_ip", "[ffffffff8024c4b0] vfs_read"),
+                         "vfs_read")
+        self.assertEqual(hist.shown_key("ns", "~ 2^20"), "<= 1.049 ms")
+        self.assertEqual(hist.shown_key("comm", "[x] ~ 2^2"), "[x] ~ 2^2")
 
     def test_in_the_page(self):
         one = recording([])
         one.tables = [("a question", HIST)]
         data = written(write_html, one).decode()
-        self.assertIn("<td>~ 2^5</td><td>224</td>", data)
+        self.assertIn("<td>&lt;= 32</td><td>224</td>", data)
         self.assertIn("2 more had no room", data)
 
 
