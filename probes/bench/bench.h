@@ -95,6 +95,8 @@ struct bench_kind {
     bool silent;             /* no handler at all: the one probe counts */
     bool light;              /* light handlers in place of pre-handlers */
     kretprobe_handler_t entry;
+    const char
+        *event; /* in the place of probes an event of the tracer, with these arguments */
 };
 extern const struct bench_kind bench_kinds[];
 extern const size_t bench_kind_count;
@@ -112,7 +114,8 @@ struct bench_set {
     struct kprobe probes[BENCH_PROBES_MAX], *ps[BENCH_PROBES_MAX];
     struct kretprobe ret;
     struct jprobe jprobe;
-    uint64_t before; /* hits counted when it was registered */
+    struct live_event *event; /* or NULL */
+    uint64_t before;          /* hits counted when it was registered */
 };
 
 /* bench_set_register - On return they are jumps, if they may be.

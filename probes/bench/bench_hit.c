@@ -31,7 +31,7 @@ static void take_lower(struct bench_cost *lowest, const struct bench_cost *cost)
 static bool all_counted(const struct bench_set *set, uint64_t hits)
 {
     const struct bench_kind *kind = set->kind;
-    unsigned handlers = kind->probes + kind->returns + kind->jprobe;
+    unsigned handlers = kind->probes + kind->returns + kind->jprobe + !!kind->event;
 
     return bench_set_hits(set) == handlers * bench_measured_calls(hits);
 }

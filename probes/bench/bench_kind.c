@@ -2,6 +2,10 @@
 #include "kernel/base/err.h"
 #include "probes/bench/bench.h"
 #include "probes/jump/optimize.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/live/live.h"
+
+#include <stdio.h>
 
 uint64_t bench_handled;
 
@@ -81,6 +85,8 @@ const struct bench_kind bench_kinds[] = {
       .jprobe = true, .jump = true },
     { "jprobe_kret_opt", bench_targets_long, .returns = true, .jprobe = true,
       .jump = true },
+    { "event_opt_0args", bench_targets_long, .jump = true, .event = "" },
+    { "event_opt_3regs", bench_targets_long, .jump = true, .event = "a=%di b=%si c=%dx" },
 };
 const size_t bench_kind_count = ARRAY_LEN(bench_kinds);
 
@@ -105,6 +111,38 @@ static void set_fill(struct bench_set *set, const struct bench_kind *kind, uintp
     }
 }
 
+/* event_probe - the only one of the event. */
+static struct kprobe *event_probe(const struct bench_set *set)
+{
+    return &CONTAINER_OF(set->event->probes.next, struct live_probe, sibling)->rp.kp;
+}
+
+static int event_register(struct bench_set *set, uintptr_t addr)
+{
+    char line[80];
+    int err;
+
+    snprintf(line, sizeof(line), "p:bench/hit 0x%lx %s", (unsigned long)addr,
+             set->kind->event);
+    trace_lock();
+    err = live_command(line);
+    if (!err)
+        set->event = live_event_find("bench", "hit");
+    if (set->event)
+        err = live_switch(&set->event, 1, true);
+    trace_unlock();
+    return err;
+}
+
+static void event_unregister(struct bench_set *set)
+{
+    trace_lock();
+    live_switch(&set->event, 1, false);
+    live_command("-:bench/hit");
+    buffer_reset(-1);
+    trace_unlock();
+}
+
 /* runs_as_told - is each of them reached by a jump if its kind is, else by a trap? */
 static bool runs_as_told(const struct bench_set *set)
 {
@@ -117,6 +155,8 @@ static bool runs_as_told(const struct bench_set *set)
         differ |= set->ret.kp.flags ^ wanted;
     if (kind->jprobe)
         differ |= set->jprobe.kp.flags ^ wanted;
+    if (kind->event)
+        differ |= event_probe(set)->flags ^ wanted;
     return !(differ & KPROBE_FLAG_OPTIMIZED);
 }
 
@@ -131,6 +171,8 @@ int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
         err = register_kretprobe(&set->ret);
     if (!err && kind->jprobe)
         err = register_jprobe(&set->jprobe);
+    if (!err && kind->event)
+        err = event_register(set, addr);
     if (err)
         return err;
     optimize_run();
@@ -140,6 +182,8 @@ int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
 
 void bench_set_unregister(struct bench_set *set)
 {
+    if (set->event)
+        event_unregister(set);
     if (set->kind->jprobe)
         unregister_jprobe(&set->jprobe);
     if (set->kind->returns)
@@ -151,5 +195,7 @@ uint64_t bench_set_hits(const struct bench_set *set)
 {
     uint64_t hits = set->kind->silent ? kprobe_hits(&set->probes[0]) : bench_handled;
 
+    if (set->event)
+        hits = kprobe_hits(event_probe(set));
     return hits - set->before;
 }
