@@ -13,6 +13,8 @@
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/jump/pun.h"
+#include "probes/trace/event.h"
+#include "probes/trace/ring.h"
 #include "tests/hosted/fixture.h"
 #include "tests/hosted/posix.h"
 
@@ -208,6 +210,114 @@ static void measure_return(const char *name, void (*fn)(void))
     figure_print(name, ".calls", median(ratio), "ratio", 0);
 }
 
+/* ---- events ---- */
+
+/* What an event with three registers takes: a record in a ring, with a head, whose time is
+ * that of one `rdtsc`.
+ */
+#define EVENT_GOAL 10.0 /* calls, beside that instruction */
+
+static struct ring *ring;
+
+static uint64_t tsc(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+
+static struct ring_page *page_new(void)
+{
+    return aligned_alloc(RING_PAGE_LEN, RING_PAGE_LEN);
+}
+
+static void page_free(struct ring_page *page)
+{
+    free(page);
+}
+
+static void *zeroed(size_t len)
+{
+    return calloc(1, len);
+}
+
+static const struct ring_ops ring_ops = { .clock = tsc,
+                                          .page_new = page_new,
+                                          .page_free = page_free,
+                                          .alloc = zeroed,
+                                          .free = free };
+
+struct event_record {
+    struct record_probe probe;
+    uint64_t args[3];
+};
+
+static struct kprobe_room event_begin(struct kprobe *p, uintptr_t ip)
+{
+    struct event_record *record = ring_write(ring, sizeof(*record));
+
+    (void)p;
+    if (!record)
+        return (struct kprobe_room){ 0 };
+    record->probe.head = (struct record_head){ .type = 256, .pid = 1 };
+    record->probe.ip = ip;
+    return (struct kprobe_room){ record, ring };
+}
+
+static void event_end(void *token)
+{
+    ring_commit(token);
+}
+
+#define ARG(i, name)                                                                     \
+    {                                                                                    \
+        .reg = offsetof(struct pt_regs, name), .size = 8,                                \
+        .offset = offsetof(struct event_record, args[i])                                 \
+    }
+
+static const struct kprobe_stores event_stores = {
+    .begin = event_begin,
+    .end = event_end,
+    .count = 3,
+    .store = { ARG(0, di), ARG(1, si), ARG(2, dx) },
+};
+
+static void tsc_loop(uint64_t calls, void (*unused)(void))
+{
+    (void)unused;
+    for (uint64_t i = 0; i < calls; i++)
+        __asm__ volatile("" ::"r"(tsc()));
+}
+
+/* measure_event - what a hit costs beyond an `rdtsc`, and how many calls that is. */
+static void measure_event(void)
+{
+    double ns[ROUNDS], ratio[ROUNDS];
+    struct kprobe p;
+
+    ring = ring_new(64, true, &ring_ops);
+    for (int i = 0; i < ROUNDS && ring; i++) {
+        uint64_t empty = loop_ns(bench_empty, bench_return);
+        uint64_t call = loop_ns(bench_calls, bench_return);
+        uint64_t stamp = loop_ns(tsc_loop, NULL) - empty;
+        uint64_t without = loop_ns(bench_calls, bench_dead), with;
+
+        p = (struct kprobe){ .addr = (uintptr_t)bench_dead,
+                             .pre_handler = count,
+                             .stores = &event_stores };
+        handled = 0;
+        if (register_kprobe(&p))
+            abort();
+        optimize_run();
+        with = loop_ns(bench_calls, bench_dead);
+        if (kprobe_hits(&p) != CALLS || handled || unregister_kprobe(&p))
+            abort();
+        ns[i] = (double)(int64_t)(with - without - stamp) / CALLS;
+        ratio[i] =
+            (double)(int64_t)(with - without - stamp) / (double)(int64_t)(call - empty);
+    }
+    figure_print("event_3regs", "", median(ns), "ns", 0);
+    figure_print("event_3regs", ".calls", median(ratio), "ratio", EVENT_GOAL);
+}
+
 /* ---- among many sites ---- */
 
 /* tests/bench/crowd.asm */
@@ -399,6 +509,7 @@ int main(void)
         measure(&kinds[i]);
     measure_return("return_exchanged", bench_return_exchanged);
     measure_return("return_called", bench_return_called);
+    measure_event();
     measure_crowd("image", false);
     measure_crowd("light", true);
     plan();

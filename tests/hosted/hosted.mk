@@ -62,7 +62,7 @@ endef
 $(foreach variant,$(HOSTED_VARIANTS),$(eval $(call hosted_variant,$(variant))))
 
 BENCH_NATIVE := tests/hosted/bench_native.c tests/hosted/bench_targets.asm \
-    tests/bench/crowd.asm tests/hosted/fixture.c
+    tests/bench/crowd.asm tests/hosted/fixture.c $(HOSTED_TRACE)
 $(call hosted_objs,gcc,tests/hosted/bench_native.c): private HOSTED_CFLAGS := \
     $(filter-out -mgeneral-regs-only,$(HOSTED_CFLAGS))
 $(B)/hosted/gcc/bench_native: $(call hosted_objs,gcc,$(BENCH_NATIVE) $(ENGINE) \
