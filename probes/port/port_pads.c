@@ -1,7 +1,6 @@
 /* port_pads.c - platform.h's part about landing pads: pages of the reserved range. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
-#include "kernel/cpu/percpu.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/frame.h"
@@ -45,11 +44,4 @@ int plat_pad_page_show(uintptr_t page, uint64_t old, uint64_t id)
 void plat_pad_pages_unmap(const uintptr_t *pages, size_t count)
 {
     exec_unmap_all(pages, count);
-}
-
-/* ---- counters ---- */
-
-int plat_counters_map(size_t count)
-{
-    return percpu_counters_map(count);
 }
