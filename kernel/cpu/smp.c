@@ -104,7 +104,9 @@ static bool where_nmi(struct pt_regs *regs)
     return true;
 }
 
-/* where_is - ask @cpu by NMI. Return: false when it takes no NMIs either. */
+/* where_is - have @cpu say by an NMI what it executes.
+ * Return: false when it does not take the NMI, as it does not take interrupts.
+ */
 static bool where_is(unsigned cpu)
 {
     struct callee *callee = &callees[cpu];

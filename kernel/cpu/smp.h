@@ -30,7 +30,7 @@ void smp_call(unsigned cpu, void (*fn)(void *arg), void *arg);
 void smp_call_all(void (*fn)(void *arg), void *arg);
 
 /* smp_call_awake - the same, but a CPU that is halted is left alone: it runs nothing, and
- * serialises before it does (cpu_idle_wait). @halted is called for each of those, here.
+ * serialises before it does (cpu_idle_wait). The calling CPU calls @halted for each of them.
  */
 void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *arg),
                     void *arg);

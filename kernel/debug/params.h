@@ -16,7 +16,8 @@ struct param {
     size_t type_len;
 };
 
-/* params_get - parameter @i, from 0, of the function at @addr, which is in a register.
+/* params_get - parameter @i, from 0, of the function at @addr. Only parameters that the
+ * caller passes in registers are known.
  * Context: any.  Return: false: there is none, or nothing is known of the function.
  */
 bool params_get(uintptr_t addr, unsigned i, struct param *out);

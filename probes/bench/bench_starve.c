@@ -231,7 +231,7 @@ static void print_lateness(struct shell *sh, const char *name,
 }
 
 /* measure_delay - how late a thread is beside the crowd, and how long it takes to end that.
- * The probe is there before them: a jump that is made beside a busy crowd comes later.
+ * The probe is registered before the crowd starts, since a busy crowd delays the optimizer.
  */
 static int measure_delay(const struct handler_way *way, struct lateness *late,
                          uint64_t *unregister_ns)

@@ -14,7 +14,9 @@ NOKPROBE_INLINE size_t cache_index(uintptr_t addr)
     return (addr ^ (addr >> 6)) % PROBE_CACHE_LEN;
 }
 
-/* cache_add - what the registry has said of @key, at place @i. Return: is there a site? */
+/* cache_add - keep in entry @i of the cache that @site, which the registry has found, belongs
+ * to the address @key.  Return: is there a site?
+ */
 NOKPROBE_INLINE bool cache_add(struct probe_cpu *cpu, size_t i, uintptr_t key,
                                struct site *site, bool in_nmi)
 {

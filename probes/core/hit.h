@@ -65,7 +65,9 @@ NOKPROBE_INLINE struct probe_hit *hit_fill(struct probe_cpu *cpu, struct site *s
     return hit;
 }
 
-/* hit_begin - hit_enter(). @in_nmi: asked once a trap, since it stays as it is */
+/* hit_begin - hit_enter() for a caller that knows already whether the CPU is in an NMI: a
+ * trap finds that out once.
+ */
 NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *site,
                                             struct pt_regs *regs, enum hit_stage stage,
                                             bool in_nmi)

@@ -1,4 +1,5 @@
-/* detour_own.h - code of its own, in the place of a call of code that all sites share.
+/* detour_own.h - a detour whose code is made for its site alone, in the place of a call of
+ * the code that all sites share.
  *
  * For DETOUR_CALL, where one pre-handler is all there is, and for DETOUR_LIGHT: what the
  * shared code has to look up is a constant here. A probe that has struct kprobe_stores is
@@ -14,8 +15,8 @@
 struct plat_pattern;
 struct site;
 
-/* detour_own_fits - would it do for the probes of @site, whose detour is a DETOUR_CALL or a
- * DETOUR_LIGHT?
+/* detour_own_fits - can code made for @site alone serve its probes? Its detour is a
+ * DETOUR_CALL or a DETOUR_LIGHT.
  * Locks: PLAT_PROBES held.
  */
 bool detour_own_fits(const struct site *site);
@@ -24,11 +25,11 @@ bool detour_own_fits(const struct site *site);
  * Locks: PLAT_PROBES held.
  */
 bool detour_own_is_denied(const struct site *site);
-/* detour_own_keeps - has its handler to find all of struct plat_light saved?
+/* detour_own_keeps - does the handler of @site need all fields of struct plat_light saved?
  * Locks: PLAT_PROBES held.
  */
 bool detour_own_keeps(const struct site *site);
-/* detour_own_pattern - what it is made of. */
+/* detour_own_pattern - the instructions with holes that the code is made of. */
 const struct plat_pattern *detour_own_pattern(const struct site *site, bool keeps,
                                               bool flags_live);
 /* detour_own_put - write @pattern; the copy of the instruction goes behind.
@@ -39,7 +40,7 @@ const struct plat_pattern *detour_own_pattern(const struct site *site, bool keep
  */
 int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,
                    const struct plat_pattern *pattern, bool flags_live, size_t *len);
-/* detour_own_is_current - is the code of its own that @site has the one it needs?
+/* detour_own_is_current - is the code that was made for @site still what its probes need?
  * Locks: PLAT_PROBES held.
  */
 bool detour_own_is_current(const struct site *site);

@@ -221,7 +221,9 @@ static ALWAYS_INLINE bool ring_cmpxchg16b(struct ring_tail *at, struct ring_tail
     return same;
 }
 
-/* ring_event_start - the header at @at, and where its record begins. */
+/* ring_event_start - write the header of an event of @len bytes at @at.
+ * Return: where its record begins.
+ */
 static ALWAYS_INLINE void *ring_event_start(uint8_t *at, size_t len, uint32_t delta)
 {
     uint32_t words = (uint32_t)(len + 3) / 4;

@@ -409,8 +409,8 @@ static void detach(struct live_event *e)
     kfree(old);
 }
 
-/* probe_forget - it is not registered any more. An event whose last probe has gone is gone
- * already for readers; else another probe lends it its arguments' names.
+/* probe_forget - free a probe that is not registered any more. With its last probe the event
+ * is freed as well; else the names of its arguments are those of another probe from now on.
  */
 static void probe_forget(struct live_probe *p)
 {
