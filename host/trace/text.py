@@ -3,6 +3,7 @@
 from . import pages
 
 
+NO_NS = ("counter", "x86-tsc")  # clocks that do not count nanoseconds
 IRQS_OFF, NEED_RESCHED, HARDIRQ, NMI = 0x01, 0x04, 0x08, 0x40
 
 
@@ -51,10 +52,16 @@ def stack_addresses(event):
         yield address
 
 
+def shown_time(recording, time):
+    if recording.clock in NO_NS:
+        return f"{time:12d}"
+    us = (time + 500) // 1000
+    return f"{us // 1000000:5d}.{us % 1000000:06d}"
+
+
 def line(recording, event):
-    us = (event.time + 500) // 1000
     return (f"{recording.name_of(event.pid):>16}-{event.pid:<7d} [{event.cpu:03d}] "
-            f"{flags(event)} {us // 1000000:5d}.{us % 1000000:06d}: {said(recording, event)}")
+            f"{flags(event)} {shown_time(recording, event.time)}: {said(recording, event)}")
 
 
 def lost(cpu, count):

@@ -59,6 +59,15 @@ def losses(recorded):
     recorded.files.write("options/overwrite", "1")
 
 
+def another_clock(recorded):
+    recorded.files.write("trace_clock", "counter")
+    recorded.begin()
+    recorded.mark("one", "two")
+    said = without_comments(recorded.files.read("trace"))
+    tap.equal(lines_of(recorded.capture.finish()), said, "a clock that only counts")
+    recorded.files.write("trace_clock", "local")
+
+
 def another_host(recorded):
     recorded.begin()
     recorded.mark("mine")
@@ -72,7 +81,7 @@ def another_host(recorded):
 
 def pages_are_read_where_the_guest_has_them():
     with Recorded() as recorded:
-        for facts in (same_lines, taken_in_pieces, losses, another_host):
+        for facts in (same_lines, taken_in_pieces, losses, another_clock, another_host):
             facts(recorded)
 
 
@@ -90,6 +99,18 @@ def hits(recorded):
     """By the tracer's own count."""
     rows = re.findall(r"^ +(\w+) +(\d+) ", recorded.files.read("kprobe_profile"), re.M)
     return {name: int(count) for name, count in rows}
+
+
+def pages_of_a_smaller_ring():
+    with Recorded() as recorded:
+        recorded.begin(buffer_kb=8)
+        recorded.mark("small")
+        recorded.files.write("buffer_size_kb", "80")
+        recorded.mark("large")
+        said = without_comments(recorded.files.read("trace"))
+        tap.equal(len(said), 2, "a larger buffer has what was there")
+        tap.equal(recorded.of_the_dead(), said, "the memory has both rings")
+        tap.equal(lines_of(recorded.capture.finish()), said, "both rings come in order")
 
 
 def four_writers_and_a_host():
@@ -201,6 +222,7 @@ def a_panic_is_read_out():
 tap.run(
     pages_are_read_where_the_guest_has_them,
     a_page_that_was_read_in_part,
+    pages_of_a_smaller_ring,
     four_writers_and_a_host,
     many_pages_at_once,
     stacks,
