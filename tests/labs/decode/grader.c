@@ -1,0 +1,35 @@
+/* grader.c - lab 4: lengths of the instructions that the input has, 15 bytes a line. */
+#include "tests/labs/grader.h"
+
+#include "decode.h"
+
+#include <stdio.h>
+
+#define BYTES 15
+
+static void lengths(void)
+{
+    unsigned bytes[BYTES];
+    uint8_t code[BYTES];
+
+    for (;;) {
+        for (unsigned i = 0; i < BYTES; i++) {
+            if (scanf("%2x", &bytes[i]) != 1)
+                return;
+            code[i] = (uint8_t)bytes[i];
+        }
+        lab_fact("%02x %02x %02x %02x %02x %02x %02x %02x ...: %u bytes", code[0],
+                 code[1], code[2], code[3], code[4], code[5], code[6], code[7],
+                 insn_length(code));
+    }
+}
+
+const struct lab_line lab_lines[] = {
+    { "one-byte", lengths },
+    { "modrm", lengths },
+    { "immediate", lengths },
+    { "prefixes", lengths },
+    { "two-byte", lengths },
+    { "programs", lengths },
+    { 0 },
+};
