@@ -184,7 +184,7 @@ void irq_dispatch(struct pt_regs *regs)
     irq_handler_t fn = irq_handlers[regs->vector].fn;
 
     if (!fn)
-        panic_regs(regs, "interrupt on vector 0x%x, which nobody handles", regs->vector);
+        panic_regs(regs, "interrupt on vector 0x%x, which has no handler", regs->vector);
     fn(regs);
 }
 NOKPROBE(irq_dispatch);

@@ -205,8 +205,9 @@ static void print_live_flags(const struct report *r)
         if (r->e.flags_live & flags[i].flag)
             shell_printf(r->sh, "%s ", flags[i].name);
     shell_printf(r->sh, "%s\n",
-                 r->e.flags_live ? "live: what changes them has to save them"
-                                 : "dead: nobody reads them before they are written");
+                 r->e.flags_live
+                     ? "live: what changes them has to save them"
+                     : "dead: no instruction reads them before they are written");
 }
 
 static void print_detour(const struct report *r)

@@ -188,7 +188,7 @@ void probe_explain(uintptr_t addr, struct explanation *out,
 const char *explain_way(enum site_way way)
 {
     static const char *const sentences[WAYS] = {
-        [WAY_BOOST] = "a copy does the same anywhere, and nobody waits for its end",
+        [WAY_BOOST] = "a copy does the same anywhere, and no handler waits for its end",
         [WAY_STEP] = "a post-handler waits for the end of the copy",
         [WAY_EMULATE] =
             "what it does depends on where it is, or changes what a trap needs",

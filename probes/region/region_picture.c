@@ -155,7 +155,7 @@ static bool is_probed(uintptr_t addr)
 
 static const struct obstacle obstacles[] = {
     { 'T', "T: a branch, a pointer or a fix-up leads there", is_target },
-    { '?', "?: nobody knows what leads there", targets_opaque },
+    { '?', "?: it is not known what leads there", targets_opaque },
     { 'P', "P: another probe", is_probed },
 };
 

@@ -350,7 +350,7 @@ KTEST(detour_return, stacks_of_others_and_full_ones)
     return_counts_start();
     dug = 0;
     ktest_report(return_elsewhere(elsewhere, 1, stack + sizeof(stack)) == 6,
-                 "a stack that is nobody's");
+                 "a stack that belongs to no thread");
     ktest_report(j.rp.missed[KRETPROBE_MISS_STACK] == 1 && return_counts.returned == 0,
                  "the return is missed, and counted");
     tid = kernel_clone(&(struct clone_args){ .fn = dig_deep, .name = "dig" });

@@ -415,7 +415,7 @@ KTEST(exec, a_page_changes_its_frame_under_running_code)
     ktest_report(exec_remap(PAD_A, frames[0]) == -ENOENT, "there must be one to replace");
     exec_map_at(PAD_A, frames[1]);
     ktest_report(each_cpu_run(change_or_run, frames) == 0,
-                 "who runs there runs the old or the new code, and nothing between");
+                 "a CPU there runs the old or the new code, and nothing between");
     exec_unmap(PAD_A);
     frame_free(frames[0]);
     frame_free(frames[1]);

@@ -190,7 +190,7 @@ KTEST(explain, what_was_exchanged_is_in_the_history)
 {
     ktest_report(say("probe explain region_side+2") == 0 &&
                      !strstr(seq_str(&output), " s, region_side"),
-                 "nobody has been here");
+                 "no CPU has been here");
     say("probe xmc region_side+2 0f 1f 44 00 01");
     say("probe explain region_side+2");
     ktest_report(said(" s, region_side+0x2: 0f 1f 44 00 01\n"), "exchanged");

@@ -371,7 +371,7 @@ KTEST(jump, a_return_probe_between_others_takes_its_turn)
     ktest_report(run_in_order(&plain, behind_it) == 29 && !strcmp(order, "abr"), "%s",
                  order);
     ktest_report(!sees_trampoline[0] && sees_trampoline[1],
-                 "who comes later finds another return address");
+                 "a later call finds another return address");
     ktest_report(run_in_order(&with_entry, behind_it) == 29 && !strcmp(order, "aebr"),
                  "%s", order);
     ktest_report(run_in_order(&limited, behind_it) == 29 && !strcmp(order, "abr"), "%s",
@@ -687,7 +687,7 @@ KTEST(jump, a_backtrace_of_a_handler_passes_the_instruction)
     ktest_report(jump_site(p.site)->specialized, "its code is its own");
     calls_target(3);
     without_jump(&p);
-    ktest_report(passes_target, "it is among those who are called by others");
+    ktest_report(passes_target, "it is among the functions that others call");
 }
 
 /* A CPU on the way out of a site's own code is where the image says. */

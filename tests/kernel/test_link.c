@@ -229,7 +229,7 @@ static void held_while(size_t which)
     store(original);
     thread_join(inside, &wrong);
     thread_join(remover, NULL);
-    ktest_report(is_gone && is_out && !wrong, "who gets out, and then it goes");
+    ktest_report(is_gone && is_out && !wrong, "the thread gets out, and then it goes");
     ktest_report(kprobe_hits(&row[1]) == (which != 1), "and is not hit when it is gone");
     ktest_report(kprobe_hits(&row[5]) == 1, "the last is hit");
     unregister_kprobe(&row[1 - which]);
@@ -271,7 +271,7 @@ KTEST(link, all_leave_with_somebody_inside)
     store(original);
     thread_join(inside, &wrong);
     thread_join(remover, NULL);
-    ktest_report(is_gone && is_out && !wrong, "who gets out, and then they are");
+    ktest_report(is_gone && is_out && !wrong, "the thread gets out, and then they are");
     jumps_as_before();
 }
 
@@ -346,7 +346,7 @@ KTEST(link, neighbours_come_and_go_while_all_cpus_run)
     ktest_report(!wrong && sum, "the function does what it did, %lu times",
                  (unsigned long)sum);
     ktest_report(kprobe_hits(&row[1]) == sum && kprobe_hits(&row[3]) == sum,
-                 "who stayed was hit each time");
+                 "the probe that stayed was hit each time");
     end();
     ktest_report(!link_count(), "nothing is left linked");
 }

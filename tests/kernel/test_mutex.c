@@ -174,5 +174,5 @@ KTEST(mutex, wait_event_times_out)
     ktest_report(took >= 20000000, "and not before its 20 ms");
     ktest_report(wait_event_timeout(&wq, true, 0) == 0,
                  "what is true already is no wait");
-    ktest_report(list_empty(&wq.waiters), "nobody is left in the queue");
+    ktest_report(list_empty(&wq.waiters), "no thread is left in the queue");
 }

@@ -92,7 +92,7 @@ static void becomes_a_jump(kprobe_pre_handler_t handler, const char *what)
     ktest_report(is_jump(&p), "%s: it is a jump", what);
     before = traps();
     ktest_report(target_is_right(), "%s: the function does what it did", what);
-    ktest_report(traps() == before, "%s: nobody has trapped", what);
+    ktest_report(traps() == before, "%s: no hit has trapped", what);
     ktest_report(kprobe_hits(&p) == 50, "%s: 50 calls, %lu hits", what, kprobe_hits(&p));
     unregister_kprobe(&p);
     ktest_report(text_is_as_before(), "%s: the text is as it was", what);
@@ -116,7 +116,7 @@ KTEST(optimize, by_itself_before_long)
     register_kprobe(&p);
     while (!is_jump(&p) && clock_ns() < end)
         thread_sleep_ns(1000000);
-    ktest_report(is_jump(&p), "nobody asked for it");
+    ktest_report(is_jump(&p), "it was not asked for");
     unregister_kprobe(&p);
     jumps_as_before();
 }
@@ -161,7 +161,7 @@ static void every_instruction(kprobe_pre_handler_t handler, const char *what)
                  n);
     before = traps();
     ktest_report(target_is_right(), "%s: the function does what it did", what);
-    ktest_report(traps() == before, "%s: nobody has trapped", what);
+    ktest_report(traps() == before, "%s: no hit has trapped", what);
     for (size_t i = 0; i < n; i++)
         wrong += kprobe_hits(each_ptr[i]) != 50 && kprobe_hits(each_ptr[i]) != 0;
     ktest_report(!wrong, "%s: each instruction has been hit in each call", what);
@@ -327,7 +327,7 @@ KTEST(optimize, h73_a_post_handler_comes_later)
     register_kprobe(&after);
     ktest_report(target_is_right() && posts == 50, "from the return on it is called");
     optimize_run();
-    ktest_report(is_jump(&count) && is_jump(&after), "it costs nobody the jump");
+    ktest_report(is_jump(&count) && is_jump(&after), "no site loses its jump by it");
     ktest_report(target_is_right() && posts == 100, "and is called there too: %u", posts);
     ktest_report(kprobe_hits(&count) == 100, "no hit of the counter is lost: %lu",
                  kprobe_hits(&count));

@@ -67,7 +67,7 @@ KTEST(pad, a_jump_to_a_pad_arrives)
     ktest_report(pad_pages() == 3 && pad_frames() < 3, "three pages share frames");
     give_back(pads, 3);
     ktest_report(pad_pages() == 0 && pad_frames() == 0, "nothing is left");
-    ktest_report(pad_target(pads[0]) == 0, "nobody leads anywhere");
+    ktest_report(pad_target(pads[0]) == 0, "no pad leads anywhere");
 }
 
 /* Pads wherever it may be, none on another. */
@@ -169,7 +169,7 @@ KTEST(pad, a_page_moves_under_who_jumps_there)
     ktest_report(reserve_and_fill(&pad, &jump, 1) == 0,
                  "a pad that is used all the time");
     ktest_report(each_cpu_run(move_or_jump, NULL) == 0,
-                 "who jumps there arrives, whichever frame it is on");
+                 "a jump there arrives, whichever frame it is on");
     give_back(&pad, 1);
     ktest_report(pad_frames() == 0, "nothing is left");
 }

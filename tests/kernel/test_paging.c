@@ -336,7 +336,7 @@ KTEST(paging, changes_reach_every_cpu)
     ktest_report(touch_everywhere(w.va, true).faults == 0, "writable again, for all");
     page_unmap(w.va, NULL);
     ktest_report(touch_everywhere(w.va, false).faults == cpu_count(),
-                 "nobody has it when it is gone");
+                 "no CPU has it when it is gone");
     frame_free(other);
     window_close(w);
 }

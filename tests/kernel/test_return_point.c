@@ -275,7 +275,7 @@ KTEST(return_point, a_detour_of_another_kind_comes)
     sleepers_end(tids, 10);
     ktest_report(sleepers.came_back == 10 && return_counts.returned == 10 &&
                      !return_counts.wrong,
-                 "ten who were called by the first return, and are seen");
+                 "ten calls that the first has made return, and are seen");
     unregister_kretprobe(&second);
     unregister_kretprobe(&rp);
     jumps_as_before();

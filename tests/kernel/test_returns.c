@@ -266,7 +266,7 @@ KTEST(returns, h84_threads_end_inside)
     ktest_report(ended == 50, "50 threads ended in the middle");
     ktest_report(return_counts.returned == 0, "none of them returned");
     ktest_report(rps[0].dropped == 50 && !rps[0].nmissed && kprobe_hits(&rps[0].kp) == 50,
-                 "their instances are dropped, and limit nobody");
+                 "their instances are dropped, and no longer count");
     ktest_report(rps[1].dropped == 50 && rps[2].dropped == 50,
                  "so it is with functions that never return");
     ktest_report(heap_block_count() == before, "and nothing is left of them");
@@ -288,7 +288,7 @@ KTEST(returns, h87_on_another_stack_it_is_missed)
     return_counts_start();
     return_probe(&rp, elsewhere);
     ktest_report(return_elsewhere(elsewhere, 1, stack + 16384) == 6,
-                 "a function called on a stack that is nobody's");
+                 "a function called on a stack that belongs to no thread");
     ktest_report(rp.missed[KRETPROBE_MISS_STACK] == 1 && rp.nmissed == 1,
                  "its return is missed, and counted");
     ktest_report(elsewhere(2) == 7 && return_counts.returned == 1, "the next is seen");
@@ -353,7 +353,7 @@ KTEST(returns, h38_functions_of_locks)
             unregister_kretprobe(&rps[i]);
     ktest_report(probed >= 5, "%u functions of locks and what takes them", probed);
     ktest_report(!bad && own_count == 500ul * cpu_count(),
-                 "nobody hangs, nothing is lost");
+                 "no thread hangs, nothing is lost");
     ktest_report(kprobe_hits(&take.kp) == own_count && !take.nmissed && !release.nmissed,
                  "a lock of our own: every return was seen");
     unregister_kretprobe(&take);

@@ -234,7 +234,7 @@ KTEST(thread, sleepers_wake_in_the_order_of_their_deadlines)
         lead_ns *= 2;
     for (unsigned i = 0; i < 4; i++)
         ordered = ordered && woken_order[i] == i + 1;
-    ktest_report(too_early == 0, "nobody woke before its time");
+    ktest_report(too_early == 0, "no thread woke before its time");
     ktest_report(ordered, "deadlines 160, 80, 120 and 40 ms away came in their order");
 }
 

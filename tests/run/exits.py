@@ -35,7 +35,7 @@ ROWS = (
     (HOST, "all but attach, lab", "the build failed, or a tool is missing"),
     (HOST, "attach", "it is running already"),
     (TIMEOUT, "run, exec, trace", "the time limit was reached (--timeout)"),
-    ("128+N", "all", "signal N: 130 Ctrl-C, 141 nobody reads the output, 143 SIGTERM"),
+    ("128+N", "all", "signal N: 130 Ctrl-C, 141 the output has no reader, 143 SIGTERM"),
     ("else", "gdb", "what gdb exited with"),
     ("else", "tracefs", "what the command exited with"),
 )

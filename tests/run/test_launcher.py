@@ -109,7 +109,7 @@ def resets_are_told():
     status, _, err = run_launcher("exec", "triple")
     tap.check(status == 4 and "triple fault, in" in err, "triple fault")
     status, _, err = run_launcher("exec", "reset")
-    tap.check(status == 4 and "reset itself" in err, "a reset nobody asked for")
+    tap.check(status == 4 and "reset itself" in err, "a reset that was not asked for")
     status, _, err = run_launcher("exec", "off", "say a")
     tap.check(status == 4 and "switched itself off" in err, "off before the last command")
     for word in ("off", "reboot", " reboot  # again"):

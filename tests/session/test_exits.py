@@ -254,7 +254,7 @@ TRIPLE = "a CPU of the guest went down by a triple fault"
 QEMU_ENDED = "QEMU ended, or was ended by a signal"
 NO_BUILD = "the build failed, or a tool is missing"
 LIMIT_REACHED = "the time limit was reached (--timeout)"
-SIGNAL = "signal N: 130 Ctrl-C, 141 nobody reads the output, 143 SIGTERM"
+SIGNAL = "signal N: 130 Ctrl-C, 141 the output has no reader, 143 SIGTERM"
 INT, TERM = signal.SIGINT, signal.SIGTERM
 FUSE = can_open("/dev/fuse")
 TESTS = ("--append", "tests=stack.an_overflow_is_named,frame")  # the first one panics

@@ -72,7 +72,7 @@ def callers_are_seen_through_returns():
         report = report_of("returns.a_panic_shows_the_real_callers", smp)
         check_line(r"(?m)^  0x[0-9a-f]+ panic_here\+0x.*\n(?:.*\n)*?  0x[0-9a-f]+ middle\+0x"
                    r".*\n  0x[0-9a-f]+ outer\+0x", report,
-                   "who would have returned to whom")  # fmt: skip
+                   "which calls would have returned, and to where")  # fmt: skip
         check_line(r"in a hit of inner\+0x0, in its return handler panic_here\+0x0$", report,
                    "and which handler it was")  # fmt: skip
         tap.equal(report.count("trampoline"), 0, "as if nothing had been exchanged")

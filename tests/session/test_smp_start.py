@@ -146,7 +146,7 @@ def a_wrong_list_of_cpus_resets_none():
     for apic_id in (3, 255):
         log, cpus = with_ghost(apic_id)
         tap.equal(cpus, 3, f"the second CPU is called {apic_id}: the others are started")
-        tap.check("has not started" not in log, "and nobody is waited for")
+        tap.check("has not started" not in log, "and no CPU is waited for")
 
 
 tap.run(

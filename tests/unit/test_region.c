@@ -845,7 +845,7 @@ static void obstacles_are_drawn(void)
               "[<- DCR -------------->]\n"
               "    [<- JTPR ----->]\n"
               "         T              T: a branch, a pointer or a fix-up leads there\n"
-              "             ?          ?: nobody knows what leads there\n"
+              "             ?          ?: it is not known what leads there\n"
               "                 P      P: another probe\n");
     CHECK_EQ(unregister_kprobe(&inner), 0);
     fake_end();
