@@ -85,8 +85,12 @@ const struct bench_kind bench_kinds[] = {
       .jprobe = true, .jump = true },
     { "jprobe_kret_opt", bench_targets_long, .returns = true, .jprobe = true,
       .jump = true },
+    { "event_int3_0args", bench_targets_lea, .event = "" },
+    { "event_int3_3regs", bench_targets_lea, .event = "a=%di b=%si c=%dx" },
     { "event_opt_0args", bench_targets_long, .jump = true, .event = "" },
     { "event_opt_3regs", bench_targets_long, .jump = true, .event = "a=%di b=%si c=%dx" },
+    { "event_opt_3mem", bench_targets_long, .jump = true,
+      .event = "a=+0(%sp) b=+8(%sp) c=+16(%sp)" },
 };
 const size_t bench_kind_count = ARRAY_LEN(bench_kinds);
 

@@ -225,11 +225,29 @@ static void store_string(struct run *run, const struct fetch_insn *load,
 
 /* ---- numbers ---- */
 
+/* put - the lower @size bytes of a value: 1, 2, 4 or 8. */
+static ALWAYS_INLINE void put(uint8_t *at, uint64_t value, unsigned size)
+{
+    switch (size) {
+    case 8:
+        memcpy(at, &value, 8);
+        return;
+    case 4:
+        memcpy(at, &value, 4);
+        return;
+    case 2:
+        memcpy(at, &value, 2);
+        return;
+    default:
+        *at = (uint8_t)value;
+    }
+}
+
 static void store_number(struct run *run, const struct fetch_insn *insn, uint8_t *at,
                          bool fault)
 {
     if (insn->op == FETCH_STORE && !fault) {
-        memcpy(at, &run->value, insn->size);
+        put(at, run->value, insn->size);
         return;
     }
     if (fault || run->from->read(at, run->value + (uint64_t)insn->value, insn->size,
@@ -269,6 +287,21 @@ static const struct fetch_insn *before_store(const struct fetch_insn *insn,
     return insn;
 }
 
+/* store_register - what most arguments are, without a program. Return: false: @arg is more. */
+static ALWAYS_INLINE bool store_register(const struct fetch_arg *arg,
+                                         const struct pt_regs *regs, uint8_t *at)
+{
+    const struct fetch_insn *code = arg->code;
+    uint64_t value;
+
+    if (code[0].op != FETCH_LOAD_REG || code[1].op != FETCH_STORE ||
+        code[2].op != FETCH_END)
+        return false;
+    memcpy(&value, (const uint8_t *)regs + code[0].value, sizeof(value));
+    put(at, value, code[1].size);
+    return true;
+}
+
 static void run_program(const struct fetch_arg *arg, struct run *run, uint8_t *at)
 {
     unsigned elements = arg->count ? arg->count : 1;
@@ -302,10 +335,11 @@ void fetch_args(const struct fetch_arg *args, size_t count, size_t head,
     to->faults = 0;
     to->cut = 0;
     to->used = head;
+    if (count)
+        to->used += args[count - 1].offset + fetch_fixed_size(&args[count - 1]);
     for (size_t i = 0; i < count; i++)
-        to->used += fetch_fixed_size(&args[i]);
-    for (size_t i = 0; i < count; i++)
-        run_program(&args[i], &run, to->record + head + args[i].offset);
+        if (!store_register(&args[i], from->regs, to->record + head + args[i].offset))
+            run_program(&args[i], &run, to->record + head + args[i].offset);
 }
 
 size_t fetch_strings_size(const struct fetch_arg *args, size_t count,

@@ -34,6 +34,11 @@ HITS = (
     ("kret_opt", "linux.hit.kret_opt", 0.35, None),
     ("kret_opt_entryh", "linux.hit.kret_opt_entryh", None, None),
     ("kprobe_kret_opt", "linux.hit.kprobe_kret_opt", 0.4, None),
+    ("event_int3_0args", "linux.hit.event_int3_0args", 0.5, 0.5),
+    ("event_int3_3regs", "linux.hit.event_int3_3regs", 0.5, 0.5),
+    ("event_opt_0args", "linux.hit.event_opt_0args", 0.25, 0.5),
+    ("event_opt_3regs", "linux.hit.event_opt_3regs", 0.25, 0.5),
+    ("event_opt_3mem", "linux.hit.event_opt_3mem", None, None),
 )
 # run, ours, theirs, goal: at most so many times theirs. The floor's figures include the call
 # of the target, but for those that say `less` it.
