@@ -225,8 +225,8 @@ static void store_string(struct run *run, const struct fetch_insn *load,
 
 /* ---- numbers ---- */
 
-/* put - the lower @size bytes of a value: 1, 2, 4 or 8. */
-static ALWAYS_INLINE void put(uint8_t *at, uint64_t value, unsigned size)
+/* store_low - the lower @size bytes of a value: 1, 2, 4 or 8. */
+static ALWAYS_INLINE void store_low(uint8_t *at, uint64_t value, unsigned size)
 {
     switch (size) {
     case 8:
@@ -247,7 +247,7 @@ static void store_number(struct run *run, const struct fetch_insn *insn, uint8_t
                          bool fault)
 {
     if (insn->op == FETCH_STORE && !fault) {
-        put(at, run->value, insn->size);
+        store_low(at, run->value, insn->size);
         return;
     }
     if (fault || run->from->read(at, run->value + (uint64_t)insn->value, insn->size,
@@ -287,7 +287,7 @@ static const struct fetch_insn *before_store(const struct fetch_insn *insn,
     return insn;
 }
 
-/* store_register - what most arguments are, without a program. Return: false: @arg is more. */
+/* store_register - what most arguments are, without a program. Return: false: it is more. */
 static ALWAYS_INLINE bool store_register(const struct fetch_arg *arg,
                                          const struct pt_regs *regs, uint8_t *at)
 {
@@ -298,7 +298,7 @@ static ALWAYS_INLINE bool store_register(const struct fetch_arg *arg,
         code[2].op != FETCH_END)
         return false;
     memcpy(&value, (const uint8_t *)regs + code[0].value, sizeof(value));
-    put(at, value, code[1].size);
+    store_low(at, value, code[1].size);
     return true;
 }
 
