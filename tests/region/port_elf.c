@@ -5,6 +5,7 @@
 #include "kernel/debug/ksyms_table.h"
 #include "probes/core/extend.h"
 #include "probes/core/registry.h"
+#include "probes/core/text_part.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
 
@@ -276,4 +277,24 @@ void plat_raise_fault(struct pt_regs *regs, uintptr_t addr)
 {
     (void)regs;
     plat_bug("plat_raise_fault", addr);
+}
+
+/* ---- nothing else runs, and no part of the text comes or goes ---- */
+
+unsigned long plat_irq_save(void)
+{
+    return 0;
+}
+
+void plat_irq_restore(unsigned long flags UNUSED)
+{
+}
+
+void plat_sync_cores(void)
+{
+}
+
+bool text_part_closed(uintptr_t addr UNUSED)
+{
+    return false;
 }
