@@ -3,6 +3,7 @@
 import bisect
 import functools
 import os
+import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -11,8 +12,12 @@ import elf64  # noqa: E402
 import gen_ksyms  # noqa: E402
 
 
+MODULE_SYMBOL = re.compile(r"^([0-9a-f]{16}) (\w) (\S+)\t\[\S+\]$", re.M)
+LAST_SIZE = 4096  # of a module's last symbol: its end is not known
+
+
 class Symbols:
-    """Of an ELF file."""
+    """Of an ELF file, and of modules of a guest that runs it."""
 
     def __init__(self, elf):
         loaded = list(elf64.load(elf).symbols())
@@ -20,6 +25,21 @@ class Symbols:
         self.starts = [entry.start for entry in self.entries]
         self.objects = {s.name: s.value for s in loaded}
         self.find = functools.lru_cache(1 << 16)(self._find)
+
+    def add_modules(self, kallsyms):
+        """Symbols that /proc/kallsyms shows with a module behind them."""
+        known = set(self.entries)
+        found = sorted((int(start, 16), kind, name)
+                       for start, kind, name in MODULE_SYMBOL.findall(kallsyms))
+        ends = [start for start, *_ in found[1:]] + [0]
+        for (start, kind, name), end in zip(found, ends):
+            size = min(max(end - start, 0) or LAST_SIZE, LAST_SIZE)
+            entry = gen_ksyms.Entry(start, size, name, kind, gen_ksyms.NONE)
+            if entry not in known:
+                self.entries.append(entry)
+        self.entries.sort(key=lambda entry: entry.start)
+        self.starts = [entry.start for entry in self.entries]
+        self.find.cache_clear()
 
     def _find(self, address):
         """(name, offset, size), or None."""

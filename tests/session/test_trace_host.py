@@ -9,8 +9,9 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
-from recorded import CPUS, MARKER, Recorded, lines_of, without_comments  # noqa: E402
+from recorded import CPUS, MARKER, ROOT, Recorded, lines_of, without_comments  # noqa: E402
 import tap  # noqa: E402
+from host import modules  # noqa: E402
 from host.trace import write_folded  # noqa: E402
 from host.trace.console_line import ConsoleLine  # noqa: E402
 from machine import Machine  # noqa: E402
@@ -99,6 +100,16 @@ def hits(recorded):
     """By the tracer's own count."""
     rows = re.findall(r"^ +(\w+) +(\d+) ", recorded.files.read("kprobe_profile"), re.M)
     return {name: int(count) for name, count in rows}
+
+
+def functions_of_modules():
+    with Recorded() as recorded:
+        modules.load(recorded.guest.machine, os.path.join(ROOT, "docs/samples/reads.c"), 60)
+        recorded.begin("p:k/reads reads_run")
+        recorded.guest.machine.request("run reads", 60)
+        lines = lines_of(recorded.capture.finish())
+        tap.equal(len(lines), 1, "a module's function is recorded")
+        tap.check("reads: (reads_run+0x0/" in lines[0], f"by its name: {lines[0]}")
 
 
 def pages_of_a_smaller_ring():
@@ -222,6 +233,7 @@ def a_panic_is_read_out():
 tap.run(
     pages_are_read_where_the_guest_has_them,
     a_page_that_was_read_in_part,
+    functions_of_modules,
     pages_of_a_smaller_ring,
     four_writers_and_a_host,
     many_pages_at_once,
