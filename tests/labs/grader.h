@@ -21,6 +21,11 @@ extern const struct lab_line lab_lines[];
 /* lab_fact - state what was seen, as printf() does. A line of its own. */
 void lab_fact(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* LAB_WRONG - begins a fact that the right answers never have: a grader that states it with
+ * them is broken, and says so.
+ */
+#define LAB_WRONG "wrong: "
+
 /* lab_random - a number that depends on the seed, the line and the case only.
  * lab_below - one that is less than @limit, which is not 0.
  */
