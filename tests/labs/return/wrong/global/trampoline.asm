@@ -1,0 +1,27 @@
+; trampoline.asm - a followed function "returns" here.
+; In:  rax, rdx, xmm0, xmm1: what it returns; rsp: above where its return address was
+
+    bits 64
+    section .text
+    extern return_leave
+
+    global return_trampoline
+return_trampoline:
+    sub  rsp, 8                 ; the slot, where the return address was
+    push rax
+    push rdx
+    sub  rsp, 5 * 8             ; two vector registers; rsp is a multiple of 16 now
+    movups [rsp], xmm0
+    movups [rsp + 16], xmm1
+    lea  rdi, [rsp + 7 * 8]
+    mov  rsi, rax
+    call return_leave           ; uint64_t return_leave(uint64_t *slot, uint64_t value)
+    mov  [rsp + 7 * 8], rax
+    movups xmm0, [rsp]
+    movups xmm1, [rsp + 16]
+    add  rsp, 5 * 8
+    pop  rdx
+    pop  rax
+    ret
+
+    section .note.GNU-stack noalloc noexec nowrite progbits
