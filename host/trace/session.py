@@ -17,7 +17,7 @@ from machine import Gone, Machine
 
 from . import dead, hist, pages, text
 from . import write_dat, write_folded, write_html, write_pftrace, write_speedscope
-from .capture import Capture
+from .capture import LIMIT, Capture
 from .console_line import ConsoleLine
 from .memory import Memory
 from .symbols import Symbols
@@ -34,6 +34,7 @@ WRITERS = {
 }
 PAUSE = 0.1  # seconds between two requests for pages
 LIVE_PAUSE = 0.2
+GONE_WAIT = 2
 
 
 class Live:
@@ -88,14 +89,18 @@ class Session:
                 self.guest.machine, memory, Symbols(ELF), self.options.smp, self.options.lines
             )
             wanted = self.options.live or self.options.output
-            capture.set_up(self.options.buffer, record_all=bool(wanted))
+            try:
+                capture.set_up(self.options.buffer, record_all=bool(wanted))
+            except (Gone, TimeoutError):
+                raise self.guest.failure("while its tracer was set up", LIMIT) from None
             if self.options.live:
                 self.live = Live(capture.result)
             try:
                 self.record(capture)
                 capture.finish()
-            except (Gone, TimeoutError, OSError) as error:
-                if not self.guest.panicked and self.guest.ended():
+            except (Gone, TimeoutError, OSError, ValueError) as error:
+                # Its lines close before QEMU is gone.
+                if not self.guest.panicked and self.guest.wait_end(GONE_WAIT) is not None:
                     raise self.guest.failure("while it was recorded", 0) from None
                 self.harvest(capture, memory, error)
         self.write(capture.result)
