@@ -42,6 +42,7 @@ MODELS = [
     ("shadow", "DEPTH=2"),
     ("link", "CPUS=2"),
     ("ring", "EVENTS=4"),
+    ("module", "LOADS=1"),
 ]
 MODELS_LONG = [
     ("text_poke", TINY),
@@ -61,6 +62,7 @@ MODELS_LONG = [
     ("link", "CPUS=3"),
     ("ring", "EVENTS=5 ROOM=2"),
     ("ring", "EVENTS=5 SLOTS=3"),
+    ("module", "LOADS=2"),
 ]
 
 # Are changed, and hold all the same: what was left out is there for something else.
@@ -87,6 +89,10 @@ MUTANTS = [
     ("ring", "EVENTS=4", "ALL_PUBLISH", "record_is_next"),
     ("ring", "EVENTS=4", "DROPS_APART", "all_are_read_or_lost"),
     ("ring", "EVENTS=4", "SPARE_LATE", "record_is_next"),
+    ("module", "LOADS=1", "NO_QUIESCENCE", "fixup_is_known"),
+    ("module", "LOADS=1", "NO_SCAN", "text_is_there"),
+    ("module", "LOADS=1", "SYMBOLS_FIRST", "fixup_is_known"),
+    ("module", "LOADS=1", "ARMED_LATE", "constructor_is_seen"),
 ]
 MUTANTS_LONG = [
     ("text_poke", ONE, "NO_SYNC_0", "what_it_leads_to_is_seen"),
@@ -145,11 +151,14 @@ MUTANTS_LONG = [
     ("ring", "EVENTS=4", "NO_LAP", "record_is_next"),
     ("ring", "EVENTS=4", "LOOK_AFTER", "record_is_next"),
     ("ring", "EVENTS=4", "NO_SECOND_LOOK", "record_is_next"),
+    ("module", "LOADS=1", "NOT_CLOSED", "probe_has_text"),
+    ("module", "LOADS=1", "OPENED_EARLY", "probe_has_text"),
+    ("module", "LOADS=1", "NO_QUIESCENCE_AT_END", "table_is_there"),
 ]
 
 # Names that say how large a model is.
 SIZES = {"CPUS", "SITES", "LEN", "THREADS", "DEPTH", "LIVE", "HALTS", "EVENTS", "ROOM",
-         "SLOTS"}
+         "SLOTS", "LOADS"}
 
 
 def defines(size, mutant=""):

@@ -1,0 +1,196 @@
+/* module.pml - kernel/module/module.c: a module comes and goes, while threads are in it, hits
+ * run its handlers, its symbols are looked up, and a probe on its text is registered and
+ * taken out by its name. Numbers are the steps of module.c.
+ */
+#ifndef LOADS
+#define LOADS 2
+#endif
+
+bool mapped = false;     /* there is memory, and the text is in it */
+bool symbols = false;    /* of it are known */
+bool closed = false;     /* probes keep off its text */
+bool way_in = false;     /* a workload, a file */
+bool handler_on = false; /* a probe elsewhere has a handler in it */
+bool table_freed = true;
+
+bool found = false;                   /* the visitor has taken a way in */
+bool inside = false;                  /* and is in the text, maybe asleep */
+bool called = false, running = false; /* a handler is about to be called; runs */
+bool looking = false;                 /* a look-up reads the table */
+
+bool locked = false;                      /* PLAT_PROBES */
+bool registered = false, armed = false;   /* a probe on its text, by name */
+
+hidden byte text_is_there, fixup_is_known, table_is_there, probe_has_text, constructor_is_seen;
+#define HOLDS(fact, what) fact = (what); assert(fact)
+
+inline lock() { atomic { !locked -> locked = true } }
+inline unlock() { locked = false }
+
+/* Each context has been outside once: handlers and look-ups have preemption off. */
+inline quiesce()
+{
+    !called && !running;
+    !looking
+}
+
+/* ---- what goes on ---- */
+
+proctype visitor()
+{
+end:
+    do
+    :: atomic { way_in && !found -> found = true };
+        inside = true;
+        do
+        :: atomic { HOLDS(text_is_there, mapped) }
+        :: atomic { HOLDS(fixup_is_known, symbols) } /* it faults */
+        :: break
+        od;
+        atomic { inside = false; found = false }
+    od
+}
+
+proctype hit()
+{
+end:
+    do
+    :: atomic { handler_on -> called = true };
+        atomic { called = false; running = true };
+        atomic { HOLDS(text_is_there, mapped) };
+        atomic { HOLDS(fixup_is_known, symbols) };
+        running = false
+    od
+}
+
+proctype look_up()
+{
+end:
+    do
+    :: atomic { symbols -> looking = true };
+        atomic { HOLDS(table_is_there, !table_freed) };
+        looking = false
+    od
+}
+
+proctype registrar()
+{
+end:
+    do
+    :: lock();
+        if
+        :: registered -> registered = false; armed = false
+        :: !registered ->
+            registered = true; /* it may wait for its name */
+            if
+            :: symbols && !closed ->
+                atomic { HOLDS(probe_has_text, mapped) };
+                armed = true
+            :: else
+            fi
+        fi;
+        unlock()
+    od
+}
+
+/* ---- it comes and goes ---- */
+
+inline comes()
+{
+    lock();
+    if
+    :: registered -> armed = true
+    :: else
+    fi;
+    unlock()
+}
+
+inline construct() { atomic { HOLDS(constructor_is_seen, locked || !registered || armed) } }
+
+inline load()
+{
+    atomic { mapped = true; table_freed = false }; /* 2 */
+    symbols = true;                                /* 3 */
+#ifdef ARMED_LATE
+    construct();
+    comes();
+#else
+    comes();     /* 4 */
+    construct(); /* 5 */
+#endif
+    handler_on = true;
+    way_in = true /* 6 */
+}
+
+inline goes()
+{
+    lock();
+#ifndef NOT_CLOSED
+    closed = true;
+#endif
+    armed = false;
+    unlock()
+}
+
+inline unload()
+{
+    way_in = false; /* 1 */
+again:
+    if
+    :: found && !inside -> goto again /* in use: EBUSY */
+    :: else
+    fi;
+#ifdef SYMBOLS_FIRST
+    symbols = false;
+#endif
+    handler_on = false; /* 3 */
+#ifndef NO_QUIESCENCE
+    quiesce(); /* 4 */
+#endif
+#ifndef NO_SCAN
+    if
+    :: atomic { inside || running } -> goto again /* 5: EBUSY */
+    :: else
+    fi;
+#endif
+    goes(); /* 6 */
+#ifdef OPENED_EARLY
+    closed = false;
+#endif
+    symbols = false; /* 7 */
+    lock();
+    closed = false;
+    unlock();
+#ifndef NO_QUIESCENCE_AT_END
+    quiesce(); /* 8 */
+#endif
+    atomic {
+        HOLDS(probe_has_text, !armed);
+        mapped = false; /* 9 */
+        table_freed = true
+    }
+}
+
+proctype loader()
+{
+    byte n = 0;
+
+    do
+    :: n < LOADS ->
+        load();
+        unload();
+        n++
+    :: else -> break
+    od
+}
+
+init
+{
+    atomic {
+        run visitor();
+        run hit();
+        run look_up();
+        run registrar();
+        run loader()
+    }
+}
