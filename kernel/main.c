@@ -183,7 +183,7 @@ static void switch_off(bool failed)
 
 static void start_services(void)
 {
-    char jump[16];
+    char jump[16], at_panic[16];
 
     must(vfs_init(), "files");
     must(proc_init(boot.cmdline), "/proc");
@@ -195,6 +195,9 @@ static void start_services(void)
     if (boot_option(boot.cmdline, "kprobes-jump", jump, sizeof(jump)) &&
         port_choose_jump(jump))
         log_warn("kprobes-jump=%s: pun, region or off", jump);
+    if (boot_option(boot.cmdline, "panic", at_panic, sizeof(at_panic)) &&
+        !strcmp(at_panic, "unprobe"))
+        port_unprobe_at_panic();
     if (have_com1)
         serial_start(&com1, percpu_of(0)->apic_id);
     if (have_com3)

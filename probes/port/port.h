@@ -56,6 +56,9 @@ int probes_add_commands(void);
  */
 int probes_add_files(void);
 
+/* port_unprobe_at_panic - a panic shall restore all text, and say so. Context: boot. */
+void port_unprobe_at_panic(void);
+
 /* port_choose_jump - the boot word kprobes-jump=@word, as the file takes it.
  * Return: 0; -EINVAL.
  */

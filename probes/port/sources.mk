@@ -8,4 +8,5 @@ PORT := \
     probes/port/port_module.c \
     probes/port/port_shadow.c \
     probes/port/port_optimizer.c \
+    probes/port/unprobe.c \
     probes/port/report.c

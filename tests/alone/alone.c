@@ -29,6 +29,10 @@ void port_module_targets(uintptr_t addr, struct plat_targets *out)
     (void)out;
 }
 
+void port_unprobe_at_panic(void)
+{
+}
+
 int port_choose_jump(const char *word)
 {
     (void)word;

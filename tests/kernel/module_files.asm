@@ -17,3 +17,4 @@ module_file guest
 module_file user
 module_file refuses
 module_file leaky_mark
+module_file plain

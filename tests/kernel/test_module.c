@@ -30,6 +30,7 @@ FILE_OF(guest);
 FILE_OF(user);
 FILE_OF(refuses);
 FILE_OF(leaky_mark);
+FILE_OF(plain);
 
 #define LOAD(name)                                                                       \
     module_load(#name, module_##name, (size_t)(module_##name##_end - module_##name), why)
@@ -202,6 +203,65 @@ KTEST(module, reloads_leak_nothing)
     ktest_report(heap_in_use() == bytes && heap_block_count() == blocks,
                  "the heap is the same to the byte");
     ktest_report(after.free == before.free, "and so are the frames");
+}
+
+/* ---- damage ---- */
+
+static size_t damage(uint8_t *file, size_t len)
+{
+    for (uint64_t n = 1 + ktest_random() % 3; n > 0; n--) {
+        size_t at = ktest_random() % len;
+
+        switch (ktest_random() % 4) {
+        case 0:
+            file[at] = (uint8_t)ktest_random();
+            break;
+        case 1:
+            file[at] ^= (uint8_t)(1u << ktest_random() % 8);
+            break;
+        case 2:
+            file[at] = 0xff;
+            break;
+        default:
+            memset(file + at, 0, len - at < 8 ? len - at : 8);
+        }
+    }
+    return ktest_random() % 16 ? len : ktest_random() % len;
+}
+
+/* Mostly in its tables: they are most of a small file. */
+KTEST(module, a_damaged_file_is_refused_or_loaded)
+{
+    size_t len = (size_t)(module_plain_end - module_plain);
+    uint64_t rounds = ktest_rounds(300, 10000), loaded = 0, strange = 0;
+    struct frame_stats before, after;
+    uint8_t *file = kmalloc(len);
+    size_t bytes;
+
+    ktest_report(LOAD(plain) == 0 && call("plain_switch", 0, 0) == 1,
+                 "whole, it is loaded");
+    unload("plain");
+    frame_stats_get(&before);
+    bytes = heap_in_use();
+    for (uint64_t i = 0; i < rounds; i++) {
+        int err;
+
+        memcpy(file, module_plain, len);
+        err = module_load("plain", file, damage(file, len), why);
+        loaded += err == 0;
+        strange += err && err != -ENOEXEC && err != -ENOMEM;
+        if (!err && unload("plain"))
+            break;
+    }
+    frame_stats_get(&after);
+    ktest_report(!strange, "%lu files: %lu are refused, by ENOEXEC or ENOMEM", rounds,
+                 rounds - loaded);
+    /* Names of symbols stay, and damage makes new ones. */
+    bytes = heap_in_use() - bytes;
+    ktest_report(bytes < rounds * 64, "%zu bytes of names stay", bytes);
+    ktest_report((before.free - after.free) * PAGE_SIZE <= bytes * 2 + 16 * PAGE_SIZE,
+                 "%zu frames hold them", before.free - after.free);
+    kfree(file);
 }
 
 /* ---- threads inside ---- */

@@ -4,6 +4,7 @@ import re
 
 import tap
 from guest import EXIT_PANIC, Guest, Setup
+from machine import Gone
 from session import LIMIT
 
 
@@ -78,5 +79,27 @@ def callers_are_seen_through_returns():
         tap.equal(report.count("trampoline"), 0, "as if nothing had been exchanged")
 
 
+def text_is_restored():
+    """By jumps and breakpoints; that it is as built says a sum which was made at boot."""
+    commands = ("probe add vfs_read", "probe add --post vfs_write", "probe all vfs_*")
+    found = {}
+    for word in ("panic=unprobe", ""):
+        with Guest(Setup(append=word)) as guest:
+            guest.wait_prompt(LIMIT)
+            for command in commands:
+                guest.machine.request(command, LIMIT)
+            try:
+                guest.machine.request("panic asked", LIMIT)
+            except Gone:
+                pass
+            guest.wait_end(LIMIT)
+            guest.console.wait_closed(5)
+            text = guest.console.text.decode("utf-8", "replace")
+        found[word] = re.search(r"unprobe: (\d+) bytes .* in \d+ lines; 0 lines", text)
+    tap.check(found["panic=unprobe"] and int(found["panic=unprobe"][1]) > 100,
+              "panic=unprobe: text is restored, and the report says so")  # fmt: skip
+    tap.check(not found[""], "without it text stays")
+
+
 tap.run(overflows_are_named, handlers_are_named, locks_are_named, probed_ud2_is_named,
-        callers_are_seen_through_returns)
+        callers_are_seen_through_returns, text_is_restored)

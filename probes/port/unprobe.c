@@ -1,0 +1,50 @@
+/* unprobe.c - the boot argument panic=unprobe: at a panic all text becomes what it was
+ * without probes, so that what looks at the memory afterwards sees the program.
+ *
+ * All other CPUs stand still, or did not stop; no lock is taken. Text is compared line by
+ * line with what recover_bytes() says it would be, and only what differs is written.
+ */
+#include "kernel/debug/panic.h"
+#include "kernel/memmap.h"
+#include "kernel/mm/exec.h"
+#include "probes/core/platform.h"
+#include "probes/core/recover.h"
+#include "probes/port/port.h"
+
+#include <string.h>
+
+static size_t restore_line(uintptr_t line)
+{
+    const uint8_t *now = (const uint8_t *)line;
+    uint8_t original[PLAT_LINE_LEN];
+    size_t changed = 0;
+
+    if (recover_bytes(original, line, PLAT_LINE_LEN))
+        return 0;
+    for (size_t i = 0; i < PLAT_LINE_LEN; i++)
+        changed += original[i] != now[i];
+    if (changed && text_poke_alias_write((void *)line, original, PLAT_LINE_LEN))
+        return 0;
+    return changed;
+}
+
+static void unprobe(void)
+{
+    size_t bytes = 0, lines = 0, other = 0;
+
+    for (uintptr_t line = (uintptr_t)_text; line + PLAT_LINE_LEN <= (uintptr_t)_etext;
+         line += PLAT_LINE_LEN) {
+        size_t changed = restore_line(line);
+
+        bytes += changed;
+        lines += changed != 0;
+        other += !plat_text_is_built(line, (const uint8_t *)line);
+    }
+    panic_print("panic=unprobe: %zu bytes of text restored in %zu lines; ", bytes, lines);
+    panic_print("%zu lines are not as they were built\n", other);
+}
+
+void port_unprobe_at_panic(void)
+{
+    panic_add_report(unprobe);
+}
