@@ -32,15 +32,20 @@ struct search {
     bool runs;
 };
 
-static bool is_text(const struct module *m, uintptr_t addr)
+/* text_of - @addr, or what it is a copy of, if that is in the text; else 0. */
+static uintptr_t text_of(const struct module *m, uintptr_t addr)
 {
     if (exec_contains(addr))
         addr = module_watch->original(addr);
-    return addr >= m->facts.text && addr < m->facts.text_end;
+    return addr >= m->facts.text && addr < m->facts.text_end ? addr : 0;
 }
 
-static void found(struct search *s, const struct thread *t, uintptr_t addr)
+/* look_at - an address that @t has somewhere. */
+static void look_at(struct search *s, const struct thread *t, uintptr_t addr)
 {
+    addr = text_of(s->m, addr);
+    if (!addr)
+        return;
     s->found = addr;
     s->tid = t->tid;
     memcpy(s->name, t->name, sizeof(s->name));
@@ -55,8 +60,7 @@ static void look_at_words(struct search *s, const struct thread *t, uintptr_t sp
         sp = top - t->stack_len; /* of an NMI or the like: all of it */
     for (const uintptr_t *word = (const uintptr_t *)(sp & ~7ul);
          (uintptr_t)word < top && !s->found; word++)
-        if (is_text(s->m, *word))
-            found(s, t, *word);
+        look_at(s, t, *word);
 }
 
 static void look_at_thread(struct thread *t, void *arg)
@@ -67,14 +71,16 @@ static void look_at_thread(struct thread *t, void *arg)
     if (s->found || t == s->self || t->state == THREAD_DEAD || !t->stack_len)
         return;
     regs = t->state == THREAD_RUNNING ? stop_machine_regs(t->cpu) : NULL;
-    if (regs && is_text(s->m, regs->ip))
-        found(s, t, regs->ip);
+    if (regs)
+        look_at(s, t, regs->ip);
+    if (s->found)
+        return;
     if (t->state != THREAD_RUNNING)
         look_at_words(s, t, t->sp);
     else
         look_at_words(s, t, regs ? regs->sp : 0);
-    if (!s->found && is_text(s->m, (uintptr_t)t->fn) && t->state != THREAD_EXITING)
-        found(s, t, (uintptr_t)t->fn); /* it has not begun yet */
+    if (!s->found && t->state != THREAD_EXITING)
+        look_at(s, t, (uintptr_t)t->fn); /* it has not begun yet */
 }
 
 static void look_at_all(void *arg)
@@ -94,7 +100,7 @@ static bool calls_itself(const struct module *m)
     size_t count = backtrace_collect(NULL, frames, 32);
 
     for (size_t i = 0; i < count; i++)
-        if (is_text(m, frames[i]))
+        if (text_of(m, frames[i]))
             return true;
     return false;
 }

@@ -68,6 +68,7 @@ struct table {
     struct table *next;
     const struct workload *start, *end;
     unsigned users; /* runs that have found one here */
+    bool going;     /* no run finds one any more */
 };
 
 static struct mutex tables_lock = MUTEX_INIT(tables_lock);
@@ -98,6 +99,8 @@ static struct table *remove_locked(const struct workload *loads, int *err)
         link = &(*link)->next;
     t = *link;
     *err = t && t->users ? -EBUSY : 0;
+    if (t)
+        t->going = true;
     if (!t || *err)
         return NULL;
     *link = t->next;
@@ -123,7 +126,7 @@ static const struct workload *take(const char *name, struct table **from)
 
     mutex_lock(&tables_lock);
     for (struct table *t = tables; t && !found; t = t->next)
-        for (const struct workload *l = t->start; l < t->end && !found; l++)
+        for (const struct workload *l = t->start; l < t->end && !found && !t->going; l++)
             if (strcmp(l->name, name) == 0) {
                 found = l;
                 *from = t;

@@ -74,7 +74,7 @@ int work_stop(void);
  * workload_remove - they are unknown from now on. @loads: as then; unknown ones are no error
  *
  * Context: thread.
- * Return:  0; -ENOMEM; -EBUSY one of them runs or is about to, and they stay known.
+ * Return:  0; -ENOMEM; -EBUSY one of them runs or is about to: it is to be called again.
  */
 int workload_add(const struct workload *loads, size_t count);
 int workload_remove(const struct workload *loads);

@@ -374,6 +374,173 @@ KTEST(module, return_probes_and_their_detours)
     jumps_as_before();
 }
 
+KTEST(module, h103_a_module_comes_back_elsewhere)
+{
+    struct kprobe p = { .symbol_name = "guest:guest_twice",
+                        .pre_handler = count_hit,
+                        .flags = KPROBE_FLAG_PENDING };
+    uintptr_t first;
+
+    load_guest();
+    first = of("guest_twice");
+    register_kprobe(&p);
+    unload("guest");
+    ktest_report(LOAD(plain) == 0 && !(of("plain_switch") >> 12 ^ first >> 12),
+                 "another one is where it was");
+    load_guest();
+    ktest_report(of("guest_twice") != first && p.addr == of("guest_twice"),
+                 "the probe is where it is now");
+    ktest_report(call("plain_switch", 4, 0) == 12 && kprobe_hits(&p) == 1,
+                 "and not where it was");
+    unregister_kprobe(&p);
+    unload("guest");
+    unload("plain");
+}
+
+/* A function of the image calls back into the module, which goes meanwhile: a thread sleeps
+ * below a return probe, whose trampoline has the only address in the module.
+ */
+KTEST(module, h91_a_call_returns_behind_its_module)
+{
+    struct kretprobe rp = { .kp.symbol_name = "thread_sleep_ns", .handler = note_return };
+    int tid;
+
+    load_guest();
+    register_kretprobe(&rp);
+    tid = kernel_clone(&(struct clone_args){ .fn = (int (*)(void *))of("guest_sleeper"),
+                                             .name = "sleeper" });
+    thread_sleep_ns(5000000);
+    ktest_report(module_unload("guest", why) == -EBUSY,
+                 "a thread that will return there keeps it: %s", why);
+    thread_join(tid, NULL);
+    unregister_kretprobe(&rp);
+    ktest_report(unload("guest") == 0, "then it goes");
+}
+
+/* ---- all at once ---- */
+
+static struct {
+    bool stop;
+    uint64_t calls, kept, armed, refused;
+    char why[MODULE_WHY_MAX];
+} storm;
+
+/* In and out by way of its workload, which keeps a module that it has found. */
+static int storm_calls(void *unused UNUSED)
+{
+    while (!READ_ONCE(storm.stop)) {
+        struct seq out;
+
+        seq_init(&out, NULL, NULL);
+        if (workload_run("guest", 0, NULL, &out, NULL, NULL) == 0)
+            __atomic_add_fetch(&storm.calls, 1, __ATOMIC_RELAXED);
+        seq_free(&out);
+        thread_sleep_ns(1000000);
+    }
+    return 0;
+}
+
+/* Not on the stack of the thread: an address of the text there looks as if the thread would
+ * return to it.
+ */
+static struct kprobe storm_probe;
+static struct kretprobe storm_return;
+static struct ksym storm_sym;
+
+static int storm_registers(void *unused UNUSED)
+{
+    while (!READ_ONCE(storm.stop)) {
+        bool in, rin;
+
+        storm_probe = (struct kprobe){ .symbol_name = "guest:guest_mix", .offset = 5 };
+        storm_return = (struct kretprobe){ .kp.symbol_name = "guest:guest_twice",
+                                           .handler = note_return };
+        in = register_kprobe(&storm_probe) == 0;
+        rin = register_kretprobe(&storm_return) == 0;
+        __atomic_add_fetch(in ? &storm.armed : &storm.refused, 1, __ATOMIC_RELAXED);
+        thread_sleep_ns(1000000);
+        if (in && unregister_kprobe(&storm_probe))
+            return -EIO;
+        if (rin && unregister_kretprobe(&storm_return))
+            return -EIO;
+    }
+    return 0;
+}
+
+static int storm_looks(void *unused UNUSED)
+{
+    size_t found = 0;
+
+    while (!READ_ONCE(storm.stop)) {
+        for (size_t i = ksyms_count(); ksyms_get(i, &storm_sym); i++)
+            found += ksyms_at(storm_sym.start, &storm_sym) == 0;
+        thread_sleep_ns(1000000);
+    }
+    return found ? 0 : -EIO;
+}
+
+static bool storm_reload(uint64_t *executed)
+{
+    uint64_t before = READ_ONCE(storm.calls) + READ_ONCE(storm.armed);
+    int err = load_guest();
+
+    /* Something happens before it goes again. */
+    while (!err && READ_ONCE(storm.calls) + READ_ONCE(storm.armed) < before + 2)
+        thread_sleep_ns(1000000);
+    while (!err) {
+        long calls = value("guest_calls");
+
+        err = module_unload("guest", why);
+        if (err != -EBUSY) {
+            *executed += (uint64_t)calls;
+            break;
+        }
+        storm.kept++;
+        strlcpy(storm.why, why, sizeof(storm.why));
+        thread_sleep_ns(1000000);
+        err = 0;
+    }
+    return err == 0;
+}
+
+KTEST(module, h101_h104_all_at_once)
+{
+    int (*const fns[])(void *) = { storm_calls, storm_calls, storm_registers,
+                                   storm_looks };
+    struct kprobe counted = { .symbol_name = "guest:guest_twice",
+                              .offset = 5, /* behind the entry NOPs */
+                              .pre_handler = count_hit,
+                              .flags = KPROBE_FLAG_PENDING };
+    uint64_t rounds = ktest_rounds(6, 200), executed = 0;
+    int tids[ARRAY_LEN(fns)], code = 0;
+    bool good = true;
+
+    jumps_by(OPTIMIZE_PUN);
+    memset(&storm, 0, sizeof(storm));
+    register_kprobe(&counted);
+    for (size_t i = 0; i < ARRAY_LEN(fns); i++)
+        tids[i] = kernel_clone(&(struct clone_args){ .fn = fns[i], .name = "storm" });
+    for (uint64_t i = 0; i < rounds && good; i++)
+        good = storm_reload(&executed);
+    WRITE_ONCE(storm.stop, true);
+    for (size_t i = 0; i < ARRAY_LEN(fns); i++) {
+        int one;
+
+        thread_join(tids[i], &one);
+        code |= one;
+    }
+    ktest_report(good && !code, "%lu loads under calls, registrations and look-ups: %s",
+                 rounds, why);
+    ktest_note("%lu workloads, kept %lu times, %lu armed, %lu refused; %s", storm.calls,
+               storm.kept, storm.armed, storm.refused, storm.why);
+    ktest_report(storm.calls + storm.armed >= 2 * rounds, "calls and registrations");
+    ktest_report(kprobe_hits(&counted) + counted.nmissed == executed,
+                 "%lu hits and %lu misses are %lu executions", kprobe_hits(&counted),
+                 counted.nmissed, executed);
+    unregister_kprobe(&counted);
+    jumps_as_before();
+}
+
 /* ---- marks ---- */
 
 KTEST(module, its_blacklist_comes_and_goes)
