@@ -18,6 +18,7 @@ struct probe_command {
 extern const struct probe_command probe_command_add, probe_command_ret, probe_command_del,
     probe_command_on, probe_command_off;
 extern const struct probe_command probe_command_all;
+extern const struct probe_command probe_command_hot;
 extern const struct probe_command probe_command_list, probe_command_blacklist;
 extern const struct probe_command probe_command_stat;
 extern const struct probe_command probe_command_explain;

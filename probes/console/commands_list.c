@@ -2,12 +2,16 @@
  * be.
  */
 #include "kernel/base/err.h"
+#include "kernel/mm/heap.h"
 #include "probes/console/commands.h"
 #include "probes/console/console_probe.h"
 #include "probes/core/life.h"
 #include "probes/explain/explain.h"
 #include "probes/many/census.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/live/live.h"
 
+#include <extra.h>
 #include <stdio.h>
 
 /* ---- list ---- */
@@ -41,17 +45,24 @@ static void print_returns(struct shell *sh, const struct console_returns *return
                      READ_ONCE(returns->total_ns) / count);
 }
 
+/* print_kprobe - its line, which is not ended. @missed: beside those of @p itself. */
+static void print_kprobe(struct shell *sh, const char *name, const struct kprobe *p,
+                         const char *place, uint64_t missed)
+{
+    shell_printf(sh, "%-8s %016lx %c %-9s %10lu %8lu  %s%s", name, p->addr,
+                 kprobe_kind(p), way_name(p), kprobe_hits(p),
+                 READ_ONCE(p->nmissed) + missed, place, flags_text(p));
+}
+
 static void print_one(struct shell *sh, const struct console_probe *cp)
 {
     const struct kprobe *p = cp->one_ptr;
     bool is_gone = p->flags & KPROBE_FLAG_GONE;
-    uint64_t missed = READ_ONCE(p->nmissed) + READ_ONCE(cp->ret.nmissed);
     char at[PLACE_TEXT_MAX];
 
-    shell_printf(sh, "%-8s %016lx %c %-9s %10lu %8lu  %s%s", cp->name, p->addr,
-                 kprobe_kind(p), way_name(p), kprobe_hits(p), missed,
+    print_kprobe(sh, cp->name, p,
                  is_gone ? place_own_text(at, &cp->place) : place_text(at, p->addr),
-                 flags_text(p));
+                 READ_ONCE(cp->ret.nmissed));
     if (p->post_handler)
         shell_printf(sh, " post=%lu", READ_ONCE(cp->posts));
     if (cp->kind == CONSOLE_RETURN)
@@ -83,17 +94,50 @@ static void print_set(struct shell *sh, const struct console_probe *cp)
                  cp->pattern, set_flags_text(flags, sizeof(flags), cp));
 }
 
+static void print_member(struct shell *sh, const char *name, const struct kprobe *p)
+{
+    char at[PLACE_TEXT_MAX];
+
+    print_kprobe(sh, name, p, place_text(at, p->addr), 0);
+    shell_printf(sh, "\n");
+}
+
+static void print_titles(struct shell *sh)
+{
+    shell_printf(sh, "%-8s %-16s K %-9s %10s %8s  %s\n", "NAME", "ADDRESS", "TIER",
+                 "HITS", "MISSES", "PLACE");
+}
+
+/* list_members - each probe of one entry. */
+static int list_members(struct shell *sh, const char *name)
+{
+    const struct console_probe *cp;
+
+    console_probe_lock();
+    cp = console_probe_find(name);
+    if (cp)
+        print_titles(sh);
+    if (cp && (cp->kind == CONSOLE_ONE || cp->kind == CONSOLE_RETURN))
+        print_one(sh, cp);
+    else
+        for (size_t i = 0; cp && i < cp->count && !shell_interrupted(sh); i++)
+            print_member(sh, cp->name, cp->ps[i]);
+    console_probe_unlock();
+    return cp ? 0 : shell_error(sh, ENOENT, "probe: %s", name);
+}
+
 static int list_run(struct shell *sh, int argc, char **argv)
 {
     struct console_probe *cp = NULL;
 
+    if (argc == 1 && argv[0][0] != '-')
+        return list_members(sh, argv[0]);
     if (argc)
         return probe_usage(sh, &probe_command_list, argc, argv);
     if (!kprobes_are_on())
         shell_printf(sh, "kprobes are switched off: none of these is armed\n");
     console_probe_lock();
-    shell_printf(sh, "%-8s %-16s K %-9s %10s %8s  %s\n", "NAME", "ADDRESS", "TIER",
-                 "HITS", "MISSES", "PLACE");
+    print_titles(sh);
     while ((cp = console_probe_next(cp)) != NULL) {
         if (cp->kind == CONSOLE_ONE || cp->kind == CONSOLE_RETURN)
             print_one(sh, cp);
@@ -105,7 +149,81 @@ static int list_run(struct shell *sh, int argc, char **argv)
 }
 
 const struct probe_command probe_command_list = {
-    "list", "", "show the probes and their hits", list_run, NULL,
+    "list", "[NAME]", "show the probes and their hits, or each of a set", list_run, NULL,
+};
+
+/* ---- hot ---- */
+
+#define HOT_LINES 10 /* lines, unless told */
+#define HOT_MAX 100
+
+/* The most hit, in order. */
+struct hot {
+    struct {
+        const char *name;
+        const struct kprobe *p;
+        uint64_t hits;
+    } row[HOT_MAX];
+    size_t count, max;
+};
+
+static void hot_offer(struct hot *hot, const char *name, const struct kprobe *p)
+{
+    uint64_t hits = kprobe_hits(p);
+    size_t i;
+
+    if (!hits || (hot->count == hot->max && hits <= hot->row[hot->max - 1].hits))
+        return;
+    if (hot->count < hot->max)
+        hot->count++;
+    for (i = hot->count - 1; i && hot->row[i - 1].hits < hits; i--)
+        hot->row[i] = hot->row[i - 1];
+    hot->row[i].name = name;
+    hot->row[i].p = p;
+    hot->row[i].hits = hits;
+}
+
+/* hot_find - among the probes of the console, each of a set by itself, and those of events.
+ */
+static void hot_find(struct hot *hot)
+{
+    const struct live_probe *live = NULL;
+    struct console_probe *cp = NULL;
+
+    while ((cp = console_probe_next(cp)) != NULL)
+        for (size_t i = 0; i < cp->count; i++)
+            hot_offer(hot, cp->name, cp->ps[i]);
+    while ((live = live_probe_next(live)) != NULL)
+        if (live->is_registered)
+            hot_offer(hot, live->def->event, &live->rp.kp);
+}
+
+static int hot_run(struct shell *sh, int argc, char **argv)
+{
+    uint64_t max = HOT_LINES;
+    struct hot *hot;
+
+    if (argc > 1 || (argc && (parse_u64(argv[0], 10, &max) || !max || max > HOT_MAX)))
+        return probe_usage(sh, &probe_command_hot, argc, argv);
+    hot = kzalloc(sizeof(*hot));
+    if (!hot)
+        return shell_error(sh, ENOMEM, "probe: hot");
+    hot->max = max;
+    console_probe_lock();
+    trace_lock();
+    hot_find(hot);
+    print_titles(sh);
+    for (size_t i = 0; i < hot->count; i++)
+        print_member(sh, hot->row[i].name, hot->row[i].p);
+    trace_unlock();
+    console_probe_unlock();
+    kfree(hot);
+    return 0;
+}
+
+const struct probe_command probe_command_hot = {
+    "hot",   "[N]", "show the places that were hit most, of sets and events too",
+    hot_run, NULL,
 };
 
 /* ---- blacklist ---- */

@@ -16,6 +16,8 @@
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/many/census.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/live/live.h"
 
 static void print(struct shell *sh, const char *name, uint64_t value)
 {
@@ -138,6 +140,24 @@ static void print_probes(struct shell *sh, const struct census *text)
 
 /* ---- hits ---- */
 
+/* What hits of the tracer's events have lost, by cause. */
+static void print_events(struct shell *sh)
+{
+    uint64_t lost[LIVE_LOSSES] = { 0 }, events = 0;
+    const struct live_event *e = NULL;
+
+    trace_lock();
+    while ((e = live_event_next(e)) != NULL) {
+        events++;
+        for (unsigned cause = 0; cause < LIVE_LOSSES; cause++)
+            lost[cause] += READ_ONCE(e->lost[cause]);
+    }
+    trace_unlock();
+    print(sh, "trace.events", events);
+    for (unsigned cause = 0; cause < LIVE_LOSSES; cause++)
+        print_stat_part(sh, "trace", live_loss_name(cause), lost[cause]);
+}
+
 static void print_hits(struct shell *sh)
 {
     struct probe_totals t;
@@ -160,6 +180,7 @@ static void print_hits(struct shell *sh)
                         t.missed[cause]);
     print(sh, "retries", t.retries);
     print(sh, "handler_faults", t.handler_faults);
+    print_events(sh);
     print(sh, "cache.misses", t.cache_misses);
     print_percent(sh, "cache.hit_percent",
                   t.traps > t.cache_misses ? t.traps - t.cache_misses : 0, t.traps);

@@ -66,7 +66,8 @@ const char *detour_kind_text(enum detour_kind kind)
         [DETOUR_LIGHT] = "one light handler, so only what C may change is saved",
         [DETOUR_CALL] = "handlers get an image of all registers, then the copy runs",
         [DETOUR_POST] = "handlers in front of the copy, post-handlers behind it",
-        [DETOUR_IMAGE] = "done to the image: a copy cannot, or its post-handlers would be missed",
+        [DETOUR_IMAGE] =
+            "done to the image: a copy cannot, or its post-handlers would be missed",
     };
 
     return kind < DETOUR_KINDS ? sentences[kind] : "?";

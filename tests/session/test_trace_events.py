@@ -278,9 +278,20 @@ def losses(files):
     for _ in range(800):  # more than both rings hold
         files.act()
     off(files)
+    told = re.search(r"^trace.ring (\d+)$", asked(files, "probe stat")[1], re.M)
     hits, lost = map(int, re.search(r"  open +(\d+) +0 ring=(\d+)",
                                     files.text("kprobe_profile")).groups())
     tap.equal(len(files.records()) + lost, hits, "recorded and lost are all hits")
+    tap.equal(int(told.group(1)), lost, "probe stat says the same")
+    hot = asked(files, "probe hot 1")[1].splitlines()
+    tap.check(len(hot) == 2 and re.match(rf"open +\w+ k \S+ +{hits} ", hot[1]), "the hottest")
+    asked(files, "probe all vfs_* --entries")
+    files.act()
+    asked(files, "probe off all")
+    members = asked(files, "probe list p1")[1].splitlines()
+    tap.check(len(members) > 5 and any(re.search(r" [1-9]\d* +0  vfs_read\+0x0", m)
+                                       for m in members), "each member of a set, by itself")
+    asked(files, "probe del all")
     files.put("options/overwrite", "1")
     files.put("buffer_size_kb", "1408")
 
