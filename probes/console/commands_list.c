@@ -45,9 +45,9 @@ static void print_returns(struct shell *sh, const struct console_returns *return
                      READ_ONCE(returns->total_ns) / count);
 }
 
-/* print_kprobe - its line, which is not ended. @missed: beside those of @p itself. */
-static void print_kprobe(struct shell *sh, const char *name, const struct kprobe *p,
-                         const char *place, uint64_t missed)
+/* print_line - its line, which is not ended. @missed: beside those of @p itself. */
+static void print_line(struct shell *sh, const char *name, const struct kprobe *p,
+                       const char *place, uint64_t missed)
 {
     shell_printf(sh, "%-8s %016lx %c %-9s %10lu %8lu  %s%s", name, p->addr,
                  kprobe_kind(p), way_name(p), kprobe_hits(p),
@@ -60,9 +60,9 @@ static void print_one(struct shell *sh, const struct console_probe *cp)
     bool is_gone = p->flags & KPROBE_FLAG_GONE;
     char at[PLACE_TEXT_MAX];
 
-    print_kprobe(sh, cp->name, p,
-                 is_gone ? place_own_text(at, &cp->place) : place_text(at, p->addr),
-                 READ_ONCE(cp->ret.nmissed));
+    print_line(sh, cp->name, p,
+               is_gone ? place_own_text(at, &cp->place) : place_text(at, p->addr),
+               READ_ONCE(cp->ret.nmissed));
     if (p->post_handler)
         shell_printf(sh, " post=%lu", READ_ONCE(cp->posts));
     if (cp->kind == CONSOLE_RETURN)
@@ -98,7 +98,7 @@ static void print_member(struct shell *sh, const char *name, const struct kprobe
 {
     char at[PLACE_TEXT_MAX];
 
-    print_kprobe(sh, name, p, place_text(at, p->addr), 0);
+    print_line(sh, name, p, place_text(at, p->addr), 0);
     shell_printf(sh, "\n");
 }
 
