@@ -12,7 +12,7 @@ from guest import ROOT
 from options import UsageError
 
 # In the order in which they are best done. A lab keeps its number.
-NUMBERS = {"int3": 3, "decode": 4, "boost": 5, "return": 8}
+NUMBERS = {"int3": 3, "decode": 4, "boost": 5, "reenter": 6, "return": 8}
 
 TASKS = "docs/labs"
 GRADERS = "tests/labs"
