@@ -5,6 +5,7 @@ filters, triggers and histograms make of them.
 
 import os
 import re
+import subprocess
 import sys
 import time
 
@@ -356,4 +357,18 @@ def events_are_recorded():
             facts(files)
 
 
-tap.run(events_are_recorded)
+def events_in_a_module():
+    enable, lines = ROOT + "events/kprobes/m/enable", ROOT + "kprobe_events"
+    done = subprocess.run(
+        [sys.executable, os.path.join(HERE, "..", "..", "sonde"), "module", "--smp", "1",
+         os.path.join(HERE, "..", "..", "docs", "samples", "reads.c"),
+         f"echo 'p:m reads:before_read' >> {lines}", f"echo 1 > {enable}",
+         "cat /proc/version", f"cat {ROOT}kprobe_profile", "module del reads",
+         f"cat {lines}", f"echo 0 > {enable}", f"echo '-:m' >> {lines}"],
+        capture_output=True, text=True, check=False, timeout=120)  # fmt: skip
+    tap.check(done.returncode == 0, "an event in a module, which goes before it")
+    tap.check(re.search(r"^  m +[1-9]", done.stdout, re.M), "it is hit")
+    tap.check("p:kprobes/m reads:before_read\n" in done.stdout, "and still listed then")
+
+
+tap.run(events_are_recorded, events_in_a_module)

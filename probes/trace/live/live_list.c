@@ -10,10 +10,12 @@
 #include "kernel/debug/params.h"
 #include "kernel/mm/heap.h"
 #include "kernel/time/clock.h"
+#include "probes/core/platform.h"
 #include "probes/trace/error.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/live/live.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct list lines = LIST_INIT(lines);
@@ -30,7 +32,23 @@ void live_set_files(int (*add)(struct live_event *e), int (*remove)(struct live_
 
 #define SYMBOL_MAX 512 /* bytes of a name, NUL included */
 
-static int host_symbol(const char *module, size_t module_len UNUSED, const char *name,
+/* module_symbol - one that is not there may come with its module. */
+static int module_symbol(const char *module, size_t module_len, const char *name,
+                         size_t len, uintptr_t *addr)
+{
+    struct plat_symbol symbol;
+    char text[SYMBOL_MAX];
+
+    if (module_len + len + 2 > sizeof(text))
+        return -ENOENT;
+    snprintf(text, sizeof(text), "%.*s:%.*s", (int)module_len, module, (int)len, name);
+    if (plat_symbol_find(text, &symbol))
+        return -ENOENT;
+    *addr = symbol.start;
+    return 1;
+}
+
+static int host_symbol(const char *module, size_t module_len, const char *name,
                        size_t len, uintptr_t *addr)
 {
     char text[SYMBOL_MAX];
@@ -39,7 +57,7 @@ static int host_symbol(const char *module, size_t module_len UNUSED, const char 
     int found = 0;
 
     if (module)
-        return -ENOENT;
+        return module_symbol(module, module_len, name, len, addr);
     if (len >= sizeof(text))
         return 0;
     memcpy(text, name, len);
