@@ -271,12 +271,30 @@ static unsigned console_flags(void)
     return flags;
 }
 
+#define FW_CFG_SCRIPT "opt/sonde/script"
+
+static const char *script = "";
+
+static void take_script(const char *name, size_t len, unsigned number)
+{
+    char *text = *name ? NULL : kzalloc(len + 1);
+
+    if (!text)
+        return;
+    fw_cfg_read_bytes(number, text, len);
+    script = text;
+}
+
+/* What is to be typed on the console first: where no line to the host may be, since a run is
+ * to be repeated to the last instruction.
+ */
 static void start_shells(void)
 {
+    fw_cfg_for_each(FW_CFG_SCRIPT, take_script);
     if (have_com1)
-        must(shell_start(&com1.console, console_flags()), "console");
+        must(shell_start(&com1.console, console_flags(), script), "console");
     if (have_com3)
-        must(shell_start(&com3.console, SHELL_MACHINE), "machine interface");
+        must(shell_start(&com3.console, SHELL_MACHINE, ""), "machine interface");
     if (!have_com1 && !have_com3)
         panic("no serial port to talk over");
 }

@@ -52,6 +52,8 @@ static bool more_input(struct shell *sh)
 /* The next byte; the line is drawn when no input is waiting. */
 static char next_byte(struct shell *sh)
 {
+    if (*sh->script)
+        return *sh->script++;
     if (!more_input(sh))
         draw(sh);
     while (sh->input_at == sh->input_len) {
@@ -270,7 +272,7 @@ static int shell_thread(void *arg)
     return 0;
 }
 
-int shell_start(struct console *con, unsigned flags)
+int shell_start(struct console *con, unsigned flags, const char *script)
 {
     char name[THREAD_NAME_LEN];
     struct clone_args args = {
@@ -283,6 +285,7 @@ int shell_start(struct console *con, unsigned flags)
         return -ENOMEM;
     sh->con = con;
     sh->flags = flags;
+    sh->script = script;
     line_init(&sh->editor, sh->line, SHELL_LINE_MAX, flags & SHELL_MACHINE);
     args.arg = sh;
     snprintf(name, sizeof(name), "shell/%s", con->name);

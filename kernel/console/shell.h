@@ -77,10 +77,11 @@ void shell_set_power(void (*off)(bool failed), void (*reset)(void));
 
 /* shell_start - serve @con by a thread of its own, for ever.
  * @flags:  SHELL_HUMAN, SHELL_MACHINE or both; SHELL_PLAIN as well
+ * @script: lines that are taken as typed, before what comes from @con; borrowed for ever
  *
  * Return:  0; -ENOMEM.
  */
-int shell_start(struct console *con, unsigned flags);
+int shell_start(struct console *con, unsigned flags, const char *script);
 
 /* shell_execute - run one command line without a console.
  * @line:  as typed, not a request; up to SHELL_LINE_MAX bytes

@@ -30,6 +30,7 @@ struct shell {
     char line[SHELL_LINE_MAX + 1];
     char input[512]; /* read from the console, not yet fed to the editor */
     size_t input_len, input_at;
+    const char *script; /* what is still to be taken as typed, before any input */
 };
 
 /* A person looks at a terminal, which obeys escape sequences. */

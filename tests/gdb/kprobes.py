@@ -11,7 +11,7 @@ import gdb
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from sonde_gdb import commands, frames, kernel, text  # noqa: E402
+from sonde_gdb import back, commands, frames, kernel, text  # noqa: E402
 
 
 class Greeter:
@@ -38,6 +38,7 @@ def start():
                   f"{', '.join(missing)}\n", gdb.STDERR)  # fmt: skip
         return
     commands.start()
+    back.start()
     frames.start()
     text.start()
     Greeter()

@@ -61,7 +61,7 @@ class Setup:
     socket: str = None  # COM3 as a listening unix socket instead of a pair
     qmp: str = None  # QMP as a listening unix socket
     qemu: str = ""  # further words of QEMU's command line
-    gdb: str = None  # gdb's unix socket; the guest waits for it before its first step
+    gdb: str = None  # gdb's unix socket, or stdio; the guest waits for it, not yet started
     console: str = "pair"  # pair, stdio, or a path: COM1 as a listening unix socket
     reboot: bool = False  # a reset starts the guest again instead of ending it
     stays: bool = False  # a panic does not end it: its memory can be read
@@ -134,7 +134,8 @@ def qemu_words(setup, com1, com3, control, early, resets, image=True):
     if setup.qmp:
         words += ["-qmp", "unix:" + comma(setup.qmp) + ",server=on,wait=off"]
     if setup.gdb:
-        words += ["-S", "-chardev", listening(setup.gdb) + ",id=gdb"]
+        line = "stdio" if setup.gdb == "stdio" else listening(setup.gdb)
+        words += ["-S", "-chardev", line + ",id=gdb"]
         words += ["-gdb", "chardev:gdb"]
     return words + shlex.split(setup.qemu)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # need.sh - make sure the tools of the named groups are there; install what is missing.
 #
-#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb test tools fresh
+#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb record test tools fresh
 #
 # Silent and quick when nothing is missing. Otherwise says what it installs, then
 # installs it with apt-get, through sudo when not root. Where there is no apt-get it
@@ -21,6 +21,7 @@ qemu   qemu-system-x86_64                       qemu-system-x86
 uefi   /usr/lib/grub/x86_64-efi/moddep.lst      grub-efi-amd64-bin
 uefi   /usr/share/OVMF/OVMF_CODE_4M.fd          ovmf
 gdb    gdb                                      gdb
+record qemu-img                                 qemu-utils
 fuse   /usr/lib/python3/dist-packages/fusepy.py python3-fusepy
 fuse   fusermount                               fuse3
 fuse   objcopy                                  binutils

@@ -257,7 +257,7 @@ static const char *talk(unsigned flags, const char *bytes, size_t len, size_t st
     input_len = len;
     chunk = step;
     seq_init(&output, NULL, NULL);
-    CHECK_EQ(shell_start(&console, flags), 0);
+    CHECK_EQ(shell_start(&console, flags, ""), 0);
     sh = thread_arg;
     if (setjmp(out_of_shell) == 0)
         thread_fn(sh);

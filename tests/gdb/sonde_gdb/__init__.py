@@ -12,6 +12,8 @@
     threads.py   threads and CPUs
     ring.py      the tracer's records
     commands.py  the commands
+    back.py      those of a replay
 
-Only the last four and frames.py are known to gdb. All of it reads memory, but for kbreak.
+Only frames.py, text.py, commands.py and back.py are known to gdb. All of it only reads
+memory, but for kbreak.
 """

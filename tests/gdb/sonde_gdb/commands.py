@@ -307,6 +307,7 @@ class Sonde(gdb.Command):
     slot ADDR         whose copied instruction is there
     trapframe [EXPR]  the registers in a struct pt_regs
     kbreak WHERE      a breakpoint, on a probed address too
+    back-to-probe, `who-wrote`        in a replay: back to a hit, to a store
     set sonde show-original on|off    what x/i and disassemble show
 
     bt, up and finish lead through probes by themselves."""

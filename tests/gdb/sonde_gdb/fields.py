@@ -29,6 +29,7 @@ STRUCTS = {
     "pt_regs": "r15 r14 r13 r12 bp bx r11 r10 r9 r8 ax cx dx si di ip flags sp vector "
                "error_code",
     "mutex": "owner",
+    "console_probe": "link name one_ptr",
     "event": "id born name shape arg_count args next",
     "fetch_arg": "name type offset count",
     "fetch_type": "size kind",
@@ -47,6 +48,7 @@ VARIABLES = {
     "locks": ("probes/port/port_kernel.c", "locks"),
     "cpus": ("kernel/cpu/percpu.c", "cpus"),
     "threads": ("kernel/thread/sched.c", "sched_all"),
+    "console_probes": ("probes/console/console_probe.c", "probes"),
     "events": ("probes/trace/event.c", "events"),
     "event_print": ("probes/trace/event.c", "event_print"),
     "event_stack": ("probes/trace/event.c", "event_stack"),
@@ -72,6 +74,8 @@ PATTERNS = ("detour_own", "detour_own_dead", "detour_light", "detour_light_dead"
 
 # The functions whose static arrays have a sentence for each value of an enum.
 SENTENCES = {"detour_kind": ("probes/jump/detour.c", "sentences")}
+
+ENDS = ("switch_off", "power_off", "panic_exit")  # functions that end the guest
 
 RETURN_POINT_OFF = 10  # probes/returns/return_point.h; a macro, which debug data leaves out
 REACH_START = 0xFFFFFFFF00000000  # kernel/memmap.h

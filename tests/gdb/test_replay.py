@@ -1,0 +1,78 @@
+"""test_replay.py - a recorded run again, under gdb: back to a hit, to a store."""
+
+import os
+import re
+import sys
+import tarfile
+import tempfile
+
+import under  # noqa: F401  pylint: disable=unused-import  # finds the next ones
+from session import sonde
+
+import tap
+
+COMMANDS = ("probe add vfs_read", "cat /proc/version", "cat /proc/cmdline")
+
+
+def with_a_recording(test):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "run")
+        status, out, err = sonde("record", path, *COMMANDS)
+        tap.equal(status, 0, "a run is recorded")
+        tap.check("sonde version" in out and f"./sonde replay {path}" in err,
+                  "what it printed is shown, and how it is replayed")  # fmt: skip
+        tap.check("one CPU" in err, "and that it has one CPU")
+        test(path)
+
+
+def replayed(path, *commands):
+    words = [word for command in commands for word in ("-ex", command)]
+    _, out, err = sonde("replay", path, "--", "-batch", *words)
+    return out + err
+
+
+def back_to_hits(path):
+    text = replayed(path, "back-to-probe p1 2", "bt", "probes", "back-to-probe p1 99")
+    place = re.search(r"^vfs_read\+0x0: (\d+) of (\d+)$", text, re.M)
+    if not tap.check(place and int(place[1]) == int(place[2]) - 1, "at the last hit but one"):
+        tap.note(text)
+        return
+    tap.check(re.search(r"^#0  vfs_read \(", text, re.M) and "thread_entry" in text,
+              "in the probed function, with its callers")  # fmt: skip
+    tap.check(f"hits {int(place[2]) - 2} missed" in text, "before the hit is counted")
+    tap.check(f"p1 has {place[2]} hits" in text, "there are no more hits than there are")
+    if tap.LONG:
+        text = replayed(path, "who-wrote jiffies", "bt 1")
+        tap.check(re.search(r"^jiffies: (\d+) of \1$", text, re.M) and "tick" in text,
+                  "who-wrote: the last tick")  # fmt: skip
+
+
+def others_are_refused(path):
+    """Another build is."""
+    other = path + ".other"
+    with tarfile.open(path) as old, tarfile.open(other, "w") as new:
+        for member in old.getmembers():
+            data = old.extractfile(member).read()
+            if member.name == "about.json":
+                data = re.sub(rb'"build": "..', b'"build": "zz', data)
+            with open(path + ".part", "wb") as file:
+                file.write(data)
+            new.add(path + ".part", member.name)
+    status, _, err = sonde("replay", other, "--", "-batch")
+    tap.check(status == 5 and "another build" in err, "another build is refused")
+    with open(other, "wb") as file:
+        file.write(b"no recording")
+    status, _, err = sonde("replay", other, "--", "-batch")
+    tap.check(status == 5 and "no recording" in err, "and so is another file")
+
+
+def a_recorded_run():
+    def both(path):
+        back_to_hits(path)
+        others_are_refused(path)
+
+    with_a_recording(both)
+
+
+sys.stdout.reconfigure(line_buffering=True)
+tap.run(a_recorded_run)
