@@ -9,6 +9,7 @@
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/core/text_part.h"
 
 static bool all_off; /* PLAT_PROBES to write */
 
@@ -62,7 +63,7 @@ static int enable_locked(struct kprobe **ps, size_t count, struct site_list *lis
     for (size_t i = 0; i < count; i++)
         set_flag(ps[i], false);
     for (size_t i = 0; i < count; i++)
-        if (enable_wants_arming(ps[i]->site))
+        if (ps[i]->site != waiting_site() && enable_wants_arming(ps[i]->site))
             site_list_add(list, ps[i]->site);
     site_list_close(list);
     kprobe_arm(list->sites, list->count);

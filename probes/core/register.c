@@ -316,7 +316,7 @@ int register_check_all(struct kprobe **ps, size_t count, uint32_t unfit,
     for (size_t i = 0; i < count && !err; i++) {
         struct site *site = site_of(ps[i]);
 
-        if (!site || ps[i]->flags & unfit)
+        if (!site || (ps[i]->flags & unfit && site != waiting_site()))
             err = -EINVAL;
         else if (is_alone_in_engine(site))
             site_list_add(engine, site);

@@ -20,6 +20,8 @@ static int check_kretprobe(const struct kretprobe *rp, struct probe_reject *why)
     if (rp->holder)
         return probe_refuse(why, PROBE_REGISTERED, rp->kp.addr);
     err = entry_resolve(&rp->kp, &addr, why);
+    if (err == -ENOENT && rp->kp.flags & KPROBE_FLAG_PENDING && !rp->kp.offset)
+        return 0; /* it begins where its name will be found */
     if (err)
         return err;
     return plat_switches_stack(addr) ? probe_refuse(why, PROBE_SWITCHES_STACK, addr) : 0;

@@ -304,7 +304,12 @@ KTEST(module, a_probe_waits_goes_and_comes_back)
     ktest_report(register_kprobe(&late) == 0 && late.flags & KPROBE_FLAG_GONE,
                  "unless the probe may wait");
     ktest_report(register_kprobe(&late) == -EEXIST, "it is registered");
-    ktest_report(enable_kprobe(&late) == -EINVAL, "but cannot be switched");
+    disable_kprobe(&late);
+    load_guest();
+    ktest_report(late.flags & KPROBE_FLAG_DISABLED && kprobe_hits(&late) == 0,
+                 "switched off while it waits, it comes switched off");
+    unload("guest");
+    ktest_report(enable_kprobe(&late) == 0, "it is switched on while it waits");
     load_guest();
     ktest_report(kprobe_hits(&late) == 1, "it was armed before the constructor ran");
     ktest_report(!(late.flags & KPROBE_FLAG_GONE) && late.addr == of("guest_twice"),
@@ -415,6 +420,32 @@ KTEST(module, h91_a_call_returns_behind_its_module)
     thread_join(tid, NULL);
     unregister_kretprobe(&rp);
     ktest_report(unload("guest") == 0, "then it goes");
+}
+
+#define TRACING "/sys/kernel/tracing/"
+
+KTEST(module, events_are_about_its_functions)
+{
+    say("echo 'p:guest_in guest:guest_twice a=%%di' > " TRACING "kprobe_events");
+    say("echo 'r:guest_out guest:guest_twice v=$retval' >> " TRACING "kprobe_events");
+    ktest_report(say("echo 1 > " TRACING "events/kprobes/enable") == 0,
+                 "defined and switched on before it is there");
+    for (int i = 0; i < 2; i++) {
+        load_guest();
+        call("guest_twice", 21, 0);
+        ktest_report(say("grep guest_in: " TRACING "trace | tail -n 1") == 0 &&
+                         said("guest_twice+0x0") && said(" a=0x15"),
+                     "recorded, load %d", i + 1);
+        ktest_report(say("grep guest_out: " TRACING "trace | tail -n 1") == 0 &&
+                         said(" v=0x2a"),
+                     "and its return");
+        unload("guest");
+    }
+    ktest_report(say("cat " TRACING "kprobe_profile") == 0 && said("  guest_in "),
+                 "the events stay");
+    say("echo 0 > " TRACING "events/kprobes/enable");
+    ktest_report(say("echo > " TRACING "kprobe_events") == 0, "and can be removed");
+    say("echo > " TRACING "trace");
 }
 
 /* ---- all at once ---- */

@@ -225,10 +225,15 @@ static int probe_register(struct live_probe *p, const char *line)
     struct trace_error error;
     int err;
 
-    if (!p->def->addr && p->def->symbol)
-        return 0; /* its module is missing */
     p->rp.kp.addr = p->def->addr;
     p->rp.kp.flags = p->event->armed ? 0 : KPROBE_FLAG_DISABLED;
+    if (p->def->symbol && strchr(p->def->symbol, ':')) {
+        /* Of a module, which may come later, and again. */
+        p->rp.kp.addr = 0;
+        p->rp.kp.symbol_name = p->def->symbol;
+        p->rp.kp.offset = p->def->offset;
+        p->rp.kp.flags |= KPROBE_FLAG_PENDING;
+    }
     if (p->event->attached && p->rp.kp.stores)
         p->rp.kp.flags |= KPROBE_FLAG_BY_IMAGE;
     err = p->def->is_return ? register_kretprobe_why(&p->rp, &why)

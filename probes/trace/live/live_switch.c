@@ -37,7 +37,7 @@ static size_t probes_of(struct live_event *const *events, size_t count, bool on,
         if (events[i]->armed == on)
             continue;
         list_for_each(p, &events[i]->probes, sibling)
-            if (p->is_registered && !(p->rp.kp.flags & KPROBE_FLAG_GONE))
+            if (p->is_registered)
                 out[probes++] = &p->rp.kp;
     }
     return probes;
