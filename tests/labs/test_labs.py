@@ -1,10 +1,11 @@
 """test_labs.py - a lab gives the points that it should: test_labs.py NAME.
 
 The files of start/ lose every line. The solution loses none. Each wrong solution loses the
-lines that its file `loses` names, and no other.
+lines that its file `loses` names, and no other. The task agrees with the rubric.
 """
 
 import os
+import re
 import sys
 import tempfile
 
@@ -47,8 +48,23 @@ def grade_all(workshop):
         loses(workshop, os.path.join(folder, "wrong", name), names, f"wrong/{name}")
 
 
+def task_agrees(lab):
+    with open(os.path.join(ROOT, labs.TASKS, lab, "README.md"), encoding="utf-8") as file:
+        task = file.read()
+    shown = re.findall(r"^\| `([\w-]+)` \| (\d+) \|", task, re.M)
+    lines = [(line.name, str(line.points)) for line in labs.rubric(lab)]
+    tap.equal(shown, lines, "the task shows the lines of the rubric, in order")
+    tap.equal(sum(line.points for line in labs.rubric(lab)), 20, "which are 20 points")
+    tap.equal(task.count("<details><summary>Hint "), 3, "it has three hints")
+    tap.check("\n## Now read\n" in task, "and says what to read then")
+    with open(os.path.join(ROOT, labs.TASKS, "README.md"), encoding="utf-8") as file:
+        row = f"| [{labs.NUMBERS[lab]} {lab}]({lab}/README.md) | "
+        tap.check(row in file.read(), "the list of labs has a row for it")
+
+
 def main():
     lab = sys.argv[1]
+    task_agrees(lab)
     with tempfile.TemporaryDirectory() as folder:
         workshop = grade.Workshop(lab, ROOT, folder)
         workshop.build_ours()
