@@ -2,6 +2,8 @@
 with those of a program that is known to be right.
 """
 
+import contextlib
+import fcntl
 import glob
 import io
 import json
@@ -284,6 +286,18 @@ def own_folder(name, path):
     return path
 
 
+@contextlib.contextmanager
+def work_folder(name):
+    """Where a lab is built, emptied. It stays, for gdb; another grading of the lab waits."""
+    path = os.path.join(BUILD, "labs", name)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        shutil.rmtree(path, ignore_errors=True)
+        os.makedirs(path)
+        yield path
+
+
 def command(options):
     """./sonde grade: returns whether the score is full."""
     name = labs.name_of(options.lab)
@@ -291,9 +305,11 @@ def command(options):
     seed = options.seed
     if seed is None:
         seed = random.SystemRandom().randrange(SEED_MAX)
-    work = os.path.join(BUILD, "labs", name)
-    shutil.rmtree(work, ignore_errors=True)
-    os.makedirs(work)
+    with work_folder(name) as work:
+        return grade_in(work, name, handed_in, seed, options)
+
+
+def grade_in(work, name, handed_in, seed, options):
     tree = ROOT if options.tree else committed(os.path.join(work, "tree"))
     workshop = Workshop(name, tree, os.path.join(work, "built"))
     workshop.build_ours()

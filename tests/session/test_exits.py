@@ -7,7 +7,6 @@ is gone.
 import contextlib
 import os
 import re
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -239,9 +238,10 @@ def grade_after_signal(number):
         with open(os.path.join(folder, "int3.c"), "w", encoding="ascii") as file:
             file.write("__attribute__((constructor)) static void hang(void) { for (;;) ; }\n"
                        "void breakpoint_set(void) {}\nvoid breakpoint_clear(void) {}\n")
-        shutil.rmtree(os.path.join(BUILD, "labs"), ignore_errors=True)
-        return after_signal(number, "grade", "3", folder, "--tree", GRADE_SCALE="100",
-                            begun=os.path.join(BUILD, "labs/int3/built/output"))  # fmt: skip
+        build = os.path.join(folder, "build")
+        begun = os.path.join(build, "labs/int3/built/output")
+        return after_signal(number, "grade", "3", folder, "--tree", begun=begun,
+                            GRADE_SCALE="100", B=build)  # fmt: skip
 
 
 INT3 = os.path.join(ROOT, "tests/labs/int3/solution")
