@@ -32,7 +32,7 @@ static struct {
     const char *name;
 } irq_handlers[256];
 
-static bool nobody(struct pt_regs *regs, void *probe)
+static bool not_a_hit(struct pt_regs *regs, void *probe)
 {
     (void)regs;
     (void)probe;
@@ -40,8 +40,8 @@ static bool nobody(struct pt_regs *regs, void *probe)
 }
 
 /* Read by entry.asm. */
-trap_direct_t trap_bp_handler = nobody;
-trap_direct_t trap_db_handler = nobody;
+trap_direct_t trap_bp_handler = not_a_hit;
+trap_direct_t trap_db_handler = not_a_hit;
 void (*trap_resume_handler)(struct pt_regs *regs, void *probe);
 uint8_t trap_nmis_serialise;
 

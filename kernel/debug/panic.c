@@ -145,12 +145,12 @@ static _Noreturn void panic_common(const struct pt_regs *regs, const char *fmt,
                                    va_list args)
 {
     char text[256];
-    int nobody = NOBODY;
+    int holder = NOBODY;
     bool first;
 
     cli();
-    first = atomic_compare_exchange_strong(&owner, &nobody, (int)cpu_id());
-    if (!first && nobody != (int)cpu_id())
+    first = atomic_compare_exchange_strong(&owner, &holder, (int)cpu_id());
+    if (!first && holder != (int)cpu_id())
         halt();
     vscnprintf(text, sizeof(text), fmt, args);
     panic_print("\npanic%s: %s\n", first ? "" : " inside the panic", text);

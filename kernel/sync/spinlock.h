@@ -40,9 +40,9 @@ static inline bool spin_held(const struct spinlock *lock)
 /* spin_take - one attempt, preemption off. */
 static ALWAYS_INLINE bool spin_take(struct spinlock *lock)
 {
-    uint32_t nobody = 0;
+    uint32_t expected = 0;
 
-    if (!__atomic_compare_exchange_n(&lock->holder, &nobody, cpu_id() + 1, false,
+    if (!__atomic_compare_exchange_n(&lock->holder, &expected, cpu_id() + 1, false,
                                      __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return false;
     held_here(&lock->held);

@@ -54,8 +54,8 @@ static const char *last_error(int err)
     return live_errors.count ? live_errors.entry[last].text : err_text(err);
 }
 
-/* define - one function. @place: how it is named in the line. */
-static int define(struct session *s, const char *place, uintptr_t function)
+/* define_one - one function. @place: how it is named in the line. */
+static int define_one(struct session *s, const char *place, uintptr_t function)
 {
     char event[64];
     const char *bad;
@@ -89,8 +89,8 @@ static bool define_function(const struct plat_symbol *function, void *arg)
     if (blacklist_contains(function->start))
         return true;
     snprintf(address, sizeof(address), "0x%lx", function->start);
-    define(s, ksyms_find(function->name, &sym) ? address : function->name,
-           function->start);
+    define_one(s, ksyms_find(function->name, &sym) ? address : function->name,
+               function->start);
     return !shell_interrupted(s->sh);
 }
 
@@ -113,7 +113,7 @@ static int define_all(struct session *s)
     err = place_find(&place, &addr, &why);
     if (err)
         return place_refused(s->sh, &place, &why);
-    return define(s, s->line.place, addr);
+    return define_one(s, s->line.place, addr);
 }
 
 /* attach - the histogram, or the filter. */

@@ -15,14 +15,14 @@ struct line_scan {
     const char *text, *p;
 };
 
-static int refuse(struct line_scan *s, const char *problem)
+static int refuse_line(struct line_scan *s, const char *problem)
 {
     s->line->problem = problem;
     s->line->at = (size_t)(s->p - s->text);
     return -EINVAL;
 }
 
-static void skip_blanks(struct line_scan *s)
+static void scan_blanks(struct line_scan *s)
 {
     while (isspace((unsigned char)*s->p))
         s->p++;
@@ -41,10 +41,10 @@ static int take_until(struct line_scan *s, const char *ends, char *buf, size_t s
     while (len && isspace((unsigned char)start[len - 1]))
         len--;
     if (len >= size)
-        return refuse(s, "this is too long");
+        return refuse_line(s, "this is too long");
     memcpy(buf, start, len);
     buf[len] = '\0';
-    skip_blanks(s);
+    scan_blanks(s);
     return 0;
 }
 
@@ -63,12 +63,12 @@ static int need_arg(struct line_scan *s, const char *arg)
         if (!strcmp(line->arg[i], arg))
             return 0;
     if (line->arg_count == TRACE_ARGS_MAX)
-        return refuse(s, "too many arguments");
+        return refuse_line(s, "too many arguments");
     strlcpy(line->arg[line->arg_count++], arg, TRACE_WORD_MAX);
     return 0;
 }
 
-static int parse_place(struct line_scan *s)
+static int parse_probed(struct line_scan *s)
 {
     struct trace_line *line = s->line;
     int err = take_word(s, line->place, sizeof(line->place));
@@ -80,7 +80,7 @@ static int parse_place(struct line_scan *s)
     if (err)
         return err;
     if (!line->place[0])
-        return refuse(s, "a function, or a pattern, is missing");
+        return refuse_line(s, "a function, or a pattern, is missing");
     line->is_pattern = strpbrk(line->place, "*?[") != NULL;
     return 0;
 }
@@ -130,7 +130,7 @@ static int fetch_for_filter(struct line_scan *s)
     return 0;
 }
 
-static int parse_filter(struct line_scan *s)
+static int parse_condition(struct line_scan *s)
 {
     struct trace_line *line = s->line;
     int err;
@@ -138,11 +138,12 @@ static int parse_filter(struct line_scan *s)
     if (strncmp(s->p, "if", 2) || !isspace((unsigned char)s->p[2]))
         return 0;
     s->p += 2;
-    skip_blanks(s);
+    scan_blanks(s);
     err = take_until(s, "{", line->filter, sizeof(line->filter));
     if (err)
         return err;
-    return line->filter[0] ? fetch_for_filter(s) : refuse(s, "a condition is missing");
+    return line->filter[0] ? fetch_for_filter(s)
+                           : refuse_line(s, "a condition is missing");
 }
 
 static int parse_list(struct line_scan *s,
@@ -154,13 +155,13 @@ static int parse_list(struct line_scan *s,
     for (;;) {
         err = take_word(s, word, sizeof(word));
         if (!err && !word[0])
-            err = refuse(s, "a name is missing");
+            err = refuse_line(s, "a name is missing");
         if (!err)
             err = each(s, word);
         if (err || *s->p != ',')
             return err;
         s->p++;
-        skip_blanks(s);
+        scan_blanks(s);
     }
 }
 
@@ -179,7 +180,7 @@ static int key(struct line_scan *s, const char *word)
     static const char *const known[] = { "func", "cpu", "caller", "comm" };
 
     if (line->key_count == TRACE_KEYS_MAX)
-        return refuse(s, "at most three keys");
+        return refuse_line(s, "at most three keys");
     strlcpy(line->key[line->key_count++], word, TRACE_WORD_MAX);
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (!strcmp(known[i], word))
@@ -204,7 +205,7 @@ static int take_value(struct line_scan *s, char *word)
     char *open = strchr(word, '('), *close = strrchr(word, ')');
 
     if (!open || !close || close < open || close[1] || close == open + 1)
-        return refuse(s, "this action has an argument: hist(ARG)");
+        return refuse_line(s, "this action has an argument: hist(ARG)");
     *open = *close = '\0';
     strlcpy(s->line->value, open + 1, sizeof(s->line->value));
     return need_arg(s, s->line->value);
@@ -224,25 +225,26 @@ static int parse_action(struct line_scan *s)
         if (strlen(actions[i].name) == len && !memcmp(actions[i].name, word, len))
             break;
     if (i == ARRAY_LEN(actions))
-        return refuse(s, "count, print, hist, sum, min, max, avg or stack is missing");
+        return refuse_line(s,
+                           "count, print, hist, sum, min, max, avg or stack is missing");
     line->action = actions[i].action;
     if (actions[i].wants_arg)
         return take_value(s, word);
     if (word[len])
-        return refuse(s, "this action has no argument");
+        return refuse_line(s, "this action has no argument");
     if (line->action == ACTION_PRINT && *s->p != '}')
         return parse_list(s, printed_arg);
     return 0;
 }
 
-static int parse_keys(struct line_scan *s)
+static int parse_by(struct line_scan *s)
 {
     if (strncmp(s->p, "by", 2) || !isspace((unsigned char)s->p[2]))
         return 0;
     if (s->line->action == ACTION_PRINT)
-        return refuse(s, "print has no keys");
+        return refuse_line(s, "print has no keys");
     s->p += 2;
-    skip_blanks(s);
+    scan_blanks(s);
     return parse_list(s, key);
 }
 
@@ -252,27 +254,27 @@ int trace_line_parse(struct trace_line *line, const char *text)
     int err;
 
     memset(line, 0, sizeof(*line));
-    skip_blanks(&s);
-    err = parse_place(&s);
+    scan_blanks(&s);
+    err = parse_probed(&s);
     if (!err)
-        err = parse_filter(&s);
+        err = parse_condition(&s);
     if (!err && *s.p != '{')
-        err = refuse(&s, "{ ACTION } is missing");
+        err = refuse_line(&s, "{ ACTION } is missing");
     if (err)
         return err;
     s.p++;
-    skip_blanks(&s);
+    scan_blanks(&s);
     err = parse_action(&s);
     if (!err)
-        err = parse_keys(&s);
+        err = parse_by(&s);
     if (!err && *s.p != '}')
-        err = refuse(&s, "} is missing");
+        err = refuse_line(&s, "} is missing");
     if (err)
         return err;
     s.p++;
-    skip_blanks(&s);
+    scan_blanks(&s);
     if (*s.p)
-        return refuse(&s, "nothing is expected behind }");
+        return refuse_line(&s, "nothing is expected behind }");
     if (!line->key_count && line->action == ACTION_COUNT)
         strlcpy(line->key[line->key_count++], "func", TRACE_WORD_MAX);
     return 0;

@@ -14,7 +14,7 @@
 
 /* ---- one key ---- */
 
-static void place_text(char *buf, uint64_t addr, bool with_offset)
+static void address_text(char *buf, uint64_t addr, bool with_offset)
 {
     struct ksym sym;
 
@@ -41,7 +41,7 @@ static void key_text(const struct hist_part *part, const uint8_t *key, char *buf
     switch (part->show) {
     case HIST_SYM:
     case HIST_SYM_OFFSET:
-        place_text(buf, number, part->show == HIST_SYM_OFFSET);
+        address_text(buf, number, part->show == HIST_SYM_OFFSET);
         break;
     case HIST_STRING:
         snprintf(buf, TEXT_MAX, "%.*s", part->size, (const char *)key + part->at);
@@ -69,8 +69,7 @@ static void keys_text(const struct hist *hist, struct hist_entry *entry, unsigne
     }
 }
 
-static void print_stack(const struct hist *hist, struct hist_entry *entry,
-                        struct seq *out)
+static void show_stack(const struct hist *hist, struct hist_entry *entry, struct seq *out)
 {
     const struct hist_part *part = &hist->key[hist->key_count - 1];
     char text[TEXT_MAX];
@@ -82,7 +81,7 @@ static void print_stack(const struct hist *hist, struct hist_entry *entry,
                sizeof(addr));
         if (!addr)
             return;
-        place_text(text, addr, true);
+        address_text(text, addr, true);
         seq_printf(out, "              %s\n", text);
     }
 }
@@ -123,7 +122,7 @@ static void print_rows(const struct trace_line *line, const struct hist *hist,
         seq_printf(out, "%12lu%s%s\n", value_of(line, entry), line->key_count ? "  " : "",
                    keys);
         if (line->action == ACTION_STACK)
-            print_stack(hist, entry, out);
+            show_stack(hist, entry, out);
     }
 }
 

@@ -315,7 +315,7 @@ static bool prepend(struct code *c)
     return true;
 }
 
-static int fill(struct code *c, uint8_t *cell, size_t start)
+static int fill_cell(struct code *c, uint8_t *cell, size_t start)
 {
     if (!c->err) {
         plat_lock(PLAT_TEXT);
@@ -349,7 +349,7 @@ static int place(struct code *c)
     if (!cell)
         return probe_refuse(c->why, PROBE_NO_SLOT, c->site->addr);
     compose(c, (uintptr_t)cell, start);
-    return fill(c, cell, start);
+    return fill_cell(c, cell, start);
 }
 
 /* place_own - Return: false when it can have no code of its own. QEMU 7.2 takes the flags
@@ -366,7 +366,7 @@ static bool place_own(struct code *c)
     c->own = true;
     c->keeps = detour_own_keeps(c->site);
     compose(c, (uintptr_t)cell, 0);
-    if (fill(c, cell, own_pattern(c)->entry))
+    if (fill_cell(c, cell, own_pattern(c)->entry))
         c->own = false;
     return c->own;
 }

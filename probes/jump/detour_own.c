@@ -84,9 +84,9 @@ static uintptr_t handler_of(const struct kprobe *p)
     return p->light_handler ? (uintptr_t)p->light_handler : (uintptr_t)p->pre_handler;
 }
 
-/* fill - the hole in front of @end, which is to be at @at and was made for @from. */
-static int fill(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
-                const struct site *site)
+/* fill_hole - the hole in front of @end, which is to be at @at and was made for @from. */
+static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
+                     const struct site *site)
 {
     const struct kprobe *p = site->probes;
 
@@ -167,7 +167,8 @@ static int hole_put(const struct own_code *own, size_t i, uint8_t *out, uintptr_
         return put_signed(out + end, own->pattern->len + own->grows - end);
     if (what == PLAT_HOLE_HANDLER && own->grows)
         return 0;
-    return fill(what, out + end, at + end, (uintptr_t)own->pattern->code + from, site);
+    return fill_hole(what, out + end, at + end, (uintptr_t)own->pattern->code + from,
+                     site);
 }
 
 int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,

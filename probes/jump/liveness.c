@@ -31,7 +31,7 @@ struct look {
     struct way seen[LOOKED_AT_MAX];
 };
 
-static void give_up(struct look *l, uint32_t open)
+static void stop_looking(struct look *l, uint32_t open)
 {
     l->live |= open;
 }
@@ -47,7 +47,7 @@ static void way_add(struct look *l, uintptr_t addr, uint32_t open)
     if (!is_inside(l, addr) && l->is_compiled && plat_is_compiled(addr))
         return;
     if (!is_inside(l, addr) || l->count == WAYS_MAX)
-        give_up(l, open);
+        stop_looking(l, open);
     else
         l->ways[l->count++] = (struct way){ addr, open };
 }
@@ -96,14 +96,15 @@ static uint32_t look_at(struct look *l, const struct insn *insn, uint32_t open)
     if (l->is_compiled && leads_away(insn))
         return 0;
     if (plat_has_fixup(insn->addr))
-        give_up(l, open); /* if it faults, the program goes on there with all of them */
+        stop_looking(l,
+                     open); /* if it faults, the program goes on there with all of them */
     insn_effects(insn, &effects);
     l->live |= effects.flags_read & open;
     open &= ~(effects.flags_read | effects.flags_killed);
     if (has_known_target(insn))
         way_add(l, insn->target, open);
     else if (insn_is_branch(insn))
-        give_up(l, open);
+        stop_looking(l, open);
     return insn_falls_through(insn) ? open : 0;
 }
 
@@ -114,7 +115,7 @@ static void way_follow(struct look *l, uintptr_t addr, uint32_t open)
     while (open & ~l->live) {
         if (addr >= l->end || l->looked_at == LOOKED_AT_MAX ||
             decode_at(l, addr, &insn)) {
-            give_up(l, open);
+            stop_looking(l, open);
             return;
         }
         if (was_seen(l, addr, open))

@@ -165,7 +165,7 @@ static int page_map(struct pad_page *page, struct pad_frame *f)
     return 0;
 }
 
-static int page_show(struct pad_page *page)
+static int page_give_frame(struct pad_page *page)
 {
     struct pad_frame *f = frame_find(page);
 
@@ -272,7 +272,7 @@ int pad_frame_settle(struct pad_page *page)
     int err = 0;
 
     if (!page->frame)
-        err = page_show(page);
+        err = page_give_frame(page);
     else if (has_room(page->frame, page, from))
         all_taken(page->frame, page, from);
     else

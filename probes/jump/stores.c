@@ -26,8 +26,8 @@ static bool is_saved(unsigned reg)
     return reg >= REG(r11) && reg <= REG(di);
 }
 
-/* number_of - of a register that C does not change, as instructions encode it. */
-static unsigned number_of(unsigned reg)
+/* register_number - of a register that C does not change, as instructions encode it. */
+static unsigned register_number(unsigned reg)
 {
     static const uint8_t numbers[] = {
         [REG(r15)] = INSN_R15, [REG(r14)] = INSN_R14, [REG(r13)] = INSN_R13,
@@ -55,8 +55,8 @@ static void disp32(struct body *b, uint32_t value)
     b->len += insn_encode_disp32(b->out + b->len, value);
 }
 
-/* load - rcx = the word at [rsp + @disp], which is less than 128. */
-static void load(struct body *b, unsigned disp)
+/* load_saved - rcx = the word at [rsp + @disp], which is less than 128. */
+static void load_saved(struct body *b, unsigned disp)
 {
     byte(b, 0x48);
     byte(b, 0x8b);
@@ -113,9 +113,9 @@ static unsigned fetch(struct body *b, const struct kprobe_store *s)
     else if (reg == REG(sp)) /* a call that is probed has pushed its return address */
         load_address(b, top(b) + (site_is_call(b->site) ? 8 : 0));
     else if (is_saved(reg))
-        load(b, top(b) - 8 * (uint32_t)(REG(di) + 1 - reg));
+        load_saved(b, top(b) - 8 * (uint32_t)(REG(di) + 1 - reg));
     else
-        return number_of(reg);
+        return register_number(reg);
     return INSN_CX;
 }
 

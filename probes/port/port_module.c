@@ -47,14 +47,14 @@ struct scan {
     size_t targets, opaque;
 };
 
-static bool is_of(const struct module_facts *m, uintptr_t addr)
+static bool is_in_module(const struct module_facts *m, uintptr_t addr)
 {
     return addr >= m->text && addr < m->text_end;
 }
 
 static void add_target(struct scan *s, uintptr_t addr)
 {
-    if (!is_of(s->m, addr))
+    if (!is_in_module(s->m, addr))
         return;
     if (s->g)
         s->g->targets[s->targets] = (uint32_t)(addr - BASE);
@@ -209,7 +209,7 @@ static bool is_marked(const struct module_facts *m, uintptr_t addr)
     const uintptr_t *marks = (const uintptr_t *)m->nokprobe.start;
     struct plat_symbol sym;
 
-    if (!is_of(m, addr))
+    if (!is_in_module(m, addr))
         return blacklist_contains(addr) || plat_is_entry(addr);
     if (addr >= m->kprobes_text && addr < m->kprobes_end)
         return true;
@@ -344,12 +344,15 @@ static bool has_handler(const struct module_facts *m, const struct kprobe *p)
     const struct kretprobe *rp = CONTAINER_OF(p, struct kretprobe, kp);
     const struct jprobe *jp = CONTAINER_OF(p, struct jprobe, kp);
 
-    if (is_of(m, (uintptr_t)p->pre_handler) || is_of(m, (uintptr_t)p->light_handler) ||
-        is_of(m, (uintptr_t)p->post_handler) || is_of(m, (uintptr_t)p->fault_handler))
+    if (is_in_module(m, (uintptr_t)p->pre_handler) ||
+        is_in_module(m, (uintptr_t)p->light_handler) ||
+        is_in_module(m, (uintptr_t)p->post_handler) ||
+        is_in_module(m, (uintptr_t)p->fault_handler))
         return true;
     if (p->kind == KPROBE_KIND_RETURN)
-        return is_of(m, (uintptr_t)rp->handler) || is_of(m, (uintptr_t)rp->entry_handler);
-    return p->kind == KPROBE_KIND_JPROBE && is_of(m, (uintptr_t)jp->entry);
+        return is_in_module(m, (uintptr_t)rp->handler) ||
+               is_in_module(m, (uintptr_t)rp->entry_handler);
+    return p->kind == KPROBE_KIND_JPROBE && is_in_module(m, (uintptr_t)jp->entry);
 }
 
 static void collect_own(struct site *site, void *arg)

@@ -66,9 +66,9 @@ NOKPROBE_INLINE struct shadow *shadow_of(const struct probe_cpu *cpu)
 
 /* ---- at the entry ---- */
 
-/* group_find - is @h in the group at the top already? */
-static bool group_find(const struct shadow *s, uint32_t below,
-                       const struct kretprobe_holder *h)
+/* group_has - is @h in the group at the top already? */
+static bool group_has(const struct shadow *s, uint32_t below,
+                      const struct kretprobe_holder *h)
 {
     for (const struct shadow_entry *e = s->last; e->below == below; e--)
         if (e->holder == h)
@@ -149,7 +149,7 @@ static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t be
         return ret;
     }
     shadow_unwind(s, below);
-    if (group_find(s, below, rp->holder)) {
+    if (group_has(s, below, rp->holder)) {
         __atomic_add_fetch(&rp->coalesced, 1, __ATOMIC_RELAXED);
         return 0;
     }
@@ -159,9 +159,9 @@ static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t be
     return 0;
 }
 
-/* follow - the call with its return address at @slot. */
-NOKPROBE_INLINE void follow(struct kretprobe *rp, struct shadow *s, uintptr_t *slot,
-                            struct pt_regs *regs)
+/* follow_call - the call with its return address at @slot. */
+NOKPROBE_INLINE void follow_call(struct kretprobe *rp, struct shadow *s, uintptr_t *slot,
+                                 struct pt_regs *regs)
 {
     uint32_t below = (uint32_t)(s->top - (uintptr_t)slot);
     uintptr_t ret = *slot;
@@ -186,7 +186,7 @@ HOT int kretprobe_entry(struct kprobe *p, struct pt_regs *regs)
     struct shadow *s = shadow_of(plat_this_cpu());
 
     if (likely(s && shadow_covers(s, regs->sp)))
-        follow(rp, s, (uintptr_t *)regs->sp, regs);
+        follow_call(rp, s, (uintptr_t *)regs->sp, regs);
     else
         count_miss(rp, KRETPROBE_MISS_STACK);
     return 0;

@@ -28,9 +28,9 @@
 %include "probes/jump/admit.inc"
 
 extern kretprobe_return         ; void kretprobe_return(struct pt_regs *, struct probe_cpu *)
-extern shadow_nobody            ; struct shadow
-extern kretprobe_nobody         ; struct kretprobe
-extern holder_nobody            ; struct kretprobe_holder
+extern shadow_none              ; struct shadow
+extern kretprobe_none           ; struct kretprobe
+extern holder_none              ; struct kretprobe_holder
 extern shadow_unwind            ; void shadow_unwind(struct shadow *, uint32_t below)
 extern switch_if_due
 
@@ -65,7 +65,7 @@ proc kretprobe_trampoline, 64
     cld
     mov r12, [gs:PERCPU_THREAD_PROBE]
     test r12, r12
-    cmovz r12, [rel nobodys_shadow]
+    cmovz r12, [rel no_shadow]
     mov r13, [r12 + SHADOW_LAST]
     movsxd r10, dword [r13 + ENTRY_RET]
     lea r10, [r10 + kretprobe_trampoline]
@@ -83,11 +83,11 @@ proc kretprobe_trampoline, 64
     or rax, rdx
     mov r14, [r13 + ENTRY_HOLDER]
     test r14, r14
-    cmovz r14, [rel nobodys_holder] ; an NMI has come between claim and fill
+    cmovz r14, [rel no_holder]       ; an NMI has come between claim and fill
     or rax, [r14 + HOLDER_EXTRAS]
     mov r15, [r14 + HOLDER_RP]
     test r15, r15
-    cmovz r15, [rel nobodys_probe]
+    cmovz r15, [rel no_retprobe]
     mov r9, [r15 + KRETPROBE_HANDLER]
     OR_IF_ZERO r9, rcx
     ADMIT_CPU c, NO_NMI, r15    ; there was room on the stack at the call
@@ -159,9 +159,9 @@ nokprobe kretprobe_trampoline
 
 section .rodata
 align 8
-nobodys_shadow: dq shadow_nobody
-nobodys_probe:  dq kretprobe_nobody
-nobodys_holder: dq holder_nobody
+no_shadow:    dq shadow_none
+no_retprobe:  dq kretprobe_none
+no_holder:    dq holder_none
 
 ; Its parts: up to `known` the shadow tells where it goes, at `ret` the top of the stack, and
 ; elsewhere the image, where the stack ends; at `flags_pushed` one word further up.

@@ -3,12 +3,12 @@
 
 #include "kernel/base/err.h"
 
-struct kretprobe kretprobe_nobody;
-struct kretprobe_holder holder_nobody;
-struct shadow shadow_nobody = {
-    .last = shadow_nobody.entries,
-    .limit = shadow_nobody.entries,
-    .entries = { { .holder = &holder_nobody } },
+struct kretprobe kretprobe_none;
+struct kretprobe_holder holder_none;
+struct shadow shadow_none = {
+    .last = shadow_none.entries,
+    .limit = shadow_none.entries,
+    .entries = { { .holder = &holder_none } },
 };
 
 struct shadow *shadow_new(uintptr_t top, size_t len)
@@ -22,7 +22,7 @@ struct shadow *shadow_new(uintptr_t top, size_t len)
     s->len = len;
     s->last = s->entries;
     s->limit = s->entries + room;
-    s->entries[0].holder = &holder_nobody;
+    s->entries[0].holder = &holder_none;
     return s;
 }
 

@@ -63,9 +63,9 @@ struct shadow {
 };
 
 /* Where there is none, for the trampoline, which looks first and asks then. */
-extern struct shadow shadow_nobody;
-extern struct kretprobe kretprobe_nobody;
-extern struct kretprobe_holder holder_nobody;
+extern struct shadow shadow_none;
+extern struct kretprobe kretprobe_none;
+extern struct kretprobe_holder holder_none;
 
 /* shadow_new - for the stack of @len bytes below @top. Return: NULL without memory.
  * shadow_add_data - with room for data, if it has none yet. Return: 0; -ENOMEM.

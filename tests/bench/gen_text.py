@@ -20,7 +20,7 @@ sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
 import elf64  # noqa: E402
 
 HEAD = """\
-; text.asm - made by tests/bench/gen_text.py: functions that nobody calls.
+; text.asm - made by tests/bench/gen_text.py: functions that no code calls.
 
 %include "kernel/base/proc.inc"
 

@@ -280,7 +280,7 @@ static void *call_waiting(void *unused)
     return unused;
 }
 
-static void a_detour_goes_while_somebody_it_has_called_is_inside(void)
+static void a_detour_goes_while_a_function_that_it_called_runs(void)
 {
     struct kretprobe *rp = calloc(1, sizeof(*rp));
     pthread_t threads[THREADS];
@@ -353,5 +353,5 @@ static void a_jprobe_sees_the_arguments(void)
 UNIT_TESTS(returns_are_seen, each_instance_has_its_data, a_changed_value_is_returned,
            a_handler_that_faults_is_contained, a_longjmp_is_survived,
            probes_come_and_go_under_running_threads,
-           a_detour_goes_while_somebody_it_has_called_is_inside,
+           a_detour_goes_while_a_function_that_it_called_runs,
            a_jprobe_sees_the_arguments)

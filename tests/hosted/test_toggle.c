@@ -377,7 +377,7 @@ static void jump_over_slow(struct kprobe *p)
     CHECK_EQ(unregister_kprobe(p), 0);
 }
 
-static void who_is_inside_is_waited_for(void)
+static void a_thread_inside_is_waited_for(void)
 {
     unsigned long rounds = posix_rounds(20, 500);
     uint8_t *memory = malloc(SLOW_LEN);
@@ -405,7 +405,7 @@ static bool has_region(const struct toggled *t)
     return !is_jump(t) || t->len != 2; /* it leads into what the jump would lie over */
 }
 
-static void only_where_nobody_comes_to_the_middle_of_it(void)
+static void only_where_no_code_jumps_to_the_middle_of_it(void)
 {
     size_t wrongly = 0;
 
@@ -459,5 +459,5 @@ static void the_text_is_as_it_was(void)
 
 UNIT_TESTS(every_site_is_hit_when_it_is_armed, four_threads_never_compute_anything_else,
            nor_when_jumps_come_and_go, nor_when_they_displace_several_instructions,
-           who_is_inside_is_waited_for, only_where_nobody_comes_to_the_middle_of_it,
+           a_thread_inside_is_waited_for, only_where_no_code_jumps_to_the_middle_of_it,
            the_text_is_as_it_was)

@@ -33,17 +33,17 @@ fill_slowly_rep:
     ret
 endproc fill_slowly
 
-; bool load_of_nobody(void): a load from an address that is not canonical, which is a #GP.
+; bool load_not_canonical(void): a load from an address that is not canonical, which is a #GP.
 ; Out: true when it has been fixed up
-proc load_of_nobody
+proc load_not_canonical
     mov rax, 0x8000000000000000
-global load_of_nobody_load
-load_of_nobody_load:
+global load_not_canonical_load
+load_not_canonical_load:
     mov rax, [rax]
     xor eax, eax
     ret
 .fixed:
     mov eax, 1
     ret
-    extable load_of_nobody_load, .fixed
-endproc load_of_nobody
+    extable load_not_canonical_load, .fixed
+endproc load_not_canonical

@@ -22,7 +22,7 @@
 
 /* context_targets.asm */
 unsigned long flags_around(unsigned long flags);
-bool load_of_nobody(void);
+bool load_not_canonical(void);
 extern const char flags_around_nop[];
 
 static int nothing(struct kprobe *p, struct pt_regs *regs)
@@ -291,7 +291,8 @@ static void exercise(void)
         char byte;
 
         smp_send_nmi(n % cpu_count());
-        if (copy_nofault(&byte, (const void *)0x10, 1) != -EFAULT || !load_of_nobody())
+        if (copy_nofault(&byte, (const void *)0x10, 1) != -EFAULT ||
+            !load_not_canonical())
             wrong++;
         faults += 2;
         fixed += 2;

@@ -31,7 +31,7 @@ static volatile uint64_t entered, left;
 
 static struct mutex free_mutex = MUTEX_INIT(free_mutex);
 static struct mutex held_mutex = MUTEX_INIT(held_mutex);
-static struct wait_queue nobody_wakes = WAIT_QUEUE_INIT(nobody_wakes);
+static struct wait_queue wakes_no_thread = WAIT_QUEUE_INIT(wakes_no_thread);
 static volatile bool never;
 
 static void lock_free(void)
@@ -49,9 +49,9 @@ static void doze(void)
     thread_sleep_ns(MS);
 }
 
-static void wait_for_nobody(void)
+static void wait_for_ever(void)
 {
-    wait_event(&nobody_wakes, never);
+    wait_event(&wakes_no_thread, never);
 }
 
 static void (*volatile sleeps)(void);
@@ -113,12 +113,12 @@ KTEST(handlers, one_that_sleeps_is_given_up)
     sleeping_is_refused(doze, "thread_sleep_ns", false);
     sleeping_is_refused(lock_free, "mutex_lock, though it is free", false);
     sleeping_is_refused(lock_held, "mutex_lock, held by the thread", false);
-    sleeping_is_refused(wait_for_nobody, "wait_event", false);
+    sleeping_is_refused(wait_for_ever, "wait_event", false);
     sleeping_is_refused(thread_yield, "thread_yield in a post-handler", true);
     mutex_unlock(&held_mutex);
     ktest_report(mutex_trylock(&free_mutex), "the mutex is as it was");
     mutex_unlock(&free_mutex);
-    ktest_report(list_empty(&nobody_wakes.waiters), "so is the queue");
+    ktest_report(list_empty(&wakes_no_thread.waiters), "so is the queue");
 }
 
 static void hit_in_call(void *unused)

@@ -564,7 +564,7 @@ static int start_load(struct load *load)
         .fn = run_target, .arg = load, .name = "load", .cpus = BIT(CPU_OF_LOAD) });
 }
 
-KTEST(jump, it_comes_and_goes_under_those_who_run_into_it)
+KTEST(jump, it_comes_and_goes_while_a_cpu_runs_into_it)
 {
     struct kprobe p = { .pre_handler = note, .addr = (uintptr_t)target };
     uint64_t rounds = ktest_rounds(4, 50), ok = 0;

@@ -105,7 +105,7 @@ KTEST(link, everything_is_counted_all_the_same)
     ktest_report(!call(1) && !link_count(), "and afterwards nothing is left");
 }
 
-KTEST(link, who_is_disabled_counts_no_more)
+KTEST(link, a_disabled_probe_counts_no_more)
 {
     unsigned wrong = 0;
 
@@ -225,7 +225,7 @@ static void held_while(size_t which)
     remover = kernel_clone(
         &(struct clone_args){ .fn = take_out, .arg = &row[which], .name = "remover" });
     thread_sleep_ns(100000000);
-    ktest_report(!is_gone && !is_out, "probe %zu stays while somebody is inside", which);
+    ktest_report(!is_gone && !is_out, "probe %zu stays while a thread is inside", which);
     store(original);
     thread_join(inside, &wrong);
     thread_join(remover, NULL);
@@ -237,12 +237,12 @@ static void held_while(size_t which)
     jumps_as_before();
 }
 
-KTEST(link, the_second_leaves_with_somebody_on_the_way_to_it)
+KTEST(link, the_second_leaves_with_a_thread_on_the_way_to_it)
 {
     held_while(1);
 }
 
-KTEST(link, the_first_leaves_with_somebody_inside)
+KTEST(link, the_first_leaves_with_a_thread_inside)
 {
     held_while(0);
 }
@@ -255,7 +255,7 @@ static int take_all_out(void *unused UNUSED)
 }
 
 /* They stay linked, and the thread goes on by the detours of them all. */
-KTEST(link, all_leave_with_somebody_inside)
+KTEST(link, all_leave_with_a_thread_inside)
 {
     int inside, remover, wrong = 1;
 
@@ -267,7 +267,7 @@ KTEST(link, all_leave_with_somebody_inside)
         thread_yield();
     remover = kernel_clone(&(struct clone_args){ .fn = take_all_out, .name = "remover" });
     thread_sleep_ns(100000000);
-    ktest_report(!is_gone && !is_out, "none is freed while somebody is inside");
+    ktest_report(!is_gone && !is_out, "none is freed while a thread is inside");
     store(original);
     thread_join(inside, &wrong);
     thread_join(remover, NULL);

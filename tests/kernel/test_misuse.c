@@ -248,7 +248,7 @@ static int call_once(void *arg)
     return 0;
 }
 
-KTEST(misuse, nobody_comes_back_from_unregister_while_a_handler_runs)
+KTEST(misuse, unregister_does_not_return_while_a_handler_runs)
 {
     struct kprobe p = { .addr = (uintptr_t)target, .pre_handler = slow };
     int tid;
@@ -338,7 +338,7 @@ static int fill_run(void *arg)
     return 0;
 }
 
-KTEST(misuse, a_copy_is_kept_while_somebody_is_in_it)
+KTEST(misuse, a_copy_is_kept_while_a_thread_is_in_it)
 {
     struct kprobe p = { .addr = (uintptr_t)misuse_long },
                   next = { .addr = (uintptr_t)other };

@@ -290,7 +290,7 @@ static void post(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED,
     posts++;
 }
 
-KTEST(optimize, who_comes_to_a_jump_counts_when_the_first_has_gone)
+KTEST(optimize, a_probe_that_joins_a_jump_counts_when_the_first_has_gone)
 {
     struct kprobe ps[3];
 
@@ -469,7 +469,7 @@ static void let_go(void)
     }
 }
 
-KTEST(optimize, h76_a_detour_stays_while_somebody_is_in_it)
+KTEST(optimize, h76_a_detour_stays_while_a_thread_is_in_it)
 {
     int inside, remover, wrong = 1;
 

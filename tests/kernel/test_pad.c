@@ -160,7 +160,7 @@ static int move_or_jump(void *arg)
     return cpu_id() == 0 ? move_then_stop() : jump_until_stopped();
 }
 
-KTEST(pad, a_page_moves_under_who_jumps_there)
+KTEST(pad, a_page_moves_while_cpus_jump_there)
 {
     uintptr_t pad = PAD_A;
     struct pad_jump jump;
@@ -174,7 +174,7 @@ KTEST(pad, a_page_moves_under_who_jumps_there)
     ktest_report(pad_frames() == 0, "nothing is left");
 }
 
-KTEST(pad, a_page_of_somebody_else_is_left_alone)
+KTEST(pad, a_page_with_another_owner_is_left_alone)
 {
     uintptr_t pad = FIRST_PAGE + 100;
     uint64_t frame = frame_alloc();

@@ -106,7 +106,7 @@ static int wanderer_start(uint64_t cpus)
     return kernel_clone(&args);
 }
 
-KTEST(quiesce, returns_when_nobody_is_inside)
+KTEST(quiesce, returns_when_no_thread_is_inside)
 {
     predicate_set();
     quiesce();

@@ -175,7 +175,7 @@ KTEST(region, a_thread_that_is_preempted_inside_is_waited_for)
     park(BIT(0), BIT(0), true);
 }
 
-KTEST(region, nobody_waits_for_it_where_nothing_is_watched)
+KTEST(region, quiesce_does_not_wait_where_nothing_is_watched)
 {
     int scanner;
 

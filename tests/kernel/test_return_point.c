@@ -50,8 +50,8 @@ static uintptr_t return_point(const struct kretprobe *rp)
 
 /* ---- simple calls ---- */
 
-static NOINLINE uintptr_t who_called(long *sum, long a, long b, long c, long d, long e,
-                                     long f, long g, long h)
+static NOINLINE uintptr_t return_address_seen(long *sum, long a, long b, long c, long d,
+                                              long e, long f, long g, long h)
 {
     *sum = a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
     __asm__ volatile("" : "+r"(sum));
@@ -66,10 +66,10 @@ KTEST(return_point, a_function_with_arguments_on_its_stack)
     long sum;
 
     jumps_by(OPTIMIZE_PUN);
-    ktest_report(probe(&rp, who_called), "a jump");
+    ktest_report(probe(&rp, return_address_seen), "a jump");
     return_counts_start();
     for (long i = 0; i < 100; i++) {
-        ret = who_called(&sum, i, 2, 3, 4, 5, 6, 7, 8);
+        ret = return_address_seen(&sum, i, 2, 3, 4, 5, 6, 7, 8);
         right += sum == i + 203;
     }
     ktest_report(right == 100, "it finds them");
@@ -79,7 +79,7 @@ KTEST(return_point, a_function_with_arguments_on_its_stack)
                      kprobe_hits(&rp.kp) == 100 && !rp.nmissed,
                  "100 calls, 100 returns");
     unregister_kretprobe(&rp);
-    ktest_report(who_called(&sum, 1, 0, 0, 0, 0, 0, 0, 1) != ret && sum == 9,
+    ktest_report(return_address_seen(&sum, 1, 0, 0, 0, 0, 0, 0, 1) != ret && sum == 9,
                  "and by others when the probe has gone");
     jumps_as_before();
 }

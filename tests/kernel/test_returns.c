@@ -54,7 +54,7 @@ KTEST(returns, h82_a_thousand_threads_asleep_inside)
 /* The probe's memory is poisoned, as if its module was gone: looked at, it has a handler, at
  * an address that faults.
  */
-KTEST(returns, h91_unregistering_waits_for_nobody_inside)
+KTEST(returns, h91_unregistering_does_not_wait_for_calls)
 {
     int *tids = kzalloc(SLEEPERS * sizeof(*tids));
     struct kretprobe *rp = kzalloc(sizeof(*rp)), again = { 0 };
@@ -77,7 +77,7 @@ KTEST(returns, h91_unregistering_waits_for_nobody_inside)
     kfree(tids);
 }
 
-KTEST(returns, h95_who_was_inside_before_is_never_reported)
+KTEST(returns, h95_calls_from_before_are_never_reported)
 {
     struct kretprobe rp = { 0 };
     int tids[10];

@@ -120,7 +120,7 @@ static uint64_t come_and_go(uint64_t times, struct kprobe *p)
 }
 
 /* Two threads on each CPU, so that they are switched out inside the copy as well. */
-KTEST(slots, nobody_is_inside_a_copy_that_is_given_back)
+KTEST(slots, no_cpu_is_inside_a_copy_that_is_given_back)
 {
     struct kprobe tick = { .symbol_name = "tick", .pre_handler = look_where };
     struct kprobe p = { .addr = (uintptr_t)fill_slowly_rep };

@@ -208,7 +208,7 @@ static void hold(enum text_poke_step step, unsigned level)
     held += traps_of(cpu_count() - 1) > traps;
 }
 
-KTEST(text_poke, who_traps_meanwhile_runs_the_old_one)
+KTEST(text_poke, a_cpu_that_traps_meanwhile_runs_the_old_one)
 {
     int tids[MAX_CPUS];
 

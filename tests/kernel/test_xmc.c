@@ -64,7 +64,7 @@ KTEST(xmc, one_for_one_under_running_cpus)
 }
 
 /* No CPU comes by. */
-KTEST(xmc, where_nobody_ever_runs)
+KTEST(xmc, where_no_cpu_ever_runs)
 {
     static const uint8_t several[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x00 };
     uint8_t *at = (uint8_t *)poke_targets[3];

@@ -45,7 +45,7 @@ byte on_top = 0;       /* bit CPU: an interrupt or NMI on it is inside */
 byte waiting = 0;      /* bit CPU: it has not taken the IPI yet */
 bool closed = false;   /* there is no way in */
 
-hidden byte nobody_is_inside;
+hidden byte no_cpu_is_inside;
 #define HOLDS(fact, what) fact = (what); assert(fact)
 
 #define RUNS(t)       (cpu[t] != NONE && !HAS(on_top, cpu[t]))
@@ -265,6 +265,6 @@ init
         skip; /* a loop may not end in front of a d_step */
         walk()
     od;
-    HOLDS(nobody_is_inside, !ANYBODY_INSIDE && on_top == 0);
+    HOLDS(no_cpu_is_inside, !ANYBODY_INSIDE && on_top == 0);
     printf("quiesce() returns\n")
 }

@@ -99,7 +99,7 @@ inline unwind(in_irq, d, called)
     do
     :: atomic {
         MY_TURN(in_irq) && IS_LEFT_BEHIND(d, called) ->
-        printf("%d: entry %d is of nobody any more\n", in_irq, last)
+        printf("%d: entry %d belongs to no call any more\n", in_irq, last)
     };
         pop(in_irq)
     :: atomic { MY_TURN(in_irq) && !IS_LEFT_BEHIND(d, called) -> break }

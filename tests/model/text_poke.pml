@@ -83,7 +83,7 @@ inline choose_kinds(s)
 inline plan_pair(s, t)
 {
     if
-    :: IS_FORGOTTEN(s, t) -> goto nobody_asks
+    :: IS_FORGOTTEN(s, t) -> goto no_site_asks
     :: else
     fi;
     if
@@ -545,7 +545,7 @@ init
 #if SITES == 1
     reclaim();
 #endif
-nobody_asks:
+no_site_asks:
     returned = true
 }
 

@@ -81,7 +81,7 @@ static void is_entered_check(const struct region *r)
 {
     for (uintptr_t at = r->addr + 1; at < r->addr + REGION_JUMP_LEN; at++)
         if (at < text_end && entered[at - text_start])
-            problem(r, "somebody goes there");
+            problem(r, "a branch leads there");
 }
 
 /* ---- do the copies mean the same? ---- */

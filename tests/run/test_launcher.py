@@ -239,7 +239,7 @@ def closed_streams_are_no_trouble():
     tap.check((status, err) == (0, "") and b"<poweroff>" in out, "sonde run <&-")
 
 
-def nobody_reads():
+def the_reader_has_gone():
     environment = os.environ.pop("PYTHONUNBUFFERED", None)  # argparse is silent with it
     for words, fake in (("exec 'lines 100000'", ""), ("run </dev/zero", "console"),
                         ("--help", "")):  # fmt: skip
@@ -404,7 +404,7 @@ if __name__ == "__main__":
             a_reboot_starts_again,
             a_pipe_gets_text,
             closed_streams_are_no_trouble,
-            nobody_reads,
+            the_reader_has_gone,
             signals_end_it,
             strange_bytes_are_passed_on,
             help_is_given,

@@ -221,7 +221,7 @@ class Slices(scratch.Scratch):
         two = slices.Slice("b", 7, 0, 20, 40, None)
         self.assertEqual([end for _, end in slices.nested([one, two])], [30, 30])
 
-    def test_who_runs(self):
+    def test_which_thread_runs(self):
         one = recording([page(0, (1, entry(7)), (2, entry(7)), (3, entry(8)))], [])
         self.assertEqual(slices.running(one), [[[7, 1, 3], [8, 6, 6]], []])
 

@@ -183,7 +183,7 @@ static void what_the_site_needs_is_the_sum_of_its_probes(void)
     fake_end();
 }
 
-static void an_empty_site_has_nobody(void)
+static void an_empty_site_has_no_probe(void)
 {
     start();
     aggr_remove(&site, &a);
@@ -200,4 +200,4 @@ UNIT_TESTS(handlers_run_in_order_of_registration, a_handler_that_sets_ip_is_the_
            each_can_be_taken_out, a_hit_that_stands_on_a_removed_probe_finds_the_way_on,
            the_probe_behind_may_vanish_under_a_hit,
            a_post_handler_may_see_its_probe_vanish_too,
-           what_the_site_needs_is_the_sum_of_its_probes, an_empty_site_has_nobody)
+           what_the_site_needs_is_the_sum_of_its_probes, an_empty_site_has_no_probe)

@@ -258,7 +258,7 @@ static void the_longest_instruction_fits_with_both(void)
     end();
 }
 
-static void a_branch_is_copied_unless_somebody_waits_for_it(void)
+static void a_branch_is_copied_unless_a_post_handler_waits_for_it(void)
 {
     uintptr_t at, target;
 
@@ -433,19 +433,17 @@ static void kinds_have_names(void)
     CHECK_STR(detour_kind_name(DETOUR_KINDS), "?");
 }
 
-UNIT_TESTS(a_handler_is_called_in_front_of_the_boosted_copy,
-           live_flags_take_the_longer_way_back,
-           a_counter_is_one_instruction_where_flags_are_dead, carry_alone_needs_no_saving,
-           a_counter_saves_flags_that_are_live,
-           a_followed_function_is_called_where_it_can_return_to,
-           what_has_no_boosted_copy_is_not_called,
-           post_handlers_are_called_behind_the_copy,
-           the_longest_instruction_fits_with_both,
-           a_branch_is_copied_unless_somebody_waits_for_it, a_return_needs_no_way_back,
-           a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,
-           an_ip_before_or_at_the_copy_is_at_the_instruction,
-           it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
-           a_disabled_probe_leaves_the_copy_alone,
-           what_is_counted_is_the_probes_also_afterwards,
-           out_of_reach_or_memory_there_is_none, a_handler_may_be_given_up_at_any_moment,
-           kinds_have_names)
+UNIT_TESTS(
+    a_handler_is_called_in_front_of_the_boosted_copy, live_flags_take_the_longer_way_back,
+    a_counter_is_one_instruction_where_flags_are_dead, carry_alone_needs_no_saving,
+    a_counter_saves_flags_that_are_live,
+    a_followed_function_is_called_where_it_can_return_to,
+    what_has_no_boosted_copy_is_not_called, post_handlers_are_called_behind_the_copy,
+    the_longest_instruction_fits_with_both,
+    a_branch_is_copied_unless_a_post_handler_waits_for_it, a_return_needs_no_way_back,
+    a_direct_call_has_pushed_already, what_no_copy_can_do_is_done_to_the_image,
+    an_ip_before_or_at_the_copy_is_at_the_instruction,
+    it_is_current_until_the_probes_change, a_counter_counts_for_one_probe_only,
+    a_disabled_probe_leaves_the_copy_alone, what_is_counted_is_the_probes_also_afterwards,
+    out_of_reach_or_memory_there_is_none, a_handler_may_be_given_up_at_any_moment,
+    kinds_have_names)

@@ -163,7 +163,7 @@ static void the_engines_own_probes_go_first(void)
     end();
 }
 
-static void nobody_switches_from_a_handler_or_an_interrupt(void)
+static void no_handler_or_interrupt_may_switch(void)
 {
     start();
     fake.context = PLAT_IRQ;
@@ -181,4 +181,4 @@ UNIT_TESTS(a_disabled_probe_leaves_the_text_alone,
            switched_off_the_text_is_original_everywhere,
            what_comes_and_changes_meanwhile_waits, probes_can_go_while_all_are_off,
            without_memory_the_switch_stays_where_it_is, the_engines_own_probes_go_first,
-           nobody_switches_from_a_handler_or_an_interrupt)
+           no_handler_or_interrupt_may_switch)

@@ -230,7 +230,7 @@ static void an_int3_that_has_vanished_is_tried_again(void)
     end();
 }
 
-static void an_int3_in_memory_that_is_gone_is_nobodys(void)
+static void an_int3_in_memory_that_is_gone_is_no_hit(void)
 {
     struct pt_regs regs;
     uintptr_t was_there;
@@ -487,7 +487,7 @@ static void an_nmi_on_top_of_a_claimed_entry_leaves_it_alone(void)
     end();
 }
 
-static void what_has_been_left_is_nobodys(void)
+static void a_finished_hit_belongs_to_no_site(void)
 {
     struct pt_regs regs = fake_regs();
 
@@ -667,7 +667,7 @@ UNIT_TESTS(
     ip_alone_changed_means_nothing, a_disabled_probe_beside_an_enabled_one_is_not_called,
     post_handlers_of_an_emulated_instruction_see_its_effect,
     no_post_handler_after_an_instruction_that_faulted, a_foreign_int3_is_left_to_others,
-    an_int3_that_has_vanished_is_tried_again, an_int3_in_memory_that_is_gone_is_nobodys,
+    an_int3_that_has_vanished_is_tried_again, an_int3_in_memory_that_is_gone_is_no_hit,
     a_hit_that_comes_after_disarming_is_served, four_handlers_may_be_active_at_once,
     the_fifth_is_run_without_handlers_and_counted,
     a_handler_that_runs_into_its_own_probe_is_a_recursion, a_recursion_does_not_step,
@@ -675,7 +675,7 @@ UNIT_TESTS(
     before_the_cpu_is_ready_the_instruction_just_runs,
     every_probe_of_a_missed_hit_is_told_except_disabled_ones,
     an_nmi_on_top_of_a_handler_is_a_hit_of_its_own,
-    an_nmi_on_top_of_a_claimed_entry_leaves_it_alone, what_has_been_left_is_nobodys,
+    an_nmi_on_top_of_a_claimed_entry_leaves_it_alone, a_finished_hit_belongs_to_no_site,
     nothing_is_registered_or_taken_out_from_a_handler,
     a_light_handler_is_known_by_its_frame, sti_runs_together_with_its_successor,
     sti_does_not_lead_into_a_region, sti_is_on_the_image_together_with_a_call,

@@ -42,7 +42,7 @@ static bool is_int3(const uint8_t *p, size_t len)
     return true;
 }
 
-static void a_new_cell_is_full_of_int3_and_nobodys(void)
+static void a_new_cell_is_full_of_int3_and_belongs_to_no_site(void)
 {
     uint8_t *slot;
     size_t off;
@@ -125,7 +125,7 @@ static void executable_memory_of_others_holds_no_cells(void)
     end();
 }
 
-static void a_cell_given_back_is_full_of_int3_and_nobodys(void)
+static void a_cell_given_back_is_full_of_int3_and_belongs_to_no_site(void)
 {
     uint8_t *slot, *rest;
     size_t off;
@@ -258,10 +258,10 @@ static void code_that_does_not_fit_is_a_bug(void)
     end();
 }
 
-UNIT_TESTS(a_new_cell_is_full_of_int3_and_nobodys, a_filled_cell_holds_the_code_then_int3,
-           every_ip_in_a_cell_leads_to_its_owner, an_ip_elsewhere_has_no_owner,
-           executable_memory_of_others_holds_no_cells,
-           a_cell_given_back_is_full_of_int3_and_nobodys,
+UNIT_TESTS(a_new_cell_is_full_of_int3_and_belongs_to_no_site,
+           a_filled_cell_holds_the_code_then_int3, every_ip_in_a_cell_leads_to_its_owner,
+           an_ip_elsewhere_has_no_owner, executable_memory_of_others_holds_no_cells,
+           a_cell_given_back_is_full_of_int3_and_belongs_to_no_site,
            a_cell_never_filled_can_be_given_back, no_cell_is_handed_out_twice,
            a_full_page_with_a_hole_is_used_again, only_empty_pages_are_given_back,
            coming_and_going_keeps_to_the_same_pages, without_memory_there_is_no_cell,

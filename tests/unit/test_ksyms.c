@@ -49,7 +49,7 @@ static void check_at(uint64_t offset, const char *name, uint64_t start)
     CHECK(sym.offset < sym.size);
 }
 
-static void check_nobody_at(uint64_t addr)
+static void check_no_symbol_at(uint64_t addr)
 {
     struct ksym sym = { .name = "untouched" };
 
@@ -82,13 +82,13 @@ static void the_innermost_symbol_wins_while_it_lasts(void)
     check_at(0x060, "alpha", 0);
 }
 
-static void padding_belongs_to_nobody(void)
+static void padding_belongs_to_no_symbol(void)
 {
-    check_nobody_at(BASE + 0x100);
-    check_nobody_at(BASE + 0x10f);
-    check_nobody_at(BASE + 0x200);
-    check_nobody_at(BASE + 0x2ff);
-    check_nobody_at(BASE + 0x3ff);
+    check_no_symbol_at(BASE + 0x100);
+    check_no_symbol_at(BASE + 0x10f);
+    check_no_symbol_at(BASE + 0x200);
+    check_no_symbol_at(BASE + 0x2ff);
+    check_no_symbol_at(BASE + 0x3ff);
 }
 
 static void a_label_between_functions_reaches_to_the_next_symbol(void)
@@ -97,12 +97,12 @@ static void a_label_between_functions_reaches_to_the_next_symbol(void)
     check_at(0x33f, "stub", 0x300);
 }
 
-static void outside_the_image_is_nobody(void)
+static void outside_the_image_is_no_symbol(void)
 {
-    check_nobody_at(0);
-    check_nobody_at(BASE - 1);
-    check_nobody_at(BASE + 0x408);
-    check_nobody_at(UINTPTR_MAX);
+    check_no_symbol_at(0);
+    check_no_symbol_at(BASE - 1);
+    check_no_symbol_at(BASE + 0x408);
+    check_no_symbol_at(UINTPTR_MAX);
 }
 
 static void every_unique_name_is_found(void)
@@ -229,9 +229,9 @@ static void a_base_name_too_long_is_cut(void)
 
 UNIT_TESTS(an_address_belongs_to_the_symbol_around_it,
            a_label_inside_a_function_does_not_hide_it,
-           the_innermost_symbol_wins_while_it_lasts, padding_belongs_to_nobody,
+           the_innermost_symbol_wins_while_it_lasts, padding_belongs_to_no_symbol,
            a_label_between_functions_reaches_to_the_next_symbol,
-           outside_the_image_is_nobody, every_unique_name_is_found,
+           outside_the_image_is_no_symbol, every_unique_name_is_found,
            other_names_are_not_found,
            an_ambiguous_name_is_refused_and_its_candidates_are_listed,
            listing_a_name_ends_after_the_last_symbol, all_symbols_are_listed_by_address,

@@ -111,7 +111,7 @@ static void a_call_is_not_jumped_into(void)
     end_all();
 }
 
-static void whoever_comes_later_is_linked_on_both_sides(void)
+static void a_later_probe_is_linked_on_both_sides(void)
 {
     start();
     for (int i = THIRD; i >= FIRST; i -= 2)
@@ -312,7 +312,7 @@ static void displacements_lie_in_one_word(void)
 }
 
 UNIT_TESTS(jumps_in_a_row_are_linked, a_call_is_not_jumped_into,
-           whoever_comes_later_is_linked_on_both_sides, are_made_before_the_jumps,
+           a_later_probe_is_linked_on_both_sides, are_made_before_the_jumps,
            is_cut_before_the_text_changes, is_cut_before_a_breakpoint_comes,
            is_cut_for_good_where_the_first_is_planned_again,
            follows_when_the_detour_changes, two_that_leave_together_stay_linked,

@@ -461,7 +461,7 @@ static void a_second_probe_gets_the_handlers_called(void)
 /* A detour for several probes counts for the first of them, even when the first one
  * changes.
  */
-static void who_comes_to_a_jump_has_a_counter(void)
+static void a_probe_that_joins_a_jump_has_a_counter(void)
 {
     struct kprobe others[3];
 
@@ -767,7 +767,7 @@ UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
            without_memory_a_reader_becomes_a_breakpoint, any_order_in_and_out,
            disabled_it_is_no_jump, switched_off_all_are_breakpoints_at_once,
            pads_are_freed_only_after_quiescence, a_second_probe_gets_the_handlers_called,
-           who_comes_to_a_jump_has_a_counter, without_memory_they_stay_breakpoints,
+           a_probe_that_joins_a_jump_has_a_counter, without_memory_they_stay_breakpoints,
            without_memory_there_are_no_regions_either,
            where_no_pad_can_be_one_stays_a_breakpoint,
            a_neighbour_whose_copy_would_not_reach_stays,

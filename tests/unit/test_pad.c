@@ -216,7 +216,7 @@ static void a_page_moves_to_a_frame_with_room(void)
 
 /* ---- failures ---- */
 
-static void a_page_of_somebody_else_is_remembered(void)
+static void a_page_with_another_owner_is_remembered(void)
 {
     uintptr_t pads[2];
 
@@ -392,6 +392,6 @@ UNIT_TESTS(a_reserved_pad_is_int3_until_it_is_filled, around_a_pad_four_bytes_ar
            a_pad_may_lie_on_two_pages, no_pad_where_text_and_copies_are,
            pages_share_a_frame, the_same_bytes_of_two_pages_need_two_frames,
            a_page_moves_to_a_new_frame_with_its_pads, a_page_moves_to_a_frame_with_room,
-           a_page_of_somebody_else_is_remembered, without_memory_all_or_nothing,
+           a_page_with_another_owner_is_remembered, without_memory_all_or_nothing,
            a_pad_that_is_not_reserved_is_not_given_back, random_orders_leave_nothing,
            many_at_once_share_frames)

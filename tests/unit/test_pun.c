@@ -322,7 +322,7 @@ static void a_neighbour_in_the_way_is_evicted(void)
     check_all_land();
 }
 
-static void nobody_is_evicted_for_nothing(void)
+static void no_jump_is_evicted_for_nothing(void)
 {
     world_start("55 48 89 e5 41 54 c3", 0);
     world.evicts = true;
@@ -447,7 +447,7 @@ UNIT_TESTS(five_bytes_go_to_the_detour, a_longer_one_keeps_its_tail, a_call_stay
            dead_padding_makes_room, padding_that_is_too_short_is_still_free_to_choose,
            bytes_that_are_not_known_are_not_used, a_jump_into_the_image_is_none,
            a_pad_that_is_taken_is_not_taken_again, a_neighbour_in_the_way_is_evicted,
-           nobody_is_evicted_for_nothing, the_evicted_have_to_fit,
+           no_jump_is_evicted_for_nothing, the_evicted_have_to_fit,
            a_whole_function_at_once, long_runs_of_short_instructions,
            what_still_holds_is_kept, what_holds_no_longer_is_planned_again,
            another_detour_is_another_jump)

@@ -120,7 +120,7 @@ static void a_call_comes_last_or_not_at_all(void)
 
 /* ---- branches from elsewhere ---- */
 
-static void nobody_may_jump_behind_the_first_byte(void)
+static void no_code_may_jump_behind_the_first_byte(void)
 {
     for (size_t off = 0; off < 8; off++) {
         fake_start();
@@ -249,7 +249,7 @@ static void other_bytes_there_are_not_padding(void)
     fake_end();
 }
 
-static void who_runs_into_the_end_is_refused(void)
+static void code_that_runs_into_the_end_is_refused(void)
 {
     twins("31 c0 31 c9 90 90 90 31 c0 c3", 4, 3);
     CHECK_EQ(plan_at(fn), PROBE_REGION_END);
@@ -413,7 +413,7 @@ static void displacements_are_counted_anew(void)
     CHECK_EQ(region.copies[2], 8);
 }
 
-static void nobody_comes_back_from_where_nobody_goes_on(void)
+static void no_jump_back_where_the_program_does_not_go_on(void)
 {
     CHECK_EQ(copy("31 c0 31 c9 c3"), 0);
     CHECK_EQ(code_len, 5);
@@ -578,7 +578,7 @@ static void behind_an_emulated_one_too(void)
     fake_end();
 }
 
-static void who_is_sent_under_the_jump_goes_to_the_copies(void)
+static void a_thread_sent_under_the_jump_goes_to_the_copies(void)
 {
     probe_start("55 48 89 e5 41 57 90 c3");
     p.pre_handler = set_ip;
@@ -687,7 +687,7 @@ static void it_sees_each_iteration_in_either_copy(void)
 }
 
 /* No quiescence has been since the region was opened, or closed. */
-static void who_is_still_in_the_other_copy_is_where_its_original_lies(void)
+static void a_thread_in_the_other_copy_is_where_its_original_lies(void)
 {
     uintptr_t own, cell;
 
@@ -876,24 +876,24 @@ static void padding_and_what_is_missing_are_drawn(void)
 UNIT_TESTS(whole_instructions_up_to_five_bytes, one_long_instruction_is_enough,
            the_longest_region_has_19_bytes, branches_are_displaced_too,
            what_depends_on_its_place_is_not, the_first_may_be_what_the_engine_can_run,
-           a_call_comes_last_or_not_at_all, nobody_may_jump_behind_the_first_byte,
+           a_call_comes_last_or_not_at_all, no_code_may_jump_behind_the_first_byte,
            where_anything_may_jump_is_said_so, a_branch_written_at_run_time_counts,
            without_a_table_there_are_no_regions, code_that_was_changed_is_left_alone,
            padding_behind_a_function_may_be_overwritten, functions_of_one_to_six_bytes,
-           other_bytes_there_are_not_padding, who_runs_into_the_end_is_refused,
+           other_bytes_there_are_not_padding, code_that_runs_into_the_end_is_refused,
            a_call_that_never_returns_may_be_the_end, data_between_functions_end_a_region,
            what_does_not_decode_is_named, between_two_instructions_is_no_place,
            what_must_never_be_changed_is_not, another_probe_inside_forbids_it,
            each_rule_is_told_of, copies_then_the_jump_back,
-           displacements_are_counted_anew, nobody_comes_back_from_where_nobody_goes_on,
+           displacements_are_counted_anew, no_jump_back_where_the_program_does_not_go_on,
            a_call_returns_behind_the_original, the_longest_copies_fit,
            out_of_reach_is_refused, each_ip_means_an_original_and_back,
            a_boosted_hit_runs_the_copies, behind_a_step_it_goes_on_at_the_copies,
-           behind_an_emulated_one_too, who_is_sent_under_the_jump_goes_to_the_copies,
+           behind_an_emulated_one_too, a_thread_sent_under_the_jump_goes_to_the_copies,
            the_detour_leads_to_the_copies, a_fault_in_a_copy_is_where_its_original_lies,
            a_program_that_steps_itself_sees_the_originals,
            it_sees_each_iteration_in_either_copy,
-           who_is_still_in_the_other_copy_is_where_its_original_lies,
+           a_thread_in_the_other_copy_is_where_its_original_lies,
            one_instruction_needs_no_copies, a_refusal_leaves_nothing,
            no_memory_leaves_nothing, watched_is_what_lies_behind_the_first_byte,
            too_many_at_a_time_are_a_bug, a_region_is_drawn, obstacles_are_drawn,

@@ -17,7 +17,7 @@ static void a_refusal_says_everything_at_once(void)
     CHECK_STR(why.why, "not an instruction boundary");
 }
 
-static void nobody_need_listen(void)
+static void the_reason_may_be_left_out(void)
 {
     CHECK_EQ(probe_refuse(NULL, PROBE_BLACKLISTED, 1), -EPERM);
 }
@@ -50,5 +50,5 @@ static void what_is_no_reason_has_no_name(void)
     CHECK_STR(probe_reason_text(PROBE_REASON_COUNT), "?");
 }
 
-UNIT_TESTS(a_refusal_says_everything_at_once, nobody_need_listen, only_ok_is_no_error,
-           names_and_sentences_differ, what_is_no_reason_has_no_name)
+UNIT_TESTS(a_refusal_says_everything_at_once, the_reason_may_be_left_out,
+           only_ok_is_no_error, names_and_sentences_differ, what_is_no_reason_has_no_name)

@@ -80,7 +80,7 @@ static void it_is_as_good_as_the_trampoline(void)
 /* The first has jumped to the second, which finds a return point where its caller's address
  * should be.
  */
-static void who_was_jumped_to_returns_for_both(void)
+static void a_function_jumped_to_returns_for_both(void)
 {
     struct kretprobe first = { .handler = NULL }, second = { .handler = NULL };
     struct pt_regs regs;
@@ -151,7 +151,7 @@ static void nothing_else_is_changed(void)
 }
 
 /* Another quiescence is for them only: no other detour has called anybody. */
-static void only_who_has_called_is_waited_for(void)
+static void only_detours_that_call_are_waited_for(void)
 {
     struct kretprobe rp = { .handler = NULL };
     struct kprobe p = { .addr = 0 };
@@ -173,6 +173,6 @@ static void only_who_has_called_is_waited_for(void)
     fake_end();
 }
 
-UNIT_TESTS(it_is_as_good_as_the_trampoline, who_was_jumped_to_returns_for_both,
+UNIT_TESTS(it_is_as_good_as_the_trampoline, a_function_jumped_to_returns_for_both,
            when_the_cell_goes_the_trampoline_is_returned_to, nothing_else_is_changed,
-           only_who_has_called_is_waited_for)
+           only_detours_that_call_are_waited_for)

@@ -380,7 +380,7 @@ static void a_step_elsewhere_is_for_others(void)
     end();
 }
 
-static void an_int3_elsewhere_in_a_cell_is_nobodys(void)
+static void an_int3_elsewhere_in_a_cell_is_no_hit(void)
 {
     start("48 89 e5 c3", true, STEP_INT3);
     CHECK(!fake_int3(&regs, (uintptr_t)p.site->step_slot + 4));
@@ -404,4 +404,4 @@ UNIT_TESTS(int3_behind_the_copy_ends_the_step, tf_ends_the_step_and_is_gone,
            popf_that_sets_tf_traps_one_later, a_stepping_program_sees_each_iteration,
            iterations_of_a_port_instruction_are_no_steps_either,
            a_debug_trap_that_is_no_step_is_for_others, a_step_elsewhere_is_for_others,
-           an_int3_elsewhere_in_a_cell_is_nobodys)
+           an_int3_elsewhere_in_a_cell_is_no_hit)

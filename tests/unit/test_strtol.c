@@ -113,7 +113,7 @@ static void a_base_that_does_not_exist_finds_no_number(void)
     }
 }
 
-static void nobody_has_to_ask_for_the_end(void)
+static void the_end_may_be_left_out(void)
 {
     CHECK_EQ(our_strtol("-12x", NULL, 10), -12);
     CHECK_EQ(our_strtoul("12x", NULL, 10), 12);
@@ -208,7 +208,7 @@ static void yes_and_no_are_told_by_how_they_begin(void)
 }
 
 UNIT_TESTS(well_known_texts_are_read_as_by_the_host, random_texts_are_read_as_by_the_host,
-           a_base_that_does_not_exist_finds_no_number, nobody_has_to_ask_for_the_end,
+           a_base_that_does_not_exist_finds_no_number, the_end_may_be_left_out,
            whole_numbers_are_accepted, anything_else_is_refused,
            numbers_that_do_not_fit_are_out_of_range,
            yes_and_no_are_told_by_how_they_begin)

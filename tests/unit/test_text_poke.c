@@ -476,7 +476,7 @@ static void walk_out(void)
         fake.stopped_ip[2] += 2;
 }
 
-static void it_waits_until_nobody_is_inside(void)
+static void it_waits_until_no_cpu_is_inside_any_more(void)
 {
     uintptr_t at = start(OLD);
     struct text_poke p[] = { { .addr = at, .len = 1, .bytes = { 0x90 } },
@@ -495,7 +495,7 @@ static void it_waits_until_nobody_is_inside(void)
     end(at, OLD);
 }
 
-static void who_never_leaves_is_reported(void)
+static void a_cpu_that_never_leaves_is_reported(void)
 {
     uintptr_t at = start(OLD);
     struct text_poke p = { .addr = at, .len = 3, .bytes = { 0x90, 0x90, 0x90 } };
@@ -519,4 +519,4 @@ UNIT_TESTS(int3_then_the_tail_then_the_first_byte, an_int3_that_is_there_is_guar
            sixty_thousand_breakpoints_take_one_synchronisation,
            independent_jumps_take_three, whatever_extends_over_whatever_is_never_torn,
            the_other_engine_stops_the_machine_and_does_the_same,
-           it_waits_until_nobody_is_inside, who_never_leaves_is_reported)
+           it_waits_until_no_cpu_is_inside_any_more, a_cpu_that_never_leaves_is_reported)

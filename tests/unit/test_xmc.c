@@ -439,7 +439,7 @@ static void several_only_for_one(void)
     fake_end();
 }
 
-static void and_nobody_may_come_between_them(void)
+static void and_no_branch_may_lead_between_them(void)
 {
     uintptr_t fn = start(OLD), calls = fake_function("calls", "ff d0 31 c0 ff d0 c3");
 
@@ -579,7 +579,7 @@ UNIT_TESTS(one_instruction_becomes_another, int3_first_then_the_tail_then_the_fi
            no_length_that_does_not_fit, no_bytes_that_are_no_code,
            nothing_that_a_probe_uses, nothing_that_a_jump_is_made_of,
            nothing_that_cannot_carry_a_probe, several_only_for_one,
-           and_nobody_may_come_between_them, without_the_table_of_targets_one_only,
+           and_no_branch_may_lead_between_them, without_the_table_of_targets_one_only,
            not_from_a_handler, without_memory_nothing_has_changed,
            a_store_is_one_write_and_one_synchronisation, of_an_aligned_power_of_two,
            unaligned_is_refused, and_one_instruction_only)
