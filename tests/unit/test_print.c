@@ -260,6 +260,7 @@ static void a_number_is_given_again_after_all_others(void)
 {
     struct event first = { .name = "first" }, second = { .name = "second" }, many = { 0 };
     struct record_head head = { 0 };
+    int others = 0;
 
     CHECK_EQ(event_add(&first, 10), 0);
     head.type = first.id;
@@ -275,7 +276,9 @@ static void a_number_is_given_again_after_all_others(void)
         CHECK_EQ(event_add(&many, 40), 0);
         CHECK(many.id != second.id);
         event_remove(&many);
+        others++;
     } while (many.id != head.type);
+    CHECK_EQ(others, EVENT_ID_LAST - EVENT_ID_FIRST);
     CHECK(!event_of(&head, 16, 30));
     event_remove(&second);
     CHECK(!event_next(NULL));
