@@ -6,6 +6,21 @@
  */
 #include "probes/core/aggr.h"
 
+/* mirror - whether a jump leads to the site of @p, as users see it. */
+static void mirror(struct kprobe *p, bool is_jump)
+{
+    if (is_jump)
+        __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
+    else
+        __atomic_and_fetch(&p->flags, ~KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
+}
+
+void aggr_mirror(const struct site *site)
+{
+    for (struct kprobe *p = site->probes; p; p = p->next)
+        mirror(p, site->state == SITE_OPTIMIZED);
+}
+
 void aggr_add(struct site *site, struct kprobe *p)
 {
     struct kprobe **link = &site->probes;
@@ -13,8 +28,7 @@ void aggr_add(struct site *site, struct kprobe *p)
     p->next = NULL;
     while (*link)
         link = &(*link)->next;
-    if (site->state == SITE_OPTIMIZED)
-        __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
+    mirror(p, site->state == SITE_OPTIMIZED);
     __atomic_store_n(link, p, __ATOMIC_RELEASE);
 }
 
@@ -25,7 +39,7 @@ void aggr_remove(struct site *site, struct kprobe *p)
     while (*link != p)
         link = &(*link)->next;
     __atomic_store_n(link, p->next, __ATOMIC_RELEASE);
-    __atomic_and_fetch(&p->flags, ~KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
+    mirror(p, false);
 }
 
 bool aggr_find(const struct site *site, const struct kprobe *p)

@@ -340,10 +340,12 @@ void emulate_prepare(struct emulation *e, const struct insn *insn);
 
 /* aggr_add, aggr_remove - publish @p at @site, take it away again.
  * aggr_find - is @p registered at @site?   aggr_enabled - is one of them enabled?
+ * aggr_mirror - show in the flags of all probes of @site whether it is a jump
  * Locks: PLAT_PROBES held.
  */
 void aggr_add(struct site *site, struct kprobe *p);
 void aggr_remove(struct site *site, struct kprobe *p);
+void aggr_mirror(const struct site *site);
 bool aggr_find(const struct site *site, const struct kprobe *p);
 bool aggr_enabled(const struct site *site);
 bool aggr_wants_post(const struct site *site);

@@ -21,9 +21,13 @@ static const char *const names[SITE_STATES] = {
 
 void site_move(struct site *site, enum site_state to)
 {
+    bool was_jump = site->state == SITE_OPTIMIZED;
+
     if (!(legal_next[site->state] & TO(to)))
         plat_bug("illegal state change of a probed address", site->addr);
     site->state = (uint8_t)to;
+    if (was_jump || to == SITE_OPTIMIZED)
+        aggr_mirror(site);
 }
 
 const char *site_state_name(enum site_state state)

@@ -15,7 +15,8 @@ enum site_state {
 
 struct site;
 
-/* site_move - change the state of @site; an illegal move is a bug of the engine.
+/* site_move - change the state of @site, and what the flags of its probes show of it.
+ * An illegal move is a bug of the engine.
  * Context: thread.  Locks: PLAT_PROBES held.
  */
 void site_move(struct site *site, enum site_state to);

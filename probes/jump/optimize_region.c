@@ -120,8 +120,6 @@ static void move_on(struct site *site)
 {
     site_move(site, SITE_OPTIMIZED);
     jump_move(site, STAGE_JUMP);
-    for (struct kprobe *p = site->probes; p; p = p->next)
-        __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
 }
 
 static void write_regions(struct site **sites, size_t count)

@@ -185,15 +185,6 @@ static void note_jumps(struct plan *plan)
             note_jump(plan, plan->sites[i], &plan->puns[i]);
 }
 
-static void flag_probes(const struct site *site, bool is_optimized)
-{
-    for (struct kprobe *p = site->probes; p; p = p->next)
-        if (is_optimized)
-            __atomic_or_fetch(&p->flags, KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
-        else
-            __atomic_and_fetch(&p->flags, ~KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
-}
-
 static void become_jump(struct site *site)
 {
     if (is_jump(site))
@@ -201,14 +192,12 @@ static void become_jump(struct site *site)
     if (!site_is_armed(site))
         site_move(site, SITE_ARMED);
     site_move(site, SITE_OPTIMIZED);
-    flag_probes(site, true);
 }
 
 static void become_plain(struct site *site, enum site_state to)
 {
     if (site->state != to)
         site_move(site, to);
-    flag_probes(site, false);
 }
 
 /* move_member - a breakpoint is refused a jump later, by refuse_unplanned(). */

@@ -146,8 +146,6 @@ static void move_back(struct site *site)
         jump_move(site, STAGE_NONE);
     if (region_is_open(site))
         region_close(site);
-    for (struct kprobe *p = site->probes; p; p = p->next)
-        __atomic_and_fetch(&p->flags, ~KPROBE_FLAG_OPTIMIZED, __ATOMIC_RELAXED);
 }
 
 /* ---- those that read nothing because they could not ---- */

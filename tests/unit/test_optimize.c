@@ -100,6 +100,21 @@ static void one_waits_for_the_thread(void)
     fake_end();
 }
 
+static void a_disabled_probe_shows_no_jump(void)
+{
+    start();
+    CHECK_EQ(register_kprobe(&probes[0]), 0);
+    optimize_run();
+    CHECK_EQ(probes[0].flags, KPROBE_FLAG_OPTIMIZED);
+    CHECK_EQ(disable_kprobe(&probes[0]), 0);
+    CHECK_EQ(probes[0].flags, KPROBE_FLAG_DISABLED);
+    CHECK_EQ(enable_kprobe(&probes[0]), 0);
+    optimize_run();
+    CHECK_EQ(probes[0].flags, KPROBE_FLAG_OPTIMIZED);
+    CHECK_EQ(unregister_kprobe(&probes[0]), 0);
+    fake_end();
+}
+
 /* H80: at boot there is no thread yet to answer a kick. */
 static void h80_before_there_is_a_thread_it_waits(void)
 {
@@ -758,10 +773,11 @@ static void a_neighbour_whose_copy_would_not_reach_stays(void)
     fake_end();
 }
 
-UNIT_TESTS(one_waits_for_the_thread, h80_before_there_is_a_thread_it_waits,
-           a_set_comes_as_jumps, an_ip_behind_a_jump_is_at_its_instruction,
-           under_jumps_the_original_shows, a_reader_remains_a_jump,
-           between_jumps_one_goes_and_comes, no_jump_leads_elsewhere_on_the_way,
+UNIT_TESTS(one_waits_for_the_thread, a_disabled_probe_shows_no_jump,
+           h80_before_there_is_a_thread_it_waits, a_set_comes_as_jumps,
+           an_ip_behind_a_jump_is_at_its_instruction, under_jumps_the_original_shows,
+           a_reader_remains_a_jump, between_jumps_one_goes_and_comes,
+           no_jump_leads_elsewhere_on_the_way,
            a_detour_is_whole_for_all_before_a_jump_leads_there,
            inside_of_a_region_they_are_waited_for, its_old_pad_is_freed_after_quiescence,
            without_memory_a_reader_becomes_a_breakpoint, any_order_in_and_out,
