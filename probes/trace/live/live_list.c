@@ -173,7 +173,7 @@ static const struct live_probe *first_probe(const struct live_event *e)
 #define MAXACTIVE_SHOWN_MIN 10 /* what Linux makes of a line that does not say */
 
 /* A line that names no number is listed with the one that Linux would have chosen, which is
- * no limit here; see docs/caveats.md.
+ * no limit here; see docs/trace.md.
  */
 static unsigned maxactive_shown(void)
 {
