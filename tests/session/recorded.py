@@ -8,10 +8,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path[:0] = [os.path.join(ROOT, "tests/run"), ROOT]
 from guest import ELF, Guest, Setup  # noqa: E402
-from host.trace import dead, text  # noqa: E402
-from host.trace.capture import Capture  # noqa: E402
-from host.trace.memory import Memory  # noqa: E402
-from host.trace.symbols import Symbols  # noqa: E402
+from probes.trace.host import dead, text  # noqa: E402
+from probes.trace.host.capture import Capture  # noqa: E402
+from probes.trace.host.memory import Memory  # noqa: E402
+from probes.trace.host.symbols import Symbols  # noqa: E402
 from machine import quote  # noqa: E402
 
 CPUS = 2

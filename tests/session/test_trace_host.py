@@ -11,9 +11,9 @@ import time
 sys.dont_write_bytecode = True
 from recorded import CPUS, MARKER, ROOT, Recorded, lines_of, without_comments  # noqa: E402
 import tap  # noqa: E402
-from host import modules  # noqa: E402
-from host.trace import write_folded  # noqa: E402
-from host.trace.console_line import ConsoleLine  # noqa: E402
+from kernel.module import send as modules  # noqa: E402
+from probes.trace.host import write_folded  # noqa: E402
+from probes.trace.host.console_line import ConsoleLine  # noqa: E402
 from machine import Machine  # noqa: E402
 from session import sonde  # noqa: E402
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""test_trace_files.py - host/trace on small recordings: pages, formats, slices, writers."""
+"""test_trace_files.py - probes/trace/host on small recordings."""
 
 import contextlib
 import io
@@ -14,13 +14,15 @@ import scratch  # noqa: E402
 
 sys.path.insert(0, scratch.ROOT)
 sys.path.insert(0, os.path.join(scratch.ROOT, "tests/run"))
-from host.trace import formats, hist, pages, protobuf, slices, text, write_dat  # noqa: E402
-from host.trace import write_folded, write_html, write_pftrace, write_speedscope  # noqa: E402
-from host.trace.capture import ROOT, Capture  # noqa: E402
-from host.trace.memory import FRAME, GAP, runs  # noqa: E402
-from host.trace.recording import Recording  # noqa: E402
-from host.trace.session import Live  # noqa: E402
-from host.trace.take import TraceError  # noqa: E402
+from probes.trace.host import formats, hist, pages, protobuf  # noqa: E402
+from probes.trace.host import slices, text, write_dat  # noqa: E402
+from probes.trace.host import write_folded, write_html  # noqa: E402
+from probes.trace.host import write_pftrace, write_speedscope  # noqa: E402
+from probes.trace.host.capture import ROOT, Capture  # noqa: E402
+from probes.trace.host.memory import FRAME, GAP, runs  # noqa: E402
+from probes.trace.host.recording import Recording  # noqa: E402
+from probes.trace.host.session import Live  # noqa: E402
+from probes.trace.host.take import TraceError  # noqa: E402
 from machine import Reply, unescape  # noqa: E402
 
 COMMON = """name: {name}

@@ -345,7 +345,7 @@ void comm_each(void (*fn)(int pid, const char *name, void *arg), void *arg)
 /* ---- for tools ---- */
 
 /* Where the rings are, for a tool that reads the memory of a kernel that has died and finds
- * this by its name: host/trace/dead.py, whose list of names has the same order.
+ * this by its name: probes/trace/host/dead.py, whose list of names has the same order.
  */
 extern const uint64_t trace_layout[];
 USED const uint64_t trace_layout[] = {

@@ -34,7 +34,7 @@ struct detached {
         missed; /* events lost right before; a full page has no room for the number */
 };
 
-/* The first three are known to host/trace/dead.py. Locks: the trace lock. */
+/* The first three are known to probes/trace/host/dead.py. Locks: the trace lock. */
 static struct {
     uint64_t number;       /* of the batch that is out, or was out last */
     uint64_t count;        /* pages of it; 0: it has been read */

@@ -1,6 +1,7 @@
 """ring.py - the tracer's records, out of the memory of a guest that stands still.
 
-The rings are read by the same code as for `./sonde trace` of a dead guest (host/trace). What
+The rings are read by the same code as for `./sonde trace` of a dead guest
+(probes/trace/host). What
 a record means the kernel's struct event says; the lines are those of the file `trace`.
 """
 
@@ -13,14 +14,14 @@ from sonde_gdb import kernel
 from sonde_gdb.kernel import View, enum_name
 
 sys.path[:0] = [kernel.ROOT, os.path.join(kernel.ROOT, "tests/run")]
-dead, pages, text, symbols = (importlib.import_module("host.trace." + name)
+dead, pages, text, symbols = (importlib.import_module("probes.trace.host." + name)
                               for name in ("dead", "pages", "text", "symbols"))  # fmt: skip
 
 HEAD_LEN = 8  # struct record_head
 
 
 class Memory:
-    """The guest's, as host/trace asks for it."""
+    """The guest's, as probes/trace/host asks for it."""
 
     direct_map = 0
 

@@ -1,4 +1,4 @@
-"""modules.py - ./sonde module: a source becomes an object, which a running guest loads."""
+"""send.py - ./sonde module: a source becomes an object, which a running guest loads."""
 
 import os
 import shlex

@@ -6,7 +6,8 @@ import os
 import re
 import sys
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.abspath(os.path.join(HERE, "../../.."))
 sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
 import elf64  # noqa: E402
 import gen_ksyms  # noqa: E402
