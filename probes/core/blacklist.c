@@ -8,7 +8,6 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
-#include "probes/core/text_part.h"
 
 struct marks {
     size_t count;
@@ -30,14 +29,13 @@ static void insert_sorted(struct marks *t, struct blacklist_range range)
     t->ranges[i] = range;
 }
 
-static int insert_function(struct marks *t, uintptr_t mark)
+static void insert_function(struct marks *t, uintptr_t mark)
 {
     struct plat_symbol sym;
 
     if (plat_symbol_at(mark, &sym))
-        return -ENOENT;
+        plat_bug("a NOKPROBE mark names no function", mark);
     insert_sorted(t, (struct blacklist_range){ sym.start, sym.start + sym.size });
-    return 0;
 }
 
 /* table_new - with room for @more than there are. */
@@ -65,45 +63,33 @@ static void copy_but(struct marks *to, uintptr_t start, uintptr_t end)
 {
     const struct marks *old = table;
 
-    for (size_t i = 0; i < old->count; i++)
+    for (size_t i = 0; old && i < old->count; i++)
         if (old->ranges[i].start < start || old->ranges[i].start >= end)
             to->ranges[to->count++] = old->ranges[i];
+}
+
+int blacklist_add(const uintptr_t *functions, size_t count, struct blacklist_range range)
+{
+    struct marks *t = table_new(count + 1);
+
+    if (!t)
+        return -ENOMEM;
+    copy_but(t, 0, 0);
+    for (size_t i = 0; i < count; i++)
+        insert_function(t, functions[i]);
+    insert_sorted(t, range);
+    table_replace(t);
+    return 0;
 }
 
 int blacklist_init(void)
 {
     size_t count;
-    const uintptr_t *marked = plat_nokprobe(&count);
-    struct marks *t = table_new(count);
+    const uintptr_t *functions = plat_nokprobe(&count);
 
-    if (!t)
-        return -ENOMEM;
-    for (size_t i = 0; i < count; i++)
-        if (insert_function(t, marked[i]))
-            plat_bug("a NOKPROBE mark names no function", marked[i]);
-    table_replace(t);
-    return 0;
+    return blacklist_add(functions, count, (struct blacklist_range){ 0, 0 });
 }
 
-int blacklist_add(const struct text_part *part)
-{
-    struct marks *t;
-
-    if (!part->nokprobe_count && part->protected_start == part->protected_end)
-        return 0;
-    t = table_new(part->nokprobe_count + 1);
-    if (!t)
-        return -ENOMEM;
-    copy_but(t, 0, 0);
-    for (size_t i = 0; i < part->nokprobe_count; i++)
-        insert_function(t, part->nokprobe[i]);
-    insert_sorted(t,
-                  (struct blacklist_range){ part->protected_start, part->protected_end });
-    table_replace(t);
-    return 0;
-}
-
-/* Without memory the ranges stay: then what comes to these addresses later has them too. */
 void blacklist_remove(uintptr_t start, uintptr_t end)
 {
     const struct marks *old = table;

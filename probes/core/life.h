@@ -235,16 +235,17 @@ size_t site_to_front(struct site **sites, size_t count, bool armed);
  * Locks: PLAT_PROBES held.
  */
 struct site *register_find(const struct kprobe *p);
-/* register_take_out - unregister_kprobes() of probes that are registered, each at a site.
- * register_put_in - register_kprobes_some()
- * @count: at most REGISTER_SOME_MAX, for which there always is memory
- * Locks: PLAT_PROBES held.
+/* register_some - register_kprobes_some() for a caller that brings the memory: @list has
+ * room for @count sites.
+ * register_take_out - the same for unregister_kprobes(); @room: for 2 * @count sites. What
+ * kind the probes are stays, so they can be registered again.
+ * Locks: PLAT_PROBES held.  Return: as those.
  */
-#define REGISTER_SOME_MAX 128
-void register_take_out(struct kprobe **ps, size_t count);
-size_t register_put_in(struct kprobe **ps, size_t count,
-                       void (*refused)(struct kprobe *p, const struct probe_reject *why,
-                                       void *arg));
+size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
+                     void (*refused)(struct kprobe *p, const struct probe_reject *why,
+                                     void *arg),
+                     void *arg);
+int register_take_out(struct kprobe **ps, size_t count, struct site **room);
 /* register_resolve - the address that @p means. Return: 0; a reason's errno. */
 int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);
 /* register_check_all - are all of @ps registered, and none with a flag of @unfit?
@@ -278,19 +279,22 @@ void check_each_rule(uintptr_t addr,
                                 void *arg),
                      void *arg);
 
-/* blacklist_add - the marks of @t. blacklist_remove - those of functions in [@start, @end).
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
- */
-struct text_part;
-int blacklist_add(const struct text_part *t);
-void blacklist_remove(uintptr_t start, uintptr_t end);
 /* blacklist_init - sort the marked functions. Context: boot.  Return: 0; -ENOMEM. */
 int blacklist_init(void);
 /* blacklist_contains - is @addr in code that can never carry a probe? Context: any. */
 bool blacklist_contains(uintptr_t addr);
+/* blacklist_add - @count functions that are marked, and what lies in @range.
+ * @functions: their addresses
+ * @range:     empty: none
+ * blacklist_remove - all that begins in [@start, @end). Without memory it stays: then what
+ * comes to these addresses later has it, too.
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ */
 struct blacklist_range {
     uintptr_t start, end;
 };
+int blacklist_add(const uintptr_t *functions, size_t count, struct blacklist_range range);
+void blacklist_remove(uintptr_t start, uintptr_t end);
 /* blacklist_get - range @i, in order of address. Return: 0; -ENOENT behind the last. */
 int blacklist_get(size_t i, struct blacklist_range *out);
 

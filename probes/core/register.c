@@ -256,10 +256,10 @@ int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *
     return err;
 }
 
-static size_t register_some_locked(
-    struct kprobe **ps, size_t count, struct site_list *list,
-    void (*refused)(struct kprobe *p, const struct probe_reject *why, void *arg),
-    void *arg)
+size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
+                     void (*refused)(struct kprobe *p, const struct probe_reject *why,
+                                     void *arg),
+                     void *arg)
 {
     struct probe_reject why;
     size_t in = 0;
@@ -294,7 +294,7 @@ long register_kprobes_some(struct kprobe **ps, size_t count,
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    in = register_some_locked(ps, count, &list, refused, arg);
+    in = register_some(ps, count, &list, refused, arg);
     boundary_forget();
     plat_unlock(PLAT_PROBES);
     site_list_free(&list);
@@ -352,8 +352,7 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
     site_list_close(dead);
 }
 
-/* unregister_with - @room: for 2 * @count sites. */
-static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
+int register_take_out(struct kprobe **ps, size_t count, struct site **room)
 {
     struct site_list disarm = { .sites = room }, dead = { .sites = room + count };
     int err = register_check_all(ps, count, 0, &disarm);
@@ -370,7 +369,6 @@ static int unregister_with(struct kprobe **ps, size_t count, struct site **room)
         ext_part(ps[i]);
         ps[i]->site = NULL;
         ps[i]->flags &= ~KPROBE_FLAG_GONE;
-        ps[i]->kind = KPROBE_KIND_PROBE; /* it may be registered as such the next time */
     }
     reclaim_rest(); /* the counters too */
     return 0;
@@ -388,33 +386,8 @@ static int unregister_one_by_one(struct kprobe **ps, size_t count)
             return -EINVAL;
     for (size_t i = 0; i < count; i++)
         if (ps[i]->site) /* not the second time it stands in @ps */
-            unregister_with(&ps[i], 1, room);
+            register_take_out(&ps[i], 1, room);
     return 0;
-}
-
-/* ---- where text comes and goes ---- */
-
-static struct site *room_for_some[2 * REGISTER_SOME_MAX]; /* PLAT_PROBES */
-
-void register_take_out(struct kprobe **ps, size_t count)
-{
-    uint8_t kinds[REGISTER_SOME_MAX];
-
-    for (size_t i = 0; i < count; i++)
-        kinds[i] = ps[i]->kind;
-    if (count && unregister_with(ps, count, room_for_some))
-        plat_bug("a probe on text that goes is not registered", ps[0]->addr);
-    for (size_t i = 0; i < count; i++)
-        ps[i]->kind = kinds[i];
-}
-
-size_t register_put_in(struct kprobe **ps, size_t count,
-                       void (*refused)(struct kprobe *p, const struct probe_reject *why,
-                                       void *arg))
-{
-    struct site_list list = { .sites = room_for_some };
-
-    return register_some_locked(ps, count, &list, refused, NULL);
 }
 
 int unregister_kprobes(struct kprobe **ps, size_t count)
@@ -428,9 +401,11 @@ int unregister_kprobes(struct kprobe **ps, size_t count)
         room = plat_alloc(2 * count * sizeof(room[0]));
     plat_lock(PLAT_PROBES);
     if (room)
-        err = unregister_with(ps, count, room);
+        err = register_take_out(ps, count, room);
     else
         err = unregister_one_by_one(ps, count);
+    for (size_t i = 0; i < count && !err; i++)
+        ps[i]->kind = KPROBE_KIND_PROBE; /* it may be registered as such the next time */
     plat_unlock(PLAT_PROBES);
     plat_free(room);
     return err;

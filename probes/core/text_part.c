@@ -11,7 +11,11 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 
-static struct kprobe *portion[REGISTER_SOME_MAX]; /* PLAT_PROBES */
+#define PORTION 128
+
+/* Memory that is always there: text cannot wait. */
+static struct kprobe *portion[PORTION];        /* PLAT_PROBES */
+static struct site *portion_room[2 * PORTION]; /* PLAT_PROBES */
 
 /* ---- it goes ---- */
 
@@ -26,7 +30,7 @@ static void gather(struct site *site, void *arg)
 
     if (site->addr < g->text->start || site->addr >= g->text->end)
         return;
-    for (struct kprobe *p = site->probes; p && g->count < REGISTER_SOME_MAX; p = p->next)
+    for (struct kprobe *p = site->probes; p && g->count < PORTION; p = p->next)
         portion[g->count++] = p;
 }
 
@@ -45,10 +49,11 @@ void text_goes(struct text_part *t)
     do {
         g = (struct gathering){ .text = t };
         registry_for_each(gather, &g);
-        register_take_out(portion, g.count);
+        if (register_take_out(portion, g.count, portion_room))
+            plat_bug("a probe on text that goes is not registered", t->start);
         for (size_t i = 0; i < g.count; i++)
             let_wait(portion[i]);
-    } while (g.count == REGISTER_SOME_MAX);
+    } while (g.count == PORTION);
     boundary_forget();
     plat_unlock(PLAT_PROBES);
 }
@@ -78,7 +83,7 @@ static size_t wake(const struct text_part *t, struct kprobe **from)
     struct kprobe *next;
     size_t count = 0;
 
-    for (; *from && count < REGISTER_SOME_MAX; *from = next) {
+    for (; *from && count < PORTION; *from = next) {
         struct kprobe *p = *from;
 
         next = p->next;
@@ -95,7 +100,7 @@ static size_t wake(const struct text_part *t, struct kprobe **from)
     return count;
 }
 
-static void stay(struct kprobe *p, const struct probe_reject *why, void *unused UNUSED)
+static void stay(struct kprobe *p, const struct probe_reject *why, void *arg UNUSED)
 {
     plat_log("kprobe: %s+0x%x is not armed again: %s", p->symbol_name, p->offset,
              why->why);
@@ -104,20 +109,24 @@ static void stay(struct kprobe *p, const struct probe_reject *why, void *unused 
 
 int text_comes(struct text_part *t)
 {
+    struct site_list list = { .sites = portion_room };
     struct kprobe *from;
     size_t count;
     int err;
 
     plat_lock(PLAT_PROBES);
-    err = blacklist_add(t);
+    err = blacklist_add(t->nokprobe, t->nokprobe_count,
+                        (struct blacklist_range){ t->protected_start, t->protected_end });
     if (err) {
         plat_unlock(PLAT_PROBES);
         return err;
     }
     text_part_add(t);
     from = waiting_site()->probes;
-    while ((count = wake(t, &from)) != 0)
-        register_put_in(portion, count, stay);
+    while ((count = wake(t, &from)) != 0) {
+        list.count = 0;
+        register_some(portion, count, &list, stay, NULL);
+    }
     boundary_forget();
     plat_unlock(PLAT_PROBES);
     return 0;
