@@ -45,16 +45,19 @@ KERNEL := \
 # Each folder lists its own, in the order in which they are best read.
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug module console work) \
-    $(addprefix probes/,insn core jump region returns xmc explain trace port many console bench) \
+    $(addprefix probes/,insn core jump region returns text xmc explain trace port many console \
+        bench) \
     $(addprefix tests/,kernel conformance bench stress truth alone))
 
 PUN := $(filter probes/jump/pun%,$(JUMP))
 
 # The engine as it also runs on the host.
-ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN))
+ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT) $(XMC) \
+    $(EXPLAIN))
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
-    $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(XMC) $(EXPLAIN) $(INSN) $(TRACE) $(PORT) \
+    $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT) $(XMC) $(EXPLAIN) $(INSN) \
+    $(TRACE) $(PORT) \
     $(MANY) $(PROBE_CONSOLE) $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 

@@ -6,13 +6,13 @@
 #include "kernel/fs/vfs.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/core/text_part.h"
 #include "probes/core/text_poke.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "probes/many/census.h"
 #include "probes/many/walk.h"
 #include "probes/port/port.h"
+#include "probes/text/text_part.h"
 
 #include <string.h>
 

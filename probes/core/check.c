@@ -9,7 +9,7 @@
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/core/rules.h"
-#include "probes/core/text_part.h"
+#include "probes/text/text_part.h"
 
 /* What is known of the address so far: a rule may rely on those in front of it. */
 struct check {

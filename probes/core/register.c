@@ -7,7 +7,7 @@
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/core/text_part.h"
+#include "probes/text/text_part.h"
 
 /* ---- where ---- */
 

@@ -3,7 +3,6 @@ CORE := \
     probes/core/state.c \
     probes/core/register.c \
     probes/core/waiting.c \
-    probes/core/text_part.c \
     probes/core/site_list.c \
     probes/core/enable.c \
     probes/core/rules.c \

@@ -1,5 +1,5 @@
 /* waiting.c - stage 1: probes that are registered and have no text, and text that goes. */
-#include "probes/core/text_part.h"
+#include "probes/text/text_part.h"
 
 #include "probes/core/life.h"
 

@@ -1,5 +1,5 @@
 /* port_module.c - modules become text of the engine: kernel/module/module.h on one side,
- * probes/core/text_part.h on the other.
+ * probes/text/text_part.h on the other.
  *
  * Of a module's text the same must be known as of the image's: where code enters it other
  * than from the instruction in front. For the image the build has found that out
@@ -15,12 +15,12 @@
 #include "kernel/module/module.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/core/text_part.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
+#include "probes/text/text_part.h"
 
 #include <stdio.h>
 #include <stdlib.h>

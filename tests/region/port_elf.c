@@ -5,9 +5,9 @@
 #include "kernel/debug/ksyms_table.h"
 #include "probes/core/extend.h"
 #include "probes/core/registry.h"
-#include "probes/core/text_part.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/text/text_part.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  * behind, and finds the text closed. It stays closed until its symbols are gone, which is
  * before anything else can be at these addresses.
  */
-#include "probes/core/text_part.h"
+#include "probes/text/text_part.h"
 
 #include "kernel/base/err.h"
 #include "probes/core/life.h"

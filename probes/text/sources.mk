@@ -1,0 +1,2 @@
+LATE_TEXT := \
+    probes/text/text_part.c
