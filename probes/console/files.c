@@ -4,6 +4,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/fs/vfs.h"
+#include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
@@ -12,7 +13,6 @@
 #include "probes/many/census.h"
 #include "probes/many/walk.h"
 #include "probes/port/port.h"
-#include "probes/text/text_part.h"
 
 #include <string.h>
 
@@ -73,7 +73,7 @@ static int list_show(struct seq *s, void *priv UNUSED)
 
     plat_lock(PLAT_PROBES);
     walk_functions(NULL, print_function, &l);
-    for (const struct kprobe *p = waiting_site()->probes; p; p = p->next)
+    for (const struct kprobe *p = ext_waiting()->probes; p; p = p->next)
         print_kprobe(s, p);
     plat_unlock(PLAT_PROBES);
     return 0;

@@ -9,7 +9,6 @@
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/core/rules.h"
-#include "probes/text/text_part.h"
 
 /* What is known of the address so far: a rule may rely on those in front of it. */
 struct check {
@@ -33,7 +32,7 @@ static bool is_own_code(struct ruling *r)
 
 static bool is_no_text(struct ruling *r)
 {
-    return !plat_text_contains(r->addr, 1) || text_part_closed(r->addr);
+    return !plat_text_contains(r->addr, 1) || ext_text_leaves(r->addr);
 }
 
 static bool is_entry_code(struct ruling *r)

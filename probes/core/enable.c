@@ -9,13 +9,12 @@
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/text/text_part.h"
 
 static bool all_off; /* PLAT_PROBES to write */
 
 bool enable_wants_arming(const struct site *site)
 {
-    return !all_off && aggr_enabled(site) &&
+    return !all_off && site != ext_waiting() && aggr_enabled(site) &&
            (!site_is_armed(site) || !ext_is_current(site));
 }
 
@@ -37,7 +36,7 @@ static void set_flag(struct kprobe *p, bool disabled)
 
 static int disable_locked(struct kprobe **ps, size_t count, struct site_list *list)
 {
-    int err = register_check_all(ps, count, KPROBE_FLAG_GONE, list);
+    int err = register_check_all(ps, count, list);
 
     if (err)
         return err;
@@ -55,7 +54,7 @@ static int disable_locked(struct kprobe **ps, size_t count, struct site_list *li
 
 static int enable_locked(struct kprobe **ps, size_t count, struct site_list *list)
 {
-    int err = register_check_all(ps, count, KPROBE_FLAG_GONE, list);
+    int err = register_check_all(ps, count, list);
 
     if (err)
         return err;
@@ -63,7 +62,7 @@ static int enable_locked(struct kprobe **ps, size_t count, struct site_list *lis
     for (size_t i = 0; i < count; i++)
         set_flag(ps[i], false);
     for (size_t i = 0; i < count; i++)
-        if (ps[i]->site != waiting_site() && enable_wants_arming(ps[i]->site))
+        if (enable_wants_arming(ps[i]->site))
             site_list_add(list, ps[i]->site);
     site_list_close(list);
     kprobe_arm(list->sites, list->count);

@@ -1,9 +1,10 @@
 /* extend.h - the seam: what the rooms above the core may do to a breakpoint.
  *
  * The core knows breakpoints. Another room lets a breakpoint become a jump, lets a jump
- * displace its neighbours, and follows calls to their return. The core asks it at the
- * places below, and at no others. The calls are resolved by the linker: jump/extend.c has
- * the rest of the engine behind them, tests/alone/extend_none.c has nothing behind them.
+ * displace its neighbours, follows calls to their return, or lets probes wait for text. The
+ * core asks it at the places below, and at no others. The calls are resolved by the linker:
+ * jump/extend.c and text/text_part.c have the rest of the engine behind them,
+ * tests/alone/extend_none.c has nothing behind them.
  *
  * Locks of all that have none of their own: PLAT_PROBES held, context: thread.
  */
@@ -46,6 +47,15 @@ int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why
 void ext_part(struct kprobe *p);
 uint64_t ext_hits(const struct kprobe *p);
 void ext_exit(void);
+
+/* ---- text that is not there yet, or leaves ---- */
+
+/* ext_waiting - the site of all registered probes that have none, because their text is not
+ * there: it has no address, and is never armed. NULL: no probe can wait.
+ */
+struct site *ext_waiting(void);
+/* ext_text_leaves - may @addr carry no probe any more, because its text is about to go? */
+bool ext_text_leaves(uintptr_t addr);
 
 /* ---- the text of a site changes ---- */
 

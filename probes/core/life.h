@@ -248,14 +248,13 @@ size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
 int register_take_out(struct kprobe **ps, size_t count, struct site **room);
 /* register_resolve - the address that @p means. Return: 0; a reason's errno. */
 int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);
-/* register_check_all - are all of @ps registered, and none with a flag of @unfit?
+/* register_check_all - are all of @ps registered?
  * @engine: gets the armed sites in the engine's own code that only they use. Where many are
  *          taken out or disabled, these have to be disarmed first, else all that follows
  *          traps its way through them. This is still trapped, so it is one short pass.
  * Locks:   PLAT_PROBES held.  Return: 0; -EINVAL.
  */
-int register_check_all(struct kprobe **ps, size_t count, uint32_t unfit,
-                       struct site_list *engine);
+int register_check_all(struct kprobe **ps, size_t count, struct site_list *engine);
 /* register_check_caller - may probes be changed from here? Return: 0; -EDEADLK. */
 int register_check_caller(struct probe_reject *why);
 

@@ -7,7 +7,6 @@
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/text/text_part.h"
 
 /* ---- where ---- */
 
@@ -40,7 +39,7 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
 /* awaits_text - it is registered, but its text is not there. */
 static bool awaits_text(const struct kprobe *p)
 {
-    return p->site == waiting_site() && aggr_find(waiting_site(), p);
+    return p->site && p->site == ext_waiting() && aggr_find(p->site, p);
 }
 
 static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
@@ -48,7 +47,7 @@ static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
     struct site *site = registry_find(p->addr);
 
     if (awaits_text(p))
-        return waiting_site();
+        return p->site;
     if (!site || p->site != site)
         return NULL;
     return site->probes == p || aggr_find(site, p) ? site : NULL;
@@ -119,11 +118,11 @@ static struct site *site_for(uintptr_t addr, struct probe_reject *why)
     return site;
 }
 
-/* choose_later - nothing has its name, and it may wait. */
+/* choose_later - no symbol has the name of @p, but @p may wait for one. */
 static int choose_later(struct kprobe *p)
 {
     p->addr = 0;
-    p->site = waiting_site();
+    p->site = ext_waiting();
     p->next = p;
     return 0;
 }
@@ -137,7 +136,7 @@ static int choose_site(struct kprobe *p, struct probe_reject *why)
 
     if (!err)
         err = register_resolve(p, &addr, why);
-    if (err == -ENOENT && p->symbol_name && p->flags & KPROBE_FLAG_PENDING)
+    if (err == -ENOENT && p->flags & KPROBE_FLAG_PENDING && ext_waiting())
         return choose_later(p);
     if (err)
         return err;
@@ -157,7 +156,7 @@ static void publish(struct kprobe **ps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         aggr_add(ps[i]->site, ps[i]);
-        if (ps[i]->site == waiting_site())
+        if (ps[i]->site == ext_waiting())
             ps[i]->flags |= KPROBE_FLAG_GONE;
         else
             prepare_way(ps[i]->site);
@@ -172,7 +171,7 @@ static bool site_is_new(const struct site *site)
 static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
 {
     for (size_t i = 0; i < count; i++)
-        if (ps[i]->site != waiting_site() && enable_wants_arming(ps[i]->site))
+        if (enable_wants_arming(ps[i]->site))
             site_list_add(list, ps[i]->site);
     site_list_close(list);
     kprobe_arm(list->sites, list->count);
@@ -308,15 +307,14 @@ static bool is_alone_in_engine(const struct site *site)
     return site->in_engine && site_is_armed(site) && !site->probes->next;
 }
 
-int register_check_all(struct kprobe **ps, size_t count, uint32_t unfit,
-                       struct site_list *engine)
+int register_check_all(struct kprobe **ps, size_t count, struct site_list *engine)
 {
     int err = 0;
 
     for (size_t i = 0; i < count && !err; i++) {
         struct site *site = site_of(ps[i]);
 
-        if (!site || (ps[i]->flags & unfit && site != waiting_site()))
+        if (!site)
             err = -EINVAL;
         else if (is_alone_in_engine(site))
             site_list_add(engine, site);
@@ -342,7 +340,7 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
     }
     site_list_close(disarm);
     for (size_t i = 0; i < count; i++) {
-        if (ps[i]->site == waiting_site())
+        if (ps[i]->site == ext_waiting())
             continue;
         if (!ps[i]->site->probes)
             site_list_add(dead, ps[i]->site);
@@ -355,7 +353,7 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
 int register_take_out(struct kprobe **ps, size_t count, struct site **room)
 {
     struct site_list disarm = { .sites = room }, dead = { .sites = room + count };
-    int err = register_check_all(ps, count, 0, &disarm);
+    int err = register_check_all(ps, count, &disarm);
 
     if (err)
         return err;

@@ -2,7 +2,6 @@ CORE := \
     probes/core/reject.c \
     probes/core/state.c \
     probes/core/register.c \
-    probes/core/waiting.c \
     probes/core/site_list.c \
     probes/core/enable.c \
     probes/core/rules.c \

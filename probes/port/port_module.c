@@ -387,7 +387,7 @@ static void leaves(const struct module_facts *m)
         own.count = 0;
         plat_lock(PLAT_PROBES);
         registry_for_each(collect_own, &own);
-        collect_own(waiting_site(), &own);
+        collect_own(ext_waiting(), &own);
         plat_unlock(PLAT_PROBES);
         for (size_t i = 0; i < own.count; i++)
             take_one(m, own.ps[i]);

@@ -10,12 +10,35 @@
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
+#include "probes/jump/jump_site.h"
 
 #define PORTION 128
 
 /* Memory that is always there: text cannot wait. */
 static struct kprobe *portion[PORTION];        /* PLAT_PROBES */
 static struct site *portion_room[2 * PORTION]; /* PLAT_PROBES */
+
+/* Probes that have no text. The site has the size of all others, since other rooms may look
+ * behind each struct site.
+ */
+static struct jump_site waiting;             /* PLAT_PROBES */
+static struct list parts = LIST_INIT(parts); /* PLAT_PROBES: text beside the image */
+
+struct site *ext_waiting(void)
+{
+    return &waiting.site;
+}
+
+bool ext_text_leaves(uintptr_t addr)
+{
+    const struct text_part *t;
+
+    list_for_each(t, &parts, link) {
+        if (addr >= t->start && addr < t->end)
+            return t->closed;
+    }
+    return false;
+}
 
 /* ---- it goes ---- */
 
@@ -37,7 +60,8 @@ static void gather(struct site *site, void *arg)
 static void let_wait(struct kprobe *p)
 {
     __atomic_or_fetch(&p->flags, KPROBE_FLAG_GONE, __ATOMIC_RELAXED);
-    waiting_add(p);
+    p->site = ext_waiting();
+    aggr_add(p->site, p);
 }
 
 void text_goes(struct text_part *t)
@@ -49,7 +73,7 @@ void text_goes(struct text_part *t)
     do {
         g = (struct gathering){ .text = t };
         registry_for_each(gather, &g);
-        if (register_take_out(portion, g.count, portion_room))
+        if (g.count && register_take_out(portion, g.count, portion_room))
             plat_bug("a probe on text that goes is not registered", t->start);
         for (size_t i = 0; i < g.count; i++)
             let_wait(portion[i]);
@@ -89,7 +113,7 @@ static size_t wake(const struct text_part *t, struct kprobe **from)
         next = p->next;
         if (!means(p, t))
             continue;
-        aggr_remove(waiting_site(), p);
+        aggr_remove(ext_waiting(), p);
         p->site = NULL;
         p->next = NULL;
         p->addr = 0;
@@ -121,8 +145,9 @@ int text_comes(struct text_part *t)
         plat_unlock(PLAT_PROBES);
         return err;
     }
-    text_part_add(t);
-    from = waiting_site()->probes;
+    t->closed = false;
+    list_append(&parts, &t->link);
+    from = ext_waiting()->probes;
     while ((count = wake(t, &from)) != 0) {
         list.count = 0;
         register_some(portion, count, &list, stay, NULL);

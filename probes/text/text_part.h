@@ -15,9 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct kprobe;
-struct site;
-
 /* Lent to the engine from text_comes() to text_gone(). */
 struct text_part {
     uintptr_t start, end;
@@ -44,18 +41,3 @@ int text_comes(struct text_part *t);
  */
 void text_goes(struct text_part *t);
 void text_gone(struct text_part *t);
-
-/* ---- waiting.c; Locks: PLAT_PROBES held ---- */
-
-/* text_part_add - into the list of text beside the image.
- * text_part_closed - has the text that @addr was in begun to go?
- */
-void text_part_add(struct text_part *t);
-bool text_part_closed(uintptr_t addr);
-
-/* waiting_site - the site of all probes that have none: it has no address, and is never
- * armed.
- * waiting_add - let @p, which is not registered, wait for text.
- */
-struct site *waiting_site(void);
-void waiting_add(struct kprobe *p);

@@ -38,6 +38,16 @@ void ext_exit(void)
 {
 }
 
+struct site *ext_waiting(void)
+{
+    return NULL;
+}
+
+bool ext_text_leaves(uintptr_t addr UNUSED)
+{
+    return false;
+}
+
 size_t ext_arm(struct site **sites, size_t count)
 {
     return site_to_front(sites, count, false);

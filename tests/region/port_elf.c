@@ -7,7 +7,6 @@
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
-#include "probes/text/text_part.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -294,7 +293,7 @@ void plat_sync_cores(void)
 {
 }
 
-bool text_part_closed(uintptr_t addr UNUSED)
+bool ext_text_leaves(uintptr_t addr UNUSED)
 {
     return false;
 }
