@@ -179,7 +179,18 @@ static void a_set_is_all_or_nothing(void)
     fake_end();
 }
 
+static void no_probe_waits_for_text(void)
+{
+    struct kprobe p = { .symbol_name = "comes_later", .flags = KPROBE_FLAG_PENDING };
+
+    start();
+    CHECK_EQ(register_kprobe(&p), -ENOENT);
+    CHECK(!p.site);
+    fake_end();
+}
+
 UNIT_TESTS(its_life_from_register_to_reclaim, a_post_handler_is_told_behind_the_copy,
            a_call_is_emulated, a_fault_in_the_copy_is_one_of_the_program,
            a_step_of_the_program_ends_behind_the_instruction,
-           two_at_one_address_share_a_breakpoint, a_set_is_all_or_nothing)
+           two_at_one_address_share_a_breakpoint, a_set_is_all_or_nothing,
+           no_probe_waits_for_text)
