@@ -21,6 +21,7 @@ struct probe_hit;
 struct probe_reject;
 struct pt_regs;
 struct site;
+struct text_poke;
 
 /* ---- a site is made and freed ---- */
 
@@ -75,6 +76,10 @@ bool ext_is_current(const struct site *site);
  * Locks: waits for quiescence.
  */
 void ext_settle(void);
+/* ext_poked - the text of @pokes has been changed as they say, a moment ago.
+ * Locks: PLAT_TEXT held.
+ */
+void ext_poked(const struct text_poke *pokes, size_t count);
 /* ext_recover - undo, in a copy of the text, all but breakpoints.
  * @bytes: those at @addr, @len of them
  */

@@ -23,5 +23,4 @@ CORE := \
     probes/core/insn_slot.c \
     probes/core/text_poke.c \
     probes/core/text_batch.c \
-    probes/core/text_history.c \
     probes/core/recover.c

@@ -15,9 +15,9 @@
  * handlers may run into the text that is being changed, and the loop that the CPUs wait in
  * may be changed itself.
  */
+#include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_batch.h"
-#include "probes/core/text_history.h"
 
 /* Of stopping the machine, until the log names the CPU that is in the way; each time twice
  * as many.
@@ -131,7 +131,7 @@ void text_poke_batch(struct text_poke *pokes, size_t count)
         run_stopping(&b);
     else
         run_steps(&b);
-    text_history_note(pokes, count);
+    ext_poked(pokes, count);
 }
 
 void text_poke_set_engine(enum text_poke_engine wanted)

@@ -6,7 +6,7 @@
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/platform.h"
-#include "probes/core/text_history.h"
+#include "probes/explain/text_history.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/pun.h"

@@ -16,10 +16,10 @@
 
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
+#include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/rules.h"
-#include "probes/core/text_history.h"
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/optimize.h"
@@ -364,7 +364,7 @@ static void store_word(const struct exchange *x)
     if (plat_text_write(exchange_start(x), x->bytes, x->len))
         plat_bug("text that is to be exchanged is not writable", exchange_start(x));
     plat_sync_cores();
-    text_history_note(&poke, 1);
+    ext_poked(&poke, 1);
     plat_unlock(PLAT_TEXT);
 }
 

@@ -67,6 +67,10 @@ void ext_settle(void)
 {
 }
 
+void ext_poked(const struct text_poke *pokes UNUSED, size_t count UNUSED)
+{
+}
+
 void ext_recover(uint8_t *bytes UNUSED, uintptr_t addr UNUSED, size_t len UNUSED)
 {
 }

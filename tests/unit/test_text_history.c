@@ -1,6 +1,7 @@
 /* test_text_history.c - the last changes of text are found, older ones are forgotten. */
-#include "probes/core/text_history.h"
+#include "probes/explain/text_history.h"
 
+#include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_poke.h"
 #include "tests/unit/port_fake.h"
@@ -12,7 +13,7 @@ static void note(uintptr_t addr, uint8_t len, uint8_t first)
     struct text_poke poke = { .addr = addr, .len = len, .bytes = { first } };
 
     plat_lock(PLAT_TEXT);
-    text_history_note(&poke, 1);
+    ext_poked(&poke, 1);
     plat_unlock(PLAT_TEXT);
 }
 

@@ -16,13 +16,6 @@ struct text_change {
     uint8_t bytes[INSN_MAX_LEN]; /* from then on */
 };
 
-/* text_history_note - @count changes have been made, a moment ago. The oldest are forgotten.
- * @pokes: as they were asked for
- * Context: thread.  Locks: PLAT_TEXT held.
- */
-struct text_poke;
-void text_history_note(const struct text_poke *pokes, size_t count);
-
 /* text_history_find - the latest changes of bytes in [@start, @end), the last one first.
  * Context: thread.  Locks: PLAT_TEXT held.  Return: how many, at most @max.
  */

@@ -1,8 +1,9 @@
 /* text_history.c - the last changes of text, in a ring: for people who look at an address,
  * and wonder what has changed it.
  */
-#include "probes/core/text_history.h"
+#include "probes/explain/text_history.h"
 
+#include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_poke.h"
 
@@ -10,7 +11,8 @@
 static struct text_change changes[TEXT_HISTORY_LEN];
 static uint64_t noted;
 
-void text_history_note(const struct text_poke *pokes, size_t count)
+/* The oldest are forgotten. */
+void ext_poked(const struct text_poke *pokes, size_t count)
 {
     uint64_t now = plat_clock_ns();
 
