@@ -76,6 +76,10 @@ bool ext_is_current(const struct site *site);
  * Locks: waits for quiescence.
  */
 void ext_settle(void);
+/* ext_poke_levels - the levels of @pokes are those of instructions that do not extend over
+ * each other. Where some do, they get others: docs/text-poke.md. Locks: PLAT_TEXT held.
+ */
+void ext_poke_levels(struct text_poke *pokes, size_t count);
 /* ext_poked - the text of @pokes has been changed as they say, a moment ago.
  * Locks: PLAT_TEXT held.
  */

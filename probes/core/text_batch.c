@@ -1,75 +1,21 @@
 /* text_batch.c - which bytes a batch of pokes writes when.
  *
- * Why levels. An instruction may extend over first bytes of other pokes: then what it means
- * depends on them. It has to be guarded before they are, and may become visible only when
- * they have their final value:
- *
- *   guard   level of a poke = one above the highest of those that extend over it now
- *   first   level of a poke = one above the highest of those that it will extend over
- *
- * Pokes of a level do not depend on each other. Such chains are short: each instruction
- * without a poke ends them, and each that is as long as its jump. A poke that extends over
- * no other poke and changes one byte only needs no guard: a CPU sees one byte or the other.
+ * A change of one byte needs no guard: a CPU sees one byte or the other. Where instructions
+ * extend over each other, a step writes some of them later than others, in levels. The room
+ * that has such instructions tells the levels: ext_poke_levels().
  *
  * Owns no memory but a page's worth of bytes, so a batch can be as large as its caller's.
  */
 #include "probes/core/text_batch.h"
 
+#include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/insn/encode.h"
 
 #define PAGE_LEN 4096
 #define GAP_MAX 256 /* bytes between two pokes: more, and two mappings cost less */
-#define UNGUARDED UINT16_MAX
-#define LEVELS_MAX (UINT16_MAX - 1)
 
 /* ---- levels ---------------------------------------------------------------------------- */
-
-static uintptr_t old_end(const struct text_poke *p)
-{
-    return p->addr + (p->old_span > p->len ? p->old_span : p->len);
-}
-
-static uintptr_t new_end(const struct text_poke *p)
-{
-    return p->addr + (p->new_span > p->len ? p->new_span : p->len);
-}
-
-/* is_lone - may @p go from one byte to the other without a guard? */
-static bool is_lone(const struct text_poke *p, const struct text_poke *next)
-{
-    return p->len == 1 &&
-           (!next || (old_end(p) <= next->addr && new_end(p) <= next->addr));
-}
-
-static unsigned above(unsigned level, const struct text_poke *p)
-{
-    if (level >= LEVELS_MAX)
-        plat_bug("too many instructions extend over each other", p->addr);
-    return level + 1;
-}
-
-/* guard_level - one above those in front of pokes[i] that extend over it. */
-static unsigned guard_level(const struct text_poke *pokes, size_t i)
-{
-    unsigned level = 0;
-
-    for (size_t j = i; j-- > 0 && pokes[i].addr - pokes[j].addr < INSN_MAX_LEN;)
-        if (old_end(&pokes[j]) > pokes[i].addr && pokes[j].guard_level >= level)
-            level = above(pokes[j].guard_level, &pokes[i]);
-    return level;
-}
-
-/* first_level - one above those behind pokes[i] that it will extend over. */
-static unsigned first_level(const struct text_poke *pokes, size_t count, size_t i)
-{
-    unsigned level = 0;
-
-    for (size_t j = i + 1; j < count && pokes[j].addr < new_end(&pokes[i]); j++)
-        if (pokes[j].first_level >= level)
-            level = above(pokes[j].first_level, &pokes[i]);
-    return level;
-}
 
 static void poke_check(const struct text_poke *p, const struct text_poke *next)
 {
@@ -80,44 +26,6 @@ static void poke_check(const struct text_poke *p, const struct text_poke *next)
         plat_bug("pokes overlap or are out of order", p->addr);
 }
 
-static void raise(unsigned *levels, unsigned level)
-{
-    if (level >= *levels)
-        *levels = level + 1;
-}
-
-static void levels_from_front(struct text_batch *b)
-{
-    uintptr_t end = 0; /* of all in front */
-
-    for (size_t i = 0; i < b->count; i++) {
-        struct text_poke *p = &b->pokes[i];
-        const struct text_poke *next = i + 1 < b->count ? p + 1 : NULL;
-
-        poke_check(p, next);
-        if (p->len > 1)
-            raise(&b->levels[TEXT_POKE_TAIL], 0);
-        p->guard_level = UNGUARDED;
-        if (!is_lone(p, next)) {
-            p->guard_level = (uint16_t)(end > p->addr ? guard_level(b->pokes, i) : 0);
-            raise(&b->levels[TEXT_POKE_GUARD], p->guard_level);
-        }
-        end = old_end(p) > end ? old_end(p) : end;
-    }
-}
-
-static void levels_from_end(struct text_batch *b)
-{
-    for (size_t i = b->count; i-- > 0;) {
-        struct text_poke *p = &b->pokes[i];
-
-        p->first_level = (uint16_t)first_level(b->pokes, b->count, i);
-        raise(&b->levels[TEXT_POKE_FIRST], p->first_level);
-    }
-}
-
-/* ---- writing --------------------------------------------------------------------------- */
-
 /* level_of - in which level of @step is @p written? UNGUARDED, and above all: in none. */
 static unsigned level_of(const struct text_poke *p, enum text_poke_step step)
 {
@@ -125,11 +33,23 @@ static unsigned level_of(const struct text_poke *p, enum text_poke_step step)
     case TEXT_POKE_GUARD:
         return p->guard_level;
     case TEXT_POKE_TAIL:
-        return p->len > 1 ? 0 : UNGUARDED;
+        return p->len > 1 ? 0 : TEXT_POKE_UNGUARDED;
     default:
         return p->first_level;
     }
 }
+
+static void count_levels(struct text_batch *b, const struct text_poke *p)
+{
+    for (unsigned step = 0; step <= TEXT_POKE_FIRST; step++) {
+        unsigned level = level_of(p, step);
+
+        if (level != TEXT_POKE_UNGUARDED && level >= b->levels[step])
+            b->levels[step] = level + 1;
+    }
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
 
 static uintptr_t step_end(const struct text_poke *p, enum text_poke_step step)
 {
@@ -208,7 +128,7 @@ static void narrow(struct text_batch *b, enum text_poke_step step, unsigned leve
     for (size_t i = b->first; i < b->end; i++) {
         unsigned its_level = level_of(&b->pokes[i], step);
 
-        if (its_level == UNGUARDED || its_level <= level)
+        if (its_level == TEXT_POKE_UNGUARDED || its_level <= level)
             continue;
         first = first < i ? first : i;
         end = i + 1;
@@ -222,8 +142,14 @@ static void narrow(struct text_batch *b, enum text_poke_step step, unsigned leve
 void text_batch_begin(struct text_batch *b, struct text_poke *pokes, size_t count)
 {
     *b = (struct text_batch){ .pokes = pokes, .count = count };
-    levels_from_front(b);
-    levels_from_end(b);
+    for (size_t i = 0; i < count; i++) {
+        poke_check(&pokes[i], i + 1 < count ? &pokes[i + 1] : NULL);
+        pokes[i].guard_level = pokes[i].len > 1 ? 0 : TEXT_POKE_UNGUARDED;
+        pokes[i].first_level = 0;
+    }
+    ext_poke_levels(pokes, count);
+    for (size_t i = 0; i < count; i++)
+        count_levels(b, &pokes[i]);
 }
 
 bool text_batch_write(struct text_batch *b, enum text_poke_step step, unsigned level)

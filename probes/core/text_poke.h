@@ -21,9 +21,11 @@ struct text_poke {
     uint8_t old_span; /* bytes the instruction there extends over now; 0: len */
     uint8_t new_span; /* the same of the new one; 0: len */
     uint8_t bytes[INSN_MAX_LEN]; /* the new ones */
-    uint16_t guard_level;        /* filled in by text_poke_batch() */
-    uint16_t first_level;        /* the same */
+    uint16_t guard_level; /* filled in by text_poke_batch(): the int3 is written in it, */
+    uint16_t first_level; /* the same: and the new first byte in this */
 };
+
+#define TEXT_POKE_UNGUARDED UINT16_MAX /* a guard_level: it needs no int3 */
 
 /* text_poke_batch - make all of @pokes. On return every CPU executes the new text.
  * @pokes:  ascending, not overlapping; each begins with an instruction now and afterwards,

@@ -19,6 +19,7 @@ JUMP := \
     probes/jump/optimize_write.c \
     probes/jump/optimize_region.c \
     probes/jump/unoptimize.c \
+    probes/jump/poke_levels.c \
     probes/jump/retired.c \
     probes/jump/link.c \
     probes/jump/pad.c \

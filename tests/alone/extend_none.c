@@ -67,6 +67,10 @@ void ext_settle(void)
 {
 }
 
+void ext_poke_levels(struct text_poke *pokes UNUSED, size_t count UNUSED)
+{
+}
+
 void ext_poked(const struct text_poke *pokes UNUSED, size_t count UNUSED)
 {
 }
