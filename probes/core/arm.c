@@ -47,9 +47,8 @@ static void write_first_bytes(struct site **sites, size_t count, enum site_state
 /* Before the int3s are written the CPUs are synchronised: the copies were written by
  * prepare.c, and each CPU must see them whole before it can be sent there.
  */
-void kprobe_arm(struct site **sites, size_t count)
+void kprobe_guard(struct site **sites, size_t count)
 {
-    count = ext_arm(sites, count);
     if (!count)
         return;
     site_list_sort(&(struct site_list){ .sites = sites, .count = count });
@@ -57,6 +56,11 @@ void kprobe_arm(struct site **sites, size_t count)
     plat_sync_cores();
     write_first_bytes(sites, count, SITE_ARMED);
     plat_unlock(PLAT_TEXT);
+}
+
+void kprobe_arm(struct site **sites, size_t count)
+{
+    kprobe_guard(sites, ext_arm(sites, count));
 }
 
 void kprobe_disarm(struct site **sites, size_t count)

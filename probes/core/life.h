@@ -361,6 +361,10 @@ bool aggr_wants_post(const struct site *site);
  */
 void kprobe_arm(struct site **sites, size_t count);
 void kprobe_disarm(struct site **sites, size_t count);
+/* kprobe_guard - the same for sites of which no jump is made, now and as long as they are
+ * armed, and whose bytes no jump reads. Locks: as above.
+ */
+void kprobe_guard(struct site **sites, size_t count);
 
 /* ---- 6 hit.c, account.c ---- */
 
@@ -477,5 +481,9 @@ void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p
 void kprobe_reclaim(struct site **sites, size_t count);
 /* reclaim_unreached - the same for sites that were never armed: no thread can be inside. */
 void reclaim_unreached(struct site **sites, size_t count);
+/* reclaim_replaced - the same for disarmed sites that registry_replace() has taken out, and
+ * since when there has been quiescence.
+ */
+void reclaim_replaced(struct site **sites, size_t count);
 /* reclaim_rest - when no site is left: what all of them shared. */
 void reclaim_rest(void);

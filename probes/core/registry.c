@@ -120,6 +120,21 @@ void registry_remove(struct site *site)
     cache_forget(site);
 }
 
+void registry_replace(struct site *old, struct site *new)
+{
+    struct site_table *t = table;
+    size_t i = home(t, old->addr);
+
+    while (t->entries[i] != old)
+        i = next_index(t, i);
+    atomic_store_explicit(&t->entries[i], new, memory_order_release);
+}
+
+void registry_forget(const struct site *old)
+{
+    cache_forget(old);
+}
+
 size_t registry_count(void)
 {
     return count;

@@ -16,6 +16,14 @@ int registry_insert(struct site *site);
  */
 void registry_remove(struct site *site);
 
+/* registry_replace - let @new, of the same address, be found in the place of @old. CPUs may
+ * run into that address all the time: until plat_sync_cores() some of them still find @old.
+ * registry_forget - then; no CPU remembers @old any more. It is freed after quiescence.
+ * Locks: PLAT_PROBES held.
+ */
+void registry_replace(struct site *old, struct site *new);
+void registry_forget(const struct site *old);
+
 /* registry_find - the site of exactly @addr, NULL when there is none.
  * Context: any, preemption off or PLAT_PROBES held.  Locks: none; entries are published
  * whole, and freed after quiescence.

@@ -1,2 +1,2 @@
 XMC := \
-    probes/xmc/xmc.c
+    probes/xmc/xmc.c probes/xmc/xmc_rules.c

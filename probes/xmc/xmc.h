@@ -38,24 +38,42 @@ enum xmc_mode {
  * for one, or for one that ends the flow and anything behind it; nothing may lead into
  * their middle, and threads that are there are waited for.
  *
- * An instruction that could not carry a probe is not exchanged, and bytes that probes use
- * are not changed: a probe on any of them, armed or not, and one in front whose copy or
- * jump extends over them. The targets of the new ones, branches and addresses they take,
- * are made known to the planner of regions, and forgotten when the new ones are exchanged
- * again.
+ * An instruction that could not carry a probe is not exchanged. Where one instruction with
+ * probes becomes one that can carry them, they stay, armed or not: a hit runs the new one.
+ * Jumps that are made of the bytes are planned again. Refused are, beside XMC_STORE under any
+ * probe, several instructions with a probe among them, STI, and the instruction behind an STI
+ * with a probe, whose copy is that of both. The targets of the new ones, branches and
+ * addresses they take, are made known to the planner of regions, and forgotten when the new
+ * ones are exchanged again.
  *
  * CAVEAT: what is built upon text is not told of it: listings, backtraces by table, fix-ups.
  *
  * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
  * Return:  0; -EDEADLK from a handler; -EINVAL no such length; -ENOENT not kernel text;
- *          -EPERM, -EILSEQ, -EOPNOTSUPP, -EBUSY as for a probe; -EEXIST a probe uses the
- *          bytes; -ENOMEM, -ERANGE no copy could be made.
+ *          -EPERM, -EILSEQ, -EOPNOTSUPP, -EBUSY as for a probe; -EEXIST probes are in the
+ *          way; -ENOMEM, -ERANGE no copy could be made.
  * Source:  as text_poke_batch().
  */
 int xmc(uintptr_t addr, const uint8_t *bytes, size_t len);
 /* xmc_why - the same in either mode; on refusal @why tells which rule, and where. */
 int xmc_why(uintptr_t addr, const uint8_t *bytes, size_t len, enum xmc_mode mode,
             struct probe_reject *why);
+
+/* One of several exchanges. */
+struct xmc_change {
+    uintptr_t addr;
+    const uint8_t *bytes; /* @len of them */
+    size_t len;
+};
+
+/* xmc_batch - make @changes, all or none, with as many synchronisations and as much waiting
+ * as one takes.
+ * @changes: ascending, not overlapping
+ * @why:     on refusal: which rule, and where
+ *
+ * Context, Locks: as xmc().  Return: as xmc(), of the first that is refused.
+ */
+int xmc_batch(const struct xmc_change *changes, size_t count, struct probe_reject *why);
 
 /* xmc_is_inside - would a thread that goes on at @ip be in the middle of several instructions
  * that are being exchanged? For the platform's search for quiescence. Context: any.

@@ -599,9 +599,9 @@ KTEST(commands, xmc_exchanges_and_says_why_not)
     ktest_report(say("probe xmc 0x10 90") == -ENOENT, "no text");
     ktest_report(say("probe xmc nosuch 90") == -ENOENT, "no symbol");
     say("probe add commands_target");
-    ktest_report(say("probe xmc commands_target 0f 1f 44 00 01") == -EEXIST &&
+    ktest_report(say("probe xmc commands_target 66 90 0f 1f 00") == -EEXIST &&
                      said("a probe uses these bytes"),
-                 "under a probe");
+                 "several for one, under a probe");
     say("probe del all");
     ktest_report(say("probe xmc commands_target zz") == -EINVAL, "no digits");
     ktest_report(say("probe xmc commands_target -1") == -EINVAL, "no sign");
@@ -650,13 +650,22 @@ KTEST(commands, xmc_refuses_bad_input_by_errno_and_message)
 
 KTEST(commands, xmc_refuses_what_probes_use)
 {
+    uint8_t before[5];
+
+    memcpy(before, (const void *)commands_target, sizeof(before));
     say("probe add commands_target");
-    ktest_report(say("probe xmc commands_target 0f 1f 44 00 01") == -EEXIST &&
+    ktest_report(say("probe xmc commands_target 66 90 0f 1f 00") == -EEXIST &&
                      said("a probe uses these bytes (commands_target+0x0)"),
-                 "an armed probe");
+                 "several under an armed probe");
+    ktest_report(say("probe xmc commands_target 0f 1f 44 00 01") == 0 &&
+                     !memcmp((const uint8_t *)commands_target + 1, "\x1f\x44\x00\x01", 4),
+                 "one for one is done under it");
     say("probe off all");
-    ktest_report(say("probe xmc commands_target 0f 1f 44 00 01") == -EEXIST,
-                 "a disabled one");
+    ktest_report(say("probe xmc commands_target 66 90 0f 1f 00") == -EEXIST,
+                 "several under a disabled one");
+    ktest_report(say("probe xmc commands_target 0f 1f 44 00 00") == 0 &&
+                     !memcmp((const void *)commands_target, before, sizeof(before)),
+                 "and one for one under that");
     say("probe del all");
     say("probe add commands_target+5");
     ktest_report(say("probe xmc commands_target 0f 1f 44 00 00 90 90 90 90") < 0 &&

@@ -33,7 +33,8 @@ static const char *const engine_names[] = { "int3", "stop-machine" };
 
 /* ---- while it runs ---- */
 
-static void exchanges(enum text_poke_engine engine)
+/* exchanges - Return: calls of the targets meanwhile. */
+static uint64_t exchanges(enum text_poke_engine engine)
 {
     uint64_t rounds = ktest_count(1, 30);
     unsigned failed = 0;
@@ -51,6 +52,7 @@ static void exchanges(enum text_poke_engine engine)
     text_poke_set_engine(TEXT_POKE_INT3);
     seen_report(engine_names[engine], seen_sum(seen));
     ktest_report(failed == 0, "all exchanges were made");
+    return seen_sum(seen).calls;
 }
 
 KTEST(xmc, one_for_one_under_running_cpus)
@@ -61,6 +63,42 @@ KTEST(xmc, one_for_one_under_running_cpus)
     exchanges(TEXT_POKE_STOP_MACHINE);
     ktest_report(registry_count() == sites && heap_in_use() == heap,
                  "nothing is left over");
+}
+
+/* Probes stay at the instructions, as jumps or as breakpoints, while these are exchanged
+ * under the CPUs that run them: each call is a hit, and returns the old or the new value.
+ */
+static struct kprobe under[TARGETS];
+
+static void exchanges_under(bool jumps)
+{
+    struct kprobe *ps[TARGETS];
+    uint64_t hits = 0, calls;
+    bool all_there = true;
+
+    for (size_t i = 0; i < TARGETS; i++) {
+        under[i] = (struct kprobe){ .addr = poke_targets[i] };
+        ps[i] = &under[i];
+    }
+    optimize_switch(jumps);
+    ktest_report(register_kprobes(ps, TARGETS) == 0, "a probe at each, jumps: %d", jumps);
+    calls = exchanges(TEXT_POKE_INT3);
+    calls += exchanges(TEXT_POKE_STOP_MACHINE);
+    for (size_t i = 0; i < TARGETS; i++)
+        hits += kprobe_hits(&under[i]);
+    unregister_kprobes(ps, TARGETS);
+    optimize_switch(true);
+    for (size_t i = 0; i < TARGETS; i++)
+        all_there &= !memcmp((const void *)poke_targets[i], old_code, CODE_LEN);
+    ktest_report(hits == calls, "%lu calls, %lu hits", (unsigned long)calls,
+                 (unsigned long)hits);
+    ktest_report(all_there, "the text is as it was");
+}
+
+KTEST(xmc, under_probes)
+{
+    exchanges_under(false);
+    exchanges_under(true);
 }
 
 /* No CPU comes by. */
@@ -251,6 +289,7 @@ extern const char probes_text_start[];
 
 KTEST(xmc, what_cannot_be_exchanged)
 {
+    static const uint8_t several[] = { 0x31, 0xc0, 0x0f, 0x1f, 0x00 };
     static uint8_t data[16];
     struct kprobe p = { .addr = poke_targets[1] };
     struct plat_symbol core;
@@ -266,9 +305,11 @@ KTEST(xmc, what_cannot_be_exchanged)
     refused(UINT64_C(0xffffffff40000000), 5, PROBE_NOT_TEXT, "where nothing is mapped");
     refused(UINT64_C(0xfffffffffffffffe), 5, PROBE_NOT_TEXT, "the end of all");
     register_kprobe(&p);
-    refused(poke_targets[1], CODE_LEN, PROBE_XMC_PROBED, "under an armed probe");
+    ktest_report(xmc(poke_targets[1], several, CODE_LEN) == -EEXIST,
+                 "several in the place of one, under an armed probe");
     disable_kprobe(&p);
-    refused(poke_targets[1], CODE_LEN, PROBE_XMC_PROBED, "under a disabled one");
+    ktest_report(xmc(poke_targets[1], several, CODE_LEN) == -EEXIST,
+                 "and under a disabled one");
     unregister_kprobe(&p);
     ktest_report(target(5) == 16, "and nothing has changed");
 }

@@ -311,6 +311,179 @@ static void those_are_waited_for_behind_the_int3(void)
     end(fn, OLD);
 }
 
+/* ---- under probes ---- */
+
+static unsigned hits;
+
+static int count_hit(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    hits++;
+    return 0;
+}
+
+static void count_step(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+
+static void check_hit(uintptr_t at, const char *copy)
+{
+    struct pt_regs regs = fake_regs();
+    unsigned before = hits;
+
+    CHECK(fake_int3(&regs, at));
+    CHECK_EQ(hits, before + 1);
+    CHECK(plat_exec_contains(regs.ip));
+    CHECK_BYTES((const uint8_t *)regs.ip, copy);
+}
+
+static void probes_stay_and_the_new_one_runs(void)
+{
+    uintptr_t fn = start(OLD);
+    struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit },
+                  post = { .addr = fn + 1, .post_handler = count_step };
+
+    CHECK_EQ(register_kprobe(&p), 0);
+    check_hit(fn + 1, "48 c7 c0 01 00 00 00 e9");
+    CHECK_EQ(exchange(fn + 1, "48 c7 c0 02 03 00 00", XMC_INT3), 0);
+    CHECK_BYTES((const uint8_t *)fn, "55 cc c7 c0 02 03 00 00 89 c8 c3");
+    CHECK(registry_find(fn + 1) == p.site && registry_count() == 1);
+    check_hit(fn + 1, "48 c7 c0 02 03 00 00 e9");
+    CHECK_EQ(p.hits, 2);
+    CHECK_EQ(register_kprobe(&post), 0);
+    CHECK_EQ(exchange(fn + 1, "48 c7 c0 04 05 00 00", XMC_INT3), 0);
+    check_hit(fn + 1, "48 c7 c0 04 05 00 00 cc"); /* the copy for steps */
+    CHECK_EQ(unregister_kprobe(&post), 0);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_BYTES((const uint8_t *)fn, "55 48 c7 c0 04 05 00 00 89 c8 c3");
+    CHECK_EQ(registry_count(), 0);
+    end(fn, OLD);
+}
+
+static void a_probe_that_is_off_stays_off(void)
+{
+    uintptr_t fn = start(OLD);
+    struct kprobe p = { .addr = fn + 8,
+                        .pre_handler = count_hit,
+                        .flags = KPROBE_FLAG_DISABLED };
+
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0);
+    CHECK_BYTES((const uint8_t *)fn + 8, "31 db c3");
+    CHECK_EQ(enable_kprobe(&p), 0);
+    CHECK_BYTES((const uint8_t *)fn + 8, "cc db c3");
+    check_hit(fn + 8, "31 db e9");
+    CHECK_EQ(disable_kprobe(&p), 0);
+    CHECK_BYTES((const uint8_t *)fn + 8, "31 db c3");
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    end(fn, OLD);
+}
+
+/* The first half of a hit has found the old site, the second has not come yet. */
+static struct site *seen_before;
+
+static void look_at_sites(void)
+{
+    const struct site *now = registry_find(trap_at);
+
+    CHECK(now && now != seen_before);
+    CHECK(seen_before->probes == now->probes); /* not freed before quiescence */
+    CHECK_BYTES(seen_before->boost_slot, "48 c7 c0 01 00 00 00 e9");
+    quiesced++;
+}
+
+static void the_old_copy_stays_until_quiescence(void)
+{
+    uintptr_t fn = start(OLD);
+    struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit };
+
+    CHECK_EQ(register_kprobe(&p), 0);
+    seen_before = p.site;
+    quiesced = 0;
+    fake.on_quiesce = look_at_sites;
+    trapped.count = 0;
+    exchange_trapping(fn + 1, "48 c7 c0 02 03 00 00");
+    CHECK_BYTES(trapped.copy, "48 c7 c0 02 03 00 00 e9");
+    CHECK_EQ(quiesced, 1);
+    fake.on_quiesce = NULL;
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    end(fn, OLD);
+}
+
+static void a_jump_that_reads_the_bytes_is_planned_again(void)
+{
+    uintptr_t fn = start(OLD);
+    struct kprobe p = { .addr = fn + 8, .pre_handler = count_hit };
+
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    CHECK_EQ(register_kprobe(&p), 0);
+    optimize_run();
+    CHECK_EQ(jump_site(p.site)->jump_span, 5);
+    CHECK_EQ(exchange(fn + 12, "99", XMC_INT3), 0);
+    CHECK_EQ(p.site->state, SITE_ARMED); /* until the optimizer comes */
+    CHECK_BYTES((const uint8_t *)fn + 8, "cc c8 c3 90 99 90");
+    optimize_run();
+    CHECK_EQ(p.site->state, SITE_OPTIMIZED);
+    CHECK_EQ(((const uint8_t *)fn)[12], 0x99);
+    CHECK_EQ(exchange(fn + 8, "31 db", XMC_INT3), 0); /* and the one that is a jump */
+    check_hit(fn + 8, "31 db e9");
+    optimize_run();
+    CHECK_EQ(p.site->state, SITE_OPTIMIZED);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_BYTES((const uint8_t *)fn + 8, "31 db c3 90 99 90");
+    end(fn, OLD);
+}
+
+/* ---- several places at once ---- */
+
+static const uint8_t batch_bytes[][7] = { { 0x53 },
+                                          { 0x48, 0xc7, 0xc0, 2, 3, 0, 0 },
+                                          { 0x31, 0xdb } };
+
+static void all_places_take_as_many_steps_as_one(void)
+{
+    uintptr_t fn = start(OLD);
+    struct kprobe p = { .addr = fn + 1, .pre_handler = count_hit };
+    struct xmc_change changes[] = { { fn, batch_bytes[0], 1 },
+                                    { fn + 1, batch_bytes[1], 7 },
+                                    { fn + 8, batch_bytes[2], 2 } };
+    unsigned syncs;
+
+    CHECK_EQ(exchange(fn + 8, "31 c9", XMC_INT3), 0);
+    syncs = fake.syncs;
+    CHECK_EQ(exchange(fn + 8, "89 c8", XMC_INT3), 0);
+    syncs = fake.syncs - syncs;
+    CHECK_EQ(register_kprobe(&p), 0);
+    fake.syncs = 0;
+    CHECK_EQ(xmc_batch(changes, 3, &why), 0);
+    CHECK(fake.syncs <= syncs + 1); /* that between 6 and the caches */
+    CHECK_BYTES((const uint8_t *)fn, "53 cc c7 c0 02 03 00 00 31 db c3");
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_BYTES((const uint8_t *)fn, "53 48 c7 c0 02 03 00 00 31 db c3");
+    end(fn, OLD);
+}
+
+static void all_or_none(void)
+{
+    uintptr_t fn = start(OLD);
+    struct xmc_change cut[] = { { fn, batch_bytes[0], 1 },
+                                { fn + 1, batch_bytes[1], 6 } },
+                      twice[] = { { fn + 8, batch_bytes[2], 2 },
+                                  { fn + 8, batch_bytes[2], 2 } };
+
+    CHECK_EQ(xmc_batch(cut, 2, &why), -EILSEQ);
+    CHECK_EQ(why.reason, PROBE_XMC_CUT);
+    CHECK_EQ(xmc_batch(twice, 2, &why), -EEXIST);
+    CHECK_EQ(xmc_batch(cut, 0, &why), 0);
+    CHECK(fake_text_is_original());
+    CHECK_EQ(registry_count(), 0);
+    fake_end();
+}
+
 /* ---- what is refused ---- */
 
 static void expect(uintptr_t addr, const char *hex, enum probe_reason reason,
@@ -382,41 +555,34 @@ static void no_bytes_that_are_no_code(void)
 static void nothing_that_a_probe_uses(void)
 {
     uintptr_t fn = start(OLD), sti = fake_function("sti", "fb 31 c0 90 c3");
-    struct kprobe p = { .addr = fn + 1 },
-                  off = { .addr = fn + 8, .flags = KPROBE_FLAG_DISABLED },
-                  pair = { .addr = sti };
+    struct kprobe p = { .addr = fn + 1 }, pair = { .addr = sti };
 
     CHECK_EQ(register_kprobe(&p), 0);
-    CHECK_EQ(register_kprobe(&off), 0);
     CHECK_EQ(register_kprobe(&pair), 0);
-    expect(fn + 1, "48 c7 c0 02 03 00 00", PROBE_XMC_PROBED, fn + 1);
     expect(fn, "0f 1f 84 00 00 00 00 00", PROBE_XMC_PROBED, fn + 1);
-    expect(fn + 8, "31 db", PROBE_XMC_PROBED, fn + 8);
+    expect(fn + 1, "31 c0 0f 1f 44 00 00", PROBE_XMC_PROBED, fn + 1); /* several new */
+    expect(fn + 1, "66 90 90 90 90 90 fb", PROBE_XMC_PROBED, fn + 1);
+    expect(sti, "90", PROBE_XMC_PROBED, sti);
     expect(sti + 1, "31 db", PROBE_XMC_PROBED, sti); /* its copy is in the pair */
     CHECK_EQ(exchange(fn, "53", XMC_INT3), 0);
     CHECK_EQ(exchange(sti + 3, "99", XMC_INT3), 0);
     CHECK_EQ(unregister_kprobe(&p), 0);
-    CHECK_EQ(unregister_kprobe(&off), 0);
     CHECK_EQ(unregister_kprobe(&pair), 0);
     fake_text_poke(sti + 3, 0x90);
     end(fn, OLD);
 }
 
-static void nothing_that_a_jump_is_made_of(void)
+static void nothing_that_a_jump_is_made_of_by_a_store(void)
 {
     uintptr_t fn = start(OLD);
     struct kprobe p = { .addr = fn + 8 };
 
     CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
     CHECK_EQ(register_kprobe(&p), 0);
-    CHECK_EQ(exchange(fn + 10, "99", XMC_INT3), 0);
-    CHECK_EQ(exchange(fn + 10, "c3", XMC_INT3), 0);
     optimize_run();
     CHECK_EQ(jump_site(p.site)->jump_span, 5);
-    expect(fn + 10, "cb", PROBE_XMC_PROBED, fn + 8);
-    expect(fn + 12, "99", PROBE_XMC_PROBED, fn + 8);
-    CHECK_EQ(exchange(fn + 13, "99", XMC_INT3), 0);
-    CHECK_EQ(exchange(fn + 13, "90", XMC_INT3), 0);
+    CHECK_EQ(exchange(fn + 10, "cb", XMC_STORE), -EEXIST);
+    CHECK_EQ(exchange(fn + 8, "89 d8", XMC_STORE), -EEXIST);
     CHECK_EQ(unregister_kprobe(&p), 0);
     end(fn, OLD);
 }
@@ -577,7 +743,11 @@ UNIT_TESTS(one_instruction_becomes_another, int3_first_then_the_tail_then_the_fi
            of_several_old_ones_it_runs_the_new_one, those_are_waited_for_behind_the_int3,
            no_boundary_no_text_no_function, nothing_blacklisted,
            no_length_that_does_not_fit, no_bytes_that_are_no_code,
-           nothing_that_a_probe_uses, nothing_that_a_jump_is_made_of,
+           nothing_that_a_probe_uses, nothing_that_a_jump_is_made_of_by_a_store,
+           probes_stay_and_the_new_one_runs, a_probe_that_is_off_stays_off,
+           the_old_copy_stays_until_quiescence,
+           a_jump_that_reads_the_bytes_is_planned_again,
+           all_places_take_as_many_steps_as_one, all_or_none,
            nothing_that_cannot_carry_a_probe, several_only_for_one,
            and_no_branch_may_lead_between_them, without_the_table_of_targets_one_only,
            not_from_a_handler, without_memory_nothing_has_changed,

@@ -1,0 +1,280 @@
+/* xmc_rules.c - may these instructions be exchanged for those? Where do the new ones lead?
+ *
+ * The rules are a table, see rules.h. They change nothing.
+ */
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/core/registry.h"
+#include "probes/jump/optimize.h"
+#include "probes/region/region.h"
+#include "probes/region/targets.h"
+#include "probes/xmc/xmc_parts.h"
+
+#define STORE_MAX 8
+
+static struct exchange *exchange_of(struct ruling *r)
+{
+    return CONTAINER_OF(r, struct exchange, ruling);
+}
+
+/* ---- 1: what is there ------------------------------------------------------------------ */
+
+static bool is_no_length(struct ruling *r)
+{
+    const struct exchange *x = exchange_of(r);
+
+    return !x->len || x->len > INSN_MAX_LEN;
+}
+
+static bool is_no_store(struct ruling *r)
+{
+    const struct exchange *x = exchange_of(r);
+
+    return x->mode == XMC_STORE &&
+           (x->len > STORE_MAX || (x->len & (x->len - 1)) || r->addr % x->len);
+}
+
+static bool leaves_text(struct ruling *r)
+{
+    const struct exchange *x = exchange_of(r);
+
+    return !plat_text_contains(r->addr, x->len);
+}
+
+static void take_old(struct exchange *x, const struct insn *insn)
+{
+    size_t off = insn->addr - exchange_start(x);
+
+    for (size_t i = 0; i < insn->len && off + i < x->len; i++)
+        x->old_bytes[off + i] = insn->bytes[i];
+    if (!x->old_count++)
+        x->old = *insn;
+    if (insn_is_call(insn) && insn_next(insn) < exchange_end(x))
+        x->call_inside = insn->addr;
+}
+
+/* replaces_protected - also goes through them. */
+static bool replaces_protected(struct ruling *r)
+{
+    struct exchange *x = exchange_of(r);
+    struct probe_reject why;
+    struct insn insn;
+
+    for (x->old_end = r->addr; x->old_end < exchange_end(x);
+         x->old_end = insn_next(&insn)) {
+        if (kprobe_check(x->old_end, &insn, &why))
+            return rules_refuse(r, why.reason, why.at);
+        take_old(x, &insn);
+    }
+    return false;
+}
+
+static bool ends_elsewhere(struct ruling *r)
+{
+    const struct exchange *x = exchange_of(r);
+    struct plat_symbol function;
+
+    r->at = exchange_end(x);
+    return x->old_end != exchange_end(x) || plat_symbol_at(r->addr, &function) ||
+           exchange_end(x) > function.start + function.size;
+}
+
+/* ---- 1: what is to come ---------------------------------------------------------------- */
+
+/* for_each_in - Return: false when @fn, or decoding, has failed at x->ruling.at. */
+static bool for_each_in(struct exchange *x, const uint8_t *bytes, size_t len,
+                        int (*fn)(struct exchange *x, const struct insn *insn))
+{
+    struct insn insn;
+
+    for (size_t off = 0; off < len; off += insn.len) {
+        x->ruling.at = exchange_start(x) + off;
+        if (insn_decode(&insn, bytes + off, len - off, x->ruling.at) || fn(x, &insn))
+            return false;
+    }
+    return true;
+}
+
+static bool for_each_new(struct exchange *x,
+                         int (*fn)(struct exchange *x, const struct insn *insn))
+{
+    return for_each_in(x, x->bytes, x->len, fn);
+}
+
+static int count_new(struct exchange *x, const struct insn *insn)
+{
+    if (!x->new_count++)
+        x->new = *insn;
+    return 0;
+}
+
+static bool is_no_code(struct ruling *r)
+{
+    return !for_each_new(exchange_of(r), count_new);
+}
+
+bool exchange_is_one(const struct exchange *x)
+{
+    return x->new_count == 1 || !insn_falls_through(&x->new);
+}
+
+bool exchange_can_trap(const struct insn *insn)
+{
+    if (insn_is_near_branch(insn) && insn->opsize66)
+        return false;
+    return emulate_supports(insn) || insn_can_boost(insn);
+}
+
+static bool are_too_many(struct ruling *r)
+{
+    const struct exchange *x = exchange_of(r);
+
+    if (x->old_count == 1)
+        return false;
+    return x->mode == XMC_STORE || !exchange_is_one(x) || !exchange_can_trap(&x->new);
+}
+
+/* ---- 1: the sites that share its bytes --------------------------------------------- */
+
+/* sti_before - an STI runs together with the instruction behind it. */
+static const struct site *sti_before(uintptr_t addr)
+{
+    const struct site *site;
+    struct plat_symbol function;
+    struct insn before;
+
+    if (plat_symbol_at(addr, &function) || boundary_before(addr, &function, &before))
+        return NULL;
+    site = registry_find(before.addr);
+    return site && site->is_sti ? site : NULL;
+}
+
+/* can_change_under - may probes stay where they are while their instruction changes? */
+static bool can_change_under(const struct exchange *x, const struct site *site)
+{
+    return x->mode == XMC_INT3 && x->old_count == 1 && x->new_count == 1 &&
+           exchange_can_trap(&x->new) && !site->is_sti && x->new.kind != INSN_STI;
+}
+
+static bool replaces_probed(struct ruling *r)
+{
+    struct exchange *x = exchange_of(r);
+    const struct site *site;
+
+    x->under = registry_find(r->addr);
+    if (x->under && !can_change_under(x, x->under))
+        return rules_refuse(r, r->reason, r->addr);
+    for (uintptr_t at = r->addr + 1; at < exchange_end(x); at++)
+        if (registry_find(at))
+            return rules_refuse(r, r->reason, at);
+    site = sti_before(r->addr);
+    if (!site && x->mode == XMC_STORE)
+        site = unoptimize_reader(r->addr); /* a jump that extends over them */
+    return site && rules_refuse(r, r->reason, site->addr);
+}
+
+static bool is_entered(struct ruling *r)
+{
+    const struct exchange *x = exchange_of(r);
+
+    r->at = x->old_count > 1 ? targets_find(r->addr + 1, exchange_end(x)) : 0;
+    return r->at;
+}
+
+static bool replaces_call(struct ruling *r)
+{
+    r->at = exchange_of(r)->call_inside;
+    return r->at;
+}
+
+static const struct rule rules[] = {
+    { PROBE_XMC_LENGTH, is_no_length, true },
+    { PROBE_XMC_STORE, is_no_store, true },
+    { PROBE_NOT_TEXT, leaves_text, true },
+    { PROBE_NOT_BOUNDARY, replaces_protected, true },
+    { PROBE_XMC_CUT, ends_elsewhere, true },
+    { PROBE_XMC_CODE, is_no_code, true },
+    { PROBE_XMC_SEVERAL, are_too_many, true },
+    { PROBE_XMC_PROBED, replaces_probed, true },
+    { PROBE_XMC_ENTERED, is_entered, true },
+    { PROBE_XMC_ENTERED, replaces_call, true },
+};
+
+int exchange_check(struct exchange *x, struct probe_reject *why)
+{
+    return rules_check(rules, ARRAY_LEN(rules), &x->ruling, why);
+}
+
+/* ---- 1: where they lead ---------------------------------------------------------------- */
+
+#define LEADS_MAX 3
+
+/* leads_of - places in the text that @insn leads to, or may lead to later: its target, and
+ * addresses it takes. Return: how many.
+ */
+static size_t leads_of(const struct insn *insn, uintptr_t out[LEADS_MAX])
+{
+    const uintptr_t places[LEADS_MAX] = {
+        insn->target,
+        insn->rip_relative ? insn->mem : 0,
+        insn->imm_len && !insn->target ? (uintptr_t)insn->imm : 0,
+    };
+    size_t count = 0;
+
+    for (size_t i = 0; i < LEADS_MAX; i++)
+        if (plat_text_contains(places[i], 1))
+            out[count++] = places[i];
+    return count;
+}
+
+/* give_up_region - if a jump has displaced the instruction at @addr, that must not be. */
+static void give_up_region(uintptr_t addr)
+{
+    struct site *site = unoptimize_reader(addr);
+
+    if (site && region_is_open(site))
+        unoptimize_around(&site, 1);
+}
+
+static int know_leads(struct exchange *x, const struct insn *insn)
+{
+    uintptr_t leads[LEADS_MAX];
+    size_t count = leads_of(insn, leads);
+
+    (void)x;
+    for (size_t i = 0; i < count; i++) {
+        give_up_region(leads[i]);
+        if (!targets_add(insn->addr, leads[i]))
+            continue;
+        while (i--)
+            targets_remove(insn->addr, leads[i]);
+        return -ENOMEM;
+    }
+    return 0;
+}
+
+/* forget_leads - regions that something led to may be possible now. */
+static int forget_leads(struct exchange *x, const struct insn *insn)
+{
+    uintptr_t leads[LEADS_MAX];
+    size_t count = leads_of(insn, leads);
+
+    (void)x;
+    for (size_t i = 0; i < count; i++)
+        if (targets_remove(insn->addr, leads[i]))
+            optimize_retry();
+    return 0;
+}
+
+int exchange_lead(struct exchange *x, struct probe_reject *why)
+{
+    if (for_each_new(x, know_leads))
+        return 0;
+    for_each_in(x, x->bytes, x->ruling.at - exchange_start(x), forget_leads);
+    return probe_refuse(why, PROBE_NO_MEMORY, x->ruling.at);
+}
+
+void exchange_unlead(struct exchange *x, bool is_done)
+{
+    for_each_in(x, is_done ? x->old_bytes : x->bytes, x->len, forget_leads);
+}
