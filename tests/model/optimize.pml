@@ -39,7 +39,7 @@ bool gone = false; /* the module with both sites has been unloaded */
 byte state[2];
 bool probe[2];   /* somebody has registered one */
 bool on_duty[2]; /* and it is not disabled */
-bool coming[2];  /* is being registered, with others: a jump at once, if it can be one */
+bool registering[2];  /* is being registered, with others: a jump at once, if it can be one */
 bool refused[2]; /* jump_why */
 bool detour[2];  /* pad and detour are there */
 
@@ -306,7 +306,7 @@ inline reclaim(s)
 
 /* ---- optimize.c ---- */
 
-#define IS_WAITING(s) ((state[s] == ARMED || coming[s]) && probe[s] && !refused[s])
+#define IS_WAITING(s) ((state[s] == ARMED || registering[s]) && probe[s] && !refused[s])
 #define IS_EVICTED(s) (state[s] != NONE && !probe[s])
 
 inline retry()
@@ -526,8 +526,8 @@ inline do_unregister(s)
 inline come(s)
 {
     if
-    :: !probe[s] && state[s] == NONE -> state[s] = PREPARED; coming[s] = true
-    :: !probe[s] && state[s] != NONE -> coming[s] = state[s] == DISARMED
+    :: !probe[s] && state[s] == NONE -> state[s] = PREPARED; registering[s] = true
+    :: !probe[s] && state[s] != NONE -> registering[s] = state[s] == DISARMED
     :: else
     fi;
     probe[s] = true;
@@ -543,7 +543,7 @@ inline do_register_both()
     :: else
     fi;
     pass();
-    atomic { coming[A] = false; coming[B] = false };
+    atomic { registering[A] = false; registering[B] = false };
     if
     :: state[B] != ARMED && state[B] != OPTIMIZED -> arm(B)
     :: else
