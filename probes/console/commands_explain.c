@@ -214,7 +214,7 @@ static void print_detour(const struct report *r)
 {
     shell_printf(r->sh, "detour     %s: %s%s%s\n", detour_kind_name(r->e.detour),
                  detour_kind_text(r->e.detour),
-                 r->e.detour_own ? ", by code of its own" : "",
+                 r->e.detour_specialized ? ", by code of its own" : "",
                  r->e.linked ? "; from there to the next one's" : "");
     print_live_flags(r);
 }

@@ -10,7 +10,7 @@
 #include "probes/core/registry.h"
 #include "probes/explain/explain.h"
 #include "probes/explain/totals.h"
-#include "probes/jump/detour_own.h"
+#include "probes/jump/detour_specialized.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
 #include "probes/jump/optimize.h"
@@ -52,7 +52,7 @@ static void count_site(struct site *site, void *arg)
     c->armed += site_is_armed(site);
     c->jumps += site->state == SITE_OPTIMIZED && site->probes;
     c->own += site_detour(site) && jump_site(site)->specialized;
-    c->own_denied += detour_own_is_denied(site);
+    c->own_denied += detour_specialized_is_denied(site);
     c->no_jump[jump_site(site)->jump_why] += site->state == SITE_ARMED;
     for (const struct kprobe *p = site->probes; p; p = p->next) {
         c->probes++;

@@ -88,7 +88,7 @@ static void look_at_detour(struct explanation *e, const struct site *site)
     if (insn_slot_owner((uintptr_t)site_detour(site), &off))
         add_copy(e, "detour", site_detour(site));
     e->detour = detour_kind_wanted(site);
-    e->detour_own = site_detour(site) && jump_site(site)->specialized;
+    e->detour_specialized = site_detour(site) && jump_site(site)->specialized;
     e->linked = jump_site(site)->linked;
 }
 

@@ -87,7 +87,7 @@ struct explanation {
     struct explain_jump jump;
     enum detour_kind detour; /* what a jump would run; for one that is not probed: with a
                               * probe that has a pre-handler */
-    bool detour_own;         /* its code is its own */
+    bool detour_specialized; /* its code is its own */
     bool linked;             /* it leads straight into the next one */
     uint32_t flags_live;     /* status flags, FLAGS_*, that are read there or behind it */
     size_t probes, disabled, with_post;

@@ -8,7 +8,8 @@
  *       | call detour | copy | call post | jmp back |
  *       | call detour | jmp to the target |      a direct call: see below
  *       | call detour |                          IMAGE: leaves by the register image
- *       | code of its own | copy | jmp back |    CALL and LIGHT, for some: see detour_own.h
+ *       | code of its own | copy | jmp back |    CALL and LIGHT, for some: see
+ *                                                detour_specialized.h
  *       | call detour | call the copy | jmp kretprobe_trampoline | jmp to the copy |
  *                                                RETURN: see return_point.c
  *
@@ -33,7 +34,7 @@
 #include "probes/insn/opcode_ops.h"
 #include "probes/insn/relocate.h"
 #include "probes/jump/counter.h"
-#include "probes/jump/detour_own.h"
+#include "probes/jump/detour_specialized.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
 #include "probes/jump/liveness.h"
@@ -207,14 +208,14 @@ static enum plat_detour front_code(const struct code *c)
 
 static const struct plat_pattern *own_pattern(const struct code *c)
 {
-    return detour_own_pattern(c->site, c->keeps, c->flags_live);
+    return detour_specialized_pattern(c->site, c->keeps, c->flags_live);
 }
 
 static void put_own(struct code *c)
 {
     const struct plat_pattern *pattern = own_pattern(c);
 
-    if (detour_own_put(c->bytes, c->at, c->site, pattern, c->flags_live, &c->len))
+    if (detour_specialized_put(c->bytes, c->at, c->site, pattern, c->flags_live, &c->len))
         c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->site->addr);
 }
 
@@ -359,12 +360,12 @@ static bool place_own(struct code *c)
 {
     uint8_t *cell = NULL;
 
-    if (detour_own_fits(c->site) && c->insn->op != OP_CMPX8B)
+    if (detour_specialized_fits(c->site) && c->insn->op != OP_CMPX8B)
         cell = insn_slot_reserve_own();
     if (!cell)
         return false;
     c->own = true;
-    c->keeps = detour_own_keeps(c->site);
+    c->keeps = detour_specialized_keeps(c->site);
     compose(c, (uintptr_t)cell, 0);
     if (fill_cell(c, cell, own_pattern(c)->entry))
         c->own = false;
@@ -496,7 +497,7 @@ bool detour_is_current(const struct site *site)
     if (kind == DETOUR_RETURN)
         return jump_site(site)->holder == kretprobe_plain(site);
     if (jump_site(site)->specialized)
-        return detour_own_is_current(site);
+        return detour_specialized_is_current(site);
     return kind != DETOUR_COUNT || counts_for(site, site->probes);
 }
 

@@ -1,4 +1,5 @@
-; detour_light.asm - a detour for one light handler: patterns like those of detour_own.asm.
+; detour_light.asm - a detour for one light handler: patterns like those of
+; detour_specialized.asm.
 ; No image, and of its entry in hits[] only that it is taken, which keeps the thread on its
 ; CPU. A word of the CPU's says where its struct plat_light is, which is all that others need.
 ;

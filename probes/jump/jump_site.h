@@ -27,8 +27,9 @@ struct jump_site {
     uint8_t jump_why; /* [P] enum probe_reason against a jump, when last asked; 0: none */
     uint8_t kind : 4; /* [P] enum detour_kind */
     bool saves_flags : 1; /* [P] the detour leaves the status flags as they are */
-    bool specialized : 1; /* [P] it has code for this site only: see detour_own.h */
-    bool linked : 1;      /* [P] it goes straight on in the next one: see link.h */
+    bool
+        specialized : 1; /* [P] it has code for this site only: see detour_specialized.h */
+    bool linked : 1;     /* [P] it goes straight on in the next one: see link.h */
     bool saves_registers; /* [p] for a light handler: all of struct plat_light */
     uint8_t stage : 4;    /* [P] enum jump_stage */
 };

@@ -56,8 +56,8 @@ enum plat_own {
     PLAT_OWN_LIGHT_KEEP, /* any light handler */
     PLAT_OWNS,
 };
-/* plat_detour_own - Context: any.  Return: NULL: there are none. */
-const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live);
+/* plat_detour_specialized - Context: any.  Return: NULL: there are none. */
+const struct plat_pattern *plat_detour_specialized(enum plat_own which, bool flags_live);
 
 /* plat_text_store - plat_text_write() for 1, 2, 4 or 8 bytes of plat_exec_alloc() memory that
  * CPUs may be executing: each executes the old or the new ones, and after the next

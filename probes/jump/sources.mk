@@ -3,7 +3,7 @@ JUMP := \
     probes/jump/jump_stage.c \
     probes/jump/counter.c \
     probes/jump/detour.c \
-    probes/jump/detour_own.c \
+    probes/jump/detour_specialized.c \
     probes/jump/stores.c \
     probes/jump/handler.c \
     probes/jump/liveness.c \
@@ -27,6 +27,6 @@ JUMP := \
     probes/jump/pad_frame.c \
     probes/jump/pad_write.c \
     probes/jump/detour.asm \
-    probes/jump/detour_own.asm \
+    probes/jump/detour_specialized.asm \
     probes/jump/detour_light.asm \
     probes/jump/detour_return.asm

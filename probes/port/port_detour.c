@@ -8,8 +8,9 @@ extern const char detour_text_start[], detour_text_end[];
 extern const char detour_call[], detour_call_dead[], detour_called[];
 extern const char detour_image[], detour_image_called[], detour_post[];
 extern const char detour_return[];
-extern const uintptr_t detour_own_rare_range[2], detour_own_leave_range[2];
-extern const struct plat_pattern detour_own, detour_own_dead;
+extern const uintptr_t detour_specialized_rare_range[2],
+    detour_specialized_leave_range[2];
+extern const struct plat_pattern detour_specialized, detour_specialized_dead;
 extern const struct plat_pattern detour_light, detour_light_dead;
 extern const struct plat_pattern detour_light_keep, detour_light_keep_dead;
 
@@ -28,10 +29,10 @@ uintptr_t plat_detour(enum plat_detour which)
     return (uintptr_t)code[which];
 }
 
-const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live)
+const struct plat_pattern *plat_detour_specialized(enum plat_own which, bool flags_live)
 {
     static const struct plat_pattern *const patterns[PLAT_OWNS][2] = {
-        [PLAT_OWN_CALL] = { &detour_own_dead, &detour_own },
+        [PLAT_OWN_CALL] = { &detour_specialized_dead, &detour_specialized },
         [PLAT_OWN_LIGHT] = { &detour_light_dead, &detour_light },
         [PLAT_OWN_LIGHT_KEEP] = { &detour_light_keep_dead, &detour_light_keep },
     };
@@ -97,9 +98,10 @@ static bool is_within(uintptr_t ip, const uintptr_t *range)
  */
 static uintptr_t word_at(uintptr_t ip, uintptr_t sp)
 {
-    if (is_within(ip, detour_own_rare_range) || ip == detour_own_leave_range[0])
+    if (is_within(ip, detour_specialized_rare_range) ||
+        ip == detour_specialized_leave_range[0])
         return sp + sizeof(uint64_t) + offsetof(struct pt_regs, ip);
-    if (is_within(ip, detour_own_leave_range))
+    if (is_within(ip, detour_specialized_leave_range))
         return sp + offsetof(struct pt_regs, ip);
     return sp + 8 * (words_below(code_at(ip), ip) + is_pop(ip));
 }

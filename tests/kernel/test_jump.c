@@ -693,8 +693,10 @@ KTEST(jump, a_backtrace_of_a_handler_passes_the_instruction)
 /* A CPU on the way out of a site's own code is where the image says. */
 KTEST(jump, an_ip_on_the_way_out_of_code_of_its_own_leads_where_the_image_does)
 {
-    extern const uintptr_t detour_own_rare_range[2], detour_own_leave_range[2];
-    const uintptr_t *rare = detour_own_rare_range, *leave = detour_own_leave_range;
+    extern const uintptr_t detour_specialized_rare_range[2],
+        detour_specialized_leave_range[2];
+    const uintptr_t *rare = detour_specialized_rare_range,
+                    *leave = detour_specialized_leave_range;
     struct {
         uint64_t return_address;
         struct pt_regs image;

@@ -25,7 +25,7 @@ struct fake_machine {
     unsigned this_cpu;              /* 0 */
     bool early;                     /* false: this CPU has its area */
     bool detours_far;               /* false: plat_detour() is in reach of cells */
-    const struct plat_pattern *own; /* NULL: what plat_detour_own() has */
+    const struct plat_pattern *own; /* NULL: what plat_detour_specialized() has */
     size_t stack_left;              /* 16 KiB */
     enum plat_context context;      /* PLAT_THREAD, while no hit is active */
     uintptr_t fs_base, gs_base;

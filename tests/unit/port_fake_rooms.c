@@ -42,7 +42,7 @@ bool plat_is_detour(uintptr_t addr)
            addr < fake_text_end();
 }
 
-const struct plat_pattern *plat_detour_own(enum plat_own which, bool flags_live)
+const struct plat_pattern *plat_detour_specialized(enum plat_own which, bool flags_live)
 {
     (void)which;
     (void)flags_live;

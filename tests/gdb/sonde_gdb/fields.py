@@ -69,8 +69,8 @@ SYMBOLS = ("kretprobe_trampoline", "exc_int3", "_text", "_etext", "notes_start",
            "detour_text_start", "detour_text_end")
 
 # patterns of code, each a struct plat_pattern
-PATTERNS = ("detour_own", "detour_own_dead", "detour_light", "detour_light_dead",
-            "detour_light_keep", "detour_light_keep_dead")
+PATTERNS = ("detour_specialized", "detour_specialized_dead", "detour_light",
+            "detour_light_dead", "detour_light_keep", "detour_light_keep_dead")
 
 # The functions whose static arrays have a sentence for each value of an enum.
 SENTENCES = {"detour_kind": ("probes/jump/detour.c", "sentences")}

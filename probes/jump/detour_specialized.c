@@ -1,5 +1,5 @@
-/* detour_own.c - stage 11: a pattern of the platform's becomes a site's own code. */
-#include "probes/jump/detour_own.h"
+/* detour_specialized.c - stage 11: a pattern of the platform's becomes a site's own code. */
+#include "probes/jump/detour_specialized.h"
 
 #include "kernel/base/err.h"
 #include "probes/core/aggr.h"
@@ -13,26 +13,26 @@
 #include "probes/jump/platform_jump.h"
 #include "probes/jump/stores.h"
 
-bool detour_own_fits(const struct site *site)
+bool detour_specialized_fits(const struct site *site)
 {
     const struct kprobe *p = site->probes;
 
     if (!p || p->next || aggr_is_off(p) || p->flags & KPROBE_FLAG_IRQS_OFF ||
-        !plat_detour_own(PLAT_OWN_CALL, true))
+        !plat_detour_specialized(PLAT_OWN_CALL, true))
         return false;
     return p->light_handler || stores_of(site) || (p->pre_handler && !site_is_call(site));
 }
 
-bool detour_own_is_denied(const struct site *site)
+bool detour_specialized_is_denied(const struct site *site)
 {
     bool may =
         jump_site(site)->kind == DETOUR_CALL || jump_site(site)->kind == DETOUR_LIGHT;
 
     return site_detour(site) && !jump_site(site)->specialized && may &&
-           detour_own_fits(site);
+           detour_specialized_fits(site);
 }
 
-bool detour_own_keeps(const struct site *site)
+bool detour_specialized_keeps(const struct site *site)
 {
     const struct kprobe *p = site->probes;
 
@@ -41,8 +41,8 @@ bool detour_own_keeps(const struct site *site)
            (p->fault_handler || !handler_is_plain((uintptr_t)p->light_handler));
 }
 
-const struct plat_pattern *detour_own_pattern(const struct site *site, bool keeps,
-                                              bool flags_live)
+const struct plat_pattern *detour_specialized_pattern(const struct site *site, bool keeps,
+                                                      bool flags_live)
 {
     enum plat_own which = PLAT_OWN_CALL;
 
@@ -50,7 +50,7 @@ const struct plat_pattern *detour_own_pattern(const struct site *site, bool keep
         which = PLAT_OWN_LIGHT;
     else if (site->probes->light_handler)
         which = keeps ? PLAT_OWN_LIGHT_KEEP : PLAT_OWN_LIGHT;
-    return plat_detour_own(which, flags_live);
+    return plat_detour_specialized(which, flags_live);
 }
 
 /* put - the low @len bytes of @value, in front of @end. */
@@ -171,8 +171,9 @@ static int hole_put(const struct own_code *own, size_t i, uint8_t *out, uintptr_
                      site);
 }
 
-int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,
-                   const struct plat_pattern *pattern, bool flags_live, size_t *len)
+int detour_specialized_put(uint8_t *out, uintptr_t at, const struct site *site,
+                           const struct plat_pattern *pattern, bool flags_live,
+                           size_t *len)
 {
     struct own_code own = { .pattern = pattern, .body = pattern->len };
     int err = body_put(&own, out, at, site, flags_live);
@@ -188,7 +189,7 @@ int detour_own_put(uint8_t *out, uintptr_t at, const struct site *site,
     return err;
 }
 
-bool detour_own_is_current(const struct site *site)
+bool detour_specialized_is_current(const struct site *site)
 {
     uint8_t code[INSN_SLOT_OWN_CODE_MAX];
     const struct plat_pattern *pattern;
@@ -196,12 +197,13 @@ bool detour_own_is_current(const struct site *site)
     bool same, flags_live = jump_site(site)->saves_flags;
     size_t len;
 
-    if (!detour_own_fits(site))
+    if (!detour_specialized_fits(site))
         return false;
-    pattern = detour_own_pattern(site, jump_site(site)->saves_registers,
-                                 jump_site(site)->saves_flags);
+    pattern = detour_specialized_pattern(site, jump_site(site)->saves_registers,
+                                         jump_site(site)->saves_flags);
     start = site_detour(site) - pattern->entry;
-    same = !detour_own_put(code, (uintptr_t)start, site, pattern, flags_live, &len);
+    same =
+        !detour_specialized_put(code, (uintptr_t)start, site, pattern, flags_live, &len);
     for (size_t i = 0; same && i < len; i++)
         same = code[i] == start[i];
     return same;

@@ -1,7 +1,7 @@
-/* test_detour_own.c - code of its own: what is filled in, which sites have it, and when no
- * more.
+/* test_detour_specialized.c - code of its own: what is filled in, which sites have it,
+ * and when no more.
  */
-#include "probes/jump/detour_own.h"
+#include "probes/jump/detour_specialized.h"
 
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -171,7 +171,7 @@ static void only_one_simple_handler_has_it(void)
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(prepare(), 0);
     CHECK(!jump_site(p.site)->specialized && jump_site(p.site)->kind == DETOUR_COUNT);
-    CHECK(!detour_own_is_denied(p.site));
+    CHECK(!detour_specialized_is_denied(p.site));
     end();
 }
 
@@ -190,12 +190,12 @@ static void without_memory_for_it_the_code_is_shared(void)
         fake_fail_at(n);
         CHECK_EQ(prepare(), 0);
         CHECK(fake_failed());
-        CHECK(detour_own_is_denied(p.site));
+        CHECK(detour_specialized_is_denied(p.site));
         CHECK(!jump_site(p.site)->specialized && detour_is_current(p.site));
         CHECK(site_detour(p.site) + INSN_CALL32_LEN == p.site->boost_slot);
         release();
         CHECK_EQ(prepare(), 0);
-        CHECK(jump_site(p.site)->specialized && !detour_own_is_denied(p.site));
+        CHECK(jump_site(p.site)->specialized && !detour_specialized_is_denied(p.site));
         end();
     }
 }

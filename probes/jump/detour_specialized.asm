@@ -1,4 +1,4 @@
-; detour_own.asm - a detour that has code of its own: two patterns.
+; detour_specialized.asm - a detour that has code of its own: two patterns.
 ;
 ; What detour_call does, for one handler, as far as it is common: as admit.inc says, and DF is
 ; clear. All else is C, jump.c. The image is where detour_call would have it, so the word next
@@ -32,11 +32,11 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
 %macro OWN 2
     PATTERN
 %%rare:
-    call detour_own_rare
+    call detour_specialized_rare
     HOLE HOLE_MOVED
     jmp %%ran
 %%changed:
-    call detour_own_leave               ; which finds the site by where it is called from
+    call detour_specialized_leave       ; which finds the site by where it is called from
     HOLE HOLE_MOVED
 
     PATTERN_ENTRY
@@ -95,17 +95,17 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
     PATTERN_END %1
 %endmacro
 
-    OWN detour_own, 1
+    OWN detour_specialized, 1
 
 ; The status flags are written before they are read again, whatever way the program goes.
-    OWN detour_own_dead, 0
+    OWN detour_specialized_dead, 0
 
 ; Both are called by code of a site's own, with the image above the return address; rbx, r12,
 ; r13 as there.
 section .text.detour.rare progbits alloc exec nowrite align=64
 
 ; Not all is as it is commonly. In: rdi = the probe. Out: eax = what the handlers say
-proc detour_own_rare
+proc detour_specialized_rare
     cld
     btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
     mov rsi, [rdi + KPROBE_SITE]
@@ -114,12 +114,12 @@ proc detour_own_rare
     call kprobe_jump_handler
     movzx eax, al
     ret
-endproc detour_own_rare
-nokprobe detour_own_rare
+endproc detour_specialized_rare
+nokprobe detour_specialized_rare
 
 ; The handler has said eax, or has changed more than other registers and status flags: out by
 ; the image, from which there is no return.
-proc detour_own_leave
+proc detour_specialized_leave
     pop rsi
     frame image
     cld
@@ -132,11 +132,11 @@ proc detour_own_leave
     INTERRUPTS_OFF
     mov [gs:PERCPU_PREEMPT_COUNT], r12d
     jmp switch_if_due
-endproc detour_own_leave
-nokprobe detour_own_leave
+endproc detour_specialized_leave
+nokprobe detour_specialized_leave
 
 section .rodata
 align 8
-global detour_own_rare_range, detour_own_leave_range
-detour_own_rare_range:  dq detour_own_rare, detour_own_rare.end
-detour_own_leave_range: dq detour_own_leave, detour_own_leave.end
+global detour_specialized_rare_range, detour_specialized_leave_range
+detour_specialized_rare_range:  dq detour_specialized_rare, detour_specialized_rare.end
+detour_specialized_leave_range: dq detour_specialized_leave, detour_specialized_leave.end
