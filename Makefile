@@ -162,12 +162,11 @@ $(foreach file,$(OFFSETS),$(eval $(call offsets,$(file))))
 # read from it. The tables of inlined functions, parameters and branch targets are of the first,
 # the only one of the two that needs debug data and relocations. So is what debuggers are told
 # of assembly routines, which no image loads.
-KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/elf64.py
-INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/elf64.py
+KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/nasm_table.py kernel/debug/elf64.py
+INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/nasm_table.py kernel/debug/elf64.py
 PARAMS_TOOLS := kernel/debug/gen_params.py $(INLINES_TOOLS)
 FRAMES_TOOLS := kernel/debug/gen_frames.py kernel/debug/asm_frames.py kernel/debug/elf64.py
-TARGETS_TOOLS := probes/region/gen_targets.py kernel/debug/gen_ksyms.py kernel/debug/elf64.py \
-    $(B)/link/gen_branches
+TARGETS_TOOLS := probes/region/gen_targets.py $(KSYMS_TOOLS) $(B)/link/gen_branches
 LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
 image_link = $(LD) $(LDFLAGS) $(1) -o $@ $(OBJS) $(EXTRA_OBJS) $(2) && \
     $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)

@@ -13,13 +13,14 @@ Read are units of DWARF 4, as the kernel's own are; others are passed over. The 
 the table is described in kernel/debug/inlines.c.
 """
 
-import argparse
 import struct
 import sys
 from collections import defaultdict
 
 sys.dont_write_bytecode = True
 import elf64  # noqa: E402
+import nasm_table  # noqa: E402
+from nasm_table import head, low, string, table  # noqa: E402
 
 TAG_INLINED, TAG_FUNCTION = 0x1D, 0x2E
 AT_NAME, AT_LOW_PC, AT_ORIGIN, AT_SPECIFICATION = 0x03, 0x11, 0x31, 0x47
@@ -198,15 +199,8 @@ def places_of(elf):
     return {name: sorted(found[name]) for name in sorted(found)}
 
 
-def table(label, lines):
-    return [f"global {label}:data ({label}.end - {label})", f"{label}:", *lines,
-            f"{label}.end:", ""]
-
-
 def source_lines(places):
-    yield "; Inlined functions, made by gen_inlines.py. See kernel/debug/inlines.c."
-    yield "section .ksyms progbits alloc noexec nowrite align=8"
-    yield ""
+    yield from head("Inlined functions", "gen_inlines.py", "kernel/debug/inlines.c")
     rows, offset, first = [], 0, 0
     for name, addresses in places.items():
         rows.append(f"dd {offset}, {first}, {len(addresses)}")
@@ -214,31 +208,15 @@ def source_lines(places):
         first += len(addresses)
     yield from table("inlines_table", rows)
     yield from table("inlines_total", [f"dd {len(rows)}"])
-    yield from table("inlines_places", [f"dd {address & 0xFFFFFFFF:#x}"
+    yield from table("inlines_places", [f"dd {low(address)}"
                                         for addresses in places.values()
                                         for address in addresses])
-    yield from table("inlines_names", [
-        "db " + ", ".join(str(byte) for byte in name.encode() + b"\0") for name in places])
+    yield from table("inlines_names", [string(name) for name in places])
 
 
 def main():
-    parser = argparse.ArgumentParser(description="inlined functions as NASM source")
-    parser.add_argument("-o", metavar="FILE", help="where to write it, default stdout")
-    parser.add_argument("--empty", action="store_true", help="a table of no functions")
-    parser.add_argument("image", nargs="?", help="ELF file, linked, with debug data")
-    args = parser.parse_args()
-    if args.empty == bool(args.image):
-        parser.error("give either an image or --empty")
-    try:
-        places = {} if args.empty else places_of(elf64.load(args.image))
-    except (OSError, elf64.ElfError) as error:
-        sys.exit(f"gen_inlines: {args.image}: {error}")
-    source = "".join(line + "\n" for line in source_lines(places))
-    if args.o:
-        with open(args.o, "w", encoding="ascii") as file:
-            file.write(source)
-    else:
-        sys.stdout.write(source)
+    nasm_table.main("gen_inlines", "inlined functions",
+                    lambda image: places_of(elf64.load(image)), source_lines, {})
 
 
 if __name__ == "__main__":

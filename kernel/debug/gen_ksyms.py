@@ -14,12 +14,13 @@ and files, of what is not loaded, absolute ones (they are numbers, not places), 
 begin with a dot, and labels that NASM calls local, whose names are parent.label.
 """
 
-import argparse
 import sys
 from collections import namedtuple
 
 sys.dont_write_bytecode = True
 import elf64  # noqa: E402
+import nasm_table  # noqa: E402
+from nasm_table import head, table  # noqa: E402
 
 NONE = 0xFFFFFFFF
 
@@ -107,17 +108,10 @@ def name_bytes(name):
     return ", ".join(str(b) for b in name.encode() + b"\0")
 
 
-def table(label, lines):
-    return [f"global {label}:data ({label}.end - {label})", f"{label}:", *lines,
-            f"{label}.end:", ""]
-
-
 def source_lines(entries):
     offsets, _ = names_pool(entries)
     by_name = sorted(range(len(entries)), key=lambda i: (entries[i].name.encode(), i))
-    yield "; The symbols of the image, made by gen_ksyms.py. See kernel/debug/ksyms_table.h."
-    yield "section .ksyms progbits alloc noexec nowrite align=8"
-    yield ""
+    yield from head("The symbols of the image", "gen_ksyms.py", "kernel/debug/ksyms_table.h")
     yield from table("ksyms_table", [
         f"dq {e.start:#x}\ndd {e.size}, {offsets[e.name]}, {e.outer:#x}, '{e.type}'"
         for e in entries])
@@ -127,23 +121,8 @@ def source_lines(entries):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="symbol table of an image as NASM source")
-    parser.add_argument("-o", metavar="FILE", help="where to write it, default stdout")
-    parser.add_argument("--empty", action="store_true", help="a table of no symbols")
-    parser.add_argument("image", nargs="?", help="ELF file, linked")
-    args = parser.parse_args()
-    if args.empty == bool(args.image):
-        parser.error("give either an image or --empty")
-    try:
-        entries = [] if args.empty else entries_make(elf64.load(args.image).symbols())
-    except (OSError, elf64.ElfError) as error:
-        sys.exit(f"gen_ksyms: {args.image}: {error}")
-    text = "".join(line + "\n" for line in source_lines(entries))
-    if args.o:
-        with open(args.o, "w", encoding="ascii") as file:
-            file.write(text)
-    else:
-        sys.stdout.write(text)
+    nasm_table.main("gen_ksyms", "symbol table of an image",
+                    lambda image: entries_make(elf64.load(image).symbols()), source_lines, [])
 
 
 if __name__ == "__main__":

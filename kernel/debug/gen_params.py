@@ -15,7 +15,6 @@ may have lost parameters, and have no line. The layout of the table is described
 kernel/debug/params.c.
 """
 
-import argparse
 import bisect
 import struct
 import sys
@@ -23,7 +22,9 @@ import sys
 sys.dont_write_bytecode = True
 import elf64  # noqa: E402
 import gen_inlines  # noqa: E402
+import nasm_table  # noqa: E402
 from gen_inlines import number, text  # noqa: E402
+from nasm_table import head, low, string, table  # noqa: E402
 
 TAG_PARAMETER, TAG_FUNCTION = 0x05, 0x2E
 TAG_POINTER, TAG_BASE, TAG_ENUM = 0x0F, 0x24, 0x04
@@ -149,36 +150,21 @@ def params_of(elf):
 
 
 def source_lines(params):
-    yield "; Parameters of functions, made by gen_params.py. See kernel/debug/params.c."
-    yield "section .ksyms progbits alloc noexec nowrite align=8"
-    yield ""
+    yield from head("Parameters of functions", "gen_params.py", "kernel/debug/params.c")
     offsets, size = {}, 0
     for line in params.values():
         if line not in offsets:
             offsets[line] = size
             size += len(line.encode()) + 1
-    table = gen_inlines.table
-    yield from table("params_table", [f"dd {address & 0xFFFFFFFF:#x}, {offsets[line]}"
+    yield from table("params_table", [f"dd {low(address)}, {offsets[line]}"
                                       for address, line in params.items()])
     yield from table("params_total", [f"dd {len(params)}"])
-    yield from table("params_lines", [
-        "db " + ", ".join(str(byte) for byte in line.encode() + b"\0") for line in offsets])
+    yield from table("params_lines", [string(line) for line in offsets])
 
 
 def main():
-    parser = argparse.ArgumentParser(description="parameters of functions as NASM source")
-    parser.add_argument("-o", metavar="FILE", required=True, help="where to write it")
-    parser.add_argument("--empty", action="store_true", help="a table of no functions")
-    parser.add_argument("image", nargs="?", help="ELF file, linked, with debug data")
-    args = parser.parse_args()
-    if args.empty == bool(args.image):
-        parser.error("give either an image or --empty")
-    try:
-        params = {} if args.empty else params_of(elf64.load(args.image))
-    except (OSError, elf64.ElfError) as error:
-        sys.exit(f"gen_params: {args.image}: {error}")
-    with open(args.o, "w", encoding="ascii") as file:
-        file.write("".join(line + "\n" for line in source_lines(params)))
+    nasm_table.main("gen_params", "parameters of functions",
+                    lambda image: params_of(elf64.load(image)), source_lines, {})
 
 
 if __name__ == "__main__":

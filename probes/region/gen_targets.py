@@ -25,7 +25,6 @@ of the first of the three links; see kernel/debug/gen_ksyms.py. probes/region/ta
 it.
 """
 
-import argparse
 import bisect
 import os
 import subprocess
@@ -38,6 +37,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(ROOT, "kernel/debug"))
 import elf64  # noqa: E402
 import gen_ksyms  # noqa: E402
+import nasm_table  # noqa: E402
+from nasm_table import head, low, table  # noqa: E402
 
 TEXT = ".text"
 FIXUPS = "extable_start", "extable_end"
@@ -233,19 +234,8 @@ def targets_of(path, program):
 # ---- the table ----
 
 
-def table(label, lines):
-    return [f"global {label}:data ({label}.end - {label})", f"{label}:", *lines,
-            f"{label}.end:", ""]
-
-
-def low(addr):
-    return f"{addr & 0xFFFFFFFF:#x}"
-
-
 def source_lines(found):
-    yield "; Where code is entered, made by gen_targets.py. See probes/region/targets.c."
-    yield "section .ksyms progbits alloc noexec nowrite align=8"
-    yield ""
+    yield from head("Where code is entered", "gen_targets.py", "probes/region/targets.c")
     yield from table("targets_table", [f"dd {low(addr)}" for addr in found.targets])
     yield from table("targets_total", [f"dd {len(found.targets)}"])
     yield from table("targets_opaque_table", [f"dd {low(start)}, {low(end)}"
@@ -254,24 +244,8 @@ def source_lines(found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="where code is entered, as NASM source")
-    parser.add_argument("-o", metavar="FILE", help="where to write it, default stdout")
-    parser.add_argument("--empty", action="store_true", help="a table of nothing")
-    parser.add_argument("--branches", metavar="PROGRAM", help="gen_branches, built")
-    parser.add_argument("image", nargs="?", help="ELF file, linked with --emit-relocs")
-    args = parser.parse_args()
-    if args.empty == bool(args.image) or args.empty == bool(args.branches):
-        parser.error("give either an image and --branches, or --empty")
-    try:
-        found = Found([], []) if args.empty else targets_of(args.image, args.branches)
-    except (OSError, ValueError, elf64.ElfError) as error:
-        sys.exit(f"gen_targets: {args.image}: {error}")
-    source = "".join(line + "\n" for line in source_lines(found))
-    if args.o:
-        with open(args.o, "w", encoding="ascii") as file:
-            file.write(source)
-    else:
-        sys.stdout.write(source)
+    nasm_table.main("gen_targets", "where code is entered", targets_of, source_lines,
+                    Found([], []), ("--branches", "gen_branches, built"))
 
 
 if __name__ == "__main__":

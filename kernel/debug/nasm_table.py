@@ -1,0 +1,61 @@
+"""nasm_table.py - tables of an image as NASM source, to be linked into it: what the programs
+that write them have in common.
+"""
+
+import argparse
+import sys
+
+sys.dont_write_bytecode = True
+import elf64  # noqa: E402
+
+
+def head(what, program, reader):
+    return [f"; {what}, made by {program}. See {reader}.",
+            "section .ksyms progbits alloc noexec nowrite align=8", ""]
+
+
+def table(label, lines):
+    """A global object of its size."""
+    return [f"global {label}:data ({label}.end - {label})", f"{label}:", *lines,
+            f"{label}.end:", ""]
+
+
+def low(addr):
+    """The half in which the addresses of an image differ."""
+    return f"{addr & 0xFFFFFFFF:#x}"
+
+
+def string(text):
+    return "db " + ", ".join(str(byte) for byte in text.encode() + b"\0")
+
+
+def write(path, lines):
+    """To the file @path, or to standard output."""
+    source = "".join(line + "\n" for line in lines)
+    if path:
+        with open(path, "w", encoding="ascii") as file:
+            file.write(source)
+    else:
+        sys.stdout.write(source)
+
+
+def main(program, what, found_in, lines_of, nothing, tool=None):
+    """Write lines_of(found_in(IMAGE)), or lines_of(@nothing) with --empty. @tool: an option
+    whose value goes to @found_in too, and what it is."""
+    parser = argparse.ArgumentParser(description=what + " as NASM source")
+    parser.add_argument("-o", metavar="FILE", help="where to write it, default stdout")
+    parser.add_argument("--empty", action="store_true", help="a table of nothing")
+    if tool:
+        parser.add_argument(tool[0], dest="tool", metavar="PROGRAM", help=tool[1])
+    parser.add_argument("image", nargs="?", help="ELF file, linked")
+    args = parser.parse_args()
+    if args.empty == bool(args.image):
+        parser.error("give either an image or --empty")
+    if tool and args.empty == bool(args.tool):
+        parser.error(f"{tool[0]} goes with an image")
+    words = [args.image, args.tool] if tool else [args.image]
+    try:
+        found = nothing if args.empty else found_in(*words)
+    except (OSError, ValueError, elf64.ElfError) as error:
+        sys.exit(f"{program}: {args.image}: {error}")
+    write(args.o, lines_of(found))
