@@ -5,6 +5,7 @@
 #include "probes/trace/page.h"
 #include "probes/trace/ring.h"
 #include "tests/hosted/posix.h"
+#include "tests/unit/ring_memory.h"
 #include "tests/unit/unit.h"
 
 #include <errno.h>
@@ -27,24 +28,8 @@ static uint64_t now(void)
     return __builtin_ia32_rdtsc();
 }
 
-static struct ring_page *page_new(void)
-{
-    return aligned_alloc(RING_PAGE_LEN, RING_PAGE_LEN);
-}
-
-static void page_free(struct ring_page *page)
-{
-    free(page);
-}
-
-static void *block_new(size_t len)
-{
-    void *p = aligned_alloc(64, (len + 63) / 64 * 64);
-
-    return memset(p, 0, len);
-}
-
-static const struct ring_ops ops = { now, page_new, page_free, block_new, free };
+static const struct ring_ops ops = { now, host_page_new, host_page_free, host_block_new,
+                                     free };
 
 /* ---- writers ---- */
 
@@ -197,7 +182,7 @@ static void look_at_all(struct cpu *cpu, struct ring_page *spare)
 
 static void *reader(void *arg)
 {
-    struct ring_page *spare = page_new();
+    struct ring_page *spare = host_page_new();
 
     (void)arg;
     for (unsigned i = 0; !stop; i++) {
@@ -207,14 +192,14 @@ static void *reader(void *arg)
         if (i % 16 == 0)
             usleep(300);
     }
-    page_free(spare);
+    host_page_free(spare);
     return NULL;
 }
 
 /* read_rest - and one record more, so that what was dropped last is known to be lost too. */
 static void read_rest(struct cpu *cpu)
 {
-    struct ring_page *spare = page_new(), *page;
+    struct ring_page *spare = host_page_new(), *page;
 
     for (int more = 0; more < 2; more++) {
         while ((page = ring_read(cpu->ring, &cpu->ring->read, spare, 0)))
@@ -222,7 +207,7 @@ static void read_rest(struct cpu *cpu)
         if (!more)
             put(cpu, 0, 0);
     }
-    page_free(spare);
+    host_page_free(spare);
 }
 
 /* ---- tests ---- */

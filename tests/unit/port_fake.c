@@ -7,7 +7,6 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
-#include "probes/jump/platform_jump.h"
 #include "tests/unit/port_fake_parts.h"
 
 #include <fcntl.h>
@@ -48,14 +47,9 @@ static bool exec_page_used[EXEC_LEN / PAGE_LEN];
 
 static struct plat_symbol symbols[SYMBOLS_MAX];
 static size_t symbol_count;
-static struct ranges entries, engines, fixups, compiled, bad;
+static struct ranges entries, engines, fixups, bad;
 static uintptr_t nokprobe[RANGES_MAX];
 static size_t nokprobe_count;
-
-static uint32_t targets[RANGES_MAX]; /* by address; the last one is none of text */
-static size_t target_count;
-static struct plat_opaque opaques[RANGES_MAX]; /* by address */
-static size_t opaque_count;
 
 static struct {
     struct plat_depths depths;
@@ -165,46 +159,6 @@ void fake_fixup(uintptr_t addr)
     range_add(&fixups, addr, addr + 1);
 }
 
-void fake_target(uintptr_t addr)
-{
-    uint32_t off = (uint32_t)(addr - (uintptr_t)text);
-    size_t i = target_count++;
-
-    if (target_count > RANGES_MAX)
-        abort();
-    for (; i && targets[i - 1] > off; i--)
-        targets[i] = targets[i - 1];
-    targets[i] = off;
-}
-
-void fake_opaque(uintptr_t start, uintptr_t end)
-{
-    size_t i = opaque_count++;
-
-    if (opaque_count > RANGES_MAX)
-        abort();
-    for (; i && opaques[i - 1].start > start - (uintptr_t)text; i--)
-        opaques[i] = opaques[i - 1];
-    opaques[i] = (struct plat_opaque){ (uint32_t)(start - (uintptr_t)text),
-                                       (uint32_t)(end - (uintptr_t)text) };
-}
-
-void fake_no_targets(void)
-{
-    target_count = opaque_count = 0;
-}
-
-void plat_targets(uintptr_t addr __attribute__((unused)), struct plat_targets *out)
-{
-    *out = (struct plat_targets){
-        .base = (uintptr_t)text,
-        .offsets = targets,
-        .count = target_count,
-        .opaque = opaques,
-        .opaque_count = opaque_count,
-    };
-}
-
 void fake_bad(uintptr_t start, size_t len)
 {
     range_add(&bad, start, start + len);
@@ -282,10 +236,7 @@ void fake_start(void)
     fake.cpus = 1;
     fake.stack_left = 16384;
     symbol_count = 0;
-    entries.count = engines.count = fixups.count = compiled.count = bad.count = 0;
-    target_count = 1;
-    targets[0] = UINT32_MAX;
-    opaque_count = 0;
+    entries.count = engines.count = fixups.count = bad.count = 0;
     words[0] = '\0';
     words_len = 0;
     watched = 0;
@@ -444,11 +395,6 @@ int plat_text_write(uintptr_t addr, const void *bytes, size_t len)
         note(word_of_cell(addr, bytes, len));
     memcpy(writable + (addr - (uintptr_t)text), bytes, len);
     return 0;
-}
-
-int plat_text_store(uintptr_t addr, const void *bytes, size_t len)
-{
-    return plat_text_write(addr, bytes, len);
 }
 
 void plat_sync_cores(void)
@@ -726,16 +672,6 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
 bool plat_has_fixup(uintptr_t addr)
 {
     return range_overlaps(&fixups, addr, addr + 1);
-}
-
-void fake_compiled(uintptr_t start)
-{
-    range_add(&compiled, start, start + 1);
-}
-
-bool plat_is_compiled(uintptr_t addr)
-{
-    return range_overlaps(&compiled, addr, addr + 1);
 }
 
 bool plat_is_entry(uintptr_t addr)

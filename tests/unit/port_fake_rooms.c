@@ -8,10 +8,24 @@
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
 
+#include <stdlib.h>
+
+#define PLACES_MAX 16
+
+static uint32_t targets[PLACES_MAX]; /* by address; the last one is none of text */
+static size_t target_count;
+static struct plat_opaque opaques[PLACES_MAX]; /* by address */
+static size_t opaque_count;
+static uintptr_t compiled[PLACES_MAX];
+static size_t compiled_count;
+
 /* ---- start and end ---- */
 
 void fake_rooms_start(void)
 {
+    target_count = 1;
+    targets[0] = UINT32_MAX;
+    opaque_count = compiled_count = 0;
     optimize_set_method(OPTIMIZE_OFF); /* what is about jumps asks for them */
     fake_pads_start();
 }
@@ -29,7 +43,77 @@ struct probe_totals fake_totals(void)
     return totals;
 }
 
+/* ---- what is known of text ---- */
+
+static uintptr_t text_start(void)
+{
+    uintptr_t start, end;
+
+    fake_extent(&start, &end);
+    return start;
+}
+
+void fake_target(uintptr_t addr)
+{
+    uint32_t off = (uint32_t)(addr - text_start());
+    size_t i = target_count++;
+
+    if (target_count > PLACES_MAX)
+        abort();
+    for (; i && targets[i - 1] > off; i--)
+        targets[i] = targets[i - 1];
+    targets[i] = off;
+}
+
+void fake_opaque(uintptr_t start, uintptr_t end)
+{
+    uint32_t off = (uint32_t)(start - text_start());
+    size_t i = opaque_count++;
+
+    if (opaque_count > PLACES_MAX)
+        abort();
+    for (; i && opaques[i - 1].start > off; i--)
+        opaques[i] = opaques[i - 1];
+    opaques[i] = (struct plat_opaque){ off, (uint32_t)(end - text_start()) };
+}
+
+void fake_no_targets(void)
+{
+    target_count = opaque_count = 0;
+}
+
+void plat_targets(uintptr_t addr __attribute__((unused)), struct plat_targets *out)
+{
+    *out = (struct plat_targets){
+        .base = text_start(),
+        .offsets = targets,
+        .count = target_count,
+        .opaque = opaques,
+        .opaque_count = opaque_count,
+    };
+}
+
+void fake_compiled(uintptr_t start)
+{
+    if (compiled_count == PLACES_MAX)
+        abort();
+    compiled[compiled_count++] = start;
+}
+
+bool plat_is_compiled(uintptr_t addr)
+{
+    for (size_t i = 0; i < compiled_count; i++)
+        if (compiled[i] == addr)
+            return true;
+    return false;
+}
+
 /* ---- jumps ---- */
+
+int plat_text_store(uintptr_t addr, const void *bytes, size_t len)
+{
+    return plat_text_write(addr, bytes, len);
+}
 
 uintptr_t plat_detour(enum plat_detour which)
 {

@@ -3,6 +3,7 @@
 #include "probes/trace/format.h"
 #include "probes/trace/page_merge.h"
 #include "probes/trace/print.h"
+#include "tests/unit/ring_memory.h"
 #include "tests/unit/unit.h"
 
 #include <stdio.h>
@@ -306,24 +307,8 @@ static uint64_t clock_now(void)
     return now++;
 }
 
-static struct ring_page *page_new(void)
-{
-    return aligned_alloc(RING_PAGE_LEN, RING_PAGE_LEN);
-}
-
-static void page_free(struct ring_page *page)
-{
-    free(page);
-}
-
-static void *block_new(size_t len)
-{
-    void *p = aligned_alloc(64, (len + 63) / 64 * 64);
-
-    return memset(p, 0, len);
-}
-
-static const struct ring_ops ops = { clock_now, page_new, page_free, block_new, free };
+static const struct ring_ops ops = { clock_now, host_page_new, host_page_free,
+                                     host_block_new, free };
 
 #define RINGS 3
 
@@ -351,7 +336,7 @@ static void rings_are_merged_by_time(void)
 
     for (unsigned i = 0; i < RINGS - 1; i++) {
         rings[i].ring = ring_new(4 + 20 * i, true, &ops);
-        rings[i].page = page_new();
+        rings[i].page = host_page_new();
     }
     for (int i = 0; i < 10000; i++) {
         uint32_t ring = unit_random() % (RINGS - 1),
@@ -365,7 +350,7 @@ static void rings_are_merged_by_time(void)
     merge_of(rings, MERGE_TAKE, 0);
     for (unsigned i = 0; i < RINGS - 1; i++) {
         ring_free(rings[i].ring);
-        page_free(rings[i].page);
+        host_page_free(rings[i].page);
     }
 }
 

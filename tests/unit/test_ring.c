@@ -3,6 +3,7 @@
  */
 #include "probes/trace/page.h"
 #include "probes/trace/ring.h"
+#include "tests/unit/ring_memory.h"
 #include "tests/unit/unit.h"
 
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static uint64_t clock_and_interrupt(void)
 
 static struct ring_page *page_new(void)
 {
-    struct ring_page *page = aligned_alloc(RING_PAGE_LEN, RING_PAGE_LEN);
+    struct ring_page *page = host_page_new();
 
     memset(page, 0xa5, sizeof(*page));
     blocks++;
@@ -47,15 +48,11 @@ static long allocs_left = -1;
 
 static void *block_new(size_t len)
 {
-    void *p;
-
     if (!allocs_left)
         return NULL;
     allocs_left -= allocs_left > 0;
-    p = aligned_alloc(64, (len + 63) / 64 * 64);
-    memset(p, 0, len);
     blocks++;
-    return p;
+    return host_block_new(len);
 }
 
 static const struct ring_ops ops = { clock_and_interrupt, page_new, page_free, block_new,
