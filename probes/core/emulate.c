@@ -14,22 +14,12 @@
 bool emulate_supports(const struct insn *insn)
 {
     switch (insn->kind) {
-    case INSN_CALL_REL:
-    case INSN_CALL_REG:
-    case INSN_CALL_MEM:
-    case INSN_JMP_REL:
-    case INSN_JMP_REG:
-    case INSN_JMP_MEM:
-    case INSN_JCC:
-    case INSN_LOOP:
-    case INSN_JRCXZ:
-    case INSN_RET:
     case INSN_PUSHF:
     case INSN_POPF:
     case INSN_CLI:
         return true;
     default:
-        return false;
+        return insn_is_near_branch(insn);
     }
 }
 

@@ -283,18 +283,8 @@ static void targets_note(struct insn *insn)
 {
     uintptr_t next = insn_next(insn);
 
-    switch (insn->kind) {
-    case INSN_CALL_REL:
-    case INSN_JMP_REL:
-    case INSN_JCC:
-    case INSN_LOOP:
-    case INSN_JRCXZ:
-    case INSN_XBEGIN:
+    if (insn_has_target(insn))
         insn->target = next + (uintptr_t)insn->imm;
-        break;
-    default:
-        break;
-    }
     if (!insn->rip_relative)
         return;
     insn->mem = next + (uintptr_t)insn->disp;

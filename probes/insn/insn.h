@@ -122,6 +122,7 @@ static inline uintptr_t insn_next(const struct insn *insn)
 
 /* insn_is_branch - may it continue elsewhere than at the next instruction?
  * insn_is_call - does it push a return address?
+ * insn_has_target - does it name an address of code, which is insn.target?
  * insn_falls_through - may it continue at the next instruction?
  * insn_ends_block - is it the last one of a basic block?
  * insn_can_move - can insn_relocate make a copy that means the same elsewhere?
@@ -133,6 +134,7 @@ static inline uintptr_t insn_next(const struct insn *insn)
  */
 bool insn_is_branch(const struct insn *insn);
 bool insn_is_call(const struct insn *insn);
+bool insn_has_target(const struct insn *insn);
 bool insn_falls_through(const struct insn *insn);
 bool insn_ends_block(const struct insn *insn);
 bool insn_can_move(const struct insn *insn);

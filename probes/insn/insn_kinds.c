@@ -35,6 +35,21 @@ bool insn_is_call(const struct insn *insn)
     }
 }
 
+bool insn_has_target(const struct insn *insn)
+{
+    switch (insn->kind) {
+    case INSN_CALL_REL:
+    case INSN_JMP_REL:
+    case INSN_JCC:
+    case INSN_LOOP:
+    case INSN_JRCXZ:
+    case INSN_XBEGIN:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool insn_falls_through(const struct insn *insn)
 {
     return !has_trait(insn, INSN_ENDS);

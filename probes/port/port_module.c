@@ -69,21 +69,6 @@ static void add_opaque(struct scan *s, uintptr_t start, uintptr_t end)
     s->opaque++;
 }
 
-static bool is_direct(const struct insn *insn)
-{
-    switch (insn->kind) {
-    case INSN_CALL_REL:
-    case INSN_JMP_REL:
-    case INSN_JCC:
-    case INSN_LOOP:
-    case INSN_JRCXZ:
-    case INSN_XBEGIN:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static bool is_indirect_jump(const struct insn *insn)
 {
     return insn->kind == INSN_JMP_REG || insn->kind == INSN_JMP_MEM;
@@ -110,7 +95,7 @@ static void scan_piece(struct scan *s, uintptr_t start, uintptr_t end, bool take
             is_opaque = true;
             break;
         }
-        if (is_direct(&insn))
+        if (insn_has_target(&insn))
             add_target(s, insn.target);
         if (insn.rip_relative)
             add_target(s, insn.mem);
@@ -233,7 +218,7 @@ static int check_closed(const struct module_facts *m, uintptr_t start, uintptr_t
     for (uintptr_t at = start; at < end; at += insn.len) {
         if (insn_decode(&insn, (const uint8_t *)at, end - at, at))
             return 0; /* padding, or data: it calls nothing */
-        if (!is_direct(&insn) || (insn.target >= start && insn.target < end) ||
+        if (!insn_has_target(&insn) || (insn.target >= start && insn.target < end) ||
             is_marked(m, insn.target))
             continue;
         plat_symbol_at(at, &from);

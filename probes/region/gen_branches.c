@@ -45,24 +45,9 @@ static void pend(struct section *s, uintptr_t addr)
     s->pending[s->pending_count++] = off;
 }
 
-static bool has_target(const struct insn *insn)
-{
-    switch (insn->kind) {
-    case INSN_CALL_REL:
-    case INSN_JMP_REL:
-    case INSN_JCC:
-    case INSN_LOOP:
-    case INSN_JRCXZ:
-    case INSN_XBEGIN:
-        return true;
-    default:
-        return false;
-    }
-}
-
 static void note(struct section *s, const struct insn *insn)
 {
-    if (has_target(insn) && section_contains(s, insn->target)) {
+    if (insn_has_target(insn) && section_contains(s, insn->target)) {
         printf("branch %" PRIxPTR " %" PRIxPTR "\n", insn->addr, insn->target);
         pend(s, insn->target);
     }

@@ -55,17 +55,10 @@ static void enter(uintptr_t addr)
         entered[addr - text_start] = 1;
 }
 
-static bool has_target(const struct insn *insn)
-{
-    return insn->kind == INSN_CALL_REL || insn->kind == INSN_JMP_REL ||
-           insn->kind == INSN_JCC || insn->kind == INSN_LOOP ||
-           insn->kind == INSN_JRCXZ || insn->kind == INSN_XBEGIN;
-}
-
 static void note_branch(const struct insn *insn, void *arg)
 {
     (void)arg;
-    if (has_target(insn))
+    if (insn_has_target(insn))
         enter(insn->target);
     if (insn_is_call(insn))
         enter(insn_next(insn));
@@ -90,7 +83,7 @@ static bool means_the_same(const struct insn *a, const struct insn *b)
 {
     if (a->kind != b->kind || a->rip_relative != b->rip_relative)
         return false;
-    if (has_target(a))
+    if (insn_has_target(a))
         return a->target == b->target && a->cond == b->cond;
     if (a->rip_relative)
         return a->mem == b->mem && a->opcode == b->opcode && a->reg == b->reg;
