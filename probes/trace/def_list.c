@@ -66,7 +66,7 @@ static bool is_same_place(const struct def *a, const struct def *b)
     return !strcmp(a->symbol, b->symbol) && a->offset == b->offset;
 }
 
-static bool is_same(const struct def *a, const struct def *b)
+static bool is_same_def(const struct def *a, const struct def *b)
 {
     if (!is_same_place(a, b))
         return false;
@@ -97,7 +97,7 @@ int def_append(const struct def *def, const struct def *const *others, size_t co
         return exists(error, TRACE_DIFF_ARG_TYPE,
                       def_word_column(line, ARG_WORD + different - 1));
     for (size_t i = 0; i < count; i++)
-        if (is_same(def, others[i]))
+        if (is_same_def(def, others[i]))
             return exists(error, TRACE_SAME_PROBE, 0);
     return 0;
 }

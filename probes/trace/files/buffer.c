@@ -127,8 +127,8 @@ static void replace(unsigned first, unsigned last, struct ring **new, bool keep)
     }
 }
 
-/* renew - empty rings for [@first, @last). @resize: of the size that is wanted now */
-static int renew(unsigned first, unsigned last, bool resize)
+/* renew_rings - empty rings for [@first, @last). @resize: of the size that is wanted now */
+static int renew_rings(unsigned first, unsigned last, bool resize)
 {
     struct ring *new[MAX_CPUS];
 
@@ -150,7 +150,7 @@ int buffer_expand(void)
 {
     for (unsigned i = 0; i < cpu_count(); i++)
         if (cpus[i].kb != cpus[i].wanted)
-            return renew(0, cpu_count(), true);
+            return renew_rings(0, cpu_count(), true);
     return 0;
 }
 
@@ -167,7 +167,7 @@ int buffer_set_size(int cpu, uint64_t kb)
         before[i] = cpus[i].wanted;
         cpus[i].wanted = kb;
     }
-    err = renew(first, last, true);
+    err = renew_rings(first, last, true);
     for (unsigned i = first; err && i < last; i++)
         cpus[i].wanted = before[i];
     return err;
@@ -209,7 +209,7 @@ int buffer_set_clock(uint64_t (*clock)(void))
     int err;
 
     now = clock;
-    err = renew(0, cpu_count(), false);
+    err = renew_rings(0, cpu_count(), false);
     if (err)
         now = before;
     return err;

@@ -87,10 +87,10 @@ static int detach_one(unsigned cpu, unsigned flags)
     return 1;
 }
 
-/* detach - the next batch: a page of each CPU in turn, as the ring of each is as full.
+/* detach_batch - a page of each CPU in turn, as the ring of each is as full.
  * @all: also what is on pages that are not full yet
  */
-static int detach(bool all)
+static int detach_batch(bool all)
 {
     int found = 1;
 
@@ -148,13 +148,13 @@ static int batch(uint64_t number, const char *how)
         return 0;
     confirmed();
     trace_batch.number = number;
-    return detach(all);
+    return detach_batch(all);
 }
 
-/* record - recording and all histograms go on, or pause. No file is opened, whose functions
- * may be what is traced.
+/* record_switch - recording and all histograms go on, or pause. No file is opened: its
+ * functions may be traced.
  */
-static void record(bool on)
+static void record_switch(bool on)
 {
     for (struct live_event *e = live_event_next(NULL); e; e = live_event_next(e))
         for (unsigned i = 0; e->attached && i < e->attached->count; i++)
@@ -171,7 +171,7 @@ static int command(int argc, char **argv)
     if (argc == 2 && !strcmp(argv[1], "open"))
         return open_batches();
     if (argc == 2 && (!strcmp(argv[1], "on") || !strcmp(argv[1], "off"))) {
-        record(!strcmp(argv[1], "on"));
+        record_switch(!strcmp(argv[1], "on"));
         return 0;
     }
     if (argc < 2 || argc > 3)

@@ -130,7 +130,7 @@ static int header_show(struct seq *s, void *priv UNUSED)
     return 0;
 }
 
-static int format_show(struct seq *s, void *priv)
+static int own_format_show(struct seq *s, void *priv)
 {
     struct print p;
 
@@ -139,7 +139,7 @@ static int format_show(struct seq *s, void *priv)
     return 0;
 }
 
-static int id_show(struct seq *s, void *priv)
+static int own_id_show(struct seq *s, void *priv)
 {
     seq_printf(s, "%u\n", ((const struct event *)priv)->id);
     return 0;
@@ -241,19 +241,19 @@ static const struct vfs_file files[] = {
     { .name = "events/header_event", .mode = 0444, .show = header_show },
     { .name = "events/ftrace/print/format",
       .mode = 0444,
-      .show = format_show,
+      .show = own_format_show,
       .priv = &event_print },
     { .name = "events/ftrace/print/id",
       .mode = 0444,
-      .show = id_show,
+      .show = own_id_show,
       .priv = &event_print },
     { .name = "events/ftrace/kernel_stack/format",
       .mode = 0444,
-      .show = format_show,
+      .show = own_format_show,
       .priv = &event_stack },
     { .name = "events/ftrace/kernel_stack/id",
       .mode = 0444,
-      .show = id_show,
+      .show = own_id_show,
       .priv = &event_stack },
 };
 

@@ -122,7 +122,7 @@ bool trace_clock_is_cycles(void)
 }
 
 /* The names of all, that of the chosen one in brackets. */
-static int name_show(struct seq *s, void *priv UNUSED)
+static int clock_show(struct seq *s, void *priv UNUSED)
 {
     for (size_t i = 0; i < ARRAY_LEN(clocks); i++)
         seq_printf(s, &clocks[i] == chosen ? "%s[%s]" : "%s%s", i ? " " : "",
@@ -162,7 +162,7 @@ static const struct vfs_file files[] = {
       .mode = 0644,
       .show = options_show,
       .write = options_write },
-    { .name = "trace_clock", .mode = 0644, .show = name_show, .write = clock_write },
+    { .name = "trace_clock", .mode = 0644, .show = clock_show, .write = clock_write },
     OPTION(OPTION_CONTEXT_INFO, "context-info"),
     OPTION(OPTION_IRQ_INFO, "irq-info"),
     OPTION(OPTION_MARKERS, "markers"),

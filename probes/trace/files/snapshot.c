@@ -17,7 +17,7 @@ static const char freed[] =
     "#                      (Doesn't have to be '2' works with any number that\n"
     "#                       is not a '0' or '1')\n";
 
-static int show(struct seq *s, void *priv UNUSED)
+static int snapshot_show(struct seq *s, void *priv UNUSED)
 {
     int err = 0;
 
@@ -31,7 +31,7 @@ static int show(struct seq *s, void *priv UNUSED)
     return err;
 }
 
-static int command(uint64_t number)
+static int snapshot_command(uint64_t number)
 {
     int err;
 
@@ -56,13 +56,13 @@ static long write(void *priv UNUSED, const char *text, size_t len)
     if (err)
         return err;
     trace_lock();
-    err = command(number);
+    err = snapshot_command(number);
     trace_unlock();
     return err ? err : (long)len;
 }
 
 static const struct vfs_file file = {
-    .name = "snapshot", .mode = 0640, .show = show, .write = write
+    .name = "snapshot", .mode = 0640, .show = snapshot_show, .write = write
 };
 
 int trace_add_snapshot(void)

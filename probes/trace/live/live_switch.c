@@ -15,7 +15,7 @@
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/live/live.h"
 
-static size_t probe_count(struct live_event *const *events, size_t count)
+static size_t count_probes(struct live_event *const *events, size_t count)
 {
     const struct live_probe *p;
     size_t probes = 0;
@@ -47,7 +47,7 @@ static size_t probes_of(struct live_event *const *events, size_t count, bool on,
 static int arm(struct live_event *const *events, size_t count, bool on)
 {
     struct kprobe **probes =
-        kmalloc((probe_count(events, count) + 1) * sizeof(struct kprobe *));
+        kmalloc((count_probes(events, count) + 1) * sizeof(struct kprobe *));
     size_t found;
     int err = 0;
 
