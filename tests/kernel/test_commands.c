@@ -682,7 +682,7 @@ KTEST(commands, every_subcommand_has_a_usage)
         "probe add",
         "probe add a b c",
         "probe add --what a",
-        "probe list x",
+        "probe list x y",
         "probe stat x",
         "probe del",
         "probe on a b",

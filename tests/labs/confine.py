@@ -141,6 +141,7 @@ def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, fac
     rows = limits(seconds, output_max)
 
     def prepare():
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.setsid()
         set_limits(rows)
         lock_files(("/dev/null", *writable))
@@ -149,15 +150,20 @@ def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, fac
     environment = dict(os.environ, LAB_FACTS=" ".join(map(str, passed)))
     if writable:  # a place for compilers' temporary files; ccache would write elsewhere
         environment.update(TMPDIR=writable[0], CCACHE_DISABLE="1")
-    process = subprocess.Popen(words, stdin=stdin, stdout=output, stderr=subprocess.STDOUT,
-                               preexec_fn=prepare, cwd=cwd, env=environment, pass_fds=passed)
-    is_late = False
+    # A signal that ends the grading while the program is started would leave it behind.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    process, is_late = None, False
     try:
+        process = subprocess.Popen(words, stdin=stdin, stdout=output,
+                                   stderr=subprocess.STDOUT, preexec_fn=prepare, cwd=cwd,
+                                   env=environment, pass_fds=passed)  # fmt: skip
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         process.wait(seconds)
     except subprocess.TimeoutExpired:
         is_late = True
     finally:
-        if process.poll() is None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        if process and process.poll() is None:
             process.kill()
             process.wait()
         end_all(before)
