@@ -66,8 +66,10 @@ def is_markdown(path, rows):
 
 
 def blocks(rows):
-    """all_blocks() that are transcripts."""
+    """all_blocks() that are transcripts. Of gdb's, tests/gdb types the commands."""
     for number, mark, block in all_blocks(rows):
+        if mark == "gdb":
+            continue
         if mark == "console" or any(UNMARKED.match(row) for row in block):
             yield number, mark, block
 
