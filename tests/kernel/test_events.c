@@ -56,7 +56,7 @@ static char text[512] = "some text";
 /* A filter that takes its time, so that it is exchanged under hits that are in it. */
 #define SLOW_FILTER "s ~ \"*x*x*x*x*x*x*x*y*text\""
 
-/* must - a change is accepted, and a hit comes behind it also where no other CPU makes any. */
+/* must - a change is accepted; a hit comes behind it, also where no other CPU makes any. */
 static void must(long err, const char *what)
 {
     event_target(1, "abc");
