@@ -59,9 +59,9 @@ static void forget_moment(struct taken *t)
     head->flags &= (uint8_t)~RECORD_NEED_RESCHED;
 }
 
-/* bytes_written - of a record of @e. Up to three more make its length a whole number of words;
- * they are whatever the page had there. A string's place and length are the last word in front
- * of it.
+/* bytes_written - of a record of @e. Up to three more make its length a whole number of
+ * words; they are whatever the page had there. A string's place and length are the last word
+ * in front of it.
  */
 static size_t bytes_written(const struct live_event *e, const struct taken *t)
 {

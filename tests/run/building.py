@@ -56,15 +56,22 @@ def make_environment():
     return dict(os.environ, MAKEFLAGS=" ".join(flags))
 
 
+# A build with nothing to do takes less; waiting for one of these is not worth a word.
+SILENT_SECONDS, SILENT_TRIES = 3, 30
+
+
 def lock_build(say):
     """One builder at a time; returns the file that holds the lock until it is closed."""
     os.makedirs(BUILD, exist_ok=True)
     lock = open(os.path.join(BUILD, ".lock"), "w", encoding="ascii")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        say("waiting for another build in " + BUILD)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    for _ in range(SILENT_TRIES):
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            time.sleep(SILENT_SECONDS / SILENT_TRIES)
+    say("waiting for another build in " + BUILD)
+    fcntl.flock(lock, fcntl.LOCK_EX)
     return lock
 
 
