@@ -81,7 +81,7 @@ def sleepers_have_stacks(u):
     text = u.gdb.ask("threads")
     parts = re.split(r"^ +\d+ (?=\S+ +\w+ +CPU)", text, flags=re.M)
     shell = next((part for part in parts if part.startswith("shell/COM3")), "")
-    functions = re.findall(r"#\d+ +0x\w+ (\w+)\+", shell)
+    functions = re.findall(r"#\d+ +0x\w+ (\w+)[\w.]*\+", shell)
     tap.check({"serial_read", "next_byte"} < set(functions)
               and functions[-2:] == ["thread_start", "thread_entry"],
               "a thread sleeps in a function that a probe follows")  # fmt: skip
