@@ -3,7 +3,7 @@
  *     ./sonde module docs/samples/guarded.c 'probe add guarded:count' 'run guarded'
  *
  * count() may be probed; add() and the function in .kprobes.text may not. A marked function
- * calls only what is marked: without its mark, add() would have the module refused.
+ * calls only marked functions: without its mark, add() would have the module refused.
  */
 #include "kernel/work/work.h"
 

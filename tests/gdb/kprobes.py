@@ -1,7 +1,7 @@
 """kprobes.py - teaches gdb sonde: backtraces that lead through probes, text without them, and
 commands that know the kernel. Loaded by `./sonde gdb`; the rooms are in sonde_gdb/.
 
-It only reads memory, but for kbreak. So all commands work with QEMU's stub and on a dump alike.
+All commands but kbreak only read memory, so they work with QEMU's stub and on a dump alike.
 """
 
 import os
