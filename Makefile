@@ -111,7 +111,7 @@ $(B)/link.stamp: FORCE
 
 # ---- the kernel ------------------------------------------------------------------------
 
-all: $(B)/sonde.elf $(B)/sonde.iso $(B)/sonde.lst $(B)/sonde.sym compile_commands.json ## the kernel and its boot image (the default)
+all: $(B)/sonde.elf $(B)/sonde.iso $(B)/sonde.lst $(B)/sonde.sym samples compile_commands.json ## the kernel and its boot image (the default)
 
 $(B)/%.c.o: %.c $(B)/flags.stamp
 	$(call say,CC,$<)
@@ -135,14 +135,19 @@ $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/p
 	$(Q)$(OBJCOPY) --wildcard --strip-symbol='..@*' $@
 	$(Q)$(PYTHON) kernel/debug/nasm_dwarf.py $@
 
-# Modules that tests load: files inside of the image, without debug data.
+# Modules, without debug data: those that tests load are files inside of the image; the
+# samples are below /boot of each guest.
 TEST_MODULES := $(patsubst %.c,$(B)/%.o,$(wildcard tests/kernel/modules/*.c))
-$(TEST_MODULES): $(B)/%.o: %.c $(B)/flags.stamp
+SAMPLES := $(patsubst %.c,$(B)/%.o,$(wildcard docs/samples/*.c))
+$(TEST_MODULES) $(SAMPLES): $(B)/%.o: %.c $(B)/flags.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -g0 -MMD -MP -c -o $@ $<
 $(B)/tests/kernel/module_files.asm.o: $(TEST_MODULES)
--include $(TEST_MODULES:.o=.d)
+-include $(TEST_MODULES:.o=.d) $(SAMPLES:.o=.d)
+
+.PHONY: samples
+samples: $(SAMPLES)
 
 # C layouts for NASM: compiled to assembly, of which only the marked comments count.
 define offsets
@@ -249,10 +254,11 @@ $(B)/sonde.stripped: $(B)/sonde.elf
 $(B)/platforms.stamp: FORCE
 	@$(call stamp_if_changed,'$(wildcard /usr/lib/grub/*/moddep.lst)')
 
-$(B)/sonde.iso: $(B)/sonde.stripped iso/grub.cfg $(B)/platforms.stamp
+$(B)/sonde.iso: $(B)/sonde.stripped $(SAMPLES) iso/grub.cfg $(B)/platforms.stamp
 	$(call say,ISO,$@)
 	@rm -rf $(B)/iso && mkdir -p $(B)/iso/boot/grub
 	$(Q)cp $(B)/sonde.stripped $(B)/iso/boot/sonde.elf
+	$(Q)cp $(SAMPLES) $(B)/iso/boot
 	$(Q)cp iso/grub.cfg $(B)/iso/boot/grub/grub.cfg
 	$(Q)$(GRUB_MKRESCUE) $(GRUB_FLAGS) -o $@ $(B)/iso >$(B)/iso.log 2>&1 || \
 	    { cat $(B)/iso.log; exit 1; }

@@ -2,6 +2,7 @@
  *
  *     ./sonde module docs/samples/reads.c 'run vfs' 'run reads' 'module del reads'
  */
+#include "kernel/fs/vfs.h"
 #include "kernel/module/module.h"
 #include "kernel/work/work.h"
 #include "probes/kprobe.h"
@@ -33,8 +34,20 @@ __attribute__((destructor)) static void reads_exit(void)
     unregister_kprobe(&probe);
 }
 
+/* Reads once itself, so that there is something to see. */
 static int reads_run(struct work *w)
 {
+    struct file file = { .flags = VFS_READ };
+    uint64_t pos = 0;
+    char piece[16];
+    int err = vfs_open("/proc/version", &file);
+
+    if (err)
+        return err;
+    w->function = "vfs_read";
+    for (w->calls = 1; vfs_read(&file, piece, sizeof(piece), &pos) > 0; w->calls++)
+        ;
+    vfs_close(&file);
     seq_printf(w->out, "%lu reads of %lu bytes, %lu missed\n", kprobe_hits(&probe), bytes,
                probe.nmissed);
     return 0;

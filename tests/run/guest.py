@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import dataclasses
 import functools
+import glob
 import os
 import re
 import select
@@ -28,6 +29,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))  # as the Makefile has it
 ELF = os.path.join(BUILD, "sonde.elf")
 ISO = os.path.join(BUILD, "sonde.iso")
+SAMPLES = os.path.join(BUILD, "docs", "samples", "*.o")  # below /boot of each guest
 OVMF = "/usr/share/OVMF/OVMF_%s_4M.fd"
 
 ESCAPE, ESCAPE_NAME = 0x1D, "Ctrl-]"  # ESCAPE x leaves a terminal; no key of the editor
@@ -80,10 +82,17 @@ class GuestError(Exception):
         self.lines = lines  # the end of the log
 
 
+def sample_words():
+    """What iso/grub.cfg does with module2."""
+    for path in sorted(glob.glob(SAMPLES)):
+        name = os.path.basename(path)
+        yield from ("-fw_cfg", f"name=opt/sonde/module/{comma(name)},file={comma(path)}")
+
+
 def boot_words(setup):
     """The part of QEMU's command line that says what is booted, and how."""
     if setup.boot == "pvh":
-        return ["-kernel", ELF, "-append", setup.append]
+        return ["-kernel", ELF, "-append", setup.append, *sample_words()]
     words = ["-cdrom", ISO]
     if setup.append:
         words += ["-fw_cfg", f"name=opt/sonde/append,string={comma(setup.append)}"]

@@ -3,6 +3,7 @@
 
 import os
 import re
+import subprocess
 import sys
 
 sys.dont_write_bytecode = True
@@ -13,6 +14,7 @@ from guest import ROOT, Guest, Setup  # noqa: E402
 from kernel.module import send as modules  # noqa: E402
 
 SAMPLES = os.path.join(ROOT, "docs", "samples")
+SONDE = [sys.executable, os.path.join(ROOT, "sonde")]
 LIMIT = 60
 
 # What its workload prints behind `run vfs`: numbers that have to be above 0 in brackets.
@@ -60,26 +62,75 @@ def every_sample_works():
         the_blacklist_of_a_sample(guest)
 
 
+def an_event_on_a_function_of_a_sample():
+    """A static function, which only a table of the module names."""
+    tracing = "/sys/kernel/tracing"
+    with Guest(Setup()) as guest:
+        guest.wait_prompt(LIMIT)
+        ask(guest, "module load /boot/reads.o")
+        for what in ("reads:reads_run calls=+0x18(%di)", "reads:before_read"):
+            reply = ask(guest, f"echo 'p:k/{what[6:10]} {what}' >> {tracing}/kprobe_events")
+            tap.equal(reply.errno, 0, f"an event on {what}")
+        ask(guest, f"echo 1 > {tracing}/events/k/enable")
+        ask(guest, "run reads")
+        ask(guest, f"echo 0 > {tracing}/events/k/enable")  # to read is to call vfs_read
+        text = ask(guest, f"cat {tracing}/trace").text
+        seen = re.findall(r" (read|befo): \(\w+:?(\w+)\+0x0", text)
+        tap.equal([name for name, _ in seen], ["read", *["befo"] * 4], "are recorded")
+        profile = ask(guest, f"cat {tracing}/kprobe_profile").text.split()
+        tap.equal(profile, ["read", "1", "0", "befo", "4", "0"], "and counted")
+        tap.equal(ask(guest, "module del reads").errno, 0, "their module goes")
+
+
 def object_of(name):
     return modules.compiled(os.path.join(SAMPLES, name + ".c"))
 
 
+def files_of(*paths):
+    """Words of QEMU, for files below /boot that are called mine0.o, mine1.o, ..."""
+    return " ".join(f"-fw_cfg name=opt/sonde/module/mine{i}.o,file={path}"
+                    for i, path in enumerate(paths))  # fmt: skip
+
+
 def at_boot(**given):
-    """One of them, brought along by the loader and loaded before the prompt."""
+    """Brought along by the loader, and loaded before the prompt."""
     with Guest(Setup(**given)) as guest:
         guest.wait_prompt(LIMIT)
-        return ask(guest, "module list").text + ask(guest, "ls /boot").text
+        return ask(guest, "module list").text, ask(guest, "ls /boot").text.split()
 
 
 def modules_come_with_the_kernel():
-    reads, times = object_of("reads"), object_of("times")
-    files = "".join(f" -fw_cfg name=opt/sonde/module/{os.path.basename(path)},file={path}"
-                    for path in (reads, times))  # fmt: skip
-    text = at_boot(append="modules=times,reads", qemu=files.strip())
-    tap.check(re.fullmatch(r"times .* Live .*\nreads .* Live .*\nreads\.o\ntimes\.o\n", text),
-              "fw_cfg: two, in the order of the argument")  # fmt: skip
-    text = at_boot(append="modules=module0", qemu=f"-initrd {reads}")
-    tap.check(re.fullmatch(r"module0 .* Live .*\nmodule0\.o\n", text), "PVH: by its list")
+    objects = sorted(name + ".o" for name in PRINTS)
+    for boot in ("pvh", "iso", "uefi") if tap.LONG else ("pvh", "iso"):
+        loaded, files = at_boot(boot=boot, append="modules=times,reads")
+        tap.equal(files, objects, f"{boot}: /boot has the samples")
+        tap.check(re.fullmatch(r"times .* Live .*\nreads .* Live .*\n", loaded),
+                  f"{boot}: two are loaded, in the order of the argument")  # fmt: skip
+    mine = files_of(object_of("reads"), object_of("times"))
+    loaded, files = at_boot(append="modules=mine1,mine0", qemu=mine)
+    tap.check(re.fullmatch(r"mine1 .* Live .*\nmine0 .* Live .*\n", loaded)
+              and {"mine0.o", "mine1.o"} <= set(files), "fw_cfg: other ones")  # fmt: skip
+    loaded, files = at_boot(append="modules=module0", qemu=f"-initrd {object_of('reads')}")
+    tap.check(re.fullmatch(r"module0 .* Live .*\n", loaded) and "module0.o" in files,
+              "PVH: by its list")  # fmt: skip
 
 
-tap.run(every_sample_works, modules_come_with_the_kernel)
+def a_module_among_probes():
+    """Typed as a user would: what is armed has nothing to do with what comes and goes."""
+    what = "all" if tap.LONG else "all vfs_*"
+    commands = (f"probe {what}", "module load /boot/reads.o", "run reads", "probe stat",
+                "module del reads", "module list")  # fmt: skip
+    done = subprocess.run([*SONDE, "exec", *commands], capture_output=True, text=True,
+                          check=False, timeout=10 * LIMIT)  # fmt: skip
+    if not tap.check(done.returncode == 0, f"probe {what}, and a module comes and goes"):
+        tap.note(done.stdout + done.stderr)
+    armed = re.search(r"p1: armed (\d+) of", done.stdout)
+    sites = re.search(r"^sites (\d+)$", done.stdout, re.M)
+    tap.check(armed and sites and int(armed[1]) <= int(sites[1]) <= int(armed[1]) + 1,
+              "the module's own probe is the only one more")  # fmt: skip
+    tap.check(re.search(r"^[1-9]\d* reads of \d+ bytes, 0 missed$", done.stdout, re.M),
+              "and it is hit")  # fmt: skip
+
+
+tap.run(every_sample_works, an_event_on_a_function_of_a_sample, modules_come_with_the_kernel,
+        a_module_among_probes)  # fmt: skip
