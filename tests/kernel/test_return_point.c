@@ -124,7 +124,7 @@ KTEST(return_point, a_region_is_called)
 
 struct entries {
     struct kretprobe *rps, **refs;
-    size_t room, count;
+    size_t room, count, seen;
 };
 
 static bool count_function(const struct plat_symbol *function UNUSED, void *arg)
@@ -135,11 +135,14 @@ static bool count_function(const struct plat_symbol *function UNUSED, void *arg)
     return true;
 }
 
+/* In a usual run, one function of four: each is registered by itself. */
 static bool probe_function(const struct plat_symbol *function, void *arg)
 {
     struct entries *all = arg;
     struct kretprobe *rp = &all->rps[all->count];
 
+    if (all->seen++ % ktest_count(4, 1))
+        return true;
     rp->kp.addr = function->start;
     rp->handler = return_count;
     if (!register_kretprobe(rp))

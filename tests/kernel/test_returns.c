@@ -364,14 +364,17 @@ KTEST(returns, h38_functions_of_locks)
 
 struct entries {
     struct kretprobe *rps;
-    size_t room, count, refused;
+    size_t room, count, refused, seen;
 };
 
+/* In a usual run, one function of four: each is registered by itself. */
 static bool probe_function(const struct plat_symbol *function, void *arg)
 {
     struct entries *all = arg;
     struct kretprobe *rp = &all->rps[all->count];
 
+    if (all->seen++ % ktest_count(4, 1))
+        return true;
     if (!all->rps || all->count == all->room) {
         all->room += !all->rps;
         return true;
@@ -417,6 +420,7 @@ KTEST(returns, every_function_at_once)
 
     walk_functions(NULL, probe_function, &all);
     all.rps = kzalloc(all.room * sizeof(*all.rps));
+    all.seen = 0;
     return_counts_start();
     walk_functions(NULL, probe_function, &all);
     ps = kzalloc(all.count * sizeof(ps[0]));

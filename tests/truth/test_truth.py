@@ -5,7 +5,7 @@ CPU, or on several that take turns.
 """
 
 import tap
-from trial import LIMIT, counted, cpus, each_function, storm, trial
+from trial import LIMIT, counted, cpus, each_function, functions_run, storm, trial
 
 # Only the workloads call these, and what they do depends on the seed alone.
 COMPUTING = ("qsort", "sort_compare", "hash_insert", "matrix_cell", "recurse")
@@ -45,7 +45,8 @@ def every_instruction_with_handlers():
             with counted(2, icount=True) as machine:
                 trial(machine, f"{engine}handlers all", ("all",), f"{engine}handlers")
     with counted(2, icount=True) as machine:
-        storm(machine, "tf handlers ", 200, "all", ("strings", "mutex"))
+        for places in (",".join(functions_run(machine)), *["all"] * tap.LONG):
+            storm(machine, "tf handlers ", 200, places, ("strings", "mutex"))
 
 
 def one_function_at_a_time():

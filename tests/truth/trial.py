@@ -89,7 +89,8 @@ def trial(machine, words, workloads, name):
 
 def storm(machine, words, count, functions, workloads):
     """The same with NMIs meanwhile."""
-    name = f"{count} NMIs, {words}{functions}"
+    several = f"{functions.count(',') + 1} functions"
+    name = f"{count} NMIs, {words}{functions if len(functions) < SHOWN_MAX else several}"
     outcome = trial(machine, f"{words}nmis={count} {functions}", workloads, name)
     tap.equal(outcome.nmis, count, f"{name}: all of them were taken")
 
