@@ -100,6 +100,9 @@ CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal"
 # Guests under `./sonde gdb`, of which a build directory has one at a time.
 UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
 
+# At once. The usual host has two CPUs, and many tests wait for a guest's timer now and then.
+JOBS = 3
+
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
 # Minutes each: not to be what everything waits for in the end.
@@ -329,7 +332,7 @@ def main():
         words += ["--verbose"]
         os.environ["VERBOSE"] = "1"
     else:
-        words += ["--jobs", "2", *rules(labels)]
+        words += ["--jobs", str(JOBS), *rules(labels)]
     words += ["--exec", f"{sys.executable} {os.path.abspath(__file__)} --one", *labels]
     with tempfile.NamedTemporaryFile() as times:
         os.environ["TIMES"] = times.name

@@ -257,7 +257,7 @@ LIMIT_REACHED = "the time limit was reached (--timeout)"
 SIGNAL = "signal N: 130 Ctrl-C, 141 the output has no reader, 143 SIGTERM"
 INT, TERM = signal.SIGINT, signal.SIGTERM
 FUSE = can_open("/dev/fuse")
-TESTS = ("--append", "tests=stack.an_overflow_is_named,frame")  # the first one panics
+TESTS = ("--append", "tests=stack.an_overflow_is_named,shell")  # the first one panics
 
 # (status, command, text): what is done, and the status it has; lists are several of them.
 FACTS = {
@@ -269,7 +269,7 @@ FACTS = {
         lambda: (key_on_terminal(b"\x1dx"), 0),
     ],
     ("0", "run", "the tests of --append tests=LIST passed"): [
-        lambda: (status_of(*RUN, "--append", "tests=frame"), 0),
+        lambda: (status_of(*RUN, "--append", "tests=shell"), 0),
     ],
     ("0", "exec", "every command succeeded"): [
         lambda: (status_of("exec", "echo x", "cat /proc/version"), 0),
