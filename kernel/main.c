@@ -31,6 +31,7 @@
 #include "kernel/module/module.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/marker/marker.h"
 #include "probes/port/port.h"
 #include "probes/trace/files/files.h"
 #include "tests/kernel/ktest.h"
@@ -191,6 +192,8 @@ static void start_services(void)
     shell_set_power(switch_off, power_reset);
     must(module_init(), "modules");
     must(probes_init(), "probes");
+    marker_init();
+    must(marker_add_command(), "markers");
     must(trace_init(), "tracing");
     if (boot_option(boot.cmdline, "kprobes-jump", jump, sizeof(jump)) &&
         port_choose_jump(jump))

@@ -13,6 +13,7 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
+#include "kernel/debug/marker.h"
 #include "kernel/debug/panic.h"
 #include "kernel/time/clock.h"
 
@@ -86,8 +87,8 @@ const struct pt_regs *smp_call_regs(void)
 /* The sender has set need_resched; the way out of this interrupt looks at it. */
 static void resched_irq(struct pt_regs *regs)
 {
-    (void)regs;
     lapic_eoi();
+    MARK(irq_resched, "vector %u ip 0x%lx", regs->vector, regs->ip);
 }
 
 /* ---- a callee that does not answer ----------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/debug/marker.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/stack.h"
@@ -167,6 +168,7 @@ void trap_dispatch(struct pt_regs *regs)
     for (size_t i = 0; i < TRAP_HANDLERS_MAX && fn[i]; i++)
         if (fn[i](regs))
             return;
+    MARK(fault, "vector %u ip 0x%lx", regs->vector, regs->ip);
     if (extable_fixup(regs))
         return;
     trap_fatal(regs);

@@ -8,6 +8,7 @@
 #include "kernel/fs/vfs.h"
 
 #include "kernel/base/err.h"
+#include "kernel/debug/marker.h"
 #include "kernel/fs/vfs_node.h"
 
 #include <string.h>
@@ -100,6 +101,21 @@ static int take_text(struct vfs_node *node, struct seq *text)
     return err;
 }
 
+/* open_node - file->node, which has this user: it is dropped on failure. */
+static int open_node(struct file *file, unsigned flags)
+{
+    int err = 0;
+
+    seq_init(&file->text, NULL, NULL);
+    if ((flags & VFS_WRITE) && (flags & VFS_TRUNC))
+        err = truncate_file(file->node);
+    if (!err && (flags & VFS_READ))
+        err = take_text(file->node, &file->text);
+    if (err)
+        drop_node(file->node);
+    return err;
+}
+
 NOINLINE int vfs_open(const char *path, struct file *file)
 {
     unsigned flags = file->flags;
@@ -108,15 +124,9 @@ NOINLINE int vfs_open(const char *path, struct file *file)
     if (!(flags & (VFS_READ | VFS_WRITE)))
         return -EINVAL;
     err = take_node(path, flags, &file->node);
-    if (err)
-        return err;
-    seq_init(&file->text, NULL, NULL);
-    if ((flags & VFS_WRITE) && (flags & VFS_TRUNC))
-        err = truncate_file(file->node);
-    if (!err && (flags & VFS_READ))
-        err = take_text(file->node, &file->text);
-    if (err)
-        drop_node(file->node);
+    if (!err)
+        err = open_node(file, flags);
+    MARK(vfs_open, "path %s flags 0x%x result %d", path, flags, err);
     return err;
 }
 
@@ -131,17 +141,16 @@ void vfs_close(struct file *file)
 
 NOINLINE long vfs_read(struct file *file, char *buf, size_t count, uint64_t *pos)
 {
-    size_t left;
+    size_t left = *pos < file->text.len ? file->text.len - *pos : 0;
 
     if (!(file->flags & VFS_READ))
         return -EBADF;
-    if (*pos >= file->text.len)
-        return 0;
-    left = file->text.len - *pos;
     if (count > left)
         count = left;
-    memcpy(buf, file->text.text + *pos, count);
+    if (count)
+        memcpy(buf, file->text.text + *pos, count);
     *pos += count;
+    MARK(vfs_read, "count %zu pos %lu", count, *pos);
     return (long)count;
 }
 
@@ -180,6 +189,7 @@ NOINLINE long vfs_write(struct file *file, const char *text, size_t count, uint6
     }
     if (done > 0)
         *pos += (uint64_t)done;
+    MARK(vfs_write, "count %zu done %ld", count, done);
     return done;
 }
 

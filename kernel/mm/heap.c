@@ -5,6 +5,7 @@
  */
 #include "kernel/mm/heap.h"
 
+#include "kernel/debug/marker.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap_core.h"
@@ -61,6 +62,7 @@ void *kmalloc(size_t len)
     spin_lock_irqsave(&kernel_heap.lock, &flags);
     p = alloc_locked(len);
     spin_unlock_irqrestore(&kernel_heap.lock, flags);
+    MARK(kmalloc, "len %zu at %p", len, p);
     return p;
 }
 
@@ -87,6 +89,7 @@ void kfree(void *p)
     if (!p)
         return;
     check_is_direct(p);
+    MARK(kfree, "at %p", p);
     spin_lock_irqsave(&kernel_heap.lock, &flags);
     heap_core_free(&kernel_heap.heap, p);
     spin_unlock_irqrestore(&kernel_heap.lock, flags);

@@ -12,6 +12,7 @@
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
+#include "kernel/debug/marker.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
 #include "kernel/module/parts.h"
@@ -119,7 +120,9 @@ static struct module_table table_of(const struct build *b, enum elf_role role)
 {
     const struct elf_table *t = &b->layout.tables[role];
 
-    return (struct module_table){ b->base[ELF_RODATA] + t->offset,
+    enum elf_segment segment = role == ELF_MARKERS ? ELF_DATA : ELF_RODATA;
+
+    return (struct module_table){ b->base[segment] + t->offset,
                                   t->len / elf_record_len(role) };
 }
 
@@ -173,6 +176,40 @@ static int must_be_text(struct build *b, const struct module_table *t, const cha
     return 0;
 }
 
+/* check_markers - each place is in the module's own text, and belongs to one of its records;
+ * a name and a format are in its memory, and end there.
+ */
+static bool is_own_string(const struct build *b, const char *s)
+{
+    for (unsigned i = ELF_RODATA; i < ELF_SEGMENTS; i++) {
+        uintptr_t start = b->base[i], end = start + b->layout.size[i];
+        const char *bytes = window_writable(&b->m->window, (enum window_part)i);
+
+        if ((uintptr_t)s >= start && (uintptr_t)s < end)
+            return memchr(bytes + ((uintptr_t)s - start), 0, end - (uintptr_t)s);
+    }
+    return false;
+}
+
+static int check_markers(struct build *b)
+{
+    const struct module_table *t = &b->m->facts.markers;
+    const struct marker_site *sites = (const struct marker_site *)t->start;
+    const struct marker_insn *insns =
+        (const struct marker_insn *)b->m->facts.marker_insns.start;
+
+    for (size_t i = 0; i < t->count; i++)
+        if (!is_own_string(b, sites[i].name) || !is_own_string(b, sites[i].format) ||
+            sites[i].hooks)
+            return refuse(b, "a marker without a name or a format", t->start);
+    for (size_t i = 0; i < b->m->facts.marker_insns.count; i++)
+        if (!is_text(b, insns[i].insn, 2) || insns[i].site < sites ||
+            insns[i].site >= sites + t->count ||
+            ((uintptr_t)insns[i].site - t->start) % sizeof(*sites))
+            return refuse(b, "a marker that is not its own", insns[i].insn);
+    return 0;
+}
+
 static int check_fixups(struct build *b)
 {
     struct extable_entry *e = (struct extable_entry *)b->m->extable.start;
@@ -203,6 +240,8 @@ static int take_tables(struct build *b)
     m->init = table_of(b, ELF_CONSTRUCTORS);
     m->fini = table_of(b, ELF_DESTRUCTORS);
     m->workloads = table_of(b, ELF_WORKLOADS);
+    m->facts.markers = table_of(b, ELF_MARKERS);
+    m->facts.marker_insns = table_of(b, ELF_MARKER_INSNS);
     err = must_be_text(b, &m->facts.nokprobe, "NOKPROBE of what is not its own");
     if (!err)
         err = must_be_text(b, &m->facts.noretprobe, "NORETPROBE of what is not its own");
@@ -210,6 +249,8 @@ static int take_tables(struct build *b)
         err = must_be_text(b, &m->init, "a constructor that is not its own");
     if (!err)
         err = must_be_text(b, &m->fini, "a destructor that is not its own");
+    if (!err)
+        err = check_markers(b);
     return err ? err : check_fixups(b);
 }
 

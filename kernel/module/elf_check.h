@@ -34,7 +34,9 @@ enum elf_role {
     ELF_EXTABLE,
     ELF_NOKPROBE,
     ELF_NORETPROBE,
-    ELF_ENTRIES, /* of functions, where their entry NOPs are */
+    ELF_MARKER_INSNS, /* places of markers, and the records that these belong to */
+    ELF_ENTRIES,      /* of functions, where their entry NOPs are */
+    ELF_MARKERS,      /* records of kernel/debug/marker.h */
     ELF_VARIABLES,
     ELF_ZEROES,
     ELF_DROPPED, /* of no use to a kernel */

@@ -6,6 +6,7 @@
 #include "kernel/sync/mutex.h"
 
 #include "kernel/debug/log.h"
+#include "kernel/debug/marker.h"
 #include "kernel/debug/panic.h"
 #include "kernel/thread/thread.h"
 
@@ -62,6 +63,7 @@ static void wait_for(struct mutex *m, struct wait_entry *entry)
     char text[HELD_TEXT_MAX];
     bool told = false;
 
+    MARK(mutex_wait, "mutex %p", (void *)m);
     while (!mutex_held(m)) {
         if (!told && READ_ONCE(m->held.left_by)) {
             log_warn("mutex: thread %d waits for ever for one that was %s", thread_tid(),

@@ -10,6 +10,7 @@
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
+#include "kernel/debug/marker.h"
 #include "kernel/sync/quiesce.h"
 #include "kernel/sync/wait.h"
 #include "kernel/time/clock.h"
@@ -196,6 +197,7 @@ static void leave_cpu(enum thread_switch how, struct pt_regs *regs)
         spin_release(&sched_lock);
         return;
     }
+    MARK(sched_switch, "from %d to %d", prev->tid, next->tid);
     put_back(prev);
     prev->preempted_regs = regs;
     count_switch(prev, how);
@@ -331,6 +333,7 @@ void sched_wake(struct thread *t)
 {
     unsigned long flags = sched_enter();
 
+    MARK(sched_wake, "tid %d", t->tid);
     wake_locked(t);
     sched_leave(flags);
 }
@@ -394,6 +397,7 @@ static void tick(struct pt_regs *regs)
 
     (void)regs;
     lapic_eoi();
+    MARK(timer_tick, "cpu %u ns %lu", cpu_id(), now);
     if (cpu_id() == 0)
         tick_boot_cpu();
     if (READ_ONCE(next_deadline_ns) <= now)

@@ -17,6 +17,7 @@
 #include "probes/core/registry.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/marker/marker.h"
 #include "probes/port/port.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
@@ -31,6 +32,7 @@
 struct guest {
     struct guest *next;
     struct text_part part;
+    struct marker_part markers;
     uint32_t *targets;
     struct plat_opaque *opaque;
     size_t target_count, opaque_count;
@@ -297,6 +299,32 @@ static struct guest *guest_unlink(uintptr_t start)
     return g;
 }
 
+/* markers_come - those that are connected are on before its constructors run. */
+static int markers_come(struct guest *g, const struct module_facts *m, char *why)
+{
+    int err;
+
+    g->markers = (struct marker_part){
+        .module = m->name,
+        .memory = m->memory,
+        .memory_end = m->memory_end,
+        .sites = (struct marker_site *)m->markers.start,
+        .site_count = m->markers.count,
+        .insns = (const struct marker_insn *)m->marker_insns.start,
+        .insn_count = m->marker_insns.count,
+    };
+    err = marker_comes(&g->markers);
+    if (err == -EINVAL) {
+        plat_log("%s: a marker has another format than what waits for it", m->name);
+        return 0;
+    }
+    if (err) {
+        snprintf(why, MODULE_WHY_MAX, "its markers cannot be switched on");
+        text_goes(&g->part);
+    }
+    return err;
+}
+
 static int comes(const struct module_facts *m, char *why)
 {
     int err = check_marks(m, why);
@@ -309,6 +337,8 @@ static int comes(const struct module_facts *m, char *why)
         return -ENOMEM;
     guest_link(g);
     err = text_comes(&g->part);
+    if (!err)
+        err = markers_come(g, m, why);
     if (err)
         guest_free(guest_unlink(m->text));
     return err;
@@ -364,6 +394,18 @@ static void take_one(const struct module_facts *m, struct kprobe *p)
         unregister_kprobes(&p, 1);
 }
 
+/* The entry of @m stays until gone(), which the same thread calls. */
+static struct guest *guest_of(const struct module_facts *m)
+{
+    struct guest *g;
+
+    plat_lock(PLAT_PROBES);
+    for (g = guests; g && g->part.start != m->text;)
+        g = g->next;
+    plat_unlock(PLAT_PROBES);
+    return g;
+}
+
 static void leaves(const struct module_facts *m)
 {
     struct own own = { .m = m };
@@ -377,6 +419,7 @@ static void leaves(const struct module_facts *m)
         for (size_t i = 0; i < own.count; i++)
             take_one(m, own.ps[i]);
     } while (own.count == PORTION);
+    marker_leaves(&guest_of(m)->markers);
 }
 
 struct returns {
@@ -400,24 +443,14 @@ static uintptr_t returns_to(uintptr_t start, uintptr_t end)
     return r.found;
 }
 
-/* The entry of @m stays until gone(), which the same thread calls. */
-static struct guest *guest_of(const struct module_facts *m)
-{
-    struct guest *g;
-
-    plat_lock(PLAT_PROBES);
-    for (g = guests; g && g->part.start != m->text;)
-        g = g->next;
-    plat_unlock(PLAT_PROBES);
-    return g;
-}
-
 static void goes(const struct module_facts *m)
 {
     struct guest *g = guest_of(m);
 
-    if (g)
-        text_goes(&g->part);
+    if (!g)
+        return;
+    marker_goes(&g->markers);
+    text_goes(&g->part);
 }
 
 static void gone(const struct module_facts *m)

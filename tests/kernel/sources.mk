@@ -30,6 +30,7 @@ KTESTS := \
     tests/kernel/text_sum.c \
     tests/kernel/test_text_poke.c \
     tests/kernel/test_xmc.c \
+    tests/kernel/test_marker.c \
     tests/kernel/poke_targets.c \
     tests/kernel/poke_targets.asm \
     tests/kernel/test_stack.c \

@@ -1,0 +1,80 @@
+/* marker.c - a marker that is on calls what is connected to it.
+ *
+ * Preemption is off from before the list is read until its last function has returned. So
+ * whatever has taken a list out of use knows by quiesce() that no CPU is in it any more.
+ */
+#include "kernel/debug/marker.h"
+
+#include "kernel/cpu/percpu.h"
+
+#define NEST_MAX 8 /* thread, interrupt, trap, NMI, and markers in functions of others */
+
+/* Markers that are running on a CPU, the last one on top. */
+static struct {
+    unsigned depth;
+    const struct marker_site *running[NEST_MAX];
+} stacks[MAX_CPUS]; /* owning CPU only; what interrupts leaves it as it was */
+
+static bool is_running(unsigned cpu, const struct marker_site *site)
+{
+    for (unsigned i = 0; i < stacks[cpu].depth; i++)
+        if (READ_ONCE(stacks[cpu].running[i]) == site)
+            return true;
+    return stacks[cpu].depth == NEST_MAX;
+}
+
+/* enter - room on the stack first: an NMI between the two writes above it. */
+static bool enter(unsigned cpu, struct marker_site *site)
+{
+    unsigned depth = stacks[cpu].depth;
+
+    if (is_running(cpu, site)) {
+        __atomic_fetch_add(&site->missed, 1, __ATOMIC_RELAXED);
+        return false;
+    }
+    WRITE_ONCE(stacks[cpu].depth, depth + 1);
+    WRITE_ONCE(stacks[cpu].running[depth], site);
+    return true;
+}
+
+static void leave(unsigned cpu)
+{
+    unsigned depth = stacks[cpu].depth - 1;
+
+    WRITE_ONCE(stacks[cpu].running[depth], NULL);
+    WRITE_ONCE(stacks[cpu].depth, depth);
+}
+
+bool marker_is_running(void)
+{
+    bool is_running;
+
+    preempt_disable();
+    is_running = stacks[cpu_id()].depth != 0;
+    preempt_enable();
+    return is_running;
+}
+
+void marker_run(struct marker_site *site, ...)
+{
+    struct marker_call call = {
+        .name = site->name,
+        .format = site->format,
+        .ip = (uintptr_t)__builtin_return_address(0),
+    };
+    const struct marker_hooks *hooks;
+    unsigned cpu;
+
+    preempt_disable();
+    cpu = cpu_id();
+    hooks = __atomic_load_n(&site->hooks, __ATOMIC_ACQUIRE);
+    if (hooks && enter(cpu, site)) {
+        for (size_t i = 0; i < hooks->count; i++) {
+            va_start(call.args, site);
+            hooks->hook[i].fn(hooks->hook[i].private, &call);
+            va_end(call.args);
+        }
+        leave(cpu);
+    }
+    preempt_enable();
+}

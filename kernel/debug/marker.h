@@ -1,0 +1,107 @@
+/* marker.h - places in the kernel that say what happens there to whatever asks.
+ *
+ *     MARK(vfs_read, "count %zu", count);
+ *
+ * A marker that is off is three instructions, and none of them reads memory: the switch is
+ * the immediate of the first one.
+ *
+ *     mov  $0, %al        one byte of it is 1 while the marker is on
+ *     test %al, %al
+ *     jne  cold           there the arguments are evaluated, and marker_run() is called
+ *
+ * The kernel only executes markers; probes/marker switches them.
+ */
+#pragma once
+
+#include "kernel/base/compiler.h"
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A marker that is on was passed. */
+struct marker_call {
+    const char *name, *format;
+    uintptr_t ip; /* in the marker */
+    va_list args; /* for @format */
+};
+
+/* marker_fn - what is called for a marker that is on.
+ * @private: as it was connected
+ * @call:    of its own: @args may be used up
+ *
+ * Context: that of the marker, whatever it is, preemption off: it must take no lock that is
+ * taken with the marker inside, and must not sleep. Where it passes its own marker again, or
+ * an interrupt does meanwhile, no function is called, and the miss is counted.
+ */
+typedef void (*marker_fn)(void *private, struct marker_call *call);
+
+struct marker_hook {
+    marker_fn fn;
+    void *private;
+};
+
+/* All that is called for a name. It is never changed, but replaced by another one as a whole:
+ * so a function, its argument and the other functions are those of one moment.
+ */
+struct marker_hooks {
+    size_t count;
+    struct marker_hook hook[];
+};
+
+/* Locks: I immutable   p written under the lock of probes/marker, read by any CPU */
+struct marker_site {
+    const char *name, *format; /* [I] */
+    const struct marker_hooks
+        *hooks;      /* [p] NULL: nothing is called, whatever the byte says */
+    uint64_t missed; /* [any] not run: it was running on that CPU already */
+};
+
+/* One for each copy that the compiler has made of a marker's code. */
+struct marker_insn {
+    uintptr_t insn; /* the `mov` */
+    struct marker_site *site;
+};
+
+/* marker_run - the marker at @site is on. Context: any. */
+__attribute__((cold)) void marker_run(struct marker_site *site, ...);
+
+/* marker_is_running - is a marker's function active on this CPU? Context: any. */
+bool marker_is_running(void);
+
+/* marker_check - only so that the compiler compares arguments with their format. */
+PRINTF(1, 2) static inline void marker_check(const char *format UNUSED, ...)
+{
+}
+
+#if __STDC_HOSTED__ /* files of the kernel in a test on the host */
+#define MARK(name_, format_, ...)                                                        \
+    do {                                                                                 \
+        if (0)                                                                           \
+            marker_check(format_, ##__VA_ARGS__);                                        \
+    } while (0)
+#else
+#define MARK(name_, format_, ...)                                                        \
+    do {                                                                                 \
+        __label__ cold;                                                                  \
+        static struct marker_site site_ USED SECTION(".markers")                         \
+            ALIGNED(8) = { #name_, format_, NULL, 0 };                                   \
+                                                                                         \
+        if (0)                                                                           \
+            marker_check(format_, ##__VA_ARGS__);                                        \
+        __asm__ goto("1: movb $0, %%al\n\t"                                              \
+                     "testb %%al, %%al\n\t"                                              \
+                     "jne %l[cold]\n\t"                                                  \
+                     ".pushsection .marker_insns, \"a\"\n\t"                             \
+                     ".balign 8\n\t"                                                     \
+                     ".quad 1b, %c0\n\t"                                                 \
+                     ".popsection"                                                       \
+                     :                                                                   \
+                     : "i"(&site_)                                                       \
+                     : "rax", "cc"                                                       \
+                     : cold);                                                            \
+        break;                                                                           \
+    cold:                                                                                \
+        marker_run(&site_, ##__VA_ARGS__);                                               \
+    } while (0)
+#endif

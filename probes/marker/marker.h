@@ -1,0 +1,75 @@
+/* marker.h - markers are switched on and off: kernel/debug/marker.h has what they are. */
+#pragma once
+
+#include "kernel/debug/marker.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MARKER_NAME_MAX 64 /* bytes, the NUL included; of formats twice as many */
+
+/* marker_connect - have @fn called by each marker @name, of the image and of modules,
+ * those that are loaded later included.
+ * @format:  that of the markers, to the letter. A marker of that name may come later
+ * @private: for @fn, which may be connected several times with different ones
+ *
+ * On return every CPU that comes to the markers calls @fn. A CPU calls it with arguments of
+ * this format, or not at all.
+ *
+ * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
+ * Return:  0; -EDEADLK from a handler of a probe, or while this CPU runs a marker's function;
+ *          -EINVAL a marker of that name, or a function that waits for it, has another
+ *          format, or name or format is too long; -EEXIST it is connected; -ENOMEM; what
+ *          xmc_batch() says of an instruction.
+ */
+int marker_connect(const char *name, const char *format, marker_fn fn, void *private);
+
+/* marker_disconnect - undo it. On return no CPU is in @fn for it, nor comes there.
+ * Context, Locks: as marker_connect().
+ * Return:  0; -EDEADLK as marker_connect(); -ENOENT it is not connected.
+ */
+int marker_disconnect(const char *name, marker_fn fn, void *private);
+
+/* A name of the list: the markers of one name and format, of the image or one module. */
+struct marker_facts {
+    const char *name, *format;
+    const char *module; /* NULL: the image */
+    size_t places;      /* in the text */
+    size_t functions;   /* that are called */
+    uint64_t missed;
+};
+
+/* marker_for_each - of every marker. Locks: takes that of markers: @fn must not switch one.
+ * Context: thread.
+ */
+void marker_for_each(void (*fn)(const struct marker_facts *m, void *arg), void *arg);
+
+/* Where the markers of one text are. */
+struct marker_part {
+    struct marker_part *next;
+    const char *module;
+    uintptr_t memory, memory_end; /* of the module, data included */
+    struct marker_site *sites;
+    const struct marker_insn *insns;
+    size_t site_count, insn_count;
+};
+
+/* marker_comes - text comes whose markers are @part's: those that are connected are on before
+ * a CPU executes it. @part stays until marker_goes().
+ * marker_leaves - functions in the memory of @part are no longer called.
+ * marker_goes - the text goes: no thread is in it.
+ * Context, Locks: as marker_connect().
+ * Return:  0; -EINVAL a marker has another format than what is connected to its name, and
+ *          stays off, but the others are on; -ENOMEM, what xmc_batch() says, and all are off.
+ */
+int marker_comes(struct marker_part *part);
+void marker_leaves(const struct marker_part *part);
+void marker_goes(struct marker_part *part);
+
+/* marker_init - find the image's markers. Context: boot, behind probes_init().
+ * marker_add_command - the console's `marker`, and the file that lists all markers.
+ * Context: boot, behind marker_init().  Return: 0; what adding a command or a file says.
+ */
+void marker_init(void);
+int marker_add_command(void);

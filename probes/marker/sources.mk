@@ -1,0 +1,3 @@
+MARKER := \
+    probes/marker/marker.c \
+    probes/marker/marker_command.c

@@ -1,0 +1,355 @@
+/* test_marker.c - markers are switched while all CPUs come by. */
+#include "probes/marker/marker.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
+#include "probes/core/registry.h"
+#include "probes/insn/insn.h"
+#include "probes/jump/optimize.h"
+#include "probes/kprobe.h"
+#include "tests/kernel/ktest.h"
+
+#include <string.h>
+
+#define FORMAT "twice %lu is %lu"
+
+extern const struct marker_insn marker_insns_start[], marker_insns_end[];
+
+static uint64_t evaluated; /* arguments, by any CPU */
+
+static uint64_t twice(uint64_t n)
+{
+    __atomic_fetch_add(&evaluated, 1, __ATOMIC_RELAXED);
+    return 2 * n;
+}
+
+static NOINLINE uint64_t marked(uint64_t n)
+{
+    n += 3;
+    MARK(ktest_marked, FORMAT, n, twice(n));
+    return n;
+}
+
+static NOINLINE void marked_again(uint64_t n)
+{
+    MARK(ktest_marked, FORMAT, n, twice(n));
+}
+
+static NOINLINE void marked_otherwise(void)
+{
+    MARK(ktest_other, "nothing");
+}
+
+static uint64_t calls[2], wrong;
+
+static void look(void *private, struct marker_call *call)
+{
+    uint64_t n = va_arg(call->args, uint64_t), twice_n = va_arg(call->args, uint64_t);
+    bool is_right = twice_n == 2 * n && strcmp(call->format, FORMAT) == 0;
+
+    __atomic_fetch_add((uint64_t *)private, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&wrong, !is_right, __ATOMIC_RELAXED);
+}
+
+/* look_again - passes the marker that it runs for. */
+static void look_again(void *private, struct marker_call *call)
+{
+    look(private, call);
+    marked(1);
+}
+
+static const struct marker_insn *insn_of(uintptr_t fn)
+{
+    for (const struct marker_insn *i = marker_insns_start; i < marker_insns_end; i++)
+        if (i->insn >= fn && i->insn < fn + 64)
+            return i;
+    return NULL;
+}
+
+static void begin(void)
+{
+    memset(calls, 0, sizeof(calls));
+    evaluated = wrong = 0;
+}
+
+static int connect(unsigned i)
+{
+    return marker_connect("ktest_marked", FORMAT, look, &calls[i]);
+}
+
+static int disconnect(unsigned i)
+{
+    return marker_disconnect("ktest_marked", look, &calls[i]);
+}
+
+KTEST(marker, off_it_is_three_instructions_without_memory)
+{
+    size_t count = 0, good = 0;
+
+    for (const struct marker_insn *i = marker_insns_start; i < marker_insns_end; i++) {
+        const uint8_t *at = (const uint8_t *)i->insn;
+        struct insn jne = { 0 };
+
+        count++;
+        good += !memcmp(at, "\xb0\x00\x84\xc0", 4) &&
+                !insn_decode(&jne, at + 4, INSN_MAX_LEN, i->insn + 4) &&
+                jne.kind == INSN_JCC && (at[4] == 0x75 || at[5] == 0x85);
+    }
+    ktest_report(count >= 12, "%lu markers", count);
+    ktest_report(good == count, "mov $0,%%al; test %%al,%%al; jne: %lu", good);
+}
+
+KTEST(marker, arguments_are_evaluated_where_it_is_on)
+{
+    size_t heap = heap_in_use();
+
+    begin();
+    marked(1);
+    ktest_report(evaluated == 0, "not while it is off");
+    ktest_report(connect(0) == 0, "a function is connected");
+    marked(1);
+    marked_again(2);
+    ktest_report(calls[0] == 2 && evaluated == 2 && !wrong, "called at both places");
+    ktest_report(connect(0) == -EEXIST, "not twice");
+    ktest_report(connect(1) == 0, "another one as well");
+    marked(1);
+    ktest_report(calls[0] == 3 && calls[1] == 1 && !wrong, "both are called");
+    ktest_report(disconnect(0) == 0, "the first goes");
+    marked(1);
+    ktest_report(calls[0] == 3 && calls[1] == 2, "and is not called");
+    ktest_report(disconnect(1) == 0 && disconnect(1) == -ENOENT, "the other one, once");
+    evaluated = 0;
+    marked(1);
+    ktest_report(evaluated == 0 && calls[1] == 2, "all is off");
+    ktest_report(heap_in_use() == heap, "nothing is left over");
+}
+
+KTEST(marker, another_format_is_refused)
+{
+    static char name[MARKER_NAME_MAX + 1];
+
+    memset(name, 'n', MARKER_NAME_MAX);
+    begin();
+    ktest_report(marker_connect("ktest_other", FORMAT, look, &calls[0]) == -EINVAL,
+                 "not that of the marker");
+    marked_otherwise();
+    ktest_report(calls[0] == 0, "nothing is called");
+    ktest_report(marker_connect("ktest_none", FORMAT, look, &calls[0]) == 0,
+                 "a name may wait for its marker");
+    ktest_report(marker_connect("ktest_none", "x", look, &calls[1]) == -EINVAL,
+                 "with one format");
+    ktest_report(marker_disconnect("ktest_none", look, &calls[0]) == 0, "and go");
+    ktest_report(marker_connect(name, FORMAT, look, &calls[0]) == -EINVAL &&
+                     marker_connect("", FORMAT, look, &calls[0]) == -EINVAL,
+                 "no name, and a long one");
+}
+
+KTEST(marker, a_function_that_passes_its_marker_is_not_called_again)
+{
+    const struct marker_site *site = insn_of((uintptr_t)marked)->site;
+    uint64_t missed = site->missed;
+
+    begin();
+    marker_connect("ktest_marked", FORMAT, look_again, &calls[0]);
+    marked(1);
+    marker_disconnect("ktest_marked", look_again, &calls[0]);
+    ktest_report(calls[0] == 1, "called once");
+    ktest_report(site->missed == missed + 1, "and the other time is counted");
+}
+
+static int answers[3];
+
+/* switch_it - what would wait for itself. */
+static void switch_it(void *private, struct marker_call *call)
+{
+    look(private, call);
+    answers[0] = connect(1);
+    answers[1] = disconnect(0);
+    answers[2] = marker_disconnect("ktest_marked", switch_it, private);
+}
+
+KTEST(marker, a_function_may_not_switch_markers)
+{
+    begin();
+    marker_connect("ktest_marked", FORMAT, switch_it, &calls[0]);
+    marked(1);
+    ktest_report(calls[0] == 1 && answers[0] == -EDEADLK && answers[1] == -EDEADLK &&
+                     answers[2] == -EDEADLK,
+                 "its own least of all: %d %d %d", answers[0], answers[1], answers[2]);
+    ktest_report(!marker_disconnect("ktest_marked", switch_it, &calls[0]),
+                 "behind it, it may");
+    marked(1);
+    ktest_report(calls[0] == 1, "and then it is off");
+}
+
+/* ---- with probes ---- */
+
+static void under_a_probe(bool jumps)
+{
+    const struct marker_insn *insn = insn_of((uintptr_t)marked);
+    struct kprobe on = { .addr = insn->insn }, before = { .addr = (uintptr_t)marked };
+
+    begin();
+    optimize_switch(jumps);
+    ktest_report(!register_kprobe(&on) && !register_kprobe(&before),
+                 "a probe at the marker, one in front; jumps: %d", jumps);
+    optimize_run();
+    marked(1);
+    ktest_report(connect(0) == 0, "it is switched on under them");
+    marked(1);
+    optimize_run();
+    marked(1);
+    ktest_report(calls[0] == 2 && !wrong, "%lu calls", calls[0]);
+    ktest_report(disconnect(0) == 0, "and off");
+    optimize_run();
+    marked(1);
+    ktest_report(calls[0] == 2 && evaluated == 2, "no call");
+    ktest_report(kprobe_hits(&on) == 4 && kprobe_hits(&before) == 4, "each was a hit");
+    unregister_kprobe(&on);
+    unregister_kprobe(&before);
+    ktest_report(!memcmp((const void *)insn->insn, "\xb0\x00\x84\xc0", 4),
+                 "the text is as it was");
+    optimize_switch(true);
+}
+
+KTEST(marker, switched_under_probes)
+{
+    under_a_probe(false);
+    under_a_probe(true);
+}
+
+/* ---- while all CPUs come by ---- */
+
+static volatile bool stop;
+static uint64_t passed, passed_in_nmis;
+
+static int pass_forever(void *unused UNUSED)
+{
+    uint64_t n = 0;
+
+    while (!stop)
+        marked(n++);
+    __atomic_fetch_add(&passed, n, __ATOMIC_RELAXED);
+    return 0;
+}
+
+static bool pass_in_nmi(struct pt_regs *regs UNUSED)
+{
+    if (stop)
+        return false;
+    marked(1);
+    __atomic_fetch_add(&passed_in_nmis, 1, __ATOMIC_RELAXED);
+    return true;
+}
+
+/* send_nmis - to one CPU after the other, in the middle of whatever it does. */
+static int send_nmis(void *unused UNUSED)
+{
+    for (unsigned cpu = 0; !stop; cpu = (cpu + 1) % cpu_count()) {
+        smp_send_nmi(cpu);
+        thread_yield();
+    }
+    return 0;
+}
+
+static int tids[MAX_CPUS + 1];
+
+static void storm_begin(void)
+{
+    static bool handled;
+
+    if (!handled)
+        trap_set_handler(TRAP_NMI, pass_in_nmi);
+    handled = true;
+    begin();
+    stop = false;
+    passed = passed_in_nmis = 0;
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        tids[cpu] = kernel_clone(&(struct clone_args){
+            .fn = pass_forever, .name = "marks", .cpus = BIT(cpu) });
+    tids[cpu_count()] =
+        kernel_clone(&(struct clone_args){ .fn = send_nmis, .name = "nmis" });
+}
+
+static void storm_end(void)
+{
+    stop = true;
+    for (unsigned i = 0; i <= cpu_count(); i++)
+        thread_join(tids[i], NULL);
+}
+
+/* is_called - does a CPU call function @i from now on? */
+static bool is_called(unsigned i)
+{
+    uint64_t before = READ_ONCE(calls[i]);
+
+    for (unsigned n = 0; n < 10000 && READ_ONCE(calls[i]) == before; n++)
+        thread_yield();
+    return READ_ONCE(calls[i]) != before;
+}
+
+KTEST(marker, switched_while_all_cpus_come_by)
+{
+    struct kprobe p = { .addr = insn_of((uintptr_t)marked)->insn };
+    uint64_t rounds = ktest_rounds(8, 200), after;
+    size_t heap = heap_in_use();
+    int failed = 0;
+
+    storm_begin();
+    for (uint64_t n = 0; n < rounds; n++) {
+        failed += connect(0) || !is_called(0);
+        failed += n % 2 && register_kprobe(&p);
+        failed += connect(1) || !is_called(1);
+        failed += disconnect(0) != 0;
+        failed += n % 2 && unregister_kprobe(&p);
+        failed += disconnect(1) != 0;
+        after = calls[0] + calls[1];
+        thread_yield();
+        failed += after != calls[0] + calls[1];
+        p = (struct kprobe){ .addr = p.addr };
+    }
+    storm_end();
+    ktest_report(!failed, "it was switched, on is on, and off is off: %d", failed);
+    ktest_report(calls[0] && calls[1] && !wrong, "%lu and %lu calls of %lu, %lu wrong",
+                 calls[0], calls[1], passed, wrong);
+    ktest_report(passed_in_nmis, "%lu times in NMIs", passed_in_nmis);
+    ktest_report(evaluated <= passed + passed_in_nmis, "arguments only where it was on");
+    ktest_report(heap_in_use() == heap, "nothing is left over");
+}
+
+KTEST(marker, without_memory_it_is_on_or_off)
+{
+    size_t heap = heap_in_use();
+    int err = -ENOMEM;
+    unsigned n, left = 0;
+
+    begin();
+    for (n = 1; err && n < 100; n++) {
+        heap_fail_after((long)n);
+        err = connect(0);
+        heap_fail_after(-1);
+        calls[0] = 0;
+        marked(1);
+        left += err && insn_of((uintptr_t)marked)->site->hooks;
+        if (err != (calls[0] ? 0 : -ENOMEM))
+            break;
+    }
+    ktest_report(!err && n > 3, "connected at the %u. try", n);
+    ktest_report(!left, "until then with no function");
+    ktest_report(connect(1) == 0, "a second one");
+    heap_fail_after(1);
+    ktest_report(disconnect(0) == 0, "one goes without memory");
+    heap_fail_after(-1);
+    calls[0] = calls[1] = 0;
+    marked(1);
+    ktest_report(calls[0] == 0 && calls[1] == 1, "the other one is called");
+    disconnect(1);
+    marked(1);
+    ktest_report(calls[1] == 1, "until it goes");
+    ktest_report(heap_in_use() == heap, "and nothing is left over");
+}
