@@ -5,6 +5,7 @@ with those of a program that is known to be right.
 import contextlib
 import fcntl
 import glob
+import importlib.util
 import io
 import json
 import os
@@ -25,6 +26,7 @@ from options import UsageError
 SEED_MAX = 2**31
 CASE_SECONDS = 5  # for one case; the right answers take some milliseconds
 BUILD_SECONDS = 60
+FILE_MAX = 2**20  # bytes of a file that is handed in
 WRONG = "wrong: "  # as tests/labs/grader.h has it
 SHARED = ("tests/labs", "docs/labs", "probes/insn", "kernel/base", "libc/include")
 
@@ -68,7 +70,8 @@ class Workshop:
     def __init__(self, lab, tree, folder):
         self.lab, self.tree, self.folder = lab, tree, folder
         self.grader = os.path.join(tree, labs.GRADERS, lab)
-        self.seconds = CASE_SECONDS * scale()
+        self.scale = scale()
+        self.seconds = CASE_SECONDS * self.scale
         self.right = {}  # facts, by line, seed and case
         os.makedirs(folder, exist_ok=True)
 
@@ -85,7 +88,7 @@ class Workshop:
 
     def run(self, words):
         with open(self.path("messages"), "w+b") as messages:
-            ended = confine.run(words, BUILD_SECONDS * scale(), output=messages,
+            ended = confine.run(words, BUILD_SECONDS * self.scale, output=messages,
                                 writable=(self.folder,), output_max=2**27, cwd=self.tree)
             if ended.why:
                 messages.seek(0)
@@ -118,16 +121,21 @@ class Workshop:
         except NotBuilt as error:
             raise HostError(f"grade: the grader of {self.lab}: {error}") from None
 
+    def taken(self, handed_in, file):
+        """A copy of a student's file, in a folder with no other file of the student's."""
+        source = os.path.join(handed_in, file)
+        if not os.path.isfile(source):
+            raise NotBuilt(f"{source}: there is no such file")
+        if os.path.getsize(source) > FILE_MAX:
+            raise NotBuilt(f"{source}: more than {FILE_MAX} bytes")
+        shutil.copyfile(source, self.path(file))
+        return self.path(file)
+
     def build_answer(self, handed_in):
         """The program with the student's files in it. NotBuilt."""
         objects = []
         for file in labs.handed_in(self.lab, self.tree):
-            source = os.path.join(handed_in, file)
-            if not os.path.isfile(source):
-                raise NotBuilt(f"{source}: there is no such file")
-            # From here, where no other file of that folder is found.
-            shutil.copyfile(source, self.path(file))
-            objects.append(self.compile(self.path(file), "answer-" + file,
+            objects.append(self.compile(self.taken(handed_in, file), "answer-" + file,
                                         labs.starting(self.lab, self.tree)))
         self.answer = self.link("answer", self.frame + self.driver + objects)
 
@@ -166,11 +174,29 @@ class Workshop:
             raise HostError(f"grade: the grader of {self.lab}: {line}, case {case}: {why}")
         return facts
 
+    def how_to_debug(self, line, seed, case):
+        """A command for a shell, or None."""
+        return "gdb --args " + shlex.join([self.answer, line, str(seed), str(case)])
+
+    def close(self):
+        """Nothing runs behind a case."""
+
     @staticmethod
     def again(given):
         if given:
             given.seek(0)
         return given
+
+
+def workshop_of(lab, tree, folder):
+    """A lab's Workshop: its own, where it has a grader.py."""
+    path = os.path.join(tree, labs.GRADERS, lab, "grader.py")
+    if not os.path.exists(path):
+        return Workshop(lab, tree, folder)
+    spec = importlib.util.spec_from_file_location(f"lab_{lab}", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Workshop(lab, tree, folder)
 
 
 class Difference:
@@ -274,8 +300,8 @@ def show_case(workshop, handed_in, seed, case):
         got = difference.got[i] if i < len(difference.got) else ""
         mark = " " if got == want else "!"
         print(f"{mark} got    {got}\n{mark} right  {want}" if got != want else f"  {got}")
-    words = [workshop.answer, line.name, str(seed), str(case - first)]
-    print("under gdb: gdb --args " + shlex.join(words))
+    if workshop.how_to_debug(line.name, seed, case - first):
+        print("under gdb: " + workshop.how_to_debug(line.name, seed, case - first))
     return False
 
 
@@ -311,12 +337,13 @@ def command(options):
 
 def grade_in(work, name, handed_in, seed, options):
     tree = ROOT if options.tree else committed(os.path.join(work, "tree"))
-    workshop = Workshop(name, tree, os.path.join(work, "built"))
-    workshop.build_ours()
-    try:
-        if options.case is not None:
-            return show_case(workshop, handed_in, seed, options.case)
-    except NotBuilt as error:
-        print(str(error).rstrip(), file=sys.stderr)
-        return False
-    return show(grade(workshop, handed_in, seed), labs.NUMBERS[name], seed, options.json)
+    with contextlib.closing(workshop_of(name, tree, os.path.join(work, "built"))) as workshop:
+        workshop.build_ours()
+        try:
+            if options.case is not None:
+                return show_case(workshop, handed_in, seed, options.case)
+        except NotBuilt as error:
+            print(str(error).rstrip(), file=sys.stderr)
+            return False
+        verdicts = grade(workshop, handed_in, seed)
+    return show(verdicts, labs.NUMBERS[name], seed, options.json)

@@ -1,8 +1,9 @@
 """labs.py - which labs there are, what their rubrics say, and a student's folder.
 
     docs/labs/NAME/     README.md (the task), rubric, start/ (what the student begins with)
-    tests/labs/NAME/    grader.c, solution/, wrong/NAME/, and where they are needed:
-                        truth/ (right answers, if not by the solution), input.c
+    tests/labs/NAME/    grader.c, or grader.py with a Workshop of its own; solution/,
+                        wrong/NAME.patch (what to change in the solution), and where they are
+                        needed: truth/ (right answers, if not by the solution), input.c
 """
 
 import os
@@ -12,7 +13,8 @@ from guest import ROOT
 from options import UsageError
 
 # In the order in which they are best done. A lab keeps its number.
-NUMBERS = {"int3": 3, "decode": 4, "boost": 5, "reenter": 6, "return": 8}
+NUMBERS = {"handler": 2, "int3": 3, "decode": 4, "boost": 5, "reenter": 6, "return": 8}
+IN_GUESTS = ("handler",)  # these need the kernel
 
 TASKS = "docs/labs"
 GRADERS = "tests/labs"

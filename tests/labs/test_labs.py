@@ -1,11 +1,14 @@
 """test_labs.py - a lab gives the points that it should: test_labs.py NAME.
 
-The files of start/ lose every line. The solution loses none. Each wrong solution loses the
-lines that its file `loses` names, and no other. The task agrees with the rubric.
+The files of start/ lose every line. The solution loses none. Each wrong solution, a patch of
+it, loses the lines that the patch names, and no other. The task agrees with the rubric.
 """
 
+import contextlib
 import os
 import re
+import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -31,21 +34,25 @@ def loses(workshop, handed_in, names, what):
             tap.note(f"{name}: {found.get(name, 'passed')}")
 
 
-def wrong_ones(folder):
-    for name in sorted(os.listdir(folder)):
-        with open(os.path.join(folder, name, "loses"), encoding="ascii") as file:
-            yield name, file.read().split()
+def patched(folder, patch, target):
+    """The solution with a patch, in @target: a wrong one. Returns the lines that it loses."""
+    shutil.copytree(os.path.join(folder, "solution"), target)
+    path = os.path.join(folder, "wrong", patch)
+    subprocess.run(["git", "apply", path], cwd=target, check=True)
+    with open(path, encoding="utf-8") as file:
+        return file.readline().removeprefix("loses:").split()
 
 
-def grade_all(workshop):
+def grade_all(workshop, scratch):
     folder = workshop.grader
     every = [line.name for line in labs.rubric(workshop.lab)]
     loses(workshop, labs.starting(workshop.lab), every, "start")
     loses(workshop, os.path.join(folder, "solution"), [], "the solution")
-    wrong = list(wrong_ones(os.path.join(folder, "wrong")))
+    wrong = sorted(os.listdir(os.path.join(folder, "wrong")))
     tap.check(len(wrong) >= 2, "there are two wrong solutions")
-    for name, names in wrong:
-        loses(workshop, os.path.join(folder, "wrong", name), names, f"wrong/{name}")
+    for name in wrong:
+        target = os.path.join(scratch, name)
+        loses(workshop, target, patched(folder, name, target), f"wrong/{name}")
 
 
 def task_agrees(lab):
@@ -66,9 +73,10 @@ def main():
     lab = sys.argv[1]
     task_agrees(lab)
     with tempfile.TemporaryDirectory() as folder:
-        workshop = grade.Workshop(lab, ROOT, folder)
-        workshop.build_ours()
-        grade_all(workshop)
+        workshop = grade.workshop_of(lab, ROOT, os.path.join(folder, "built"))
+        with contextlib.closing(workshop):
+            workshop.build_ours()
+            grade_all(workshop, folder)
     tap.finish()
 
 

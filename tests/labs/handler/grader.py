@@ -1,0 +1,62 @@
+"""grader.py - lab 2: what a handler has seen, against what the solution's has."""
+
+import re
+
+from in_guest import GuestWorkshop
+
+CALLER = re.compile(r"(\w+): (\d+) calls, (\d+) bytes")
+ALL = re.compile(r"all: (\d+) calls, (\d+) bytes, (\d+) missed")
+FORGOTTEN = re.compile(r"handler: its probe at .* is taken out")
+CALLS = re.compile(r"calls (\d+) of both")
+
+WORK = {
+    "arguments": "readers {seed}",
+    "callers": "readers {seed}",
+    "cpus": "readers {seed} spread",
+    "many": "storm {seed}",
+    "nmi": "storm {seed} nmi",
+    "leave": "readers {seed}",
+}
+
+
+class Workshop(GuestWorkshop):
+    SOURCE = "handler.c"
+    MODULES = ("docs/labs/handler/start/readers.c", "tests/labs/handler/storm.c")
+
+    def facts(self, ask, line, seed):
+        done = ask("run " + WORK[line].format(seed=seed))
+        said = ask("run handler").text
+        callers = sorted((name, int(calls), int(size)) for name, calls, size in
+                         CALLER.findall(said) if name != "all")  # fmt: skip
+        whole = ALL.search(said)
+        if not whole:
+            yield "no line 'all: N calls, N bytes, N missed'"
+            return
+        calls, size, missed = map(int, whole.groups())
+        if line == "arguments":
+            yield f"all: {calls} calls, {size} bytes, {missed} missed"
+        elif line == "nmi":
+            yield from after_nmis(done.text, callers, calls, missed)
+        elif line == "leave":
+            yield from what_is_left(ask)
+        else:
+            for seen in callers:
+                yield "%s: %d calls, %d bytes" % seen
+            yield f"missed: {missed}"
+        ask("module del handler", may_fail=True)
+
+
+def after_nmis(done, callers, calls, missed):
+    happened = int(CALLS.search(done).group(1))
+    yield f"calls that are neither counted nor missed: {happened - calls - missed}"
+    yield f"calls of no caller: {calls - sum(seen[1] for seen in callers)}"
+    yield f"callers: {', '.join(sorted({seen[0] for seen in callers}))}"
+    yield f"more are counted than missed: {calls > missed}"
+
+
+def what_is_left(ask):
+    """Behind module del. Probes that a module has forgotten are taken out and told of."""
+    before = len(FORGOTTEN.findall(ask("dmesg").text))
+    yield "module del: " + ask("module del handler", may_fail=True).name
+    count = len(FORGOTTEN.findall(ask("dmesg").text)) - before
+    yield f"probes that were forgotten: {count}"

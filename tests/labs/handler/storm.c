@@ -1,0 +1,106 @@
+/* storm.c - the grader's callers in lab 2: many of them, and NMIs that read and write in the
+ * middle of handlers. Is never unloaded, since its NMI handler stays.
+ */
+#include "readers.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "kernel/work/work.h"
+
+#include <stdbool.h>
+
+#define NMIS 300
+#define LIMIT_NS UINT64_C(20000000000)
+
+#define CALLER(name)                                                                     \
+    static NOINLINE unsigned long name(struct source *s, unsigned long count)            \
+    {                                                                                    \
+        uint8_t bytes[64];                                                               \
+                                                                                         \
+        read_bytes(s, bytes, count);                                                     \
+        return write_bytes(s, bytes, 1) + bytes[0];                                      \
+    }
+/* clang-format off */
+#define CALLERS(A) A(ant) A(bee) A(cat) A(dog) A(eel) A(fox) A(gnu) A(hen) A(ibex) A(jay) \
+    A(kite) A(lynx) A(mole) A(newt) A(owl) A(pig) A(quail) A(rat) A(seal) A(toad)
+/* clang-format on */
+CALLERS(CALLER)
+CALLER(in_nmi)
+CALLER(in_thread)
+
+#define ENTRY(name) name,
+
+static volatile uint64_t taken;
+static volatile bool is_over;
+static volatile uint64_t moved; /* calls of both functions */
+
+static bool on_nmi(struct pt_regs *regs UNUSED)
+{
+    struct source s = { .at = taken };
+
+    in_nmi(&s, 8);
+    taken++;
+    return true;
+}
+
+__attribute__((constructor)) static void storm_init(void)
+{
+    trap_set_handler(TRAP_NMI, on_nmi);
+}
+
+static int target(void *arg UNUSED)
+{
+    struct source s = { 0 };
+
+    while (!is_over) {
+        in_thread(&s, 5);
+        moved += 2;
+    }
+    return 0;
+}
+
+/* run storm SEED nmi: NMIs to the last CPU while it reads and writes. */
+static int nmis_run(struct work *w)
+{
+    uint64_t limit = clock_ns() + LIMIT_NS;
+    struct clone_args args = { .fn = target, .name = "target" };
+    int tid;
+
+    is_over = false;
+    moved = taken = 0;
+    args.cpus = UINT64_C(1) << (cpu_count() - 1);
+    tid = kernel_clone(&args);
+    if (tid < 0)
+        return tid;
+    for (unsigned sent = 0; sent < NMIS && clock_ns() < limit; sent++) {
+        uint64_t before = taken, gap = clock_ns() + work_random(w) % 100000;
+
+        smp_send_nmi(cpu_count() - 1);
+        while ((taken == before || clock_ns() < gap) && clock_ns() < limit)
+            pause();
+    }
+    is_over = true;
+    thread_join(tid, NULL);
+    w->function = "both";
+    w->calls = moved + 2 * taken;
+    return 0;
+}
+
+/* run storm SEED: twenty callers. */
+static int storm_run(struct work *w)
+{
+    static unsigned long (*const callers[])(struct source *,
+                                            unsigned long) = { CALLERS(ENTRY) };
+    struct source s = { .at = w->seed };
+
+    if (w->argc > 1)
+        return nmis_run(w);
+    for (unsigned i = 0; i < 400; i++)
+        callers[work_random(w) % ARRAY_LEN(callers)](&s, work_random(w) % 64 + 1);
+    return 0;
+}
+WORKLOAD(storm, storm_run, "the grader's callers in lab 2");

@@ -1,0 +1,193 @@
+"""in_guest.py - labs whose answer is a module: it is loaded into a guest, commands are run,
+and what they say is compared with what a guest with the solution says.
+
+The right answers are in no guest that has the student's code. A guest that has failed in a
+case is not used for the next one.
+"""
+
+import os
+import resource
+import sys
+import time
+
+from building import HostError
+from grade import Difference, NotBuilt, Workshop
+from guest import ROOT, Guest, GuestError, Setup
+from machine import Gone, ProtocolError
+
+if ROOT not in sys.path:
+    sys.path.append(ROOT)
+from kernel.module import send  # noqa: E402
+
+BOOT_SECONDS = 30
+OUTPUT_MAX = 2**18  # bytes of the answers to one case
+FILE_MAX = 2**26  # bytes that QEMU may write for the guest
+SHOWN = 3  # lines of a guest's last words
+
+
+class Failed(Exception):
+    """The guest does not go on with this case; the text says why."""
+
+
+class Seen:
+    """As confine.Ended: how a case ended."""
+
+    def __init__(self, why=None):
+        self.why = why
+
+
+class Asker:
+    """Asks one guest, for so many seconds in all."""
+
+    def __init__(self, guest, seconds):
+        self.guest, self.seconds = guest, seconds
+        self.deadline = time.monotonic() + seconds
+        self.left = OUTPUT_MAX
+        self.said = []  # for the student: commands and answers
+        self.is_loading = False
+
+    def _count(self, piece):
+        self.left -= len(piece)
+        if self.left < 0:
+            raise Failed("it wrote too much")
+
+    def __call__(self, command, may_fail=False):
+        """The Reply to a command, which must succeed."""
+        left = max(self.deadline - time.monotonic(), 0.001)
+        try:
+            reply = self.guest.machine.request(command, left, self._count)
+        except (Gone, TimeoutError):
+            raise Failed(self._what_happened(command)) from None
+        except (ProtocolError, ValueError) as error:
+            raise Failed(f"the guest's answer to '{command}' is none: {error}") from None
+        if not self.is_loading:
+            self.said.append(f"sonde> {command}\n{reply.text}")
+        if reply.errno and not may_fail:
+            said = reply.text.strip().splitlines()[-1:] or [reply.name]
+            raise Failed(f"'{command}' failed: {said[0]}")
+        return reply
+
+    def load(self, path):
+        """Make @path, an object, a module of the guest."""
+        with open(path, "rb") as file:
+            data = file.read()
+        target = f"/tmp/{send.name_of(path)}.o"
+        self.is_loading = True
+        try:
+            send.send(self, data, target, self.seconds)
+        except send.ModuleError as error:
+            raise Failed(str(error)) from None
+        self.is_loading = False
+        self(f"module reload {target}")
+        self(f"rm {target}")
+
+    # As kernel/module/send.py wants a machine to be.
+
+    def truncate(self, path, _timeout):
+        return self(f"echo -n '' > {path}")
+
+    def request(self, command, _timeout):
+        return self(command)
+
+    def _what_happened(self, command):
+        error = self.guest.failure(f"in '{command}'", self.seconds)
+        panic = next((line for line in error.lines if line.startswith("panic: ")), None)
+        self.said += error.lines
+        return f"{error}; {panic}" if panic else str(error)
+
+
+class GuestWorkshop(Workshop):
+    """A lab whose answer is a module. Its grader.py says which, and what is asked.
+
+    SOURCE: the student's file; MODULES: the grader's, from the root, which every guest has
+    """
+
+    SETUP = {"smp": 4, "memory": "256M"}
+    SOURCE = None
+    MODULES = ()
+
+    def facts(self, ask, line, seed):
+        """What one case has shown: the student's module is loaded. Yields lines."""
+        raise NotImplementedError
+
+    def kernel_object(self, source, folder, more=()):
+        """The object of a module. Its name is that of the source. NotBuilt."""
+        os.makedirs(self.path(folder), exist_ok=True)
+        target = os.path.join(self.path(folder), send.name_of(source) + ".o")
+        start = os.path.join(self.tree, "docs/labs", self.lab, "start")
+        self.run([*send.flags(), "-Wno-error", "-g0", "-I" + ROOT, "-iquote", start, *more,
+                  "-c", "-o", target, source])  # fmt: skip
+        return target
+
+    def build_ours(self):
+        solution = os.path.join(self.grader, "solution", self.SOURCE)
+        self.guests = {}
+        try:
+            self.ours = [self.kernel_object(os.path.join(self.tree, path), "ours")
+                         for path in self.MODULES]  # fmt: skip
+            self.truth = self.kernel_object(solution, "truth")
+        except NotBuilt as error:
+            raise HostError(f"grade: the grader of {self.lab}: {error}") from None
+
+    def build_answer(self, handed_in):
+        if "answer" in self.guests:
+            self.guests.pop("answer").stop()
+        self.answer = self.kernel_object(self.taken(handed_in, self.SOURCE), "answer")
+
+    @staticmethod
+    def seed_of(seed, case):
+        """What the guest's workloads are given."""
+        return (seed * 1000003 + case) % 2**31
+
+    def new_guest(self):
+        guest = Guest(Setup(**self.SETUP, append="quiet"))
+        try:
+            resource.prlimit(guest.process.pid, resource.RLIMIT_FSIZE, (FILE_MAX, FILE_MAX))
+            guest.wait_prompt(BOOT_SECONDS * self.scale)
+            ask = Asker(guest, BOOT_SECONDS * self.scale)
+            for path in self.ours:
+                ask.load(path)
+        except (GuestError, Failed) as error:
+            guest.stop()
+            raise HostError(f"grade: a guest for {self.lab}: {error}") from None
+        return guest
+
+    def guest_for(self, whose):
+        if whose not in self.guests:
+            self.guests[whose] = self.new_guest()
+        return self.guests[whose]
+
+    def run_in(self, whose, module, line, seed):
+        """(facts, Seen) of one case in a guest; a guest that failed is gone."""
+        ask, found = Asker(self.guest_for(whose), self.seconds), []
+        seen = Seen()
+        try:
+            ask.load(module)
+            found += self.facts(ask, line, seed)
+        except Failed as error:
+            seen.why = str(error)
+            self.guests.pop(whose).stop()
+        self.said = "".join(ask.said)
+        return found, seen
+
+    def compare(self, line, seed, case):
+        seed = self.seed_of(seed, case)
+        if (line, seed) not in self.right:
+            facts, seen = self.run_in("truth", self.truth, line, seed)
+            if seen.why:
+                raise HostError(f"grade: the grader of {self.lab}: {line}: {seen.why}")
+            self.right[line, seed] = facts
+        got, seen = self.run_in("answer", self.answer, line, seed)
+        with open(self.path("output"), "w", encoding="utf-8") as output:
+            output.write(self.said)
+        if got == self.right[line, seed] and not seen.why:
+            return None
+        return Difference(got, self.right[line, seed], seen)
+
+    def how_to_debug(self, line, seed, case):
+        return None
+
+    def close(self):
+        for guest in self.guests.values():
+            guest.stop()
+        self.guests = {}
