@@ -173,6 +173,8 @@ def target_of(test):
         return []
     if test.tier in ("pun", "region"):
         return ["build/sonde.elf", f"build/{test.tier}/check_{test.tier}"]
+    if test.tier == "truth":
+        return ["build/sonde.elf", "build/truth/exec_count.so"]
     if test.tier == "fuzz" and test.stem != "console":
         return ["build/sonde.elf", f"build/fuzz/fuzz_{test.stem}"]
     return ["all"]

@@ -19,6 +19,7 @@ from machine import Gone
 PLUGIN = os.path.join(BUILD, "truth", "exec_count.so")
 RECORD = struct.Struct("<6Q")  # struct truth_record
 LIMIT = 120  # seconds to the prompt
+MODULES = 0x200000, 0x100000  # the window for them: its alignment, and how much of it counts
 CELLS = -0x82000000, -0x70000000  # kernel/memmap.h: both arenas, and all between them
 
 THREADS_MAX = 16
@@ -42,17 +43,17 @@ INSN = re.compile(r" *([0-9a-f]+):\t(\S+)")
 ENDS = re.compile("call|j|ret|loop|iret|hlt|ud2|int")  # of a straight line
 
 
-def straight_pairs():
+def straight_pairs(path=ELF, base=0, section=".text"):
     """Addresses (A, B) where B stands behind A and A never leads elsewhere, so that a CPU
     that executes A executes B. A label of assembler code counts as an end too.
     """
-    words = ["objdump", "-d", "--no-show-raw-insn", ELF]
+    words = ["objdump", "-d", "--no-show-raw-insn", f"--section={section}", path]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     pairs, before = [], None
     for line in done.stdout.splitlines():
         match = INSN.match(line)
-        address = int(match[1], 16) if match else None
-        if match and before:
+        address = base + int(match[1], 16) if match else None
+        if match and before is not None:
             pairs.append((before, address))
         before = address if match and not ENDS.match(match[2]) else None
     return pairs
@@ -126,7 +127,7 @@ class Counted:
     only: count in one function, which takes less time; None: in all of the text
     """
 
-    def __init__(self, only=None, **options):
+    def __init__(self, only=None, qemu="", **options):
         self.table = table = symbol_table()
         self.text = table["_text"][0], table["_etext"][0]
         self.folder = tempfile.TemporaryDirectory()
@@ -134,17 +135,19 @@ class Counted:
         self.symbols = Symbols(ELF)
         tell, size = table["truth_tell"]
         start, length = table.get(only, (self.text[0], self.text[1] - self.text[0]))
+        window = -(-table["_end"][0] // MODULES[0]) * MODULES[0]
         words = {
             "text": f"{start:x}:{start + length:x}",
+            "modules": f"{window:x}:{window + MODULES[1]:x}",
             "cells": "%x:%x" % tuple(address + (1 << 64) for address in CELLS),
             "tell": "%x:%x" % (tell, tell + size),
-            "opened": "%x" % table["truth_opened"][0],
-            "closed": "%x" % table["truth_closed"][0],
+            **{word: "%x" % table["truth_" + word][0]
+               for word in ("opened", "unlinked", "closed")},
             "out": path,
         }
         plugin = ",".join([PLUGIN] + [f"{key}={words[key]}" for key in words])
         qmp = os.path.join(self.folder.name, "qmp")
-        self.guest = Guest(Setup(qemu=f"-plugin {plugin}", qmp=qmp, **options))
+        self.guest = Guest(Setup(qemu=f"-plugin {plugin} {qemu}", qmp=qmp, **options))
         self._connect(path, qmp)
 
     def _connect(self, path, qmp):
@@ -188,9 +191,9 @@ class Counted:
             raise AssertionError(f"{command!r}: {reply.errno} {reply.name}: {reply.text}")
         return reply.text
 
-    def run(self, words, limit):
+    def run(self, words, limit, command="truth"):
         """`truth` with these words: the Outcome."""
-        output = self.ask(f"truth {words}", limit)
+        output = self.ask(f"{command} {words}", limit)
         place = re.search(r"records 0x([0-9a-f]+) (\d+)", output)
         memory = self.read_memory(int(place[1], 16), int(place[2]) * RECORD.size)
         records = {row[0]: row[1:] for row in RECORD.iter_unpack(memory) if row[0]}

@@ -6,15 +6,17 @@
  * which address an instruction loads from. So the guest talks to it by loads from within
  * one function, truth_tell():
  *
- *   from an address in the text   count this instruction, from 0 on
+ *   from an address in the text   count this instruction
  *   then from a jump in a cell    a CPU that executes it has executed this one, too:
  *                                 the jump leads past it, to where its own jump would have
  *   from truth_opened             from now on
+ *   from truth_unlinked           no jump leads past anything
  *   from truth_closed             no longer: write down what was counted, and forget it
  *
- * Arguments: text, cells, tell (START:END), opened, closed (addresses), all in hexadecimal,
- * and out, a file. Each time something is written down, a line `= WINDOW` follows the lines
- * `ADDRESS EXECUTIONS` of all instructions that were to be counted.
+ * Arguments: text, modules, cells, tell (START:END), opened, unlinked, closed (addresses),
+ * all in hexadecimal, and out, a file. Text is the image's, or that of modules. Each time
+ * something is written down, a line `= WINDOW` follows the lines `ADDRESS EXECUTIONS` of all
+ * instructions that were to be counted.
  *
  * The declarations are those of version 1 of QEMU's plugin interface, for which Debian has
  * no header.
@@ -74,9 +76,10 @@ struct counter {
     uint64_t executions;
 };
 
-static struct range text, cells, tell;
-static uint64_t opened, closed;
-static struct counter *counters;  /* by offset in the text */
+static struct range texts[2];       /* the image's, and that of modules */
+static struct counter *counters[2]; /* by offset in each */
+static struct range cells, tell;
+static uint64_t opened, unlinked, closed;
 static struct counter **passed;   /* by offset in the cells: what a jump leads past */
 static struct counter *told_last; /* what a jump would be about */
 static bool is_open;
@@ -105,36 +108,64 @@ static void count_passed(unsigned cpu, void *arg)
         count(cpu, *c);
 }
 
-static void forget(struct counter *c)
+/* counter_at - NULL: not in any text. */
+static struct counter *counter_at(uint64_t addr)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (contains(&texts[i], addr))
+            return &counters[i][addr - texts[i].start];
+    return NULL;
+}
+
+static void unlink_one(struct counter *c)
 {
     passed[c->past] = NULL;
+    c->past = 0;
+}
+
+static void for_all(void (*fn)(struct counter *c, uint64_t addr))
+{
+    for (unsigned i = 0; i < 2; i++)
+        for (uint64_t at = texts[i].start; at < texts[i].end; at++)
+            if (counters[i][at - texts[i].start].counted)
+                fn(&counters[i][at - texts[i].start], at);
+}
+
+static void unlink_it(struct counter *c, uint64_t addr)
+{
+    (void)addr;
+    unlink_one(c);
+}
+
+static void write_down_one(struct counter *c, uint64_t addr)
+{
+    fprintf(out, "%" PRIx64 " %" PRIu64 "\n", addr, c->executions);
+    unlink_one(c);
     *c = (struct counter){ 0 };
 }
 
 static void write_down(void)
 {
-    for (uint64_t i = 0; i < text.end - text.start; i++) {
-        struct counter *c = &counters[i];
-
-        if (c->counted)
-            fprintf(out, "%" PRIx64 " %" PRIu64 "\n", text.start + i, c->executions);
-        forget(c);
-    }
+    for_all(write_down_one);
     fprintf(out, "= %u\n", window++);
     fflush(out);
 }
 
 static void told(unsigned cpu, uint32_t info, uint64_t addr, void *arg)
 {
+    struct counter *c = counter_at(addr);
+
     (void)cpu;
     (void)info;
     (void)arg;
-    if (contains(&text, addr)) {
-        told_last = &counters[addr - text.start];
-        forget(told_last);
-        told_last->counted = true;
+    if (c) {
+        told_last = c;
+        unlink_one(c);
+        c->counted = true;
     } else if (addr == opened) {
         __atomic_store_n(&is_open, true, __ATOMIC_SEQ_CST);
+    } else if (addr == unlinked) {
+        for_all(unlink_it);
     } else if (addr != closed && contains(&cells, addr) && told_last) {
         told_last->past = (uint32_t)(addr - cells.start);
         passed[told_last->past] = told_last;
@@ -157,9 +188,9 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         uint64_t addr = qemu_plugin_insn_vaddr(insn);
 
-        if (contains(&text, addr))
+        if (counter_at(addr))
             qemu_plugin_register_vcpu_insn_exec_cb(insn, count, QEMU_CB_NO_REGS,
-                                                   &counters[addr - text.start]);
+                                                   counter_at(addr));
         else if (contains(&cells, addr) && is_jump(insn))
             qemu_plugin_register_vcpu_insn_exec_cb(insn, count_passed, QEMU_CB_NO_REGS,
                                                    &passed[addr - cells.start]);
@@ -171,24 +202,37 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 
 /* ---- arguments ---- */
 
+static bool is_word(const char *word, size_t len, const char *name)
+{
+    return len == strlen(name) && !strncmp(word, name, len);
+}
+
 static bool take(const char *word)
 {
+    const struct {
+        const char *name;
+        struct range *range;
+    } ranges[] = { { "text", &texts[0] },
+                   { "modules", &texts[1] },
+                   { "cells", &cells },
+                   { "tell", &tell } };
+    const struct {
+        const char *name;
+        uint64_t *addr;
+    } addrs[] = { { "opened", &opened },
+                  { "unlinked", &unlinked },
+                  { "closed", &closed } };
     const char *value = strchr(word, '=');
     size_t len = value ? (size_t)(value++ - word) : 0;
 
-    if (len == 4 && !strncmp(word, "text", len))
-        return sscanf(value, "%" SCNx64 ":%" SCNx64, &text.start, &text.end) == 2;
-    if (len == 4 && !strncmp(word, "tell", len))
-        return sscanf(value, "%" SCNx64 ":%" SCNx64, &tell.start, &tell.end) == 2;
-    if (len == 5 && !strncmp(word, "cells", len))
-        return sscanf(value, "%" SCNx64 ":%" SCNx64, &cells.start, &cells.end) == 2;
-    if (len == 6 && !strncmp(word, "opened", len))
-        return sscanf(value, "%" SCNx64, &opened) == 1;
-    if (len == 6 && !strncmp(word, "closed", len))
-        return sscanf(value, "%" SCNx64, &closed) == 1;
-    if (len == 3 && !strncmp(word, "out", len))
-        return (out = fopen(value, "w")) != NULL;
-    return false;
+    for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+        if (is_word(word, len, ranges[i].name))
+            return sscanf(value, "%" SCNx64 ":%" SCNx64, &ranges[i].range->start,
+                          &ranges[i].range->end) == 2;
+    for (size_t i = 0; i < sizeof(addrs) / sizeof(addrs[0]); i++)
+        if (is_word(word, len, addrs[i].name))
+            return sscanf(value, "%" SCNx64, addrs[i].addr) == 1;
+    return is_word(word, len, "out") && (out = fopen(value, "w")) != NULL;
 }
 
 int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
@@ -200,11 +244,12 @@ int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
             return -1;
         }
     }
-    counters = calloc(text.end - text.start, sizeof(*counters));
+    for (unsigned i = 0; i < 2; i++)
+        counters[i] = calloc(texts[i].end - texts[i].start + 1, sizeof(struct counter));
     passed = calloc(cells.end - cells.start, sizeof(*passed)); /* most is never touched */
-    if (!counters || !passed || !out || !opened || !closed || !tell.end || !cells.end) {
-        fprintf(stderr,
-                "exec_count: not all of text, cells, tell, opened, closed, out\n");
+    if (!counters[0] || !counters[1] || !passed || !out || !opened || !unlinked ||
+        !closed || !tell.end || !cells.end) {
+        fprintf(stderr, "exec_count: not all of its arguments\n");
         return -1;
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

@@ -54,11 +54,11 @@ def agrees(machine, outcome, name):
     tap.note(f"{outcome.armed} armed, {outcome.refused} refused; missed: {causes}")
 
 
-def skips_nothing(machine, outcome, name):
+def skips_nothing(machine, outcome, name, pairs):
     """Executions are counted in the text. If the engine ran an instruction in a copy without
     having been asked, neither side would count it.
     """
-    torn = list(outcome.torn(straight_pairs()))
+    torn = list(outcome.torn(pairs))
     tap.check(not torn, f"{name}: straight lines are executed straight on")
     for a, b in torn[:SHOWN_MAX]:
         counts = outcome.executions[a], outcome.executions[b]
@@ -81,7 +81,7 @@ def trial(machine, words, workloads, name):
     outcome = machine.run(f"{words} {quoted(workloads)}", LIMIT)
     tap.note(f"{time.monotonic() - start:.1f} s")
     agrees(machine, outcome, name)
-    skips_nothing(machine, outcome, name)
+    skips_nothing(machine, outcome, name, straight_pairs())
     tap.equal(outcome.checksums(), plain, f"{name}: the checksums are those without probes")
     leaves_nothing(machine, outcome, blocks, name)
     return outcome

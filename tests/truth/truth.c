@@ -14,6 +14,7 @@
 #include "probes/jump/optimize.h"
 #include "probes/many/mass.h"
 #include "tests/truth/truth_nmi.h"
+#include "tests/truth/truth_parts.h"
 #include "tests/truth/truth_window.h"
 
 #include <stdlib.h>
@@ -48,8 +49,7 @@ static struct truth_record *records;
 
 /* ---- which instructions ---- */
 
-/* function_get - the symbol at @i of the table, when it is a function of its own. */
-static bool function_get(size_t i, struct plat_symbol *function)
+bool truth_function_get(size_t i, struct plat_symbol *function)
 {
     struct ksym sym;
 
@@ -74,7 +74,8 @@ static bool function_next(const struct truth *t, size_t *i, struct plat_symbol *
     bool any = strcmp(t->what, "all") == 0;
 
     for (; *i < ksyms_count(); ++*i)
-        if (function_get(*i, function) && (any || is_named(t->what, function->name)))
+        if (truth_function_get(*i, function) &&
+            (any || is_named(t->what, function->name)))
             return true;
     return false;
 }
@@ -82,21 +83,21 @@ static bool function_next(const struct truth *t, size_t *i, struct plat_symbol *
 /* Handlers of all instructions at once carry no probes themselves: each hit would be a
  * dozen hits in its handlers, and each of these a dozen more.
  */
-static int handler_before(struct kprobe *p, struct pt_regs *regs)
+int truth_before(struct kprobe *p, struct pt_regs *regs)
 {
     (void)p;
     (void)regs;
     return 0;
 }
-NOKPROBE(handler_before);
+NOKPROBE(truth_before);
 
-static void handler_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+void truth_after(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
 {
     (void)p;
     (void)regs;
     (void)flags;
 }
-NOKPROBE(handler_after);
+NOKPROBE(truth_after);
 
 /* For a few probes, this one among them. */
 static int handler_nested(struct kprobe *p, struct pt_regs *regs)
@@ -196,11 +197,11 @@ static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
     t->refused++;
 }
 
-/* find_links - as they stay for the rest of the window: nothing else waits to be made. The
+/* As they stay for the rest of the window: nothing else waits to be made. The
  * engine does not wait until all CPUs see a new link; but a CPU that still goes by the text
  * would be counted there as well as at the jump past it.
  */
-static void find_links(struct kprobe *const *ps, uintptr_t *past, size_t count)
+void truth_find_links(struct kprobe *const *ps, uintptr_t *past, size_t count)
 {
     optimize_run();
     plat_lock(PLAT_PROBES);
@@ -225,7 +226,7 @@ static int trial(struct truth *t, size_t first, size_t count)
     if (in <= 0)
         return (int)in;
     t->armed += (size_t)in;
-    find_links(ps, t->past + first, (size_t)in);
+    truth_find_links(ps, t->past + first, (size_t)in);
     truth_open(ps, t->past + first, records + first, (size_t)in);
     err = t->storm.count ? storm_run(t) : run_commands(t);
     truth_close(ps, records + first, (size_t)in);
@@ -266,7 +267,7 @@ static int make_room(struct truth *t)
     return records && t->probes && t->pointers && t->past ? 0 : -ENOMEM;
 }
 
-static size_t exec_pages(void)
+size_t truth_exec_pages(void)
 {
     struct exec_stats stats;
 
@@ -277,7 +278,7 @@ static size_t exec_pages(void)
 static int run_all(struct truth *t)
 {
     enum step_engine before = step_get_engine();
-    size_t pages = exec_pages();
+    size_t pages = truth_exec_pages();
     int err;
 
     if (!t->max)
@@ -290,7 +291,7 @@ static int run_all(struct truth *t)
         err = trial(t, 0, t->count);
     }
     step_set_engine(before);
-    t->left = exec_pages() - pages;
+    t->left = truth_exec_pages() - pages;
     return err;
 }
 
@@ -302,8 +303,8 @@ static bool option(struct truth *t, const char *word)
     if (strncmp(word, "nmis=", 5) == 0)
         return !parse_u64(word + 5, 10, &t->storm.count);
     if (with_handlers || strcmp(word, "nested") == 0) {
-        t->before = with_handlers ? handler_before : handler_nested;
-        t->after = handler_after;
+        t->before = with_handlers ? truth_before : handler_nested;
+        t->after = truth_after;
     } else if (strcmp(word, "each") == 0) {
         t->each = true;
     } else if (strcmp(word, "bare") == 0) {
@@ -364,4 +365,5 @@ __attribute__((constructor)) static void truth_init(void)
 {
     truth_storm_init();
     BUG_ON(shell_add_developer_command(&command));
+    truth_module_init();
 }

@@ -29,7 +29,7 @@ struct meeting {
     const uintptr_t *past;
     struct truth_record *records;
     size_t count;
-    bool opens;
+    enum { OPENS, TELLS, CLOSES } what;
     unsigned expected; /* CPUs that have to come, the acting one left out */
     unsigned waiting;  /* that have come */
     bool in_a_hit;     /* somebody is, and has perhaps been counted by one side only */
@@ -38,8 +38,8 @@ struct meeting {
 };
 
 /* The plugin watches where truth_tell() loads from: these mean what they are called. */
-extern const uint8_t truth_opened, truth_closed;
-const uint8_t truth_opened, truth_closed;
+extern const uint8_t truth_opened, truth_unlinked, truth_closed;
+const uint8_t truth_opened, truth_unlinked, truth_closed;
 
 void truth_tell(const volatile uint8_t *what);
 NOINLINE void truth_tell(const volatile uint8_t *what)
@@ -57,26 +57,30 @@ NOKPROBE_INLINE void add(uint64_t *sum, uint64_t counter, bool opens)
 NOKPROBE_INLINE void read(const struct meeting *m, struct truth_record *r,
                           const struct kprobe *p)
 {
-    r->addr = p->addr;
-    add(&r->hits, READ_ONCE(p->hits), m->opens);
+    bool opens = m->what == OPENS;
+
+    if (opens)
+        r->addr = p->addr;
+    add(&r->hits, READ_ONCE(p->hits), opens);
     for (unsigned cpu = 0; p->counter && cpu <= m->expected; cpu++)
-        add(&r->hits, READ_ONCE(m->counters[cpu][p->counter]), m->opens);
+        add(&r->hits, READ_ONCE(m->counters[cpu][p->counter]), opens);
     for (unsigned cause = 0; cause < MISS_CAUSES; cause++)
-        add(&r->missed[cause], READ_ONCE(p->missed[cause]), m->opens);
+        add(&r->missed[cause], READ_ONCE(p->missed[cause]), opens);
 }
 
 NOKPROBE_INLINE void act(const struct meeting *m)
 {
-    if (!m->opens)
+    if (m->what == CLOSES)
         truth_tell(&truth_closed);
     for (size_t i = 0; i < m->count; i++) {
-        if (m->opens)
+        if (m->what != CLOSES)
             truth_tell((const uint8_t *)m->probes[i]->addr);
-        if (m->opens && m->past[i])
+        if (m->what != CLOSES && m->past[i])
             truth_tell((const uint8_t *)m->past[i]);
-        read(m, &m->records[i], m->probes[i]);
+        if (m->what != TELLS)
+            read(m, &m->records[i], m->probes[i]);
     }
-    if (m->opens)
+    if (m->what == OPENS)
         truth_tell(&truth_opened);
 }
 
@@ -125,16 +129,9 @@ static void meet(void *arg)
 }
 NOKPROBE(meet);
 
-static void hold(struct kprobe *const *probes, const uintptr_t *past,
-                 struct truth_record *records, size_t count, bool opens)
+static void hold(struct meeting m)
 {
-    struct meeting m = { .probes = probes,
-                         .past = past,
-                         .records = records,
-                         .count = count,
-                         .opens = opens,
-                         .expected = cpu_count() - 1 };
-
+    m.expected = cpu_count() - 1;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
         m.counters[cpu] = percpu_counter(cpu, 0);
     for (;;) {
@@ -150,10 +147,26 @@ static void hold(struct kprobe *const *probes, const uintptr_t *past,
 void truth_open(struct kprobe *const *probes, const uintptr_t *past,
                 struct truth_record *records, size_t count)
 {
-    hold(probes, past, records, count, true);
+    hold((struct meeting){ .probes = probes,
+                           .past = past,
+                           .records = records,
+                           .count = count,
+                           .what = OPENS });
+}
+
+void truth_tell_links(struct kprobe *const *probes, const uintptr_t *past, size_t count)
+{
+    hold((struct meeting){
+        .probes = probes, .past = past, .count = count, .what = TELLS });
+}
+
+void truth_forget_links(void)
+{
+    truth_tell(&truth_unlinked);
 }
 
 void truth_close(struct kprobe *const *probes, struct truth_record *records, size_t count)
 {
-    hold(probes, NULL, records, count, false);
+    hold((struct meeting){
+        .probes = probes, .records = records, .count = count, .what = CLOSES });
 }

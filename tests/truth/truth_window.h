@@ -26,6 +26,14 @@ struct truth_record {
 void truth_open(struct kprobe *const *probes, const uintptr_t *past,
                 struct truth_record *records, size_t count);
 
+/* truth_tell_links - while it is open: others lead past the probes now, of which none is hit
+ * meanwhile. truth_forget_links - none does; the probes need not have any text.
+ *
+ * Context: thread.
+ */
+void truth_tell_links(struct kprobe *const *probes, const uintptr_t *past, size_t count);
+void truth_forget_links(void);
+
 /* truth_close - the end of what truth_open() began. */
 void truth_close(struct kprobe *const *probes, struct truth_record *records,
                  size_t count);

@@ -88,6 +88,21 @@ static int guest_run(struct work *w)
 }
 WORKLOAD(guest, guest_run, "calls all of it");
 
+static int spread_task(struct work_task *t)
+{
+    for (long i = 0; i < 200; i++)
+        t->result += (uint64_t)guest_mix((long)t->idx + i, i * 77);
+    t->calls = 200;
+    return 0;
+}
+
+static int spread_run(struct work *w)
+{
+    w->function = "guest_mix";
+    return work_spread(w, spread_task, NULL);
+}
+WORKLOAD(guest_spread, spread_run, "the same on all CPUs");
+
 __attribute__((constructor)) static void guest_init(void)
 {
     guest_twice(1);
