@@ -45,8 +45,8 @@ KERNEL := \
 # Each folder lists its own, in the order in which they are best read.
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug module console work) \
-    $(addprefix probes/,insn core jump region returns text xmc explain trace port many marker \
-        console bench) \
+    $(addprefix probes/,insn core jump region returns text xmc explain agent trace port \
+        many marker console bench) \
     $(addprefix tests/,kernel conformance bench stress truth alone))
 
 PUN := $(filter probes/jump/pun%,$(JUMP))
@@ -57,7 +57,7 @@ ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT)
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
     $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT) $(XMC) $(EXPLAIN) $(INSN) \
-    $(TRACE) $(PORT) \
+    $(AGENT) $(TRACE) $(PORT) \
     $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 

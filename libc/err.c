@@ -33,6 +33,7 @@ static const struct err err_table[] = {
     ERR(ENFILE, "Too many open files in system"),
     ERR(ENOSPC, "No space left on device"),
     ERR(EPIPE, "Broken pipe"),
+    ERR(EDOM, "Numerical argument out of domain"),
     ERR(ERANGE, "Numerical result out of range"),
     ERR(EDEADLK, "Resource deadlock avoided"),
     ERR(ENAMETOOLONG, "File name too long"),

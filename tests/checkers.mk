@@ -43,6 +43,13 @@ $(B)/fuzz/fuzz_trace: $(FUZZ_TRACE)
 	$(Q)clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^
 -include $(FUZZ_TRACE:.o=.d)
 
+# Programs of gdb under it.
+FUZZ_AGENT = $(patsubst %.c,$(B)/fuzz/obj/%.o,tests/fuzz/fuzz_agent.c $(AGENT))
+$(B)/fuzz/fuzz_agent: $(FUZZ_AGENT)
+	$(call say,HOSTLD,$@)
+	$(Q)clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^
+-include $(FUZZ_AGENT:.o=.d)
+
 # The checker of modules under it.
 FUZZ_MODULE = $(patsubst %.c,$(B)/fuzz/obj/%.o,tests/fuzz/fuzz_module.c \
     kernel/module/elf_check.c kernel/module/elf_link.c)

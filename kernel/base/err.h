@@ -26,6 +26,7 @@
 #define ENFILE 23
 #define ENOSPC 28
 #define EPIPE 32
+#define EDOM 33
 #define ERANGE 34
 #define EDEADLK 35
 #define ENAMETOOLONG 36

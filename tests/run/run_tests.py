@@ -254,7 +254,7 @@ def build(labels):
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
     if "region/plans" in labels:
         programs.append(os.path.join(BUILD, "region", "check_region"))
-    for name in ("insn", "module", "trace"):
+    for name in ("agent", "insn", "module", "trace"):
         if f"fuzz/{name}" in labels:
             programs.append(os.path.join(BUILD, "fuzz", f"fuzz_{name}"))
     if any(label.startswith("truth/") for label in labels):

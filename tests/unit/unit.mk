@@ -13,6 +13,9 @@ $(foreach stem,$(engine_stems),$(eval unit_$(stem) := $(engine_on_arrays)))
 
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INSN)))
 
+unit_agent := $(AGENT)
+unit_agent_verify := $(AGENT)
+unit_agent_format := $(AGENT)
 unit_pun := $(PUN) $(INSN)
 unit_page := probes/trace/page.c
 unit_print := $(addprefix probes/trace/,ring.c page.c page_merge.c event.c print.c format.c \

@@ -1,0 +1,369 @@
+/* agent.c - the interpreter of agent expressions. Runs in hits: no lock, no allocation, no
+ * loop without a bound.
+ *
+ * It relies on agent_verify(): the stack needs no check, nor do jumps and operands.
+ */
+#include "probes/agent/agent_op.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+
+#include <string.h>
+
+#define NZ_PART 16 /* bytes of a text that are read at once, aligned */
+
+struct agent_run {
+    const struct agent_world *world;
+    const uint8_t *at; /* the instruction */
+    uint64_t *top;     /* the word on top; stack itself is below the first one */
+    uint64_t stack[AGENT_STACK_MAX + 1];
+    const char *why; /* it failed */
+    uintptr_t addr;
+};
+
+uint64_t agent_register(const struct agent_world *world, unsigned number)
+{
+#define AT(field) offsetof(struct pt_regs, field)
+    static const uint8_t offsets[AGENT_REGS] = {
+        AT(ax),  AT(bx),  AT(cx), AT(dx),    AT(si),  AT(di),  AT(bp),
+        AT(sp),  AT(r8),  AT(r9), AT(r10),   AT(r11), AT(r12), AT(r13),
+        AT(r14), AT(r15), AT(ip), AT(flags), AT(cs),  AT(ss),
+    };
+    uint64_t word;
+
+    if (number == AGENT_REG_IP)
+        return world->ip;
+    memcpy(&word, (const uint8_t *)world->regs + offsets[number], sizeof(word));
+    return word;
+}
+
+/* ---- what may fail ---- */
+
+static int fails(struct agent_run *run, int err, const char *why)
+{
+    run->why = why;
+    return err;
+}
+
+static int unreadable(struct agent_run *run, uintptr_t addr)
+{
+    run->addr = addr;
+    return fails(run, -EFAULT, "memory cannot be read");
+}
+
+static int reference(struct agent_run *run, size_t bytes)
+{
+    uintptr_t addr = *run->top;
+
+    *run->top = 0;
+    if (run->world->read(run->world->arg, run->top, addr, bytes))
+        return unreadable(run, addr);
+    return 0;
+}
+
+/* divide - of the two words on top, which become one. */
+static int divide(struct agent_run *run, uint8_t op)
+{
+    uint64_t by = *run->top--, of = *run->top;
+    bool is_signed = op == OP_DIV_SIGNED || op == OP_REM_SIGNED;
+
+    if (!by)
+        return fails(run, -EDOM, "division by zero");
+    if (is_signed && by == UINT64_MAX && of == UINT64_C(1) << 63)
+        return fails(run, -EDOM, "the quotient is too large");
+    switch (op) {
+    case OP_DIV_SIGNED:
+        *run->top = (uint64_t)((int64_t)of / (int64_t)by);
+        break;
+    case OP_DIV_UNSIGNED:
+        *run->top = of / by;
+        break;
+    case OP_REM_SIGNED:
+        *run->top = (uint64_t)((int64_t)of % (int64_t)by);
+        break;
+    default:
+        *run->top = of % by;
+    }
+    return 0;
+}
+
+static int variable(struct agent_run *run, bool set)
+{
+    unsigned number = (unsigned)agent_number(run->at + 1, 2);
+    int64_t value = set ? (int64_t)*run->top : 0;
+    int err = run->world->var(run->world->arg, number, set, &value);
+
+    if (err)
+        return fails(run, err, "there is no such variable");
+    if (!set)
+        *++run->top = (uint64_t)value;
+    return 0;
+}
+
+/* ---- output ---- */
+
+static int collect_bytes(struct agent_run *run, uintptr_t addr, uint64_t len)
+{
+    int err;
+
+    if (len > AGENT_TRACE_MAX)
+        return fails(run, -E2BIG, "it is more than 65535 bytes");
+    err = run->world->collect(run->world->arg, addr, len);
+    if (err == -EFAULT)
+        return unreadable(run, addr);
+    return err ? fails(run, err, "there is no room for it in the frame") : 0;
+}
+
+/* collect_text - up to a NUL, and with it, or to @max bytes. */
+static int collect_text(struct agent_run *run, uintptr_t addr, uint64_t max)
+{
+    char part[NZ_PART];
+    size_t len = 0;
+
+    if (max > AGENT_TRACE_MAX)
+        max = AGENT_TRACE_MAX;
+    while (len < max) {
+        size_t take = NZ_PART - (addr + len) % NZ_PART, used;
+
+        if (take > max - len)
+            take = max - len;
+        if (run->world->read(run->world->arg, part, addr + len, take))
+            return unreadable(run, addr + len);
+        used = strnlen(part, take);
+        len += used;
+        if (used < take) {
+            len++;
+            break;
+        }
+    }
+    return collect_bytes(run, addr, len);
+}
+
+static int collect_variable(struct agent_run *run)
+{
+    int err =
+        run->world->collect_var(run->world->arg, (unsigned)agent_number(run->at + 1, 2));
+
+    return err ? fails(run, err, "the variable cannot be collected") : 0;
+}
+
+/* print_words - on top are the function and the channel, which mean nothing here, and below
+ * them the words, the first one uppermost. NOINLINE: its text is not on the stack of others.
+ */
+static NOINLINE int print_words(struct agent_run *run)
+{
+    char text[AGENT_TEXT_MAX];
+    uint64_t word[AGENT_STACK_MAX];
+    unsigned count = run->at[1];
+    size_t len;
+    int err;
+
+    run->top -= 2;
+    for (unsigned i = 0; i < count; i++)
+        word[i] = *run->top--;
+    len = agent_format((const char *)run->at + 4, word, run->world, text, sizeof(text));
+    err = run->world->print(run->world->arg, text, len);
+    return err ? fails(run, err, "it cannot be printed") : 0;
+}
+
+/* ---- what cannot fail ---- */
+
+/* two_to_one - operations on the two words on top. */
+static uint64_t two_to_one(uint8_t op, uint64_t a, uint64_t b)
+{
+    switch (op) {
+    case OP_ADD:
+        return a + b;
+    case OP_SUB:
+        return a - b;
+    case OP_MUL:
+        return a * b;
+    case OP_LSH:
+        return b < 64 ? a << b : 0;
+    case OP_RSH_SIGNED:
+        return (uint64_t)((int64_t)a >> (b < 64 ? b : 63));
+    case OP_RSH_UNSIGNED:
+        return b < 64 ? a >> b : 0;
+    case OP_BIT_AND:
+        return a & b;
+    case OP_BIT_OR:
+        return a | b;
+    case OP_BIT_XOR:
+        return a ^ b;
+    case OP_EQUAL:
+        return a == b;
+    case OP_LESS_SIGNED:
+        return (int64_t)a < (int64_t)b;
+    default: /* OP_LESS_UNSIGNED */
+        return a < b;
+    }
+}
+
+static uint64_t extend(uint64_t word, unsigned bits, bool is_signed)
+{
+    unsigned unused = 64 - bits;
+
+    return is_signed ? (uint64_t)((int64_t)(word << unused) >> unused)
+                     : word << unused >> unused;
+}
+
+static void rotate(uint64_t *top)
+{
+    uint64_t last = top[0];
+
+    top[0] = top[-1];
+    top[-1] = top[-2];
+    top[-2] = last;
+}
+
+static void swap_words(uint64_t *top)
+{
+    uint64_t last = top[0];
+
+    top[0] = top[-1];
+    top[-1] = last;
+}
+
+/* ---- one instruction ---- */
+
+/* rearrange - what only moves words, or makes one. */
+static void rearrange(struct agent_run *run, uint8_t op)
+{
+    const uint8_t *operand = run->at + 1;
+
+    switch (op) {
+    case OP_CONST8:
+    case OP_CONST16:
+    case OP_CONST32:
+    case OP_CONST64:
+        *++run->top = agent_number(operand, 1u << (op - OP_CONST8));
+        break;
+    case OP_REG:
+        *++run->top = agent_register(run->world, (unsigned)agent_number(operand, 2));
+        break;
+    case OP_DUP:
+        run->top++;
+        run->top[0] = run->top[-1];
+        break;
+    case OP_PICK:
+        run->top++;
+        run->top[0] = run->top[-1 - operand[0]];
+        break;
+    case OP_POP:
+        run->top--;
+        break;
+    case OP_SWAP:
+        swap_words(run->top);
+        break;
+    default: /* OP_ROT */
+        rotate(run->top);
+    }
+}
+
+static int execute(struct agent_run *run, uint8_t op)
+{
+    const uint8_t *operand = run->at + 1;
+
+    switch (op) {
+    case OP_REF8:
+    case OP_REF16:
+    case OP_REF32:
+    case OP_REF64:
+        return reference(run, 1u << (op - OP_REF8));
+    case OP_DIV_SIGNED:
+    case OP_DIV_UNSIGNED:
+    case OP_REM_SIGNED:
+    case OP_REM_UNSIGNED:
+        return divide(run, op);
+    case OP_LOG_NOT:
+        *run->top = !*run->top;
+        return 0;
+    case OP_BIT_NOT:
+        *run->top = ~*run->top;
+        return 0;
+    case OP_EXT:
+    case OP_ZERO_EXT:
+        *run->top = extend(*run->top, operand[0], op == OP_EXT);
+        return 0;
+    case OP_GETV:
+    case OP_SETV:
+        return variable(run, op == OP_SETV);
+    case OP_TRACE:
+        run->top -= 2;
+        return collect_bytes(run, run->top[1], run->top[2]);
+    case OP_TRACENZ:
+        run->top -= 2;
+        return collect_text(run, run->top[1], run->top[2]);
+    case OP_TRACE_QUICK:
+        return collect_bytes(run, *run->top, operand[0]);
+    case OP_TRACE16:
+        return collect_bytes(run, *run->top, agent_number(operand, 2));
+    case OP_TRACEV:
+        return collect_variable(run);
+    case OP_PRINTF:
+        return print_words(run);
+    case OP_CONST8:
+    case OP_CONST16:
+    case OP_CONST32:
+    case OP_CONST64:
+    case OP_REG:
+    case OP_DUP:
+    case OP_PICK:
+    case OP_POP:
+    case OP_SWAP:
+    case OP_ROT:
+        rearrange(run, op);
+        return 0;
+    default:
+        run->top--;
+        *run->top = two_to_one(op, run->top[0], run->top[1]);
+        return 0;
+    }
+}
+
+/* behind - the instruction that follows, in the order of the program. */
+static const uint8_t *next_insn(const uint8_t *at)
+{
+    size_t len = 1u + agent_op_get(*at)->operands;
+
+    return at + len + (*at == OP_PRINTF ? agent_number(at + 2, 2) : 0);
+}
+
+static int fails_at(const struct agent_run *run, const uint8_t *code, int err,
+                    struct agent_problem *problem)
+{
+    if (problem)
+        *problem = (struct agent_problem){ .why = run->why,
+                                           .at = (uint16_t)(run->at - code),
+                                           .op = *run->at,
+                                           .addr = run->addr };
+    return err;
+}
+
+int agent_run(const uint8_t *code, const struct agent_world *world, uint64_t *value,
+              struct agent_problem *problem)
+{
+    struct agent_run run;
+    int err;
+
+    run.world = world;
+    run.at = code;
+    run.top = run.stack;
+    run.stack[0] = 0;
+    run.addr = 0;
+    while (*run.at != OP_END) {
+        if (*run.at == OP_GOTO || (*run.at == OP_IF_GOTO && *run.top--)) {
+            run.at = code + agent_number(run.at + 1, 2);
+            continue;
+        }
+        if (*run.at != OP_IF_GOTO) {
+            err = execute(&run, *run.at);
+            if (err)
+                return fails_at(&run, code, err, problem);
+        }
+        run.at = next_insn(run.at);
+    }
+    if (value)
+        *value = *run.top;
+    return 0;
+}

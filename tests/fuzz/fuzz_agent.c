@@ -1,0 +1,254 @@
+/* fuzz_agent.c - libFuzzer: any bytes as a program of gdb.
+ *
+ *     make build/fuzz/fuzz_agent && build/fuzz/fuzz_agent -max_len=96
+ *
+ * The first byte says what the program may do (enum agent_use). What must hold:
+ *   - the verifier accepts exactly the programs that a second reading of the rules accepts:
+ *     here the ways through a program are followed one by one, where the verifier makes one
+ *     pass over its bytes;
+ *   - an accepted program runs within its stack and its bytes, which the sanitizers see, over
+ *     registers and memory that are anything, and ends after as many instructions as it has;
+ *   - a refusal, and a failure, names an instruction and a reason.
+ */
+#include "probes/agent/agent_op.h"
+
+#include "kernel/base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MUST(cond)                                                                       \
+    do {                                                                                 \
+        if (!(cond))                                                                     \
+            abort();                                                                     \
+    } while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* ---- the second reading ---- */
+
+static size_t steps; /* instructions on the way that was followed last */
+
+/* words - what an instruction pops and pushes. */
+static void words(const uint8_t *insn, unsigned *pops, unsigned *pushes)
+{
+    const struct agent_op *op = agent_op_get(*insn);
+
+    *pops = op->pops;
+    *pushes = op->pushes;
+    if (*insn == OP_PRINTF)
+        *pops = insn[1] + 2u;
+}
+
+/* length - of the instruction at @at; 0: it is none, or not whole. */
+static size_t length(const uint8_t *code, size_t len, size_t at)
+{
+    size_t bytes;
+
+    if (at >= len || agent_op_get(code[at])->shape == AGENT_NONE)
+        return 0;
+    bytes = 1u + agent_op_get(code[at])->operands;
+    if (bytes > len - at)
+        return 0;
+    if (code[at] == OP_PRINTF)
+        bytes += (size_t)code[at + 2] << 8 | code[at + 3];
+    return bytes > len - at ? 0 : bytes;
+}
+
+static bool operands_are_right(const uint8_t *insn, size_t len, unsigned depth)
+{
+    switch (*insn) {
+    case OP_EXT:
+    case OP_ZERO_EXT:
+        return insn[1] >= 1 && insn[1] <= 64;
+    case OP_REG:
+        return !insn[1] && insn[2] < AGENT_REGS;
+    case OP_PICK:
+        return insn[1] < depth;
+    case OP_PRINTF:
+        return !agent_format_check((const char *)insn + 4, len - 4, insn[1]);
+    default:
+        return true;
+    }
+}
+
+/* Depths by offset, as the ways have found them; -1: no way has come there. */
+static int depth_at[AGENT_CODE_MAX + 1];
+
+/* follow - all ways from @at, where the stack is @depth deep. Return: do they all end? */
+static bool follow(const uint8_t *code, size_t len, unsigned use, size_t at,
+                   unsigned depth)
+{
+    for (;;) {
+        size_t bytes = length(code, len, at), target;
+        unsigned pops, pushes;
+
+        if (!bytes || (agent_op_get(code[at])->use & ~use) ||
+            agent_op_get(code[at])->shape == AGENT_FLOAT)
+            return false;
+        if (depth_at[at] >= 0)
+            return depth_at[at] == (int)depth;
+        depth_at[at] = (int)depth;
+        steps++;
+        words(code + at, &pops, &pushes);
+        if (!operands_are_right(code + at, bytes, depth) || pops > depth ||
+            depth - pops + pushes > AGENT_STACK_MAX)
+            return false;
+        depth = depth - pops + pushes;
+        if (code[at] == OP_END)
+            return depth || !(use & AGENT_VALUE);
+        target = code[at] == OP_GOTO || code[at] == OP_IF_GOTO
+                     ? (size_t)code[at + 1] << 8 | code[at + 2]
+                     : len;
+        if (code[at] == OP_IF_GOTO &&
+            (target <= at || !follow(code, len, use, target, depth)))
+            return false;
+        if (code[at] == OP_GOTO && target <= at)
+            return false;
+        at = code[at] == OP_GOTO ? target : at + bytes;
+    }
+}
+
+/* covers - do the instructions that were reached make up the whole program, none within
+ * another one?
+ */
+static bool covers(const uint8_t *code, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        size_t bytes = length(code, len, at);
+
+        if (depth_at[at] < 0)
+            return false;
+        for (size_t i = 1; i < bytes; i++)
+            if (depth_at[at + i] >= 0)
+                return false;
+        at += bytes;
+    }
+    return true;
+}
+
+static bool is_right(const uint8_t *code, size_t len, unsigned use)
+{
+    if (len > AGENT_CODE_MAX)
+        return false;
+    memset(depth_at, -1, sizeof(depth_at));
+    steps = 0;
+    return follow(code, len, use, 0, 0) && covers(code, len);
+}
+
+/* ---- running ---- */
+
+static uint8_t memory[8192];
+static size_t calls;
+static volatile size_t sink; /* so that what is read is read */
+
+static int read_memory(void *arg, void *dst, uintptr_t addr, size_t len)
+{
+    (void)arg;
+    calls++;
+    if (addr < 0x10000 || addr - 0x10000 > sizeof(memory) ||
+        len > sizeof(memory) - (addr - 0x10000))
+        return -EFAULT;
+    memcpy(dst, memory + (addr - 0x10000), len);
+    return 0;
+}
+
+static int variable(void *arg, unsigned number, bool set, int64_t *value)
+{
+    static int64_t values[4];
+
+    (void)arg;
+    if (number >= 4)
+        return -ENOENT;
+    *(set ? &values[number] : value) = *(set ? value : &values[number]);
+    return 0;
+}
+
+static int collect(void *arg, uintptr_t addr, size_t len)
+{
+    (void)arg;
+    MUST(len <= AGENT_TRACE_MAX);
+    return addr & 1 ? -EFAULT : 0;
+}
+
+static int collect_var(void *arg, unsigned number)
+{
+    (void)arg;
+    return number > 3 ? -ENOSPC : 0;
+}
+
+static int print(void *arg, const char *text, size_t len)
+{
+    (void)arg;
+    MUST(len < AGENT_TEXT_MAX && strlen(text) == len);
+    sink += len;
+    return 0;
+}
+
+static void fill_memory(uint64_t seed)
+{
+    for (size_t i = 0; i < sizeof(memory); i += 8) {
+        uint64_t word;
+
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        word = seed >> 62 ? 0x10000 + (seed >> 40) % 9000 : seed;
+        memcpy(memory + i, &word, sizeof(word));
+    }
+}
+
+static bool is_told(const struct agent_problem *problem, size_t len)
+{
+    char text[200];
+
+    return problem->why && problem->at <= len &&
+           agent_problem_text(problem, text, sizeof(text)) > 0;
+}
+
+static void run(const uint8_t *code, size_t len, uint64_t seed)
+{
+    struct agent_problem problem = { 0 };
+    struct pt_regs regs;
+    struct agent_world world = { .regs = &regs,
+                                 .ip = seed,
+                                 .read = read_memory,
+                                 .var = variable,
+                                 .collect = collect,
+                                 .collect_var = collect_var,
+                                 .print = print };
+    uint64_t value = 0;
+
+    memcpy(&regs, memory + 512, sizeof(regs));
+    calls = 0;
+    if (agent_run(code, &world, &value, &problem))
+        MUST(is_told(&problem, len) && problem.at < len &&
+             problem.op == code[problem.at]);
+    sink += value;
+    MUST(calls <= steps * (AGENT_TRACE_MAX / 16 + 2));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct agent_problem problem = { 0 };
+    uint64_t seed = 1;
+    uint8_t *code;
+    unsigned use;
+    int err;
+
+    if (!size)
+        return 0;
+    for (size_t i = 0; i < size; i++)
+        seed = seed * 31 + data[i];
+    use = data[0];
+    code = malloc(size); /* with an end that the sanitizer sees */
+    memcpy(code, data + 1, size - 1);
+    code = realloc(code, size - 1 + (size == 1));
+    err = agent_verify(code, size - 1, use, &problem);
+    MUST(!err == is_right(code, size - 1, use));
+    fill_memory(seed);
+    if (err)
+        MUST(err < 0 && is_told(&problem, size - 1));
+    else
+        run(code, size - 1, seed);
+    free(code);
+    return 0;
+}
