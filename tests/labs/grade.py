@@ -188,15 +188,35 @@ class Workshop:
         return given
 
 
-def workshop_of(lab, tree, folder):
-    """A lab's Workshop: its own, where it has a grader.py."""
+def own_grader(lab, tree):
+    """The grader.py of a lab as a module; None: it has none."""
     path = os.path.join(tree, labs.GRADERS, lab, "grader.py")
     if not os.path.exists(path):
-        return Workshop(lab, tree, folder)
+        return None
     spec = importlib.util.spec_from_file_location(f"lab_{lab}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.Workshop(lab, tree, folder)
+    return module
+
+
+def workshop_of(lab, tree, folder):
+    """A lab's Workshop: its own, where it has a grader.py."""
+    return getattr(own_grader(lab, tree), "Workshop", Workshop)(lab, tree, folder)
+
+
+def begin(lab, path, seed=None):
+    """Make a student's folder, with what the lab makes for each student. Returns the names of
+    new files.
+    """
+    new = labs.begin(lab, path)
+    makes = getattr(own_grader(lab, ROOT), "begin", None)
+    return new + (makes(path, seed) if makes else [])
+
+
+def seed_of(lab, path):
+    """The seed that a student's folder was made with; None: the lab has no such."""
+    tells = getattr(own_grader(lab, ROOT), "seed_of", None)
+    return tells(path) if tells else None
 
 
 class Difference:
@@ -329,6 +349,8 @@ def command(options):
     name = labs.name_of(options.lab)
     handed_in = own_folder(name, options.folder)
     seed = options.seed
+    if seed is None:
+        seed = seed_of(name, handed_in)
     if seed is None:
         seed = random.SystemRandom().randrange(SEED_MAX)
     with work_folder(name) as work:

@@ -1,0 +1,119 @@
+"""grader.py - lab 1: a bomb of its own for each seed, and its six keys."""
+
+import os
+import random
+
+from grade import Difference, NotBuilt, Workshop as Hosted
+from guest import ROOT
+from in_guest import GuestWorkshop, Seen
+
+PHASES = ("count", "argument", "register", "return", "caller", "inlined")
+NAMES = """amber basalt chalk cobalt copper coral flint garnet gypsum iron jade jasper lead
+    marble nickel onyx opal pearl quartz ruby silver slate tin topaz zinc""".split()
+CALLERS = 8
+SHUT, MODULUS = 0x9E3779B1, 2**32
+
+
+def shut(number):
+    """What the bomb opens when it runs."""
+    return f"{number * SHUT % MODULUS}u"
+
+
+class Bomb:
+    """What is in the bomb of a seed. keys: by phase, as text."""
+
+    def __init__(self, seed):
+        dice = random.Random(f"bomb {seed}")
+        names = dice.sample(NAMES, len(NAMES))
+        self.names = {phase: names.pop() for phase in PHASES}
+        self.also = names.pop()
+        self.callers = {names.pop(): which for which in dice.sample(range(50), CALLERS)}
+        keys = {phase: dice.randrange(10000, 2**24) for phase in PHASES}
+        keys["count"] = dice.randrange(1000, 9000)
+        keys["inlined"] = dice.randrange(1000, 9000)
+        self.numbers = dict(keys)
+        keys["caller"] = dice.choice(sorted(self.callers))
+        self.keys = {phase: str(key) for phase, key in keys.items()}
+        self.which = {"argument": dice.randrange(40), "return": dice.randrange(40),
+                      "caller": self.callers[keys["caller"]]}  # fmt: skip
+        self.fold_by = dice.randrange(2**20, 2**24) | 1
+
+    def defines(self):
+        """Words for the compiler."""
+        rows = {"OPENS": pow(SHUT, -1, MODULUS), "FOLD_BY": self.fold_by,
+                "NAME_ALSO": self.also}  # fmt: skip
+        rows["CALLERS(A)"] = " ".join(f"A({n}, {shut(which)})"
+                                      for n, which in self.callers.items())  # fmt: skip
+        for phase in PHASES:
+            rows["NAME_" + phase.upper()] = self.names[phase]
+            rows["SHUT_" + phase.upper()] = shut(self.numbers[phase])
+        for phase, which in self.which.items():
+            rows["WHICH_" + phase.upper()] = which
+        return [f"-D{name}={value}" for name, value in rows.items()]
+
+
+def begin(path, seed):
+    """Files of the student's that no other student has: bomb.o, and its seed."""
+    kept = os.path.join(path, "seed")
+    if seed is None and os.path.exists(kept):
+        seed = seed_of(path)
+    if seed is None:
+        seed = random.SystemRandom().randrange(2**31)
+    with open(kept, "w", encoding="ascii") as file:
+        file.write(f"{seed}\n")
+    make(ROOT, path, seed)
+    return ["bomb.o", "seed"]
+
+
+def make(tree, path, seed):
+    """Compile the bomb of a seed into a folder."""
+    workshop = GuestWorkshop("bomb", tree, path)
+    made = workshop.kernel_object(os.path.join(workshop.grader, "bomb.c"), ".made",
+                                  Bomb(seed).defines())  # fmt: skip
+    os.replace(made, os.path.join(path, "bomb.o"))
+    os.rmdir(os.path.dirname(made))
+    os.remove(os.path.join(path, "messages"))
+
+
+def seed_of(path):
+    """The seed of the bomb in a folder; None: it has none."""
+    try:
+        with open(os.path.join(path, "seed"), encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return None
+
+
+class Workshop(Hosted):
+    """What is handed in is a file: PHASE KEY."""
+
+    def build_ours(self):
+        pass
+
+    def build_answer(self, handed_in):
+        with open(self.taken(handed_in, "keys"), encoding="utf-8", errors="replace") as file:
+            rows = [line.split("#")[0].split() for line in file]
+        self.found = {row[0]: " ".join(row[1:]) for row in rows if row}
+        for name in self.found:
+            if name not in PHASES:
+                raise NotBuilt(f"keys: there is no phase {name[:40]}")
+
+    def compare(self, line, seed, case):
+        key = self.found.get(line, "")
+        with open(self.path("output"), "w", encoding="ascii"):
+            pass
+        if is_key(key, Bomb(seed).keys[line]):
+            return None
+        why = f"'{key[:40]}' is not the key" if key else "there is no key yet"
+        return Difference([], [], Seen(why))
+
+    def how_to_debug(self, line, seed, case):
+        return None
+
+
+def is_key(found, key):
+    """Numbers may be written in any base."""
+    try:
+        return int(found, 0) == int(key)
+    except ValueError:
+        return found == key
