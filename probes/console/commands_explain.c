@@ -194,20 +194,10 @@ static void print_way(const struct report *r)
 
 static void print_live_flags(const struct report *r)
 {
-    static const struct {
-        uint32_t flag;
-        const char *name;
-    } flags[] = { { FLAGS_CF, "CF" }, { FLAGS_PF, "PF" }, { FLAGS_AF, "AF" },
-                  { FLAGS_ZF, "ZF" }, { FLAGS_SF, "SF" }, { FLAGS_OF, "OF" } };
-
-    shell_printf(r->sh, "flags      ");
-    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
-        if (r->e.flags_live & flags[i].flag)
-            shell_printf(r->sh, "%s ", flags[i].name);
-    shell_printf(r->sh, "%s\n",
-                 r->e.flags_live
-                     ? "live: what changes them has to save them"
-                     : "dead: no instruction reads them before they are written");
+    shell_printf(r->sh, "flags      %s\n",
+                 r->e.flags_live ? "live: what changes them has to save them"
+                                 : "dead: the instruction writes all of them, or a call "
+                                   "has led to it, which leaves none");
 }
 
 static void print_detour(const struct report *r)

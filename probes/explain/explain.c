@@ -5,9 +5,9 @@
 #include "probes/explain/explain.h"
 
 #include "probes/core/registry.h"
+#include "probes/insn/effects.h"
 #include "probes/jump/counter.h"
 #include "probes/jump/jump_site.h"
-#include "probes/jump/liveness.h"
 #include "probes/region/region.h"
 
 /* ---- the function around ---- */
@@ -101,7 +101,7 @@ static void look_at_site(struct explanation *e, const struct site *site)
     if (site->is_sti)
         add_copy(e, "pair", site_pair(site)->slot);
     if (e->map_at < e->map_count)
-        e->flags_live = liveness_flags(&e->map[e->map_at]);
+        e->flags_live = !detour_may_change_flags(&e->map[e->map_at], INSN_FLAGS_STATUS);
     for (const struct kprobe *p = site->probes; p; p = p->next) {
         e->probes++;
         e->disabled += (p->flags & KPROBE_FLAG_DISABLED) != 0;

@@ -89,7 +89,7 @@ struct explanation {
                               * probe that has a pre-handler */
     bool detour_specialized; /* its code is its own */
     bool linked;             /* it leads straight into the next one */
-    uint32_t flags_live;     /* status flags, FLAGS_*, that are read there or behind it */
+    bool flags_live;         /* there or behind it the program may read status flags */
     size_t probes, disabled, with_post;
     uint64_t hits, missed[MISS_CAUSES]; /* of the probes that are there now */
 };

@@ -1,7 +1,7 @@
 /* effects.h - which general registers and flags an instruction reads and writes. Pure.
  *
- * Made for liveness: live before = read | (live behind & ~killed). Every set errs on the
- * side that keeps a register alive.
+ * The value that a register has before an instruction matters if it is read, or not killed.
+ * Every set errs on the side that lets it matter.
  */
 #pragma once
 

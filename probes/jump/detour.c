@@ -37,7 +37,6 @@
 #include "probes/jump/detour_specialized.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/link.h"
-#include "probes/jump/liveness.h"
 #include "probes/region/region.h"
 #include "probes/returns/platform_returns.h"
 
@@ -147,7 +146,7 @@ struct code {
     struct site *site;
     const struct insn *insn;
     enum detour_kind kind;
-    bool flags_live; /* somebody reads the status flags that there are before it */
+    bool flags_live; /* the program may read the status flags that there are before it */
     bool own;        /* its front is code of its own */
     bool keeps;      /* which is one that saves all of struct plat_light */
     struct probe_reject *why;
@@ -421,7 +420,26 @@ static int counters_get(struct site *site, struct probe_reject *why)
     return 0;
 }
 
-/* Counting leaves CF as it is; calling changes all of them. Some detours never ask. */
+/* What stands behind the instruction is not looked at: it may be
+ * exchanged, and then read flags, while a thread is between both. So flags may be changed at
+ * the entry of a function only, where the calling convention leaves none, and where the
+ * instruction itself writes them all. If it faults, the program goes on at its fix-up with
+ * the flags that it had.
+ */
+bool detour_may_change_flags(const struct insn *insn, uint32_t flags)
+{
+    struct insn_effects effects;
+
+    if (plat_is_compiled(insn->addr))
+        return true;
+    insn_effects(insn, &effects);
+    return !(flags & (effects.flags_read | ~effects.flags_killed)) &&
+           !plat_has_fixup(insn->addr);
+}
+
+/* flags_are_live - Counting leaves CF as it is; calling changes all of them. Some detours
+ * never ask.
+ */
 static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
 {
     uint32_t changed = INSN_FLAGS_STATUS;
@@ -430,7 +448,7 @@ static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
         return false;
     if (kind == DETOUR_COUNT)
         changed &= ~(uint32_t)FLAGS_CF;
-    return liveness_flags(insn) & changed;
+    return !detour_may_change_flags(insn, changed);
 }
 
 _Static_assert(DETOUR_KINDS <= 0x10, "the kind in a struct jump_site has four bits");

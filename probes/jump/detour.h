@@ -58,6 +58,10 @@ uint8_t *detour_cell(const struct site *site);
 uintptr_t detour_start(const struct site *site, uintptr_t cell);
 /* detour_kind_wanted - what detour_prepare() would make. Locks: PLAT_PROBES held. */
 enum detour_kind detour_kind_wanted(const struct site *site);
+/* detour_may_change_flags - may those status flags that are among @flags have other values
+ * when the program comes to @insn? Context: any.
+ */
+bool detour_may_change_flags(const struct insn *insn, uint32_t flags);
 /* detour_can_reach - can @insn be done from a cell, wherever that is? What it refers to may
  * be too far away. Context: any.
  */

@@ -6,7 +6,6 @@ JUMP := \
     probes/jump/detour_specialized.c \
     probes/jump/stores.c \
     probes/jump/handler.c \
-    probes/jump/liveness.c \
     probes/jump/jump.c \
     probes/jump/pun.c \
     probes/jump/pun_text.c \

@@ -67,6 +67,24 @@ wide_target:
     ret
 .end:
 
+; bool flags_target(long a, long b): whether both are the same, once flags_target_writer has
+; become a nop. It writes all status flags between the comparison and what reads them.
+    align 64, db 0xcc
+    global flags_target:function (flags_target.end - flags_target)
+flags_target:
+    cmp rdi, rsi
+.probed:
+    mov eax, 0
+.writer:
+    cmp ecx, ecx
+    sete al
+    ret
+.end:
+
+global flags_target_probed, flags_target_writer
+flags_target_probed equ flags_target.probed
+flags_target_writer equ flags_target.writer
+
 section .rodata
 
 ; const uintptr_t poke_targets[]: ends with 0.

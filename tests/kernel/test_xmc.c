@@ -22,6 +22,8 @@
 /* poke_targets.asm */
 void fill_long(void *to, size_t len);
 uint64_t wide_target(void);
+bool flags_target(long a, long b);
+extern const char flags_target_probed[], flags_target_writer[];
 
 static NOINLINE long target(long x)
 {
@@ -269,6 +271,53 @@ KTEST(xmc, h81_what_was_exchanged_is_probed_as_it_is_now)
     ktest_report(register_kprobe(&second) == -EILSEQ, "which is one again");
     ktest_report(call_target(at) == 0x11111111, "and does what it did");
     unregister_kprobe(&other);
+    optimize_set_method(method);
+}
+
+/* ---- behind a jump ---- */
+
+static void do_nothing(struct kprobe *p UNUSED, uintptr_t ip UNUSED)
+{
+}
+
+static int look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    return 0;
+}
+
+/* flags_pass - a probe with the handlers of @p is a jump before the instruction behind it,
+ * which writes all status flags, becomes one that writes none.
+ */
+static void flags_pass(struct kprobe p, const char *what)
+{
+    static const uint8_t nop[] = { 0x66, 0x90 }, cmp[] = { 0x39, 0xc9 };
+    uintptr_t writer = (uintptr_t)flags_target_writer;
+
+    p.addr = (uintptr_t)flags_target_probed;
+    register_kprobe(&p);
+    optimize_run();
+    ktest_report(p.flags & KPROBE_FLAG_OPTIMIZED, "%s: a jump", what);
+    ktest_report(flags_target(1, 2), "%s: flags are written behind it", what);
+    ktest_report(!xmc(writer, nop, sizeof(nop)), "%s: no longer", what);
+    ktest_report(p.flags & KPROBE_FLAG_OPTIMIZED, "%s: still the jump", what);
+    ktest_report(flags_target(7, 7) && !flags_target(7, 8),
+                 "%s: flags from in front of it are read behind it", what);
+    ktest_report(!xmc(writer, cmp, sizeof(cmp)), "%s: and back", what);
+    unregister_kprobe(&p);
+}
+
+KTEST(xmc, flags_pass_jumps_that_were_there_before)
+{
+    enum optimize_method method = optimize_get_method();
+
+    optimize_set_method(OPTIMIZE_PUN);
+    flags_pass((struct kprobe){ 0 }, "a counter");
+    flags_pass((struct kprobe){ .light_handler = do_nothing }, "a light handler");
+    flags_pass((struct kprobe){ .pre_handler = look_on }, "a handler");
+    flags_pass((struct kprobe){ .post_handler = NULL,
+                                .pre_handler = look_on,
+                                .flags = KPROBE_FLAG_IRQS_OFF },
+               "a handler with interrupts off");
     optimize_set_method(method);
 }
 

@@ -42,18 +42,35 @@ static int prepare(struct probe_reject *why)
     return err;
 }
 
-/* start - a probe on the first instruction of @hex, the work of a compiler. */
-static void start(const char *hex, bool pre, bool post)
+static void start_probe(bool pre, bool post)
 {
     struct probe_reject why;
 
-    fake_start();
-    p = (struct kprobe){ .addr = fake_function("fn", hex) };
-    fake_compiled(p.addr);
     p.pre_handler = pre ? no_pre : NULL;
     p.post_handler = post ? no_post : NULL;
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(prepare(&why), 0);
+}
+
+/* start - a probe on the first instruction of @hex, the work of a compiler. */
+static void start(const char *hex, bool pre, bool post)
+{
+    fake_start();
+    p = (struct kprobe){ .addr = fake_function("fn", hex) };
+    fake_compiled(p.addr);
+    start_probe(pre, post);
+}
+
+/* start_inside - of such a function, behind its first byte, which is a nop in @hex. */
+static void start_inside(const char *hex, bool pre, bool post)
+{
+    uintptr_t fn;
+
+    fake_start();
+    fn = fake_function("fn", hex);
+    fake_compiled(fn);
+    p = (struct kprobe){ .addr = fn + 1 };
+    start_probe(pre, post);
 }
 
 static void release(void)
@@ -119,7 +136,7 @@ static void a_handler_is_called_in_front_of_the_boosted_copy(void)
 {
     uintptr_t at;
 
-    start("48 89 e5 48 01 c8 c3", true, false); /* mov, add: flags are dead */
+    start("48 89 e5 48 01 c8 c3", true, false);
     CHECK_EQ(kind(), DETOUR_CALL);
     at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
     CHECK_EQ(at, (uintptr_t)p.site->boost_slot);
@@ -128,9 +145,44 @@ static void a_handler_is_called_in_front_of_the_boosted_copy(void)
     end();
 }
 
-static void live_flags_take_the_longer_way_back(void)
+static void flags_are_restored_whatever_stands_behind(void)
 {
-    start("48 89 e5 48 11 c8 c3", true, false); /* mov, adc */
+    start_inside("90 48 89 e5 48 01 c8 c3", true, false); /* mov, add */
+    skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
+    end();
+}
+
+static void flags_that_the_instruction_writes_are_not_restored(void)
+{
+    start_inside("90 48 01 c8 c3", true, false); /* add */
+    skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
+    end();
+    start_inside("90 d3 e0 c3", true, false); /* shl cl: by 0, it writes none */
+    skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
+    end();
+    start_inside("90 ff c0 c3", true, false); /* inc leaves CF alone */
+    skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
+    end();
+}
+
+static void flags_are_restored_where_a_fixup_may_read_them(void)
+{
+    static const char hex[] = "90 48 03 03 c3"; /* add from memory */
+
+    start_inside(hex, true, false);
+    skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL_DEAD));
+    release();
+    fake_fixup(p.addr);
+    CHECK_EQ(prepare(NULL), 0);
+    skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
+    end();
+}
+
+static void only_compilers_keep_to_the_convention(void)
+{
+    fake_start();
+    p = (struct kprobe){ .addr = fake_function("fn", "48 89 e5 c3") };
+    start_probe(true, false);
     skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
     end();
 }
@@ -149,7 +201,7 @@ static void a_counter_is_one_instruction_where_flags_are_dead(void)
 
 static void carry_alone_needs_no_saving(void)
 {
-    start("11 c8 c3", false, false); /* adc */
+    start_inside("90 11 c8 c3", false, false); /* adc */
     CHECK(!jump_site(p.site)->saves_flags);
     end();
 }
@@ -158,7 +210,7 @@ static void a_counter_saves_flags_that_are_live(void)
 {
     uintptr_t at;
 
-    start("0f 94 c0 48 01 c8 c3", false, false); /* sete */
+    start_inside("90 0f 94 c0 48 01 c8 c3", false, false); /* sete */
     CHECK_BYTES(site_detour(p.site), "50 9f 0f 90 c0 65 48 ff 04 25");
     CHECK_BYTES(site_detour(p.site) + 14, "04 7f 9e 58 0f 94 c0");
     at = detour() + 21;
@@ -262,7 +314,7 @@ static void a_branch_is_copied_unless_a_post_handler_waits_for_it(void)
 {
     uintptr_t at, target;
 
-    start("74 10 c3", true, false);
+    start_inside("90 74 10 c3", true, false);
     CHECK_EQ(kind(), DETOUR_CALL);
     target = p.addr + 0x12;
     at = skip_to(detour(), INSN_CALL_REL, plat_detour(PLAT_DETOUR_CALL));
@@ -434,7 +486,10 @@ static void kinds_have_names(void)
 }
 
 UNIT_TESTS(
-    a_handler_is_called_in_front_of_the_boosted_copy, live_flags_take_the_longer_way_back,
+    a_handler_is_called_in_front_of_the_boosted_copy,
+    flags_are_restored_whatever_stands_behind,
+    flags_that_the_instruction_writes_are_not_restored,
+    flags_are_restored_where_a_fixup_may_read_them, only_compilers_keep_to_the_convention,
     a_counter_is_one_instruction_where_flags_are_dead, carry_alone_needs_no_saving,
     a_counter_saves_flags_that_are_live,
     a_followed_function_is_called_where_it_can_return_to,

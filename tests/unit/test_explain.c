@@ -298,7 +298,7 @@ static void the_detour_is_what_a_jump_would_run(void)
     p.addr = fake_function("fn", "48 89 e5 48 01 c8 c3");
     explain(p.addr);
     CHECK_EQ(e.detour, DETOUR_CALL);
-    CHECK_EQ(e.flags_live, 0);
+    CHECK(e.flags_live);
     CHECK_EQ(register_kprobe(&p), 0);
     explain(p.addr);
     CHECK_EQ(e.detour, DETOUR_COUNT);
@@ -310,8 +310,8 @@ static void the_detour_is_what_a_jump_would_run(void)
     CHECK_STR(e.copies[1].what, "detour");
     CHECK_EQ(e.copies[1].addr, (uintptr_t)site_detour(p.site));
     CHECK_EQ(unregister_kprobe(&p), 0);
-    explain(fake_function("other", "0f 94 c0 c3"));
-    CHECK(e.flags_live);
+    explain(fake_function("other", "48 01 c8 c3"));
+    CHECK(!e.flags_live);
     fake_end();
 }
 
