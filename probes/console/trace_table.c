@@ -187,7 +187,7 @@ void trace_table_print(const struct trace_line *line, const struct hist *hist,
     for (size_t i = 0; line->action == ACTION_HIST && i < count; i++)
         if (order[i] != UINT32_MAX)
             print_distribution(line, hist, order, i, count, out);
-    if (hist->dropped)
-        seq_printf(out, "%lu hits had no room in the table\n", hist->dropped);
+    if (hist->table->dropped)
+        seq_printf(out, "%lu hits had no room in the table\n", hist->table->dropped);
     kfree(order);
 }

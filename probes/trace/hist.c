@@ -87,23 +87,23 @@ static uint32_t hash_key(const uint8_t *key, size_t size)
 /* entry_spare_take - an entry that nothing else knows of. Return: its number and 1; 0:
  * there is none.
  */
-static uint32_t entry_spare_take(struct hist *hist)
+static uint32_t entry_spare_take(struct hist_table *table)
 {
-    uint32_t spare = __atomic_exchange_n(&hist->spare, 0, __ATOMIC_ACQUIRE);
+    uint32_t spare = __atomic_exchange_n(&table->spare, 0, __ATOMIC_ACQUIRE);
     uint64_t number;
 
     if (spare)
         return spare;
-    if (__atomic_load_n(&hist->next, __ATOMIC_RELAXED) >= hist->size)
+    if (__atomic_load_n(&table->next, __ATOMIC_RELAXED) >= table->size)
         return 0;
-    number = __atomic_fetch_add(&hist->next, 1, __ATOMIC_RELAXED);
-    return number < hist->size ? (uint32_t)number + 1 : 0;
+    number = __atomic_fetch_add(&table->next, 1, __ATOMIC_RELAXED);
+    return number < table->size ? (uint32_t)number + 1 : 0;
 }
 
 /* entry_spare_put - for the next key. If another one lies there already, that one is lost. */
-static void entry_spare_put(struct hist *hist, uint32_t entry)
+static void entry_spare_put(struct hist_table *table, uint32_t entry)
 {
-    __atomic_store_n(&hist->spare, entry, __ATOMIC_RELEASE);
+    __atomic_store_n(&table->spare, entry, __ATOMIC_RELEASE);
 }
 
 static void entry_fill(struct hist *hist, uint32_t number, const uint8_t *key,
@@ -140,34 +140,35 @@ static bool is_entry_of(const struct hist *hist, uint32_t number, const uint8_t 
 static struct hist_entry *entry_find(struct hist *hist, const uint8_t *key,
                                      const char *comm)
 {
+    struct hist_table *table = hist->table;
     uint32_t hash = hash_key(key, hist->key_size), mine = 0;
-    size_t slots = 2 * hist->size;
+    size_t slots = 2 * table->size;
 
     for (size_t i = 0; i < slots; i++) { /* 4 */
-        uint32_t *slot = &hist->slot[(hash + i) & (slots - 1)];
+        uint32_t *slot = &table->slot[(hash + i) & (slots - 1)];
         uint32_t seen = __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 
         if (!seen) {
             if (!mine) {
-                mine = entry_spare_take(hist);
+                mine = entry_spare_take(table);
                 if (!mine)
                     return NULL;
                 entry_fill(hist, mine - 1, key, hash, comm); /* 1 */
             }
             if (__atomic_compare_exchange_n(slot, &seen, mine, false, __ATOMIC_ACQ_REL,
                                             __ATOMIC_ACQUIRE)) {
-                __atomic_fetch_add(&hist->used, 1, __ATOMIC_RELAXED);
+                __atomic_fetch_add(&table->used, 1, __ATOMIC_RELAXED);
                 return hist_entry(hist, mine - 1);
             }
         }
         if (is_entry_of(hist, seen - 1, key, hash)) { /* 2 */
             if (mine)
-                entry_spare_put(hist, mine);
+                entry_spare_put(table, mine);
             return hist_entry(hist, seen - 1);
         }
     }
     if (mine)
-        entry_spare_put(hist, mine);
+        entry_spare_put(table, mine);
     return NULL;
 }
 
@@ -196,13 +197,13 @@ void hist_add(struct hist *hist, const struct hist_hit *hit)
     uint8_t key[HIST_KEYS_MAX * HIST_STACK_MAX * sizeof(uint64_t)];
     struct hist_entry *entry;
 
-    if (READ_ONCE(hist->paused))
+    if (READ_ONCE(hist->paused) || READ_ONCE(hist->table->held))
         return;
     memset(key, 0, hist->key_size);
     make_key(hist, hit, key);
     entry = entry_find(hist, key, hit->comm);
     if (!entry) {
-        __atomic_fetch_add(&hist->dropped, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&hist->table->dropped, 1, __ATOMIC_RELAXED);
         return;
     }
     for (unsigned i = 0; i < hist->val_count; i++) { /* 3 */
@@ -215,7 +216,7 @@ void hist_add(struct hist *hist, const struct hist_hit *hit)
             __atomic_fetch_add(&entry->sum[1 + i], value, __ATOMIC_RELAXED);
     }
     __atomic_fetch_add(&entry->sum[0], 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&hist->hits, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&hist->table->hits, 1, __ATOMIC_RELAXED);
 }
 
 void hist_pause(struct hist *hist, bool pause)
@@ -223,12 +224,19 @@ void hist_pause(struct hist *hist, bool pause)
     WRITE_ONCE(hist->paused, pause);
 }
 
+void hist_hold(struct hist *hist, bool hold)
+{
+    WRITE_ONCE(hist->table->held, hold);
+}
+
 void hist_clear(struct hist *hist)
 {
-    memset(hist->slot, 0, 2 * hist->size * sizeof(*hist->slot));
-    hist->next = 0;
-    hist->spare = 0;
-    hist->used = 0;
-    hist->hits = 0;
-    hist->dropped = 0;
+    struct hist_table *table = hist->table;
+
+    memset(table->slot, 0, 2 * table->size * sizeof(*table->slot));
+    table->next = 0;
+    table->spare = 0;
+    table->used = 0;
+    table->hits = 0;
+    table->dropped = 0;
 }

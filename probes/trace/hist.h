@@ -3,6 +3,8 @@
  *     keys=KEY[,KEY..][:vals=VAL[,VAL..]][:sort=FIELD[.descending][,FIELD..]][:size=N]
  *     [:name=NAME][:pause|:continue|:clear][:nohitcount]
  *
+ * Histograms of one name share one table, which all their events fill.
+ *
  *     KEY = FIELD[.hex|.sym|.sym-offset|.execname|.log2|.buckets=N] | stacktrace
  *     VAL = FIELD[.hex|.min|.max] | hitcount        .min and .max are not Linux's
  *
@@ -49,7 +51,9 @@
     X(INVALID_SORT_MODIFIER, "Invalid sort modifier")                                    \
     X(EMPTY_SORT_FIELD, "Empty sort field")                                              \
     X(TOO_MANY_SORT_FIELDS, "Too many sort fields (Max = 2)")                            \
-    X(INVALID_SORT_FIELD, "Sort field must be a key or a val")
+    X(INVALID_SORT_FIELD, "Sort field must be a key or a val")                           \
+    X(NAMED_MISMATCH,                                                                    \
+      "Named hist trigger doesn't match existing named trigger (includes variables)")
 
 #define HIST_ERROR_ID(name, text) HIST_##name##_ERROR,
 enum hist_error_id { HIST_ERRORS(HIST_ERROR_ID) HIST_ERROR_COUNT };
@@ -94,8 +98,22 @@ enum hist_request hist_request(const struct hist *hist);
 bool hist_is_same(const struct hist *a, const struct hist *b);
 /* hist_pause - stop or go on counting. Context: any. */
 void hist_pause(struct hist *hist, bool pause);
+/* hist_hold - no hit changes the table, by whatever histogram, once those that run have
+ * ended; or they do again. A histogram that is paused stays so. Context: any.
+ */
+void hist_hold(struct hist *hist, bool hold);
 /* hist_clear - forget all. The caller sees to it that no hit comes meanwhile. */
 void hist_clear(struct hist *hist);
+/* hist_name - what "name=" says, or NULL. Context: any. */
+const char *hist_name(const struct hist *hist);
+/* hist_name_column - where the name stands in "hist:@spec". Context: any. */
+unsigned hist_name_column(const char *spec);
+/* hist_share - @hist, which no hit has seen yet, counts in the table of @named.
+ *
+ * Context: thread. The caller lets no other thread share or free either of them meanwhile.
+ * Return:  0; -EINVAL: they differ in more than their events.
+ */
+int hist_share(const struct def_host *host, struct hist *hist, struct hist *named);
 /* hist_wants_stack - is the stack a key? Context: any. */
 bool hist_wants_stack(const struct hist *hist);
 

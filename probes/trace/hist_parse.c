@@ -364,26 +364,45 @@ static void keep_names(struct hist *hist, const struct hist_parser *parse, char 
     hist->name = room;
 }
 
-/* One piece: the histogram, its entries, its slots, its names. */
-static int hist_make(const struct def_host *host, struct hist *plan,
+/* One piece: the table, its entries, its slots. */
+static struct hist_table *table_make(const struct def_host *host, const struct hist *plan,
+                                     size_t size)
+{
+    size_t entry_size = sizeof(struct hist_entry) +
+                        (1 + plan->val_count) * sizeof(uint64_t) + plan->key_size;
+    struct hist_table *table =
+        host->alloc(sizeof(*table) + size * entry_size + 2 * size * sizeof(*table->slot));
+
+    if (!table)
+        return NULL;
+    *table = (struct hist_table){ .users = 1, .size = size, .entry_size = entry_size };
+    table->entries = (uint8_t *)(table + 1);
+    table->slot = (uint32_t *)(void *)(table->entries + size * entry_size);
+    return table;
+}
+
+static void table_drop(const struct def_host *host, struct hist_table *table)
+{
+    if (!--table->users)
+        host->free(table);
+}
+
+static int hist_make(const struct def_host *host, const struct hist *plan,
                      const struct hist_parser *parse, struct hist **out)
 {
-    size_t entries, slots;
-    struct hist *hist;
+    size_t size = rounded(parse->size ? parse->size : HIST_SIZE_DEFAULT);
+    struct hist *hist = host->alloc(sizeof(*hist) + names_size(plan, parse));
 
-    plan->size = rounded(parse->size ? parse->size : HIST_SIZE_DEFAULT);
-    plan->entry_size = sizeof(struct hist_entry) +
-                       (1 + plan->val_count) * sizeof(uint64_t) + plan->key_size;
-    entries = plan->size * plan->entry_size;
-    slots = 2 * plan->size * sizeof(*plan->slot);
-    hist = host->alloc(sizeof(*hist) + entries + slots + names_size(plan, parse));
     if (!hist)
         return -ENOMEM;
     *hist = *plan;
-    hist->entries = (uint8_t *)(hist + 1);
-    hist->slot = (uint32_t *)(void *)(hist->entries + entries);
+    hist->table = table_make(host, plan, size);
+    if (!hist->table) {
+        host->free(hist);
+        return -ENOMEM;
+    }
     hist->paused = hist->request == HIST_PAUSE;
-    keep_names(hist, parse, (char *)hist->slot + slots);
+    keep_names(hist, parse, (char *)(hist + 1));
     hist_clear(hist);
     *out = hist;
     return 0;
@@ -412,6 +431,7 @@ int hist_parse(const struct def_host *host, const char *spec,
 
 void hist_free(const struct def_host *host, struct hist *hist)
 {
+    table_drop(host, hist->table);
     host->free(hist);
 }
 
@@ -453,4 +473,41 @@ bool hist_is_same(const struct hist *a, const struct hist *b)
             return false;
     return parts_are_same(a->key, b->key, a->key_count) &&
            parts_are_same(a->val, b->val, a->val_count);
+}
+
+const char *hist_name(const struct hist *hist)
+{
+    return hist->name;
+}
+
+unsigned hist_name_column(const char *spec)
+{
+    const char *name = strstr(spec, "name=");
+
+    return name ? (unsigned)(sizeof("hist:name=") - 1 + (size_t)(name - spec)) : 0;
+}
+
+/* types_are_same - numbers of one width and sign, or texts? A name may mean another thing in
+ * another event.
+ */
+static bool types_are_same(const struct hist_part *a, const struct hist_part *b,
+                           unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (a[i].field.kind != b[i].field.kind || a[i].field.size != b[i].field.size ||
+            a[i].field.is_signed != b[i].field.is_signed)
+            return false;
+    return true;
+}
+
+int hist_share(const struct def_host *host, struct hist *hist, struct hist *named)
+{
+    if (!hist_is_same(hist, named) ||
+        !types_are_same(hist->key, named->key, hist->key_count) ||
+        !types_are_same(hist->val, named->val, hist->val_count))
+        return -EINVAL;
+    table_drop(host, hist->table);
+    hist->table = named->table;
+    hist->table->users++;
+    return 0;
 }

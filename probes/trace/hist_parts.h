@@ -36,25 +36,35 @@ struct hist_sort {
     bool descending;
 };
 
-/* Locks:  I immutable   a any CPU, atomically */
-struct hist {
-    struct hist_part key[HIST_KEYS_MAX], val[HIST_VALS_MAX]; /* [I] */
-    struct hist_sort sort[HIST_SORTS_MAX];                   /* [I] */
-    unsigned key_count, val_count, sort_count;               /* [I] */
-    const char *name;            /* [I] of the histogram, or NULL */
-    enum hist_request request;   /* [I] */
-    bool no_hitcount;            /* [I] it is not shown */
-    bool has_comm;               /* [I] entries keep the thread's name */
-    size_t key_size, entry_size; /* [I] bytes */
-    size_t size;                 /* [I] entries; a power of two */
-    uint32_t *slot; /* [a] twice as many; 0: empty, else an entry's number and 1 */
+/* What the hits make: of one histogram, or of all that have one name.
+ * Locks:  I immutable   a any CPU, atomically   t threads that make and free histograms
+ */
+struct hist_table {
+    unsigned users;    /* [t] */
+    size_t size;       /* [I] entries; a power of two */
+    size_t entry_size; /* [I] bytes */
+    uint32_t *slot;    /* [a] twice as many; 0: empty, else an entry's number and 1 */
     uint8_t
         *entries;   /* [I]; an entry is made by one CPU, then [I] but for its sums [a] */
-    bool paused;    /* [a] */
+    bool held;      /* [a] */
     uint64_t next;  /* [a] entries that were taken */
     uint32_t spare; /* [a] an entry that was not needed, and 1 */
     uint64_t used;  /* [a] entries that are published */
     uint64_t hits, dropped; /* [a] */
+};
+
+/* Locks:  as above */
+struct hist {
+    struct hist_table *table; /* [I] once a hit may see it */
+    struct hist_part key[HIST_KEYS_MAX], val[HIST_VALS_MAX]; /* [I] */
+    struct hist_sort sort[HIST_SORTS_MAX];                   /* [I] */
+    unsigned key_count, val_count, sort_count;               /* [I] */
+    const char *name;          /* [I] of the histogram, or NULL */
+    enum hist_request request; /* [I] */
+    bool no_hitcount;          /* [I] it is not shown */
+    bool has_comm;             /* [I] entries keep the thread's name */
+    size_t key_size;           /* [I] bytes */
+    bool paused;               /* [a] */
 };
 
 /* The front of an entry; the key is behind the last sum. */
@@ -66,7 +76,9 @@ struct hist_entry {
 
 static inline struct hist_entry *hist_entry(const struct hist *hist, uint32_t number)
 {
-    return (struct hist_entry *)(void *)(hist->entries + number * hist->entry_size);
+    const struct hist_table *table = hist->table;
+
+    return (struct hist_entry *)(void *)(table->entries + number * table->entry_size);
 }
 
 static inline uint8_t *hist_entry_key(const struct hist *hist, struct hist_entry *entry)

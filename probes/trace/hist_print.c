@@ -63,7 +63,7 @@ size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
         PRINT(&out, "%s", i ? "," : "");
         print_sort(&out, hist, &hist->sort[i]);
     }
-    PRINT(&out, ":size=%zu%s%s%s [%s]", hist->size,
+    PRINT(&out, ":size=%zu%s%s%s [%s]", hist->table->size,
           hist->no_hitcount ? ":nohitcount" : "", filter ? " if " : "",
           filter ? filter : "", hist->paused ? "paused" : "active");
     return out.len;
@@ -137,10 +137,10 @@ size_t hist_sorted(const struct hist *hist, uint32_t *numbers)
 {
     size_t count = 0;
 
-    for (size_t i = 0; i < 2 * hist->size; i++) {
-        uint32_t seen = __atomic_load_n(&hist->slot[i], __ATOMIC_ACQUIRE);
+    for (size_t i = 0; i < 2 * hist->table->size; i++) {
+        uint32_t seen = __atomic_load_n(&hist->table->slot[i], __ATOMIC_ACQUIRE);
 
-        if (seen && count < hist->size)
+        if (seen && count < hist->table->size)
             numbers[count++] = seen - 1;
     }
     for (size_t i = count / 2; i--;)
@@ -154,7 +154,7 @@ size_t hist_sorted(const struct hist *hist, uint32_t *numbers)
 
 size_t hist_size(const struct hist *hist)
 {
-    return hist->size;
+    return hist->table->size;
 }
 
 /* ---- an entry ---- */
@@ -258,6 +258,6 @@ size_t hist_print_totals(const struct hist *hist, char *buf, size_t size)
 {
     return (size_t)snprintf(
         buf, size, "\nTotals:\n    Hits: %llu\n    Entries: %llu\n    Dropped: %llu\n",
-        (unsigned long long)hist->hits, (unsigned long long)hist->used,
-        (unsigned long long)hist->dropped);
+        (unsigned long long)hist->table->hits, (unsigned long long)hist->table->used,
+        (unsigned long long)hist->table->dropped);
 }

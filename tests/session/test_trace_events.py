@@ -251,6 +251,30 @@ def histograms(files):
     tap.equal(files.text("events/kprobes/open/hist"), "", "it goes by truncation")
 
 
+def named_histograms(files):
+    """Two events, one table."""
+    files.reset("p:open vfs_open n=\\1", "p:close vfs_close n=\\2")
+    for name in ("open", "close"):
+        tap.equal(files.put(*trigger(name, "hist:name=both:keys=n")), 0, f"named: {name}")
+    files.act()
+    files.put(*trigger("open", "hist:name=both:keys=n:pause"))
+    files.put(*trigger("close", "hist:name=both:keys=n:pause"))
+    row = re.compile(r"^\{ n: +(\d) \}", re.M)
+    tables = [row.findall(files.text(f"events/kprobes/{name}/hist"))
+              for name in ("open", "close")]
+    tap.equal(list(map(sorted, tables)), [["1", "2"]] * 2, "each shows the hits of both")
+    tap.equal(files.put(*trigger("close", "hist:name=both:keys=n:clear")), 0, "it is cleared")
+    files.act()
+    tap.check("Hits: 0\n" in files.text("events/kprobes/open/hist"), "and stays paused")
+    tap.equal(files.put(*trigger("open", "hist:keys=n.hex:name=both")), EINVAL, "other keys")
+    wanted = "Named hist trigger doesn't match existing named trigger (includes variables)"
+    tap.check(files.text("error_log").endswith(
+        f"error: {wanted}\n  Command: hist:keys=n.hex:name=both\n{' ' * 32}^\n"), "say so")
+    files.put(*trigger("open", "!hist:name=both:keys=n"))
+    tap.check("hist:both:keys=n" in files.text("events/kprobes/close/trigger"), "one stays")
+    files.put("events/kprobes/close/trigger", "", ">")
+
+
 def snapshots(files):
     files.reset("p:open vfs_open path=+0(%di):string", "p:take vfs_rmdir")
     tap.check("* Snapshot is freed *" in files.text("snapshot"), "there is none")
@@ -352,8 +376,8 @@ def events_are_recorded():
         guest.wait_prompt(120)
         files = Files(guest)
         for facts in (values, parameters, several_probes, sets, filters, triggers, stacks,
-                      caller_behind_return_probe, histograms, snapshots, losses,
-                      questions, many):
+                      caller_behind_return_probe, histograms, named_histograms, snapshots,
+                      losses, questions, many):
             facts(files)
 
 

@@ -323,6 +323,36 @@ static void strings_that_are_too_long_are_cut(void)
     hist_free(&trace_host, hist);
 }
 
+static void histograms_of_one_name_share_a_table(void)
+{
+    struct hist *first = made("name=n:keys=a:vals=b"), *second, *other;
+
+    add(first, 1, 10, "");
+    second = made("name=n:keys=a:vals=b:pause");
+    CHECK(!hist_share(&trace_host, second, first));
+    add(second, 2, 5, "");
+    hist_pause(second, false);
+    add(second, 2, 5, "");
+    CHECK_STR(shown(first),
+              "{ a:          1 } hitcount:          1  b:         10\n"
+              "{ a:          2 } hitcount:          1  b:          5\n" TOTALS("2", "2"));
+    hist_hold(first, true);
+    add(second, 2, 5, "");
+    hist_clear(second);
+    hist_hold(first, false);
+    add(first, 3, 1, "");
+    hist_free(&trace_host, first);
+    CHECK_STR(shown(second),
+              "{ a:          3 } hitcount:          1  b:          1\n" TOTALS("1", "1"));
+    other = made("name=n:keys=a:vals=a");
+    CHECK_EQ(hist_share(&trace_host, other, second), -EINVAL);
+    hist_free(&trace_host, other);
+    hist_free(&trace_host, second);
+    CHECK_STR(hist_name(other = made("keys=a:name=x")), "x");
+    CHECK_EQ(hist_name_column("keys=a:name=x"), strlen("hist:keys=a:name="));
+    hist_free(&trace_host, other);
+}
+
 static void requests_and_which_histogram_is_meant(void)
 {
     struct hist *hist = made("keys=a:vals=b:sort=b"), *other;
@@ -495,6 +525,7 @@ UNIT_TESTS(lines_and_how_they_are_listed, a_filter_stands_before_the_state,
            lines_that_are_refused, hits_are_counted_by_key,
            keys_are_shown_by_their_modifiers, powers_of_two, least_and_greatest,
            the_order_of_entries, a_full_table_counts_what_it_drops,
-           strings_that_are_too_long_are_cut, requests_and_which_histogram_is_meant,
+           histograms_of_one_name_share_a_table, strings_that_are_too_long_are_cut,
+           requests_and_which_histogram_is_meant,
            a_hit_in_the_middle_of_another_finds_the_same_entry,
            hits_from_threads_and_interrupts_are_all_counted)

@@ -297,13 +297,41 @@ static int ask_hist(struct live_event *e, const struct live_trigger *t,
         hist_pause(there->hist, request == HIST_PAUSE);
         break;
     case HIST_CLEAR:
-        hist_pause(there->hist, true);
+        hist_hold(there->hist, true);
         quiesce();
         hist_clear(there->hist);
-        hist_pause(there->hist, false);
+        hist_hold(there->hist, false);
         break;
     }
     return 1;
+}
+
+/* find_named - a histogram of that name at any event, or NULL. */
+static struct hist *find_named(const char *name)
+{
+    for (struct live_event *e = live_event_next(NULL); e; e = live_event_next(e))
+        for (unsigned i = 0; i < attached_of(e)->count; i++) {
+            struct hist *hist = attached_of(e)->trigger[i]->hist;
+
+            if (hist && hist_name(hist) && !strcmp(hist_name(hist), name))
+                return hist;
+        }
+    return NULL;
+}
+
+/* share_table - with the histogram of the same name, if there is one. */
+static int share_table(const struct live_event *e, struct live_trigger *t)
+{
+    struct hist *named = hist_name(t->hist) ? find_named(hist_name(t->hist)) : NULL;
+    int err;
+
+    if (!named)
+        return 0;
+    err = hist_share(&live_host, t->hist, named);
+    if (err)
+        refuse_hist(e, t->line->spec, HIST_NAMED_MISMATCH_ERROR,
+                    hist_name_column(t->line->spec));
+    return err;
 }
 
 /* ---- a line ---- */
@@ -363,6 +391,9 @@ static int apply(struct live_event *e, struct live_trigger *t)
         err = ask_hist(e, t, there);
         if (err)
             return err < 0 ? err : 0;
+        err = share_table(e, t);
+        if (err)
+            return err;
     } else if (there) {
         return -EEXIST;
     }
