@@ -45,7 +45,7 @@ KERNEL := \
 # Each folder lists its own, in the order in which they are best read.
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug module console work) \
-    $(addprefix probes/,insn core jump region returns text xmc explain agent trace port \
+    $(addprefix probes/,insn core jump region returns text xmc explain agent watch trace port \
         many marker console bench) \
     $(addprefix tests/,kernel conformance bench stress truth alone))
 
@@ -57,7 +57,7 @@ ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT)
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
     $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT) $(XMC) $(EXPLAIN) $(INSN) \
-    $(AGENT) $(TRACE) $(PORT) \
+    $(AGENT) $(WATCH) $(TRACE) $(PORT) \
     $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 

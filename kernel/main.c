@@ -14,6 +14,7 @@
 #include "kernel/base/boot_info.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
+#include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/ioapic.h"
 #include "kernel/cpu/lapic.h"
@@ -164,6 +165,7 @@ static void start_threads(void)
     sched_set_tick_hook(serial_poll_all);
     sti();
     smp_init();
+    debug_regs_init();
     paging_set_shootdown(flush_everywhere);
     panic_set_stop(smp_stop_others);
     smp_start(&madt);

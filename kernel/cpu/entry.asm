@@ -32,7 +32,8 @@
 ; saved ip would be that `ret`, and would hide where the thread is about to be.
 ;
 ; IRETQ is used where TF is set in the image: after `popfq` the single-step trap would come
-; one instruction early. And by NMI itself, whose IRETQ is meant to unblock NMIs.
+; one instruction early. And where RF is, which lets an instruction pass that a debug register
+; watches: `popfq` clears it. And by NMI itself, whose IRETQ is meant to unblock NMIs.
 
 %include "asm_offsets.inc"
 %include "kernel/base/proc.inc"
@@ -46,11 +47,13 @@ extern trap_db_handler    ; bool (*trap_db_handler)(struct pt_regs *, void *prob
 extern trap_nmis_serialise ; uint8_t
 extern trap_resume_handler ; void (*trap_resume_handler)(struct pt_regs *, void *probe)
 extern schedule_irq       ; void schedule_irq(struct pt_regs *)
+extern debug_regs_wake    ; void debug_regs_wake(void)
 
 VECTOR_SWITCH equ 0xf3
 FLAGS_FIXED equ 1 << 1
 FLAGS_TF equ 1 << 8
 FLAGS_IF equ 1 << 9
+FLAGS_RF equ 1 << 16
 
 ; On a page boundary: the entry code is in front of the stubs, so those of the exceptions are
 ; on the same page, and an emulator needs no look-up between the two.
@@ -189,8 +192,8 @@ endproc exc_int3
 ; In: rsp = struct pt_regs *. Everything that is neither an interrupt nor NMI leaves here.
 proc trap_exit, 64
     frame image
-    test dword [rsp + REGS_FLAGS], FLAGS_TF
-    jnz .with_tf
+    test dword [rsp + REGS_FLAGS], FLAGS_TF | FLAGS_RF
+    jnz .by_iret
 .popf_ret:
     mov rax, [rsp + REGS_SP]
     mov rcx, [rsp + REGS_IP]
@@ -212,7 +215,7 @@ proc trap_exit, 64
 
 ; A trap has cleared NT, which IRETQ does not allow. A detour comes without one, with the
 ; program's flags.
-.with_tf:
+.by_iret:
     cmp dword [gs:PERCPU_NMI_DEPTH], 0
     jne .popf_ret
     push FLAGS_FIXED
@@ -333,6 +336,10 @@ proc nmi_entry, 64
     mov rdi, rsp
     call nmi_dispatch
     dec dword [gs:PERCPU_NMI_DEPTH]
+    cmp byte [gs:PERCPU_DEBUG_RESTS], 0
+    je .awake
+    call debug_regs_wake
+.awake:
     mov rax, [rsp + REGS_AUX]
     mov rcx, cr2
     cmp rax, rcx

@@ -6,6 +6,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/regs.h"
+#include "kernel/cpu/debug_reg.h"
 #include "kernel/memmap.h"
 
 #include <stdbool.h>
@@ -53,7 +54,10 @@ struct percpu {
     void *thread_probe;       /* [c] thread.probe of the current thread */
     uintptr_t nmi_stack_base; /* [I] */
     uint64_t *irq_counts;     /* [c] 256 counters */
-    struct tss tss;           /* [I] */
+    uintptr_t debug_addr[DEBUG_REGS];      /* [c] what DR0 to DR3 watch, 0: nothing */
+    uint8_t debug_setting[DEBUG_REGS];     /* [c] their bits in DR7 */
+    uint8_t debug_rests;                   /* [c] which of them rest until the NMI ends */
+    struct tss tss;                        /* [I] */
     uint64_t gdt[GDT_ENTRIES] ALIGNED(16); /* [I] */
     /* What the executing code may be, right in front of the room: the engine finds it from
      * there.

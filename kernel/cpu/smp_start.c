@@ -16,6 +16,7 @@
  * Source: SDM vol. 3A, "Typical BSP Initialization Sequence" and "Typical AP Initialization
  *         Sequence" of "MP Initialization"; "Issuing IPIs" for INIT and the start IPI.
  */
+#include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/msr.h"
@@ -60,6 +61,7 @@ void ap_main(void)
     ASSERT(lapic_id() == this_cpu()->apic_id);
     sched_adopt_cpu();
     percpu_set_online();
+    debug_regs_load();
     paging_flush_local(0, PAGING_FLUSH_ALL);
     preempt_enable_no_resched();
     sched_idle();

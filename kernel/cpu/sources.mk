@@ -1,6 +1,7 @@
 CPU := \
     kernel/cpu/entry.asm \
     kernel/cpu/trap.c \
+    kernel/cpu/debug_reg.c \
     kernel/cpu/gdt.asm \
     kernel/cpu/features.c \
     kernel/cpu/memory_types.c \

@@ -156,6 +156,8 @@ static _Noreturn void trap_fatal(const struct pt_regs *regs)
         panic_regs(regs, "%s: %s at 0x%lx (error 0x%x)", trap_name(regs->vector),
                    regs->error_code & 2 ? "write" : "access", regs->cr2,
                    regs->error_code);
+    if (regs->vector == TRAP_DB)
+        panic_regs(regs, "%s: DR6 0x%lx", trap_name(regs->vector), regs->dr6);
     panic_regs(regs, "%s (error 0x%x)", trap_name(regs->vector), regs->error_code);
 }
 
@@ -172,6 +174,18 @@ void trap_dispatch(struct pt_regs *regs)
     if (extable_fixup(regs))
         return;
     trap_fatal(regs);
+}
+
+static bool overlaps_object(uintptr_t addr, size_t len, const void *object, size_t size)
+{
+    return addr < (uintptr_t)object + size && (uintptr_t)object < addr + len;
+}
+
+bool trap_is_own(uintptr_t addr, size_t len)
+{
+    return overlaps_object(addr, len, idt, sizeof(idt)) ||
+           overlaps_object(addr, len, &trap_bp_handler, sizeof(trap_bp_handler)) ||
+           overlaps_object(addr, len, &trap_db_handler, sizeof(trap_db_handler));
 }
 
 void trap_raise(struct pt_regs *regs)

@@ -4,6 +4,7 @@
 #include "kernel/base/regs.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define TRAP_DE 0
@@ -24,7 +25,8 @@
 #define VECTOR_RESCHED 0xf0u
 #define VECTOR_CALL 0xf1u
 #define VECTOR_PROBES 0xf2u
-#define VECTOR_SWITCH 0xf3u /* raised by an instruction: another thread's turn? */
+#define VECTOR_SWITCH 0xf3u     /* raised by an instruction: another thread's turn? */
+#define VECTOR_DEBUG_REGS 0xf4u /* load them: kernel/cpu/debug_reg.h */
 #define VECTOR_SPURIOUS 0xffu
 
 /* A handler answers true when the trap was its own and the image may be resumed. */
@@ -80,6 +82,11 @@ void trap_serialise_nmis(bool on);
  * for what emulates an instruction that faults. Context: trap.
  */
 void trap_raise(struct pt_regs *regs);
+
+/* trap_is_own - is some of [@addr, @addr + @len) read at each trap, by the processor or on
+ * the way to the direct handler? Context: any.
+ */
+bool trap_is_own(uintptr_t addr, size_t len);
 
 /* irq_count - interrupts of @vector that @cpu has taken. Context: any. */
 uint64_t irq_count(unsigned cpu, unsigned vector);

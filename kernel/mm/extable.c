@@ -88,5 +88,6 @@ bool extable_fixup(struct pt_regs *regs)
     if (!fixup)
         return false;
     regs->ip = fixup;
+    regs->flags &= ~FLAGS_RF; /* is for the instruction that has faulted */
     return true;
 }

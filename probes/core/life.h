@@ -154,6 +154,7 @@ NOKPROBE_INLINE void hit_by_jump(struct probe_hit *hit)
 }
 
 #define PROBE_CACHE_LEN 64
+#define WATCH_SLOTS 4 /* debug registers: probes/watch */
 
 /* What each CPU has for its hits. Only that CPU writes it; others read the counters.
  * hits[] is a stack: a hit in an interrupt, an NMI or a handler comes on top and is gone
@@ -177,6 +178,9 @@ struct probe_cpu {
     uint64_t redirected;          /* hits whose handler has set ip itself */
     uint64_t retries;             /* int3 gone when it was looked for */
     uint64_t handler_faults;
+    uint64_t watch_hits[WATCH_SLOTS];   /* by debug register */
+    uint64_t watch_missed[WATCH_SLOTS]; /* no handler was called */
+    bool watch_busy;                    /* on the way between a #DB and its handlers */
     struct {
         uintptr_t addr; /* of the probe */
         uintptr_t ip;   /* of the handler's instruction */

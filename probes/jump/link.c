@@ -30,6 +30,7 @@
 #include "probes/jump/link.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
@@ -133,11 +134,33 @@ static struct site *site_before(uintptr_t addr)
     return NULL;
 }
 
+#define FORBIDDEN_MAX 4 /* as many as there are debug registers */
+
+static uintptr_t forbidden[FORBIDDEN_MAX]; /* PLAT_PROBES; 0: none */
+
+static uintptr_t *forbidden_find(uintptr_t addr)
+{
+    for (size_t i = 0; i < FORBIDDEN_MAX; i++)
+        if (forbidden[i] == addr)
+            return &forbidden[i];
+    return NULL;
+}
+
+int link_forbid(uintptr_t addr, bool forbid)
+{
+    uintptr_t *entry = forbidden_find(forbid ? 0 : addr);
+
+    if (!entry)
+        return -ENOMEM;
+    *entry = forbid ? addr : 0;
+    return 0;
+}
+
 /* can_enter - may a jump lead to its detour? That of a call wants to be called. */
 static bool can_enter(const struct site *site)
 {
-    return site && will_be_jump(site) && site_detour(site) && !region_is_open(site) &&
-           !site_is_call(site);
+    return site && !forbidden_find(site->addr) && will_be_jump(site) &&
+           site_detour(site) && !region_is_open(site) && !site_is_call(site);
 }
 
 static void make_link(struct site *site)

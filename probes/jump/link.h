@@ -25,6 +25,13 @@ void link_cut(struct site *site);
 void link_forget(struct site *site);
 void link_drop(struct site *site);
 
+/* link_forbid - from now on no link leads to the instruction at @addr: CPUs come to it by its
+ * own address. A link that is there is cut by making a jump there a breakpoint first.
+ * @forbid: false: links are allowed again
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM, and nothing has changed.
+ */
+int link_forbid(uintptr_t addr, bool forbid);
+
 /* link_into - the address of the jump that leads straight to the detour of the site at
  * @addr; 0: there is none. Locks: PLAT_PROBES held.
  */

@@ -37,6 +37,9 @@ uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp);
  */
 int port_optimizer_start(void);
 
+/* port_watch_init - take #DB for watches, too. Context: boot. */
+void port_watch_init(void);
+
 /* report_init - let backtraces, panic reports and the log know of probes; take the traps of
  * handlers that fault or sleep. Context: boot thread, all CPUs have their areas.
  */

@@ -181,7 +181,7 @@ void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
 {
     fault->sp = (uintptr_t)regs;
     fault->ip = (uintptr_t)trap_resume_hit;
-    fault->flags &= ~(FLAGS_DF | FLAGS_IF | FLAGS_TF | FLAGS_AC | FLAGS_NT);
+    fault->flags &= ~(FLAGS_DF | FLAGS_IF | FLAGS_TF | FLAGS_AC | FLAGS_NT | FLAGS_RF);
 }
 
 int plat_read(uint64_t *out, uintptr_t addr)

@@ -32,6 +32,7 @@ int probes_init(void)
     port_module_init();
     port_shadow_init();
     report_init();
+    port_watch_init();
     err = port_optimizer_start();
     if (!err)
         err = probes_add_files();

@@ -6,6 +6,7 @@ PORT := \
     probes/port/port_pads.c \
     probes/port/port_symbols.c \
     probes/port/port_module.c \
+    probes/port/port_watch.c \
     probes/port/port_shadow.c \
     probes/port/port_optimizer.c \
     probes/port/unprobe.c \

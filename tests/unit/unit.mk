@@ -16,6 +16,7 @@ $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INS
 unit_agent := $(AGENT)
 unit_agent_verify := $(AGENT)
 unit_agent_format := $(AGENT)
+unit_watch := $(engine_on_arrays) $(WATCH) tests/unit/fake_watch.c
 unit_pun := $(PUN) $(INSN)
 unit_page := probes/trace/page.c
 unit_print := $(addprefix probes/trace/,ring.c page.c page_merge.c event.c print.c format.c \

@@ -1,0 +1,298 @@
+/* debug_reg.c - one table, and what each CPU has loaded of it.
+ *
+ * The table changes in any context, an NMI included, so it has no lock. An entry is in use
+ * while its address is not 0; kind and length change only while it is. Each change is counted
+ * behind it, and a CPU loads until the count stays as it was: whatever interrupts the loading
+ * and changes the table, or loads as well, makes it load again.
+ *
+ * A register is out of DR7 while it changes, the others stay in: they miss nothing.
+ */
+#include "kernel/cpu/debug_reg.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/lapic.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+
+#include <string.h>
+
+#define DR7_FIXED BIT(10)
+#define DR7_GLOBAL(i) BIT(2 * (i) + 1)
+#define DR7_SETTING(i, setting) ((uint64_t)(setting) << (16 + 4 * (i)))
+
+/* Locks:  a atomic   o its owner, while address is 0 */
+static struct {
+    uintptr_t addr[DEBUG_REGS];  /* [a] 0: watches nothing */
+    uint8_t setting[DEBUG_REGS]; /* [o] kind and length as in DR7 */
+    uint64_t changes;            /* [a] */
+} table;
+
+static struct {
+    bool is_taken; /* [a] */
+    char name[DEBUG_REG_OWNER_MAX];
+} owners[DEBUG_REGS];
+
+/* ---- owners ---- */
+
+int debug_reg_take(const char *owner)
+{
+    for (unsigned i = 0; i < DEBUG_REGS; i++) {
+        if (__atomic_exchange_n(&owners[i].is_taken, true, __ATOMIC_ACQ_REL))
+            continue;
+        strlcpy(owners[i].name, owner, sizeof(owners[i].name));
+        return (int)i;
+    }
+    return -EBUSY;
+}
+
+void debug_reg_give(unsigned i)
+{
+    __atomic_store_n(&owners[i].is_taken, false, __ATOMIC_RELEASE);
+}
+
+const char *debug_reg_owner(unsigned i)
+{
+    return __atomic_load_n(&owners[i].is_taken, __ATOMIC_ACQUIRE) ? owners[i].name : NULL;
+}
+
+/* ---- what is to be in them ---- */
+
+static unsigned setting_of(enum debug_reg_kind kind, size_t len)
+{
+    static const uint8_t lens[] = { [1] = 0, [2] = 1, [4] = 3, [8] = 2 };
+
+    return (unsigned)kind | (unsigned)lens[len] << 2;
+}
+
+NOKPROBE_INLINE size_t len_of(unsigned setting)
+{
+    static const uint8_t lens[] = { 1, 2, 8, 4 };
+
+    return lens[setting >> 2];
+}
+
+void debug_reg_move(unsigned i, uintptr_t addr)
+{
+    __atomic_store_n(&table.addr[i], addr, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&table.changes, 1, __ATOMIC_SEQ_CST);
+}
+
+void debug_reg_put(unsigned i, uintptr_t addr, enum debug_reg_kind kind, size_t len)
+{
+    debug_reg_move(i, 0);
+    WRITE_ONCE(table.setting[i], (uint8_t)setting_of(kind, len));
+    debug_reg_move(i, addr);
+}
+
+uintptr_t debug_reg_addr(unsigned i)
+{
+    return READ_ONCE(table.addr[i]);
+}
+
+/* ---- what a CPU has ---- */
+
+NOKPROBE_INLINE void write_dr(unsigned i, uintptr_t addr)
+{
+    switch (i) {
+    case 0:
+        write_dr0(addr);
+        break;
+    case 1:
+        write_dr1(addr);
+        break;
+    case 2:
+        write_dr2(addr);
+        break;
+    default:
+        write_dr3(addr);
+    }
+}
+
+NOKPROBE_INLINE uint64_t control_of(const struct percpu *cpu)
+{
+    uint64_t control = DR7_FIXED;
+
+    for (unsigned i = 0; i < DEBUG_REGS; i++)
+        if (READ_ONCE(cpu->debug_addr[i]) && !(READ_ONCE(cpu->debug_rests) & BIT(i)))
+            control |= DR7_GLOBAL(i) | DR7_SETTING(i, cpu->debug_setting[i]);
+    return control;
+}
+
+/* settle - DR7 as the fields of @cpu say. An NMI that changes them in between writes DR7
+ * before the older value is written here.
+ */
+NOKPROBE_INLINE void settle(const struct percpu *cpu)
+{
+    uint64_t control;
+
+    do {
+        control = control_of(cpu);
+        write_dr7(control);
+    } while (control != control_of(cpu));
+}
+
+NOKPROBE_INLINE void load_one(struct percpu *cpu, unsigned i)
+{
+    uintptr_t addr = __atomic_load_n(&table.addr[i], __ATOMIC_ACQUIRE);
+    uint8_t setting = READ_ONCE(table.setting[i]);
+
+    if (cpu->debug_addr[i] == addr && (!addr || cpu->debug_setting[i] == setting))
+        return;
+    if (cpu->debug_addr[i]) {
+        WRITE_ONCE(cpu->debug_addr[i], 0);
+        settle(cpu);
+    }
+    if (!addr)
+        return;
+    write_dr(i, addr);
+    WRITE_ONCE(cpu->debug_setting[i], setting);
+    WRITE_ONCE(cpu->debug_addr[i], addr);
+}
+
+void debug_regs_load(void)
+{
+    unsigned long flags = irq_save();
+    struct percpu *cpu = this_cpu();
+    uint64_t seen;
+
+    do {
+        seen = __atomic_load_n(&table.changes, __ATOMIC_SEQ_CST);
+        for (unsigned i = 0; i < DEBUG_REGS; i++)
+            load_one(cpu, i);
+        settle(cpu);
+    } while (seen != __atomic_load_n(&table.changes, __ATOMIC_SEQ_CST));
+    irq_restore(flags);
+}
+NOKPROBE(debug_regs_load);
+
+static void load_called(void *arg)
+{
+    (void)arg;
+    debug_regs_load();
+}
+
+void debug_regs_load_all(void)
+{
+    smp_call_all(load_called, NULL);
+}
+
+static void load_irq(struct pt_regs *regs)
+{
+    (void)regs;
+    lapic_eoi();
+    debug_regs_load();
+}
+
+void debug_regs_load_soon(void)
+{
+    unsigned long flags = irq_save();
+
+    debug_regs_load();
+    for (unsigned i = 0; i < cpu_count(); i++)
+        if (i != cpu_id())
+            lapic_send_ipi(percpu_of(i)->apic_id, VECTOR_DEBUG_REGS);
+    irq_restore(flags);
+}
+
+void debug_regs_init(void)
+{
+    irq_set_handler(VECTOR_DEBUG_REGS, "debug registers", load_irq);
+}
+
+/* ---- what a trap asks ---- */
+
+/* implies - if register @i has been hit, has @j been as well? It watches the same bytes, and
+ * maybe more, for the same accesses, and maybe more.
+ */
+NOKPROBE_INLINE bool implies(const struct percpu *cpu, unsigned i, unsigned j)
+{
+    uintptr_t a = cpu->debug_addr[i], b = cpu->debug_addr[j];
+    unsigned kind = cpu->debug_setting[i] & 3, other = cpu->debug_setting[j] & 3;
+
+    return b && b <= a &&
+           a + len_of(cpu->debug_setting[i]) <= b + len_of(cpu->debug_setting[j]) &&
+           (kind == other || (kind == DEBUG_REG_WRITE && other == DEBUG_REG_ACCESS));
+}
+
+/* An emulator may tell only one of several registers that watch the same bytes, as QEMU's TCG
+ * does. A processor tells all.
+ */
+NOKPROBE_INLINE unsigned add_implied(const struct percpu *cpu, unsigned hits)
+{
+    for (unsigned i = 0; i < DEBUG_REGS; i++)
+        for (unsigned j = 0; hits & BIT(i) && j < DEBUG_REGS; j++)
+            if (implies(cpu, i, j) && cpu->debug_addr[j] == READ_ONCE(table.addr[j]))
+                hits |= 1u << j;
+    return hits;
+}
+
+unsigned debug_reg_hits(unsigned long dr6)
+{
+    const struct percpu *cpu = this_cpu();
+    unsigned hits = 0, stale = 0;
+
+    for (unsigned i = 0; i < DEBUG_REGS; i++) {
+        if (!(dr6 & BIT(i)) || !cpu->debug_addr[i])
+            continue;
+        if (cpu->debug_addr[i] == READ_ONCE(table.addr[i]))
+            hits |= 1u << i;
+        else
+            stale |= 1u << i;
+    }
+    if (stale) /* an instruction that is watched no longer would trap until they are loaded */
+        debug_regs_load();
+    return add_implied(cpu, hits);
+}
+NOKPROBE(debug_reg_hits);
+
+bool debug_regs_in_use(void)
+{
+    return read_dr7() != DR7_FIXED;
+}
+NOKPROBE(debug_regs_in_use);
+
+void debug_regs_rest(unsigned bits)
+{
+    struct percpu *cpu = this_cpu();
+
+    cpu->debug_rests = (uint8_t)(cpu->debug_rests | bits);
+    settle(cpu);
+}
+NOKPROBE(debug_regs_rest);
+
+void debug_regs_wake(void)
+{
+    struct percpu *cpu = this_cpu();
+
+    cpu->debug_rests = 0;
+    settle(cpu);
+}
+NOKPROBE(debug_regs_wake);
+
+/* ---- what cannot be watched ---- */
+
+static bool overlaps(uintptr_t addr, size_t len, const void *object, size_t size)
+{
+    uintptr_t start = (uintptr_t)object;
+
+    return addr < start + size && start < addr + len;
+}
+
+static bool is_in_area(uintptr_t addr)
+{
+    return addr >= PERCPU_AREA_BASE &&
+           addr < PERCPU_AREA_BASE + MAX_CPUS * PERCPU_AREA_STRIDE &&
+           (addr - PERCPU_AREA_BASE) % PERCPU_AREA_STRIDE < PERCPU_COUNTERS_OFF;
+}
+
+/* What is touched between the trap and where a handler of it has said that it is busy, and
+ * on the way back.
+ */
+bool debug_reg_is_own(uintptr_t addr, size_t len)
+{
+    return is_in_area(addr) || overlaps(addr, len, &table, sizeof(table)) ||
+           trap_is_own(addr, len);
+}

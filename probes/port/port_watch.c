@@ -1,0 +1,137 @@
+/* port_watch.c - platform_watch.h made real by the kernel: its debug registers. */
+#include "kernel/cpu/debug_reg.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/memmap.h"
+#include "probes/core/registry.h"
+#include "probes/jump/link.h"
+#include "probes/jump/optimize.h"
+#include "probes/port/port.h"
+#include "probes/region/region.h"
+#include "probes/region/targets.h"
+#include "probes/watch/platform_watch.h"
+#include "probes/watch/watch_parts.h"
+
+_Static_assert(WATCH_SLOTS == DEBUG_REGS, "a slot for each register");
+
+/* ---- the registers ---- */
+
+int plat_watch_take(const char *owner)
+{
+    return debug_reg_take(owner);
+}
+
+void plat_watch_give(unsigned reg)
+{
+    debug_reg_give(reg);
+}
+
+const char *plat_watch_owner(unsigned reg)
+{
+    return debug_reg_owner(reg);
+}
+
+void plat_watch_set(unsigned reg, uintptr_t addr, unsigned kind, size_t len)
+{
+    static const enum debug_reg_kind kinds[WATCH_KINDS] = {
+        [WATCH_WRITE] = DEBUG_REG_WRITE,
+        [WATCH_ACCESS] = DEBUG_REG_ACCESS,
+        [WATCH_EXECUTE] = DEBUG_REG_EXECUTE,
+    };
+
+    debug_reg_put(reg, addr, kinds[kind], len);
+    debug_regs_load_all();
+}
+
+void plat_watch_move(unsigned reg, uintptr_t addr)
+{
+    debug_reg_move(reg, addr);
+    debug_regs_load_soon();
+}
+
+uintptr_t plat_watch_addr(unsigned reg)
+{
+    return debug_reg_addr(reg);
+}
+
+/* ---- traps ---- */
+
+unsigned plat_watch_bits(unsigned long dr6)
+{
+    return debug_reg_hits(dr6);
+}
+NOKPROBE(plat_watch_bits);
+
+bool plat_watch_is_stray(void)
+{
+    return debug_regs_in_use();
+}
+NOKPROBE(plat_watch_is_stray);
+
+void plat_watch_rest(unsigned bits)
+{
+    debug_regs_rest(bits);
+}
+NOKPROBE(plat_watch_rest);
+
+uintptr_t plat_watch_ip(const struct pt_regs *regs)
+{
+    uintptr_t ip = regs->ip;
+
+    backtrace_collect(regs, &ip, 1);
+    return ip;
+}
+
+/* ---- addresses ---- */
+
+bool plat_watch_is_own(uintptr_t addr, size_t len)
+{
+    return debug_reg_is_own(addr, len);
+}
+
+bool plat_watch_is_kernel(uintptr_t addr)
+{
+    return addr >= DIRECT_MAP_BASE;
+}
+
+/* give_up_jumps - those that let a CPU pass @addr without coming to it: the jump of a region
+ * around it, and, by a link, the detour of the instruction in front. A jump at @addr is made
+ * a breakpoint for that; without the link it becomes one again.
+ */
+static void give_up_jumps(uintptr_t addr)
+{
+    struct site *site = unoptimize_reader(addr);
+
+    if (site && region_is_open(site))
+        unoptimize_around(&site, 1);
+    site = registry_find(addr);
+    if (site && link_into(addr))
+        unoptimize_around(&site, 1);
+}
+
+/* An address that something leads to is never inside of a region. */
+int plat_watch_execute(uintptr_t addr, bool on)
+{
+    uintptr_t from = (uintptr_t)plat_watch_execute;
+    int err;
+
+    if (!on) {
+        link_forbid(addr, false);
+        targets_remove(from, addr);
+        optimize_retry();
+        return 0;
+    }
+    err = targets_add(from, addr);
+    if (err)
+        return err;
+    link_forbid(addr, true);
+    give_up_jumps(addr);
+    return 0;
+}
+
+void port_watch_init(void)
+{
+    /* Called by entry.asm alone, which hands the area over untyped. */
+    trap_set_direct(TRAP_DB, (trap_direct_t)watch_debug_handler);
+}

@@ -1,0 +1,3 @@
+WATCH := \
+    probes/watch/watch.c \
+    probes/watch/watch_hit.c

@@ -1,0 +1,137 @@
+/* watch_hit.c - a #DB: a debug register has been hit, or a step has ended, or both.
+ *
+ *   1. which registers, and whose                          plat_watch_bits()
+ *   2. each is counted as a miss, for what comes may never return here: a handler that faults
+ *      is given up together with the rest of this function
+ *   3. a step of the engine's has ended with the same instruction: step.c
+ *   4. each is entered as a hit, if it may; counted as one; its handler is called
+ *
+ * Between the trap and the handler the CPU is busy with a watch. What this code touches may
+ * itself be watched; such a trap inside is a miss, and does nothing else. Only what a CPU
+ * touches before it has said that it is busy cannot be watched: plat_watch_is_own().
+ *
+ * The handler gets a copy of the image, whose ip is in the program: the image itself must go
+ * on in the copy of the instruction where it was.
+ */
+#include "kernel/base/bits.h"
+#include "probes/core/hit.h"
+#include "probes/watch/platform_watch.h"
+#include "probes/watch/watch_parts.h"
+
+#define DR6_BS (1ul << 14)
+#define DR6_REGS 15ul
+
+/* ---- 4 ---- */
+
+/* call_in_hit - in a hit that has been entered. */
+static NOINLINE void call_in_hit(struct probe_cpu *cpu, struct probe_hit *hit,
+                                 struct watch *w, struct pt_regs *regs, uintptr_t ip)
+{
+    struct pt_regs shown = *regs;
+
+    shown.ip = ip;
+    shown.ip = ip = plat_watch_ip(&shown);
+    cpu->watch_busy = false;
+    barrier();
+    aggr_run_post(&w->kp, hit, &shown, false);
+    barrier();
+    cpu->watch_busy = true;
+    if (shown.ip == ip)
+        shown.ip = regs->ip;
+    *regs = shown;
+    hit_leave(cpu, hit, false);
+}
+
+/* one_hit - of register @reg, which is counted as missed. @ip: where the CPU trapped */
+NOKPROBE_INLINE void one_hit(struct probe_cpu *cpu, unsigned reg, struct pt_regs *regs,
+                             uintptr_t ip, bool in_nmi)
+{
+    struct watch_slot *slot = &watch_slots[reg];
+    struct watch *w = READ_ONCE(slot->watch);
+    struct probe_hit *hit;
+
+    if (READ_ONCE(w->kp.flags) & KPROBE_FLAG_DISABLED) {
+        cpu->watch_missed[reg]--;
+        return;
+    }
+    hit = hit_begin(cpu, slot->site, regs, HIT_POST, in_nmi);
+    if (!hit)
+        return;
+    cpu->watch_missed[reg]--;
+    probe_count(&cpu->watch_hits[reg]);
+    call_in_hit(cpu, hit, w, regs, ip);
+}
+
+/* ---- 1 ---- */
+
+/* mine - those of @bits whose registers are watches'. */
+NOKPROBE_INLINE unsigned mine(unsigned bits)
+{
+    for (unsigned reg = 0; reg < WATCH_SLOTS; reg++)
+        if (bits & BIT(reg) && !READ_ONCE(watch_slots[reg].watch))
+            bits &= ~(unsigned)BIT(reg);
+    return bits;
+}
+
+/* let_pass - an instruction that is watched is executed now. */
+NOKPROBE_INLINE void let_pass(struct pt_regs *regs, unsigned bits, bool in_nmi)
+{
+    unsigned before = 0;
+
+    for (unsigned reg = 0; reg < WATCH_SLOTS; reg++)
+        if (bits & BIT(reg) && watch_slots[reg].executes)
+            before |= (unsigned)BIT(reg);
+    if (!before)
+        return;
+    regs->flags |= FLAGS_RF;
+    if (in_nmi)
+        plat_watch_rest(before);
+}
+
+/* end_step - what is left of DR6_BS is no step of the engine's. */
+NOKPROBE_INLINE void end_step(struct pt_regs *regs, struct probe_cpu *cpu)
+{
+    if (regs->dr6 & DR6_BS && kprobe_debug_handler(regs, cpu))
+        regs->dr6 &= ~DR6_BS;
+}
+
+NOKPROBE_INLINE void registers_hit(struct pt_regs *regs, struct probe_cpu *cpu,
+                                   unsigned bits)
+{
+    bool in_nmi = probe_in_nmi(cpu);
+    uintptr_t ip = regs->ip;
+
+    for (unsigned reg = 0; reg < WATCH_SLOTS; reg++)
+        if (bits & BIT(reg))
+            probe_count(&cpu->watch_missed[reg]); /* 2 */
+    let_pass(regs, bits, in_nmi);
+    end_step(regs, cpu); /* 3 */
+    if (cpu->watch_busy)
+        return;
+    cpu->watch_busy = true;
+    barrier();
+    for (unsigned reg = 0; reg < WATCH_SLOTS; reg++) /* 4 */
+        if (bits & BIT(reg))
+            one_hit(cpu, reg, regs, ip, in_nmi);
+    barrier();
+    cpu->watch_busy = false;
+}
+
+bool watch_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
+{
+    unsigned bits;
+
+    if (likely(!(regs->dr6 & DR6_REGS)) || !cpu)
+        return kprobe_debug_handler(regs, cpu) ||
+               (!(regs->dr6 & DR6_BS) && plat_watch_is_stray());
+    bits = plat_watch_bits(regs->dr6);
+    regs->dr6 = (regs->dr6 & ~DR6_REGS) | bits;
+    bits = mine(bits);
+    regs->dr6 &= ~(unsigned long)bits;
+    if (bits)
+        registers_hit(regs, cpu, bits);
+    else
+        end_step(regs, cpu);
+    return !(regs->dr6 & (DR6_BS | DR6_REGS));
+}
+NOKPROBE(watch_debug_handler);

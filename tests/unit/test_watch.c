@@ -1,0 +1,395 @@
+/* test_watch.c - watches: refused, registered, hit, missed; alone and with a step. */
+#include "probes/watch/watch.h"
+
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/watch/platform_watch.h"
+#include "tests/unit/fake_watch.h"
+
+#include <stdalign.h>
+#include <string.h>
+
+#define DR6_BS (1ul << 14)
+
+static alignas(8) uint64_t bytes[8];
+static unsigned calls;
+static uintptr_t ip_seen;
+static struct pt_regs regs;
+
+static void note(struct watch *w, struct pt_regs *r)
+{
+    (void)w;
+    calls++;
+    ip_seen = r->ip;
+    r->ax = 77;
+}
+
+static struct watch watch_of(unsigned i, watch_handler_t handler)
+{
+    struct watch w = { .name = "w", .addr = (uintptr_t)&bytes[i], .len = 8 };
+
+    w.handler = handler;
+    return w;
+}
+
+static void begin(void)
+{
+    fake_start();
+    memset(&fake_watch, 0, sizeof(fake_watch));
+    calls = 0;
+    ip_seen = 0;
+    regs = fake_regs();
+}
+
+static enum watch_reason reason_of(struct watch w)
+{
+    enum watch_reason why;
+    int err = register_watch_why(&w, &why);
+
+    CHECK_EQ(err, watch_reason_errno(why));
+    if (!err)
+        CHECK_EQ(unregister_watch(&w), 0);
+    return why;
+}
+
+static void each_reason_has_its_errno_and_text(void)
+{
+    for (unsigned i = 0; i < WATCH_REASONS; i++)
+        CHECK(strlen(watch_reason_text(i)) > 5 && (watch_reason_errno(i) < 0) == (i > 0));
+}
+
+static void what_cannot_be_watched_is_refused(void)
+{
+    struct watch w = watch_of(0, NULL);
+    uintptr_t fn;
+
+    begin();
+    fn = fake_function("fn", "55 48 89 e5 c3");
+    w.len = 3;
+    CHECK_EQ(reason_of(w), WATCH_LENGTH);
+    w.len = 8;
+    w.addr += 4;
+    CHECK_EQ(reason_of(w), WATCH_UNALIGNED);
+    w.len = 4;
+    CHECK_EQ(reason_of(w), WATCH_OK);
+    w.kind = WATCH_KINDS;
+    CHECK_EQ(reason_of(w), WATCH_READ_ALONE);
+    w.kind = WATCH_ACCESS;
+    fake_watch.own = w.addr + 3;
+    CHECK_EQ(reason_of(w), WATCH_OWN);
+    w.addr = 8;
+    CHECK_EQ(reason_of(w), WATCH_NOT_KERNEL);
+    w.addr = 0;
+    CHECK_EQ(reason_of(w), WATCH_OK);
+    w.kind = WATCH_EXECUTE;
+    CHECK_EQ(reason_of(w), WATCH_EXECUTE_LEN);
+    w.len = 1;
+    CHECK_EQ(reason_of(w), WATCH_NO_CODE);
+    w.addr = fn + 2;
+    CHECK_EQ(reason_of(w), WATCH_NO_CODE);
+    w.addr = fn + 1;
+    CHECK_EQ(reason_of(w), WATCH_OK);
+    fake_entry(fn, fn + 5);
+    CHECK_EQ(reason_of(w), WATCH_BLACKLISTED);
+    fake_end();
+}
+
+static void a_fifth_is_refused(void)
+{
+    struct watch w[5];
+
+    begin();
+    for (unsigned i = 0; i < 5; i++)
+        w[i] = watch_of(i, NULL);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK_EQ(register_watch(&w[i]), 0);
+    CHECK_EQ(reason_of(w[4]), WATCH_ALL_TAKEN);
+    CHECK_EQ(reason_of(w[0]), WATCH_TWICE);
+    for (unsigned i = 0; i < 4; i++)
+        CHECK_EQ(unregister_watch(&w[i]), 0);
+    CHECK_EQ(unregister_watch(&w[0]), -EINVAL);
+    fake_end();
+}
+
+static void without_memory_nothing_is_taken(void)
+{
+    struct watch w = watch_of(0, NULL);
+    uintptr_t fn;
+    unsigned n = 0;
+
+    begin();
+    fn = fake_function("fn", "55 48 89 e5 c3");
+    w.kind = WATCH_EXECUTE;
+    w.len = 1;
+    w.addr = fn;
+    do {
+        fake_fail_at(++n);
+        if (register_watch(&w) == 0)
+            break;
+        CHECK(!fake_watch.owner[0] && !fake_watch.executes);
+    } while (n < 10);
+    fake_fail_at(0);
+    CHECK(n > 1 && n < 10);
+    CHECK_EQ(fake_watch.executes, fn);
+    CHECK_EQ(unregister_watch(&w), 0);
+    CHECK(!fake_watch.executes && !fake_watch.owner[0]);
+    fake_end();
+}
+
+static void a_hit_is_counted_and_its_handler_called(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin();
+    CHECK_EQ(register_watch(&w), 0);
+    regs.ip = 0x5000;
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(calls, 1);
+    CHECK_EQ(watch_hits(&w), 1);
+    CHECK_EQ(watch_misses(&w), 0);
+    CHECK_EQ(regs.ip, 0x5000);
+    CHECK_EQ(regs.ax, 77);
+    CHECK(!(regs.flags & FLAGS_RF));
+    CHECK_EQ(unregister_watch(&w), 0);
+    CHECK_EQ(watch_hits(&w), 1);
+    fake_end();
+}
+
+static void the_program_is_told_of_by_its_own_text(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin();
+    CHECK_EQ(register_watch(&w), 0);
+    regs.ip = 0x9003;
+    fake_watch.program = 0x5003;
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(ip_seen, 0x5003);
+    CHECK_EQ(regs.ip, 0x9003); /* it goes on where it was */
+    CHECK_EQ(unregister_watch(&w), 0);
+    fake_end();
+}
+
+static void redirect(struct watch *w, struct pt_regs *r)
+{
+    (void)w;
+    r->ip = 0x7000;
+}
+
+static void a_handler_may_send_the_program_elsewhere(void)
+{
+    struct watch w = watch_of(0, redirect);
+
+    begin();
+    CHECK_EQ(register_watch(&w), 0);
+    regs.ip = 0x9003;
+    fake_watch.program = 0x5003;
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(regs.ip, 0x7000);
+    CHECK_EQ(unregister_watch(&w), 0);
+    fake_end();
+}
+
+static void bits_of_others_are_left(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin();
+    fake_watch.owner[0] = "gdb";
+    fake_watch.addr[0] = 0x1234;
+    CHECK_EQ(register_watch(&w), 0);
+    CHECK_EQ(w.reg, 1);
+    CHECK(!fake_debug(&regs, 3)); /* there is something for another handler */
+    CHECK_EQ(regs.dr6 & 15, 1);
+    CHECK_EQ(calls, 1);
+    CHECK(fake_debug(&regs, 4)); /* a register that is not in use */
+    CHECK_EQ(calls, 1);
+    CHECK(!fake_debug(&regs, 0)); /* no cause at all */
+    fake_watch.stray = true;
+    CHECK(fake_debug(&regs, 0));
+    CHECK_EQ(unregister_watch(&w), 0);
+    fake_watch.addr[0] = 0;
+    fake_end();
+}
+
+static void touch_own(struct watch *w, struct pt_regs *r)
+{
+    struct pt_regs inner = *r;
+
+    calls++;
+    CHECK(fake_debug(&inner, 1u << w->reg));
+}
+
+static void what_its_own_handler_touches_is_a_miss(void)
+{
+    struct watch w = watch_of(0, touch_own);
+
+    begin();
+    CHECK_EQ(register_watch(&w), 0);
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(calls, 1);
+    CHECK_EQ(watch_hits(&w), 1);
+    CHECK_EQ(watch_misses(&w), 1);
+    CHECK_EQ(unregister_watch(&w), 0);
+    CHECK_EQ(watch_misses(&w), 1);
+    fake_end();
+}
+
+static void what_the_way_to_a_handler_touches_is_a_miss(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin();
+    CHECK_EQ(register_watch(&w), 0);
+    plat_this_cpu()->watch_busy = true;
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(calls, 0);
+    CHECK_EQ(watch_misses(&w), 1);
+    plat_this_cpu()->watch_busy = false;
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(calls, 1);
+    CHECK(!plat_this_cpu()->watch_busy);
+    CHECK_EQ(unregister_watch(&w), 0);
+    fake_end();
+}
+
+static void a_stack_that_is_full_is_a_miss(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin();
+    CHECK_EQ(register_watch(&w), 0);
+    fake.stack_left = 100;
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(calls, 0);
+    CHECK_EQ(watch_misses(&w), 1);
+    CHECK_EQ(unregister_watch(&w), 0);
+    fake_end();
+}
+
+static void crash(struct watch *w, struct pt_regs *r)
+{
+    struct pt_regs fault = fake_regs();
+
+    (void)w;
+    (void)r;
+    calls++;
+    fake_fault(&fault, 6, 0x1234);
+    calls += 100;
+}
+
+static void a_handler_that_faults_is_given_up(void)
+{
+    struct watch w = watch_of(0, crash), second = watch_of(1, note);
+
+    begin();
+    CHECK_EQ(register_watch(&w), 0);
+    CHECK_EQ(register_watch(&second), 0);
+    regs.ip = 0x9003;
+    fake_watch.program = 0x5003;
+    CHECK(fake_debug(&regs, 3));
+    CHECK_EQ(calls, 1);
+    CHECK_EQ(regs.ip, 0x9003);
+    CHECK_EQ(w.kp.flags, KPROBE_FLAG_DISABLED | KPROBE_FLAG_TRIPPED);
+    CHECK_EQ(watch_hits(&w), 1);
+    CHECK_EQ(watch_hits(&second), 0);
+    CHECK_EQ(watch_misses(&second), 1);
+    CHECK(fake_debug(&regs, 1)); /* off: neither hit nor miss */
+    CHECK_EQ(watch_hits(&w) + watch_misses(&w), 1);
+    CHECK_EQ(enable_watch(&w), 0);
+    CHECK_EQ(w.kp.flags, 0);
+    CHECK_EQ(unregister_watch(&w), 0);
+    CHECK_EQ(unregister_watch(&second), 0);
+    fake_end();
+}
+
+static int pre(struct kprobe *p, struct pt_regs *r)
+{
+    (void)p;
+    (void)r;
+    return 0;
+}
+
+static void after(struct kprobe *p, struct pt_regs *r, unsigned long flags)
+{
+    (void)p;
+    (void)r;
+    (void)flags;
+    calls += 10;
+}
+
+static void a_step_ends_with_the_same_trap(void)
+{
+    struct kprobe p = { .pre_handler = pre, .post_handler = after };
+    struct watch w = watch_of(0, note);
+
+    begin();
+    step_set_engine(STEP_TF);
+    p.addr = fake_function("fn", "48 89 07 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    CHECK_EQ(register_watch(&w), 0);
+    CHECK(fake_int3(&regs, p.addr));
+    regs.ip += 3; /* the copy has stored to what is watched */
+    fake_watch.program = p.addr + 3;
+    CHECK(fake_debug(&regs, DR6_BS | 1));
+    CHECK_EQ(calls, 11);
+    CHECK_EQ(ip_seen, p.addr + 3);
+    CHECK_EQ(regs.ip, p.addr + 3);
+    CHECK_EQ(unregister_watch(&w), 0);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void an_instruction_passes_once(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin();
+    w.addr = fake_function("fn", "55 48 89 e5 c3");
+    w.kind = WATCH_EXECUTE;
+    w.len = 1;
+    CHECK_EQ(register_watch(&w), 0);
+    regs.ip = w.addr;
+    CHECK(fake_debug(&regs, 1));
+    CHECK(regs.flags & FLAGS_RF);
+    CHECK_EQ(fake_watch.rests, 0);
+    plat_depths(plat_this_cpu())->nmi = 1;
+    CHECK(fake_debug(&regs, 1));
+    CHECK_EQ(fake_watch.rests, 1); /* RF is of no use there */
+    plat_depths(plat_this_cpu())->nmi = 0;
+    CHECK_EQ(watch_move(&w, 0), -EINVAL);
+    CHECK_EQ(unregister_watch(&w), 0);
+    fake_end();
+}
+
+static void it_moves_and_is_switched(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin();
+    w.addr = 0;
+    CHECK_EQ(register_watch(&w), 0);
+    CHECK_EQ(watch_addr(&w), 0);
+    CHECK_EQ(watch_move(&w, (uintptr_t)&bytes[1]), 0);
+    CHECK_EQ(watch_addr(&w), (uintptr_t)&bytes[1]);
+    CHECK_EQ(watch_move(&w, (uintptr_t)&bytes[1] + 1), -EINVAL);
+    CHECK_EQ(disable_watch(&w), 0);
+    CHECK_EQ(watch_addr(&w), 0);
+    CHECK_EQ(watch_move(&w, (uintptr_t)&bytes[2]), 0);
+    CHECK_EQ(watch_addr(&w), 0); /* not while it is off */
+    CHECK_EQ(enable_watch(&w), 0);
+    CHECK_EQ(watch_addr(&w), (uintptr_t)&bytes[2]);
+    CHECK_EQ(unregister_watch(&w), 0);
+    CHECK_EQ(disable_watch(&w), -EINVAL);
+    fake_end();
+}
+
+UNIT_TESTS(each_reason_has_its_errno_and_text, what_cannot_be_watched_is_refused,
+           a_fifth_is_refused, without_memory_nothing_is_taken,
+           a_hit_is_counted_and_its_handler_called,
+           the_program_is_told_of_by_its_own_text,
+           a_handler_may_send_the_program_elsewhere, bits_of_others_are_left,
+           what_its_own_handler_touches_is_a_miss,
+           what_the_way_to_a_handler_touches_is_a_miss, a_stack_that_is_full_is_a_miss,
+           a_handler_that_faults_is_given_up, a_step_ends_with_the_same_trap,
+           an_instruction_passes_once, it_moves_and_is_switched)
