@@ -60,7 +60,7 @@ void marker_run(struct marker_site *site, ...)
     struct marker_call call = {
         .name = site->name,
         .format = site->format,
-        .ip = (uintptr_t)__builtin_return_address(0),
+        .ip = site->ip,
     };
     const struct marker_hooks *hooks;
     unsigned cpu;

@@ -22,7 +22,7 @@
 /* A marker that is on was passed. */
 struct marker_call {
     const char *name, *format;
-    uintptr_t ip; /* in the marker */
+    uintptr_t ip; /* its `mov`; of several copies that the compiler has made, the first */
     va_list args; /* for @format */
 };
 
@@ -54,6 +54,7 @@ struct marker_site {
     const char *name, *format; /* [I] */
     const struct marker_hooks
         *hooks;      /* [p] NULL: nothing is called, whatever the byte says */
+    uintptr_t ip;    /* [p] see struct marker_call */
     uint64_t missed; /* [any] not run: it was running on that CPU already */
 };
 
@@ -85,7 +86,7 @@ PRINTF(1, 2) static inline void marker_check(const char *format UNUSED, ...)
     do {                                                                                 \
         __label__ cold;                                                                  \
         static struct marker_site site_ USED SECTION(".markers")                         \
-            ALIGNED(8) = { #name_, format_, NULL, 0 };                                   \
+            ALIGNED(8) = { #name_, format_, NULL, 0, 0 };                                   \
                                                                                          \
         if (0)                                                                           \
             marker_check(format_, ##__VA_ARGS__);                                        \
@@ -103,5 +104,7 @@ PRINTF(1, 2) static inline void marker_check(const char *format UNUSED, ...)
         break;                                                                           \
     cold:                                                                                \
         marker_run(&site_, ##__VA_ARGS__);                                               \
+        /* No tail call: the return address keeps the site's module. */                  \
+        __asm__ volatile("");                                                            \
     } while (0)
 #endif

@@ -176,9 +176,6 @@ static int must_be_text(struct build *b, const struct module_table *t, const cha
     return 0;
 }
 
-/* check_markers - each place is in the module's own text, and belongs to one of its records;
- * a name and a format are in its memory, and end there.
- */
 static bool is_own_string(const struct build *b, const char *s)
 {
     for (unsigned i = ELF_RODATA; i < ELF_SEGMENTS; i++) {
@@ -191,6 +188,19 @@ static bool is_own_string(const struct build *b, const char *s)
     return false;
 }
 
+/* is_off - a place that is switched is a marker that is off: mov $0,%al; test %al,%al. */
+static bool is_off(const struct build *b, uintptr_t at)
+{
+    static const uint8_t off[] = { 0xb0, 0, 0x84, 0xc0 };
+    const char *text = window_writable(&b->m->window, WINDOW_TEXT);
+
+    return is_text(b, at, sizeof(off)) &&
+           memcmp(text + (at - b->base[ELF_TEXT]), off, sizeof(off)) == 0;
+}
+
+/* check_markers - each place is in the module's own text, and belongs to one of its records;
+ * a name and a format are in its memory, and end there.
+ */
 static int check_markers(struct build *b)
 {
     const struct module_table *t = &b->m->facts.markers;
@@ -203,7 +213,7 @@ static int check_markers(struct build *b)
             sites[i].hooks)
             return refuse(b, "a marker without a name or a format", t->start);
     for (size_t i = 0; i < b->m->facts.marker_insns.count; i++)
-        if (!is_text(b, insns[i].insn, 2) || insns[i].site < sites ||
+        if (!is_off(b, insns[i].insn) || insns[i].site < sites ||
             insns[i].site >= sites + t->count ||
             ((uintptr_t)insns[i].site - t->start) % sizeof(*sites))
             return refuse(b, "a marker that is not its own", insns[i].insn);

@@ -76,7 +76,7 @@ static const struct role {
     { ".noretprobe", false, ELF_NORETPROBE, ELF_RODATA, 8, true },
     { "__patchable_function_entries", false, ELF_ENTRIES, ELF_RODATA, 8, true },
     { ".marker_insns", false, ELF_MARKER_INSNS, ELF_RODATA, 16, true },
-    { ".markers", false, ELF_MARKERS, ELF_DATA, 32, true },
+    { ".markers", false, ELF_MARKERS, ELF_DATA, 40, true },
     { ".data", true, ELF_VARIABLES, ELF_DATA, 1, true },
     { ".bss", true, ELF_ZEROES, ELF_DATA, 1, true },
     /* What linker.ld drops as well. */

@@ -326,6 +326,13 @@ int marker_disconnect(const char *name, marker_fn fn, void *private)
 
 /* ---- text comes and goes ---- */
 
+/* part_find_places - from the last to the first. */
+static void part_find_places(const struct marker_part *p)
+{
+    for (size_t i = p->insn_count; i > 0; i--)
+        p->insns[i - 1].site->ip = p->insns[i - 1].insn;
+}
+
 static int part_connect(struct marker_part *p)
 {
     int err = 0;
@@ -345,6 +352,7 @@ int marker_comes(struct marker_part *part)
 {
     int err, odd;
 
+    part_find_places(part);
     mutex_lock(&lock);
     odd = part_connect(part);
     err = switch_all(part, NULL, true);
@@ -426,4 +434,5 @@ void marker_init(void)
     image.site_count = (size_t)(markers_end - markers_start);
     image.insns = marker_insns_start;
     image.insn_count = (size_t)(marker_insns_end - marker_insns_start);
+    part_find_places(&image);
 }

@@ -299,7 +299,9 @@ static struct guest *guest_unlink(uintptr_t start)
     return g;
 }
 
-/* markers_come - those that are connected are on before its constructors run. */
+/* markers_come - those that are connected are on before its constructors run. If they cannot
+ * be, the text goes, and gone() does the rest.
+ */
 static int markers_come(struct guest *g, const struct module_facts *m, char *why)
 {
     int err;
@@ -338,9 +340,8 @@ static int comes(const struct module_facts *m, char *why)
     guest_link(g);
     err = text_comes(&g->part);
     if (!err)
-        err = markers_come(g, m, why);
-    if (err)
-        guest_free(guest_unlink(m->text));
+        return markers_come(g, m, why);
+    guest_free(guest_unlink(m->text));
     return err;
 }
 

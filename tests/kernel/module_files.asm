@@ -18,3 +18,4 @@ module_file user
 module_file refuses
 module_file leaky_mark
 module_file plain
+module_file marks

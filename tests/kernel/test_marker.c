@@ -6,13 +6,16 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
+#include "kernel/debug/ksyms.h"
 #include "kernel/mm/heap.h"
+#include "kernel/module/module.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/registry.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/logged.h"
 
 #include <string.h>
 
@@ -187,6 +190,163 @@ KTEST(marker, a_function_may_not_switch_markers)
     ktest_report(calls[0] == 1, "and then it is off");
 }
 
+/* ---- in modules ---- */
+
+extern const uint8_t module_marks[], module_marks_end[];
+
+#define MARKS_LEN ((size_t)(module_marks_end - module_marks))
+
+static int load(void)
+{
+    static char why[MODULE_WHY_MAX];
+    int err = module_load("marks", module_marks, MARKS_LEN, why);
+
+    if (err && err != -ENOMEM)
+        ktest_note("%d %s", err, why);
+    return err;
+}
+
+static int unload(void)
+{
+    char why[MODULE_WHY_MAX];
+    int err = module_unload("marks", why);
+
+    if (err)
+        ktest_note("%d %s", err, why);
+    return err;
+}
+
+static uintptr_t of(const char *name)
+{
+    struct ksym sym;
+
+    return ksyms_find(name, &sym) ? 0 : sym.start;
+}
+
+static void pass_module(long n)
+{
+    ((long (*)(long))of("marks_pass"))(n);
+}
+
+static uint64_t in_module, ip_seen;
+
+static void look_at_module(void *private UNUSED, struct marker_call *call)
+{
+    in_module += !strcmp(call->format, "i %ld") && !strcmp(call->name, "ktest_module");
+    ip_seen = call->ip;
+}
+
+KTEST(marker, those_of_a_module_come_and_go)
+{
+    struct ksym sym;
+    size_t heap;
+
+    load(); /* names of symbols stay */
+    unload();
+    heap = heap_in_use();
+    in_module = 0;
+    ktest_report(!marker_connect("ktest_module", "i %ld", look_at_module, NULL),
+                 "a function waits for it");
+    ktest_report(load() == 0 && in_module == 3, "it is called by the constructor");
+    pass_module(2);
+    ktest_report(in_module == 5 && *(const uint8_t *)ip_seen == 0xb0 &&
+                     !ksyms_at(ip_seen, &sym) && !strcmp(sym.name, "marks_pass"),
+                 "and behind it");
+    marker_disconnect("ktest_module", look_at_module, NULL);
+    pass_module(2);
+    ktest_report(in_module == 5, "it is switched off");
+    marker_connect("ktest_module", "i %ld", look_at_module, NULL);
+    pass_module(2);
+    ktest_report(in_module == 7, "and on");
+    ktest_report(unload() == 0, "the module goes with it");
+    ktest_report(load() == 0 && in_module == 10, "and comes back");
+    marker_disconnect("ktest_module", look_at_module, NULL);
+    ktest_report(unload() == 0, "and goes");
+    ktest_report(heap_in_use() == heap, "nothing is left over");
+}
+
+KTEST(marker, a_name_of_image_and_module)
+{
+    begin();
+    connect(0);
+    ktest_report(load() == 0, "loaded");
+    ((void (*)(uint64_t))of("marks_pass_image"))(4);
+    marked(1);
+    ktest_report(calls[0] == 2 && !wrong, "its marker calls the image's function");
+    ktest_report(*(const long *)of("marks_calls") == 2, "and both call the module's");
+    disconnect(0);
+    marked(1);
+    ktest_report(calls[0] == 2 && *(const long *)of("marks_calls") == 3, "or it alone");
+    ktest_report(unload() == 0, "it goes, and has left its function behind");
+    evaluated = 0;
+    marked(1);
+    ktest_report(!evaluated, "which is called no more");
+}
+
+KTEST(marker, of_another_format_in_a_module)
+{
+    unsigned before;
+
+    begin();
+    marker_connect("ktest_other", "nothing", look_at_module, NULL);
+    before = logged("marks: a marker has another format", "");
+    ktest_report(load() == 0 &&
+                     logged("marks: a marker has another format", "") == before + 1,
+                 "it is loaded, and the log says so");
+    in_module = ip_seen = 0;
+    ((void (*)(void))of("marks_pass_odd"))();
+    ktest_report(!ip_seen, "but calls nothing");
+    ktest_report(marker_connect("ktest_other", "nothing", look, &calls[0]) == -EINVAL,
+                 "nor may another one be connected meanwhile");
+    unload();
+    ktest_report(!marker_connect("ktest_other", "nothing", look_at_module, &calls[0]),
+                 "then it may");
+    marker_disconnect("ktest_other", look_at_module, NULL);
+    marker_disconnect("ktest_other", look_at_module, &calls[0]);
+}
+
+/* A switch would write over whatever is there. */
+KTEST(marker, what_is_no_marker_is_refused)
+{
+    static const uint8_t off[] = { 0xb0, 0, 0x84, 0xc0 };
+    uint8_t *file = kmalloc(MARKS_LEN);
+    char why[MODULE_WHY_MAX];
+    size_t at = 0;
+
+    memcpy(file, module_marks, MARKS_LEN);
+    while (memcmp(file + at, off, sizeof(off)) != 0)
+        at++;
+    file[at + 2] = 0x85;
+    ktest_report(module_load("marks", file, MARKS_LEN, why) == -ENOEXEC &&
+                     strstr(why, "a marker that is not its own"),
+                 "other instructions: %s", why);
+    kfree(file);
+}
+
+KTEST(marker, a_module_whose_markers_cannot_be_switched_on)
+{
+    size_t heap;
+    long n;
+    int err = -ENOMEM;
+
+    load();
+    unload();
+    marker_connect("ktest_module", "i %ld", look_at_module, NULL);
+    heap = heap_in_use();
+    for (n = 1; err && n < 200; n++) {
+        heap_fail_after(n);
+        err = load();
+        heap_fail_after(-1);
+        if (err && err != -ENOMEM)
+            break;
+    }
+    ktest_report(!err && n > 20, "each of %ld allocations may fail: %d", n - 2, err);
+    if (!err)
+        unload();
+    ktest_report(heap_in_use() == heap, "nothing is left over");
+    marker_disconnect("ktest_module", look_at_module, NULL);
+}
+
 /* ---- with probes ---- */
 
 static void under_a_probe(bool jumps)
@@ -293,6 +453,17 @@ static bool is_called(unsigned i)
     return READ_ONCE(calls[i]) != before;
 }
 
+/* is_called_by_module - does a CPU call the function of the module? */
+static bool is_called_by_module(void)
+{
+    const volatile long *its = (const volatile long *)of("marks_calls");
+    long before = *its;
+
+    for (unsigned n = 0; n < 10000 && *its == before; n++)
+        thread_yield();
+    return *its != before;
+}
+
 KTEST(marker, switched_while_all_cpus_come_by)
 {
     struct kprobe p = { .addr = insn_of((uintptr_t)marked)->insn };
@@ -320,6 +491,40 @@ KTEST(marker, switched_while_all_cpus_come_by)
     ktest_report(passed_in_nmis, "%lu times in NMIs", passed_in_nmis);
     ktest_report(evaluated <= passed + passed_in_nmis, "arguments only where it was on");
     ktest_report(heap_in_use() == heap, "nothing is left over");
+}
+
+static uint64_t module_calls;
+
+static void count_module(void *private UNUSED, struct marker_call *call)
+{
+    long i = va_arg(call->args, long);
+
+    __atomic_fetch_add(&module_calls, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&wrong, i < 0 || i > 2, __ATOMIC_RELAXED);
+}
+
+/* Its constructor passes its markers three times. */
+KTEST(marker, modules_come_and_go_while_all_cpus_come_by)
+{
+    uint64_t rounds = ktest_rounds(3, 100), loads = 0;
+    int failed = 0;
+
+    storm_begin();
+    module_calls = 0;
+    failed += marker_connect("ktest_module", "i %ld", count_module, NULL) != 0;
+    for (uint64_t n = 0; n < rounds; n++) {
+        failed += connect(0) != 0;
+        failed += load() != 0;
+        loads++;
+        failed += n % 2 && (disconnect(0) || !is_called_by_module());
+        failed += unload() != 0;
+        failed += n % 2 == 0 && disconnect(0);
+    }
+    failed += marker_disconnect("ktest_module", count_module, NULL) != 0;
+    storm_end();
+    ktest_report(!failed, "all of it is done");
+    ktest_report(module_calls == 3 * loads && !wrong, "%lu calls in %lu constructors",
+                 module_calls, loads);
 }
 
 KTEST(marker, without_memory_it_is_on_or_off)

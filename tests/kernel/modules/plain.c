@@ -3,6 +3,7 @@
  */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/log.h"
+#include "kernel/debug/marker.h"
 
 long plain_number;
 long plain_switch(long a);
@@ -24,6 +25,7 @@ long plain_switch(long a)
         log_info("%s", words[2]);
         return 7;
     case 4:
+        MARK(plain, "a %ld", a);
         return a * 3;
     default:
         return -a;

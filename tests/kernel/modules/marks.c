@@ -1,0 +1,39 @@
+/* marks.c - a module for test_marker.c: markers of its own and under a name of the image, and
+ * a function for that one, which it does not take back.
+ */
+#include "kernel/base/compiler.h"
+#include "probes/marker/marker.h"
+
+long marks_calls;
+long marks_pass(long n);
+void marks_pass_image(unsigned long n);
+void marks_pass_odd(void);
+
+NOINLINE long marks_pass(long n)
+{
+    for (long i = 0; i < n; i++)
+        MARK(ktest_module, "i %ld", i);
+    return n;
+}
+
+/* The last thing that it does. */
+NOINLINE void marks_pass_image(unsigned long n)
+{
+    MARK(ktest_marked, "twice %lu is %lu", n, 2 * n);
+}
+
+NOINLINE void marks_pass_odd(void)
+{
+    MARK(ktest_other, "this has %d", 1);
+}
+
+static void count(void *private, struct marker_call *call UNUSED)
+{
+    __atomic_fetch_add((long *)private, 1, __ATOMIC_RELAXED);
+}
+
+__attribute__((constructor)) static void marks_init(void)
+{
+    marks_pass(3);
+    marker_connect("ktest_marked", "twice %lu is %lu", count, &marks_calls);
+}
