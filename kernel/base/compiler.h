@@ -14,6 +14,13 @@
 #define HOT __attribute__((hot)) /* beside others of its part of the image */
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
+/* Behind a label: the code there is not expected to run. */
+#ifdef __clang__
+#define COLD_LABEL
+#else
+#define COLD_LABEL __attribute__((cold))
+#endif
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

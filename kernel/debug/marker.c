@@ -55,8 +55,18 @@ bool marker_is_running(void)
     return is_running;
 }
 
-void marker_run(struct marker_site *site, ...)
+/* args_begin - they are where the seventh argument of a call and those behind it would be. */
+static void args_begin(va_list args, const uint64_t *words)
 {
+    args[0].gp_offset = 6 * sizeof(uint64_t);
+    args[0].fp_offset = args[0].gp_offset + 8 * 16;
+    args[0].overflow_arg_area = (void *)(uintptr_t)words;
+    args[0].reg_save_area = NULL;
+}
+
+void marker_run(const uint64_t *words)
+{
+    struct marker_site *site = (struct marker_site *)words[0];
     struct marker_call call = {
         .name = site->name,
         .format = site->format,
@@ -70,9 +80,8 @@ void marker_run(struct marker_site *site, ...)
     hooks = __atomic_load_n(&site->hooks, __ATOMIC_ACQUIRE);
     if (hooks && enter(cpu, site)) {
         for (size_t i = 0; i < hooks->count; i++) {
-            va_start(call.args, site);
+            args_begin(call.args, words + 1);
             hooks->hook[i].fn(hooks->hook[i].private, &call);
-            va_end(call.args);
         }
         leave(cpu);
     }

@@ -7,7 +7,10 @@
  *
  *     mov  $0, %al        one byte of it is 1 while the marker is on
  *     test %al, %al
- *     jne  cold           there the arguments are evaluated, and marker_run() is called
+ *     jne  cold           there the arguments are evaluated and handed over
+ *
+ * To the code around it a marker is an instruction that changes rax, the flags and memory,
+ * not a call: loops keep their variables in registers.
  *
  * The kernel only executes markers; probes/marker switches them.
  */
@@ -64,8 +67,11 @@ struct marker_insn {
     struct marker_site *site;
 };
 
-/* marker_run - the marker at @site is on. Context: any. */
-__attribute__((cold)) void marker_run(struct marker_site *site, ...);
+/* marker_run - the marker is on whose code has left these @words: its struct marker_site *,
+ * then the arguments, each as a word. Called by marker_enter() in marker_enter.asm. Context:
+ * any.
+ */
+void marker_run(const uint64_t *words);
 
 /* marker_is_running - is a marker's function active on this CPU? Context: any. */
 bool marker_is_running(void);
@@ -82,11 +88,27 @@ PRINTF(1, 2) static inline void marker_check(const char *format UNUSED, ...)
             marker_check(format_, ##__VA_ARGS__);                                        \
     } while (0)
 #else
+#define MARKER_1(a) (uint64_t)(a)
+#define MARKER_2(a, ...) (uint64_t)(a), MARKER_1(__VA_ARGS__)
+#define MARKER_3(a, ...) (uint64_t)(a), MARKER_2(__VA_ARGS__)
+#define MARKER_4(a, ...) (uint64_t)(a), MARKER_3(__VA_ARGS__)
+#define MARKER_5(a, ...) (uint64_t)(a), MARKER_4(__VA_ARGS__)
+#define MARKER_6(a, ...) (uint64_t)(a), MARKER_5(__VA_ARGS__)
+#define MARKER_7(a, ...) (uint64_t)(a), MARKER_6(__VA_ARGS__)
+#define MARKER_8(a, ...) (uint64_t)(a), MARKER_7(__VA_ARGS__)
+#define MARKER_9(a, ...) (uint64_t)(a), MARKER_8(__VA_ARGS__)
+#define MARKER_10TH(a, b, c, d, e, f, g, h, i, j, ...) j
+/* The site and up to eight arguments, as words. */
+#define MARKER_WORDS(...)                                                                \
+    MARKER_10TH(__VA_ARGS__, MARKER_9, MARKER_8, MARKER_7, MARKER_6, MARKER_5, MARKER_4, \
+                MARKER_3, MARKER_2, MARKER_1)                                            \
+    (__VA_ARGS__)
+
 #define MARK(name_, format_, ...)                                                        \
     do {                                                                                 \
         __label__ cold;                                                                  \
         static struct marker_site site_ USED SECTION(".markers")                         \
-            ALIGNED(8) = { #name_, format_, NULL, 0, 0 };                                   \
+            ALIGNED(8) = { #name_, format_, NULL, 0, 0 };                                \
                                                                                          \
         if (0)                                                                           \
             marker_check(format_, ##__VA_ARGS__);                                        \
@@ -103,8 +125,11 @@ PRINTF(1, 2) static inline void marker_check(const char *format UNUSED, ...)
                      : cold);                                                            \
         break;                                                                           \
     cold:                                                                                \
-        marker_run(&site_, ##__VA_ARGS__);                                               \
-        /* No tail call: the return address keeps the site's module. */                  \
-        __asm__ volatile("");                                                            \
+        COLD_LABEL;                                                                      \
+        {                                                                                \
+            uint64_t words_[] = { MARKER_WORDS(&site_, ##__VA_ARGS__) };                 \
+                                                                                         \
+            __asm__ volatile("call marker_enter" : : "a"(words_) : "memory", "cc");      \
+        }                                                                                \
     } while (0)
 #endif

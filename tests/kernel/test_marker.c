@@ -17,6 +17,8 @@
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #define FORMAT "twice %lu is %lu"
@@ -130,6 +132,73 @@ KTEST(marker, arguments_are_evaluated_where_it_is_on)
     marked(1);
     ktest_report(evaluated == 0 && calls[1] == 2, "all is off");
     ktest_report(heap_in_use() == heap, "nothing is left over");
+}
+
+/* What functions find: each argument, of whatever type. */
+static NOINLINE void marked_with_all(void)
+{
+    MARK(ktest_all, "%d %ld %s %c %p %x %llu %hhu", -1, LONG_MIN, "three", 'c', calls,
+         ~0u, ~0ull, (uint8_t)200);
+}
+
+static void look_at_all(void *private, struct marker_call *call)
+{
+    va_list again;
+    char text[128];
+
+    va_copy(again, call->args);
+    vsnprintf(private, 128, call->format, call->args);
+    vsnprintf(text, sizeof(text), call->format, again);
+    va_end(again);
+    wrong += strcmp(text, private) != 0;
+}
+
+KTEST(marker, arguments_of_all_types)
+{
+    char text[128] = "", want[128];
+
+    begin();
+    marker_connect("ktest_all", "%d %ld %s %c %p %x %llu %hhu", look_at_all, text);
+    marked_with_all();
+    marker_disconnect("ktest_all", look_at_all, text);
+    snprintf(want, sizeof(want), "%d %ld %s %c %p %x %llu %hhu", -1, LONG_MIN, "three",
+             'c', (void *)calls, ~0u, ~0ull, (uint8_t)200);
+    ktest_report(!strcmp(text, want) && !wrong, "%s", text);
+}
+
+/* What a marker that is on changes, at a stack that is at a multiple of 16, or not. */
+#define REGISTERS_CHANGED(words, push, pop)                                              \
+    ({                                                                                   \
+        uint64_t rax_ = (uint64_t)(words), changed_;                                     \
+                                                                                         \
+        __asm__ volatile("mov $1, %%ecx\n\tmov $2, %%edx\n\tmov $3, %%esi\n\t"           \
+                         "mov $4, %%edi\n\tmov $5, %%r8d\n\tmov $6, %%r9d\n\t"           \
+                         "mov $7, %%r10d\n\tmov $8, %%r11d\n\t" push                     \
+                         "push $9\n\tcall marker_enter\n\tpop %1\n\t" pop                \
+                         "xor $9, %1\n\txor $1, %%ecx\n\txor $2, %%edx\n\t"              \
+                         "xor $3, %%esi\n\txor $4, %%edi\n\txor $5, %%r8d\n\t"           \
+                         "xor $6, %%r9d\n\txor $7, %%r10d\n\txor $8, %%r11d\n\t"         \
+                         "or %%rcx, %1\n\tor %%rdx, %1\n\tor %%rsi, %1\n\t"              \
+                         "or %%rdi, %1\n\tor %%r8, %1\n\tor %%r9, %1\n\t"                \
+                         "or %%r10, %1\n\tor %%r11, %1"                                  \
+                         : "+a"(rax_), "=&b"(changed_)                                   \
+                         :                                                               \
+                         : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11",         \
+                           "memory", "cc");                                              \
+        changed_ | (rax_ ^ (uint64_t)(words));                                           \
+    })
+
+KTEST(marker, the_code_around_it_keeps_its_registers)
+{
+    uint64_t words[] = { (uint64_t)insn_of((uintptr_t)marked)->site, 21, 42 };
+
+    begin();
+    connect(0);
+    ktest_report(REGISTERS_CHANGED(words, "", "") == 0, "and its stack");
+    ktest_report(REGISTERS_CHANGED(words, "push %%rax\n\t", "pop %%rax\n\t") == 0,
+                 "wherever that is");
+    disconnect(0);
+    ktest_report(calls[0] == 2 && !wrong, "a function was called each time");
 }
 
 KTEST(marker, another_format_is_refused)

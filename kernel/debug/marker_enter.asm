@@ -1,0 +1,39 @@
+; marker_enter.asm - from the cold part of a marker to C and back.
+
+%include "kernel/base/proc.inc"
+
+section .text
+
+; Called by MARK(), which tells the compiler of no call.
+; In:   rax = struct marker_site *, and the arguments behind it, as words
+; Out:  every register as before, but the flags
+proc marker_enter
+    push rbp
+    mov rbp, rsp
+    push rax
+    push rcx
+    push rdx
+    push rsi
+    push rdi
+    push r8
+    push r9
+    push r10
+    push r11
+    and rsp, -16
+    mov rdi, rax
+    call marker_run
+    lea rsp, [rbp - 9 * 8]
+    pop r11
+    pop r10
+    pop r9
+    pop r8
+    pop rdi
+    pop rsi
+    pop rdx
+    pop rcx
+    pop rax
+    pop rbp
+    ret
+endproc marker_enter
+
+extern marker_run               ; void marker_run(const uint64_t *words)
