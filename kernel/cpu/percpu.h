@@ -47,6 +47,7 @@ struct percpu {
     unsigned id;              /* [I] 0..MAX_CPUS-1 */
     uint32_t apic_id;         /* [I] */
     uint64_t sync_count;      /* [c] serialising instructions run on request */
+    uint64_t sync_cycles;     /* [c] when it last did; 0: that met it halted */
     uint64_t woken_count;     /* [c] those run by the interrupts that ended a halt */
     uint64_t spared_count;    /* [a] requests that met it halted */
     uint64_t nmi_sync_count;  /* [c] those run by NMIs; see trap_serialise_nmis() */

@@ -91,9 +91,14 @@ void clock_init(uint64_t (*pit_wait)(unsigned us))
     log_info("clock: TSC at %llu kHz, by %s", (unsigned long long)cycles_per_ms, source);
 }
 
+uint64_t clock_ns_at(uint64_t cycles)
+{
+    return (uint64_t)(((unsigned __int128)(cycles - base_cycles) * mult) >> SHIFT);
+}
+
 uint64_t clock_ns(void)
 {
-    return (uint64_t)(((unsigned __int128)(rdtsc() - base_cycles) * mult) >> SHIFT);
+    return clock_ns_at(rdtsc());
 }
 
 uint64_t clock_cycles_per_ms(void)

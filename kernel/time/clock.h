@@ -18,6 +18,9 @@ void clock_init(uint64_t (*pit_wait)(unsigned us));
 /* clock_ns - nanoseconds since clock_init(). Never runs backwards. Context: any. */
 uint64_t clock_ns(void);
 
+/* clock_ns_at - what clock_ns() was when the time stamp counter was @cycles. Context: any. */
+uint64_t clock_ns_at(uint64_t cycles);
+
 /* clock_cycles_per_ms - TSC cycles in a millisecond. Context: any. */
 uint64_t clock_cycles_per_ms(void);
 

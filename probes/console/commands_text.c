@@ -3,6 +3,9 @@
  */
 #include "probes/console/commands_explain.h"
 #include "probes/console/place.h"
+#include "probes/core/text_poke.h"
+#include "probes/explain/text_phases.h"
+#include "probes/insn/encode.h"
 
 /* ---- owners ---- */
 
@@ -61,6 +64,43 @@ static void print_bytes(struct shell *sh, const struct explanation *e)
 
 /* ---- history ---- */
 
+static void print_answers(struct shell *sh, const struct text_phase *p)
+{
+    for (unsigned cpu = 0; cpu < p->cpus; cpu++) {
+        shell_printf(sh, "%s%u ", cpu ? ", " : "", cpu);
+        if (p->answered[cpu] == TEXT_PHASE_HALTED)
+            shell_printf(sh, "halted");
+        else
+            shell_printf(sh, "%u.%u", p->answered[cpu] / 1000,
+                         p->answered[cpu] / 100 % 10);
+    }
+    shell_printf(sh, "\n");
+}
+
+/* print_phases - of the batch of @c, those that have stored something there. */
+static void print_phases(struct shell *sh, const struct text_change *c)
+{
+    for (uint64_t n = c->first_phase; n < c->first_phase + c->phases; n++) {
+        struct text_phase p;
+        size_t off, count;
+        bool known;
+
+        plat_lock(PLAT_TEXT);
+        known = text_phases_get(n, &p);
+        plat_unlock(PLAT_TEXT);
+        count = known ? text_change_in(c, p.step, p.level, &off) : 0;
+        if (!count)
+            continue;
+        shell_printf(sh, "phase      %lu.%06lu s, %s:", p.ns / 1000000000,
+                     p.ns / 1000 % 1000000, text_phase_name(p.step));
+        for (size_t i = off; i < off + count; i++)
+            shell_printf(sh, " %02x",
+                         p.step == TEXT_POKE_GUARD ? INSN_INT3 : c->bytes[i]);
+        shell_printf(sh, "; synchronised, CPU and us: ");
+        print_answers(sh, &p);
+    }
+}
+
 static void print_changes(struct shell *sh, const struct explanation *e)
 {
     char at[PLACE_TEXT_MAX];
@@ -73,6 +113,7 @@ static void print_changes(struct shell *sh, const struct explanation *e)
         for (size_t j = 0; j < c->len; j++)
             shell_printf(sh, " %02x", c->bytes[j]);
         shell_printf(sh, "\n");
+        print_phases(sh, c);
     }
     if (!e->change_count)
         shell_printf(sh, "history    none among the last %u changes of text\n",

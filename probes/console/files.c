@@ -4,10 +4,12 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/fs/vfs.h"
+#include "probes/console/place.h"
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
+#include "probes/explain/text_phases.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
 #include "probes/many/census.h"
@@ -91,6 +93,41 @@ static void show_range(const struct plat_symbol *function,
 static int blacklist_show(struct seq *s, void *priv UNUSED)
 {
     census_blacklist(show_range, s);
+    return 0;
+}
+
+/* ---- changes: a line for each phase ---- */
+
+static void show_phase(struct seq *s, uint64_t number, const struct text_phase *p)
+{
+    char at[PLACE_TEXT_MAX];
+
+    seq_printf(s, "%lu %lu.%06lu %s %u %zu %s", number, p->ns / 1000000000,
+               p->ns / 1000 % 1000000, text_phase_name(p->step), p->level, p->count,
+               place_text(at, p->first));
+    for (unsigned cpu = 0; cpu < p->cpus; cpu++) {
+        if (p->answered[cpu] == TEXT_PHASE_HALTED)
+            seq_printf(s, " halted");
+        else
+            seq_printf(s, " %u", p->answered[cpu]);
+    }
+    seq_puts(s, "\n");
+}
+
+static int changes_show(struct seq *s, void *priv UNUSED)
+{
+    uint64_t end = text_phases_count();
+    struct text_phase p;
+    bool known;
+
+    seq_puts(s, "# number seconds step level places lowest ns-to-answer-of-each-CPU\n");
+    for (uint64_t n = end > TEXT_PHASES_LEN ? end - TEXT_PHASES_LEN : 0; n < end; n++) {
+        plat_lock(PLAT_TEXT);
+        known = text_phases_get(n, &p);
+        plat_unlock(PLAT_TEXT);
+        if (known)
+            show_phase(s, n, &p);
+    }
     return 0;
 }
 
@@ -227,6 +264,7 @@ static struct choice optimization_choice = { optimization_words,
 static const struct vfs_file kprobes_files[] = {
     { .name = "list", .mode = 0400, .show = list_show },
     { .name = "blacklist", .mode = 0400, .show = blacklist_show },
+    { .name = "changes", .mode = 0400, .show = changes_show },
     { .name = "enabled", .mode = 0600, .show = enabled_show, .write = enabled_write },
 };
 

@@ -80,9 +80,16 @@ void ext_settle(void);
  * each other. Where some do, they get others: docs/text-poke.md. Locks: PLAT_TEXT held.
  */
 void ext_poke_levels(struct text_poke *pokes, size_t count);
-/* ext_poked - the text of @pokes has been changed as they say, a moment ago.
- * Locks: PLAT_TEXT held.
+/* ext_poke_begins - the text of @pokes is about to be changed.
+ * ext_poke_written - @step, an enum text_poke_step, has written in @level, and the CPUs are
+ * about to be synchronised. ext_poke_synced - they are.
+ * ext_poked - the text of @pokes has been changed as they say, a moment ago.
+ * Locks: PLAT_TEXT held. Context of the two in the middle: machine stopped, too.
  */
+void ext_poke_begins(const struct text_poke *pokes, size_t count);
+void ext_poke_written(const struct text_poke *pokes, size_t count, unsigned step,
+                      unsigned level);
+void ext_poke_synced(void);
 void ext_poked(const struct text_poke *pokes, size_t count);
 /* ext_recover - undo, in a copy of the text, all but breakpoints.
  * @bytes: those at @addr, @len of them

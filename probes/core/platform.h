@@ -39,6 +39,10 @@ void plat_sync_cores(void);
  * plat_sync_cores(). Context: any.
  */
 uint64_t plat_sync_count(unsigned cpu);
+/* plat_sync_ns - by plat_clock_ns(), when CPU @cpu has done so last. Context: any.
+ * Return: 0 when it was left alone, because it executed nothing.
+ */
+uint64_t plat_sync_ns(unsigned cpu);
 /* plat_stop_machine - run @fn(@arg) while all other CPUs stand still, with interrupts off;
  * they still take NMIs. @fn may not sleep.
  * Context: thread, interrupts on.

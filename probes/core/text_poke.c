@@ -48,7 +48,9 @@ static void run_step(struct text_batch *b, enum text_poke_step step)
     for (unsigned level = 0; level < b->levels[step]; level++) {
         if (!text_batch_write(b, step, level))
             continue;
+        ext_poke_written(b->pokes, b->count, step, level);
         sync_cores();
+        ext_poke_synced();
         if (step_hook)
             step_hook(step, level);
     }
@@ -127,6 +129,7 @@ void text_poke_batch(struct text_poke *pokes, size_t count)
     if (!plat_lock_held(PLAT_TEXT))
         plat_bug("text is patched without its lock", count ? pokes->addr : 0);
     text_batch_begin(&b, pokes, count);
+    ext_poke_begins(pokes, count);
     if (engine == TEXT_POKE_STOP_MACHINE)
         run_stopping(&b);
     else

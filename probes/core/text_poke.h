@@ -61,6 +61,7 @@ enum text_poke_step {
     TEXT_POKE_GUARD, /* int3 into first bytes */
     TEXT_POKE_TAIL,  /* all bytes behind the first */
     TEXT_POKE_FIRST, /* the new first bytes */
+    TEXT_POKE_WHOLE, /* all bytes at once: by a store of xmc, never in a batch */
 };
 
 /* text_poke_set_hook - for tests: have @fn called behind each step that has written

@@ -2,5 +2,6 @@ EXPLAIN := \
     probes/explain/explain.c \
     probes/explain/explain_text.c \
     probes/explain/text_history.c \
+    probes/explain/text_phases.c \
     probes/explain/totals.c \
     probes/explain/explain_jump.c

@@ -6,24 +6,51 @@
 #include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_poke.h"
+#include "probes/explain/text_phases.h"
+#include "probes/insn/encode.h"
 
 /* Locks: PLAT_TEXT. */
 static struct text_change changes[TEXT_HISTORY_LEN];
 static uint64_t noted;
 
-/* The oldest are forgotten. */
-void ext_poked(const struct text_poke *pokes, size_t count)
+static size_t remembered(size_t count)
+{
+    return count < TEXT_HISTORY_LEN ? count : TEXT_HISTORY_LEN;
+}
+
+static void note_change(const struct text_poke *p)
+{
+    struct text_change *c = &changes[noted++ % TEXT_HISTORY_LEN];
+
+    *c = (struct text_change){
+        .addr = p->addr,
+        .first_phase = text_phases_count(),
+        .guard_level = p->guard_level,
+        .first_level = p->first_level,
+        .len = p->len,
+    };
+    plat_text_read(c->old, c->addr, c->len);
+    for (size_t i = 0; i < c->len; i++)
+        c->bytes[i] = p->bytes[i];
+}
+
+/* The oldest are forgotten, so of a large batch only the end is noted. */
+void ext_poke_begins(const struct text_poke *pokes, size_t count)
+{
+    noted += count - remembered(count);
+    for (size_t i = count - remembered(count); i < count; i++)
+        note_change(&pokes[i]);
+}
+
+void ext_poked(const struct text_poke *pokes UNUSED, size_t count)
 {
     uint64_t now = plat_clock_ns();
 
-    for (size_t i = 0; i < count; i++) {
-        struct text_change *c = &changes[noted++ % TEXT_HISTORY_LEN];
+    for (size_t i = 1; i <= remembered(count); i++) {
+        struct text_change *c = &changes[(noted - i) % TEXT_HISTORY_LEN];
 
-        c->addr = pokes[i].addr;
         c->ns = now;
-        c->len = pokes[i].len;
-        for (size_t j = 0; j < c->len; j++)
-            c->bytes[j] = pokes[i].bytes[j];
+        c->phases = (uint16_t)(text_phases_count() - c->first_phase);
     }
 }
 
@@ -45,4 +72,36 @@ size_t text_history_find(uintptr_t start, uintptr_t end, struct text_change *out
 uint64_t text_history_count(void)
 {
     return noted;
+}
+
+static bool tail_differs(const struct text_change *c)
+{
+    for (size_t i = 1; i < c->len; i++)
+        if (c->old[i] != c->bytes[i])
+            return true;
+    return false;
+}
+
+/* is_guarded - did the int3 of the guard stand there before the new first byte? */
+static bool is_guarded(const struct text_change *c)
+{
+    return c->guard_level != TEXT_POKE_UNGUARDED || c->old[0] == INSN_INT3;
+}
+
+size_t text_change_in(const struct text_change *c, unsigned step, unsigned level,
+                      size_t *off)
+{
+    *off = 0;
+    switch (step) {
+    case TEXT_POKE_GUARD:
+        return c->guard_level == level && c->old[0] != INSN_INT3;
+    case TEXT_POKE_TAIL:
+        *off = 1;
+        return tail_differs(c) ? c->len - 1u : 0;
+    case TEXT_POKE_FIRST:
+        return c->first_level == level &&
+               c->bytes[0] != (is_guarded(c) ? INSN_INT3 : c->old[0]);
+    default:
+        return c->len;
+    }
 }

@@ -28,6 +28,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/module/module.h"
 #include "kernel/sync/stop_machine.h"
+#include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
@@ -85,6 +86,7 @@ static void sync_core(void *unused)
     (void)unused;
     cpuid(0, 0, out);
     this_cpu()->sync_count++;
+    this_cpu()->sync_cycles = rdtsc();
 }
 NOKPROBE(sync_core);
 
@@ -95,6 +97,7 @@ static void sync_halted(unsigned cpu, void *unused)
 {
     (void)unused;
     __atomic_add_fetch(&percpu_of(cpu)->spared_count, 1, __ATOMIC_RELAXED);
+    WRITE_ONCE(percpu_of(cpu)->sync_cycles, 0);
 }
 
 /* With the machine stopped no CPU takes interrupts, but the stopped CPUs wait for calls of
@@ -170,6 +173,13 @@ uint64_t plat_sync_count(unsigned cpu)
     struct percpu *area = percpu_of(cpu);
 
     return READ_ONCE(area->sync_count) + READ_ONCE(area->spared_count);
+}
+
+uint64_t plat_sync_ns(unsigned cpu)
+{
+    uint64_t cycles = READ_ONCE(percpu_of(cpu)->sync_cycles);
+
+    return cycles ? clock_ns_at(cycles) : 0;
 }
 
 /* ---- with the machine stopped ---- */

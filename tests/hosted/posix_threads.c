@@ -29,7 +29,7 @@ __thread struct posix_thread *posix_self;
 
 static struct posix_thread threads[THREADS_MAX];
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER; /* rows come and go */
-static _Atomic uint64_t syncs;
+static _Atomic uint64_t syncs, synced_ns;
 static _Atomic unsigned epoch; /* number of the last plat_quiesce() */
 
 /* Programs of this port call optimize_run() when it suits them. */
@@ -52,6 +52,7 @@ void plat_sync_cores(void)
     if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE))
         plat_bug("membarrier", 0);
     syncs++;
+    synced_ns = plat_clock_ns();
     SANITIZER_RELEASE(&text_written);
 }
 
@@ -60,6 +61,12 @@ uint64_t plat_sync_count(unsigned cpu)
 {
     (void)cpu;
     return syncs;
+}
+
+uint64_t plat_sync_ns(unsigned cpu)
+{
+    (void)cpu;
+    return synced_ns;
 }
 
 /* ---- stopping ---- */

@@ -1,6 +1,9 @@
 /* test_explain.c - what `probe explain` says of an address is so. */
 #include "kernel/base/compiler.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
 #include "kernel/mm/heap.h"
+#include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
@@ -178,6 +181,9 @@ KTEST(explain, bytes_have_owners_and_a_history)
         "and read by it");
     ktest_report(said(" s, region_mix+0x2: cc\n") && said(" s, region_mix+0x2: e9 "),
                  "first the int3, then the jump");
+    ktest_report(said(" s, first: cc; synchronised, CPU and us: 0 ") &&
+                     said(" s, tail: ") && said(" s, first: e9; synchronised, "),
+                 "in one phase, and in two more, as the int3 is the guard");
     say("probe del all");
     ktest_report(say("probe explain region_mix+2") == 0 &&
                      said("byte       ff c0, original\n") &&
@@ -197,6 +203,78 @@ KTEST(explain, what_was_exchanged_is_in_the_history)
     say("probe xmc region_side+2 0f 1f 44 00 00");
     say("probe explain region_side+2");
     ktest_report(said(" s, region_side+0x2: 0f 1f 44 00 00\n"), "and back");
+}
+
+/* answers - has @line a word for each CPU behind the sixth one? The CPU that changes the text
+ * is not halted, so one of them is a number.
+ */
+static bool answers(char *line)
+{
+    bool numbers = false;
+    unsigned count = 0;
+    char *rest = line;
+
+    for (char *word; (word = strsep(&rest, " ")) != NULL; count++)
+        if (count >= 6 && strtoul(word, NULL, 10) > 0)
+            numbers = true;
+    return numbers && count == 6 + cpu_count();
+}
+
+KTEST(explain, each_cpu_answers_each_phase)
+{
+    static const char *const steps[] = { " first ", " tail ", " first " };
+    char *line;
+
+    say("probe xmc vfs_read 0f 1f 44 00 01");
+    say("cat /sys/kernel/debug/kprobes/changes | grep ' vfs_read+0x0 ' | tail -n 3");
+    line = output.text;
+    for (size_t i = 0; line && i < ARRAY_LEN(steps); i++) {
+        char *next = strchr(line, '\n');
+
+        ktest_report(strstr(line, steps[i]) && strstr(line, steps[i]) < next,
+                     "the%sbytes", steps[i]);
+        *next = '\0';
+        ktest_report(answers(line), "and each CPU has answered");
+        line = next + 1;
+    }
+    say("probe xmc vfs_read 0f 1f 44 00 00");
+}
+
+static volatile bool keep_busy;
+
+static int stay_awake(void *unused UNUSED)
+{
+    while (keep_busy)
+        pause();
+    return 0;
+}
+
+/* Of two CPUs and more, one has nothing to do when all threads but this one have ended. */
+KTEST(explain, a_halted_cpu_is_not_said_to_answer)
+{
+    unsigned last = cpu_count() - 1;
+    bool halted = false;
+    struct clone_args args = { .fn = stay_awake, .cpus = UINT64_C(1) << last };
+    int tid;
+
+    if (!last) {
+        ktest_report(true, "with one CPU, which executes the change");
+        return;
+    }
+    keep_busy = true;
+    tid = kernel_clone(&args);
+    say("probe xmc vfs_read 0f 1f 44 00 01");
+    say("cat /sys/kernel/debug/kprobes/changes | tail -n 1");
+    ktest_report(!strstr(strrchr(seq_str(&output), ' '), "halted"), "awake, it answers");
+    keep_busy = false;
+    thread_join(tid, NULL);
+    for (unsigned i = 0; i < 100 && !halted; i++) {
+        say("probe xmc vfs_read 0f 1f 44 00 0%u", i % 2);
+        say("cat /sys/kernel/debug/kprobes/changes | tail -n 3");
+        halted = strstr(seq_str(&output), " halted") != NULL;
+    }
+    ktest_report(halted, "halted, it need not");
+    say("probe xmc vfs_read 0f 1f 44 00 00");
 }
 
 /* ---- regions --------------------------------------------------------------------------- */

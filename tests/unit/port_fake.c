@@ -412,6 +412,11 @@ uint64_t plat_sync_count(unsigned cpu)
     return fake.deaf && cpu >= fake.deaf ? 0 : fake.syncs;
 }
 
+uint64_t plat_sync_ns(unsigned cpu)
+{
+    return cpu && cpu == fake.halted_cpu ? 0 : fake.ns + cpu;
+}
+
 void plat_stop_machine(void (*fn)(void *arg), void *arg)
 {
     check_may_sleep(__func__);
@@ -744,7 +749,7 @@ void plat_raise_step(struct pt_regs *regs)
 
 uint64_t plat_clock_ns(void)
 {
-    return 0;
+    return fake.ns;
 }
 
 void plat_log(const char *fmt, ...)

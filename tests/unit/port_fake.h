@@ -29,7 +29,9 @@ struct fake_machine {
     size_t stack_left;              /* 16 KiB */
     enum plat_context context;      /* PLAT_THREAD, while no hit is active */
     uintptr_t fs_base, gs_base;
-    unsigned deaf; /* 0; a CPU of this number and above is never synchronised */
+    unsigned deaf;       /* 0; a CPU of this number and above is never synchronised */
+    unsigned halted_cpu; /* 0; this CPU answers each synchronisation by being halted */
+    uint64_t ns;         /* 0; the clock; CPU n answers synchronisations n later */
     uintptr_t stopped_ip[FAKE_CPUS]; /* 0: where a stopped CPU is */
 
     /* Counted by the machine. */

@@ -13,6 +13,7 @@ static void note(uintptr_t addr, uint8_t len, uint8_t first)
     struct text_poke poke = { .addr = addr, .len = len, .bytes = { first } };
 
     plat_lock(PLAT_TEXT);
+    ext_poke_begins(&poke, 1);
     ext_poked(&poke, 1);
     plat_unlock(PLAT_TEXT);
 }
