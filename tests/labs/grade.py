@@ -28,7 +28,8 @@ CASE_SECONDS = 5  # for one case; the right answers take some milliseconds
 BUILD_SECONDS = 60
 FILE_MAX = 2**20  # bytes of a file that is handed in
 WRONG = "wrong: "  # as tests/labs/grader.h has it
-SHARED = ("tests/labs", "docs/labs", "probes/insn", "kernel/base", "libc/include")
+SHARED = ("tests/labs", "tests/model", "docs/labs", "probes/insn", "kernel/base",
+          "libc/include")  # fmt: skip
 
 CC = ["gcc", "-std=gnu11", "-D_GNU_SOURCE=", "-g", "-O1", "-Wall", "-I.", "-pthread",
       "-fno-pie", "-fno-omit-frame-pointer", "-mno-red-zone", "-fcf-protection=none"]

@@ -99,7 +99,7 @@ def explain(model, defines):
         if not verdict.failed:
             return f"no error in {verdict.states} states\n"
         path = os.path.join(HERE, model + ".pml")
-        trail = os.path.join(directory, model + ".pml.trail")
+        trail = os.path.join(directory, os.path.basename(path) + ".trail")
         told = run(["spin", "-k", trail, "-t", *defines, path], directory)
         return "".join(steps(told)) + f"{verdict.fact} does not hold\n"
 
