@@ -84,8 +84,9 @@ static int dmesg_run(struct shell *sh, int argc UNUSED, char **argv UNUSED)
 
 static void print_symbol(struct shell *sh, const struct ksym *sym, uint64_t offset)
 {
-    shell_printf(sh, "0x%016lx %c %s+0x%lx/0x%zx\n", sym->start + offset, sym->type,
-                 sym->name, offset, sym->size);
+    shell_printf(sh, "0x%016lx %c %s+0x%lx/0x%zx%s%s%s\n", sym->start + offset, sym->type,
+                 sym->name, offset, sym->size, sym->module ? " [" : "",
+                 sym->module ? sym->module : "", sym->module ? "]" : "");
 }
 
 /* Cut "+0x12" off @word.  Return: 0; -EINVAL not a number behind the '+'. */

@@ -133,12 +133,10 @@ size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max)
  */
 static void print_frame(uintptr_t addr, void (*line)(const char *fmt, ...))
 {
-    struct ksym sym;
+    char place[KSYMS_TEXT_LEN];
+    size_t len = ksyms_text(place, sizeof(place), addr);
 
-    if (ksyms_at(addr, &sym))
-        line("  0x%016lx\n", addr);
-    else
-        line("  0x%016lx %s+0x%lx/0x%lx\n", addr, sym.name, addr - sym.start, sym.size);
+    line("  0x%016lx%s%s\n", addr, len ? " " : "", len ? place : "");
 }
 
 void backtrace_print(const struct pt_regs *regs, void (*line)(const char *fmt, ...))

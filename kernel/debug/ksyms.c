@@ -130,6 +130,11 @@ int ksyms_at(uintptr_t addr, struct ksym *out)
     return more ? more->at(addr, out) : -ENOENT;
 }
 
+const char *ksyms_gone(uintptr_t addr, size_t *offset)
+{
+    return more ? more->gone(addr, offset) : NULL;
+}
+
 size_t ksyms_count(void)
 {
     return ksyms_total;

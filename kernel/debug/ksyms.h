@@ -22,12 +22,15 @@ struct ksym {
 /* ksyms_set_more - a socket: symbols of loaded code, which come behind those of the image.
  * @at, @next, @get: as ksyms_at(), ksyms_next() with an @iter of its own, ksyms_get() from 0
  *
+ * @gone: what was loaded at @addr, and is no more: its name, or NULL
+ *
  * Their names stay where they are for ever. Context: boot; the functions: any.
  */
 struct ksyms_more {
     int (*at)(uintptr_t addr, struct ksym *out);
     bool (*next)(const char *name, size_t *iter, struct ksym *out);
     bool (*get)(size_t i, struct ksym *out);
+    const char *(*gone)(uintptr_t addr, size_t *offset);
 };
 void ksyms_set_more(const struct ksyms_more *more);
 
@@ -57,6 +60,22 @@ bool ksyms_next(const char *name, size_t *iter, struct ksym *out);
  * Cost:    a binary search.
  */
 int ksyms_at(uintptr_t addr, struct ksym *out);
+
+/* ksyms_text - an address in words, as Linux prints it: "vfs_read+0x4/0x90", with " [reads]"
+ * behind it for a symbol of a module, and "[reads]+0x20" for what was of one that has gone.
+ * @buf: @size bytes; gets as much as fits, and a NUL
+ *
+ * Context: any.  Return: the characters in @buf; 0: there is no name.
+ */
+#define KSYMS_TEXT_LEN 160 /* bytes, for most names */
+size_t ksyms_text(char *buf, size_t size, uintptr_t addr);
+
+/* ksyms_gone - the name of the module that was at @addr and is no more; NULL: there was none.
+ * @offset: gets how far it is into that
+ *
+ * Context: any.
+ */
+const char *ksyms_gone(uintptr_t addr, size_t *offset);
 
 /* ksyms_count, ksyms_get - all symbols: those of the image, by address, then what was loaded.
  * ksyms_count() is how many are the image's.

@@ -91,13 +91,11 @@ void panic_nmi(const struct pt_regs *regs)
 
 static void print_regs(const struct pt_regs *r)
 {
-    struct ksym sym;
+    char place[KSYMS_TEXT_LEN];
+    size_t len = ksyms_text(place, sizeof(place), r->ip);
 
-    if (ksyms_at(r->ip, &sym))
-        panic_print("ip  0x%016lx  flags 0x%08lx\n", r->ip, r->flags);
-    else
-        panic_print("ip  0x%016lx %s+0x%lx/0x%lx  flags 0x%08lx\n", r->ip, sym.name,
-                    r->ip - sym.start, sym.size, r->flags);
+    panic_print("ip  0x%016lx%s%s  flags 0x%08lx\n", r->ip, len ? " " : "",
+                len ? place : "", r->flags);
     panic_print("ax  %016lx bx  %016lx cx  %016lx dx  %016lx\n", r->ax, r->bx, r->cx,
                 r->dx);
     panic_print("si  %016lx di  %016lx bp  %016lx sp  %016lx\n", r->si, r->di, r->bp,

@@ -10,6 +10,10 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/paging.h"
 
+#include <string.h>
+
+#define INT3 0xcc
+
 static struct area window;
 
 void window_init(void)
@@ -96,14 +100,17 @@ int window_seal(struct window *w)
     return 0;
 }
 
+/* Freed text is int3s: a CPU that comes there by a stale translation does not execute it. */
 void window_free(struct window *w)
 {
     size_t text = w->pages[WINDOW_TEXT];
 
     if (w->sealed)
         text_unmap(w, text);
-    if (text)
+    if (text) {
+        memset(phys_to_virt(w->text_phys), INT3, text * PAGE_SIZE);
         frame_free_run(w->text_phys, text);
+    }
     data_free(w);
     area_put(&window, w->start[WINDOW_TEXT], pages_of(w));
     *w = (struct window){ 0 };

@@ -69,6 +69,8 @@ static void place(const struct elf_object *o, const struct elf_section *s,
 
     if (elf_record_len(role) > 1)
         align = 8;
+    if (segment == ELF_TEXT && !out->size[segment])
+        out->size[segment] = ELF_TEXT_GAP;
     offset = align_up(out->size[segment], align);
     out->places[s - o->sections] =
         (struct elf_place){ (uint32_t)segment, (uint32_t)offset };

@@ -25,10 +25,13 @@ struct elf_layout {
  * @places:  room for o->section_count; used as long as @out is
  *
  * Sections of one role lie together; constructors by their priority, as linker.ld sorts them,
- * and all other ones in the order of the file. Each is aligned as it asks for.
+ * and all other ones in the order of the file. Each is aligned as it asks for. Text begins
+ * behind ELF_TEXT_GAP bytes of nothing: the address where the segment begins, which is in
+ * many hands, is that of no instruction.
  *
  * Context: any.
  */
+#define ELF_TEXT_GAP 16u
 void elf_lay_out(const struct elf_object *o, struct elf_place *places,
                  struct elf_layout *out);
 

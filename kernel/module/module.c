@@ -114,6 +114,7 @@ static void publish(struct module *m)
 static void withdraw(struct module *m)
 {
     mutex_lock(&lock);
+    symbols_gone(m);
     __atomic_store_n(&modules[m->slot], NULL, __ATOMIC_RELEASE); /* 7 */
     mutex_unlock(&lock);
     module_watch->gone(&m->facts);
@@ -196,10 +197,14 @@ static struct module *load_locked(const char *name, const void *file, size_t len
     return m;
 }
 
-static void set_state(struct module *m, enum module_state state)
+/* let_be - the caller has done what it can: @m is LIVE; or GOING, and @why says what keeps
+ * it.
+ */
+static void let_be(struct module *m, enum module_state state, const char *why)
 {
     mutex_lock(&lock);
     m->state = state;
+    snprintf(m->inside, sizeof(m->inside), "%s", why);
     m->owner = 0;
     mutex_unlock(&lock);
 }
@@ -225,14 +230,13 @@ static int start(struct module *m, char *why)
     if (!err)
         err = workload_add(workloads_of(m), m->workloads.count); /* 6 */
     if (!err) {
-        set_state(m, MODULE_LIVE);
+        let_be(m, MODULE_LIVE, "");
         return 0;
     }
     snprintf(why, MODULE_WHY_MAX, "its constructors have refused");
     m->state = MODULE_GOING;
-    if (take_out(m, why) == 0)
-        return err;
-    set_state(m, MODULE_GOING);
+    if (take_out(m, why))
+        let_be(m, MODULE_GOING, why);
     return err;
 }
 
@@ -254,6 +258,24 @@ int module_load(const char *name, const void *file, size_t len, char *why)
 
 /* ---- out ---- */
 
+#define LOOKS 5
+#define LOOK_AGAIN_NS 1000000
+
+/* look_inside - 5. A word that a thread has left over, in a register that an interrupt has
+ * saved or below its stack's old end, looks like a return address; it is not there any more
+ * when that thread has run on for a while.
+ */
+static int look_inside(const struct module *m, char *why)
+{
+    int err = inside_find(m, why);
+
+    for (unsigned i = 1; i < LOOKS && err == -EBUSY; i++) {
+        thread_sleep_ns(LOOK_AGAIN_NS);
+        err = inside_find(m, why);
+    }
+    return err;
+}
+
 /* take_out - all steps; @m is GOING and the caller its owner. */
 static int take_out(struct module *m, char *why)
 {
@@ -271,7 +293,7 @@ static int take_out(struct module *m, char *why)
     m->destroyed = true;
     module_watch->leaves(f);   /* 3 */
     quiesce();                 /* 4 */
-    err = inside_find(m, why); /* 5 */
+    err = look_inside(m, why); /* 5 */
     if (err)
         return err;
     module_watch->goes(f); /* 6 */
@@ -317,12 +339,8 @@ int module_unload(const char *name, char *why)
     if (err)
         return err;
     err = take_out(m, why);
-    if (!err)
-        return 0;
-    mutex_lock(&lock);
-    snprintf(m->inside, sizeof(m->inside), "%s", why);
-    m->owner = 0;
-    mutex_unlock(&lock);
+    if (err)
+        let_be(m, MODULE_GOING, why);
     return err;
 }
 

@@ -53,6 +53,10 @@ int symbols_make(struct module *m, const struct elf_object *o,
                  const struct elf_layout *layout, const uint64_t *values);
 /* symbols_start - let ksyms.h and extable.h ask modules. Context: boot. */
 void symbols_start(void);
+/* symbols_gone - @m is about to go; its name stays for reports of stale addresses.
+ * Locks: that of modules held.
+ */
+void symbols_gone(const struct module *m);
 /* symbols_export - a global symbol of @m. Return: false: there is none. */
 bool symbols_export(const struct module *m, const char *name, uint64_t *value);
 

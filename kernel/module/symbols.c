@@ -395,9 +395,49 @@ bool module_is_noretprobe(uintptr_t addr)
     return is;
 }
 
+/* ---- what was there ---- */
+
+#define GONE_MAX 8
+
+/* The last ones that have gone, so that a report of a stale address can say what it was. The
+ * name is written last and erased first: readers take no lock.
+ */
+static struct gone {
+    const char *name;
+    uintptr_t start, end;
+} gone[GONE_MAX];
+static unsigned gone_next; /* the modules' mutex */
+
+void symbols_gone(const struct module *m)
+{
+    struct gone *g = &gone[gone_next++ % GONE_MAX];
+
+    __atomic_store_n(&g->name, NULL, __ATOMIC_SEQ_CST);
+    g->start = m->facts.memory;
+    g->end = m->facts.memory_end;
+    __atomic_store_n(&g->name, m->facts.name, __ATOMIC_RELEASE);
+}
+
+/* The one that was there last. */
+static const char *gone_at(uintptr_t addr, size_t *offset)
+{
+    unsigned newest = gone_next;
+
+    for (unsigned i = 1; i <= GONE_MAX; i++) {
+        const struct gone *g = &gone[(newest - i) % GONE_MAX];
+        const char *name = __atomic_load_n(&g->name, __ATOMIC_ACQUIRE);
+
+        if (!name || addr < g->start || addr >= g->end)
+            continue;
+        *offset = addr - g->start;
+        return name;
+    }
+    return NULL;
+}
+
 void symbols_start(void)
 {
-    static const struct ksyms_more more = { at, next, get };
+    static const struct ksyms_more more = { at, next, get, gone_at };
 
     ksyms_set_more(&more);
     extable_set_more(fixup_of);

@@ -219,16 +219,19 @@ static void print_probe(const struct print *p, const struct event *event,
 /* name_only - without "+0x0/0x90", since it is the function's own address. */
 static void name_only(const struct print *p, uintptr_t addr)
 {
-    char text[SYMBOL_LEN], *plus;
+    char text[SYMBOL_LEN], *plus, *module;
 
     if (!p->symbol || !p->symbol(text, sizeof(text), addr)) {
         print_text(p, "0x%lx", addr);
         return;
     }
     plus = strchr(text, '+');
+    module = strchr(text, ' ');
     if (plus)
         *plus = '\0';
     print_string(p, text);
+    if (module)
+        print_string(p, module);
 }
 
 static void print_return(const struct print *p, const struct event *event,

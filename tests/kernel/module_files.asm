@@ -19,3 +19,5 @@ module_file refuses
 module_file leaky_mark
 module_file plain
 module_file marks
+module_file acts
+module_file watcher

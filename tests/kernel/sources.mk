@@ -59,7 +59,10 @@ KTESTS := \
     tests/kernel/own_steps.c \
     tests/kernel/share.c \
     tests/kernel/sleepers.c \
+    tests/kernel/loaded.c \
     tests/kernel/test_module.c \
+    tests/kernel/test_module_init.c \
+    tests/kernel/test_module_storm.c \
     tests/kernel/module_files.asm \
     tests/kernel/test_vfs.c \
     tests/kernel/test_work.c \

@@ -18,60 +18,11 @@
 #include "probes/kprobe.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
+#include "tests/kernel/loaded.h"
 #include "tests/kernel/say.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define FILE_OF(name)                                                                    \
-    extern const uint8_t module_##name[];                                                \
-    extern const uint8_t module_##name##_end[]
-FILE_OF(guest);
-FILE_OF(user);
-FILE_OF(refuses);
-FILE_OF(leaky_mark);
-FILE_OF(plain);
-
-#define LOAD(name)                                                                       \
-    module_load(#name, module_##name, (size_t)(module_##name##_end - module_##name), why)
-
-static char why[MODULE_WHY_MAX];
-
-static int load_guest(void)
-{
-    int err = LOAD(guest);
-
-    if (err)
-        ktest_note("guest: %d %s", err, why);
-    return err;
-}
-
-static int unload(const char *name)
-{
-    int err = module_unload(name, why);
-
-    if (err)
-        ktest_note("%s: %d %s", name, err, why);
-    return err;
-}
-
-/* of - the address of a symbol of a module, or 0. */
-static uintptr_t of(const char *name)
-{
-    struct ksym sym;
-
-    return ksyms_find(name, &sym) ? 0 : sym.start;
-}
-
-static long call(const char *name, long a, long b)
-{
-    return ((long (*)(long, long))of(name))(a, b);
-}
-
-static long value(const char *name)
-{
-    return *(const volatile long *)of(name);
-}
 
 /* ---- in and out ---- */
 
@@ -124,6 +75,8 @@ KTEST(module, nothing_is_writable_and_executable)
     ktest_report(prot_of(text) == ~0u, "its pages are gone");
     ktest_report(prot_of((uintptr_t)phys_to_virt(info.phys)) & PROT_W,
                  "and its frame is memory again");
+    ktest_report(*((const uint8_t *)phys_to_virt(info.phys) + PAGE_SIZE / 2) == 0xcc,
+                 "in which no code is left");
 }
 
 KTEST(module, what_is_used_stays)
@@ -131,8 +84,9 @@ KTEST(module, what_is_used_stays)
     load_guest();
     ktest_report(LOAD(user) == 0, "a module that uses another one");
     ktest_report(value("user_hits") == 1, "its probe on the other one was hit");
-    ktest_report(module_unload("guest", why) == -EBUSY && strstr(why, "user"),
-                 "what it uses stays: %s", why);
+    ktest_report(module_unload("guest", loaded_why) == -EBUSY &&
+                     strstr(loaded_why, "user"),
+                 "what it uses stays: %s", loaded_why);
     ktest_report(unload("user") == 0, "the user goes first");
     ktest_report(call("guest_twice", 4, 0) == 8 &&
                      vfs_stat("/tmp", &(struct vfs_stat){ 0 }) == 0,
@@ -140,8 +94,8 @@ KTEST(module, what_is_used_stays)
     ktest_report(say("cat /sys/kernel/debug/kprobes/list") == 0 && !output.len,
                  "none is left");
     ktest_report(unload("guest") == 0, "then the other");
-    ktest_report(LOAD(user) == -ENOEXEC && strstr(why, "guest_twice"),
-                 "without it there is a name that is not found: %s", why);
+    ktest_report(LOAD(user) == -ENOEXEC && strstr(loaded_why, "guest_twice"),
+                 "without it there is a name that is not found: %s", loaded_why);
 }
 
 KTEST(module, a_constructor_can_refuse)
@@ -207,17 +161,25 @@ KTEST(module, reloads_leak_nothing)
 
 /* ---- damage ---- */
 
+/* Its own stream of numbers, so that the same files can be had again. */
+static uint64_t damage_state;
+
+static uint64_t damage_random(void)
+{
+    return work_next(&damage_state);
+}
+
 static size_t damage(uint8_t *file, size_t len)
 {
-    for (uint64_t n = 1 + ktest_random() % 3; n > 0; n--) {
-        size_t at = ktest_random() % len;
+    for (uint64_t n = 1 + damage_random() % 3; n > 0; n--) {
+        size_t at = damage_random() % len;
 
-        switch (ktest_random() % 4) {
+        switch (damage_random() % 4) {
         case 0:
-            file[at] = (uint8_t)ktest_random();
+            file[at] = (uint8_t)damage_random();
             break;
         case 1:
-            file[at] ^= (uint8_t)(1u << ktest_random() % 8);
+            file[at] ^= (uint8_t)(1u << damage_random() % 8);
             break;
         case 2:
             file[at] = 0xff;
@@ -226,41 +188,64 @@ static size_t damage(uint8_t *file, size_t len)
             memset(file + at, 0, len - at < 8 ? len - at : 8);
         }
     }
-    return ktest_random() % 16 ? len : ktest_random() % len;
+    return damage_random() % 16 ? len : damage_random() % len;
 }
 
-/* Mostly in its tables: they are most of a small file. */
-KTEST(module, a_damaged_file_is_refused_or_loaded)
+struct damaged {
+    uint64_t refused, loaded, strange;
+    size_t bytes, blocks;
+    struct frame_stats frames;
+};
+
+/* load_damaged - @rounds files, the same ones for the same seed. Return: false: one stays. */
+static bool load_damaged(uint8_t *file, uint64_t rounds, uint64_t seed, struct damaged *d)
 {
     size_t len = (size_t)(module_plain_end - module_plain);
-    uint64_t rounds = ktest_rounds(300, 10000), loaded = 0, strange = 0;
-    struct frame_stats before, after;
-    uint8_t *file = kmalloc(len);
-    size_t bytes;
 
-    ktest_report(LOAD(plain) == 0 && call("plain_switch", 0, 0) == 1,
-                 "whole, it is loaded");
-    unload("plain");
-    frame_stats_get(&before);
-    bytes = heap_in_use();
+    *d = (struct damaged){ 0 };
+    damage_state = seed;
     for (uint64_t i = 0; i < rounds; i++) {
         int err;
 
         memcpy(file, module_plain, len);
-        err = module_load("plain", file, damage(file, len), why);
-        loaded += err == 0;
-        strange += err && err != -ENOEXEC && err != -ENOMEM;
+        err = module_load("plain", file, damage(file, len), loaded_why);
+        d->loaded += err == 0;
+        d->refused += (err == -ENOEXEC && *loaded_why) || err == -ENOMEM;
+        d->strange += err && (err != -ENOEXEC || !*loaded_why) && err != -ENOMEM;
         if (!err && unload("plain"))
-            break;
+            return false;
     }
-    frame_stats_get(&after);
-    ktest_report(!strange, "%lu files: %lu are refused, by ENOEXEC or ENOMEM", rounds,
-                 rounds - loaded);
-    /* Names of symbols stay, and damage makes new ones. */
-    bytes = heap_in_use() - bytes;
-    ktest_report(bytes < rounds * 64, "%zu bytes of names stay", bytes);
-    ktest_report((before.free - after.free) * PAGE_SIZE <= bytes * 2 + 16 * PAGE_SIZE,
-                 "%zu frames hold them", before.free - after.free);
+    d->bytes = heap_in_use();
+    d->blocks = heap_block_count();
+    frame_stats_get(&d->frames);
+    return true;
+}
+
+/* Mostly in its tables: they are most of a small file. Names of symbols stay, and damage
+ * makes new ones; so the second time all of them are known.
+ */
+KTEST(module, a_damaged_file_is_refused_or_loaded)
+{
+    uint64_t rounds = ktest_rounds(200, 10000), seed = ktest_random();
+    uint8_t *file = kmalloc((size_t)(module_plain_end - module_plain));
+    struct damaged first, second;
+
+    ktest_report(LOAD(plain) == 0 && call("plain_switch", 0, 0) == 1,
+                 "whole, it is loaded");
+    unload("plain");
+    if (!load_damaged(file, rounds, seed, &first) ||
+        !load_damaged(file, rounds, seed, &second)) {
+        ktest_report(false, "one cannot be unloaded");
+        return;
+    }
+    ktest_report(!first.strange && first.refused > rounds / 4,
+                 "%lu files: %lu are refused, with ENOEXEC and a sentence, or ENOMEM",
+                 rounds, first.refused);
+    ktest_report(second.refused == first.refused && second.loaded == first.loaded,
+                 "the second time the same ones");
+    ktest_report(second.bytes == first.bytes && second.blocks == first.blocks,
+                 "nothing is left of them in the heap, to the byte");
+    ktest_report(second.frames.free == first.frames.free, "and no frame");
     kfree(file);
 }
 
@@ -271,16 +256,18 @@ KTEST(module, a_thread_inside_keeps_it_and_is_named)
     int tid;
 
     load_guest();
+    WRITE_ONCE(guest_holds, true);
     tid = kernel_clone(&(struct clone_args){ .fn = (int (*)(void *))of("guest_sleeper"),
                                              .name = "sleeper" });
     thread_sleep_ns(5000000);
-    /* Its destructor tells the thread to stop, so that it is gone the second time. */
-    ktest_report(module_unload("guest", why) == -EBUSY && strstr(why, "(sleeper) ") &&
-                     strstr(why, "guest:guest_sleeper+0x"),
-                 "it is kept: %s", why);
+    ktest_report(module_unload("guest", loaded_why) == -EBUSY &&
+                     strstr(loaded_why, "(sleeper) ") &&
+                     strstr(loaded_why, "guest:guest_sleeper+0x"),
+                 "it is kept: %s", loaded_why);
     ktest_report(say("module info guest") == 0 && strstr(seq_str(&output), "Unloading") &&
                      strstr(seq_str(&output), "(sleeper)"),
                  "and `module info` says by what");
+    WRITE_ONCE(guest_holds, false);
     thread_join(tid, NULL);
     ktest_report(unload("guest") == 0, "the second time it goes");
 }
@@ -412,11 +399,13 @@ KTEST(module, h91_a_call_returns_behind_its_module)
 
     load_guest();
     register_kretprobe(&rp);
+    WRITE_ONCE(guest_holds, true);
     tid = kernel_clone(&(struct clone_args){ .fn = (int (*)(void *))of("guest_sleeper"),
                                              .name = "sleeper" });
     thread_sleep_ns(5000000);
-    ktest_report(module_unload("guest", why) == -EBUSY,
-                 "a thread that will return there keeps it: %s", why);
+    ktest_report(module_unload("guest", loaded_why) == -EBUSY,
+                 "a thread that will return there keeps it: %s", loaded_why);
+    WRITE_ONCE(guest_holds, false);
     thread_join(tid, NULL);
     unregister_kretprobe(&rp);
     ktest_report(unload("guest") == 0, "then it goes");
@@ -448,130 +437,6 @@ KTEST(module, events_are_about_its_functions)
     say("echo > " TRACING "trace");
 }
 
-/* ---- all at once ---- */
-
-static struct {
-    bool stop;
-    uint64_t calls, kept, armed, refused;
-    char why[MODULE_WHY_MAX];
-} storm;
-
-/* In and out by way of its workload, which keeps a module that it has found. */
-static int storm_calls(void *unused UNUSED)
-{
-    while (!READ_ONCE(storm.stop)) {
-        struct seq out;
-
-        seq_init(&out, NULL, NULL);
-        if (workload_run("guest", 0, NULL, &out, NULL, NULL) == 0)
-            __atomic_add_fetch(&storm.calls, 1, __ATOMIC_RELAXED);
-        seq_free(&out);
-        thread_sleep_ns(1000000);
-    }
-    return 0;
-}
-
-/* Not on the stack of the thread: an address of the text there looks as if the thread would
- * return to it.
- */
-static struct kprobe storm_probe;
-static struct kretprobe storm_return;
-static struct ksym storm_sym;
-
-static int storm_registers(void *unused UNUSED)
-{
-    while (!READ_ONCE(storm.stop)) {
-        bool in, rin;
-
-        storm_probe = (struct kprobe){ .symbol_name = "guest:guest_mix", .offset = 5 };
-        storm_return = (struct kretprobe){ .kp.symbol_name = "guest:guest_twice",
-                                           .handler = note_return };
-        in = register_kprobe(&storm_probe) == 0;
-        rin = register_kretprobe(&storm_return) == 0;
-        __atomic_add_fetch(in ? &storm.armed : &storm.refused, 1, __ATOMIC_RELAXED);
-        thread_sleep_ns(1000000);
-        if (in && unregister_kprobe(&storm_probe))
-            return -EIO;
-        if (rin && unregister_kretprobe(&storm_return))
-            return -EIO;
-    }
-    return 0;
-}
-
-static int storm_looks(void *unused UNUSED)
-{
-    size_t found = 0;
-
-    while (!READ_ONCE(storm.stop)) {
-        for (size_t i = ksyms_count(); ksyms_get(i, &storm_sym); i++)
-            found += ksyms_at(storm_sym.start, &storm_sym) == 0;
-        thread_sleep_ns(1000000);
-    }
-    return found ? 0 : -EIO;
-}
-
-static bool storm_reload(uint64_t *executed)
-{
-    uint64_t before = READ_ONCE(storm.calls) + READ_ONCE(storm.armed);
-    int err = load_guest();
-
-    /* Something happens before it goes again. */
-    while (!err && READ_ONCE(storm.calls) + READ_ONCE(storm.armed) < before + 2)
-        thread_sleep_ns(1000000);
-    while (!err) {
-        long calls = value("guest_calls");
-
-        err = module_unload("guest", why);
-        if (err != -EBUSY) {
-            *executed += (uint64_t)calls;
-            break;
-        }
-        storm.kept++;
-        strlcpy(storm.why, why, sizeof(storm.why));
-        thread_sleep_ns(1000000);
-        err = 0;
-    }
-    return err == 0;
-}
-
-KTEST(module, h101_h104_all_at_once)
-{
-    int (*const fns[])(void *) = { storm_calls, storm_calls, storm_registers,
-                                   storm_looks };
-    struct kprobe counted = { .symbol_name = "guest:guest_twice",
-                              .offset = 5, /* behind the entry NOPs */
-                              .pre_handler = count_hit,
-                              .flags = KPROBE_FLAG_PENDING };
-    uint64_t rounds = ktest_rounds(6, 200), executed = 0;
-    int tids[ARRAY_LEN(fns)], code = 0;
-    bool good = true;
-
-    jumps_by(OPTIMIZE_PUN);
-    memset(&storm, 0, sizeof(storm));
-    register_kprobe(&counted);
-    for (size_t i = 0; i < ARRAY_LEN(fns); i++)
-        tids[i] = kernel_clone(&(struct clone_args){ .fn = fns[i], .name = "storm" });
-    for (uint64_t i = 0; i < rounds && good; i++)
-        good = storm_reload(&executed);
-    WRITE_ONCE(storm.stop, true);
-    for (size_t i = 0; i < ARRAY_LEN(fns); i++) {
-        int one;
-
-        thread_join(tids[i], &one);
-        code |= one;
-    }
-    ktest_report(good && !code, "%lu loads under calls, registrations and look-ups: %s",
-                 rounds, why);
-    ktest_note("%lu workloads, kept %lu times, %lu armed, %lu refused; %s", storm.calls,
-               storm.kept, storm.armed, storm.refused, storm.why);
-    ktest_report(storm.calls + storm.armed >= 2 * rounds, "calls and registrations");
-    ktest_report(kprobe_hits(&counted) + counted.nmissed == executed,
-                 "%lu hits and %lu misses are %lu executions", kprobe_hits(&counted),
-                 counted.nmissed, executed);
-    unregister_kprobe(&counted);
-    jumps_as_before();
-}
-
 /* ---- marks ---- */
 
 KTEST(module, its_blacklist_comes_and_goes)
@@ -595,9 +460,9 @@ KTEST(module, its_blacklist_comes_and_goes)
     while (blacklist_get(after, &range) == 0)
         after++;
     ktest_report(after == before, "gone with it");
-    ktest_report(LOAD(leaky_mark) == -ENOEXEC && strstr(why, "leaky") &&
-                     strstr(why, "log_"),
-                 "a mark that is not closed is refused: %s", why);
+    ktest_report(LOAD(leaky_mark) == -ENOEXEC && strstr(loaded_why, "leaky") &&
+                     strstr(loaded_why, "log_"),
+                 "a mark that is not closed is refused: %s", loaded_why);
 }
 
 /* ---- every instruction ---- */

@@ -70,6 +70,7 @@ STEPPED_LONG = (
     "conformance.h06_jcc_under_all_flags",
 )
 MANY_ROUNDS = 2  # CPUs of the one boot of a long run in which tests take more rounds
+STORMS = 4  # CPUs of another one, with storms only: a million hits while modules come and go
 
 HOSTED_VARIANTS = ("gcc", "clang", "asan", "tsan")  # as tests/hosted/hosted.mk builds them
 
@@ -84,6 +85,7 @@ LONG_ONLY = (
     "lint/tidy",
     "session/core",  # builds another kernel; unit/extend_none is the same on the host
     f"kernel/long{MANY_ROUNDS}",
+    f"kernel/storm{STORMS}",
     "stress/rounds",
     "truth/mass",  # work in proportion to the probes: its bounds are seldom in danger
 )
@@ -135,7 +137,8 @@ def every_label():
     labels = ["lint/" + stem for stem in stems("tests/lint/check_*", "check_")]
     labels += ["unit/" + stem for stem in stems("tests/unit/test_*.c", "test_")]
     labels += [f"kernel/smp{n}" for n in SMP_LONG]
-    labels += ["kernel/stepped2", f"kernel/long{MANY_ROUNDS}", "kernel/steppedlong2"]
+    labels += ["kernel/stepped2", f"kernel/long{MANY_ROUNDS}", f"kernel/storm{STORMS}",
+               "kernel/steppedlong2"]  # fmt: skip
     labels += python_labels(LONG_ONES + STRESS)
     for stem in stems("tests/hosted/test_*.c", "test_"):
         labels += [f"hosted/{stem}-{variant}" for variant in HOSTED_VARIANTS]
@@ -203,6 +206,8 @@ def command(label):
         if stem == "stepped2":
             chosen = STEPPED + STEPPED_LONG * is_long
             return program + [",".join(chosen), "2", "stepped"]
+        if stem.startswith("storm"):
+            return program + ["module_storm", stem.removeprefix("storm"), "long"]
         if stem.startswith("long"):
             return program + ["all", stem.removeprefix("long"), "long"]
         cpus = stem.removeprefix("smp")
@@ -231,7 +236,7 @@ def has_several_cpus(label):
         return stem != "smp1"
     if tier == "session":
         return stem not in CALM and label not in UNDER_GDB
-    return tier == "stress" or label in ("fuzz/console", "truth/side_by_side")
+    return tier == "stress" or label in ("fuzz/console", "truth/module", "truth/side_by_side")
 
 
 def rules(labels):

@@ -79,6 +79,16 @@ def callers_are_seen_through_returns():
         tap.equal(report.count("trampoline"), 0, "as if nothing had been exchanged")
 
 
+def modules_are_named():
+    report = report_of("module_init.a_constructor_that_faults_is_named", 2)
+    check_line(r"^ip  0x\w+ acts_fault\+0x\w+/0x\w+ \[acts\]  flags", report,
+               "a constructor that faults is named, and its module")  # fmt: skip
+    check_line(r"^  0x\w+ ktest_run\+0x", report, "with its callers")
+    report = report_of("module_init.what_has_gone_is_named", 2)
+    check_line(r"^ip  0x\w+ \[guest\]\+0x\w+  flags", report,
+               "of a function that has gone it is said whose it was")  # fmt: skip
+
+
 def text_is_restored():
     """By jumps and breakpoints; that it is as built says a sum which was made at boot."""
     commands = ("probe add vfs_read", "probe add --post vfs_write", "probe all vfs_*")
@@ -102,4 +112,4 @@ def text_is_restored():
 
 
 tap.run(overflows_are_named, handlers_are_named, locks_are_named, probed_ud2_is_named,
-        callers_are_seen_through_returns, text_is_restored)
+        callers_are_seen_through_returns, modules_are_named, text_is_restored)

@@ -76,8 +76,9 @@ def an_event_on_a_function_of_a_sample():
         ask(guest, "run reads")
         ask(guest, f"echo 0 > {tracing}/events/k/enable")  # to read is to call vfs_read
         text = ask(guest, f"cat {tracing}/trace").text
-        seen = re.findall(r" (read|befo): \(\w+:?(\w+)\+0x0", text)
-        tap.equal([name for name, _ in seen], ["read", *["befo"] * 4], "are recorded")
+        seen = re.findall(r" (read|befo): \((\w+)\+0x0/0x\w+ \[reads\]\)", text)
+        wanted = [("read", "reads_run"), *[("befo", "before_read")] * 4]
+        tap.equal(seen, wanted, "are recorded, with the name of the module")
         profile = ask(guest, f"cat {tracing}/kprobe_profile").text.split()
         tap.equal(profile, ["read", "1", "0", "befo", "4", "0"], "and counted")
         tap.equal(ask(guest, "module del reads").errno, 0, "their module goes")

@@ -16,7 +16,8 @@ static struct elf_place places[SMALL_SECTIONS];
 static struct elf_layout layout;
 static uint64_t values[SMALL_SYMBOLS], wanted;
 static uint8_t images[ELF_SEGMENTS][256];
-static const uint64_t base[ELF_SEGMENTS] = { BASE, BASE + 0x1000, BASE + 0x2000 };
+static const uint64_t base[ELF_SEGMENTS] = { BASE - ELF_TEXT_GAP, BASE + 0x1000,
+                                             BASE + 0x2000 };
 
 static int find(const char *name, uint64_t *value, void *arg)
 {
@@ -52,12 +53,12 @@ static void all_of_it_is_placed_and_filled_in(void)
     small_object_make(&object);
     wanted = BASE + 0x10000;
     CHECK_EQ(link_it(), 0);
-    CHECK_EQ(layout.size[ELF_TEXT], 16);
+    CHECK_EQ(layout.size[ELF_TEXT], ELF_TEXT_GAP + 16);
     CHECK_EQ(layout.size[ELF_RODATA], 8);
     CHECK_EQ(layout.size[ELF_DATA], 16 + 32);
     CHECK(values[SMALL_FUNCTION] == BASE && values[SMALL_WANTED] == wanted);
     CHECK(values[SMALL_VARIABLE] == base[ELF_DATA] + 16 + 8);
-    CHECK_BYTES(images[ELF_TEXT], "90 90 90 e8 f8 ff 00 00 90");
+    CHECK_BYTES(images[ELF_TEXT] + ELF_TEXT_GAP, "90 90 90 e8 f8 ff 00 00 90");
     CHECK(word(ELF_DATA, 8, 8) == BASE);
     CHECK(word(ELF_RODATA, 0, 8) == BASE);
     CHECK_EQ(layout.tables[ELF_CONSTRUCTORS].len, 8);
@@ -93,9 +94,9 @@ static void each_type_holds_what_it_may(void)
         if (!rows[i].good)
             CHECK_EQ(why.reason, ELF_OVERFLOW);
         else if (rows[i].type == ELF_R_32 || rows[i].type == ELF_R_32S)
-            CHECK(word(ELF_TEXT, 4, 4) == (uint32_t)wanted);
+            CHECK(word(ELF_TEXT, ELF_TEXT_GAP + 4, 4) == (uint32_t)wanted);
         else
-            CHECK(word(ELF_TEXT, 4, 4) == (uint32_t)(wanted - (BASE + 4)));
+            CHECK(word(ELF_TEXT, ELF_TEXT_GAP + 4, 4) == (uint32_t)(wanted - (BASE + 4)));
     }
 }
 

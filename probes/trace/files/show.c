@@ -11,11 +11,7 @@
 
 size_t trace_symbol(char *buf, size_t size, uintptr_t addr)
 {
-    struct ksym sym;
-
-    if (ksyms_at(addr, &sym))
-        return 0;
-    return (size_t)scnprintf(buf, size, "%s+0x%zx/0x%zx", sym.name, sym.offset, sym.size);
+    return ksyms_text(buf, size, addr);
 }
 
 static void write_seq(void *to, const char *text, size_t len)

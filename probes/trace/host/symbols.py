@@ -13,7 +13,7 @@ import elf64  # noqa: E402
 import gen_ksyms  # noqa: E402
 
 
-MODULE_SYMBOL = re.compile(r"^([0-9a-f]{16}) (\w) (\S+)\t\[\S+\]$", re.M)
+MODULE_SYMBOL = re.compile(r"^([0-9a-f]{16}) (\w) (\S+)\t\[(\S+)\]$", re.M)
 LAST_SIZE = 4096  # of a module's last symbol: its end is not known
 
 
@@ -24,45 +24,48 @@ class Symbols:
         loaded = list(elf64.load(elf).symbols())
         self.entries = gen_ksyms.entries_make(loaded)
         self.starts = [entry.start for entry in self.entries]
+        self.modules = {}  # entry: what is printed behind its name
         self.objects = {s.name: s.value for s in loaded}
         self.find = functools.lru_cache(1 << 16)(self._find)
 
     def add_modules(self, kallsyms):
         """Symbols that /proc/kallsyms shows with a module behind them."""
         known = set(self.entries)
-        found = sorted((int(start, 16), kind, name)
-                       for start, kind, name in MODULE_SYMBOL.findall(kallsyms))
+        found = sorted((int(start, 16), kind, name, module)
+                       for start, kind, name, module in MODULE_SYMBOL.findall(kallsyms))
         ends = [start for start, *_ in found[1:]] + [0]
-        for (start, kind, name), end in zip(found, ends):
+        for (start, kind, name, module), end in zip(found, ends):
             size = min(max(end - start, 0) or LAST_SIZE, LAST_SIZE)
             entry = gen_ksyms.Entry(start, size, name, kind, gen_ksyms.NONE)
             if entry not in known:
                 self.entries.append(entry)
+            self.modules[entry] = f" [{module}]"
         self.entries.sort(key=lambda entry: entry.start)
         self.starts = [entry.start for entry in self.entries]
         self.find.cache_clear()
 
     def _find(self, address):
-        """(name, offset, size), or None."""
+        """(name, offset, size, module), or None."""
         i = bisect.bisect_right(self.starts, address) - 1
         if i < 0:
             return None
         while i != gen_ksyms.NONE:
             entry = self.entries[i]
             if address - entry.start < entry.size:
-                return entry.name, address - entry.start, entry.size
+                module = self.modules.get(entry, "")
+                return entry.name, address - entry.start, entry.size, module
             i = entry.outer
         return None
 
     def at(self, address):
-        """vfs_read+0x4/0x90, or the number."""
+        """vfs_read+0x4/0x90, with " [reads]" for one of a module, or the number."""
         found = self.find(address)
-        return "%s+%#x/%#x" % found if found else f"{address:#x}"
+        return "%s+%#x/%#x%s" % found if found else f"{address:#x}"
 
     def name_at(self, address):
-        """vfs_read, or the number."""
+        """vfs_read, with " [reads]" for one of a module, or the number."""
         found = self.find(address)
-        return found[0] if found else f"{address:#x}"
+        return found[0] + found[3] if found else f"{address:#x}"
 
     def kallsyms(self):
         """As /proc/kallsyms has them."""

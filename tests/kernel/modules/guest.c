@@ -68,11 +68,11 @@ __attribute__((section(".kprobes.text"))) NOINLINE long guest_old_mark(long a)
     return guarded(a) + 1;
 }
 
-/* Sleeps in here until it is told to stop, and for long each time: its module finds it. */
+/* Sleeps in here until it is told to stop, and may: its module finds it. */
 NOINLINE int guest_sleeper(void *unused UNUSED)
 {
-    while (!READ_ONCE(guest_stop))
-        thread_sleep_ns(200000000);
+    while (!READ_ONCE(guest_stop) || READ_ONCE(guest_holds))
+        thread_sleep_ns(1000000);
     return 0;
 }
 
@@ -90,8 +90,10 @@ WORKLOAD(guest, guest_run, "calls all of it");
 
 static int spread_task(struct work_task *t)
 {
-    for (long i = 0; i < 200; i++)
+    for (long i = 0; i < 200; i++) {
         t->result += (uint64_t)guest_mix((long)t->idx + i, i * 77);
+        t->result += (uint64_t)guest_twice(i);
+    }
     t->calls = 200;
     return 0;
 }
@@ -111,4 +113,5 @@ __attribute__((constructor)) static void guest_init(void)
 __attribute__((destructor)) static void guest_exit(void)
 {
     WRITE_ONCE(guest_stop, 1);
+    guest_total += guest_calls;
 }

@@ -3,7 +3,12 @@
 
 #include "kernel/base/compiler.h"
 
+#include <stdbool.h>
+
 extern long guest_calls, guest_stop;
+/* Of the image. */
+extern long guest_total;
+extern bool guest_holds;
 
 NOINLINE long guest_twice(long a);
 NOINLINE long guest_mix(long a, long b);
