@@ -8,7 +8,9 @@
 #   CROSS_COMPILE=x86_64-elf-    another gcc      EXTRA_OBJS="a.o b.o"    linked in too
 #   CC=clang                     or clang
 
+# Spelled in one way: a file of dependencies names its target as that build has named it.
 B ?= build
+override B := $(patsubst $(CURDIR)/%,%,$(abspath $(B)))
 CROSS_COMPILE ?= x86_64-linux-gnu-
 ifeq ($(origin CC),default)
 CC := $(CROSS_COMPILE)gcc

@@ -98,6 +98,12 @@ def install(groups):
         raise HostError("a tool is missing")
 
 
+def spelled(path):
+    """A file, seen from ROOT, as the Makefile spells it: relative if it is in there."""
+    path = os.path.abspath(os.path.join(ROOT, path))
+    return path[len(ROOT) + 1 :] if path.startswith(ROOT + "/") else path
+
+
 def build(targets, say):
     """Bring the targets up to date. On a terminal make's own lines are shown."""
     words = ["make", "--no-print-directory", f"-j{os.cpu_count()}", "-C", ROOT, "KEEP_OBJS=1"]

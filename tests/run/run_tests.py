@@ -264,7 +264,7 @@ def build(labels):
             programs.append(os.path.join(BUILD, "fuzz", f"fuzz_{name}"))
     if any(label.startswith("truth/") for label in labels):
         programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
-    targets = [os.path.relpath(program, ROOT) for program in programs]
+    targets = [building.spelled(program) for program in programs]
     if targets:
         building.build(targets, say)
 

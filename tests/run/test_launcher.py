@@ -337,6 +337,18 @@ def a_build_that_fails_is_told():
                       status == 2, "a failure is one")  # fmt: skip
 
 
+def a_folder_is_spelled_in_one_way():
+    """Or what was built by one name would not be built again by the other."""
+    rule = "--eval=spelled: ; @echo $(B)"
+    for name, want in (("build", "build"), ("./build/", "build"),
+                       (os.path.join(guest.ROOT, "build", "core"), "build/core"),
+                       ("/tmp/elsewhere", "/tmp/elsewhere")):  # fmt: skip
+        done = subprocess.run(["make", "-s", "-C", guest.ROOT, rule, "spelled", f"B={name}"],
+                              stdout=subprocess.PIPE, text=True, check=False)  # fmt: skip
+        tap.equal(done.stdout.strip(), want, f"{name} is {want} to the Makefile")
+        tap.equal(building.spelled(name), want, "and to what calls it")
+
+
 def pieces_become_text():
     whole = (b"\x1b[2J\x1b[01;01H\r\x1b[=3hBds\r\n\x1b[0m\x1b[37mGRUB!\r\n\n\r1 of 2\x1b[K"
              b"\r2 of 2\x1b[K\r\x1b[Kdone\r\r\nend\x1b7\x1bx\r")  # fmt: skip
@@ -410,6 +422,7 @@ if __name__ == "__main__":
             help_is_given,
             a_build_says_how_far_it_is,
             a_build_that_fails_is_told,
+            a_folder_is_spelled_in_one_way,
             pieces_become_text,
             a_log_is_written,
             nothing_is_left_behind,

@@ -8,14 +8,13 @@ import subprocess
 import sys
 
 import building
-from guest import ROOT
+from guest import BUILD, ROOT
 
 CPUS = "2"
 
 
 def main():
-    # As the Makefile spells it: files of dependencies name what they are about.
-    folder = os.path.join(os.environ.get("B", "build"), "core")
+    folder = building.spelled(os.path.join(BUILD, "core"))
     words = ["make", "-s", "-j2", "WITH=core", f"B={folder}", f"{folder}/sonde.elf"]
     done = subprocess.run(words, cwd=ROOT, env=building.make_environment(), text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
