@@ -166,12 +166,13 @@ $(foreach file,$(OFFSETS),$(eval $(call offsets,$(file))))
 
 # Linked three times, because the symbol table is a part of what it describes; see
 # kernel/debug/gen_ksyms.py. In each image the entry NOPs become one before anything is
-# read from it. The tables of inlined functions, parameters and branch targets are of the first,
+# read from it. The tables of inlined functions, parameters, lines and branch targets are of the first,
 # the only one of the two that needs debug data and relocations. So is what debuggers are told
 # of assembly routines, which no image loads.
 KSYMS_TOOLS := kernel/debug/gen_ksyms.py kernel/debug/nasm_table.py kernel/debug/elf64.py
 INLINES_TOOLS := kernel/debug/gen_inlines.py kernel/debug/nasm_table.py kernel/debug/elf64.py
 PARAMS_TOOLS := kernel/debug/gen_params.py $(INLINES_TOOLS)
+LINES_TOOLS := kernel/debug/gen_lines.py $(INLINES_TOOLS)
 FRAMES_TOOLS := kernel/debug/gen_frames.py kernel/debug/asm_frames.py kernel/debug/elf64.py
 TARGETS_TOOLS := probes/region/gen_targets.py $(KSYMS_TOOLS) $(B)/link/gen_branches
 LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
@@ -200,6 +201,13 @@ $(B)/link/params0.asm: $(PARAMS_TOOLS)
 $(B)/link/params1.asm: $(B)/link/1.elf $(PARAMS_TOOLS)
 	$(Q)$(PYTHON) kernel/debug/gen_params.py -o $@ $<
 
+$(B)/link/lines0.asm: $(LINES_TOOLS)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) kernel/debug/gen_lines.py --empty -o $@
+
+$(B)/link/lines1.asm: $(B)/link/1.elf $(LINES_TOOLS)
+	$(Q)$(PYTHON) kernel/debug/gen_lines.py -o $@ $<
+
 $(B)/link/frames1.asm: $(B)/link/1.elf $(FRAMES_TOOLS)
 	$(Q)$(PYTHON) kernel/debug/gen_frames.py -o $@ $<
 
@@ -220,9 +228,9 @@ $(B)/link/%.o: $(B)/link/%.asm $(B)/flags.stamp
 	$(Q)$(NASM) -f elf64 -o $@ $<
 
 link_tables = $(1:%=$(B)/link/%.o)
-LINK1_TABLES := $(call link_tables,ksyms0 inlines0 params0 targets0)
-LINK2_TABLES := $(call link_tables,ksyms1 inlines1 params1 targets1)
-LINK3_TABLES := $(call link_tables,ksyms2 inlines1 params1 targets1 frames1)
+LINK1_TABLES := $(call link_tables,ksyms0 inlines0 params0 lines0 targets0)
+LINK2_TABLES := $(call link_tables,ksyms1 inlines1 params1 lines1 targets1)
+LINK3_TABLES := $(call link_tables,ksyms2 inlines1 params1 lines1 targets1 frames1)
 
 $(B)/link/1.elf: $(LINK1_TABLES) $(LINK_NEEDS)
 	$(call say,LD,$@)

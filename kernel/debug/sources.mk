@@ -5,4 +5,4 @@ DEBUG := \
     kernel/debug/ksyms.c \
     kernel/debug/ksyms_text.c \
     kernel/debug/marker.c kernel/debug/marker_enter.asm \
-    kernel/debug/inlines.c kernel/debug/params.c
+    kernel/debug/inlines.c kernel/debug/params.c kernel/debug/lines.c

@@ -28,6 +28,7 @@ struct spec {
 static struct spec spec_at(const char *text)
 {
     struct spec spec = { .bytes = 4 };
+    bool lengths = false; /* which only numbers have */
     size_t i = 1;
 
     while (text[i] && strchr("-+ #0", text[i]))
@@ -39,14 +40,15 @@ static struct spec spec_at(const char *text)
     while (isdigit((unsigned char)text[i]))
         i++;
     for (; text[i] && strchr("hlzt", text[i]); i++) {
+        lengths = true;
         if (text[i] == 'h')
             spec.bytes /= 2;
         else
             spec.bytes = 8;
     }
     spec.letter = text[i];
-    if (spec.letter && strchr("diuxXocsp%", spec.letter) && spec.bytes &&
-        i < SPEC_MAX - 3)
+    if (spec.letter && strchr(lengths ? "diuxXo" : "diuxXocsp%", spec.letter) &&
+        spec.bytes && i < SPEC_MAX - 3)
         spec.len = i + 1;
     return spec;
 }
@@ -133,6 +135,8 @@ static int print_word(char *buf, size_t size, const char *spec, struct spec know
     own[known.len] = '\0';
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    if (known.letter == 'c' && !(uint8_t)word)
+        return 0; /* a NUL would end the text */
     if (known.letter == 'c')
         return snprintf(buf, size, own, (int)(uint8_t)word);
     if (known.letter == 'p')

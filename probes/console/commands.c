@@ -139,7 +139,7 @@ static void add_complete(struct shell_completion *c, int index)
 
 const struct probe_command probe_command_add = {
     .name = "add",
-    .usage = "[--post] [--pending] SYM[#N][+OFF]|ADDRESS [NAME]",
+    .usage = "[--post] [--pending] SYM[#N][+OFF]|FILE:LINE|ADDRESS [NAME]",
     .help = "count how often an instruction is executed",
     .run = add_run,
     .complete = add_complete,

@@ -283,7 +283,7 @@ static void explain_complete(struct shell_completion *c, int index)
 
 const struct probe_command probe_command_explain = {
     .name = "explain",
-    .usage = "SYM[#N][+OFF]|ADDRESS",
+    .usage = "SYM[#N][+OFF]|FILE:LINE|ADDRESS",
     .help = "tell what decides about an address",
     .run = explain_run,
     .complete = explain_complete,

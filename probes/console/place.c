@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/inlines.h"
 #include "kernel/debug/ksyms.h"
+#include "probes/console/place_line.h"
 #include "probes/core/life.h"
 
 #include <stdio.h>
@@ -19,6 +20,8 @@ int place_parse(struct place *place, const char *text)
     uint64_t offset = 0;
 
     *place = (struct place){ 0 };
+    if (place_line_is(text))
+        return place_line_find(text, &place->addr);
     if (!shell_parse_address(text, &place->addr))
         return place->addr ? 0 : -EINVAL;
     if (strncmp(text, "0x", 2) == 0)
@@ -34,7 +37,10 @@ int place_parse(struct place *place, const char *text)
 
 int place_no_place(struct shell *sh, const char *text)
 {
-    shell_error(sh, 0, "probe: %s is no place: SYM, SYM+OFF, SYM#N or ADDRESS", text);
+    if (place_line_is(text))
+        return place_line_refused(sh, text);
+    shell_error(sh, 0, "probe: %s is no place: SYM, SYM+OFF, SYM#N, FILE:LINE or ADDRESS",
+                text);
     return -EINVAL;
 }
 

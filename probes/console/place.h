@@ -1,10 +1,11 @@
 /* place.h - how people name an instruction, and how it is named to them.
  *
- *     PLACE = [MODULE:]SYM[#N][+OFF] | ADDRESS          OFF decimal or 0x...
+ *     PLACE = [MODULE:]SYM[#N][+OFF] | ADDRESS | FILE:LINE[#N]      OFF decimal or 0x...
  *
  * SYM#2 is the second function of that name, by address. ADDRESS is 0x..., or 16 hexadecimal
  * digits as `probe list` prints them; where a symbol has these digits for a name, the symbol
- * is meant.
+ * is meant. FILE is a path, or its end, and has to end in .c, .h, .asm or .inc; #N is the
+ * N-th of the places that the line was compiled to. Modules have no lines here.
  */
 #pragma once
 
@@ -21,9 +22,11 @@ struct place {
     uintptr_t addr;
 };
 
-/* place_parse - Return: 0; -EINVAL @text is no place. */
+/* place_parse - Return: 0; -EINVAL @text is no place; -ENOENT, -EADDRNOTAVAIL it is a line
+ * that has no code, or code at several places.
+ */
 int place_parse(struct place *place, const char *text);
-/* place_no_place - tell that it is none. Return: -EINVAL. */
+/* place_no_place - tell why place_parse() has refused @text. Return: the same errno. */
 int place_no_place(struct shell *sh, const char *text);
 /* place_fill - let @p be at @place, which must live as long as @p is registered. */
 void place_fill(struct kprobe *p, const struct place *place);

@@ -1,5 +1,6 @@
 PROBE_CONSOLE := \
     probes/console/place.c \
+    probes/console/place_line.c \
     probes/console/console_probe.c \
     probes/console/commands.c \
     probes/console/commands_all.c \

@@ -10,6 +10,7 @@
 #include "kernel/time/clock.h"
 #include "probes/console/commands.h"
 #include "probes/console/place.h"
+#include "probes/console/place_line.h"
 #include "probes/console/trace_table.h"
 #include "probes/core/life.h"
 #include "probes/many/walk.h"
@@ -94,6 +95,27 @@ static bool define_function(const struct plat_symbol *function, void *arg)
     return !shell_interrupted(s->sh);
 }
 
+/* define_line - all places that a line of source was compiled to. */
+static int define_line(struct session *s)
+{
+    char at[PLACE_TEXT_MAX];
+    struct plat_symbol in;
+    struct ksym sym;
+    uintptr_t addr;
+    int err = 0;
+
+    for (size_t i = 0; !err && !place_line_get(s->line.place, i, &addr); i++) {
+        if (plat_symbol_at(addr, &in) || ksyms_find(in.name, &sym))
+            snprintf(at, sizeof(at), "0x%lx", addr);
+        else
+            place_text(at, addr);
+        err = define_one(s, at, addr);
+    }
+    if (err || s->defined)
+        return err;
+    return place_line_refused(s->sh, s->line.place);
+}
+
 static int define_all(struct session *s)
 {
     struct place place;
@@ -107,6 +129,8 @@ static int define_all(struct session *s)
             return 0;
         return shell_error(s->sh, ENOENT, "trace: %s", s->line.place);
     }
+    if (place_line_is(s->line.place))
+        return define_line(s);
     err = place_parse(&place, s->line.place);
     if (err)
         return place_no_place(s->sh, s->line.place);
@@ -347,7 +371,7 @@ static const struct shell_command command = {
     "[-w] [-n] 'QUESTION' [for SECONDS | -- COMMAND]",
     "ask what happens in functions, and get a table\n"
     "QUESTION: PLACE [if FILTER] { ACTION [by KEY,...] }\n"
-    "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, or a pattern: 'vfs_*'\n"
+    "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, or a pattern: 'vfs_*'\n"
     "ACTION:   count, print ARG,..., hist(ARG), sum(ARG), min(ARG), max(ARG), avg(ARG),\n"
     "          stack\n"
     "KEY:      func, cpu, caller, comm, or an ARG\n"

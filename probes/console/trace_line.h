@@ -3,7 +3,8 @@
  *
  *     PLACE [if FILTER] { ACTION [by KEY,...] }
  *
- *     PLACE  = FUNCTION | ret FUNCTION | FUNCTION+OFF | a pattern with * ? [...]
+ *     PLACE  = FUNCTION | ret FUNCTION | FUNCTION+OFF | FILE:LINE[#N]
+ *            | a pattern with * ? [...]
  *     ACTION = count | print ARG,... | hist(ARG) | sum(ARG) | min(ARG) | max(ARG) | avg(ARG)
  *            | stack
  *     KEY    = func | cpu | caller | comm | ARG

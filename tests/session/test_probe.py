@@ -1,8 +1,10 @@
 """test_probe.py - the main job: a probe sees every call, on one CPU and on four."""
 
+import os
 import re
 
 import tap
+from guest import ROOT
 from session import ask, at_prompt, sonde
 
 COMMANDS = ("probe add vfs_read", "run vfs", "probe list")
@@ -47,4 +49,44 @@ def refusals_say_why():
         tap.equal(ask(guest, "probe list").count("vfs_read"), 0, "nothing was added")
 
 
-tap.run(hits_equal_calls, the_prompt_is_quick, refusals_say_why)
+def line_of(path, text):
+    """The number of the only line of @path that contains @text."""
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        (number,) = [n for n, line in enumerate(file, 1) if text in line]
+    return number
+
+
+def lines_are_places():
+    line = line_of("kernel/fs/vfs.c", "size_t left = *pos < file->text.len")
+    with at_prompt() as guest:
+        for place in (f"vfs.c:{line}", f"fs/vfs.c:{line}#1", f"kernel/fs/vfs.c:{line}"):
+            tap.check("at vfs_read+0x" in ask(guest, f"probe add {place}"), f"add {place}")
+        ask(guest, "run vfs")
+        rows = re.findall(r"(\d+) +0 +vfs_read\+0x", ask(guest, "probe list"))
+        tap.equal(rows, ["720"] * 3, "each of them counts the executions of its line")
+        tap.check("vfs_read+0x0" not in ask(guest, "probe list"), "behind the entry")
+        for place, name, text in (
+            ("vfs.c:3", "ENOENT", "has no code; the next line that has some is "),
+            ("vfs.c:99999", "ENOENT", "has no code, nor has a line behind it"),
+            (f"vfs.c:{line}#2", "ENOENT", "is compiled to fewer than 2 places"),
+            ("no.c:1", "ENOENT", "no file no.c has code in the image"),
+            ("list.h:26", "EADDRNOTAVAIL", "list.h:26#2 is "),
+            ("copy.c:30", "EADDRNOTAVAIL", "probes/core/copy.c"),
+        ):
+            for command in ("probe add", "probe explain"):
+                reply = guest.machine.request(f"{command} {place}", 30)
+                tap.check(reply.name == name and text in reply.text,
+                          f"{command} {place}: {text}")  # fmt: skip
+
+
+def a_question_takes_all_places_of_a_line():
+    line = line_of("kernel/base/list.h", "return head->next == head;")
+    with at_prompt() as guest:
+        text = ask(guest, f"trace 'list.h:{line} {{ count by func }}' -- run vfs")
+        functions = re.findall(r"^ +\d+  (\w+)$", text, re.M)
+        tap.check(len(functions) > 2, "functions that it is inlined into are counted")
+        tap.note(text)
+
+
+tap.run(hits_equal_calls, the_prompt_is_quick, refusals_say_why, lines_are_places,
+        a_question_takes_all_places_of_a_line)

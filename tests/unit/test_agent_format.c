@@ -58,6 +58,7 @@ static void letters_texts_and_addresses(void)
 {
     strcpy(memory + 100, "a file of some length");
     CHECK_STR(PRINTED("%c%c", 'o', 0x16b), "ok");
+    CHECK_STR(PRINTED("a%cb", 0x100), "ab");
     CHECK_STR(PRINTED("<%s>", (uintptr_t)memory + 100), "<a file of some length>");
     CHECK_STR(PRINTED("<%-8.4s>", (uintptr_t)memory + 100), "<a fi    >");
     CHECK_STR(PRINTED("%p", 0x1234), "0x1234");
@@ -88,10 +89,10 @@ static void what_is_too_long_is_cut(void)
 
 static void what_is_not_understood_is_refused(void)
 {
-    static const char *const bad[] = { "%n", "%f",  "%*d",
-                                       "%",  "%5",  "%hhhd",
-                                       "%l", "% %", "%12345678901234567d",
-                                       "%m", "%5%" };
+    static const char *const bad[] = {
+        "%n", "%f",  "%*d", "%",   "%5", "%hhhd", "%l", "% %", "%12345678901234567d",
+        "%m", "%5%", "%ls", "%hc", "%lp"
+    };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         CHECK_STR(checked(bad[i], 1), "a conversion of the format is not understood");

@@ -38,6 +38,7 @@ unit_free_set := kernel/mm/free_set.c
 unit_glob := libc/glob.c
 unit_heap_core := kernel/mm/heap_core.c
 unit_inlines := kernel/debug/inlines.c
+unit_lines := kernel/debug/lines.c
 unit_params := kernel/debug/params.c
 unit_ksyms := kernel/debug/ksyms.c
 unit_qsort := libc/qsort.c
