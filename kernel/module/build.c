@@ -266,9 +266,9 @@ static int take_tables(struct build *b)
 
 /* ---- 5 ---- */
 
-/* points_at - where relocation @r of a section that is @role points in the module's text; 0:
- * nowhere. What branches and operands mean is found by decoding. Of a distance in data only
- * fix-ups say from where.
+/* points_at - where relocation @r of a section that is @role points in the module's text, for
+ * code to go there; 0: nowhere. What branches and operands mean is found by decoding. Of a
+ * distance in data only fix-ups say from where.
  */
 static uintptr_t points_at(struct build *b, const struct elf_rela *r, enum elf_role role)
 {
@@ -276,7 +276,7 @@ static uintptr_t points_at(struct build *b, const struct elf_rela *r, enum elf_r
     bool is_distance = r->type == ELF_R_PC32 || r->type == ELF_R_PLT32;
     bool is_code = role == ELF_CODE || role == ELF_KPROBES_CODE;
 
-    if (!is_text(b, to, 1) || (is_distance && is_code))
+    if (!is_text(b, to, 1) || (is_distance && is_code) || role == ELF_MARKER_INSNS)
         return 0;
     if (is_distance && role != ELF_EXTABLE)
         b->m->facts.has_distances = true;

@@ -10,7 +10,8 @@ Where code enters is known to the link, and only to it:
     direct branches   every one of the text, decoded by PROGRAM (gen_branches.c), those in
                       cold parts of functions and in other functions included
     addresses         wherever the linker has filled one of the text in: jump tables,
-                      computed gotos, handlers, entries of functions, fix-ups of faults.
+                      computed gotos, handlers, entries of functions, fix-ups of faults;
+                      not where markers are, which code only passes
                       The image has to be linked with --emit-relocs, which lists the places
     symbols           each, and the image's own entry
 
@@ -42,6 +43,7 @@ from nasm_table import head, low, table  # noqa: E402
 
 TEXT = ".text"
 FIXUPS = "extable_start", "extable_end"
+MARKERS = "marker_insns_start", "marker_insns_end"
 R_64, R_PC32, R_PLT32, R_32, R_32S, R_PC64 = 1, 2, 4, 10, 11, 24
 ABSOLUTE = {R_64: 8, R_32: 4, R_32S: 4}
 RELATIVE = {R_PC32: 4, R_PLT32: 4, R_PC64: 8}
@@ -104,9 +106,10 @@ def references(text):
     those in data, differences in data). A relative one in an instruction is for the decoder
     to tell."""
     fixups = range(*(text.symbols.get(name, 0) for name in FIXUPS))
+    markers = range(*(text.symbols.get(name, 0) for name in MARKERS))
     in_code, in_data, differences = [], [], []
     for place, kind, section in sorted(text.elf.relocations()):
-        if not section.flags & elf64.SHF_ALLOC:
+        if not section.flags & elf64.SHF_ALLOC or place in markers:
             continue
         is_code = section.flags & elf64.SHF_EXEC
         if kind in RELATIVE and is_code:

@@ -14,6 +14,7 @@
 #include "probes/insn/insn.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
+#include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 
@@ -416,45 +417,10 @@ KTEST(marker, a_module_whose_markers_cannot_be_switched_on)
     marker_disconnect("ktest_module", look_at_module, NULL);
 }
 
-/* ---- with probes ---- */
-
-static void under_a_probe(bool jumps)
-{
-    const struct marker_insn *insn = insn_of((uintptr_t)marked);
-    struct kprobe on = { .addr = insn->insn }, before = { .addr = (uintptr_t)marked };
-
-    begin();
-    optimize_switch(jumps);
-    ktest_report(!register_kprobe(&on) && !register_kprobe(&before),
-                 "a probe at the marker, one in front; jumps: %d", jumps);
-    optimize_run();
-    marked(1);
-    ktest_report(connect(0) == 0, "it is switched on under them");
-    marked(1);
-    optimize_run();
-    marked(1);
-    ktest_report(calls[0] == 2 && !wrong, "%lu calls", calls[0]);
-    ktest_report(disconnect(0) == 0, "and off");
-    optimize_run();
-    marked(1);
-    ktest_report(calls[0] == 2 && evaluated == 2, "no call");
-    ktest_report(kprobe_hits(&on) == 4 && kprobe_hits(&before) == 4, "each was a hit");
-    unregister_kprobe(&on);
-    unregister_kprobe(&before);
-    ktest_report(!memcmp((const void *)insn->insn, "\xb0\x00\x84\xc0", 4),
-                 "the text is as it was");
-    optimize_switch(true);
-}
-
-KTEST(marker, switched_under_probes)
-{
-    under_a_probe(false);
-    under_a_probe(true);
-}
-
 /* ---- while all CPUs come by ---- */
 
 static volatile bool stop;
+static uint64_t (*pass)(uint64_t n);
 static uint64_t passed, passed_in_nmis;
 
 static int pass_forever(void *unused UNUSED)
@@ -462,7 +428,7 @@ static int pass_forever(void *unused UNUSED)
     uint64_t n = 0;
 
     while (!stop)
-        marked(n++);
+        pass(n++);
     __atomic_fetch_add(&passed, n, __ATOMIC_RELAXED);
     return 0;
 }
@@ -471,7 +437,7 @@ static bool pass_in_nmi(struct pt_regs *regs UNUSED)
 {
     if (stop)
         return false;
-    marked(1);
+    pass(1);
     __atomic_fetch_add(&passed_in_nmis, 1, __ATOMIC_RELAXED);
     return true;
 }
@@ -488,7 +454,7 @@ static int send_nmis(void *unused UNUSED)
 
 static int tids[MAX_CPUS + 1];
 
-static void storm_begin(void)
+static void storm_begin(uint64_t (*fn)(uint64_t n))
 {
     static bool handled;
 
@@ -496,6 +462,7 @@ static void storm_begin(void)
         trap_set_handler(TRAP_NMI, pass_in_nmi);
     handled = true;
     begin();
+    pass = fn;
     stop = false;
     passed = passed_in_nmis = 0;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
@@ -540,7 +507,7 @@ KTEST(marker, switched_while_all_cpus_come_by)
     size_t heap = heap_in_use();
     int failed = 0;
 
-    storm_begin();
+    storm_begin(marked);
     for (uint64_t n = 0; n < rounds; n++) {
         failed += connect(0) || !is_called(0);
         failed += n % 2 && register_kprobe(&p);
@@ -562,6 +529,98 @@ KTEST(marker, switched_while_all_cpus_come_by)
     ktest_report(heap_in_use() == heap, "nothing is left over");
 }
 
+/* ---- under probes ---- */
+
+/* The jump of the first one reads the immediate behind it as a part of its displacement. */
+static NOINLINE uint64_t marked_beside(uint64_t n)
+{
+    __asm__ volatile("inc %0" : "+r"(n)); /* three bytes */
+    MARK(ktest_marked, FORMAT, n, twice(n));
+    return n;
+}
+
+#define BESIDE 3
+
+static const struct {
+    const char *name;
+    enum optimize_method method;
+    unsigned at; /* 1: in front of the marker, 2: its first instruction, 4: its second */
+    unsigned jumps;
+} under[] = {
+    { "an int3", OPTIMIZE_OFF, 2, 0 },
+    { "int3s around it", OPTIMIZE_OFF, 7, 0 },
+    { "a jump", OPTIMIZE_PUN, 2, 1 },
+    { "a jump that reads the immediate", OPTIMIZE_PUN, 1, 1 },
+    { "jumps that read each other", OPTIMIZE_PUN, 7, 3 },
+    { "a region", OPTIMIZE_REGION, 2, 1 },
+    { "a region that begins in front of it", OPTIMIZE_REGION, 1, 1 },
+    { "a region, and int3s inside of it", OPTIMIZE_REGION, 7, 1 },
+};
+
+static struct kprobe probes[BESIDE];
+
+static unsigned probes_register(uint8_t *text, unsigned at)
+{
+    unsigned count = 0, failed = 0;
+
+    for (unsigned i = 0; i < BESIDE; i++) {
+        uintptr_t addr = (uintptr_t)text + (const unsigned[]){ 0, 3, 5 }[i];
+
+        if (at & BIT(i))
+            probes[count++] = (struct kprobe){ .addr = addr };
+    }
+    for (unsigned i = 0; i < count; i++)
+        failed += register_kprobe(&probes[i]) != 0;
+    optimize_run();
+    return failed ? 0 : count;
+}
+
+static unsigned jumps_among(unsigned count)
+{
+    unsigned jumps = 0;
+
+    for (unsigned i = 0; i < count; i++)
+        jumps += (probes[i].flags & KPROBE_FLAG_OPTIMIZED) != 0;
+    return jumps;
+}
+
+static void switched_under(size_t i)
+{
+    uint8_t *text = (uint8_t *)insn_of((uintptr_t)marked_beside)->insn - 3;
+    unsigned count, jumps, failed = 0;
+    uint8_t before[8];
+
+    memcpy(before, text, sizeof(before));
+    jumps_by(under[i].method);
+    count = probes_register(text, under[i].at);
+    jumps = jumps_among(count);
+    storm_begin(marked_beside);
+    failed += connect(0) || !is_called(0);
+    optimize_run();
+    failed += !is_called(0) || disconnect(0);
+    optimize_run();
+    failed += jumps_among(count) != jumps;
+    storm_end();
+    for (unsigned k = 0; k < count; k++) {
+        failed += kprobe_hits(&probes[k]) + probes[k].nmissed != passed + passed_in_nmis;
+        failed += unregister_kprobe(&probes[k]) != 0;
+    }
+    jumps_as_before();
+    ktest_report(count && jumps == under[i].jumps, "%s: %u probes, %u jumps",
+                 under[i].name, count, jumps);
+    ktest_report(!failed && !wrong, "switched under it, and each pass is a hit: %u",
+                 failed);
+    ktest_report(!memcmp(text, before, sizeof(before)), "the text is as it was");
+}
+
+KTEST(marker, switched_under_probes)
+{
+    for (size_t i = 0; i < ARRAY_LEN(under); i++)
+        switched_under(i);
+}
+
+/* ---- modules meanwhile ---- */
+
 static uint64_t module_calls;
 
 static void count_module(void *private UNUSED, struct marker_call *call)
@@ -578,7 +637,7 @@ KTEST(marker, modules_come_and_go_while_all_cpus_come_by)
     uint64_t rounds = ktest_rounds(3, 100), loads = 0;
     int failed = 0;
 
-    storm_begin();
+    storm_begin(marked);
     module_calls = 0;
     failed += marker_connect("ktest_module", "i %ld", count_module, NULL) != 0;
     for (uint64_t n = 0; n < rounds; n++) {
