@@ -23,6 +23,13 @@
 #define DR7_GLOBAL(i) BIT(2 * (i) + 1)
 #define DR7_SETTING(i, setting) ((uint64_t)(setting) << (16 + 4 * (i)))
 
+#define STUB_LEN 16
+
+/* entry.asm */
+extern const uint8_t entry_stubs[256][STUB_LEN];
+extern const uint8_t db_entry[];
+extern const uintptr_t db_entry_read, db_entry_cleared;
+
 /* Locks:  a atomic   o its owner, while address is 0 */
 static struct {
     uintptr_t addr[DEBUG_REGS];  /* [a] 0: watches nothing */
@@ -253,6 +260,25 @@ bool debug_regs_in_use(void)
     return read_dr7() != DR7_FIXED;
 }
 NOKPROBE(debug_regs_in_use);
+
+NOKPROBE_INLINE bool is_between(uintptr_t ip, uintptr_t first, uintptr_t last)
+{
+    return ip >= first && ip <= last;
+}
+
+bool debug_regs_at_entry(const struct pt_regs *regs)
+{
+    uintptr_t stub = (uintptr_t)entry_stubs[TRAP_DB];
+
+    if (regs->ip > db_entry_read && regs->ip < db_entry_cleared)
+        return true;
+    if (!is_between(regs->ip, (uintptr_t)db_entry, db_entry_read) &&
+        !is_between(regs->ip, stub, stub + STUB_LEN - 1))
+        return false;
+    write_dr6(regs->dr6); /* nothing has taken it yet */
+    return true;
+}
+NOKPROBE(debug_regs_at_entry);
 
 void debug_regs_rest(unsigned bits)
 {

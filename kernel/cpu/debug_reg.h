@@ -21,6 +21,8 @@
  */
 #pragma once
 
+#include "kernel/base/regs.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -74,6 +76,12 @@ void debug_regs_load_all(void);
  */
 unsigned debug_reg_hits(unsigned long dr6);
 bool debug_regs_in_use(void);
+
+/* debug_regs_at_entry - has #DB interrupted the entry of another #DB, which has not taken DR6
+ * yet, or has not cleared it? Then that trap tells all there is, and this one is over.
+ * Context: trap.
+ */
+bool debug_regs_at_entry(const struct pt_regs *regs);
 
 /* debug_regs_rest - inside an NMI an instruction that a register of @bits watches could not
  * be passed: only IRET loads the flag that lets it pass once (RF), and would let the next NMI

@@ -164,16 +164,20 @@ endproc pf_entry
 %endmacro
 
 ; #DB: DR6 into the frame as CR2 above; it is cleared for the next one. A program that steps
-; itself may have been at a jump of the engine's, which emulates its instruction.
+; itself may have been at a jump of the engine's, which emulates its instruction. Pushes may
+; touch what a debug register watches, and QEMU's TCG may raise a trap once more at the first
+; instruction of its stub: see debug_regs_at_entry().
 proc db_entry, 16
     frame trap
     MAKE_GAP 1
     push rax
+.read:
     mov rax, dr6
     xchg rax, [rsp]
     SAVE_REGS
     mov eax, 0xffff0ff0
     mov dr6, rax
+.cleared:
     FINISH_RETURN
     CALL_DIRECT trap_db_handler
 endproc db_entry
@@ -447,6 +451,9 @@ nokprobe cpu_idle_wait
 
 section .rodata
 align 8
+global db_entry_read, db_entry_cleared ; where DR6 is read, and behind its clearing
+db_entry_read: dq db_entry.read
+db_entry_cleared: dq db_entry.cleared
 global cpu_idle_halted              ; where the interrupt that ends it comes
 cpu_idle_halted: dq cpu_idle_wait.halted
 

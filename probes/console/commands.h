@@ -23,6 +23,7 @@ extern const struct probe_command probe_command_list, probe_command_blacklist;
 extern const struct probe_command probe_command_stat;
 extern const struct probe_command probe_command_explain;
 extern const struct probe_command probe_command_xmc;
+extern const struct probe_command probe_command_watch;
 
 /* trace_add_command - the console's `trace`. Return: as shell_add_command(). */
 int trace_add_command(void);

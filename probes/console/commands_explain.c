@@ -5,6 +5,7 @@
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
 #include "probes/console/commands.h"
+#include "probes/console/commands_watch.h"
 #include "probes/console/console_probe.h"
 #include "probes/explain/explain.h"
 #include "probes/insn/mnemonic.h"
@@ -245,6 +246,7 @@ static void explain(struct report *r, const struct place *place, uintptr_t addr)
     explain_look_at_region(&r->region, addr);
     print_address(r);
     print_inlined_at(r, place);
+    watch_explain(r->sh, addr);
     explain_print_text(r->sh, &r->e);
     print_map(r);
     explain_print_rules(r->sh, "rule", &r->rules);
@@ -264,8 +266,11 @@ static int explain_run(struct shell *sh, int argc, char **argv)
         return probe_usage(sh, &probe_command_explain, argc, argv);
     if (place_parse(&place, argv[0]))
         return place_no_place(sh, argv[0]);
-    if (place_find(&place, &addr, &why))
+    if (place_find(&place, &addr, &why)) {
+        if (why.reason == PROBE_NO_SYMBOL && watch_place_is_data(&place))
+            return watch_explain_data(sh, &place);
         return place_refused(sh, &place, &why);
+    }
     r = kzalloc(sizeof(*r));
     if (!r)
         return shell_error(sh, ENOMEM, "probe: explain %s", argv[0]);

@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
 #include "probes/console/commands.h"
+#include "probes/console/commands_watch.h"
 #include "probes/console/console_probe.h"
 #include "probes/core/life.h"
 #include "probes/explain/explain.h"
@@ -54,7 +55,7 @@ static void print_line(struct shell *sh, const char *name, const struct kprobe *
                  READ_ONCE(p->nmissed) + missed, place, flags_text(p));
 }
 
-static void print_one(struct shell *sh, const struct console_probe *cp)
+static void print_single(struct shell *sh, const struct console_probe *cp)
 {
     const struct kprobe *p = cp->one_ptr;
     bool is_gone = p->flags & KPROBE_FLAG_GONE;
@@ -94,6 +95,22 @@ static void print_set(struct shell *sh, const struct console_probe *cp)
                  cp->pattern, set_flags_text(flags, sizeof(flags), cp));
 }
 
+static void print_one(struct shell *sh, const struct console_probe *cp)
+{
+    switch (cp->kind) {
+    case CONSOLE_ONE:
+    case CONSOLE_RETURN:
+        print_single(sh, cp);
+        break;
+    case CONSOLE_WATCH:
+        watch_print(sh, cp);
+        break;
+    case CONSOLE_INSTRUCTIONS:
+    case CONSOLE_ENTRIES:
+        print_set(sh, cp);
+    }
+}
+
 static void print_member(struct shell *sh, const char *name, const struct kprobe *p)
 {
     char at[PLACE_TEXT_MAX];
@@ -117,7 +134,7 @@ static int list_members(struct shell *sh, const char *name)
     cp = console_probe_find(name);
     if (cp)
         print_titles(sh);
-    if (cp && (cp->kind == CONSOLE_ONE || cp->kind == CONSOLE_RETURN))
+    if (cp && !cp->room)
         print_one(sh, cp);
     else
         for (size_t i = 0; cp && i < cp->count && !shell_interrupted(sh); i++)
@@ -138,12 +155,8 @@ static int list_run(struct shell *sh, int argc, char **argv)
         shell_printf(sh, "kprobes are switched off: none of these is armed\n");
     console_probe_lock();
     print_titles(sh);
-    while ((cp = console_probe_next(cp)) != NULL) {
-        if (cp->kind == CONSOLE_ONE || cp->kind == CONSOLE_RETURN)
-            print_one(sh, cp);
-        else
-            print_set(sh, cp);
-    }
+    while ((cp = console_probe_next(cp)) != NULL)
+        print_one(sh, cp);
     console_probe_unlock();
     return 0;
 }

@@ -158,6 +158,28 @@ static void print_events(struct shell *sh)
         print_stat_part(sh, "trace", live_loss_name(cause), lost[cause]);
 }
 
+/* print_watches - hits of those that the console has set. */
+static void print_watches(struct shell *sh)
+{
+    struct console_probe *cp = NULL;
+    uint64_t hits = 0, misses = 0;
+    unsigned taken = 0;
+
+    for (unsigned i = 0; i < WATCH_SLOTS; i++)
+        taken += watch_owner(i) != NULL;
+    console_probe_lock();
+    while ((cp = console_probe_next(cp)) != NULL) {
+        if (cp->kind != CONSOLE_WATCH)
+            continue;
+        hits += watch_hits(&cp->watch);
+        misses += watch_misses(&cp->watch);
+    }
+    console_probe_unlock();
+    print(sh, "watch.registers", taken);
+    print(sh, "watch.hits", hits);
+    print(sh, "watch.misses", misses);
+}
+
 static void print_hits(struct shell *sh)
 {
     struct probe_totals t;
@@ -180,6 +202,7 @@ static void print_hits(struct shell *sh)
                         t.missed[cause]);
     print(sh, "retries", t.retries);
     print(sh, "handler_faults", t.handler_faults);
+    print_watches(sh);
     print_events(sh);
     print(sh, "cache.misses", t.cache_misses);
     print_percent(sh, "cache.hit_percent",

@@ -63,6 +63,16 @@ static void make_up_name(char *name)
     } while (is_taken(name));
 }
 
+/* At most as many as there are debug registers have a name of this kind. */
+void console_probe_name_watch(struct console_probe *cp)
+{
+    unsigned n = 0;
+
+    do {
+        snprintf(cp->name, CONSOLE_PROBE_NAME, "w%u", ++n);
+    } while (is_taken(cp->name));
+}
+
 static int make_room(struct console_probe *cp, size_t room)
 {
     cp->room = room;
@@ -116,6 +126,8 @@ void console_probe_add(struct console_probe *cp)
 
 static int unregister_of(struct shell *sh, struct console_probe *cp)
 {
+    if (cp->kind == CONSOLE_WATCH)
+        return unregister_watch(&cp->watch);
     return cp->kind == CONSOLE_RETURN ? unregister_kretprobe(&cp->ret)
                                       : mass_unregister(sh, cp->ps, &cp->count);
 }
@@ -133,11 +145,15 @@ int console_probe_del(struct shell *sh, struct console_probe *cp)
 
 int console_probe_on(struct shell *sh UNUSED, struct console_probe *cp)
 {
+    if (cp->kind == CONSOLE_WATCH)
+        return enable_watch(&cp->watch);
     return enable_kprobes(cp->ps, cp->count);
 }
 
 int console_probe_off(struct shell *sh, struct console_probe *cp)
 {
+    if (cp->kind == CONSOLE_WATCH)
+        return disable_watch(&cp->watch);
     return mass_disable(sh, cp->ps, cp->count);
 }
 

@@ -1,11 +1,12 @@
-/* console_probe.h - the probes that people set: single ones, sets that are one entry, and
- * return probes. They have no handlers but such that count; the engine counts the hits.
+/* console_probe.h - the probes that people set: single ones, sets that are one entry, return
+ * probes, and watches. They have no handlers but such that count; the engine counts the hits.
  */
 #pragma once
 
 #include "kernel/base/list.h"
 #include "probes/console/place.h"
 #include "probes/kprobe.h"
+#include "probes/watch/watch.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,12 +19,19 @@ enum console_probe_kind {
     CONSOLE_INSTRUCTIONS,
     CONSOLE_ENTRIES,
     CONSOLE_RETURN,
+    CONSOLE_WATCH,
 };
 
 /* What the handlers of a return probe have seen; by hits of all CPUs. */
 struct console_returns {
     uint64_t count, total_ns;     /* added to */
     uint64_t last_value, last_ns; /* each of some latest return */
+};
+
+/* What the handler of a watch has seen last, on any CPU. */
+struct console_accesses {
+    uintptr_t last_ip;   /* 0: nothing yet */
+    uint64_t last_value; /* behind it, of watches for writes */
 };
 
 /* Locks:  C console_probe_lock()   I immutable while in the list */
@@ -36,6 +44,8 @@ struct console_probe {
     struct kprobe one, *one_ptr;   /* CONSOLE_ONE; CONSOLE_RETURN: that of ret */
     struct kretprobe ret;          /* CONSOLE_RETURN */
     struct console_returns returns;
+    struct watch watch; /* CONSOLE_WATCH; nothing below */
+    struct console_accesses accesses;
     struct kprobe *probes; /* [I] else: @room of them */
     struct kprobe **ps;    /* [C] those that are registered come first */
     size_t count;          /* [C] registered */
@@ -57,6 +67,8 @@ int console_probe_new(struct console_probe **out, const char *name, size_t room)
 /* console_probe_add - into the list, now that it is registered. Without a name it gets one:
  * p1, p2 ... */
 void console_probe_add(struct console_probe *cp);
+/* console_probe_name_watch - give a watch that is not in the list yet its name: w1, w2 ... */
+void console_probe_name_watch(struct console_probe *cp);
 /* console_probe_free - @cp is not registered, and not in the list. */
 void console_probe_free(struct console_probe *cp);
 

@@ -63,6 +63,12 @@ unsigned plat_watch_bits(unsigned long dr6)
 }
 NOKPROBE(plat_watch_bits);
 
+bool plat_watch_is_inner(const struct pt_regs *regs)
+{
+    return debug_regs_at_entry(regs);
+}
+NOKPROBE(plat_watch_is_inner);
+
 bool plat_watch_is_stray(void)
 {
     return debug_regs_in_use();

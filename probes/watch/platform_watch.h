@@ -30,12 +30,14 @@ void plat_watch_move(unsigned reg, uintptr_t addr);
 uintptr_t plat_watch_addr(unsigned reg);
 
 /* plat_watch_bits - of the bits in @dr6 those of registers that are in use.
+ * plat_watch_is_inner - is this #DB one inside the entry of another, which tells all?
  * plat_watch_is_stray - may a #DB without any cause be one that a hit in the entry code has
  *                       dealt with?
  * plat_watch_rest - let these registers rest on this CPU until the NMI that it is in ends.
  * Context: trap.
  */
 unsigned plat_watch_bits(unsigned long dr6);
+bool plat_watch_is_inner(const struct pt_regs *regs);
 bool plat_watch_is_stray(void);
 void plat_watch_rest(unsigned bits);
 

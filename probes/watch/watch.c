@@ -95,12 +95,21 @@ static bool is_length(size_t len)
     return len == 1 || len == 2 || len == 4 || len == 8;
 }
 
+/* is_there - is it registered? What @w points to may be garbage. Locks: PLAT_PROBES held. */
+static bool is_there(const struct watch *w)
+{
+    for (unsigned i = 0; i < WATCH_SLOTS; i++)
+        if (watch_slots[i].watch == w)
+            return true;
+    return false;
+}
+
 /* Locks: PLAT_PROBES held. */
 static enum watch_reason check(const struct watch *w)
 {
     enum watch_reason why;
 
-    if (w->is_registered)
+    if (is_there(w))
         return WATCH_TWICE;
     if (w->kind >= WATCH_KINDS)
         return WATCH_READ_ALONE;
@@ -267,7 +276,7 @@ int unregister_watch(struct watch *w)
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    err = w->is_registered ? 0 : -EINVAL;
+    err = is_there(w) ? 0 : -EINVAL;
     if (!err)
         give_register(w);
     plat_unlock(PLAT_PROBES);
@@ -283,7 +292,7 @@ static int watch_switch(struct watch *w, bool on)
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    err = w->is_registered ? 0 : -EINVAL;
+    err = is_there(w) ? 0 : -EINVAL;
     if (!err) {
         if (on)
             __atomic_and_fetch(&w->kp.flags,

@@ -124,6 +124,8 @@ bool watch_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
     if (likely(!(regs->dr6 & DR6_REGS)) || !cpu)
         return kprobe_debug_handler(regs, cpu) ||
                (!(regs->dr6 & DR6_BS) && plat_watch_is_stray());
+    if (unlikely(plat_watch_is_inner(regs)))
+        return true;
     bits = plat_watch_bits(regs->dr6);
     regs->dr6 = (regs->dr6 & ~DR6_REGS) | bits;
     bits = mine(bits);

@@ -23,6 +23,7 @@ PRINTS = {
     "times": r"(\d+) opened, (\d+) failed, (\d+) ns each, (\d+) ns at most",
     "names": r"(\d+) opened, (\d+) of them below /tmp",
     "guarded": r"sum (110)",
+    "writes": r"(10) writes, the last one in deposit",
     "marks": r"(\d+) opened, (\d+) failed",
 }
 

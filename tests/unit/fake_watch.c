@@ -58,6 +58,11 @@ unsigned plat_watch_bits(unsigned long dr6)
     return bits & (unsigned)dr6;
 }
 
+bool plat_watch_is_inner(const struct pt_regs *r)
+{
+    return fake_watch.inner && r->ip == fake_watch.inner;
+}
+
 bool plat_watch_is_stray(void)
 {
     return fake_watch.stray;

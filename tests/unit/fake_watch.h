@@ -14,6 +14,7 @@ struct fake_watch {
     uintptr_t program;  /* what plat_watch_ip() answers; 0: the image's ip */
     unsigned rests;     /* bits of plat_watch_rest() */
     uintptr_t executes; /* of plat_watch_execute() */
+    uintptr_t inner;    /* a #DB there is inside the entry of another; 0: none is */
     bool stray;
 };
 

@@ -104,7 +104,9 @@ static void a_fifth_is_refused(void)
     for (unsigned i = 0; i < 4; i++)
         CHECK_EQ(register_watch(&w[i]), 0);
     CHECK_EQ(reason_of(w[4]), WATCH_ALL_TAKEN);
-    CHECK_EQ(reason_of(w[0]), WATCH_TWICE);
+    CHECK_EQ(register_watch(&w[0]), -EEXIST);
+    w[4] = w[0]; /* a copy is none that is there */
+    CHECK_EQ(unregister_watch(&w[4]), -EINVAL);
     for (unsigned i = 0; i < 4; i++)
         CHECK_EQ(unregister_watch(&w[i]), 0);
     CHECK_EQ(unregister_watch(&w[0]), -EINVAL);
@@ -232,6 +234,20 @@ static void what_its_own_handler_touches_is_a_miss(void)
     CHECK_EQ(watch_misses(&w), 1);
     CHECK_EQ(unregister_watch(&w), 0);
     CHECK_EQ(watch_misses(&w), 1);
+    fake_end();
+}
+
+static void a_trap_inside_the_entry_of_another_is_left_to_it(void)
+{
+    struct watch w = watch_of(0, note);
+
+    begin();
+    CHECK_EQ(register_watch(&w), 0);
+    fake_watch.inner = regs.ip = 0x6000;
+    CHECK(fake_debug(&regs, DR6_BS | 1));
+    CHECK_EQ(calls, 0);
+    CHECK_EQ(watch_hits(&w) + watch_misses(&w), 0);
+    CHECK_EQ(unregister_watch(&w), 0);
     fake_end();
 }
 
@@ -390,6 +406,7 @@ UNIT_TESTS(each_reason_has_its_errno_and_text, what_cannot_be_watched_is_refused
            the_program_is_told_of_by_its_own_text,
            a_handler_may_send_the_program_elsewhere, bits_of_others_are_left,
            what_its_own_handler_touches_is_a_miss,
+           a_trap_inside_the_entry_of_another_is_left_to_it,
            what_the_way_to_a_handler_touches_is_a_miss, a_stack_that_is_full_is_a_miss,
            a_handler_that_faults_is_given_up, a_step_ends_with_the_same_trap,
            an_instruction_passes_once, it_moves_and_is_switched)
