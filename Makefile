@@ -48,7 +48,7 @@ KERNEL := \
 include $(addsuffix /sources.mk,boot drivers libc \
     $(addprefix kernel/,cpu mm sync thread time fs debug module console work) \
     $(addprefix probes/,insn core jump region returns text xmc explain agent watch trace port \
-        many marker console bench) \
+        many marker console bench film) \
     $(addprefix tests/,kernel conformance bench stress truth alone))
 
 PUN := $(filter probes/jump/pun%,$(JUMP))
@@ -60,7 +60,7 @@ ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT)
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
     $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT) $(XMC) $(EXPLAIN) $(INSN) \
     $(AGENT) $(WATCH) $(TRACE) $(PORT) \
-    $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(DRIVERS) $(LIBC) $(BOOT) \
+    $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(FILM) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 
 # Another kernel, in a folder of its own: breakpoints without the rest of the engine.

@@ -10,6 +10,7 @@
 /* Locks: PLAT_TEXT. */
 static struct text_phase phases[TEXT_PHASES_LEN];
 static uint64_t noted;
+static void (*watcher)(const struct text_phase *p);
 
 void ext_poke_written(const struct text_poke *pokes, size_t count, unsigned step,
                       unsigned level)
@@ -22,6 +23,8 @@ void ext_poke_written(const struct text_poke *pokes, size_t count, unsigned step
     p->level = (uint16_t)level;
     p->cpus = 0;
     p->ns = plat_clock_ns();
+    if (watcher)
+        watcher(p);
 }
 
 static uint32_t answer_of(const struct text_phase *p, unsigned cpu)
@@ -42,6 +45,8 @@ void ext_poke_synced(void)
     for (unsigned cpu = 0; cpu < cpus; cpu++)
         p->answered[cpu] = answer_of(p, cpu);
     p->cpus = (uint8_t)cpus;
+    if (watcher)
+        watcher(p);
 }
 
 uint64_t text_phases_count(void)
@@ -55,6 +60,11 @@ bool text_phases_get(uint64_t number, struct text_phase *out)
         return false;
     *out = phases[number % TEXT_PHASES_LEN];
     return true;
+}
+
+void text_phases_watch(void (*fn)(const struct text_phase *p))
+{
+    watcher = fn;
 }
 
 const char *text_phase_name(unsigned step)

@@ -25,5 +25,11 @@ uint64_t text_phases_count(void);
  * Context: thread.  Locks: PLAT_TEXT held.  Return: false: not yet, or forgotten.
  */
 bool text_phases_get(uint64_t number, struct text_phase *out);
+/* text_phases_watch - have @fn called with each phase, twice: when all is stored, with cpus
+ * still 0, and when all CPUs have answered. It may take its time.
+ * @fn: NULL: none. Context of @fn: thread; machine stopped.
+ * Locks: PLAT_TEXT held, in @fn, too.
+ */
+void text_phases_watch(void (*fn)(const struct text_phase *p));
 /* text_phase_name - of a step: "guard", "tail", "first", "whole". Context: any. */
 const char *text_phase_name(unsigned step);

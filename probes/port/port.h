@@ -67,5 +67,8 @@ void port_unprobe_at_panic(void);
  */
 int port_choose_jump(const char *word);
 
+/* film_add_command - the console's `film`. Return: as shell_add_command(). */
+int film_add_command(void);
+
 /* probes_add_bench - the console's `bench`. Return: as shell_add_command(). */
 int probes_add_bench(void);

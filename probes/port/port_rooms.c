@@ -38,5 +38,7 @@ int probes_init(void)
         err = probes_add_files();
     if (!err)
         err = probes_add_commands();
+    if (!err)
+        err = film_add_command();
     return err ? err : probes_add_bench();
 }

@@ -40,14 +40,14 @@ proctype visitor()
 {
 end:
     do
-    :: atomic { way_in && !found -> found = true };
-        inside = true;
+    :: atomic { way_in && !found -> found = true; printf("a thread finds the way in\n") };
+        atomic { inside = true; printf("the thread is in the module's text\n") };
         do
         :: atomic { HOLDS(text_is_there, mapped) }
         :: atomic { HOLDS(fixup_is_known, symbols) } /* it faults */
         :: break
         od;
-        atomic { inside = false; found = false }
+        atomic { inside = false; found = false; printf("the thread has left the module\n") }
     od
 }
 
@@ -109,7 +109,7 @@ inline construct() { atomic { HOLDS(constructor_is_seen, locked || !registered |
 
 inline load()
 {
-    atomic { mapped = true; table_freed = false }; /* 2 */
+    atomic { mapped = true; table_freed = false; printf("the text is mapped\n") }; /* 2 */
     symbols = true;                                /* 3 */
 #ifdef ARMED_LATE
     construct();
@@ -119,7 +119,7 @@ inline load()
     construct(); /* 5 */
 #endif
     handler_on = true;
-    way_in = true /* 6 */
+    atomic { way_in = true; printf("the way in is open\n") } /* 6 */
 }
 
 inline goes()
@@ -134,7 +134,7 @@ inline goes()
 
 inline unload()
 {
-    way_in = false; /* 1 */
+    atomic { way_in = false; printf("the way in is closed\n") }; /* 1 */
 again:
     if
     :: found && !inside -> goto again /* in use: EBUSY */
@@ -157,7 +157,7 @@ again:
 #ifdef OPENED_EARLY
     closed = false;
 #endif
-    symbols = false; /* 7 */
+    atomic { symbols = false; printf("its symbols are forgotten\n") }; /* 7 */
     lock();
     closed = false;
     unlock();
@@ -166,6 +166,7 @@ again:
 #endif
     atomic {
         HOLDS(probe_has_text, !armed);
+        printf("the text is freed\n");
         mapped = false; /* 9 */
         table_freed = true
     }

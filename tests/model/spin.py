@@ -25,6 +25,7 @@ TOO_SHALLOW = "max search depth too small"
 INCOMPLETE = (TOO_SHALLOW, "Search not completed", "memory limit",
               "out of memory", "inherits")
 FAILED = re.compile(r"^pan:1: (?:assertion violated )?(.*?) \(at depth", re.M)
+SHOWN = re.compile(r"text of failed assertion: assert\((\w+)\)")
 
 
 class Verdict:
@@ -101,7 +102,9 @@ def explain(model, defines):
         path = os.path.join(HERE, model + ".pml")
         trail = os.path.join(directory, os.path.basename(path) + ".trail")
         told = run(["spin", "-k", trail, "-t", *defines, path], directory)
-        return "".join(steps(told)) + f"{verdict.fact} does not hold\n"
+        found = SHOWN.search(told)  # on the shortest way it may be another fact
+        fact = found.group(1) if found else verdict.fact
+        return "".join(steps(told)) + f"{fact} does not hold\n"
 
 
 def steps(told):

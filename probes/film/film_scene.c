@@ -1,0 +1,199 @@
+/* film_scene.c - what is on the film besides the patcher: traps, copies, and the fixture that
+ * CPUs run meanwhile.
+ *
+ *   1. #BP comes here before it goes to the engine: a trap. If the engine sends the thread
+ *      to a copy, that is noted, too, and a thread of the fixture then takes its
+ *      instructions one by one (TF), so that it is seen when it leaves the copy.
+ *   2. A jump takes no trap. Between two steps of the patcher each CPU is asked again and
+ *      again what it is at; a copy or detour that it is in is noted, and that it has left.
+ *
+ * The threads of the fixture are bound to their CPUs, and no other code sets TF for them, so
+ * a word of a CPU says of its thread whether it steps.
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/debug/backtrace.h"
+#include "kernel/memmap.h"
+#include "kernel/thread/thread.h"
+#include "probes/core/life.h"
+#include "probes/film/film.h"
+#include "probes/jump/platform_jump.h"
+
+/* Locks: c owning CPU, in its traps and looks, interrupts off   i immutable while it is on */
+static struct {
+    bool stepping;         /* [c] its thread has TF set by step_on() */
+    bool inside;           /* [c] noted in a copy, and not yet back */
+    uintptr_t copy_of;     /* [c] which one */
+    int tid;               /* [i] 0: no thread */
+    struct thread *thread; /* [c] set by the thread itself */
+} cpus[MAX_CPUS];
+
+static bool is_open;
+
+/* In code of the engine: inline, since this runs where nothing may be hit. */
+static inline bool is_copy(uintptr_t ip)
+{
+    return ip - ARENA_LOW_START < ARENA_LEN || ip - arena_high_start() < ARENA_LEN;
+}
+
+static inline bool is_fixture(unsigned cpu)
+{
+    return percpu_current() == cpus[cpu].thread && cpu_context() == CTX_THREAD;
+}
+
+/* ---- 1. traps -------------------------------------------------------------------------- */
+
+static void step_on(struct pt_regs *regs, unsigned cpu)
+{
+    if (!is_fixture(cpu) || regs->flags & FLAGS_TF)
+        return;
+    regs->flags |= FLAGS_TF;
+    cpus[cpu].stepping = true;
+}
+NOKPROBE(step_on);
+
+static void note_way(struct pt_regs *regs, unsigned cpu)
+{
+    if (is_copy(regs->ip)) {
+        film_note(FILM_COPY, cpu, cpus[cpu].copy_of);
+        cpus[cpu].inside = true;
+        step_on(regs, cpu);
+    } else {
+        film_note(FILM_BACK, cpu, regs->ip);
+        cpus[cpu].inside = false;
+    }
+}
+NOKPROBE(note_way);
+
+/* A step ends with an int3 in the copy, which is the engine's, too. What the engine and its
+ * handlers see has no TF of ours.
+ */
+bool film_bp(struct pt_regs *regs, void *probe);
+bool film_bp(struct pt_regs *regs, void *probe)
+{
+    unsigned cpu = cpu_id();
+    uintptr_t at = regs->ip - 1;
+    bool ends_step = cpus[cpu].stepping && is_fixture(cpu) && is_copy(at);
+    bool noted = ends_step || (film_has_int3(at) && film_may_note(cpu));
+    bool done;
+
+    if (ends_step) {
+        regs->flags &= ~FLAGS_TF;
+        cpus[cpu].stepping = false;
+        at = cpus[cpu].copy_of;
+    }
+    if (noted) {
+        film_note(FILM_TRAP, cpu, at);
+        cpus[cpu].copy_of = at;
+    }
+    done = kprobe_int3_handler(regs, probe);
+    if (noted && done)
+        note_way(regs, cpu);
+    return done;
+}
+NOKPROBE(film_bp);
+
+bool film_db(struct pt_regs *regs, void *probe);
+bool film_db(struct pt_regs *regs, void *probe)
+{
+    unsigned cpu = cpu_id();
+
+    if (!cpus[cpu].stepping || !is_fixture(cpu))
+        return kprobe_debug_handler(regs, probe);
+    if (is_copy(regs->ip))
+        return true;
+    regs->flags &= ~FLAGS_TF;
+    cpus[cpu].stepping = false;
+    cpus[cpu].inside = false;
+    film_note(FILM_BACK, cpu, regs->ip);
+    return true;
+}
+NOKPROBE(film_db);
+
+/* ---- 2. looks -------------------------------------------------------------------------- */
+
+static void look_here(void *unused UNUSED)
+{
+    const struct pt_regs *regs = smp_call_regs();
+    unsigned cpu = cpu_id();
+    uintptr_t at;
+    bool inside;
+
+    if (!regs || percpu_current() != cpus[cpu].thread || cpus[cpu].stepping)
+        return;
+    inside = is_copy(regs->ip) || plat_is_detour(regs->ip);
+    if (inside == cpus[cpu].inside || (inside && !film_may_note(cpu)))
+        return;
+    cpus[cpu].inside = inside;
+    if (!backtrace_collect(regs, &at, 1))
+        at = regs->ip;
+    film_note(inside ? FILM_COPY : FILM_BACK, cpu, at);
+}
+
+void scene_look(void)
+{
+    smp_call_all(look_here, NULL);
+}
+
+/* ---- the fixture ----------------------------------------------------------------------- */
+
+static int run_fixture(void *unused UNUSED)
+{
+    uint64_t x = 1;
+
+    cpus[cpu_id()].thread = percpu_current();
+    while (READ_ONCE(is_open)) {
+        x = film_fixture(x);
+        if (cpu_count() == 1)
+            thread_yield();
+    }
+    cpus[cpu_id()].thread = NULL;
+    return 0;
+}
+
+static int start_fixture(void)
+{
+    for (unsigned cpu = cpu_count() > 1; cpu < cpu_count(); cpu++) {
+        struct clone_args args = { .fn = run_fixture,
+                                   .name = "film",
+                                   .cpus = UINT64_C(1) << cpu };
+
+        cpus[cpu].tid = kernel_clone(&args);
+        if (cpus[cpu].tid < 0)
+            return cpus[cpu].tid;
+    }
+    return 0;
+}
+
+static void stop_fixture(void)
+{
+    WRITE_ONCE(is_open, false);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
+        if (cpus[cpu].tid > 0)
+            thread_join(cpus[cpu].tid, NULL);
+        cpus[cpu].tid = 0;
+        cpus[cpu].inside = false;
+    }
+}
+
+int scene_open(uintptr_t addr)
+{
+    is_open = true;
+    trap_set_direct(TRAP_BP, film_bp);
+    trap_set_direct(TRAP_DB, film_db);
+    if (addr - (uintptr_t)film_fixture >=
+        (size_t)((uintptr_t)film_fixture_end - (uintptr_t)film_fixture))
+        return 0;
+    return start_fixture();
+}
+
+void scene_close(void)
+{
+    stop_fixture();
+    trap_set_direct(TRAP_BP, (trap_direct_t)kprobe_int3_handler);
+    trap_set_direct(TRAP_DB, (trap_direct_t)kprobe_debug_handler);
+}

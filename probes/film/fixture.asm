@@ -1,0 +1,27 @@
+; fixture.asm - a function with an instruction of each kind that a film is about.
+
+%include "kernel/base/proc.inc"
+
+section .text
+
+; uint64_t film_fixture(uint64_t x): some of the numbers that a program of that kind computes.
+; In:   rdi = x
+; Out:  rax = another number; flags, rcx, rdx changed
+global film_fixture_end
+proc film_fixture
+    db 0x0f, 0x1f, 0x44, 0, 0       ; +0:  nop, of five bytes
+    mov eax, 0x12345                ; +5:  five bytes: as long as a jump
+    add eax, edi                    ; +10: two bytes: a jump there reads the three behind it
+    rol eax, 3                      ; +12
+    xor eax, 0x55                   ; +15
+    inc eax                         ; +18: short ones, which one jump displaces
+    inc ecx                         ; +20
+    lea edx, [rax + rcx]            ; +22
+    mov ecx, 40                     ; +25
+.longer:
+    dec ecx                         ; +30
+    jnz .longer
+    mov eax, edx
+    ret
+endproc film_fixture
+film_fixture_end:

@@ -1,0 +1,75 @@
+"""command.py - `./sonde film`: a film is played, told, drawn, or made anew."""
+
+import os
+import sys
+
+from . import film as films
+from . import page, picture, play, scenes
+
+
+def path_of(name):
+    """A film of docs/films by its name, or any file."""
+    ours = os.path.join(scenes.FOLDER, name + ".jsonl")
+    return ours if name in scenes.SCENES and not os.path.exists(name) else name
+
+
+def write(text, output):
+    if output is None:
+        sys.stdout.write(text)
+        return
+    try:
+        with open(output, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise films.FilmError(f"{output}: {error.strerror}") from None
+
+
+def command_play(options):
+    play.play(films.load(path_of(options.films[0])))
+
+
+def command_text(options):
+    for name in options.films:
+        print("\n".join(films.as_text(films.load(path_of(name)))))
+
+
+def command_html(options):
+    some = [films.load(path_of(name)) for name in options.films or scenes.SCENES]
+    output = options.output or "film.html"
+    try:
+        with open(output, "w", encoding="utf-8") as file:
+            page.write(some, file)
+    except OSError as error:
+        raise films.FilmError(f"{output}: {error.strerror}") from None
+
+
+def command_svg(options):
+    film = films.load(path_of(options.films[0]))
+    last = len(film.frames()) - 1
+    numbers = [int(word) for word in (options.frames or f"0,{last}").split(",")]
+    if not all(0 <= number <= last for number in numbers):
+        raise films.FilmError(f"the frames of {options.films[0]} are 0 to {last}")
+    write("\n".join(picture.strip(film, numbers)) + "\n", options.output)
+
+
+WAYS = {"play": command_play, "text": command_text, "html": command_html, "svg": command_svg}
+
+
+def run(options, ask):
+    """@ask: with it as `with ask() as fn`, a guest whose commands fn runs."""
+    if options.way != "html" and not options.films:
+        names = ", ".join(scenes.SCENES)
+        raise films.FilmError(f"film {options.way}: of which film? {names}")
+    if options.way in WAYS:
+        WAYS[options.way](options)
+        return
+    for name in options.films:
+        if name not in scenes.SCENES:
+            raise films.FilmError(f"{name} is none of {', '.join(scenes.SCENES)}")
+        scene = scenes.SCENES[name]
+        if isinstance(scene, scenes.Trail):
+            text = scenes.from_spin(scene)
+        else:
+            with ask() as fn:
+                text = scenes.finish(scene, scenes.record(scene, fn))
+        write(text, options.output)
