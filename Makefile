@@ -46,7 +46,7 @@ KERNEL := \
 
 # Each folder lists its own, in the order in which they are best read.
 include $(addsuffix /sources.mk,boot drivers libc \
-    $(addprefix kernel/,cpu mm sync thread time fs debug module console work) \
+    $(addprefix kernel/,cpu mm sync thread time fs debug module console work gdb) \
     $(addprefix probes/,insn core jump region returns text xmc explain agent watch trace port \
         many marker console bench film) \
     $(addprefix tests/,kernel conformance bench stress truth alone))
@@ -59,7 +59,7 @@ ENGINE := $(filter %.c,$(INSN) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT)
 
 SOURCES := $(KERNEL) $(CPU) $(MM) $(SYNC) $(THREAD) $(TIME) $(FS) $(DEBUG) $(MODULE) $(CONSOLE) \
     $(WORK) $(CORE) $(JUMP) $(REGION) $(RETURNS) $(LATE_TEXT) $(XMC) $(EXPLAIN) $(INSN) \
-    $(AGENT) $(WATCH) $(TRACE) $(PORT) \
+    $(AGENT) $(WATCH) $(TRACE) $(PORT) $(GDB) \
     $(MANY) $(MARKER) $(PROBE_CONSOLE) $(PROBE_BENCH) $(FILM) $(DRIVERS) $(LIBC) $(BOOT) \
     $(KTESTS) $(CONFORMANCE) $(BENCH) $(STRESS) $(TRUTH)
 

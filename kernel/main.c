@@ -25,6 +25,7 @@
 #include "kernel/debug/panic.h"
 #include "kernel/fs/proc.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/gdb/gdb_stub.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
@@ -158,11 +159,17 @@ static void start_time(void)
     power_init(&boot);
 }
 
+static void poll_lines(void)
+{
+    serial_poll_all();
+    gdb_poll();
+}
+
 static void start_threads(void)
 {
     thread_init(boot_stack_top, (size_t)(boot_stack_top - boot_stack));
     sched_start(option_number("hz", THREAD_HZ_DEFAULT));
-    sched_set_tick_hook(serial_poll_all);
+    sched_set_tick_hook(poll_lines);
     sti();
     smp_init();
     debug_regs_init();
@@ -203,6 +210,9 @@ static void start_services(void)
     if (boot_option(boot.cmdline, "panic", at_panic, sizeof(at_panic)) &&
         !strcmp(at_panic, "unprobe"))
         port_unprobe_at_panic();
+    gdb_init();
+    if (boot_option(boot.cmdline, "gdbwait", NULL, 0))
+        gdb_wait();
     if (have_com1)
         serial_start(&com1, percpu_of(0)->apic_id);
     if (have_com3)

@@ -147,6 +147,11 @@ static ALWAYS_INLINE void hlt(void)
     __asm__ volatile("hlt" ::: "memory");
 }
 
+static ALWAYS_INLINE void int3(void)
+{
+    __asm__ volatile("int3" ::: "memory");
+}
+
 static ALWAYS_INLINE void ud2(void)
 {
     __asm__ volatile("ud2" ::: "memory");

@@ -18,6 +18,7 @@
 #define IDX_VERSION 1u
 #define IDX_REDIRECTION(input) (0x10u + 2 * (input))
 
+#define DELIVERY_NMI (4u << 8)
 #define ACTIVE_LOW BIT(13)
 #define LEVEL BIT(15)
 #define MASKED BIT(16)
@@ -97,11 +98,11 @@ static const struct ioapic *ioapic_find(uint32_t gsi)
     return NULL;
 }
 
-int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id)
+static int route(unsigned isa_irq, uint32_t how, uint32_t apic_id)
 {
     const struct madt_isa *from = &isa[isa_irq];
     const struct ioapic *io = ioapic_find(from->gsi);
-    uint64_t entry = DESTINATION(apic_id) | vector;
+    uint64_t entry = DESTINATION(apic_id) | how;
 
     if (!io)
         return -ENOENT;
@@ -113,6 +114,16 @@ int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id)
         entry |= LEVEL;
     redirect(io, from->gsi - io->gsi_base, entry);
     return 0;
+}
+
+int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id)
+{
+    return route(isa_irq, vector, apic_id);
+}
+
+int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id)
+{
+    return route(isa_irq, DELIVERY_NMI, apic_id);
 }
 
 int ioapic_mask(unsigned isa_irq)

@@ -21,5 +21,8 @@ void ioapic_init(const struct madt_info *info);
  */
 int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id);
 
+/* ioapic_route_nmi - the same, delivered as an NMI. Return: as above. */
+int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id);
+
 /* ioapic_mask - stop delivering it. Return: 0, -ENOENT. */
 int ioapic_mask(unsigned isa_irq);

@@ -25,6 +25,11 @@ void backtrace_set_resolver(backtrace_resolver_t fn)
     resolver = fn;
 }
 
+uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
+{
+    return resolver ? resolver(addr, slot, sp) : addr;
+}
+
 struct walk {
     uintptr_t bp;
     uintptr_t *out;
@@ -36,8 +41,7 @@ struct walk {
 /* emit - @slot: where @addr lies as a return address; NULL for an ip, with @sp */
 static uintptr_t emit(struct walk *w, uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
 {
-    if (resolver)
-        addr = resolver(addr, slot, sp);
+    addr = backtrace_original(addr, slot, sp);
     if (w->count == w->max)
         return addr;
     if (!slot && w->count < 64)
@@ -75,7 +79,7 @@ static void start_at_regs(struct walk *w, const struct pt_regs *regs)
  */
 static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
 {
-    if (resolver && resolver(ret, slot, 0) != ret)
+    if (backtrace_original(ret, slot, 0) != ret)
         return false;
     return (ret >= (uintptr_t)entry_text_start && ret < (uintptr_t)entry_text_end) ||
            (ret >= (uintptr_t)image_text_start && ret < (uintptr_t)image_text_end) ||

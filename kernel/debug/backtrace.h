@@ -25,6 +25,9 @@ typedef uintptr_t (*backtrace_resolver_t)(uintptr_t addr, const uintptr_t *slot,
                                           uintptr_t sp);
 void backtrace_set_resolver(backtrace_resolver_t fn);
 
+/* backtrace_original - what the resolver says; @addr itself without one. Context: any. */
+uintptr_t backtrace_original(uintptr_t addr, const uintptr_t *slot, uintptr_t sp);
+
 /* backtrace_print - the same as lines "  0x... symbol+0x12/0x40" given to @line. The ip of an
  * image is shown as it is; a caller by the last byte of its call instruction, which is one
  * below the return address and always inside the calling function. Context: any.

@@ -6,6 +6,7 @@
 #include "kernel/time/clock.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/debug/log.h"
 
@@ -24,6 +25,8 @@ static uint64_t base_cycles;
 static uint64_t cycles_per_ms;
 static uint64_t mult; /* nanoseconds per cycle, << SHIFT; 0: no clock yet */
 static const char *source = "none";
+
+static uint64_t skipped_ns; /* written while all CPUs stand still */
 
 static uint64_t rate_from_cpuid(void)
 {
@@ -91,14 +94,34 @@ void clock_init(uint64_t (*pit_wait)(unsigned us))
     log_info("clock: TSC at %llu kHz, by %s", (unsigned long long)cycles_per_ms, source);
 }
 
-uint64_t clock_ns_at(uint64_t cycles)
+/* running_ns - the debugger's time included. */
+static uint64_t running_ns(uint64_t cycles)
 {
     return (uint64_t)(((unsigned __int128)(cycles - base_cycles) * mult) >> SHIFT);
 }
 
+uint64_t clock_ns_at(uint64_t cycles)
+{
+    return running_ns(cycles) - READ_ONCE(skipped_ns);
+}
+
+/* A CPU may have been stopped between its looks at the two. */
 uint64_t clock_ns(void)
 {
-    return clock_ns_at(rdtsc());
+    uint64_t skipped, ns;
+
+    do {
+        skipped = READ_ONCE(skipped_ns);
+        barrier();
+        ns = running_ns(rdtsc());
+        barrier();
+    } while (skipped != READ_ONCE(skipped_ns));
+    return ns - skipped;
+}
+
+void clock_skip(uint64_t ns)
+{
+    WRITE_ONCE(skipped_ns, skipped_ns + ns);
 }
 
 uint64_t clock_cycles_per_ms(void)

@@ -18,8 +18,15 @@ void clock_init(uint64_t (*pit_wait)(unsigned us));
 /* clock_ns - nanoseconds since clock_init(). Never runs backwards. Context: any. */
 uint64_t clock_ns(void);
 
-/* clock_ns_at - what clock_ns() was when the time stamp counter was @cycles. Context: any. */
+/* clock_ns_at - what clock_ns() was when the time stamp counter was @cycles; of the time
+ * before a debugger has last kept the machine it is too little. Context: any.
+ */
 uint64_t clock_ns_at(uint64_t cycles);
+
+/* clock_skip - a debugger has kept the machine for @ns nanoseconds: they have not passed.
+ * Context: all other CPUs stand still.
+ */
+void clock_skip(uint64_t ns);
 
 /* clock_cycles_per_ms - TSC cycles in a millisecond. Context: any. */
 uint64_t clock_cycles_per_ms(void);

@@ -61,6 +61,7 @@ class Setup:
     memory: str = "1G"
     log: str = None  # file that receives what COM1 prints
     socket: str = None  # COM3 as a listening unix socket instead of a pair
+    com2: str = None  # COM2 as a listening unix socket: the kernel's own gdb stub
     qmp: str = None  # QMP as a listening unix socket
     qemu: str = ""  # further words of QEMU's command line
     gdb: str = None  # gdb's unix socket, or stdio; the guest waits for it, not yet started
@@ -129,6 +130,9 @@ def qemu_words(setup, com1, com3, control, early, resets, image=True):
     words += cpu_words(setup) + (boot_words(setup) if image else ["-S"])
     words += ["-vga", "std" if setup.console == "stdio" else "none"]
     words += ["-chardev", com1 + ",id=com1", "-device", "isa-serial,chardev=com1,index=0"]
+    if setup.com2:
+        words += ["-chardev", listening(setup.com2) + ",id=com2"]
+        words += ["-device", "isa-serial,chardev=com2,index=1"]
     words += ["-chardev", com3 + ",id=com3", "-device", "isa-serial,chardev=com3,index=2"]
     words += ["-chardev", control + ",id=control", "-mon", "control,mode=control"]
     words += ["-chardev", f"file,path={early},id=early"]

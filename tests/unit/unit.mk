@@ -35,6 +35,7 @@ unit_elf_link := $(unit_elf_check)
 unit_err := libc/err.c
 unit_extable := kernel/mm/extable.c
 unit_free_set := kernel/mm/free_set.c
+unit_gdb_packet := kernel/gdb/gdb_packet.c
 unit_glob := libc/glob.c
 unit_heap_core := kernel/mm/heap_core.c
 unit_inlines := kernel/debug/inlines.c

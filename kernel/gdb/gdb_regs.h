@@ -1,0 +1,33 @@
+/* gdb_regs.h - registers in the debugger's order and sizes, as target.xml lists them. */
+#pragma once
+
+#include "kernel/gdb/gdb_packet.h"
+
+struct thread;
+
+/* gdb_regs_target - target.xml. Immutable. */
+const char *gdb_regs_target(void);
+
+/* gdb_regs_put - the general registers of @t: of the CPU that it is on, or as they were
+ * when it left its CPU. Context: serving.
+ */
+void gdb_regs_put(struct gdb_out *out, const struct thread *t);
+
+/* gdb_regs_put_one - register @number, or x for each digit that is not known. Context:
+ * serving.
+ * Return: false: there is none of that number.
+ */
+bool gdb_regs_put_one(struct gdb_out *out, const struct thread *t, unsigned number);
+
+/* gdb_regs_set - the hex digits at *@at become register @number of @t.
+ * gdb_regs_set_all - the same for all that gdb_regs_put() gives.
+ * Return: NULL; or why not, in words. Context: serving.
+ */
+const char *gdb_regs_set(const struct thread *t, unsigned number, const char **at);
+const char *gdb_regs_set_all(const struct thread *t, const char **at);
+
+/* gdb_regs_ip - where the program is at @regs: code that the engine has made stands for
+ * the instruction that it runs. Context: any.
+ */
+struct pt_regs;
+uintptr_t gdb_regs_ip(const struct pt_regs *regs);

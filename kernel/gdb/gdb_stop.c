@@ -1,0 +1,249 @@
+/* gdb_stop.c - the CPUs come to stand, and go on.
+ *
+ * A CPU that has a reason to stop becomes the owner, and has the others stand by an NMI:
+ * they may be anywhere, interrupts off included. So nothing here, and nothing that serves
+ * the debugger, takes a lock or memory: a CPU that stands may hold any lock.
+ *
+ *   1. a CPU stands: it publishes its image, and from then on touches nothing
+ *   2. the owner waits until all stand, and serves the debugger
+ *   3. the debugger lets all go, or one of them. The owner marks those that may go, waits
+ *      until each has seen it, and gives up the ownership; then it goes itself, or stands
+ *   4. a CPU that has its own reason meanwhile stands and waits until there is no owner;
+ *   then it becomes the owner, if its reason is still one
+ *
+ * While one CPU runs alone, the CPU that was the owner last listens to the line: the
+ * interrupt of the line goes to a CPU that may stand in an NMI.
+ */
+#include "kernel/gdb/gdb_stop.h"
+
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/msr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/smp.h"
+#include "kernel/gdb/gdb_line.h"
+#include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+
+#define NO_CPU GDB_ALL_CPUS
+#define STAND_NS UINT64_C(1000000000) /* for a CPU that does not take its NMI */
+
+static struct gdb_cpu cpus[MAX_CPUS];
+static int owner = NO_CPU;    /* atomic */
+static int alone = NO_CPU;    /* of the owner: the one CPU that runs, */
+static int listener = NO_CPU; /* and the one that listens meanwhile */
+static bool stopping;         /* CPUs that are interrupted by an NMI shall stand */
+
+bool gdb_is_serving(void)
+{
+    return __atomic_load_n(&owner, __ATOMIC_RELAXED) == (int)cpu_id();
+}
+
+bool gdb_is_stopping(void)
+{
+    return READ_ONCE(stopping);
+}
+
+struct gdb_cpu *gdb_cpu(unsigned cpu)
+{
+    return &cpus[cpu];
+}
+
+int gdb_cpu_of(const struct thread *t)
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (percpu_of(cpu)->current == t && cpus[cpu].regs)
+            return (int)cpu;
+    return NO_CPU;
+}
+
+/* ---- 1 ---- */
+
+static void stand(struct gdb_cpu *me, struct pt_regs *regs)
+{
+    me->cr0 = read_cr0();
+    me->cr2 = read_cr2();
+    me->cr3 = read_cr3();
+    me->cr4 = read_cr4();
+    me->efer = rdmsr(MSR_EFER);
+    me->fs_base = rdmsr(MSR_FS_BASE);
+    me->gs_base = rdmsr(MSR_GS_BASE);
+    me->go = false;
+    __atomic_store_n(&me->regs, regs, __ATOMIC_RELEASE);
+}
+
+/* ---- 2 ---- */
+
+static bool stands(unsigned cpu)
+{
+    return __atomic_load_n(&cpus[cpu].regs, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static bool all_stand(void)
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (!stands(cpu))
+            return false;
+    return true;
+}
+
+/* A CPU that is in an NMI already takes the next one at its end. */
+static void stop_others(void)
+{
+    uint64_t end = clock_ns() + STAND_NS;
+
+    __atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if (!stands(cpu))
+            smp_send_nmi(cpu);
+    while (!all_stand() && clock_ns() < end)
+        pause();
+}
+
+/* ---- 3 ---- */
+
+void gdb_release(int only)
+{
+    bool all = only == GDB_ALL_CPUS;
+
+    if (all)
+        __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        if ((all || (int)cpu == only) && stands(cpu))
+            __atomic_store_n(&cpus[cpu].go, true, __ATOMIC_RELEASE);
+    listener = all ? NO_CPU : (int)cpu_id();
+    alone = only;
+}
+
+/* A CPU that has seen its go has given back its image. */
+static void wait_for_those_that_go(unsigned self)
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        while (cpu != self && cpus[cpu].go && stands(cpu))
+            pause();
+}
+
+static void own(unsigned self)
+{
+    uint64_t start = clock_ns();
+
+    alone = listener = NO_CPU;
+    stop_others();
+    gdb_serve(self);
+    clock_skip(clock_ns() - start);
+    cpus[self].why = GDB_WHY_NONE;
+    wait_for_those_that_go(self);
+    __atomic_store_n(&owner, NO_CPU, __ATOMIC_SEQ_CST);
+}
+
+/* ---- 4 ---- */
+
+static bool become_owner(unsigned self)
+{
+    int nobody = NO_CPU;
+
+    return __atomic_compare_exchange_n(&owner, &nobody, (int)self, false,
+                                       __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static void serialise(void)
+{
+    uint32_t out[4];
+
+    cpuid(0, 0, out);
+}
+
+static void listen(unsigned self)
+{
+    if (READ_ONCE(listener) != (int)self || READ_ONCE(owner) != NO_CPU)
+        return;
+    if (gdb_line_poll())
+        cpus[self].why = GDB_WHY_INTERRUPT;
+}
+
+/* may_report - a CPU that waits with a reason of its own does not come between the
+ * debugger and the CPU that it has let run alone.
+ */
+static bool may_report(unsigned self)
+{
+    int runs = READ_ONCE(alone);
+
+    if (!cpus[self].why || READ_ONCE(owner) != NO_CPU)
+        return false;
+    return runs == NO_CPU || runs == (int)self || cpus[self].why == GDB_WHY_INTERRUPT;
+}
+
+static void stay(unsigned self)
+{
+    while (!__atomic_load_n(&cpus[self].go, __ATOMIC_ACQUIRE)) {
+        listen(self);
+        if (may_report(self) && become_owner(self))
+            own(self);
+        pause();
+    }
+}
+
+/* leave - the image is given back last of all. */
+static void leave(struct gdb_cpu *me)
+{
+    serialise();
+    __atomic_store_n(&me->regs, NULL, __ATOMIC_RELEASE);
+}
+
+/* stay_until_told - a CPU that was let go before its own reason was reported stays,
+ * unless the reason has gone.
+ */
+static void stay_until_told(unsigned self, bool (*wanted)(void *arg), void *arg)
+{
+    struct gdb_cpu *me = &cpus[self];
+
+    for (;;) {
+        stay(self);
+        if (!me->why)
+            return;
+        if (!gdb_line_attached() || (wanted && !wanted(arg)))
+            me->why = GDB_WHY_NONE;
+        else
+            __atomic_store_n(&me->go, false, __ATOMIC_RELEASE);
+    }
+}
+
+/* An NMI may come in here, and stand: so the reason is told only when this CPU stands. */
+bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
+              void *arg)
+{
+    unsigned self = cpu_id();
+    struct gdb_cpu *me = &cpus[self];
+
+    if (gdb_is_serving() || me->regs)
+        return false;
+    me->inside_nmi = cpu_context() == CTX_NMI && why != GDB_WHY_INTERRUPT;
+    stand(me, regs);
+    me->why = why;
+    stay_until_told(self, wanted, arg);
+    leave(me);
+    return true;
+}
+
+bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
+                 const char *watch)
+{
+    struct gdb_cpu *me = &cpus[cpu_id()];
+
+    if (gdb_is_serving() || me->regs)
+        return false;
+    me->address = address;
+    me->watch = watch;
+    return gdb_stop(regs, why, NULL, NULL);
+}
+
+void gdb_stop_nmi(struct pt_regs *regs)
+{
+    unsigned self = cpu_id();
+
+    if (!READ_ONCE(stopping) || cpus[self].regs || gdb_is_serving())
+        return;
+    cpus[self].inside_nmi = false;
+    stand(&cpus[self], regs);
+    stay_until_told(self, NULL, NULL);
+    leave(&cpus[self]);
+}

@@ -1,0 +1,89 @@
+/* gdb_wire.c - a 16550 without interrupts but the one that says that there is something.
+ *
+ * Source: National Semiconductor PC16550D data sheet.
+ */
+#include "kernel/gdb/gdb_wire.h"
+
+#include "kernel/cpu/instr.h"
+
+#define PORT 0x2f8
+#define RBR (PORT + 0)
+#define THR (PORT + 0)
+#define DLL (PORT + 0)
+#define IER (PORT + 1)
+#define DLM (PORT + 1)
+#define FCR (PORT + 2)
+#define LCR (PORT + 3)
+#define MCR (PORT + 4)
+#define LSR (PORT + 5)
+#define SCR (PORT + 7)
+
+#define IER_RECEIVED 0x01
+#define FCR_ENABLE 0x01
+#define FCR_TRIGGER_14                                                                   \
+    0xc0 /* QEMU hands over so many at once; fewer interrupt soon after */
+#define LCR_8N1 0x03
+#define LCR_DLAB 0x80
+#define MCR_DTR_RTS_OUT2 0x0b
+#define LSR_RECEIVED 0x01
+#define LSR_THR_EMPTY 0x20
+#define FIFO_LEN 16
+#define SPINS 2000000ul /* reads of LSR: a second or more */
+
+static bool host_gone; /* it has not taken a byte for a second */
+
+bool gdb_wire_init(void)
+{
+    outb(SCR, 0xa5);
+    if (inb(SCR) != 0xa5)
+        return false;
+    outb(IER, 0);
+    outb(LCR, LCR_DLAB);
+    outb(DLL, 1);
+    outb(DLM, 0);
+    outb(LCR, LCR_8N1);
+    outb(FCR, FCR_ENABLE | FCR_TRIGGER_14);
+    outb(MCR, MCR_DTR_RTS_OUT2);
+    return true;
+}
+
+void gdb_wire_listen(bool on)
+{
+    outb(IER, on ? IER_RECEIVED : 0);
+}
+
+int gdb_wire_get(void)
+{
+    if (!(inb(LSR) & LSR_RECEIVED))
+        return -1;
+    host_gone = false;
+    return inb(RBR);
+}
+
+static bool is_ready(void)
+{
+    unsigned long spins = host_gone ? 1 : SPINS;
+
+    while (!(inb(LSR) & LSR_THR_EMPTY)) {
+        if (--spins == 0)
+            return false;
+        pause();
+    }
+    return true;
+}
+
+/* The FIFO is empty when THR is: one look allows a whole FIFO of bytes. */
+void gdb_wire_put(const char *bytes, size_t len)
+{
+    while (len) {
+        size_t n = len < FIFO_LEN ? len : FIFO_LEN;
+
+        if (!is_ready()) {
+            host_gone = true;
+            return;
+        }
+        outsb(THR, bytes, n);
+        bytes += n;
+        len -= n;
+    }
+}

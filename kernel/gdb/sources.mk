@@ -1,0 +1,10 @@
+GDB := \
+    kernel/gdb/gdb_packet.c \
+    kernel/gdb/gdb_wire.c \
+    kernel/gdb/gdb_line.c \
+    kernel/gdb/gdb_stop.c \
+    kernel/gdb/gdb_threads.c \
+    kernel/gdb/gdb_regs.c \
+    kernel/gdb/gdb_memory.c \
+    kernel/gdb/gdb_step.c \
+    kernel/gdb/gdb_stub.c

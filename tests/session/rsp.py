@@ -1,0 +1,116 @@
+"""rsp.py - a client of gdb's remote protocol, for a guest's COM2: packets one by one, their
+damage, and none at all.
+"""
+
+import os
+import socket
+import tempfile
+import time
+
+from guest import Guest, Setup
+
+SOCKET = "com2.sock"
+
+
+def checksum(data):
+    return b"%02x" % (sum(data) & 0xFF)
+
+
+def frame(data):
+    return b"$" + data + b"#" + checksum(data)
+
+
+class Client:
+    """A debugger. ask() sends a packet and returns the answer's data."""
+
+    def __init__(self, path, acks=True):
+        self.line = socket.socket(socket.AF_UNIX)
+        self.line.connect(path)
+        self.came = b""
+        self.acks = acks
+
+    def close(self):
+        self.line.close()
+
+    def send(self, data, timeout=120):
+        self.line.settimeout(timeout)
+        self.line.sendall(data)
+
+    def _more(self, end):
+        self.line.settimeout(max(end - time.monotonic(), 0.001))
+        piece = self.line.recv(65536)
+        if not piece:
+            raise ConnectionError("the guest has closed COM2")
+        self.came += piece
+
+    def packet(self, timeout=30):
+        """The next packet; TimeoutError when none comes."""
+        end = time.monotonic() + timeout
+        while True:
+            start = self.came.find(b"$")
+            stop = self.came.find(b"#", start)
+            if start >= 0 and stop >= 0 and len(self.came) >= stop + 3:
+                data, given = self.came[start + 1 : stop], self.came[stop + 1 : stop + 3]
+                self.came = self.came[stop + 3 :]
+                if given != checksum(data):
+                    raise ValueError(f"wrong sum of {data!r}")
+                if self.acks:
+                    self.send(b"+")
+                return data.decode("latin-1")
+            self._more(end)
+
+    def byte(self, timeout=30):
+        """The next byte outside of packets."""
+        end = time.monotonic() + timeout
+        while not self.came:
+            self._more(end)
+        byte, self.came = self.came[:1], self.came[1:]
+        return byte
+
+    def ask(self, data, timeout=30):
+        data = data.encode("latin-1") if isinstance(data, str) else data
+        self.send(frame(data))
+        return self.packet(timeout)
+
+    def greet(self):
+        """What gdb says first. The answer: the features."""
+        features = self.ask("qSupported:swbreak+;hwbreak+;vContSupported+")
+        return dict(word.split("=") if "=" in word else (word[:-1], word[-1])
+                    for word in features.split(";"))  # fmt: skip
+
+    def interrupt(self):
+        self.send(b"\x03")
+        return self.packet()
+
+    def read(self, addr, length):
+        return bytes.fromhex(self.ask(f"m{addr:x},{length:x}"))
+
+    def resume(self, actions="c"):
+        self.send(frame(b"vCont;" + actions.encode()))
+
+
+class Stub:
+    """A guest with COM2. connect() gives a Client."""
+
+    def __init__(self, append="", smp=2, **more):
+        self.folder = tempfile.TemporaryDirectory(prefix="sonde-")
+        self.path = os.path.join(self.folder.name, SOCKET)
+        self.guest = Guest(Setup(append=append, smp=smp, com2=self.path, **more))
+
+    def connect(self, **more):
+        end = time.monotonic() + 30
+        while not os.path.exists(self.path) and time.monotonic() < end:
+            time.sleep(0.01)
+        return Client(self.path, **more)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.guest.stop()
+        self.folder.cleanup()
+
+
+def fields(stop):
+    """The pairs of a stop reply."""
+    return dict(pair.split(":", 1) for pair in stop[3:].split(";") if pair)

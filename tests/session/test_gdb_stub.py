@@ -1,0 +1,209 @@
+"""test_gdb_stub.py - the kernel's own stub on COM2, by a client that speaks packets: each of
+them, its errors, noise, and a debugger that dies while all CPUs stand still.
+"""
+
+import re
+
+import tap
+from rsp import Stub, fields, frame
+from session import LIMIT
+
+NOISE = 1 << 20 if tap.LONG else 1 << 14  # bytes
+TEXT = "ffffffff80200000"
+IDLE = 1000000
+
+
+def symbol(stub, name):
+    """Where a function begins, by the kernel's own table."""
+    reply = stub.guest.machine.request(f"sym {name}", LIMIT)
+    return int(reply.text.split()[0], 16)
+
+
+def registers(client):
+    """rip and rsp of the thread that the client asks about."""
+    data = bytes.fromhex(client.ask("g").replace("x", "0"))
+    return (int.from_bytes(data[128:136], "little"), int.from_bytes(data[56:64], "little"))
+
+
+def answers(client, packet, pattern):
+    text = client.ask(packet)
+    tap.check(re.fullmatch(pattern, text, re.S), f"{packet[:30]}: {pattern[:40]}")
+    if not re.fullmatch(pattern, text, re.S):
+        tap.note(text[:200])
+
+
+def packets_one_by_one(stub, cpus):
+    client = stub.connect()
+    features = client.greet()
+    tap.equal(features.get("PacketSize"), "4000", f"{cpus} CPUs: the stub says what it can")
+    stop = client.ask("?")
+    where = fields(stop)
+    tap.check(stop.startswith("T02") and int(where["core"], 16) < cpus,
+              "? tells a thread and its CPU")  # fmt: skip
+    answers(client, "qC", "QC" + where["thread"])
+    answers(client, "qAttached", "1")
+    answers(client, "vMustReplyEmpty", "")
+    answers(client, "QStartNoAckMode", "OK")
+    client.acks = False
+    threads = client.ask("qfThreadInfo")[1:].split(",")
+    tap.check(len(threads) >= cpus + 4 and len(set(threads)) == len(threads),
+              "each thread has a number of its own")
+    tap.equal([f"{IDLE + n:x}" in threads for n in range(cpus + 1)],
+              [True] * cpus + [False], "an idle thread for each CPU")  # fmt: skip
+    answers(client, "qsThreadInfo", "l")
+    name = bytes.fromhex(client.ask("qThreadExtraInfo,3")).decode()
+    tap.check(name.startswith("optimizer, "), "a thread has a name and a state")
+    document = client.ask("qXfer:threads:read::0,3fff")
+    tap.equal(document.count(' core="'), cpus, "so many threads are on a CPU")
+    pieces = [client.ask(f"qXfer:threads:read::{at:x},40") for at in range(0, 4000, 0x40)]
+    last = [piece[0] for piece in pieces].index("l")
+    tap.equal("".join(piece[1:] for piece in pieces[: last + 1]), document[1:],
+              "the document is the same in pieces")  # fmt: skip
+    answers(client, "qXfer:features:read:target.xml:0,3fff", "l.*i386.core.*org.sonde.cr.*")
+    for thread in threads:
+        answers(client, "T" + thread, "OK")
+    answers(client, "T123456", "E..*")
+    return client
+
+
+def memory_and_registers(stub, client):
+    client.ask("Hg0")
+    answers(client, "m0,4", "E0e")
+    answers(client, f"m{TEXT},0", "")
+    answers(client, "m", "E..*")
+    answers(client, "mffffffffffffffff,10", "E0e|[0-9a-f]+")
+    answers(client, "m8000000000000000,8", "E0e")
+    answers(client, "g", "([0-9a-f]{328})")
+    answers(client, "p10", "[0-9a-f]{16}")
+    answers(client, "p18", "x{20}")
+    answers(client, "p2c", "[0-9a-f]{16}")
+    answers(client, "p2f", "E..*")
+    answers(client, "pz", "E..*")
+    tap.check(registers(client)[0] >= int(TEXT, 16), "rip is in the kernel's text")
+    for at, value in ((0, "1122334455667788"), (15, "8877665544332211")):
+        before = client.ask(f"p{at:x}")
+        answers(client, f"P{at:x}={value}", "OK")
+        tap.equal(client.ask(f"p{at:x}"), value, "P changes a register")
+        answers(client, f"P{at:x}={before}", "OK")
+    answers(client, "P10", "E..*")
+    answers(client, "P10=12", "E.too few digits")
+    answers(client, "P2c=1122334455667788", "E..*")
+    answers(client, "G" + client.ask("g"), "OK")
+    answers(client, "G00", "E..*")
+
+
+def sleepers_have_registers(client):
+    client.ask("Hg3")  # the optimizer sleeps
+    general = client.ask("g")
+    tap.equal(len(general), 328, "a thread that sleeps has registers")
+    tap.check("x" in general, "of which some are not known")
+    rip, rsp = registers(client)
+    tap.check(rip >= int(TEXT, 16) and rsp, "its rip and rsp are those of its switch")
+    answers(client, "P10=0000000000000000", "E..*not on a CPU.*")
+    client.ask("Hg0")
+
+
+def memory_is_written(stub, client):
+    """A variable that nothing else uses: the middle of the last bytes of a stack's page."""
+    stack = registers(client)[1] - 0x400 & ~7
+    answers(client, f"M{stack:x},8:0102030405060708", "OK")
+    answers(client, f"m{stack:x},8", "0102030405060708")
+    answers(client, f"X{stack:x},0:", "OK")
+    client.send(frame(f"X{stack:x},4:".encode() + b"}\x03}]\x00\x7f"))
+    tap.equal(client.packet(), "OK", "X takes any bytes")
+    answers(client, f"m{stack:x},4", "237d007f")
+    answers(client, f"X{stack:x},4:ab", "E..*")
+    answers(client, f"M{stack:x},2:01", "E..*")
+    answers(client, "M0,1:00", "E..*")
+
+
+def running_and_stopping(stub, client, cpus):
+    client.resume()
+    for _ in range(3):
+        reply = stub.guest.machine.request("cat /proc/version", LIMIT)
+        tap.check(reply.errno == 0, "the console works while the stub is attached")
+    stop = client.interrupt()
+    tap.check(stop.startswith("T02"), "Ctrl-C stops")
+    thread = fields(stop)["thread"]
+    places = []
+    for _ in range(5):
+        client.resume(f"s:{thread}")
+        stop = client.packet()
+        places.append(fields(stop)["10"])
+        tap.check(stop.startswith("T05"), "a step stops behind an instruction")
+    tap.equal(len(set(places)), 5, "each step goes on")
+    answers(client, "vCont?", r"vCont;c;C;s;S;r")
+    answers(client, "vCont;x", "E..*")
+    answers(client, "vCont;s:3", "E..*not on a CPU.*")
+    answers(client, "vCont;c:ffff", "E.no such thread")
+    client.resume("c")
+    client.interrupt()
+
+
+def ask_console(stub, text):
+    return stub.guest.machine.request(text, LIMIT)
+
+
+def damage_and_noise(stub, client):
+    """Acknowledgements are on."""
+    client.greet()
+    client.acks = True
+    client.came = b""
+    client.send(b"$g#00")
+    tap.equal(client.byte(), b"-", "a wrong sum is answered with -")
+    client.send(frame(b"qC"))
+    tap.equal(client.byte(), b"+", "the right one with +")
+    first = client.packet()
+    client.send(b"-")
+    tap.equal(client.packet(), first, "- has the answer sent again")
+    client.send(frame(b"m" + b"1" * 0x4000))
+    tap.equal(client.packet(), "E.the packet is too long", "a long packet is refused")
+    client.send(b"$m0,4" + b"}" * (NOISE + 0x4000))
+    answers(client, "qC", first)
+    client.send(bytes(n & 0xFF for n in range(NOISE) if n & 0xFF not in b"$"))
+    client.send(frame(b"qAttached"))
+    while client.packet() != "1":
+        pass
+    tap.check(True, "and noise changes nothing")
+
+
+def noise_does_not_stop_a_kernel_that_runs(stub):
+    client = stub.connect()
+    client.send(bytes(n & 0xFF for n in range(NOISE)))
+    tap.check(ask_console(stub, "run vfs").errno == 0,
+              f"without a debugger {NOISE >> 10} KiB of noise stop nothing")  # fmt: skip
+    client.close()
+
+
+def a_debugger_dies(stub, client, cpus):
+    stop = client.ask("?")
+    client.send(b"$m" + TEXT.encode())
+    client.close()
+    client = stub.connect()
+    client.greet()
+    tap.equal(client.ask("?"), stop, "the next one finds the kernel where it stood")
+    client.resume()
+    client.close()
+    client = stub.connect()
+    client.greet()
+    tap.check(client.ask("?").startswith("T02"), "and stops it when it ran")
+    answers(client, "D", "OK")
+    client.close()
+    tap.check(ask_console(stub, "run vfs").errno == 0, "D lets it go")
+
+
+def all_of_it():
+    for cpus in (1, 2, 4):
+        with Stub(smp=cpus) as stub:
+            stub.guest.wait_prompt(LIMIT)
+            noise_does_not_stop_a_kernel_that_runs(stub)
+            client = packets_one_by_one(stub, cpus)
+            memory_and_registers(stub, client)
+            sleepers_have_registers(client)
+            memory_is_written(stub, client)
+            running_and_stopping(stub, client, cpus)
+            damage_and_noise(stub, client)
+            a_debugger_dies(stub, client, cpus)
+
+
+tap.run(all_of_it)
