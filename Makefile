@@ -108,6 +108,12 @@ $(B)/flags.stamp: FORCE
 	@$(call stamp_if_changed,'$(CC) $(CFLAGS)' '$(NASM) $(NASMFLAGS:-I$(B)/=)' \
 	    '$(HOSTCC) $(HOST_CFLAGS)' '$(shell $(CC) --version | head -n 1)')
 
+# Modules say which headers they were compiled with, the kernel knows which are its own.
+MODULE_CFLAGS = $(CFLAGS) -g0 $(MODULE_ABI)
+MODULE_ABI := $(shell $(PYTHON) kernel/module/abi.py)
+$(B)/modules.stamp: FORCE
+	@$(call stamp_if_changed,'$(MODULE_ABI)')
+
 $(B)/link.stamp: FORCE
 	@$(call stamp_if_changed,'$(LD) $(LDFLAGS)' '$(OBJS)' '$(EXTRA_OBJS)')
 
@@ -141,10 +147,12 @@ $(B)/%.asm.o: %.asm $(NASM_TOOLS) $(B)/flags.stamp | $(B)/asm_offsets.inc $(B)/p
 # samples are below /boot of each guest.
 TEST_MODULES := $(patsubst %.c,$(B)/%.o,$(wildcard tests/kernel/modules/*.c))
 SAMPLES := $(patsubst %.c,$(B)/%.o,$(wildcard docs/samples/*.c))
-$(TEST_MODULES) $(SAMPLES): $(B)/%.o: %.c $(B)/flags.stamp
+$(TEST_MODULES) $(SAMPLES): $(B)/%.o: %.c $(B)/flags.stamp $(B)/modules.stamp
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -g0 -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(MODULE_CFLAGS) -MMD -MP -c -o $@ $<
+# One of them says that it was compiled with other headers.
+$(B)/tests/kernel/modules/old.o: MODULE_ABI := -include kernel/module/abi.h -DSONDE_ABI=1
 $(B)/tests/kernel/module_files.asm.o: $(TEST_MODULES)
 -include $(TEST_MODULES:.o=.d) $(SAMPLES:.o=.d)
 
@@ -224,13 +232,17 @@ $(B)/link/gen_branches: $(B)/libinsn/probes/region/gen_branches.o $(B)/host/libi
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) -o $@ $^
 
+$(B)/link/abi.asm: kernel/module/abi.py $(B)/modules.stamp
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) kernel/module/abi.py -o $@
+
 $(B)/link/%.o: $(B)/link/%.asm $(B)/flags.stamp
 	$(Q)$(NASM) -f elf64 -o $@ $<
 
 link_tables = $(1:%=$(B)/link/%.o)
-LINK1_TABLES := $(call link_tables,ksyms0 inlines0 params0 lines0 targets0)
-LINK2_TABLES := $(call link_tables,ksyms1 inlines1 params1 lines1 targets1)
-LINK3_TABLES := $(call link_tables,ksyms2 inlines1 params1 lines1 targets1 frames1)
+LINK1_TABLES := $(call link_tables,ksyms0 inlines0 params0 lines0 targets0 abi)
+LINK2_TABLES := $(call link_tables,ksyms1 inlines1 params1 lines1 targets1 abi)
+LINK3_TABLES := $(call link_tables,ksyms2 inlines1 params1 lines1 targets1 frames1 abi)
 
 $(B)/link/1.elf: $(LINK1_TABLES) $(LINK_NEEDS)
 	$(call say,LD,$@)

@@ -1,6 +1,8 @@
 /* build.c - an object that was checked becomes code that can be executed. Nothing can see it
  * yet; each step may refuse, and module_tear() undoes those before it.
  *
+ *   0. it was compiled with the headers of this kernel: what it means by a number or a layout
+ *      is what the kernel means
  *   1. memory in the window, all of it writable and none of it executable
  *   2. values of all symbols, then all bytes
  *   3. five entry NOPs become one, as kernel/debug/entry_nops.py does for the image: what the
@@ -51,6 +53,30 @@ static int refuse_elf(struct build *b, const struct elf_reject *r)
     snprintf(b->why, MODULE_WHY_MAX, "%s: %s", r->name ? r->name : "the file",
              elf_reason_text(r->reason));
     return -ENOEXEC;
+}
+
+/* ---- 0 ---- */
+
+extern const uint64_t module_abi; /* the kernel's own headers: kernel/module/abi.py */
+
+/* check_abi - an object that says nothing, as one of assembler code, is believed. */
+static int check_abi(struct build *b)
+{
+    for (size_t i = 1; i < b->o->section_count; i++) {
+        const struct elf_section *s = &b->o->sections[i];
+        const uint8_t *at = elf_content(b->o, s);
+
+        if (elf_role_of(b->o, s) != ELF_ABI)
+            continue;
+        for (size_t k = 0; s->type != ELF_NOBITS && k < s->size; k += sizeof(module_abi))
+            if (memcmp(at + k, &module_abi, sizeof(module_abi)) != 0) {
+                snprintf(b->why, MODULE_WHY_MAX,
+                         "it was compiled with other headers than this kernel "
+                         "(.sonde_abi): compile it again");
+                return -ENOEXEC;
+            }
+    }
+    return 0;
 }
 
 /* ---- 1, 2 ---- */
@@ -338,8 +364,10 @@ static void take_extent(struct build *b)
 
 static int build(struct build *b)
 {
-    int err = get_memory(b); /* 1 */
+    int err = check_abi(b); /* 0 */
 
+    if (!err)
+        err = get_memory(b); /* 1 */
     if (!err)
         err = fill(b); /* 2 */
     if (!err)

@@ -72,6 +72,7 @@ static const struct role {
     { ".fini_array", true, ELF_DESTRUCTORS, ELF_RODATA, 8, true },
     { ".workloads", false, ELF_WORKLOADS, ELF_RODATA, 24, true },
     { ".extable", false, ELF_EXTABLE, ELF_RODATA, 8, true },
+    { ".sonde_abi", false, ELF_ABI, ELF_RODATA, 8, false },
     { ".nokprobe", false, ELF_NOKPROBE, ELF_RODATA, 8, true },
     { ".noretprobe", false, ELF_NORETPROBE, ELF_RODATA, 8, true },
     { "__patchable_function_entries", false, ELF_ENTRIES, ELF_RODATA, 8, true },

@@ -32,6 +32,7 @@ enum elf_role {
     ELF_DESTRUCTORS,
     ELF_WORKLOADS,
     ELF_EXTABLE,
+    ELF_ABI, /* which headers it was compiled with: kernel/module/abi.py */
     ELF_NOKPROBE,
     ELF_NORETPROBE,
     ELF_MARKER_INSNS, /* places of markers, and the records that these belong to */

@@ -37,7 +37,7 @@ static uintptr_t text_of(const struct module *m, uintptr_t addr)
 {
     if (exec_contains(addr))
         addr = module_watch->original(addr);
-    return addr >= m->facts.text && addr < m->facts.text_end ? addr : 0;
+    return addr >= m->facts.text + ELF_TEXT_GAP && addr < m->facts.text_end ? addr : 0;
 }
 
 /* look_at - an address that @t has somewhere. */

@@ -5,6 +5,7 @@ import shlex
 import subprocess
 
 from guest import BUILD, ROOT
+from kernel.module import abi
 from machine import quote
 
 CHUNK = 3500  # bytes of a file in one request: each may need four, and a line has 16 KiB
@@ -16,9 +17,11 @@ class ModuleError(Exception):
 
 
 def flags():
-    """The compiler and its words, as the kernel was built: what make has noted down."""
+    """The compiler and its words, as the kernel was built: what make has noted down. Which
+    headers there are is looked at now: the guest may run for longer than they stay.
+    """
     with open(os.path.join(BUILD, "flags.stamp"), encoding="utf-8") as file:
-        return shlex.split(file.readline())
+        return shlex.split(file.readline()) + abi.words()
 
 
 def name_of(path):

@@ -85,7 +85,13 @@ static int add_named(struct shell *sh, const struct probe_command *cmd, int argc
 
 static void wait_for_name(struct console_probe *cp)
 {
-    cp->one.flags |= KPROBE_FLAG_PENDING;
+    cp->one_ptr->flags |= KPROBE_FLAG_PENDING;
+}
+
+static void wait_and_follow(struct console_probe *cp)
+{
+    console_probe_follow(cp);
+    wait_for_name(cp);
 }
 
 static void wait_and_count_post(struct console_probe *cp)
@@ -115,18 +121,21 @@ static int add_run(struct shell *sh, int argc, char **argv)
 
 static int ret_run(struct shell *sh, int argc, char **argv)
 {
-    return add_named(sh, &probe_command_ret, argc, argv, console_probe_follow);
+    bool pending = argc > 0 && strcmp(argv[0], "--pending") == 0;
+
+    return add_named(sh, &probe_command_ret, argc - pending, argv + pending,
+                     pending ? wait_and_follow : console_probe_follow);
 }
 
 static void ret_complete(struct shell_completion *c, int index)
 {
-    if (index == 1)
+    if (index <= 2) /* behind an option, the second */
         shell_complete_symbols(c, index);
 }
 
 const struct probe_command probe_command_ret = {
     .name = "ret",
-    .usage = "SYM[#N]|ADDRESS [NAME]",
+    .usage = "[--pending] SYM[#N]|ADDRESS [NAME]",
     .help = "follow a function to its returns: value and duration",
     .run = ret_run,
     .complete = ret_complete,

@@ -15,6 +15,7 @@
 FILE_OF(acts);
 FILE_OF(guest);
 FILE_OF(leaky_mark);
+FILE_OF(old);
 FILE_OF(plain);
 FILE_OF(refuses);
 FILE_OF(user);

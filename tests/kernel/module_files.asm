@@ -21,3 +21,4 @@ module_file plain
 module_file marks
 module_file acts
 module_file watcher
+module_file old

@@ -75,7 +75,7 @@ KTEST(module, nothing_is_writable_and_executable)
     ktest_report(prot_of(text) == ~0u, "its pages are gone");
     ktest_report(prot_of((uintptr_t)phys_to_virt(info.phys)) & PROT_W,
                  "and its frame is memory again");
-    ktest_report(*((const uint8_t *)phys_to_virt(info.phys) + PAGE_SIZE / 2) == 0xcc,
+    ktest_report(((const uint8_t *)phys_to_virt(info.phys))[text % PAGE_SIZE] == 0xcc,
                  "in which no code is left");
 }
 
@@ -157,6 +157,12 @@ KTEST(module, reloads_leak_nothing)
     ktest_report(heap_in_use() == bytes && heap_block_count() == blocks,
                  "the heap is the same to the byte");
     ktest_report(after.free == before.free, "and so are the frames");
+}
+
+KTEST(module, one_of_other_headers_is_refused)
+{
+    ktest_report(LOAD(old) == -ENOEXEC && strstr(loaded_why, "other headers"),
+                 "it is: %s", loaded_why);
 }
 
 /* ---- damage ---- */
@@ -364,6 +370,28 @@ KTEST(module, return_probes_and_their_detours)
     ktest_report(unregister_kretprobe(&rp) == 0, "unregistered");
     unload("guest");
     jumps_as_before();
+}
+
+KTEST(module, the_console_waits_for_returns_too)
+{
+    ktest_report(say("probe ret guest:guest_twice twice") == -ENOENT,
+                 "without the module its function has no name");
+    ktest_report(say("probe ret --pending guest:guest_twice twice") == 0 &&
+                     said("twice waits for guest:guest_twice"),
+                 "unless it may wait");
+    ktest_report(say("probe list twice") == 0 && said("guest:guest_twice [PENDING]"),
+                 "as the list says");
+    load_guest();
+    call("guest_twice", 21, 0);
+    ktest_report(say("probe list twice") == 0 && said(" r ") && said(" 2  ") &&
+                     said("guest:guest_twice"),
+                 "it follows the constructor's call, and those behind");
+    unload("guest");
+    ktest_report(say("probe list twice") == 0 && said(" 2  ") && said(" [GONE]"),
+                 "and stays when they are over");
+    ktest_report(say("probe ret --twice x") == -EINVAL && said("--pending"),
+                 "another option is refused");
+    say("probe del twice");
 }
 
 KTEST(module, h103_a_module_comes_back_elsewhere)

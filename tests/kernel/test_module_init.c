@@ -169,6 +169,7 @@ KTEST(module_init, a_handler_and_what_it_is_on_go_in_any_order)
     ktest_report(unload("watcher") == 0 && call("guest_twice", 4, 0) == 8,
                  "the handler goes first");
     ktest_report(LOAD(watcher) == 0 && unload("guest") == 0 && unload("watcher") == 0 &&
+                     say("cat /sys/kernel/debug/kprobes/list") == 0 && !output.len &&
                      load_guest() == 0 && call("guest_twice", 4, 0) == 8,
                  "it goes while it waits");
     unload("guest");

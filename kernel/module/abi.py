@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""abi.py - which headers modules and the kernel are compiled with, as a number.
+
+    kernel/module/abi.py [-o FILE.asm]
+
+What a module knows of the kernel it has from headers: layouts, prototypes, numbers. So an
+object has the sum of all headers in its section .sonde_abi (abi.h), the kernel has it in a
+constant, and an object of other headers is refused. Without -o it prints the words that the
+compiler is to be given.
+"""
+
+import argparse
+import glob
+import hashlib
+import os
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FOLDERS = ("kernel", "probes", "drivers", "libc/include")
+
+ASM = """; Made by kernel/module/abi.py.
+section .rodata
+align 8
+global module_abi:data (8)
+module_abi: dq 0x{:016x}
+"""
+
+
+def headers(root):
+    found = (glob.glob(os.path.join(folder, "**", "*.h"), root_dir=root, recursive=True)
+             for folder in FOLDERS)  # fmt: skip
+    return sorted(path for paths in found for path in paths)
+
+
+def value(root=ROOT):
+    """A number of 64 bits: the names and the bytes of all headers."""
+    digest = hashlib.sha256()
+    for path in headers(root):
+        with open(os.path.join(root, path), "rb") as file:
+            digest.update(path.encode() + b"\0" + hashlib.sha256(file.read()).digest())
+    return int.from_bytes(digest.digest()[:8], "little")
+
+
+def words(root=ROOT):
+    return ["-include", "kernel/module/abi.h", f"-DSONDE_ABI=0x{value(root):016x}"]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-o", dest="output")
+    output = parser.parse_args().output
+    if not output:
+        print(" ".join(words()))
+        return
+    with open(output, "w", encoding="utf-8") as file:
+        file.write(ASM.format(value()))
+
+
+if __name__ == "__main__":
+    main()
