@@ -236,7 +236,8 @@ def has_several_cpus(label):
         return stem != "smp1"
     if tier == "session":
         return stem not in CALM and label not in UNDER_GDB
-    return tier == "stress" or label in ("fuzz/console", "truth/module", "truth/side_by_side")
+    several = ("fuzz/console", "fuzz/events", "truth/module", "truth/side_by_side")
+    return tier == "stress" or label in several
 
 
 def rules(labels):

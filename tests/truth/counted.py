@@ -7,14 +7,14 @@ addresses, and here they meet.
 
 import os
 import re
-import socket
 import struct
 import subprocess
 import tempfile
 
 from guest import BUILD, ELF, Guest, Setup
-from hang import Qmp, Symbols
+from hang import Symbols
 from machine import Gone
+from memory import Memory
 
 PLUGIN = os.path.join(BUILD, "truth", "exec_count.so")
 RECORD = struct.Struct("<6Q")  # struct truth_record
@@ -57,16 +57,6 @@ def straight_pairs(path=ELF, base=0, section=".text"):
             pairs.append((before, address))
         before = address if match and not ENDS.match(match[2]) else None
     return pairs
-
-
-def text_of_image(start, end):
-    """What the image file says about the bytes of text."""
-    with tempfile.NamedTemporaryFile() as file:
-        words = ["objcopy", "-O", "binary", "--only-section=.text", ELF, file.name]
-        subprocess.run(words, check=True)
-        text = file.read()
-    assert len(text) == end - start
-    return text
 
 
 def checksums(text):
@@ -154,9 +144,7 @@ class Counted:
         try:
             self.guest.wait_prompt(LIMIT)
             self.counts = open(path)
-            self.control = socket.socket(socket.AF_UNIX)
-            self.control.connect(qmp)
-            self.qmp = Qmp(self.control)
+            self.memory = Memory(qmp)
         except BaseException:
             self.guest.stop()
             raise
@@ -167,19 +155,12 @@ class Counted:
     def __exit__(self, *exc):
         self.guest.stop()
         self.counts.close()
-        self.control.close()
+        self.memory.__exit__()
         self.folder.cleanup()
 
     def read_memory(self, address, size):
         """Bytes of the kernel's memory, as the kernel sees them."""
-        if not size:
-            return b""
-        signed = address - (address >> 63 << 64)  # QEMU takes a signed number
-        name = os.path.join(self.folder.name, "memory")
-        if self.qmp.execute("memsave", val=signed, size=size, filename=name) is None:
-            raise AssertionError(f"QEMU cannot read {size} bytes at {address:#x}")
-        with open(name, "rb") as file:
-            return file.read()
+        return self.memory.read(address, size)
 
     def ask(self, command, limit):
         """The output of a command that has to succeed."""

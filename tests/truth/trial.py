@@ -9,7 +9,8 @@ import re
 import time
 
 import tap
-from counted import Counted, checksums, straight_pairs, text_of_image
+from counted import Counted, checksums, straight_pairs
+from memory import text_of_image
 
 LIMIT = 1800 if tap.LONG else 300  # seconds for one command; generous
 SHOWN_MAX = 50
