@@ -30,7 +30,8 @@ WORK = "run all | tail -n 1\r"  # typed
 SECONDS = 120
 REFUSED = (errno.EINVAL, errno.ENOENT, errno.EEXIST, errno.EBUSY, errno.EILSEQ, errno.ENODEV,
            errno.E2BIG, errno.ENOSPC, errno.ERANGE, errno.EPERM, errno.EACCES,
-           errno.EOPNOTSUPP, errno.ENOMEM, errno.EADDRNOTAVAIL, errno.EBADF, errno.ESRCH)  # fmt: skip
+           errno.EOPNOTSUPP, errno.ENOMEM, errno.EADDRNOTAVAIL, errno.EBADF,
+           errno.ESRCH)  # fmt: skip
 
 # Functions that workloads call, the tracer itself calls, or that cannot be probed.
 FUNCTIONS = ("vfs_read", "vfs_write", "vfs_open", "vfs_node_find", "kmalloc", "kfree",
