@@ -52,18 +52,13 @@ static const struct map *map_find(const struct plat_symbol *function)
     return map;
 }
 
-static void map_fill(struct map *map, const uint8_t *bytes)
+static void map_mark(const struct insn *insn, void *arg)
 {
-    struct insn insn;
-    size_t off = 0;
+    struct map *map = arg;
+    size_t off = insn->addr - map->start;
 
-    while (off < map->size) {
-        if (insn_decode(&insn, bytes + off, map->size - off, map->start + off))
-            break;
-        map->starts[off / 64] |= BIT(off % 64);
-        off += insn.len;
-    }
-    map->stopped_at = map->start + off;
+    map->starts[off / 64] |= BIT(off % 64);
+    map->stopped_at = insn_next(insn);
 }
 
 static void map_add(struct map *map)
@@ -77,38 +72,27 @@ static void map_add(struct map *map)
     map_count++;
 }
 
-static int map_make(const struct plat_symbol *function, struct map *map, uint8_t *bytes,
-                    struct probe_reject *why)
-{
-    if (!map || !bytes)
-        return probe_refuse(why, PROBE_NO_MEMORY, function->start);
-    if (recover_bytes(bytes, function->start, function->size))
-        return probe_refuse(why, PROBE_NOT_TEXT, function->start);
-    map->start = function->start;
-    map->size = function->size;
-    map_fill(map, bytes);
-    return 0;
-}
-
 /* map_get - of @function, remembered or made. */
 static int map_get(const struct map **out, const struct plat_symbol *function,
                    struct probe_reject *why)
 {
     size_t words = function->size / 64 + 1;
     struct map *map;
-    uint8_t *bytes;
     int err;
 
     *out = map_find(function);
     if (*out)
         return 0;
-    bytes = plat_alloc(function->size);
     map = plat_alloc(sizeof(*map) + words * sizeof(map->starts[0]));
-    err = map_make(function, map, bytes, why);
-    plat_free(bytes);
-    if (err) {
+    if (!map)
+        return probe_refuse(why, PROBE_NO_MEMORY, function->start);
+    map->start = map->stopped_at = function->start;
+    map->size = function->size;
+    err = boundary_for_each(function, map_mark, map);
+    if (err && err != -EILSEQ) {
         plat_free(map);
-        return err;
+        return probe_refuse(why, err == -ENOMEM ? PROBE_NO_MEMORY : PROBE_NOT_TEXT,
+                            function->start);
     }
     map_add(map);
     *out = map;
@@ -167,9 +151,9 @@ int boundary_for_each(const struct plat_symbol *function,
         return -ENOMEM;
     err = recover_bytes(bytes, function->start, function->size);
     for (size_t off = 0; !err && off < function->size; off += insn.len) {
-        err =
-            insn_decode(&insn, bytes + off, function->size - off, function->start + off);
-        if (!err)
+        if (insn_decode(&insn, bytes + off, function->size - off, function->start + off))
+            err = -EILSEQ;
+        else
             fn(&insn, arg);
     }
     plat_free(bytes);

@@ -144,33 +144,18 @@ static unsigned cell_take(struct slot_page *page)
     return word * 64 + bit;
 }
 
-static uint8_t *cell_reserve(size_t cell_len)
+uint8_t *insn_slot_reserve(size_t cell_len)
 {
     struct list *room = list_with_room(cell_len);
     struct slot_page *page;
 
+    if (cell_len == INSN_SLOT_OWN_LEN && own_page_count + list_empty(room) > own_page_max)
+        return NULL;
     page =
         list_empty(room) ? page_new(cell_len) : list_first(room, struct slot_page, link);
     if (!page)
         return NULL;
     return page->base + first_cell(cell_len) + cell_take(page) * cell_len;
-}
-
-uint8_t *insn_slot_reserve(void)
-{
-    return cell_reserve(INSN_SLOT_LEN);
-}
-
-uint8_t *insn_slot_reserve_large(void)
-{
-    return cell_reserve(INSN_SLOT_LARGE_LEN);
-}
-
-uint8_t *insn_slot_reserve_own(void)
-{
-    if (own_page_count + list_empty(&with_own_room) > own_page_max)
-        return NULL;
-    return cell_reserve(INSN_SLOT_OWN_LEN);
 }
 
 NOKPROBE_INLINE const struct slot_header *header_of(uintptr_t ip)

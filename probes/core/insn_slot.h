@@ -25,15 +25,12 @@ struct site;
 int insn_slot_init(void);
 
 /* insn_slot_reserve - a cell, still full of int3: its address decides what goes in.
- * insn_slot_reserve_large - one of INSN_SLOT_LARGE_LEN bytes.
- * insn_slot_reserve_own - one of INSN_SLOT_OWN_LEN bytes.
+ * @cell_len: one of the three above
  * Locks: PLAT_PROBES held.
- * Return: NULL without executable memory; a cell for code of its own, also when it would take
- *         more pages than insn_slot_own_limit() allows.
+ * Return: NULL without executable memory; of INSN_SLOT_OWN_LEN bytes, also when the cell
+ *         would take more pages than insn_slot_own_limit() allows.
  */
-uint8_t *insn_slot_reserve(void);
-uint8_t *insn_slot_reserve_large(void);
-uint8_t *insn_slot_reserve_own(void);
+uint8_t *insn_slot_reserve(size_t cell_len);
 /* insn_slot_fill - write @len bytes of code for @owner. CPUs may run into it only after the
  * next plat_sync_cores(). @slot: as reserved
  * Locks: PLAT_PROBES and PLAT_TEXT held.

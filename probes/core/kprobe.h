@@ -197,9 +197,9 @@ static inline int unregister_kprobe(struct kprobe *p)
  *
  * Return: how many are registered; -EDEADLK, -ENOMEM with none.
  */
-long register_kprobes_some(struct kprobe **ps, size_t count,
-                           void (*refused)(struct kprobe *p,
-                                           const struct probe_reject *why, void *arg),
+typedef void (*register_refused_t)(struct kprobe *p, const struct probe_reject *why,
+                                   void *arg);
+long register_kprobes_some(struct kprobe **ps, size_t count, register_refused_t refused,
                            void *arg);
 
 /* enable_kprobes, disable_kprobes - switch the handlers of registered probes, with one round

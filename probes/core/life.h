@@ -246,9 +246,7 @@ struct site *register_find(const struct kprobe *p);
  * Locks: PLAT_PROBES held.  Return: as those.
  */
 size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
-                     void (*refused)(struct kprobe *p, const struct probe_reject *why,
-                                     void *arg),
-                     void *arg);
+                     register_refused_t refused, void *arg);
 int register_take_out(struct kprobe **ps, size_t count, struct site **room);
 /* register_resolve - the address that @p means. Return: 0; a reason's errno. */
 int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);
@@ -485,9 +483,5 @@ void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p
 void kprobe_reclaim(struct site **sites, size_t count);
 /* reclaim_unreached - the same for sites that were never armed: no thread can be inside. */
 void reclaim_unreached(struct site **sites, size_t count);
-/* reclaim_replaced - the same for disarmed sites that registry_replace() has taken out, and
- * since when there has been quiescence.
- */
-void reclaim_replaced(struct site **sites, size_t count);
 /* reclaim_rest - when no site is left: what all of them shared. */
 void reclaim_rest(void);

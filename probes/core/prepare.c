@@ -102,7 +102,7 @@ static void slot_write(uint8_t *slot, struct site *site, const uint8_t *code, si
 static int make_copies(struct site *site, uint8_t **slot, size_t front,
                        const struct insn *insns, size_t count, struct probe_reject *why)
 {
-    uint8_t code[INSN_SLOT_CODE_MAX], *cell = insn_slot_reserve();
+    uint8_t code[INSN_SLOT_CODE_MAX], *cell = insn_slot_reserve(INSN_SLOT_LEN);
     size_t len = insn_encode_int3s(code, front);
     int err = 0;
 
@@ -217,7 +217,7 @@ int prepare_step(struct site *site, struct probe_reject *why)
 
     if (site->way == WAY_EMULATE || site->step_slot)
         return 0;
-    slot = insn_slot_reserve();
+    slot = insn_slot_reserve(INSN_SLOT_LEN);
     if (!slot)
         return probe_refuse(why, PROBE_NO_SLOT, site->addr);
     err = fill_step_slot(slot, site, why);

@@ -56,11 +56,3 @@ void kprobe_reclaim(struct site **sites, size_t count)
     ext_release(sites, count);
     sites_unprepare(sites, count);
 }
-
-void reclaim_replaced(struct site **sites, size_t count)
-{
-    if (!count)
-        return;
-    ext_release(sites, count);
-    sites_unprepare(sites, count);
-}

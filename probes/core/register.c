@@ -234,31 +234,8 @@ static int register_locked(struct kprobe **ps, size_t count, struct site_list *l
     return 0;
 }
 
-int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why)
-{
-    struct probe_reject unheard;
-    struct site_list list;
-    int err;
-
-    why = why ? why : &unheard;
-    err = register_check_caller(why);
-    if (!err)
-        err = site_list_make(&list, count, why);
-    if (err)
-        return err;
-    plat_lock(PLAT_PROBES);
-    err = register_locked(ps, count, &list, why);
-    if (count > 1)
-        boundary_forget();
-    plat_unlock(PLAT_PROBES);
-    site_list_free(&list);
-    return err;
-}
-
 size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
-                     void (*refused)(struct kprobe *p, const struct probe_reject *why,
-                                     void *arg),
-                     void *arg)
+                     register_refused_t refused, void *arg)
 {
     struct probe_reject why;
     size_t in = 0;
@@ -279,25 +256,44 @@ size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
     return in;
 }
 
-long register_kprobes_some(struct kprobe **ps, size_t count,
-                           void (*refused)(struct kprobe *p,
-                                           const struct probe_reject *why, void *arg),
-                           void *arg)
+/* register_set - all or none, or as many as are accepted where there is @refused to tell of
+ * the others. Return: how many; an errno.
+ */
+static long register_set(struct kprobe **ps, size_t count, struct probe_reject *why,
+                         register_refused_t refused, void *arg)
 {
     struct site_list list;
-    size_t in;
-    int err = register_check_caller(NULL);
+    int err = register_check_caller(why);
+    long in = (long)count;
 
     if (!err)
-        err = site_list_make(&list, count, NULL);
+        err = site_list_make(&list, count, why);
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    in = register_some(ps, count, &list, refused, arg);
-    boundary_forget();
+    if (refused)
+        in = (long)register_some(ps, count, &list, refused, arg);
+    else
+        err = register_locked(ps, count, &list, why);
+    if (count > 1)
+        boundary_forget();
     plat_unlock(PLAT_PROBES);
     site_list_free(&list);
-    return (long)in;
+    return err ? err : in;
+}
+
+int register_kprobes_why(struct kprobe **ps, size_t count, struct probe_reject *why)
+{
+    struct probe_reject unheard;
+    long in = register_set(ps, count, why ? why : &unheard, NULL, NULL);
+
+    return in < 0 ? (int)in : 0;
+}
+
+long register_kprobes_some(struct kprobe **ps, size_t count, register_refused_t refused,
+                           void *arg)
+{
+    return register_set(ps, count, NULL, refused, arg);
 }
 
 /* ---- out ---- */

@@ -344,8 +344,8 @@ static int place(struct code *c)
         start = link_room_before(c->len - INSN_JMP32_LEN);
     else if (c->len > INSN_SLOT_CODE_MAX)
         start = LARGE_CALL_OFF;
-    cell = start + c->len <= INSN_SLOT_CODE_MAX ? insn_slot_reserve()
-                                                : insn_slot_reserve_large();
+    cell = insn_slot_reserve(start + c->len <= INSN_SLOT_CODE_MAX ? INSN_SLOT_LEN
+                                                                  : INSN_SLOT_LARGE_LEN);
     if (!cell)
         return probe_refuse(c->why, PROBE_NO_SLOT, c->site->addr);
     compose(c, (uintptr_t)cell, start);
@@ -360,7 +360,7 @@ static bool place_own(struct code *c)
     uint8_t *cell = NULL;
 
     if (detour_specialized_fits(c->site) && c->insn->op != OP_CMPX8B)
-        cell = insn_slot_reserve_own();
+        cell = insn_slot_reserve(INSN_SLOT_OWN_LEN);
     if (!cell)
         return false;
     c->own = true;

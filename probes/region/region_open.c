@@ -21,7 +21,8 @@
 
 static uint8_t *copies_reserve(size_t len)
 {
-    return len <= INSN_SLOT_CODE_MAX ? insn_slot_reserve() : insn_slot_reserve_large();
+    return insn_slot_reserve(len <= INSN_SLOT_CODE_MAX ? INSN_SLOT_LEN
+                                                       : INSN_SLOT_LARGE_LEN);
 }
 
 static void copies_put(uint8_t *cell)

@@ -185,6 +185,16 @@ static void write_all(struct batch *b)
             site_move(b->all[i].site, SITE_DISARMED);
 }
 
+/* release_replaced - sites that the registry has forgotten. */
+static void release_replaced(struct site **sites, size_t count)
+{
+    if (count)
+        ext_release(sites, count);
+    for (size_t i = 0; i < count; i++)
+        kprobe_unprepare(sites[i]);
+    reclaim_rest();
+}
+
 /* clean_up - step 8. */
 static void clean_up(struct batch *b)
 {
@@ -199,7 +209,7 @@ static void clean_up(struct batch *b)
         b->sites[under++] = b->all[i].under;
     }
     kprobe_reclaim(b->sites + own, b->count - own); /* waits, even for none */
-    reclaim_replaced(b->sites, under);
+    release_replaced(b->sites, under);
     optimize_kick();
 }
 

@@ -218,11 +218,11 @@ static void some_memory_is_left_to_copies(void)
     start("48 89 e5 c3", simple);
     limit = insn_slot_own_limit(1);
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-        others[i] = insn_slot_reserve_own();
+        others[i] = insn_slot_reserve(INSN_SLOT_OWN_LEN);
         CHECK(others[i]);
     }
     CHECK_EQ(insn_slot_own_bytes(), 4096);
-    CHECK(!insn_slot_reserve_own());
+    CHECK(!insn_slot_reserve(INSN_SLOT_OWN_LEN));
     release();
     CHECK_EQ(prepare(), 0);
     CHECK(jump_site(p.site)->specialized); /* by the cell that it has given back */
@@ -242,7 +242,7 @@ static void one_site_of_many_has_it_as_well(void)
     start("48 89 e5 c3", simple);
     release();
     for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
-        cells[i] = insn_slot_reserve_own();
+        cells[i] = insn_slot_reserve(INSN_SLOT_OWN_LEN);
         CHECK(cells[i] && (uintptr_t)cells[i] % INSN_SLOT_LEN == 0);
         CHECK(insn_slot_start(cells[i]) == cells[i]);
         CHECK(insn_slot_start(cells[i] + INSN_SLOT_OWN_LEN - 1) == cells[i]);

@@ -48,7 +48,7 @@ static void a_new_cell_is_full_of_int3_and_belongs_to_no_site(void)
     size_t off;
 
     fake_start();
-    slot = insn_slot_reserve();
+    slot = insn_slot_reserve(INSN_SLOT_LEN);
     CHECK(slot && is_int3(slot, INSN_SLOT_LEN));
     CHECK((uintptr_t)slot % INSN_SLOT_LEN == 0);
     CHECK(insn_slot_owner((uintptr_t)slot, &off) == NULL);
@@ -61,7 +61,7 @@ static void a_filled_cell_holds_the_code_then_int3(void)
     uint8_t *slot;
 
     fake_start();
-    slot = insn_slot_reserve();
+    slot = insn_slot_reserve(INSN_SLOT_LEN);
     fill(slot, &owner, code, sizeof(code));
     CHECK_BYTES(slot, "48 89 e5 e9 01 02 03 04");
     CHECK(is_int3(slot + sizeof(code), INSN_SLOT_CODE_MAX - sizeof(code)));
@@ -75,8 +75,8 @@ static void every_ip_in_a_cell_leads_to_its_owner(void)
     size_t off = 99;
 
     fake_start();
-    a = insn_slot_reserve();
-    b = insn_slot_reserve();
+    a = insn_slot_reserve(INSN_SLOT_LEN);
+    b = insn_slot_reserve(INSN_SLOT_LEN);
     fill(a, &owner, code, sizeof(code));
     fill(b, &other, code, sizeof(code));
     for (size_t i = 0; i < INSN_SLOT_LEN; i++) {
@@ -97,7 +97,7 @@ static void an_ip_elsewhere_has_no_owner(void)
     size_t off;
 
     fake_start();
-    slot = insn_slot_reserve();
+    slot = insn_slot_reserve(INSN_SLOT_LEN);
     fill(slot, &owner, code, sizeof(code));
     page = (uintptr_t)slot / 4096 * 4096;
     unmapped = page + 4096;
@@ -131,8 +131,8 @@ static void a_cell_given_back_is_full_of_int3_and_belongs_to_no_site(void)
     size_t off;
 
     fake_start();
-    rest = insn_slot_reserve();
-    slot = insn_slot_reserve();
+    rest = insn_slot_reserve(INSN_SLOT_LEN);
+    slot = insn_slot_reserve(INSN_SLOT_LEN);
     fill(slot, &owner, code, sizeof(code));
     put(slot);
     CHECK(is_int3(slot, INSN_SLOT_LEN));
@@ -144,7 +144,7 @@ static void a_cell_given_back_is_full_of_int3_and_belongs_to_no_site(void)
 static void a_cell_never_filled_can_be_given_back(void)
 {
     fake_start();
-    put(insn_slot_reserve());
+    put(insn_slot_reserve(INSN_SLOT_LEN));
     put(NULL);
     end();
 }
@@ -156,7 +156,7 @@ static void no_cell_is_handed_out_twice(void)
 
     fake_start();
     for (size_t i = 0; i < count; i++) {
-        slots[i] = insn_slot_reserve();
+        slots[i] = insn_slot_reserve(INSN_SLOT_LEN);
         fill(slots[i], &owner, code, sizeof(code));
         for (size_t j = 0; j < i; j++)
             CHECK(slots[i] != slots[j]);
@@ -174,11 +174,11 @@ static void a_full_page_with_a_hole_is_used_again(void)
 
     fake_start();
     for (size_t i = 0; i < 2 * CELLS_PER_PAGE; i++)
-        slots[i] = insn_slot_reserve();
+        slots[i] = insn_slot_reserve(INSN_SLOT_LEN);
     CHECK_EQ(insn_slot_pages(), 2);
     hole = slots[60];
     put(hole);
-    CHECK(insn_slot_reserve() == hole);
+    CHECK(insn_slot_reserve(INSN_SLOT_LEN) == hole);
     CHECK_EQ(insn_slot_pages(), 2);
     for (size_t i = 0; i < 2 * CELLS_PER_PAGE; i++)
         put(slots[i]);
@@ -192,7 +192,7 @@ static void only_empty_pages_are_given_back(void)
 
     fake_start();
     for (size_t i = 0; i <= CELLS_PER_PAGE; i++)
-        slots[i] = insn_slot_reserve();
+        slots[i] = insn_slot_reserve(INSN_SLOT_LEN);
     fill(slots[CELLS_PER_PAGE], &owner, code, sizeof(code));
     for (size_t i = 0; i < CELLS_PER_PAGE; i++)
         put(slots[i]);
@@ -220,7 +220,7 @@ static void coming_and_going_keeps_to_the_same_pages(void)
             *slot = NULL;
             continue;
         }
-        *slot = insn_slot_reserve();
+        *slot = insn_slot_reserve(INSN_SLOT_LEN);
         CHECK(is_int3(*slot, INSN_SLOT_LEN));
         fill(*slot, &owner, code, sizeof(code));
         CHECK(insn_slot_pages() <= 3);
@@ -235,7 +235,7 @@ static void without_memory_there_is_no_cell(void)
     for (unsigned n = 1; n <= 2; n++) {
         fake_start();
         fake_fail_at(n);
-        CHECK(insn_slot_reserve() == NULL);
+        CHECK(insn_slot_reserve(INSN_SLOT_LEN) == NULL);
         CHECK(fake_failed());
         CHECK_EQ(fake.blocks, 0);
         CHECK_EQ(fake.exec_bytes, 0);
@@ -249,7 +249,7 @@ static void code_that_does_not_fit_is_a_bug(void)
     uint8_t *slot;
 
     fake_start();
-    slot = insn_slot_reserve();
+    slot = insn_slot_reserve(INSN_SLOT_LEN);
     plat_lock(PLAT_TEXT);
     CHECK(FAKE_BUG(insn_slot_fill(slot, &owner, longer, sizeof(longer))));
     insn_slot_fill(slot, &owner, longer, INSN_SLOT_CODE_MAX);
