@@ -62,3 +62,13 @@ bool merge_next(struct merge *m, struct merged *out)
     m->given = first;
     return true;
 }
+
+uint64_t merge_lost_behind(const struct merge *m, unsigned ring)
+{
+    const struct merge_ring *r = &m->rings[ring];
+
+    if (!r->ring)
+        return 0;
+    return r->missed +
+           ring_lost_behind(r->ring, m->how == MERGE_TAKE ? &r->ring->read : &r->look);
+}

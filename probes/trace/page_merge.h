@@ -49,3 +49,6 @@ void merge_init(struct merge *m, struct merge_ring *rings, unsigned count,
  * Return: true; false at the end.
  */
 bool merge_next(struct merge *m, struct merged *out);
+
+/* merge_lost_behind - after the last record: events that were lost behind those of @ring. */
+uint64_t merge_lost_behind(const struct merge *m, unsigned ring);

@@ -410,8 +410,41 @@ struct ring_page *ring_read(struct ring *r, struct ring_cursor *at,
     }
 }
 
+/* lost_at_tail - dropped up to now, those included that no page tells of yet. */
+static uint64_t lost_at_tail(const struct ring *r)
+{
+    struct ring_tail tail;
+    uint64_t lost;
+
+    do {
+        tail = tail_read(r);
+        lost = READ_ONCE(ring_slot_of(r, ring_place(tail.where))->lost);
+        barrier();
+    } while (READ_ONCE(r->tail.where) != tail.where);
+    return tail.where & RING_CLOSED ? lost + tail.time : lost;
+}
+
+uint64_t ring_lost_last(const struct ring *r)
+{
+    struct ring_tail tail = tail_read(r);
+
+    return tail.where & RING_CLOSED ? tail.time : 0;
+}
+
+uint64_t ring_lost_behind(const struct ring *r, const struct ring_cursor *at)
+{
+    return lost_at_tail(r) - at->lost;
+}
+
+void ring_lost_before(struct ring *r, uint64_t count)
+{
+    r->read.lost -= count;
+}
+
 struct ring_page *ring_reset(struct ring *r, struct ring_page *spare)
 {
+    uint64_t lost = lost_at_tail(r);
+
     /* As many pages as there are now: writers may go on for ever. */
     for (size_t i = 0; i <= r->count; i++) {
         struct ring_page *page = ring_read(r, &r->read, spare, 0);
@@ -420,6 +453,9 @@ struct ring_page *ring_reset(struct ring *r, struct ring_page *spare)
             break;
         spare = page;
     }
+    /* The pages that were there are read, and those opened since tell of these as well. */
+    if ((int64_t)(lost - r->read.lost) > 0)
+        r->read.lost = lost;
     r->read_events = r->overwritten = 0;
     r->dropped_before = READ_ONCE(r->dropped);
     r->overrun_before = READ_ONCE(r->overrun);
@@ -464,6 +500,11 @@ static uint64_t written(const struct ring *r, uint64_t place)
 
     return READ_ONCE(slot->first) +
            (ring_place(where) == place ? ring_count(where) : READ_ONCE(slot->count));
+}
+
+uint64_t ring_unread(const struct ring *r)
+{
+    return written(r, r->published) - r->read.events + ring_lost_behind(r, &r->read);
 }
 
 void ring_stats_get(struct ring *r, struct ring_stats *out)

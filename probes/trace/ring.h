@@ -318,6 +318,26 @@ struct ring_page *ring_read(struct ring *r, struct ring_cursor *at,
  */
 struct ring_page *ring_reset(struct ring *r, struct ring_page *spare);
 
+/* ring_lost_behind - events that were lost behind all that @at has read, because of which
+ * there may be no page to tell it yet. Context: thread.
+ */
+uint64_t ring_lost_behind(const struct ring *r, const struct ring_cursor *at);
+
+/* ring_lost_last - those of them that were lost behind the last one that can be read.
+ * Context: as ring_read(), without a writer.
+ */
+uint64_t ring_lost_last(const struct ring *r);
+
+/* ring_unread - events that r->read has not come to: those that can be read, and those that
+ * were lost. Context: as ring_read(), without a writer.
+ */
+uint64_t ring_unread(const struct ring *r);
+
+/* ring_lost_before - @count events were lost before those that r->read comes to next.
+ * Context: as ring_read().
+ */
+void ring_lost_before(struct ring *r, uint64_t count);
+
 struct ring_stats {
     uint64_t entries;     /* that can be read */
     uint64_t overwritten; /* unread */

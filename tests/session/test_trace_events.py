@@ -294,6 +294,11 @@ def snapshots(files):
     tap.check("* Snapshot is freed *" in files.text("snapshot"), "and is freed")
 
 
+def lost_lines(files):
+    lines = re.findall(r"^CPU:\d+ \[LOST (\d+) EVENTS\]", files.text("trace"), re.M)
+    return sum(map(int, lines))
+
+
 def losses(files):
     files.reset("p:open vfs_open path=+0(%di):string")
     files.put("options/overwrite", "0")
@@ -307,6 +312,7 @@ def losses(files):
     hits, lost = map(int, re.search(r"  open +(\d+) +0 ring=(\d+)",
                                     files.text("kprobe_profile")).groups())
     tap.equal(len(files.records()) + lost, hits, "recorded and lost are all hits")
+    tap.equal(lost_lines(files), lost, "the file tells of those behind its last record")
     tap.equal(int(told.group(1)), lost, "probe stat says the same")
     hot = asked(files, "probe hot 1")[1].splitlines()
     tap.check(len(hot) == 2 and re.match(rf"open +\w+ k \S+ +{hits} ", hot[1]), "the hottest")
@@ -318,6 +324,13 @@ def losses(files):
                                        for m in members), "each member of a set, by itself")
     asked(files, "probe del all")
     files.put("options/overwrite", "1")
+    files.put("buffer_size_kb", "16")
+    files.put("buffer_size_kb", "64")
+    files.put("buffer_size_kb", "8")
+    tap.equal(files.records(), [], "a smaller ring takes nothing along")
+    tap.equal(lost_lines(files), hits, "and the file tells how many were lost")
+    files.put("trace", "", ">")
+    tap.equal(lost_lines(files), 0, "until it is cleared")
     files.put("buffer_size_kb", "1408")
 
 

@@ -94,18 +94,42 @@ static void forget_old(unsigned cpu)
     cpus[cpu].old = NULL;
 }
 
-/* keep_old - what is in @ring can still be read. One such ring is kept for a CPU. */
+/* lose_old - what was not read is lost before what is in @next. Of the events behind its last
+ * one the ring after it tells already.
+ */
+static void lose_old(unsigned cpu, struct ring *next)
+{
+    const struct ring *old = cpus[cpu].old;
+
+    if (old)
+        ring_lost_before(next, ring_unread(old) - ring_lost_last(old));
+    forget_old(cpu);
+}
+
+/* keep_old - what is in @ring can still be read. One such ring is kept for a CPU. Of the
+ * events behind it which are lost already, the ring after it tells.
+ */
 static void keep_old(unsigned cpu, struct ring *ring)
 {
     struct ring_stats stats;
 
     ring_stats_get(ring, &stats);
     if (!stats.entries) {
+        ring_lost_before(cpus[cpu].ring, ring_unread(ring));
         ring_free(ring);
         return;
     }
-    forget_old(cpu);
+    lose_old(cpu, ring);
+    ring_lost_before(cpus[cpu].ring, ring_lost_last(ring));
     cpus[cpu].old = ring;
+}
+
+/* lose - @ring goes, and what was not read of it. */
+static void lose(unsigned cpu, struct ring *ring)
+{
+    lose_old(cpu, cpus[cpu].ring);
+    ring_lost_before(cpus[cpu].ring, ring_unread(ring));
+    ring_free(ring);
 }
 
 /* replace - the rings of [@first, @last) by those in @new. A writer that has found the one
@@ -120,10 +144,12 @@ static void replace(unsigned first, unsigned last, struct ring **new, bool keep)
     for (unsigned i = first; i < last; i++) {
         if (keep && new[i]->count <= cpus[i].ring->count) {
             keep_old(i, new[i]);
-            continue;
+        } else if (keep) {
+            lose(i, new[i]);
+        } else {
+            ring_free(new[i]);
+            forget_old(i);
         }
-        ring_free(new[i]);
-        forget_old(i);
     }
 }
 
@@ -501,6 +527,11 @@ bool buffer_merge_next(struct merge *m, struct merged *out)
     if (more)
         out->ring /= 2;
     return more;
+}
+
+uint64_t buffer_lost_behind(const struct merge *m, unsigned cpu)
+{
+    return merge_lost_behind(m, 2 * cpu + 1); /* the ring before it has told the other */
 }
 
 void buffer_merge_end(struct merge *m)

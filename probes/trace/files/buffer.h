@@ -93,6 +93,8 @@ int buffer_merge(struct merge *m, int cpu, enum buffer_set set, enum merge_how h
 /* buffer_merge_next - as merge_next(); the number of the ring is that of its CPU. */
 bool buffer_merge_next(struct merge *m, struct merged *out);
 void buffer_merge_end(struct merge *m);
+/* buffer_lost_behind - after the last record: events lost on @cpu behind its own last one. */
+uint64_t buffer_lost_behind(const struct merge *m, unsigned cpu);
 
 /* buffer_read_page - take the next page of @cpu, @spare for it, as ring_read() does.
  * @missed: events lost right before it; NULL

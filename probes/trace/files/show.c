@@ -45,6 +45,11 @@ static void print_merged(struct seq *s, struct merge *m)
         print_record(&p, event_of(record, one.event.len, one.event.time), one.ring,
                      one.event.time, record, one.event.len);
     }
+    if (m->how == MERGE_TAKE)
+        return; /* the next record tells */
+    trace_printer(&p, s);
+    for (unsigned i = 0; i < m->count / 2; i++)
+        print_lost(&p, i, buffer_lost_behind(m, i));
 }
 
 static void print_head(struct seq *s, int cpu, enum buffer_set set)
