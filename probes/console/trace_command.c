@@ -6,6 +6,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
+#include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/console/commands.h"
@@ -29,11 +30,12 @@
 struct session {
     struct shell *sh;
     struct trace_line line;
-    bool only_print; /* -n */
-    bool watch;      /* -w */
-    uint64_t for_ns; /* 0: until Ctrl-C, or as long as the command takes */
-    int command;     /* its first word in argv; 0: none */
-    char event[32];  /* its name */
+    char text[TRACE_LINE_MAX]; /* of the question */
+    bool only_print;           /* -n */
+    bool watch;                /* -w */
+    uint64_t for_ns;           /* 0: until Ctrl-C, or as long as the command takes */
+    int command;               /* its first word in argv; 0: none */
+    char event[32];            /* its name */
     size_t defined, refused;
     int err;
     uint64_t since;       /* the first record that is its own */
@@ -333,44 +335,59 @@ static int usage(struct shell *sh)
     return -EINVAL;
 }
 
-static int trace_run(struct shell *sh, int argc, char **argv)
+/* parse_words - the options, the question and what is behind it. */
+static int parse_words(struct session *s, int argc, char **argv)
 {
-    struct session s = { .sh = sh };
-    char text[TRACE_LINE_MAX];
+    struct shell *sh = s->sh;
     int i = 1, taken;
 
     for (; i < argc && argv[i][0] == '-' && argv[i][1] != '-'; i++) {
-        s.only_print |= !strcmp(argv[i], "-n");
-        s.watch |= !strcmp(argv[i], "-w");
+        s->only_print |= !strcmp(argv[i], "-n");
+        s->watch |= !strcmp(argv[i], "-w");
         if (strcmp(argv[i], "-n") && strcmp(argv[i], "-w"))
             return usage(sh);
     }
-    taken = take_question(argc - i, argv + i, text, sizeof(text));
+    taken = take_question(argc - i, argv + i, s->text, sizeof(s->text));
     if (!taken)
         return usage(sh);
     i += taken;
     if (i + 1 < argc && !strcmp(argv[i], "for")) {
-        s.for_ns = strtoul(argv[i + 1], NULL, 10) * SHOW_NS;
+        s->for_ns = strtoul(argv[i + 1], NULL, 10) * SHOW_NS;
         i += 2;
-        if (!s.for_ns)
+        if (!s->for_ns)
             return usage(sh);
     }
     if (i + 1 < argc && !strcmp(argv[i], "--"))
-        s.command = i + 1;
+        s->command = i + 1;
     else if (i < argc)
         return usage(sh);
-    if (s.command && (s.watch || s.for_ns))
+    if (s->command && (s->watch || s->for_ns))
         return shell_error(sh, EINVAL, "trace: a command, or -w and for, not both");
-    if (trace_line_parse(&s.line, text))
-        return show_problem(&s, text);
-    return ask(&s, argc, argv);
+    if (trace_line_parse(&s->line, s->text))
+        return show_problem(s, s->text);
+    return 0;
+}
+
+static int trace_run(struct shell *sh, int argc, char **argv)
+{
+    struct session *s = kzalloc(sizeof(*s));
+    int err;
+
+    if (!s)
+        return shell_error(sh, ENOMEM, "trace");
+    s->sh = sh;
+    err = parse_words(s, argc, argv);
+    if (!err)
+        err = ask(s, argc, argv);
+    kfree(s);
+    return err;
 }
 
 static const struct shell_command command = {
     "trace",
     "[-w] [-n] 'QUESTION' [for SECONDS | -- COMMAND]",
     "ask what happens in functions, and get a table\n"
-    "QUESTION: PLACE [if FILTER] { ACTION [by KEY,...] }\n"
+    "QUESTION: PLACE [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] }\n"
     "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, or a pattern: 'vfs_*'\n"
     "ACTION:   count, print ARG,..., hist(ARG), sum(ARG), min(ARG), max(ARG), avg(ARG),\n"
     "          stack\n"

@@ -85,6 +85,62 @@ static int parse_probed(struct line_scan *s)
     return 0;
 }
 
+static bool takes_keyword(struct line_scan *s, const char *word)
+{
+    size_t len = strlen(word);
+
+    if (strncmp(s->p, word, len) || !isspace((unsigned char)s->p[len]))
+        return false;
+    s->p += len;
+    scan_blanks(s);
+    return true;
+}
+
+/* define_with - "NAME=EXPRESSION" of @s->line->with. */
+static int define_with(struct line_scan *s, char *word)
+{
+    struct trace_line *line = s->line;
+    unsigned count = line->arg_count;
+    char *equals = strchr(word, '=');
+    int err;
+
+    if (!equals || equals == word || !equals[1])
+        return refuse_line(s, "NAME=EXPRESSION is missing");
+    *equals = '\0';
+    if (strlen(word) >= TRACE_WORD_MAX)
+        return refuse_line(s, "this name is too long");
+    err = need_arg(s, word);
+    if (err)
+        return err;
+    if (line->arg_count == count)
+        return refuse_line(s, "this name has an expression already");
+    line->expression[count] = equals + 1;
+    return 0;
+}
+
+/* parse_with - NAME=EXPRESSION, and others behind a comma. */
+static int parse_with(struct line_scan *s)
+{
+    struct trace_line *line = s->line;
+    char *word = line->with;
+    int err;
+
+    if (!takes_keyword(s, "with"))
+        return 0;
+    for (;;) {
+        err = take_until(s, " \t{,", word,
+                         (size_t)(line->with + sizeof(line->with) - word));
+        if (!err)
+            err = define_with(s, word);
+        if (err || *s->p != ',')
+            return err;
+        word += strlen(word) + 1;
+        word += strlen(word) + 1;
+        s->p++;
+        scan_blanks(s);
+    }
+}
+
 /* is_common - a field that each event has. */
 static bool is_common(const char *name, size_t len)
 {
@@ -135,10 +191,8 @@ static int parse_condition(struct line_scan *s)
     struct trace_line *line = s->line;
     int err;
 
-    if (strncmp(s->p, "if", 2) || !isspace((unsigned char)s->p[2]))
+    if (!takes_keyword(s, "if"))
         return 0;
-    s->p += 2;
-    scan_blanks(s);
     err = take_until(s, "{", line->filter, sizeof(line->filter));
     if (err)
         return err;
@@ -239,12 +293,10 @@ static int parse_action(struct line_scan *s)
 
 static int parse_by(struct line_scan *s)
 {
-    if (strncmp(s->p, "by", 2) || !isspace((unsigned char)s->p[2]))
-        return 0;
-    if (s->line->action == ACTION_PRINT)
+    if (s->line->action == ACTION_PRINT && !strncmp(s->p, "by ", 3))
         return refuse_line(s, "print has no keys");
-    s->p += 2;
-    scan_blanks(s);
+    if (!takes_keyword(s, "by"))
+        return 0;
     return parse_list(s, key);
 }
 
@@ -256,6 +308,8 @@ int trace_line_parse(struct trace_line *line, const char *text)
     memset(line, 0, sizeof(*line));
     scan_blanks(&s);
     err = parse_probed(&s);
+    if (!err)
+        err = parse_with(&s);
     if (!err)
         err = parse_condition(&s);
     if (!err && *s.p != '{')
@@ -368,11 +422,14 @@ int trace_line_define(const struct trace_line *line, const char *event, const ch
     struct param param;
 
     seq_printf(out, "%c:%s %s", line->is_return ? 'r' : 'p', event, place);
-    for (unsigned i = 0; i < line->arg_count; i++)
-        if (define_arg(line, line->arg[i], function, out)) {
+    for (unsigned i = 0; i < line->arg_count; i++) {
+        if (line->expression[i]) {
+            seq_printf(out, " %s=%s", line->arg[i], line->expression[i]);
+        } else if (define_arg(line, line->arg[i], function, out)) {
             *bad = line->arg[i];
             return -ENOENT;
         }
+    }
     for (unsigned i = 0; line->all_args && params_get(function, i, &param); i++)
         define_param(out, &param);
     if (line->all_args && line->is_return)

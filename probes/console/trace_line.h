@@ -1,7 +1,7 @@
 /* trace_line.h - the one-line language of the console's `trace`: a question in, lines for the
  * files of the tracer out.
  *
- *     PLACE [if FILTER] { ACTION [by KEY,...] }
+ *     PLACE [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] }
  *
  *     PLACE  = FUNCTION | ret FUNCTION | FUNCTION+OFF | FILE:LINE[#N]
  *            | a pattern with * ? [...]
@@ -9,6 +9,7 @@
  *            | stack
  *     KEY    = func | cpu | caller | comm | ARG
  *     ARG    = a parameter's name | retval | ns | an expression as in kprobe_events
+ *            | a NAME that is given one by `with`
  *
  * Context: thread.
  */
@@ -20,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRACE_LINE_MAX 1024
+#define TRACE_LINE_MAX 4096
 #define TRACE_KEYS_MAX 3
 #define TRACE_ARGS_MAX 16
 #define TRACE_WORD_MAX 128
@@ -47,12 +48,15 @@ struct trace_line {
     unsigned key_count;
     char arg[TRACE_ARGS_MAX][TRACE_WORD_MAX]; /* what is to be fetched, in order */
     unsigned arg_count;
-    bool all_args;       /* print *: each parameter */
+    const char *expression[TRACE_ARGS_MAX]; /* of @arg, by `with`; NULL: it has none */
+    char with[TRACE_LINE_MAX];              /* where they stand */
+    bool all_args;                          /* print *: each parameter */
     const char *problem; /* what is wrong, when trace_line_parse() has refused */
     size_t at;           /* and where in the text */
 };
 
-/* trace_line_parse - Return: 0; -EINVAL with @line->problem. */
+/* trace_line_parse - @line must not be moved then: it points into itself.
+ * Return: 0; -EINVAL with @line->problem. */
 int trace_line_parse(struct trace_line *line, const char *text);
 
 /* trace_line_short - a short form: count, args, time or callers of @place, as a whole line.

@@ -319,15 +319,6 @@ static int parse_arg_name(struct making *making, struct def *def, struct def_wor
     return 0;
 }
 
-static size_t code_len(const struct fetch_insn *code)
-{
-    size_t len = 0;
-
-    while (code[len].op != FETCH_END)
-        len++;
-    return len + 1;
-}
-
 /* named_argument - of $argN[:TYPE], which a return probe saves at the entry: the parameter's
  * name with its type, in @buf, as Linux lists it. Else @word.
  */
@@ -356,7 +347,7 @@ static int parse_arg(struct making *making, struct def *def, struct def_word wor
 {
     struct fetch_arg *arg = &def->args[def->arg_count];
     char named[FETCH_NAME_MAX + FETCH_TEXT_MAX + 1];
-    struct fetch_insn code[FETCH_OPS_MAX], *kept;
+    struct fetch_insn code[FETCH_CODE_MAX], *kept;
     const char *text;
     size_t body, size;
     int err;
@@ -372,7 +363,7 @@ static int parse_arg(struct making *making, struct def *def, struct def_word wor
                       arg, code, making->error);
     if (err)
         return err;
-    size = code_len(code) * sizeof(*code);
+    size = fetch_code_len(code) * sizeof(*code);
     kept = room_take(room, size);
     memcpy(kept, code, size);
     arg->code = kept;
@@ -428,7 +419,8 @@ static int arg_symbol(void *arg, const char *text, size_t len, uintptr_t *addr)
 /* ---- the whole ---- */
 
 /* room_size - enough for all that parse_args() takes: of a program, each parenthesis adds one
- * instruction to at most seven others.
+ * instruction to at most seven others. A program of gdb takes half of its text, behind the
+ * room for all instructions.
  */
 static size_t room_size(const char *args, size_t count)
 {
@@ -436,7 +428,9 @@ static size_t room_size(const char *args, size_t count)
 
     for (const char *p = args; *p; p++)
         insns += *p == '(';
-    size += insns * sizeof(struct fetch_insn);
+    for (const char *p = args; (p = strstr(p, "agent(")) != NULL; p++)
+        insns += FETCH_OPS_MAX;
+    size += insns * sizeof(struct fetch_insn) + strlen(args) / 2;
     size += strlen(args) + count * (sizeof("arg128") + 2 * FETCH_NAME_MAX + 2 * 8);
     return size + 2 * DEF_NAME_MAX + 8;
 }

@@ -149,17 +149,24 @@ static bool place_matches(const struct def *def, const char *place)
     return !strncmp(place, symbol, len) && !strcmp(place + len, number_text(def, number));
 }
 
+/* Is it @word, "NAME=EXPRESSION"? */
+static bool arg_is(const struct fetch_arg *arg, struct def_word word)
+{
+    size_t name = strlen(arg->name), text = strlen(arg->text);
+
+    return word.len == name + 1 + text && !memcmp(word.p, arg->name, name) &&
+           word.p[name] == '=' && !memcmp(word.p + name + 1, arg->text, text);
+}
+
 /* Do the arguments that are given begin those of @def? */
 static bool args_match(const struct def *def, const char *args)
 {
-    char text[FETCH_NAME_MAX + 1 + FETCH_TEXT_MAX + 1];
     struct def_word word;
 
     for (unsigned i = 0; word = def_word_next(&args), word.len; i++) {
         if (i >= def->arg_count)
             return false;
-        snprintf(text, sizeof(text), "%s=%s", def->args[i].name, def->args[i].text);
-        if (strlen(text) != word.len || memcmp(text, word.p, word.len))
+        if (!arg_is(&def->args[i], word))
             return false;
     }
     return true;

@@ -59,7 +59,8 @@
     X(NOFENTRY_ARGS, "$arg* can be used only on function entry or exit")                 \
     X(NEED_STRING_TYPE, "$comm and immediate-string only accepts string type")           \
     X(TOO_MANY_ARGS, "Too many arguments are specified")                                 \
-    X(TOO_MANY_EARGS, "Too many entry arguments specified")
+    X(TOO_MANY_EARGS, "Too many entry arguments specified")                              \
+    X(BAD_AGENT, "Invalid program of gdb")
 
 #define TRACE_ERROR_ID(name, text) TRACE_##name,
 enum trace_error_id {

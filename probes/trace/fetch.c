@@ -48,6 +48,39 @@ static uint64_t load_argument(const struct fetch_from *from, uint64_t n, bool *f
     return load_word(from, regs->sp + 8 * (n - FETCH_REG_ARGS + 1), fault);
 }
 
+size_t fetch_code_len(const struct fetch_insn *code)
+{
+    size_t len = 0;
+
+    if (code->op == FETCH_LOAD_AGENT)
+        return (size_t)code->value + (code->len + sizeof(*code) - 1) / sizeof(*code);
+    while (code[len].op != FETCH_END)
+        len++;
+    return len + 1;
+}
+
+static int read_for_agent(void *arg, void *dst, uintptr_t addr, size_t len)
+{
+    const struct fetch_from *from = arg;
+
+    return from->read(dst, addr, len, false);
+}
+
+/* load_agent - what a program of gdb leaves. NOINLINE: its stack is not that of others. */
+static NOINLINE uint64_t load_agent(const struct fetch_insn *insn,
+                                    const struct fetch_from *from, bool *fault)
+{
+    const struct agent_world world = { .regs = from->regs,
+                                       .ip = from->ip,
+                                       .arg = (void *)(uintptr_t)from,
+                                       .read = read_for_agent };
+    uint64_t value = 0;
+
+    if (agent_run((const uint8_t *)(insn + insn->value), &world, &value, NULL))
+        *fault = true;
+    return value;
+}
+
 /* load - the first instruction's value. A text's is found by its store. */
 static uint64_t load(const struct fetch_insn *insn, const struct fetch_from *from,
                      bool *fault)
@@ -76,6 +109,8 @@ static uint64_t load(const struct fetch_insn *insn, const struct fetch_from *fro
         return 0;
     case FETCH_LOAD_VALUE:
         return (uint64_t)insn->value;
+    case FETCH_LOAD_AGENT:
+        return load_agent(insn, from, fault);
     default:
         return 0;
     }

@@ -16,17 +16,21 @@
 #pragma once
 
 #include "kernel/base/regs.h"
+#include "probes/agent/agent.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#define FETCH_ARGS_MAX 128      /* arguments of an event */
-#define FETCH_NAME_MAX 32       /* characters of an argument's name */
-#define FETCH_TEXT_MAX 63       /* characters of its expression, type included */
-#define FETCH_OPS_MAX 16        /* instructions of its program, the end included */
-#define FETCH_ARRAY_MAX 64      /* elements */
-#define FETCH_STRING_MAX 4096   /* bytes of a string, NUL included */
+#define FETCH_ARGS_MAX 128 /* arguments of an event */
+#define FETCH_NAME_MAX 32  /* characters of an argument's name */
+#define FETCH_TEXT_MAX 63  /* characters of its expression, type included */
+#define FETCH_TEXT_LONG (2 * AGENT_CODE_MAX + FETCH_TEXT_MAX) /* with a program of gdb */
+#define FETCH_OPS_MAX 16 /* instructions of its program, the end included */
+#define FETCH_CODE_MAX                                                                   \
+    (FETCH_OPS_MAX + AGENT_CODE_MAX / 16) /* the same, behind it gdb's */
+#define FETCH_ARRAY_MAX 64                /* elements */
+#define FETCH_STRING_MAX 4096             /* bytes of a string, NUL included */
 #define FETCH_ENTRY_MAX 16      /* arguments that a return probe saves at the entry */
 #define FETCH_REG_ARGS 6        /* arguments of a function that are in registers */
 #define FETCH_ENTRY_TIME 0xffff /* saved at the entry in the place of an argument */
@@ -58,6 +62,7 @@ enum fetch_op {
     FETCH_LOAD_VALUE, /* value: itself */
     FETCH_LOAD_COMM,  /* the name of the thread */
     FETCH_LOAD_TEXT,  /* text: itself */
+    FETCH_LOAD_AGENT, /* value: instructions from here to a program of gdb, len: its bytes */
     FETCH_NAME,       /* text: the symbol whose address the next one loads */
     FETCH_DEREF,      /* value: offset */
     FETCH_DEREF_USER, /* the same in the memory of a user */
@@ -94,6 +99,7 @@ struct fetch_arg {
 /* What a hit gives to read from. */
 struct fetch_from {
     const struct pt_regs *regs;
+    uintptr_t ip;          /* the instruction of the probe, for programs of gdb */
     const uint64_t *entry; /* of a return probe: what fetch_entry() saved; else NULL */
     const char *comm;      /* the thread's name, or NULL */
     uint64_t (*now)(void); /* nanoseconds; NULL: they are not known */
@@ -117,6 +123,9 @@ struct fetch_to {
     unsigned faults; /* values and strings that could not be read */
     unsigned cut;    /* strings that did not fit */
 };
+
+/* fetch_code_len - instructions of a program, with what is behind its end. Context: any. */
+size_t fetch_code_len(const struct fetch_insn *code);
 
 /* fetch_type_find - the type of this name, or of the container of a bit field; NULL: none.
  * @name: @len bytes

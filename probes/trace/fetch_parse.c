@@ -297,6 +297,42 @@ static int parse_constant(struct fetch_parser *parse, struct piece text)
     return 0;
 }
 
+/* ---- programs of gdb ---- */
+
+static const char agent_word[] = "agent(";
+
+static int hex_digit(char c)
+{
+    if (isdigit((unsigned char)c))
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* parse_agent - "agent(260004...27)": the bytes stand behind the room for instructions. */
+static int parse_agent(struct fetch_parser *parse, struct piece text)
+{
+    struct piece hex = behind(text, sizeof(agent_word) - 1);
+    uint8_t *bytes = (uint8_t *)(parse->code + FETCH_OPS_MAX);
+    size_t len = hex.len / 2;
+
+    if (hex.len % 2 != 1 || hex.p[hex.len - 1] != ')' || len > AGENT_CODE_MAX)
+        return fetch_refuse(parse, TRACE_BAD_AGENT, parse->column, -EINVAL);
+    for (size_t i = 0; i < len; i++) {
+        int high = hex_digit(hex.p[2 * i]), low = hex_digit(hex.p[2 * i + 1]);
+
+        if (high < 0 || low < 0)
+            return fetch_refuse(
+                parse, TRACE_BAD_AGENT,
+                parse->column + (unsigned)(sizeof(agent_word) - 1 + 2 * i), -EINVAL);
+        bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    if (agent_verify(bytes, len, AGENT_VALUE, NULL))
+        return fetch_refuse(parse, TRACE_BAD_AGENT, parse->column, -EINVAL);
+    make(parse, FETCH_LOAD_AGENT, FETCH_OPS_MAX - parse->at);
+    now(parse)->len = (uint16_t)len;
+    return 0;
+}
+
 /* ---- dereferences ---- */
 
 static int parse_expression(struct fetch_parser *parse, struct piece text);
@@ -358,8 +394,8 @@ static int parse_deref(struct fetch_parser *parse, struct piece text)
     return 0;
 }
 
-/* Recursion ends with the text: each level takes three of at most FETCH_TEXT_MAX
- * characters.
+/* Recursion ends with the text: each level takes three of at most FETCH_TEXT_MAX characters,
+ * which are all that may stand before a program of gdb.
  */
 static int parse_expression(struct fetch_parser *parse, struct piece text)
 {
@@ -376,6 +412,8 @@ static int parse_expression(struct fetch_parser *parse, struct piece text)
     case '\\':
         return parse_constant(parse, text);
     default:
+        if (begins(text, agent_word))
+            return parse_agent(parse, text);
         return parse_parameter(parse, text);
     }
 }
@@ -576,10 +614,12 @@ int fetch_parse(struct fetch_context *context, const char *text, unsigned column
         .context = context, .error = error, .code = code, .column = column
     };
     struct piece expression = { text, strlen(text) }, type = { NULL, 0 };
-    const char *colon;
+    const char *colon, *agent;
     int err;
 
-    if (expression.len > FETCH_TEXT_MAX)
+    agent = strstr(text, agent_word);
+    if (expression.len >
+        (agent && agent - text <= FETCH_TEXT_MAX ? FETCH_TEXT_LONG : FETCH_TEXT_MAX))
         return fetch_refuse(&parse, TRACE_ARG_TOO_LONG, column, -E2BIG);
     if (!expression.len)
         return fetch_refuse(&parse, TRACE_NO_ARG_BODY, column, -EINVAL);

@@ -29,7 +29,7 @@ struct fetch_context {
  * @text:   the expression, without a name before it; must outlive @arg
  * @column: where @text stands in the line, for @error
  * @arg:    its type, count and text are filled in, not its name and its offset
- * @code:   FETCH_OPS_MAX instructions; @arg->code points there
+ * @code:   FETCH_CODE_MAX instructions; @arg->code points there
  *
  * Context: thread.
  * Return:  0; a negative errno, with @error filled. A symbol that is not found is no error

@@ -306,6 +306,52 @@ static void limits_of_arguments(void)
     CHECK_ROWS(rows);
 }
 
+static void programs_of_gdb(void)
+{
+    static const struct row rows[] = {
+        { "p:ev vfs_read a=agent(26000527):u32", 0, LISTED("a=agent(26000527):u32"), 0 },
+        { "p:ev vfs_read s=+8(agent(26000527)):string", 0,
+          LISTED("s=+8(agent(26000527)):string"), 0 },
+        { "p:ev vfs_read agent(26000527)", 0, LISTED("arg1=agent(26000527)"), 0 },
+        { "p:ev vfs_read a=agent(2600052)", EINVAL, "Invalid program of gdb", 16 },
+        { "p:ev vfs_read a=agent(26000527", EINVAL, "Invalid program of gdb", 16 },
+        { "p:ev vfs_read a=agent()", EINVAL, "Invalid program of gdb", 16 },
+        { "p:ev vfs_read a=agent(26zz0527)", EINVAL, "Invalid program of gdb", 24 },
+        { "p:ev vfs_read a=agent(27)", EINVAL, "Invalid program of gdb", 16 },
+        { "p:ev vfs_read a=agent(26000527):u8[3]", EINVAL,
+          "String accepts only memory argument", 32 },
+    };
+
+    CHECK_ROWS(rows);
+}
+
+static void programs_of_gdb_have_a_length(void)
+{
+    static char line[2 * 1024 + 4096];
+    struct trace_error error;
+    struct def *def;
+
+    for (int i = 0; i < 2; i++) {
+        size_t len = i ? 1025 : 1024; /* of the program, in bytes */
+
+        strcpy(line, "p:ev vfs_read a=agent(2201");
+        for (size_t k = 3; k < len; k++)
+            strcat(line, "0e");
+        strcat(line, "27)");
+        CHECK_EQ(def_parse(&trace_host, line, &def, &error), i ? -EINVAL : 0);
+        if (!i)
+            def_free(&trace_host, def);
+    }
+    /* What stands before it does not become longer by it: no deep parentheses. */
+    strcpy(line, "p:ev vfs_read a=");
+    for (int i = 0; i < 200; i++)
+        strcat(line, "+0(");
+    strcat(line, "agent(220127)");
+    for (int i = 0; i < 200; i++)
+        strcat(line, ")");
+    CHECK_EQ(def_parse(&trace_host, line, &def, &error), -E2BIG);
+}
+
 static void as_many_arguments_as_there_may_be(void)
 {
     char line[1024] = "p:ev vfs_read", listed[2048];
@@ -528,8 +574,8 @@ static void without_memory_nothing_is_left(void)
 
 UNIT_TESTS(lines_with_nothing_on_them, lines_that_are_no_command, places,
            numbers_of_instances, names, registers_and_variables, memory,
-           constants_and_what_is_no_argument, types, limits_of_arguments,
-           as_many_arguments_as_there_may_be,
+           constants_and_what_is_no_argument, types, limits_of_arguments, programs_of_gdb,
+           programs_of_gdb_have_a_length, as_many_arguments_as_there_may_be,
            return_probes_may_record_arguments_of_the_call, several_probes_of_one_event,
            deletions, what_is_listed_can_be_read_again,
            what_was_written_is_cut_into_lines, lines_that_are_too_long_or_have_a_nul,

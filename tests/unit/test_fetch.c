@@ -416,10 +416,45 @@ static void plain_arguments_are_told(void)
     CHECK_EQ(trace_host_blocks(), 0);
 }
 
+static void programs_of_gdb(void)
+{
+    regs.di = MEMORY + 16;
+    put(16, 0x123456789a);
+    put(24, 0);
+    from.ip = VFS_READ + 4;
+    run("a=agent(26000527) b=agent(2600051a27):u32 c=agent(26001027)");
+    CHECK_EQ(number(0, 0), MEMORY + 16);
+    CHECK_EQ(number(1, 0), 0x3456789a);
+    CHECK_EQ(number(2, 0), VFS_READ + 4);
+    CHECK_EQ(to.faults, 0);
+    strcpy((char *)memory + 64, "a name");
+    regs.si = MEMORY + 60;
+    run("s=+4(agent(26000427)):string t=agent(26000527) u=%di");
+    CHECK_STR(text(0, 0), "a name");
+    CHECK_EQ(number(1, 0), number(2, 0));
+    CHECK_EQ(to.faults, 0);
+}
+
+static void programs_of_gdb_that_fail_are_zero_and_counted(void)
+{
+    regs.di = MEMORY + 24;
+    put(24, 0);
+    /* 1 / 0; 1 / *di; *0; a text there. */
+    run("a=agent(220122000527) b=agent(22012600051a0527) c=agent(22001a27) "
+        "s=+0(agent(22001a27)):string d=agent(26000527)");
+    CHECK_EQ(number(0, 0), 0);
+    CHECK_EQ(number(1, 0), 0);
+    CHECK_EQ(number(2, 0), 0);
+    CHECK(text(3, 0) == NULL);
+    CHECK_EQ(number(4, 0), MEMORY + 24);
+    CHECK_EQ(to.faults, 4);
+}
+
 UNIT_TESTS(each_register_by_its_name, the_stack, types_cut_values, bit_fields,
            memory_through_pointers, what_cannot_be_read_is_zero_and_counted,
            arrays_of_numbers, an_array_that_ends_in_nothing, strings, arrays_of_strings,
            a_string_without_an_end_is_cut,
            a_string_may_end_with_the_last_byte_that_can_be_read,
            strings_keep_to_the_room_there_is,
-           return_values_and_what_was_saved_at_the_entry, plain_arguments_are_told)
+           return_values_and_what_was_saved_at_the_entry, plain_arguments_are_told,
+           programs_of_gdb, programs_of_gdb_that_fail_are_zero_and_counted)

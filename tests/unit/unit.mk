@@ -24,7 +24,8 @@ unit_print := $(addprefix probes/trace/,ring.c page.c page_merge.c event.c print
     fetch_type.c) libc/strtol.c libc/ctype.c
 unit_ring := probes/trace/ring.c probes/trace/page.c
 trace_language := $(filter $(addprefix probes/trace/,def% error% fetch% filter% hist% trigger%), \
-    $(TRACE)) $(filter-out libc/err.c libc/qsort.c,$(LIBC)) tests/unit/trace_host.c
+    $(TRACE)) $(filter-out libc/err.c libc/qsort.c,$(LIBC)) $(AGENT) \
+    tests/unit/trace_host.c
 $(foreach stem,def error fetch filter hist trigger,$(eval unit_$(stem) := $(trace_language)))
 unit_reject := probes/core/reject.c
 unit_rules := probes/core/rules.c probes/core/reject.c

@@ -6,7 +6,7 @@ import re
 
 from machine import quote
 
-from . import recording
+from . import question, recording
 from .take import Taker, TraceError
 
 ROOT = "/sys/kernel/tracing/"
@@ -54,6 +54,8 @@ def folders(names):
 
 class Capture:
     """One recording, of what was asked in lines."""
+
+    force_gdb = False  # gdb compiles also what the guest could resolve: for tests
 
     def __init__(self, machine, memory, symbols, cpus, lines=()):
         self.machine = machine
@@ -107,11 +109,8 @@ class Capture:
     def question(self, line):
         """What the console's `trace` writes for a question is written here instead."""
         short = SHORT.fullmatch(line.strip())
-        words = [short[1], short[2]] if short else [line]
-        if any("'" in word and '"' in word for word in words):
-            raise TraceError(f"{line!r} has both kinds of quotes")
-        words = [f'"{word}"' if "'" in word else f"'{word}'" for word in words]
-        reply = self.machine.request(" ".join(["trace", "-n", *words]), LIMIT)
+        words = [short[1], short[2]] if short else [self.resolved(line)]
+        reply = self.lines_of(words)
         if reply.errno:
             raise TraceError(reply.text.rstrip())
         for command in reply.lines:
@@ -119,6 +118,18 @@ class Capture:
             if not match:
                 raise TraceError(f"trace -n prints {command!r}")
             self.follow(match[2].removeprefix(ROOT), match[1])
+
+    def lines_of(self, words):
+        """The reply to `trace -n` with these words."""
+        if any("'" in word and '"' in word for word in words):
+            raise TraceError(f"{words[-1]!r} has both kinds of quotes")
+        words = [f'"{word}"' if "'" in word else f"'{word}'" for word in words]
+        return self.machine.request(" ".join(["trace", "-n", *words]), LIMIT)
+
+    def resolved(self, line):
+        """The question, its C expressions as programs."""
+        return question.resolve(line, lambda text: self.lines_of([text]),
+                                self.result.symbols, self.force_gdb)
 
     def follow(self, name, text):
         """Write what a question is made of."""

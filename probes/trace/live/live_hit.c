@@ -317,6 +317,7 @@ static int hit_probe(struct kprobe *kp, struct pt_regs *regs)
         .def = p->def,
         .at = { kp->addr },
         .from = { .regs = regs,
+                  .ip = kp->addr,
                   .comm = thread_current()->name,
                   .now = clock_ns,
                   .returns = kretprobe_find_ret,
@@ -345,6 +346,7 @@ static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
         .def = p->def,
         .at = { p->rp.kp.addr, ri->ret_addr },
         .from = { .regs = regs,
+                  .ip = ri->ret_addr,
                   .entry =
                       p->def->entry_count ? (const uint64_t *)(void *)ri->data : NULL,
                   .comm = thread_current()->name,

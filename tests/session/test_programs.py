@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""test_programs.py - C expressions in questions: gdb compiles them on the host, and the guest
+verifies and runs them. Both ways of a question give one table.
+"""
+
+import os
+import re
+import shlex
+import sys
+
+sys.dont_write_bytecode = True
+from recorded import ROOT, Recorded, lines_of  # noqa: E402
+import tap  # noqa: E402
+from probes.trace.host import hist, question  # noqa: E402
+from session import ask, at_prompt, sonde  # noqa: E402
+from transcript import fenced_blocks  # noqa: E402
+
+TRACING = "/sys/kernel/tracing/"
+
+
+def line_of(path, text):
+    """The number of the only line of @path that contains @text."""
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        (number,) = [n for n, line in enumerate(file, 1) if text in line]
+    return number
+
+
+def one_liners():
+    """(question, command) of each question in docs/trace.md that a command ends."""
+    with open(os.path.join(ROOT, "docs/trace.md"), encoding="utf-8") as file:
+        text = file.read()
+    for _, _, block in fenced_blocks(text.split("\n")):
+        for line in block:
+            if not line.startswith("sonde> trace ") or " -- " not in line:
+                continue
+            asked, command = line.removeprefix("sonde> trace ").split(" -- ", 1)
+            words = shlex.split(asked)
+            yield " ".join(words), command
+
+
+LONG_FORMS = {"count": "%s { count by func }", "args": "%s { print * }",
+              "time": "ret %s { hist(ns) }", "callers": "%s { count by caller }"}
+
+
+def long_form(asked):
+    first, _, place = asked.partition(" ")
+    return LONG_FORMS[first] % place if first in LONG_FORMS else asked
+
+
+def rows_of(said):
+    """{keys: values} of a histogram; a time is no fact of it."""
+    rows = {}
+    for table in hist.parse(said):
+        for row in table.rows:
+            keys = tuple(hist.shown_key(name, text) for name, text in row.keys.items())
+            rows[keys] = tuple(row.values.values())
+    return rows
+
+
+def forced(recorded, asked):
+    """The question with each parameter compiled by gdb."""
+    capture = recorded.capture
+    return question.resolve(asked, lambda text: capture.lines_of([text]),
+                            capture.result.symbols, force=True)
+
+
+def values_printed(lines, event):
+    """What each record of @event says behind its place: values, without their names."""
+    found = [re.search(rf": {event}: \(.*?\)(.*)", line) for line in lines]
+    return [re.findall(r'=("[^"]*"|\S+)', match[1]) for match in found if match]
+
+
+def both_ways_give_one_table():
+    asked = list(one_liners())
+    tap.check(len(asked) >= 7, f"docs/trace.md has {len(asked)} questions with a command")
+    compiled = 0
+    for text, command in asked:
+        text = long_form(text)
+        with Recorded() as recorded:
+            other = forced(recorded, text)
+            compiled += other != text
+            recorded.begin(text, other)
+            ask(recorded.guest, command)
+            result = recorded.capture.finish()
+        tables = [rows_of(said) for _, said in result.tables]
+        if tables:
+            tap.check(tables[0], f"{text}: something was counted")
+            if "(ns)" in text:  # each return probe has a time of its own
+                tables = [sum(values[0] for values in table.values()) for table in tables]
+            tap.equal(tables[1], tables[0], f"{text}: both ways count the same")
+        else:
+            lines = lines_of(result)
+            first = values_printed(lines, "q1")
+            tap.check(first, f"{text}: something was recorded")
+            second = values_printed(lines, "q2")
+            shown = [values[: len(first[0])] for values in second]  # behind: the condition
+            tap.equal(shown, first, f"{text}: the same values")
+    tap.check(compiled >= 3, f"{compiled} of them have parameters, which gdb has compiled")
+
+
+def the_console_gives_the_same_table():
+    """What is counted there, and what ./sonde trace counts, in two guests."""
+    for asked, command in one_liners():
+        text = long_form(asked)
+        if " count by " not in text and " sum(" not in text:
+            continue
+        with at_prompt() as guest:
+            said = ask(guest, f"trace '{text}' -- {command}")
+        rows = {key: int(n) for n, key in re.findall(r"^ +(\d+)  (.+)$", said, re.M)}
+        with Recorded() as recorded:
+            recorded.begin(text)
+            ask(recorded.guest, command)
+            result = recorded.capture.finish()
+        host = {keys[0].partition("/0x")[0]: values[-1] for _, table in result.tables
+                for keys, values in rows_of(table).items()}
+        tap.check(rows, f"{text}: the console's table has rows")
+        tap.equal(host, rows, f"{text}: the host has the same")
+
+
+def locals_and_members():
+    line = line_of("kernel/fs/vfs.c", "if (count > left)")
+    status, out, err = sonde(
+        "trace", f"vfs.c:{line} if count > 16 {{ hist(left) by cpu }}",
+        f"vfs.c:{line} if count > left {{ count by file->node->name }}",
+        f"vfs.c:{line} {{ sum(count > left ? left : count) }}", "--", "run vfs")  # fmt: skip
+    tap.equal((status, err), (0, ""), "expressions over locals and members")
+    tables = out.split("vfs.c:")
+    tap.equal(len(tables), 4, "three tables")
+    by_cpu = re.findall(r"^\d+ +<= \d+ +(\d+)", tables[1], re.M)
+    tap.check(by_cpu and sum(map(int, by_cpu)) <= 720, "reads of more than 16 bytes")
+    tap.check(re.search(r"^work\.\d +\d", tables[2], re.M), "a member of a member is a text")
+    total = re.search(r"^ *\d+ +(\d+)  ", tables[3], re.M)
+    status, out, err = sonde("trace", "ret vfs_read { sum(retval) }", "--", "run vfs")
+    real = re.search(r"^ *720 +(\d+)", out, re.M)
+    tap.equal(total and total[1], real and real[1],
+              "what is left or asked for, in C, is what the function returns")  # fmt: skip
+    tap.equal((status, err), (0, ""), "which is summed up in another run")
+
+
+def conditions_keep_their_order():
+    """&& binds before ||, also where the guest could say a part of it."""
+    for condition in ("count == 0 || count > 30 && *pos > 100",
+                      "count > 30 && (*pos > 100 || count == 60)",
+                      "count > 30 && *pos > 100 && comm != \"none\""):  # fmt: skip
+        status, out, err = sonde(
+            "trace", f"vfs_read if {condition} {{ count }}",
+            "vfs_read if count > 30 { count by *pos > 100 || count == 60 }",
+            "vfs_read if count > 30 { count by *pos > 100 }", "--", "run vfs")  # fmt: skip
+        tap.equal((status, err), (0, ""), condition)
+        first, either, late = out.split("vfs_read if ")[1:]
+        table = either if "== 60)" in condition else late
+        hits = [re.findall(r"^1 +(\d+)", table, re.M), re.findall(r"(\d+)  █", first)]
+        tap.check(hits[0] and hits[0] == hits[1], f"{hits[0]} hits")
+        if hits[0] != hits[1]:
+            tap.note(out)
+
+
+def what_is_refused_says_why():
+    line = line_of("kernel/fs/vfs.c", "size_t left = *pos")
+    for asked, text in (
+        ("vfs_read { hist(left) }", "left has no value there; vfs.c:"),
+        ("vfs_read { hist(lft) }", "There are: buf, count, file, left, pos"),
+        ("vfs_read { hist(file->text) }", "is a struct seq: name a part of it"),
+        ("vfs_read { hist(count +) }", "syntax error"),
+        ("ret vfs_read { hist(*pos) }", "in a ret there are parameters, retval and ns"),
+        ("list.h:26 { count by l->next }", "choose list.h:26#1"),
+        (f"vfs.c:{line + 100000} {{ count by *pos }}", "has no code"),
+        ("vfs_read { count by 1.5 * count }", "is a double"),
+    ):
+        status, out, err = sonde("trace", asked, "--", "run vfs")
+        tap.check(status == 1 and text in err and not out, f"{asked}: {text}")
+        if text not in err:
+            tap.note(f"{status} {err}")
+
+
+HOSTILE = (
+    "", "27", "2201", "ff27", "22012000002701", "220120000427", "21000027",
+    "022702", "26002027", "2201220102020227", "2201" * 33 + "27",
+    "2201160027", "1b27", "22002200340000012527", "2c000127", "0c27", "220132ff27",
+)  # fmt: skip
+
+
+def programs_that_are_wrong_are_refused():
+    with at_prompt() as guest:
+        for code in HOSTILE:
+            reply = guest.machine.request(
+                f"echo 'p:bad vfs_read a=agent({code})' >> {TRACING}kprobe_events", 30)
+            tap.equal(reply.name, "EINVAL", f"{code[:40]} is refused")
+        tap.check("Invalid program of gdb" in ask(guest, f"cat {TRACING}error_log"),
+                  "and the log says why")  # fmt: skip
+        tap.equal(ask(guest, f"cat {TRACING}kprobe_events"), "", "nothing is left")
+
+
+def programs_that_fail_are_counted():
+    """NULL, an address that is none, a division by zero: 720 hits each, and all go on."""
+    with at_prompt(smp=4) as guest:
+        ask(guest, f"echo 'p:bad vfs_read a=agent(22001a27) b=agent(257fffffffffffffff1a27"
+                   f") c=agent(220122000527) d=agent(26000327):u64' >> {TRACING}"
+                   "kprobe_events")  # fmt: skip
+        ask(guest, f"echo 1 > {TRACING}events/kprobes/bad/enable")
+        tap.check("calls 720" in ask(guest, "run vfs"), "the work is done")
+        ask(guest, f"echo 0 > {TRACING}events/kprobes/bad/enable")
+        records = re.findall(r"bad: \(.*?\) a=0x0 b=0x0 c=0x0 d=\d+",
+                             ask(guest, f"cat {TRACING}trace"))  # fmt: skip
+        tap.equal(len(records), 720, "a value that cannot be computed is 0")
+        tap.check(re.search(r"fault=2160", ask(guest, f"cat {TRACING}kprobe_profile")),
+                  "and each is counted")  # fmt: skip
+
+
+tap.run(both_ways_give_one_table, the_console_gives_the_same_table, locals_and_members,
+        conditions_keep_their_order, what_is_refused_says_why,
+        programs_that_are_wrong_are_refused, programs_that_fail_are_counted)
