@@ -385,6 +385,7 @@ hooks: ## install the pre-commit hook: format of changed files
 clean: ## remove all that was built
 	$(Q)rm -rf $(B) compile_commands.json
 
+include probes/insn/page/page.mk
 include tests/unit/unit.mk tests/hosted/hosted.mk tests/checkers.mk tests/bench/bench.mk
 
 # For scripts: what a variable of these files is.

@@ -10,22 +10,22 @@
 
 struct pt_regs {
     /* pushed by the common entry */
-    unsigned long r15, r14, r13, r12, bp, bx;
-    unsigned long r11, r10, r9, r8, ax, cx, dx, si, di;
-    union {                /* read by the stub, before anything that can be probed */
-        unsigned long cr2; /* #PF */
-        unsigned long dr6; /* #DB */
-        unsigned long aux;
+    uint64_t r15, r14, r13, r12, bp, bx;
+    uint64_t r11, r10, r9, r8, ax, cx, dx, si, di;
+    union {           /* read by the stub, before anything that can be probed */
+        uint64_t cr2; /* #PF */
+        uint64_t dr6; /* #DB */
+        uint64_t aux;
     };
     union {
-        unsigned long orig_ax;
+        uint64_t orig_ax;
         struct {
             uint32_t error_code; /* pushed by the CPU, or 0 by the stub */
             uint32_t vector;     /* by the stub */
         };
     };
     /* pushed by the CPU */
-    unsigned long ip, cs, flags, sp, ss;
+    uint64_t ip, cs, flags, sp, ss;
 };
 
 _Static_assert(sizeof(struct pt_regs) == 22 * 8, "entry.asm pushes 22 words");

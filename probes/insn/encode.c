@@ -23,7 +23,7 @@ static void number_put(uint8_t *out, uint64_t n, size_t len)
 
 static int64_t distance(uintptr_t next, uintptr_t to)
 {
-    return (int64_t)(to - next);
+    return (intptr_t)(to - next);
 }
 
 /* @opcode, then the 32-bit displacement: the end of every near branch. */

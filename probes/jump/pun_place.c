@@ -34,7 +34,7 @@ void pun_wish_add(struct pun_wish *wish, const struct pun *before, uintptr_t add
 
 static bool direct_fire(struct planner *pl, struct pun_trial *s)
 {
-    int64_t disp = (int64_t)(s->p->detour - pun_trial_next(s));
+    int64_t disp = (intptr_t)(s->p->detour - pun_trial_next(s));
 
     s->disp = (uint32_t)disp;
     s->free = 4;

@@ -44,6 +44,9 @@ tools  perf                                     linux-perf
 tools  protoc                                   protobuf-compiler
 tools  chromium                                 chromium
 tools  npm                                      npm
+tools  node                                     nodejs
+tools  wasm-ld                                  lld
+tools  websockify                               websockify
 fresh  debootstrap                              debootstrap'
 
 say()

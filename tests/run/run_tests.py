@@ -95,7 +95,7 @@ LABS = ("labs/frame", *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
 # Tests that need a large program of another project, which nothing else here needs; and the
 # labs, which only their authors change.
 TOOLS = ("hosted/gdb", "session/bochs", "session/gdb", "session/trace_tools",
-         "session/tracefs_live", *LABS)  # fmt: skip
+         "session/tracefs_live", "tools/decode_page", *LABS)  # fmt: skip
 
 # Sessions whose guests wait for the test most of the time, so that others may run beside.
 CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal", "workloads")
@@ -256,6 +256,8 @@ def build(labels):
                 if l.startswith("unit/") or l.startswith("hosted/") and "-" in l]
     if "insn/decoder" in labels:
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
+    if "tools/decode_page" in labels:
+        programs += [os.path.join(BUILD, name) for name in ("decode.html", "page/native")]
     if "pun/plans" in labels:
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
     if "region/plans" in labels:
