@@ -2,6 +2,7 @@
  * be.
  */
 #include "kernel/base/err.h"
+#include "kernel/debug/params.h"
 #include "kernel/mm/heap.h"
 #include "probes/console/commands.h"
 #include "probes/console/commands_watch.h"
@@ -35,15 +36,35 @@ static const char *flags_text(const struct kprobe *p)
     return p->flags & KPROBE_FLAG_DISABLED ? " [DISABLED]" : "";
 }
 
-static void print_returns(struct shell *sh, const struct console_returns *returns)
+/* print_value - what the function at @addr has returned, by its type. */
+static void print_value(struct shell *sh, uintptr_t addr, uint64_t value)
+{
+    size_t len;
+    const char *type = params_return(addr, &len);
+    unsigned unused = 64; /* high bits, which a function need not set */
+
+    if (!type || *type != 's' || len > 3) { /* an address, or not a signed number */
+        shell_printf(sh, " value=0x%lx", value);
+        return;
+    }
+    for (size_t i = 1, bits = 0; i < len; i++) {
+        bits = bits * 10 + (size_t)(type[i] - '0');
+        unused = 64 - (unsigned)bits;
+    }
+    shell_printf(sh, " value=%ld", (int64_t)(value << unused) >> unused);
+}
+
+static void print_returns(struct shell *sh, uintptr_t addr,
+                          const struct console_returns *returns)
 {
     uint64_t count = READ_ONCE(returns->count);
 
     shell_printf(sh, " returns=%lu", count);
-    if (count)
-        shell_printf(sh, " value=0x%lx ns=%lu mean_ns=%lu",
-                     READ_ONCE(returns->last_value), READ_ONCE(returns->last_ns),
-                     READ_ONCE(returns->total_ns) / count);
+    if (!count)
+        return;
+    print_value(sh, addr, READ_ONCE(returns->last_value));
+    shell_printf(sh, " ns=%lu mean_ns=%lu", READ_ONCE(returns->last_ns),
+                 READ_ONCE(returns->total_ns) / count);
 }
 
 /* print_line - its line, which is not ended. @missed: beside those of @p itself. */
@@ -67,7 +88,7 @@ static void print_single(struct shell *sh, const struct console_probe *cp)
     if (p->post_handler)
         shell_printf(sh, " post=%lu", READ_ONCE(cp->posts));
     if (cp->kind == CONSOLE_RETURN)
-        print_returns(sh, &cp->returns);
+        print_returns(sh, cp->one_ptr->addr, &cp->returns);
     shell_printf(sh, "\n");
 }
 

@@ -88,18 +88,27 @@ static void show_stack(const struct hist *hist, struct hist_entry *entry, struct
 
 /* ---- rows ---- */
 
-static uint64_t value_of(const struct trace_line *line, const struct hist_entry *entry)
+static uint64_t average(const struct hist_entry *entry, bool is_signed)
 {
-    switch (line->action) {
-    case ACTION_SUM:
-    case ACTION_MIN:
-    case ACTION_MAX:
-        return entry->sum[1];
-    case ACTION_AVG:
-        return entry->sum[0] ? entry->sum[1] / entry->sum[0] : 0;
-    default:
-        return entry->sum[0];
-    }
+    uint64_t hits = entry->sum[0];
+
+    if (!hits)
+        return 0;
+    return is_signed ? (uint64_t)((int64_t)entry->sum[1] / (int64_t)hits)
+                     : entry->sum[1] / hits;
+}
+
+static void print_value(const struct trace_line *line, const struct hist *hist,
+                        const struct hist_entry *entry, struct seq *out)
+{
+    bool has_value = line->action == ACTION_SUM || line->action == ACTION_MIN ||
+                     line->action == ACTION_MAX || line->action == ACTION_AVG;
+    bool is_signed = has_value && hist->val[0].field.is_signed;
+    uint64_t value = entry->sum[has_value];
+
+    if (line->action == ACTION_AVG)
+        value = average(entry, is_signed);
+    seq_printf(out, is_signed ? "%12ld" : "%12lu", value);
 }
 
 static void print_rows(const struct trace_line *line, const struct hist *hist,
@@ -119,8 +128,8 @@ static void print_rows(const struct trace_line *line, const struct hist *hist,
         struct hist_entry *entry = hist_entry(hist, order[i]);
 
         keys_text(hist, entry, line->key_count, keys, sizeof(keys));
-        seq_printf(out, "%12lu%s%s\n", value_of(line, entry), line->key_count ? "  " : "",
-                   keys);
+        print_value(line, hist, entry, out);
+        seq_printf(out, "%s%s\n", line->key_count ? "  " : "", keys);
         if (line->action == ACTION_STACK)
             show_stack(hist, entry, out);
     }
@@ -128,12 +137,33 @@ static void print_rows(const struct trace_line *line, const struct hist *hist,
 
 /* ---- distributions ---- */
 
-static void print_bar(uint64_t bucket, uint64_t n, uint64_t total, struct seq *out)
+#define BUCKETS 65 /* up to 2^0, 2^1, ...; the last one: more than 2^63, or below 0 */
+
+static void print_bar(const char *row, uint64_t n, uint64_t total, struct seq *out)
 {
     unsigned bar = total ? (unsigned)((n * BAR + total - 1) / total) : 0;
 
-    seq_printf(out, "%16lu |%-*.*s %lu\n", bucket < 64 ? UINT64_C(1) << bucket : bucket,
-               BAR, (int)bar, "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@", n);
+    seq_printf(out, "%16s |%-*.*s %lu\n", row, BAR, (int)bar,
+               "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@", n);
+}
+
+/* print_bars - @in: hits of each bucket, @total in all. */
+static void print_bars(const uint64_t *in, uint64_t total, bool is_signed,
+                       struct seq *out)
+{
+    unsigned first = 0, end = BUCKETS - is_signed;
+    char row[24];
+
+    if (is_signed && in[BUCKETS - 1])
+        print_bar("-1", in[BUCKETS - 1], total, out);
+    while (first < end && !in[first])
+        first++;
+    while (end > first && !in[end - 1])
+        end--;
+    for (unsigned i = first; i < end; i++) {
+        snprintf(row, sizeof(row), "%lu", i < 64 ? UINT64_C(1) << i : UINT64_MAX);
+        print_bar(row, in[i], total, out);
+    }
 }
 
 /* print_distribution - of the entries whose other keys are those of @order[@first], which are
@@ -144,7 +174,7 @@ static void print_distribution(const struct trace_line *line, const struct hist 
                                struct seq *out)
 {
     const struct hist_part *value = &hist->key[hist->key_count - 1];
-    uint64_t in[65] = { 0 }, total = 0, least = 64, most = 0;
+    uint64_t in[BUCKETS] = { 0 }, total = 0;
     char mine[2 * TEXT_MAX], keys[2 * TEXT_MAX];
 
     keys_text(hist, hist_entry(hist, order[first]), line->key_count, mine, sizeof(mine));
@@ -159,19 +189,14 @@ static void print_distribution(const struct trace_line *line, const struct hist 
         if (strcmp(mine, keys))
             continue;
         bucket = number_of(value, hist_entry_key(hist, entry));
-        if (bucket > 64)
-            bucket = 64;
-        in[bucket] += entry->sum[0];
+        in[bucket < BUCKETS ? bucket : BUCKETS - 1] += entry->sum[0];
         total += entry->sum[0];
-        least = bucket < least ? bucket : least;
-        most = bucket > most ? bucket : most;
         order[i] = UINT32_MAX;
     }
     seq_printf(out, "%s%s", mine, line->key_count ? "\n" : "");
     seq_printf(out, "%13s <=  ------------- distribution ------------- count\n",
                line->value);
-    for (uint64_t bucket = least; bucket <= most; bucket++)
-        print_bar(bucket, in[bucket], total, out);
+    print_bars(in, total, value->field.is_signed, out);
 }
 
 void trace_table_print(const struct trace_line *line, const struct hist *hist,

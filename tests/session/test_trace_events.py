@@ -352,6 +352,15 @@ def questions(files):
     errno, text = asked(files, f"trace '{question}' -- cat /proc/none")
     tap.check(errno == ENOENT, "the status is that of the command")
     tap.check(re.search(r'path="/proc/none" retval=-2 ns=\d+$', text, re.M), "a return")
+    for action, shown in (("hist(retval)", r"^ +-1 \|@{40} 1$"),
+                          ("min(retval)", r"^ +MIN\n +-2$"), ("avg(retval)", r"^ +-2$"),
+                          ("count by retval", r"^ +1  -2$")):
+        errno, text = asked(files, f"trace 'ret vfs_open {{ {action} }}' -- cat /proc/none")
+        tap.check(re.search(shown, text, re.M), f"a signed value: {action}")
+    asked(files, "probe ret vfs_open r")
+    asked(files, "cat /proc/none")
+    tap.check(" value=-2 " in asked(files, "probe list r")[1], "and that of probe ret")
+    asked(files, "probe del r")
     errno, text = asked(files, "trace 'clock_ns { count by comm }' for 1")
     tap.check(errno == 0 and "COUNT  comm" in text, "for a second")
     for question in ("nosuch { count }", "exc_int3 { count }", "vfs_read { print nosuch }",
