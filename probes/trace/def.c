@@ -7,6 +7,7 @@
 
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "libc/include/extra.h"
 #include "probes/trace/def_words.h"
 #include "probes/trace/fetch_parse.h"
 
@@ -24,7 +25,8 @@ struct making {
     const char *line;
     struct trace_error *error;
     struct def_word head, place;
-    bool is_return;
+    bool is_return, is_watch, of_writes;
+    uint8_t watch_len;
     unsigned maxactive;
     struct def_word symbol; /* len 0: an address */
     uintptr_t addr;
@@ -53,6 +55,7 @@ static int parse_kind(struct making *making)
     uint64_t count = 0;
 
     making->is_return = *making->head.p == 'r';
+    making->is_watch = *making->head.p == 'w';
     if (making->head.len == 1 || !isdigit((unsigned char)making->head.p[1]))
         return 0;
     if (!making->is_return)
@@ -133,10 +136,116 @@ static int def_parse_symbol(struct making *making)
     return 0;
 }
 
+/* ---- [w|rw]@BYTES[:LENGTH] ---- */
+
+#define WATCH_LEN 4 /* where none is told, as on Linux */
+
+static int refuse_access(struct making *making, const char *at, enum trace_error_id id,
+                         int err)
+{
+    return def_refuse(making, PLACE, (size_t)(at - making->place.p), id, err);
+}
+
+/* parse_access - Linux takes r, too, for processors that have it. */
+static int parse_access(struct making *making, const char *at)
+{
+    size_t len = (size_t)(at - making->place.p);
+
+    making->of_writes = len == 1 && *making->place.p == 'w';
+    if (len && !making->of_writes && (len != 2 || memcmp(making->place.p, "rw", 2)))
+        return def_refuse(making, PLACE, 0, TRACE_BAD_ACCESS_TYPE, -EINVAL);
+    return 0;
+}
+
+/* parse_watch_len - cut ":LENGTH" off @bytes. Behind a colon may also be the symbol of a
+ * module.
+ */
+static int parse_watch_len(struct making *making, struct def_word *bytes)
+{
+    const char *colon = NULL;
+    uintptr_t addr;
+    uint64_t len;
+    size_t rest;
+
+    making->watch_len = WATCH_LEN;
+    for (size_t i = 0; i < bytes->len; i++)
+        if (bytes->p[i] == ':')
+            colon = bytes->p + i;
+    if (!colon)
+        return 0;
+    rest = bytes->len - (size_t)(colon + 1 - bytes->p);
+    if (fetch_number(colon + 1, rest, &len)) {
+        for (rest = 0; rest < bytes->len && !strchr("+-", bytes->p[rest]); rest++)
+            ;
+        if (find_symbol(making->host, bytes->p, rest, &addr) > 0)
+            return 0;
+        len = 0;
+    }
+    if (len != 1 && len != 2 && len != 4 && len != 8)
+        return refuse_access(making, colon + 1, TRACE_BAD_ACCESS_LEN, -EINVAL);
+    making->watch_len = (uint8_t)len;
+    bytes->len = (size_t)(colon - bytes->p);
+    return 0;
+}
+
+static int parse_watched_symbol(struct making *making, struct def_word bytes)
+{
+    int64_t offset = 0;
+    size_t len = 0;
+    int found;
+
+    while (len < bytes.len && !strchr("+-", bytes.p[len]))
+        len++;
+    if (len < bytes.len && (fetch_signed(bytes.p + len, bytes.len - len, &offset) ||
+                            offset < INT32_MIN || offset > INT32_MAX))
+        return refuse_access(making, bytes.p + len, TRACE_BAD_PROBE_ADDR, -EINVAL);
+    found = find_symbol(making->host, bytes.p, len, &making->addr);
+    if (found > 1)
+        return refuse_access(making, bytes.p, TRACE_NON_UNIQ_SYMBOL, -EADDRNOTAVAIL);
+    if (found < 1)
+        return refuse_access(making, bytes.p, TRACE_BAD_ACCESS_ADDR, -ENOENT);
+    making->symbol = (struct def_word){ bytes.p, len };
+    making->offset = (unsigned)(int)offset;
+    making->addr += (uintptr_t)offset;
+    return 0;
+}
+
+/* parse_watched - -1, and 0, is nothing: a trigger will set it. */
+static int parse_watched(struct making *making)
+{
+    const char *at = memchr(making->place.p, '@', making->place.len);
+    struct def_word bytes;
+    uint64_t addr;
+    int err;
+
+    if (!at)
+        return def_refuse(making, PLACE, 0, TRACE_BAD_ACCESS_FMT, -EINVAL);
+    err = parse_access(making, at);
+    if (err)
+        return err;
+    bytes.p = at + 1;
+    bytes.len = making->place.len - (size_t)(bytes.p - making->place.p);
+    err = parse_watch_len(making, &bytes);
+    if (err)
+        return err;
+    if (bytes.len == 2 && !memcmp(bytes.p, "-1", 2))
+        return 0;
+    if (fetch_number(bytes.p, bytes.len, &addr))
+        err = parse_watched_symbol(making, bytes);
+    else
+        making->addr = addr;
+    if (!err && (making->addr % making->watch_len ||
+                 (making->addr && making->addr < (uintptr_t)1 << 63)))
+        err = refuse_access(making, bytes.p, TRACE_BAD_ACCESS_ADDR, -EINVAL);
+    return err;
+}
+
 static int parse_place(struct making *making)
 {
     uint64_t addr;
 
+    if (making->is_watch)
+        return parse_watched(making);
     if (fetch_number(making->place.p, making->place.len, &addr))
         return def_parse_symbol(making);
     making->addr = addr;
@@ -187,13 +296,17 @@ static int def_parse_event(struct making *making, const char *name, size_t len)
 /* An event without a name is called after its place. */
 static void name_after_place(struct making *making)
 {
-    if (making->symbol.len)
+    if (making->symbol.len && making->is_watch)
+        snprintf(making->event, sizeof(making->event), "%.*s", (int)making->symbol.len,
+                 making->symbol.p);
+    else if (making->symbol.len)
         snprintf(making->event, sizeof(making->event), "%c_%.*s_%u",
                  making->is_return ? 'r' : 'p', (int)making->symbol.len, making->symbol.p,
                  making->offset);
     else
         snprintf(making->event, sizeof(making->event), "%c_0x%lx",
-                 making->is_return ? 'r' : 'p', (unsigned long)making->addr);
+                 making->is_watch ? 'w' : (making->is_return ? 'r' : 'p'),
+                 (unsigned long)making->addr);
     for (char *p = making->event; *p; p++)
         if (!isalnum((unsigned char)*p))
             *p = '_';
@@ -206,7 +319,8 @@ static int parse_names(struct making *making)
     size_t len = colon ? making->head.len - (size_t)(name - making->head.p) : 0;
     int err;
 
-    memcpy(making->group, DEF_GROUP, sizeof(DEF_GROUP));
+    strlcpy(making->group, making->is_watch ? DEF_WATCH_GROUP : DEF_GROUP,
+            sizeof(making->group));
     if (!name) {
         name_after_place(making);
         return 0;
@@ -441,6 +555,7 @@ static int def_fill(struct making *making, struct def *def, const char *args,
     const struct def_host *host = making->host;
     struct fetch_context context = {
         .is_return = making->is_return,
+        .is_watch = making->is_watch,
         .at_entry = making->at_entry,
         .entry_args = host->entry_args,
         .stack_words = host->stack_words ? host->stack_words : STACK_WORDS,
@@ -451,6 +566,9 @@ static int def_fill(struct making *making, struct def *def, const char *args,
     };
 
     def->is_return = making->is_return;
+    def->is_watch = making->is_watch;
+    def->of_writes = making->of_writes;
+    def->watch_len = making->watch_len;
     def->at_entry = making->at_entry;
     def->maxactive = making->maxactive;
     def->addr = making->addr;
@@ -500,7 +618,7 @@ int def_parse(const struct def_host *host, const char *line, struct def **def,
     if (!making.head.len)
         return 0;
     making.place = def_word_next(&rest);
-    if ((*making.head.p != 'p' && *making.head.p != 'r') || !making.place.len)
+    if (!strchr("prw", *making.head.p) || !making.place.len)
         return def_refuse(&making, 0, 0, TRACE_NO_ERROR, -EINVAL);
     err = parse_kind(&making);
     if (err)

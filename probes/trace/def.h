@@ -1,9 +1,11 @@
 /* def.h - a line of kprobe_events: a definition or an error out of it, and back to a line.
  *
  *     p[:[GROUP/]EVENT] PLACE [ARG...]           r[MAXACTIVE][:[GROUP/]EVENT] PLACE [ARG...]
+ *     w[:[GROUP/][EVENT]] [w|rw]@BYTES[:LENGTH] [ARG...]
  *     -:[GROUP/][EVENT] [PLACE [ARG...]]         # comment
  *
  *     PLACE = [MODULE:]SYMBOL[+OFFSET][%return] | ADDRESS
+ *     BYTES = [MODULE:]SYMBOL[+OFFSET|-OFFSET] | ADDRESS | -1        LENGTH = 1 | 2 | 4 | 8
  *     ARG   = [NAME=]EXPRESSION[:TYPE]           probes/trace/fetch.h
  *
  * Pure: what it asks of the kernel stands in struct def_host. Thread context, all of it.
@@ -21,6 +23,7 @@
 #define DEF_NAME_MAX 64        /* bytes of a group's or event's name, NUL included */
 #define DEF_MAXACTIVE_MAX 4096 /* instances */
 #define DEF_GROUP "kprobes"    /* where none is named */
+#define DEF_WATCH_GROUP "wprobes"
 
 /* What a definition asks of the kernel. */
 struct def_host {
@@ -48,12 +51,16 @@ struct def_host {
 /* One probe of an event. All in one piece of memory, immutable but for what is marked. */
 struct def {
     bool is_return;
+    bool is_watch;      /* of some bytes, by an access */
+    bool of_writes;     /* is_watch: only */
+    uint8_t watch_len;  /* is_watch: 1, 2, 4 or 8 bytes */
     bool at_entry;      /* of a function: $argN can be had */
     unsigned maxactive; /* as it is listed; 0: not given. The caller may change it. */
     const char *group, *event;
     const char *symbol; /* with its module's name before a colon; NULL: an address */
-    uintptr_t addr;     /* of the probe; 0: its module is not there yet */
-    unsigned offset;    /* bytes from the symbol */
+    uintptr_t addr;     /* of the probe; 0: its module is not there yet, or it watches
+                         * nothing: a trigger will say what */
+    unsigned offset;    /* bytes from the symbol; is_watch: an int */
     unsigned arg_count;
     struct fetch_arg *args;
     unsigned args_size; /* bytes of the fixed part of a record's arguments */
@@ -62,7 +69,7 @@ struct def {
     uint16_t entry[FETCH_ENTRY_MAX];
 };
 
-/* def_parse - make a definition of a line that begins with p or r.
+/* def_parse - make a definition of a line that begins with p, r or w.
  * @line: without its newline; comments are taken off
  * @def:  the result, the caller's until def_free(); NULL for a line with nothing on it
  *

@@ -9,19 +9,45 @@
 #include <string.h>
 
 #define ARG_WORD 2     /* the first argument's */
-#define NUMBER_TEXT 24 /* bytes of an address as text, NUL included */
+#define NUMBER_TEXT 32 /* bytes of an address as text, NUL included */
 
 /* ---- listing ---- */
+
+/* bytes_text - what is behind the symbol's name of a watch, or all of it. */
+static const char *bytes_text(const struct def *def, char buf[NUMBER_TEXT])
+{
+    int offset = (int)def->offset;
+
+    if (def->symbol && offset)
+        snprintf(buf, NUMBER_TEXT, "%+d:%u", offset, def->watch_len);
+    else if (def->symbol)
+        snprintf(buf, NUMBER_TEXT, ":%u", def->watch_len);
+    else if (def->addr)
+        snprintf(buf, NUMBER_TEXT, "0x%lx:%u", (unsigned long)def->addr, def->watch_len);
+    else
+        snprintf(buf, NUMBER_TEXT, "-1:%u", def->watch_len);
+    return buf;
+}
 
 /* number_text - what is behind the symbol's name, or the address. Return: @buf. */
 static const char *number_text(const struct def *def, char buf[NUMBER_TEXT])
 {
     buf[0] = '\0';
+    if (def->is_watch)
+        return bytes_text(def, buf);
     if (!def->symbol)
         snprintf(buf, NUMBER_TEXT, "0x%lx", (unsigned long)def->addr);
     else if (def->offset)
         snprintf(buf, NUMBER_TEXT, "+%u", def->offset);
     return buf;
+}
+
+/* access_text - what is in front of the symbol's name. */
+static const char *access_text(const struct def *def)
+{
+    if (!def->is_watch)
+        return "";
+    return def->of_writes ? "w@" : "rw@";
 }
 
 size_t def_print(const struct def *def, char *buf, size_t size)
@@ -34,9 +60,11 @@ size_t def_print(const struct def *def, char *buf, size_t size)
     if (def->is_return && def->maxactive)
         len += (size_t)snprintf(REST, "r%u", def->maxactive);
     else
-        len += (size_t)snprintf(REST, "%c", def->is_return ? 'r' : 'p');
-    len += (size_t)snprintf(REST, ":%s/%s %s%s", def->group, def->event,
-                            def->symbol ? def->symbol : "", number_text(def, number));
+        len += (size_t)snprintf(REST, "%c",
+                                def->is_watch ? 'w' : (def->is_return ? 'r' : 'p'));
+    len +=
+        (size_t)snprintf(REST, ":%s/%s %s%s%s", def->group, def->event, access_text(def),
+                         def->symbol ? def->symbol : "", number_text(def, number));
     for (unsigned i = 0; i < def->arg_count; i++)
         len += (size_t)snprintf(REST, " %s=%s", def->args[i].name, def->args[i].text);
 #undef REST
@@ -90,7 +118,11 @@ int def_append(const struct def *def, const struct def *const *others, size_t co
     *error = (struct trace_error){ 0 };
     if (!count)
         return 0;
-    if (def->is_return != others[0]->is_return)
+    if (def->is_watch && others[0]->is_watch) {
+        *error = (struct trace_error){ .err = -EBUSY, .id = TRACE_WPROBE_NO_SIBLING };
+        return -EBUSY;
+    }
+    if (def->is_return != others[0]->is_return || def->is_watch != others[0]->is_watch)
         return exists(error, TRACE_DIFF_PROBE_TYPE, 0);
     different = first_difference(def, others[0]);
     if (different)
@@ -143,9 +175,13 @@ int def_delete_parse(const char *line, struct def_delete *delete)
 static bool place_matches(const struct def *def, const char *place)
 {
     const char *symbol = def->symbol ? def->symbol : "";
+    const char *access = access_text(def);
     size_t len = strlen(symbol);
     char number[NUMBER_TEXT];
 
+    if (strncmp(place, access, strlen(access)) != 0)
+        return false;
+    place += strlen(access);
     return !strncmp(place, symbol, len) && !strcmp(place + len, number_text(def, number));
 }
 

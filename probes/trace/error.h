@@ -60,7 +60,16 @@
     X(NEED_STRING_TYPE, "$comm and immediate-string only accepts string type")           \
     X(TOO_MANY_ARGS, "Too many arguments are specified")                                 \
     X(TOO_MANY_EARGS, "Too many entry arguments specified")                              \
-    X(BAD_AGENT, "Invalid program of gdb")
+    X(BAD_AGENT, "Invalid program of gdb")                                               \
+    X(BAD_ACCESS_FMT, "Access memory address requires @")                                \
+    X(BAD_ACCESS_TYPE, "Bad memory access type")                                         \
+    X(BAD_ACCESS_LEN, "This memory access length is not supported")                      \
+    X(BAD_ACCESS_ADDR, "Invalid access memory address")                                  \
+    X(WPROBE_NO_SIBLING, "A wprobe event has one probe only")                            \
+    X(WPROBE_NOT_FOUND, "There is no such wprobe event")                                 \
+    X(WPROBE_BUSY, "The wprobe event is enabled")                                        \
+    X(NO_EVENT_FIELD, "The event has no such field")                                     \
+    X(WPROBE_BAD_FIELD, "The field is not as long as an address")
 
 #define TRACE_ERROR_ID(name, text) TRACE_##name,
 enum trace_error_id {

@@ -111,6 +111,8 @@ static uint64_t load(const struct fetch_insn *insn, const struct fetch_from *fro
         return (uint64_t)insn->value;
     case FETCH_LOAD_AGENT:
         return load_agent(insn, from, fault);
+    case FETCH_LOAD_ADDR:
+        return from->watched;
     default:
         return 0;
     }

@@ -60,6 +60,7 @@ enum fetch_op {
     FETCH_LOAD_ENTRY, /* value: index of what was saved at the entry */
     FETCH_LOAD_NS,    /* value: index of the time that was saved there; since then */
     FETCH_LOAD_VALUE, /* value: itself */
+    FETCH_LOAD_ADDR,  /* the address that is watched */
     FETCH_LOAD_COMM,  /* the name of the thread */
     FETCH_LOAD_TEXT,  /* text: itself */
     FETCH_LOAD_AGENT, /* value: instructions from here to a program of gdb, len: its bytes */
@@ -102,6 +103,7 @@ struct fetch_from {
     uintptr_t ip;          /* the instruction of the probe, for programs of gdb */
     const uint64_t *entry; /* of a return probe: what fetch_entry() saved; else NULL */
     const char *comm;      /* the thread's name, or NULL */
+    uintptr_t watched;     /* of a watch: its address */
     uint64_t (*now)(void); /* nanoseconds; NULL: they are not known */
     /* The return address that the program has at this word of the stack; 0: the word is as
      * it is. NULL: all are.

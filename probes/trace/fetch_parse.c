@@ -100,6 +100,8 @@ static int parse_register(struct fetch_parser *parse, struct piece text)
 {
     int offset = register_offset(behind(text, 1));
 
+    if (parse->context->is_watch)
+        return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
     if (offset < 0)
         return fetch_refuse(parse, TRACE_BAD_REG_NAME, parse->column, -EINVAL);
     make(parse, FETCH_LOAD_REG, offset);
@@ -205,10 +207,30 @@ static int load_duration(struct fetch_parser *parse)
     return 0;
 }
 
+/* What Linux offers of a watch: the address, what is there, and the thread. */
+static int parse_of_watch(struct fetch_parser *parse, struct piece name)
+{
+    if (piece_is(name, "comm") || piece_is(name, "COMM")) {
+        make(parse, FETCH_LOAD_COMM, 0);
+        return 0;
+    }
+    if (!piece_is(name, "addr") && !piece_is(name, "value"))
+        return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
+    make(parse, FETCH_LOAD_ADDR, 0);
+    if (piece_is(name, "addr"))
+        return 0;
+    if (!next(parse))
+        return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -EINVAL);
+    make(parse, FETCH_DEREF, 0);
+    return 0;
+}
+
 static int parse_variable(struct fetch_parser *parse, struct piece text)
 {
     struct piece name = behind(text, 1);
 
+    if (parse->context->is_watch)
+        return parse_of_watch(parse, name);
     if (piece_is(name, "retval")) {
         if (!parse->context->is_return)
             return fetch_refuse(parse, TRACE_RETVAL_ON_PROBE, parse->column, -EINVAL);

@@ -7,6 +7,7 @@
 /* What the compiler must know of the probe. */
 struct fetch_context {
     bool is_return;       /* $retval can be had */
+    bool is_watch;        /* $addr and $value can; neither registers nor the stack */
     bool at_entry;        /* $argN can */
     bool entry_args;      /* $argN can be had at a return too */
     unsigned stack_words; /* the greatest N of $stackN */

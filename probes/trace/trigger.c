@@ -18,12 +18,19 @@ static const char *const names[TRIGGER_KINDS] = {
     [TRIGGER_DISABLE_EVENT] = "disable_event",
     [TRIGGER_ENABLE_HIST] = "enable_hist",
     [TRIGGER_DISABLE_HIST] = "disable_hist",
+    [TRIGGER_SET_WATCH] = "set_wprobe",
+    [TRIGGER_CLEAR_WATCH] = "clear_wprobe",
     [TRIGGER_HIST] = "hist",
 };
 
 static bool switches_an_event(enum trigger_kind kind)
 {
     return kind >= TRIGGER_ENABLE_EVENT && kind <= TRIGGER_DISABLE_HIST;
+}
+
+static bool names_a_watch(enum trigger_kind kind)
+{
+    return kind == TRIGGER_SET_WATCH || kind == TRIGGER_CLEAR_WATCH;
 }
 
 static char *skip_blanks(char *p)
@@ -111,6 +118,44 @@ static int trigger_parse_event(struct trigger *trigger, char *group)
     return err ? err : trigger_parse_filter(trigger, rest);
 }
 
+/* trigger_parse_field - FIELD[+N|-N]. */
+static int trigger_parse_field(struct trigger *trigger, char *text)
+{
+    char *sign = strpbrk(text, "+-");
+    int err = sign ? fetch_signed(sign, strlen(sign), &trigger->adjust) : 0;
+
+    if (sign)
+        *sign = '\0';
+    trigger->field = text;
+    return *text ? err : -EINVAL;
+}
+
+/* WPROBE[:FIELD[+N|-N]][:COUNT]: a count begins with a digit, a field does not. */
+static int trigger_parse_watch(struct trigger *trigger, char *event)
+{
+    char *rest = cut(event, " \t"), *field = strchr(event, ':'), *number;
+    int err = 0;
+
+    if (field)
+        *field++ = '\0';
+    number = field && (isdigit((unsigned char)*field) || is_listed_count(field)) ? field
+                                                                                 : NULL;
+    if (number)
+        field = NULL;
+    else if (field && (number = strchr(field, ':')) != NULL)
+        *number++ = '\0';
+    if (!*event || (!field && trigger->kind == TRIGGER_SET_WATCH))
+        return -EINVAL;
+    trigger->event = event;
+    if (field)
+        err = trigger_parse_field(trigger, field);
+    if (number && !strncmp(number, "count=", 6))
+        number += 6;
+    if (!err && number && !is_listed_count(number))
+        err = parse_count(trigger, number);
+    return err ? err : trigger_parse_filter(trigger, rest);
+}
+
 /* In a histogram's line blanks are only around "if". */
 static int parse_hist(struct trigger *trigger, char *spec)
 {
@@ -142,6 +187,8 @@ static int parse(struct trigger *trigger, char *text)
         return parse_hist(trigger, rest);
     if (switches_an_event(trigger->kind))
         return trigger_parse_event(trigger, rest);
+    if (names_a_watch(trigger->kind))
+        return trigger_parse_watch(trigger, rest);
     return parse_plain(trigger, rest);
 }
 
@@ -174,15 +221,18 @@ size_t trigger_print(const struct trigger *trigger, char *buf, size_t size)
 {
     int64_t left = READ_ONCE(trigger->count);
     bool is_event = switches_an_event(trigger->kind);
-    char count[32] = "unlimited";
+    char count[32] = "unlimited", adjust[32] = "";
 
     if (left != TRIGGER_UNLIMITED)
         snprintf(count, sizeof(count), "count=%lld", (long long)left);
-    return (size_t)snprintf(buf, size, "%s%s%s%s%s:%s%s%s", names[trigger->kind],
-                            is_event ? ":" : "", is_event ? trigger->group : "",
-                            is_event ? ":" : "", is_event ? trigger->event : "", count,
-                            trigger->filter ? " if " : "",
-                            trigger->filter ? trigger->filter : "");
+    if (trigger->field)
+        snprintf(adjust, sizeof(adjust), "%+lld", (long long)trigger->adjust);
+    return (size_t)snprintf(
+        buf, size, "%s%s%s%s%s%s%s%s:%s%s%s", names[trigger->kind], is_event ? ":" : "",
+        is_event ? trigger->group : "", trigger->event ? ":" : "",
+        trigger->event ? trigger->event : "", trigger->field ? ":" : "",
+        trigger->field ? trigger->field : "", adjust, count,
+        trigger->filter ? " if " : "", trigger->filter ? trigger->filter : "");
 }
 
 bool trigger_is_same(const struct trigger *a, const struct trigger *b)
@@ -190,6 +240,8 @@ bool trigger_is_same(const struct trigger *a, const struct trigger *b)
     if (switches_an_event(a->kind))
         return a->kind == b->kind && !strcmp(a->group, b->group) &&
                !strcmp(a->event, b->event);
+    if (names_a_watch(a->kind))
+        return a->kind == b->kind && !strcmp(a->event, b->event);
     if (a->kind <= TRIGGER_OFF)
         return b->kind <= TRIGGER_OFF;
     return a->kind == b->kind && a->kind != TRIGGER_HIST;

@@ -3,6 +3,8 @@
  *     [!]traceon|traceoff|stacktrace|snapshot [:COUNT] [if FILTER]
  *     [!]enable_event|disable_event :GROUP:EVENT [:COUNT] [if FILTER]
  *     [!]enable_hist|disable_hist :GROUP:EVENT [:COUNT] [if FILTER]
+ *     [!]set_wprobe :WPROBE:FIELD[+N|-N] [:COUNT] [if FILTER]
+ *     [!]clear_wprobe :WPROBE [:FIELD[+N|-N]] [:COUNT] [if FILTER]
  *     [!]hist:SPEC [if FILTER]                                probes/trace/hist.h
  *
  * A '!' takes the trigger away. Pure; thread context, all but trigger_take().
@@ -24,6 +26,8 @@ enum trigger_kind {
     TRIGGER_DISABLE_EVENT,
     TRIGGER_ENABLE_HIST,
     TRIGGER_DISABLE_HIST,
+    TRIGGER_SET_WATCH,
+    TRIGGER_CLEAR_WATCH,
     TRIGGER_HIST,
     TRIGGER_KINDS,
 };
@@ -35,7 +39,10 @@ struct trigger {
     enum trigger_kind kind;
     bool remove;   /* it is to be taken away */
     int64_t count; /* how often it may still act; TRIGGER_UNLIMITED. Atomic. */
-    const char *group, *event; /* of the event that is switched; else NULL */
+    const char *group, *event; /* of the event that is switched; of a watch without its
+                                * group; else NULL */
+    const char *field;         /* of the record: what is to be watched; or NULL */
+    int64_t adjust;            /* bytes from there */
     const char *spec;          /* of a histogram, behind "hist:"; else NULL */
     const char *filter;        /* behind "if"; NULL: each hit */
 };
@@ -44,7 +51,7 @@ struct trigger {
 #define TRIGGER_NONE                                                                     \
     "# Available triggers:\n"                                                            \
     "# traceon traceoff snapshot stacktrace enable_event disable_event enable_hist "     \
-    "disable_hist hist\n"
+    "disable_hist set_wprobe clear_wprobe hist\n"
 
 /* trigger_parse - @out: the caller's until trigger_free(). Whether the event exists, and what
  * the filter and the histogram mean, is the caller's to find out.

@@ -106,6 +106,48 @@ static void places(void)
     CHECK_ROWS(rows);
 }
 
+static void watches(void)
+{
+    static const struct row rows[] = {
+        { "w:ev w@jiffies", 0, "w:wprobes/ev w@jiffies:4", 0 },
+        { "w @jiffies:8", 0, "w:wprobes/jiffies rw@jiffies:8", 0 },
+        { "w:g/ev rw@jiffies+8:8 $addr", 0, "w:g/ev rw@jiffies+8:8 arg1=$addr", 0 },
+        { "w:ev w@jiffies-4:2 v=$value:u16", 0, "w:wprobes/ev w@jiffies-4:2 v=$value:u16",
+          0 },
+        { "w w@0xffffffff80009000:1", 0,
+          "w:wprobes/w_0xffffffff80009000 w@0xffffffff80009000:1", 0 },
+        { "w:ev w@-1:8 c=$comm d=+8($addr)", 0, "w:wprobes/ev w@-1:8 c=$comm d=+8($addr)",
+          0 },
+        { "w:ev w@0:8", 0, "w:wprobes/ev w@-1:8", 0 },
+        { "w:ev w@mod:mod_init", 0, "w:wprobes/ev w@mod:mod_init:4", 0 },
+        { "w:ev w@mod:mod_init+2:2", 0, "w:wprobes/ev w@mod:mod_init+2:2", 0 },
+        { "w", EINVAL, NULL, 0 },
+        { "w:ev", EINVAL, NULL, 0 },
+        { "w2:ev w@jiffies", EINVAL, "Maxactive is only for function exit", 1 },
+        { "w symbol", EINVAL, "Access memory address requires @", 2 },
+        { "w a@symbol", EINVAL, "Bad memory access type", 2 },
+        { "w r@jiffies", EINVAL, "Bad memory access type", 2 },
+        { "w x@jiffies", EINVAL, "Bad memory access type", 2 },
+        { "w w@symbol", ENOENT, "Invalid access memory address", 4 },
+        { "w w@", ENOENT, "Invalid access memory address", 4 },
+        { "w w@jiffies+offset", EINVAL, "Invalid probed address or symbol", 11 },
+        { "w w@jiffies:100", EINVAL, "This memory access length is not supported", 12 },
+        { "w w@jiffies:3", EINVAL, "This memory access length is not supported", 12 },
+        { "w w@jiffies:", EINVAL, "This memory access length is not supported", 12 },
+        { "w w@jiffies:x", EINVAL, "This memory access length is not supported", 12 },
+        { "w w@jiffies+1:2", EINVAL, "Invalid access memory address", 4 },
+        { "w w@0x1000", EINVAL, "Invalid access memory address", 4 },
+        { "w w@twice", EADDRNOTAVAIL, "The symbol is not unique", 4 },
+        { "w w@jiffies $arg1", EINVAL, "Invalid $-variable specified", 12 },
+        { "w w@jiffies $retval", EINVAL, "Invalid $-variable specified", 12 },
+        { "w w@jiffies $stack", EINVAL, "Invalid $-variable specified", 12 },
+        { "w w@jiffies %ax", EINVAL, "Invalid $-variable specified", 12 },
+        { "p vfs_read $addr", EINVAL, "Invalid $-variable specified", 11 },
+    };
+
+    CHECK_ROWS(rows);
+}
+
 static void numbers_of_instances(void)
 {
     static const struct row rows[] = {
@@ -418,8 +460,22 @@ static void check_append(const char *old, const char *line, const char *text,
     def_free(&trace_host, def);
 }
 
+static void an_event_of_a_watch_has_one_probe(void)
+{
+    struct def *first = parsed("w:ev w@jiffies"), *def = parsed("w:ev w@jiffies+8");
+    const struct def *const others[] = { first };
+    struct trace_error error;
+
+    CHECK_EQ(def_append(def, others, 1, "w:ev w@jiffies+8", &error), -EBUSY);
+    CHECK_STR(trace_error_text(error.id), "A wprobe event has one probe only");
+    def_free(&trace_host, first);
+    def_free(&trace_host, def);
+}
+
 static void several_probes_of_one_event(void)
 {
+    check_append("p:ev vfs_read", "w:ev w@jiffies",
+                 "Probe type is different from existing probe", 0);
     static const char other[] = "Argument type or name is different from existing probe";
     static const char same[] = "There is already the exact same probe event";
 
@@ -449,6 +505,11 @@ static void check_delete(const char *line, const char *of, bool matches)
 
 static void deletions(void)
 {
+    check_delete("-:wprobes/ev", "w:ev w@jiffies:8", true);
+    check_delete("-:ev w@jiffies:8", "w:ev w@jiffies:8", true);
+    check_delete("-:ev w@jiffies:4", "w:ev w@jiffies:8", false);
+    check_delete("-:ev rw@jiffies:8", "w:ev w@jiffies:8", false);
+    check_delete("-:ev w@-1:8", "w:ev w@0:8", true);
     static const char of[] = "p:grp/ev vfs_read+4 a=%di b=+0(%si):string";
     struct def_delete delete;
 
@@ -572,11 +633,11 @@ static void without_memory_nothing_is_left(void)
     CHECK_EQ(trace_host_blocks(), before);
 }
 
-UNIT_TESTS(lines_with_nothing_on_them, lines_that_are_no_command, places,
+UNIT_TESTS(lines_with_nothing_on_them, lines_that_are_no_command, places, watches,
            numbers_of_instances, names, registers_and_variables, memory,
            constants_and_what_is_no_argument, types, limits_of_arguments, programs_of_gdb,
            programs_of_gdb_have_a_length, as_many_arguments_as_there_may_be,
            return_probes_may_record_arguments_of_the_call, several_probes_of_one_event,
-           deletions, what_is_listed_can_be_read_again,
+           an_event_of_a_watch_has_one_probe, deletions, what_is_listed_can_be_read_again,
            what_was_written_is_cut_into_lines, lines_that_are_too_long_or_have_a_nul,
            refusals_of_the_engine_are_told_at_the_place, without_memory_nothing_is_left)

@@ -450,9 +450,23 @@ static void programs_of_gdb_that_fail_are_zero_and_counted(void)
     CHECK_EQ(to.faults, 4);
 }
 
-UNIT_TESTS(each_register_by_its_name, the_stack, types_cut_values, bit_fields,
-           memory_through_pointers, what_cannot_be_read_is_zero_and_counted,
-           arrays_of_numbers, an_array_that_ends_in_nothing, strings, arrays_of_strings,
+static void a_watch_has_an_address_and_what_is_there(void)
+{
+    put(0, 0x1122334455667788);
+    put(8, 99);
+    from.watched = MEMORY;
+    run_in("w:ev rw@-1:8 $addr $value $value:u8 +8($addr)", 0);
+    CHECK_EQ((uint64_t)number(0, 0), MEMORY);
+    CHECK_EQ(number(1, 0), 0x1122334455667788);
+    CHECK_EQ(number(2, 0), 0x88);
+    CHECK_EQ(number(3, 0), 99);
+    from.watched = 0;
+}
+
+UNIT_TESTS(each_register_by_its_name, a_watch_has_an_address_and_what_is_there, the_stack,
+           types_cut_values, bit_fields, memory_through_pointers,
+           what_cannot_be_read_is_zero_and_counted, arrays_of_numbers,
+           an_array_that_ends_in_nothing, strings, arrays_of_strings,
            a_string_without_an_end_is_cut,
            a_string_may_end_with_the_last_byte_that_can_be_read,
            strings_keep_to_the_room_there_is,

@@ -33,6 +33,14 @@ static void lines_and_how_they_are_listed(void)
         { "enable_event:kprobes:ev2", "enable_event:kprobes:ev2:unlimited" },
         { "disable_event:g:e:2 if a", "disable_event:g:e:count=2 if a" },
         { "enable_hist:g:e", "enable_hist:g:e:unlimited" },
+        { "set_wprobe:w:field", "set_wprobe:w:field+0:unlimited" },
+        { "set_wprobe:w:f+8:2 if a == 1", "set_wprobe:w:f+8:count=2 if a == 1" },
+        { "set_wprobe:w:f-0x10", "set_wprobe:w:f-16:unlimited" },
+        { "set_wprobe:w:f+0:count=3", "set_wprobe:w:f+0:count=3" },
+        { "clear_wprobe:w", "clear_wprobe:w:unlimited" },
+        { "clear_wprobe:w:unlimited", "clear_wprobe:w:unlimited" },
+        { "clear_wprobe:w:7 if a", "clear_wprobe:w:count=7 if a" },
+        { "clear_wprobe:w:f+4:unlimited", "clear_wprobe:w:f+4:unlimited" },
     };
     char text[128];
 
@@ -66,6 +74,15 @@ static void lines_that_are_refused(void)
         "enable_event::ev",
         "enable_event:kprobes:",
         "enable_event:kprobes:ev:x",
+        "set_wprobe",
+        "set_wprobe:",
+        "set_wprobe:w",
+        "set_wprobe:w:3",
+        "set_wprobe:w:f+x",
+        "set_wprobe:w:+4",
+        "set_wprobe:w:f:x",
+        "clear_wprobe",
+        "clear_wprobe:w:",
         "hist",
         "hist:",
         "hist if a == 1",
@@ -128,6 +145,9 @@ static void which_triggers_exclude_each_other(void)
     check_same("enable_event:g:e", "enable_event:g:f", false);
     check_same("enable_event:g:e", "disable_event:g:e", false);
     check_same("enable_event:g:e", "traceon", false);
+    check_same("set_wprobe:w:f", "set_wprobe:w:g+4:1", true);
+    check_same("set_wprobe:w:f", "set_wprobe:v:f", false);
+    check_same("set_wprobe:w:f", "clear_wprobe:w:f", false);
     check_same("hist:keys=a", "hist:keys=a", false);
 }
 

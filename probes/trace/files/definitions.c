@@ -81,7 +81,7 @@ static int profile_show(struct seq *s, void *priv UNUSED)
 
     trace_lock();
     while ((p = live_probe_next(p)) != NULL) {
-        seq_printf(s, "  %-44s %15lu %15lu", p->def->event, kprobe_hits(&p->rp.kp),
+        seq_printf(s, "  %-44s %15lu %15lu", p->def->event, live_probe_hits(p),
                    live_probe_misses(p));
         show_causes(s, p);
         seq_puts(s, "\n");

@@ -20,6 +20,7 @@
 #include "probes/trace/filter.h"
 #include "probes/trace/hist.h"
 #include "probes/trace/trigger.h"
+#include "probes/watch/watch.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,18 +32,23 @@ struct live_event;
 struct live_probe {
     struct kretprobe rp;         /* of a kprobe only its first field, rp.kp */
     struct kprobe_stores stores; /* [I] that rp.kp.stores may point to */
+    struct watch watch;          /* def->is_watch: nothing of the above */
+    uint64_t hits, misses;       /* [T] of the watch, when it had a register before */
+    bool is_set;                 /* [a] a trigger lets the watch watch something */
     struct live_event *event;    /* [I] */
     struct def *def;             /* [I] */
-    bool is_registered;          /* [T] not while its module is missing */
-    struct list all;             /* [T] lines in the order in which they were written */
-    struct list sibling;         /* [T] probes of the event */
+    bool is_registered;  /* [T] not while its module is missing; of a watch: not while its
+                         * event is not armed, since there are few registers */
+    struct list all;     /* [T] lines in the order in which they were written */
+    struct list sibling; /* [T] probes of the event */
 };
 
 struct live_trigger {
-    struct trigger *line;     /* [I] but for its count */
-    struct filter *filter;    /* [I] or NULL */
-    struct hist *hist;        /* [I] of TRIGGER_HIST */
-    struct live_event *other; /* [I] the event that is switched, or NULL */
+    struct trigger *line;      /* [I] but for its count */
+    struct filter *filter;     /* [I] or NULL */
+    struct hist *hist;         /* [I] of TRIGGER_HIST */
+    struct live_event *other;  /* [I] the event that is switched, or NULL */
+    struct filter_field field; /* [I] of TRIGGER_SET_WATCH and TRIGGER_CLEAR_WATCH */
 };
 
 /* What a hit finds at an event. Immutable as a whole. */
@@ -60,6 +66,7 @@ enum live_loss {
     LIVE_LOST_NESTED, /* more hits on top of each other than filters have room for */
     LIVE_FAULT,       /* not lost: values that could not be read */
     LIVE_CUT,         /* not lost: strings that did not fit */
+    LIVE_NOT_SET,     /* not lost: addresses that a trigger could not let it watch */
     LIVE_LOSSES,
 };
 
@@ -71,6 +78,7 @@ struct live_event {
     const struct live_attached *attached; /* [a] NULL: neither filter nor trigger */
     bool soft_disabled;                   /* [a] hits are not recorded */
     bool armed;                           /* [T] its probes are enabled */
+    unsigned setters;                     /* [T] triggers that say what is watched */
     unsigned
         soft_users;   /* [T] triggers that want it armed: its own and those of others */
     unsigned fixed;   /* [I] bytes of a record without its strings */
@@ -118,6 +126,17 @@ struct live_event *live_event_find(const char *group, const char *name);
  * followed. Context: any.
  */
 uint64_t live_probe_misses(const struct live_probe *p);
+/* live_probe_hits - those that a handler saw. Context: any. */
+uint64_t live_probe_hits(const struct live_probe *p);
+/* live_event_probe - the first probe of @e; a watch is the only one. Context: any. */
+static inline struct live_probe *live_event_probe(const struct live_event *e)
+{
+    return list_first(&e->probes, struct live_probe, sibling);
+}
+/* live_watch_find - the event of a watch that triggers call @name. Return: NULL; the one in
+ * Linux's group before others.
+ */
+struct live_event *live_watch_find(const char *name);
 
 /* ---- switching ---- */
 

@@ -24,7 +24,8 @@ static struct live_attached *attached_new(unsigned count)
 
 static bool looks_at_record(const struct live_trigger *t)
 {
-    return t->filter || t->line->kind == TRIGGER_HIST || t->line->kind == TRIGGER_STACK;
+    return t->filter || t->line->field || t->line->kind == TRIGGER_HIST ||
+           t->line->kind == TRIGGER_STACK;
 }
 
 /* exchange - @new, which may turn out to be empty, takes the place of what is there. On
@@ -62,7 +63,7 @@ static const struct live_attached *attached_of(const struct live_event *e)
 
 static const struct def *def_of(const struct live_event *e)
 {
-    return list_first(&e->probes, struct live_probe, sibling)->def;
+    return live_event_probe(e)->def;
 }
 
 /* parse_filter - by the fields of @e. */
@@ -158,8 +159,22 @@ int live_set_filter(struct live_event *e, const char *text, bool of_group)
 
 /* ---- triggers ---- */
 
+/* setter_goes - the last one takes with it what it has set. */
+static void setter_goes(struct live_event *e)
+{
+    struct live_probe *p = live_event_probe(e);
+
+    if (--e->setters)
+        return;
+    watch_move(&p->watch, 0);
+    p->is_set = false;
+}
+
+/* Not attached any more, or never was. */
 static void trigger_destroy(struct live_trigger *t)
 {
+    if (t->other && t->line->kind == TRIGGER_SET_WATCH)
+        setter_goes(t->other);
     if (t->other)
         live_release(t->other);
     if (t->hist)
@@ -334,6 +349,79 @@ static int share_table(const struct live_event *e, struct live_trigger *t)
     return err;
 }
 
+/* ---- watches ---- */
+
+static int refuse_watch(const char *text, const char *at, enum trace_error_id id, int err)
+{
+    live_error("wprobe_trigger", trace_error_text(id), text, (unsigned)(at - text));
+    return err;
+}
+
+/* find_field - in records of @e. */
+static int find_field(const struct live_event *e, struct live_trigger *t)
+{
+    struct filter_field *fields = kmalloc(FILTER_FIELDS_MAX * sizeof(*fields));
+    const struct filter_field *found;
+    const char *name = t->line->field;
+
+    if (!fields)
+        return -ENOMEM;
+    found =
+        filter_field_find(fields, filter_fields(def_of(e), fields), name, strlen(name));
+    if (found)
+        t->field = *found;
+    kfree(fields);
+    if (!found)
+        return -ENOENT;
+    return t->field.size == sizeof(uintptr_t) && t->field.kind == FILTER_NUMBER
+               ? 0
+               : -ENOEXEC;
+}
+
+/* prepare_watch - @text: the line, for the log */
+static int prepare_watch(const struct live_event *e, struct live_trigger *t,
+                         const char *text)
+{
+    const struct live_event *other = live_watch_find(t->line->event);
+    const char *name = strchr(text, ':') + 1;
+    const char *field = strchr(name, ':');
+    int err;
+
+    if (!other)
+        return refuse_watch(text, name, TRACE_WPROBE_NOT_FOUND, -ENOENT);
+    if (t->line->kind == TRIGGER_SET_WATCH && !t->line->remove && other->armed &&
+        !live_is_soft(other))
+        return refuse_watch(text, name, TRACE_WPROBE_BUSY, -EBUSY);
+    err = t->line->field ? find_field(e, t) : 0;
+    if (err == -ENOENT)
+        return refuse_watch(text, field + 1, TRACE_NO_EVENT_FIELD, err);
+    if (err == -ENOEXEC)
+        return refuse_watch(text, field + 1, TRACE_WPROBE_BAD_FIELD, err);
+    return err;
+}
+
+static bool is_of_watch(const struct live_trigger *t)
+{
+    return t->line->kind == TRIGGER_SET_WATCH || t->line->kind == TRIGGER_CLEAR_WATCH;
+}
+
+static int hold_watch(struct live_trigger *t)
+{
+    struct live_event *other = live_watch_find(t->line->event);
+    bool sets = t->line->kind == TRIGGER_SET_WATCH;
+    int err;
+
+    other->setters += sets;
+    if (sets && other->armed)
+        watch_move(&live_event_probe(other)->watch, 0);
+    err = live_hold(other);
+    if (err)
+        other->setters -= sets;
+    else
+        t->other = other;
+    return err;
+}
+
 /* ---- a line ---- */
 
 static bool switches_event(enum trigger_kind kind)
@@ -342,11 +430,16 @@ static bool switches_event(enum trigger_kind kind)
 }
 
 /* prepare - all that @t needs, but for being seen. */
-static int prepare(struct live_event *e, struct live_trigger *t)
+static int prepare(struct live_event *e, struct live_trigger *t, const char *text)
 {
     struct filter_error error;
     int err;
 
+    if (is_of_watch(t)) {
+        err = prepare_watch(e, t, text);
+        if (err)
+            return err;
+    }
     if (switches_event(t->line->kind) && !live_event_find(t->line->group, t->line->event))
         return -EINVAL;
     if (t->line->kind == TRIGGER_HIST) {
@@ -373,14 +466,19 @@ static int add_trigger(struct live_event *e, struct live_trigger *t)
             return err;
         t->other = other;
     }
+    if (is_of_watch(t)) {
+        err = hold_watch(t);
+        if (err)
+            return err;
+    }
     return put_trigger(e, t);
 }
 
 /* apply - Return: 1: @t is attached; 0: it is not needed any more; a negative errno. */
-static int apply(struct live_event *e, struct live_trigger *t)
+static int apply(struct live_event *e, struct live_trigger *t, const char *text)
 {
     struct live_trigger *there;
-    int err = prepare(e, t);
+    int err = prepare(e, t, text);
 
     if (err)
         return err;
@@ -413,7 +511,7 @@ int live_trigger_write(struct live_event *e, const char *text)
         kfree(t);
         return err;
     }
-    err = apply(e, t);
+    err = apply(e, t, text);
     if (err > 0)
         return 0;
     trigger_destroy(t);

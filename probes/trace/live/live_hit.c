@@ -23,6 +23,7 @@
 #include "probes/trace/files/snapshot.h"
 #include "probes/trace/live/live.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* One hit of one probe. */
@@ -147,6 +148,12 @@ static void record(const struct hit *hit)
 
 /* ---- triggers ---- */
 
+/* field_of - what a trigger for a watch is told by the record. */
+static uintptr_t field_of(const struct live_trigger *t, const uint8_t *record)
+{
+    return filter_field_number(&t->field, record, cpu_id()) + (uintptr_t)t->line->adjust;
+}
+
 static void record_stack(const struct hit *hit)
 {
     uintptr_t callers[STACK_RECORD_MAX];
@@ -196,6 +203,39 @@ static void switch_hists(struct live_trigger *t, bool on)
             hist_pause(there->trigger[i]->hist, !on);
 }
 
+/* set_watch - if it watches nothing. Of several hits at once one is the first. */
+static void set_watch(struct live_trigger *t, const uint8_t *record)
+{
+    struct live_probe *p = live_event_probe(t->other);
+    uintptr_t addr = field_of(t, record);
+    bool was_soft = READ_ONCE(t->other->soft_disabled);
+
+    if (!addr || !READ_ONCE(t->line->count) ||
+        __atomic_exchange_n(&p->is_set, true, __ATOMIC_ACQ_REL))
+        return;
+    WRITE_ONCE(t->other->soft_disabled, false);
+    if (!watch_move(&p->watch, addr)) {
+        trigger_take(t->line);
+        return;
+    }
+    WRITE_ONCE(t->other->soft_disabled, was_soft);
+    __atomic_store_n(&p->is_set, false, __ATOMIC_RELEASE);
+    count(t->other, LIVE_NOT_SET, 1);
+}
+
+static void clear_watch(struct live_trigger *t, const uint8_t *record)
+{
+    struct live_probe *p = live_event_probe(t->other);
+
+    if (t->line->field && watch_addr(&p->watch) != field_of(t, record))
+        return;
+    if (!watch_addr(&p->watch) || !trigger_take(t->line))
+        return;
+    watch_move(&p->watch, 0);
+    WRITE_ONCE(t->other->soft_disabled, true);
+    __atomic_store_n(&p->is_set, false, __ATOMIC_RELEASE);
+}
+
 static void add_to_hist(struct hist *hist, const struct hit *hit, const uint8_t *record,
                         size_t len)
 {
@@ -232,6 +272,12 @@ static void act(struct live_trigger *t, const struct hit *hit, const uint8_t *re
         break;
     case TRIGGER_HIST:
         add_to_hist(t->hist, hit, record, len);
+        break;
+    case TRIGGER_SET_WATCH:
+        set_watch(t, record);
+        break;
+    case TRIGGER_CLEAR_WATCH:
+        clear_watch(t, record);
         break;
     case TRIGGER_SNAPSHOT:
         if (trigger_take(t->line))
@@ -329,6 +375,26 @@ static int hit_probe(struct kprobe *kp, struct pt_regs *regs)
     return 0;
 }
 
+static void hit_watch(struct watch *w, struct pt_regs *regs)
+{
+    const struct live_probe *p = CONTAINER_OF(w, struct live_probe, watch);
+    struct hit hit = {
+        .event = p->event,
+        .def = p->def,
+        .at = { regs->ip },
+        .from = { .regs = regs,
+                  .comm = thread_current()->name,
+                  .ip = regs->ip,
+                  .watched = READ_ONCE(w->addr),
+                  .now = clock_ns,
+                  .read = read_memory,
+                  .symbol = trace_symbol },
+    };
+
+    if (hit.from.watched) /* else another CPU has just taken it away */
+        take(&hit);
+}
+
 static int hit_entry(struct kretprobe_instance *ri, struct pt_regs *regs)
 {
     const struct live_probe *p = CONTAINER_OF(ri->rp, struct live_probe, rp);
@@ -360,8 +426,23 @@ static int hit_return(struct kretprobe_instance *ri, struct pt_regs *regs)
     return 0;
 }
 
+static void fill_watch(struct live_probe *p)
+{
+    struct watch *w = &p->watch;
+
+    snprintf(w->name, sizeof(w->name), "%s/%s", p->def->group, p->def->event);
+    w->kind = p->def->of_writes ? WATCH_WRITE : WATCH_ACCESS;
+    w->len = p->def->watch_len;
+    w->addr = p->def->addr;
+    w->handler = hit_watch;
+}
+
 void live_probe_fill(struct live_probe *p)
 {
+    if (p->def->is_watch) {
+        fill_watch(p);
+        return;
+    }
     if (!p->def->is_return) {
         p->rp.kp.pre_handler = hit_probe;
         live_direct_fill(p);
@@ -379,7 +460,7 @@ const char *live_loss_name(enum live_loss cause)
     static const char *const names[LIVE_LOSSES] = {
         [LIVE_LOST_RING] = "ring",    [LIVE_LOST_LONG] = "long",
         [LIVE_LOST_NESTED] = "depth", [LIVE_FAULT] = "fault",
-        [LIVE_CUT] = "cut",
+        [LIVE_CUT] = "cut",           [LIVE_NOT_SET] = "not_set",
     };
 
     return names[cause];

@@ -114,7 +114,8 @@ static int refuse(const char *line, const struct trace_error *error)
     if (!joined)
         return error->err;
     def_join(line, joined, DEF_LINE_MAX);
-    live_error("trace_kprobe", trace_error_text(error->id), joined, error->column);
+    live_error(*line == 'w' ? "wprobe" : "trace_kprobe", trace_error_text(error->id),
+               joined, error->column);
     kfree(joined);
     return error->err;
 }
@@ -156,16 +157,28 @@ struct live_event *live_event_find(const char *group, const char *name)
     return NULL;
 }
 
+uint64_t live_probe_hits(const struct live_probe *p)
+{
+    return p->def->is_watch ? p->hits + watch_hits(&p->watch) : kprobe_hits(&p->rp.kp);
+}
+
+struct live_event *live_watch_find(const char *name)
+{
+    struct live_event *found = live_event_find(DEF_WATCH_GROUP, name), *e = NULL;
+
+    while (!found && (e = live_event_next(e)) != NULL)
+        if (!strcmp(e->name, name))
+            found = e;
+    return found && live_event_probe(found)->def->is_watch ? found : NULL;
+}
+
 uint64_t live_probe_misses(const struct live_probe *p)
 {
+    if (p->def->is_watch)
+        return p->misses + watch_misses(&p->watch);
     uint64_t missed = READ_ONCE(p->rp.kp.nmissed);
 
     return p->def->is_return ? missed + READ_ONCE(p->rp.nmissed) : missed;
-}
-
-static const struct live_probe *first_probe(const struct live_event *e)
-{
-    return list_first(&e->probes, struct live_probe, sibling);
 }
 
 /* ---- a probe ---- */
@@ -218,6 +231,19 @@ static int linux_errno(const struct probe_reject *why)
     }
 }
 
+/* watch_is_possible - a register is taken when the event is enabled. */
+static int watch_is_possible(const struct live_probe *p, const char *line)
+{
+    enum watch_reason why = watch_check(&p->watch);
+    struct trace_error error;
+
+    if (!why)
+        return 0;
+    log_warn("trace: %s: %s", line, watch_reason_text(why));
+    def_refused(line, watch_reason_errno(why), &error);
+    return refuse(line, &error);
+}
+
 /* probe_register - in the state that its event has. @line: for the log. */
 static int probe_register(struct live_probe *p, const char *line)
 {
@@ -225,6 +251,8 @@ static int probe_register(struct live_probe *p, const char *line)
     struct trace_error error;
     int err;
 
+    if (p->def->is_watch)
+        return watch_is_possible(p, line);
     p->rp.kp.addr = p->def->addr;
     p->rp.kp.flags = p->event->armed ? 0 : KPROBE_FLAG_DISABLED;
     if (p->def->symbol && strchr(p->def->symbol, ':')) {
@@ -446,7 +474,7 @@ static void probe_forget(struct live_probe *p)
         list_remove(&e->link);
         event_free(e);
     } else {
-        e->event.args = first_probe(e)->def->args;
+        e->event.args = live_event_probe(e)->def->args;
     }
     probe_free(p);
 }

@@ -11,6 +11,7 @@
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/debug/log.h"
 #include "kernel/mm/heap.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/live/live.h"
@@ -34,13 +35,67 @@ static size_t probes_of(struct live_event *const *events, size_t count, bool on,
     size_t probes = 0;
 
     for (size_t i = 0; i < count; i++) {
-        if (events[i]->armed == on)
+        if (events[i]->armed == on || live_event_probe(events[i])->def->is_watch)
             continue;
         list_for_each(p, &events[i]->probes, sibling)
             if (p->is_registered)
                 out[probes++] = &p->rp.kp;
     }
     return probes;
+}
+
+/* ---- watches: a register while the event is armed ---- */
+
+static void log_owners(const struct watch *w, enum watch_reason why)
+{
+    log_warn("trace: %s: %s", w->name, watch_reason_text(why));
+    for (unsigned i = 0; why == WATCH_ALL_TAKEN && watch_owner(i); i++)
+        log_warn("trace: dr%u has %s", i, watch_owner(i));
+}
+
+static int watch_on(struct live_probe *p)
+{
+    enum watch_reason why;
+    int err;
+
+    p->is_set = false;
+    p->watch.addr = p->event->setters ? 0 : p->def->addr;
+    err = register_watch_why(&p->watch, &why);
+    if (err)
+        log_owners(&p->watch, why);
+    p->is_registered = !err;
+    return err;
+}
+
+static void watch_off(struct live_probe *p)
+{
+    if (!p->def->is_watch || !p->is_registered || unregister_watch(&p->watch))
+        return;
+    p->is_registered = false;
+    p->hits += watch_hits(&p->watch);
+    p->misses += watch_misses(&p->watch);
+    p->watch.hits = p->watch.nmissed = 0;
+}
+
+/* watches_off - of those events that are not armed. */
+static void watches_off(struct live_event *const *events, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!events[i]->armed)
+            watch_off(live_event_probe(events[i]));
+}
+
+/* watches_on - all of them, or none. */
+static int watches_on(struct live_event *const *events, size_t count)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < count && !err; i++)
+        if (!events[i]->armed && live_event_probe(events[i])->def->is_watch)
+            err = watch_on(live_event_probe(events[i]));
+    if (err)
+        watches_off(events, count);
+    return err;
 }
 
 /* arm - let each of @events be armed, or not. */
@@ -56,10 +111,14 @@ static int arm(struct live_event *const *events, size_t count, bool on)
     found = probes_of(events, count, on, probes);
     if (on)
         err = buffer_expand();
+    if (!err && on)
+        err = watches_on(events, count);
     if (!err && found)
         err = on ? enable_kprobes(probes, found) : disable_kprobes(probes, found);
     for (size_t i = 0; !err && i < count; i++)
         events[i]->armed = on;
+    if (err || !on)
+        watches_off(events, count);
     kfree(probes);
     return err;
 }
