@@ -36,8 +36,8 @@ static const char *flags_text(const struct kprobe *p)
     return p->flags & KPROBE_FLAG_DISABLED ? " [DISABLED]" : "";
 }
 
-/* print_value - what the function at @addr has returned, by its type. */
-static void print_value(struct shell *sh, uintptr_t addr, uint64_t value)
+/* print_returned - what the function at @addr has returned, by its type. */
+static void print_returned(struct shell *sh, uintptr_t addr, uint64_t value)
 {
     size_t len;
     const char *type = params_return(addr, &len);
@@ -62,7 +62,7 @@ static void print_returns(struct shell *sh, uintptr_t addr,
     shell_printf(sh, " returns=%lu", count);
     if (!count)
         return;
-    print_value(sh, addr, READ_ONCE(returns->last_value));
+    print_returned(sh, addr, READ_ONCE(returns->last_value));
     shell_printf(sh, " ns=%lu mean_ns=%lu", READ_ONCE(returns->last_ns),
                  READ_ONCE(returns->total_ns) / count);
 }

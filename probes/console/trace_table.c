@@ -98,7 +98,7 @@ static uint64_t average(const struct hist_entry *entry, bool is_signed)
                      : entry->sum[1] / hits;
 }
 
-static void print_value(const struct trace_line *line, const struct hist *hist,
+static void print_total(const struct trace_line *line, const struct hist *hist,
                         const struct hist_entry *entry, struct seq *out)
 {
     bool has_value = line->action == ACTION_SUM || line->action == ACTION_MIN ||
@@ -128,7 +128,7 @@ static void print_rows(const struct trace_line *line, const struct hist *hist,
         struct hist_entry *entry = hist_entry(hist, order[i]);
 
         keys_text(hist, entry, line->key_count, keys, sizeof(keys));
-        print_value(line, hist, entry, out);
+        print_total(line, hist, entry, out);
         seq_printf(out, "%s%s\n", line->key_count ? "  " : "", keys);
         if (line->action == ACTION_STACK)
             show_stack(hist, entry, out);

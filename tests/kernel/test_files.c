@@ -151,7 +151,9 @@ KTEST(files, modes_are_those_of_linux)
     ktest_report(reads("stat " KPROBES "list", "f 0400\n"), "list");
     ktest_report(reads("stat " KPROBES "blacklist", "f 0400\n"), "blacklist");
     ktest_report(reads("stat " KPROBES "enabled", "f 0600\n"), "enabled");
-    ktest_report(reads("ls " KPROBES, "blacklist\nenabled\nlist\n"), "nothing else");
+    ktest_report(reads("ls " KPROBES, "blacklist\nchanges\nenabled\nlist\n"),
+                 "nothing else but sonde's own");
+    ktest_report(reads("stat " KPROBES "changes", "f 0400\n"), "changes");
 }
 
 /* ---- kprobes-step ---- */
