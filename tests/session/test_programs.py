@@ -12,6 +12,7 @@ sys.dont_write_bytecode = True
 from recorded import ROOT, Recorded, lines_of  # noqa: E402
 import tap  # noqa: E402
 from probes.trace.host import hist, question  # noqa: E402
+from probes.trace.host.take import TraceError  # noqa: E402
 from session import ask, at_prompt, sonde  # noqa: E402
 from transcript import fenced_blocks  # noqa: E402
 
@@ -70,51 +71,58 @@ def values_printed(lines, event):
     return [re.findall(r'=("[^"]*"|\S+)', match[1]) for match in found if match]
 
 
-def both_ways_give_one_table():
+def forget(recorded):
+    """Delete the events of the questions."""
+    for event in list(recorded.capture.events):
+        recorded.files.truncate(f"events/{event}/trigger")
+        recorded.files.write("kprobe_events", f"-:{event}")
+
+
+def on_the_console(recorded, text, command):
+    """{key: number} of the console's table."""
+    said = ask(recorded.guest, f"trace '{text}' -- {command}")
+    return {key: int(n) for n, key in re.findall(r"^ +(\d+)  (.+)$", said, re.M)}
+
+
+def same_tables(text, result, rows):
+    tables = [rows_of(said) for _, said in result.tables]
+    host = {keys[0].partition("/0x")[0]: values[-1] for keys, values in tables[0].items()}
+    tap.check(host, f"{text}: something was counted")
+    if " count by " in text or " sum(" in text:
+        tap.equal(rows, host, f"{text}: the console has the same table")
+    if "(ns)" in text:  # each return probe has a time of its own
+        tables = [sum(values[0] for values in table.values()) for table in tables]
+    tap.equal(tables[1], tables[0], f"{text}: compiled by gdb it counts the same")
+
+
+def same_records(text, result):
+    lines = lines_of(result)
+    first, second = (values_printed(lines, event) for event in ("q1", "q2"))
+    tap.check(first, f"{text}: something was recorded")
+    shown = [values[: len(first[0])] for values in second]  # behind: the condition
+    tap.equal(shown, first, f"{text}: compiled by gdb it records the same")
+
+
+def all_ways_give_one_table():
+    """On the console; by the guest's names; and with each name compiled by gdb."""
     asked = list(one_liners())
     tap.check(len(asked) >= 7, f"docs/trace.md has {len(asked)} questions with a command")
     compiled = 0
-    for text, command in asked:
-        text = long_form(text)
-        with Recorded() as recorded:
+    with Recorded() as recorded:
+        for text, command in asked:
+            text = long_form(text)
+            rows = {} if "print" in text else on_the_console(recorded, text, command)
             other = forced(recorded, text)
             compiled += other != text
             recorded.begin(text, other)
             ask(recorded.guest, command)
             result = recorded.capture.finish()
-        tables = [rows_of(said) for _, said in result.tables]
-        if tables:
-            tap.check(tables[0], f"{text}: something was counted")
-            if "(ns)" in text:  # each return probe has a time of its own
-                tables = [sum(values[0] for values in table.values()) for table in tables]
-            tap.equal(tables[1], tables[0], f"{text}: both ways count the same")
-        else:
-            lines = lines_of(result)
-            first = values_printed(lines, "q1")
-            tap.check(first, f"{text}: something was recorded")
-            second = values_printed(lines, "q2")
-            shown = [values[: len(first[0])] for values in second]  # behind: the condition
-            tap.equal(shown, first, f"{text}: the same values")
+            if result.tables:
+                same_tables(text, result, rows)
+            else:
+                same_records(text, result)
+            forget(recorded)
     tap.check(compiled >= 3, f"{compiled} of them have parameters, which gdb has compiled")
-
-
-def the_console_gives_the_same_table():
-    """What is counted there, and what ./sonde trace counts, in two guests."""
-    for asked, command in one_liners():
-        text = long_form(asked)
-        if " count by " not in text and " sum(" not in text:
-            continue
-        with at_prompt() as guest:
-            said = ask(guest, f"trace '{text}' -- {command}")
-        rows = {key: int(n) for n, key in re.findall(r"^ +(\d+)  (.+)$", said, re.M)}
-        with Recorded() as recorded:
-            recorded.begin(text)
-            ask(recorded.guest, command)
-            result = recorded.capture.finish()
-        host = {keys[0].partition("/0x")[0]: values[-1] for _, table in result.tables
-                for keys, values in rows_of(table).items()}
-        tap.check(rows, f"{text}: the console's table has rows")
-        tap.equal(host, rows, f"{text}: the host has the same")
 
 
 def locals_and_members():
@@ -139,38 +147,45 @@ def locals_and_members():
 
 def conditions_keep_their_order():
     """&& binds before ||, also where the guest could say a part of it."""
-    for condition in ("count == 0 || count > 30 && *pos > 100",
-                      "count > 30 && (*pos > 100 || count == 60)",
-                      "count > 30 && *pos > 100 && comm != \"none\""):  # fmt: skip
-        status, out, err = sonde(
-            "trace", f"vfs_read if {condition} {{ count }}",
-            "vfs_read if count > 30 { count by *pos > 100 || count == 60 }",
-            "vfs_read if count > 30 { count by *pos > 100 }", "--", "run vfs")  # fmt: skip
-        tap.equal((status, err), (0, ""), condition)
-        first, either, late = out.split("vfs_read if ")[1:]
-        table = either if "== 60)" in condition else late
-        hits = [re.findall(r"^1 +(\d+)", table, re.M), re.findall(r"(\d+)  █", first)]
-        tap.check(hits[0] and hits[0] == hits[1], f"{hits[0]} hits")
-        if hits[0] != hits[1]:
-            tap.note(out)
+    conditions = ("count > 40 || count > 30 && *pos > 100",
+                  "count > 30 && (*pos > 100 || count > 40)",
+                  "count > 30 && *pos > 100 && comm != \"none\"")  # fmt: skip
+    tables = ("*pos > 100", "*pos > 100 || count > 40")
+    status, out, err = sonde(
+        "trace", *(f"vfs_read if {one} {{ count }}" for one in conditions),
+        *(f"vfs_read if count > 30 {{ count by {one} }}" for one in tables),
+        "--", "run vfs")  # fmt: skip
+    tap.equal((status, err), (0, ""), "conditions with && and ||")
+    first, second, third, late, either = out.split("vfs_read if ")[1:]
+    tap.check(late.split("\n", 1)[1] != either.split("\n", 1)[1], "|| makes a difference")
+    for text, table in ((first, either), (second, either), (third, late)):
+        hits = re.findall(r"^1 +(\d+)", table, re.M)
+        tap.check(hits and re.findall(r"(\d+)  █", text) == hits, text.partition(" {")[0])
 
 
 def what_is_refused_says_why():
-    line = line_of("kernel/fs/vfs.c", "size_t left = *pos")
-    for asked, text in (
-        ("vfs_read { hist(left) }", "left has no value there; vfs.c:"),
-        ("vfs_read { hist(lft) }", "There are: buf, count, file, left, pos"),
-        ("vfs_read { hist(file->text) }", "is a struct seq: name a part of it"),
-        ("vfs_read { hist(count +) }", "syntax error"),
-        ("ret vfs_read { hist(*pos) }", "in a ret there are parameters, retval and ns"),
-        ("list.h:26 { count by l->next }", "choose list.h:26#1"),
-        (f"vfs.c:{line + 100000} {{ count by *pos }}", "has no code"),
-        ("vfs_read { count by 1.5 * count }", "is a double"),
-    ):
-        status, out, err = sonde("trace", asked, "--", "run vfs")
-        tap.check(status == 1 and text in err and not out, f"{asked}: {text}")
-        if text not in err:
-            tap.note(f"{status} {err}")
+    with Recorded() as recorded:
+        for asked, text in (
+            ("vfs_read { hist(left) }", "left has no value there; vfs.c:"),
+            ("vfs_read { hist(lft) }", "There are: buf, count, file, left, pos"),
+            ("vfs_read { hist(file->text) }", "is a struct seq: name a part of it"),
+            ("vfs_read { hist(count +) }", "syntax error"),
+            ("vfs_read { count by 1.5 * count }", "is a double"),
+            ("ret vfs_read { hist(*pos) }", "in a ret there are parameters, retval and ns"),
+            ("list.h:26 { count by l->next }", "choose list.h:26#1"),
+            ("vfs.c:99999 { count by *pos }", "has no code"),
+        ):
+            said = "it is accepted"
+            try:
+                recorded.capture.question(asked)
+            except TraceError as error:
+                said = str(error)
+            tap.check(text in said, f"{asked}: {text}")
+            if text not in said:
+                tap.note(said)
+        tap.equal(recorded.files.read("kprobe_events"), "", "nothing is left")
+    status, _, err = sonde("trace", "vfs_read { hist(left) }", "--", "run vfs")
+    tap.check(status == 1 and "left has no value there" in err, "the command ends with 1")
 
 
 HOSTILE = (
@@ -207,6 +222,6 @@ def programs_that_fail_are_counted():
                   "and each is counted")  # fmt: skip
 
 
-tap.run(both_ways_give_one_table, the_console_gives_the_same_table, locals_and_members,
+tap.run(all_ways_give_one_table, locals_and_members,
         conditions_keep_their_order, what_is_refused_says_why,
         programs_that_are_wrong_are_refused, programs_that_fail_are_counted)
