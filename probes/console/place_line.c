@@ -6,6 +6,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/lines.h"
+#include "kernel/module/module.h"
 #include "probes/console/place.h"
 
 #include <stdlib.h>
@@ -156,6 +157,21 @@ static void tell_no_code(struct shell *sh, int file, const struct line_text *t)
                     (int)t->len, t->file, t->line);
 }
 
+/* is_of_module - is a module loaded that is called as the file? */
+static bool is_of_module(const struct line_text *t)
+{
+    const char *file = t->file, *name, *slash;
+    size_t len;
+
+    while ((slash = memchr(file, '/', t->len - (size_t)(file - t->file))) != NULL)
+        file = slash + 1;
+    len = strcspn(file, ".");
+    for (size_t i = 0; (name = module_name_get(i)) != NULL; i++)
+        if (strlen(name) == len && !memcmp(name, file, len))
+            return true;
+    return false;
+}
+
 int place_line_refused(struct shell *sh, const char *text)
 {
     struct line_text t;
@@ -167,6 +183,9 @@ int place_line_refused(struct shell *sh, const char *text)
     file = only_file(&t);
     if (file == -EADDRNOTAVAIL)
         list_files(sh, &t);
+    else if (file < 0 && is_of_module(&t))
+        shell_error(sh, 0, "probe: the lines of the module of %.*s are not known",
+                    (int)t.len, t.file);
     else if (file < 0)
         shell_error(sh, 0, "probe: no file %.*s has code in the image", (int)t.len,
                     t.file);

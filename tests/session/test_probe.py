@@ -3,8 +3,9 @@
 import os
 import re
 
+from recorded import ROOT
 import tap
-from guest import ROOT
+from kernel.module import send as modules
 from session import ask, at_prompt, sonde
 
 COMMANDS = ("probe add vfs_read", "run vfs", "probe list")
@@ -79,6 +80,16 @@ def lines_are_places():
                           f"{command} {place}: {text}")  # fmt: skip
 
 
+def lines_of_modules_are_refused_by_name():
+    with at_prompt() as guest:
+        path = "docs/samples/reads.c"
+        modules.load(guest.machine, os.path.join(ROOT, path), 60)
+        for place in ("reads.c:10", f"{path}:10"):
+            reply = guest.machine.request(f"probe add {place}", 30)
+            tap.check(reply.name == "ENOENT" and "the lines of the module" in reply.text,
+                      f"{place}: {reply.text.strip()}")  # fmt: skip
+
+
 def a_question_takes_all_places_of_a_line():
     line = line_of("kernel/base/list.h", "return head->next == head;")
     with at_prompt() as guest:
@@ -89,4 +100,4 @@ def a_question_takes_all_places_of_a_line():
 
 
 tap.run(hits_equal_calls, the_prompt_is_quick, refusals_say_why, lines_are_places,
-        a_question_takes_all_places_of_a_line)
+        lines_of_modules_are_refused_by_name, a_question_takes_all_places_of_a_line)

@@ -145,20 +145,34 @@ def locals_and_members():
     tap.equal((status, err), (0, ""), "which is summed up in another run")
 
 
+def the_lines_of_the_documents_are_right():
+    """vfs.c:N, where a local has a value; and the line that is named where it has none."""
+    numbers = {}
+    for name in ("trace.md", "trace-host.md", "debugging.md"):
+        with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as file:
+            numbers[name] = set(re.findall(r"\bvfs\.c:(\d+)\b(?! has it)", file.read()))
+    line = str(line_of("kernel/fs/vfs.c", "if (count > left)"))
+    tap.equal(numbers, dict.fromkeys(numbers, {line}), f"they say vfs.c:{line}")
+    with open(os.path.join(ROOT, "docs/trace-host.md"), encoding="utf-8") as file:
+        said = re.search(r"sonde: (left has no value .*)", file.read())
+    _, _, err = sonde("trace", "vfs_read { hist(left) }", "--", "run vfs")
+    tap.check(said and said[1] in err, f"{said and said[1]}")
+
+
 def conditions_keep_their_order():
     """&& binds before ||, also where the guest could say a part of it."""
-    conditions = ("count > 40 || count > 30 && *pos > 100",
+    conditions = ("*pos > 100 || count > 40 && count > 30",
                   "count > 30 && (*pos > 100 || count > 40)",
                   "count > 30 && *pos > 100 && comm != \"none\"")  # fmt: skip
     tables = ("*pos > 100", "*pos > 100 || count > 40")
     status, out, err = sonde(
         "trace", *(f"vfs_read if {one} {{ count }}" for one in conditions),
         *(f"vfs_read if count > 30 {{ count by {one} }}" for one in tables),
-        "--", "run vfs")  # fmt: skip
+        f"vfs_read if count >= 0 {{ count by {tables[1]} }}", "--", "run vfs")  # fmt: skip
     tap.equal((status, err), (0, ""), "conditions with && and ||")
-    first, second, third, late, either = out.split("vfs_read if ")[1:]
+    first, second, third, late, either, of_all = out.split("vfs_read if ")[1:]
     tap.check(late.split("\n", 1)[1] != either.split("\n", 1)[1], "|| makes a difference")
-    for text, table in ((first, either), (second, either), (third, late)):
+    for text, table in ((first, of_all), (second, either), (third, late)):
         hits = re.findall(r"^1 +(\d+)", table, re.M)
         tap.check(hits and re.findall(r"(\d+)  █", text) == hits, text.partition(" {")[0])
 
@@ -223,5 +237,6 @@ def programs_that_fail_are_counted():
 
 
 tap.run(all_ways_give_one_table, locals_and_members,
-        conditions_keep_their_order, what_is_refused_says_why,
-        programs_that_are_wrong_are_refused, programs_that_fail_are_counted)
+        the_lines_of_the_documents_are_right, conditions_keep_their_order,
+        what_is_refused_says_why, programs_that_are_wrong_are_refused,
+        programs_that_fail_are_counted)
