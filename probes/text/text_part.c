@@ -13,10 +13,32 @@
 #include "probes/jump/jump_site.h"
 
 #define PORTION 128
+#define PORTION_MAX 4096
 
 /* Memory that is always there: text cannot wait. */
-static struct kprobe *portion[PORTION];        /* PLAT_PROBES */
-static struct site *portion_room[2 * PORTION]; /* PLAT_PROBES */
+static struct kprobe *small_ps[PORTION];     /* PLAT_PROBES */
+static struct site *small_room[2 * PORTION]; /* PLAT_PROBES */
+
+/* Probes of a text, as many as go or come at once: each time costs synchronisations, and a
+ * walk over all sites.
+ */
+struct portion {
+    struct kprobe **ps;
+    struct site **room; /* for 2 * @max */
+    size_t count, max;
+    void *memory; /* NULL: what is always there */
+};
+
+static void portion_get(struct portion *p)
+{
+    *p = (struct portion){ .ps = small_ps, .room = small_room, .max = PORTION };
+    p->memory = plat_alloc(3 * PORTION_MAX * sizeof(void *));
+    if (!p->memory)
+        return;
+    p->ps = p->memory;
+    p->room = (struct site **)p->memory + PORTION_MAX;
+    p->max = PORTION_MAX;
+}
 
 /* Probes that have no text. The site has the size of all others, since other rooms may look
  * behind each struct site.
@@ -44,7 +66,7 @@ bool ext_text_leaves(uintptr_t addr)
 
 struct gathering {
     const struct text_part *text;
-    size_t count;
+    struct portion *portion;
 };
 
 static void gather(struct site *site, void *arg)
@@ -53,31 +75,37 @@ static void gather(struct site *site, void *arg)
 
     if (site->addr < g->text->start || site->addr >= g->text->end)
         return;
-    for (struct kprobe *p = site->probes; p && g->count < PORTION; p = p->next)
-        portion[g->count++] = p;
+    for (struct kprobe *p = site->probes; p && g->portion->count < g->portion->max;
+         p = p->next)
+        g->portion->ps[g->portion->count++] = p;
 }
 
+/* let_wait - in front of all others: there may be very many. No hit reads this list. */
 static void let_wait(struct kprobe *p)
 {
     __atomic_or_fetch(&p->flags, KPROBE_FLAG_GONE, __ATOMIC_RELAXED);
     p->site = ext_waiting();
-    aggr_add(p->site, p);
+    p->next = p->site->probes;
+    p->site->probes = p;
 }
 
 void text_goes(struct text_part *t)
 {
-    struct gathering g;
+    struct portion some;
+    struct gathering g = { t, &some };
 
     plat_lock(PLAT_PROBES);
+    portion_get(&some);
     t->closed = true;
     do {
-        g = (struct gathering){ .text = t };
+        some.count = 0;
         registry_for_each(gather, &g);
-        if (g.count && register_take_out(portion, g.count, portion_room))
+        if (some.count && register_take_out(some.ps, some.count, some.room))
             plat_bug("a probe on text that goes is not registered", t->start);
-        for (size_t i = 0; i < g.count; i++)
-            let_wait(portion[i]);
-    } while (g.count == PORTION);
+        for (size_t i = some.count; i-- > 0;) /* they stay in their order */
+            let_wait(some.ps[i]);
+    } while (some.count == some.max);
+    plat_free(some.memory);
     boundary_forget();
     plat_unlock(PLAT_PROBES);
 }
@@ -102,12 +130,11 @@ static bool means(const struct kprobe *p, const struct text_part *t)
 }
 
 /* wake - the next ones that mean @t, behind those of *@from, become unregistered probes. */
-static size_t wake(const struct text_part *t, struct kprobe **from)
+static size_t wake(const struct text_part *t, struct kprobe **from, struct portion *some)
 {
     struct kprobe *next;
-    size_t count = 0;
 
-    for (; *from && count < PORTION; *from = next) {
+    for (some->count = 0; *from && some->count < some->max; *from = next) {
         struct kprobe *p = *from;
 
         next = p->next;
@@ -119,9 +146,9 @@ static size_t wake(const struct text_part *t, struct kprobe **from)
         p->addr = 0;
         p->flags &= KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING |
                     KPROBE_FLAG_BY_IMAGE;
-        portion[count++] = p;
+        some->ps[some->count++] = p;
     }
-    return count;
+    return some->count;
 }
 
 static void stay(struct kprobe *p, const struct probe_reject *why, void *arg UNUSED)
@@ -133,9 +160,8 @@ static void stay(struct kprobe *p, const struct probe_reject *why, void *arg UNU
 
 int text_comes(struct text_part *t)
 {
-    struct site_list list = { .sites = portion_room };
     struct kprobe *from;
-    size_t count;
+    struct portion some;
     int err;
 
     plat_lock(PLAT_PROBES);
@@ -148,10 +174,13 @@ int text_comes(struct text_part *t)
     t->closed = false;
     list_append(&parts, &t->link);
     from = ext_waiting()->probes;
-    while ((count = wake(t, &from)) != 0) {
-        list.count = 0;
-        register_some(portion, count, &list, stay, NULL);
+    portion_get(&some);
+    while (wake(t, &from, &some) != 0) {
+        struct site_list list = { .sites = some.room };
+
+        register_some(some.ps, some.count, &list, stay, NULL);
     }
+    plat_free(some.memory);
     boundary_forget();
     plat_unlock(PLAT_PROBES);
     return 0;

@@ -278,6 +278,44 @@ KTEST(module, a_thread_inside_keeps_it_and_is_named)
     ktest_report(unload("guest") == 0, "the second time it goes");
 }
 
+static uintptr_t in_hands[2]; /* an address, and a flag: stop */
+
+static int hold_an_address(void *unused UNUSED)
+{
+    volatile uintptr_t words[8];
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        words[i] = in_hands[0];
+    while (!READ_ONCE(in_hands[1]))
+        thread_sleep_ns(1000000);
+    return (int)(words[0] >> 63);
+}
+
+/* hold - does guest go while a thread has @addr on its stack? */
+static int unload_held(uintptr_t addr)
+{
+    int tid, err;
+
+    in_hands[0] = addr;
+    in_hands[1] = 0;
+    tid = kernel_clone(&(struct clone_args){ .fn = hold_an_address, .name = "holder" });
+    thread_sleep_ns(5000000);
+    err = module_unload("guest", loaded_why);
+    WRITE_ONCE(in_hands[1], 1);
+    thread_join(tid, NULL);
+    return err;
+}
+
+KTEST(module, where_its_memory_begins_is_no_code)
+{
+    load_guest();
+    ktest_report(
+        unload_held(of("guest_twice")) == -EBUSY && strstr(loaded_why, "(holder)"),
+        "a thread that holds the address of a function may call it: %s", loaded_why);
+    ktest_report(unload_held(of("guest_twice") & ~(PAGE_SIZE - 1)) == 0,
+                 "the address where its memory begins is that of no function");
+}
+
 /* ---- probes ---- */
 
 static int count_hit(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)

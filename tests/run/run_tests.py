@@ -83,6 +83,7 @@ LONG_ONLY = (
     "hosted/toggle-clang",
     "kernel/steppedlong2",
     "lint/tidy",
+    "session/module_text",  # the same rules as for a small one
     "session/core",  # builds another kernel; unit/extend_none is the same on the host
     f"kernel/long{MANY_ROUNDS}",
     f"kernel/storm{STORMS}",

@@ -1,0 +1,65 @@
+"""test_module_text.py - a module of 190,000 instructions: all but one of ten thousand become
+jumps. And how long a small one takes to come and to go, with as many probes beside it.
+
+The text is that of bench (tests/bench/gen_text.py): each function of the image, under another
+name, which no code calls.
+"""
+
+import os
+import re
+import statistics
+import time
+
+import building
+import tap
+from guest import BUILD, ROOT, Guest, Setup
+
+LIMIT = 600
+ROUNDS = 9
+TEXT = os.path.join(BUILD, "bench", "text.o")
+
+
+def ask(guest, command):
+    reply = guest.machine.request(command, LIMIT)
+    if reply.errno:
+        raise AssertionError(f"{command}: {reply.name}: {reply.text}")
+    return reply.text
+
+
+def milliseconds(guest, command):
+    begun = time.monotonic()
+    ask(guest, command)
+    return (time.monotonic() - begun) * 1000
+
+
+def tell_times(guest, name):
+    """What a command costs that does nothing is taken off."""
+    commands = ("echo", "module load /boot/reads.o", "module del reads")
+    rounds = [[milliseconds(guest, command) for command in commands] for _ in range(ROUNDS)]
+    nothing, load, unload = (statistics.median(column) for column in zip(*rounds))
+    tap.note(f"{name}: {load - nothing:.1f} ms to load, {unload - nothing:.1f} ms to unload")
+
+
+def most_instructions_become_jumps(guest):
+    ask(guest, "module load /boot/text.o")
+    armed = re.search(r"armed (\d+) of (\d+)", ask(guest, "probe all bench_text_*"))
+    jumps = re.search(r"^jumps (\d+) of", ask(guest, "probe stat"), re.M)
+    share = 100 * int(jumps[1]) / int(armed[1])
+    tap.check(int(armed[1]) > 130000, f"{armed[1]} of {armed[2]} instructions are armed")
+    tap.check(share >= 99.99, f"{jumps[1]} of them are jumps, {share:.4f} %")
+
+
+def a_large_module():
+    building.build([os.path.relpath(TEXT, ROOT)], lambda _: None)
+    words = f"-fw_cfg name=opt/sonde/module/text.o,file={TEXT}"
+    with Guest(Setup(qemu=words)) as guest:
+        guest.wait_prompt(LIMIT)
+        tell_times(guest, "0 probes")
+        most_instructions_become_jumps(guest)
+        tell_times(guest, "190,000 probes")
+        tap.note(f"{milliseconds(guest, 'module del text'):.0f} ms to unload all of that")
+        left = re.search(r"^sites (\d+)$", ask(guest, "probe stat"), re.M)
+        tap.equal(int(left[1]), 0, "it goes with all of its probes")
+
+
+tap.run(a_large_module)
