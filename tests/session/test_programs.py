@@ -202,6 +202,29 @@ def what_is_refused_says_why():
     tap.check(status == 1 and "left has no value there" in err, "the command ends with 1")
 
 
+def names_for_expressions():
+    """`with` on the console."""
+    with at_prompt() as guest:
+        said = ask(guest, "trace 'vfs_read with n=agent(26000327),m=%dx:u64 if n > 40 "
+                          "{ count by n,m }' -- run vfs")  # fmt: skip
+        rows = re.findall(r"^ +(\d+)  (\d+) +(\d+)$", said, re.M)
+        tap.check(rows and all(n == m and int(n) > 40 for _, n, m in rows),
+                  "a program and a register have the same values")  # fmt: skip
+        plain = ask(guest, "trace 'vfs_read if count > 40 { count by count }' -- run vfs")
+        tap.equal(sorted((hits, n) for hits, n, _ in rows),
+                  sorted(re.findall(r"^ +(\d+)  (\d+)$", plain, re.M)),
+                  "those of the parameter")  # fmt: skip
+        for asked, caret, text in (
+            ("vfs_read with { count }", 14, "NAME=EXPRESSION is missing"),
+            ("vfs_read with n { count }", 16, "NAME=EXPRESSION is missing"),
+            ("vfs_read with n=%di,n=%si { count }", 26, "this name has an expression"),
+            ("vfs_read with n= { count }", 17, "NAME=EXPRESSION is missing"),
+        ):
+            reply = guest.machine.request(f"trace '{asked}' -- run vfs", 30)
+            tap.check(reply.name == "EINVAL" and text in reply.text, f"{asked}: {text}")
+            tap.equal(reply.lines[1].index("^"), len("trace: ") + caret, "at its place")
+
+
 HOSTILE = (
     "", "27", "2201", "ff27", "22012000002701", "220120000427", "21000027",
     "022702", "26002027", "2201220102020227", "2201" * 33 + "27",
@@ -239,4 +262,4 @@ def programs_that_fail_are_counted():
 tap.run(all_ways_give_one_table, locals_and_members,
         the_lines_of_the_documents_are_right, conditions_keep_their_order,
         what_is_refused_says_why, programs_that_are_wrong_are_refused,
-        programs_that_fail_are_counted)
+        programs_that_fail_are_counted, names_for_expressions)
