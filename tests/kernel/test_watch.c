@@ -602,6 +602,7 @@ KTEST(watch, a_copy_is_told_of_by_its_original)
     step_set_engine(STEP_INT3);
     jumps_by(OPTIMIZE_PUN);
     place_with_probes("by a jump", NULL);
+    jumps_as_before();
     jumps_by(OPTIMIZE_REGION);
     place_with_probes("in a region", NULL);
     jumps_as_before();
@@ -660,6 +661,7 @@ KTEST(watch, an_instruction_that_carries_a_probe_can_be_watched)
     watch_probed("breakpoints");
     jumps_by(OPTIMIZE_PUN);
     watch_probed("jumps");
+    jumps_as_before();
     jumps_by(OPTIMIZE_REGION);
     watch_probed("regions");
     jumps_as_before();
