@@ -1,9 +1,11 @@
 /* kprobe.h - the public interface. It lies in the rooms whose code it is about:
  *
- *   core/kprobe.h      kprobes, and the rules for all handlers
- *   returns/returns.h  return probes and jprobes
+ *   core/kprobe.h          kprobes, and the rules for all handlers
+ *   jump/kprobe_stores.h   registers that a jump stores without a handler
+ *   returns/returns.h      return probes and jprobes
  */
 #pragma once
 
 #include "probes/core/kprobe.h"
+#include "probes/jump/kprobe_stores.h"
 #include "probes/returns/returns.h"

@@ -15,6 +15,7 @@
 #include "probes/many/census.h"
 #include "probes/many/walk.h"
 #include "probes/port/port.h"
+#include "probes/text/text_stop.h"
 
 #include <string.h>
 

@@ -225,10 +225,7 @@ int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why)
     return err;
 }
 
-void check_each_rule(uintptr_t addr,
-                     void (*fn)(enum probe_reason rule, const struct probe_reject *why,
-                                void *arg),
-                     void *arg)
+void check_each_rule(uintptr_t addr, rule_told_t fn, void *arg)
 {
     struct check c = { .ruling.addr = addr };
 

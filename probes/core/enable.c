@@ -34,38 +34,23 @@ static void set_flag(struct kprobe *p, bool disabled)
                            __ATOMIC_RELAXED);
 }
 
-static int disable_locked(struct kprobe **ps, size_t count, struct site_list *list)
+static int switch_locked(struct kprobe **ps, size_t count, bool disabled,
+                         struct site_list *list)
 {
     int err = register_check_all(ps, count, list);
 
     if (err)
         return err;
-    kprobe_disarm(list->sites, list->count);
+    if (disabled)
+        kprobe_disarm(list->sites, list->count);
     list->count = 0;
     for (size_t i = 0; i < count; i++)
-        set_flag(ps[i], true);
+        set_flag(ps[i], disabled);
     for (size_t i = 0; i < count; i++)
-        if (wants_disarming(ps[i]->site))
+        if (disabled ? wants_disarming(ps[i]->site) : enable_wants_arming(ps[i]->site))
             site_list_add(list, ps[i]->site);
     site_list_close(list);
-    kprobe_disarm(list->sites, list->count);
-    return 0;
-}
-
-static int enable_locked(struct kprobe **ps, size_t count, struct site_list *list)
-{
-    int err = register_check_all(ps, count, list);
-
-    if (err)
-        return err;
-    list->count = 0;
-    for (size_t i = 0; i < count; i++)
-        set_flag(ps[i], false);
-    for (size_t i = 0; i < count; i++)
-        if (enable_wants_arming(ps[i]->site))
-            site_list_add(list, ps[i]->site);
-    site_list_close(list);
-    kprobe_arm(list->sites, list->count);
+    (disabled ? kprobe_disarm : kprobe_arm)(list->sites, list->count);
     return 0;
 }
 
@@ -79,10 +64,7 @@ static int switch_probes(struct kprobe **ps, size_t count, bool disabled)
     if (err)
         return err;
     plat_lock(PLAT_PROBES);
-    if (disabled)
-        err = disable_locked(ps, count, &list);
-    else
-        err = enable_locked(ps, count, &list);
+    err = switch_locked(ps, count, disabled, &list);
     plat_unlock(PLAT_PROBES);
     site_list_free(&list);
     return err;

@@ -21,6 +21,7 @@ struct probe_hit;
 struct probe_reject;
 struct pt_regs;
 struct site;
+struct text_batch;
 struct text_poke;
 
 /* ---- a site is made and freed ---- */
@@ -76,6 +77,10 @@ bool ext_is_current(const struct site *site);
  * Locks: waits for quiescence.
  */
 void ext_settle(void);
+/* ext_poke_steps - take the steps of @batch, by text_poke_steps(); perhaps with the machine
+ * stopped meanwhile. Locks: PLAT_TEXT held.
+ */
+void ext_poke_steps(struct text_batch *batch);
 /* ext_poke_levels - the levels of @pokes are those of instructions that do not extend over
  * each other. Where some do, they get others: docs/text-poke.md. Locks: PLAT_TEXT held.
  */

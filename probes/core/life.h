@@ -275,10 +275,7 @@ int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why);
  * @fn: told of each, in order; @why->err is 0 where the rule is kept
  * Context: thread.  Locks: PLAT_PROBES held.
  */
-void check_each_rule(uintptr_t addr,
-                     void (*fn)(enum probe_reason rule, const struct probe_reject *why,
-                                void *arg),
-                     void *arg);
+void check_each_rule(uintptr_t addr, rule_told_t fn, void *arg);
 
 /* blacklist_init - sort the marked functions. Context: boot.  Return: 0; -ENOMEM. */
 int blacklist_init(void);

@@ -10,12 +10,6 @@
 
 /* ---- where ---- */
 
-static int symbol_refused(int err, struct probe_reject *why)
-{
-    return probe_refuse(why, err == -EADDRNOTAVAIL ? PROBE_NOT_UNIQUE : PROBE_NO_SYMBOL,
-                        0);
-}
-
 int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why)
 {
     struct plat_symbol sym;
@@ -29,7 +23,8 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
     }
     err = plat_symbol_find(p->symbol_name, &sym);
     if (err)
-        return symbol_refused(err, why);
+        return probe_refuse(
+            why, err == -EADDRNOTAVAIL ? PROBE_NOT_UNIQUE : PROBE_NO_SYMBOL, 0);
     if (p->offset && p->offset >= sym.size)
         return probe_refuse(why, PROBE_PAST_END, sym.start + p->offset);
     *addr = sym.start + p->offset;

@@ -80,6 +80,10 @@ struct probe_reject {
     size_t index;    /* which one of a set, from 0 */
 };
 
+/* What is told of a rule: @why->err is 0 where the rule is kept. */
+typedef void (*rule_told_t)(enum probe_reason rule, const struct probe_reject *why,
+                            void *arg);
+
 /* probe_refuse - fill @out (may be NULL) for @reason at @at.
  * Context: any.  Return: the errno of @reason, negative, so that a check can `return` it.
  */

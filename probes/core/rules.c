@@ -24,9 +24,7 @@ int rules_check(const struct rule *rules, size_t count, struct ruling *r,
     return 0;
 }
 
-void rules_each(const struct rule *rules, size_t count, struct ruling *r,
-                void (*fn)(enum probe_reason rule, const struct probe_reject *why,
-                           void *arg),
+void rules_each(const struct rule *rules, size_t count, struct ruling *r, rule_told_t fn,
                 void *arg)
 {
     for (size_t i = 0; i < count; i++) {

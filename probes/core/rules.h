@@ -41,7 +41,5 @@ int rules_check(const struct rule *rules, size_t count, struct ruling *r,
 /* rules_each - look at all @rules, up to a broken one that is needed.
  * @fn: told of each, in order; @why->err is 0 where the rule is kept
  */
-void rules_each(const struct rule *rules, size_t count, struct ruling *r,
-                void (*fn)(enum probe_reason rule, const struct probe_reject *why,
-                           void *arg),
+void rules_each(const struct rule *rules, size_t count, struct ruling *r, rule_told_t fn,
                 void *arg);

@@ -172,18 +172,3 @@ bool text_batch_write(struct text_batch *b, enum text_poke_step step, unsigned l
         narrow(b, step, level);
     return changed;
 }
-
-bool text_batch_is_inside(const struct text_batch *b, uintptr_t ip)
-{
-    size_t low = 0, high = b->count;
-
-    while (low < high) {
-        size_t mid = low + (high - low) / 2;
-
-        if (b->pokes[mid].addr < ip)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low && ip < b->pokes[low - 1].addr + b->pokes[low - 1].len;
-}

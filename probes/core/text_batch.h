@@ -23,5 +23,7 @@ void text_batch_begin(struct text_batch *b, struct text_poke *pokes, size_t coun
  */
 bool text_batch_write(struct text_batch *b, enum text_poke_step step, unsigned level);
 
-/* text_batch_is_inside - is @ip in the middle of what is changed, not at its beginning? */
-bool text_batch_is_inside(const struct text_batch *b, uintptr_t ip);
+/* text_poke_steps - text_poke.c: take the steps of @b, which has begun.
+ * Context: thread; machine stopped.  Locks: PLAT_TEXT held.
+ */
+void text_poke_steps(struct text_batch *b);

@@ -9,23 +9,13 @@
  *
  * Each ends with plat_sync_cores(), so that no CPU mixes two of them. That every CPU has
  * been there is asserted by its count, since an emulator works just as well without. Where
- * instructions extend over each other a step takes several levels; see text_batch.c.
- *
- * The same steps are taken with the machine stopped: CPUs that stand still take NMIs, whose
- * handlers may run into the text that is being changed, and the loop that the CPUs wait in
- * may be changed itself.
+ * instructions extend over each other a step takes several levels; see text_batch.c. Another
+ * room may stop the machine around the steps: ext_poke_steps().
  */
 #include "probes/core/extend.h"
 #include "probes/core/platform.h"
 #include "probes/core/text_batch.h"
 
-/* Of stopping the machine, until the log names the CPU that is in the way; each time twice
- * as many.
- */
-#define TRIES_MIN 500
-#define TRIES_MAX 64000
-
-static enum text_poke_engine engine = TEXT_POKE_INT3;
 static void (*step_hook)(enum text_poke_step step, unsigned level);
 
 /* ---- the protocol ---------------------------------------------------------------------- */
@@ -56,68 +46,11 @@ static void run_step(struct text_batch *b, enum text_poke_step step)
     }
 }
 
-static void run_steps(struct text_batch *b)
+void text_poke_steps(struct text_batch *b)
 {
     run_step(b, TEXT_POKE_GUARD);
     run_step(b, TEXT_POKE_TAIL);
     run_step(b, TEXT_POKE_FIRST);
-}
-
-/* ---- with the machine stopped ---------------------------------------------------------- */
-
-/* cpu_inside - the first stopped CPU that is inside a poke. Return: false: none is. */
-static bool cpu_inside(const struct text_batch *b, unsigned *out)
-{
-    for (unsigned cpu = 0; cpu < plat_cpu_count(); cpu++) {
-        if (!text_batch_is_inside(b, plat_stopped_ip(cpu)))
-            continue;
-        *out = cpu;
-        return true;
-    }
-    return false;
-}
-
-struct stop {
-    struct text_batch *batch;
-    bool done;
-    unsigned cpu; /* else: the CPU in the way when the machine was stopped last */
-    uintptr_t ip;
-};
-
-static void run_stopped(void *arg)
-{
-    struct stop *stop = arg;
-
-    if (cpu_inside(stop->batch, &stop->cpu)) {
-        stop->ip = plat_stopped_ip(stop->cpu);
-        return;
-    }
-    run_steps(stop->batch);
-    stop->done = true;
-}
-
-static void report_in_the_way(const struct stop *stop)
-{
-    struct plat_symbol sym = { .start = stop->ip, .name = "?" };
-
-    plat_symbol_at(stop->ip, &sym);
-    plat_log("text-poke: CPU %u is at %s+0x%lx, inside of what is to be changed",
-             stop->cpu, sym.name, (unsigned long)(stop->ip - sym.start));
-}
-
-/* Let go and try again: a CPU that is inside gets on meanwhile, and out of it. */
-static void run_stopping(struct text_batch *b)
-{
-    struct stop stop = { .batch = b };
-
-    for (unsigned tries = TRIES_MIN; tries <= TRIES_MAX; tries *= 2) {
-        for (unsigned i = 0; i < tries && !stop.done; i++)
-            plat_stop_machine(run_stopped, &stop);
-        if (stop.done)
-            return;
-        report_in_the_way(&stop);
-    }
-    plat_bug("a CPU does not leave text that is to be changed", stop.ip);
 }
 
 /* ---- the interface --------------------------------------------------------------------- */
@@ -130,21 +63,8 @@ void text_poke_batch(struct text_poke *pokes, size_t count)
         plat_bug("text is patched without its lock", count ? pokes->addr : 0);
     text_batch_begin(&b, pokes, count);
     ext_poke_begins(pokes, count);
-    if (engine == TEXT_POKE_STOP_MACHINE)
-        run_stopping(&b);
-    else
-        run_steps(&b);
+    ext_poke_steps(&b);
     ext_poked(pokes, count);
-}
-
-void text_poke_set_engine(enum text_poke_engine wanted)
-{
-    WRITE_ONCE(engine, wanted);
-}
-
-enum text_poke_engine text_poke_get_engine(void)
-{
-    return READ_ONCE(engine);
 }
 
 void text_poke_set_hook(void (*fn)(enum text_poke_step step, unsigned level))

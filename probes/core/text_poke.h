@@ -1,6 +1,6 @@
 /* text_poke.h - change instructions that other CPUs are executing.
  *
- * Two engines, one protocol: docs/text-poke.md argues it. Meanwhile a CPU executes the old
+ * docs/text-poke.md argues the protocol. Meanwhile a CPU executes the old
  * instruction, the new one, or an int3, which is dealt with: every patched address has a
  * site in the registry, whose hit runs the old instruction.
  */
@@ -44,17 +44,6 @@ struct text_poke {
  *          before it executes changed code; int3 first is practice, of Linux among others.
  */
 void text_poke_batch(struct text_poke *pokes, size_t count);
-
-enum text_poke_engine {
-    TEXT_POKE_INT3,         /* the other CPUs go on, and trap if they run into it */
-    TEXT_POKE_STOP_MACHINE, /* they are parked; only NMIs are executed meanwhile */
-};
-
-/* text_poke_set_engine - how batches are made from the next one on. Context: any.
- * text_poke_get_engine - how they are. Context: any.
- */
-void text_poke_set_engine(enum text_poke_engine wanted);
-enum text_poke_engine text_poke_get_engine(void);
 
 /* The steps of a batch: each may take several levels, and ends with a synchronisation. */
 enum text_poke_step {

@@ -13,11 +13,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "probes/jump/kprobe_stores.h"
 
-struct kprobe_stores;
 struct site;
 
 /* The most that a body takes: five registers of eight bytes each, at least. Behind the

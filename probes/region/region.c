@@ -247,10 +247,7 @@ int region_plan(uintptr_t addr, struct region *out, struct probe_reject *why)
     return rules_check(rules, ARRAY_LEN(rules), &p.ruling, why);
 }
 
-void region_each_rule(uintptr_t addr, struct region *out,
-                      void (*fn)(enum probe_reason rule, const struct probe_reject *why,
-                                 void *arg),
-                      void *arg)
+void region_each_rule(uintptr_t addr, struct region *out, rule_told_t fn, void *arg)
 {
     struct survey p = survey_start(addr, out);
 

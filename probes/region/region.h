@@ -59,10 +59,7 @@ int region_plan(uintptr_t addr, struct region *out, struct probe_reject *why);
  * @fn: told of each, in order; @why->err is 0 where the rule is kept
  * Context: thread.  Locks: PLAT_PROBES held.
  */
-void region_each_rule(uintptr_t addr, struct region *out,
-                      void (*fn)(enum probe_reason rule, const struct probe_reject *why,
-                                 void *arg),
-                      void *arg);
+void region_each_rule(uintptr_t addr, struct region *out, rule_told_t fn, void *arg);
 
 /* ---- region_copy.c: the copies ---- */
 

@@ -1,2 +1,3 @@
 LATE_TEXT := \
-    probes/text/text_part.c
+    probes/text/text_part.c \
+    probes/text/text_stop.c

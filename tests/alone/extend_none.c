@@ -4,6 +4,7 @@
  */
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
+#include "probes/core/text_batch.h"
 
 size_t ext_site_size(void)
 {
@@ -65,6 +66,11 @@ bool ext_is_current(const struct site *site UNUSED)
 
 void ext_settle(void)
 {
+}
+
+void ext_poke_steps(struct text_batch *batch)
+{
+    text_poke_steps(batch);
 }
 
 void ext_poke_levels(struct text_poke *pokes UNUSED, size_t count UNUSED)

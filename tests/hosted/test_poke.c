@@ -2,6 +2,7 @@
  * it without care is noticed. The second is a matter of chance and takes long: LONG=1.
  */
 #include "probes/core/text_poke.h"
+#include "probes/text/text_stop.h"
 #include "tests/hosted/poke.h"
 #include "tests/hosted/posix.h"
 #include "tests/unit/unit.h"

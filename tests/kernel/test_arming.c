@@ -11,6 +11,7 @@
 #include "probes/core/text_poke.h"
 #include "probes/explain/totals.h"
 #include "probes/kprobe.h"
+#include "probes/text/text_stop.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 

@@ -8,6 +8,7 @@
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
+#include "probes/text/text_stop.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
 

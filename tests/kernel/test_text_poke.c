@@ -11,6 +11,7 @@
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
 #include "probes/kprobe.h"
+#include "probes/text/text_stop.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
 #include "tests/kernel/poke_targets.h"

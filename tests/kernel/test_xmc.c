@@ -11,6 +11,7 @@
 #include "probes/core/registry.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/optimize.h"
+#include "probes/text/text_stop.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/poke_targets.h"
 

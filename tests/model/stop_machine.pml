@@ -1,4 +1,4 @@
-/* stop_machine.pml - probes/core/text_poke.c: two instructions become one, by either
+/* stop_machine.pml - probes/text/text_stop.c: two instructions become one, by either
  * engine.
  *
  * Here is a place in the middle where somebody can stand: behind the first old

@@ -242,7 +242,6 @@ void fake_start(void)
     watched = 0;
     fake_fail_at(0);
     step_set_engine(STEP_INT3);
-    text_poke_set_engine(TEXT_POKE_INT3);
     text_poke_set_hook(NULL);
 }
 

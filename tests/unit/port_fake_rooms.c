@@ -5,6 +5,7 @@
 #include "probes/jump/platform_jump.h"
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/return_point.h"
+#include "probes/text/text_stop.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
 
@@ -28,6 +29,7 @@ void fake_rooms_start(void)
     opaque_count = compiled_count = 0;
     optimize_set_method(OPTIMIZE_OFF); /* what is about jumps asks for them */
     fake_pads_start();
+    text_poke_set_engine(TEXT_POKE_INT3);
 }
 
 void fake_rooms_end(void)

@@ -2,6 +2,7 @@
  * synchronisations is whole.
  */
 #include "probes/core/text_poke.h"
+#include "probes/text/text_stop.h"
 
 #include "tests/unit/port_fake.h"
 

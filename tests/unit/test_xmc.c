@@ -10,6 +10,7 @@
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/targets.h"
+#include "probes/text/text_stop.h"
 #include "tests/unit/port_fake.h"
 
 #include <stdio.h>

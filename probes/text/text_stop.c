@@ -1,0 +1,108 @@
+/* text_stop.c - the steps of a batch of pokes, with the machine stopped around them.
+ *
+ * The same steps are taken: CPUs that stand still take NMIs, whose handlers may run into the
+ * text that is being changed, and the loop that the CPUs wait in may be changed itself.
+ */
+#include "probes/text/text_stop.h"
+
+#include "kernel/base/compiler.h"
+#include "probes/core/extend.h"
+#include "probes/core/platform.h"
+#include "probes/core/text_batch.h"
+
+/* Of stopping the machine, until the log names the CPU that is in the way; each time twice
+ * as many.
+ */
+#define TRIES_MIN 500
+#define TRIES_MAX 64000
+
+static enum text_poke_engine engine = TEXT_POKE_INT3;
+
+/* is_inside - is @ip in the middle of what is changed, not at its beginning? */
+static bool is_inside(const struct text_batch *b, uintptr_t ip)
+{
+    size_t low = 0, high = b->count;
+
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+
+        if (b->pokes[mid].addr < ip)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low && ip < b->pokes[low - 1].addr + b->pokes[low - 1].len;
+}
+
+/* cpu_inside - the first stopped CPU that is inside a poke. Return: false: none is. */
+static bool cpu_inside(const struct text_batch *b, unsigned *out)
+{
+    for (unsigned cpu = 0; cpu < plat_cpu_count(); cpu++) {
+        if (!is_inside(b, plat_stopped_ip(cpu)))
+            continue;
+        *out = cpu;
+        return true;
+    }
+    return false;
+}
+
+struct stop {
+    struct text_batch *batch;
+    bool done;
+    unsigned cpu; /* else: the CPU in the way when the machine was stopped last */
+    uintptr_t ip;
+};
+
+static void run_stopped(void *arg)
+{
+    struct stop *stop = arg;
+
+    if (cpu_inside(stop->batch, &stop->cpu)) {
+        stop->ip = plat_stopped_ip(stop->cpu);
+        return;
+    }
+    text_poke_steps(stop->batch);
+    stop->done = true;
+}
+
+static void report_in_the_way(const struct stop *stop)
+{
+    struct plat_symbol sym = { .start = stop->ip, .name = "?" };
+
+    plat_symbol_at(stop->ip, &sym);
+    plat_log("text-poke: CPU %u is at %s+0x%lx, inside of what is to be changed",
+             stop->cpu, sym.name, (unsigned long)(stop->ip - sym.start));
+}
+
+/* Let go and try again: a CPU that is inside gets on meanwhile, and out of it. */
+static void run_stopping(struct text_batch *b)
+{
+    struct stop stop = { .batch = b };
+
+    for (unsigned tries = TRIES_MIN; tries <= TRIES_MAX; tries *= 2) {
+        for (unsigned i = 0; i < tries && !stop.done; i++)
+            plat_stop_machine(run_stopped, &stop);
+        if (stop.done)
+            return;
+        report_in_the_way(&stop);
+    }
+    plat_bug("a CPU does not leave text that is to be changed", stop.ip);
+}
+
+void ext_poke_steps(struct text_batch *b)
+{
+    if (engine == TEXT_POKE_STOP_MACHINE)
+        run_stopping(b);
+    else
+        text_poke_steps(b);
+}
+
+void text_poke_set_engine(enum text_poke_engine wanted)
+{
+    WRITE_ONCE(engine, wanted);
+}
+
+enum text_poke_engine text_poke_get_engine(void)
+{
+    return READ_ONCE(engine);
+}
