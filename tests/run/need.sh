@@ -1,7 +1,8 @@
 #!/bin/sh
 # need.sh - make sure the tools of the named groups are there; install what is missing.
 #
-#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb record test tools fresh
+#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb record web test tools
+#                                  fresh fuse
 #
 # Silent and quick when nothing is missing. Otherwise says what it installs, then
 # installs it with apt-get, through sudo when not root. Where there is no apt-get it
@@ -47,6 +48,8 @@ tools  npm                                      npm
 tools  node                                     nodejs
 tools  wasm-ld                                  lld
 tools  websockify                               websockify
+web    websockify                               websockify
+web    npm                                      npm
 fresh  debootstrap                              debootstrap'
 
 say()

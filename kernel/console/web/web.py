@@ -1,0 +1,401 @@
+"""web.py - `./sonde web`: the console, a lab's task and an editor in a browser.
+
+Each page load starts a guest; a WebSocket, by Debian's websockify, is its console. A guest
+whose page has gone ends some seconds later, so a page whose connection was lost can have its
+guest back until then.
+
+Only this machine is served, and only pages that come from here (Host and Origin): a page of
+another site must not type into a guest. With a token any machine is, if it knows the token.
+"""
+
+import hmac
+import json
+import os
+import queue
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+import grade
+import labs
+from guest import BUILD, ROOT, Guest, GuestError
+from options import UsageError
+
+sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's websockify is
+from websockify import websocketproxy  # noqa: E402
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PACKAGES = {"@xterm/xterm": "6.0.0", "@xterm/addon-fit": "0.11.0", "codemirror": "5.65.20"}
+MODULES = os.path.join(BUILD, "web", "node_modules")
+STATIC = {  # what the page asks for
+    "page.js": os.path.join(HERE, "page.js"),
+    "xterm.js": os.path.join(MODULES, "@xterm/xterm/lib/xterm.js"),
+    "xterm.css": os.path.join(MODULES, "@xterm/xterm/css/xterm.css"),
+    "fit.js": os.path.join(MODULES, "@xterm/addon-fit/lib/addon-fit.js"),
+    "codemirror.js": os.path.join(MODULES, "codemirror/lib/codemirror.js"),
+    "codemirror.css": os.path.join(MODULES, "codemirror/lib/codemirror.css"),
+    "clike.js": os.path.join(MODULES, "codemirror/mode/clike/clike.js"),
+}
+KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8"}
+LOCAL = ("127.0.0.1", "localhost", "[::1]")
+BODY_MAX = 1 << 20
+START_S = 120
+
+
+def install():
+    """The page's packages, from npm. An error of npm's is told by its exit status."""
+    if all(os.path.exists(path) for path in STATIC.values()):
+        return
+    folder = os.path.dirname(MODULES)
+    os.makedirs(folder, exist_ok=True)
+    words = [f"{name}@{version}" for name, version in PACKAGES.items()]
+    subprocess.run(["npm", "install", "--silent", "--no-fund", "--no-audit", "--no-save",
+                    "--prefix", folder, *words], check=True)  # fmt: skip
+
+
+class Refused(Exception):
+    """An answer that is none: a status of HTTP, and a sentence."""
+
+    def __init__(self, status, text):
+        super().__init__(text)
+        self.status = status
+
+
+class Session:
+    """A guest and the lab that its page is about."""
+
+    def __init__(self, setup_of, lab, folder):
+        self.name = secrets.token_urlsafe(12)
+        self.lab, self.folder = lab, folder
+        self.place = tempfile.mkdtemp(prefix="sonde-web-")
+        self.console = os.path.join(self.place, "console")
+        self.machine = os.path.join(self.place, "machine")
+        self.lock = threading.Lock()
+        self.line = None  # of the page that is connected
+        self.seen = time.monotonic()
+        try:
+            self.guest = Guest(setup_of(console=self.console, socket=self.machine))
+        except BaseException:
+            shutil.rmtree(self.place, ignore_errors=True)
+            raise
+
+    def connect(self):
+        """The guest's console. QEMU serves one at a time: an earlier page is cut off."""
+        with self.lock:
+            self.cut()
+            self.line = socket.socket(socket.AF_UNIX)
+            end = time.monotonic() + 10
+            while True:
+                try:
+                    self.line.connect(self.console)
+                    return self.line
+                except OSError:
+                    if time.monotonic() > end or self.guest.ended():
+                        raise
+                    time.sleep(0.05)
+
+    def cut(self):
+        if self.line:
+            try:
+                self.line.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+        self.line = None
+
+    def leave(self, line):
+        with self.lock:
+            if self.line is line:
+                self.line = None
+            self.seen = time.monotonic()
+
+    def is_left(self, grace):
+        return not self.line and time.monotonic() - self.seen > grace
+
+    def stop(self):
+        self.cut()
+        self.guest.stop()
+        shutil.rmtree(self.place, ignore_errors=True)
+
+    def path_of(self, name):
+        if not self.folder or name not in labs.handed_in(self.lab):
+            raise Refused(404, f"{name} is no file of this lab")
+        return os.path.join(self.folder, name)
+
+    def files(self):
+        """The student's texts."""
+        found = {}
+        for name in labs.handed_in(self.lab) if self.folder else ():
+            with open(self.path_of(name), encoding="utf-8", errors="replace") as file:
+                found[name] = file.read()
+        return found
+
+    def modules(self):
+        """What can be loaded into the guest."""
+        if self.lab not in labs.IN_GUESTS:
+            return []
+        return sorted(n for n in os.listdir(self.folder) if n.endswith((".c", ".o")))
+
+
+class Desk:
+    """All sessions.
+
+    A guest dies with the thread that has started it (die_with_parent), so one thread, which
+    stays, starts all of them; and it ends those that were left.
+    """
+
+    def __init__(self, setup_of, guests, grace):
+        self.setup_of, self.guests, self.grace = setup_of, guests, grace
+        self.sessions, self.lock, self.over = {}, threading.Lock(), False
+        self.asked = queue.Queue()  # (lab, folder, where the session or an error goes)
+        threading.Thread(target=self.work, daemon=True).start()
+
+    def work(self):
+        while not self.over:
+            try:
+                lab, folder, answer = self.asked.get(timeout=0.5)
+                answer.put(self.begin(lab, folder))
+            except queue.Empty:
+                pass
+            self.drop([s for s in list(self.sessions.values()) if s.is_left(self.grace)])
+
+    def begin(self, lab, folder):
+        if len(self.sessions) >= self.guests:
+            return Refused(503, f"there are {self.guests} guests already; close a page")
+        try:
+            session = Session(self.setup_of, lab, folder)
+        except (GuestError, OSError) as error:
+            return Refused(500, str(error))
+        self.sessions[session.name] = session
+        return session
+
+    def drop(self, some):
+        for session in some:
+            with self.lock:
+                known = self.sessions.pop(session.name, None)
+            if known:
+                session.stop()
+
+    def close(self):
+        self.over = True
+        self.drop(list(self.sessions.values()))
+
+    def of(self, name):
+        session = self.sessions.get(name)
+        if not session:
+            raise Refused(404, "this guest has ended; load the page again")
+        return session
+
+    def start(self, word):
+        lab = folder = None
+        if word:
+            lab = labs.name_of(word)
+            folder = labs.folder(lab)
+            grade.begin(lab, folder)
+        answer = queue.Queue()
+        self.asked.put((lab, folder, answer))
+        session = answer.get(timeout=START_S)
+        if isinstance(session, Refused):
+            raise session
+        return session
+
+
+def page_text():
+    with open(os.path.join(HERE, "page.html"), encoding="utf-8") as file:
+        return file.read()
+
+
+def task_of(lab):
+    if not lab:
+        return "# The console\n\nType `help`, or choose a lab above."
+    with open(os.path.join(ROOT, labs.TASKS, lab, "README.md"), encoding="utf-8") as file:
+        return file.read()
+
+
+def sonde(*words):
+    done = subprocess.run([sys.executable, os.path.join(ROOT, "sonde"), *words], check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", stdin=subprocess.DEVNULL)  # fmt: skip
+    return {"output": done.stdout, "status": done.returncode}
+
+
+# ---- what a page may ask
+
+
+def ask_start(desk, query, _body):
+    try:
+        session = desk.start(query.get("lab", ""))
+    except UsageError as error:
+        raise Refused(404, str(error)) from None
+    return {"id": session.name, "lab": session.lab, "task": task_of(session.lab),
+            "files": session.files(), "modules": session.modules() if session.lab else [],
+            "labs": [[n, name] for name, n in labs.NUMBERS.items()]}  # fmt: skip
+
+
+def ask_save(desk, query, body):
+    """@body: {"was": the text that the page began with, "text": the new one}"""
+    session = desk.of(query.get("id"))
+    path = session.path_of(query.get("name", ""))
+    with open(path, encoding="utf-8", errors="replace") as file:
+        now = file.read()
+    if body.get("was") not in (now, None) and now != body["text"]:
+        raise Refused(409, "the file was changed elsewhere; save again to replace that")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(body["text"])
+    return {"saved": len(body["text"])}
+
+
+def ask_load(desk, query, _body):
+    session = desk.of(query.get("id"))
+    name = query.get("name", "")
+    if name not in session.modules():
+        raise Refused(404, f"{name} is no module of this lab")
+    return sonde("module", "--socket", session.machine, os.path.join(session.folder, name))
+
+
+def ask_grade(desk, query, _body):
+    session = desk.of(query.get("id"))
+    if not session.lab:
+        raise Refused(404, "there is no lab to grade")
+    return sonde("grade", session.lab, session.folder)
+
+
+ASKED = {"start": ask_start, "save": ask_save, "load": ask_load, "grade": ask_grade}
+
+
+def handler_class(desk, token):
+    class Handler(websocketproxy.ProxyRequestHandler):
+        """One request, or one console."""
+
+        def check(self):
+            """Refused, where the page is none of ours."""
+            host = self.headers.get("Host", "")
+            origin = self.headers.get("Origin")
+            if origin and urllib.parse.urlsplit(origin).netloc != host:
+                raise Refused(403, "a page of another site may not do this")
+            if token:
+                if not hmac.compare_digest(self.query().get("token", ""), token):
+                    raise Refused(403, "the token is missing or wrong")
+            elif host.rsplit(":", 1)[0] not in LOCAL:
+                raise Refused(403, "this server is for its own machine only")
+
+        def query(self):
+            parts = urllib.parse.urlsplit(self.path)
+            return dict(urllib.parse.parse_qsl(parts.query, errors="replace"))
+
+        def name(self):
+            return urllib.parse.urlsplit(self.path).path.strip("/")
+
+        def answer(self, status, data, kind):
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Cache-Control", "no-store")
+            self.send_header("X-Frame-Options", "DENY")
+            self.send_header("Referrer-Policy", "no-referrer")
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(data)
+
+        def refuse(self, error):
+            self.close_connection = True
+            data = json.dumps({"error": str(error)}).encode()
+            self.answer(error.status, data, "application/json")
+
+        def do_GET(self):
+            try:
+                if self.name() in STATIC:  # nothing of a guest is in these
+                    path = STATIC[self.name()]
+                    with open(path, "rb") as file:
+                        self.answer(200, file.read(), KINDS[os.path.splitext(path)[1]])
+                    return
+                self.check()
+                if self.name():
+                    raise Refused(404, "there is no such page")
+                self.answer(200, page_text().encode(), KINDS[".html"])
+            except Refused as error:
+                self.refuse(error)
+
+        do_HEAD = do_GET
+
+        def do_POST(self):
+            try:
+                self.check()
+                if self.name() not in ASKED:
+                    raise Refused(404, "there is no such thing to ask for")
+                data = ASKED[self.name()](desk, self.query(), self.body())
+                self.answer(200, json.dumps(data).encode(), "application/json")
+            except Refused as error:
+                self.refuse(error)
+
+        def body(self):
+            length = self.headers.get("Content-Length", "0")
+            if not length.isdigit() or int(length) > BODY_MAX:
+                raise Refused(413, f"more than {BODY_MAX} bytes")
+            try:
+                body = json.loads(self.rfile.read(int(length)) or b"{}")
+            except ValueError:
+                raise Refused(400, "no JSON") from None
+            if not isinstance(body, dict) or not isinstance(body.get("text", ""), str):
+                raise Refused(400, "no object with a text")
+            return body
+
+        def handle_upgrade(self):
+            try:
+                self.check()
+                desk.of(self.query().get("id"))
+            except Refused as error:
+                self.refuse(error)
+                return
+            super().handle_upgrade()
+
+        def new_websocket_client(self):
+            try:
+                session = desk.of(self.query().get("id"))
+                line = session.connect()
+            except (Refused, OSError):
+                raise self.CClose(1011, "this guest has ended") from None
+            try:
+                self.do_proxy(line)
+            except ConnectionError:
+                pass
+            finally:
+                session.leave(line)
+                line.close()
+
+        def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+            pass
+
+    return Handler
+
+
+class Server(websocketproxy.LibProxyServer):
+    """A thread for each request. A page that goes away in the middle is no news."""
+
+    daemon_threads = True
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
+def serve(options, setup_of, say):
+    """Until Ctrl-C."""
+    desk = Desk(setup_of, options.guests, options.grace)
+    handler = handler_class(desk, options.token)
+    server = Server(RequestHandlerClass=handler, heartbeat=30, listen_host=options.bind,
+                    listen_port=options.port)
+    more = f"?token={urllib.parse.quote(options.token)}" if options.token else ""
+    say(f"http://{options.bind}:{server.server_address[1]}/{more}   Ctrl-C ends it")
+    try:
+        server.serve_forever(poll_interval=0.2)
+    except KeyboardInterrupt:
+        pass
+    finally:
+        desk.close()
+        server.server_close()

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""test_web.py - ./sonde web in headless Chromium: typing, a paste, two pages, a connection
+that is lost, a browser that goes away, pages of others; a lab from page load to full score.
+
+    tests/session/test_web.py [--shots=FOLDER]      also keep pictures of the page
+"""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+from browser import Browser  # noqa: E402
+from guest import ROOT  # noqa: E402
+
+LIMIT = 120
+GRACE = 4
+PROMPT = "window.shown && shown().endsWith('sonde>')"
+RESULT = "document.getElementById('result').textContent"
+SONDE = os.path.join(ROOT, "sonde")
+SOLUTIONS = os.path.join(ROOT, "tests", "labs")
+SHOTS = next((word[8:] for word in sys.argv if word.startswith("--shots=")), None)
+
+
+class Server:
+    """`./sonde web` on a port of its own. Use with `with`."""
+
+    def __init__(self, *options):
+        self.home = tempfile.mkdtemp(prefix="sonde-web-test-")
+        self.process = subprocess.Popen(
+            [SONDE, "web", "--port", "0", "--grace", str(GRACE), *options],
+            stderr=subprocess.PIPE, text=True, start_new_session=True,
+            env=dict(os.environ, SONDE_LABS=self.home))  # fmt: skip
+        for line in self.process.stderr:
+            found = re.search(r"(http://([^/]+):(\d+)/\S*) ", line)
+            if found:
+                self.url, self.port = found[1], int(found[3])
+                threading.Thread(target=self.process.stderr.read, daemon=True).start()
+                return
+        raise AssertionError("the server has not started")
+
+    def ask(self, method, path, body=None, **headers):
+        """Status and text of one request."""
+        line = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
+        line.request(method, path, body=body, headers=headers)
+        reply = line.getresponse()
+        return reply.status, reply.read().decode(errors="replace")
+
+    def guests(self):
+        """QEMUs that this server has started."""
+        done = subprocess.run(["ps", "-o", "pid=,comm=", "--ppid", str(self.process.pid)],
+                              capture_output=True, text=True, check=False)
+        return [line for line in done.stdout.splitlines() if "qemu" in line]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.process.send_signal(signal.SIGINT)
+        self.process.wait(30)
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+def at_prompt(browser, server, query=""):
+    page = browser.open(server.url + query)
+    if not page.wait(PROMPT, LIMIT):
+        raise AssertionError("no prompt: " + str(page.evaluate("document.body.innerText")))
+    return page
+
+
+def command(page, text, want):
+    page.type(text + "\r")
+    return page.wait(f"shown().includes({json.dumps(want)})", LIMIT)
+
+
+def keep(page, name):
+    if SHOTS:
+        page.shot(os.path.join(SHOTS, name))
+
+
+def a_console(browser, server):
+    begun = time.monotonic()
+    page = at_prompt(browser, server)
+    tap.note(f"page to prompt: {time.monotonic() - begun:.1f} s, goal 2")
+    tap.check(command(page, "probe add vfs_read", "p1 at vfs_read+0x0"), "a probe is typed")
+    tap.check(command(page, "run vfs", "calls 720"), "a workload runs")
+    page.type("probe list\r")
+    tap.check(page.wait("/p1 .* 720 /.test(shown())", LIMIT), "and its hits are seen")
+    keep(page, "console.png")
+    return page
+
+
+def a_long_paste(browser, server):
+    page = at_prompt(browser, server)
+    text = "echo " + "0123456789" * 1000 + " > /tmp/long"
+    page.evaluate(f"terminal.paste({json.dumps(text)})")
+    page.type("\r")
+    tap.check(command(page, "cat /tmp/long | wc", "10001"), "10 kB are pasted, none is lost")
+    if not page.wait("shown().includes('10001')", 1):
+        tap.note(page.evaluate("shown()")[-600:])
+
+
+def two_pages(browser, server):
+    one, other = at_prompt(browser, server), at_prompt(browser, server)
+    command(one, "echo mine > /tmp/a", "sonde>")
+    tap.check(command(one, "cat /tmp/a", "\nmine"), "a file of the first guest")
+    other.type("cat /tmp/a\r")
+    tap.check(other.wait("shown().includes('No such file')", LIMIT), "the second has none")
+    for page in (one, other):
+        page.call("Page.close")
+
+
+def a_connection_that_is_lost(browser, server):
+    page = at_prompt(browser, server)
+    command(page, "echo kept > /tmp/b", "sonde>")
+    page.evaluate("window.lost = socket, socket.close(3001)")
+    again = "socket !== lost && document.body.dataset.state === 'connected'"
+    tap.check(page.wait(again, LIMIT), "the page connects again by itself")
+    tap.check(command(page, "cat /tmp/b", "\nkept"), "to the same guest")
+    page.call("Page.close")
+
+
+def a_guest_that_ends(browser, server):
+    page = at_prompt(browser, server)
+    page.type("poweroff\r")
+    over = "!document.getElementById('again').hidden"
+    tap.check(page.wait(over, LIMIT), "the page says so")
+    page.press("#again")
+    tap.check(page.wait(PROMPT, LIMIT), "and starts another one")
+    page.call("Page.close")
+
+
+def a_film_plays_to_its_end(browser, server):
+    path = os.path.join(server.home, "film.html")
+    subprocess.run([SONDE, "film", "html", "-o", path], check=True)
+    page = browser.open(f"file://{path}#autoplay")
+    last = "document.body && document.body.dataset.last === 'true'"
+    tap.check(page.wait(last, LIMIT), "it plays to its end")
+    page.evaluate("choose(2)")
+    page.type(" ")
+    tap.check(page.wait("document.body.dataset.frame > 1", LIMIT), "the space bar plays")
+    page.evaluate("pause(), go(1)")
+    shown = page.evaluate("document.getElementById('t-c1b0').textContent")
+    tap.equal(shown, "b8 | cc", "what CPU 1 may still execute behind the first store")
+    keep(page, "film.png")
+
+
+def a_browser_that_goes_away(server):
+    with Browser() as browser:
+        at_prompt(browser, server)
+        at_prompt(browser, server)
+        before = len(server.guests())
+    tap.check(before >= 2, f"{before} guests")
+    end = time.monotonic() + GRACE + 30
+    while server.guests() and time.monotonic() < end:
+        time.sleep(0.2)
+    tap.equal(server.guests(), [], "their guests end, a little later")
+
+
+def a_lab(browser, server):
+    page = at_prompt(browser, server, "?lab=1")
+    tap.check("A bomb" in page.evaluate("document.getElementById('task').textContent"),
+              "the task is shown")
+    folder = os.path.join(server.home, "bomb")
+    page.press("#grade")
+    page.wait(RESULT + ".includes('Score:')", LIMIT)
+    tap.check("Score: 0/20" in page.evaluate(RESULT),
+              "nothing found yet, no points")
+    page.press("#load")
+    page.wait(RESULT + ".includes('loaded')", LIMIT)
+    tap.check(command(page, "run bomb", "inlined"), "the bomb asks, in the guest of the page")
+    # The keys are found as the lab's own solution does it, and typed into the editor.
+    copy = tempfile.mkdtemp(dir=server.home)
+    shutil.copytree(folder, copy, dirs_exist_ok=True)
+    subprocess.run([sys.executable, os.path.join(SOLUTIONS, "bomb/solution/solve.py"), copy],
+                   check=True, env=dict(os.environ, SONDE_ROOT=ROOT))  # fmt: skip
+    with open(os.path.join(copy, "keys"), encoding="ascii") as file:
+        keys = file.read()
+    page.evaluate("editor.setValue(''), editor.focus()")
+    page.call("Input.insertText", text=keys)
+    page.press("#grade")
+    page.wait(RESULT + ".includes('Score: 20/20')", LIMIT)
+    result = page.evaluate(RESULT)
+    if not tap.check("Score: 20/20" in result, "with its keys in the editor: the full score"):
+        tap.note(result)
+    with open(os.path.join(folder, "keys"), encoding="ascii") as file:
+        tap.equal(file.read(), keys, "they are in the student's folder")
+    keep(page, "lab.png")
+
+
+def a_file_that_two_change(server):
+    def ask(what, query, body=None):
+        status, text = server.ask("POST", f"/{what}?{query}", json.dumps(body or {}))
+        return status, json.loads(text)
+
+    one = ask("start", "lab=4")[1]
+    other = ask("start", "lab=4")[1]
+    name, text = next(iter(one["files"].items()))
+    save = f"name={name}&id="
+    tap.equal(ask("save", save + one["id"], {"was": text, "text": "first"})[0], 200, "saved")
+    status, reply = ask("save", save + other["id"], {"was": text, "text": "second"})
+    tap.check(status == 409 and "elsewhere" in reply["error"], "the second is told")
+    tap.equal(ask("save", save + other["id"], {"was": None, "text": "second"})[0], 200,
+              "and may insist")
+    for bad in ("../x", "/etc/passwd", "none.c", ""):
+        tap.equal(ask("save", f"name={bad}&id={one['id']}", {"text": "x"})[0], 404,
+                  f"no file {bad!r}")
+
+
+def pages_of_others(server):
+    here = f"127.0.0.1:{server.port}"
+    tap.equal(server.ask("GET", "/", Host="evil.example")[0], 403, "another name of the host")
+    tap.equal(server.ask("POST", "/start", Origin="http://evil.example")[0], 403,
+              "a page of another site")
+    tap.equal(server.ask("POST", "/start", Origin=f"http://{here}", Host="evil.example")[0],
+              403, "and that with its own name")
+    upgrade = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+               "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}
+    tap.equal(server.ask("GET", "/ws?id=none", **upgrade)[0], 404, "a guest that is none")
+    evil = dict(upgrade, Origin="http://evil.example")
+    tap.equal(server.ask("GET", "/ws?id=none", **evil)[0], 403, "a console for another site")
+    tap.equal(server.ask("GET", "/../../etc/passwd")[0], 404, "no other files")
+    tap.equal(server.ask("POST", "/start?lab=99")[0], 404, "no such lab")
+    long = {"Content-Length": "2000000"}
+    tap.equal(server.ask("POST", "/save", **long)[0], 413, "a body of 2 MB")
+    tap.equal(server.ask("POST", "/save", body="[]")[0], 400, "a body that is no object")
+
+
+def with_a_token():
+    done = subprocess.run([SONDE, "web", "--bind", "0.0.0.0"],
+                          capture_output=True, text=True, check=False, timeout=60)
+    tap.check(done.returncode == 2 and "--token" in done.stderr, "others need a token")
+    with Server("--token", "open sesame", "--guests", "1") as server:
+        tap.equal(server.ask("GET", "/")[0], 403, "no token")
+        tap.equal(server.ask("GET", "/?token=wrong")[0], 403, "a wrong one")
+        tap.equal(server.ask("POST", "/start")[0], 403, "no token for a guest")
+        status, _ = server.ask("GET", "/?token=open%20sesame", Host="lab.example:80")
+        tap.equal(status, 200, "with it, from anywhere")
+        tap.equal(server.ask("POST", "/start?token=open%20sesame")[0], 200, "a guest")
+        tap.equal(server.ask("POST", "/start?token=open%20sesame")[0], 503, "and no other")
+
+
+def main():
+    with contextlib.ExitStack() as stack:
+        opened = {}
+
+        def server():
+            if "server" not in opened:
+                opened["server"] = stack.enter_context(Server())
+            return opened["server"]
+
+        def on(test, needs_browser):
+            def run():
+                if not needs_browser:
+                    test(server())
+                    return
+                with Browser() as browser:
+                    test(browser, server())
+
+            run.__name__ = test.__name__
+            return run
+
+        apart = (a_browser_that_goes_away, a_file_that_two_change, pages_of_others)
+        browsing = (a_console, a_long_paste, two_pages, a_connection_that_is_lost,
+                    a_guest_that_ends, a_lab, a_film_plays_to_its_end)
+        tap.run(*[on(test, True) for test in browsing],
+                *[on(test, False) for test in apart], with_a_token)
+
+
+main()
