@@ -206,6 +206,8 @@ def look_at_lives(guest, size):
     inside = [i for i, p in hits
               for addr, start, end in lives if p == addr and start < i < end]
     tap.check(hits and len(inside) == len(hits), "each access is inside of a life")
+    counted = re.search(r" obj +(\d+) ", ask(guest, f"cat {TRACING}/kprobe_profile"))
+    tap.equal(int(counted[1]), len(hits), "and none was a hit outside")
     seen = [life for life in lives
             if any(p == life[0] and life[1] < i < life[2] for i, p in hits)]
     tap.check(len(seen) >= 3, "one object after the other is watched")
