@@ -16,6 +16,7 @@
  */
 #include "kernel/gdb/gdb_stop.h"
 
+#include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
@@ -185,6 +186,7 @@ static void stay(unsigned self)
 /* leave - the image is given back last of all. */
 static void leave(struct gdb_cpu *me)
 {
+    debug_regs_load();
     serialise();
     __atomic_store_n(&me->regs, NULL, __ATOMIC_RELEASE);
 }

@@ -15,6 +15,7 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/log.h"
+#include "kernel/gdb/gdb_break.h"
 #include "kernel/gdb/gdb_line.h"
 #include "kernel/gdb/gdb_memory.h"
 #include "kernel/gdb/gdb_regs.h"
@@ -23,6 +24,8 @@
 #include "kernel/gdb/gdb_stop.h"
 #include "kernel/gdb/gdb_threads.h"
 #include "kernel/gdb/gdb_wire.h"
+#include "kernel/sync/wait.h"
+#include "kernel/thread/thread.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -180,6 +183,7 @@ static void take_alive(struct gdb_request *r)
 
 static void go_all(void)
 {
+    gdb_break_settle();
     gdb_release(GDB_ALL_CPUS);
     resumed = true;
 }
@@ -190,6 +194,7 @@ static void take_detach(struct gdb_request *r)
     gdb_line_send(r->out);
     gdb_out_start(r->out);
     gdb_line_detach();
+    gdb_break_remove_all();
     go_all();
 }
 
@@ -197,6 +202,7 @@ static void take_kill(struct gdb_request *r)
 {
     (void)r;
     gdb_line_detach();
+    gdb_break_remove_all();
     go_all();
 }
 
@@ -355,6 +361,8 @@ static const char *carry_out(const struct plan *plan, struct gdb_request *r)
         put_stop(r->out);
         return NULL;
     }
+    if (cpu == GDB_ALL_CPUS)
+        gdb_break_settle();
     gdb_release(cpu);
     resumed = true;
     return NULL;
@@ -408,6 +416,7 @@ static void query_supported(struct gdb_request *r)
     gdb_put_text(r->out, "PacketSize=");
     gdb_put_number(r->out, GDB_PACKET_MAX);
     gdb_put_text(r->out, ";QStartNoAckMode+;vContSupported+;swbreak+;hwbreak+;"
+                         "ConditionalBreakpoints+;"
                          "qXfer:features:read+;qXfer:threads:read+");
 }
 
@@ -589,6 +598,8 @@ static const struct {
     { "m", take_read_memory },
     { "M", take_write_hex },
     { "X", take_write_binary },
+    { "Z", gdb_break_insert },
+    { "z", gdb_break_remove },
     { "c", take_continue },
     { "s", take_step },
     { "vCont?", list_actions },
@@ -663,6 +674,7 @@ void gdb_serve(unsigned cpu)
  * looks as well, since an interrupt may be lost; each of the two may come in the middle
  * of the other.
  */
+static struct wait_queue work = WAIT_QUEUE_INIT(work);
 static bool looking;
 static bool wanted; /* the debugger wants a stop */
 static bool waits;  /* gdb_wait() */
@@ -695,7 +707,9 @@ static bool take_nmi(struct pt_regs *regs)
 
 static bool take_debug(struct pt_regs *regs)
 {
-    return gdb_step_trap(regs);
+    bool mine = gdb_break_trap(regs);
+
+    return gdb_step_trap(regs) || mine;
 }
 
 static bool take_int3(struct pt_regs *regs)
@@ -712,6 +726,17 @@ void gdb_poll(void)
     look();
     if (READ_ONCE(wanted))
         lapic_send_nmi(this_cpu()->apic_id);
+    if (gdb_break_has_work())
+        wake_all(&work);
+}
+
+/* What cannot be done while the kernel stands still. */
+static int worker(void *unused UNUSED)
+{
+    do {
+        gdb_break_work();
+    } while (!wait_event_until(&work, gdb_break_has_work(), WAIT_FOREVER));
+    return 0;
 }
 
 void gdb_wait(void)
@@ -733,6 +758,11 @@ void gdb_init(void)
     trap_set_handler(TRAP_NMI, take_nmi);
     trap_set_handler(TRAP_DB, take_debug);
     trap_set_handler(TRAP_BP, take_int3);
+    if (kernel_clone(
+            &(struct clone_args){ .fn = worker, .name = "gdb", .detached = true }) < 0) {
+        log_warn("gdb: no memory for the stub's thread");
+        return;
+    }
     available = true;
     ioapic_route_nmi(COM2_IRQ, percpu_of(0)->apic_id);
     gdb_wire_listen(true);

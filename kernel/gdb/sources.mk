@@ -7,4 +7,5 @@ GDB := \
     kernel/gdb/gdb_regs.c \
     kernel/gdb/gdb_memory.c \
     kernel/gdb/gdb_step.c \
+    kernel/gdb/gdb_break.c \
     kernel/gdb/gdb_stub.c

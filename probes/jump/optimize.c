@@ -30,6 +30,7 @@
 
 /* Locks: all PLAT_PROBES; on and method are read without it. */
 static bool on = true;
+static bool held; /* by a debugger: see optimize_hold() */
 static enum optimize_method method = OPTIMIZE_PUN;
 static size_t refused; /* sites with a reason against a jump */
 static size_t evicted; /* sites without a probe */
@@ -37,7 +38,7 @@ static struct optimize_stats stats;
 
 static bool may_jump(void)
 {
-    return on && method != OPTIMIZE_OFF;
+    return on && !held && method != OPTIMIZE_OFF;
 }
 
 static bool is_waiting(const struct site *site)
@@ -79,6 +80,11 @@ bool optimize_ask_again(struct site *site)
 size_t optimize_refused(void)
 {
     return refused;
+}
+
+void optimize_hold(bool hold)
+{
+    held = hold;
 }
 
 void optimize_kick(void)
@@ -320,7 +326,7 @@ bool optimize_around(struct site **sites, size_t count)
 
 void optimize_at_once(void)
 {
-    if (method != OPTIMIZE_REGION) /* a region is opened behind a breakpoint */
+    if (method != OPTIMIZE_REGION && !held) /* a region is opened behind a breakpoint */
         run_locked();
 }
 

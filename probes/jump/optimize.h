@@ -16,6 +16,11 @@ struct site_list;
  * optimizer look, soon. Context: thread.
  */
 void optimize_kick(void);
+/* optimize_hold - from now on nothing becomes a jump, or gets another place, and nothing
+ * waits for quiescence: jumps whose bytes must change become breakpoints. Or no longer.
+ * Context: any, all other CPUs stand still.
+ */
+void optimize_hold(bool on);
 /* optimize_retry - something has changed that sites without a jump may have been waiting for.
  * optimize_refuse - @site stays a breakpoint, for @reason, until then.
  * optimize_ask_again - bytes that its jump would read have changed: look at it again.

@@ -10,12 +10,12 @@
 #include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
-#include "kernel/sync/mutex.h"
 #include "kernel/sync/quiesce.h"
 #include "kernel/time/clock.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/port/port.h"
+#include "probes/port/port_held.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,19 +25,21 @@ extern const char entry_text_start[], entry_text_end[];
 extern const char probes_text_start[], probes_text_end[];
 extern const char trap_resume_hit[]; /* entry.asm */
 
-static struct mutex locks[] = { MUTEX_INIT(locks[PLAT_PROBES]),
-                                MUTEX_INIT(locks[PLAT_TEXT]) };
-
 /* ---- executable memory ---- */
 
 void *plat_exec_alloc(size_t len)
 {
+    if (unlikely(port_is_held()))
+        return len == PAGE_SIZE ? port_held_page() : NULL;
     return exec_alloc(len);
 }
 
 void plat_exec_free(void *p, size_t len)
 {
-    exec_free(p, len);
+    if (unlikely(port_is_held()))
+        port_held_free_page(p);
+    else
+        exec_free(p, len);
 }
 
 void plat_exec_window(uintptr_t *start, size_t *len)
@@ -108,21 +110,6 @@ void plat_irq_restore(unsigned long flags)
 }
 NOKPROBE(plat_irq_restore);
 
-void plat_lock(enum plat_lock lock)
-{
-    mutex_lock(&locks[lock]);
-}
-
-void plat_unlock(enum plat_lock lock)
-{
-    mutex_unlock(&locks[lock]);
-}
-
-bool plat_lock_held(enum plat_lock lock)
-{
-    return mutex_held(&locks[lock]);
-}
-
 void plat_preempt_enable(void)
 {
     preempt_enable_no_resched();
@@ -145,12 +132,19 @@ NOKPROBE(plat_flags_as);
 
 void *plat_alloc(size_t len)
 {
+    if (unlikely(port_is_held()))
+        return port_held_alloc(len);
     return kzalloc(len);
 }
 
 void plat_free(void *p)
 {
-    kfree(p);
+    if (port_held_free(p))
+        return;
+    if (unlikely(port_is_held()))
+        port_held_free_late(p);
+    else
+        kfree(p);
 }
 
 bool plat_has_fixup(uintptr_t addr)

@@ -32,6 +32,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/port/port.h"
+#include "probes/port/port_held.h"
 
 #include <string.h>
 
@@ -159,8 +160,21 @@ int plat_text_store(uintptr_t addr, const void *bytes, size_t len)
     return err;
 }
 
+/* All other CPUs stand in code that does not change, and serialise before they go on. */
+static void sync_held(void)
+{
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        sync_halted(cpu, NULL);
+    written.count = 0;
+    trap_serialise_nmis(false);
+}
+
 void plat_sync_cores(void)
 {
+    if (port_is_held()) {
+        sync_held();
+        return;
+    }
     sync_all();
     if (!plat_lock_held(PLAT_TEXT))
         return;

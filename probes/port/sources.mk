@@ -2,6 +2,7 @@ PORT := \
     probes/port/port_detour.c \
     probes/port/port_rooms.c \
     probes/port/port_kernel.c \
+    probes/port/port_held.c \
     probes/port/port_text.c \
     probes/port/port_pads.c \
     probes/port/port_symbols.c \

@@ -4,6 +4,7 @@
 #include "kernel/gdb/gdb_stub.h"
 #include "kernel/mm/exec.h"
 #include "probes/core/platform.h"
+#include "probes/jump/optimize.h"
 #include "probes/marker/marker.h"
 #include "probes/port/port.h"
 #include "probes/trace/files/files.h"
@@ -49,6 +50,15 @@ void gdb_poll(void)
 }
 
 void gdb_wait(void)
+{
+}
+
+void optimize_hold(bool on)
+{
+    (void)on;
+}
+
+void optimize_kick(void)
 {
 }
 

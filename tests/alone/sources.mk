@@ -2,6 +2,7 @@
 ALONE := \
     tests/alone/extend_none.c \
     probes/port/port_kernel.c \
+    probes/port/port_held.c \
     probes/port/port_text.c \
     probes/port/port_symbols.c \
     tests/alone/alone.c \

@@ -36,6 +36,7 @@ class Place:
         suffix = "" if number == 1 else str(number)
         self.suffix = suffix
         self.gdb = os.path.join(BUILD, f"gdb{suffix}.sock")
+        self.stub = os.path.join(BUILD, f"stub{suffix}.sock")
         self.console = os.path.join(BUILD, f"console{suffix}.sock")
         self.log = os.path.join(BUILD, f"console{suffix}.log")
 
@@ -43,7 +44,7 @@ class Place:
         return "./sonde attach" + (f" {self.number}" if self.number > 1 else "")
 
     def clear(self):
-        for path in (self.gdb, self.console, self.log):
+        for path in (self.gdb, self.stub, self.console, self.log):
             if os.path.exists(path):
                 os.unlink(path)
 

@@ -3,6 +3,8 @@ them, its errors, noise, and a debugger that dies while all CPUs stand still.
 """
 
 import re
+import threading
+import time
 
 import tap
 from rsp import Stub, fields, frame
@@ -175,6 +177,142 @@ def noise_does_not_stop_a_kernel_that_runs(stub):
     client.close()
 
 
+def breakpoints(stub, client):
+    """At vfs_read: `cat` calls it twice, with count 4096 in rdx, which is register 3."""
+    client.ask("QStartNoAckMode")
+    client.acks = False
+    client.resume()
+    place = symbol(stub, "vfs_read")
+    client.interrupt()
+    answers(client, f"Z0,{place:x},1", "OK")
+    client.resume()
+    console = threading.Thread(target=ask_console, args=(stub, "cat /proc/version"))
+    console.start()
+    stop = client.packet()
+    where = fields(stop)
+    tap.check("swbreak" in where, "a breakpoint stops")
+    tap.equal(int.from_bytes(bytes.fromhex(where["10"]), "little"), place, "at its address")
+    tap.equal(client.read(place, 5).hex(), "0f1f440000", "memory is shown as it was built")
+    answers(client, f"z0,{place:x},1", "OK")
+    client.resume(f"s:{where['thread']}")
+    where = fields(client.packet())
+    tap.equal(int.from_bytes(bytes.fromhex(where["10"]), "little"), place + 5,
+              "a step leads to the next instruction")  # fmt: skip
+    answers(client, f"Z0,{place:x},1", "OK")
+    client.resume()
+    tap.check("swbreak" in fields(client.packet()), "the next call stops as well")
+    answers(client, f"z0,{place:x},1", "OK")
+    answers(client, f"z0,{place:x},1", "OK")
+    client.resume()
+    console.join()
+    tap.check(eventually(lambda: not probes(stub)), "a breakpoint that is taken out is gone")
+    client.interrupt()
+    return place
+
+
+def probes(stub):
+    lines = ask_console(stub, "probe list").text.splitlines()
+    return [line for line in lines if " k " in line]
+
+
+def eventually(holds):
+    end = time.monotonic() + LIMIT
+    while not holds() and time.monotonic() < end:
+        time.sleep(0.05)
+    return holds()
+
+
+def conditions(stub, client, place):
+    """reg 1 (rdx is gdb's 3); const16 4096; equal; end."""
+    def condition(code):
+        return f"Z0,{place:x},1;X{len(code) // 2:x},{code}"
+
+    answers(client, condition("260003231000" + "13" + "27"), "OK")
+    client.resume()
+    tap.check(ask_console(stub, "run vfs").errno == 0, "a false condition stops nothing")
+    console = threading.Thread(target=ask_console, args=(stub, "cat /proc/version"))
+    console.start()
+    tap.check("swbreak" in fields(client.packet()), "a true one does")
+    answers(client, condition("2200172627"), "E..*")
+    for code, name in (("26ff0027", "an unknown register"), ("", "no code"),
+                       ("13", "an empty stack"), ("2103", "no end"), ("ff27", "no opcode"),
+                       ("21000027", "rubbish behind"), ("21ff" * 40 + "27", "a deep stack")):
+        tap.check(client.ask(condition(code)).startswith("E."), f"refused: {name}")
+    answers(client, f"Z0,{place:x},1;X4,2222", "E.*cut short")
+    answers(client, f"Z0,{place:x},1;X800,22", "E.*too long")
+    answers(client, condition("2200" + "19" + "27"), "OK")  # *(u64 *)0
+    client.resume()
+    tap.check("swbreak" not in fields(client.packet()), "a condition that fails stops")
+    answers(client, f"z0,{place:x},1", "OK")
+    client.resume()
+    console.join()
+    client.interrupt()
+
+
+def places_that_are_refused(stub, client, place):
+    client.resume()
+    handler, inside = symbol(stub, "gdb_stop"), symbol(stub, "exc_int3")
+    client.interrupt()
+    answers(client, f"Z0,{handler:x},1", "E.the stub itself runs this code")
+    answers(client, f"Z0,{place + 1:x},1", "E..*|OK")
+    answers(client, f"z0,{place + 1:x},1", "OK")
+    answers(client, "Z0,1000,1", "E..*|OK")
+    answers(client, "z0,1000,1", "OK")
+    answers(client, "Z0", "E..*")
+    answers(client, "Z7,0,1", "E..*")
+    tap.check(inside, "the entry code has an address")
+
+
+def watchpoints(stub, client):
+    client.resume()
+    jiffies = symbol(stub, "jiffies")
+    client.interrupt()
+    answers(client, f"Z2,{jiffies:x},3", "E.a debug register watches .*")
+    answers(client, f"Z2,{jiffies + 1:x},4", "E.*not a multiple.*")
+    answers(client, f"Z2,{jiffies:x},8", "OK")
+    client.resume()
+    where = fields(client.packet())
+    tap.equal(where.get("watch"), f"{jiffies:x}", "a watchpoint stops behind the store")
+    for n in range(3):
+        answers(client, f"Z3,{jiffies - 64 * n - 64:x},8", "OK")
+    answers(client, f"Z4,{jiffies - 512:x},8", "E.all four debug registers are taken")
+    for n in range(3):
+        answers(client, f"z3,{jiffies - 64 * n - 64:x},8", "OK")
+    answers(client, f"z2,{jiffies:x},8", "OK")
+
+
+def with_a_probe_there(stub, client, place):
+    """A counting probe and a breakpoint at one address."""
+    client.resume()
+    tap.check(ask_console(stub, "probe add vfs_read").errno == 0, "a probe at that address")
+    before = hits(stub)
+    client.interrupt()
+    answers(client, f"Z0,{place:x},1", "OK")
+    client.resume()
+    console = threading.Thread(target=ask_console, args=(stub, "cat /proc/version"))
+    console.start()
+    for _ in range(2):
+        where = fields(client.packet())
+        answers(client, f"z0,{place:x},1", "OK")
+        client.resume(f"s:{where['thread']}")
+        client.packet()
+        answers(client, f"Z0,{place:x},1", "OK")
+        client.resume()
+    console.join()
+    tap.equal(hits(stub) - before, 2, "it counts each call once")
+    client.interrupt()
+    answers(client, f"z0,{place:x},1", "OK")
+    client.resume()
+    ask_console(stub, "probe del all")
+    client.interrupt()
+
+
+def hits(stub):
+    """Of the probe that the console has added."""
+    lines = ask_console(stub, "probe list").text.splitlines()
+    return next(int(line.split()[4]) for line in lines if re.match(r"p\d+ ", line))
+
+
 def a_debugger_dies(stub, client, cpus):
     stop = client.ask("?")
     client.send(b"$m" + TEXT.encode())
@@ -202,6 +340,11 @@ def all_of_it():
             sleepers_have_registers(client)
             memory_is_written(stub, client)
             running_and_stopping(stub, client, cpus)
+            place = breakpoints(stub, client)
+            conditions(stub, client, place)
+            places_that_are_refused(stub, client, place)
+            watchpoints(stub, client)
+            with_a_probe_there(stub, client, place)
             damage_and_noise(stub, client)
             a_debugger_dies(stub, client, cpus)
 

@@ -45,7 +45,7 @@ VARIABLES = {
     "registry": ("probes/core/registry.c", "table"),
     "grave": ("probes/core/registry.c", "grave"),
     "cell_map": ("probes/core/insn_slot.c", "map"),
-    "locks": ("probes/port/port_kernel.c", "locks"),
+    "locks": ("probes/port/port_held.c", "locks"),
     "cpus": ("kernel/cpu/percpu.c", "cpus"),
     "threads": ("kernel/thread/sched.c", "sched_all"),
     "console_probes": ("probes/console/console_probe.c", "probes"),

@@ -1,0 +1,533 @@
+/* gdb_break.c - Z and z.
+ *
+ * gdb takes all its breakpoints out at each stop, and puts them back before it lets the
+ * kernel run. So `z0` only notes that the breakpoint is not wanted: its probe stays, and a
+ * hit does nothing. `Z0` finds it again, armed, and mostly a jump already.
+ *
+ * A new breakpoint is armed while all CPUs stand (probes/port/port_held.h), as an int3; the
+ * optimizer makes it a jump when the kernel runs. Where the engine is in the middle of a
+ * change, or refuses the place, a debug register does the same, if one is free.
+ *
+ * How a CPU stops at a probed instruction, and goes on:
+ *
+ *   1. the trap, or the detour, builds the image of the program, and calls hit()
+ *   2. the breakpoint is wanted, and its conditions hold: the image's ip becomes the probed
+ *      address, as gdb expects it, and the CPU stands in the handler
+ *   3. gdb changes registers: they are those of the image
+ *   4. gdb lets the CPU go. If ip is still the probed address, the handler returns 0, and the
+ *      engine executes the instruction, out of line; the other handlers of the place run,
+ *      too. Else it returns 1, and the program goes on at ip
+ *   5. a step: TF is set in the image. The engine raises the trap behind the instruction, at
+ *      the next one of the program's, whatever way it was executed
+ *
+ * So the instruction is never put back into the text for a step, no CPU can miss the
+ * breakpoint meanwhile, and hits of other probes there are counted once.
+ */
+#include "kernel/gdb/gdb_break.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
+#include "kernel/cpu/debug_reg.h"
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/gdb/gdb_stop.h"
+#include "kernel/mm/extable.h"
+#include "kernel/sync/quiesce.h"
+#include "probes/agent/agent.h"
+#include "probes/core/life.h"
+#include "probes/port/port_held.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BREAKS_MAX 64
+#define CODES_MAX 4 /* conditions of one breakpoint */
+#define REASON_LEN 128
+
+enum kind { KIND_PROBE, KIND_HARDWARE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
+
+extern const char gdb_text_start[], gdb_text_end[]; /* linker.ld */
+
+/* What the debugger wants a breakpoint to ask. Immutable once published. */
+struct conditions {
+    struct conditions *next; /* of those that are to be freed */
+    size_t count;
+    struct {
+        size_t at, len; /* in code */
+    } each[CODES_MAX];
+    uint8_t code[];
+};
+
+/* Locks:  s while serving, read by hits   w the stub's thread as well */
+static struct gdb_break {
+    enum { FREE, THERE, LEAVING } state; /* [s, w] atomic */
+    bool wanted;                         /* [s] */
+    enum kind kind;
+    uintptr_t addr;
+    size_t len;
+    int reg;                       /* a debug register; -1: it is a probe */
+    struct conditions *conditions; /* [s] NULL: none */
+    struct kprobe kp;
+    struct agent_problem problem; /* of the last condition that failed */
+} breaks[BREAKS_MAX];
+
+static struct conditions *retired; /* [s, w] atomic */
+static bool is_settled;            /* the debugger has let all CPUs run */
+
+static char refusal[REASON_LEN];
+
+/* ---- a hit ---- */
+
+static int read_memory(void *unused, void *dst, uintptr_t addr, size_t len)
+{
+    (void)unused;
+    return copy_nofault(dst, (const void *)addr, len);
+}
+
+/* ask - Return: 1: stop; 0: go on; less: a condition has failed. */
+static int ask(struct gdb_break *b, const struct pt_regs *regs)
+{
+    const struct conditions *c = READ_ONCE(b->conditions);
+    struct agent_world world = { .regs = regs, .ip = b->addr, .read = read_memory };
+
+    if (!c)
+        return 1;
+    for (size_t i = 0; i < c->count; i++) {
+        uint64_t value = 0;
+        int err = agent_run(c->code + c->each[i].at, &world, &value, &b->problem);
+
+        if (err || value)
+            return err ? err : 1;
+    }
+    return 0;
+}
+
+static bool is_wanted(void *arg)
+{
+    const struct gdb_break *b = arg;
+
+    return READ_ONCE(b->wanted);
+}
+
+static int hit(struct kprobe *p, struct pt_regs *regs)
+{
+    struct gdb_break *b = CONTAINER_OF(p, struct gdb_break, kp);
+    unsigned long ip = regs->ip, flags;
+    int answer;
+
+    if (!READ_ONCE(b->wanted) || gdb_is_serving())
+        return 0;
+    answer = ask(b, regs);
+    if (!answer)
+        return 0;
+    flags = irq_save();
+    regs->ip = p->addr;
+    gdb_stop(regs, answer < 0 ? GDB_WHY_ERROR : GDB_WHY_BREAK, is_wanted, b);
+    irq_restore(flags);
+    if (regs->ip != p->addr)
+        return 1;
+    regs->ip = ip;
+    return 0;
+}
+
+static struct gdb_break *of_reg(unsigned reg)
+{
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        if (breaks[i].state == THERE && breaks[i].reg == (int)reg)
+            return &breaks[i];
+    return NULL;
+}
+
+/* stop_at_instruction - RF lets the instruction pass once when the CPU goes on. */
+static void stop_at_instruction(struct gdb_break *b, struct pt_regs *regs)
+{
+    regs->flags |= FLAGS_RF;
+    if (cpu_context() == CTX_NMI)
+        debug_regs_rest(BIT((unsigned)b->reg));
+    if (READ_ONCE(b->wanted) && ask(b, regs))
+        gdb_stop(regs, b->kind == KIND_PROBE ? GDB_WHY_BREAK : GDB_WHY_HARDWARE,
+                 is_wanted, b);
+}
+
+static void stop_behind_access(struct gdb_break *b, struct pt_regs *regs)
+{
+    static const char *const names[] = {
+        [KIND_WRITE] = "watch", [KIND_READ] = "rwatch", [KIND_ACCESS] = "awatch"
+    };
+
+    if (READ_ONCE(b->wanted) && ask(b, regs))
+        gdb_stop_at(regs, GDB_WHY_WATCH, b->addr, names[b->kind]);
+}
+
+bool gdb_break_trap(struct pt_regs *regs)
+{
+    unsigned bits = debug_reg_hits(regs->dr6);
+    bool mine = false;
+
+    for (unsigned reg = 0; reg < DEBUG_REGS; reg++) {
+        struct gdb_break *b = bits & BIT(reg) ? of_reg(reg) : NULL;
+
+        if (!b)
+            continue;
+        mine = true;
+        regs->dr6 &= ~BIT(reg);
+        if (b->kind <= KIND_EXECUTE)
+            stop_at_instruction(b, regs);
+        else
+            stop_behind_access(b, regs);
+    }
+    return mine;
+}
+
+/* ---- what a packet says ---- */
+
+static struct gdb_break *find(enum kind kind, uintptr_t addr)
+{
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        if (breaks[i].state == THERE && breaks[i].kind == kind && breaks[i].addr == addr)
+            return &breaks[i];
+    return NULL;
+}
+
+static struct gdb_break *find_room(void)
+{
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        if (breaks[i].state == FREE)
+            return &breaks[i];
+    return NULL;
+}
+
+/* code_len - how much memory the conditions at @at need. */
+static size_t code_len(const char *at)
+{
+    size_t len = 0;
+    uint64_t n;
+
+    while (gdb_take_word(&at, ";X") && gdb_take_number(&at, &n) && n <= AGENT_CODE_MAX) {
+        len += n;
+        at += 1 + 2 * n;
+    }
+    return len;
+}
+
+static const char *take_condition(struct gdb_request *r, struct conditions *c, size_t *at)
+{
+    struct agent_problem problem = { 0 };
+    uint64_t len;
+
+    if (c->count == CODES_MAX)
+        return "more than four conditions at one place";
+    if (!gdb_take_number(&r->at, &len) || !gdb_take_char(&r->at, ','))
+        return "a condition without a length";
+    if (len > AGENT_CODE_MAX)
+        return "the condition is too long";
+    if (gdb_take_hex(&r->at, c->code + *at, len) != len)
+        return "a condition is cut short";
+    if (agent_verify(c->code + *at, len, AGENT_VALUE, &problem)) {
+        agent_problem_text(&problem, refusal, sizeof(refusal));
+        return refusal;
+    }
+    c->each[c->count].at = *at;
+    c->each[c->count++].len = len;
+    *at += len;
+    return NULL;
+}
+
+/* take_conditions - ;X LENGTH , CODE, any number of them. Of several one must hold.
+ * @out: memory of the reserve, or NULL
+ */
+static const char *take_conditions(struct gdb_request *r, struct conditions **out)
+{
+    size_t len = code_len(r->at), at = 0;
+    const char *why = NULL;
+
+    *out = NULL;
+    if (!gdb_take_word(&r->at, ";X"))
+        return *r->at ? "commands of breakpoints are not run by this stub" : NULL;
+    *out = port_held_alloc(sizeof(**out) + len);
+    if (!*out)
+        return "no memory for the condition";
+    do {
+        why = take_condition(r, *out, &at);
+    } while (!why && gdb_take_word(&r->at, ";X"));
+    if (why) {
+        port_held_free(*out);
+        *out = NULL;
+    }
+    return why;
+}
+
+static bool are_equal(const struct conditions *a, const struct conditions *b)
+{
+    size_t last;
+
+    if (!a || !b || a->count != b->count)
+        return a == b;
+    last = a->count - 1;
+    return !memcmp(a->each, b->each, sizeof(a->each)) &&
+           !memcmp(a->code, b->code, a->each[last].at + a->each[last].len);
+}
+
+/* retire - a hit may stand in the middle of @c. */
+static void retire(struct conditions *c)
+{
+    if (!c)
+        return;
+    c->next = retired;
+    retired = c;
+}
+
+static void set_conditions(struct gdb_break *b, struct conditions *c)
+{
+    if (are_equal(b->conditions, c)) {
+        if (c)
+            port_held_free(c);
+        return;
+    }
+    retire(b->conditions);
+    b->conditions = c;
+}
+
+/* ---- debug registers ---- */
+
+static const char *check_bytes(uintptr_t addr, size_t len)
+{
+    if (len != 1 && len != 2 && len != 4 && len != 8)
+        return "a debug register watches 1, 2, 4 or 8 bytes";
+    if (addr % len)
+        return "the address is not a multiple of the length";
+    if (debug_reg_is_own(addr, len))
+        return "the handling of a hit would hit it again";
+    return NULL;
+}
+
+static const char *put_in_register(struct gdb_break *b)
+{
+    static const enum debug_reg_kind kinds[] = {
+        [KIND_PROBE] = DEBUG_REG_EXECUTE, [KIND_EXECUTE] = DEBUG_REG_EXECUTE,
+        [KIND_WRITE] = DEBUG_REG_WRITE,   [KIND_READ] = DEBUG_REG_ACCESS,
+        [KIND_ACCESS] = DEBUG_REG_ACCESS,
+    };
+
+    b->reg = debug_reg_take("gdb");
+    if (b->reg < 0)
+        return "all four debug registers are taken";
+    debug_reg_put((unsigned)b->reg, b->addr, kinds[b->kind], b->len);
+    return NULL;
+}
+
+static void take_from_register(struct gdb_break *b)
+{
+    debug_reg_move((unsigned)b->reg, 0);
+    debug_reg_give((unsigned)b->reg);
+    b->reg = -1;
+}
+
+/* ---- probes ---- */
+
+static void note_refusal(struct kprobe *p, const struct probe_reject *why, void *arg)
+{
+    (void)p;
+    *(struct probe_reject *)arg = *why;
+}
+
+/* arm - Return: false, with @why filled. */
+static bool arm(struct gdb_break *b, struct probe_reject *why)
+{
+    struct kprobe *p = &b->kp;
+    struct site_list list;
+    size_t in;
+
+    memset(p, 0, sizeof(*p));
+    p->addr = b->addr;
+    p->pre_handler = hit;
+    site_list_make(&list, 1, NULL);
+    in = register_some(&p, 1, &list, note_refusal, why);
+    site_list_free(&list);
+    return in == 1;
+}
+
+static const char *put_as_probe(struct gdb_break *b)
+{
+    struct probe_reject why = { 0 };
+    bool armed;
+
+    if (!port_hold())
+        return "the text is being changed: let the kernel run for a moment";
+    armed = arm(b, &why);
+    port_unhold();
+    if (armed)
+        return NULL;
+    scnprintf(refusal, sizeof(refusal), "%s", probe_reason_text(why.reason));
+    return refusal;
+}
+
+/* put - the breakpoint is new. What cannot be a probe becomes a debug register. */
+static const char *put(struct gdb_break *b)
+{
+    const char *why;
+
+    b->reg = -1;
+    if (b->kind == KIND_HARDWARE)
+        b->kind = KIND_EXECUTE;
+    if (b->kind != KIND_PROBE) {
+        why = check_bytes(b->addr, b->len);
+        return why ? why : put_in_register(b);
+    }
+    if (b->addr >= (uintptr_t)gdb_text_start && b->addr < (uintptr_t)gdb_text_end)
+        return "the stub itself runs this code";
+    why = put_as_probe(b);
+    if (!why)
+        return NULL;
+    b->len = 1;
+    return put_in_register(b) ? why : NULL;
+}
+
+/* ---- Z, z ---- */
+
+static bool take_place(struct gdb_request *r, enum kind *kind, uint64_t *addr,
+                       uint64_t *len)
+{
+    static const enum kind kinds[] = { KIND_PROBE, KIND_EXECUTE, KIND_WRITE, KIND_READ,
+                                       KIND_ACCESS };
+    char digit = *r->at++;
+
+    if (digit < '0' || digit > '4')
+        return false;
+    *kind = kinds[digit - '0'];
+    return gdb_take_char(&r->at, ',') && gdb_take_number(&r->at, addr) &&
+           gdb_take_char(&r->at, ',') && gdb_take_number(&r->at, len);
+}
+
+static const char *insert(enum kind kind, uintptr_t addr, size_t len,
+                          struct conditions *c)
+{
+    struct gdb_break *b = find(kind, addr);
+    const char *why;
+
+    if (b) {
+        b->wanted = true;
+        set_conditions(b, c);
+        return NULL;
+    }
+    b = find_room();
+    if (!b)
+        return "there are 64 breakpoints already";
+    memset(b, 0, sizeof(*b));
+    b->kind = kind;
+    b->addr = addr;
+    b->len = kind <= KIND_EXECUTE ? 1 : len;
+    b->conditions = c;
+    why = put(b);
+    if (why) {
+        if (c)
+            port_held_free(c);
+        return why;
+    }
+    b->wanted = true;
+    b->state = THERE;
+    return NULL;
+}
+
+void gdb_break_insert(struct gdb_request *r)
+{
+    struct conditions *c = NULL;
+    uint64_t addr, len;
+    enum kind kind;
+    const char *why;
+
+    if (!take_place(r, &kind, &addr, &len)) {
+        gdb_error(r, "Z0 to Z4 want an address and a length");
+        return;
+    }
+    why = take_conditions(r, &c);
+    gdb_done(r, why ? why : insert(kind, addr, len, c));
+}
+
+/* A debug register is given back at once, so that another watchpoint may have it. */
+static void drop(struct gdb_break *b)
+{
+    b->wanted = false;
+    if (b->reg < 0)
+        return;
+    take_from_register(b);
+    retire(b->conditions);
+    b->state = FREE;
+}
+
+void gdb_break_remove(struct gdb_request *r)
+{
+    struct gdb_break *b;
+    uint64_t addr, len;
+    enum kind kind;
+
+    if (!take_place(r, &kind, &addr, &len)) {
+        gdb_error(r, "z0 to z4 want an address and a length");
+        return;
+    }
+    b = find(kind, addr);
+    if (b)
+        drop(b);
+    gdb_ok(r);
+}
+
+void gdb_break_remove_all(void)
+{
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        if (breaks[i].state == THERE)
+            drop(&breaks[i]);
+}
+
+/* ---- when the kernel runs ---- */
+
+void gdb_break_settle(void)
+{
+    WRITE_ONCE(is_settled, true);
+}
+
+bool gdb_break_has_work(void)
+{
+    return READ_ONCE(is_settled);
+}
+
+static void free_retired(void)
+{
+    struct conditions *c = __atomic_exchange_n(&retired, NULL, __ATOMIC_ACQ_REL);
+
+    if (c)
+        quiesce();
+    while (c) {
+        struct conditions *next = c->next;
+
+        port_held_free(c);
+        c = next;
+    }
+}
+
+/* A stop in the middle of this finds the breakpoint LEAVING, and arms a new one. */
+static void take_out(struct gdb_break *b)
+{
+    struct kprobe *p = &b->kp;
+    unsigned long flags = irq_save();
+    bool goes = b->state == THERE && b->reg < 0 && !b->wanted;
+
+    if (goes)
+        b->state = LEAVING;
+    irq_restore(flags);
+    if (!goes)
+        return;
+    unregister_kprobe(p);
+    if (b->conditions)
+        port_held_free(b->conditions);
+    __atomic_store_n(&b->state, FREE, __ATOMIC_RELEASE);
+}
+
+void gdb_break_work(void)
+{
+    port_held_refill();
+    if (!__atomic_exchange_n(&is_settled, false, __ATOMIC_ACQ_REL))
+        return;
+    for (size_t i = 0; i < BREAKS_MAX; i++)
+        take_out(&breaks[i]);
+    free_retired();
+}

@@ -1,0 +1,178 @@
+/* port_held.c - the engine's locks; the reserve of memory, in blocks, and one page that can
+ * be executed.
+ *
+ * Blocks are handed out while the machine is held, by one CPU. They are given back at any
+ * time, by any: so each word of the map changes atomically.
+ */
+#include "probes/port/port_held.h"
+
+#include "kernel/base/bits.h"
+#include "kernel/mm/exec.h"
+#include "kernel/mm/heap.h"
+#include "kernel/mm/paging.h"
+#include "kernel/sync/mutex.h"
+#include "probes/core/platform.h"
+#include "probes/jump/optimize.h"
+#include "probes/jump/platform_jump.h"
+#include "probes/port/port.h"
+
+#include <string.h>
+
+#define BLOCK 64u
+#define BLOCKS 2048u
+#define WORDS (BLOCKS / 64)
+#define LATE_PAGES_MAX 8
+
+static struct mutex locks[] = { MUTEX_INIT(locks[PLAT_PROBES]),
+                                MUTEX_INIT(locks[PLAT_TEXT]) };
+
+static uint8_t blocks[BLOCKS][BLOCK] ALIGNED(64);
+static uint64_t used[WORDS];     /* bit i: block i is handed out; atomic */
+static uint16_t lengths[BLOCKS]; /* of what begins there, in blocks */
+static void *page;               /* NULL: taken */
+static struct late {
+    struct late *next;
+} * late_blocks; /* of the heap, freed while the machine was held */
+static void *late_pages[LATE_PAGES_MAX];
+static bool held, wants_optimizer;
+
+bool port_is_held(void)
+{
+    return READ_ONCE(held);
+}
+
+bool port_hold(void)
+{
+    if (READ_ONCE(locks[PLAT_PROBES].owner) || READ_ONCE(locks[PLAT_TEXT].owner))
+        return false;
+    optimize_hold(true);
+    WRITE_ONCE(held, true);
+    return true;
+}
+
+void port_unhold(void)
+{
+    WRITE_ONCE(held, false);
+    optimize_hold(false);
+    wants_optimizer = true;
+}
+
+static void free_late(void)
+{
+    struct late *block = __atomic_exchange_n(&late_blocks, NULL, __ATOMIC_ACQ_REL);
+
+    while (block) {
+        struct late *next = block->next;
+
+        kfree(block);
+        block = next;
+    }
+    for (size_t i = 0; i < LATE_PAGES_MAX; i++) {
+        void *late = __atomic_exchange_n(&late_pages[i], NULL, __ATOMIC_ACQ_REL);
+
+        if (late)
+            exec_free(late, PAGE_SIZE);
+    }
+}
+
+void port_held_refill(void)
+{
+    if (!page)
+        page = exec_alloc(PAGE_SIZE);
+    free_late();
+    if (!wants_optimizer)
+        return;
+    wants_optimizer = false;
+    optimize_kick();
+}
+
+/* ---- locks ---- */
+
+void plat_lock(enum plat_lock lock)
+{
+    if (!port_is_held())
+        mutex_lock(&locks[lock]);
+}
+
+void plat_unlock(enum plat_lock lock)
+{
+    if (!port_is_held())
+        mutex_unlock(&locks[lock]);
+}
+
+bool plat_lock_held(enum plat_lock lock)
+{
+    return port_is_held() || mutex_held(&locks[lock]);
+}
+
+/* ---- blocks ---- */
+
+static bool is_block_used(size_t block)
+{
+    return __atomic_load_n(&used[block / 64], __ATOMIC_ACQUIRE) & BIT(block % 64);
+}
+
+static bool are_free(size_t first, size_t count)
+{
+    for (size_t i = first; i < first + count; i++)
+        if (is_block_used(i))
+            return false;
+    return true;
+}
+
+void *port_held_alloc(size_t len)
+{
+    size_t count = len / BLOCK + 1;
+
+    for (size_t first = 0; first + count <= BLOCKS; first++) {
+        if (!are_free(first, count))
+            continue;
+        for (size_t i = first; i < first + count; i++)
+            __atomic_or_fetch(&used[i / 64], BIT(i % 64), __ATOMIC_RELAXED);
+        lengths[first] = (uint16_t)count;
+        return memset(blocks[first], 0, count * BLOCK);
+    }
+    return NULL;
+}
+
+/* Each block of the heap has room for a pointer. */
+void port_held_free_late(void *p)
+{
+    struct late *block = p;
+
+    if (!block)
+        return;
+    block->next = late_blocks;
+    late_blocks = block;
+}
+
+void port_held_free_page(void *p)
+{
+    for (size_t i = 0; i < LATE_PAGES_MAX; i++) {
+        if (late_pages[i])
+            continue;
+        late_pages[i] = p;
+        return;
+    }
+}
+
+bool port_held_free(void *p)
+{
+    size_t first = ((uintptr_t)p - (uintptr_t)blocks) / BLOCK;
+    size_t count;
+
+    if ((uintptr_t)p < (uintptr_t)blocks || first >= BLOCKS)
+        return false;
+    count = lengths[first];
+    for (size_t i = first; i < first + count; i++)
+        __atomic_and_fetch(&used[i / 64], ~BIT(i % 64), __ATOMIC_RELEASE);
+    return true;
+}
+
+void *port_held_page(void)
+{
+    void *taken = page;
+
+    page = NULL;
+    return taken;
+}
