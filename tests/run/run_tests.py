@@ -95,8 +95,9 @@ LABS = ("labs/frame", *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
                         if os.path.isdir(os.path.join(LAB_TASKS, name))))
 # Tests that need a large program of another project, which nothing else here needs; and the
 # labs, which only their authors change.
-TOOLS = ("hosted/gdb", "session/bochs", "session/gdb", "session/trace_tools",
-         "session/tracefs_live", "session/web", "tools/decode_page", *LABS)  # fmt: skip
+TOOLS = ("hosted/gdb", "session/bochs", "session/extend", "session/gdb",
+         "session/trace_tools", "session/tracefs_live", "session/web", "tools/decode_page",
+         *LABS)  # fmt: skip
 
 # Sessions whose guests wait for the test most of the time, so that others may run beside.
 CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal", "workloads")

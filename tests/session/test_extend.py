@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+"""test_extend.py - each example of docs/extend.md: applied to a copy of the tree, built, and
+run as the document says.
+"""
+
+import filecmp
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+import tap  # noqa: E402
+from guest import ROOT  # noqa: E402
+
+COPY = os.path.join(ROOT, "build", "extend")
+NAMES = ("way", "detour", "fetch", "command")
+
+
+def blocks():
+    """{(language, name): text} of the document."""
+    with open(os.path.join(ROOT, "docs", "extend.md"), encoding="utf-8") as file:
+        found = re.findall(r"^```(\w+) (\w+)\n(.*?)^```$", file.read(), re.M | re.S)
+    return {(kind, name): text for kind, name, text in found}
+
+
+def run(words, **more):
+    return subprocess.run(words, capture_output=True, text=True, errors="replace",
+                          check=False, **more)
+
+
+def copy_tree():
+    """The files of git, as they are here. What was built there before is used again."""
+    listed = run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+                 cwd=ROOT).stdout  # fmt: skip
+    os.makedirs(COPY, exist_ok=True)
+    for name in listed.split("\0")[:-1]:
+        here, there = os.path.join(ROOT, name), os.path.join(COPY, name)
+        if os.path.exists(there) and filecmp.cmp(here, there, shallow=False):
+            continue
+        os.makedirs(os.path.dirname(there), exist_ok=True)
+        shutil.copy(here, there)
+
+
+def apply(patch, *options):
+    """Not as a part of the repository around the copy."""
+    env = dict(os.environ, GIT_CEILING_DIRECTORIES=os.path.dirname(COPY))
+    return run(["git", "apply", *options, "-"], input=patch, cwd=COPY, env=env)
+
+
+def sonde(*words):
+    env = dict(os.environ, B="build")
+    return run([os.path.join(COPY, "sonde"), *words], cwd=COPY, env=env)
+
+
+def shown(text):
+    """(command, lines that it prints) of a block."""
+    found = []
+    for line in text.splitlines():
+        if line.startswith("> "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return found
+
+
+def example(name):
+    patch, text = blocks()["diff", name], blocks()["text", name]
+    done = apply(patch)
+    if not tap.check(done.returncode == 0, f"{name}: the patch applies"):
+        tap.note(done.stdout + done.stderr)
+        return
+    try:
+        steps = shown(text)
+        words = [command for command, _ in steps]
+        done = sonde("exec", "--json", *words)
+        if not tap.check(done.returncode == 0, f"{name}: it is built, and the commands run"):
+            tap.note((done.stdout + done.stderr)[-3000:])
+        replies = [json.loads(line) for line in done.stdout.splitlines()]
+        for (command, lines), reply in zip(steps, replies):
+            for line in lines:
+                tap.check(line in reply["output"], f"{command}: {line}")
+    finally:
+        apply(patch, "-R")
+
+
+def an(name):
+    def test():
+        example(name)
+
+    test.__name__ = name
+    return test
+
+
+def main():
+    copy_tree()
+    tap.run(*[an(name) for name in NAMES])
+
+
+main()
