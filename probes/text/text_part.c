@@ -32,6 +32,13 @@ struct portion {
 static void portion_get(struct portion *p)
 {
     *p = (struct portion){ .ps = small_ps, .room = small_room, .max = PORTION };
+}
+
+/* portion_grow - it was full: the next ones are larger, if there is memory. */
+static void portion_grow(struct portion *p)
+{
+    if (p->count < p->max || p->memory)
+        return;
     p->memory = plat_alloc(3 * PORTION_MAX * sizeof(void *));
     if (!p->memory)
         return;
@@ -98,6 +105,7 @@ void text_goes(struct text_part *t)
     portion_get(&some);
     t->closed = true;
     do {
+        portion_grow(&some);
         some.count = 0;
         registry_for_each(gather, &g);
         if (some.count && register_take_out(some.ps, some.count, some.room))
@@ -179,6 +187,7 @@ int text_comes(struct text_part *t)
         struct site_list list = { .sites = some.room };
 
         register_some(some.ps, some.count, &list, stay, NULL);
+        portion_grow(&some);
     }
     plat_free(some.memory);
     boundary_forget();
