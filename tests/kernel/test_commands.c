@@ -140,7 +140,7 @@ KTEST(commands, returns_are_followed)
                  "kind r, none yet");
     call(9);
     say("probe list");
-    ktest_report(said("         9        0  commands_target+0x0 returns=9 value=0x"),
+    ktest_report(said("         9        0  commands_target+0x0 returns=9 value="),
                  "nine calls, nine returns, and a value");
     ktest_report(said(" ns=") && said(" mean_ns="), "and how long that took");
     ktest_report(say("cat /sys/kernel/debug/kprobes/list | grep -c '  r  '") == 0,
