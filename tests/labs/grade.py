@@ -28,8 +28,8 @@ CASE_SECONDS = 5  # for one case; the right answers take some milliseconds
 BUILD_SECONDS = 60
 FILE_MAX = 2**20  # bytes of a file that is handed in
 WRONG = "wrong: "  # as tests/labs/grader.h has it
-SHARED = ("tests/labs", "tests/model", "docs/labs", "probes/insn", "kernel/base",
-          "libc/include")  # fmt: skip
+SHARED = ("tests/labs", "tests/model", "docs/labs", "probes/insn", "probes/jump",
+          "kernel/base", "libc/include")  # fmt: skip
 
 CC = ["gcc", "-std=gnu11", "-D_GNU_SOURCE=", "-g", "-O1", "-Wall", "-I.", "-pthread",
       "-fno-pie", "-fno-omit-frame-pointer", "-mno-red-zone", "-fcf-protection=none"]
@@ -108,19 +108,22 @@ class Workshop:
 
     def build_ours(self):
         """The right answers; and the program that makes inputs, where there is one."""
-        lab = f"{labs.GRADERS}/{self.lab}"
+        try:
+            self.link_ours(f"{labs.GRADERS}/{self.lab}")
+        except NotBuilt as error:
+            raise HostError(f"grade: the grader of {self.lab}: {error}") from None
+
+    def link_ours(self, lab):
         self.frame = self.ours("tests/labs/grader*.[ca]*")
-        self.driver = self.ours(lab + "/grader.[ca]*")
+        shared = self.ours(lab + "/shared.c")
+        self.driver = self.ours(lab + "/grader.[ca]*") + shared
         right = "truth" if os.path.isdir(self.grader + "/truth") else "solution"
         makes_input = os.path.exists(self.grader + "/input.c")
         library = self.ours("probes/insn/*.c") if makes_input or right == "truth" else []
-        objects = self.ours(f"{lab}/{right}/*.[ca]*")
-        try:
-            self.truth = self.link("truth", self.frame + self.driver + objects + library)
-            self.input = makes_input and self.link(
-                "input", self.frame + self.ours(lab + "/input.c") + library)
-        except NotBuilt as error:
-            raise HostError(f"grade: the grader of {self.lab}: {error}") from None
+        self.truth = self.link("truth", self.frame + self.driver +
+                               self.ours(f"{lab}/{right}/*.[ca]*") + library)  # fmt: skip
+        self.input = makes_input and self.link(
+            "input", self.frame + self.ours(lab + "/input.c") + shared + library)
 
     def taken(self, handed_in, file):
         """A copy of a student's file, in a folder with no other file of the student's."""

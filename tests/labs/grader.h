@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 
 /* One line of the rubric. */
@@ -42,6 +43,12 @@ uint64_t lab_digest(uint64_t before, const void *bytes, unsigned long len);
  * Never freed. The process ends when it cannot be had.
  */
 uint8_t *lab_text_new(unsigned long size);
+
+/* lab_program - the code of a program of this machine: at *@code, never unmapped.
+ * @nth:  another number is another program, as far as there are some
+ * Return: how many bytes.
+ */
+size_t lab_program(unsigned nth, const uint8_t **code);
 
 /* Registers of a piece of code: before it runs, then behind it. */
 struct lab_regs {

@@ -1,0 +1,34 @@
+"""grader.py - lab 9: plans are looked at by a program that has no file of the student's, and
+those for a function that is executed are judged by what it does.
+"""
+
+import tempfile
+
+from grade import Difference
+from grade import Workshop as Hosted
+from in_guest import Seen
+
+RIGHT = ["enough", "the case has ended"]
+
+
+class Workshop(Hosted):
+    def link_ours(self, lab):
+        super().link_ours(lab)
+        planner = self.ours("probes/jump/pun*.c") + self.ours("probes/insn/*.c")
+        self.judge = self.link("judge", self.frame + self.ours(lab + "/judge.c") +
+                               self.ours(lab + "/shared.c") + planner)  # fmt: skip
+
+    def compare(self, line, seed, case):
+        if line == "run":
+            return super().compare(line, seed, case)
+        with self.make_input(line, seed, case) as given:
+            plans, ended = self.run_case(self.answer, line, seed, case, self.again(given))
+            if ended.why:
+                return Difference([], [], ended)
+            with tempfile.TemporaryFile() as both:
+                both.write(self.again(given).read())
+                both.write("\n".join(plans).encode())
+                facts, ended = self.run_case(self.judge, line, seed, case, self.again(both))
+        if ended.why:
+            return Difference([], [], Seen("these are no plans"))
+        return None if facts == RIGHT else Difference(facts, RIGHT, Seen())
