@@ -1,0 +1,135 @@
+/* tests.c - tests of the tracer: what tracer.h promises, and at the edges. */
+#include "rig.h"
+#include "tracer.h"
+
+#include <string.h>
+
+#define ALPHA 0x1000
+#define BETA 0xffffffff81002000
+
+static char listed[4096];
+
+static bool list_is(const char *lines)
+{
+    tracer_list(listed, sizeof(listed));
+    return !strcmp(listed, lines);
+}
+
+static long put(const char *text, bool clear)
+{
+    struct writer *w = tracer_open(clear);
+    long result = tracer_write(w, text, strlen(text));
+
+    return tracer_close(w) ? -1 : result;
+}
+
+static void places(void)
+{
+    check(put("p alpha\np beta+0x10\nr 0xffffffff81002000\n# p nothing\n\np 4096", true) >
+              0,
+          "lines of each kind");
+    check(list_is("p alpha hits=0\np beta+0x10 hits=0\nr 0xffffffff81002000 hits=0\n"
+                  "p 4096 hits=0\n"),
+          "are listed in their order");
+    rig_hit(ALPHA);
+    rig_hit(BETA);
+    rig_hit(BETA + 16);
+    check(list_is("p alpha hits=1\np beta+0x10 hits=1\nr 0xffffffff81002000 hits=1\n"
+                  "p 4096 hits=1\n"),
+          "each counts hits of its own place");
+}
+
+static void refusals(void)
+{
+    check(put("p alpha\nq alpha\np beta\n", true) == -1, "no such kind");
+    check(list_is("p alpha hits=0\n"), "what is in front of it holds");
+    check(put("p 0x1001\n", true) == -1 && put("p nothing\n", true) == -1,
+          "no such place");
+    check(put("p alpha+\n", true) == -1 && put("p\n", true) == -1, "half of a line");
+}
+
+/* A line of so many characters, in pieces of @piece. */
+static long long_line(size_t chars, size_t piece)
+{
+    struct writer *w = tracer_open(true);
+    char text[256];
+    long result = 0;
+
+    memset(text, ' ', sizeof(text));
+    memcpy(text, "p alpha", 7);
+    text[chars] = '\n';
+    for (size_t at = 0; at <= chars && result >= 0; at += piece)
+        result =
+            tracer_write(w, text + at, at + piece <= chars + 1 ? piece : chars + 1 - at);
+    tracer_close(w);
+    return result;
+}
+
+static void edges(void)
+{
+    for (size_t piece = 1; piece <= 256; piece = piece * 3 + 1) {
+        check(long_line(127, piece) > 0 && list_is("p alpha hits=0\n"), "127 characters");
+        check(long_line(128, piece) == -1, "128 are too many");
+        check(long_line(129, piece) == -1, "129 are too many");
+    }
+}
+
+static void pieces(void)
+{
+    static const char text[] = "p alpha\nr beta\np alpha+0x20\np beta+8\n";
+    char many[800] = "";
+
+    for (size_t piece = 1; piece < sizeof(text); piece++) {
+        struct writer *w = tracer_open(true);
+
+        for (size_t at = 0; at < sizeof(text) - 1; at += piece)
+            tracer_write(w, text + at,
+                         at + piece < sizeof(text) ? piece : sizeof(text) - 1 - at);
+        check(!tracer_close(w), "a file in pieces");
+        check(list_is("p alpha hits=0\nr beta hits=0\np alpha+0x20 hits=0\n"
+                      "p beta+8 hits=0\n"),
+              "is the file");
+    }
+    for (unsigned i = 0; i < 40; i++)
+        strcat(many, "p alpha+0x1230\n");
+    check(put(many, true) == (long)strlen(many), "many lines at once");
+    tracer_list(listed, sizeof(listed));
+    check(strlen(listed) == 40 * strlen("p alpha+0x1230 hits=0\n"), "are all there");
+}
+
+static void add_beta(void)
+{
+    put("p beta\n", false);
+}
+
+static void another_writer(const char *before)
+{
+    put(before, true);
+    rig_other_writer(add_beta);
+    tracer_close(tracer_open(true));
+    check(list_is(""), "a probe that is just being added goes as well");
+    rig_other_writer(NULL);
+    tracer_close(tracer_open(true));
+}
+
+static void hits_that_have_begun(const char *lines)
+{
+    put(lines, true);
+    rig_hit_begins(ALPHA);
+    tracer_close(tracer_open(true));
+    rig_hit_ends();
+    rig_hit(ALPHA);
+    check(list_is(""), "probes go under a hit");
+}
+
+void run_tests(void)
+{
+    places();
+    refusals();
+    edges();
+    pieces();
+    another_writer("");
+    another_writer("p alpha\n");
+    hits_that_have_begun("p alpha\n");
+    hits_that_have_begun("p alpha\nr alpha\n");
+}
