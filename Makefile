@@ -340,6 +340,9 @@ stress: $(B)/sonde.elf ## handlers that misbehave at random: MINUTES=60 SEED=1 C
 	$(Q)$(PYTHON) tests/stress/stress.py $(foreach option,$(STRESS_OPTIONS),$(if \
 	    $($(option)),--$(shell echo $(option) | tr A-Z a-z) $($(option))))
 
+labs-fresh: ## two labs graded in a container, or else in a Debian made for it
+	$(Q)tests/labs/fresh.sh
+
 test-fresh: ## `make run` and `make test` in a Debian that has only git, make and gcc
 	$(Q)tests/run/fresh.sh
 
@@ -395,5 +398,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile tests/*.mk tests/*/*.mk | sort | expand -t 14
 
-.PHONY: all run gdb core test test-tools test-long test-fresh ktest fuzz stress mutants check format disas \
+.PHONY: all run gdb core test test-tools test-long test-fresh labs-fresh ktest fuzz stress mutants check format disas \
     host-insn hooks clean help

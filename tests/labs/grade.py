@@ -213,14 +213,17 @@ def begin(lab, path, seed=None):
     new files.
     """
     new = labs.begin(lab, path)
-    makes = getattr(own_grader(lab, ROOT), "begin", None)
-    return new + (makes(path, seed) if makes else [])
+    return new + (own_grader(lab, ROOT).begin(path, seed) if has_seeds(lab) else [])
+
+
+def has_seeds(lab):
+    """Does the task depend on a seed, which stands in the student's folder?"""
+    return hasattr(own_grader(lab, ROOT), "begin")
 
 
 def seed_of(lab, path):
     """The seed that a student's folder was made with; None: the lab has no such."""
-    tells = getattr(own_grader(lab, ROOT), "seed_of", None)
-    return tells(path) if tells else None
+    return own_grader(lab, ROOT).seed_of(path) if has_seeds(lab) else None
 
 
 class Difference:

@@ -1,7 +1,7 @@
 #!/bin/bash
 # fresh.sh - prove the two commands on a machine that has only git, make and gcc.
 #
-#   tests/run/fresh.sh [run|test]...      default: both
+#   tests/run/fresh.sh [run|test|labs]...      default: run test
 #
 # Makes a Debian of its own with debootstrap, clones this repository's last commit into
 # it, and runs `echo poweroff | make run` and `make test` there, each as the first command
@@ -109,12 +109,28 @@ try() # NAME COMMAND
     fi
 }
 
+# The packages that the container file lists, in one line.
+labs_packages()
+{
+    sed -n 's/^    \([a-z].*\) \\$/\1/p' "$root/docs/labs/Containerfile" | tr '\n' ' '
+}
+
+# A lab on this processor, and a lab in a guest.
+labs_commands()
+{
+    echo "apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y" \
+        "--no-install-recommends $(labs_packages) >/dev/null &&" \
+        "./sonde grade 3 tests/labs/int3/solution &&" \
+        "./sonde grade 2 tests/labs/handler/solution"
+}
+
 [ $# -gt 0 ] || set -- run test
 make_base
 for what; do
     case $what in
     run) try "make run" "echo poweroff | make run" ;;
     test) try "make test" "make test" ;;
+    labs) try "labs" "$(labs_commands)" ;;
     *) say "no such thing: $what" && exit 2 ;;
     esac
 done

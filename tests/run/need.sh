@@ -1,8 +1,8 @@
 #!/bin/sh
 # need.sh - make sure the tools of the named groups are there; install what is missing.
 #
-#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb record web test tools
-#                                  fresh fuse
+#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb record web labs test
+#                                  tools fresh fuse
 #
 # Silent and quick when nothing is missing. Otherwise says what it installs, then
 # installs it with apt-get, through sudo when not root. Where there is no apt-get it
@@ -36,6 +36,9 @@ test   clang-tidy                               clang-tidy
 test   /usr/include/Zydis/Zydis.h               libzydis-dev
 test   shellcheck                               shellcheck
 test   spin                                     spin
+labs   spin                                     spin
+labs   git                                      git
+labs   /usr/include/stdio.h                     libc6-dev
 tools  bochs                                    bochs
 tools  /usr/lib/*/bochs/plugins/libbx_term_gui.so  bochs-term
 tools  /usr/share/bochs/BIOS-bochs-latest       bochsbios

@@ -90,9 +90,11 @@ LONG_ONLY = (
     "stress/rounds",
     "truth/mass",  # work in proportion to the probes: its bounds are seldom in danger
 )
-# The frame of the labs, then each lab: a minute of compilers and small programs.
-LABS = ("labs/frame", *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
-                        if os.path.isdir(os.path.join(LAB_TASKS, name))))
+# What all labs have in common, then each lab: minutes of compilers and small programs.
+LABS_FRAME = ("class", "frame", "modules")
+LABS = (*(f"labs/{name}" for name in LABS_FRAME),
+        *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
+          if os.path.isdir(os.path.join(LAB_TASKS, name))))  # fmt: skip
 # Tests that need a large program of another project, which nothing else here needs; and the
 # labs, which only their authors change.
 TOOLS = ("hosted/gdb", "session/bochs", "session/extend", "session/gdb",
@@ -214,7 +216,7 @@ def command(label):
             return program + ["all", stem.removeprefix("long"), "long"]
         cpus = stem.removeprefix("smp")
         return program + [selection(int(cpus), is_long), cpus]
-    if tier == "labs" and stem != "frame":
+    if tier == "labs" and stem not in LABS_FRAME:
         return [sys.executable, os.path.join(ROOT, "tests", "labs", "test_labs.py"), stem,
                 *["--long"] * is_long]
     program = [sys.executable, os.path.join(ROOT, "tests", tier, f"test_{stem}.py")]

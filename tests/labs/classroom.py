@@ -1,0 +1,220 @@
+"""classroom.py - ./sonde class: folders with a seed for each student, points for what they
+hand in, and how much memory their guests take.
+
+    hand out    ROSTER -> FOLDER/ID.zip, with a folder for each lab
+    collect     FOLDER/ID/LAB/file or FOLDER/ID.zip -> grades.csv
+
+A student's seed is a hash of the student, the lab and a secret that only the teacher has. It
+stands in what is handed out where the task depends on it. The cases of a grading have another
+one, which no student can know.
+"""
+
+import concurrent.futures
+import contextlib
+import csv
+import hashlib
+import hmac
+import os
+import re
+import secrets
+import stat
+import sys
+import tempfile
+import time
+import zipfile
+
+import grade
+import labs
+from building import HostError
+from guest import Guest, GuestError, Setup
+from options import UsageError
+
+AIM_BYTES = 8 * 10**9
+ID = re.compile(r"[A-Za-z0-9][\w.-]{0,60}")
+BOOT_SECONDS = 120
+
+
+def read_roster(path):
+    """The students' ids: the first column of a CSV file with a head."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = [row for row in csv.reader(file) if row]
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
+    ids = [row[0].strip() for row in rows[1:]]
+    for name in ids:
+        if not ID.fullmatch(name) or ids.count(name) > 1:
+            raise UsageError(f"{path}: {name!r} is no id, or there are two of it")
+    if not ids:
+        raise UsageError(f"{path}: no students; behind a head, the first column has ids")
+    return ids
+
+
+def secret_of(roster):
+    """The secret beside a roster, made when there is none."""
+    path = roster + ".secret"
+    if not os.path.exists(path):
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w",
+                  encoding="ascii") as file:  # fmt: skip
+            file.write(secrets.token_hex(32) + "\n")
+    with open(path, encoding="ascii") as file:
+        return file.read().strip().encode()
+
+
+def seed_of(secret, student, lab, what):
+    """@what: task, or cases."""
+    text = f"{what} {lab} {student}".encode()
+    return int.from_bytes(hmac.new(secret, text, hashlib.sha256).digest()[:4], "big") % 2**31
+
+
+# ---- handing out
+
+
+def hand_out(roster, folder):
+    students, secret = read_roster(roster), secret_of(roster)
+    os.makedirs(folder, exist_ok=True)
+    for student in students:
+        with tempfile.TemporaryDirectory() as scratch, \
+                zipfile.ZipFile(os.path.join(folder, student + ".zip"), "w") as packed:
+            for lab in labs.NUMBERS:
+                path = os.path.join(scratch, lab)
+                grade.begin(lab, path, seed_of(secret, student, lab, "task"))
+                for file in sorted(os.listdir(path)):
+                    packed.write(os.path.join(path, file), f"{lab}/{file}")
+    print(f"{len(students)} students: {folder}/ID.zip, to unpack in ~/sonde-labs; "
+          f"keep {roster}.secret")  # fmt: skip
+
+
+# ---- collecting
+
+
+def bytes_in_folder(path):
+    """A regular file's bytes; None: there is none. No link is followed."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return None
+    with open(file, "rb") as opened:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            return None
+        return opened.read(grade.FILE_MAX + 1)
+
+
+def bytes_in_zip(path, name):
+    try:
+        with zipfile.ZipFile(path) as packed, packed.open(name) as opened:
+            return opened.read(grade.FILE_MAX + 1)
+    except (OSError, KeyError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        return None
+
+
+def take(folder, student, lab, target):
+    """Copy what a student has handed in for a lab to @target. False: nothing."""
+    packed, found = os.path.join(folder, student + ".zip"), False
+    os.makedirs(target)
+    for file in labs.handed_in(lab):
+        data = bytes_in_folder(os.path.join(folder, student, lab, file))
+        if data is None:
+            data = bytes_in_zip(packed, f"{lab}/{file}")
+        if data is not None:
+            found = True
+            with open(os.path.join(target, file), "wb") as copy:
+                copy.write(data)
+    return found
+
+
+def grade_some(lab, tree, scratch, folder, seeds):
+    """Points by student; None: nothing was handed in. Runs in a process of its own.
+    @seeds: by student, for the task and for the cases
+    """
+    points = {}
+    built = os.path.join(scratch, "built")
+    with contextlib.closing(grade.workshop_of(lab, tree, built)) as shop:
+        shop.build_ours()
+        for student, (task, cases) in seeds.items():
+            target = os.path.join(scratch, student)
+            if not take(folder, student, lab, target):
+                points[student] = None
+                continue
+            seed = task if grade.has_seeds(lab) else cases
+            points[student] = sum(v.points for v in grade.grade(shop, target, seed))
+    return points
+
+
+def chunks(students, count):
+    return [part for part in (students[i::count] for i in range(count)) if part]
+
+
+def collect(roster, folder, jobs, output):
+    if not os.path.isdir(folder):
+        raise UsageError(f"there is no {folder}")
+    students, secret = read_roster(roster), secret_of(roster)
+    begun = time.monotonic()
+    points = {student: {} for student in students}
+    with tempfile.TemporaryDirectory() as scratch, \
+            concurrent.futures.ProcessPoolExecutor(jobs) as pool:  # fmt: skip
+        tree = grade.committed(os.path.join(scratch, "tree"))
+        done = {}
+        for lab in labs.NUMBERS:
+            for i, part in enumerate(chunks(students, jobs)):
+                seeds = {student: (seed_of(secret, student, lab, "task"),
+                                   seed_of(secret, student, lab, "cases"))
+                         for student in part}  # fmt: skip
+                place = os.path.join(scratch, f"{lab}-{i}")
+                done[pool.submit(grade_some, lab, tree, place, folder, seeds)] = lab
+        for task in concurrent.futures.as_completed(done):
+            for student, number in task.result().items():
+                points[student][done[task]] = number
+    write_grades(points, output)
+    print(f"{len(students)} students in {time.monotonic() - begun:.0f} s: {output}")
+
+
+def write_grades(points, output):
+    """A row for each student; an empty field where nothing was handed in."""
+    with open(output, "w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file, lineterminator="\n")
+        rows.writerow(["id", *labs.NUMBERS, "sum"])
+        for student, by_lab in points.items():
+            numbers = [by_lab[lab] for lab in labs.NUMBERS]
+            fields = ["" if number is None else number for number in numbers]
+            rows.writerow([student, *fields, sum(number or 0 for number in numbers)])
+
+
+# ---- memory
+
+
+def memory_of(guest):
+    """Bytes that a guest takes of the host; what guests share is divided among them."""
+    with open(f"/proc/{guest.process.pid}/smaps_rollup", encoding="ascii") as file:
+        return 1024 * int(re.search(r"^Pss: +(\d+)", file.read(), re.M)[1])
+
+
+def measure(count, memory):
+    """Start @count guests, let each work, and tell the most that all took together."""
+    peak, guests = 0, []
+    try:
+        for _ in range(count):
+            guests.append(Guest(Setup(smp=2, memory=memory, append="quiet")))
+            guests[-1].wait_prompt(BOOT_SECONDS)
+            guests[-1].machine.request("run vfs", BOOT_SECONDS)
+            peak = max(peak, sum(map(memory_of, guests)))
+    except (GuestError, TimeoutError) as error:
+        raise HostError(f"class: guest {len(guests)} of {count}: {error}") from None
+    finally:
+        for guest in guests:
+            guest.stop()
+    each = f"{peak / count / 1e6:.0f} MB each (aim for 30: {AIM_BYTES / 1e9:.0f} GB)"
+    print(f"{count} guests of {memory}: at most {peak / 1e6:.0f} MB together, {each}")
+
+
+def command(options):
+    """./sonde class."""
+    if options.guests:
+        measure(options.guests, options.memory)
+    elif not options.roster:
+        raise UsageError("class: a ROSTER, or --guests N")
+    elif options.collect:
+        collect(options.roster, options.collect, options.jobs, options.output or "grades.csv")
+    else:
+        hand_out(options.roster, options.output or "handed-out")
+    sys.stdout.flush()

@@ -1,0 +1,104 @@
+"""test_modules.py - modules that are handed in and cheat or misbehave: they lose points, and
+the grading goes on with a new guest.
+"""
+
+import contextlib
+import os
+import sys
+import tempfile
+
+import tap
+from guest import ROOT
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import grade  # noqa: E402
+import labs  # noqa: E402
+
+SOLUTION = os.path.join(ROOT, "tests/labs/handler/solution/handler.c")
+
+# What a module does in the place of handler_run(), or of its handler.
+PRINTS = r'seq_printf(w->out, "all: 97 calls, 3304 bytes, 0 missed\n");'
+HANGS = "for (;;) w->calls++;"
+PANICS = '__asm__ volatile("cli; ud2");'
+GIGABYTE = r'for (unsigned i = 0; i < 1 << 24; i++) seq_printf(w->out, "%064u\n", i);'
+# Bytes to a device that QEMU writes to a file on the host.
+DEVICE = '__asm__ volatile("mov $0x20000000, %%ecx; 1: outb %%al, $0xe9; dec %%ecx; jnz 1b"' \
+    ' ::: "ecx", "cc");'
+# The grader's module is looked at and changed: its seed is read, its function patched.
+PROBES = """
+static int seen_run(struct kprobe *p UNUSED, struct pt_regs *regs)
+{
+    struct work *theirs = (struct work *)regs->di;
+
+    theirs->random = 1;
+    return 0;
+}
+static struct kprobe spy = { .symbol_name = "storm:storm_run", .pre_handler = seen_run };
+"""
+
+
+def read(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def in_run(code):
+    """The solution, whose command does @code and nothing more."""
+    head, tail = read(SOLUTION).split("static int handler_run(struct work *w)\n{\n")
+    return f"{head}static int handler_run(struct work *w)\n{{\n{code}\nreturn 0;\n" \
+           "}\n" + tail[tail.index("WORKLOAD("):]  # fmt: skip
+
+
+def spying():
+    text = read(SOLUTION).replace("static int before(", PROBES + "static int before(", 1)
+    return text.replace("int err = register_kprobe(&reads);",
+                        "int err = register_kprobe(&spy);\n\n    if (!err)\n"
+                        "        err = register_kprobe(&reads);")  # fmt: skip
+
+
+class Bench:
+    def __init__(self, folder, workshop):
+        self.folder, self.workshop = folder, workshop
+
+    def why(self, text, name):
+        """Why a line of the rubric is lost, or None."""
+        path = os.path.join(self.folder, "in")
+        os.makedirs(path, exist_ok=True)
+        with open(os.path.join(path, "handler.c"), "w", encoding="utf-8") as file:
+            file.write(text)
+        try:
+            self.workshop.build_answer(path)
+        except grade.NotBuilt as error:
+            return str(error)
+        line = next(line for line in labs.rubric("handler") if line.name == name)
+        return grade.grade_line(self.workshop, line, 7, 0).why
+
+
+def modules_that_misbehave():
+    with tempfile.TemporaryDirectory() as folder:
+        workshop = grade.workshop_of("handler", ROOT, os.path.join(folder, "built"))
+        with contextlib.closing(workshop):
+            workshop.build_ours()
+            workshop.seconds = 3
+            try_all(Bench(folder, workshop))
+
+
+def try_all(bench):
+    for what, code, why in (
+        ("prints what was right once", PRINTS, "got: "),
+        ("hangs", HANGS, "no answer within 3 s"),
+        ("panics", PANICS, "the kernel panicked"),
+        ("prints a gigabyte", GIGABYTE, ""),
+        ("writes to QEMU's files", DEVICE, ""),
+    ):
+        found = bench.why(in_run(code), "arguments")
+        tap.check(found and why in found, f"a module that {what} is told: {found}")
+    found = bench.why("int broken", "arguments")
+    tap.check("error:" in found, "a module that is no C: the compiler's words")
+    found = bench.why(spying(), "many")
+    tap.check(found, f"a module that makes the grader's work easier: {found}")
+    found = bench.why(read(SOLUTION), "arguments")
+    tap.equal(found, None, "then the solution has its points")
+
+
+tap.run(modules_that_misbehave)
