@@ -64,13 +64,16 @@ static void args_begin(va_list args, const uint64_t *words)
     args[0].reg_save_area = NULL;
 }
 
-void marker_run(const uint64_t *words)
+void marker_run(const uint64_t *words, const uintptr_t *frame)
 {
     struct marker_site *site = (struct marker_site *)words[0];
     struct marker_call call = {
         .name = site->name,
         .format = site->format,
         .ip = site->ip,
+        .cold_ip = frame[1],
+        .sp = (uintptr_t)(frame + 2),
+        .bp = frame[0],
     };
     const struct marker_hooks *hooks;
     unsigned cpu;

@@ -27,6 +27,7 @@ struct marker_call {
     const char *name, *format;
     uintptr_t ip; /* its `mov`; of several copies that the compiler has made, the first */
     va_list args; /* for @format */
+    uintptr_t cold_ip, sp, bp; /* the program, in the cold part, for a backtrace */
 };
 
 /* marker_fn - what is called for a marker that is on.
@@ -68,10 +69,11 @@ struct marker_insn {
 };
 
 /* marker_run - the marker is on whose code has left these @words: its struct marker_site *,
- * then the arguments, each as a word. Called by marker_enter() in marker_enter.asm. Context:
- * any.
+ * then the arguments, each as a word. Called by marker_enter() in marker_enter.asm.
+ * @frame: its saved rbp and return address
+ * Context: any.
  */
-void marker_run(const uint64_t *words);
+void marker_run(const uint64_t *words, const uintptr_t *frame);
 
 /* marker_is_running - is a marker's function active on this CPU? Context: any. */
 bool marker_is_running(void);

@@ -21,6 +21,7 @@ proc marker_enter
     push r11
     and rsp, -16
     mov rdi, rax
+    mov rsi, rbp
     call marker_run
     lea rsp, [rbp - 9 * 8]
     pop r11
@@ -36,4 +37,5 @@ proc marker_enter
     ret
 endproc marker_enter
 
-extern marker_run               ; void marker_run(const uint64_t *words)
+extern marker_run               ; void marker_run(const uint64_t *words,
+                                ; const uintptr_t *frame)

@@ -15,6 +15,8 @@
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/marker.h"
+#include "kernel/debug/static_key.h"
+#include "kernel/memmap.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
 #include "kernel/module/parts.h"
@@ -246,6 +248,37 @@ static int check_markers(struct build *b)
     return 0;
 }
 
+/* is_variable - of the module, the image, or a module that it uses. */
+static bool is_variable(const struct build *b, uintptr_t addr)
+{
+    uintptr_t start = b->base[ELF_DATA];
+
+    if (addr >= (uintptr_t)_sdata && addr < (uintptr_t)_ebss)
+        return true;
+    if (addr >= start && addr < start + b->layout.size[ELF_DATA])
+        return true;
+    for (unsigned i = 0; i < MODULES_MAX; i++)
+        if (b->m->imports & BIT(i) && addr >= modules[i]->facts.memory &&
+            addr < modules[i]->facts.memory_end)
+            return true;
+    return false;
+}
+
+static int check_static_keys(struct build *b)
+{
+    static const uint8_t nop[NOP_LEN] = { 0x0f, 0x1f, 0x44, 0, 0 };
+    const struct module_table *t = &b->m->facts.static_keys;
+    const struct static_key_insn *keys = (const struct static_key_insn *)t->start;
+    const char *text = window_writable(&b->m->window, WINDOW_TEXT);
+
+    for (size_t i = 0; i < t->count; i++)
+        if (!is_text(b, keys[i].insn, NOP_LEN) || !is_text(b, keys[i].target, 1) ||
+            memcmp(text + (keys[i].insn - b->base[ELF_TEXT]), nop, NOP_LEN) != 0 ||
+            !is_variable(b, (uintptr_t)keys[i].key))
+            return refuse(b, "a static key that is none", keys[i].insn);
+    return 0;
+}
+
 static int check_fixups(struct build *b)
 {
     struct extable_entry *e = (struct extable_entry *)b->m->extable.start;
@@ -278,6 +311,7 @@ static int take_tables(struct build *b)
     m->workloads = table_of(b, ELF_WORKLOADS);
     m->facts.markers = table_of(b, ELF_MARKERS);
     m->facts.marker_insns = table_of(b, ELF_MARKER_INSNS);
+    m->facts.static_keys = table_of(b, ELF_STATIC_KEYS);
     err = must_be_text(b, &m->facts.nokprobe, "NOKPROBE of what is not its own");
     if (!err)
         err = must_be_text(b, &m->facts.noretprobe, "NORETPROBE of what is not its own");
@@ -287,6 +321,8 @@ static int take_tables(struct build *b)
         err = must_be_text(b, &m->fini, "a destructor that is not its own");
     if (!err)
         err = check_markers(b);
+    if (!err)
+        err = check_static_keys(b);
     return err ? err : check_fixups(b);
 }
 

@@ -77,6 +77,7 @@ static const struct role {
     { ".noretprobe", false, ELF_NORETPROBE, ELF_RODATA, 8, true },
     { "__patchable_function_entries", false, ELF_ENTRIES, ELF_RODATA, 8, true },
     { ".marker_insns", false, ELF_MARKER_INSNS, ELF_RODATA, 16, true },
+    { ".static_keys", false, ELF_STATIC_KEYS, ELF_RODATA, 24, true },
     { ".markers", false, ELF_MARKERS, ELF_DATA, 40, true },
     { ".data", true, ELF_VARIABLES, ELF_DATA, 1, true },
     { ".bss", true, ELF_ZEROES, ELF_DATA, 1, true },

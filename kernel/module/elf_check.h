@@ -36,6 +36,7 @@ enum elf_role {
     ELF_NOKPROBE,
     ELF_NORETPROBE,
     ELF_MARKER_INSNS, /* places of markers, and the records that these belong to */
+    ELF_STATIC_KEYS,  /* records of kernel/debug/static_key.h */
     ELF_ENTRIES,      /* of functions, where their entry NOPs are */
     ELF_MARKERS,      /* records of kernel/debug/marker.h */
     ELF_VARIABLES,

@@ -41,6 +41,7 @@ struct module_facts {
     struct module_table noretprobe;      /* the same */
     struct module_table markers;         /* struct marker_site */
     struct module_table marker_insns;    /* struct marker_insn */
+    struct module_table static_keys;     /* struct static_key_insn */
     uintptr_t kprobes_text, kprobes_end; /* text that was marked by its section */
     /* Addresses of its text that something in the module holds, other than by a branch or
      * an operand: first the @taken_count of those that its text holds.

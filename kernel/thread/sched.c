@@ -397,7 +397,7 @@ static void tick(struct pt_regs *regs)
 
     (void)regs;
     lapic_eoi();
-    MARK(timer_tick, "cpu %u ns %lu", cpu_id(), now);
+    MARK(timer_tick, "now %lu", now);
     if (cpu_id() == 0)
         tick_boot_cpu();
     if (READ_ONCE(next_deadline_ns) <= now)

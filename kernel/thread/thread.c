@@ -5,6 +5,7 @@
  * detached. Both wait in `mourners`, which belongs to no thread and so outlives all.
  */
 #include "kernel/base/err.h"
+#include "kernel/debug/marker.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/stack.h"
 #include "kernel/sync/wait.h"
@@ -206,6 +207,7 @@ int kernel_clone(const struct clone_args *args)
     if (!t)
         return -ENOMEM;
     tid = thread_enlist(t);
+    MARK(thread_new, "tid %d name %s", tid, t->name);
     if (birth_hook)
         birth_hook(t);
     thread_let_run(t);
@@ -257,6 +259,7 @@ void do_exit(int code)
 
     if (exit_hook)
         exit_hook(self);
+    MARK(thread_exit, "tid %d code %d", self->tid, code);
     self->exit_code = code;
     sched_exit();
 }

@@ -15,6 +15,7 @@
 #include "probes/console/trace_table.h"
 #include "probes/core/life.h"
 #include "probes/many/walk.h"
+#include "probes/trace/def_mark.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/live/live.h"
@@ -35,7 +36,8 @@ struct session {
     bool watch;                /* -w */
     uint64_t for_ns;           /* 0: until Ctrl-C, or as long as the command takes */
     int command;               /* its first word in argv; 0: none */
-    char event[32];            /* its name */
+    const char *group;
+    char event[DEF_NAME_MAX]; /* its name */
     size_t defined, refused;
     int err;
     uint64_t since;       /* the first record that is its own */
@@ -142,11 +144,35 @@ static int define_all(struct session *s)
     return define_one(s, s->line.place, addr);
 }
 
+static bool has_field(const struct live_event *e, const char *name)
+{
+    for (unsigned i = 0; i < e->event.arg_count; i++)
+        if (!strcmp(e->event.args[i].name, name))
+            return true;
+    return false;
+}
+
+/* find_mark - nothing is defined: the event is there, and must be free. */
+static int find_mark(struct session *s)
+{
+    const struct live_event *e = live_event_find(s->group, s->event);
+
+    if (!e)
+        return shell_error(s->sh, ENOENT, "trace: mark %s", s->event);
+    if (e->armed || e->attached)
+        return shell_error(s->sh, EBUSY, "trace: mark %s", s->event);
+    for (unsigned i = 0; i < s->line.arg_count; i++)
+        if (!has_field(e, s->line.arg[i]))
+            return shell_refuse(s->sh, EINVAL, "trace: mark %s has no field %s", s->event,
+                                s->line.arg[i]);
+    return 0;
+}
+
 /* attach - the histogram, or the filter. */
 static int attach(struct session *s)
 {
     bool prints = s->line.action == ACTION_PRINT;
-    char file[96];
+    char file[32 + 2 * DEF_NAME_MAX];
     struct seq text;
     int err = 0;
 
@@ -155,16 +181,16 @@ static int attach(struct session *s)
     if (prints)
         seq_puts(&text, s->line.filter[0] ? s->line.filter : "0");
     if (s->only_print) {
-        snprintf(file, sizeof(file), "events/" GROUP "/%s/%s", s->event,
+        snprintf(file, sizeof(file), "events/%s/%s/%s", s->group, s->event,
                  prints ? "filter" : "trigger");
         if (!prints || s->line.filter[0])
             show_line(s, file, seq_str(&text));
         if (prints) {
-            snprintf(file, sizeof(file), "events/" GROUP "/%s/enable", s->event);
+            snprintf(file, sizeof(file), "events/%s/%s/enable", s->group, s->event);
             show_line(s, file, "1");
         }
     } else {
-        s->e = live_event_find(GROUP, s->event);
+        s->e = live_event_find(s->group, s->event);
         err = prints ? live_set_filter(s->e, seq_str(&text), false)
                      : live_trigger_write(s->e, seq_str(&text));
         if (!err && prints)
@@ -176,11 +202,16 @@ static int attach(struct session *s)
     return err;
 }
 
-/* make_name - the first one that is free. */
+/* make_name - the first one that is free; of a marker, its own. */
 static void make_name(struct session *s)
 {
     unsigned number = 1;
 
+    s->group = s->line.is_mark ? DEF_MARK_GROUP : GROUP;
+    if (s->line.is_mark)
+        strlcpy(s->event, s->line.place, sizeof(s->event));
+    if (s->line.is_mark)
+        return;
     do {
         snprintf(s->event, sizeof(s->event), "q%u", number++);
     } while (live_event_find(GROUP, s->event));
@@ -188,13 +219,17 @@ static void make_name(struct session *s)
 
 static void remove_all(struct session *s)
 {
-    struct live_event *e = live_event_find(GROUP, s->event);
+    struct live_event *e = live_event_find(s->group, s->event);
     char line[64];
 
     if (!e)
         return;
     live_clear_hists(e);
     live_switch(&e, 1, false);
+    if (s->line.is_mark)
+        live_set_filter(e, "0", false);
+    if (s->line.is_mark)
+        return;
     snprintf(line, sizeof(line), "-:" GROUP "/%s", s->event);
     if (live_command(line))
         shell_error(s->sh, EBUSY, "trace: " GROUP "/%s stays", s->event);
@@ -284,7 +319,11 @@ static int ask(struct session *s, int argc, char **argv)
 
     trace_lock();
     make_name(s);
-    err = define_all(s);
+    err = s->line.is_mark ? find_mark(s) : define_all(s);
+    if (err && s->line.is_mark) {
+        trace_unlock();
+        return err;
+    }
     if (!err)
         err = attach(s);
     if (err || s->only_print) {
@@ -388,11 +427,13 @@ static const struct shell_command command = {
     "[-w] [-n] 'QUESTION' [for SECONDS | -- COMMAND]",
     "ask what happens in functions, and get a table\n"
     "QUESTION: PLACE [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] }\n"
-    "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, or a pattern: 'vfs_*'\n"
+    "PLACE:    FUNCTION, ret FUNCTION, FUNCTION+OFF, FILE:LINE, a pattern: 'vfs_*',\n"
+    "          or mark NAME\n"
     "ACTION:   count, print ARG,..., hist(ARG), sum(ARG), min(ARG), max(ARG), avg(ARG),\n"
     "          stack\n"
     "KEY:      func, cpu, caller, comm, or an ARG\n"
-    "ARG:      a parameter's name, retval, ns (in a ret), or as in kprobe_events\n"
+    "ARG:      a parameter's name, retval, ns (in a ret), a field of a marker, or as in\n"
+    "          kprobe_events\n"
     "Short:    trace count 'vfs_*'   trace args FUNCTION   trace time FUNCTION\n"
     "          trace callers FUNCTION\n"
     "It ends with COMMAND, after SECONDS, or at Ctrl-C.\n"

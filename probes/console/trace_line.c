@@ -73,14 +73,15 @@ static int parse_probed(struct line_scan *s)
     struct trace_line *line = s->line;
     int err = take_word(s, line->place, sizeof(line->place));
 
-    if (!err && !strcmp(line->place, "ret")) {
-        line->is_return = true;
+    line->is_return = !strcmp(line->place, "ret");
+    line->is_mark = !strcmp(line->place, "mark");
+    if (!err && (line->is_return || line->is_mark))
         err = take_word(s, line->place, sizeof(line->place));
-    }
     if (err)
         return err;
     if (!line->place[0])
-        return refuse_line(s, "a function, or a pattern, is missing");
+        return refuse_line(s, line->is_mark ? "the name of a marker is missing"
+                                            : "a function, or a pattern, is missing");
     line->is_pattern = strpbrk(line->place, "*?[") != NULL;
     return 0;
 }
@@ -127,6 +128,8 @@ static int parse_with(struct line_scan *s)
 
     if (!takes_keyword(s, "with"))
         return 0;
+    if (line->is_mark)
+        return refuse_line(s, "a marker has fields of its own");
     for (;;) {
         err = take_until(s, " \t{,", word,
                          (size_t)(line->with + sizeof(line->with) - word));
@@ -235,6 +238,8 @@ static int key(struct line_scan *s, const char *word)
 
     if (line->key_count == TRACE_KEYS_MAX)
         return refuse_line(s, "at most three keys");
+    if (line->is_mark && !strcmp(word, "caller"))
+        return refuse_line(s, "a marker knows no caller; stack does");
     strlcpy(line->key[line->key_count++], word, TRACE_WORD_MAX);
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (!strcmp(known[i], word))

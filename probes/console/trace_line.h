@@ -4,12 +4,12 @@
  *     PLACE [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] }
  *
  *     PLACE  = FUNCTION | ret FUNCTION | FUNCTION+OFF | FILE:LINE[#N]
- *            | a pattern with * ? [...]
+ *            | a pattern with * ? [...] | mark NAME
  *     ACTION = count | print ARG,... | hist(ARG) | sum(ARG) | min(ARG) | max(ARG) | avg(ARG)
  *            | stack
  *     KEY    = func | cpu | caller | comm | ARG
  *     ARG    = a parameter's name | retval | ns | an expression as in kprobe_events
- *            | a NAME that is given one by `with`
+ *            | a NAME that is given one by `with`; of a marker, the name of a field
  *
  * Context: thread.
  */
@@ -39,6 +39,7 @@ enum trace_action {
 
 struct trace_line {
     bool is_return;
+    bool is_mark; /* nothing is defined: its event is there */
     bool is_pattern;
     char place[TRACE_WORD_MAX];
     char filter[TRACE_LINE_MAX]; /* "" none */

@@ -348,6 +348,27 @@ static int part_connect(struct marker_part *p)
     return err;
 }
 
+static marker_watch_fn watch_came, watch_went; /* set at boot */
+
+void marker_set_watch(marker_watch_fn came, marker_watch_fn went)
+{
+    watch_came = came;
+    watch_went = went;
+    came(image.sites, image.site_count);
+}
+
+bool marker_exists(const char *name)
+{
+    bool found = false;
+
+    mutex_lock(&lock);
+    for (const struct marker_part *p = parts; p; p = p->next)
+        for (size_t i = 0; i < p->site_count; i++)
+            found |= strcmp(p->sites[i].name, name) == 0;
+    mutex_unlock(&lock);
+    return found;
+}
+
 int marker_comes(struct marker_part *part)
 {
     int err, odd;
@@ -361,6 +382,8 @@ int marker_comes(struct marker_part *part)
         image.next = part;
     }
     mutex_unlock(&lock);
+    if (!err && watch_came)
+        watch_came(part->sites, part->site_count);
     return err ? err : odd;
 }
 
@@ -399,6 +422,8 @@ void marker_goes(struct marker_part *part)
         if (p->next == part)
             p->next = part->next;
     mutex_unlock(&lock);
+    if (watch_went)
+        watch_went(part->sites, part->site_count);
 }
 
 /* ---- what there is to know ---- */

@@ -67,6 +67,17 @@ int marker_comes(struct marker_part *part);
 void marker_leaves(const struct marker_part *part);
 void marker_goes(struct marker_part *part);
 
+/* marker_set_watch - a socket.
+ * @came: hears of the markers of each text, those of the image at once, those of a module
+ *        before any CPU executes it
+ * @went: of those that go with their module
+ * Context: boot; @came, @went: thread.
+ */
+typedef void (*marker_watch_fn)(const struct marker_site *sites, size_t count);
+void marker_set_watch(marker_watch_fn came, marker_watch_fn went);
+/* marker_exists - is there a marker of that name? Context: thread. */
+bool marker_exists(const char *name);
+
 /* marker_init - find the image's markers. Context: boot, behind probes_init().
  * marker_add_command - the console's `marker`, and the file that lists all markers.
  * Context: boot, behind marker_init().  Return: 0; what adding a command or a file says.

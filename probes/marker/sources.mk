@@ -1,3 +1,4 @@
 MARKER := \
     probes/marker/marker.c \
+    probes/marker/static_key.c \
     probes/marker/marker_command.c

@@ -18,6 +18,7 @@
 #include "probes/insn/insn.h"
 #include "probes/jump/platform_jump.h"
 #include "probes/marker/marker.h"
+#include "probes/marker/static_key.h"
 #include "probes/port/port.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/shadow.h"
@@ -33,6 +34,7 @@ struct guest {
     struct guest *next;
     struct text_part part;
     struct marker_part markers;
+    struct static_key_part keys;
     uint32_t *targets;
     struct plat_opaque *opaque;
     size_t target_count, opaque_count;
@@ -299,9 +301,6 @@ static struct guest *guest_unlink(uintptr_t start)
     return g;
 }
 
-/* markers_come - those that are connected are on before its constructors run. If they cannot
- * be, the text goes, and gone() does the rest.
- */
 static int markers_come(struct guest *g, const struct module_facts *m, char *why)
 {
     int err;
@@ -320,10 +319,35 @@ static int markers_come(struct guest *g, const struct module_facts *m, char *why
         plat_log("%s: a marker has another format than what waits for it", m->name);
         return 0;
     }
-    if (err) {
+    if (err)
         snprintf(why, MODULE_WHY_MAX, "its markers cannot be switched on");
-        text_goes(&g->part);
-    }
+    return err;
+}
+
+static int keys_come(struct guest *g, const struct module_facts *m, char *why)
+{
+    int err;
+
+    g->keys = (struct static_key_part){
+        .insns = (const struct static_key_insn *)m->static_keys.start,
+        .count = m->static_keys.count,
+    };
+    err = static_keys_come(&g->keys);
+    if (err)
+        snprintf(why, MODULE_WHY_MAX, "its static keys cannot be switched on");
+    return err;
+}
+
+/* switches_come - what is on, is on in its text before its constructors run. */
+static int switches_come(struct guest *g, const struct module_facts *m, char *why)
+{
+    int err = keys_come(g, m, why);
+
+    if (err)
+        return err;
+    err = markers_come(g, m, why);
+    if (err)
+        static_keys_go(&g->keys);
     return err;
 }
 
@@ -339,9 +363,13 @@ static int comes(const struct module_facts *m, char *why)
         return -ENOMEM;
     guest_link(g);
     err = text_comes(&g->part);
-    if (!err)
-        return markers_come(g, m, why);
-    guest_free(guest_unlink(m->text));
+    if (err) {
+        guest_free(guest_unlink(m->text));
+        return err;
+    }
+    err = switches_come(g, m, why);
+    if (err)
+        text_goes(&g->part); /* gone() does the rest */
     return err;
 }
 
@@ -451,6 +479,7 @@ static void goes(const struct module_facts *m)
     if (!g)
         return;
     marker_goes(&g->markers);
+    static_keys_go(&g->keys);
     text_goes(&g->part);
 }
 

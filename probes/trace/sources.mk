@@ -3,6 +3,7 @@ TRACE := \
     probes/trace/def_words.c \
     probes/trace/def.c \
     probes/trace/def_list.c \
+    probes/trace/def_mark.c \
     probes/trace/fetch_type.c \
     probes/trace/fetch_parse.c \
     probes/trace/fetch.c \
@@ -20,6 +21,7 @@ TRACE := \
     probes/trace/print.c \
     probes/trace/format.c \
     probes/trace/live/live_list.c \
+    probes/trace/live/live_mark.c \
     probes/trace/live/live_switch.c \
     probes/trace/live/live_attach.c \
     probes/trace/live/live_hit.c \

@@ -32,6 +32,8 @@ KTESTS := \
     tests/kernel/test_text_poke.c \
     tests/kernel/test_xmc.c \
     tests/kernel/test_marker.c \
+    tests/kernel/test_marks.c \
+    tests/kernel/test_static_key.c \
     tests/kernel/poke_targets.c \
     tests/kernel/poke_targets.asm \
     tests/kernel/test_stack.c \

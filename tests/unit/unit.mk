@@ -26,7 +26,7 @@ unit_ring := probes/trace/ring.c probes/trace/page.c
 trace_language := $(filter $(addprefix probes/trace/,def% error% fetch% filter% hist% trigger%), \
     $(TRACE)) $(filter-out libc/err.c libc/qsort.c,$(LIBC)) $(AGENT) \
     tests/unit/trace_host.c
-$(foreach stem,def error fetch filter hist trigger,$(eval unit_$(stem) := $(trace_language)))
+$(foreach stem,def def_mark error fetch filter hist trigger,$(eval unit_$(stem) := $(trace_language)))
 unit_reject := probes/core/reject.c
 unit_rules := probes/core/rules.c probes/core/reject.c
 unit_boot_info := boot/boot_info.c boot/boot_map.c boot/boot_option.c

@@ -9,6 +9,7 @@
 #include "probes/trace/files/snapshot.h"
 #include "probes/trace/files/tracefs.h"
 #include "probes/trace/format.h"
+#include "probes/trace/live/live.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -277,5 +278,9 @@ int trace_init(void)
         err = trace_add_snapshot();
     if (!err)
         err = trace_add_buffer_files();
-    return err ? err : trace_add_pages();
+    if (!err)
+        err = trace_add_pages();
+    if (!err)
+        live_add_marks();
+    return err;
 }

@@ -37,6 +37,7 @@ struct live_probe {
     bool is_set;                 /* [a] a trigger lets the watch watch something */
     struct live_event *event;    /* [I] */
     struct def *def;             /* [I] */
+    char *mark;                  /* [I] the format, of a marker; else NULL */
     bool is_registered;  /* [T] not while its module is missing; of a watch: not while its
                          * event is not armed, since there are few registers */
     struct list all;     /* [T] lines in the order in which they were written */
@@ -116,6 +117,17 @@ int live_command(const char *line);
 /* live_clear - delete all. Return: 0; -EBUSY one is enabled or in use, and all are there. */
 int live_clear(void);
 
+/* live_add_marks - each marker of the kernel is an event, and those of modules while they are
+ * loaded. Takes the trace lock.
+ * live_add_mark - Return: 0; -EEXIST there is an event of that name; -EINVAL, -ENOMEM.
+ * live_remove_mark - unless it is in use: then it waits for the name to come again.
+ */
+void live_add_marks(void);
+int live_add_mark(const char *name, const char *format);
+void live_remove_mark(const char *name);
+/* live_mark_switch - connect the marker @p, or disconnect it. Return: 0; a negative errno. */
+int live_mark_switch(struct live_probe *p, bool on);
+
 /* live_probe_next - lines in the order in which they were written; NULL: first, or end. */
 struct live_probe *live_probe_next(const struct live_probe *p);
 /* live_event_next - events, the newest first; NULL: first, or end. */
@@ -132,6 +144,13 @@ uint64_t live_probe_hits(const struct live_probe *p);
 static inline struct live_probe *live_event_probe(const struct live_event *e)
 {
     return list_first(&e->probes, struct live_probe, sibling);
+}
+/* live_mark - the only probe of @e, if that is a marker; else NULL. Context: any. */
+static inline struct live_probe *live_mark(const struct live_event *e)
+{
+    struct live_probe *p = live_event_probe(e);
+
+    return p->mark ? p : NULL;
 }
 /* live_watch_find - the event of a watch that triggers call @name. Return: NULL; the one in
  * Linux's group before others.
@@ -173,6 +192,9 @@ void live_clear_hists(struct live_event *e);
 
 /* live_probe_fill - set the handlers of @p by its definition. */
 void live_probe_fill(struct live_probe *p);
+/* live_mark_hit - the marker @private was passed, a struct live_probe. Context: any. */
+struct marker_call;
+void live_mark_hit(void *private, struct marker_call *call);
 /* live_direct_fill - and what its own code may store without them, if anything.
  * live_direct_allow - may the probes of @e do so from now on? Not while anything is attached.
  */

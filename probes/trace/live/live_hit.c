@@ -12,12 +12,15 @@
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/backtrace.h"
+#include "kernel/debug/marker.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/trace/def_mark.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files.h"
 #include "probes/trace/files/snapshot.h"
@@ -30,6 +33,7 @@
 struct hit {
     struct live_event *event;
     const struct def *def;
+    bool is_mark;
     uint64_t
         at[2]; /* what stands before the arguments: ip, or function and return address */
     struct fetch_from from;
@@ -115,6 +119,8 @@ static void fill(const struct hit *hit, uint8_t *record, size_t size)
 
     memcpy(record + sizeof(struct record_head), hit->at,
            head - sizeof(struct record_head));
+    if (hit->is_mark) /* it keeps the thread on its CPU itself */
+        ((struct record_head *)(void *)record)->preempt_count--;
     if (!hit->def->arg_count)
         return;
     fetch_args(hit->def->args, hit->def->arg_count, head, &hit->from, &to);
@@ -435,6 +441,31 @@ static void fill_watch(struct live_probe *p)
     w->len = p->def->watch_len;
     w->addr = p->def->addr;
     w->handler = hit_watch;
+}
+
+void live_mark_hit(void *private, struct marker_call *call)
+{
+    const struct live_probe *p = private;
+    const struct pt_regs regs = {
+        .ip = call->cold_ip, .sp = call->sp, .bp = call->bp, .flags = read_flags()
+    };
+    uint64_t values[DEF_MARK_ARGS_MAX];
+    struct hit hit = {
+        .event = p->event,
+        .def = p->def,
+        .is_mark = true,
+        .at = { call->ip },
+        .from = { .regs = &regs,
+                  .entry = values,
+                  .comm = thread_current()->name,
+                  .now = clock_ns,
+                  .read = read_memory,
+                  .symbol = trace_symbol },
+    };
+
+    for (unsigned i = 0; i < p->def->arg_count; i++)
+        values[i] = va_arg(call->args, uint64_t);
+    take(&hit);
 }
 
 void live_probe_fill(struct live_probe *p)

@@ -11,6 +11,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/time/clock.h"
 #include "probes/core/platform.h"
+#include "probes/trace/def_mark.h"
 #include "probes/trace/error.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/live/live.h"
@@ -348,24 +349,79 @@ static void link_probe(struct live_probe *p)
     list_append(&p->event->probes, &p->sibling);
 }
 
-static bool is_owned(const struct def *def)
+/* mark_new - not a line: nothing of it is registered. */
+static struct live_probe *mark_new(struct def *def, const char *format)
+{
+    struct live_probe *p = kzalloc(sizeof(*p));
+
+    if (!p)
+        return NULL;
+    p->def = def;
+    p->mark = kmalloc(strlen(format) + 1);
+    if (!p->mark) {
+        kfree(p);
+        return NULL;
+    }
+    memcpy(p->mark, format, strlen(format) + 1);
+    list_init(&p->all);
+    list_init(&p->sibling);
+    return p;
+}
+
+static int mark_publish(struct live_probe *p)
+{
+    struct live_event *e = kzalloc(sizeof(*e));
+    int err;
+
+    if (!e)
+        return -ENOMEM;
+    event_fill(e, p->def);
+    p->event = e;
+    list_append(&e->probes, &p->sibling);
+    err = event_publish(e);
+    if (err)
+        event_free(e);
+    return err;
+}
+
+int live_add_mark(const char *name, const char *format)
+{
+    struct live_probe *p;
+    struct def *def;
+    int err;
+
+    if (live_event_find(DEF_MARK_GROUP, name))
+        return -EEXIST;
+    err = def_of_mark(&live_host, name, format, &def);
+    if (err)
+        return err;
+    p = mark_new(def, format);
+    err = p ? mark_publish(p) : -ENOMEM;
+    if (!err)
+        return 0;
+    if (p)
+        kfree(p->mark);
+    kfree(p);
+    def_free(&live_host, def);
+    return err;
+}
+
+/* is_owned - by an event that is no probe. */
+static bool is_owned(const struct def *def, const struct live_event *there)
 {
     const struct event *fixed[] = { &event_print, &event_stack };
 
     for (size_t i = 0; i < ARRAY_LEN(fixed); i++)
         if (!strcmp(def->group, fixed[i]->group) && !strcmp(def->event, fixed[i]->name))
             return true;
-    return false;
+    return there && live_mark(there);
 }
 
 static int define_new(struct live_probe *p, const char *line)
 {
-    struct trace_error taken = { .err = -EEXIST, .id = TRACE_EVENT_EXIST };
     struct live_event *e;
     int err;
 
-    if (is_owned(p->def))
-        return refuse(line, &taken);
     e = kzalloc(sizeof(*e));
     if (!e)
         return -ENOMEM;
@@ -424,7 +480,7 @@ static int define_more(struct live_probe *p, struct live_event *e, const char *l
 
 static int define(const char *line)
 {
-    struct trace_error error;
+    struct trace_error error, taken = { .err = -EEXIST, .id = TRACE_EVENT_EXIST };
     struct live_event *e;
     struct live_probe *p;
     struct def *def;
@@ -440,7 +496,10 @@ static int define(const char *line)
         return -ENOMEM;
     }
     e = live_event_find(def->group, def->event);
-    err = e ? define_more(p, e, line) : define_new(p, line);
+    if (is_owned(def, e))
+        err = refuse(line, &taken);
+    else
+        err = e ? define_more(p, e, line) : define_new(p, line);
     if (err)
         probe_free(p);
     return err;
@@ -477,6 +536,17 @@ static void probe_forget(struct live_probe *p)
         e->event.args = live_event_probe(e)->def->args;
     }
     probe_free(p);
+}
+
+void live_remove_mark(const char *name)
+{
+    struct live_event *e = live_event_find(DEF_MARK_GROUP, name);
+    struct live_probe *p = e ? live_mark(e) : NULL;
+
+    if (!p || e->armed || e->attached || (e->files && remove_files(e)))
+        return;
+    kfree(p->mark);
+    probe_forget(p);
 }
 
 /* ends_with - are all probes of @e among the @count in @gone? */

@@ -98,6 +98,23 @@ static int watches_on(struct live_event *const *events, size_t count)
     return err;
 }
 
+/* arm_marks - connect the markers among them, or disconnect: all, or none. */
+static int arm_marks(struct live_event *const *events, size_t count, bool on)
+{
+    int err = 0;
+    size_t i;
+
+    for (i = 0; i < count && !err; i++)
+        if (events[i]->armed != on && live_mark(events[i]))
+            err = live_mark_switch(live_mark(events[i]), on);
+    if (!err)
+        return 0;
+    for (i--; i-- > 0;)
+        if (events[i]->armed != on && live_mark(events[i]))
+            live_mark_switch(live_mark(events[i]), !on);
+    return err;
+}
+
 /* arm - let each of @events be armed, or not. */
 static int arm(struct live_event *const *events, size_t count, bool on)
 {
@@ -115,6 +132,11 @@ static int arm(struct live_event *const *events, size_t count, bool on)
         err = watches_on(events, count);
     if (!err && found)
         err = on ? enable_kprobes(probes, found) : disable_kprobes(probes, found);
+    if (!err) {
+        err = arm_marks(events, count, on);
+        if (err && found)
+            on ? disable_kprobes(probes, found) : enable_kprobes(probes, found);
+    }
     for (size_t i = 0; !err && i < count; i++)
         events[i]->armed = on;
     if (err || !on)

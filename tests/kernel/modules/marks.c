@@ -2,6 +2,7 @@
  * a function for that one, which it does not take back.
  */
 #include "kernel/base/compiler.h"
+#include "kernel/debug/static_key.h"
 #include "probes/marker/marker.h"
 
 long marks_calls;
@@ -25,6 +26,14 @@ NOINLINE void marks_pass_image(unsigned long n)
 NOINLINE void marks_pass_odd(void)
 {
     MARK(ktest_other, "this has %d", 1);
+}
+
+extern struct static_key ktest_key;
+long marks_asks_key(void);
+
+NOINLINE long marks_asks_key(void)
+{
+    return static_key_is_on(&ktest_key);
 }
 
 static void count(void *private, struct marker_call *call UNUSED)

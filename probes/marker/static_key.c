@@ -1,0 +1,157 @@
+/* static_key.c - NOPs become jumps, and jumps NOPs.
+ *
+ * Each place is exchanged as a whole, five bytes at once (xmc_batch(): int3 first). A CPU
+ * that comes by meanwhile takes the way of before or of afterwards, at each place by itself.
+ */
+#include "probes/marker/static_key.h"
+
+#include "kernel/base/err.h"
+#include "kernel/sync/mutex.h"
+#include "probes/core/life.h"
+#include "probes/core/recover.h"
+#include "probes/insn/encode.h"
+#include "probes/marker/marker.h"
+#include "probes/xmc/xmc.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* linker.ld */
+extern const struct static_key_insn static_keys_start[], static_keys_end[];
+
+static struct mutex lock = MUTEX_INIT(lock);
+static struct static_key_part *loaded; /* [lock] beside the image */
+
+/* The places that change, and the bytes that they get. */
+struct key_batch {
+    const struct static_key *key; /* NULL: those that are on */
+    bool on;
+    size_t count;
+    struct xmc_change *changes; /* NULL: only count */
+    uint8_t (*code)[INSN_JMP32_LEN];
+};
+
+static const uint8_t nop[INSN_JMP32_LEN] = { 0x0f, 0x1f, 0x44, 0, 0 };
+
+/* jumps - in the program's own bytes: a probe may have written over them. */
+static bool jumps(const struct static_key_insn *i)
+{
+    uint8_t bytes[INSN_JMP32_LEN];
+
+    return !recover_bytes(bytes, i->insn, sizeof(bytes)) && bytes[0] != nop[0];
+}
+
+static void add_place(struct key_batch *b, const struct static_key_insn *i)
+{
+    uint8_t *code;
+
+    if ((b->key ? i->key != b->key : !i->key->is_on) || jumps(i) == b->on)
+        return;
+    if (b->changes) {
+        code = b->code[b->count];
+        if (b->on)
+            insn_encode_jmp32(code, i->insn, i->target);
+        else
+            memcpy(code, nop, sizeof(nop));
+        b->changes[b->count] = (struct xmc_change){ i->insn, code, INSN_JMP32_LEN };
+    }
+    b->count++;
+}
+
+static void add_places(struct key_batch *b, const struct static_key_insn *insns,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        add_place(b, &insns[i]);
+}
+
+/* add_all - of @only, or everywhere. */
+static void add_all(struct key_batch *b, const struct static_key_part *only)
+{
+    b->count = 0;
+    plat_lock(PLAT_PROBES);
+    if (only) {
+        add_places(b, only->insns, only->count);
+    } else {
+        add_places(b, static_keys_start, (size_t)(static_keys_end - static_keys_start));
+        for (const struct static_key_part *p = loaded; p; p = p->next)
+            add_places(b, p->insns, p->count);
+    }
+    plat_unlock(PLAT_PROBES);
+}
+
+static int by_place(const void *a, const void *b)
+{
+    uintptr_t x = ((const struct xmc_change *)a)->addr;
+    uintptr_t y = ((const struct xmc_change *)b)->addr;
+
+    return x < y ? -1 : x > y;
+}
+
+static int exchange_places(struct key_batch *b, const struct static_key_part *only)
+{
+    struct probe_reject why;
+    int err = -ENOMEM;
+
+    add_all(b, only);
+    if (!b->count)
+        return 0;
+    b->changes = plat_alloc(b->count * sizeof(*b->changes));
+    b->code = plat_alloc(b->count * sizeof(*b->code));
+    if (b->changes && b->code) {
+        add_all(b, only);
+        qsort(b->changes, b->count, sizeof(*b->changes), by_place);
+        err = xmc_batch(b->changes, b->count, &why);
+    }
+    plat_free(b->changes);
+    plat_free(b->code);
+    return err;
+}
+
+int static_key_switch(struct static_key *key, bool on)
+{
+    struct key_batch b = { .key = key, .on = on };
+    struct probe_reject why;
+    int err = marker_is_running() ? -EDEADLK : register_check_caller(&why);
+
+    if (err)
+        return err;
+    mutex_lock(&lock);
+    err = exchange_places(&b, NULL);
+    if (!err)
+        key->is_on = on;
+    mutex_unlock(&lock);
+    return err;
+}
+
+int static_keys_come(struct static_key_part *part)
+{
+    struct key_batch b = { .on = true };
+    int err;
+
+    mutex_lock(&lock);
+    err = exchange_places(&b, part);
+    if (!err) {
+        part->next = loaded;
+        loaded = part;
+    }
+    mutex_unlock(&lock);
+    return err;
+}
+
+/* With its jumps the planner of regions forgets where they have led. Without memory it does
+ * not, and finds a place where nothing is.
+ */
+void static_keys_go(struct static_key_part *part)
+{
+    struct static_key_part **link = &loaded;
+    struct key_batch b = { .on = false };
+
+    mutex_lock(&lock);
+    exchange_places(&b, part);
+    while (*link && *link != part)
+        link = &(*link)->next;
+    if (*link)
+        *link = part->next;
+    mutex_unlock(&lock);
+}

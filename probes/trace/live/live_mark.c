@@ -1,0 +1,44 @@
+/* live_mark.c - markers of the kernel are events, events/markers/NAME: no line is written for
+ * them, and none deletes them. An event that is armed is connected to its marker.
+ */
+#include "kernel/base/err.h"
+#include "kernel/debug/log.h"
+#include "probes/marker/marker.h"
+#include "probes/trace/def_mark.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/live/live.h"
+
+int live_mark_switch(struct live_probe *p, bool on)
+{
+    const char *name = p->def->event;
+
+    return on ? marker_connect(name, p->mark, live_mark_hit, p)
+              : marker_disconnect(name, live_mark_hit, p);
+}
+
+static void came(const struct marker_site *sites, size_t count)
+{
+    trace_lock();
+    for (size_t i = 0; i < count; i++) {
+        int err = live_add_mark(sites[i].name, sites[i].format);
+
+        if (err && err != -EEXIST)
+            log_warn("trace: the marker %s is no event: %s", sites[i].name,
+                     err_text(err));
+    }
+    trace_unlock();
+}
+
+static void went(const struct marker_site *sites, size_t count)
+{
+    trace_lock();
+    for (size_t i = 0; i < count; i++)
+        if (!marker_exists(sites[i].name))
+            live_remove_mark(sites[i].name);
+    trace_unlock();
+}
+
+void live_add_marks(void)
+{
+    marker_set_watch(came, went);
+}
