@@ -125,12 +125,12 @@ static void wait_for_those_that_go(unsigned self)
 
 static void own(unsigned self)
 {
-    uint64_t start = clock_ns();
+    uint64_t start = rdtsc();
 
     alone = listener = NO_CPU;
     stop_others();
     gdb_serve(self);
-    clock_skip(clock_ns() - start);
+    clock_skip(rdtsc() - start);
     cpus[self].why = GDB_WHY_NONE;
     wait_for_those_that_go(self);
     __atomic_store_n(&owner, NO_CPU, __ATOMIC_SEQ_CST);

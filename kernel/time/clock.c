@@ -21,12 +21,10 @@
 #define HYPERVISOR BIT(31) /* ecx of leaf 1 */
 
 /* All immutable after clock_init(). */
-static uint64_t base_cycles;
+static uint64_t base_cycles; /* when it was 0; written while all other CPUs stand still */
 static uint64_t cycles_per_ms;
 static uint64_t mult; /* nanoseconds per cycle, << SHIFT; 0: no clock yet */
 static const char *source = "none";
-
-static uint64_t skipped_ns; /* written while all CPUs stand still */
 
 static uint64_t rate_from_cpuid(void)
 {
@@ -94,34 +92,33 @@ void clock_init(uint64_t (*pit_wait)(unsigned us))
     log_info("clock: TSC at %llu kHz, by %s", (unsigned long long)cycles_per_ms, source);
 }
 
-/* running_ns - the debugger's time included. */
-static uint64_t running_ns(uint64_t cycles)
+static uint64_t ns_between(uint64_t base, uint64_t cycles)
 {
-    return (uint64_t)(((unsigned __int128)(cycles - base_cycles) * mult) >> SHIFT);
+    return (uint64_t)(((unsigned __int128)(cycles - base) * mult) >> SHIFT);
 }
 
 uint64_t clock_ns_at(uint64_t cycles)
 {
-    return running_ns(cycles) - READ_ONCE(skipped_ns);
+    return ns_between(READ_ONCE(base_cycles), cycles);
 }
 
-/* A CPU may have been stopped between its looks at the two. */
+/* A CPU may have been stopped, and the clock with it, between its looks at the two. */
 uint64_t clock_ns(void)
 {
-    uint64_t skipped, ns;
+    uint64_t base, cycles;
 
     do {
-        skipped = READ_ONCE(skipped_ns);
+        base = READ_ONCE(base_cycles);
         barrier();
-        ns = running_ns(rdtsc());
+        cycles = rdtsc();
         barrier();
-    } while (skipped != READ_ONCE(skipped_ns));
-    return ns - skipped;
+    } while (unlikely(base != READ_ONCE(base_cycles)));
+    return ns_between(base, cycles);
 }
 
-void clock_skip(uint64_t ns)
+void clock_skip(uint64_t cycles)
 {
-    WRITE_ONCE(skipped_ns, skipped_ns + ns);
+    WRITE_ONCE(base_cycles, base_cycles + cycles);
 }
 
 uint64_t clock_cycles_per_ms(void)

@@ -23,10 +23,10 @@ uint64_t clock_ns(void);
  */
 uint64_t clock_ns_at(uint64_t cycles);
 
-/* clock_skip - a debugger has kept the machine for @ns nanoseconds: they have not passed.
- * Context: all other CPUs stand still.
+/* clock_skip - a debugger has kept the machine for @cycles of the time stamp counter: they
+ * have not passed. Context: all other CPUs stand still.
  */
-void clock_skip(uint64_t ns);
+void clock_skip(uint64_t cycles);
 
 /* clock_cycles_per_ms - TSC cycles in a millisecond. Context: any. */
 uint64_t clock_cycles_per_ms(void);

@@ -117,11 +117,12 @@ NOKPROBE_INLINE void registers_hit(struct pt_regs *regs, struct probe_cpu *cpu,
     cpu->watch_busy = false;
 }
 
-bool watch_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
+/* not_only_a_step - #DB with a register's bit, or without any. */
+static NOINLINE bool not_only_a_step(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     unsigned bits;
 
-    if (likely(!(regs->dr6 & DR6_REGS)) || !cpu)
+    if (!(regs->dr6 & DR6_REGS) || !cpu)
         return kprobe_debug_handler(regs, cpu) ||
                (!(regs->dr6 & DR6_BS) && plat_watch_is_stray());
     if (unlikely(plat_watch_is_inner(regs)))
@@ -135,5 +136,14 @@ bool watch_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
     else
         end_step(regs, cpu);
     return !(regs->dr6 & (DR6_BS | DR6_REGS));
+}
+NOKPROBE(not_only_a_step);
+
+/* A step needs no register saved here, as long as the rest is a function of its own. */
+bool watch_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
+{
+    if (likely((regs->dr6 & (DR6_BS | DR6_REGS)) == DR6_BS))
+        return kprobe_debug_handler(regs, cpu);
+    return not_only_a_step(regs, cpu);
 }
 NOKPROBE(watch_debug_handler);
