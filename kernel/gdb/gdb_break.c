@@ -143,7 +143,7 @@ static void stop_at_instruction(struct gdb_break *b, struct pt_regs *regs)
 {
     regs->flags |= FLAGS_RF;
     if (cpu_context() == CTX_NMI)
-        debug_regs_rest(BIT((unsigned)b->reg));
+        debug_regs_rest(1u << b->reg);
     if (READ_ONCE(b->wanted) && ask(b, regs))
         gdb_stop(regs, b->kind == KIND_PROBE ? GDB_WHY_BREAK : GDB_WHY_HARDWARE,
                  is_wanted, b);
