@@ -53,6 +53,8 @@ int scene_open(uintptr_t addr);
 void scene_close(void);
 void scene_look(void);
 
-/* film_fixture - what is filmed when nothing else is: fixture.asm. */
+/* film_fixture - what is filmed when nothing else is: fixture.asm. The address of
+ * film_fixture_len is how many bytes of code it has.
+ */
 uint64_t film_fixture(uint64_t x);
-extern const char film_fixture_end[];
+extern const char film_fixture_len[];

@@ -185,8 +185,7 @@ int scene_open(uintptr_t addr)
     is_open = true;
     trap_set_direct(TRAP_BP, film_bp);
     trap_set_direct(TRAP_DB, film_db);
-    if (addr - (uintptr_t)film_fixture >=
-        (size_t)((uintptr_t)film_fixture_end - (uintptr_t)film_fixture))
+    if (addr - (uintptr_t)film_fixture >= (uintptr_t)film_fixture_len)
         return 0;
     return start_fixture();
 }

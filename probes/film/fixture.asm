@@ -7,7 +7,7 @@ section .text
 ; uint64_t film_fixture(uint64_t x): some of the numbers that a program of that kind computes.
 ; In:   rdi = x
 ; Out:  rax = another number; flags, rcx, rdx changed
-global film_fixture_end
+global film_fixture_len
 proc film_fixture
     db 0x0f, 0x1f, 0x44, 0, 0       ; +0:  nop, of five bytes
     mov eax, 0x12345                ; +5:  five bytes: as long as a jump
@@ -23,5 +23,6 @@ proc film_fixture
     jnz .longer
     mov eax, edx
     ret
+.behind:
 endproc film_fixture
-film_fixture_end:
+film_fixture_len equ film_fixture.behind - film_fixture
