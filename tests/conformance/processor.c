@@ -90,6 +90,10 @@ void processor_prepare(void)
     tables_read(&before.gdt, &before.idt);
     write_cr0(before.cr0 | CR0_TS);
     write_cr2(0);
+    write_dr0(0);
+    write_dr1(0);
+    write_dr2(0);
+    write_dr3(0);
     write_dr6(DR6_NOTHING);
     *task() &= ~TSS_BUSY;
 }

@@ -27,7 +27,9 @@ def line_of(path, text):
 
 
 def one_liners():
-    """(question, command) of each question in docs/trace.md that a command ends."""
+    """(question, command) of each question about a function in docs/trace.md that a command
+    ends.
+    """
     with open(os.path.join(ROOT, "docs/trace.md"), encoding="utf-8") as file:
         text = file.read()
     for _, _, block in fenced_blocks(text.split("\n")):
@@ -35,8 +37,9 @@ def one_liners():
             if not line.startswith("sonde> trace ") or " -- " not in line:
                 continue
             asked, command = line.removeprefix("sonde> trace ").split(" -- ", 1)
-            words = shlex.split(asked)
-            yield " ".join(words), command
+            asked = " ".join(shlex.split(asked))
+            if not asked.startswith("mark "):  # which has fields, and no C
+                yield asked, command
 
 
 LONG_FORMS = {"count": "%s { count by func }", "args": "%s { print * }",
