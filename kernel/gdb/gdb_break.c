@@ -141,10 +141,15 @@ static struct gdb_break *of_reg(unsigned reg)
 /* stop_at_instruction - RF lets the instruction pass once when the CPU goes on. */
 static void stop_at_instruction(struct gdb_break *b, struct pt_regs *regs)
 {
+    int answer;
+
     regs->flags |= FLAGS_RF;
     if (cpu_context() == CTX_NMI)
         debug_regs_rest(1u << b->reg);
-    if (READ_ONCE(b->wanted) && ask(b, regs))
+    answer = READ_ONCE(b->wanted) ? ask(b, regs) : 0;
+    if (answer < 0)
+        gdb_stop(regs, GDB_WHY_ERROR, is_wanted, b);
+    else if (answer)
         gdb_stop(regs, b->kind == KIND_PROBE ? GDB_WHY_BREAK : GDB_WHY_HARDWARE,
                  is_wanted, b);
 }
@@ -155,7 +160,11 @@ static void stop_behind_access(struct gdb_break *b, struct pt_regs *regs)
         [KIND_WRITE] = "watch", [KIND_READ] = "rwatch", [KIND_ACCESS] = "awatch"
     };
 
-    if (READ_ONCE(b->wanted) && ask(b, regs))
+    int answer = READ_ONCE(b->wanted) ? ask(b, regs) : 0;
+
+    if (answer < 0)
+        gdb_stop(regs, GDB_WHY_ERROR, is_wanted, b);
+    else if (answer)
         gdb_stop_at(regs, GDB_WHY_WATCH, b->addr, names[b->kind]);
 }
 
