@@ -394,11 +394,12 @@ class Questions(scratch.Scratch):
         return one, console
 
     def test_a_question_is_written_as_the_console_would(self):
-        said = (("kprobe_events", "p:trace/q1 read count"),
+        said = (("kprobe_events", "p:trace/q1 read count=count:u64"),
                 ("events/trace/q1/trigger", "hist:keys=count.log2 if count > 5"))
         paused = said[1][0], "hist:keys=count.log2:pause if count > 5"
         one, console = self.capture("read if count > 5 { hist(count) }", *said)
-        self.assertEqual(console.asked, ["trace -n 'read if count > 5 { hist(count) }'"])
+        self.assertEqual(console.asked, ["trace -n 'read { print * }'",  # which names?
+                                         "trace -n 'read if count > 5 { hist(count) }'"])
         self.assertEqual(console.written, [said[0], paused])
         self.assertEqual(one.counted, {"trace/q1": "count > 5"})
         one.enable("trace/q1")

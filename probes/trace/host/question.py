@@ -203,6 +203,8 @@ def resolve(line, ask, symbols, force=False):
     question = Question(line)
     if not question.action:
         return line
+    if not question.filter and set(question.args + question.keys) <= ALWAYS:
+        return line  # no name in it depends on the place
     reply = ask(f"{question.place} {{ print * }}")
     places = [match for match in map(DEFINED.fullmatch, reply.lines) if match]
     if reply.errno or not places:
