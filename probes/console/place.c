@@ -178,13 +178,17 @@ static void detail(char *buf, size_t size, const struct place *place,
         snprintf(buf, size, " (decoding ends at %s)", place_text(at, why->at));
     else if (why->reason == PROBE_STI_HLT)
         snprintf(buf, size, " (the other is at %s)", place_text(at, why->at));
-    else if (why->reason == PROBE_PAST_END && !plat_symbol_find(place->symbol, &sym))
-        snprintf(buf, size, " (%s is 0x%zx bytes long)", place->symbol, sym.size);
-    else if (why->reason == PROBE_NO_SYMBOL && !place_inlined(place) &&
-             !next_clone(place->symbol, &iter, &clone))
-        shell_suggest(buf, place->symbol, shell_complete_symbols, 1);
     else if (why->reason == PROBE_BLACKLISTED || why->reason == PROBE_ENTRY_CODE)
         snprintf(buf, size, " (`probe blacklist` lists it)");
+    else if (why->reason == PROBE_PAST_END && !plat_symbol_find(place->symbol, &sym))
+        snprintf(buf, size, " (%s is 0x%zx bytes long)", place->symbol, sym.size);
+    else if (why->reason != PROBE_NO_SYMBOL || place_inlined(place) ||
+             next_clone(place->symbol, &iter, &clone))
+        return;
+    else if (ksyms_find(place->symbol, &clone) != -ENOENT)
+        snprintf(buf, size, " (it is data, for `probe watch`)");
+    else
+        shell_suggest(buf, place->symbol, shell_complete_symbols, 1);
 }
 
 int place_refused(struct shell *sh, const struct place *place,

@@ -152,6 +152,8 @@ KTEST(commands, returns_are_followed)
                      said("not the entry of a function"),
                  "only entries");
     ktest_report(say("probe ret") == -EINVAL && said("usage: probe ret"), "usage");
+    ktest_report(say("probe add jiffies") == -ENOENT && said("(it is data, for `probe"),
+                 "data is not taken for a name that is spelled wrongly");
 }
 
 KTEST(commands, names_are_unique)
