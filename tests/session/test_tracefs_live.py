@@ -40,7 +40,7 @@ perf probe -k {ELF} -a nothing_like_this
 """
 TRACE_CMD = """
 echo 'p:k/reads vfs_read count=%dx:u64' > /sys/kernel/tracing/kprobe_events
-trace-cmd list -e
+trace-cmd list -e | grep -v '^markers:'
 trace-cmd start -e k:reads
 echo 'run vfs' > /sys/kernel/tracing/sonde
 trace-cmd stop
