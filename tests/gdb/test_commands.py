@@ -37,7 +37,7 @@ def hits_are_counted(u):
 
 
 def text_is_original(u):
-    places = "vfs_read vfs_read+5 vfs_read+10 vfs_open+9 vfs_open+11 vfs_open+22".split()
+    places = "vfs_read vfs_read+5 vfs_read+9 vfs_open+9 vfs_open+11 vfs_open+22".split()
     asked = [f"x/{n}i {name}" for name in ("vfs_read", "vfs_open") for n in (1, 12)]
     asked += [f"x/6i {place}" for place in places] + ["disassemble vfs_close"]
     want = u.gdb.ask(*asked)
@@ -58,18 +58,18 @@ def text_is_original(u):
 
 
 def places_are_explained(u):
-    u.console("probe add --post vfs_read+5")
-    text = u.gdb.ask("explain vfs_read+6")
-    tap.check(re.search(r"^place +vfs_read\+0x5, 3 bytes", text, re.M)
-              and "original   f6 07 01" in text, "a byte within the instruction")  # fmt: skip
+    u.console("probe add --post vfs_read+6")
+    text = u.gdb.ask("explain vfs_read+7")
+    tap.check(re.search(r"^place +vfs_read\+0x6, 3 bytes", text, re.M)
+              and "original   48 89 f8" in text, "a byte within the instruction")  # fmt: skip
     tap.check("post count_post" in text, "its handlers are named")
     pad = re.search(r"pad (0x\w+)", text)
     detour = re.search(r"detour (0x\w+)", text)
     for what in (pad, detour):
         told = u.gdb.ask(f"explain {what[1]}") if what else ""
-        tap.check("made by the engine, for vfs_read+0x5" in told, "its code is named")
+        tap.check("made by the engine, for vfs_read+0x6" in told, "its code is named")
     cell = u.gdb.ask(f"slot {detour[1]}") if detour else ""
-    tap.check("of the slot of vfs_read+0x5" in cell, "slot says whose it is")
+    tap.check("of the slot of vfs_read+0x6" in cell, "slot says whose it is")
     text = u.gdb.ask("explain vfs_close", "explain vfs_nothing")
     tap.check("vfs_close+0x0: no probe" in text, "where there is none")
     tap.check("No symbol" in text, "what is no place is refused")
