@@ -151,7 +151,7 @@ class Browser:
         raise TimeoutError("Chromium does not start")
 
     def open(self, url):
-        quoted = urllib.request.quote(url, safe=":/?=&#")
+        quoted = urllib.request.quote(url, safe=":/?=&")  # "#" would end the request
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.port}/json/new?{quoted}", method="PUT")
         with urllib.request.urlopen(request, timeout=30) as reply:
