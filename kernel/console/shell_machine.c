@@ -2,6 +2,7 @@
 #include "kernel/console/shell_machine.h"
 
 #include "kernel/base/err.h"
+#include "kernel/base/hex.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -66,17 +67,6 @@ size_t machine_format_status(char buf[MACHINE_STATUS_MAX], const char *tag, int 
 {
     return (size_t)snprintf(buf, MACHINE_STATUS_MAX, "#%s=%d %s\n", tag, -status,
                             err_name(status));
-}
-
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
 }
 
 /* The byte that "\xHH" at @s stands for, or -1. */

@@ -314,8 +314,8 @@ static bool is_in_area(uintptr_t addr)
            (addr - PERCPU_AREA_BASE) % PERCPU_AREA_STRIDE < PERCPU_COUNTERS_OFF;
 }
 
-/* What is touched between the trap and where a handler of it has said that it is busy, and
- * on the way back.
+/* The CPU touches this memory between the trap and the place where a handler of it has said
+ * that it is busy, and on the way back.
  */
 bool debug_reg_is_own(uintptr_t addr, size_t len)
 {

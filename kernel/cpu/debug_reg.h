@@ -1,8 +1,8 @@
 /* debug_reg.h - DR0 to DR3: which part of the kernel has them, and what is in them; the same
  * on all CPUs.
  *
- * A register is taken by an owner with a name, put to use, and given back. What is to be
- * in the registers stands in one table. Each CPU loads them from it when it starts, and when
+ * A register is taken by an owner with a name, put to use, and given back. One table says
+ * what the registers are to hold. Each CPU loads them from it when it starts, and when
  * it is asked to; so a CPU that comes later has what the others have.
  *
  *     i = debug_reg_take("gdb");                          -EBUSY: all are taken, see owner

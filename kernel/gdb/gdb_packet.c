@@ -3,6 +3,8 @@
  */
 #include "kernel/gdb/gdb_packet.h"
 
+#include "kernel/base/hex.h"
+
 #include <string.h>
 
 #define CTRL_C 0x03
@@ -11,17 +13,6 @@
 static const char digits[] = "0123456789abcdef";
 
 /* ---- in ---- */
-
-static int digit_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
 
 static void begin(struct gdb_receiver *r)
 {
@@ -76,7 +67,7 @@ static enum gdb_event in_data(struct gdb_receiver *r, uint8_t byte)
 
 static enum gdb_event completed(struct gdb_receiver *r, uint8_t byte)
 {
-    int high = digit_value((char)r->sum_high), low = digit_value((char)byte);
+    int high = hex_digit((char)r->sum_high), low = hex_digit((char)byte);
 
     r->at = GDB_OUTSIDE;
     r->data[r->len] = '\0';
@@ -195,10 +186,10 @@ bool gdb_take_number(const char **at, uint64_t *out)
     const char *from = *at;
     uint64_t value = 0;
 
-    while (digit_value(*from) >= 0) {
+    while (hex_digit(*from) >= 0) {
         if (value >> 60)
             return false;
-        value = value * 16 + (uint64_t)digit_value(*from++);
+        value = value * 16 + (uint64_t)hex_digit(*from++);
     }
     if (from == *at)
         return false;
@@ -231,8 +222,8 @@ size_t gdb_take_hex(const char **at, void *out, size_t max)
     size_t n = 0;
 
     for (; n < max; n++) {
-        int high = digit_value((*at)[0]);
-        int low = high < 0 ? -1 : digit_value((*at)[1]);
+        int high = hex_digit((*at)[0]);
+        int low = high < 0 ? -1 : hex_digit((*at)[1]);
 
         if (low < 0)
             break;

@@ -48,7 +48,9 @@ static inline bool gdb_receiving(const struct gdb_receiver *r)
     return r->at != GDB_OUTSIDE;
 }
 
-/* What is sent: DATA is put together here. What does not fit is left out, and is_cut. */
+/* A packet to send: DATA is put together here. Bytes that do not fit are left out, and is_cut
+ * says so.
+ */
 struct gdb_out {
     size_t len;
     bool is_cut;
