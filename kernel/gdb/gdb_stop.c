@@ -32,6 +32,7 @@ static struct gdb_cpu cpus[MAX_CPUS];
 static int owner = NO_CPU;    /* atomic */
 static int alone = NO_CPU;    /* of the owner: the one CPU that runs, */
 static int listener = NO_CPU; /* and the one that listens meanwhile */
+static uint64_t kept_since;   /* of the owner: time stamp when all stood */
 static bool stopping;         /* CPUs that are interrupted by an NMI shall stand */
 
 bool gdb_is_serving(void)
@@ -102,10 +103,15 @@ static void stop_others(void)
 
 /* ---- 3 ---- */
 
+/* No CPU reads the clock between the two looks at the time stamp counter: it would see its
+ * time run backwards.
+ */
 void gdb_release(int only)
 {
     bool all = only == GDB_ALL_CPUS;
 
+    clock_skip(rdtsc() - kept_since);
+    kept_since = rdtsc();
     if (all)
         __atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
@@ -125,12 +131,10 @@ static void wait_for_those_that_go(unsigned self)
 
 static void own(unsigned self)
 {
-    uint64_t start = rdtsc();
-
     alone = listener = NO_CPU;
     stop_others();
+    kept_since = rdtsc();
     gdb_serve(self);
-    clock_skip(rdtsc() - start);
     cpus[self].why = GDB_WHY_NONE;
     wait_for_those_that_go(self);
     __atomic_store_n(&owner, NO_CPU, __ATOMIC_SEQ_CST);
