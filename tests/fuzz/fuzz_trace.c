@@ -37,6 +37,8 @@ static const char *const words[] = {
     " ",
     "p:",
     "r",
+    "w:",
+    "rw@",
     "r5:grp/ev ",
     "ev ",
     "vfs_read",
@@ -111,6 +113,8 @@ static const char *const words[] = {
     ":pause",
     "traceon",
     "enable_event:",
+    "set_wprobe:",
+    ":unlimited",
     "hist:",
     " if ",
     ":5",
@@ -236,8 +240,8 @@ static void try_def(const char *text, uint64_t seed)
         def_print(second, again, sizeof(again));
         MUST(!strcmp(once, again));
         const struct def *const others[] = { def };
-        MUST(def_append(second, others, 1, once, &error) == -EEXIST &&
-             error.id == TRACE_SAME_PROBE);
+        MUST(def_append(second, others, 1, once, &error) < 0);
+        MUST(error.id == (def->is_watch ? TRACE_WPROBE_NO_SIBLING : TRACE_SAME_PROBE));
         def_free(&trace_host, second);
     }
     def_free(&trace_host, def);
@@ -297,10 +301,24 @@ static void try_hist(const char *text, uint64_t seed)
     hist_free(&trace_host, hist);
 }
 
+/* A count that is not written is unlimited; events may be called so as well. */
+static void try_without_count(const struct trigger *trigger, char *line)
+{
+    char *unlimited = strstr(line, ":unlimited");
+    struct trigger *again;
+
+    if (!unlimited || strstr(unlimited + 1, ":unlimited"))
+        return;
+    memset(unlimited, ' ', strlen(":unlimited"));
+    MUST(!trigger_parse(&trace_host, line, &again));
+    MUST(trigger_is_same(trigger, again));
+    trigger_free(&trace_host, again);
+}
+
 static void try_trigger(const char *text, uint64_t seed)
 {
     static char line[2 * TEXT_MAX];
-    struct trigger *trigger, *again;
+    struct trigger *trigger;
 
     if (trigger_parse(&trace_host, text, &trigger))
         return;
@@ -311,14 +329,8 @@ static void try_trigger(const char *text, uint64_t seed)
     } else {
         trigger_take(trigger);
         trigger_print(trigger, line, sizeof(line));
-        if (trigger->count == TRIGGER_UNLIMITED && !strstr(line, ":unlimited:")) {
-            char *unlimited = strstr(line, ":unlimited");
-
-            memset(unlimited, ' ', strlen(":unlimited"));
-            MUST(!trigger_parse(&trace_host, line, &again));
-            MUST(trigger_is_same(trigger, again));
-            trigger_free(&trace_host, again);
-        }
+        if (trigger->count == TRIGGER_UNLIMITED)
+            try_without_count(trigger, line);
     }
     trigger_free(&trace_host, trigger);
 }
