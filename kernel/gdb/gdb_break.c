@@ -30,10 +30,8 @@
 #include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
+#include "kernel/gdb/gdb_code.h"
 #include "kernel/gdb/gdb_stop.h"
-#include "kernel/mm/extable.h"
-#include "kernel/sync/quiesce.h"
-#include "probes/agent/agent.h"
 #include "probes/core/life.h"
 #include "probes/port/port_held.h"
 
@@ -41,22 +39,11 @@
 #include <string.h>
 
 #define BREAKS_MAX 64
-#define CODES_MAX 4 /* conditions of one breakpoint */
 #define REASON_LEN 128
 
 enum kind { KIND_PROBE, KIND_HARDWARE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
 
 extern const char gdb_text_start[], gdb_text_end[]; /* linker.ld */
-
-/* What the debugger wants a breakpoint to ask. Immutable once published. */
-struct conditions {
-    struct conditions *next; /* of those that are to be freed */
-    size_t count;
-    struct {
-        size_t at, len; /* in code */
-    } each[CODES_MAX];
-    uint8_t code[];
-};
 
 /* Locks:  s while serving, read by hits   w the stub's thread as well */
 static struct gdb_break {
@@ -65,42 +52,16 @@ static struct gdb_break {
     enum kind kind;
     uintptr_t addr;
     size_t len;
-    int reg;                       /* a debug register; -1: it is a probe */
-    struct conditions *conditions; /* [s] NULL: none */
+    int reg;               /* a debug register; -1: it is a probe */
+    struct gdb_code *code; /* [s] NULL: none */
     struct kprobe kp;
-    struct agent_problem problem; /* of the last condition that failed */
 } breaks[BREAKS_MAX];
 
-static struct conditions *retired; /* [s, w] atomic */
-static bool is_settled;            /* the debugger has let all CPUs run */
+static bool is_settled; /* the debugger has let all CPUs run */
 
 static char refusal[REASON_LEN];
 
 /* ---- a hit ---- */
-
-static int read_memory(void *unused, void *dst, uintptr_t addr, size_t len)
-{
-    (void)unused;
-    return copy_nofault(dst, (const void *)addr, len);
-}
-
-/* ask - Return: 1: stop; 0: go on; less: a condition has failed. */
-static int ask(struct gdb_break *b, const struct pt_regs *regs)
-{
-    const struct conditions *c = READ_ONCE(b->conditions);
-    struct agent_world world = { .regs = regs, .ip = b->addr, .read = read_memory };
-
-    if (!c)
-        return 1;
-    for (size_t i = 0; i < c->count; i++) {
-        uint64_t value = 0;
-        int err = agent_run(c->code + c->each[i].at, &world, &value, &b->problem);
-
-        if (err || value)
-            return err ? err : 1;
-    }
-    return 0;
-}
 
 static bool is_wanted(void *arg)
 {
@@ -109,13 +70,21 @@ static bool is_wanted(void *arg)
     return READ_ONCE(b->wanted);
 }
 
+/* ask - Return: 1: stop; 0: go on; less: a condition could not be computed. */
+static int ask(const struct gdb_break *b, const struct pt_regs *regs)
+{
+    if (!READ_ONCE(b->wanted))
+        return 0;
+    return gdb_code_ask(READ_ONCE(b->code), b->addr, regs);
+}
+
 static int hit(struct kprobe *p, struct pt_regs *regs)
 {
     struct gdb_break *b = CONTAINER_OF(p, struct gdb_break, kp);
     unsigned long ip = regs->ip, flags;
     int answer;
 
-    if (!READ_ONCE(b->wanted) || gdb_is_serving())
+    if (gdb_is_serving())
         return 0;
     answer = ask(b, regs);
     if (!answer)
@@ -146,7 +115,7 @@ static void stop_at_instruction(struct gdb_break *b, struct pt_regs *regs)
     regs->flags |= FLAGS_RF;
     if (cpu_context() == CTX_NMI)
         debug_regs_rest(1u << b->reg);
-    answer = READ_ONCE(b->wanted) ? ask(b, regs) : 0;
+    answer = ask(b, regs);
     if (answer < 0)
         gdb_stop(regs, GDB_WHY_ERROR, is_wanted, b);
     else if (answer)
@@ -159,8 +128,7 @@ static void stop_behind_access(struct gdb_break *b, struct pt_regs *regs)
     static const char *const names[] = {
         [KIND_WRITE] = "watch", [KIND_READ] = "rwatch", [KIND_ACCESS] = "awatch"
     };
-
-    int answer = READ_ONCE(b->wanted) ? ask(b, regs) : 0;
+    int answer = ask(b, regs);
 
     if (answer < 0)
         gdb_stop(regs, GDB_WHY_ERROR, is_wanted, b);
@@ -206,95 +174,14 @@ static struct gdb_break *find_room(void)
     return NULL;
 }
 
-/* code_len - how much memory the conditions at @at need. */
-static size_t code_len(const char *at)
+static void set_code(struct gdb_break *b, struct gdb_code *code)
 {
-    size_t len = 0;
-    uint64_t n;
-
-    while (gdb_take_word(&at, ";X") && gdb_take_number(&at, &n) && n <= AGENT_CODE_MAX) {
-        len += n;
-        at += 1 + 2 * n;
-    }
-    return len;
-}
-
-static const char *take_condition(struct gdb_request *r, struct conditions *c, size_t *at)
-{
-    struct agent_problem problem = { 0 };
-    uint64_t len;
-
-    if (c->count == CODES_MAX)
-        return "more than four conditions at one place";
-    if (!gdb_take_number(&r->at, &len) || !gdb_take_char(&r->at, ','))
-        return "a condition without a length";
-    if (len > AGENT_CODE_MAX)
-        return "the condition is too long";
-    if (gdb_take_hex(&r->at, c->code + *at, len) != len)
-        return "a condition is cut short";
-    if (agent_verify(c->code + *at, len, AGENT_VALUE, &problem)) {
-        agent_problem_text(&problem, refusal, sizeof(refusal));
-        return refusal;
-    }
-    c->each[c->count].at = *at;
-    c->each[c->count++].len = len;
-    *at += len;
-    return NULL;
-}
-
-/* take_conditions - ;X LENGTH , CODE, any number of them. Of several one must hold.
- * @out: memory of the reserve, or NULL
- */
-static const char *take_conditions(struct gdb_request *r, struct conditions **out)
-{
-    size_t len = code_len(r->at), at = 0;
-    const char *why = NULL;
-
-    *out = NULL;
-    if (!gdb_take_word(&r->at, ";X"))
-        return *r->at ? "commands of breakpoints are not run by this stub" : NULL;
-    *out = port_held_alloc(sizeof(**out) + len);
-    if (!*out)
-        return "no memory for the condition";
-    do {
-        why = take_condition(r, *out, &at);
-    } while (!why && gdb_take_word(&r->at, ";X"));
-    if (why) {
-        port_held_free(*out);
-        *out = NULL;
-    }
-    return why;
-}
-
-static bool are_equal(const struct conditions *a, const struct conditions *b)
-{
-    size_t last;
-
-    if (!a || !b || a->count != b->count)
-        return a == b;
-    last = a->count - 1;
-    return !memcmp(a->each, b->each, sizeof(a->each)) &&
-           !memcmp(a->code, b->code, a->each[last].at + a->each[last].len);
-}
-
-/* retire - a hit may stand in the middle of @c. */
-static void retire(struct conditions *c)
-{
-    if (!c)
-        return;
-    c->next = retired;
-    retired = c;
-}
-
-static void set_conditions(struct gdb_break *b, struct conditions *c)
-{
-    if (are_equal(b->conditions, c)) {
-        if (c)
-            port_held_free(c);
+    if (gdb_code_equal(b->code, code)) {
+        gdb_code_free(code);
         return;
     }
-    retire(b->conditions);
-    b->conditions = c;
+    gdb_code_retire(b->code);
+    b->code = code;
 }
 
 /* ---- debug registers ---- */
@@ -409,14 +296,14 @@ static bool take_place(struct gdb_request *r, enum kind *kind, uint64_t *addr,
 }
 
 static const char *insert(enum kind kind, uintptr_t addr, size_t len,
-                          struct conditions *c)
+                          struct gdb_code *code)
 {
     struct gdb_break *b = find(kind, addr);
     const char *why;
 
     if (b) {
         b->wanted = true;
-        set_conditions(b, c);
+        set_code(b, code);
         return NULL;
     }
     b = find_room();
@@ -426,11 +313,10 @@ static const char *insert(enum kind kind, uintptr_t addr, size_t len,
     b->kind = kind;
     b->addr = addr;
     b->len = kind <= KIND_EXECUTE ? 1 : len;
-    b->conditions = c;
+    b->code = code;
     why = put(b);
     if (why) {
-        if (c)
-            port_held_free(c);
+        gdb_code_free(code);
         return why;
     }
     b->wanted = true;
@@ -440,7 +326,7 @@ static const char *insert(enum kind kind, uintptr_t addr, size_t len,
 
 void gdb_break_insert(struct gdb_request *r)
 {
-    struct conditions *c = NULL;
+    struct gdb_code *code = NULL;
     uint64_t addr, len;
     enum kind kind;
     const char *why;
@@ -449,8 +335,8 @@ void gdb_break_insert(struct gdb_request *r)
         gdb_error(r, "Z0 to Z4 want an address and a length");
         return;
     }
-    why = take_conditions(r, &c);
-    gdb_done(r, why ? why : insert(kind, addr, len, c));
+    why = gdb_code_take(r, &code);
+    gdb_done(r, why ? why : insert(kind, addr, len, code));
 }
 
 /* A debug register is given back at once, so that another watchpoint may have it. */
@@ -460,7 +346,7 @@ static void drop(struct gdb_break *b)
     if (b->reg < 0)
         return;
     take_from_register(b);
-    retire(b->conditions);
+    gdb_code_retire(b->code);
     b->state = FREE;
 }
 
@@ -499,20 +385,6 @@ bool gdb_break_has_work(void)
     return READ_ONCE(is_settled);
 }
 
-static void free_retired(void)
-{
-    struct conditions *c = __atomic_exchange_n(&retired, NULL, __ATOMIC_ACQ_REL);
-
-    if (c)
-        quiesce();
-    while (c) {
-        struct conditions *next = c->next;
-
-        port_held_free(c);
-        c = next;
-    }
-}
-
 /* A stop in the middle of this finds the breakpoint LEAVING, and arms a new one. */
 static void take_out(struct gdb_break *b)
 {
@@ -526,8 +398,7 @@ static void take_out(struct gdb_break *b)
     if (!goes)
         return;
     unregister_kprobe(p);
-    if (b->conditions)
-        port_held_free(b->conditions);
+    gdb_code_free(b->code);
     __atomic_store_n(&b->state, FREE, __ATOMIC_RELEASE);
 }
 
@@ -538,5 +409,5 @@ void gdb_break_work(void)
         return;
     for (size_t i = 0; i < BREAKS_MAX; i++)
         take_out(&breaks[i]);
-    free_retired();
+    gdb_code_free_retired();
 }

@@ -110,10 +110,10 @@ const char *gdb_line_packet(size_t *len)
     return event == GDB_PACKET ? in.data : NULL;
 }
 
-void gdb_line_send(struct gdb_out *out)
+bool gdb_line_send(struct gdb_out *out)
 {
     last_len = gdb_out_end(out);
     last = out;
     repeats = REPEATS;
-    gdb_wire_put(out->frame, last_len);
+    return gdb_wire_put(out->frame, last_len);
 }

@@ -24,8 +24,9 @@ const char *gdb_line_packet(size_t *len);
 
 /* gdb_line_send - finish @out and send it. It is sent again when the debugger asks for
  * that, so it is left alone until the next packet. Context: serving.
+ * Return: false: the host has not taken it.
  */
-void gdb_line_send(struct gdb_out *out);
+bool gdb_line_send(struct gdb_out *out);
 
 /* gdb_line_attached - has a debugger been served, and not said good-bye? Context: any.
  * gdb_line_greet - the packet is the first of a debugger: acknowledgements begin again.

@@ -18,6 +18,8 @@
 #include "kernel/gdb/gdb_break.h"
 #include "kernel/gdb/gdb_line.h"
 #include "kernel/gdb/gdb_memory.h"
+#include "kernel/gdb/gdb_monitor.h"
+#include "kernel/gdb/gdb_output.h"
 #include "kernel/gdb/gdb_regs.h"
 #include "kernel/gdb/gdb_session.h"
 #include "kernel/gdb/gdb_step.h"
@@ -33,6 +35,7 @@
 #define COM2_IRQ 3
 #define ALL_THREADS UINT64_MAX /* "-1" */
 #define CHUNK (GDB_PACKET_MAX / 2)
+#define SEND_MOST 1024 /* bytes of text that an NMI sends */
 
 static struct gdb_out out;
 static struct thread *selected;  /* Hg: what g, p and so on are about */
@@ -416,7 +419,7 @@ static void query_supported(struct gdb_request *r)
     gdb_put_text(r->out, "PacketSize=");
     gdb_put_number(r->out, GDB_PACKET_MAX);
     gdb_put_text(r->out, ";QStartNoAckMode+;vContSupported+;swbreak+;hwbreak+;"
-                         "ConditionalBreakpoints+;"
+                         "ConditionalBreakpoints+;BreakpointCommands+;"
                          "qXfer:features:read+;qXfer:threads:read+");
 }
 
@@ -607,6 +610,7 @@ static const struct {
     { "vKill", ok_kill },
     { "QStartNoAckMode", query_no_acks },
     { "qSupported", query_supported },
+    { "qRcmd,", gdb_monitor_command },
     { "qC", query_current },
     { "qAttached", query_attached },
     { "qfThreadInfo", query_threads },
@@ -657,6 +661,7 @@ void gdb_serve(unsigned cpu)
     selected = percpu_of(cpu)->current;
     gdb_step_cancel();
     if (told_to_run && !gdb_line_has_packet()) {
+        gdb_output_send(SIZE_MAX);
         gdb_out_start(&out);
         put_stop(&out);
         gdb_line_send(&out);
@@ -679,12 +684,15 @@ static bool looking;
 static bool wanted; /* the debugger wants a stop */
 static bool waits;  /* gdb_wait() */
 
-static void look(void)
+/* @sends: text that waits may go out. In an NMI only: see gdb_output.c. */
+static void look(bool sends)
 {
     if (gdb_is_stopping() || __atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE))
         return;
     if (gdb_line_poll())
         WRITE_ONCE(wanted, true);
+    else if (sends && gdb_line_attached())
+        gdb_output_send(SEND_MOST);
     __atomic_store_n(&looking, false, __ATOMIC_RELEASE);
 }
 
@@ -698,7 +706,7 @@ static bool still_wanted(void *unused)
 static bool take_nmi(struct pt_regs *regs)
 {
     gdb_stop_nmi(regs);
-    look();
+    look(true);
     if (__atomic_exchange_n(&wanted, false, __ATOMIC_ACQ_REL) &&
         !gdb_stop(regs, GDB_WHY_INTERRUPT, still_wanted, NULL))
         WRITE_ONCE(wanted, true); /* this CPU is just about to leave a stop */
@@ -719,14 +727,19 @@ static bool take_int3(struct pt_regs *regs)
     return gdb_stop(regs, GDB_WHY_TRAP, NULL, NULL);
 }
 
+static bool has_work(void)
+{
+    return gdb_break_has_work() || gdb_monitor_has_work();
+}
+
 void gdb_poll(void)
 {
     if (!available)
         return;
-    look();
-    if (READ_ONCE(wanted))
+    look(false);
+    if (READ_ONCE(wanted) || (gdb_output_is_waiting() && gdb_line_attached()))
         lapic_send_nmi(this_cpu()->apic_id);
-    if (gdb_break_has_work())
+    if (has_work())
         wake_all(&work);
 }
 
@@ -735,7 +748,8 @@ static int worker(void *unused UNUSED)
 {
     do {
         gdb_break_work();
-    } while (!wait_event_until(&work, gdb_break_has_work(), WAIT_FOREVER));
+        gdb_monitor_work();
+    } while (!wait_event_until(&work, has_work(), WAIT_FOREVER));
     return 0;
 }
 
@@ -755,6 +769,10 @@ void gdb_init(void)
 {
     if (!gdb_wire_init())
         return;
+    if (!gdb_output_init()) {
+        log_warn("gdb: no memory for what it prints");
+        return;
+    }
     trap_set_handler(TRAP_NMI, take_nmi);
     trap_set_handler(TRAP_DB, take_debug);
     trap_set_handler(TRAP_BP, take_int3);

@@ -72,18 +72,22 @@ static bool is_ready(void)
     return true;
 }
 
-/* The FIFO is empty when THR is: one look allows a whole FIFO of bytes. */
-void gdb_wire_put(const char *bytes, size_t len)
+/* The FIFO is empty when THR is: one look allows a whole FIFO of bytes. A host that has taken
+ * all of the last ones is there again.
+ */
+bool gdb_wire_put(const char *bytes, size_t len)
 {
     while (len) {
         size_t n = len < FIFO_LEN ? len : FIFO_LEN;
 
         if (!is_ready()) {
             host_gone = true;
-            return;
+            return false;
         }
+        host_gone = false;
         outsb(THR, bytes, n);
         bytes += n;
         len -= n;
     }
+    return true;
 }

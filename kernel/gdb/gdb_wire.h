@@ -23,5 +23,6 @@ int gdb_wire_get(void);
 
 /* gdb_wire_put - send @len bytes. What the host does not take for about a second is
  * dropped: the debugger has died. Context: any, one caller at a time.
+ * Return: false: it was dropped, from some byte on.
  */
-void gdb_wire_put(const char *bytes, size_t len);
+bool gdb_wire_put(const char *bytes, size_t len);

@@ -7,5 +7,9 @@ GDB := \
     kernel/gdb/gdb_regs.c \
     kernel/gdb/gdb_memory.c \
     kernel/gdb/gdb_step.c \
+    kernel/gdb/gdb_rings.c \
+    kernel/gdb/gdb_output.c \
+    kernel/gdb/gdb_monitor.c \
+    kernel/gdb/gdb_code.c \
     kernel/gdb/gdb_break.c \
     kernel/gdb/gdb_stub.c

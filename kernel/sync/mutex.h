@@ -34,5 +34,11 @@ bool mutex_trylock(struct mutex *m);
 /* mutex_unlock - give it up; only its owner may. Context: thread. */
 void mutex_unlock(struct mutex *m);
 
+/* mutex_alone - from now on, or no longer, the executing CPU is the only CPU that runs, in a
+ * context that cannot wait, and no thread owns a mutex: so no mutex is taken or given back.
+ * Context: any.
+ */
+void mutex_alone(bool is_alone);
+
 /* mutex_held - does the current thread own @m? For assertions. Context: any. */
 bool mutex_held(const struct mutex *m);

@@ -5,9 +5,11 @@ damage, and none at all.
 import os
 import socket
 import tempfile
+import threading
 import time
 
 from guest import Guest, Setup
+from session import LIMIT
 
 SOCKET = "com2.sock"
 
@@ -72,6 +74,22 @@ class Client:
         self.send(frame(data))
         return self.packet(timeout)
 
+    def told(self, data):
+        """(text, answer): O packets come before the answer."""
+        answer, text = self.ask(data), ""
+        while is_output(answer):
+            text += text_of(answer)
+            answer = self.packet()
+        return text, answer
+
+    def interrupted(self):
+        """(stop, text): Ctrl-C, and what is printed until the kernel stands."""
+        stop, text = self.interrupt(), ""
+        while is_output(stop):
+            text += text_of(stop)
+            stop = self.packet()
+        return stop, text
+
     def greet(self):
         """What gdb says first. The answer: the features."""
         features = self.ask("qSupported:swbreak+;hwbreak+;vContSupported+")
@@ -103,12 +121,41 @@ class Stub:
             time.sleep(0.01)
         return Client(self.path, **more)
 
+    def ask_console(self, text):
+        return self.guest.machine.request(text, LIMIT)
+
+    def in_background(self, text):
+        """A command of the console that may be stopped in its middle."""
+        console = threading.Thread(target=self.ask_console, args=(text,))
+        console.start()
+        return console
+
+    def symbol(self, name):
+        """Where a function begins, by the kernel's own table."""
+        return int(self.ask_console(f"sym {name}").text.split()[0], 16)
+
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
         self.guest.stop()
         self.folder.cleanup()
+
+
+def is_output(packet):
+    return packet[:1] == "O" and packet != "OK"
+
+
+def text_of(packet):
+    return bytes.fromhex(packet[1:]).decode("latin-1")
+
+
+def output(client, enough, timeout=LIMIT):
+    """What the kernel prints while it runs, until enough(text)."""
+    text = ""
+    while not enough(text):
+        text += text_of(client.packet(timeout))
+    return text
 
 
 def fields(stop):

@@ -7,7 +7,7 @@ import threading
 import time
 
 import tap
-from rsp import Stub, fields, frame
+from rsp import Stub, fields, frame, text_of
 from session import LIMIT
 
 NOISE = 1 << 20 if tap.LONG else 1 << 14  # bytes
@@ -242,7 +242,10 @@ def conditions(stub, client, place):
     answers(client, f"Z0,{place:x},1;X800,22", "E.*too long")
     answers(client, condition("2200" + "19" + "27"), "OK")  # *(u64 *)0
     client.resume()
-    tap.check("swbreak" not in fields(client.packet()), "a condition that fails stops")
+    said = text_of(client.packet())
+    tap.equal(said, f"[at 0x{place:x}: ref32 at 2: memory cannot be read]\n",
+              "a condition that fails says why")  # fmt: skip
+    tap.check("swbreak" not in fields(client.packet()), "and stops")
     answers(client, f"z0,{place:x},1", "OK")
     client.resume()
     console.join()

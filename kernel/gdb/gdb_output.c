@@ -1,0 +1,107 @@
+/* gdb_output.c - rings of texts, and the packets that are made of them.
+ *
+ * A writer is a hit, or the stub's thread. The reader sends: the CPU that serves, or an NMI
+ * that the tick sends to its own CPU. A CPU that sends in an NMI stands only when that has
+ * ended, and no CPU serves before all stand; so there is one reader at a time.
+ */
+#include "kernel/gdb/gdb_output.h"
+
+#include "kernel/base/compiler.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/gdb/gdb_line.h"
+#include "kernel/gdb/gdb_rings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PAGES 4 /* of each CPU */
+#define PIECE 1024
+
+static struct gdb_rings rings;
+static struct gdb_out out;
+static bool is_waiting; /* something was written since the reader has looked */
+static uint64_t lost; /* [the reader] not told yet: the ring was full, or the line slow */
+static bool is_merging; /* the merge of the last look has not come to its end */
+
+bool gdb_output_init(void)
+{
+    return gdb_rings_init(&rings, PAGES, false);
+}
+
+void gdb_output_put(const char *text, size_t len)
+{
+    void *at;
+
+    if (!rings.count || !len)
+        return;
+    if (len > GDB_OUTPUT_MAX)
+        len = GDB_OUTPUT_MAX;
+    preempt_disable();
+    at = gdb_rings_write(&rings, sizeof(uint16_t) + len);
+    if (at) {
+        *(uint16_t *)at = (uint16_t)len;
+        memcpy((uint16_t *)at + 1, text, len);
+        gdb_rings_commit(&rings);
+    }
+    preempt_enable();
+    __atomic_store_n(&is_waiting, true, __ATOMIC_RELEASE);
+}
+
+bool gdb_output_is_waiting(void)
+{
+    return READ_ONCE(is_waiting) || READ_ONCE(is_merging);
+}
+
+static bool send_piece(const char *text, size_t len)
+{
+    gdb_out_start(&out);
+    gdb_put_text(&out, "O");
+    gdb_put_hex(&out, text, len);
+    return gdb_line_send(&out);
+}
+
+void gdb_output_now(const char *text, size_t len)
+{
+    while (len) {
+        size_t n = len < PIECE ? len : PIECE;
+
+        send_piece(text, n);
+        text += n;
+        len -= n;
+    }
+}
+
+static void tell_lost(void)
+{
+    char text[64];
+    int len = scnprintf(text, sizeof(text), "[%lu texts are lost]\n", lost);
+
+    if (lost && send_piece(text, (size_t)len))
+        lost = 0;
+}
+
+void gdb_output_send(size_t most)
+{
+    struct merged next;
+    size_t sent = 0;
+
+    if (!is_merging && !__atomic_exchange_n(&is_waiting, false, __ATOMIC_ACQ_REL))
+        return;
+    if (!is_merging)
+        gdb_rings_begin(&rings, MERGE_TAKE);
+    is_merging = true;
+    while (sent < most && is_merging) {
+        const uint16_t *text;
+
+        is_merging = merge_next(&rings.merge, &next);
+        if (!is_merging) {
+            tell_lost();
+            return;
+        }
+        text = next.event.data;
+        lost += next.missed;
+        tell_lost();
+        lost += !send_piece((const char *)(text + 1), *text);
+        sent += *text;
+    }
+}

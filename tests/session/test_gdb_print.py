@@ -1,0 +1,129 @@
+"""test_gdb_print.py - what the kernel's stub prints for gdb: commands of the console by
+`monitor`, and dprintf, whose bytecode runs at the hit.
+"""
+
+import tap
+from rsp import Stub, output
+from session import LIMIT
+
+FORMAT = b"count %lu of %s\n\0"
+
+
+def monitor(client, command):
+    """(what it prints, the answer)"""
+    return client.told("qRcmd," + command.encode().hex())
+
+
+def stand_quietly(client):
+    """A CPU may have been stopped with a lock: then the command waits. Stop it elsewhere."""
+    for _ in range(50):
+        if "runs when the kernel does" not in monitor(client, "ps")[0]:
+            return
+        client.resume()
+        output(client, lambda text: "PREEMPTED" in text)
+        client.interrupted()
+
+
+def monitor_at_once(client):
+    stand_quietly(client)
+    text, answer = monitor(client, "ps")
+    tap.check(answer == "OK" and " optimizer " in text and "PREEMPTED" in text,
+              "monitor ps runs while all CPUs stand")  # fmt: skip
+    tap.equal(monitor(client, "probe list")[1], "OK", "and so does probe list")
+    text, answer = monitor(client, "sym vfs_read")
+    tap.check("T vfs_read" in text, "and sym")
+    text, answer = monitor(client, "probe explain nothing_of_the_kind")
+    tap.check(answer.startswith("E") and "nothing_of_the_kind" in text,
+              "a command that fails answers with its error, and says why")  # fmt: skip
+    text, answer = monitor(client, "help")
+    tap.check(answer == "OK" and len(text) > 1000, "a long output comes whole")
+    tap.equal(monitor(client, "x" * 600)[1], "E07", "a command that is too long is refused")
+
+
+def monitor_later(stub, client):
+    text, answer = monitor(client, "probe add vfs_read")
+    tap.check(answer == "OK" and "runs when the kernel does" in text,
+              "a command that changes something waits, and is said to")  # fmt: skip
+    tap.check("vfs_read" not in monitor(client, "probe list")[0], "it has not run yet")
+    for _ in range(7):
+        monitor(client, "run nothing_of_the_kind")
+    tap.equal(monitor(client, "run vfs")[1], "E10", "more than eight are refused")
+    client.resume()
+    texts = output(client, lambda text: text.count("it has failed: ") == 7)
+    tap.check(texts.count("nothing_of_the_kind") == 7, "then they run, and failures are told")
+    client.interrupted()
+    stand_quietly(client)
+    tap.check("vfs_read" in monitor(client, "probe list")[0], "all of them")
+    client.resume()
+    tap.equal(stub.ask_console("probe del all").errno, 0, "the console works on")
+    client.interrupted()
+
+
+def printing(place, condition=""):
+    """A dprintf of count, which is rdx, gdb's register 3, and of a text at address 8."""
+    code = "260003" + "2200" + "2200"  # count; channel; function
+    code = "2208" + code
+    code += f"3402{len(FORMAT):04x}" + FORMAT.hex() + "27"
+    return f"Z0,{place:x},1{condition};cmds:1,X{len(code) // 2:x},{code}"
+
+
+def dprintf(stub, client, cpus):
+    client.resume()
+    place = stub.symbol("vfs_read")
+    client.interrupt()
+    tap.equal(client.ask(printing(place)), "OK", "a breakpoint with a command")
+    client.resume()
+    console = stub.in_background("cat /proc/version")
+    text = output(client, lambda text: text.count("\n") >= 2)
+    console.join()
+    tap.equal(text, "count 4096 of (fault)\n" * 2, "prints at each hit, and does not stop")
+    client.interrupted()
+    tap.equal(client.ask(f"Z0,{place:x},1;cmds:1,X1,15"),
+              "E.less_unsigned at 0: the stack is empty", "a command is verified")
+    tap.check(client.ask(f"Z0,{place:x},1;cmds:1,X4,2601").startswith("E."),
+              "one that is cut short is refused")
+    tap.check(client.ask(f"Z0,{place:x},1;cmds").startswith("E."), "and rubbish")
+    tap.check(client.ask(printing(place, ";X6,260003220113")).startswith("E."),
+              "and a condition without an end")  # fmt: skip
+    tap.equal(client.ask(printing(place, ";X7,26000322011327")), "OK", "with a condition")
+    client.resume()
+    stub.ask_console("cat /proc/version")
+    stop = client.interrupt()
+    tap.check(stop.startswith("T02"), "which is false: nothing is printed")
+    tap.equal(client.ask(f"z0,{place:x},1"), "OK", "it is taken out")
+    losses(stub, client, place)
+
+
+def accounted(text):
+    lines = text.splitlines()
+    lost = sum(int(line[1:].split()[0]) for line in lines if line[:1] == "[")
+    return sum(line.startswith("count ") for line in lines) + lost
+
+
+def losses(stub, client, place):
+    """Hits faster than the line: some are lost, and all are accounted for."""
+    answer = client.ask(printing(place))
+    tap.equal(answer, "OK", "printing while 720 calls come")
+    client.resume()
+    console = stub.in_background("run vfs")
+    text = output(client, lambda text: accounted(text) >= 720)
+    console.join()
+    tap.equal(accounted(text), 720, "each call is printed, or counted as lost")
+    client.interrupted()
+    client.ask(f"z0,{place:x},1")
+
+
+def all_of_it():
+    for cpus in (1, 4):
+        with Stub(smp=cpus) as stub:
+            stub.guest.wait_prompt(LIMIT)
+            client = stub.connect()
+            client.greet()
+            client.ask("QStartNoAckMode")
+            client.acks = False
+            monitor_at_once(client)
+            monitor_later(stub, client)
+            dprintf(stub, client, cpus)
+
+
+tap.run(all_of_it)
