@@ -32,7 +32,7 @@ struct ksyms_more {
     bool (*get)(size_t i, struct ksym *out);
     const char *(*gone)(uintptr_t addr, size_t *offset);
 };
-void ksyms_set_more(const struct ksyms_more *more);
+void ksyms_set_more(const struct ksyms_more *tables);
 
 /* ksyms_find - the symbol with a name.
  *

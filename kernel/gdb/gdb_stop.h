@@ -65,11 +65,11 @@ struct gdb_cpu *gdb_cpu(unsigned cpu);
 /* gdb_cpu_of - the CPU on which @t is, -1: none. Context: serving. */
 int gdb_cpu_of(const struct thread *t);
 
-/* gdb_release - what is to run when the serving CPU is done: all CPUs, or only @cpu.
+/* gdb_release - what is to run when the serving CPU is done: all CPUs, or @only one.
  * Context: serving.
  */
 #define GDB_ALL_CPUS (-1)
-void gdb_release(int cpu);
+void gdb_release(int only);
 
 /* gdb_serve - a socket below this file: talk until gdb_release(). @cpu: the serving CPU.
  */

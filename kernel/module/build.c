@@ -174,7 +174,7 @@ static int make_entry_nops(struct build *b)
     static const uint8_t nop[NOP_LEN] = { 0x0f, 0x1f, 0x44, 0, 0 };
     static const uint8_t nops[NOP_LEN] = { 0x90, 0x90, 0x90, 0x90, 0x90 };
     struct module_table *t = &b->m->facts.entries;
-    uintptr_t *at = (uintptr_t *)t->start;
+    uintptr_t *at;
 
     *t = table_of(b, ELF_ENTRIES);
     at = (uintptr_t *)t->start;

@@ -383,7 +383,7 @@ static int parse_words(struct session *s, int argc, char **argv)
     for (; i < argc && argv[i][0] == '-' && argv[i][1] != '-'; i++) {
         s->only_print |= !strcmp(argv[i], "-n");
         s->watch |= !strcmp(argv[i], "-w");
-        if (strcmp(argv[i], "-n") && strcmp(argv[i], "-w"))
+        if (strcmp(argv[i], "-n") != 0 && strcmp(argv[i], "-w") != 0)
             return usage(sh);
     }
     taken = take_question(argc - i, argv + i, s->text, sizeof(s->text));

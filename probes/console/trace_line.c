@@ -90,7 +90,7 @@ static bool takes_keyword(struct line_scan *s, const char *word)
 {
     size_t len = strlen(word);
 
-    if (strncmp(s->p, word, len) || !isspace((unsigned char)s->p[len]))
+    if (strncmp(s->p, word, len) != 0 || !isspace((unsigned char)s->p[len]))
         return false;
     s->p += len;
     scan_blanks(s);
@@ -243,7 +243,7 @@ static int key(struct line_scan *s, const char *word)
     strlcpy(line->key[line->key_count++], word, TRACE_WORD_MAX);
     for (size_t i = 0; i < ARRAY_LEN(known); i++)
         if (!strcmp(known[i], word))
-            return strcmp(word, "caller") || line->is_return ? 0 : need_arg(s, word);
+            return strcmp(word, "caller") != 0 || line->is_return ? 0 : need_arg(s, word);
     return need_arg(s, word);
 }
 

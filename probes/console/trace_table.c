@@ -186,7 +186,7 @@ static void print_distribution(const struct trace_line *line, const struct hist 
             continue;
         entry = hist_entry(hist, order[i]);
         keys_text(hist, entry, line->key_count, keys, sizeof(keys));
-        if (strcmp(mine, keys))
+        if (strcmp(mine, keys) != 0)
             continue;
         bucket = number_of(value, hist_entry_key(hist, entry));
         in[bucket < BUCKETS ? bucket : BUCKETS - 1] += entry->sum[0];

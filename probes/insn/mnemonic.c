@@ -379,7 +379,6 @@ static const char *several(const struct insn *insn)
     case OP_WRXCR:
     case OP_MONITR:
     case OP_SERIAL:
-        return group7(insn);
     case OP_MWAIT:
         return group7(insn);
     case OP_TPAUSE:

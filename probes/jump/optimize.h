@@ -20,7 +20,7 @@ void optimize_kick(void);
  * waits for quiescence: jumps whose bytes must change become breakpoints. Or no longer.
  * Context: any, all other CPUs stand still.
  */
-void optimize_hold(bool on);
+void optimize_hold(bool hold);
 /* optimize_retry - something has changed that sites without a jump may have been waiting for.
  * optimize_refuse - @site stays a breakpoint, for @reason, until then.
  * optimize_ask_again - bytes that its jump would read have changed: look at it again.

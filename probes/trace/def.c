@@ -95,7 +95,7 @@ static int parse_suffixes(struct making *making)
     if (percent) {
         len = symbol->len - (size_t)(percent - symbol->p);
         symbol->len -= len;
-        if (len != sizeof(suffix) - 1 || memcmp(percent, suffix, len))
+        if (len != sizeof(suffix) - 1 || memcmp(percent, suffix, len) != 0)
             return def_refuse(making, PLACE, symbol->len, TRACE_BAD_ADDR_SUFFIX, -EINVAL);
         making->is_return = true;
     }
@@ -152,7 +152,7 @@ static int parse_access(struct making *making, const char *at)
     size_t len = (size_t)(at - making->place.p);
 
     making->of_writes = len == 1 && *making->place.p == 'w';
-    if (len && !making->of_writes && (len != 2 || memcmp(making->place.p, "rw", 2)))
+    if (len && !making->of_writes && (len != 2 || memcmp(making->place.p, "rw", 2) != 0))
         return def_refuse(making, PLACE, 0, TRACE_BAD_ACCESS_TYPE, -EINVAL);
     return 0;
 }
@@ -445,7 +445,7 @@ static struct def_word named_argument(const struct making *making, struct def_wo
     uint64_t n;
 
     if (!making->is_return || !making->at_entry || !host->param || digits < 5 ||
-        word.len > FETCH_TEXT_MAX || memcmp(word.p, "$arg", 4) ||
+        word.len > FETCH_TEXT_MAX || memcmp(word.p, "$arg", 4) != 0 ||
         fetch_number(word.p + 4, digits - 4, &n) || !n || n > FETCH_REG_ARGS)
         return word;
     len = host->param(making->addr, (unsigned)n - 1, &name);

@@ -82,7 +82,7 @@ static unsigned first_difference(const struct def *a, const struct def *b)
         return (a->arg_count < b->arg_count ? a->arg_count : b->arg_count) + 1;
     for (unsigned i = 0; i < a->arg_count; i++)
         if (a->args[i].type != b->args[i].type || a->args[i].count != b->args[i].count ||
-            strcmp(a->args[i].name, b->args[i].name))
+            strcmp(a->args[i].name, b->args[i].name) != 0)
             return i + 1;
     return 0;
 }
@@ -99,7 +99,7 @@ static bool is_same_def(const struct def *a, const struct def *b)
     if (!is_same_place(a, b))
         return false;
     for (unsigned i = 0; i < a->arg_count; i++)
-        if (strcmp(a->args[i].text, b->args[i].text))
+        if (strcmp(a->args[i].text, b->args[i].text) != 0)
             return false;
     return true;
 }
@@ -146,7 +146,7 @@ int def_delete_parse(const char *line, struct def_delete *delete)
     char *head = delete->line, *end, *slash;
 
     if (def_join(line, delete->line, sizeof(delete->line)) >= sizeof(delete->line) ||
-        strncmp(head, "-:", 2))
+        strncmp(head, "-:", 2) != 0)
         return -EINVAL;
     delete->group = NULL;
     delete->event = head + 2;
@@ -210,9 +210,9 @@ static bool args_match(const struct def *def, const char *args)
 
 bool def_delete_matches(const struct def_delete *delete, const struct def *def)
 {
-    if (delete->group && strcmp(delete->group, def->group))
+    if (delete->group && strcmp(delete->group, def->group) != 0)
         return false;
-    if (*delete->event && strcmp(delete->event, def->event))
+    if (*delete->event && strcmp(delete->event, def->event) != 0)
         return false;
     if (!delete->place)
         return true;

@@ -340,8 +340,8 @@ static int parse_term(struct filter_parser *parse, struct exits *exits)
         exits->list[0] = yes;
     }
     filter_skip_blanks(parse);
-    if (*parse->at && *parse->at != ')' && strncmp(parse->at, "&&", 2) &&
-        strncmp(parse->at, "||", 2))
+    if (*parse->at && *parse->at != ')' && strncmp(parse->at, "&&", 2) != 0 &&
+        strncmp(parse->at, "||", 2) != 0)
         return filter_refuse(parse, FILTER_TOO_MANY_PREDS_ERROR,
                              (size_t)(parse->at - parse->text), -EPERM);
     return 0;

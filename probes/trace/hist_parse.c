@@ -454,7 +454,7 @@ static bool parts_are_same(const struct hist_part *a, const struct hist_part *b,
                            unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        if (strcmp(a[i].name, b[i].name) || a[i].show != b[i].show ||
+        if (strcmp(a[i].name, b[i].name) != 0 || a[i].show != b[i].show ||
             a[i].bucket != b[i].bucket)
             return false;
     return true;
@@ -464,7 +464,7 @@ bool hist_is_same(const struct hist *a, const struct hist *b)
 {
     if (a->key_count != b->key_count || a->val_count != b->val_count ||
         a->sort_count != b->sort_count || !a->name != !b->name ||
-        (a->name && strcmp(a->name, b->name)))
+        (a->name && strcmp(a->name, b->name) != 0))
         return false;
     for (unsigned i = 0; i < a->sort_count; i++)
         if (a->sort[i].by_key != b->sort[i].by_key ||

@@ -55,7 +55,7 @@ static int trigger_parse_filter(struct trigger *trigger, char *text)
 {
     if (!*text)
         return 0;
-    if (strncmp(text, "if", 2) || !isspace((unsigned char)text[2]))
+    if (strncmp(text, "if", 2) != 0 || !isspace((unsigned char)text[2]))
         return -EINVAL;
     text = skip_blanks(text + 2);
     if (!*text)

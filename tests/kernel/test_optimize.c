@@ -549,12 +549,13 @@ static void report_jumps(const char *when, unsigned percent)
 /* report_share - but for one in @one_in, those from @first on are jumps. */
 static void report_share(const char *when, unsigned percent, size_t first, size_t one_in)
 {
-    uint64_t waiting = 0, allowed = share.count / one_in + (percent < 100 ? BY_CHANCE : 0);
+    uint64_t waiting = 0,
+             allowed = share.count / one_in + (percent < 100 ? BY_CHANCE : 0);
 
     for (size_t i = first; i < share.count; i++)
         waiting += !is_jump(share.pointers[i]);
-    ktest_report(waiting <= allowed, "%u %%, %s: %lu of %lu are no jumps",
-                 percent, when, waiting, share.count - first);
+    ktest_report(waiting <= allowed, "%u %%, %s: %lu of %lu are no jumps", percent, when,
+                 waiting, share.count - first);
 }
 
 static void shuffle(void)

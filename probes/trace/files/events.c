@@ -491,7 +491,7 @@ static bool is_wanted(const struct live_event *e, const void *arg)
 
 static const char *all_or(const char *word)
 {
-    return *word && strcmp(word, "*") ? word : NULL;
+    return *word && strcmp(word, "*") != 0 ? word : NULL;
 }
 
 static int switch_word(char *word)
