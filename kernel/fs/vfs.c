@@ -10,7 +10,9 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/marker.h"
 #include "kernel/fs/vfs_node.h"
+#include "kernel/mm/heap.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* -- open ---------------------------------------------------------------------------- */
@@ -195,14 +197,32 @@ NOINLINE long vfs_write(struct file *file, const char *text, size_t count, uint6
 
 /* -- directories --------------------------------------------------------------------- */
 
+static int by_name(const void *a, const void *b)
+{
+    const struct vfs_node *const *first = a, *const *second = b;
+
+    return strcmp((*first)->name, (*second)->name);
+}
+
 static int list_dir(struct vfs_node *dir, struct seq *out)
 {
-    struct vfs_node *node;
+    const struct vfs_node *node, **nodes;
+    size_t count = 0;
 
     if (!dir->is_dir)
         return -ENOTDIR;
     list_for_each(node, &dir->children, sibling)
-        seq_printf(out, "%s%s\n", node->name, node->is_dir ? "/" : "");
+        count++;
+    nodes = kmalloc((count + 1) * sizeof(const struct vfs_node *));
+    if (!nodes)
+        return -ENOMEM;
+    count = 0;
+    list_for_each(node, &dir->children, sibling)
+        nodes[count++] = node;
+    qsort(nodes, count, sizeof(const struct vfs_node *), by_name);
+    for (size_t i = 0; i < count; i++)
+        seq_printf(out, "%s%s\n", nodes[i]->name, nodes[i]->is_dir ? "/" : "");
+    kfree(nodes);
     return out->err;
 }
 

@@ -1,10 +1,12 @@
 /* vfs_node.c - the tree of names: walking it, adding to it, taking away.
  *
+ * All names are in one table by their hash, since a directory may have thousands.
  * Owns all nodes and counts what /tmp uses. Everything here runs under vfs_mutex.
  */
 #include "kernel/fs/vfs_node.h"
 
 #include "kernel/base/err.h"
+#include "kernel/base/hash.h"
 #include "kernel/mm/heap.h"
 
 #include <string.h>
@@ -14,7 +16,10 @@
 
 struct mutex vfs_mutex = MUTEX_INIT(vfs_mutex);
 
+#define BUCKETS_SHIFT 10 /* an event of the tracer has seven names */
+
 static struct {
+    struct list buckets[1u << BUCKETS_SHIFT];
     struct vfs_node *root;
     struct vfs_node *tmp;
     unsigned tmp_nodes; /* below /tmp, removed ones that are still open included */
@@ -31,14 +36,11 @@ struct vfs_node *vfs_node_tmp(void)
     return tree.tmp;
 }
 
-/* hash_of - FNV-1a. */
-static uint32_t hash_of(const char *name, size_t len)
+/* bucket_of - where an entry of @dir is whose name has that hash. */
+static struct list *bucket_of(const struct vfs_node *dir, uint32_t hash)
 {
-    uint32_t hash = 2166136261u;
-
-    for (size_t i = 0; i < len; i++)
-        hash = (hash ^ (uint8_t)name[i]) * 16777619u;
-    return hash;
+    hash = (hash ^ (uint32_t)((uintptr_t)dir >> 4)) * 2654435769u;
+    return &tree.buckets[hash >> (32 - BUCKETS_SHIFT)];
 }
 
 static struct vfs_node *node_alloc(const char *name, size_t len)
@@ -48,8 +50,9 @@ static struct vfs_node *node_alloc(const char *name, size_t len)
     if (!node)
         return NULL;
     memcpy(node->name, name, len);
-    node->hash = hash_of(name, len);
+    node->hash = hash_name(name, len);
     list_init(&node->sibling);
+    list_init(&node->bucket);
     list_init(&node->batch);
     list_init(&node->children);
     seq_init(&node->data, NULL, NULL);
@@ -58,6 +61,8 @@ static struct vfs_node *node_alloc(const char *name, size_t len)
 
 int vfs_init(void)
 {
+    for (size_t i = 0; i < ARRAY_LEN(tree.buckets); i++)
+        list_init(&tree.buckets[i]);
     tree.root = node_alloc("", 0);
     if (!tree.root)
         return -ENOMEM;
@@ -76,11 +81,11 @@ static bool is_name(const char *name, size_t len, const char *want)
 
 struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t len)
 {
-    uint32_t hash = hash_of(name, len);
+    uint32_t hash = hash_name(name, len);
     struct vfs_node *node;
 
-    list_for_each(node, &dir->children, sibling) {
-        if (node->hash == hash && is_name(name, len, node->name))
+    list_for_each(node, bucket_of(dir, hash), bucket) {
+        if (node->parent == dir && node->hash == hash && is_name(name, len, node->name))
             return node->alias ? node->alias : node;
     }
     return NULL;
@@ -172,21 +177,6 @@ static int check_new_name(struct vfs_node *dir, const char *name, size_t len)
     return vfs_node_child(dir, name, len) ? -EEXIST : 0;
 }
 
-static void insert_sorted(struct vfs_node *dir, struct vfs_node *node)
-{
-    struct list *after = &dir->children, *next;
-
-    /* Names often come in their order. */
-    if (dir->last && strcmp(dir->last->name, node->name) < 0)
-        after = &dir->last->sibling;
-    for (next = after->next; next != &dir->children; next = next->next)
-        if (strcmp(list_entry(next, struct vfs_node, sibling)->name, node->name) > 0)
-            break;
-    list_append(next, &node->sibling); /* before @next, which may be the end */
-    node->parent = dir;
-    dir->last = node;
-}
-
 int vfs_node_add(struct vfs_node *dir, const char *name, size_t len, enum vfs_kind kind,
                  bool is_tmp, const struct vfs_file *file, struct vfs_node **out)
 {
@@ -205,7 +195,9 @@ int vfs_node_add(struct vfs_node *dir, const char *name, size_t len, enum vfs_ki
     node->file = file;
     node->mode = file ? file->mode : node->is_dir ? DIR_MODE : MEMORY_MODE;
     tree.tmp_nodes += is_tmp;
-    insert_sorted(dir, node);
+    node->parent = dir;
+    list_append(&dir->children, &node->sibling);
+    list_insert(bucket_of(dir, node->hash), &node->bucket);
     *out = node;
     return 0;
 }
@@ -221,9 +213,8 @@ static void node_free(struct vfs_node *node)
 void vfs_node_remove(struct vfs_node *node)
 {
     list_remove(&node->sibling);
+    list_remove(&node->bucket);
     list_remove(&node->batch);
-    if (node->parent->last == node)
-        node->parent->last = NULL;
     node->parent = NULL;
     if (node->users == 0)
         node_free(node);

@@ -7,17 +7,17 @@
 
 /* Locks:  V vfs_mutex   I immutable */
 struct vfs_node {
-    struct list sibling;     /* [V] in parent->children */
-    struct list batch;       /* [V] nodes made by one vfs_add_tree() */
-    struct list children;    /* [V] of a directory, sorted by name */
-    struct vfs_node *last;   /* [V] in children: added last, where the next may follow */
-    struct vfs_node *alias;  /* [I] the directory that this is another name of */
-    struct vfs_node *parent; /* [V] the root's is the root; NULL once removed */
+    struct list sibling;         /* [V] in parent->children */
+    struct list batch;           /* [V] nodes made by one vfs_add_tree() */
+    struct list bucket;          /* [V] of names whose hashes are alike */
+    struct list children;        /* [V] of a directory, in no order */
+    struct vfs_node *alias;      /* [I] the directory that this is another name of */
+    struct vfs_node *parent;     /* [V] the root's is the root; NULL once removed */
     const struct vfs_file *file; /* [I] a subsystem's; NULL: directory or memory file */
     struct seq data;             /* [V] of a memory file */
     unsigned users;              /* [V] open files */
     unsigned mode;               /* [I] */
-    uint32_t hash;               /* [I] of the name: a directory may have thousands */
+    uint32_t hash;               /* [I] of the name */
     bool is_dir;                 /* [I] */
     bool is_tmp;                 /* [I] /tmp or below: anyone may make and remove */
     char name[];                 /* [I] */
@@ -52,7 +52,7 @@ struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t l
 /* What vfs_node_add() makes. */
 enum vfs_kind { VFS_KIND_DIR, VFS_KIND_MEMORY, VFS_KIND_FILE };
 
-/* vfs_node_add - a new entry, in its place by name. What is below /tmp and belongs to no
+/* vfs_node_add - a new entry. What is below /tmp and belongs to no
  * subsystem counts against the limits of /tmp.
  * @file:  with VFS_KIND_FILE
  *

@@ -118,7 +118,8 @@ bool def_delete_matches(const struct def_delete *delete, const struct def *def);
 
 /* def_next_line - cut the next line off what was written to the file.
  * @text, @len: what was written; moved behind the line
- * @line:       DEF_LINE_MAX bytes: the line, without newline and comment
+ * @line:       DEF_LINE_MAX bytes, or one more than @len: the line, without newline and
+ *              comment
  *
  * Return: true; false at the end, with @err 0, or -EINVAL for a line that is too long or has
  *         a NUL in it.

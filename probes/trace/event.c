@@ -10,7 +10,9 @@ struct event event_stack = {
     .id = EVENT_ID_STACK, .group = "ftrace", .name = "kernel_stack", .shape = EVENT_STACK
 };
 
-static struct event *events; /* by id */
+#define BUCKETS 256 /* a record is asked for its event: there may be thousands */
+
+static struct event *events[BUCKETS]; /* by the end of their numbers */
 static uint32_t next_id = EVENT_ID_FIRST;
 
 size_t event_head(const struct event *event)
@@ -28,20 +30,20 @@ size_t event_head(const struct event *event)
     return offsetof(struct record_text, text);
 }
 
-/* event_place - where in the list an event of number @id is, or would be. */
+/* event_place - where the event of number @id is, or would be. */
 static struct event **event_place(uint32_t id)
 {
-    struct event **at = &events;
+    struct event **at = &events[id % BUCKETS];
 
-    while (*at && (*at)->id < id)
+    while (*at && (*at)->id != id)
         at = &(*at)->next;
     return at;
 }
 
-/* free_from - the first number from @id on that no event has, by the list. */
+/* free_from - the first number from @id on that no event has. */
 static uint32_t free_from(uint32_t id)
 {
-    for (struct event *e = *event_place(id); e && e->id == id; e = e->next)
+    while (*event_place(id))
         id++;
     return id;
 }
@@ -58,7 +60,7 @@ int event_add(struct event *event, uint64_t now)
     event->id = (uint16_t)id;
     event->born = now;
     at = event_place(id);
-    event->next = *at;
+    event->next = NULL;
     *at = event;
     next_id = id + 1;
     return 0;
@@ -71,13 +73,11 @@ void event_remove(struct event *event)
 
 static const struct event *event_of_id(uint16_t id)
 {
-    struct event *e = *event_place(id);
-
     if (id == EVENT_ID_PRINT)
         return &event_print;
     if (id == EVENT_ID_STACK)
         return &event_stack;
-    return e && e->id == id ? e : NULL;
+    return *event_place(id);
 }
 
 static size_t fixed_size(const struct event *event)
@@ -100,9 +100,4 @@ const struct event *event_of(const struct record_head *head, size_t len, uint64_
     if (!event || time < event->born || len < fixed_size(event))
         return NULL;
     return event;
-}
-
-struct event *event_next(const struct event *event)
-{
-    return event ? event->next : events;
 }

@@ -62,7 +62,7 @@ struct event {
     enum event_shape shape;
     unsigned arg_count;
     const struct fetch_arg *args; /* of EVENT_PROBE and EVENT_RETURN */
-    struct event *next;           /* [events] by id */
+    struct event *next;           /* [events] another whose number ends alike */
 };
 
 #define EVENT_ID_STACK 4   /* as on Linux: what the trigger stacktrace records */
@@ -90,6 +90,3 @@ void event_remove(struct event *event);
  * too short for it. Locks: the same.
  */
 const struct event *event_of(const struct record_head *head, size_t len, uint64_t time);
-
-/* event_next - all that were added, by number; NULL: the first, or the end. Locks: same. */
-struct event *event_next(const struct event *event);

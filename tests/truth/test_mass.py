@@ -14,6 +14,10 @@ from counted import Counted
 
 LIMIT = 300
 LIST = "/sys/kernel/debug/kprobes/list"
+TRACING = "/sys/kernel/tracing/"
+EVENTS = TRACING + "kprobe_events"
+DEFINITIONS = 10, 1000
+MORE_MAX = 1.05
 
 # For each probe.
 LIST_INSNS_MAX = 6000
@@ -47,5 +51,29 @@ def a_listing_is_short_work():
         tap.check(lines == sorted(set(lines)), "each has one, by address")
 
 
+def define(machine, count, functions):
+    """As many events, each at a function of its own. Some functions take none."""
+    while count:
+        line = f"echo 'p {functions.pop()} %di' >> {EVENTS}"
+        count -= machine.guest.machine.request(line, LIMIT).errno == 0
+
+
+def a_definition_costs_the_same_among_others():
+    """The function's instructions have been looked at before the first one is counted."""
+    counted = f"bare all \"echo 'p:counted vfs_read %di' >> {EVENTS}\""
+    with Counted(smp=1) as machine:
+        text = machine.ask(f"cat {TRACING}available_filter_functions", LIMIT)
+        functions = re.findall(r"^(?!vfs_read$)\w+$", text, re.M)
+        machine.ask(f"echo 'p:first vfs_read' >> {EVENTS}", LIMIT)
+        define(machine, DEFINITIONS[0], functions)
+        few = machine.run(counted, LIMIT).total()
+        machine.ask(f"echo '-:counted' >> {EVENTS}", LIMIT)
+        define(machine, DEFINITIONS[1], functions)
+        many = machine.run(counted, LIMIT).total()
+        tap.check(many <= few * MORE_MAX,
+                  f"{few} instructions beside {DEFINITIONS[0]} events, {many} beside "
+                  f"{DEFINITIONS[1]}, at most {MORE_MAX} times as many")  # fmt: skip
+
+
 if __name__ == "__main__":
-    tap.run(traps_are_few, a_listing_is_short_work)
+    tap.run(traps_are_few, a_listing_is_short_work, a_definition_costs_the_same_among_others)

@@ -35,7 +35,7 @@ static int lines_show(struct seq *s, void *priv UNUSED)
 
 static long lines_write(void *priv UNUSED, const char *text, size_t len)
 {
-    char *line = kmalloc(DEF_LINE_MAX);
+    char *line = kmalloc(len < DEF_LINE_MAX ? len + 1 : DEF_LINE_MAX);
     size_t left = len;
     int err = 0;
 

@@ -89,7 +89,7 @@ struct live_event {
     struct list link;           /* [T] the newest first */
     char *filter_block;         /* [T] what is wrong with the filter that was refused */
     void *files;                /* [T] of files/events.c */
-    uint32_t hash;              /* [I] of its name: there may be thousands */
+    struct live_event *next;    /* [T] another whose name has a hash that ends alike */
     char group[DEF_NAME_MAX], name[DEF_NAME_MAX]; /* [I] */
 };
 

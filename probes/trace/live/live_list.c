@@ -4,6 +4,7 @@
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/base/hash.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/debug/log.h"
@@ -21,6 +22,7 @@
 
 static struct list lines = LIST_INIT(lines);
 static struct list events = LIST_INIT(events);
+static struct live_event *buckets[256]; /* by name: there may be thousands */
 static int (*add_files)(struct live_event *e), (*remove_files)(struct live_event *e);
 
 void live_set_files(int (*add)(struct live_event *e), int (*remove)(struct live_event *e))
@@ -137,25 +139,19 @@ struct live_event *live_event_next(const struct live_event *e)
     return next == &events ? NULL : list_entry(next, struct live_event, link);
 }
 
-/* hash_of - FNV-1a. */
-static uint32_t hash_of(const char *name)
+/* bucket_of - the events of that name, and a few others. */
+static struct live_event **bucket_of(const char *name)
 {
-    uint32_t hash = 2166136261u;
-
-    while (*name)
-        hash = (hash ^ (uint8_t)*name++) * 16777619u;
-    return hash;
+    return &buckets[hash_name(name, strlen(name)) % ARRAY_LEN(buckets)];
 }
 
 struct live_event *live_event_find(const char *group, const char *name)
 {
-    uint32_t hash = hash_of(name);
-    struct live_event *e = NULL;
+    struct live_event *e = *bucket_of(name);
 
-    while ((e = live_event_next(e)) != NULL)
-        if (e->hash == hash && !strcmp(e->name, name) && !strcmp(e->group, group))
-            return e;
-    return NULL;
+    while (e && (strcmp(e->name, name) || strcmp(e->group, group)))
+        e = e->next;
+    return e;
 }
 
 uint64_t live_probe_hits(const struct live_probe *p)
@@ -307,7 +303,6 @@ static void event_fill(struct live_event *e, const struct def *def)
 {
     strlcpy(e->group, def->group, sizeof(e->group));
     strlcpy(e->name, def->event, sizeof(e->name));
-    e->hash = hash_of(e->name);
     list_init(&e->probes);
     list_init(&e->link);
     e->event = (struct event){
@@ -340,7 +335,21 @@ static int event_publish(struct live_event *e)
         return err;
     }
     list_insert(&events, &e->link);
+    e->next = *bucket_of(e->name);
+    *bucket_of(e->name) = e;
     return 0;
+}
+
+/* event_hide - take it out of all lists. */
+static void event_hide(struct live_event *e)
+{
+    struct live_event **at = bucket_of(e->name);
+
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    list_remove(&e->link);
+    event_remove(&e->event);
 }
 
 static void link_probe(struct live_probe *p)
@@ -529,8 +538,7 @@ static void probe_forget(struct live_probe *p)
     list_remove(&p->all);
     list_remove(&p->sibling);
     if (list_empty(&e->probes)) {
-        event_remove(&e->event);
-        list_remove(&e->link);
+        event_hide(e);
         event_free(e);
     } else {
         e->event.args = live_event_probe(e)->def->args;
