@@ -177,7 +177,8 @@ def choose(names, whole):
     for name in names:
         found = [label for label in whole if label.startswith(name + "/")]
         found = found or [l for l in known if name in (l, *stems_of(l))]
-        found = found or [l for l in every_label() if name in (l, *stems_of(l))]
+        found = found or [l for l in every_label()
+                          if name in (l.partition("/")[0], l, *stems_of(l))]  # fmt: skip
         if not found:
             raise ValueError(f"no test is called {name} (--list shows them)")
         chosen += [label for label in found if label not in chosen]

@@ -66,6 +66,8 @@ def each_kernel_test_is_usual_somewhere():
 def a_name_may_mean_other_runs():
     tap.equal(run_tests.choose(["session/bochs"], labels_of()), ["session/bochs"], "tools")
     tap.equal(run_tests.choose(["kernel/smp16"], labels_of()), ["kernel/smp16"], "long")
+    labs = list(run_tests.LABS)
+    tap.equal(run_tests.choose(["labs"], labels_of()), labs, "a tier of tools")
     try:
         run_tests.choose(["no_such"], labels_of())
         tap.check(False, "an unknown name is refused")
