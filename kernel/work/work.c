@@ -188,14 +188,16 @@ static int run_one(const struct workload *load, struct work *w)
 
     w->random = work_hash(w->seed ^ work_hash_text(load->name, strlen(load->name)));
     w->checksum = w->calls = 0;
-    w->function = "nothing";
+    w->function = NULL;
     err = work_stop();
     if (!err)
         err = load->run(w);
     if (err)
         return err;
-    seq_printf(w->out, "%s: checksum 0x%016lx calls %lu of %s\n", load->name, w->checksum,
-               w->calls, w->function);
+    seq_printf(w->out, "%s: checksum 0x%016lx", load->name, w->checksum);
+    if (w->function)
+        seq_printf(w->out, " calls %lu of %s", w->calls, w->function);
+    seq_puts(w->out, "\n");
     return w->out->err;
 }
 

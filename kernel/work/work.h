@@ -29,7 +29,7 @@ struct work {
     uint64_t random;      /* state of work_random() */
     uint64_t checksum;    /* no times, no addresses */
     uint64_t calls;       /* how often @function was called by this run */
-    const char *function; /* what the workload is about */
+    const char *function; /* what the workload is about; NULL: of no function alone */
     int argc;             /* what followed NAME on the command line, the seed included */
     char **argv;
     struct seq *out; /* for further output; the result line is printed by workload_run */

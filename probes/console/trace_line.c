@@ -159,8 +159,10 @@ static bool is_common(const char *name, size_t len)
     return false;
 }
 
-/* Each name on the left of a comparison is a field, so it is fetched. */
-static int fetch_for_filter(struct line_scan *s)
+/* Each name on the left of a comparison is a field, so it is fetched. @at: where the filter
+ * stands.
+ */
+static int fetch_for_filter(struct line_scan *s, const char *at)
 {
     char name[TRACE_WORD_MAX], quote = '\0';
 
@@ -171,6 +173,10 @@ static int fetch_for_filter(struct line_scan *s)
             quote = !quote ? *p : *p == quote ? '\0' : quote;
             p++;
             continue;
+        }
+        if (*p == '%' || *p == '$') {
+            s->p = at + (p - s->line->filter);
+            return refuse_line(s, "a filter takes names: `with NAME=%di if NAME == 1`");
         }
         while (isalnum((unsigned char)p[len]) || p[len] == '_')
             len++;
@@ -192,14 +198,16 @@ static int fetch_for_filter(struct line_scan *s)
 static int parse_condition(struct line_scan *s)
 {
     struct trace_line *line = s->line;
+    const char *at;
     int err;
 
     if (!takes_keyword(s, "if"))
         return 0;
+    at = s->p;
     err = take_until(s, "{", line->filter, sizeof(line->filter));
     if (err)
         return err;
-    return line->filter[0] ? fetch_for_filter(s)
+    return line->filter[0] ? fetch_for_filter(s, at)
                            : refuse_line(s, "a condition is missing");
 }
 

@@ -66,6 +66,14 @@ static uintptr_t row_start(void)
     return at;
 }
 
+KTEST(explain, instructions_have_names)
+{
+    ktest_report(say("probe explain region_mix+2") == 0 && said(" 2 mov ") &&
+                     said(" 2 inc ") && said(" 2 ror ") && said(" 2 xor ") &&
+                     said(" 1 ret "),
+                 "the instructions around a place are shown by their mnemonics");
+}
+
 KTEST(explain, where_no_pad_can_be_it_stays_int3_and_says_why)
 {
     uintptr_t at = row_start();

@@ -367,6 +367,12 @@ def questions(files):
     asked(files, "cat /proc/none")
     tap.check(" value=-2 " in asked(files, "probe list r")[1], "and that of probe ret")
     asked(files, "probe del r")
+    for condition in ("%di == 1", "path ~ \"*$x\" && $arg1 == 1"):
+        errno, text = asked(files, f"trace 'vfs_open if {condition} {{ count }}'")
+        told = re.search(r"\n( *)\^ a filter takes names: `with NAME=%di", text)
+        at = 7 + len("vfs_open if ") + re.search(r"%|[$](?=arg)", condition).start()
+        tap.check(errno == EINVAL and told and len(told[1]) == at,
+                  f"no register in a filter: {condition}")  # fmt: skip
     errno, text = asked(files, "trace 'clock_ns { count by comm }' for 1")
     tap.check(errno == 0 and "COUNT  comm" in text, "for a second")
     errno, text = asked(files, "trace 'mark vfs_read if count > 0 { print count }'"

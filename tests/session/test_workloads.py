@@ -35,6 +35,9 @@ def unknown_ones_are_refused(guest):
     tap.equal(reply.name, "ENOENT", "run NAME: no such workload")
     names = ask(guest, "run list").split()
     tap.check("vfs" in names and "fork" in names, "run list has vfs and fork")
+    rows = ask(guest, "run list").splitlines()
+    lost = [row for row in rows if len(row.split()) < 3]
+    tap.check(rows and not lost, f"and says what each of {len(rows)} does: {lost}")
 
 
 if __name__ == "__main__":
