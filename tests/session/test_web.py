@@ -24,8 +24,10 @@ from browser import Browser  # noqa: E402
 from guest import ROOT  # noqa: E402
 
 LIMIT = 120
+SCHEMES = ("light", "dark")
 GRACE = 4
 PROMPT = "window.shown && shown().endsWith('sonde>')"
+TASK = "document.getElementById('task')"
 RESULT = "document.getElementById('result').textContent"
 SONDE = os.path.join(ROOT, "sonde")
 SOLUTIONS = os.path.join(ROOT, "tests", "labs")
@@ -84,8 +86,10 @@ def command(page, text, want):
 
 
 def keep(page, name):
-    if SHOTS:
-        page.shot(os.path.join(SHOTS, name))
+    for scheme in SCHEMES if SHOTS else ():
+        page.call("Emulation.setEmulatedMedia",
+                  features=[{"name": "prefers-color-scheme", "value": scheme}])
+        page.shot(os.path.join(SHOTS, f"{name}-{scheme}.png"))
 
 
 def a_console(browser, server):
@@ -96,7 +100,7 @@ def a_console(browser, server):
     tap.check(command(page, "run vfs", "calls 720"), "a workload runs")
     page.type("probe list\r")
     tap.check(page.wait("/p1 .* 720 /.test(shown())", LIMIT), "and its hits are seen")
-    keep(page, "console.png")
+    keep(page, "console")
     return page
 
 
@@ -152,7 +156,7 @@ def a_film_plays_to_its_end(browser, server):
     page.evaluate("pause(), go(1)")
     shown = page.evaluate("document.getElementById('t-c1b0').textContent")
     tap.equal(shown, "b8 | cc", "what CPU 1 may still execute behind the first store")
-    keep(page, "film.png")
+    keep(page, "film")
 
 
 def a_browser_that_goes_away(server):
@@ -169,8 +173,8 @@ def a_browser_that_goes_away(server):
 
 def a_lab(browser, server):
     page = at_prompt(browser, server, "?lab=1")
-    tap.check("A bomb" in page.evaluate("document.getElementById('task').textContent"),
-              "the task is shown")
+    tap.equal(page.evaluate(TASK + ".querySelector('h1').textContent"), "A bomb",
+              "the task is shown")  # fmt: skip
     folder = os.path.join(server.home, "bomb")
     page.press("#grade")
     page.wait(RESULT + ".includes('Score:')", LIMIT)
@@ -195,7 +199,67 @@ def a_lab(browser, server):
         tap.note(result)
     with open(os.path.join(folder, "keys"), encoding="ascii") as file:
         tap.equal(file.read(), keys, "they are in the student's folder")
-    keep(page, "lab.png")
+    keep(page, "lab")
+
+
+def a_task_is_a_document(browser, server):
+    page = at_prompt(browser, server, "?lab=3")
+    count = "document.querySelectorAll('#task {}').length"
+    tap.equal([page.evaluate(count.format(kind)) for kind in ("table", "details", "tr")],
+              [1, 3, 7], "a table and three hints")  # fmt: skip
+    title = TASK + ".querySelector('h1, h2').textContent"
+    keep(page, "task")
+
+    def follow(selector, shown, what):
+        page.press(selector)
+        tap.check(page.wait(f"{title} === {json.dumps(shown)}", LIMIT), what)
+
+    follow("#task a[href='#probes/core/step.c']", "probes/core/step.c", "a file to read")
+    tap.check("step.c - " in page.evaluate(TASK + ".querySelector('pre').textContent"),
+              "its text")  # fmt: skip
+    keep(page, "source")
+    page.evaluate("history.back()")
+    tap.check(page.wait(f"{title} === 'A breakpoint in a running process'", LIMIT),
+              "the browser's way back")  # fmt: skip
+    page.evaluate("location.hash = '#docs/labs/README.md#points'")
+    tap.check(page.wait(f"{title} === 'Labs'", LIMIT), "another document")
+    follow("#task a[href='#docs/web.md']", "In a browser", "a link in that")
+    follow("#home", "A breakpoint in a running process", "and back to the task")
+    page.evaluate("location.hash = '#tests/labs/int3/solution/int3.c'")
+    refused = TASK + ".textContent.includes('cannot be read here')"
+    tap.check(page.wait(refused, LIMIT), "no solution is shown")
+    evil = "# x\n\n<img src=x onerror=\"window.evil = 1\"><script>window.evil = 1</script>"
+    page.evaluate(f"showDocument({TASK}, 'x.md', {json.dumps(evil)})")
+    tap.check(not page.wait("window.evil", 1), "a document runs no script")
+
+
+def the_files_of_a_lab(browser, server):
+    page = at_prompt(browser, server, "?lab=10")
+    names = page.evaluate("[...document.getElementById('files').options].map(o => o.value)")
+    tap.equal(names, ["tests.c", "tracer.c", "rig.h", "tracer.h", "world.h"], "with headers")
+    page.evaluate("open('rig.h')")
+    tap.check("rig_hit_begins" in page.evaluate("editor.getValue()"), "a header")
+    tap.equal(page.evaluate("editor.getOption('readOnly')"), True, "is only read")
+    for name in names[:2]:
+        page.evaluate(f"open('{name}'), editor.setValue('/* {name} */\\n')")
+    tap.equal(page.evaluate("editor.getOption('readOnly')"), False, "a file is written")
+    page.evaluate("open('rig.h')")
+    page.press("#save")
+    page.wait(RESULT + ".startsWith('saved')", LIMIT)
+    for name in names[:2]:
+        with open(os.path.join(server.home, "bugs", name), encoding="ascii") as file:
+            tap.equal(file.read(), f"/* {name} */\n", f"{name} is saved")
+
+
+def a_case_that_fails(browser, server):
+    page = at_prompt(browser, server, "?lab=3")
+    page.press("#grade")
+    page.wait(RESULT + ".includes('Score:')", LIMIT)
+    page.press("#result button")
+    tap.check(page.wait(RESULT + ".includes('it was ended by SIGTRAP')", LIMIT),
+              "a button shows the case")  # fmt: skip
+    first = page.evaluate(RESULT).splitlines()[0]
+    tap.check(re.match(r"# seed \d+, case 0: hit", first), f"which is told: {first}")
 
 
 def a_file_that_two_change(server):
@@ -231,6 +295,11 @@ def pages_of_others(server):
     tap.equal(server.ask("GET", "/ws?id=none", **evil)[0], 403, "a console for another site")
     tap.equal(server.ask("GET", "/../../etc/passwd")[0], 404, "no other files")
     tap.equal(server.ask("POST", "/start?lab=99")[0], 404, "no such lab")
+    for name in ("../../etc/passwd", "docs/../tests/labs/int3/solution/int3.c", "build",
+                 "tests/labs/bomb/grader.py", "/etc/passwd", ".git/config", ""):
+        tap.equal(server.ask("POST", f"/read?name={name}")[0], 404, f"no text of {name!r}")
+    for name in ("docs/tour.md", "probes/region/", "tests/labs/poke/poke.pml"):
+        tap.equal(server.ask("POST", f"/read?name={name}")[0], 200, f"but that of {name}")
     long = {"Content-Length": "2000000"}
     tap.equal(server.ask("POST", "/save", **long)[0], 413, "a body of 2 MB")
     tap.equal(server.ask("POST", "/save", body="[]")[0], 400, "a body that is no object")
@@ -272,7 +341,8 @@ def main():
 
         apart = (a_browser_that_goes_away, a_file_that_two_change, pages_of_others)
         browsing = (a_console, a_long_paste, two_pages, a_connection_that_is_lost,
-                    a_guest_that_ends, a_lab, a_film_plays_to_its_end)
+                    a_guest_that_ends, a_lab, a_task_is_a_document, the_files_of_a_lab,
+                    a_case_that_fails, a_film_plays_to_its_end)
         tap.run(*[on(test, True) for test in browsing],
                 *[on(test, False) for test in apart], with_a_token)
 

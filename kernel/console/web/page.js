@@ -10,6 +10,9 @@ const editor = CodeMirror(by('editor'), { lineNumbers: true, indentUnit: 4,
 const CHUNK = 512; // bytes in one message: a long paste comes in pieces
 let session = null, socket = null, tries = 0;
 const saved = {}; // texts as the server has them
+const texts = {}; // as they were edited
+const refused = new Set(); // the next save replaces what was changed elsewhere
+let opened = null; // the file in the editor
 
 terminal.loadAddon(fit);
 terminal.open(by('terminal'));
@@ -75,12 +78,16 @@ async function start() {
     by('again').hidden = false;
     return;
   }
-  by('task').textContent = session.task;
+  showPlace();
   options(by('labs'), [['', 'none'], ...session.labs.map(([n, name]) => [n, `${n} ${name}`])]);
   const number = session.labs.find(row => row[1] === session.lab);
   by('labs').value = number ? number[0] : '';
+  const kept = changed();
+  Object.keys(texts).filter(name => !kept.includes(name)).forEach(name => delete texts[name]);
+  opened = null;
   Object.assign(saved, session.files);
-  options(by('files'), Object.keys(session.files).map(name => [name, name]));
+  options(by('files'), [...Object.keys(session.files), ...Object.keys(session.headers)]
+    .map(name => [name, name]));
   options(by('modules'), session.modules.map(name => [name, name]));
   by('grade').disabled = !session.lab;
   by('load').disabled = !session.modules.length;
@@ -89,54 +96,104 @@ async function start() {
   connect();
 }
 
-let opened = null;
-const texts = {}; // of files that are not on the screen
+// The names of files that are not saved as they are edited.
+function changed() {
+  if (opened in saved) { texts[opened] = editor.getValue(); }
+  return Object.keys(texts).filter(name => texts[name] !== saved[name]);
+}
 
 function open(name) {
-  if (opened) { texts[opened] = editor.getValue(); }
+  changed();
   opened = name;
-  editor.setValue(name in texts ? texts[name] : saved[name]);
+  editor.setValue(texts[name] ?? saved[name] ?? session.headers[name]);
+  editor.setOption('readOnly', !(name in saved));
+  editor.setOption('mode', /\.[ch]$/.test(name) ? 'text/x-csrc' : null);
   editor.clearHistory();
+  by('about').textContent = name in saved ? 'Ctrl-S saves, too' :
+    'The lab brings this file; it cannot be changed';
+}
+
+// What was printed. A case that failed gets a button that shows it.
+function tell(text) {
+  by('result').replaceChildren(...text.split(/(again: .* --seed \d+ --case \d+)/).map(part => {
+    const found = /^again: .* --seed (\d+) --case (\d+)$/.exec(part);
+    if (!found) { return part; }
+    const button = document.createElement('button');
+    button.textContent = `Show case ${found[2]}`;
+    button.addEventListener('click',
+      () => run('grade', { seed: found[1], case: found[2] }));
+    return button;
+  }));
 }
 
 async function work(button, fn) {
   by(button).disabled = true;
-  by('result').textContent = '...';
+  tell('...');
   try {
-    by('result').textContent = await fn();
+    tell(await fn());
   } catch (error) {
-    by('result').textContent = error.message;
+    tell(error.message);
   }
   by(button).disabled = false;
 }
 
-let force = false; // the next save replaces what was changed elsewhere
+async function saveOne(name) {
+  const text = texts[name];
+  try {
+    await ask('save', { id: session.id, name },
+      { was: refused.has(name) ? null : saved[name], text });
+  } catch (error) {
+    if (error.message.includes('elsewhere')) { refused.add(name); }
+    throw error;
+  }
+  refused.delete(name);
+  saved[name] = text;
+}
 
 async function save() {
   await work('save', async () => {
-    const text = editor.getValue();
-    try {
-      await ask('save', { id: session.id, name: opened },
-        { was: force ? null : saved[opened], text });
-    } catch (error) {
-      force = error.message.includes('elsewhere');
-      throw error;
-    }
-    force = false;
-    saved[opened] = text;
-    return `${opened} is saved`;
+    const names = changed();
+    for (const name of names) { await saveOne(name); }
+    return names.length ? `saved: ${names.join(', ')}` : 'nothing has changed';
   });
 }
 
-async function run(what) {
-  if (opened && editor.getValue() !== saved[opened]) { await save(); }
-  if (opened && editor.getValue() !== saved[opened]) { return; }
+async function run(what, more) {
+  if (changed().length) {
+    await save();
+    if (changed().length) { return; }
+  }
   await work(what, async () => {
-    const done = await ask(what, { id: session.id, name: by('modules').value });
+    const done = await ask(what, { id: session.id, name: by('modules').value, ...more });
     return done.output + (what === 'load' && !done.status ? 'loaded\n' : '');
   });
 }
 
+// The task, or what stands behind the # of the address.
+async function showPlace() {
+  const [name, heading] = decodeURIComponent(location.hash.slice(1)).split('#');
+  const place = by('task');
+  let shown = { name: session.name, text: session.task };
+  by('home').hidden = !name || name === session.name;
+  if (!by('home').hidden && name !== place.dataset.name) {
+    try {
+      shown = await ask('read', { name });
+    } catch (error) {
+      shown = { name: 'error.md', text: error.message };
+    }
+  }
+  if (shown.name !== place.dataset.name) {
+    showDocument(place, shown.name, shown.text);
+    place.scrollTop = 0;
+  }
+  const at = heading && by(`in-${heading}`);
+  if (at) { at.scrollIntoView(); }
+}
+
+window.addEventListener('hashchange', showPlace);
+window.addEventListener('beforeunload', event => {
+  if (changed().length) { event.preventDefault(); }
+});
 by('files').addEventListener('change', () => open(by('files').value));
 by('labs').addEventListener('change', () => {
   here.set('lab', by('labs').value);

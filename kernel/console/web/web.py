@@ -31,10 +31,14 @@ sys.path.append("/usr/lib/python3/dist-packages")  # where Debian's websockify i
 from websockify import websocketproxy  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-PACKAGES = {"@xterm/xterm": "6.0.0", "@xterm/addon-fit": "0.11.0", "codemirror": "5.65.20"}
+PACKAGES = {"@xterm/xterm": "6.0.0", "@xterm/addon-fit": "0.11.0", "codemirror": "5.65.20",
+            "marked": "16.4.2"}  # fmt: skip
 MODULES = os.path.join(BUILD, "web", "node_modules")
+PAGE = os.path.join(HERE, "page.html")
 STATIC = {  # what the page asks for
     "page.js": os.path.join(HERE, "page.js"),
+    "document.js": os.path.join(HERE, "document.js"),
+    "marked.js": os.path.join(MODULES, "marked/lib/marked.umd.js"),
     "xterm.js": os.path.join(MODULES, "@xterm/xterm/lib/xterm.js"),
     "xterm.css": os.path.join(MODULES, "@xterm/xterm/css/xterm.css"),
     "fit.js": os.path.join(MODULES, "@xterm/addon-fit/lib/addon-fit.js"),
@@ -43,7 +47,12 @@ STATIC = {  # what the page asks for
     "clike.js": os.path.join(MODULES, "codemirror/mode/clike/clike.js"),
 }
 KINDS = {".js": "text/javascript", ".css": "text/css", ".html": "text/html; charset=utf-8"}
+# What a task may lead to: no grader, no solution, nothing that was built.
+FOLDERS = ("docs", "drivers", "kernel", "libc", "probes", "tests")
+TEXTS = (".asm", ".c", ".h", ".md", ".pml", ".py", ".toml", ".tsv")
 LOCAL = ("127.0.0.1", "localhost", "[::1]")
+# No script but those of STATIC, whatever a document says.
+POLICY = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:"
 BODY_MAX = 1 << 20
 START_S = 120
 
@@ -129,11 +138,14 @@ class Session:
 
     def files(self):
         """The student's texts."""
-        found = {}
-        for name in labs.handed_in(self.lab) if self.folder else ():
-            with open(self.path_of(name), encoding="utf-8", errors="replace") as file:
-                found[name] = file.read()
-        return found
+        names = labs.handed_in(self.lab) if self.folder else ()
+        return {name: text_of(self.path_of(name)) for name in names}
+
+    def headers(self):
+        """What the lab brings beside them: the grader has its own copy."""
+        start = labs.starting(self.lab) if self.folder else HERE
+        return {name: text_of(os.path.join(start, name))
+                for name in sorted(os.listdir(start)) if name.endswith(".h")}  # fmt: skip
 
     def modules(self):
         """What can be loaded into the guest."""
@@ -205,16 +217,34 @@ class Desk:
         return session
 
 
-def page_text():
-    with open(os.path.join(HERE, "page.html"), encoding="utf-8") as file:
+def text_of(path):
+    with open(path, encoding="utf-8", errors="replace") as file:
         return file.read()
 
 
 def task_of(lab):
+    """The document that a page begins with: its name, and the text."""
     if not lab:
-        return "# The console\n\nType `help`, or choose a lab above."
-    with open(os.path.join(ROOT, labs.TASKS, lab, "README.md"), encoding="utf-8") as file:
-        return file.read()
+        return "docs/none.md", "# The console\n\nType `help`, choose a lab above, or begin " \
+            "with [a first hour](tour.md)."
+    name = f"{labs.TASKS}/{lab}/README.md"
+    return name, text_of(os.path.join(ROOT, name))
+
+
+def text_of_tree(name):
+    """A file of the tree as its readers may see it; of a folder the names in it. Refused."""
+    path = os.path.normpath(name)
+    full = os.path.join(os.path.realpath(ROOT), path)
+    is_ours = path.split("/")[0] in FOLDERS and os.path.realpath(full) == full
+    if path.startswith(labs.GRADERS) and not path.endswith(".pml"):
+        is_ours = False
+    if is_ours and os.path.isdir(full):
+        rows = (f"- [{row}]({row})" for row in sorted(os.listdir(full))
+                if row.endswith(TEXTS) or os.path.isdir(os.path.join(full, row)))
+        return f"{path}/folder.md", "\n".join([f"# {path}", "", *rows])
+    if not is_ours or not path.endswith(TEXTS) or not os.path.isfile(full):
+        raise Refused(404, f"{name} cannot be read here")
+    return path, text_of(full)
 
 
 def sonde(*words):
@@ -232,17 +262,23 @@ def ask_start(desk, query, _body):
         session = desk.start(query.get("lab", ""))
     except UsageError as error:
         raise Refused(404, str(error)) from None
-    return {"id": session.name, "lab": session.lab, "task": task_of(session.lab),
-            "files": session.files(), "modules": session.modules() if session.lab else [],
+    name, task = task_of(session.lab)
+    return {"id": session.name, "lab": session.lab, "name": name, "task": task,
+            "files": session.files(), "headers": session.headers(),
+            "modules": session.modules(),
             "labs": [[n, name] for name, n in labs.NUMBERS.items()]}  # fmt: skip
+
+
+def ask_read(_desk, query, _body):
+    name, text = text_of_tree(query.get("name", ""))
+    return {"name": name, "text": text}
 
 
 def ask_save(desk, query, body):
     """@body: {"was": the text that the page began with, "text": the new one}"""
     session = desk.of(query.get("id"))
     path = session.path_of(query.get("name", ""))
-    with open(path, encoding="utf-8", errors="replace") as file:
-        now = file.read()
+    now = text_of(path)
     if body.get("was") not in (now, None) and now != body["text"]:
         raise Refused(409, "the file was changed elsewhere; save again to replace that")
     with open(path, "w", encoding="utf-8") as file:
@@ -262,10 +298,13 @@ def ask_grade(desk, query, _body):
     session = desk.of(query.get("id"))
     if not session.lab:
         raise Refused(404, "there is no lab to grade")
-    return sonde("grade", session.lab, session.folder)
+    again = [f"--{word}={query[word]}" for word in ("seed", "case")
+             if query.get(word, "").isdecimal()]  # fmt: skip
+    return sonde("grade", session.lab, session.folder, *again)
 
 
-ASKED = {"start": ask_start, "save": ask_save, "load": ask_load, "grade": ask_grade}
+ASKED = {"start": ask_start, "read": ask_read, "save": ask_save, "load": ask_load,
+         "grade": ask_grade}  # fmt: skip
 
 
 def handler_class(desk, token):
@@ -298,6 +337,7 @@ def handler_class(desk, token):
             self.send_header("Cache-Control", "no-store")
             self.send_header("X-Frame-Options", "DENY")
             self.send_header("Referrer-Policy", "no-referrer")
+            self.send_header("Content-Security-Policy", POLICY)
             self.end_headers()
             if self.command != "HEAD":
                 self.wfile.write(data)
@@ -317,7 +357,7 @@ def handler_class(desk, token):
                 self.check()
                 if self.name():
                     raise Refused(404, "there is no such page")
-                self.answer(200, page_text().encode(), KINDS[".html"])
+                self.answer(200, text_of(PAGE).encode(), KINDS[".html"])
             except Refused as error:
                 self.refuse(error)
 

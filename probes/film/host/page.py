@@ -54,6 +54,7 @@ function play() {
 }
 function choose(n) {
   pause(); film = n; at = 0;
+  by('which').value = n;
   by('title').textContent = films[n].title;
   by('says').textContent = films[n].says;
   by('stage').innerHTML = films[n].stage;

@@ -1,0 +1,49 @@
+'use strict';
+// document.js - the task and what it leads to: documents and sources of the tree. The part of
+// the address behind # says which, so the browser's own way back works.
+
+// As GitHub names headings.
+const slug = text => text.toLowerCase().replace(/[^\w\- ]/g, '').replace(/ /g, '-');
+
+// Where a link in the document @base leads: another site, or #PATH#HEADING.
+function target(base, link) {
+  if (/^[a-z]+:/i.test(link)) { return link; }
+  const url = new URL(link, `http://tree/${base}`);
+  return `#${url.pathname.slice(1)}${url.hash}`;
+}
+
+const IS_PATH = /^(docs|drivers|kernel|libc|probes|tests)\/[\w./-]+$/;
+
+function link(node, base) {
+  node.setAttribute('href', target(base, node.getAttribute('href')));
+  if (!node.getAttribute('href').startsWith('#')) {
+    node.target = '_blank';
+    node.rel = 'noopener noreferrer';
+  }
+}
+
+// The name of a file is a link to it.
+function linkPath(code) {
+  if (!IS_PATH.test(code.textContent) || code.closest('pre, a')) { return; }
+  const node = document.createElement('a');
+  node.href = `#${code.textContent}`;
+  code.replaceWith(node);
+  node.append(code);
+}
+
+// Show the text of the file @name in @place.
+function showDocument(place, name, text) {
+  place.dataset.name = name;
+  if (!name.endsWith('.md')) {
+    const head = document.createElement('h2'), pre = document.createElement('pre');
+    head.textContent = name;
+    pre.textContent = text;
+    place.replaceChildren(head, pre);
+    return;
+  }
+  place.innerHTML = marked.parse(text);
+  place.querySelectorAll('h1, h2, h3, h4').forEach(node => { node.id = `in-${slug(node.textContent)}`; });
+  place.querySelectorAll('a[href]').forEach(node => link(node, name));
+  place.querySelectorAll('code').forEach(linkPath);
+  place.querySelectorAll('img').forEach(node => node.replaceWith(node.alt));
+}
