@@ -1,8 +1,8 @@
-"""confine.py - run a program that is not trusted: for so long, with so much memory, and
-without a way to change any file.
+"""confine.py - run a program that is not trusted: for so long, with so much memory, without a
+way to change any file, and without those files that would tell it the right answers.
 
-Landlock keeps it from all files, from the network and from signals to other processes, as
-far as the running Linux has it; limits of resources hold everywhere.
+Landlock keeps it from files, from the network and from signals to other processes, as far as
+the running Linux has it; limits of resources hold everywhere.
 """
 
 import ctypes
@@ -24,6 +24,10 @@ RULE_PATH = 1
 WRITES = 1 << 1 | sum(1 << n for n in range(4, 13))
 BY_ABI = ((2, 1 << 13), (3, 1 << 14))
 WRITE_FILE = 1 << 1 | 1 << 14
+READS = 1 << 0 | 1 << 2  # execute, read
+# What a program of the system needs; what there is of it.
+SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/dev",
+          "/proc", "/nix", "/gnu")  # fmt: skip
 NETWORK = 3  # bind, connect; ABI 4
 SCOPES = 3  # abstract sockets, signals; ABI 6
 
@@ -44,18 +48,21 @@ def landlock_abi():
     return max(libc.syscall(CREATE_RULESET, None, 0, 1), 0)
 
 
-def lock_files(writable):
-    """From here on only @writable, files and folders, can be written."""
+def lock_files(writable, readable):
+    """From here on only @writable can be written, only these and @readable can be read or
+    executed: files, and folders with all that is in them. A program of the system still runs.
+    """
     abi = landlock_abi()
     if not abi:
         return
-    files = WRITES | sum(right for since, right in BY_ABI if abi >= since)
+    files = READS | WRITES | sum(right for since, right in BY_ABI if abi >= since)
     rules = Ruleset(files, NETWORK if abi >= 4 else 0, SCOPES if abi >= 6 else 0)
     size = 8 if abi < 4 else 16 if abi < 6 else 24
     ruleset = libc.syscall(CREATE_RULESET, ctypes.byref(rules), size, 0)
-    for path in writable:
+    there = [(path, READS) for path in (*SYSTEM, *readable) if os.path.exists(path)]
+    for path, allowed in [*there, *((path, files) for path in writable)]:
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        allowed = files if os.path.isdir(path) else files & WRITE_FILE
+        allowed &= files if os.path.isdir(path) else files & (READS | WRITE_FILE)
         libc.syscall(ADD_RULE, ruleset, RULE_PATH, ctypes.byref(PathRule(allowed, opened)), 0)
         os.close(opened)
     libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -130,11 +137,12 @@ class Ended:
 
 
 def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, facts=None,
-        writable=(), output_max=OUTPUT_MAX, cwd="/"):  # fmt: skip
+        writable=(), readable=(), output_max=OUTPUT_MAX, cwd="/"):  # fmt: skip
     """Run @words for @seconds at most; all that it has started ends with it.
     @output:    file for what it prints
     @facts:     file that it finds open, with its number in LAB_FACTS
     @writable:  folders in which it may write
+    @readable:  files and folders that it may read, besides these, itself and the system's
     """
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = children()
@@ -144,7 +152,7 @@ def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, fac
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.setsid()
         set_limits(rows)
-        lock_files(("/dev/null", *writable))
+        lock_files(("/dev/null", *writable), (*readable, *filter(os.path.isabs, words[:1])))
 
     passed = (facts.fileno(),) if facts else ()
     environment = dict(os.environ, LAB_FACTS=" ".join(map(str, passed)))

@@ -24,6 +24,8 @@ from guest import BUILD, ROOT
 from options import UsageError
 
 SEED_MAX = 2**31
+TRAPPING = ("int3", "poke")  # labs whose programs have traps of their own
+SHOWN_AROUND = 2  # facts that are right, in front of one that is not and behind it
 CASE_SECONDS = 5  # for one case; the right answers take some milliseconds
 BUILD_SECONDS = 60
 FILE_MAX = 2**20  # bytes of a file that is handed in
@@ -79,31 +81,51 @@ class Workshop:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def compile(self, source, name, header):
-        """An object of @source. Headers come from @header, a folder, first."""
+    @property
+    def start(self):
+        """Where the headers of the lab are."""
+        return labs.starting(self.lab, self.tree)
+
+    @property
+    def theirs(self):
+        """The folder of files that are the student's, and of what is made of them."""
+        return self.path("theirs")
+
+    def compile(self, source, name):
+        """An object of a file of the grader's."""
         target = self.path(name + ".o")
-        words = NASM + ["-o", target, source] if source.endswith(".asm") else \
-            CC + ["-iquote", header, "-c", "-o", target, source]
-        self.run(words)
+        self.run(self.to_compile(source, target), self.folder, ("/",))
         return target
 
-    def run(self, words):
+    def compile_theirs(self, source):
+        """An object of a student's file, which is made without a look at the grader's."""
+        target = source + ".o"
+        self.run(self.to_compile(source, target), self.theirs, (self.start,))
+        return target
+
+    def to_compile(self, source, target):
+        """Words. Headers come from the lab first."""
+        if source.endswith(".asm"):
+            return [*NASM, "-o", target, source]
+        return [*CC, "-iquote", self.start, "-c", "-o", target, source]
+
+    def run(self, words, writable, readable):
         with open(self.path("messages"), "w+b") as messages:
             ended = confine.run(words, BUILD_SECONDS * self.scale, output=messages,
-                                writable=(self.folder,), output_max=2**27, cwd=self.tree)
+                                writable=(writable,), readable=readable, output_max=2**27,
+                                cwd=self.tree)  # fmt: skip
             if ended.why:
                 messages.seek(0)
                 raise NotBuilt(messages.read(20000).decode(errors="replace") or ended.why)
 
     def link(self, name, objects):
-        self.run(LINK + ["-o", self.path(name), *objects])
+        self.run(LINK + ["-o", self.path(name), *objects], self.folder, ())
         return self.path(name)
 
     def ours(self, pattern):
         """Objects of the grader's files that match."""
-        start = labs.starting(self.lab, self.tree)
         sources = sorted(glob.glob(pattern, root_dir=self.tree))
-        return [self.compile(os.path.join(self.tree, source), source.replace("/", "-"), start)
+        return [self.compile(os.path.join(self.tree, source), source.replace("/", "-"))
                 for source in sources]
 
     def build_ours(self):
@@ -126,21 +148,19 @@ class Workshop:
             "input", self.frame + self.ours(lab + "/input.c") + shared + library)
 
     def taken(self, handed_in, file):
-        """A copy of a student's file, in a folder with no other file of the student's."""
+        """A copy of a student's file, beside those that are asked for and no others."""
         source = os.path.join(handed_in, file)
         if not os.path.isfile(source):
             raise NotBuilt(f"{source}: there is no such file")
         if os.path.getsize(source) > FILE_MAX:
             raise NotBuilt(f"{source}: more than {FILE_MAX} bytes")
-        shutil.copyfile(source, self.path(file))
-        return self.path(file)
+        os.makedirs(self.theirs, exist_ok=True)
+        return shutil.copyfile(source, os.path.join(self.theirs, file))
 
     def build_answer(self, handed_in):
         """The program with the student's files in it. NotBuilt."""
-        objects = []
-        for file in labs.handed_in(self.lab, self.tree):
-            objects.append(self.compile(self.taken(handed_in, file), "answer-" + file,
-                                        labs.starting(self.lab, self.tree)))
+        objects = [self.compile_theirs(self.taken(handed_in, file))
+                   for file in labs.handed_in(self.lab, self.tree)]  # fmt: skip
         self.answer = self.link("answer", self.frame + self.driver + objects)
 
     def run_case(self, program, line, seed, case, given=None):
@@ -180,7 +200,11 @@ class Workshop:
 
     def how_to_debug(self, line, seed, case):
         """A command for a shell, or None."""
-        return "gdb --args " + shlex.join([self.answer, line, str(seed), str(case)])
+        words = ["--args", self.answer, line, str(seed), str(case)]
+        if self.lab in TRAPPING:
+            traps = os.path.join(ROOT, "tests/hosted/pass_traps.py")
+            words = ["-x", traps, "-ex", "handle SIGSEGV stop print", *words]
+        return shlex.join(["gdb", *words])
 
     def close(self):
         """Nothing runs behind a case."""
@@ -227,7 +251,7 @@ def seed_of(lab, path):
 
 
 class Difference:
-    """How the facts of a case differ. why: in one line."""
+    """How the facts of a case differ. why: in one line, of the first that is not right."""
 
     def __init__(self, got, want, ended):
         self.got, self.want = got, want
@@ -241,6 +265,8 @@ class Difference:
         self.why = f"got: {have}; right: {need}"
         if at == len(got):
             self.why = f"it ended before it was done; right: {need}"
+        elif have in want[at:]:
+            self.why = f"missing: {need}"
 
 
 class Verdict:
@@ -323,13 +349,28 @@ def show_case(workshop, handed_in, seed, case):
         print("ok")
         return True
     print(difference.why)
-    for i, want in enumerate(difference.want):
-        got = difference.got[i] if i < len(difference.got) else ""
-        mark = " " if got == want else "!"
-        print(f"{mark} got    {got}\n{mark} right  {want}" if got != want else f"  {got}")
-    if workshop.how_to_debug(line.name, seed, case - first):
-        print("under gdb: " + workshop.how_to_debug(line.name, seed, case - first))
+    print("\n".join(both(difference.got, difference.want)))
+    command = workshop.how_to_debug(line.name, seed, case - first)
+    if command:
+        print("under gdb: " + command)
+    if command and workshop.lab in TRAPPING:
+        print("    there, `through run` and `through continue` leave your program its traps")
     return False
+
+
+def both(got, want):
+    """Lines: what was found beside what is right; of what agrees only some lines around."""
+    got = got + [""] * (len(want) - len(got))
+    wrong = [i for i, pair in enumerate(zip(got, want)) if pair[0] != pair[1]]
+    last = -1
+    for i, pair in enumerate(zip(got, want)):
+        if not any(abs(i - k) <= SHOWN_AROUND for k in wrong):
+            continue
+        if i != last + 1:
+            yield "  ..."
+        last = i
+        yield from [f"  {pair[0]}"] if i not in wrong else \
+            [f"! got    {pair[0]}", f"! right  {pair[1]}"]  # fmt: skip
 
 
 def own_folder(name, path):

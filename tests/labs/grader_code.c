@@ -19,12 +19,14 @@ void lab_regs_random(struct lab_regs *regs)
 
 void lab_regs_fact(const struct lab_regs *regs)
 {
+    static const char *const names[] = { "ax",  "cx",  "dx",  "bx",  "bp",
+                                         "si",  "di",  "r8",  "r9",  "r10",
+                                         "r11", "r12", "r13", "r14", "r15" };
     const uint64_t *word = &regs->ax;
 
-    for (unsigned i = 0; i < sizeof(*regs) / sizeof(*word) - 1; i += 5)
-        lab_fact("registers from %u: %lx %lx %lx %lx %lx", i, word[i], word[i + 1],
-                 word[i + 2], word[i + 3], word[i + 4]);
-    lab_fact("flags: %lx", regs->flags & LAB_FLAGS);
+    for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+        lab_fact("%s: %#lx", names[i], word[i]);
+    lab_fact("flags: %#lx", regs->flags & LAB_FLAGS);
 }
 
 /* Not rsp. */

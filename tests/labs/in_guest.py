@@ -17,7 +17,7 @@ from machine import Gone, ProtocolError
 
 if ROOT not in sys.path:
     sys.path.append(ROOT)
-from kernel.module import send  # noqa: E402
+from kernel.module import abi, send  # noqa: E402
 
 BOOT_SECONDS = 30
 OUTPUT_MAX = 2**18  # bytes of the answers to one case
@@ -51,8 +51,8 @@ class Asker:
         if self.left < 0:
             raise Failed("it wrote too much")
 
-    def __call__(self, command, may_fail=False):
-        """The Reply to a command, which must succeed."""
+    def __call__(self, command, may_fail=False, is_shown=True):
+        """The Reply to a command, which must succeed. @is_shown: to the student, too"""
         left = max(self.deadline - time.monotonic(), 0.001)
         try:
             reply = self.guest.machine.request(command, left, self._count)
@@ -60,7 +60,7 @@ class Asker:
             raise Failed(self._what_happened(command)) from None
         except (ProtocolError, ValueError) as error:
             raise Failed(f"the guest's answer to '{command}' is none: {error}") from None
-        if not self.is_loading:
+        if is_shown and not self.is_loading:
             self.said.append(f"sonde> {command}\n{reply.text}")
         if reply.errno and not may_fail:
             said = reply.text.strip().splitlines()[-1:] or [reply.name]
@@ -110,14 +110,27 @@ class GuestWorkshop(Workshop):
         """What one case has shown: the student's module is loaded. Yields lines."""
         raise NotImplementedError
 
+    def warnings(self, ask):
+        """Lines of the guest's log that say what is wrong, all since it was booted."""
+        return []
+
     def kernel_object(self, source, folder, more=()):
-        """The object of a module. Its name is that of the source. NotBuilt."""
+        """The object of a module of ours. Its name is that of the source. NotBuilt."""
         os.makedirs(self.path(folder), exist_ok=True)
         target = os.path.join(self.path(folder), send.name_of(source) + ".o")
-        start = os.path.join(self.tree, "docs/labs", self.lab, "start")
-        self.run([*send.flags(), "-Wno-error", "-g0", "-I" + ROOT, "-iquote", start, *more,
-                  "-c", "-o", target, source])  # fmt: skip
+        self.run([*self.to_compile(source, target), *more], self.folder, ("/",))
         return target
+
+    def compile_theirs(self, source):
+        target = os.path.splitext(source)[0] + ".o"
+        headers = [os.path.join(root, folder) for root in (self.tree, ROOT)
+                   for folder in (*abi.FOLDERS, "libc")]  # fmt: skip
+        self.run(self.to_compile(source, target), self.theirs, (self.start, *headers))
+        return target
+
+    def to_compile(self, source, target):
+        return [*send.flags(), "-Wno-error", "-g0", "-I" + ROOT, "-iquote", self.start,
+                "-c", "-o", target, source]  # fmt: skip
 
     def build_ours(self):
         solution = os.path.join(self.grader, "solution", self.SOURCE)
@@ -132,7 +145,7 @@ class GuestWorkshop(Workshop):
     def build_answer(self, handed_in):
         if "answer" in self.guests:
             self.guests.pop("answer").stop()
-        self.answer = self.kernel_object(self.taken(handed_in, self.SOURCE), "answer")
+        self.answer = self.compile_theirs(self.taken(handed_in, self.SOURCE))
 
     @staticmethod
     def seed_of(seed, case):
@@ -162,8 +175,10 @@ class GuestWorkshop(Workshop):
         ask, found = Asker(self.guest_for(whose), self.seconds), []
         seen = Seen()
         try:
+            before = len(self.warnings(ask))
             ask.load(module)
             found += self.facts(ask, line, seed)
+            seen.why = next(iter(self.warnings(ask)[before:]), None)
         except Failed as error:
             seen.why = str(error)
             self.guests.pop(whose).stop()

@@ -4,6 +4,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -29,8 +30,9 @@ FIRST = """
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-__attribute__((constructor)) static void first(void)
+__attribute__((constructor)) static void first(int argc, char **argv)
 {
+(void)argc, (void)argv;
 %s
 }
 """
@@ -51,6 +53,14 @@ FILES = "char *path = \"" + VICTIM + "\"; FILE *f = fopen(path, \"a\"); " \
     "if (f) { fputs(\"x\", f); fclose(f); } unlink(path); " \
     "f = fopen(\"/tmp/lab-was-here.tmp\", \"w\"); if (f) fclose(f);"
 PARENT = "kill(getppid(), SIGKILL); kill(getppid(), SIGSTOP);"
+# Runs the program with the right answers, which lies beside its own, or the solution's text.
+TRUTH = """
+char path[4096], **words = argv;
+ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 8);
+path[length] = 0;
+strcpy(strrchr(path, '/') + 1, "truth");
+execv(path, words);
+"""
 DAEMON = "if (!fork()) { setsid(); if (fork()) _exit(0); for (;;) sleep(100); }"
 
 
@@ -60,7 +70,6 @@ class Bench:
     def __init__(self, folder):
         self.folder = folder
         self.workshop = grade.Workshop(LAB, ROOT, os.path.join(folder, "built"))
-        self.workshop.seconds = 1
         self.workshop.build_ours()
 
     def lost(self, text, **more):
@@ -94,12 +103,16 @@ def submissions_that_misbehave():
             ("prints a gigabyte", GIGABYTE, "it wrote too much"),
             ("writes facts of its own", FACTS, "got: "),
         ):
+            usual = bench.workshop.seconds
+            bench.workshop.seconds = 1 if code == HANGS else usual
             tap.equal(bench.lost(FIRST % code + solution), everything(),
                       f"a submission that {what}")  # fmt: skip
+            bench.workshop.seconds = usual
             tap.check(why in bench.verdicts[0].why, f"it is told: {bench.verdicts[0].why}")
         tap.equal(bench.lost("int broken"), everything(), "a submission that is no C")
         tap.check("error:" in bench.verdicts[0].why, "the compiler's words are shown")
         files_stay(bench, solution)
+        answers_are_out_of_reach(bench)
         nothing_stays_behind(bench, solution)
         graders_in_the_folder_do_not_count(bench)
 
@@ -119,6 +132,19 @@ def files_stay(bench, solution):
         os.unlink(VICTIM)
 
 
+def answers_are_out_of_reach(bench):
+    if not confine.landlock_abi():
+        tap.skip("answers cannot be read", "this Linux has no Landlock")
+        return
+    tap.equal(bench.lost(FIRST % TRUTH + read(START)), everything(),
+              "a submission that runs the program with the right answers")  # fmt: skip
+    tap.check("SIGTRAP" in bench.verdicts[0].why, "it has gone on without these")
+    for name in (SOLUTION, os.path.relpath(SOLUTION, ROOT)):
+        tap.equal(bench.lost(f'#include "{name}"\n'), everything(),
+                  f"a submission that includes {os.path.relpath(name, ROOT)}")  # fmt: skip
+        tap.check("Permission denied" in bench.verdicts[0].why, "it is not built")
+
+
 def nothing_stays_behind(bench, solution):
     if confine.landlock_abi() >= 6:
         lost = bench.lost(FIRST % PARENT + solution)
@@ -134,6 +160,58 @@ def graders_in_the_folder_do_not_count(bench):
                                       "int3.h": "#error mine"})
     tap.equal(lost, everything(), "a grader, a rubric and a header in the folder")
     tap.check("SIGTRAP" in bench.verdicts[0].why, "the student's program was built and run")
+
+
+def keys_may_be_written_so():
+    """A right answer to the bomb is right in any spelling; a wrong one says what is wrong."""
+    with tempfile.TemporaryDirectory() as folder:
+        shop = grade.workshop_of("bomb", ROOT, os.path.join(folder, "built"))
+        right = grade.own_grader("bomb", ROOT).Bomb(7).keys
+
+        def why(text, line):
+            with open(os.path.join(folder, "keys"), "w", encoding="ascii") as file:
+                file.write(text + "\n")
+            shop.build_answer(folder)
+            found = shop.compare(line, 7, 0)
+            return found and found.why
+
+        caller, count = right["caller"], int(right["count"])
+        for text in (f"caller {caller}", f"caller: bomb:{caller}", f"caller {caller}+0xe",
+                     f"caller : {caller} # found"):
+            tap.equal(why(text, "caller"), None, text)
+        for text in (f"count {count}", f"count {count:#x}", f"count: {count}"):
+            tap.equal(why(text, "count"), None, text)
+        for text, says in (("count 5af", "'5af' is no number; write 417 or 0x1a1"),
+                           ("count 7", "'7' is not the key"), ("", "there is no key yet"),
+                           ("cuont 7", "there is no key yet; there is no phase 'cuont'")):
+            tap.equal(why(text, "count"), says, says)
+
+
+def a_difference_is_told():
+    ended = confine.Ended(0, False, 1)
+    facts = [f"fact {n}" for n in range(20)]
+    without = facts[:9] + facts[10:]
+    tap.equal(grade.Difference(without, facts, ended).why, "missing: fact 9", "a lost fact")
+    wrong = facts[:9] + ["mine"] + facts[10:]
+    tap.equal(grade.Difference(wrong, facts, ended).why, "got: mine; right: fact 9",
+              "a wrong one")  # fmt: skip
+    tap.equal(list(grade.both(wrong, facts)),
+              ["  ...", "  fact 7", "  fact 8", "! got    mine", "! right  fact 9",
+               "  fact 10", "  fact 11"], "is shown with its neighbours")  # fmt: skip
+
+
+def a_program_with_traps_runs_under_gdb():
+    """By the command that is shown: the solution has the same facts as without gdb."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        bench.lost(read(SOLUTION))
+        words = shlex.split(bench.workshop.how_to_debug("hit", 7, 0))
+        done = subprocess.run([words[0], "-batch", *words[1:3], "-ex", "through run",
+                               *words[3:]], capture_output=True, text=True, check=False)
+        facts = bench.workshop.run_case(bench.workshop.truth, "hit", 7, 0)[0]
+        tap.check(facts and set(facts) <= set(done.stdout.splitlines()), "gdb lets it run")
+        if not set(facts) <= set(done.stdout.splitlines()):
+            tap.note(done.stdout + done.stderr)
 
 
 def sonde(*words):
@@ -170,7 +248,7 @@ def grade_in(path):
     status, shown, _ = sonde("grade", "3", "--tree", "--seed", "5", "--case", "10")
     tap.equal(status, 1, "a case that fails")
     named = shown.startswith("# seed 5, case 10: step: ")
-    tap.check(named and "gdb --args" in shown, "is shown")
+    tap.check(named and "under gdb: gdb -x " in shown, "is shown")
     tap.equal(sonde("grade", "3", "--tree", "--case", "999")[0], 2, "no such case")
     with open(os.path.join(path, "int3.c"), "w", encoding="ascii") as file:
         file.write(read(SOLUTION))
@@ -197,4 +275,6 @@ def the_grader_is_of_the_commit():
             tap.equal(done.stdout.split("\n")[-2:-1], [last], f"grade {' '.join(option)}")
 
 
-tap.run(submissions_that_misbehave, what_the_commands_say, the_grader_is_of_the_commit)
+tap.run(submissions_that_misbehave, keys_may_be_written_so, a_difference_is_told,
+        a_program_with_traps_runs_under_gdb, what_the_commands_say,
+        the_grader_is_of_the_commit)

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import tap
 
@@ -42,7 +43,9 @@ def solved(lab, folder, seed):
 
 def loses(workshop, handed_in, names, what):
     for seed in SEEDS:
-        found = lost(grade.grade(workshop, solved(workshop.lab, handed_in, seed), seed))
+        answer, begun = solved(workshop.lab, handed_in, seed), time.monotonic()
+        found = lost(grade.grade(workshop, answer, seed))
+        tap.note(f"graded in {time.monotonic() - begun:.1f} s, goal 30")
         tap.equal(set(found), set(names), f"{what} loses {', '.join(names) or 'no line'}")
         for name in set(found) ^ set(names):
             tap.note(f"{name}: {found.get(name, 'passed')}")
@@ -85,9 +88,39 @@ def task_agrees(lab):
         tap.check(row in file.read(), "the list of labs has a row for it")
 
 
+def solution_fits(lab):
+    """What a student begins with and the solution differ where the student works."""
+    solution = os.path.join(ROOT, labs.GRADERS, lab, "solution")
+    theirs = {name for name in os.listdir(solution) if name.endswith(labs.SOURCES)}
+    if lab == "bomb":  # solved by a program
+        return
+    tap.check(theirs and theirs <= set(labs.handed_in(lab)),
+              f"the solution is what students hand in: {', '.join(sorted(theirs))}")
+
+
+def start_has_five_bugs():
+    """The solution with the five bugs that the rubric has lines for is the tracer that
+    students begin with, and they differ nowhere else.
+    """
+    folder = os.path.join(ROOT, labs.GRADERS, "bugs")
+    lines = [line.name for line in labs.rubric("bugs")]
+    with tempfile.TemporaryDirectory() as scratch:
+        shutil.copy(os.path.join(folder, "solution/tracer.c"), scratch)
+        for name in lines[1:-1]:
+            subprocess.run(["git", "apply", os.path.join(folder, "bugs", name + ".patch")],
+                           cwd=scratch, check=True)  # fmt: skip
+        with open(os.path.join(scratch, "tracer.c"), encoding="utf-8") as file:
+            planted = file.read()
+    with open(os.path.join(labs.starting("bugs"), "tracer.c"), encoding="utf-8") as file:
+        tap.equal(planted, file.read(), f"start/tracer.c has the bugs {lines[1:-1]}")
+
+
 def main():
     lab = sys.argv[1]
     task_agrees(lab)
+    solution_fits(lab)
+    if lab == "bugs":
+        start_has_five_bugs()
     with tempfile.TemporaryDirectory() as folder:
         workshop = grade.workshop_of(lab, ROOT, os.path.join(folder, "built"))
         with contextlib.closing(workshop):

@@ -93,6 +93,13 @@ def try_all(bench):
     ):
         found = bench.why(in_run(code), "arguments")
         tap.check(found and why in found, f"a module that {what} is told: {found}")
+    text = read(SOLUTION).replace("static int before(struct kprobe *p UNUSED, "
+                                  "struct pt_regs *regs)\n{", "static int before("
+                                  "struct kprobe *p UNUSED, struct pt_regs *regs)\n{\n"
+                                  "*(volatile int *)16 = 1;")  # fmt: skip
+    found = bench.why(text, "arguments")
+    tap.check(found and "its handler faulted" in found and "handler:before" in found,
+              f"a handler that faults is told: {found}")
     found = bench.why("int broken", "arguments")
     tap.check("error:" in found, "a module that is no C: the compiler's words")
     found = bench.why(spying(), "many")

@@ -96,7 +96,7 @@ static void run_both(void)
     lab_regs_fact(&regs);
     right = regs;
     memory = lab_digest(0, code + DATA, PAGE - DATA);
-    lab_fact("memory: %lx", memory);
+    lab_fact("memory: %#lx", memory);
     memcpy(code + DATA, saved, ROOM);
 
     memcpy(bytes, insn.bytes, insn.len);
@@ -113,7 +113,7 @@ static void run_both(void)
     lab_call(&regs, code);
     lab_fact("with the copy");
     lab_regs_fact(&regs);
-    lab_fact("memory: %lx", lab_digest(0, code + DATA, PAGE - DATA));
+    lab_fact("memory: %#lx", lab_digest(0, code + DATA, PAGE - DATA));
     if (memcmp(&regs, &right, sizeof(regs)) ||
         memory != lab_digest(0, code + DATA, PAGE - DATA))
         lab_fact(LAB_WRONG "the copy does something else");

@@ -18,16 +18,11 @@ class Workshop(Hosted):
     def link_ours(self, lab):
         self.frame = self.ours("tests/labs/grader*.[ca]*") + self.ours(lab + "/grader.c")
         tracer = os.path.join(self.grader, "solution", "tracer.c")
-        self.tracers = {"right": self.compile(tracer, "right", self.start)}
+        self.tracers = {"right": self.compile(tracer, "right")}
         for patch in sorted(glob.glob(os.path.join(self.grader, "bugs", "*.patch"))):
             name = os.path.basename(patch).removesuffix(".patch")
-            self.tracers[name] = self.compile(self.patched(name, tracer, patch), name,
-                                              self.start)  # fmt: skip
+            self.tracers[name] = self.compile(self.patched(name, tracer, patch), name)
         self.tests = self.ours(lab + "/solution/tests.c")
-
-    @property
-    def start(self):
-        return os.path.join(self.tree, "docs/labs", self.lab, "start")
 
     def patched(self, name, source, patch):
         folder = self.path("bug-" + name)
@@ -37,8 +32,8 @@ class Workshop(Hosted):
         return os.path.join(folder, os.path.basename(source))
 
     def build_answer(self, handed_in):
-        tests = self.compile(self.taken(handed_in, "tests.c"), "their-tests", self.start)
-        tracer = self.compile(self.taken(handed_in, "tracer.c"), "their-tracer", self.start)
+        tests = self.compile_theirs(self.taken(handed_in, "tests.c"))
+        tracer = self.compile_theirs(self.taken(handed_in, "tracer.c"))
         self.programs = {name: self.link("with-" + name, [*self.frame, tests, object])
                          for name, object in self.tracers.items()}  # fmt: skip
         self.programs["fixed"] = self.link("fixed", [*self.frame, *self.tests, tracer])

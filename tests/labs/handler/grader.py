@@ -7,6 +7,7 @@ from in_guest import GuestWorkshop
 CALLER = re.compile(r"(\w+): (\d+) calls, (\d+) bytes")
 ALL = re.compile(r"all: (\d+) calls, (\d+) bytes, (\d+) missed")
 FORGOTTEN = re.compile(r"handler: its probe at .* is taken out")
+OFF = re.compile(r"probe at .* is off: its handler faulted.*")
 CALLS = re.compile(r"calls (\d+) of both")
 
 WORK = {
@@ -45,11 +46,15 @@ class Workshop(GuestWorkshop):
             yield f"missed: {missed}"
         ask("module del handler", may_fail=True)
 
+    def warnings(self, ask):
+        """A handler that faults is not called again, which the log tells."""
+        return OFF.findall(ask("dmesg", is_shown=False).text)
+
 
 def after_nmis(done, callers, calls, missed):
     happened = int(CALLS.search(done).group(1))
     yield f"calls that are neither counted nor missed: {happened - calls - missed}"
-    yield f"calls of no caller: {calls - sum(seen[1] for seen in callers)}"
+    yield f"calls that no caller's line has: {calls - sum(seen[1] for seen in callers)}"
     yield f"callers: {', '.join(sorted({seen[0] for seen in callers}))}"
     yield f"more are counted than missed: {calls > missed}"
 

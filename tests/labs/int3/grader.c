@@ -90,7 +90,7 @@ static void hit(void)
         lab_call(&regs, code);
     }
     hits_fact();
-    lab_fact("the handler saw %lx", seen);
+    lab_fact("the handler saw %#lx", seen);
 }
 
 static void step(void)
@@ -123,7 +123,8 @@ static void clear(void)
         set(i, note_hit);
     call_random();
     breakpoint_clear(&points[chosen]);
-    lab_fact("byte %x, before %x", *points[chosen].at, before[points[chosen].at - code]);
+    lab_fact("byte %#x, before %#x", *points[chosen].at,
+             before[points[chosen].at - code]);
     call_random();
     hits_fact();
     for (unsigned i = 0; i < INSNS; i++)
@@ -150,7 +151,7 @@ static void pushf(void)
     set(1, count_hit);
     lab_regs_random(&regs);
     lab_call(&regs, code);
-    lab_fact("pushed: %lx", regs.ax);
+    lab_fact("pushed: %#lx", regs.ax);
     hits_fact();
 }
 

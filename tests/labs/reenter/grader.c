@@ -34,7 +34,7 @@ static void counts_fact(void)
 {
     for (unsigned i = 0; i < PROBES; i++)
         lab_fact("probe %u: %lu hits, %lu misses", i, probes[i].hits, probes[i].misses);
-    lab_fact("the handlers saw %lx", seen);
+    lab_fact("the handlers saw %#lx", seen);
 }
 
 static void note(struct probe *p, uint64_t x)

@@ -36,21 +36,21 @@ void lab_returned(uint64_t argument, uint64_t value)
 
 static void returns_fact(void)
 {
-    lab_fact("%lu returns, with %lx", mine.count, mine.digest);
+    lab_fact("%lu returns, with %#lx", mine.count, mine.digest);
     lab_fact("the stack was aligned: %s", mine.misaligned ? "no" : "yes");
 }
 
 static void value(void)
 {
     for (unsigned i = 0; i < 1 + lab_case; i++)
-        lab_fact("returned %lx", twice(lab_random()));
+        lab_fact("returned %#lx", twice(lab_random()));
     returns_fact();
 }
 
 static void depth(void)
 {
-    lab_fact("returned %lx", down(1 + lab_below(RETURN_MAX - 2)));
-    lab_fact("returned %lx", down(lab_below(50)));
+    lab_fact("returned %#lx", down(1 + lab_below(RETURN_MAX - 2)));
+    lab_fact("returned %#lx", down(lab_below(50)));
     returns_fact();
 }
 
@@ -60,15 +60,15 @@ static void registers(void)
 
     many(lab_random(), out);
     for (unsigned i = 0; i < 9; i++)
-        lab_fact("word %u: %lx", i, out[i]);
+        lab_fact("word %u: %#lx", i, out[i]);
     returns_fact();
 }
 
 static void tail_calls(void)
 {
     for (unsigned i = 0; i < 3; i++) {
-        lab_fact("returned %lx", tail(lab_random()));
-        lab_fact("returned %lx", outer(lab_random(), tail));
+        lab_fact("returned %#lx", tail(lab_random()));
+        lab_fact("returned %#lx", outer(lab_random(), tail));
     }
     returns_fact();
 }
@@ -92,11 +92,11 @@ static void longjmps(void)
 
     for (unsigned i = 0; i < LEAPS; i++)
         sum += attempt(i);
-    lab_fact("sum %lx", sum + twice(lab_random()));
+    lab_fact("sum %#lx", sum + twice(lab_random()));
     returns_fact();
     for (unsigned i = 0; i < LEAPS; i++)
         sum += outer(lab_random(), attempt);
-    lab_fact("sum %lx", sum);
+    lab_fact("sum %#lx", sum);
     returns_fact();
 }
 
@@ -133,7 +133,7 @@ static void threads(void)
     }
     for (unsigned i = 0; i < THREADS; i++) {
         pthread_join(ids[i], NULL);
-        lab_fact("sum %lx, %lu returns, with %lx", runs[i].sum, runs[i].count,
+        lab_fact("sum %#lx, %lu returns, with %#lx", runs[i].sum, runs[i].count,
                  runs[i].digest);
     }
 }
