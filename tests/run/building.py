@@ -104,8 +104,18 @@ def spelled(path):
     return path[len(ROOT) + 1 :] if path.startswith(ROOT + "/") else path
 
 
+# What holds the name of a build folder in which all is built, for the programs of a test run.
+BUILT = "SONDE_BUILT"
+
+
 def build(targets, say):
-    """Bring the targets up to date. On a terminal make's own lines are shown."""
+    """Bring the targets up to date. On a terminal make's own lines are shown.
+
+    A test run builds everything once, before its first test (./sonde test), so that its tests
+    need not ask make again, hundreds of times.
+    """
+    if os.environ.get(BUILT) == BUILD:
+        return
     words = ["make", "--no-print-directory", f"-j{os.cpu_count()}", "-C", ROOT, "KEEP_OBJS=1"]
     progress = Progress(say, sys.stderr.write)
     take = sys.stderr.write if sys.stderr.isatty() else progress.take
