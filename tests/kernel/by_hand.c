@@ -5,6 +5,7 @@
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/optimize.h"
 #include "tests/kernel/ktest.h"
 
 static void text_put(uintptr_t addr, const uint8_t *bytes, size_t len)
@@ -15,6 +16,19 @@ static void text_put(uintptr_t addr, const uint8_t *bytes, size_t len)
     plat_unlock(PLAT_TEXT);
 }
 
+static void optimizer_on(void)
+{
+    optimize_switch(true);
+}
+
+void by_hand_begin(void)
+{
+    if (!optimize_is_on())
+        return;
+    optimize_switch(false);
+    ktest_at_end(optimizer_on);
+}
+
 bool by_hand_jump(struct kprobe *p)
 {
     struct site *site = p->site;
@@ -22,6 +36,8 @@ bool by_hand_jump(struct kprobe *p)
     struct probe_reject why;
     int err;
 
+    if (optimize_is_on())
+        plat_bug("a jump by hand beside those of the optimizer", site->addr);
     plat_lock(PLAT_PROBES);
     err = detour_prepare(site, &why);
     plat_unlock(PLAT_PROBES);
@@ -51,6 +67,7 @@ void by_hand_int3(struct kprobe *p)
 
 bool with_jump(struct kprobe *p, long (*fn)(long))
 {
+    by_hand_begin();
     p->addr = (uintptr_t)fn;
     if (register_kprobe(p) == 0 && by_hand_jump(p))
         return true;

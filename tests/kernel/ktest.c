@@ -16,6 +16,7 @@ extern const struct ktest ktests_start[], ktests_end[];
 static unsigned facts, failures; /* of the running test */
 static uint64_t random_state;
 static void (*sink)(const char *text, size_t len);
+static void (*at_end)(void);   /* of the running test */
 static const char *words = ""; /* of the boot loader */
 
 void ktest_set_sink(void (*fn)(const char *text, size_t len))
@@ -88,6 +89,11 @@ uint64_t ktest_random(void)
     x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
     return x ^ (x >> 31);
+}
+
+void ktest_at_end(void (*fn)(void))
+{
+    at_end = fn;
 }
 
 void ktest_set_words(const char *cmdline)
@@ -164,6 +170,9 @@ static bool run_one(const struct ktest *t, unsigned number)
     print("    KTAP version 1");
     print("    # Subtest: %s.%s", t->subject, t->name);
     t->run();
+    if (at_end)
+        at_end();
+    at_end = NULL;
     print("    1..%u", facts);
     passed = facts > 0 && failures == 0;
     print("%s %u - %s.%s", passed ? "ok" : "not ok", number, t->subject, t->name);

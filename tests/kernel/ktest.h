@@ -59,6 +59,10 @@ uint64_t ktest_count(uint64_t usual, uint64_t when_long);
  * more, as each round takes longer.
  */
 uint64_t ktest_rounds(uint64_t usual, uint64_t when_long);
+/* ktest_at_end - @fn is called when the running test has returned; one function at most.
+ * Context: thread.
+ */
+void ktest_at_end(void (*fn)(void));
 /* ktest_set_words - the boot arguments. Context: boot.
  * ktest_word - what one of them says, as boot_option(). Context: thread.
  */

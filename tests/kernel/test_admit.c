@@ -420,6 +420,7 @@ static void compare_way(const struct way *way)
     unsigned same = 0, ran = 0;
     bool has_own = false;
 
+    by_hand_begin();
     p.addr = second.addr = t->addr;
     if (register_kprobe(&p) || (way->second && register_kprobe(&second))) {
         ktest_report(false, "%s: it is registered", way->name);
@@ -527,8 +528,10 @@ static void compare_return_way(const struct return_way *way)
                             .entry_handler = way->with_entry ? enter : NULL,
                             .data_size = way->with_data ? 8 : 0 };
     unsigned same = 0;
-    bool is_ready = !return_probe(&rp, (void *)return_target);
+    bool is_ready;
 
+    by_hand_begin();
+    is_ready = !return_probe(&rp, (void *)return_target);
     if (is_ready && !way->by_trap)
         is_ready = by_hand_jump(&rp.kp);
     ktest_report(is_ready, "%s: the probe is there", way->name);

@@ -172,6 +172,7 @@ static unsigned compare(const struct detour_target *t, struct kprobe *p)
 
     for (unsigned v = 0; v < VARIANTS; v++)
         alone[v] = run_variant(t, v);
+    by_hand_begin();
     p->addr = t->addr;
     if (register_kprobe(p))
         return 0;
@@ -271,6 +272,7 @@ static void faults_with(const struct detour_target *t, kprobe_light_handler_t ha
     struct detour_run alone = run_variant(t, 0), run, again;
 
     light_ran = 0;
+    by_hand_begin();
     if (register_kprobe(&p) || !by_hand_jump(&p)) {
         ktest_report(false, "%s: there is a jump", what);
         return;

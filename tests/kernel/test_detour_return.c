@@ -54,8 +54,10 @@ static bool jump_in(struct jumped *j, const void *fn)
 {
     uint8_t jump[INSN_JMP32_LEN];
     struct site *site;
-    int err = return_probe(&j->rp, fn);
+    int err;
 
+    by_hand_begin();
+    err = return_probe(&j->rp, fn);
     if (err)
         return false;
     site = j->rp.kp.site;

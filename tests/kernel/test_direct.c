@@ -92,6 +92,7 @@ static struct live_event *event_new(const char *args, struct live_probe **p)
     char line[160];
 
     snprintf(line, sizeof(line), "p:direct/e 0x%lx %s", (unsigned long)target, args);
+    by_hand_begin();
     if (live_command(line))
         return NULL;
     e = live_event_find("direct", "e");

@@ -342,6 +342,7 @@ static long run_in_order(struct kretprobe *rp, kprobe_pre_handler_t last)
     struct probe_totals before, after;
     long result;
 
+    by_hand_begin();
     rp->kp.addr = b.addr = (uintptr_t)target;
     rp->handler = at_return;
     memset(order, 0, sizeof(order));
@@ -575,6 +576,7 @@ KTEST(jump, it_comes_and_goes_while_a_cpu_runs_into_it)
         ktest_skip("needs a second CPU");
         return;
     }
+    by_hand_begin();
     register_kprobe(&p);
     tid = start_load(&load);
     for (uint64_t i = 0; i < rounds; i++) {

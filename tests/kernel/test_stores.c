@@ -112,6 +112,7 @@ static bool stores_as_image(const struct detour_target *t, struct kprobe *p)
 
     memset(&room, 0xcc, sizeof(room));
     memset(&by_image, 0xcc, sizeof(by_image));
+    by_hand_begin();
     p->addr = t->addr;
     if (register_kprobe(p))
         return false;
