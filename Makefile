@@ -183,7 +183,7 @@ PARAMS_TOOLS := kernel/debug/gen_params.py $(INLINES_TOOLS)
 LINES_TOOLS := kernel/debug/gen_lines.py $(INLINES_TOOLS)
 FRAMES_TOOLS := kernel/debug/gen_frames.py kernel/debug/asm_frames.py kernel/debug/elf64.py
 TARGETS_TOOLS := probes/region/gen_targets.py $(KSYMS_TOOLS) $(B)/link/gen_branches
-LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py
+LINK_TOOLS := kernel/debug/entry_nops.py kernel/debug/elf64.py kernel/module/init_refs.py
 image_link = $(LD) $(LDFLAGS) $(1) -o $@ $(OBJS) $(EXTRA_OBJS) $(2) && \
     $(PYTHON) kernel/debug/entry_nops.py $@ $(if $(filter 1,$(V)),,>/dev/null)
 LINK_NEEDS := $(OBJS) $(EXTRA_OBJS) linker.ld $(LINK_TOOLS) $(B)/link.stamp
@@ -257,6 +257,7 @@ $(B)/sonde.elf: $(LINK3_TABLES) $(LINK_NEEDS)
 	$(Q)$(call image_link,--emit-relocs -Map=$(B)/sonde.map,$(LINK3_TABLES))
 	$(Q)$(PYTHON) kernel/debug/gen_ksyms.py $@ | cmp - $(B)/link/ksyms2.asm
 	$(Q)$(call targets_make,$@) | cmp - $(B)/link/targets1.asm
+	$(Q)$(PYTHON) kernel/module/init_refs.py $@
 
 $(B)/sonde.map: $(B)/sonde.elf
 

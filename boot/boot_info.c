@@ -13,7 +13,7 @@
 #include "kernel/base/err.h"
 
 /* Copy text up to its NUL, or to @from_len, or to what fits. */
-static void text_copy(char *to, size_t to_len, const char *from, size_t from_len)
+static INIT void text_copy(char *to, size_t to_len, const char *from, size_t from_len)
 {
     size_t i;
 
@@ -22,15 +22,15 @@ static void text_copy(char *to, size_t to_len, const char *from, size_t from_len
     to[i] = '\0';
 }
 
-static void info_clear(struct boot_info *info)
+static INIT void info_clear(struct boot_info *info)
 {
     __builtin_memset(info, 0, sizeof(*info));
     info->cmdline = info->cmdline_buf;
     info->loader = info->loader_buf;
 }
 
-static struct boot_module *module_add(struct boot_info *info, uint64_t start,
-                                      uint64_t end)
+static INIT struct boot_module *module_add(struct boot_info *info, uint64_t start,
+                                           uint64_t end)
 {
     struct boot_module *module = &info->modules[info->module_count];
 
@@ -43,7 +43,7 @@ static struct boot_module *module_add(struct boot_info *info, uint64_t start,
 }
 
 /* Modules lie in RAM that the loader's map calls free. */
-static int modules_reserve(struct boot_info *info)
+static INIT int modules_reserve(struct boot_info *info)
 {
     for (unsigned i = 0; i < info->module_count; i++) {
         const struct boot_module *module = &info->modules[i];
@@ -55,7 +55,7 @@ static int modules_reserve(struct boot_info *info)
     return 0;
 }
 
-static int info_finish(struct boot_info *info)
+static INIT int info_finish(struct boot_info *info)
 {
     if (info->range_count == 0)
         return -ENOENT;
@@ -64,7 +64,7 @@ static int info_finish(struct boot_info *info)
 
 /* ---- multiboot2 -------------------------------------------------------------------- */
 
-static int tag_module(struct boot_info *info, const struct multiboot2_tag *tag)
+static INIT int tag_module(struct boot_info *info, const struct multiboot2_tag *tag)
 {
     const struct multiboot2_module *m = (const struct multiboot2_module *)tag;
     struct boot_module *module;
@@ -79,7 +79,7 @@ static int tag_module(struct boot_info *info, const struct multiboot2_tag *tag)
 }
 
 /* Less than the map says, and older: only where there is no map. */
-static int tag_meminfo(struct boot_info *info, const struct multiboot2_tag *tag)
+static INIT int tag_meminfo(struct boot_info *info, const struct multiboot2_tag *tag)
 {
     const struct multiboot2_meminfo *mem = (const struct multiboot2_meminfo *)tag;
     int err;
@@ -92,7 +92,7 @@ static int tag_meminfo(struct boot_info *info, const struct multiboot2_tag *tag)
     return boot_map_paint(info, MiB, MiB + mem->upper_kib * KiB, BOOT_RAM);
 }
 
-static int tag_mmap(struct boot_info *info, const struct multiboot2_tag *tag)
+static INIT int tag_mmap(struct boot_info *info, const struct multiboot2_tag *tag)
 {
     const struct multiboot2_mmap *map = (const struct multiboot2_mmap *)tag;
 
@@ -103,7 +103,7 @@ static int tag_mmap(struct boot_info *info, const struct multiboot2_tag *tag)
                         (tag->len - sizeof(*map)) / map->entry_len);
 }
 
-static int tag_rsdp(struct boot_info *info, const struct multiboot2_tag *tag)
+static INIT int tag_rsdp(struct boot_info *info, const struct multiboot2_tag *tag)
 {
     size_t len = tag->len - sizeof(*tag);
 
@@ -117,8 +117,8 @@ static int tag_rsdp(struct boot_info *info, const struct multiboot2_tag *tag)
     return 0;
 }
 
-static int tag_read(struct boot_info *info, const struct multiboot2_tag *tag,
-                    bool *have_map)
+static INIT int tag_read(struct boot_info *info, const struct multiboot2_tag *tag,
+                         bool *have_map)
 {
     const char *text = (const char *)(tag + 1);
     size_t text_len = tag->len - sizeof(*tag);
@@ -149,7 +149,7 @@ static int tag_read(struct boot_info *info, const struct multiboot2_tag *tag,
     }
 }
 
-int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_t limit)
+INIT int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_t limit)
 {
     const struct multiboot2_info *head = mbi;
     const uint8_t *base = mbi;
@@ -178,8 +178,8 @@ int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_t lim
 /* ---- PVH --------------------------------------------------------------------------- */
 
 /* Text of unknown length: fetched in pieces that do not cross a page. */
-static int pvh_text(char *to, size_t to_len, uint64_t phys,
-                    const void *(*at_phys)(uint64_t phys, size_t len))
+static INIT int pvh_text(char *to, size_t to_len, uint64_t phys,
+                         const void *(*at_phys)(uint64_t phys, size_t len))
 {
     size_t used = 0;
 
@@ -201,8 +201,8 @@ static int pvh_text(char *to, size_t to_len, uint64_t phys,
     return 0;
 }
 
-static int pvh_modules(struct boot_info *info, const struct pvh_start_info *start,
-                       const void *(*at_phys)(uint64_t phys, size_t len))
+static INIT int pvh_modules(struct boot_info *info, const struct pvh_start_info *start,
+                            const void *(*at_phys)(uint64_t phys, size_t len))
 {
     for (uint32_t i = 0; i < start->module_count && i < BOOT_MODULES_MAX; i++) {
         const void *from = at_phys(start->modules + i * sizeof(struct pvh_module),
@@ -227,8 +227,8 @@ static int pvh_modules(struct boot_info *info, const struct pvh_start_info *star
     return 0;
 }
 
-static int pvh_map(struct boot_info *info, const struct pvh_start_info *start,
-                   const void *(*at_phys)(uint64_t phys, size_t len))
+static INIT int pvh_map(struct boot_info *info, const struct pvh_start_info *start,
+                        const void *(*at_phys)(uint64_t phys, size_t len))
 {
     size_t stride = sizeof(struct boot_map_entry);
     const void *entries;
@@ -241,8 +241,8 @@ static int pvh_map(struct boot_info *info, const struct pvh_start_info *start,
     return boot_map_add(info, entries, stride, start->map_count);
 }
 
-int boot_info_from_pvh(struct boot_info *out, const void *start_info,
-                       const void *(*at_phys)(uint64_t phys, size_t len))
+INIT int boot_info_from_pvh(struct boot_info *out, const void *start_info,
+                            const void *(*at_phys)(uint64_t phys, size_t len))
 {
     const struct pvh_start_info *start = start_info;
     int err;

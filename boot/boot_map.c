@@ -8,8 +8,8 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 
-static int range_insert(struct boot_info *info, unsigned at, uint64_t start, uint64_t end,
-                        uint32_t type)
+static INIT int range_insert(struct boot_info *info, unsigned at, uint64_t start,
+                             uint64_t end, uint32_t type)
 {
     if (info->range_count == BOOT_RANGES_MAX)
         return -E2BIG;
@@ -20,7 +20,7 @@ static int range_insert(struct boot_info *info, unsigned at, uint64_t start, uin
     return 0;
 }
 
-static void range_remove(struct boot_info *info, unsigned at)
+static INIT void range_remove(struct boot_info *info, unsigned at)
 {
     info->range_count--;
     for (unsigned i = at; i < info->range_count; i++)
@@ -28,7 +28,8 @@ static void range_remove(struct boot_info *info, unsigned at)
 }
 
 /* Cut [start, end) out of range @at. What is left of it in front stays at @at. */
-static int range_carve(struct boot_info *info, unsigned at, uint64_t start, uint64_t end)
+static INIT int range_carve(struct boot_info *info, unsigned at, uint64_t start,
+                            uint64_t end)
 {
     struct boot_range *range = &info->ranges[at];
     uint64_t tail = range->end;
@@ -49,7 +50,7 @@ static int range_carve(struct boot_info *info, unsigned at, uint64_t start, uint
     return range_insert(info, at + 1, end, tail, type);
 }
 
-static void range_merge(struct boot_info *info, unsigned at)
+static INIT void range_merge(struct boot_info *info, unsigned at)
 {
     struct boot_range *range = &info->ranges[at];
 
@@ -60,7 +61,8 @@ static void range_merge(struct boot_info *info, unsigned at)
     range_remove(info, at + 1);
 }
 
-int boot_map_paint(struct boot_info *info, uint64_t start, uint64_t end, uint32_t type)
+INIT int boot_map_paint(struct boot_info *info, uint64_t start, uint64_t end,
+                        uint32_t type)
 {
     unsigned at = 0;
     int err;
@@ -84,8 +86,8 @@ int boot_map_paint(struct boot_info *info, uint64_t start, uint64_t end, uint32_
     return 0;
 }
 
-static int map_add_kind(struct boot_info *info, const void *entries, size_t stride,
-                        size_t count, bool ram)
+static INIT int map_add_kind(struct boot_info *info, const void *entries, size_t stride,
+                             size_t count, bool ram)
 {
     for (size_t i = 0; i < count; i++) {
         const uint8_t *bytes = (const uint8_t *)entries + i * stride;
@@ -105,7 +107,8 @@ static int map_add_kind(struct boot_info *info, const void *entries, size_t stri
     return 0;
 }
 
-int boot_map_add(struct boot_info *info, const void *entries, size_t stride, size_t count)
+INIT int boot_map_add(struct boot_info *info, const void *entries, size_t stride,
+                      size_t count)
 {
     int err = map_add_kind(info, entries, stride, count, true);
 

@@ -1,5 +1,6 @@
 /* boot_option.c - boot arguments: words and key=value pairs. Pure; host tested. */
 #include "kernel/base/boot_info.h"
+#include "kernel/base/compiler.h"
 
 static bool is_blank(char c)
 {
@@ -72,7 +73,7 @@ bool boot_option(const char *cmdline, const char *key, char *out, size_t len)
     return true;
 }
 
-void boot_info_append(struct boot_info *info, const char *more)
+INIT void boot_info_append(struct boot_info *info, const char *more)
 {
     size_t used = 0;
 

@@ -2,15 +2,16 @@
 ;
 ; Runs once, on the first CPU, interrupts off. The 32-bit part lives in .boot, linked at
 ; its physical address; the last steps run in the higher half. Owns the early page tables
-; and the first stack, both in .bss of the image.
+; in .init.bss, and the first stack, in .bss.
 ;
 ;   1. remember what the loader left: which one it was, and where its information is
-;   2. clear .bss
+;   2. clear .bss and .init.bss
 ;   3. make sure that the CPU has what the kernel needs, or say so and stop: cpu_check.asm
 ;   4. fill the early page tables
 ;   5. PAE, long mode, paging: in this order, as the manual prescribes
 ;   6. a far jump into a 64-bit segment
 ;   7. on to the higher half, a stack, an end mark for backtraces, kmain
+;   8. what boot was is freed: no frame of it may be left when kernel_run begins
 ;
 ; Source: SDM vol. 3A, "Initializing IA-32e Mode".
 
@@ -47,9 +48,10 @@ global memmap_kernel_vma, memmap_image_start
 memmap_kernel_vma equ KERNEL_VMA
 memmap_image_start equ IMAGE_START
 
-extern _bss, _ebss
+extern _bss, _ebss, _init_bss, _init_end
 extern cpu_check
-extern kmain                ; _Noreturn void kmain(uint32_t magic, uint64_t info_phys)
+extern kmain                ; void kmain(uint32_t magic, uint64_t info_phys)
+extern kernel_run           ; _Noreturn void kernel_run(void)
 
 ; ---- 32-bit ----------------------------------------------------------------------------
 
@@ -83,13 +85,18 @@ proc start_common
     popfd
     mov ebp, edi
 
-; 2. Clear .bss. The loader did it at the first boot; at a warm reset of the guest it did
-; not.
+; 2. Clear .bss and .init.bss. The loader did it at the first boot; at a warm reset of the
+; guest it did not.
+    xor eax, eax
     mov edi, PHYS(_bss)
     mov ecx, PHYS(_ebss)
     sub ecx, edi
     shr ecx, 2
-    xor eax, eax
+    rep stosd
+    mov edi, PHYS(_init_bss)
+    mov ecx, PHYS(_init_end)
+    sub ecx, edi
+    shr ecx, 2
     rep stosd
 
 ; 3.
@@ -167,7 +174,7 @@ start_long:
 
 ; ---- 64-bit, higher half ---------------------------------------------------------------
 
-section .text
+section .init.text progbits alloc exec nowrite align=16
 
 ; 7. A zero frame pointer and a zero return address end every backtrace.
 proc start_high
@@ -175,11 +182,15 @@ proc start_high
     mov edi, ebp
     mov esi, ebx
     xor ebp, ebp
+    frame end
+    call kmain
+
+; 8.
     push rbp
-    jmp kmain
+    jmp kernel_run
 endproc start_high
 
-section .bss.page_aligned nobits alloc noexec write align=4096
+section .init.bss nobits alloc noexec write align=4096
 
 global boot_pml4
 boot_pml4:
@@ -191,9 +202,11 @@ boot_pdpt_high:
 boot_pd:
     resb 4 * TABLE_LEN
 
+section .bss.page_aligned nobits alloc noexec write align=4096
+
 global boot_stack, boot_stack_top
 boot_stack:
     resb STACK_LEN
 boot_stack_top:
 
-code_sections .boot, .text
+code_sections .boot, .init.text

@@ -2,6 +2,7 @@
 #include "drivers/acpi.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/mm/frame.h"
 
 #include <stdbool.h>
@@ -25,7 +26,7 @@ struct rsdp {
 
 #define RSDP_OLD_LEN 20
 
-static bool sum_is_zero(const void *bytes, size_t len)
+static INIT bool sum_is_zero(const void *bytes, size_t len)
 {
     uint8_t sum = 0;
 
@@ -34,7 +35,7 @@ static bool sum_is_zero(const void *bytes, size_t len)
     return sum == 0;
 }
 
-static const struct rsdp *rsdp_get(const struct boot_info *boot)
+static INIT const struct rsdp *rsdp_get(const struct boot_info *boot)
 {
     const struct rsdp *rsdp = NULL;
 
@@ -48,7 +49,7 @@ static const struct rsdp *rsdp_get(const struct boot_info *boot)
 }
 
 /* The table at @phys, if there is a whole one. */
-static const struct acpi_table *table_get(uint64_t phys)
+static INIT const struct acpi_table *table_get(uint64_t phys)
 {
     const struct acpi_table *table;
 
@@ -61,7 +62,8 @@ static const struct acpi_table *table_get(uint64_t phys)
     return sum_is_zero(table, table->len) ? table : NULL;
 }
 
-const struct acpi_table *acpi_find(const struct boot_info *boot, const char *signature)
+INIT const struct acpi_table *acpi_find(const struct boot_info *boot,
+                                        const char *signature)
 {
     const struct rsdp *rsdp = rsdp_get(boot);
     const struct acpi_table *root = NULL;

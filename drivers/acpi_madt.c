@@ -75,7 +75,7 @@ struct madt_lapic_address {
     uint64_t phys;
 } PACKED;
 
-static bool cpu_known(const struct madt_info *info, uint32_t apic_id)
+static INIT bool cpu_known(const struct madt_info *info, uint32_t apic_id)
 {
     for (unsigned i = 0; i < info->cpu_count; i++)
         if (info->cpus[i].enabled && info->cpus[i].apic_id == apic_id)
@@ -86,8 +86,8 @@ static bool cpu_known(const struct madt_info *info, uint32_t apic_id)
 /* cpu_add - @everybody: the id that addresses all CPUs, so no CPU has it. INIT resets the
  * CPU that receives it, so neither that id nor one CPU twice may get into the list.
  */
-static void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t everybody,
-                    uint32_t flags)
+static INIT void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t everybody,
+                         uint32_t flags)
 {
     if (apic_id == everybody || cpu_known(out, apic_id))
         return;
@@ -100,7 +100,7 @@ static void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t everybody,
     out->cpu_count++;
 }
 
-static void ioapic_add(struct madt_info *out, const struct madt_ioapic_entry *e)
+static INIT void ioapic_add(struct madt_info *out, const struct madt_ioapic_entry *e)
 {
     struct madt_ioapic *ioapic = &out->ioapics[out->ioapic_count];
 
@@ -112,7 +112,7 @@ static void ioapic_add(struct madt_info *out, const struct madt_ioapic_entry *e)
     out->ioapic_count++;
 }
 
-static void override_add(struct madt_info *out, const struct madt_override *e)
+static INIT void override_add(struct madt_info *out, const struct madt_override *e)
 {
     if (e->bus != 0 || e->irq >= MADT_ISA_IRQS)
         return;
@@ -122,7 +122,7 @@ static void override_add(struct madt_info *out, const struct madt_override *e)
 }
 
 /* An entry that is shorter than its type wants is skipped. */
-static void entry_read(struct madt_info *out, const struct madt_entry *e)
+static INIT void entry_read(struct madt_info *out, const struct madt_entry *e)
 {
     if (e->type == MADT_LAPIC && e->len >= sizeof(struct madt_lapic)) {
         const struct madt_lapic *lapic = (const struct madt_lapic *)e;
@@ -142,7 +142,7 @@ static void entry_read(struct madt_info *out, const struct madt_entry *e)
     }
 }
 
-static void info_clear(struct madt_info *out)
+static INIT void info_clear(struct madt_info *out)
 {
     memset(out, 0, sizeof(*out));
     out->lapic_phys = LAPIC_DEFAULT_PHYS;
@@ -150,7 +150,7 @@ static void info_clear(struct madt_info *out)
         out->isa[irq].gsi = irq;
 }
 
-int acpi_madt_parse(const struct boot_info *boot, struct madt_info *out)
+INIT int acpi_madt_parse(const struct boot_info *boot, struct madt_info *out)
 {
     const struct madt *madt = (const struct madt *)acpi_find(boot, "APIC");
     size_t off = sizeof(*madt);

@@ -26,13 +26,13 @@ struct fw_cfg_file {
 
 _Static_assert(sizeof(struct fw_cfg_file) == 64, "layout of the device");
 
-static void item_select(uint16_t item)
+static INIT void item_select(uint16_t item)
 {
     outw(SELECTOR_PORT, item);
 }
 
 /* The device remembers how far it was read. */
-static void item_read(void *out, size_t len)
+static INIT void item_read(void *out, size_t len)
 {
     uint8_t *bytes = out;
 
@@ -40,7 +40,7 @@ static void item_read(void *out, size_t len)
         bytes[i] = inb(DATA_PORT);
 }
 
-static bool is_present(void)
+static INIT bool is_present(void)
 {
     char signature[4];
 
@@ -49,7 +49,7 @@ static bool is_present(void)
     return memcmp(signature, "QEMU", sizeof(signature)) == 0;
 }
 
-static bool file_find(const char *name, struct fw_cfg_file *file)
+static INIT bool file_find(const char *name, struct fw_cfg_file *file)
 {
     uint32_t count;
 
@@ -66,7 +66,7 @@ static bool file_find(const char *name, struct fw_cfg_file *file)
 }
 
 /* entry_read - row @i of the directory, if there is one. */
-static bool entry_read(uint32_t i, struct fw_cfg_file *file)
+static INIT bool entry_read(uint32_t i, struct fw_cfg_file *file)
 {
     uint32_t count;
 
@@ -80,8 +80,8 @@ static bool entry_read(uint32_t i, struct fw_cfg_file *file)
     return true;
 }
 
-void fw_cfg_for_each(const char *prefix,
-                     void (*fn)(const char *name, size_t len, unsigned number))
+INIT void fw_cfg_for_each(const char *prefix,
+                          void (*fn)(const char *name, size_t len, unsigned number))
 {
     size_t len = strlen(prefix);
     struct fw_cfg_file file;
@@ -94,13 +94,13 @@ void fw_cfg_for_each(const char *prefix,
                __builtin_bswap16(file.item));
 }
 
-void fw_cfg_read_bytes(unsigned number, void *out, size_t len)
+INIT void fw_cfg_read_bytes(unsigned number, void *out, size_t len)
 {
     item_select((uint16_t)number);
     item_read(out, len);
 }
 
-int fw_cfg_read_file(const char *name, char *out, size_t cap)
+INIT int fw_cfg_read_file(const char *name, char *out, size_t cap)
 {
     struct fw_cfg_file file;
     size_t len;

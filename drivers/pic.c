@@ -5,6 +5,7 @@
  */
 #include "drivers/pic.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 
 #define PIC1 0x20
@@ -17,7 +18,7 @@
 #define PIC2_VECTOR 0x28
 #define PIC2_AT_INPUT 2
 
-static void pic_init(uint16_t port, uint8_t vector, uint8_t cascade)
+static INIT void pic_init(uint16_t port, uint8_t vector, uint8_t cascade)
 {
     outb(port, ICW1_INIT_ICW4);
     outb(port + DATA, vector);
@@ -26,7 +27,7 @@ static void pic_init(uint16_t port, uint8_t vector, uint8_t cascade)
     outb(port + DATA, MASK_ALL);
 }
 
-void pic_mask_all(void)
+INIT void pic_mask_all(void)
 {
     pic_init(PIC1, PIC1_VECTOR, 1 << PIC2_AT_INPUT);
     pic_init(PIC2, PIC2_VECTOR, PIC2_AT_INPUT);

@@ -5,6 +5,7 @@
  */
 #include "drivers/pit.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/debug/panic.h"
 
@@ -32,7 +33,7 @@ struct reading {
     uint64_t before, after;
 };
 
-static void count_start(uint8_t port_b)
+static INIT void count_start(uint8_t port_b)
 {
     outb(PORT_B, port_b | PORT_B_GATE2);
     outb(COMMAND, CHANNEL2_LOHI_MODE0);
@@ -40,14 +41,14 @@ static void count_start(uint8_t port_b)
     outb(CHANNEL2, COUNT_START >> 8);
 }
 
-static uint16_t count_read(void)
+static INIT uint16_t count_read(void)
 {
     uint8_t low = inb(CHANNEL2);
 
     return (uint16_t)(inb(CHANNEL2) << 8 | low);
 }
 
-static struct reading reading_take(void)
+static INIT struct reading reading_take(void)
 {
     struct reading r;
 
@@ -59,7 +60,7 @@ static struct reading reading_take(void)
 }
 
 /* Of several, the one that took the least time: the others were disturbed. */
-static struct reading reading_take_best(void)
+static INIT struct reading reading_take_best(void)
 {
     struct reading best = reading_take();
 
@@ -74,7 +75,7 @@ static struct reading reading_take_best(void)
 
 /* Return: false when the count ran out, so that the readings mean nothing, or stands still.
  */
-static bool measure(unsigned us, uint64_t *cycles)
+static INIT bool measure(unsigned us, uint64_t *cycles)
 {
     int ticks = (int)(us * PIT_HZ / 1000000);
     struct reading start = reading_take_best();
@@ -95,7 +96,7 @@ static bool measure(unsigned us, uint64_t *cycles)
     return true;
 }
 
-uint64_t pit_wait_us(unsigned us)
+INIT uint64_t pit_wait_us(unsigned us)
 {
     uint8_t port_b = inb(PORT_B) & (uint8_t) ~(PORT_B_GATE2 | PORT_B_SPEAKER);
     uint64_t cycles;

@@ -27,7 +27,7 @@
 
 static uint16_t pm1a_control; /* immutable after power_init(); 0: unknown */
 
-void power_init(const struct boot_info *boot)
+INIT void power_init(const struct boot_info *boot)
 {
     const struct acpi_table *fadt = acpi_find(boot, "FACP");
     uint32_t port;

@@ -134,7 +134,7 @@ static bool console_input_pending(struct console *con)
     return serial_input_pending(con->priv);
 }
 
-int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq)
+INIT int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq)
 {
     memset(s, 0, sizeof(*s));
     s->name = name;
@@ -210,7 +210,7 @@ static void serial_irq(struct pt_regs *regs UNUSED)
     lapic_eoi();
 }
 
-int serial_start(struct serial *s, uint32_t apic_id)
+INIT int serial_start(struct serial *s, uint32_t apic_id)
 {
     unsigned vector = VECTOR_ISA(s->irq);
 

@@ -9,6 +9,7 @@
 #include "drivers/vga_text.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/mm/vmap.h"
@@ -180,7 +181,7 @@ static bool is_text_mode(void)
     return (inb(GRAPHICS_DATA) & GRAPHICS_MISC_MODE) == GRAPHICS_MISC_TEXT;
 }
 
-int vga_text_init(void)
+INIT int vga_text_init(void)
 {
     if (!is_text_mode())
         return -ENODEV;

@@ -12,6 +12,7 @@
 #include "drivers/serial.h"
 #include "drivers/vga_text.h"
 #include "kernel/base/boot_info.h"
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
 #include "kernel/cpu/debug_reg.h"
@@ -30,6 +31,7 @@
 #include "kernel/mm/frame.h"
 #include "kernel/mm/heap.h"
 #include "kernel/mm/paging.h"
+#include "kernel/module/init_text.h"
 #include "kernel/module/module.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
@@ -44,8 +46,8 @@
 extern char boot_stack[], boot_stack_top[];
 extern void (*const init_array_start[])(void), (*const init_array_end[])(void);
 
-static struct boot_info boot;
-static struct madt_info madt;
+static struct boot_info boot INIT_DATA;
+static struct madt_info madt INIT_DATA;
 static struct serial com1, com3;
 static bool have_com1, have_com3;
 
@@ -96,14 +98,14 @@ static void flush_everywhere(uintptr_t start, size_t pages)
 
 /* ---- stages ---- */
 
-static const void *early_phys(uint64_t phys, size_t len)
+static INIT const void *early_phys(uint64_t phys, size_t len)
 {
     if (len > 4 * GiB || phys > 4 * GiB - len)
         return NULL;
     return (const void *)(DIRECT_MAP_BASE + phys);
 }
 
-static void read_boot_info(uint32_t magic, uint64_t info_phys)
+static INIT void read_boot_info(uint32_t magic, uint64_t info_phys)
 {
     const void *info = (const void *)(DIRECT_MAP_BASE + info_phys);
     char more[1024];
@@ -119,7 +121,7 @@ static void read_boot_info(uint32_t magic, uint64_t info_phys)
         boot_info_append(&boot, more);
 }
 
-static void start_output(void)
+static INIT void start_output(void)
 {
     have_com1 = !serial_init(&com1, "COM1", SERIAL_COM1, SERIAL_IRQ_COM13);
     have_com3 = !serial_init(&com3, "COM3", SERIAL_COM3, SERIAL_IRQ_COM13);
@@ -128,7 +130,7 @@ static void start_output(void)
                  boot_option(boot.cmdline, "quiet", NULL, 0) ? LOG_WARN : LOG_INFO);
 }
 
-static void start_memory(void)
+static INIT void start_memory(void)
 {
     frame_init(&boot);
     features_init_cpu();
@@ -139,7 +141,7 @@ static void start_memory(void)
     vga_text_init();
 }
 
-static unsigned option_number(const char *key, unsigned otherwise)
+static INIT unsigned option_number(const char *key, unsigned otherwise)
 {
     char text[24];
 
@@ -148,7 +150,7 @@ static unsigned option_number(const char *key, unsigned otherwise)
     return (unsigned)strtoul(text, NULL, 0);
 }
 
-static void start_time(void)
+static INIT void start_time(void)
 {
     clock_init(pit_wait_us);
     if (acpi_madt_parse(&boot, &madt))
@@ -165,7 +167,7 @@ static void poll_lines(void)
     gdb_poll();
 }
 
-static void start_threads(void)
+static INIT void start_threads(void)
 {
     thread_init(boot_stack_top, (size_t)(boot_stack_top - boot_stack));
     sched_start(option_number("hz", THREAD_HZ_DEFAULT));
@@ -191,16 +193,39 @@ static void switch_off(bool failed)
     power_off();
 }
 
-static void start_services(void)
+/* What boot leaves to those that come behind it. */
+static struct {
+    char *words;    /* boot arguments */
+    unsigned flags; /* of the console */
+    const char *script;
+    char tests[1024];
+    bool has_tests;
+    unsigned seed;
+} kept = { .script = "" };
+
+static INIT const char *keep_words(void)
 {
-    char jump[16], at_panic[16];
+    size_t size = strlen(boot.cmdline) + 1;
+
+    kept.words = kmalloc(size);
+    if (!kept.words)
+        panic("no memory for boot arguments");
+    memcpy(kept.words, boot.cmdline, size);
+    return kept.words;
+}
+
+static INIT void start_services(void)
+{
+    char jump[16], at_panic[16], probes[512];
 
     must(vfs_init(), "files");
-    must(proc_init(boot.cmdline), "/proc");
+    must(proc_init(keep_words()), "/proc");
     shell_init();
     shell_set_power(switch_off, power_reset);
     must(module_init(), "modules");
     must(probes_init(), "probes");
+    if (boot_option(boot.cmdline, "probes", probes, sizeof(probes)))
+        probes_add_listed(probes);
     marker_init();
     must(marker_add_command(), "markers");
     must(trace_init(), "tracing");
@@ -221,7 +246,7 @@ static void start_services(void)
 
 #define FW_CFG_MODULES "opt/sonde/module/"
 
-static void add_fw_cfg_module(const char *name, size_t len, unsigned number)
+static INIT void add_fw_cfg_module(const char *name, size_t len, unsigned number)
 {
     void *data = kmalloc(len);
 
@@ -234,7 +259,7 @@ static void add_fw_cfg_module(const char *name, size_t len, unsigned number)
 }
 
 /* What came with the kernel, and those of it that are to be loaded. */
-static void start_modules(void)
+static INIT void start_modules(void)
 {
     char list[256];
 
@@ -247,7 +272,7 @@ static void start_modules(void)
 }
 
 /* Constructors of what was linked in with EXTRA_OBJS; see docs/api.md. */
-static void run_constructors(void)
+static INIT void run_constructors(void)
 {
     for (void (*const *init)(void) = init_array_start; init < init_array_end; init++)
         (*init)();
@@ -260,19 +285,19 @@ static void test_sink(const char *text, size_t len)
     serial_write(&com1, text, len);
 }
 
-static _Noreturn void run_tests(const char *selection)
+static _Noreturn void run_tests(void)
 {
     int failed;
 
     ktest_set_sink(test_sink);
-    ktest_set_words(boot.cmdline);
-    failed = ktest_run(selection, option_number("seed", 0));
+    ktest_set_words(kept.words);
+    failed = ktest_run(kept.tests, kept.seed);
     serial_flush(&com1);
     qemu_exit(failed ? QEMU_EXIT_TESTS_FAILED : QEMU_EXIT_OK);
     power_off();
 }
 
-static unsigned console_flags(void)
+static INIT unsigned console_flags(void)
 {
     unsigned flags = SHELL_HUMAN | SHELL_MACHINE;
     char kind[16];
@@ -288,26 +313,31 @@ static unsigned console_flags(void)
 
 #define FW_CFG_SCRIPT "opt/sonde/script"
 
-static const char *script = "";
-
-static void take_script(const char *name, size_t len, unsigned number)
+static INIT void take_script(const char *name, size_t len, unsigned number)
 {
     char *text = *name ? NULL : kzalloc(len + 1);
 
     if (!text)
         return;
     fw_cfg_read_bytes(number, text, len);
-    script = text;
+    kept.script = text;
 }
 
-/* What is to be typed on the console first: where no line to the host may be, since a run is
- * to be repeated to the last instruction.
+/* keep_wishes - the script is what is to be typed on the console first: where no line to the
+ * host may be, since a run is to be repeated to the last instruction.
  */
-static void start_shells(void)
+static INIT void keep_wishes(void)
 {
     fw_cfg_for_each(FW_CFG_SCRIPT, take_script);
+    kept.flags = console_flags();
+    kept.seed = option_number("seed", 0);
+    kept.has_tests = boot_option(boot.cmdline, "tests", kept.tests, sizeof(kept.tests));
+}
+
+static void start_shells(void)
+{
     if (have_com1)
-        must(shell_start(&com1.console, console_flags(), script), "console");
+        must(shell_start(&com1.console, kept.flags, kept.script), "console");
     if (have_com3)
         must(shell_start(&com3.console, SHELL_MACHINE, ""), "machine interface");
     if (!have_com1 && !have_com3)
@@ -315,11 +345,9 @@ static void start_shells(void)
 }
 
 /* kmain - from boot/start.asm: long mode, higher half, interrupts off, early page tables. */
-_Noreturn void kmain(uint32_t magic, uint64_t info_phys);
-void kmain(uint32_t magic, uint64_t info_phys)
+void kmain(uint32_t magic, uint64_t info_phys);
+INIT void kmain(uint32_t magic, uint64_t info_phys)
 {
-    char tests[1024];
-
     trap_init();
     percpu_init_boot();
     panic_set_sink(panic_sink);
@@ -332,11 +360,19 @@ void kmain(uint32_t magic, uint64_t info_phys)
     start_services();
     run_constructors();
     start_modules();
+    keep_wishes();
     log_info("%s, %u CPU%s, booted by %s in %llu ms", linux_proc_banner, cpu_count(),
              cpu_count() == 1 ? "" : "s", boot.loader,
              (unsigned long long)(clock_ns() / 1000000));
-    if (boot_option(boot.cmdline, "tests", tests, sizeof(tests)))
-        run_tests(tests);
+}
+
+/* kernel_run - what kmain() has left behind, from boot/start.asm as well. */
+_Noreturn void kernel_run(void);
+void kernel_run(void)
+{
+    init_text_free();
+    if (kept.has_tests)
+        run_tests();
     start_shells();
     do_exit(0);
 }

@@ -9,7 +9,7 @@
  *        :              reserved for landing pads, but for
  *   0xffffffff7e000000  the low detour arena, 32 MiB
  *   0xffffffff80000000  -2 GiB: 2 MiB that are never mapped
- *   0xffffffff80200000  the image
+ *   0xffffffff80200000  the image; behind its text a hole, where the text of boot was
  *        :              the module window, 64 MiB, at the next 2 MiB boundary
  *        :              the high detour arena, 32 MiB, behind it
  *
@@ -52,6 +52,7 @@
 
 extern char _text[], _etext[], _rodata[], _erodata[], _sdata[], _edata[], _bss[], _ebss[];
 extern char _end[];
+extern char _init_text[], _init_text_end[], _init_end[]; /* text, then data */
 
 static inline uintptr_t module_window_start(void)
 {

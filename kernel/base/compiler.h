@@ -11,6 +11,11 @@
 #define SECTION(name) __attribute__((section(name)))
 #define UNUSED __attribute__((unused))
 #define USED __attribute__((used))
+/* INIT: only boot calls this function, and its memory is freed when boot is over. INIT_DATA:
+ * the same of a variable. Nothing that stays may refer to them: kernel/module/init_refs.py.
+ */
+#define INIT SECTION(".init.text")
+#define INIT_DATA SECTION(".init.data")
 #define HOT __attribute__((hot)) /* beside others of its part of the image */
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 

@@ -1,4 +1,5 @@
 /* shell_power.c - the commands that end it all. How is not known here: main fills it in. */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
 #include "kernel/debug/panic.h"
@@ -6,7 +7,7 @@
 static void (*power_off)(bool failed);
 static void (*power_reset)(void);
 
-void shell_set_power(void (*off)(bool failed), void (*reset)(void))
+INIT void shell_set_power(void (*off)(bool failed), void (*reset)(void))
 {
     power_off = off;
     power_reset = reset;

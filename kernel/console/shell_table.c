@@ -2,6 +2,7 @@
  *
  * Filled at boot and never changed afterwards, so shells read it without a lock.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
 #include "kernel/debug/panic.h"
@@ -70,7 +71,7 @@ static void add_all(const struct shell_command *cmd)
         BUG_ON(shell_add_command(cmd));
 }
 
-void shell_init(void)
+INIT void shell_init(void)
 {
     add_all(shell_help_commands);
     add_all(shell_file_commands);

@@ -10,6 +10,7 @@
 #include "kernel/cpu/debug_reg.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
@@ -204,7 +205,7 @@ void debug_regs_load_soon(void)
     irq_restore(flags);
 }
 
-void debug_regs_init(void)
+INIT void debug_regs_init(void)
 {
     irq_set_handler(VECTOR_DEBUG_REGS, "debug registers", load_irq);
 }

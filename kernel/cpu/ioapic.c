@@ -5,6 +5,7 @@
  */
 #include "kernel/cpu/ioapic.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
@@ -66,7 +67,7 @@ static void redirect(const struct ioapic *io, uint32_t input, uint64_t entry)
     spin_unlock_irqrestore(&lock, flags);
 }
 
-static void ioapic_add(const struct madt_ioapic *from)
+static INIT void ioapic_add(const struct madt_ioapic *from)
 {
     struct ioapic *io = &ioapics[ioapic_count++];
 
@@ -81,7 +82,7 @@ static void ioapic_add(const struct madt_ioapic *from)
              io->gsi_base + io->input_count - 1);
 }
 
-void ioapic_init(const struct madt_info *info)
+INIT void ioapic_init(const struct madt_info *info)
 {
     for (unsigned i = 0; i < info->ioapic_count; i++)
         ioapic_add(&info->ioapics[i]);
@@ -98,7 +99,7 @@ static const struct ioapic *ioapic_find(uint32_t gsi)
     return NULL;
 }
 
-static int route(unsigned isa_irq, uint32_t how, uint32_t apic_id)
+static INIT int route(unsigned isa_irq, uint32_t how, uint32_t apic_id)
 {
     const struct madt_isa *from = &isa[isa_irq];
     const struct ioapic *io = ioapic_find(from->gsi);
@@ -116,12 +117,12 @@ static int route(unsigned isa_irq, uint32_t how, uint32_t apic_id)
     return 0;
 }
 
-int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id)
+INIT int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id)
 {
     return route(isa_irq, vector, apic_id);
 }
 
-int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id)
+INIT int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id)
 {
     return route(isa_irq, DELIVERY_NMI, apic_id);
 }

@@ -7,6 +7,7 @@
  */
 #include "kernel/cpu/lapic.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
@@ -81,7 +82,7 @@ static ALWAYS_INLINE void reg_write(uint32_t reg, uint32_t value)
 
 /* ---- switching on ---------------------------------------------------------------------- */
 
-static bool needs_x2apic(const struct madt_info *info)
+static INIT bool needs_x2apic(const struct madt_info *info)
 {
     for (unsigned i = 0; i < info->cpu_count; i++)
         if (info->cpus[i].enabled && info->cpus[i].apic_id > XAPIC_ID_MAX)
@@ -97,7 +98,7 @@ static bool has_x2apic(void)
     return out[2] & FEATURE_X2APIC;
 }
 
-static void mode_choose(const struct madt_info *info)
+static INIT void mode_choose(const struct madt_info *info)
 {
     x2apic = (rdmsr(MSR_APIC_BASE) & BASE_X2APIC) || (needs_x2apic(info) && has_x2apic());
     if (x2apic)
@@ -131,7 +132,7 @@ void lapic_init_cpu(void)
     reg_write(REG_ERROR, 0);
 }
 
-void lapic_init(const struct madt_info *info)
+INIT void lapic_init(const struct madt_info *info)
 {
     mode_choose(info);
     irq_set_handler(VECTOR_SPURIOUS, "spurious", spurious);
@@ -216,12 +217,12 @@ void lapic_send_nmi(uint32_t apic_id)
     send(apic_id, ICR_ASSERT | ICR_NMI);
 }
 
-void lapic_send_init(uint32_t apic_id)
+INIT void lapic_send_init(uint32_t apic_id)
 {
     send(apic_id, ICR_ASSERT | ICR_INIT);
 }
 
-void lapic_send_startup(uint32_t apic_id, unsigned page)
+INIT void lapic_send_startup(uint32_t apic_id, unsigned page)
 {
     send(apic_id, ICR_ASSERT | ICR_STARTUP | page);
 }

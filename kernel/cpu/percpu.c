@@ -7,6 +7,7 @@
  * only reason for a TSS is that NMI, #DF and #MC must not trust the stack they interrupt.
  */
 #include "kernel/cpu/percpu.h"
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/trap.h"
@@ -46,7 +47,7 @@ static void gdt_fill(struct percpu *cpu)
 }
 
 /* Stacks come from the stack area, so that each has a guard page below it. */
-static bool stacks_fill(struct percpu *cpu)
+static INIT bool stacks_fill(struct percpu *cpu)
 {
     uint8_t *nmi = stack_alloc(NMI_STACK_LEN);
     uint8_t *df = stack_alloc(FATAL_STACK_LEN);
@@ -92,7 +93,7 @@ void percpu_load(struct percpu *cpu)
     trap_load_idt();
 }
 
-void percpu_init_boot(void)
+INIT void percpu_init_boot(void)
 {
     boot_cpu.irq_counts = boot_irq_counts;
     area_init(&boot_cpu, 0);
@@ -115,7 +116,7 @@ static struct percpu *area_map(unsigned id)
     return NULL;
 }
 
-void percpu_init_boot_area(void)
+INIT void percpu_init_boot_area(void)
 {
     struct percpu *cpu = area_map(0);
 
@@ -126,7 +127,7 @@ void percpu_init_boot_area(void)
     percpu_load(cpu);
 }
 
-struct percpu *percpu_add(unsigned id)
+INIT struct percpu *percpu_add(unsigned id)
 {
     uint64_t *counts = kzalloc(256 * sizeof(*counts));
     struct percpu *cpu;

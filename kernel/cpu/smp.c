@@ -7,6 +7,7 @@
  */
 #include "kernel/cpu/smp.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/percpu.h"
@@ -290,7 +291,7 @@ void smp_stop_others(void)
             smp_send_nmi(cpu);
 }
 
-void smp_init(void)
+INIT void smp_init(void)
 {
     irq_set_handler(VECTOR_CALL, "call", call_irq);
     irq_set_handler(VECTOR_RESCHED, "reschedule", resched_irq);

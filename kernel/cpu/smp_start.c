@@ -16,6 +16,7 @@
  * Source: SDM vol. 3A, "Typical BSP Initialization Sequence" and "Typical AP Initialization
  *         Sequence" of "MP Initialization"; "Issuing IPIs" for INIT and the start IPI.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
@@ -70,7 +71,7 @@ void ap_main(void)
 /* ---- on CPU 0 -------------------------------------------------------------------------- */
 
 /* trampoline_write - the template with its own addresses filled in. */
-static void trampoline_write(uint64_t phys)
+static INIT void trampoline_write(uint64_t phys)
 {
     uint8_t *page = phys_to_virt(phys);
     size_t len = (size_t)(ap_trampoline_template_end - ap_trampoline_template);
@@ -88,7 +89,7 @@ static void trampoline_write(uint64_t phys)
 }
 
 /* trampoline_make - Return: its page; FRAME_NONE without memory. */
-static uint64_t trampoline_make(void)
+static INIT uint64_t trampoline_make(void)
 {
     uint64_t phys = frame_alloc_low(MiB);
     uint64_t tables;
@@ -107,18 +108,18 @@ static uint64_t trampoline_make(void)
     return phys;
 }
 
-static void trampoline_free(uint64_t phys)
+static INIT void trampoline_free(uint64_t phys)
 {
     paging_ap_tables_free();
     frame_free(phys);
 }
 
-static bool is_ours_to_start(const struct madt_cpu *cpu)
+static INIT bool is_ours_to_start(const struct madt_cpu *cpu)
 {
     return cpu->enabled && cpu->apic_id != percpu_of(0)->apic_id;
 }
 
-static void init_all(const struct madt_info *info)
+static INIT void init_all(const struct madt_info *info)
 {
     for (unsigned i = 0; i < info->cpu_count; i++)
         if (is_ours_to_start(&info->cpus[i]))
@@ -127,7 +128,7 @@ static void init_all(const struct madt_info *info)
 }
 
 /* came_online - wait until there are @count CPUs, for @ns at most. */
-static bool came_online(unsigned count, uint64_t ns)
+static INIT bool came_online(unsigned count, uint64_t ns)
 {
     uint64_t end = clock_ns() + ns;
 
@@ -142,7 +143,7 @@ static bool came_online(unsigned count, uint64_t ns)
 /* start_and_wait - a CPU that is given up is put back into its reset, lest it wakes up later
  * and runs on the next one's stack.
  */
-static bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
+static INIT bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
 {
     uint64_t end = clock_ns() + GIVE_UP_NS;
     uint64_t patience = SECOND_NS;
@@ -160,7 +161,7 @@ static bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
 /* next_prepare - area and idle thread of the next CPU, whichever it will be, unless they are
  * there from one that did not start. Return: false without memory.
  */
-static bool next_prepare(void)
+static INIT bool next_prepare(void)
 {
     unsigned id = cpu_count();
     struct thread *idle;
@@ -177,7 +178,7 @@ static bool next_prepare(void)
     return true;
 }
 
-static void start_one(uint32_t apic_id, uint64_t trampoline)
+static INIT void start_one(uint32_t apic_id, uint64_t trampoline)
 {
     ap_percpu->apic_id = apic_id;
     if (!start_and_wait(ap_percpu, trampoline))
@@ -186,7 +187,7 @@ static void start_one(uint32_t apic_id, uint64_t trampoline)
             apic_id, (unsigned long long)GIVE_UP_NS / 1000000);
 }
 
-static void start_all(const struct madt_info *info, uint64_t trampoline)
+static INIT void start_all(const struct madt_info *info, uint64_t trampoline)
 {
     init_all(info);
     for (unsigned i = 0; i < info->cpu_count && cpu_count() < MAX_CPUS; i++) {
@@ -198,7 +199,7 @@ static void start_all(const struct madt_info *info, uint64_t trampoline)
     }
 }
 
-void smp_start(const struct madt_info *info)
+INIT void smp_start(const struct madt_info *info)
 {
     uint64_t start_ns = clock_ns();
     uint64_t trampoline = trampoline_make();

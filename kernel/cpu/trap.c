@@ -5,6 +5,7 @@
  */
 #include "kernel/cpu/trap.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/marker.h"
@@ -60,7 +61,7 @@ static uint8_t ist_of(unsigned vector)
     }
 }
 
-void trap_init(void)
+INIT void trap_init(void)
 {
     for (unsigned v = 0; v < 256; v++) {
         uintptr_t stub = (uintptr_t)entry_stubs[v];
@@ -94,7 +95,7 @@ void trap_set_direct(unsigned vector, trap_direct_t fn)
         trap_db_handler = fn;
 }
 
-void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe))
+INIT void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe))
 {
     trap_resume_handler = fn;
 }

@@ -6,6 +6,7 @@
 #include "kernel/debug/backtrace.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/memmap.h"
 #include "kernel/mm/exec.h"
@@ -20,7 +21,7 @@ extern const char image_text_start[], image_text_end[];
 
 static backtrace_resolver_t resolver;
 
-void backtrace_set_resolver(backtrace_resolver_t fn)
+INIT void backtrace_set_resolver(backtrace_resolver_t fn)
 {
     resolver = fn;
 }

@@ -10,7 +10,7 @@
 
 static const struct ksyms_more *more; /* set at boot */
 
-void ksyms_set_more(const struct ksyms_more *tables)
+INIT void ksyms_set_more(const struct ksyms_more *tables)
 {
     more = tables;
 }
@@ -28,6 +28,17 @@ static void entry_report(const struct ksyms_entry *e, size_t offset, struct ksym
     out->offset = offset;
     out->type = e->type;
     out->module = NULL;
+}
+
+/* What was withdrawn: addresses, and entries of the table. Empty until then. */
+static struct {
+    uintptr_t start, end;
+    size_t first, last; /* behind the last one */
+} withdrawn;
+
+static bool is_withdrawn(uintptr_t addr)
+{
+    return addr > READ_ONCE(withdrawn.start) && addr < READ_ONCE(withdrawn.end);
 }
 
 static int name_compare(const char *a, const char *b)
@@ -87,10 +98,20 @@ static bool next_of_more(const char *name, size_t *iter, struct ksym *out)
     return true;
 }
 
+void ksyms_withdraw(uintptr_t start, uintptr_t end)
+{
+    withdrawn.first = start_search(start);
+    withdrawn.last = start_search(end - 1);
+    WRITE_ONCE(withdrawn.start, start);
+    WRITE_ONCE(withdrawn.end, end);
+}
+
 bool ksyms_next(const char *name, size_t *iter, struct ksym *out)
 {
     size_t place = *iter ? *iter : name_search(name);
 
+    while (place < ksyms_total && is_withdrawn(entry_by_name(place)->start))
+        place++;
     if (place >= ksyms_total || name_compare(entry_name(entry_by_name(place)), name))
         return next_of_more(name, iter, out);
     entry_report(entry_by_name(place), 0, out);
@@ -116,6 +137,8 @@ int ksyms_at(uintptr_t addr, struct ksym *out)
     size_t count = start_search(addr);
     size_t i = count ? count - 1 : KSYMS_NONE;
 
+    if (is_withdrawn(addr))
+        return -ENOENT;
     /* The nearest start may be of a label, or of a symbol that ends before @addr: then it
      * belongs to one around it, if to any.
      */
@@ -137,11 +160,13 @@ const char *ksyms_gone(uintptr_t addr, size_t *offset)
 
 size_t ksyms_count(void)
 {
-    return ksyms_total;
+    return ksyms_total - (withdrawn.last - withdrawn.first);
 }
 
 bool ksyms_get(size_t i, struct ksym *out)
 {
+    if (i >= withdrawn.first)
+        i += withdrawn.last - withdrawn.first;
     if (i >= ksyms_total)
         return more && more->get(i - ksyms_total, out);
     entry_report(&ksyms_table[i], 0, out);

@@ -34,6 +34,13 @@ struct ksyms_more {
 };
 void ksyms_set_more(const struct ksyms_more *tables);
 
+/* ksyms_withdraw - symbols of the image in [@start, @end) are not known any more. Symbols
+ * that begin at @start stay: they are where something else ends.
+ *
+ * Context: thread. A list that is made meanwhile may leave out a symbol, or have one twice.
+ */
+void ksyms_withdraw(uintptr_t start, uintptr_t end);
+
 /* ksyms_find - the symbol with a name.
  *
  * Context: any.

@@ -5,6 +5,7 @@
  */
 #include "kernel/debug/log.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/time/clock.h"
@@ -58,7 +59,7 @@ void log_print(enum log_level level, const char *fmt, ...)
     spin_unlock_irqrestore(&log.lock, flags);
 }
 
-void log_set_sink(void (*fn)(const char *line, size_t len), enum log_level level)
+INIT void log_set_sink(void (*fn)(const char *line, size_t len), enum log_level level)
 {
     log.sink = fn;
     log.sink_level = level;

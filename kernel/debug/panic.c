@@ -6,6 +6,7 @@
  */
 #include "kernel/debug/panic.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/backtrace.h"
@@ -31,7 +32,7 @@ static struct {
     _Atomic bool valid;
 } stopped[MAX_CPUS];
 
-void panic_add_report(void (*fn)(void))
+INIT void panic_add_report(void (*fn)(void))
 {
     for (size_t i = 0; i < REPORTS_MAX; i++) {
         if (reports[i])
@@ -42,17 +43,17 @@ void panic_add_report(void (*fn)(void))
     panic("more than %d panic reports", REPORTS_MAX);
 }
 
-void panic_set_exit(void (*fn)(void))
+INIT void panic_set_exit(void (*fn)(void))
 {
     exit_machine = fn;
 }
 
-void panic_set_sink(void (*fn)(const char *text, size_t len))
+INIT void panic_set_sink(void (*fn)(const char *text, size_t len))
 {
     sink = fn;
 }
 
-void panic_set_stop(void (*fn)(void))
+INIT void panic_set_stop(void (*fn)(void))
 {
     stop_others = fn;
 }

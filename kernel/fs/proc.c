@@ -75,7 +75,7 @@ static struct vfs_file proc_files[] = {
     { .name = "version", .mode = READ_ONLY, .show = version_show },
 };
 
-int proc_init(const char *cmdline)
+INIT int proc_init(const char *cmdline)
 {
     static char none[] = "";
 

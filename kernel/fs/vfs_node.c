@@ -5,6 +5,7 @@
  */
 #include "kernel/fs/vfs_node.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/base/hash.h"
 #include "kernel/mm/heap.h"
@@ -59,7 +60,7 @@ static struct vfs_node *node_alloc(const char *name, size_t len)
     return node;
 }
 
-int vfs_init(void)
+INIT int vfs_init(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(tree.buckets); i++)
         list_init(&tree.buckets[i]);

@@ -120,7 +120,7 @@ static int add_alias(const char *path, const char *target)
     return 0;
 }
 
-int vfs_add_alias(const char *path, const char *target)
+INIT int vfs_add_alias(const char *path, const char *target)
 {
     int err;
 

@@ -9,6 +9,7 @@
 #include "kernel/gdb/gdb_stub.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/ioapic.h"
 #include "kernel/cpu/lapic.h"
@@ -753,7 +754,7 @@ static int worker(void *unused UNUSED)
     return 0;
 }
 
-void gdb_wait(void)
+INIT void gdb_wait(void)
 {
     if (!available) {
         log_warn("gdbwait: there is no COM2");
@@ -765,7 +766,7 @@ void gdb_wait(void)
     WRITE_ONCE(waits, false);
 }
 
-void gdb_init(void)
+INIT void gdb_init(void)
 {
     if (!gdb_wire_init())
         return;

@@ -4,6 +4,7 @@
  */
 #include "kernel/gdb/gdb_wire.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 
 #define PORT 0x2f8
@@ -32,7 +33,7 @@
 
 static bool host_gone; /* it has not taken a byte for a second */
 
-bool gdb_wire_init(void)
+INIT bool gdb_wire_init(void)
 {
     outb(SCR, 0xa5);
     if (inb(SCR) != 0xa5)

@@ -1,11 +1,12 @@
 /* area.c - which addresses of an area are in use. */
 #include "kernel/mm/area.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/paging.h"
 
-void area_init(struct area *area, uintptr_t start, size_t count)
+INIT void area_init(struct area *area, uintptr_t start, size_t count)
 {
     size_t len = free_set_storage(count);
     uint64_t storage = frame_alloc_run(align_up(len, PAGE_SIZE) / PAGE_SIZE);

@@ -6,6 +6,7 @@
  */
 #include "kernel/mm/exec.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/area.h"
@@ -27,7 +28,7 @@ static struct {
     size_t pad_pages;      /* [lock] */
 } exec = { .lock = MUTEX_INIT(exec.lock) };
 
-void exec_init(void)
+INIT void exec_init(void)
 {
     area_init(&exec.arenas[0], ARENA_LOW_START, ARENA_PAGES);
     area_init(&exec.arenas[1], arena_high_start(), ARENA_PAGES);

@@ -5,6 +5,8 @@
  */
 #include "kernel/mm/extable.h"
 
+#include "kernel/base/compiler.h"
+
 extern struct extable_entry extable_start[], extable_end[];
 
 static uintptr_t insn_of(const struct extable_entry *e)
@@ -62,14 +64,14 @@ static size_t table_count(void)
     return (size_t)(extable_end - extable_start);
 }
 
-void extable_init(void)
+INIT void extable_init(void)
 {
     extable_sort(extable_start, table_count());
 }
 
 static uintptr_t (*more_fn)(uintptr_t ip); /* set at boot */
 
-void extable_set_more(uintptr_t (*fn)(uintptr_t ip))
+INIT void extable_set_more(uintptr_t (*fn)(uintptr_t ip))
 {
     more_fn = fn;
 }

@@ -6,6 +6,7 @@
  */
 #include "kernel/mm/frame.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/debug/log.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/free_set.h"
@@ -22,7 +23,7 @@
 static struct {
     struct spinlock lock;
     struct free_set set; /* [lock] */
-    size_t total;        /* [I] */
+    size_t total;        /* [lock] */
 } frames = { .lock = SPINLOCK_INIT };
 
 /* Used before there is an allocator, and never given to it: .boot at 1 MiB, which linker.ld
@@ -30,12 +31,12 @@ static struct {
  */
 static const struct boot_range boot_range = { MiB, MiB + 64 * KiB, BOOT_RESERVED };
 
-static uint64_t image_end(void)
+static INIT uint64_t image_end(void)
 {
     return align_up(virt_to_phys(_end), PAGE_SIZE);
 }
 
-static size_t count_up_to_last(const struct boot_info *info)
+static INIT size_t count_up_to_last(const struct boot_info *info)
 {
     uint64_t end = 0;
 
@@ -47,7 +48,7 @@ static size_t count_up_to_last(const struct boot_info *info)
 }
 
 /* @len bytes of RAM behind the image, where the early direct map reaches. */
-static uint64_t storage_place(const struct boot_info *info, size_t len)
+static INIT uint64_t storage_place(const struct boot_info *info, size_t len)
 {
     for (unsigned i = 0; i < info->range_count; i++) {
         const struct boot_range *r = &info->ranges[i];
@@ -64,7 +65,7 @@ static uint64_t storage_place(const struct boot_info *info, size_t len)
     panic("frame: no %zu bytes of RAM for the frame map", len);
 }
 
-static void range_add(const struct boot_range *r)
+static INIT void range_add(const struct boot_range *r)
 {
     size_t first = align_up(r->start, PAGE_SIZE) >> FRAME_SHIFT;
     size_t end = r->end >> FRAME_SHIFT;
@@ -73,7 +74,7 @@ static void range_add(const struct boot_range *r)
         free_set_add(&frames.set, first, end - first);
 }
 
-static void range_remove(uint64_t start, uint64_t end)
+static INIT void range_remove(uint64_t start, uint64_t end)
 {
     size_t first = start >> FRAME_SHIFT;
     size_t last = align_up(end, PAGE_SIZE) >> FRAME_SHIFT;
@@ -84,7 +85,7 @@ static void range_remove(uint64_t start, uint64_t end)
         free_set_remove(&frames.set, first, last - first);
 }
 
-void frame_init(const struct boot_info *info)
+INIT void frame_init(const struct boot_info *info)
 {
     size_t count = count_up_to_last(info);
     size_t len = free_set_storage(count);
@@ -181,6 +182,16 @@ void frame_free_run(uint64_t phys, size_t count)
 void frame_free(uint64_t phys)
 {
     frame_free_run(phys, 1);
+}
+
+void frame_give(uint64_t phys, size_t count)
+{
+    unsigned long flags;
+
+    frame_free_run(phys, count);
+    spin_lock_irqsave(&frames.lock, &flags);
+    frames.total += count;
+    spin_unlock_irqrestore(&frames.lock, flags);
 }
 
 void frame_stats_get(struct frame_stats *out)

@@ -14,7 +14,7 @@
 #define FRAME_NONE (~UINT64_C(0))
 
 struct frame_stats {
-    size_t total; /* frames handed to the allocator at boot */
+    size_t total; /* frames handed to the allocator */
     size_t free;  /* of these, not in use now */
 };
 
@@ -52,6 +52,11 @@ uint64_t frame_alloc_run_aligned(size_t count, size_t align);
  */
 void frame_free(uint64_t phys);
 void frame_free_run(uint64_t phys, size_t count);
+
+/* frame_give - frames that boot has kept, as the image's, are free from now on.
+ * Context and Locks: as frame_alloc().
+ */
+void frame_give(uint64_t phys, size_t count);
 
 /* frame_stats_get - Context: as frame_alloc(). */
 void frame_stats_get(struct frame_stats *out);

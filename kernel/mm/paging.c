@@ -24,7 +24,7 @@ uint64_t *table_new(void)
     return phys == FRAME_NONE ? NULL : phys_to_virt(phys);
 }
 
-void paging_set_root(uint64_t *table)
+INIT void paging_set_root(uint64_t *table)
 {
     root = table;
 }

@@ -5,6 +5,7 @@
  * changes first and is flushed afterwards; what a CPU may still do in between is what it
  * did before.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/debug/panic.h"
@@ -18,7 +19,7 @@
 static struct spinlock paging_lock = SPINLOCK_INIT;
 static void (*shootdown)(uintptr_t start, size_t pages);
 
-void paging_set_shootdown(void (*fn)(uintptr_t start, size_t pages))
+INIT void paging_set_shootdown(void (*fn)(uintptr_t start, size_t pages))
 {
     shootdown = fn;
 }

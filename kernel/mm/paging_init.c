@@ -3,6 +3,7 @@
  * Boot, and the start of the other CPUs. Works on the tables of paging.c through its
  * private interface; at first through the early direct map of the first 4 GiB.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
 #include "kernel/debug/panic.h"
@@ -13,7 +14,7 @@
 
 #define DIRECT_MAP_MAX (512 * GiB) /* one entry of the root */
 
-static uint64_t *slot_or_panic(uintptr_t va, unsigned level)
+static INIT uint64_t *slot_or_panic(uintptr_t va, unsigned level)
 {
     uint64_t *entry = paging_slot(va, level);
 
@@ -25,7 +26,7 @@ static uint64_t *slot_or_panic(uintptr_t va, unsigned level)
 /* 2 MiB pages, the first and the last rounded outwards: what they show besides is holes
  * and devices, whose cacheability the firmware's memory type registers decide.
  */
-static void direct_map_add(uint64_t start, uint64_t end)
+static INIT void direct_map_add(uint64_t start, uint64_t end)
 {
     uint64_t phys = align_down(start, LARGE_PAGE_SIZE);
 
@@ -39,7 +40,7 @@ static void direct_map_add(uint64_t start, uint64_t end)
 /* RAM wherever it is. Of the rest what lies below 4 GiB, for the firmware's tables; and
  * the first MiB, where a BIOS keeps its own whether it lists them or not.
  */
-static void direct_map_fill(const struct boot_info *info)
+static INIT void direct_map_fill(const struct boot_info *info)
 {
     direct_map_add(0, MiB);
     for (unsigned i = 0; i < info->range_count; i++) {
@@ -53,14 +54,14 @@ static void direct_map_fill(const struct boot_info *info)
 }
 
 /* Pages of the image are small, as their rights change within 2 MiB. */
-static void image_map(const char *start, const char *end, unsigned prot)
+static INIT void image_map(const char *start, const char *end, unsigned prot)
 {
     for (uintptr_t va = (uintptr_t)start; va < (uintptr_t)end; va += PAGE_SIZE)
         *slot_or_panic(va, 1) = pte_make(va - KERNEL_VMA, prot);
 }
 
 /* Text may be written nowhere; rodata would gain nothing from a second, writable view. */
-static void image_hide_from_direct_map(const char *start, const char *end)
+static INIT void image_hide_from_direct_map(const char *start, const char *end)
 {
     size_t count = (size_t)(end - start) / PAGE_SIZE;
 
@@ -72,7 +73,7 @@ static void image_hide_from_direct_map(const char *start, const char *end)
  * landing pad costs one table at most; and the table of the poke aliases, which are used
  * where nothing can be allocated.
  */
-static void tables_preallocate(void)
+static INIT void tables_preallocate(void)
 {
     for (uint64_t i = 0; i < 4; i++)
         slot_or_panic(REACH_START + i * GiB, 2);
@@ -80,7 +81,7 @@ static void tables_preallocate(void)
         slot_or_panic(POKE_AREA_BASE + cpu * POKE_AREA_STRIDE, 1);
 }
 
-void paging_init(const struct boot_info *info)
+INIT void paging_init(const struct boot_info *info)
 {
     uint64_t *root = table_new();
 
@@ -88,10 +89,11 @@ void paging_init(const struct boot_info *info)
     BUG_ON(!(rdmsr(MSR_EFER) & EFER_NXE));
     paging_set_root(root);
     direct_map_fill(info);
-    image_map(_text, _etext, PROT_X);
+    image_map(_text, _init_text_end, PROT_X);
+    image_map(_init_text_end, _init_end, PROT_W);
     image_map(_rodata, _erodata, PROT_R);
     image_map(_sdata, _end, PROT_W);
-    image_hide_from_direct_map(_text, _etext);
+    image_hide_from_direct_map(_text, _init_text_end);
     image_hide_from_direct_map(_rodata, _erodata);
     tables_preallocate();
     write_cr3(paging_cr3());
@@ -106,7 +108,7 @@ static struct {
     uint64_t *tables[4]; /* of levels 4..1 */
 } ap;
 
-static bool ap_tables_alloc(void)
+static INIT bool ap_tables_alloc(void)
 {
     uint64_t low = frame_alloc_low(4 * GiB);
 
@@ -116,7 +118,7 @@ static bool ap_tables_alloc(void)
     return ap.tables[0] && ap.tables[1] && ap.tables[2] && ap.tables[3];
 }
 
-static void ap_tables_release(void)
+static INIT void ap_tables_release(void)
 {
     for (unsigned i = 0; i < 4; i++) {
         if (ap.tables[i])
@@ -125,7 +127,7 @@ static void ap_tables_release(void)
     }
 }
 
-static void ap_tables_fill(void)
+static INIT void ap_tables_fill(void)
 {
     const uint64_t *root = table_at(paging_cr3());
 
@@ -139,7 +141,7 @@ static void ap_tables_fill(void)
     ap.tables[3][(ap.trampoline >> 12) % TABLE_ENTRIES] = pte_make(ap.trampoline, PROT_X);
 }
 
-uint64_t paging_ap_tables(uint64_t trampoline)
+INIT uint64_t paging_ap_tables(uint64_t trampoline)
 {
     ap.trampoline = trampoline;
     if (!ap_tables_alloc() || direct_map_protect(trampoline, 1, PROT_R)) {
@@ -151,7 +153,7 @@ uint64_t paging_ap_tables(uint64_t trampoline)
     return virt_to_phys(ap.tables[0]);
 }
 
-void paging_ap_tables_free(void)
+INIT void paging_ap_tables_free(void)
 {
     ap_tables_release();
     if (page_protect((uintptr_t)phys_to_virt(ap.trampoline), PROT_W))

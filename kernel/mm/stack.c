@@ -5,6 +5,7 @@
  */
 #include "kernel/mm/stack.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/memmap.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
@@ -14,7 +15,7 @@
 
 static struct area stack_area;
 
-void stack_init(void)
+INIT void stack_init(void)
 {
     area_init(&stack_area, STACK_AREA_BASE, STACK_AREA_LEN / PAGE_SIZE);
 }

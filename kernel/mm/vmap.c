@@ -1,6 +1,7 @@
 /* vmap.c - memory and devices at addresses of their own, a hole behind each. */
 #include "kernel/mm/vmap.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/memmap.h"
 #include "kernel/mm/area.h"
 #include "kernel/mm/frame.h"
@@ -10,7 +11,7 @@
 
 static struct area vmap_area;
 
-void vmap_init(void)
+INIT void vmap_init(void)
 {
     area_init(&vmap_area, VMAP_AREA_BASE, VMAP_AREA_LEN / PAGE_SIZE);
 }

@@ -3,6 +3,7 @@
  */
 #include "kernel/mm/window.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/panic.h"
 #include "kernel/mm/area.h"
@@ -16,7 +17,7 @@
 
 static struct area window;
 
-void window_init(void)
+INIT void window_init(void)
 {
     area_init(&window, module_window_start(), MODULE_WINDOW_LEN / PAGE_SIZE);
 }

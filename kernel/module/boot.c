@@ -1,6 +1,7 @@
 /* boot.c - modules that the boot loader has brought along: files below /boot, of which the
  * boot argument `modules=` has some loaded.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
 #include "kernel/fs/vfs.h"
@@ -28,7 +29,7 @@ static int show(struct seq *s, void *priv)
 }
 
 /* take_name - what a loader calls it may be a path, with words behind. */
-static void take_name(struct boot_file *f, const char *name)
+static INIT void take_name(struct boot_file *f, const char *name)
 {
     static unsigned nameless;
     size_t len = strcspn(name, " ");
@@ -43,7 +44,7 @@ static void take_name(struct boot_file *f, const char *name)
         snprintf(f->name, sizeof(f->name), "module%u.o", nameless++);
 }
 
-void module_add_boot_file(const char *name, const void *data, size_t len)
+INIT void module_add_boot_file(const char *name, const void *data, size_t len)
 {
     struct boot_file *f = kzalloc(sizeof(*f));
     int err = -ENOMEM;
@@ -62,7 +63,7 @@ void module_add_boot_file(const char *name, const void *data, size_t len)
     kfree(f);
 }
 
-static void load_one(const char *name)
+static INIT void load_one(const char *name)
 {
     char path[VFS_NAME_MAX + 16], why[MODULE_WHY_MAX];
     int err;
@@ -73,7 +74,7 @@ static void load_one(const char *name)
         log_warn("modules=%s: %s%s%s", name, err_text(err), *why ? ": " : "", why);
 }
 
-void module_load_listed(const char *list)
+INIT void module_load_listed(const char *list)
 {
     char words[LIST_MAX], *rest = words, *word;
 

@@ -105,6 +105,12 @@ static int get_memory(struct build *b)
     return 0;
 }
 
+/* What boot needs will not be there as long as the module is. */
+static bool is_of_boot(uintptr_t addr)
+{
+    return addr > (uintptr_t)_init_text && addr < (uintptr_t)_init_end;
+}
+
 /* find_name - first in the image, then in modules, which are noted. */
 static int find_name(const char *name, uint64_t *value, void *arg)
 {
@@ -113,7 +119,7 @@ static int find_name(const char *name, uint64_t *value, void *arg)
     size_t iter = 0;
 
     while (ksyms_next(name, &iter, &sym) && !sym.module) {
-        if (sym.type > 'Z')
+        if (sym.type > 'Z' || is_of_boot(sym.start))
             continue;
         *value = sym.start;
         return 0;

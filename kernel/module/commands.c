@@ -1,4 +1,5 @@
 /* commands.c - the console's `module`, and /proc/modules. */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
 #include "kernel/fs/vfs.h"
@@ -109,7 +110,7 @@ static int modules_show(struct seq *s, void *priv UNUSED)
     return 0;
 }
 
-int module_add_commands(void)
+INIT int module_add_commands(void)
 {
     static const struct vfs_file file = { .name = "modules",
                                           .mode = 0444,

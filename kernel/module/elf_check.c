@@ -66,6 +66,7 @@ static const struct role {
     bool may_write;     /* the file may call it writable */
 } roles[] = {
     { ".text", true, ELF_CODE, ELF_TEXT, 1, false },
+    { ".init.text", false, ELF_CODE, ELF_TEXT, 1, false },
     { ".kprobes.text", false, ELF_KPROBES_CODE, ELF_TEXT, 1, false },
     { ".rodata", true, ELF_CONSTANTS, ELF_RODATA, 1, false },
     { ".init_array", true, ELF_CONSTRUCTORS, ELF_RODATA, 8, true },
@@ -79,6 +80,7 @@ static const struct role {
     { ".marker_insns", false, ELF_MARKER_INSNS, ELF_RODATA, 16, true },
     { ".static_keys", false, ELF_STATIC_KEYS, ELF_RODATA, 24, true },
     { ".markers", false, ELF_MARKERS, ELF_DATA, 40, true },
+    { ".init.data", false, ELF_VARIABLES, ELF_DATA, 1, true },
     { ".data", true, ELF_VARIABLES, ELF_DATA, 1, true },
     { ".bss", true, ELF_ZEROES, ELF_DATA, 1, true },
     /* What linker.ld drops as well. */

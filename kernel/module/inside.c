@@ -105,7 +105,7 @@ static bool calls_itself(const struct module *m)
     return false;
 }
 
-int inside_find(const struct module *m, char *why)
+static int look_once(const struct module *m, char *why)
 {
     struct search s = { .m = m, .self = thread_current() };
     struct ksym sym;
@@ -128,4 +128,22 @@ int inside_find(const struct module *m, char *why)
                  s.runs ? "runs" : "sleeps", m->facts.name, sym.name,
                  s.found - sym.start);
     return -EBUSY;
+}
+
+#define LOOKS 5
+#define LOOK_AGAIN_NS 1000000
+
+/* A word that a thread has left over, in a register that an interrupt has saved or below its
+ * stack's old end, looks like a return address; it is not there any more when that thread has
+ * run on for a while.
+ */
+int inside_look(const struct module *m, char *why)
+{
+    int err = look_once(m, why);
+
+    for (unsigned i = 1; i < LOOKS && err == -EBUSY; i++) {
+        thread_sleep_ns(LOOK_AGAIN_NS);
+        err = look_once(m, why);
+    }
+    return err;
 }

@@ -29,6 +29,7 @@
 #include "kernel/module/module.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
 #include "kernel/fs/vfs.h"
@@ -62,7 +63,7 @@ static void ignore(const struct module_facts *m UNUSED)
 static const struct module_watch no_watch = { .comes = refuse_all, .gone = ignore };
 const struct module_watch *module_watch = &no_watch; /* immutable after boot */
 
-void module_set_watch(const struct module_watch *watch)
+INIT void module_set_watch(const struct module_watch *watch)
 {
     module_watch = watch;
 }
@@ -258,24 +259,6 @@ int module_load(const char *name, const void *file, size_t len, char *why)
 
 /* ---- out ---- */
 
-#define LOOKS 5
-#define LOOK_AGAIN_NS 1000000
-
-/* look_inside - 5. A word that a thread has left over, in a register that an interrupt has
- * saved or below its stack's old end, looks like a return address; it is not there any more
- * when that thread has run on for a while.
- */
-static int look_inside(const struct module *m, char *why)
-{
-    int err = inside_find(m, why);
-
-    for (unsigned i = 1; i < LOOKS && err == -EBUSY; i++) {
-        thread_sleep_ns(LOOK_AGAIN_NS);
-        err = inside_find(m, why);
-    }
-    return err;
-}
-
 /* take_out - all steps; @m is GOING and the caller its owner. */
 static int take_out(struct module *m, char *why)
 {
@@ -293,7 +276,7 @@ static int take_out(struct module *m, char *why)
     m->destroyed = true;
     module_watch->leaves(f);   /* 3 */
     quiesce();                 /* 4 */
-    err = look_inside(m, why); /* 5 */
+    err = inside_look(m, why); /* 5 */
     if (err)
         return err;
     module_watch->goes(f); /* 6 */
@@ -483,7 +466,7 @@ const char *module_name_get(size_t i)
     return name;
 }
 
-int module_init(void)
+INIT int module_init(void)
 {
     symbols_start();
     return module_add_commands();

@@ -71,12 +71,16 @@ void module_tear(struct module *m);
 
 /* ---- inside.c ---- */
 
-/* inside_find - is a thread in the text of @m, or about to return there? The thread that asks
- * is not looked at, but for where it was called from.
+/* inside_look - is a thread in the text of @m, or about to return there? The thread that asks
+ * is not looked at, but for where it was called from. Other threads are given some time.
  * @why: gets a sentence
  * Return: 0; -EBUSY; -EDEADLK the caller itself.
  */
-int inside_find(const struct module *m, char *why);
+int inside_look(const struct module *m, char *why);
+
+/* ---- init_text.c ---- */
+
+#define INIT_TEXT_NAME "boot" /* in reports of addresses that were there */
 
 /* ---- commands.c ---- */
 

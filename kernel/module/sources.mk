@@ -6,4 +6,5 @@ MODULE := \
     kernel/module/symbols.c \
     kernel/module/inside.c \
     kernel/module/boot.c \
+    kernel/module/init_text.c \
     kernel/module/commands.c

@@ -3,10 +3,12 @@
  * A lookup has preemption off, so the tables that it reads stay until it has ended: they are
  * freed after quiescence. Names stay for ever, since a caller may keep them.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
+#include "kernel/module/init_text.h"
 #include "kernel/module/parts.h"
 #include "kernel/sync/mutex.h"
 
@@ -423,6 +425,11 @@ static const char *gone_at(uintptr_t addr, size_t *offset)
 {
     unsigned newest = gone_next;
 
+    if (addr >= kernel_text_end() && addr < (uintptr_t)_init_end) {
+        *offset = addr - (uintptr_t)_init_text;
+        return INIT_TEXT_NAME;
+    }
+
     for (unsigned i = 1; i <= GONE_MAX; i++) {
         const struct gone *g = &gone[(newest - i) % GONE_MAX];
         const char *name = __atomic_load_n(&g->name, __ATOMIC_ACQUIRE);
@@ -435,7 +442,7 @@ static const char *gone_at(uintptr_t addr, size_t *offset)
     return NULL;
 }
 
-void symbols_start(void)
+INIT void symbols_start(void)
 {
     static const struct ksyms_more more = { at, next, get, gone_at };
 

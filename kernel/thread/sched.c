@@ -7,6 +7,7 @@
  */
 #include "kernel/thread/sched.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/smp.h"
 #include "kernel/cpu/trap.h"
@@ -217,7 +218,7 @@ static void leave_willingly(unsigned long flags)
 
 static void (*sleep_hook)(void); /* set at boot */
 
-void thread_set_sleep_hook(void (*fn)(void))
+INIT void thread_set_sleep_hook(void (*fn)(void))
 {
     sleep_hook = fn;
 }
@@ -378,7 +379,7 @@ static bool turn_is_over(uint64_t now)
 
 static void (*tick_hook)(void); /* set at boot */
 
-void sched_set_tick_hook(void (*fn)(void))
+INIT void sched_set_tick_hook(void (*fn)(void))
 {
     tick_hook = fn;
 }

@@ -4,6 +4,7 @@
  * next thread on its CPU, and is freed by its joiner, or by the reaper thread if it is
  * detached. Both wait in `mourners`, which belongs to no thread and so outlives all.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/marker.h"
 #include "kernel/mm/heap.h"
@@ -41,12 +42,12 @@ void thread_set_exit_hook(void (*fn)(struct thread *t))
     exit_hook = fn;
 }
 
-void thread_set_birth_hook(void (*fn)(struct thread *t))
+INIT void thread_set_birth_hook(void (*fn)(struct thread *t))
 {
     birth_hook = fn;
 }
 
-void thread_set_burial_hook(void (*fn)(struct thread *t))
+INIT void thread_set_burial_hook(void (*fn)(struct thread *t))
 {
     burial_hook = fn;
 }
@@ -76,7 +77,7 @@ static void links_init(struct thread *t)
     list_init(&t->sleeper_link);
 }
 
-void thread_init(void *stack_top, size_t stack_len)
+INIT void thread_init(void *stack_top, size_t stack_len)
 {
     struct thread *t = &boot_thread;
     struct percpu *cpu = this_cpu();
@@ -220,7 +221,7 @@ static int idle_main(void *arg)
     sched_idle();
 }
 
-struct thread *thread_create_idle(unsigned cpu)
+INIT struct thread *thread_create_idle(unsigned cpu)
 {
     char name[THREAD_NAME_LEN];
     struct clone_args args = { .fn = idle_main, .name = name, .cpus = BIT(cpu) };
@@ -453,7 +454,7 @@ void thread_for_each(void (*fn)(struct thread *t, void *arg), void *arg)
 
 /* ---- start ----------------------------------------------------------------------------- */
 
-void sched_start(unsigned hz)
+INIT void sched_start(unsigned hz)
 {
     const struct clone_args reaper = { .fn = reaper_main,
                                        .name = "reaper",

@@ -84,7 +84,7 @@ static uint64_t rate_find(uint64_t (*pit_wait)(unsigned us))
     return rate_from_pit(pit_wait);
 }
 
-void clock_init(uint64_t (*pit_wait)(unsigned us))
+INIT void clock_init(uint64_t (*pit_wait)(unsigned us))
 {
     cycles_per_ms = rate_find(pit_wait);
     base_cycles = rdtsc();

@@ -90,7 +90,7 @@ WORKLOAD(numbers, numbers_run, "read numbers, good and bad ones, from text");
 /* -- symbols: names to addresses and back -------------------------------------------- */
 
 static const char *const known[] = {
-    "kmain",    "kernel_clone", "do_exit",      "vfs_open",
+    "strlen",   "kernel_clone", "do_exit",      "vfs_open",
     "vfs_read", "kmalloc",      "kfree",        "schedule",
     "strcmp",   "copy_nofault", "workload_run", "linux_proc_banner"
 };

@@ -1,5 +1,6 @@
 /* bench.c - the console's `bench`: which groups there are, and how a figure is printed. */
 #include "probes/bench/bench.h"
+#include "kernel/base/compiler.h"
 #include "probes/jump/optimize.h"
 
 #include "kernel/base/err.h"
@@ -202,7 +203,7 @@ static void write_bench_help(void)
             sizeof(help));
 }
 
-int probes_add_bench(void)
+INIT int probes_add_bench(void)
 {
     write_bench_help();
     return shell_add_command(&command);

@@ -3,6 +3,7 @@
  */
 #include "probes/console/commands.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/console/console_probe.h"
 #include "probes/jump/optimize.h"
@@ -337,7 +338,7 @@ static void write_help(void)
             sizeof(help));
 }
 
-int probes_add_commands(void)
+INIT int probes_add_commands(void)
 {
     int err;
 

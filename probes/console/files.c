@@ -238,7 +238,7 @@ static unsigned jump_get(void)
 static struct choice jump_choice = { jump_words, ARRAY_LEN(jump_words), jump_set,
                                      jump_get };
 
-int port_choose_jump(const char *word)
+INIT int port_choose_jump(const char *word)
 {
     return choice_write(&jump_choice, word, strlen(word)) < 0 ? -EINVAL : 0;
 }
@@ -292,7 +292,7 @@ static const struct vfs_file sysctl_files[] = {
       .priv = &optimization_choice },
 };
 
-int probes_add_files(void)
+INIT int probes_add_files(void)
 {
     int err = vfs_add_tree("/sys/kernel/debug/kprobes", kprobes_files,
                            ARRAY_LEN(kprobes_files));

@@ -3,6 +3,7 @@ PROBE_CONSOLE := \
     probes/console/place_line.c \
     probes/console/console_probe.c \
     probes/console/commands.c \
+    probes/console/boot_probes.c \
     probes/console/commands_watch.c \
     probes/console/commands_all.c \
     probes/console/commands_list.c \

@@ -443,7 +443,7 @@ static const struct shell_command command = {
     NULL,
 };
 
-int trace_add_command(void)
+INIT int trace_add_command(void)
 {
     return shell_add_command(&command);
 }

@@ -6,6 +6,7 @@
  * search has interrupts off, so the old table can be freed when all CPUs have been
  * interrupted.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
 
@@ -82,7 +83,7 @@ int blacklist_add(const uintptr_t *functions, size_t count, struct blacklist_ran
     return 0;
 }
 
-int blacklist_init(void)
+INIT int blacklist_init(void)
 {
     size_t count;
     const uintptr_t *functions = plat_nokprobe(&count);

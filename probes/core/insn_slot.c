@@ -10,6 +10,7 @@
 #include "probes/core/insn_slot.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/base/list.h"
 #include "probes/core/platform.h"
@@ -52,7 +53,7 @@ static struct {
     uint64_t *bits;
 } map;
 
-int insn_slot_init(void)
+INIT int insn_slot_init(void)
 {
     size_t len;
 

@@ -1,4 +1,5 @@
 /* film_command.c - the console's `film`. */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
 #include "kernel/fs/vfs.h"
@@ -106,7 +107,7 @@ static const struct shell_command command = {
     .complete = film_complete,
 };
 
-int film_add_command(void)
+INIT int film_add_command(void)
 {
     return shell_add_command(&command);
 }

@@ -20,6 +20,7 @@
  */
 #include "probes/marker/marker.h"
 
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/sync/mutex.h"
 #include "probes/core/life.h"
@@ -350,7 +351,7 @@ static int part_connect(struct marker_part *p)
 
 static marker_watch_fn watch_came, watch_went; /* set at boot */
 
-void marker_set_watch(marker_watch_fn came, marker_watch_fn went)
+INIT void marker_set_watch(marker_watch_fn came, marker_watch_fn went)
 {
     watch_came = came;
     watch_went = went;
@@ -453,7 +454,7 @@ void marker_for_each(void (*fn)(const struct marker_facts *m, void *arg), void *
     mutex_unlock(&lock);
 }
 
-void marker_init(void)
+INIT void marker_init(void)
 {
     image.sites = markers_start;
     image.site_count = (size_t)(markers_end - markers_start);

@@ -217,7 +217,7 @@ static const struct vfs_file files[] = {
     { .name = "markers", .mode = 0400, .show = file_show },
 };
 
-int marker_add_command(void)
+INIT int marker_add_command(void)
 {
     int err = vfs_add_tree("/sys/kernel/debug", files, ARRAY_LEN(files));
 

@@ -46,10 +46,11 @@ void port_watch_init(void);
 void report_init(void);
 
 /* port_module_init - let the engine hear of modules. Context: boot.
+ * Return: 0; -ENOMEM.
  * port_module_targets - plat_targets() of what was loaded.
  */
 struct plat_targets;
-void port_module_init(void);
+int port_module_init(void);
 void port_module_targets(uintptr_t addr, struct plat_targets *out);
 
 /* probes_add_commands - the console's `probe`. Return: as shell_add_command(). */
@@ -58,6 +59,11 @@ int probes_add_commands(void);
  * Return: as vfs_add_tree().
  */
 int probes_add_files(void);
+
+/* probes_add_listed - the boot words probes=@list: `probe add` of each, which counts hits.
+ * The log tells of those that are refused. Context: boot, behind probes_init().
+ */
+void probes_add_listed(const char *list);
 
 /* port_unprobe_at_panic - a panic shall restore all text, and say so. Context: boot. */
 void port_unprobe_at_panic(void);

@@ -1,4 +1,5 @@
 /* port_kernel.c - platform.h made real by the kernel. */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"
@@ -162,7 +163,7 @@ bool plat_is_engine(uintptr_t addr)
     return addr >= (uintptr_t)probes_text_start && addr < (uintptr_t)probes_text_end;
 }
 
-const uintptr_t *plat_nokprobe(size_t *count)
+INIT const uintptr_t *plat_nokprobe(size_t *count)
 {
     *count = (size_t)(nokprobe_end - nokprobe_start);
     return nokprobe_start;
@@ -275,7 +276,7 @@ static void take_traps(void)
     trap_set_direct(TRAP_DB, (trap_direct_t)kprobe_debug_handler);
 }
 
-int port_core_init(bool (*inside)(uintptr_t ip))
+INIT int port_core_init(bool (*inside)(uintptr_t ip))
 {
     int err = port_text_init();
 

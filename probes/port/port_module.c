@@ -10,7 +10,9 @@
  *     functions, is opaque, as is one such an address means; and what does not decode
  *   - where data holds a distance to text, nothing is known
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/memmap.h"
 #include "kernel/mm/heap.h"
 #include "kernel/module/module.h"
 #include "probes/core/life.h"
@@ -37,7 +39,7 @@ struct guest {
     struct static_key_part keys;
     uint32_t *targets;
     struct plat_opaque *opaque;
-    size_t target_count, opaque_count;
+    size_t target_count, opaque_count; /* 0: they are in the image's table */
 };
 
 static struct guest *guests; /* PLAT_PROBES */
@@ -493,7 +495,24 @@ static void gone(const struct module_facts *m)
     guest_free(g);
 }
 
-void port_module_init(void)
+/* boot_text_comes - what goes when boot is over is a part of the image: its targets, marks
+ * and symbols are known. It has no markers and no static keys: the link refuses them.
+ */
+static INIT int boot_text_comes(void)
+{
+    struct guest *g = kzalloc(sizeof(*g));
+
+    if (!g)
+        return -ENOMEM;
+    g->part.start = (uintptr_t)_init_text;
+    g->part.end = (uintptr_t)_init_text_end;
+    g->markers.memory = (uintptr_t)_init_text;
+    g->markers.memory_end = (uintptr_t)_init_end;
+    guest_link(g);
+    return text_comes(&g->part);
+}
+
+INIT int port_module_init(void)
 {
     static const struct module_watch watch = {
         .comes = comes,
@@ -505,4 +524,5 @@ void port_module_init(void)
     };
 
     module_set_watch(&watch);
+    return boot_text_comes();
 }

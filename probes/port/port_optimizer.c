@@ -4,6 +4,7 @@
  * many, and all probes that have come by then share their synchronisations and their
  * quiescence.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"
 #include "probes/jump/optimize.h"
@@ -31,7 +32,7 @@ static int optimizer(void *unused UNUSED)
     return 0;
 }
 
-int port_optimizer_start(void)
+INIT int port_optimizer_start(void)
 {
     int tid = kernel_clone(
         &(struct clone_args){ .fn = optimizer, .name = "optimizer", .detached = true });

@@ -1,6 +1,7 @@
 /* port_rooms.c - all rooms of the engine in the kernel. The core alone, without this file, is
  * `make core`: tests/alone/alone.c.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/exec.h"
 #include "probes/jump/platform_jump.h"
@@ -23,17 +24,18 @@ int plat_counters_map(size_t count)
     return percpu_counters_map(count);
 }
 
-int probes_init(void)
+INIT int probes_init(void)
 {
     int err = port_core_init(inside_copy);
 
     if (err)
         return err;
-    port_module_init();
     port_shadow_init();
     report_init();
     port_watch_init();
-    err = port_optimizer_start();
+    err = port_module_init();
+    if (!err)
+        err = port_optimizer_start();
     if (!err)
         err = probes_add_files();
     if (!err)

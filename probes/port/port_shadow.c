@@ -4,6 +4,7 @@
  * None exists until the first return probe is registered. From then on threads get theirs
  * when they are made. Interrupts run on the stack of the thread that they interrupt.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
@@ -155,7 +156,7 @@ void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *ar
     thread_for_each(visit_thread, &visit);
 }
 
-void port_shadow_init(void)
+INIT void port_shadow_init(void)
 {
     thread_set_birth_hook(thread_born);
     thread_set_burial_hook(thread_buried);

@@ -78,7 +78,7 @@ extern const struct plat_opaque targets_opaque_table[];
 
 void plat_targets(uintptr_t addr, struct plat_targets *out)
 {
-    if (addr >= (uintptr_t)_etext) {
+    if (addr >= (uintptr_t)_end) {
         port_module_targets(addr, out);
         return;
     }

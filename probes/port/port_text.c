@@ -17,6 +17,7 @@
  * A processor made of silicon needs 1 only, and does not notice the rest. Copies in slots
  * need 1 only: no CPU executes there while they are written, but for plat_text_store().
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
@@ -26,6 +27,7 @@
 #include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
 #include "kernel/mm/heap.h"
+#include "kernel/module/init_text.h"
 #include "kernel/module/module.h"
 #include "kernel/sync/stop_machine.h"
 #include "kernel/time/clock.h"
@@ -55,7 +57,7 @@ NOKPROBE(plat_text_read);
 
 static bool is_image_text(uintptr_t addr, size_t len)
 {
-    return addr >= (uintptr_t)_text && addr + len <= (uintptr_t)_etext &&
+    return addr >= (uintptr_t)_text && addr + len <= kernel_text_end() &&
            addr + len >= addr;
 }
 
@@ -233,9 +235,9 @@ static uint32_t line_hash(const uint8_t *bytes)
     return (uint32_t)hash;
 }
 
-int port_text_init(void)
+INIT int port_text_init(void)
 {
-    uintptr_t end = (uintptr_t)_etext;
+    uintptr_t end = kernel_text_end();
 
     line_hashes = kzalloc(line_number(end) * sizeof(line_hashes[0]));
     if (!line_hashes)

@@ -1,4 +1,5 @@
 /* port_watch.c - platform_watch.h made real by the kernel: its debug registers. */
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/trap.h"
@@ -136,7 +137,7 @@ int plat_watch_execute(uintptr_t addr, bool on)
     return 0;
 }
 
-void port_watch_init(void)
+INIT void port_watch_init(void)
 {
     /* Called by entry.asm alone, which hands the area over untyped. */
     trap_set_direct(TRAP_DB, (trap_direct_t)watch_debug_handler);

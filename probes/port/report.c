@@ -5,6 +5,7 @@
  * A hit cannot log: the code it interrupted may hold the log's lock. So it interrupts its
  * own CPU, which takes that as soon as interrupts are on, when the lock is free.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/lapic.h"
 #include "kernel/cpu/percpu.h"
@@ -208,7 +209,7 @@ static void handler_sleeps(void)
         ud2();
 }
 
-void report_init(void)
+INIT void report_init(void)
 {
     static const unsigned faults[] = { TRAP_DE, TRAP_UD, TRAP_SS,
                                        TRAP_GP, TRAP_PF, TRAP_AC };

@@ -4,9 +4,11 @@
  * All other CPUs stand still, or did not stop; no lock is taken. Text is compared line by
  * line with what recover_bytes() says it would be, and only what differs is written.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/debug/panic.h"
 #include "kernel/memmap.h"
 #include "kernel/mm/exec.h"
+#include "kernel/module/init_text.h"
 #include "probes/core/platform.h"
 #include "probes/core/recover.h"
 #include "probes/port/port.h"
@@ -32,7 +34,7 @@ static void unprobe(void)
 {
     size_t bytes = 0, lines = 0, other = 0;
 
-    for (uintptr_t line = (uintptr_t)_text; line + PLAT_LINE_LEN <= (uintptr_t)_etext;
+    for (uintptr_t line = (uintptr_t)_text; line + PLAT_LINE_LEN <= kernel_text_end();
          line += PLAT_LINE_LEN) {
         size_t changed = restore_line(line);
 
@@ -44,7 +46,7 @@ static void unprobe(void)
     panic_print("%zu lines are not as they were built\n", other);
 }
 
-void port_unprobe_at_panic(void)
+INIT void port_unprobe_at_panic(void)
 {
     panic_add_report(unprobe);
 }

@@ -1,6 +1,7 @@
 /* alone.c - the core of the engine without the other rooms, in the kernel: what these are
  * asked for at boot, and what they do for a handler that is given up.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/gdb/gdb_stub.h"
 #include "kernel/mm/exec.h"
 #include "probes/core/platform.h"
@@ -15,7 +16,7 @@ static bool inside_copy(uintptr_t ip)
     return exec_contains(ip);
 }
 
-int probes_init(void)
+INIT int probes_init(void)
 {
     return port_core_init(inside_copy);
 }
@@ -60,6 +61,11 @@ void optimize_hold(bool on)
 
 void optimize_kick(void)
 {
+}
+
+void probes_add_listed(const char *list)
+{
+    (void)list;
 }
 
 void port_unprobe_at_panic(void)

@@ -62,6 +62,7 @@ KTESTS := \
     tests/kernel/share.c \
     tests/kernel/sleepers.c \
     tests/kernel/loaded.c \
+    tests/kernel/test_init_text.c \
     tests/kernel/test_module.c \
     tests/kernel/test_module_init.c \
     tests/kernel/test_module_storm.c \

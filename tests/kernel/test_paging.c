@@ -28,7 +28,7 @@ struct survey {
     size_t exec_elsewhere; /* executable pages outside [-4 GiB, 0) */
     size_t exec_writable;  /* pages that can write an executable frame */
     size_t below_image, low_half, poke, unexpected;
-    size_t image_pages;
+    size_t image_pages, boot_pages;
 };
 
 static bool is_within(uintptr_t va, const char *start, const char *end)
@@ -39,7 +39,9 @@ static bool is_within(uintptr_t va, const char *start, const char *end)
 static void survey_image(struct survey *s, uintptr_t va, const struct page_info *info)
 {
     s->image_pages++;
-    if (is_within(va, _text, _etext))
+    if (is_within(va, _init_text, _init_end))
+        s->boot_pages++;
+    else if (is_within(va, _text, _etext))
         s->text_wrong += info->prot != PROT_X;
     else if (is_within(va, _rodata, _erodata))
         s->rodata_wrong += info->prot != PROT_R;
@@ -117,8 +119,10 @@ KTEST(paging, no_page_breaks_the_rules)
     ktest_report(s->executable.free >= (size_t)(_etext - _text) / PAGE_SIZE + 2,
                  "%zu frames are executable", s->executable.free);
     ktest_report(s->exec_writable == 0, "none of them is writable anywhere");
-    ktest_report(s->image_pages == (size_t)(_end - _text) / PAGE_SIZE,
+    ktest_report(s->image_pages ==
+                     (size_t)(_init_text - _text + _end - _init_end) / PAGE_SIZE,
                  "all of the image is mapped");
+    ktest_report(s->boot_pages == 0, "but what only boot needed");
     ktest_report(s->text_wrong == 0, "text is executable and nothing else");
     ktest_report(s->rodata_wrong == 0, "read-only data is that");
     ktest_report(s->data_wrong == 0, "data is writable and not executable");

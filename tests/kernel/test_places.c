@@ -222,21 +222,3 @@ KTEST(places, behind_the_end_is_outside)
                      why.reason == PROBE_NO_FUNCTION,
                  "its address: %s", why.why);
 }
-
-/* ---- code that has done its work ------------------------------------------------------- */
-
-KTEST(places, what_ran_at_boot_stays)
-{
-    static const char *const names[] = { "kmain", "probes_init", "smp_start",
-                                         "paging_init" };
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct kprobe p = { .symbol_name = names[i] };
-        struct page_info info = { 0 };
-        int err = register_kprobe(&p);
-        bool there = page_lookup(p.addr, &info) && info.prot == PROT_X;
-
-        ktest_report(!err && there && unregister_kprobe(&p) == 0,
-                     "%s can still be probed: no text is freed after boot", names[i]);
-    }
-}

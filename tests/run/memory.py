@@ -59,5 +59,5 @@ def text_of_image(start, end):
         words = ["objcopy", "-O", "binary", "--only-section=.text", ELF, file.name]
         subprocess.run(words, check=True)
         text = file.read()
-    assert len(text) == end - start
-    return text
+    assert len(text) >= end - start  # that of boot is behind it
+    return text[: end - start]

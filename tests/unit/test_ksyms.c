@@ -187,6 +187,40 @@ static void all_symbols_are_listed_by_address(void)
     CHECK(!ksyms_get(SIZE_MAX, &sym));
 }
 
+static bool is_listed(const char *name)
+{
+    struct ksym sym;
+
+    for (size_t i = 0; ksyms_get(i, &sym); i++)
+        if (!strcmp(sym.name, name))
+            return true;
+    return false;
+}
+
+/* From the start of beta on, which stays, up to helper at 0x350, which does not. */
+static void what_is_withdrawn_is_unknown(void)
+{
+    struct ksym sym;
+    size_t iter = 0, all = ksyms_count(), left = 0;
+
+    ksyms_withdraw(BASE + 0x300, BASE + 0x351);
+    CHECK_EQ(ksyms_at(BASE + 0x344, &sym), -ENOENT);
+    CHECK_EQ(ksyms_at(BASE + 0x350, &sym), -ENOENT);
+    CHECK_EQ(ksyms_find("helper", &sym), -ENOENT);
+    CHECK(!ksyms_next("helper", &iter, &sym));
+    CHECK(!is_listed("helper"));
+    CHECK_EQ(ksyms_find("stub", &sym), 0); /* where something else may end */
+    CHECK(is_listed("stub"));
+    CHECK_EQ(ksyms_at(BASE + 0x10, &sym), 0);
+    while (ksyms_get(left, &sym))
+        left++;
+    CHECK_EQ(left, ksyms_count());
+    CHECK_EQ(left, all - 2);
+    ksyms_withdraw(0, 1); /* nothing */
+    CHECK_EQ(ksyms_count(), all);
+    CHECK_EQ(ksyms_find("helper", &sym), -EADDRNOTAVAIL);
+}
+
 static void check_base(const char *name, const char *base)
 {
     char buf[32];
@@ -235,4 +269,5 @@ UNIT_TESTS(an_address_belongs_to_the_symbol_around_it,
            other_names_are_not_found,
            an_ambiguous_name_is_refused_and_its_candidates_are_listed,
            listing_a_name_ends_after_the_last_symbol, all_symbols_are_listed_by_address,
-           the_base_name_has_no_compiler_suffix, a_base_name_too_long_is_cut)
+           what_is_withdrawn_is_unknown, the_base_name_has_no_compiler_suffix,
+           a_base_name_too_long_is_cut)

@@ -1,5 +1,6 @@
 /* buffer.c - the rings of the CPUs, the way of a record into them, names of threads. */
 #include "probes/trace/files/buffer.h"
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/frame.h"
@@ -75,7 +76,7 @@ static struct ring *ring_of_size(uint64_t kb)
 
 #define SMALL_KB (RING_PAGES_MIN * RING_DATA_LEN / 1024)
 
-int buffer_init(void)
+INIT int buffer_init(void)
 {
     for (unsigned i = 0; i < cpu_count(); i++) {
         cpus[i].ring = ring_of_size(SMALL_KB);

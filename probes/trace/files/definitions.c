@@ -157,7 +157,7 @@ static const struct vfs_file files[] = {
     { .name = "available_filter_functions", .mode = 0444, .show = functions_show },
 };
 
-int trace_add_definitions(void)
+INIT int trace_add_definitions(void)
 {
     return tracefs_add(NULL, files, ARRAY_LEN(files));
 }

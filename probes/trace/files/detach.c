@@ -11,6 +11,7 @@
  * refused and cannot give back what the new one reads; pages that were never confirmed are
  * the first batch of the new host.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
 #include "kernel/cpu/percpu.h"
@@ -216,7 +217,7 @@ static const struct shell_command trace_pages = {
     pages_run, NULL
 };
 
-int trace_add_pages(void)
+INIT int trace_add_pages(void)
 {
     return shell_add_developer_command(&trace_pages);
 }

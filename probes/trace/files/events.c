@@ -566,7 +566,7 @@ static const struct vfs_file files[] = {
     { .name = "available_events", .mode = 0440, .show = available_show },
 };
 
-int trace_add_events(void)
+INIT int trace_add_events(void)
 {
     int err = tracefs_add(NULL, files, ARRAY_LEN(files));
 

@@ -260,7 +260,7 @@ static const struct vfs_file files[] = {
       .priv = &event_stack },
 };
 
-int trace_init(void)
+INIT int trace_init(void)
 {
     int err = buffer_init();
 

@@ -170,7 +170,7 @@ static const struct vfs_file files[] = {
     OPTION(OPTION_PAUSE_ON_TRACE, "pause-on-trace"),
 };
 
-int trace_add_options(void)
+INIT int trace_add_options(void)
 {
     int err = tracefs_add(NULL, files, ARRAY_LEN(files));
 

@@ -188,7 +188,7 @@ static int add_cpu(unsigned cpu, const struct tracefs_dir *parent)
     return tracefs_add(dir, own, ARRAY_LEN(cpu_files));
 }
 
-int trace_add_buffer_files(void)
+INIT int trace_add_buffer_files(void)
 {
     const struct tracefs_dir *parent = tracefs_create_dir("per_cpu", NULL);
     int err = tracefs_add(NULL, size_files, ARRAY_LEN(size_files));

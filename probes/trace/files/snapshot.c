@@ -65,7 +65,7 @@ static const struct vfs_file file = {
     .name = "snapshot", .mode = 0640, .show = snapshot_show, .write = write
 };
 
-int trace_add_snapshot(void)
+INIT int trace_add_snapshot(void)
 {
     return tracefs_add(NULL, &file, 1);
 }

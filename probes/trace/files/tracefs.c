@@ -51,7 +51,7 @@ int tracefs_remove(struct tracefs_dir *dir)
     return err;
 }
 
-int tracefs_init(void)
+INIT int tracefs_init(void)
 {
     int err = vfs_add_tree(ROOT, NULL, 0);
 

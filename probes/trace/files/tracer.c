@@ -30,7 +30,7 @@ static const struct vfs_file files[] = {
     { .name = "available_tracers", .mode = 0444, .show = name_show },
 };
 
-int trace_add_tracer(void)
+INIT int trace_add_tracer(void)
 {
     return tracefs_add(NULL, files, ARRAY_LEN(files));
 }

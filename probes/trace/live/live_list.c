@@ -25,7 +25,8 @@ static struct list events = LIST_INIT(events);
 static struct live_event *buckets[256]; /* by name: there may be thousands */
 static int (*add_files)(struct live_event *e), (*remove_files)(struct live_event *e);
 
-void live_set_files(int (*add)(struct live_event *e), int (*remove)(struct live_event *e))
+INIT void live_set_files(int (*add)(struct live_event *e),
+                         int (*remove)(struct live_event *e))
 {
     add_files = add;
     remove_files = remove;

@@ -1,6 +1,7 @@
 /* live_mark.c - markers of the kernel are events, events/markers/NAME: no line is written for
  * them, and none deletes them. An event that is armed is connected to its marker.
  */
+#include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
 #include "probes/marker/marker.h"
@@ -38,7 +39,7 @@ static void went(const struct marker_site *sites, size_t count)
     trace_unlock();
 }
 
-void live_add_marks(void)
+INIT void live_add_marks(void)
 {
     marker_set_watch(came, went);
 }

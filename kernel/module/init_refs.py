@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""init_refs.py - nothing that stays refers to what is freed when boot is over.
+
+    init_refs.py IMAGE
+
+A function marked INIT, or a variable marked INIT_DATA, is gone as soon as boot is over
+(kernel/module/init_text.c). A call of it from other text, or its address in data that stays,
+would be a jump into nothing, some time later. So each place that the linker has filled in is
+looked at (the image keeps them: --emit-relocs): outside of what is freed none may mean a
+place inside of it, but for
+
+  - the code before the higher half, which runs first and never again
+  - constructors, which boot calls
+  - tables about text, which are asked about no text that is gone
+  - tables of switch statements, which mean the inside of a function
+
+Markers and static keys in a function of boot are refused, too: they would be switched later.
+"""
+
+import bisect
+import os
+import sys
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../debug"))
+import elf64  # noqa: E402
+
+R_64, R_PC32, R_PLT32, R_32, R_32S, R_PC64 = 1, 2, 4, 10, 11, 24
+ABSOLUTE = {R_64: 8, R_32: 4, R_32S: 4}
+RELATIVE = {R_PC32: 4, R_PLT32: 4, R_PC64: 8}
+SIZES = {**ABSOLUTE, **RELATIVE}
+BEHIND_FIELD = 4  # bytes of an instruction behind a relative address, at most
+
+MAY = ".boot", "__patchable_function_entries"
+MAY_BETWEEN = (("init_array_start", "init_array_end"), ("extable_start", "extable_end"),
+               ("nokprobe_start", "nokprobe_end"), ("noretprobe_start", "noretprobe_end"))
+SWITCHES = (("marker_insns_start", "marker_insns_end"),
+            ("static_keys_start", "static_keys_end"))
+
+
+def ranges(values, names):
+    return [(values[a], values[b]) for a, b in names if a in values]
+
+
+def contains(places, place):
+    return any(start <= place < end for start, end in places)
+
+
+class Image:
+    def __init__(self, elf):
+        self.elf = elf
+        symbols = [s for s in elf.symbols() if s.section]
+        values = {s.name: s.value for s in symbols}
+        self.start, self.end = values["_init_text"], values["_init_end"]
+        self.text_end = values["_init_text_end"]
+        self.may = ranges(values, MAY_BETWEEN)
+        self.switches = ranges(values, SWITCHES)
+        sized = sorted((s.value, s.value + s.size, s.name) for s in symbols
+                       if s.size and s.type in (elf64.STT_FUNC, elf64.STT_OBJECT))
+        self.starts = [s[0] for s in sized]
+        self.sized = sized
+        self.functions = {s.value for s in symbols if s.type == elf64.STT_FUNC}
+
+    def name_of(self, addr):
+        i = bisect.bisect_right(self.starts, addr) - 1
+        if i < 0 or addr >= self.sized[i][1]:
+            return hex(addr)
+        start, _, name = self.sized[i]
+        return name if addr == start else f"{name}+{addr - start:#x}"
+
+    def meant(self, place, kind, section):
+        """The address that is written at @place. Of a relative one in an instruction it may
+        be a few bytes too low."""
+        size = SIZES.get(kind)
+        offset = self.elf.file_offset(place, size or 0)
+        if size is None or offset is None:
+            raise elf64.ElfError(f"{section.name}: a relocation of type {kind}")
+        value = int.from_bytes(self.elf.bytes_at(offset, size), "little", signed=True)
+        if kind in RELATIVE:
+            value += place + (size if section.flags & elf64.SHF_EXEC else 0)
+        return value & (1 << 64) - 1
+
+    def is_freed(self, addr):
+        return self.start <= addr < self.end
+
+    def may_refer(self, place, to, section):
+        if section.name in MAY or contains(self.may, place):
+            return True
+        is_data = not section.flags & elf64.SHF_EXEC
+        return is_data and self.start < to < self.text_end and to not in self.functions \
+            and not contains(self.switches, place)
+
+    def wrong(self):
+        """(place, what it means), of each place that may not mean it."""
+        for place, kind, section in sorted(self.elf.relocations()):
+            if not section.flags & elf64.SHF_ALLOC or self.is_freed(place):
+                continue
+            to = self.meant(place, kind, section)
+            if self.start < to < self.end - BEHIND_FIELD and to != self.text_end and \
+                    not self.may_refer(place, to, section):
+                yield place, to
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit("usage: init_refs.py IMAGE")
+    try:
+        image = Image(elf64.load(sys.argv[1]))
+        lines = [f"{image.name_of(place)} refers to {image.name_of(to)}, which is freed when "
+                 "boot is over (INIT, INIT_DATA)" for place, to in image.wrong()]
+    except (OSError, KeyError, elf64.ElfError) as error:
+        sys.exit(f"init_refs.py: {sys.argv[1]}: {error}")
+    for line in lines:
+        print(line, file=sys.stderr)
+    sys.exit(bool(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+/* init_text.c - what only boot needs goes when boot is over.
+ *
+ * It is a module that was there from the start, so it goes like one; the numbers are those of
+ * module.c:
+ *   1, 2. nothing that stays calls it or points at it: the link has refused that
+ *         (init_refs.py)
+ *   3. the watch takes out probes whose handlers are in it
+ *   4. quiescence
+ *   5. no thread is in it, or returns to it. The boot thread has left it by a jump
+ *      (boot/start.asm)
+ *   6. the watch takes other probes off it: they are GONE, with their counts
+ *   7. its symbols go
+ *   8. quiescence
+ *   9. its pages are unmapped, on all CPUs; behind that its frames may be written in the
+ *      direct map; behind that they are free
+ * Its addresses stay empty for ever: an address in an old report means boot.
+ */
+#include "kernel/module/init_text.h"
+
+#include "kernel/debug/ksyms.h"
+#include "kernel/debug/log.h"
+#include "kernel/debug/panic.h"
+#include "kernel/memmap.h"
+#include "kernel/mm/frame.h"
+#include "kernel/mm/paging.h"
+#include "kernel/module/parts.h"
+#include "kernel/sync/quiesce.h"
+
+static bool is_gone;
+
+uintptr_t kernel_text_end(void)
+{
+    return (uintptr_t)(READ_ONCE(is_gone) ? _etext : _init_text_end);
+}
+
+static void memory_free(uintptr_t start, uintptr_t end)
+{
+    size_t pages = (end - start) / PAGE_SIZE;
+    uint64_t phys = virt_to_phys((void *)start);
+
+    page_unmap_range(start, pages, NULL);
+    BUG_ON(page_protect_range((uintptr_t)phys_to_virt(phys), pages, PROT_W));
+    frame_give(phys, pages);
+}
+
+void init_text_free(void)
+{
+    static struct module boot; /* zeroed */
+    struct module_facts *f = &boot.facts;
+    char why[MODULE_WHY_MAX];
+
+    f->name = INIT_TEXT_NAME;
+    f->text = f->memory = (uintptr_t)_init_text;
+    f->text_end = (uintptr_t)_init_text_end;
+    f->memory_end = (uintptr_t)_init_end;
+    if (!module_watch->goes)
+        return;
+    module_watch->leaves(f); /* 3 */
+    quiesce();               /* 4 */
+    if (inside_look(&boot, why)) {
+        log_warn("what boot needed is not freed: %s", why);
+        return;
+    }
+    module_watch->goes(f); /* 6 */
+    WRITE_ONCE(is_gone, true);
+    ksyms_withdraw(f->memory, f->memory_end); /* 7 */
+    module_watch->gone(f);
+    quiesce();                             /* 8 */
+    memory_free(f->memory, f->memory_end); /* 9 */
+    log_info("boot is over: %lu KiB of its code and data are free, %lu of them code",
+             (f->memory_end - f->memory) / 1024, (f->text_end - f->text) / 1024);
+}

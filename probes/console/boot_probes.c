@@ -1,0 +1,36 @@
+/* boot_probes.c - the boot argument probes=PLACE,...: probes that are there early enough to
+ * be hit in functions that only boot calls (INIT).
+ */
+#include "kernel/base/compiler.h"
+#include "kernel/console/shell.h"
+#include "kernel/debug/log.h"
+#include "kernel/fs/seq.h"
+#include "probes/port/port.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define LIST_MAX 512
+
+/* A name that means nothing yet may be that of a module to come. */
+static INIT void add_one(const char *place)
+{
+    char line[LIST_MAX + 32];
+    struct seq out;
+
+    seq_init(&out, NULL, NULL);
+    snprintf(line, sizeof(line), "probe add --pending %s", place);
+    if (shell_execute(line, &out))
+        log_warn("probes=%s: %s", place, seq_str(&out));
+    seq_free(&out);
+}
+
+INIT void probes_add_listed(const char *list)
+{
+    char words[LIST_MAX], *rest = words, *word;
+
+    strlcpy(words, list, sizeof(words));
+    while ((word = strsep(&rest, ",")) != NULL)
+        if (*word)
+            add_one(word);
+}
