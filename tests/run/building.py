@@ -111,7 +111,7 @@ BUILT = "SONDE_BUILT"
 def build(targets, say):
     """Bring the targets up to date. On a terminal make's own lines are shown.
 
-    A test run builds everything once, before its first test (./sonde test), so that its tests
+    A test run builds everything once, before its first test (run_tests.py), so that its tests
     need not ask make again, hundreds of times.
     """
     if os.environ.get(BUILT) == BUILD:

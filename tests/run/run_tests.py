@@ -256,7 +256,7 @@ def rules(labels):
 
 
 def build(labels):
-    """What the chosen tests need besides the kernel: the host programs."""
+    """The kernel, and the host programs that the chosen tests need."""
     programs = [command(l)[0] for l in labels
                 if l.startswith("unit/") or l.startswith("hosted/") and "-" in l]
     if "insn/decoder" in labels:
@@ -272,9 +272,7 @@ def build(labels):
             programs.append(os.path.join(BUILD, "fuzz", f"fuzz_{name}"))
     if any(label.startswith("truth/") for label in labels):
         programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
-    targets = [building.spelled(program) for program in programs]
-    if targets:
-        building.build(targets, say)
+    building.build(["all", *map(building.spelled, programs)], say)
 
 
 def run_one(label):
@@ -339,6 +337,7 @@ def main():
     except building.HostError as error:
         say(str(error))
         return HOST
+    os.environ[building.BUILT] = BUILD
     os.environ["PERL5LIB"] = HERE
     words = ["prove", "--formatter", "Totals", "--timer"]
     if names:
