@@ -8,6 +8,7 @@ What a row of a table calls a function is one of
 """
 
 import ast
+import functools
 import os
 import re
 import subprocess
@@ -95,7 +96,7 @@ def language_of(path):
 def spans(path, text, name):
     language = language_of(path)
     if language == "py":
-        yield from python_spans(text, name)
+        yield from (span for function, *span in python_functions(text) if function == name)
         return
     for begin, end in FORMS[language]:
         for match in re.finditer(begin.replace("@", re.escape(name)), text, re.M):
@@ -105,13 +106,15 @@ def spans(path, text, name):
                 yield match.start(), last.end()
 
 
-def python_spans(text, name):
+@functools.cache
+def python_functions(text):
+    """(name, start, end) of each function."""
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
-            yield starts[node.lineno - 1], starts[node.end_lineno]
+    return [(node.name, starts[node.lineno - 1], starts[node.end_lineno])
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))]
 
 
 def pattern(old):
