@@ -131,7 +131,7 @@ static bool holds_only(const char *path, const char *part)
     return good;
 }
 
-/* Everybody appends to one file, makes and removes a directory and a file of his own. */
+/* Each CPU appends to one file, and makes and removes a directory and a file of its own. */
 static int work_in_tmp(void *arg UNUSED)
 {
     char dir[24], file[32];
@@ -139,7 +139,7 @@ static int work_in_tmp(void *arg UNUSED)
 
     snprintf(dir, sizeof(dir), "/tmp/cpu%u", cpu_id());
     snprintf(file, sizeof(file), "%s/file", dir);
-    for (int i = 0; i < 50; i++) {
+    for (uint64_t i = 0; i < ktest_count(20, 50); i++) {
         failed += put("/tmp/shared", VFS_APPEND, "whole\n") != 6;
         failed += vfs_mkdir(dir) != 0;
         failed += put(file, VFS_TRUNC, "mine") != 4;
@@ -159,7 +159,7 @@ KTEST(vfs, files_keep_their_content_under_contention)
 
     ktest_report(each_cpu_run(work_in_tmp, NULL) == 0,
                  "all CPUs found their files as they left them");
-    ktest_report(get("/tmp/shared", &s) == 0 && s.len == 6 * 50 * cpu_count(),
+    ktest_report(get("/tmp/shared", &s) == 0 && s.len == 6 * ktest_count(20, 50) * cpu_count(),
                  "every append is in the shared file");
     seq_free(&s);
     ktest_report(vfs_unlink("/tmp/shared") == 0, "which can be removed");
