@@ -31,6 +31,7 @@
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/gdb/gdb_code.h"
+#include "kernel/gdb/gdb_collect.h"
 #include "kernel/gdb/gdb_stop.h"
 #include "probes/core/life.h"
 #include "probes/port/port_held.h"
@@ -70,10 +71,13 @@ static bool is_wanted(void *arg)
     return READ_ONCE(b->wanted);
 }
 
-/* ask - Return: 1: stop; 0: go on; less: a condition could not be computed. */
+/* ask - a CPU that collects for a tracepoint does not stop: the collection itself has hit,
+ * or an NMI on top of it.
+ * Return: 1: stop; 0: go on; less: a condition could not be computed.
+ */
 static int ask(const struct gdb_break *b, const struct pt_regs *regs)
 {
-    if (!READ_ONCE(b->wanted))
+    if (!READ_ONCE(b->wanted) || gdb_collect_is_busy())
         return 0;
     return gdb_code_ask(READ_ONCE(b->code), b->addr, regs);
 }
@@ -227,30 +231,34 @@ static void note_refusal(struct kprobe *p, const struct probe_reject *why, void 
     *(struct probe_reject *)arg = *why;
 }
 
-/* arm - Return: false, with @why filled. */
-static bool arm(struct gdb_break *b, struct probe_reject *why)
+static bool is_own(uintptr_t addr)
 {
-    struct kprobe *p = &b->kp;
+    return addr >= (uintptr_t)gdb_text_start && addr < (uintptr_t)gdb_text_end;
+}
+
+/* arm - Return: false, with @why filled. */
+static bool arm(struct kprobe *p, struct probe_reject *why)
+{
     struct site_list list;
     size_t in;
 
-    memset(p, 0, sizeof(*p));
-    p->addr = b->addr;
-    p->pre_handler = hit;
     site_list_make(&list, 1, NULL);
     in = register_some(&p, 1, &list, note_refusal, why);
     site_list_free(&list);
     return in == 1;
 }
 
-static const char *put_as_probe(struct gdb_break *b)
+const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)
 {
     struct probe_reject why = { 0 };
     bool armed;
 
+    if (is_own(addr))
+        return "the stub itself runs this code";
     if (!port_hold())
         return "the text is being changed: let the kernel run for a moment";
-    armed = arm(b, &why);
+    kp->addr = addr;
+    armed = arm(kp, &why);
     port_unhold();
     if (armed)
         return NULL;
@@ -270,11 +278,11 @@ static const char *put(struct gdb_break *b)
         why = check_bytes(b->addr, b->len);
         return why ? why : put_in_register(b);
     }
-    if (b->addr >= (uintptr_t)gdb_text_start && b->addr < (uintptr_t)gdb_text_end)
-        return "the stub itself runs this code";
-    why = put_as_probe(b);
-    if (!why)
-        return NULL;
+    memset(&b->kp, 0, sizeof(b->kp));
+    b->kp.pre_handler = hit;
+    why = gdb_break_arm(&b->kp, b->addr);
+    if (!why || is_own(b->addr))
+        return why;
     b->len = 1;
     return put_in_register(b) ? why : NULL;
 }

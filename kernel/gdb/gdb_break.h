@@ -17,6 +17,12 @@ void gdb_break_remove(struct gdb_request *r);
 /* gdb_break_remove_all - the debugger says good-bye. Context: serving. */
 void gdb_break_remove_all(void);
 
+/* gdb_break_arm - register @kp, whose handler is filled in, at @addr, while all CPUs stand.
+ * Return: NULL; or why not, in words. Context: serving.
+ */
+struct kprobe;
+const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr);
+
 /* gdb_break_settle - the debugger lets all CPUs run: what it has taken out and not put back
  * is really taken out, soon. Context: serving.
  */

@@ -9,6 +9,7 @@
 #include "kernel/base/bits.h"
 #include "kernel/base/regs.h"
 #include "kernel/debug/backtrace.h"
+#include "kernel/gdb/gdb_frame.h"
 #include "kernel/gdb/gdb_stop.h"
 #include "kernel/mm/extable.h"
 #include "kernel/thread/thread.h"
@@ -166,11 +167,29 @@ static void put_switched(struct gdb_out *out, const struct thread *t, unsigned n
 
 /* ---- reading ---- */
 
+/* put_collected - of a trace frame. A tracepoint's address is always known. */
+static void put_collected(struct gdb_out *out, unsigned number)
+{
+    const struct pt_regs *regs = gdb_frame_regs();
+
+    if (number == IP)
+        put_word(out, gdb_frame_ip(), number);
+    else if (!regs)
+        gdb_put_unknown(out, general[number].len);
+    else if (general[number].is_absent)
+        put_word(out, 0, number);
+    else
+        gdb_put_hex(out, (const uint8_t *)regs + general[number].off,
+                    general[number].len);
+}
+
 static void put_general(struct gdb_out *out, const struct thread *t, unsigned number)
 {
     const struct pt_regs *regs = regs_of(t);
 
-    if (regs)
+    if (gdb_frame_is_selected())
+        put_collected(out, number);
+    else if (regs)
         put_running(out, regs, number);
     else
         put_switched(out, t, number);
@@ -197,12 +216,26 @@ bool gdb_regs_put_one(struct gdb_out *out, const struct thread *t, unsigned numb
         put_general(out, t, number);
     else if (number < X87_END)
         gdb_put_unknown(out, x87_len(number));
-    else if (cpu < 0)
+    else if (cpu < 0 || gdb_frame_is_selected())
         gdb_put_unknown(out, 8);
     else
         gdb_put_hex(
             out, (const uint8_t *)gdb_cpu((unsigned)cpu) + special[number - X87_END], 8);
     return true;
+}
+
+size_t gdb_regs_block(uint8_t *to, const struct pt_regs *regs)
+{
+    size_t len = 0;
+
+    memset(to, 0, GDB_REGS_BLOCK);
+    for (unsigned number = 0; number < GENERAL; number++) {
+        if (!general[number].is_absent)
+            memcpy(to + len, (const uint8_t *)regs + general[number].off,
+                   general[number].len);
+        len += general[number].len;
+    }
+    return GDB_REGS_BLOCK;
 }
 
 /* ---- writing ---- */
@@ -237,6 +270,8 @@ const char *gdb_regs_set(const struct thread *t, unsigned number, const char **a
     struct pt_regs *regs = regs_of(t);
     unsigned long value = 0;
 
+    if (gdb_frame_is_selected())
+        return "a trace frame cannot be changed: tfind none";
     if (number >= GENERAL)
         return "this register cannot be changed";
     if (!regs)

@@ -3,6 +3,7 @@
 
 #include "kernel/gdb/gdb_packet.h"
 
+struct pt_regs;
 struct thread;
 
 /* gdb_regs_target - target.xml. Immutable. */
@@ -19,6 +20,12 @@ void gdb_regs_put(struct gdb_out *out, const struct thread *t);
  */
 bool gdb_regs_put_one(struct gdb_out *out, const struct thread *t, unsigned number);
 
+/* gdb_regs_block - all registers of target.xml as bytes, 0 for those that are not known.
+ * Return: GDB_REGS_BLOCK. Context: any.
+ */
+#define GDB_REGS_BLOCK 332
+size_t gdb_regs_block(uint8_t *to, const struct pt_regs *regs);
+
 /* gdb_regs_set - the hex digits at *@at become register @number of @t.
  * gdb_regs_set_all - the same for all that gdb_regs_put() gives.
  * Return: NULL; or why not, in words. Context: serving.
@@ -29,5 +36,4 @@ const char *gdb_regs_set_all(const struct thread *t, const char **at);
 /* gdb_regs_ip - where the program is at @regs: code that the engine has made stands for
  * the instruction that it runs. Context: any.
  */
-struct pt_regs;
 uintptr_t gdb_regs_ip(const struct pt_regs *regs);

@@ -38,3 +38,21 @@ void gdb_rings_reset(struct gdb_rings *rings)
     for (unsigned cpu = 0; cpu < rings->count; cpu++)
         rings->reader[cpu].page = ring_reset(rings->ring[cpu], rings->reader[cpu].page);
 }
+
+void gdb_rings_overwrite(struct gdb_rings *rings, bool overwrite)
+{
+    for (unsigned cpu = 0; cpu < rings->count; cpu++)
+        WRITE_ONCE(rings->ring[cpu]->overwrite, overwrite);
+}
+
+uint64_t gdb_rings_bytes(struct gdb_rings *rings)
+{
+    struct ring_stats stats;
+    uint64_t bytes = 0;
+
+    for (unsigned cpu = 0; cpu < rings->count; cpu++) {
+        ring_stats_get(rings->ring[cpu], &stats);
+        bytes += stats.bytes;
+    }
+    return bytes;
+}

@@ -26,6 +26,12 @@ void gdb_rings_begin(struct gdb_rings *rings, enum merge_how how);
 /* gdb_rings_reset - forget what was written up to now. Context: as gdb_rings_begin(). */
 void gdb_rings_reset(struct gdb_rings *rings);
 
+/* gdb_rings_overwrite - may what is new take the place of what is oldest? Context: any.
+ * gdb_rings_bytes - of what can be read. Context: as gdb_rings_begin().
+ */
+void gdb_rings_overwrite(struct gdb_rings *rings, bool overwrite);
+uint64_t gdb_rings_bytes(struct gdb_rings *rings);
+
 /* gdb_rings_write - ring_write() to the ring of the executing CPU.
  * gdb_rings_commit - ring_commit() of it.
  * Context: any, preemption off.

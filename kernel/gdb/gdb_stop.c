@@ -21,6 +21,7 @@
 #include "kernel/cpu/msr.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/cpu/smp.h"
+#include "kernel/gdb/gdb_collect.h"
 #include "kernel/gdb/gdb_line.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
@@ -247,6 +248,8 @@ void gdb_stop_nmi(struct pt_regs *regs)
     unsigned self = cpu_id();
 
     if (!READ_ONCE(stopping) || cpus[self].regs || gdb_is_serving())
+        return;
+    if (gdb_collect_defers())
         return;
     cpus[self].inside_nmi = false;
     stand(&cpus[self], regs);

@@ -17,6 +17,8 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/log.h"
 #include "kernel/gdb/gdb_break.h"
+#include "kernel/gdb/gdb_collect.h"
+#include "kernel/gdb/gdb_frame.h"
 #include "kernel/gdb/gdb_line.h"
 #include "kernel/gdb/gdb_memory.h"
 #include "kernel/gdb/gdb_monitor.h"
@@ -26,9 +28,13 @@
 #include "kernel/gdb/gdb_step.h"
 #include "kernel/gdb/gdb_stop.h"
 #include "kernel/gdb/gdb_threads.h"
+#include "kernel/gdb/gdb_trace.h"
+#include "kernel/gdb/gdb_tracepoint.h"
 #include "kernel/gdb/gdb_wire.h"
 #include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/port/port_held.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +42,8 @@
 #define COM2_IRQ 3
 #define ALL_THREADS UINT64_MAX /* "-1" */
 #define CHUNK (GDB_PACKET_MAX / 2)
-#define SEND_MOST 1024 /* bytes of text that an NMI sends */
+#define CHANGE_NS UINT64_C(1000000000) /* a change of text takes at most so long */
+#define SEND_MOST 1024                 /* bytes of text that an NMI sends */
 
 static struct gdb_out out;
 static struct thread *selected;  /* Hg: what g, p and so on are about */
@@ -187,6 +194,7 @@ static void take_alive(struct gdb_request *r)
 
 static void go_all(void)
 {
+    gdb_frame_forget();
     gdb_break_settle();
     gdb_release(GDB_ALL_CPUS);
     resumed = true;
@@ -199,6 +207,7 @@ static void take_detach(struct gdb_request *r)
     gdb_out_start(r->out);
     gdb_line_detach();
     gdb_break_remove_all();
+    gdb_trace_detach();
     go_all();
 }
 
@@ -207,6 +216,7 @@ static void take_kill(struct gdb_request *r)
     (void)r;
     gdb_line_detach();
     gdb_break_remove_all();
+    gdb_trace_detach();
     go_all();
 }
 
@@ -257,11 +267,21 @@ static void take_read_memory(struct gdb_request *r)
         gdb_error(r, "no address or length");
         return;
     }
-    n = gdb_memory_read(bytes, addr, len < CHUNK ? len : CHUNK);
+    len = len < CHUNK ? len : CHUNK;
+    n = gdb_frame_is_selected() ? gdb_frame_read(bytes, addr, len)
+                                : gdb_memory_read(bytes, addr, len);
     if (!n && len)
         gdb_put_text(r->out, "E0e"); /* EFAULT */
     else
         gdb_put_hex(r->out, bytes, n);
+}
+
+/* write_memory - Return: NULL; or why not. */
+static const char *write_memory(uintptr_t addr, const void *bytes, size_t len)
+{
+    if (gdb_frame_is_selected())
+        return "a trace frame cannot be changed: tfind none";
+    return gdb_memory_write(addr, bytes, len);
 }
 
 static void take_write_hex(struct gdb_request *r)
@@ -274,7 +294,7 @@ static void take_write_hex(struct gdb_request *r)
     else if (len > CHUNK || gdb_take_hex(&r->at, bytes, len) != len)
         gdb_error(r, "too few digits");
     else
-        gdb_done(r, gdb_memory_write(addr, bytes, len));
+        gdb_done(r, write_memory(addr, bytes, len));
 }
 
 static void take_write_binary(struct gdb_request *r)
@@ -286,7 +306,7 @@ static void take_write_binary(struct gdb_request *r)
     else if (len != (uint64_t)(r->end - r->at))
         gdb_error(r, "not as many bytes as it says");
     else
-        gdb_done(r, gdb_memory_write(addr, r->at, len));
+        gdb_done(r, write_memory(addr, r->at, len));
 }
 
 /* ---- resuming ---- */
@@ -367,6 +387,7 @@ static const char *carry_out(const struct plan *plan, struct gdb_request *r)
     }
     if (cpu == GDB_ALL_CPUS)
         gdb_break_settle();
+    gdb_frame_forget();
     gdb_release(cpu);
     resumed = true;
     return NULL;
@@ -421,6 +442,9 @@ static void query_supported(struct gdb_request *r)
     gdb_put_number(r->out, GDB_PACKET_MAX);
     gdb_put_text(r->out, ";QStartNoAckMode+;vContSupported+;swbreak+;hwbreak+;"
                          "ConditionalBreakpoints+;BreakpointCommands+;"
+                         "ConditionalTracepoints+;FastTracepoints+;InstallInTrace+;"
+                         "EnableDisableTracepoints+;TracepointSource+;QTBuffer:size+;"
+                         "tracenz+;DisconnectedTracing+;qXfer:traceframe-info:read+;"
                          "qXfer:features:read+;qXfer:threads:read+");
 }
 
@@ -558,6 +582,31 @@ static void transfer(struct gdb_request *r, void (*write)(struct piece *p))
         r->out->frame[1] = 'm';
 }
 
+static void add_collected(void *arg, bool is_memory, uint64_t start, uint64_t len)
+{
+    char line[96];
+
+    if (is_memory)
+        scnprintf(line, sizeof(line), "<memory start=\"0x%lx\" length=\"0x%lx\"/>\n",
+                  start, len);
+    else
+        scnprintf(line, sizeof(line), "<tvar id=\"0x%lx\"/>\n", start);
+    piece_add(arg, line);
+}
+
+static void write_collected(struct piece *p)
+{
+    piece_add(p, "<?xml version=\"1.0\"?><traceframe-info>\n");
+    if (gdb_frame_is_selected())
+        gdb_frame_info(add_collected, p);
+    piece_add(p, "</traceframe-info>\n");
+}
+
+static void query_collected(struct gdb_request *r)
+{
+    transfer(r, write_collected);
+}
+
 static void query_target(struct gdb_request *r)
 {
     transfer(r, write_target);
@@ -616,9 +665,12 @@ static const struct {
     { "qAttached", query_attached },
     { "qfThreadInfo", query_threads },
     { "qsThreadInfo", query_more_threads },
-    { "qThreadExtraInfo,", query_thread_text },
     { "qXfer:features:read:target.xml:", query_target },
     { "qXfer:threads:read::", query_thread_document },
+    { "qXfer:traceframe-info:read::", query_collected },
+    { "QT", gdb_trace_packet },
+    { "qThreadExtraInfo,", query_thread_text },
+    { "qT", gdb_trace_query },
 };
 
 static void dispatch(const char *data, size_t len)
@@ -704,12 +756,32 @@ static bool still_wanted(void *unused)
     return false;
 }
 
+/* may_stop - not in the middle of a change of text, and not within a collection: breakpoints
+ * and tracepoints that the debugger sets then would be refused. The tick asks again.
+ */
+static bool may_stop(void)
+{
+    static uint64_t since; /* CPU 0, or the CPU that ticks: a race costs a tick */
+    uint64_t now = clock_ns();
+
+    if (gdb_collect_defers())
+        return false;
+    if (!since)
+        since = now;
+    if (!port_can_hold() && now - since < CHANGE_NS)
+        return false;
+    since = 0;
+    return true;
+}
+
 static bool take_nmi(struct pt_regs *regs)
 {
     gdb_stop_nmi(regs);
     look(true);
-    if (__atomic_exchange_n(&wanted, false, __ATOMIC_ACQ_REL) &&
-        !gdb_stop(regs, GDB_WHY_INTERRUPT, still_wanted, NULL))
+    if (!READ_ONCE(wanted) || !may_stop() ||
+        !__atomic_exchange_n(&wanted, false, __ATOMIC_ACQ_REL))
+        return false;
+    if (!gdb_stop(regs, GDB_WHY_INTERRUPT, still_wanted, NULL))
         WRITE_ONCE(wanted, true); /* this CPU is just about to leave a stop */
     return false;
 }
@@ -749,6 +821,7 @@ static int worker(void *unused UNUSED)
 {
     do {
         gdb_break_work();
+        gdb_trace_work();
         gdb_monitor_work();
     } while (!wait_event_until(&work, has_work(), WAIT_FOREVER));
     return 0;
@@ -770,8 +843,8 @@ INIT void gdb_init(void)
 {
     if (!gdb_wire_init())
         return;
-    if (!gdb_output_init()) {
-        log_warn("gdb: no memory for what it prints");
+    if (!gdb_output_init() || !gdb_trace_init()) {
+        log_warn("gdb: no memory for what hits print and collect");
         return;
     }
     trap_set_handler(TRAP_NMI, take_nmi);
@@ -782,6 +855,7 @@ INIT void gdb_init(void)
         log_warn("gdb: no memory for the stub's thread");
         return;
     }
+    port_held_refill(); /* the debugger may come before the thread has run */
     available = true;
     ioapic_route_nmi(COM2_IRQ, percpu_of(0)->apic_id);
     gdb_wire_listen(true);

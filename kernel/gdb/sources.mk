@@ -12,4 +12,7 @@ GDB := \
     kernel/gdb/gdb_monitor.c \
     kernel/gdb/gdb_code.c \
     kernel/gdb/gdb_break.c \
+    kernel/gdb/gdb_collect.c \
+    kernel/gdb/gdb_frame.c \
+    kernel/gdb/gdb_trace.c \
     kernel/gdb/gdb_stub.c

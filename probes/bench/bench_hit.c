@@ -223,8 +223,10 @@ static int hit_group_run(struct shell *sh, const char *only)
     enum step_engine engine = step_get_engine();
     int err;
 
-    if (!only)
+    if (!only || strcmp(only, "base_call") == 0)
         measure_base(sh);
+    if (only && strcmp(only, "base_call") == 0)
+        return 0;
     err = measure_kinds(sh, only);
     if (err == (only ? -ENOENT : 0))
         err = measure_crowds(sh, only);

@@ -41,9 +41,14 @@ bool port_is_held(void)
     return READ_ONCE(held);
 }
 
+bool port_can_hold(void)
+{
+    return !READ_ONCE(locks[PLAT_PROBES].owner) && !READ_ONCE(locks[PLAT_TEXT].owner);
+}
+
 bool port_hold(void)
 {
-    if (READ_ONCE(locks[PLAT_PROBES].owner) || READ_ONCE(locks[PLAT_TEXT].owner))
+    if (!port_can_hold())
         return false;
     optimize_hold(true);
     WRITE_ONCE(held, true);

@@ -22,6 +22,9 @@
 bool port_hold(void);
 void port_unhold(void);
 
+/* port_can_hold - would port_hold() hold it? Context: any. */
+bool port_can_hold(void);
+
 /* port_is_held - Context: any. */
 bool port_is_held(void);
 

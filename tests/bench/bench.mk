@@ -25,4 +25,8 @@ bench-icount: ## instructions of a hit of each kind: no more than tests/bench/ic
 	$(Q)tests/run/need.sh run
 	$(Q)tests/bench/icount.py
 
-.PHONY: bench bench-icount
+bench-gdb: all ## what the kernel's stub for gdb costs, beside gdb at QEMU's stub
+	$(Q)tests/run/need.sh run gdb
+	$(Q)tests/bench/gdb.py
+
+.PHONY: bench bench-icount bench-gdb

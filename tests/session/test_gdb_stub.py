@@ -266,6 +266,23 @@ def places_that_are_refused(stub, client, place):
     tap.check(inside, "the entry code has an address")
 
 
+def an_nmi_is_not_stepped(stub, client, cpus):
+    """Ctrl-C comes as an NMI: a breakpoint in its handler stops inside of it."""
+    client.resume()
+    place = symbol(stub, "nmi_dispatch")
+    client.interrupt()
+    if cpus > 1:
+        return  # the NMIs that stop the other CPUs would hit it as well
+    answers(client, f"Z1,{place:x},1", "OK")
+    client.resume()
+    where = fields(client.interrupt())
+    tap.check("hwbreak" in where, "a breakpoint stops inside an NMI")
+    answers(client, f"vCont;s:{where['thread']}", "E.the code of an NMI cannot be stepped.*")
+    answers(client, f"z1,{place:x},1", "OK")
+    client.resume()
+    tap.check(client.packet().startswith("T02"), "which goes on, and takes its Ctrl-C")
+
+
 def watchpoints(stub, client):
     client.resume()
     jiffies = symbol(stub, "jiffies")
@@ -346,6 +363,7 @@ def all_of_it():
             place = breakpoints(stub, client)
             conditions(stub, client, place)
             places_that_are_refused(stub, client, place)
+            an_nmi_is_not_stepped(stub, client, cpus)
             watchpoints(stub, client)
             with_a_probe_there(stub, client, place)
             damage_and_noise(stub, client)

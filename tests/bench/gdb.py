@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""gdb.py - what the kernel's own stub for gdb costs, beside gdb at QEMU's stub.
+
+    tests/bench/gdb.py
+
+Both stubs run on the same host one after the other, so a ratio holds on a busy machine too;
+instructions are counted by a guest whose clock counts them.
+"""
+
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path[:0] = [os.path.join(ROOT, "tests/run"), os.path.join(ROOT, "tests/session")]
+from rsp import Stub, fields  # noqa: E402
+
+LIMIT = 600
+FALSE = "260003" + "230001869f" + "13" + "27"  # rdx == 99999
+CONDITION = f";X{len(FALSE) // 2:x},{FALSE}"
+FIGURE = re.compile(r"^sonde\.hit\.\w+\.cycles (\d+\.\d+) ", re.M)
+GDB = ["./sonde", "gdb", "run vfs", "cat /proc/version", "--", "-batch",
+       "-ex", "break shell_read_file"]  # fmt: skip
+
+
+def row(what, value, goal):
+    print(f"{what:64} {value:>12}   goal {goal}", flush=True)
+
+
+def connected(stub):
+    stub.guest.wait_prompt(LIMIT)
+    client = stub.connect()
+    client.greet()
+    client.ask("QStartNoAckMode")
+    client.acks = False
+    return client
+
+
+def must(client, packet):
+    answer = client.ask(packet)
+    if answer != "OK":
+        raise SystemExit(f"{packet}: {answer}")
+
+
+def running(client, stub, command):
+    client.resume()
+    time.sleep(1)  # the optimizer makes jumps of what is armed
+    start = time.monotonic()
+    text = stub.ask_console(command).text
+    spent = time.monotonic() - start
+    client.interrupted()
+    return text, spent
+
+
+def targets(stub, client):
+    client.resume()
+    found, n = [], 0
+    while not (reply := stub.guest.machine.request(f"sym bench_lea_{n}", LIMIT)).errno:
+        found.append(int(reply.text.split()[0], 16))
+        n += 1
+    client.interrupted()
+    return found
+
+
+def cost(client, stub, kind="base_call"):
+    return float(FIGURE.search(running(client, stub, f"bench hit.{kind}")[0])[1])
+
+
+def instructions():
+    """A frame of registers, beside the tracer's event with three of them."""
+    with Stub(smp=1, icount=True, qemu="-icount shift=0,sleep=off") as stub:
+        client = connected(stub)
+        base = cost(client, stub)
+        must(client, "QTBuffer:circular:1")
+        for n, place in enumerate(targets(stub, client), 1):
+            must(client, f"QTDP:{n:x}:{place:x}:E:0:0-")
+            must(client, f"QTDP:-{n:x}:{place:x}:R2003")
+        must(client, "QTStart")
+        frame = cost(client, stub) - base
+        must(client, "QTStop")
+        event = cost(client, stub, "event_opt_3regs")
+        row("a trace frame, instructions", f"{frame:.0f}", f"{2 * event:.0f}")
+        row("a trace frame / the tracer's event with three registers",
+            f"{frame / event:.2f}", "2")  # fmt: skip
+
+
+def hits(stub, client):
+    """Of all breakpoints of gdb's."""
+    client.resume()
+    lines = stub.ask_console("probe list").text.splitlines()
+    client.interrupted()
+    return sum(int(line.split()[4]) for line in lines if " bench_lea_" in line)
+
+
+def false_condition_here():
+    """Seconds for a hit."""
+    with Stub(smp=1) as stub:
+        client = connected(stub)
+        places = targets(stub, client)
+        without = running(client, stub, "bench hit.base_call")[1]
+        for place in places:
+            must(client, f"Z0,{place:x},1{CONDITION}")
+        spent = running(client, stub, "bench hit.base_call")[1]
+        return (spent - without) / hits(stub, client)
+
+
+def under_qemu(*words):
+    start = time.monotonic()
+    done = subprocess.run(GDB + list(words) + ["-ex", "continue"], cwd=ROOT, timeout=LIMIT,
+                          capture_output=True, text=True, check=True)  # fmt: skip
+    if "shell_read_file" not in done.stdout:
+        raise SystemExit(done.stdout + done.stderr)
+    return time.monotonic() - start
+
+
+def false_condition():
+    here = false_condition_here()
+    without = under_qemu()
+    there = (under_qemu("-ex", "break vfs_read if count == 99999") - without) / 720
+    row("a false condition, gdb at QEMU's stub, us", f"{there * 1e6:.0f}", "-")
+    row("a false condition, the kernel's stub, us", f"{here * 1e6:.2f}", "-")
+    row("a false condition, how many times faster", f"{there / here:.0f}", "2000")
+
+
+def next_line():
+    """How often gdb lets the kernel go for one `next`."""
+    words = ["./sonde", "gdb", "--stub", "run vfs", "--", "-batch", "-ex", "break vfs_read",
+             "-ex", "continue", "-ex", "delete", "-ex", "set debug remote 1",
+             "-ex", "next", "-ex", "set debug remote 0"]  # fmt: skip
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT,
+                          check=True)  # fmt: skip
+    count = len(re.findall(r"Sending packet: \$vCont;[^?]", done.stderr + done.stdout))
+    row("`next` over a line, round trips that let the kernel go", count, "1")
+
+
+def stop_latency():
+    with Stub(smp=4) as stub:
+        client = connected(stub)
+        spent = []
+        for _ in range(30):
+            client.resume()
+            time.sleep(0.02)
+            start = time.monotonic()
+            stop, _ = client.interrupted()
+            spent.append(time.monotonic() - start)
+            fields(stop)
+        row("Ctrl-C to the stop reply, 4 CPUs, median, ms",
+            f"{statistics.median(spent) * 1e3:.1f}", "50")  # fmt: skip
+        row("the same, the longest of 30, ms", f"{max(spent) * 1e3:.1f}", "-")
+
+
+if __name__ == "__main__":
+    parts = {part.__name__: part
+             for part in (instructions, false_condition, next_line, stop_latency)}
+    for name in sys.argv[1:] or parts:
+        parts[name]()

@@ -1,0 +1,347 @@
+"""test_gdb_trace.py - tracepoints of the kernel's stub, packet by packet: what is collected
+is what the kernel has done, at one-byte instructions too, and what is lost is counted.
+"""
+
+import re
+
+import tap
+from rsp import Stub
+from session import LIMIT
+
+END = "27"
+COUNT = "260003"  # rdx, gdb's register 3
+
+
+def answers(client, packet, pattern):
+    text = client.ask(packet)
+    good = re.fullmatch(pattern, text, re.S)
+    tap.check(good, f"{packet[:40]}: {pattern[:40]}")
+    if not good:
+        tap.note(text[:200])
+
+
+def status(client):
+    """The fields of qTStatus, and whether a trace runs."""
+    text = client.ask("qTStatus")
+    pairs = dict(pair.split(":", 1) for pair in text[3:].split(";") if pair)
+    return text[:2] == "T1", pairs
+
+
+def number(pairs, name):
+    return int(pairs[name], 16)
+
+
+def run(stub, client, command):
+    """A command of the console, while the trace runs; then all CPUs stand again."""
+    client.resume()
+    reply = stub.ask_console(command)
+    client.interrupted()
+    return reply
+
+
+def define(client, number, place, actions, condition="", rest="E:0:0"):
+    """The answers of all its packets."""
+    more = "-" if actions else ""
+    said = [client.ask(f"QTDP:{number:x}:{place:x}:{rest}{condition}{more}")]
+    for n, action in enumerate(actions, 1):
+        more = "-" if n < len(actions) else ""
+        said.append(client.ask(f"QTDP:-{number:x}:{place:x}:{action}{more}"))
+    return said
+
+
+def program(code):
+    return f"X{len(code) // 2:x},{code}"
+
+
+def offers(client, features):
+    for word in ("ConditionalTracepoints", "FastTracepoints", "TracepointSource", "tracenz",
+                 "EnableDisableTracepoints", "InstallInTrace", "QTBuffer:size",
+                 "qXfer:traceframe-info:read"):  # fmt: skip
+        tap.equal(features.get(word), "+", f"{word} is offered")
+    answers(client, "qTMinFTPILen", "1")
+    answers(client, "qTStatus", "T0;tnotrun:0;tframes:0;tcreated:0;.*")
+    answers(client, "qTfP", "l")
+    answers(client, "qTfV", "l")
+    answers(client, "QTFrame:0", "F-1")
+
+
+def frames_are_what_happened(stub, client, place):
+    """`run vfs` calls vfs_read 720 times; rdx is count."""
+    answers(client, "QTinit", "OK")
+    answers(client, "QTDV:1:5:0:6869747", "OK")
+    add = "2c0001" + "2201" + "02" + "2d0001" + "2e0001" + END  # hits = hits + 1; collect it
+    said = define(client, 1, place, ["R0", "M7,0,10", program(add)])
+    tap.equal(said, ["OK"] * 4, "a tracepoint with registers, memory and a program")
+    answers(client, "QTStart", "OK")
+    tap.equal(status(client)[0], True, "the trace runs")
+    tap.equal(run(stub, client, "run vfs").errno, 0, "720 calls")
+    runs, pairs = status(client)
+    tap.equal((runs, number(pairs, "tframes"), number(pairs, "tcreated")), (True, 720, 720),
+              "make 720 frames")  # fmt: skip
+    answers(client, "QTStop", "OK")
+    answers(client, f"qTP:1:{place:x}", "V2d0:[1-9a-f][0-9a-f]*")
+    answers(client, "qTV:1", "V2d5")
+    live = client.ask("g")
+    answers(client, "QTFrame:5", "F5T1")
+    registers = client.ask("g")
+    tap.check(registers != live and len(registers) == len(live), "g is the frame's")
+    rip = int.from_bytes(bytes.fromhex(registers[256:272]), "little")
+    rsp = int.from_bytes(bytes.fromhex(registers[112:128]), "little")
+    tap.equal(rip, place, "with the tracepoint's address")
+    tap.check(re.fullmatch("[0-9a-f]{32}", client.ask(f"m{rsp:x},10")), "m is the frame's")
+    answers(client, f"m{rsp + 16:x},10", "E..*")
+    answers(client, f"m{rsp + 8:x},10", "[0-9a-f]{16}")
+    answers(client, f"m{place:x},4", "E..*")
+    answers(client, f"QTro:{place:x},{place + 16:x}", "OK")
+    answers(client, f"m{place:x},4", "0f1f4400")
+    answers(client, "qTV:1", "Vb")
+    answers(client, "qTV:2", "U")
+    answers(client, "qXfer:traceframe-info:read::0,fff",
+            f'l.*<memory start="0x{rsp:x}" length="0x10"/>.*<tvar id="0x1"/>.*')  # fmt: skip
+    answers(client, "P0=0000000000000000", "E.*tfind none")
+    answers(client, f"M{rsp:x},1:00", "E.*tfind none")
+    answers(client, "QTFrame:ffffffff", "F-1")
+    tap.check(client.ask("g") == live, "without a frame g is the CPU's again")
+    looking_for_frames(client, place)
+
+
+def looking_for_frames(client, place):
+    answers(client, f"QTFrame:pc:{place:x}", "F0T1")
+    answers(client, f"QTFrame:pc:{place:x}", "F1T1")
+    answers(client, "QTFrame:tdp:1", "F2T1")
+    answers(client, "QTFrame:tdp:2", "F-1")
+    answers(client, f"QTFrame:range:{place - 1:x}:{place:x}", "F3T1")
+    answers(client, f"QTFrame:range:{place + 1:x}:{place + 9:x}", "F-1")
+    answers(client, f"QTFrame:outside:{place + 1:x}:{place + 9:x}", "F4T1")
+    answers(client, f"QTFrame:outside:{place:x}:{place:x}", "F-1")
+    answers(client, "QTFrame:2d0", "F-1")
+    answers(client, "QTFrame:2cf", "F2cfT1")
+    answers(client, "QTFrame:0", "F0T1")
+    answers(client, "QTFrame:", "E..*")
+    answers(client, "QTFrame:-1", "F-1|E..*")
+    client.ask("QTFrame:ffffffff")
+
+
+def all_frames_for_a_file(client):
+    """tsave: the frames as bytes."""
+    data = b""
+    while (piece := client.ask(f"qTBuffer:{len(data):x},1000")) != "l":
+        data += bytes.fromhex(piece)
+    at, frames = 0, []
+    while at < len(data):
+        length = int.from_bytes(data[at + 2 : at + 6], "little")
+        frames.append((int.from_bytes(data[at : at + 2], "little"),
+                       data[at + 6 : at + 6 + length]))  # fmt: skip
+        at += 6 + length
+    return frames
+
+
+def the_file_has_all(client, cpus):
+    frames = all_frames_for_a_file(client)
+    tap.equal(len(frames), 720, "qTBuffer gives all frames")
+    tap.check(all(n == 1 and blocks[:1] == b"R" and blocks[333:334] == b"M"
+                  for n, blocks in frames), "with their blocks")  # fmt: skip
+    values = [int.from_bytes(blocks[-8:], "little") for _, blocks in frames]
+    if cpus == 1:
+        tap.equal(values, list(range(6, 726)), "in the order of time")
+    else:
+        tap.check(min(values) >= 6 and max(values) == 725, "and values of all CPUs")
+
+
+def conditions_and_sets(stub, client, place):
+    """Two at one place, of which the first has a condition, and a third that is off."""
+    answers(client, "QTinit", "OK")
+    code = COUNT + "2240" + "15" + END  # count < 64
+    said = define(client, 1, place, ["R0"], ":" + program(code))
+    tap.equal(said, ["OK"] * 2, "a tracepoint with a condition")
+    tap.equal(define(client, 2, place, ["R0"]), ["OK"] * 2, "another one at its address")
+    tap.equal(define(client, 3, place + 5, ["R0"], "", "D:0:0:F1"), ["OK"] * 2,
+              "a fast one at an instruction of one byte, which is off")  # fmt: skip
+    answers(client, "QTStart", "OK")
+    run(stub, client, "run vfs")
+    answers(client, f"QTEnable:3:{place + 5:x}", "OK")
+    run(stub, client, "cat /proc/version")
+    answers(client, f"QTDisable:2:{place:x}", "OK")
+    run(stub, client, "cat /proc/version")
+    answers(client, "QTStop", "OK")
+    hits = [client.ask(f"qTP:{n}:{at:x}").split(":")[0]
+            for n, at in ((1, place), (2, place), (3, place + 5))]  # fmt: skip
+    tap.equal(hits[1:], ["V2d2", "V4"], "each counts while it is on")
+    frames = all_frames_for_a_file(client)
+    rdx = [int.from_bytes(b[1 + 24 : 1 + 32], "little") for n, b in frames if n == 1]
+    tap.check(rdx and all(value < 64 for value in rdx), "the condition has held")
+    tap.equal(hits[0], f"V{len(rdx):x}", "for each of its frames")
+    ups = []
+    text = client.ask("qTfP")
+    while text != "l":
+        ups.append(text)
+        text = client.ask("qTsP")
+    tap.equal([t[0] for t in ups], list("TATATA"), "another debugger is told all of them")
+    tap.check(ups[4].startswith(f"T3:{place + 5:x}:E:0:0:F1"), "as they are now")
+
+
+def ends(stub, client, place):
+    """By a pass count, by a full buffer, by a debugger that leaves; and none in a circle."""
+    answers(client, "QTinit", "OK")
+    define(client, 1, place, ["R0"], "", "E:0:9")
+    answers(client, "QTStart", "OK")
+    run(stub, client, "run vfs")
+    runs, pairs = status(client)
+    tap.equal((runs, pairs.get("tpasscount"), pairs["tframes"]), (False, "1", "9"),
+              "a pass count ends the trace")  # fmt: skip
+    answers(client, "QTBuffer:size:8000", "OK")
+    answers(client, "QTBuffer:size:ffffffff", "E.the buffer has at most .*")
+    answers(client, "QTinit", "OK")
+    define(client, 1, place, ["R0", "M7,0,100"])
+    answers(client, "QTStart", "OK")
+    run(stub, client, "run vfs")
+    runs, pairs = status(client)
+    tap.check(not runs and "tfull" in pairs and 0 < number(pairs, "tframes") < 100,
+              "a full buffer ends it")  # fmt: skip
+    tap.check(b"frames lost" in bytes.fromhex(pairs["notes"]), "which is told as a loss")
+    answers(client, "QTBuffer:size:-1", "OK")
+    answers(client, "QTBuffer:circular:1", "OK")
+    answers(client, "QTinit", "OK")
+    define(client, 1, place, ["R0", f"M-1,{place:x},800"])
+    answers(client, "QTStart", "OK")
+    for _ in range(4):
+        run(stub, client, "run vfs")
+    runs, pairs = status(client)
+    tap.check(runs and number(pairs, "tcreated") == 2880 > number(pairs, "tframes") > 100,
+              "a circular buffer keeps the latest")  # fmt: skip
+    answers(client, "QTFrame:0", "F0T1")
+    answers(client, "QTBuffer:circular:0", "OK")
+
+
+def what_fails(stub, client, place):
+    """Faults in programs, wrong programs, code that collects, and nonsense."""
+    answers(client, "QTinit", "OK")
+    null = "2200" + "19" + "29" + END  # *(u32 *)0
+    define(client, 1, place, ["R0", program(null), "M-1,0,4", f"M-1,{place:x},2000"])
+    define(client, 2, place, [], ":" + program("2200" + "19" + END))
+    collects = stub_symbol(stub, client, "agent_run")
+    define(client, 3, collects, ["R0"])
+    answers(client, "QTStart", "OK")
+    run(stub, client, "cat /proc/version")
+    runs, pairs = status(client)
+    notes = bytes.fromhex(pairs["notes"]).decode()
+    tap.check(runs and number(pairs, "tframes") == 2, "programs that fault end nothing")
+    faults = int(re.search(r"\[(\d+) pieces or conditions", notes).group(1))
+    tap.equal(faults, 2 * 3, "each is counted")
+    answers(client, "QTFrame:1", "F1T1")
+    text = client.ask(f"m{place:x},1ff0")
+    tap.equal(len(text) // 2, 0x1FF0, "a frame is longer than a page")
+    answers(client, "QTStop", "OK")
+    for bad in ("QTDP:4:1000:E:5:0", "QTDP:4", "QTDP:4:1000:E:0:0:S", "QTDP:-9:1000:R0",
+                "QTDP:4:1000:E:0:0:X3,2600", "QTDP:4:1000:E:0:0:X1,15", "QTDPsrc:9:9:x",
+                "QTDV:1", "QTEnable:9:9", "qTV:", "qTBuffer:x"):  # fmt: skip
+        answers(client, bad, "E..*")
+    answers(client, f"QTDP:5:{place:x}:E:0:0-", "OK")
+    answers(client, f"QTDP:-5:{place:x}:S", "E.while-stepping is not served.*")
+    answers(client, f"QTDP:6:{place + 1:x}:E:0:0", "OK")
+    answers(client, "QTStart", "E.tracepoint 6 at .*")
+    tap.equal(status(client)[0], False, "one place that is refused refuses the trace")
+
+
+def stub_symbol(stub, client, name):
+    client.resume()
+    addr = stub.symbol(name)
+    client.interrupted()
+    return addr
+
+
+def with_a_breakpoint(stub, client, place):
+    """Both at one address: each does its part. And a debugger that dies meanwhile."""
+    answers(client, "QTinit", "OK")
+    define(client, 1, place, ["R0", "M7,0,40"])
+    answers(client, "QTStart", "OK")
+    answers(client, f"Z0,{place:x},1", "OK")
+    client.resume()
+    console = stub.in_background("cat /proc/version")
+    stops = 0
+    for _ in range(2):
+        stops += "swbreak" in client.packet()
+        client.ask(f"z0,{place:x},1")
+        client.ask(f"Z0,{place:x},1")
+        client.resume()
+    console.join()
+    client.interrupted()
+    pairs = status(client)[1]
+    tap.equal((stops, number(pairs, "tframes")), (2, 2), "two stops, and two frames")
+    answers(client, f"z0,{place:x},1", "OK")
+    client.resume()
+    tap.equal(stub.ask_console("run vfs").errno, 0, "the breakpoint is gone")
+    client.close()
+    tap.equal(stub.ask_console("run vfs").errno, 0, "without a debugger the trace goes on")
+    client = stub.connect()
+    features = client.greet()
+    answers(client, "QStartNoAckMode", "OK")
+    client.acks = False
+    runs, pairs = status(client)
+    tap.equal((runs, number(pairs, "tframes")), (True, 1442), "and the next one finds it")
+    answers(client, "D", "OK")
+    client.close()
+    client = stub.connect()
+    client.greet()
+    answers(client, "QStartNoAckMode", "OK")
+    client.acks = False
+    tap.check("tdisconnected" in status(client)[1], "detach ends it")
+    tap.check(features, "features come again")
+    return client
+
+
+def stops_between_frames(stub, client, place, cpus):
+    """Long frames, and stops in their middle: a CPU ends its frame before it stands."""
+    answers(client, "QTinit", "OK")
+    answers(client, "QTBuffer:circular:1", "OK")
+    define(client, 1, place, ["R0", f"M-1,{place:x},1800", f"M-1,{place:x},1800"])
+    answers(client, "QTStart", "OK")
+    halves, stops = [], 20 * cpus
+    client.resume()
+    console = stub.in_background("run vfs")
+    for _ in range(stops):
+        client.interrupted()
+        made = number(status(client)[1], "tcreated")
+        if client.ask(f"qTP:1:{place:x}").split(":")[0] != f"V{made:x}":
+            halves.append(made)
+        client.resume()
+    console.join()
+    client.interrupted()
+    tap.equal(number(status(client)[1], "tcreated"), 720, "720 long frames")
+    tap.equal(halves, [], f"none of {stops} stops finds one half done")
+    answers(client, "QTBuffer:circular:0", "OK")
+
+
+def is_gone(stub, client):
+    client.ask("QTinit")
+    client.resume()
+    lines = [None]
+    for _ in range(200):
+        lines = [line for line in stub.ask_console("probe list").text.splitlines()
+                 if " k " in line]  # fmt: skip
+        if not lines:
+            break
+    tap.equal(lines, [], "no probe is left")
+
+
+def all_of_it():
+    for cpus in (1, 4):
+        with Stub(smp=cpus) as stub:
+            stub.guest.wait_prompt(LIMIT)
+            client = stub.connect()
+            features = client.greet()
+            client.ask("QStartNoAckMode")
+            client.acks = False
+            place = stub_symbol(stub, client, "vfs_read")
+            offers(client, features)
+            frames_are_what_happened(stub, client, place)
+            the_file_has_all(client, cpus)
+            conditions_and_sets(stub, client, place)
+            ends(stub, client, place)
+            what_fails(stub, client, place)
+            client = with_a_breakpoint(stub, client, place)
+            stops_between_frames(stub, client, place, cpus)
+            is_gone(stub, client)
+
+
+tap.run(all_of_it)
