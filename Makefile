@@ -332,8 +332,12 @@ test-tools: ## the tests that need large programs of other projects
 	$(Q)./sonde test --tools
 
 test-long: ## all of both, with more seeds, more CPUs and more time
-	$(Q)tests/run/need.sh run uefi gdb test tools
+	$(Q)tests/run/need.sh run uefi gdb suite test tools
 	$(Q)./sonde test --long
+
+gdb-suite: ## gdb's own test-suite, at the kernel's stub and at gdbserver: what differs
+	$(Q)tests/run/need.sh run gdb suite test
+	$(Q)./sonde test gdb/suite
 
 STRESS_OPTIONS := MINUTES SEED CPUS ROUND CLASSES STEPPED
 stress: $(B)/sonde.elf ## handlers that misbehave at random: MINUTES=60 SEED=1 CPUS=1,2,4,8
@@ -399,5 +403,5 @@ print-%:
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile tests/*.mk tests/*/*.mk | sort | expand -t 14
 
-.PHONY: all run gdb core test test-tools test-long test-fresh labs-fresh ktest fuzz stress mutants check format disas \
+.PHONY: all run gdb gdb-suite core test test-tools test-long test-fresh labs-fresh ktest fuzz stress mutants check format disas \
     host-insn hooks clean help

@@ -50,6 +50,13 @@ $(B)/fuzz/fuzz_agent: $(FUZZ_AGENT)
 	$(Q)clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^
 -include $(FUZZ_AGENT:.o=.d)
 
+# What arrives at the kernel's own stub for gdb.
+FUZZ_GDB = $(patsubst %.c,$(B)/fuzz/obj/%.o,tests/fuzz/fuzz_gdb.c kernel/gdb/gdb_packet.c)
+$(B)/fuzz/fuzz_gdb: $(FUZZ_GDB)
+	$(call say,HOSTLD,$@)
+	$(Q)clang $(SANITIZE) -fsanitize=fuzzer -o $@ $^
+-include $(FUZZ_GDB:.o=.d)
+
 # The checker of modules under it.
 FUZZ_MODULE = $(patsubst %.c,$(B)/fuzz/obj/%.o,tests/fuzz/fuzz_module.c \
     kernel/module/elf_check.c kernel/module/elf_link.c)

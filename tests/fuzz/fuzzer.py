@@ -1,8 +1,8 @@
 """fuzzer.py - one libFuzzer program: its samples, and what it makes of them.
 
 The program is build/fuzz/fuzz_NAME of tests/fuzz/fuzz_NAME.c. In a usual run it tries always
-the same 200,000 inputs; with --long a minute of new ones, which begin where the last run on
-this machine ended. SEED=N gives a printed seed back.
+the same inputs, most programs 200,000; with --long a minute of new ones, which begin where
+the last run on this machine ended. SEED=N gives a printed seed back.
 """
 
 import os
@@ -28,13 +28,14 @@ def store(directory, inputs):
 
 
 class Fuzzer:
-    """@samples: bytes, each of at most @longest."""
+    """@samples: bytes, each of at most @longest. @runs: inputs of a usual run."""
 
-    def __init__(self, name, samples, longest):
+    def __init__(self, name, samples, longest, runs=RUNS):
         self.program = os.path.join(BUILD, "fuzz", f"fuzz_{name}")
         self.corpus = os.path.join(BUILD, "fuzz", f"{name}-corpus")
         self.samples = samples
         self.longest = longest
+        self.runs = runs
 
     def run(self, directory, *words):
         """Run it. The input that it found (bytes, or None), and its output."""
@@ -65,7 +66,7 @@ class Fuzzer:
     def mutants_pass(self):
         seed = int(os.environ.get("SEED", random.randrange(1, 1 << 31) if LONG else 1))
         tap.note(f"seed {seed}")
-        limit = f"-max_total_time={SECONDS}" if LONG else f"-runs={RUNS}"
+        limit = f"-max_total_time={SECONDS}" if LONG else f"-runs={self.runs}"
         with tempfile.TemporaryDirectory() as directory:
             first = os.path.join(directory, "first")
             store(first, self.samples)

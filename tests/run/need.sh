@@ -1,8 +1,8 @@
 #!/bin/sh
 # need.sh - make sure the tools of the named groups are there; install what is missing.
 #
-#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb record web labs test
-#                                  tools fresh fuse
+#   tests/run/need.sh GROUP...     groups: build iso qemu run uefi gdb suite record web labs
+#                                  test tools fresh fuse
 #
 # Silent and quick when nothing is missing. Otherwise says what it installs, then
 # installs it with apt-get, through sudo when not root. Where there is no apt-get it
@@ -22,6 +22,9 @@ qemu   qemu-system-x86_64                       qemu-system-x86
 uefi   /usr/lib/grub/x86_64-efi/moddep.lst      grub-efi-amd64-bin
 uefi   /usr/share/OVMF/OVMF_CODE_4M.fd          ovmf
 gdb    gdb                                      gdb
+suite  runtest                                  dejagnu
+suite  gdbserver                                gdbserver
+suite  /usr/src/gdb.tar.xz                      gdb-source
 record qemu-img                                 qemu-utils
 fuse   /usr/lib/python3/dist-packages/fusepy.py python3-fusepy
 fuse   fusermount                               fuse3

@@ -82,6 +82,7 @@ LONG_ONLY = (
     "hosted/poke-clang",
     "hosted/toggle-clang",
     "kernel/steppedlong2",
+    "gdb/suite",  # ten minutes of gdb's own test-suite
     "lint/tidy",
     "session/module_text",  # the same rules as for a small one
     "session/core",  # builds another kernel; unit/extend_none is the same on the host
@@ -267,7 +268,7 @@ def build(labels):
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
     if "region/plans" in labels:
         programs.append(os.path.join(BUILD, "region", "check_region"))
-    for name in ("agent", "insn", "module", "trace"):
+    for name in ("agent", "gdb", "insn", "module", "trace"):
         if f"fuzz/{name}" in labels:
             programs.append(os.path.join(BUILD, "fuzz", f"fuzz_{name}"))
     if any(label.startswith("truth/") for label in labels):

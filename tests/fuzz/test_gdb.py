@@ -1,0 +1,37 @@
+"""test_gdb.py - any bytes on the line of the kernel's own stub for gdb, under libFuzzer.
+
+    tests/run/run_tests.py [--long] fuzz/gdb
+
+The streams of gdb.txt, then what the fuzzer makes of them (fuzzer.py, fuzz_gdb.c). What it
+finds belongs into gdb.txt.
+"""
+
+import ast
+import os
+
+import tap
+from fuzzer import Fuzzer
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BYTES_MAX = 128
+RUNS = 20000  # some are longer than a packet may be
+
+
+def samples():
+    with open(os.path.join(HERE, "gdb.txt"), encoding="ascii") as file:
+        lines = [line.strip() for line in file]
+    return [ast.literal_eval(f"b'{line}'") for line in lines if line and line[0] != ";"]
+
+
+fuzzer = Fuzzer("gdb", samples(), BYTES_MAX, RUNS)
+
+
+def samples_hold_the_rules():
+    fuzzer.samples_pass()
+
+
+def other_streams_hold_the_rules():
+    fuzzer.mutants_pass()
+
+
+tap.run(samples_hold_the_rules, other_streams_hold_the_rules)

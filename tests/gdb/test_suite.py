@@ -1,0 +1,245 @@
+"""test_suite.py - gdb's own test-suite, on the kernel's stub and on gdbserver: what differs?
+
+    make gdb-suite
+    tests/gdb/test_suite.py [FILE...]       e.g. gdb.base/break; without one, all of them
+
+Debian's gdb-source has the suite, dejagnu runs it. Each FILE runs on the host, where
+gdbserver controls an ordinary process, and in a kernel, behind its stub. A test that has
+another result there than here is a difference. Each of them has to be in
+tests/gdb/expected.tsv, with the reason, and each row there has to meet a difference. The
+output is TAP: a fact for each file, and one for each row in vain.
+"""
+
+import collections
+import fnmatch
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "suite")
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
+sys.path.insert(0, os.path.join(ROOT, "tests/run"))
+
+import tap  # noqa: E402
+from guest import BUILD, die_with_parent  # noqa: E402
+
+ARCHIVE = "/usr/src/gdb.tar.xz"
+WANTED = ("gdb/gdb/testsuite/", "gdb/include/dwarf2.h", "gdb/include/dwarf2.def")
+EXPECTED = os.path.join(os.path.dirname(HERE), "expected.tsv")
+BASE = ("break", "condbreak", "step-test", "finish", "watchpoint", "hbreak", "recurse",
+        "dprintf", "find", "return")  # fmt: skip
+FOLDER = os.path.join(BUILD, "suite")
+TESTS = os.path.join(FOLDER, "gdb/gdb/testsuite")
+AGENT_LIBRARY = "/usr/lib/libinproctrace.so"
+NONE = "-"  # a test that one side does not have
+TIMES = 2  # a file that differs without a reason runs again: other work may have made it late
+LIMIT = 1500  # seconds for all files on one side
+RESULT = re.compile(r"([A-Z]+): (\S+)\.exp: (.*)")
+RESULTS = ("PASS", "FAIL", "KPASS", "KFAIL", "XPASS", "XFAIL", "UNTESTED", "UNSUPPORTED",
+           "UNRESOLVED")  # fmt: skip
+# What gdb or a test adds to a name, and paths that are another one on each side.
+ADDED = re.compile(r" \((timeout|eof|the program is no longer running|"
+                   r"the program exited|got interactive prompt|GDB internal error)\)$"
+                   )  # fmt: skip
+
+Row = collections.namedtuple("Row", "file test server stub reason number")
+
+
+def unpack():
+    """The suite, once."""
+    done = os.path.join(FOLDER, ".unpacked")
+    if os.path.exists(done) and os.path.getmtime(done) > os.path.getmtime(ARCHIVE):
+        return
+    shutil.rmtree(os.path.join(FOLDER, "gdb"), ignore_errors=True)
+    os.makedirs(FOLDER, exist_ok=True)
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(FOLDER, (m for m in archive if m.name.startswith(WANTED)))
+    with open(done, "w", encoding="ascii"):
+        pass
+
+
+def all_files():
+    trace = sorted(name for name in os.listdir(os.path.join(TESTS, "gdb.trace"))
+                   if name.endswith(".exp"))  # fmt: skip
+    return [f"gdb.base/{name}" for name in BASE] + ["gdb.trace/" + n[:-4] for n in trace]
+
+
+class Side:
+    """One of the two targets."""
+
+    def __init__(self, name, board, triplet, *words):
+        self.name, self.board, self.triplet, self.words = name, board, triplet, words
+        # gdbserver's library is looked for in ../../gdbserver.
+        self.folder = os.path.join(FOLDER, name, "run")
+        self.seconds = 0
+
+    def prepare(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        os.makedirs(os.path.join(self.folder, "cache"))
+        library = os.path.join(FOLDER, "gdbserver")
+        os.makedirs(library, exist_ok=True)
+        if not os.path.exists(os.path.join(library, "libinproctrace.so")):
+            shutil.copy(AGENT_LIBRARY, library)
+        host = "x86_64-pc-linux-gnu"
+        lines = (f"set host_triplet {host}", f"set build_triplet {host}",
+                 f"set target_triplet {self.triplet}", f"set target_alias {self.triplet}",
+                 f"set srcdir {TESTS}", "set tool gdb", "set enable_libctf no",
+                 "set gdb_test_timeout 30", "source ${srcdir}/lib/append_gdb_boards_dir.exp",
+                 f"lappend boards_dir {HERE}/boards")  # fmt: skip
+        with open(os.path.join(self.folder, "site.exp"), "w", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+
+    def run(self, files):
+        """{file: {test: [results]}}"""
+        self.prepare()
+        begun = time.monotonic()
+        words = ["runtest", f"--target_board={self.board}", "GDB=/usr/bin/gdb", *self.words]
+        with open(os.path.join(self.folder, "out"), "w", encoding="utf-8") as out:
+            process = subprocess.Popen(
+                words + [name + ".exp" for name in files], cwd=self.folder, stdout=out,
+                stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
+                env=dict(os.environ, SONDE_SUITE=HERE, LC_ALL="C", TERM="dumb"),
+                preexec_fn=die_with_parent)  # fmt: skip
+            try:
+                process.wait(LIMIT)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self.seconds += time.monotonic() - begun
+        return self.results()
+
+    def results(self):
+        found = collections.defaultdict(lambda: collections.defaultdict(list))
+        path = os.path.join(self.folder, "gdb.sum")
+        with open(path, encoding="utf-8", errors="replace") as file:
+            for line in file:
+                match = RESULT.match(line)
+                if match and match[1] in RESULTS:
+                    name = match[3].replace(self.folder, "DIR").replace(TESTS, "SRC")
+                    found[match[2]][ADDED.sub("", name)].append(match[1])
+        return found
+
+
+SERVER = Side("server", "native-gdbserver", "x86_64-pc-linux-gnu",
+              "GDBSERVER=/usr/bin/gdbserver")  # fmt: skip
+STUB = Side("stub", "sonde", "x86_64-unknown-elf")
+
+
+def run_both(files):
+    """{file: {test: (results on gdbserver, results on the stub)}}"""
+    came = {}
+
+    def one(side):
+        came[side] = side.run(files)
+
+    threads = [threading.Thread(target=one, args=(side,)) for side in (SERVER, STUB)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    both = {}
+    for file in files:
+        server, stub = came[SERVER][file], came[STUB][file]
+        names = list(dict.fromkeys([*server, *stub]))
+        both[file] = {name: (word(server.get(name)), word(stub.get(name))) for name in names}
+    return both
+
+
+def word(results):
+    """Of a test that ran several times under one name: each result once."""
+    return "+".join(sorted(set(results))) if results else NONE
+
+
+def read_rows():
+    rows = []
+    with open(EXPECTED, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            fields = line.rstrip("\n").split("\t")
+            if line.startswith("#") or not line.strip():
+                continue
+            if len(fields) != 5 or not fields[4]:
+                raise SystemExit(f"{EXPECTED}:{number}: five columns, the last is a reason")
+            rows.append(Row(*fields, number))
+    return rows
+
+
+def matches(pattern, text):
+    """Only * is special: names of tests are full of brackets."""
+    return fnmatch.fnmatchcase(text, re.sub(r"[\[?]", lambda m: f"[{m[0]}]", pattern))
+
+
+def rows_of(rows, file, test, server, stub):
+    return [row for row in rows
+            if matches(row.file, file) and matches(row.test, test)
+            and matches(row.server, server) and matches(row.stub, stub)]  # fmt: skip
+
+
+def differences(tests):
+    return [(test, *pair) for test, pair in tests.items() if pair[0] != pair[1]]
+
+
+def unexplained(rows, both):
+    """The differences without a row, by file."""
+    found = {}
+    for file, tests in both.items():
+        left = [d for d in differences(tests) if not rows_of(rows, file, *d)]
+        if left:
+            found[file] = left
+    return found
+
+
+def tell(rows, both):
+    used = set()
+    left = unexplained(rows, both)
+    for file, tests in both.items():
+        found = differences(tests)
+        for one in found:
+            used.update(row.number for row in rows_of(rows, file, *one)[:1])
+        passed = sum(pair[1].startswith("PASS") for pair in tests.values())
+        tap.check(tests and file not in left,
+                  f"{file}: {passed} pass on the stub, {len(found)} of {len(tests)} differ "
+                  "from gdbserver")  # fmt: skip
+        for test, server, stub in left.get(file, ()):
+            tap.note(f"{file}\t{test}\t{server}\t{stub}\t")
+    for row in rows:
+        if row.number not in used and any(matches(row.file, file) for file in both):
+            what = f"expected.tsv, row {row.number}: {row.file} {row.test}"
+            tap.check(False, what + ": no difference")
+
+
+def total(both, rows):
+    tests = [pair for those in both.values() for pair in those.values()]
+    tap.note(f"{len(tests)} tests in {len(both)} files; pass on gdbserver "
+             f"{sum(p[0].startswith('PASS') for p in tests)}, on the stub "
+             f"{sum(p[1].startswith('PASS') for p in tests)}; "
+             f"{sum(p[0] != p[1] for p in tests)} differences, {len(rows)} rows; "
+             f"{SERVER.seconds:.0f} s, {STUB.seconds:.0f} s")  # fmt: skip
+
+
+def compare(files):
+    rows = read_rows()
+    both = run_both(files)
+    for _ in range(TIMES - 1):
+        again = list(unexplained(rows, both))
+        if again:
+            tap.note("once more: " + " ".join(again))
+            both.update(run_both(again))
+    tell(rows, both)
+    total(both, rows)
+
+
+def all_of_it():
+    unpack()
+    compare(FILES or all_files())
+
+
+FILES = [name for name in sys.argv[1:] if not name.startswith("--")]
+
+if __name__ == "__main__":
+    del sys.argv[1:]  # they are no names of functions here
+    tap.run(all_of_it)
