@@ -33,6 +33,7 @@
 #include "kernel/gdb/gdb_code.h"
 #include "kernel/gdb/gdb_collect.h"
 #include "kernel/gdb/gdb_stop.h"
+#include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/port/port_held.h"
 
@@ -41,6 +42,7 @@
 
 #define BREAKS_MAX 64
 #define REASON_LEN 128
+#define GRACE_NS UINT64_C(200000000) /* of the kernel's time, which stands with it */
 
 enum kind { KIND_PROBE, KIND_HARDWARE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
 
@@ -410,8 +412,13 @@ static void take_out(struct gdb_break *b)
     __atomic_store_n(&b->state, FREE, __ATOMIC_RELEASE);
 }
 
+/* A debugger that steps from breakpoint to breakpoint lets the kernel run for moments only.
+ * In these nothing is taken out, and no jump is made: the next stop would come in the middle
+ * of the change, and a new breakpoint would have to wait for its end.
+ */
 void gdb_break_work(void)
 {
+    thread_sleep_ns(GRACE_NS);
     port_held_refill();
     if (!__atomic_exchange_n(&is_settled, false, __ATOMIC_ACQ_REL))
         return;

@@ -265,6 +265,23 @@ static const char *store(struct pt_regs *regs, unsigned number, unsigned long va
     return NULL;
 }
 
+/* A debugger that calls a function writes all registers back, those included that it could
+ * only read.
+ */
+static const char *check_special(const struct thread *t, unsigned number, const char **at)
+{
+    int cpu = gdb_cpu_of(t);
+    uint64_t value;
+
+    if (number >= X87_END && number < REGISTERS && cpu >= 0 &&
+        gdb_take_hex(at, &value, sizeof(value)) == sizeof(value) &&
+        !memcmp(&value,
+                (const uint8_t *)gdb_cpu((unsigned)cpu) + special[number - X87_END],
+                sizeof(value)))
+        return NULL;
+    return "this register cannot be changed";
+}
+
 const char *gdb_regs_set(const struct thread *t, unsigned number, const char **at)
 {
     struct pt_regs *regs = regs_of(t);
@@ -273,7 +290,7 @@ const char *gdb_regs_set(const struct thread *t, unsigned number, const char **a
     if (gdb_frame_is_selected())
         return "a trace frame cannot be changed: tfind none";
     if (number >= GENERAL)
-        return "this register cannot be changed";
+        return check_special(t, number, at);
     if (!regs)
         return "the thread is not on a CPU: its registers cannot be changed";
     if (gdb_take_hex(at, &value, general[number].len) != general[number].len)

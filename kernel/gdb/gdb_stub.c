@@ -820,9 +820,9 @@ void gdb_poll(void)
 static int worker(void *unused UNUSED)
 {
     do {
-        gdb_break_work();
         gdb_trace_work();
         gdb_monitor_work();
+        gdb_break_work();
     } while (!wait_event_until(&work, has_work(), WAIT_FOREVER));
     return 0;
 }

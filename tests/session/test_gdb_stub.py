@@ -90,6 +90,8 @@ def memory_and_registers(stub, client):
     answers(client, "P10", "E..*")
     answers(client, "P10=12", "E.too few digits")
     answers(client, "P2c=1122334455667788", "E..*")
+    for number in range(0x28, 0x2f):  # fs_base to efer: as gdb does behind a call
+        answers(client, f"P{number:x}=" + client.ask(f"p{number:x}"), "OK")
     answers(client, "G" + client.ask("g"), "OK")
     answers(client, "G00", "E..*")
 

@@ -1,0 +1,236 @@
+"""test_gdb_enemies.py - breakpoints of the kernel's own stub where they hurt.
+
+In handlers, in generated code, in interrupts and NMIs, in the driver of a console, in the
+middle of changes of text, where probes of others are, on several CPUs at once; and those of a
+debugger that dies.
+"""
+
+import re
+import threading
+
+import tap
+from rsp import Stub, fields
+from session import LIMIT
+
+READS = "cat /proc/version"  # calls vfs_read twice
+STOPS = 5
+SERIAL, TICK = "serial_write", "tick"
+
+
+class Enemy:
+    """A kernel and a debugger that is attached; the kernel stands unless a method says."""
+
+    def __init__(self, stub, cpus):
+        self.stub, self.cpus = stub, cpus
+        self.attach()
+
+    def attach(self):
+        self.client = self.stub.connect()
+        self.client.greet()
+        self.client.ask("QStartNoAckMode")
+        self.client.acks = False
+        self.client.ask("?")
+
+    def tell(self, holds, what):
+        return tap.check(holds, f"{self.cpus} CPUs: {what}")
+
+    def console(self, *commands):
+        """Run commands to their end, without a stop. The output of all of them."""
+        self.client.resume()
+        said = "".join(self.ask(command) for command in commands)
+        self.client.interrupt()
+        return said
+
+    def ask(self, command):
+        return self.stub.guest.machine.request(command, LIMIT).text
+
+    def begin(self, command):
+        """The kernel runs, and a command on the console."""
+        self.asking = threading.Thread(target=self.ask, args=(command,), daemon=True)
+        self.client.resume()
+        self.asking.start()
+
+    def end(self):
+        """Until that command has ended: the kernel stands."""
+        self.client.resume()
+        self.asking.join(LIMIT)
+        self.client.interrupt()
+        return not self.asking.is_alive()
+
+    def symbol(self, name):
+        return int(self.console(f"sym {name}").split()[0], 16)
+
+    def set(self, place, kind=0, length=1):
+        return self.client.ask(f"Z{kind},{place:x},{length:x}")
+
+    def clear(self, place, kind=0, length=1):
+        return self.client.ask(f"z{kind},{place:x},{length:x}")
+
+    def stop(self):
+        """The next stop: its fields, with `ip`."""
+        text = self.client.packet(LIMIT)
+        where = fields(text)
+        where["ip"] = int.from_bytes(bytes.fromhex(where["10"]), "little")
+        return where
+
+    def stops_at(self, place, times, command, what):
+        """A breakpoint that the command meets; each stop is at it."""
+        if not self.tell(self.set(place) == "OK", f"{what}: takes a breakpoint"):
+            return
+        self.begin(command)
+        seen = []
+        for n in range(times):
+            seen.append(self.stop()["ip"])
+            if n < times - 1:
+                self.client.resume()
+        self.clear(place)
+        self.tell(seen == [place] * times, f"{what}: stops there, {times} times")
+        self.tell(self.end(), f"{what}: and the kernel goes on")
+
+
+def in_a_handler(e):
+    """Of a module. The engine's own handlers are part of a hit, where a hit is a miss."""
+    e.console("module load /boot/reads.o")
+    e.stops_at(e.symbol("before_read"), 2, READS, "a probe's handler")
+    e.console("module del reads", "probe add --post vfs_read+5")
+    place = e.symbol("count_post")
+    e.tell(e.set(place) == "OK" and e.console(READS).startswith("sonde"),
+           "a handler of the engine's: a breakpoint there is not met in a hit")  # fmt: skip
+    e.clear(place)
+    e.console("probe del all")
+
+
+def in_generated_code(e):
+    e.console("probe add --post vfs_read+5", "run vfs", "run sleep")
+    text = e.console("probe explain vfs_read+5")
+    found = re.search(r"detour, at (0x[0-9a-f]+)", text)
+    if not e.tell(found, "the probe is a jump to a detour"):
+        tap.note(text)
+        return
+    place = int(found[1], 16)
+    answer = e.set(place)
+    if answer == "OK":
+        e.begin(READS)
+        e.stop()
+        e.clear(place)
+        e.tell(e.end(), "a detour: a stop in it, and the kernel goes on")
+    else:
+        e.tell(re.fullmatch("E[.].*[a-z]{4}.*", answer), "a detour: refused with a reason")
+    e.console("probe del all")
+
+
+def in_interrupts(e):
+    e.stops_at(e.symbol(TICK), STOPS, READS, "the timer's interrupt")
+
+
+def in_nmis(e):
+    """Where each stop of another CPU passes; what the stub runs itself is refused."""
+    e.tell(e.set(e.symbol("take_nmi")) == "E.the stub itself runs this code",
+           "the stub's handler of NMIs: refused with a reason")  # fmt: skip
+    place = e.symbol("nmi_dispatch")
+    answer = e.set(place)
+    if answer == "OK":
+        e.client.resume()
+        e.client.send(b"\x03")
+        e.stop()
+        e.clear(place)
+    e.tell(answer == "OK" or answer.startswith("E."), "the dispatch of NMIs: " + answer)
+    e.tell("sonde" in e.console(READS), "and the kernel goes on")
+
+
+def in_the_driver(e):
+    e.stops_at(e.symbol(SERIAL), 2, READS, "the driver of the consoles")
+
+
+def in_the_middle_of_changes(e):
+    """Ctrl-C while a large batch of probes is armed, optimized and taken out."""
+    for command in ("probe all vfs_* kprobe_* trace_*", "probe del all"):
+        e.begin(command)
+        for n in range(STOPS):
+            e.client.send(b"\x03")
+            where = e.stop()
+            place = e.client.read(where["ip"], 4)
+            e.tell(len(place) == 4, f"'{command}': stop {n + 1} in its middle")
+            e.client.resume()
+        e.client.send(b"\x03")
+        e.stop()
+        e.tell(e.end(), f"'{command}' ends")
+    e.tell("calls 720 of vfs_read" in e.console("run vfs"), "the program is as before")
+
+
+def beside_others(e):
+    """A probe of each kind, and then a breakpoint, at one place."""
+    place = e.symbol("vfs_read")
+    for command, undo in (("probe add vfs_read", "probe del all"),
+                          ("probe ret vfs_read", "probe del all"),
+                          ("marker on vfs_read", "marker off vfs_read")):  # fmt: skip
+        e.console(command)
+        e.stops_at(place, 2, READS, f"beside '{command}'")
+        e.console(undo)
+    jiffies = e.symbol("jiffies")
+    e.console("probe watch jiffies")
+    e.tell(e.set(jiffies, 2, 8) == "OK", "a watchpoint beside a watch")
+    e.client.resume()
+    e.tell(e.stop().get("watch") == f"{jiffies:x}", "stops")
+    e.clear(jiffies, 2, 8)
+    e.console("probe del all")
+
+
+def all_cpus_at_once(e):
+    """Threads on all CPUs come to one place. A probe there counts each of its calls once."""
+    e.console("probe add vfs_read")
+    place = e.symbol("vfs_read")
+    e.tell(e.set(place) == "OK", "a breakpoint that all CPUs meet")
+    e.begin("run vfs")
+    cores, want = set(), 10 * e.cpus
+    for n in range(want):
+        where = e.stop()
+        cores.add(where["core"])
+        if where["ip"] != place:
+            e.tell(False, f"a stop at {where['ip']:x}")
+        if n < want - 1:
+            e.client.resume()
+    e.tell(len(cores) == e.cpus, f"stops all of them, of {want} times")
+    e.clear(place)
+    e.tell(e.end(), "a CPU that was about to stop there goes on without")
+    e.tell(re.search(r"^p\d+ .* 720 +0  vfs_read", e.console("probe list"), re.M),
+           "each call is a hit of the probe there, once")  # fmt: skip
+    e.console("probe del all")
+
+
+def a_client_that_dies(e):
+    place = e.symbol("vfs_read")
+    e.set(place)
+    e.client.resume()
+    e.client.close()
+    e.attach()
+    e.stops_at(place, 2, READS, "a breakpoint of a debugger that has died")
+    e.set(place)
+    e.client.ask("D")
+    e.client.close()
+    e.tell("sonde" in e.ask(READS), "its successor takes leave: nothing stops any more")
+
+
+def on(cpus):
+    with Stub(smp=cpus) as stub:
+        stub.guest.wait_prompt(LIMIT)
+        e = Enemy(stub, cpus)
+        for case in (in_a_handler, in_generated_code, in_interrupts, in_nmis, in_the_driver,
+                     in_the_middle_of_changes, beside_others, all_cpus_at_once,
+                     a_client_that_dies):  # fmt: skip
+            try:
+                case(e)
+            except Exception as error:
+                tap.note(f"{cpus} CPUs, in {case.__name__}")
+                tap.note("\n".join(stub.guest.last_lines(5)))
+                for line in stub.guest.places():
+                    tap.note(line)
+                raise error
+
+
+def on_any_number_of_cpus():
+    for cpus in (1, 2, 4) if tap.LONG else (2,):
+        on(cpus)
+
+
+tap.run(on_any_number_of_cpus)
