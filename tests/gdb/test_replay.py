@@ -2,15 +2,17 @@
 
 import os
 import re
+import subprocess
 import sys
 import tarfile
 import tempfile
 
-import under  # noqa: F401  pylint: disable=unused-import  # finds the next ones
+from under import ROOT
 from session import sonde
 
 import tap
 
+FAILS = "contain.a_spinlock_that_is_taken_twice_is_named"  # by a panic
 COMMANDS = ("probe add vfs_read", "cat /proc/version", "cat /proc/cmdline")
 
 
@@ -74,5 +76,23 @@ def a_recorded_run():
     with_a_recording(both)
 
 
+def a_test_that_fails():
+    """On one CPU it is run again under record, and the line that replays it is printed."""
+    words = [sys.executable, os.path.join(ROOT, "tests/run/kernel_test.py"), FAILS, "1"]
+    said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    tap.check(re.search("^not ok ", said, re.M), "a test fails")
+    line = re.search(r"^# .*it fails, too; replay: [.]/sonde (replay (\S+))$", said, re.M)
+    if not tap.check(line and os.path.exists(os.path.join(ROOT, line[2])), "and is kept"):
+        tap.note(said[-2000:])
+        return
+    text = replayed(line[2], "break panic", "continue", "bt")
+    stop = re.search(r"Breakpoint 1, .*panic", text)
+    if not tap.check(stop, "its replay comes to the panic"):
+        tap.note(text[-2000:])
+    words[2] = "frame"
+    said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    tap.check("record" not in said, "a test that passes is not run again")
+
+
 sys.stdout.reconfigure(line_buffering=True)
-tap.run(a_recorded_run)
+tap.run(a_recorded_run, a_test_that_fails)

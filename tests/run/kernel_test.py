@@ -8,14 +8,20 @@ long: what is repeated is repeated more often, which takes a while. stepped: QEM
 one instruction at a time, so that an interrupt may come between any two; the timer runs at
 its highest rate. SEED=N in the environment gives back a printed seed, LIMIT=N ends it after
 N seconds. What the guest printed is kept in build/kernel-SELECTION-SMP.log.
+
+On one CPU a run that fails is repeated under record. If it fails again, the recording is kept
+in build/failed, and the line that replays it is printed.
 """
 
 import os
+import shutil
 import sys
+import tempfile
 import threading
 
 from guest import BUILD, EXIT_POWEROFF, EXIT_TESTS_FAILED, Guest, GuestError, Setup
 from ktap import Flat
+from timeline import pack, record
 
 LIMIT = 240  # seconds
 LIMIT_MANY_CPUS = 1200
@@ -33,6 +39,23 @@ class Lines:
         *lines, self.partial = (self.partial + data).split(b"\n")
         for line in lines:
             self.take(line.decode("utf-8", "replace"))
+
+
+def record_again(words, name, limit):
+    """A run that has failed, once more: what is to be said of it."""
+    if not shutil.which("qemu-img"):
+        return "not run again under record: that takes qemu-img (qemu-utils)"
+    with tempfile.TemporaryDirectory() as folder:
+        line, status, said = record(folder, [], words, Setup.memory, limit)
+        if status == EXIT_POWEROFF:
+            return "run again under record it passes"
+        if status is None or not os.path.exists(line.path("log")) or said:
+            return f"run again under record it has no end within {limit:g} s {said}"
+        kept = os.path.join(BUILD, "failed", f"kernel-{name}")
+        os.makedirs(os.path.dirname(kept), exist_ok=True)
+        pack(line, kept)
+    where = os.path.relpath(kept)
+    return f"run again under record it fails, too; replay: ./sonde replay {where}"
 
 
 def main():
@@ -64,6 +87,8 @@ def main():
             for line in error.lines:
                 print_line("# | " + line)
     flat.finish()
+    if smp == 1 and status != EXIT_POWEROFF:
+        print_line("# " + record_again(words, name, limit))
     return 0
 
 
