@@ -159,7 +159,8 @@ KTEST(vfs, files_keep_their_content_under_contention)
 
     ktest_report(each_cpu_run(work_in_tmp, NULL) == 0,
                  "all CPUs found their files as they left them");
-    ktest_report(get("/tmp/shared", &s) == 0 && s.len == 6 * ktest_count(20, 50) * cpu_count(),
+    ktest_report(get("/tmp/shared", &s) == 0 &&
+                     s.len == 6 * ktest_count(20, 50) * cpu_count(),
                  "every append is in the shared file");
     seq_free(&s);
     ktest_report(vfs_unlink("/tmp/shared") == 0, "which can be removed");
