@@ -177,6 +177,8 @@ def target_of(test):
         return ["build/sonde.elf", "build/truth/exec_count.so"]
     if test.tier == "fuzz" and test.stem != "console":
         return ["build/sonde.elf", f"build/fuzz/fuzz_{test.stem}"]
+    if (test.tier, test.stem) == ("tools", "decode_page"):
+        return ["build/decode.html", "build/page/native"]
     return ["all"]
 
 

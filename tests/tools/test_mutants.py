@@ -59,7 +59,8 @@ class Trees(scratch.Scratch):
     def tree(self, rows=""):
         for name, text in (("Makefile", MAKEFILE), ("small.c", SMALL),
                            (".gitignore", "build/\nlanes/\n"), ("tables/t.toml", rows),
-                           ("tests/unit/test_small.c", TEST + "/* it_shrinks */")):
+                           ("tests/unit/test_small.c", TEST + "/* it_shrinks */"),
+                           ("tests/tools/test_small.py", "def test_it_grows():\n    pass\n")):
             os.makedirs(os.path.dirname(self.path(name)), exist_ok=True)
             self.write(name, text)
         subprocess.run(["git", "init", "-q"], cwd=self.path("."), check=True)
@@ -121,6 +122,7 @@ class Trees(scratch.Scratch):
                          ({"new": ">   limit"}, "changes nothing"),
                          ({"tests": ["unit/large"]}, "there is no test unit/large"),
                          ({"tests": ["unit/small.it_flies"]}, "no test unit/small.it_flies"),
+                         ({"tests": ["tools/small.test_it_grows"]}, "no test tools/small"),
                          ({"tests": ["small"]}, "small is not TIER/STEM"),
                          ({"how": "slowly"}, "how is one of"),
                          ({"hwo": "fails"}, "['hwo']")):
