@@ -21,7 +21,7 @@ import time
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
 from browser import Browser  # noqa: E402
-from guest import ROOT  # noqa: E402
+from guest import ROOT, die_with_parent  # noqa: E402
 
 LIMIT = 120
 SCHEMES = ("light", "dark")
@@ -41,7 +41,8 @@ class Server:
         self.home = tempfile.mkdtemp(prefix="sonde-web-test-")
         self.process = subprocess.Popen(
             [SONDE, "web", "--port", "0", "--grace", str(GRACE), *options],
-            stderr=subprocess.PIPE, text=True, start_new_session=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            start_new_session=True, preexec_fn=self.prepare,
             env=dict(os.environ, SONDE_LABS=self.home))  # fmt: skip
         for line in self.process.stderr:
             found = re.search(r"(http://([^/]+):(\d+)/\S*) ", line)
@@ -50,6 +51,12 @@ class Server:
                 threading.Thread(target=self.process.stderr.read, daemon=True).start()
                 return
         raise AssertionError("the server has not started")
+
+    @staticmethod
+    def prepare():
+        """A test in the background may have been started with SIGINT ignored."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        die_with_parent()
 
     def ask(self, method, path, body=None, **headers):
         """Status and text of one request."""
