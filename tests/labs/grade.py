@@ -3,6 +3,7 @@ with those of a program that is known to be right.
 """
 
 import contextlib
+import difflib
 import fcntl
 import glob
 import importlib.util
@@ -116,7 +117,8 @@ class Workshop:
                                 cwd=self.tree)  # fmt: skip
             if ended.why:
                 messages.seek(0)
-                raise NotBuilt(messages.read(20000).decode(errors="replace") or ended.why)
+                said = messages.read(20000).decode(errors="replace")
+                raise NotBuilt(said.replace(self.theirs + "/", "") or ended.why)
 
     def link(self, name, objects):
         self.run(LINK + ["-o", self.path(name), *objects], self.folder, ())
@@ -258,15 +260,28 @@ class Difference:
         if ended.why:
             self.why = ended.why
             return
-        at = next((i for i, (a, b) in enumerate(zip(got, want)) if a != b),
-                  min(len(got), len(want)))
-        have = got[at] if at < len(got) else "nothing more"
-        need = want[at] if at < len(want) else "nothing more"
-        self.why = f"got: {have}; right: {need}"
-        if at == len(got):
-            self.why = f"it ended before it was done; right: {need}"
-        elif have in want[at:]:
-            self.why = f"missing: {need}"
+        self.why = next(in_words(got, want), "that is no answer")
+
+
+def aligned(got, want):
+    """Where facts differ, as difflib has it. Of very many that were found the first count."""
+    got = got[: 2 * len(want) + 100]
+    matcher = difflib.SequenceMatcher(None, got, want, autojunk=False)
+    return got, matcher.get_opcodes()
+
+
+def in_words(got, want):
+    """A sentence for each difference, in order."""
+    got, parts = aligned(got, want)
+    for kind, i, _, k, _ in parts:
+        if kind == "replace":
+            yield f"got: {got[i]}; right: {want[k]}"
+        elif kind == "delete":
+            yield f"got: {got[i]}; right: nothing of that"
+        elif kind == "insert" and i == len(got):
+            yield f"it ended before it was done; right: {want[k]}"
+        elif kind == "insert":
+            yield f"missing: {want[k]}"
 
 
 class Verdict:
@@ -360,17 +375,19 @@ def show_case(workshop, handed_in, seed, case):
 
 def both(got, want):
     """Lines: what was found beside what is right; of what agrees only some lines around."""
-    got = got + [""] * (len(want) - len(got))
-    wrong = [i for i, pair in enumerate(zip(got, want)) if pair[0] != pair[1]]
-    last = -1
-    for i, pair in enumerate(zip(got, want)):
-        if not any(abs(i - k) <= SHOWN_AROUND for k in wrong):
-            continue
-        if i != last + 1:
-            yield "  ..."
-        last = i
-        yield from [f"  {pair[0]}"] if i not in wrong else \
-            [f"! got    {pair[0]}", f"! right  {pair[1]}"]  # fmt: skip
+    got, parts = aligned(got, want)
+    for kind, i, i_end, k, k_end in parts:
+        same = got[i:i_end] if kind == "equal" else []
+        before = SHOWN_AROUND if i_end < len(got) or k_end < len(want) else 0
+        behind = SHOWN_AROUND if i else 0
+        if len(same) > before + behind:
+            same[behind : len(same) - before] = ["..."]
+        yield from ("  " + fact for fact in same)
+        if kind == "insert" and i == len(got):
+            yield f"! it ended; right would be  {want[k]}"
+        elif kind != "equal":
+            yield from (f"! got    {fact}" for fact in got[i:i_end])
+            yield from (f"! right  {fact}" for fact in want[k:k_end])
 
 
 def own_folder(name, path):
@@ -396,9 +413,11 @@ def command(options):
     """./sonde grade: returns whether the score is full."""
     name = labs.name_of(options.lab)
     handed_in = own_folder(name, options.folder)
-    seed = options.seed
+    seed, own = options.seed, seed_of(name, handed_in)
+    if None not in (seed, own) and seed != own:
+        raise UsageError(f"{handed_in} is of seed {own}: leave --seed {seed} away")
     if seed is None:
-        seed = seed_of(name, handed_in)
+        seed = own
     if seed is None:
         seed = random.SystemRandom().randrange(SEED_MAX)
     with work_folder(name) as work:

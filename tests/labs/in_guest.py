@@ -92,7 +92,7 @@ class Asker:
     def _what_happened(self, command):
         error = self.guest.failure(f"in '{command}'", self.seconds)
         panic = next((line for line in error.lines if line.startswith("panic: ")), None)
-        self.said += error.lines
+        self.said += [line + "\n" for line in error.lines]
         return f"{error}; {panic}" if panic else str(error)
 
 

@@ -89,7 +89,8 @@ def show(name=None, path=None, begin_in=begin):
         return
     path = path or folder(name)
     with open(os.path.join(ROOT, TASKS, name, "README.md"), encoding="utf-8") as file:
-        print(file.read())
-    new = begin_in(name, path)
+        task = file.read()
+    new = begin_in(name, path)  # first: a reader of the task may close the pipe
+    print(task)
     print(f"Your files are in {path}" + (f" (new: {', '.join(new)})" if new else ""))
     print(f"Points: ./sonde grade {NUMBERS[name]}")

@@ -192,12 +192,25 @@ def a_difference_is_told():
     facts = [f"fact {n}" for n in range(20)]
     without = facts[:9] + facts[10:]
     tap.equal(grade.Difference(without, facts, ended).why, "missing: fact 9", "a lost fact")
+    more = facts[:9] + ["mine"] + facts[9:]
+    tap.equal(grade.Difference(more, facts, ended).why, "got: mine; right: nothing of that",
+              "one too many")  # fmt: skip
+    tap.equal(grade.Difference(facts[:9], facts, ended).why,
+              "it ended before it was done; right: fact 9", "an early end")  # fmt: skip
+    tap.equal(list(grade.both(facts[:1], facts)),
+              ["  fact 0", "! it ended; right would be  fact 1"], "is shown once")
     wrong = facts[:9] + ["mine"] + facts[10:]
     tap.equal(grade.Difference(wrong, facts, ended).why, "got: mine; right: fact 9",
               "a wrong one")  # fmt: skip
     tap.equal(list(grade.both(wrong, facts)),
               ["  ...", "  fact 7", "  fact 8", "! got    mine", "! right  fact 9",
-               "  fact 10", "  fact 11"], "is shown with its neighbours")  # fmt: skip
+               "  fact 10", "  fact 11", "  ..."], "is shown with its neighbours")
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(folder)
+        bench.lost("int broken")
+        where = "not built: int3.c:1:"
+        tap.equal(bench.verdicts[0].why[: len(where)], where,
+                  "the words of a compiler name the file")  # fmt: skip
 
 
 def a_program_with_traps_runs_under_gdb():
@@ -234,6 +247,17 @@ def what_the_commands_say():
         tap.check(is_task and path in shown, "shows task and folder")
         with open(os.path.join(path, "int3.c"), "a", encoding="ascii") as file:
             file.write("/* mine */\n")
+        program, early = os.path.join(ROOT, "sonde"), os.path.join(home, "early")
+        subprocess.run(f"{program} lab 3 {early} | true", shell=True, check=False,
+                       stderr=subprocess.DEVNULL)  # fmt: skip
+        tap.check(os.path.exists(os.path.join(early, "int3.c")),
+                  "the folder is made, although no one reads the task")  # fmt: skip
+        bomb = os.path.join(home, "bomb")
+        os.makedirs(bomb)
+        with open(os.path.join(bomb, "seed"), "w", encoding="ascii") as file:
+            file.write("5\n")
+        status, _, said = sonde("grade", "1", "--seed", "6")
+        tap.check(status == 2 and "is of seed 5: leave --seed 6 away" in said, said.strip())
         sonde("lab", LAB)
         kept = read(os.path.join(path, "int3.c")).endswith("mine */\n")
         tap.check(kept, "the student's file stays")

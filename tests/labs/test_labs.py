@@ -5,6 +5,7 @@ it, loses the lines that the patch names, and no other. The task agrees with the
 """
 
 import contextlib
+import io
 import os
 import re
 import shutil
@@ -44,11 +45,24 @@ def solved(lab, folder, seed):
 def loses(workshop, handed_in, names, what):
     for seed in SEEDS:
         answer, begun = solved(workshop.lab, handed_in, seed), time.monotonic()
-        found = lost(grade.grade(workshop, answer, seed))
+        verdicts = grade.grade(workshop, answer, seed)
+        found = lost(verdicts)
         tap.note(f"graded in {time.monotonic() - begun:.1f} s, goal 30")
         tap.equal(set(found), set(names), f"{what} loses {', '.join(names) or 'no line'}")
         for name in set(found) ^ set(names):
             tap.note(f"{name}: {found.get(name, 'passed')}")
+    return verdicts
+
+
+def each_failed_case_can_be_shown(workshop, handed_in, verdicts):
+    """What `again: ./sonde grade N --seed S --case K` runs fails as it did in the grading."""
+    for verdict in verdicts:
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            is_ok = grade.show_case(workshop, handed_in, SEEDS[-1], verdict.case)
+        head = f"# seed {SEEDS[-1]}, case {verdict.case}: {verdict.line.name}: "
+        tap.check(not is_ok and shown.getvalue().startswith(head),
+                  f"case {verdict.case} of {verdict.line.name} fails again")  # fmt: skip
 
 
 def patched(folder, patch, target):
@@ -63,7 +77,9 @@ def patched(folder, patch, target):
 def grade_all(workshop, scratch):
     folder = workshop.grader
     every = [line.name for line in labs.rubric(workshop.lab)]
-    loses(workshop, labs.starting(workshop.lab), every, "start")
+    start = labs.starting(workshop.lab)
+    verdicts = loses(workshop, start, every, "start")
+    each_failed_case_can_be_shown(workshop, start, verdicts[:1] + verdicts[-1:])
     target = os.path.join(scratch, "solution")
     shutil.copytree(os.path.join(folder, "solution"), target)
     loses(workshop, target, [], "the solution")
