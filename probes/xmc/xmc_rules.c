@@ -4,6 +4,7 @@
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
+#include "probes/core/recover.h"
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/region.h"
@@ -11,6 +12,7 @@
 #include "probes/xmc/xmc_parts.h"
 
 #define STORE_MAX 8
+#define OPCODE_STI 0xfb
 
 static struct exchange *exchange_of(struct ruling *r)
 {
@@ -98,7 +100,18 @@ static bool for_each_in(struct exchange *x, const uint8_t *bytes, size_t len,
 static bool for_each_new(struct exchange *x,
                          int (*fn)(struct exchange *x, const struct insn *insn))
 {
+    x->ruling.at = exchange_start(x);
+    if (x->new_count == 1)
+        return !fn(x, &x->new);
     return for_each_in(x, x->bytes, x->len, fn);
+}
+
+static bool for_each_old(struct exchange *x,
+                         int (*fn)(struct exchange *x, const struct insn *insn))
+{
+    if (x->old_count == 1)
+        return !fn(x, &x->old);
+    return for_each_in(x, x->old_bytes, x->len, fn);
 }
 
 static int count_new(struct exchange *x, const struct insn *insn)
@@ -136,17 +149,22 @@ static bool are_too_many(struct ruling *r)
 
 /* ---- 1: the sites that share its bytes --------------------------------------------- */
 
-/* sti_before - an STI runs together with the instruction behind it. */
+/* sti_before - an STI runs together with the instruction behind it. Its last byte tells it
+ * from most others; with prefixes it may be of any length.
+ */
 static const struct site *sti_before(uintptr_t addr)
 {
-    const struct site *site;
-    struct plat_symbol function;
-    struct insn before;
+    uint8_t last;
 
-    if (plat_symbol_at(addr, &function) || boundary_before(addr, &function, &before))
+    if (recover_bytes(&last, addr - 1, 1) || last != OPCODE_STI)
         return NULL;
-    site = registry_find(before.addr);
-    return site && site->is_sti ? site : NULL;
+    for (uintptr_t at = addr - 1; at >= addr - INSN_MAX_LEN; at--) {
+        const struct site *site = registry_find(at);
+
+        if (site && site->is_sti && at + site->len == addr)
+            return site;
+    }
+    return NULL;
 }
 
 /* can_change_under - may probes stay where they are while their instruction changes? */
@@ -276,5 +294,8 @@ int exchange_lead(struct exchange *x, struct probe_reject *why)
 
 void exchange_unlead(struct exchange *x, bool is_done)
 {
-    for_each_in(x, is_done ? x->old_bytes : x->bytes, x->len, forget_leads);
+    if (is_done)
+        for_each_old(x, forget_leads);
+    else
+        for_each_new(x, forget_leads);
 }

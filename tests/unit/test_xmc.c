@@ -556,20 +556,30 @@ static void no_bytes_that_are_no_code(void)
 static void nothing_that_a_probe_uses(void)
 {
     uintptr_t fn = start(OLD), sti = fake_function("sti", "fb 31 c0 90 c3");
+    uintptr_t prefixed = fake_function("prefixed", "2e fb 31 c0 c3");
+    uintptr_t minus_5 = fake_function("minus_5", "83 c0 fb 90 c3");
     struct kprobe p = { .addr = fn + 1 }, pair = { .addr = sti };
+    struct kprobe longer = { .addr = prefixed }, none = { .addr = minus_5 };
 
     CHECK_EQ(register_kprobe(&p), 0);
     CHECK_EQ(register_kprobe(&pair), 0);
+    CHECK_EQ(register_kprobe(&longer), 0);
+    CHECK_EQ(register_kprobe(&none), 0);
     expect(fn, "0f 1f 84 00 00 00 00 00", PROBE_XMC_PROBED, fn + 1);
     expect(fn + 1, "31 c0 0f 1f 44 00 00", PROBE_XMC_PROBED, fn + 1); /* several new */
     expect(fn + 1, "66 90 90 90 90 90 fb", PROBE_XMC_PROBED, fn + 1);
     expect(sti, "90", PROBE_XMC_PROBED, sti);
     expect(sti + 1, "31 db", PROBE_XMC_PROBED, sti); /* its copy is in the pair */
+    expect(prefixed + 2, "31 db", PROBE_XMC_PROBED, prefixed);
     CHECK_EQ(exchange(fn, "53", XMC_INT3), 0);
     CHECK_EQ(exchange(sti + 3, "99", XMC_INT3), 0);
+    CHECK_EQ(exchange(minus_5 + 3, "99", XMC_INT3), 0); /* FB, but no STI */
     CHECK_EQ(unregister_kprobe(&p), 0);
     CHECK_EQ(unregister_kprobe(&pair), 0);
+    CHECK_EQ(unregister_kprobe(&longer), 0);
+    CHECK_EQ(unregister_kprobe(&none), 0);
     fake_text_poke(sti + 3, 0x90);
+    fake_text_poke(minus_5 + 3, 0x90);
     end(fn, OLD);
 }
 
