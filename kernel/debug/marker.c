@@ -5,6 +5,7 @@
  */
 #include "kernel/debug/marker.h"
 
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 
 #define NEST_MAX 8 /* thread, interrupt, trap, NMI, and markers in functions of others */
@@ -12,19 +13,22 @@
 /* Markers that are running on a CPU, the last one on top. */
 static struct {
     unsigned depth;
-    const struct marker_site *running[NEST_MAX];
+    struct running {
+        const struct marker_site *site;
+        uintptr_t sp; /* of the code that passed it */
+    } running[NEST_MAX];
 } stacks[MAX_CPUS]; /* owning CPU only; what interrupts leaves it as it was */
 
 static bool is_running(unsigned cpu, const struct marker_site *site)
 {
     for (unsigned i = 0; i < stacks[cpu].depth; i++)
-        if (READ_ONCE(stacks[cpu].running[i]) == site)
+        if (READ_ONCE(stacks[cpu].running[i].site) == site)
             return true;
     return stacks[cpu].depth == NEST_MAX;
 }
 
 /* enter - room on the stack first: an NMI between the two writes above it. */
-static bool enter(unsigned cpu, struct marker_site *site)
+static bool enter(unsigned cpu, struct marker_site *site, uintptr_t sp)
 {
     unsigned depth = stacks[cpu].depth;
 
@@ -33,7 +37,8 @@ static bool enter(unsigned cpu, struct marker_site *site)
         return false;
     }
     WRITE_ONCE(stacks[cpu].depth, depth + 1);
-    WRITE_ONCE(stacks[cpu].running[depth], site);
+    stacks[cpu].running[depth].sp = sp;
+    WRITE_ONCE(stacks[cpu].running[depth].site, site);
     return true;
 }
 
@@ -41,8 +46,21 @@ static void leave(unsigned cpu)
 {
     unsigned depth = stacks[cpu].depth - 1;
 
-    WRITE_ONCE(stacks[cpu].running[depth], NULL);
+    WRITE_ONCE(stacks[cpu].running[depth].site, NULL);
     WRITE_ONCE(stacks[cpu].depth, depth);
+}
+
+void marker_given_up(uintptr_t low, uintptr_t high)
+{
+    unsigned cpu = cpu_id();
+
+    while (stacks[cpu].depth) {
+        uintptr_t sp = stacks[cpu].running[stacks[cpu].depth - 1].sp;
+
+        if (sp < low || sp >= high)
+            return;
+        leave(cpu);
+    }
 }
 
 bool marker_is_running(void)
@@ -64,6 +82,17 @@ static void args_begin(va_list args, const uint64_t *words)
     args[0].reg_save_area = NULL;
 }
 
+/* irqs_as - what a function has done to interrupts ends with it. */
+static void irqs_as(bool were_on)
+{
+    if (irqs_enabled() == were_on)
+        return;
+    if (were_on)
+        sti();
+    else
+        cli();
+}
+
 void marker_run(const uint64_t *words, const uintptr_t *frame)
 {
     struct marker_site *site = (struct marker_site *)words[0];
@@ -75,16 +104,18 @@ void marker_run(const uint64_t *words, const uintptr_t *frame)
         .sp = (uintptr_t)(frame + 2),
         .bp = frame[0],
     };
+    bool were_on = irqs_enabled();
     const struct marker_hooks *hooks;
     unsigned cpu;
 
     preempt_disable();
     cpu = cpu_id();
     hooks = __atomic_load_n(&site->hooks, __ATOMIC_ACQUIRE);
-    if (hooks && enter(cpu, site)) {
+    if (hooks && enter(cpu, site, call.sp)) {
         for (size_t i = 0; i < hooks->count; i++) {
             args_begin(call.args, words + 1);
             hooks->hook[i].fn(hooks->hook[i].private, &call);
+            irqs_as(were_on);
         }
         leave(cpu);
     }

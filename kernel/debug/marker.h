@@ -36,7 +36,8 @@ struct marker_call {
  *
  * Context: that of the marker, whatever it is, preemption off: it must take no lock that is
  * taken with the marker inside, and must not sleep. Where it passes its own marker again, or
- * an interrupt does meanwhile, no function is called, and the miss is counted.
+ * an interrupt does meanwhile, no function is called, and the miss is counted. What it does
+ * to interrupts ends with it.
  */
 typedef void (*marker_fn)(void *private, struct marker_call *call);
 
@@ -83,7 +84,12 @@ PRINTF(1, 2) static inline void marker_check(const char *format UNUSED, ...)
 {
 }
 
-#if __STDC_HOSTED__ /* files of the kernel in a test on the host */
+/* marker_given_up - what passed a marker with a stack pointer in [@low, @high) does not come
+ * back from its functions: it is a handler of a probe that is given up. Context: trap.
+ */
+void marker_given_up(uintptr_t low, uintptr_t high);
+
+#if __STDC_HOSTED__ && !defined(MARKER_CODE) /* files of the kernel on the host */
 #define MARK(name_, format_, ...)                                                        \
     do {                                                                                 \
         if (0)                                                                           \

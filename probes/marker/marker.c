@@ -1,19 +1,20 @@
 /* marker.c - markers are switched on and off.
  *
- * Connecting, while all CPUs come by:
+ * Connecting, of one function or of many, while all CPUs come by:
  *
- *   1. the list with the new function is made; from here on only 4 can fail
+ *   1. for each name, the list with the new functions is made; from here on only 4 can fail
  *   2. each site of the name gets it, in one store. Where the byte is 1 already, CPUs call
  *      by the old list or by the new one
  *   3. where there was no list, no CPU has come to marker_run(): the byte is still 0
- *   4. the bytes become 1, all in one batch (xmc_batch(): int3 first). A CPU that reads 1
- *      finds the list of 2, or a later one. If it fails, nothing was called by the new list
- *      alone: the old one comes back
- *   5. quiescence, and the old list is freed
+ *   4. the bytes of all names become 1, in one batch (xmc_batch(): int3 first). A CPU that
+ *      reads 1 finds the list of 2, or a later one. If it fails, nothing was called by the
+ *      new lists alone: the old ones come back
+ *   5. quiescence, and the old lists are freed
  *
- * Disconnecting is the reverse: the bytes become 0, then the list goes, then quiescence. A
- * CPU that has read 1 before finds no list, or is in one that is freed only afterwards.
- * Without memory a byte stays 1: then the marker costs a call, and calls nothing.
+ * Disconnecting takes the same steps. Where no function is left, the site gets the empty
+ * list in 2: a CPU that reads 1 calls nothing. Then the bytes become 0, and the list is taken
+ * away. Without memory a byte stays 1, with the empty list: the marker costs a call until the
+ * next time that functions are disconnected, which has the byte in its batch.
  *
  * A function never sees arguments of another format: the list belongs to name and format,
  * and a site with another format never gets it.
@@ -35,7 +36,9 @@
 /* What is connected to a name, whether or not there is such a marker. */
 struct marker {
     struct marker *next;
-    struct marker_hooks *hooks; /* at least one */
+    struct marker_hooks *hooks; /* what is called; NULL only while it comes or goes */
+    struct marker_hooks *other; /* if it changes: what will be called, then what was */
+    bool changes;
     char name[MARKER_NAME_MAX], format[2 * MARKER_NAME_MAX];
 };
 
@@ -46,6 +49,8 @@ extern const struct marker_insn marker_insns_start[], marker_insns_end[];
 static struct mutex lock = MUTEX_INIT(lock);
 static struct marker *markers;                    /* [lock] */
 static struct marker_part image, *parts = &image; /* [lock] */
+
+static const struct marker_hooks empty; /* of sites that are to be off, and may be on */
 
 static const uint8_t code[][INSN_LEN] = { { 0xb0, 0 }, { 0xb0, 1 } };
 
@@ -90,20 +95,20 @@ static bool is_on(const struct marker_insn *insn)
     return !recover_bytes(bytes, insn->insn, INSN_LEN) && bytes[1] == code[1][1];
 }
 
-/* collect - the instructions in @p whose byte is to change, for the sites of @m, or for all
- * that are connected.
+/* collect - the instructions in @p whose byte is to change: on where a function is called, or
+ * off where none is any more.
  * @out: NULL: only count
  * Locks: PLAT_PROBES held.
  */
-static size_t collect(const struct marker_part *p, const struct marker *m, bool on,
-                      struct xmc_change *out)
+static size_t collect(const struct marker_part *p, bool on, struct xmc_change *out)
 {
     size_t count = 0;
 
     for (size_t i = 0; i < p->insn_count; i++) {
         const struct marker_insn *insn = &p->insns[i];
+        const struct marker_hooks *hooks = insn->site->hooks;
 
-        if ((m ? !site_is_of(insn->site, m) : !insn->site->hooks) || is_on(insn) == on)
+        if (!hooks || (hooks != &empty) != on || is_on(insn) == on)
             continue;
         if (out)
             out[count] = (struct xmc_change){ insn->insn, code[on], INSN_LEN };
@@ -120,24 +125,23 @@ static int compare_changes(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* collect_all - of @first and, if @m, the parts behind it. */
-static size_t collect_all(const struct marker_part *first, const struct marker *m,
-                          bool on, struct xmc_change *out)
+static size_t collect_all(bool on, struct xmc_change *out)
 {
     size_t count = 0;
 
     plat_lock(PLAT_PROBES);
-    for (const struct marker_part *p = first; p; p = m ? p->next : NULL)
-        count += collect(p, m, on, out ? out + count : NULL);
+    for (const struct marker_part *p = parts; p; p = p->next)
+        count += collect(p, on, out ? out + count : NULL);
     plat_unlock(PLAT_PROBES);
     return count;
 }
 
-static int switch_all(const struct marker_part *first, const struct marker *m, bool on)
+/* switch_all - step 4, in all of the text. */
+static int switch_all(bool on)
 {
     struct probe_reject why;
     struct xmc_change *changes;
-    size_t count = collect_all(first, m, on, NULL);
+    size_t count = collect_all(on, NULL);
     int err;
 
     if (!count)
@@ -145,7 +149,7 @@ static int switch_all(const struct marker_part *first, const struct marker *m, b
     changes = plat_alloc(count * sizeof(*changes));
     if (!changes)
         return -ENOMEM;
-    collect_all(first, m, on, changes);
+    collect_all(on, changes);
     qsort(changes, count, sizeof(*changes), compare_changes);
     err = xmc_batch(changes, count, &why);
     plat_free(changes);
@@ -154,12 +158,8 @@ static int switch_all(const struct marker_part *first, const struct marker *m, b
 
 /* ---- the lists ---- */
 
-static void hooks_publish(const struct marker *m, const struct marker_hooks *hooks)
+static void nothing(void *private UNUSED, struct marker_call *call UNUSED)
 {
-    for (struct marker_part *p = parts; p; p = p->next)
-        for (size_t i = 0; i < p->site_count; i++)
-            if (site_is_of(&p->sites[i], m))
-                __atomic_store_n(&p->sites[i].hooks, hooks, __ATOMIC_RELEASE);
 }
 
 static struct marker_hooks *hooks_make(size_t count)
@@ -167,18 +167,25 @@ static struct marker_hooks *hooks_make(size_t count)
     struct marker_hooks *h = plat_alloc(sizeof(*h) + count * sizeof(h->hook[0]));
 
     if (h)
-        h->count = count;
+        h->count = 0;
     return h;
 }
 
-static size_t hook_find(const struct marker *m, marker_fn fn, const void *private)
+/* latest - the list that @m will have. */
+static struct marker_hooks *latest(const struct marker *m)
 {
-    size_t i = 0;
+    return m->changes ? m->other : m->hooks;
+}
 
-    while (i < m->hooks->count &&
-           (m->hooks->hook[i].fn != fn || m->hooks->hook[i].private != private))
-        i++;
-    return i;
+static struct marker_hook *hook_find(const struct marker *m, marker_fn fn,
+                                     const void *private)
+{
+    struct marker_hooks *h = m ? latest(m) : NULL;
+
+    for (size_t i = 0; h && i < h->count; i++)
+        if (h->hook[i].fn == fn && h->hook[i].private == private)
+            return &h->hook[i];
+    return NULL;
 }
 
 static struct marker *marker_new(const char *name, const char *format)
@@ -189,17 +196,9 @@ static struct marker *marker_new(const char *name, const char *format)
         return NULL;
     memcpy(m->name, name, strlen(name) + 1);
     memcpy(m->format, format, strlen(format) + 1);
+    m->next = markers;
+    markers = m;
     return m;
-}
-
-static void marker_drop(struct marker *m)
-{
-    struct marker **link = &markers;
-
-    while (*link != m)
-        link = &(*link)->next;
-    *link = m->next;
-    plat_free(m);
 }
 
 /* caller_may_switch - not from a handler, nor from a marker's function: both would wait for
@@ -212,117 +211,193 @@ static int caller_may_switch(void)
     return marker_is_running() ? -EDEADLK : register_check_caller(&why);
 }
 
-/* hook_add - steps 1 to 5; @m is in the list, and may have no functions. */
-static int hook_add(struct marker *m, marker_fn fn, void *private)
+/* plan - step 1: the latest list without @gone, and with @added. Either may be NULL. */
+static int plan(struct marker *m, const struct marker_hook *gone,
+                const struct marker_hook *added)
 {
-    struct marker_hooks *old = m->hooks, *new = hooks_make(old ? old->count + 1 : 1);
-    int err;
+    const struct marker_hooks *from = latest(m);
+    size_t count = from ? from->count : 0, left = added != NULL;
+    struct marker_hooks *to = NULL;
 
-    if (!new)
+    for (size_t i = 0; i < count; i++)
+        left += &from->hook[i] != gone && from->hook[i].fn != nothing;
+    if (left)
+        to = hooks_make(left);
+    if (left && !to)
         return -ENOMEM;
-    for (size_t i = 0; i + 1 < new->count; i++)
-        new->hook[i] = old->hook[i];
-    new->hook[new->count - 1] = (struct marker_hook){ fn, private };
-    hooks_publish(m, new);            /* 2 */
-    err = switch_all(parts, m, true); /* 4 */
+    for (size_t i = 0; left && i < count; i++)
+        if (&from->hook[i] != gone && from->hook[i].fn != nothing)
+            to->hook[to->count++] = from->hook[i];
+    if (added)
+        to->hook[to->count++] = *added;
+    if (m->changes)
+        plat_free(m->other);
+    m->other = to;
+    m->changes = true;
+    return 0;
+}
+
+static int plan_to_add(const struct marker_wish *w)
+{
+    struct marker_hook hook = { w->fn, w->private };
+    struct marker *m = find(w->name);
+
+    if (!format_fits(w->name, w->format))
+        return -EINVAL;
+    if (hook_find(m, w->fn, w->private))
+        return -EEXIST;
+    if (!m)
+        m = marker_new(w->name, w->format);
+    return m ? plan(m, NULL, &hook) : -ENOMEM;
+}
+
+/* plan_to_remove - without memory for a shorter list the place of @gone stays until the next
+ * change, and does nothing: one store, and both functions take any argument.
+ */
+static void plan_to_remove(struct marker *m, struct marker_hook *gone)
+{
+    if (plan(m, gone, NULL))
+        WRITE_ONCE(gone->fn, nothing);
+}
+
+/* ---- and carried out ---- */
+
+static void hooks_publish(const struct marker *m)
+{
+    const struct marker_hooks *hooks = m->hooks ? m->hooks : &empty;
+
+    for (struct marker_part *p = parts; p; p = p->next)
+        for (size_t i = 0; i < p->site_count; i++)
+            if (site_is_of(&p->sites[i], m))
+                __atomic_store_n(&p->sites[i].hooks, hooks, __ATOMIC_RELEASE);
+}
+
+/* plans_exchange - step 2, or back. Return: were there lists before? */
+static bool plans_exchange(void)
+{
+    bool any = false;
+
+    for (struct marker *m = markers; m; m = m->next) {
+        struct marker_hooks *before = m->hooks;
+
+        if (!m->changes)
+            continue;
+        m->hooks = m->other;
+        m->other = before;
+        any |= before != NULL;
+        hooks_publish(m);
+    }
+    return any;
+}
+
+/* plans_forget - what the lists were, or were to be. No CPU is in them. */
+static void plans_forget(void)
+{
+    struct marker **link = &markers;
+
+    while (*link) {
+        struct marker *m = *link;
+
+        if (m->changes)
+            plat_free(m->other);
+        m->other = NULL;
+        m->changes = false;
+        if (m->hooks) {
+            link = &m->next;
+            continue;
+        }
+        *link = m->next;
+        plat_free(m);
+    }
+}
+
+/* sites_are_off - those that call nothing. */
+static void sites_are_off(void)
+{
+    for (struct marker_part *p = parts; p; p = p->next)
+        for (size_t i = 0; i < p->site_count; i++)
+            if (p->sites[i].hooks == &empty)
+                p->sites[i].hooks = NULL;
+}
+
+/* plans_add - steps 2 to 5, of functions that are added. */
+static int plans_add(void)
+{
+    bool any = plans_exchange();
+    int err = switch_all(true);
+
     if (err)
-        hooks_publish(m, old);
-    else
-        m->hooks = new;
-    if (err || old)
-        plat_quiesce(); /* 5 */
-    plat_free(err ? new : old);
+        plans_exchange();
+    if (any || err)
+        plat_quiesce();
+    plans_forget();
     return err;
 }
 
-static int connect_locked(const char *name, const char *format, marker_fn fn,
-                          void *private)
+/* plans_remove - of functions that are removed. */
+static void plans_remove(void)
 {
-    struct marker *m = find(name);
-    int err;
+    plans_exchange();
+    if (!switch_all(false))
+        sites_are_off();
+    plat_quiesce();
+    plans_forget();
+}
 
-    if (!format_fits(name, format))
-        return -EINVAL;
-    if (m && hook_find(m, fn, private) < m->hooks->count)
-        return -EEXIST;
-    if (!m) {
-        m = marker_new(name, format);
-        if (!m)
-            return -ENOMEM;
-        m->next = markers;
-        markers = m;
+static bool is_too_long(const struct marker_wish *w)
+{
+    return !*w->name || strlen(w->name) >= MARKER_NAME_MAX ||
+           strlen(w->format) >= 2 * MARKER_NAME_MAX;
+}
+
+int marker_connect_all(const struct marker_wish *wishes, size_t count)
+{
+    int err = caller_may_switch();
+
+    if (err)
+        return err;
+    mutex_lock(&lock);
+    for (size_t i = 0; i < count && !err; i++)
+        err = is_too_long(&wishes[i]) ? -EINVAL : plan_to_add(&wishes[i]);
+    if (err)
+        plans_forget();
+    else
+        err = plans_add();
+    mutex_unlock(&lock);
+    return err;
+}
+
+int marker_disconnect_all(const struct marker_wish *wishes, size_t count)
+{
+    int err = caller_may_switch();
+
+    if (err)
+        return err;
+    mutex_lock(&lock);
+    for (size_t i = 0; i < count && !err; i++)
+        if (!hook_find(find(wishes[i].name), wishes[i].fn, wishes[i].private))
+            err = -ENOENT;
+    for (size_t i = 0; i < count && !err; i++) {
+        struct marker *m = find(wishes[i].name);
+        struct marker_hook *hook = hook_find(m, wishes[i].fn, wishes[i].private);
+
+        if (hook) /* not twice in @wishes */
+            plan_to_remove(m, hook);
     }
-    err = hook_add(m, fn, private);
-    if (!m->hooks)
-        marker_drop(m);
+    if (!err)
+        plans_remove();
+    mutex_unlock(&lock);
     return err;
 }
 
 int marker_connect(const char *name, const char *format, marker_fn fn, void *private)
 {
-    int err = caller_may_switch();
-
-    if (err)
-        return err;
-    if (!*name || strlen(name) >= MARKER_NAME_MAX ||
-        strlen(format) >= 2 * MARKER_NAME_MAX)
-        return -EINVAL;
-    mutex_lock(&lock);
-    err = connect_locked(name, format, fn, private);
-    mutex_unlock(&lock);
-    return err;
-}
-
-static void nothing(void *private UNUSED, struct marker_call *call UNUSED)
-{
-}
-
-/* hook_take_out - function @at of @m. Without memory for a shorter list its place stays until
- * the next change, and does nothing: one store, and both functions take any argument.
- */
-static void hook_take_out(struct marker *m, size_t at)
-{
-    struct marker_hooks *old = m->hooks, *new = NULL;
-    size_t left = 0, n = 0;
-
-    for (size_t i = 0; i < old->count; i++)
-        left += i != at && old->hook[i].fn != nothing;
-    if (!left)
-        switch_all(parts, m, false); /* where it fails the list is empty all the same */
-    else
-        new = hooks_make(left);
-    if (left && !new) {
-        WRITE_ONCE(old->hook[at].fn, nothing);
-        plat_quiesce();
-        return;
-    }
-    for (size_t i = 0; i < old->count && left; i++)
-        if (i != at && old->hook[i].fn != nothing)
-            new->hook[n++] = old->hook[i];
-    hooks_publish(m, new);
-    plat_quiesce();
-    plat_free(old);
-    m->hooks = new;
-    if (!new)
-        marker_drop(m);
+    return marker_connect_all(&(struct marker_wish){ name, format, fn, private }, 1);
 }
 
 int marker_disconnect(const char *name, marker_fn fn, void *private)
 {
-    struct marker *m;
-    size_t at;
-    int err = caller_may_switch();
-
-    if (err)
-        return err;
-    mutex_lock(&lock);
-    m = find(name);
-    at = m ? hook_find(m, fn, private) : 0;
-    err = m && at < m->hooks->count ? 0 : -ENOENT;
-    if (!err)
-        hook_take_out(m, at);
-    mutex_unlock(&lock);
-    return err;
+    return marker_disconnect_all(&(struct marker_wish){ name, NULL, fn, private }, 1);
 }
 
 /* ---- text comes and goes ---- */
@@ -377,11 +452,11 @@ int marker_comes(struct marker_part *part)
     part_find_places(part);
     mutex_lock(&lock);
     odd = part_connect(part);
-    err = switch_all(part, NULL, true);
-    if (!err) {
-        part->next = image.next;
-        image.next = part;
-    }
+    part->next = image.next;
+    image.next = part;
+    err = switch_all(true);
+    if (err)
+        image.next = part->next;
     mutex_unlock(&lock);
     if (!err && watch_came)
         watch_came(part->sites, part->site_count);
@@ -396,23 +471,30 @@ static bool hook_is_inside(const struct marker_part *part, const struct marker_h
             (uintptr_t)hook->private < part->memory_end);
 }
 
-/* take_one_inside - Return: false: none is left that is inside. */
-static bool take_one_inside(const struct marker_part *part)
+static struct marker_hook *find_inside(const struct marker *m,
+                                       const struct marker_part *part)
 {
-    for (struct marker *m = markers; m; m = m->next)
-        for (size_t i = 0; i < m->hooks->count; i++)
-            if (hook_is_inside(part, &m->hooks->hook[i])) {
-                hook_take_out(m, i);
-                return true;
-            }
-    return false;
+    struct marker_hooks *h = latest(m);
+
+    for (size_t i = 0; h && i < h->count; i++)
+        if (h->hook[i].fn != nothing && hook_is_inside(part, &h->hook[i]))
+            return &h->hook[i];
+    return NULL;
 }
 
 void marker_leaves(const struct marker_part *part)
 {
+    struct marker_hook *hook;
+    bool any = false;
+
     mutex_lock(&lock);
-    while (take_one_inside(part))
-        ;
+    for (struct marker *m = markers; m; m = m->next)
+        while ((hook = find_inside(m, part)) != NULL) {
+            plan_to_remove(m, hook);
+            any = true;
+        }
+    if (any)
+        plans_remove();
     mutex_unlock(&lock);
 }
 

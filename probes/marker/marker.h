@@ -31,6 +31,21 @@ int marker_connect(const char *name, const char *format, marker_fn fn, void *pri
  */
 int marker_disconnect(const char *name, marker_fn fn, void *private);
 
+/* One function of several. */
+struct marker_wish {
+    const char *name, *format;
+    marker_fn fn;
+    void *private;
+};
+
+/* marker_connect_all - all @count of them, or none, in one batch: the cost is that of one.
+ * marker_disconnect_all - the same; their formats are not asked.
+ * Context, Locks: as marker_connect().
+ * Return: as marker_connect(), marker_disconnect(), of the first that is refused.
+ */
+int marker_connect_all(const struct marker_wish *wishes, size_t count);
+int marker_disconnect_all(const struct marker_wish *wishes, size_t count);
+
 /* A name of the list: the markers of one name and format, of the image or one module. */
 struct marker_facts {
     const char *name, *format;

@@ -12,6 +12,7 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/debug/log.h"
+#include "kernel/debug/marker.h"
 #include "kernel/debug/panic.h"
 #include "kernel/sync/held.h"
 #include "kernel/thread/thread.h"
@@ -154,6 +155,7 @@ void plat_given_up(const struct kprobe *p, uintptr_t sp)
 
     note_left("spinlock", &cpu->locks, low, sp, p->addr);
     note_left("mutex", &thread_current()->mutexes, low, sp, p->addr);
+    marker_given_up(low, sp);
 }
 
 static void tell_left(struct left *l)

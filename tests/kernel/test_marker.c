@@ -9,7 +9,10 @@
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/heap.h"
 #include "kernel/module/module.h"
+#include "kernel/sync/spinlock.h"
 #include "kernel/thread/thread.h"
+#include "kernel/time/clock.h"
+#include "probes/core/platform.h"
 #include "probes/core/registry.h"
 #include "probes/insn/insn.h"
 #include "probes/jump/optimize.h"
@@ -28,7 +31,7 @@ extern const struct marker_insn marker_insns_start[], marker_insns_end[];
 
 static uint64_t evaluated; /* arguments, by any CPU */
 
-static uint64_t twice(uint64_t n)
+static NOINLINE uint64_t twice(uint64_t n)
 {
     __atomic_fetch_add(&evaluated, 1, __ATOMIC_RELAXED);
     return 2 * n;
@@ -189,16 +192,26 @@ KTEST(marker, arguments_of_all_types)
         changed_ | (rax_ ^ (uint64_t)(words));                                           \
     })
 
+/* What a function may change, it changes. */
+static void look_and_spoil(void *private, struct marker_call *call)
+{
+    look(private, call);
+    __asm__ volatile("mov $-1, %%rcx\n\tmov %%rcx, %%rdx\n\tmov %%rcx, %%rsi\n\t"
+                     "mov %%rcx, %%rdi\n\tmov %%rcx, %%r8\n\tmov %%rcx, %%r9\n\t"
+                     "mov %%rcx, %%r10\n\tmov %%rcx, %%r11" ::
+                         : "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11");
+}
+
 KTEST(marker, the_code_around_it_keeps_its_registers)
 {
     uint64_t words[] = { (uint64_t)insn_of((uintptr_t)marked)->site, 21, 42 };
 
     begin();
-    connect(0);
+    marker_connect("ktest_marked", FORMAT, look_and_spoil, &calls[0]);
     ktest_report(REGISTERS_CHANGED(words, "", "") == 0, "and its stack");
     ktest_report(REGISTERS_CHANGED(words, "push %%rax\n\t", "pop %%rax\n\t") == 0,
                  "wherever that is");
-    disconnect(0);
+    marker_disconnect("ktest_marked", look_and_spoil, &calls[0]);
     ktest_report(calls[0] == 2 && !wrong, "a function was called each time");
 }
 
@@ -655,6 +668,22 @@ KTEST(marker, modules_come_and_go_while_all_cpus_come_by)
                  module_calls, loads);
 }
 
+static void add_functions(const struct marker_facts *m, void *arg)
+{
+    const struct marker_facts *sum = arg;
+
+    if (!strcmp(m->name, sum->name))
+        ((struct marker_facts *)arg)->functions += m->functions;
+}
+
+static size_t functions_of(const char *name)
+{
+    struct marker_facts sum = { .name = name };
+
+    marker_for_each(add_functions, &sum);
+    return sum.functions;
+}
+
 KTEST(marker, without_memory_it_is_on_or_off)
 {
     size_t heap = heap_in_use();
@@ -668,7 +697,7 @@ KTEST(marker, without_memory_it_is_on_or_off)
         heap_fail_after(-1);
         calls[0] = 0;
         marked(1);
-        left += err && insn_of((uintptr_t)marked)->site->hooks;
+        left += err && functions_of("ktest_marked");
         if (err != (calls[0] ? 0 : -ENOMEM))
             break;
     }
@@ -685,4 +714,348 @@ KTEST(marker, without_memory_it_is_on_or_off)
     marked(1);
     ktest_report(calls[1] == 1, "until it goes");
     ktest_report(heap_in_use() == heap, "and nothing is left over");
+}
+
+/* ---- several at once ---- */
+
+#define WISHES 3
+
+static uint64_t other_calls;
+
+static void count_other(void *private, struct marker_call *call UNUSED)
+{
+    ++*(uint64_t *)private;
+}
+
+/* Two functions of one name, and one of another. */
+static struct marker_wish wishes[WISHES] = {
+    { "ktest_marked", FORMAT, look, &calls[0] },
+    { "ktest_other", "nothing", count_other, &other_calls },
+    { "ktest_marked", FORMAT, look, &calls[1] },
+};
+
+static void pass_both(void)
+{
+    begin();
+    other_calls = 0;
+    marked(1);
+    marked_otherwise();
+}
+
+static uint64_t syncs(void)
+{
+    uint64_t count = 0;
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        count += plat_sync_count(cpu);
+    return count;
+}
+
+KTEST(marker, several_are_connected_at_once)
+{
+    size_t heap = heap_in_use();
+    uint64_t start = syncs(), one, all;
+
+    marker_connect("ktest_other", "nothing", count_other, &other_calls);
+    one = syncs() - start;
+    marker_disconnect("ktest_other", count_other, &other_calls);
+    start = syncs();
+    ktest_report(!marker_connect_all(wishes, WISHES), "three functions of two markers");
+    all = syncs() - start;
+    pass_both();
+    ktest_report(calls[0] == 1 && calls[1] == 1 && other_calls == 1 && !wrong,
+                 "each is called");
+    ktest_report(all == one, "with as many synchronisations as one: %lu", all);
+    ktest_report(marker_connect_all(wishes, WISHES) == -EEXIST, "not twice");
+    ktest_report(!marker_disconnect_all(wishes, WISHES), "and all at once they go");
+    pass_both();
+    ktest_report(!evaluated && !other_calls, "none is called");
+    ktest_report(marker_disconnect_all(wishes, WISHES) == -ENOENT, "once");
+    ktest_report(heap_in_use() == heap, "nothing is left over");
+}
+
+KTEST(marker, several_or_none)
+{
+    size_t heap = heap_in_use();
+    int err = -ENOMEM;
+    unsigned failed = 0, n;
+
+    wishes[2].format = "x";
+    ktest_report(marker_connect_all(wishes, WISHES) == -EINVAL, "the last is refused");
+    wishes[2].format = FORMAT;
+    pass_both();
+    ktest_report(!evaluated && !other_calls, "and none is connected");
+    connect(0);
+    ktest_report(marker_disconnect_all(wishes, WISHES) == -ENOENT, "one of three is");
+    pass_both();
+    ktest_report(calls[0] == 1, "and stays");
+    disconnect(0);
+    for (n = 1; err && n < 100; n++) {
+        heap_fail_after((long)n);
+        err = marker_connect_all(wishes, WISHES);
+        heap_fail_after(-1);
+        pass_both();
+        failed += calls[0] != !err || calls[1] != !err || other_calls != !err;
+    }
+    ktest_report(!err && n > 5 && !failed, "without memory none is, %u times", n - 2);
+    heap_fail_after(1);
+    ktest_report(!marker_disconnect_all(wishes, WISHES), "without memory all go");
+    heap_fail_after(-1);
+    pass_both();
+    ktest_report(!calls[0] && !calls[1] && !other_calls, "and none is called");
+    connect(0);
+    disconnect(0);
+    ktest_report(!marker_connect_all(wishes, WISHES), "all come back");
+    for (unsigned i = WISHES; i-- > 0;) {
+        heap_fail_after(1);
+        failed += marker_disconnect_all(&wishes[i], 1) != 0;
+        heap_fail_after(-1);
+    }
+    pass_both();
+    ktest_report(!failed && !calls[0] && !calls[1] && !other_calls,
+                 "and go one by one, without memory");
+    connect(0);
+    ktest_report(!disconnect(0) && heap_in_use() == heap, "nothing is left over");
+}
+
+/* The byte is the program's own: there are no probes. */
+static bool byte_is_on(void)
+{
+    return *(const volatile uint8_t *)(insn_of((uintptr_t)marked)->insn + 1);
+}
+
+KTEST(marker, its_byte_follows_when_there_is_memory)
+{
+    begin();
+    connect(0);
+    heap_fail_after(1);
+    ktest_report(!disconnect(0) && byte_is_on(), "without memory the byte stays");
+    heap_fail_after(-1);
+    marked(1);
+    ktest_report(!calls[0], "but nothing is called");
+    marker_connect("ktest_other", "nothing", count_other, &other_calls);
+    marker_disconnect("ktest_other", count_other, &other_calls);
+    ktest_report(!byte_is_on(), "it changes with that of another marker");
+}
+
+/* ---- functions that misbehave ---- */
+
+static int pass_marker(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    marked(1);
+    return 0;
+}
+
+static void fault_once(void *private, struct marker_call *call)
+{
+    look(private, call);
+    if (calls[0] == 1)
+        __asm__ volatile("ud2");
+}
+
+/* The handler is given up in the middle of the marker. */
+KTEST(marker, a_handler_that_is_given_up_inside_of_it)
+{
+    const struct marker_site *site = insn_of((uintptr_t)marked)->site;
+    uint64_t missed = site->missed;
+    struct kprobe p = { .addr = (uintptr_t)marked_again, .pre_handler = pass_marker };
+    int preempt = preempt_count();
+
+    begin();
+    marker_connect("ktest_marked", FORMAT, fault_once, &calls[0]);
+    register_kprobe(&p);
+    for (unsigned i = 0; i < 3; i++)
+        marked_again(1);
+    marked(1);
+    ktest_report(p.flags & KPROBE_FLAG_TRIPPED, "its handler is given up");
+    ktest_report(!marker_is_running() && preempt_count() == preempt,
+                 "the marker runs no longer");
+    ktest_report(calls[0] == 5 && site->missed == missed, "and is passed as before: %lu",
+                 calls[0]);
+    unregister_kprobe(&p);
+    ktest_report(!marker_disconnect("ktest_marked", fault_once, &calls[0]),
+                 "its function may go");
+}
+
+static bool turn_on;
+
+static void leave_interrupts(void *private, struct marker_call *call)
+{
+    look(private, call);
+    if (turn_on)
+        sti();
+    else
+        cli();
+}
+
+KTEST(marker, what_a_function_does_to_interrupts_ends_with_it)
+{
+    unsigned long flags;
+    bool on, off;
+
+    begin();
+    marker_connect("ktest_marked", FORMAT, leave_interrupts, &calls[0]);
+    turn_on = false;
+    marked(1);
+    on = irqs_enabled();
+    sti();
+    turn_on = true;
+    flags = irq_save();
+    marked(1);
+    off = !irqs_enabled();
+    irq_restore(flags);
+    marker_disconnect("ktest_marked", leave_interrupts, &calls[0]);
+    ktest_report(on && off && calls[0] == 2, "on stays on, off stays off: %d %d", on,
+                 off);
+}
+
+static bool is_inside, may_end;
+
+static void take_long(void *private, struct marker_call *call)
+{
+    uint64_t end = clock_ns() + 30 * 1000000;
+
+    look(private, call);
+    WRITE_ONCE(is_inside, true);
+    while (clock_ns() < end)
+        pause();
+    WRITE_ONCE(may_end, true);
+    WRITE_ONCE(is_inside, false);
+}
+
+static int pass_once(void *unused UNUSED)
+{
+    marked(1);
+    return 0;
+}
+
+KTEST(marker, one_that_takes_long_is_waited_for)
+{
+    unsigned cpu = cpu_count() - 1;
+    int tid, err;
+
+    begin();
+    is_inside = may_end = false;
+    marker_connect("ktest_marked", FORMAT, take_long, &calls[0]);
+    tid = kernel_clone(
+        &(struct clone_args){ .fn = pass_once, .name = "long", .cpus = BIT(cpu) });
+    while (!READ_ONCE(is_inside) && !READ_ONCE(may_end))
+        thread_yield();
+    err = marker_disconnect("ktest_marked", take_long, &calls[0]);
+    ktest_report(!err && READ_ONCE(may_end) && !READ_ONCE(is_inside),
+                 "it has ended when it is disconnected");
+    thread_join(tid, NULL);
+    marked(1);
+    ktest_report(calls[0] == 1, "and is not called again");
+}
+
+/* ---- probes on what a marker runs ---- */
+
+static uint64_t handler_calls;
+
+static int pass_again(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
+{
+    handler_calls++;
+    marked(2);
+    return 0;
+}
+
+static int count_return(struct kretprobe_instance *ri UNUSED, struct pt_regs *regs UNUSED)
+{
+    handler_calls++;
+    return 0;
+}
+
+KTEST(marker, a_handler_on_it_may_pass_it)
+{
+    struct kprobe p = { .addr = insn_of((uintptr_t)marked)->insn,
+                        .pre_handler = pass_again };
+    uint64_t hits;
+
+    begin();
+    handler_calls = 0;
+    connect(0);
+    register_kprobe(&p);
+    for (unsigned i = 0; i < 5; i++)
+        marked(1);
+    hits = kprobe_hits(&p);
+    unregister_kprobe(&p);
+    disconnect(0);
+    ktest_report(handler_calls == 5 && hits == 5 && p.nmissed == 5,
+                 "%lu hits, %lu missed", hits, p.nmissed);
+    ktest_report(calls[0] == 10 && !wrong, "its function is called in either place: %lu",
+                 calls[0]);
+}
+
+KTEST(marker, its_functions_may_have_probes)
+{
+    static const struct {
+        void *fn;
+        uint64_t hits;
+    } on[] = { { (void *)look, 10 }, { (void *)marker_run, 10 }, { (void *)twice, 10 } };
+    struct kretprobe rp = { .handler = count_return, .kp.addr = (uintptr_t)marked };
+    unsigned failed = 0;
+
+    connect(0);
+    for (size_t i = 0; i < ARRAY_LEN(on); i++) {
+        struct kprobe p = { .addr = (uintptr_t)on[i].fn, .pre_handler = pass_marker };
+
+        begin();
+        failed += register_kprobe(&p) != 0;
+        for (unsigned n = 0; n < 10; n++)
+            marked(1);
+        failed += kprobe_hits(&p) < on[i].hits || calls[0] < 10 || wrong;
+        failed += unregister_kprobe(&p) != 0;
+    }
+    ktest_report(!failed, "whose handlers pass the marker: %u", failed);
+    begin();
+    handler_calls = 0;
+    failed = register_kretprobe(&rp) != 0;
+    for (unsigned n = 0; n < 10; n++)
+        failed += marked(n) != n + 3;
+    unregister_kretprobe(&rp);
+    disconnect(0);
+    ktest_report(!failed && handler_calls == 10 && calls[0] == 10 && !wrong,
+                 "and it may be in a function with a return probe: %lu returns",
+                 handler_calls);
+}
+
+/* ---- what ends in a panic ---- */
+
+static void fault_always(void *private UNUSED, struct marker_call *call UNUSED)
+{
+    __asm__ volatile("ud2");
+}
+
+static void sleep_inside(void *private UNUSED, struct marker_call *call UNUSED)
+{
+    thread_sleep_ns(1000);
+    barrier(); /* no tail call: it is to be in the report */
+}
+
+static struct spinlock its_lock = SPINLOCK_INIT;
+
+static void take_lock(void *private UNUSED, struct marker_call *call UNUSED)
+{
+    spin_lock(&its_lock);
+    spin_unlock(&its_lock);
+}
+
+KTEST_FATAL(marker, a_function_that_faults_is_named)
+{
+    marker_connect("ktest_marked", FORMAT, fault_always, NULL);
+    marked(1);
+}
+
+KTEST_FATAL(marker, a_function_that_sleeps_is_named)
+{
+    marker_connect("ktest_marked", FORMAT, sleep_inside, NULL);
+    marked(1);
+}
+
+KTEST_FATAL(marker, a_function_that_takes_the_lock_around_it_is_named)
+{
+    marker_connect("ktest_marked", FORMAT, take_lock, NULL);
+    spin_lock(&its_lock);
+    marked(1);
 }

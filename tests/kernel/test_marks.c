@@ -5,6 +5,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/module/module.h"
 #include "kernel/thread/thread.h"
+#include "probes/core/platform.h"
 #include "probes/trace/live/live.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
@@ -64,6 +65,39 @@ KTEST(marks, each_is_an_event_with_fields)
     ktest_report(traces(" n=5 text=(fault)") == 1, "what cannot be read is a fault");
 }
 
+static uint64_t syncs(void)
+{
+    uint64_t count = 0;
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        count += plat_sync_count(cpu);
+    return count;
+}
+
+KTEST(marks, a_group_is_switched_in_one_batch)
+{
+    uint64_t start, one, all;
+    int err;
+
+    begin();
+    start = syncs();
+    say("echo 1 > " MARKS "ktest_traced/enable");
+    one = syncs() - start;
+    say("echo 0 > " MARKS "ktest_traced/enable");
+    start = syncs();
+    err = say("echo 1 > " MARKS "enable");
+    all = syncs() - start;
+    traced(1, "group");
+    ktest_report(!err && one && all == one, "with as many synchronisations as one: %lu",
+                 all);
+    start = syncs();
+    err = say("echo 0 > " MARKS "enable");
+    all = syncs() - start;
+    ktest_report(!err && all <= 2 * one, "and off: %lu", all);
+    traced(2, "group");
+    ktest_report(traces("ktest_traced: (") == 1, "each is recorded meanwhile");
+}
+
 KTEST(marks, filters_and_triggers)
 {
     begin();
@@ -113,6 +147,8 @@ KTEST(marks, they_are_no_lines)
                      live_event_find("markers", "ktest_traced") &&
                      !live_event_find("markers", "another"),
                  "nor all lines together");
+    say("echo 1 > " MARKS "ktest_traced/enable"); /* the first event makes the buffer */
+    say("echo 0 > " MARKS "ktest_traced/enable");
     heap = heap_in_use();
     say("echo 1 > " MARKS "ktest_traced/enable");
     say("echo 0 > " MARKS "ktest_traced/enable");

@@ -60,6 +60,19 @@ def locks_are_named():
                    report, "the place is named where it was taken")  # fmt: skip
 
 
+def functions_of_markers_are_named():
+    for test, panic, function in (
+        ("faults", "#UD invalid opcode", "fault_always"),
+        ("sleeps", ".*preempt_is_off", "sleep_inside"),
+        ("takes_the_lock_around_it", "spinlock: CPU .* waits for ever", "take_lock"),
+    ):
+        report = report_of(f"marker.a_function_that_{test}_is_named", 2)
+        check_line(f"^panic: {panic}", report, f"{test}: it is said why")
+        check_line(rf"\b{function}\+0x(?s:.*)^  0x[0-9a-f]+ marker_run\+0x(?s:.*)"
+                   r"^  0x[0-9a-f]+ marked\+0x", report,
+                   "in which function, and where")  # fmt: skip
+
+
 def probed_ud2_is_named():
     for smp in (1, 2):
         report = report_of("halt.a_probed_ud2_is_named", smp)
@@ -111,5 +124,6 @@ def text_is_restored():
     tap.check(not found[""], "without it text stays")
 
 
-tap.run(overflows_are_named, handlers_are_named, locks_are_named, probed_ud2_is_named,
+tap.run(overflows_are_named, handlers_are_named, locks_are_named,
+        functions_of_markers_are_named, probed_ud2_is_named,
         callers_are_seen_through_returns, modules_are_named, text_is_restored)

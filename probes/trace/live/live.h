@@ -125,8 +125,8 @@ int live_clear(void);
 void live_add_marks(void);
 int live_add_mark(const char *name, const char *format);
 void live_remove_mark(const char *name);
-/* live_mark_switch - connect the marker @p, or disconnect it. Return: 0; a negative errno. */
-int live_mark_switch(struct live_probe *p, bool on);
+/* live_mark_wish - what connects the marker @p. Context: any. */
+struct marker_wish live_mark_wish(struct live_probe *p);
 
 /* live_probe_next - lines in the order in which they were written; NULL: first, or end. */
 struct live_probe *live_probe_next(const struct live_probe *p);

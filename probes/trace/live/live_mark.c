@@ -9,12 +9,9 @@
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/live/live.h"
 
-int live_mark_switch(struct live_probe *p, bool on)
+struct marker_wish live_mark_wish(struct live_probe *p)
 {
-    const char *name = p->def->event;
-
-    return on ? marker_connect(name, p->mark, live_mark_hit, p)
-              : marker_disconnect(name, live_mark_hit, p);
+    return (struct marker_wish){ p->def->event, p->mark, live_mark_hit, p };
 }
 
 static void came(const struct marker_site *sites, size_t count)

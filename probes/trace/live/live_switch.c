@@ -13,6 +13,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/log.h"
 #include "kernel/mm/heap.h"
+#include "probes/marker/marker.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/live/live.h"
 
@@ -98,20 +99,22 @@ static int watches_on(struct live_event *const *events, size_t count)
     return err;
 }
 
-/* arm_marks - connect the markers among them, or disconnect: all, or none. */
+/* arm_marks - connect the markers among them, or disconnect: all in one batch, or none. */
 static int arm_marks(struct live_event *const *events, size_t count, bool on)
 {
+    struct marker_wish *wishes = kmalloc((count + 1) * sizeof(*wishes));
+    size_t found = 0;
     int err = 0;
-    size_t i;
 
-    for (i = 0; i < count && !err; i++)
+    if (!wishes)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++)
         if (events[i]->armed != on && live_mark(events[i]))
-            err = live_mark_switch(live_mark(events[i]), on);
-    if (!err)
-        return 0;
-    for (i--; i-- > 0;)
-        if (events[i]->armed != on && live_mark(events[i]))
-            live_mark_switch(live_mark(events[i]), !on);
+            wishes[found++] = live_mark_wish(live_mark(events[i]));
+    if (found)
+        err =
+            on ? marker_connect_all(wishes, found) : marker_disconnect_all(wishes, found);
+    kfree(wishes);
     return err;
 }
 
