@@ -7,7 +7,6 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/frame.h"
 #include "kernel/thread/thread.h"
-#include "kernel/time/clock.h"
 #include "probes/port/port.h"
 
 #include <stdarg.h>
@@ -18,7 +17,7 @@
 
 static const struct bench_group *const groups[] = {
     &bench_group_hit,     &bench_group_scale,  &bench_group_cache,
-    &bench_group_counted, &bench_group_starve,
+    &bench_group_counted, &bench_group_starve, &bench_group_marker,
 };
 
 /* ---- figures ---- */
@@ -76,6 +75,26 @@ static const struct bench_group *find_group(const char *word)
     return NULL;
 }
 
+/* run_with_breakpoints - those of others are to stay breakpoints while they are measured. A
+ * group that measures jumps, or how long it takes to make them, turns them on for that,
+ * whatever the switches say.
+ */
+static int run_with_breakpoints(struct shell *sh, const struct bench_group *group,
+                                const char *only)
+{
+    enum optimize_method method = optimize_get_method();
+    bool on = optimize_is_on();
+    int err = bench_jumps(false);
+
+    if (err)
+        return shell_error(sh, err, "bench");
+    optimize_switch(true);
+    err = group->run(sh, only);
+    optimize_switch(on);
+    optimize_set_method(method);
+    return err;
+}
+
 /* A thread that moves would meet cold caches: each group stays on the last CPU, where
  * nothing but this runs.
  */
@@ -85,7 +104,8 @@ static int run_group(struct shell *sh, const struct bench_group *group, const ch
     int err;
 
     thread_set_affinity(BIT(cpu_count() - 1));
-    err = group->run(sh, only);
+    err =
+        group->keeps_jumps ? group->run(sh, only) : run_with_breakpoints(sh, group, only);
     thread_set_affinity(cpus);
     if (err == -ENOENT)
         return shell_error(sh, err, "bench: %s.%s", group->name, only);
@@ -135,14 +155,6 @@ size_t bench_free_bytes(void)
     return stats.free * PAGE_SIZE + percpu_counters_bytes();
 }
 
-/* An instruction takes a nanosecond then, and a cycle is one. The rate is measured, so it
- * may be a little off.
- */
-bool bench_counts_instructions(void)
-{
-    return clock_cycles_per_ms() > 999000 && clock_cycles_per_ms() < 1001000;
-}
-
 int bench_jumps(bool on)
 {
     return optimize_set_method(on ? OPTIMIZE_PUN : OPTIMIZE_OFF);
@@ -156,23 +168,13 @@ static void print_goals(struct shell *sh)
         shell_printf(sh, "# %u goals, %u missed\n", verdict.goals, verdict.missed);
 }
 
-/* Breakpoints are to stay breakpoints while they are measured. A bench that measures jumps,
- * or how long it takes to make them, turns them on for that, whatever the switches say.
- */
 static int bench_run(struct shell *sh, int argc, char **argv)
 {
-    enum optimize_method method = optimize_get_method();
-    bool on = optimize_is_on();
-    int err = bench_jumps(false);
+    int err;
 
-    if (err)
-        return shell_error(sh, err, "bench");
-    optimize_switch(true);
     bench_goals_begin();
     err = argc == 1 ? run_all(sh) : run_groups(sh, argc, argv);
     print_goals(sh);
-    optimize_switch(on);
-    optimize_set_method(method);
     return err;
 }
 

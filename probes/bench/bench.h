@@ -17,16 +17,16 @@
 struct bench_group {
     const char *name;
     const char *help; /* one line */
-
     /* run - measure and print. @only: NULL, or the one part of the group that is wanted.
      * Context: thread, on one CPU.
      * Return: 0; -ENOENT no such part; -EINTR, none of its probes is left; another negative
      * errno, told already. */
     int (*run)(struct shell *sh, const char *only);
+    bool keeps_jumps; /* it measures no probes: those of others stay as they are */
 };
 
 extern const struct bench_group bench_group_hit, bench_group_scale, bench_group_cache,
-    bench_group_counted, bench_group_starve;
+    bench_group_counted, bench_group_starve, bench_group_marker;
 
 /* bench_print - a figure. @name: printf's, with its arguments behind @unit */
 void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,

@@ -154,7 +154,7 @@ static int counted_run(struct shell *sh, const char *only)
 }
 
 const struct bench_group bench_group_counted = {
-    "counted",
-    "what work costs with every function, and every instruction, counted",
-    counted_run,
+    .name = "counted",
+    .help = "what work costs with every function, and every instruction, counted",
+    .run = counted_run,
 };

@@ -236,7 +236,7 @@ static int hit_group_run(struct shell *sh, const char *only)
 }
 
 const struct bench_group bench_group_hit = {
-    "hit",
-    "one hit, by the way its instruction is run",
-    hit_group_run,
+    .name = "hit",
+    .help = "one hit, by the way its instruction is run",
+    .run = hit_group_run,
 };

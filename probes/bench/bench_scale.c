@@ -247,7 +247,7 @@ static int scale_run(struct shell *sh, const char *only)
 }
 
 const struct bench_group bench_group_scale = {
-    "scale",
-    "registering many probes, their memory, and hits among them",
-    scale_run,
+    .name = "scale",
+    .help = "registering many probes, their memory, and hits among them",
+    .run = scale_run,
 };

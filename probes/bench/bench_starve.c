@@ -327,7 +327,7 @@ static int starve_run(struct shell *sh, const char *only)
 }
 
 const struct bench_group bench_group_starve = {
-    "starve",
-    "how late others wake beside handlers that take long",
-    starve_run,
+    .name = "starve",
+    .help = "how late others wake beside handlers that take long",
+    .run = starve_run,
 };

@@ -9,4 +9,6 @@ PROBE_BENCH := \
     probes/bench/bench_scale.c \
     probes/bench/bench_cache.c \
     probes/bench/bench_counted.c \
-    probes/bench/bench_starve.c
+    probes/bench/bench_starve.c \
+    probes/bench/bench_condition.c \
+    probes/bench/bench_marker.c

@@ -16,7 +16,13 @@ $(B)/bench/crowd.o: tests/bench/crowd.asm kernel/base/proc.inc
 	@mkdir -p $(@D)
 	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
 
-bench: $(B)/bench/text.o $(B)/bench/crowd.o ## what hits, registering and memory cost; PEER=dir: others beside
+# A marker with 10,000 places.
+$(B)/bench/marks.o: tests/bench/marks.asm kernel/base/proc.inc
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) -f elf64 -I./ -o $@ $<
+
+bench: $(B)/bench/text.o $(B)/bench/crowd.o $(B)/bench/marks.o ## what hits, registering and memory cost; PEER=dir: others beside
 	$(Q)tests/run/need.sh run
 	$(Q)env -u MAKEFLAGS -u MAKEOVERRIDES CC='$(CC)' B=$(B)/bench \
 	    EXTRA_OBJS='$(abspath $^)' PEER='$(PEER)' tests/bench/run.sh

@@ -6,9 +6,11 @@
  * without, beside that of a call and its return measured in the same round.
  */
 #define _GNU_SOURCE
+#include "probes/bench/bench_condition.h"
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/jump/jump_site.h"
+#include "probes/jump/kprobe_stores.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/pad.h"
 #include "probes/jump/platform_jump.h"
@@ -205,6 +207,51 @@ static void measure_return(const char *name, void (*fn)(void))
 
         ns[i] = (double)(int64_t)(with - call) / CALLS;
         ratio[i] = (double)(int64_t)(with - call) / (double)(int64_t)(call - empty);
+    }
+    figure_print(name, "", median(ns), "ns", 0);
+    figure_print(name, ".calls", median(ratio), "ratio", 0);
+}
+
+/* ---- conditions ---- */
+
+void marker_enter(void);
+
+/* No marker is on. */
+void marker_enter(void)
+{
+    abort();
+}
+
+static const struct {
+    const char *name;
+    void (*loop)(uint64_t count);
+} conditions[] = {
+    { "marker_off.immediate", bench_condition_marker },
+    { "marker_off.key", bench_condition_key },
+    { "marker_off.load", bench_condition_load },
+    { "marker_off.call", bench_condition_call },
+};
+
+static uint64_t passes_ns(void (*loop)(uint64_t count))
+{
+    uint64_t start = clock_ns();
+
+    loop(CALLS);
+    return clock_ns() - start;
+}
+
+/* measure_condition - what a condition that is false costs, beside a call. */
+static void measure_condition(const char *name, void (*loop)(uint64_t count))
+{
+    double ns[ROUNDS], ratio[ROUNDS];
+
+    for (int i = 0; i < ROUNDS; i++) {
+        uint64_t none = passes_ns(bench_condition_none);
+        uint64_t call = passes_ns(bench_condition_call);
+        uint64_t with = passes_ns(loop);
+
+        ns[i] = (double)(int64_t)(with - none) / CALLS;
+        ratio[i] = (double)(int64_t)(with - none) / (double)(int64_t)(call - none);
     }
     figure_print(name, "", median(ns), "ns", 0);
     figure_print(name, ".calls", median(ratio), "ratio", 0);
@@ -509,6 +556,8 @@ int main(void)
         measure(&kinds[i]);
     measure_return("return_exchanged", bench_return_exchanged);
     measure_return("return_called", bench_return_called);
+    for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
+        measure_condition(conditions[i].name, conditions[i].loop);
     measure_event();
     measure_crowd("image", false);
     measure_crowd("light", true);

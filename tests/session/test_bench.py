@@ -2,9 +2,13 @@
 anything takes is no test.
 """
 
+import os
 import re
+import subprocess
+import tempfile
 
 import tap
+from guest import ROOT
 from session import ask, at_prompt
 
 FIGURE = re.compile(r"sonde\.(\S+) ([0-9.]+) \S+(?:  goal ([0-9.]+)(  MISSED)?)?")
@@ -109,11 +113,33 @@ def goals_stand_beside_figures():
         tap.check("goal" not in text, "a goal for time is none for instructions")
 
 
+def conditions():
+    """In instructions: what is off, and 10,000 places that no CPU comes to."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "places.o")
+        source = os.path.join("tests", "bench", "marks.asm")
+        words = ["nasm", "-f", "elf64", "-I./", "-o", path, source]
+        subprocess.run(words, cwd=ROOT, check=True)
+        module = f"-fw_cfg name=opt/sonde/module/places.o,file={path}"
+        setup = {"icount": True, "qemu": f"-icount shift=0,sleep=off {module}"}
+        with at_prompt(smp=1, **setup) as guest:
+            out = figures(ask(guest, "bench marker.pass"))
+            off = {kind: round(out[f"marker.{kind}.off"]) for kind in ("immediate", "key")}
+            tap.equal(off, {"immediate": 3, "key": 1}, "off: that many instructions")
+            on = [out[f"marker.{kind}.on"] for kind in ("immediate", "key", "load")]
+            tap.check(on[0] > on[1] > 3, f"and on it is a call: {on}")
+            tap.equal(ask(guest, "module load /boot/places.o"), "", "10,000 places come")
+            out = figures(ask(guest, "bench marker.switch"))
+            one, all_ = (out[f"marker.switch.{n}.on"] for n in (1, 10000))
+            tap.check(one < all_ < 1000 * one, f"{one} us for one place, {all_} for all")
+            tap.equal(ask(guest, "module del places"), "", "the places go")
+
+
 def what_it_does_not_have():
     with at_prompt(smp=1) as guest:
         for words, name in (("nothing", "EINVAL"), ("hit.nothing", "ENOENT"),
                             ("scale.7", "ENOENT"), ("cache.x", "ENOENT"),
-                            ("starve.7us", "ENOENT")):  # fmt: skip
+                            ("starve.7us", "ENOENT"), ("marker.x", "ENOENT")):  # fmt: skip
             reply = guest.machine.request(f"bench {words}", 60)
             tap.equal(reply.name, name, f"bench {words}")
 
@@ -124,5 +150,6 @@ tap.run(
     a_crowd_and_the_cache,
     others_beside_long_handlers,
     goals_stand_beside_figures,
+    conditions,
     what_it_does_not_have,
 )
