@@ -14,8 +14,9 @@ NOKPROBE_INLINE size_t cache_index(uintptr_t addr)
     return (addr ^ (addr >> 6)) % PROBE_CACHE_LEN;
 }
 
-/* cache_add - keep in entry @i of the cache that @site, which the registry has found, belongs
- * to the address @key.  Return: is there a site?
+/* cache_add - remember in entry @i of the cache that @key leads to @site, which the
+ * registry has found. Nothing is remembered in an NMI, or if @site is NULL.
+ * Return: is @site not NULL?
  */
 NOKPROBE_INLINE bool cache_add(struct probe_cpu *cpu, size_t i, uintptr_t key,
                                struct site *site, bool in_nmi)
@@ -27,8 +28,9 @@ NOKPROBE_INLINE bool cache_add(struct probe_cpu *cpu, size_t i, uintptr_t key,
     return site != NULL;
 }
 
-/* cache_find - the site that an int3 at @addr belongs to: armed there, or behind the copy in
- * its step slot. NMIs go past the cache: they may have come in the middle of an update.
+/* cache_find - find the site that the int3 at @addr belongs to. The int3 is either the
+ * site's breakpoint, or the end of the copy in its step slot. A hit in an NMI does not
+ * use the cache: the NMI may have interrupted an update of it.
  * @in_nmi: is the hit in NMI context?
  * Context: trap, on @cpu.  Return: false when there is none.
  */
@@ -48,11 +50,13 @@ NOKPROBE_INLINE bool cache_find(struct probe_cpu *cpu, uintptr_t addr, bool in_n
     return cache_add(cpu, i, addr, *site, in_nmi);
 }
 
-/* cache_find_step - the site whose step, if it was by TF, has just led to @ip. Its entry
- * has the index of an int3 at @ip, but another key: a program that steps itself may come to
- * any address, also to one whose site is about to be freed. Only inside the slot of a step
- * is the site certain to stay.
- * Context: as above.  Return: false when it was not a step of the engine's.
+/* cache_find_step - the CPU has single-stepped (TF) to @ip: find the site whose step it
+ * was. The cache remembers such a step under the key ~@ip, in the entry that an int3 at
+ * @ip would use. The key @ip would be wrong: a program that steps itself may reach the
+ * address of any breakpoint, and that site may be about to be freed. The key ~@ip is
+ * stored only for an address at the end of a step slot, and while a CPU is in the slot
+ * the site is not freed.
+ * Context: trap, on @cpu.  Return: false when the step was not one of the engine's.
  */
 NOKPROBE_INLINE bool cache_find_step(struct probe_cpu *cpu, uintptr_t ip, bool in_nmi,
                                      struct site **site)
@@ -75,7 +79,8 @@ static inline void cache_forget_at(struct probe_cpu *cpu, uintptr_t addr,
         WRITE_ONCE(cpu->cache[i].addr, 0);
 }
 
-/* cache_forget - no CPU remembers @site any more, nor can run into it.
+/* cache_forget - remove @site from the caches of all CPUs. No CPU can run into @site any
+ * more.
  * Locks: PLAT_PROBES held.
  */
 static inline void cache_forget(const struct site *site)

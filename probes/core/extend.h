@@ -38,12 +38,14 @@ void ext_release(struct site **sites, size_t count);
 
 /* ---- a probe joins a site, and leaves it ---- */
 
-/* ext_join - may @p join @site, and all that it needs there for other rooms.
+/* ext_join - @p is about to join @site: the other rooms agree or refuse, and prepare what
+ * @p needs from them.
  * Return: 0; a reason's errno, with @why filled.
- * ext_part - @p has left, or has not come: no hit can count for it any more. What was counted
- * elsewhere goes to @p->hits.
- * ext_hits - what is counted for @p elsewhere, while it is registered. Context: any.
- * ext_exit - no site is left: what all of them shared.
+ * ext_part - @p has left its site, or could not join it, and no hit counts for @p any
+ * more. Other rooms add the hits that they have counted for @p to @p->hits.
+ * ext_hits - how many hits other rooms have counted for @p, which is registered.
+ * Context: any.
+ * ext_exit - no site is left: other rooms free what all sites shared.
  */
 int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why);
 void ext_part(struct kprobe *p);
@@ -52,8 +54,9 @@ void ext_exit(void);
 
 /* ---- text that is not there yet, or leaves ---- */
 
-/* ext_waiting - the site of all registered probes that have none, because their text is not
- * there: it has no address, and is never armed. NULL: no probe can wait.
+/* ext_waiting - one site for all registered probes whose text is not loaded. These probes
+ * have no site of their own yet. The shared site has no address, and is never armed.
+ * Return: NULL: no room offers such a site, so no probe can wait for text.
  */
 struct site *ext_waiting(void);
 /* ext_text_leaves - may @addr carry no probe any more, because its text is about to go? */

@@ -46,19 +46,22 @@ void insn_slot_put(uint8_t *slot);
  * Context: any.
  */
 uint8_t *insn_slot_start(const uint8_t *at);
-/* insn_slot_room - bytes of code from @at, a byte of a cell, to the end of that.
+/* insn_slot_room - how many bytes of code fit from @at, a byte of a cell, to the cell's
+ * end.
  * Context: any.
  */
 size_t insn_slot_room(const uint8_t *at);
-/* insn_slot_owner - the site whose copy lies around @ip, NULL when @ip is in no cell.
- * @off: receives how far into the cell @ip is, bytes
+/* insn_slot_owner - the site that the cell around @ip belongs to; NULL when @ip is in no
+ * cell.
+ * @off: receives the distance from the cell's first byte to @ip, in bytes
  * Context: any.
  */
 struct site *insn_slot_owner(uintptr_t ip, size_t *off);
 
-/* insn_slot_own_bytes - the bytes of the pages that hold cells of INSN_SLOT_OWN_LEN.
- * insn_slot_own_limit - such cells are handed out only while there are @pages such pages at
- * most; cells in use stay. For tests. Return: the limit until now.
+/* insn_slot_own_bytes - how much memory the pages with cells of INSN_SLOT_OWN_LEN take.
+ * insn_slot_own_limit - allow at most @pages such pages from now on. When there are more
+ * already, no new cell is handed out, and the cells in use stay. For tests.
+ * Return: the limit until now.
  * Locks: PLAT_PROBES held.
  */
 size_t insn_slot_own_bytes(void);

@@ -271,8 +271,10 @@ bool enable_wants_arming(const struct site *site);
  */
 int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why);
 
-/* check_each_rule - the same rules one by one, as far as the instruction can be told.
- * @fn: told of each, in order; @why->err is 0 where the rule is kept
+/* check_each_rule - check the same rules, and do not stop at the first broken one. The
+ * check ends early only at a broken rule that the later rules depend on, for example when
+ * the instruction cannot be decoded.
+ * @fn: called for each rule, in order; @why->err is 0 when the rule is kept
  * Context: thread.  Locks: PLAT_PROBES held.
  */
 void check_each_rule(uintptr_t addr, rule_told_t fn, void *arg);
@@ -427,15 +429,20 @@ NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
  */
 bool emulate_run(struct site *site, struct pt_regs *regs);
 
-/* step_site - the site whose copy the int3 at @int3 ends, or NULL.
+/* step_site - the site whose step slot has the int3 at address @int3 behind its copy, or
+ * NULL.
  * Context: trap.
  */
 struct site *step_site(uintptr_t int3);
-/* step_in_copy - a program that steps itself has come to regs->ip, at or behind the start of
- * the copy of the instruction of @site.
- * @copy:     where the copy begins
- * @iterates: to be there can mean to be behind an iteration of an instruction that repeats
- * Context: trap.  Return: false: it is a step of the program.
+/* step_in_copy - a program has set TF to step itself, and its last step has ended inside
+ * the engine's copy of the instruction of @site. The program must not see the copy: let
+ * the trap look as if the program had stepped the original instruction.
+ * @copy:     address of the copy's first byte; regs->ip is there or behind it
+ * @iterates: when regs->ip is @copy, a repeated instruction (rep movs) may have ended an
+ *            iteration. False: the program has only just arrived at the copy.
+ * Context: trap.
+ * Return:  true: the trap is dealt with. False: the program gets the trap as its own
+ *          step.
  */
 bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_regs *regs,
                   struct probe_cpu *cpu);

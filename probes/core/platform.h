@@ -117,16 +117,16 @@ static ALWAYS_INLINE struct plat_depths *plat_depths(const struct probe_cpu *cpu
 {
     return (struct plat_depths *)(uintptr_t)cpu - 1;
 }
-/* What a hit asks of its CPU, by pointers: a call would cost more than the answer. The
- * platform fills it in when it makes the CPU's area.
+/* What a hit needs to know about its CPU. The hit reads it through these pointers,
+ * because a call would cost more. The platform fills it in when it makes the CPU's area.
  */
 struct plat_cpu {
     const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
-    uintptr_t nmi_stack_base;    /* and inside */
+    uintptr_t nmi_stack_base;    /* lowest byte of the NMI stack */
     uint64_t *counters;          /* those of plat_counters_map() */
     struct shadow *const
         *shadow;               /* of the stack in use, outside NMI; NULL: it has none */
-    struct shadow *nmi_shadow; /* and inside */
+    struct shadow *nmi_shadow; /* of the NMI stack */
 };
 
 /* plat_preempt_enable - undo what the code of a detour, or the trampoline, did before it
@@ -134,10 +134,12 @@ struct plat_cpu {
  * Context: trap.
  */
 void plat_preempt_enable(void);
-/* plat_flags_as - a handler that a jump has called has returned: what it has done to the
- * flags of the CPU is undone. Interrupts are off or on as in @flags, DF is clear.
- * plat_df_clear - only the latter.
- * plat_flags_of_trap - the same behind a trap: interrupts are off.
+/* plat_flags_as - undo what a handler has done to the flags of the CPU. A jump has led to
+ * the handler, and the handler has returned. Interrupts are then off or on as in @flags,
+ * and DF is clear.
+ * plat_df_clear - only clear DF.
+ * plat_flags_of_trap - the same after a handler that a trap has led to: interrupts are
+ * off, and DF is clear.
  * Context: trap.
  */
 void plat_flags_as(unsigned long flags);

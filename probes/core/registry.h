@@ -8,17 +8,19 @@ struct site;
 
 /* registry_insert - publish @site. Locks: PLAT_PROBES held.  Return: 0; -ENOMEM. */
 int registry_insert(struct site *site);
-/* registry_remove - from now on it is not found. No CPU may be able to run into the site's
- * address: disarm and wait first. Hits of other addresses may still be looking at it on
- * their way along the table, so it is freed only after plat_sync_cores(), which every
- * such hit has to end for.
+/* registry_remove - from now on registry_find() does not find @site. The caller has
+ * disarmed the site and waited, so that no CPU can run into its address. Hits of other
+ * addresses may still read @site while they search the table. So the caller frees @site
+ * only after plat_sync_cores(), which returns when all these hits have ended.
  * Locks: PLAT_PROBES held.
  */
 void registry_remove(struct site *site);
 
-/* registry_replace - let @new, of the same address, be found in the place of @old. CPUs may
- * run into that address all the time: until plat_sync_cores() some of them still find @old.
- * registry_forget - then; no CPU remembers @old any more. It is freed after quiescence.
+/* registry_replace - from now on registry_find() finds @new instead of @old; both have
+ * the same address. CPUs may run into that address all the time, and some of them still
+ * find @old until the caller has called plat_sync_cores().
+ * registry_forget - the caller calls this after that plat_sync_cores(): no CPU's cache
+ * remembers @old any more. The caller frees @old after quiescence.
  * Locks: PLAT_PROBES held.
  */
 void registry_replace(struct site *old, struct site *new);

@@ -27,8 +27,9 @@ struct rule {
     bool needed; /* the rules behind it make no sense where it is broken */
 };
 
-/* rules_refuse - what a rule answers that refuses with another reason or address.
- * Return: true: it is broken.
+/* rules_refuse - for a rule that is broken for another reason, or at another address,
+ * than struct ruling has: note @reason and @at there.
+ * Return: true, which the rule returns as its own result: it is broken.
  */
 bool rules_refuse(struct ruling *r, enum probe_reason reason, uintptr_t at);
 
@@ -38,8 +39,9 @@ bool rules_refuse(struct ruling *r, enum probe_reason reason, uintptr_t at);
 int rules_check(const struct rule *rules, size_t count, struct ruling *r,
                 struct probe_reject *why);
 
-/* rules_each - look at all @rules, up to a broken one that is needed.
- * @fn: told of each, in order; @why->err is 0 where the rule is kept
+/* rules_each - check all @rules. The check ends early only at a broken rule that is
+ * `needed`.
+ * @fn: called for each rule, in order; @why->err is 0 when the rule is kept
  */
 void rules_each(const struct rule *rules, size_t count, struct ruling *r, rule_told_t fn,
                 void *arg);

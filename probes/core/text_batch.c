@@ -64,7 +64,9 @@ static bool byte_set(uint8_t *byte, uint8_t value)
     return differs;
 }
 
-/* poke_put - what @step writes of @p, into a copy of the text.  Return: did it change? */
+/* poke_put - put the bytes that @step writes for @p into @text, a copy of the text at @p.
+ * Return: did any byte change?
+ */
 static bool poke_put(uint8_t *text, const struct text_poke *p, enum text_poke_step step)
 {
     bool changed = false;
@@ -78,7 +80,10 @@ static bool poke_put(uint8_t *text, const struct text_poke *p, enum text_poke_st
     return changed;
 }
 
-/* first_of_window - how far down can be written together with pokes[last]? */
+/* first_of_window - the index of the first poke that one write can change together with
+ * pokes[last]. Such a group is a window: the pokes of @level in at most a page of text,
+ * with at most GAP_MAX bytes between two of them.
+ */
 static size_t first_of_window(const struct text_batch *b, size_t last,
                               enum text_poke_step step, unsigned level)
 {
@@ -99,8 +104,9 @@ static size_t first_of_window(const struct text_batch *b, size_t last,
     return first;
 }
 
-/* write_window - pokes[first..last], with what lies between them written back as it is.
- * Return: has anything changed?
+/* write_window - write in one piece the text from pokes[first] to pokes[last]. The pokes
+ * of @level change the bytes that @step writes; all other bytes keep their values.
+ * Return: did any byte change?
  */
 static bool write_window(const struct text_batch *b, size_t first, size_t last,
                          enum text_poke_step step, unsigned level)
@@ -120,7 +126,8 @@ static bool write_window(const struct text_batch *b, size_t first, size_t last,
     return changed;
 }
 
-/* narrow - to those that are of a higher level than @level. */
+/* narrow - let [b->first, b->end) be the range of the pokes whose level is above @level.
+ */
 static void narrow(struct text_batch *b, enum text_poke_step step, unsigned level)
 {
     size_t first = b->end, end = b->first;

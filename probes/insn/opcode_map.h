@@ -37,12 +37,14 @@ static inline const struct opcode_form_facts *opcode_form_facts(unsigned form)
     return &opcode_form_table[form];
 }
 
-/* opcode_map_find - fill insn->op and insn->form from encoding, map, opcode, prefix.
+/* opcode_map_find - fill insn->op and insn->form. They follow from the encoding, map,
+ * opcode and prefix, which @insn has already.
  *
- * The op may still be a group, for opcode_group_choose.
+ * The op may still be an opcode group, and opcode_group_choose() then decides by the
+ * modrm byte.
  *
  * Context: any.
- * Return:  0; -EILSEQ nothing is defined there.
+ * Return:  0; -EILSEQ the map defines no such instruction.
  */
 int opcode_map_find(struct insn *insn);
 
@@ -53,10 +55,11 @@ int opcode_map_find(struct insn *insn);
  */
 bool opcode_set_has(const struct insn *insn);
 
-/* opcode_group_choose - replace a group, or a form the modrm byte decides on, by what
- * @modrm says. @insn: op and form from opcode_map_find.
+/* opcode_group_choose - @insn's op is an opcode group, or its form depends on the modrm
+ * byte: replace it by the op and form that @modrm selects.
+ * @insn: has op and form from opcode_map_find()
  *
  * Context: any.
- * Return:  0; -EILSEQ not defined.
+ * Return:  0; -EILSEQ the group defines nothing for @modrm.
  */
 int opcode_group_choose(struct insn *insn, uint8_t modrm);

@@ -5,13 +5,13 @@
 
 #include <stddef.h>
 
-/* static_key_switch - on return every CPU that comes to a place of @key finds it on, or off.
- * All places change in one batch.
+/* static_key_switch - switch @key on or off. On return every CPU that asks @key, at any
+ * place in the text, finds it in the new position. All places change in one batch.
  *
  * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
- * Return:  0, also where it is so already; -ENOMEM, what xmc_batch() says, and nothing has
- *          changed; -EDEADLK from a handler of a probe, or while this CPU runs a marker's
- *          function.
+ * Return:  0, also when @key was in that position before; -ENOMEM; the errno of a refusal
+ *          by xmc_batch(); -EDEADLK the caller is a handler of a probe, or a marker's
+ *          function. After an error no place has changed.
  */
 int static_key_switch(struct static_key *key, bool on);
 
@@ -22,10 +22,12 @@ struct static_key_part {
     size_t count;
 };
 
-/* static_keys_come - text comes: where keys are on that it asks, it jumps before a CPU
- * executes it. @part stays until static_keys_go().
- * static_keys_go - the text goes, and no thread is in it.
- * Context, Locks: as static_key_switch().  Return: 0; -ENOMEM, what xmc_batch() says.
+/* static_keys_come - new text has been loaded, and no CPU executes it yet: at each place
+ * where it asks a key that is on, write the jump. @part must exist until
+ * static_keys_go().
+ * static_keys_go - the text is about to be unloaded, and no thread is in it.
+ * Context, Locks: as static_key_switch().
+ * Return: 0; -ENOMEM; the errno of a refusal by xmc_batch().
  */
 int static_keys_come(struct static_key_part *part);
 void static_keys_go(struct static_key_part *part);

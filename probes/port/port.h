@@ -27,8 +27,9 @@ int port_text_init(void);
 /* port_shadow_init - be told of threads that come and go. Context: boot. */
 void port_shadow_init(void);
 
-/* port_detour_cell - in which cell the program goes on that is at @ip, in code that detours
- * call, with its stack at @sp. Context: any.
+/* port_detour_cell - a CPU is at @ip, in code that the detours call, with stack pointer
+ * @sp: at which address of its cell will it go on? Context: any.
+ * Return: that address; @ip itself when the stack cannot be read.
  */
 uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp);
 

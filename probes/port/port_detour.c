@@ -68,7 +68,9 @@ static size_t words_below(const struct detour_code *code, uintptr_t ip)
     return ip <= code->pushed ? code->words - flags : code->words;
 }
 
-/* code_at - the routine that @ip is in: the table is in no order. */
+/* code_at - the routine that @ip is in: the last one that starts at or before @ip. The
+ * table is not sorted.
+ */
 static const struct detour_code *code_at(uintptr_t ip)
 {
     const struct detour_code *found = detour_codes;
@@ -92,9 +94,11 @@ static bool is_within(uintptr_t ip, const uintptr_t *range)
     return ip >= range[0] && ip < range[1];
 }
 
-/* word_at - the address of the word that tells where the program goes on, for a CPU at @ip
- * with stack pointer @sp. In what a site's own code calls, that word is in the image, which
- * lies above the return address as long as that is on the stack.
+/* word_at - a CPU is at @ip with stack pointer @sp: at which stack address is the word
+ * that says where it will go on? In the routines that a specialized detour calls, this
+ * word is the ip field of the register image. The image lies above the routine's return
+ * address; detour_specialized_leave pops that address first, and then the image begins at
+ * @sp.
  */
 static uintptr_t word_at(uintptr_t ip, uintptr_t sp)
 {

@@ -66,16 +66,18 @@ struct xmc_change {
     size_t len;
 };
 
-/* xmc_batch - make @changes, all or none, with as many synchronisations and as much waiting
- * as one takes.
- * @changes: ascending, not overlapping
+/* xmc_batch - make all @changes or none of them. The batch needs no more synchronisations
+ * of the CPUs, and no longer waiting, than a single change.
+ * @changes: sorted by address, not overlapping
  * @why:     on refusal: which rule, and where
  *
- * Context, Locks: as xmc().  Return: as xmc(), of the first that is refused.
+ * Context, Locks: as xmc().  Return: as xmc(); the errno is that of the first refused
+ * change.
  */
 int xmc_batch(const struct xmc_change *changes, size_t count, struct probe_reject *why);
 
-/* xmc_is_inside - would a thread that goes on at @ip be in the middle of several instructions
- * that are being exchanged? For the platform's search for quiescence. Context: any.
+/* xmc_is_inside - several instructions are being exchanged: does @ip lie behind the first
+ * byte of them? While the platform waits for quiescence it asks this, and waits for each
+ * thread that would go on there. Context: any.
  */
 bool xmc_is_inside(uintptr_t ip);
