@@ -32,24 +32,27 @@ const char *detour_kind_name(enum detour_kind kind);
 /* detour_kind_text - what is done, in one sentence. Context: any. */
 const char *detour_kind_text(enum detour_kind kind);
 
-/* detour_prepare - make the detour of @site fit for the probes that are there now. A detour
- * that is there and does not fit must have been released. CPUs may run into it only after
- * the next plat_sync_cores().
+/* detour_prepare - make a detour for @site that fits its present probes. If the site has
+ * a detour that does not fit, the caller has released it. CPUs may run into the new
+ * detour only after the next plat_sync_cores().
  *
- * A jump that keeps the opcode of a direct call is what the detour of a call expects.
+ * The detour of a direct call expects that the call's opcode stays in the text, so that
+ * the CPU has pushed the return address.
  *
  * Locks:  PLAT_PROBES held; takes PLAT_TEXT.
- * Return: 0; -ENOMEM, -ERANGE, and there is none.
+ * Return: 0; -ENOMEM or -ERANGE, and @site has no detour.
  */
 int detour_prepare(struct site *site, struct probe_reject *why);
-/* detour_is_current - is there one, and still the right one? Locks: PLAT_PROBES held. */
+/* detour_is_current - has @site a detour, and does it fit the present probes?
+ * Locks: PLAT_PROBES held.
+ */
 bool detour_is_current(const struct site *site);
 /* detour_release - @site has no detour any more. No jump leads there, and there has been
  * quiescence since. Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void detour_release(struct site *site);
-/* detour_cell - the cell that the detour of @site has for itself, NULL when it shares that
- * of the copy, or needs none. Locks: PLAT_PROBES held.
+/* detour_cell - the cell that only the detour of @site uses. NULL: the detour lies in the
+ * cell of the instruction's copy, or needs no cell. Locks: PLAT_PROBES held.
  */
 uint8_t *detour_cell(const struct site *site);
 /* detour_start - where the copy of the instruction begins in @cell, a cell of @site that a
@@ -58,11 +61,13 @@ uint8_t *detour_cell(const struct site *site);
 uintptr_t detour_start(const struct site *site, uintptr_t cell);
 /* detour_kind_wanted - what detour_prepare() would make. Locks: PLAT_PROBES held. */
 enum detour_kind detour_kind_wanted(const struct site *site);
-/* detour_may_change_flags - may those status flags that are among @flags have other values
- * when the program comes to @insn? Context: any.
+/* detour_may_change_flags - is a detour allowed to change the status flags @flags before
+ * the program goes on with @insn? Yes, if the program overwrites them before it reads
+ * them.
+ * Context: any.
  */
 bool detour_may_change_flags(const struct insn *insn, uint32_t flags);
-/* detour_can_reach - can @insn be done from a cell, wherever that is? What it refers to may
- * be too far away. Context: any.
+/* detour_can_reach - can a copy of @insn work in any cell? It cannot if the address that
+ * @insn refers to may be more than 2 GB away from the cell. Context: any.
  */
 bool detour_can_reach(const struct insn *insn);

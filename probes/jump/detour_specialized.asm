@@ -100,11 +100,12 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
 ; The status flags are written before they are read again, whatever way the program goes.
     OWN detour_specialized_dead, 0
 
-; Both are called by code of a site's own, with the image above the return address; rbx, r12,
-; r13 as there.
+; A specialized detour calls both of these routines. The register image lies above the
+; return address; rbx, r12 and r13 have the same values as in that detour.
 section .text.detour.rare progbits alloc exec nowrite align=64
 
-; Not all is as it is commonly. In: rdi = the probe. Out: eax = what the handlers say
+; A condition of the common case does not hold, so C code runs the handlers.
+; In: rdi = the probe. Out: eax = what the handlers return
 proc detour_specialized_rare
     cld
     btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
@@ -117,8 +118,9 @@ proc detour_specialized_rare
 endproc detour_specialized_rare
 nokprobe detour_specialized_rare
 
-; The handler has said eax, or has changed more than other registers and status flags: out by
-; the image, from which there is no return.
+; The handler has returned eax, which is not 0, or has changed more of the register image
+; than general registers and status flags. The CPU goes on as the register image says, and
+; does not return to the detour.
 proc detour_specialized_leave
     pop rsi
     frame image

@@ -264,8 +264,9 @@ NOKPROBE(ext_step);
 
 /* ---- handlers that do not come back ---- */
 
-/* handler_return - where the light handler returns to. A return probe may have exchanged the
- * word: of a function that the handler has jumped to as its last act.
+/* handler_return - the address that the light handler returns to. A return probe may have
+ * exchanged the word on the stack, if the handler has ended by a jump to a probed
+ * function.
  */
 static uintptr_t handler_return(const struct plat_light *light)
 {
@@ -274,9 +275,10 @@ static uintptr_t handler_return(const struct plat_light *light)
     return return_point_is(*slot) ? kretprobe_find_ret(slot) : *slot;
 }
 
-/* return_for - a light handler returns at last, as one that has kept to the calling
- * convention. The code that has called it restores the flags of the CPU and the count of
- * preemption, as behind each.
+/* return_for - the engine has given up a light handler, which will not return. Change
+ * @regs so that the program goes on as if the handler had returned: the registers that a
+ * function must preserve get their values back. The code that called the handler then
+ * restores the CPU's flags and the count of preemption, as after every handler.
  */
 static void return_for(const struct plat_light *light, const struct site *site,
                        struct pt_regs *regs)

@@ -11,7 +11,7 @@
 enum jump_stage {
     STAGE_NONE,    /* no jump, and none is wanted: not armed, or without a probe */
     STAGE_WAITING, /* a breakpoint, or about to be one; the optimizer will look at it */
-    STAGE_REFUSED, /* the same, and jump_why says why it is no jump */
+    STAGE_REFUSED, /* a breakpoint, or about to be one; jump_why: why it gets no jump */
     STAGE_JUMP,    /* a jump */
     STAGE_PLANNED, /* in a batch that is being planned */
     STAGE_TO_JUMP, /* in a batch that is being written: a jump in the end */
@@ -22,9 +22,10 @@ enum jump_stage {
 
 struct site;
 
-/* jump_move - change the stage of @site; a move that the table does not have, or a stage that
- * does not fit the state of the site, is a bug of the engine.
- * jump_wait - @site is a breakpoint, or is about to be one: it waits, or stays refused.
+/* jump_move - change the stage of @site. A move that the table does not have, or a stage
+ * that does not fit the state of the site, is a bug of the engine.
+ * jump_wait - @site is a breakpoint, or is about to become one. Its stage becomes
+ * STAGE_REFUSED if jump_why has a reason, else STAGE_WAITING.
  * jump_stage_name - "waiting". Context: any.
  * Locks: PLAT_PROBES held.
  */

@@ -7,17 +7,19 @@
 
 struct site;
 
-/* link_make_around - link the detour of @site to that of the instruction behind it, and the
- *             one of the instruction before to that of @site. Both must be jumps, or become
- *             jumps in the batch that is being written, and all cores must know their
- *             detours. A CPU may go by the text for a while yet.
- * link_cut - @site, a jump, is about to be none. The synchronisations of that change are
- *            for the cut, too. A link between two sites that both leave stays: no CPU comes
- *            in, and threads that are inside are waited for before either detour is freed.
- * link_forget - @site is no jump, and is about to be armed: a link of its detour may lead
- *               to memory that was freed, and is cut. The cores must be synchronised before
- *               @site is armed.
- * link_drop - @site's detour is about to be freed, and no thread can be inside.
+/* link_make_around - link the detour of @site to the detour of the next instruction, and
+ *            the detour of the instruction before to that of @site. Both sites must be
+ *            jumps, or become jumps in the batch that is being written, and the cores
+ *            must have been synchronised since their detours were written. A CPU may
+ *            still go through the text between them for a while.
+ * link_cut - @site is a jump, and the jump is about to be removed: cut its links. The
+ *            synchronisations of that change also serve the cut. A link between two sites
+ *            whose jumps are both removed stays: no CPU enters it any more, and the
+ *            engine waits for the threads inside before it frees either detour.
+ * link_forget - @site is not a jump, and is about to be armed: cut the link of its
+ *               detour, which may lead to freed memory. The caller synchronises the cores
+ *               before it arms @site.
+ * link_drop - the detour of @site is about to be freed, and no thread can be inside.
  * Locks:  PLAT_PROBES and PLAT_TEXT held.
  */
 void link_make_around(struct site *site);
@@ -25,8 +27,9 @@ void link_cut(struct site *site);
 void link_forget(struct site *site);
 void link_drop(struct site *site);
 
-/* link_forbid - from now on no link leads to the instruction at @addr: CPUs come to it by its
- * own address. A link that is there is cut by making a jump there a breakpoint first.
+/* link_forbid - from now on no link leads to the instruction at @addr: a CPU reaches it
+ * only through @addr itself. If a link leads there now, the jump at @addr becomes a
+ * breakpoint first, which cuts the link.
  * @forbid: false: links are allowed again
  * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM, and nothing has changed.
  */
@@ -39,8 +42,9 @@ uintptr_t link_into(uintptr_t addr);
 /* link_count - how many there are. Context: any. */
 size_t link_count(void);
 
-/* link_jump_fits - can the displacement of a jump at @at be changed by one store?
- * link_room_before - bytes to leave in front of a jump that would be at @at, so that it can.
+/* link_jump_fits - can one store change the displacement of a jump at @at?
+ * link_room_before - how many bytes to leave free at @at, so that link_jump_fits() is
+ * true of a jump behind them.
  */
 bool link_jump_fits(uintptr_t at);
 size_t link_room_before(uintptr_t at);

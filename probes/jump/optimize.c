@@ -173,8 +173,10 @@ static int list_waiting(struct site_list *list)
     return 0;
 }
 
-/* list_all_waiting - the sites that wait, and the refused sites whose jumps would read
- * their bytes. The loop ends: each turn but the last leaves fewer refused sites.
+/* list_all_waiting - list the waiting sites. A refused site may have a better chance when
+ * the bytes behind it change. So each refused site whose jump would use bytes of a listed
+ * site as its displacement becomes a waiting one, too. The loop ends: each turn but the
+ * last leaves fewer refused sites.
  */
 static int list_all_waiting(struct site_list *list)
 {
@@ -193,7 +195,9 @@ static int list_all_waiting(struct site_list *list)
 
 /* ---- 3: what is left of earlier jumps ---- */
 
-/* retired_first - those of the sites in @list that have any. Return: how many. */
+/* retired_first - move the sites that still have something of an earlier jump to the
+ * front of @list. Return: how many these are.
+ */
 static size_t retired_first(const struct site_list *list)
 {
     size_t n = 0;
@@ -221,7 +225,7 @@ static void release_retired(const struct site_list *list)
 
 /* ---- 4: detours ---- */
 
-/* prepare_detours - those that get none drop out of @list. */
+/* prepare_detours - make the detours of @list. A site that gets none leaves @list. */
 static void prepare_detours(struct site_list *list)
 {
     struct probe_reject why;

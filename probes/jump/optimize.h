@@ -110,8 +110,9 @@ bool optimize_is_on(void);
  * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void unoptimize_around(struct site **sites, size_t count);
-/* unoptimize_ask_before - the bytes of @count sites change: a site that was refused a jump
- * that would read one of them is looked at again. Locks: PLAT_PROBES held.
+/* unoptimize_ask_before - the bytes of @count sites change. A site that was refused a
+ * jump is waiting again if that jump would use one of these bytes. Locks: PLAT_PROBES
+ * held.
  */
 void unoptimize_ask_before(struct site **sites, size_t count);
 /* unoptimize_expect - there are @more jumps, or less.

@@ -63,8 +63,9 @@ struct pun {
     uint8_t len;                 /* of it, 1..15 */
     bool is_call;                /* CALL_REL: its last four bytes are the displacement */
 
-    /* The answer; and with the question, when it is a jump already: its plan of then, which
-     * is kept where it can be. PUN_NONE: none.
+    /* The answer. The caller also fills these fields in when the instruction is a jump
+     * already: they are then its present plan, which the planner keeps if it can. For an
+     * instruction that is not a jump yet, rung is PUN_NONE.
      */
     uint8_t rung;               /* enum pun_rung */
     uint8_t prefixes;           /* k */
@@ -72,7 +73,7 @@ struct pun {
     uint8_t span;               /* bytes the jump extends over: 5 + k; call: len */
     uint8_t jump[PUN_JUMP_MAX]; /* the bytes to write; not changed where rung is NONE */
     uintptr_t pad;              /* where it lands; 0: on the detour itself */
-    bool is_kept;               /* jump and pad are as they were asked with */
+    bool is_kept;               /* jump and pad are those of the question */
     bool is_evicted; /* has no probe: from the neighbour callback, now or before */
     uint8_t why;     /* enum pun_why; behind PUN_NONE */
 
@@ -95,9 +96,9 @@ struct pun_env {
      */
     bool (*pad_is_free)(void *arg, uintptr_t pad);
 
-    /* byte_at - the byte at @addr, which belongs to no member of the batch: as it is; of
-     * padding that a member's jump had written over, what was there before.
-     * Return: false when nothing is known of it; no jump will depend on it.
+    /* byte_at - the byte at @addr, which belongs to no member of the batch. If a member's
+     * jump had written over it (padding), then the byte that was there before the jump.
+     * Return: false: the byte is not known, and the planner lets no jump depend on it.
      */
     bool (*byte_at)(void *arg, uintptr_t addr, uint8_t *byte);
 

@@ -55,8 +55,10 @@ struct region {
  */
 int region_plan(uintptr_t addr, struct region *out, struct probe_reject *why);
 
-/* region_each_rule - the same rules one by one, as far as they can be looked at.
- * @fn: told of each, in order; @why->err is 0 where the rule is kept
+/* region_each_rule - check the same rules, and do not stop at the first broken one. The
+ * check ends early only at a broken rule that the later rules depend on.
+ * @out: the plan, filled as by region_plan()
+ * @fn:  called for each rule, in order; @why->err is 0 when the rule is kept
  * Context: thread.  Locks: PLAT_PROBES held.
  */
 void region_each_rule(uintptr_t addr, struct region *out, rule_told_t fn, void *arg);
@@ -66,16 +68,16 @@ void region_each_rule(uintptr_t addr, struct region *out, rule_told_t fn, void *
 /* No region's copies are longer, the jump back included. */
 #define REGION_COPY_MAX 56
 
-/* region_copy - what is to run at @to in place of the instructions of @r, and at the end of
- * it a jump back behind them. Pure.
+/* region_copy - make the code that runs at @to in place of the instructions of @r. It
+ * ends with a jump back to the instruction behind them. Pure.
  * @r:       from region_plan(); copies[] is filled in
  * @out:     REGION_COPY_MAX bytes
  * @out_len: bytes written
  *
- * The first instruction may be one that only makes sense in its place, a call or STI: there
- * is no copy of it then, and the code that sends the program to copies[1] has done its
- * work. A call that comes last leaves the return address behind the original: no function
- * ever returns to a copy.
+ * The first instruction may be one that only makes sense in its place, a call or STI:
+ * there is no copy of it then, and the code that sends the program to copies[1] has done
+ * its work. A call that comes last leaves the return address behind the original: no
+ * function ever returns to a copy.
  *
  * Context: any.
  * Return:  0; -ERANGE, -EOPNOTSUPP with @why filled.

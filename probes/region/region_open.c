@@ -32,8 +32,9 @@ static void copies_put(uint8_t *cell)
     plat_unlock(PLAT_TEXT);
 }
 
-/* copies_fill - the copies are as long as in the place of the originals, from where
- * everything is in reach.
+/* copies_fill - reserve a cell for the copies, and fill it. Their length decides which
+ * cell, and is measured first: it does not depend on the address, so the copies are made
+ * for r->addr, from where every target is in reach.
  */
 static int copies_fill(struct region *r, struct site *site, struct probe_reject *why)
 {
@@ -64,7 +65,7 @@ static int copies_make(struct region *r, struct site *site, struct probe_reject 
     return copies_fill(r, site, why);
 }
 
-/* struct_get - the one of earlier times, if there were any. */
+/* struct_get - the struct region that @site had before; a new one if it had none. */
 static struct region *struct_get(struct site *site, struct probe_reject *why)
 {
     struct region *r = jump_site(site)->region;
