@@ -50,8 +50,9 @@ size_t place_inlined(const struct place *place);
 void place_list_inlined(const struct place *place, size_t max,
                         void (*line)(void *arg, const char *text), void *arg);
 
-/* place_refused - tell why there can be no probe at @place, and what might be meant.
- * Return: the errno, negative.
+/* place_refused - print why @place can carry no probe, and which places the user may have
+ * meant.
+ * Return: @why->err, a negative errno.
  */
 int place_refused(struct shell *sh, const struct place *place,
                   const struct probe_reject *why);

@@ -56,22 +56,31 @@ struct trace_line {
     size_t at;           /* and where in the text */
 };
 
-/* trace_line_parse - @line must not be moved then: it points into itself.
- * Return: 0; -EINVAL with @line->problem. */
+/* trace_line_parse - read @text into @line. The caller must not copy or move @line
+ * afterwards, since it has pointers into itself.
+ * Return: 0; -EINVAL with @line->problem.
+ */
 int trace_line_parse(struct trace_line *line, const char *text);
 
-/* trace_line_short - a short form: count, args, time or callers of @place, as a whole line.
- * Return: 0; -EINVAL @word is none.
+/* trace_line_short - write out a short command, such as `trace count vfs_read`, as a line
+ * of the language above: `vfs_read { count by func }`.
+ * @word: "count", "args", "time" or "callers"
+ * @buf:  receives the line; a line longer than @size is cut off
+ * Return: 0; -EINVAL @word is no short command.
  */
 int trace_line_short(const char *word, const char *place, char *buf, size_t size);
 
-/* trace_line_define - the line of kprobe_events for one function.
+/* trace_line_define - print to @out the line of kprobe_events that defines the event of
+ * @line for one function.
  * @event:    GROUP/EVENT
- * @function: its address, for the names of its parameters
- * Return:    0; -ENOENT a name that is no parameter of it, which is in @bad.
+ * @function: the function's address, to look up the names of its parameters
+ * @bad:      receives the name after -ENOENT
+ * Return:    0; -ENOENT the line uses a name that is no parameter of the function.
  */
 int trace_line_define(const struct trace_line *line, const char *event, const char *place,
                       uintptr_t function, struct seq *out, const char **bad);
 
-/* trace_line_trigger - the line of the event's file `trigger`; nothing for ACTION_PRINT. */
+/* trace_line_trigger - print to @out the line for the event's file `trigger`;
+ * ACTION_PRINT needs no trigger, so nothing is printed.
+ */
 void trace_line_trigger(const struct trace_line *line, struct seq *out);

@@ -166,8 +166,9 @@ static void print_bars(const uint64_t *in, uint64_t total, bool is_signed,
     }
 }
 
-/* print_distribution - of the entries whose other keys are those of @order[@first], which are
- * taken out of @order: their number becomes @none.
+/* print_distribution - print one distribution: of all entries that have the same keys as
+ * entry @order[@first], not counting the last key, which is the distributed value. Each
+ * of these entries is done then, and its number in @order becomes UINT32_MAX.
  */
 static void print_distribution(const struct trace_line *line, const struct hist *hist,
                                uint32_t *order, size_t first, size_t count,

@@ -44,21 +44,21 @@ struct explain_copy {
     uint8_t code[INSN_SLOT_OWN_CODE_MAX];
 };
 
-/* What is there instead of the breakpoint, or could be. */
+/* The jump that is in the text instead of the breakpoint, or could be. */
 struct explain_jump {
     enum {
-        JUMP_NONE,     /* for a reason */
-        JUMP_OFF,      /* no site gets one now */
-        JUMP_UNARMED,  /* all probes there are disabled */
-        JUMP_SOON,     /* the optimizer has not looked at it yet */
-        JUMP_IS_THERE, /* of the site that is there */
-        JUMP_POSSIBLE, /* for a probe, if it came now */
+        JUMP_NONE,     /* the site gets no jump; @why is the reason */
+        JUMP_OFF,      /* jumps are switched off: no site gets one now */
+        JUMP_UNARMED,  /* all probes of the site are disabled */
+        JUMP_SOON,     /* the optimizer has not looked at the site yet */
+        JUMP_IS_THERE, /* the site has a jump */
+        JUMP_POSSIBLE, /* no site is here; a probe registered now would get a jump */
     } state;
     enum probe_reason why; /* JUMP_NONE */
-    bool by_region;        /* over several instructions; else by */
+    bool by_region;        /* the jump displaces several instructions; else by @rung */
     enum pun_rung rung;
-    uintptr_t pad;   /* 0: there is none on the way */
-    bool is_evicted; /* no probe is here: it made room for another's jump */
+    uintptr_t pad;   /* the pad that the jump goes through; 0: it goes through none */
+    bool is_evicted; /* no probe is here: the instruction gave way to another jump */
 };
 
 struct explanation {
@@ -77,27 +77,27 @@ struct explanation {
     struct probe_reject why; /* the first broken rule; err 0: it accepts a probe */
 
     /* Only where err is 0: */
-    bool is_probed; /* else what follows is how it would be */
+    bool is_probed; /* false: the fields below say what a probe here would get */
     enum site_state state;
     enum site_way way;
-    struct probe_reject
-        post; /* of one that is not probed: why no post-handler, or err 0 */
+    struct probe_reject post; /* if not probed: why a post-handler is refused, or err 0 */
     size_t copy_count;
     struct explain_copy copies[4];
     struct explain_jump jump;
-    enum detour_kind detour; /* what a jump would run; for one that is not probed: with a
-                              * probe that has a pre-handler */
-    bool detour_specialized; /* its code is its own */
-    bool linked;             /* it leads straight into the next one */
-    bool flags_live;         /* there or behind it the program may read status flags */
+    enum detour_kind detour; /* where a jump from here leads to; if not probed: what a
+                              * probe with a pre-handler would get */
+    bool detour_specialized; /* the detour's code was made for this site alone */
+    bool linked;             /* the detour leads straight to that of the next site */
+    bool flags_live;         /* from here on the program may read status flags before it
+                              * writes them, so a detour has to preserve them */
     size_t probes, disabled, with_post;
     uint64_t hits, missed[MISS_CAUSES]; /* of the probes that are there now */
 };
 
-/* probe_explain - find out about @addr, any address.
+/* probe_explain - find out all about @addr, which may be any address.
  * @out:  filled
- * @rule: told of every rule of stage 2 that can be looked at, and of stage 3 when that
- *        refuses; in order, @why->err 0 where the rule is kept
+ * @rule: called in order for each rule of stage 2 that can be checked, and for the rule
+ *        of stage 3 if that stage refuses; @why->err is 0 when the rule is kept
  *
  * Context: thread.  Locks: takes PLAT_PROBES, held while @rule is called.
  */
@@ -106,13 +106,15 @@ void probe_explain(uintptr_t addr, struct explanation *out,
                                 void *arg),
                    void *arg);
 
-/* explain_look_at_text - the part about bytes; the map is filled in.
+/* explain_look_at_text - fill in the fields about bytes; the caller has filled in the
+ * map.
  * Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void explain_look_at_text(struct explanation *e);
 
-/* explain_look_at_jump - the jump of @site, which is registered.
- * explain_try_jump - that of @site, which is not, and has a detour.
+/* explain_look_at_jump - fill @j with the jump of @site, which is registered.
+ * explain_try_jump - fill @j with the jump that @site would get. The site is not
+ * registered, but has a detour.
  * Locks: PLAT_PROBES held.
  */
 void explain_look_at_jump(struct explain_jump *j, const struct site *site);

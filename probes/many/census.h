@@ -14,10 +14,11 @@ struct census {
     size_t refused[PROBE_REASON_COUNT]; /* of them, by rule; [PROBE_OK]: accepted */
 };
 
-/* census_get - count, or remember. Counting takes a tenth of a second, and a thousand times
- * that with probes on every instruction.
- * @sh: whose Ctrl-C stops it
- * Context: thread.  Return: 0 with @out; -ENOMEM; -EINTR.
+/* census_get - the first call counts; later calls return the same result. Counting takes
+ * a tenth of a second, and a thousand times as long with probes on every instruction.
+ * @sh:  the shell; its Ctrl-C ends the counting
+ * @out: receives a pointer to the result, which is never freed
+ * Context: thread.  Return: 0; -ENOMEM; -EINTR after Ctrl-C.
  */
 int census_get(struct shell *sh, const struct census **out);
 
