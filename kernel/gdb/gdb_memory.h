@@ -10,7 +10,7 @@
  */
 size_t gdb_memory_read(void *out, uintptr_t addr, size_t len);
 
-/* gdb_memory_write - change @len bytes at @addr, text too.
- * Return: NULL; or why not, in words. Context: serving.
+/* gdb_memory_write - change @len bytes at @addr, which may be text.
+ * Return: NULL: done; else a sentence that says why not. Context: serving.
  */
 const char *gdb_memory_write(uintptr_t addr, const void *bytes, size_t len);

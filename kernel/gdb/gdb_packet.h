@@ -65,10 +65,12 @@ size_t gdb_out_end(struct gdb_out *out);
 /* gdb_out_room - bytes that still fit. */
 size_t gdb_out_room(const struct gdb_out *out);
 
-/* gdb_put_text - as it is.   gdb_put_escaped - any bytes.   gdb_put_hex - each as two
- * digits.
- * gdb_put_number - hex, without zeros in front
- * gdb_put_unknown - @len bytes whose value is not known
+/* Appending to DATA:
+ * gdb_put_text    - @text, unchanged
+ * gdb_put_escaped - @len bytes of any value; bytes that would end the frame are escaped
+ * gdb_put_hex     - @len bytes, each as two hex digits
+ * gdb_put_number  - @value in hex, without leading zeros
+ * gdb_put_unknown - "xx" for each of @len bytes: their values are not known
  */
 void gdb_put_text(struct gdb_out *out, const char *text);
 void gdb_put_escaped(struct gdb_out *out, const void *bytes, size_t len);
@@ -82,8 +84,8 @@ static inline bool gdb_is_empty(const struct gdb_out *out)
     return out->len == 1;
 }
 
-/* Reading what is in a packet. Each moves *@at behind what it has read, and leaves it
- * alone where it fails.
+/* Reading from a packet. Each function moves *@at behind the text that it has read; when
+ * it fails, *@at does not change.
  *
  * gdb_take_number - hex digits, at least one, 64 bits at most
  * gdb_take_char   - exactly @c

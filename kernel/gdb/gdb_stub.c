@@ -632,8 +632,9 @@ static void ok_kill(struct gdb_request *r)
     take_kill(r);
 }
 
-/* The first that the packet begins with. What is not here is answered with nothing, which
- * means: not supported.
+/* dispatch() calls the function of the first row whose word the packet begins with, so a
+ * longer word stands before a word that it begins with ("vCont?" before "vCont"). A
+ * packet that fits no row gets an empty reply, which tells gdb: not supported.
  */
 static const struct {
     const char *word;
@@ -702,8 +703,8 @@ static void answer_next(void)
         gdb_line_send(&out);
 }
 
-/* A stop is told to a debugger that has let the kernel run. A debugger that has just come
- * speaks first.
+/* Has the debugger let the kernel run, so that it waits for a report of the next stop? A
+ * debugger that has just connected gets no report: it sends the first packet.
  */
 static bool told_to_run;
 

@@ -532,9 +532,10 @@ static int arg_symbol(void *arg, const char *text, size_t len, uintptr_t *addr)
 
 /* ---- the whole ---- */
 
-/* room_size - enough for all that parse_args() takes: of a program, each parenthesis adds one
- * instruction to at most seven others. A program of gdb takes half of its text, behind the
- * room for all instructions.
+/* room_size - how many bytes parse_args() needs at most. Each argument becomes a program
+ * of at most seven instructions, and one more for each parenthesis in it. An argument
+ * agent(HEX) is a program of gdb: two characters of its text become one byte, and these
+ * bytes lie behind the room for FETCH_OPS_MAX instructions.
  */
 static size_t room_size(const char *args, size_t count)
 {

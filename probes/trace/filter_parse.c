@@ -347,8 +347,10 @@ static int parse_term(struct filter_parser *parse, struct exits *exits)
     return 0;
 }
 
-/* join - the parts left and right of an operator. Where the left one's answer is @goes_on the
- * right one decides, else it is the answer of both.
+/* join - join the parts @left and @right of an operator, with the result in @left. If the
+ * left part's answer is @goes_on, the right part is evaluated and decides; any other
+ * answer of the left part is the answer of the whole.
+ * @right_step: where the right part begins
  */
 static void join(struct filter_parser *parse, struct exits *left,
                  const struct exits *right, size_t right_step, bool goes_on)

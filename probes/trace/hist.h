@@ -98,11 +98,12 @@ enum hist_request hist_request(const struct hist *hist);
 bool hist_is_same(const struct hist *a, const struct hist *b);
 /* hist_pause - stop or go on counting. Context: any. */
 void hist_pause(struct hist *hist, bool pause);
-/* hist_hold - no hit changes the table, by whatever histogram, once those that run have
- * ended; or they do again. A histogram that is paused stays so. Context: any.
+/* hist_hold - true: hits leave the table alone from now on, in all histograms that share
+ * it. Hits that are running may still change it. False: hits count again. A histogram
+ * that is paused stays paused. Context: any.
  */
 void hist_hold(struct hist *hist, bool hold);
-/* hist_clear - forget all. The caller sees to it that no hit comes meanwhile. */
+/* hist_clear - remove all entries. The caller makes sure that no hit counts meanwhile. */
 void hist_clear(struct hist *hist);
 /* hist_name - what "name=" says, or NULL. Context: any. */
 const char *hist_name(const struct hist *hist);
@@ -140,9 +141,11 @@ size_t hist_sorted(const struct hist *hist, uint32_t *numbers);
 /* hist_size - how many entries there may be. */
 size_t hist_size(const struct hist *hist);
 
-/* hist_print_entry - one entry as the file `hist` has it, newline included.
- * @symbol: as in struct fetch_from; NULL: places are numbers
- * Return:  the length of the whole text, without its NUL.
+/* hist_print_entry - print one entry to @buf as the file `hist` shows it, newline
+ * included.
+ * @symbol: writes an address as text, as in struct fetch_from; NULL: print the number
+ * Return:  the length of the whole text without its NUL, also when @size was too small
+ *          for it.
  */
 size_t hist_print_entry(const struct hist *hist, uint32_t number,
                         size_t (*symbol)(char *buf, size_t size, uintptr_t addr),

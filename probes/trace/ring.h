@@ -90,9 +90,9 @@ struct ring_tail {
 } ALIGNED(16);
 
 /* Fields of where: [0,10) offset in words, [10,19) events of the page, 19 closed, [20,36)
- * slot, [36,62) lap. The last two together are a place: they go on and on in the order of
- * pages. A ring of two pages has room for 2^27 of them, half a terabyte, before a lap comes
- * again.
+ * slot, [36,62) lap. Slot and lap together are a place: each page that is written gets a
+ * higher place than the page before. The lap has 26 bits, so it starts again at 0 some
+ * day: in a ring of two pages after 2^27 pages, which is half a terabyte.
  */
 #define RING_COUNT_SHIFT 10
 #define RING_CLOSED (UINT64_C(1) << 19)
@@ -298,17 +298,17 @@ static ALWAYS_INLINE void ring_commit(struct ring *r)
 #define RING_WHOLE 1u /* the page that is being written */
 #define RING_LOOK 2u  /* everything: each page is copied into the spare one */
 
-/* ring_read - the next page of what @at has not read.
- * @at:     &r->read, or with RING_LOOK a copy of it; moved behind what is given
- * @spare:  a page of ring_ops.page_new(); the ring may keep it, and gives another for it
+/* ring_read - read the next page that the cursor @at has not read.
+ * @at:     &r->read, or with RING_LOOK a copy of it; moves behind the page that is
+ *          returned
+ * @spare:  a page from ring_ops.page_new(). The ring may keep it and return another page.
  * @flags:  RING_WHOLE, RING_LOOK
  *
  * Context: thread; one reader of @r at a time.
- * Return:  a page of the caller's in the place of @spare: maybe @spare itself. Its events
- * are
- *          complete, and its commit says whether some were lost before; at->missed is how
- *          many.
- *          NULL: there is nothing, and @spare is still the caller's.
+ * Return:  a page that belongs to the caller: @spare itself, or a page for which the ring
+ *          keeps @spare. Its events are complete. Its commit says whether events were
+ *          lost before it, and at->missed how many.
+ *          NULL: there is nothing to read, and @spare still belongs to the caller.
  */
 struct ring_page *ring_read(struct ring *r, struct ring_cursor *at,
                             struct ring_page *spare, unsigned flags);

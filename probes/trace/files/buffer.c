@@ -125,7 +125,7 @@ static void keep_old(unsigned cpu, struct ring *ring)
     cpus[cpu].old = ring;
 }
 
-/* lose - @ring goes, and what was not read of it. */
+/* lose - free @ring, and count its unread events as lost. */
 static void lose(unsigned cpu, struct ring *ring)
 {
     lose_old(cpu, cpus[cpu].ring);
@@ -133,9 +133,10 @@ static void lose(unsigned cpu, struct ring *ring)
     ring_free(ring);
 }
 
-/* replace - the rings of [@first, @last) by those in @new. A writer that has found the one
- * before is done when each thread was outside of hits.
- * @keep: what is in those before stays, where larger ones come
+/* replace - exchange the rings of CPUs [@first, @last) for those in @new. A writer may
+ * still use the old ring, so wait until every thread has been outside of hits.
+ * @keep: the events of an old ring can still be read, unless the new ring is smaller;
+ *        then they are counted as lost. False: the old rings are freed with their events.
  */
 static void replace(unsigned first, unsigned last, struct ring **new, bool keep)
 {

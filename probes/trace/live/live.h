@@ -117,10 +117,12 @@ int live_command(const char *line);
 /* live_clear - delete all. Return: 0; -EBUSY one is enabled or in use, and all are there. */
 int live_clear(void);
 
-/* live_add_marks - each marker of the kernel is an event, and those of modules while they are
- * loaded. Takes the trace lock.
- * live_add_mark - Return: 0; -EEXIST there is an event of that name; -EINVAL, -ENOMEM.
- * live_remove_mark - unless it is in use: then it waits for the name to come again.
+/* live_add_marks - make an event of each marker of the kernel, and of each marker of a
+ * module while the module is loaded. Takes the trace lock.
+ * live_add_mark - make the event of one marker. Return: 0; -EEXIST an event has that name
+ * already; -EINVAL, -ENOMEM.
+ * live_remove_mark - the last marker of that name is gone: delete its event. An event
+ * that is in use stays, without hits, until a marker of that name is loaded again.
  */
 void live_add_marks(void);
 int live_add_mark(const char *name, const char *format);

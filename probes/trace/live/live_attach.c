@@ -289,8 +289,10 @@ static int make_hist(struct live_event *e, struct live_trigger *t)
     return err;
 }
 
-/* ask_hist - a line that means a histogram which is there already, or should be. Return: 1:
- * it is done with; 0: it is a new one; a negative errno.
+/* ask_hist - carry out a line that pauses, continues or clears the histogram @there.
+ * @there: the event's histogram that @t describes, or NULL
+ * Return: 1: done; 0: there is no such histogram, and the caller makes it; a negative
+ *         errno.
  */
 static int ask_hist(struct live_event *e, const struct live_trigger *t,
                     struct live_trigger *there)
