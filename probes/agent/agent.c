@@ -147,8 +147,9 @@ static int collect_variable(struct agent_run *run)
     return err ? fails(run, err, "the variable cannot be collected") : 0;
 }
 
-/* print_words - on top are the function and the channel, which mean nothing here, and below
- * them the words, the first one uppermost. NOINLINE: its text is not on the stack of others.
+/* print_words - carry out OP_PRINTF. The top two words of the stack are gdb's function
+ * and channel, which are not used here. Below them are the words to print, the first one
+ * uppermost. NOINLINE keeps text[] out of the stack frames of the callers.
  */
 static NOINLINE int print_words(struct agent_run *run)
 {

@@ -101,9 +101,11 @@ NOKPROBE_INLINE void hit_after(struct probe_cpu *cpu, struct probe_hit *hit,
     hit_leave(cpu, hit, jumped);
 }
 
-/* hit_stepped - the copy of @site has run to its end; go on behind the original.
- * @admitted: the pre-handlers have run. The program's own single step leads here, too, behind
- *            hits that were not admitted.
+/* hit_stepped - the CPU has executed the copy of @site: run the post-handlers, and let
+ * @regs go on behind the original instruction.
+ * @admitted: true: the hit was admitted, and its pre-handlers have run. False: the
+ *            program has stepped through the copy itself, so admit the hit now, if there
+ *            are post-handlers.
  */
 NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
                                  struct pt_regs *regs, bool in_nmi, bool admitted)

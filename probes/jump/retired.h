@@ -9,27 +9,31 @@
 
 struct site;
 
-/* Pads of jumps that have got another one. */
+/* Pads of jumps that use another pad now. */
 struct retired_pads {
     struct retired_pads *next;
     size_t count;
     uintptr_t pads[];
 };
 
-/* retired_pads_new - a list with room for @max pads.  Return: NULL without memory.
- * retired_keep - no jump leads to the pads of the list any more. An empty list is freed.
- * retired_pending - are there pads that wait for quiescence?
+/* retired_pads_new - make a list with room for @max pads.  Return: NULL without memory.
+ * retired_keep - no jump leads to the pads in @pads any more: keep them until the next
+ * retired_release_spent() or retired_release(). Takes @pads; an empty list is freed at
+ * once.
+ * retired_pending - are there pads that wait to be freed?
  * Locks: PLAT_PROBES held.
  */
 struct retired_pads *retired_pads_new(size_t max);
 void retired_keep(struct retired_pads *pads);
 bool retired_pending(void);
 
-/* retired_at - has @site something of an earlier jump that it cannot use again?
- * retired_release_spent - free the pads that were kept, and of @count sites that are no jumps
- *                         any more the pads, detours and copies that they cannot use again.
- * retired_release - the same, and the detours and copies that the sites could use again.
- * No thread can be inside any of them.
+/* retired_at - has @site a pad, a detour or copies of an earlier jump, which it cannot
+ * use again?
+ * retired_release_spent - free the pads that retired_keep() has kept. Free also the pads,
+ *                         detours and copies that @count sites cannot use again; these
+ *                         sites are not jumps any more.
+ * retired_release - free these, and the detours and copies that the sites could use
+ * again. The caller has waited until no thread can be inside the freed memory.
  * Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 bool retired_at(const struct site *site);

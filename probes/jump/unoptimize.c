@@ -148,10 +148,10 @@ static void move_back(struct site *site)
         region_close(site);
 }
 
-/* ---- those that read nothing because they could not ---- */
+/* ---- refused sites whose jump becomes possible ---- */
 
-/* A jump that was refused for the bytes that it would have read may be possible
- * with others there.
+/* A site was refused a jump because of the bytes that the jump would have used as its
+ * displacement. With other bytes there the jump may be possible.
  */
 void unoptimize_ask_before(struct site **sites, size_t count)
 {
@@ -176,8 +176,10 @@ static void portion_undo(const struct site_list *list)
     all_jumps -= list->count;
 }
 
-/* unoptimize - @sites and their readers. Where these are more than a batch, the lowest that
- * was found comes first, with its own: fewer, since all of them are below it.
+/* unoptimize - make breakpoints of the jumps among @sites and of their readers, the jumps
+ * whose displacements use bytes of these sites. If these are too many for one batch, the
+ * lowest site that was found goes first, together with its readers. They are fewer, since
+ * all of them lie below that site.
  */
 static void unoptimize(struct site **sites, size_t count)
 {

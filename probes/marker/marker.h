@@ -70,13 +70,16 @@ struct marker_part {
     size_t site_count, insn_count;
 };
 
-/* marker_comes - text comes whose markers are @part's: those that are connected are on before
- * a CPU executes it. @part stays until marker_goes().
- * marker_leaves - functions in the memory of @part are no longer called.
- * marker_goes - the text goes: no thread is in it.
+/* marker_comes - new text with the markers of @part has been loaded, and no CPU executes
+ * it yet: switch on those markers whose names are connected. @part must exist until
+ * marker_goes().
+ * marker_leaves - the text is about to be unloaded: markers stop calling functions that
+ * lie in the memory of @part.
+ * marker_goes - the text is being unloaded, and no thread is in it: forget @part.
  * Context, Locks: as marker_connect().
- * Return:  0; -EINVAL a marker has another format than what is connected to its name, and
- *          stays off, but the others are on; -ENOMEM, what xmc_batch() says, and all are off.
+ * Return:  0; -EINVAL a marker's format differs from that of the function connected to
+ *          its name: this marker stays off, the others are on; -ENOMEM, or the errno of a
+ *          refusal by xmc_batch(): all markers of @part are off.
  */
 int marker_comes(struct marker_part *part);
 void marker_leaves(const struct marker_part *part);

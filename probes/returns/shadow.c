@@ -39,9 +39,9 @@ int shadow_add_data(struct shadow *s)
     return 0;
 }
 
-/* The instances that a thread leaves behind when it ends are dropped. Interrupts are off
- * from the look at a kretprobe until it has counted that: its unregistering waits for
- * quiescence, and so for this.
+/* drop_all - a thread has ended: drop the instances that it has left in @s. Each drop reads
+ * the instance's kretprobe and then counts there. Interrupts are off from the one to the
+ * other, so there is no quiescence in between, and the kretprobe is not unregistered.
  */
 static void drop_all(struct shadow *s)
 {

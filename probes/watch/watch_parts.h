@@ -13,8 +13,9 @@ struct watch_slot {
 
 extern struct watch_slot watch_slots[WATCH_SLOTS];
 
-/* watch_debug_handler - #DB: steps as kprobe_debug_handler(), and registers of watches. What
- * belongs to others stays in regs->dr6.
- * Context: trap.  Return: false: other handlers are to be asked.
+/* watch_debug_handler - handle #DB. It passes single steps to kprobe_debug_handler(), and
+ * handles the debug registers that watches use. The bits of regs->dr6 that it has handled
+ * are cleared; the others stay.
+ * Context: trap.  Return: false: the caller asks other handlers of #DB.
  */
 bool watch_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu);

@@ -105,16 +105,21 @@ struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsign
 struct ring_page *buffer_page_new(void);
 void buffer_page_free(struct ring_page *page);
 
-/* buffer_spare_renew - lay an empty set of rings beside those that are written.
- * @was_taken: buffer_spare_exchange() has put there what is now the snapshot
- * Return: 0; -ENOMEM, and there is none.
+/* buffer_spare_renew - make an empty second set of rings, beside those that are written.
+ * @was_taken: the present second set holds the snapshot that buffer_spare_exchange() has
+ *             taken, so keep it
+ * Return: 0; -ENOMEM, and no second set may be used.
  */
 int buffer_spare_renew(bool was_taken);
-/* buffer_spare_exchange - let the two sets change places. One caller at a time; the set must
- * be there.  Context: any.  Locks: none.
+/* buffer_spare_exchange - exchange the two sets of rings. The caller makes sure that
+ * there is a second set, and that no other CPU exchanges them meanwhile.
+ * Context: any.  Locks: none.
  */
 void buffer_spare_exchange(void);
-/* buffer_has_snapshot - is one there?  buffer_snapshot_free - it is not needed any more. */
+/* buffer_has_snapshot - is there a snapshot?
+ * buffer_snapshot_free - the snapshot is not needed any more: free it. The second set
+ * stays.
+ */
 bool buffer_has_snapshot(void);
 void buffer_snapshot_free(void);
 
@@ -122,5 +127,5 @@ void buffer_snapshot_free(void);
  * @out: 16 bytes.  Return: false: none is known.
  */
 bool comm_find(int pid, char *out);
-/* comm_each - of all that are known. */
+/* comm_each - call @fn for each thread whose name is known. */
 void comm_each(void (*fn)(int pid, const char *name, void *arg), void *arg);
