@@ -140,8 +140,11 @@ static uint8_t *room_for(struct making *m, size_t len)
 static void put_registers(uint8_t *at, const struct gdb_tracepoint *tp,
                           const struct pt_regs *regs)
 {
+    const uint64_t *word = (const uint64_t *)regs;
+
     *at = 'R';
-    memcpy(at + 1, regs, sizeof(*regs));
+    for (size_t i = 0; i < sizeof(*regs) / 8; i++) /* a call would cost more than this */
+        memcpy(at + 1 + 8 * i, &word[i], 8);
     memcpy(at + 1 + offsetof(struct pt_regs, ip), &tp->addr, sizeof(tp->addr));
 }
 

@@ -302,8 +302,8 @@ void gdb_frame_find(struct gdb_request *r)
 
 /* ---- qTBuffer ---- */
 
-/* A frame as gdb's file has it: u16 number, u32 length, blocks. Its block of registers has
- * all of target.xml, where ours has a struct pt_regs.
+/* A frame as gdb's file has it: u16 number, u32 length, blocks. gdb takes a block of
+ * registers to be as long as an answer to `g`.
  */
 static uint8_t image[2 * GDB_FRAME_MAX];
 static size_t image_len;

@@ -52,9 +52,10 @@ struct switch_frame {
     unsigned long flags, r15, r14, r13, r12, bx, bp, ip;
 };
 
+/* gdb writes the description into files of traces, whose lines have less than 1000 bytes. */
 /* clang-format off */
 #define REG(name, bits, type) \
-    "<reg name=\"" name "\" bitsize=\"" bits "\" type=\"" type "\"/>"
+    "<reg name=\"" name "\" bitsize=\"" bits "\" type=\"" type "\"/>\n"
 #define REG64(name) REG(name, "64", "int64")
 #define REG32(name) REG(name, "32", "int32")
 #define ST(name) REG(name, "80", "i387_ext")

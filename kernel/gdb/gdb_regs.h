@@ -20,10 +20,10 @@ void gdb_regs_put(struct gdb_out *out, const struct thread *t);
  */
 bool gdb_regs_put_one(struct gdb_out *out, const struct thread *t, unsigned number);
 
-/* gdb_regs_block - all registers of target.xml as bytes, 0 for those that are not known.
+/* gdb_regs_block - the registers of @regs as gdb_regs_put() gives them, as bytes.
  * Return: GDB_REGS_BLOCK. Context: any.
  */
-#define GDB_REGS_BLOCK 332
+#define GDB_REGS_BLOCK 164
 size_t gdb_regs_block(uint8_t *to, const struct pt_regs *regs);
 
 /* gdb_regs_set - the hex digits at *@at become register @number of @t.

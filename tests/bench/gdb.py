@@ -19,7 +19,7 @@ sys.path[:0] = [os.path.join(ROOT, "tests/run"), os.path.join(ROOT, "tests/sessi
 from rsp import Stub, fields  # noqa: E402
 
 LIMIT = 600
-FALSE = "260003" + "230001869f" + "13" + "27"  # rdx == 99999
+FALSE = "260003" + "240001869f" + "13" + "27"  # rdx == 99999
 CONDITION = f";X{len(FALSE) // 2:x},{FALSE}"
 FIGURE = re.compile(r"^sonde\.hit\.\w+\.cycles (\d+\.\d+) ", re.M)
 GDB = ["./sonde", "gdb", "run vfs", "cat /proc/version", "--", "-batch",
@@ -45,9 +45,20 @@ def must(client, packet):
         raise SystemExit(f"{packet}: {answer}")
 
 
+def wait_for_jumps(stub):
+    """Until the optimizer has made jumps of all that is armed."""
+    end = time.monotonic() + LIMIT
+    while time.monotonic() < end:
+        lines = [line for line in stub.ask_console("probe list").text.splitlines()
+                 if " bench_lea_" in line]  # fmt: skip
+        if all("jump" in line for line in lines):
+            return
+        time.sleep(0.1)
+
+
 def running(client, stub, command):
     client.resume()
-    time.sleep(1)  # the optimizer makes jumps of what is armed
+    wait_for_jumps(stub)
     start = time.monotonic()
     text = stub.ask_console(command).text
     spent = time.monotonic() - start

@@ -1,0 +1,95 @@
+"""test_trace.py - gdb's tracepoints at the kernel's own stub: traced, looked at, and saved to
+files.
+"""
+
+import os
+import re
+import subprocess
+import tempfile
+
+import tap
+from guest import ROOT
+
+LIMIT = 300
+
+TRACE = """
+trace vfs_read
+actions
+collect count, $regs, *file
+end
+ftrace *(vfs_read+5) if count != 0
+actions
+collect $rsp, $locals
+end
+tvariable $calls = 0
+trace vfs_open
+actions
+collect $calls = $calls + 1, path
+collect/s path
+end
+tstart
+break shell_read_file
+continue
+tstop
+tstatus
+tfind 0
+tdump
+print count
+tfind tracepoint 2
+print (long) $pc - (long) vfs_read
+tfind none
+tsave {file}
+tsave -ctf {folder}
+"""
+
+def gdb(*words):
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT,
+                          stdin=subprocess.DEVNULL)  # fmt: skip
+    tap.equal(done.returncode, 0, "gdb ends well")
+    if done.returncode:
+        tap.note((done.stdout + done.stderr)[-3000:])
+    return done.stdout + done.stderr
+
+
+def written(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("set pagination off\nset confirm off\n" + text)
+    return path
+
+
+def finds(text, pattern, fact):
+    tap.check(re.search(pattern, text), fact)
+
+
+def shows_the_frames(text):
+    finds(text, r"Found trace frame 0, tracepoint [13]", "tfind finds a frame")
+    finds(text, r"Data collected at tracepoint 1, trace frame \d+:\n(.*\n)*?count = \d+",
+          "tdump shows what was collected")  # fmt: skip
+    finds(text, r"\nrip +0x[0-9a-f]+ +0x[0-9a-f]+ <vfs_read>", "registers, too")
+
+
+def shows_the_fast_ones(text):
+    finds(text, r"Found trace frame \d+, tracepoint 2", "a frame of the fast tracepoint")
+    finds(text, r"\$\d+ = 5\b", "at an instruction of one byte")
+
+
+def traced_and_saved():
+    with tempfile.TemporaryDirectory(prefix="sonde-") as folder:
+        file, ctf = os.path.join(folder, "t.tf"), os.path.join(folder, "ctf")
+        first = TRACE.format(file=file, folder=ctf).replace("tfind 0", "tfind tracepoint 1")
+        first = first.replace("tstatus\n", "tstatus\ntfind 0\n")
+        text = gdb("./sonde", "gdb", "--stub", "run vfs", "cat /proc/version", "--", "-batch",
+                   "-x", written(folder, "trace.gdb", first))  # fmt: skip
+        finds(text, r"Fast tracepoint 2 at ", "ftrace takes an instruction of one byte")
+        finds(text, r"Collected \d+ trace frames|collected \d+ trace frames",
+              "tstatus counts the frames")  # fmt: skip
+        shows_the_frames(text)
+        shows_the_fast_ones(text)
+        tap.check(os.path.getsize(file) > 100000, "tsave writes them to a file")
+        tap.check(os.path.exists(os.path.join(ctf, "metadata")), "and as CTF")
+        if tap.failed:
+            tap.note(text[-3000:])
+
+
+tap.run(traced_and_saved)
