@@ -237,3 +237,79 @@ KTEST(events, every_hit_is_recorded_or_lost)
     ktest_report(put("kprobe_events", "", VFS_TRUNC) == 0, "no event");
     put("trace", "", VFS_TRUNC);
 }
+
+/* ---- what the program was doing ---- */
+
+#define OPTIMIZATION "/proc/sys/debug/kprobes-optimization"
+
+static int optimize(const char *on)
+{
+    struct file file = { .flags = VFS_WRITE };
+    uint64_t pos = 0;
+    long done = vfs_open(OPTIMIZATION, &file);
+
+    if (done)
+        return (int)done;
+    done = vfs_write(&file, on, 1, &pos);
+    vfs_close(&file);
+    return done < 0 ? (int)done : 0;
+}
+
+/* count_recorded - in the only record there is; -1: there are others. */
+static int count_recorded(void)
+{
+    struct merged one;
+    struct merge m;
+    int count = -1, records = 0;
+
+    trace_lock();
+    if (!buffer_merge(&m, -1, BUFFER_LIVE, MERGE_TAKE)) {
+        while (buffer_merge_next(&m, &one)) {
+            const struct record_head *head = one.event.data;
+
+            count = head->preempt_count;
+            records++;
+        }
+        buffer_merge_end(&m);
+    }
+    trace_unlock();
+    return records == 1 ? count : -1;
+}
+
+static void count_by(const char *line, const char *way)
+{
+    int inside, outside;
+
+    put("trace", "", VFS_TRUNC);
+    ktest_report(append("kprobe_events", line) == 0 &&
+                     append("events/kprobes/enable", "1") == 0,
+                 "%s", way);
+    event_target(1, "abc");
+    outside = count_recorded();
+    preempt_disable();
+    event_target(1, "abc");
+    preempt_enable();
+    inside = count_recorded();
+    ktest_report(outside == 0 && inside == 1, "recorded are %d and %d", outside, inside);
+    append("events/kprobes/enable", "0");
+    put("kprobe_events", "", VFS_TRUNC);
+}
+
+KTEST(events, the_count_of_preemption_is_the_programs)
+{
+    static const struct {
+        const char *line, *way;
+    } ways[] = {
+        { "p:own event_target a=%di\n", "by code of its own" },
+        { "p:image event_target s=+0(%si):string\n", "with an image" },
+        { "r:return event_target\n", "at the return" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        count_by(ways[i].line, ways[i].way);
+    ktest_report(optimize("0") == 0, "without jumps");
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++)
+        count_by(ways[i].line, ways[i].way);
+    ktest_report(optimize("1") == 0, "and with them again");
+    put("trace", "", VFS_TRUNC);
+}

@@ -20,6 +20,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/core/life.h"
 #include "probes/trace/def_mark.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files.h"
@@ -111,6 +112,18 @@ static size_t size_of(const struct hit *hit)
     return size;
 }
 
+/* preempt_count_of - as the program has it, without what the way of the hit adds to it: the
+ * engine has noted it. A marker keeps the thread on its CPU itself.
+ */
+static uint8_t preempt_count_of(const struct hit *hit)
+{
+    const struct probe_cpu *cpu = plat_this_cpu();
+
+    if (hit->is_mark)
+        return (uint8_t)(preempt_count() - 1);
+    return (uint8_t)cpu->hits[cpu->depth - 1].found.preempt;
+}
+
 /* fill - all of it but the head. What strings have left over is zeroed. */
 static void fill(const struct hit *hit, uint8_t *record, size_t size)
 {
@@ -119,8 +132,7 @@ static void fill(const struct hit *hit, uint8_t *record, size_t size)
 
     memcpy(record + sizeof(struct record_head), hit->at,
            head - sizeof(struct record_head));
-    if (hit->is_mark) /* it keeps the thread on its CPU itself */
-        ((struct record_head *)(void *)record)->preempt_count--;
+    ((struct record_head *)(void *)record)->preempt_count = preempt_count_of(hit);
     if (!hit->def->arg_count)
         return;
     fetch_args(hit->def->args, hit->def->arg_count, head, &hit->from, &to);
@@ -178,6 +190,7 @@ static void record_stack(const struct hit *hit)
         count(hit->event, LIVE_LOST_RING, ring != NULL);
         return;
     }
+    to->head.preempt_count = preempt_count_of(hit);
     to->size = (int32_t)found;
     to->unused = 0;
     memcpy(to->caller, callers, found * sizeof(callers[0]));
