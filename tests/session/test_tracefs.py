@@ -105,6 +105,17 @@ def switched_off(files):
     tap.equal(files.write("tracing_on", "on"), EINVAL, "a word is none")
 
 
+def one_way_only(files):
+    """As on Linux, where root may open any file: what is refused is the write or the read."""
+    for name in ("events/header_page", "per_cpu/cpu0/stats", "README", "trace_pipe",
+                 "kprobe_profile", "available_events"):  # fmt: skip
+        tap.equal(files.write(name, "x"), EINVAL, f"{name} takes no write")
+        reply = files.machine.request(f"echo -n '' > {ROOT}{name}", 10)
+        tap.equal(reply.errno, 0, f"{name} may be opened for one")
+    tap.equal(files.machine.request(f"cat {ROOT}trace_marker", 10).errno, EINVAL,
+              "trace_marker is not read")  # fmt: skip
+
+
 def choices(files):
     tap.equal(files.text("current_tracer"), "nop\n", "a tracer")
     tap.equal(files.write("current_tracer", "nop\n"), 0, "may be chosen")
@@ -199,8 +210,8 @@ def the_files_do_what_they_do_on_linux():
     with Guest(Setup(smp=CPUS)) as guest:
         guest.wait_prompt(120)
         files = Files(guest)
-        for facts in (two_names, sizes, markers, switched_off, choices, options, losses,
-                      raw_pages, descriptions):
+        for facts in (two_names, sizes, markers, switched_off, one_way_only, choices, options,
+                      losses, raw_pages, descriptions):
             facts(files)
 
 

@@ -33,6 +33,22 @@ grep -c 'work/.*reads: (vfs_read' trace
 printf '' > trace
 grep reads: trace | wc -l
 """
+PIPE = """
+cd /sys/kernel/tracing
+cat trace_pipe > FOLDER.pipe &
+reader=$!
+sleep 1
+kill -0 $reader && wc -c < FOLDER.pipe
+echo hello > trace_marker
+while ! grep -q hello FOLDER.pipe; do sleep 0.1; done
+kill -0 $reader && echo waits on
+echo 0 > tracing_on
+wait $reader && wc -l < FOLDER.pipe
+timeout 1 cat trace_pipe
+echo $?
+dd if=trace_pipe iflag=nonblock status=none 2>&1 | grep -c 'temporarily unavailable'
+rm FOLDER.pipe
+"""
 PERF = f"""
 perf probe -k {ELF} -a 'vfs_open path:string' && perf probe -l && perf probe -d vfs_open
 perf probe -l | wc -l
@@ -71,6 +87,14 @@ def a_shell_script():
               [], "each line is the one that Linux would give")
     if not tap.equal(len(lines), len(want), "and all are there"):
         tap.note("\n".join(lines) + err)
+
+
+def a_pipe_waits():
+    """Until there is something; it ends when tracing is off, or by a signal."""
+    status, lines, err = run(PIPE)
+    tap.equal((status, lines), (0, ["0", "waits on", "1", "124", "1"]),
+              "trace_pipe waits, beside other calls, and ends as on Linux")  # fmt: skip
+    tap.note(err)
 
 
 def perf_probe():
@@ -116,6 +140,6 @@ def it_says_that_it_cannot():
 
 
 if can_mount():
-    tap.run(a_shell_script, perf_probe, trace_cmd, statuses_and_refusals)
+    tap.run(a_shell_script, a_pipe_waits, perf_probe, trace_cmd, statuses_and_refusals)
 else:
     tap.run(it_says_that_it_cannot)

@@ -148,13 +148,19 @@ static int functions_show(struct seq *s, void *priv UNUSED)
 static const struct vfs_file files[] = {
     LINES("kprobe_events"),
     LINES("dynamic_events"),
-    { .name = "kprobe_profile", .mode = 0440, .show = profile_show },
+    { .name = "kprobe_profile",
+      .mode = 0440,
+      .show = profile_show,
+      .write = tracefs_read_only },
     { .name = "error_log",
       .mode = 0640,
       .show = log_show,
       .write = log_write,
       .truncate = log_truncate },
-    { .name = "available_filter_functions", .mode = 0444, .show = functions_show },
+    { .name = "available_filter_functions",
+      .mode = 0444,
+      .show = functions_show,
+      .write = tracefs_read_only },
 };
 
 INIT int trace_add_definitions(void)

@@ -217,14 +217,14 @@ static int hist_show(struct seq *s, void *priv)
 static const struct vfs_file event_files[] = {
     { .name = "enable", .mode = 0640, .show = enable_show, .write = enable_write },
     { .name = "filter", .mode = 0640, .show = filter_show, .write = filter_write },
-    { .name = "format", .mode = 0440, .show = format_show },
-    { .name = "id", .mode = 0440, .show = id_show },
+    { .name = "format", .mode = 0440, .show = format_show, .write = tracefs_read_only },
+    { .name = "id", .mode = 0440, .show = id_show, .write = tracefs_read_only },
     { .name = "trigger",
       .mode = 0640,
       .show = trigger_show,
       .write = trigger_write,
       .truncate = trigger_truncate },
-    { .name = "hist", .mode = 0440, .show = hist_show },
+    { .name = "hist", .mode = 0440, .show = hist_show, .write = tracefs_read_only },
 };
 
 /* ---- groups ---- */
@@ -563,7 +563,10 @@ static const struct vfs_file files[] = {
       .show = set_show,
       .write = set_write,
       .truncate = set_truncate },
-    { .name = "available_events", .mode = 0440, .show = available_show },
+    { .name = "available_events",
+      .mode = 0440,
+      .show = available_show,
+      .write = tracefs_read_only },
 };
 
 INIT int trace_add_events(void)

@@ -161,15 +161,24 @@ static const struct vfs_file cpu_files[] = {
       .show = cpu_trace_show,
       .write = cpu_trace_write,
       .truncate = cpu_trace_truncate },
-    { .name = "trace_pipe", .mode = 0440, .show = cpu_pipe_show },
-    { .name = "trace_pipe_raw", .mode = 0440, .show = cpu_raw_show },
-    { .name = "stats", .mode = 0440, .show = cpu_stats_show },
+    { .name = "trace_pipe",
+      .mode = 0440,
+      .show = cpu_pipe_show,
+      .write = tracefs_read_only },
+    { .name = "trace_pipe_raw",
+      .mode = 0440,
+      .show = cpu_raw_show,
+      .write = tracefs_read_only },
+    { .name = "stats", .mode = 0440, .show = cpu_stats_show, .write = tracefs_read_only },
     { .name = "buffer_size_kb", .mode = 0640, .show = size_show, .write = size_write },
 };
 
 static const struct vfs_file size_files[] = {
     { .name = "buffer_size_kb", .mode = 0644, .show = size_show, .write = size_write },
-    { .name = "buffer_total_size_kb", .mode = 0444, .show = total_show },
+    { .name = "buffer_total_size_kb",
+      .mode = 0444,
+      .show = total_show,
+      .write = tracefs_read_only },
 };
 
 static int add_cpu(unsigned cpu, const struct tracefs_dir *parent)

@@ -42,6 +42,16 @@ int tracefs_add(const struct tracefs_dir *dir, const struct vfs_file *files, siz
     return vfs_add_tree(path_of(dir), files, count);
 }
 
+long tracefs_read_only(void *priv UNUSED, const char *text UNUSED, size_t len UNUSED)
+{
+    return -EINVAL;
+}
+
+int tracefs_write_only(struct seq *s UNUSED, void *priv UNUSED)
+{
+    return -EINVAL;
+}
+
 int tracefs_remove(struct tracefs_dir *dir)
 {
     int err = dir ? vfs_remove_tree(dir->path) : 0;

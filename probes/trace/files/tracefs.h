@@ -24,6 +24,14 @@ struct tracefs_dir *tracefs_create_dir(const char *name,
 int tracefs_add(const struct tracefs_dir *dir, const struct vfs_file *files,
                 size_t count);
 
+/* tracefs_read_only - write() of a file that is only read. As on Linux, where root may open
+ * any file, the write is what is refused.
+ * tracefs_write_only - show() of a file that is only written.
+ * Return: -EINVAL.
+ */
+long tracefs_read_only(void *priv, const char *text, size_t len);
+int tracefs_write_only(struct seq *s, void *priv);
+
 /* tracefs_remove - take @dir and all that is in it away. Directories in it, made by
  * tracefs_create_dir(), are removed before.
  * @dir: or NULL

@@ -27,7 +27,10 @@ static long tracer_write(void *priv UNUSED, const char *text, size_t len)
 
 static const struct vfs_file files[] = {
     { .name = "current_tracer", .mode = 0644, .show = name_show, .write = tracer_write },
-    { .name = "available_tracers", .mode = 0444, .show = name_show },
+    { .name = "available_tracers",
+      .mode = 0444,
+      .show = name_show,
+      .write = tracefs_read_only },
 };
 
 INIT int trace_add_tracer(void)

@@ -1,8 +1,9 @@
 """tracefs.py - the guest's tracing files as a file system of the host, by FUSE.
 
 A file is read whole at its first byte, as the guest shows it then; what is written goes to
-the guest in one write. Programs that are made for Linux's tracing files find them where they
-look, in a mount namespace of their own.
+the guest in one write. Reading trace_pipe waits until there is something, as on Linux.
+Programs that are made for Linux's tracing files find them where they look, in a mount
+namespace of their own.
 
 One file more is there: what is written to `sonde` is a command of the guest's console, and
 reading it gives what the last one printed.
@@ -32,6 +33,8 @@ LIMIT = 120  # seconds for one request, or for a command of the console
 COMMAND = "/sonde"
 REQUEST_MAX = 16000  # bytes; kernel/console/shell.h: SHELL_LINE_MAX
 RAW = "/trace_pipe_raw"
+PIPE = "/trace_pipe"
+PIPE_PAUSE = 0.05  # seconds between two looks at an empty trace_pipe
 PAGE = 4096
 MOUNT_WAIT, END_WAIT = 30, 5
 SYSCTLS = (
@@ -60,13 +63,28 @@ def fail(number):
     raise fusepy.FuseOSError(number)
 
 
+def is_interrupted():
+    """Has a signal come for the program whose call this is?"""
+    return fusepy._libfuse.fuse_interrupted()  # pylint: disable=protected-access
+
+
+class Pipe:
+    """An open trace_pipe."""
+
+    def __init__(self, may_wait):
+        self.may_wait = may_wait
+        self.left = b""  # taken from the guest, and not read
+        self.has_read = False
+
+
 class Tree(fusepy.Operations):
-    """What the kernel of the host asks for."""
+    """What the kernel of the host asks for, from several threads."""
 
     def __init__(self, machine, memory):
+        self.guard = threading.RLock()  # of all below
         self.machine = machine
         self.taker = Taker(machine, memory)
-        self.opened = {}  # what was read, by handle
+        self.opened = {}  # what was read, or a Pipe, by handle
         self.next_handle = 1
         self.said = b""  # by the last command of the console
         self.raw = {}  # pages of each CPU that were taken and not read
@@ -74,7 +92,8 @@ class Tree(fusepy.Operations):
     def request(self, command):
         """Its output; an error of the guest is an error of the call."""
         try:
-            reply = self.machine.request(command, LIMIT)
+            with self.guard:
+                reply = self.machine.request(command, LIMIT)
         except (Gone, ProtocolError, TimeoutError):
             fail(errno.EIO)
         if reply.errno:
@@ -119,9 +138,12 @@ class Tree(fusepy.Operations):
     # contents
 
     def open(self, path, flags):
-        handle = self.next_handle
-        self.next_handle += 1
-        if flags & os.O_ACCMODE != os.O_WRONLY:
+        with self.guard:
+            handle = self.next_handle
+            self.next_handle += 1
+        if path.endswith(PIPE):
+            self.opened[handle] = Pipe(may_wait=not flags & os.O_NONBLOCK)
+        elif flags & os.O_ACCMODE != os.O_WRONLY:
             self.opened[handle] = None
         return handle
 
@@ -131,13 +153,33 @@ class Tree(fusepy.Operations):
 
     def read(self, path, size, offset, fh):
         if path.endswith(RAW):
-            return self.raw_page(path, size)
+            with self.guard:
+                return self.raw_page(path, size)
+        if path.endswith(PIPE):
+            return self.from_pipe(path, size, self.opened[fh])
         if self.opened.get(fh) is None or not offset:
             self.opened[fh] = self.content(path)
         return self.opened[fh][offset : offset + size]
 
     def content(self, path):
         return self.said if path == COMMAND else self.request(f"cat {name_of(path)}")
+
+    def from_pipe(self, path, size, pipe):
+        """It ends where something was read and tracing is switched off."""
+        while not pipe.left:
+            pipe.left = self.content(path)
+            if pipe.left:
+                break
+            if not pipe.may_wait:
+                fail(errno.EAGAIN)
+            if pipe.has_read and self.content("/tracing_on").strip() == b"0":
+                return b""
+            if is_interrupted():
+                fail(errno.EINTR)
+            time.sleep(PIPE_PAUSE)
+        found, pipe.left = pipe.left[:size], pipe.left[size:]
+        pipe.has_read = True
+        return found
 
     def raw_page(self, path, size):
         """Pages of one CPU. They are taken of all CPUs at once."""
@@ -227,7 +269,7 @@ class Mounted:
             with Memory(self.guest.qmp) as memory:
                 fusepy.FUSE(
                     Tree(self.guest.machine, memory), self.folder, foreground=True,
-                    nothreads=True, direct_io=True, big_writes=True, fsname="sonde",
+                    intr=True, direct_io=True, big_writes=True, fsname="sonde",
                     attr_timeout=0, entry_timeout=0, **more,
                 )  # fmt: skip
             status = 0
