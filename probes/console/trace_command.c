@@ -41,7 +41,8 @@ struct session {
     size_t defined, refused;
     int err;
     uint64_t since;       /* the first record that is its own */
-    struct live_event *e; /* [trace lock] */
+    uint16_t id;          /* of the event */
+    struct live_event *e; /* [trace lock] by find_again(): NULL: others have deleted it */
 };
 
 /* ---- lines for the files ---- */
@@ -237,6 +238,15 @@ static void remove_all(struct session *s)
 
 /* ---- the answer ---- */
 
+/* find_again - others may delete the event while the lock is not held. */
+static struct live_event *find_again(struct session *s)
+{
+    s->e = live_event_find(s->group, s->event);
+    if (s->e && s->e->event.id != s->id)
+        s->e = NULL;
+    return s->e;
+}
+
 /* print_records - those of the event that are newer than what was printed. */
 static void print_records(struct session *s)
 {
@@ -269,8 +279,8 @@ static void print_answer(struct session *s)
     struct hist *hist;
 
     trace_lock();
-    hist = hist_of(s->e);
-    if (s->line.action == ACTION_PRINT)
+    hist = find_again(s) ? hist_of(s->e) : NULL;
+    if (s->e && s->line.action == ACTION_PRINT)
         print_records(s);
     else if (hist)
         trace_table_print(&s->line, hist, shell_out(s->sh));
@@ -281,9 +291,9 @@ static void print_answer(struct session *s)
 static void stop(struct session *s)
 {
     trace_lock();
-    if (s->line.action == ACTION_PRINT)
+    if (find_again(s) && s->line.action == ACTION_PRINT)
         live_switch(&s->e, 1, false);
-    else if (hist_of(s->e))
+    else if (s->e && hist_of(s->e))
         hist_pause(hist_of(s->e), true);
     trace_unlock();
 }
@@ -291,7 +301,7 @@ static void stop(struct session *s)
 static void print_losses(struct session *s)
 {
     trace_lock();
-    for (unsigned i = 0; i < LIVE_LOSSES; i++)
+    for (unsigned i = 0; find_again(s) && i < LIVE_LOSSES; i++)
         if (s->e->lost[i])
             shell_printf(s->sh, "%s: %lu\n", live_loss_name(i), s->e->lost[i]);
     trace_unlock();
@@ -332,6 +342,7 @@ static int ask(struct session *s, int argc, char **argv)
         return err;
     }
     s->since = buffer_now();
+    s->id = s->e->event.id;
     trace_unlock();
     if (s->command)
         err = shell_run_inside(s->sh, argc - s->command, argv + s->command);
@@ -341,7 +352,10 @@ static int ask(struct session *s, int argc, char **argv)
     print_answer(s);
     print_losses(s);
     trace_lock();
-    remove_all(s);
+    if (find_again(s))
+        remove_all(s);
+    else
+        err = shell_error(s->sh, ENOENT, "trace: " GROUP "/%s was deleted", s->event);
     trace_unlock();
     return err;
 }

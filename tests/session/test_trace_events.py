@@ -363,6 +363,9 @@ def questions(files):
                           ("count by retval", r"^ +1  -2$")):
         errno, text = asked(files, f"trace 'ret vfs_open {{ {action} }}' -- cat /proc/none")
         tap.check(re.search(shown, text, re.M), f"a signed value: {action}")
+    errno, text = asked(files, "trace 'vfs_open if path == \"/none\" { count by path }'"
+                               " -- cat /proc/version")
+    tap.check(not errno and "/proc/version" not in text, "a table has a condition")
     asked(files, "probe ret vfs_open r")
     asked(files, "cat /proc/none")
     tap.check(" value=-2 " in asked(files, "probe list r")[1], "and that of probe ret")
@@ -397,6 +400,24 @@ def questions(files):
     tap.equal(files.text("kprobe_events"), "p:kprobes/mine vfs_open\n", "nothing is left")
 
 
+def deleted_meanwhile(guest, files):
+    """An event of the console's `trace` that somebody else deletes while it is asked."""
+    files.reset()
+    for action in ("print", "count by cpu"):
+        guest.console.send(f"trace 'vfs_rmdir {{ {action} }}' for 3\r")
+        end = time.monotonic() + 60
+        while not probes_listed(files) and time.monotonic() < end:
+            time.sleep(0.05)
+        files.put("events/trace/q1/trigger", "", ">")
+        off(files, "trace/q1")
+        tap.equal(files.put("kprobe_events", "", ">"), 0, f"deleted during {action}")
+        files.put("kprobe_events", "p:trace/q1 vfs_rmdir\n")
+        found = guest.console.expect(b"trace: trace/q1 was deleted", 60)
+        tap.check(found is not None, "is said in the end")
+        tap.equal(probes_listed(files), "trace:q1\n", "another of that name stays")
+        files.put("kprobe_events", "", ">")
+
+
 def many(files):
     """A thousand lines one by one, and one write that enables them."""
     names = re.findall(r"^(\w+)$", files.text("available_filter_functions"), re.M)
@@ -425,6 +446,7 @@ def events_are_recorded():
                       caller_behind_return_probe, histograms, named_histograms, snapshots,
                       losses, questions, many):
             facts(files)
+        deleted_meanwhile(guest, files)
 
 
 def events_in_a_module():

@@ -391,6 +391,32 @@ static void return_values_and_what_was_saved_at_the_entry(void)
     trace_host.entry_args = false;
 }
 
+static uint64_t ticks(void)
+{
+    static uint64_t ticks = 1000;
+
+    return ticks += 7;
+}
+
+static void how_long_a_call_took(void)
+{
+    uint64_t saved[FETCH_ENTRY_MAX] = { 0 };
+
+    trace_host.entry_args = true;
+    define("r:ev vfs_read $ns:u64");
+    from.now = ticks;
+    fetch_entry(def->entry, def->entry_count, &from, saved);
+    from.entry = saved;
+    run_in("r:ev vfs_read $ns:u64", 64);
+    CHECK_EQ(number(0, 0), 7);
+    CHECK_EQ(to.faults, 0);
+    from.entry = NULL;
+    run_in("r:ev vfs_read $ns:u64", 64);
+    CHECK_EQ(to.faults, 1);
+    from.now = NULL;
+    trace_host.entry_args = false;
+}
+
 static void plain_arguments_are_told(void)
 {
     static const struct {
@@ -470,5 +496,6 @@ UNIT_TESTS(each_register_by_its_name, a_watch_has_an_address_and_what_is_there, 
            a_string_without_an_end_is_cut,
            a_string_may_end_with_the_last_byte_that_can_be_read,
            strings_keep_to_the_room_there_is,
-           return_values_and_what_was_saved_at_the_entry, plain_arguments_are_told,
-           programs_of_gdb, programs_of_gdb_that_fail_are_zero_and_counted)
+           return_values_and_what_was_saved_at_the_entry, how_long_a_call_took,
+           plain_arguments_are_told, programs_of_gdb,
+           programs_of_gdb_that_fail_are_zero_and_counted)
