@@ -400,6 +400,36 @@ def questions(files):
     tap.equal(files.text("kprobe_events"), "p:kprobes/mine vfs_open\n", "nothing is left")
 
 
+# What a hit runs, in the tracer and in what it uses.
+OWN = ("record_begin", "record_head_fill", "record_copy", "record_end", "ring_write",
+       "ring_write_slow", "ring_commit", "ring_publish", "fetch_args", "fetch_strings_size",
+       "filter_match", "hist_add", "trigger_take", "hit_probe", "take", "clock_ns",
+       "comm_save", "copy_nofault", "kretprobe_find_ret", "cpu_id")  # fmt: skip
+
+
+def its_own_functions(files):
+    """Events on what each of their hits runs."""
+    files.reset("p:open vfs_open path=+0(%di):string")
+    files.put(*trigger("open", 'hist:keys=path if path ~ "/proc/*"'))
+    files.put("events/kprobes/open/filter", 'path ~ "/proc/*"')
+    lines = {name: f"p:own_{name} {name} a=%di b=+0(%si)\n" for name in OWN}
+    taken = [name for name in OWN if files.put("kprobe_events", lines[name]) == 0]
+    tap.check(len(taken) > 8, f"events on {len(taken)} functions of the tracer's own")
+    tap.equal(on(files), 0, "are enabled")
+    for _ in range(10):
+        files.act()
+    tap.equal(off(files), 0, "and disabled")
+    found = re.findall(r"^  (\w+) +(\d+) +(\d+)(.*)", files.text("kprobe_profile"), re.M)
+    tap.check(any(int(hits) > 0 for name, hits, _, _ in found if name.startswith("own_")),
+              "they are hit")
+    tap.check(any(int(missed) and "recursion=" in causes for _, _, missed, causes in found),
+              "and what they would cause themselves is missed, and counted")
+    shown = files.text("events/kprobes/open/hist")
+    tap.check(re.search(r"path: /proc/version +\} hitcount: +10\b", shown),
+              "the hits of the other one are all counted")
+    files.put("events/kprobes/open/trigger", "", ">")
+
+
 def deleted_meanwhile(guest, files):
     """An event of the console's `trace` that somebody else deletes while it is asked."""
     files.reset()
@@ -444,7 +474,7 @@ def events_are_recorded():
         files = Files(guest)
         for facts in (values, parameters, several_probes, sets, filters, triggers, stacks,
                       caller_behind_return_probe, histograms, named_histograms, snapshots,
-                      losses, questions, many):
+                      losses, its_own_functions, questions, many):
             facts(files)
         deleted_meanwhile(guest, files)
 
