@@ -217,6 +217,36 @@ def questions_are_answered():
     tap.check(status == 1 and 'No symbol "no_such_name"' in err, "a wrong one is refused")
 
 
+TRACING = MARKER.removesuffix("trace_marker")
+EVENTS, TRIGGER = TRACING + "kprobe_events", TRACING + "events/kprobes/take/trigger"
+COMMANDS = (
+    f"echo 'p:gone vfs_mkdir path=+0(%di):string' >> {EVENTS}",
+    f"echo 'p:take vfs_rmdir' >> {EVENTS}",
+    f"echo snapshot >> {TRIGGER}",
+    f"echo 1 > {TRACING}events/kprobes/gone/enable",
+    "mkdir /tmp/before",
+    "rmdir /tmp/before",
+    "mkdir /tmp/behind",
+)
+
+
+def left_in_the_guest():
+    """A snapshot, and the formats of events that commands define; also behind a panic."""
+    deleting = (f"echo 0 > {TRACING}events/enable", f"echo '!snapshot' >> {TRIGGER}",
+                f"echo -n '' > {EVENTS}")  # fmt: skip
+    for name, last, wanted in (("deleted", deleting, 0), ("panic", ("panic now",), 3)):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.html")
+            status, _, err = sonde("trace", "--smp", "1", "-o", path, "--", *COMMANDS, *last)
+            with open(path, encoding="utf-8") as file:
+                page = file.read()
+        tap.equal(status, wanted, f"{name}: the status")
+        tap.check("2 events and 0 lost" in err, f"{name}: what the snapshot took is there")
+        tap.check("<td>gone</td><td>2</td>" in page, f"{name}: the event has its name")
+        if "<td>gone</td><td>2</td>" not in page:
+            tap.note(err + re.sub(r"<style.*?</style>", "", page, flags=re.S)[:2000])
+
+
 def a_panic_is_read_out():
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, "t" + ending) for ending in (".folded", ".html")]
@@ -241,5 +271,6 @@ tap.run(
     stacks,
     the_command_records,
     questions_are_answered,
+    left_in_the_guest,
     a_panic_is_read_out,
 )

@@ -382,6 +382,8 @@ USED const uint64_t trace_layout[] = {
     sizeof(struct buffer_cpu),
     offsetof(struct buffer_cpu, ring),
     offsetof(struct buffer_cpu, old),
+    offsetof(struct buffer_cpu, spare),
+    offsetof(struct buffer_cpu, snapshot),
     offsetof(struct ring, published),
     offsetof(struct ring, slots),
     offsetof(struct ring, count),

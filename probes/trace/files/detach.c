@@ -16,8 +16,12 @@
 #include "kernel/console/shell.h"
 #include "kernel/cpu/percpu.h"
 #include "kernel/mm/frame.h"
+#include "kernel/mm/heap.h"
 #include "probes/trace/files/buffer.h"
+#include "probes/trace/files/files.h"
 #include "probes/trace/files/files_parts.h"
+#include "probes/trace/files/snapshot.h"
+#include "probes/trace/format.h"
 #include "probes/trace/hist.h"
 #include "probes/trace/live/live.h"
 
@@ -43,6 +47,59 @@ static struct {
     uint64_t spare_count;
     struct ring_page *spares[BATCH_MAX];
 } trace_batch;
+
+/* ---- what the host cannot ask for any more ---- */
+
+#define DESCRIBED_MAX 4096 /* events */
+
+/* Formats of events that were made since the host has begun, the newest first. The names are
+ * known to probes/trace/host/dead.py. Locks: the trace lock.
+ */
+struct described {
+    struct described *next;
+    uint64_t len; /* of the text */
+    char text[];  /* the group and a newline, then the file `format` */
+};
+
+static struct described *trace_described;
+static unsigned described_count;
+
+void trace_describe(const struct live_event *e)
+{
+    struct described *one = NULL;
+    struct print p;
+    struct seq s;
+
+    if (!trace_batch.list || described_count == DESCRIBED_MAX)
+        return;
+    seq_init(&s, NULL, NULL);
+    trace_printer(&p, &s);
+    seq_printf(&s, "%s\n", e->group);
+    format_event(&p, &e->event);
+    if (!s.err)
+        one = kmalloc(sizeof(*one) + s.len);
+    if (one) {
+        one->next = trace_described;
+        one->len = s.len;
+        memcpy(one->text, s.text, s.len);
+        trace_described = one;
+        described_count++;
+    }
+    seq_free(&s);
+}
+
+static void forget_described(void)
+{
+    while (trace_described) {
+        struct described *next = trace_described->next;
+
+        kfree(trace_described);
+        trace_described = next;
+    }
+    described_count = 0;
+}
+
+/* ---- batches ---- */
 
 static struct ring_page *spare_take(void)
 {
@@ -129,6 +186,7 @@ static void close_batches(void)
         buffer_page_free(trace_batch.spares[--trace_batch.spare_count]);
     frame_free_run(virt_to_phys(trace_batch.list), LIST_FRAMES);
     trace_batch.list = NULL;
+    forget_described();
 }
 
 /* batch - what is out becomes batch @number. Return: 0; -EINVAL; -ENOMEM. */
@@ -162,6 +220,7 @@ static void record_switch(bool on)
             if (e->attached->trigger[i]->hist)
                 hist_pause(e->attached->trigger[i]->hist, !on);
     buffer_switch(on);
+    snapshot_settle(); /* the host reads it out of the memory */
 }
 
 static int command(int argc, char **argv)

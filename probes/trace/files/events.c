@@ -417,6 +417,7 @@ static int add_files(struct live_event *e)
     if (!err) {
         g->count++;
         e->files = d;
+        trace_describe(e);
         return 0;
     }
     if (d)

@@ -27,5 +27,12 @@ bool trace_clock_is_cycles(void);
 /* trace_add_pages - the console's `trace-pages`. Return: as shell_add_developer_command(). */
 int trace_add_pages(void);
 
+/* trace_describe - keep the format of @e, which is new, for a host that records, if there is
+ * one: it may go, or the kernel panic, before the host can ask for it.
+ * Locks: the trace lock held.
+ */
+struct live_event;
+void trace_describe(const struct live_event *e);
+
 /* trace_add_tracer - current_tracer, available_tracers. Return: as vfs_add_tree(). */
 int trace_add_tracer(void);

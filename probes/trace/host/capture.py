@@ -6,7 +6,7 @@ import re
 
 from machine import quote
 
-from . import question, recording
+from . import dead, question, recording
 from .take import Taker, TraceError
 
 ROOT = "/sys/kernel/tracing/"
@@ -60,6 +60,7 @@ class Capture:
     def __init__(self, machine, memory, symbols, cpus, lines=()):
         self.machine = machine
         self.files = Files(machine)
+        self.machine_memory = memory
         self.taker = Taker(machine, memory)
         self.result = recording.Recording(
             symbols=symbols,
@@ -190,6 +191,7 @@ class Capture:
             self.files.write(f"events/{event}/enable", "0")
         for batch in self.taker.drain():
             self.keep(batch.pages)
+        behind = self.left_behind()
         self.taker.close()
         self.describe()
         for event in self.counted:
@@ -200,4 +202,18 @@ class Capture:
             self.result.stats.append(text)
             counts = re.findall(r"^(.*): (\d+)$", text, re.M)
             self.result.lost[cpu] = sum(int(n) for name, n in counts if name in LOSSES)
+            self.result.lost[cpu] += behind.get(cpu, 0)
         return self.result
+
+    def left_behind(self):
+        """What is in no batch: the snapshot, and the formats of events that have gone.
+        Returns how many events the snapshot has lost, by CPU.
+        """
+        memory = dead.Dead(self.machine_memory, self.result.symbols)
+        self.result.add_formats(memory.formats())
+        lost = {}
+        for cpu, found, count in memory.snapshot():
+            if found:
+                self.result.add_older(cpu, found)
+            lost[cpu] = count
+        return lost

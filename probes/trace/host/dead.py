@@ -10,7 +10,7 @@ from .take import ENTRY, pages_of
 from .pages import PAGE, part, records, tell_missed
 
 # probes/trace/files/buffer.c: trace_layout
-NAMES = """cpus cpu_count cpu_size cpu_ring cpu_old
+NAMES = """cpus cpu_count cpu_size cpu_ring cpu_old cpu_spare cpu_snapshot
            published slots slot_count read dropped overrun dropped_before overrun_before
            overwritten ring_size slot_size slot_end slot_first slot_lost
            read_off read_events read_lost lap_shift
@@ -46,21 +46,36 @@ class Dead:
             return []
         return pages_of(self.memory, self.memory.virtual(frames, ENTRY.size * count))
 
-    def rings(self):
-        """(CPU, its pages, how many events it has lost) of each CPU."""
+    def rings(self, places=("cpu_snapshot", "cpu_spare", "cpu_old", "cpu_ring")):
+        """(CPU, its pages, how many events it has lost) of each CPU; the oldest are first.
+        The spare ring has something where a snapshot was taken right before the end."""
         l = self.layout
         for cpu in range(l["cpu_count"]):
             base = l["cpus"] + cpu * l["cpu_size"]
+            if not self._words(base + l["cpu_ring"], 1)[0]:
+                return
             found, lost = [], 0
-            for place in ("cpu_old", "cpu_ring"):
+            for place in places:
                 (ring,) = self._words(base + l[place], 1)
                 if ring:
                     more, count = self.ring(ring)
                     found += more
                     lost += count
-            if not ring:
-                return
             yield cpu, found, lost
+
+    def snapshot(self):
+        """The same of the snapshot, which is not in the batches. Also of a guest that lives,
+        while it does not record."""
+        return self.rings(("cpu_snapshot",))
+
+    def formats(self):
+        """(group, format) of each event that was made since a host takes the pages."""
+        (at,) = self._words(self.symbols.objects["trace_described"], 1)
+        while at:
+            following, size = self._words(at, 2)
+            text = self.memory.virtual(at + 16, size).decode()
+            yield tuple(text.split("\n", 1))
+            at = following
 
     def ring(self, address):
         """(pages that were not read, events lost since the ring was reset)"""

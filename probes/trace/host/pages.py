@@ -73,6 +73,11 @@ def _records(cpu, page):
             lost = 0
 
 
+def time_of(page):
+    """Of its first event's base."""
+    return struct.unpack_from("<Q", page)[0]
+
+
 def part(page, start, end, lost=0):
     """What lies on a page between two offsets, each the end of a record, as a page."""
     (time,) = struct.unpack_from("<Q", page)

@@ -60,6 +60,14 @@ class Recording:
     lines: list = dataclasses.field(default_factory=list)  # what was asked
     notes: list = dataclasses.field(default_factory=list)  # what went wrong
 
+    def add_formats(self, found):
+        """Of events that may be known already."""
+        self.formats = list(dict.fromkeys([*self.formats, *found]))
+
+    def add_older(self, cpu, found):
+        """Pages that have come late: in their place by time."""
+        self.pages[cpu] = sorted(self.pages[cpu] + found, key=pages.time_of)
+
     def forget(self):
         """What was computed of the descriptions: they have changed."""
         for name in ("by_id", "names", "all_events"):

@@ -155,8 +155,9 @@ class Session:
         for cpu, page in grave.batch(capture.taker.number):
             result.pages[cpu].append(page)
         for cpu, found, lost in grave.rings():
-            result.pages[cpu] += found
+            result.add_older(cpu, found)
             result.lost[cpu] = lost
+        result.add_formats(grave.formats())
         result.cmdlines = "".join(grave.cmdlines())
         result.notes.append("The guest did not answer any more.")
         if not isinstance(self.outcome, BaseException):
