@@ -1,0 +1,39 @@
+/* probes.h - probes that do nothing, and how a test registers one. */
+#pragma once
+
+#include "probes/core/life.h"
+#include "tests/unit/port_fake.h"
+
+static struct probe_reject why; /* of the last registration */
+
+static inline int no_pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return 0;
+}
+
+static inline void no_post(struct kprobe *p, struct pt_regs *regs, unsigned long flags)
+{
+    (void)p;
+    (void)regs;
+    (void)flags;
+}
+
+static inline int add(struct kprobe *p)
+{
+    why = (struct probe_reject){ 0 };
+    return register_kprobe_why(p, &why);
+}
+
+#define CHECK_REFUSED(p, reason_name)                                                    \
+    do {                                                                                 \
+        CHECK(add(p) < 0);                                                               \
+        CHECK_STR(probe_reason_name(why.reason), #reason_name);                          \
+        CHECK((p)->site == NULL);                                                        \
+    } while (0)
+
+static inline uint8_t byte_at(uintptr_t addr)
+{
+    return *(const uint8_t *)addr;
+}

@@ -1,0 +1,55 @@
+/* test_reclaim.c - the steps between the last hit and the free memory, in their order. */
+#include "probes/jump/optimize.h"
+#include "tests/unit/probes.h"
+
+static void out_is_disarm_wait_unpublish_wait_free(void)
+{
+    struct kprobe p = { .pre_handler = no_pre };
+
+    fake_start();
+    p.addr = fake_function("fn", "55 c3");
+    CHECK_EQ(add(&p), 0);
+    fake_log_start(p.addr);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_STR(fake_log(), "original sync quiesce lost sync clear free sync");
+    fake_end();
+}
+
+/* What a jump has needed is given back when no hit can find the site any more. */
+static void a_detour_is_freed_when_its_site_is_lost(void)
+{
+    struct kprobe p = { .pre_handler = no_pre };
+
+    fake_start();
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    p.addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
+    CHECK_EQ(add(&p), 0);
+    optimize_run();
+    CHECK_EQ(p.site->state, SITE_OPTIMIZED);
+    fake_log_start(p.addr);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    CHECK_STR(fake_log(),
+              "int3 sync original original original sync original sync quiesce "
+              "lost sync clear clear free sync");
+    fake_end();
+}
+
+static void one_of_several_goes_after_quiescence_and_the_text_stays(void)
+{
+    struct kprobe a = { .pre_handler = no_pre }, b = { .pre_handler = no_pre };
+
+    fake_start();
+    a.addr = b.addr = fake_function("fn", "55 c3");
+    CHECK_EQ(add(&a), 0);
+    CHECK_EQ(add(&b), 0);
+    fake_log_start(a.addr);
+    CHECK_EQ(unregister_kprobe(&a), 0);
+    CHECK_STR(fake_log(), "quiesce");
+    CHECK_EQ(byte_at(b.addr), 0xcc);
+    CHECK_EQ(unregister_kprobe(&b), 0);
+    fake_end();
+}
+
+UNIT_TESTS(out_is_disarm_wait_unpublish_wait_free,
+           a_detour_is_freed_when_its_site_is_lost,
+           one_of_several_goes_after_quiescence_and_the_text_stays)

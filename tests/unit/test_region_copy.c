@@ -1,0 +1,117 @@
+/* test_region_copy.c - the copies of displaced instructions, and the way back. */
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/region/region.h"
+#include "tests/unit/unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct region region;
+static struct probe_reject why;
+
+#define TO UINT64_C(0xffffffff7e000100)
+#define AT UINT64_C(0xffffffff80200400)
+
+static uint8_t code[REGION_COPY_MAX];
+
+static size_t code_len;
+
+/* copy - a region at AT, made of @hex, each instruction whole. */
+static int copy(const char *hex)
+{
+    uint8_t bytes[64];
+    struct insn insn;
+    size_t len = 0, at = 0;
+
+    for (const char *p = hex; *p; p += p[2] ? 3 : 2)
+        bytes[len++] = (uint8_t)strtoul(p, NULL, 16);
+    region = (struct region){ .addr = AT, .cell = (uint8_t *)TO };
+    while (at < len) {
+        CHECK_EQ(insn_decode(&insn, bytes + at, len - at, AT + at), 0);
+        region.starts[region.count++] = (uint8_t)at;
+        at += insn.len;
+    }
+    memcpy(region.bytes, bytes, len);
+    region.len = (uint8_t)len;
+    memset(code, 0xcc, sizeof(code));
+    return region_copy(&region, TO, code, &code_len, &why);
+}
+
+static void copies_then_the_jump_back(void)
+{
+    CHECK_EQ(copy("55 48 89 e5 41 57"), 0);
+    CHECK_BYTES(code, "55 48 89 e5 41 57 e9 fb 02 20 02");
+    CHECK_EQ(code_len, 11);
+    CHECK_EQ(region.copies[1], 1);
+    CHECK_EQ(region.copies[2], 4);
+    CHECK_EQ(region.copies[3], 6);
+}
+
+static void displacements_are_counted_anew(void)
+{
+    CHECK_EQ(copy("55 48 8b 05 10 00 00 00"), 0);
+    CHECK_BYTES(code, "55 48 8b 05 10 03 20 02 e9");
+    CHECK_EQ(copy("31 c0 74 10 90"), 0);
+    CHECK_BYTES(code, "31 c0 0f 84 0c 03 20 02 90 e9");
+    CHECK_EQ(region.copies[2], 8);
+}
+
+static void no_jump_back_where_the_program_does_not_go_on(void)
+{
+    CHECK_EQ(copy("31 c0 31 c9 c3"), 0);
+    CHECK_EQ(code_len, 5);
+    CHECK_EQ(copy("31 c0 31 c9 eb 10"), 0);
+    CHECK_EQ(code_len, 9);
+}
+
+static void a_call_returns_behind_the_original(void)
+{
+    CHECK_EQ(copy("31 c0 e8 10 00 00 00"), 0);
+    /* push $AT+7; jmp AT+7+0x10 */
+    CHECK_BYTES(code, "31 c0 68 07 04 20 80 e9 0b 03 20 02");
+    CHECK_EQ(code_len, 12);
+    CHECK_EQ(region_original(&region, 2), AT + 2);
+    CHECK_EQ(region_original(&region, 7), AT + 2);
+}
+
+static void the_longest_copies_fit(void)
+{
+    CHECK_EQ(copy("e2 10 e3 10 2e 2e 2e 2e 2e 2e 2e 0f 1f 84 00 00 00 00 00"), 0);
+    CHECK(code_len <= REGION_COPY_MAX);
+    CHECK_EQ(copy("e2 10 67 e3 10"), 0);
+    CHECK_EQ(copy("90 90 90 90 2e 2e 2e 2e 2e 2e 2e 0f 1f 84 00 00 00 00 00"), 0);
+}
+
+static void out_of_reach_is_refused(void)
+{
+    CHECK_EQ(copy("31 c0 31 c9 90"), 0);
+    region.addr = 0x1000;
+    CHECK_EQ(region_copy(&region, TO - ((uintptr_t)3 << 32), code, &code_len, &why),
+             -ERANGE);
+    CHECK_EQ(why.reason, PROBE_OUT_OF_REACH);
+    CHECK_EQ(copy("31 c0 e8 10 00 00 00"), 0);
+    region.addr = (uintptr_t)1 << 40;
+    CHECK_EQ(region_copy(&region, region.addr, code, &code_len, &why), -ERANGE);
+}
+
+static void each_ip_means_an_original_and_back(void)
+{
+    CHECK_EQ(copy("55 48 89 e5 41 57"), 0);
+    CHECK_EQ(region_original(&region, 0), AT);
+    CHECK_EQ(region_original(&region, 1), AT + 1);
+    CHECK_EQ(region_original(&region, 3), AT + 1);
+    CHECK_EQ(region_original(&region, 4), AT + 4);
+    CHECK_EQ(region_original(&region, 6), AT + 6);
+    CHECK_EQ(region_original(&region, 10), AT + 6);
+    CHECK_EQ(region_enter(&region, AT), AT);
+    CHECK_EQ(region_enter(&region, AT + 1), TO + 1);
+    CHECK_EQ(region_enter(&region, AT + 4), TO + 4);
+    CHECK_EQ(region_enter(&region, AT + 6), AT + 6);
+    CHECK_EQ(region_enter(&region, 0), 0);
+}
+
+UNIT_TESTS(copies_then_the_jump_back, displacements_are_counted_anew,
+           no_jump_back_where_the_program_does_not_go_on,
+           a_call_returns_behind_the_original, the_longest_copies_fit,
+           out_of_reach_is_refused, each_ip_means_an_original_and_back)

@@ -1,0 +1,317 @@
+/* test_region_open.c - a region is open: what hits, steps and faults find there. */
+#include "kernel/base/err.h"
+#include "probes/core/life.h"
+#include "probes/jump/detour.h"
+#include "probes/jump/jump_site.h"
+#include "probes/kprobe.h"
+#include "probes/region/region.h"
+#include "tests/unit/port_fake.h"
+
+static struct probe_reject why;
+static uintptr_t fn;
+static struct kprobe p;
+static struct pt_regs regs;
+static unsigned posts;
+static uintptr_t post_ip, go_to;
+
+static void note_post(struct kprobe *probe, struct pt_regs *r, unsigned long flags)
+{
+    (void)probe;
+    (void)flags;
+    posts++;
+    post_ip = r->ip;
+}
+
+static int set_ip(struct kprobe *probe, struct pt_regs *r)
+{
+    (void)probe;
+    r->ip = go_to;
+    return 1;
+}
+
+static void probe_start(const char *hex)
+{
+    fake_start();
+    fn = fake_function("fn", hex);
+    p = (struct kprobe){ .addr = fn };
+    posts = 0;
+}
+
+static void open_region(void)
+{
+    plat_lock(PLAT_PROBES);
+    CHECK_EQ(region_prepare(p.site, &why), 0);
+    plat_sync_cores();
+    region_open(p.site);
+    plat_unlock(PLAT_PROBES);
+}
+
+static void close_region(void)
+{
+    plat_lock(PLAT_PROBES);
+    region_close(p.site);
+    plat_quiesce();
+    detour_release(p.site);
+    region_release(p.site);
+    plat_unlock(PLAT_PROBES);
+}
+
+static void hit(void)
+{
+    regs = fake_regs();
+    CHECK(fake_int3(&regs, fn));
+}
+
+static void a_boosted_hit_runs_the_copies(void)
+{
+    uint8_t *own;
+
+    probe_start("55 48 89 e5 41 57 90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    own = p.site->boost_slot;
+    open_region();
+    hit();
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell);
+    CHECK_BYTES((uint8_t *)regs.ip, "55 48 89 e5 41 57 e9");
+    close_region();
+    hit();
+    CHECK_EQ(regs.ip, (uintptr_t)own);
+    CHECK(!region_is_open(p.site));
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void behind_a_step_it_goes_on_at_the_copies(void)
+{
+    probe_start("55 48 89 e5 41 57 90 c3");
+    p.post_handler = note_post;
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    hit();
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->step_slot);
+    CHECK(fake_int3(&regs, (uintptr_t)p.site->step_slot + 1));
+    CHECK_EQ(posts, 1);
+    CHECK_EQ(post_ip, fn + 1);
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 1);
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void behind_an_emulated_one_too(void)
+{
+    probe_start("74 10 31 c0 31 c9 c3"); /* je */
+    p.post_handler = note_post;
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    regs = fake_regs();
+    regs.flags &= ~FLAGS_ZF;
+    CHECK(fake_int3(&regs, fn));
+    CHECK_EQ(post_ip, fn + 2);
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell +
+                          jump_site(p.site)->region->copies[1]);
+    regs.flags |= FLAGS_ZF;
+    CHECK(fake_int3(&regs, fn));
+    CHECK_EQ(regs.ip, fn + 18);
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void a_thread_sent_under_the_jump_goes_to_the_copies(void)
+{
+    probe_start("55 48 89 e5 41 57 90 c3");
+    p.pre_handler = set_ip;
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    go_to = fn + 4;
+    hit();
+    CHECK_EQ(regs.ip, (uintptr_t)jump_site(p.site)->region->cell + 4);
+    go_to = fn + 6;
+    hit();
+    CHECK_EQ(regs.ip, fn + 6);
+    close_region();
+    go_to = fn + 4;
+    hit();
+    CHECK_EQ(regs.ip, fn + 4);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void the_detour_leads_to_the_copies(void)
+{
+    struct insn jmp;
+
+    probe_start("74 10 31 c0 31 c9 c3"); /* je: a detour with a cell of its own */
+    p.pre_handler = set_ip;
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    plat_lock(PLAT_PROBES);
+    CHECK_EQ(detour_prepare(p.site, &why), 0);
+    plat_unlock(PLAT_PROBES);
+    /* call, je near, jmp */
+    CHECK_EQ(insn_decode(&jmp, site_detour(p.site) + 11, 5,
+                         (uintptr_t)site_detour(p.site) + 11),
+             0);
+    CHECK_EQ(jmp.target, (uintptr_t)jump_site(p.site)->region->cell +
+                             jump_site(p.site)->region->copies[1]);
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void a_fault_in_a_copy_is_where_its_original_lies(void)
+{
+    probe_start("55 48 8b 07 41 57 90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    regs = fake_regs();
+    CHECK(!fake_fault(&regs, 14, (uintptr_t)jump_site(p.site)->region->cell + 1));
+    CHECK_EQ(regs.ip, fn + 1);
+    CHECK_EQ(copy_original((uintptr_t)jump_site(p.site)->region->cell), fn);
+    CHECK_EQ(copy_original((uintptr_t)jump_site(p.site)->region->cell + 4), fn + 4);
+    CHECK_EQ(copy_original((uintptr_t)jump_site(p.site)->region->cell + 6), fn + 6);
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void step_from(uintptr_t ip)
+{
+    regs = fake_regs();
+    regs.flags |= FLAGS_TF;
+    regs.ip = ip;
+    regs.dr6 = 1ul << 14;
+    fake.raised_steps = 0;
+    CHECK(kprobe_debug_handler(&regs, plat_this_cpu()));
+}
+
+static void a_program_that_steps_itself_sees_the_originals(void)
+{
+    uintptr_t cell;
+
+    probe_start("55 48 89 e5 41 57 90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    cell = (uintptr_t)jump_site(p.site)->region->cell;
+    for (size_t i = 0; i < 3; i++) {
+        static const unsigned off[] = { 1, 4, 6 };
+
+        step_from(cell + off[i]);
+        CHECK_EQ(fake.raised_steps, 1);
+        CHECK_EQ(regs.ip, i < 2 ? cell + off[i] : fn + 6);
+    }
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void it_sees_each_iteration_in_either_copy(void)
+{
+    uintptr_t copies[2];
+
+    probe_start("f3 a4 48 89 e5 90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    copies[0] = (uintptr_t)jump_site(p.site)->region->cell;
+    copies[1] = (uintptr_t)p.site->boost_slot;
+    for (size_t i = 0; i < 2; i++) {
+        step_from(copies[i]);
+        CHECK_EQ(fake.raised_steps, 1);
+        CHECK_EQ(fake.raised_ip, fn);
+        CHECK_EQ(regs.ip, copies[i]);
+    }
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+/* No quiescence has been since the region was opened, or closed. */
+static void a_thread_in_the_other_copy_is_where_its_original_lies(void)
+{
+    uintptr_t own, cell;
+
+    probe_start("55 48 89 e5 41 57 90 c3");
+    p.post_handler = note_post; /* the detour's copy has a front */
+    CHECK_EQ(register_kprobe(&p), 0);
+    own = (uintptr_t)p.site->boost_slot;
+    open_region();
+    cell = (uintptr_t)jump_site(p.site)->region->cell;
+    plat_lock(PLAT_PROBES);
+    CHECK_EQ(detour_prepare(p.site, &why), 0);
+    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(copy_original(own), fn);
+    CHECK_EQ(copy_original(own + 1), fn + 1);
+    plat_lock(PLAT_PROBES);
+    region_close(p.site);
+    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(copy_original(cell), fn);
+    CHECK_EQ(copy_original(cell + 1), fn + 1);
+    step_from(cell + 1);
+    CHECK_EQ(fake.raised_steps, 1);
+    CHECK_EQ(regs.ip, fn + 1);
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void one_instruction_needs_no_copies(void)
+{
+    probe_start("48 b8 01 02 03 04 05 06 07 08 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    open_region();
+    CHECK(!jump_site(p.site)->region->cell);
+    hit();
+    CHECK_EQ(regs.ip, (uintptr_t)p.site->boost_slot);
+    CHECK_EQ(region_behind(p.site), fn + 10);
+    close_region();
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void a_refusal_leaves_nothing(void)
+{
+    probe_start("55 48 89 e5 41 57 90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    fake_target(fn + 1);
+    plat_lock(PLAT_PROBES);
+    CHECK_EQ(region_prepare(p.site, &why), -EOPNOTSUPP);
+    CHECK_EQ(why.reason, PROBE_REGION_TARGET);
+    CHECK(!region_is_open(p.site));
+    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+static void no_memory_leaves_nothing(void)
+{
+    unsigned n = 0;
+    int err;
+
+    probe_start("55 48 89 e5 41 57 90 c3");
+    CHECK_EQ(register_kprobe(&p), 0);
+    plat_lock(PLAT_PROBES);
+    do {
+        region_free(p.site);
+        boundary_forget();
+        fake_fail_at(++n);
+        err = region_prepare(p.site, &why);
+        CHECK_EQ(err, fake_failed() ? -ENOMEM : 0);
+        CHECK_EQ(!jump_site(p.site)->region || !jump_site(p.site)->region->cell,
+                 fake_failed());
+    } while (fake_failed());
+    CHECK(n > 2);
+    region_release(p.site);
+    plat_unlock(PLAT_PROBES);
+    CHECK_EQ(unregister_kprobe(&p), 0);
+    fake_end();
+}
+
+UNIT_TESTS(a_boosted_hit_runs_the_copies, behind_a_step_it_goes_on_at_the_copies,
+           behind_an_emulated_one_too, a_thread_sent_under_the_jump_goes_to_the_copies,
+           the_detour_leads_to_the_copies, a_fault_in_a_copy_is_where_its_original_lies,
+           a_program_that_steps_itself_sees_the_originals,
+           it_sees_each_iteration_in_either_copy,
+           a_thread_in_the_other_copy_is_where_its_original_lies,
+           one_instruction_needs_no_copies, a_refusal_leaves_nothing,
+           no_memory_leaves_nothing)

@@ -1,0 +1,323 @@
+/* test_register_set.c - sets go in and out as a whole, also when memory runs out. */
+#include "kernel/base/err.h"
+#include "probes/core/registry.h"
+#include "tests/unit/probes.h"
+
+#include <string.h>
+
+#define SET 6
+
+static struct kprobe set[SET], *ptrs[SET];
+
+/* Six probes; two of them share an address, two want post-handlers. */
+static void set_make(void)
+{
+    uintptr_t fn = fake_function("set", "55 48 89 e5 50 e8 00 00 00 00 90 58 5d c3");
+    static const unsigned offsets[SET] = { 0, 1, 4, 4, 5, 10 };
+
+    memset(set, 0, sizeof(set));
+    for (int i = 0; i < SET; i++) {
+        set[i].addr = fn + offsets[i];
+        set[i].pre_handler = no_pre;
+        ptrs[i] = &set[i];
+    }
+    set[3].post_handler = no_post;
+    set[5].post_handler = no_post;
+}
+
+static bool set_is_out(void)
+{
+    for (int i = 0; i < SET; i++)
+        if (set[i].site)
+            return false;
+    return registry_count() == 0 && fake_text_is_original();
+}
+
+/* ---- sets ---- */
+
+static void a_set_goes_in_with_one_round_and_out_with_one(void)
+{
+    fake_start();
+    set_make();
+    fake_log_start(0);
+    CHECK_EQ(register_kprobes(ptrs, SET), 0);
+    CHECK_STR(fake_log(), "header cell cell cell cell cell cell "
+                          "sync int3 int3 int3 int3 int3 sync");
+    fake.quiesces = 0;
+    fake_log_start(0);
+    CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
+    CHECK_EQ(fake.quiesces, 1);
+    CHECK_STR(fake_log(), "original original original original original sync quiesce "
+                          "sync clear clear clear clear clear clear sync");
+    CHECK(set_is_out());
+    fake_end();
+}
+
+static void a_set_with_one_bad_element_leaves_nothing(void)
+{
+    for (int bad_one = 0; bad_one < SET; bad_one++) {
+        fake_start();
+        set_make();
+        set[bad_one].offset = 1; /* the middle of something, or past the end */
+        if (bad_one == 0)
+            set[bad_one].offset = 2;
+        if (bad_one == 2 || bad_one == 3 || bad_one == 5)
+            set[bad_one].flags = KPROBE_FLAG_GONE;
+        fake_log_start(0);
+        CHECK(register_kprobes_why(ptrs, SET, &why) < 0);
+        CHECK(strstr(fake_log(), "int3") == NULL);
+        CHECK(set_is_out());
+        set[bad_one].offset = set[bad_one].flags = 0;
+        CHECK_EQ(register_kprobes(ptrs, SET), 0);
+        CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
+        fake_end();
+    }
+}
+
+static void a_refused_set_says_where(void)
+{
+    fake_start();
+    set_make();
+    set[1].offset = 2;
+    CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -EILSEQ);
+    CHECK_EQ(why.reason, PROBE_NOT_BOUNDARY);
+    CHECK_EQ(why.at, set[1].addr);
+    CHECK_EQ(why.index, 1);
+    CHECK(set_is_out());
+    set[3] = (struct kprobe){ .symbol_name = "none" };
+    set[1].offset = 0;
+    CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -ENOENT);
+    CHECK_EQ(why.index, 3); /* it has no address */
+    CHECK(set_is_out());
+    fake_end();
+}
+
+static void the_reason_need_not_be_heard(void)
+{
+    fake_start();
+    set_make();
+    set[1].offset = 2;
+    CHECK_EQ(register_kprobes(ptrs, SET), -EILSEQ);
+    CHECK_EQ(register_kprobe(&set[1]), -EILSEQ);
+    CHECK(set_is_out());
+    fake_end();
+}
+
+static void the_same_probe_twice_in_a_set_is_refused(void)
+{
+    fake_start();
+    set_make();
+    ptrs[4] = &set[1];
+    CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -EEXIST);
+    CHECK_EQ(why.reason, PROBE_REGISTERED);
+    CHECK_EQ(why.index, 4);
+    CHECK(set_is_out());
+    ptrs[4] = &set[4];
+    CHECK_EQ(register_kprobes(ptrs, SET), 0);
+    CHECK_EQ(register_kprobes_why(ptrs, SET, &why), -EEXIST);
+    CHECK_EQ(why.index, 0);
+    CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
+    fake_end();
+}
+
+static void a_refused_set_leaves_an_older_probe_as_it_was(void)
+{
+    struct kprobe old = { .pre_handler = no_pre };
+
+    fake_start();
+    set_make();
+    old.addr = set[2].addr;
+    CHECK_EQ(add(&old), 0);
+    set[4].flags = KPROBE_FLAG_GONE;
+    CHECK(register_kprobes(ptrs, SET) < 0);
+    CHECK(aggr_find(old.site, &old));
+    CHECK(!aggr_find(old.site, &set[2]) && !aggr_find(old.site, &set[3]));
+    CHECK_EQ(old.site->state, SITE_ARMED);
+    CHECK_EQ(old.site->way, WAY_BOOST); /* set[3] had wanted steps */
+    CHECK_EQ(byte_at(old.addr), 0xcc);
+    CHECK_EQ(unregister_kprobe(&old), 0);
+    fake_end();
+}
+
+static uintptr_t hit_at;
+static unsigned hits_taken;
+
+/* Another CPU runs into the older probe while the set is being looked at. */
+static void hit_from_cpu_1(void)
+{
+    struct pt_regs regs = fake_regs();
+
+    fake.this_cpu = 1;
+    CHECK(fake_int3(&regs, hit_at));
+    fake.this_cpu = 0;
+    hits_taken++;
+}
+
+static void no_hit_sees_anything_of_a_refused_set(void)
+{
+    struct kprobe old = { .pre_handler = no_pre };
+
+    fake_start();
+    fake.cpus = 2;
+    set_make();
+    hit_at = old.addr = set[2].addr;
+    CHECK_EQ(add(&old), 0);
+    set[5].flags = KPROBE_FLAG_GONE;
+    hits_taken = 0;
+    fake.on_alloc = hit_from_cpu_1;
+    fake.quiesces = 0;
+    CHECK(register_kprobes(ptrs, SET) < 0);
+    fake.on_alloc = NULL;
+    CHECK(hits_taken > 3);
+    CHECK_EQ(old.hits, hits_taken);
+    CHECK_EQ(set[2].hits + set[3].hits, 0);
+    CHECK_EQ(fake.quiesces, 0); /* so there is nothing to wait for */
+    CHECK_EQ(unregister_kprobe(&old), 0);
+    fake_end();
+}
+
+static void a_set_with_a_stranger_is_not_taken_out(void)
+{
+    struct kprobe stranger = { .pre_handler = no_pre };
+
+    fake_start();
+    set_make();
+    CHECK_EQ(register_kprobes(ptrs, SET), 0);
+    stranger.addr = set[1].addr;
+    ptrs[1] = &stranger;
+    CHECK_EQ(unregister_kprobes(ptrs, SET), -EINVAL);
+    CHECK_EQ(registry_count(), 5);
+    ptrs[1] = &set[1];
+    CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
+    fake_end();
+}
+
+static void the_same_probe_twice_is_taken_out_once(void)
+{
+    struct kprobe p = { .pre_handler = no_pre }, *twice[] = { &p, &p };
+
+    fake_start();
+    p.addr = fake_function("fn", "55 c3");
+    CHECK_EQ(add(&p), 0);
+    CHECK_EQ(unregister_kprobes(twice, 2), 0);
+    CHECK(p.site == NULL);
+    fake_end();
+}
+
+static void an_empty_set_is_no_error(void)
+{
+    fake_start();
+    CHECK_EQ(register_kprobes(NULL, 0), 0);
+    CHECK_EQ(unregister_kprobes(NULL, 0), 0);
+    fake_end();
+}
+
+static unsigned refusals;
+
+static void refused(struct kprobe *p, const struct probe_reject *reject, void *arg)
+{
+    CHECK(arg == &refusals);
+    CHECK(p == &set[1] || p == &set[4]);
+    CHECK(reject->err < 0);
+    refusals++;
+}
+
+static void some_of_a_set_go_in_and_come_first(void)
+{
+    fake_start();
+    set_make();
+    set[1].offset = 2;
+    set[4].offset = 1;
+    refusals = 0;
+    CHECK_EQ(register_kprobes_some(ptrs, SET, refused, &refusals), 4);
+    CHECK_EQ(refusals, 2);
+    for (int i = 0; i < 4; i++)
+        CHECK(ptrs[i]->site != NULL);
+    CHECK_EQ(unregister_kprobes(ptrs, 4), 0);
+    CHECK(set_is_out());
+    fake_end();
+}
+
+/* ---- memory runs out ---- */
+
+static void without_memory_anywhere_a_set_is_refused_whole(void)
+{
+    bool done = false;
+
+    for (unsigned n = 1; !done; n++) {
+        int err;
+
+        fake_start();
+        set_make();
+        fake_fail_at(n);
+        err = register_kprobes_why(ptrs, SET, &why);
+        done = !fake_failed();
+        CHECK_EQ(err, done ? 0 : -ENOMEM);
+        if (done)
+            CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
+        CHECK(set_is_out());
+        fake_fail_at(0);
+        CHECK_EQ(register_kprobes(ptrs, SET), 0);
+        CHECK_EQ(unregister_kprobes(ptrs, SET), 0);
+        fake_end();
+    }
+}
+
+/* An address that is armed, one post-handler more: memory may fail, the old probe stays. */
+static void without_memory_a_further_probe_is_refused_alone(void)
+{
+    bool done = false;
+
+    for (unsigned n = 1; !done; n++) {
+        struct kprobe old = { .pre_handler = no_pre };
+        struct kprobe more = { .symbol_name = "fn", .post_handler = no_post };
+        struct kprobe before = more;
+        int err;
+
+        fake_start();
+        old.addr = fake_function("fn", "55 c3");
+        CHECK_EQ(add(&old), 0);
+        fake_fail_at(n);
+        err = add(&more);
+        done = !fake_failed();
+        CHECK_EQ(err, done ? 0 : -ENOMEM);
+        CHECK(done || memcmp(&more, &before, sizeof(more)) == 0);
+        CHECK_EQ(byte_at(old.addr), 0xcc);
+        CHECK(aggr_find(old.site, &old));
+        CHECK_EQ(old.site->way, done ? WAY_STEP : WAY_BOOST);
+        fake_fail_at(0);
+        CHECK_EQ(unregister_kprobe(&old), 0);
+        if (done)
+            CHECK_EQ(unregister_kprobe(&more), 0);
+        fake_end();
+    }
+}
+
+static void memory_is_never_needed_to_take_probes_out(void)
+{
+    fake_start();
+    set_make();
+    CHECK_EQ(register_kprobes(ptrs, SET), 0);
+    for (unsigned n = 1; n <= 2; n++) {
+        fake_fail_at(n);
+        CHECK_EQ(unregister_kprobe(ptrs[n]), 0);
+    }
+    ptrs[1] = ptrs[0];
+    fake_fail_at(1);
+    CHECK_EQ(unregister_kprobes(ptrs + 3, 3), 0);
+    fake_fail_at(0);
+    CHECK_EQ(unregister_kprobe(ptrs[0]), 0);
+    CHECK(set_is_out());
+    fake_end();
+}
+
+UNIT_TESTS(a_set_goes_in_with_one_round_and_out_with_one,
+           a_set_with_one_bad_element_leaves_nothing, a_refused_set_says_where,
+           the_reason_need_not_be_heard, the_same_probe_twice_in_a_set_is_refused,
+           a_refused_set_leaves_an_older_probe_as_it_was,
+           no_hit_sees_anything_of_a_refused_set, a_set_with_a_stranger_is_not_taken_out,
+           the_same_probe_twice_is_taken_out_once, an_empty_set_is_no_error,
+           some_of_a_set_go_in_and_come_first,
+           without_memory_anywhere_a_set_is_refused_whole,
+           without_memory_a_further_probe_is_refused_alone,
+           memory_is_never_needed_to_take_probes_out)
