@@ -11,10 +11,11 @@
 #include "probes/core/text_batch.h"
 
 /* Of stopping the machine, until the log names the CPU that is in the way; each time twice
- * as many.
+ * as many. A CPU that gets on is out of it after one or two; an emulator takes some 15 ms for
+ * each, so that a CPU that does not get on is named within a second.
  */
-#define TRIES_MIN 500
-#define TRIES_MAX 64000
+#define TRIES_MIN 16
+#define TRIES_MAX 65536
 
 static enum text_poke_engine engine = TEXT_POKE_INT3;
 
