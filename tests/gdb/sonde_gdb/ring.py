@@ -53,11 +53,13 @@ class Head:
 
 def events():
     """{id: struct event}"""
-    found, pointer = {}, kernel.word(kernel.address("events"))
-    while pointer and len(found) < 65536:
-        event = View("event", pointer)
-        found[event.id] = event
-        pointer = event.next
+    found, start = {}, kernel.address("events")
+    for bucket in range(kernel.variable("events").type.range()[1] + 1):
+        pointer = kernel.word(start + 8 * bucket)
+        while pointer and len(found) < 65536:
+            event = View("event", pointer)
+            found[event.id] = event
+            pointer = event.next
     for name in ("event_print", "event_stack"):
         event = View("event", kernel.address(name))
         found[event.id] = event
