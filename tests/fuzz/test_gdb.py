@@ -14,7 +14,7 @@ from fuzzer import Fuzzer
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BYTES_MAX = 128
-RUNS = 20000  # some are longer than a packet may be
+RUNS = 6000  # some are longer than a packet may be
 
 
 def samples():

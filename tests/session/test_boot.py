@@ -2,6 +2,7 @@
 
 import os
 
+import building
 import tap
 from guest import BUILD
 from session import LIMIT, ask, at_prompt, sonde
@@ -28,6 +29,7 @@ def every_way_reaches_the_prompt():
 
 
 def lists_come_with_the_image():
+    os.environ.pop(building.BUILT, None)  # what the test run has built is not all there
     for name in ("sonde.lst", "sonde.sym"):
         path = os.path.join(BUILD, name)
         os.unlink(path)
