@@ -335,8 +335,9 @@ def all_of_it():
             place = stub_symbol(stub, client, "vfs_read")
             offers(client, features)
             frames_are_what_happened(stub, client, place)
-            the_file_has_all(client, cpus)
-            conditions_and_sets(stub, client, place)
+            if cpus == 1 or tap.LONG:  # a line is slow, the more so where other CPUs stand
+                the_file_has_all(client, cpus)
+                conditions_and_sets(stub, client, place)
             ends(stub, client, place)
             what_fails(stub, client, place)
             client = with_a_breakpoint(stub, client, place)
