@@ -97,8 +97,9 @@ LABS = (*(f"labs/{name}" for name in LABS_FRAME),
         *(f"labs/{name}" for name in sorted(os.listdir(LAB_TASKS))
           if os.path.isdir(os.path.join(LAB_TASKS, name))))  # fmt: skip
 # Tests that need a large program of another project, which nothing else here needs; and the
-# labs, which only their authors change.
-TOOLS = ("hosted/gdb", "session/bochs", "session/extend", "session/gdb",
+# labs, which only their authors change. gdb/trace saves what session/gdb_trace has seen, byte
+# by byte through a serial line.
+TOOLS = ("gdb/trace", "hosted/gdb", "session/bochs", "session/extend", "session/gdb",
          "session/trace_tools", "session/tracefs_live", "session/web", "tools/decode_page",
          *LABS)  # fmt: skip
 
