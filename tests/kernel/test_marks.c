@@ -134,8 +134,9 @@ KTEST(marks, they_are_no_lines)
 {
     size_t heap;
 
-    ktest_report(say("echo 'p:markers/ktest_traced vfs_read' >> " ROOT "kprobe_events") !=
-                     0,
+    /* Its arguments are those of the marker, so that nothing else is against it. */
+    ktest_report(say("echo 'p:markers/ktest_traced vfs_read n=%%di:u32 "
+                     "text=+0(%%si):string' >> " ROOT "kprobe_events") != 0,
                  "a line cannot take such a name");
     say("echo 'p:markers/another vfs_read' >> " ROOT "kprobe_events");
     say("cat " ROOT "kprobe_events");
