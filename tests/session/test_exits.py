@@ -8,6 +8,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -18,8 +19,8 @@ from guest import BUILD, ROOT
 from session import LIMIT, Terminal, sonde
 
 SONDE = os.path.join(ROOT, "sonde")
-COMMANDS = ("run", "exec", "trace", "tracefs", "gdb", "attach", "test", "check", "lab",
-            "grade")  # fmt: skip
+COMMANDS = ("run", "exec", "module", "trace", "tracefs", "gdb", "attach", "test", "check",
+            "lab", "grade")  # fmt: skip
 ROW = re.compile(r"^ +(\S+)  (\w+(?:(?:, | but )\w+)*) {2,}(\S.*)$", re.M)
 RUN = ("run", "--boot", "pvh")
 
@@ -244,6 +245,24 @@ def grade_after_signal(number):
                             GRADE_SCALE="100", B=build)  # fmt: skip
 
 
+def with_module(text):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "mine.c")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(text)
+        return status_of("module", path)
+
+
+def no_guest_at_socket(is_there):
+    """@is_there: the socket of a guest that has ended."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as line:
+        path = os.path.join(folder, "line")
+        if is_there:
+            line.bind(path)
+        return status_of("module", "--socket", path, SAMPLE)
+
+
+SAMPLE = os.path.join(ROOT, "docs/samples/reads.c")
 INT3 = os.path.join(ROOT, "tests/labs/int3/solution")
 INT3_START = os.path.join(ROOT, "docs/labs/int3/start")
 SWITCHED_OFF = "the guest was switched off, or Ctrl-] x was typed on the terminal"
@@ -305,6 +324,17 @@ FACTS = {
         lambda: (recorded_with_failure(), (1, True)),
         lambda: (status_of("trace", "p no_such_function", "--", "echo x"), 1),
     ],
+    ("0", "module", "the modules were loaded, and every command succeeded"): [
+        lambda: (status_of("module", SAMPLE, "module del reads"), 0),
+    ],
+    ("1", "module", "a module was refused, or a command failed"): [
+        lambda: (status_of("module", SAMPLE, "cat /nope"), 1),
+        lambda: (with_module("int broken"), 1),
+    ],
+    ("1", "module", "there is no guest at --socket"): [
+        lambda: (no_guest_at_socket(is_there=False), 1),
+        lambda: (no_guest_at_socket(is_there=True), 1),
+    ],
     ("1", "attach", "there is no guest to attach to"): [lambda: (status_of("attach"), 1)],
     ("1", "test", "a test failed"): [
         lambda: (with_tap_elsewhere("test", "unit/err", ASAN_OPTIONS="no such option"), 1),
@@ -340,6 +370,7 @@ FACTS = {
         lambda: (status_of("check", "--junit", "/no/such/dir/x", "README.md"), 2),
     ],
     ("2", "run", USAGE): [lambda: (status_of("run", "--memory", "abc"), 2)],
+    ("2", "module", USAGE): [lambda: (status_of("module", "no/such.c"), 2)],
     ("2", "exec", USAGE): [lambda: (status_of("exec", "-f", "/no/such/file"), 2)],
     ("2", "trace", USAGE): [
         lambda: (status_of("trace", "-o", "x.txt", "--", "echo x"), 2),
@@ -399,6 +430,7 @@ FACTS = {
         lambda: (broken_build("exec", "echo x"), 5),
         lambda: (no_tools("exec", "echo x"), 5),
     ],
+    ("5", "module", NO_BUILD): [lambda: (broken_build("module", SAMPLE), 5)],
     ("5", "gdb", NO_BUILD): [lambda: (broken_build("gdb"), 5)],
     ("5", "test", NO_BUILD): [lambda: (broken_build("test", "run/ktap"), 5)],
     ("5", "check", NO_BUILD): [lambda: (broken_build("check", "README.md"), 5)],
@@ -412,6 +444,10 @@ FACTS = {
     ],
     ("124", "trace", LIMIT_REACHED): [
         lambda: (status_of("trace", "--timeout", "3", "--", "sleep 100"), 124),
+    ],
+    ("128+N", "module", SIGNAL): [
+        lambda: (after_signal(TERM, "module", SAMPLE, "echo 'sonde> '", "sleep 100"), 143),
+        lambda: (after_sigpipe(f"module {SAMPLE} 'echo x' 'sleep 1' 'echo y'"), 141),
     ],
     ("128+N", "trace", SIGNAL): [
         lambda: (after_signal(INT, "trace", "--", "echo 'sonde> '", "sleep 100"), 130),

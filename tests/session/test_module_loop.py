@@ -96,4 +96,12 @@ def a_guest_of_its_own():
     tap.equal(module("no/such.c")[0], 2, "a file that is not there")
 
 
-tap.run(a_guest_that_stays, a_guest_of_its_own)
+def no_guest_at_the_socket():
+    with tempfile.TemporaryDirectory() as folder:
+        line = os.path.join(folder, "line")
+        found = module("--socket", line, os.path.join(ROOT, "docs", "samples", "reads.c"))
+        tap.equal(found, (1, f"sonde: no guest listens at {line}; start one with "
+                             f"./sonde run --socket {line}\n"), "no guest")  # fmt: skip
+
+
+tap.run(no_guest_at_the_socket, a_guest_that_stays, a_guest_of_its_own)
