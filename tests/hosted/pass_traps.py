@@ -5,10 +5,16 @@
 
 gdb takes every SIGTRAP for its own. With `handle SIGTRAP pass` it would hand on those of its
 own breakpoints, too, and the program would die of them. So gdb stops at each, and `through`
-goes on with the signal wherever it is not gdb's.
+goes on with the signal wherever it is not gdb's. While the program has SIGTRAP blocked no
+breakpoint of gdb's works: Linux ends the program before gdb hears of it.
 """
 
+import signal
+
 import gdb
+
+BLOCKED = "A breakpoint of gdb's was reached while SIGTRAP was blocked, as it is in a " \
+    "handler of SIGTRAP. With SA_NODEFER in its sa_flags the program gets there.\n"
 
 
 class Through(gdb.Command):
@@ -24,9 +30,14 @@ class Through(gdb.Command):
         self.own_trap = type(event) is gdb.StopEvent  # no breakpoint, no other signal
 
     def invoke(self, argument, from_tty):
-        gdb.execute(argument or "continue", to_string=True)
-        while self.own_trap:
-            gdb.execute("signal SIGTRAP", to_string=True)
+        try:
+            gdb.execute(argument or "continue", to_string=True)
+            while self.own_trap:
+                gdb.execute("signal SIGTRAP", to_string=True)
+        except gdb.error as error:
+            raise gdb.GdbError(str(error)) from None
+        if gdb.convenience_variable("_exitsignal") == signal.SIGTRAP:
+            gdb.write(BLOCKED)
 
 
 gdb.execute("set confirm off")

@@ -292,7 +292,8 @@ class Verdict:
         self.points = 0 if why else line.points
 
     def show(self, number, seed):
-        print(f"{'not ok' if self.why else 'ok'} {self.line.points} {self.line.name}")
+        points = f"{self.points} of {self.line.points} points"
+        print(f"{'not ok' if self.why else 'ok'} {self.line.name}: {points}")
         if self.why:
             print(f"    {self.line.about}\n    {self.why}")
         if self.case is not None:
@@ -344,7 +345,7 @@ def show(verdicts, number, seed, as_json):
     return score == of
 
 
-def show_case(workshop, handed_in, seed, case):
+def show_case(workshop, handed_in, seed, case, as_json=False):
     """Run one case and show everything: what it printed, its facts beside the right ones."""
     workshop.build_answer(handed_in)
     first = 0
@@ -355,9 +356,16 @@ def show_case(workshop, handed_in, seed, case):
     else:
         raise UsageError(f"--case {case}: the cases are 0 to {first - 1}")
     difference = workshop.compare(line.name, seed, case - first)
-    print(f"# seed {seed}, case {case}: {line.name}: {line.about}")
     with open(workshop.path("output"), encoding="utf-8", errors="replace") as output:
         printed = output.read(20000)
+    if as_json:
+        shown = {"lab": labs.NUMBERS[workshop.lab], "seed": seed, "case": case,
+                 "name": line.name, "why": None, "printed": printed}  # fmt: skip
+        if difference:
+            shown.update(why=difference.why, got=difference.got, right=difference.want)
+        print(json.dumps(shown))
+        return not difference
+    print(f"# seed {seed}, case {case}: {line.name}: {line.about}")
     if printed:
         print("it printed:\n" + printed.rstrip())
     if not difference:
@@ -430,7 +438,7 @@ def grade_in(work, name, handed_in, seed, options):
         workshop.build_ours()
         try:
             if options.case is not None:
-                return show_case(workshop, handed_in, seed, options.case)
+                return show_case(workshop, handed_in, seed, options.case, options.json)
         except NotBuilt as error:
             print(str(error).rstrip(), file=sys.stderr)
             return False

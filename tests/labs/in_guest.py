@@ -22,6 +22,7 @@ from kernel.module import abi, send  # noqa: E402
 BOOT_SECONDS = 30
 OUTPUT_MAX = 2**18  # bytes of the answers to one case
 FILE_MAX = 2**26  # bytes that QEMU may write for the guest
+NO_SYMBOL = "its constructors have refused: No such file or directory"
 SHOWN = 3  # lines of a guest's last words
 
 
@@ -78,7 +79,12 @@ class Asker:
         except send.ModuleError as error:
             raise Failed(str(error)) from None
         self.is_loading = False
-        self(f"module reload {target}")
+        try:
+            self(f"module reload {target}")
+        except Failed as error:
+            if str(error).endswith(NO_SYMBOL):
+                raise Failed(f"{error}: no function has the symbol_name of a probe") from None
+            raise
         self(f"rm {target}")
 
     # As kernel/module/send.py wants a machine to be.

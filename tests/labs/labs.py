@@ -7,6 +7,7 @@
 """
 
 import os
+import shlex
 import shutil
 
 from guest import ROOT
@@ -62,6 +63,14 @@ def folder(name):
     return os.path.join(parent, name)
 
 
+def in_shell(path):
+    """The path as words of a shell have it, short where it is the usual one."""
+    home, path = os.path.expanduser("~/"), os.path.abspath(path)
+    if path.startswith(home):
+        return "~/" + shlex.quote(path.removeprefix(home))
+    return shlex.quote(path)
+
+
 def begin(name, path):
     """Make the student's folder. Files that are there stay as they are. Returns the names of
     the new ones.
@@ -90,6 +99,7 @@ def show(name=None, path=None, begin_in=begin):
     path = path or folder(name)
     with open(os.path.join(ROOT, TASKS, name, "README.md"), encoding="utf-8") as file:
         task = file.read()
+    task = task.replace(f"~/sonde-labs/{name}", in_shell(path))
     new = begin_in(name, path)  # first: a reader of the task may close the pipe
     print(task)
     print(f"Your files are in {path}" + (f" (new: {', '.join(new)})" if new else ""))

@@ -2,12 +2,16 @@
 ./sonde lab and ./sonde grade say.
 """
 
+import contextlib
+import io
 import json
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 import tap
 from guest import ROOT
@@ -213,6 +217,45 @@ def a_difference_is_told():
                   "the words of a compiler name the file")  # fmt: skip
 
 
+def mistakes_in_lab_3_are_named():
+    """One at a time, each of them in the solution."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench, solution = Bench(folder), read(SOLUTION)
+        unlink = "    *link = bp->next;\n"
+        for what, text, line, why in (
+            ("rip is left behind the int3",
+             solution.replace("    regs[REG_RIP] = (greg_t)bp->at;\n", ""), "hit",
+             "got: hit 0: the handler saw rip: bp->at + 0x1; "
+             "right: hit 0: the handler saw rip: bp->at + 0"),
+            ("SA_SIGINFO is not asked for", solution.replace(" = SA_SIGINFO", " = 0"), "hit",
+             "got: the handler of SIGTRAP is without SA_SIGINFO; "
+             "right: the handler of SIGTRAP is with SA_SIGINFO"),
+            ("bp stays in the list", solution.replace(unlink, ""), "clear",
+             "got: breakpoint_clear() has left its bp in a list: yes; "
+             "right: breakpoint_clear() has left its bp in a list: no"),
+        ):  # fmt: skip
+            tap.equal(bench.lost(text), [line], what)
+            said = [v.why for v in bench.verdicts if v.why]
+            tap.equal(said, [why], f"{what}: that is said")
+
+
+def the_sample_is_what_is_printed():
+    """docs/labs/README.md shows what a solution that forgets pushf is told."""
+    with tempfile.TemporaryDirectory() as folder:
+        patch = os.path.join(ROOT, "tests/labs", LAB, "wrong/pushf.patch")
+        shutil.copy(SOLUTION, folder)
+        subprocess.run(["git", "apply", patch], cwd=folder, check=True)
+        bench = Bench(folder)
+        bench.workshop.build_answer(folder)
+        shown = io.StringIO()
+        with contextlib.redirect_stdout(shown):
+            verdicts = grade.grade(bench.workshop, folder, 2020)
+            next(v for v in verdicts if v.why).show(3, 2020)
+        sample = textwrap.indent(shown.getvalue(), "    ")
+        tap.check(sample in read(os.path.join(ROOT, "docs/labs/README.md")),
+                  f"the sample of docs/labs/README.md:\n{sample}")  # fmt: skip
+
+
 def a_program_with_traps_runs_under_gdb():
     """By the command that is shown: the solution has the same facts as without gdb."""
     with tempfile.TemporaryDirectory() as folder:
@@ -225,6 +268,25 @@ def a_program_with_traps_runs_under_gdb():
         tap.check(facts and set(facts) <= set(done.stdout.splitlines()), "gdb lets it run")
         if not set(facts) <= set(done.stdout.splitlines()):
             tap.note(done.stdout + done.stderr)
+
+
+def a_signal_handler_under_gdb():
+    """With SA_NODEFER gdb can stop in it; without, the program ends and why is said."""
+    with tempfile.TemporaryDirectory() as folder:
+        bench, solution = Bench(folder), read(SOLUTION)
+        for text in (solution, solution.replace("SA_SIGINFO", "SA_SIGINFO | SA_NODEFER")):
+            tap.equal(bench.lost(text), [], "it has every point")
+            words = shlex.split(bench.workshop.how_to_debug("hit", 7, 0))
+            more = ["-ex", "break on_trap", "-ex", "through run"]
+            more += ["-ex", "through continue"] * 3
+            done = subprocess.run([words[0], "-batch", *words[1:3], *more, *words[3:]],
+                                  capture_output=True, text=True, check=False)
+            said = done.stdout + done.stderr
+            stops = said.count("\nBreakpoint 1, on_trap")
+            ends = said.count("With SA_NODEFER in its sa_flags")
+            tap.equal((stops > 1, ends), (text != solution, text == solution),
+                      f"{stops} stops in a handler of SIGTRAP")
+            tap.check("Python Exception" not in said, "gdb tells of no error of its own")
 
 
 def sonde(*words):
@@ -247,13 +309,15 @@ def what_the_commands_say():
         tap.check(is_task and path in shown, "shows task and folder")
         with open(os.path.join(path, "int3.c"), "a", encoding="ascii") as file:
             file.write("/* mine */\n")
+        status, shown, _ = sonde("lab", "1")
+        bomb = os.path.join(home, "bomb")
+        tap.check(f" {bomb}/bomb.o " in shown and "~/sonde-labs" not in shown,
+                  "a task names the folder that is used")  # fmt: skip
         program, early = os.path.join(ROOT, "sonde"), os.path.join(home, "early")
         subprocess.run(f"{program} lab 3 {early} | true", shell=True, check=False,
                        stderr=subprocess.DEVNULL)  # fmt: skip
         tap.check(os.path.exists(os.path.join(early, "int3.c")),
                   "the folder is made, although no one reads the task")  # fmt: skip
-        bomb = os.path.join(home, "bomb")
-        os.makedirs(bomb)
         with open(os.path.join(bomb, "seed"), "w", encoding="ascii") as file:
             file.write("5\n")
         status, _, said = sonde("grade", "1", "--seed", "6")
@@ -267,12 +331,16 @@ def what_the_commands_say():
 def grade_in(path):
     status, shown, _ = sonde("grade", "3", "--tree", "--seed", "5")
     tap.equal((status, shown.split("\n")[-2]), (1, "Score: 0/20"), "the start has no points")
-    tap.check("\nnot ok 3 pushf\n" in shown, "each line is shown")
+    tap.check("\nnot ok pushf: 0 of 3 points\n" in shown, "each line is shown")
     tap.check("again: ./sonde grade 3 --seed 5 --case 10\n" in shown, "and what to do next")
     status, shown, _ = sonde("grade", "3", "--tree", "--seed", "5", "--case", "10")
     tap.equal(status, 1, "a case that fails")
     named = shown.startswith("# seed 5, case 10: step: ")
     tap.check(named and "under gdb: gdb -x " in shown, "is shown")
+    status, shown, _ = sonde("grade", "3", "--tree", "--seed", "5", "--case", "10", "--json")
+    found = json.loads(shown)
+    tap.equal((status, found["name"], found["case"]), (1, "step", 10), "the same as JSON")
+    tap.check(found["why"] and len(found["right"]) > len(found["got"]), "with its facts")
     tap.equal(sonde("grade", "3", "--tree", "--case", "999")[0], 2, "no such case")
     with open(os.path.join(path, "int3.c"), "w", encoding="ascii") as file:
         file.write(read(SOLUTION))
@@ -300,5 +368,6 @@ def the_grader_is_of_the_commit():
 
 
 tap.run(submissions_that_misbehave, keys_may_be_written_so, a_difference_is_told,
-        a_program_with_traps_runs_under_gdb, what_the_commands_say,
-        the_grader_is_of_the_commit)
+        mistakes_in_lab_3_are_named, the_sample_is_what_is_printed,
+        a_program_with_traps_runs_under_gdb, a_signal_handler_under_gdb,
+        what_the_commands_say, the_grader_is_of_the_commit)

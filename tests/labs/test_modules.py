@@ -6,14 +6,17 @@ import contextlib
 import os
 import sys
 import tempfile
+import textwrap
 
 import tap
 from guest import ROOT
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import grade  # noqa: E402
+import in_guest  # noqa: E402
 import labs  # noqa: E402
 
+TASK = os.path.join(ROOT, "docs/labs/handler/README.md")
 SOLUTION = os.path.join(ROOT, "tests/labs/handler/solution/handler.c")
 
 # What a module does in the place of handler_run(), or of its handler.
@@ -80,7 +83,18 @@ def modules_that_misbehave():
         with contextlib.closing(workshop):
             workshop.build_ours()
             workshop.seconds = 3
+            the_sample_is_what_is_printed(workshop)
             try_all(Bench(folder, workshop))
+
+
+def the_sample_is_what_is_printed(workshop):
+    """The task shows what the solution prints."""
+    ask = in_guest.Asker(workshop.guest_for("truth"), 30)
+    ask.load(workshop.truth)
+    said = ask("run readers").text + ask("run handler").text
+    ask("module del handler")
+    sample = textwrap.indent(said, "    ")
+    tap.check(f"\n\n{sample}\n" in read(TASK), f"the sample of the task:\n{sample}")
 
 
 def try_all(bench):
@@ -100,6 +114,10 @@ def try_all(bench):
     found = bench.why(text, "arguments")
     tap.check(found and "its handler faulted" in found and "handler:before" in found,
               f"a handler that faults is told: {found}")
+    found = bench.why(read(SOLUTION).replace("readers:read_bytes", "readers:write_byte"),
+                      "arguments")
+    tap.check(found and "no function has the symbol_name" in found,
+              f"a probe at no function is told: {found}")
     found = bench.why("int broken", "arguments")
     tap.check("error:" in found, "a module that is no C: the compiler's words")
     found = bench.why(spying(), "many")

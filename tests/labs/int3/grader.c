@@ -5,6 +5,7 @@
 #include "int3.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 
 #define INSNS 12
@@ -13,12 +14,15 @@
 #define POP_AX 0x58
 #define THREADS 4
 #define CALLS 1000
+#define SEEN_MAX 16
 
 static uint8_t *code;
 static pthread_barrier_t ready;
 static struct breakpoint points[INSNS];
 static _Atomic unsigned long hits[INSNS];
-static uint64_t seen; /* a digest of what the handlers saw */
+static greg_t seen[SEEN_MAX][NGREG]; /* by note_hit(); rip counts from the instruction */
+static unsigned seen_count;
+static unsigned stale_hits;
 
 /* A function of INSNS instructions; points[] name them, and none is set. */
 static void make_function(void)
@@ -35,13 +39,12 @@ static void make_function(void)
 
 static void note_hit(struct breakpoint *bp, ucontext_t *context)
 {
-    const greg_t *regs = context->uc_mcontext.gregs;
-    uint64_t is_at = (uint64_t)regs[REG_RIP] - (uint64_t)bp->at;
+    greg_t *row = seen[seen_count % SEEN_MAX];
 
     hits[bp - points]++;
-    seen = lab_digest(seen, &is_at, sizeof(is_at));
-    seen = lab_digest(seen, &regs[REG_RDI], sizeof(regs[REG_RDI]));
-    seen = lab_digest(seen, &regs[REG_R15], sizeof(regs[REG_R15]));
+    memcpy(row, context->uc_mcontext.gregs, sizeof(seen[0]));
+    row[REG_RIP] -= (greg_t)bp->at;
+    seen_count++;
 }
 
 static void count_hit(struct breakpoint *bp, ucontext_t *context)
@@ -55,6 +58,14 @@ static void change_register(struct breakpoint *bp, ucontext_t *context)
     context->uc_mcontext.gregs[REG_RBX] += bp->len;
     context->uc_mcontext.gregs[REG_EFL] ^= 1;
     hits[bp - points]++;
+}
+
+/* Nothing may be left of a breakpoint that was cleared. */
+static void note_stale(struct breakpoint *bp, ucontext_t *context)
+{
+    (void)bp;
+    (void)context;
+    stale_hits++;
 }
 
 static void set(unsigned i, void (*handler)(struct breakpoint *, ucontext_t *))
@@ -78,6 +89,24 @@ static void hits_fact(void)
         lab_fact("instruction %u: %lu hits", i, (unsigned long)hits[i]);
 }
 
+static void seen_facts(void)
+{
+    for (unsigned i = 0; i < seen_count && i < SEEN_MAX; i++) {
+        lab_fact("hit %u: the handler saw rip: bp->at + %#llx", i, seen[i][REG_RIP]);
+        lab_fact("hit %u: the handler saw rdi: %#llx", i, seen[i][REG_RDI]);
+        lab_fact("hit %u: the handler saw r15: %#llx", i, seen[i][REG_R15]);
+    }
+}
+
+static void signal_fact(void)
+{
+    struct sigaction action;
+
+    sigaction(SIGTRAP, NULL, &action);
+    lab_fact("the handler of SIGTRAP is %s SA_SIGINFO",
+             action.sa_flags & SA_SIGINFO ? "with" : "without");
+}
+
 static void hit(void)
 {
     struct lab_regs regs;
@@ -90,7 +119,8 @@ static void hit(void)
         lab_call(&regs, code);
     }
     hits_fact();
-    lab_fact("the handler saw %#lx", seen);
+    seen_facts();
+    signal_fact();
 }
 
 static void step(void)
@@ -112,10 +142,38 @@ static void change(void)
     hits_fact();
 }
 
+/* The memory of @cleared, which is the program's again, gets what @other has but for the link
+ * and the handler: a list that still has it calls the wrong handler.
+ */
+static void reuse(struct breakpoint *cleared, const struct breakpoint *other)
+{
+    struct breakpoint *next = cleared->next;
+
+    *cleared = *other;
+    cleared->next = next;
+    cleared->handler = note_stale;
+}
+
+/* @chosen was cleared: with a breakpoint that was set before it, and with a later one. */
+static void reuse_fact(unsigned chosen)
+{
+    struct breakpoint kept = points[chosen];
+    struct lab_regs regs;
+
+    for (unsigned other = 0; other < INSNS; other += INSNS - 1) {
+        reuse(&points[chosen], &points[other]);
+        lab_regs_random(&regs);
+        lab_call(&regs, code);
+    }
+    points[chosen] = kept;
+    lab_fact("breakpoint_clear() has left its bp in a list: %s",
+             stale_hits ? "yes" : "no");
+}
+
 static void clear(void)
 {
     uint8_t before[INSNS * LAB_INSN_MAX];
-    unsigned chosen = lab_below(INSNS);
+    unsigned chosen = 1 + lab_below(INSNS - 2);
 
     make_function();
     memcpy(before, code, sizeof(before));
@@ -125,6 +183,7 @@ static void clear(void)
     breakpoint_clear(&points[chosen]);
     lab_fact("byte %#x, before %#x", *points[chosen].at,
              before[points[chosen].at - code]);
+    reuse_fact(chosen);
     call_random();
     hits_fact();
     for (unsigned i = 0; i < INSNS; i++)

@@ -30,5 +30,8 @@ struct breakpoint {
  */
 void breakpoint_set(struct breakpoint *bp);
 
-/* breakpoint_clear - the instruction is as it was, and the handler is called no more. */
+/* breakpoint_clear - the instruction is as it was, and the handler is called no more.
+ *
+ * @bp belongs to the caller again, and its memory may be used for something else.
+ */
 void breakpoint_clear(struct breakpoint *bp);
