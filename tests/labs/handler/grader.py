@@ -26,6 +26,8 @@ class Workshop(GuestWorkshop):
 
     def facts(self, ask, line, seed):
         done = ask("run " + WORK[line].format(seed=seed))
+        if line == "cpus":
+            ask(f"run storm {seed} new")
         said = ask("run handler").text
         callers = sorted((name, int(calls), int(size)) for name, calls, size in
                          CALLER.findall(said) if name != "all")  # fmt: skip

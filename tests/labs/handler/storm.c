@@ -12,6 +12,7 @@
 #include "kernel/work/work.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 #define NMIS 300
 #define LIMIT_NS UINT64_C(20000000000)
@@ -90,15 +91,52 @@ static int nmis_run(struct work *w)
     return 0;
 }
 
+static unsigned long (*const callers[])(struct source *,
+                                        unsigned long) = { CALLERS(ENTRY) };
+static unsigned arrived; /* at the rounds, all threads */
+
+/* In each round all CPUs call at once, each from a function that has not called before. */
+static int call_new(void *arg)
+{
+    unsigned me = (unsigned)(uintptr_t)arg, all = cpu_count();
+    struct source s = { 0 };
+
+    for (unsigned round = 0; (round + 1) * all <= ARRAY_LEN(callers); round++) {
+        __atomic_add_fetch(&arrived, 1, __ATOMIC_SEQ_CST);
+        while (__atomic_load_n(&arrived, __ATOMIC_SEQ_CST) < (round + 1) * all)
+            pause();
+        callers[round * all + me](&s, me + 1);
+    }
+    return 0;
+}
+
+/* run storm SEED new: places of a table are taken at the same time. */
+static int new_run(void)
+{
+    int tids[ARRAY_LEN(callers)];
+
+    arrived = 0;
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
+        struct clone_args args = { .fn = call_new, .name = "new" };
+
+        args.arg = (void *)(uintptr_t)cpu;
+        args.cpus = UINT64_C(1) << cpu;
+        tids[cpu] = kernel_clone(&args);
+        if (tids[cpu] < 0)
+            return tids[cpu];
+    }
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        thread_join(tids[cpu], NULL);
+    return 0;
+}
+
 /* run storm SEED: twenty callers. */
 static int storm_run(struct work *w)
 {
-    static unsigned long (*const callers[])(struct source *,
-                                            unsigned long) = { CALLERS(ENTRY) };
     struct source s = { .at = w->seed };
 
     if (w->argc > 1)
-        return nmis_run(w);
+        return strcmp(w->argv[1], "new") ? nmis_run(w) : new_run();
     for (unsigned i = 0; i < 400; i++)
         callers[work_random(w) % ARRAY_LEN(callers)](&s, work_random(w) % 64 + 1);
     return 0;
