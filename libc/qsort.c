@@ -1,8 +1,8 @@
 /* qsort.c - sorting and searching arrays of anything. Owns nothing, runs anywhere.
  *
  * The sort is heapsort: it needs no memory, no recursion, and has no bad input, which
- * suits small stacks better than the usual speed of quicksort. What is in order already costs
- * one comparison an element: many tables come so.
+ * suits small stacks better than the usual speed of quicksort. An array that is in order
+ * already costs one comparison an element: many tables come so.
  */
 #include "libc/include/stdlib.h"
 

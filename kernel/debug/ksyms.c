@@ -30,7 +30,7 @@ static void entry_report(const struct ksyms_entry *e, size_t offset, struct ksym
     out->module = NULL;
 }
 
-/* What was withdrawn: addresses, and entries of the table. Empty until then. */
+/* The part of the table that was withdrawn: addresses and entries. Empty until then. */
 static struct {
     uintptr_t start, end;
     size_t first, last; /* behind the last one */

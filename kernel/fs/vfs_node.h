@@ -52,7 +52,7 @@ struct vfs_node *vfs_node_child(struct vfs_node *dir, const char *name, size_t l
 /* What vfs_node_add() makes. */
 enum vfs_kind { VFS_KIND_DIR, VFS_KIND_MEMORY, VFS_KIND_FILE };
 
-/* vfs_node_add - a new entry. What is below /tmp and belongs to no
+/* vfs_node_add - a new entry. An entry below /tmp that belongs to no
  * subsystem counts against the limits of /tmp.
  * @file:  with VFS_KIND_FILE
  *

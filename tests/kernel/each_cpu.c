@@ -3,6 +3,7 @@
 
 #include "kernel/cpu/percpu.h"
 #include "kernel/thread/thread.h"
+#include "probes/core/platform.h"
 
 struct run {
     int (*fn)(void *arg);
@@ -54,4 +55,13 @@ unsigned each_cpu_run(int (*fn)(void *arg), void *arg)
         bad += code != 0;
     }
     return bad;
+}
+
+uint64_t each_cpu_syncs(void)
+{
+    uint64_t count = 0;
+
+    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
+        count += plat_sync_count(cpu);
+    return count;
 }

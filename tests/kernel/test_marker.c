@@ -17,6 +17,7 @@
 #include "probes/insn/insn.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
+#include "tests/kernel/each_cpu.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/logged.h"
@@ -742,26 +743,17 @@ static void pass_both(void)
     marked_otherwise();
 }
 
-static uint64_t syncs(void)
-{
-    uint64_t count = 0;
-
-    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        count += plat_sync_count(cpu);
-    return count;
-}
-
 KTEST(marker, several_are_connected_at_once)
 {
     size_t heap = heap_in_use();
-    uint64_t start = syncs(), one, all;
+    uint64_t start = each_cpu_syncs(), one, all;
 
     marker_connect("ktest_other", "nothing", count_other, &other_calls);
-    one = syncs() - start;
+    one = each_cpu_syncs() - start;
     marker_disconnect("ktest_other", count_other, &other_calls);
-    start = syncs();
+    start = each_cpu_syncs();
     ktest_report(!marker_connect_all(wishes, WISHES), "three functions of two markers");
-    all = syncs() - start;
+    all = each_cpu_syncs() - start;
     pass_both();
     ktest_report(calls[0] == 1 && calls[1] == 1 && other_calls == 1 && !wrong,
                  "each is called");

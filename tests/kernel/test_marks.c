@@ -7,6 +7,7 @@
 #include "kernel/thread/thread.h"
 #include "probes/core/platform.h"
 #include "probes/trace/live/live.h"
+#include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/say.h"
 
@@ -65,34 +66,25 @@ KTEST(marks, each_is_an_event_with_fields)
     ktest_report(traces(" n=5 text=(fault)") == 1, "what cannot be read is a fault");
 }
 
-static uint64_t syncs(void)
-{
-    uint64_t count = 0;
-
-    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        count += plat_sync_count(cpu);
-    return count;
-}
-
 KTEST(marks, a_group_is_switched_in_one_batch)
 {
     uint64_t start, one, all;
     int err;
 
     begin();
-    start = syncs();
+    start = each_cpu_syncs();
     say("echo 1 > " MARKS "ktest_traced/enable");
-    one = syncs() - start;
+    one = each_cpu_syncs() - start;
     say("echo 0 > " MARKS "ktest_traced/enable");
-    start = syncs();
+    start = each_cpu_syncs();
     err = say("echo 1 > " MARKS "enable");
-    all = syncs() - start;
+    all = each_cpu_syncs() - start;
     traced(1, "group");
     ktest_report(!err && one && all == one, "with as many synchronisations as one: %lu",
                  all);
-    start = syncs();
+    start = each_cpu_syncs();
     err = say("echo 0 > " MARKS "enable");
-    all = syncs() - start;
+    all = each_cpu_syncs() - start;
     ktest_report(!err && all <= 2 * one, "and off: %lu", all);
     traced(2, "group");
     ktest_report(traces("ktest_traced: (") == 1, "each is recorded meanwhile");

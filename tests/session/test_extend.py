@@ -32,7 +32,7 @@ def run(words, **more):
 
 
 def copy_tree():
-    """The files of git, as they are here. What was built there before is used again."""
+    """The files of git, as they are here. Objects built there before are used again."""
     listed = run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                  cwd=ROOT).stdout  # fmt: skip
     os.makedirs(COPY, exist_ok=True)
