@@ -19,6 +19,7 @@ enum key {
     KEY_CANCEL,
     KEY_COMPLETE,
     KEY_CLEAR,
+    KEY_REDRAW,
     KEY_LEFT,
     KEY_RIGHT,
     KEY_HOME,
@@ -56,14 +57,15 @@ void line_reset(struct line_editor *e)
 /* -- from bytes to keys -------------------------------------------------------------- */
 
 static const uint8_t control_keys[32] = {
-    [CTRL('A')] = KEY_HOME,        [CTRL('B')] = KEY_LEFT,
-    [CTRL('C')] = KEY_CANCEL,      [CTRL('D')] = KEY_DELETE_OR_END,
-    [CTRL('E')] = KEY_END,         [CTRL('F')] = KEY_RIGHT,
-    [CTRL('H')] = KEY_BACKSPACE,   [CTRL('I')] = KEY_COMPLETE,
-    [CTRL('J')] = KEY_ENTER,       [CTRL('K')] = KEY_KILL_AFTER,
-    [CTRL('L')] = KEY_CLEAR,       [CTRL('M')] = KEY_ENTER,
-    [CTRL('N')] = KEY_NEWER,       [CTRL('P')] = KEY_OLDER,
-    [CTRL('U')] = KEY_KILL_BEFORE, [CTRL('W')] = KEY_KILL_WORD,
+    [CTRL('A')] = KEY_HOME,      [CTRL('B')] = KEY_LEFT,
+    [CTRL('C')] = KEY_CANCEL,    [CTRL('D')] = KEY_DELETE_OR_END,
+    [CTRL('E')] = KEY_END,       [CTRL('F')] = KEY_RIGHT,
+    [CTRL('H')] = KEY_BACKSPACE, [CTRL('I')] = KEY_COMPLETE,
+    [CTRL('J')] = KEY_ENTER,     [CTRL('K')] = KEY_KILL_AFTER,
+    [CTRL('L')] = KEY_CLEAR,     [CTRL('M')] = KEY_ENTER,
+    [CTRL('N')] = KEY_NEWER,     [CTRL('P')] = KEY_OLDER,
+    [CTRL('R')] = KEY_REDRAW,    [CTRL('U')] = KEY_KILL_BEFORE,
+    [CTRL('W')] = KEY_KILL_WORD,
 };
 
 /* The last byte of "ESC [ parameters LETTER" and of "ESC O LETTER". */
@@ -251,6 +253,9 @@ static void edit(struct line_editor *e, enum key key)
         break;
     case KEY_KILL_WORD:
         delete_range(e, word_start(e), here);
+        break;
+    case KEY_REDRAW:
+        line_forget_screen(e);
         break;
     default:
         break;

@@ -21,6 +21,7 @@ EDITED = (
     ("echo abX" + "\x7f" + "c", "abc", "backspace"),
     ("echo aXb" + LEFT + LEFT + DELETE + END + "c", "abc", "delete"),
     ("echo kept" + CTRL["L"], "kept", "Ctrl-L"),
+    ("echo drawn" + CTRL["R"] + " again", "drawn again", "Ctrl-R"),
 )
 
 

@@ -92,6 +92,13 @@ def command(page, text, want):
     return page.wait(f"shown().includes({json.dumps(want)})", LIMIT)
 
 
+def run_line(page, text):
+    """Type a line, and wait until the guest has run it: a prompt stands behind its echo."""
+    page.type(text + "\r")
+    after = json.dumps(f"sonde> {text}\nsonde>")
+    assert page.wait(f"shown().endsWith({after})", LIMIT), page.evaluate("shown()")[-300:]
+
+
 def keep(page, name):
     for scheme in SCHEMES if SHOTS else ():
         page.call("Emulation.setEmulatedMedia",
@@ -123,7 +130,7 @@ def a_long_paste(browser, server):
 
 def two_pages(browser, server):
     one, other = at_prompt(browser, server), at_prompt(browser, server)
-    command(one, "echo mine > /tmp/a", "sonde>")
+    run_line(one, "echo mine > /tmp/a")
     tap.check(command(one, "cat /tmp/a", "\nmine"), "a file of the first guest")
     other.type("cat /tmp/a\r")
     tap.check(other.wait("shown().includes('No such file')", LIMIT), "the second has none")
@@ -133,11 +140,27 @@ def two_pages(browser, server):
 
 def a_connection_that_is_lost(browser, server):
     page = at_prompt(browser, server)
-    command(page, "echo kept > /tmp/b", "sonde>")
-    page.evaluate("window.lost = socket, socket.close(3001)")
+    run_line(page, "echo kept > /tmp/b")
+    page.type("echo half")
+    page.wait("shown().endsWith('sonde> echo half')", LIMIT)
+    page.evaluate("window.lost = socket, socket.close(3001), terminal.paste(' and not sent')")
     again = "socket !== lost && document.body.dataset.state === 'connected'"
     tap.check(page.wait(again, LIMIT), "the page connects again by itself")
+    tap.check(page.wait("/connection is lost.*Connected again.*sonde> echo half$/s"
+                        ".test(shown())", LIMIT),
+              "it says what is lost, and shows the line that the guest has")  # fmt: skip
+    tap.check(command(page, " and whole", "\nhalf and whole\n"), "which nothing has ended")
     tap.check(command(page, "cat /tmp/b", "\nkept"), "to the same guest")
+    page.call("Page.close")
+
+
+def keys_before_the_console(browser, server):
+    page = browser.open(server.url)
+    page.wait("window.shown && terminal.element", LIMIT)
+    early = page.evaluate("terminal.paste('echo ear'), document.body.dataset.state")
+    page.type("ly\r")
+    tap.note(f"typed while the page was {early}")
+    tap.check(page.wait("shown().includes('\\nearly')", LIMIT), "wait for it")
     page.call("Page.close")
 
 
@@ -348,8 +371,9 @@ def main():
 
         apart = (a_browser_that_goes_away, a_file_that_two_change, pages_of_others)
         browsing = (a_console, a_long_paste, two_pages, a_connection_that_is_lost,
-                    a_guest_that_ends, a_lab, a_task_is_a_document, the_files_of_a_lab,
-                    a_case_that_fails, a_film_plays_to_its_end)
+                    keys_before_the_console, a_guest_that_ends, a_lab,
+                    a_task_is_a_document, the_files_of_a_lab, a_case_that_fails,
+                    a_film_plays_to_its_end)
         tap.run(*[on(test, True) for test in browsing],
                 *[on(test, False) for test in apart], with_a_token)
 

@@ -217,6 +217,8 @@ static void drawing_writes_only_what_is_new(void)
     CHECK_STR(drawn(), "y");
     type("\t\377");
     CHECK_STR(drawn(), "?");
+    type("\022");
+    CHECK_STR(drawn(), "\r> abxy?\033[K");
 }
 
 static void a_long_line_is_seen_through_a_window(void)

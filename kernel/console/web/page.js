@@ -8,7 +8,10 @@ const fit = new FitAddon.FitAddon();
 const editor = CodeMirror(by('editor'), { lineNumbers: true, indentUnit: 4,
   mode: 'text/x-csrc', extraKeys: { 'Ctrl-S': () => save() } });
 const CHUNK = 512; // bytes in one message: a long paste comes in pieces
+const CTRL_R = '\x12'; // the guest's line editor draws its line again
 let session = null, socket = null, tries = 0;
+let line = 'coming'; // the console: then 'there', 'lost', 'there' ..., 'over'
+let ahead = ''; // what was typed while the console was coming
 const saved = {}; // texts as the server has them
 const texts = {}; // as they were edited
 const refused = new Set(); // the next save replaces what was changed elsewhere
@@ -36,6 +39,9 @@ function options(select, rows) {
   select.disabled = !rows.length;
 }
 
+// A sentence of the page's own, between the guest's lines.
+function remark(text) { terminal.write(`\r\n\x1b[7m ${text} \x1b[0m\r\n`); }
+
 function connect() {
   const query = new URLSearchParams({ id: session.id });
   if (here.has('token')) { query.set('token', here.get('token')); }
@@ -43,24 +49,41 @@ function connect() {
   const one = new WebSocket(`${scheme}://${location.host}/ws?${query}`, ['binary']);
   one.binaryType = 'arraybuffer';
   socket = one;
-  one.onopen = () => { tries = 0; state('connected'); type('\r'); };
+  one.onopen = () => {
+    const first = line === 'coming';
+    tries = 0;
+    line = 'there';
+    state('connected');
+    if (!first) { remark('Connected again. What the guest printed meanwhile is not shown.'); }
+    // No Enter for a line that is half typed: the guest would run it.
+    type(first ? '\r' + ahead : CTRL_R);
+    ahead = '';
+  };
   one.onmessage = event => terminal.write(
     typeof event.data === 'string' ? event.data : new Uint8Array(event.data));
   one.onclose = event => {
     if (socket !== one) { return; }
     if (event.code === 1000 || event.code === 1011 || ++tries > 20) {
+      line = 'over';
       state('the guest has ended');
       by('again').hidden = false;
-    } else {
-      state('connecting again');
-      setTimeout(connect, 300);
+      return;
     }
+    if (line === 'there') {
+      line = 'lost';
+      remark('The connection is lost. The last keys may not have arrived, and further ones '
+        + 'are not sent until it is back.');
+    }
+    state('connecting again');
+    setTimeout(connect, 300);
   };
 }
 
-// websockify takes messages of bytes only.
+// Keys wait for the first connection only. Behind a lost one there may be a hole in the line, and
+// what follows a hole must not be run. websockify takes messages of bytes only.
 function type(text) {
-  if (!socket || socket.readyState !== WebSocket.OPEN) { return; }
+  if (line === 'coming') { ahead += text; }
+  if (line !== 'there' || socket.readyState !== WebSocket.OPEN) { return; }
   const bytes = new TextEncoder().encode(text);
   for (let i = 0; i < bytes.length; i += CHUNK) { socket.send(bytes.slice(i, i + CHUNK)); }
 }
@@ -70,6 +93,7 @@ terminal.onData(type);
 async function start() {
   const lab = here.get('lab') || '';
   by('again').hidden = true;
+  line = 'coming';
   state('starting');
   try {
     session = await ask('start', { lab });
