@@ -698,19 +698,24 @@ static void tell_variable(struct gdb_request *r)
 {
     const struct gdb_variable *var;
     uint64_t number;
-    int64_t value;
+    int64_t value = 0;
+    bool is_known;
 
     if (!gdb_take_number(&r->at, &number)) {
         gdb_error(r, "no number");
         return;
     }
     var = gdb_variable_of((unsigned)number);
-    if (gdb_frame_is_selected() ? !gdb_frame_variable((unsigned)number, &value) : !var) {
+    if (gdb_frame_is_selected())
+        is_known = gdb_frame_variable((unsigned)number, &value);
+    else if ((is_known = var != NULL))
+        value = var->value;
+    if (!is_known) {
         gdb_put_text(r->out, "U");
         return;
     }
     gdb_put_text(r->out, "V");
-    gdb_put_number(r->out, (uint64_t)(gdb_frame_is_selected() ? value : var->value));
+    gdb_put_number(r->out, (uint64_t)value);
 }
 
 /* ---- what a debugger that has just come asks: qTfP, qTfV ---- */

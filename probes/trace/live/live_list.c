@@ -150,7 +150,7 @@ struct live_event *live_event_find(const char *group, const char *name)
 {
     struct live_event *e = *bucket_of(name);
 
-    while (e && (strcmp(e->name, name) || strcmp(e->group, group)))
+    while (e && (strcmp(e->name, name) != 0 || strcmp(e->group, group) != 0))
         e = e->next;
     return e;
 }
