@@ -5,7 +5,7 @@
  * For every instruction of the FILEs that may carry a probe: alone, with the text around as
  * it was built, and all of them at once. Each plan is looked at, not believed: the bytes are
  * written, decoded again, and every instruction of the program must be what it was, or a
- * jump to its own pad. -q: single probes only at every 16th instruction.
+ * jump to its own pad. -q: single probes only at every 64th instruction.
  *
  * TAP, and as comments the tables of docs/optimize.md.
  */
@@ -412,7 +412,7 @@ int main(int argc, char **argv)
     while ((opt = getopt(argc, argv, "q")) != -1) {
         if (opt != 'q')
             return 2;
-        step = 16;
+        step = 64;
     }
     for (int i = optind; i < argc; i++) {
         struct image image;

@@ -3,7 +3,7 @@
 
     tests/pun/test_plans.py [--long]
 
-The kernel itself, each 16th instruction alone, all of them at once, and in and out in
+The kernel itself, each 64th instruction alone, all of them at once, and in and out in
 portions. --long: a distribution's kernel and programs too, and each instruction alone.
 """
 

@@ -40,13 +40,14 @@ UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "ju
            "return_point", "returns", "text_poke", "xmc")  # fmt: skip
 # Subjects about one CPU at a time: alone, and among four.
 NOT_ON_2 = ("conformance", "frame", "heap", "pun")
-# The usual run has these on the other number of CPUs only. On one, truth/truth probes every
-# instruction as well.
+# The usual run has these on the other number of CPUs only. Every instruction has a trap in
+# truth/truth, and a jump in session/probe_all.
 NOT_ALONE = ("everywhere", "returns.every_function_at_once")
 NOT_ON_4 = (
     *NOT_ON_2,
     "commands",
     "contain",
+    "everywhere",
     "explain",
     "optimize.any_density_in_and_out",
     "optimize.half_of_all_goes_and_comes_back",

@@ -14,7 +14,7 @@ from session import LIMIT, ask, at_prompt, run_on, typed
 SEED = int(os.environ.get("SEED", time.time()))
 GARBAGE = (1 << 20) if tap.LONG else 1 << 18
 BYTES = f"{GARBAGE >> 10} KB of random bytes"
-REPLIES, LISTS = (100, 5) if tap.LONG else (40, 2)
+REPLIES, LISTS = (100, 5) if tap.LONG else (20, 1)
 
 
 def errors_have_numbers(guest):

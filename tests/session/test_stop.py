@@ -85,7 +85,7 @@ def truth_stops_in_the_middle(guest):
 
 def probe_all_leaves_nothing(guest):
     for stage in (rb"\d+ functions, ", rb"\d+ of \d+ probes", rb"probes are being armed"):
-        text = stopped_at(guest, "probe all [a-f]*", stage)
+        text = stopped_at(guest, "probe all [a-c]*", stage)
         tap.check("stopped; none of its probes is left" in text, f"stopped at {stage}")
         nothing_is_left(guest, "probe all")
     tap.equal(ask(guest, "probe list").count("\n"), 1, "nor a line of the list")
@@ -94,7 +94,7 @@ def probe_all_leaves_nothing(guest):
 def a_set(guest):
     """Some thousands of probes in one set, and one behind it: how many the set has."""
     ask(guest, "probe del all")
-    ask(guest, "probe all [a-f]*")
+    ask(guest, "probe all [a-c]*")
     ask(guest, "probe add vfs_read last")
     return int(stat(guest)["probes"]) - 1
 

@@ -9,7 +9,7 @@ from trial import counted, cpus, each_function, functions_run, storm, trial
 
 
 def every_instruction_at_once():
-    """kernel/smp4 does it in the usual run, without counting."""
+    """The usual run has one CPU, in truth/truth, and jumps on two, in session/probe_all."""
     if not tap.LONG:
         return
     with counted(4) as machine:

@@ -108,7 +108,7 @@ def functions_run(machine):
 
 def each_function(smp):
     """All workloads for those that they come to; the others see at least that they go. The
-    usual run takes one of eight, others each time.
+    usual run takes one of sixteen, others each time.
     """
     with counted(smp) as machine:
         names = functions_run(machine)
@@ -116,7 +116,7 @@ def each_function(smp):
         if not tap.LONG:
             seed = int(os.environ.get("SEED", random.randrange(1 << 31)))
             tap.note(f"seed {seed}")
-            names = random.Random(seed).sample(names, len(names) // 8)
+            names = random.Random(seed).sample(names, len(names) // 16)
         name = f"{cpus(smp)}, one function at a time"
         trial(machine, f"each {','.join(names)}", ("all | tail -n 1",), f"{name}, all")
         if tap.LONG:
