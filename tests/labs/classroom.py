@@ -9,7 +9,7 @@ stands in what is handed out where the task depends on it. The cases of a gradin
 one, which no student can know.
 """
 
-import concurrent.futures
+import concurrent.futures.process
 import contextlib
 import csv
 import hashlib
@@ -32,19 +32,27 @@ from options import UsageError
 AIM_BYTES = 8 * 10**9
 ID = re.compile(r"[A-Za-z0-9][\w.-]{0,60}")
 BOOT_SECONDS = 120
+UNKNOWN = "?"  # in the place of points
 
 
 def read_roster(path):
     """The students' ids: the first column of a CSV file with a head."""
     try:
-        with open(path, encoding="utf-8", newline="") as file:
+        with open(path, encoding="utf-8-sig", newline="") as file:
             rows = [row for row in csv.reader(file) if row]
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: byte {error.start} is not UTF-8") from None
+    except csv.Error as error:
+        raise UsageError(f"{path}: no CSV file: {error}") from None
     ids = [row[0].strip() for row in rows[1:]]
     for name in ids:
-        if not ID.fullmatch(name) or ids.count(name) > 1:
-            raise UsageError(f"{path}: {name!r} is no id, or there are two of it")
+        if not ID.fullmatch(name):
+            raise UsageError(f"{path}: {name!r} is no id: it begins with a letter or digit, "
+                             "and has 61 of these and of .-_ at most")  # fmt: skip
+        if ids.count(name) > 1:
+            raise UsageError(f"{path}: {name!r} stands there twice")
     if not ids:
         raise UsageError(f"{path}: no students; behind a head, the first column has ids")
     return ids
@@ -88,32 +96,49 @@ def hand_out(roster, folder):
 # ---- collecting
 
 
-def bytes_in_folder(path):
-    """A regular file's bytes; None: there is none. No link is followed."""
+class NotTaken(Exception):
+    """Something was handed in, and it is no file of the student's; the text says what."""
+
+
+def bytes_in_folder(folder, *names):
+    """A regular file's bytes; None: there is none. Links are not followed. NotTaken."""
+    path = os.path.join(folder, *names)
+    if not os.path.lexists(path):
+        return None
+    if os.path.realpath(path) != os.path.join(os.path.realpath(folder), *names):
+        raise NotTaken(f"{path} is a link, or stands behind one")
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError:
-        return None
-    with open(file, "rb") as opened:
+    except OSError as error:
+        raise NotTaken(f"{path}: {error.strerror}") from None
+    try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
-            return None
-        return opened.read(grade.FILE_MAX + 1)
+            raise NotTaken(f"{path} is no regular file")
+        with open(file, "rb", closefd=False) as opened:
+            return opened.read(grade.FILE_MAX + 1)
+    finally:
+        os.close(file)
 
 
 def bytes_in_zip(path, name):
+    """The same of a file in a zip file."""
+    if not os.path.lexists(path):
+        return None
     try:
         with zipfile.ZipFile(path) as packed, packed.open(name) as opened:
             return opened.read(grade.FILE_MAX + 1)
-    except (OSError, KeyError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+    except KeyError:
         return None
+    except Exception as error:  # pylint: disable=broad-except  # of a stranger's bytes
+        raise NotTaken(f"{path}: {name}: {error or type(error).__name__}") from None
 
 
 def take(folder, student, lab, target):
-    """Copy what a student has handed in for a lab to @target. False: nothing."""
+    """Copy what a student has handed in for a lab to @target. False: nothing. NotTaken."""
     packed, found = os.path.join(folder, student + ".zip"), False
     os.makedirs(target)
     for file in labs.handed_in(lab):
-        data = bytes_in_folder(os.path.join(folder, student, lab, file))
+        data = bytes_in_folder(folder, student, lab, file)
         if data is None:
             data = bytes_in_zip(packed, f"{lab}/{file}")
         if data is not None:
@@ -123,22 +148,33 @@ def take(folder, student, lab, target):
     return found
 
 
+def points_of(shop, folder, student, target, seed):
+    """Points for what a student has handed in; None: that is nothing. NotTaken, HostError."""
+    if not take(folder, student, shop.lab, target):
+        return None
+    return sum(v.points for v in grade.grade(shop, target, seed))
+
+
 def grade_some(lab, tree, scratch, folder, seeds):
-    """Points by student; None: nothing was handed in. Runs in a process of its own.
+    """Points by student, and sentences about those without. Runs in a process of its own.
     @seeds: by student, for the task and for the cases
     """
-    points = {}
+    points, said = {}, []
     built = os.path.join(scratch, "built")
     with contextlib.closing(grade.workshop_of(lab, tree, built)) as shop:
         shop.build_ours()
         for student, (task, cases) in seeds.items():
             target = os.path.join(scratch, student)
-            if not take(folder, student, lab, target):
-                points[student] = None
-                continue
             seed = task if grade.has_seeds(lab) else cases
-            points[student] = sum(v.points for v in grade.grade(shop, target, seed))
-    return points
+            try:
+                points[student] = points_of(shop, folder, student, target, seed)
+            except NotTaken as error:
+                points[student] = None
+                said.append(f"{student}, {lab}: not taken: {error}")
+            except (HostError, OSError) as error:
+                points[student] = UNKNOWN
+                said.append(f"{student}, {lab}: not graded: {error}")
+    return points, said
 
 
 def chunks(students, count):
@@ -151,6 +187,8 @@ def collect(roster, folder, jobs, output):
     students, secret = read_roster(roster), secret_of(roster)
     begun = time.monotonic()
     points = {student: {} for student in students}
+    with open(output, "a", encoding="utf-8"):
+        pass  # if that cannot be done, it is not said behind all the gradings
     with tempfile.TemporaryDirectory() as scratch, \
             concurrent.futures.ProcessPoolExecutor(jobs) as pool:  # fmt: skip
         tree = grade.committed(os.path.join(scratch, "tree"))
@@ -163,21 +201,36 @@ def collect(roster, folder, jobs, output):
                 place = os.path.join(scratch, f"{lab}-{i}")
                 done[pool.submit(grade_some, lab, tree, place, folder, seeds)] = lab
         for task in concurrent.futures.as_completed(done):
-            for student, number in task.result().items():
+            some, said = result_of(task, done[task])
+            for line in said:
+                print("sonde: class: " + line, file=sys.stderr)
+            for student, number in some.items():
                 points[student][done[task]] = number
     write_grades(points, output)
     print(f"{len(students)} students in {time.monotonic() - begun:.0f} s: {output}")
+    return not any(UNKNOWN in row.values() for row in points.values())
+
+
+def result_of(task, lab):
+    try:
+        return task.result()
+    except concurrent.futures.process.BrokenProcessPool:
+        raise HostError(f"class: a process that was grading {lab} was ended by something "
+                        "else; if memory has run out, try --jobs 1") from None
 
 
 def write_grades(points, output):
-    """A row for each student; an empty field where nothing was handed in."""
+    """A row for each student; an empty field where nothing was taken, and UNKNOWN where the
+    grading failed.
+    """
     with open(output, "w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(["id", *labs.NUMBERS, "sum"])
         for student, by_lab in points.items():
             numbers = [by_lab[lab] for lab in labs.NUMBERS]
             fields = ["" if number is None else number for number in numbers]
-            rows.writerow([student, *fields, sum(number or 0 for number in numbers)])
+            known = [number for number in numbers if number not in (None, UNKNOWN)]
+            rows.writerow([student, *fields, sum(known)])
 
 
 # ---- memory
@@ -208,13 +261,16 @@ def measure(count, memory):
 
 
 def command(options):
-    """./sonde class."""
+    """./sonde class: returns whether all was done."""
+    done = True
     if options.guests:
         measure(options.guests, options.memory)
     elif not options.roster:
         raise UsageError("class: a ROSTER, or --guests N")
     elif options.collect:
-        collect(options.roster, options.collect, options.jobs, options.output or "grades.csv")
+        done = collect(options.roster, options.collect, options.jobs,
+                       options.output or "grades.csv")  # fmt: skip
     else:
         hand_out(options.roster, options.output or "handed-out")
     sys.stdout.flush()
+    return done

@@ -1,22 +1,30 @@
 """confine.py - run a program that is not trusted: for so long, with so much memory, without a
 way to change any file, and without those files that would tell it the right answers.
 
-Landlock keeps it from files, from the network and from signals to other processes, as far as
-the running Linux has it; limits of resources hold everywhere.
+Landlock keeps it from files, as far as the running Linux has it; a filter of system
+calls keeps it from sockets and other processes. Limits of resources hold everywhere; but
+that of processes does not hold for root, so where root grades, the program has a user of
+its own.
 """
 
+import contextlib
 import ctypes
+import errno
 import functools
 import os
 import resource
 import signal
+import struct
 import subprocess
 
 OUTPUT_MAX = 2**20  # bytes of each file that it writes
 MEMORY_MAX = 4 * 2**30  # of address space
 TASKS_MORE = 200  # processes and threads that it may add to those of the user
 
+USERS = 0x40000000  # numbers from here on are no user's
+
 PR_SET_NO_NEW_PRIVS = 38
+PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 PR_SET_CHILD_SUBREAPER = 36
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446
 RULE_PATH = 1
@@ -30,6 +38,18 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc"
           "/proc", "/nix", "/gnu")  # fmt: skip
 NETWORK = 3  # bind, connect; ABI 4
 SCOPES = 3  # abstract sockets, signals; ABI 6
+
+# System calls, by number. None of these is for a submission:
+# socket ptrace tkill process_vm_readv process_vm_writev pidfd_send_signal io_uring_setup
+# pidfd_open
+REFUSED = (41, 101, 200, 310, 311, 424, 425, 434)
+# Their first argument is a process, which has to be the program itself: kill rt_sigqueueinfo
+# tgkill rt_tgsigqueueinfo prlimit64
+OWN_ONLY = (62, 129, 234, 297, 302)
+ARCH_X86_64, X32 = 0xC000003E, 0x40000000
+LOAD, EQUAL, AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # of classic BPF
+AT_NUMBER, AT_ARCH, AT_FIRST = 0, 4, 16  # in what the filter is given
+ALLOW, REFUSE = 0x7FFF0000, 0x50000 | errno.EPERM
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -71,6 +91,37 @@ def lock_files(writable, readable):
     os.close(ruleset)
 
 
+def filter_of(process):
+    """Instructions: what @process may ask of Linux. Each jumps over so many that follow."""
+    calls = [(EQUAL, number) for number in REFUSED] + [(EQUAL, number) for number in OWN_ONLY]
+    last = len(REFUSED) + len(OWN_ONLY)
+    rows = [(LOAD, 0, 0, AT_ARCH), (EQUAL, 1, 0, ARCH_X86_64), (RETURN, 0, 0, REFUSE),
+            (LOAD, 0, 0, AT_NUMBER), (AT_LEAST, last + 5, 0, X32)]  # fmt: skip
+    for i, (code, number) in enumerate(calls):
+        left = last - i - 1
+        rows.append((code, left + 5 if number in REFUSED else left + 1, 0, number))
+    rows += [(RETURN, 0, 0, ALLOW), (LOAD, 0, 0, AT_FIRST), (EQUAL, 1, 0, process),
+             (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)]  # fmt: skip
+    return b"".join(struct.pack("=HBBI", *row) for row in rows)
+
+
+def filter_calls():
+    """From here on Linux answers EPERM to what REFUSED and OWN_ONLY exclude."""
+    program = filter_of(os.getpid())
+    text = ctypes.create_string_buffer(program, len(program))
+    head = struct.pack("=H6xQ", len(program) // 8, ctypes.addressof(text))
+    libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, head, 0, 0)
+
+
+def become(user):
+    """Another user, where root may: in a namespace it may not have the number."""
+    with contextlib.suppress(OSError):
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+
+
 @functools.lru_cache(1)
 def tasks_of_user():
     """Threads of this user, which a limit counts together, when it is first asked for."""
@@ -98,27 +149,43 @@ def set_limits(rows):
         resource.setrlimit(which, (value, value))
 
 
-def children():
-    """Processes that are ours, also those whose parent has ended."""
+def children(of="self"):
+    """Processes that a process has made; of our own, also those whose parent has ended."""
     found = []
-    for task in os.listdir("/proc/self/task"):
-        with open(f"/proc/self/task/{task}/children", encoding="ascii") as file:
-            found += [int(word) for word in file.read().split()]
+    with contextlib.suppress(OSError):  # it has ended
+        for task in os.listdir(f"/proc/{of}/task"):
+            with open(f"/proc/{of}/task/{task}/children", encoding="ascii") as file:
+                found += [int(word) for word in file.read().split()]
     return found
 
 
+def family(before):
+    """Our processes but @before, and all that these have made."""
+    found = [child for child in children() if child not in before]
+    for process in found:
+        found += children(process)
+    return found
+
+
+def signal_to(processes, number):
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, number)
+
+
 def end_all(before):
-    """Kill what the program has left behind, generation by generation."""
-    while True:
-        left = [child for child in children() if child not in before]
-        if not left:
-            return
+    """Kill what the program has left behind. All are stopped first: a process that is stopped
+    starts no others, and still has its place among TASKS_MORE.
+    """
+    stopped = set()
+    while new := set(family(before)) - stopped:
+        signal_to(new, signal.SIGSTOP)
+        stopped |= new
+    while left := family(before):
+        signal_to(left, signal.SIGKILL)
         for child in left:
-            try:
-                os.kill(child, signal.SIGKILL)
+            with contextlib.suppress(ChildProcessError):
                 os.waitpid(child, 0)
-            except (ProcessLookupError, ChildProcessError):
-                pass
 
 
 class Ended:
@@ -137,12 +204,14 @@ class Ended:
 
 
 def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, facts=None,
-        writable=(), readable=(), output_max=OUTPUT_MAX, cwd="/"):  # fmt: skip
+        writable=(), readable=(), output_max=OUTPUT_MAX, cwd="/",
+        is_apart=False):  # fmt: skip
     """Run @words for @seconds at most; all that it has started ends with it.
     @output:    file for what it prints
     @facts:     file that it finds open, with its number in LAB_FACTS
     @writable:  folders in which it may write
     @readable:  files and folders that it may read, besides these, itself and the system's
+    @is_apart:  as a user of its own, and without system calls that reach others: no compiler
     """
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     before = children()
@@ -152,17 +221,28 @@ def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, fac
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         os.setsid()
         set_limits(rows)
+        with open("/proc/self/oom_score_adj", "w", encoding="ascii") as file:
+            file.write("1000")  # where memory runs out, this is what has to end
         lock_files(("/dev/null", *writable), (*readable, *filter(os.path.isabs, words[:1])))
+        if is_apart:
+            become(USERS + os.getppid())
+            filter_calls()
 
     passed = (facts.fileno(),) if facts else ()
     environment = dict(os.environ, LAB_FACTS=" ".join(map(str, passed)))
+    opened = program = None
+    if is_apart:  # by its number, for a user that cannot go through all folders above it
+        opened = os.open(words[0], os.O_RDONLY)
+        os.fchmod(opened, 0o755)
+        passed += (opened,)
+        program = f"/proc/self/fd/{opened}"
     if writable:  # a place for compilers' temporary files; ccache would write elsewhere
         environment.update(TMPDIR=writable[0], CCACHE_DISABLE="1")
     # A signal that ends the grading while the program is started would leave it behind.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
     process, is_late = None, False
     try:
-        process = subprocess.Popen(words, stdin=stdin, stdout=output,
+        process = subprocess.Popen(words, executable=program, stdin=stdin, stdout=output,
                                    stderr=subprocess.STDOUT, preexec_fn=prepare, cwd=cwd,
                                    env=environment, pass_fds=passed)  # fmt: skip
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
@@ -175,4 +255,6 @@ def run(words, seconds, stdin=subprocess.DEVNULL, output=subprocess.DEVNULL, fac
             process.kill()
             process.wait()
         end_all(before)
+        if opened:
+            os.close(opened)
     return Ended(process.returncode, is_late, seconds)

@@ -16,7 +16,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 
 import confine
 import labs
@@ -30,6 +29,8 @@ SHOWN_AROUND = 2  # facts that are right, in front of one that is not and behind
 CASE_SECONDS = 5  # for one case; the right answers take some milliseconds
 BUILD_SECONDS = 60
 FILE_MAX = 2**20  # bytes of a file that is handed in
+PRINTED_MAX = 20000  # bytes of what a program prints that are shown
+SPARE = 2**22  # bytes that a device has to have left behind a build that failed
 WRONG = "wrong: "  # as tests/labs/grader.h has it
 SHARED = ("tests/labs", "tests/model", "docs/labs", "probes/insn", "probes/jump",
           "kernel/base", "libc/include")  # fmt: skip
@@ -46,6 +47,18 @@ def scale():
         return max(float(os.environ.get("GRADE_SCALE", "1")), 1)
     except ValueError:
         raise UsageError("GRADE_SCALE is a number") from None
+
+
+def must_have_room(path):
+    """A device that is full is no one's mistake in a program: HostError."""
+    there = os.statvfs(path)
+    if there.f_bavail * there.f_frsize < SPARE:
+        raise HostError(f"grade: no space is left on the device of {path}")
+
+
+def file_in_memory():
+    """A file that no device has to have room for, and that is gone when it is closed."""
+    return os.fdopen(os.memfd_create("case"), "w+b")
 
 
 class NotBuilt(Exception):
@@ -77,6 +90,8 @@ class Workshop:
         self.scale = scale()
         self.seconds = CASE_SECONDS * self.scale
         self.right = {}  # facts, by line, seed and case
+        self.printed = ""  # by the last case
+        self.warned = []  # what the compiler has said of the student's files
         os.makedirs(folder, exist_ok=True)
 
     def path(self, name):
@@ -101,8 +116,13 @@ class Workshop:
     def compile_theirs(self, source):
         """An object of a student's file, which is made without a look at the grader's."""
         target = source + ".o"
-        self.run(self.to_compile(source, target), self.theirs, (self.start,))
+        words = self.to_compile(source, target)
+        self.note_warnings(self.run(words, self.theirs, (self.start,)))
         return target
+
+    def note_warnings(self, said):
+        if said not in self.warned:
+            self.warned.append(said)
 
     def to_compile(self, source, target):
         """Words. Headers come from the lab first."""
@@ -111,14 +131,18 @@ class Workshop:
         return [*CC, "-iquote", self.start, "-c", "-o", target, source]
 
     def run(self, words, writable, readable):
+        """What a tool has said of files that it could translate. NotBuilt."""
         with open(self.path("messages"), "w+b") as messages:
             ended = confine.run(words, BUILD_SECONDS * self.scale, output=messages,
                                 writable=(writable,), readable=readable, output_max=2**27,
                                 cwd=self.tree)  # fmt: skip
-            if ended.why:
-                messages.seek(0)
-                said = messages.read(20000).decode(errors="replace")
-                raise NotBuilt(said.replace(self.theirs + "/", "") or ended.why)
+            messages.seek(0)
+            said = messages.read(PRINTED_MAX).decode(errors="replace")
+            said = said.replace(self.theirs + "/", "")
+        if ended.why:
+            must_have_room(self.folder)
+            raise NotBuilt(said or ended.why)
+        return said
 
     def link(self, name, objects):
         self.run(LINK + ["-o", self.path(name), *objects], self.folder, ())
@@ -157,7 +181,11 @@ class Workshop:
         if os.path.getsize(source) > FILE_MAX:
             raise NotBuilt(f"{source}: more than {FILE_MAX} bytes")
         os.makedirs(self.theirs, exist_ok=True)
-        return shutil.copyfile(source, os.path.join(self.theirs, file))
+        try:
+            return shutil.copyfile(source, os.path.join(self.theirs, file))
+        except OSError:
+            must_have_room(self.folder)
+            raise
 
     def build_answer(self, handed_in):
         """The program with the student's files in it. NotBuilt."""
@@ -166,12 +194,13 @@ class Workshop:
         self.answer = self.link("answer", self.frame + self.driver + objects)
 
     def run_case(self, program, line, seed, case, given=None):
-        """(facts, how it ended) of one case; what it printed is left in output."""
-        with open(self.path("facts"), "w+b") as facts, \
-                open(self.path("output"), "wb") as output:  # fmt: skip
+        """(facts, how it ended) of one case; what it printed is left in @printed."""
+        with file_in_memory() as facts, file_in_memory() as output:
             ended = confine.run([program, line, str(seed), str(case)], self.seconds,
-                                given or subprocess.DEVNULL, output, facts)
+                                given or subprocess.DEVNULL, output, facts, is_apart=True)
             facts.seek(0)
+            output.seek(0)
+            self.printed = output.read(PRINTED_MAX).decode(errors="replace")
             return facts.read().decode(errors="replace").splitlines(), ended
 
     def compare(self, line, seed, case):
@@ -187,7 +216,7 @@ class Workshop:
 
     def make_input(self, line, seed, case):
         """A file with what the input's program states."""
-        file = tempfile.TemporaryFile()  # pylint: disable=consider-using-with
+        file = file_in_memory()
         made = self.run_ours(self.input, line, seed, case, None)
         file.write("\n".join(made[:-1] + [""]).encode())
         return file
@@ -309,6 +338,7 @@ def grade(workshop, handed_in, seed):
     Cases are numbered through the whole rubric.
     """
     lines = labs.rubric(workshop.lab, workshop.tree)
+    workshop.warned = []
     try:
         workshop.build_answer(handed_in)
     except NotBuilt as error:
@@ -328,13 +358,15 @@ def grade_line(workshop, line, seed, first):
     return Verdict(line)
 
 
-def show(verdicts, number, seed, as_json):
+def show(verdicts, number, seed, as_json, warned=""):
+    """@warned: by the compiler"""
     score, of = sum(v.points for v in verdicts), sum(v.line.points for v in verdicts)
     if as_json:
         print(json.dumps({"lab": number, "seed": seed, "score": score, "of": of,
+                          "warnings": warned,
                           "lines": [v.as_json() for v in verdicts]}))  # fmt: skip
         return score == of
-    print(f"# seed {seed}")
+    print(f"# seed {seed}\n{warned}", end="")
     if verdicts and all((v.why or "").startswith("not built: ") for v in verdicts):
         print(verdicts[0].why.rstrip())
         for verdict in verdicts:
@@ -356,8 +388,7 @@ def show_case(workshop, handed_in, seed, case, as_json=False):
     else:
         raise UsageError(f"--case {case}: the cases are 0 to {first - 1}")
     difference = workshop.compare(line.name, seed, case - first)
-    with open(workshop.path("output"), encoding="utf-8", errors="replace") as output:
-        printed = output.read(20000)
+    printed = workshop.printed
     if as_json:
         shown = {"lab": labs.NUMBERS[workshop.lab], "seed": seed, "case": case,
                  "name": line.name, "why": None, "printed": printed}  # fmt: skip
@@ -411,7 +442,11 @@ def work_folder(name):
     path = os.path.join(BUILD, "labs", name)
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path + ".lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print(f"sonde: waiting for the end of another grading of {name}", file=sys.stderr)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         shutil.rmtree(path, ignore_errors=True)
         os.makedirs(path)
         yield path
@@ -443,4 +478,4 @@ def grade_in(work, name, handed_in, seed, options):
             print(str(error).rstrip(), file=sys.stderr)
             return False
         verdicts = grade(workshop, handed_in, seed)
-    return show(verdicts, labs.NUMBERS[name], seed, options.json)
+    return show(verdicts, labs.NUMBERS[name], seed, options.json, "".join(workshop.warned))

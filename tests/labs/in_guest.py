@@ -11,7 +11,7 @@ import sys
 import time
 
 from building import HostError
-from grade import Difference, NotBuilt, Workshop
+from grade import PRINTED_MAX, Difference, NotBuilt, Workshop
 from guest import ROOT, Guest, GuestError, Setup
 from machine import Gone, ProtocolError
 
@@ -131,7 +131,8 @@ class GuestWorkshop(Workshop):
         target = os.path.splitext(source)[0] + ".o"
         headers = [os.path.join(root, folder) for root in (self.tree, ROOT)
                    for folder in (*abi.FOLDERS, "libc")]  # fmt: skip
-        self.run(self.to_compile(source, target), self.theirs, (self.start, *headers))
+        self.note_warnings(self.run(self.to_compile(source, target), self.theirs,
+                                    (self.start, *headers)))  # fmt: skip
         return target
 
     def to_compile(self, source, target):
@@ -188,7 +189,7 @@ class GuestWorkshop(Workshop):
         except Failed as error:
             seen.why = str(error)
             self.guests.pop(whose).stop()
-        self.said = "".join(ask.said)
+        self.printed = "".join(ask.said)[:PRINTED_MAX]
         return found, seen
 
     def compare(self, line, seed, case):
@@ -199,8 +200,6 @@ class GuestWorkshop(Workshop):
                 raise HostError(f"grade: the grader of {self.lab}: {line}: {seen.why}")
             self.right[line, seed] = facts
         got, seen = self.run_in("answer", self.answer, line, seed)
-        with open(self.path("output"), "w", encoding="utf-8") as output:
-            output.write(self.said)
         if got == self.right[line, seed] and not seen.why:
             return None
         return Difference(got, self.right[line, seed], seen)

@@ -16,6 +16,9 @@ from guest import ROOT
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import classroom  # noqa: E402
+import grade  # noqa: E402
+import labs  # noqa: E402
+from building import HostError  # noqa: E402
 
 HERE = os.path.join(ROOT, "tests", "labs")
 ROSTER = os.path.join(HERE, "roster.csv")
@@ -65,6 +68,103 @@ def what_is_handed_in_is_graded():
         tap.check(not os.path.exists(os.path.join(folder, "keys")), "nothing is unpacked")
 
 
+def what_is_no_file_of_the_student():
+    """Nothing is taken, and it is said; the work of others stays theirs."""
+    with tempfile.TemporaryDirectory() as folder:
+        def path(*names):
+            os.makedirs(os.path.join(folder, *names[:-1]), exist_ok=True)
+            return os.path.join(folder, *names)
+
+        def said(student, lab="int3"):
+            with tempfile.TemporaryDirectory() as scratch:
+                try:
+                    return classroom.take(folder, student, lab, os.path.join(scratch, "x"))
+                except classroom.NotTaken as error:
+                    return str(error)
+
+        with open(path("ann", "int3", "int3.c"), "w", encoding="ascii") as file:
+            file.write("hers\n")
+        os.symlink(path("ann", "int3"), path("bob", "int3"))
+        os.symlink(path("ann"), path("cid"))
+        os.symlink("/no/such", path("dan", "int3", "int3.c"))
+        os.mkfifo(path("eve", "int3", "int3.c"))
+        os.mkdir(path("fay", "int3", "int3.c"))
+        tap.equal((said("ann"), said("zoe")), (True, False), "a file, and none")
+        for student in ("bob", "cid", "dan"):
+            wanted = f"{folder}/{student}/int3/int3.c is a link, or stands behind one"
+            tap.equal(said(student), wanted, f"{student}: a link")
+        for student in ("eve", "fay"):
+            wanted = f"{folder}/{student}/int3/int3.c is no regular file"
+            tap.equal(said(student), wanted, f"{student}: no file")
+        if os.getuid():
+            os.chmod(path("ann", "int3", "int3.c"), 0)
+            tap.check(said("ann").endswith("int3.c: Permission denied"), "an unreadable file")
+        the_zip_is_damaged(path("gus.zip"), lambda: said("gus"))
+
+
+def the_zip_is_damaged(path, said):
+    def pack(name):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+            packed.writestr(name, "line\n" * 1000)
+        with open(path, "rb") as file:
+            return file.read()
+
+    pack("int3/other.c")
+    tap.equal(said(), False, "a zip file without the file")
+    whole = pack("int3/int3.c")
+    at = whole.index(b"int3.c") + len("int3.c")
+    for what, data in (
+        ("of other bytes", whole[:at] + b"\xff" * 8 + whole[at + 8 :]),
+        ("cut short", whole[: len(whole) // 2]),
+        ("locked with a password", whole[:6] + b"\x01" + whole[7:].replace(
+            b"PK\1\2\x14\3\x14\0\0", b"PK\1\2\x14\3\x14\0\1")),
+        ("empty", b""),
+    ):  # fmt: skip
+        with open(path, "wb") as file:
+            file.write(data)
+        tap.check(str(said()).startswith(path + ": int3/int3.c: "), f"{what}: {said()}")
+
+
+def one_that_cannot_be_graded():
+    """Others still have their points, and the file says which are not known."""
+    shop_of = grade.workshop_of
+
+    class Shop:
+        def __init__(self, *_):
+            self.lab = "int3"
+
+        def build_ours(self):
+            pass
+
+        def close(self):
+            pass
+
+    def graded(_, target, __):
+        if target.endswith("bob"):
+            raise HostError("no guest")
+        return []
+
+    usual, grade.workshop_of, grade.grade = grade.grade, Shop, graded
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for student in ("ann", "bob"):
+                os.makedirs(os.path.join(folder, student, "int3"))
+                shutil.copy(os.path.join(HERE, "int3/solution/int3.c"),
+                            os.path.join(folder, student, "int3"))  # fmt: skip
+            seeds = {student: (1, 2) for student in ("bob", "ann", "zoe")}
+            points, said = classroom.grade_some("int3", None, folder + "/x", folder, seeds)
+            tap.equal(points, {"bob": "?", "ann": 0, "zoe": None}, "points")
+            tap.equal(said, ["bob, int3: not graded: no guest"], "and why")
+            rows = {student: {"int3": points[student]} for student in points}
+            for row in rows.values():
+                row.update({lab: None for lab in labs.NUMBERS if lab != "int3"})
+            output = os.path.join(folder, "grades.csv")
+            classroom.write_grades(rows, output)
+            tap.equal(scores(output)["bob"], {"int3": "?", "sum": "0"}, "in the file")
+    finally:
+        grade.workshop_of, grade.grade = shop_of, usual
+
+
 def each_student_has_a_seed():
     with tempfile.TemporaryDirectory() as folder:
         roster, out = os.path.join(folder, "class.csv"), os.path.join(folder, "out")
@@ -94,10 +194,20 @@ def each_student_has_a_seed():
 def what_is_no_class():
     with tempfile.TemporaryDirectory() as folder:
         roster = os.path.join(folder, "class.csv")
-        for text in ("id\n", "id\n../up\n", "id\nann\nann\n"):
-            with open(roster, "w", encoding="ascii") as file:
+        for text in (b"id\n", b"id\n../up\n", b"id\nann\nann\n", b"id\n=1+1\n", b"id\n@x\n",
+                     b"id\n-2\n", b"id\n+3\n", b'id\n"a b"\n', b'id\n"a""b"\n', b"id\n'a'\n",
+                     b'id\n"a\nb"\n', b"id\nann,M\xfcller\n", b"id\na\0b\n", b""):
+            with open(roster, "wb") as file:
                 file.write(text)
-            tap.equal(sonde(roster)[0], 2, f"a roster of {text!r}")
+            status, out, error = sonde(roster)
+            is_told = error.startswith(f"sonde: {roster}: ") and error.count("\n") == 1
+            tap.check((status, out) == (2, "") and is_told, f"a roster of {text!r}: {error}")
+        with open(roster, "wb") as file:
+            file.write("\ufeffid,name\nann,\"O'Hara, =1+1\"\n".encode())
+        tap.equal(classroom.read_roster(roster), ["ann"], "names may be anything")
+        status, _, error = sonde(roster, "--collect", HERE, "-o", "/no/such/grades.csv")
+        wanted = "sonde: /no/such/grades.csv: No such file or directory\n"
+        tap.equal((status, error), (5, wanted), "grades that cannot be written")
         tap.equal(sonde(os.path.join(folder, "none"))[0], 2, "no roster")
         tap.equal(sonde()[0], 2, "nothing at all")
         tap.equal(sonde(ROSTER, "--collect", os.path.join(folder, "none"))[0], 2, "no folder")
@@ -110,5 +220,6 @@ def guests_take_memory():
     tap.check(status == 0 and found and 20 < int(found[1]) < 600, said.strip())
 
 
-tap.run(what_is_handed_in_is_graded, each_student_has_a_seed, what_is_no_class,
+tap.run(what_is_handed_in_is_graded, what_is_no_file_of_the_student,
+        one_that_cannot_be_graded, each_student_has_a_seed, what_is_no_class,
         guests_take_memory)

@@ -65,6 +65,26 @@ path[length] = 0;
 strcpy(strrchr(path, '/') + 1, "truth");
 execv(path, words);
 """
+CHILDREN = """
+int count = 0;
+for (pid_t child; count < 2000 && (child = fork()) >= 0; count++)
+    if (!child) for (;;) pause();
+printf("%d children", count), fflush(stdout);
+_exit(3);
+"""
+# Each child is as bad as its parent.
+BOMB = "signal(SIGTERM, SIG_IGN); for (;;) fork();"
+# Prints what it could do to others.
+OTHERS = """
+struct rlimit none = { 0, 0 };
+printf("kill %d ", kill(getppid(), 0)), printf("all %d ", kill(-1, 0));
+printf("limit %d ", prlimit(getppid(), RLIMIT_NOFILE, &none, 0));
+printf("trace %ld ", ptrace(PTRACE_ATTACH, getppid(), 0, 0));
+printf("socket %d ", socket(AF_UNIX, SOCK_STREAM, 0));
+printf("itself %d %d", kill(getpid(), 0), raise(SIGURG)), fflush(stdout);
+_exit(3);
+"""
+HEADERS = "#include <sys/ptrace.h>\n#include <sys/resource.h>\n#include <sys/socket.h>\n"
 DAEMON = "if (!fork()) { setsid(); if (fork()) _exit(0); for (;;) sleep(100); }"
 
 
@@ -85,6 +105,17 @@ class Bench:
                 file.write(content)
         self.verdicts = grade.grade(self.workshop, path, 7)
         return [v.line.name for v in self.verdicts if v.why]
+
+    def printed(self, text, seconds):
+        """What one case prints, and why it is lost."""
+        usual, self.workshop.seconds = self.workshop.seconds, seconds
+        path = os.path.join(self.folder, "in")
+        with open(os.path.join(path, "int3.c"), "w", encoding="utf-8") as file:
+            file.write(text)
+        self.workshop.build_answer(path)
+        _, ended = self.workshop.run_case(self.workshop.answer, "hit", 7, 0)
+        self.workshop.seconds = usual
+        return self.workshop.printed, ended.why
 
 
 def read(path):
@@ -118,6 +149,7 @@ def submissions_that_misbehave():
         files_stay(bench, solution)
         answers_are_out_of_reach(bench)
         nothing_stays_behind(bench, solution)
+        others_are_out_of_reach(bench, solution)
         graders_in_the_folder_do_not_count(bench)
 
 
@@ -150,12 +182,24 @@ def answers_are_out_of_reach(bench):
 
 
 def nothing_stays_behind(bench, solution):
-    if confine.landlock_abi() >= 6:
-        lost = bench.lost(FIRST % PARENT + solution)
-        tap.equal(lost, [], "signals to the grader do nothing")
+    lost = bench.lost(FIRST % PARENT + solution)
+    tap.equal(lost, [], "signals to the grader do nothing")
     tap.equal(bench.lost(FIRST % DAEMON + solution), [],
               "a submission that leaves processes behind")  # fmt: skip
     tap.equal(confine.children(), [], "they have been ended")
+
+
+def others_are_out_of_reach(bench, solution):
+    printed, _ = bench.printed(HEADERS + FIRST % OTHERS + solution, 5)
+    tap.equal(printed, "kill -1 all -1 limit -1 trace -1 socket -1 itself 0 0",
+              "signals, limits, a debugger, sockets")  # fmt: skip
+    printed, why = bench.printed(FIRST % CHILDREN + solution, 20)
+    limit = confine.tasks_of_user() + confine.TASKS_MORE
+    tap.check(why == "it ended with status 3" and int(printed.split()[0]) < limit,
+              f"a submission gets {printed}, and no more")  # fmt: skip
+    _, why = bench.printed(FIRST % BOMB + solution, 1)
+    tap.check(why, f"one whose children fork, too: {why}")
+    tap.equal(confine.children(), [], "all of them have been ended")
 
 
 def graders_in_the_folder_do_not_count(bench):
@@ -289,6 +333,37 @@ def a_signal_handler_under_gdb():
             tap.check("Python Exception" not in said, "gdb tells of no error of its own")
 
 
+def a_device_that_is_full():
+    """What cannot be built then is no mistake of the student's."""
+    script = f"""
+import sys
+sys.path[:0] = {sys.path!r}
+import grade
+from building import HostError
+shop = grade.Workshop({LAB!r}, {ROOT!r}, sys.argv[1] + "/built")
+shop.build_ours()
+with open(sys.argv[1] + "/fill", "wb", buffering=0) as file:
+    try:
+        while file.write(bytes(4096)):
+            pass
+    except OSError:
+        pass
+try:
+    print([v.why for v in grade.grade(shop, {os.path.dirname(SOLUTION)!r}, 7)])
+except HostError as error:
+    print(error)
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["unshare", "-rm", "sh", "-c", 'mount -t tmpfs -o size=16M none "$1" && exec '
+                 '"$2" -c "$3" "$1"', "sh", folder, sys.executable, script]  # fmt: skip
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        if "unshare" in done.stderr or "mount" in done.stderr:
+            tap.skip("a device that is full", done.stderr.strip())
+            return
+        tap.equal(done.stdout + done.stderr,
+                  f"grade: no space is left on the device of {folder}/built\n", "is told")
+
+
 def sonde(*words):
     program = os.path.join(ROOT, "sonde")
     done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
@@ -329,7 +404,7 @@ def what_the_commands_say():
 
 
 def grade_in(path):
-    status, shown, _ = sonde("grade", "3", "--tree", "--seed", "5")
+    status, shown, _ = sonde("grade", "--tree", "3", "--seed", "5", path)
     tap.equal((status, shown.split("\n")[-2]), (1, "Score: 0/20"), "the start has no points")
     tap.check("\nnot ok pushf: 0 of 3 points\n" in shown, "each line is shown")
     tap.check("again: ./sonde grade 3 --seed 5 --case 10\n" in shown, "and what to do next")
@@ -346,6 +421,17 @@ def grade_in(path):
         file.write(read(SOLUTION))
     status, shown, _ = sonde("grade", "3", "--tree", "--json")
     tap.equal((status, json.loads(shown)["score"]), (0, 20), "the solution, as JSON")
+    with open(os.path.join(path, "int3.c"), "a", encoding="ascii") as file:
+        file.write("static int unused;\n")
+    words = [os.path.join(ROOT, "sonde"), "grade", "3", "--tree"]
+    two = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+           for _ in range(2)]  # fmt: skip
+    said = [process.communicate() for process in two]
+    tap.check(all(out.endswith("\nScore: 20/20\n") for out, _ in said), "two at a time")
+    waits = "sonde: waiting for the end of another grading of int3\n"
+    tap.equal(sorted(err for _, err in said), ["", waits], "one waits for the other")
+    tap.check(all("[-Wunused-variable]" in out for out, _ in said),
+              "the compiler's warning is shown")  # fmt: skip
 
 
 def the_grader_is_of_the_commit():
@@ -369,5 +455,5 @@ def the_grader_is_of_the_commit():
 
 tap.run(submissions_that_misbehave, keys_may_be_written_so, a_difference_is_told,
         mistakes_in_lab_3_are_named, the_sample_is_what_is_printed,
-        a_program_with_traps_runs_under_gdb, a_signal_handler_under_gdb,
-        what_the_commands_say, the_grader_is_of_the_commit)
+        a_device_that_is_full, a_program_with_traps_runs_under_gdb,
+        a_signal_handler_under_gdb, what_the_commands_say, the_grader_is_of_the_commit)

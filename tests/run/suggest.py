@@ -1,4 +1,7 @@
-"""suggest.py - a command line parser that tells what a mistyped word may have meant."""
+"""suggest.py - a command line parser that tells what a mistyped word may have meant.
+
+It takes words in front of options, between them and behind them.
+"""
 
 import argparse
 import difflib
@@ -14,6 +17,18 @@ def nearest(word, names):
 class Parser(argparse.ArgumentParser):
     """Its parsers of subcommands are of this class, too."""
 
+    _is_mixed = False
+
+    def parse_known_args(self, args=None, namespace=None):
+        """`grade 3 --seed 7 FOLDER`, where argparse would not take FOLDER."""
+        if self._is_mixed or self._commands() or "--" in args:
+            return super().parse_known_args(args, namespace)
+        self._is_mixed = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_mixed = False
+
     def _commands(self):
         for action in self._actions:
             if isinstance(action, argparse._SubParsersAction):
@@ -28,10 +43,13 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message):
         word = re.search(
-            r"invalid choice: '([^']*)'|unrecognized arguments: (-[^ =]+)", message)
-        if word and word.group(1) is not None and "argument COMMAND" in message:
+            r"argument COMMAND: invalid choice: '([^']*)'|unrecognized arguments: (-[^ =]+)",
+            message)
+        if word and word.group(1) is not None:
             message = f"no command is called {word.group(1)}"
             message += nearest(word.group(1), self._commands())
         elif word and word.group(2):
             message = f"no option {word.group(2)}{nearest(word.group(2), self._options())}"
-        super().error(message)
+        message = re.sub(r"^argument (\S+): ", r"\1: ", message)
+        message = re.sub(r"invalid int value: (.*)", r"\1 is no number", message)
+        self.exit(2, f"sonde: {message}; {self.prog} --help shows what there is\n")

@@ -133,6 +133,8 @@ def usages():
     yield ["exce"], "(did you mean `exec`?)"
     yield ["exec", "--tmeout", "3", "say a"], "--tmeout (did you mean `--timeout`?)"
     yield ["exec"], "no command"
+    yield ["exec", "--smp", "two", "say"], "sonde: --smp: 'two' is not a number from 1 to 64"
+    yield ["web", "--port", "x"], "sonde: --port: 'x' is no number; ./sonde web --help shows"
     yield ["attach", "--smp", "2"], "--smp"
     yield ["test", "no_such_test"], "no_such_test"
     yield ["exec", "--append", "a=1 tests=all", "say a"], "use run"

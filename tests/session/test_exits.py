@@ -242,7 +242,7 @@ def grade_after_signal(number):
             file.write("__attribute__((constructor)) static void hang(void) { for (;;) ; }\n"
                        "void breakpoint_set(void) {}\nvoid breakpoint_clear(void) {}\n")
         build = os.path.join(folder, "build")
-        begun = os.path.join(build, "labs/int3/built/output")
+        begun = os.path.join(build, "labs/int3/built/answer")
         return after_signal(number, "grade", "3", folder, "--tree", begun=begun,
                             GRADE_SCALE="100", B=build)  # fmt: skip
 
@@ -391,6 +391,15 @@ FACTS = {
         lambda: (status_of(*RUN, *TESTS), 3),
     ],
     ("3", "exec", "the kernel panicked"): [lambda: (status_of("exec", "panic"), 3)],
+    ("3", "module", "the kernel panicked"): [
+        lambda: (status_of("module", SAMPLE, "panic"), 3),
+    ],
+    ("4", "module", EARLY): [
+        lambda: (status_of("module", SAMPLE, "poweroff", "echo x"), 4),
+    ],
+    ("124", "module", LIMIT_REACHED): [
+        lambda: (status_of("module", "--timeout", "5", SAMPLE, "sleep 100"), 124),
+    ],
     ("3", "trace", "the kernel panicked"): [
         lambda: (status_of("trace", "--", "panic"), 3),
     ],

@@ -2,9 +2,7 @@
 those for a function that is executed are judged by what it does.
 """
 
-import tempfile
-
-from grade import Difference
+from grade import Difference, file_in_memory
 from grade import Workshop as Hosted
 from in_guest import Seen
 
@@ -25,7 +23,7 @@ class Workshop(Hosted):
             plans, ended = self.run_case(self.answer, line, seed, case, self.again(given))
             if ended.why:
                 return Difference([], [], ended)
-            with tempfile.TemporaryFile() as both:
+            with file_in_memory() as both:
                 both.write(self.again(given).read())
                 both.write("\n".join(plans).encode())
                 facts, ended = self.run_case(self.judge, line, seed, case, self.again(both))
