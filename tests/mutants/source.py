@@ -53,12 +53,11 @@ class Tree:
             if language_of(path):
                 self.files[path] = read(os.path.join(root, path))
 
+    @functools.cache
     def definitions(self, name):
         """(path, start, end) of everything that is called @name."""
-        for path, text in self.files.items():
-            if name in text:
-                for start, end in spans(path, text, name):
-                    yield path, start, end
+        return [(path, start, end) for path, text in self.files.items() if name in text
+                for start, end in spans(path, text, name)]
 
     def find(self, function, old, path=None):
         """(path, start, end) of the text @old, which is in @function once, and in no other

@@ -5,6 +5,7 @@ README.md tells what a row is.
 
 import ast
 import dataclasses
+import functools
 import glob
 import os
 import re
@@ -129,11 +130,21 @@ def is_there(test, root):
     if not test.name:
         return True
     if path.endswith(".py"):
-        names = {node.name.removeprefix("test_") for node in ast.walk(ast.parse(read(path)))
-                 if isinstance(node, ast.FunctionDef)}  # as scratch.py calls those of classes
-        return test.name in names
+        return test.name in functions_of(path)
     files = glob.glob(path + "*.c") if os.path.isdir(path) else [path]
-    return any(re.search(rf"\b{test.name}\b", read(file)) for file in files)
+    return any(test.name in words_of(file) for file in files)
+
+
+@functools.cache
+def functions_of(path):
+    """Of a test in Python. As scratch.py calls those of classes."""
+    return {node.name.removeprefix("test_") for node in ast.walk(ast.parse(read(path)))
+            if isinstance(node, ast.FunctionDef)}
+
+
+@functools.cache
+def words_of(path):
+    return set(re.findall(r"\w+", read(path)))
 
 
 def choose(mutants, names):
