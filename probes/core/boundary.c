@@ -112,21 +112,21 @@ int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct ins
                   struct probe_reject *why)
 {
     uint8_t bytes[INSN_MAX_LEN];
-    size_t left = function->start + function->size - addr;
-    const struct map *map;
-    int err = map_get(&map, function, why);
+    size_t rest = function->start + function->size - addr;
+    size_t left = rest < sizeof(bytes) ? rest : sizeof(bytes);
+    const struct map *map = NULL; /* the function's start needs none */
+    int err = addr == function->start ? 0 : map_get(&map, function, why);
 
     if (err)
         return err;
-    if (addr >= map->stopped_at && map->stopped_at < map->start + map->size)
+    if (map && addr >= map->stopped_at && map->stopped_at < map->start + map->size)
         return probe_refuse(why, PROBE_UNDECODABLE, map->stopped_at);
-    if (insn_start(map, addr) != addr)
+    if (map && insn_start(map, addr) != addr)
         return probe_refuse(why, PROBE_NOT_BOUNDARY, insn_start(map, addr));
-    if (left > sizeof(bytes))
-        left = sizeof(bytes);
-    if (recover_bytes(bytes, addr, left) || insn_decode(insn, bytes, left, addr))
-        return probe_refuse(why, PROBE_UNDECODABLE, addr);
-    return 0;
+    if (recover_bytes(bytes, addr, left))
+        return probe_refuse(why, PROBE_NOT_TEXT, addr);
+    err = insn_decode(insn, bytes, left, addr);
+    return err ? probe_refuse(why, PROBE_UNDECODABLE, addr) : 0;
 }
 
 int boundary_before(uintptr_t addr, const struct plat_symbol *function, struct insn *insn)

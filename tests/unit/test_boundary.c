@@ -105,10 +105,21 @@ static void one_function_does_not_answer_for_another(void)
 static void a_second_question_costs_no_memory(void)
 {
     start(body);
-    find(0);
+    find(1);
     fake_fail_at(1);
     CHECK_EQ(find(4), 0);
     CHECK(!fake_failed());
+    end();
+}
+
+static void the_start_of_a_function_is_known_without_decoding_it(void)
+{
+    start(body);
+    fake_fail_at(1);
+    CHECK_EQ(find(0), 0);
+    CHECK_EQ(insn.kind, INSN_PUSH_REG);
+    CHECK(!fake_failed());
+    fake_fail_at(0);
     end();
 }
 
@@ -118,7 +129,7 @@ static void functions_are_remembered_side_by_side(void)
 
     start(body);
     plat_symbol_at(fake_function("other", "48 89 e5 c3"), &other);
-    CHECK_EQ(find(0), 0);
+    CHECK_EQ(find(4), 0);
     CHECK_EQ(boundary_find(other.start + 3, &other, &insn, &why), 0);
     fake_fail_at(1);
     CHECK_EQ(find(1), 0);
@@ -142,7 +153,7 @@ static void a_set_leaves_nothing_remembered(void)
     p[1].addr = fn.start + starts[2];
     CHECK_EQ(register_kprobes(ps, 2), 0);
     fake_fail_at(1);
-    CHECK_EQ(find(0), -ENOMEM);
+    CHECK_EQ(find(1), -ENOMEM);
     CHECK_EQ(unregister_kprobes(ps, 2), 0);
     CHECK_EQ(unregister_kprobe(&single), 0);
     end();
@@ -168,7 +179,7 @@ static void without_memory_it_says_so_and_recovers(void)
     for (unsigned n = 1; n <= 2; n++) {
         start(body);
         fake_fail_at(n);
-        CHECK_EQ(find(0), -ENOMEM);
+        CHECK_EQ(find(1), -ENOMEM);
         CHECK_EQ(why.reason, PROBE_NO_MEMORY);
         CHECK_EQ(find(0), 0);
         end();
@@ -221,6 +232,7 @@ UNIT_TESTS(each_start_is_found_and_decoded,
            an_instruction_that_the_function_cuts_off_is_none,
            the_last_instruction_may_end_with_the_text,
            one_function_does_not_answer_for_another, a_second_question_costs_no_memory,
+           the_start_of_a_function_is_known_without_decoding_it,
            functions_are_remembered_side_by_side, a_set_leaves_nothing_remembered,
            armed_probes_do_not_show, without_memory_it_says_so_and_recovers,
            unreadable_text_is_no_text, for_each_goes_through_all,
