@@ -200,9 +200,12 @@ char *strstr(const char *s, const char *wanted)
 /* Length of the run at @s in which every character is (@in) or is not in @set. */
 static size_t run_len(const char *s, const char *set, bool in)
 {
+    uint64_t has[256 / 64] = { 0 };
     size_t len = 0;
 
-    while (s[len] && (strchr(set, s[len]) != NULL) == in)
+    for (; *set; set++)
+        has[(uint8_t)*set / 64] |= UINT64_C(1) << (uint8_t)*set % 64;
+    while (s[len] && (has[(uint8_t)s[len] / 64] >> (uint8_t)s[len] % 64 & 1) == in)
         len++;
     return len;
 }

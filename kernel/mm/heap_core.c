@@ -84,23 +84,17 @@ static struct trailer *trailer_of(const struct heap_class *class, uint8_t *block
 static const uint8_t *find_other(const uint8_t *p, uint8_t value, size_t len)
 {
     const uint64_t pattern = value * UINT64_C(0x0101010101010101);
-    size_t i = 0;
+    const uint8_t *end = p + len;
+    uint64_t word;
 
-    while (i < len) {
-        uint64_t word;
-
-        if ((uintptr_t)(p + i) % 8 == 0 && i + 8 <= len) {
-            __builtin_memcpy(&word, p + i, sizeof(word));
-            if (word == pattern) {
-                i += 8;
-                continue;
-            }
-        }
-        if (p[i] != value)
-            return p + i;
-        i++;
+    for (; end - p >= 8; p += 8) {
+        __builtin_memcpy(&word, p, sizeof(word));
+        if (word != pattern)
+            break;
     }
-    return NULL;
+    while (p < end && *p == value)
+        p++;
+    return p < end ? p : NULL;
 }
 
 /* ---- spans of small blocks ---- */
