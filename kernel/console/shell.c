@@ -195,7 +195,7 @@ static void complete(struct shell *sh)
     common = shell_complete_common(&c);
     if (common > typed)
         line_insert(e, c.names.text + typed, common - typed);
-    if (c.count == 1 && c.names.text[common - 1] != '/')
+    if (c.count == 1 && !strchr("/:", c.names.text[common - 1]))
         line_insert(e, " ", 1);
     else if (c.count > 1 && common == typed && e->tabs > 1)
         list_candidates(sh, &c);

@@ -145,7 +145,7 @@ const struct probe_command probe_command_ret = {
 static void add_complete(struct shell_completion *c, int index)
 {
     if (index <= 3) /* behind two options, the third */
-        shell_complete_symbols(c, index);
+        place_complete(c, index);
 }
 
 const struct probe_command probe_command_add = {

@@ -283,7 +283,7 @@ static int explain_run(struct shell *sh, int argc, char **argv)
 static void explain_complete(struct shell_completion *c, int index)
 {
     if (index == 1)
-        shell_complete_symbols(c, index);
+        place_complete(c, index);
 }
 
 const struct probe_command probe_command_explain = {

@@ -35,6 +35,12 @@ int place_parse(struct place *place, const char *text)
     return 0;
 }
 
+void place_complete(struct shell_completion *c, int index)
+{
+    shell_complete_symbols(c, index);
+    place_line_complete(c);
+}
+
 int place_no_place(struct shell *sh, const char *text)
 {
     if (place_line_is(text))

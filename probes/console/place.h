@@ -26,6 +26,8 @@ struct place {
  * that has no code, or code at several places.
  */
 int place_parse(struct place *place, const char *text);
+/* place_complete - offer what may stand for a place on Tab: symbols and lines. */
+void place_complete(struct shell_completion *c, int index);
 /* place_no_place - tell why place_parse() has refused @text. Return: the same errno. */
 int place_no_place(struct shell *sh, const char *text);
 /* place_fill - let @p be at @place, which must live as long as @p is registered. */

@@ -9,10 +9,13 @@
 #include "kernel/module/module.h"
 #include "probes/console/place.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define PLACES_SHOWN 12
+#define OFFER_MAX                                                                        \
+    128 /* bytes of FILE:LINE, NUL included; of a longer name nothing is offered */
 
 /* A text in its parts. */
 struct line_text {
@@ -107,6 +110,44 @@ int place_line_find(const char *text, uintptr_t *addr)
     if (err)
         return err;
     return place_line_get(text, 1, &another) ? 0 : -EADDRNOTAVAIL;
+}
+
+/* ---- complete ---- */
+
+/* offer_lines - those of @file that have code, spelt as the @len bytes of @name are. */
+static void offer_lines(struct shell_completion *c, int file, const char *name,
+                        size_t len)
+{
+    char text[OFFER_MAX];
+    unsigned line = 0;
+
+    while ((line = lines_next(file, line)) != 0) {
+        snprintf(text, sizeof(text), "%.*s:%u", (int)len, name, line);
+        shell_offer(c, text);
+    }
+}
+
+/* offer_colon - behind the name of a file. */
+static void offer_colon(struct shell_completion *c, const char *name)
+{
+    char text[OFFER_MAX];
+
+    snprintf(text, sizeof(text), "%s:", name);
+    shell_offer(c, text);
+}
+
+void place_line_complete(struct shell_completion *c)
+{
+    struct line_text t = { .file = shell_word(c) };
+    const char *colon = strchr(t.file, ':');
+    int file;
+
+    t.len = colon ? (size_t)(colon - t.file) : strlen(t.file);
+    file = only_file(&t);
+    if (file >= 0 && colon)
+        offer_lines(c, file, t.file, t.len);
+    else if (file >= 0)
+        offer_colon(c, t.file);
 }
 
 /* ---- explain ---- */

@@ -28,3 +28,8 @@ int place_line_get(const char *text, size_t i, uintptr_t *addr);
  * Return: the errno of place_line_find().
  */
 int place_line_refused(struct shell *sh, const char *text);
+
+/* place_line_complete - offer the lines that have code behind "FILE:", and the colon behind
+ * the name of a file.
+ */
+void place_line_complete(struct shell_completion *c);

@@ -61,6 +61,18 @@ def people_see_that_it_goes_on():
         tap.check(lines[0].endswith("probe del p1 "), "names are completed")
         lines = typed(guest, "probe exp\tvfs_rea\t| grep verdict")
         tap.equal(lines[1:], ["verdict    can be probed"], "symbols too")
+        lines_of_source_are_completed(guest)
+
+
+def lines_of_source_are_completed(guest):
+    lines = typed(guest, "probe add vfs.c\t14\t\t\x15")  # Ctrl-U
+    tap.check(lines[0].endswith("probe add vfs.c:14"), "the colon behind the name of a file")
+    found = re.findall(r"\bvfs\.c:(14\d+)", "\n".join(lines[1:]))
+    tap.check(len(found) > 2, f"lines that have code: {found}")
+    for number in found:
+        tap.check("no code" not in ask(guest, f"probe explain vfs.c:{number}"), number)
+    lines = typed(guest, f"probe explain fs/vfs.c:{found[-1]}\t| grep verdict")
+    tap.equal(lines[1:], ["verdict    can be probed"], "and the only one that is left")
 
 
 tap.run(everything_is_probed_and_nothing_changes, refused_instructions_have_a_rule,
