@@ -152,13 +152,15 @@ static struct ring_page *page_at(const struct ring *r, uint64_t where)
 }
 
 /* open_page - the tail, closed as in @old, goes to the page at @place, which is claimed,
- * and the first event of it is @len bytes. Return: its record; NULL: the tail has changed.
+ * and the first event of it is @len bytes, at @now. Return: its record; NULL: the tail has
+ * changed.
  */
-static void *open_page(struct ring *r, struct ring_tail old, uint64_t place, size_t len)
+static void *open_page(struct ring *r, struct ring_tail old, uint64_t place, size_t len,
+                       uint64_t now)
 {
     uint64_t where = place << RING_PLACE_SHIFT | UINT64_C(1) << RING_COUNT_SHIFT;
     struct ring_slot *before = ring_slot_of(r, ring_place(old.where));
-    struct ring_tail new = { where + ring_size(len) / 4, r->clock() };
+    struct ring_tail new = { where + ring_size(len) / 4, now };
     struct ring_page *page;
 
     if (!ring_cmpxchg16b(&r->tail, old, new))
@@ -167,7 +169,7 @@ static void *open_page(struct ring *r, struct ring_tail old, uint64_t place, siz
     WRITE_ONCE(before->count, ring_count(old.where));
     ring_slot_of(r, place)->dropped = old.time;
     page = page_at(r, where);
-    page->time = new.time;
+    page->time = now;
     __atomic_store_n(&page->commit, 0, __ATOMIC_RELAXED);
     return ring_event_start(page->data, len, 0);
 }
@@ -178,16 +180,17 @@ static bool close_tail(struct ring *r, struct ring_tail old)
                            (struct ring_tail){ old.where | RING_CLOSED, 0 });
 }
 
-/* extended - an event that has room on the page at @old, behind the time that went by
- * before it where that is much. Return: its record; NULL: it has no room, or the tail has
+/* extended - an event at @now that has room on the page at @old, behind the time that went
+ * by before it where that is much. Return: its record; NULL: it has no room, or the tail has
  * changed.
  */
-static void *extended(struct ring *r, struct ring_tail old, size_t len, bool *room)
+static void *extended(struct ring *r, struct ring_tail old, size_t len, uint64_t now,
+                      bool *room)
 {
-    uint64_t now = r->clock(), delta = now > old.time ? now - old.time : 0;
+    uint64_t delta = now - old.time;
     uint32_t extend = delta >> RING_DELTA_BITS ? 8 : 0, size = ring_size(len) + extend;
     struct ring_tail new = { old.where + size / 4 + (UINT64_C(1) << RING_COUNT_SHIFT),
-                             old.time + delta };
+                             now };
     uint32_t *at;
 
     *room = ring_off(old.where) + size <= RING_DATA_LEN && delta < UINT64_C(1) << 59;
@@ -201,7 +204,7 @@ static void *extended(struct ring *r, struct ring_tail old, size_t len, bool *ro
     return ring_event_start((uint8_t *)(at + 2), len, 0);
 }
 
-void *ring_write_slow(struct ring *r, size_t len)
+void *ring_write_slow(struct ring *r, size_t len, uint64_t seen, uint64_t now)
 {
     for (;;) {
         struct ring_tail old = tail_read(r);
@@ -210,11 +213,18 @@ void *ring_write_slow(struct ring *r, size_t len)
         bool room;
 
         if (!(old.where & RING_CLOSED)) {
-            record = extended(r, old, len, &room);
+            if (now < old.time)
+                now = old.time;
+            record = extended(r, old, len, now, &room);
             if (record)
                 return record;
-            if (!room)
-                close_tail(r, old);
+            if (!room && close_tail(r, old))
+                seen = old.where | RING_CLOSED;
+            continue;
+        }
+        if (old.where != seen) {
+            seen = old.where;
+            now = r->clock();
             continue;
         }
         c = claim(r, place_next(r, ring_place(old.where)));
@@ -223,7 +233,7 @@ void *ring_write_slow(struct ring *r, size_t len)
                 return NULL;
             continue;
         }
-        record = open_page(r, old, place_next(r, ring_place(old.where)), len);
+        record = open_page(r, old, place_next(r, ring_place(old.where)), len, now);
         if (record)
             return record;
     }

@@ -12,8 +12,11 @@
  *
  * The steps of a writer, in the order in which they are done:
  *   1. `depth` goes up. The writer that finds 0 there is the outermost one.
- *   2. The tail is moved behind the new event. What interrupts between reading the tail and
- *      moving it makes the move fail, so the time is read again: times never run backwards.
+ *   2. The time is read, and the tail is moved behind the new event. What interrupts between
+ *      reading the tail and moving it makes the move fail. Then the time is that of the last
+ *      event, if that is later: times never run backwards. The clock is not read again, since
+ *      the clock may be what is traced: then each reading of it is an event that moves the
+ *      tail, and no other event would ever get in.
  *   3. Where the page has no room: the tail is closed, and from then on counts what is
  *      dropped. Then the next slot is claimed: free pages at once, unread ones in overwrite
  *      mode. Then the tail is moved to it, by the writer whose event comes first there.
@@ -163,10 +166,13 @@ struct ring *ring_new(size_t count, bool overwrite, const struct ring_ops *ops);
 /* ring_free - there is no writer and no reader of it any more. */
 void ring_free(struct ring *r);
 
-/* ring_write_slow - the steps 2 to 4 when the page ends here, or much time has passed.
- * For ring_write() only.
+/* ring_write_slow - the steps 2 to 4 when the page ends here, much time has passed, or a
+ * writer has come in between. For ring_write() only.
+ * @seen: where the tail was before the time @now was read. If that was a closed tail, @now
+ *        is later than all events before it. Of another closed tail that is not known, and
+ *        the clock is read once more.
  */
-void *ring_write_slow(struct ring *r, size_t len);
+void *ring_write_slow(struct ring *r, size_t len, uint64_t seen, uint64_t now);
 /* ring_publish - step 5 when the tail is on another page than published, as @where says.
  * For ring_commit() only.
  */
@@ -254,16 +260,16 @@ static ALWAYS_INLINE void *ring_write(struct ring *r, size_t len)
 
     WRITE_ONCE(r->depth, READ_ONCE(r->depth) + 1);
     barrier();
-    do {
-        old.where = READ_ONCE(r->tail.where);
-        old.time = READ_ONCE(r->tail.time);
-        new.time = r->clock();
-        delta = new.time - old.time;
-        if (unlikely((old.where & RING_CLOSED) || delta >> RING_DELTA_BITS ||
-                     ring_off(old.where) + size > RING_DATA_LEN))
-            return ring_write_slow(r, len);
-        new.where = old.where + size / 4 + (UINT64_C(1) << RING_COUNT_SHIFT);
-    } while (unlikely(!ring_cmpxchg16b(&r->tail, old, new)));
+    old.where = READ_ONCE(r->tail.where);
+    old.time = READ_ONCE(r->tail.time);
+    new.time = r->clock();
+    delta = new.time - old.time;
+    if (unlikely((old.where & RING_CLOSED) || delta >> RING_DELTA_BITS ||
+                 ring_off(old.where) + size > RING_DATA_LEN))
+        return ring_write_slow(r, len, old.where, new.time);
+    new.where = old.where + size / 4 + (UINT64_C(1) << RING_COUNT_SHIFT);
+    if (unlikely(!ring_cmpxchg16b(&r->tail, old, new)))
+        return ring_write_slow(r, len, old.where, new.time);
     word =
         __atomic_load_n(&ring_slot_of(r, ring_place(old.where))->word, __ATOMIC_RELAXED);
     return ring_event_start(ring_slot_page(word)->data + ring_off(old.where), len,

@@ -241,6 +241,26 @@ static void time_that_runs_backwards_stands_still(void)
     end();
 }
 
+static void it_stands_still_over_the_end_of_a_page(void)
+{
+    struct page_event event;
+    struct page_iter it;
+    uint64_t last = 0;
+
+    start(4, true);
+    for (int i = 0; i < 3000; i++) {
+        now = i % 300 ? now + 3 : now - 400;
+        put(24);
+        spare = ring_read(ring, &ring->read, spare, 0);
+        page_iter_init(&it, spare);
+        while (page_next(&it, &event)) {
+            CHECK(event.time >= last);
+            last = event.time;
+        }
+    }
+    end();
+}
+
 static void a_record_may_fill_a_page_but_no_more(void)
 {
     start(3, true);
@@ -444,6 +464,38 @@ static void one_that_comes_between_is_first(void)
     end();
 }
 
+static void in_each_reading_of_the_clock(void)
+{
+    void (*self)(void) = interrupt;
+
+    interrupt = NULL; /* the engine misses a hit in a hit of its own */
+    now += 5;
+    put(16);
+    interrupt = self;
+}
+
+/* An event on the clock comes in between each time that the clock is read. */
+static void the_clock_may_be_what_is_recorded(void)
+{
+    for (size_t len = 8; len <= RING_EVENT_MAX; len += len < 400 ? 16 : 1200) {
+        struct ring_stats s;
+
+        start(4, true);
+        read_start();
+        interrupt = in_each_reading_of_the_clock;
+        for (int i = 0; i < 500; i++) {
+            CHECK(put(len));
+            CHECK(next_id <= (uint64_t)i * 3 + 3);
+            read_all();
+        }
+        interrupt = NULL;
+        CHECK_EQ(seen, next_id);
+        ring_stats_get(ring, &s);
+        CHECK_EQ(s.dropped + s.overrun + s.overwritten, 0);
+        end();
+    }
+}
+
 static void nothing_is_read_behind_what_is_not_complete(void)
 {
     start(4, true);
@@ -571,12 +623,13 @@ static void without_memory_there_is_no_ring(void)
 UNIT_TESTS(an_empty_ring_has_nothing_to_read, a_record_is_read_once_and_at_once,
            a_page_is_as_linux_has_it, a_long_record_has_its_length_in_front,
            long_silence_is_an_event_of_its_own, time_that_runs_backwards_stands_still,
-           a_record_may_fill_a_page_but_no_more, the_oldest_pages_make_room,
-           or_what_is_new_is_dropped, a_loss_is_shown_where_it_happened,
-           a_loss_behind_the_last_record_is_known, a_full_page_has_no_room_for_the_number,
-           whole_pages_only, a_look_takes_nothing,
+           it_stands_still_over_the_end_of_a_page, a_record_may_fill_a_page_but_no_more,
+           the_oldest_pages_make_room, or_what_is_new_is_dropped,
+           a_loss_is_shown_where_it_happened, a_loss_behind_the_last_record_is_known,
+           a_full_page_has_no_room_for_the_number, whole_pages_only, a_look_takes_nothing,
            a_page_that_was_read_in_part_is_given_back, reset_forgets_all,
-           one_that_comes_between_is_first, nothing_is_read_behind_what_is_not_complete,
+           one_that_comes_between_is_first, the_clock_may_be_what_is_recorded,
+           nothing_is_read_behind_what_is_not_complete,
            a_page_that_is_held_is_not_overwritten,
            a_page_may_be_opened_by_one_that_comes_between,
            in_any_order_each_is_read_or_lost, without_memory_there_is_no_ring)
