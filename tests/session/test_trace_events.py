@@ -296,13 +296,40 @@ def snapshots(files):
     tap.check("/proc/uptime" in live and "/proc/uptime" not in taken, "the rest is not")
     tap.equal(files.put("snapshot", "1"), 0, "one by hand")
     tap.check("/proc/uptime" in files.text("snapshot"), "has the rest")
+    snapshots_in_a_row(files)
     files.put("snapshot", "0")
     tap.check("* Snapshot is freed *" in files.text("snapshot"), "and is freed")
 
 
+def snapshots_in_a_row(files):
+    """One that was not read when the next one is taken is lost, and counted."""
+    on(files, "kprobes/open")
+    files.act()
+    files.put("snapshot", "1")
+    files.put("snapshot", "1")
+    found = files.text("snapshot")
+    tap.equal(lost_in(found), 2, "both events of the snapshot before it are told as lost")
+    tap.equal(found.count(" open: "), 1, "and it has its own")
+    files.put("snapshot", "1")
+    tap.equal(lost_in(files.text("snapshot")), 0, "but not what was read")
+    files.put("buffer_size_kb", "8")
+    files.put("trace", "", ">")
+    files.act()
+    files.put("buffer_size_kb", "64")
+    files.put("snapshot", "1")
+    found = files.text("snapshot")
+    counts = lost_in(found), found.count(" open: ")
+    tap.equal(counts, (2, 1), "what a smaller ring had left is lost as well")
+    off(files)
+    files.put("buffer_size_kb", "1408")
+
+
+def lost_in(text):
+    return sum(map(int, re.findall(r"^CPU:\d+ \[LOST (\d+) EVENTS\]", text, re.M)))
+
+
 def lost_lines(files):
-    lines = re.findall(r"^CPU:\d+ \[LOST (\d+) EVENTS\]", files.text("trace"), re.M)
-    return sum(map(int, lines))
+    return lost_in(files.text("trace"))
 
 
 def losses(files):

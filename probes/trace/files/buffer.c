@@ -39,6 +39,7 @@ static struct buffer_cpu {
 static bool is_on = true;                /* [a] */
 static bool may_overwrite = true;        /* [T] */
 static uint64_t (*now)(void) = clock_ns; /* [T to change] */
+static bool snapshot_was_read;           /* [T] that which is there */
 
 struct ring_page *buffer_page_new(void)
 {
@@ -267,14 +268,21 @@ static void free_all(struct ring **rings, unsigned count)
             ring_free(rings[i]);
 }
 
-/* keep_snapshot - what was exchanged is complete, and older than all that is in the rings. */
+/* keep_snapshot - what was exchanged is complete, and older than all that is in the rings.
+ * The snapshot before it goes, and so does what a smaller ring has left: what was not read of
+ * them is lost before what is in the new one.
+ */
 static void keep_snapshot(unsigned cpu)
 {
-    if (cpus[cpu].snapshot)
-        ring_free(cpus[cpu].snapshot);
+    struct ring *before = cpus[cpu].snapshot;
+
     cpus[cpu].snapshot = cpus[cpu].spare;
     cpus[cpu].spare = NULL;
-    forget_old(cpu);
+    if (before && !snapshot_was_read)
+        ring_lost_before(cpus[cpu].snapshot, ring_unread(before));
+    if (before)
+        ring_free(before);
+    lose_old(cpu, cpus[cpu].snapshot);
 }
 
 int buffer_spare_renew(bool was_taken)
@@ -285,6 +293,7 @@ int buffer_spare_renew(bool was_taken)
         quiesce();
         for (unsigned i = 0; i < cpu_count(); i++)
             keep_snapshot(i);
+        snapshot_was_read = false;
     }
     for (unsigned i = 0; i < cpu_count(); i++) {
         new[i] = ring_of_size(cpus[i].wanted);
@@ -506,6 +515,8 @@ int buffer_merge(struct merge *m, int cpu, enum buffer_set set, enum merge_how h
 
     if (!rings)
         return -ENOMEM;
+    if (set == BUFFER_SNAPSHOT)
+        snapshot_was_read = true;
     m->rings = rings;
     m->count = count;
     for (unsigned i = 0; i < count; i++) {

@@ -94,10 +94,12 @@ class Dead:
             "events": word(read + l["read_events"]),
             "lost": word(read + l["read_lost"]),
         }
+        cursor["lost"] -= cursor["lost"] >> 63 << 64  # below 0: lost in rings before it
+        before = max(-cursor["lost"], 0)
         slots = self.memory.virtual(word(l["slots"]), count * l["slot_size"])
         pages, overwritten = self._unread(cursor, slots, count, last)
         lost = sum(word(l[n]) - word(l[n + "_before"]) for n in ("dropped", "overrun"))
-        return pages, lost + overwritten + word(l["overwritten"])
+        return pages, before + lost + overwritten + word(l["overwritten"])
 
     def _unread(self, cursor, slots, count, last):
         l, pages, overwritten = self.layout, [], 0
