@@ -212,10 +212,6 @@ static size_t one_string(const struct fetch_from *from, const struct fetch_insn 
 {
     if (room > FETCH_STRING_MAX)
         room = FETCH_STRING_MAX;
-    if (!room) {
-        *cut = true;
-        return 0;
-    }
     if (load->op == FETCH_LOAD_TEXT)
         return copy_text(load->text, load->len, dst, room, cut);
     if (load->op == FETCH_LOAD_COMM)
@@ -246,13 +242,18 @@ static void store_string(struct run *run, const struct fetch_insn *load,
                          const struct fetch_insn *insn, uint8_t *at, bool fault)
 {
     struct fetch_to *to = run->to;
+    size_t room = to->size - to->used, len = 0;
     bool cut = false;
-    size_t len = 0;
 
     if (!fault) {
-        len = one_string(run->from, load, insn, run->value, (char *)to->record + to->used,
-                         to->size - to->used, &cut);
+        char *dst = room ? (char *)to->record + to->used : NULL;
+
+        len = one_string(run->from, load, insn, run->value, dst, room ? room : 1, &cut);
         fault = !len && !cut;
+    }
+    if (!room) { /* what cannot be read has got none, and is not cut */
+        cut = !fault;
+        len = 0;
     }
     put_location(at, len, to->used);
     to->used += len;

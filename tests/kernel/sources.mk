@@ -13,6 +13,7 @@ KTESTS := \
     tests/kernel/test_watch.c \
     tests/kernel/test_trace.c \
     tests/kernel/test_events.c \
+    tests/kernel/test_recording.c \
     tests/kernel/test_everywhere.c \
     tests/kernel/test_set.c \
     tests/kernel/test_misuse.c \

@@ -47,6 +47,20 @@ static long append(const char *name, const char *text)
     return put(name, text, VFS_APPEND);
 }
 
+/* look - read a whole file. Return: as vfs_open(). */
+static long look(const char *name)
+{
+    struct file file = { .flags = VFS_READ };
+    char path[128];
+    long err;
+
+    snprintf(path, sizeof(path), ROOT "%s", name);
+    err = vfs_open(path, &file);
+    if (!err)
+        vfs_close(&file);
+    return err;
+}
+
 /* ---- the storm ---- */
 
 static volatile bool storm_ends;
@@ -114,9 +128,18 @@ static void live_through(unsigned round)
          "deletion");
 }
 
+/* Records of events that come and go, and with them their names and formats. */
+static void read_meanwhile(unsigned i)
+{
+    static const char *const files[] = { "trace", "trace_pipe", "kprobe_profile",
+                                         "available_events" };
+
+    must(look(files[i % ARRAY_LEN(files)]), "a reader");
+}
+
 static int storm(void *arg)
 {
-    unsigned rounds = *(const unsigned *)arg;
+    unsigned rounds = *(const unsigned *)arg, reads = 0;
 
     if (cpu_id() == 0) {
         for (unsigned i = 0; i < rounds; i++)
@@ -127,8 +150,11 @@ static int storm(void *arg)
         /* The string's end moves while others copy it. */
         text[calls % (sizeof(text) - 1)] = calls % 300 ? 'x' : '\0';
         event_target((long)(calls % 200), text);
-        __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
+        if (!(__atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) % 1024) && cpu_id() == 1)
+            read_meanwhile(reads++);
     }
+    if (cpu_id() == 1)
+        ktest_note("%u files were read meanwhile", reads);
     return 0;
 }
 

@@ -370,6 +370,23 @@ static void strings_keep_to_the_room_there_is(void)
     }
 }
 
+/* A hit makes room for what it could read. */
+static void without_room_a_string_that_cannot_be_read_is_a_fault(void)
+{
+    regs.si = 1;
+    for (size_t room = 0; room < 20; room++) {
+        run_in("p:ev vfs_read +0(%si):string", room);
+        CHECK(!text(0, 0));
+        CHECK_EQ(to.faults, 1);
+        CHECK_EQ(to.cut, 0);
+    }
+    memory[0] = '\0';
+    regs.si = MEMORY;
+    run_in("p:ev vfs_read +0(%si):string", 0);
+    CHECK_EQ(to.faults, 0);
+    CHECK_EQ(to.cut, 1);
+}
+
 static void return_values_and_what_was_saved_at_the_entry(void)
 {
     uint64_t saved[FETCH_ENTRY_MAX];
@@ -496,6 +513,7 @@ UNIT_TESTS(each_register_by_its_name, a_watch_has_an_address_and_what_is_there, 
            a_string_without_an_end_is_cut,
            a_string_may_end_with_the_last_byte_that_can_be_read,
            strings_keep_to_the_room_there_is,
+           without_room_a_string_that_cannot_be_read_is_a_fault,
            return_values_and_what_was_saved_at_the_entry, how_long_a_call_took,
            plain_arguments_are_told, programs_of_gdb,
            programs_of_gdb_that_fail_are_zero_and_counted)

@@ -1,0 +1,378 @@
+/* test_recording.c - what recording has to stand: values that fault inside an NMI, two
+ * readers at once, a buffer that gets another size under all CPUs, a snapshot in the middle
+ * of a reading, an event on the clock that every record needs. In each case all hits are
+ * found again, as records or as losses that are told.
+ */
+#include "kernel/cpu/instr.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/cpu/trap.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/heap.h"
+#include "kernel/time/clock.h"
+#include "probes/trace/files/buffer.h"
+#include "probes/trace/live/live.h"
+#include "tests/kernel/each_cpu.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/nmi_send.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOT "/sys/kernel/tracing/"
+
+NOINLINE long recording_target(long x);
+NOINLINE long recording_target(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 3 + 1;
+}
+
+/* The same in an NMI: a hit on top of one of the same probe would not count. */
+NOINLINE long recording_in_nmi(long x);
+NOINLINE long recording_in_nmi(long x)
+{
+    __asm__ volatile("" : "+r"(x));
+    return x * 5 + 1;
+}
+
+static long write_to(const char *name, const char *text, unsigned how)
+{
+    struct file file = { .flags = VFS_WRITE | how };
+    char path[128];
+    uint64_t pos = 0;
+    long done;
+
+    snprintf(path, sizeof(path), ROOT "%s", name);
+    done = vfs_open(path, &file);
+    if (done)
+        return done;
+    if (*text)
+        done = vfs_write(&file, text, strlen(text), &pos);
+    vfs_close(&file);
+    return done < 0 ? done : 0;
+}
+
+/* define - one event, switched on, in an empty buffer. */
+static void define(const char *line, const char *name)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "events/kprobes/%s/enable", name);
+    write_to("trace", "", VFS_TRUNC);
+    ktest_report(!write_to("kprobe_events", line, VFS_APPEND) && !write_to(path, "1", 0),
+                 "%s", name);
+}
+
+static uint64_t hits_of(const char *name)
+{
+    const struct live_probe *p;
+    uint64_t hits = 0;
+
+    trace_lock();
+    list_for_each(p, &live_event_find("kprobes", name)->probes, sibling)
+        hits += live_probe_hits(p);
+    trace_unlock();
+    return hits;
+}
+
+static uint64_t count_of(const char *name, enum live_loss cause)
+{
+    uint64_t count;
+
+    trace_lock();
+    count = live_event_find("kprobes", name)->lost[cause];
+    trace_unlock();
+    return count;
+}
+
+static void forget_all(void)
+{
+    write_to("events/enable", "0", 0);
+    ktest_report(!write_to("kprobe_events", "", VFS_TRUNC), "all events go");
+    write_to("trace", "", VFS_TRUNC);
+}
+
+/* ---- what a reader finds ---- */
+
+static uint64_t told_lost; /* [a] in lines "CPU:n [LOST m EVENTS]" */
+static uint8_t *seen;      /* [a] how often, of each call */
+static uint64_t seen_size;
+
+static void take_line(const char *line)
+{
+    const char *value = strstr(line, " n="), *lost = strstr(line, " [LOST ");
+    uint64_t n;
+
+    if (!strncmp(line, "CPU:", 4) && lost) {
+        __atomic_add_fetch(&told_lost, strtoul(lost + 7, NULL, 10), __ATOMIC_RELAXED);
+    } else if (value) {
+        n = strtoul(value + 3, NULL, 0);
+        if (n < seen_size)
+            __atomic_add_fetch(&seen[n], 1, __ATOMIC_RELAXED);
+    }
+}
+
+/* read_file - Return: its lines were taken. */
+static bool read_file(const char *name)
+{
+    struct file file = { .flags = VFS_READ };
+    char path[128], *line, *next;
+
+    snprintf(path, sizeof(path), ROOT "%s", name);
+    if (vfs_open(path, &file))
+        return false;
+    for (line = file.text.text; line && file.text.len && *line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = '\0';
+        take_line(line);
+    }
+    vfs_close(&file);
+    return true;
+}
+
+static uint64_t seen_times(unsigned times)
+{
+    uint64_t count = 0;
+
+    for (uint64_t i = 0; i < seen_size; i++)
+        count += seen[i] == times;
+    return count;
+}
+
+static void seen_start(uint64_t calls)
+{
+    seen = kzalloc(calls);
+    seen_size = seen ? calls : 0;
+    told_lost = 0;
+    ktest_report(seen != NULL, "a mark for each of %lu calls", calls);
+}
+
+/* all_found - each call was read once, or told as lost. */
+static void all_found(uint64_t hits)
+{
+    ktest_report(read_file("trace"), "the rest");
+    ktest_report(hits == seen_size, "each call is a hit");
+    ktest_report(seen_times(0) + seen_times(1) == seen_size, "no record is read twice");
+    ktest_report(seen_times(1) + told_lost == hits, "%lu read, %lu told as lost, of %lu",
+                 seen_times(1), told_lost, hits);
+    kfree(seen);
+    seen = NULL;
+    seen_size = 0;
+}
+
+/* ---- two readers, and a buffer that changes ---- */
+
+static uint64_t problems;
+
+/* Some calls with interrupts off, so that whatever waits for this CPU waits longer. */
+static void call_some(uint64_t from, uint64_t to)
+{
+    unsigned long flags = irq_save();
+
+    for (uint64_t n = from; n < to; n++)
+        recording_target((long)n);
+    irq_restore(flags);
+}
+
+#define STEP 256
+
+static int call_and_read(void *arg)
+{
+    uint64_t each = *(const uint64_t *)arg, first = cpu_id() * each;
+
+    for (uint64_t n = 0; n < each; n += STEP) {
+        call_some(first + n, first + n + STEP);
+        if (cpu_id() < 2)
+            problems += !read_file("trace_pipe");
+    }
+    return 0;
+}
+
+KTEST(recording, two_readers_share_what_is_recorded)
+{
+    uint64_t each = ktest_rounds(16, 400) * STEP;
+
+    seen_start(each * cpu_count());
+    problems = 0;
+    define("p:each recording_target n=%di:u64\n", "each");
+    ktest_report(each_cpu_run(call_and_read, &each) == 0, "read by up to two CPUs");
+    ktest_report(problems == 0, "each of them can read");
+    write_to("events/kprobes/each/enable", "0", 0);
+    all_found(hits_of("each"));
+    forget_all();
+}
+
+static int call_and_resize(void *arg)
+{
+    static const char *const sizes[] = { "8", "64", "16", "1408", "12", "100" };
+    uint64_t each = *(const uint64_t *)arg, first = cpu_id() * each;
+
+    for (uint64_t n = 0; n < each; n += STEP) {
+        call_some(first + n, first + n + STEP);
+        if (cpu_id() == 0)
+            problems +=
+                write_to("buffer_size_kb", sizes[n / STEP % ARRAY_LEN(sizes)], 0) != 0;
+        if (cpu_id() == cpu_count() - 1)
+            problems += !read_file("trace_pipe");
+    }
+    return 0;
+}
+
+KTEST(recording, the_buffer_gets_another_size_under_writers)
+{
+    uint64_t each = ktest_rounds(24, 400) * STEP;
+
+    seen_start(each * cpu_count());
+    problems = 0;
+    define("p:each recording_target n=%di:u64\n", "each");
+    ktest_report(each_cpu_run(call_and_resize, &each) == 0, "%lu sizes", each / STEP);
+    ktest_report(problems == 0, "each of them is taken");
+    write_to("events/kprobes/each/enable", "0", 0);
+    all_found(hits_of("each"));
+    forget_all();
+    write_to("buffer_size_kb", "1408", 0);
+}
+
+static int call_and_snap(void *arg)
+{
+    uint64_t each = *(const uint64_t *)arg, first = cpu_id() * each;
+
+    for (uint64_t n = 0; n < each; n += STEP) {
+        call_some(first + n, first + n + STEP);
+        problems += cpu_id() == 0 && write_to("snapshot", "1", 0) != 0;
+        if (cpu_id() == cpu_count() - 1)
+            problems += !read_file(n / STEP % 2 ? "snapshot" : "trace_pipe");
+    }
+    return 0;
+}
+
+/* A snapshot may be read more than once, so only what was never read counts. */
+KTEST(recording, snapshots_are_taken_while_others_read)
+{
+    uint64_t each = ktest_rounds(16, 400) * STEP, hits, missing;
+
+    seen_start(each * cpu_count());
+    problems = 0;
+    define("p:each recording_target n=%di:u64\n", "each");
+    ktest_report(each_cpu_run(call_and_snap, &each) == 0, "%lu snapshots", each / STEP);
+    ktest_report(problems == 0, "each of them is taken");
+    write_to("events/kprobes/each/enable", "0", 0);
+    ktest_report(read_file("snapshot") && read_file("trace"), "the rest");
+    hits = hits_of("each");
+    missing = seen_times(0);
+    ktest_report(hits == seen_size && missing <= told_lost,
+                 "%lu of %lu were not read, %lu told as lost", missing, hits, told_lost);
+    kfree(seen);
+    seen = NULL;
+    seen_size = 0;
+    forget_all();
+    write_to("snapshot", "0", 0);
+}
+
+/* ---- values that fault in an NMI ---- */
+
+static volatile uint64_t nmis;
+static volatile bool storm;
+
+static NOINLINE bool nmi_of_recording(struct pt_regs *regs UNUSED)
+{
+    if (!storm)
+        return false;
+    nmis++;
+    recording_in_nmi((long)nmis);
+    return true;
+}
+
+static int call_under_nmis(void *arg)
+{
+    uint64_t calls = *(const uint64_t *)arg;
+
+    if (cpu_id() == 0)
+        nmi_send_many(cpu_count() - 1, calls / 20, &nmis);
+    else
+        for (uint64_t i = 0; i < calls; i++)
+            recording_target((long)i);
+    return 0;
+}
+
+#define BAD "a=@16:u64 b=+0(\\16):string c=+0(\\16):u32[3]\n"
+
+KTEST(recording, values_fault_in_an_nmi_and_in_what_it_interrupts)
+{
+    uint64_t calls = ktest_count(20000, 500000), hits, lost;
+    static bool is_set;
+
+    if (cpu_count() == 1) {
+        ktest_skip("another CPU sends the NMIs");
+        return;
+    }
+    if (!is_set)
+        trap_set_handler(TRAP_NMI, nmi_of_recording);
+    is_set = true;
+    define("p:bad recording_target " BAD "p:bad recording_in_nmi " BAD, "bad");
+    nmis = 0;
+    storm = true;
+    ktest_report(each_cpu_run(call_under_nmis, &calls) == 0, "%lu calls", calls);
+    storm = false;
+    write_to("events/kprobes/bad/enable", "0", 0);
+    hits = hits_of("bad");
+    lost = count_of("bad", LIVE_LOST_RING);
+    ktest_report(nmis == calls / 20, "%lu NMIs have come", nmis);
+    ktest_report(hits == nmis + calls * (cpu_count() - 1), "each call is a hit");
+    ktest_report(lost == 0 && count_of("bad", LIVE_FAULT) == 5 * hits,
+                 "%lu values could not be read in %lu hits, and %lu are lost",
+                 count_of("bad", LIVE_FAULT), hits, lost);
+    forget_all();
+}
+
+/* recorded_by - calls that the filter lets pass, of ten. */
+static uint64_t recorded_by(const char *filter)
+{
+    struct ring_stats stats;
+    uint64_t entries = 0;
+
+    write_to("trace", "", VFS_TRUNC);
+    ktest_report(!write_to("events/kprobes/bad/filter", filter, 0), "%s", filter);
+    for (long n = 0; n < 10; n++)
+        recording_target(n);
+    trace_lock();
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        buffer_stats(i, BUFFER_LIVE, &stats);
+        entries += stats.entries;
+    }
+    trace_unlock();
+    return entries;
+}
+
+KTEST(recording, a_filter_looks_at_what_could_not_be_read)
+{
+    define("p:bad recording_target " BAD, "bad");
+    ktest_report(!write_to("events/kprobes/bad/trigger", "hist:keys=b,a", 0), "a table");
+    ktest_report(recorded_by("b == \"x\" || b ~ \"*y*\" || a > 0") == 0, "none passes");
+    ktest_report(recorded_by("b != \"x\" && a == 0") == 10, "each passes");
+    ktest_report(hits_of("bad") == 20, "all are hits");
+    ktest_report(!write_to("events/kprobes/bad/trigger", "", VFS_TRUNC), "no table");
+    forget_all();
+}
+
+/* ---- the clock ---- */
+
+KTEST(recording, an_event_on_the_clock_leaves_room_for_others)
+{
+    uint64_t calls = 1000;
+
+    seen_start(calls);
+    define("p:clock clock_ns\n", "clock");
+    define("p:each recording_target n=%di:u64\n", "each");
+    for (uint64_t n = 0; n < calls; n++)
+        recording_target((long)n);
+    write_to("events/enable", "0", 0);
+    ktest_report(hits_of("clock") >= calls, "each record asks for the time");
+    ktest_report(hits_of("clock") < 100 * calls, "and does so once: %lu times",
+                 hits_of("clock"));
+    ktest_report(count_of("each", LIVE_LOST_RING) == 0, "no other event is lost");
+    all_found(hits_of("each"));
+    forget_all();
+}
