@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define TEXT_MAX 160
@@ -98,6 +99,38 @@ static uint64_t average(const struct hist_entry *entry, bool is_signed)
                      : entry->sum[1] / hits;
 }
 
+struct average_row {
+    uint64_t key; /* rises with the average, signed or not */
+    uint32_t number;
+};
+
+static int by_average(const void *a, const void *b)
+{
+    const struct average_row *first = a, *second = b;
+
+    return (first->key < second->key) - (first->key > second->key);
+}
+
+/* sort_by_average - the largest first: in @order they are by their sums. Without memory they
+ * stay so.
+ */
+static void sort_by_average(const struct hist *hist, uint32_t *order, size_t count)
+{
+    bool is_signed = hist->val[0].field.is_signed;
+    struct average_row *rows = kmalloc(count * sizeof(*rows) + 1);
+
+    if (!rows)
+        return;
+    for (size_t i = 0; i < count; i++)
+        rows[i] = (struct average_row){ average(hist_entry(hist, order[i]), is_signed) ^
+                                            (uint64_t)is_signed << 63,
+                                        order[i] };
+    qsort(rows, count, sizeof(*rows), by_average);
+    for (size_t i = 0; i < count; i++)
+        order[i] = rows[i].number;
+    kfree(rows);
+}
+
 static void print_total(const struct trace_line *line, const struct hist *hist,
                         const struct hist_entry *entry, struct seq *out)
 {
@@ -112,7 +145,7 @@ static void print_total(const struct trace_line *line, const struct hist *hist,
 }
 
 static void print_rows(const struct trace_line *line, const struct hist *hist,
-                       const uint32_t *order, size_t count, struct seq *out)
+                       uint32_t *order, size_t count, struct seq *out)
 {
     static const char *const titles[] = {
         [ACTION_COUNT] = "COUNT", [ACTION_SUM] = "SUM",     [ACTION_MIN] = "MIN",
@@ -120,6 +153,8 @@ static void print_rows(const struct trace_line *line, const struct hist *hist,
     };
     char keys[2 * TEXT_MAX];
 
+    if (line->action == ACTION_AVG)
+        sort_by_average(hist, order, count);
     seq_printf(out, "%12s", titles[line->action]);
     for (unsigned i = 0; i < line->key_count; i++)
         seq_printf(out, i + 1 < line->key_count ? "  %-24s" : "  %s", line->key[i]);

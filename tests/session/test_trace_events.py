@@ -352,6 +352,10 @@ def losses(files):
     asked(files, "probe all vfs_* --entries")
     files.act()
     asked(files, "probe off all")
+    hot = asked(files, "probe hot")[1]
+    counts = [int(n) for n in re.findall(r"^\S+ +\w{16} k \S+ +(\d+) ", hot, re.M)]
+    tap.check(len(set(counts)) > 2 and counts == sorted(counts, reverse=True),
+              f"the hottest are first: {counts}")
     members = asked(files, "probe list p1")[1].splitlines()
     tap.check(len(members) > 5 and any(re.search(r" [1-9]\d* +0  vfs_read\+0x0", m)
                                        for m in members), "each member of a set, by itself")
@@ -390,6 +394,17 @@ def questions(files):
                           ("count by retval", r"^ +1  -2$")):
         errno, text = asked(files, f"trace 'ret vfs_open {{ {action} }}' -- cat /proc/none")
         tap.check(re.search(shown, text, re.M), f"a signed value: {action}")
+    twice = "/proc/version /proc/none"
+    text = asked(files, f"trace 'ret vfs_open {{ avg(retval) by path }}' -- cat {twice}")[1]
+    tap.equal(re.findall(r"^ +(\S+)  (\S+)$", text, re.M),
+              [("AVERAGE", "path"), ("0", "/proc/version"), ("-2", "/proc/none")],
+              "averages, the largest first")  # fmt: skip
+    text = asked(files, f"trace 'ret vfs_open {{ avg(retval) }}' -- cat {twice}")[1]
+    tap.equal(re.findall(r"^ +(-?\d+)$", text, re.M), ["-1"], "of values on both sides of 0")
+    text = asked(files, "trace 'vfs_read { avg(count) by count }' -- run vfs")[1]
+    found = [tuple(map(int, row)) for row in re.findall(r"^ +(\d+)  (\d+)$", text, re.M)]
+    tap.check(len(found) > 9 and found == sorted(found, reverse=True)
+              and all(one == other for one, other in found), "not by their sums")
     errno, text = asked(files, "trace 'vfs_open if path == \"/none\" { count by path }'"
                                " -- cat /proc/version")
     tap.check(not errno and "/proc/version" not in text, "a table has a condition")
