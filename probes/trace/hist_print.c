@@ -1,6 +1,9 @@
 /* hist_print.c - histograms as text: sorted, in Linux's form. */
 #include "probes/trace/hist_parts.h"
 
+#include "kernel/base/compiler.h"
+
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -261,3 +264,41 @@ size_t hist_print_totals(const struct hist *hist, char *buf, size_t size)
         (unsigned long long)hist->table->hits, (unsigned long long)hist->table->used,
         (unsigned long long)hist->table->dropped);
 }
+
+/* Where all this is, for a tool that reads the memory of a kernel that has died:
+ * probes/trace/host/dead_hist.py, whose list of names has the same order. It prints as the
+ * functions above do.
+ */
+extern const uint64_t hist_layout[];
+USED const uint64_t hist_layout[] = {
+    sizeof(struct hist),
+    offsetof(struct hist, table),
+    offsetof(struct hist, key),
+    offsetof(struct hist, key_count),
+    offsetof(struct hist, val),
+    offsetof(struct hist, val_count),
+    offsetof(struct hist, sort),
+    offsetof(struct hist, sort_count),
+    offsetof(struct hist, no_hitcount),
+    sizeof(struct hist_part),
+    offsetof(struct hist_part, name),
+    offsetof(struct hist_part, field.is_signed),
+    offsetof(struct hist_part, show),
+    offsetof(struct hist_part, bucket),
+    offsetof(struct hist_part, at),
+    offsetof(struct hist_part, size),
+    sizeof(struct hist_sort),
+    offsetof(struct hist_sort, by_key),
+    offsetof(struct hist_sort, index),
+    offsetof(struct hist_sort, descending),
+    sizeof(struct hist_table),
+    offsetof(struct hist_table, size),
+    offsetof(struct hist_table, entry_size),
+    offsetof(struct hist_table, slot),
+    offsetof(struct hist_table, entries),
+    offsetof(struct hist_table, used),
+    offsetof(struct hist_table, hits),
+    offsetof(struct hist_table, dropped),
+    offsetof(struct hist_entry, comm),
+    offsetof(struct hist_entry, sum),
+};

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """test_trace_host.py - what the host makes of the tracer's pages is what the guest says."""
 
+import dataclasses
 import os
 import re
 import sys
@@ -12,7 +13,7 @@ sys.dont_write_bytecode = True
 from recorded import CPUS, MARKER, ROOT, Recorded, lines_of, without_comments  # noqa: E402
 import tap  # noqa: E402
 from kernel.module import send as modules  # noqa: E402
-from probes.trace.host import write_folded  # noqa: E402
+from probes.trace.host import dead, dead_hist, write_folded  # noqa: E402
 from probes.trace.host.console_line import ConsoleLine  # noqa: E402
 from machine import Machine  # noqa: E402
 from session import sonde  # noqa: E402
@@ -125,6 +126,48 @@ def pages_of_a_smaller_ring():
         tap.equal(lines_of(recorded.capture.finish()), said, "both rings come in order")
 
 
+    with Recorded() as recorded:
+        recorded.begin()
+        recorded.mark("one", "two")
+        recorded.files.write("buffer_size_kb", "8")
+        recorded.mark("behind")
+        said = without_comments(recorded.files.read("trace"))
+        tap.equal(told_lost(said), 2, "a smaller buffer tells what it has lost")
+        tap.equal(recorded.of_the_dead(), said, "and so does the memory")
+
+
+HISTS = (
+    "keys=count.hex,common_pid.execname,__probe_ip.sym:vals=count:sort=count.descending",
+    "keys=count.log2,common_cpu:vals=count.min,count.max:sort=hitcount,count",
+    "keys=count.buckets=10:vals=left.hex,left.min,left.max:sort=left.descending",
+    "keys=name,__probe_ip.sym-offset:size=256",
+    "keys=left:sort=left",
+    "keys=stacktrace:vals=count:sort=count.descending,stacktrace",
+)
+
+
+def tables_are_read_out_of_the_memory():
+    """Each kind of a key and of a value: the same text as the guest's own."""
+    with Recorded() as recorded:
+        recorded.begin("p:k/reads vfs_read count=%dx:u64 left=%si:s8 name=+0(%si):string")
+        for spec in HISTS:
+            recorded.files.write("events/k/reads/trigger", "hist:" + spec)
+        recorded.guest.machine.request("run vfs", 60)
+        for spec in HISTS:
+            recorded.files.write("events/k/reads/trigger", f"hist:{spec}:pause")
+        said = recorded.files.read("events/k/reads/hist")
+        said = re.sub(r"^#\n# trigger info: .*\n", "", said, flags=re.M)
+        found = dict(dead_hist.Histograms(recorded.memory, recorded.capture.result.symbols)
+                     .texts({"k/reads", "k/others"}))  # fmt: skip
+        tap.equal(list(found), ["k/reads"], "an event with histograms")
+        tap.equal(len(said.split("# event histogram\n")) - 1, len(HISTS), "the guest has all")
+        for one, other in zip(found["k/reads"].split("# event histogram\n"),
+                              said.split("# event histogram\n")):  # fmt: skip
+            tap.check(one == other, other[-60:].strip().replace("\n", ","))
+            if one != other:
+                tap.note(one + other)
+
+
 def four_writers_and_a_host():
     with Recorded(cpus=4) as recorded:
         recorded.begin("p:k/next work_next", "p:k/hash work_hash", "p:k/read vfs_read",
@@ -151,6 +194,30 @@ def four_writers_and_a_host():
                   f"{len(result.all_events)} came, {result.lost_in_all()} are lost: all hits")
         tap.check({event.name for event in result.all_events} >= {"next", "hash", "read"},
                   "of each event")
+
+
+def a_guest_may_stop_anywhere():
+    """Its CPUs are stopped in the middle of what they write; the memory has whole records
+    only, each of them once, and says how many are missing."""
+    with Recorded(cpus=4) as recorded:
+        recorded.begin("p:k/next work_next a=%di b=%di", "p:k/hash work_hash a=%si b=%si",
+                       buffer_kb=64)  # fmt: skip
+        recorded.guest.console.send("run all 1\r")
+        while not re.search(r"^\s*\S+-\d+", recorded.files.read("trace"), re.M):
+            pass
+        for moment in range(8):
+            time.sleep(0.05)
+            recorded.guest.qmp.execute("stop")
+            grave = dead.Dead(recorded.memory, recorded.capture.result.symbols)
+            result = dataclasses.replace(
+                recorded.capture.result, pages=[found for _, found, _ in grave.rings()]
+            )
+            events = result.all_events
+            torn = [event for event in events if event.values["a"] != event.values["b"]]
+            times = [[event.time for event in result.of_cpu(cpu)] for cpu in range(4)]
+            tap.check(events and not torn, f"{len(events)} records, and all are whole")
+            tap.check(all(one == sorted(one) for one in times), f"in order, at stop {moment}")
+            recorded.guest.qmp.execute("cont")
 
 
 def many_pages_at_once():
@@ -195,13 +262,19 @@ def the_command_records():
 
 def questions_are_answered():
     status, out, _ = sonde("trace", "vfs_read { hist(count) }", "count vfs_*",
-                           "ret vfs_open { count by cpu }", "--", "run vfs")  # fmt: skip
-    tap.equal(status, 0, "three questions")
+                           "ret vfs_open { count by cpu }",
+                           "vfs_read { avg(count) by count }", "--", "run vfs")  # fmt: skip
+    tap.equal(status, 0, "four questions")
     rows = re.findall(r"^<= (\d+) +(\d+)", out, re.M)
     tap.equal(rows, [("16", "39"), ("32", "383"), ("64", "298")], "a histogram")
     tap.check(re.search(r"^vfs_read +720 ", out, re.M), "of the commands' calls alone")
-    by_cpu = re.findall(r"^([01]) +(\d+) ", out.partition("ret vfs_open")[2], re.M)
+    by_cpu = out.partition("ret vfs_open")[2].partition("avg(")[0]
+    by_cpu = re.findall(r"^([01]) +(\d+) ", by_cpu, re.M)
     tap.equal(sum(int(n) for _, n in by_cpu), 72, "by CPU")
+    rows = re.findall(r"^(\d+) +(\d+) +(\d+) ", out.partition("avg(")[2], re.M)
+    means = [int(mean) for _, _, mean in rows]
+    tap.check(len(rows) > 9 and all(key == mean for key, _, mean in rows)
+              and means == sorted(means, reverse=True), "averages")  # fmt: skip
     tap.check("vfs_read+0x0" not in out, "what is only counted is not printed")
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, "t" + ending) for ending in (".folded", ".html")]
@@ -247,6 +320,20 @@ def left_in_the_guest():
             tap.note(err + re.sub(r"<style.*?</style>", "", page, flags=re.S)[:2000])
 
 
+def tables_of_a_panic():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.html")
+        words = ("vfs_read { sum(count) by comm }", "ret vfs_read { hist(retval) }")
+        status, _, err = sonde("trace", "-o", path, *words, "--", "run vfs", "panic ended")
+        with open(path, encoding="utf-8") as file:
+            page = file.read()
+    tap.equal(status, 3, "the status is that of a panic")
+    tap.check("<td>work/7</td>" in page and "<td>3196</td>" in page, "sums are on the page")
+    tap.check("&lt;= 64" in page and ">240<" in page, "and a distribution")
+    if ">240<" not in page:
+        tap.note(err + re.sub(r"<style.*?</style>", "", page, flags=re.S)[:3000])
+
+
 def a_panic_is_read_out():
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, "t" + ending) for ending in (".folded", ".html")]
@@ -266,11 +353,14 @@ tap.run(
     a_page_that_was_read_in_part,
     functions_of_modules,
     pages_of_a_smaller_ring,
+    tables_are_read_out_of_the_memory,
     four_writers_and_a_host,
+    a_guest_may_stop_anywhere,
     many_pages_at_once,
     stacks,
     the_command_records,
     questions_are_answered,
     left_in_the_guest,
+    tables_of_a_panic,
     a_panic_is_read_out,
 )

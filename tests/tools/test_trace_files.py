@@ -337,6 +337,14 @@ class Histograms(scratch.Scratch):
             "1    <= 32   224  " + 40 * "█", "2 more had no room"])
         self.assertEqual(second[0].split(), ["stacktrace", "comm", "hits", "count"])
 
+    def test_signs_and_averages(self):
+        text = HIST.replace("4096", "18446744073709551488")
+        second = list(hist.tables("f { avg(count) }", hist.with_signs(text, ["count"])))[1]
+        self.assertEqual(second.rows[0].values, {"hitcount": 64, "count": -2})
+        self.assertEqual(hist.divided(-3, 2), -1)
+        second = list(hist.tables("f { sum(count) }", hist.with_signs(text, ["comm"])))[1]
+        self.assertEqual(second.rows[0].values["count"], 18446744073709551488)
+
     def test_keys_are_for_people(self):
         self.assertEqual(hist.shown_key("__probe_ip", "[ffffffff8024c4b0] vfs_read"),
                          "vfs_read")

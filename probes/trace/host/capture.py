@@ -6,7 +6,7 @@ import re
 
 from machine import quote
 
-from . import dead, question, recording
+from . import dead, hist, question, recording
 from .take import Taker, TraceError
 
 ROOT = "/sys/kernel/tracing/"
@@ -195,8 +195,7 @@ class Capture:
         self.taker.close()
         self.describe()
         for event in self.counted:
-            table = self.files.read(f"events/{event}/hist")
-            self.result.tables.append((self.events[event], table))
+            self.keep_table(event, self.files.read(f"events/{event}/hist"))
         for cpu in range(len(self.result.pages)):
             text = self.files.read(f"per_cpu/cpu{cpu}/stats")
             self.result.stats.append(text)
@@ -204,6 +203,14 @@ class Capture:
             self.result.lost[cpu] = sum(int(n) for name, n in counts if name in LOSSES)
             self.result.lost[cpu] += behind.get(cpu, 0)
         return self.result
+
+    def keep_table(self, event, text):
+        """The text of a histogram's file, with signs where the event's format has them."""
+        group, name = event.split("/")
+        signed = [field.name for format_ in self.result.by_id.values()
+                  if (format_.group, format_.name) == (group, name)
+                  for field in format_.fields if field.is_signed]  # fmt: skip
+        self.result.tables.append((self.events[event], hist.with_signs(text, signed)))
 
     def left_behind(self):
         """What is in no batch: the snapshot, and the formats of events that have gone.

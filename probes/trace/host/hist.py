@@ -7,7 +7,7 @@ from .svg import duration
 
 ROW = re.compile(r"^\{ (.*?)\} hitcount: +(\d+)(.*)$", re.M | re.S)
 KEY = re.compile(r"(\w+):(?:\n((?: {9}.*\n)+)| *(.*?)) *(?:, (?=\w+:)|$)", re.S)
-VALUE = re.compile(r"(\w+): +(\d+)")
+VALUE = re.compile(r"(\w+): +(-?\d+)")
 TOTAL = re.compile(r"^    (Hits|Entries|Dropped): (\d+)$", re.M)
 BAR = 40  # characters
 
@@ -29,6 +29,37 @@ def parse(text):
                 values |= {name: int(number) for name, number in VALUE.findall(match[3])}
                 rows.append(Row(keys, values))
         yield Table(rows, {name: int(number) for name, number in TOTAL.findall(part)})
+
+
+def with_signs(text, names):
+    """The text, with the fields of these names as signed numbers: the file has none."""
+    number = re.compile(rf"\b({'|'.join(names)}): +(\d{{19,}})\b")
+    return number.sub(lambda m: f"{m[1]}: {int(m[2]) - (int(m[2]) >> 63 << 64)}",
+                      text) if names else text  # fmt: skip
+
+
+def averages(table):
+    """A table of sums as one of averages, the largest first."""
+    rows = []
+    for row in table.rows:
+        hits = row.values["hitcount"]
+        values = {name: number if name == "hitcount" else divided(number, hits)
+                  for name, number in row.values.items()}  # fmt: skip
+        rows.append(Row(row.keys, values))
+    rows.sort(key=lambda row: -list(row.values.values())[-1])
+    return Table(rows, table.totals)
+
+
+def divided(number, by):
+    """As C divides."""
+    return (abs(number) // by) * (-1 if number < 0 else 1) if by else 0
+
+
+def tables(title, text):
+    """The histograms of a question, whose text is the title."""
+    asked = re.search(r"\{\s*avg\(", title)
+    for table in parse(text):
+        yield averages(table) if asked else table
 
 
 NAMES = {"common_cpu": "cpu", "hitcount": "hits", "__probe_ip": "func",

@@ -9,13 +9,14 @@ rings are read out of its memory.
 import heapq
 import itertools
 import os
+import struct
 import sys
 import threading
 
 from guest import ELF
 from machine import Gone, Machine
 
-from . import dead, hist, pages, text
+from . import dead, dead_hist, hist, pages, text
 from . import write_dat, write_folded, write_html, write_pftrace, write_speedscope
 from .capture import LIMIT, Capture
 from .console_line import ConsoleLine
@@ -158,10 +159,24 @@ class Session:
             result.add_older(cpu, found)
             result.lost[cpu] = lost
         result.add_formats(grave.formats())
+        self.harvest_tables(capture, memory)
         result.cmdlines = "".join(grave.cmdlines())
         result.notes.append("The guest did not answer any more.")
         if not isinstance(self.outcome, BaseException):
             self.outcome = self.guest.failure("while it was recorded", 0)
+
+    def harvest_tables(self, capture, memory):
+        """The heap that they lie in may be what is broken: all else is kept then."""
+        result = capture.result
+        try:
+            found = dict(dead_hist.Histograms(memory, result.symbols).texts(capture.counted))
+        except (OSError, ValueError, KeyError, struct.error) as error:
+            found = {}
+            result.notes.append(f"The histograms could not be read ({error}).")
+            self.say(result.notes[-1])
+        for event in capture.counted:
+            if event in found:
+                capture.keep_table(event, found[event])
 
     def write(self, result):
         result.forget()
@@ -172,7 +187,7 @@ class Session:
                 print(line)
             for title, said in result.tables:
                 print(title)
-                for table in hist.parse(said):
+                for table in hist.tables(title, said):
                     print("\n".join(hist.lines(table)))
         for path in self.options.output:
             with open(path, "wb") as file:

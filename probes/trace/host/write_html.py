@@ -145,7 +145,7 @@ def body(recording):
         yield "<h2>Functions</h2>" + shown
     for title, text in recording.tables:
         yield f"<h2>{quoted(title)}</h2>"
-        for one in hist.parse(text):
+        for one in hist.tables(title, text):
             yield from counted(one)
     if events:
         yield "<h2>CPUs over time</h2>"

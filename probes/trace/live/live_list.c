@@ -140,6 +140,23 @@ struct live_event *live_event_next(const struct live_event *e)
     return next == &events ? NULL : list_entry(next, struct live_event, link);
 }
 
+/* Where the events and their histograms are, for a tool that reads the memory of a kernel
+ * that has died: probes/trace/host/dead_hist.py, whose list of names has the same order.
+ */
+extern const uint64_t live_layout[];
+USED const uint64_t live_layout[] = {
+    (uintptr_t)&events,
+    offsetof(struct list, next),
+    offsetof(struct live_event, link),
+    offsetof(struct live_event, group),
+    offsetof(struct live_event, name),
+    DEF_NAME_MAX,
+    offsetof(struct live_event, attached),
+    offsetof(struct live_attached, count),
+    offsetof(struct live_attached, trigger),
+    offsetof(struct live_trigger, hist),
+};
+
 /* bucket_of - the events of that name, and a few others. */
 static struct live_event **bucket_of(const char *name)
 {

@@ -1,0 +1,185 @@
+"""dead_hist.py - the histograms of a guest that cannot answer any more, out of its memory.
+
+They are found by the symbols `live_layout` and `hist_layout` of the guest's ELF file, and
+become the text of the file `hist`, as probes/trace/hist_print.c makes it. A hit that was
+under way on some CPU has filled its entry before the table shows it.
+"""
+
+import struct
+
+# probes/trace/live/live_list.c: live_layout
+LIVE = """events next link group name name_size attached count trigger hist""".split()
+# probes/trace/hist_print.c: hist_layout
+HIST = """hist_size table keys key_count vals val_count sorts sort_count no_hitcount
+          part_size part_name part_signed part_show part_bucket part_at part_bytes
+          sort_size sort_by_key sort_index sort_descending
+          table_size size entry_size slot entries used hits dropped
+          comm sum""".split()
+# probes/trace/hist_parts.h: enum hist_show
+(NUMBER, HEX, SYM, SYM_OFFSET, EXECNAME, LOG2, BUCKETS, STRING, STACK, MIN,
+ MAX) = range(11)  # fmt: skip
+NAME_MAX = 64
+LISTED_MAX = 1 << 16  # of a list that is damaged
+
+
+def text_at(data, at, width=0):
+    """Up to a NUL. @width: bytes; blanks fill it up"""
+    text = data[at:].split(b"\0")[0].ljust(width)
+    return text.decode("utf-8", "backslashreplace")
+
+
+class Part:
+    """A key or a value."""
+
+    def __init__(self, memory, layout, data, at):
+        def field(name, form):
+            return struct.unpack_from("<" + form, data, at + layout[name])[0]
+
+        self.name = text_at(memory.virtual(field("part_name", "Q"), NAME_MAX), 0)
+        self.signed = field("part_signed", "B")
+        self.show = field("part_show", "I")
+        self.bucket = field("part_bucket", "Q")
+        self.at = field("part_at", "H")
+        self.size = field("part_bytes", "H")
+
+    def sorted_by(self, key):
+        """What its bytes in a key are compared by."""
+        if self.show in (STRING, STACK):
+            return key[self.at : self.at + self.size]
+        return int.from_bytes(key[self.at : self.at + 8], "little", signed=bool(self.signed))
+
+    def text(self, key, comm, symbols):
+        if self.show == STACK:
+            words = struct.unpack_from(f"<{self.size // 8}Q", key, self.at)
+            lines = (f"         {symbols.at(word)}\n" for word in words if word)
+            return f"{self.name}:\n" + "".join(lines)
+        if self.show == STRING:
+            return f"{self.name}: {text_at(key[: self.at + self.size], self.at, 50)}"
+        (value,) = struct.unpack_from("<Q", key, self.at)
+        place = symbols.at(value) if self.show in (SYM, SYM_OFFSET) else ""
+        texts = {
+            HEX: f"{value:x}",
+            SYM: f"[{value:x}] {place.split('+')[0]:<45}",
+            SYM_OFFSET: f"[{value:x}] {place:<55}",
+            EXECNAME: f"{comm:<16}[{value:10}]",
+            LOG2: f"~ 2^{value:<2}",
+            BUCKETS: f"~ {value}-{value + self.bucket - 1}",
+        }
+        return f"{self.name}: {texts.get(self.show, f'{value:10}')}"
+
+
+class Histogram:
+    """One, whose struct hist is at @address."""
+
+    def __init__(self, memory, layout, address):
+        self.memory = memory
+        self.layout = layout
+        self.data = memory.virtual(address, layout["hist_size"])
+        self.table = memory.virtual(self.word(self.data, "table"), layout["table_size"])
+        self.keys = self.parts("keys", "key_count")
+        self.vals = self.parts("vals", "val_count")
+
+    def word(self, data, name, form="Q"):
+        return struct.unpack_from("<" + form, data, self.layout[name])[0]
+
+    def parts(self, first, count):
+        return [Part(self.memory, self.layout, self.data,
+                     self.layout[first] + i * self.layout["part_size"])
+                for i in range(self.word(self.data, count, "I"))]  # fmt: skip
+
+    def entries(self):
+        """(comm, sums, key) of each, in the order in which they were made."""
+        size, entry_size = self.word(self.table, "size"), self.word(self.table, "entry_size")
+        slots = self.memory.virtual(self.word(self.table, "slot"), 8 * size)
+        data = self.memory.virtual(self.word(self.table, "entries"), size * entry_size)
+        for number in sorted(slot for (slot,) in struct.iter_unpack("<I", slots) if slot):
+            one = data[(number - 1) * entry_size : number * entry_size]
+            sums = struct.unpack_from(f"<{1 + len(self.vals)}Q", one, self.layout["sum"])
+            behind = self.layout["sum"] + 8 * len(sums)
+            yield text_at(one, self.layout["comm"]), sums, one[behind:]
+
+    def sorted(self):
+        """The same, in the order in which they are shown."""
+        found = list(self.entries())
+        for i in reversed(range(self.word(self.data, "sort_count", "I"))):
+            at = self.layout["sorts"] + i * self.layout["sort_size"]
+            by_key = self.data[at + self.layout["sort_by_key"]]
+            (index,) = struct.unpack_from("<I", self.data, at + self.layout["sort_index"])
+            down = self.data[at + self.layout["sort_descending"]]
+            found.sort(key=self.order(by_key, index), reverse=bool(down))
+        return found
+
+    def order(self, by_key, index):
+        if by_key:
+            return lambda entry: self.keys[index].sorted_by(entry[2])
+        if index and self.vals[index - 1].signed:
+            return lambda entry: entry[1][index] - (entry[1][index] >> 63 << 64)
+        return lambda entry: entry[1][index]
+
+    def line(self, entry, symbols):
+        comm, sums, key = entry
+        keys = ", ".join(part.text(key, comm, symbols) for part in self.keys)
+        many_lines = self.keys and self.keys[-1].show == STACK
+        said = f"{{ {keys}{'' if many_lines else ' '}}}"
+        if not self.data[self.layout["no_hitcount"]]:
+            said += f" hitcount: {sums[0]:10}"
+        for part, value in zip(self.vals, sums[1:]):
+            said += f"  {part.name}: {f'{value:x}' if part.show == HEX else value:>10}"
+        return said + "\n"
+
+    def text(self, symbols):
+        entries = "".join(self.line(entry, symbols) for entry in self.sorted())
+        hits, used, dropped = (self.word(self.table, name)
+                               for name in ("hits", "used", "dropped"))  # fmt: skip
+        return (f"# event histogram\n#\n\n{entries}\nTotals:\n    Hits: {hits}\n"
+                f"    Entries: {used}\n    Dropped: {dropped}\n")
+
+
+class Histograms:
+    """memory: a memory.Memory of the guest   symbols: a symbols.Symbols"""
+
+    def __init__(self, memory, symbols):
+        self.memory = memory
+        self.symbols = symbols
+        self.live = self._layout("live_layout", LIVE)
+        self.layout = self._layout("hist_layout", HIST)
+
+    def _words(self, address, count=1):
+        return struct.unpack(f"<{count}Q", self.memory.virtual(address, 8 * count))
+
+    def _layout(self, symbol, names):
+        return dict(zip(names, self._words(self.symbols.objects[symbol], len(names))))
+
+    def _events(self):
+        """(group/event, its address) of each event."""
+        live = self.live
+        (at,) = self._words(live["events"] + live["next"])
+        for _ in range(LISTED_MAX):
+            if at == live["events"]:
+                return
+            event = at - live["link"]
+            names = [text_at(self.memory.virtual(event + live[name], live["name_size"]), 0)
+                     for name in ("group", "name")]  # fmt: skip
+            yield "/".join(names), event
+            (at,) = self._words(at + live["next"])
+
+    def _of(self, event):
+        """Where the histograms of an event are."""
+        (attached,) = self._words(event + self.live["attached"])
+        if not attached:
+            return
+        data = self.memory.virtual(attached + self.live["count"], 4)
+        count = int.from_bytes(data, "little")
+        for trigger in self._words(attached + self.live["trigger"], count):
+            (hist,) = self._words(trigger + self.live["hist"])
+            if hist:
+                yield hist
+
+    def texts(self, wanted):
+        """(group/event, the text of its file `hist`) of those of @wanted that have one."""
+        for name, event in self._events():
+            if name in wanted:
+                found = [Histogram(self.memory, self.layout, hist).text(self.symbols)
+                         for hist in self._of(event)]  # fmt: skip
+                if found:
+                    yield name, "\n\n".join(found)
