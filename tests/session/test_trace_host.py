@@ -348,6 +348,17 @@ def a_panic_is_read_out():
             tap.check("did not answer any more" in file.read(), "the page says how they came")
 
 
+def a_command_without_an_end():
+    """QEMU has stopped the guest then; what was recorded is there all the same."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "t.dat")
+        status, _, err = sonde("trace", "-o", path, "--timeout", "5", "--",
+                               f"echo one >> {MARKER}", "sleep 1000")  # fmt: skip
+        tap.equal(status, 124, "the status is that of a time limit")
+        tap.check("(a command had no end): its rings are read" in err, "the guest is not asked")
+        tap.check("1 events and 0 lost" in err and os.path.getsize(path), "and nothing is lost")
+
+
 tap.run(
     pages_are_read_where_the_guest_has_them,
     a_page_that_was_read_in_part,
@@ -363,4 +374,5 @@ tap.run(
     left_in_the_guest,
     tables_of_a_panic,
     a_panic_is_read_out,
+    a_command_without_an_end,
 )

@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 
-from guest import ELF
+from guest import ELF, GuestError
 from machine import Gone, Machine
 
 from . import dead, dead_hist, hist, pages, text
@@ -66,6 +66,10 @@ class Live:
         sys.stdout.flush()
 
 
+class Stopped(Exception):
+    """The guest stands still, with all that it has recorded."""
+
+
 class Session:
     """One recording.
 
@@ -98,12 +102,16 @@ class Session:
                 self.live = Live(capture.result)
             try:
                 self.record(capture)
+                if isinstance(self.outcome, GuestError):
+                    # To see where its CPUs are, QEMU has stopped them: no use in asking.
+                    raise Stopped("a command had no end")
                 capture.finish()
-            except (Gone, TimeoutError, OSError, ValueError) as error:
+            except (Stopped, Gone, TimeoutError, OSError, ValueError) as error:
                 # Its lines close before QEMU is gone.
                 if not self.guest.panicked and self.guest.wait_end(GONE_WAIT) is not None:
                     raise self.guest.failure("while it was recorded", 0) from None
-                self.harvest(capture, memory, error)
+                why = str(error) if isinstance(error, Stopped) else type(error).__name__
+                self.harvest(capture, memory, why)
         self.write(capture.result)
         if self.interrupt or isinstance(self.outcome, BaseException):
             raise self.interrupt or self.outcome
@@ -146,10 +154,10 @@ class Session:
                 capture.result.forget()
             self.live.show(batch.now)
 
-    def harvest(self, capture, memory, error):
+    def harvest(self, capture, memory, why):
         """A guest that does not answer: its rings out of its memory."""
         result = capture.result
-        self.say(f"the guest does not answer any more ({type(error).__name__}): "
+        self.say(f"the guest does not answer any more ({why}): "
                  "its rings are read out of its memory")
         self.guest.qmp.execute("stop")
         grave = dead.Dead(memory, result.symbols)
