@@ -3,8 +3,10 @@
  *     ./sonde module docs/samples/guarded.c 'probe add guarded:count' 'run guarded'
  *
  * count() may be probed; add() and the function in .kprobes.text may not. A marked function
- * calls only marked functions: without its mark, add() would have the module refused.
+ * calls only marked functions: without its mark, add() would have the module refused. Of
+ * swap() a part is marked, with its reason.
  */
+#include "kernel/base/nokprobe.h"
 #include "kernel/work/work.h"
 
 static unsigned long sum;
@@ -22,9 +24,22 @@ static NOINLINE SECTION(".kprobes.text") void add_twice(unsigned long n)
     add(n);
 }
 
+/* Instructions of assembler can be marked, too: those before and behind may be probed. */
+static NOINLINE void swap(unsigned long *a, unsigned long *b)
+{
+    __asm__ volatile(NOKPROBE_ASM("xor %0, %1\n\t"
+                                  "xor %1, %0\n\t"
+                                  "xor %0, %1",
+                                  "a and b are mixed")
+                     : "+r"(*a), "+r"(*b));
+}
+
 static NOINLINE void count(unsigned long n)
 {
-    add_twice(n);
+    unsigned long zero = 0;
+
+    swap(&n, &zero);
+    add_twice(zero);
 }
 
 static int guarded_run(struct work *w)

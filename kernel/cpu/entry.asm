@@ -447,7 +447,10 @@ proc cpu_idle_wait
 .halted:
     ret
 endproc cpu_idle_wait
-nokprobe cpu_idle_wait
+; A copy of the first instruction, and what leads back from there, would be executed behind
+; it; so would a jump that lies on sti.
+nokprobe_range cpu_idle_wait, cpu_idle_wait.halted, \
+    'from here to hlt other CPUs take this one for halted'
 
 section .rodata
 align 8

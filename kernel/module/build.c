@@ -14,6 +14,7 @@
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
+#include "kernel/base/nokprobe.h"
 #include "kernel/debug/marker.h"
 #include "kernel/debug/static_key.h"
 #include "kernel/memmap.h"
@@ -285,6 +286,18 @@ static int check_static_keys(struct build *b)
     return 0;
 }
 
+static int check_nokprobe_ranges(struct build *b)
+{
+    const struct module_table *t = &b->m->facts.nokprobe_ranges;
+    const struct nokprobe_range *r = (const struct nokprobe_range *)t->start;
+
+    for (size_t i = 0; i < t->count; i++)
+        if (r[i].end <= r[i].start || !is_text(b, r[i].start, r[i].end - r[i].start) ||
+            !is_own_string(b, r[i].why))
+            return refuse(b, "a blacklisted range that is not of its text", r[i].start);
+    return 0;
+}
+
 static int check_fixups(struct build *b)
 {
     struct extable_entry *e = (struct extable_entry *)b->m->extable.start;
@@ -308,6 +321,7 @@ static int take_tables(struct build *b)
     int err;
 
     m->facts.nokprobe = table_of(b, ELF_NOKPROBE);
+    m->facts.nokprobe_ranges = table_of(b, ELF_NOKPROBE_RANGES);
     m->facts.noretprobe = table_of(b, ELF_NORETPROBE);
     m->facts.kprobes_text = b->base[ELF_TEXT] + old->offset;
     m->facts.kprobes_end = m->facts.kprobes_text + old->len;
@@ -319,6 +333,8 @@ static int take_tables(struct build *b)
     m->facts.marker_insns = table_of(b, ELF_MARKER_INSNS);
     m->facts.static_keys = table_of(b, ELF_STATIC_KEYS);
     err = must_be_text(b, &m->facts.nokprobe, "NOKPROBE of what is not its own");
+    if (!err)
+        err = check_nokprobe_ranges(b);
     if (!err)
         err = must_be_text(b, &m->facts.noretprobe, "NORETPROBE of what is not its own");
     if (!err)
@@ -335,8 +351,8 @@ static int take_tables(struct build *b)
 /* ---- 5 ---- */
 
 /* points_at - where relocation @r of a section that is @role points in the module's text, for
- * code to go there; 0: nowhere. What branches and operands mean is found by decoding. Of a
- * distance in data only fix-ups say from where.
+ * code to go there; 0: nowhere, as from tables about the text. What branches and operands
+ * mean is found by decoding. Of a distance in data only fix-ups say from where.
  */
 static uintptr_t points_at(struct build *b, const struct elf_rela *r, enum elf_role role)
 {
@@ -344,7 +360,8 @@ static uintptr_t points_at(struct build *b, const struct elf_rela *r, enum elf_r
     bool is_distance = r->type == ELF_R_PC32 || r->type == ELF_R_PLT32;
     bool is_code = role == ELF_CODE || role == ELF_KPROBES_CODE;
 
-    if (!is_text(b, to, 1) || (is_distance && is_code) || role == ELF_MARKER_INSNS)
+    if (!is_text(b, to, 1) || (is_distance && is_code) || role == ELF_MARKER_INSNS ||
+        role == ELF_NOKPROBE_RANGES)
         return 0;
     if (is_distance && role != ELF_EXTABLE)
         b->m->facts.has_distances = true;

@@ -75,6 +75,7 @@ static const struct role {
     { ".extable", false, ELF_EXTABLE, ELF_RODATA, 8, true },
     { ".sonde_abi", false, ELF_ABI, ELF_RODATA, 8, false },
     { ".nokprobe", false, ELF_NOKPROBE, ELF_RODATA, 8, true },
+    { ".nokprobe_ranges", false, ELF_NOKPROBE_RANGES, ELF_RODATA, 24, true },
     { ".noretprobe", false, ELF_NORETPROBE, ELF_RODATA, 8, true },
     { "__patchable_function_entries", false, ELF_ENTRIES, ELF_RODATA, 8, true },
     { ".marker_insns", false, ELF_MARKER_INSNS, ELF_RODATA, 16, true },

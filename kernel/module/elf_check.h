@@ -34,6 +34,7 @@ enum elf_role {
     ELF_EXTABLE,
     ELF_ABI, /* which headers it was compiled with: kernel/module/abi.py */
     ELF_NOKPROBE,
+    ELF_NOKPROBE_RANGES, /* records of kernel/base/nokprobe.h */
     ELF_NORETPROBE,
     ELF_MARKER_INSNS, /* places of markers, and the records that these belong to */
     ELF_STATIC_KEYS,  /* records of kernel/debug/static_key.h */

@@ -33,7 +33,9 @@ BEHIND_FIELD = 4  # bytes of an instruction behind a relative address, at most
 
 MAY = ".boot", "__patchable_function_entries"
 MAY_BETWEEN = (("init_array_start", "init_array_end"), ("extable_start", "extable_end"),
-               ("nokprobe_start", "nokprobe_end"), ("noretprobe_start", "noretprobe_end"))
+               ("nokprobe_start", "nokprobe_end"),
+               ("nokprobe_ranges_start", "nokprobe_ranges_end"),
+               ("noretprobe_start", "noretprobe_end"))
 SWITCHES = (("marker_insns_start", "marker_insns_end"),
             ("static_keys_start", "static_keys_end"))
 

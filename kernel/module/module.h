@@ -38,7 +38,8 @@ struct module_facts {
     uintptr_t memory, memory_end;        /* all of it, text included */
     struct module_table entries;         /* functions of a compiler; sorted addresses */
     struct module_table nokprobe;        /* addresses of functions */
-    struct module_table noretprobe;      /* the same */
+    struct module_table nokprobe_ranges; /* struct nokprobe_range */
+    struct module_table noretprobe;      /* as nokprobe */
     struct module_table markers;         /* struct marker_site */
     struct module_table marker_insns;    /* struct marker_insn */
     struct module_table static_keys;     /* struct static_key_insn */
@@ -119,6 +120,12 @@ int module_unload(const char *name, char *why);
  * again and returns @err, negative. The first one counts. Context: the constructor's thread.
  */
 void module_refuse(int err);
+
+/* name_keep - a copy of @name that stays for ever; the same one for equal names, so that what
+ * is loaded again and again needs no more memory. Context: thread.
+ * Return: NULL without memory.
+ */
+const char *name_keep(const char *name);
 
 /* ---- asked from anywhere; these take no locks ---- */
 

@@ -43,11 +43,6 @@ extern const struct module_watch *module_watch; /* immutable after boot */
 
 /* ---- symbols.c ---- */
 
-/* name_keep - a copy of @name that stays for ever; the same one for equal names, so that what
- * is loaded again and again needs no more memory. Return: NULL without memory.
- */
-const char *name_keep(const char *name);
-
 /* symbols_make - the table of @m, from values of elf_resolve(). Return: 0; -ENOMEM. */
 int symbols_make(struct module *m, const struct elf_object *o,
                  const struct elf_layout *layout, const uint64_t *values);

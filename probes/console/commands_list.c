@@ -267,16 +267,22 @@ struct sum {
     size_t count, bytes;
 };
 
+/* print_range_reason - a part of a function is named by where it begins, so function+0x0 is
+ * not all of it.
+ */
 static void print_range_reason(const struct plat_symbol *function,
-                               enum probe_reason reason, void *arg)
+                               const struct nokprobe_range *range, void *arg)
 {
     struct sum *sum = arg;
+    size_t len = range->end - range->start;
+    char place[PLACE_TEXT_MAX];
 
+    snprintf(place, sizeof(place), "%s+0x%lx", function->name,
+             range->start - function->start);
     sum->count++;
-    sum->bytes += function->size;
-    shell_printf(sum->sh, "0x%lx-0x%lx %5zu %-28s %s\n", function->start,
-                 function->start + function->size, function->size, function->name,
-                 probe_reason_text(reason));
+    sum->bytes += len;
+    shell_printf(sum->sh, "0x%lx-0x%lx %5zu %-28s %s\n", range->start, range->end, len,
+                 len == function->size ? function->name : place, range->why);
 }
 
 static int blacklist_run(struct shell *sh, int argc, char **argv)

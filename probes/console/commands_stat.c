@@ -211,12 +211,12 @@ static void print_hits(struct shell *sh)
 
 /* ---- text ---- */
 
-static void add_up(const struct plat_symbol *function, enum probe_reason reason UNUSED,
-                   void *arg)
+static void add_up(const struct plat_symbol *function UNUSED,
+                   const struct nokprobe_range *range, void *arg)
 {
     size_t *bytes = arg;
 
-    *bytes += function->size;
+    *bytes += range->end - range->start;
 }
 
 static void print_text(struct shell *sh, const struct census *c)

@@ -85,10 +85,9 @@ static int list_show(struct seq *s, void *priv UNUSED)
 /* ---- blacklist ---- */
 
 static void show_range(const struct plat_symbol *function,
-                       enum probe_reason reason UNUSED, void *arg)
+                       const struct nokprobe_range *range, void *arg)
 {
-    seq_printf(arg, "0x%lx-0x%lx\t%s\n", function->start,
-               function->start + function->size, function->name);
+    seq_printf(arg, "0x%lx-0x%lx\t%s\n", range->start, range->end, function->name);
 }
 
 static int blacklist_show(struct seq *s, void *priv UNUSED)

@@ -92,7 +92,7 @@ static bool define_function(const struct plat_symbol *function, void *arg)
     char address[24];
     struct ksym sym;
 
-    if (blacklist_contains(function->start))
+    if (blacklist_why(function->start))
         return true;
     snprintf(address, sizeof(address), "0x%lx", function->start);
     define_one(s, ksyms_find(function->name, &sym) ? address : function->name,

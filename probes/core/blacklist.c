@@ -1,5 +1,5 @@
-/* blacklist.c - stage 2: what can never carry a probe: the re-entry core, and what loaded
- * code says of its own functions.
+/* blacklist.c - stage 2: what can never carry a probe: the re-entry core, and what other code
+ * says of itself, function by function or range by range.
  *
  * NOKPROBE records addresses of functions; their extents come from the symbol table, so
  * that a rename needs no care. A table is never changed, but replaced by another one. A
@@ -12,12 +12,13 @@
 
 struct marks {
     size_t count;
-    struct blacklist_range ranges[]; /* by address, each once */
+    struct nokprobe_range ranges[]; /* by address, each once; none overlaps another */
 };
 
-static struct marks *_Atomic table; /* PLAT_PROBES to write */
+static struct marks none;
+static struct marks *_Atomic table = &none; /* PLAT_PROBES to write */
 
-static void insert_sorted(struct marks *t, struct blacklist_range range)
+static void insert(struct marks *t, struct nokprobe_range range)
 {
     size_t i = t->count;
 
@@ -28,6 +29,8 @@ static void insert_sorted(struct marks *t, struct blacklist_range range)
     for (size_t k = t->count++; k > i; k--)
         t->ranges[k] = t->ranges[k - 1];
     t->ranges[i] = range;
+    if (!range.why)
+        t->ranges[i].why = probe_reason_text(PROBE_BLACKLISTED);
 }
 
 static void insert_function(struct marks *t, uintptr_t mark)
@@ -36,108 +39,73 @@ static void insert_function(struct marks *t, uintptr_t mark)
 
     if (plat_symbol_at(mark, &sym))
         plat_bug("a NOKPROBE mark names no function", mark);
-    insert_sorted(t, (struct blacklist_range){ sym.start, sym.start + sym.size });
+    insert(t, (struct nokprobe_range){ sym.start, sym.start + sym.size, NULL });
 }
 
-/* table_new - with room for @more than there are. */
-static struct marks *table_new(size_t more)
+/* table_replace - the next one has @more, and of the present one all ranges that do not begin
+ * in [@start, @end).
+ */
+static int table_replace(uintptr_t start, uintptr_t end,
+                         const struct nokprobe_marks *more)
 {
-    const struct marks *old = table;
-    size_t count = (old ? old->count : 0) + more;
+    struct marks *old = table, *t;
 
-    return plat_alloc(sizeof(*table) + (count + 1) * sizeof(old->ranges[0]));
-}
-
-static void table_replace(struct marks *new)
-{
-    struct marks *old = table;
-
-    atomic_store_explicit(&table, new, memory_order_release);
-    if (!old)
-        return;
-    plat_sync_cores();
-    plat_free(old);
-}
-
-/* copy_but - all of the present ones that do not begin in [@start, @end). */
-static void copy_but(struct marks *to, uintptr_t start, uintptr_t end)
-{
-    const struct marks *old = table;
-
-    for (size_t i = 0; old && i < old->count; i++)
-        if (old->ranges[i].start < start || old->ranges[i].start >= end)
-            to->ranges[to->count++] = old->ranges[i];
-}
-
-int blacklist_add(const uintptr_t *functions, size_t count, struct blacklist_range range)
-{
-    struct marks *t = table_new(count + 1);
-
+    t = plat_alloc(sizeof(*t) + (old->count + more->function_count + more->range_count) *
+                                    sizeof(t->ranges[0]));
     if (!t)
         return -ENOMEM;
-    copy_but(t, 0, 0);
-    for (size_t i = 0; i < count; i++)
-        insert_function(t, functions[i]);
-    insert_sorted(t, range);
-    table_replace(t);
+    for (size_t i = 0; i < old->count; i++)
+        if (old->ranges[i].start < start || old->ranges[i].start >= end)
+            t->ranges[t->count++] = old->ranges[i];
+    for (size_t i = 0; i < more->function_count; i++)
+        insert_function(t, more->functions[i]);
+    for (size_t i = 0; i < more->range_count; i++)
+        insert(t, more->ranges[i]);
+    atomic_store_explicit(&table, t->count ? t : &none, memory_order_release);
+    if (!t->count)
+        plat_free(t);
+    if (old == &none)
+        return 0;
+    plat_sync_cores();
+    plat_free(old);
     return 0;
 }
 
-INIT int blacklist_init(void)
+int blacklist_add(const struct nokprobe_marks *more)
 {
-    size_t count;
-    const uintptr_t *functions = plat_nokprobe(&count);
-
-    return blacklist_add(functions, count, (struct blacklist_range){ 0, 0 });
+    return table_replace(0, 0, more);
 }
 
 void blacklist_remove(uintptr_t start, uintptr_t end)
 {
-    const struct marks *old = table;
-    size_t inside = 0;
-    struct marks *t;
-
-    for (size_t i = 0; old && i < old->count; i++)
-        inside += old->ranges[i].start >= start && old->ranges[i].start < end;
-    t = inside ? table_new(0) : NULL;
-    if (!t)
-        return;
-    copy_but(t, start, end);
-    table_replace(t);
+    table_replace(start, end, &(struct nokprobe_marks){ 0 });
 }
 
-static bool contains(const struct marks *t, uintptr_t addr)
+int blacklist_next(uintptr_t addr, struct nokprobe_range *out)
 {
-    size_t lo = 0, hi = t ? t->count : 0;
+    unsigned long flags = plat_irq_save();
+    const struct marks *t = atomic_load_explicit(&table, memory_order_acquire);
+    size_t lo = 0, hi = t->count;
+    bool found;
 
     while (lo < hi) {
         size_t mid = (lo + hi) / 2;
 
-        if (addr < t->ranges[mid].start)
-            hi = mid;
-        else if (addr >= t->ranges[mid].end)
+        if (addr >= t->ranges[mid].end)
             lo = mid + 1;
         else
-            return true;
+            hi = mid;
     }
-    return false;
-}
-
-bool blacklist_contains(uintptr_t addr)
-{
-    unsigned long flags = plat_irq_save();
-    bool is = contains(atomic_load_explicit(&table, memory_order_acquire), addr);
-
+    found = lo < t->count;
+    if (found)
+        *out = t->ranges[lo];
     plat_irq_restore(flags);
-    return is;
+    return found ? 0 : -ENOENT;
 }
 
-int blacklist_get(size_t i, struct blacklist_range *out)
+const char *blacklist_why(uintptr_t addr)
 {
-    const struct marks *t = table;
+    struct nokprobe_range range;
 
-    if (!t || i >= t->count)
-        return -ENOENT;
-    *out = t->ranges[i];
-    return 0;
+    return blacklist_next(addr, &range) || range.start > addr ? NULL : range.why;
 }

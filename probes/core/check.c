@@ -42,7 +42,8 @@ static bool is_entry_code(struct ruling *r)
 
 static bool is_blacklisted(struct ruling *r)
 {
-    return blacklist_contains(r->addr);
+    r->why = blacklist_why(r->addr);
+    return r->why;
 }
 
 static bool is_no_function(struct ruling *r)
@@ -62,7 +63,7 @@ static bool is_undecodable(struct ruling *r)
     if (!boundary_find(r->addr, &c->function, &c->insn, &why))
         return false;
     if (why.reason != PROBE_NOT_BOUNDARY)
-        return rules_refuse(r, why.reason, why.at);
+        return rules_refuse_as(r, &why);
     c->starts = why.at;
     return false;
 }
@@ -167,10 +168,11 @@ static bool is_sti_before(struct check *c)
 
     if (c->insn.kind != INSN_STI || behind >= c->function.start + c->function.size)
         return false;
-    if (boundary_find(behind, &c->function, &next, NULL) || !waits(&next))
+    if (boundary_find(behind, &c->function, &next, NULL))
         return false;
     c->ruling.at = behind;
-    return true;
+    c->ruling.why = blacklist_why(behind); /* a copy of both would run it elsewhere */
+    return waits(&next) || c->ruling.why;
 }
 
 static bool is_hlt_behind(struct check *c)

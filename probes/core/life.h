@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel/base/compiler.h"
+#include "kernel/base/nokprobe.h"
 #include "probes/core/extend.h"
 #include "probes/core/kprobe.h"
 #include "probes/core/platform.h"
@@ -279,24 +280,23 @@ int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why);
  */
 void check_each_rule(uintptr_t addr, rule_told_t fn, void *arg);
 
-/* blacklist_init - sort the marked functions. Context: boot.  Return: 0; -ENOMEM. */
-int blacklist_init(void);
-/* blacklist_contains - is @addr in code that can never carry a probe? Context: any. */
-bool blacklist_contains(uintptr_t addr);
-/* blacklist_add - @count functions that are marked, and what lies in @range.
- * @functions: their addresses
- * @range:     empty: none
+/* blacklist_why - why @addr, in code that can never carry a probe, is there. Context: any.
+ * Return: a sentence; NULL: it is not.
+ */
+const char *blacklist_why(uintptr_t addr);
+/* blacklist_next - the range that contains @addr, or else the next one behind it.
+ * Context: any.  Return: 0; -ENOENT there is none.
+ */
+int blacklist_next(uintptr_t addr, struct nokprobe_range *out);
+/* blacklist_add - what code says of itself. A range overlaps no other one and no marked
+ * function; an empty one is none. The sentences stay for ever.
  * blacklist_remove - all that begins in [@start, @end). Without memory it stays: then what
  * comes to these addresses later has it, too.
  * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
+ * Context: thread; blacklist_add() also boot, for the marks of the image.
  */
-struct blacklist_range {
-    uintptr_t start, end;
-};
-int blacklist_add(const uintptr_t *functions, size_t count, struct blacklist_range range);
+int blacklist_add(const struct nokprobe_marks *more);
 void blacklist_remove(uintptr_t start, uintptr_t end);
-/* blacklist_get - range @i, in order of address. Return: 0; -ENOENT behind the last. */
-int blacklist_get(size_t i, struct blacklist_range *out);
 
 /* boundary_find - decode the function around @addr up to it.
  * Context: thread.  Locks: PLAT_PROBES held.

@@ -189,9 +189,6 @@ bool plat_is_entry(uintptr_t addr);
 /* plat_is_engine - does @addr belong to the engine's own code? Context: any. */
 bool plat_is_engine(uintptr_t addr);
 
-/* plat_nokprobe - the recorded addresses of functions marked NOKPROBE: @count of them. */
-const uintptr_t *plat_nokprobe(size_t *count);
-
 /* ---- handlers, faults, the end ---- */
 
 /* plat_given_up - a handler of @p, called with the stack pointer @sp, is given up. The locks

@@ -8,10 +8,27 @@ bool rules_refuse(struct ruling *r, enum probe_reason reason, uintptr_t at)
     return true;
 }
 
+bool rules_refuse_as(struct ruling *r, const struct probe_reject *why)
+{
+    r->why = why->why;
+    return rules_refuse(r, why->reason, why->at);
+}
+
+/* refuse_broken - which rule was broken, and why. */
+static int refuse_broken(const struct ruling *r, struct probe_reject *why)
+{
+    int err = probe_refuse(why, r->reason, r->at);
+
+    if (why && r->why)
+        why->why = r->why;
+    return err;
+}
+
 static bool is_broken(const struct rule *rule, struct ruling *r)
 {
     r->reason = rule->reason;
     r->at = r->addr;
+    r->why = NULL;
     return rule->is_broken(r);
 }
 
@@ -20,7 +37,7 @@ int rules_check(const struct rule *rules, size_t count, struct ruling *r,
 {
     for (size_t i = 0; i < count; i++)
         if (is_broken(&rules[i], r))
-            return probe_refuse(why, r->reason, r->at);
+            return refuse_broken(r, why);
     return 0;
 }
 
@@ -31,7 +48,7 @@ void rules_each(const struct rule *rules, size_t count, struct ruling *r, rule_t
         struct probe_reject why = { 0 };
 
         if (is_broken(&rules[i], r))
-            probe_refuse(&why, r->reason, r->at);
+            refuse_broken(r, &why);
         fn(rules[i].reason, &why, arg);
         if (why.err && rules[i].needed)
             return;

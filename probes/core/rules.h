@@ -19,6 +19,7 @@ struct ruling {
     /* The broken rule's reason, and @addr, unless the rule says otherwise. */
     enum probe_reason reason;
     uintptr_t at;
+    const char *why; /* in place of the reason's sentence; or NULL */
 };
 
 struct rule {
@@ -32,6 +33,8 @@ struct rule {
  * Return: true, which the rule returns as its own result: it is broken.
  */
 bool rules_refuse(struct ruling *r, enum probe_reason reason, uintptr_t at);
+/* rules_refuse_as - as other rules have: @why is what they said. Return: true, likewise. */
+bool rules_refuse_as(struct ruling *r, const struct probe_reject *why);
 
 /* rules_check - look at @rules up to the first that is broken.
  * Return: 0; the errno of the refusal, with @why filled.

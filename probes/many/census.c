@@ -71,24 +71,26 @@ int census_get(struct shell *sh, const struct census **out)
 /* ---- functions ---- */
 
 struct blacklist {
-    void (*fn)(const struct plat_symbol *function, enum probe_reason reason, void *arg);
+    census_range_t fn;
     void *arg;
 };
 
 static bool pass_refused(const struct plat_symbol *function, void *arg)
 {
     const struct blacklist *b = arg;
+    uintptr_t at = function->start, end = at + function->size;
+    struct nokprobe_range r = { at, end, probe_reason_text(PROBE_ENTRY_CODE) };
 
-    if (plat_is_entry(function->start))
-        b->fn(function, PROBE_ENTRY_CODE, b->arg);
-    else if (blacklist_contains(function->start))
-        b->fn(function, PROBE_BLACKLISTED, b->arg);
+    if (plat_is_entry(at)) {
+        b->fn(function, &r, b->arg);
+        return true;
+    }
+    for (; !blacklist_next(at, &r) && r.start < end; at = r.end)
+        b->fn(function, &r, b->arg);
     return true;
 }
 
-void census_blacklist(void (*fn)(const struct plat_symbol *function,
-                                 enum probe_reason reason, void *arg),
-                      void *arg)
+void census_blacklist(census_range_t fn, void *arg)
 {
     struct blacklist b = { fn, arg };
 

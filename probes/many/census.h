@@ -1,6 +1,7 @@
 /* census.h - what the rules make of the kernel's own text, as a whole. */
 #pragma once
 
+#include "kernel/base/nokprobe.h"
 #include "kernel/console/shell.h"
 #include "probes/core/platform.h"
 #include "probes/core/reject.h"
@@ -22,12 +23,12 @@ struct census {
  */
 int census_get(struct shell *sh, const struct census **out);
 
-/* census_blacklist - call @fn for each function that can never carry a probe, by address.
- * @reason: PROBE_BLACKLISTED or PROBE_ENTRY_CODE
+/* census_blacklist - call @fn for all that can never carry a probe, function by function:
+ * @range is all of @function, or a part of it.
  */
-void census_blacklist(void (*fn)(const struct plat_symbol *function,
-                                 enum probe_reason reason, void *arg),
-                      void *arg);
+typedef void (*census_range_t)(const struct plat_symbol *function,
+                               const struct nokprobe_range *range, void *arg);
+void census_blacklist(census_range_t fn, void *arg);
 
 /* census_text_bytes - bytes of all functions. */
 size_t census_text_bytes(void);

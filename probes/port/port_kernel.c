@@ -22,6 +22,7 @@
 #include <stdio.h>
 
 extern const uintptr_t nokprobe_start[], nokprobe_end[];
+extern const struct nokprobe_range nokprobe_ranges_start[], nokprobe_ranges_end[];
 extern const char entry_text_start[], entry_text_end[];
 extern const char probes_text_start[], probes_text_end[];
 extern const char trap_resume_hit[]; /* entry.asm */
@@ -163,10 +164,17 @@ bool plat_is_engine(uintptr_t addr)
     return addr >= (uintptr_t)probes_text_start && addr < (uintptr_t)probes_text_end;
 }
 
-INIT const uintptr_t *plat_nokprobe(size_t *count)
+/* take_marks - what the image says of itself. */
+static INIT int take_marks(void)
 {
-    *count = (size_t)(nokprobe_end - nokprobe_start);
-    return nokprobe_start;
+    const struct nokprobe_marks marks = {
+        .functions = nokprobe_start,
+        .function_count = (size_t)(nokprobe_end - nokprobe_start),
+        .ranges = nokprobe_ranges_start,
+        .range_count = (size_t)(nokprobe_ranges_end - nokprobe_ranges_start),
+    };
+
+    return blacklist_add(&marks);
 }
 
 /* ---- handlers and faults ---- */
@@ -284,7 +292,7 @@ INIT int port_core_init(bool (*inside)(uintptr_t ip))
     if (!err)
         err = insn_slot_init();
     if (!err)
-        err = blacklist_init();
+        err = take_marks();
     if (err)
         return err;
     quiesce_set_inside(inside);

@@ -39,6 +39,7 @@ struct guest {
     struct static_key_part keys;
     uint32_t *targets;
     struct plat_opaque *opaque;
+    struct nokprobe_range *ranges;
     size_t target_count, opaque_count; /* 0: they are in the image's table */
 };
 
@@ -201,7 +202,7 @@ static bool is_marked(const struct module_facts *m, uintptr_t addr)
     struct plat_symbol sym;
 
     if (!is_in_module(m, addr))
-        return blacklist_contains(addr) || plat_is_entry(addr);
+        return blacklist_why(addr) || plat_is_entry(addr);
     if (addr >= m->kprobes_text && addr < m->kprobes_end)
         return true;
     if (plat_symbol_at(addr, &sym))
@@ -252,12 +253,76 @@ static int check_marks(const struct module_facts *m, char *why)
     return err ? err : check_closed(m, m->kprobes_text, m->kprobes_end, why);
 }
 
+/* is_boundary - of @function, at its end, too. */
+static bool is_boundary(const struct plat_symbol *function, uintptr_t addr)
+{
+    uintptr_t at = function->start, end = at + function->size;
+    struct insn insn;
+
+    for (; at < addr; at += insn.len)
+        if (insn_decode(&insn, (const uint8_t *)at, end - at, at))
+            return false;
+    return at == addr;
+}
+
+/* check_ranges - each is made of instructions of one function that is not marked as a whole,
+ * and none overlaps another.
+ */
+static int check_ranges(const struct module_facts *m, char *why)
+{
+    const struct nokprobe_range *r = (const void *)m->nokprobe_ranges.start;
+    struct plat_symbol sym = { .name = "?" };
+
+    for (size_t i = 0; i < m->nokprobe_ranges.count; i++) {
+        bool bad = plat_symbol_at(r[i].start, &sym) || is_marked(m, r[i].start) ||
+                   !is_boundary(&sym, r[i].start) || !is_boundary(&sym, r[i].end) ||
+                   r[i].end > sym.start + sym.size;
+
+        for (size_t k = 0; k < i; k++)
+            bad |= r[k].start < r[i].end && r[i].start < r[k].end;
+        if (!bad)
+            continue;
+        snprintf(why, MODULE_WHY_MAX,
+                 "a blacklisted range of %s is not made of its instructions, or "
+                 "overlaps another one",
+                 sym.name);
+        return -ENOEXEC;
+    }
+    return 0;
+}
+
+/* make_ranges - what it says of itself, with sentences that stay when it goes. */
+static int make_ranges(struct guest *g, const struct module_facts *m)
+{
+    const struct nokprobe_range *r = (const void *)m->nokprobe_ranges.start;
+    size_t count = m->nokprobe_ranges.count;
+
+    g->ranges = kmalloc((count + 1) * sizeof(*g->ranges));
+    if (!g->ranges)
+        return -ENOMEM;
+    for (size_t i = 0; i < count; i++) {
+        g->ranges[i] =
+            (struct nokprobe_range){ r[i].start, r[i].end, name_keep(r[i].why) };
+        if (!g->ranges[i].why)
+            return -ENOMEM;
+    }
+    g->ranges[count] = (struct nokprobe_range){ m->kprobes_text, m->kprobes_end, NULL };
+    g->part.nokprobe = (struct nokprobe_marks){
+        .functions = (const uintptr_t *)m->nokprobe.start,
+        .function_count = m->nokprobe.count,
+        .ranges = g->ranges,
+        .range_count = count + 1,
+    };
+    return 0;
+}
+
 /* ---- it comes ---- */
 
 static void guest_free(struct guest *g)
 {
     kfree(g->targets);
     kfree(g->opaque);
+    kfree(g->ranges);
     kfree(g);
 }
 
@@ -267,15 +332,8 @@ static struct guest *guest_new(const struct module_facts *m)
 
     if (!g)
         return NULL;
-    g->part = (struct text_part){
-        .start = m->text,
-        .end = m->text_end,
-        .nokprobe = (const uintptr_t *)m->nokprobe.start,
-        .nokprobe_count = m->nokprobe.count,
-        .protected_start = m->kprobes_text,
-        .protected_end = m->kprobes_end,
-    };
-    if (!find_targets(g, m))
+    g->part = (struct text_part){ .start = m->text, .end = m->text_end };
+    if (!find_targets(g, m) && !make_ranges(g, m))
         return g;
     guest_free(g);
     return NULL;
@@ -358,6 +416,8 @@ static int comes(const struct module_facts *m, char *why)
     int err = check_marks(m, why);
     struct guest *g;
 
+    if (!err)
+        err = check_ranges(m, why);
     if (err)
         return err;
     g = guest_new(m);

@@ -43,7 +43,9 @@ from nasm_table import head, low, table  # noqa: E402
 
 TEXT = ".text"
 FIXUPS = "extable_start", "extable_end"
-MARKERS = "marker_insns_start", "marker_insns_end"
+# Tables about the text: no CPU goes where they point.
+ABOUT = (("marker_insns_start", "marker_insns_end"),
+         ("nokprobe_ranges_start", "nokprobe_ranges_end"))  # fmt: skip
 R_64, R_PC32, R_PLT32, R_32, R_32S, R_PC64 = 1, 2, 4, 10, 11, 24
 ABSOLUTE = {R_64: 8, R_32: 4, R_32S: 4}
 RELATIVE = {R_PC32: 4, R_PLT32: 4, R_PC64: 8}
@@ -106,10 +108,10 @@ def references(text):
     those in data, differences in data). A relative one in an instruction is for the decoder
     to tell."""
     fixups = range(*(text.symbols.get(name, 0) for name in FIXUPS))
-    markers = range(*(text.symbols.get(name, 0) for name in MARKERS))
+    about = [range(*(text.symbols.get(name, 0) for name in table)) for table in ABOUT]
     in_code, in_data, differences = [], [], []
     for place, kind, section in sorted(text.elf.relocations()):
-        if not section.flags & elf64.SHF_ALLOC or place in markers:
+        if not section.flags & elf64.SHF_ALLOC or any(place in t for t in about):
             continue
         is_code = section.flags & elf64.SHF_EXEC
         if kind in RELATIVE and is_code:

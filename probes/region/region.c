@@ -118,7 +118,7 @@ static bool ends_early(struct ruling *r)
         if (at >= function_end(p))
             return reaches_end(p);
         if (boundary_find(at, &p->function, &insn, &why))
-            return rules_refuse(r, why.reason, why.at);
+            return rules_refuse_as(r, &why);
         add_insn(p, &insn);
     }
     return false;
@@ -135,7 +135,7 @@ static bool displaces_protected(struct ruling *r)
 
     for (size_t i = 1; i < p->region->count; i++)
         if (kprobe_check(p->insns[i].addr, &insn, &why))
-            return rules_refuse(r, why.reason, why.at);
+            return rules_refuse_as(r, &why);
     return false;
 }
 

@@ -173,8 +173,7 @@ int text_comes(struct text_part *t)
     int err;
 
     plat_lock(PLAT_PROBES);
-    err = blacklist_add(t->nokprobe, t->nokprobe_count,
-                        (struct blacklist_range){ t->protected_start, t->protected_end });
+    err = blacklist_add(&t->nokprobe);
     if (err) {
         plat_unlock(PLAT_PROBES);
         return err;

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "kernel/base/list.h"
+#include "kernel/base/nokprobe.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,9 +19,7 @@
 /* Lent to the engine from text_comes() to text_gone(). */
 struct text_part {
     uintptr_t start, end;
-    const uintptr_t *nokprobe; /* @nokprobe_count functions that carry no probe */
-    size_t nokprobe_count;
-    uintptr_t protected_start, protected_end; /* nor does what lies here; or 0, 0 */
+    struct nokprobe_marks nokprobe; /* where it carries no probe */
     /* The engine's own. */
     struct list link;
     bool closed;

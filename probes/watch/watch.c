@@ -85,7 +85,7 @@ static enum watch_reason check_instruction(uintptr_t addr)
 
     if (!plat_text_contains(addr, 1) || plat_symbol_at(addr, &function))
         return WATCH_NO_CODE;
-    if (plat_is_entry(addr) || blacklist_contains(addr))
+    if (plat_is_entry(addr) || blacklist_why(addr))
         return WATCH_BLACKLISTED;
     return boundary_find(addr, &function, &insn, &why) ? WATCH_NO_CODE : WATCH_OK;
 }

@@ -65,7 +65,7 @@ static bool replaces_protected(struct ruling *r)
     for (x->old_end = r->addr; x->old_end < exchange_end(x);
          x->old_end = insn_next(&insn)) {
         if (kprobe_check(x->old_end, &insn, &why))
-            return rules_refuse(r, why.reason, why.at);
+            return rules_refuse_as(r, &why);
         take_old(x, &insn);
     }
     return false;

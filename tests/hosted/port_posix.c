@@ -96,7 +96,7 @@ void posix_init(void)
     text_init();
     trap_init();
     posix_thread_enter();
-    if (insn_slot_init() || blacklist_init())
+    if (insn_slot_init() || posix_take_marks())
         abort();
 }
 

@@ -27,6 +27,8 @@ size_t pads_used(void);
 /* ---- posix_symbols.c ---- */
 
 void symbols_init(void);
+/* posix_take_marks - the engine hears of NOKPROBE. Return: as blacklist_add(). */
+int posix_take_marks(void);
 
 /* ---- posix_trap.c ---- */
 

@@ -1,4 +1,5 @@
 /* posix_symbols.c - the functions of this program, from its own symbol table. */
+#include "probes/core/life.h"
 #include "probes/jump/platform_jump.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
@@ -166,8 +167,12 @@ void plat_targets(uintptr_t addr __attribute__((unused)), struct plat_targets *o
                                   .opaque_count = ARRAY_LEN(entered.around) };
 }
 
-const uintptr_t *plat_nokprobe(size_t *count)
+int posix_take_marks(void)
 {
-    *count = (size_t)(nokprobe_end - nokprobe_start);
-    return nokprobe_start;
+    const struct nokprobe_marks marks = {
+        .functions = nokprobe_start,
+        .function_count = (size_t)(nokprobe_end - nokprobe_start),
+    };
+
+    return blacklist_add(&marks);
 }

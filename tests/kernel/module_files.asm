@@ -17,6 +17,7 @@ module_file guest
 module_file user
 module_file refuses
 module_file leaky_mark
+module_file bad_range
 module_file plain
 module_file marks
 module_file acts

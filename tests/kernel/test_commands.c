@@ -528,6 +528,8 @@ KTEST(commands, the_blacklist_has_reasons_and_a_share)
     ktest_report(said(" exc_int3 ") && said(" entry code, "), "entry code");
     ktest_report(said(" kprobe_int3_handler ") && said(" this code runs before a hit"),
                  "the re-entry core");
+    ktest_report(said(" 11 cpu_idle_wait+0x0 ") && said(" from here to hlt other CPUs"),
+                 "a part of a function, with a reason of its own");
     ktest_report(!strstr(output.text, " commands_target "), "nothing else");
     share = strstr(seq_str(&output), " bytes of kernel text: ");
     ktest_report(share && strtoul(share + 23, NULL, 10) < 10, "below 10 %% of the text");

@@ -115,10 +115,10 @@ KTEST(init_text, nothing_can_be_done_to_it)
 
 KTEST(init_text, no_mark_of_it_is_left)
 {
-    struct blacklist_range r;
+    struct nokprobe_range r;
     size_t inside = 0, i = 0;
 
-    for (; blacklist_get(i, &r) == 0; i++)
+    for (uintptr_t at = 0; blacklist_next(at, &r) == 0; at = r.end, i++)
         inside += r.end > (uintptr_t)_init_text && r.start < (uintptr_t)_init_end;
     ktest_report(i > 20 && inside == 0, "none of %zu blacklisted ranges is in it", i);
     say("cat /sys/kernel/debug/tracing/available_filter_functions");

@@ -96,6 +96,7 @@ KTEST(kprobe, what_is_no_place_is_refused)
     struct kprobe nothing = { 0 };
     struct kprobe unknown = { .symbol_name = "no_such_function" };
     struct kprobe past = { .symbol_name = "kernel_clone", .offset = 1 << 20 };
+    struct kprobe core = { .symbol_name = "kprobe_int3_handler" };
 
     ktest_report(refusal((uintptr_t)target + 2, &reason) == -EILSEQ &&
                      reason == PROBE_NOT_BOUNDARY,
@@ -103,9 +104,7 @@ KTEST(kprobe, what_is_no_place_is_refused)
     ktest_report(refusal((uintptr_t)&handled, &reason) == -ENOENT &&
                      reason == PROBE_NOT_TEXT,
                  "data");
-    ktest_report(refusal((uintptr_t)cpu_idle_wait, &reason) == -EPERM &&
-                     reason == PROBE_BLACKLISTED,
-                 "the re-entry core");
+    ktest_report(register_kprobe(&core) == -EPERM, "the re-entry core");
     ktest_report(register_kprobe(&nothing) == -EINVAL, "neither symbol nor address");
     ktest_report(register_kprobe(&unknown) == -ENOENT, "an unknown symbol");
     ktest_report(register_kprobe(&past) == -ENOENT,
@@ -114,6 +113,26 @@ KTEST(kprobe, what_is_no_place_is_refused)
     ktest_report(register_kprobe(&p) == -EEXIST, "a probe that is registered already");
     unregister_kprobe(&p);
     ktest_report(unregister_kprobe(&p) == -EINVAL, "taking away what is not there");
+}
+
+KTEST(kprobe, a_part_of_a_function_is_no_place)
+{
+    struct kprobe p = { .addr = cpu_idle_halted };
+    struct probe_reject why;
+    unsigned refused = 0;
+
+    for (uintptr_t addr = (uintptr_t)cpu_idle_wait; addr < cpu_idle_halted; addr++) {
+        struct kprobe part = { .addr = addr };
+
+        refused += register_kprobe_why(&part, &why) == -EPERM &&
+                   why.reason == PROBE_BLACKLISTED && strstr(why.why, "halted");
+    }
+    ktest_report(refused == cpu_idle_halted - (uintptr_t)cpu_idle_wait,
+                 "where a CPU is said to be halted: %s", why.why);
+    ktest_report(register_kprobe(&p) == 0, "but behind that");
+    thread_sleep_ns(50000000);
+    ktest_report(kprobe_hits(&p) > 0, "and CPUs that wake up come there");
+    unregister_kprobe(&p);
 }
 
 KTEST(kprobe, switched_off_it_costs_nothing)

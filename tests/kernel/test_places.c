@@ -62,13 +62,13 @@ KTEST(places, every_byte_of_the_entry_code_is_refused)
 KTEST(places, every_byte_of_the_re_entry_core_is_refused)
 {
     size_t bytes = 0, refused = 0, ranges = 0;
-    struct blacklist_range range;
+    struct nokprobe_range range;
 
-    for (; blacklist_get(ranges, &range) == 0; ranges++) {
+    for (uintptr_t at = 0; blacklist_next(at, &range) == 0; at = range.end, ranges++) {
         bytes += range.end - range.start;
         refused += count_refused(range.start, range.end, -EPERM, PROBE_BLACKLISTED);
     }
-    ktest_report(ranges > 0 && refused == bytes, "all %zu bytes of %zu functions", bytes,
+    ktest_report(ranges > 0 && refused == bytes, "all %zu bytes in %zu ranges", bytes,
                  ranges);
 }
 

@@ -4,7 +4,8 @@
 Walks the call graph of the linked image from the roots of nokprobe.tsv and compares what
 it reaches with what is marked: a function that is reached and not marked could hit itself
 for ever; a function that is marked and not reached could carry probes. Prints the path for
-each.
+each. A range with a reason of its own has to consist of instructions of one function that is
+not marked.
 """
 
 import bisect
@@ -22,6 +23,7 @@ sys.path[:0] = [os.path.join(ROOT, "kernel/debug"), os.path.join(ROOT, "tests/ru
 import elf64  # noqa: E402
 import tap  # noqa: E402
 
+INSN = re.compile(r"^\s*([0-9a-f]+):\s")
 BRANCH = re.compile(r"^\s*([0-9a-f]+):\s+(?:bnd )?(?:call|j\w+)\s+([0-9a-f]+) <")
 
 
@@ -34,7 +36,10 @@ class Image:
                      if s.type == elf64.STT_FUNC and s.section and s.size}
         self.functions = [functions[addr] for addr in sorted(functions)]
         self.starts = [f.value for f in self.functions]
+        self.values = {s.name: s.value for s in self.elf.symbols()}
         self.marked = self._marked()
+        self.ranges = list(struct.iter_unpack("<3Q", self._table("nokprobe_ranges")))
+        self.insns = set()
         self.calls = self._calls(path)
 
     def at(self, addr):
@@ -44,18 +49,23 @@ class Image:
             return None
         return self.functions[i].name
 
+    def _table(self, name):
+        start = self.values[name + "_start"]
+        size = self.values[name + "_end"] - start
+        return self.elf.bytes_at(self.elf.file_offset(start, size), size) if size else b""
+
     def _marked(self):
-        bounds = {s.name: s.value for s in self.elf.symbols()
-                  if s.name in ("nokprobe_start", "nokprobe_end")}
-        size = bounds["nokprobe_end"] - bounds["nokprobe_start"]
-        words = self.elf.bytes_at(self.elf.file_offset(bounds["nokprobe_start"], size), size)
-        return {self.at(addr) for (addr,) in struct.iter_unpack("<Q", words)}
+        words = struct.iter_unpack("<Q", self._table("nokprobe"))
+        return {self.at(addr) for (addr,) in words}
 
     def _calls(self, path):
         text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], check=True,
                               capture_output=True, text=True).stdout
         calls = collections.defaultdict(set)
         for line in text.splitlines():
+            insn = INSN.match(line)
+            if insn:
+                self.insns.add(int(insn[1], 16))
             branch = BRANCH.match(line)
             if not branch:
                 continue
@@ -106,11 +116,29 @@ def complaints(image, rows):
         yield f"{name} is not marked: nokprobe.tsv says why it should be"
     for name in sorted(image.marked - set(reached) - keep):
         yield f"{name} is marked, but nothing reaches it before a hit is entered"
+    yield from range_complaints(image)
+
+
+def range_complaints(image):
+    behind = 0
+    for start, end, _ in sorted(image.ranges):
+        function = image.at(start)
+        where = f"a range of {function} at {start:#x}"
+        if function is None or image.at(end - 1) != function:
+            yield f"{where} is not inside of one function"
+        elif function in image.marked:
+            yield f"{where}: all of this function is marked"
+        if start not in image.insns or (end not in image.insns and image.at(end) == function):
+            yield f"{where} is not made of whole instructions"
+        if not behind <= start < end:
+            yield f"{where} overlaps another one, or is empty"
+        behind = end
 
 
 def share(image):
-    """The marked functions' part of all function bytes, in per cent."""
+    """The marked functions' and ranges' part of all function bytes, in per cent."""
     marked = sum(f.size for f in image.functions if f.name in image.marked)
+    marked += sum(end - start for start, end, _ in image.ranges)
     return 100 * marked / sum(f.size for f in image.functions)
 
 

@@ -246,7 +246,7 @@ int main(int argc, char **argv)
     }
     elf_text(&text_start, &text_end);
     entered = calloc(text_end - text_start, 1);
-    if (!entered || blacklist_init())
+    if (!entered || elf_take_marks())
         return 2;
     elf_functions(note_function, NULL);
     elf_functions(ask_function, NULL);

@@ -4,6 +4,7 @@
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms_table.h"
 #include "probes/core/extend.h"
+#include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
@@ -183,10 +184,25 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
     return 0;
 }
 
-const uintptr_t *plat_nokprobe(size_t *count)
+int elf_take_marks(void)
 {
-    *count = (address_of("nokprobe_end") - address_of("nokprobe_start")) / 8;
-    return table("nokprobe_start");
+    static struct nokprobe_range ranges[64];
+    struct nokprobe_marks marks;
+    const struct nokprobe_range *from = table("nokprobe_ranges_start");
+    size_t len = address_of("nokprobe_ranges_end") - address_of("nokprobe_ranges_start");
+    size_t count = len / sizeof(*from);
+
+    if (count > ARRAY_LEN(ranges))
+        abort();
+    for (size_t i = 0; i < count; i++) /* the sentences are in the image */
+        ranges[i] = (struct nokprobe_range){ from[i].start, from[i].end, NULL };
+    marks = (struct nokprobe_marks){
+        .functions = table("nokprobe_start"),
+        .function_count = (address_of("nokprobe_end") - address_of("nokprobe_start")) / 8,
+        .ranges = ranges,
+        .range_count = count,
+    };
+    return blacklist_add(&marks);
 }
 
 void plat_targets(uintptr_t addr __attribute__((unused)), struct plat_targets *out)

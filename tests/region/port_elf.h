@@ -10,6 +10,9 @@
  */
 bool elf_load(const char *path);
 
+/* elf_take_marks - the engine hears of NOKPROBE in it. Return: as blacklist_add(). */
+int elf_take_marks(void);
+
 /* elf_text - its text. */
 void elf_text(uintptr_t *start, uintptr_t *end);
 /* elf_functions - functions by address; called for each. */

@@ -50,6 +50,8 @@ static size_t symbol_count;
 static struct ranges entries, engines, fixups, bad;
 static uintptr_t nokprobe[RANGES_MAX];
 static size_t nokprobe_count;
+static struct nokprobe_range nokprobe_ranges[RANGES_MAX];
+static size_t nokprobe_range_count;
 
 static struct {
     struct plat_depths depths;
@@ -169,6 +171,13 @@ void fake_nokprobe(uintptr_t addr)
     if (nokprobe_count == RANGES_MAX)
         abort();
     nokprobe[nokprobe_count++] = addr;
+}
+
+void fake_nokprobe_range(uintptr_t start, uintptr_t end, const char *why)
+{
+    if (nokprobe_range_count == RANGES_MAX)
+        abort();
+    nokprobe_ranges[nokprobe_range_count++] = (struct nokprobe_range){ start, end, why };
 }
 
 /* ---- start and end ---- */
@@ -547,6 +556,8 @@ void *plat_alloc(size_t len)
 
 void plat_free(void *p)
 {
+    if ((uint8_t *)p >= boot_memory && (uint8_t *)p < boot_memory + sizeof(boot_memory))
+        return; /* it belongs to no test */
     check_may_sleep(__func__);
     watch();
     if (p && p == watched_site) {
@@ -688,10 +699,16 @@ bool plat_is_engine(uintptr_t addr)
     return range_overlaps(&engines, addr, addr + 1);
 }
 
-const uintptr_t *plat_nokprobe(size_t *count)
+static int take_marks(void)
 {
-    *count = nokprobe_count;
-    return nokprobe;
+    return blacklist_add(&(struct nokprobe_marks){
+        nokprobe, nokprobe_count, nokprobe_ranges, nokprobe_range_count });
+}
+
+void fake_take_marks(void)
+{
+    CHECK_EQ(fake_boot(take_marks), 0);
+    nokprobe_count = nokprobe_range_count = 0;
 }
 
 /* ---- handlers, faults, the end ---- */

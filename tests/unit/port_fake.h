@@ -93,6 +93,9 @@ void fake_fixup(uintptr_t addr);
 /* fake_compiled - the function that begins at @start is a compiler's. */
 void fake_compiled(uintptr_t start);
 void fake_nokprobe(uintptr_t addr);
+void fake_nokprobe_range(uintptr_t start, uintptr_t end, const char *why);
+/* fake_take_marks - the engine hears of what was marked since the last time. */
+void fake_take_marks(void);
 
 /* fake_target - code is entered at @addr, as the build knows. fake_opaque - anything may jump
  * into [start, end). fake_no_targets - the build knows nothing.

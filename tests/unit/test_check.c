@@ -256,13 +256,37 @@ static void the_re_entry_core_is_refused_byte_by_byte(void)
     behind = fake_function("behind", "90");
     fake_nokprobe(core);
     fake_nokprobe(core); /* marked twice */
-    CHECK_EQ(fake_boot(blacklist_init), 0);
+    fake_take_marks();
     for (uintptr_t a = core; a < core + 16; a++)
         CHECK_EQ(check_addr(a), PROBE_BLACKLISTED);
     CHECK_EQ(core, before + 16);
     CHECK_EQ(check_addr(core - 1), PROBE_OK);
     CHECK_EQ(behind, core + 16);
     CHECK_EQ(check_addr(behind), PROBE_OK);
+    boundary_forget();
+    fake_end();
+}
+
+static void expect_own_words(uintptr_t addr, enum probe_reason reason, uintptr_t at)
+{
+    CHECK_EQ(check_addr(addr), reason);
+    CHECK_EQ(why.at, at);
+    CHECK_STR(why.why, "its own words");
+}
+
+static void a_range_is_refused_in_its_own_words(void)
+{
+    uintptr_t fn;
+
+    fake_start();
+    fn = fake_function("fn", "90 fb 90 90 f4 c3");
+    fake_nokprobe_range(fn + 2, fn + 4, "its own words");
+    fake_take_marks();
+    CHECK_EQ(check_addr(fn), PROBE_OK);
+    expect_own_words(fn + 2, PROBE_BLACKLISTED, fn + 2);
+    expect_own_words(fn + 3, PROBE_BLACKLISTED, fn + 3);
+    CHECK_EQ(check_addr(fn + 4), PROBE_OK);
+    expect_own_words(fn + 1, PROBE_STI_HLT, fn + 2); /* a copy would take it along */
     boundary_forget();
     fake_end();
 }
@@ -278,4 +302,5 @@ UNIT_TESTS(what_is_run_as_a_copy_is_accepted, what_changes_the_processor_is_a_co
            bytes_that_do_not_decode_are_refused, an_errno_belongs_to_each_rule,
            the_middle_of_an_instruction_is_refused, what_is_no_text_is_refused,
            text_without_a_function_is_refused, entry_code_is_refused,
-           the_copies_are_refused, the_re_entry_core_is_refused_byte_by_byte)
+           the_copies_are_refused, the_re_entry_core_is_refused_byte_by_byte,
+           a_range_is_refused_in_its_own_words)

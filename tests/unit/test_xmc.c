@@ -519,7 +519,7 @@ static void nothing_blacklisted(void)
               entry = fake_function("entry", "90 90 c3");
 
     fake_nokprobe(core);
-    fake_boot(blacklist_init);
+    fake_take_marks();
     fake_entry(entry, entry + 3);
     expect(core, "f3 90", PROBE_BLACKLISTED, core);
     expect(entry, "f3 90", PROBE_ENTRY_CODE, entry);

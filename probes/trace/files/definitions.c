@@ -126,7 +126,7 @@ static bool show_function(const struct plat_symbol *function, void *arg)
 {
     struct seq *s = arg;
 
-    if (!blacklist_contains(function->start))
+    if (!blacklist_why(function->start))
         seq_printf(s, "%s\n", function->name);
     return !s->err;
 }

@@ -2,6 +2,7 @@
 #include "tests/kernel/modules/guest.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/base/nokprobe.h"
 #include "kernel/module/module.h"
 #include "kernel/thread/thread.h"
 #include "kernel/work/work.h"
@@ -66,6 +67,15 @@ __attribute__((section(".kprobes.text"))) NOINLINE long guest_old_mark(long a)
 {
     __asm__ volatile("" : "+r"(a));
     return guarded(a) + 1;
+}
+
+NOINLINE long guest_part(long a)
+{
+    __asm__ volatile("lea 1(%0), %0\n\t" /* behind it a range */
+                     NOKPROBE_ASM("lea 2(%0), %0\n\tlea 4(%0), %0",
+                                  "one half is not there yet") "lea 8(%0), %0"
+                     : "+r"(a));
+    return a;
 }
 
 /* Sleeps in here until it is told to stop, and may: its module finds it. */
