@@ -59,6 +59,12 @@ void ext_exit(void);
  * Return: NULL: no room offers such a site, so no probe can wait for text.
  */
 struct site *ext_waiting(void);
+/* ext_waits - is @p one of them? ext_wait - @p is one from now on, the last, and GONE.
+ * ext_wake - it is none any more.
+ */
+bool ext_waits(const struct kprobe *p);
+void ext_wait(struct kprobe *p);
+void ext_wake(struct kprobe *p);
 /* ext_text_leaves - may @addr carry no probe any more, because its text is about to go? */
 bool ext_text_leaves(uintptr_t addr);
 

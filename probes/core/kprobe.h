@@ -107,6 +107,7 @@ struct kprobe {
     /* The engine's own. */
     struct site *site;   /* where it is registered, or NULL */
     struct kprobe *next; /* further probe at the same address */
+    struct kprobe *prev; /* while it waits for text, with @next */
 };
 
 /* kprobe_hits - how often the pre-handlers of @p were run, or would have been if it had any.

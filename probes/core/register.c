@@ -31,18 +31,13 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
     return 0;
 }
 
-/* awaits_text - it is registered, but its text is not there. */
-static bool awaits_text(const struct kprobe *p)
-{
-    return p->site && p->site == ext_waiting() && aggr_find(p->site, p);
-}
-
 static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
 {
-    struct site *site = registry_find(p->addr);
+    struct site *site;
 
-    if (awaits_text(p))
+    if (ext_waits(p))
         return p->site;
+    site = registry_find(p->addr);
     if (!site || p->site != site)
         return NULL;
     return site->probes == p || aggr_find(site, p) ? site : NULL;
@@ -150,11 +145,12 @@ static int choose_site(struct kprobe *p, struct probe_reject *why)
 static void publish(struct kprobe **ps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
+        if (ps[i]->site == ext_waiting()) {
+            ext_wait(ps[i]);
+            continue;
+        }
         aggr_add(ps[i]->site, ps[i]);
-        if (ps[i]->site == ext_waiting())
-            ps[i]->flags |= KPROBE_FLAG_GONE;
-        else
-            prepare_way(ps[i]->site);
+        prepare_way(ps[i]->site);
     }
 }
 
@@ -321,7 +317,9 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
                      struct site_list *dead)
 {
     for (size_t i = 0; i < count; i++)
-        if (register_find(ps[i])) /* not the second time it stands in @ps */
+        if (ext_waits(ps[i]))
+            ext_wake(ps[i]);
+        else if (register_find(ps[i])) /* not the second time it stands in @ps */
             aggr_remove(ps[i]->site, ps[i]);
     for (size_t i = 0; i < count; i++) {
         struct site *site = ps[i]->site;

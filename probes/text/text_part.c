@@ -19,9 +19,7 @@
 static struct kprobe *small_ps[PORTION];     /* PLAT_PROBES */
 static struct site *small_room[2 * PORTION]; /* PLAT_PROBES */
 
-/* Probes of a text, as many as go or come at once: each time costs synchronisations, and a
- * walk over all sites.
- */
+/* Probes of a text, as many as go or come at once: each time costs synchronisations. */
 struct portion {
     struct kprobe **ps;
     struct site **room; /* for 2 * @max */
@@ -47,15 +45,57 @@ static void portion_grow(struct portion *p)
     p->max = PORTION_MAX;
 }
 
-/* Probes that have no text. The site has the size of all others, since other rooms may look
- * behind each struct site.
+/* Probes that have no text: there may be very many, so each knows its neighbours. No hit
+ * reads this list. The site has the size of all others, since other rooms may look behind
+ * each struct site.
  */
 static struct jump_site waiting;             /* PLAT_PROBES */
+static struct kprobe *last;                  /* PLAT_PROBES: of those that wait */
 static struct list parts = LIST_INIT(parts); /* PLAT_PROBES: text beside the image */
 
 struct site *ext_waiting(void)
 {
     return &waiting.site;
+}
+
+bool ext_waits(const struct kprobe *p)
+{
+    if (p->site != ext_waiting())
+        return false;
+    return p->prev ? p->prev->next == p : p->site->probes == p;
+}
+
+/* wait_behind - @prev waits, too; NULL: in front of all others. */
+static void wait_behind(struct kprobe *prev, struct kprobe *p)
+{
+    struct kprobe **link = prev ? &prev->next : &waiting.site.probes;
+
+    __atomic_or_fetch(&p->flags, KPROBE_FLAG_GONE, __ATOMIC_RELAXED);
+    p->site = ext_waiting();
+    p->prev = prev;
+    p->next = *link;
+    *link = p;
+    if (p->next)
+        p->next->prev = p;
+    else
+        last = p;
+}
+
+void ext_wait(struct kprobe *p)
+{
+    wait_behind(last, p);
+}
+
+void ext_wake(struct kprobe *p)
+{
+    struct kprobe **link = p->prev ? &p->prev->next : &waiting.site.probes;
+
+    *link = p->next;
+    if (p->next)
+        p->next->prev = p->prev;
+    else
+        last = p->prev;
+    p->next = p->prev = NULL;
 }
 
 bool ext_text_leaves(uintptr_t addr)
@@ -71,48 +111,106 @@ bool ext_text_leaves(uintptr_t addr)
 
 /* ---- it goes ---- */
 
+/* The probes on a text, in order of address: then a jump is taken out when those in front of
+ * it, which may read its bytes, have gone. In any other order the jumps that stay would have
+ * to be planned again around each that goes. Sites are no use for that: some of them go with
+ * their neighbours.
+ */
 struct gathering {
     const struct text_part *text;
-    struct portion *portion;
+    struct site **sites;
+    struct kprobe **ps;
+    size_t site_count, count;
 };
 
-static void gather(struct site *site, void *arg)
+static bool is_probed_in(const struct site *site, const struct text_part *t)
+{
+    return site->addr >= t->start && site->addr < t->end && site->probes;
+}
+
+static void count_one(struct site *site, void *arg)
 {
     struct gathering *g = arg;
 
-    if (site->addr < g->text->start || site->addr >= g->text->end)
+    if (!is_probed_in(site, g->text))
         return;
-    for (struct kprobe *p = site->probes; p && g->portion->count < g->portion->max;
-         p = p->next)
-        g->portion->ps[g->portion->count++] = p;
+    g->site_count++;
+    for (const struct kprobe *p = site->probes; p; p = p->next)
+        g->count++;
 }
 
-/* let_wait - in front of all others: there may be very many. No hit reads this list. */
-static void let_wait(struct kprobe *p)
+static void gather_site(struct site *site, void *arg)
 {
-    __atomic_or_fetch(&p->flags, KPROBE_FLAG_GONE, __ATOMIC_RELAXED);
-    p->site = ext_waiting();
-    p->next = p->site->probes;
-    p->site->probes = p;
+    struct gathering *g = arg;
+
+    if (is_probed_in(site, g->text))
+        g->sites[g->site_count++] = site;
+}
+
+static void gather_probes(struct gathering *g)
+{
+    site_list_sort(&(struct site_list){ .sites = g->sites, .count = g->site_count });
+    for (size_t i = 0; i < g->site_count; i++)
+        for (struct kprobe *p = g->sites[i]->probes; p; p = p->next)
+            g->ps[g->count++] = p;
+}
+
+static void gather_some(struct site *site, void *arg)
+{
+    struct gathering *g = arg;
+
+    if (!is_probed_in(site, g->text))
+        return;
+    for (struct kprobe *p = site->probes; p && g->count < PORTION; p = p->next)
+        g->ps[g->count++] = p;
+}
+
+/* gather - all of them; without memory some, in no order.
+ * Return: what to free; NULL: there may be more.
+ */
+static void *gather(struct gathering *g, const struct text_part *t)
+{
+    void *memory;
+
+    *g = (struct gathering){ .text = t };
+    registry_for_each(count_one, g);
+    memory = plat_alloc((g->count + g->site_count + 1) * sizeof(void *));
+    g->ps = memory ? memory : small_ps;
+    g->sites = (struct site **)g->ps + g->count;
+    g->count = g->site_count = 0;
+    registry_for_each(memory ? gather_site : gather_some, g);
+    if (memory)
+        gather_probes(g);
+    return memory;
+}
+
+/* go - take out what was gathered. */
+static void go(const struct gathering *g, struct portion *some)
+{
+    for (size_t at = 0; at < g->count; at += some->count) {
+        portion_grow(some);
+        some->count = g->count - at < some->max ? g->count - at : some->max;
+        if (register_take_out(g->ps + at, some->count, some->room))
+            plat_bug("a probe on text that goes is not registered", g->text->start);
+        for (size_t i = 0; i < some->count; i++)
+            ext_wait(g->ps[at + i]);
+    }
 }
 
 void text_goes(struct text_part *t)
 {
+    struct gathering g;
     struct portion some;
-    struct gathering g = { t, &some };
+    void *memory;
 
     plat_lock(PLAT_PROBES);
     portion_get(&some);
     t->closed = true;
     do {
-        portion_grow(&some);
-        some.count = 0;
-        registry_for_each(gather, &g);
-        if (some.count && register_take_out(some.ps, some.count, some.room))
-            plat_bug("a probe on text that goes is not registered", t->start);
-        for (size_t i = some.count; i-- > 0;) /* they stay in their order */
-            let_wait(some.ps[i]);
-    } while (some.count == some.max);
+        memory = gather(&g, t);
+        go(&g, &some);
+        plat_free(memory);
+    } while (!memory && g.count);
     plat_free(some.memory);
     boundary_forget();
     plat_unlock(PLAT_PROBES);
@@ -137,20 +235,24 @@ static bool means(const struct kprobe *p, const struct text_part *t)
            sym.start + p->offset >= t->start && sym.start + p->offset < t->end;
 }
 
-/* wake - the next ones that mean @t, behind those of *@from, become unregistered probes. */
-static size_t wake(const struct text_part *t, struct kprobe **from, struct portion *some)
+/* The place in the list of those that wait: what comes behind @prev is to be looked at. */
+struct waking {
+    struct kprobe *prev; /* or NULL */
+};
+
+/* wake - the next ones that mean @t become unregistered probes. */
+static size_t wake(const struct text_part *t, struct waking *w, struct portion *some)
 {
-    struct kprobe *next;
+    struct kprobe *p = w->prev ? w->prev->next : ext_waiting()->probes, *next;
 
-    for (some->count = 0; *from && some->count < some->max; *from = next) {
-        struct kprobe *p = *from;
-
+    for (some->count = 0; p && some->count < some->max; p = next) {
         next = p->next;
-        if (!means(p, t))
+        if (!means(p, t)) {
+            w->prev = p;
             continue;
-        aggr_remove(ext_waiting(), p);
+        }
+        ext_wake(p);
         p->site = NULL;
-        p->next = NULL;
         p->addr = 0;
         p->flags &= KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING |
                     KPROBE_FLAG_BY_IMAGE;
@@ -159,16 +261,19 @@ static size_t wake(const struct text_part *t, struct kprobe **from, struct porti
     return some->count;
 }
 
-static void stay(struct kprobe *p, const struct probe_reject *why, void *arg UNUSED)
+static void stay(struct kprobe *p, const struct probe_reject *why, void *arg)
 {
+    struct waking *w = arg;
+
     plat_log("kprobe: %s+0x%x is not armed again: %s", p->symbol_name, p->offset,
              why->why);
-    let_wait(p);
+    wait_behind(w->prev, p);
+    w->prev = p;
 }
 
 int text_comes(struct text_part *t)
 {
-    struct kprobe *from;
+    struct waking w = { NULL };
     struct portion some;
     int err;
 
@@ -180,12 +285,11 @@ int text_comes(struct text_part *t)
     }
     t->closed = false;
     list_append(&parts, &t->link);
-    from = ext_waiting()->probes;
     portion_get(&some);
-    while (wake(t, &from, &some) != 0) {
+    while (wake(t, &w, &some) != 0) {
         struct site_list list = { .sites = some.room };
 
-        register_some(some.ps, some.count, &list, stay, NULL);
+        register_some(some.ps, some.count, &list, stay, &w);
         portion_grow(&some);
     }
     plat_free(some.memory);

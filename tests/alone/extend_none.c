@@ -44,6 +44,19 @@ struct site *ext_waiting(void)
     return NULL;
 }
 
+bool ext_waits(const struct kprobe *p UNUSED)
+{
+    return false;
+}
+
+void ext_wait(struct kprobe *p UNUSED)
+{
+}
+
+void ext_wake(struct kprobe *p UNUSED)
+{
+}
+
 bool ext_text_leaves(uintptr_t addr UNUSED)
 {
     return false;

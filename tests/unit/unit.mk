@@ -8,7 +8,8 @@ unit_extend_none := $(filter %.c,$(INSN) $(CORE)) tests/alone/extend_none.c test
 engine_stems := aggr boundary check counter detour detour_specialized emulate enable explain fault \
     handler hit insn_slot jprobe jump jump_stage kretprobe link optimize pad prepare reclaim recover \
     region region_copy region_open region_picture region_watch register register_set registry \
-    return_point state step targets text_history text_phases text_poke xmc
+    return_point state step targets text_history text_part text_phases \
+    text_poke xmc
 $(foreach stem,$(engine_stems),$(eval unit_$(stem) := $(engine_on_arrays)))
 
 $(foreach stem,insn relocate encode effects operand,$(eval unit_$(stem) := $(INSN)))

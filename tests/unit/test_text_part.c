@@ -1,0 +1,169 @@
+/* test_text_part.c - very many probes go with their text, and come back with it. */
+#include "probes/text/text_part.h"
+
+#include "kernel/base/err.h"
+#include "probes/core/extend.h"
+#include "probes/core/life.h"
+#include "tests/unit/port_fake.h"
+
+#include <string.h>
+
+#define COUNT 300 /* more than there is always memory for */
+#define STEP 7    /* has no divisor in common with it */
+#define REFUSED 296
+
+static struct kprobe probes[COUNT], *pointers[COUNT], second, other;
+static struct text_part part;
+static uintptr_t text;
+
+/* In no order of address; at one address there are two. */
+static void start(void)
+{
+    char bytes[3 * COUNT + 3] = "";
+
+    fake_start();
+    for (unsigned i = 0; i < COUNT; i++)
+        strcat(bytes, "90 ");
+    strcat(bytes, "c3");
+    text = fake_function("fn", bytes);
+    part = (struct text_part){ .start = text, .end = text + COUNT + 1 };
+    CHECK_EQ(text_comes(&part), 0);
+    for (unsigned i = 0; i < COUNT; i++) {
+        probes[i] = (struct kprobe){ .symbol_name = "fn" };
+        probes[i].offset = i * STEP % COUNT;
+        pointers[i] = &probes[i];
+    }
+    CHECK_EQ(register_kprobes(pointers, COUNT), 0);
+    second = (struct kprobe){ .symbol_name = "fn", .offset = 9 };
+    CHECK_EQ(register_kprobe(&second), 0);
+    other = (struct kprobe){ .symbol_name = "of_another", .flags = KPROBE_FLAG_PENDING };
+    CHECK_EQ(register_kprobe(&other), 0);
+}
+
+static void end(void)
+{
+    CHECK_EQ(unregister_kprobe(&other), 0);
+    CHECK_EQ(unregister_kprobe(&second), 0);
+    CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
+    CHECK(fake_text_is_original());
+    text_goes(&part);
+    text_gone(&part);
+    fake_end();
+}
+
+static void check_all_wait(bool in_order)
+{
+    const struct kprobe *p = ext_waiting()->probes;
+    unsigned count = 0, last = 0;
+
+    CHECK(p == &other);
+    for (p = p->next; p; p = p->next, count++) {
+        CHECK(p->flags & KPROBE_FLAG_GONE);
+        CHECK(!in_order || p->offset >= last);
+        CHECK(p != &second || !in_order || last == 9);
+        last = p->offset;
+    }
+    CHECK_EQ(count, COUNT + 1);
+}
+
+static void check_all_are_armed(void)
+{
+    CHECK(ext_waiting()->probes == &other && !other.next);
+    for (unsigned i = 0; i < COUNT; i++) {
+        CHECK(!(probes[i].flags & KPROBE_FLAG_GONE));
+        CHECK_EQ(probes[i].addr, text + i * STEP % COUNT);
+        CHECK_EQ(*(const uint8_t *)probes[i].addr, 0xcc);
+    }
+    CHECK_EQ(second.addr, text + 9);
+}
+
+static void they_go_by_address_and_come_back(void)
+{
+    start();
+    for (unsigned i = 0; i < 3; i++) {
+        text_goes(&part);
+        CHECK(fake_text_is_original());
+        check_all_wait(true);
+        text_gone(&part);
+        CHECK_EQ(text_comes(&part), 0);
+        check_all_are_armed();
+    }
+    end();
+}
+
+static void they_go_without_memory(void)
+{
+    for (unsigned n = 1; n < 8; n++) {
+        start();
+        fake_fail_at(n);
+        text_goes(&part);
+        fake_fail_at(0);
+        CHECK(fake_text_is_original());
+        check_all_wait(n > 1);
+        text_gone(&part);
+        CHECK_EQ(text_comes(&part), 0);
+        check_all_are_armed();
+        end();
+    }
+}
+
+static unsigned waiting(void)
+{
+    unsigned count = 0;
+
+    for (const struct kprobe *p = ext_waiting()->probes; p; p = p->next)
+        count++;
+    return count;
+}
+
+/* Behind a byte that is no instruction; its neighbours are looked at as before. */
+static void a_probe_that_is_refused_waits(void)
+{
+    start();
+    text_goes(&part);
+    text_gone(&part);
+    fake_text_poke(text + REFUSED, 0x06);
+    CHECK_EQ(text_comes(&part), 0);
+    CHECK_EQ(waiting(), 1 + COUNT - REFUSED);
+    CHECK_EQ(*(const uint8_t *)(text + REFUSED - 1), 0xcc);
+    text_goes(&part);
+    check_all_wait(false);
+    text_gone(&part);
+    fake_text_poke(text + REFUSED, 0x90);
+    CHECK_EQ(text_comes(&part), 0);
+    check_all_are_armed();
+    end();
+}
+
+/* From the front, the middle and the end; a copy of one that waits is not registered. */
+static void they_leave_the_others_waiting(void)
+{
+    struct kprobe *some[] = { &other, NULL, &probes[3], &probes[4], &probes[3] }, copy;
+
+    start();
+    text_goes(&part);
+    CHECK_EQ(ext_waiting()->probes == &other, 1);
+    for (some[1] = &other; some[1]->next; some[1] = some[1]->next)
+        ;
+    copy = *some[1];
+    CHECK_EQ(unregister_kprobe(&copy), -EINVAL);
+    copy = other;
+    CHECK_EQ(unregister_kprobe(&copy), -EINVAL);
+    CHECK_EQ(unregister_kprobes(some, 5), 0);
+    CHECK_EQ(waiting(), COUNT + 2 - 4);
+    for (unsigned i = 0; i < 4; i++) {
+        CHECK_EQ(unregister_kprobe(some[i]), -EINVAL);
+        some[i]->flags = KPROBE_FLAG_PENDING;
+        some[i]->addr = 0;
+    }
+    text_gone(&part);
+    CHECK_EQ(register_kprobe(&other), 0);
+    CHECK_EQ(text_comes(&part), 0);
+    CHECK(ext_waiting()->probes == &other && !other.next);
+    CHECK_EQ(register_kprobes(&some[1], 3), 0);
+    check_all_are_armed();
+    end();
+}
+
+UNIT_TESTS(they_go_by_address_and_come_back, they_go_without_memory,
+           a_probe_that_is_refused_waits, they_leave_the_others_waiting)
