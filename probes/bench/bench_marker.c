@@ -102,6 +102,22 @@ static int measure_switch(struct shell *sh, const char *name, const char *format
     return 0;
 }
 
+static int measure_key(struct shell *sh)
+{
+    size_t places = static_key_places(&bench_key);
+    uint64_t start = clock_ns(), middle, end;
+    int err = static_key_switch(&bench_key, true);
+
+    middle = clock_ns();
+    if (err)
+        return shell_error(sh, err, "bench: marker.switch.key");
+    static_key_switch(&bench_key, false);
+    end = clock_ns();
+    bench_print(sh, (middle - start) / 1000, "us", "marker.switch.key.%zu.on", places);
+    bench_print(sh, (end - middle) / 1000, "us", "marker.switch.key.%zu.off", places);
+    return 0;
+}
+
 static int measure_switches(struct shell *sh)
 {
     size_t many = 0;
@@ -110,7 +126,7 @@ static int measure_switches(struct shell *sh)
     marker_for_each(sum_places, &many);
     if (!err && many)
         err = measure_switch(sh, MANY, MANY_FORMAT, many);
-    return err;
+    return err ? err : measure_key(sh);
 }
 
 static int marker_run_group(struct shell *sh, const char *only)

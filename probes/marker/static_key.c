@@ -124,6 +124,29 @@ int static_key_switch(struct static_key *key, bool on)
     return err;
 }
 
+static size_t count_places(const struct static_key *key,
+                           const struct static_key_insn *insns, size_t count)
+{
+    size_t places = 0;
+
+    for (size_t i = 0; i < count; i++)
+        places += insns[i].key == key;
+    return places;
+}
+
+size_t static_key_places(const struct static_key *key)
+{
+    size_t places;
+
+    mutex_lock(&lock);
+    places = count_places(key, static_keys_start,
+                          (size_t)(static_keys_end - static_keys_start));
+    for (const struct static_key_part *p = loaded; p; p = p->next)
+        places += count_places(key, p->insns, p->count);
+    mutex_unlock(&lock);
+    return places;
+}
+
 int static_keys_come(struct static_key_part *part)
 {
     struct key_batch b = { .on = true };

@@ -15,6 +15,11 @@
  */
 int static_key_switch(struct static_key *key, bool on);
 
+/* static_key_places - in how many places of all text @key is asked.
+ * Context: thread.
+ */
+size_t static_key_places(const struct static_key *key);
+
 /* Where the keys of one text are asked. */
 struct static_key_part {
     struct static_key_part *next;

@@ -2,21 +2,33 @@
  * that came later.
  *
  * The table is two sorted arrays of 32-bit offsets: addresses, and ranges about which nothing
- * is known, which do not overlap. What is added at run time is a handful: a list.
+ * is known, which do not overlap. What is added at run time lies in lists by where it leads:
+ * a static key may have thousands of places, each with a target of its own.
  */
 #include "probes/region/targets.h"
 
 #include "kernel/base/err.h"
-#include "kernel/base/list.h"
 #include "probes/jump/platform_jump.h"
 
+#define BUCKETS 1024
+#define GRANULE 16 /* bytes of text whose targets are in one bucket */
+
 struct added {
-    struct list link;
+    struct added *next;
     uintptr_t from, to;
 };
 
-/* Locks: PLAT_PROBES. */
-static struct list added = LIST_INIT(added);
+/* In the order in which they came: what is switched on together goes off in that order, and
+ * finds itself in front. Locks: PLAT_PROBES.
+ */
+static struct bucket {
+    struct added *first, *last;
+} buckets[BUCKETS];
+
+static struct bucket *targets_at(uintptr_t to)
+{
+    return &buckets[to / GRANULE % BUCKETS];
+}
 
 /* first_not_below - index of the first address that is not below @addr. */
 static size_t first_not_below(const struct plat_targets *t, uintptr_t addr)
@@ -74,12 +86,10 @@ static uintptr_t table_find(const struct plat_targets *t, uintptr_t start, uintp
 
 static uintptr_t added_find(uintptr_t start, uintptr_t end)
 {
-    const struct added *a;
-
-    list_for_each(a, &added, link) {
-        if (a->to >= start && a->to < end)
-            end = a->to;
-    }
+    for (uintptr_t at = start; at < end; at = (at / GRANULE + 1) * GRANULE)
+        for (const struct added *a = targets_at(at)->first; a; a = a->next)
+            if (a->to >= start && a->to < end)
+                end = a->to;
     return end;
 }
 
@@ -123,25 +133,28 @@ bool targets_opaque(uintptr_t addr)
 int targets_add(uintptr_t from, uintptr_t to)
 {
     struct added *a = plat_alloc(sizeof(*a));
+    struct bucket *b = targets_at(to);
 
     if (!a)
         return -ENOMEM;
-    a->from = from;
-    a->to = to;
-    list_append(&added, &a->link);
+    *a = (struct added){ .from = from, .to = to };
+    *(b->first ? &b->last->next : &b->first) = a;
+    b->last = a;
     return 0;
 }
 
 bool targets_remove(uintptr_t from, uintptr_t to)
 {
-    struct added *a;
+    struct bucket *b = targets_at(to);
+    struct added *before = NULL, *a = b->first;
 
-    list_for_each(a, &added, link) {
-        if (a->from != from || a->to != to)
-            continue;
-        list_remove(&a->link);
-        plat_free(a);
-        return true;
-    }
-    return false;
+    for (; a && (a->from != from || a->to != to); a = a->next)
+        before = a;
+    if (!a)
+        return false;
+    *(before ? &before->next : &b->first) = a->next;
+    if (b->last == a)
+        b->last = before;
+    plat_free(a);
+    return true;
 }

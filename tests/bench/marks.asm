@@ -1,5 +1,5 @@
-; marks.asm - very many places of one marker, which no CPU ever comes to: `make bench` links
-; them, and any kernel can load them as a module.
+; marks.asm - very many places of one marker, and of one static key, which no CPU ever comes
+; to: `make bench` links them, and any kernel can load them as a module.
 ;
 ;     nasm -f elf64 -I./ -o /tmp/marks.o tests/bench/marks.asm
 
@@ -8,6 +8,8 @@
 %define PLACES 10000
 
 section .marker_insns progbits alloc noexec nowrite align=8
+
+section .static_keys progbits alloc noexec nowrite align=8
 
 section .markers progbits alloc noexec write align=8
 site:
@@ -46,3 +48,25 @@ cold:
 endproc bench_marks
 
 extern marker_enter             ; kernel/debug/marker_enter.asm
+
+; Each with a way of its own, as a compiler makes them.
+%macro key 0
+%%place:
+    db 0x0f, 0x1f, 0x44, 0, 0
+%%back:
+[section .static_keys]
+    dq %%place, %%cold, bench_key
+[section .text.cold exec]
+%%cold:
+    jmp %%back
+__SECT__
+%endmacro
+
+proc bench_keys
+%rep PLACES
+    key
+%endrep
+    ret
+endproc bench_keys
+
+extern bench_key                ; probes/bench/bench_condition.c

@@ -132,6 +132,9 @@ def conditions():
             out = figures(ask(guest, "bench marker.switch"))
             one, all_ = (out[f"marker.switch.{n}.on"] for n in (1, 10000))
             tap.check(one < all_ < 1000 * one, f"{one} us for one place, {all_} for all")
+            keys = [key for key in out if key.startswith("marker.switch.key.1000")]
+            tap.check(len(keys) == 2 and all(one < out[key] < 1000 * one for key in keys),
+                      f"as many of a key: {[out[key] for key in keys]} us")  # fmt: skip
             tap.equal(ask(guest, "module del places"), "", "the places go")
 
 

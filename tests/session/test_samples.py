@@ -122,7 +122,7 @@ def a_module_among_probes():
     """Typed as a user would: what is armed has nothing to do with what comes and goes."""
     what = "all" if tap.LONG else "all vfs_*"
     commands = (f"probe {what}", "module load /boot/reads.o", "run reads", "probe stat",
-                "module del reads", "module list")  # fmt: skip
+                "module del reads", "module list", "bench marker")  # fmt: skip
     done = subprocess.run([*SONDE, "exec", *commands], capture_output=True, text=True,
                           check=False, timeout=10 * LIMIT)  # fmt: skip
     if not tap.check(done.returncode == 0, f"probe {what}, and a module comes and goes"):
@@ -133,6 +133,8 @@ def a_module_among_probes():
               "the module's own probe is the only one more")  # fmt: skip
     tap.check(re.search(r"^[1-9]\d* reads of \d+ bytes, 0 missed$", done.stdout, re.M),
               "and it is hit")  # fmt: skip
+    tap.check(re.search(r"marker\.switch\.1\.on", done.stdout, re.M),
+              "markers are measured among all that")  # fmt: skip
 
 
 tap.run(every_sample_works, an_event_on_a_function_of_a_sample, modules_come_with_the_kernel,

@@ -113,6 +113,34 @@ static void what_was_not_added_is_not_removed(void)
     fake_end();
 }
 
+#define MANY 5000 /* several in each bucket */
+#define STRIDE 5
+
+static void very_many_are_found_and_removed(void)
+{
+    uintptr_t base;
+
+    start();
+    base = fn + 32;
+    for (uintptr_t i = 0; i < MANY; i++)
+        CHECK_EQ(targets_add(i, base + i * STRIDE), 0);
+    for (uintptr_t i = 0; i < MANY; i += 7) {
+        CHECK(targets_remove(i, base + i * STRIDE));
+        CHECK(!targets_remove(i, base + i * STRIDE));
+    }
+    for (uintptr_t i = 0; i < MANY; i++) {
+        uintptr_t to = base + i * STRIDE;
+
+        CHECK_EQ(targets_find(to - 3, to + 2), i % 7 ? to : 0);
+        CHECK_EQ(targets_remove(i, to), i % 7 != 0);
+        CHECK_EQ(targets_find(to, to + 1), 0);
+    }
+    CHECK_EQ(targets_add(1, base), 0); /* a bucket that has been empty */
+    CHECK_EQ(targets_add(2, base), 0);
+    CHECK(targets_remove(2, base) && targets_remove(1, base));
+    fake_end();
+}
+
 static void adding_without_memory_says_so(void)
 {
     start();
@@ -126,4 +154,5 @@ UNIT_TESTS(the_first_of_several_is_found, the_start_counts_and_the_end_does_not,
            an_opaque_range_counts_byte_by_byte, whichever_comes_first,
            without_a_table_everything_is_one,
            what_was_added_is_found_until_the_last_is_removed,
-           adding_without_memory_says_so, what_was_not_added_is_not_removed)
+           very_many_are_found_and_removed, adding_without_memory_says_so,
+           what_was_not_added_is_not_removed)
