@@ -131,6 +131,10 @@ const char *name_keep(const char *name);
 
 /* module_text_contains - is all of [addr, addr + len) text of one module? Context: any. */
 bool module_text_contains(uintptr_t addr, size_t len);
+/* module_text_get - the text of the module in slot @i, 0..MODULES_MAX-1; from a panic, which
+ * has stopped all other CPUs. Return: false: there is none.
+ */
+bool module_text_get(size_t i, uintptr_t *start, uintptr_t *end);
 /* module_is_entry - does a function of a compiler begin at @addr? Context: any. */
 bool module_is_entry(uintptr_t addr);
 /* module_is_noretprobe - is @addr in the table? Context: any. */

@@ -369,6 +369,17 @@ bool module_text_contains(uintptr_t addr, size_t len)
     return inside;
 }
 
+bool module_text_get(size_t i, uintptr_t *start, uintptr_t *end)
+{
+    const struct module *m = __atomic_load_n(&modules[i], __ATOMIC_ACQUIRE);
+
+    if (!m)
+        return false;
+    *start = m->facts.text;
+    *end = m->facts.text_end;
+    return true;
+}
+
 bool module_is_entry(uintptr_t addr)
 {
     const struct module *m;

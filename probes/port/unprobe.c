@@ -9,6 +9,7 @@
 #include "kernel/memmap.h"
 #include "kernel/mm/exec.h"
 #include "kernel/module/init_text.h"
+#include "kernel/module/module.h"
 #include "probes/core/platform.h"
 #include "probes/core/recover.h"
 #include "probes/port/port.h"
@@ -30,18 +31,28 @@ static size_t restore_line(uintptr_t line)
     return changed;
 }
 
-static void unprobe(void)
-{
-    size_t bytes = 0, lines = 0, other = 0;
+static size_t bytes, lines, other;
 
-    for (uintptr_t line = (uintptr_t)_text; line + PLAT_LINE_LEN <= kernel_text_end();
-         line += PLAT_LINE_LEN) {
+/* restore - text begins at the beginning of a page, and fills pages. */
+static void restore(uintptr_t start, uintptr_t end)
+{
+    for (uintptr_t line = start; line < end; line += PLAT_LINE_LEN) {
         size_t changed = restore_line(line);
 
         bytes += changed;
         lines += changed != 0;
         other += !plat_text_is_built(line, (const uint8_t *)line);
     }
+}
+
+static void unprobe(void)
+{
+    uintptr_t start, end;
+
+    restore((uintptr_t)_text, kernel_text_end());
+    for (size_t i = 0; i < MODULES_MAX; i++)
+        if (module_text_get(i, &start, &end))
+            restore(start, end);
     panic_print("panic=unprobe: %zu bytes of text restored in %zu lines; ", bytes, lines);
     panic_print("%zu lines are not as they were built\n", other);
 }

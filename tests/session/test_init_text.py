@@ -10,9 +10,13 @@ sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.dirname(os.path.dirname(HERE))]
 import tap  # noqa: E402
-from guest import ROOT  # noqa: E402
+from guest import BUILD, ROOT, Guest, Setup  # noqa: E402
 from kernel.module import send as modules  # noqa: E402
-from session import ask, at_prompt, sonde  # noqa: E402
+from rsp import Stub  # noqa: E402
+from session import LIMIT, ask, at_prompt, sonde  # noqa: E402
+
+sys.path.insert(0, os.path.join(ROOT, "kernel", "debug"))
+import elf64  # noqa: E402
 
 # Executed in front of the argument; behind it once; side by side, once for each sample; a
 # function that stays; a module's.
@@ -110,6 +114,76 @@ def a_thread_that_is_inside_keeps_it():
         tap.check("vfs: checksum" in ask(guest, "run vfs"), "nothing else is wrong")
 
 
+PANICS = """
+#include "kernel/debug/panic.h"
+#include "kernel/base/compiler.h"
+long mine_called(long n);
+NOINLINE long mine_called(long n) { return n * 3; }
+__attribute__((constructor)) static void come(void)
+{
+    panic("%ld", mine_called(14));
+}
+"""
+
+
+def a_panic_in_boot_restores_all_text():
+    """In what boot needs, in what stays, and in a module; by jumps and by breakpoints."""
+    places = ("module_load_listed", "module_add_boot_file+5", "vfs_read", "mine:mine_called")
+    for jump in ("pun", "off"):
+        append = f"panic=unprobe kprobes-jump={jump} probes={','.join(places)} modules=mine"
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mine.c")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(PANICS)
+            brought = f"-fw_cfg name=opt/sonde/module/mine.o,file={modules.compiled(path)}"
+            with Guest(Setup(append=append, qemu=brought)) as guest:
+                guest.wait_end(LIMIT)
+                guest.console.wait_closed(5)
+                text = guest.console.text.decode("utf-8", "replace")
+        tap.check("panic: 42" in text, f"{jump}: a module's constructor panics in boot")
+        found = re.search(r"unprobe: \d+ bytes .* in (\d+) lines; 0 lines", text)
+        tap.check(found and 4 <= int(found[1]) <= 8, f"{found and found[0]} differ")
+
+
+def address(name):
+    return next(s.value for s in elf64.load(os.path.join(BUILD, "sonde.elf")).symbols()
+                if s.name == name)  # fmt: skip
+
+
+def a_breakpoint_of_gdb_goes_with_it():
+    with Stub("gdbwait") as stub:
+        stub.guest.console.expect(b"waiting for a debugger", LIMIT)
+        client, place = stub.connect(), address("module_add_boot_file")
+        client.greet()
+        client.ask("?")
+        tap.equal(client.ask(f"Z0,{place:x},1"), "OK", "a breakpoint on what boot executes")
+        hits = 0
+        client.resume()
+        while hits < FILES and client.packet(LIMIT).startswith("T05"):
+            hits += 1
+            client.resume()
+        tap.equal(hits, FILES, "stops at each of its calls")
+        stub.guest.wait_prompt(LIMIT)
+        tap.check(client.interrupt().startswith("T02"), "and boot ends as ever")
+        tap.check(client.ask(f"m{place:x},1").startswith("E"), "its text cannot be read")
+        tap.equal(client.ask(f"z0,{place:x},1"), "OK", "it can be taken back")
+        client.resume()
+        tap.check("vfs: checksum" in ask(stub.guest, "run vfs"), "and the kernel goes on")
+
+
+def a_film_of_text_that_goes():
+    with at_prompt() as guest:
+        reply = guest.machine.request(f"film start {address('module_load_listed'):#x}", LIMIT)
+        tap.check(reply.errno, f"there is no film of what boot needed: {reply.name}")
+        for command in ("module load /boot/reads.o", "film start reads:before_read",
+                        "probe add reads:before_read", "module del reads",
+                        "film stop"):  # fmt: skip
+            ask(guest, command)
+        text = ask(guest, "cat /tmp/film")
+        tap.check('"bytes":"cc"' in text and text.count('"ev":"store"') >= 2,
+                  "a film shows a probe come, and go with its module")  # fmt: skip
+
+
 def boot_says_what_it_frees():
     status, out, _ = sonde("exec", "dmesg", "cat /proc/kallsyms", "echo kmain")
     found = re.search(r"boot is over: (\d+) KiB of its code and data are free, (\d+) of", out)
@@ -120,4 +194,6 @@ def boot_says_what_it_frees():
 
 tap.run(probes_see_boot_and_are_gone_then, what_is_refused_is_told,
         a_module_cannot_use_what_will_be_gone, a_thread_that_is_inside_keeps_it,
+        a_panic_in_boot_restores_all_text, a_breakpoint_of_gdb_goes_with_it,
+        a_film_of_text_that_goes,
         boot_says_what_it_frees)  # fmt: skip
