@@ -30,5 +30,9 @@ uintptr_t copy_original(uintptr_t ip)
     site = insn_slot_owner(ip, &off);
     if (!site)
         return ip;
-    return ip <= copy_start(site, ip - off) ? site->addr : site->addr + site->len;
+    if (ip <= copy_start(site, ip - off))
+        return site->addr;
+    if (site->is_sti && ip - off == (uintptr_t)site_pair(site)->slot && off > site->len)
+        return site->addr + site_pair(site)->len;
+    return site->addr + site->len;
 }

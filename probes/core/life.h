@@ -40,6 +40,7 @@ struct emulation {
 struct sti_pair {
     uint8_t *slot;     /* copies of both, then the jump back; or NULL, and */
     struct site *site; /* what emulates the successor; or NULL */
+    size_t len;        /* of both, in the program */
 };
 
 /* What a breakpoint needs. A room beyond the seam may have more behind it: ext_site_size().
@@ -292,8 +293,8 @@ int blacklist_next(uintptr_t addr, struct nokprobe_range *out);
  * function; an empty one is none. The sentences stay for ever.
  * blacklist_remove - all that begins in [@start, @end). Without memory it stays: then what
  * comes to these addresses later has it, too.
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  * Context: thread; blacklist_add() also boot, for the marks of the image.
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
 int blacklist_add(const struct nokprobe_marks *more);
 void blacklist_remove(uintptr_t start, uintptr_t end);

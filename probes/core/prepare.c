@@ -151,6 +151,7 @@ static int make_pair(struct site *site, const struct insn *sti, struct probe_rej
 
     if (!successor_get(sti, &pair[1]))
         return 0;
+    both->len = sti->len + pair[1].len;
     if (!can_end_pair(&pair[1]) && !emulate_supports(&pair[1]))
         return 0;
     if (can_end_pair(&pair[1]))

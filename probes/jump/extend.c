@@ -196,6 +196,8 @@ bool ext_original(uintptr_t *ip)
         *ip = site_target(site);
     else if (return_point_is(*ip))
         *ip = (uintptr_t)kretprobe_trampoline;
+    else if (copy_start(site, *ip - off))
+        return false; /* a cell of the core's */
     else
         *ip = *ip <= detour_start(site, *ip - off) ? site->addr : site->addr + site->len;
     return true;

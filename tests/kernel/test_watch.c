@@ -609,6 +609,136 @@ KTEST(watch, a_copy_is_told_of_by_its_original)
     jumps_as_before();
 }
 
+/* ---- accesses that are emulated, and behind an STI ---- */
+
+static NOINLINE void store_behind_sti(uint64_t value)
+{
+    __asm__ volatile("sti\n\tmov %1, %0" : "=m"(target) : "r"(value) : "memory");
+}
+
+static uintptr_t sti_of(void *fn)
+{
+    const uint8_t *p = fn;
+
+    while (*p != 0xfb)
+        p++;
+    return (uintptr_t)p;
+}
+
+static void behind_sti(const char *how, kprobe_post_handler_t post)
+{
+    struct kprobe p = { .addr = sti_of((void *)store_behind_sti),
+                        .pre_handler = nothing,
+                        .post_handler = post };
+    struct watch w = watch_of(&target, WATCH_WRITE, 8, note_ip);
+    uintptr_t plain;
+
+    register_watch(&w);
+    store_behind_sti(1);
+    plain = READ_ONCE(last_ip);
+    register_kprobe(&p);
+    optimize_run();
+    WRITE_ONCE(last_ip, 0);
+    store_behind_sti(2);
+    ktest_report(target == 2 && watch_hits(&w) == 2 && kprobe_hits(&p) == 1 &&
+                     READ_ONCE(last_ip) == plain,
+                 "%s: it is told of at its place", how);
+    unregister_kprobe(&p);
+    unregister_watch(&w);
+}
+
+KTEST(watch, an_access_behind_a_probed_sti)
+{
+    jumps_by(OPTIMIZE_OFF);
+    behind_sti("in its copy", NULL);
+    behind_sti("stepped by int3", nothing_after);
+    step_set_engine(STEP_TF);
+    behind_sti("stepped by TF", nothing_after);
+    step_set_engine(STEP_INT3);
+    jumps_as_before();
+    jumps_by(OPTIMIZE_PUN);
+    behind_sti("by a jump", NULL);
+    jumps_as_before();
+}
+
+/* By jumps only: the frame of an int3 would be pushed to the watched word, and QEMU 7.2 ends
+ * with an assertion where that is so.
+ *
+ * Where a call of leaf() leaves its return address:
+ */
+static volatile uintptr_t return_slot;
+
+static NOINLINE void leaf(void)
+{
+    return_slot = (uintptr_t)__builtin_frame_address(0) + 8;
+}
+
+static struct watch on_stack;
+static uint64_t stack_calls;
+static uintptr_t stack_ip;
+static volatile bool is_watched;
+
+/* call_leaf - which access of the slot its call is. Interrupts would use the slot, and so
+ * does the call that ends it.
+ */
+static NOINLINE void call_leaf(void)
+{
+    unsigned long flags = irq_save();
+
+    last_ip = calls = 0;
+    if (is_watched)
+        watch_move(&on_stack, return_slot);
+    leaf();
+    barrier();
+    stack_calls = READ_ONCE(calls);
+    stack_ip = READ_ONCE(last_ip);
+    if (is_watched)
+        watch_move(&on_stack, 0);
+    irq_restore(flags);
+}
+
+static uintptr_t call_of(void *fn, void *callee)
+{
+    const uint8_t *p = fn;
+
+    for (;; p++) {
+        int32_t disp;
+
+        memcpy(&disp, p + 1, sizeof(disp));
+        if (*p == 0xe8 &&
+            (uintptr_t)p + 5 + (uintptr_t)(intptr_t)disp == (uintptr_t)callee)
+            return (uintptr_t)p;
+    }
+}
+
+static void on_the_stack(void)
+{
+    struct kprobe p = { .addr = call_of((void *)call_leaf, (void *)leaf),
+                        .pre_handler = nothing };
+
+    on_stack = watch_of(NULL, WATCH_WRITE, 8, note_ip);
+    register_watch(&on_stack);
+    is_watched = false;
+    call_leaf();
+    is_watched = true;
+    call_leaf();
+    ktest_report(stack_calls == 1 && stack_ip == (uintptr_t)leaf, "a call is a hit");
+    register_kprobe(&p);
+    optimize_run();
+    call_leaf();
+    ktest_report(stack_calls == 1 && stack_ip == (uintptr_t)leaf && kprobe_hits(&p) == 1,
+                 "one, and at the same place");
+    unregister_kprobe(&p);
+    unregister_watch(&on_stack);
+}
+
+KTEST(watch, a_word_of_the_stack)
+{
+    jumps_by(OPTIMIZE_PUN);
+    on_the_stack();
+    jumps_as_before();
+}
+
 static bool sees_entry;
 
 static void at_entry(struct watch *w, struct pt_regs *regs)
