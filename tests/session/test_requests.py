@@ -12,7 +12,7 @@ from machine import Gone, quote
 from session import LIMIT, ask, at_prompt, run_on, typed
 
 SEED = int(os.environ.get("SEED", time.time()))
-GARBAGE = (1 << 20) if tap.LONG else 1 << 18
+GARBAGE = (1 << 20) if tap.LONG else 1 << 16
 BYTES = f"{GARBAGE >> 10} KB of random bytes"
 REPLIES, LISTS = (100, 5) if tap.LONG else (20, 1)
 
