@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #define EVICTED_MAX 8
-#define CHURN_MAX 200000 /* instructions; each one of a larger text takes too long */
+#define CHURN_MAX 250000 /* instructions; each one of a larger text takes too long */
 #define LENGTHS 6        /* 1, 2, 3, 4, 5 and more; 0 not used */
 
 struct tally {
