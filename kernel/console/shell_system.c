@@ -142,6 +142,16 @@ int shell_parse_address(const char *word, uintptr_t *addr)
     return 0;
 }
 
+static int sym_refused(struct shell *sh, const char *word, bool is_address)
+{
+    char suggestion[SHELL_SUGGESTION_MAX];
+
+    if (is_address)
+        return shell_refuse(sh, ENOENT, "sym: %s: no symbol contains this address", word);
+    return shell_refuse(sh, ENOENT, "sym: %s: no symbol has this name%s", word,
+                        shell_suggest(suggestion, word, shell_complete_symbols, 1));
+}
+
 static int sym_run(struct shell *sh, int argc, char **argv)
 {
     uint64_t addr;
@@ -151,12 +161,15 @@ static int sym_run(struct shell *sh, int argc, char **argv)
         return shell_usage(sh, argc, argv);
     for (int i = 1; i < argc; i++) {
         bool is_number = argv[i][0] >= '0' && argv[i][0] <= '9';
+        bool is_address = !shell_parse_address(argv[i], &addr) ||
+                          (is_number && !parse_u64(argv[i], 16, &addr));
 
-        if (!shell_parse_address(argv[i], &addr) ||
-            (is_number && !parse_u64(argv[i], 16, &addr)))
+        if (is_address)
             err = print_by_address(sh, addr);
         else
             err = print_by_name(sh, argv[i]);
+        if (err == -ENOENT)
+            return sym_refused(sh, argv[i], is_address);
         if (err)
             return shell_error(sh, err, "sym: %s", argv[i]);
     }
@@ -191,10 +204,13 @@ static int run_run(struct shell *sh, int argc, char **argv)
 {
     char suggestion[SHELL_SUGGESTION_MAX];
     const struct workload *load;
+    uint64_t seed;
     int err;
 
     if (argc < 2)
         return shell_usage(sh, argc, argv);
+    if (argc > 2 && parse_u64(argv[2], 0, &seed))
+        return shell_refuse(sh, EINVAL, "run: %s is no seed, which is a number", argv[2]);
     if (strcmp(argv[1], "list") == 0) {
         for (unsigned i = 0; (load = workload_get(i)) != NULL; i++)
             shell_printf(sh, "%-10s %s\n", load->name, load->help);

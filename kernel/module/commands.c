@@ -21,11 +21,18 @@ static int load(struct shell *sh, const char *path)
     return tell(sh, module_load_path(path, why), path, why);
 }
 
+static int tell_named(struct shell *sh, int err, const char *name, const char *why)
+{
+    if (err == -ENOENT && !*why)
+        return shell_refuse(sh, ENOENT, "module: no module is called %s", name);
+    return tell(sh, err, name, why);
+}
+
 static int del(struct shell *sh, const char *name)
 {
     char why[MODULE_WHY_MAX];
 
-    return tell(sh, module_unload(name, why), name, why);
+    return tell_named(sh, module_unload(name, why), name, why);
 }
 
 /* Loaded at once where it was not; what keeps the old one keeps the new one out. */
@@ -54,7 +61,7 @@ static int list(struct shell *sh, const char *unused UNUSED)
 
 static int info(struct shell *sh, const char *name)
 {
-    return tell(sh, module_print_one(name, shell_out(sh)), name, "");
+    return tell_named(sh, module_print_one(name, shell_out(sh)), name, "");
 }
 
 static const struct {
@@ -71,9 +78,9 @@ static int module_run(struct shell *sh, int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < ARRAY_LEN(verbs); i++)
         if (!strcmp(argv[1], verbs[i].name) && argc == 2 + verbs[i].has_word)
             return verbs[i].run(sh, argv[2]);
-    return shell_error(sh, EINVAL,
-                       "usage: module load FILE | reload FILE | del NAME | "
-                       "list | info NAME");
+    return shell_refuse(sh, EINVAL,
+                        "usage: module load FILE | reload FILE | del NAME | "
+                        "list | info NAME");
 }
 
 static void complete(struct shell_completion *c, int index)

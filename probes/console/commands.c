@@ -200,7 +200,8 @@ static int do_named(struct shell *sh, const char *name, named_fn fn)
 
     if (strcmp(name, "all") == 0)
         return do_all(sh, fn);
-    return cp ? do_one(sh, cp, fn) : shell_error(sh, ENOENT, "probe: %s", name);
+    return cp ? do_one(sh, cp, fn)
+              : shell_refuse(sh, ENOENT, "probe: no probe is called %s", name);
 }
 
 static int run_named(struct shell *sh, const struct probe_command *cmd, int argc,

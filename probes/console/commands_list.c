@@ -161,7 +161,7 @@ static int list_members(struct shell *sh, const char *name)
         for (size_t i = 0; cp && i < cp->count && !shell_interrupted(sh); i++)
             print_member(sh, cp->name, cp->ps[i]);
     console_probe_unlock();
-    return cp ? 0 : shell_error(sh, ENOENT, "probe: %s", name);
+    return cp ? 0 : shell_refuse(sh, ENOENT, "probe: no probe is called %s", name);
 }
 
 static int list_run(struct shell *sh, int argc, char **argv)

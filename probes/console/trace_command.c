@@ -60,6 +60,24 @@ static const char *last_error(int err)
     return live_errors.count ? live_errors.entry[last].text : err_text(err);
 }
 
+/* tell_refusal - Linux's words of the log say no place; for a place in the middle of an
+ * instruction those of the engine do.
+ */
+static void tell_refusal(struct session *s, const char *place, uintptr_t addr,
+                         const char *text, int err)
+{
+    struct kprobe p = { .addr = addr, .flags = KPROBE_FLAG_DISABLED };
+    struct probe_reject why;
+    struct place named;
+
+    if (err != -EILSEQ || place_parse(&named, place))
+        shell_error(s->sh, 0, "trace: %s: %s", text, last_error(err));
+    else if (register_kprobe_why(&p, &why))
+        place_refused(s->sh, &named, &why);
+    else
+        unregister_kprobe(&p);
+}
+
 /* define_one - one function. @place: how it is named in the line. */
 static int define_one(struct session *s, const char *place, uintptr_t function)
 {
@@ -78,7 +96,7 @@ static int define_one(struct session *s, const char *place, uintptr_t function)
     } else if (!err) {
         err = live_command(seq_str(&text));
         if (err && !s->line.is_pattern)
-            shell_error(s->sh, 0, "trace: %s: %s", seq_str(&text), last_error(err));
+            tell_refusal(s, place, function, seq_str(&text), err);
     }
     seq_free(&text);
     s->defined += !err;

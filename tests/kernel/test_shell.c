@@ -53,10 +53,32 @@ KTEST(shell, sym_goes_both_ways)
                  "local ones too");
     ktest_report(prints("sym sort_run | wc -l", "2\n") && !status,
                  "all that have the name: two files have a sort_run");
-    prints("sym nosuch", "sym: nosuch: No such file or directory\n");
-    ktest_report(status == -ENOENT, "an unknown name is ENOENT");
-    prints("sym 0x10", "sym: 0x10: No such file or directory\n");
-    ktest_report(status == -ENOENT, "so is an address outside");
+    ktest_report(prints("sym vfs_raed", "sym: vfs_raed: no symbol has this name "
+                                        "(did you mean `vfs_read`?)\n") &&
+                     status == -ENOENT,
+                 "an unknown name is ENOENT, with the nearest one");
+    ktest_report(prints("sym 0x10", "sym: 0x10: no symbol contains this address\n") &&
+                     status == -ENOENT,
+                 "so is an address outside");
+}
+
+KTEST(shell, a_message_names_what_is_wrong)
+{
+    static const struct {
+        const char *line, *message;
+        int status;
+    } rows[] = {
+        { "probe del nothing", "probe: no probe is called nothing\n", -ENOENT },
+        { "probe list nothing", "probe: no probe is called nothing\n", -ENOENT },
+        { "module del nothing", "module: no module is called nothing\n", -ENOENT },
+        { "module info nothing", "module: no module is called nothing\n", -ENOENT },
+        { "module load", "list | info NAME\n", -EINVAL },
+        { "run vfs seven", "run: seven is no seed, which is a number\n", -EINVAL },
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(rows); i++)
+        ktest_report(prints(rows[i].line, rows[i].message) && status == rows[i].status,
+                     "%s", rows[i].line);
 }
 
 KTEST(shell, lines_have_a_status)

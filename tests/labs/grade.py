@@ -11,8 +11,10 @@ import io
 import json
 import os
 import random
+import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -31,6 +33,8 @@ BUILD_SECONDS = 60
 FILE_MAX = 2**20  # bytes of a file that is handed in
 PRINTED_MAX = 20000  # bytes of what a program prints that are shown
 SPARE = 2**22  # bytes that a device has to have left behind a build that failed
+ENDED = re.compile(r"ended: (\d+) (-?\d+) ([0-9a-f]+) ([0-9a-f]+)")  # as grader.c has it
+ADDRESSES = {1: "where no memory is", 2: "whose memory is not to be used so"}  # by si_code
 WRONG = "wrong: "  # as tests/labs/grader.h has it
 SHARED = ("tests/labs", "tests/model", "docs/labs", "probes/insn", "probes/jump",
           "kernel/base", "libc/include")  # fmt: skip
@@ -201,7 +205,26 @@ class Workshop:
             facts.seek(0)
             output.seek(0)
             self.printed = output.read(PRINTED_MAX).decode(errors="replace")
-            return facts.read().decode(errors="replace").splitlines(), ended
+            found = facts.read().decode(errors="replace").splitlines()
+        last = [fact for fact in found if ENDED.fullmatch(fact)]
+        if last and ended.why:
+            ended.why += self.place_of(program, ENDED.fullmatch(last[0]))
+        return [fact for fact in found if fact not in last], ended
+
+    def place_of(self, program, last):
+        """Words: where a program was, by its last fact, and which address it has used."""
+        number, code = int(last[1]), int(last[2])
+        with file_in_memory() as output:
+            words = ["addr2line", "-fse", program, last[3]]
+            confine.run(words, BUILD_SECONDS, output=output, readable=(program,))
+            output.seek(0)
+            said = output.read().decode(errors="replace").splitlines()
+        name, line = [*said, "??", "??"][:2]
+        where = f"in no function, at 0x{last[3]}" if name == "??" else f"in {name}()"
+        where += "" if line.startswith("??") else f", {line.split()[0]}"
+        if number in (signal.SIGSEGV, signal.SIGBUS) and code in ADDRESSES:
+            return f", {where}: address 0x{last[4]}, {ADDRESSES[code]}"
+        return f", {where}"
 
     def compare(self, line, seed, case):
         """Run a case of both programs. Returns Difference, or None."""

@@ -6,11 +6,13 @@
 #define _GNU_SOURCE
 #include "tests/labs/grader.h"
 
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define MULTIPLIER 0x9e3779b97f4a7c15u
@@ -66,6 +68,33 @@ uint8_t *lab_text_new(unsigned long size)
     return text;
 }
 
+/* Where the program is when it is ended: grade.py makes a sentence of that. What was wrong
+ * happens again behind it, and ends the program.
+ */
+static void on_end(int sig, siginfo_t *info, void *arg)
+{
+    const ucontext_t *context = arg;
+
+    lab_fact("ended: %d %d %llx %lx", sig, info->si_code,
+             (unsigned long long)context->uc_mcontext.gregs[REG_RIP],
+             (unsigned long)info->si_addr);
+    if (info->si_code <= 0)
+        raise(sig == SIGXCPU ? SIGKILL : sig);
+}
+
+/* SIGXCPU comes when the time is over. */
+static void tell_ends(void)
+{
+    static const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGXCPU };
+    static uint8_t stack[1 << 16];
+    struct sigaction action = { .sa_sigaction = on_end,
+                                .sa_flags = SA_SIGINFO | SA_ONSTACK | (int)SA_RESETHAND };
+
+    sigaltstack(&(stack_t){ .ss_sp = stack, .ss_size = sizeof(stack) }, NULL);
+    for (unsigned i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        sigaction(signals[i], &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
     const struct lab_line *line = lab_lines;
@@ -82,6 +111,8 @@ int main(int argc, char **argv)
     lab_case = (unsigned)strtoul(argv[3], NULL, 0);
     state = strtoull(argv[2], NULL, 0) + lab_case * 1000003u;
     state = lab_digest(state, line->name, strlen(line->name));
+    if (facts != STDOUT_FILENO)
+        tell_ends();
     line->run();
     lab_fact("the case has ended");
     return 0;

@@ -23,6 +23,7 @@ BOOT_SECONDS = 30
 OUTPUT_MAX = 2**18  # bytes of the answers to one case
 FILE_MAX = 2**26  # bytes that QEMU may write for the guest
 NO_SYMBOL = "its constructors have refused: No such file or directory"
+RETURNED = "; does a handler return something else than 0? That says that it has set regs->ip"
 SHOWN = 3  # lines of a guest's last words
 
 
@@ -46,6 +47,7 @@ class Asker:
         self.left = OUTPUT_MAX
         self.said = []  # for the student: commands and answers
         self.is_loading = False
+        self.name = None  # of the module that was loaded last
 
     def _count(self, piece):
         self.left -= len(piece)
@@ -72,7 +74,8 @@ class Asker:
         """Make @path, an object, a module of the guest."""
         with open(path, "rb") as file:
             data = file.read()
-        target = f"/tmp/{send.name_of(path)}.o"
+        self.name = send.name_of(path)
+        target = f"/tmp/{self.name}.o"
         self.is_loading = True
         try:
             send.send(self, data, target, self.seconds)
@@ -86,6 +89,7 @@ class Asker:
                 raise Failed(f"{error}: no function has the symbol_name of a probe") from None
             raise
         self(f"rm {target}")
+        self.guest.note_modules(max(self.deadline - time.monotonic(), 0.001))
 
     # As kernel/module/send.py wants a machine to be.
 
@@ -99,6 +103,8 @@ class Asker:
         error = self.guest.failure(f"in '{command}'", self.seconds)
         panic = next((line for line in error.lines if line.startswith("panic: ")), None)
         self.said += [line + "\n" for line in error.lines]
+        if panic and command.startswith("run ") and command.split()[1] != self.name:
+            panic += RETURNED  # what runs is not the student's, but for the handlers
         return f"{error}; {panic}" if panic else str(error)
 
 

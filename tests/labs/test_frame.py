@@ -55,7 +55,8 @@ _exit(0);
 """
 FILES = "char *path = \"" + VICTIM + "\"; FILE *f = fopen(path, \"a\"); " \
     "if (f) { fputs(\"x\", f); fclose(f); } unlink(path); " \
-    "f = fopen(\"/tmp/lab-was-here.tmp\", \"w\"); if (f) fclose(f);"
+    "f = fopen(\"/tmp/lab-was-here.tmp\", \"w\"); if (f) fclose(f); " \
+    "unlink(argv[0]); rename(argv[0], \"/tmp/lab-was-here.tmp\");"
 PARENT = "kill(getppid(), SIGKILL); kill(getppid(), SIGSTOP);"
 # Runs the program with the right answers, which lies beside its own, or the solution's text.
 TRUTH = """
@@ -164,6 +165,7 @@ def files_stay(bench, solution):
         tap.equal(os.path.exists(VICTIM) and read(VICTIM), "as it was",
                   "a file of the grader")  # fmt: skip
         tap.check(not os.path.exists("/tmp/lab-was-here.tmp"), "and no new file")
+        tap.check(os.path.exists(bench.workshop.answer), "its own stays, too")
     finally:
         os.unlink(VICTIM)
 
@@ -281,6 +283,26 @@ def mistakes_in_lab_3_are_named():
             tap.equal(bench.lost(text), [line], what)
             said = [v.why for v in bench.verdicts if v.why]
             tap.equal(said, [why], f"{what}: that is said")
+
+
+def where_it_ended_is_told():
+    with tempfile.TemporaryDirectory() as folder:
+        bench, solution = Bench(folder), read(SOLUTION)
+        bench.lost(solution)
+        head = "void breakpoint_set(struct breakpoint *bp)\n{\n"
+        at = solution[: solution.index(head)].count("\n") + 3
+        for code, seconds, why in (
+            ("*(volatile int *)16 = 1;", 5, f"it was ended by SIGSEGV, in breakpoint_set(), "
+             f"int3.c:{at}: address 0x10, where no memory is"),
+            ("((void (*)(void))0x7000)();", 5, "it was ended by SIGSEGV, in no function, at "
+             "0x7000: address 0x7000, where no memory is"),
+            ("*(volatile char *)breakpoint_set = 1;", 5, "it was ended by SIGSEGV, in "
+             f"breakpoint_set(), int3.c:{at}: address 0x"),
+            ("__builtin_ia32_pause(); for (;;) ;", 0.5, "it did not end within 0.5 s, in "
+             f"breakpoint_set(), int3.c:{at}"),
+        ):  # fmt: skip
+            _, said = bench.printed(solution.replace(head, head + code + "\n"), seconds)
+            tap.check((said or "").startswith(why), f"{code} is told: {said}")
 
 
 def the_sample_is_what_is_printed():
@@ -454,6 +476,6 @@ def the_grader_is_of_the_commit():
 
 
 tap.run(submissions_that_misbehave, keys_may_be_written_so, a_difference_is_told,
-        mistakes_in_lab_3_are_named, the_sample_is_what_is_printed,
+        mistakes_in_lab_3_are_named, where_it_ended_is_told, the_sample_is_what_is_printed,
         a_device_that_is_full, a_program_with_traps_runs_under_gdb,
         a_signal_handler_under_gdb, what_the_commands_say, the_grader_is_of_the_commit)

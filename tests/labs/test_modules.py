@@ -23,6 +23,7 @@ SOLUTION = os.path.join(ROOT, "tests/labs/handler/solution/handler.c")
 PRINTS = r'seq_printf(w->out, "all: 97 calls, 3304 bytes, 0 missed\n");'
 HANGS = "for (;;) w->calls++;"
 PANICS = '__asm__ volatile("cli; ud2");'
+OFF = '__asm__ volatile("outb %%al, $0xf4" :: "a"(0x31));'  # what ends QEMU for tests
 GIGABYTE = r'for (unsigned i = 0; i < 1 << 24; i++) seq_printf(w->out, "%064u\n", i);'
 # Bytes to a device that QEMU writes to a file on the host.
 DEVICE = '__asm__ volatile("mov $0x20000000, %%ecx; 1: outb %%al, $0xe9; dec %%ecx; jnz 1b"' \
@@ -102,11 +103,19 @@ def try_all(bench):
         ("prints what was right once", PRINTS, "got: "),
         ("hangs", HANGS, "no answer within 3 s"),
         ("panics", PANICS, "the kernel panicked"),
+        ("ends QEMU", OFF, "in 'run handler'"),
         ("prints a gigabyte", GIGABYTE, ""),
         ("writes to QEMU's files", DEVICE, ""),
     ):
         found = bench.why(in_run(code), "arguments")
         tap.check(found and why in found, f"a module that {what} is told: {found}")
+        if code == HANGS:
+            tap.check("handler:handler_run+" in bench.workshop.printed, "and where")
+    head, tail = read(SOLUTION).split("static int before(")
+    text = head + "static int before(" + tail.replace("return 0;", "return 1;", 1)
+    found = bench.why(text, "arguments")
+    tap.check(found and "does a handler return something else than 0?" in found,
+              f"a handler that returns 1 is told: {found}")  # fmt: skip
     text = read(SOLUTION).replace("static int before(struct kprobe *p UNUSED, "
                                   "struct pt_regs *regs)\n{", "static int before("
                                   "struct kprobe *p UNUSED, struct pt_regs *regs)\n{\n"

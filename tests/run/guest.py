@@ -23,7 +23,7 @@ import time
 
 import exits
 from hang import Qmp, cpu_places
-from machine import Machine
+from machine import Gone, Machine, ProtocolError
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("B", "build"))  # as the Makefile has it
@@ -267,6 +267,7 @@ class Guest:
         self.console = None
         self.machine = None
         self.panicked = False
+        self.modules = ""  # what /proc/kallsyms says of them
         self.tail = b""  # the last bytes of the console
         self.early = tempfile.TemporaryFile()
         self.resets = tempfile.TemporaryFile()
@@ -394,6 +395,12 @@ class Guest:
         message = what if code == exits.FAILED else f"{what}, {when}"
         return GuestError(code, message, lines)
 
+    def note_modules(self, timeout):
+        """Ask which names modules have: a guest that hangs cannot tell."""
+        with contextlib.suppress(Gone, TimeoutError, ProtocolError):
+            reply = self.machine.request("cat /proc/kallsyms | grep [", timeout)
+            self.modules = reply.text
+
     def was_signalled(self):
         """Did a signal end QEMU? It exits with 0 then."""
         return any("terminating on signal" in line for line in self.last_words())
@@ -427,7 +434,7 @@ class Guest:
     def places(self):
         """Where the CPUs are, as lines of text."""
         try:
-            return list(cpu_places(self.qmp, ELF))
+            return list(cpu_places(self.qmp, ELF, self.modules))
         except (OSError, ValueError, TypeError) as error:
             return [f"(QEMU does not tell where its CPUs are: {error})"]
 

@@ -36,15 +36,19 @@ class Qmp:
 
 
 class Symbols:
-    """Names of the code of an ELF file."""
+    """Names of the code of an ELF file, and of modules.
+    @modules: the lines about them of /proc/kallsyms
+    """
 
-    def __init__(self, elf):
+    def __init__(self, elf, modules=""):
         done = subprocess.run(
             ["nm", "-n", elf], capture_output=True, text=True, check=False
         )
         rows = [line.split(maxsplit=2) for line in done.stdout.splitlines()]
         rows = [(int(row[0], 16), row[2]) for row in rows if row[1:2] in (["t"], ["T"])]
         rows = [row for row in rows if not row[1].endswith("_end")]
+        found = re.findall(r"^([0-9a-f]{16}) [tT] (\S+)\s+\[(\S+)\]$", modules, re.M)
+        rows = sorted(rows + [(int(at, 16), f"{of}:{name}") for at, name, of in found])
         self.starts = [start for start, _ in rows]
         self.names = [name for _, name in rows]
 
@@ -67,9 +71,9 @@ def callers(qmp, frame):
         frame = int(words[0], 16)
 
 
-def cpu_places(qmp, elf):
+def cpu_places(qmp, elf, modules=""):
     """One line of text per CPU, and one per caller."""
-    symbols = Symbols(elf)
+    symbols = Symbols(elf, modules)
     qmp.execute("stop")
     blocks = re.split(r"CPU#(\d+)\r?\n", qmp.monitor("info registers -a"))[1:]
     for cpu, registers in zip(blocks[::2], blocks[1::2]):

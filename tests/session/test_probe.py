@@ -47,6 +47,12 @@ def refusals_say_why():
             tap.equal(reply.name, name, f"probe add {place}")
             tap.check(reply.text.strip(), "and it says why")
             tap.note(reply.text)
+        starts = "vfs_read+0x1: not an instruction boundary " \
+            "(instruction starts at vfs_read+0x0)"
+        for command in ("probe add vfs_read+1", "trace 'vfs_read+1 { count }' -- run vfs"):
+            reply = guest.machine.request(command, 30)
+            tap.equal((reply.name, reply.text.partition(starts)[1:]),
+                      ("EILSEQ", (starts, "\n")), command)  # fmt: skip
         tap.equal(ask(guest, "probe list").count("vfs_read"), 0, "nothing was added")
 
 

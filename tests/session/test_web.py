@@ -110,6 +110,8 @@ def a_console(browser, server):
     begun = time.monotonic()
     page = at_prompt(browser, server)
     tap.note(f"page to prompt: {time.monotonic() - begun:.1f} s, goal 2")
+    tap.equal(page.evaluate("getComputedStyle(document.getElementById('editor')).display"),
+              "none", "without a lab there is no editor")  # fmt: skip
     tap.check(command(page, "probe add vfs_read", "p1 at vfs_read+0x0"), "a probe is typed")
     tap.check(command(page, "run vfs", "calls 720"), "a workload runs")
     page.type("probe list\r")

@@ -2,7 +2,7 @@
 """test_decode_page.py - the decoder in a browser says what the same code says on the host,
 where addresses have 64 bits; and the page shows it.
 
-    tests/tools/test_decode_page.py [--shot FILE]     also keep a picture of the page
+    tests/tools/test_decode_page.py [--shot=FILE]     also keep a picture of the page
 """
 
 import json

@@ -9,7 +9,8 @@ const editor = CodeMirror(by('editor'), { lineNumbers: true, indentUnit: 4,
   mode: 'text/x-csrc', extraKeys: { 'Ctrl-S': () => save() } });
 const CHUNK = 512; // bytes in one message: a long paste comes in pieces
 const CTRL_R = '\x12'; // the guest's line editor draws its line again
-let session = null, socket = null, tries = 0;
+let session = null, socket = null;
+let since = 0; // when a connection was asked for, or was lost
 let line = 'coming'; // the console: then 'there', 'lost', 'there' ..., 'over'
 let ahead = ''; // what was typed while the console was coming
 const saved = {}; // texts as the server has them
@@ -51,7 +52,6 @@ function connect() {
   socket = one;
   one.onopen = () => {
     const first = line === 'coming';
-    tries = 0;
     line = 'there';
     state('connected');
     if (!first) { remark('Connected again. What the guest printed meanwhile is not shown.'); }
@@ -63,7 +63,9 @@ function connect() {
     typeof event.data === 'string' ? event.data : new Uint8Array(event.data));
   one.onclose = event => {
     if (socket !== one) { return; }
-    if (event.code === 1000 || event.code === 1011 || ++tries > 20) {
+    if (line === 'there') { since = Date.now(); }
+    if (event.code === 1000 || event.code === 1011 ||
+        Date.now() - since > 1000 * session.grace) {
       line = 'over';
       state('the guest has ended');
       by('again').hidden = false;
@@ -102,6 +104,7 @@ async function start() {
     by('again').hidden = false;
     return;
   }
+  since = Date.now();
   showPlace();
   options(by('labs'), [['', 'none'], ...session.labs.map(([n, name]) => [n, `${n} ${name}`])]);
   const number = session.labs.find(row => row[1] === session.lab);
@@ -114,7 +117,9 @@ async function start() {
     .map(name => [name, name]));
   options(by('modules'), session.modules.map(name => [name, name]));
   by('grade').disabled = !session.lab;
-  by('load').disabled = !session.modules.length;
+  by('loading').hidden = !session.modules.length;
+  document.body.classList.toggle('no-lab', !session.lab);
+  fit.fit();
   by('save').disabled = !Object.keys(session.files).length;
   if (by('files').value) { open(by('files').value); }
   connect();

@@ -263,8 +263,8 @@ def ask_start(desk, query, _body):
     except UsageError as error:
         raise Refused(404, str(error)) from None
     name, task = task_of(session.lab)
-    return {"id": session.name, "lab": session.lab, "name": name, "task": task,
-            "files": session.files(), "headers": session.headers(),
+    return {"id": session.name, "grace": desk.grace, "lab": session.lab, "name": name,
+            "task": task, "files": session.files(), "headers": session.headers(),
             "modules": session.modules(),
             "labs": [[n, name] for name, n in labs.NUMBERS.items()]}  # fmt: skip
 
