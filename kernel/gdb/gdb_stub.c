@@ -438,6 +438,7 @@ static void take_step(struct gdb_request *r)
 static void query_supported(struct gdb_request *r)
 {
     gdb_line_greet();
+    gdb_trace_greet();
     gdb_put_text(r->out, "PacketSize=");
     gdb_put_number(r->out, GDB_PACKET_MAX);
     gdb_put_text(r->out, ";QStartNoAckMode+;vContSupported+;swbreak+;hwbreak+;"

@@ -30,6 +30,7 @@
 #define CONSTANTS_MAX 8
 #define NOTE_MAX 256
 #define REASON_LEN 192
+#define FAST_LEN 5 /* of an instruction: a file may define a fast tracepoint from here on */
 
 /* What the debugger calls the source of a tracepoint: kept for the next debugger. */
 struct gdb_source {
@@ -64,6 +65,8 @@ static bool wanted_circular, stays_when_detached;
 static char user[NOTE_MAX], notes[NOTE_MAX], stop_note[NOTE_MAX]; /* hex digits */
 static char refusal[REASON_LEN];
 static unsigned told; /* how many lines of qTfP, or variables of qTfV */
+static bool is_new;   /* the debugger has not asked for the tracepoints yet, */
+static bool for_file; /* or it has, and this list may be for a file of tsave */
 static bool is_available;
 
 bool gdb_trace_init(void)
@@ -493,6 +496,11 @@ static void stop_trace(struct gdb_request *r)
     gdb_ok(r);
 }
 
+void gdb_trace_greet(void)
+{
+    is_new = true;
+}
+
 void gdb_trace_detach(void)
 {
     gdb_frame_forget();
@@ -730,12 +738,16 @@ static void put_place(struct gdb_out *out, const char *letter,
     gdb_put_text(out, ":");
 }
 
+/* put_definition - the debugger compares its own tracepoints with the first list that it asks
+ * for. Later lists are for files. gdb opens no file with a fast tracepoint at an instruction
+ * of less than five bytes: there it is told as an ordinary one, which does the same.
+ */
 static void put_definition(struct gdb_out *out, const struct gdb_tracepoint *tp)
 {
     put_place(out, "T", tp);
     gdb_put_text(out, tp->is_enabled ? "E:0:" : "D:0:");
     gdb_put_number(out, tp->pass);
-    if (tp->fast) {
+    if (tp->fast && (tp->fast >= FAST_LEN || !for_file)) {
         gdb_put_text(out, ":F");
         gdb_put_number(out, tp->fast);
     }
@@ -782,6 +794,8 @@ static void tell_next_point(struct gdb_request *r)
 static void tell_points(struct gdb_request *r)
 {
     told = 0;
+    for_file = !is_new;
+    is_new = false;
     tell_next_point(r);
 }
 

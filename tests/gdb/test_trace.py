@@ -1,5 +1,5 @@
-"""test_trace.py - gdb's tracepoints at the kernel's own stub: traced, looked at, and saved to
-files.
+"""test_trace.py - gdb's tracepoints at the kernel's own stub: traced, looked at, saved to
+files, and looked at there.
 """
 
 import os
@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 
 import tap
-from guest import ROOT
+from guest import ELF, ROOT
 
 LIMIT = 300
 
@@ -25,7 +25,6 @@ tvariable $calls = 0
 trace vfs_open
 actions
 collect $calls = $calls + 1, path
-collect/s path
 end
 tstart
 break shell_read_file
@@ -33,6 +32,7 @@ continue
 tstop
 tstatus
 tfind 0
+tfind tracepoint 1
 tdump
 print count
 tfind tracepoint 2
@@ -40,7 +40,29 @@ print (long) $pc - (long) vfs_read
 tfind none
 tsave {file}
 tsave -ctf {folder}
+delete 1 2 3
+trace vfs_open
+actions
+collect/s path
+end
+tstart
+continue
+tstop
+tfind 0
+tdump
 """
+
+LOOK = """
+target tfile {file}
+tstatus
+tfind 0
+tfind tracepoint 1
+tdump
+print count
+tfind tracepoint 2
+print (long) $pc - (long) vfs_read
+"""
+
 
 def gdb(*words):
     done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=LIMIT,
@@ -77,10 +99,9 @@ def shows_the_fast_ones(text):
 def traced_and_saved():
     with tempfile.TemporaryDirectory(prefix="sonde-") as folder:
         file, ctf = os.path.join(folder, "t.tf"), os.path.join(folder, "ctf")
-        first = TRACE.format(file=file, folder=ctf).replace("tfind 0", "tfind tracepoint 1")
-        first = first.replace("tstatus\n", "tstatus\ntfind 0\n")
-        text = gdb("./sonde", "gdb", "--stub", "run vfs", "cat /proc/version", "--", "-batch",
-                   "-x", written(folder, "trace.gdb", first))  # fmt: skip
+        first = written(folder, "trace.gdb", TRACE.format(file=file, folder=ctf))
+        text = gdb("./sonde", "gdb", "--stub", "run vfs", "cat /proc/version",
+                   "cat /proc/cmdline", "--", "-batch", "-x", first)  # fmt: skip
         finds(text, r"Fast tracepoint 2 at ", "ftrace takes an instruction of one byte")
         finds(text, r"Collected \d+ trace frames|collected \d+ trace frames",
               "tstatus counts the frames")  # fmt: skip
@@ -88,8 +109,14 @@ def traced_and_saved():
         shows_the_fast_ones(text)
         tap.check(os.path.getsize(file) > 100000, "tsave writes them to a file")
         tap.check(os.path.exists(os.path.join(ctf, "metadata")), "and as CTF")
+        finds(text, r"\npath = 0x[0-9a-f]+ \"/proc/version\"", "collect/s collects a text")
+        look = gdb("gdb", "-nx", "-q", "-batch", ELF, "-x",
+                   written(folder, "look.gdb", LOOK.format(file=file)))  # fmt: skip
+        shows_the_frames(look)
+        shows_the_fast_ones(look)
         if tap.failed:
             tap.note(text[-3000:])
+            tap.note(look[-3000:])
 
 
 tap.run(traced_and_saved)

@@ -148,6 +148,15 @@ def the_file_has_all(client, cpus):
         tap.check(min(values) >= 6 and max(values) == 725, "and values of all CPUs")
 
 
+def definitions(client):
+    """What is told of all tracepoints."""
+    lines, text = [], client.ask("qTfP")
+    while text != "l":
+        lines.append(text)
+        text = client.ask("qTsP")
+    return lines
+
+
 def conditions_and_sets(stub, client, place):
     """Two at one place, of which the first has a condition, and a third that is off."""
     answers(client, "QTinit", "OK")
@@ -171,13 +180,12 @@ def conditions_and_sets(stub, client, place):
     rdx = [int.from_bytes(b[1 + 24 : 1 + 32], "little") for n, b in frames if n == 1]
     tap.check(rdx and all(value < 64 for value in rdx), "the condition has held")
     tap.equal(hits[0], f"V{len(rdx):x}", "for each of its frames")
-    ups = []
-    text = client.ask("qTfP")
-    while text != "l":
-        ups.append(text)
-        text = client.ask("qTsP")
+    client.ask("qSupported")
+    ups = definitions(client)
     tap.equal([t[0] for t in ups], list("TATATA"), "another debugger is told all of them")
-    tap.check(ups[4].startswith(f"T3:{place + 5:x}:E:0:0:F1"), "as they are now")
+    tap.equal(ups[4], f"T3:{place + 5:x}:E:0:0:F1", "as they are now")
+    tap.equal(definitions(client)[4], f"T3:{place + 5:x}:E:0:0",
+              "a file is not: gdb opens no file with a fast one at less than five bytes")
 
 
 def ends(stub, client, place):
