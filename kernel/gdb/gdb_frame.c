@@ -31,6 +31,7 @@ struct assembly {
 static struct assembly assemblies[MAX_CPUS_TRACED];
 static bool is_looking;
 static uint32_t index; /* of the next frame, while looking */
+static uint64_t older; /* bytes of frames that lie before the first one that counts */
 
 static bool is_selected;
 static uint32_t selected_index;
@@ -39,12 +40,13 @@ static uint8_t selected_blocks[GDB_FRAME_MAX + 256];
 
 /* ---- the frames, one after the other ---- */
 
-static void begin(void)
+static void rewind(void)
 {
     gdb_rings_begin(&gdb_frames, MERGE_LOOK);
     memset(assemblies, 0, sizeof(assemblies));
     is_looking = true;
     index = 0;
+    older = 0;
 }
 
 /* append - @out is a part. Return: true: the frame is whole, and @out is all of it. */
@@ -67,21 +69,57 @@ static bool append(struct assembly *a, struct frame *out)
     return record->ends;
 }
 
-/* next - Return: false: there are no more. */
-static bool next(struct frame *out)
+/* next_there - of all that the rings have. Return: false: there are no more. */
+static bool next_there(struct frame *out)
 {
     struct merged record;
 
     while (is_looking && merge_next(&gdb_frames.merge, &record)) {
         memcpy(&out->record, record.event.data, sizeof(out->record));
         out->blocks = (const uint8_t *)record.event.data + sizeof(out->record);
-        if ((!out->record.begins || !out->record.ends) &&
-            !append(&assemblies[record.ring], out))
-            continue;
-        index++;
-        return true;
+        if ((out->record.begins && out->record.ends) ||
+            append(&assemblies[record.ring], out))
+            return true;
     }
     is_looking = false;
+    return false;
+}
+
+static uint64_t bytes_of(const struct frame *frame)
+{
+    return sizeof(frame->record) + frame->record.len;
+}
+
+/* begin - a ring has whole pages. So when a circular buffer is to be small, the rings keep
+ * older frames too, and these do not count.
+ */
+static void begin(void)
+{
+    struct frame frame;
+    uint64_t bytes = 0;
+
+    rewind();
+    if (!gdb_trace_state.keeps)
+        return;
+    while (next_there(&frame))
+        bytes += bytes_of(&frame);
+    rewind();
+    if (bytes > gdb_trace_state.keeps)
+        older = bytes - gdb_trace_state.keeps;
+}
+
+/* next - Return: false: there are no more. */
+static bool next(struct frame *out)
+{
+    while (next_there(out)) {
+        uint64_t bytes = bytes_of(out);
+
+        if (!older) {
+            index++;
+            return true;
+        }
+        older = older > bytes ? older - bytes : 0;
+    }
     return false;
 }
 
@@ -192,15 +230,18 @@ size_t gdb_frame_read(void *out, uintptr_t addr, size_t len)
     return done;
 }
 
+/* `$n += 1` collects $n before and behind it: the last value is that of the frame's end. */
 bool gdb_frame_variable(unsigned number, int64_t *value)
 {
+    bool found = false;
+
     for (const uint8_t *b = NULL; (b = block_next(&selected, b));) {
         if (*b != 'V' || number_at(b + 1, 4) != number)
             continue;
         *value = (int64_t)number_at(b + 5, 8);
-        return true;
+        found = true;
     }
-    return false;
+    return found;
 }
 
 void gdb_frame_info(void (*add)(void *arg, bool is_memory, uint64_t start, uint64_t len),

@@ -1,8 +1,8 @@
 /* gdb_regs.c - where each register of the debugger's lies.
  *
  * gdb wants the x87 registers in the description, though the kernel has none: their
- * values are unknown. `g` ends in front of them, and what is behind them is asked for by
- * `p`.
+ * values are unknown. `g` has them nevertheless. gdb reads a block of registers of a trace as
+ * long as `g` is, and before the first `g` as long as the description says.
  */
 #include "kernel/gdb/gdb_regs.h"
 
@@ -17,7 +17,7 @@
 #include <string.h>
 
 #define IP 16
-#define GENERAL 24 /* registers of `g` */
+#define GENERAL 24
 #define X87_END 40
 #define REGISTERS 47
 #define ST_LEN 10
@@ -196,12 +196,6 @@ static void put_general(struct gdb_out *out, const struct thread *t, unsigned nu
         put_switched(out, t, number);
 }
 
-void gdb_regs_put(struct gdb_out *out, const struct thread *t)
-{
-    for (unsigned number = 0; number < GENERAL; number++)
-        put_general(out, t, number);
-}
-
 static size_t x87_len(unsigned number)
 {
     return number < GENERAL + 8 ? ST_LEN : 4;
@@ -223,6 +217,12 @@ bool gdb_regs_put_one(struct gdb_out *out, const struct thread *t, unsigned numb
         gdb_put_hex(
             out, (const uint8_t *)gdb_cpu((unsigned)cpu) + special[number - X87_END], 8);
     return true;
+}
+
+void gdb_regs_put(struct gdb_out *out, const struct thread *t)
+{
+    for (unsigned number = 0; number < REGISTERS; number++)
+        gdb_regs_put_one(out, t, number);
 }
 
 size_t gdb_regs_block(uint8_t *to, const struct pt_regs *regs)
@@ -303,6 +303,7 @@ const char *gdb_regs_set_all(const struct thread *t, const char **at)
 {
     const char *why = NULL;
 
+    /* The others cannot be changed. */
     for (unsigned number = 0; number < GENERAL && !why; number++)
         why = gdb_regs_set(t, number, at);
     return why;

@@ -9,8 +9,8 @@ struct thread;
 /* gdb_regs_target - target.xml. Immutable. */
 const char *gdb_regs_target(void);
 
-/* gdb_regs_put - the general registers of @t: of the CPU that it is on, or as they were
- * when it left its CPU. Context: serving.
+/* gdb_regs_put - all registers of @t: of the CPU that it is on, or as they were when it left
+ * its CPU. Context: serving.
  */
 void gdb_regs_put(struct gdb_out *out, const struct thread *t);
 
@@ -20,14 +20,14 @@ void gdb_regs_put(struct gdb_out *out, const struct thread *t);
  */
 bool gdb_regs_put_one(struct gdb_out *out, const struct thread *t, unsigned number);
 
-/* gdb_regs_block - the registers of @regs as gdb_regs_put() gives them, as bytes.
- * Return: GDB_REGS_BLOCK. Context: any.
+/* gdb_regs_block - the registers of @regs as gdb_regs_put() gives them, as bytes; 0 for what
+ * is not known. Return: GDB_REGS_BLOCK. Context: any.
  */
-#define GDB_REGS_BLOCK 164
+#define GDB_REGS_BLOCK 332
 size_t gdb_regs_block(uint8_t *to, const struct pt_regs *regs);
 
 /* gdb_regs_set - the hex digits at *@at become register @number of @t.
- * gdb_regs_set_all - the same for all that gdb_regs_put() gives.
+ * gdb_regs_set_all - the same for the general registers of all that gdb_regs_put() gives.
  * Return: NULL; or why not, in words. Context: serving.
  */
 const char *gdb_regs_set(const struct thread *t, unsigned number, const char **at);

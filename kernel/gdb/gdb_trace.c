@@ -30,7 +30,7 @@
 #define CONSTANTS_MAX 8
 #define NOTE_MAX 256
 #define REASON_LEN 192
-#define FAST_LEN 5 /* of an instruction: a file may define a fast tracepoint from here on */
+#define FAST_LEN 5 /* bytes: a file may have a fast tracepoint where so many are */
 
 /* What the debugger calls the source of a tracepoint: kept for the next debugger. */
 struct gdb_source {
@@ -64,7 +64,7 @@ static uint64_t wanted_limit; /* 0: what there is */
 static bool wanted_circular, stays_when_detached;
 static char user[NOTE_MAX], notes[NOTE_MAX], stop_note[NOTE_MAX]; /* hex digits */
 static char refusal[REASON_LEN];
-static unsigned told; /* how many lines of qTfP, or variables of qTfV */
+static unsigned told; /* how many lines of qTfP; how many places of variables are left */
 static bool is_new;   /* the debugger has not asked for the tracepoints yet, */
 static bool for_file; /* or it has, and this list may be for a file of tsave */
 static bool is_available;
@@ -462,6 +462,7 @@ static void reset_counters(void)
     memset(&gdb_trace_state, 0, sizeof(gdb_trace_state));
     gdb_trace_state.is_circular = wanted_circular;
     gdb_trace_state.limit = limit();
+    gdb_trace_state.keeps = wanted_circular ? wanted_limit : 0;
     for (size_t i = 0; i < point_count; i++)
         points[i]->hits = points[i]->bytes = 0;
     for (size_t i = 0; i < GDB_VARIABLES_MAX; i++)
@@ -799,25 +800,28 @@ static void tell_points(struct gdb_request *r)
     tell_next_point(r);
 }
 
+/* tell_next_variable - the latest first: gdb defines them in the opposite order. */
 static void tell_next_variable(struct gdb_request *r)
 {
-    while (told < GDB_VARIABLES_MAX && !variables[told].is_there)
-        told++;
-    if (told == GDB_VARIABLES_MAX) {
+    const struct gdb_variable *var;
+
+    while (told && !variables[told - 1].is_there)
+        told--;
+    if (!told) {
         gdb_put_text(r->out, "l");
         return;
     }
-    gdb_put_number(r->out, variables[told].number);
+    var = &variables[--told];
+    gdb_put_number(r->out, var->number);
     gdb_put_text(r->out, ":");
-    gdb_put_number(r->out, (uint64_t)variables[told].initial);
-    gdb_put_text(r->out, variables[told].builtin ? ":1:" : ":0:");
-    gdb_put_text(r->out, variables[told].name);
-    told++;
+    gdb_put_number(r->out, (uint64_t)var->initial);
+    gdb_put_text(r->out, var->builtin ? ":1:" : ":0:");
+    gdb_put_text(r->out, var->name);
 }
 
 static void tell_variables(struct gdb_request *r)
 {
-    told = 0;
+    told = GDB_VARIABLES_MAX;
     tell_next_variable(r);
 }
 

@@ -88,9 +88,10 @@ enum gdb_trace_end {
 
 /* The trace that runs, or was the last one. */
 struct gdb_trace_state {
-    bool runs;              /* atomic */
-    bool is_circular;       /* [I] while it runs */
-    uint64_t limit;         /* [I] bytes of all frames; if not circular */
+    bool runs;        /* atomic */
+    bool is_circular; /* [I] while it runs */
+    uint64_t limit;   /* [I] bytes of all frames; if not circular */
+    uint64_t keeps;   /* [I] circular: bytes of the latest frames that count; 0: all */
     uint64_t used, created; /* atomic: bytes, frames */
     enum gdb_trace_end end;
     unsigned end_number;       /* of the tracepoint, GDB_TRACE_PASSED */

@@ -1,12 +1,17 @@
-"""test_stub.py - gdb at the kernel's own stub: the command line of docs/debugging.md."""
+"""test_stub.py - gdb at the kernel's own stub: the command line of docs/debugging.md; and the
+stub at work, watched by gdb at QEMU's stub.
+"""
 
 import os
 import re
 import shlex
 import subprocess
+import tempfile
 
+from under import ROOT, Under  # finds the next ones
+
+import rsp
 import tap
-from guest import ROOT
 
 LIMIT = 300
 
@@ -32,4 +37,27 @@ def a_condition_runs_in_the_kernel():
         tap.note(text[-2000:])
 
 
-tap.run(a_condition_runs_in_the_kernel)
+STOP = "'kernel/gdb/gdb_stop.c'::"
+
+
+def the_clock_is_moved_before_a_cpu_goes():
+    """A CPU that went first would see its time run backwards."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, rsp.SOCKET)
+        with Under(smp=2, com2=path) as u:
+            u.gdb.ask("break clock_skip")
+            u.gdb.tell("continue")
+            client = rsp.Client(path)
+            client.greet()
+            client.resume()
+            tap.check("clock_skip" in u.gdb.wait(), "the debugger lets all CPUs go")
+            asked = [f"p {STOP}cpus[{cpu}].{field}" for cpu in (0, 1)
+                     for field in ("regs != 0", "go")]  # fmt: skip
+            said = u.gdb.ask(*asked, f"p {STOP}stopping")
+            tap.equal(re.findall(r"^\$\d+ = (\w+)", said, re.M),
+                      ["1", "false", "1", "false", "true"],
+                      "when the clock is moved all stand, and none of them may go")
+            client.close()
+
+
+tap.run(a_condition_runs_in_the_kernel, the_clock_is_moved_before_a_cpu_goes)

@@ -75,7 +75,7 @@ def memory_and_registers(stub, client):
     answers(client, "m", "E..*")
     answers(client, "mffffffffffffffff,10", "E0e|[0-9a-f]+")
     answers(client, "m8000000000000000,8", "E0e")
-    answers(client, "g", "([0-9a-f]{328})")
+    answers(client, "g", "([0-9a-f]{328})x{224}([0-9a-f]{112})")
     answers(client, "p10", "[0-9a-f]{16}")
     answers(client, "p18", "x{20}")
     answers(client, "p2c", "[0-9a-f]{16}")
@@ -99,7 +99,7 @@ def memory_and_registers(stub, client):
 def sleepers_have_registers(client):
     client.ask("Hg3")  # the optimizer sleeps
     general = client.ask("g")
-    tap.equal(len(general), 328, "a thread that sleeps has registers")
+    tap.equal(len(general), 664, "a thread that sleeps has registers")
     tap.check("x" in general, "of which some are not known")
     rip, rsp = registers(client)
     tap.check(rip >= int(TEXT, 16) and rsp, "its rip and rsp are those of its switch")

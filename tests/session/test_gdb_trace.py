@@ -10,6 +10,8 @@ from session import LIMIT
 
 END = "27"
 COUNT = "260003"  # rdx, gdb's register 3
+ADD = "2c0001" + "2201" + "02" + "2d0001" + "2e0001" + END  # $1 = $1 + 1; collect it
+ADD_BOTH = "2e0001" + ADD  # $1 is collected before that, too
 
 
 def answers(client, packet, pattern):
@@ -62,6 +64,11 @@ def offers(client, features):
     answers(client, "qTStatus", "T0;tnotrun:0;tframes:0;tcreated:0;.*")
     answers(client, "qTfP", "l")
     answers(client, "qTfV", "l")
+    answers(client, "QTDV:1:5:0:61", "OK")
+    answers(client, "QTDV:2:6:1:62", "OK")
+    answers(client, "qTfV", "2:6:1:62")
+    answers(client, "qTsV", "1:5:0:61")
+    answers(client, "qTsV", "l")
     answers(client, "QTFrame:0", "F-1")
 
 
@@ -69,8 +76,7 @@ def frames_are_what_happened(stub, client, place):
     """`run vfs` calls vfs_read 720 times; rdx is count."""
     answers(client, "QTinit", "OK")
     answers(client, "QTDV:1:5:0:6869747", "OK")
-    add = "2c0001" + "2201" + "02" + "2d0001" + "2e0001" + END  # hits = hits + 1; collect it
-    said = define(client, 1, place, ["R0", "M7,0,10", program(add)])
+    said = define(client, 1, place, ["R0", "M7,0,10", program(ADD)])
     tap.equal(said, ["OK"] * 4, "a tracepoint with registers, memory and a program")
     answers(client, "QTStart", "OK")
     tap.equal(status(client)[0], True, "the trace runs")
@@ -139,7 +145,7 @@ def all_frames_for_a_file(client):
 def the_file_has_all(client, cpus):
     frames = all_frames_for_a_file(client)
     tap.equal(len(frames), 720, "qTBuffer gives all frames")
-    tap.check(all(n == 1 and blocks[:1] == b"R" and blocks[165:166] == b"M"
+    tap.check(all(n == 1 and blocks[:1] == b"R" and blocks[333:334] == b"M"
                   for n, blocks in frames), "with their blocks")  # fmt: skip
     values = [int.from_bytes(blocks[-8:], "little") for _, blocks in frames]
     if cpus == 1:
@@ -218,7 +224,30 @@ def ends(stub, client, place):
     tap.check(runs and number(pairs, "tcreated") == 2880 > number(pairs, "tframes") > 100,
               "a circular buffer keeps the latest")  # fmt: skip
     answers(client, "QTFrame:0", "F0T1")
+    a_small_circle(stub, client, place)
     answers(client, "QTBuffer:circular:0", "OK")
+
+
+def a_small_circle(stub, client, place):
+    """It keeps as many bytes as were asked for, of the latest frames."""
+    answers(client, "QTBuffer:size:1000", "OK")
+    answers(client, "QTinit", "OK")
+    answers(client, "QTDV:1:0:0:6869747", "OK")
+    define(client, 1, place, [program(ADD_BOTH)])
+    answers(client, "QTStart", "OK")
+    run(stub, client, "run vfs")
+    pairs = status(client)[1]
+    answers(client, "QTStop", "OK")
+    frames = all_frames_for_a_file(client)
+    size = 24 + 2 * 13  # struct gdb_record and two values
+    tap.equal((number(pairs, "tcreated"), number(pairs, "tframes"), len(frames)),
+              (720, 0x1000 // size, 0x1000 // size), "a small circle has so many frames")
+    values = [int.from_bytes(blocks[-8:], "little") for _, blocks in frames]
+    tap.equal(max(values), 720, "and the latest")
+    answers(client, f"QTFrame:{len(frames) - 1:x}", f"F{len(frames) - 1:x}T1")
+    answers(client, "qTV:1", f"V{values[-1]:x}")
+    client.ask("QTFrame:ffffffff")
+    answers(client, "QTBuffer:size:-1", "OK")
 
 
 def what_fails(stub, client, place):
