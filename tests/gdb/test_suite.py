@@ -1,7 +1,7 @@
 """test_suite.py - gdb's own test-suite, on the kernel's stub and on gdbserver: what differs?
 
     make gdb-suite
-    tests/gdb/test_suite.py [FILE...]       e.g. gdb.base/break; without one, all of them
+    python3 tests/gdb/test_suite.py [FILE...]       e.g. gdb.base/break; none: all of them
 
 Debian's gdb-source has the suite, dejagnu runs it. Each FILE runs on the host, where
 gdbserver controls an ordinary process, and in a kernel, behind its stub. A test that has
@@ -38,7 +38,7 @@ TESTS = os.path.join(FOLDER, "gdb/gdb/testsuite")
 AGENT_LIBRARY = "/usr/lib/libinproctrace.so"
 NONE = "-"  # a test that one side does not have
 TIMES = 2  # a file that differs without a reason runs again: other work may have made it late
-LIMIT = 1500  # seconds for all files on one side
+LIMIT = 1200  # seconds for all files on one side
 RESULT = re.compile(r"([A-Z]+): (\S+)\.exp: (.*)")
 RESULTS = ("PASS", "FAIL", "KPASS", "KFAIL", "XPASS", "XFAIL", "UNTESTED", "UNSUPPORTED",
            "UNRESOLVED")  # fmt: skip

@@ -2,9 +2,10 @@
 
     compile.py object|executable TARGET WORDS...
 
-WORDS are sources, objects and words for the compiler. An executable is two files: TARGET.o,
-which the kernel loads, and TARGET, which gdb reads: the same sections with debug data, at the
-addresses where a module is that is loaded first of all. suite/guest.py compares them.
+WORDS are sources, objects and words for the compiler. An executable is two files:
+TARGET.module, which the kernel loads, and TARGET, which gdb reads: the same sections with
+debug data, at the addresses where a module is that is loaded first of all. suite/guest.py
+compares them.
 """
 
 import os
@@ -22,8 +23,10 @@ from guest import BUILD, ELF  # noqa: E402
 LARGE_PAGE, PAGE = 0x200000, 0x1000
 TEXT_GAP = 16  # ELF_TEXT_GAP
 SOURCES = (".c", ".S", ".s")
-# Of the kernel's words: what its text needs to be where it is. The rest is as on the host.
-NEEDED = ("-std=gnu11", "-ffreestanding", "-fno-pic", "-fno-pie", "-fno-stack-protector",
+# Of the kernel's words: what its text needs to be where it is. The rest is as on the host,
+# where the compiler knows the types of malloc() and others that a program has not declared.
+NEEDED = ("-std=gnu11", "-ffreestanding", "-fbuiltin", "-fno-builtin-printf",
+          "-fno-builtin-fprintf", "-fno-pic", "-fno-pie", "-fno-stack-protector",
           "-mcmodel=kernel", "-mno-red-zone", "-fcf-protection=none",
           "-nostdinc")  # fmt: skip
 
@@ -99,10 +102,10 @@ def script(path, text):
 
 
 def link(objects, target):
-    """TARGET.o and TARGET."""
+    """TARGET.module and TARGET."""
     folder = os.path.dirname(target)
     merge = script(target + ".merge", MERGE)
-    module = target + ".o"
+    module = target + ".module"
     must(["ld", "-r", "-T", merge, "-o", module, *objects, runtime(folder)])
     end = next(s.value for s in elf64.load(ELF).symbols() if s.name == "_end")
     text = PLACES % {"base": (end + LARGE_PAGE - 1) // LARGE_PAGE * LARGE_PAGE,

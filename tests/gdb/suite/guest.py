@@ -31,7 +31,7 @@ def places_in(path):
 
 
 def setup(program, path, cpus):
-    name = f"name=opt/sonde/module/program.o,file={comma(program + '.o')}"
+    name = f"name=opt/sonde/module/program.o,file={comma(program + '.module')}"
     return Setup(smp=cpus, memory="256M", com2=path, append="console=plain modules=program",
                  qemu=f"-fw_cfg '{name}'")  # fmt: skip
 
