@@ -2,10 +2,13 @@
 
 Up to COUNT instructions are executed, until the function of frame 0 has returned. At each one
 its callers must be the outermost frames of the backtrace, as they were. At most five places
-where they are not are printed.
+where they are not are printed; and how many instructions lay in code of a site's own, behind
+the length of the pattern that it was made of.
 """
 
 import gdb
+
+from sonde_gdb import kernel, place, sites
 
 
 def names(frame):
@@ -16,6 +19,15 @@ def names(frame):
     return found
 
 
+def is_behind_pattern(pc):
+    cell = sites.cell_at(pc)
+    if not cell or not sites.jump_of(cell.site).specialized:
+        return False
+    if not cell.holds(sites.detour(cell.site)):
+        return False
+    return place.pattern_of(cell).len <= cell.off < sites.jump_of(cell.site).copy_off
+
+
 class Steps(gdb.Command):
     def __init__(self):
         super().__init__("steps", gdb.COMMAND_RUNNING)
@@ -23,18 +35,21 @@ class Steps(gdb.Command):
     def invoke(self, argument, from_tty):
         caller = gdb.newest_frame().older()
         tail, stack = names(caller), int(caller.read_register("rsp"))
-        wrong, places, count = [], set(), 0
+        wrong, places, count, behind = [], set(), 0, 0
         while count < int(argument) and len(wrong) < 5:
             gdb.execute("stepi", to_string=True)
             count += 1
             frame = gdb.newest_frame()
             now = names(frame)
+            pc = frame.pc() & kernel.MASK
+            behind += sites.is_generated(pc) and is_behind_pattern(pc)
             places.add(now[0])
             if now[-len(tail) :] != tail:
                 wrong.append(f"{frame.pc():#x} {now}")
             if now == tail and int(frame.read_register("rsp")) == stack:
                 break
         print(f"\nsteps {count} wrong {len(wrong)} returned {int(now == tail)}")
+        print(f"behind {behind}")
         print("places", *sorted(places))
         for line in wrong:
             print("wrong", line)

@@ -52,9 +52,50 @@ def text_is_original(u):
         tap.check("show changed text" in raw and re.search(r"vfs_read>:\s+(jmp|int3)", raw),
                   f"{way}: and what is there, when asked for")
         tap.check(re.search(r"<\+0>:\s+nopl", raw), f"{way}: original shows it all the same")
+        if how == BY_JUMP:
+            generated_code_is_named(u)
         tap.equal(u.gdb.ask(*asked), want, f"{way}: and so does everything again")
         u.console("probe del all")
     u.console(BY_JUMP)
+
+
+def generated_code_is_named(u):
+    """Where a jump leads: at once to its cell, or by a pad."""
+    u.gdb.ask("set sonde show-original off")
+    text = u.gdb.ask("x/1i vfs_read", "x/1i vfs_read+5")
+    tap.check(re.search(r"<vfs_read>:\s+jmp +0x\w+ <cell of vfs_read\+0x0, \+\d+>", text),
+              "a jump leads to a cell, by name")  # fmt: skip
+    pad = re.search(r"<vfs_read\+5>:\s+jmp +(0x\w+) <pad of vfs_read\+0x5>", text)
+    tap.check(pad, "one byte has a jump to a pad, by name")
+    at = u.gdb.ask(f"x/1i {pad[1]}") if pad else ""
+    tap.check(re.search(r"jmp +0x\w+ <cell of vfs_read\+0x5, \+\d+>", at),
+              "which leads to a cell")  # fmt: skip
+    if tap.failed:
+        tap.note(text + at)
+    u.gdb.ask("set sonde show-original on")
+
+
+def a_marker_is_the_programs(u):
+    """Its byte is shown as it is switched, with a probe at it and without."""
+    asked = ["x/30i vfs_read", "disassemble vfs_read"]
+    off = u.gdb.ask(*asked)
+    place = re.search(r"<\+(\d+)>:\s+mov +\$0x0,%al", off)
+    tap.check(place, "a marker that is off")
+    place = f"vfs_read+{place[1]}"
+    u.console("marker on vfs_read")
+    on = u.gdb.ask(*asked)
+    tap.equal(on, off.replace("$0x0,%al", "$0x1,%al"), "on, it has another byte")
+    for how in (BY_JUMP, BY_INT3, "echo region > /proc/sys/debug/kprobes-jump"):
+        way = how.split()[1]
+        calls = re.search(r"calls (\d+) of",
+                          u.console(how, f"probe add {place}", "run vfs"))[1]  # fmt: skip
+        tap.check(f"hits {calls} missed 0" in u.gdb.ask("probes"), f"{way}: hits at a marker")
+        tap.equal(u.gdb.ask(*asked), on, f"{way}: a probe at it does not show")
+        u.console("marker off vfs_read")
+        tap.equal(u.gdb.ask(*asked), off, f"{way}: nor when it is switched below the probe")
+        u.console("marker on vfs_read", "probe del all")
+        tap.equal(u.gdb.ask(*asked), on, f"{way}: nor when the probe has gone")
+    u.console("marker off vfs_read", BY_JUMP)
 
 
 def places_are_explained(u):
@@ -157,6 +198,6 @@ def without_an_image_it_says_so(_u):
 
 with Under() as guest:
     under.run_on(guest, it_says_what_there_is, hits_are_counted, text_is_original,
-                 places_are_explained, sleepers_have_stacks,
+                 a_marker_is_the_programs, places_are_explained, sleepers_have_stacks,
                  a_change_that_is_under_way_is_told, records_are_read, another_build_is_named,
                  without_an_image_it_says_so)  # fmt: skip

@@ -6,8 +6,10 @@ the way from the function's entry through pads, cells and detours back to its ca
 """
 
 import re
+import time
 
 import under
+from session import LIMIT
 from under import Under, frames
 
 import tap
@@ -17,6 +19,7 @@ HANDLER, TAIL = "count_post", ["run_words", "serve", "shell_thread", "thread_sta
 READ = "cat /proc/version"
 BY_INT3 = "echo off > /proc/sys/debug/kprobes-jump"
 BY_REGION = "echo region > /proc/sys/debug/kprobes-jump"
+TRACING = "/sys/kernel/tracing"
 BY_JUMP = "echo pun > /proc/sys/debug/kprobes-jump"
 
 
@@ -107,12 +110,13 @@ def entries_by_int3(u):
     u.console("probe del all", BY_JUMP)
 
 
-def step_through(u, setup, what):
-    u.console(*setup)
-    u.run_to("break *vfs_open", READ)
-    text = u.gdb.ask("delete", f"steps {1500 if tap.LONG else 250}")
+def step_through(u, setup, what, place="vfs_open", least=100, count=250):
+    if setup:
+        u.console(*setup)
+    u.run_to(f"break *({place})", READ)
+    text = u.gdb.ask("delete", f"steps {1500 if tap.LONG else count}")
     counted = re.search(r"^steps (\d+) wrong (\d+)", text, re.M)
-    tap.check(counted and int(counted[1]) > 100 and counted[2] == "0",
+    tap.check(counted and int(counted[1]) > least and counted[2] == "0",
               f"{what}: the callers are there at each single instruction")
     if not counted or counted[2] != "0":
         tap.note(text)
@@ -138,7 +142,49 @@ def single_steps(u):
         step_through(u, setup, what)
 
 
-TESTS = (handlers, entries_by_int3, returns, single_steps)
+def markers(u):
+    """A breakpoint in the function of a marker, without a probe and with one at the marker's
+    `mov`; and each step from there to the caller.
+    """
+    text = u.gdb.ask("disassemble vfs_read")
+    place = "vfs_read+" + re.search(r"<\+(\d+)>:\s+mov +\$0x0,%al", text)[1]
+    u.run_to("break vfs_read", READ)
+    want = callers_of(u.gdb.ask("bt"), "vfs_read")
+    u.go_on()
+    for setup, way in (((), "no probe"), ((BY_INT3,), "int3"), ((BY_JUMP,), "jump"),
+                       ((BY_REGION,), "region")):  # fmt: skip
+        probe = (f"probe add --post {place}",) if setup else ()
+        u.console(*setup, *probe, "marker on vfs_read")
+        u.run_to("break tally_call", READ)
+        text = u.gdb.ask("bt", "frame function vfs_read", "p *file")
+        tap.equal(callers_of(text, "vfs_read")[: len(want)], want,
+                  f"marker, {way}: below its function are the program's callers")
+        tap.check("symtab" not in text and "?? ()" not in text and "node = 0x" in text,
+                  f"marker, {way}: and its arguments")
+        if tap.failed:
+            tap.note(text)
+        u.go_on()
+        step_through(u, (), f"marker, {way}", place, 20)
+        u.console("probe del all", "marker off vfs_read", BY_JUMP)
+
+
+def stored_registers(u):
+    """The code of an event that stores registers is longer than its pattern."""
+    u.console(f"echo 'p:stored vfs_open a=%di b=%si c=%dx' >> {TRACING}/kprobe_events",
+              f"echo 1 > {TRACING}/events/kprobes/stored/enable")  # fmt: skip
+    deadline = time.monotonic() + LIMIT
+    while "with code of its own" not in u.gdb.ask("explain vfs_open"):
+        if time.monotonic() > deadline:
+            raise TimeoutError(u.gdb.ask("explain vfs_open"))
+        u.console("sleep 1")
+    text = step_through(u, (), "jump that stores registers", count=450)
+    behind = re.search(r"^behind (\d+)", text, re.M)
+    tap.check(behind and int(behind[1]) > 5, "of which some are behind its pattern's length")
+    u.console(f"echo 0 > {TRACING}/events/kprobes/stored/enable",
+              f"echo '-:stored' >> {TRACING}/kprobe_events")  # fmt: skip
+
+
+TESTS = (handlers, entries_by_int3, returns, single_steps, stored_registers, markers)
 
 
 with Under() as guest:

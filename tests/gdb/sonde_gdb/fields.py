@@ -18,7 +18,7 @@ STRUCTS = {
     "shadow_entry": "ret below holder",
     "kretprobe_holder": "rp",
     "slot_header": "cell_len",
-    "plat_pattern": "code len entry",
+    "plat_pattern": "code len entry holes hole_count",
     "probe_cpu": "depth light plat hits",
     "probe_hit": "site regs running is",
     "hit_facts": "stage",
@@ -56,8 +56,8 @@ VARIABLES = {
 
 # enumerators
 CONSTANTS = ("WAY_EMULATE", "INSN_CALL_REL", "SITE_ARMED", "SITE_OPTIMIZED", "DETOUR_COUNT",
-             "DETOUR_RETURN", "PLAT_TEXT", "THREAD_RUNNING", "THREAD_DEAD", "SWITCH_IRQ",
-             "KPROBE_KIND_RETURN", "HIT_PRE", "HIT_FAULT")
+             "DETOUR_RETURN", "PLAT_TEXT", "PLAT_HOLE_HANDLER", "THREAD_RUNNING",
+             "THREAD_DEAD", "SWITCH_IRQ", "KPROBE_KIND_RETURN", "HIT_PRE", "HIT_FAULT")
 
 # enum: the beginning of its enumerators' names
 ENUMS = {"site_state": "SITE_", "site_way": "WAY_", "detour_kind": "DETOUR_",

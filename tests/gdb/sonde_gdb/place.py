@@ -5,11 +5,14 @@ of an ip, and the stack and the registers besides. The program is at the probed 
 until its copy has been run, and behind it from then on.
 """
 
+import struct
+
 from sonde_gdb import cfi, fields, kernel, shadow, sites
 from sonde_gdb.kernel import View, constant
 
 PUSH_AX = 0x50
 CALL_LEN = 5
+HOLE_LEN = 4  # of struct plat_pattern
 
 
 def of(ip, registers):
@@ -34,7 +37,7 @@ def in_cell(cell, ip, registers):
         return dict(registers, rip=in_region(sites.region(site), cell.off))
     if sites.jump_of(site).specialized and cell.holds(sites.detour(site)):
         pattern = pattern_of(cell)
-        if cell.off < pattern.len:
+        if cell.off < sites.jump_of(site).copy_off:
             return in_pattern(pattern, cell, registers)
     elif is_return_detour(cell):
         return in_return_detour(cell, registers)
@@ -108,12 +111,33 @@ def pattern_of(cell):
     return max(found, key=lambda each: each[0])[1]
 
 
+def place_in(pattern, cell):
+    """Where the pattern has what the cell has there. A body that stands in the place of the
+    call of the handler moves all that is behind it; the stack is the same all through it.
+    """
+    grown = sites.jump_of(cell.site).copy_off - pattern.len
+    call = handler_call(pattern)
+    if not grown or cell.off <= call:
+        return pattern.code + cell.off
+    return pattern.code + max(cell.off - grown, call)
+
+
+def handler_call(pattern):
+    """Offset of the call of the handler."""
+    data = kernel.read(pattern.holes, HOLE_LEN * pattern.hole_count)
+    for end, what in struct.iter_unpack("<HH", data):
+        if what == constant("PLAT_HOLE_HANDLER"):
+            return end - CALL_LEN
+    raise kernel.Gone("a pattern calls no handler")
+
+
 def in_pattern(pattern, cell, registers):
     """Its stack is known where the pattern lies."""
-    entry = cfi.find(pattern.code + cell.off)
+    at = place_in(pattern, cell)
+    entry = cfi.find(at)
     if not entry:
         raise kernel.Gone("no frame of a pattern is known")
-    row = cfi.row_at(entry, pattern.code + cell.off)
+    row = cfi.row_at(entry, at)
     _, _, found = cfi.caller(entry, row, registers)
     return at_start(cell.site, found)
 

@@ -1,12 +1,15 @@
 """text.py - the program's text, without what probes have written into it.
 
-The disassembler shows it unless `set sonde show-original off`. Memory that is examined as
-bytes (x/xb) is always what the CPUs see.
+The disassembler shows it unless `set sonde show-original off`. It names code that the engine
+has made where an instruction leads there. Memory that is examined as bytes (x/xb) is always
+what the CPUs see.
 """
+
+import re
 
 import gdb
 
-from sonde_gdb import kernel, sites
+from sonde_gdb import fields, kernel, sites
 from sonde_gdb.kernel import View, constant
 
 try:
@@ -66,14 +69,39 @@ if disassembler:
             except kernel.Gone:
                 return data
 
-    class OriginalText(disassembler.Disassembler):
-        def __init__(self):
+    class Text(disassembler.Disassembler):
+        def __init__(self, is_original):
             super().__init__("sonde")
+            self.memory = OriginalMemory if is_original else disassembler.DisassembleInfo
 
         def __call__(self, info):
-            if info.address % 2**64 < kernel.address("_text") or not kernel.is_known():
+            if info.address % 2**64 < fields.REACH_START or not kernel.is_known():
                 return None
-            return disassembler.builtin_disassemble(OriginalMemory(info))
+            found = disassembler.builtin_disassemble(self.memory(info))
+            name = name_of_target(found.string)
+            if not name:
+                return found
+            return disassembler.DisassemblerResult(found.length, f"{found.string} {name}")
+
+
+UNNAMED = re.compile(r"(?:call|j[a-z]+) +(0x[0-9a-f]+)$")
+
+
+def name_of_target(text):
+    """Of code that the engine has made, None of others: these have a name already."""
+    match = UNNAMED.match(text)
+    if not match:
+        return None
+    addr = int(match[1], 16)
+    try:
+        if not sites.is_generated(addr):
+            return None
+        cell = sites.cell_at(addr)
+        site = (cell or sites.pad_at(addr)).site
+    except kernel.Gone:
+        return None
+    place = kernel.symbol_at(site.addr)
+    return f"<cell of {place}, +{cell.off}>" if cell else f"<pad of {place}>"
 
 
 class ShowOriginal(gdb.Parameter):
@@ -89,7 +117,7 @@ class ShowOriginal(gdb.Parameter):
 
     def apply(self):
         if disassembler:
-            disassembler.register_disassembler(OriginalText() if self.value else None)
+            disassembler.register_disassembler(Text(self.value))
 
     def get_set_string(self):
         if self.value and not disassembler:
