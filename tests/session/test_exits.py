@@ -21,8 +21,8 @@ from guest import BUILD, ROOT
 from session import LIMIT, Terminal, sonde
 
 SONDE = os.path.join(ROOT, "sonde")
-COMMANDS = ("run", "exec", "module", "trace", "tracefs", "gdb", "attach", "test", "check",
-            "lab", "grade")  # fmt: skip
+COMMANDS = ("run", "exec", "module", "trace", "tracefs", "gdb", "record", "replay",
+            "attach", "test", "check", "lab", "grade")  # fmt: skip
 ROW = re.compile(r"^ +(\S+)  (\w+(?:(?:, | but )\w+)*) {2,}(\S.*)$", re.M)
 RUN = ("run", "--boot", "pvh")
 
@@ -72,12 +72,13 @@ def after_signal(number, *words, begun=None, **more):
         else:
             read_up_to(process, b"sonde> ")
         child = last_child(process.pid)
+        below = children(child) if words[0] == "replay" else []  # gdb has started QEMU
         os.kill(process.pid if number > 0 else child, abs(number))
         try:
             status = process.wait(LIMIT)
         finally:
             process.kill()
-    tap.check(is_gone(child), f"{words[0]}: what it had started is gone")
+    tap.check(all(map(is_gone, [child, *below])), f"{words[0]}: what it had started is gone")
     return status if status >= 0 else 128 - status
 
 
@@ -111,10 +112,14 @@ def read_up_to(process, what):
     return text
 
 
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(child) for child in file.read().split()]
+
+
 def last_child(pid):
     """What ./sonde has started last: QEMU, gdb, prove."""
-    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
-        return int(file.read().split()[-1])
+    return children(pid)[-1]
 
 
 def key_on_terminal(keys):
@@ -186,9 +191,44 @@ def no_tools(*words):
         return status_of(*words, PATH=folder)
 
 
+def recording(*words):
+    """What `./sonde record` exits with, and whether there is a recording then."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "f")
+        return status_of("record", path, *words), os.path.exists(path)
+
+
+def with_recording(function):
+    """function(a recording)"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "f")
+        status_of("record", path, "echo x")
+        return function(path)
+
+
+def replay_of_nothing():
+    with tempfile.NamedTemporaryFile() as file:
+        return status_of("replay", file.name, "--", "-batch")
+
+
+def replay_after_signal(number):
+    words = ("--", "-batch", "-ex", "echo sonde> \\n",
+             "-ex", "python import time; time.sleep(100)")  # fmt: skip
+    return with_recording(lambda path: after_signal(number, "replay", path, *words))
+
+
+def record_after_signal(number):
+    with tempfile.TemporaryDirectory() as folder:
+        return ended_by(number, "record", os.path.join(folder, "f"), "sleep 100")
+
+
 def recorded_until(number):
-    """A recording without commands: a signal ends it when QEMU has been there for a while."""
-    process = subprocess.Popen([SONDE, "trace", "--live"], stdin=subprocess.DEVNULL,
+    return ended_by(number, "trace", "--live")
+
+
+def ended_by(number, *words):
+    """A signal comes when it has said that it records."""
+    process = subprocess.Popen([SONDE, *words], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                preexec_fn=heed_interrupts)  # fmt: skip
     with process:
@@ -322,6 +362,16 @@ FACTS = {
         lambda: (sonde("exec", "echo x", "cat /nope", "echo y")[:2],
                  (1, "x\ncat: /nope: No such file or directory\n")),
     ],
+    ("0", "record", "every command succeeded; the run is recorded, up to its end"): [
+        lambda: (recording("echo x"), (0, True)),
+    ],
+    ("1", "record", "a command failed; the run is recorded"): [
+        lambda: (recording("cat /nope"), (1, True)),
+    ],
+    ("3", "record", "the kernel panicked"): [lambda: (recording("panic"), (3, True))],
+    ("4", "record", "the guest was reset; the run is recorded until then"): [
+        lambda: (recording("reboot", "echo x"), (4, True)),
+    ],
     ("1", "trace", "a command failed, and the files are written; or a line was refused"): [
         lambda: (recorded_with_failure(), (1, True)),
         lambda: (status_of("trace", "p no_such_function", "--", "echo x"), 1),
@@ -383,6 +433,8 @@ FACTS = {
         lambda: (status_of("tracefs", "/tmp"), 2),
     ],
     ("2", "gdb", USAGE): [lambda: (status_of("gdb", "--qemu", "-no-such-option"), 2)],
+    ("2", "record", USAGE): [lambda: (recording("--memory", "abc"), (2, False))],
+    ("2", "replay", USAGE): [lambda: (status_of("replay"), 2)],
     ("2", "attach", USAGE): [lambda: (status_of("attach", "x"), 2)],
     ("2", "test", USAGE): [lambda: (status_of("test", "no_such_test"), 2)],
     ("3", "run", "the kernel panicked"): [
@@ -443,6 +495,11 @@ FACTS = {
     ],
     ("5", "module", NO_BUILD): [lambda: (broken_build("module", SAMPLE), 5)],
     ("5", "gdb", NO_BUILD): [lambda: (broken_build("gdb"), 5)],
+    ("5", "record", NO_BUILD): [lambda: (broken_build("record", "/tmp/none", "echo x"), 5)],
+    ("5", "replay", NO_BUILD): [lambda: (broken_build("replay", "/tmp/none"), 5)],
+    ("5", "replay", "the file is no recording, or one of another build or QEMU"): [
+        lambda: (replay_of_nothing(), 5),
+    ],
     ("5", "test", NO_BUILD): [lambda: (broken_build("test", "run/ktap"), 5)],
     ("5", "check", NO_BUILD): [lambda: (broken_build("check", "README.md"), 5)],
     ("5", "grade", NO_BUILD): [lambda: (no_tools("grade", "3", INT3, "--tree"), 5)],
@@ -456,6 +513,14 @@ FACTS = {
     ("124", "trace", LIMIT_REACHED): [
         lambda: (status_of("trace", "--timeout", "3", "--", "sleep 100"), 124),
     ],
+    ("124", "record", LIMIT_REACHED): [
+        lambda: (recording("--timeout", "1", "run all"), (124, False)),
+    ],
+    ("128+N", "record", SIGNAL): [
+        lambda: (record_after_signal(INT), 130),
+        lambda: (record_after_signal(TERM), 143),
+    ],
+    ("128+N", "replay", SIGNAL): [lambda: (replay_after_signal(TERM), 143)],
     ("128+N", "module", SIGNAL): [
         lambda: (after_signal(TERM, "module", SAMPLE, "echo 'sonde> '", "sleep 100"), 143),
         lambda: (after_sigpipe(f"module {SAMPLE} 'echo x' 'sleep 1' 'echo y'"), 141),
@@ -504,6 +569,10 @@ FACTS = {
     ("else", "gdb", "what gdb exited with"): [
         lambda: (status_of("gdb", "--", "-batch", "-ex", "quit 7"), 7),
         lambda: (status_of("gdb", "--", "-batch"), 0),
+    ],
+    ("else", "replay", "what gdb exited with"): [
+        lambda: (with_recording(lambda path: status_of("replay", path, "--", "-batch",
+                                                       "-ex", "quit 7")), 7),
     ],
 }  # fmt: skip
 
