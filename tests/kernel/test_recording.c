@@ -10,6 +10,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/time/clock.h"
 #include "probes/trace/files/buffer.h"
+#include "probes/trace/files/snapshot.h"
 #include "probes/trace/live/live.h"
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
@@ -267,6 +268,43 @@ KTEST(recording, snapshots_are_taken_while_others_read)
     kfree(seen);
     seen = NULL;
     seen_size = 0;
+    forget_all();
+    write_to("snapshot", "0", 0);
+}
+
+static bool trigger_says(const char *text)
+{
+    struct file file = { .flags = VFS_READ };
+    bool found = false;
+
+    if (!vfs_open(ROOT "events/kprobes/each/trigger", &file)) {
+        found = strstr(seq_str(&file.text), text) != NULL;
+        vfs_close(&file);
+    }
+    return found;
+}
+
+/* The lock keeps the thread away that makes room for the next snapshot. */
+KTEST(recording, a_snapshot_that_is_not_taken_does_not_count)
+{
+    define("p:each recording_target n=%di:u64\n", "each");
+    ktest_report(!write_to("events/kprobes/each/trigger", "snapshot:3", 0), "three");
+    trace_lock();
+    recording_target(1);
+    recording_target(2);
+    trace_unlock();
+    ktest_report(trigger_says("snapshot:count=2"), "the first of two hits takes one");
+    trace_lock();
+    snapshot_hold();
+    recording_target(3);
+    trace_unlock();
+    ktest_report(trigger_says("snapshot:count=2"), "none while the buffer changes");
+    trace_lock();
+    snapshot_release();
+    recording_target(4);
+    trace_unlock();
+    ktest_report(trigger_says("snapshot:count=1"), "and behind it again");
+    ktest_report(!write_to("events/kprobes/each/trigger", "!snapshot", 0), "no trigger");
     forget_all();
     write_to("snapshot", "0", 0);
 }

@@ -139,8 +139,9 @@ static long clock_write(void *priv UNUSED, const char *text, size_t len)
         if (!is_word(text, word_len(text, len), clocks[i].name))
             continue;
         trace_lock();
+        snapshot_hold();
         err = buffer_set_clock(clocks[i].read);
-        snapshot_resize();
+        snapshot_release();
         if (!err)
             WRITE_ONCE(chosen, &clocks[i]);
         trace_unlock();

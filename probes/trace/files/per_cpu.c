@@ -57,8 +57,9 @@ static long size_write(void *priv, const char *text, size_t len)
     if (err)
         return err;
     trace_lock();
+    snapshot_hold();
     err = buffer_set_size(cpu_of(priv), kb);
-    snapshot_resize();
+    snapshot_release();
     trace_unlock();
     return err ? err : (long)len;
 }

@@ -7,6 +7,7 @@
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
 #include "kernel/thread/thread.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/snapshot.h"
@@ -22,6 +23,7 @@ enum {
 
 static uint32_t state;   /* [a] */
 static bool is_followed; /* [T] the thread runs */
+static bool is_held;     /* [T] no snapshot is taken until snapshot_release() */
 
 static bool move(uint32_t from, uint32_t to)
 {
@@ -75,15 +77,38 @@ void snapshot_settle(void)
     renew(SPARE_TAKEN);
 }
 
-void snapshot_resize(void)
+void snapshot_hold(void)
 {
-    renew(SPARE_READY);
+    while (READ_ONCE(state) != SPARE_NONE) {
+        if (move(SPARE_READY, SPARE_BUSY)) {
+            is_held = true;
+            return;
+        }
+        if (move(SPARE_TAKEN, SPARE_BUSY)) {
+            is_held = true;
+            buffer_spare_renew(true); /* the empty set is made anew at the end */
+            return;
+        }
+        pause(); /* a hit on another CPU exchanges them */
+    }
 }
 
-void snapshot_take(void)
+void snapshot_release(void)
+{
+    int err;
+
+    if (!is_held)
+        return;
+    is_held = false;
+    err = buffer_spare_renew(false);
+    __atomic_store_n(&state, err ? SPARE_NONE : SPARE_READY, __ATOMIC_RELEASE);
+}
+
+bool snapshot_take(void)
 {
     if (!move(SPARE_READY, SPARE_BUSY))
-        return;
+        return false;
     buffer_spare_exchange();
     __atomic_store_n(&state, SPARE_TAKEN, __ATOMIC_RELEASE);
+    return true;
 }

@@ -299,8 +299,8 @@ static void act(struct live_trigger *t, const struct hit *hit, const uint8_t *re
         clear_watch(t, record);
         break;
     case TRIGGER_SNAPSHOT:
-        if (trigger_take(t->line))
-            snapshot_take();
+        if (READ_ONCE(t->line->count) && snapshot_take())
+            trigger_take(t->line);
         break;
     case TRIGGER_STACK:
     case TRIGGER_KINDS:
