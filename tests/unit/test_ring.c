@@ -448,6 +448,7 @@ static void reset_forgets_all(void)
 static void once(void)
 {
     interrupt = NULL;
+    now += 5;
     put(16);
 }
 
@@ -557,6 +558,29 @@ static void a_page_may_be_opened_by_one_that_comes_between(void)
     }
 }
 
+static void fills_what_is_left(void)
+{
+    interrupt = NULL;
+    do
+        now++;
+    while (put(8));
+    CHECK(read_one(0)); /* on another CPU */
+}
+
+static void a_page_is_not_older_than_the_one_before(void)
+{
+    start(2, false);
+    read_start();
+    for (int i = 0; i < 400; i++)
+        put(8);
+    interrupt = fills_what_is_left;
+    CHECK(put(8));
+    read_all();
+    CHECK_EQ(seen + lost, next_id);
+    CHECK_EQ(lost, 1);
+    end();
+}
+
 static unsigned nested;
 
 static size_t some_len(void)
@@ -632,4 +656,5 @@ UNIT_TESTS(an_empty_ring_has_nothing_to_read, a_record_is_read_once_and_at_once,
            nothing_is_read_behind_what_is_not_complete,
            a_page_that_is_held_is_not_overwritten,
            a_page_may_be_opened_by_one_that_comes_between,
-           in_any_order_each_is_read_or_lost, without_memory_there_is_no_ring)
+           a_page_is_not_older_than_the_one_before, in_any_order_each_is_read_or_lost,
+           without_memory_there_is_no_ring)
