@@ -37,11 +37,12 @@ PIPE = """
 cd /sys/kernel/tracing
 cat trace_pipe > FOLDER.pipe &
 reader=$!
+reads() { [ -e /proc/$reader/fd/1 ]; } # a process that has ended has none open
 sleep 1
-kill -0 $reader && wc -c < FOLDER.pipe
+reads && wc -c < FOLDER.pipe
 echo hello > trace_marker
-while ! grep -q hello FOLDER.pipe; do sleep 0.1; done
-kill -0 $reader && echo waits on
+while reads && ! grep -q hello FOLDER.pipe; do sleep 0.1; done
+reads && echo waits on
 echo 0 > tracing_on
 wait $reader && wc -l < FOLDER.pipe
 timeout 1 cat trace_pipe
