@@ -295,6 +295,7 @@ KTEST(recording, a_snapshot_that_is_not_taken_does_not_count)
     trace_unlock();
     ktest_report(trigger_says("snapshot:count=2"), "the first of two hits takes one");
     trace_lock();
+    snapshot_settle();
     snapshot_hold();
     recording_target(3);
     trace_unlock();

@@ -142,6 +142,7 @@ HISTS = (
     "keys=count.log2,common_cpu:vals=count.min,count.max:sort=hitcount,count",
     "keys=count.buckets=10:vals=left.hex,left.min,left.max:sort=left.descending",
     "keys=name,__probe_ip.sym-offset:size=256",
+    "keys=left:vals=right:sort=right.descending",
     "keys=left:sort=left",
     "keys=stacktrace:vals=count:sort=count.descending,stacktrace",
 )
@@ -150,7 +151,8 @@ HISTS = (
 def tables_are_read_out_of_the_memory():
     """Each kind of a key and of a value: the same text as the guest's own."""
     with Recorded() as recorded:
-        recorded.begin("p:k/reads vfs_read count=%dx:u64 left=+0(%cx):s8 name=+0(%si):string")
+        recorded.begin("p:k/reads vfs_read count=%dx:u64 left=+0(%cx):s8 right=+0(%cx):s8 "
+                       "name=+0(%si):string")  # fmt: skip
         for spec in HISTS:
             recorded.files.write("events/k/reads/trigger", "hist:" + spec)
         recorded.guest.machine.request("run vfs", 60)
