@@ -16,6 +16,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/optimize.h"
 #include "probes/kprobe.h"
+#include "probes/region/targets.h"
 #include "tests/kernel/jumps.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/loaded.h"
@@ -544,6 +545,9 @@ KTEST(module, a_range_has_its_own_reason)
     load_guest();
     start = of("guest_part");
     ktest_report(!blacklist_next(start, &range) && range.start > start, "a range of it");
+    ktest_report(!targets_find(range.start, range.start + 1) &&
+                     !targets_find(range.end, range.end + 1),
+                 "its bounds are no places where code is entered");
     p.addr = range.start;
     ktest_report(register_kprobe_why(&p, &why) == -EPERM &&
                      strstr(why.why, "one half is not there yet"),

@@ -16,6 +16,25 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "run"))
 import tap  # noqa: E402
 
 
+# A function that its compiler gives a jump table.
+WEIGH = """
+int weigh(int x)
+{
+    switch (x) {
+    case 0: world += 11; break;
+    case 1: world ^= 5; break;
+    case 2: world = 77; break;
+    case 3: return x * 9;
+    case 4: world <<= 3; break;
+    case 5: world -= x; return 5;
+    case 6: world = ~world; break;
+    default: return -1;
+    }
+    return world;
+}
+"""
+
+
 class Scratch(unittest.TestCase):
     """A test with a directory of its own, in which it builds small programs."""
 

@@ -24,24 +24,7 @@ KERNEL = os.path.join(BUILD, "sonde.elf")
 # retry is entered from the middle of retry.cold.
 COLD_C = os.path.join(scratch.ROOT, "tests/region/cold.c")
 
-SWITCH = """
-volatile int world;
-int weigh(int x)
-{
-    switch (x) {
-    case 0: world += 11; break;
-    case 1: world ^= 5; break;
-    case 2: world = 77; break;
-    case 3: return x * 9;
-    case 4: world <<= 3; break;
-    case 5: world -= x; return 5;
-    case 6: world = ~world; break;
-    default: return -1;
-    }
-    return world;
-}
-int _start(int x) { return weigh(x); }
-"""
+SWITCH = f"volatile int world;{scratch.WEIGH}int _start(int x) {{ return weigh(x); }}\n"
 # run: addresses in a table. leap: differences, from an address that its code takes.
 GOTO = """
 int run(const unsigned char *p, int x)

@@ -48,22 +48,7 @@ INIT void helper(void) { world += number; }
 void stays(void) { world++; }
 INIT void _start(void) { helper(); stays(); }
 """
-SWITCH = """
-INIT int weigh(int x)
-{
-    switch (x) {
-    case 0: world += 11; break;
-    case 1: world ^= 5; break;
-    case 2: world = 77; break;
-    case 3: return x * 9;
-    case 4: world <<= 3; break;
-    case 5: world -= x; return 5;
-    case 6: world = ~world; break;
-    default: return -1;
-    }
-    return world;
-}
-"""
+SWITCH = "INIT " + scratch.WEIGH
 
 
 class InitRefs(scratch.Scratch):
