@@ -272,6 +272,8 @@ def build(labels):
         programs += [os.path.join(BUILD, name) for name in ("decode.html", "page/native")]
     if "pun/plans" in labels:
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
+    if "session/module_text" in labels:
+        programs.append(os.path.join(BUILD, "bench", "text.o"))
     if "region/plans" in labels:
         programs.append(os.path.join(BUILD, "region", "check_region"))
     for name in ("agent", "gdb", "insn", "module", "trace"):

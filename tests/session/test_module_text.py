@@ -10,9 +10,8 @@ import re
 import statistics
 import time
 
-import building
 import tap
-from guest import BUILD, ROOT, Guest, Setup
+from guest import BUILD, Guest, Setup
 
 LIMIT = 600
 ROUNDS = 9
@@ -50,7 +49,6 @@ def most_instructions_become_jumps(guest):
 
 
 def a_large_module():
-    building.build([os.path.relpath(TEXT, ROOT)], lambda _: None)
     words = f"-fw_cfg name=opt/sonde/module/text.o,file={TEXT}"
     with Guest(Setup(qemu=words)) as guest:
         guest.wait_prompt(LIMIT)
