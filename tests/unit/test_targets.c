@@ -137,7 +137,10 @@ static void very_many_are_found_and_removed(void)
     }
     CHECK_EQ(targets_add(1, base), 0); /* a bucket that has been empty */
     CHECK_EQ(targets_add(2, base), 0);
-    CHECK(targets_remove(2, base) && targets_remove(1, base));
+    CHECK(targets_remove(2, base)); /* the last one */
+    CHECK_EQ(targets_add(3, base + 1), 0);
+    CHECK_EQ(targets_find(base + 1, base + 2), base + 1);
+    CHECK(targets_remove(3, base + 1) && targets_remove(1, base));
     fake_end();
 }
 
