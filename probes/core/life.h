@@ -1,7 +1,7 @@
 /* life.h - the stages of a probe, private to the engine, in the order they happen.
  *
- * probes/README.md has the same order as a table. What is known of one probed address is
- * its struct site: one for all kprobes there.
+ * probes/README.md has the same order as a table. The engine keeps all that it knows of
+ * one probed address in a struct site. All kprobes at that address share it.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ enum site_way {
     WAY_BOOST,   /* a copy in a slot, with a jump back behind it */
     WAY_STEP,    /* a copy with a trap behind it, for post-handlers */
     WAY_EMULATE, /* its effect on the register image, by the engine */
-    WAY_JUMP, /* in a detour; counted as a way, but never the site's: see enum detour_kind */
+    WAY_JUMP,    /* in a detour; counted as a way, but site->way is never this */
     WAYS,
 };
 
@@ -36,41 +36,43 @@ struct emulation {
     bool rip_relative; /* *_MEM: the operand is */
 };
 
-/* STI and its successor, where both can happen as one; in memory, in front of the site. */
+/* How STI and the instruction behind it are run together. It lies in memory directly in
+ * front of the site of the STI. At most one of @slot and @site is set.
+ */
 struct sti_pair {
-    uint8_t *slot;     /* copies of both, then the jump back; or NULL, and */
-    struct site *site; /* what emulates the successor; or NULL */
-    size_t len;        /* of both, in the program */
+    uint8_t *slot;     /* copies of both instructions, then the jump back; or NULL */
+    struct site *site; /* a site by which the second instruction is emulated; or NULL */
+    size_t len;        /* of both instructions in the program, in bytes */
 };
 
-/* What a breakpoint needs. A room beyond the seam may have more behind it: ext_site_size().
+/* What a breakpoint needs. Another room may keep more data behind it: ext_site_size().
  *
- * Locks:  I immutable once published   P PLAT_PROBES   p PLAT_PROBES to write, and read
- * without locks by hits; what is taken out of reach is freed after plat_quiesce().
+ * Locks:  I immutable once published   P PLAT_PROBES   p PLAT_PROBES to write; hits read
+ * without locks. Memory that hits can find no more is freed after plat_quiesce().
  */
 struct site {
     uintptr_t addr;        /* [I] */
-    struct kprobe *probes; /* [p] those registered here, in order of registration */
+    struct kprobe *probes; /* [p] the probes registered here, in order of registration */
     union {
         struct emulation emul;   /* [I] where way is WAY_EMULATE */
-        struct {                 /* elsewhere; see site_boost_slot() */
+        struct {                 /* with every other way; see site_boost_slot() */
             uint8_t *boost_slot; /* [I] copy and jump back */
             uint8_t *step_slot;  /* [p] copy and int3, for post-handlers; or NULL */
         };
     };
     uint8_t bytes[INSN_MAX_LEN]; /* [I] the original instruction; behind it, padding that
                                   * its jump covers */
-    uint8_t len;                 /* [I] of it, bytes */
+    uint8_t len;                 /* [I] of the original instruction, in bytes */
     uint8_t class;               /* [I] enum insn_class */
-    bool repeats : 1;            /* [I] with rep: steps once per iteration */
-    bool is_sti : 1;             /* [I] its shadow covers the instruction behind it */
-    bool never_by_tf : 1;        /* [I] a single step would undo what it does */
-    bool in_engine : 1;          /* [I] the engine's own code */
+    bool repeats : 1;            /* [I] has a rep prefix: one step is one iteration */
+    bool is_sti : 1;             /* [I] STI: the CPU takes no interrupt behind it yet */
+    bool never_by_tf : 1;        /* [I] a step by TF would undo its effect */
+    bool in_engine : 1;          /* [I] the probed address is in the engine's code */
     uint8_t way;                 /* [p] enum site_way */
     bool has_post;               /* [p] a probe here has a post-handler */
     bool asks_resume;            /* [p] ext_resume() knows where the program goes on */
     uint8_t state;               /* [P] enum site_state */
-    bool queued;                 /* [P] in the list that is being made */
+    bool queued;                 /* [P] in the site_list that is being filled */
 };
 
 /* site_is_armed - is its text changed? Locks: PLAT_PROBES held. */
@@ -79,13 +81,15 @@ static inline bool site_is_armed(const struct site *site)
     return site->state == SITE_ARMED || site->state == SITE_OPTIMIZED;
 }
 
-/* site_is_call - is it a direct call, of which a jump need change the displacement only? */
+/* site_is_call - is the instruction a direct call? To make it a jump to a detour, the
+ * engine changes only its displacement.
+ */
 NOKPROBE_INLINE bool site_is_call(const struct site *site)
 {
     return site->way == WAY_EMULATE && site->emul.kind == INSN_CALL_REL;
 }
 
-/* site_boost_slot, site_step_slot - NULL where it has none, and where it is emulated.
+/* site_boost_slot, site_step_slot - NULL if @site has no such slot, or is emulated.
  * Context: any.
  */
 NOKPROBE_INLINE uint8_t *site_boost_slot(const struct site *site)
@@ -98,13 +102,15 @@ NOKPROBE_INLINE uint8_t *site_step_slot(const struct site *site)
     return site->way == WAY_EMULATE ? NULL : site->step_slot;
 }
 
-/* site_pair - of a site that is_sti. Context: any. */
+/* site_pair - the pair in front of @site, which must have is_sti. Context: any. */
 NOKPROBE_INLINE struct sti_pair *site_pair(const struct site *site)
 {
     return (struct sti_pair *)(uintptr_t)site - 1;
 }
 
-/* site_target - where the relative branch there leads; way is WAY_EMULATE. Context: any. */
+/* site_target - the address that the relative branch at @site leads to. The way of @site
+ * must be WAY_EMULATE. Context: any.
+ */
 NOKPROBE_INLINE uintptr_t site_target(const struct site *site)
 {
     return site->addr + site->len + (uintptr_t)(intptr_t)site->emul.disp;
@@ -113,30 +119,31 @@ NOKPROBE_INLINE uintptr_t site_target(const struct site *site)
 enum hit_stage {
     HIT_PRE,    /* before the instruction */
     HIT_POST,   /* it has been run */
-    HIT_FAULT,  /* its copy has faulted, and the probes' fault handlers are asked */
-    HIT_RETURN, /* the function that begins there returns */
+    HIT_FAULT,  /* its copy has faulted, and the probes' fault handlers are called */
+    HIT_RETURN, /* the function that begins at the site returns */
 };
 
 struct hit_facts {
     uint8_t stage;  /* enum hit_stage */
-    bool faulting;  /* the handler has faulted, and its fault handler is being asked */
+    bool faulting;  /* a handler has faulted, and its fault handler is being called */
     bool owes_step; /* the program has TF set, and its instruction was emulated */
-    bool jumped;    /* here by a jump: interrupts as the program has them */
-    bool light;     /* by a struct plat_light, without an image */
-} ALIGNED(8);       /* one word, to be made in one go */
+    bool jumped;    /* the CPU came by a jump: interrupts are as the program has them */
+    bool light;     /* a light handler runs: it has a struct plat_light, and no image */
+} ALIGNED(8);       /* one word: one store writes all of them */
 
 /* One hit whose handlers are running. */
 struct probe_hit {
     struct site *site; /* NULL: see hit_site() */
     struct pt_regs *regs;
-    struct kprobe *running; /* whose handler, NULL between two and without a site */
-    uintptr_t jprobe_sp;    /* when that is a jprobe's: see plat_jprobe_call() */
+    struct kprobe *running; /* the probe whose handler runs; NULL: no handler runs now */
+    uintptr_t jprobe_sp;    /* of a jprobe's handler: see plat_jprobe_call() */
     struct hit_facts is;
-    struct plat_depths found; /* before it; restored when it is left */
+    struct plat_depths found; /* the depths before the hit; hit_leave() restores them */
 };
 
-/* hit_site - NULL: claimed and not yet filled, or about to be left. Code of a site's own
- * tells only what is running, since that is all there is.
+/* hit_site - the site of @hit. A detour with code of its own stores only the running
+ * probe, not the site; the site is then found through the probe.
+ * Return: NULL: the hit is not filled in yet, or is about to be left.
  */
 NOKPROBE_INLINE struct site *hit_site(const struct probe_hit *hit)
 {
@@ -146,8 +153,9 @@ NOKPROBE_INLINE struct site *hit_site(const struct probe_hit *hit)
     return site || !running ? site : running->site;
 }
 
-/* hit_by_jump - @hit has come by a jump, or a return: the code that has called the engine has
- * switched preemption off before, and switches it on again itself.
+/* hit_by_jump - the CPU has come to @hit by a jump or by a return, not by a trap. The
+ * code that called the engine has already switched preemption off, and will switch it on
+ * again itself.
  */
 NOKPROBE_INLINE void hit_by_jump(struct probe_hit *hit)
 {
@@ -158,36 +166,35 @@ NOKPROBE_INLINE void hit_by_jump(struct probe_hit *hit)
 #define PROBE_CACHE_LEN 64
 #define WATCH_SLOTS 4 /* debug registers: probes/watch */
 
-/* What each CPU has for its hits. Only that CPU writes it; others read the counters.
- * hits[] is a stack: a hit in an interrupt, an NMI or a handler comes on top and is gone
- * before what it interrupted goes on.
+/* The data of one CPU about its hits. Only that CPU writes it; other CPUs read the
+ * counters. hits[] is a stack: a hit in an interrupt, an NMI or a handler is put on top,
+ * and is taken away before the interrupted code goes on.
  */
 struct probe_cpu {
-    unsigned depth; /* of hits[]; while it is not 0 preemption is off */
-    const struct plat_light
-        *light; /* of the light handler that runs by a jump, or NULL */
+    unsigned depth; /* entries of hits[] in use; while it is not 0 preemption is off */
+    const struct plat_light *light; /* see light_frame() */
     struct plat_cpu plat;
     struct probe_hit hits[PROBE_NEST_MAX];
     struct {
         uintptr_t addr;
         struct site *site;
-    } cache[PROBE_CACHE_LEN]; /* not used by NMIs: they could see half of an update */
+    } cache[PROBE_CACHE_LEN]; /* NMIs do not use it: they could see half of an update */
     uint64_t cache_misses;
-    uint64_t ran[WAYS];           /* hits by how the instruction was run */
-    uint64_t missed[MISS_CAUSES]; /* hits without handlers */
-    uint64_t untrapped;           /* missed and redirected ones that came by a jump */
+    uint64_t ran[WAYS];           /* hits, by the way their instruction was run */
+    uint64_t missed[MISS_CAUSES]; /* hits without handlers, by cause */
+    uint64_t untrapped;           /* of missed and redirected: hits that came by a jump */
     uint64_t steps;               /* second traps, behind a copy */
     uint64_t redirected;          /* hits whose handler has set ip itself */
-    uint64_t retries;             /* int3 gone when it was looked for */
+    uint64_t retries;             /* traps of an int3 that was already taken out again */
     uint64_t handler_faults;
     uint64_t watch_hits[WATCH_SLOTS];   /* by debug register */
     uint64_t watch_missed[WATCH_SLOTS]; /* no handler was called */
-    bool watch_busy;                    /* on the way between a #DB and its handlers */
+    bool watch_busy;                    /* the CPU is between a #DB and its handlers */
     struct {
         uintptr_t addr; /* of the probe */
         uintptr_t ip;   /* of the handler's instruction */
         unsigned vector;
-    } given_up; /* the last handler that was, because it had faulted */
+    } given_up; /* the last handler that was given up because it had faulted */
 };
 
 static inline bool probe_in_nmi(const struct probe_cpu *cpu)
@@ -195,18 +202,19 @@ static inline bool probe_in_nmi(const struct probe_cpu *cpu)
     return READ_ONCE(plat_depths(cpu)->nmi) != 0;
 }
 
-/* probe_count - add one to a counter of the executing CPU, with one instruction, so that an
- * NMI between load and store loses nothing.
+/* probe_count - add one to a counter of the executing CPU. It is one instruction, so an
+ * NMI cannot come between the load and the store, and no count is lost.
  */
 NOKPROBE_INLINE void probe_count(uint64_t *counter)
 {
     __asm__ volatile("incq %0" : "+m"(*counter));
 }
 
-/* A light handler that a jump has called has the first entry of hits[], and writes nothing
- * there: it is known by where its struct plat_light is. None runs in an interrupt or an NMI.
- *
- * light_frame - NULL: none runs.
+/* light_frame - the struct plat_light of the light handler that a detour has called on
+ * this CPU. That handler occupies the first entry of hits[], but nothing is written into
+ * the entry: cpu->light alone says that the handler runs. A detour calls no light handler
+ * in an interrupt or an NMI.
+ * Return: NULL: no light handler runs.
  */
 NOKPROBE_INLINE const struct plat_light *light_frame(const struct probe_cpu *cpu)
 {
@@ -215,13 +223,14 @@ NOKPROBE_INLINE const struct plat_light *light_frame(const struct probe_cpu *cpu
 
 /* ---- 1 register.c, enable.c, site_list.c ---- */
 
-/* Sites that are armed, disarmed or freed together: each once, though it is met once for
- * each of its probes. Between site_list_add() and site_list_close() there is no other list.
+/* Sites that are armed, disarmed or freed together. A site is in the list once, even if
+ * it is added once for each of its probes. Between site_list_add() and site_list_close()
+ * no other list may be filled.
  */
 struct site_list {
     struct site **sites;
     size_t count;
-    struct site *one; /* room that needs no memory */
+    struct site *one; /* room for a single site: such a list allocates no memory */
 };
 
 /* site_list_make - an empty list with room for @max.  Return: 0; -ENOMEM. */
@@ -231,21 +240,22 @@ void site_list_close(struct site_list *list);
 /* site_list_sort - by address, ascending. */
 void site_list_sort(struct site_list *list);
 void site_list_free(struct site_list *list);
-/* site_to_front - put the sites that are armed, or are not, in front of the others.
- * Return: how many they are.
+/* site_to_front - move the sites that are armed (@armed), or those that are not
+ * (!@armed), in front of the others. Return: how many sites were moved to the front.
  */
 size_t site_to_front(struct site **sites, size_t count, bool armed);
 
-/* register_find - the site of @p, NULL when @p is not registered. @p may be garbage, as long
- * as it can be read: what it points to is touched only if it turns out to be ours.
+/* register_find - the site of @p, NULL when @p is not registered. The contents of @p may be
+ * garbage, as long as they can be read: a pointer in @p is used only when @p turns out to
+ * be registered.
  * Locks: PLAT_PROBES held.
  */
 struct site *register_find(const struct kprobe *p);
 /* register_some - register_kprobes_some() for a caller that brings the memory: @list has
  * room for @count sites.
- * register_take_out - the same for unregister_kprobes(); @room: for 2 * @count sites. What
- * kind the probes are stays, so they can be registered again.
- * Locks: PLAT_PROBES held.  Return: as those.
+ * register_take_out - unregister_kprobes() for a caller that brings the memory: @room has
+ * room for 2 * @count sites. The probes keep their kind, so they can be registered again.
+ * Locks: PLAT_PROBES held.  Return: as the function that it stands for.
  */
 size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
                      register_refused_t refused, void *arg);
@@ -253,22 +263,23 @@ int register_take_out(struct kprobe **ps, size_t count, struct site **room);
 /* register_resolve - the address that @p means. Return: 0; a reason's errno. */
 int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);
 /* register_check_all - are all of @ps registered?
- * @engine: gets the armed sites in the engine's own code that only they use. Where many are
- *          taken out or disabled, these have to be disarmed first, else all that follows
- *          traps its way through them. This is still trapped, so it is one short pass.
+ * @engine: receives the armed sites in the engine's own code that have no other probe
+ *          than one of @ps. When many probes are taken out or disabled, the caller
+ *          disarms these sites first. Otherwise the engine would hit its own probes in
+ *          all its later work. This function itself still hits them, so it is short.
  * Locks:   PLAT_PROBES held.  Return: 0; -EINVAL.
  */
 int register_check_all(struct kprobe **ps, size_t count, struct site_list *engine);
 /* register_check_caller - may probes be changed from here? Return: 0; -EDEADLK. */
 int register_check_caller(struct probe_reject *why);
 
-/* enable_wants_arming - is @site not armed though it should be? Locks: PLAT_PROBES held. */
+/* enable_wants_arming - should @site be armed, and is it not? Locks: PLAT_PROBES held. */
 bool enable_wants_arming(const struct site *site);
 
 /* ---- 2 check.c, blacklist.c, boundary.c ---- */
 
 /* kprobe_check - may the instruction at @addr carry a probe?
- * @insn: receives it, decoded from its original bytes
+ * @insn: receives the instruction, decoded from its original bytes
  * Context: thread.  Locks: PLAT_PROBES held.  Return: 0, or the errno of the reason.
  */
 int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why);
@@ -282,57 +293,59 @@ int kprobe_check(uintptr_t addr, struct insn *insn, struct probe_reject *why);
 void check_each_rule(uintptr_t addr, rule_told_t fn, void *arg);
 
 /* blacklist_why - why @addr, in code that can never carry a probe, is there. Context: any.
- * Return: a sentence; NULL: it is not.
+ * Return: a sentence; NULL: @addr is not in such code.
  */
 const char *blacklist_why(uintptr_t addr);
-/* blacklist_next - the range that contains @addr, or else the next one behind it.
+/* blacklist_next - the range that contains @addr, or else the next range behind it.
  * Context: any.  Return: 0; -ENOENT there is none.
  */
 int blacklist_next(uintptr_t addr, struct nokprobe_range *out);
-/* blacklist_add - what code says of itself. A range overlaps no other one and no marked
- * function; an empty one is none. The sentences stay for ever.
- * blacklist_remove - all that begins in [@start, @end). Without memory it stays: then what
- * comes to these addresses later has it, too.
+/* blacklist_add - add the functions and ranges that code has marked. A range overlaps no
+ * other range and no marked function; an empty range is ignored. The sentences are never
+ * freed.
+ * blacklist_remove - remove each range of the list that begins in [@start, @end). Without
+ * memory they stay in the list, and apply to any code that is loaded there later.
  * Context: thread; blacklist_add() also boot, for the marks of the image.
  * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
 int blacklist_add(const struct nokprobe_marks *more);
 void blacklist_remove(uintptr_t start, uintptr_t end);
 
-/* boundary_find - decode the function around @addr up to it.
+/* boundary_find - decode @function, which contains @addr, from its start up to @addr.
  * Context: thread.  Locks: PLAT_PROBES held.
  * Return: 0 and @insn; a reason's errno when no instruction begins at @addr.
  */
 int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct insn *insn,
                   struct probe_reject *why);
-/* boundary_before - the same for the instruction that ends at the boundary @addr. Return: as
- * above; -ENOENT where @function begins with @addr.
+/* boundary_before - the same for the instruction that ends at @addr, where another one
+ * begins. Return: as boundary_find(); -ENOENT if @addr is the start of @function.
  */
 int boundary_before(uintptr_t addr, const struct plat_symbol *function,
                     struct insn *insn);
-/* boundary_for_each - call @fn for each instruction of @function, decoded from its original
- * bytes, until the end or what does not decode.
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM; -EFAULT; -EILSEQ it ended early.
+/* boundary_for_each - call @fn for each instruction of @function, decoded from its
+ * original bytes, until its end, or until the first bytes that cannot be decoded.
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM; -EFAULT; -EILSEQ bytes were not decoded.
  */
 int boundary_for_each(const struct plat_symbol *function,
                       void (*fn)(const struct insn *insn, void *arg), void *arg);
-/* boundary_forget - text has changed, or memory is wanted back: some 80 bytes for each
- * function that was asked about.
+/* boundary_forget - drop what boundary_find() remembers, because text has changed, or to
+ * free memory: it keeps some 80 bytes for each function that it was called for.
  * Locks: PLAT_PROBES held.
  */
 void boundary_forget(void);
 
 /* ---- 3 prepare.c, boost.c, step.c, emulate.c ---- */
 
-/* kprobe_prepare - stage 3 for a new address: the site, its slot and its way to run.
- * Locks: PLAT_PROBES held.  Return: NULL with @why filled.
+/* kprobe_prepare - stage 3 for a new address: make the site and its slot, and choose the
+ * way in which its instruction is run.
+ * Locks: PLAT_PROBES held.  Return: the site; NULL, with @why filled.
  */
 struct site *kprobe_prepare(const struct insn *insn, struct probe_reject *why);
-/* kprobe_unprepare - free it; no thread may be inside. */
+/* kprobe_unprepare - free @site; no thread may be inside its slots. */
 void kprobe_unprepare(struct site *site);
-/* prepare_step - make the copy for steps, unless it is there or never needed; before a
- * probe with a post-handler is published.
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM, -ERANGE, and the site is as before.
+/* prepare_step - make the step slot of @site, unless it exists or is never needed. The
+ * caller does so before it publishes a probe with a post-handler.
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM, -ERANGE, and the site is unchanged.
  */
 int prepare_step(struct site *site, struct probe_reject *why);
 /* prepare_way - choose the way again after probes came or went. Locks: PLAT_PROBES held. */
@@ -343,9 +356,10 @@ void emulate_prepare(struct emulation *e, const struct insn *insn);
 
 /* ---- 4 aggr.c ---- */
 
-/* aggr_add, aggr_remove - publish @p at @site, take it away again.
- * aggr_find - is @p registered at @site?   aggr_enabled - is one of them enabled?
- * aggr_mirror - show in the flags of all probes of @site whether it is a jump
+/* aggr_add, aggr_remove - add @p to the probes of @site, where hits find it; remove it.
+ * aggr_find - is @p registered at @site?   aggr_enabled - is any probe of @site enabled?
+ * aggr_wants_post - does any probe of @site have a post-handler?
+ * aggr_mirror - show in the flags of all probes of @site whether the site is a jump now
  * Locks: PLAT_PROBES held.
  */
 void aggr_add(struct site *site, struct kprobe *p);
@@ -357,14 +371,14 @@ bool aggr_wants_post(const struct site *site);
 
 /* ---- 5 and 13 arm.c ---- */
 
-/* kprobe_arm, kprobe_disarm - put the int3 of @count sites in, take it out, with one round
- * of synchronisation. On return every CPU executes the new text.
+/* kprobe_arm, kprobe_disarm - put the int3 of @count sites in, take it out, with one
+ * round of synchronisation. On return every CPU executes the new text.
  * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void kprobe_arm(struct site **sites, size_t count);
 void kprobe_disarm(struct site **sites, size_t count);
-/* kprobe_guard - the same for sites of which no jump is made, now and as long as they are
- * armed, and whose bytes no jump reads. Locks: as above.
+/* kprobe_guard - as kprobe_arm(), but the sites stay breakpoints: no jump is made of them
+ * as long as they are armed. No jump may read their bytes. Locks: as kprobe_arm().
  */
 void kprobe_guard(struct site **sites, size_t count);
 
@@ -375,11 +389,13 @@ void kprobe_guard(struct site **sites, size_t count);
  * engine's.
  */
 bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu);
-/* hit_enter - become an active hit of @site, if it may; else the miss is counted, when
- * @stage is the first.
- * hit_untrapped - a hit of @site that no int3 has brought; interrupts off.
- * hit_leave - be a hit no longer; @hit is the latest. @jumped: as is.jumped
- * Return: NULL when the handlers must be left out.
+/* hit_enter - make a new entry in hits[], if the handlers of @site may run now. If they
+ * may not and @stage is HIT_PRE, count the miss.
+ * Return: the entry; NULL: the handlers must not run.
+ * hit_untrapped - do for @site what its int3 would have done: the CPU came in another
+ * way. Interrupts off.
+ * hit_leave - give up @hit, which must be the latest entry. @jumped: the value of
+ * @hit->is.jumped
  */
 struct probe_hit *hit_enter(struct probe_cpu *cpu, struct site *site,
                             struct pt_regs *regs, enum hit_stage stage);
@@ -392,8 +408,8 @@ NOKPROBE_INLINE void hit_leave(struct probe_cpu *cpu, struct probe_hit *hit, boo
     barrier();
     cpu->depth--;
 }
-/* kprobe_resume - go on with the hit of @regs behind the handler that faulted.
- * Context: trap.
+/* kprobe_resume - a handler was given up because it had faulted: go on with its hit, as
+ * if the handler had returned. @regs: the image of the hit. Context: trap.
  */
 void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu);
 
@@ -402,13 +418,18 @@ void account_miss(struct probe_cpu *cpu, struct site *site, enum probe_miss caus
 
 /* ---- 8 step.c, boost.c, emulate.c: continue with the instruction ---- */
 
-/* boost_sti - let STI happen, together with its successor where that is possible.
- * boost_sti_again - STI has been stepped, and the program is to go on behind it.
+/* boost_sti - change @regs so that the STI of @site is executed next, if possible
+ * together with the instruction behind it.
+ * boost_sti_again - a step over the STI has ended, and the CPU would now take interrupts
+ * in front of the instruction behind it. Take back the effect of the STI, and let both be
+ * executed together.
  */
 void boost_sti(const struct site *site, struct pt_regs *regs);
 void boost_sti_again(const struct site *site, struct pt_regs *regs);
 
-/* site_go_on - the program is about to go on as @regs says: not under a jump.
+/* site_go_on - call this when @regs is final and the program is about to go on with it.
+ * If regs->ip lies under the jump of a region, it is changed to the copy in the region's
+ * cell.
  * Context: any.
  */
 NOKPROBE_INLINE void site_go_on(const struct site *site, struct pt_regs *regs)
@@ -425,8 +446,8 @@ NOKPROBE_INLINE void boost_run(struct site *site, struct pt_regs *regs)
         boost_sti(site, regs);
 }
 
-/* emulate_run - Return: false when the instruction has faulted instead; the fault has been
- * dealt with.
+/* emulate_run - apply the instruction of @site to @regs. Return: false when the
+ * instruction has faulted; emulate_run() has then handled the fault.
  */
 bool emulate_run(struct site *site, struct pt_regs *regs);
 
@@ -451,16 +472,17 @@ bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_re
 bool kprobe_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu);
 
 enum step_engine { STEP_INT3, STEP_TF };
-/* step_set_engine - which trap ends a step from now on. NMI and code that has TF set are
- * always stepped by int3. Context: thread.
+/* step_set_engine - choose the trap that ends a step from now on. In an NMI, and in code
+ * that has TF set, int3 always ends it. Context: thread.
  */
 void step_set_engine(enum step_engine to);
 enum step_engine step_get_engine(void);
 
-/* ---- copy.c: which ip of the program an ip in a cell stands for ---- */
+/* ---- copy.c: from an address in a cell to the address in the program ---- */
 
-/* copy_start - where the copy begins in @cell; 0: it is none of @site's own.
- * copy_original - where in the program a CPU at @ip is; @ip itself outside of cells.
+/* copy_start - the address where the copy begins in @cell; 0 if the cell is not of @site.
+ * copy_original - the address in the program that @ip, an address in a cell, stands for.
+ * If @ip is not in a cell, @ip itself.
  * Context: any.
  */
 uintptr_t copy_start(const struct site *site, uintptr_t cell);
@@ -468,16 +490,18 @@ uintptr_t copy_original(uintptr_t ip);
 
 /* ---- 9 fault.c ---- */
 
-/* kprobe_fault_handler - any fault. One inside a slot is moved to the original address;
- * one inside a handler ends the handler and trips its probe.
- * Context: trap.  Return: true when the image can be resumed.
+/* kprobe_fault_handler - called for every fault. If the CPU is in a slot, the fault is
+ * reported at the original address. A fault in a handler ends the handler and trips its
+ * probe.
+ * Context: trap.  Return: true when the CPU can go on as @regs says.
  */
 bool kprobe_fault_handler(struct pt_regs *regs);
-/* fault_in_handler - would a fault now be one of a handler? Its probe, or NULL.
+/* fault_in_handler - the probe whose handler this CPU runs now, so that a fault would be
+ * a fault of that handler; NULL: none.
  * Context: any, preemption off.
  */
 const struct kprobe *fault_in_handler(const struct probe_cpu *cpu);
-/* fault_resume - ask the fault handlers from @p on, and leave. */
+/* fault_resume - call the fault handlers, beginning with that of @p, then leave @hit. */
 void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p);
 
 /* ---- 14 reclaim.c ---- */
@@ -488,5 +512,5 @@ void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p
 void kprobe_reclaim(struct site **sites, size_t count);
 /* reclaim_unreached - the same for sites that were never armed: no thread can be inside. */
 void reclaim_unreached(struct site **sites, size_t count);
-/* reclaim_rest - when no site is left: what all of them shared. */
+/* reclaim_rest - if no site is left, free the memory that all sites shared. */
 void reclaim_rest(void);

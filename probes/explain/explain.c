@@ -1,6 +1,6 @@
-/* explain.c - stages 2 and 3 without consequences: the rules, then a site that is made as
- * if for a probe and thrown away. Not made of what registering remembers, but by doing the
- * same: what it says is what would happen.
+/* explain.c - stages 2 and 3 for an address, without a probe: check the rules, make a site
+ * as if for a probe, look at it, and free it. The answer is right because the same
+ * functions run as for a registration.
  */
 #include "probes/explain/explain.h"
 
@@ -17,7 +17,9 @@ struct window {
     bool found;
 };
 
-/* Until the instruction is found, the window slides; then it fills up. */
+/* The window holds the instructions around the address. Until the address is reached, a new
+ * instruction takes the place of the oldest one; after that, the free places are filled.
+ */
 static void window_add(const struct insn *insn, void *arg)
 {
     struct window *w = arg;
@@ -117,7 +119,7 @@ static int look_on(struct kprobe *p UNUSED, struct pt_regs *regs UNUSED)
     return 0;
 }
 
-/* try_jump - of a probe with a handler. */
+/* try_jump - find out which jump a probe with a handler would get at @site. */
 static void try_jump(struct explanation *e, struct site *site)
 {
     struct kprobe p = { .pre_handler = look_on };
@@ -135,8 +137,8 @@ static void try_jump(struct explanation *e, struct site *site)
     site->probes = NULL;
 }
 
-/* try_stage_3 - prepare, look, undo. The site was never armed, so no CPU has run into
- * it.
+/* try_stage_3 - prepare a site, look at it, and free it. It can be freed at once: it is
+ * never armed, so no CPU can be in its copies.
  */
 static void try_stage_3(struct explanation *e, struct verdict *v)
 {

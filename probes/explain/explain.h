@@ -1,5 +1,6 @@
-/* explain.h - all that decides what becomes of an address: its bytes and whose they are,
- * the rules one by one, and the way its instruction is run, or would be.
+/* explain.h - all facts about an address that matter for a probe there: its bytes and which
+ * code they belong to, the result of each rule, and the way in which its instruction is
+ * run, or would be run.
  */
 #pragma once
 
@@ -15,7 +16,7 @@
 #define EXPLAIN_AROUND 4 /* instructions before the address, and behind it */
 #define EXPLAIN_MAP (2 * EXPLAIN_AROUND + 1)
 
-/* What a byte that is in the text now belongs to. */
+/* To what a byte of the text belongs now. */
 enum explain_owner {
     OWNER_NOBODY,   /* there is no byte: it cannot be read */
     OWNER_ORIGINAL, /* it is as linked, as far as the engine knows */
@@ -26,17 +27,15 @@ enum explain_owner {
 
 struct explain_byte {
     enum explain_owner owner;
-    uint8_t now;      /* what a CPU fetches there */
-    uint8_t original; /* without the engine */
+    uint8_t now;      /* the byte that a CPU fetches */
+    uint8_t original; /* the byte that would be there without the engine */
     uintptr_t jump;   /* OWNER_JUMP: the address of the jump */
-    uintptr_t
-        reader; /* a jump that has it in its displacement, without having written it;
-                       * the first one, or 0 */
+    uintptr_t reader; /* the first jump that reads this byte but has not written it */
 };
 
 #define EXPLAIN_CHANGES 8
 
-/* A cell, as it is or as it would be filled, from where it is entered on. */
+/* The code of a cell, from the place where CPUs enter it, as it is or as it would be. */
 struct explain_copy {
     const char *what; /* "boost", "step", "pair", "detour" */
     uintptr_t addr;
@@ -69,9 +68,9 @@ struct explanation {
     struct text_change changes[EXPLAIN_CHANGES]; /* the last one first */
 
     bool in_function;
-    struct plat_symbol function; /* the one around it */
-    size_t map_count; /* its instructions around the address; none if unknown */
-    size_t map_at;    /* the one that the address lies in; map_count: none */
+    struct plat_symbol function; /* the function around the address */
+    size_t map_count; /* how many instructions are in @map; 0: they are not known */
+    size_t map_at;    /* index of the one around the address; map_count: none */
     struct insn map[EXPLAIN_MAP];
 
     struct probe_reject why; /* the first broken rule; err 0: it accepts a probe */
@@ -84,10 +83,10 @@ struct explanation {
     size_t copy_count;
     struct explain_copy copies[4];
     struct explain_jump jump;
-    enum detour_kind detour; /* where a jump from here leads to; if not probed: what a
-                              * probe with a pre-handler would get */
+    enum detour_kind detour; /* the detour that the jump leads to; if no probe is here:
+                              * the one that a probe with a pre-handler would get */
     bool detour_specialized; /* the detour's code was made for this site alone */
-    bool linked;             /* the detour leads straight to that of the next site */
+    bool linked;             /* the detour ends with a link to that of the next site */
     bool flags_live;         /* from here on the program may read status flags before it
                               * writes them, so a detour has to preserve them */
     size_t probes, disabled, with_post;

@@ -1,12 +1,14 @@
-/* explain_jump.c - is there a jump at an address, and of which kind? Could there be one? And
- * if not, why?
+/* explain_jump.c - is there a jump at an address, and of which kind? Could there be one?
+ * And if not, why?
  */
 #include "probes/explain/explain.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/region.h"
 
-/* rung_of_site - what the planner had chosen: it shows in what has become of it. */
+/* rung_of_site - the rung that the planner has chosen. It is not stored; the written jump
+ * shows it.
+ */
 static enum pun_rung rung_of_site(const struct site *site)
 {
     if (site_is_call(site))

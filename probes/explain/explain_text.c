@@ -1,7 +1,8 @@
-/* explain_text.c - of the bytes at an address: whose each is, and what was done to it lately.
+/* explain_text.c - the bytes at an address: to what each belongs, and its latest changes.
  *
- * A byte is the program's, or it was written by a jump, which may begin in front of it. In
- * either case another jump may read it as a part of its displacement.
+ * A byte is the program's, or the engine has written it as a part of a jump, which may
+ * begin in front of it. In both cases another jump may read it as a part of its
+ * displacement.
  */
 #include "probes/core/recover.h"
 #include "probes/core/registry.h"
@@ -36,7 +37,9 @@ static void look_at_byte(struct explain_byte *b, uintptr_t addr)
     }
 }
 
-/* bytes_of_interest - to the end of the instruction around, or of the jump there. */
+/* bytes_of_interest - how many bytes from the address on to look at: up to the end of the
+ * instruction around it, or of the jump that is there.
+ */
 static size_t bytes_of_interest(const struct explanation *e)
 {
     const struct site *site = registry_find(e->addr);

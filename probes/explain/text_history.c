@@ -1,5 +1,5 @@
-/* text_history.c - the last changes of text, in a ring: for people who look at an address,
- * and wonder what has changed it.
+/* text_history.c - the last changes of text, in a ring. They answer the question which
+ * change has made the bytes at an address what they are.
  */
 #include "probes/explain/text_history.h"
 
@@ -34,7 +34,9 @@ static void note_change(const struct text_poke *p)
         c->bytes[i] = p->bytes[i];
 }
 
-/* The oldest are forgotten, so of a large batch only the end is noted. */
+/* A batch may be larger than the ring. Its first changes would be overwritten at once, so
+ * only its last ones are noted.
+ */
 void ext_poke_begins(const struct text_poke *pokes, size_t count)
 {
     noted += count - remembered(count);
@@ -82,7 +84,7 @@ static bool tail_differs(const struct text_change *c)
     return false;
 }
 
-/* is_guarded - did the int3 of the guard stand there before the new first byte? */
+/* is_guarded - was an int3 written as a guard, before the new first byte? */
 static bool is_guarded(const struct text_change *c)
 {
     return c->guard_level != TEXT_POKE_UNGUARDED || c->old[0] == INSN_INT3;

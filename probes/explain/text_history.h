@@ -8,30 +8,30 @@
 
 #define TEXT_HISTORY_LEN 1024
 
-/* What a piece of text became, and by which phases: text_phases.h. */
+/* One change of a piece of text, and the phases in which it was written: text_phases.h. */
 struct text_change {
     uintptr_t addr;
-    uint64_t ns;          /* plat_clock_ns(), when all CPUs had it */
+    uint64_t ns;          /* plat_clock_ns(), when all CPUs executed the new text */
     uint64_t first_phase; /* the number of the first phase of its batch */
-    uint16_t phases; /* how many there were: each wrote here, or elsewhere, or both */
+    uint16_t phases;      /* how many phases; some may have written no bytes here */
     uint16_t guard_level, first_level; /* as in struct text_poke */
     uint8_t len;
-    uint8_t old[INSN_MAX_LEN];   /* before; 0 where they could not be read */
-    uint8_t bytes[INSN_MAX_LEN]; /* from then on */
+    uint8_t old[INSN_MAX_LEN];   /* the bytes before; 0 where they could not be read */
+    uint8_t bytes[INSN_MAX_LEN]; /* the bytes after the change */
 };
 
-/* text_history_find - the latest changes of bytes in [@start, @end), the last one first.
+/* text_history_find - the latest changes of bytes in [@start, @end), the latest one first.
  * Context: thread.  Locks: PLAT_TEXT held.  Return: how many, at most @max.
  */
 size_t text_history_find(uintptr_t start, uintptr_t end, struct text_change *out,
                          size_t max);
-/* text_history_count - changes noted since boot, those that are forgotten included. */
+/* text_history_count - how many changes were noted since boot. */
 uint64_t text_history_count(void);
 
-/* text_change_in - which bytes of @c one of its phases has stored.
+/* text_change_in - find the bytes of @c that one of its phases has stored.
  * @step, @level: of the phase
- * @off:          filled: the first of these bytes, from c->addr on
- * Context: any.  Return: how many; 0: the phase has written elsewhere only.
+ * @off:          receives the offset of the first of these bytes from c->addr
+ * Context: any.  Return: how many bytes; 0: the phase has stored no bytes of @c.
  */
 size_t text_change_in(const struct text_change *c, unsigned step, unsigned level,
                       size_t *off);

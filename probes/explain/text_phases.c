@@ -1,6 +1,7 @@
 /* text_phases.c - the last phases of changes of text, in a ring.
  *
- * Nothing here depends on the log, and a phase costs some words to write; so it is always on.
+ * Phases are always noted: this does not need the log, and costs only some stores for a
+ * phase.
  */
 #include "probes/explain/text_phases.h"
 

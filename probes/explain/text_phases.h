@@ -1,5 +1,5 @@
-/* text_phases.h - the last phases of changes of text: what was stored when, that the CPUs
- * were asked to synchronise, and when each of them had done so.
+/* text_phases.h - the last phases of changes of text. In a phase the engine stores some
+ * bytes, asks the CPUs to synchronise, and waits until each CPU has done so.
  */
 #pragma once
 
@@ -9,8 +9,8 @@
 #define TEXT_PHASE_HALTED UINT32_MAX
 
 struct text_phase {
-    uintptr_t first; /* of the batch: its lowest address */
-    size_t count;    /* of the batch: places */
+    uintptr_t first; /* the lowest address of the batch */
+    size_t count;    /* how many places the batch changes */
     uint64_t ns;     /* plat_clock_ns(), when all was stored and the CPUs were asked */
     uint16_t level;
     uint8_t step; /* enum text_poke_step */
@@ -19,15 +19,17 @@ struct text_phase {
         answered[PLAT_CPUS_MAX]; /* nanoseconds behind @ns; HALTED: no need to ask it */
 };
 
-/* text_phases_count - how many there have been since boot. Context: any. */
+/* text_phases_count - how many phases there have been since boot. Context: any. */
 uint64_t text_phases_count(void);
-/* text_phases_get - phase @number, from 0 on.
- * Context: thread.  Locks: PLAT_TEXT held.  Return: false: not yet, or forgotten.
+/* text_phases_get - fill @out with a phase.
+ * @number: 0 is the first phase since boot
+ * Context: thread.  Locks: PLAT_TEXT held.
+ * Return:  false: there has been no such phase yet, or the ring has it no more.
  */
 bool text_phases_get(uint64_t number, struct text_phase *out);
-/* text_phases_watch - have @fn called with each phase, twice: when all is stored, with cpus
- * still 0, and when all CPUs have answered. It may take its time.
- * @fn: NULL: none. Context of @fn: thread; machine stopped.
+/* text_phases_watch - let @fn be called twice for each phase: when all bytes are stored
+ * (p->cpus is still 0), and when all CPUs have answered. @fn may take long.
+ * @fn: NULL: call no function any more. Context of @fn: thread; machine stopped.
  * Locks: PLAT_TEXT held, in @fn, too.
  */
 void text_phases_watch(void (*fn)(const struct text_phase *p));

@@ -1,4 +1,4 @@
-/* totals.c - the sums of what each CPU counts for itself. */
+/* totals.c - sums of the counters of all CPUs. */
 #include "probes/explain/totals.h"
 
 #include "probes/jump/counter.h"

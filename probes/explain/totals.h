@@ -1,12 +1,13 @@
-/* totals.h - what all CPUs have counted of their hits, together. */
+/* totals.h - the counters about hits, summed over all CPUs. */
 #pragma once
 
 #include "probes/core/life.h"
 
 struct probe_totals {
-    uint64_t
-        traps; /* taken for probes: the sum of the next two lines, without WAY_JUMP and
-                     * less those that no trap was needed for */
+    /* Traps that were taken for probes: the sum of the next two lines, without WAY_JUMP,
+     * minus @untrapped.
+     */
+    uint64_t traps;
     uint64_t ran[WAYS], missed[MISS_CAUSES];
     uint64_t steps, redirected, retries;
     uint64_t untrapped;

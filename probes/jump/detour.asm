@@ -1,13 +1,15 @@
-; detour.asm - what the engine's jumps call: it builds the register image and goes on from it.
+; detour.asm - the routines that the cells of detours call: a routine builds the register
+; image, calls the handlers, and goes on as the image says.
 ;
-; A jump at a probed instruction leads to a cell (probes/jump/detour.c), which calls one of
-; these. So on entry the stack holds, from the top:
+; A jump at a probed instruction leads to a cell (probes/jump/detour.c). The cell calls one
+; of these routines. So on entry the stack holds, from rsp upwards:
 ;
-;   word 0     where the program goes on, in a cell of the engine
-;   word 1     only at a direct call: the return address that it has pushed
+;   word 0     the address in the cell where the CPU goes on
+;   word 1     only if the probed instruction is a direct call: the return address of that
+;   call
 ;
-; and all registers and flags are the program's. Below these words the image is built, as a
-; trap would have done, but without one:
+; All registers and flags are the program's. The routine builds the image below these words,
+; with the same contents as after a trap:
 ;
 ;   higher   | program's stack   |  <- regs.sp
 ;            | (word 1)          |
@@ -19,18 +21,19 @@
 ;            | rdi ... r15       |
 ;   lower    +-------------------+  <- rsp = struct pt_regs *
 ;
-; A word that is pushed for the program, by a handler or by what emulates a call, lands in
-; word 0 or in the gap. The stack is as aligned as the program's was.
+; A handler, or the emulation of a call, may push a word for the program. That word lands in
+; word 0 or in the gap. The stack is aligned as the program's stack was.
 ;
-; The way on is `ret`, into the cell, with the registers of the image. Status flags are put
-; back one by one, since `popfq` takes several times as long; other flags have not changed.
-; But if they have (DF is cleared for C code, and changed if it was set), or ip or sp, which
-; only the image can express, then the image is left as after a trap, by trap_exit. There
-; interrupts go off before preemption goes on: a thread that is preempted in trap_exit could
-; not be seen to be on its way to a cell.
+; The usual way back is a `ret` into the cell, with the registers of the image. The status
+; flags are loaded one by one, because `popfq` takes several times as long. This way is only
+; possible if the handlers have changed nothing but general registers. If flags, ip or sp
+; have changed, the CPU leaves as after a trap, by trap_exit. (A set DF counts as
+; changed, because it is cleared for C code.) In that case interrupts go off before
+; preemption goes on: if a thread were preempted in trap_exit, quiescence could not see that
+; the thread is on its way to a cell.
 ;
-; An ip in here means that the program is at a probed instruction. Where word 0 is then
-; follows from the ip alone, by detour_codes.
+; When a CPU is in these routines, the program is at a probed instruction. The table
+; detour_codes tells from the ip alone where word 0 is on the stack.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
@@ -49,8 +52,9 @@ extern switch_if_due
 
 %define CPU(field) r13 + field
 
-; BUILD words: the image, below that many words. rbx = the program's flags, r13 = the CPU's
-; area, r14 = site; preemption off, r12.
+; BUILD words: build the image below that many words, and switch preemption off.
+; Out: rbx = the program's flags, r12 = as PREEMPT_OFF leaves it, r13 = the CPU's area,
+;      r14 = the site
 %macro BUILD 1
     lea rsp, [rsp - GAP - 16]               ; ss, sp
 .pushf:
@@ -86,10 +90,10 @@ extern switch_if_due
     call %1
 %endmacro
 
-; RUN label, label: what kprobe_jump_handler does, as far as no hit is active on this CPU and
-; enough of the stack is left; else on to the first label. Where there are more probes than
-; one, or the handler has set ip, on to the second label, which comes back to .done.
-; Out: eax = what the handler says
+; RUN rare, more: do the work of kprobe_jump_handler in the common case (see admit.inc). In
+; other cases jump to the label @rare. If the handler has returned a value that is not 0, or
+; there is another probe, jump to the label @more; the code there comes back to .done.
+; Out: eax = the return value of the handler
 %macro RUN 2
     mov rdi, [r14 + SITE_PROBES]
     lea rax, [rel no_probe]
@@ -119,7 +123,7 @@ extern switch_if_due
     HIT_END 0, HIT_RUNNING, HIT_SITE
 %endmacro
 
-; INTERRUPTS_AS_IMAGE: what plat_flags_as() does.
+; INTERRUPTS_AS_IMAGE: do the work of plat_flags_as().
 %macro INTERRUPTS_AS_IMAGE 0
     cld
   %ifndef HOSTED
@@ -135,8 +139,10 @@ extern switch_if_due
   %endif
 %endmacro
 
-; MORE: behind a handler that has said eax; rdi = the next probe. A return probe whose call is
-; simple is followed here. No per-CPU counter: those count hits.
+; MORE: after a handler that has returned eax, run the handlers of the other probes of the
+; site; rdi = the next probe. If that is a return probe and the call is simple (follow.inc),
+; the call is followed here, without calling C. The per-CPU counter is not changed, because
+; it counts hits, and this is still the same hit.
 %macro MORE 0
     test eax, eax
     jnz .done
@@ -180,7 +186,8 @@ extern switch_if_due
     jmp .done
 %endmacro
 
-; FLAGS_OF_CPU_TO reg: and a row for the place where one more word is on the stack.
+; FLAGS_OF_CPU_TO reg: copy the flags to @reg, by pushfq and pop. A table row tells that
+; between the two one more word is on the stack.
 %macro FLAGS_OF_CPU_TO 1
     pushfq
 %%pushed:
@@ -190,9 +197,12 @@ extern switch_if_due
     __?SECT?__
 %endmacro
 
-; UNCHANGED words, label: on to label if the handler, as rax says, or the image wants more
-; than other registers and status flags. A set DF does, and so do flags of the CPU that the
-; handler has changed and left so, such as IF. All of it is looked at at once.
+; UNCHANGED words, label: jump to @label unless the CPU can go on in the cell with the
+; registers of the image. The jump is taken if
+;   - the handler has returned a value that is not 0 (rax),
+;   - sp or a flag has changed in the image, or DF is set there,
+;   - the handler has changed a flag of the CPU, such as IF, and has not changed it back.
+; All conditions are collected in rax, and tested by one jump.
 %macro UNCHANGED 2
     and ebx, ~FLAGS_DF
     FLAGS_OF_CPU_TO rdx
@@ -208,7 +218,7 @@ extern switch_if_due
     jnz %2
 %endmacro
 
-; GO_ON: back into the cell.
+; GO_ON: go back into the cell.
 %macro GO_ON 0
     LOAD EACH_REGISTER
     lea rsp, [rsp + WORD_0]
@@ -216,7 +226,7 @@ extern switch_if_due
     ret
 %endmacro
 
-; LEAVE: by the image.
+; LEAVE: go on as the image says, as after a trap.
 %macro LEAVE 0
     frame image
     INTERRUPTS_OFF
@@ -224,7 +234,7 @@ extern switch_if_due
     jmp switch_if_due
 %endmacro
 
-; CODE name: a routine, and its row in the table; struct detour_code.
+; CODE name: begin a routine, and make its row in the table: struct detour_code.
 %macro CODE 1
 proc %1, 64
     [section .rodata_detour_codes progbits alloc noexec nowrite align=8]
@@ -234,7 +244,8 @@ proc %1, 64
 
 section .text.detour progbits alloc exec nowrite align=64
 
-; Three times the same: how many words lie above the image, and whether status flags matter.
+; CALL name, words, live: a routine. @words: how many words lie above the image; @live:
+; whether the program may still read the status flags.
 %macro CALL 3
 CODE %1
   %if %2 == 2
@@ -271,13 +282,16 @@ nokprobe %1
 
     CALL detour_call, 1, 1
 
-; The status flags are written before they are read again, whatever way the program goes.
+; For sites where the status flags are dead: on each path the program writes them before it
+; reads them.
     CALL detour_call_dead, 1, 0
 
-; The program has called, and pushed its return address; a handler sees the stack as before.
+; For direct calls: the program has pushed its return address. A handler must see the stack
+; as it was before the push.
     CALL detour_called, 2, 1
 
-; Not between those that should be on one page, and look-ups in an emulator so saved.
+; The routines from here on are seldom used. They lie in a section of their own, so that
+; those above share one page. This saves an emulator look-ups.
 section .text.detour.rare progbits alloc exec nowrite align=64
 
 CODE detour_image
@@ -298,7 +312,8 @@ CODE detour_image_called
 endproc detour_image_called
 nokprobe detour_image_called
 
-; The instruction has been run; what a post-handler changes is where the program goes on.
+; For post-handlers: the instruction has been run. The program goes on with the image as the
+; post-handler leaves it.
 CODE detour_post
     frame detour_post, SITE_ADDR, SITE_LEN
     BUILD 1
@@ -315,7 +330,8 @@ nokprobe detour_post
 
 section .rodata
 align 8
-; A probe that is not there counts as disabled, which is not what RUN is for.
+; RUN uses this in place of a probe when the site has none. It looks disabled, so RUN takes
+; its first label.
 no_probe:
     times KPROBE_SIZE db 0xff
 

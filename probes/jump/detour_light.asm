@@ -1,25 +1,33 @@
-; detour_light.asm - a detour for one light handler: patterns like those of
-; detour_specialized.asm.
-; No image, and of its entry in hits[] only that it is taken, which keeps the thread on its
-; CPU. A word of the CPU's says where its struct plat_light is, which is all that others need.
+; detour_light.asm - patterns, like those of detour_specialized.asm, for a site with one
+; light handler.
+;
+; The detour builds no image. It takes the first entry of hits[], which keeps the thread on
+; its CPU, but writes nothing into the entry. It stores a pointer to its struct plat_light
+; in the CPU's struct probe_cpu; other code needs to know no more of the hit.
 ;
 ;   higher   | program's stack      |
-;            | rdi ... r11          |  what C may change
-;            | flags                |  as lahf and seto leave them, where they are live
-;            | rbp                  |  should the handler never return: it is the frame
-;            | struct kprobe *      |  pointer, and so changed by every handler
+;            | rdi ... r11          |  the registers that C code may change
+;            | flags                |  as lahf and seto leave them; only where they are live
+;            | rbp                  |  (see below)
+;            | struct kprobe *      |
 ;   lower    +----------------------+  <- rsp = struct plat_light *
 ;
-; A handler of which more could be lost, since it calls others or changes more, finds all of
-; that saved: the real flags, r15 to r12, rbx and the count of preemption, in front of rbp.
-; What it does to that count, and to flags of the CPU, is undone when it has returned.
+; rbp is saved for the case that the handler is given up and never returns: rbp is the frame
+; pointer, so every handler changes it.
 ;
-; Common is: what admit.inc says, the CPU is in no interrupt either, and DF is clear; lodsb
-; tells which way it points, in less time than pushfq. What is rare calls the code that all
-; sites share, with all registers and flags as they came. That finds the site by its return
-; address, as at the end of a cell.
+; A handler that calls other functions, or changes other registers, could lose more than
+; that when it is given up. The "keep" patterns are for such handlers. They save also the
+; real flags, r15 to r12, rbx and the preemption count, between the registers of C and rbp.
+; If the handler changes that count or a flag of the CPU, the detour undoes the change after
+; the handler.
 ;
-; Whether the CPU is ready is not asked: before there are cells all CPUs are.
+; The common case is: the conditions of admit.inc hold, the CPU is in no interrupt, and DF
+; is clear. lodsb shows the value of DF, and takes less time than pushfq. In other cases the
+; detour calls the code that all sites share, with the program's registers and flags. That
+; code finds the site by its return address, as if the cell had called it.
+;
+; The code does not check that the CPU is ready for probes: all CPUs are ready before the
+; first detour is made.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
@@ -34,7 +42,7 @@ extern detour_call, detour_call_dead
 bits 64
 
 KEPT_LEN equ 8 * 8                      ; from struct plat_light to the real flags
-LINE equ 32                             ; at whose end, behind a call, the site is
+LINE equ 32                             ; the line that a call ends in ends with the site
 CALL_LEN equ 5
 JMP_LEN equ 5
 
@@ -42,14 +50,15 @@ JMP_LEN equ 5
 %define CHANGED_BY_C rdi, rsi, rdx, rcx, rax, r8, r9, r10, r11
 %define KEPT_BY_C r15, r14, r13, r12, rbx
 
-; POP_STATUS: as lahf and seto have left them. Lost: rax
+; POP_STATUS: load the status flags from the word that lahf and seto have made. Lost: rax
 %macro POP_STATUS 0
     pop rax
     add al, 0x7f                        ; OF
     sahf
 %endmacro
 
-; LIGHT name, whether status flags matter, whether all is kept: struct plat_pattern.
+; LIGHT name, live, keep: a pattern, struct plat_pattern. @live: whether the program may
+; still read the status flags. @keep: whether it is one of the "keep" patterns.
 %macro LIGHT 3
     PATTERN
   %if %3
@@ -140,6 +149,7 @@ JMP_LEN equ 5
     LIGHT detour_light, 1, 0
     LIGHT detour_light_keep, 1, 1
 
-; The status flags are written before they are read again, whatever way the program goes.
+; For sites where the status flags are dead: on each path the program writes them before it
+; reads them.
     LIGHT detour_light_dead, 0, 0
     LIGHT detour_light_keep_dead, 0, 1

@@ -1,20 +1,21 @@
-; detour_return.asm - the entry of a function that nothing but a return probe is on: what
-; kretprobe_entry() does where that is simple, without an image of the registers.
+; detour_return.asm - called at the entry of a function that has no other probe there than a
+; return probe. It does the work of kretprobe_entry() in the simple case, without an image
+; of the registers.
 ;
-; The return address stays where it is, and is taken off the stack when it is in the shadow:
-; the cell calls the function in its caller's stead, with the same stack, and is returned to;
-; see probes/returns/return_point.c. An interrupt may come between the two: nothing below rsp
-; is needed.
+; It saves the return address in the shadow, and then removes it from the stack. After that
+; the cell itself calls the function, with the same stack, and the function returns to the
+; cell: see probes/returns/return_point.c. An interrupt may come at any time and overwrite
+; what is below rsp, so no data is kept there.
 ;
-; Runs with preemption and interrupts as the program has them. Unregistering waits for
-; threads that are in here.
+; Preemption and interrupts are as the program has them. Unregistering waits for threads
+; that are in this code.
 ;
-; Simple is: what follow.inc says, what admit.inc says of the CPU, and enough of the stack is
-; left. What isn't is done with an image, by detour_call, and goes on where the
-; cell has a jump to the copy.
+; A call is simple if the conditions of follow.inc hold, and those of admit.inc about the
+; CPU, and enough of the stack is left. In other cases detour_call does the work, with an
+; image. The CPU then goes on at the last jump of the cell, which leads to the copy.
 ;
-; The status flags are always kept. Not to keep them where they are dead would save 6 of 215
-; instructions, and 3.6 % of the cycles under QEMU.
+; The status flags are always preserved. For functions at whose entry they are dead, this
+; costs 6 of 215 instructions, and 3.6 % of the cycles under QEMU.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
@@ -27,15 +28,15 @@ extern detour_call
 
 %define CPU(field) gs:field
 %define SAVED_REGISTERS rax, rcx, rdx, rsi, rdi, r8, r9
-FLAGS equ 7 * 8                 ; as lahf and seto leave them in ax
+FLAGS equ 7 * 8                 ; the place of the flags, as lahf and seto leave them in ax
 SAVED equ 8 * 8
-WORD_0 equ SAVED                ; where the cell goes on
+WORD_0 equ SAVED                ; the address in the cell where the CPU goes on
 SLOT equ SAVED + 8              ; the function's return address
 NOT_CALLED equ 2 * 5            ; from the cell's second call to its last jump
 
 section .text.detour progbits alloc exec nowrite align=64
 
-; RESTORE: as on entry
+; RESTORE: load the registers and status flags that they had on entry, and rsp.
 %macro RESTORE 0
     mov rax, [rsp + FLAGS]
     add al, 0x7f                        ; OF
@@ -44,14 +45,16 @@ section .text.detour progbits alloc exec nowrite align=64
     lea rsp, [rsp + SAVED]
 %endmacro
 
-; Its rows in the table of struct detour_code.
+; The rows of detour_return in the table of struct detour_code.
 [section .rodata_detour_codes progbits alloc noexec nowrite align=8]
     dq detour_return, 0, 0, detour_return.ret, SAVED / 8
     dq detour_return.jmp, 0, 0, detour_return.jmp, 0
 __?SECT?__
 
-; In:   [rsp] = where the cell goes on, [rsp + 8] = the return address
-; Out:  there, with neither of them on the stack, all registers and status flags as they were
+; In:   [rsp] = the address in the cell where the CPU goes on, [rsp + 8] = the return
+;       address
+; Out:  continues at that address in the cell, with both words removed from the stack. All
+;       registers and status flags have the values that they had on entry.
 proc detour_return, 64
     frame detour, SITE_ADDR
     lea rsp, [rsp - SAVED]
@@ -66,7 +69,7 @@ proc detour_return, 64
     mov rsi, [rsi + SITE_HOLDER]
     IS_SIMPLE rsp + SLOT
     lea rdx, [rcx + REGS_SIZE + STACK_MIN]
-    cmp [rax + SHADOW_LEN], rdx         ; with room for the handler, later
+    cmp [rax + SHADOW_LEN], rdx         ; the handler at the return needs this room, too
     sbb rdx, rdx
     or r8, rdx
     ADMIT_CPU d, NO_NMI
@@ -74,7 +77,7 @@ proc detour_return, 64
     cmp qword [gs:PERCPU_PROBE], 1      ; the CPU is ready for probes
     sbb rdx, rdx
     or r8, rdx
-    cmp rsi, 1                          ; still what it is for
+    cmp rsi, 1                          ; 0: the site is not one for this routine any more
     sbb rdx, rdx
     or r8, rdx
     jnz .not_simple

@@ -1,10 +1,13 @@
-; detour_specialized.asm - a detour that has code of its own: two patterns.
+; detour_specialized.asm - two patterns for specialized detours. Such a detour is a copy of
+; a pattern, made for one site.
 ;
-; What detour_call does, for one handler, as far as it is common: as admit.inc says, and DF is
-; clear. All else is C, jump.c. The image is where detour_call would have it, so the word next
-; to the program's stack is not used.
+; It does the work of detour_call for a site with one handler in the common case: the
+; conditions of admit.inc hold, and DF is clear. In all other cases it calls C code
+; (jump.c). The image lies at the same distance from the program's stack as in detour_call;
+; so one word next to the program's stack is not used.
 ;
-; Whether the CPU is ready is not asked: before there are cells all CPUs are.
+; The code does not check that the CPU is ready for probes: all CPUs are ready before the
+; first detour is made.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
@@ -20,15 +23,17 @@ extern switch_if_due
 
 bits 64
 
-STACK equ WORD_0 + 8                    ; the program's, from the image
+STACK equ WORD_0 + 8                    ; from the start of the image to the program's stack
 
-; CPU field: what is counted from GS, in the CPU's struct probe_cpu and around it. IMAGE
-; field: of the image; high up there is nearer to r15 than to rsp. Short instructions matter:
-; all of it has to fit in a cell.
+; CPU field: an operand for a field that is counted from GS, in the CPU's struct probe_cpu
+; or near it. IMAGE field: an operand for a field of the image. It is counted from r15,
+; which points into the image: for the fields that are used here the displacement then has
+; one byte. Short instructions matter, because all of the code has to fit in a cell.
 %define CPU(field) r13 + field - ROOM_OFF
 %define IMAGE(field) r15 + field - REGS_FLAGS
 
-; OWN name, whether status flags matter: struct plat_pattern.
+; OWN name, live: a pattern, struct plat_pattern. @live: whether the program may still read
+; the status flags.
 %macro OWN 2
     PATTERN
 %%rare:
@@ -36,7 +41,7 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
     HOLE HOLE_MOVED
     jmp %%ran
 %%changed:
-    call detour_specialized_leave       ; which finds the site by where it is called from
+    call detour_specialized_leave       ; it finds the site by its return address
     HOLE HOLE_MOVED
 
     PATTERN_ENTRY
@@ -67,7 +72,7 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
     ENTER IS_JUMPED, r12d, rax
     inc qword [gs:0]
     HOLE HOLE_COUNTER
-    mov [CPU(HIT_RUNNING)], rdi         ; and so it is of its site: hit_site()
+    mov [CPU(HIT_RUNNING)], rdi         ; hit_site() finds the site by this probe
     mov rsi, rsp
     call %%handled                      ; the handler
 %%handled:
@@ -97,7 +102,8 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
 
     OWN detour_specialized, 1
 
-; The status flags are written before they are read again, whatever way the program goes.
+; For sites where the status flags are dead: on each path the program writes them before it
+; reads them.
     OWN detour_specialized_dead, 0
 
 ; A specialized detour calls both of these routines. The register image lies above the
@@ -105,7 +111,7 @@ STACK equ WORD_0 + 8                    ; the program's, from the image
 section .text.detour.rare progbits alloc exec nowrite align=64
 
 ; A condition of the common case does not hold, so C code runs the handlers.
-; In: rdi = the probe. Out: eax = what the handlers return
+; In: rdi = the probe. Out: eax = the return value of kprobe_jump_handler()
 proc detour_specialized_rare
     cld
     btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
@@ -118,8 +124,8 @@ proc detour_specialized_rare
 endproc detour_specialized_rare
 nokprobe detour_specialized_rare
 
-; The handler has returned eax, which is not 0, or has changed more of the register image
-; than general registers and status flags. The CPU goes on as the register image says, and
+; The handler has returned eax, which is not 0, or has changed flags or sp in the register
+; image, or has changed a flag of the CPU. The CPU goes on as the register image says, and
 ; does not return to the detour.
 proc detour_specialized_leave
     pop rsi

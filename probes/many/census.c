@@ -1,4 +1,4 @@
-/* census.c - every instruction of the image is asked whether it would take a probe. */
+/* census.c - checks for every instruction of the image whether it could carry a probe. */
 #include "probes/many/census.h"
 
 #include "kernel/base/err.h"
@@ -30,7 +30,7 @@ static void count_insn(const struct insn *insn, void *arg UNUSED)
     census.refused[why.reason]++;
 }
 
-/* A function that does not decode to its end is counted as far as it does. */
+/* If a function cannot be decoded to its end, its instructions are counted up to there. */
 static bool count_function(const struct plat_symbol *function, void *arg)
 {
     struct counting *c = arg;

@@ -1,4 +1,4 @@
-/* census.h - what the rules make of the kernel's own text, as a whole. */
+/* census.h - how many instructions of the kernel's text the rules accept, and refuse. */
 #pragma once
 
 #include "kernel/base/nokprobe.h"
@@ -8,11 +8,11 @@
 
 #include <stddef.h>
 
-/* Text does not change, so this is counted once. */
+/* The program's text does not change, so it is counted once. */
 struct census {
     size_t functions;
-    size_t boundaries;                  /* instructions, all of them */
-    size_t refused[PROBE_REASON_COUNT]; /* of them, by rule; [PROBE_OK]: accepted */
+    size_t boundaries;                  /* all instructions */
+    size_t refused[PROBE_REASON_COUNT]; /* refused ones by rule; [PROBE_OK]: accepted */
 };
 
 /* census_get - the first call counts; later calls return the same result. Counting takes

@@ -10,9 +10,11 @@ static size_t portion(size_t left)
     return left < PORTION ? left : PORTION;
 }
 
-/* ---- in ---- */
+/* ---- register ---- */
 
-/* move_to_front - the @count probes from @from on come behind the first @in. */
+/* move_to_front - move the @count probes that begin at index @from, so that they begin at
+ * index @in.
+ */
 static void move_to_front(struct kprobe **ps, size_t in, size_t from, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -23,8 +25,8 @@ static void move_to_front(struct kprobe **ps, size_t in, size_t from, size_t cou
     }
 }
 
-/* register_off - disabled, so that nothing is armed yet. @in: of them; counts those that are
- * registered
+/* register_off - register the probes disabled, so that none is armed yet.
+ * @in: is increased by the number of registered probes
  */
 static int register_off(struct shell *sh, struct kprobe **ps, size_t count,
                         void (*refused)(struct kprobe *p, const struct probe_reject *why,
@@ -49,7 +51,7 @@ static int register_off(struct shell *sh, struct kprobe **ps, size_t count,
     return shell_interrupted(sh) ? -EINTR : 0;
 }
 
-/* take_back - all @in that are registered. The others never were. */
+/* take_back - unregister the first @in probes: only these are registered. */
 static void take_back(struct shell *sh, struct kprobe **ps, size_t in)
 {
     shell_progress(sh, "%zu probes are taken away again", in);
@@ -78,10 +80,10 @@ long mass_register(struct shell *sh, struct kprobe **ps, size_t count,
     return err ? err : (long)in;
 }
 
-/* ---- off, out ---- */
+/* ---- disable, unregister ---- */
 
-/* The engine's own code lies in front of everything else. It goes first, else it would trap
- * its way through the rest.
+/* The lowest addresses are those of the engine's own code. Its probes are disabled first.
+ * Otherwise the engine would hit its own probes while it disables all others.
  */
 int mass_disable(struct shell *sh, struct kprobe **ps, size_t count)
 {

@@ -1,9 +1,10 @@
-/* mass.h - very many probes in, off and out for a command that people may stop.
+/* mass.h - register, disable and unregister very many probes, for a command that the user
+ * may stop.
  *
- * The engine changes a set in one step, which takes seconds for all instructions of the
- * kernel. Here a set is handled in portions as far as that costs nothing, with a look for
- * Ctrl-C in between. Arming stays one step: jumps are planned for all of their neighbours
- * together.
+ * The engine changes a set of probes in one step. For all instructions of the kernel this
+ * takes seconds. Here a set is divided into portions where that does not make it slower,
+ * and the command looks for Ctrl-C between them. Arming stays one step, because the jumps
+ * of neighbouring instructions are planned together.
  */
 #pragma once
 
@@ -12,28 +13,33 @@
 
 #include <stddef.h>
 
-/* mass_register - as register_kprobes_some(): those that are accepted come first in @ps, and
- * are armed; @refused hears of the others. None of @ps may be disabled.
+/* mass_register - as register_kprobes_some(): register and arm the probes that the rules
+ * accept, and move them to the front of @ps.
+ * @ps:      enabled probes
+ * @refused: called for each probe that is refused
  *
  * Context: thread.
- * Return:  how many are registered; -EINTR stopped, or -ENOMEM, with none of them registered.
+ * Return:  how many are registered; -EINTR the user has stopped it, or -ENOMEM: in both
+ *          cases no probe is registered.
  */
 long mass_register(struct shell *sh, struct kprobe **ps, size_t count,
                    void (*refused)(struct kprobe *p, const struct probe_reject *why,
                                    void *arg),
                    void *arg);
 
-/* mass_disable - switch registered probes off, from the first one on.
+/* mass_disable - disable registered probes, beginning with the first one.
  *
  * Context: thread.
- * Return:  0; -EINTR stopped, some of them are off now; what disable_kprobes() says.
+ * Return:  0; -EINTR the user has stopped it, and some probes are disabled now; an errno of
+ *          disable_kprobes().
  */
 int mass_disable(struct shell *sh, struct kprobe **ps, size_t count);
 
-/* mass_unregister - switch them off, then take them out, from the last one on.
- * @count: of them; those that are left
+/* mass_unregister - disable the probes, then unregister them, beginning with the last one.
+ * @count: how many there are; on return, how many are still registered
  *
  * Context: thread.
- * Return:  0; -EINTR stopped, some are off or out now; what unregister_kprobes() says.
+ * Return:  0; -EINTR the user has stopped it, and some probes are disabled or unregistered
+ *          now; an errno of unregister_kprobes().
  */
 int mass_unregister(struct shell *sh, struct kprobe **ps, size_t *count);

@@ -26,7 +26,7 @@ size_t walk_functions(const char *pattern,
         if (sym.start == last || !begins_function(&sym, &function))
             continue;
         if (pattern && !glob_match(pattern, sym.name))
-            continue; /* a further name may */
+            continue; /* another name of the function may match */
         last = sym.start;
         count++;
         if (!fn(&function, arg))
@@ -59,7 +59,7 @@ int walk_boundaries(const struct plat_symbol *function, uintptr_t *done,
 
     plat_lock(PLAT_PROBES);
     err = boundary_for_each(function, pass_boundary, &b);
-    boundary_forget(); /* what @fn has asked about this function: it is done with */
+    boundary_forget(); /* the memory for this function is not needed any more */
     plat_unlock(PLAT_PROBES);
     *done = b.done;
     return err;

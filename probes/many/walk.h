@@ -1,6 +1,6 @@
 /* walk.h - the functions of kernel text, and their instructions, each of them once.
  *
- * A function that has several names is one; a label inside a function is none.
+ * A function that has several names counts once. A label inside a function does not count.
  */
 #pragma once
 
@@ -14,15 +14,17 @@
  * @pattern: one of its names must match it, see glob_match(); NULL takes all
  * @fn:      returns false to end the walk
  *
- * Context: thread.  Return: for how many it was called.
+ * Context: thread.  Return: for how many functions @fn was called.
  */
 size_t walk_functions(const char *pattern,
                       bool (*fn)(const struct plat_symbol *function, void *arg),
                       void *arg);
 
 /* walk_boundaries - call @fn for each instruction of @function, decoded from its original
- * bytes, but not for those of a function inside it that starts below @*done, which is
- * moved behind the last one. For a walk over functions: 0 at first.
+ * bytes. In a walk over functions no instruction is visited twice, even if one function
+ * lies inside another.
+ * @done: instructions below this address were visited by an earlier call; on return it is
+ *        the end of the last one. The walk over functions sets it to 0 first.
  *
  * Locks:  takes PLAT_PROBES and holds it while @fn is called.
  * Return: 0; -ENOMEM; -EFAULT; -EILSEQ it could not be decoded to its end.

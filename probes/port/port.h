@@ -1,30 +1,32 @@
-/* port.h - the probe engine as a part of the kernel. */
+/* port.h - what connects the probe engine with the rest of the kernel. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* probes_init - port_core_init(), and all other rooms; commands and files are made known.
+/* probes_init - port_core_init(), then the same for all other rooms; adds the commands of
+ * the console and the files.
  *
  * Context: boot thread, all CPUs online.
- * Return:  0; -ENOMEM; what vfs_add_tree() or shell_add_command() say.
+ * Return:  0; -ENOMEM; an errno of vfs_add_tree() or shell_add_command().
  */
 int probes_init(void);
 
-/* port_core_init - give each CPU its area, and take the traps of breakpoints.
- * @inside: is a thread that is at @ip inside code that can be taken away, or text that is
+/* port_core_init - give each CPU its struct probe_cpu, and set the handlers of the traps
+ * that breakpoints cause.
+ * @inside: plat_quiesce() asks it: is @ip in code that may be freed, or in text that is
  *          about to be written? Context: any.
  *
  * Context: boot thread, all CPUs online.  Return: 0; -ENOMEM.
  */
 int port_core_init(bool (*inside)(uintptr_t ip));
 
-/* port_text_init - remember what text is like before it is changed. Context: boot.
+/* port_text_init - keep hashes of the text, before it is changed. Context: boot.
  * Return:  0; -ENOMEM.
  */
 int port_text_init(void);
 
-/* port_shadow_init - be told of threads that come and go. Context: boot. */
+/* port_shadow_init - let the engine be told when a thread begins or ends. Context: boot. */
 void port_shadow_init(void);
 
 /* port_detour_cell - a CPU is at @ip, in code that the detours call, with stack pointer
@@ -38,17 +40,19 @@ uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp);
  */
 int port_optimizer_start(void);
 
-/* port_watch_init - take #DB for watches, too. Context: boot. */
+/* port_watch_init - let watches handle #DB, too. Context: boot. */
 void port_watch_init(void);
 
-/* report_init - let backtraces, panic reports and the log know of probes; take the traps of
- * handlers that fault or sleep. Context: boot thread, all CPUs have their areas.
+/* report_init - let backtraces, panic reports and the log show probes; set the trap
+ * handlers for probe handlers that fault or sleep. Context: boot thread, after
+ * port_core_init().
  */
 void report_init(void);
 
-/* port_module_init - let the engine hear of modules. Context: boot.
+/* port_module_init - let the engine be told when modules are loaded and unloaded. Context:
+ * boot.
  * Return: 0; -ENOMEM.
- * port_module_targets - plat_targets() of what was loaded.
+ * port_module_targets - plat_targets() for the text of modules.
  */
 struct plat_targets;
 int port_module_init(void);
@@ -61,15 +65,17 @@ int probes_add_commands(void);
  */
 int probes_add_files(void);
 
-/* probes_add_listed - the boot words probes=@list: `probe add` of each, which counts hits.
- * The log tells of those that are refused. Context: boot, behind probes_init().
+/* probes_add_listed - the boot argument probes=@list: do `probe add` for each entry, which
+ * makes a probe that counts hits. The log has the entries that are refused. Context: boot,
+ * after probes_init().
  */
 void probes_add_listed(const char *list);
 
-/* port_unprobe_at_panic - a panic shall restore all text, and say so. Context: boot. */
+/* port_unprobe_at_panic - let a panic restore all text, and say so. Context: boot. */
 void port_unprobe_at_panic(void);
 
-/* port_choose_jump - the boot word kprobes-jump=@word, as the file takes it.
+/* port_choose_jump - the boot argument kprobes-jump=@word, with the words that the file
+ * accepts.
  * Return: 0; -EINVAL.
  */
 int port_choose_jump(const char *word);

@@ -46,15 +46,15 @@ bool plat_is_detour(uintptr_t addr)
 }
 NOKPROBE(plat_is_detour);
 
-/* How many words the stack pointer is below the one that leads back to the cell, at each
- * instruction: none at the first and the last; in between `words`, but for two near the
- * start of those that push flags.
+/* How many words the stack pointer is below word 0, at each instruction of a routine. At
+ * the first and at the last instruction it is 0. Between them it is `words`. Routines that
+ * push the flags have two exceptions near their start: see words_below().
  */
 extern const struct detour_code {
     uintptr_t start, pushf, pushed, ret;
     size_t words;
 } detour_codes[], detour_codes_end[];
-/* Places in them where one more word is on the stack, about to be popped. */
+/* The addresses of instructions at which one more word is on the stack; they pop it. */
 extern const uintptr_t detour_pops[], detour_pops_end[];
 
 static size_t words_below(const struct detour_code *code, uintptr_t ip)

@@ -1,8 +1,8 @@
-/* port_held.c - the engine's locks; the reserve of memory, in blocks, and one page that can
- * be executed.
+/* port_held.c - the engine's locks, and its reserve of memory: some blocks, and one page
+ * for code.
  *
- * Blocks are handed out while the machine is held, by one CPU. They are given back at any
- * time, by any: so each word of the map changes atomically.
+ * Only one CPU takes blocks, while the machine is held. But any CPU may give blocks back,
+ * at any time. So each word of the map of used blocks is changed by atomic instructions.
  */
 #include "probes/port/port_held.h"
 
@@ -28,11 +28,11 @@ static struct mutex locks[] = { MUTEX_INIT(locks[PLAT_PROBES]),
 
 static uint8_t blocks[BLOCKS][BLOCK] ALIGNED(64);
 static uint64_t used[WORDS];     /* bit i: block i is handed out; atomic */
-static uint16_t lengths[BLOCKS]; /* of what begins there, in blocks */
-static void *page;               /* NULL: taken */
+static uint16_t lengths[BLOCKS]; /* of the memory that begins at each block, in blocks */
+static void *page;               /* the page for code; NULL: it is in use */
 static struct late {
     struct late *next;
-} * late_blocks; /* of the heap, freed while the machine was held */
+} * late_blocks; /* memory of the heap that was freed while the machine was held */
 static void *late_pages[LATE_PAGES_MAX];
 static bool held, wants_optimizer;
 
@@ -140,7 +140,7 @@ void *port_held_alloc(size_t len)
     return NULL;
 }
 
-/* Each block of the heap has room for a pointer. */
+/* The list uses a pointer in the block itself. Every block of the heap has room for one. */
 void port_held_free_late(void *p)
 {
     struct late *block = p;

@@ -1,43 +1,52 @@
-/* port_held.h - the engine while a debugger keeps all CPUs standing.
+/* port_held.h - how the engine works while the machine is held: a debugger has stopped all
+ * CPUs but one.
  *
- * One CPU arms breakpoints then, in whatever context it has stopped: other CPUs, and threads,
- * may hold any lock, or be in the middle of the heap. So while the machine is held
+ * That CPU arms breakpoints in the context in which it has stopped. Other CPUs, and
+ * threads, may have stopped while they hold any lock, or inside the code of the heap. So
+ * while the machine is held:
  *
- *   locks     are not taken: it is held only where both are free, and no other CPU runs
- *   memory    comes from a reserve of its own, and so does a page for cells
- *   text      is written at once: each CPU serialises before it goes on
- *   jumps     are not made, nor given other places: those that read a changed byte become
- *             breakpoints, and the optimizer makes jumps of all of them later
+ *   locks     are not taken. The machine can be held only if the engine's locks are free,
+ *   and
+ *             then no other CPU runs.
+ *   memory    comes from a reserve, and so does a page for cells.
+ *   text      is written at once: each other CPU serialises before it goes on.
+ *   jumps     are not made and not planned again. Jumps that read a changed byte become
+ *             breakpoints. Later the optimizer makes jumps of all these sites.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* port_hold - from now on the machine is held; all CPUs but this one stand.
+/* port_hold - hold the machine from now on. All other CPUs have been stopped already.
  * Return: false: a lock of the engine is taken, and nothing has changed.
- * port_unhold - no longer; before a CPU goes on.
+ * port_unhold - end this, before another CPU goes on.
  * Context: any.
  */
 bool port_hold(void);
 void port_unhold(void);
 
-/* port_can_hold - would port_hold() hold it? Context: any. */
+/* port_can_hold - would port_hold() return true now? Context: any. */
 bool port_can_hold(void);
 
 /* port_is_held - Context: any. */
 bool port_is_held(void);
 
-/* port_held_refill - put back what was taken from the reserve, and let the optimizer look.
+/* port_held_refill - fill the reserve again, free the memory that waits for it (see below),
+ * and let the optimizer look at the sites.
  * Context: thread.
  */
 void port_held_refill(void);
 
-/* For the platform: the reserve. port_held_free() answers false for memory of the heap. */
+/* For the platform: take memory from the reserve, and give it back. port_held_free()
+ * returns false if @p is not of the reserve.
+ */
 void *port_held_alloc(size_t len);
 bool port_held_free(void *p);
-/* port_held_free_late - memory of the heap, which port_held_refill() frees.
- * port_held_free_page - the same for a page; of more than eight the rest is lost.
+/* port_held_free_late - remember @p, memory of the heap, until port_held_refill() frees it.
+ * port_held_free_page - the same for a page for code. Eight pages can be remembered;
+ * further pages are never freed.
+ * port_held_page - the page for code of the reserve; NULL: it is in use.
  */
 void port_held_free_late(void *p);
 void port_held_free_page(void *p);

@@ -1,4 +1,4 @@
-/* port_kernel.c - platform.h made real by the kernel. */
+/* port_kernel.c - the kernel's implementation of platform.h. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -73,7 +73,9 @@ static enum plat_context context_of(const struct percpu *cpu)
     return cpu->irq_depth ? PLAT_IRQ : PLAT_THREAD;
 }
 
-/* A thread that is moved meanwhile would ask about a CPU that it is not on any more. */
+/* Interrupts are off: otherwise the thread could be moved, and would look at the data of a
+ * CPU that it is no longer on.
+ */
 enum plat_context plat_context(void)
 {
     unsigned long flags = irq_save();
@@ -179,7 +181,7 @@ static INIT int take_marks(void)
 
 /* ---- handlers and faults ---- */
 
-/* The image of the hit lies on the same stack, above all that the handler has used. */
+/* The image of the hit lies on the same stack, above all stack words of the handler. */
 void plat_escape(struct pt_regs *fault, struct pt_regs *regs)
 {
     fault->sp = (uintptr_t)regs;
@@ -247,7 +249,7 @@ void plat_bug(const char *what, uintptr_t where)
     panic("probes: %s (at 0x%lx)", what, where);
 }
 
-/* ---- coming to life ---- */
+/* ---- at boot ---- */
 
 _Static_assert(sizeof(struct probe_cpu) <= PERCPU_ROOM_LEN,
                "detour.asm finds it from GS");
@@ -278,7 +280,7 @@ static void give_areas(void)
 
 static void take_traps(void)
 {
-    /* Called by entry.asm alone, which hands the area over untyped. */
+    /* Only entry.asm calls these; it passes the CPU's area as an untyped pointer. */
     trap_set_resume((void (*)(struct pt_regs *, void *))kprobe_resume);
     trap_set_direct(TRAP_BP, (trap_direct_t)kprobe_int3_handler);
     trap_set_direct(TRAP_DB, (trap_direct_t)kprobe_debug_handler);

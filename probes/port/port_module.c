@@ -1,14 +1,17 @@
-/* port_module.c - modules become text of the engine: kernel/module/module.h on one side,
- * probes/text/text_part.h on the other.
+/* port_module.c - makes the text of modules known to the engine: it connects
+ * kernel/module/module.h with probes/text/text_part.h.
  *
- * Of a module's text the same must be known as of the image's: where code enters it other
- * than from the instruction in front. For the image the build has found that out
- * (probes/region/gen_targets.py); here the decoder does, by the same rules:
- *   - symbols, what branches and operands of the text mean, and what relocations point at are
- *     targets
- *   - a function that jumps indirectly, in a module whose code takes addresses inside of
- *     functions, is opaque, as is one such an address means; and what does not decode
- *   - where data holds a distance to text, nothing is known
+ * The planner of regions needs the same facts about a module's text as about the image's
+ * text: at which addresses CPUs enter it other than from the instruction in front. Such an
+ * address is called a target. A piece of text is called opaque if its targets cannot be
+ * known. For the image the build has found these (probes/region/gen_targets.py). For a
+ * module the decoder finds them when it is loaded, by the same rules:
+ *   - Targets are: symbols, targets of branches, addresses in operands, and the addresses
+ *     that relocations point at.
+ *   - A function is opaque if code takes an address inside it (not its start). If code of
+ *     the module takes an address inside any function, each function with an indirect jump
+ *     is opaque, too. A piece of text that cannot be decoded is opaque.
+ *   - If data holds a distance to text, nothing is known of the text.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -43,9 +46,9 @@ struct guest {
     size_t target_count, opaque_count; /* 0: they are in the image's table */
 };
 
-static struct guest *guests; /* PLAT_PROBES */
+static struct guest *guests; /* [PLAT_PROBES] */
 
-/* ---- what is known of its text ---- */
+/* ---- targets and opaque text ---- */
 
 /* Two passes: the first one only counts. */
 struct scan {
@@ -81,7 +84,7 @@ static bool is_indirect_jump(const struct insn *insn)
     return insn->kind == INSN_JMP_REG || insn->kind == INSN_JMP_MEM;
 }
 
-/* is_taken_inside - does code take an address of [start, end) that is not where it begins? */
+/* is_taken_inside - does code take an address inside [start, end), which is not @start? */
 static bool is_taken_inside(const struct module_facts *m, uintptr_t start, uintptr_t end)
 {
     for (size_t i = 0; i < m->taken_count; i++)
@@ -90,7 +93,9 @@ static bool is_taken_inside(const struct module_facts *m, uintptr_t start, uintp
     return false;
 }
 
-/* scan_piece - a function, or what is between two: decoded from its start. */
+/* scan_piece - decode a function, or the text between two functions, from its start, and
+ * add its targets. @takes: code of the module takes an address inside a function
+ */
 static void scan_piece(struct scan *s, uintptr_t start, uintptr_t end, bool takes)
 {
     bool is_opaque = is_taken_inside(s->m, start, end);
@@ -122,7 +127,7 @@ static bool takes_addresses(const struct module_facts *m)
     return false;
 }
 
-/* In order of address, so that what is opaque comes sorted. */
+/* The pieces are scanned in order of address, so that the opaque ones are sorted. */
 static void scan_text(struct scan *s)
 {
     bool takes = takes_addresses(s->m);
@@ -194,7 +199,7 @@ void port_module_targets(uintptr_t addr, struct plat_targets *out)
     out->opaque_count = g->opaque_count;
 }
 
-/* ---- its blacklist ---- */
+/* ---- the module's blacklist ---- */
 
 static bool is_marked(const struct module_facts *m, uintptr_t addr)
 {
@@ -213,8 +218,9 @@ static bool is_marked(const struct module_facts *m, uintptr_t addr)
     return false;
 }
 
-/* check_closed - what is marked calls only what is marked: else a probe could be hit in there
- * all the same. For the image tests/lint/check_nokprobe says so.
+/* check_closed - check that a marked function calls only marked functions. Otherwise a
+ * probe could be hit while the marked function runs. For the image
+ * tests/lint/check_nokprobe checks this.
  */
 static int check_closed(const struct module_facts *m, uintptr_t start, uintptr_t end,
                         char *why)
@@ -253,7 +259,7 @@ static int check_marks(const struct module_facts *m, char *why)
     return err ? err : check_closed(m, m->kprobes_text, m->kprobes_end, why);
 }
 
-/* is_boundary - of @function, at its end, too. */
+/* is_boundary - is @addr the start of an instruction of @function, or its end? */
 static bool is_boundary(const struct plat_symbol *function, uintptr_t addr)
 {
     uintptr_t at = function->start, end = at + function->size;
@@ -265,8 +271,8 @@ static bool is_boundary(const struct plat_symbol *function, uintptr_t addr)
     return at == addr;
 }
 
-/* check_ranges - each is made of instructions of one function that is not marked as a whole,
- * and none overlaps another.
+/* check_ranges - check that each range consists of whole instructions of one function, that
+ * this function is not marked as a whole, and that no two ranges overlap.
  */
 static int check_ranges(const struct module_facts *m, char *why)
 {
@@ -291,7 +297,9 @@ static int check_ranges(const struct module_facts *m, char *why)
     return 0;
 }
 
-/* make_ranges - what it says of itself, with sentences that stay when it goes. */
+/* make_ranges - fill in the marks of @g, with copies of the sentences: the engine may need
+ * them after the module is gone.
+ */
 static int make_ranges(struct guest *g, const struct module_facts *m)
 {
     const struct nokprobe_range *r = (const void *)m->nokprobe_ranges.start;
@@ -316,7 +324,7 @@ static int make_ranges(struct guest *g, const struct module_facts *m)
     return 0;
 }
 
-/* ---- it comes ---- */
+/* ---- a module is loaded ---- */
 
 static void guest_free(struct guest *g)
 {
@@ -435,7 +443,7 @@ static int comes(const struct module_facts *m, char *why)
     return err;
 }
 
-/* ---- it goes ---- */
+/* ---- a module is unloaded ---- */
 
 #define PORTION 64
 
@@ -485,7 +493,7 @@ static void take_one(const struct module_facts *m, struct kprobe *p)
         unregister_kprobes(&p, 1);
 }
 
-/* The entry of @m stays until gone(), which the same thread calls. */
+/* The result stays valid until gone(), which the same thread calls. */
 static struct guest *guest_of(const struct module_facts *m)
 {
     struct guest *g;
@@ -555,8 +563,9 @@ static void gone(const struct module_facts *m)
     guest_free(g);
 }
 
-/* boot_text_comes - what goes when boot is over is a part of the image: its targets, marks
- * and symbols are known. It has no markers and no static keys: the link refuses them.
+/* boot_text_comes - make known the text that is freed when boot is over. It is a part of
+ * the image, so its targets, marks and symbols are known. It has no markers and no static
+ * keys: the link refuses them.
  */
 static INIT int boot_text_comes(void)
 {

@@ -1,9 +1,10 @@
-/* entry.h - where jprobes and return probes are: at the entries of functions. */
+/* entry.h - the place of a jprobe or a return probe: it must be the entry of a function. */
 #pragma once
 
 #include "probes/kprobe.h"
 
-/* entry_resolve - the address that @p means, if a function begins there.
- * Locks: none; @p is the caller's.  Return: 0; a reason's errno, with @why filled.
+/* entry_resolve - find the address that @p means, and refuse it unless a function begins
+ * there.
+ * Locks: none; no other thread changes @p.  Return: 0; a reason's errno, with @why filled.
  */
 int entry_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_reject *why);

@@ -1,20 +1,24 @@
-/* holder.c - what shadow entries point at, and when it can be freed.
+/* holder.c - holders: the engine's memory that shadow entries point at, and when it is
+ * freed.
  *
- * A kretprobe is its caller's again as soon as it is unregistered, while calls that it has
- * seen may still be under way, and stay so for ever. Their entries point at its holder
- * instead. The entries of a holder are not counted. The next registering or unregistering
- * looks at all shadow stacks, and frees a holder that was taken out of use before the last
- * quiescence, and that no entry points at:
+ * The caller may free a kretprobe as soon as it is unregistered. But functions whose calls
+ * it has seen may still be running then, and may never return. So the shadow entries of
+ * these calls do not point at the kretprobe. They point at its holder, which the engine
+ * owns. The engine does not count the entries of a holder. Instead, each registration and
+ * each unregistration looks at all shadow stacks. It frees a holder that was retired before
+ * the last quiescence and that no entry points at:
  *
- *   1. No entry that is in use points at it, and none ever will again.
- *   2. An entry keeps its holder when it is popped, and a call claims an entry before it
- *      fills it. Between the two an NMI may come, and a function in it may return to the
- *      trampoline, which loads the holder of the latest entry before it knows whether the
- *      entry is its own. So the pointers in all entries that are not in use are cleared,
- *      too. A call that fills such an entry meanwhile writes another holder there: the
- *      pointer is cleared only while it is that of this one.
- *   3. Each NMI that has loaded the pointer before has ended, after plat_sync_cores().
- *   4. The holder is freed. So each holder that any entry points at can be read.
+ *   1. No entry in use points at the holder. No new entry will, because it is retired.
+ *   2. The pointer may still be in an entry that is not in use, because an entry keeps its
+ *      holder when it is popped. The trampoline may load that old pointer: a call claims an
+ *      entry and fills it later, an NMI may come between the two, and a function in the NMI
+ *      may return to the trampoline. The trampoline loads the holder of the latest entry
+ *      before it checks whether the entry belongs to the function that returns. Therefore
+ *      the pointer to this holder is cleared in all entries. If a call fills an entry at
+ *      the same time, it writes a pointer to another holder, which must stay. So the
+ *      pointer is cleared by a compare-and-exchange.
+ *   3. After plat_sync_cores() every NMI that has loaded the old pointer has ended.
+ *   4. The holder is freed. So every holder that an entry points at can always be read.
  */
 #include "probes/returns/holder.h"
 
@@ -22,7 +26,7 @@
 
 #define DATA_ALIGN 16
 
-static struct kretprobe_holder *unused; /* PLAT_PROBES: unregistered, not freed */
+static struct kretprobe_holder *unused; /* [PLAT_PROBES] retired, and not freed yet */
 
 static uint32_t instance_len(size_t data_size)
 {
@@ -49,8 +53,9 @@ void holder_retire(struct kretprobe_holder *h)
     unused = h;
 }
 
-/* 1. An entry stays where it is until it is popped, so none is missed. An entry popped
- * meanwhile keeps its holder until the next time. Where `below` is filled in, the holder is.
+/* Step 1. No entry is missed, because an entry does not move until it is popped. If an
+ * entry is popped during the walk, its holder may count as used, and is freed at a later
+ * sweep. `below` is written last: where it is not 0, the entry has its holder.
  */
 static void mark_used(struct shadow *s, void *arg UNUSED)
 {
@@ -61,7 +66,7 @@ static void mark_used(struct shadow *s, void *arg UNUSED)
             READ_ONCE(e->holder)->in_use = true;
 }
 
-/* 2. */
+/* Step 2. */
 static void clear(struct shadow *s, void *arg UNUSED)
 {
     for (struct shadow_entry *e = s->entries + 1; e <= s->limit; e++) {
@@ -73,7 +78,9 @@ static void clear(struct shadow *s, void *arg UNUSED)
     }
 }
 
-/* choose_leaving - which of them leave? Return: none does. */
+/* choose_leaving - set `leaves` in each retired holder that no entry in use points at.
+ * Return: true: there is no such holder.
+ */
 static bool choose_leaving(void)
 {
     bool none = true;
@@ -95,7 +102,7 @@ void holder_sweep(void)
     if (!unused || choose_leaving())
         return;
     plat_shadow_for_each(clear, NULL);
-    plat_sync_cores(); /* 3. */
+    plat_sync_cores(); /* step 3 */
     while ((h = *link) != NULL) {
         if (!h->leaves) {
             link = &h->next;

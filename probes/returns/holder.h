@@ -6,9 +6,13 @@
 
 #include "probes/returns/shadow.h"
 
-/* holder_new - for @rp, by what it asks for now. Return: NULL without memory. */
+/* holder_new - make the holder of @rp, with the data size and the limit that @rp has now.
+ * Return: NULL without memory.
+ */
 struct kretprobe_holder *holder_new(struct kretprobe *rp);
-/* holder_retire - @h->rp is NULL, and no hit makes entries of it any more. */
+/* holder_retire - take @h out of use; holder_sweep() will free it. @h->rp is NULL already,
+ * and no hit makes shadow entries that point at @h any more.
+ */
 void holder_retire(struct kretprobe_holder *h);
-/* holder_sweep - free those retired ones that no entry points at. */
+/* holder_sweep - free the retired holders that no shadow entry points at. */
 void holder_sweep(void);

@@ -1,9 +1,11 @@
 /* jprobe.c - a handler with the probed function's own signature.
  *
- * It is called by an ordinary pre-handler, inside the hit: the argument registers are those
- * of the image, and the stack begins with a copy of the program's, so that what a function
- * may do to its own arguments is done to the copy. jprobe_return() leaves it, from whatever
- * depth of calls, by giving up what is on the stack below the call; to return is the same.
+ * An ordinary pre-handler, jprobe_entry(), calls the jprobe's handler inside the hit. It
+ * loads the argument registers from the image, and copies arguments from the program's
+ * stack to the handler's stack. A function may change its own arguments on the stack; the
+ * handler then changes only the copy. The handler ends with jprobe_return(), which may be
+ * called from any depth of calls, and drops the stack frames of all these calls. A plain
+ * return from the handler has the same effect.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
@@ -16,7 +18,9 @@
 
 /* ---- the call ---- */
 
-/* stack_words - how many of the words behind the return address at @sp can be read. */
+/* stack_words - how many words above the return address at @sp can be read, up to
+ * JPROBE_STACK_LEN bytes.
+ */
 static size_t stack_words(uintptr_t sp)
 {
     uintptr_t first = sp + WORD, last = sp + JPROBE_STACK_LEN;
@@ -34,7 +38,7 @@ int jprobe_entry(struct kprobe *p, struct pt_regs *regs)
 
     plat_jprobe_call((uintptr_t)jp->entry, regs, stack_words(regs->sp),
                      &cpu->hits[cpu->depth - 1].jprobe_sp);
-    kretprobe_unwind(cpu, (uintptr_t)regs); /* what jprobe_return() was called from */
+    kretprobe_unwind(cpu, (uintptr_t)regs); /* calls that jprobe_return() has dropped */
     return 0;
 }
 
@@ -58,7 +62,9 @@ static int check_jprobe(struct jprobe *jp, uintptr_t *addr, struct probe_reject 
     return entry_resolve(&jp->kp, addr, why);
 }
 
-/* check_all - @addrs: of those before, since there is one at each. */
+/* check_all - check each of @jps, and that no two are at one address.
+ * @addrs: receives the address of each
+ */
 static int check_all(struct jprobe **jps, uintptr_t *addrs, size_t count,
                      struct probe_reject *why)
 {
@@ -89,7 +95,7 @@ static int register_with(struct jprobe **jps, struct kprobe **ps, uintptr_t *add
     }
     err = register_kprobes_why(ps, count, why);
     for (size_t i = 0; err && i < count; i++)
-        if (!ps[i]->site) /* not one that is registered already */
+        if (!ps[i]->site) /* else it was a registered jprobe before, and stays one */
             ps[i]->kind = KPROBE_KIND_PROBE;
     return err;
 }

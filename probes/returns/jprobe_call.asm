@@ -1,4 +1,4 @@
-; jprobe_call.asm - a call with the arguments that another function was called with.
+; jprobe_call.asm - calls a function with the arguments of another function's call.
 
 %include "asm_offsets.inc"
 %include "kernel/base/proc.inc"
@@ -9,12 +9,15 @@ section .text
 
 ; void plat_jprobe_call(uintptr_t fn, const struct pt_regs *regs, size_t words,
 ;                       uintptr_t *save_sp)
-; In:   rdi = what to call, rsi = image of the entry of another function, rdx = words behind
-;       its return address to copy, rcx = where to leave what plat_jprobe_leave() wants
-; Out:  it has returned, or plat_jprobe_leave() was called
+; In:   rdi = fn, the function to call
+;       rsi = regs, the image at the entry of the other function
+;       rdx = how many words of its stack to copy, from the word above its return address on
+;       rcx = save_sp, the variable that receives the argument of plat_jprobe_leave()
+; Out:  fn has returned, or plat_jprobe_leave() was called
 ;
-; fn finds its stack as aligned as the other function did: the words go where
-; rsp = regs.sp + 8 modulo 16, and the call pushes one more.
+; fn must find its stack as aligned as the other function's stack was. So the words are
+; copied to an address that equals regs.sp + 8 modulo 16; the call pushes the return address
+; below.
 proc plat_jprobe_call
     push rbp
     mov rbp, rsp
@@ -57,7 +60,8 @@ jprobe_call_leave:
 endproc plat_jprobe_call
 
 ; _Noreturn void plat_jprobe_leave(uintptr_t sp)
-; In:   rdi = what plat_jprobe_call() has left
+; In:   rdi = the value that plat_jprobe_call() has stored at save_sp
+; Out:  plat_jprobe_call() returns to its caller
 proc plat_jprobe_leave
     mov rsp, rdi
     jmp jprobe_call_leave

@@ -1,26 +1,30 @@
-/* kretprobe.c - stage 10: calls are followed to their return.
+/* kretprobe.c - stage 10: the engine follows a call of a probed function to its return.
  *
- * The kprobe at the function's entry has a pre-handler of ours, entry(). It saves the
- * return address in the shadow of the stack and puts kretprobe_trampoline in its place.
- * By whatever exit the function returns, it comes there. The trampoline takes no trap. It
- * builds an image, and does the work of kretprobe_return() itself, where that is simple.
- * The entry is found by the place on the stack where the return address was.
+ * The kprobe at the function's entry has the pre-handler kretprobe_entry(). It saves the
+ * return address in the shadow of the stack, and writes the address of kretprobe_trampoline
+ * in its place. So every `ret` of the function leads to the trampoline. The trampoline
+ * takes no trap. It builds an image. In the simple case it does the work of
+ * kretprobe_return() itself; otherwise it calls kretprobe_return(). An entry of the shadow
+ * is found by its slot, the word of the stack that held the return address.
  *
- * What is at a slot, the word of the stack that holds the return address; "the trampoline" is
- * any return point, too, see return_point.c:
+ * kretprobe_entry() looks at the slot of a new call. "The trampoline" means any return
+ * point, too; see return_point.c.
  *
- *   1. Calls write it. So where it isn't the trampoline, entries of this slot are of calls
- *      that were left without returning; and so are those of deeper slots, since the code
- *      that runs here has left them behind.
- *   2. Where it is the trampoline, the function that was called here has jumped on, to a
- *      function that will return in its stead. Entries of one slot are a group: the latest
- *      is the innermost. If the same probe is in it already the function runs in circles,
- *      and the group would grow without bound: this is no new instance, but one more of the
- *      same.
+ *   1. The slot does not hold the trampoline: a call instruction has written a new return
+ *      address. Entries of this slot are stale: they belong to calls that were given up
+ *      without a return. Entries of deeper slots are stale, too, because the new call would
+ *      not be here if those calls were still running. All these entries are dropped.
+ *   2. The slot holds the trampoline: a probed function that was called here has not
+ *      returned, but has jumped to this function (a tail call), which will return in its
+ *      place. The entries of one slot are a group; its latest entry is the innermost
+ *      function. If the group has an entry of the same probe already, functions jump to
+ *      each other in a circle, and the group could grow without limit. Then no entry is
+ *      made; the call is counted as coalesced.
  *
- * entry() runs in a hit. kretprobe_return() becomes one for each handler it calls; all of
- * the rest of it is re-entry core, since a return probe on a function that it calls would
- * bring it back here before it could know that it is already running.
+ * kretprobe_entry() runs in a hit. kretprobe_return() enters a hit for each handler that it
+ * calls. All its other code is re-entry core: if a return probe were on a function that it
+ * calls, that function's return would lead here again, before this code could know that it
+ * is already running.
  */
 #include "probes/returns/kretprobe.h"
 #include "probes/core/aggr.h"
@@ -66,7 +70,7 @@ NOKPROBE_INLINE struct shadow *shadow_of(const struct probe_cpu *cpu)
 
 /* ---- at the entry ---- */
 
-/* group_has - is @h in the group at the top already? */
+/* group_has - has the latest group, if it is that of @below, an entry of @h already? */
 static bool group_has(const struct shadow *s, uint32_t below,
                       const struct kretprobe_holder *h)
 {
@@ -76,8 +80,9 @@ static bool group_has(const struct shadow *s, uint32_t below,
     return false;
 }
 
-/* extras_claim - what an instance needs besides its entry.
- * Return: KRETPROBE_MISS_CAUSES, or why it can't be.
+/* extras_claim - claim what a new instance needs beside its shadow entry: room for its
+ * data, and a place under the limit of instances.
+ * Return: KRETPROBE_MISS_CAUSES: done; else the cause why there can be no instance.
  */
 static enum kretprobe_miss extras_claim(struct shadow *s, struct kretprobe_holder *h)
 {
@@ -93,14 +98,16 @@ static enum kretprobe_miss extras_claim(struct shadow *s, struct kretprobe_holde
     return KRETPROBE_MISS_CAUSES;
 }
 
-/* instance_data - of the latest entry. */
+/* instance_data - the data of the latest entry, whose holder is @h. */
 NOKPROBE_INLINE struct kretprobe_instance *instance_data(struct shadow *s,
                                                          const struct kretprobe_holder *h)
 {
     return (struct kretprobe_instance *)(s->data + s->data_used - h->data_len);
 }
 
-/* push_entry - Return: KRETPROBE_MISS_CAUSES, or why there is no entry. */
+/* push_entry - make the shadow entry of a call.
+ * Return: KRETPROBE_MISS_CAUSES: done; else the cause why there is no entry.
+ */
 NOKPROBE_INLINE enum kretprobe_miss push_entry(struct shadow *s, uint32_t below,
                                                uintptr_t ret, struct kretprobe_holder *h)
 {
@@ -124,7 +131,7 @@ NOKPROBE_INLINE enum kretprobe_miss push_entry(struct shadow *s, uint32_t below,
     return KRETPROBE_MISS_CAUSES;
 }
 
-/* wanted - does the entry_handler want to see the return? */
+/* wanted - call the entry_handler. Return: does it want the return to be seen? */
 static bool wanted(struct kretprobe *rp, struct shadow *s, uintptr_t ret,
                    struct pt_regs *regs)
 {
@@ -137,15 +144,16 @@ static bool wanted(struct kretprobe *rp, struct shadow *s, uintptr_t ret,
     return rp->entry_handler(ri, regs) == 0;
 }
 
-/* real_return - the real return address of the call whose word is at @slot. On return stale
- * entries are dropped, so an entry for the call may be made.
- * Return: 0 when no entry is to be made: that is counted.
+/* real_return - the real return address of a call that has @ret in its slot, @below bytes
+ * below the top of the stack. It drops the stale entries, so an entry for the call can be
+ * made.
+ * Return: 0: no entry must be made; the reason has been counted.
  */
 static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t below,
                              uintptr_t ret)
 {
     if (!return_point_is(ret)) {
-        shadow_unwind(s, below - 1); /* 1 above */
+        shadow_unwind(s, below - 1); /* case 1 at the top of the file */
         return ret;
     }
     shadow_unwind(s, below);
@@ -159,7 +167,7 @@ static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t be
     return 0;
 }
 
-/* follow_call - the call with its return address at @slot. */
+/* follow_call - let the call whose return address is at @slot return to the trampoline. */
 NOKPROBE_INLINE void follow_call(struct kretprobe *rp, struct shadow *s, uintptr_t *slot,
                                  struct pt_regs *regs)
 {
@@ -206,7 +214,7 @@ struct kretprobe_holder *kretprobe_plain(const struct site *site)
 
 /* ---- at the return ---- */
 
-/* run_handler - of the latest instance, in the hit @hit. */
+/* run_handler - call the handler for the latest instance, in @hit. */
 NOKPROBE_INLINE void run_handler(struct probe_hit *hit, struct kretprobe *rp,
                                  struct shadow *s, struct pt_regs *regs)
 {
@@ -232,7 +240,9 @@ NOKPROBE_INLINE void run_handler(struct probe_hit *hit, struct kretprobe *rp,
     hit->running = NULL;
 }
 
-/* instance_return - the latest. @jumped: by the trampoline */
+/* instance_return - the latest instance returns: call its handler, if it may run.
+ * @jumped: the function has returned to the trampoline; false: the engine handles a step
+ */
 static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_regs *regs,
                             bool jumped)
 {
@@ -253,8 +263,9 @@ static void instance_return(struct probe_cpu *cpu, struct shadow *s, struct pt_r
 }
 NOKPROBE(instance_return);
 
-/* group_return - all that returned here, innermost first. Each keeps its entry, and with it
- * its data, until its handler has ended. The handler may have left calls of its own behind.
+/* group_return - all instances of one group return, the innermost first. An instance keeps
+ * its shadow entry and its data until its handler has ended. If the handler has given up
+ * calls of its own without their return (a longjmp), their entries are dropped.
  */
 NOKPROBE_INLINE void group_return(struct probe_cpu *cpu, struct shadow *s, uint32_t below,
                                   struct pt_regs *regs, bool jumped)
@@ -267,7 +278,9 @@ NOKPROBE_INLINE void group_return(struct probe_cpu *cpu, struct shadow *s, uint3
     }
 }
 
-/* resync - the latest entry isn't the one for @below: others were left behind above it. */
+/* resync - the latest entry is not of the slot at @below: drop the later entries, which
+ * belong to calls that were given up without a return.
+ */
 NOKPROBE_INLINE void resync(struct shadow *s, uint32_t below)
 {
     shadow_unwind(s, below);
@@ -299,9 +312,10 @@ void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu)
 }
 NOKPROBE(kretprobe_return_stepped);
 
-/* kretprobe_given_up() has dropped what the handler has left behind. So the latest entry is
- * that of the instance. It tells where the function returned to on the stack: the handler may
- * have changed sp.
+/* kretprobe_given_up() has dropped the entries of the calls that the handler had made. So
+ * the latest entry is that of the instance whose handler was given up. `below` is taken
+ * from that entry and not computed from regs->sp, because the handler may have changed
+ * regs->sp.
  */
 void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
 {
@@ -314,7 +328,7 @@ void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped)
 }
 NOKPROBE(kretprobe_resume);
 
-/* ---- handlers that do not come back ---- */
+/* ---- handlers that do not return ---- */
 
 void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp)
 {
@@ -324,9 +338,10 @@ void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp)
         shadow_unwind(s, (uint32_t)(s->top - sp));
 }
 
-/* The call of an entry handler has its entry already, but its return address is not exchanged
- * yet, and never will be. So the word on the stack tells whether the latest entry is that of
- * this call, or of an outer one of the same function.
+/* While an entry_handler runs, its call has a shadow entry, but its return address is not
+ * exchanged yet. If the handler is given up, it never will be: the entry must be dropped.
+ * But the latest entry may also belong to an outer call of the same function. The slot
+ * tells the two apart: the slot of the outer call holds a return point.
  */
 void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,
                         uintptr_t sp)
@@ -346,7 +361,9 @@ void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit
 
 /* ---- for code that looks at stacks ---- */
 
-/* find_shadow - the same with each shadow of a stack that is in use. */
+/* find_shadow - call @fn with each shadow of a stack that a CPU runs on, until it finds the
+ * return address. Return: the address; 0: not found.
+ */
 static uintptr_t find_shadow(bool (*fn)(const struct shadow *s, uintptr_t at,
                                         uintptr_t *ret),
                              uintptr_t at)

@@ -1,5 +1,5 @@
-/* kretprobe.h - stage 10 as the rest of the engine sees it: calls are followed to their
- * return.
+/* kretprobe.h - stage 10, the return of a probed function: the interface for the rest of
+ * the engine.
  */
 #pragma once
 
@@ -8,33 +8,40 @@
 
 /* kretprobe_entry - the pre-handler at the entry of a function whose returns are probed. */
 int kretprobe_entry(struct kprobe *p, struct pt_regs *regs);
-/* kretprobe_plain - the holder of the only probe at @site, if that is a return probe without
- * entry_handler, data or limit, and on; else NULL. Locks: PLAT_PROBES held.
+/* kretprobe_plain - the holder of the probe at @site, if the detour of @site can follow the
+ * call without an image: the site has one probe only, a return probe without entry_handler,
+ * data, limit and flags, and so it is enabled. Otherwise NULL. Locks: PLAT_PROBES held.
  */
 struct kretprobe_holder *kretprobe_plain(const struct site *site);
-/* kretprobe_return - such a function has returned to the trampoline with @regs, of which ip
- * is still to be filled in. @cpu: as for kprobe_int3_handler().
+/* kretprobe_return - a function whose return is probed has returned to the trampoline: call
+ * the handlers, and set regs->ip to the real return address.
+ * @regs: the image at the return; its ip is not filled in yet
+ * @cpu:  as for kprobe_int3_handler()
  * Context: that of the function, preemption off.
  */
 void kretprobe_return(struct pt_regs *regs, struct probe_cpu *cpu);
-/* kretprobe_return_stepped - the same where the program steps itself: the trap behind its
- * `ret` is on the trampoline, which it is not to see. Context: trap.
+/* kretprobe_return_stepped - the same for a program that steps itself by TF: the step over
+ * the `ret` of its function has ended with a trap at the trampoline. The program must not
+ * see the trampoline. Context: trap.
  */
 void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu);
-/* kretprobe_resume - the rest of either, behind a handler that was given up.
- * @jumped: of the former
+/* kretprobe_resume - a handler was given up because it had faulted: do the rest of the work
+ * of kretprobe_return() (@jumped) or kretprobe_return_stepped() (!@jumped).
  */
 void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
-/* kretprobe_unwind - what runs at @sp has left all calls behind that are deeper on its stack,
- * without their return: they are counted as dropped.
- * kretprobe_given_up - the same for the handler that @hit runs, called from @sp, which does
- * not come back; and for the instance that it was to see.
+/* kretprobe_unwind - the code that runs at @sp has given up all calls that are deeper on
+ * its stack. These calls will never return: drop their shadow entries, and count each as
+ * dropped.
+ * kretprobe_given_up - the handler that @hit runs was called from @sp, and will not return:
+ * do the same for the calls that it has made. If it is an entry_handler, drop also the
+ * entry of the call that it was called for.
  * Context: any, in a hit of this CPU.
  */
 void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp);
 void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,
                         uintptr_t sp);
-/* kretprobe_find_ret_above - where the innermost probed function returns to whose return
- * address is at @sp or above, on a stack that a CPU runs on; 0: nowhere. Context: any.
+/* kretprobe_find_ret_above - of the probed functions that have their return address at @sp
+ * or above it, on a stack that a CPU runs on: the real return address of the innermost one.
+ * Return: 0: there is no such function. Context: any.
  */
 uintptr_t kretprobe_find_ret_above(uintptr_t sp);

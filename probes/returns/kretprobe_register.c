@@ -1,5 +1,5 @@
-/* kretprobe_register.c - stage 1 for return probes: what can be refused, and the kprobes at
- * the entries.
+/* kretprobe_register.c - stage 1 of return probes: check them, make their holders, and
+ * register their kprobes at the entries of the functions; and the same backwards.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
@@ -8,7 +8,7 @@
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
 
-/* ---- what can be refused ---- */
+/* ---- check ---- */
 
 static int check_kretprobe(const struct kretprobe *rp, struct probe_reject *why)
 {
@@ -21,16 +21,16 @@ static int check_kretprobe(const struct kretprobe *rp, struct probe_reject *why)
         return probe_refuse(why, PROBE_REGISTERED, rp->kp.addr);
     err = entry_resolve(&rp->kp, &addr, why);
     if (err == -ENOENT && rp->kp.flags & KPROBE_FLAG_PENDING && !rp->kp.offset)
-        return 0; /* it begins where its name will be found */
+        return 0; /* its text is not loaded yet: a name without an offset is an entry */
     if (err)
         return err;
     return plat_switches_stack(addr) ? probe_refuse(why, PROBE_SWITCHES_STACK, addr) : 0;
 }
 
-/* ---- in ---- */
+/* ---- register ---- */
 
-/* Locks: PLAT_PROBES is taken for each of these steps by itself; until the last one no
- * other thread can see anything of what is made.
+/* Locks: preparing and registering each take PLAT_PROBES for themselves. It may be released
+ * in between, because no hit uses the holders before the kprobes are registered.
  */
 static void holders_free(struct kretprobe **rps, size_t count)
 {
@@ -41,7 +41,7 @@ static void holders_free(struct kretprobe **rps, size_t count)
     }
 }
 
-/* prepare_one - Return: 0, with a holder; a reason's errno. */
+/* prepare_one - check @rp and make its holder. Return: 0; a reason's errno. */
 static int prepare_one(struct kretprobe *rp, struct probe_reject *why)
 {
     int err = check_kretprobe(rp, why);
@@ -89,7 +89,9 @@ static int prepare_locked(struct kretprobe **rps, size_t count, struct probe_rej
     return err;
 }
 
-/* Their kprobes. Return: NULL without memory. */
+/* kprobes_of - an array of the kprobes of @rps, for the caller to free. Return: NULL
+ * without memory.
+ */
 static struct kprobe **kprobes_of(struct kretprobe **rps, size_t count)
 {
     struct kprobe **ps = plat_alloc((count + 1) * sizeof(ps[0]));
@@ -120,10 +122,12 @@ int register_kretprobes_why(struct kretprobe **rps, size_t count,
     return err;
 }
 
-/* ---- out ---- */
+/* ---- unregister ---- */
 
-/* Handlers must not be called any more when those that run are waited for, which the
- * kprobes' unregistering does.
+/* holders_set - let the holders point at their kretprobes (@on), or at none. A return finds
+ * its handler by that pointer. Unregistering the kprobes waits until no handler runs. So
+ * the pointer must be cleared before, or else a return could start a handler during the
+ * wait.
  */
 static void holders_set(struct kretprobe **rps, size_t count, bool on)
 {
@@ -136,7 +140,7 @@ static void holders_retire(struct kretprobe **rps, size_t count)
 {
     plat_lock(PLAT_PROBES);
     for (size_t i = 0; i < count; i++) {
-        if (rps[i]->holder) /* not the second time it stands in @rps */
+        if (rps[i]->holder) /* NULL: @rps has it twice, and this is the second time */
             holder_retire(rps[i]->holder);
         rps[i]->holder = NULL;
     }

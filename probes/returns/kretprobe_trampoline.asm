@@ -1,24 +1,27 @@
-; kretprobe_trampoline.asm - the place that a function with a return probe returns to.
+; kretprobe_trampoline.asm - the code that a function with a return probe returns to.
 ;
-; Takes no trap, and is entered by the function's own `ret`. From its first instruction to
-; its last an interrupt or an NMI may come between any two: nothing below rsp is needed, and
-; where the function is to return to is known at each of them.
+; The function's own `ret` leads here; there is no trap. An interrupt or an NMI may come
+; between any two instructions. So this code keeps no data below rsp, and at each of its
+; instructions a backtrace can find the real return address.
 ;
-;   1. An image of all registers is built right above which rsp was when the function was
-;      called; the function's return address was where regs.ss is now. Preemption off: the
-;      handlers' CPU stays the same, and unregister_kretprobe() waits.
-;   2. Up to here the shadow knows where it goes, from here on the image.
-;   3. The common case, which is what kretprobe_return() does where one instance without data
-;      or limit returns, its probe is on and has a handler, and no hit is active on this CPU.
-;      All conditions are looked at at once. The instance lies in the image, in aux and
-;      orig_ax, which have no use here, so that the image is right above the handler's
-;      frame.
-;   4. All others.
-;   5. Where nothing but registers has changed, the way back needs neither popfq nor IRET:
-;      the return address goes to where it was, above all that is loaded, status flags come
-;      back with sahf and a rotation, and rsp is moved last.
-;   6. Else the image is left as a trap leaves it: also when the handler has changed flags of
-;      the CPU, such as IF, and left them so.
+;   1. An image of all registers is built on the stack. It ends at the address that rsp has
+;      behind the function's `ret`; regs.ss is the word where the function's return address
+;      was. Preemption goes off: the handlers stay on this CPU, and unregister_kretprobe()
+;      waits for threads that are here.
+;   2. Before this point the real return address is in the shadow. From here on it is in the
+;      image, as regs.ip.
+;   3. The common case is handled here, as kretprobe_return() would: one instance without
+;      data and limit returns, its probe is enabled and has a handler, and no hit is active
+;      on this CPU. The conditions are collected into one word, and tested by one jump. The
+;      instance is stored in the image, in aux and orig_ax, which have no other use here; so
+;      the image is right above the handler's frame.
+;   4. In all other cases kretprobe_return() is called.
+;   5. If the handlers have changed only general registers and ip, the CPU goes on without
+;      popfq and IRET. The return address is stored in its old place, which is above
+;      all words that are loaded. Status flags are loaded by sahf and a rotation. rsp
+;      changes last, and `ret` follows.
+;   6. Otherwise the image is left as a trap leaves it. This is also done when the handler
+;      has changed a flag of the CPU itself, such as IF, and has not changed it back.
 
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
@@ -45,9 +48,9 @@ extern switch_if_due
 
 section .text.image
 
-; In:   rsp = behind the return address; rax, rdx = what the function returns
-; Out:  at the return address, all registers and flags as they were, but for what handlers
-;       have changed
+; In:   rsp = one word above the place of the return address; rax, rdx = the return value
+; Out:  continues at the real return address. All registers and flags are as the function
+;       has left them, except where a handler has changed them in the image.
 proc kretprobe_trampoline, 64
     frame returns
     lea rsp, [rsp - 16]         ; 1
@@ -78,24 +81,24 @@ proc kretprobe_trampoline, 64
     mov ecx, [r13 - ENTRY_SIZE + ENTRY_BELOW]
     xor ecx, edx
     xor eax, eax
-    OR_IF_ZERO ecx, rcx         ; another one returns here
+    OR_IF_ZERO ecx, rcx         ; the group has a second instance
     xor edx, [r13 + ENTRY_BELOW]
     or rax, rdx
     mov r14, [r13 + ENTRY_HOLDER]
     test r14, r14
-    cmovz r14, [rel no_holder]       ; an NMI has come between claim and fill
+    cmovz r14, [rel no_holder]       ; this is in an NMI that came between claim and fill
     or rax, [r14 + HOLDER_EXTRAS]
     mov r15, [r14 + HOLDER_RP]
     test r15, r15
     cmovz r15, [rel no_retprobe]
     mov r9, [r15 + KRETPROBE_HANDLER]
     OR_IF_ZERO r9, rcx
-    ADMIT_CPU c, NO_NMI, r15    ; there was room on the stack at the call
-    mov r14d, r11d              ; for ways that come back to .leave
+    ADMIT_CPU c, NO_NMI, r15    ; stack room was checked when the function was called
+    mov r14d, r11d              ; .leave wants the old preempt count in r14d
     or rax, rcx
     jnz .rare
     ENTER IS_JUMPED | IS_RETURN, r14d, rcx ; 3
-    mov [CPU(HIT_RUNNING)], r15 ; and so it is of its site: hit_site()
+    mov [CPU(HIT_RUNNING)], r15 ; hit_site() finds the site by this probe
     mov [rsp + REGS_AUX], r15   ; struct kretprobe_instance
     mov [rsp + REGS_ORIG_AX], r10
     lea rdi, [rsp + REGS_AUX]
@@ -141,7 +144,7 @@ proc kretprobe_trampoline, 64
     call kretprobe_return
     jmp .leave
 
-.left_behind:                   ; the handler has called functions and not come back from all
+.left_behind:                   ; the handler has given up calls of probed functions
     cld
     mov rdi, r12
     mov esi, [r13 + ENTRY_BELOW]
@@ -163,8 +166,9 @@ no_shadow:    dq shadow_none
 no_retprobe:  dq kretprobe_none
 no_holder:    dq holder_none
 
-; Its parts: up to `known` the shadow tells where it goes, at `ret` the top of the stack, and
-; elsewhere the image, where the stack ends; at `flags_pushed` one word further up.
+; Where a backtrace finds the real return address, if an interrupt comes in the trampoline:
+; before `known` in the shadow; at `ret` in the word at rsp; everywhere else in the image,
+; which begins at rsp, or at `flags_pushed` one word above rsp.
 global kretprobe_trampoline_known, kretprobe_trampoline_ret, kretprobe_trampoline_end
 global kretprobe_trampoline_flags_pushed
 kretprobe_trampoline_flags_pushed: dq kretprobe_trampoline.flags_pushed

@@ -1,5 +1,5 @@
-/* platform_returns.h - what return probes and jprobes ask of the machine, beyond
- * probes/core/platform.h.
+/* platform_returns.h - the functions of the platform that only return probes and jprobes
+ * need; probes/core/platform.h has the others.
  */
 #pragma once
 
@@ -7,36 +7,40 @@
 
 /* ---- stacks and returns ---- */
 
-/* kretprobe_trampoline - where a function returns to whose return address was exchanged.
- * With preemption off it calls kretprobe_return() with an image of the registers behind the
- * return, right above the frame of that function, and then goes on with that image.
+/* kretprobe_trampoline - a function returns to this code if its return address was
+ * exchanged. The code builds an image of the registers as they are after the `ret`, calls
+ * kretprobe_return() with that image, with preemption off, and then goes on as the image
+ * says. It may do the work of kretprobe_return() itself.
  */
 extern const char kretprobe_trampoline[];
 
-/* plat_shadow_make - give every thread that exists a shadow, and each that will; those for
- * NMIs too. Once done it costs nothing.
- * @with_data: with room for the data of instances
- * Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM some have none.
+/* plat_shadow_make - give a shadow to the stack of every thread and to every NMI stack.
+ * Threads that are created later get one, too. A second call has nothing left to do.
+ * @with_data: the shadows must have room for the data of instances
+ * Context: thread.  Locks: PLAT_PROBES held.  Return: 0; -ENOMEM: some stacks have none.
  */
 int plat_shadow_make(bool with_data);
-/* plat_shadow_for_each - call @fn for all of them; their stacks may be in use meanwhile.
+/* plat_shadow_for_each - call @fn for each shadow. Threads may run on the stacks meanwhile.
  * Context: thread.
  */
 void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *arg);
-/* plat_shadow_running - of the thread that CPU @cpu runs now, and of its NMI stack.
- * Context: any.  Return: NULL when it has none.
+/* plat_shadow_running - the shadow of the thread that CPU @cpu runs now; with @nmi, the
+ * shadow of that CPU's NMI stack.
+ * Context: any.  Return: NULL: there is none.
  */
 const struct shadow *plat_shadow_running(unsigned cpu, bool nmi);
-/* plat_switches_stack - does the function at @addr return on another stack, or as another
- * thread, than it was entered? Context: any.
+/* plat_switches_stack - does the function at @addr return on another stack, or in another
+ * thread, than it was called? Context: any.
  */
 bool plat_switches_stack(uintptr_t addr);
 
 /* ---- jprobes ---- */
 
-/* plat_jprobe_call - call @fn with the argument registers of @regs, and on its stack, as
- * aligned as that of @regs, a copy of the @words behind the return address there.
- * @save_sp: gets what plat_jprobe_leave() needs to return from here in its stead
+/* plat_jprobe_call - call @fn with the arguments of the function whose entry @regs
+ * describes: with its argument registers, and with a copy of the @words words above its
+ * return address on the stack. The stack of @fn has the same alignment.
+ * @save_sp: receives the argument for plat_jprobe_leave()
+ * plat_jprobe_leave - end @fn at any depth of its calls: let plat_jprobe_call() return now.
  * Context: trap.
  */
 void plat_jprobe_call(uintptr_t fn, const struct pt_regs *regs, size_t words,

@@ -1,44 +1,50 @@
-/* return_point.c - stages 10 and 14: functions that a detour calls in their caller's place.
+/* return_point.c - stages 10 and 14: a detour calls the probed function itself.
  *
- * Processors predict where a `ret` leads by the calls before it. A function whose return
- * address is exchanged returns to a place that has made no call, and so does the trampoline
- * then. Therefore the detour of a return probe calls the function, in its caller's stead:
+ * A processor keeps a stack of the calls that it has executed, and predicts with it where a
+ * `ret` leads. If the return address of a function is exchanged, the function's `ret` leads
+ * to a place behind no call: the prediction is wrong. The prediction for the `ret` at the
+ * end of the trampoline is then wrong, too. Therefore the detour of a return probe executes
+ * a call of its own, which belongs to the function's `ret`; the caller's call is left for
+ * the `ret` of the trampoline:
  *
  *     cell:  call detour_return | call copy | jmp kretprobe_trampoline | jmp copy
  *
  *   1. The caller has called the function, whose first instruction is a jump to the cell.
- *   2. detour_return makes the entry in the shadow, and returns to the cell by `ret 8`: the
- *      return address is off the stack. An interrupt that comes in between and writes there
- *      does no harm, since the shadow has the address.
- *   3. `call copy` pushes another address to where it was: the return point. The function
- *      finds its stack, arguments included, as it was. The copy jumps back into it.
- *   4. It returns to the return point, as its call has told, and from there to the
- *      trampoline, whose last `ret` is that for the caller's call.
- *   5. A hit that detour_return cannot do itself goes on at the cell's last jump, by
- *      another way. If the return address must be exchanged there, that of the trampoline
- *      is written.
+ *   2. detour_return makes the entry in the shadow, and returns to the cell by `ret 8`,
+ *      which also removes the function's return address from the stack. An interrupt may
+ *      come now and overwrite that word. This does no harm, because the shadow has the
+ *      address.
+ *   3. `call copy` pushes the address behind itself, the return point, into the same word.
+ *      So the function finds its stack, with its arguments, as its caller has left it. The
+ *      copy runs the first instruction, and jumps back into the function.
+ *   4. The function returns to the return point, as the processor has predicted by the call
+ *      of 3. The jump there leads to the trampoline. The last `ret` of the trampoline
+ *      belongs to the caller's call, and is predicted by it.
+ *   5. If detour_return cannot handle a hit, it calls the handler with an image, as other
+ *      detours do; then the CPU goes on at the last jump of the cell, without the call of
+ *      3. If the handler exchanges the return address, it writes that of the trampoline.
  *
- * A return point is as good as the trampoline, wherever an address is looked at; and every
- * function that returns there has its entry in the shadow of its stack. So the cell can be
- * freed while functions that it has called are still under way, without waiting for them:
+ * All code that looks at return addresses treats a return point like the trampoline. Every
+ * function that returns to a return point has an entry in the shadow of its stack. So a
+ * cell can be freed without waiting for the functions that it has called:
  *
- *   a. No jump leads to the cell any more; there was quiescence, so no thread is before the
- *      end of 3. All return addresses that lead there are on stacks, and their entries
- *      filled in.
- *   b. For each entry of all shadows, the word of the stack where it belongs is looked at:
- *      is it a return point, it is exchanged for the trampoline. An entry stays in its place
- *      until it is popped, so none is missed.
- *   c. Meanwhile the function may have returned, and the word may belong to another call.
- *      It is changed only while it is that very return point. A word that holds one is a
- *      return address, an interrupted ip, or out of use. For each of them the trampoline
- *      will do as well.
- *   d. A thread that has taken the address from the stack before b. is at the return point,
- *      or about to be: where quiescence finds it, or with preemption off. One more
- *      quiescence waits for it.
- *   e. No thread and no stack refers to the cell.
+ *   a. No jump leads to the cell any more, and quiescence has passed since. So no thread is
+ *      in the cell between 1 and 3. Each return address that leads to the cell is on a
+ *      stack, and the shadow entry for it is filled in.
+ *   b. For each entry of all shadows, the engine looks at the word of the stack that the
+ *      entry belongs to. If this word is a return point, the engine exchanges it for the
+ *      trampoline. No entry is missed, because an entry does not move until it is popped.
+ *   c. At the same time the function may return, and another call may use the word. So a
+ *      compare-and-exchange writes it: the word changes only if it still holds the same
+ *      return point. Such a word is a return address, or an interrupted ip, or no longer in
+ *      use. In each case the trampoline is a correct value, too.
+ *   d. A thread may have read the return point from the stack before b. Then it is at the
+ *      return point, or will be there soon. Quiescence finds it there, or it has preemption
+ *      off; in both cases one more quiescence waits for it.
+ *   e. Now no thread and no stack refers to the cell.
  *
- * All return points are exchanged in b., those of cells that stay, too: such a call only
- * loses its prediction.
+ * Step b exchanges all return points, also those of cells that are not freed. For such a
+ * call the only loss is the prediction.
  */
 #include "probes/returns/return_point.h"
 
@@ -58,13 +64,15 @@ bool return_point_is(uintptr_t ip)
            insn_jmp32_target((const uint8_t *)ip, ip) == trampoline;
 }
 
-/* By hand: the word may be in the middle of what a sanitizer guards. */
+/* One instruction, and no C builtin: a sanitizer would check the access, and the word may
+ * lie where it allows none.
+ */
 static inline void lock_cmpxchg(uintptr_t *at, uintptr_t old, uintptr_t new)
 {
     __asm__ volatile("lock cmpxchg %2, %0" : "+m"(*at), "+a"(old) : "r"(new) : "cc");
 }
 
-/* b. */
+/* Step b. */
 static void leave_shadow(struct shadow *s, void *arg UNUSED)
 {
     const struct shadow_entry *last = __atomic_load_n(&s->last, __ATOMIC_ACQUIRE);
@@ -82,5 +90,5 @@ static void leave_shadow(struct shadow *s, void *arg UNUSED)
 void return_points_leave(void)
 {
     plat_shadow_for_each(leave_shadow, NULL);
-    plat_quiesce(); /* d. */
+    plat_quiesce(); /* step d */
 }

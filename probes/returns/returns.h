@@ -5,33 +5,34 @@
 
 struct kretprobe_holder;
 
-/* kprobe_kind - 'k', 'r' for one of a return probe, 'j' for one of a jprobe.
- * Context: any.
+/* kprobe_kind - 'r' if @p is part of a return probe, 'j' if it is part of a jprobe,
+ * otherwise 'k'. Context: any.
  */
 char kprobe_kind(const struct kprobe *p);
 
 /* ---- jprobes ---- */
 
-/* A jprobe is a kprobe at the entry of a function, whose handler has the function's own
- * signature: it finds the arguments where the function would, in registers and on a stack
- * that begins with a copy of the first JPROBE_STACK_LEN bytes behind the return address.
- * The function does not see what the handler does to them. It ends with jprobe_return(),
- * from any depth of calls, and has the same rules as a pre-handler.
+/* A jprobe is a kprobe at the entry of a function. Its handler has the same signature as
+ * the function, and finds the arguments where the function would find them: in the
+ * registers, and on a stack that begins with a copy of the first JPROBE_STACK_LEN bytes
+ * above the return address. If the handler changes arguments, the function does not see the
+ * changes. The handler ends with jprobe_return(), which may be called from any depth of
+ * calls. The rules for a pre-handler apply to it.
  */
 struct jprobe {
     struct kprobe kp; /* where, flags, fault_handler */
     void *entry;      /* the handler */
 };
 
-#define JPROBE_STACK_LEN 256 /* bytes of arguments on the stack, at most */
+#define JPROBE_STACK_LEN 256 /* bytes of arguments on the stack that are copied */
 
-/* jprobe_return - end the handler of a jprobe. Anywhere else it is a bug. */
+/* jprobe_return - end the handler of a jprobe. A call from any other code is a bug. */
 _Noreturn void jprobe_return(void);
 
-/* register_jprobes_why - as register_kprobes_why(), at the entries of functions; there can be
- * one at each, beside other probes.
- * Return: 0; -EINVAL not an entry, or no handler; -EEXIST there is one; else as
- *         register_kprobes_why().
+/* register_jprobes_why - as register_kprobes_why(), at the entries of functions. An entry
+ * can have one jprobe, and other probes beside it.
+ * Return: 0; -EINVAL not an entry, or no handler; -EEXIST the entry has a jprobe already;
+ *         else as register_kprobes_why().
  */
 int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why);
 /* unregister_jprobes - as unregister_kprobes(), and -ENOMEM. */
@@ -69,42 +70,49 @@ static inline int disable_jprobe(struct jprobe *jp)
 
 /* ---- return probes ---- */
 
-/* A kretprobe is armed at the entry of a function. Its entry_handler runs there, its
- * handler each time the function returns, by whichever of its exits. The return address is
- * exchanged at the entry, and kept in a shadow stack that belongs to the stack the function
- * runs on: an entry for every 16 bytes of it, so neither depth nor the number of threads
- * that sleep inside can exhaust it.
+/* A kretprobe is armed at the entry of a function. Its entry_handler runs at the entry. Its
+ * handler runs each time the function returns; it does not matter at which `ret`. At the
+ * entry the engine exchanges the return address, and keeps the real one in a shadow stack.
+ * Each stack has its shadow, with one entry for every 16 bytes of the stack. So a deep
+ * recursion cannot fill the shadow, and neither can a large number of threads that sleep in
+ * the function.
  *
- * A function that ends in a jump to another one (a tail call) returns when that one does:
- * where both are probed, the inner one's handler runs first. A jump to a function that is
- * to return to the same place already is not a second instance: it is counted as coalesced.
- * A function that is left by other means (a longjmp, the end of its thread) never returns;
- * what was kept for it is dropped.
+ * A function may end with a jump to another function (a tail call). It returns when the
+ * other function returns. If both are probed, the handler of the other, inner one runs
+ * first. If a chain of such jumps comes to the same function again, before any of them has
+ * returned, no second instance is made: the jump is counted as coalesced. A function that
+ * is left in another way (by a longjmp, or by the end of its thread) never returns. The
+ * engine drops its instance, and counts it as dropped.
+ *
+ * An instance is one call that the engine follows to its return.
  */
 struct kretprobe_instance {
     struct kretprobe *rp;
     uintptr_t ret_addr;                          /* where the function returns to */
-    uint8_t data[] __attribute__((aligned(16))); /* data_size bytes, as left by the
-                                                  * entry_handler; at first anything */
+    uint8_t data[] __attribute__((aligned(16))); /* data_size bytes, undefined until the
+                                                  * entry_handler writes them */
 };
 
-/* As entry_handler: @regs as for a pre-handler. Non-zero means: not this time, let it return
- * unseen. As handler: @regs as they are behind the return, ip is where it goes; the answer
- * means nothing. The program goes on with @regs as the handler leaves them. Rules: those of
- * kprobes, but interrupts in handler are as the function left them, unless kp.flags has
- * KPROBE_FLAG_IRQS_OFF.
+/* The type of entry_handler and handler.
+ * entry_handler: @regs is as for a pre-handler. A non-zero return value means that this
+ * call is not followed: handler will not run for it.
+ * handler: @regs is the image behind the `ret`; its ip is the real return address. The
+ * return value is ignored.
+ * The program goes on with @regs as the handler leaves it. The rules are those of a
+ * kprobe's handler, with one exception: while handler runs, interrupts are on or off as the
+ * function has left them, unless kp.flags has KPROBE_FLAG_IRQS_OFF.
  */
 typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri, struct pt_regs *regs);
 
-/* Why a call was not followed to its return. Each is counted under one of these. */
+/* Why a call was not followed to its return. Each such call is counted under one cause. */
 enum kretprobe_miss {
-    KRETPROBE_MISS_STACK,     /* not on the thread's own stack, or it has no shadow */
+    KRETPROBE_MISS_STACK,     /* not on the stack of the thread, or that has no shadow */
     KRETPROBE_MISS_FULL,      /* the shadow stack is full */
     KRETPROBE_MISS_FAR,       /* the return address is not near kernel text */
     KRETPROBE_MISS_DATA,      /* no room for data_size bytes */
     KRETPROBE_MISS_MAXACTIVE, /* maxactive instances exist already */
-    KRETPROBE_MISS_RETURN, /* it returned where no handler may run, see probe_miss, or while
-                               * the probe was disabled */
+    KRETPROBE_MISS_RETURN, /* at its return no handler might run (see probe_miss), or the
+                            * probe was disabled */
     KRETPROBE_MISS_CAUSES,
 };
 
@@ -114,25 +122,28 @@ const char *kretprobe_miss_name(enum kretprobe_miss cause);
 #define KRETPROBE_DATA_MAX 4096 /* bytes */
 
 struct kretprobe {
-    /* Set by the caller. Of kp: where (the entry of a function), flags, fault_handler. */
+    /* Set by the caller. In kp: the place (entry of a function), flags, fault_handler. */
     struct kprobe kp;
     kretprobe_handler_t handler;
     kretprobe_handler_t entry_handler;
-    int maxactive;    /* instances at a time; 0 and less: as many as there are calls */
+    int maxactive;    /* the most instances at a time; 0 or negative: no limit */
     size_t data_size; /* bytes of each instance's data, up to KRETPROBE_DATA_MAX */
 
-    /* Counted by the engine; kp.hits are the calls, kp.nmissed those that no handler saw. */
-    uint64_t nmissed; /* calls seen, but not their return: the sum of missed[] */
+    /* Counted by the engine. kp.hits counts calls; kp.nmissed calls at whose entry no
+     * handler might run.
+     */
+    uint64_t nmissed; /* calls that were seen, but not followed: the sum of missed[] */
     uint64_t missed[KRETPROBE_MISS_CAUSES];
-    uint64_t coalesced; /* jumps into an instance that was there already */
+    uint64_t coalesced; /* tail calls that came to the same function again */
     uint64_t dropped;   /* instances that never returned */
 
-    struct kretprobe_holder *holder; /* the engine's own; NULL: not registered */
+    struct kretprobe_holder *holder; /* only the engine uses it; NULL: not registered */
 };
 
 /* register_kretprobes_why - as register_kprobes_why(), at the entries of functions.
  *
- * The first one makes shadow stacks for all threads, the first one with data room for it.
+ * The first call makes shadow stacks for all threads. The first call with a probe that has
+ * a data_size makes room for data in each of them.
  *
  * Context: thread.  Locks: takes PLAT_PROBES.
  * Return:  0; -EINVAL not an entry, -E2BIG too much data, -EOPNOTSUPP a function that
@@ -141,9 +152,9 @@ struct kretprobe {
 int register_kretprobes_why(struct kretprobe **rps, size_t count,
                             struct probe_reject *why);
 
-/* unregister_kretprobes - on return no handler of them runs any more, and their memory is the
- * caller's again. Calls that are under way return as they would without them, however long
- * they take: they are not waited for.
+/* unregister_kretprobes - on return no handler of @rps runs any more, and the caller may
+ * free their memory. This does not wait for probed functions that are still running: they
+ * return later, as if there were no probe.
  *
  * Context, Locks, Return: as unregister_kprobes().
  */
@@ -169,8 +180,8 @@ static inline int unregister_kretprobe(struct kretprobe *rp)
     return unregister_kretprobes(&rp, 1);
 }
 
-/* While a return probe is disabled, calls that began before return unseen, and are counted as
- * missed.
+/* If a function was called before its return probe was disabled, and returns while it is
+ * disabled, the handler does not run; the call is counted as missed.
  */
 static inline int enable_kretprobe(struct kretprobe *rp)
 {
@@ -182,8 +193,9 @@ static inline int disable_kretprobe(struct kretprobe *rp)
     return disable_kprobe(&rp->kp);
 }
 
-/* kretprobe_find_ret - the return address that belongs at @slot, where a function that is
- * probed is to return to; 0 when it is none of the engine's.
- * Context: any. Looks at the stacks of running threads and at those for NMIs.
+/* kretprobe_find_ret - the real return address for @slot, a word of a stack.
+ * Return: 0: the engine has not exchanged a return address in that word.
+ * Context: any. Only the stacks of threads that run on a CPU now, and the NMI stacks, are
+ * looked at.
  */
 uintptr_t kretprobe_find_ret(const uintptr_t *slot);

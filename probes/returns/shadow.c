@@ -1,4 +1,4 @@
-/* shadow.c - shadow stacks, made and looked at from outside. */
+/* shadow.c - shadow stacks: creating and freeing them, and searching in them. */
 #include "probes/returns/shadow.h"
 
 #include "kernel/base/err.h"
@@ -40,8 +40,9 @@ int shadow_add_data(struct shadow *s)
 }
 
 /* drop_all - a thread has ended: drop the instances that it has left in @s. Each drop reads
- * the instance's kretprobe and then counts there. Interrupts are off from the one to the
- * other, so there is no quiescence in between, and the kretprobe is not unregistered.
+ * a pointer to the instance's kretprobe, and then adds one to a counter in that kretprobe.
+ * Interrupts are off between the two. So there is no quiescence between them, and the
+ * kretprobe cannot be unregistered and freed.
  */
 static void drop_all(struct shadow *s)
 {
@@ -72,8 +73,9 @@ void shadow_unwind(struct shadow *s, uint32_t below)
 }
 NOKPROBE(shadow_unwind);
 
-/* A stale entry has a word of another call at its slot, or the same slot has an entry
- * further up in the shadow: the latest is the one.
+/* The search begins with the latest entry: if several entries have the same slot, only the
+ * latest one can be valid. The slot of a stale entry may also hold the return address of
+ * another call by now.
  */
 bool shadow_find(const struct shadow *s, uintptr_t slot, uintptr_t *ret)
 {

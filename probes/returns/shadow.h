@@ -1,16 +1,18 @@
-/* shadow.h - the shadow of a stack: which return addresses on it were exchanged, and for
- * whom.
+/* shadow.h - the shadow of a stack: a list of the return addresses on the stack that the
+ * engine has exchanged, and for which return probe.
  *
- * Entries are in the order of their calls, so deeper ones come later. Only what runs on the
- * stack changes its shadow: no locks, no atomics. But interrupts, and hits in them, come in
- * between any two instructions, push entries of their own and pop them before they end. So
+ * Entries are in the order of their calls, so the entries of deeper calls come later. Only
+ * code that runs on the stack changes its shadow, so there are no locks and no atomic
+ * instructions. But an interrupt may come between any two instructions. Functions that it
+ * calls may push entries, and pop them before the interrupt ends. Therefore:
  *
- *   - an entry is claimed before it is filled, and given up after it is emptied
- *   - an entry that is claimed and not filled looks like the shallowest possible, which no
- *     context that comes on top takes for a stale one
- *   - `below` is filled in last and emptied first
+ *   - An entry is claimed before it is filled, and given up after it is emptied.
+ *   - An entry that is claimed but not filled has `below` = 0, as if its call were at the
+ *     very top of the stack. The code in an interrupt drops only entries that are deeper
+ *     than its calls, so it never drops this one.
+ *   - `below` is the last field that is filled, and the first that is emptied.
  *
- * An entry is as small as the 16 bytes of stack that it is there for.
+ * An entry has 16 bytes, because there is one for every 16 bytes of the stack.
  */
 #pragma once
 
@@ -22,75 +24,83 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Entries point at a holder. It outlives its kretprobe as long as there are such entries.
+/* Shadow entries point at a holder. The holder may live longer than its kretprobe: it is
+ * not freed as long as an entry points at it.
  * Locks:  I immutable   P PLAT_PROBES   p PLAT_PROBES to write, and read without locks
  */
 struct kretprobe_holder {
     struct kretprobe *rp; /* [p] NULL: unregistered */
     union {
         struct {
-            uint32_t data_len; /* [I] of an instance, bytes; 0: it has no data */
-            int32_t limit;     /* [I] maxactive; 0: none */
+            uint32_t data_len; /* [I] bytes of an instance with its data; 0: no data */
+            int32_t limit;     /* [I] the most instances at a time; 0: no limit */
         };
-        uint64_t extras; /* either of them */
+        uint64_t extras; /* not 0: instances have data or a limit, or both */
     };
-    uint32_t counter; /* [P] of rp's hits by jumps, when a site has it as plain */
-    int active;       /* instances, where there is a limit; atomic */
-    bool in_use;      /* [P] holder_sweep() has met it */
-    bool leaves;      /* [P] and will free it */
-    struct kretprobe_holder *next; /* [P] among the unregistered ones */
+    uint32_t counter; /* [P] counter of hits by a jump; set by kretprobe_plain() */
+    int active;       /* instances now, if there is a limit; atomic */
+    bool in_use;      /* [P] holder_sweep() has found an entry that points at it */
+    bool leaves;      /* [P] holder_sweep() is about to free it */
+    struct kretprobe_holder *next; /* [P] the next retired holder */
 };
 
 struct shadow_entry {
-    int32_t ret;    /* the real return address, from kretprobe_trampoline on */
-    uint32_t below; /* where it belongs: bytes below the stack's top; 0: claimed only */
+    int32_t ret;    /* the real return address minus kretprobe_trampoline */
+    uint32_t below; /* its slot: bytes below the stack's top; 0: claimed, not filled */
     struct kretprobe_holder *holder;
 };
 
 _Static_assert(sizeof(struct shadow_entry) == 16, "no larger than what it is there for");
 
-#define SHADOW_STACK_BYTES 16 /* of the stack, for each entry */
+#define SHADOW_STACK_BYTES 16 /* bytes of the stack for which there is one entry */
 
-/* Locks:  I immutable   o only what runs on the stack   m made once, while it runs */
+/* Locks:  I immutable   o only code that runs on the stack   m set once, while the stack is
+ * in use
+ */
 struct shadow {
-    uintptr_t top;              /* [I] of the stack, behind its last byte */
-    size_t len;                 /* [I] of the stack, bytes */
+    uintptr_t top;              /* [I] of the stack: the address behind its last byte */
+    size_t len;                 /* [I] of the stack, in bytes */
     struct shadow_entry *last;  /* [o] the latest in use; entries[0] belongs to no call */
-    struct shadow_entry *limit; /* [I] the last there is */
-    uint8_t *data;              /* [m] of instances, used from the beginning; or NULL */
-    size_t data_used;           /* [o] of @len bytes */
+    struct shadow_entry *limit; /* [I] the last entry of the array */
+    uint8_t *data;              /* [m] data of instances, @len bytes; or NULL */
+    size_t data_used;           /* [o] bytes of @data in use, from its start */
     struct shadow_entry entries[]; /* [o] */
 };
 
-/* Where there is none, for the trampoline, which looks first and asks then. */
+/* Empty objects that the trampoline reads where a pointer is NULL: it loads all values
+ * first, and tests them afterwards.
+ */
 extern struct shadow shadow_none;
 extern struct kretprobe kretprobe_none;
 extern struct kretprobe_holder holder_none;
 
-/* shadow_new - for the stack of @len bytes below @top. Return: NULL without memory.
- * shadow_add_data - with room for data, if it has none yet. Return: 0; -ENOMEM.
- * shadow_free - no thread runs on that stack; @shadow may be NULL.
+/* shadow_new - make a shadow for the stack of @len bytes below @top. Return: NULL without
+ * memory.
+ * shadow_add_data - give @shadow room for data, if it has none yet. Return: 0; -ENOMEM.
+ * shadow_free - drop all entries of @shadow and free it. No thread may run on its stack.
+ * @shadow may be NULL.
  * Context: thread.
  */
 struct shadow *shadow_new(uintptr_t top, size_t len);
 int shadow_add_data(struct shadow *shadow);
 void shadow_free(struct shadow *shadow);
 
-/* shadow_find - the entry of the return address at @slot, the real one is *@ret.
- * shadow_find_above - of the innermost one at or above @sp.
- * Context: any; the stack may be in use meanwhile. Return: false if there is none.
+/* shadow_find - find the entry of @slot. *@ret receives its real return address.
+ * shadow_find_above - find the entry of the innermost call that has its slot at @sp or
+ * above.
+ * Context: any; a thread may run on the stack meanwhile. Return: false: there is no entry.
  */
 bool shadow_find(const struct shadow *shadow, uintptr_t slot, uintptr_t *ret);
 bool shadow_find_above(const struct shadow *shadow, uintptr_t sp, uintptr_t *ret);
 
-/* ---- by what runs on the stack; parts of the re-entry core ---- */
+/* ---- only for code that runs on the stack; part of the re-entry core ---- */
 
 NOKPROBE_INLINE bool shadow_covers(const struct shadow *s, uintptr_t slot)
 {
     return s->top - slot - 1 < s->len;
 }
 
-/* shadow_is_empty - else the latest entry is s->last. */
+/* shadow_is_empty - has @s no entry in use? Otherwise s->last is the latest one. */
 NOKPROBE_INLINE bool shadow_is_empty(const struct shadow *s)
 {
     return s->last == s->entries;
@@ -101,8 +111,8 @@ NOKPROBE_INLINE uintptr_t shadow_ret(const struct shadow_entry *e)
     return (uintptr_t)kretprobe_trampoline + (uintptr_t)(intptr_t)e->ret;
 }
 
-/* shadow_claim - the next entry. Return: NULL when it is full.
- * shadow_unclaim - it has not been filled in.
+/* shadow_claim - take the next entry into use. Return: NULL: the shadow is full.
+ * shadow_unclaim - give back an entry that was claimed and has not been filled in.
  */
 NOKPROBE_INLINE struct shadow_entry *shadow_claim(struct shadow *s)
 {
@@ -119,7 +129,7 @@ NOKPROBE_INLINE void shadow_unclaim(struct shadow *s)
     WRITE_ONCE(s->last, s->last - 1);
 }
 
-/* shadow_pop - give the latest entry up, with its data. */
+/* shadow_pop - empty the latest entry and give it up, with the instance's data. */
 NOKPROBE_INLINE void shadow_pop(struct shadow *s)
 {
     struct shadow_entry *e = s->last;
@@ -135,7 +145,7 @@ NOKPROBE_INLINE void shadow_pop(struct shadow *s)
     WRITE_ONCE(s->last, e - 1);
 }
 
-/* shadow_drop - the same for one that never returned. */
+/* shadow_drop - the same for a call that will never return: count it as dropped. */
 NOKPROBE_INLINE void shadow_drop(struct shadow *s)
 {
     struct kretprobe *rp = READ_ONCE(s->last->holder->rp);
@@ -145,8 +155,9 @@ NOKPROBE_INLINE void shadow_drop(struct shadow *s)
     shadow_pop(s);
 }
 
-/* shadow_unwind - drop the entries of calls deeper than @below: what runs there now has left
- * them behind. With interrupts off, since one that comes between the look at an entry and its
- * drop could drop the same one, and then a living one would go in its place.
+/* shadow_unwind - drop the entries of calls deeper than @below. The code that runs at
+ * @below has given up these calls. Interrupts are off meanwhile. Otherwise, an interrupt
+ * could come after the check of an entry and drop the same entry, and then the drop here
+ * would hit the next entry, which is still needed.
  */
 void shadow_unwind(struct shadow *s, uint32_t below);

@@ -1,26 +1,32 @@
 /* xmc.c - replace instructions that CPUs may be executing.
  *
- *   1. may they be? xmc_rules.c
- *   2. a site for each, for the CPUs that will trap: its copy is the new instruction, if it
- *      is the only one, else the old one. Either is whole, and goes on behind the last byte
- *   3. the jumps that are made of these bytes become breakpoints: nothing but the first byte
- *      of an instruction leads into it now
- *   4. int3 over the first bytes, where there is none yet
- *   5. of several old instructions: wait until no thread is behind the first. Since 4 no
- *      CPU comes in by the front, and by the rules none comes in by the side
- *   6. where probes are at an instruction, their new site takes the place of the old one: a
- *      CPU that traps from here on runs the copy of the new instruction
- *   7. the new bytes, behind the int3, and over it where there are no probes
- *   8. quiescence: no thread is in the copies of 2, nor in the copies, detours and cells of
- *      the old sites; these go. The jumps of 3 are planned again, with the new bytes
+ *   1. Check that the instructions may be replaced: xmc_rules.c.
+ *   2. Make a site for each place, for the CPUs that will trap there. If the new bytes are
+ *      one instruction, the site has a copy of it; if they are several, a copy of the old
+ *      instruction. The copy is a whole instruction, and the program goes on behind it.
+ *   3. Turn the jumps that use these bytes into breakpoints. After that, a CPU can come to
+ *      the instructions only through their first bytes.
+ *   4. Write an int3 over each first byte, where there is none yet.
+ *   5. If several old instructions are replaced by one, wait until no thread is behind the
+ *      first of them. Since step 4 no CPU can come in through the first one, and the rules
+ *      make sure that nothing jumps into the middle.
+ *   6. If the instruction has probes, put the new site in the place of the old one. From
+ *      here on a CPU that traps runs the copy of the new instruction.
+ *   7. Write the new bytes behind the int3, and then the new first byte, where there are no
+ *      probes; where there are armed ones, the int3 stays.
+ *   8. Wait for quiescence. Now no thread is in the copies of step 2, or in the copies,
+ *      detours and cells of the old sites, and these are freed. Plan the jumps of step 3
+ *      again, with the new bytes.
  *
- * Up to 2 nothing has changed, and from 3 on nothing can fail. Why 6 is no moment at which a
- * hit is lost: the registry's entry is one pointer, from a site with these probes to another
- * one with the same, and the text is an int3 before, meanwhile and afterwards. A CPU that has
- * found the old site goes on with it, handlers and all, and runs the old instruction: it has
- * come before the change. Interrupts are off as long as a hit looks for its site, so after a
- * synchronisation all hits find the new one, but for what a CPU has written to its cache
- * until then; so the caches are emptied after it, not before.
+ * Steps 1 and 2 change no text. From step 3 on nothing can fail.
+ *
+ * Why no hit is lost in step 6: the entry of the registry is one pointer. It changes from
+ * the old site to the new site, both have the same probes, and the text is an int3 before
+ * and after. A CPU that has found the old site uses it to the end: it calls the handlers
+ * and runs the old instruction, because its hit came before the change. Interrupts are off
+ * while a hit looks for its site. So after a synchronisation of the CPUs, all hits find the
+ * new site in the registry. But a CPU may have put the old site into its cache before that.
+ * So the caches are emptied after the synchronisation, not before.
  */
 #include "probes/xmc/xmc.h"
 
@@ -84,7 +90,7 @@ static void exchange_drop(struct exchange *x)
 struct batch {
     struct exchange *all;
     size_t count;
-    struct site **sites; /* room for one of each */
+    struct site **sites; /* room for one site of each exchange */
     struct text_poke *pokes;
 };
 
@@ -97,7 +103,7 @@ bool xmc_is_inside(uintptr_t ip)
     return ip >= READ_ONCE(middle.start) && ip < READ_ONCE(middle.end);
 }
 
-/* carrier - the site that is found at the address of @x until step 6. */
+/* carrier - the site that hits at the address of @x find until step 6. */
 static struct site *carrier(const struct exchange *x)
 {
     return x->under ? x->under : x->site;
@@ -126,8 +132,8 @@ static void wait_until_outside(const struct exchange *x)
     WRITE_ONCE(middle.end, 0);
 }
 
-/* move_in - the probes of x->under are x->site's. Hits read the list without locks, and find
- * the same one by either.
+/* move_in - move the probes from x->under to x->site. Hits read the list of probes without
+ * locks; they find the same list through both sites.
  */
 static void move_in(const struct exchange *x)
 {
@@ -185,7 +191,7 @@ static void write_all(struct batch *b)
             site_move(b->all[i].site, SITE_DISARMED);
 }
 
-/* release_replaced - sites that the registry has forgotten. */
+/* release_replaced - free the old sites, which are no longer in the registry. */
 static void release_replaced(struct site **sites, size_t count)
 {
     if (count)
@@ -208,7 +214,7 @@ static void clean_up(struct batch *b)
         site_move(b->all[i].under, SITE_DISARMED);
         b->sites[under++] = b->all[i].under;
     }
-    kprobe_reclaim(b->sites + own, b->count - own); /* waits, even for none */
+    kprobe_reclaim(b->sites + own, b->count - own); /* it waits even if there are none */
     release_replaced(b->sites, under);
     optimize_kick();
 }

@@ -5,8 +5,8 @@
  *     after    [ x          ]       [ x           ]       one for one, one for several
  *              [ x ][ y ][ z]       [ jmp  ] ....         or several that fill its bytes
  *
- * The changes that probes make to text come and go with them; this is for lasting changes
- * by other parts of the kernel.
+ * Probes change text only as long as they are armed. This is for other parts of the kernel,
+ * which change text and leave it changed.
  */
 #pragma once
 
@@ -17,36 +17,42 @@
 #include <stdint.h>
 
 enum xmc_mode {
-    /* Int3 first. A CPU that traps meanwhile runs the new instruction, or the old one where
-     * there are several new. No CPU has to come by the place, and none is waited for longer
-     * than an interrupt takes.
+    /* An int3 is written first. A CPU that traps during the change runs the new
+     * instruction, or the old one if there are several new ones. The change does not wait
+     * for a CPU to come to the place, and waits for no CPU longer than an interrupt takes.
      */
     XMC_INT3,
-    /* The limited one: a single store of 1, 2, 4 or 8 bytes at a multiple of as many, then
-     * all CPUs are synchronised. No trap, no memory; but no manual promises that a CPU that
-     * fetches the bytes meanwhile sees either all or none of them change.
+    /* A limited way: a single store of 1, 2, 4 or 8 bytes, aligned to their number. Then
+     * all CPUs are synchronised. No CPU traps, and no memory is needed. But a CPU may fetch
+     * the bytes during the store, and no manual promises that it gets either all the old
+     * ones or all the new ones.
      */
     XMC_STORE,
 };
 
-/* xmc - exchange the instructions in [@addr, @addr + @len) for others of the same length. On
- * return every CPU executes the new ones.
- * @bytes: whole instructions, decoded where they will lie
- * @len:   1..15, the end of an instruction; of several, XMC_INT3 only
+/* xmc - exchange the instructions in [@addr, @addr + @len) for others of the same length.
+ * On return every CPU executes the new ones.
+ * @bytes: whole instructions, which mean at @addr what they are meant to do
+ * @len:   1..15; @addr + @len must be the end of an old instruction. If there are several
+ *         old instructions, the mode must be XMC_INT3
  *
- * One instruction may be exchanged for any that fill its bytes. Several may be exchanged
- * for one, or for one that ends the flow and anything behind it; nothing may lead into
- * their middle, and threads that are there are waited for.
+ * One instruction may be exchanged for one or several that fill its bytes. Several may be
+ * exchanged for one. They may also be exchanged for an instruction behind which the program
+ * never goes on, such as jmp, and any bytes behind it. Nothing may jump into the middle of
+ * several old instructions; xmc() waits for threads that are in the middle.
  *
- * An instruction that could not carry a probe is not exchanged. Where one instruction with
- * probes becomes one that can carry them, they stay, armed or not: a hit runs the new one.
- * Jumps that are made of the bytes are planned again. Refused are, beside XMC_STORE under any
- * probe, several instructions with a probe among them, STI, and the instruction behind an STI
- * with a probe, whose copy is that of both. The targets of the new ones, branches and
- * addresses they take, are made known to the planner of regions, and forgotten when the new
- * ones are exchanged again.
+ * An instruction that could not carry a probe is refused. If one instruction with probes
+ * becomes one that can carry probes, the probes stay at it, armed or not, and a hit runs
+ * the new instruction. Jumps that use the bytes are planned again.
+ * These are refused because of probes: XMC_STORE where a probe is; several old instructions
+ * with a probe at one of them; an STI with a probe, or such a new instruction; and the
+ * instruction behind an STI with a probe, because the STI's copy contains both.
+ * The planner of regions is told the targets of the new instructions: those of branches,
+ * and addresses in operands. It forgets them when the new instructions are exchanged again.
  *
- * CAVEAT: what is built upon text is not told of it: listings, backtraces by table, fix-ups.
+ * CAVEAT: other data about the text does not change with it: listings, tables for
+ *         backtraces,
+ * fix-ups.
  *
  * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
  * Return:  0; -EDEADLK from a handler; -EINVAL no such length; -ENOENT not kernel text;
@@ -55,11 +61,13 @@ enum xmc_mode {
  * Source:  as text_poke_batch().
  */
 int xmc(uintptr_t addr, const uint8_t *bytes, size_t len);
-/* xmc_why - the same in either mode; on refusal @why tells which rule, and where. */
+/* xmc_why - xmc() in the given mode; xmc() uses XMC_INT3. On refusal @why tells which rule
+ * was broken, and where.
+ */
 int xmc_why(uintptr_t addr, const uint8_t *bytes, size_t len, enum xmc_mode mode,
             struct probe_reject *why);
 
-/* One of several exchanges. */
+/* One exchange of a batch. */
 struct xmc_change {
     uintptr_t addr;
     const uint8_t *bytes; /* @len of them */

@@ -12,13 +12,13 @@ struct exchange {
     size_t len;
     enum xmc_mode mode;
     uint8_t old_bytes[INSN_MAX_LEN];
-    struct insn old, new;        /* the first ones */
-    size_t old_count, new_count; /* how many there are */
-    uintptr_t old_end;           /* behind the last old one */
-    uintptr_t call_inside;       /* a call that is not the last old one; or 0 */
-    struct site *under;          /* that carries the old one now, or NULL */
-    struct site *site;           /* that carries the new one */
-    bool stays_armed;            /* there is an int3, and it is to stay */
+    struct insn old, new;        /* the first old and the first new instruction */
+    size_t old_count, new_count; /* how many instructions there are */
+    uintptr_t old_end;           /* the end of the last old instruction */
+    uintptr_t call_inside;       /* a call that is not the last old instruction; or 0 */
+    struct site *under;          /* the old instruction's site; NULL: it has none */
+    struct site *site;           /* the site that step 2 has made */
+    bool stays_armed;            /* an int3 of probes is there, and must stay */
 };
 
 static inline uintptr_t exchange_start(const struct exchange *x)
@@ -31,20 +31,24 @@ static inline uintptr_t exchange_end(const struct exchange *x)
     return exchange_start(x) + x->len;
 }
 
-/* exchange_check - ask the rules, which fill in what the old and the new instructions are.
+/* exchange_check - check the rules. They fill in the fields about the old and the new
+ * instructions.
  * Locks: PLAT_PROBES held.  Return: 0; a reason's errno.
  */
 int exchange_check(struct exchange *x, struct probe_reject *why);
 
-/* exchange_is_one - do the new ones as much as the first of them? Context: any.
+/* exchange_is_one - is only the first new instruction ever executed: is it the only one, or
+ * does the program never go on behind it? Context: any.
  * exchange_can_trap - can a CPU that traps be made to run @insn? Context: any.
  */
 bool exchange_is_one(const struct exchange *x);
 bool exchange_can_trap(const struct insn *insn);
 
-/* exchange_lead - make known where the new ones lead.
- * exchange_unlead - forget where the old ones have led; or, if it is not done, the new ones.
- * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM, and all is as before.
+/* exchange_lead - tell the planner of regions the addresses that the new instructions lead
+ * to.
+ * exchange_unlead - let it forget those of the old instructions (@is_done), or, if the
+ * exchange is not made, those of the new ones (!@is_done).
+ * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM, and nothing has changed.
  */
 int exchange_lead(struct exchange *x, struct probe_reject *why);
 void exchange_unlead(struct exchange *x, bool is_done);

@@ -1,6 +1,7 @@
-/* xmc_rules.c - may these instructions be exchanged for those? Where do the new ones lead?
+/* xmc_rules.c - may the old instructions be exchanged for the new ones? To which addresses
+ * do the new ones lead?
  *
- * The rules are a table, see rules.h. They change nothing.
+ * The rules are a table, see rules.h.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
@@ -19,7 +20,7 @@ static struct exchange *exchange_of(struct ruling *r)
     return CONTAINER_OF(r, struct exchange, ruling);
 }
 
-/* ---- 1: what is there ------------------------------------------------------------------ */
+/* ---- 1: the old instructions ----------------------------------------------------------- */
 
 static bool is_no_length(struct ruling *r)
 {
@@ -55,7 +56,9 @@ static void take_old(struct exchange *x, const struct insn *insn)
         x->call_inside = insn->addr;
 }
 
-/* replaces_protected - also goes through them. */
+/* replaces_protected - may one of the old instructions carry no probe? This also fills in
+ * the fields about the old instructions.
+ */
 static bool replaces_protected(struct ruling *r)
 {
     struct exchange *x = exchange_of(r);
@@ -81,9 +84,11 @@ static bool ends_elsewhere(struct ruling *r)
            exchange_end(x) > function.start + function.size;
 }
 
-/* ---- 1: what is to come ---------------------------------------------------------------- */
+/* ---- 1: the new instructions ----------------------------------------------------------- */
 
-/* for_each_in - Return: false when @fn, or decoding, has failed at x->ruling.at. */
+/* for_each_in - decode @bytes and call @fn for each instruction. Return: false: decoding or
+ * @fn has failed at x->ruling.at.
+ */
 static bool for_each_in(struct exchange *x, const uint8_t *bytes, size_t len,
                         int (*fn)(struct exchange *x, const struct insn *insn))
 {
@@ -147,10 +152,12 @@ static bool are_too_many(struct ruling *r)
     return x->mode == XMC_STORE || !exchange_is_one(x) || !exchange_can_trap(&x->new);
 }
 
-/* ---- 1: the sites that share its bytes --------------------------------------------- */
+/* ---- 1: the sites that use the same bytes ------------------------------------------ */
 
-/* sti_before - an STI runs together with the instruction behind it. Its last byte tells it
- * from most others; with prefixes it may be of any length.
+/* sti_before - the site of an STI that ends at @addr, or NULL. An STI runs together with
+ * the instruction behind it, so that one cannot be exchanged alone. The last byte of an STI
+ * is its opcode; most other instructions end with another byte. An STI may have prefixes,
+ * so the site may begin at any of the addresses in front.
  */
 static const struct site *sti_before(uintptr_t addr)
 {
@@ -187,7 +194,7 @@ static bool replaces_probed(struct ruling *r)
             return rules_refuse(r, r->reason, at);
     site = sti_before(r->addr);
     if (!site && x->mode == XMC_STORE)
-        site = unoptimize_reader(r->addr); /* a jump that extends over them */
+        site = unoptimize_reader(r->addr); /* a jump that reads these bytes */
     return site && rules_refuse(r, r->reason, site->addr);
 }
 
@@ -223,12 +230,12 @@ int exchange_check(struct exchange *x, struct probe_reject *why)
     return rules_check(rules, ARRAY_LEN(rules), &x->ruling, why);
 }
 
-/* ---- 1: where they lead ---------------------------------------------------------------- */
+/* ---- 1: the addresses that they lead to ------------------------------------------------ */
 
 #define LEADS_MAX 3
 
-/* leads_of - places in the text that @insn leads to, or may lead to later: its target, and
- * addresses it takes. Return: how many.
+/* leads_of - the addresses in the text that @insn leads to, or may lead to later: the
+ * target of a branch, and addresses in operands. Return: how many.
  */
 static size_t leads_of(const struct insn *insn, uintptr_t out[LEADS_MAX])
 {
@@ -245,7 +252,9 @@ static size_t leads_of(const struct insn *insn, uintptr_t out[LEADS_MAX])
     return count;
 }
 
-/* give_up_region - if a jump has displaced the instruction at @addr, that must not be. */
+/* give_up_region - if the jump of a region has displaced the instruction at @addr, make the
+ * jump a breakpoint: code that leads to @addr must find the instruction there.
+ */
 static void give_up_region(uintptr_t addr)
 {
     struct site *site = unoptimize_reader(addr);
@@ -271,7 +280,9 @@ static int know_leads(struct exchange *x, const struct insn *insn)
     return 0;
 }
 
-/* forget_leads - regions that something led to may be possible now. */
+/* forget_leads - forget the addresses that @insn leads to. Regions that contain them may be
+ * possible now, so the optimizer looks at the sites again.
+ */
 static int forget_leads(struct exchange *x, const struct insn *insn)
 {
     uintptr_t leads[LEADS_MAX];
