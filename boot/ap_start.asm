@@ -1,9 +1,9 @@
-; ap_start.asm - a further CPU's way from real mode to ap_main.
+; ap_start.asm - takes a further CPU from real mode to ap_main.
 ;
-; The template is copied to a page below 1 MiB, where the start IPI sends the CPU; nothing
-; in it can be reached by its linked address. Each dword named in the fix-up table holds an
-; offset in the page, to which kernel/cpu/smp_start.c adds the page's address. Values that
-; differ from boot to boot are read from the variables below, in the image.
+; The template is copied to a page below 1 MiB, and the start IPI lets the CPU begin there.
+; So the linked addresses of the template are not valid. Each dword of the fix-up table
+; holds an offset in the page; kernel/cpu/smp_start.c adds the page's address to it. Values
+; that differ from boot to boot are read from the variables below, in the image.
 ;
 ;   1. real mode, cs = page: flat 32-bit segments
 ;   2. the boot CPU's page tables, EFER and CR0: long mode, paging on, in this page
@@ -26,10 +26,10 @@ MSR_EFER equ 0xc0000080
 
 extern ap_main              ; _Noreturn void ap_main(void)
 
-; DESCRIPTORS: flat ones, marked as accessed. A CPU that loads a segment register sets this
-; bit itself where it is clear, and step 2 makes the page of the table read-only: this write
-; would be a page fault with no handler, so a reset. QEMU's TCG does not write it for CS;
-; hardware and Bochs do.
+; DESCRIPTORS: flat descriptors, with the accessed bit set. A CPU that loads a segment
+; register would set this bit itself if it were clear. But step 2 makes the page of the
+; table read-only. So that write would cause a page fault without a handler, and the CPU
+; would reset. QEMU's TCG does not write the bit for CS; hardware and Bochs do.
 %macro DESCRIPTORS 0
     dq 0
 .CODE32 equ $ - .gdt

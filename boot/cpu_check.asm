@@ -1,9 +1,11 @@
-; cpu_check.asm - does the CPU have all that the kernel uses without asking?
+; cpu_check.asm - does the CPU have all features that the kernel uses without asking for
+; them?
 ;
 ; Runs once, on the first CPU, in 32-bit protected mode without paging, before anything that
-; needs a feature: a CPU that lacks one would end in a triple fault or, in the middle of a
-; probe, in #UD. What is missing is said in words on everything that can show text, and the
-; machine stops. The other CPUs are taken to be alike.
+; needs a feature. On a CPU that lacks a feature, the kernel would end in a triple fault or,
+; in the middle of a probe, in #UD. The missing features are printed on each device that can
+; show text, and the machine stops. The code assumes that the other CPUs have the same
+; features.
 ;
 ; Features that the kernel asks for before it uses them (SMEP, SMAP, UMIP, x2APIC) are not
 ; in the table.
@@ -41,8 +43,8 @@ VGA_GRAPHICS_TEXT equ 0x0c  ; B8000, text
 section .boot progbits alloc exec nowrite align=16
 bits 32
 
-; cpu_check - return if the CPU has every feature of the table; else say what it lacks and
-; stop.
+; cpu_check - return if the CPU has every feature of the table; else print the missing ones
+; and stop.
 ; In:   esp = a stack, DF clear, interrupts off
 ; Out:  ebx, ebp as they were; all else is lost
 proc cpu_check
@@ -162,8 +164,8 @@ debugcon_send:
 .done:
     ret
 
-; vga_find - edi = where text goes on, 0: there is no screen, or it shows graphics.
-; Lost: eax, edx.
+; vga_find - find the place on the screen for the next character.
+; Out: edi = its address; 0: there is no screen, or it shows graphics. Lost: eax, edx.
 vga_find:
     mov edi, [PHYS(vga_at)]
     test edi, edi
@@ -184,7 +186,7 @@ vga_find:
 .done:
     ret
 
-; In: al, edi. Out: edi is moved on. Lost: eax, ecx, edx.
+; In: al = the character, edi = its place. Out: edi = the next place. Lost: eax, ecx, edx.
 vga_put:
     test edi, edi
     jz .done
@@ -217,7 +219,8 @@ tail_text:
 
 ; ---- the table -------------------------------------------------------------------------
 
-; feature leaf, mask of ecx, mask of edx, "NAME: what it is". docs/boot-options.md lists them.
+; feature leaf, mask of ecx, mask of edx, "NAME: what it is". docs/boot-options.md lists
+; them.
 %macro feature 4
     dd %1, %2, %3
     db "  ", %4, 13, 10, 0

@@ -11,7 +11,8 @@
 ;   5. PAE, long mode, paging: in this order, as the manual prescribes
 ;   6. a far jump into a 64-bit segment
 ;   7. on to the higher half, a stack, an end mark for backtraces, kmain
-;   8. what boot was is freed: no frame of it may be left when kernel_run begins
+;   8. kernel_run, which frees the code of boot: no stack frame of that code may be left
+;      then
 ;
 ; Source: SDM vol. 3A, "Initializing IA-32e Mode".
 
@@ -72,11 +73,13 @@ start_pvh:
     jmp start_common
 .end:
 
-; In: edi = magic, ebx = information; flat segments, of a table that may be gone. Nothing else
-; is known: flags, control registers and EFER are given values, not changed bit by bit, so
-; that what a loader left in them (NT, AC, caches off, 5-level paging) ends here, and each
-; further CPU can be given the same.
-; Source: Multiboot2 Specification 2.0, "I386 machine state"; Xen, "x86/HVM direct boot ABI".
+; In: edi = magic, ebx = address of the loader's information. Segments are flat; their table
+;     may
+; be overwritten already. Nothing else is known. So flags, control registers and EFER get
+; whole values, and no bit of the loader's values stays (NT, AC, caches off, 5-level
+; paging). Each further CPU can get the same values.
+; Source: Multiboot2 Specification 2.0, "I386 machine state"; Xen, "x86/HVM direct boot
+;         ABI".
 proc start_common
     cli
     cld
@@ -112,7 +115,7 @@ proc start_common
     add edi, 8
     loop .next_page
 
-;    ... which is what the identity map and the direct map consist of ...
+;    ... The identity map and the direct map consist of these ...
     mov edi, PHYS(boot_pdpt_low)
     mov eax, PHYS(boot_pd) + (PAGE_PRESENT | PAGE_WRITE)
     mov ecx, 4
@@ -122,7 +125,7 @@ proc start_common
     add edi, 8
     loop .next_directory
 
-;    ... and whose first GiB is where the image is linked.
+;    ... and the image is linked to addresses that map the first GiB.
     mov dword [PHYS(boot_pdpt_high) + 8 * PDPT_INDEX(KERNEL_VMA)], \
         PHYS(boot_pd) + (PAGE_PRESENT | PAGE_WRITE)
 

@@ -2,8 +2,9 @@
 #include "kernel/base/compiler.h"
 #include "libc/include/extra.h"
 
-/* set_end - behind the ']' of the set that begins at @p, behind its '['; NULL without one.
- * A ']' in the first place is one of its characters.
+/* set_end - the address behind the ']' that ends a set; NULL if no ']' ends it.
+ * @p: behind the '[' of the set. A ']' as its first character is a member, and does not end
+ *     it.
  */
 static const char *set_end(const char *p)
 {
@@ -35,7 +36,7 @@ static bool set_contains(const char *p, const char *end, unsigned char c)
     return found != negated;
 }
 
-/* match_one - does @c match what @p begins with? @behind: the rest of the pattern. */
+/* match_one - does @c match the first element of @p? @behind: receives the rest of @p. */
 static bool match_one(const char *p, unsigned char c, const char **behind)
 {
     const char *end = *p == '[' ? set_end(p + 1) : NULL;
@@ -50,7 +51,9 @@ static bool match_one(const char *p, unsigned char c, const char **behind)
     return *p == '?' || (unsigned char)*p == c;
 }
 
-/* Only the last '*' is ever tried again: what an earlier one could do, it can too. */
+/* On a mismatch only the last '*' is tried again with a longer text. To try an earlier '*'
+ * again would find no other match.
+ */
 bool glob_match(const char *pattern, const char *text)
 {
     const char *star = NULL, *retry = NULL, *behind;

@@ -1,8 +1,8 @@
 /* qsort.c - sorting and searching arrays of anything. Owns nothing, runs anywhere.
  *
- * The sort is heapsort: it needs no memory, no recursion, and has no bad input, which
- * suits small stacks better than the usual speed of quicksort. An array that is in order
- * already costs one comparison an element: many tables come so.
+ * The sort is heapsort. It needs no memory and no recursion, and no input makes it slow.
+ * For small stacks this matters more than the usual speed of quicksort. An array that is
+ * sorted already costs one comparison for each element; many tables are.
  */
 #include "libc/include/stdlib.h"
 
@@ -48,8 +48,8 @@ static bool is_sorted(const struct array *a, size_t count)
     return true;
 }
 
-/* The elements below @parent are heaps already; let its element sink to where no child
- * is greater.
+/* The subtrees below @parent are heaps already. Move the element of @parent down until no
+ * child of it is greater.
  */
 static void sift_down(const struct array *a, size_t parent, size_t count)
 {
@@ -78,7 +78,7 @@ void qsort(void *base, size_t count, size_t size,
         sift_down(&a, i, count);
     while (count > 1) {
         count--;
-        swap(&a, 0, count); /* the greatest of the rest goes to its place */
+        swap(&a, 0, count); /* the greatest element of the heap goes behind the heap */
         sift_down(&a, 0, count);
     }
 }

@@ -1,4 +1,5 @@
-/* extra.h - what the C standard forgot: bounded copies, bounded printing, strict numbers.
+/* extra.h - functions that the C standard lacks: bounded copies, bounded printing, strict
+ * parsing of numbers.
  *
  * In the kernel the standard headers bring these names along. Code that is also built on
  * the host includes this file by its path, because the host's headers do not have them.
@@ -13,12 +14,13 @@
 #include <stdint.h>
 
 /* strlcpy - copy a string into a buffer of fixed size, always with its NUL.
- * strlcat - the same behind the string that @dst holds already.
- * @size: of the whole of @dst in bytes; with 0 nothing is written
+ * strlcat - append a string to the string in @dst, always with its NUL.
+ * @size: the size of the whole buffer @dst, in bytes; with 0 nothing is written
  *
  * Context: any.
- * Return:  the length of the string they tried to make; @size or more means cut short.
- *          strlcat into a @dst without a NUL in its @size bytes counts it as @size long.
+ * Return:  the length that the whole string would have. If it is @size or more, the string
+ *          was cut. If @dst has no NUL in its @size bytes, strlcat takes its length as
+ *          @size.
  */
 size_t strlcpy(char *restrict dst, const char *restrict src, size_t size);
 size_t strlcat(char *restrict dst, const char *restrict src, size_t size);
@@ -26,8 +28,8 @@ size_t strlcat(char *restrict dst, const char *restrict src, size_t size);
 /* scnprintf, vscnprintf - snprintf that says how much it stored.
  * @size: of @buf in bytes; with 0 nothing is written
  *
- * So that a text can be built piece by piece, `len += scnprintf(buf + len, size - len,
- * ...)`, without ever stepping over the end.
+ * A caller can build a text piece by piece with `len += scnprintf(buf + len, size - len,
+ * ...)`, and never writes behind the end.
  *
  * Context: any.
  * Return:  characters stored, without the NUL: 0..@size - 1.

@@ -3,7 +3,7 @@
  *
  * Understood: flags - + space # 0, width, precision, * for both, lengths hh h l ll z t j,
  * conversions d i u x X o c s p %. %p prints 0x and hexadecimal digits, also for NULL;
- * %s prints (null) for NULL; a conversion that is not understood is printed as it stands.
+ * %s prints (null) for NULL; an unknown conversion is printed unchanged.
  * No floating point: the kernel does not use those registers. No %n.
  */
 #pragma once

@@ -24,10 +24,10 @@ unsigned long strtoul(const char *restrict s, char **restrict end, int base);
 unsigned long long strtoull(const char *restrict s, char **restrict end, int base);
 
 /* qsort - sort in place; equal elements may change their order.
- * bsearch - some element of a sorted array that equals @key, NULL when there is none.
- * @size:    of an element in bytes
- * @compare: negative, 0 or positive as its first argument is before, equal to or after
- *           its second; bsearch passes @key first
+ * bsearch - find an element of a sorted array that equals @key; NULL: there is none.
+ * @size:    the size of an element, in bytes
+ * @compare: returns a negative number, 0 or a positive number if its first argument is
+ *           before, equal to or after its second; bsearch passes @key first
  *
  * Context: any that @compare allows. A small fixed amount of stack, no recursion.
  * Cost:    qsort never compares more than about 2 * @count * log2(@count) times.

@@ -34,8 +34,10 @@ char *strstr(const char *s, const char *wanted);
 size_t strspn(const char *s, const char *accept);
 size_t strcspn(const char *s, const char *reject);
 char *strpbrk(const char *s, const char *accept);
-/* strsep - cut the next field off *@rest, ending it with a NUL in place of one of @delims.
- * @rest: the string to cut, or NULL when it is used up; moved behind the field
+/* strsep - cut the next field off *@rest: replace the first character that is in @delims by
+ * a NUL, which ends the field.
+ * @rest: the string to cut; on return the rest behind the field, or NULL if there is no
+ *        more
  *
  * Return: the field, which may be empty; NULL when *@rest is NULL.
  */

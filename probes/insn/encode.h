@@ -1,4 +1,4 @@
-/* encode.h - the few instructions the engine writes itself. Pure.
+/* encode.h - encoders of the few instructions that the engine writes. Pure.
  *
  * Functions that can fail return 0 or a negative errno and write a fixed number of bytes,
  * named by a constant; the others return the number of bytes written.
@@ -33,24 +33,25 @@ int insn_encode_jmp8(uint8_t *out, uintptr_t from, uintptr_t to);
 int insn_encode_call32(uint8_t *out, uintptr_t from, uintptr_t to);
 int insn_encode_jcc32(uint8_t *out, unsigned cond, uintptr_t from, uintptr_t to);
 
-/* insn_encode_jmp32_padded - a jmp32 that is @pad bytes longer by prefixes that mean
- * nothing to it, so that its displacement lies @pad bytes further on.
+/* insn_encode_jmp32_padded - a jmp32 with @pad prefixes that have no effect on it, so that
+ * its displacement lies @pad bytes further on.
  * @pad:  0..INSN_JMP_PAD_MAX; INSN_JMP32_LEN + @pad bytes are written
  *
- * The prefixes are segment overrides, and a REX right before the opcode. Never 66: AMD's
- * processors would cut rip to 16 bits.
+ * The prefixes are segment overrides, and a REX directly before the opcode. 66 is not used,
+ * because with it AMD's processors would cut rip to 16 bits.
  *
  * Context: any.
- * Return:  0; -ERANGE does not reach, or @pad is too large; nothing is written.
+ * Return:  0; -ERANGE the jump does not reach @to, or @pad is too large; nothing is
+ *          written.
  */
 int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t to);
 
-/* insn_encode_jmp32_head - the same without its displacement: prefixes and opcode, @pad + 1
- * bytes. Prefixes that mean nothing there may be chosen freely.
- * @pad:    0..INSN_JMP_PAD_MAX
- * @variant: any; 0 as above, and INSN_JMP_VARIANTS of them differ in the last prefix or in
- *          the others
- * insn_encode_disp32 - a displacement.
+/* insn_encode_jmp32_head - the prefixes and the opcode of such a jump, without its
+ * displacement: @pad + 1 bytes.
+ * @pad:     0..INSN_JMP_PAD_MAX
+ * @variant: chooses the prefixes, which have no effect in any case. 0: those of
+ *           insn_encode_jmp32_padded(). There are INSN_JMP_VARIANTS different heads
+ * insn_encode_disp32 - the four bytes of a displacement.
  *
  * Context: any.
  * Return:  bytes written.
@@ -58,15 +59,16 @@ int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t
 size_t insn_encode_jmp32_head(uint8_t *out, size_t pad, unsigned variant);
 size_t insn_encode_disp32(uint8_t *out, uint32_t disp);
 
-/* insn_jmp32_target - where the jmp32 at @addr goes, of which @bytes are a copy; 0 when it is
- * something else.
+/* insn_jmp32_target - the address that the jmp32 at @addr leads to.
+ * @bytes: a copy of the bytes at @addr
  *
  * Context: any.
+ * Return:  the address; 0: the bytes are no jmp32.
  */
 uintptr_t insn_jmp32_target(const uint8_t *bytes, uintptr_t addr);
 
 /* insn_encode_nop - one instruction that does nothing. @len: 1..INSN_NOP_MAX_LEN.
- * insn_encode_nops - as few of them as fill @len bytes, any number.
+ * insn_encode_nops - @len bytes, any number, filled with as few nops as possible.
  * insn_encode_int3s - @len breakpoints.
  *
  * Context: any.
@@ -78,10 +80,10 @@ size_t insn_encode_nops(uint8_t *out, size_t len);
 size_t insn_encode_int3s(uint8_t *out, size_t len);
 
 /* insn_encode_mov_imm - @reg = @value in the shortest form, 5, 7 or 10 bytes.
- * insn_encode_mov_imm64 - the same always in 10 bytes, the value in the last eight.
+ * insn_encode_mov_imm64 - @reg = @value, always in 10 bytes; the last eight are the value.
  * insn_encode_mov - @dst = @src, 64 bits.
- * insn_encode_load, insn_encode_store - between @reg and the word at rsp + @disp.
- * insn_encode_lea_sp - rsp += @disp, flags untouched.
+ * insn_encode_load, insn_encode_store - @reg = the word at rsp + @disp, and the reverse.
+ * insn_encode_lea_sp - rsp += @disp; no flag changes.
  * @reg, @dst, @src:  0..15, enum insn_reg
  *
  * Context: any.
@@ -94,9 +96,10 @@ size_t insn_encode_load(uint8_t *out, unsigned reg, int32_t disp);
 size_t insn_encode_store(uint8_t *out, unsigned reg, int32_t disp);
 size_t insn_encode_lea_sp(uint8_t *out, int32_t disp);
 
-/* insn_encode_push, _pop - of a register. insn_encode_push_imm - sign-extended.
- * insn_encode_call_reg, _jmp_reg - to the address in a register.
- * insn_encode_pushf, _popf, _ret, _ud2 - as named.
+/* insn_encode_push, _pop - push or pop @reg. insn_encode_push_imm - push @value,
+ * sign-extended.
+ * insn_encode_call_reg, _jmp_reg - call or jump to the address in @reg.
+ * insn_encode_pushf, _popf, _ret, _ud2 - the instruction of that name.
  *
  * Context: any.
  * Return:  bytes written, at most 5.
@@ -111,12 +114,13 @@ size_t insn_encode_popf(uint8_t *out);
 size_t insn_encode_ret(uint8_t *out);
 size_t insn_encode_ud2(uint8_t *out);
 
-/* insn_encode_inc_gs - add one to the 64-bit word at @disp from GS. Changes flags, not CF.
+/* insn_encode_inc_gs - add one to the 64-bit word at GS + @disp. All status flags but CF
+ * change.
  * Context: any.  Return: INSN_INC_GS_LEN.
  */
 size_t insn_encode_inc_gs(uint8_t *out, int32_t disp);
-/* insn_encode_flags_save - the status flags into ax; changes nothing else.
- * insn_encode_flags_restore - back from there; ax is lost.
+/* insn_encode_flags_save - copy the status flags to ax; nothing else changes.
+ * insn_encode_flags_restore - copy them back from ax; ax is lost.
  * Context: any.  Return: INSN_FLAGS_SAVE_LEN, INSN_FLAGS_RESTORE_LEN.
  */
 #define INSN_FLAGS_SAVE_LEN 4

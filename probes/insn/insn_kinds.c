@@ -79,8 +79,8 @@ bool insn_is_near_branch(const struct insn *insn)
     }
 }
 
-/* The effect of a 66 prefix on a near branch depends on the maker of the processor; a copy
- * would have to keep both meanings.
+/* A 66 prefix on a near branch has another effect on AMD's processors than on Intel's. A
+ * copy would have to have both effects.
  */
 bool insn_can_move(const struct insn *insn)
 {

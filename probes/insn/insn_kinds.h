@@ -7,11 +7,12 @@
 
 /* Traits of a kind.
  *
- * GOES    may continue elsewhere than at the next instruction
- * ENDS    never continues at the next instruction
- * MOVES   means the same when its relocated copy runs at another address
- * BOOSTS  may run as a copy that is followed by a jump back: it does not go elsewhere, and
- *         whatever it changes, the jump back does for its own successor
+ * GOES    the program may go on elsewhere than at the next instruction
+ * ENDS    the program never goes on at the next instruction
+ * MOVES   a relocated copy at another address has the same effect
+ * BOOSTS  a copy may run with a jump back directly behind it: the program does not go on
+ *         elsewhere, and the effect of the instruction is the same when the jump back is
+ *         executed in between
  */
 #define INSN_GOES 1
 #define INSN_ENDS 2
@@ -90,7 +91,7 @@
 #define INSN_KIND_ENUM(name, traits) INSN_##name,
 enum insn_kind { INSN_KINDS(INSN_KIND_ENUM) INSN_KIND_COUNT };
 
-/* Coarse classes, for tables that say how each sort of instruction was run. */
+/* Coarse classes, for tables that show how the instructions of each class were run. */
 /* clang-format off */
 #define INSN_CLASSES(X)                                                                  \
     X(MOV) X(LEA) X(STACK) X(ALU) X(SHIFT) X(BIT) X(MULDIV) X(ATOMIC) X(CMOV) X(SETCC)   \

@@ -1,11 +1,11 @@
-/* mnemonic.c - what an instruction is called. Pure.
+/* mnemonic.c - the names of instructions. Pure.
  *
  * An op of opcode_ops.h stands for all instructions that treat their operands and the flags
- * alike. Where that is one instruction, its name is in the table of names; where they are
- * several, the opcode or modrm.reg chooses.
+ * alike. If that is one instruction, its name is in the table of names. If there are
+ * several, the opcode or modrm.reg chooses the name.
  *
- * Source: SDM vol. 2, "Instruction Set Reference", for the names; where the manual has
- * several for one condition, the name is that of binutils.
+ * Source: SDM vol. 2, "Instruction Set Reference", for the names. If the manual has several
+ * names for one condition, the name of binutils is used.
  */
 #include "probes/insn/mnemonic.h"
 #include "probes/insn/opcode_ops.h"
@@ -288,7 +288,7 @@ static const char *one_of(const struct insn *insn, uint8_t opcode, const char *t
     return insn->opcode == opcode ? that : other;
 }
 
-/* several - of an op that stands for several instructions. NULL: it has no name here. */
+/* several - the name of @insn, whose op stands for several ones; NULL: it has none here. */
 static const char *several(const struct insn *insn)
 {
     static const char *const segments[] = { "lss", "", "lfs", "lgs" };
@@ -397,7 +397,7 @@ static const char *several(const struct insn *insn)
     }
 }
 
-/* append - @text, from @len on. Return: the length behind it. */
+/* append - write @text to @buf at offset @len. Return: the new length. */
 static size_t append(char buf[INSN_MNEMONIC_MAX], size_t len, const char *text)
 {
     while (*text && len + 1 < INSN_MNEMONIC_MAX)
@@ -406,7 +406,9 @@ static size_t append(char buf[INSN_MNEMONIC_MAX], size_t len, const char *text)
     return len;
 }
 
-/* The prefix says how often a string instruction is repeated; before others it is none. */
+/* A rep prefix repeats a string instruction. Before other instructions it is not part of
+ * the name.
+ */
 static const char *repeat(const struct insn *insn)
 {
     bool compares = insn->op == OP_CMPS || insn->op == OP_SCAS;

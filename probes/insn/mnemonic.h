@@ -1,17 +1,17 @@
-/* mnemonic.h - what an instruction is called. Pure. */
+/* mnemonic.h - the names of instructions. Pure. */
 #pragma once
 
 #include "probes/insn/insn.h"
 
 #define INSN_MNEMONIC_MAX 24 /* bytes, the NUL included */
 
-/* insn_mnemonic - the name of @insn, behind "lock " or "rep " where it has these prefixes:
- * "mov", "jne", "lock cmpxchg". Its operands are not shown.
- * @buf:   for the text
- * @insn:  as insn_decode() has filled it
+/* insn_mnemonic - write the name of @insn to @buf, with "lock " or "rep " in front if it
+ * has these prefixes: "mov", "jne", "lock cmpxchg". The operands are not part of the name.
+ * @insn:  an instruction that insn_decode() has filled in
  *
  * Context: any.
- * Return:  @buf; NULL: instructions of the vector unit, of the x87, of virtualization and of
- *          shadow stacks, and a few of the system have no name here. Their class says which.
+ * Return:  @buf; NULL: the instruction has no name here. These are the instructions of the
+ *          vector unit, of the x87, of virtualization and of shadow stacks, and a few
+ *          system instructions. The caller can show their class instead.
  */
 const char *insn_mnemonic(char buf[INSN_MNEMONIC_MAX], const struct insn *insn);

@@ -1,9 +1,9 @@
 /* opcode_map.c - the one-byte and the 0f map, and rules for the others. Pure.
- *
- * Every cell has an op over a form (both from opcode_ops.h), in the layout of the SDM:
- * sixteen rows by the high digit, sixteen columns by the low one, columns 0-7 on the
- * first line and 8-f on the second. BAD is undefined in 64-bit mode, or a prefix.
- * In the 0f map opcode_set_has says which prefixes an opcode exists with.
+ * Each cell has an op and a form (both are from opcode_ops.h); a row has its ops first, and
+ * its forms below them. The layout is that of the SDM: the high digit of the opcode chooses
+ * one of sixteen rows, the low digit one of sixteen columns. Columns 0-7 are on the first
+ * line, 8-f on the second. BAD means that the opcode is undefined in 64-bit mode, or is a
+ * prefix. For the 0f map, opcode_set_has() tells with which prefixes an opcode exists.
  *
  * Source: SDM vol. 2, "Opcode Map"; APM vol. 3, "Opcode and Operand Encodings".
  */
@@ -160,7 +160,9 @@ struct cell {
     uint8_t op, form;
 };
 
-/* A few opcodes are another instruction with another prefix, or outside the pattern. */
+/* Exceptions: opcodes that are another instruction with another prefix, or that do not
+ * follow the rule of their map.
+ */
 static const struct exception {
     uint8_t map, opcode, prefixes; /* bit: enum insn_prefix */
     struct cell cell;
@@ -218,8 +220,8 @@ static struct cell legacy_cell(const struct insn *insn)
     return (struct cell){ OP_VEC, insn->map == 3 ? FM_VIb : FM_V };
 }
 
-/* VEX and EVEX keep the shape of the legacy map they grew out of; maps 5 and 6 have no
- * immediates.
+/* An instruction of VEX or EVEX map 1 has an immediate if the same opcode of the 0f map has
+ * one. Those of map 3 always have one, those of other maps never.
  */
 static struct cell vector_cell(const struct insn *insn)
 {

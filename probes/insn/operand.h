@@ -1,4 +1,4 @@
-/* operand.h - what an instruction's operands are, given a register image. Pure. */
+/* operand.h - the operands of an instruction, computed from an image of registers. Pure. */
 #pragma once
 
 #include "kernel/base/regs.h"
@@ -11,11 +11,11 @@
 unsigned long *insn_reg(struct pt_regs *regs, unsigned n);
 
 /* insn_effective_address - the address of the memory operand.
- * @insn:  has_mem; not a vector-indexed or EVEX one
- * @regs:  as the instruction would find them; regs->ip does not matter
+ * @insn:  must have has_mem; no EVEX instruction, and none with a vector register as index
+ * @regs:  the registers before the instruction; regs->ip is not used
  *
- * rip-relative operands count from insn->addr, wherever a copy may run. The base of FS
- * or GS is not included: the caller looks at insn->seg.
+ * A rip-relative operand is computed from insn->addr, also if a copy runs at another
+ * address. The base of FS or GS is not added: the caller looks at insn->seg.
  *
  * Context: any.
  */

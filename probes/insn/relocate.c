@@ -1,7 +1,7 @@
 /* relocate.c - the same instruction at another address. Pure; any context.
  *
- * A copy is made in a buffer of its own and handed out when it is complete, so that a
- * refusal leaves nothing behind.
+ * A copy is made in a local buffer, and copied to the caller's buffer when it is complete.
+ * So the caller's buffer is not changed on error.
  */
 #include "probes/insn/relocate.h"
 
@@ -24,9 +24,10 @@ static void bytes_put(uint8_t *dst, const uint8_t *src, size_t len)
     }
 }
 
-/* Byte for byte, except the displacement of a rip-relative operand. It counts from the
- * end of the instruction, so an immediate behind it does not matter. With an address size
- * of 4 it wraps at 4 GiB and always reaches.
+/* plain_copy - copy all bytes, except the displacement of a rip-relative operand, which
+ * gets a new value. The displacement counts from the end of the instruction, so an
+ * immediate behind it does not matter. With an address size of 4 the address wraps at 4
+ * GiB, so every displacement reaches.
  */
 static int plain_copy(struct copy *copy, const struct insn *insn, uintptr_t to)
 {
@@ -43,7 +44,8 @@ static int plain_copy(struct copy *copy, const struct insn *insn, uintptr_t to)
     return 0;
 }
 
-/* loop and jrcxz:      loop  .taken
+/* hop_copy - loop and jrcxz:
+ *                      loop  .taken
  *                      jmp   .next
  *              .taken: jmp   target
  *              .next:

@@ -3,29 +3,33 @@
 
 #include "probes/insn/insn.h"
 
-/* No copy is longer than this, whatever the instruction. */
+/* No copy of any instruction is longer than this. */
 #define INSN_RELOCATED_MAX_LEN 15
 
-/* insn_relocate - write a copy of @insn that means at @to what it means at insn->addr.
- * @out:      where to write; not touched on error
- * @out_cap:  bytes there; INSN_RELOCATED_MAX_LEN is always enough
+/* insn_relocate - write a copy of @insn that has the same effect at @to as @insn at
+ * insn->addr.
+ * @out:      the buffer for the copy; not touched on error
+ * @out_cap:  bytes of @out; INSN_RELOCATED_MAX_LEN is always enough
  * @to:       the address the copy will run at
- * @out_len:  bytes written; the copy may be longer than the instruction, and may be
- *            several instructions; where the original goes on, it goes on at its end
+ * @out_len:  receives the length of the copy, in bytes. The copy may be longer than the
+ *            instruction, and may be several instructions. If the program goes on behind
+ *            the original, it goes on behind the last byte of the copy
  *
- * A displacement counted from rip is counted anew, a short branch becomes a near one, and
- * loop and jrcxz, which have no near form, hop over a jump. A relative branch loses the
- * prefixes that only hint; the one that chooses the counter of loop and jrcxz stays.
+ * A displacement from rip gets a new value. A short branch becomes a near branch. loop and
+ * jrcxz have no near form: their copy jumps over a near jump. The copy of a relative branch
+ * has no prefixes that are only hints; the prefix that chooses the counter of loop and
+ * jrcxz stays.
  *
  * Context: any.
- * Return:  0; -EOPNOTSUPP means something else when moved (insn_can_move): calls among
- *          others; -ERANGE a displacement does not reach; -E2BIG @out_cap is too small.
+ * Return:  0; -EOPNOTSUPP no copy can have the same effect (insn_can_move), as for calls;
+ *          -ERANGE a displacement does not reach; -E2BIG @out_cap is too small.
  */
 int insn_relocate(uint8_t *out, size_t out_cap, const struct insn *insn, uintptr_t to,
                   size_t *out_len);
 
-/* insn_relocate_call - the same for near calls, which insn_relocate refuses: the copy
- * pushes the address behind itself, not behind @insn. For a caller that makes up for that.
+/* insn_relocate_call - the same for near calls, which insn_relocate refuses, because the
+ * copy pushes the address behind the copy, not the address behind @insn. The caller must
+ * correct that word.
  *
  * Context: any.
  * Return:  as insn_relocate; -EOPNOTSUPP also if @insn is not a near call.
@@ -33,7 +37,7 @@ int insn_relocate(uint8_t *out, size_t out_cap, const struct insn *insn, uintptr
 int insn_relocate_call(uint8_t *out, size_t out_cap, const struct insn *insn,
                        uintptr_t to, size_t *out_len);
 
-/* insn_relocated_len - how long insn_relocate's copy is, wherever it goes; 0 if it
- * refuses. Context: any.
+/* insn_relocated_len - the length of insn_relocate's copy, which is the same at every
+ * address; 0 if insn_relocate() refuses. Context: any.
  */
 size_t insn_relocated_len(const struct insn *insn);

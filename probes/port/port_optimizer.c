@@ -1,8 +1,8 @@
 /* port_optimizer.c - the thread in which the optimizer works.
  *
- * It waits a moment before it begins. A caller that arms probes one by one mostly arms
- * many, and all probes that have come by then share their synchronisations and their
- * quiescence.
+ * The thread waits a moment before it begins. A caller that arms probes one by one usually
+ * arms many. All sites that wait by then are changed together, with shared synchronisations
+ * and one quiescence.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/sync/wait.h"
@@ -26,7 +26,7 @@ static int optimizer(void *unused UNUSED)
 {
     while (!wait_event_until(&work, READ_ONCE(wanted), WAIT_FOREVER)) {
         thread_sleep_ns(DELAY_NS);
-        WRITE_ONCE(wanted, false); /* first: what comes during the pass wants another */
+        WRITE_ONCE(wanted, false); /* before the pass: a later request wants another */
         optimize_run();
     }
     return 0;

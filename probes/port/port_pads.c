@@ -19,7 +19,7 @@ void plat_pad_range(struct plat_pad_range *out)
 }
 NOKPROBE(plat_pad_range);
 
-/* A frame of RAM is never the first one, so its address is a name. */
+/* The address of the frame is its id; it is not 0, the address of the first frame of RAM. */
 int plat_pad_frame_new(uint64_t *id, const uint8_t *content)
 {
     uint64_t phys = frame_alloc();

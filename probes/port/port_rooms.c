@@ -1,5 +1,5 @@
-/* port_rooms.c - all rooms of the engine in the kernel. The core alone, without this file, is
- * `make core`: tests/alone/alone.c.
+/* port_rooms.c - starts all rooms of the engine in the kernel. `make core` builds the core
+ * alone, without this file: tests/alone/alone.c.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/percpu.h"
@@ -9,9 +9,10 @@
 #include "probes/region/region.h"
 #include "probes/xmc/xmc.h"
 
-/* A thread with preemption on is inside removable code only where its ip says so: handlers
- * run with preemption off, and copies call no function. Text that is about to be written
- * over counts, too: where a region's jump goes, and what is exchanged.
+/* inside_copy - is a thread at @ip inside code that may be freed? If preemption is on, the
+ * ip alone tells: handlers run with preemption off, and copies call no functions. Text that
+ * is about to be overwritten counts, too: the bytes under the new jump of a region, and
+ * text that is being exchanged.
  */
 static bool inside_copy(uintptr_t ip)
 {

@@ -1,8 +1,9 @@
 /* port_shadow.c - platform.h's part about stacks: each thread has a shadow in thread.probe,
  * each CPU one for its NMI stack.
  *
- * None exists until the first return probe is registered. From then on threads get theirs
- * when they are made. Interrupts run on the stack of the thread that they interrupt.
+ * There are no shadows until the first return probe is registered. From then on a new
+ * thread gets its shadow when it is created. Interrupts run on the stack of the thread that
+ * they interrupt, and use its shadow.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -22,7 +23,7 @@ static struct mutex giving =
     MUTEX_INIT(giving);          /* thread.probe, and its data, are made */
 static bool wanted, data_wanted; /* PLAT_PROBES to write */
 
-/* ---- asked by hits ---- */
+/* ---- for hits and backtraces ---- */
 
 const struct shadow *plat_shadow_running(unsigned cpu, bool nmi)
 {
@@ -42,7 +43,7 @@ bool plat_switches_stack(uintptr_t addr)
     return module_is_noretprobe(addr);
 }
 
-/* ---- made ---- */
+/* ---- shadows are made ---- */
 
 static int give_locked(struct thread *t)
 {
@@ -88,15 +89,19 @@ static int give_cpu(unsigned id)
     return data_wanted ? shadow_add_data(s) : 0;
 }
 
-/* A CPU's note of its current thread's shadow may be older. */
+/* Each CPU keeps a pointer to the shadow of its current thread. It may have read it before
+ * the shadow was made, so it reads it again.
+ */
 static void look_again(void *unused)
 {
     (void)unused;
     this_cpu()->thread_probe = thread_current()->probe;
 }
 
-/* A thread that is made meanwhile either is in the list already, or sees what is wanted:
- * both are looked at in this order here, and in the other one by kernel_clone().
+/* No new thread is missed. This function first sets `wanted`, and then walks the list of
+ * threads. kernel_clone() first puts the new thread into the list, and then looks at
+ * `wanted`. So a thread that is created meanwhile is found in the list, or its creator sees
+ * `wanted`.
  */
 int plat_shadow_make(bool with_data)
 {
@@ -116,8 +121,8 @@ int plat_shadow_make(bool with_data)
     return err;
 }
 
-/* A thread that gets no shadow runs without: its calls of probed functions are counted as
- * missed.
+/* If there is no memory for the shadow, the thread runs without one, and its calls of
+ * probed functions are counted as missed.
  */
 static void thread_born(struct thread *t)
 {
@@ -130,7 +135,7 @@ static void thread_buried(struct thread *t)
     shadow_free(t->probe);
 }
 
-/* ---- all of them ---- */
+/* ---- a walk over all shadows ---- */
 
 struct visit {
     void (*fn)(struct shadow *shadow, void *arg);

@@ -1,5 +1,5 @@
-/* port_symbols.c - platform.h, what the link knows: functions by name and by address, and
- * where code is entered.
+/* port_symbols.c - the part of platform.h that uses tables of the link: functions by name
+ * and by address, and the addresses at which CPUs enter code.
  */
 #include "kernel/base/err.h"
 #include "kernel/debug/ksyms.h"
@@ -26,7 +26,7 @@ static struct plat_symbol symbol_from(const struct ksym *sym)
     return (struct plat_symbol){ sym->start, sym->size, sym->name, sym->module };
 }
 
-/* find_nth - the @nth function called @name, from 1; with 0 the only one. */
+/* find_nth - the @nth function of the name @name; 1 is the first. 0: the only one. */
 static int find_nth(const char *name, uint64_t nth, struct plat_symbol *out)
 {
     struct ksym sym, found = { 0 };
@@ -35,7 +35,7 @@ static int find_nth(const char *name, uint64_t nth, struct plat_symbol *out)
 
     while (ksyms_next(name, &iter, &sym)) {
         if (sym.module && found.name && !found.module)
-            break; /* what the image has goes before what was loaded */
+            break; /* functions of the image go before those of modules */
         if (is_function(&sym) && (++seen == nth || !nth))
             found = sym;
     }

@@ -1,21 +1,26 @@
 /* port_text.c - platform.h's part about text: how it is changed under CPUs that execute it.
  *
- * What an emulator adds. QEMU executes translations of the code. A write drops those of the
- * bytes in question, and then stores. A CPU that translates between the two, or began
- * before, makes a new translation of the old bytes, and it stays: the CPU would go on
- * without the breakpoint, or run into one that is gone, for ever. So text is written
+ * An emulator needs more steps than a processor. QEMU does not execute the code itself, but
+ * translations of it. When text is written, QEMU first drops the translations of these
+ * bytes, and then stores the new bytes. A CPU that translates the code between the two, or
+ * has begun before, makes a translation of the old bytes, and this translation stays in
+ * use. Then the CPU would never see the new breakpoint, or would run into a removed one
+ * again and again. So text is written like this:
  *
- *   1. as asked for                                        plat_text_write
- *   2. and once more, the same bytes, when every CPU has   plat_sync_cores
- *      been interrupted: whatever translation had been under way is finished by then, and
- *      is dropped now; those to come see the new bytes
- *   3. every CPU is interrupted again: none is still inside of one that was dropped
+ *   1. plat_text_write() writes the bytes.
+ *   2. plat_sync_cores() interrupts every CPU, and then writes the same bytes once more. A
+ *      translation that was under way is finished when its CPU is interrupted, so the
+ *      second write drops it. Later translations are made from the new bytes.
+ *   3. plat_sync_cores() interrupts every CPU again. After that no CPU executes a
+ *      translation that was dropped.
  *
- * From a write to the synchronisation behind it NMIs begin with a serialising instruction:
- * they come to CPUs that execute nothing else of the text, and to the one that writes.
+ * Between a write and its synchronisation each NMI begins with a serialising instruction:
+ * an NMI may come to a CPU that otherwise executes none of this text, and to the CPU that
+ * writes.
  *
- * A processor made of silicon needs 1 only, and does not notice the rest. Copies in slots
- * need 1 only: no CPU executes there while they are written, but for plat_text_store().
+ * A real processor needs step 1 only; the other steps do no harm there. Copies in slots
+ * need step 1 only, because no CPU executes them while they are written. The exception is
+ * plat_text_store().
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -45,7 +50,7 @@
 static struct {
     struct {
         uintptr_t start, end;
-    } ranges[RANGES_MAX]; /* written, and not yet a second time */
+    } ranges[RANGES_MAX]; /* text that was written, but not a second time yet */
     size_t count;
 } written;
 
@@ -81,7 +86,7 @@ static void write_again(uintptr_t addr, uintptr_t end)
     }
 }
 
-/* The count proves, phase by phase, that every CPU has been there. */
+/* The count shows, for each phase, that every CPU has synchronised. */
 static void sync_core(void *unused)
 {
     uint32_t out[4];
@@ -93,8 +98,8 @@ static void sync_core(void *unused)
 }
 NOKPROBE(sync_core);
 
-/* A halted CPU executes nothing, and has no translation under way. When it wakes it
- * serialises before anything else, which counts as done.
+/* A halted CPU executes nothing, and makes no translation. When it wakes, it serialises
+ * first. So it need not be interrupted, and counts as synchronised.
  */
 static void sync_halted(unsigned cpu, void *unused)
 {
@@ -126,7 +131,9 @@ static void write_all_again(void)
 
 /* ---- 1 ---- */
 
-/* note_range - without room, all that are there have their turn first. */
+/* note_range - remember the range for the second write. If there is no room, the ranges
+ * that are remembered are written a second time now.
+ */
 static void note_range(uintptr_t addr, uintptr_t end)
 {
     if (cpu_count() == 1)
@@ -162,7 +169,9 @@ int plat_text_store(uintptr_t addr, const void *bytes, size_t len)
     return err;
 }
 
-/* All other CPUs stand in code that does not change, and serialise before they go on. */
+/* The machine is held: all other CPUs wait in code that does not change, and serialise
+ * before they go on. So there is nothing to wait for.
+ */
 static void sync_held(void)
 {
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)

@@ -1,4 +1,4 @@
-/* port_watch.c - platform_watch.h made real by the kernel: its debug registers. */
+/* port_watch.c - the kernel's implementation of platform_watch.h, by debug registers. */
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/debug_reg.h"
 #include "kernel/cpu/percpu.h"
@@ -102,9 +102,11 @@ bool plat_watch_is_kernel(uintptr_t addr)
     return addr >= DIRECT_MAP_BASE;
 }
 
-/* give_up_jumps - those that let a CPU pass @addr without coming to it: the jump of a region
- * around it, and, by a link, the detour of the instruction in front. A jump at @addr is made
- * a breakpoint for that; without the link it becomes one again.
+/* give_up_jumps - a watch on the execution of @addr works only if CPUs come to @addr. Two
+ * things let a CPU run the instruction without coming there, and are taken away: the jump
+ * of a region around @addr, which becomes a breakpoint; and a link from the detour of the
+ * instruction in front to the detour of the jump at @addr. To remove the link, the jump at
+ * @addr becomes a breakpoint; later it may become a jump again, without the link.
  */
 static void give_up_jumps(uintptr_t addr)
 {
@@ -117,7 +119,7 @@ static void give_up_jumps(uintptr_t addr)
         unoptimize_around(&site, 1);
 }
 
-/* An address that something leads to is never inside of a region. */
+/* The address is made a target, because a region contains no target behind its start. */
 int plat_watch_execute(uintptr_t addr, bool on)
 {
     uintptr_t from = (uintptr_t)plat_watch_execute;
@@ -139,6 +141,6 @@ int plat_watch_execute(uintptr_t addr, bool on)
 
 INIT void port_watch_init(void)
 {
-    /* Called by entry.asm alone, which hands the area over untyped. */
+    /* Only entry.asm calls this; it passes the CPU's area as an untyped pointer. */
     trap_set_direct(TRAP_DB, (trap_direct_t)watch_debug_handler);
 }

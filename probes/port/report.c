@@ -1,9 +1,10 @@
-/* report.c - what the rest of the kernel hears of hits: backtraces see through copies,
- * panic reports tell which handlers were running, and a handler that had to be given up is
- * in the log.
+/* report.c - tells the rest of the kernel of hits: backtraces show original addresses in
+ * place of those in copies, panic reports show which handlers were running, and the log has
+ * the handlers that were given up.
  *
- * A hit cannot log: the code it interrupted may hold the log's lock. So it interrupts its
- * own CPU, which takes that as soon as interrupts are on, when the lock is free.
+ * A hit cannot write to the log, because the interrupted code may hold the log's lock. So
+ * the hit sends an interrupt to its own CPU. The CPU takes it when interrupts are on again,
+ * and then the lock is free.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
@@ -28,10 +29,10 @@
 extern const uintptr_t kretprobe_trampoline_known, kretprobe_trampoline_flags_pushed,
     kretprobe_trampoline_ret, kretprobe_trampoline_end;
 
-#define LEFT_MAX 4 /* locks of one handler that are told of */
+#define LEFT_MAX 4 /* locks of one handler that are logged */
 
-/* Owning CPU only. */
-static uint64_t told[MAX_CPUS]; /* faults of handlers that are logged */
+/* Each entry is used only by the CPU of that number. */
+static uint64_t told[MAX_CPUS]; /* how many faults of handlers were logged */
 static struct left {
     unsigned count;
     struct left_lock {
@@ -47,7 +48,9 @@ static bool is_in_trampoline(uintptr_t ip)
     return ip >= (uintptr_t)kretprobe_trampoline && ip < kretprobe_trampoline_end;
 }
 
-/* return_address - where the trampoline, at @ip, goes. See its .asm. */
+/* return_address - the real return address when a CPU is at @ip, in the trampoline. See
+ * kretprobe_trampoline.asm.
+ */
 static uintptr_t return_address(uintptr_t ip, uintptr_t sp)
 {
     uint64_t ret;
@@ -63,16 +66,19 @@ static uintptr_t return_address(uintptr_t ip, uintptr_t sp)
     return ret ? ret : ip;
 }
 
-/* is_about_to_call - is the return address off the stack, and no other there yet? Then the
- * stack is that of the caller, as behind the return.
+/* is_about_to_call - is @ip the call in the cell of a return probe's detour? There the
+ * return address is removed from the stack, and no other is pushed yet: rsp is as behind
+ * the return.
  */
 static bool is_about_to_call(uintptr_t ip)
 {
     return return_point_is(ip + INSN_CALL32_LEN);
 }
 
-/* A return address that was exchanged is in the shadow of its stack. An ip in the trampoline
- * is on its way to one; an ip in a copy is at the instruction, or behind it on the way back.
+/* original_address - the address in the program that a backtrace shows for @addr. If the
+ * engine has exchanged a return address, the real one is in the shadow of the stack. An ip
+ * in the trampoline stands for the real return address. An ip in a copy stands for the
+ * instruction, or for the next one if the copy has been executed.
  */
 static uintptr_t original_address(uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
 {
@@ -170,8 +176,8 @@ static void tell_left(struct left *l)
     l->count = 0;
 }
 
-/* Runs where the fault was, soon after, or after the next one in another hit: of several
- * only the last is told in full.
+/* This interrupt comes on the CPU of the fault, soon after it. Another handler may have
+ * faulted before it comes: only the last fault is logged in full.
  */
 static void tell_faults(struct pt_regs *regs)
 {
@@ -202,8 +208,9 @@ static bool take_fault(struct pt_regs *regs)
     return mine;
 }
 
-/* A handler that sleeps would take the code it interrupted with it. Nothing has happened
- * yet, so it can be given up like one that faults.
+/* A handler is about to sleep, which would also stop the code that the hit has interrupted.
+ * The thread has not been switched yet. So a fault is made here, and the handler is given
+ * up.
  */
 static void handler_sleeps(void)
 {

@@ -1,5 +1,5 @@
 /* unprobe.c - the boot argument panic=unprobe: at a panic all text becomes what it was
- * without probes, so that what looks at the memory afterwards sees the program.
+ * without probes, so that a tool that reads the memory afterwards sees the program's text.
  *
  * All other CPUs stand still, or did not stop; no lock is taken. Text is compared line by
  * line with what recover_bytes() says it would be, and only what differs is written.
