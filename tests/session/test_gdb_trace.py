@@ -124,7 +124,7 @@ def looking_for_frames(client, place):
     answers(client, "QTFrame:2cf", "F2cfT1")
     answers(client, "QTFrame:0", "F0T1")
     answers(client, "QTFrame:", "E..*")
-    answers(client, "QTFrame:-1", "F-1|E..*")
+    answers(client, "QTFrame:-1", "E.QTFrame wants a number.*")
     client.ask("QTFrame:ffffffff")
 
 
@@ -323,7 +323,7 @@ def with_a_breakpoint(stub, client, place):
     answers(client, "QStartNoAckMode", "OK")
     client.acks = False
     tap.check("tdisconnected" in status(client)[1], "detach ends it")
-    tap.check(features, "features come again")
+    tap.equal(features.get("ConditionalTracepoints"), "+", "features come again")
     return client
 
 
@@ -347,6 +347,49 @@ def stops_between_frames(stub, client, place, cpus):
     tap.equal(number(status(client)[1], "tcreated"), 720, "720 long frames")
     tap.equal(halves, [], f"none of {stops} stops finds one half done")
     answers(client, "QTBuffer:circular:0", "OK")
+
+
+def in_nmis_and_interrupts(stub, client):
+    """Ctrl-C is an NMI, and so is each stop of another CPU: a probe at the same place says
+    how many. In the tick's interrupt the numbers of the ticks say that none is missing.
+    """
+    names = ("nmi_dispatch", "serial_poll_all", "jiffies")
+    nmi, polls, jiffies = [stub_symbol(stub, client, name) for name in names]
+    run(stub, client, "probe add nmi_dispatch")
+    answers(client, "QTinit", "OK")
+    define(client, 1, nmi, ["R0", "M7,0,20"])
+    define(client, 2, polls, ["R0", f"M-1,{jiffies:x},8"])
+    before = hits_of_probe(client, "nmi_dispatch")
+    answers(client, "QTStart", "OK")
+    for _ in range(10):
+        client.resume()
+        client.interrupted()
+    run(stub, client, "run sleep")
+    hits = hits_of_probe(client, "nmi_dispatch") - before
+    answers(client, "QTStop", "OK")
+    frames = all_frames_for_a_file(client)
+    notes = bytes.fromhex(status(client)[1]["notes"]).decode()
+    lost = sum(int(n) for n in re.findall(r"\[(\d+) ", notes))
+    recorded = sum(number == 1 for number, _ in frames)
+    tap.check(hits >= 10, "each Ctrl-C is an NMI")
+    tap.equal(recorded + lost, hits, "in NMIs each hit is a frame, or lost and counted")
+    ticks = [int.from_bytes(blocks[-8:], "little") for n, blocks in frames if n == 2]
+    tap.check(len(ticks) >= 10, "ticks come meanwhile")
+    tap.equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "and each is a frame")
+    run(stub, client, "probe del all")
+
+
+def hits_of_probe(client, name):
+    """By `probe list`, while all CPUs stand: where a thread has the lock for it, they stand
+    elsewhere.
+    """
+    while True:
+        text, _ = client.told("qRcmd," + b"probe list".hex())
+        found = re.search(rf"^p\d+ .* (\d+) +(\d+)  {name}", text, re.M)
+        if found:
+            return int(found[1]) + int(found[2])
+        client.resume()
+        client.interrupted()
 
 
 def is_gone(stub, client):
@@ -379,6 +422,7 @@ def all_of_it():
             what_fails(stub, client, place)
             client = with_a_breakpoint(stub, client, place)
             stops_between_frames(stub, client, place, cpus)
+            in_nmis_and_interrupts(stub, client)
             is_gone(stub, client)
 
 
