@@ -6,7 +6,9 @@
  *
  * A new breakpoint is armed while all CPUs stand (probes/port/port_held.h), as an int3; the
  * optimizer makes it a jump when the kernel runs. Where the engine is in the middle of a
- * change, or refuses the place, a debug register does the same, if one is free.
+ * change, or refuses the place, a debug register does the same, if one is free. No CPU comes
+ * to the middle of an instruction, or to bytes that are none: a breakpoint there is refused,
+ * since it would never stop. `Z1` takes any address.
  *
  * How a CPU stops at a probed instruction, and goes on:
  *
@@ -63,6 +65,8 @@ static struct gdb_break {
 static bool is_settled; /* the debugger has let all CPUs run */
 
 static char refusal[REASON_LEN];
+static const char being_changed[] =
+    "the text is being changed: let the kernel run for a moment";
 
 /* ---- a hit ---- */
 
@@ -73,13 +77,19 @@ static bool is_wanted(void *arg)
     return READ_ONCE(b->wanted);
 }
 
-/* ask - a CPU that collects for a tracepoint does not stop: the collection itself has hit,
- * or an NMI on top of it.
- * Return: 1: stop; 0: go on; less: a condition could not be computed.
+/* is_of_the_stub - what collects for a tracepoint has hit, or an NMI on top of that; or the
+ * NMI by which the stub stops this CPU. If that were a hit, each stop would be a hit of the
+ * other CPUs, and a debugger that lets them go would never see the kernel come any further.
  */
+static bool is_of_the_stub(void)
+{
+    return gdb_collect_is_busy() || (cpu_context() == CTX_NMI && gdb_is_stopping());
+}
+
+/* ask - Return: 1: stop; 0: go on; less: a condition could not be computed. */
 static int ask(const struct gdb_break *b, const struct pt_regs *regs)
 {
-    if (!READ_ONCE(b->wanted) || gdb_collect_is_busy())
+    if (!READ_ONCE(b->wanted) || is_of_the_stub())
         return 0;
     return gdb_code_ask(READ_ONCE(b->code), b->addr, regs);
 }
@@ -250,27 +260,42 @@ static bool arm(struct kprobe *p, struct probe_reject *why)
     return in == 1;
 }
 
-const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)
+/* arm_at - gdb_break_arm(), with the engine's reason in @why where it has one. */
+static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject *why)
 {
-    struct probe_reject why = { 0 };
     bool armed;
 
     if (is_own(addr))
         return "the stub itself runs this code";
     if (!port_hold())
-        return "the text is being changed: let the kernel run for a moment";
+        return being_changed;
     kp->addr = addr;
-    armed = arm(kp, &why);
+    armed = arm(kp, why);
     port_unhold();
     if (armed)
         return NULL;
-    scnprintf(refusal, sizeof(refusal), "%s", probe_reason_text(why.reason));
+    scnprintf(refusal, sizeof(refusal), "%s", probe_reason_text(why->reason));
     return refusal;
+}
+
+const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)
+{
+    struct probe_reject why = { 0 };
+
+    return arm_at(kp, addr, &why);
+}
+
+/* may_be_executed - does a CPU come to an address that the rule @reason refuses? */
+static bool may_be_executed(enum probe_reason reason)
+{
+    return reason != PROBE_NOT_TEXT && reason != PROBE_UNDECODABLE &&
+           reason != PROBE_NOT_BOUNDARY;
 }
 
 /* put - the breakpoint is new. What cannot be a probe becomes a debug register. */
 static const char *put(struct gdb_break *b)
 {
+    struct probe_reject rule = { 0 };
     const char *why;
 
     b->reg = -1;
@@ -282,8 +307,8 @@ static const char *put(struct gdb_break *b)
     }
     memset(&b->kp, 0, sizeof(b->kp));
     b->kp.pre_handler = hit;
-    why = gdb_break_arm(&b->kp, b->addr);
-    if (!why || is_own(b->addr))
+    why = arm_at(&b->kp, b->addr, &rule);
+    if (!why || is_own(b->addr) || !may_be_executed(rule.reason))
         return why;
     b->len = 1;
     return put_in_register(b) ? why : NULL;

@@ -6,10 +6,16 @@
  *
  *   1. a CPU stands: it publishes its image, and from then on touches nothing
  *   2. the owner waits until all stand, and serves the debugger
- *   3. the debugger lets all go, or one of them. The owner marks those that may go, waits
- *      until each has seen it, and gives up the ownership; then it goes itself, or stands
+ *   3. the debugger lets all go, or one of them. The owner marks those that may go, and waits
+ *      until each has given back its image. It gives back its own if it goes itself, and
+ *      last of all it gives up the ownership. So a CPU that has an image stands, and the
+ *      next owner can rely on that: a CPU on its way out would take no NMI for a stop
  *   4. a CPU that has its own reason meanwhile stands and waits until there is no owner;
- *   then it becomes the owner, if its reason is still one
+ *      then it becomes the owner, if its reason is still one
+ *   5. a CPU that takes the NMI after STAND_NS may come too late to be marked in 3. Between
+ *      the publishing of its image and its wait it looks whether CPUs shall still stand, and
+ *      the owner first says that they shall not, and then looks for images: so the CPU sees
+ *      the one, or the owner the other
  *
  * While one CPU runs alone, the CPU that was the owner last listens to the line: the
  * interrupt of the line goes to a CPU that may stand in an NMI.
@@ -130,6 +136,11 @@ static void wait_for_those_that_go(unsigned self)
             pause();
 }
 
+static void disown(void)
+{
+    __atomic_store_n(&owner, NO_CPU, __ATOMIC_SEQ_CST);
+}
+
 static void own(unsigned self)
 {
     alone = listener = NO_CPU;
@@ -138,7 +149,8 @@ static void own(unsigned self)
     gdb_serve(self);
     cpus[self].why = GDB_WHY_NONE;
     wait_for_those_that_go(self);
-    __atomic_store_n(&owner, NO_CPU, __ATOMIC_SEQ_CST);
+    if (!cpus[self].go)
+        disown();
 }
 
 /* ---- 4 ---- */
@@ -188,12 +200,14 @@ static void stay(unsigned self)
     }
 }
 
-/* leave - the image is given back last of all. */
+/* leave - the image is given back behind all else, and behind it the ownership. */
 static void leave(struct gdb_cpu *me)
 {
     debug_regs_load();
     serialise();
     __atomic_store_n(&me->regs, NULL, __ATOMIC_RELEASE);
+    if (gdb_is_serving())
+        disown();
 }
 
 /* stay_until_told - a CPU that was let go before its own reason was reported stays,
@@ -243,16 +257,26 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
     return gdb_stop(regs, why, NULL, NULL);
 }
 
-void gdb_stop_nmi(struct pt_regs *regs)
+/* may_run - this NMI is no stop: it wants something else of a CPU that runs, maybe alone. */
+static bool may_run(unsigned self)
+{
+    return !READ_ONCE(stopping) ||
+           (READ_ONCE(alone) == (int)self && READ_ONCE(owner) == NO_CPU);
+}
+
+bool gdb_stop_nmi(struct pt_regs *regs)
 {
     unsigned self = cpu_id();
 
-    if (!READ_ONCE(stopping) || cpus[self].regs || gdb_is_serving())
-        return;
-    if (gdb_collect_defers())
-        return;
+    if (may_run(self))
+        return false;
+    if (cpus[self].regs || gdb_is_serving() || gdb_collect_defers())
+        return true;
     cpus[self].inside_nmi = false;
     stand(&cpus[self], regs);
-    stay_until_told(self, NULL, NULL);
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    if (READ_ONCE(stopping))
+        stay_until_told(self, NULL, NULL);
     leave(&cpus[self]);
+    return true;
 }

@@ -50,8 +50,9 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
 
 /* gdb_stop_nmi - an NMI: is it the one by which another CPU stops this one? Then it
  * stands until it may go. Context: nmi.
+ * Return: false: the NMI is no part of a stop.
  */
-void gdb_stop_nmi(struct pt_regs *regs);
+bool gdb_stop_nmi(struct pt_regs *regs);
 
 /* gdb_is_serving - does the executing CPU serve the debugger? Context: any. */
 bool gdb_is_serving(void);

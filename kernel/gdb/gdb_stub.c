@@ -709,9 +709,12 @@ static void answer_next(void)
  */
 static bool told_to_run;
 
+static bool stop_wanted; /* by the debugger */
+
 void gdb_serve(unsigned cpu)
 {
     gdb_wire_listen(false);
+    WRITE_ONCE(stop_wanted, false);
     serving = cpu;
     selected = percpu_of(cpu)->current;
     gdb_step_cancel();
@@ -730,23 +733,33 @@ void gdb_serve(unsigned cpu)
 
 /* ---- coming to life ---- */
 
-/* The line's interrupt is an NMI: Ctrl-C stops what has interrupts off, too. The tick
- * looks as well, since an interrupt may be lost; each of the two may come in the middle
- * of the other.
+/* From Ctrl-C, or from the first packet of a debugger that comes anew, to a stop:
+ *
+ *   1. a byte arrives. The line's interrupt is an NMI: it stops what has interrupts off, too.
+ *      An interrupt may be lost: a byte that two ticks find on the line makes the second one
+ *      send an NMI to its own CPU. The tick itself takes no byte
+ *   2. so the line is read in NMIs only, while the kernel runs. A CPU that reads takes the
+ *      NMI of a stop behind its reading, so no CPU that serves finds a byte half taken
+ *   3. Ctrl-C has been read: a stop is wanted. This NMI stops the CPU; where that may not be
+ *      now, the next tick sends another one
+ *   4. another reason may stop the kernel between 1 and 3: a breakpoint, which each NMI may
+ *      meet on its way to 2, and each CPU while a change of text delays 3. Then the debugger
+ *      has the stop that it wants. It takes the byte itself, or gdb_serve() forgets the wish;
+ *      by 2 no wish is under way then. Otherwise the kernel would stop once more, unasked, as
+ *      soon as the debugger lets it go
  */
 static struct wait_queue work = WAIT_QUEUE_INIT(work);
 static bool looking;
-static bool wanted; /* the debugger wants a stop */
-static bool waits;  /* gdb_wait() */
+static bool waits; /* gdb_wait() */
 
-/* @sends: text that waits may go out. In an NMI only: see gdb_output.c. */
-static void look(bool sends)
+/* look - 2. Text that waits goes out as well: see gdb_output.c. */
+static void look(void)
 {
     if (gdb_is_stopping() || __atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE))
         return;
     if (gdb_line_poll())
-        WRITE_ONCE(wanted, true);
-    else if (sends && gdb_line_attached())
+        WRITE_ONCE(stop_wanted, true);
+    else if (gdb_line_attached())
         gdb_output_send(SEND_MOST);
     __atomic_store_n(&looking, false, __ATOMIC_RELEASE);
 }
@@ -778,13 +791,14 @@ static bool may_stop(void)
 
 static bool take_nmi(struct pt_regs *regs)
 {
-    gdb_stop_nmi(regs);
-    look(true);
-    if (!READ_ONCE(wanted) || !may_stop() ||
-        !__atomic_exchange_n(&wanted, false, __ATOMIC_ACQ_REL))
+    if (gdb_stop_nmi(regs))
+        return false;
+    look();
+    if (!READ_ONCE(stop_wanted) || !may_stop() ||
+        !__atomic_exchange_n(&stop_wanted, false, __ATOMIC_ACQ_REL))
         return false;
     if (!gdb_stop(regs, GDB_WHY_INTERRUPT, still_wanted, NULL))
-        WRITE_ONCE(wanted, true); /* this CPU is just about to leave a stop */
+        WRITE_ONCE(stop_wanted, true); /* this CPU is just about to leave a stop */
     return false;
 }
 
@@ -807,12 +821,22 @@ static bool has_work(void)
     return gdb_break_has_work() || gdb_monitor_has_work();
 }
 
+/* byte_is_left - has the last tick found a byte as well? */
+static bool byte_is_left(void)
+{
+    static bool was_there;
+    bool is_there = gdb_wire_has_byte(), is_left = is_there && was_there;
+
+    was_there = is_there;
+    return is_left;
+}
+
 void gdb_poll(void)
 {
     if (!available)
         return;
-    look(false);
-    if (READ_ONCE(wanted) || (gdb_output_is_waiting() && gdb_line_attached()))
+    if (byte_is_left() || READ_ONCE(stop_wanted) ||
+        (gdb_output_is_waiting() && gdb_line_attached()))
         lapic_send_nmi(this_cpu()->apic_id);
     if (has_work())
         wake_all(&work);

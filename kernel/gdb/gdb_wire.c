@@ -53,9 +53,14 @@ void gdb_wire_listen(bool on)
     outb(IER, on ? IER_RECEIVED : 0);
 }
 
+bool gdb_wire_has_byte(void)
+{
+    return inb(LSR) & LSR_RECEIVED;
+}
+
 int gdb_wire_get(void)
 {
-    if (!(inb(LSR) & LSR_RECEIVED))
+    if (!gdb_wire_has_byte())
         return -1;
     host_gone = false;
     return inb(RBR);

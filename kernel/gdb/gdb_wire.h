@@ -17,6 +17,9 @@ bool gdb_wire_init(void);
 /* gdb_wire_listen - whether a byte that arrives interrupts. Context: any. */
 void gdb_wire_listen(bool on);
 
+/* gdb_wire_has_byte - has one arrived? It stays there. Context: any. */
+bool gdb_wire_has_byte(void);
+
 /* gdb_wire_get - the next byte; -1: none has arrived. Context: any, one caller at a time.
  */
 int gdb_wire_get(void);

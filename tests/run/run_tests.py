@@ -85,9 +85,6 @@ LONG_ONLY = (
     "kernel/steppedlong2",
     "gdb/suite",  # ten minutes of gdb's own test-suite
     "lint/tidy",
-    # One run of fourteen hung behind a breakpoint in the dispatch of NMIs. The cause is not
-    # known yet.
-    "session/gdb_enemies",
     "pun/plans",  # session/transcripts runs it, as docs/optimize.md shows it
     "session/module_text",  # the same rules as for a small one
     "session/core",  # builds another kernel; unit/extend_none is the same on the host

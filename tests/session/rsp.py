@@ -45,7 +45,7 @@ class Client:
             raise ConnectionError("the guest has closed COM2")
         self.came += piece
 
-    def packet(self, timeout=30):
+    def packet(self, timeout=LIMIT):
         """The next packet; TimeoutError when none comes."""
         end = time.monotonic() + timeout
         while True:
@@ -61,7 +61,7 @@ class Client:
                 return data.decode("latin-1")
             self._more(end)
 
-    def byte(self, timeout=30):
+    def byte(self, timeout=LIMIT):
         """The next byte outside of packets."""
         end = time.monotonic() + timeout
         while not self.came:
@@ -69,25 +69,28 @@ class Client:
         byte, self.came = self.came[:1], self.came[1:]
         return byte
 
-    def ask(self, data, timeout=30):
+    def ask(self, data, timeout=LIMIT):
         data = data.encode("latin-1") if isinstance(data, str) else data
         self.send(frame(data))
         return self.packet(timeout)
 
+    def stopped(self, timeout=LIMIT):
+        """(text, packet): O packets come before the next other packet."""
+        packet, text = self.packet(timeout), ""
+        while is_output(packet):
+            text += text_of(packet)
+            packet = self.packet(timeout)
+        return text, packet
+
     def told(self, data):
-        """(text, answer): O packets come before the answer."""
-        answer, text = self.ask(data), ""
-        while is_output(answer):
-            text += text_of(answer)
-            answer = self.packet()
-        return text, answer
+        """(text, answer) of a packet."""
+        self.send(frame(data.encode("latin-1")))
+        return self.stopped()
 
     def interrupted(self):
         """(stop, text): Ctrl-C, and what is printed until the kernel stands."""
-        stop, text = self.interrupt(), ""
-        while is_output(stop):
-            text += text_of(stop)
-            stop = self.packet()
+        self.send(b"\x03")
+        text, stop = self.stopped()
         return stop, text
 
     def greet(self):
@@ -129,6 +132,19 @@ class Stub:
         console = threading.Thread(target=self.ask_console, args=(text,))
         console.start()
         return console
+
+    def disturbed(self, client, console):
+        """A command in_background() runs to its end. Packets that come meanwhile are stops
+        for which the debugger has not asked, and it lets the kernel go on.
+        """
+        came = []
+        while console.is_alive():
+            try:
+                came.append(client.packet(0.05))
+                client.resume()
+            except TimeoutError:
+                pass
+        return came
 
     def symbol(self, name):
         """Where a function begins, by the kernel's own table."""
