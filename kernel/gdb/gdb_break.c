@@ -8,7 +8,8 @@
  * optimizer makes it a jump when the kernel runs. Where the engine is in the middle of a
  * change, or refuses the place, a debug register does the same, if one is free. No CPU comes
  * to the middle of an instruction, or to bytes that are none: a breakpoint there is refused,
- * since it would never stop. `Z1` takes any address.
+ * since it would never stop. A stack is an exception: see may_be_executed(). `Z1` takes any
+ * address.
  *
  * How a CPU stops at a probed instruction, and goes on:
  *
@@ -35,6 +36,7 @@
 #include "kernel/gdb/gdb_code.h"
 #include "kernel/gdb/gdb_collect.h"
 #include "kernel/gdb/gdb_stop.h"
+#include "kernel/memmap.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/port/port_held.h"
@@ -285,11 +287,15 @@ const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)
     return arm_at(kp, addr, &why);
 }
 
-/* may_be_executed - does a CPU come to an address that the rule @reason refuses? */
-static bool may_be_executed(enum probe_reason reason)
+/* may_be_executed - does a CPU come to @addr, which the rule @reason refuses? When gdb calls
+ * a function, the function is to return to an address on the stack, where gdb has a
+ * breakpoint: the debug register stops the CPU before it asks for that page.
+ */
+static bool may_be_executed(uintptr_t addr, enum probe_reason reason)
 {
-    return reason != PROBE_NOT_TEXT && reason != PROBE_UNDECODABLE &&
-           reason != PROBE_NOT_BOUNDARY;
+    if (reason == PROBE_NOT_TEXT)
+        return addr >= STACK_AREA_BASE && addr < VMAP_AREA_BASE;
+    return reason != PROBE_UNDECODABLE && reason != PROBE_NOT_BOUNDARY;
 }
 
 /* put - the breakpoint is new. What cannot be a probe becomes a debug register. */
@@ -308,7 +314,7 @@ static const char *put(struct gdb_break *b)
     memset(&b->kp, 0, sizeof(b->kp));
     b->kp.pre_handler = hit;
     why = arm_at(&b->kp, b->addr, &rule);
-    if (!why || is_own(b->addr) || !may_be_executed(rule.reason))
+    if (!why || is_own(b->addr) || !may_be_executed(b->addr, rule.reason))
         return why;
     b->len = 1;
     return put_in_register(b) ? why : NULL;

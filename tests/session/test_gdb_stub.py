@@ -13,6 +13,7 @@ from session import LIMIT
 NOISE = 1 << 20 if tap.LONG else 1 << 14  # bytes
 TEXT = "ffffffff80200000"
 IDLE = 1000000
+STACK_AREA = 0xFFFFC00000000000  # kernel/memmap.h
 
 
 def symbol(stub, name):
@@ -263,8 +264,9 @@ def places_that_are_refused(stub, client, place):
     answers(client, f"Z0,{place + 1:x},1", "E.not an instruction boundary")
     for nowhere in (0x1000, variable):
         answers(client, f"Z0,{nowhere:x},1", "E.the address is not kernel text")
-    for kind, anywhere in ((1, place + 1), (1, 0x1000), (0, entry)):  # by a debug register
-        answers(client, f"Z{kind},{anywhere:x},1", "OK")
+    stack = STACK_AREA + 0x8000  # to which a function that gdb calls returns
+    for kind, anywhere in ((1, place + 1), (1, 0x1000), (0, entry), (0, stack)):
+        answers(client, f"Z{kind},{anywhere:x},1", "OK")  # by a debug register
         answers(client, f"z{kind},{anywhere:x},1", "OK")
     answers(client, "Z0", "E.Z0 to Z4 want an address and a length")
     answers(client, "Z7,0,1", "E.Z0 to Z4 want an address and a length")
