@@ -13,7 +13,7 @@ import struct
 import sys
 import threading
 
-from guest import ELF, GuestError
+from guest import ELF
 from machine import Gone, Machine
 
 from . import dead, dead_hist, hist, pages, text
@@ -70,6 +70,26 @@ class Stopped(Exception):
     """The guest stands still, with all that it has recorded."""
 
 
+class Watched:
+    """A guest whose commands run in one thread, and whose pages are asked for in another. To
+    see where its CPUs are, failure() stops them: no request may be under way then, and none
+    may follow.
+    """
+
+    def __init__(self, guest):
+        self.guest = guest
+        self.asking = threading.Lock()
+        self.is_stopped = False
+
+    def __getattr__(self, name):
+        return getattr(self.guest, name)
+
+    def failure(self, when, timeout):
+        with self.asking:
+            self.is_stopped = True
+            return self.guest.failure(when, timeout)
+
+
 class Session:
     """One recording.
 
@@ -80,6 +100,7 @@ class Session:
 
     def __init__(self, guest, options, run_all, say):
         self.guest = guest
+        self.watched = Watched(guest)
         self.options = options
         self.run_all = run_all
         self.say = say
@@ -102,8 +123,7 @@ class Session:
                 self.live = Live(capture.result)
             try:
                 self.record(capture)
-                if isinstance(self.outcome, GuestError):
-                    # To see where its CPUs are, QEMU has stopped them: no use in asking.
+                if self.watched.is_stopped:
                     raise Stopped("a command had no end")
                 capture.finish()
             except (Stopped, Gone, TimeoutError, OSError, ValueError) as error:
@@ -121,7 +141,7 @@ class Session:
         """The commands, in a thread of their own."""
         try:
             machine = Machine(ConsoleLine(self.guest.console))
-            self.outcome = self.run_all(self.guest, machine)
+            self.outcome = self.run_all(self.watched, machine)
         except BaseException as error:  # pylint: disable=broad-exception-caught
             self.outcome = error
 
@@ -134,7 +154,9 @@ class Session:
             if not self.run_all:
                 self.say("recording; Ctrl-C ends it")
             while worker.is_alive():
-                self.take(capture)
+                with self.watched.asking:
+                    if not self.watched.is_stopped:
+                        self.take(capture)
                 worker.join(LIVE_PAUSE if self.live else PAUSE)
         except KeyboardInterrupt as interrupt:
             over.set()
