@@ -170,6 +170,17 @@ def records_are_read(u):
     u.console(f"echo > {TRACING}/kprobe_events")
 
 
+def tracepoints_are_set(u):
+    said = u.gdb.ask("trace vfs_read if count > 4096").strip()
+    place = r"Tracepoint (\d+) at 0x[0-9a-f]+: file kernel/fs/vfs\.c, line \d+\."
+    found = re.fullmatch(place, said)
+    tap.check(found, f"trace with a place sets a tracepoint: {said}")
+    told = u.gdb.ask("info tracepoints")
+    tap.check("trace only if count > 4096" in told, "which has a condition")
+    tap.check("not defined" in u.gdb.ask("trace nosuch"), "a name that is none is told")
+    u.gdb.ask(f"delete {found[1]}")
+
+
 def another_build_is_named(u):
     """The same image with another build id is not believed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -199,5 +210,6 @@ def without_an_image_it_says_so(_u):
 with Under() as guest:
     under.run_on(guest, it_says_what_there_is, hits_are_counted, text_is_original,
                  a_marker_is_the_programs, places_are_explained, sleepers_have_stacks,
-                 a_change_that_is_under_way_is_told, records_are_read, another_build_is_named,
+                 a_change_that_is_under_way_is_told, records_are_read,
+                 tracepoints_are_set, another_build_is_named,
                  without_an_image_it_says_so)  # fmt: skip

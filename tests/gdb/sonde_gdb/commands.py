@@ -1,5 +1,7 @@
 """commands.py - the commands that gdb is given. Each one's help is the text of its class."""
 
+import re
+
 import gdb
 
 from sonde_gdb import cfi, fields, kernel, ring, sites, text, threads, walk
@@ -274,6 +276,25 @@ class Threads(Command):
                 print(f"       the rest is not known: {frame.note}")
 
 
+def set_tracepoint(where):
+    """As gdb's own `trace`, of which only the interface for programs is left."""
+    place, _, condition = where.partition(" if ")
+    words = f"-c {quoted(condition.strip())} " if condition else ""
+    words += quoted(place.strip())
+    said = gdb.execute(f"interpreter-exec mi {quoted('-break-insert -a ' + words)}",
+                       to_string=True)  # fmt: skip
+    refused = re.search(r'\^error,msg="((?:[^"\\]|\\.)*)"', said)
+    if refused:
+        raise gdb.GdbError(refused[1].replace('\\"', '"').rstrip("."))
+    told = dict(re.findall(r'[{,](number|addr|file|line)="([^"]*)"', said))
+    line = f": file {told['file']}, line {told['line']}" if "line" in told else ""
+    print(f"Tracepoint {told['number']} at {told['addr']}{line}.")
+
+
+def quoted(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
 class Trace(Command):
     """The records of the tracer, also of a guest that stands still or is dead.
 
@@ -283,7 +304,7 @@ class Trace(Command):
 
     def run(self, argument):
         if argument and not argument.isdigit():
-            gdb.execute(f'interpreter-exec mi "-break-insert -a {argument}"')
+            set_tracepoint(argument)
             return
         lines = list(ring.lines())
         for line in lines[-int(argument) :] if argument else lines:
