@@ -121,7 +121,8 @@ KTEST(commands, a_probe_is_added_counted_and_removed)
     ktest_report(said("commands_target+0x0 [DISABLED]\n"), "list shows it");
     ktest_report(say("probe on mine") == 0 && first_byte() == 0xcc, "on");
     ktest_report(say("probe del mine") == 0 && first_byte() == original, "del");
-    ktest_report(say("probe del mine") == -ENOENT && said("probe: mine: No such"),
+    ktest_report(say("probe del mine") == -ENOENT &&
+                     said("probe: no probe is called mine"),
                  "it is gone");
 }
 

@@ -40,14 +40,16 @@ UP_TO_4 = ("conformance", "detour", "detour_return", "everywhere", "jprobe", "ju
            "return_point", "returns", "text_poke", "xmc")  # fmt: skip
 # Subjects about one CPU at a time: alone, and among four.
 NOT_ON_2 = ("conformance", "frame", "heap", "pun")
-# The usual run has these on the other number of CPUs only. Every instruction has a trap in
-# truth/truth, and a jump in session/probe_all.
-NOT_ALONE = ("everywhere", "returns.every_function_at_once")
+# The usual run has another test of the same: every instruction has a trap in truth/truth, and
+# a jump in session/probe_all.
+ELSEWHERE = ("everywhere",)
+# The usual run has these on the other number of CPUs only.
+NOT_ALONE = (*ELSEWHERE, "returns.every_function_at_once")
 NOT_ON_4 = (
+    *ELSEWHERE,
     *NOT_ON_2,
     "commands",
     "contain",
-    "everywhere",
     "explain",
     "optimize.any_density_in_and_out",
     "optimize.half_of_all_goes_and_comes_back",
@@ -267,7 +269,7 @@ def build(labels):
         programs.append(os.path.join(BUILD, "insn", "check_zydis"))
     if "tools/decode_page" in labels:
         programs += [os.path.join(BUILD, name) for name in ("decode.html", "page/native")]
-    if "pun/plans" in labels:
+    if "pun/plans" in labels or "session/transcripts" in labels:  # which runs it
         programs.append(os.path.join(BUILD, "pun", "check_pun"))
     if "session/module_text" in labels:
         programs.append(os.path.join(BUILD, "bench", "text.o"))

@@ -6,7 +6,7 @@ from session import LIMIT, at_prompt, run_on, typed
 
 LEFT, RIGHT, UP, DOWN = "\x1b[D", "\x1b[C", "\x1b[A", "\x1b[B"
 HOME, END, DELETE = "\x1b[H", "\x1b[F", "\x1b[3~"
-CTRL = {letter: chr(ord(letter) - 64) for letter in "ACDEKLUW"}
+CTRL = {letter: chr(ord(letter) - 64) for letter in "ACDEKLRUW"}
 
 # keys, and the line that `echo` then prints
 EDITED = (

@@ -364,7 +364,8 @@ def in_nmis_and_interrupts(stub, client):
     for _ in range(10):
         client.resume()
         client.interrupted()
-    run(stub, client, "run sleep")
+    for _ in range(10):  # each has some ticks, on a host that is not busy
+        run(stub, client, "run sleep")
     hits = hits_of_probe(client, "nmi_dispatch") - before
     answers(client, "QTStop", "OK")
     frames = all_frames_for_a_file(client)
