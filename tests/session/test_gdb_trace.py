@@ -364,7 +364,7 @@ def in_nmis_and_interrupts(stub, client):
     for _ in range(10):
         client.resume()
         client.interrupted()
-    for _ in range(10):  # each has some ticks, on a host that is not busy
+    for _ in range(3):  # each has some ticks, on a host that is not busy
         run(stub, client, "run sleep")
     hits = hits_of_probe(client, "nmi_dispatch") - before
     answers(client, "QTStop", "OK")
@@ -375,7 +375,7 @@ def in_nmis_and_interrupts(stub, client):
     tap.check(hits >= 10, "each Ctrl-C is an NMI")
     tap.equal(recorded + lost, hits, "in NMIs each hit is a frame, or lost and counted")
     ticks = [int.from_bytes(blocks[-8:], "little") for n, blocks in frames if n == 2]
-    tap.check(len(ticks) >= 10, "ticks come meanwhile")
+    tap.check(len(ticks) >= 10, f"{len(ticks)} ticks come meanwhile")
     tap.equal(ticks, list(range(ticks[0], ticks[0] + len(ticks))), "and each is a frame")
     run(stub, client, "probe del all")
 
