@@ -45,15 +45,20 @@ def must(client, packet):
         raise SystemExit(f"{packet}: {answer}")
 
 
+def stat(stub, row):
+    """The numbers in a row of `probe stat`."""
+    text = stub.ask_console("probe stat").text
+    return [int(n) for n in re.search(rf"^{row} (.*)$", text, re.M)[1].split() if n.isdigit()]
+
+
 def wait_for_jumps(stub):
     """Until the optimizer has made jumps of all that is armed."""
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
-        lines = [line for line in stub.ask_console("probe list").text.splitlines()
-                 if " bench_lea_" in line]  # fmt: skip
-        if all("jump" in line for line in lines):
+        if stat(stub, "jumps")[0] == stat(stub, "armed")[0]:
             return
         time.sleep(0.1)
+    raise SystemExit("what is armed does not become jumps")
 
 
 def running(client, stub, command):
@@ -98,14 +103,6 @@ def instructions():
             f"{frame / event:.2f}", "2")  # fmt: skip
 
 
-def hits(stub, client):
-    """Of all breakpoints of gdb's."""
-    client.resume()
-    lines = stub.ask_console("probe list").text.splitlines()
-    client.interrupted()
-    return sum(int(line.split()[4]) for line in lines if " bench_lea_" in line)
-
-
 def false_condition_here():
     """Seconds for a hit."""
     with Stub(smp=1) as stub:
@@ -115,7 +112,10 @@ def false_condition_here():
         for place in places:
             must(client, f"Z0,{place:x},1{CONDITION}")
         spent = running(client, stub, "bench hit.base_call")[1]
-        return (spent - without) / hits(stub, client)
+        client.resume()
+        hits = stat(stub, "hits")[0]  # gdb's breakpoints are all the probes
+        client.interrupted()
+        return (spent - without) / hits
 
 
 def under_qemu(*words):
