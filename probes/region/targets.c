@@ -2,8 +2,9 @@
  * that came later.
  *
  * The table is two sorted arrays of 32-bit offsets: addresses, and ranges about which nothing
- * is known, which do not overlap. What is added at run time lies in lists by where it leads:
- * a static key may have thousands of places, each with a target of its own.
+ * is known, which do not overlap. Targets that are added at run time lie in lists, by the
+ * address that they lead to: a static key may have thousands of places, each with a target of
+ * its own.
  */
 #include "probes/region/targets.h"
 

@@ -10,11 +10,10 @@
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/text_sum.h"
+#include "tests/kernel/trace_put.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define ROOT "/sys/kernel/tracing/"
 
 /* What events are defined on: the first argument is a number, the second a string. */
 NOINLINE long event_target(long x, const char *text);
@@ -24,27 +23,9 @@ NOINLINE long event_target(long x, const char *text)
     return x * 3 + 1;
 }
 
-/* put - one write. Return: as vfs_open() and vfs_write(). */
-static long put(const char *name, const char *text, unsigned how)
-{
-    struct file file = { .flags = VFS_WRITE | how };
-    char path[128];
-    uint64_t pos = 0;
-    long done;
-
-    snprintf(path, sizeof(path), ROOT "%s", name);
-    done = vfs_open(path, &file);
-    if (done)
-        return done;
-    if (*text)
-        done = vfs_write(&file, text, strlen(text), &pos);
-    vfs_close(&file);
-    return done < 0 ? done : 0;
-}
-
 static long append(const char *name, const char *text)
 {
-    return put(name, text, VFS_APPEND);
+    return trace_put(name, text, VFS_APPEND);
 }
 
 /* look - read a whole file. Return: as vfs_open(). */
@@ -117,13 +98,13 @@ static void live_through(unsigned round)
                 round % 3 ? "!hist:keys=s,common_cpu:vals=x:size=128"
                           : "hist:keys=s,common_cpu:vals=x:size=128:clear"),
          "the histogram");
-    must(put("events/storm/a/trigger", "", VFS_TRUNC), "no histogram");
+    must(trace_put("events/storm/a/trigger", "", VFS_TRUNC), "no histogram");
     must(append("events/storm/c/trigger", "!enable_event:storm:b"), "no trigger");
     must(append("events/storm/c/trigger", "!disable_event:storm:c"), "no trigger");
     must(append("events/storm/b/trigger", "!stacktrace"), "no stacks");
     must_be_sound();
     must(append("events/storm/enable", "0"), "disable");
-    must(round % 2 ? put("kprobe_events", "", VFS_TRUNC)
+    must(round % 2 ? trace_put("kprobe_events", "", VFS_TRUNC)
                    : append("kprobe_events", "-:storm/\n"),
          "deletion");
 }
@@ -176,7 +157,7 @@ KTEST(events, they_come_and_go_under_hits)
     ktest_report(text_sum() == sum, "the text is as it was");
     ktest_report(heap_in_use() == heap, "so is the memory: %lu bytes, and %lu before",
                  heap_in_use(), heap);
-    put("trace", "", VFS_TRUNC);
+    trace_put("trace", "", VFS_TRUNC);
 }
 
 /* ---- each hit ---- */
@@ -244,7 +225,7 @@ KTEST(events, every_hit_is_recorded_or_lost)
     const struct live_event *e;
 
     seen = missed = wrong = 0;
-    put("trace", "", VFS_TRUNC);
+    trace_put("trace", "", VFS_TRUNC);
     ktest_report(append("kprobe_events", "p:each event_target a=%di b=$arg1\n") == 0 &&
                      append("events/kprobes/each/enable", "1") == 0,
                  "an event of two arguments");
@@ -260,8 +241,8 @@ KTEST(events, every_hit_is_recorded_or_lost)
     ktest_report(wrong == 0, "each record is whole");
     ktest_report(seen + lost + overwritten() == hits,
                  "%lu read, %lu lost, %lu overwritten", seen, lost, overwritten());
-    ktest_report(put("kprobe_events", "", VFS_TRUNC) == 0, "no event");
-    put("trace", "", VFS_TRUNC);
+    ktest_report(trace_put("kprobe_events", "", VFS_TRUNC) == 0, "no event");
+    trace_put("trace", "", VFS_TRUNC);
 }
 
 /* ---- what the program was doing ---- */
@@ -306,7 +287,7 @@ static void count_by(const char *line, const char *way)
 {
     int inside, outside;
 
-    put("trace", "", VFS_TRUNC);
+    trace_put("trace", "", VFS_TRUNC);
     ktest_report(append("kprobe_events", line) == 0 &&
                      append("events/kprobes/enable", "1") == 0,
                  "%s", way);
@@ -318,7 +299,7 @@ static void count_by(const char *line, const char *way)
     inside = count_recorded();
     ktest_report(outside == 0 && inside == 1, "recorded are %d and %d", outside, inside);
     append("events/kprobes/enable", "0");
-    put("kprobe_events", "", VFS_TRUNC);
+    trace_put("kprobe_events", "", VFS_TRUNC);
 }
 
 KTEST(events, the_count_of_preemption_is_the_programs)
@@ -337,5 +318,5 @@ KTEST(events, the_count_of_preemption_is_the_programs)
     for (size_t i = 0; i < ARRAY_LEN(ways); i++)
         count_by(ways[i].line, ways[i].way);
     ktest_report(optimize("1") == 0, "and with them again");
-    put("trace", "", VFS_TRUNC);
+    trace_put("trace", "", VFS_TRUNC);
 }

@@ -15,12 +15,11 @@
 #include "tests/kernel/each_cpu.h"
 #include "tests/kernel/ktest.h"
 #include "tests/kernel/nmi_send.h"
+#include "tests/kernel/trace_put.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ROOT "/sys/kernel/tracing/"
 
 NOINLINE long recording_target(long x);
 NOINLINE long recording_target(long x)
@@ -37,31 +36,15 @@ NOINLINE long recording_in_nmi(long x)
     return x * 5 + 1;
 }
 
-static long write_to(const char *name, const char *text, unsigned how)
-{
-    struct file file = { .flags = VFS_WRITE | how };
-    char path[128];
-    uint64_t pos = 0;
-    long done;
-
-    snprintf(path, sizeof(path), ROOT "%s", name);
-    done = vfs_open(path, &file);
-    if (done)
-        return done;
-    if (*text)
-        done = vfs_write(&file, text, strlen(text), &pos);
-    vfs_close(&file);
-    return done < 0 ? done : 0;
-}
-
 /* define - one event, switched on, in an empty buffer. */
 static void define(const char *line, const char *name)
 {
     char path[64];
 
     snprintf(path, sizeof(path), "events/kprobes/%s/enable", name);
-    write_to("trace", "", VFS_TRUNC);
-    ktest_report(!write_to("kprobe_events", line, VFS_APPEND) && !write_to(path, "1", 0),
+    trace_put("trace", "", VFS_TRUNC);
+    ktest_report(!trace_put("kprobe_events", line, VFS_APPEND) &&
+                     !trace_put(path, "1", 0),
                  "%s", name);
 }
 
@@ -89,9 +72,9 @@ static uint64_t count_of(const char *name, enum live_loss cause)
 
 static void forget_all(void)
 {
-    write_to("events/enable", "0", 0);
-    ktest_report(!write_to("kprobe_events", "", VFS_TRUNC), "all events go");
-    write_to("trace", "", VFS_TRUNC);
+    trace_put("events/enable", "0", 0);
+    ktest_report(!trace_put("kprobe_events", "", VFS_TRUNC), "all events go");
+    trace_put("trace", "", VFS_TRUNC);
 }
 
 /* ---- what a reader finds ---- */
@@ -200,7 +183,7 @@ KTEST(recording, two_readers_share_what_is_recorded)
     define("p:each recording_target n=%di:u64\n", "each");
     ktest_report(each_cpu_run(call_and_read, &each) == 0, "read by up to two CPUs");
     ktest_report(problems == 0, "each of them can read");
-    write_to("events/kprobes/each/enable", "0", 0);
+    trace_put("events/kprobes/each/enable", "0", 0);
     all_found(hits_of("each"));
     forget_all();
 }
@@ -214,7 +197,7 @@ static int call_and_resize(void *arg)
         call_some(first + n, first + n + STEP);
         if (cpu_id() == 0)
             problems +=
-                write_to("buffer_size_kb", sizes[n / STEP % ARRAY_LEN(sizes)], 0) != 0;
+                trace_put("buffer_size_kb", sizes[n / STEP % ARRAY_LEN(sizes)], 0) != 0;
         if (cpu_id() == cpu_count() - 1)
             problems += !read_file("trace_pipe");
     }
@@ -230,10 +213,10 @@ KTEST(recording, the_buffer_gets_another_size_under_writers)
     define("p:each recording_target n=%di:u64\n", "each");
     ktest_report(each_cpu_run(call_and_resize, &each) == 0, "%lu sizes", each / STEP);
     ktest_report(problems == 0, "each of them is taken");
-    write_to("events/kprobes/each/enable", "0", 0);
+    trace_put("events/kprobes/each/enable", "0", 0);
     all_found(hits_of("each"));
     forget_all();
-    write_to("buffer_size_kb", "1408", 0);
+    trace_put("buffer_size_kb", "1408", 0);
 }
 
 static int call_and_snap(void *arg)
@@ -242,7 +225,7 @@ static int call_and_snap(void *arg)
 
     for (uint64_t n = 0; n < each; n += STEP) {
         call_some(first + n, first + n + STEP);
-        problems += cpu_id() == 0 && write_to("snapshot", "1", 0) != 0;
+        problems += cpu_id() == 0 && trace_put("snapshot", "1", 0) != 0;
         if (cpu_id() == cpu_count() - 1)
             problems += !read_file(n / STEP % 2 ? "snapshot" : "trace_pipe");
     }
@@ -259,7 +242,7 @@ KTEST(recording, snapshots_are_taken_while_others_read)
     define("p:each recording_target n=%di:u64\n", "each");
     ktest_report(each_cpu_run(call_and_snap, &each) == 0, "%lu snapshots", each / STEP);
     ktest_report(problems == 0, "each of them is taken");
-    write_to("events/kprobes/each/enable", "0", 0);
+    trace_put("events/kprobes/each/enable", "0", 0);
     ktest_report(read_file("snapshot") && read_file("trace"), "the rest");
     hits = hits_of("each");
     missing = seen_times(0);
@@ -269,7 +252,7 @@ KTEST(recording, snapshots_are_taken_while_others_read)
     seen = NULL;
     seen_size = 0;
     forget_all();
-    write_to("snapshot", "0", 0);
+    trace_put("snapshot", "0", 0);
 }
 
 static bool trigger_says(const char *text)
@@ -288,7 +271,7 @@ static bool trigger_says(const char *text)
 KTEST(recording, a_snapshot_that_is_not_taken_does_not_count)
 {
     define("p:each recording_target n=%di:u64\n", "each");
-    ktest_report(!write_to("events/kprobes/each/trigger", "snapshot:3", 0), "three");
+    ktest_report(!trace_put("events/kprobes/each/trigger", "snapshot:3", 0), "three");
     trace_lock();
     recording_target(1);
     recording_target(2);
@@ -305,9 +288,9 @@ KTEST(recording, a_snapshot_that_is_not_taken_does_not_count)
     recording_target(4);
     trace_unlock();
     ktest_report(trigger_says("snapshot:count=1"), "and behind it again");
-    ktest_report(!write_to("events/kprobes/each/trigger", "!snapshot", 0), "no trigger");
+    ktest_report(!trace_put("events/kprobes/each/trigger", "!snapshot", 0), "no trigger");
     forget_all();
-    write_to("snapshot", "0", 0);
+    trace_put("snapshot", "0", 0);
 }
 
 /* ---- values that fault in an NMI ---- */
@@ -355,7 +338,7 @@ KTEST(recording, values_fault_in_an_nmi_and_in_what_it_interrupts)
     storm = true;
     ktest_report(each_cpu_run(call_under_nmis, &calls) == 0, "%lu calls", calls);
     storm = false;
-    write_to("events/kprobes/bad/enable", "0", 0);
+    trace_put("events/kprobes/bad/enable", "0", 0);
     hits = hits_of("bad");
     lost = count_of("bad", LIVE_LOST_RING);
     ktest_report(nmis == calls / 20, "%lu NMIs have come", nmis);
@@ -372,8 +355,8 @@ static uint64_t recorded_by(const char *filter)
     struct ring_stats stats;
     uint64_t entries = 0;
 
-    write_to("trace", "", VFS_TRUNC);
-    ktest_report(!write_to("events/kprobes/bad/filter", filter, 0), "%s", filter);
+    trace_put("trace", "", VFS_TRUNC);
+    ktest_report(!trace_put("events/kprobes/bad/filter", filter, 0), "%s", filter);
     for (long n = 0; n < 10; n++)
         recording_target(n);
     trace_lock();
@@ -388,11 +371,11 @@ static uint64_t recorded_by(const char *filter)
 KTEST(recording, a_filter_looks_at_what_could_not_be_read)
 {
     define("p:bad recording_target " BAD, "bad");
-    ktest_report(!write_to("events/kprobes/bad/trigger", "hist:keys=b,a", 0), "a table");
+    ktest_report(!trace_put("events/kprobes/bad/trigger", "hist:keys=b,a", 0), "a table");
     ktest_report(recorded_by("b == \"x\" || b ~ \"*y*\" || a > 0") == 0, "none passes");
     ktest_report(recorded_by("b != \"x\" && a == 0") == 10, "each passes");
     ktest_report(hits_of("bad") == 20, "all are hits");
-    ktest_report(!write_to("events/kprobes/bad/trigger", "", VFS_TRUNC), "no table");
+    ktest_report(!trace_put("events/kprobes/bad/trigger", "", VFS_TRUNC), "no table");
     forget_all();
 }
 
@@ -407,7 +390,7 @@ KTEST(recording, an_event_on_the_clock_leaves_room_for_others)
     define("p:each recording_target n=%di:u64\n", "each");
     for (uint64_t n = 0; n < calls; n++)
         recording_target((long)n);
-    write_to("events/enable", "0", 0);
+    trace_put("events/enable", "0", 0);
     ktest_report(hits_of("clock") >= calls, "each record asks for the time");
     ktest_report(hits_of("clock") < 100 * calls, "and does so once: %lu times",
                  hits_of("clock"));

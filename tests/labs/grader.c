@@ -68,8 +68,8 @@ uint8_t *lab_text_new(unsigned long size)
     return text;
 }
 
-/* Where the program is when it is ended: grade.py makes a sentence of that. What was wrong
- * happens again behind it, and ends the program.
+/* The handler tells at which address a signal ends the program, and grade.py makes a sentence
+ * of that. The instruction is then executed again, and its signal ends the program.
  */
 static void on_end(int sig, siginfo_t *info, void *arg)
 {

@@ -3,7 +3,7 @@
 
     tests/run/run_tests.py [--list] [--long | --tools] [NAME...]
 
-The usual run takes five minutes on two CPUs. It leaves out the tests that need a large
+The usual run takes some ten minutes on two CPUs. It leaves out the tests that need a large
 program of another project: --tools runs these. --long runs all tests, the guest on more
 CPUs, once with more rounds of everything (kernel/longN), and passes --long to the tests in
 Python. tests/tools/facts.py shows which facts the usual run leaves to the long one.
