@@ -514,7 +514,7 @@ FACTS = {
         lambda: (status_of("trace", "--timeout", "3", "--", "sleep 100"), 124),
     ],
     ("124", "record", LIMIT_REACHED): [
-        lambda: (recording("--timeout", "1", "run all"), (124, False)),
+        lambda: (recording("--timeout", "1", "sleep 100"), (124, False)),
     ],
     ("128+N", "record", SIGNAL): [
         lambda: (record_after_signal(INT), 130),
