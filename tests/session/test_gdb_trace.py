@@ -333,7 +333,7 @@ def stops_between_frames(stub, client, place, cpus):
     answers(client, "QTBuffer:circular:1", "OK")
     define(client, 1, place, ["R0", f"M-1,{place:x},1800", f"M-1,{place:x},1800"])
     answers(client, "QTStart", "OK")
-    halves, stops = [], 20 * cpus
+    halves, stops = [], (20 if tap.LONG else 5) * cpus
     client.resume()
     console = stub.in_background("run vfs")
     for _ in range(stops):
