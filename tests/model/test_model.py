@@ -33,7 +33,6 @@ TINY = "CPUS=2 SITES=2 LEN=1"  # of one byte each
 MODELS = [
     ("text_poke", ONE),
     ("text_poke", ONE + " LIVE"),
-    ("text_poke", ONE + " HALTS"),
     ("text_poke", TWO),
     ("stop_machine", "CPUS=2"),
     ("stop_machine", "CPUS=3"),
@@ -45,6 +44,7 @@ MODELS = [
     ("module", "LOADS=1"),
 ]
 MODELS_LONG = [
+    ("text_poke", ONE + " HALTS"),
     ("text_poke", TINY),
     ("text_poke", TWO + " HALTS"),
     ("text_poke", TWO + " LIVE"),
