@@ -1,8 +1,8 @@
 /* effects.c - registers and flags read, written and killed. Pure; any context.
  *
- * The tables give the general rule: operands by form, implied ones by op. Effects that
- * depend on the operands at hand (a zeroing idiom, a shift count, rep) are put right
- * afterwards.
+ * The tables give the general rule: the form names the operands, the op the implied
+ * registers. Code handles the effects that depend on the values of the operands (a zeroing
+ * idiom, a shift count) or on rep.
  */
 #include "probes/insn/effects.h"
 
@@ -11,7 +11,7 @@
 
 #define BIT_OF(reg) (1u << (reg))
 
-/* A register operand; NONE when the place holds memory, or nothing. */
+/* An operand. @reg: INSN_REG_NONE if it is memory, or if there is none. */
 struct operand {
     uint8_t reg;
     uint8_t width; /* bytes */
@@ -55,7 +55,9 @@ static void operand_read(struct insn_effects *out, struct operand o)
         out->regs_read |= BIT_OF(o.reg);
 }
 
-/* Four bytes clear the upper half, so they are all of it; less keeps the rest. */
+/* A write of 4 bytes clears the upper half, so it overwrites the whole register. A write of
+ * 1 or 2 bytes keeps the other bytes, so their old value counts as read.
+ */
 static void operand_write(struct insn_effects *out, struct operand o)
 {
     if (o.reg == INSN_REG_NONE)
@@ -75,7 +77,9 @@ static void address_read(const struct insn *insn, struct insn_effects *out)
         out->regs_read |= BIT_OF(insn->index);
 }
 
-/* Any register that modrm or vvvv could name, and those some vector instruction implies. */
+/* All registers that modrm or vvvv could name, and all that any vector instruction uses
+ * without naming them.
+ */
 static void vector_add(const struct insn *insn, struct insn_effects *out)
 {
     uint32_t named = BIT_OF(insn->reg) | BIT_OF(insn->vvvv);
@@ -120,7 +124,7 @@ static void implied_add(const struct insn *insn, const struct opcode_op_facts *o
         out->flags_read |= FLAGS_ZF;
 }
 
-/* How far a shift goes: 0 when only the processor knows. */
+/* The count of a shift; also 0 if the count is in CL, and so not known here. */
 static unsigned shift_count(const struct insn *insn)
 {
     const struct opcode_form_facts *form = opcode_form_facts(insn->form);

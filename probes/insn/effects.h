@@ -1,7 +1,7 @@
 /* effects.h - which general registers and flags an instruction reads and writes. Pure.
  *
  * The value that a register has before an instruction matters if it is read, or not killed.
- * Every set errs on the side that lets it matter.
+ * If an effect is not certain, the sets say that the value matters.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 
 #define INSN_REGS_ALL 0xffffu
 
-/* The flags that are followed one by one; the others are not looked at. */
+/* The sets hold the flags of INSN_FLAGS_ALL, and say nothing about other flags. */
 #define INSN_FLAGS_STATUS                                                                \
     (FLAGS_CF | FLAGS_PF | FLAGS_AF | FLAGS_ZF | FLAGS_SF | FLAGS_OF)
 #define INSN_FLAGS_ALL (INSN_FLAGS_STATUS | FLAGS_DF)
@@ -20,17 +20,18 @@ struct insn_effects {
     uint32_t regs_read;    /* its old value may matter; includes partly written ones */
     uint32_t regs_written; /* may have another value afterwards */
     uint32_t regs_killed;  /* not read, and written entirely in any case */
-    /* FLAGS_* bits out of INSN_FLAGS_ALL; left undefined counts as written. */
+    /* FLAGS_* bits of INSN_FLAGS_ALL. A flag that is left undefined counts as written. */
     uint32_t flags_read;
     uint32_t flags_written;
     uint32_t flags_killed;
 };
 
-/* insn_effects - the sets of @insn.
+/* insn_effects - what @insn reads, writes and kills.
+ * @insn: an instruction that insn_decode() has filled in
  *
- * A call, a return, a trap and whatever the tables do not know reads and may write
- * everything and kills nothing: what a calling convention promises is for the caller to
- * add. A fault is not an effect.
+ * Calls, returns, traps and instructions that the tables do not know count as instructions
+ * that read and may write everything, and kill nothing. So a caller that relies on a calling
+ * convention must apply it itself. A fault is not an effect.
  *
  * Context: any.
  */

@@ -1,4 +1,4 @@
-/* encode.c - the few instructions the engine writes itself. Pure; any context. */
+/* encode.c - the few instructions that the engine writes itself. Pure; any context. */
 #include "probes/insn/encode.h"
 
 #include "kernel/base/compiler.h"
@@ -9,7 +9,7 @@
 #define REX_WR 0x4c
 #define REX_B 0x41
 
-/* Segment overrides that a near jump does not look at. */
+/* Segment overrides, which have no effect on a near jump. */
 #define SEGS 6u
 static const uint8_t segs[SEGS] = { 0x2e, 0x26, 0x36, 0x3e, 0x64, 0x65 };
 
@@ -17,7 +17,7 @@ static void number_put(uint8_t *out, uint64_t n, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         out[i] = (uint8_t)(n >> 8 * i);
-        barrier(); /* keep the stores as they are: no call of memcpy or memset */
+        barrier(); /* else the compiler makes the loop a call of memcpy() or memset() */
     }
 }
 
@@ -82,7 +82,7 @@ int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t
     return 0;
 }
 
-/* Right before the opcode: any REX, or one more override. */
+/* The prefix right before the opcode: one of the 16 REX, or a segment override. */
 static uint8_t last_prefix(unsigned variant)
 {
     return variant < 16 ? (uint8_t)(REX | variant) : segs[variant - 16];
@@ -158,7 +158,7 @@ size_t insn_encode_int3s(uint8_t *out, size_t len)
     return len;
 }
 
-/* An opcode whose low three bits name @reg; without a REX that would say nothing. */
+/* An opcode whose low three bits name @reg; with a REX only if @reg needs it. */
 static size_t reg_opcode_put(uint8_t *out, uint8_t opcode, unsigned reg)
 {
     size_t len = 0;
@@ -299,8 +299,8 @@ size_t insn_encode_inc_gs(uint8_t *out, int32_t disp)
     out[0] = 0x65;
     out[1] = REX_W;
     out[2] = 0xff;
-    out[3] =
-        0x04; /* a displacement alone, by way of SIB: without it, it counts from rip */
+    /* with SIB: in the form without it, the displacement counts from rip */
+    out[3] = 0x04;
     out[4] = 0x25;
     number_put(out + 5, (uint64_t)disp, 4);
     return INSN_INC_GS_LEN;
@@ -316,7 +316,7 @@ size_t insn_encode_flags_save(uint8_t *out)
     return INSN_FLAGS_SAVE_LEN;
 }
 
-/* add $127, %al overflows if it was 1; sahf leaves OF alone. */
+/* add $127, %al sets OF if al was 1. Then sahf loads the other flags, and keeps OF. */
 size_t insn_encode_flags_restore(uint8_t *out)
 {
     out[0] = 0x04;

@@ -1,7 +1,8 @@
 /* encode.h - encoders of the few instructions that the engine writes. Pure.
  *
- * Functions that can fail return 0 or a negative errno and write a fixed number of bytes,
- * named by a constant; the others return the number of bytes written.
+ * Functions that can fail return 0 or a negative errno. They write a fixed number of bytes,
+ * for which there is a constant, such as INSN_JMP32_LEN. The other functions return the
+ * number of bytes written.
  */
 #pragma once
 
@@ -22,11 +23,13 @@
 
 #define INSN_INT3 0xcc
 
-/* insn_encode_jmp32, _jmp8, _call32 - a relative jump or call at @from to @to.
- * insn_encode_jcc32 - a conditional one; @cond: 0..15, as insn->cond.
+/* insn_encode_jmp32, _jmp8, _call32 - a relative jump or call to @to.
+ * insn_encode_jcc32 - a conditional jump to @to.
+ * @from: the address at which the CPU will execute it
+ * @cond: 0..15, as insn->cond
  *
  * Context: any.
- * Return:  0; -ERANGE the displacement does not reach, and nothing is written.
+ * Return:  0; -ERANGE the displacement does not reach @to; nothing is written.
  */
 int insn_encode_jmp32(uint8_t *out, uintptr_t from, uintptr_t to);
 int insn_encode_jmp8(uint8_t *out, uintptr_t from, uintptr_t to);
@@ -48,10 +51,11 @@ int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t
 
 /* insn_encode_jmp32_head - the prefixes and the opcode of such a jump, without its
  * displacement: @pad + 1 bytes.
- * @pad:     0..INSN_JMP_PAD_MAX
- * @variant: chooses the prefixes, which have no effect in any case. 0: those of
- *           insn_encode_jmp32_padded(). There are INSN_JMP_VARIANTS different heads
  * insn_encode_disp32 - the four bytes of a displacement.
+ * @pad:     0..INSN_JMP_PAD_MAX
+ * @variant: 0..INSN_JMP_VARIANTS - 1, chooses the prefixes, none of which has an effect. 0:
+ *           those of insn_encode_jmp32_padded(). With @pad of 2 and more each variant has
+ *           other bytes; with @pad of 0 and 1 some variants are the same
  *
  * Context: any.
  * Return:  bytes written.
@@ -67,9 +71,10 @@ size_t insn_encode_disp32(uint8_t *out, uint32_t disp);
  */
 uintptr_t insn_jmp32_target(const uint8_t *bytes, uintptr_t addr);
 
-/* insn_encode_nop - one instruction that does nothing. @len: 1..INSN_NOP_MAX_LEN.
- * insn_encode_nops - @len bytes, any number, filled with as few nops as possible.
- * insn_encode_int3s - @len breakpoints.
+/* insn_encode_nop - one instruction that does nothing, of 1..INSN_NOP_MAX_LEN bytes.
+ * insn_encode_nops - as few of them as possible, in any number of bytes.
+ * insn_encode_int3s - any number of int3.
+ * @len: bytes to write
  *
  * Context: any.
  * Return:  @len.
@@ -82,9 +87,10 @@ size_t insn_encode_int3s(uint8_t *out, size_t len);
 /* insn_encode_mov_imm - @reg = @value in the shortest form, 5, 7 or 10 bytes.
  * insn_encode_mov_imm64 - @reg = @value, always in 10 bytes; the last eight are the value.
  * insn_encode_mov - @dst = @src, 64 bits.
- * insn_encode_load, insn_encode_store - @reg = the word at rsp + @disp, and the reverse.
+ * insn_encode_load, insn_encode_store - @reg = the 8 bytes at rsp + @disp, and the reverse.
  * insn_encode_lea_sp - rsp += @disp; no flag changes.
  * @reg, @dst, @src:  0..15, enum insn_reg
+ * @disp:             in bytes
  *
  * Context: any.
  * Return:  bytes written, at most INSN_MOV_IMM_MAX_LEN.
@@ -96,10 +102,11 @@ size_t insn_encode_load(uint8_t *out, unsigned reg, int32_t disp);
 size_t insn_encode_store(uint8_t *out, unsigned reg, int32_t disp);
 size_t insn_encode_lea_sp(uint8_t *out, int32_t disp);
 
-/* insn_encode_push, _pop - push or pop @reg. insn_encode_push_imm - push @value,
- * sign-extended.
+/* insn_encode_push, _pop - push or pop @reg.
+ * insn_encode_push_imm - push @value, sign-extended to 64 bits.
  * insn_encode_call_reg, _jmp_reg - call or jump to the address in @reg.
  * insn_encode_pushf, _popf, _ret, _ud2 - the instruction of that name.
+ * @reg: 0..15, enum insn_reg
  *
  * Context: any.
  * Return:  bytes written, at most 5.
@@ -114,8 +121,8 @@ size_t insn_encode_popf(uint8_t *out);
 size_t insn_encode_ret(uint8_t *out);
 size_t insn_encode_ud2(uint8_t *out);
 
-/* insn_encode_inc_gs - add one to the 64-bit word at GS + @disp. All status flags but CF
- * change.
+/* insn_encode_inc_gs - add one to the 64-bit word at GS + @disp bytes. All status flags but
+ * CF change.
  * Context: any.  Return: INSN_INC_GS_LEN.
  */
 size_t insn_encode_inc_gs(uint8_t *out, int32_t disp);

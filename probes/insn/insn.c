@@ -10,8 +10,8 @@
 #include "probes/insn/insn_window.h"
 #include "probes/insn/opcode_map.h"
 
-/* No call of memcpy, which is a function with probes on it: as two words that overlap where
- * all may be read.
+/* This does not call memcpy(), because memcpy() may carry a probe. If all 15 bytes may be
+ * read, two words of 8 bytes are copied, which overlap by one byte.
  */
 static void bytes_copy(uint8_t to[INSN_MAX_LEN], const uint8_t *from, size_t len)
 {
@@ -22,7 +22,7 @@ static void bytes_copy(uint8_t to[INSN_MAX_LEN], const uint8_t *from, size_t len
     }
     for (size_t i = 0; i < len; i++) {
         to[i] = from[i];
-        barrier(); /* or the compiler makes it a call after all */
+        barrier(); /* else the compiler makes the loop a call of memcpy() */
     }
 }
 
@@ -152,7 +152,7 @@ static uint8_t width_bytes(const struct insn *insn, unsigned width)
     }
 }
 
-/* The length of the immediate, and of the first of two. */
+/* Return: the bytes of all immediates. @first: receives the bytes of the first one. */
 static uint8_t imm_bytes(const struct insn *insn, unsigned imm, uint8_t *first)
 {
     uint8_t word = width_bytes(insn, W_V);
@@ -208,8 +208,8 @@ static void nop_refine(struct insn *insn)
         insn->op = insn->rep == INSN_PREFIX_F3 ? OP_PAUSE : OP_NOP;
 }
 
-/* A lock prefix stands only before a read-modify-write of memory; and before a move of
- * cr0, where it means cr8 (AMD).
+/* A lock prefix is allowed before a read-modify-write of memory. It is also allowed before
+ * a move of cr0, which it makes a move of cr8 (AMD).
  */
 static bool lock_allowed(const struct insn *insn)
 {
@@ -278,7 +278,9 @@ static enum insn_kind kind_choose(const struct insn *insn)
     }
 }
 
-/* Targets are relative to the next instruction; an address size of 4 cuts them off. */
+/* Both targets are relative to the next instruction. An address size of 4 cuts that of a
+ * memory operand to 32 bits.
+ */
 static void targets_note(struct insn *insn)
 {
     uintptr_t next = insn_next(insn);

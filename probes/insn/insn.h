@@ -1,8 +1,8 @@
 /* insn.h - one x86-64 instruction: bytes in, facts out.
  *
  * The decoder knows 64-bit mode only. It allocates nothing, calls nothing outside
- * probes/insn and keeps no state, so it may be used anywhere. Everybody else asks
- * insn->kind and the fields below; opcode numbers stay in this folder.
+ * probes/insn and keeps no state, so it may be used anywhere. Code outside this folder
+ * looks at insn->kind and the fields below, never at opcode numbers.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 
 enum insn_encoding { INSN_LEGACY, INSN_VEX, INSN_EVEX, INSN_XOP };
 
-/* The mandatory-prefix column an opcode is looked up in; also what `rep` holds. */
+/* The prefix that, with the opcode, selects the instruction. Also the values of `rep`. */
 enum insn_prefix { INSN_PREFIX_NONE, INSN_PREFIX_66, INSN_PREFIX_F3, INSN_PREFIX_F2 };
 
 /* Only these two segments have a base in 64-bit mode. */
@@ -47,7 +47,7 @@ enum insn_reg {
 
 struct insn {
     uintptr_t addr;              /* where the instruction lies, as the caller said */
-    uint8_t bytes[INSN_MAX_LEN]; /* the instruction; behind len, what followed it */
+    uint8_t bytes[INSN_MAX_LEN]; /* behind len: bytes that followed, if @avail allowed */
     uint8_t len;                 /* bytes, 1..15 */
 
     enum insn_kind kind;
@@ -77,8 +77,8 @@ struct insn {
     uint8_t imm_off, imm_len;     /* all immediates; also branch displacement, moffs */
 
     /* operands */
-    uint8_t opsize;   /* 1, 2, 4, 8; 0 where the instruction has no notion of it */
-    uint8_t addrsize; /* 4, 8 */
+    uint8_t opsize;   /* bytes: 1, 2, 4, 8; 0 if the instruction has no operand size */
+    uint8_t addrsize; /* bytes: 4, 8 */
     uint8_t mod;      /* of modrm: 3 = register form */
     uint8_t reg;      /* modrm.reg with REX.R, 0..15 */
     uint8_t rm;       /* register operand: modrm.rm or low opcode bits, with REX.B */
@@ -109,7 +109,8 @@ struct insn {
  * decoded but not moved).
  *
  * Context: any.
- * Return:  0; -EILSEQ no such instruction; -EFAULT @avail ends before it does.
+ * Return:  0; -EILSEQ no such instruction, or it is longer than INSN_MAX_LEN; -EFAULT it
+ *          is longer than @avail.
  * Source:  SDM vol. 2, "Instruction Format" and "Opcode Map"; APM vol. 3 for AMD's own.
  */
 int insn_decode(struct insn *insn, const uint8_t *bytes, size_t avail, uintptr_t addr);
@@ -120,15 +121,15 @@ static inline uintptr_t insn_next(const struct insn *insn)
     return insn->addr + insn->len;
 }
 
-/* insn_is_branch - may it continue elsewhere than at the next instruction?
+/* insn_is_branch - may the program go on elsewhere than at the next instruction?
  * insn_is_call - does it push a return address?
  * insn_has_target - does it name an address of code, which is insn.target?
- * insn_falls_through - may it continue at the next instruction?
+ * insn_falls_through - may the program go on at the next instruction?
  * insn_ends_block - is it the last one of a basic block?
- * insn_can_move - can insn_relocate make a copy that means the same elsewhere?
+ * insn_can_move - can insn_relocate() make a copy that has the same effect elsewhere?
  * insn_can_boost - may that copy be followed by a jump back, with no trap behind it?
  * insn_may_fault - may it access memory (operand, stack, string), or is that unknown?
- * insn_is_near_branch - a branch whose meaning a 66 prefix changes on AMD's processors?
+ * insn_is_near_branch - is it a branch that a 66 prefix changes on AMD's processors?
  *
  * Context: any.
  */
@@ -142,7 +143,8 @@ bool insn_can_boost(const struct insn *insn);
 bool insn_may_fault(const struct insn *insn);
 bool insn_is_near_branch(const struct insn *insn);
 
-/* insn_kind_name, insn_class_name - as in insn_kinds.h, e.g. "CALL_REL"; "?" if unknown.
+/* insn_kind_name, insn_class_name - the name as in insn_kinds.h, such as "CALL_REL"; "?": no
+ * such kind or class.
  *
  * Context: any.
  */

@@ -79,8 +79,8 @@ bool insn_is_near_branch(const struct insn *insn)
     }
 }
 
-/* A 66 prefix on a near branch has another effect on AMD's processors than on Intel's. A
- * copy would have to have both effects.
+/* A 66 prefix on a near branch has another effect on AMD's processors than on Intel's. The
+ * engine does not ask which one it runs on, and no copy is right on both.
  */
 bool insn_can_move(const struct insn *insn)
 {

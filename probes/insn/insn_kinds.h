@@ -1,4 +1,4 @@
-/* insn_kinds.h - the kinds of instruction the engine tells apart, and what each may do.
+/* insn_kinds.h - the kinds of instructions that the engine tells apart, and their traits.
  *
  * A kind is what a caller switches on instead of an opcode number. Most instructions are
  * OTHER: they compute, may touch memory, and go on to the next one. Pure.
@@ -10,9 +10,9 @@
  * GOES    the program may go on elsewhere than at the next instruction
  * ENDS    the program never goes on at the next instruction
  * MOVES   a relocated copy at another address has the same effect
- * BOOSTS  a copy may run with a jump back directly behind it: the program does not go on
- *         elsewhere, and the effect of the instruction is the same when the jump back is
- *         executed in between
+ * BOOSTS  a copy may have a jump back directly behind it, in place of a trap: the program
+ *         always goes on at the next instruction, and it makes no difference that the CPU
+ *         executes the jump back before that one
  */
 #define INSN_GOES 1
 #define INSN_ENDS 2
@@ -35,13 +35,13 @@
     X(IN,            INSN_PLAIN)               /* in, ins */                             \
     X(OUT,           INSN_PLAIN)               /* out, outs */                           \
     X(PUSHF,         INSN_PLAIN)                                                         \
-    X(POPF,          INSN_MOVES)               /* may set TF: the next trap is early */  \
+    X(POPF,          INSN_MOVES)               /* with TF set, the jump would trap */    \
     X(CLI,           INSN_PLAIN)                                                         \
-    X(STI,           INSN_MOVES)               /* its shadow covers the next one */      \
+    X(STI,           INSN_MOVES)               /* its shadow would cover the jump */     \
     X(HLT,           INSN_PLAIN)                                                         \
     X(MWAIT,         INSN_MOVES)               /* mwait[x], umwait, tpause */            \
     X(MOV_SS,        0)                        /* delays traps by one instruction */     \
-    X(MOV_DS,        INSN_PLAIN)               /* mov to ds, es: no trap uses them */    \
+    X(MOV_DS,        INSN_PLAIN)               /* mov to ds, es: no trap needs them */   \
     X(LOAD_SEG,      INSN_MOVES)               /* fs gs, lss lfs lgs */                  \
     X(SWAPGS,        INSN_MOVES)                                                         \
     X(WRITE_BASE,    INSN_MOVES)               /* wrfsbase, wrgsbase */                  \
@@ -50,7 +50,7 @@
     X(MOV_TO_CR,     INSN_PLAIN)               /* also lmsw, clts */                     \
     X(MOV_FROM_DR,   INSN_PLAIN)                                                         \
     X(MOV_TO_DR,     INSN_PLAIN)                                                         \
-    X(LGDT,          INSN_PLAIN)               /* a trap behind it goes by its table */  \
+    X(LGDT,          INSN_PLAIN)               /* a trap behind it uses its table */     \
     X(LIDT,          INSN_PLAIN)               /* likewise */                            \
     X(LLDT,          INSN_PLAIN)                                                         \
     X(LTR,           INSN_PLAIN)                                                         \
@@ -77,13 +77,13 @@
     X(SYSEXIT,       INSN_LEAVES)                                                        \
     X(XBEGIN,        INSN_GOES)                                                          \
     X(XABORT,        INSN_GOES)                                                          \
-    /* traps, or leaves the world the engine knows */                                    \
+    /* traps, or continues where the engine cannot follow */                             \
     X(INT3,          INSN_GOES)                                                          \
     X(INT1,          INSN_GOES)                                                          \
     X(INTN,          INSN_GOES)                                                          \
-    X(UD,            INSN_ENDS | INSN_PLAIN)   /* ud0, ud1, ud2: fault, like others */   \
-    X(VMX,           INSN_GOES)                /* and tdx */                             \
-    X(SVM,           INSN_GOES)                /* and sev */                             \
+    X(UD,            INSN_ENDS | INSN_PLAIN)   /* ud0, ud1, ud2: #UD, a fault */         \
+    X(VMX,           INSN_GOES)                /* also of TDX */                         \
+    X(SVM,           INSN_GOES)                /* also of SEV */                         \
     X(SGX,           INSN_GOES)                                                          \
     X(MODE,          INSN_LEAVES)              /* rsm, getsec */
 /* clang-format on */

@@ -1,4 +1,4 @@
-/* insn_opcode.c - the first half of decoding: prefixes and opcode, up to its map. Pure. */
+/* insn_opcode.c - the first half of decoding: prefixes, opcode, opcode map. Pure. */
 #include "kernel/base/err.h"
 #include "probes/insn/insn_window.h"
 #include "probes/insn/opcode_map.h"
@@ -74,7 +74,9 @@ static int legacy_opcode_read(struct insn *insn, const struct insn_window *windo
     return insn_byte_take(insn, window, &insn->opcode);
 }
 
-/* pp of VEX, XOP and EVEX counts 66 f3 f2, as enum insn_prefix does. */
+/* The field pp of VEX, XOP and EVEX has the values of enum insn_prefix: 1 is 66, 2 is f3, 3
+ * is f2.
+ */
 static void wvvvvpp_note(struct insn *insn, uint8_t byte)
 {
     insn->rex |= byte >> 7 ? REX_W : 0;
@@ -136,8 +138,9 @@ static int evex_read(struct insn *insn, const struct insn_window *window)
     return 0;
 }
 
-/* The opcode behind VEX, EVEX or XOP is in a map of its own; no legacy prefix may stand
- * before.
+/* VEX, EVEX or XOP, and the opcode behind it. They have fields for what REX and the prefixes
+ * 66, f2 and f3 say, so these, and lock, must not stand before them. Segment overrides and
+ * 67 may.
  */
 static int vector_opcode_read(struct insn *insn, const struct insn_window *window)
 {
@@ -157,7 +160,7 @@ static int vector_opcode_read(struct insn *insn, const struct insn_window *windo
     return insn_byte_take(insn, window, &insn->opcode);
 }
 
-/* 8f is XOP where its modrm byte would not be a pop. */
+/* 8f begins XOP if the next byte could not be the modrm byte of a pop. */
 static bool is_xop(const struct insn *insn, const struct insn_window *window,
                    uint8_t byte)
 {

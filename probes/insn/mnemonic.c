@@ -51,7 +51,7 @@ static const char *const conditions[16] = {
     "s", "ns", "p", "np", "l", "ge", "le", "g",
 };
 
-/* The eight operations of opcodes 00 to 3f, also of group 1. */
+/* The eight operations that opcodes 00 to 3f and group 1 have. */
 static const char *arithmetic(const struct insn *insn)
 {
     static const char *const eight[] = { "add", "or",  "adc", "sbb",
@@ -61,7 +61,7 @@ static const char *arithmetic(const struct insn *insn)
         return eight[insn->opcode >> 3];
     if (insn->opcode <= 0x83)
         return eight[modrm_reg(insn)];
-    return NULL; /* not of these */
+    return NULL; /* another opcode */
 }
 
 /* Groups 3 to 5: f6, f7, fe, ff. */
@@ -122,7 +122,7 @@ static const char *bit_scan(const struct insn *insn)
     return is_counting ? "lzcnt" : "bsr";
 }
 
-/* by_size - @of: for operands of 2, 4 and 8 bytes */
+/* by_size - the name for the operand size. @of: for 2, 4 and 8 bytes */
 static const char *by_size(const struct insn *insn, const char *const of[3])
 {
     return of[insn->opsize == 8 ? 2 : insn->opsize == 4 ? 1 : 0];
@@ -145,7 +145,9 @@ static const char *string(const struct insn *insn)
         { "scasb", "scasw", "scasd", "scasq" },
     };
     static const uint8_t opcodes[] = { 0x6c, 0x6e, 0xa4, 0xa6, 0xaa, 0xac, 0xae };
-    /* A port has 4 bytes at most, so REX.W does not widen ins; but it beats the 66. */
+    /* REX.W makes the elements of ins and outs no wider than 4 bytes. But with REX.W a 66
+     * prefix has no effect.
+     */
     unsigned size = insn->rex & 8 ? 3 : insn->opsize == 4 ? 2 : 1;
 
     for (size_t i = 0; i < sizeof(opcodes); i++)
@@ -288,7 +290,7 @@ static const char *one_of(const struct insn *insn, uint8_t opcode, const char *t
     return insn->opcode == opcode ? that : other;
 }
 
-/* several - the name of @insn, whose op stands for several ones; NULL: it has none here. */
+/* several - the name of @insn, whose op stands for several instructions; NULL: no name. */
 static const char *several(const struct insn *insn)
 {
     static const char *const segments[] = { "lss", "", "lfs", "lgs" };

@@ -1,4 +1,4 @@
-/* opcode_group.c - the opcodes that modrm extends. Pure.
+/* opcode_group.c - opcodes that are several instructions, which modrm tells apart. Pure.
  *
  * A row has one column for each value of modrm.reg. A group has a row for its memory
  * form and one for its register form, each for no prefix, 66, f3 and f2.
@@ -106,7 +106,9 @@ static const uint8_t groups[OP_GROUPS_END - OP_COUNT][2][4] = {
     GROUP(GHINT) = EACH(NOPS, NOPS, NOPS, NOPS,       NOPS, NOPS, HINTF3, NOPS),
 };
 
-/* The escape opcodes d8..df. Bit n: /n with memory; modrm c0 + n. */
+/* Which instructions the x87 opcodes d8..df have. Bit n of x87_mem: the memory form with
+ * modrm.reg = n. Bit n of x87_reg: modrm byte c0 + n.
+ */
 static const uint8_t x87_mem[8] = { 0xff, 0xfd, 0xff, 0xaf, 0xff, 0xdf, 0xff, 0xff };
 static const uint64_t x87_reg[8] = {
     0xffffffffffffffff, 0xffff7f33ff01ffff, 0x00000200ffffffff, 0x00ffff1fffffffff,
@@ -134,7 +136,7 @@ static unsigned group7_row(const struct insn *insn, unsigned reg)
     return ROW_G7_0 + reg;
 }
 
-/* Forms that depend on modrm.reg. */
+/* The form of @insn, which in three groups depends on modrm.reg. */
 static uint8_t form_choose(const struct insn *insn, unsigned reg)
 {
     switch (insn->op) {
@@ -151,7 +153,7 @@ static uint8_t form_choose(const struct insn *insn, unsigned reg)
     }
 }
 
-/* Where one value of modrm.rm is a different instruction. */
+/* Corrects instructions that depend on modrm.rm as well. */
 static int rm_choose(struct insn *insn, uint8_t modrm)
 {
     if (insn->op == OP_ENDBR && modrm != 0xfa && modrm != 0xfb)

@@ -1,4 +1,5 @@
 /* opcode_map.c - the one-byte and the 0f map, and rules for the others. Pure.
+ *
  * Each cell has an op and a form (both are from opcode_ops.h); a row has its ops first, and
  * its forms below them. The layout is that of the SDM: the high digit of the opcode chooses
  * one of sixteen rows, the low digit one of sixteen columns. Columns 0-7 are on the first

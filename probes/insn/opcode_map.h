@@ -1,4 +1,4 @@
-/* opcode_map.h - looking up what an opcode means. Private to probes/insn. */
+/* opcode_map.h - find out what an opcode means. Private to probes/insn. */
 #pragma once
 
 #include "probes/insn/insn.h"
@@ -22,8 +22,12 @@ struct opcode_form_facts {
 extern const struct opcode_op_facts opcode_op_table[OP_COUNT];
 extern const struct opcode_form_facts opcode_form_table[FM_COUNT];
 
-/* opcode_op_facts, opcode_form_facts - the row behind insn->op, insn->form. Inline, since
- * every instruction asks several times.
+/* opcode_op_facts - the table row of @op, which is insn->op of a decoded instruction.
+ * opcode_form_facts - the table row of @form, which is insn->form.
+ * @op:    0..OP_COUNT - 1; a group has no row
+ * @form:  0..FM_COUNT - 1
+ *
+ * Inline, because the decoder reads these rows several times for each instruction.
  *
  * Context: any.
  */
@@ -48,18 +52,18 @@ static inline const struct opcode_form_facts *opcode_form_facts(unsigned form)
  */
 int opcode_map_find(struct insn *insn);
 
-/* opcode_set_has - is @insn's opcode defined with its prefix, in the maps where the
- * prefix is a part of the opcode (all but the one-byte map)?
+/* opcode_set_has - is the opcode of @insn defined together with its prefix?
+ * @insn: its map is not the one-byte map, where the prefix is no part of the opcode
  *
  * Context: any.
  */
 bool opcode_set_has(const struct insn *insn);
 
-/* opcode_group_choose - @insn's op is an opcode group, or its form depends on the modrm
- * byte: replace it by the op and form that @modrm selects.
+/* opcode_group_choose - if the op of @insn is an opcode group, replace op and form by
+ * those that @modrm selects.
  * @insn: has op and form from opcode_map_find()
  *
  * Context: any.
- * Return:  0; -EILSEQ the group defines nothing for @modrm.
+ * Return:  0, also if the op is no group; -EILSEQ no instruction has this @modrm.
  */
 int opcode_group_choose(struct insn *insn, uint8_t modrm);

@@ -1,4 +1,4 @@
-/* opcode_ops.c - the two vocabularies of opcode_ops.h as tables. Pure. */
+/* opcode_ops.c - the ops and forms of opcode_ops.h as tables. Pure. */
 #include "probes/insn/opcode_ops.h"
 
 #include "probes/insn/opcode_map.h"

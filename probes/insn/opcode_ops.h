@@ -1,8 +1,10 @@
-/* opcode_ops.h - the two vocabularies the opcode map is written in. Private to insn.
+/* opcode_ops.h - the ops and forms of which the opcode map consists. Private to insn.
  *
  * A cell of the map holds an op, which says what the instruction does, and a form, which
- * says where its operands are. Source: SDM vol. 2, instruction reference, and "Opcode
- * Map", whose abbreviations the forms follow.
+ * says where its operands are. A name of a form has the letters that the manual has for its
+ * operands.
+ *
+ * Source: SDM vol. 2, "Instruction Set Reference" and "Opcode Map".
  */
 #pragma once
 
@@ -14,13 +16,19 @@
 /* Where an operand is: nowhere, modrm.rm, modrm.reg, low opcode bits, rax, cl. */
 enum operand_place { P_NO, P_E, P_G, P_Z, P_A, P_CL };
 
-/* How wide it is. Z stops at 4 bytes, V takes REX.W, Y knows no 66, S is the stack's. */
+/* How wide it is. B, W, D, Q: 1, 2, 4, 8 bytes. Z: 4, with a 66 prefix 2. V: as Z, with
+ * REX.W 8. Y: 4, with REX.W 8. S, for words of the stack: 8, with 66 alone 2.
+ */
 enum operand_width { W_NO, W_B, W_W, W_D, W_Q, W_Z, W_V, W_Y, W_S };
 
-/* What follows modrm and displacement. */
+/* The immediate, which follows modrm and displacement. WB, BB: two immediates, of 2 and 1
+ * bytes, or 1 and 1. MOFFS: the address of the operand.
+ */
 enum opcode_imm { I_NO, I_B, I_W, I_Z, I_V, I_D, I_WB, I_BB, I_MOFFS };
 
-/* Is there a modrm byte, and which of its two forms exist? CR: always a register. */
+/* Is there a modrm byte, and which of its two forms exist? CR: mod has no effect; rm is
+ * always a register.
+ */
 enum opcode_modrm { M_NO, M_ANY, M_MEM, M_CR };
 
 /* Forms:     first place, width   second place, width   immediate   modrm */
@@ -91,18 +99,18 @@ enum opcode_modrm { M_NO, M_ANY, M_MEM, M_CR };
 #define U_MOV (U_W1 | U_R2)
 #define U_USE (U_R1 | U_R2)
 #define U_RMW (U_R1 | U_W1 | U_R2)
-#define U_ZERO 0x0010   /* with a register and itself: reads neither */
+#define U_ZERO 0x0010   /* both operands the same register: its value does not matter */
 #define U_LOCK 0x0020   /* takes a lock prefix when the first operand is memory */
 #define U_COND 0x0040   /* reads the flags of its condition */
 #define U_COUNT 0x0080  /* a shift: a count of 0 leaves the flags alone */
-#define U_ROTC 0x0100   /* rcl, rcr: so may a count beyond the operand's width */
+#define U_ROTC 0x0100   /* rcl, rcr: only a count of 1 is certain to write its flags */
 #define U_MAYBE 0x0200  /* its flags may stay as they were */
 #define U_WHOLE 0x0400  /* implied registers are written entirely, from 32 bits on */
 #define U_REP 0x0800    /* takes rep: counts rcx down, and may do nothing at all */
 #define U_STACK 0x1000  /* accesses the stack */
-#define U_MEM 0x2000    /* accesses memory that no modrm names */
-#define U_NOMEM 0x4000  /* does not access the memory its modrm names */
-#define U_VECTOR 0x8000 /* vector unit: any general register its fields could name */
+#define U_MEM 0x2000    /* accesses memory that modrm does not name */
+#define U_NOMEM 0x4000  /* does not access the memory that modrm names */
+#define U_VECTOR 0x8000 /* vector unit: see vector_add() */
 #define U_ANY 0x10000   /* unknown: reads and writes everything */
 
 #define R(n) (1u << INSN_##n)
@@ -129,7 +137,7 @@ enum opcode_modrm { M_NO, M_ANY, M_MEM, M_CR };
  *     MUL  mul imul            DIV    div idiv          MOV    mov movzx movsx movsxd
  *     CLC  clc stc             CLD    cld std           CLAC   clac stac
  *     LSS  lss lfs lgs         LAR    lar lsl           RDMSR  rdmsr rdpmc xgetbv rdpkru
- *     HINT prefetch and alike  XSAVE  also fxsave, ldmxcsr and what takes its memory
+ *     HINT prefetch, cldemote  XSAVE  also fxsave, fxrstor, ldmxcsr, stmxcsr, xrstor
  */
 
 /* Ops:  kind          class    use                        flags         registers

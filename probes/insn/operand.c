@@ -1,6 +1,7 @@
-/* operand.c - registers, addresses and conditions, evaluated against a register image.
+/* operand.c - registers, addresses and conditions, evaluated with a register image. Pure; any
+ * context.
  *
- * What emulation needs when a probe is hit. Pure; any context.
+ * A hit calls these functions to emulate an instruction, so they carry no probes.
  */
 #include "probes/insn/operand.h"
 
@@ -41,7 +42,7 @@ uintptr_t insn_effective_address(const struct insn *insn, const struct pt_regs *
 }
 NOKPROBE(insn_effective_address);
 
-/* Conditions come in pairs: the even one, and its negation. */
+/* Conditions come in pairs: an odd number is the negation of the even one before it. */
 bool insn_cond_holds(unsigned cond, unsigned long flags)
 {
     bool sign_differs = !(flags & FLAGS_SF) != !(flags & FLAGS_OF);

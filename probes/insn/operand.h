@@ -22,7 +22,7 @@ unsigned long *insn_reg(struct pt_regs *regs, unsigned n);
 uintptr_t insn_effective_address(const struct insn *insn, const struct pt_regs *regs);
 
 /* insn_cond_holds - does condition @cond (0..15, insn->cond) hold under @flags (RFLAGS)?
- * insn_cond_flags - the flags that condition depends on, FLAGS_* bits.
+ * insn_cond_flags - the flags that condition @cond depends on, FLAGS_* bits.
  *
  * Context: any.
  * Source:  SDM vol. 1, "EFLAGS Condition Codes".

@@ -20,7 +20,7 @@ static void bytes_put(uint8_t *dst, const uint8_t *src, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
         dst[i] = src[i];
-        barrier(); /* or the compiler makes it a call of memcpy */
+        barrier(); /* else the compiler makes the loop a call of memcpy() */
     }
 }
 

@@ -11,9 +11,10 @@
  * @out:      the buffer for the copy; not touched on error
  * @out_cap:  bytes of @out; INSN_RELOCATED_MAX_LEN is always enough
  * @to:       the address the copy will run at
- * @out_len:  receives the length of the copy, in bytes. The copy may be longer than the
- *            instruction, and may be several instructions. If the program goes on behind
- *            the original, it goes on behind the last byte of the copy
+ * @out_len:  receives the length of the copy, in bytes; not touched on error. The copy may
+ *            be longer than the instruction, and may be several instructions. If the
+ *            program goes on behind the original, it goes on behind the last byte of the
+ *            copy
  *
  * A displacement from rip gets a new value. A short branch becomes a near branch. loop and
  * jrcxz have no near form: their copy jumps over a near jump. The copy of a relative branch
@@ -32,7 +33,8 @@ int insn_relocate(uint8_t *out, size_t out_cap, const struct insn *insn, uintptr
  * correct that word.
  *
  * Context: any.
- * Return:  as insn_relocate; -EOPNOTSUPP also if @insn is not a near call.
+ * Return:  0; -EOPNOTSUPP @insn is not a near call, or has a 66 prefix; -ERANGE, -E2BIG as
+ *          insn_relocate().
  */
 int insn_relocate_call(uint8_t *out, size_t out_cap, const struct insn *insn,
                        uintptr_t to, size_t *out_len);

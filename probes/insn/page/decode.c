@@ -1,10 +1,13 @@
 /* decode.c - the decoder and the planner of jumps for a page: bytes in, lines of text out.
  *
- * For wasm32, where an address has 32 bits. Kernel text and all that a jump of it reaches
- * are the last 4 GiB of the address space, so the lower halves of the addresses are enough:
- * they are added and compared as before, but for what lies below MARGIN, where one of 64
- * bits would have left the 4 GiB at the other end. As a program of the host it does the same
- * with 64 bits; tests/tools/test_decode_page.py compares.
+ * For wasm32, where an address has 32 bits. Kernel text and all that its jumps reach lie in
+ * the last 4 GiB of the address space, so the lower 32 bits of an address are enough. There
+ * is one exception. A sum beyond the end of the address space leaves the 4 GiB if it has 64
+ * bits. If it has 32 bits, it is an address at their beginning, below MARGIN. So there are
+ * no pads below MARGIN.
+ *
+ * tests/tools/test_decode_page.py compares with a program of the host, which is built from
+ * the same source and has addresses of 64 bits.
  */
 #include "kernel/base/compiler.h"
 #include "probes/insn/insn.h"
@@ -14,7 +17,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINK(addr) ((uintptr_t)UINT64_C(addr)) /* the lower half, where that is all */
+#define LINK(addr) ((uintptr_t)UINT64_C(addr)) /* on wasm32 its lower half */
 #define TEXT LINK(0xffffffff80200000)
 #define MARGIN 0x200000
 #define BYTES_MAX 256
@@ -22,7 +25,7 @@
 #define EVICTED_MAX 8
 #define WORK_MAX 65536
 
-/* To be called from the page. */
+/* decode.js calls these. */
 uint8_t *decode_input(void);
 const char *decode_output(void);
 unsigned decode_max(void);
@@ -60,7 +63,7 @@ static bool pad_is_free(void *arg UNUSED, uintptr_t pad UNUSED)
     return true;
 }
 
-/* Behind what was typed nothing is known. */
+/* The bytes behind the typed ones are not known. */
 static bool typed_byte_at(void *arg UNUSED, uintptr_t addr, uint8_t *byte)
 {
     if (addr - TEXT >= page.len)
@@ -111,7 +114,9 @@ static void say_jump(const struct pun *p)
         SAY("%s%02x", i ? " " : "", p->jump[i]);
 }
 
-/* say_plan - "RUNG|bytes written|pinned|pad or 0|evicted", or "none|why". */
+/* say_plan - print the plan of a jump at @insn: "RUNG|bytes written|pinned|pad or 0|evicted",
+ * or "none|why".
+ */
 static void say_plan(const struct insn *insn)
 {
     struct pun p, evicted[EVICTED_MAX];
@@ -138,7 +143,9 @@ static void say_plan(const struct insn *insn)
     SAY("\n");
 }
 
-/* "OFFSET LENGTH KIND CLASS|mnemonic|" and the plan; of bytes that are none "OFFSET 0". */
+/* Print "OFFSET LENGTH KIND CLASS|mnemonic|" and the plan; if no instruction begins there,
+ * "OFFSET 0".
+ */
 static unsigned say_insn(unsigned off)
 {
     char name[INSN_MNEMONIC_MAX];
@@ -154,7 +161,9 @@ static unsigned say_insn(unsigned off)
     return insn.len;
 }
 
-/* find_starts - first of all: the planner looks at instructions further behind. */
+/* find_starts - find where instructions begin. This comes before any plan, because the
+ * planner also looks at the instructions behind the one that it plans for.
+ */
 static void find_starts(void)
 {
     struct insn insn;
@@ -166,9 +175,9 @@ static void find_starts(void)
             page.starts[off] = insn.len;
 }
 
-/* decode - the first @len bytes of decode_input() become lines of decode_output().
- * @len:       at most decode_max()
- * @may_evict: may instructions behind become jumps, too?
+/* decode - decode the first @len bytes of decode_input() to lines in decode_output().
+ * @len:       in bytes; more than decode_max() count as decode_max()
+ * @may_evict: may a plan make instructions behind its jump jumps as well?
  */
 void decode(unsigned len, int may_evict)
 {

@@ -1,5 +1,6 @@
 /* memory.c - the few functions of C's library that decode.c needs, for wasm32: libc/string.c
- * is for x86-64 alone. Compiled with -fno-builtin: a loop is not to become a call of itself.
+ * is for x86-64 alone. With -fno-builtin the compiler does not replace the loop in memcpy()
+ * by a call of memcpy().
  */
 #include <string.h>
 

@@ -1,4 +1,6 @@
-/* native.c - decode.c as a program of the host: hexadecimal digits in, its lines out. */
+/* native.c - decode.c as a program of the host: reads lines of hexadecimal digits, and prints
+ * what decode() makes of each.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 'use strict';
-// page.js - what was typed, as boundaries, classes, and the jump that would be planned.
+// page.js - shows the typed bytes: boundaries, classes, and the jump that is planned.
 
 const by = id => document.getElementById(id);
 const RUNGS = {
@@ -39,7 +39,7 @@ function row(insn) {
   return one;
 }
 
-// The text behind a plan: which bytes are written, and which are only read.
+// Below the plan: the bytes of text, of which some are written and some are only read.
 function drawPlan(bytes, insn) {
   const out = by('plan');
   out.replaceChildren();
