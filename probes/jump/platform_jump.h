@@ -108,16 +108,16 @@ void plat_pad_pages_unmap(const uintptr_t *pages, size_t count);
  */
 void plat_optimize_soon(void);
 
-/* ---- what the link knows ---- */
+/* ---- facts from the build ---- */
 
-/* plat_is_compiled - does a function begin at @addr that a compiler has made, by the calling
- * convention? Context: any.
+/* plat_is_compiled - does a function begin at @addr that a compiler has made? Then it keeps
+ * to the calling convention. Context: any.
  */
 bool plat_is_compiled(uintptr_t addr);
 
-/* Where code is entered, as the build has found: addresses as offsets from @base, sorted;
- * and ranges, sorted, apart from each other, into which anything may jump. count 0: nothing
- * is known.
+/* Where CPUs enter code, as the build has found: addresses as offsets from @base, sorted; and
+ * ranges, sorted and without overlaps, in which CPUs may enter at any address. A @count of 0
+ * means that the entries are not known.
  */
 struct plat_targets {
     uintptr_t base;
@@ -128,7 +128,7 @@ struct plat_targets {
     } * opaque;
     size_t opaque_count;
 };
-/* plat_targets - of the text that @addr is in. Context: any; PLAT_PROBES held, where that
- * text can go.
+/* plat_targets - the entries of the text that @addr is in.
+ * Context: any.  Locks: PLAT_PROBES held, if that text can be unloaded.
  */
 void plat_targets(uintptr_t addr, struct plat_targets *out);
