@@ -1,4 +1,4 @@
-; ap_start.asm - takes a further CPU from real mode to ap_main.
+; ap_start.asm - brings each CPU but the first from real mode to ap_main.
 ;
 ; The template is copied to a page below 1 MiB, and the start IPI lets the CPU begin there.
 ; So the linked addresses of the template are not valid. Each dword of the fix-up table
@@ -18,7 +18,7 @@
 %include "kernel/base/proc.inc"
 
 CR0_PE equ 1 << 0
-CR0_CD_NW equ 3 << 29       ; caches off: what a reset leaves, and INIT does not change
+CR0_CD_NW equ 3 << 29       ; caches off: a reset sets these, and INIT does not change them
 CR4_PAE equ 1 << 5
 MSR_EFER equ 0xc0000080
 

@@ -1,7 +1,7 @@
-/* boot_info.c - what the loader left becomes struct boot_info. Pure; host tested.
+/* boot_info.c - make struct boot_info from what the loader left in memory. Pure; host tested.
  *
- * Runs once, first thing in kmain, on memory that a loader wrote: every length is checked
- * before it is believed.
+ * Runs once, as the first step of kmain. A loader wrote this memory, so each length in it is
+ * checked before it is used.
  */
 #include "kernel/base/boot_info.h"
 
@@ -42,7 +42,7 @@ static INIT struct boot_module *module_add(struct boot_info *info, uint64_t star
     return module;
 }
 
-/* Modules lie in RAM that the loader's map calls free. */
+/* The loader's map calls the RAM of modules free, so it is marked here. */
 static INIT int modules_reserve(struct boot_info *info)
 {
     for (unsigned i = 0; i < info->module_count; i++) {
@@ -78,7 +78,7 @@ static INIT int tag_module(struct boot_info *info, const struct multiboot2_tag *
     return 0;
 }
 
-/* Less than the map says, and older: only where there is no map. */
+/* An older tag, which says less than the map. It is only used if there is no map. */
 static INIT int tag_meminfo(struct boot_info *info, const struct multiboot2_tag *tag)
 {
     const struct multiboot2_meminfo *mem = (const struct multiboot2_meminfo *)tag;
@@ -107,7 +107,9 @@ static INIT int tag_rsdp(struct boot_info *info, const struct multiboot2_tag *ta
 {
     size_t len = tag->len - sizeof(*tag);
 
-    /* GRUB gives the old one, the new one or both, in any order: the longer is better. */
+    /* GRUB gives the old root pointer, the new one, or both in any order. The longer one
+     * is the new one, which says more.
+     */
     if (len <= info->rsdp_len)
         return 0;
     if (len > BOOT_RSDP_MAX)
@@ -177,7 +179,7 @@ INIT int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_
 
 /* ---- PVH --------------------------------------------------------------------------- */
 
-/* Text of unknown length: fetched in pieces that do not cross a page. */
+/* The length of the text is not known, so it is read in pieces that do not cross a page. */
 static INIT int pvh_text(char *to, size_t to_len, uint64_t phys,
                          const void *(*at_phys)(uint64_t phys, size_t len))
 {

@@ -1,7 +1,8 @@
-/* boot_map.c - a loader's memory map becomes a sorted list without overlaps. Pure.
+/* boot_map.c - make a sorted list without overlaps from a loader's memory map. Pure.
  *
- * Firmware maps overlap, contradict themselves and come in any order. Painting one range
- * after the other over a list that is always in order needs no second pass.
+ * The entries of firmware may overlap, contradict each other and come in any order. So each
+ * range is painted over the list: it replaces what the list says of these addresses. The
+ * list is in order after each range, and needs no second pass.
  */
 #include "boot/boot_map.h"
 
@@ -27,7 +28,9 @@ static INIT void range_remove(struct boot_info *info, unsigned at)
         info->ranges[i] = info->ranges[i + 1];
 }
 
-/* Cut [start, end) out of range @at. What is left of it in front stays at @at. */
+/* Cut [start, end) out of range @at. A part that remains in front stays at @at; a part that
+ * remains behind becomes a range of its own.
+ */
 static INIT int range_carve(struct boot_info *info, unsigned at, uint64_t start,
                             uint64_t end)
 {
@@ -69,7 +72,9 @@ INIT int boot_map_paint(struct boot_info *info, uint64_t start, uint64_t end,
 
     if (start >= end)
         return 0;
-    /* Backwards, so that what a carve removes or adds is behind what is still to come. */
+    /* From the end of the list, so that ranges that a carve adds or removes do not move those
+     * that are still to be carved.
+     */
     for (unsigned i = info->range_count; i-- > 0;) {
         err = range_carve(info, i, start, end);
         if (err)

@@ -14,7 +14,7 @@ static const char *blanks_skip(const char *s)
     return s;
 }
 
-/* The first character behind a word; blanks between quotes belong to it. */
+/* Return: the address behind the word at @s; blanks between quotes belong to the word. */
 static const char *word_end(const char *s)
 {
     bool quoted = false;
@@ -27,7 +27,7 @@ static const char *word_end(const char *s)
     return s;
 }
 
-/* If [word, end) is @key or @key=..., its value (maybe empty); else NULL. */
+/* Return: the value, which may be empty, if [word, end) is @key or @key=...; else NULL. */
 static const char *word_value(const char *word, const char *end, const char *key)
 {
     while (*key && word < end && *word == *key) {

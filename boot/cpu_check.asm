@@ -1,5 +1,4 @@
-; cpu_check.asm - does the CPU have all features that the kernel uses without asking for
-; them?
+; cpu_check.asm - does the CPU have all features that the kernel uses without a check?
 ;
 ; Runs once, on the first CPU, in 32-bit protected mode without paging, before anything that
 ; needs a feature. On a CPU that lacks a feature, the kernel would end in a triple fault or,
@@ -7,7 +6,7 @@
 ; show text, and the machine stops. The code assumes that the other CPUs have the same
 ; features.
 ;
-; Features that the kernel asks for before it uses them (SMEP, SMAP, UMIP, x2APIC) are not
+; Features that the kernel checks for before it uses them (SMEP, SMAP, UMIP, x2APIC) are not
 ; in the table.
 ;
 ; Source: SDM vol. 2A, "CPUID - CPU Identification"; AMD64 APM vol. 3, "Obtaining Processor
@@ -18,14 +17,15 @@
 
 CPUID_BASIC equ 1
 CPUID_EXTENDED equ 0x80000001
-LEAF_GROUP equ 0x80000000   ; this bit of a leaf: the group, whose first leaf tells the last
-FLAGS_ID equ 1 << 21        ; can be flipped where there is CPUID
+LEAF_GROUP equ 0x80000000   ; this bit of a leaf is the first leaf of its group, which tells
+                            ; the last one
+FLAGS_ID equ 1 << 21        ; software can change it if the CPU has CPUID
 
 COM1 equ 0x3f8
 COM1_LSR equ COM1 + 5
 LSR_THR_EMPTY equ 1 << 5
-SEND_TRIES equ 1000000      ; looks at a COM1 that is never empty, or is not there
-DEBUGCON equ 0xe9           ; reads as its own number where it is there
+SEND_TRIES equ 1000000      ; reads of COM1_LSR, if COM1 never becomes ready
+DEBUGCON equ 0xe9           ; a read gives the same number if the port exists
 QEMU_EXIT equ 0xf4          ; drivers/qemu_exit.h
 QEMU_EXIT_PANIC equ 0x12
 
@@ -92,7 +92,7 @@ proc cpu_check
     add edi, FEATURE_TEXT
     xor eax, eax
     mov ecx, -1
-    repne scasb             ; behind the text: the next row
+    repne scasb             ; the next row is behind the text
     cmp edi, features_end
     jb .next
     test ebp, ebp
@@ -139,7 +139,7 @@ cpu_check_say:
     popad
     ret
 
-; In: al. Lost: ah, ecx, edx.
+; In: al = the character. Lost: ah, ecx, edx.
 com1_send:
     mov ah, al
     mov dx, COM1_LSR
@@ -153,7 +153,7 @@ com1_send:
     out dx, al
     ret
 
-; In: al. Lost: ah.
+; In: al = the character. Lost: ah.
 debugcon_send:
     mov ah, al
     in al, DEBUGCON

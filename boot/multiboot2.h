@@ -1,6 +1,8 @@
 /* multiboot2.h - what a multiboot2 loader leaves in memory.
  *
- * A block: a fixed part, then tags, each 8-byte aligned, up to a tag of type END.
+ * It is a block of memory: a fixed part, and then tags, each aligned to 8 bytes. The last one
+ * is a tag of type END.
+ *
  * Source: Multiboot2 Specification 2.0, "Boot information format".
  */
 #pragma once
@@ -26,13 +28,13 @@ enum multiboot2_tag_type {
 };
 
 struct multiboot2_info {
-    uint32_t total_len; /* all tags and this */
+    uint32_t total_len; /* bytes of the whole block */
     uint32_t reserved;
 };
 
 struct multiboot2_tag {
     uint32_t type;
-    uint32_t len; /* with this header, without the padding behind */
+    uint32_t len; /* bytes, with this header, without the padding behind the tag */
 };
 
 /* CMDLINE and LOADER: a tag, then text that ends in NUL. */
@@ -51,7 +53,7 @@ struct multiboot2_meminfo {
 
 struct multiboot2_mmap {
     struct multiboot2_tag tag;
-    uint32_t entry_len; /* may grow in later versions */
+    uint32_t entry_len; /* bytes; may grow in later versions */
     uint32_t entry_version;
     /* then struct boot_map_entry, @entry_len apart */
 };

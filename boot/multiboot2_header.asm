@@ -1,4 +1,4 @@
-; multiboot2_header.asm - the headers by which loaders know the file.
+; multiboot2_header.asm - the headers by which loaders recognise the file.
 ;
 ; GRUB finds the multiboot2 header within the first 32 KiB and enters at start_multiboot2
 ; (the ELF entry point). QEMU's -kernel finds the PVH note and enters at start_pvh. Both

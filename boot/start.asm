@@ -1,7 +1,7 @@
 ; start.asm - from the loader's 32-bit protected mode to kmain in long mode.
 ;
-; Runs once, on the first CPU, interrupts off. The 32-bit part lives in .boot, linked at
-; its physical address; the last steps run in the higher half. Owns the early page tables
+; Runs once, on the first CPU, interrupts off. The 32-bit part is in .boot, which is linked
+; at its physical address; the last steps run in the higher half. Owns the early page tables
 ; in .init.bss, and the first stack, in .bss.
 ;
 ;   1. remember what the loader left: which one it was, and where its information is
@@ -19,7 +19,7 @@
 %include "asm_offsets.inc"
 %include "kernel/base/proc.inc"
 
-PVH_MAGIC equ 0x336ec578    ; hvm_start_info's own; GRUB passes multiboot2's in eax
+PVH_MAGIC equ 0x336ec578    ; that of hvm_start_info; GRUB passes multiboot2's magic in eax
 
 CR0_PE equ 1 << 0
 CR0_MP equ 1 << 1
@@ -44,7 +44,7 @@ STACK_LEN equ 16 * 1024
 %define PML4_INDEX(address) (((address) >> 39) & (ENTRIES - 1))
 %define PDPT_INDEX(address) (((address) >> 30) & (ENTRIES - 1))
 
-; linker.ld repeats these numbers; it compares.
+; linker.ld repeats these numbers, and compares its own with them.
 global memmap_kernel_vma, memmap_image_start
 memmap_kernel_vma equ KERNEL_VMA
 memmap_image_start equ IMAGE_START
@@ -73,11 +73,13 @@ start_pvh:
     jmp start_common
 .end:
 
-; In: edi = magic, ebx = address of the loader's information. Segments are flat; their table
-;     may
-; be overwritten already. Nothing else is known. So flags, control registers and EFER get
-; whole values, and no bit of the loader's values stays (NT, AC, caches off, 5-level
-; paging). Each further CPU can get the same values.
+; In: edi = magic, ebx = physical address of the loader's information. The segments are flat,
+;     but their table may be overwritten already.
+;
+; Nothing else is known. So flags, control registers and EFER get whole values, and no bit of
+; the loader's values stays (NT, AC, caches off, 5-level paging). The other CPUs can get the
+; same values.
+;
 ; Source: Multiboot2 Specification 2.0, "I386 machine state"; Xen, "x86/HVM direct boot
 ;         ABI".
 proc start_common
@@ -88,8 +90,8 @@ proc start_common
     popfd
     mov ebp, edi
 
-; 2. Clear .bss and .init.bss. The loader did it at the first boot; at a warm reset of the
-; guest it did not.
+; 2. Clear .bss and .init.bss. The loader clears them at the first boot, but not at a warm
+; reset of the guest.
     xor eax, eax
     mov edi, PHYS(_bss)
     mov ecx, PHYS(_ebss)
@@ -105,7 +107,7 @@ proc start_common
 ; 3.
     call cpu_check
 
-; 4. One page directory of large pages for each of the first 4 GiB ...
+; 4. One page directory of large pages for each GiB of the first 4 GiB ...
     mov edi, PHYS(boot_pd)
     mov eax, PAGE_PRESENT | PAGE_WRITE | PAGE_LARGE
     mov ecx, 4 * ENTRIES
@@ -115,7 +117,7 @@ proc start_common
     add edi, 8
     loop .next_page
 
-;    ... The identity map and the direct map consist of these ...
+;    ... The identity map and the direct map consist of these directories ...
     mov edi, PHYS(boot_pdpt_low)
     mov eax, PHYS(boot_pd) + (PAGE_PRESENT | PAGE_WRITE)
     mov ecx, 4
@@ -125,7 +127,7 @@ proc start_common
     add edi, 8
     loop .next_directory
 
-;    ... and the image is linked to addresses that map the first GiB.
+;    ... and the first of them is also mapped where the image is linked.
     mov dword [PHYS(boot_pdpt_high) + 8 * PDPT_INDEX(KERNEL_VMA)], \
         PHYS(boot_pd) + (PAGE_PRESENT | PAGE_WRITE)
 

@@ -1,8 +1,8 @@
-/* boot_info.h - what the boot loader told us, whichever loader it was. Pure.
+/* boot_info.h - what the boot loader says, in one form for all loaders. Pure.
  *
- * Filled once by boot/boot_info.c before anything else runs, read-only afterwards. Every
- * text is copied out of the loader's memory, so that memory may be reused at once. The
- * struct points into itself: never copy it.
+ * boot/boot_info.c fills the struct once, before anything else runs. After that it is
+ * read-only. All texts are copied out of the loader's memory, so that memory may be reused at
+ * once. The struct has pointers into itself, so it must not be copied.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ enum boot_range_type {
     BOOT_ACPI = 3,
     BOOT_NVS = 4,
     BOOT_BAD = 5,
-    BOOT_MODULE = 0x100, /* RAM that holds a boot module; ours to keep */
+    BOOT_MODULE = 0x100, /* RAM that holds a boot module: in use */
 };
 
 struct boot_range {
@@ -85,20 +85,22 @@ int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_t lim
 int boot_info_from_pvh(struct boot_info *out, const void *start_info,
                        const void *(*at_phys)(uint64_t phys, size_t len));
 
-/* boot_info_append - add more boot arguments, after a blank. Text that does not fit is
- * cut.
+/* boot_info_append - add more boot arguments, after a blank. Text that does not fit in
+ * BOOT_CMDLINE_MAX bytes is cut. Context: boot.
  */
 void boot_info_append(struct boot_info *info, const char *more);
 
 /* boot_option - look a word up among the boot arguments.
  * @cmdline:  words separated by blanks; a value may be quoted: key="a b"
  * @key:      the word, without '='
- * @out:      gets the value, cut to @len - 1 characters; "" for a word without '=';
- *            untouched when the word is not there; may be NULL
+ * @out:      gets the value, cut to @len - 1 characters, without quotes; "" if the word has
+ *            no '='; not touched if the word is not there; may be NULL
+ * @len:      bytes of @out
  *
- * The last one wins, so that appended arguments override.
+ * If the word is there several times, the last one counts. So appended arguments override
+ * those before them.
  *
  * Context: any.
- * Return:  true when the word is there.
+ * Return:  true: the word is there.
  */
 bool boot_option(const char *cmdline, const char *key, char *out, size_t len);
