@@ -1,4 +1,4 @@
-/* ctype.c - what kind of character: ASCII, no locales. Owns nothing, runs anywhere. */
+/* ctype.c - the classes of characters: ASCII, no locales. Owns nothing, runs anywhere. */
 #include "libc/include/ctype.h"
 
 int isdigit(int c)

@@ -1,4 +1,6 @@
-/* err.c - the names of error numbers, and the sentences they are known by. */
+/* err.c - the names of error numbers, and the usual text for each. Owns nothing, runs
+ * anywhere.
+ */
 #include "kernel/base/err.h"
 
 #include "kernel/base/compiler.h"

@@ -1,4 +1,6 @@
-/* glob.c - patterns for names: * ? [...], as file names are matched by a shell. */
+/* glob.c - patterns for names: * ? [...], as a shell has them for the names of files. Owns
+ * nothing, runs anywhere.
+ */
 #include "kernel/base/compiler.h"
 #include "libc/include/extra.h"
 
@@ -51,8 +53,8 @@ static bool match_one(const char *p, unsigned char c, const char **behind)
     return *p == '?' || (unsigned char)*p == c;
 }
 
-/* On a mismatch only the last '*' is tried again with a longer text. To try an earlier '*'
- * again would find no other match.
+/* On a mismatch, only the last '*' is tried again with a longer text. It is not necessary to
+ * try an earlier '*' again: what stands behind it matches as early in the text as it can.
  */
 bool glob_match(const char *pattern, const char *text)
 {

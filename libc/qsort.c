@@ -1,8 +1,8 @@
-/* qsort.c - sorting and searching arrays of anything. Owns nothing, runs anywhere.
+/* qsort.c - sort and search arrays of elements of any type. Owns nothing, runs anywhere.
  *
  * The sort is heapsort. It needs no memory and no recursion, and no input makes it slow.
- * For small stacks this matters more than the usual speed of quicksort. An array that is
- * sorted already costs one comparison for each element; many tables are.
+ * For small stacks this matters more than the usual speed of quicksort. Many tables are
+ * sorted already; such an array costs one comparison for each element.
  */
 #include "libc/include/stdlib.h"
 

@@ -1,5 +1,6 @@
-/* snprintf.c - the other forms of vsnprintf: with arguments instead of a list, and counting
- * what was stored instead of what was meant. Owns nothing, runs anywhere.
+/* snprintf.c - the other forms of vsnprintf: with arguments instead of a list, and with the
+ * number of stored characters as the result instead of the length of the whole text. Owns
+ * nothing, runs anywhere.
  */
 #include "libc/include/stdio.h"
 

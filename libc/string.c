@@ -1,8 +1,9 @@
 /* string.c - bytes and strings. Owns nothing, runs anywhere.
  *
- * Plain loops over bytes, except for the two that move whole pages: those are the string
- * instructions of the CPU. Compilers know these loops and like to replace them by calls of
- * the very functions they are found in, hence the pragma; clang needs only -ffreestanding.
+ * Most functions are loops over bytes. memcpy() and memset() use the string instructions of
+ * the CPU, because callers use them on whole pages, and memcmp() compares words. A compiler
+ * may replace such a loop by a call of a library function, and so a function could call
+ * itself. The pragma prevents that in gcc, -ffreestanding in clang.
  */
 #include "libc/include/string.h"
 
@@ -49,8 +50,9 @@ void *memmove(void *dst, const void *src, size_t len)
     uint8_t *d = dst;
     const uint8_t *s = src;
 
-    /* Below the source, or clear of it, a copy upwards reads every byte before it is
-     * overwritten; the subtraction wraps around when @dst is below.
+    /* memcpy() copies upwards. That is right if @dst begins below @src, where the difference
+     * wraps around and is large, or if the two do not overlap: then each byte is read before
+     * it is overwritten.
      */
     if ((uintptr_t)dst - (uintptr_t)src >= len)
         return memcpy(dst, src, len);
@@ -197,7 +199,9 @@ char *strstr(const char *s, const char *wanted)
     }
 }
 
-/* Length of the run at @s in which every character is (@in) or is not in @set. */
+/* Return: how many characters at the beginning of @s are in @set, or, if @in is false, are
+ * not in it.
+ */
 static size_t run_len(const char *s, const char *set, bool in)
 {
     uint64_t has[256 / 64] = { 0 };

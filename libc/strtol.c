@@ -1,7 +1,7 @@
 /* strtol.c - numbers from text. Owns nothing, runs anywhere.
  *
- * One scanner reads sign, prefix and digits; the library functions and the strict
- * parse_u64, parse_i64 only differ in what they do about what it found.
+ * One scanner reads sign, prefix and digits for all functions. They differ in what they
+ * accept, and in what they do if there is no number or if it does not fit.
  */
 #include "kernel/base/err.h"
 #include "libc/include/ctype.h"
@@ -18,7 +18,7 @@ struct number {
     bool overflow; /* more than 64 bits: magnitude means nothing */
 };
 
-/* The value of a digit, BASE_MAX for what is no digit in any base. */
+/* Return: the value of a digit; BASE_MAX: @c is no digit in any base. */
 static int digit_value(char c)
 {
     if (isdigit(c))
@@ -28,7 +28,7 @@ static int digit_value(char c)
     return BASE_MAX;
 }
 
-/* Only a prefix if a digit follows: of "0xyz" the number is 0, and it ends before the x. */
+/* "0x" is a prefix only if a digit follows: in "0xyz" the number ends before the x. */
 static bool has_hex_prefix(const char *s)
 {
     return s[0] == '0' && tolower(s[1]) == 'x' && isxdigit(s[2]);
@@ -130,7 +130,7 @@ int parse_u64(const char *s, int base, uint64_t *out)
 {
     struct number n;
 
-    if (!isalnum(*s)) /* strict: what the scanner would skip is refused */
+    if (!isalnum(*s)) /* spaces and signs, which the scanner would accept, are refused */
         return -EINVAL;
     n = number_scan(s, base);
     if (!n.end || *n.end)

@@ -1,8 +1,8 @@
-/* vsnprintf.c - printing into memory. Owns nothing, runs anywhere.
+/* vsnprintf.c - print into a buffer. Owns nothing, runs anywhere.
  *
- * Three parts: a sink that counts everything and keeps what fits, the parser of one
- * conversion specification, and the conversions. No buffer on the stack is larger than one
- * number, and a huge width costs no time.
+ * Three parts: a sink, which counts all characters and stores those that fit; the parser of
+ * one conversion specification; and the conversions. The largest buffer on the stack holds
+ * the digits of one number. Padding that is not stored costs no time.
  */
 #include "kernel/base/err.h"
 #include "libc/include/ctype.h"
@@ -17,7 +17,7 @@
 struct sink {
     char *buf;
     size_t size;
-    size_t len; /* of the whole text so far; beyond size nothing is stored */
+    size_t len; /* of the whole text so far; only the first @size bytes are stored */
 };
 
 static size_t sink_room(const struct sink *out, size_t wanted)
@@ -45,7 +45,7 @@ static void put_run(struct sink *out, char c, size_t len)
     out->len += len;
 }
 
-/* The last byte of a text that is too long was stored already: the NUL takes its place. */
+/* A text that does not fit has filled the whole buffer, so the NUL replaces its last byte. */
 static void sink_finish(struct sink *out)
 {
     if (out->size)
@@ -55,7 +55,7 @@ static void sink_finish(struct sink *out)
 /* --- one conversion specification --- */
 
 struct args {
-    va_list list; /* in a struct, so that it can be handed on by address */
+    va_list list; /* in a struct, so that functions can get a pointer to it */
 };
 
 struct spec {
@@ -96,8 +96,8 @@ static const char *flags_parse(const char *fmt, struct spec *spec)
     return fmt;
 }
 
-/* A width or precision: digits, or * for an int argument. More than INT_MAX is INT_MAX,
- * which makes the whole text too long anyway.
+/* Read a width or a precision: digits, or * for an int argument. A number above INT_MAX
+ * counts as INT_MAX, so *count does not overflow.
  */
 static const char *count_parse(const char *fmt, struct args *args, long *count)
 {
@@ -134,7 +134,7 @@ static const char *precision_parse(const char *fmt, struct args *args, struct sp
     if (*fmt != '.')
         return fmt;
     fmt = count_parse(fmt + 1, args, &count);
-    spec->has_precision = count >= 0; /* a negative one counts as none */
+    spec->has_precision = count >= 0; /* a negative precision counts as none */
     spec->precision = spec->has_precision ? (size_t)count : 0;
     return fmt;
 }
@@ -150,7 +150,7 @@ static const char *length_parse(const char *fmt, struct spec *spec)
     case 'z':
     case 't':
     case 'j':
-        spec->arg_size = sizeof(long); /* all of them, long long too */
+        spec->arg_size = sizeof(long); /* all of these types have that size */
         break;
     default:
         return fmt;
@@ -200,7 +200,7 @@ static uint64_t arg_unsigned(struct args *args, const struct spec *spec)
     }
 }
 
-/* Digits of @value, none for 0, written so that they end at @end. Return: the first. */
+/* Write the digits of @value in front of @end; none if it is 0. Return: the first digit. */
 static char *digits_make(char *end, uint64_t value, unsigned base, bool upper)
 {
     const char *digit = upper ? "0123456789ABCDEF" : "0123456789abcdef";
@@ -210,7 +210,7 @@ static char *digits_make(char *end, uint64_t value, unsigned base, bool upper)
     return end;
 }
 
-/* Spaces, prefix, zeros, digits, spaces: every integer is printed as these five. */
+/* Print an integer: spaces, prefix, zeros, digits, spaces. Each part may be empty. */
 static void put_number(struct sink *out, const struct spec *spec, uint64_t value,
                        unsigned base, const char *prefix)
 {

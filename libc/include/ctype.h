@@ -1,11 +1,10 @@
-/* ctype.h - what kind of character, as C11 "Character handling <ctype.h>" has it for
- * ASCII: from 128 on, and for EOF, the answer is always no.
+/* ctype.h - the classes of characters, as C11 "Character handling <ctype.h>" defines them
+ * for ASCII. Characters from 128 on, and EOF, are in no class.
  *
- * @c: a character as unsigned char, or EOF. A plain char is negative from 128 on and is
- *     then, unlike in other libraries, harmless.
+ * @c: any int. A negative char, which other libraries do not allow, is in no class
  *
  * Context: any.
- * Return:  not 0 for yes; toupper and tolower return @c where there is no other case.
+ * Return:  not 0: @c is in the class. toupper and tolower return @c if it has no other case.
  */
 #pragma once
 

@@ -1,8 +1,8 @@
 /* extra.h - functions that the C standard lacks: bounded copies, bounded printing, strict
  * parsing of numbers.
  *
- * In the kernel the standard headers bring these names along. Code that is also built on
- * the host includes this file by its path, because the host's headers do not have them.
+ * In the kernel the standard headers include this file. Code that is also built on the host
+ * includes it by its path, because the host's headers do not have these functions.
  */
 #pragma once
 
@@ -25,23 +25,23 @@
 size_t strlcpy(char *restrict dst, const char *restrict src, size_t size);
 size_t strlcat(char *restrict dst, const char *restrict src, size_t size);
 
-/* scnprintf, vscnprintf - snprintf that says how much it stored.
- * @size: of @buf in bytes; with 0 nothing is written
+/* scnprintf, vscnprintf - like snprintf, but return how many characters were stored.
+ * @size: bytes of @buf; with 0 nothing is written
  *
- * A caller can build a text piece by piece with `len += scnprintf(buf + len, size - len,
- * ...)`, and never writes behind the end.
+ * With `len += scnprintf(buf + len, size - len, ...)` a caller can write a text in pieces,
+ * and never writes behind the end of the buffer.
  *
  * Context: any.
- * Return:  characters stored, without the NUL: 0..@size - 1.
+ * Return:  characters stored, without the NUL: 0..@size - 1, or 0 if @size is 0.
  */
 int scnprintf(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
 int vscnprintf(char *buf, size_t size, const char *fmt, va_list list) PRINTF(3, 0);
 
-/* parse_u64, parse_i64 - a string that is a number from its first to its last character.
- * @s:    digits, for parse_i64 with one '-' before them; no spaces, no '+'
- * @base: 2..36; 0 takes 0x... as 16, 0... as 8, everything else as 10. "0x" may also
- *        stand before digits of base 16
- * @out:  untouched on error
+/* parse_u64, parse_i64 - read a number that is the whole string @s.
+ * @s:    digits; for parse_i64 a '-' may stand before them; no spaces, no '+'
+ * @base: 2..36; or 0: 16 for 0x..., 8 for 0..., else 10. Digits of base 16 may have "0x"
+ *        before them
+ * @out:  not touched on error
  *
  * Context: any.
  * Return:  0; -EINVAL not a number of that base; -ERANGE a number that does not fit.
@@ -49,18 +49,19 @@ int vscnprintf(char *buf, size_t size, const char *fmt, va_list list) PRINTF(3, 
 int parse_u64(const char *s, int base, uint64_t *out);
 int parse_i64(const char *s, int base, int64_t *out);
 
-/* parse_bool - yes or no, by how a text begins: 1, y, t, on or 0, n, f, off, in upper or
- * lower case.
- * @text: @len bytes, no string
- * @out:  untouched on error
+/* parse_bool - true if a text begins with 1, y, t or on, false if it begins with 0, n, f or
+ * of; in upper or lower case.
+ * @text: @len bytes; a NUL behind them is not needed
+ * @out:  not touched on error
  *
  * Context: any.
- * Return:  0; -EINVAL neither.
+ * Return:  0; -EINVAL the text begins in another way.
  */
 int parse_bool(const char *text, size_t len, bool *out);
 
-/* glob_match - does all of @text match @pattern? '*' is any text, '?' any character,
- * [a-z_] one of these, [!a-z] or [^a-z] none of them; a backslash takes the meaning away.
+/* glob_match - does the whole of @text match @pattern? '*' stands for any text, '?' for any
+ * character, [a-z_] for one of these, [!a-z] or [^a-z] for a character that is none of
+ * these. A backslash and a character stand for this character.
  *
  * Context: any.
  * Cost:    at most the product of both lengths.

@@ -1,7 +1,7 @@
-/* limits.h - the ranges of C's integer types, from what the compiler says of its own.
+/* limits.h - the ranges of C's integer types, from macros that the compiler predefines.
  *
- * gcc's own limits.h insists on finding another one behind it, which a freestanding
- * build does not have.
+ * The limits.h of gcc cannot be used here: it includes a limits.h of the system, which a
+ * freestanding build does not have.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
-/* stdio.h - printing into memory, the part of C11 "Input/output <stdio.h>" that needs no
+/* stdio.h - print into a buffer: the part of C11 "Input/output <stdio.h>" that needs no
  * files.
  *
- * Understood: flags - + space # 0, width, precision, * for both, lengths hh h l ll z t j,
- * conversions d i u x X o c s p %. %p prints 0x and hexadecimal digits, also for NULL;
+ * A format may have: flags - + space # 0, width, precision, * for both, lengths hh h l ll z
+ * t j, conversions d i u x X o c s p %. %p prints 0x and hexadecimal digits, also for NULL;
  * %s prints (null) for NULL; an unknown conversion is printed unchanged.
- * No floating point: the kernel does not use those registers. No %n.
+ * There is no floating point, because the kernel does not use those registers, and no %n.
  */
 #pragma once
 
@@ -14,11 +14,11 @@
 #include <stddef.h>
 
 /* snprintf, vsnprintf - print into a buffer, always with a NUL at the end of the text.
- * @size: of @buf in bytes; with 0 nothing is written and @buf may be NULL
+ * @size: bytes of @buf; with 0 nothing is written and @buf may be NULL
  *
  * Context: any.
- * Return:  the length of the whole text, without its NUL; @size or more means cut short.
- *          -ERANGE when that length is more than INT_MAX.
+ * Return:  the length of the whole text in bytes, without its NUL. If it is @size or more,
+ *          the text was cut. -ERANGE: the length is more than INT_MAX; the text was cut.
  */
 int snprintf(char *buf, size_t size, const char *fmt, ...) PRINTF(3, 4);
 int vsnprintf(char *buf, size_t size, const char *fmt, va_list list) PRINTF(3, 0);

@@ -1,4 +1,4 @@
-/* stdlib.h - numbers from text, sorting and searching: a part of C11 "General utilities
+/* stdlib.h - read numbers from text, sort and search arrays: a part of C11 "General utilities
  * <stdlib.h>".
  */
 #pragma once
@@ -7,16 +7,18 @@
 
 #include <stddef.h>
 
-/* strtol and its kin - the number that @s begins with, after spaces and a sign.
- * @end:  where to put the address behind the number; @s itself when there is none. NULL
- *        when the caller does not need it
- * @base: 2..36, or 0 to tell from the prefix; another one finds no number
+/* strtol, strtoll, strtoul, strtoull - read the number at the beginning of @s, behind spaces
+ * and a sign.
+ * @end:  receives the address behind the number, or @s if there is no number; may be NULL
+ * @base: 2..36; or 0: 16 for 0x..., 8 for 0..., else 10. With another base there is no number
  *
- * There is no errno: a number that does not fit gives the nearest one that does (for the
- * unsigned two the greatest), and looks like it. parse_u64 and parse_i64 tell.
+ * There is no errno, so a caller cannot see that a number did not fit: parse_u64() and
+ * parse_i64() return an error then.
  *
  * Context: any.
- * Return:  the number; the unsigned two give the two's complement of a negative one.
+ * Return:  the number; 0: there is none. If it does not fit: strtol and strtoll return the
+ *          greatest or smallest value, strtoul and strtoull the greatest. For "-1", strtoul
+ *          and strtoull return the greatest value, for "-2" one less, and so on.
  */
 long strtol(const char *restrict s, char **restrict end, int base);
 long long strtoll(const char *restrict s, char **restrict end, int base);
@@ -25,12 +27,13 @@ unsigned long long strtoull(const char *restrict s, char **restrict end, int bas
 
 /* qsort - sort in place; equal elements may change their order.
  * bsearch - find an element of a sorted array that equals @key; NULL: there is none.
- * @size:    the size of an element, in bytes
+ * @count:   the number of elements
+ * @size:    bytes of an element
  * @compare: returns a negative number, 0 or a positive number if its first argument is
  *           before, equal to or after its second; bsearch passes @key first
  *
  * Context: any that @compare allows. A small fixed amount of stack, no recursion.
- * Cost:    qsort never compares more than about 2 * @count * log2(@count) times.
+ * Cost:    qsort compares at most about 2 * @count * log2(@count) times.
  */
 void qsort(void *base, size_t count, size_t size,
            int (*compare)(const void *, const void *));

@@ -1,10 +1,10 @@
 /* string.h - bytes and strings, as C11 "String handling <string.h>" has them, plus
  * strnlen and strsep as POSIX and BSD have them.
  *
- * Nothing here keeps state, allocates or reads past the bytes it was given. Never
- * called on the hit path of a probe: everything here may carry one.
+ * No function here keeps state, allocates, or reads behind the end of what it is given. All
+ * of them may carry probes, so code that runs in a hit does not call them.
  *
- * Context: any, all of them.
+ * Context: any.
  */
 #pragma once
 
@@ -23,8 +23,8 @@ size_t strnlen(const char *s, size_t max_len);
 int strcmp(const char *a, const char *b);
 int strncmp(const char *a, const char *b, size_t max_len);
 char *strcpy(char *restrict dst, const char *restrict src);
-/* NOTE: strncpy fills the rest of @dst with NULs, and leaves out the NUL when @src does
- * not fit: it is for fixed-width fields. For strings use strlcpy.
+/* NOTE: strncpy fills the rest of @dst with NULs. If @src has @size characters or more, @dst
+ * gets no NUL. So it is for fields of fixed width; for strings use strlcpy.
  */
 char *strncpy(char *restrict dst, const char *restrict src, size_t size);
 
@@ -36,8 +36,8 @@ size_t strcspn(const char *s, const char *reject);
 char *strpbrk(const char *s, const char *accept);
 /* strsep - cut the next field off *@rest: replace the first character that is in @delims by
  * a NUL, which ends the field.
- * @rest: the string to cut; on return the rest behind the field, or NULL if there is no
- *        more
+ * @rest: the string to cut; on return the text behind this NUL, or NULL if no character of
+ *        @delims was found
  *
  * Return: the field, which may be empty; NULL when *@rest is NULL.
  */
