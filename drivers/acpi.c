@@ -1,4 +1,6 @@
-/* acpi.c - from the root pointer to a table: RSDP, then RSDT (32-bit) or XSDT. */
+/* acpi.c - find a table: the root pointer (RSDP) leads to a list of addresses of tables, the
+ * RSDT with 32 bits each or the XSDT with 64. Runs at boot.
+ */
 #include "drivers/acpi.h"
 
 #include "kernel/base/bits.h"
@@ -8,7 +10,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Tables are looked for where both the early and the final direct map show memory. */
+/* The early direct map ends here, so tables above it are not looked for. */
 #define TABLE_END (4 * GiB)
 #define TABLE_LEN_MAX (1 * MiB)
 
@@ -48,7 +50,7 @@ static INIT const struct rsdp *rsdp_get(const struct boot_info *boot)
     return sum_is_zero(rsdp, RSDP_OLD_LEN) ? rsdp : NULL;
 }
 
-/* The table at @phys, if there is a whole one. */
+/* Return: the table at @phys; NULL: out of reach, or with a wrong length or checksum. */
 static INIT const struct acpi_table *table_get(uint64_t phys)
 {
     const struct acpi_table *table;

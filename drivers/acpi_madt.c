@@ -1,4 +1,6 @@
-/* acpi_madt.c - a list of entries of many types, of which six matter here. */
+/* acpi_madt.c - read the MADT: a list of entries of many types, of which five are used here.
+ * Runs at boot.
+ */
 #include "drivers/acpi_madt.h"
 
 #include "drivers/acpi.h"
@@ -19,7 +21,7 @@ struct madt {
 
 struct madt_entry {
     uint8_t type;
-    uint8_t len; /* with these two bytes */
+    uint8_t len; /* bytes, with these two */
 } PACKED;
 
 enum madt_entry_type {
@@ -63,7 +65,7 @@ struct madt_override {
     uint16_t flags;
 } PACKED;
 
-/* Two bits each; 0 means as the bus has it, which for ISA is edge, active high. */
+/* Two bits each; 0 means the rule of the bus, which for ISA is edge, active high. */
 #define POLARITY(flags) ((flags)&3)
 #define POLARITY_LOW 3
 #define TRIGGER(flags) (((flags) >> 2) & 3)
@@ -83,13 +85,14 @@ static INIT bool cpu_known(const struct madt_info *info, uint32_t apic_id)
     return false;
 }
 
-/* cpu_add - @everybody: the id that addresses all CPUs, so no CPU has it. INIT resets the
- * CPU that receives it, so neither that id nor one CPU twice may get into the list.
+/* cpu_add - add a CPU to the list. A CPU that is in the list already is not added again, and
+ * neither is @broadcast: each enabled CPU of the list gets an INIT, which resets it.
+ * @broadcast: the id that addresses all CPUs, so no CPU has it
  */
-static INIT void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t everybody,
+static INIT void cpu_add(struct madt_info *out, uint32_t apic_id, uint32_t broadcast,
                          uint32_t flags)
 {
-    if (apic_id == everybody || cpu_known(out, apic_id))
+    if (apic_id == broadcast || cpu_known(out, apic_id))
         return;
     if (out->cpu_count == MADT_CPUS_MAX) {
         out->cpus_ignored++;
@@ -121,7 +124,7 @@ static INIT void override_add(struct madt_info *out, const struct madt_override 
     out->isa[e->irq].level = TRIGGER(e->flags) == TRIGGER_LEVEL;
 }
 
-/* An entry that is shorter than its type wants is skipped. */
+/* An entry that is shorter than the struct of its type is skipped. */
 static INIT void entry_read(struct madt_info *out, const struct madt_entry *e)
 {
     if (e->type == MADT_LAPIC && e->len >= sizeof(struct madt_lapic)) {

@@ -1,12 +1,12 @@
-/* debugcon.c - output that needs nothing to be initialised: for the first lines of a boot
- * and the last ones of a panic.
+/* debugcon.c - output that needs no initialisation: for the first lines of a boot and the
+ * last lines of a panic.
  */
 #include "drivers/debugcon.h"
 
 #include "kernel/cpu/instr.h"
 
 #define DEBUGCON_PORT 0xe9
-#define DEBUGCON_PRESENT 0xe9 /* what the port reads as */
+#define DEBUGCON_PRESENT 0xe9 /* the value that a read gives */
 
 void debugcon_write(const char *text, size_t len)
 {

@@ -1,9 +1,11 @@
-/* debugcon.h - QEMU's debug port 0xe9: a byte written is a byte in the host's file. */
+/* debugcon.h - QEMU's debug port 0xe9: QEMU appends each byte written there to a file. */
 #pragma once
 
 #include <stddef.h>
 
-/* debugcon_write - no locks, no waiting; nothing happens where there is no such port.
- * Context: any.
+/* debugcon_write - write @len bytes of @text to the port, without waiting. Nothing is written
+ * if the machine has no such port.
+ *
+ * Context: any.  Locks: none; bytes of several CPUs may mix.
  */
 void debugcon_write(const char *text, size_t len);

@@ -1,4 +1,6 @@
-/* fw_cfg.c - QEMU's fw_cfg device through its two ports: select an item, read it. */
+/* fw_cfg.c - QEMU's fw_cfg device, by its two ports: select an item, read its bytes one after
+ * the other. Runs at boot.
+ */
 #include "drivers/fw_cfg.h"
 
 #include "kernel/base/compiler.h"
@@ -16,7 +18,7 @@
 
 #define NAME_LEN 56
 
-/* As in the directory: numbers are big endian. */
+/* A row of the device's directory of files. Numbers are big endian. */
 struct fw_cfg_file {
     uint32_t size;
     uint16_t item;
@@ -31,7 +33,7 @@ static INIT void item_select(uint16_t item)
     outw(SELECTOR_PORT, item);
 }
 
-/* The device remembers how far it was read. */
+/* Read the next @len bytes of the selected item. */
 static INIT void item_read(void *out, size_t len)
 {
     uint8_t *bytes = out;

@@ -1,5 +1,6 @@
-/* pic.c - silence the 8259s. Even masked they can raise a spurious interrupt, which at
- * reset is vector 15; so they are given vectors of their own first.
+/* pic.c - mask the two 8259s. Even if all inputs are masked, they can raise a spurious
+ * interrupt. With the vectors that the BIOS has set, this would be vector 15, one of those of
+ * exceptions. So they get other vectors first. Runs once, at boot.
  *
  * Source: Intel 8259A data sheet, "Initialization Command Words".
  */
@@ -10,7 +11,7 @@
 
 #define PIC1 0x20
 #define PIC2 0xa0
-#define DATA 1 /* port of commands + 1 */
+#define DATA 1 /* the data port is the command port + 1 */
 #define ICW1_INIT_ICW4 0x11
 #define ICW4_8086 0x01
 #define MASK_ALL 0xff

@@ -1,7 +1,8 @@
 /* pic.h - the two 8259 interrupt controllers, which the I/O APIC replaces. */
 #pragma once
 
-/* pic_mask_all - move their vectors out of the way of the exceptions and mask every input.
+/* pic_mask_all - give the controllers vectors that are not those of exceptions, and mask all
+ * inputs.
  *
  * Context: boot, interrupts off.
  */

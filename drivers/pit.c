@@ -1,4 +1,5 @@
-/* pit.c - channel 2, whose gate software can reach, counts down while we watch.
+/* pit.c - wait by reading the count of channel 2 again and again. Software can start and stop
+ * this channel by its gate. Runs at boot.
  *
  * Source: Intel 8254 data sheet, "Mode 0: interrupt on terminal count", "Counter Latch
  * Command".
@@ -25,9 +26,9 @@
 
 #define READINGS 8
 #define ATTEMPTS 8
-#define STANDSTILL_CYCLES (UINT64_C(1) << 33) /* seconds */
+#define STANDSTILL_CYCLES (UINT64_C(1) << 33) /* some seconds: the PIT does not count */
 
-/* The PIT's count, and the TSC before and after it was taken. */
+/* The PIT's count, and the TSC before and after it was latched. */
 struct reading {
     uint16_t count;
     uint64_t before, after;
@@ -59,7 +60,9 @@ static INIT struct reading reading_take(void)
     return r;
 }
 
-/* Of several, the one that took the least time: the others were disturbed. */
+/* Take several readings, and return the one that took the least time. Others take longer if
+ * the host interrupts the CPU meanwhile.
+ */
 static INIT struct reading reading_take_best(void)
 {
     struct reading best = reading_take();
@@ -73,7 +76,9 @@ static INIT struct reading reading_take_best(void)
     return best;
 }
 
-/* Return: false when the count ran out, so that the readings mean nothing, or stands still.
+/* measure - wait for @us microseconds, and measure them in cycles of the TSC.
+ * Return: false: the count came to 0 before the end, or does not change; *cycles has no
+ * meaning.
  */
 static INIT bool measure(unsigned us, uint64_t *cycles)
 {
@@ -90,7 +95,7 @@ static INIT bool measure(unsigned us, uint64_t *cycles)
     end = reading_take_best();
     if ((inb(PORT_B) & PORT_B_OUT2) || end.count >= start.count)
         return false;
-    /* The TSC in @us, were the PIT's ticks microseconds; they are a little shorter. */
+    /* Cycles in @us ticks of the PIT, and then in @us microseconds. */
     *cycles = (end.after - start.before) * us / (uint64_t)(start.count - end.count);
     *cycles = *cycles * PIT_HZ / 1000000;
     return true;

@@ -1,4 +1,4 @@
-/* pit.h - the 8254 timer: a known frequency to measure others against. */
+/* pit.h - the 8254 timer, whose frequency is known: other clocks are measured with it. */
 #pragma once
 
 #include <stdint.h>
@@ -8,11 +8,13 @@
 /* pit_wait_us - wait by polling, and measure the TSC against the wait.
  * @us: 1..PIT_WAIT_MAX_US
  *
- * A host that takes the CPU away meanwhile makes the wait longer, but not the result
- * wrong: what counts is how far the PIT got between two readings.
+ * If the host interrupts the CPU during the wait, the wait is longer, but the result is still
+ * right: the cycles are divided by the ticks that the PIT has really counted.
+ *
+ * Panics if the PIT does not count.
  *
  * Context: boot.
- * Return:  TSC cycles in @us microseconds; too many rather than too few, by the time that
+ * Return:  TSC cycles in @us microseconds; rather too many than too few, by the time that
  *          reading the PIT takes.
  */
 uint64_t pit_wait_us(unsigned us);

@@ -1,4 +1,5 @@
-/* power.c - the ways out, the gentlest first.
+/* power.c - switch the machine off, or reset it. Each function tries one way after the other,
+ * and halts if none works.
  *
  * Source: ACPI Specification, "Fixed ACPI Description Table (FADT)", "PM1 Control
  * Registers".
@@ -14,7 +15,7 @@
 
 #define FADT_PM1A_CONTROL 64 /* offset; 4 bytes, an I/O port */
 #define PM1_SLEEP_ENABLE (1u << 13)
-#define PM1_SLEEP_TYPE_S5 0u /* QEMU's; others say theirs in AML */
+#define PM1_SLEEP_TYPE_S5 0u /* that of QEMU; other machines name theirs in AML */
 
 #define RESET_PORT 0xcf9
 #define RESET_HARD 0x02
@@ -23,7 +24,7 @@
 #define KEYBOARD_PORT 0x64
 #define KEYBOARD_PULSE_RESET 0xfe
 
-#define RESET_WAIT 1000000 /* port reads; any reset comes sooner */
+#define RESET_WAIT 1000000 /* reads of a port, which take longer than any reset */
 
 static uint16_t pm1a_control; /* immutable after power_init(); 0: unknown */
 

@@ -1,13 +1,16 @@
-/* power.h - switching the machine off, and starting it again. */
+/* power.h - switch the machine off, or reset it. */
 #pragma once
 
 #include "kernel/base/boot_info.h"
 
-/* power_init - find out how. Context: boot. */
+/* power_init - find the ACPI port for power_off(). Context: boot. */
 void power_init(const struct boot_info *boot);
 
-/* power_off - end QEMU with QEMU_EXIT_OK, or else switch off through ACPI; halts where
- * neither works. power_reset - reset the machine. Nothing is flushed or stopped first.
+/* power_off - end QEMU with QEMU_EXIT_OK, or else switch the machine off by ACPI. If neither
+ * works, halt this CPU.
+ * power_reset - reset the machine.
+ *
+ * Neither flushes output or stops other CPUs first.
  *
  * Context: any.
  */

@@ -1,6 +1,7 @@
-/* qemu_exit.h - end QEMU with a status of our choice, through its isa-debug-exit device.
+/* qemu_exit.h - end QEMU with a chosen exit status, by its isa-debug-exit device.
  *
- * The host sees 2 * code + 1. Without the device, writing the port does nothing.
+ * The exit status is 2 * code + 1. On a machine without this device, a write to the port has
+ * no effect.
  */
 #pragma once
 
@@ -14,7 +15,7 @@
 #define QEMU_EXIT_PANIC 0x12          /* 37 */
 #define QEMU_EXIT_COMMAND_FAILED 0x13 /* 39: power off; a piped command failed */
 
-/* qemu_exit - returns only where there is no such device. Context: any. */
+/* qemu_exit - end QEMU. Returns only if there is no such device. Context: any. */
 static inline void qemu_exit(uint8_t code)
 {
     outb(QEMU_EXIT_PORT, code);

@@ -1,4 +1,4 @@
-/* serial.c - the 16550: registers, receive ring, and the turn to send.
+/* serial.c - the 16550: its registers, the receive ring, and which thread may send.
  *
  * Source: National Semiconductor PC16550D data sheet.
  */
@@ -31,7 +31,7 @@
 #define IER_RECEIVED (1 << 0)
 #define IIR_NONE (1 << 0)
 #define FCR_ENABLE 0x01
-#define FCR_TRIGGER_14 0xc0 /* the device takes that many at once from the host */
+#define FCR_TRIGGER_14 0xc0 /* QEMU takes up to 14 bytes at once from the host */
 #define LCR_8N1 0x03
 #define LCR_DLAB 0x80
 #define MCR_DTR_RTS 0x03
@@ -39,7 +39,7 @@
 #define MCR_LOOP 0x10
 #define LSR_RECEIVED (1 << 0)
 #define LSR_THR_EMPTY (1 << 5)
-#define LSR_IDLE (1 << 6) /* and what was in it has left */
+#define LSR_IDLE (1 << 6) /* and the last byte has left the device */
 
 #define FIFO_LEN 16
 #define SPINS 20000     /* reads of LSR, some ten milliseconds at least */
@@ -91,9 +91,10 @@ static bool is_present(const struct serial *s)
     return reg_read(s, SCR) == 0x5a;
 }
 
-/* Switching the FIFO on empties it, and with it the one byte that was received without:
- * what a person typed, or a script sent, before the driver was there. So it is saved first;
- * in loopback, since QEMU then does not ask the sender for the next one at once.
+/* A byte may have been received before the driver runs, from a person who types early or from
+ * a script. Switching the FIFO on would delete this byte, so it is read first. In loopback
+ * mode QEMU does not get the next byte from the sender at once, so none is lost between the
+ * read and the switch.
  */
 static void fifo_enable(struct serial *s)
 {
@@ -157,8 +158,10 @@ INIT int serial_init(struct serial *s, const char *name, uint16_t port, unsigned
 
 /* ---- receiving --------------------------------------------------------------------- */
 
-/* Empty the FIFO into the ring. With the ring full the rest stays where it is, and the
- * interrupt, which would come for it again and again, is off until there is room.
+/* Move the bytes of the FIFO to the ring. If the ring becomes full, the others stay in the
+ * FIFO, and the receive interrupt is switched off until there is room: it would come again
+ * and again.
+ * Return: has any byte been moved?
  */
 static bool fifo_drain_locked(struct serial *s)
 {
@@ -191,8 +194,9 @@ void serial_poll_all(void)
         port_receive(ports[i]);
 }
 
-/* One interrupt serves every port until none has anything: the line is shared, and only
- * its rising edge interrupts, so a port left pending would keep it high for ever.
+/* One interrupt serves all ports until none of them has a request. Ports share a line, and
+ * only its rising edge causes an interrupt. If one port still had a request at the end, the
+ * line would stay high, and no further interrupt would come.
  */
 static void serial_irq(struct pt_regs *regs UNUSED)
 {
@@ -244,7 +248,7 @@ size_t serial_read(struct serial *s, char *buf, size_t len)
         while (n < len && ring_used(s))
             buf[n++] = (char)ring_get(s);
         if (was_full)
-            reg_write(s, IER, IER_RECEIVED); /* interrupts at once if there is more */
+            reg_write(s, IER, IER_RECEIVED); /* an interrupt comes at once for the rest */
         spin_unlock_irqrestore(&s->rx_lock, flags);
     }
     return n;
@@ -262,7 +266,7 @@ static bool is_ready(const struct serial *s, unsigned spins)
     return true;
 }
 
-/* The FIFO is empty when THR is: one look allows a whole FIFO of bytes. */
+/* LSR_THR_EMPTY says that the whole FIFO is empty, so one test allows FIFO_LEN bytes. */
 static size_t burst_send(const struct serial *s, const char *text, size_t len)
 {
     size_t n = len < FIFO_LEN ? len : FIFO_LEN;
@@ -271,7 +275,7 @@ static size_t burst_send(const struct serial *s, const char *text, size_t len)
     return n;
 }
 
-/* By the owner of the line, as long as it takes. */
+/* Send all of @text, as long as it takes. Only for the thread that owns the line. */
 static void owner_send(const struct serial *s, const char *text, size_t len)
 {
     if (s->mirror)
@@ -284,7 +288,7 @@ static void owner_send(const struct serial *s, const char *text, size_t len)
     }
 }
 
-/* Text, without sleeping. Return: false when the host did not take all of it. */
+/* Send text, LF as CR LF, without sleeping. Return: has the host taken all of it? */
 static bool text_send(const struct serial *s, const char *text, size_t len,
                       unsigned spins)
 {
@@ -323,7 +327,9 @@ static void text_hold_locked(struct serial *s, const char *text, size_t len)
     }
 }
 
-/* line_own - Return: true when the line before was cut, and still needs its end. */
+/* line_own - make the caller's thread the owner of the line. The caller holds s->writer.
+ * Return: true: a log line was cut, and still needs its line end.
+ */
 static bool line_own(struct serial *s)
 {
     unsigned long flags;
@@ -337,7 +343,10 @@ static bool line_own(struct serial *s)
     return was_cut;
 }
 
-/* Take a piece of what was held back; when there is none, give the line up. */
+/* Take a piece of the log lines that were held back. If there are none, the thread no longer
+ * owns the line.
+ * Return: bytes in @piece, at most @len.
+ */
 static size_t held_take_or_disown(struct serial *s, char *piece, size_t len)
 {
     unsigned long flags;
@@ -388,7 +397,9 @@ void serial_log(struct serial *s, const char *text, size_t len)
     spin_unlock_irqrestore(&s->tx_lock, flags);
 }
 
-/* A report is worth waiting for, but not for a host that takes nothing any more. */
+/* A report of a panic waits long for the host. But if the host has not taken a text, the
+ * next one does not wait.
+ */
 void serial_write_panic(struct serial *s, const char *text, size_t len)
 {
     static bool gone;

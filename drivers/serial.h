@@ -1,9 +1,9 @@
 /* serial.h - a 16550 serial port: a line to the host.
  *
- * Receiving is done by interrupt into a large ring; when that is full the device's own
- * flow control holds the sender, so nothing is lost. Sending polls. A call's output is
- * never broken by another's: the sending thread owns the line until its call is done. Log
- * lines that come meanwhile are held back and follow.
+ * Bytes are received by interrupts, into a large ring. If the ring is full, QEMU makes the
+ * sender wait, so no byte is lost. Sending is done by polling. While a thread is in
+ * serial_write(), it owns the line, and no other output comes into its text: log lines are
+ * held back until its end, up to SERIAL_HELD_LEN bytes.
  */
 #pragma once
 
@@ -32,7 +32,7 @@ struct serial {
     const char *name;                             /* [I] "COM1" */
     uint16_t port;                                /* [I] first of its eight I/O ports */
     unsigned irq;                                 /* [I] ISA interrupt */
-    void (*mirror)(const char *text, size_t len); /* [I] also gets what is sent */
+    void (*mirror)(const char *text, size_t len); /* [I] also gets all output; or NULL */
 
     struct mutex writer; /* one serial_write() at a time */
 
@@ -40,62 +40,72 @@ struct serial {
     bool owned;                 /* [T] a serial_write() is under way */
     bool stuck;                 /* [T] the host has not taken all of a log line */
     size_t held_len;            /* [T] */
-    size_t held_lost;           /* [T] bytes that did not fit */
-    char held[SERIAL_HELD_LEN]; /* [T] log lines for after the call */
+    size_t held_lost;           /* [T] bytes that did not fit in @held */
+    char held[SERIAL_HELD_LEN]; /* [T] log lines that are sent after the call */
 
     struct spinlock rx_lock;
     struct wait_queue readers;
     uint32_t rx_head, rx_tail;   /* [R] free running; head: next to write */
-    uint32_t interrupts_unread;  /* [R] Ctrl-C among what is unread */
+    uint32_t interrupts_unread;  /* [R] how many Ctrl-C are in the unread input */
     uint8_t rx[SERIAL_RING_LEN]; /* [R] */
 
     struct console console; /* [I] */
 };
 
-/* serial_init - find the port and set it up: 115200 baud, 8N1, FIFOs on; not yet its
- * interrupt.
- * @name: kept   @port: SERIAL_COMn   @irq: 0..15
+/* serial_init - find the port and set it up: 115200 baud, 8N1, FIFOs on. Its interrupt stays
+ * off until serial_start().
+ * @name: a string that stays where it is
+ * @port: SERIAL_COMn
+ * @irq:  0..15
  *
  * Context: boot.
- * Return:  0; -ENODEV nothing answers there.
+ * Return:  0; -ENODEV there is no such port, or four ports are in use already.
  */
 int serial_init(struct serial *s, const char *name, uint16_t port, unsigned irq);
 
-/* serial_start - begin to receive: by its interrupt, sent to the CPU with @apic_id.
+/* serial_start - begin to receive by interrupts, which the CPU with @apic_id gets.
  *
  * Context: boot or thread, after ioapic_init().
- * Return:  0; an errno of ioapic_route(), then only serial_poll_all() receives.
+ * Return:  0; an errno of ioapic_route(): only serial_poll_all() receives.
  */
 int serial_start(struct serial *s, uint32_t apic_id);
 
-/* serial_poll_all - take in what has arrived at any port. For the timer tick: interrupts
- * of two ports that share a line can hide each other. Context: irq.
+/* serial_poll_all - receive what has arrived at all ports. The timer tick calls this, because
+ * ports share an interrupt line, and a request of one can hide that of another.
+ *
+ * Context: irq.  Locks: takes the rx_lock of each port.
  */
 void serial_poll_all(void);
 
-/* serial_write - send @len bytes unchanged, in one piece.
+/* serial_write - send @len bytes unchanged, in one piece. It sleeps as long as the host takes
+ * no bytes.
  *
  * Context: thread, preemptible.  Locks: takes s->writer, then s->tx_lock.
  */
 void serial_write(struct serial *s, const char *text, size_t len);
 
-/* serial_log - send a line of text, LF as CR LF; or keep it until the call that is under
- * way is done. Bytes that the host does not take within a short time are dropped.
+/* serial_log - send a line of text, LF as CR LF. During a serial_write() the text is held
+ * back until its end. Bytes are dropped if the host does not take them within a short time,
+ * or if there is no room to hold them back.
  *
  * Context: thread or irq.  Locks: takes s->tx_lock.
  */
 void serial_log(struct serial *s, const char *text, size_t len);
 
-/* serial_write_panic - send text, LF as CR LF, whatever others are doing. Context: any. */
+/* serial_write_panic - send text, LF as CR LF, even if another CPU is sending. Bytes that the
+ * host does not take are dropped.
+ *
+ * Context: any.  Locks: none.
+ */
 void serial_write_panic(struct serial *s, const char *text, size_t len);
 
-/* serial_flush - wait until the last byte has left, for some time at most; before the machine
- * is switched off. Context: any.
+/* serial_flush - before the machine is switched off, wait until the last byte has left, for
+ * some seconds at most. Context: any.
  */
 void serial_flush(const struct serial *s);
 
-/* serial_read - wait for input and take it.
- * @len: 1 and up
+/* serial_read - wait for input, and take up to @len bytes of it.
+ * @len: at least 1
  *
  * Context: thread, preemptible.  Locks: takes s->rx_lock.
  * Return:  1..@len bytes.
@@ -103,7 +113,9 @@ void serial_flush(const struct serial *s);
 size_t serial_read(struct serial *s, char *buf, size_t len);
 
 /* serial_input_pending - is there unread input?
- * serial_interrupt_pending - is there a Ctrl-C in it? Context: thread or irq.
+ * serial_interrupt_pending - is there a Ctrl-C in it?
+ *
+ * Context: thread or irq.  Locks: none; the answer may change at any time.
  */
 bool serial_input_pending(struct serial *s);
 bool serial_interrupt_pending(struct serial *s);

@@ -1,8 +1,8 @@
-/* vga_text.c - characters in the VGA's memory.
+/* vga_text.c - the text screen of the VGA: characters are written to its memory.
  *
- * That memory is slow, so scrolling moves no text: the CRT controller is told to start
- * its picture a line later. At the end of the memory the last screen is copied to its
- * beginning, once in hundreds of lines.
+ * This memory is slow, so scrolling moves no text. The CRT controller gets another start
+ * address, one line later. At the end of the memory the last screen is copied to its
+ * beginning: once in 180 lines.
  *
  * Source: IBM VGA registers as described in FreeVGA, "VGA/SVGA Video Programming".
  */
@@ -37,16 +37,16 @@
 
 #define CRTC_INDEX 0x3d4
 #define CRTC_DATA 0x3d5
-#define CRTC_START 0x0c /* and the next: low byte */
+#define CRTC_START 0x0c /* high byte; the low byte is in the next register */
 #define CRTC_CURSOR 0x0e
 
 enum escape { ESCAPE_NO, ESCAPE_SEEN, ESCAPE_SEQUENCE };
 
-/* Locks: all under lock, but for panic */
+/* Locks: all fields under lock, except in vga_text_write_panic() */
 static struct {
     struct spinlock lock;
     volatile uint16_t *memory; /* NULL: no screen */
-    unsigned top;              /* row of the memory that is the screen's first */
+    unsigned top;              /* the memory's row that is the first on the screen */
     unsigned row, column;      /* of the cursor, on the screen */
     enum escape escape;
 } vga = { .lock = SPINLOCK_INIT };
@@ -72,7 +72,7 @@ static void row_clear(unsigned row)
         cells[i] = BLANK;
 }
 
-/* The screen but for its first row goes to the start of the memory. */
+/* Copy the screen without its first row to the start of the memory. */
 static void memory_rewind(void)
 {
     volatile uint16_t *from = row_cells(1);
@@ -105,7 +105,7 @@ static void char_show(char c)
     row_cells(vga.row)[vga.column++] = (uint16_t)(ATTRIBUTE | (uint8_t)c);
 }
 
-/* Escape sequences end at their first letter. Return: true when @c belongs to one. */
+/* An escape sequence ends at its first letter. Return: is @c part of an escape sequence? */
 static bool escape_step(char c)
 {
     bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
