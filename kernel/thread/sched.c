@@ -1,9 +1,12 @@
 /* sched.c - which thread runs where: the run queue, the switch, sleeping, ticks, idling.
  *
  * One queue for all CPUs. A CPU that switches takes the first thread that may run on it,
- * and halts in its idle thread if there is none. A CPU that makes a thread ready sends the
- * reschedule IPI to an idle CPU that may run it. Both hold sched_lock, so the other CPU is
- * either seen idle and woken, or looks at the queue after the thread is in it.
+ * and halts in its idle thread if there is none. A CPU that makes a thread ready marks an
+ * idle CPU that may run it, and sends it the reschedule IPI. Both hold sched_lock, so the
+ * other CPU is either seen idle and marked, or looks at the queue after the thread is in it.
+ *
+ * The IPI is sent when sched_lock has been released. The CPU that it wakes needs the lock at
+ * once, and would spin for it as long as the sender takes; under an emulator that is long.
  */
 #include "kernel/thread/sched.h"
 
@@ -27,7 +30,8 @@ uint64_t jiffies;
 static struct list sleepers = LIST_INIT(sleepers); /* [sched_lock] earliest first */
 static uint64_t next_deadline_ns = WAIT_FOREVER;   /* [sched_lock to write] of sleepers */
 static struct thread *idle_threads[MAX_CPUS];      /* immutable once the CPU is online */
-static unsigned timer_hz;                          /* immutable */
+static uint64_t marked;   /* [sched_lock] bit N: CPU N is to get its IPI */
+static unsigned timer_hz; /* immutable */
 
 static bool may_run_on(const struct thread *t, unsigned cpu)
 {
@@ -43,7 +47,27 @@ static void cpu_wake(struct percpu *cpu)
 {
     WRITE_ONCE(cpu->need_resched, true);
     if (cpu != this_cpu())
-        smp_send_reschedule(cpu->id);
+        marked |= BIT(cpu->id);
+}
+
+/* sched_release - give up sched_lock, and wake the CPUs that were marked.
+ * Context: interrupts off.
+ */
+static void sched_release(void)
+{
+    uint64_t cpus = marked;
+
+    marked = 0;
+    spin_release(&sched_lock);
+    for (; cpus; cpus &= cpus - 1)
+        smp_send_reschedule(bit_lowest(cpus));
+}
+
+void sched_leave(unsigned long flags)
+{
+    sched_release();
+    irq_restore(flags);
+    preempt_enable();
 }
 
 static bool wakeable_for(const struct thread *t, const struct percpu *cpu)
@@ -51,13 +75,17 @@ static bool wakeable_for(const struct thread *t, const struct percpu *cpu)
     return cpu->idle && !READ_ONCE(cpu->need_resched) && may_run_on(t, cpu->id);
 }
 
-/* idle_cpu_wake - wake one idle CPU for @t, best the one it ran on last. */
+/* idle_cpu_wake - wake one idle CPU for @t: best the executing one, which is in an interrupt
+ * then, and needs no IPI; or the one it ran on last.
+ */
 static void idle_cpu_wake(const struct thread *t)
 {
-    struct percpu *last = percpu_of(t->cpu);
+    struct percpu *best[] = { this_cpu(), percpu_of(t->cpu) };
 
-    if (last && wakeable_for(t, last)) {
-        cpu_wake(last);
+    for (size_t i = 0; i < ARRAY_LEN(best); i++) {
+        if (!best[i] || !wakeable_for(t, best[i]))
+            continue;
+        cpu_wake(best[i]);
         return;
     }
     for (unsigned n = 0; n < cpu_count(); n++) {
@@ -174,7 +202,7 @@ void sched_arrive(struct thread *left)
 
     if (died)
         thread_died(left);
-    spin_release(&sched_lock);
+    sched_release();
     if (died)
         thread_bury();
 }
@@ -195,7 +223,7 @@ static void leave_cpu(enum thread_switch how, struct pt_regs *regs)
     this_cpu()->need_hit_end = quiesce_waits_for(next);
     if (next == prev) {
         prev->turn_start_ns = clock_ns();
-        spin_release(&sched_lock);
+        sched_release();
         return;
     }
     MARK(sched_switch, "from %d to %d", prev->tid, next->tid);

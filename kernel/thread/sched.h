@@ -19,7 +19,8 @@ extern struct list sched_all;
 /* sched_queue - the threads that are ready to run, in order. Locks: sched_lock. */
 extern struct list sched_queue;
 
-/* sched_enter, sched_leave - take and release sched_lock.
+/* sched_enter, sched_leave - take and release sched_lock. sched_leave() wakes the CPUs that
+ * sched_make_ready() has chosen.
  * Return: the flags that sched_leave() wants back.
  */
 static inline unsigned long sched_enter(void)
@@ -30,10 +31,7 @@ static inline unsigned long sched_enter(void)
     return flags;
 }
 
-static inline void sched_leave(unsigned long flags)
-{
-    spin_unlock_irqrestore(&sched_lock, flags);
-}
+void sched_leave(unsigned long flags);
 
 /* sched_make_ready - put @t into the run queue, and wake an idle CPU for it if there is one.
  * Locks: sched_lock held.

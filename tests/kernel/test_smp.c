@@ -7,8 +7,10 @@
 #include "kernel/cpu/trap.h"
 #include "kernel/debug/log.h"
 #include "kernel/sync/wait.h"
+#include "kernel/thread/sched.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
+#include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
 
 #include <string.h>
@@ -464,4 +466,104 @@ KTEST(smp, an_idle_cpu_is_woken_without_a_tick)
     ktest_note("CPU 0 wakes CPU %u and is woken by it: %llu us", cpu,
                (unsigned long long)((clock_ns() - start) / (TURNS / 2) / 1000));
     ktest_report(turn == TURNS, "%u hand-overs between two CPUs that sleep", turn);
+}
+
+/* ---- how a thread is woken on another CPU ---------------------------------------------- */
+
+static unsigned sent, sent_with_the_lock;
+
+static int look_at_the_lock(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    __atomic_fetch_add(&sent, 1, __ATOMIC_RELAXED);
+    if (spin_held(&sched_lock))
+        __atomic_fetch_add(&sent_with_the_lock, 1, __ATOMIC_RELAXED);
+    return 0;
+}
+
+KTEST(smp, the_ipi_that_wakes_is_sent_without_the_lock)
+{
+    struct kprobe p = { .symbol_name = "smp_send_reschedule",
+                        .pre_handler = look_at_the_lock };
+    struct clone_args even = { .fn = take_turns, .arg = (void *)0, .cpus = BIT(0) };
+    struct clone_args odd = { .fn = take_turns, .arg = (void *)1, .cpus = BIT(1) };
+    int a, b;
+
+    if (cpu_count() == 1) {
+        ktest_skip("needs two CPUs");
+        return;
+    }
+    sent = sent_with_the_lock = turn = 0;
+    ktest_report(!register_kprobe(&p), "a probe sees each reschedule IPI");
+    a = kernel_clone(&even);
+    b = kernel_clone(&odd);
+    thread_join(a, NULL);
+    thread_join(b, NULL);
+    unregister_kprobe(&p);
+    ktest_report(turn == TURNS && sent > TURNS / 4, "%u IPIs for %u hand-overs", sent,
+                 turn);
+    ktest_report(!sent_with_the_lock,
+                 "%u of them by a CPU that held the scheduler's lock",
+                 sent_with_the_lock);
+}
+
+#define SLEPT_ON 1u
+#define WOKEN_BY 2u
+#define ROUNDS 20u
+
+static struct wait_queue calls = WAIT_QUEUE_INIT(calls);
+static unsigned call_number, woken_on;
+static bool found_idle;
+
+/* call_out - in an interrupt. */
+static void call_out(void *arg)
+{
+    (void)arg;
+    found_idle = this_cpu()->idle && !this_cpu()->need_resched;
+    WRITE_ONCE(call_number, call_number + 1);
+    wake_all(&calls);
+}
+
+/* answer_calls - sleep on one CPU, and say on which one each sleep ended. */
+static int answer_calls(void *arg)
+{
+    (void)arg;
+    for (unsigned n = 0; n < ROUNDS; n++) {
+        thread_set_affinity(BIT(SLEPT_ON));
+        thread_set_affinity(BIT(SLEPT_ON) | BIT(WOKEN_BY));
+        wait_event(&calls, READ_ONCE(call_number) > n);
+        WRITE_ONCE(woken_on, cpu_id() + 1);
+    }
+    return 0;
+}
+
+/* It needs no IPI there. */
+KTEST(smp, an_interrupt_of_an_idle_cpu_wakes_a_thread_there)
+{
+    struct clone_args args = { .fn = answer_calls };
+    unsigned idle = 0, there = 0;
+    int tid;
+
+    if (cpu_count() <= WOKEN_BY) {
+        ktest_skip("needs three CPUs");
+        return;
+    }
+    thread_set_affinity(BIT(0));
+    call_number = 0;
+    tid = kernel_clone(&args);
+    for (unsigned n = 0; n < ROUNDS; n++) {
+        woken_on = 0;
+        while (list_empty(&calls.waiters) || !percpu_of(SLEPT_ON)->idle)
+            thread_sleep_ns(MS);
+        smp_call(WOKEN_BY, call_out, NULL);
+        while (!READ_ONCE(woken_on))
+            thread_sleep_ns(MS);
+        idle += found_idle;
+        there += found_idle && woken_on == WOKEN_BY + 1;
+    }
+    thread_join(tid, NULL);
+    thread_set_affinity(UINT64_MAX);
+    ktest_report(idle && there == idle, "%u of %u interrupts of an idle CPU", there,
+                 idle);
 }
