@@ -1,4 +1,4 @@
-/* bench.c - the console's `bench`: which groups there are, and how a figure is printed. */
+/* bench.c - the console's `bench`: which groups there are, and how one is run. */
 #include "probes/bench/bench.h"
 #include "kernel/base/compiler.h"
 #include "probes/jump/optimize.h"
@@ -9,58 +9,13 @@
 #include "kernel/thread/thread.h"
 #include "probes/port/port.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_MAX 96
-
 static const struct bench_group *const groups[] = {
-    &bench_group_hit,     &bench_group_scale,  &bench_group_cache,
-    &bench_group_counted, &bench_group_starve, &bench_group_marker,
+    &bench_group_hit,    &bench_group_scale,  &bench_group_cache,  &bench_group_counted,
+    &bench_group_starve, &bench_group_marker, &bench_group_events,
 };
-
-/* ---- figures ---- */
-
-/* print_goal - the rest of the line. Figures without a fraction have goals without one. */
-static void print_goal(struct shell *sh, const char *name, uint64_t hundredths,
-                       bool whole)
-{
-    uint64_t limit = bench_goal(name, hundredths);
-
-    if (limit && whole)
-        shell_printf(sh, "  goal %lu", limit / 100);
-    else if (limit)
-        shell_printf(sh, "  goal %lu.%02lu", limit / 100, limit % 100);
-    shell_printf(sh, "%s\n", limit && hundredths > limit ? "  MISSED" : "");
-}
-
-void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,
-                 ...)
-{
-    char text[NAME_MAX];
-    va_list args;
-
-    va_start(args, name);
-    vscnprintf(text, sizeof(text), name, args);
-    va_end(args);
-    shell_printf(sh, "sonde.%s %lu %s", text, value, unit);
-    print_goal(sh, text, 100 * value, true);
-}
-
-void bench_print_hundredths(struct shell *sh, int64_t value, const char *unit,
-                            const char *name, ...)
-{
-    uint64_t shown = value < 0 ? 0 : (uint64_t)value;
-    char text[NAME_MAX];
-    va_list args;
-
-    va_start(args, name);
-    vscnprintf(text, sizeof(text), name, args);
-    va_end(args);
-    shell_printf(sh, "sonde.%s %lu.%02lu %s", text, shown / 100, shown % 100, unit);
-    print_goal(sh, text, shown, false);
-}
 
 /* ---- the command ---- */
 

@@ -55,6 +55,12 @@ static const struct goal goals[] = {
     { "counted.instructions.memory", 100 * 180, NULL, false },
     /* All places of a marker change together: 0.3 s. */
     { "marker.switch.10000.*", 100 * UINT64_C(300000), NULL, true },
+    /* Events of the tracer: 1 s for the lines, 0.2 s for the write that enables them;
+     * the last line costs what the first does.
+     */
+    { "events.define.1000.total", 100 * UINT64_C(1000000), NULL, true },
+    { "events.define.last_100", 110, "events.define.first_100", false },
+    { "events.enable.1000", 100 * UINT64_C(200000), NULL, true },
     /* Other threads: how late by a jump, beside a trap; unregistering: 100 ms, a handler. */
     { "starve.*.late_by_trap", 200, NULL, true },
     { "starve.50us.*.unregister", 100 * UINT64_C(100050), NULL, true },

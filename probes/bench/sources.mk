@@ -1,6 +1,7 @@
 PROBE_BENCH := \
     probes/bench/bench.c \
     probes/bench/bench_goal.c \
+    probes/bench/bench_print.c \
     probes/bench/bench_hit.c \
     probes/bench/bench_loop.c \
     probes/bench/bench_kind.c \
@@ -11,4 +12,5 @@ PROBE_BENCH := \
     probes/bench/bench_counted.c \
     probes/bench/bench_starve.c \
     probes/bench/bench_condition.c \
-    probes/bench/bench_marker.c
+    probes/bench/bench_marker.c \
+    probes/bench/bench_events.c

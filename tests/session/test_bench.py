@@ -138,11 +138,25 @@ def conditions():
             tap.equal(ask(guest, "module del places"), "", "the places go")
 
 
+def events():
+    """In instructions: the last of a thousand lines costs what the first does."""
+    with at_prompt(smp=1, icount=True, qemu="-icount shift=0,sleep=off") as guest:
+        out = figures(ask(guest, "bench events"))
+        names = {"define.1000.total", "define.first_100", "define.last_100"}
+        names |= {f"{what}.1000" for what in ("enable", "disable", "delete")}
+        names = {f"events.{name}" for name in names}
+        tap.equal(set(out), names, "events are defined, enabled, disabled, deleted")
+        first, last = out["events.define.first_100"], out["events.define.last_100"]
+        tap.check(0 < last < 1.1 * first, f"a line: {first:.0f} instructions, {last:.0f}")
+        tap.equal(stat(guest, "probes"), 0, "no probe is left")
+
+
 def what_it_does_not_have():
     with at_prompt(smp=1) as guest:
         for words, name in (("nothing", "EINVAL"), ("hit.nothing", "ENOENT"),
                             ("scale.7", "ENOENT"), ("cache.x", "ENOENT"),
-                            ("starve.7us", "ENOENT"), ("marker.x", "ENOENT")):  # fmt: skip
+                            ("starve.7us", "ENOENT"), ("marker.x", "ENOENT"),
+                            ("events.x", "ENOENT")):  # fmt: skip
             reply = guest.machine.request(f"bench {words}", 60)
             tap.equal(reply.name, name, f"bench {words}")
 
@@ -154,5 +168,6 @@ tap.run(
     others_beside_long_handlers,
     goals_stand_beside_figures,
     conditions,
+    events,
     what_it_does_not_have,
 )
