@@ -39,13 +39,12 @@
 #include "kernel/memmap.h"
 #include "kernel/thread/thread.h"
 #include "probes/core/life.h"
+#include "probes/core/platform.h"
 #include "probes/port/port_held.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define BREAKS_MAX 64
-#define REASON_LEN 128
 #define GRACE_NS UINT64_C(200000000) /* of the kernel's time, which stands with it */
 
 enum kind { KIND_PROBE, KIND_HARDWARE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
@@ -66,7 +65,6 @@ static struct gdb_break {
 
 static bool is_settled; /* the debugger has let all CPUs run */
 
-static char refusal[REASON_LEN];
 static const char being_changed[] =
     "the text is being changed: let the kernel run for a moment";
 
@@ -96,9 +94,8 @@ static int ask(const struct gdb_break *b, const struct pt_regs *regs)
     return gdb_code_ask(READ_ONCE(b->code), b->addr, regs);
 }
 
-static int hit(struct kprobe *p, struct pt_regs *regs)
+static NOINLINE int stop_at_probe(struct gdb_break *b, struct pt_regs *regs)
 {
-    struct gdb_break *b = CONTAINER_OF(p, struct gdb_break, kp);
     unsigned long ip = regs->ip, flags;
     int answer;
 
@@ -108,13 +105,25 @@ static int hit(struct kprobe *p, struct pt_regs *regs)
     if (!answer)
         return 0;
     flags = irq_save();
-    regs->ip = p->addr;
+    regs->ip = b->addr;
     gdb_stop(regs, answer < 0 ? GDB_WHY_ERROR : GDB_WHY_BREAK, is_wanted, b);
     irq_restore(flags);
-    if (regs->ip != p->addr)
+    if (regs->ip != b->addr)
         return 1;
     regs->ip = ip;
     return 0;
+}
+
+/* hit - most hits end with the first question, and cost what it costs. A condition has no
+ * effects, so where it is not false it can be computed again.
+ */
+static int hit(struct kprobe *p, struct pt_regs *regs)
+{
+    struct gdb_break *b = CONTAINER_OF(p, struct gdb_break, kp);
+
+    if (gdb_code_is_false(READ_ONCE(b->code), b->addr, regs))
+        return 0;
+    return stop_at_probe(b, regs);
 }
 
 static struct gdb_break *of_reg(unsigned reg)
@@ -262,6 +271,16 @@ static bool arm(struct kprobe *p, struct probe_reject *why)
     return in == 1;
 }
 
+/* rule_of_place - what the engine says of @addr without a look at the text, which is being
+ * changed.
+ */
+static enum probe_reason rule_of_place(uintptr_t addr)
+{
+    bool is_code = plat_text_contains(addr, 1) || plat_exec_contains(addr);
+
+    return is_code ? PROBE_OK : PROBE_NOT_TEXT;
+}
+
 /* arm_at - gdb_break_arm(), with the engine's reason in @why where it has one. */
 static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject *why)
 {
@@ -269,15 +288,14 @@ static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject
 
     if (is_own(addr))
         return "the stub itself runs this code";
-    if (!port_hold())
-        return being_changed;
+    if (!port_hold()) {
+        why->reason = rule_of_place(addr);
+        return why->reason ? probe_reason_text(why->reason) : being_changed;
+    }
     kp->addr = addr;
     armed = arm(kp, why);
     port_unhold();
-    if (armed)
-        return NULL;
-    scnprintf(refusal, sizeof(refusal), "%s", probe_reason_text(why->reason));
-    return refusal;
+    return armed ? NULL : probe_reason_text(why->reason);
 }
 
 const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)

@@ -83,6 +83,22 @@ static void run_commands(const struct gdb_code *code, const struct agent_world *
     }
 }
 
+bool gdb_code_is_false(const struct gdb_code *code, uintptr_t addr,
+                       const struct pt_regs *regs)
+{
+    struct agent_world world; /* a condition needs no more of it, and pays for no more */
+    size_t count = code ? code->count - code->commands : 0;
+    uint64_t value;
+
+    world.regs = regs;
+    world.ip = addr;
+    world.read = read_memory;
+    for (size_t i = 0; i < count; i++)
+        if (agent_run(code->bytes + code->each[i].at, &world, &value, NULL) || value)
+            return false;
+    return count;
+}
+
 int gdb_code_ask(const struct gdb_code *code, uintptr_t addr, const struct pt_regs *regs)
 {
     struct agent_world world = {

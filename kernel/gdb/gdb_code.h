@@ -31,6 +31,16 @@ void gdb_code_retire(struct gdb_code *code);
 void gdb_code_free(struct gdb_code *code);
 void gdb_code_free_retired(void);
 
+/* gdb_code_is_false - at a hit of a breakpoint at @addr: are there conditions, and is none of
+ * them true? Nothing is told and written, so that no more is asked before that.
+ * @code: NULL: it has no conditions
+ *
+ * Context: any.
+ * Return:  false, too, where a condition cannot be computed.
+ */
+bool gdb_code_is_false(const struct gdb_code *code, uintptr_t addr,
+                       const struct pt_regs *regs);
+
 /* gdb_code_ask - at a hit of a breakpoint at @addr: is the kernel to stop? If there are
  * commands, and one of the conditions holds, the commands are run instead.
  * @code: NULL: it has no conditions

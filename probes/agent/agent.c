@@ -33,7 +33,7 @@ uint64_t agent_register(const struct agent_world *world, unsigned number)
 
     if (number == AGENT_REG_IP)
         return world->ip;
-    memcpy(&word, (const uint8_t *)world->regs + offsets[number], sizeof(word));
+    __builtin_memcpy(&word, (const uint8_t *)world->regs + offsets[number], sizeof(word));
     return word;
 }
 
@@ -169,8 +169,8 @@ static NOINLINE int print_words(struct agent_run *run)
 
 /* ---- what cannot fail ---- */
 
-/* two_to_one - operations on the two words on top. */
-static uint64_t two_to_one(uint8_t op, uint64_t a, uint64_t b)
+/* two_to_one - operations on the two words on top. Each use has one @op. */
+static ALWAYS_INLINE uint64_t two_to_one(uint8_t op, uint64_t a, uint64_t b)
 {
     switch (op) {
     case OP_ADD:
@@ -227,41 +227,8 @@ static void swap_words(uint64_t *top)
 
 /* ---- one instruction ---- */
 
-/* rearrange - what only moves words, or makes one. */
-static void rearrange(struct agent_run *run, uint8_t op)
-{
-    const uint8_t *operand = run->at + 1;
-
-    switch (op) {
-    case OP_CONST8:
-    case OP_CONST16:
-    case OP_CONST32:
-    case OP_CONST64:
-        *++run->top = agent_number(operand, 1u << (op - OP_CONST8));
-        break;
-    case OP_REG:
-        *++run->top = agent_register(run->world, (unsigned)agent_number(operand, 2));
-        break;
-    case OP_DUP:
-        run->top++;
-        run->top[0] = run->top[-1];
-        break;
-    case OP_PICK:
-        run->top++;
-        run->top[0] = run->top[-1 - operand[0]];
-        break;
-    case OP_POP:
-        run->top--;
-        break;
-    case OP_SWAP:
-        swap_words(run->top);
-        break;
-    default: /* OP_ROT */
-        rotate(run->top);
-    }
-}
-
-static int execute(struct agent_run *run, uint8_t op)
+/* execute - what may fail. NOINLINE keeps its registers out of the loop. */
+static NOINLINE int execute(struct agent_run *run, uint8_t op)
 {
     const uint8_t *operand = run->at + 1;
 
@@ -271,21 +238,6 @@ static int execute(struct agent_run *run, uint8_t op)
     case OP_REF32:
     case OP_REF64:
         return reference(run, 1u << (op - OP_REF8));
-    case OP_DIV_SIGNED:
-    case OP_DIV_UNSIGNED:
-    case OP_REM_SIGNED:
-    case OP_REM_UNSIGNED:
-        return divide(run, op);
-    case OP_LOG_NOT:
-        *run->top = !*run->top;
-        return 0;
-    case OP_BIT_NOT:
-        *run->top = ~*run->top;
-        return 0;
-    case OP_EXT:
-    case OP_ZERO_EXT:
-        *run->top = extend(*run->top, operand[0], op == OP_EXT);
-        return 0;
     case OP_GETV:
     case OP_SETV:
         return variable(run, op == OP_SETV);
@@ -303,22 +255,8 @@ static int execute(struct agent_run *run, uint8_t op)
         return collect_variable(run);
     case OP_PRINTF:
         return print_words(run);
-    case OP_CONST8:
-    case OP_CONST16:
-    case OP_CONST32:
-    case OP_CONST64:
-    case OP_REG:
-    case OP_DUP:
-    case OP_PICK:
-    case OP_POP:
-    case OP_SWAP:
-    case OP_ROT:
-        rearrange(run, op);
-        return 0;
     default:
-        run->top--;
-        *run->top = two_to_one(op, run->top[0], run->top[1]);
-        return 0;
+        return divide(run, op);
     }
 }
 
@@ -341,30 +279,107 @@ static int fails_at(const struct agent_run *run, const uint8_t *code, int err,
     return err;
 }
 
+/* What cannot fail is done here, with @at and @top in registers: a false condition mostly
+ * consists of that, and its cost is the cost of a breakpoint.
+ */
+#define TWO_TO_ONE(op)                                                                   \
+    case op:                                                                             \
+        top--;                                                                           \
+        *top = two_to_one(op, top[0], top[1]);                                           \
+        at++;                                                                            \
+        continue
+#define CONSTANT(op, bytes)                                                              \
+    case op:                                                                             \
+        *++top = agent_number(at + 1, bytes);                                            \
+        at += 1 + (bytes);                                                               \
+        continue
+
 int agent_run(const uint8_t *code, const struct agent_world *world, uint64_t *value,
               struct agent_problem *problem)
 {
     struct agent_run run;
+    const uint8_t *at = code;
+    uint64_t *top = run.stack;
     int err;
 
     run.world = world;
-    run.at = code;
-    run.top = run.stack;
-    run.stack[0] = 0;
     run.addr = 0;
-    while (*run.at != OP_END) {
-        if (*run.at == OP_GOTO || (*run.at == OP_IF_GOTO && *run.top--)) {
-            run.at = code + agent_number(run.at + 1, 2);
+    *top = 0;
+    for (;;) {
+        switch (*at) {
+            TWO_TO_ONE(OP_ADD);
+            TWO_TO_ONE(OP_SUB);
+            TWO_TO_ONE(OP_MUL);
+            TWO_TO_ONE(OP_LSH);
+            TWO_TO_ONE(OP_RSH_SIGNED);
+            TWO_TO_ONE(OP_RSH_UNSIGNED);
+            TWO_TO_ONE(OP_BIT_AND);
+            TWO_TO_ONE(OP_BIT_OR);
+            TWO_TO_ONE(OP_BIT_XOR);
+            TWO_TO_ONE(OP_EQUAL);
+            TWO_TO_ONE(OP_LESS_SIGNED);
+            TWO_TO_ONE(OP_LESS_UNSIGNED);
+            CONSTANT(OP_CONST8, 1);
+            CONSTANT(OP_CONST16, 2);
+            CONSTANT(OP_CONST32, 4);
+            CONSTANT(OP_CONST64, 8);
+        case OP_REG:
+            *++top = agent_register(world, (unsigned)agent_number(at + 1, 2));
+            at += 3;
             continue;
-        }
-        if (*run.at != OP_IF_GOTO) {
-            err = execute(&run, *run.at);
+        case OP_LOG_NOT:
+            *top = !*top;
+            at++;
+            continue;
+        case OP_BIT_NOT:
+            *top = ~*top;
+            at++;
+            continue;
+        case OP_EXT:
+        case OP_ZERO_EXT:
+            *top = extend(*top, at[1], *at == OP_EXT);
+            at += 2;
+            continue;
+        case OP_DUP:
+            top++;
+            top[0] = top[-1];
+            at++;
+            continue;
+        case OP_PICK:
+            top++;
+            top[0] = top[-1 - at[1]];
+            at += 2;
+            continue;
+        case OP_POP:
+            top--;
+            at++;
+            continue;
+        case OP_SWAP:
+            swap_words(top);
+            at++;
+            continue;
+        case OP_ROT:
+            rotate(top);
+            at++;
+            continue;
+        case OP_IF_GOTO:
+            at = *top-- ? code + agent_number(at + 1, 2) : at + 3;
+            continue;
+        case OP_GOTO:
+            at = code + agent_number(at + 1, 2);
+            continue;
+        case OP_END:
+            if (value)
+                *value = *top;
+            return 0;
+        default:
+            run.at = at;
+            run.top = top;
+            err = execute(&run, *at);
             if (err)
                 return fails_at(&run, code, err, problem);
+            top = run.top;
+            at = next_insn(at);
         }
-        run.at = next_insn(run.at);
     }
-    if (value)
-        *value = *run.top;
-    return 0;
 }

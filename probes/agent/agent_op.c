@@ -1,12 +1,10 @@
 /* agent_op.c - the opcodes of agent expressions as a table, and problems as sentences. */
 #include "probes/agent/agent_op.h"
 
-#include "kernel/base/compiler.h"
-
 #include <stdio.h>
 
 /*                   bytes behind it, words popped, pushed, shape, use */
-static const struct agent_op ops[AGENT_OPS] = {
+const struct agent_op agent_ops[AGENT_OPS] = {
     [OP_FLOAT] = { "float", 0, 0, 0, AGENT_FLOAT, 0 },
     [OP_ADD] = { "add", 0, 2, 1, AGENT_PLAIN, 0 },
     [OP_SUB] = { "sub", 0, 2, 1, AGENT_PLAIN, 0 },
@@ -59,13 +57,6 @@ static const struct agent_op ops[AGENT_OPS] = {
     [OP_ROT] = { "rot", 0, 3, 3, AGENT_PLAIN, 0 },
     [OP_PRINTF] = { "printf", 3, 0, 0, AGENT_FORMAT, AGENT_PRINT },
 };
-
-static const struct agent_op no_op;
-
-const struct agent_op *agent_op_get(uint8_t op)
-{
-    return op < ARRAY_LEN(ops) ? &ops[op] : &no_op;
-}
 
 const char *agent_op_name(uint8_t op)
 {

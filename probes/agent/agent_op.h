@@ -84,14 +84,20 @@ enum agent_opcode {
 _Static_assert(OP_END == 0x27 && OP_TRACE16 == 0x30 && OP_PRINTF == 0x34,
                "the numbers are gdb's");
 
+extern const struct agent_op agent_ops[AGENT_OPS]; /* 0 is no opcode */
+
 /* agent_op_get - its row; one of AGENT_NONE for a byte that is no opcode. Context: any. */
-const struct agent_op *agent_op_get(uint8_t op);
+static inline const struct agent_op *agent_op_get(uint8_t op)
+{
+    return &agent_ops[op < AGENT_OPS ? op : 0];
+}
 
 /* agent_number - @bytes bytes as a number, the highest byte first. Context: any. */
 static inline uint64_t agent_number(const uint8_t *at, unsigned bytes)
 {
     uint64_t number = 0;
 
+#pragma GCC unroll 8
     for (unsigned i = 0; i < bytes; i++)
         number = number << 8 | at[i];
     return number;

@@ -16,7 +16,9 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path[:0] = [os.path.join(ROOT, "tests/run"), os.path.join(ROOT, "tests/session")]
+import icount  # noqa: E402
 from rsp import Stub, fields  # noqa: E402
+from session import stat  # noqa: E402
 
 LIMIT = 600
 FALSE = "260003" + "240001869f" + "13" + "27"  # rdx == 99999
@@ -45,17 +47,12 @@ def must(client, packet):
         raise SystemExit(f"{packet}: {answer}")
 
 
-def stat(stub, row):
-    """The numbers in a row of `probe stat`."""
-    text = stub.ask_console("probe stat").text
-    return [int(n) for n in re.search(rf"^{row} (.*)$", text, re.M)[1].split() if n.isdigit()]
-
-
 def wait_for_jumps(stub):
     """Until the optimizer has made jumps of all that is armed."""
     end = time.monotonic() + LIMIT
     while time.monotonic() < end:
-        if stat(stub, "jumps")[0] == stat(stub, "armed")[0]:
+        now = stat(stub.guest)
+        if now["jumps"] == now["armed"]:
             return
         time.sleep(0.1)
     raise SystemExit("what is armed does not become jumps")
@@ -85,37 +82,63 @@ def cost(client, stub, kind="base_call"):
     return float(FIGURE.search(running(client, stub, f"bench hit.{kind}")[0])[1])
 
 
-def instructions():
-    """A frame of registers, beside the tracer's event with three of them."""
+def hits_by_jumps(stub, client):
+    """How many hits there were of all probes, which are gdb's; each came by a jump."""
+    client.resume()
+    now = stat(stub.guest)
+    client.interrupted()
+    if now["hits"] != now["hits.jump"]:
+        raise SystemExit(f"{now['hits.jump']} of {now['hits']} hits came by a jump")
+    return now["hits"]
+
+
+def ask_falsely(stub, client):
+    for place in targets(stub, client):
+        must(client, f"Z0,{place:x},1{CONDITION}")
+
+
+def trace_registers(stub, client):
+    must(client, "QTBuffer:circular:1")
+    for n, place in enumerate(targets(stub, client), 1):
+        must(client, f"QTDP:{n:x}:{place:x}:E:0:0-")
+        must(client, f"QTDP:-{n:x}:{place:x}:R2003")
+    must(client, "QTStart")
+
+
+def counted(prepare):
+    """What a hit takes at a place that @prepare has put something at, in instructions."""
     with Stub(smp=1, icount=True, qemu="-icount shift=0,sleep=off") as stub:
         client = connected(stub)
         base = cost(client, stub)
-        must(client, "QTBuffer:circular:1")
-        for n, place in enumerate(targets(stub, client), 1):
-            must(client, f"QTDP:{n:x}:{place:x}:E:0:0-")
-            must(client, f"QTDP:-{n:x}:{place:x}:R2003")
-        must(client, "QTStart")
-        frame = cost(client, stub) - base
-        must(client, "QTStop")
-        event = cost(client, stub, "event_opt_3regs")
-        row("a trace frame, instructions", f"{frame:.0f}", f"{2 * event:.0f}")
-        row("a trace frame / the tracer's event with three registers",
-            f"{frame / event:.2f}", "2")  # fmt: skip
+        prepare(stub, client)
+        hit = cost(client, stub) - base
+        hits_by_jumps(stub, client)
+        return int(hit)
+
+
+def figures():
+    """As in tests/bench/icount.tsv."""
+    return {"gdb_condition": counted(ask_falsely), "gdb_frame": counted(trace_registers)}
+
+
+def instructions():
+    """A frame of registers, beside the tracer's event with three of them."""
+    known = icount.recorded(icount.RECORD)
+    found, event = figures(), known["event_opt_3regs"]
+    row("a false condition, instructions", found["gdb_condition"], known["gdb_condition"])
+    row("a trace frame, instructions", found["gdb_frame"], 2 * event)
+    row("a trace frame / the tracer's event with three registers",
+        f"{found['gdb_frame'] / event:.2f}", "2")  # fmt: skip
 
 
 def false_condition_here():
-    """Seconds for a hit."""
+    """Seconds for a hit at a jump."""
     with Stub(smp=1) as stub:
         client = connected(stub)
-        places = targets(stub, client)
         without = running(client, stub, "bench hit.base_call")[1]
-        for place in places:
-            must(client, f"Z0,{place:x},1{CONDITION}")
+        ask_falsely(stub, client)
         spent = running(client, stub, "bench hit.base_call")[1]
-        client.resume()
-        hits = stat(stub, "hits")[0]  # gdb's breakpoints are all the probes
-        client.interrupted()
-        return (spent - without) / hits
+        return (spent - without) / hits_by_jumps(stub, client)
 
 
 def under_qemu(*words):

@@ -66,6 +66,12 @@ def ask(guest, command):
     return reply.text
 
 
+def stat(guest):
+    """`probe stat`: the number or word behind each name."""
+    rows = (line.split()[:2] for line in ask(guest, "probe stat").splitlines())
+    return {name: int(word) if word.isdigit() else word for name, word in rows}
+
+
 def sonde(*arguments, stdin=b"", limit=LIMIT):
     """Run ./sonde: (status, stdout, stderr)."""
     done = subprocess.run(

@@ -9,7 +9,7 @@ import tempfile
 
 import tap
 from guest import ROOT
-from session import ask, at_prompt
+from session import ask, at_prompt, stat
 
 FIGURE = re.compile(r"sonde\.(\S+) ([0-9.]+) \S+(?:  goal ([0-9.]+)(  MISSED)?)?")
 TOTAL = re.compile(r"# (\d+) goals, (\d+) missed")
@@ -31,22 +31,18 @@ def figures(text):
     return {match[1]: float(match[2]) for match in found if match}
 
 
-def stat(guest, name):
-    return int(re.search(rf"^{re.escape(name)} (\d+)$", ask(guest, "probe stat"), re.M)[1])
-
-
 def parts_of_the_hits():
     ways = {"int3_boostable": "boost", "int3_emulated": "emulate", "int3_tf": "step"}
     with at_prompt(smp=1) as guest:
         for kind, way in ways.items():
-            before = stat(guest, f"hits.{way}")
+            before = stat(guest)[f"hits.{way}"]
             out = figures(ask(guest, f"bench hit.{kind}"))
             names = {f"hit.{kind}.cycles", f"hit.{kind}.cycles_min"}
             tap.equal(set(out), names, f"bench hit.{kind}: two figures")
             tap.check(min(out.values()) > 0, "a hit costs something")
-            tap.check(stat(guest, f"hits.{way}") - before > 500000, f"they went by {way}")
+            tap.check(stat(guest)[f"hits.{way}"] - before > 500000, f"they went by {way}")
         tap.check("step-int3" in ask(guest, "probe stat"), "the step engine is as before")
-        tap.equal(stat(guest, "probes"), 0, "no probe is left")
+        tap.equal(stat(guest)["probes"], 0, "no probe is left")
 
 
 def jumps():
@@ -54,16 +50,16 @@ def jumps():
     with at_prompt(smp=2) as guest:
         ask(guest, f"echo 0 > {knob}")
         for kind in ("opt", "opt_pad", "opt_count", "opt_light"):
-            hits, traps = stat(guest, "hits"), stat(guest, "traps")
+            hits, traps = stat(guest)["hits"], stat(guest)["traps"]
             out = figures(ask(guest, f"bench hit.{kind}"))
             names = {f"hit.{kind}.cycles", f"hit.{kind}.cycles_min"}
             tap.equal(set(out), names, f"bench hit.{kind}: two figures")
-            tap.check(stat(guest, "hits") - hits > 500000, "each call was a hit")
-            tap.check(stat(guest, "traps") - traps < 1000, "and none a trap")
+            tap.check(stat(guest)["hits"] - hits > 500000, "each call was a hit")
+            tap.check(stat(guest)["traps"] - traps < 1000, "and none a trap")
         for kind in ("kret_opt", "kprobe_kret_opt", "jprobe_opt", "opt_posthandler"):
             tap.check(figures(ask(guest, f"bench hit.{kind}")), f"bench hit.{kind}")
         tap.equal(ask(guest, f"cat {knob}").strip(), "0", "the switch is as before")
-        tap.equal(stat(guest, "probes"), 0, "no probe is left")
+        tap.equal(stat(guest)["probes"], 0, "no probe is left")
 
 
 def a_crowd_and_the_cache():
@@ -76,7 +72,7 @@ def a_crowd_and_the_cache():
         tap.check(out.get("scale.optimize_set.1000.breakpoints", 1000) <= 10, "by jumps")
         tap.check(0 < out.get("mem.jump_per_probe.bytes", 0) < 1000, "these take more")
         tap.check(50 < out.get("cache.hit_ratio", 0) <= 100, "most hits are in the cache")
-        tap.equal(stat(guest, "probes"), 0, "no probe is left")
+        tap.equal(stat(guest)["probes"], 0, "no probe is left")
 
 
 WAYS = ("own", "shared", "light", "post", "return_detour", "return_trampoline")
@@ -84,9 +80,9 @@ WAYS = ("own", "shared", "light", "post", "return_detour", "return_trampoline")
 
 def others_beside_long_handlers():
     with at_prompt(smp=2) as guest:
-        hits, traps = stat(guest, "hits"), stat(guest, "traps")
+        hits, traps = stat(guest)["hits"], stat(guest)["traps"]
         out = figures(guest.machine.request("bench starve.50us", 300).text)
-        hits, traps = stat(guest, "hits") - hits, stat(guest, "traps") - traps
+        hits, traps = stat(guest)["hits"] - hits, stat(guest)["traps"] - traps
         names = {f"starve.50us.{way}.late" for way in ("int3", "int3_return", *WAYS)}
         names |= {f"starve.50us.{way}.late_by_trap" for way in WAYS}
         tap.equal(names - set(out), set(), "how late, by each way, and beside a trap")
@@ -94,7 +90,7 @@ def others_beside_long_handlers():
         told = out["starve.50us.own.late_by_trap"]
         tap.check(abs(ratio - told) <= 0.02 + ratio / 50, f"{told} is that ratio")
         tap.check(hits > traps > 0, f"{hits} hits, {traps} of them by a trap")
-        tap.equal(stat(guest, "probes"), 0, "no probe is left")
+        tap.equal(stat(guest)["probes"], 0, "no probe is left")
 
 
 def goals_stand_beside_figures():

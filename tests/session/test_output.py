@@ -3,7 +3,7 @@
 import re
 
 import tap
-from session import ask, at_prompt, typed
+from session import ask, at_prompt, stat, typed
 
 # Everything between a command and the wire, on every instruction.
 PATTERNS = (
@@ -31,13 +31,13 @@ def text_is_the_same_under_probes():
             ask(guest, "probe add --post serial_write")
             ask(guest, "probe add --post owner_send")
             probed = printed(guest)
-            stat = dict(line.split(" ", 1) for line in ask(guest, "probe stat").splitlines())
+            now = stat(guest)
             ask(guest, "probe del all")
             tap.equal(probed[0], without[0], f"{smp} CPUs: the console prints the same")
             tap.equal(probed[1], without[1], f"{smp} CPUs: so does the machine interface")
-            tap.check(int(stat["armed"]) > 3000 and int(stat["hits"]) > 100000,
-                      f"{stat['armed']} probes, {stat['hits']} hits")  # fmt: skip
-            tap.equal(int(stat["handler_faults"]), 0, "no handler was given up")
+            tap.check(now["armed"] > 3000 and now["hits"] > 100000,
+                      f"{now['armed']} probes, {now['hits']} hits")  # fmt: skip
+            tap.equal(now["handler_faults"], 0, "no handler was given up")
 
 
 def a_log_line_comes_once():

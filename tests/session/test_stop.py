@@ -9,7 +9,7 @@ import re
 import tap
 from guest import PROMPT
 from machine import Reply
-from session import CSI, LIMIT, ask, at_prompt, run_on
+from session import CSI, LIMIT, ask, at_prompt, run_on, stat
 
 STOP = "\x03"
 TRUTH = "truth: stopped; none of its probes is left"
@@ -37,14 +37,10 @@ def stopped_at(guest, command, progress):
     return CSI.sub(b"", text or b"").decode("utf-8", "replace").replace("\r", "")
 
 
-def stat(guest):
-    return dict(line.split()[:2] for line in ask(guest, "probe stat").splitlines())
-
-
 def nothing_is_left(guest, what):
     numbers = stat(guest)
     got = [numbers[name] for name in ("probes", "sites", "armed")]
-    tap.equal(got, ["0", "0", "0"], f"{what}: no probe is left")
+    tap.equal(got, [0, 0, 0], f"{what}: no probe is left")
 
 
 def every_long_command_stops(guest):
@@ -75,7 +71,7 @@ def truth_stops_in_the_middle(guest):
     guest.console.send(f"truth {words}\r")
     ready = guest.console.expect(re.compile(rb"(?:\n|\x1b\[K)ready"), LIMIT)
     tap.check(ready is not None, "its first command runs")
-    tap.check(int(stat(guest)["armed"]) > 50, "with probes")
+    tap.check(stat(guest)["armed"] > 50, "with probes")
     guest.console.send(STOP)
     text = guest.console.expect(b"\n" + PROMPT, LIMIT) or b""
     tap.check(b"truth: stopped" in text, "it says what is left")
@@ -96,7 +92,7 @@ def a_set(guest):
     ask(guest, "probe del all")
     ask(guest, "probe all [a-c]*")
     ask(guest, "probe add vfs_read last")
-    return int(stat(guest)["probes"]) - 1
+    return stat(guest)["probes"] - 1
 
 
 def switching_off_can_be_stopped(guest):
@@ -104,14 +100,14 @@ def switching_off_can_be_stopped(guest):
     text = stopped_at(guest, "probe off all", rb"[1-9]\d* of \d+ probes are off")
     off = re.search(r"stopped at p\d+: (\d+) of its (\d+) probes are off", text)
     tap.check(off and int(off[2]) == every and 0 < int(off[1]) < every, f"off: {off}")
-    disabled = int(stat(guest)["probes.disabled"])
+    disabled = stat(guest)["probes.disabled"]
     tap.equal(off and int(off[1]), disabled, "so many are off")
     listed = ask(guest, "probe list")
     tap.check(f"[{disabled} DISABLED]" in listed, "the list says so")
     follows = re.search(r"^last .* vfs_read\+0x0$", listed, re.M)
     tap.check(follows, "what follows is untouched")
     ask(guest, "probe on all")
-    tap.equal(stat(guest)["probes.disabled"], "0", "all can be switched on again")
+    tap.equal(stat(guest)["probes.disabled"], 0, "all can be switched on again")
 
 
 def taking_away_can_be_stopped(guest):
@@ -122,7 +118,7 @@ def taking_away_can_be_stopped(guest):
     text = stopped_at(guest, "probe del all", rb"[1-9]\d* probes are left")
     left = re.search(r"stopped at p\d+: (\d+) of its (\d+) probes are off", text)
     tap.check(left and left[1] == left[2] and 0 < int(left[2]) < every, f"some are: {left}")
-    tap.equal(stat(guest)["probes"], str(int(left[2]) + 1), "as many are left")
+    tap.equal(stat(guest)["probes"], int(left[2]) + 1, "as many are left")
     ask(guest, "probe del all")
     nothing_is_left(guest, "del")
     tap.check("calls 720" in ask(guest, "run vfs"), "and all is well")
