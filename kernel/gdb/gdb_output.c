@@ -20,12 +20,17 @@
 static struct gdb_rings rings;
 static struct gdb_out out;
 static bool is_waiting; /* something was written since the reader has looked */
-static uint64_t lost; /* [the reader] not told yet: the ring was full, or the line slow */
+static uint64_t lost;   /* atomic; not told yet: the ring was full, or the line slow */
 static bool is_merging; /* the merge of the last look has not come to its end */
 
 bool gdb_output_init(void)
 {
     return gdb_rings_init(&rings, PAGES, false);
+}
+
+static void lose(uint64_t count)
+{
+    __atomic_fetch_add(&lost, count, __ATOMIC_RELAXED);
 }
 
 void gdb_output_put(const char *text, size_t len)
@@ -42,6 +47,8 @@ void gdb_output_put(const char *text, size_t len)
         *(uint16_t *)at = (uint16_t)len;
         memcpy((uint16_t *)at + 1, text, len);
         gdb_rings_commit(&rings);
+    } else {
+        lose(1);
     }
     preempt_enable();
     __atomic_store_n(&is_waiting, true, __ATOMIC_RELEASE);
@@ -71,13 +78,17 @@ void gdb_output_now(const char *text, size_t len)
     }
 }
 
+/* tell_lost - the ring does not tell it: a loss behind its last text would wait for the next
+ * one.
+ */
 static void tell_lost(void)
 {
+    uint64_t count = __atomic_exchange_n(&lost, 0, __ATOMIC_RELAXED);
     char text[64];
-    int len = scnprintf(text, sizeof(text), "[%lu texts are lost]\n", lost);
+    int len = scnprintf(text, sizeof(text), "[%lu texts are lost]\n", count);
 
-    if (lost && send_piece(text, (size_t)len))
-        lost = 0;
+    if (count && !send_piece(text, (size_t)len))
+        lose(count);
 }
 
 void gdb_output_send(size_t most)
@@ -99,9 +110,8 @@ void gdb_output_send(size_t most)
             return;
         }
         text = next.event.data;
-        lost += next.missed;
-        tell_lost();
-        lost += !send_piece((const char *)(text + 1), *text);
+        if (!send_piece((const char *)(text + 1), *text))
+            lose(1);
         sent += *text;
     }
 }

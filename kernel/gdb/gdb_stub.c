@@ -842,13 +842,15 @@ void gdb_poll(void)
         wake_all(&work);
 }
 
-/* What cannot be done while the kernel stands still. */
+/* What cannot be done while the kernel stands still. The trace comes last: what it leaves
+ * while gdb_break_work() waits is work for this turn, as that says that all is done.
+ */
 static int worker(void *unused UNUSED)
 {
     do {
-        gdb_trace_work();
         gdb_monitor_work();
         gdb_break_work();
+        gdb_trace_work();
     } while (!wait_event_until(&work, has_work(), WAIT_FOREVER));
     return 0;
 }

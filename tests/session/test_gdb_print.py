@@ -7,6 +7,8 @@ from rsp import Stub, output
 from session import LIMIT
 
 FORMAT = b"count %lu of %s\n\0"
+LONG = b"count %lu of %s" + 100 * b" ." + b"\n\0"
+FALSE, TRUE = "260003" + "2201" + "13" + "27", "260003" + "231000" + "13" + "27"
 
 
 def monitor(client, command):
@@ -59,11 +61,11 @@ def monitor_later(stub, client):
     client.interrupted()
 
 
-def printing(place, condition=""):
+def printing(place, condition="", text=FORMAT):
     """A dprintf of count, which is rdx, gdb's register 3, and of a text at address 8."""
     code = "260003" + "2200" + "2200"  # count; channel; function
     code = "2208" + code
-    code += f"3402{len(FORMAT):04x}" + FORMAT.hex() + "27"
+    code += f"3402{len(text):04x}" + text.hex() + "27"
     return f"Z0,{place:x},1{condition};cmds:1,X{len(code) // 2:x},{code}"
 
 
@@ -85,11 +87,16 @@ def dprintf(stub, client, cpus):
     tap.check(client.ask(f"Z0,{place:x},1;cmds").startswith("E."), "and rubbish")
     tap.check(client.ask(printing(place, ";X6,260003220113")).startswith("E."),
               "and a condition without an end")  # fmt: skip
-    tap.equal(client.ask(printing(place, ";X7,26000322011327")), "OK", "with a condition")
+    tap.equal(client.ask(printing(place, f";X7,{FALSE}")), "OK", "with a condition")
     client.resume()
     stub.ask_console("cat /proc/version")
     stop = client.interrupt()
     tap.check(stop.startswith("T02"), "which is false: nothing is printed")
+    client.ask(printing(place, f";X7,{FALSE};X8,{TRUE}"))
+    client.resume()
+    stub.ask_console("cat /proc/version")
+    text = client.interrupted()[1]
+    tap.equal(text, "count 4096 of (fault)\n" * 2, "one of two conditions holds: it prints")
     tap.equal(client.ask(f"z0,{place:x},1"), "OK", "it is taken out")
     losses(stub, client, place)
 
@@ -101,14 +108,17 @@ def accounted(text):
 
 
 def losses(stub, client, place):
-    """Hits faster than the line: some are lost, and all are accounted for."""
-    answer = client.ask(printing(place))
-    tap.equal(answer, "OK", "printing while 720 calls come")
+    """Hits faster than the line: texts find no room in the ring of their CPU, which has 16
+    KiB, and all are accounted for.
+    """
+    answer = client.ask(printing(place, text=LONG))
+    tap.equal(answer, "OK", "printing 150 KB while 720 calls come")
     client.resume()
     console = stub.in_background("run vfs")
     text = output(client, lambda text: accounted(text) >= 720)
     console.join()
     tap.equal(accounted(text), 720, "each call is printed, or counted as lost")
+    tap.check("texts are lost]" in text, "and some are lost")
     client.interrupted()
     client.ask(f"z0,{place:x},1")
 
