@@ -18,11 +18,6 @@ bool enable_wants_arming(const struct site *site)
            (!site_is_armed(site) || !ext_is_current(site));
 }
 
-static bool wants_disarming(const struct site *site)
-{
-    return site_is_armed(site) && !aggr_enabled(site);
-}
-
 /* ---- some ---- */
 
 static void set_flag(struct kprobe *p, bool disabled)
@@ -47,7 +42,8 @@ static int switch_locked(struct kprobe **ps, size_t count, bool disabled,
     for (size_t i = 0; i < count; i++)
         set_flag(ps[i], disabled);
     for (size_t i = 0; i < count; i++)
-        if (disabled ? wants_disarming(ps[i]->site) : enable_wants_arming(ps[i]->site))
+        if (disabled ? site_is_armed(ps[i]->site) && !aggr_enabled(ps[i]->site)
+                     : enable_wants_arming(ps[i]->site))
             site_list_add(list, ps[i]->site);
     site_list_close(list);
     (disabled ? kprobe_disarm : kprobe_arm)(list->sites, list->count);
@@ -100,19 +96,15 @@ static void collect_armed(struct site *site, void *arg)
         site_list_add(arg, site);
 }
 
-static void disarm(struct site_list *list, void (*collect)(struct site *, void *))
+/* change_all - @change the sites that @collect adds to @list. */
+static void change_all(struct site_list *list,
+                       void (*collect)(struct site *site, void *list),
+                       void (*change)(struct site **sites, size_t count))
 {
     list->count = 0;
     registry_for_each(collect, list);
     site_list_close(list);
-    kprobe_disarm(list->sites, list->count);
-}
-
-static void arm_wanting(struct site_list *list)
-{
-    registry_for_each(collect_wanting, list);
-    site_list_close(list);
-    kprobe_arm(list->sites, list->count);
+    change(list->sites, list->count);
 }
 
 static int all_switch_locked(bool on)
@@ -127,10 +119,11 @@ static int all_switch_locked(bool on)
         return err;
     all_off = !on;
     if (on) {
-        arm_wanting(&list);
+        change_all(&list, collect_wanting, kprobe_arm);
     } else {
-        disarm(&list, collect_engine); /* else it traps its way through all others */
-        disarm(&list, collect_armed);
+        /* The engine's own code first, else it traps its way through all others. */
+        change_all(&list, collect_engine, kprobe_disarm);
+        change_all(&list, collect_armed, kprobe_disarm);
     }
     site_list_free(&list);
     plat_log("kprobes globally %s", on ? "enabled" : "disabled");

@@ -245,12 +245,6 @@ void site_list_free(struct site_list *list);
  */
 size_t site_to_front(struct site **sites, size_t count, bool armed);
 
-/* register_find - the site of @p, NULL when @p is not registered. The contents of @p may be
- * garbage, as long as they can be read: a pointer in @p is used only when @p turns out to
- * be registered.
- * Locks: PLAT_PROBES held.
- */
-struct site *register_find(const struct kprobe *p);
 /* register_some - register_kprobes_some() for a caller that brings the memory: @list has
  * room for @count sites.
  * register_take_out - unregister_kprobes() for a caller that brings the memory: @room has

@@ -31,6 +31,10 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
     return 0;
 }
 
+/* site_of - the site of @p, NULL when @p is not registered. The contents of @p may be
+ * garbage, as long as they can be read: a pointer in @p is used only when @p turns out to
+ * be registered.
+ */
 static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
 {
     struct site *site;
@@ -43,11 +47,6 @@ static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
     return site->probes == p || aggr_find(site, p) ? site : NULL;
 }
 
-struct site *register_find(const struct kprobe *p)
-{
-    return site_of(p);
-}
-
 /* is_chosen - choose_site() has seen @p; its next is free to use until it is published. */
 static bool is_chosen(const struct kprobe *p)
 {
@@ -56,7 +55,7 @@ static bool is_chosen(const struct kprobe *p)
 
 static int check_request(const struct kprobe *p, struct probe_reject *why)
 {
-    if (is_chosen(p) || register_find(p))
+    if (is_chosen(p) || site_of(p))
         return probe_refuse(why, PROBE_REGISTERED, p->addr);
     if (p->flags & ~(KPROBE_FLAG_DISABLED | KPROBE_FLAG_IRQS_OFF | KPROBE_FLAG_PENDING |
                      KPROBE_FLAG_BY_IMAGE))
@@ -319,7 +318,7 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
     for (size_t i = 0; i < count; i++)
         if (ext_waits(ps[i]))
             ext_wake(ps[i]);
-        else if (register_find(ps[i])) /* not the second time it stands in @ps */
+        else if (site_of(ps[i])) /* not the second time it stands in @ps */
             aggr_remove(ps[i]->site, ps[i]);
     for (size_t i = 0; i < count; i++) {
         struct site *site = ps[i]->site;
@@ -369,7 +368,7 @@ static int unregister_one_by_one(struct kprobe **ps, size_t count)
     struct site *room[2];
 
     for (size_t i = 0; i < count; i++)
-        if (!register_find(ps[i]))
+        if (!site_of(ps[i]))
             return -EINVAL;
     for (size_t i = 0; i < count; i++)
         if (ps[i]->site) /* not the second time it stands in @ps */

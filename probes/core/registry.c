@@ -3,11 +3,15 @@
  * Entries are pointers, written once with everything behind them in place. A table that
  * gets four fifths full is not changed but replaced: readers see the old one or the new one.
  * Readers have interrupts off, so all that have seen the old one are gone when every CPU
- * has answered plat_sync_cores(). A removed entry leaves a grave,
- * so that searches do not stop short; graves vanish with the next table.
+ * has answered plat_sync_cores(). A removed entry leaves a grave, so that searches do not
+ * stop short; graves vanish with the next table.
+ *
+ * Beside each entry there is a bit, the mark. A room that has to find a few sites among very
+ * many marks them, and walks over the marks: 64 entries without a mark cost as much as one.
  */
 #include "probes/core/registry.h"
 
+#include "kernel/base/bits.h"
 #include "kernel/base/err.h"
 #include "probes/core/cache.h"
 #include "probes/core/life.h"
@@ -16,7 +20,9 @@
 
 /* Of any size: with powers of two, half of it could be unused room. */
 struct site_table {
-    size_t len; /* entries; fewer than 2^32 */
+    size_t len;      /* entries; fewer than 2^32 */
+    size_t bytes;    /* of memory */
+    uint64_t *marks; /* [P] behind the entries; bit i is the mark of entry i */
     struct site *_Atomic entries[];
 };
 
@@ -35,46 +41,63 @@ static ALWAYS_INLINE size_t home(const struct site_table *t, uintptr_t addr)
     return (hash * t->len) >> 32;
 }
 
-static ALWAYS_INLINE size_t next_index(const struct site_table *t, size_t i)
+/* search - Return: the site at @addr, in entry @i; or NULL, and @i is where it belongs. */
+static ALWAYS_INLINE struct site *search(const struct site_table *t, uintptr_t addr,
+                                         size_t *i)
 {
-    return i + 1 < t->len ? i + 1 : 0;
-}
-
-struct site *registry_find(uintptr_t addr)
-{
-    const struct site_table *t = atomic_load_explicit(&table, memory_order_acquire);
-
-    if (!t)
-        return NULL;
-    for (size_t i = home(t, addr);; i = next_index(t, i)) {
-        struct site *s = atomic_load_explicit(&t->entries[i], memory_order_acquire);
+    for (*i = home(t, addr);; *i = *i + 1 < t->len ? *i + 1 : 0) {
+        struct site *s = atomic_load_explicit(&t->entries[*i], memory_order_acquire);
 
         if (!s || s->addr == addr)
             return s;
     }
 }
+
+struct site *registry_find(uintptr_t addr)
+{
+    const struct site_table *t = atomic_load_explicit(&table, memory_order_acquire);
+    size_t i;
+
+    return t ? search(t, addr, &i) : NULL;
+}
 NOKPROBE(registry_find);
 
-static void table_put(struct site_table *t, struct site *site)
+/* write_entry - make @site, or the grave, the entry for @addr. */
+static void write_entry(struct site_table *t, uintptr_t addr, struct site *site)
 {
-    size_t i = home(t, site->addr);
+    size_t i;
 
-    while (t->entries[i])
-        i = next_index(t, i);
+    search(t, addr, &i);
     atomic_store_explicit(&t->entries[i], site, memory_order_release);
+}
+
+static void mark(struct site_table *t, const struct site *site)
+{
+    size_t i;
+
+    if (t && search(t, site->addr, &i))
+        t->marks[i / 64] |= BIT(i % 64);
 }
 
 static int table_grow(size_t entries)
 {
-    struct site_table *old = table;
-    struct site_table *new = plat_alloc(sizeof(*new) + entries * sizeof(new->entries[0]));
+    size_t bytes = sizeof(struct site_table) + (entries + entries / 64 + 1) * 8;
+    struct site_table *old = table, *new = plat_alloc(bytes);
 
     if (!new)
         return -ENOMEM;
     new->len = entries;
-    for (size_t i = 0; old && i < old->len; i++)
-        if (old->entries[i] && old->entries[i] != &grave)
-            table_put(new, old->entries[i]);
+    new->bytes = bytes;
+    new->marks = (uint64_t *)&new->entries[entries];
+    for (size_t i = 0; old && i < old->len; i++) {
+        struct site *site = old->entries[i];
+
+        if (!site || site == &grave)
+            continue;
+        write_entry(new, site->addr, site);
+        if (old->marks[i / 64] & BIT(i % 64))
+            mark(new, site);
+    }
     graves = 0;
     atomic_store_explicit(&table, new, memory_order_release);
     if (old) {
@@ -102,19 +125,14 @@ int registry_insert(struct site *site)
         if (err)
             return err;
     }
-    table_put(table, site);
+    write_entry(table, site->addr, site);
     count++;
     return 0;
 }
 
 void registry_remove(struct site *site)
 {
-    struct site_table *t = table;
-    size_t i = home(t, site->addr);
-
-    while (t->entries[i] != site)
-        i = next_index(t, i);
-    atomic_store_explicit(&t->entries[i], &grave, memory_order_release);
+    write_entry(table, site->addr, &grave);
     count--;
     graves++;
     cache_forget(site);
@@ -122,17 +140,7 @@ void registry_remove(struct site *site)
 
 void registry_replace(struct site *old, struct site *new)
 {
-    struct site_table *t = table;
-    size_t i = home(t, old->addr);
-
-    while (t->entries[i] != old)
-        i = next_index(t, i);
-    atomic_store_explicit(&t->entries[i], new, memory_order_release);
-}
-
-void registry_forget(const struct site *old)
-{
-    cache_forget(old);
+    write_entry(table, old->addr, new);
 }
 
 size_t registry_count(void)
@@ -144,7 +152,7 @@ size_t registry_bytes(void)
 {
     const struct site_table *t = table;
 
-    return t ? sizeof(*t) + t->len * sizeof(t->entries[0]) : 0;
+    return t ? t->bytes : 0;
 }
 
 void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg)
@@ -154,6 +162,25 @@ void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg)
     for (size_t i = 0; t && i < t->len; i++)
         if (t->entries[i] && t->entries[i] != &grave)
             fn(t->entries[i], arg);
+}
+
+void registry_mark(const struct site *site)
+{
+    mark(table, site);
+}
+
+void registry_for_each_marked(bool (*fn)(struct site *site, void *arg), void *arg)
+{
+    struct site_table *t = table;
+
+    for (size_t word = 0; t && word <= t->len / 64; word++)
+        for (uint64_t left = t->marks[word]; left; left &= left - 1) {
+            unsigned bit = bit_lowest(left);
+            struct site *site = t->entries[64 * word + bit];
+
+            if (site == &grave || !fn(site, arg))
+                t->marks[word] &= ~BIT(bit);
+        }
 }
 
 void registry_exit(void)

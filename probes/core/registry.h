@@ -1,6 +1,7 @@
 /* registry.h - from an address to its site, for hits on any CPU at any moment. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,13 +19,12 @@ void registry_remove(struct site *site);
 
 /* registry_replace - from now on registry_find() finds @new instead of @old; both have
  * the same address. CPUs may run into that address all the time, and some of them still
- * find @old until the caller has called plat_sync_cores().
- * registry_forget - the caller calls this after that plat_sync_cores(): no CPU's cache
- * remembers @old any more. The caller frees @old after quiescence.
+ * find @old until the caller has called plat_sync_cores(). Behind that, the caller calls
+ * cache_forget(), so that no CPU's cache remembers @old any more, and frees @old after
+ * quiescence.
  * Locks: PLAT_PROBES held.
  */
 void registry_replace(struct site *old, struct site *new);
-void registry_forget(const struct site *old);
 
 /* registry_find - the site of exactly @addr, NULL when there is none.
  * Context: any, preemption off or PLAT_PROBES held.  Locks: none; entries are published
@@ -36,5 +36,13 @@ size_t registry_count(void);
 size_t registry_bytes(void);
 /* registry_for_each - in no order. Locks: PLAT_PROBES held; @fn must not change it. */
 void registry_for_each(void (*fn)(struct site *site, void *arg), void *arg);
+/* registry_mark - @site is one of those that registry_for_each_marked() is for. A site that
+ * is not in the registry is not marked. registry_replace() keeps the mark.
+ * registry_for_each_marked - call @fn for each marked site, in no order. @fn must not change
+ * the registry. If it returns false, the site loses its mark.
+ * Locks: PLAT_PROBES held.
+ */
+void registry_mark(const struct site *site);
+void registry_for_each_marked(bool (*fn)(struct site *site, void *arg), void *arg);
 /* registry_exit - free the table when it is empty. Locks: PLAT_PROBES held. */
 void registry_exit(void);

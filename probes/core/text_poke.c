@@ -16,8 +16,6 @@
 #include "probes/core/platform.h"
 #include "probes/core/text_batch.h"
 
-static void (*step_hook)(enum text_poke_step step, unsigned level);
-
 /* ---- the protocol ---------------------------------------------------------------------- */
 
 static void sync_cores(void)
@@ -41,8 +39,6 @@ static void run_step(struct text_batch *b, enum text_poke_step step)
         ext_poke_written(b->pokes, b->count, step, level);
         sync_cores();
         ext_poke_synced();
-        if (step_hook)
-            step_hook(step, level);
     }
 }
 
@@ -65,9 +61,4 @@ void text_poke_batch(struct text_poke *pokes, size_t count)
     ext_poke_begins(pokes, count);
     ext_poke_steps(&b);
     ext_poked(pokes, count);
-}
-
-void text_poke_set_hook(void (*fn)(enum text_poke_step step, unsigned level))
-{
-    step_hook = fn;
 }

@@ -52,10 +52,3 @@ enum text_poke_step {
     TEXT_POKE_FIRST, /* the new first bytes */
     TEXT_POKE_WHOLE, /* all bytes at once: by a store of xmc, never in a batch */
 };
-
-/* text_poke_set_hook - for tests: have @fn called behind each step that has written
- * something, once its synchronisation is through.
- * @fn:  NULL: none
- * Context: thread, no batch under way.
- */
-void text_poke_set_hook(void (*fn)(enum text_poke_step step, unsigned level));

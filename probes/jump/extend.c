@@ -19,6 +19,7 @@
 #include "probes/returns/kretprobe.h"
 #include "probes/returns/platform_returns.h"
 #include "probes/returns/return_point.h"
+#include "probes/text/text_part.h"
 
 /* ---- a site is made and freed ---- */
 
@@ -71,11 +72,15 @@ int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why
     p->counter = counted ? counter_get() : 0;
     if (counted && !p->counter)
         return probe_refuse(why, PROBE_NO_MEMORY, site->addr);
+    text_own_changes(p, 1);
     return 0;
 }
 
+/* A probe that waits for text has not joined a site. */
 void ext_part(struct kprobe *p)
 {
+    if (p->site && p->site != ext_waiting())
+        text_own_changes(p, -1);
     p->hits += counter_put(p->counter);
     p->counter = 0;
 }

@@ -1,6 +1,7 @@
 /* jump_stage.c - the stages of a jump and its legal moves, as a table. */
 #include "probes/jump/jump_stage.h"
 
+#include "probes/core/registry.h"
 #include "probes/jump/jump_site.h"
 
 #define TO(stage) (uint8_t)(1u << (stage))
@@ -50,6 +51,8 @@ void jump_move(struct site *site, enum jump_stage to)
     if (!(stages[jump->stage].next & TO(to)) || !(stages[to].states & IN(site->state)))
         plat_bug("illegal change of a jump's stage", site->addr);
     jump->stage = to & 0xf;
+    if (jump_is_pending(site))
+        registry_mark(site);
 }
 
 void jump_wait(struct site *site)
@@ -68,6 +71,11 @@ const char *jump_stage_name(enum jump_stage stage)
 bool jump_is_at(const struct site *site, enum jump_stage stage)
 {
     return jump_site(site)->stage == stage;
+}
+
+bool jump_is_pending(const struct site *site)
+{
+    return jump_is_at(site, STAGE_WAITING) || jump_site(site)->jump_why || !site->probes;
 }
 
 bool jump_is_changing(const struct site *site)

@@ -34,7 +34,11 @@ void jump_wait(struct site *site);
 const char *jump_stage_name(enum jump_stage stage);
 
 /* jump_is_at - is @site at @stage?   jump_is_changing - is it in a batch?
+ * jump_is_pending - has the optimizer to find @site: it waits, has a reason against its jump,
+ * or carries no probe? Then it is marked in the registry. Most sites are jumps, which the
+ * optimizer need not look at.
  * Locks: PLAT_PROBES held.
  */
 bool jump_is_at(const struct site *site, enum jump_stage stage);
+bool jump_is_pending(const struct site *site);
 bool jump_is_changing(const struct site *site);

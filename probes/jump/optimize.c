@@ -3,7 +3,9 @@
  * Registering does not wait for it: a probe works from the moment it is armed, by a trap,
  * and some milliseconds later by a jump. Sites that wait are not kept in a queue: to wait is
  * a stage of the site (jump_stage.h), whatever brought it there (arming, a neighbour that had
- * to be moved, a reason that has gone), so nothing can be queued twice or be forgotten.
+ * to be moved, a reason that has gone), so nothing can be queued twice or be forgotten. The
+ * move to that stage marks the site in the registry. A pass walks over the marked sites, so
+ * it takes no longer where there are very many jumps.
  *
  * A set of many is not armed first: its breakpoints, above all those in the engine's own
  * code, would cost more than the planning. Its sites become jumps at once, in the thread
@@ -61,11 +63,12 @@ static bool may_have_gone(enum probe_reason reason)
            reason != PROBE_NO_PAGE;
 }
 
-static void clear_refusal(struct site *site, void *unused UNUSED)
+static bool clear_refusal(struct site *site, void *unused UNUSED)
 {
     jump_site(site)->jump_why = PROBE_OK;
     if (jump_is_at(site, STAGE_REFUSED))
         jump_wait(site);
+    return jump_is_pending(site);
 }
 
 bool optimize_ask_again(struct site *site)
@@ -96,7 +99,7 @@ void optimize_kick(void)
 void optimize_retry(void)
 {
     if (refused)
-        registry_for_each(clear_refusal, NULL);
+        registry_for_each_marked(clear_refusal, NULL);
     refused = 0;
     optimize_kick();
 }
@@ -108,15 +111,16 @@ struct idle {
     size_t max;
 };
 
-static void collect_idle(struct site *site, void *arg)
+static bool collect_idle(struct site *site, void *arg)
 {
     struct idle *idle = arg;
 
     if (site->probes)
-        return;
+        return jump_is_pending(site);
     evicted++;
     if (idle->list.count < idle->max && !unoptimize_reader(site->addr))
         site_list_add(&idle->list, site);
+    return true;
 }
 
 /* sweep_some - all of them, or one when there is no memory. Return: may there be more? */
@@ -129,7 +133,7 @@ static bool sweep_some(void)
         site_list_make(&idle.list, idle.max, NULL);
     }
     evicted = 0; /* and counted anew: some may carry probes meanwhile */
-    registry_for_each(collect_idle, &idle);
+    registry_for_each_marked(collect_idle, &idle);
     site_list_close(&idle.list);
     evicted -= idle.list.count;
     if (idle.list.count) {
@@ -148,15 +152,17 @@ void optimize_sweep(void)
 
 /* ---- 2: sites that wait ---- */
 
-static void collect_waiting(struct site *site, void *arg)
+static bool collect_waiting(struct site *site, void *arg)
 {
     if (is_waiting(site))
         site_list_add(arg, site);
+    return true;
 }
 
-static void count_waiting(struct site *site, void *arg)
+static bool count_waiting(struct site *site, void *arg)
 {
     *(size_t *)arg += is_waiting(site);
+    return true;
 }
 
 static int list_waiting(struct site_list *list)
@@ -164,11 +170,11 @@ static int list_waiting(struct site_list *list)
     size_t count = 0;
     int err;
 
-    registry_for_each(count_waiting, &count);
+    registry_for_each_marked(count_waiting, &count);
     err = site_list_make(list, count, NULL);
     if (err)
         return err;
-    registry_for_each(collect_waiting, list);
+    registry_for_each_marked(collect_waiting, list);
     site_list_close(list);
     return 0;
 }
@@ -286,10 +292,19 @@ static void make_regions(struct site_list *list)
 }
 
 /* refuse_waiting - without memory to list them. */
-static void refuse_waiting(struct site *site, void *unused UNUSED)
+static bool refuse_waiting(struct site *site, void *unused UNUSED)
 {
     if (is_waiting(site))
         optimize_refuse(site, PROBE_NO_MEMORY);
+    return true;
+}
+
+/* is_left - Return: false: the pass has made a jump of @site, and the next ones need not look
+ * at it.
+ */
+static bool is_left(struct site *site, void *unused UNUSED)
+{
+    return jump_is_pending(site);
 }
 
 static void run_locked(void)
@@ -299,7 +314,7 @@ static void run_locked(void)
     if (may_jump()) {
         optimize_sweep();
         if (list_all_waiting(&list)) {
-            registry_for_each(refuse_waiting, NULL);
+            registry_for_each_marked(refuse_waiting, NULL);
             return;
         }
     }
@@ -310,6 +325,7 @@ static void run_locked(void)
             make_regions(&list);
         else
             make_jumps(&list);
+        registry_for_each_marked(is_left, NULL);
     }
     site_list_free(&list);
 }

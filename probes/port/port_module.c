@@ -340,7 +340,10 @@ static struct guest *guest_new(const struct module_facts *m)
 
     if (!g)
         return NULL;
-    g->part = (struct text_part){ .start = m->text, .end = m->text_end };
+    g->part = (struct text_part){ .start = m->text,
+                                  .end = m->text_end,
+                                  .memory = m->memory,
+                                  .memory_end = m->memory_end };
     if (!find_targets(g, m) && !make_ranges(g, m))
         return g;
     guest_free(g);
@@ -448,35 +451,33 @@ static int comes(const struct module_facts *m, char *why)
 #define PORTION 64
 
 struct own {
-    const struct module_facts *m;
+    const struct text_part *text;
     struct kprobe *ps[PORTION];
     size_t count;
 };
-
-static bool has_handler(const struct module_facts *m, const struct kprobe *p)
-{
-    const struct kretprobe *rp = CONTAINER_OF(p, struct kretprobe, kp);
-    const struct jprobe *jp = CONTAINER_OF(p, struct jprobe, kp);
-
-    if (is_in_module(m, (uintptr_t)p->pre_handler) ||
-        is_in_module(m, (uintptr_t)p->light_handler) ||
-        is_in_module(m, (uintptr_t)p->post_handler) ||
-        is_in_module(m, (uintptr_t)p->fault_handler))
-        return true;
-    if (p->kind == KPROBE_KIND_RETURN)
-        return is_in_module(m, (uintptr_t)rp->handler) ||
-               is_in_module(m, (uintptr_t)rp->entry_handler);
-    return p->kind == KPROBE_KIND_JPROBE && is_in_module(m, (uintptr_t)jp->entry);
-}
 
 static void collect_own(struct site *site, void *arg)
 {
     struct own *own = arg;
 
     for (struct kprobe *p = site->probes; p && own->count < PORTION; p = p->next)
-        if (((uintptr_t)p >= own->m->memory && (uintptr_t)p < own->m->memory_end) ||
-            has_handler(own->m, p))
+        if (text_owns(own->text, p))
             own->ps[own->count++] = p;
+}
+
+/* collect_all_own - Most modules take their probes out themselves. So all probes are looked
+ * at only if the engine knows that there are some. Return: how many were found.
+ */
+static size_t collect_all_own(struct own *own)
+{
+    own->count = 0;
+    plat_lock(PLAT_PROBES);
+    if (own->text->own_count) {
+        registry_for_each(collect_own, own);
+        collect_own(ext_waiting(), own);
+    }
+    plat_unlock(PLAT_PROBES);
+    return own->count;
 }
 
 static void take_one(const struct module_facts *m, struct kprobe *p)
@@ -507,18 +508,13 @@ static struct guest *guest_of(const struct module_facts *m)
 
 static void leaves(const struct module_facts *m)
 {
-    struct own own = { .m = m };
+    struct guest *g = guest_of(m);
+    struct own own = { .text = &g->part };
 
-    do {
-        own.count = 0;
-        plat_lock(PLAT_PROBES);
-        registry_for_each(collect_own, &own);
-        collect_own(ext_waiting(), &own);
-        plat_unlock(PLAT_PROBES);
+    while (collect_all_own(&own))
         for (size_t i = 0; i < own.count; i++)
             take_one(m, own.ps[i]);
-    } while (own.count == PORTION);
-    marker_leaves(&guest_of(m)->markers);
+    marker_leaves(&g->markers);
 }
 
 struct returns {
@@ -575,8 +571,8 @@ static INIT int boot_text_comes(void)
         return -ENOMEM;
     g->part.start = (uintptr_t)_init_text;
     g->part.end = (uintptr_t)_init_text_end;
-    g->markers.memory = (uintptr_t)_init_text;
-    g->markers.memory_end = (uintptr_t)_init_end;
+    g->part.memory = g->markers.memory = (uintptr_t)_init_text;
+    g->part.memory_end = g->markers.memory_end = (uintptr_t)_init_end;
     guest_link(g);
     return text_comes(&g->part);
 }

@@ -11,6 +11,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/jump/jump_site.h"
+#include "probes/returns/kretprobe.h"
 
 #define PORTION 128
 #define PORTION_MAX 4096
@@ -79,6 +80,7 @@ static void wait_behind(struct kprobe *prev, struct kprobe *p)
         p->next->prev = p;
     else
         last = p;
+    text_own_changes(p, 1);
 }
 
 void ext_wait(struct kprobe *p)
@@ -96,6 +98,7 @@ void ext_wake(struct kprobe *p)
     else
         last = p->prev;
     p->next = p->prev = NULL;
+    text_own_changes(p, -1);
 }
 
 bool ext_text_leaves(uintptr_t addr)
@@ -109,108 +112,81 @@ bool ext_text_leaves(uintptr_t addr)
     return false;
 }
 
+/* ---- probes of its own ---- */
+
+static bool is_in(uintptr_t start, uintptr_t end, uintptr_t addr)
+{
+    return addr >= start && addr < end;
+}
+
+static bool has_handler_in(uintptr_t start, uintptr_t end, const struct kprobe *p)
+{
+    const struct kretprobe *rp = CONTAINER_OF(p, struct kretprobe, kp);
+    const struct jprobe *jp = CONTAINER_OF(p, struct jprobe, kp);
+
+    if (is_in(start, end, (uintptr_t)p->pre_handler) ||
+        is_in(start, end, (uintptr_t)p->light_handler) ||
+        is_in(start, end, (uintptr_t)p->post_handler) ||
+        is_in(start, end, (uintptr_t)p->fault_handler))
+        return true;
+    if (p->kind == KPROBE_KIND_RETURN)
+        return is_in(start, end, (uintptr_t)rp->handler) ||
+               is_in(start, end, (uintptr_t)rp->entry_handler);
+    return p->kind == KPROBE_KIND_JPROBE && is_in(start, end, (uintptr_t)jp->entry);
+}
+
+bool text_owns(const struct text_part *t, const struct kprobe *p)
+{
+    return is_in(t->memory, t->memory_end, (uintptr_t)p) ||
+           has_handler_in(t->start, t->end, p);
+}
+
+void text_own_changes(const struct kprobe *p, long by)
+{
+    struct text_part *t;
+
+    list_for_each(t, &parts, link)
+        if (text_owns(t, p))
+            t->own_count += (size_t)by;
+}
+
 /* ---- it goes ---- */
 
-/* The probes on a text, in order of address: then a jump is taken out when those in front of
- * it, which may read its bytes, have gone. In any other order the jumps that stay would have
- * to be planned again around each that goes. Sites are no use for that: some of them go with
- * their neighbours.
+/* gather - into @some, the probes on @t at @at and behind it, as many as there is room for.
+ * In order of address a jump is taken out when those in front of it, which may read its
+ * bytes, have gone. In any other order the jumps that stay would have to be planned again
+ * around each that goes. Each address is looked up: a small text takes no longer where there
+ * are very many probes elsewhere.
+ * Return: where to go on.
  */
-struct gathering {
-    const struct text_part *text;
-    struct site **sites;
-    struct kprobe **ps;
-    size_t site_count, count;
-};
-
-static bool is_probed_in(const struct site *site, const struct text_part *t)
+static uintptr_t gather(const struct text_part *t, uintptr_t at, struct portion *some)
 {
-    return site->addr >= t->start && site->addr < t->end && site->probes;
-}
+    for (some->count = 0; at < t->end; at++) {
+        const struct site *site = registry_find(at);
 
-static void count_one(struct site *site, void *arg)
-{
-    struct gathering *g = arg;
-
-    if (!is_probed_in(site, g->text))
-        return;
-    g->site_count++;
-    for (const struct kprobe *p = site->probes; p; p = p->next)
-        g->count++;
-}
-
-static void gather_site(struct site *site, void *arg)
-{
-    struct gathering *g = arg;
-
-    if (is_probed_in(site, g->text))
-        g->sites[g->site_count++] = site;
-}
-
-static void gather_probes(struct gathering *g)
-{
-    site_list_sort(&(struct site_list){ .sites = g->sites, .count = g->site_count });
-    for (size_t i = 0; i < g->site_count; i++)
-        for (struct kprobe *p = g->sites[i]->probes; p; p = p->next)
-            g->ps[g->count++] = p;
-}
-
-static void gather_some(struct site *site, void *arg)
-{
-    struct gathering *g = arg;
-
-    if (!is_probed_in(site, g->text))
-        return;
-    for (struct kprobe *p = site->probes; p && g->count < PORTION; p = p->next)
-        g->ps[g->count++] = p;
-}
-
-/* gather - all of them; without memory some, in no order.
- * Return: what to free; NULL: there may be more.
- */
-static void *gather(struct gathering *g, const struct text_part *t)
-{
-    void *memory;
-
-    *g = (struct gathering){ .text = t };
-    registry_for_each(count_one, g);
-    memory = plat_alloc((g->count + g->site_count + 1) * sizeof(void *));
-    g->ps = memory ? memory : small_ps;
-    g->sites = (struct site **)g->ps + g->count;
-    g->count = g->site_count = 0;
-    registry_for_each(memory ? gather_site : gather_some, g);
-    if (memory)
-        gather_probes(g);
-    return memory;
-}
-
-/* go - take out what was gathered. */
-static void go(const struct gathering *g, struct portion *some)
-{
-    for (size_t at = 0; at < g->count; at += some->count) {
-        portion_grow(some);
-        some->count = g->count - at < some->max ? g->count - at : some->max;
-        if (register_take_out(g->ps + at, some->count, some->room))
-            plat_bug("a probe on text that goes is not registered", g->text->start);
-        for (size_t i = 0; i < some->count; i++)
-            ext_wait(g->ps[at + i]);
+        for (struct kprobe *p = site ? site->probes : NULL; p; p = p->next) {
+            if (some->count == some->max)
+                return at;
+            some->ps[some->count++] = p;
+        }
     }
+    return at;
 }
 
 void text_goes(struct text_part *t)
 {
-    struct gathering g;
     struct portion some;
-    void *memory;
 
     plat_lock(PLAT_PROBES);
     portion_get(&some);
     t->closed = true;
-    do {
-        memory = gather(&g, t);
-        go(&g, &some);
-        plat_free(memory);
-    } while (!memory && g.count);
+    for (uintptr_t at = t->start; at < t->end; portion_grow(&some)) {
+        at = gather(t, at, &some);
+        if (some.count && register_take_out(some.ps, some.count, some.room))
+            plat_bug("a probe on text that goes is not registered", t->start);
+        for (size_t i = 0; i < some.count; i++)
+            ext_wait(some.ps[i]);
+    }
     plat_free(some.memory);
     boundary_forget();
     plat_unlock(PLAT_PROBES);

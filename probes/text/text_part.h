@@ -19,9 +19,11 @@
 /* Lent to the engine from text_comes() to text_gone(). */
 struct text_part {
     uintptr_t start, end;
+    uintptr_t memory, memory_end;   /* what goes with it */
     struct nokprobe_marks nokprobe; /* where it carries no probe */
     /* The engine's own. */
     struct list link;
+    size_t own_count; /* registered probes of its own */
     bool closed;
 };
 
@@ -40,3 +42,12 @@ int text_comes(struct text_part *t);
  */
 void text_goes(struct text_part *t);
 void text_gone(struct text_part *t);
+
+/* text_owns - is @p a probe of its own: does @p lie in its memory, or has a handler in it?
+ * text_own_changes - @p, which is not changed while it is registered, is registered from now
+ * on (@by: 1), or no longer (-1): t->own_count changes where text_owns() says so.
+ * Locks: PLAT_PROBES held.
+ */
+struct kprobe;
+bool text_owns(const struct text_part *t, const struct kprobe *p);
+void text_own_changes(const struct kprobe *p, long by);

@@ -32,6 +32,7 @@
 
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
+#include "probes/core/cache.h"
 #include "probes/core/extend.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
@@ -164,7 +165,7 @@ static void move_all_in(struct batch *b)
         plat_sync_cores();
     for (size_t i = 0; i < b->count; i++)
         if (b->all[i].under)
-            registry_forget(b->all[i].under);
+            cache_forget(b->all[i].under);
 }
 
 static struct text_poke poke_for(const struct exchange *x)

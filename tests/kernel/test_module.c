@@ -362,6 +362,29 @@ KTEST(module, a_probe_waits_goes_and_comes_back)
     unload("guest");
 }
 
+/* All sites are walked over only for a module that has left probes of its own behind. */
+KTEST(module, it_goes_without_a_walk_over_all_sites)
+{
+    struct kprobe walks = { .symbol_name = "registry_for_each" };
+    struct kprobe on_it = { .symbol_name = "guest:guest_twice",
+                            .pre_handler = count_hit,
+                            .flags = KPROBE_FLAG_PENDING };
+
+    ktest_report(register_kprobe(&walks) == 0 && register_kprobe(&on_it) == 0,
+                 "a probe on the walk, and one on the module");
+    load_guest();
+    optimize_run();
+    unload("guest");
+    optimize_run();
+    ktest_report(on_it.flags & KPROBE_FLAG_GONE && kprobe_hits(&on_it) == 1,
+                 "it has come and gone");
+    ktest_report(kprobe_hits(&walks) == 0, "no walk");
+    ktest_report(LOAD(watcher) == 0 && unload("watcher") == 0 && kprobe_hits(&walks) > 0,
+                 "one that leaves its probes behind has them looked for");
+    ktest_report(unregister_kprobe(&on_it) == 0 && unregister_kprobe(&walks) == 0,
+                 "they are unregistered");
+}
+
 KTEST(module, a_probe_by_address_does_not_come_back)
 {
     struct kprobe p = { .pre_handler = count_hit };

@@ -10,6 +10,7 @@
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
 #include "probes/core/life.h"
+#include "probes/explain/text_phases.h"
 #include "probes/kprobe.h"
 #include "probes/text/text_stop.h"
 #include "tests/kernel/ktest.h"
@@ -31,10 +32,18 @@ static const char *const engine_names[] = { "int3", "stop-machine" };
 static uint64_t synced[MAX_CPUS];
 static unsigned steps, unsynced;
 
-static void look_at_counts(enum text_poke_step step, unsigned level)
+/* watch - let @fn be called with each phase; NULL: no more. */
+static void watch(void (*fn)(const struct text_phase *p))
 {
-    (void)step;
-    (void)level;
+    plat_lock(PLAT_TEXT);
+    text_phases_watch(fn);
+    plat_unlock(PLAT_TEXT);
+}
+
+static void look_at_counts(const struct text_phase *p)
+{
+    if (!p->cpus)
+        return;
     steps++;
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++) {
         uint64_t count = plat_sync_count(cpu);
@@ -51,11 +60,11 @@ static void straddling(enum text_poke_engine engine)
 
     text_poke_set_engine(engine);
     steps = unsynced = 0;
-    text_poke_set_hook(look_at_counts);
+    watch(look_at_counts);
     runners_start(tids);
     targets_poke_rounds(rounds);
     runners_stop(tids);
-    text_poke_set_hook(NULL);
+    watch(NULL);
     text_poke_set_engine(TEXT_POKE_INT3);
     seen_report(engine_names[engine], seen_sum(seen));
     ktest_report(steps == rounds * 12, "three steps each time");
@@ -98,11 +107,10 @@ static bool nmi_and_wait(unsigned cpu)
 
 static unsigned step_nmis[TEXT_POKE_FIRST + 1];
 
-static void nmi_to_all(enum text_poke_step step, unsigned level)
+static void nmi_to_all(const struct text_phase *p)
 {
-    (void)level;
-    for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
-        step_nmis[step] += nmi_and_wait(cpu);
+    for (unsigned cpu = 0; p->cpus && cpu < cpu_count(); cpu++)
+        step_nmis[p->step] += nmi_and_wait(cpu);
 }
 
 static void storm(enum text_poke_engine engine)
@@ -112,13 +120,13 @@ static void storm(enum text_poke_engine engine)
 
     memset(step_nmis, 0, sizeof(step_nmis));
     text_poke_set_engine(engine);
-    text_poke_set_hook(nmi_to_all);
+    watch(nmi_to_all);
     runners_start(tids);
     storming = true;
     targets_poke_rounds(rounds);
     storming = false;
     runners_stop(tids);
-    text_poke_set_hook(NULL);
+    watch(NULL);
     text_poke_set_engine(TEXT_POKE_INT3);
     seen_report(engine_names[engine], seen_sum(seen));
     seen_report("inside NMIs", seen_sum(seen_in_nmi));
@@ -190,13 +198,12 @@ static uint64_t traps_of(unsigned cpu)
 /* hold - until the last CPU has run everything a few times, and trapped. A call counts as an
  * old one before it counts as a call, so there are never fewer of them if all were.
  */
-static void hold(enum text_poke_step step, unsigned level)
+static void hold(const struct text_phase *p)
 {
     const struct seen *s = &seen[cpu_count() - 1];
     uint64_t traps = traps_of(cpu_count() - 1), old, calls, end = s->calls + TARGETS;
 
-    (void)level;
-    if (step == TEXT_POKE_FIRST)
+    if (!p->cpus || p->step == TEXT_POKE_FIRST)
         return;
     while (s->calls < end)
         pause();
@@ -221,10 +228,10 @@ KTEST(text_poke, a_cpu_that_traps_meanwhile_runs_the_old_one)
     thread_set_affinity(BIT(0));
     held = not_old = 0;
     runners_start(tids);
-    text_poke_set_hook(hold);
+    watch(hold);
     targets_poke(new_code);
     targets_poke(old_code);
-    text_poke_set_hook(NULL);
+    watch(NULL);
     runners_stop(tids);
     thread_set_affinity(UINT64_MAX);
     seen_report("held", seen_sum(seen));

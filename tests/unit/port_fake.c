@@ -6,7 +6,6 @@
 #include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
-#include "probes/core/text_poke.h"
 #include "tests/unit/port_fake_parts.h"
 
 #include <fcntl.h>
@@ -251,7 +250,6 @@ void fake_start(void)
     watched = 0;
     fake_fail_at(0);
     step_set_engine(STEP_INT3);
-    text_poke_set_hook(NULL);
 }
 
 void fake_end(void)

@@ -151,6 +151,9 @@ size_t fake_stack_area(unsigned which, uintptr_t *top);
 void fake_switches_stack(uintptr_t addr);
 /* fake_shadow_end - private to the port. */
 void fake_shadow_end(void);
+struct text_phase;
+/* fake_watch_phases - let @fn be called as by text_phases_watch(). */
+void fake_watch_phases(void (*fn)(const struct text_phase *p));
 /* fake_return - the function whose return address is at @regs->sp returns: to where that
  * says, or through the trampoline. Return: whether it was the latter.
  */

@@ -1,5 +1,6 @@
 /* port_fake_rooms.c - the platform over arrays, as the rooms above the core see it. */
 #include "probes/core/life.h"
+#include "probes/explain/text_phases.h"
 #include "probes/explain/totals.h"
 #include "probes/jump/optimize.h"
 #include "probes/jump/platform_jump.h"
@@ -29,7 +30,15 @@ void fake_rooms_start(void)
     opaque_count = compiled_count = 0;
     optimize_set_method(OPTIMIZE_OFF); /* what is about jumps asks for them */
     fake_pads_start();
+    text_phases_watch(NULL);
     text_poke_set_engine(TEXT_POKE_INT3);
+}
+
+void fake_watch_phases(void (*fn)(const struct text_phase *p))
+{
+    plat_lock(PLAT_TEXT);
+    text_phases_watch(fn);
+    plat_unlock(PLAT_TEXT);
 }
 
 void fake_rooms_end(void)

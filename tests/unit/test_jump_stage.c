@@ -1,6 +1,7 @@
 /* test_jump_stage.c - the legal moves of a jump, and the states of the site they fit. */
 #include "probes/jump/jump_stage.h"
 
+#include "probes/core/registry.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "tests/unit/port_fake.h"
@@ -115,6 +116,56 @@ static void a_life(void)
     fake_end();
 }
 
+static bool count_one(struct site *site, void *count)
+{
+    (void)site;
+    ++*(unsigned *)count;
+    return true;
+}
+
+static unsigned marked(void)
+{
+    unsigned count = 0;
+
+    registry_for_each_marked(count_one, &count);
+    return count;
+}
+
+/* The optimizer walks over marks: of all sites, only those that are no jumps have one. */
+static void what_is_a_jump_has_no_mark(void)
+{
+    struct kprobe ps[8] = { 0 }, *pointers[8];
+
+    fake_start();
+    CHECK_EQ(optimize_set_method(OPTIMIZE_PUN), 0);
+    for (unsigned i = 0; i < 8; i++) {
+        ps[i].addr = fake_function("fn", "48 c7 c0 01 00 00 00 c3");
+        ps[i].pre_handler = pre;
+        pointers[i] = &ps[i];
+        CHECK_EQ(register_kprobe(&ps[i]), 0);
+        CHECK_EQ(marked(), i + 1);
+    }
+    optimize_run();
+    CHECK_EQ(marked(), 0);
+    unoptimize_around(&ps[3].site, 1);
+    CHECK_EQ(marked(), 1);
+    optimize_refuse(ps[3].site, PROBE_NO_LANDING);
+    optimize_run();
+    CHECK_EQ(marked(), 1);
+    CHECK_EQ(disable_kprobe(&ps[3]), 0);
+    unoptimize_around(&ps[5].site, 1);
+    optimize_run();
+    CHECK_EQ(marked(), 1); /* its reason is still to be cleared */
+    optimize_retry();
+    CHECK_EQ(jump_site(ps[3].site)->jump_why, PROBE_OK);
+    CHECK_EQ(enable_kprobe(&ps[3]), 0);
+    optimize_run();
+    CHECK(jump_is_at(ps[3].site, STAGE_JUMP));
+    CHECK_EQ(marked(), 0);
+    CHECK_EQ(unregister_kprobes(pointers, 8), 0);
+    fake_end();
+}
+
 /* A neighbour that was evicted is a site without a probe. When its jump has gone, its
  * breakpoint waits for nothing, until a probe comes there.
  */
@@ -144,4 +195,4 @@ static void a_probe_makes_an_idle_breakpoint_wait(void)
 
 UNIT_TESTS(the_table_is_what_moves_are_checked_by,
            to_wait_is_to_stay_refused_where_there_is_a_reason, every_stage_has_a_name,
-           a_life, a_probe_makes_an_idle_breakpoint_wait)
+           a_life, what_is_a_jump_has_no_mark, a_probe_makes_an_idle_breakpoint_wait)

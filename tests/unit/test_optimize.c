@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/core/text_poke.h"
+#include "probes/explain/text_phases.h"
 #include "probes/insn/encode.h"
 #include "probes/jump/detour.h"
 #include "probes/jump/jump_site.h"
@@ -234,11 +235,9 @@ static void between_jumps_one_goes_and_comes(void)
 static size_t strays;
 
 /* What is neither an int3 nor the original is a jump, and leads to its detour. */
-static void look_for_strays(enum text_poke_step step, unsigned level)
+static void look_for_strays(const struct text_phase *p)
 {
-    (void)step;
-    (void)level;
-    for (size_t i = 0; i < COUNT; i++) {
+    for (size_t i = 0; p->cpus && i < COUNT; i++) {
         uint8_t first = byte_at(probes[i].addr);
 
         strays += first != 0xcc && first != probes[i].site->bytes[0] && !lands(i);
@@ -251,7 +250,7 @@ static void no_jump_leads_elsewhere_on_the_way(void)
     start();
     CHECK_EQ(register_kprobes(pointers, COUNT), 0);
     strays = 0;
-    text_poke_set_hook(look_for_strays);
+    fake_watch_phases(look_for_strays);
     for (size_t i = 0; i < COUNT; i++) {
         CHECK_EQ(disable_kprobe(&probes[i]), 0);
         CHECK_EQ(enable_kprobe(&probes[i]), 0);
@@ -263,7 +262,7 @@ static void no_jump_leads_elsewhere_on_the_way(void)
         CHECK_EQ(enable_kprobe(&probes[i]), 0);
     optimize_run();
     CHECK_EQ(jumps(), COUNT);
-    text_poke_set_hook(NULL);
+    fake_watch_phases(NULL);
     CHECK_EQ(strays, 0);
     CHECK_EQ(unregister_kprobes(pointers, COUNT), 0);
     fake_end();
@@ -691,11 +690,9 @@ static size_t many_jumps(void)
 }
 
 /* look_for_strays_of_many - as look_for_strays(), and faster. */
-static void look_for_strays_of_many(enum text_poke_step step, unsigned level)
+static void look_for_strays_of_many(const struct text_phase *p)
 {
-    (void)step;
-    (void)level;
-    for (size_t i = 0; i < MANY; i++) {
+    for (size_t i = 0; p->cpus && i < MANY; i++) {
         const struct site *site = many[i].site;
         const uint8_t *at = (const uint8_t *)site->addr;
         uintptr_t target, end = site->addr + jump_site(site)->jump_span;
@@ -718,11 +715,11 @@ static void where_many_read_each_other_the_lowest_goes_first(void)
     CHECK_EQ(many_jumps(), MANY);
     last = many[MANY - 1].site;
     strays = 0;
-    text_poke_set_hook(look_for_strays_of_many);
+    fake_watch_phases(look_for_strays_of_many);
     plat_lock(PLAT_PROBES);
     unoptimize_around(&last, 1);
     plat_unlock(PLAT_PROBES);
-    text_poke_set_hook(NULL);
+    fake_watch_phases(NULL);
     CHECK_EQ(strays, 0);
     CHECK_EQ(many_jumps(), 0);
     CHECK_EQ(unoptimize_jumps(), 0);
@@ -738,12 +735,12 @@ static void where_many_read_each_other_all_but_one_remain(void)
 {
     start_many();
     strays = 0;
-    text_poke_set_hook(look_for_strays_of_many);
+    fake_watch_phases(look_for_strays_of_many);
     CHECK_EQ(disable_kprobe(&many[MANY - 1]), 0);
     CHECK_EQ(many_jumps(), MANY - 1);
     CHECK_EQ(enable_kprobe(&many[MANY - 1]), 0);
     CHECK_EQ(many_jumps(), MANY);
-    text_poke_set_hook(NULL);
+    fake_watch_phases(NULL);
     CHECK_EQ(strays, 0);
     CHECK_EQ(unregister_kprobes(many_pointers, MANY), 0);
     CHECK(fake_text_is_original());

@@ -247,6 +247,76 @@ static void for_each_visits_each_once_and_no_grave(void)
     fake_end();
 }
 
+/* ---- marks ---- */
+
+static bool visit_marked(struct site *site, void *arg)
+{
+    visit(site, arg);
+    return site->class;
+}
+
+/* marked - how many sites are visited; those of class 0 lose their marks. */
+static unsigned marked(struct site *sites, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        sites[i].len = 0;
+    visits = 0;
+    registry_for_each_marked(visit_marked, &visits);
+    return visits;
+}
+
+static void only_marked_sites_are_visited(void)
+{
+    struct site *sites;
+
+    fake_start();
+    sites = sites_make(700);
+    registry_mark(&sites[0]); /* there is no table yet */
+    insert_all(sites, 700);
+    CHECK_EQ(marked(sites, 700), 0);
+    for (size_t i = 0; i < 700; i += 70) {
+        sites[i].class = 1;
+        registry_mark(&sites[i]);
+    }
+    CHECK_EQ(marked(sites, 700), 10);
+    for (size_t i = 0; i < 700; i++)
+        CHECK_EQ(sites[i].len, i % 70 == 0);
+    sites[70].class = 0;
+    CHECK_EQ(marked(sites, 700), 10); /* the last time for this one */
+    CHECK_EQ(marked(sites, 700), 9);
+    registry_remove(&sites[140]);
+    CHECK_EQ(marked(sites, 700), 8);
+    registry_mark(&sites[140]);
+    CHECK_EQ(marked(sites, 700), 8);
+    CHECK_EQ(registry_insert(&sites[140]), 0);
+    CHECK_EQ(marked(sites, 700), 8);
+    remove_all(sites, 700);
+    fake_end();
+}
+
+static void a_mark_outlives_the_table_and_the_site(void)
+{
+    struct site *sites, successor;
+
+    fake_start();
+    sites = sites_make(2000);
+    for (size_t i = 0; i < 2000; i++) {
+        sites[i].class = i % 100 == 0;
+        CHECK_EQ(registry_insert(&sites[i]), 0);
+        if (sites[i].class)
+            registry_mark(&sites[i]);
+    }
+    CHECK_EQ(marked(sites, 2000), 20);
+    successor = sites[0];
+    registry_replace(&sites[0], &successor);
+    successor.len = 0;
+    CHECK_EQ(marked(sites, 2000), 20);
+    CHECK_EQ(successor.len, 1);
+    registry_replace(&successor, &sites[0]);
+    remove_all(sites, 2000);
+    fake_end();
+}
+
 /* ---- the cache ---- */
 
 static struct site *find_cached(struct probe_cpu *cpu, uintptr_t addr)
@@ -372,7 +442,8 @@ UNIT_TESTS(nothing_is_found_in_nothing, from_one_to_100000_all_are_found,
            coming_and_going_does_not_make_it_grow, same_answers_as_an_array_of_booleans,
            the_old_table_is_freed_after_a_synchronisation,
            without_memory_to_grow_nothing_changes, without_memory_at_all_it_says_so,
-           for_each_visits_each_once_and_no_grave, a_second_hit_comes_from_the_cache,
+           for_each_visits_each_once_and_no_grave, only_marked_sites_are_visited,
+           a_mark_outlives_the_table_and_the_site, a_second_hit_comes_from_the_cache,
            what_is_not_there_is_not_cached, no_cpu_remembers_a_removed_site,
            addresses_that_share_a_place_in_the_cache_are_kept_apart,
            an_nmi_leaves_the_cache_alone, an_nmi_does_not_ask_the_cache)

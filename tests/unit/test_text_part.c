@@ -165,5 +165,75 @@ static void they_leave_the_others_waiting(void)
     end();
 }
 
+static int pre(struct kprobe *p, struct pt_regs *regs)
+{
+    (void)p;
+    (void)regs;
+    return 0;
+}
+
+/* A module that has taken its probes back itself costs no look at those of all others. */
+static void probes_of_its_own_are_counted(void)
+{
+    struct kprobe inside = { .symbol_name = "fn", .offset = 1 }, by_handler = inside,
+                  foreign = inside, *both[] = { &inside, &by_handler };
+
+    start();
+    part.memory = (uintptr_t)&inside;
+    part.memory_end = (uintptr_t)(&inside + 1);
+    by_handler.pre_handler = (kprobe_pre_handler_t)(part.start + 2);
+    foreign.pre_handler = pre;
+    CHECK_EQ(register_kprobe(&foreign), 0);
+    CHECK_EQ(part.own_count, 0);
+    CHECK_EQ(register_kprobes(both, 2), 0);
+    CHECK_EQ(part.own_count, 2);
+    CHECK_EQ(register_kprobe(&inside), -EEXIST);
+    CHECK_EQ(part.own_count, 2);
+    text_goes(&part);
+    CHECK(inside.flags & KPROBE_FLAG_GONE);
+    CHECK_EQ(part.own_count, 2); /* they wait */
+    CHECK_EQ(unregister_kprobe(&by_handler), 0);
+    CHECK_EQ(part.own_count, 1);
+    CHECK_EQ(unregister_kprobe(&inside), 0);
+    CHECK_EQ(part.own_count, 0);
+    inside = (struct kprobe){ .symbol_name = "later", .flags = KPROBE_FLAG_PENDING };
+    CHECK_EQ(register_kprobe(&inside), 0);
+    CHECK_EQ(part.own_count, 1);
+    CHECK_EQ(unregister_kprobe(&inside), 0);
+    CHECK_EQ(part.own_count, 0);
+    CHECK_EQ(unregister_kprobe(&foreign), 0);
+    text_gone(&part);
+    CHECK_EQ(text_comes(&part), 0);
+    end();
+}
+
+/* What is refused in the middle of a set was not counted, or is not any more. */
+static void a_refused_set_is_not_counted(void)
+{
+    struct kprobe ps[3] = { { .symbol_name = "fn", .offset = 1 },
+                            { .symbol_name = "later", .flags = KPROBE_FLAG_PENDING },
+                            { .symbol_name = "fn", .offset = COUNT + 7 } };
+    struct kprobe *set[] = { &ps[0], &ps[1], &ps[2] };
+
+    start();
+    part.memory = (uintptr_t)ps;
+    part.memory_end = (uintptr_t)(ps + 3);
+    CHECK(register_kprobes(set, 3) < 0);
+    CHECK_EQ(part.own_count, 0);
+    for (unsigned n = 1; n < 6; n++) {
+        fake_fail_at(n);
+        CHECK(register_kprobes(set, 2) == 0 || part.own_count == 0);
+        fake_fail_at(0);
+        if (!part.own_count)
+            continue;
+        CHECK_EQ(part.own_count, 2);
+        CHECK_EQ(unregister_kprobes(set, 2), 0);
+        ps[1].flags = KPROBE_FLAG_PENDING;
+    }
+    CHECK_EQ(part.own_count, 0);
+    end();
+}
+
 UNIT_TESTS(they_go_by_address_and_come_back, they_go_without_memory,
-           a_probe_that_is_refused_waits, they_leave_the_others_waiting)
+           a_probe_that_is_refused_waits, they_leave_the_others_waiting,
+           probes_of_its_own_are_counted, a_refused_set_is_not_counted)

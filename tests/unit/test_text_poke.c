@@ -2,6 +2,7 @@
  * synchronisations is whole.
  */
 #include "probes/core/text_poke.h"
+#include "probes/explain/text_phases.h"
 #include "probes/text/text_stop.h"
 
 #include "tests/unit/port_fake.h"
@@ -23,12 +24,12 @@ static struct {
 static size_t seen_count;
 static uintptr_t looked_at;
 
-static void look(enum text_poke_step step, unsigned level)
+static void look(const struct text_phase *p)
 {
-    if (seen_count == SEEN_MAX)
+    if (!p->cpus || seen_count == SEEN_MAX)
         return;
-    seen[seen_count].step = step;
-    seen[seen_count].level = level;
+    seen[seen_count].step = p->step;
+    seen[seen_count].level = p->level;
     memcpy(seen[seen_count++].bytes, (const void *)looked_at, SEEN_LEN);
 }
 
@@ -46,9 +47,9 @@ static void watched(struct text_poke *pokes, size_t count, uintptr_t at)
     seen_count = 0;
     fake.syncs = 0;
     fake_log_start(0);
-    text_poke_set_hook(look);
+    fake_watch_phases(look);
     batch(pokes, count);
-    text_poke_set_hook(NULL);
+    fake_watch_phases(NULL);
 }
 
 #define CHECK_SEEN(i, its_step, its_level, hex)                                          \

@@ -7,6 +7,7 @@
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 #include "probes/core/text_poke.h"
+#include "probes/explain/text_phases.h"
 #include "probes/jump/jump_site.h"
 #include "probes/jump/optimize.h"
 #include "probes/region/targets.h"
@@ -211,12 +212,11 @@ static struct {
 } trapped;
 
 /* trap - another CPU runs into the guard. */
-static void trap(enum text_poke_step step, unsigned level)
+static void trap(const struct text_phase *p)
 {
     struct pt_regs regs = fake_regs();
 
-    (void)level;
-    if (step == TEXT_POKE_FIRST || trapped.count)
+    if (!p->cpus || p->step == TEXT_POKE_FIRST || trapped.count)
         return;
     trapped.count++;
     CHECK(fake_int3(&regs, trap_at));
@@ -230,9 +230,9 @@ static void exchange_trapping(uintptr_t at, const char *hex)
 {
     memset(&trapped, 0, sizeof(trapped));
     trap_at = at;
-    text_poke_set_hook(trap);
+    fake_watch_phases(trap);
     CHECK_EQ(exchange(at, hex, XMC_INT3), 0);
-    text_poke_set_hook(NULL);
+    fake_watch_phases(NULL);
     CHECK_EQ(trapped.count, 1);
 }
 
