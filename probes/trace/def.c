@@ -63,9 +63,10 @@ static int parse_kind(struct making *making)
     if (len >= DEF_NAME_MAX || fetch_number(making->head.p + 1, len, &count) || !count ||
         count > UINT32_MAX)
         return def_refuse(making, 0, 1, TRACE_BAD_MAXACT, -EINVAL);
-    if (count > DEF_MAXACTIVE_MAX)
+    if (count > DEF_MAXACTIVE_MAX && count <= INT32_MAX)
         return def_refuse(making, 0, 1, TRACE_MAXACT_TOO_BIG, -EINVAL);
-    making->maxactive = (unsigned)count;
+    /* Linux reads the number into an int, and one below 0 is as if there were none. */
+    making->maxactive = count <= INT32_MAX ? (unsigned)count : 0;
     return 0;
 }
 
@@ -131,7 +132,8 @@ static int def_parse_symbol(struct making *making)
         return 0;
     making->addr += making->offset;
     making->at_entry = making->host->is_entry(making->addr);
-    if (making->is_return && !making->at_entry)
+    /* Data is refused when the probe is registered, and so with another text. */
+    if (making->is_return && !making->at_entry && making->offset)
         return def_refuse(making, PLACE, 0, TRACE_BAD_RETPROBE, -EINVAL);
     return 0;
 }
@@ -257,7 +259,7 @@ static int parse_place(struct making *making)
 
 static bool is_good_group(const char *name, size_t len)
 {
-    if (!len || !(isalpha((unsigned char)*name) || *name == '_'))
+    if (!len || isdigit((unsigned char)*name))
         return false;
     for (size_t i = 0; i < len; i++)
         if (!isalnum((unsigned char)name[i]) && !strchr("_-", name[i]))
@@ -446,6 +448,7 @@ static struct def_word named_argument(const struct making *making, struct def_wo
 
     if (!making->is_return || !making->at_entry || !host->param || digits < 5 ||
         word.len > FETCH_TEXT_MAX || memcmp(word.p, "$arg", 4) != 0 ||
+        strspn(word.p + 4, "0123456789") != digits - 4 ||
         fetch_number(word.p + 4, digits - 4, &n) || !n || n > FETCH_REG_ARGS)
         return word;
     len = host->param(making->addr, (unsigned)n - 1, &name);
@@ -483,6 +486,9 @@ static int parse_arg(struct making *making, struct def *def, struct def_word wor
     arg->code = kept;
     arg->offset = def->args_size;
     def->args_size += (unsigned)fetch_fixed_size(arg);
+    if (def->args_size > DEF_ARGS_SIZE_MAX)
+        return def_refuse(making, FIRST_ARG + def->arg_count, body, TRACE_EVENT_TOO_BIG,
+                          -E2BIG);
     def->has_strings |= arg->type->kind == FETCH_STRING;
     def->arg_count++;
     return 0;
@@ -590,7 +596,7 @@ static int make_def(struct making *making, const char *args, struct def **out)
     int err;
 
     if (count > FETCH_ARGS_MAX)
-        return def_refuse(making, FIRST_ARG, 0, TRACE_TOO_MANY_ARGS, -E2BIG);
+        return def_refuse(making, 0, 0, TRACE_NO_ERROR, -E2BIG); /* as Linux 6.12 */
     size = sizeof(*def) + room_size(args, count) + making->symbol.len + 8;
     def = making->host->alloc(size);
     if (!def)

@@ -22,6 +22,7 @@
 #define DEF_LINE_MAX 4096      /* bytes of a line, its newline and a NUL included */
 #define DEF_NAME_MAX 64        /* bytes of a group's or event's name, NUL included */
 #define DEF_MAXACTIVE_MAX 4096 /* instances */
+#define DEF_ARGS_SIZE_MAX 3072 /* bytes of a record's arguments, strings not counted */
 #define DEF_GROUP "kprobes"    /* where none is named */
 #define DEF_WATCH_GROUP "wprobes"
 

@@ -56,10 +56,11 @@
     X(DIFF_PROBE_TYPE, "Probe type is different from existing probe")                    \
     X(DIFF_ARG_TYPE, "Argument type or name is different from existing probe")           \
     X(SAME_PROBE, "There is already the exact same probe event")                         \
+    X(NO_BTFARG, "This variable is not found at this probe point")                       \
     X(NOFENTRY_ARGS, "$arg* can be used only on function entry or exit")                 \
     X(NEED_STRING_TYPE, "$comm and immediate-string only accepts string type")           \
-    X(TOO_MANY_ARGS, "Too many arguments are specified")                                 \
     X(TOO_MANY_EARGS, "Too many entry arguments specified")                              \
+    X(EVENT_TOO_BIG, "Event too big (too many fields?)")                                 \
     X(BAD_AGENT, "Invalid program of gdb")                                               \
     X(BAD_ACCESS_FMT, "Access memory address requires @")                                \
     X(BAD_ACCESS_TYPE, "Bad memory access type")                                         \

@@ -166,17 +166,31 @@ static int parse_numbered_argument(struct fetch_parser *parse, unsigned i)
     return 0;
 }
 
+/* has_parameter - a function that debug data knows nothing of may have any. */
+static bool has_parameter(const struct fetch_context *context, uint64_t n)
+{
+    const char *name;
+
+    if (!context->param || !context->function ||
+        !context->param(context->function, 0, &name))
+        return true;
+    return n <= FETCH_ARGS_MAX &&
+           context->param(context->function, (unsigned)n - 1, &name) > 0;
+}
+
 static int parse_argument(struct fetch_parser *parse, struct piece number)
 {
     struct fetch_context *context = parse->context;
     uint64_t n;
 
-    if (!decimal(number, &n) || (context->is_return && !context->entry_args))
+    if (!decimal(number, &n) || (context->is_return && (!context->entry_args || !n)))
         return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
-    if (!n || n > context->stack_words)
-        return fetch_refuse(parse, TRACE_BAD_ARG_NUM, parse->column, -EINVAL);
+    if (context->is_return && !has_parameter(context, n))
+        return fetch_refuse(parse, TRACE_NO_BTFARG, parse->column, -ENOENT);
     if (!context->is_return && !context->at_entry)
         return fetch_refuse(parse, TRACE_NOFENTRY_ARGS, parse->column, -EINVAL);
+    if (!n || n > context->stack_words)
+        return fetch_refuse(parse, TRACE_BAD_ARG_NUM, parse->column, -EINVAL);
     return parse_numbered_argument(parse, (unsigned)n - 1);
 }
 

@@ -126,6 +126,7 @@ static size_t column(const struct filter_parser *parse, const char *at)
 
 static int parse_field(struct filter_parser *parse, struct filter_step *step)
 {
+    static const char user_string[] = ".ustring";
     const char *name = parse->at;
     const struct filter_field *field;
 
@@ -140,6 +141,11 @@ static int parse_field(struct filter_parser *parse, struct filter_step *step)
                              column(parse, parse->at), -EINVAL);
     step->field = *field;
     step->field.name = NULL;
+    /* Says that a pointer is one into a user's memory. No field holds such a pointer: the
+     * string itself is in the record.
+     */
+    if (!strncmp(parse->at, user_string, sizeof(user_string) - 1))
+        parse->at += sizeof(user_string) - 1;
     filter_skip_blanks(parse);
     return 0;
 }

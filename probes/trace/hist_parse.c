@@ -41,12 +41,15 @@ const char *hist_error_text(enum hist_error_id id)
     return (size_t)id < ARRAY_LEN(texts) ? texts[id] : "";
 }
 
+/* hist_refuse - @at: where the caret goes; NULL: to the beginning, as Linux has it of what is
+ * empty.
+ */
 static int hist_refuse(struct hist_parser *parse, enum hist_error_id id, const char *at)
 {
     *parse->error = (struct hist_error){
         .err = -EINVAL,
         .id = id,
-        .column = id ? PREFIX_LEN + (unsigned)(at - parse->spec) : 0,
+        .column = id && at ? PREFIX_LEN + (unsigned)(at - parse->spec) : 0,
     };
     return -EINVAL;
 }
@@ -97,12 +100,14 @@ static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
         bool is_value = show == HIST_MIN || show == HIST_MAX;
 
         if (modifiers[show] && word_is(modifier, modifiers[show]) && !is_text &&
-            (is_value != is_key || show == HIST_HEX)) {
+            (is_value != is_key || show == HIST_HEX) &&
+            (show != HIST_EXECNAME || !strcmp(part->field.name, "common_pid"))) {
             part->show = (enum hist_show)show;
             return 0;
         }
     }
-    return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, modifier.p);
+    return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR,
+                       modifier.len ? modifier.p : NULL);
 }
 
 static bool is_stack(struct hist_word name)
@@ -124,7 +129,7 @@ static int parse_part(struct hist_parser *parse, struct hist_word word, bool is_
     }
     field = filter_field_find(parse->fields, parse->field_count, name.p, name.len);
     if (!field)
-        return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name.p);
+        return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name.len ? name.p : NULL);
     part->field = *field;
     if (field->kind != FILTER_NUMBER && field->kind != FILTER_CPU) {
         if (!is_key)
@@ -269,7 +274,8 @@ static int parse_assignment(struct hist_parser *parse, struct hist_word word,
     } else if (word_is(name, "name")) {
         parse->name = value;
     } else if (word_is(name, "size")) {
-        if (fetch_number(value.p, value.len, &parse->size))
+        if (fetch_number(value.p, value.len, &parse->size) ||
+            parse->size <= HIST_SIZE_MIN / 2)
             return hist_refuse(parse, HIST_NONE_ERROR, word.p);
     } else {
         return hist_refuse(parse, HIST_ACTION_NOT_FOUND_ERROR, word.p);
@@ -292,8 +298,8 @@ static int parse_word(struct hist_parser *parse, struct hist_word word)
         hist->request = HIST_CLEAR;
     else if (word_is(word, "nohitcount") || word_is(word, "NOHC"))
         hist->no_hitcount = true;
-    else
-        return hist_refuse(parse, HIST_ACTION_NOT_FOUND_ERROR, word.p);
+    else /* as Linux, which has no sentence for a word that it does not know */
+        return hist_refuse(parse, HIST_NONE_ERROR, word.p);
     return 0;
 }
 

@@ -50,15 +50,15 @@ size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
 
     PRINT(&out, "hist:");
     if (hist->name)
-        PRINT(&out, "%s:", hist->name);
+        PRINT(&out, "name=%s:", hist->name);
     PRINT(&out, "keys=");
     for (unsigned i = 0; i < hist->key_count; i++) {
         PRINT(&out, "%s", i ? "," : "");
         print_part(&out, &hist->key[i]);
     }
-    PRINT(&out, ":vals=hitcount");
+    PRINT(&out, ":vals=%s", hist->no_hitcount && hist->val_count ? "" : "hitcount");
     for (unsigned i = 0; i < hist->val_count; i++) {
-        PRINT(&out, ",");
+        PRINT(&out, "%s", i || !hist->no_hitcount ? "," : "");
         print_part(&out, &hist->val[i]);
     }
     PRINT(&out, ":sort=");

@@ -53,12 +53,13 @@ static char *cut(char *p, const char *delims)
 /* trigger_parse_filter - "if FILTER", or nothing. */
 static int trigger_parse_filter(struct trigger *trigger, char *text)
 {
-    if (!*text)
+    /* Of several histograms the filter says which one is removed. Else it is not read. */
+    if (!*text || (trigger->remove && trigger->kind != TRIGGER_HIST))
         return 0;
     if (strncmp(text, "if", 2) != 0 || !isspace((unsigned char)text[2]))
         return -EINVAL;
-    text = skip_blanks(text + 2);
-    if (!*text)
+    text += 3;
+    if (!*skip_blanks(text))
         return -EINVAL;
     trigger->filter = text;
     return 0;
@@ -78,7 +79,7 @@ static int parse_count(struct trigger *trigger, const char *text)
     return 0;
 }
 
-/* To take a trigger away its line may be written as it is listed: "!traceoff:unlimited". */
+/* A count may be written as it is listed. */
 static bool is_listed_count(const char *text)
 {
     return !strncmp(text, "unlimited", 9) || !strncmp(text, "count=", 6);
@@ -89,8 +90,8 @@ static int parse_plain(struct trigger *trigger, char *rest)
     char *number = rest;
     int err;
 
-    if (trigger->remove && is_listed_count(rest))
-        return trigger_parse_filter(trigger, cut(rest, " \t"));
+    if (trigger->remove)
+        return 0; /* by its name; the rest is not read */
     if (!isdigit((unsigned char)*number))
         return trigger_parse_filter(trigger, rest);
     rest = cut(number, " \t");
@@ -235,10 +236,16 @@ size_t trigger_print(const struct trigger *trigger, char *buf, size_t size)
         trigger->filter ? " if " : "", trigger->filter ? trigger->filter : "");
 }
 
+/* excluding_kind - enable_event stands for disable_event, too: there is one of both only. */
+static enum trigger_kind excluding_kind(const struct trigger *trigger)
+{
+    return trigger->kind == TRIGGER_DISABLE_EVENT ? TRIGGER_ENABLE_EVENT : trigger->kind;
+}
+
 bool trigger_is_same(const struct trigger *a, const struct trigger *b)
 {
     if (switches_an_event(a->kind))
-        return a->kind == b->kind && !strcmp(a->group, b->group) &&
+        return excluding_kind(a) == excluding_kind(b) && !strcmp(a->group, b->group) &&
                !strcmp(a->event, b->event);
     if (names_a_watch(a->kind))
         return a->kind == b->kind && !strcmp(a->event, b->event);

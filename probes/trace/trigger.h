@@ -47,11 +47,11 @@ struct trigger {
     const char *filter;        /* behind "if"; NULL: each hit */
 };
 
-/* What the file shows where there is no trigger. */
+/* What the file shows where there is no trigger: as on Linux, so without those of watches. */
 #define TRIGGER_NONE                                                                     \
     "# Available triggers:\n"                                                            \
     "# traceon traceoff snapshot stacktrace enable_event disable_event enable_hist "     \
-    "disable_hist set_wprobe clear_wprobe hist\n"
+    "disable_hist hist\n"
 
 /* trigger_parse - @out: the caller's until trigger_free(). Whether the event exists, and what
  * the filter and the histogram mean, is the caller's to find out.

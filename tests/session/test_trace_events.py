@@ -277,7 +277,8 @@ def named_histograms(files):
     tap.check(files.text("error_log").endswith(
         f"error: {wanted}\n  Command: hist:keys=n.hex:name=both\n{' ' * 32}^\n"), "say so")
     files.put(*trigger("open", "!hist:name=both:keys=n"))
-    tap.check("hist:both:keys=n" in files.text("events/kprobes/close/trigger"), "one stays")
+    tap.check("hist:name=both:keys=n" in files.text("events/kprobes/close/trigger"),
+              "one stays")
     files.put("events/kprobes/close/trigger", "", ">")
 
 

@@ -66,9 +66,9 @@ def sizes(files):
     tap.equal(files.write("buffer_size_kb", "x"), EINVAL, "so is what is no number")
     tap.equal(files.write("per_cpu/cpu1/buffer_size_kb", "100\n"), 0, "that of one CPU")
     tap.equal(files.text("buffer_size_kb"), "X\n", "they differ")
-    tap.equal(files.text("per_cpu/cpu1/buffer_size_kb"), "100\n", "as it was asked for")
+    tap.equal(files.text("per_cpu/cpu1/buffer_size_kb"), "103\n", "as many pages as hold it")
     tap.equal(files.write("buffer_size_kb", "64"), 0, "those of all")
-    tap.equal(files.text("buffer_total_size_kb"), "128\n", "all together again")
+    tap.equal(files.text("buffer_total_size_kb"), "134\n", "all together again")
 
 
 def markers(files):
@@ -121,7 +121,7 @@ def choices(files):
     tap.equal(files.write("current_tracer", "nop\n"), 0, "may be chosen")
     tap.equal(files.write("current_tracer", "function"), EINVAL, "another one not")
     tap.equal(files.text("trace_clock"),
-              "[local] global counter mono mono_raw boot x86-tsc\n", "clocks")
+              "[local] global counter uptime perf mono mono_raw boot tai x86-tsc\n", "clocks")
     tap.equal(files.write("trace_clock", "counter"), 0, "another clock")
     files.mark("x", "y")
     counts = [int(n) for n in re.findall(r" (\d+): tracing", files.text("trace"))]

@@ -90,9 +90,9 @@ static void lines_and_how_they_are_listed(void)
           "hist:keys=ip.sym,b.hex,a.log2:vals=hitcount,a:sort=hitcount:size=2048 "
           "[paused]" },
         { "keys=a.buckets=16:values=b.max:sort=a.ascending:name=n:nohitcount",
-          "hist:n:keys=a.buckets=16:vals=hitcount,b.max:sort=a.buckets=16:size=2048"
+          "hist:name=n:keys=a.buckets=16:vals=b.max:sort=a.buckets=16:size=2048"
           ":nohitcount [active]" },
-        { "keys=stacktrace,common_pid.execname,cpu:size=1",
+        { "keys=stacktrace,common_pid.execname,cpu:size=65",
           "hist:keys=stacktrace,common_pid.execname,cpu:vals=hitcount:sort=hitcount"
           ":size=128 [active]" },
         { "keys=s,ip.sym-offset",
@@ -148,8 +148,12 @@ static void lines_that_are_refused(void)
         { "keys=a:size=x", "No error", 0 },
         { "keys=a:size=131073", "No error", 0 },
         { "keys=a:x=1", "Action not found", 12 },
-        { "keys=a:junk", "Action not found", 12 },
-        { "keys=a::pause", "Action not found", 12 },
+        { "keys=a:junk", "No error", 0 },
+        { "keys=a:size=64", "No error", 0 },
+        { "keys=a.execname", "Invalid field modifier", 12 },
+        { "keys=a.", "Invalid field modifier", 0 },
+        { "keys=a,", "Couldn't find field", 0 },
+        { "keys=a::pause", "No error", 0 },
     };
     struct hist_error error;
     struct hist *hist;

@@ -28,7 +28,7 @@ static void lines_and_how_they_are_listed(void)
         { "traceon: 0x10", "traceon:count=16" },
         { "traceon:", "traceon:unlimited" },
         { "traceoff if a == 1", "traceoff:unlimited if a == 1" },
-        { "stacktrace:3 if  a == 1 && b", "stacktrace:count=3 if a == 1 && b" },
+        { "stacktrace:3 if  a == 1 && b", "stacktrace:count=3 if  a == 1 && b" },
         { "snapshot", "snapshot:unlimited" },
         { "enable_event:kprobes:ev2", "enable_event:kprobes:ev2:unlimited" },
         { "disable_event:g:e:2 if a", "disable_event:g:e:count=2 if a" },
@@ -143,7 +143,8 @@ static void which_triggers_exclude_each_other(void)
     check_same("snapshot", "stacktrace", false);
     check_same("enable_event:g:e", "enable_event:g:e:1", true);
     check_same("enable_event:g:e", "enable_event:g:f", false);
-    check_same("enable_event:g:e", "disable_event:g:e", false);
+    check_same("enable_event:g:e", "disable_event:g:e", true);
+    check_same("enable_event:g:e", "disable_event:g:f", false);
     check_same("enable_event:g:e", "traceon", false);
     check_same("set_wprobe:w:f", "set_wprobe:w:g+4:1", true);
     check_same("set_wprobe:w:f", "set_wprobe:v:f", false);

@@ -204,12 +204,12 @@ int buffer_set_size(int cpu, uint64_t kb)
 
 uint64_t buffer_size(unsigned cpu)
 {
-    return cpus[cpu].kb;
+    return pages_of(cpus[cpu].kb) * RING_DATA_LEN / 1024;
 }
 
 uint64_t buffer_wanted(unsigned cpu)
 {
-    return cpus[cpu].wanted;
+    return cpus[cpu].wanted == cpus[cpu].kb ? buffer_size(cpu) : cpus[cpu].wanted;
 }
 
 void buffer_reset(int cpu)

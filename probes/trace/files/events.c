@@ -520,6 +520,7 @@ static int set_words(void *priv UNUSED, const char *text)
     int err = 0;
 
     /* The text is a copy of our own. */
+    text += strspn(text, BLANKS);
     for (char *word = (char *)(uintptr_t)text; !err && *word;) {
         size_t len = strcspn(word, BLANKS);
         char *next = word + len;

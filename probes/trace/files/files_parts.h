@@ -14,6 +14,9 @@ int trace_show_cpu(struct seq *s, int cpu, enum merge_how how);
  */
 int trace_show_snapshot(struct seq *s);
 
+/* trace_word - what was written, without the blanks around it.  @len: its length, both ways.
+ */
+const char *trace_word(const char *text, size_t *len);
 /* trace_number - a written number, as Linux's kstrtoul() takes it: decimal, one newline
  * behind it.  Return: 0; -EINVAL, -ERANGE.
  * trace_switch - 0 or 1, the same way.  Return: 0; -EINVAL, -ERANGE.

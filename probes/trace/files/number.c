@@ -1,10 +1,20 @@
-/* number.c - numbers that are written to files. */
+/* number.c - words and numbers that are written to files. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/trace/files/files_parts.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *trace_word(const char *text, size_t *len)
+{
+    while (*len && isspace((unsigned char)text[*len - 1]))
+        --*len;
+    for (; *len && isspace((unsigned char)*text); --*len)
+        text++;
+    return text;
+}
 
 int trace_number(const char *text, size_t len, uint64_t *out)
 {

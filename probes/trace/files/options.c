@@ -67,21 +67,14 @@ static bool is_word(const char *text, size_t len, const char *word)
     return strlen(word) == len && !memcmp(text, word, len);
 }
 
-/* word_len - of a written word, without blanks and the newline behind it. */
-static size_t word_len(const char *text, size_t len)
-{
-    while (len && (text[len - 1] == '\n' || text[len - 1] == ' '))
-        len--;
-    return len;
-}
-
 static long options_write(void *priv UNUSED, const char *text, size_t len)
 {
-    size_t word = word_len(text, len);
-    bool no = word > 2 && !memcmp(text, "no", 2);
+    size_t word = len;
+    const char *p = trace_word(text, &word);
+    bool no = word > 2 && !memcmp(p, "no", 2);
 
     for (unsigned i = 0; i < OPTIONS; i++)
-        if (is_word(text + 2 * no, word - 2 * no, names[i])) {
+        if (is_word(p + 2 * no, word - 2 * no, names[i])) {
             option_set(i, !no);
             return (long)len;
         }
@@ -97,6 +90,12 @@ static uint64_t clock_counter(void)
     return __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
 }
 
+/* In hundredths of a second, as a process of Linux counts them. */
+static uint64_t clock_uptime(void)
+{
+    return clock_ns() / 10000000;
+}
+
 static uint64_t clock_tsc(void)
 {
     return rdtsc();
@@ -109,9 +108,10 @@ static const struct trace_clock {
     bool cycles;
 } clocks[] = {
     { "local", clock_ns, false },       { "global", clock_ns, false },
-    { "counter", clock_counter, true }, { "mono", clock_ns, false },
+    { "counter", clock_counter, true }, { "uptime", clock_uptime, true },
+    { "perf", clock_ns, false },        { "mono", clock_ns, false },
     { "mono_raw", clock_ns, false },    { "boot", clock_ns, false },
-    { "x86-tsc", clock_tsc, true },
+    { "tai", clock_ns, false },         { "x86-tsc", clock_tsc, true },
 };
 
 static const struct trace_clock *chosen = &clocks[0];
@@ -133,10 +133,12 @@ static int clock_show(struct seq *s, void *priv UNUSED)
 
 static long clock_write(void *priv UNUSED, const char *text, size_t len)
 {
+    size_t word_len = len;
+    const char *word = trace_word(text, &word_len);
     int err;
 
     for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
-        if (!is_word(text, word_len(text, len), clocks[i].name))
+        if (!is_word(word, word_len, clocks[i].name))
             continue;
         trace_lock();
         snapshot_hold();

@@ -18,9 +18,10 @@ static int name_show(struct seq *s, void *priv UNUSED)
 
 static long tracer_write(void *priv UNUSED, const char *text, size_t len)
 {
-    size_t word = len && text[len - 1] == '\n' ? len - 1 : len;
+    size_t word_len = len;
+    const char *word = trace_word(text, &word_len);
 
-    if (word != strlen(tracer) || memcmp(text, tracer, word) != 0)
+    if (word_len != strlen(tracer) || memcmp(word, tracer, word_len) != 0)
         return -EINVAL;
     return (long)len;
 }

@@ -189,6 +189,7 @@ static int put_trigger(struct live_event *e, struct live_trigger *t)
 {
     const struct live_attached *old = attached_of(e);
     struct live_attached *new;
+    unsigned plain = 0;
     int err;
 
     if (looks_at_record(t) && live_scratch_init())
@@ -203,8 +204,13 @@ static int put_trigger(struct live_event *e, struct live_trigger *t)
     }
     new->filter = old->filter;
     new->count = old->count + 1;
-    new->trigger[0] = t;
-    memcpy(new->trigger + 1, old->trigger, old->count * sizeof(struct live_trigger *));
+    /* Histograms come behind the others, as on Linux. */
+    while (t->hist && plain < old->count && !old->trigger[plain]->hist)
+        plain++;
+    memcpy(new->trigger, old->trigger, plain * sizeof(*new->trigger));
+    new->trigger[plain] = t;
+    memcpy(new->trigger + plain + 1, old->trigger + plain,
+           (old->count - plain) * sizeof(*new->trigger));
     exchange(e, new);
     return 0;
 }

@@ -210,6 +210,19 @@ static unsigned maxactive_shown(void)
     return both > MAXACTIVE_SHOWN_MIN ? both : MAXACTIVE_SHOWN_MIN;
 }
 
+/* is_nowhere - an address of which nothing is known. Linux takes it for one in a module that
+ * may still come, so its probe is listed and never hit.
+ */
+static bool is_nowhere(const struct def *def)
+{
+    struct plat_symbol function;
+    struct ksym sym;
+
+    return !def->is_watch && !def->symbol && def->addr &&
+           !plat_text_contains(def->addr, 1) && ksyms_at(def->addr, &sym) &&
+           plat_symbol_at(def->addr, &function);
+}
+
 static struct live_probe *probe_new(struct def *def)
 {
     struct live_probe *p = kzalloc(sizeof(*p));
@@ -221,7 +234,7 @@ static struct live_probe *probe_new(struct def *def)
     list_init(&p->sibling);
     if (def->is_return && def->maxactive != maxactive_shown())
         p->rp.maxactive = (int)def->maxactive;
-    if (def->is_return && !def->maxactive)
+    if (def->is_return && !def->maxactive && def->addr && !is_nowhere(def))
         def->maxactive = maxactive_shown();
     live_probe_fill(p);
     return p;
@@ -268,6 +281,10 @@ static int probe_register(struct live_probe *p, const char *line)
 
     if (p->def->is_watch)
         return watch_is_possible(p, line);
+    if (is_nowhere(p->def)) {
+        log_warn("trace: %s: nothing is at this address, so nothing will hit it", line);
+        return 0;
+    }
     p->rp.kp.addr = p->def->addr;
     p->rp.kp.flags = p->event->armed ? 0 : KPROBE_FLAG_DISABLED;
     if (p->def->symbol && strchr(p->def->symbol, ':')) {
@@ -613,15 +630,24 @@ static int hide(struct live_probe *const *gone, size_t count)
     return 0;
 }
 
+/* before_busy - how many of @gone, from the first on, can be deleted. An event that is armed
+ * keeps its last probe.
+ */
+static size_t before_busy(struct live_probe *const *gone, size_t count)
+{
+    size_t i = 0;
+
+    while (i < count &&
+           !(gone[i]->event->armed && ends_with(gone[i]->event, gone, i + 1)))
+        i++;
+    return i;
+}
+
 /* delete_all - these, or none. */
 static int delete_all(struct live_probe *const *gone, size_t count)
 {
-    int err;
+    int err = hide(gone, count);
 
-    for (size_t i = 0; i < count; i++)
-        if (gone[i]->event->armed)
-            return -EBUSY;
-    err = hide(gone, count);
     if (err)
         return err;
     err = probes_unregister(gone, count);
@@ -637,12 +663,15 @@ static int delete_all(struct live_probe *const *gone, size_t count)
     return 0;
 }
 
-/* delete_those - all that @wanted accepts. Return: 0; -ENOENT there is none. */
+/* delete_those - what @wanted accepts, up to the first probe that is busy, as on Linux; or
+ * with NULL all lines or none.
+ * Return: 0; -ENOENT there is none; -EBUSY.
+ */
 static int delete_those(const struct def_delete *wanted)
 {
     struct live_probe **gone, *p = NULL;
-    size_t count = 0;
-    int err;
+    size_t count = 0, free_ones;
+    int err = 0;
 
     while ((p = live_probe_next(p)) != NULL)
         count++;
@@ -653,7 +682,13 @@ static int delete_those(const struct def_delete *wanted)
     while ((p = live_probe_next(p)) != NULL)
         if (!wanted || def_delete_matches(wanted, p->def))
             gone[count++] = p;
-    err = count || !wanted ? delete_all(gone, count) : -ENOENT;
+    free_ones = before_busy(gone, count);
+    if (free_ones == count || wanted)
+        err = delete_all(gone, free_ones);
+    if (!err && free_ones < count)
+        err = -EBUSY;
+    if (!err && !count && wanted)
+        err = -ENOENT;
     kfree(gone);
     return err;
 }
