@@ -144,7 +144,7 @@ def events():
         tap.equal(set(out), names, "events are defined, enabled, disabled, deleted")
         first, last = out["events.define.first_100"], out["events.define.last_100"]
         tap.check(0 < last < 1.1 * first, f"a line: {first:.0f} instructions, {last:.0f}")
-        tap.equal(stat(guest, "probes"), 0, "no probe is left")
+        tap.equal(stat(guest)["probes"], 0, "no probe is left")
 
 
 def what_it_does_not_have():
