@@ -65,16 +65,16 @@ def after_signal(number, *words, begun=None, **more):
                                env=dict(os.environ, **more),
                                preexec_fn=heed_interrupts)  # fmt: skip
     with process:
-        if begun:
-            wait_for_file(begun)
-        elif words[0] == "check":
-            process.stdout.readline()
-        else:
-            read_up_to(process, b"sonde> ")
-        child = last_child(process.pid)
-        below = children(child) if words[0] == "replay" else []  # gdb has started QEMU
-        os.kill(process.pid if number > 0 else child, abs(number))
         try:
+            if begun:
+                wait_for_file(begun)
+            elif words[0] == "check":
+                process.stdout.readline()
+            else:
+                read_up_to(process, b"sonde> ")
+            child = last_child(process.pid)
+            below = children(child) if words[0] == "replay" else []  # gdb has started QEMU
+            os.kill(process.pid if number > 0 else child, abs(number))
             status = process.wait(LIMIT)
         finally:
             process.kill()
@@ -118,8 +118,13 @@ def children(pid):
 
 
 def last_child(pid):
-    """What ./sonde has started last: QEMU, gdb, prove."""
-    return children(pid)[-1]
+    """What ./sonde has started last: QEMU, gdb, prove. A grader is between two programs for
+    a moment.
+    """
+    deadline = time.monotonic() + LIMIT
+    while not (found := children(pid)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return found[-1]
 
 
 def key_on_terminal(keys):
