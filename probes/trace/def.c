@@ -568,6 +568,7 @@ static int def_fill(struct making *making, struct def *def, const char *args,
         .stack_words = host->stack_words ? host->stack_words : STACK_WORDS,
         .symbol = arg_symbol,
         .param = host->param,
+        .param_is_text = host->param_is_text,
         .function = making->at_entry ? making->addr : 0,
         .arg = (void *)(uintptr_t)host,
     };

@@ -43,6 +43,11 @@ struct def_host {
      * Return: its length; 0: there is none.
      */
     size_t (*param)(uintptr_t addr, unsigned i, const char **name);
+    /* param_is_text - does it point to characters? May be NULL if @param is. */
+    bool (*param_is_text)(uintptr_t addr, unsigned i);
+    /* function - the one that @addr is in, as [@start, @end); false: none. May be NULL. */
+    bool (*function)(uintptr_t addr, uintptr_t *start, uintptr_t *end);
+    unsigned (*cpus)(void);      /* how many there are; NULL: 64 */
     void *(*alloc)(size_t size); /* NULL: no memory */
     void (*free)(void *mem);
     unsigned stack_words; /* the greatest N of $stackN; 0: 2048, as on Linux */

@@ -57,6 +57,7 @@
     X(DIFF_ARG_TYPE, "Argument type or name is different from existing probe")           \
     X(SAME_PROBE, "There is already the exact same probe event")                         \
     X(NO_BTFARG, "This variable is not found at this probe point")                       \
+    X(BAD_TYPE4STR, "This type does not fit for string.")                                \
     X(NOFENTRY_ARGS, "$arg* can be used only on function entry or exit")                 \
     X(NEED_STRING_TYPE, "$comm and immediate-string only accepts string type")           \
     X(TOO_MANY_EARGS, "Too many entry arguments specified")                              \

@@ -21,6 +21,9 @@ struct fetch_parser {
     struct fetch_insn *code;
     unsigned at;     /* the instruction that is being made, or was made last */
     unsigned column; /* where the caret goes if nothing better is known */
+    bool is_inner;   /* the expression is within a dereference */
+    bool is_named;   /* what was loaded last is the parameter @param */
+    unsigned param;
 };
 
 /* A piece of the text. */
@@ -185,7 +188,7 @@ static int parse_argument(struct fetch_parser *parse, struct piece number)
 
     if (!decimal(number, &n) || (context->is_return && (!context->entry_args || !n)))
         return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
-    if (context->is_return && !has_parameter(context, n))
+    if (context->is_return && !parse->is_inner && !has_parameter(context, n))
         return fetch_refuse(parse, TRACE_NO_BTFARG, parse->column, -ENOENT);
     if (!context->is_return && !context->at_entry)
         return fetch_refuse(parse, TRACE_NOFENTRY_ARGS, parse->column, -EINVAL);
@@ -205,8 +208,11 @@ static int parse_parameter(struct fetch_parser *parse, struct piece text)
         (context->is_return && !context->entry_args))
         return fetch_refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
     for (unsigned i = 0; (len = context->param(context->function, i, &name)) != 0; i++)
-        if (len == text.len && !memcmp(name, text.p, len))
+        if (len == text.len && !memcmp(name, text.p, len)) {
+            parse->is_named = true;
+            parse->param = i;
             return parse_numbered_argument(parse, i);
+        }
     return fetch_refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
 }
 
@@ -418,7 +424,9 @@ static int parse_deref(struct fetch_parser *parse, struct piece text)
         return fetch_refuse(parse, TRACE_DEREF_OPEN_BRACE, column + (unsigned)inner.len,
                             -EINVAL);
     inner.len = close - 1;
+    parse->is_inner = true;
     err = parse_expression(parse, inner);
+    parse->is_named = false;
     if (err)
         return err;
     parse->column = column;
@@ -531,6 +539,7 @@ static bool string_is_possible(enum fetch_op op, const struct fetch_arg *arg)
     case FETCH_LOAD_TEXT:
         return !is_symstr(arg);
     case FETCH_LOAD_SP:
+    case FETCH_LOAD_ENTRY:
         return false;
     default:
         return is_symstr(arg);
@@ -561,6 +570,23 @@ static int parse_stored_string(struct fetch_parser *parse, const struct fetch_ar
         make(parse, FETCH_STORE_SYMBOL, 0);
     else
         make(parse, user ? FETCH_STORE_STRING_USER : FETCH_STORE_STRING, offset);
+    return 0;
+}
+
+/* read_named - of a parameter that is named the type is known: a string is what it points to,
+ * if these are characters.
+ */
+static int read_named(struct fetch_parser *parse, const struct fetch_arg *arg)
+{
+    const struct fetch_context *context = parse->context;
+
+    if (!parse->is_named || is_symstr(arg))
+        return 0;
+    if (!context->param_is_text(context->function, parse->param))
+        return fetch_refuse(parse, TRACE_BAD_TYPE4STR, parse->column, -EINVAL);
+    if (!next(parse))
+        return fetch_refuse(parse, TRACE_TOO_MANY_OPS, parse->column, -E2BIG);
+    make(parse, FETCH_DEREF, 0);
     return 0;
 }
 
@@ -621,6 +647,9 @@ static int parse_store(struct fetch_parser *parse, struct piece type,
     enum fetch_op store;
     int err;
 
+    err = is_string ? read_named(parse, arg) : 0;
+    if (err)
+        return err;
     err = is_string ? parse_stored_string(parse, arg, column) : store_value(parse, arg);
     if (err)
         return err;

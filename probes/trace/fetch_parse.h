@@ -17,6 +17,7 @@ struct fetch_context {
     int (*symbol)(void *arg, const char *text, size_t len, uintptr_t *addr);
     /* Parameter @i of the function at @addr, as struct def_host has it; or NULL. */
     size_t (*param)(uintptr_t addr, unsigned i, const char **name);
+    bool (*param_is_text)(uintptr_t addr, unsigned i);
     uintptr_t function; /* at whose entry the probe is, or 0 */
     void *arg;
 

@@ -40,10 +40,10 @@ static bool compare_string(const struct filter_step *step, const void *record, s
     return equals(text, size, step->pattern);
 }
 
-/* compare - two numbers of the field's size and sign: so an operand that does not fit is cut,
- * as on Linux.
+/* compare_sized - two numbers of the field's size and sign: so an operand that does not fit
+ * is cut, as on Linux.
  */
-static bool compare_number(const struct filter_step *step, uint64_t a)
+static bool compare_sized(const struct filter_step *step, uint64_t a)
 {
     unsigned unused = 64 - 8u * step->field.size;
     uint64_t b = step->value << unused >> unused;
@@ -68,6 +68,15 @@ static bool compare_number(const struct filter_step *step, uint64_t a)
     default:
         return (a & b) != 0;
     }
+}
+
+static bool compare_number(const struct filter_step *step, uint64_t a)
+{
+    if (step->op == FILTER_WITHIN)
+        return a >= step->value && a < step->end;
+    if (step->op == FILTER_CPUS)
+        return a < 64 && step->value >> a & 1;
+    return compare_sized(step, a);
 }
 
 static bool holds(const struct filter_step *step, const void *record, size_t len,

@@ -5,6 +5,8 @@
  *     TERM       = ["!"] ( "(" FILTER ")" | COMPARISON )
  *     COMPARISON = FIELD ("==" | "!=" | "<" | "<=" | ">" | ">=" | "&") NUMBER
  *                | FIELD ("==" | "!=" | "~") QUOTED        ~: a pattern with * ? [...]
+ *                | FIELD ".function" ("==" | "!=") FUNCTION      is it an address within?
+ *                | FIELD ("&" | "==" | "!=") "CPUS{" LIST "}"    is it one of these CPUs?
  *
  * FIELD is one of the event's, common_type, common_flags, common_preempt_count, common_pid,
  * CPU (also cpu, common_cpu), or COMM (also comm).
@@ -19,7 +21,6 @@
 
 #define FILTER_TEXT_MAX 4096  /* bytes of a filter, NUL included */
 #define FILTER_STRING_MAX 256 /* bytes of an operand, NUL included */
-#define FILTER_DEPTH_MAX 32   /* parentheses in each other */
 
 enum filter_kind {
     FILTER_NUMBER, /* of 1, 2, 4 or 8 bytes */
@@ -53,7 +54,11 @@ struct filter_field {
     X(TOO_MANY_PREDS, "Too many terms in predicate expression")                          \
     X(INVALID_VALUE, "Invalid value (did you forget quotes)?")                           \
     X(ERRNO, "Error")                                                                    \
-    X(NO_FILTER, "No filter found")
+    X(NO_FILTER, "No filter found")                                                      \
+    X(NO_FUNCTION, "Function not found")                                                 \
+    X(MISSING_BRACE_OPEN, "Missing '{'")                                                 \
+    X(MISSING_BRACE_CLOSE, "Missing '}'")                                                \
+    X(INVALID_CPULIST, "Invalid cpulist")
 
 #define FILTER_ERROR_ID(name, text) FILTER_##name##_ERROR,
 enum filter_error_id { FILTER_ERRORS(FILTER_ERROR_ID) FILTER_ERROR_COUNT };
@@ -74,7 +79,7 @@ const char *filter_error_text(enum filter_error_id id);
 struct filter;
 
 /* filter_parse - compile @text for events with these fields.
- * @host: for its memory
+ * @host: for its memory, and for what the filter names
  * @out:  the caller's until filter_free()
  *
  * Context: thread.

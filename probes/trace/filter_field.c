@@ -14,7 +14,6 @@ static const struct filter_field generic[] = {
     { "common_cpu", 0, 4, true, FILTER_CPU },
     { "COMM", 0, 8, false, FILTER_COMM },
     { "comm", 0, 8, false, FILTER_COMM },
-    { "common_comm", 0, 8, false, FILTER_COMM },
     { "common_type", 0, 2, false, FILTER_NUMBER },
     { "common_flags", 2, 1, false, FILTER_NUMBER },
     { "common_preempt_count", 3, 1, false, FILTER_NUMBER },

@@ -24,9 +24,11 @@ struct filter_parser {
     size_t field_count;
     const char *text, *at; /* the next character */
     struct filter *filter;
-    size_t room;    /* steps that there is memory for */
-    char *patterns; /* where the next one goes */
-    unsigned depth;
+    const struct def_host *host;
+    size_t room;          /* steps that there is memory for */
+    char *patterns;       /* where the next one goes */
+    struct level *levels; /* one more than parentheses in each other */
+    size_t level_count;
     struct filter_error *error;
 };
 
@@ -35,6 +37,16 @@ struct filter_parser {
 struct exits {
     uint16_t list[2];
     bool is_empty; /* there is no comparison in this part */
+};
+
+/* The inside of a parenthesis, as far as it is read: parts with || between them, the last
+ * of which is terms with && between them.
+ */
+struct level {
+    bool invert; /* there was a '!' before the parenthesis */
+    bool has_or, has_and;
+    struct exits all, last; /* of what is before the last ||, and behind it */
+    size_t step, last_step; /* where the level begins, and its last part */
 };
 
 const char *filter_error_text(enum filter_error_id id)
@@ -77,29 +89,40 @@ static size_t open_one(const char *text, size_t end)
     return 0;
 }
 
-/* pairs - also counts what can be a comparison at most. */
-static int pairs(struct filter_parser *parse, size_t *comparisons)
+static bool is_double(const char *at)
+{
+    return (*at == '&' || *at == '|') && at[1] == *at;
+}
+
+/* pairs - also counts the levels, and what can be a comparison at most: the pieces between
+ * parentheses and operators, to which an operator's second character belongs, as on Linux.
+ */
+static int pairs(struct filter_parser *parse)
 {
     const char *text = parse->text;
     size_t open = 0, quote_at = 0, i;
+    bool in_piece = false;
     char quote = '\0';
 
-    *comparisons = 1;
+    parse->level_count = 1;
     for (i = 0; text[i]; i++) {
+        bool ends_piece = !quote && (strchr("()", text[i]) || is_double(text + i));
+
+        if (!isspace((unsigned char)text[i])) {
+            parse->room += !ends_piece && !in_piece;
+            in_piece = !ends_piece;
+        }
         if (quote) {
             if (text[i] == quote)
                 quote = '\0';
-            continue;
-        }
-        if (text[i] == '"' || text[i] == '\'') {
+        } else if (text[i] == '"' || text[i] == '\'') {
             quote = text[i];
             quote_at = i;
         } else if (text[i] == '(') {
-            open++;
+            if (++open == parse->level_count)
+                parse->level_count++;
         } else if (text[i] == ')' && !open--) {
             return filter_refuse(parse, FILTER_TOO_MANY_CLOSE_ERROR, i, -EPERM);
-        } else if (strchr("&|", text[i]) && text[i + 1] == text[i]) {
-            ++*comparisons;
         }
     }
     if (quote)
@@ -124,13 +147,29 @@ static size_t column(const struct filter_parser *parse, const char *at)
     return (size_t)(at - parse->text) + 1;
 }
 
+/* filter_take - is @word here? Then go behind it. */
+static bool filter_take(struct filter_parser *parse, const char *word)
+{
+    size_t len = strlen(word);
+
+    if (strncmp(parse->at, word, len) != 0)
+        return false;
+    parse->at += len;
+    return true;
+}
+
+/* As Linux's isalnum() has it, for which a byte may also be a letter of Latin-1. */
+static bool is_name_byte(unsigned char c)
+{
+    return isalnum(c) || c == '_' || (c >= 0xc0 && c != 0xd7 && c != 0xf7);
+}
+
 static int parse_field(struct filter_parser *parse, struct filter_step *step)
 {
-    static const char user_string[] = ".ustring";
     const char *name = parse->at;
     const struct filter_field *field;
 
-    while (isalnum((unsigned char)*parse->at) || *parse->at == '_')
+    while (is_name_byte((unsigned char)*parse->at))
         parse->at++;
     if (parse->at == name)
         return filter_refuse(parse, FILTER_ERRNO_ERROR, 0, -EPERM);
@@ -144,8 +183,8 @@ static int parse_field(struct filter_parser *parse, struct filter_step *step)
     /* Says that a pointer is one into a user's memory. No field holds such a pointer: the
      * string itself is in the record.
      */
-    if (!strncmp(parse->at, user_string, sizeof(user_string) - 1))
-        parse->at += sizeof(user_string) - 1;
+    step->of_function =
+        !filter_take(parse, ".ustring") && filter_take(parse, ".function");
     filter_skip_blanks(parse);
     return 0;
 }
@@ -158,9 +197,8 @@ static int parse_op(struct filter_parser *parse, struct filter_step *step)
     };
 
     for (int op = 0; op < FILTER_OPS; op++)
-        if (!strncmp(parse->at, ops[op], strlen(ops[op]))) {
+        if (ops[op][0] && filter_take(parse, ops[op])) {
             step->op = (enum filter_op)op;
-            parse->at += strlen(ops[op]);
             filter_skip_blanks(parse);
             return 0;
         }
@@ -240,6 +278,97 @@ static int parse_number(struct filter_parser *parse, struct filter_step *step)
     return 0;
 }
 
+/* parse_function - `FIELD.function == vfs_read`: is the value an address within it? The
+ * function is named, or an address within it is.
+ */
+static int parse_function(struct filter_parser *parse, struct filter_step *step)
+{
+    const struct def_host *host = parse->host;
+    const char *name = parse->at;
+    uintptr_t addr = 0, start, end;
+    size_t len = strcspn(name, " \t\n)");
+    bool found;
+
+    if (step->field.kind != FILTER_NUMBER || step->field.size != sizeof(addr))
+        return filter_refuse(parse, FILTER_ILLEGAL_FIELD_OP_ERROR, column(parse, name),
+                             -EINVAL);
+    if (step->op != FILTER_EQ && step->op != FILTER_NE)
+        return filter_refuse(parse, FILTER_INVALID_OP_ERROR, column(parse, name),
+                             -EINVAL);
+    parse->at += len;
+    if (isdigit((unsigned char)*name))
+        found = !fetch_number(name, len, &addr);
+    else
+        found = host->symbol(NULL, 0, name, len, &addr) > 0;
+    if (!found || !host->function || !host->function(addr, &start, &end))
+        return filter_refuse(parse, FILTER_NO_FUNCTION_ERROR, column(parse, parse->at),
+                             -EINVAL);
+    step->negate = step->op == FILTER_NE;
+    step->op = FILTER_WITHIN;
+    step->value = start;
+    step->end = end;
+    return 0;
+}
+
+/* cpu_list - "0,2-3" as bits. Return: false: it is no list, or names CPUs there are not. */
+static bool cpu_list(const struct def_host *host, struct filter_step *step,
+                     const char *text, size_t len)
+{
+    unsigned cpus = host->cpus ? host->cpus() : 64;
+
+    step->value = 0;
+    while (len) {
+        size_t part = 0, dash;
+        uint64_t from, to;
+
+        while (part < len && text[part] != ',')
+            part++;
+        for (dash = 0; dash < part && text[dash] != '-'; dash++)
+            ;
+        if (fetch_number(text, dash, &from))
+            return false;
+        to = from;
+        if (dash < part && fetch_number(text + dash + 1, part - dash - 1, &to))
+            return false;
+        if (from > to || to >= cpus || to >= 64)
+            return false;
+        step->value |= (UINT64_MAX >> (63 - (to - from))) << from;
+        text += part + (part < len);
+        len -= part + (part < len);
+    }
+    return step->value != 0;
+}
+
+/* parse_cpus - `CPUS{LIST}`: is the value the number of one of these CPUs? With `==` only a
+ * list of one CPU can hold, as on Linux.
+ */
+static int parse_cpus(struct filter_parser *parse, struct filter_step *step)
+{
+    const char *list, *end, *word = parse->at - (sizeof("CPUS") - 1);
+
+    if (is_string_field(&step->field) || !size_can_be_compared(&step->field) ||
+        (step->op != FILTER_EQ && step->op != FILTER_NE && step->op != FILTER_AND))
+        return filter_refuse(parse, FILTER_ILLEGAL_FIELD_OP_ERROR, column(parse, word),
+                             -EINVAL);
+    list = parse->at + 1;
+    if (*parse->at != '{')
+        return filter_refuse(parse, FILTER_MISSING_BRACE_OPEN_ERROR, column(parse, list),
+                             -EINVAL);
+    end = strchr(list, '}');
+    if (!end)
+        return filter_refuse(parse, FILTER_MISSING_BRACE_CLOSE_ERROR,
+                             column(parse, list + strlen(list)), -EINVAL);
+    if (!cpu_list(parse->host, step, list, (size_t)(end - list)))
+        return filter_refuse(parse, FILTER_INVALID_CPULIST_ERROR, column(parse, end),
+                             -EINVAL);
+    parse->at = end + 1;
+    step->negate = step->op == FILTER_NE;
+    if (step->op != FILTER_AND && (step->value & (step->value - 1)))
+        step->value = 0;
+    step->op = FILTER_CPUS;
+    return 0;
+}
+
 static int parse_comparison(struct filter_parser *parse, struct exits *exits)
 {
     size_t number = parse->filter->count;
@@ -256,7 +385,11 @@ static int parse_comparison(struct filter_parser *parse, struct exits *exits)
     err = parse_op(parse, step);
     if (err)
         return err;
-    if (*parse->at == '"' || *parse->at == '\'')
+    if (step->of_function)
+        err = parse_function(parse, step);
+    else if (filter_take(parse, "CPUS"))
+        err = parse_cpus(parse, step);
+    else if (*parse->at == '"' || *parse->at == '\'')
         err = parse_string(parse, step);
     else if (isdigit((unsigned char)*parse->at) || *parse->at == '-')
         err = parse_number(parse, step);
@@ -299,60 +432,6 @@ static uint16_t exits_append(struct filter_parser *parse, uint16_t list, uint16_
     return list;
 }
 
-static int parse_or(struct filter_parser *parse, struct exits *exits);
-
-/* A '!' before an operator belongs to no term. */
-static bool is_not(const char *at)
-{
-    return *at == '!' && at[1] != '=' && at[1] != '~';
-}
-
-static int parse_parenthesis(struct filter_parser *parse, struct exits *exits)
-{
-    int err;
-
-    if (++parse->depth > FILTER_DEPTH_MAX)
-        return filter_refuse(parse, FILTER_TOO_MANY_OPEN_ERROR,
-                             (size_t)(parse->at - parse->text), -EINVAL);
-    parse->at++;
-    err = parse_or(parse, exits);
-    if (err)
-        return err;
-    parse->at++; /* the ')': pairs() has seen that it is there */
-    parse->depth--;
-    return 0;
-}
-
-static int parse_term(struct filter_parser *parse, struct exits *exits)
-{
-    bool invert = false;
-    int err;
-
-    for (filter_skip_blanks(parse); is_not(parse->at); filter_skip_blanks(parse)) {
-        invert = !invert;
-        parse->at++;
-    }
-    *exits = (struct exits){ .list = { LAST_EXIT, LAST_EXIT }, .is_empty = true };
-    if (!*parse->at)
-        return 0;
-    err = *parse->at == '(' ? parse_parenthesis(parse, exits)
-                            : parse_comparison(parse, exits);
-    if (err)
-        return err;
-    if (invert) {
-        uint16_t yes = exits->list[1];
-
-        exits->list[1] = exits->list[0];
-        exits->list[0] = yes;
-    }
-    filter_skip_blanks(parse);
-    if (*parse->at && *parse->at != ')' && strncmp(parse->at, "&&", 2) != 0 &&
-        strncmp(parse->at, "||", 2) != 0)
-        return filter_refuse(parse, FILTER_TOO_MANY_PREDS_ERROR,
-                             (size_t)(parse->at - parse->text), -EPERM);
-    return 0;
-}
-
 /* join - join the parts @left and @right of an operator, with the result in @left. If the
  * left part's answer is @goes_on, the right part is evaluated and decides; any other
  * answer of the left part is the answer of the whole.
@@ -369,36 +448,121 @@ static void join(struct filter_parser *parse, struct exits *left,
         exits_append(parse, left->list[!goes_on], right->list[!goes_on]);
 }
 
-static int parse_and(struct filter_parser *parse, struct exits *exits)
+/* A '!' before an operator belongs to no term. */
+static bool is_not(const char *at)
 {
-    struct exits right;
-    int err = parse_term(parse, exits);
-
-    while (!err && *parse->at == '&') {
-        size_t step = parse->filter->count;
-
-        parse->at += 2;
-        err = parse_term(parse, &right);
-        if (!err)
-            join(parse, exits, &right, step, true);
-    }
-    return err;
+    return *at == '!' && at[1] != '=' && at[1] != '~';
 }
 
-static int parse_or(struct filter_parser *parse, struct exits *exits)
+static void level_open(struct filter_parser *parse, struct level *level, bool invert)
 {
-    struct exits right;
-    int err = parse_and(parse, exits);
+    size_t step = parse->filter->count;
 
-    while (!err && *parse->at == '|') {
-        size_t step = parse->filter->count;
+    *level = (struct level){ .invert = invert, .step = step, .last_step = step };
+}
 
-        parse->at += 2;
-        err = parse_and(parse, &right);
-        if (!err)
-            join(parse, exits, &right, step, false);
+/* parse_begin - what stands before a comparison: '!' and '('. Return: the level, which may
+ * be an inner one. @invert: is the answer of the comparison turned round?
+ */
+static struct level *parse_begin(struct filter_parser *parse, struct level *level,
+                                 bool *invert)
+{
+    *invert = false;
+    for (;; parse->at++) {
+        filter_skip_blanks(parse);
+        if (is_not(parse->at)) {
+            *invert = !*invert;
+        } else if (*parse->at == '(') {
+            level_open(parse, ++level, *invert);
+            *invert = false;
+        } else {
+            return level;
+        }
     }
-    return err;
+}
+
+static void turn_round(struct exits *exits)
+{
+    uint16_t yes = exits->list[1];
+
+    exits->list[1] = exits->list[0];
+    exits->list[0] = yes;
+}
+
+/* add_term - behind a &&, if it is not the first one. */
+static void add_term(struct filter_parser *parse, struct level *level,
+                     const struct exits *term, size_t step)
+{
+    if (level->has_and) {
+        join(parse, &level->last, term, step, true);
+        return;
+    }
+    level->last = *term;
+    level->last_step = step;
+    level->has_and = true;
+}
+
+/* end_part - at a ||, and at the end of the level. */
+static void end_part(struct filter_parser *parse, struct level *level)
+{
+    if (level->has_or)
+        join(parse, &level->all, &level->last, level->last_step, false);
+    else
+        level->all = level->last;
+    level->has_or = true;
+    level->has_and = false;
+}
+
+/* parse_close - a ')' after a term. Return: the outer level, of which the inner one has
+ * become a term.
+ */
+static struct level *parse_close(struct filter_parser *parse, struct level *level)
+{
+    end_part(parse, level);
+    if (level->invert)
+        turn_round(&level->all);
+    add_term(parse, level - 1, &level->all, level->step);
+    parse->at++;
+    return level - 1;
+}
+
+/* parse_terms - the whole text. Parentheses are levels in memory, not calls: there may be as
+ * many in each other as the text has room for.
+ */
+static int parse_terms(struct filter_parser *parse, struct exits *exits)
+{
+    struct level *level = parse->levels;
+    bool invert;
+    int err;
+
+    level_open(parse, level, false);
+    for (;;) {
+        struct exits term = { .list = { LAST_EXIT, LAST_EXIT }, .is_empty = true };
+        size_t step;
+
+        level = parse_begin(parse, level, &invert);
+        step = parse->filter->count;
+        err = *parse->at ? parse_comparison(parse, &term) : 0;
+        if (err)
+            return err;
+        if (invert)
+            turn_round(&term);
+        add_term(parse, level, &term, step);
+        for (filter_skip_blanks(parse); *parse->at == ')' && level > parse->levels;
+             filter_skip_blanks(parse))
+            level = parse_close(parse, level);
+        if (!*parse->at)
+            break;
+        if (!is_double(parse->at))
+            return filter_refuse(parse, FILTER_TOO_MANY_PREDS_ERROR,
+                                 (size_t)(parse->at - parse->text), -EPERM);
+        if (*parse->at == '|')
+            end_part(parse, level);
+        parse->at += 2;
+    }
+    end_part(parse, level);
+    *exits = level->all;
+    return 0;
 }
 
 /* ---- the whole ---- */
@@ -406,7 +570,7 @@ static int parse_or(struct filter_parser *parse, struct exits *exits)
 static int parse_all(struct filter_parser *parse)
 {
     struct exits exits;
-    int err = parse_or(parse, &exits);
+    int err = parse_terms(parse, &exits);
 
     if (err)
         return err;
@@ -423,7 +587,12 @@ int filter_parse(const struct def_host *host, const char *text,
                  struct filter_error *error)
 {
     struct filter_parser parse = {
-        .fields = fields, .field_count = count, .text = text, .at = text, .error = error
+        .host = host,
+        .fields = fields,
+        .field_count = count,
+        .text = text,
+        .at = text,
+        .error = error,
     };
     size_t len = strlen(text), head;
     char *copy;
@@ -433,11 +602,10 @@ int filter_parse(const struct def_host *host, const char *text,
     *error = (struct filter_error){ 0 };
     if (len >= FILTER_TEXT_MAX)
         return filter_refuse(&parse, FILTER_ERRNO_ERROR, 0, -EINVAL);
-    err = pairs(&parse, &parse.room);
+    err = pairs(&parse);
     if (err)
         return err;
-    filter_skip_blanks(&parse);
-    if (!*parse.at)
+    if (!parse.room)
         return filter_refuse(&parse, FILTER_ERRNO_ERROR, 0, -EINVAL);
     /* Patterns are pieces of the text, and each takes a NUL in the place of two quotes. */
     head = sizeof(*parse.filter) + parse.room * sizeof(struct filter_step);
@@ -449,7 +617,11 @@ int filter_parse(const struct def_host *host, const char *text,
     parse.patterns = copy + len + 1;
     parse.filter->text = copy;
     parse.filter->count = 0;
-    err = parse_all(&parse);
+    parse.levels = host->alloc(parse.level_count * sizeof(*parse.levels));
+    err = parse.levels ? parse_all(&parse)
+                       : filter_refuse(&parse, FILTER_ERRNO_ERROR, 0, -ENOMEM);
+    if (parse.levels)
+        host->free(parse.levels);
     if (err) {
         host->free(parse.filter);
         return err;

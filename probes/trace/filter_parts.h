@@ -12,6 +12,8 @@ enum filter_op {
     FILTER_GE,
     FILTER_GT,
     FILTER_AND,
+    FILTER_WITHIN, /* [value, end): written `FIELD.function == F` */
+    FILTER_CPUS,   /* value has a bit for each: written `FIELD & CPUS{LIST}` */
     FILTER_OPS
 };
 
@@ -23,13 +25,15 @@ enum filter_op {
 struct filter_step {
     struct filter_field field; /* its name is not kept */
     enum filter_op op;
-    bool negate; /* the answer of the comparison */
+    bool negate;      /* the answer of the comparison */
+    bool of_function; /* `.function` stands behind the field */
     uint16_t
         next[2]; /* [1] when it holds, [0] when not: a step, FILTER_YES or FILTER_NO */
     union {
         uint64_t value;
         const char *pattern; /* with a NUL */
     };
+    uint64_t end; /* of FILTER_WITHIN */
 };
 
 struct filter {

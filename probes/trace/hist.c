@@ -56,10 +56,10 @@ static void make_key(const struct hist *hist, const struct hist_hit *hit, uint8_
         const struct hist_part *part = &hist->key[i];
         uint64_t number;
 
-        if (part->show == HIST_STRING) {
-            string_key(part, hit, key + part->at);
-        } else if (part->show == HIST_STACK) {
+        if (part->show == HIST_STACK) {
             stack_key(hit, key + part->at);
+        } else if (!hist_key_is_number(part)) {
+            string_key(part, hit, key + part->at);
         } else {
             number = number_key(part, hit);
             memcpy(key + part->at, &number, sizeof(number));

@@ -5,8 +5,9 @@
  *
  * Histograms of one name share one table, which all their events fill.
  *
- *     KEY = FIELD[.hex|.sym|.sym-offset|.execname|.log2|.buckets=N] | stacktrace
- *     VAL = FIELD[.hex|.min|.max] | hitcount        .min and .max are not Linux's
+ *     KEY = stacktrace
+ *         | FIELD[.hex|.sym|.sym-offset|.execname|.syscall|.usecs|.log2|.buckets=N]
+ *     VAL = FIELD[.hex|.usecs|.min|.max] | hitcount        .min and .max are not Linux's
  *
  * How the table can be changed in any context without a lock. An entry is first filled with
  * its key, where only its maker can see it, and then published by one exchange of the word of
@@ -31,7 +32,7 @@
 #include <stdint.h>
 
 #define HIST_KEYS_MAX 3
-#define HIST_VALS_MAX 3 /* beside the hitcount */
+#define HIST_VALS_MAX 2 /* beside the hitcount */
 #define HIST_SORTS_MAX 2
 #define HIST_SIZE_DEFAULT 2048 /* entries */
 #define HIST_SIZE_MIN 128
@@ -52,6 +53,7 @@
     X(EMPTY_SORT_FIELD, "Empty sort field")                                              \
     X(TOO_MANY_SORT_FIELDS, "Too many sort fields (Max = 2)")                            \
     X(INVALID_SORT_FIELD, "Sort field must be a key or a val")                           \
+    X(NEED_NOHC_VAL, "Non-hitcount value is required for 'nohitcount'")                  \
     X(NAMED_MISMATCH,                                                                    \
       "Named hist trigger doesn't match existing named trigger (includes variables)")
 
@@ -84,7 +86,7 @@ struct hist_hit {
  * @out:  the caller's until hist_free()
  *
  * Context: thread.
- * Return:  0; -EINVAL, -ENOMEM, with @error filled.
+ * Return:  0; -EINVAL, -ENOMEM; -ENOENT nothing would be shown. With @error filled.
  */
 int hist_parse(const struct def_host *host, const char *spec,
                const struct filter_field *fields, size_t count, struct hist **out,
@@ -94,6 +96,8 @@ void hist_free(const struct def_host *host, struct hist *hist);
 /* What a line asks of a histogram that is there already. */
 enum hist_request { HIST_MAKE, HIST_PAUSE, HIST_CONTINUE, HIST_CLEAR };
 enum hist_request hist_request(const struct hist *hist);
+/* hist_needs_another - the line continues or clears, so it cannot make a histogram. */
+bool hist_needs_another(const struct hist *hist);
 /* hist_is_same - has it the same keys, values, order and name? */
 bool hist_is_same(const struct hist *a, const struct hist *b);
 /* hist_pause - stop or go on counting. Context: any. */

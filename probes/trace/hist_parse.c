@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-#define PREFIX_LEN 5 /* of "hist:" */
-
 struct hist_parser {
     const struct filter_field *fields;
     size_t field_count;
@@ -19,13 +17,19 @@ struct hist_parser {
     struct hist_word {
         const char *p;
         size_t len;
-    } keys, vals, sorts, name;
+    } keys, vals, sorts, name, variable;
 };
 
 static const char *const modifiers[HIST_SHOWS] = {
-    [HIST_HEX] = "hex",           [HIST_SYM] = "sym",   [HIST_SYM_OFFSET] = "sym-offset",
-    [HIST_EXECNAME] = "execname", [HIST_LOG2] = "log2", [HIST_MIN] = "min",
+    [HIST_HEX] = "hex",
+    [HIST_SYM] = "sym",
+    [HIST_SYM_OFFSET] = "sym-offset",
+    [HIST_EXECNAME] = "execname",
+    [HIST_LOG2] = "log2",
+    [HIST_MIN] = "min",
     [HIST_MAX] = "max",
+    [HIST_SYSCALL] = "syscall",
+    [HIST_USECS] = "usecs",
 };
 
 const char *hist_modifier(enum hist_show show)
@@ -41,17 +45,55 @@ const char *hist_error_text(enum hist_error_id id)
     return (size_t)id < ARRAY_LEN(texts) ? texts[id] : "";
 }
 
-/* hist_refuse - @at: where the caret goes; NULL: to the beginning, as Linux has it of what is
- * empty.
+static const char prefix[] = "hist:";
+
+/* line_at - a character of "hist:SPEC"; NUL at its end. */
+static char line_at(const struct hist_parser *parse, size_t i)
+{
+    const size_t len = sizeof(prefix) - 1;
+
+    return i < len ? prefix[i] : parse->spec[i - len];
+}
+
+/* first_place - of the text of @word in "hist:SPEC", wherever it comes first: Linux looks for
+ * it there, too.
  */
-static int hist_refuse(struct hist_parser *parse, enum hist_error_id id, const char *at)
+static unsigned first_place(const struct hist_parser *parse, struct hist_word word)
+{
+    size_t len = sizeof(prefix) - 1 + strlen(parse->spec);
+
+    for (size_t at = 0; at + word.len <= len; at++) {
+        size_t i = 0;
+
+        while (i < word.len && line_at(parse, at + i) == word.p[i])
+            i++;
+        if (i == word.len)
+            return (unsigned)at;
+    }
+    return 0;
+}
+
+/* hist_refuse - @word: what the caret points to. */
+static int hist_refuse(struct hist_parser *parse, enum hist_error_id id,
+                       struct hist_word word)
 {
     *parse->error = (struct hist_error){
         .err = -EINVAL,
         .id = id,
-        .column = id && at ? PREFIX_LEN + (unsigned)(at - parse->spec) : 0,
+        .column = id ? first_place(parse, word) : 0,
     };
     return -EINVAL;
+}
+
+static int hist_refuse_silently(struct hist_parser *parse)
+{
+    return hist_refuse(parse, HIST_NONE_ERROR, (struct hist_word){ NULL, 0 });
+}
+
+static int hist_refuse_at(struct hist_parser *parse, enum hist_error_id id,
+                          const char *text)
+{
+    return hist_refuse(parse, id, (struct hist_word){ text, strlen(text) });
 }
 
 static bool word_is(struct hist_word word, const char *text)
@@ -77,80 +119,143 @@ static struct hist_word next_word(struct hist_word *rest, char delim)
 
 /* ---- keys and values ---- */
 
-static int parse_buckets(struct hist_parser *parse, struct hist_word width,
+static bool word_begins(struct hist_word word, const char *text)
+{
+    return word.len >= strlen(text) && !memcmp(word.p, text, strlen(text));
+}
+
+static struct hist_word word_behind(struct hist_word word, size_t skip)
+{
+    return (struct hist_word){ word.p + skip, word.len - skip };
+}
+
+static bool is_text(const struct hist_part *part)
+{
+    return part->field.kind != FILTER_NUMBER && part->field.kind != FILTER_CPU;
+}
+
+/* parse_buckets - "bucket=N" or "buckets=N". A sign is an operator on Linux. */
+static int parse_buckets(struct hist_parser *parse, struct hist_word word,
                          struct hist_part *part)
 {
-    if (fetch_number(width.p, width.len, &part->bucket) || !part->bucket)
-        return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, width.p);
+    word = word_behind(word, sizeof("bucket") - 1);
+    if (word_begins(word, "s"))
+        word = word_behind(word, 1);
+    if (!word_begins(word, "="))
+        return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, word);
+    word = word_behind(word, 1);
+    if (word.len && strchr("+-*/", *word.p))
+        word.len = 0;
+    if (fetch_number(word.p, word.len, &part->bucket) || !part->bucket || is_text(part))
+        return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, word);
     part->show = HIST_BUCKETS;
     return 0;
+}
+
+/* is_possible - what a modifier asks of a key. Of a text the first bytes can be shown as a
+ * number; the rest would have no meaning.
+ */
+static bool is_possible(enum hist_show show, const struct hist_part *part)
+{
+    if (show == HIST_EXECNAME)
+        return part->name && !strcmp(part->name, "common_pid");
+    if (is_text(part))
+        return show == HIST_HEX || show == HIST_SYM || show == HIST_SYM_OFFSET;
+    return show != HIST_MIN && show != HIST_MAX;
+}
+
+static bool is_of_values(enum hist_show show)
+{
+    return show == HIST_HEX || show == HIST_MIN || show == HIST_MAX || show == HIST_USECS;
 }
 
 static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
                           bool is_key, struct hist_part *part)
 {
-    static const char buckets[] = "buckets=";
-    const size_t len = sizeof(buckets) - 1;
-    bool is_text = part->field.kind != FILTER_NUMBER && part->field.kind != FILTER_CPU;
-
-    if (is_key && !is_text && modifier.len > len && !memcmp(modifier.p, buckets, len))
-        return parse_buckets(
-            parse, (struct hist_word){ modifier.p + len, modifier.len - len }, part);
-    for (int show = 0; show < HIST_SHOWS; show++) {
-        bool is_value = show == HIST_MIN || show == HIST_MAX;
-
-        if (modifiers[show] && word_is(modifier, modifiers[show]) && !is_text &&
-            (is_value != is_key || show == HIST_HEX) &&
-            (show != HIST_EXECNAME || !strcmp(part->field.name, "common_pid"))) {
-            part->show = (enum hist_show)show;
-            return 0;
-        }
+    if (word_begins(modifier, "bucket"))
+        return parse_buckets(parse, modifier, part);
+    for (enum hist_show show = 0; show < HIST_SHOWS; show++) {
+        if (!modifiers[show] || !word_is(modifier, modifiers[show]))
+            continue;
+        if (!is_possible(show, part) && (is_key || !is_of_values(show)))
+            break;
+        part->show = show;
+        return 0;
     }
-    return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR,
-                       modifier.len ? modifier.p : NULL);
+    return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, modifier);
 }
 
-static bool is_stack(struct hist_word name)
+static int parse_field_name(struct hist_parser *parse, struct hist_word name,
+                            struct hist_part *part)
 {
-    return word_is(name, "stacktrace") || word_is(name, "common_stacktrace");
+    const struct filter_field *field =
+        filter_field_find(parse->fields, parse->field_count, name.p, name.len);
+
+    if (!field)
+        return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name);
+    part->field = *field;
+    if (field->kind == FILTER_CPU)
+        part->field.name = "common_cpu"; /* which has other names, too */
+    part->name = part->field.name;
+    return 0;
 }
 
+/* is_stack - Linux 6.1 calls it stacktrace, 6.12 common_stacktrace. */
+static bool is_stack(struct hist_word name, struct hist_part *part)
+{
+    if (word_is(name, "stacktrace"))
+        part->field.name = "stacktrace";
+    else if (word_is(name, "common_stacktrace"))
+        part->field.name = "common_stacktrace";
+    else
+        return false;
+    part->show = HIST_STACK;
+    return true;
+}
+
+/* is_share - Linux 6.1 shows a value so, 6.12 says of it that it is not for values. */
+static bool is_share(struct hist_word modifier)
+{
+    return modifier.p &&
+           (word_begins(modifier, "percent") || word_begins(modifier, "graph"));
+}
+
+/* parse_part - FIELD[.MODIFIER]. Three words are a variable's name for Linux, and then the
+ * third one's field.
+ */
 static int parse_part(struct hist_parser *parse, struct hist_word word, bool is_key,
                       struct hist_part *part)
 {
-    struct hist_word name = next_word(&word, '.');
-    const struct filter_field *field;
+    struct hist_word whole = word, name = next_word(&word, '.'), rest = word;
+    bool has_modifier = word.p && (is_key || !is_share(word));
+    int err;
 
-    *part = (struct hist_part){ .name = name.p };
-    if (is_key && is_stack(name) && !word.p) {
-        part->show = HIST_STACK;
-        part->field.name = "stacktrace";
+    *part = (struct hist_part){ 0 };
+    if (is_key && !word.p && is_stack(name, part))
         return 0;
-    }
-    field = filter_field_find(parse->fields, parse->field_count, name.p, name.len);
-    if (!field)
-        return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name.len ? name.p : NULL);
-    part->field = *field;
-    if (field->kind != FILTER_NUMBER && field->kind != FILTER_CPU) {
-        if (!is_key)
-            return hist_refuse(parse, HIST_NONE_ERROR, name.p);
+    if (rest.p && (next_word(&rest, '.'), rest.p))
+        return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, next_word(&rest, '.'));
+    if (!is_key && word_is(name, "hitcount") && has_modifier &&
+        parse_modifier(parse, word, is_key, part))
+        return -EINVAL;
+    err = parse_field_name(parse, name, part);
+    if (err)
+        return err;
+    if (is_text(part) && !is_key)
+        return hist_refuse_silently(parse);
+    if (is_text(part))
         part->show = HIST_STRING;
-    }
-    if (word.p)
-        return parse_modifier(parse, word, is_key, part);
-    return 0;
+    err = has_modifier ? parse_modifier(parse, word, is_key, part) : 0;
+    if (!err && !is_key && (is_share(word) || (part->show && !is_of_values(part->show))))
+        err = hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, whole);
+    return err;
 }
 
 static uint16_t part_size(const struct hist_part *part)
 {
-    switch (part->show) {
-    case HIST_STRING:
-        return HIST_STRING_MAX;
-    case HIST_STACK:
+    if (part->show == HIST_STACK)
         return HIST_STACK_MAX * sizeof(uint64_t);
-    default:
-        return sizeof(uint64_t);
-    }
+    return is_text(part) ? HIST_STRING_MAX : sizeof(uint64_t);
 }
 
 static int parse_keys(struct hist_parser *parse)
@@ -162,7 +267,7 @@ static int parse_keys(struct hist_parser *parse)
 
     while (word = next_word(&rest, ','), word.p) {
         if (hist->key_count == HIST_KEYS_MAX)
-            return hist_refuse(parse, HIST_NONE_ERROR, word.p);
+            return hist_refuse_silently(parse);
         part = &hist->key[hist->key_count];
         err = parse_part(parse, word, true, part);
         if (err)
@@ -186,13 +291,29 @@ static int parse_vals(struct hist_parser *parse)
         if (word_is(word, "hitcount"))
             continue;
         if (hist->val_count == HIST_VALS_MAX)
-            return hist_refuse(parse, HIST_NONE_ERROR, word.p);
+            return hist_refuse_silently(parse);
         err = parse_part(parse, word, false, &hist->val[hist->val_count]);
         if (err)
             return err;
         hist->val_count++;
     }
-    return 0;
+    if (!hist->no_hitcount || hist->val_count)
+        return 0;
+    hist_refuse_at(parse, HIST_NEED_NOHC_VAL_ERROR, "");
+    return parse->error->err = -ENOENT;
+}
+
+/* refuse_variable - there are none; but what Linux would refuse is refused with its text. */
+static int refuse_variable(struct hist_parser *parse)
+{
+    struct hist_word value = parse->variable, field;
+    struct hist_part unused;
+
+    next_word(&value, '=');
+    field = next_word(&value, '.');
+    if (strcspn(field.p, "+-*/") >= field.len && parse_field_name(parse, field, &unused))
+        return -EINVAL;
+    return hist_refuse(parse, HIST_ACTION_NOT_FOUND_ERROR, parse->variable);
 }
 
 /* ---- the order ---- */
@@ -215,7 +336,7 @@ static int find_sort(struct hist_parser *parse, struct hist_word name,
             sort->index = i;
             return 0;
         }
-    return hist_refuse(parse, HIST_INVALID_SORT_FIELD_ERROR, name.p);
+    return hist_refuse(parse, HIST_INVALID_SORT_FIELD_ERROR, name);
 }
 
 static int parse_sort(struct hist_parser *parse, struct hist_word word,
@@ -225,14 +346,14 @@ static int parse_sort(struct hist_parser *parse, struct hist_word word,
     int err;
 
     if (!name.len)
-        return hist_refuse(parse, HIST_EMPTY_SORT_FIELD_ERROR, name.p);
+        return hist_refuse_at(parse, HIST_EMPTY_SORT_FIELD_ERROR, "sort=");
     *sort = (struct hist_sort){ 0 };
     err = find_sort(parse, name, sort);
     if (err || !word.p)
         return err;
     sort->descending = word_is(word, "descending");
     if (!sort->descending && !word_is(word, "ascending"))
-        return hist_refuse(parse, HIST_INVALID_SORT_MODIFIER_ERROR, word.p);
+        return hist_refuse(parse, HIST_INVALID_SORT_MODIFIER_ERROR, word);
     return 0;
 }
 
@@ -243,8 +364,8 @@ static int parse_sorts(struct hist_parser *parse)
     int err;
 
     while (word = next_word(&rest, ','), word.p) {
-        if (hist->sort_count == HIST_SORTS_MAX)
-            return hist_refuse(parse, HIST_TOO_MANY_SORT_FIELDS_ERROR, word.p);
+        if (hist->sort_count == HIST_SORTS_MAX - 1 && word.len && rest.p)
+            return hist_refuse_at(parse, HIST_TOO_MANY_SORT_FIELDS_ERROR, "sort=");
         err = parse_sort(parse, word, &hist->sort[hist->sort_count]);
         if (err)
             return err;
@@ -264,7 +385,7 @@ static int parse_assignment(struct hist_parser *parse, struct hist_word word,
     struct hist_word value = { equal + 1, word.len - name.len - 1 };
 
     if (!value.len)
-        return hist_refuse(parse, HIST_EMPTY_ASSIGNMENT_ERROR, word.p);
+        return hist_refuse(parse, HIST_EMPTY_ASSIGNMENT_ERROR, word);
     if (word_is(name, "keys") || word_is(name, "key")) {
         parse->keys = value;
     } else if (word_is(name, "vals") || word_is(name, "val") || word_is(name, "values")) {
@@ -276,9 +397,9 @@ static int parse_assignment(struct hist_parser *parse, struct hist_word word,
     } else if (word_is(name, "size")) {
         if (fetch_number(value.p, value.len, &parse->size) ||
             parse->size <= HIST_SIZE_MIN / 2)
-            return hist_refuse(parse, HIST_NONE_ERROR, word.p);
-    } else {
-        return hist_refuse(parse, HIST_ACTION_NOT_FOUND_ERROR, word.p);
+            return hist_refuse_silently(parse);
+    } else if (!parse->variable.p) {
+        parse->variable = word;
     }
     return 0;
 }
@@ -290,16 +411,21 @@ static int parse_word(struct hist_parser *parse, struct hist_word word)
 
     if (equal)
         return parse_assignment(parse, word, equal);
-    if (word_is(word, "pause"))
+    if (word_is(word, "pause")) {
         hist->request = HIST_PAUSE;
-    else if (word_is(word, "continue") || word_is(word, "cont"))
-        hist->request = HIST_CONTINUE;
-    else if (word_is(word, "clear"))
-        hist->request = HIST_CLEAR;
-    else if (word_is(word, "nohitcount") || word_is(word, "NOHC"))
+    } else if (word_is(word, "continue") || word_is(word, "cont")) {
+        hist->needs_another = true;
+        if (hist->request != HIST_PAUSE)
+            hist->request = HIST_CONTINUE;
+    } else if (word_is(word, "clear")) {
+        hist->needs_another = true;
+        if (hist->request == HIST_MAKE)
+            hist->request = HIST_CLEAR;
+    } else if (word_is(word, "nohitcount") || word_is(word, "NOHC")) {
         hist->no_hitcount = true;
-    else /* as Linux, which has no sentence for a word that it does not know */
-        return hist_refuse(parse, HIST_NONE_ERROR, word.p);
+    } else { /* as Linux, which has no sentence for a word that it does not know */
+        return hist_refuse_silently(parse);
+    }
     return 0;
 }
 
@@ -314,11 +440,12 @@ static int parse_spec(struct hist_parser *parse)
             return err;
     }
     if (!parse->keys.len || parse->size > HIST_SIZE_MAX)
-        return hist_refuse(parse, HIST_NONE_ERROR, parse->spec);
-    err = parse_keys(parse);
-    if (err)
-        return err;
+        return hist_refuse_silently(parse);
     err = parse_vals(parse);
+    if (!err && parse->variable.p)
+        err = refuse_variable(parse);
+    if (!err)
+        err = parse_keys(parse);
     if (err)
         return err;
     return parse_sorts(parse);
@@ -446,6 +573,11 @@ void hist_free(const struct def_host *host, struct hist *hist)
 enum hist_request hist_request(const struct hist *hist)
 {
     return hist->request;
+}
+
+bool hist_needs_another(const struct hist *hist)
+{
+    return hist->needs_another;
 }
 
 bool hist_wants_stack(const struct hist *hist)

@@ -15,6 +15,8 @@ enum hist_show {
     HIST_STACK, /* the stack itself, no field */
     HIST_MIN,   /* of a value: the least, not the sum */
     HIST_MAX,
+    HIST_SYSCALL,
+    HIST_USECS, /* a number: as on Linux, which shows times in microseconds only */
     HIST_SHOWS,
 };
 
@@ -29,6 +31,12 @@ struct hist_part {
     uint64_t bucket;   /* the width of HIST_BUCKETS */
     uint16_t at, size; /* of a key: its bytes in the key */
 };
+
+/* hist_key_is_number - else it is a text or a stack, and several words long. */
+static inline bool hist_key_is_number(const struct hist_part *key)
+{
+    return key->size == sizeof(uint64_t);
+}
 
 struct hist_sort {
     bool by_key;    /* else by a value */
@@ -61,6 +69,7 @@ struct hist {
     unsigned key_count, val_count, sort_count;               /* [I] */
     const char *name;          /* [I] of the histogram, or NULL */
     enum hist_request request; /* [I] */
+    bool needs_another;        /* [I] what is asked is asked of one that is there */
     bool no_hitcount;          /* [I] it is not shown */
     bool has_comm;             /* [I] entries keep the thread's name */
     size_t key_size;           /* [I] bytes */

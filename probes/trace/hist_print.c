@@ -91,7 +91,7 @@ static int compare_by(const struct hist *hist, const struct hist_sort *sort,
         return compare_numbers(a->sum[sort->index], b->sum[sort->index],
                                sort->index && hist->val[sort->index - 1].field.is_signed);
     part = &hist->key[sort->index];
-    if (part->show == HIST_STRING || part->show == HIST_STACK)
+    if (!hist_key_is_number(part))
         return memcmp(hist_entry_key(hist, a) + part->at,
                       hist_entry_key(hist, b) + part->at, part->size);
     memcpy(&x, hist_entry_key(hist, a) + part->at, sizeof(x));
@@ -218,6 +218,9 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
         return;
     case HIST_EXECNAME:
         PRINT(out, "%-16s[%10llu]", comm, value);
+        return;
+    case HIST_SYSCALL: /* this kernel has none */
+        PRINT(out, "%-30s[%3llu]", "unknown_syscall", value);
         return;
     case HIST_LOG2:
         PRINT(out, "~ 2^%-2llu", value);

@@ -71,12 +71,12 @@ static int parse_count(struct trigger *trigger, const char *text)
     uint64_t count;
     int err = fetch_number(text, strcspn(text, ":"), &count);
 
-    if (err)
-        return err;
-    if (count > INT64_MAX)
-        return -ERANGE;
-    trigger->count = (int64_t)count;
-    return 0;
+    /* One above INT64_MAX is listed as a negative number, as on Linux; the greatest is
+     * TRIGGER_UNLIMITED.
+     */
+    if (!err)
+        trigger->count = (int64_t)count;
+    return err;
 }
 
 /* A count may be written as it is listed. */
@@ -157,15 +157,34 @@ static int trigger_parse_watch(struct trigger *trigger, char *event)
     return err ? err : trigger_parse_filter(trigger, rest);
 }
 
-/* In a histogram's line blanks are only around "if". */
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* find_if - the word; NULL: there is none. */
+static char *find_if(char *text)
+{
+    char *at = text;
+
+    while ((at = strstr(at, "if")) != NULL &&
+           !(at > text && is_blank(at[-1]) && (!at[2] || is_blank(at[2]))))
+        at++;
+    return at;
+}
+
+/* Blanks in a histogram's line belong to its words, but for those around "if". */
 static int parse_hist(struct trigger *trigger, char *spec)
 {
-    char *rest = cut(spec, " \t");
+    char *condition = find_if(spec), *end = condition ? condition : spec + strlen(spec);
 
-    if (!*spec)
+    if (!*spec || !strncmp(spec, "if", 2))
         return -EINVAL;
+    while (end > spec && is_blank(end[-1]))
+        end--;
+    *end = '\0';
     trigger->spec = spec;
-    return trigger_parse_filter(trigger, rest);
+    return condition ? trigger_parse_filter(trigger, condition) : 0;
 }
 
 static int parse(struct trigger *trigger, char *text)
@@ -259,8 +278,9 @@ bool trigger_take(struct trigger *trigger)
     int64_t left = __atomic_load_n(&trigger->count, __ATOMIC_RELAXED);
 
     /* A try fails only when another hit was counted. */
-    while (left > 0)
-        if (__atomic_compare_exchange_n(&trigger->count, &left, left - 1, false,
+    while (left && left != TRIGGER_UNLIMITED)
+        if (__atomic_compare_exchange_n(&trigger->count, &left,
+                                        (int64_t)((uint64_t)left - 1), false,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
             return true;
     return left == TRIGGER_UNLIMITED;

@@ -138,6 +138,43 @@ static void comparisons_that_do_not(void)
     check_matches(texts, ARRAY_LEN(texts), false);
 }
 
+static void addresses_within_functions(void)
+{
+    static const char *const yes[] = {
+        "__probe_ip.function == vfs_read",
+        "__probe_ip.function == 0xffffffff80001020",
+        "__probe_ip.function != vfs_write",
+        "(x.function != vfs_read)",
+    };
+    static const char *const no[] = {
+        "__probe_ip.function != vfs_read",
+        "__probe_ip.function == vfs_write",
+        "x.function == jiffies",
+    };
+
+    check_matches(yes, ARRAY_LEN(yes), true);
+    check_matches(no, ARRAY_LEN(no), false);
+    set("__probe_ip", VFS_READ + 0x8f);
+    CHECK(matches(yes[0]));
+    set("__probe_ip", VFS_READ + 0x90);
+    CHECK(!matches(yes[0]));
+}
+
+static void numbers_of_cpus(void)
+{
+    static const char *const yes[] = {
+        "CPU & CPUS{3}", "CPU == CPUS{3}",   "cpu & CPUS{0,2-3}", "CPU != CPUS{1}",
+        "e & CPUS{0}",   "CPU != CPUS{2-3}", "a != CPUS{1}",      "CPU & CPUS{0-3}",
+    };
+    static const char *const no[] = {
+        "CPU & CPUS{0-2}", "CPU == CPUS{2,3}", "CPU != CPUS{3}",
+        "c & CPUS{0-3}",   "x & CPUS{3}",
+    };
+
+    check_matches(yes, ARRAY_LEN(yes), true);
+    check_matches(no, ARRAY_LEN(no), false);
+}
+
 static void operands_are_cut_to_the_size_of_the_field(void)
 {
     static const char *const texts[] = { "c == 456", "b == 0xfffb", "d == 156" };
@@ -341,7 +378,25 @@ static void what_is_refused_and_where(void)
         { "c == 1 || (a == 1 && (b == 1)", ENOENT, "Too many '('", 10 },
         { "s == \"x", ESRCH, "Missing matching quote", 5 },
         { "&& a == 1", EPERM, "Error", 0 },
-        { "()", EPERM, "Error", 0 },
+        { "()", EINVAL, "Error", 0 },
+        { "&&", EPERM, "Error", 0 },
+        { "a == 1 && ()", EPERM, "Error", 0 },
+        { "() && a == 1", EPERM, "Error", 0 },
+        { "\xc3\xa9 == 1", EINVAL, "Field not found", 2 },
+        { "common_comm == \"x\"", EINVAL, "Field not found", 12 },
+        { "a.function == vfs_read", EINVAL, "Illegal operation for field type", 15 },
+        { "x.function < vfs_read", EINVAL, "Invalid operator", 14 },
+        { "x.function == vfs_rea", EINVAL, "Function not found", 22 },
+        { "x.function == \"vfs_read\"", EINVAL, "Function not found", 25 },
+        { "x.function == 0x10", EINVAL, "Function not found", 19 },
+        { "s & CPUS{0}", EINVAL, "Illegal operation for field type", 5 },
+        { "CPU > CPUS{0}", EINVAL, "Illegal operation for field type", 7 },
+        { "CPU & CPUS", EINVAL, "Missing '{'", 12 },
+        { "CPU & CPUS{0", EINVAL, "Missing '}'", 13 },
+        { "CPU & CPUS{}", EINVAL, "Invalid cpulist", 12 },
+        { "CPU & CPUS{x}", EINVAL, "Invalid cpulist", 13 },
+        { "CPU & CPUS{0-4}", EINVAL, "Invalid cpulist", 15 },
+        { "CPU & CPUS{2-1}", EINVAL, "Invalid cpulist", 15 },
         { "!= 1", EPERM, "Error", 0 },
         { "", EINVAL, "Error", 0 },
         { "  ", EINVAL, "Error", 0 },
@@ -367,12 +422,14 @@ static void operands_and_depths_that_are_too_great(void)
     strcpy(text + 6 + FILTER_STRING_MAX - 1, "\"");
     CHECK(!matches(text));
 
-    memset(text, '(', 33);
-    strcpy(text + 33, "a == 1)))))))))))))))))))))))))))))))))");
-    row = (struct row){ text, EINVAL, "Too many '('", 32 };
-    check_row(&row);
-    CHECK(!matches(
-        (memmove(text, text + 1, strlen(text)), text[strlen(text) - 1] = '\0', text)));
+    memset(text, '(', 2000);
+    strcpy(text + 2000, "a == 4000000000");
+    memset(text + 2015, ')', 2000);
+    text[4015] = '\0';
+    CHECK(matches(text));
+    text[1999] = '!';
+    text[4014] = '\0';
+    CHECK(!matches(text));
 
     memset(text, ' ', FILTER_TEXT_MAX);
     text[FILTER_TEXT_MAX] = '\0';
@@ -436,14 +493,17 @@ static void without_memory_there_is_no_filter(void)
     trace_host_fail_after(1);
     CHECK_EQ(filter_parse(&trace_host, "a == 1", fields, field_count, &filter, &error),
              -ENOMEM);
+    trace_host_fail_after(2);
+    CHECK_EQ(filter_parse(&trace_host, "a == 1", fields, field_count, &filter, &error),
+             -ENOMEM);
     CHECK_EQ(filter_parse(&trace_host, "a == x", fields, field_count, &filter, &error),
              -EINVAL);
     CHECK_EQ(trace_host_blocks(), before);
 }
 
-UNIT_TESTS(comparisons_that_hold, comparisons_that_do_not,
-           operands_are_cut_to_the_size_of_the_field, strings_and_patterns,
-           a_string_that_could_not_be_read_is_empty,
+UNIT_TESTS(comparisons_that_hold, comparisons_that_do_not, addresses_within_functions,
+           numbers_of_cpus, operands_are_cut_to_the_size_of_the_field,
+           strings_and_patterns, a_string_that_could_not_be_read_is_empty,
            random_filters_mean_what_their_grammar_says,
            an_operator_at_the_end_is_no_mistake, what_is_refused_and_where,
            operands_and_depths_that_are_too_great, the_block_of_an_error,

@@ -93,10 +93,17 @@ static void lines_and_how_they_are_listed(void)
           "hist:name=n:keys=a.buckets=16:vals=b.max:sort=a.buckets=16:size=2048"
           ":nohitcount [active]" },
         { "keys=stacktrace,common_pid.execname,cpu:size=65",
-          "hist:keys=stacktrace,common_pid.execname,cpu:vals=hitcount:sort=hitcount"
+          "hist:keys=stacktrace,common_pid.execname,common_cpu:vals=hitcount:sort="
+          "hitcount"
           ":size=128 [active]" },
         { "keys=s,ip.sym-offset",
           "hist:keys=s,ip.sym-offset:vals=hitcount:sort=hitcount:size=2048 [active]" },
+        { "keys=common_stacktrace,s.hex,a.syscall:vals=b.usecs",
+          "hist:keys=common_stacktrace,s.hex,a.syscall:vals=hitcount,b.usecs:sort="
+          "hitcount"
+          ":size=2048 [active]" },
+        { "keys=a.bucket=3:vals=hitcount,b,a",
+          "hist:keys=a.buckets=3:vals=hitcount,b,a:sort=hitcount:size=2048 [active]" },
     };
     char text[256];
 
@@ -134,20 +141,39 @@ static void lines_that_are_refused(void)
         { "keys=a,nosuch", "Couldn't find field", 12 },
         { "keys=a:vals=nosuch", "Couldn't find field", 17 },
         { "keys=a.none", "Invalid field modifier", 12 },
-        { "keys=s.hex", "Invalid field modifier", 12 },
         { "keys=a.min", "Invalid field modifier", 12 },
         { "keys=a.buckets=0", "Invalid field modifier", 20 },
-        { "keys=a:vals=b.log2", "Invalid field modifier", 19 },
+        { "keys=a:vals=b.log2", "Invalid field modifier", 17 },
+        { "keys=a:vals=b.nosuch", "Invalid field modifier", 19 },
+        { "keys=a:vals=b.execname", "Invalid field modifier", 19 },
+        { "keys=a:vals=b.buckets=10", "Invalid field modifier", 17 },
+        { "keys=a:vals=b.percent", "Invalid field modifier", 17 },
+        { "keys=a.percent", "Invalid field modifier", 12 },
+        { "keys=a:vals=hitcount.hex", "Couldn't find field", 17 },
+        { "keys=a:vals=hitcount.nosuch", "Invalid field modifier", 26 },
+        { "keys=s.log2", "Invalid field modifier", 12 },
+        { "keys=a.buckets", "Invalid field modifier", 0 },
+        { "keys=a.buckets=-1", "Invalid field modifier", 0 },
+        { "keys=a.hex.hex", "Couldn't find field", 12 },
+        { "keys=nosuch:vals=none", "Couldn't find field", 22 },
+        { "keys=h", "Couldn't find field", 0 },
+        { "keys=a:vals=b,a,b", "No error", 0 },
         { "keys=a:vals=s", "No error", 0 },
         { "keys=a,a,a,a", "No error", 0 },
         { "keys=a:vals=a,a,a,a", "No error", 0 },
         { "keys=a:sort=b", "Sort field must be a key or a val", 17 },
+        { "keys=ip:sort=p", "Sort field must be a key or a val", 11 },
         { "keys=a:sort=a.up", "Invalid sort modifier", 19 },
-        { "keys=a:sort=a,", "Empty sort field", 19 },
-        { "keys=a:sort=a,hitcount,a", "Too many sort fields (Max = 2)", 28 },
+        { "keys=a:sort=a,", "Empty sort field", 12 },
+        { "keys=a:sort=a.", "Invalid sort modifier", 0 },
+        { "keys=a.hex:sort=a.hex", "Invalid sort modifier", 12 },
+        { "keys=a:sort=a,hitcount,a", "Too many sort fields (Max = 2)", 12 },
         { "keys=a:size=x", "No error", 0 },
         { "keys=a:size=131073", "No error", 0 },
-        { "keys=a:x=1", "Action not found", 12 },
+        { "keys=a:x=b", "Action not found", 12 },
+        { "keys=a:x=b+1", "Action not found", 12 },
+        { "keys=a:x=none", "Couldn't find field", 14 },
+        { "x=b", "No error", 0 },
         { "keys=a:junk", "No error", 0 },
         { "keys=a:size=64", "No error", 0 },
         { "keys=a.execname", "Invalid field modifier", 12 },
@@ -173,6 +199,19 @@ static void lines_that_are_refused(void)
     trace_host_fail_after(1);
     CHECK_EQ(hist_parse(&trace_host, "keys=a", fields, 1, &hist, &error), -ENOMEM);
     CHECK_EQ(trace_host_blocks(), before);
+}
+
+static void nothing_to_show(void)
+{
+    struct hist_error error;
+    struct hist *hist;
+
+    CHECK_EQ(hist_parse(&trace_host, "keys=a:nohitcount", fields, 1, &hist, &error),
+             -ENOENT);
+    CHECK_EQ(error.err, -ENOENT);
+    CHECK_STR(hist_error_text(error.id),
+              "Non-hitcount value is required for 'nohitcount'");
+    CHECK_EQ(error.column, 0);
 }
 
 static void hits_are_counted_by_key(void)
@@ -203,8 +242,12 @@ static void keys_are_shown_by_their_modifiers(void)
           "{ ip: [ffffffff80001012] fn+0x12/0x90" BLANKS43 " } hitcount:          1\n" },
         { "keys=common_pid.execname",
           "{ common_pid: init            [         7] } hitcount:          1\n" },
-        { "keys=s,cpu", "{ s: text                                              , cpu:  "
-                        "        2 } hitcount:          1\n" },
+        { "keys=s,cpu", "{ s: text                                              , "
+                        "common_cpu:          2 } hitcount:          1\n" },
+        { "keys=s.hex", "{ s: 74786574 } hitcount:          1\n" },
+        { "keys=a.syscall",
+          "{ a: unknown_syscall               [ 18] } hitcount:          1\n" },
+        { "keys=a.usecs", "{ a:         18 } hitcount:          1\n" },
         { "keys=comm", "{ comm: init                                               } "
                        "hitcount:          1\n" },
         { "keys=stacktrace", "{ stacktrace:\n"
@@ -247,16 +290,16 @@ static void powers_of_two(void)
 
 static void least_and_greatest(void)
 {
-    struct hist *hist = made("keys=s:vals=b.min,b.max,a.min");
+    struct hist *hist = made("keys=s:vals=b.min,b.max");
     char want[256];
 
     add(hist, 7, 3, "x");
     add(hist, 9, -2, "x");
     add(hist, 8, 1, "x");
-    snprintf(want, sizeof(want),
-             "{ s: %-50s } hitcount:          3  b: %10llu  b:          3  a:          "
-             "7\n" TOTALS("3", "1"),
-             "x", -2ull);
+    snprintf(
+        want, sizeof(want),
+        "{ s: %-50s } hitcount:          3  b: %10llu  b:          3\n" TOTALS("3", "1"),
+        "x", -2ull);
     CHECK_STR(shown(hist), want);
     hist_free(&trace_host, hist);
 }
@@ -369,6 +412,7 @@ static void requests_and_which_histogram_is_meant(void)
         { "keys=a:vals=b:sort=b:cont", true, HIST_CONTINUE },
         { "keys=a:vals=b:sort=b:continue", true, HIST_CONTINUE },
         { "keys=a:vals=b:sort=b:clear:size=128", true, HIST_CLEAR },
+        { "keys=a:vals=b:sort=b:clear:pause", true, HIST_PAUSE },
         { "keys=a:vals=b", false, HIST_MAKE },
         { "keys=a.hex:vals=b:sort=b", false, HIST_MAKE },
         { "keys=b:vals=b:sort=b", false, HIST_MAKE },
@@ -383,6 +427,7 @@ static void requests_and_which_histogram_is_meant(void)
             unit_note("%s", rows[i].spec);
         CHECK(hist_is_same(hist, other) == rows[i].same);
         CHECK(hist_request(other) == rows[i].request);
+        CHECK(hist_needs_another(other) == (strstr(rows[i].spec, ":c") != NULL));
         hist_free(&trace_host, other);
     }
     hist_free(&trace_host, hist);
@@ -526,7 +571,7 @@ static void hits_from_threads_and_interrupts_are_all_counted(void)
 }
 
 UNIT_TESTS(lines_and_how_they_are_listed, a_filter_stands_before_the_state,
-           lines_that_are_refused, hits_are_counted_by_key,
+           lines_that_are_refused, nothing_to_show, hits_are_counted_by_key,
            keys_are_shown_by_their_modifiers, powers_of_two, least_and_greatest,
            the_order_of_entries, a_full_table_counts_what_it_drops,
            histograms_of_one_name_share_a_table, strings_that_are_too_long_are_cut,

@@ -32,6 +32,8 @@ static void lines_and_how_they_are_listed(void)
         { "snapshot", "snapshot:unlimited" },
         { "enable_event:kprobes:ev2", "enable_event:kprobes:ev2:unlimited" },
         { "disable_event:g:e:2 if a", "disable_event:g:e:count=2 if a" },
+        { "traceoff:18446744073709551615", "traceoff:unlimited" },
+        { "traceoff:9223372036854775808", "traceoff:count=-9223372036854775808" },
         { "enable_hist:g:e", "enable_hist:g:e:unlimited" },
         { "set_wprobe:w:field", "set_wprobe:w:field+0:unlimited" },
         { "set_wprobe:w:f+8:2 if a == 1", "set_wprobe:w:f+8:count=2 if a == 1" },
@@ -86,7 +88,6 @@ static void lines_that_are_refused(void)
         "hist",
         "hist:",
         "hist if a == 1",
-        "hist:keys=a b",
     };
     struct trigger *trigger;
     long before = trace_host_blocks();
@@ -114,6 +115,10 @@ static void histograms_have_a_line_of_their_own(void)
     CHECK(trigger->kind == TRIGGER_HIST);
     CHECK_STR(trigger->spec, "keys=a,b:vals=c:sort=c");
     CHECK_STR(trigger->filter, "a > 1 && s ~ \"x\"");
+    trigger_free(&trace_host, trigger);
+    trigger = parsed("hist:keys=a if, b \tif  a == 1");
+    CHECK_STR(trigger->spec, "keys=a if, b");
+    CHECK_STR(trigger->filter, " a == 1");
     trigger_free(&trace_host, trigger);
     trigger = parsed("!hist:keys=a");
     CHECK(trigger->remove);
@@ -168,6 +173,11 @@ static void a_trigger_acts_as_often_as_it_may(void)
     trigger_free(&trace_host, trigger);
     trigger = parsed("traceon:0");
     CHECK(!trigger_take(trigger));
+    trigger_free(&trace_host, trigger);
+    trigger = parsed("traceon:9223372036854775808");
+    CHECK_EQ(trigger->count, INT64_MIN);
+    CHECK(trigger_take(trigger));
+    CHECK_EQ(trigger->count, INT64_MAX);
     trigger_free(&trace_host, trigger);
 }
 

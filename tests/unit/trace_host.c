@@ -46,6 +46,23 @@ static bool is_entry(uintptr_t addr)
     return false;
 }
 
+/* Each of them has 0x90 bytes. */
+static bool function(uintptr_t addr, uintptr_t *start, uintptr_t *end)
+{
+    for (size_t i = 0; i < ARRAY_LEN(symbols); i++)
+        if (addr >= symbols[i].addr && addr < symbols[i].addr + 0x90) {
+            *start = symbols[i].addr;
+            *end = symbols[i].addr + 0x90;
+            return true;
+        }
+    return false;
+}
+
+static unsigned cpus(void)
+{
+    return 4;
+}
+
 static void *alloc(size_t size)
 {
     if (fail_after && !--fail_after)
@@ -63,6 +80,8 @@ static void release(void *mem)
 struct def_host trace_host = {
     .symbol = symbol,
     .is_entry = is_entry,
+    .function = function,
+    .cpus = cpus,
     .alloc = alloc,
     .free = release,
 };

@@ -2,6 +2,7 @@
 #include "probes/trace/files/events.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
+#include "kernel/debug/log.h"
 #include "kernel/mm/heap.h"
 #include "probes/trace/files/buffer.h"
 #include "probes/trace/files/files.h"
@@ -402,7 +403,28 @@ static int add_directory(struct event_dir *d, struct live_event *e)
     return tracefs_add(d->dir, d->files, ARRAY_LEN(event_files));
 }
 
-static int add_files(struct live_event *e)
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+    while (count--)
+        if (!strcmp(name, names[count]))
+            return true;
+    return false;
+}
+
+/* has_no_directory - where it would be is a file of the tracer. As on Linux, such an event
+ * is there, and only set_event switches it.
+ */
+static bool has_no_directory(const struct live_event *e)
+{
+    static const char *const beside_groups[] = { "enable", "header_page",
+                                                 "header_event" };
+    static const char *const beside_events[] = { "enable", "filter" };
+
+    return is_one_of(e->group, beside_groups, ARRAY_LEN(beside_groups)) ||
+           is_one_of(e->name, beside_events, ARRAY_LEN(beside_events));
+}
+
+static int add_event_directory(struct live_event *e)
 {
     struct group *g = group_find(e->group);
     struct event_dir *d = kzalloc(sizeof(*d));
@@ -417,7 +439,6 @@ static int add_files(struct live_event *e)
     if (!err) {
         g->count++;
         e->files = d;
-        trace_describe(e);
         return 0;
     }
     if (d)
@@ -425,6 +446,20 @@ static int add_files(struct live_event *e)
     kfree(d);
     if (g && !g->count && !tracefs_remove(g->dir))
         group_free(g);
+    return err;
+}
+
+static int add_files(struct live_event *e)
+{
+    int err = 0;
+
+    if (has_no_directory(e))
+        log_warn("trace: %s:%s has no files: the tracer has one of that name", e->group,
+                 e->name);
+    else
+        err = add_event_directory(e);
+    if (!err)
+        trace_describe(e);
     return err;
 }
 

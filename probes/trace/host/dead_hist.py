@@ -17,7 +17,7 @@ HIST = """hist_size table keys key_count vals val_count sorts sort_count no_hitc
           comm sum""".split()
 # probes/trace/hist_parts.h: enum hist_show
 (NUMBER, HEX, SYM, SYM_OFFSET, EXECNAME, LOG2, BUCKETS, STRING, STACK, MIN,
- MAX) = range(11)  # fmt: skip
+ MAX, SYSCALL, USECS) = range(13)  # fmt: skip
 NAME_MAX = 64
 LISTED_MAX = 1 << 16  # of a list that is damaged
 
@@ -44,7 +44,7 @@ class Part:
 
     def sorted_by(self, key):
         """What its bytes in a key are compared by."""
-        if self.show in (STRING, STACK):
+        if self.size != 8:  # a text or a stack
             return key[self.at : self.at + self.size]
         return int.from_bytes(key[self.at : self.at + 8], "little", signed=bool(self.signed))
 
@@ -62,6 +62,7 @@ class Part:
             SYM: f"[{value:x}] {place.split('+')[0]:<45}",
             SYM_OFFSET: f"[{value:x}] {place:<55}",
             EXECNAME: f"{comm:<16}[{value:10}]",
+            SYSCALL: f"{'unknown_syscall':<30}[{value:3}]",
             LOG2: f"~ 2^{value:<2}",
             BUCKETS: f"~ {value}-{value + self.bucket - 1}",
         }

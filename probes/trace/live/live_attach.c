@@ -305,7 +305,7 @@ static int ask_hist(struct live_event *e, const struct live_trigger *t,
 {
     enum hist_request request = hist_request(t->hist);
 
-    if (!there && (request == HIST_CONTINUE || request == HIST_CLEAR)) {
+    if (!there && hist_needs_another(t->hist)) {
         refuse_hist(e, t->line->spec, HIST_TRIGGER_ENOENT_CLEAR_ERROR, 0);
         return -ENOENT;
     }
@@ -526,9 +526,19 @@ int live_trigger_write(struct live_event *e, const char *text)
     return err;
 }
 
+/* goes_with_hists - as on Linux, those that switch a histogram go as well. */
+static bool goes_with_hists(const struct live_trigger *t)
+{
+    return t->hist || t->line->kind == TRIGGER_ENABLE_HIST ||
+           t->line->kind == TRIGGER_DISABLE_HIST;
+}
+
 void live_clear_hists(struct live_event *e)
 {
-    for (unsigned i = 0; i < attached_of(e)->count;)
-        if (!attached_of(e)->trigger[i]->hist || take_trigger(e, e->attached->trigger[i]))
+    for (unsigned i = 0; i < attached_of(e)->count;) {
+        struct live_trigger *t = e->attached->trigger[i];
+
+        if (!goes_with_hists(t) || take_trigger(e, t))
             i++;
+    }
 }

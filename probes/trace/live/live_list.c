@@ -89,10 +89,33 @@ static size_t host_param(uintptr_t addr, unsigned i, const char **name)
     return param.name_len;
 }
 
+static bool host_function(uintptr_t addr, uintptr_t *start, uintptr_t *end)
+{
+    struct ksym sym;
+
+    if (ksyms_at(addr, &sym))
+        return false;
+    *start = sym.start;
+    *end = sym.start + sym.size;
+    return true;
+}
+
+static bool host_param_is_text(uintptr_t addr, unsigned i)
+{
+    static const char text[] = "string";
+    struct param param;
+
+    return params_get(addr, i, &param) && param.type_len == sizeof(text) - 1 &&
+           !memcmp(param.type, text, param.type_len);
+}
+
 const struct def_host live_host = {
+    .function = host_function,
+    .cpus = cpu_count,
     .symbol = host_symbol,
     .is_entry = host_is_entry,
     .param = host_param,
+    .param_is_text = host_param_is_text,
     .alloc = kmalloc,
     .free = kfree,
     .entry_args = true,
