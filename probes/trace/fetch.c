@@ -188,17 +188,15 @@ static size_t copy_symbol(const struct fetch_from *from, uint64_t addr, char *ds
 {
     static const char digits[] = "0123456789abcdef";
     char text[256];
-    size_t len;
+    size_t len = from->symbol ? from->symbol(text, sizeof(text), addr) : 0;
+    unsigned shift = addr ? (63u - (unsigned)__builtin_clzll(addr)) / 4 * 4 : 0;
 
-    if (from->symbol) {
-        len = from->symbol(text, sizeof(text), addr);
-        if (len >= sizeof(text))
-            len = sizeof(text) - 1;
-    } else {
+    if (len >= sizeof(text))
+        len = sizeof(text) - 1;
+    if (!len) { /* no symbol is there */
         memcpy(text, "0x", 2);
-        for (len = 0; len < 16; len++)
-            text[2 + len] = digits[addr >> (60 - 4 * len) & 15];
-        len += 2;
+        for (len = 2; len < 2 + 1 + shift / 4; len++)
+            text[len] = digits[addr >> (shift - 4 * (len - 2)) & 15];
     }
     return copy_text(text, len, dst, room, cut);
 }

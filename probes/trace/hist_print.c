@@ -168,9 +168,7 @@ typedef size_t (*symbol_text_t)(char *buf, size_t size, uintptr_t addr);
 static const char *place_text(char *buf, size_t size, uint64_t addr, symbol_text_t symbol,
                               bool with_offset)
 {
-    if (symbol)
-        symbol(buf, size, addr);
-    else
+    if (!symbol || !symbol(buf, size, addr))
         snprintf(buf, size, "0x%llx", (unsigned long long)addr);
     if (!with_offset)
         buf[strcspn(buf, "+")] = '\0';

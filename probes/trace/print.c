@@ -208,15 +208,23 @@ void print_args(const struct print *p, const struct fetch_arg *args, size_t coun
 
 /* ---- records ---- */
 
+/* print_where - behind the place, if that is wanted. */
+static void print_where(const struct print *p, uintptr_t addr)
+{
+    if (p->addresses)
+        print_text(p, " <%016lx>", addr);
+}
+
 static void print_probe(const struct print *p, const struct event *event,
                         const struct record_probe *record)
 {
     print_text(p, "%s: (", event->name);
     print_symbol(p, record->ip);
+    print_where(p, record->ip);
     print_string(p, ")");
 }
 
-/* name_only - without "+0x0/0x90", since it is the function's own address. */
+/* name_only - without "+0x0/0x90", unless that is wanted. */
 static void name_only(const struct print *p, uintptr_t addr)
 {
     char text[SYMBOL_LEN], *plus, *module;
@@ -227,10 +235,10 @@ static void name_only(const struct print *p, uintptr_t addr)
     }
     plus = strchr(text, '+');
     module = strchr(text, ' ');
-    if (plus)
+    if (plus && !p->offsets)
         *plus = '\0';
     print_string(p, text);
-    if (module)
+    if (module && !p->offsets)
         print_string(p, module);
 }
 
@@ -239,8 +247,10 @@ static void print_return(const struct print *p, const struct event *event,
 {
     print_text(p, "%s: (", event->name);
     print_symbol(p, record->ret_ip);
+    print_where(p, record->ret_ip);
     print_string(p, " <- ");
     name_only(p, record->func);
+    print_where(p, record->func);
     print_string(p, ")");
 }
 
@@ -248,6 +258,7 @@ static void print_marker(const struct print *p, const struct record_text *record
                          size_t len)
 {
     name_only(p, record->ip);
+    print_where(p, record->ip);
     print_string(p, ": ");
     p->write(p->to, record->text,
              strnlen(record->text, len - offsetof(struct record_text, text)));
@@ -263,6 +274,7 @@ static void print_stack(const struct print *p, const struct record_stack *record
     for (size_t i = 0; i < count && i < room; i++) {
         print_string(p, " => ");
         name_only(p, record->caller[i]);
+        print_where(p, record->caller[i]);
         print_string(p, "\n");
     }
 }

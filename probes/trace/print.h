@@ -14,6 +14,8 @@ struct print {
     bool cycles; /* times are no nanoseconds */
     bool brief;  /* neither thread nor CPU nor time: options/context-info is off */
     bool no_irq_info;
+    bool offsets;   /* names that need no "+0x4/0x90" have it */
+    bool addresses; /* behind names of places stands the address */
 };
 
 /* print_text - formatted text of any length. */

@@ -140,6 +140,14 @@ def options(files):
     tap.check("irq-info\n" in files.text("trace_options"), "the list says so")
     tap.equal(files.write("options/irq-info", "2"), EINVAL, "neither yes nor no")
     tap.equal(files.write("trace_options", "nonsense"), EINVAL, "an unknown one")
+    files.write("options/sym-offset", "1")
+    tap.check(re.search(r"tracing_mark_write\+0x\w+/0x\w+: m", files.text("trace")),
+              "names with their offsets")
+    files.write("trace_options", "sym-addr")
+    tap.check(re.search(r"\+0x\S+ <ffffffff[0-9a-f]{8}>: m", files.text("trace")),
+              "and addresses")
+    files.write("trace_options", "nosym-addr")
+    files.write("options/sym-offset", "0")
     files.write("options/markers", "0")
     tap.equal(files.write("trace_marker", "x"), EINVAL, "markers are off")
     files.write("options/markers", "1")

@@ -34,6 +34,8 @@ static int read_memory(void *dst, uintptr_t addr, size_t len, bool user)
 
 static size_t symbol_text(char *buf, size_t size, uintptr_t addr)
 {
+    if (addr - VFS_READ >= 0x90)
+        return 0;
     return (size_t)snprintf(buf, size, "vfs_read+0x%lx/0x90", addr - VFS_READ);
 }
 
@@ -293,8 +295,13 @@ static void strings(void)
     check_text("$comm", "init");
     check_text("\\\"text\"", "text");
     check_text("\\\"\"", "");
-    check_text("%si:symstr", "0x0000000000010500");
+    check_text("%si:symstr", "0x10500");
     from.symbol = symbol_text;
+    check_text("%si:symstr", "0x10500");
+    regs.di = 0;
+    check_text("%di:symstr", "0x0");
+    regs.di = UINT64_MAX;
+    check_text("%di:symstr", "0xffffffffffffffff");
     regs.di = VFS_READ + 8;
     check_text("%di:symstr", "vfs_read+0x8/0x90");
     from.symbol = NULL;

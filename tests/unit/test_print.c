@@ -168,6 +168,27 @@ static void options_leave_out(void)
     CHECK_STR(said,
               "            init-7       [000]            77: e: (vfs_read+0x0/0x90)\n"
               "e: (vfs_read+0x0/0x90)\n");
+    quiet();
+    p.addresses = true;
+    print_record(&p, &event, 0, 77, &r, sizeof(r));
+    CHECK_STR(said, "e: (vfs_read+0x0/0x90 <0000000000001000>)\n");
+}
+
+static void stacks_have_offsets_if_wanted(void)
+{
+    struct {
+        struct record_stack r;
+        uint64_t caller[2];
+    } bytes = { { { EVENT_ID_STACK, 0, 0, 7 }, 2, 0 }, { 0x1000, 0x1005 } };
+    struct print p = print;
+
+    quiet();
+    p.brief = true;
+    print_record(&p, &event_stack, 1, 0, &bytes, sizeof(bytes));
+    p.offsets = true;
+    print_record(&p, &event_stack, 1, 0, &bytes, sizeof(bytes));
+    CHECK_STR(said, "<stack trace>\n => vfs_read\n => vfs_read\n"
+                    "<stack trace>\n => vfs_read+0x0/0x90\n => vfs_read+0x5/0x90\n");
 }
 
 static void the_header_is_linuxs(void)
@@ -375,8 +396,8 @@ static void rings_are_merged_by_time(void)
 
 UNIT_TESTS(a_probe_is_a_line, a_string_does_not_leave_its_record,
            a_return_names_the_function_last, what_is_unknown_is_shown_as_a_number,
-           a_marker_is_its_text, options_leave_out, the_header_is_linuxs,
-           losses_have_a_line, formats_are_linuxs, a_return_has_two_addresses,
-           pages_are_described, each_of_many_has_its_number,
+           a_marker_is_its_text, options_leave_out, stacks_have_offsets_if_wanted,
+           the_header_is_linuxs, losses_have_a_line, formats_are_linuxs,
+           a_return_has_two_addresses, pages_are_described, each_of_many_has_its_number,
            a_number_is_given_again_after_all_others,
            a_record_too_short_for_its_event_is_none, rings_are_merged_by_time)

@@ -331,6 +331,20 @@ bool buffer_has_snapshot(void)
     return cpus[0].snapshot != NULL;
 }
 
+bool buffer_snapshot_is_empty(void)
+{
+    struct ring_stats stats;
+
+    for (unsigned i = 0; i < cpu_count(); i++) {
+        struct ring *r = cpus[i].snapshot;
+
+        ring_stats_get(r, &stats);
+        if (stats.entries || ring_lost_behind(r, &r->read))
+            return false;
+    }
+    return true;
+}
+
 /* ---- names of threads ---- */
 
 /* A table by number; another thread's name may take a place. Writers do not wait: where two

@@ -122,6 +122,10 @@ void buffer_spare_exchange(void);
  */
 bool buffer_has_snapshot(void);
 void buffer_snapshot_free(void);
+/* buffer_snapshot_is_empty - it has no events, and tells of none that were lost.
+ * Context: thread.  Locks: the trace lock held, and there is a snapshot.
+ */
+bool buffer_snapshot_is_empty(void);
 
 /* comm_find - the name of thread @pid, as it was recorded last.
  * @out: 16 bytes.  Return: false: none is known.

@@ -15,13 +15,27 @@ void trace_printer(struct print *p, struct seq *s);
 /* trace_symbol - "vfs_read+0x4/0x90" for an address, as struct print has it. Context: any. */
 size_t trace_symbol(char *buf, size_t size, uintptr_t addr);
 
-/* What is switched below options/, as bits of trace_options. */
+/* What is switched below options/, as bits of trace_options; in the order of Linux's list.
+ * idle: it is about what this kernel has not, so it only can be set and read.
+ */
 enum trace_option {
-    OPTION_CONTEXT_INFO,   /* thread, CPU and time before each event */
-    OPTION_IRQ_INFO,       /* and the flags of the CPU */
-    OPTION_MARKERS,        /* trace_marker may be written */
-    OPTION_OVERWRITE,      /* the oldest records make room */
-    OPTION_PAUSE_ON_TRACE, /* nothing is recorded while `trace` is read */
+    OPTION_PRINT_PARENT,    /* idle: of tracers of functions */
+    OPTION_SYM_OFFSET,      /* "vfs_read+0x0/0x90" where else "vfs_read" is enough */
+    OPTION_SYM_ADDR,        /* places are followed by their addresses */
+    OPTION_TRACE_PRINTK,    /* idle: nothing calls trace_printk() */
+    OPTION_USERSTACKTRACE,  /* idle: there are no users */
+    OPTION_SYM_USEROBJ,     /* idle */
+    OPTION_PRINTK_MSG_ONLY, /* idle: of trace_printk() */
+    OPTION_CONTEXT_INFO,    /* thread, CPU and time before each event */
+    OPTION_OVERWRITE,       /* the oldest records make room */
+    OPTION_IRQ_INFO,        /* the flags of the CPU stand there, too */
+    OPTION_MARKERS,         /* trace_marker may be written */
+    OPTION_EVENT_FORK,      /* idle: of set_event_pid */
+    OPTION_PAUSE_ON_TRACE,  /* nothing is recorded while `trace` is read */
+    OPTION_HASH_PTR,        /* idle: no address is hidden */
+    OPTION_FUNCTION_TRACE,  /* idle: of tracers of functions, as the next ones */
+    OPTION_FUNCTION_FORK,   /* idle */
+    OPTION_DISPLAY_GRAPH,   /* idle */
     OPTIONS,
 };
 

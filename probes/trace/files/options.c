@@ -14,15 +14,29 @@
 /* ---- options ---- */
 
 static const char *const names[OPTIONS] = {
+    [OPTION_PRINT_PARENT] = "print-parent",
+    [OPTION_SYM_OFFSET] = "sym-offset",
+    [OPTION_SYM_ADDR] = "sym-addr",
+    [OPTION_TRACE_PRINTK] = "trace_printk",
+    [OPTION_USERSTACKTRACE] = "userstacktrace",
+    [OPTION_SYM_USEROBJ] = "sym-userobj",
+    [OPTION_PRINTK_MSG_ONLY] = "printk-msg-only",
     [OPTION_CONTEXT_INFO] = "context-info",
+    [OPTION_OVERWRITE] = "overwrite",
     [OPTION_IRQ_INFO] = "irq-info",
     [OPTION_MARKERS] = "markers",
-    [OPTION_OVERWRITE] = "overwrite",
+    [OPTION_EVENT_FORK] = "event-fork",
     [OPTION_PAUSE_ON_TRACE] = "pause-on-trace",
+    [OPTION_HASH_PTR] = "hash-ptr",
+    [OPTION_FUNCTION_TRACE] = "function-trace",
+    [OPTION_FUNCTION_FORK] = "function-fork",
+    [OPTION_DISPLAY_GRAPH] = "display-graph",
 };
 
-static unsigned options = 1u << OPTION_CONTEXT_INFO | 1u << OPTION_IRQ_INFO |
-                          1u << OPTION_MARKERS | 1u << OPTION_OVERWRITE;
+static unsigned options = 1u << OPTION_PRINT_PARENT | 1u << OPTION_TRACE_PRINTK |
+                          1u << OPTION_CONTEXT_INFO | 1u << OPTION_OVERWRITE |
+                          1u << OPTION_IRQ_INFO | 1u << OPTION_MARKERS |
+                          1u << OPTION_HASH_PTR | 1u << OPTION_FUNCTION_TRACE;
 
 bool trace_option_is(enum trace_option option)
 {
@@ -166,11 +180,23 @@ static const struct vfs_file files[] = {
       .show = options_show,
       .write = options_write },
     { .name = "trace_clock", .mode = 0644, .show = clock_show, .write = clock_write },
+    OPTION(OPTION_PRINT_PARENT, "print-parent"),
+    OPTION(OPTION_SYM_OFFSET, "sym-offset"),
+    OPTION(OPTION_SYM_ADDR, "sym-addr"),
+    OPTION(OPTION_TRACE_PRINTK, "trace_printk"),
+    OPTION(OPTION_USERSTACKTRACE, "userstacktrace"),
+    OPTION(OPTION_SYM_USEROBJ, "sym-userobj"),
+    OPTION(OPTION_PRINTK_MSG_ONLY, "printk-msg-only"),
     OPTION(OPTION_CONTEXT_INFO, "context-info"),
+    OPTION(OPTION_OVERWRITE, "overwrite"),
     OPTION(OPTION_IRQ_INFO, "irq-info"),
     OPTION(OPTION_MARKERS, "markers"),
-    OPTION(OPTION_OVERWRITE, "overwrite"),
+    OPTION(OPTION_EVENT_FORK, "event-fork"),
     OPTION(OPTION_PAUSE_ON_TRACE, "pause-on-trace"),
+    OPTION(OPTION_HASH_PTR, "hash-ptr"),
+    OPTION(OPTION_FUNCTION_TRACE, "function-trace"),
+    OPTION(OPTION_FUNCTION_FORK, "function-fork"),
+    OPTION(OPTION_DISPLAY_GRAPH, "display-graph"),
 };
 
 INIT int trace_add_options(void)

@@ -29,6 +29,8 @@ void trace_printer(struct print *p, struct seq *s)
         .cycles = trace_clock_is_cycles(),
         .brief = !trace_option_is(OPTION_CONTEXT_INFO),
         .no_irq_info = !trace_option_is(OPTION_IRQ_INFO),
+        .offsets = trace_option_is(OPTION_SYM_OFFSET),
+        .addresses = trace_option_is(OPTION_SYM_ADDR),
     };
 }
 
@@ -52,7 +54,8 @@ static void print_merged(struct seq *s, struct merge *m)
         print_lost(&p, i, buffer_lost_behind(m, i));
 }
 
-static void print_head(struct seq *s, int cpu, enum buffer_set set)
+/* print_head - it counts the events of all CPUs, also before those of one, as on Linux. */
+static void print_head(struct seq *s, enum buffer_set set)
 {
     uint64_t entries = 0, written = 0;
     struct print p;
@@ -60,8 +63,6 @@ static void print_head(struct seq *s, int cpu, enum buffer_set set)
     for (unsigned i = 0; i < cpu_count(); i++) {
         struct ring_stats stats;
 
-        if (cpu >= 0 && (unsigned)cpu != i)
-            continue;
         buffer_stats(i, set, &stats);
         entries += stats.entries;
         written += stats.entries + stats.overwritten;
@@ -78,7 +79,7 @@ static int show_locked(struct seq *s, int cpu, enum buffer_set set, enum merge_h
     if (err)
         return err;
     if (how == MERGE_LOOK)
-        print_head(s, cpu, set);
+        print_head(s, set);
     print_merged(s, &m);
     buffer_merge_end(&m);
     return 0;

@@ -6,9 +6,9 @@
 #include "probes/trace/files/files_parts.h"
 #include "probes/trace/files/tracefs.h"
 
-static const char freed[] =
+static const char help[] =
     "# tracer: nop\n#\n"
-    "#\n# * Snapshot is freed *\n#\n"
+    "#\n# * Snapshot is %s *\n#\n"
     "# Snapshot commands:\n"
     "# echo 0 > snapshot : Clears and frees snapshot buffer\n"
     "# echo 1 > snapshot : Allocates snapshot buffer, if not already allocated.\n"
@@ -23,10 +23,10 @@ static int snapshot_show(struct seq *s, void *priv UNUSED)
 
     trace_lock();
     snapshot_settle();
-    if (buffer_has_snapshot())
+    if (buffer_has_snapshot() && !buffer_snapshot_is_empty())
         err = trace_show_snapshot(s);
     else
-        seq_puts(s, freed);
+        seq_printf(s, help, snapshot_is_allocated() ? "allocated" : "freed");
     trace_unlock();
     return err;
 }
@@ -38,6 +38,8 @@ static int snapshot_command(uint64_t number)
     if (number != 1) {
         snapshot_settle();
         buffer_snapshot_free();
+        if (!number)
+            snapshot_forget();
         return 0;
     }
     err = snapshot_prepare();

@@ -8,6 +8,14 @@
  */
 int snapshot_prepare(void);
 
+/* snapshot_is_allocated - has a snapshot been asked for, by the file or a trigger? As Linux
+ * has it; here rings may be kept for the next one.
+ * snapshot_forget - it is not any more.
+ * Context, Locks: as snapshot_prepare().
+ */
+bool snapshot_is_allocated(void);
+void snapshot_forget(void);
+
 /* snapshot_settle - do now what the thread would do for a snapshot that was just taken.
  * On return the snapshot can be read.
  * Context, Locks: the same.

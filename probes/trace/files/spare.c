@@ -23,6 +23,7 @@ enum {
 
 static uint32_t state;   /* [a] */
 static bool is_followed; /* [T] the thread runs */
+static bool is_asked;    /* [T] a snapshot may come */
 static bool is_held;     /* [T] no snapshot is taken until snapshot_release() */
 
 static bool move(uint32_t from, uint32_t to)
@@ -65,11 +66,22 @@ int snapshot_prepare(void)
         err = renew(SPARE_TAKEN);
     if (!err)
         err = renew(SPARE_NONE);
+    is_asked |= !err;
     if (err || is_followed)
         return err;
     err = kernel_clone(&args);
     is_followed = err > 0;
     return err > 0 ? 0 : err;
+}
+
+bool snapshot_is_allocated(void)
+{
+    return is_asked;
+}
+
+void snapshot_forget(void)
+{
+    is_asked = false;
 }
 
 void snapshot_settle(void)

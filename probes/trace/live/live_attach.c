@@ -22,10 +22,13 @@ static struct live_attached *attached_new(unsigned count)
     return kzalloc(sizeof(struct live_attached) + count * sizeof(struct live_trigger *));
 }
 
+/* looks_at_record - also what switches tracing off: the hit that does so is still recorded,
+ * as on Linux.
+ */
 static bool looks_at_record(const struct live_trigger *t)
 {
     return t->filter || t->line->field || t->line->kind == TRIGGER_HIST ||
-           t->line->kind == TRIGGER_STACK;
+           t->line->kind == TRIGGER_STACK || t->line->kind == TRIGGER_OFF;
 }
 
 /* exchange - @new, which may turn out to be empty, takes the place of what is there. On
@@ -440,7 +443,7 @@ static bool switches_event(enum trigger_kind kind)
 /* prepare - all that @t needs, but for being seen. */
 static int prepare(struct live_event *e, struct live_trigger *t, const char *text)
 {
-    struct filter_error error;
+    struct filter_error error = { 0 };
     int err;
 
     if (is_of_watch(t)) {
@@ -457,7 +460,11 @@ static int prepare(struct live_event *e, struct live_trigger *t, const char *tex
     }
     if (!t->line->filter)
         return 0;
-    return parse_filter(e, t->line->filter, &t->filter, &error);
+    err = parse_filter(e, t->line->filter, &t->filter, &error);
+    if (err && err != -ENOMEM) /* 6.12 says so, 6.1 is silent */
+        live_error(FILTER_LOG_NAME, filter_error_text(error.id), t->line->filter,
+                   error.column);
+    return err;
 }
 
 static int add_trigger(struct live_event *e, struct live_trigger *t)
