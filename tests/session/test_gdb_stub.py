@@ -12,7 +12,7 @@ from hang import Symbols
 from rsp import Stub, fields, frame, text_of
 from session import LIMIT, stat
 
-NOISE = 1 << 20 if tap.LONG else 1 << 14  # bytes
+NOISE = 1 << 20 if tap.LONG else 1 << 12  # bytes
 TEXT = "ffffffff80200000"
 IDLE = 1000000
 STACK_AREA = 0xFFFFC00000000000  # kernel/memmap.h
