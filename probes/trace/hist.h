@@ -32,7 +32,8 @@
 #include <stdint.h>
 
 #define HIST_KEYS_MAX 3
-#define HIST_VALS_MAX 2 /* beside the hitcount */
+#define HIST_VALS_MAX 3  /* beside the hitcount */
+#define HIST_PLAIN_MAX 2 /* of these, all but .min and .max: Linux takes no more */
 #define HIST_SORTS_MAX 2
 #define HIST_SIZE_DEFAULT 2048 /* entries */
 #define HIST_SIZE_MIN 128

@@ -285,16 +285,22 @@ static int parse_vals(struct hist_parser *parse)
 {
     struct hist *hist = parse->hist;
     struct hist_word rest = parse->vals, word;
-    int err;
+    unsigned plain = 0;
 
     while (word = next_word(&rest, ','), word.p) {
+        struct hist_part *part = &hist->val[hist->val_count];
+        int err;
+
         if (word_is(word, "hitcount"))
             continue;
         if (hist->val_count == HIST_VALS_MAX)
             return hist_refuse_silently(parse);
-        err = parse_part(parse, word, false, &hist->val[hist->val_count]);
+        err = parse_part(parse, word, false, part);
         if (err)
             return err;
+        plain += part->show != HIST_MIN && part->show != HIST_MAX;
+        if (plain > HIST_PLAIN_MAX)
+            return hist_refuse_silently(parse);
         hist->val_count++;
     }
     if (!hist->no_hitcount || hist->val_count)
