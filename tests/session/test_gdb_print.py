@@ -98,7 +98,7 @@ def dprintf(stub, client, cpus):
     text = client.interrupted()[1]
     tap.equal(text, "count 4096 of (fault)\n" * 2, "one of two conditions holds: it prints")
     tap.equal(client.ask(f"z0,{place:x},1"), "OK", "it is taken out")
-    losses(stub, client, place)
+    losses(stub, client, place, cpus)
 
 
 def accounted(text):
@@ -107,7 +107,7 @@ def accounted(text):
     return sum(line.startswith("count ") for line in lines) + lost
 
 
-def losses(stub, client, place):
+def losses(stub, client, place, cpus):
     """Hits faster than the line: texts find no room in the ring of their CPU, which has 16
     KiB, and all are accounted for.
     """
@@ -118,7 +118,8 @@ def losses(stub, client, place):
     text = output(client, lambda text: accounted(text) >= 720)
     console.join()
     tap.equal(accounted(text), 720, "each call is printed, or counted as lost")
-    tap.check("texts are lost]" in text, "and some are lost")
+    if cpus == 1:  # with more, the worker beside may be as fast
+        tap.check("texts are lost]" in text, "and some are lost")
     client.interrupted()
     client.ask(f"z0,{place:x},1")
 
