@@ -207,7 +207,7 @@ static void probes_of_its_own_are_counted(void)
     end();
 }
 
-/* What is refused in the middle of a set was not counted, or is not any more. */
+/* A probe that is refused in the middle of a set was not counted, or no longer is. */
 static void a_refused_set_is_not_counted(void)
 {
     struct kprobe ps[3] = { { .symbol_name = "fn", .offset = 1 },

@@ -15,8 +15,9 @@ void trace_printer(struct print *p, struct seq *s);
 /* trace_symbol - "vfs_read+0x4/0x90" for an address, as struct print has it. Context: any. */
 size_t trace_symbol(char *buf, size_t size, uintptr_t addr);
 
-/* What is switched below options/, as bits of trace_options; in the order of Linux's list.
- * idle: it is about what this kernel has not, so it only can be set and read.
+/* The options, each a file below options/ and a bit of trace_options, in the order of Linux's
+ * list. idle: the option is about a thing that this kernel lacks, so it can only be set and
+ * read.
  */
 enum trace_option {
     OPTION_PRINT_PARENT,    /* idle: of tracers of functions */
