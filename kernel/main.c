@@ -188,6 +188,7 @@ static void must(int err, const char *what)
 
 static void switch_off(bool failed)
 {
+    gdb_exit(failed);
     if (failed)
         qemu_exit(QEMU_EXIT_COMMAND_FAILED);
     power_off();
@@ -293,6 +294,7 @@ static _Noreturn void run_tests(void)
     ktest_set_words(kept.words);
     failed = ktest_run(kept.tests, kept.seed);
     serial_flush(&com1);
+    gdb_exit(failed != 0);
     qemu_exit(failed ? QEMU_EXIT_TESTS_FAILED : QEMU_EXIT_OK);
     power_off();
 }

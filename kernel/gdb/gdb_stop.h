@@ -18,6 +18,7 @@ enum gdb_why {
     GDB_WHY_TRAP,      /* an int3 of the program, with ip behind it */
     GDB_WHY_STEP,      /* behind a step */
     GDB_WHY_ERROR,     /* a condition could not be computed */
+    GDB_WHY_EXIT,      /* the machine is about to be switched off */
 };
 
 /* One CPU. Written by it before it stands, read by the one that serves; that one may

@@ -52,6 +52,7 @@ static struct thread *listed;    /* how far qsThreadInfo has come */
 static unsigned serving;         /* the CPU that does */
 static bool resumed;             /* the packet has let a CPU go */
 static bool available;           /* there is a COM2 */
+static uint8_t exit_status;      /* of the whole kernel */
 
 /* ---- answers ---- */
 
@@ -129,6 +130,11 @@ static void put_stop(struct gdb_out *to)
     const struct thread *t = percpu_of(serving)->current;
     uint8_t number = (uint8_t)signal_of(cpu->why);
 
+    if (cpu->why == GDB_WHY_EXIT) {
+        gdb_put_text(to, "W");
+        gdb_put_hex(to, &exit_status, 1);
+        return;
+    }
     gdb_put_text(to, "T");
     gdb_put_hex(to, &number, 1);
     gdb_put_text(to, "thread:");
@@ -724,6 +730,11 @@ void gdb_serve(unsigned cpu)
         put_stop(&out);
         gdb_line_send(&out);
     }
+    if (gdb_cpu(cpu)->why == GDB_WHY_EXIT) {
+        gdb_line_detach();
+        gdb_release(GDB_ALL_CPUS);
+        return;
+    }
     do {
         answer_next();
     } while (!resumed);
@@ -750,7 +761,8 @@ void gdb_serve(unsigned cpu)
  */
 static struct wait_queue work = WAIT_QUEUE_INIT(work);
 static bool looking;
-static bool waits; /* gdb_wait() */
+static bool waits;             /* gdb_wait() */
+static struct thread *exiting; /* gdb_exit() */
 
 /* look - 2. Text that waits goes out as well: see gdb_output.c. */
 static void look(void)
@@ -811,6 +823,8 @@ static bool take_debug(struct pt_regs *regs)
 
 static bool take_int3(struct pt_regs *regs)
 {
+    if (READ_ONCE(exiting) == this_cpu()->current)
+        return !gdb_line_attached() || gdb_stop(regs, GDB_WHY_EXIT, NULL, NULL);
     if (!gdb_line_attached() && !READ_ONCE(waits))
         return false;
     return gdb_stop(regs, GDB_WHY_TRAP, NULL, NULL);
@@ -865,6 +879,18 @@ INIT void gdb_wait(void)
     WRITE_ONCE(waits, true);
     int3();
     WRITE_ONCE(waits, false);
+}
+
+/* The debugger may be served for another reason in front of the int3: then it hears of the
+ * end when it next lets the kernel run.
+ */
+void gdb_exit(unsigned status)
+{
+    if (!gdb_line_attached())
+        return;
+    exit_status = (uint8_t)status;
+    WRITE_ONCE(exiting, this_cpu()->current);
+    int3();
 }
 
 INIT void gdb_init(void)

@@ -19,3 +19,9 @@ void gdb_poll(void);
  * word gdbwait. Context: thread.
  */
 void gdb_wait(void);
+
+/* gdb_exit - tell the debugger that waits for a stop that there will be none, as the machine
+ * is about to be switched off. The debugger is detached. Context: thread.
+ * @status: as of a program, 0 to 255
+ */
+void gdb_exit(unsigned status);

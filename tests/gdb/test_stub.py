@@ -37,6 +37,19 @@ def a_condition_runs_in_the_kernel():
         tap.note(text[-2000:])
 
 
+def a_batch_ends_with_its_commands():
+    """Neither condition is ever true."""
+    for stub in ([], ["--stub"]):
+        words = [documented()[0], "gdb", *stub, "run vfs", "--", "-batch",
+                 "-ex", "break vfs_read if count == 4097", "-ex", "continue", "-ex", "quit 7"]
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True,
+                              timeout=LIMIT, stdin=subprocess.DEVNULL)  # fmt: skip
+        where = f"./sonde {' '.join(words[1:3])}"
+        tap.equal(done.returncode, 7, f"{where}: gdb goes on when the guest is switched off")
+        tap.check("calls 720 of vfs_read" in done.stdout, f"{where}: behind its command")
+    tap.check("exited normally" in done.stdout, "the stub says that the kernel has ended")
+
+
 STOP = "'kernel/gdb/gdb_stop.c'::"
 
 
@@ -60,4 +73,5 @@ def the_clock_is_moved_before_a_cpu_goes():
             client.close()
 
 
-tap.run(a_condition_runs_in_the_kernel, the_clock_is_moved_before_a_cpu_goes)
+tap.run(a_condition_runs_in_the_kernel, a_batch_ends_with_its_commands,
+        the_clock_is_moved_before_a_cpu_goes)

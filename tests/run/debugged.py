@@ -61,11 +61,14 @@ def free_place():
 
 
 class Commands(threading.Thread):
-    """Console commands for a guest, as soon as it has come to its prompt."""
+    """Console commands for a guest, as soon as it has come to its prompt. Where it @ends with
+    them it is switched off then: a script would wait for its next stop in vain.
+    """
 
-    def __init__(self, guest, log, commands, show, say):
+    def __init__(self, guest, log, commands, show, say, ends):
         super().__init__(daemon=True)
         self.guest, self.log, self.commands = guest, log, commands
+        self.ends = ends
         self.show, self.say = show, say
 
     def run(self):
@@ -78,6 +81,8 @@ class Commands(threading.Thread):
                 reply = self.guest.machine.request(os.fsencode(command), None, self.show)
                 if reply.errno:
                     self.say(f"'{command}' failed: {reply.errno} {reply.name}")
+            if self.ends:
+                self.guest.machine.request(b"poweroff", None, self.show)
         except (Gone, OSError, ProtocolError):
             pass  # the guest has ended
 

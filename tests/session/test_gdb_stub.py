@@ -7,7 +7,7 @@ import threading
 import time
 
 import tap
-from guest import ELF
+from guest import ELF, EXIT_POWEROFF
 from hang import Symbols
 from rsp import Stub, fields, frame, text_of
 from session import LIMIT, stat
@@ -440,6 +440,18 @@ def a_debugger_dies(stub, client, cpus):
     tap.check(ask_console(stub, "run vfs").errno == 0, "D lets it go")
 
 
+def the_kernel_ends(stub):
+    """With a debugger that waits for a stop."""
+    client = stub.connect()
+    client.greet()
+    client.ask("QStartNoAckMode")
+    client.acks = False
+    client.resume()
+    stub.guest.console.send(b"poweroff\n")
+    tap.equal(client.stopped()[1], "W00", "a debugger hears that the machine is switched off")
+    tap.equal(stub.guest.wait_end(LIMIT), EXIT_POWEROFF, "and it is")
+
+
 def all_of_it():
     for cpus in (1, 2, 4):
         with Stub(smp=cpus) as stub:
@@ -460,6 +472,7 @@ def all_of_it():
             with_a_probe_there(stub, client, place)
             damage_and_noise(stub, client)
             a_debugger_dies(stub, client, cpus)
+            the_kernel_ends(stub)
 
 
 tap.run(all_of_it)
