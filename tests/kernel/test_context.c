@@ -398,18 +398,19 @@ static void machines_release(void)
 
 static void machinery_under(kprobe_post_handler_t post)
 {
-    uint64_t alone;
+    uint64_t alone, first_tick;
     int tid;
 
     wrong = 0;
     thread_join(worker_start(false), NULL);
     alone = checksum;
     machines_watch(post);
+    first_tick = ticks();
     tid = worker_start(true);
     do {
         exercise();
         exercise_scheduler();
-    } while (!checksum);
+    } while (!checksum || ticks() == first_tick);
     at_work = false;
     thread_join(tid, NULL);
     machines_release();
