@@ -28,6 +28,7 @@ enum filter_kind {
     FILTER_STRING, /* a word that says where the string is */
     FILTER_CPU,    /* not in the record: where the hit is */
     FILTER_COMM,   /* not in the record: the thread's name */
+    FILTER_TIME,   /* not in the record: when the hit is; of histograms only */
 };
 
 /* A field of an event's record. */

@@ -14,9 +14,24 @@ static uint64_t log2_of(uint64_t value)
     return value ? 63u - (unsigned)__builtin_clzll(value) : 0;
 }
 
-static uint64_t number_key(const struct hist_part *part, const struct hist_hit *hit)
+/* number_in_hit - what a hit has there. */
+static uint64_t number_in_hit(const struct hist *hist, const struct hist_part *part,
+                              const struct hist_hit *hit)
 {
-    uint64_t value = filter_field_number(&part->field, hit->record, hit->cpu);
+    size_t size;
+
+    if (part->field.kind == FILTER_TIME)
+        return hist->in_us && hit->time_is_ns ? hit->time / 1000 : hit->time;
+    if (hist_part_is_text(part))
+        return (uintptr_t)filter_field_string(&part->field, hit->record, hit->len,
+                                              hit->comm, &size);
+    return filter_field_number(&part->field, hit->record, hit->cpu);
+}
+
+static uint64_t number_key(const struct hist *hist, const struct hist_part *part,
+                           const struct hist_hit *hit)
+{
+    uint64_t value = number_in_hit(hist, part, hit);
 
     switch (part->show) {
     case HIST_LOG2:
@@ -61,7 +76,7 @@ static void make_key(const struct hist *hist, const struct hist_hit *hit, uint8_
         } else if (!hist_key_is_number(part)) {
             string_key(part, hit, key + part->at);
         } else {
-            number = number_key(part, hit);
+            number = number_key(hist, part, hit);
             memcpy(key + part->at, &number, sizeof(number));
         }
     }
@@ -208,7 +223,7 @@ void hist_add(struct hist *hist, const struct hist_hit *hit)
     }
     for (unsigned i = 0; i < hist->val_count; i++) { /* 3 */
         const struct hist_part *part = &hist->val[i];
-        uint64_t value = filter_field_number(&part->field, hit->record, hit->cpu);
+        uint64_t value = number_in_hit(hist, part, hit);
 
         if (part->show == HIST_MIN || part->show == HIST_MAX)
             note_extreme(&entry->sum[1 + i], value, part);

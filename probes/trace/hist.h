@@ -1,13 +1,17 @@
 /* hist.h - histograms: hits counted, and values summed, for each combination of keys.
  *
  *     keys=KEY[,KEY..][:vals=VAL[,VAL..]][:sort=FIELD[.descending][,FIELD..]][:size=N]
- *     [:name=NAME][:pause|:continue|:clear][:nohitcount]
+ *     [:name=NAME][:clock=CLOCK][:pause|:continue|:clear][:nohitcount]
  *
  * Histograms of one name share one table, which all their events fill.
  *
  *     KEY = stacktrace
  *         | FIELD[.hex|.sym|.sym-offset|.execname|.syscall|.usecs|.log2|.buckets=N]
  *     VAL = FIELD[.hex|.usecs|.min|.max] | hitcount        .min and .max are not Linux's
+ *
+ * FIELD may be common_timestamp: the time of the hit in CLOCK, which is then the clock of all
+ * records. With .usecs anywhere it is counted in microseconds. The number of a text is the
+ * address at which the hit has the text: Linux takes such lines, and this is what they mean.
  *
  * How the table can be changed in any context without a lock. An entry is first filled with
  * its key, where only its maker can see it, and then published by one exchange of the word of
@@ -54,6 +58,7 @@
     X(EMPTY_SORT_FIELD, "Empty sort field")                                              \
     X(TOO_MANY_SORT_FIELDS, "Too many sort fields (Max = 2)")                            \
     X(INVALID_SORT_FIELD, "Sort field must be a key or a val")                           \
+    X(SET_CLOCK_FAIL, "Couldn't set trace_clock")                                        \
     X(NEED_NOHC_VAL, "Non-hitcount value is required for 'nohitcount'")                  \
     X(NAMED_MISMATCH,                                                                    \
       "Named hist trigger doesn't match existing named trigger (includes variables)")
@@ -80,6 +85,8 @@ struct hist_hit {
     const char *comm;      /* the thread's name, with a NUL */
     const uint64_t *stack; /* @stack_len return addresses, the innermost first */
     size_t stack_len;
+    uint64_t time;   /* if hist_clock() */
+    bool time_is_ns; /* else it counts something else */
 };
 
 /* hist_parse - make an empty histogram.
@@ -112,8 +119,12 @@ void hist_hold(struct hist *hist, bool hold);
 void hist_clear(struct hist *hist);
 /* hist_name - what "name=" says, or NULL. Context: any. */
 const char *hist_name(const struct hist *hist);
-/* hist_name_column - where the name stands in "hist:@spec". Context: any. */
-unsigned hist_name_column(const char *spec);
+/* hist_clock - the clock that its times are of; NULL: it has no times. Context: any. */
+const char *hist_clock(const struct hist *hist);
+/* hist_value_column - where what is behind @word, "name=", stands in "hist:@spec"; 0: it does
+ * not. Context: any.
+ */
+unsigned hist_value_column(const char *spec, const char *word);
 /* hist_share - @hist, which no hit has seen yet, counts in the table of @named.
  *
  * Context: thread. The caller lets no other thread share or free either of them meanwhile.

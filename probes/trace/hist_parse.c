@@ -17,7 +17,7 @@ struct hist_parser {
     struct hist_word {
         const char *p;
         size_t len;
-    } keys, vals, sorts, name, variable;
+    } keys, vals, sorts, name, clock, variable;
 };
 
 static const char *const modifiers[HIST_SHOWS] = {
@@ -129,11 +129,6 @@ static struct hist_word word_behind(struct hist_word word, size_t skip)
     return (struct hist_word){ word.p + skip, word.len - skip };
 }
 
-static bool is_text(const struct hist_part *part)
-{
-    return part->field.kind != FILTER_NUMBER && part->field.kind != FILTER_CPU;
-}
-
 /* parse_buckets - "bucket=N" or "buckets=N". A sign is an operator on Linux. */
 static int parse_buckets(struct hist_parser *parse, struct hist_word word,
                          struct hist_part *part)
@@ -146,27 +141,25 @@ static int parse_buckets(struct hist_parser *parse, struct hist_word word,
     word = word_behind(word, 1);
     if (word.len && strchr("+-*/", *word.p))
         word.len = 0;
-    if (fetch_number(word.p, word.len, &part->bucket) || !part->bucket || is_text(part))
+    if (fetch_number(word.p, word.len, &part->bucket) || !part->bucket)
         return hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, word);
     part->show = HIST_BUCKETS;
     return 0;
 }
 
-/* is_possible - what a modifier asks of a key. Of a text the first bytes can be shown as a
- * number; the rest would have no meaning.
- */
-static bool is_possible(enum hist_show show, const struct hist_part *part)
+static bool is_possible(enum hist_show show, bool is_key, const struct hist_part *part)
 {
     if (show == HIST_EXECNAME)
         return part->name && !strcmp(part->name, "common_pid");
-    if (is_text(part))
-        return show == HIST_HEX || show == HIST_SYM || show == HIST_SYM_OFFSET;
-    return show != HIST_MIN && show != HIST_MAX;
+    if (show == HIST_MIN || show == HIST_MAX)
+        return !is_key;
+    return true;
 }
 
 static bool is_of_values(enum hist_show show)
 {
-    return show == HIST_HEX || show == HIST_MIN || show == HIST_MAX || show == HIST_USECS;
+    return show == HIST_HEX || show == HIST_MIN || show == HIST_MAX ||
+           show == HIST_USECS || show == HIST_EXECNAME;
 }
 
 static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
@@ -177,7 +170,7 @@ static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
     for (enum hist_show show = 0; show < HIST_SHOWS; show++) {
         if (!modifiers[show] || !word_is(modifier, modifiers[show]))
             continue;
-        if (!is_possible(show, part) && (is_key || !is_of_values(show)))
+        if (!is_possible(show, is_key, part))
             break;
         part->show = show;
         return 0;
@@ -188,8 +181,12 @@ static int parse_modifier(struct hist_parser *parse, struct hist_word modifier,
 static int parse_field_name(struct hist_parser *parse, struct hist_word name,
                             struct hist_part *part)
 {
+    static const struct filter_field time = { "common_timestamp", 0, 8, false,
+                                              FILTER_TIME };
     const struct filter_field *field =
-        filter_field_find(parse->fields, parse->field_count, name.p, name.len);
+        word_is(name, time.name)
+            ? &time
+            : filter_field_find(parse->fields, parse->field_count, name.p, name.len);
 
     if (!field)
         return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name);
@@ -220,6 +217,17 @@ static bool is_share(struct hist_word modifier)
            (word_begins(modifier, "percent") || word_begins(modifier, "graph"));
 }
 
+/* note_time - the unit of one time is that of all, as on Linux. */
+static void note_time(struct hist_parser *parse, const struct hist_part *part)
+{
+    static const char usual[] = "global";
+
+    if (!parse->clock.p)
+        parse->clock = (struct hist_word){ usual, sizeof(usual) - 1 };
+    parse->hist->clock = parse->clock.p; /* until the text is copied */
+    parse->hist->in_us |= part->show == HIST_USECS;
+}
+
 /* parse_part - FIELD[.MODIFIER]. Three words are a variable's name for Linux, and then the
  * third one's field.
  */
@@ -241,13 +249,17 @@ static int parse_part(struct hist_parser *parse, struct hist_word word, bool is_
     err = parse_field_name(parse, name, part);
     if (err)
         return err;
-    if (is_text(part) && !is_key)
-        return hist_refuse_silently(parse);
-    if (is_text(part))
+    if (part->field.kind == FILTER_COMM && !is_key)
+        return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name);
+    if (hist_part_is_text(part) && is_key)
         part->show = HIST_STRING;
     err = has_modifier ? parse_modifier(parse, word, is_key, part) : 0;
     if (!err && !is_key && (is_share(word) || (part->show && !is_of_values(part->show))))
         err = hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, whole);
+    if (!err && !is_key && hist_part_is_text(part))
+        return hist_refuse_silently(parse); /* Linux adds up addresses */
+    if (!err && part->field.kind == FILTER_TIME)
+        note_time(parse, part);
     return err;
 }
 
@@ -255,7 +267,9 @@ static uint16_t part_size(const struct hist_part *part)
 {
     if (part->show == HIST_STACK)
         return HIST_STACK_MAX * sizeof(uint64_t);
-    return is_text(part) ? HIST_STRING_MAX : sizeof(uint64_t);
+    if (part->show == HIST_LOG2 || part->show == HIST_BUCKETS)
+        return sizeof(uint64_t);
+    return hist_part_is_text(part) ? HIST_STRING_MAX : sizeof(uint64_t);
 }
 
 static int parse_keys(struct hist_parser *parse)
@@ -400,6 +414,8 @@ static int parse_assignment(struct hist_parser *parse, struct hist_word word,
         parse->sorts = value;
     } else if (word_is(name, "name")) {
         parse->name = value;
+    } else if (word_is(name, "clock")) {
+        parse->clock = value;
     } else if (word_is(name, "size")) {
         if (fetch_number(value.p, value.len, &parse->size) ||
             parse->size <= HIST_SIZE_MIN / 2)
@@ -479,9 +495,19 @@ static void keep_name(struct hist_part *part, char **room)
     *room += len;
 }
 
+static const char *keep_word(struct hist_word word, char **room)
+{
+    char *text = *room;
+
+    memcpy(text, word.p, word.len);
+    text[word.len] = '\0';
+    *room += word.len + 1;
+    return text;
+}
+
 static size_t names_size(const struct hist *hist, const struct hist_parser *parse)
 {
-    size_t size = parse->name.len + 1;
+    size_t size = parse->name.len + parse->clock.len + 2;
 
     for (unsigned i = 0; i < hist->key_count; i++)
         size += strlen(hist->key[i].field.name) + 1;
@@ -496,11 +522,10 @@ static void keep_names(struct hist *hist, const struct hist_parser *parse, char 
         keep_name(&hist->key[i], &room);
     for (unsigned i = 0; i < hist->val_count; i++)
         keep_name(&hist->val[i], &room);
-    if (!parse->name.len)
-        return;
-    memcpy(room, parse->name.p, parse->name.len);
-    room[parse->name.len] = '\0';
-    hist->name = room;
+    if (parse->name.len)
+        hist->name = keep_word(parse->name, &room);
+    if (hist->clock)
+        hist->clock = keep_word(parse->clock, &room);
 }
 
 /* One piece: the table, its entries, its slots. */
@@ -624,11 +649,16 @@ const char *hist_name(const struct hist *hist)
     return hist->name;
 }
 
-unsigned hist_name_column(const char *spec)
+const char *hist_clock(const struct hist *hist)
 {
-    const char *name = strstr(spec, "name=");
+    return hist->clock;
+}
 
-    return name ? (unsigned)(sizeof("hist:name=") - 1 + (size_t)(name - spec)) : 0;
+unsigned hist_value_column(const char *spec, const char *word)
+{
+    const char *at = strstr(spec, word);
+
+    return at ? (unsigned)(sizeof(prefix) - 1 + (size_t)(at - spec) + strlen(word)) : 0;
 }
 
 /* types_are_same - numbers of one width and sign, or texts? A name may mean another thing in

@@ -16,7 +16,7 @@ enum hist_show {
     HIST_MIN,   /* of a value: the least, not the sum */
     HIST_MAX,
     HIST_SYSCALL,
-    HIST_USECS, /* a number: as on Linux, which shows times in microseconds only */
+    HIST_USECS, /* changes times only; all else is as without it, as on Linux */
     HIST_SHOWS,
 };
 
@@ -36,6 +36,13 @@ struct hist_part {
 static inline bool hist_key_is_number(const struct hist_part *key)
 {
     return key->size == sizeof(uint64_t);
+}
+
+/* hist_part_is_text - is its field one? */
+static inline bool hist_part_is_text(const struct hist_part *part)
+{
+    return part->field.kind == FILTER_CHARS || part->field.kind == FILTER_STRING ||
+           part->field.kind == FILTER_COMM;
 }
 
 struct hist_sort {
@@ -68,6 +75,8 @@ struct hist {
     struct hist_sort sort[HIST_SORTS_MAX];                   /* [I] */
     unsigned key_count, val_count, sort_count;               /* [I] */
     const char *name;          /* [I] of the histogram, or NULL */
+    const char *clock;         /* [I] of its times; NULL: it has none */
+    bool in_us;                /* [I] its times, if the clock counts nanoseconds */
     enum hist_request request; /* [I] */
     bool needs_another;        /* [I] what is asked is asked of one that is there */
     bool no_hitcount;          /* [I] it is not shown */

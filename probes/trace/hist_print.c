@@ -66,7 +66,8 @@ size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
         PRINT(&out, "%s", i ? "," : "");
         print_sort(&out, hist, &hist->sort[i]);
     }
-    PRINT(&out, ":size=%zu%s%s%s [%s]", hist->table->size,
+    PRINT(&out, ":size=%zu%s%s%s%s%s [%s]", hist->table->size,
+          hist->clock ? ":clock=" : "", hist->clock ? hist->clock : "",
           hist->no_hitcount ? ":nohitcount" : "", filter ? " if " : "",
           filter ? filter : "", hist->paused ? "paused" : "active");
     return out.len;
@@ -226,11 +227,11 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
     case HIST_BUCKETS:
         PRINT(out, "~ %llu-%llu", value, value + (unsigned long long)part->bucket - 1);
         return;
-    case HIST_STRING:
-        PRINT(out, "%-50s", (const char *)key + part->at);
-        return;
     default:
-        PRINT(out, "%10llu", value);
+        if (hist_key_is_number(part))
+            PRINT(out, "%10llu", value);
+        else
+            PRINT(out, "%-50s", (const char *)key + part->at);
     }
 }
 

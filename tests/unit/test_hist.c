@@ -50,7 +50,7 @@ static void add(struct hist *hist, uint32_t a, int32_t b, const char *s)
 {
     struct record record = { .pid = 7, .a = a, .b = b, .ip = VFS_READ + a };
     static const uint64_t stack[] = { VFS_READ + 4, VFS_WRITE + 8 };
-    struct hist_hit hit = { &record, sizeof(record), 2, "init", stack, 2 };
+    struct hist_hit hit = { &record, sizeof(record), 2, "init", stack, 2, 5600, true };
 
     record.s = (uint32_t)((strlen(s) + 1) << 16 | offsetof(struct record, text));
     strcpy(record.text, s);
@@ -104,6 +104,17 @@ static void lines_and_how_they_are_listed(void)
           ":size=2048 [active]" },
         { "keys=a.bucket=3:vals=hitcount,b,a",
           "hist:keys=a.buckets=3:vals=hitcount,b,a:sort=hitcount:size=2048 [active]" },
+        { "keys=s.log2,common_pid:vals=common_pid.execname:clock=mono",
+          "hist:keys=s.log2,common_pid:vals=hitcount,common_pid.execname:sort=hitcount"
+          ":size=2048 [active]" },
+        { "keys=common_timestamp:vals=a:nohitcount:clock=mono",
+          "hist:keys=common_timestamp:vals=a:sort=hitcount:size=2048:clock=mono:"
+          "nohitcount "
+          "[active]" },
+        { "name=n:keys=a:vals=common_timestamp.usecs",
+          "hist:name=n:keys=a:vals=hitcount,common_timestamp.usecs:sort=hitcount:size="
+          "2048"
+          ":clock=global [active]" },
     };
     char text[256];
 
@@ -151,7 +162,6 @@ static void lines_that_are_refused(void)
         { "keys=a.percent", "Invalid field modifier", 12 },
         { "keys=a:vals=hitcount.hex", "Couldn't find field", 17 },
         { "keys=a:vals=hitcount.nosuch", "Invalid field modifier", 26 },
-        { "keys=s.log2", "Invalid field modifier", 12 },
         { "keys=a.buckets", "Invalid field modifier", 0 },
         { "keys=a.buckets=-1", "Invalid field modifier", 0 },
         { "keys=a.hex.hex", "Couldn't find field", 12 },
@@ -159,6 +169,10 @@ static void lines_that_are_refused(void)
         { "keys=h", "Couldn't find field", 0 },
         { "keys=a:vals=b,a,b", "No error", 0 },
         { "keys=a:vals=s", "No error", 0 },
+        { "keys=a:vals=comm", "Couldn't find field", 17 },
+        { "keys=common_timestamp.execname", "Invalid field modifier", 27 },
+        { "keys=a:vals=common_timestamp.log2", "Invalid field modifier", 17 },
+        { "keys=a:clock=", "Empty assignment", 12 },
         { "keys=a,a,a,a", "No error", 0 },
         { "keys=a:vals=a,a,a,a", "No error", 0 },
         { "keys=a:sort=b", "Sort field must be a key or a val", 17 },
@@ -255,6 +269,19 @@ static void keys_are_shown_by_their_modifiers(void)
                              "         fn+0x8/0x90\n"
                              "} hitcount:          1\n" },
         { "keys=a:vals=a.hex:nohitcount", "{ a:         18 }  a:         12\n" },
+        { "keys=s.usecs", "{ s: text                                               } "
+                          "hitcount:          1\n" },
+        { "keys=s.syscall",
+          "{ s: unknown_syscall               [1954047348] } hitcount:          1\n" },
+        { "keys=common_timestamp",
+          "{ common_timestamp:       5600 } hitcount:          1\n" },
+        { "keys=common_timestamp.buckets=1000",
+          "{ common_timestamp: ~ 5000-5999 } hitcount:          1\n" },
+        { "keys=common_timestamp.usecs",
+          "{ common_timestamp:          5 } hitcount:          1\n" },
+        { "keys=a:vals=common_timestamp.usecs,common_timestamp",
+          "{ a:         18 } hitcount:          1  common_timestamp:          5"
+          "  common_timestamp:          5\n" },
     };
     char want[512];
 
@@ -267,6 +294,23 @@ static void keys_are_shown_by_their_modifiers(void)
         CHECK(hist_wants_stack(hist) == !strcmp(rows[i][0], "keys=stacktrace"));
         hist_free(&trace_host, hist);
     }
+}
+
+/* A clock that does not count nanoseconds has no microseconds. */
+static void times_of_other_clocks_are_as_they_are(void)
+{
+    struct hist *hist = made("keys=common_timestamp.usecs:clock=x86-tsc");
+    struct record record = { .pid = 7 };
+    struct hist_hit hit = { &record, sizeof(record), 0, "init", NULL, 0, 5600, false };
+
+    CHECK_STR(hist_clock(hist), "x86-tsc");
+    hist_add(hist, &hit);
+    CHECK_STR(shown(hist),
+              "{ common_timestamp:       5600 } hitcount:          1\n" TOTALS("1", "1"));
+    hist_free(&trace_host, hist);
+    hist = made("keys=a:clock=x86-tsc");
+    CHECK(!hist_clock(hist));
+    hist_free(&trace_host, hist);
 }
 
 static void powers_of_two(void)
@@ -396,7 +440,7 @@ static void histograms_of_one_name_share_a_table(void)
     hist_free(&trace_host, other);
     hist_free(&trace_host, second);
     CHECK_STR(hist_name(other = made("keys=a:name=x")), "x");
-    CHECK_EQ(hist_name_column("keys=a:name=x"), strlen("hist:keys=a:name="));
+    CHECK_EQ(hist_value_column("keys=a:name=x", "name="), strlen("hist:keys=a:name="));
     hist_free(&trace_host, other);
 }
 
@@ -572,9 +616,9 @@ static void hits_from_threads_and_interrupts_are_all_counted(void)
 
 UNIT_TESTS(lines_and_how_they_are_listed, a_filter_stands_before_the_state,
            lines_that_are_refused, nothing_to_show, hits_are_counted_by_key,
-           keys_are_shown_by_their_modifiers, powers_of_two, least_and_greatest,
-           the_order_of_entries, a_full_table_counts_what_it_drops,
-           histograms_of_one_name_share_a_table, strings_that_are_too_long_are_cut,
-           requests_and_which_histogram_is_meant,
+           keys_are_shown_by_their_modifiers, times_of_other_clocks_are_as_they_are,
+           powers_of_two, least_and_greatest, the_order_of_entries,
+           a_full_table_counts_what_it_drops, histograms_of_one_name_share_a_table,
+           strings_that_are_too_long_are_cut, requests_and_which_histogram_is_meant,
            a_hit_in_the_middle_of_another_finds_the_same_entry,
            hits_from_threads_and_interrupts_are_all_counted)

@@ -43,6 +43,15 @@ enum trace_option {
 /* trace_option_is - Context: any. */
 bool trace_option_is(enum trace_option option);
 
+/* trace_clock_is_cycles - are times something else than nanoseconds? Context: any. */
+bool trace_clock_is_cycles(void);
+/* trace_set_clock - records have times of the clock @name from now on. What was recorded is
+ * gone.
+ * @name: @len bytes
+ * Locks: the trace lock held.  Return: 0; -EINVAL: there is no such clock; -ENOMEM.
+ */
+int trace_set_clock(const char *name, size_t len);
+
 /* trace_add_options - options/, trace_options, trace_clock, current_tracer and what goes
  * with them. Context: boot.  Return: as vfs_add_tree().
  */

@@ -24,9 +24,6 @@ const char *trace_word(const char *text, size_t *len);
 int trace_number(const char *text, size_t len, uint64_t *out);
 int trace_switch(const char *text, size_t len, bool *on);
 
-/* trace_clock_is_cycles - are times something else than nanoseconds? */
-bool trace_clock_is_cycles(void);
-
 /* trace_add_pages - the console's `trace-pages`. Return: as shell_add_developer_command(). */
 int trace_add_pages(void);
 

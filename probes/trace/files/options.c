@@ -145,25 +145,33 @@ static int clock_show(struct seq *s, void *priv UNUSED)
     return 0;
 }
 
+int trace_set_clock(const char *name, size_t len)
+{
+    int err;
+
+    for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
+        if (!is_word(name, len, clocks[i].name))
+            continue;
+        snapshot_hold();
+        err = buffer_set_clock(clocks[i].read);
+        snapshot_release();
+        if (!err)
+            WRITE_ONCE(chosen, &clocks[i]);
+        return err;
+    }
+    return -EINVAL;
+}
+
 static long clock_write(void *priv UNUSED, const char *text, size_t len)
 {
     size_t word_len = len;
     const char *word = trace_word(text, &word_len);
     int err;
 
-    for (size_t i = 0; i < ARRAY_LEN(clocks); i++) {
-        if (!is_word(word, word_len, clocks[i].name))
-            continue;
-        trace_lock();
-        snapshot_hold();
-        err = buffer_set_clock(clocks[i].read);
-        snapshot_release();
-        if (!err)
-            WRITE_ONCE(chosen, &clocks[i]);
-        trace_unlock();
-        return err ? err : (long)len;
-    }
-    return -EINVAL;
+    trace_lock();
+    err = trace_set_clock(word, word_len);
+    trace_unlock();
+    return err ? err : (long)len;
 }
 
 /* ---- the tree ---- */

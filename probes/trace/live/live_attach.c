@@ -8,6 +8,7 @@
 #include "kernel/mm/heap.h"
 #include "kernel/sync/quiesce.h"
 #include "probes/trace/error.h"
+#include "probes/trace/files/files.h"
 #include "probes/trace/files/snapshot.h"
 #include "probes/trace/live/live.h"
 
@@ -356,7 +357,19 @@ static int share_table(const struct live_event *e, struct live_trigger *t)
     err = hist_share(&live_host, t->hist, named);
     if (err)
         refuse_hist(e, t->line->spec, HIST_NAMED_MISMATCH_ERROR,
-                    hist_name_column(t->line->spec));
+                    hist_value_column(t->line->spec, "name="));
+    return err;
+}
+
+/* set_clock - of all records: a histogram's times are those of the buffer. */
+static int set_clock(const struct live_event *e, const struct live_trigger *t)
+{
+    const char *clock = hist_clock(t->hist);
+    int err = clock ? trace_set_clock(clock, strlen(clock)) : 0;
+
+    if (err == -EINVAL)
+        refuse_hist(e, t->line->spec, HIST_SET_CLOCK_FAIL_ERROR,
+                    hist_value_column(t->line->spec, "clock="));
     return err;
 }
 
@@ -505,6 +518,8 @@ static int apply(struct live_event *e, struct live_trigger *t, const char *text)
         if (err)
             return err < 0 ? err : 0;
         err = share_table(e, t);
+        if (!err)
+            err = set_clock(e, t);
         if (err)
             return err;
     } else if (there) {

@@ -269,6 +269,10 @@ static void add_to_hist(struct hist *hist, const struct hit *hit, const uint8_t 
             callers[0] = hit->at[0];
         one.stack = callers;
     }
+    if (hist_clock(hist)) {
+        one.time = buffer_now();
+        one.time_is_ns = !trace_clock_is_cycles();
+    }
     hist_add(hist, &one);
 }
 
