@@ -38,4 +38,5 @@ TRACE := \
     probes/trace/files/per_cpu.c \
     probes/trace/files/detach.c \
     probes/trace/files/options.c \
+    probes/trace/files/control.c \
     probes/trace/files/tracer.c

@@ -17,7 +17,7 @@ from guest import Guest, Setup  # noqa: E402
 from machine import quote  # noqa: E402
 
 ROOT = "/sys/kernel/tracing/"
-EBUSY, EEXIST, EILSEQ, EINVAL, ENOENT = 16, 17, 84, 22, 2
+EBADF, EBUSY, EEXIST, EILSEQ, EINVAL, ENOENT = 9, 16, 17, 84, 22, 2
 LINE = re.compile(r" +(\S+)-(\d+) +\[(\d{3})\] (\S{5}) +(\d+\.\d{6}): (\w+): \((.*?)\)(.*)")
 
 
@@ -289,6 +289,53 @@ def named_histograms(files):
     files.put("events/kprobes/close/trigger", "", ">")
 
 
+def recorded(files):
+    """The events that are recorded when a file is read."""
+    files.put("trace", "", ">")
+    files.act()
+    return set(files.names())
+
+
+def whose_hits(files):
+    """By thread and by CPU, in each way in which a hit is recorded.
+
+    `plain` is alone at its place, so that its own code records it.
+    """
+    files.reset("p:plain vfs_close a=%di", "p:text vfs_open path=+0(%di):string",
+                "p:asked vfs_open a=%di", "r:back vfs_open a=$retval")
+    every = {"plain", "text", "asked", "back"}
+    files.put("events/kprobes/asked/filter", "a != 0")
+    files.put(*trigger("text", "hist:keys=common_pid:size=128"))
+    on(files)
+    tap.equal(recorded(files), every, "the hits of all threads")
+    tid = re.search(r"shell/COM3-(\d+)", files.text("trace")).group(1)
+    files.put("set_event_pid", "99999", ">")
+    tap.equal(recorded(files), set(), "those of one that there is not")
+    hits = re.compile(r"Hits: (\d+)")
+    before = int(hits.search(files.text("events/kprobes/text/hist")).group(1))
+    files.act()
+    after = int(hits.search(files.text("events/kprobes/text/hist")).group(1))
+    tap.check(after > before, "triggers act all the same")
+    tap.equal(files.put("set_event_pid", tid), 0, "a thread is added")
+    tap.equal(files.text("set_event_pid"), f"{tid}\n99999\n", "beside the other")
+    tap.equal(files.put("set_event_pid", "99999"), 0, "a thread is listed once")
+    tap.equal(files.text("set_event_pid"), f"{tid}\n99999\n", "however often it is written")
+    tap.equal(recorded(files), every, "its hits")
+    files.put("set_event_notrace_pid", tid, ">")
+    tap.equal(recorded(files), set(), "all but its hits")
+    files.put("set_event_pid", "", ">")
+    tap.equal(recorded(files), set(), "the same without the other list")
+    files.put("set_event_notrace_pid", "", ">")
+    tap.equal(recorded(files), every, "and of all threads again")
+    files.put("tracing_cpumask", "0")
+    tap.equal(recorded(files), set(), "of no CPU")
+    tap.equal(files.put("trace_marker", "x"), EBADF, "nor are markers")
+    tap.check(" ring=" not in files.text("kprobe_profile"), "none of them counts as lost")
+    files.put("tracing_cpumask", "3")
+    tap.equal(recorded(files), every, "of both CPUs")
+    off(files)
+
+
 def snapshots(files):
     files.reset("p:open vfs_open path=+0(%di):string", "p:take vfs_rmdir")
     tap.check("* Snapshot is freed *" in files.text("snapshot"), "there is none")
@@ -526,8 +573,8 @@ def events_are_recorded():
         guest.wait_prompt(120)
         files = Files(guest)
         for facts in (values, parameters, several_probes, sets, filters, triggers, stacks,
-                      caller_behind_return_probe, histograms, named_histograms, snapshots,
-                      losses, its_own_functions, questions, many):
+                      caller_behind_return_probe, histograms, named_histograms, whose_hits,
+                      snapshots, losses, its_own_functions, questions, many):
             facts(files)
         deleted_meanwhile(guest, files)
 

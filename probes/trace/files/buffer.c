@@ -34,6 +34,7 @@ static struct buffer_cpu {
     struct ring *snapshot; /* [T] what was taken then; NULL */
     uint64_t kb;           /* [T] as it was asked for */
     uint64_t wanted;       /* [T] and is to be when there is something to record */
+    bool is_masked;        /* [a] what happens on this CPU is not recorded */
 } cpus[MAX_CPUS];
 
 static bool is_on = true;                /* [a] */
@@ -259,6 +260,21 @@ bool buffer_is_on(void)
     return READ_ONCE(is_on);
 }
 
+bool buffer_takes(void)
+{
+    return READ_ONCE(is_on) && buffer_takes_cpu(cpu_id());
+}
+
+void buffer_take_cpu(unsigned cpu, bool take)
+{
+    WRITE_ONCE(cpus[cpu].is_masked, !take);
+}
+
+bool buffer_takes_cpu(unsigned cpu)
+{
+    return !READ_ONCE(cpus[cpu].is_masked);
+}
+
 /* ---- a second set of rings ---- */
 
 static void free_all(struct ring **rings, unsigned count)
@@ -468,7 +484,7 @@ void *record_begin(const struct event *event, size_t len, unsigned long flags,
     struct record_head *head;
 
     *ring = NULL;
-    if (!READ_ONCE(is_on))
+    if (!buffer_takes())
         return NULL;
     *ring = READ_ONCE(cpus[cpu_id()].ring);
     head = ring_write(*ring, len);

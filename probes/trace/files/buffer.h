@@ -47,6 +47,14 @@ bool record_copy(const void *record, size_t len);
 void buffer_switch(bool on);
 bool buffer_is_on(void);
 
+/* buffer_takes - is tracing on, and are records of this CPU wanted?
+ * Context: as record_begin().
+ * buffer_take_cpu - tracing_cpumask; buffer_takes_cpu - what it says. Context: any.
+ */
+bool buffer_takes(void);
+void buffer_take_cpu(unsigned cpu, bool take);
+bool buffer_takes_cpu(unsigned cpu);
+
 /* buffer_now - the time as records have it. Context: any. */
 uint64_t buffer_now(void);
 

@@ -290,6 +290,8 @@ INIT int trace_init(void)
     if (!err)
         err = trace_add_options();
     if (!err)
+        err = trace_add_control();
+    if (!err)
         err = trace_add_definitions();
     if (!err)
         err = trace_add_events();

@@ -31,7 +31,7 @@ enum trace_option {
     OPTION_OVERWRITE,       /* the oldest records make room */
     OPTION_IRQ_INFO,        /* the flags of the CPU stand there, too */
     OPTION_MARKERS,         /* trace_marker may be written */
-    OPTION_EVENT_FORK,      /* idle: of set_event_pid */
+    OPTION_EVENT_FORK,      /* idle: no thread is the child of another */
     OPTION_PAUSE_ON_TRACE,  /* nothing is recorded while `trace` is read */
     OPTION_HASH_PTR,        /* idle: no address is hidden */
     OPTION_FUNCTION_TRACE,  /* idle: of tracers of functions, as the next ones */
@@ -45,12 +45,19 @@ bool trace_option_is(enum trace_option option);
 
 /* trace_clock_is_cycles - are times something else than nanoseconds? Context: any. */
 bool trace_clock_is_cycles(void);
-/* trace_set_clock - records have times of the clock @name from now on. What was recorded is
- * gone.
+/* trace_set_clock - records have times of the clock @name from now on. What was recorded
+ * is gone.
  * @name: @len bytes
  * Locks: the trace lock held.  Return: 0; -EINVAL: there is no such clock; -ENOMEM.
  */
 int trace_set_clock(const char *name, size_t len);
+
+/* trace_takes_hit - is a hit that happens here and now recorded, whatever its event? It may
+ * be of a CPU or a thread that is not wanted.
+ * Context: any, preemption off.
+ * Cost:    four loads; with lists of threads a search in each.
+ */
+bool trace_takes_hit(void);
 
 /* trace_add_options - options/, trace_options, trace_clock, current_tracer and what goes
  * with them. Context: boot.  Return: as vfs_add_tree().

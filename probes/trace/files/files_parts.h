@@ -34,5 +34,8 @@ int trace_add_pages(void);
 struct live_event;
 void trace_describe(const struct live_event *e);
 
+/* trace_add_control - set_event_pid, tracing_cpumask and so on. Return: as vfs_add_tree(). */
+int trace_add_control(void);
+
 /* trace_add_tracer - current_tracer, available_tracers. Return: as vfs_add_tree(). */
 int trace_add_tracer(void);

@@ -7,6 +7,7 @@
  */
 #include "kernel/cpu/instr.h"
 #include "probes/trace/files/buffer.h"
+#include "probes/trace/files/files.h"
 #include "probes/trace/live/live.h"
 
 static struct kprobe_room direct_begin(struct kprobe *kp, uintptr_t ip)
@@ -16,7 +17,7 @@ static struct kprobe_room direct_begin(struct kprobe *kp, uintptr_t ip)
     struct record_probe *record;
     struct ring *ring;
 
-    if (unlikely(READ_ONCE(e->soft_disabled)) || !buffer_is_on())
+    if (unlikely(READ_ONCE(e->soft_disabled)) || !trace_takes_hit())
         return (struct kprobe_room){ 0 };
     record = record_begin(&e->event, e->fixed, read_flags(), &ring);
     if (unlikely(!record)) {

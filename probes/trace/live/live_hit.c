@@ -150,7 +150,7 @@ static void record(const struct hit *hit)
     uint8_t *to;
     size_t size;
 
-    if (!buffer_is_on())
+    if (!trace_takes_hit())
         return;
     size = size_of(hit);
     if (!size)
@@ -321,7 +321,7 @@ static bool is_kept(const struct filter *filter, const struct hit *hit,
 static void look_then_record(const struct live_attached *attached, const struct hit *hit,
                              uint8_t *room)
 {
-    bool was_on = buffer_is_on(), stack = false;
+    bool was_taken = trace_takes_hit(), stack = false;
     size_t size = size_of(hit);
 
     if (!size)
@@ -339,7 +339,7 @@ static void look_then_record(const struct live_attached *attached, const struct 
         else
             act(t, hit, room, size);
     }
-    if (was_on && !READ_ONCE(hit->event->soft_disabled) &&
+    if (was_taken && !READ_ONCE(hit->event->soft_disabled) &&
         is_kept(attached->filter, hit, room, size) && !record_copy(room, size))
         count(hit->event, LIVE_LOST_RING, 1);
     if (stack)
