@@ -16,12 +16,12 @@ static uint64_t log2_of(uint64_t value)
 
 /* number_in_hit - what a hit has there. */
 static uint64_t number_in_hit(const struct hist *hist, const struct hist_part *part,
-                              const struct hist_hit *hit)
+                              const struct hist_hit *hit, const struct hist_time *time)
 {
     size_t size;
 
     if (part->field.kind == FILTER_TIME)
-        return hist->in_us && hit->time_is_ns ? hit->time / 1000 : hit->time;
+        return hist->in_us && time->is_ns ? time->value / 1000 : time->value;
     if (hist_part_is_text(part))
         return (uintptr_t)filter_field_string(&part->field, hit->record, hit->len,
                                               hit->comm, &size);
@@ -29,9 +29,9 @@ static uint64_t number_in_hit(const struct hist *hist, const struct hist_part *p
 }
 
 static uint64_t number_key(const struct hist *hist, const struct hist_part *part,
-                           const struct hist_hit *hit)
+                           const struct hist_hit *hit, const struct hist_time *time)
 {
-    uint64_t value = number_in_hit(hist, part, hit);
+    uint64_t value = number_in_hit(hist, part, hit, time);
 
     switch (part->show) {
     case HIST_LOG2:
@@ -65,7 +65,8 @@ static void stack_key(const struct hist_hit *hit, uint8_t *key)
 }
 
 /* @key: of the histogram's size, zeroed */
-static void make_key(const struct hist *hist, const struct hist_hit *hit, uint8_t *key)
+static void make_key(const struct hist *hist, const struct hist_hit *hit,
+                     const struct hist_time *time, uint8_t *key)
 {
     for (unsigned i = 0; i < hist->key_count; i++) {
         const struct hist_part *part = &hist->key[i];
@@ -76,7 +77,7 @@ static void make_key(const struct hist *hist, const struct hist_hit *hit, uint8_
         } else if (!hist_key_is_number(part)) {
             string_key(part, hit, key + part->at);
         } else {
-            number = number_key(hist, part, hit);
+            number = number_key(hist, part, hit, time);
             memcpy(key + part->at, &number, sizeof(number));
         }
     }
@@ -207,7 +208,8 @@ static void note_extreme(uint64_t *sum, uint64_t value, const struct hist_part *
             return;
 }
 
-void hist_add(struct hist *hist, const struct hist_hit *hit)
+void hist_add_at(struct hist *hist, const struct hist_hit *hit,
+                 const struct hist_time *time)
 {
     uint8_t key[HIST_KEYS_MAX * HIST_STACK_MAX * sizeof(uint64_t)];
     struct hist_entry *entry;
@@ -215,7 +217,7 @@ void hist_add(struct hist *hist, const struct hist_hit *hit)
     if (READ_ONCE(hist->paused) || READ_ONCE(hist->table->held))
         return;
     memset(key, 0, hist->key_size);
-    make_key(hist, hit, key);
+    make_key(hist, hit, time, key);
     entry = entry_find(hist, key, hit->comm);
     if (!entry) {
         __atomic_fetch_add(&hist->table->dropped, 1, __ATOMIC_RELAXED);
@@ -223,7 +225,7 @@ void hist_add(struct hist *hist, const struct hist_hit *hit)
     }
     for (unsigned i = 0; i < hist->val_count; i++) { /* 3 */
         const struct hist_part *part = &hist->val[i];
-        uint64_t value = number_in_hit(hist, part, hit);
+        uint64_t value = number_in_hit(hist, part, hit, time);
 
         if (part->show == HIST_MIN || part->show == HIST_MAX)
             note_extreme(&entry->sum[1 + i], value, part);
@@ -232,6 +234,13 @@ void hist_add(struct hist *hist, const struct hist_hit *hit)
     }
     __atomic_fetch_add(&entry->sum[0], 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&hist->table->hits, 1, __ATOMIC_RELAXED);
+}
+
+void hist_add(struct hist *hist, const struct hist_hit *hit)
+{
+    static const struct hist_time none;
+
+    hist_add_at(hist, hit, &none);
 }
 
 void hist_pause(struct hist *hist, bool pause)

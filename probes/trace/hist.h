@@ -85,8 +85,12 @@ struct hist_hit {
     const char *comm;      /* the thread's name, with a NUL */
     const uint64_t *stack; /* @stack_len return addresses, the innermost first */
     size_t stack_len;
-    uint64_t time;   /* if hist_clock() */
-    bool time_is_ns; /* else it counts something else */
+};
+
+/* When it is. */
+struct hist_time {
+    uint64_t value;
+    bool is_ns; /* else it counts something else */
 };
 
 /* hist_parse - make an empty histogram.
@@ -140,6 +144,9 @@ bool hist_wants_stack(const struct hist *hist);
  * Cost:    the key is copied and hashed; then as many slots as hashes collide.
  */
 void hist_add(struct hist *hist, const struct hist_hit *hit);
+/* hist_add_at - the same, for a histogram that has a hist_clock(). */
+void hist_add_at(struct hist *hist, const struct hist_hit *hit,
+                 const struct hist_time *time);
 
 /* hist_print_spec - "hist:keys=...:size=2048 [active]", as the file `trigger` has it, without
  * a newline. @filter: or NULL.

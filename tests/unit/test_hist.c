@@ -50,11 +50,12 @@ static void add(struct hist *hist, uint32_t a, int32_t b, const char *s)
 {
     struct record record = { .pid = 7, .a = a, .b = b, .ip = VFS_READ + a };
     static const uint64_t stack[] = { VFS_READ + 4, VFS_WRITE + 8 };
-    struct hist_hit hit = { &record, sizeof(record), 2, "init", stack, 2, 5600, true };
+    struct hist_hit hit = { &record, sizeof(record), 2, "init", stack, 2 };
+    static const struct hist_time time = { 5600, true };
 
     record.s = (uint32_t)((strlen(s) + 1) << 16 | offsetof(struct record, text));
     strcpy(record.text, s);
-    hist_add(hist, &hit);
+    hist_add_at(hist, &hit, &time);
 }
 
 static size_t symbol_text(char *buf, size_t size, uintptr_t addr)
@@ -301,10 +302,11 @@ static void times_of_other_clocks_are_as_they_are(void)
 {
     struct hist *hist = made("keys=common_timestamp.usecs:clock=x86-tsc");
     struct record record = { .pid = 7 };
-    struct hist_hit hit = { &record, sizeof(record), 0, "init", NULL, 0, 5600, false };
+    struct hist_hit hit = { &record, sizeof(record), 0, "init", NULL, 0 };
+    static const struct hist_time time = { 5600, false };
 
     CHECK_STR(hist_clock(hist), "x86-tsc");
-    hist_add(hist, &hit);
+    hist_add_at(hist, &hit, &time);
     CHECK_STR(shown(hist),
               "{ common_timestamp:       5600 } hitcount:          1\n" TOTALS("1", "1"));
     hist_free(&trace_host, hist);

@@ -270,10 +270,12 @@ static void add_to_hist(struct hist *hist, const struct hit *hit, const uint8_t 
         one.stack = callers;
     }
     if (hist_clock(hist)) {
-        one.time = buffer_now();
-        one.time_is_ns = !trace_clock_is_cycles();
+        struct hist_time time = { buffer_now(), !trace_clock_is_cycles() };
+
+        hist_add_at(hist, &one, &time);
+    } else {
+        hist_add(hist, &one);
     }
-    hist_add(hist, &one);
 }
 
 /* act - but for what comes behind the record. */
