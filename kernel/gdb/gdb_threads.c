@@ -20,6 +20,11 @@ unsigned gdb_thread_id(const struct thread *t)
     return GDB_IDLE + MAX_CPUS;
 }
 
+void gdb_thread_put(struct gdb_out *to, const struct thread *t)
+{
+    gdb_put_number(to, gdb_thread_id(t));
+}
+
 void gdb_thread_for_each(bool (*fn)(struct thread *t, void *arg), void *arg)
 {
     struct list *link = sched_all.next;

@@ -14,6 +14,9 @@
 /* gdb_thread_id - the debugger's number of @t. */
 unsigned gdb_thread_id(const struct thread *t);
 
+/* gdb_thread_put - the same, into a packet. Context: serving. */
+void gdb_thread_put(struct gdb_out *to, const struct thread *t);
+
 /* gdb_thread_find - the thread with this number; NULL: there is none. Context: serving.
  */
 struct thread *gdb_thread_find(unsigned id);

@@ -1,59 +1,22 @@
-/* gdb_trace.c - tracepoints: defined, started, stopped, told.
- *
- * Definitions lie in memory of their own, which QTinit takes back whole: all CPUs stand then,
- * and none of them is collecting (gdb_collect.h). QTStart arms all places while all CPUs
- * stand, so all begin at once. QTStop leaves their probes for the stub's thread to take out,
- * as breakpoints' are: until then a hit finds no tracepoint, and does nothing.
+/* gdb_trace.c - a trace: started, stopped, told; and the packets of tracepoints.
  *
  * Source: GDB manual, "Tracepoint Packets".
  */
 #include "kernel/gdb/gdb_trace.h"
 
-#include "kernel/base/bits.h"
 #include "kernel/base/compiler.h"
-#include "kernel/cpu/instr.h"
-#include "kernel/gdb/gdb_break.h"
+#include "kernel/cpu/percpu.h"
+#include "kernel/gdb/gdb_define.h"
 #include "kernel/gdb/gdb_frame.h"
-#include "kernel/gdb/gdb_stop.h"
-#include "kernel/gdb/gdb_tracepoint.h"
-#include "probes/agent/agent.h"
-#include "probes/kprobe.h"
+#include "kernel/gdb/gdb_place.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #define PAGES 128 /* of frames, for each CPU */
-#define STORE_LEN (96 * KiB)
-#define POINTS_MAX 128
-#define PLACES_MAX 128
 #define CONSTANTS_MAX 8
 #define NOTE_MAX 256
 #define REASON_LEN 192
-#define FAST_LEN 5 /* bytes: a file may have a fast tracepoint where so many are */
-
-/* What the debugger calls the source of a tracepoint: kept for the next debugger. */
-struct gdb_source {
-    struct gdb_source *next;
-    size_t len;
-    char text[]; /* type:start:length:hex */
-};
-
-static uint8_t store[STORE_LEN] ALIGNED(16);
-static size_t store_used;
-
-static struct gdb_tracepoint *points[POINTS_MAX]; /* [0, point_count), in the store */
-static size_t point_count;
-static struct gdb_variable variables[GDB_VARIABLES_MAX];
-
-/* An address at which tracepoints are armed.
- * Locks:  s while serving, read by hits   w the stub's thread as well
- */
-static struct place {
-    enum { FREE, THERE, LEAVING } state; /* [s, w] */
-    struct gdb_tracepoint *first;        /* [s] NULL: the place is not wanted */
-    struct kprobe kp;
-} places[PLACES_MAX];
 
 static struct {
     uintptr_t start, end;
@@ -64,9 +27,6 @@ static uint64_t wanted_limit; /* 0: what there is */
 static bool wanted_circular, stays_when_detached;
 static char user[NOTE_MAX], notes[NOTE_MAX], stop_note[NOTE_MAX]; /* hex digits */
 static char refusal[REASON_LEN];
-static unsigned told; /* how many lines of qTfP; how many places of variables are left */
-static bool is_new;   /* the debugger has not asked for the tracepoints yet, */
-static bool for_file; /* or it has, and this list may be for a file of tsave */
 static bool is_available;
 
 bool gdb_trace_init(void)
@@ -74,357 +34,6 @@ bool gdb_trace_init(void)
     is_available = cpu_count() <= MAX_CPUS_TRACED && gdb_collect_init() &&
                    gdb_rings_init(&gdb_frames, PAGES, false);
     return is_available;
-}
-
-/* ---- memory of definitions ---- */
-
-static void *store_alloc(size_t len)
-{
-    void *p = store + store_used;
-
-    len = align_up(len, 16);
-    if (len > STORE_LEN - store_used)
-        return NULL;
-    store_used += len;
-    return memset(p, 0, len);
-}
-
-static const char *no_memory = "no memory: the tracepoints have more than 96 KiB";
-
-/* ---- definitions ---- */
-
-struct gdb_variable *gdb_variable_of(unsigned number)
-{
-    for (size_t i = 0; i < GDB_VARIABLES_MAX; i++)
-        if (variables[i].is_there && variables[i].number == number)
-            return &variables[i];
-    return NULL;
-}
-
-static struct gdb_tracepoint *find_point(unsigned number, uintptr_t addr)
-{
-    for (size_t i = 0; i < point_count; i++)
-        if (points[i]->number == number && points[i]->addr == addr)
-            return points[i];
-    return NULL;
-}
-
-/* take_point - NUMBER : ADDR, of one that is there. Return: NULL: it is not. */
-static struct gdb_tracepoint *take_point(struct gdb_request *r)
-{
-    uint64_t number, addr;
-
-    if (!gdb_take_number(&r->at, &number) || !gdb_take_char(&r->at, ':') ||
-        !gdb_take_number(&r->at, &addr))
-        return NULL;
-    return find_point((unsigned)number, addr);
-}
-
-/* take_code - LENGTH , HEX: a program. */
-static const char *take_code(struct gdb_request *r, unsigned use, const uint8_t **code,
-                             size_t *out_len)
-{
-    struct agent_problem problem;
-    uint8_t *to;
-    uint64_t len;
-
-    if (!gdb_take_number(&r->at, &len) || !gdb_take_char(&r->at, ','))
-        return "a program without a length";
-    if (len > AGENT_CODE_MAX)
-        return "the program is too long";
-    to = store_alloc(len);
-    if (!to)
-        return no_memory;
-    if (gdb_take_hex(&r->at, to, len) != len)
-        return "a program is cut short";
-    if (agent_verify(to, len, use, &problem)) {
-        agent_problem_text(&problem, refusal, sizeof(refusal));
-        return refusal;
-    }
-    *code = to;
-    *out_len = len;
-    return NULL;
-}
-
-static const char *take_memory(struct gdb_request *r, struct gdb_action *action)
-{
-    uint64_t base = 0;
-    bool is_absolute = gdb_take_word(&r->at, "-1");
-
-    if (!is_absolute && !gdb_take_number(&r->at, &base))
-        return "M wants a register, an offset and a length";
-    action->base = is_absolute || (uint32_t)base == UINT32_MAX ? -1 : (int)base;
-    if (action->base >= AGENT_REGS)
-        return "there is no such register";
-    if (!gdb_take_char(&r->at, ',') || !gdb_take_number(&r->at, &action->offset) ||
-        !gdb_take_char(&r->at, ',') || !gdb_take_number(&r->at, &action->len))
-        return "M wants a register, an offset and a length";
-    return action->len > AGENT_TRACE_MAX ? "M: more than 65535 bytes" : NULL;
-}
-
-static const char *take_action(struct gdb_request *r, struct gdb_action *action)
-{
-    size_t unused;
-
-    switch (*r->at++) {
-    case 'R': /* all of them, whichever are asked for: they are one copy */
-        while (isxdigit((unsigned char)*r->at))
-            r->at++;
-        action->kind = GDB_REGISTERS;
-        return NULL;
-    case 'M':
-        action->kind = GDB_MEMORY;
-        return take_memory(r, action);
-    case 'X':
-        action->kind = GDB_CODE;
-        return take_code(r, AGENT_COLLECT | AGENT_VARS, &action->code, &unused);
-    case 'S':
-        return "while-stepping is not served: a step would trap at each instruction of "
-               "a kernel that others use; set a tracepoint at each address instead";
-    case 'L':
-        return "there are no static tracepoints";
-    default:
-        return "an action is R, M or X";
-    }
-}
-
-static void append_action(struct gdb_tracepoint *tp, struct gdb_action *action)
-{
-    struct gdb_action **end = &tp->actions;
-
-    tp->only_registers = !*end && action->kind == GDB_REGISTERS;
-    while (*end)
-        end = &(*end)->next;
-    *end = action;
-}
-
-static const char *take_actions(struct gdb_request *r, struct gdb_tracepoint *tp)
-{
-    while (*r->at && *r->at != '-') {
-        struct gdb_action *action = store_alloc(sizeof(*action));
-        const char *from = r->at, *why;
-        char *text;
-
-        if (!action)
-            return no_memory;
-        why = take_action(r, action);
-        if (why)
-            return why;
-        action->text_len = (size_t)(r->at - from);
-        text = store_alloc(action->text_len + 1);
-        if (!text)
-            return no_memory;
-        memcpy(text, from, action->text_len);
-        action->text = text;
-        append_action(tp, action);
-    }
-    return NULL;
-}
-
-/* take_options - what is behind the pass count: [:F LENGTH] [:X CONDITION] [:S] [:H] [-]. */
-static const char *take_options(struct gdb_request *r, struct gdb_tracepoint *tp)
-{
-    const char *why = NULL;
-
-    while (!why && gdb_take_char(&r->at, ':')) {
-        char option = *r->at++;
-
-        if (option == 'F' && gdb_take_number(&r->at, &tp->fast))
-            continue;
-        if (option != 'X')
-            return "neither F nor X: there are no static tracepoints";
-        why = take_code(r, AGENT_VALUE | AGENT_VARS, &tp->condition, &tp->condition_len);
-    }
-    return why;
-}
-
-static const char *arm(struct gdb_tracepoint *tp);
-
-static const char *take_new(struct gdb_request *r)
-{
-    struct gdb_tracepoint *tp = store_alloc(sizeof(*tp));
-    uint64_t number, addr, step;
-    const char *why;
-
-    if (!tp || point_count == POINTS_MAX)
-        return tp ? "there are 128 tracepoints already" : no_memory;
-    if (!gdb_take_number(&r->at, &number) || !gdb_take_char(&r->at, ':') ||
-        !gdb_take_number(&r->at, &addr) || !gdb_take_char(&r->at, ':'))
-        return "QTDP wants a number and an address";
-    tp->number = (unsigned)number;
-    tp->addr = addr;
-    tp->is_enabled = gdb_take_char(&r->at, 'E');
-    if ((!tp->is_enabled && !gdb_take_char(&r->at, 'D')) || !gdb_take_char(&r->at, ':') ||
-        !gdb_take_number(&r->at, &step) || !gdb_take_char(&r->at, ':') ||
-        !gdb_take_number(&r->at, &tp->pass))
-        return "QTDP wants E or D, steps and a pass count";
-    if (step)
-        return "while-stepping is not served";
-    if (find_point(tp->number, tp->addr))
-        return "this tracepoint is there already";
-    why = take_options(r, tp);
-    if (why)
-        return why;
-    points[point_count++] = tp;
-    return *r->at == '-' || !gdb_trace_state.runs ? NULL : arm(tp);
-}
-
-static const char *take_more(struct gdb_request *r)
-{
-    struct gdb_tracepoint *tp = take_point(r);
-    const char *why;
-
-    if (!tp || !gdb_take_char(&r->at, ':'))
-        return "there is no such tracepoint";
-    why = take_actions(r, tp);
-    if (why)
-        return why;
-    return *r->at == '-' || !gdb_trace_state.runs ? NULL : arm(tp);
-}
-
-/* A tracepoint of which a part was refused is none: the debugger gives up there. */
-static void define(struct gdb_request *r)
-{
-    gdb_done(r, gdb_take_char(&r->at, '-') ? take_more(r) : take_new(r));
-}
-
-static void define_source(struct gdb_request *r)
-{
-    struct gdb_tracepoint *tp = take_point(r);
-    struct gdb_source *source, **end;
-    size_t len;
-
-    if (!tp || !gdb_take_char(&r->at, ':')) {
-        gdb_error(r, "there is no such tracepoint");
-        return;
-    }
-    len = (size_t)(r->end - r->at);
-    source = store_alloc(sizeof(*source) + len + 1);
-    if (!source) {
-        gdb_error(r, no_memory);
-        return;
-    }
-    source->len = len;
-    memcpy(source->text, r->at, len);
-    for (end = &tp->sources; *end; end = &(*end)->next)
-        continue;
-    *end = source;
-    gdb_ok(r);
-}
-
-static struct gdb_variable *room_for_variable(void)
-{
-    for (size_t i = 0; i < GDB_VARIABLES_MAX; i++)
-        if (!variables[i].is_there)
-            return &variables[i];
-    return NULL;
-}
-
-static void define_variable(struct gdb_request *r)
-{
-    uint64_t number, value, builtin;
-    struct gdb_variable *var;
-
-    if (!gdb_take_number(&r->at, &number) || !gdb_take_char(&r->at, ':') ||
-        !gdb_take_number(&r->at, &value) || !gdb_take_char(&r->at, ':') ||
-        !gdb_take_number(&r->at, &builtin) || !gdb_take_char(&r->at, ':')) {
-        gdb_error(r, "QTDV wants number, value, builtin and name");
-        return;
-    }
-    var = gdb_variable_of((unsigned)number);
-    var = var ? var : room_for_variable();
-    if (!var || strlen(r->at) >= sizeof(var->name)) {
-        gdb_error(r, var ? "the name is too long" : "there are 32 variables already");
-        return;
-    }
-    *var = (struct gdb_variable){ .number = (unsigned)number,
-                                  .is_there = true,
-                                  .initial = (int64_t)value,
-                                  .value = (int64_t)value,
-                                  .builtin = builtin };
-    memcpy(var->name, r->at, strlen(r->at) + 1);
-    gdb_ok(r);
-}
-
-/* ---- places ---- */
-
-static int hit(struct kprobe *kp, struct pt_regs *regs)
-{
-    struct place *place = CONTAINER_OF(kp, struct place, kp);
-    struct gdb_tracepoint *first = READ_ONCE(place->first);
-
-    if (first && READ_ONCE(gdb_trace_state.runs) && !gdb_is_serving())
-        gdb_collect(first, regs);
-    return 0;
-}
-
-static struct place *place_at(uintptr_t addr)
-{
-    for (size_t i = 0; i < PLACES_MAX; i++)
-        if (places[i].state == THERE && (uintptr_t)places[i].kp.addr == addr)
-            return &places[i];
-    return NULL;
-}
-
-static struct place *free_place(void)
-{
-    for (size_t i = 0; i < PLACES_MAX; i++)
-        if (places[i].state == FREE)
-            return &places[i];
-    return NULL;
-}
-
-static const char *arm(struct gdb_tracepoint *tp)
-{
-    struct place *place = place_at(tp->addr);
-    struct gdb_tracepoint **end;
-    const char *why;
-
-    if (!place) {
-        place = free_place();
-        if (!place)
-            return "128 addresses have tracepoints already: let the kernel run first";
-        memset(place, 0, sizeof(*place));
-        place->kp.pre_handler = hit;
-        why = gdb_break_arm(&place->kp, tp->addr);
-        if (why)
-            return why;
-        place->state = THERE;
-    }
-    tp->next = NULL;
-    for (end = &place->first; *end; end = &(*end)->next)
-        continue;
-    WRITE_ONCE(*end, tp);
-    return NULL;
-}
-
-static void leave_places(void)
-{
-    for (size_t i = 0; i < PLACES_MAX; i++)
-        WRITE_ONCE(places[i].first, NULL);
-    for (size_t i = 0; i < point_count; i++)
-        points[i]->next = NULL;
-}
-
-/* take_out - a stop in the middle of this finds the place LEAVING, and takes another one. */
-static void take_out(struct place *place)
-{
-    unsigned long flags = irq_save();
-    bool goes = place->state == THERE && !place->first;
-
-    if (goes)
-        place->state = LEAVING;
-    irq_restore(flags);
-    if (!goes)
-        return;
-    unregister_kprobe(&place->kp);
-    __atomic_store_n(&place->state, FREE, __ATOMIC_RELEASE);
-}
-
-void gdb_trace_work(void)
-{
-    for (size_t i = 0; i < PLACES_MAX; i++)
-        take_out(&places[i]);
 }
 
 /* ---- a trace ---- */
@@ -442,16 +51,15 @@ static uint64_t limit(void)
 static void stop(enum gdb_trace_end why)
 {
     gdb_collect_end(why, 0);
-    leave_places();
+    gdb_place_leave_all();
 }
 
 static void init(struct gdb_request *r)
 {
     stop(GDB_TRACE_STOPPED);
     gdb_frame_forget();
-    store_used = point_count = constant_count = 0;
-    memset(points, 0, sizeof(points));
-    memset(variables, 0, sizeof(variables));
+    gdb_define_forget();
+    constant_count = 0;
     memset(&gdb_trace_state, 0, sizeof(gdb_trace_state));
     gdb_rings_reset(&gdb_frames);
     gdb_ok(r);
@@ -463,29 +71,27 @@ static void reset_counters(void)
     gdb_trace_state.is_circular = wanted_circular;
     gdb_trace_state.limit = limit();
     gdb_trace_state.keeps = wanted_circular ? wanted_limit : 0;
-    for (size_t i = 0; i < point_count; i++)
-        points[i]->hits = points[i]->bytes = 0;
-    for (size_t i = 0; i < GDB_VARIABLES_MAX; i++)
-        variables[i].value = variables[i].initial;
 }
 
 static void start(struct gdb_request *r)
 {
+    struct gdb_tracepoint *tp;
     const char *why = NULL;
 
     stop(GDB_TRACE_STOPPED);
     gdb_frame_forget();
     gdb_rings_reset(&gdb_frames);
     gdb_rings_overwrite(&gdb_frames, wanted_circular);
+    gdb_define_restart();
     reset_counters();
-    for (size_t i = 0; i < point_count && !why; i++) {
-        why = arm(points[i]);
+    for (size_t i = 0; !why && (tp = gdb_point(i)); i++) {
+        why = gdb_place_arm(tp);
         if (why)
-            scnprintf(refusal, sizeof(refusal), "tracepoint %u at 0x%lx: %s",
-                      points[i]->number, points[i]->addr, why);
+            scnprintf(refusal, sizeof(refusal), "tracepoint %u at 0x%lx: %s", tp->number,
+                      tp->addr, why);
     }
     if (why)
-        leave_places();
+        gdb_place_leave_all();
     else
         WRITE_ONCE(gdb_trace_state.runs, true);
     gdb_done(r, why ? refusal : NULL);
@@ -497,11 +103,6 @@ static void stop_trace(struct gdb_request *r)
     gdb_ok(r);
 }
 
-void gdb_trace_greet(void)
-{
-    is_new = true;
-}
-
 void gdb_trace_detach(void)
 {
     gdb_frame_forget();
@@ -511,7 +112,7 @@ void gdb_trace_detach(void)
 
 static void enable(struct gdb_request *r, bool on)
 {
-    struct gdb_tracepoint *tp = take_point(r);
+    struct gdb_tracepoint *tp = gdb_take_point(r);
 
     if (tp)
         WRITE_ONCE(tp->is_enabled, on);
@@ -693,7 +294,7 @@ static void tell_status(struct gdb_request *r)
 
 static void tell_hits(struct gdb_request *r)
 {
-    const struct gdb_tracepoint *tp = take_point(r);
+    const struct gdb_tracepoint *tp = gdb_take_point(r);
 
     if (!tp)
         return; /* an empty answer: unknown */
@@ -727,104 +328,6 @@ static void tell_variable(struct gdb_request *r)
     gdb_put_number(r->out, (uint64_t)value);
 }
 
-/* ---- what a debugger that has just come asks: qTfP, qTfV ---- */
-
-static void put_place(struct gdb_out *out, const char *letter,
-                      const struct gdb_tracepoint *tp)
-{
-    gdb_put_text(out, letter);
-    gdb_put_number(out, tp->number);
-    gdb_put_text(out, ":");
-    gdb_put_number(out, tp->addr);
-    gdb_put_text(out, ":");
-}
-
-/* put_definition - the debugger compares its own tracepoints with the first list that it asks
- * for. Later lists are for files. gdb opens no file with a fast tracepoint at an instruction
- * of less than five bytes: there it is told as an ordinary one, which does the same.
- */
-static void put_definition(struct gdb_out *out, const struct gdb_tracepoint *tp)
-{
-    put_place(out, "T", tp);
-    gdb_put_text(out, tp->is_enabled ? "E:0:" : "D:0:");
-    gdb_put_number(out, tp->pass);
-    if (tp->fast && (tp->fast >= FAST_LEN || !for_file)) {
-        gdb_put_text(out, ":F");
-        gdb_put_number(out, tp->fast);
-    }
-    if (tp->condition) {
-        gdb_put_text(out, ":X");
-        gdb_put_number(out, tp->condition_len);
-        gdb_put_text(out, ",");
-        gdb_put_hex(out, tp->condition, tp->condition_len);
-    }
-}
-
-/* put_line - line @n of all that is to be told of @tp. Return: false: it has less. */
-static bool put_line(struct gdb_out *out, const struct gdb_tracepoint *tp, unsigned *n)
-{
-    if (!(*n)--) {
-        put_definition(out, tp);
-        return true;
-    }
-    for (const struct gdb_action *a = tp->actions; a; a = a->next)
-        if (!(*n)--) {
-            put_place(out, "A", tp);
-            gdb_put_text(out, a->text);
-            return true;
-        }
-    for (const struct gdb_source *s = tp->sources; s; s = s->next)
-        if (!(*n)--) {
-            put_place(out, "Z", tp);
-            gdb_put_text(out, s->text);
-            return true;
-        }
-    return false;
-}
-
-static void tell_next_point(struct gdb_request *r)
-{
-    unsigned n = told++;
-
-    for (size_t i = 0; i < point_count; i++)
-        if (put_line(r->out, points[i], &n))
-            return;
-    gdb_put_text(r->out, "l");
-}
-
-static void tell_points(struct gdb_request *r)
-{
-    told = 0;
-    for_file = !is_new;
-    is_new = false;
-    tell_next_point(r);
-}
-
-/* tell_next_variable - the latest first: gdb defines them in the opposite order. */
-static void tell_next_variable(struct gdb_request *r)
-{
-    const struct gdb_variable *var;
-
-    while (told && !variables[told - 1].is_there)
-        told--;
-    if (!told) {
-        gdb_put_text(r->out, "l");
-        return;
-    }
-    var = &variables[--told];
-    gdb_put_number(r->out, var->number);
-    gdb_put_text(r->out, ":");
-    gdb_put_number(r->out, (uint64_t)var->initial);
-    gdb_put_text(r->out, var->builtin ? ":1:" : ":0:");
-    gdb_put_text(r->out, var->name);
-}
-
-static void tell_variables(struct gdb_request *r)
-{
-    told = GDB_VARIABLES_MAX;
-    tell_next_variable(r);
-}
-
 /* An instruction of any length can have a jump: pads lie behind the bytes that follow it. */
 static void tell_shortest(struct gdb_request *r)
 {
@@ -851,9 +354,9 @@ static void dispatch(struct gdb_request *r, const struct row *rows, size_t count
 void gdb_trace_packet(struct gdb_request *r)
 {
     static const struct row rows[] = {
-        { "DPsrc:", define_source },
-        { "DP:", define },
-        { "DV:", define_variable },
+        { "DPsrc:", gdb_define_source },
+        { "DP:", gdb_define_point },
+        { "DV:", gdb_define_variable },
         { "init", init },
         { "Start", start },
         { "Stop", stop_trace },
@@ -873,10 +376,10 @@ void gdb_trace_packet(struct gdb_request *r)
 void gdb_trace_query(struct gdb_request *r)
 {
     static const struct row rows[] = {
-        { "Status", tell_status },       { "P:", tell_hits },
-        { "V:", tell_variable },         { "fP", tell_points },
-        { "sP", tell_next_point },       { "fV", tell_variables },
-        { "sV", tell_next_variable },    { "Buffer:", gdb_frame_upload },
+        { "Status", tell_status },        { "P:", tell_hits },
+        { "V:", tell_variable },          { "fP", gdb_tell_points },
+        { "sP", gdb_tell_next_point },    { "fV", gdb_tell_variables },
+        { "sV", gdb_tell_next_variable }, { "Buffer:", gdb_frame_upload },
         { "MinFTPILen", tell_shortest },
     };
 

@@ -18,10 +18,5 @@ void gdb_trace_query(struct gdb_request *r);
  */
 bool gdb_trace_is_constant(uintptr_t addr, size_t len);
 
-/* gdb_trace_greet - a debugger has come. Context: serving.
- * gdb_trace_detach - the debugger says good-bye. Context: serving.
- * gdb_trace_work - take out what is not traced any more. Context: the stub's thread.
- */
-void gdb_trace_greet(void);
+/* gdb_trace_detach - the debugger says good-bye. Context: serving. */
 void gdb_trace_detach(void);
-void gdb_trace_work(void);

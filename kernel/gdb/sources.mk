@@ -14,5 +14,9 @@ GDB := \
     kernel/gdb/gdb_break.c \
     kernel/gdb/gdb_collect.c \
     kernel/gdb/gdb_frame.c \
+    kernel/gdb/gdb_place.c \
+    kernel/gdb/gdb_define.c \
     kernel/gdb/gdb_trace.c \
+    kernel/gdb/gdb_transfer.c \
+    kernel/gdb/gdb_session.c \
     kernel/gdb/gdb_stub.c
