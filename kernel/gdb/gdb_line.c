@@ -18,6 +18,8 @@ static bool attached;
 static bool no_acks;
 static const struct gdb_out *last; /* what may have to be sent again */
 static size_t last_len;
+static char rest[sizeof(last->frame)]; /* what the host has not taken yet */
+static size_t rest_at, rest_len;
 static unsigned repeats; /* how often it may still be sent again: noise is full of '-' */
 
 bool gdb_line_attached(void)
@@ -25,11 +27,38 @@ bool gdb_line_attached(void)
     return READ_ONCE(attached);
 }
 
+bool gdb_line_is_slow(void)
+{
+    return READ_ONCE(rest_at) != READ_ONCE(rest_len);
+}
+
+bool gdb_line_flush(void)
+{
+    WRITE_ONCE(rest_at, rest_at + gdb_wire_put(rest + rest_at, rest_len - rest_at));
+    return rest_at == rest_len;
+}
+
+/* offer - a packet goes out whole or not at all: a host that takes half of it now takes the
+ * rest later.
+ */
+static bool offer(const char *bytes, size_t len)
+{
+    size_t sent;
+
+    if (!gdb_line_flush())
+        return false;
+    sent = gdb_wire_put(bytes, len);
+    memcpy(rest, bytes + sent, len - sent);
+    WRITE_ONCE(rest_at, 0);
+    WRITE_ONCE(rest_len, len - sent);
+    return true;
+}
+
 /* A debugger that comes anew knows nothing of what its predecessor has agreed on. */
 void gdb_line_greet(void)
 {
     if (no_acks)
-        gdb_wire_put("+", 1);
+        offer("+", 1);
     no_acks = false;
 }
 
@@ -48,7 +77,7 @@ void gdb_line_no_acks(void)
 static void acknowledge(bool good)
 {
     if (!no_acks && (good || attached))
-        gdb_wire_put(good ? "+" : "-", 1);
+        offer(good ? "+" : "-", 1);
 }
 
 /* take - one byte. Return: what it has completed. */
@@ -67,7 +96,7 @@ static enum gdb_event take(uint8_t byte)
         break;
     case GDB_NAK:
         if (last && !no_acks && repeats && repeats--)
-            gdb_wire_put(last->frame, last_len);
+            offer(last->frame, last_len);
         break;
     default:
         break;
@@ -99,7 +128,7 @@ const char *gdb_line_packet(size_t *len)
 
         if (byte >= 0)
             take((uint8_t)byte);
-        else
+        else if (gdb_line_flush())
             for (unsigned n = 0; n < PAUSES; n++)
                 pause();
     }
@@ -110,10 +139,29 @@ const char *gdb_line_packet(size_t *len)
     return event == GDB_PACKET ? in.data : NULL;
 }
 
-bool gdb_line_send(struct gdb_out *out)
+static void finish(struct gdb_out *out)
 {
     last_len = gdb_out_end(out);
     last = out;
     repeats = REPEATS;
-    return gdb_wire_put(out->frame, last_len);
+}
+
+bool gdb_line_send(struct gdb_out *out)
+{
+    finish(out);
+    return offer(out->frame, last_len);
+}
+
+/* A kernel that stands waits for the debugger anyway. Ctrl-C, which means nothing now, ends
+ * no waiting; the next packet does.
+ */
+void gdb_line_answer(struct gdb_out *out)
+{
+    finish(out);
+    while (!offer(out->frame, last_len) && !ready) {
+        int byte = gdb_wire_get();
+
+        if (byte >= 0)
+            take((uint8_t)byte);
+    }
 }

@@ -23,10 +23,23 @@ bool gdb_line_has_packet(void);
 const char *gdb_line_packet(size_t *len);
 
 /* gdb_line_send - finish @out and send it. It is sent again when the debugger asks for
- * that, so it is left alone until the next packet. Context: serving.
- * Return: false: the host has not taken it.
+ * that, so it is left alone until the next packet. Context: serving, or as gdb_line_poll().
+ * Return: false: it is dropped, as the host has not taken all of the packet before it.
  */
 bool gdb_line_send(struct gdb_out *out);
+
+/* gdb_line_answer - the same, and wait until the host takes what was sent before it, or sends
+ * a packet of its own. Context: serving.
+ */
+void gdb_line_answer(struct gdb_out *out);
+
+/* gdb_line_flush - send what the host has not taken of the last packet.
+ * Context: as gdb_line_send(). Return: false: the host does not take it now either.
+ */
+bool gdb_line_flush(void);
+
+/* gdb_line_is_slow - is something left for gdb_line_flush()? Context: any. */
+bool gdb_line_is_slow(void);
 
 /* gdb_line_attached - has a debugger been served, and not said good-bye? Context: any.
  * gdb_line_greet - the packet is the first of a debugger: acknowledgements begin again.

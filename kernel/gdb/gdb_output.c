@@ -56,14 +56,19 @@ void gdb_output_put(const char *text, size_t len)
 
 bool gdb_output_is_waiting(void)
 {
-    return READ_ONCE(is_waiting) || READ_ONCE(is_merging);
+    return READ_ONCE(is_waiting) || READ_ONCE(is_merging) || gdb_line_is_slow();
 }
 
-static bool send_piece(const char *text, size_t len)
+static void make_piece(const char *text, size_t len)
 {
     gdb_out_start(&out);
     gdb_put_text(&out, "O");
     gdb_put_hex(&out, text, len);
+}
+
+static bool send_piece(const char *text, size_t len)
+{
+    make_piece(text, len);
     return gdb_line_send(&out);
 }
 
@@ -72,7 +77,8 @@ void gdb_output_now(const char *text, size_t len)
     while (len) {
         size_t n = len < PIECE ? len : PIECE;
 
-        send_piece(text, n);
+        make_piece(text, n);
+        gdb_line_answer(&out);
         text += n;
         len -= n;
     }
@@ -87,8 +93,12 @@ static void tell_lost(void)
     char text[64];
     int len = scnprintf(text, sizeof(text), "[%lu texts are lost]\n", count);
 
-    if (count && !send_piece(text, (size_t)len))
+    if (!count)
+        return;
+    if (!send_piece(text, (size_t)len)) {
         lose(count);
+        __atomic_store_n(&is_waiting, true, __ATOMIC_RELEASE);
+    }
 }
 
 void gdb_output_send(size_t most)
@@ -96,12 +106,14 @@ void gdb_output_send(size_t most)
     struct merged next;
     size_t sent = 0;
 
+    if (!gdb_line_flush())
+        return;
     if (!is_merging && !__atomic_exchange_n(&is_waiting, false, __ATOMIC_ACQ_REL))
         return;
     if (!is_merging)
         gdb_rings_begin(&rings, MERGE_TAKE);
     is_merging = true;
-    while (sent < most && is_merging) {
+    while (sent < most && is_merging && gdb_line_flush()) {
         const uint16_t *text;
 
         is_merging = merge_next(&rings.merge, &next);

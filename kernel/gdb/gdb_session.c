@@ -186,7 +186,7 @@ static void go_all(void)
 static void take_detach(struct gdb_request *r)
 {
     gdb_ok(r);
-    gdb_line_send(r->out);
+    gdb_line_answer(r->out);
     gdb_out_start(r->out);
     gdb_line_detach();
     gdb_break_remove_all();
@@ -446,7 +446,7 @@ static void query_attached(struct gdb_request *r)
 static void query_no_acks(struct gdb_request *r)
 {
     gdb_ok(r);
-    gdb_line_send(r->out);
+    gdb_line_answer(r->out);
     gdb_line_no_acks();
     gdb_out_start(r->out);
     resumed = false;
@@ -462,7 +462,7 @@ static void list_actions(struct gdb_request *r)
 static void ok_kill(struct gdb_request *r)
 {
     gdb_ok(r);
-    gdb_line_send(r->out);
+    gdb_line_answer(r->out);
     gdb_out_start(r->out);
     take_kill(r);
 }
@@ -535,7 +535,7 @@ static void answer_next(void)
         gdb_error(&(struct gdb_request){ .out = &out }, "the packet is too long");
     silent = resumed || (data && !strncmp(data, "QStartNoAckMode", 15));
     if (!silent)
-        gdb_line_send(&out);
+        gdb_line_answer(&out);
 }
 
 /* Has the debugger let the kernel run, so that it waits for a report of the next stop? A
@@ -552,7 +552,7 @@ void gdb_session(unsigned cpu)
         gdb_output_send(SIZE_MAX);
         gdb_out_start(&out);
         put_stop(&out);
-        gdb_line_send(&out);
+        gdb_line_answer(&out);
     }
     if (gdb_cpu(cpu)->why == GDB_WHY_EXIT) {
         gdb_line_detach();

@@ -29,9 +29,10 @@
 #define LSR_RECEIVED 0x01
 #define LSR_THR_EMPTY 0x20
 #define FIFO_LEN 16
-#define SPINS 2000000ul /* reads of LSR: a second or more */
+#define SPINS 2000 /* reads of LSR: a few milliseconds */
 
-static bool host_gone; /* it has not taken a byte for a second */
+static bool listens;
+static bool host_gone; /* it has not taken a byte for a few milliseconds */
 
 INIT bool gdb_wire_init(void)
 {
@@ -50,6 +51,7 @@ INIT bool gdb_wire_init(void)
 
 void gdb_wire_listen(bool on)
 {
+    listens = on;
     outb(IER, on ? IER_RECEIVED : 0);
 }
 
@@ -68,10 +70,11 @@ int gdb_wire_get(void)
 
 static bool is_ready(void)
 {
-    unsigned long spins = host_gone ? 1 : SPINS;
+    unsigned spins = host_gone ? 1 : SPINS;
+    uint8_t status;
 
-    while (!(inb(LSR) & LSR_THR_EMPTY)) {
-        if (--spins == 0)
+    while (!((status = inb(LSR)) & LSR_THR_EMPTY)) {
+        if (listens ? --spins == 0 : (status & LSR_RECEIVED))
             return false;
         pause();
     }
@@ -81,19 +84,18 @@ static bool is_ready(void)
 /* The FIFO is empty when THR is: one look allows a whole FIFO of bytes. A host that has taken
  * all of the last ones is there again.
  */
-bool gdb_wire_put(const char *bytes, size_t len)
+size_t gdb_wire_put(const char *bytes, size_t len)
 {
-    while (len) {
-        size_t n = len < FIFO_LEN ? len : FIFO_LEN;
+    size_t sent = 0;
 
-        if (!is_ready()) {
-            host_gone = true;
-            return false;
-        }
-        host_gone = false;
-        outsb(THR, bytes, n);
-        bytes += n;
-        len -= n;
+    while (sent < len) {
+        size_t n = len - sent < FIFO_LEN ? len - sent : FIFO_LEN;
+
+        host_gone = !is_ready();
+        if (host_gone)
+            break;
+        outsb(THR, bytes + sent, n);
+        sent += n;
     }
-    return true;
+    return sent;
 }

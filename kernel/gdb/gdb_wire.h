@@ -24,8 +24,9 @@ bool gdb_wire_has_byte(void);
  */
 int gdb_wire_get(void);
 
-/* gdb_wire_put - send @len bytes. What the host does not take for about a second is
- * dropped: the debugger has died. Context: any, one caller at a time.
- * Return: false: it was dropped, from some byte on.
+/* gdb_wire_put - send @len bytes, as far as the host takes them. A kernel that runs waits
+ * some milliseconds at most; a kernel that stands, and so does not listen, waits until the
+ * host takes the bytes or sends one itself. Context: any, one caller at a time.
+ * Return: how many bytes the host has taken.
  */
-bool gdb_wire_put(const char *bytes, size_t len);
+size_t gdb_wire_put(const char *bytes, size_t len);

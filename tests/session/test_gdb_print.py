@@ -2,6 +2,8 @@
 `monitor`, and dprintf, whose bytecode runs at the hit.
 """
 
+import time
+
 import tap
 from rsp import Stub, output
 from session import LIMIT
@@ -99,6 +101,7 @@ def dprintf(stub, client, cpus):
     tap.equal(text, "count 4096 of (fault)\n" * 2, "one of two conditions holds: it prints")
     tap.equal(client.ask(f"z0,{place:x},1"), "OK", "it is taken out")
     losses(stub, client, place, cpus)
+    return place
 
 
 def accounted(text):
@@ -124,6 +127,25 @@ def losses(stub, client, place, cpus):
     client.ask(f"z0,{place:x},1")
 
 
+def a_debugger_that_reads_late(stub, client, place):
+    """The line takes a part of a packet now, and the rest seconds later."""
+    client.ask(printing(place, text=LONG))
+    client.resume()
+    stub.ask_console("run vfs")
+    stub.ask_console("run vfs")
+    time.sleep(2)
+    tap.equal(stub.ask_console("echo on").errno, 0, "the kernel works on meanwhile")
+    client.send(b"\x03\x03\x03")
+    text, stop = client.stopped()
+    tap.check(stop.startswith("T02"), "Ctrl-C more than once stops it, and is answered once")
+    client.resume()
+    if accounted(text) < 1440:
+        text += output(client, lambda rest: accounted(text + rest) >= 1440)
+    tap.equal(accounted(text), 1440, "each packet comes whole, each loss is told")
+    client.interrupted()
+    client.ask(f"z0,{place:x},1")
+
+
 def all_of_it():
     for cpus in (1, 4):
         with Stub(smp=cpus) as stub:
@@ -134,7 +156,8 @@ def all_of_it():
             client.acks = False
             monitor_at_once(client)
             monitor_later(stub, client)
-            dprintf(stub, client, cpus)
+            place = dprintf(stub, client, cpus)
+            a_debugger_that_reads_late(stub, client, place)
 
 
 tap.run(all_of_it)
