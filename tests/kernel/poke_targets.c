@@ -107,6 +107,7 @@ void targets_run(struct seen *s)
         uint32_t value = ((uint32_t(*)(void))poke_targets[i])();
 
         s->old += value == OLD;
+        s->new += value == NEW;
         s->torn += value != OLD && value != NEW;
         s->calls++;
     }

@@ -43,7 +43,7 @@ void targets_poke_rounds(uint64_t rounds);
 
 /* What a CPU has seen of the targets, in threads and in NMIs. @calls is counted last. */
 struct seen {
-    volatile uint64_t calls, old, torn;
+    volatile uint64_t calls, old, new, torn;
 };
 extern struct seen seen[MAX_CPUS], seen_in_nmi[MAX_CPUS];
 

@@ -188,31 +188,30 @@ KTEST(text_poke, nmis_serialise_while_a_patch_is_open)
 
 /* ---- CPUs that run into the int3 ---- */
 
-static unsigned held, not_old;
+static unsigned held;
+static uint64_t not_old;
 
 static uint64_t traps_of(unsigned cpu)
 {
     return READ_ONCE(plat_probe_cpu(cpu)->ran[WAY_BOOST]);
 }
 
-/* hold - until the last CPU has run everything a few times, and trapped. A call counts as an
- * old one before it counts as a call, so there are never fewer of them if all were.
+/* hold - until the last CPU has run everything a few times, and trapped. A call that began
+ * before this phase counts among the first.
  */
 static void hold(const struct text_phase *p)
 {
     const struct seen *s = &seen[cpu_count() - 1];
-    uint64_t traps = traps_of(cpu_count() - 1), old, calls, end = s->calls + TARGETS;
+    uint64_t traps = traps_of(cpu_count() - 1), new, end = s->calls + TARGETS;
 
     if (!p->cpus || p->step == TEXT_POKE_FIRST)
         return;
     while (s->calls < end)
         pause();
-    old = s->old;
-    calls = s->calls;
-    while (s->calls < calls + 10 * TARGETS)
+    new = s->new;
+    while (s->calls < end + 10 * TARGETS)
         pause();
-    end = s->calls;
-    not_old += s->old - old < end - calls;
+    not_old += s->new - new;
     held += traps_of(cpu_count() - 1) > traps;
 }
 
@@ -226,7 +225,8 @@ KTEST(text_poke, a_cpu_that_traps_meanwhile_runs_the_old_one)
     }
     targets_begin();
     thread_set_affinity(BIT(0));
-    held = not_old = 0;
+    held = 0;
+    not_old = 0;
     runners_start(tids);
     watch(hold);
     targets_poke(new_code);

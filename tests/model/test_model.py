@@ -57,7 +57,7 @@ MODELS_LONG = [
     ("optimize", "CPUS=2"),
     ("optimize", "CPUS=3"),
     ("quiesce", "CPUS=2"),
-    ("quiesce", "CPUS=3 THREADS=3"),
+    ("quiesce", "CPUS=3 THREADS=2"),
     ("shadow", "DEPTH=3"),
     ("link", "CPUS=3"),
     ("ring", "EVENTS=5 ROOM=2"),
