@@ -8,7 +8,7 @@ tested: {sym_off:F:boundary}, {sym_off:F:mid}, {sym_next:F}, {addr:F}, {blacklis
 {nonuniq}, {dotfn}.
 
 The rows of own_*.tsv are the project's. Their answers are those of Debian's Linux 6.1.192 and
-6.12.95, to whose files the same lines were written under QEMU.
+6.12.95 and 6.12.117, to whose files the same lines were written under QEMU.
 """
 
 import os

@@ -5,13 +5,14 @@ guest's tracing files as on their own kernel's.
 
 import os
 import re
+import subprocess
 import sys
 import tempfile
 
 sys.dont_write_bytecode = True
 import tap  # noqa: E402
-from guest import ELF  # noqa: E402
-from session import sonde  # noqa: E402
+from guest import ELF, ROOT  # noqa: E402
+from session import LIMIT, sonde  # noqa: E402
 
 SCRIPT = """
 cd /sys/kernel/tracing
@@ -117,6 +118,21 @@ def trace_cmd():
     tap.note(err)
 
 
+def a_host_without_tracefs():
+    """trace-cmd would mount the host's own, and then start and stop what the host records."""
+    if os.getuid():
+        tap.skip("programs never see the host's files", "only root can take a mount away")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        script = "umount /sys/kernel/tracing 2>/dev/null; exec \"$@\""
+        done = subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, "sh", os.path.join(ROOT, "sonde"),
+             "tracefs", folder, "--", "trace-cmd", "list", "-e"],
+            capture_output=True, text=True, timeout=LIMIT, check=False)  # fmt: skip
+    tap.check("markers:vfs_read" in done.stdout, "programs never see the host's files")
+    tap.note(done.stderr)
+
+
 def statuses_and_refusals():
     with tempfile.TemporaryDirectory() as folder:
         tap.equal(sonde("tracefs", folder, "--", "sh", "-c", "exit 7")[0], 7,
@@ -141,6 +157,7 @@ def it_says_that_it_cannot():
 
 
 if can_mount():
-    tap.run(a_shell_script, a_pipe_waits, perf_probe, trace_cmd, statuses_and_refusals)
+    tap.run(a_shell_script, a_pipe_waits, perf_probe, trace_cmd, a_host_without_tracefs,
+            statuses_and_refusals)
 else:
     tap.run(it_says_that_it_cannot)

@@ -42,11 +42,15 @@ SYSCTLS = (
 )  # fmt: skip
 
 # What runs before the command, in its own namespace. $1: where the files are, $2: a folder
-# with what programs want to know of the kernel.
+# with what programs want to know of the kernel. A program that finds no tracefs among the
+# mounts would mount the host's own over the guest's files: so there is one, below them.
 IN_PLACE = """
 set -e
 tree=$1 more=$2
 shift 2
+if ! grep -q ' /sys/kernel/tracing tracefs ' /proc/mounts; then
+    mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null || true
+fi
 for place in /sys/kernel/tracing /sys/kernel/debug/tracing; do
     if [ -d "$place" ]; then
         mount --bind "$tree" "$place"
