@@ -162,7 +162,8 @@ static bool leads_to(uintptr_t pad, uintptr_t target)
 {
     uint8_t bytes[PAD_LEN];
 
-    return !plat_text_read(bytes, pad, PAD_LEN) && insn_jmp32_target(bytes, pad) == target;
+    return !plat_text_read(bytes, pad, PAD_LEN) &&
+           insn_jmp32_target(bytes, pad) == target;
 }
 
 static void pads_follow(struct pads_result *r, const struct pad_jump *jumps)
