@@ -131,7 +131,7 @@ def single_steps(u):
             ([f"probe add --post vfs_open+{places[2]}"], "jump with handlers, middle")]
     if tap.LONG:
         for how, way in ((BY_INT3, "int3"), (BY_JUMP, "jump"), (BY_REGION, "region")):
-            for place in ["vfs_open"] + [f"vfs_open+{p}" for p in places[:8]]:
+            for place in ["vfs_open"] + [f"vfs_open+{p}" for p in places[:4]]:
                 ways += [([how, f"probe add {place}"], f"{way}, {place}"),
                          ([how, f"probe add --post {place}"], f"{way}, post, {place}")]
             ways.append(([how, "probe ret vfs_open"], f"{way}, return"))

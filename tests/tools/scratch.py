@@ -93,8 +93,9 @@ class Facts(unittest.TestResult):
 def main():
     loader = unittest.TestLoader()
     module = sys.modules["__main__"]
-    if sys.argv[1:]:
-        wanted = {PREFIX + name for name in sys.argv[1:]}
+    names = [word for word in sys.argv[1:] if not word.startswith("--")]  # --long is no name
+    if names:
+        wanted = {PREFIX + name for name in names}
         tests = [t for case in loader.loadTestsFromModule(module) for t in case
                  if t.id().rsplit(".", 1)[-1] in wanted]
     else:
