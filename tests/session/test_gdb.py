@@ -40,8 +40,10 @@ def break_at_kmain():
 
 
 def two_at_a_time():
-    """The second one has sockets of its own, and a console."""
-    words = [os.path.join(ROOT, "sonde"), "gdb", "echo the first", "--", "-batch"]
+    """The second one has sockets of its own, and a console. The first one is no batch: its
+    guest goes on behind its command.
+    """
+    words = [os.path.join(ROOT, "sonde"), "gdb", "echo the first", "--"]
     first = subprocess.Popen(
         words + ["-ex", "break power_off", "-ex", "continue"], stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE)  # fmt: skip
