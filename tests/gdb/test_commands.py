@@ -117,12 +117,22 @@ def places_are_explained(u):
     u.console("probe del all")
 
 
-def sleepers_have_stacks(u):
-    u.console("probe ret serial_read", "probe ret thread_start")
+def stack_of_the_shell(u):
+    """(what `threads` prints, the functions of the thread that answers requests)"""
     text = u.gdb.ask("threads")
     parts = re.split(r"^ +\d+ (?=\S+ +\w+ +CPU)", text, flags=re.M)
     shell = next((part for part in parts if part.startswith("shell/COM3")), "")
-    functions = re.findall(r"#\d+ +0x\w+ (\w+)[\w.]*\+", shell)
+    return text, re.findall(r"#\d+ +0x\w+ (\w+)[\w.]*\+", shell)
+
+
+def sleepers_have_stacks(u):
+    u.console("probe ret serial_read", "probe ret thread_start")
+    text, functions = stack_of_the_shell(u)
+    for _ in range(50):  # it may not have come to its end behind its last answer
+        if "leave_cpu" in functions[:1] and "serial_read" in functions:
+            break
+        u.idle()
+        text, functions = stack_of_the_shell(u)
     tap.check({"serial_read", "next_byte"} < set(functions)
               and functions[-2:] == ["thread_start", "thread_entry"],
               "a thread sleeps in a function that a probe follows")  # fmt: skip

@@ -178,7 +178,7 @@ def stored_registers(u):
         if time.monotonic() > deadline:
             raise TimeoutError(u.gdb.ask("explain vfs_open"))
         u.console("sleep 1")
-    text = step_through(u, (), "jump that stores registers", count=450)
+    text = step_through(u, (), "jump that stores registers", count=900)
     behind = re.search(r"^behind (\d+)", text, re.M)
     tap.check(behind and int(behind[1]) > 5, "of which some are behind its pattern's length")
     u.console(f"echo 0 > {TRACING}/events/kprobes/stored/enable",

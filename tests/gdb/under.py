@@ -134,6 +134,13 @@ class Under:
         self.gdb.wait()
         return "".join(said)
 
+    def idle(self):
+        """Let the guest run for a moment, in which threads come to where they wait."""
+        self.gdb.tell("continue")
+        time.sleep(0.2)
+        os.kill(self.gdb.process.pid, signal.SIGINT)
+        self.gdb.wait()
+
     def __enter__(self):
         return self
 

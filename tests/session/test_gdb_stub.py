@@ -159,8 +159,8 @@ def ask_console(stub, text):
 
 
 def damage_and_noise(client, cpus):
-    """Acknowledgements are on. CPUs that stand leave little of two processors to the line: four
-    of them get a quarter of the noise.
+    """Acknowledgements are on. CPUs that stand leave little of two processors to the line:
+    four of them get a quarter of the noise.
     """
     noise = NOISE >> (2 if cpus > 2 else 0)
     client.greet()

@@ -122,8 +122,8 @@ def site_of_hit(hit):
 
 
 def hit_with(image):
-    """The active hit whose struct pt_regs is at @image, None: there is none. A hit that is not
-    filled in yet still has the image of the hit before it, maybe at the same place.
+    """The active hit whose struct pt_regs is at @image, None: there is none. A hit that is
+    not filled in yet still has the image of the hit before it, maybe at the same place.
     """
     return next((hit for cpu in cpus() for hit in hits_of(cpu)
                  if hit.regs == image and site_of_hit(hit)), None)  # fmt: skip
