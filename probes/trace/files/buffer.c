@@ -260,14 +260,27 @@ bool buffer_is_on(void)
     return READ_ONCE(is_on);
 }
 
+static bool is_masked; /* a CPU is not wanted */
+
 bool buffer_takes(void)
 {
-    return READ_ONCE(is_on) && buffer_takes_cpu(cpu_id());
+    return READ_ONCE(is_on) &&
+           (likely(!READ_ONCE(is_masked)) || buffer_takes_cpu(cpu_id()));
+}
+
+static void mask_again(void)
+{
+    bool masked = false;
+
+    for (unsigned i = 0; i < cpu_count(); i++)
+        masked |= !buffer_takes_cpu(i);
+    WRITE_ONCE(is_masked, masked);
 }
 
 void buffer_take_cpu(unsigned cpu, bool take)
 {
     WRITE_ONCE(cpus[cpu].is_masked, !take);
+    mask_again();
 }
 
 bool buffer_takes_cpu(unsigned cpu)

@@ -33,6 +33,19 @@ struct pids {
 static struct pids *wanted;   /* [a] NULL: all are */
 static struct pids *unwanted; /* [a] NULL: none is */
 
+/* Is there a list, or a CPU that is not wanted? All hits ask only this, as long as not. */
+static bool is_selective;
+
+/* select_again - behind a change of what is wanted, with the trace lock held. */
+static void select_again(void)
+{
+    bool selective = wanted || unwanted;
+
+    for (unsigned i = 0; i < cpu_count(); i++)
+        selective |= !buffer_takes_cpu(i);
+    WRITE_ONCE(is_selective, selective);
+}
+
 /* pid_place - where @pid is in the list, or belongs. */
 static size_t pid_place(const struct pids *pids, int pid)
 {
@@ -60,14 +73,14 @@ static bool takes_thread(void)
 {
     const struct pids *only = READ_ONCE(wanted), *not = READ_ONCE(unwanted);
 
-    if (likely(!only && !not ))
-        return true;
     return (!only || has_pid(only, thread_current()->tid)) &&
            (!not || !has_pid(not, thread_current()->tid));
 }
 
 bool trace_takes_hit(void)
 {
+    if (likely(!READ_ONCE(is_selective)))
+        return buffer_is_on();
     return buffer_takes() && takes_thread();
 }
 
@@ -75,6 +88,7 @@ static void pids_exchange(struct pids **list, struct pids *new)
 {
     struct pids *old = __atomic_exchange_n(list, new, __ATOMIC_ACQ_REL);
 
+    select_again();
     if (!old)
         return;
     quiesce();
@@ -201,8 +215,11 @@ static long mask_write(void *priv UNUSED, const char *text, size_t len)
 
     if (err)
         return err;
+    trace_lock();
     for (unsigned i = 0; i < cpu_count(); i++)
         buffer_take_cpu(i, mask >> i & 1);
+    select_again();
+    trace_unlock();
     return (long)len;
 }
 
