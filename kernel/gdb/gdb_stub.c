@@ -1,4 +1,5 @@
-/* gdb_stub.c - how the stub comes to life, and how the kernel stops for a debugger. */
+/* gdb_stub.c - the interrupts, traps and the thread by which the kernel stops for a debugger.
+ */
 #include "kernel/gdb/gdb_stub.h"
 
 #include "kernel/base/compiler.h"

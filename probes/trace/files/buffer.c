@@ -260,7 +260,7 @@ bool buffer_is_on(void)
     return READ_ONCE(is_on);
 }
 
-static bool is_masked; /* a CPU is not wanted */
+static bool is_masked; /* a CPU is not wanted: one word, as each hit reads it */
 
 bool buffer_takes(void)
 {

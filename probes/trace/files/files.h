@@ -45,8 +45,8 @@ bool trace_option_is(enum trace_option option);
 
 /* trace_clock_is_cycles - are times something else than nanoseconds? Context: any. */
 bool trace_clock_is_cycles(void);
-/* trace_set_clock - records have times of the clock @name from now on. What was recorded
- * is gone.
+/* trace_set_clock - records have times of the clock @name from now on. Earlier records are
+ * gone.
  * @name: @len bytes
  * Locks: the trace lock held.  Return: 0; -EINVAL: there is no such clock; -ENOMEM.
  */
