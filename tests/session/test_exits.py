@@ -224,7 +224,7 @@ def replay_after_signal(number):
 
 def record_after_signal(number):
     with tempfile.TemporaryDirectory() as folder:
-        return ended_by(number, "record", os.path.join(folder, "f"), "sleep 100")
+        return ended_by(number, "record", os.path.join(folder, "f"), "sleep 100000")
 
 
 def recorded_until(number):
@@ -455,7 +455,7 @@ FACTS = {
         lambda: (status_of("module", SAMPLE, "poweroff", "echo x"), 4),
     ],
     ("124", "module", LIMIT_REACHED): [
-        lambda: (status_of("module", "--timeout", "5", SAMPLE, "sleep 100"), 124),
+        lambda: (status_of("module", "--timeout", "1", SAMPLE, "sleep 100"), 124),
     ],
     ("3", "trace", "the kernel panicked"): [
         lambda: (status_of("trace", "--", "panic"), 3),
@@ -510,16 +510,16 @@ FACTS = {
     ("5", "grade", NO_BUILD): [lambda: (no_tools("grade", "3", INT3, "--tree"), 5)],
     ("5", "attach", "it is running already"): [lambda: (attached(twice=True), 5)],
     ("124", "run", LIMIT_REACHED): [
-        lambda: (status_of(*RUN, "--timeout", "3", stdin=b"sleep 100\n"), 124),
+        lambda: (status_of(*RUN, "--timeout", "1", stdin=b"sleep 100\n"), 124),
     ],
     ("124", "exec", LIMIT_REACHED): [
-        lambda: (status_of("exec", "--timeout", "3", "sleep 100"), 124),
+        lambda: (status_of("exec", "--timeout", "1", "sleep 100"), 124),
     ],
     ("124", "trace", LIMIT_REACHED): [
-        lambda: (status_of("trace", "--timeout", "3", "--", "sleep 100"), 124),
+        lambda: (status_of("trace", "--timeout", "1", "--", "sleep 100"), 124),
     ],
     ("124", "record", LIMIT_REACHED): [
-        lambda: (recording("--timeout", "1", "sleep 100"), (124, False)),
+        lambda: (recording("--timeout", "1", "sleep 100000"), (124, False)),
     ],
     ("128+N", "record", SIGNAL): [
         lambda: (record_after_signal(INT), 130),
