@@ -37,6 +37,7 @@
 
 %include "asm_offsets.inc"
 %include "kernel/base/proc.inc"
+%include "kernel/base/registers.inc"
 
 extern trap_dispatch      ; void trap_dispatch(struct pt_regs *)
 extern irq_dispatch       ; void irq_dispatch(struct pt_regs *)
@@ -65,42 +66,14 @@ entry_text_start:
 ; ---- building and taking down struct pt_regs -------------------------------------------
 
 %macro SAVE_REGS 0
-    push rdi
-    push rsi
-    push rdx
-    push rcx
-    push rax
-    push r8
-    push r9
-    push r10
-    push r11
-    push rbx
-    push rbp
-    push r12
-    push r13
-    push r14
-    push r15
+    PUSH EACH_REGISTER_DOWN
     frame image
     cld
 %endmacro
 
 ; RESTORE_REGS: all but rsp; leaves rsp at the aux word.
 %macro RESTORE_REGS 0
-    pop r15
-    pop r14
-    pop r13
-    pop r12
-    pop rbp
-    pop rbx
-    pop r11
-    pop r10
-    pop r9
-    pop r8
-    pop rax
-    pop rcx
-    pop rdx
-    pop rsi
-    pop rdi
+    POP EACH_REGISTER_DOWN
 %endmacro
 
 ; FINISH_RETURN: if the interrupted ip is the `ret` of step 4, execute it in the image.

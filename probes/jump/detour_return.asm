@@ -20,7 +20,7 @@
 %include "asm_offsets.inc"
 %include "probe_offsets.inc"
 %include "kernel/base/proc.inc"
-%include "probes/jump/registers.inc"
+%include "kernel/base/registers.inc"
 %include "probes/jump/follow.inc"
 %include "probes/jump/admit.inc"
 

@@ -2,6 +2,7 @@
 ; known. Runs with preemption off, one fixture at a time (fixture.c).
 
 %include "kernel/base/proc.inc"
+%include "kernel/base/registers.inc"
 
 ; struct image of fixture.h: fifteen registers in the order of the pops, flags, sp.
 IMAGE_FLAGS equ 15 * 8
@@ -32,21 +33,7 @@ proc fixture_enter
     mov [rax], rcx
     mov [rel start], rax
     mov rsp, rdi
-    pop r15
-    pop r14
-    pop r13
-    pop r12
-    pop rbp
-    pop rbx
-    pop r11
-    pop r10
-    pop r9
-    pop r8
-    pop rax
-    pop rcx
-    pop rdx
-    pop rsi
-    pop rdi
+    POP EACH_REGISTER_DOWN
     mov rsp, [rel start]
     popfq
     ret
@@ -71,21 +58,7 @@ proc fixture_leave
     pushfq
     cli
     cld
-    push rdi
-    push rsi
-    push rdx
-    push rcx
-    push rax
-    push r8
-    push r9
-    push r10
-    push r11
-    push rbx
-    push rbp
-    push r12
-    push r13
-    push r14
-    push r15
+    PUSH EACH_REGISTER_DOWN
     mov rsi, rsp
     lea rdi, [rel fixture_left]
     mov ecx, IMAGE_WORDS - 1

@@ -3,6 +3,7 @@
 ; and is known by it: signals may come between any two instructions.
 
 %include "kernel/base/proc.inc"
+%include "kernel/base/registers.inc"
 
 extern jump_resume              ; int *jump_resume(struct pt_regs *)
 
@@ -13,21 +14,7 @@ section .text.detour progbits alloc exec nowrite align=64
 ; Out:  where the image says, with all registers and flags of it; a step that the program
 ;       takes ends behind its next instruction. No other thread waits for its turn here.
 proc switch_if_due
-    pop r15
-    pop r14
-    pop r13
-    pop r12
-    pop rbp
-    pop rbx
-    pop r11
-    pop r10
-    pop r9
-    pop r8
-    pop rax
-    pop rcx
-    pop rdx
-    pop rsi
-    pop rdi
+    POP EACH_REGISTER_DOWN
     lea rsp, [rsp + 16]         ; aux, orig_ax
     iretq
 endproc switch_if_due

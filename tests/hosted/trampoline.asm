@@ -2,6 +2,7 @@
 ; probes/returns/kretprobe_trampoline.asm. Signals may come between any two instructions:
 ; their frames lie on a stack of their own.
 %include "kernel/base/proc.inc"
+%include "kernel/base/registers.inc"
 
 extern posix_return             ; void posix_return(struct pt_regs *)
 extern posix_return_resume      ; void posix_return_resume(struct pt_regs *)
@@ -26,21 +27,7 @@ proc kretprobe_trampoline
     push 0                      ; ip
     push 0
     push 0
-    push rdi
-    push rsi
-    push rdx
-    push rcx
-    push rax
-    push r8
-    push r9
-    push r10
-    push r11
-    push rbx
-    push rbp
-    push r12
-    push r13
-    push r14
-    push r15
+    PUSH EACH_REGISTER_DOWN
     add qword [rsp + REGS_SP], 8
     cld
     mov rbx, rsp
@@ -56,21 +43,7 @@ return_leave:
     mov [rax + 8], rcx
     mov [rax], rdx
     mov [rsp + REGS_ORIG_AX], rax
-    pop r15
-    pop r14
-    pop r13
-    pop r12
-    pop rbp
-    pop rbx
-    pop r11
-    pop r10
-    pop r9
-    pop r8
-    pop rax
-    pop rcx
-    pop rdx
-    pop rsi
-    pop rdi
+    POP EACH_REGISTER_DOWN
     mov rsp, [rsp + REGS_ORIG_AX - REGS_AUX]
     popfq
     ret

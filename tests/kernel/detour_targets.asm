@@ -2,6 +2,7 @@
 ; jump, and what calls them with chosen registers.
 
 %include "kernel/base/proc.inc"
+%include "kernel/base/registers.inc"
 %include "kernel/mm/extable.inc"
 
 ; TARGET name[, label]: a row of the table, struct detour_target; the code follows, the probed
@@ -196,7 +197,6 @@ section .rodata.detour_targets
 detour_targets_end:
 
 ; struct detour_run { uint64_t regs[15], flags; void (*fn)(void); }, regs as in struct pt_regs
-%define EACH_REGISTER r15, r14, r13, r12, rbp, rbx, r11, r10, r9, r8, rax, rcx, rdx, rsi, rdi
 
 section .bss
 current: resq 1
@@ -218,15 +218,7 @@ proc detour_run
     mov [rel current], rdi
     mov [rel own_sp], rsp
     push qword [rdi + 15 * 8]
-  %assign at 0
-  %macro LOAD 1-*
-    %rep %0
-      mov %1, [rdi + at]
-      %assign at at + 8
-      %rotate 1
-    %endrep
-  %endmacro
-    LOAD EACH_REGISTER
+    LOAD_AT rdi, EACH_REGISTER
     popfq
     push rax
     mov rax, [rel current]
@@ -237,15 +229,7 @@ proc detour_run
     pushfq
     push rdi
     mov rdi, [rel current]
-  %assign at 0
-  %macro STORE 1-*
-    %rep %0
-      mov [rdi + at], %1
-      %assign at at + 8
-      %rotate 1
-    %endrep
-  %endmacro
-    STORE EACH_REGISTER
+    STORE_AT rdi, EACH_REGISTER
     pop qword [rdi + 14 * 8]
     pop qword [rdi + 15 * 8]
     cmp rsp, [rel own_sp]
