@@ -62,6 +62,7 @@ KTESTS := \
     tests/kernel/own_steps.c \
     tests/kernel/share.c \
     tests/kernel/sleepers.c \
+    tests/kernel/workers.c \
     tests/kernel/loaded.c \
     tests/kernel/test_init_text.c \
     tests/kernel/test_module.c \

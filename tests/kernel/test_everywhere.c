@@ -2,14 +2,11 @@
 #include "kernel/cpu/percpu.h"
 #include "kernel/debug/ksyms.h"
 #include "kernel/mm/heap.h"
-#include "kernel/thread/thread.h"
 #include "probes/core/life.h"
 #include "probes/explain/totals.h"
 #include "probes/kprobe.h"
 #include "tests/kernel/ktest.h"
-
-#include <stdio.h>
-#include <string.h>
+#include "tests/kernel/workers.h"
 
 #define PORTION 4096u /* probes */
 
@@ -56,32 +53,6 @@ static void refused(struct kprobe *p, const struct probe_reject *why, void *arg)
     all->refused[why->reason]++;
 }
 
-static int work(void *arg)
-{
-    char text[64];
-
-    (void)arg;
-    for (int i = 0; i < 50; i++) {
-        void *p = kmalloc(100);
-
-        snprintf(text, sizeof(text), "%d %s", i, "words");
-        memset(p, 1, 100);
-        kfree(p);
-        thread_yield();
-    }
-    return 0;
-}
-
-static void run_work(void)
-{
-    int tids[8];
-
-    for (int i = 0; i < 8; i++)
-        tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
-    for (int i = 0; i < 8; i++)
-        thread_join(tids[i], NULL);
-}
-
 /* take_away - the engine's own code, which has the lowest addresses, is switched off first:
  * else the engine traps in itself for each of the others. A long run has it so.
  */
@@ -107,7 +78,7 @@ KTEST(everywhere, every_instruction_at_once)
     ktest_note("%lu boundaries", (unsigned long)all.count);
     account_totals(&before);
     in = register_kprobes_some(all.pointers, all.count, refused, &all);
-    run_work();
+    workers_run(50);
     take_away(all.pointers, (size_t)in);
     account_totals(&after);
     for (long i = 0; i < in; i++) {

@@ -28,6 +28,7 @@
 #include "tests/kernel/own_steps.h"
 #include "tests/kernel/return_targets.h"
 #include "tests/kernel/sleepers.h"
+#include "tests/kernel/workers.h"
 
 #include <string.h>
 
@@ -152,25 +153,12 @@ static bool probe_function(const struct plat_symbol *function, void *arg)
     return true;
 }
 
-static int work(void *unused)
-{
-    (void)unused;
-    for (int i = 0; i < 200; i++) {
-        void *p = kmalloc(100);
-
-        memset(p, 1, 100);
-        kfree(p);
-        thread_yield();
-    }
-    return 0;
-}
-
 /* While others work, and the engine itself is called by its detours. */
 KTEST(return_point, every_function_at_once)
 {
     struct entries all = { .room = 0 };
     size_t called = 0, calls = 0;
-    int tids[4];
+    struct workers workers;
 
     jumps_by(OPTIMIZE_PUN);
     walk_functions(NULL, count_function, &all);
@@ -181,12 +169,10 @@ KTEST(return_point, every_function_at_once)
     optimize_run();
     for (size_t i = 0; i < all.count; i++)
         called += jump_site(all.rps[i].kp.site)->kind == DETOUR_RETURN;
-    for (size_t i = 0; i < ARRAY_LEN(tids); i++)
-        tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
+    workers_start(&workers, 200);
     thread_sleep_ns(20000000);
     ktest_report(!unregister_kretprobes(all.refs, all.count), "%zu probes", all.count);
-    for (size_t i = 0; i < ARRAY_LEN(tids); i++)
-        thread_join(tids[i], NULL);
+    workers_end(&workers);
     for (size_t i = 0; i < all.count; i++)
         calls += kprobe_hits(&all.rps[i].kp);
     ktest_report(called > all.count / 2, "%zu are called by a detour", called);

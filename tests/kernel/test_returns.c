@@ -23,6 +23,7 @@
 #include "tests/kernel/nmi_send.h"
 #include "tests/kernel/return_targets.h"
 #include "tests/kernel/sleepers.h"
+#include "tests/kernel/workers.h"
 
 #include <string.h>
 
@@ -389,29 +390,6 @@ static bool probe_function(const struct plat_symbol *function, void *arg)
     return true;
 }
 
-static int work(void *unused)
-{
-    (void)unused;
-    for (int i = 0; i < 20; i++) {
-        void *p = kmalloc(100);
-
-        memset(p, 1, 100);
-        kfree(p);
-        thread_yield();
-    }
-    return 0;
-}
-
-static void run_work(void)
-{
-    int tids[8];
-
-    for (int i = 0; i < 8; i++)
-        tids[i] = kernel_clone(&(struct clone_args){ .fn = work, .name = "work" });
-    for (int i = 0; i < 8; i++)
-        thread_join(tids[i], NULL);
-}
-
 KTEST(returns, every_function_at_once)
 {
     struct entries all = { 0 };
@@ -424,10 +402,10 @@ KTEST(returns, every_function_at_once)
     return_counts_start();
     walk_functions(NULL, probe_function, &all);
     ps = kzalloc(all.count * sizeof(ps[0]));
-    run_work();
+    workers_run(20);
     thread_sleep_ns(20000000);
     begun = return_counts.returned;
-    run_work();
+    workers_run(20);
     ktest_report(return_counts.returned > begun, "%lu returns",
                  (unsigned long)return_counts.returned);
     for (size_t i = 0; i < all.count; i++)
