@@ -33,6 +33,9 @@ KTESTS := \
     tests/kernel/test_text_poke.c \
     tests/kernel/test_xmc.c \
     tests/kernel/test_marker.c \
+    tests/kernel/test_marker_live.c \
+    tests/kernel/test_marker_module.c \
+    tests/kernel/test_marker_misuse.c \
     tests/kernel/test_marks.c \
     tests/kernel/test_static_key.c \
     tests/kernel/poke_targets.c \
@@ -58,8 +61,10 @@ KTESTS := \
     tests/kernel/each_cpu.c \
     tests/kernel/hits.c \
     tests/kernel/jumps.c \
+    tests/kernel/marked.c \
     tests/kernel/nmi_send.c \
     tests/kernel/own_steps.c \
+    tests/kernel/passers.c \
     tests/kernel/share.c \
     tests/kernel/sleepers.c \
     tests/kernel/workers.c \

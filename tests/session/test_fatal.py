@@ -66,7 +66,7 @@ def functions_of_markers_are_named():
         ("sleeps", ".*preempt_is_off", "sleep_inside"),
         ("takes_the_lock_around_it", "spinlock: CPU .* waits for ever", "take_lock"),
     ):
-        report = report_of(f"marker.a_function_that_{test}_is_named", 2)
+        report = report_of(f"marker_misuse.a_function_that_{test}_is_named", 2)
         check_line(f"^panic: {panic}", report, f"{test}: it is said why")
         check_line(rf"\b{function}\+0x(?s:.*)^  0x[0-9a-f]+ marker_run\+0x(?s:.*)"
                    r"^  0x[0-9a-f]+ marked\+0x", report,

@@ -1,5 +1,5 @@
-/* marks.c - a module for test_marker.c: markers of its own and under a name of the image, and
- * a function for that one, which it does not take back.
+/* marks.c - a module for tests of markers: markers of its own and under a name of the image,
+ * and a function for that one, which it does not take back.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/static_key.h"
