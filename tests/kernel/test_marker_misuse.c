@@ -5,8 +5,8 @@
 
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
-#include "kernel/cpu/trap.h"
 #include "kernel/sync/spinlock.h"
 #include "kernel/thread/thread.h"
 #include "kernel/time/clock.h"
