@@ -11,6 +11,8 @@ KTESTS := \
     tests/kernel/test_fault.c \
     tests/kernel/test_nmi.c \
     tests/kernel/test_watch.c \
+    tests/kernel/test_watch_handlers.c \
+    tests/kernel/test_watch_probes.c \
     tests/kernel/test_trace.c \
     tests/kernel/test_events.c \
     tests/kernel/test_recording.c \
@@ -67,6 +69,7 @@ KTESTS := \
     tests/kernel/passers.c \
     tests/kernel/share.c \
     tests/kernel/sleepers.c \
+    tests/kernel/watched.c \
     tests/kernel/workers.c \
     tests/kernel/loaded.c \
     tests/kernel/test_init_text.c \

@@ -1,0 +1,181 @@
+/* test_watch_handlers.c - what handlers of watches may do, and what becomes of them. */
+#include "probes/watch/watch.h"
+
+#include "kernel/base/err.h"
+#include "kernel/cpu/instr.h"
+#include "probes/kprobe.h"
+#include "tests/kernel/ktest.h"
+#include "tests/kernel/watched.h"
+
+static void touch_own(struct watch *w, struct pt_regs *regs)
+{
+    (void)w;
+    (void)regs;
+    noted.calls++;
+    watched.target++;
+}
+
+KTEST(watch_handlers, a_handler_that_touches_the_bytes_is_a_miss)
+{
+    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, touch_own);
+
+    noted.calls = 0;
+    register_watch(&w);
+    watched_store(1);
+    watched_store(2);
+    ktest_report(noted.calls == 2 && watch_hits(&w) == 2, "two stores, two calls");
+    ktest_report(watch_misses(&w) == 2, "and two accesses of the handler's own: %lu",
+                 watch_misses(&w));
+    unregister_watch(&w);
+}
+
+static void touch_next(struct watch *w, struct pt_regs *regs)
+{
+    (void)w;
+    (void)regs;
+    watched.neighbour++;
+}
+
+KTEST(watch_handlers, handlers_nest)
+{
+    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, touch_next);
+    struct watch inner = watch_of(&watched.neighbour, WATCH_WRITE, 8, note_hit);
+
+    noted.calls = 0;
+    register_watch(&w);
+    register_watch(&inner);
+    watched_store(1);
+    ktest_report(noted.calls == 1 && watch_hits(&inner) == 1,
+                 "what the handler of one writes is a hit of the other");
+    ktest_report(noted_in(touch_next), "in that handler");
+    unregister_watch(&inner);
+    unregister_watch(&w);
+}
+
+static void fault(struct watch *w, struct pt_regs *regs)
+{
+    (void)w;
+    (void)regs;
+    noted.calls++;
+    ud2();
+}
+
+KTEST(watch_handlers, a_handler_that_faults_is_given_up)
+{
+    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, fault);
+    struct watch second = watch_of(&watched.target, WATCH_WRITE, 8, NULL);
+
+    noted.calls = 0;
+    register_watch(&w);
+    ktest_report(!register_watch(&second), "two watch the same bytes");
+    watched_store(5);
+    ktest_report(watched.target == 5 && noted.calls == 1,
+                 "the program goes on behind the store");
+    ktest_report(w.kp.flags & KPROBE_FLAG_TRIPPED, "the watch is off");
+    ktest_report(watch_hits(&second) + watch_misses(&second) == 1,
+                 "the other one at the same bytes has counted the access");
+    watched_store(6);
+    ktest_report(noted.calls == 1 && watch_hits(&w) == 1 && !watch_misses(&w),
+                 "the next store is no hit");
+    ktest_report(watch_hits(&second) == 1, "but one of the other");
+    w.handler = note_hit;
+    enable_watch(&w);
+    watched_store(7);
+    ktest_report(watch_hits(&w) == 2 && noted.calls == 2, "switched on again it is one");
+    unregister_watch(&second);
+    unregister_watch(&w);
+    expect_no_watches();
+}
+
+static void change_registers(struct watch *w, struct pt_regs *regs)
+{
+    (void)w;
+    regs->ax = 0x1234;
+}
+
+static NOINLINE uint64_t store_then(void)
+{
+    uint64_t value = 1;
+
+    __asm__ volatile("mov %0, %1" : "+a"(value), "=m"(watched.target));
+    return value;
+}
+
+KTEST(watch_handlers, handlers_see_and_change_registers)
+{
+    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, change_registers);
+
+    register_watch(&w);
+    ktest_report(store_then() == 0x1234, "the program has the value that was set");
+    unregister_watch(&w);
+    ktest_report(store_then() == 1, "without a watch its own");
+}
+
+static int refuse_code;
+
+static void try_to_register(struct watch *w, struct pt_regs *regs)
+{
+    struct watch more = watch_of(&watched.neighbour, WATCH_WRITE, 8, NULL);
+
+    (void)w;
+    (void)regs;
+    refuse_code = register_watch(&more);
+}
+
+KTEST(watch_handlers, handlers_may_not_register)
+{
+    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, try_to_register);
+
+    register_watch(&w);
+    watched_store(1);
+    ktest_report(refuse_code == -EDEADLK, "it is refused");
+    unregister_watch(&w);
+}
+
+KTEST(watch_handlers, the_watch_itself_may_be_watched)
+{
+    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, note_hit), meta;
+
+    meta = watch_of(&w.kp.flags, WATCH_ACCESS, 4, NULL);
+    noted.calls = 0;
+    register_watch(&w);
+    register_watch(&meta);
+    watched_store(1);
+    ktest_report(noted.calls == 1, "its handler is called");
+    ktest_report(watch_misses(&meta) > 0, "%lu accesses of the way to it are misses",
+                 watch_misses(&meta));
+    unregister_watch(&meta);
+    unregister_watch(&w);
+}
+
+static struct watch moved;
+
+static void move_on(struct watch *w, struct pt_regs *regs)
+{
+    (void)w;
+    (void)regs;
+    watch_move(&moved, (uintptr_t)&watched.neighbour);
+}
+
+KTEST(watch_handlers, a_handler_may_move_a_watch)
+{
+    struct watch w = watch_of(&watched.target, WATCH_WRITE, 8, move_on);
+
+    moved = watch_of(NULL, WATCH_WRITE, 8, note_hit);
+    noted.calls = 0;
+    ktest_report(!register_watch(&moved), "one that watches nothing yet is registered");
+    register_watch(&w);
+    watched.neighbour++;
+    ktest_report(!watch_hits(&moved), "it has no hits");
+    watched_store(1);
+    watched.neighbour++;
+    ktest_report(watch_hits(&moved) == 1, "from the moment it is moved it has");
+    ktest_report(watch_move(&moved, 0) == 0 && watch_addr(&moved) == 0, "moved away");
+    watched.neighbour++;
+    ktest_report(watch_hits(&moved) == 1, "it has none");
+    ktest_report(watch_move(&moved, (uintptr_t)&watched.neighbour + 1) == -EINVAL,
+                 "to where it is not aligned it cannot be moved");
+    unregister_watch(&w);
+    unregister_watch(&moved);
+    expect_no_watches();
+}
