@@ -1,9 +1,10 @@
 # unit.mk - pure code under ASan and UBSan: one program per tests/unit/test_STEM.c.
 
 # What each host test needs besides itself.
-engine_on_arrays := $(ENGINE) tests/unit/port_fake.c tests/unit/port_fake_rooms.c \
+port_fake := $(addprefix tests/unit/port_fake,.c _text.c _known.c _memory.c _cpu.c _log.c)
+engine_on_arrays := $(ENGINE) $(port_fake) tests/unit/port_fake_rooms.c \
     tests/unit/port_fake_pads.c tests/unit/fake_shadow.c
-unit_extend_none := $(filter %.c,$(INSN) $(CORE)) tests/alone/extend_none.c tests/unit/port_fake.c \
+unit_extend_none := $(filter %.c,$(INSN) $(CORE)) tests/alone/extend_none.c $(port_fake) \
     tests/unit/port_fake_none.c
 engine_stems := aggr boundary check counter detour detour_specialized emulate enable explain fault \
     handler hit insn_slot jprobe jump jump_stage kretprobe link optimize pad prepare reclaim recover \

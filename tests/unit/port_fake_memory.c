@@ -1,0 +1,82 @@
+/* port_fake_memory.c - port_fake's allocations, which fail where a test wants it. */
+#include "tests/unit/port_fake.h"
+#include "tests/unit/port_fake_parts.h"
+
+#include <stdlib.h>
+
+static unsigned fail_in; /* allocations until one fails; 0: none will */
+static bool has_failed;
+static uint8_t boot_memory[1 << 16]; /* what fake_boot() hands out */
+static size_t boot_used;
+static bool booting;
+
+void fake_fail_at(unsigned n)
+{
+    fail_in = n;
+    has_failed = false;
+}
+
+bool fake_failed(void)
+{
+    return has_failed;
+}
+
+bool fake_must_fail(void)
+{
+    if (!fail_in || --fail_in)
+        return false;
+    has_failed = true;
+    return true;
+}
+
+/* ---- boot ---- */
+
+int fake_boot(int (*init)(void))
+{
+    int err;
+
+    booting = true;
+    err = init();
+    booting = false;
+    return err;
+}
+
+static void *boot_alloc(size_t len)
+{
+    void *p = boot_memory + boot_used;
+
+    boot_used += (len + 15) / 16 * 16;
+    if (boot_used > sizeof(boot_memory))
+        abort();
+    return p;
+}
+
+/* ---- platform.h ---- */
+
+void *plat_alloc(size_t len)
+{
+    void *p;
+
+    if (booting)
+        return boot_alloc(len);
+    fake_check_may_sleep(__func__);
+    if (fake.on_alloc)
+        fake.on_alloc();
+    if (fake_must_fail())
+        return NULL;
+    p = calloc(1, len ? len : 1);
+    if (!p)
+        abort();
+    fake.blocks++;
+    return p;
+}
+
+void plat_free(void *p)
+{
+    if ((uint8_t *)p >= boot_memory && (uint8_t *)p < boot_memory + sizeof(boot_memory))
+        return; /* it belongs to no test */
+    fake_check_may_sleep(__func__);
+    fake_note_free(p);
+    fake.blocks -= p != NULL;
+    free(p);
+}
