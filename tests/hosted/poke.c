@@ -7,6 +7,7 @@
 #include "probes/insn/encode.h"
 #include "probes/kprobe.h"
 #include "tests/hosted/posix.h"
+#include "tests/unit/symbol_list.h"
 
 #include <pthread.h>
 #include <sched.h>
@@ -120,7 +121,7 @@ struct poke_result poke_stress(poke_protocol protocol, size_t line_off,
     site.addr = (uintptr_t)text + 4096 - 64 + line_off;
     stress.code = (uint32_t(*)(void))site.addr;
     posix_text_set(site.addr, old_code, sizeof(old_code));
-    posix_symbol_add("poked", site.addr, sizeof(old_code));
+    symbol_add("poked", site.addr, sizeof(old_code));
     if (register_kprobe(&site))
         abort();
     stress.stop = false;

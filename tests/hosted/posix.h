@@ -48,9 +48,6 @@ uint8_t *posix_text_alias(uintptr_t addr);
  */
 void posix_text_entered(uintptr_t start, uintptr_t end);
 
-/* posix_symbol_add - @name is a function at [start, start + size). Borrows @name. */
-void posix_symbol_add(const char *name, uintptr_t start, size_t size);
-
 /* posix_debug_hook - told of single steps that are the program's own; may change the image.
  * Context: trap.
  */

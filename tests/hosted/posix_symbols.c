@@ -3,24 +3,20 @@
 #include "probes/jump/platform_jump.h"
 #include "tests/hosted/posix.h"
 #include "tests/hosted/posix_parts.h"
+#include "tests/unit/symbol_list.h"
 
 #include "kernel/base/bits.h"
-#include "kernel/base/err.h"
 #include "kernel/mm/extable.h"
 
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* The linker script has these. */
 extern const uintptr_t nokprobe_start[], nokprobe_end[];
 extern const char engine_text_start[], engine_text_end[];
 extern const char fixtures_text_start[], fixtures_text_end[];
 extern const char __executable_start[], etext[];
-
-static struct plat_symbol *symbols; /* by address once symbols_init() is through */
-static size_t symbol_count, symbol_room;
 
 static uint8_t *read_self(void)
 {
@@ -37,24 +33,6 @@ static uint8_t *read_self(void)
     return image;
 }
 
-void posix_symbol_add(const char *name, uintptr_t start, size_t size)
-{
-    if (symbol_count == symbol_room) {
-        symbol_room = symbol_room ? 2 * symbol_room : 1024;
-        symbols = realloc(symbols, symbol_room * sizeof(*symbols));
-        if (!symbols)
-            abort();
-    }
-    symbols[symbol_count++] = (struct plat_symbol){ start, size, name, NULL };
-}
-
-static int by_address(const void *a, const void *b)
-{
-    const struct plat_symbol *x = a, *y = b;
-
-    return (x->start > y->start) - (x->start < y->start);
-}
-
 static void add_functions(const uint8_t *image, const Elf64_Shdr *sections,
                           const Elf64_Shdr *table)
 {
@@ -64,7 +42,7 @@ static void add_functions(const uint8_t *image, const Elf64_Shdr *sections,
     for (size_t i = 0; i < table->sh_size / sizeof(*sym); i++)
         if (ELF64_ST_TYPE(sym[i].st_info) == STT_FUNC && sym[i].st_size &&
             sym[i].st_value)
-            posix_symbol_add(names + sym[i].st_name, sym[i].st_value, sym[i].st_size);
+            symbol_add(names + sym[i].st_name, sym[i].st_value, sym[i].st_size);
 }
 
 void symbols_init(void)
@@ -76,33 +54,8 @@ void symbols_init(void)
     for (size_t i = 0; i < header->e_shnum; i++)
         if (sections[i].sh_type == SHT_SYMTAB)
             add_functions(image, sections, &sections[i]);
-    qsort(symbols, symbol_count, sizeof(*symbols), by_address);
+    symbols_sort();
     extable_init();
-}
-
-int plat_symbol_find(const char *name, struct plat_symbol *out)
-{
-    size_t found = 0;
-
-    for (size_t i = 0; i < symbol_count; i++) {
-        if (strcmp(symbols[i].name, name))
-            continue;
-        *out = symbols[i];
-        found++;
-    }
-    return found == 1 ? 0 : found ? -EADDRNOTAVAIL : -ENOENT;
-}
-
-/* What was added later lies behind the sorted ones, and is searched the same way: slowly. */
-int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
-{
-    for (size_t i = 0; i < symbol_count; i++) {
-        if (addr - symbols[i].start >= symbols[i].size)
-            continue;
-        *out = symbols[i];
-        return 0;
-    }
-    return -ENOENT;
 }
 
 bool plat_has_fixup(uintptr_t addr)

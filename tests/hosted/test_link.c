@@ -6,6 +6,7 @@
 #include "probes/core/life.h"
 #include "probes/jump/optimize.h"
 #include "tests/hosted/posix.h"
+#include "tests/unit/symbol_list.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -40,7 +41,7 @@ static void row_make(void)
     }
     code[COUNT * INSN_LEN] = 0xc3;
     posix_text_set(at, code, sizeof(code));
-    posix_symbol_add("row", at, sizeof(code));
+    symbol_add("row", at, sizeof(code));
     row_call = (int (*)(int))at;
 }
 

@@ -8,6 +8,7 @@
 #include "probes/kprobe.h"
 #include "probes/region/targets.h"
 #include "tests/hosted/posix.h"
+#include "tests/unit/symbol_list.h"
 #include "tests/unit/unit.h"
 
 #include <pthread.h>
@@ -100,7 +101,7 @@ static void site_add(uintptr_t addr, size_t len)
     site_code(code + LEAD, len, is_jump(t));
     memcpy(code + LEAD + len, "\x31\xd0\xc3", 3);
     posix_text_set(addr - LEAD, code, LEAD + len + 3);
-    posix_symbol_add("toggled", addr - LEAD, LEAD + len + 3);
+    symbol_add("toggled", addr - LEAD, LEAD + len + 3);
 }
 
 static void make_every_offset(void)
@@ -138,7 +139,7 @@ static void make_slow(void)
     uintptr_t at = (uintptr_t)posix_text_new(PAGE);
 
     posix_text_set(at, code, sizeof(code));
-    posix_symbol_add("slow", at, sizeof(code));
+    symbol_add("slow", at, sizeof(code));
     slow_fn = (uint32_t(*)(void *, size_t, uint32_t))at;
 }
 

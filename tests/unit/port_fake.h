@@ -104,9 +104,6 @@ void fake_target(uintptr_t addr);
 void fake_opaque(uintptr_t start, uintptr_t end);
 void fake_no_targets(void);
 
-/* fake_symbol - a function of this name covers bytes of fake_bytes_at(). */
-void fake_symbol(const char *name, uintptr_t start, size_t size);
-
 /* fake_boot - run @init as at boot: what it allocates is kept and not counted. */
 int fake_boot(int (*init)(void));
 

@@ -1,15 +1,13 @@
-/* port_fake_known.c - port_fake's part about what is known of text: symbols, fix-ups, entry
- * code, marks, and which addresses fault.
+/* port_fake_known.c - port_fake's part about what is known of text: fix-ups, entry code,
+ * marks, and which addresses fault. Symbols are in symbol_list.c.
  */
-#include "kernel/base/err.h"
 #include "probes/core/life.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
+#include "tests/unit/symbol_list.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#define SYMBOLS_MAX 512
 #define RANGES_MAX 16
 
 struct range {
@@ -21,8 +19,6 @@ struct ranges {
     size_t count;
 };
 
-static struct plat_symbol symbols[SYMBOLS_MAX];
-static size_t symbol_count;
 static struct ranges entries, engines, fixups, bad;
 static uintptr_t nokprobe[RANGES_MAX];
 static size_t nokprobe_count;
@@ -31,7 +27,7 @@ static size_t nokprobe_range_count;
 
 void fake_known_start(void)
 {
-    symbol_count = 0;
+    symbols_clear();
     entries.count = engines.count = fixups.count = bad.count = 0;
 }
 
@@ -118,37 +114,4 @@ void fake_take_marks(void)
 {
     CHECK_EQ(fake_boot(take_marks), 0);
     nokprobe_count = nokprobe_range_count = 0;
-}
-
-/* ---- symbols ---- */
-
-void fake_symbol(const char *name, uintptr_t start, size_t size)
-{
-    if (symbol_count == SYMBOLS_MAX)
-        abort();
-    symbols[symbol_count++] = (struct plat_symbol){ start, size, name, NULL };
-}
-
-int plat_symbol_find(const char *name, struct plat_symbol *out)
-{
-    size_t found = 0;
-
-    for (size_t i = 0; i < symbol_count; i++) {
-        if (strcmp(symbols[i].name, name))
-            continue;
-        *out = symbols[i];
-        found++;
-    }
-    return found == 1 ? 0 : found ? -EADDRNOTAVAIL : -ENOENT;
-}
-
-int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
-{
-    for (size_t i = 0; i < symbol_count; i++) {
-        if (addr - symbols[i].start >= symbols[i].size)
-            continue;
-        *out = symbols[i];
-        return 0;
-    }
-    return -ENOENT;
 }

@@ -7,6 +7,7 @@
 #include "probes/core/insn_slot.h"
 #include "tests/unit/port_fake.h"
 #include "tests/unit/port_fake_parts.h"
+#include "tests/unit/symbol_list.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -89,7 +90,7 @@ uintptr_t fake_function(const char *name, const char *hex)
     size_t len;
     uintptr_t start = place(hex, &len);
 
-    fake_symbol(name, start, len);
+    symbol_add(name, start, len);
     return start;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "tests/unit/port_fake.h"
+#include "tests/unit/symbol_list.h"
 
 static uintptr_t fn; /* the first one */
 
@@ -10,6 +11,6 @@ static inline void twins(const char *hex, size_t size, size_t gap)
 {
     fake_start();
     fn = fake_bytes_at(hex);
-    fake_symbol("fn", fn, size);
-    fake_symbol("other", fn + size + gap, 16);
+    symbol_add("fn", fn, size);
+    symbol_add("other", fn + size + gap, 16);
 }

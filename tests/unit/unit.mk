@@ -1,7 +1,8 @@
 # unit.mk - pure code under ASan and UBSan: one program per tests/unit/test_STEM.c.
 
 # What each host test needs besides itself.
-port_fake := $(addprefix tests/unit/port_fake,.c _text.c _known.c _memory.c _cpu.c _log.c)
+port_fake := $(addprefix tests/unit/port_fake,.c _text.c _known.c _memory.c _cpu.c _log.c) \
+    tests/unit/symbol_list.c
 engine_on_arrays := $(ENGINE) $(port_fake) tests/unit/port_fake_rooms.c \
     tests/unit/port_fake_pads.c tests/unit/fake_shadow.c
 unit_extend_none := $(filter %.c,$(INSN) $(CORE)) tests/alone/extend_none.c $(port_fake) \
