@@ -71,8 +71,12 @@ $(B)/fuzz/fuzz_insn: tests/fuzz/fuzz_insn.c $(INSN) $(wildcard probes/insn/*.h) 
 	@mkdir -p $(@D)
 	$(Q)clang $(C_COMMON) -O1 $(SANITIZE) -fsanitize=fuzzer -o $@ $(filter %.c,$^)
 
-# A plugin for QEMU, which counts what the guest executes.
-$(B)/truth/exec_count.so: tests/truth/exec_count.c $(B)/flags.stamp
-	$(call say,HOSTCC,$<)
+# A plugin for QEMU, which counts what the guest executes, and what gdbserver preloads.
+SHARED := $(B)/truth/exec_count.so $(B)/suite/whole_xstate.so
+$(B)/truth/exec_count.so: tests/truth/exec_count.c
+$(B)/suite/whole_xstate.so: tests/gdb/suite/whole_xstate.c
+$(SHARED): $(B)/flags.stamp
+	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) $(C_COMMON) -O2 -fPIC -fvisibility=hidden -shared -o $@ $<
+	$(Q)$(HOSTCC) $(C_COMMON) -O2 -fPIC -fvisibility=hidden -shared -o $@ \
+	    $(filter %.c,$^)

@@ -1,7 +1,7 @@
 """test_suite.py - gdb's own test-suite, on the kernel's stub and on gdbserver: what differs?
 
     make gdb-suite
-    python3 tests/gdb/test_suite.py [FILE...]       e.g. gdb.base/break; none: all of them
+    python3 tests/gdb/test_suite.py [FILE...]       behind it: e.g. gdb.base/break; none: all
 
 Debian's gdb-source has the suite, dejagnu runs it. Each FILE runs on the host, where
 gdbserver controls an ordinary process, and in a kernel, behind its stub. A test that has
@@ -35,6 +35,8 @@ BASE = ("break", "condbreak", "step-test", "finish", "watchpoint", "hbreak", "re
         "dprintf", "find", "return")  # fmt: skip
 FOLDER = os.path.join(BUILD, "suite")
 TESTS = os.path.join(FOLDER, "gdb/gdb/testsuite")
+GDBSERVER = os.path.join(HERE, "gdbserver")
+XSTATE = os.path.join(FOLDER, "whole_xstate.so")
 AGENT_LIBRARY = "/usr/lib/libinproctrace.so"
 NONE = "-"  # a test that one side does not have
 TIMES = 2  # a file that differs without a reason runs again: other work may have made it late
@@ -103,11 +105,13 @@ class Side:
             process = subprocess.Popen(
                 words + [name + ".exp" for name in files], cwd=self.folder, stdout=out,
                 stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
-                env=dict(os.environ, SONDE_SUITE=HERE, LC_ALL="C", TERM="dumb"),
+                env=dict(os.environ, SONDE_SUITE=HERE, SONDE_SUITE_XSTATE=XSTATE,
+                         LC_ALL="C", TERM="dumb"),
                 preexec_fn=die_with_parent)  # fmt: skip
             try:
                 process.wait(LIMIT)
             except subprocess.TimeoutExpired:
+                tap.note(f"{self.name} did not end within {LIMIT} s")
                 process.kill()
                 process.wait()
         self.seconds += time.monotonic() - begun
@@ -126,7 +130,7 @@ class Side:
 
 
 SERVER = Side("server", "native-gdbserver", "x86_64-pc-linux-gnu",
-              "GDBSERVER=/usr/bin/gdbserver")  # fmt: skip
+              f"GDBSERVER={GDBSERVER}")  # fmt: skip
 STUB = Side("stub", "sonde", "x86_64-unknown-elf")
 
 
@@ -234,6 +238,8 @@ def compare(files):
 
 
 def all_of_it():
+    if not os.path.exists(XSTATE):
+        raise SystemExit(f"{XSTATE} is not built: make gdb-suite builds it")
     unpack()
     compare(FILES or all_files())
 

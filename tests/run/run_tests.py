@@ -279,6 +279,8 @@ def build(labels):
     for name in ("agent", "gdb", "insn", "module", "trace"):
         if f"fuzz/{name}" in labels:
             programs.append(os.path.join(BUILD, "fuzz", f"fuzz_{name}"))
+    if "gdb/suite" in labels:
+        programs.append(os.path.join(BUILD, "suite", "whole_xstate.so"))
     if any(label.startswith("truth/") for label in labels):
         programs.append(os.path.join(BUILD, "truth", "exec_count.so"))
     building.build(["all", *map(building.spelled, programs)], say)
