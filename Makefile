@@ -370,7 +370,7 @@ fuzz: ## the fuzzers, a minute each
 
 M ?=
 mutants: ## undo what the code does, piece by piece: do tests notice? M=NAME for some
-	$(Q)tests/run/need.sh run test
+	$(Q)tests/run/need.sh run uefi gdb test tools
 	$(Q)tests/mutants/run.py --folder $(B)/mutants $(M)
 
 check: $(B)/sonde.elf ## layers, headers, stems, format, lists; what clang and shellcheck say

@@ -199,7 +199,7 @@ KTEST(arming, nor_while_it_is_switched)
     register_kprobe(&p);
     for (int engine = TEXT_POKE_INT3; engine <= TEXT_POKE_STOP_MACHINE; engine++)
         toggling((enum text_poke_engine)engine, &p, enable_kprobe, disable_kprobe,
-                 ktest_rounds(15, 5000));
+                 ktest_rounds(15, 2000));
     unregister_kprobe(&p);
 }
 

@@ -559,7 +559,7 @@ KTEST(region, any_density_in_and_out)
     one_density(1, 85);
     if (ktest_count(0, 1)) {
         one_density(10, 70);
-        one_density(100, 30);
+        one_density(50, 40);
     }
     optimize_set_method(OPTIMIZE_OFF);
     share_end();

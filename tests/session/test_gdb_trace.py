@@ -11,6 +11,7 @@ from session import LIMIT, stat
 
 END = "27"
 COUNT = "260003"  # rdx, gdb's register 3
+EACH_HIT = range(1, 9)  # tracepoints at one place
 ADD = "2c0001" + "2201" + "02" + "2d0001" + "2e0001" + END  # $1 = $1 + 1; collect it
 ADD_BOTH = "2e0001" + ADD  # $1 is collected before that, too
 
@@ -329,10 +330,13 @@ def with_a_breakpoint(stub, client, place):
 
 
 def stops_between_frames(stub, client, place, cpus):
-    """Long frames, and stops in their middle: a CPU ends its frame before it stands."""
+    """Long frames, several at each hit, and stops among them: a CPU ends all frames of its
+    hit before it stands.
+    """
     answers(client, "QTinit", "OK")
     answers(client, "QTBuffer:circular:1", "OK")
-    define(client, 1, place, ["R0", f"M-1,{place:x},1800", f"M-1,{place:x},1800"])
+    for one in EACH_HIT:
+        define(client, one, place, ["R0", f"M-1,{place:x},1800", f"M-1,{place:x},1800"])
     answers(client, "QTStart", "OK")
     halves, stops = [], (20 if tap.LONG else 5) * cpus
     client.resume()
@@ -340,12 +344,14 @@ def stops_between_frames(stub, client, place, cpus):
     for _ in range(stops):
         client.interrupted()
         made = number(status(client)[1], "tcreated")
-        if client.ask(f"qTP:1:{place:x}").split(":")[0] != f"V{made:x}":
-            halves.append(made)
+        each = [client.ask(f"qTP:{one:x}:{place:x}").split(":")[0] for one in EACH_HIT]
+        if set(each) != {f"V{made // len(EACH_HIT):x}"}:
+            halves.append((made, each))
         client.resume()
     console.join()
     client.interrupted()
-    tap.equal(number(status(client)[1], "tcreated"), 720, "720 long frames")
+    tap.equal(number(status(client)[1], "tcreated"), 720 * len(EACH_HIT),
+              f"{len(EACH_HIT)} long frames at each of 720 hits")
     tap.equal(halves, [], f"none of {stops} stops finds one half done")
     answers(client, "QTBuffer:circular:0", "OK")
 

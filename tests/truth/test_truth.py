@@ -39,7 +39,7 @@ def workloads_of(machine):
 
 
 def every_instruction_at_once():
-    for smp in (1, 2, 4) if tap.LONG else (1,):
+    for smp in (1, 4) if tap.LONG else (1,):
         with counted(smp, icount=True) as machine:
             workloads = workloads_of(machine)
             bare = machine.run(f"bare all {quoted(workloads)}", LIMIT)
@@ -48,7 +48,7 @@ def every_instruction_at_once():
 
 
 def every_instruction_a_jump():
-    for smp in (1, 2, 4) if tap.LONG else ():
+    for smp in (1, 4) if tap.LONG else ():
         with counted(smp, "pun", icount=True) as machine:
             trial(machine, "all", ("all",), f"{cpus(smp)}, jumps, all")
 
