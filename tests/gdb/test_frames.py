@@ -37,15 +37,18 @@ def callers_of(text, name):
 
 
 def handlers(u):
-    """A breakpoint in a handler: entry and middle, by int3 and by jump."""
+    """A breakpoint in a handler, by int3 and by jump: at the entry, at a push, which int3
+    emulates, and in the middle.
+    """
     u.run_to("break vfs_read", READ)
     want = callers_of(u.gdb.ask("bt"), "vfs_read")
     tap.check(set(TAIL) < set(want), "without probes the callers are known")
     u.go_on()
-    offset = boundaries(u.gdb, "vfs_read")[2]
+    push, _, middle = boundaries(u.gdb, "vfs_read")[:3]
     for how, way in ((BY_INT3, "int3"), (BY_JUMP, "jump"), (BY_REGION, "region")):
         u.console(how)
-        for place in ("vfs_read", f"vfs_read+{offset}"):
+        for offset in (0, push, middle):
+            place = f"vfs_read+{offset}" if offset else "vfs_read"
             u.console(f"probe add --post {place}")
             u.run_to(f"break {HANDLER}", READ)
             text = u.gdb.ask("bt")
@@ -55,7 +58,7 @@ def handlers(u):
                       f"{way}, {place}: gdb has nothing to complain of")
             if tap.failed:
                 tap.note(text)
-            check_place(u, text, offset if "+" in place else 0, way)
+            check_place(u, text, offset, f"{way}, {place}")
             u.go_on()
             u.console("probe del all")
     u.console(BY_JUMP)

@@ -11,10 +11,12 @@ output is TAP: a fact for each file, and one for each row in vain.
 """
 
 import collections
+import contextlib
 import fnmatch
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -40,7 +42,7 @@ XSTATE = os.path.join(FOLDER, "whole_xstate.so")
 AGENT_LIBRARY = "/usr/lib/libinproctrace.so"
 NONE = "-"  # a test that one side does not have
 TIMES = 2  # a file that differs without a reason runs again: other work may have made it late
-LIMIT = 1200  # seconds for all files on one side
+LIMIT = 300  # seconds for a file on one side
 RESULT = re.compile(r"([A-Z]+): (\S+)\.exp: (.*)")
 RESULTS = ("PASS", "FAIL", "KPASS", "KFAIL", "XPASS", "XFAIL", "UNTESTED", "UNSUPPORTED",
            "UNRESOLVED")  # fmt: skip
@@ -100,33 +102,46 @@ class Side:
         """{file: {test: [results]}}"""
         self.prepare()
         begun = time.monotonic()
+        found = collections.defaultdict(lambda: collections.defaultdict(list))
+        for name in files:
+            self.run_one(name)
+            self.add_results(found)
+        self.seconds += time.monotonic() - begun
+        return found
+
+    def run_one(self, name):
+        """Each file alone: one that hangs takes no other with it."""
         words = ["runtest", f"--target_board={self.board}", "GDB=/usr/bin/gdb", *self.words]
-        with open(os.path.join(self.folder, "out"), "w", encoding="utf-8") as out:
+        with open(os.path.join(self.folder, "out"), "a", encoding="utf-8") as out:
             process = subprocess.Popen(
-                words + [name + ".exp" for name in files], cwd=self.folder, stdout=out,
-                stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT,
+                words + [name + ".exp"], cwd=self.folder, stdout=out,
+                stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT, start_new_session=True,
                 env=dict(os.environ, SONDE_SUITE=HERE, SONDE_SUITE_XSTATE=XSTATE,
                          LC_ALL="C", TERM="dumb"),
                 preexec_fn=die_with_parent)  # fmt: skip
             try:
                 process.wait(LIMIT)
             except subprocess.TimeoutExpired:
-                tap.note(f"{self.name} did not end within {LIMIT} s")
-                process.kill()
-                process.wait()
-        self.seconds += time.monotonic() - begun
-        return self.results()
+                tap.note(f"{self.name}: {name} did not end within {LIMIT} s")
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
-    def results(self):
-        found = collections.defaultdict(lambda: collections.defaultdict(list))
+    def add_results(self, found):
+        """Of the file that has run last. Its log is kept beside those of the others."""
         path = os.path.join(self.folder, "gdb.sum")
+        if not os.path.exists(path):  # killed at once
+            return
         with open(path, encoding="utf-8", errors="replace") as file:
             for line in file:
                 match = RESULT.match(line)
                 if match and match[1] in RESULTS:
                     name = match[3].replace(self.folder, "DIR").replace(TESTS, "SRC")
                     found[match[2]][ADDED.sub("", name)].append(match[1])
-        return found
+        os.unlink(path)
+        with open(os.path.join(self.folder, "gdb.log"), "rb") as log:
+            with open(os.path.join(self.folder, "all.log"), "ab") as logs:
+                shutil.copyfileobj(log, logs)
 
 
 SERVER = Side("server", "native-gdbserver", "x86_64-pc-linux-gnu",
@@ -188,11 +203,11 @@ def differences(tests):
 
 
 def unexplained(rows, both):
-    """The differences without a row, by file."""
+    """The differences without a row, by file; a file without any test has none."""
     found = {}
     for file, tests in both.items():
         left = [d for d in differences(tests) if not rows_of(rows, file, *d)]
-        if left:
+        if left or not tests:
             found[file] = left
     return found
 
