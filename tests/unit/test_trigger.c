@@ -108,6 +108,22 @@ static void lines_that_are_refused(void)
     CHECK_EQ(trigger_parse(&trace_host, "traceon", &trigger), -ENOMEM);
 }
 
+/* As on Linux, whatever stands there; of a histogram it says which one is removed. */
+static void a_removal_reads_no_filter(void)
+{
+    static const char *const rows[] = {
+        "!traceoff",          "!traceoff if",          "!traceoff if nosuch",
+        "!stacktrace a == 1", "!enable_event:g:e ifa",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct trigger *trigger = parsed(rows[i]);
+
+        CHECK(trigger->remove && !trigger->filter);
+        trigger_free(&trace_host, trigger);
+    }
+}
+
 static void histograms_have_a_line_of_their_own(void)
 {
     struct trigger *trigger = parsed("hist:keys=a,b:vals=c:sort=c if a > 1 && s ~ \"x\"");
@@ -182,5 +198,5 @@ static void a_trigger_acts_as_often_as_it_may(void)
 }
 
 UNIT_TESTS(lines_and_how_they_are_listed, lines_that_are_refused,
-           histograms_have_a_line_of_their_own, which_triggers_exclude_each_other,
-           a_trigger_acts_as_often_as_it_may)
+           a_removal_reads_no_filter, histograms_have_a_line_of_their_own,
+           which_triggers_exclude_each_other, a_trigger_acts_as_often_as_it_may)
