@@ -109,6 +109,13 @@ def entries_by_int3(u):
     at = u.gdb.ask(f"frame {number[1]}", "p (long)$pc - (long)vfs_open", "up", "info frame")
     tap.check("= 0\n" in at, "int3: it is at its first instruction")
     tap.check("0x0f" not in text and "nopl" in text, "int3: which is shown as the original")
+    text = u.gdb.ask("frame function kretprobe_entry", "p $there = regs->ip",
+                     "set var regs->ip = (unsigned long)sort_compare", "bt",
+                     "set var regs->ip = $there")  # fmt: skip
+    tap.check(re.search(r"<int3> \(\)\n#\d+ .*sort_compare \(", text),
+              "int3: where a handler sends the program, it is")
+    if tap.failed:
+        tap.note(text)
     u.go_on()
     u.console("probe del all", BY_JUMP)
 
