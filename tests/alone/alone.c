@@ -54,6 +54,11 @@ void gdb_wait(void)
 {
 }
 
+void gdb_exit(unsigned status)
+{
+    (void)status;
+}
+
 void optimize_hold(bool on)
 {
     (void)on;

@@ -91,7 +91,6 @@ LONG_ONLY = (
     "lint/tidy",
     "pun/plans",  # session/transcripts runs it, as docs/optimize.md shows it
     "session/module_text",  # the same rules as for a small one
-    "session/core",  # builds another kernel; unit/extend_none is the same on the host
     f"kernel/long{MANY_ROUNDS}",
     f"kernel/storm{STORMS}",
     "stress/rounds",
@@ -104,10 +103,11 @@ LABS = (*(f"labs/{name}" for name in LABS_FRAME),
           if os.path.isdir(os.path.join(LAB_TASKS, name))))  # fmt: skip
 # Tests that need a large program of another project, which nothing else here needs; and the
 # labs, which only their authors change. gdb/trace saves what session/gdb_trace has seen, byte
-# by byte through a serial line.
-TOOLS = ("gdb/trace", "hosted/gdb", "session/bochs", "session/extend", "session/gdb",
-         "session/trace_tools", "session/tracefs_live", "session/web", "tools/decode_page",
-         *LABS)  # fmt: skip
+# by byte through a serial line. session/core builds another kernel; unit/extend_none is the
+# same on the host.
+TOOLS = ("gdb/trace", "hosted/gdb", "session/bochs", "session/core", "session/extend",
+         "session/gdb", "session/trace_tools", "session/tracefs_live", "session/web",
+         "tools/decode_page", *LABS)  # fmt: skip
 
 # Sessions whose guests wait for the test most of the time, so that others may run beside.
 CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal", "workloads")
