@@ -7,7 +7,7 @@ import threading
 import time
 
 import tap
-from guest import ELF, EXIT_POWEROFF
+from guest import ELF, EXIT_POWEROFF, EXIT_TESTS_FAILED
 from hang import Symbols
 from rsp import Stub, fields, frame, text_of
 from session import LIMIT, stat
@@ -456,6 +456,18 @@ def the_kernel_ends(stub):
     tap.equal(stub.guest.wait_end(LIMIT), EXIT_POWEROFF, "and it is")
 
 
+def the_tests_of_a_kernel_fail():
+    with Stub("gdbwait tests=no_such_test") as stub:
+        stub.guest.console.expect(b"waiting for a debugger", LIMIT)
+        client = stub.connect()
+        client.greet()
+        client.ask("QStartNoAckMode")
+        client.acks = False
+        client.resume()
+        tap.equal(client.stopped()[1], "W01", "a debugger hears of the end with its status")
+        tap.equal(stub.guest.wait_end(LIMIT), EXIT_TESTS_FAILED, "which is that tests failed")
+
+
 def all_of_it():
     for cpus in (1, 2, 4):
         with Stub(smp=cpus) as stub:
@@ -479,4 +491,4 @@ def all_of_it():
             the_kernel_ends(stub)
 
 
-tap.run(all_of_it)
+tap.run(all_of_it, the_tests_of_a_kernel_fail)
