@@ -110,7 +110,7 @@ class Side:
         return found
 
     def run_one(self, name):
-        """Each file alone: one that hangs takes no other with it."""
+        """Each file alone: a file that hangs takes no other file with it."""
         words = ["runtest", f"--target_board={self.board}", "GDB=/usr/bin/gdb", *self.words]
         with open(os.path.join(self.folder, "out"), "a", encoding="utf-8") as out:
             process = subprocess.Popen(
