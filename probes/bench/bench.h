@@ -148,7 +148,8 @@ extern const size_t bench_crowd_kind_count;
 
 struct bench_crowd_cost {
     struct bench_cost hit;
-    size_t own, own_bytes; /* sites with code of their own, and what that takes */
+    size_t specialized,
+        specialized_bytes; /* sites with code of their own, and its size */
 };
 
 /* bench_among_is_there - are these functions linked?

@@ -116,7 +116,7 @@ static bool all_jump(struct among *a)
     for (size_t i = 0; i < bench_among_all.count; i++) {
         if (!(a->probes[i].flags & KPROBE_FLAG_OPTIMIZED))
             return false;
-        a->cost.own += jump_site(a->probes[i].site)->specialized;
+        a->cost.specialized += jump_site(a->probes[i].site)->specialized;
     }
     return true;
 }
@@ -143,13 +143,13 @@ static int measure_sites(struct among *a)
 
 static int measure_registered(struct among *a)
 {
-    size_t bytes = insn_slot_own_bytes();
+    size_t bytes = insn_slot_detour_bytes();
     int err = register_kprobes(a->ps, bench_among_all.count);
 
     if (err)
         return err;
     optimize_run();
-    a->cost.own_bytes = insn_slot_own_bytes() - bytes;
+    a->cost.specialized_bytes = insn_slot_detour_bytes() - bytes;
     err = all_jump(a) ? measure_sites(a) : -EIO;
     unregister_kprobes(a->ps, bench_among_all.count);
     return err;

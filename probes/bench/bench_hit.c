@@ -206,10 +206,10 @@ static int measure_crowd(struct shell *sh, const struct bench_crowd_kind *kind)
                            kind->name);
     bench_print_hundredths(sh, crowd.hit.min, "cycles/hit", "hit.%s.cycles_min",
                            kind->name);
-    bench_print(sh, crowd.own, "sites", "hit.%s.own", kind->name);
-    if (crowd.own && !kind->in_turn)
-        bench_print(sh, crowd.own_bytes / crowd.own, "bytes/site",
-                    "mem.own_code.%s.bytes", kind->light ? "light" : "pre");
+    bench_print(sh, crowd.specialized, "sites", "hit.%s.specialized", kind->name);
+    if (crowd.specialized && !kind->in_turn)
+        bench_print(sh, crowd.specialized_bytes / crowd.specialized, "bytes/site",
+                    "mem.specialized.%s.bytes", kind->light ? "light" : "pre");
     return 0;
 }
 

@@ -37,7 +37,7 @@ static const struct duration {
 struct handler_way {
     const char *name;
     enum detour_kind jump; /* DETOUR_NONE: a trap */
-    bool own;              /* code of its own, or what all sites share */
+    bool specialized;      /* code of its own, or what all sites share */
     bool light;            /* a light handler, no pre-handler */
     bool returns;          /* a return handler, no pre-handler */
     bool second;           /* another probe beside it */
@@ -46,9 +46,9 @@ struct handler_way {
 
 static const struct handler_way ways[] = {
     { .name = "int3" },
-    { "own", DETOUR_CALL, .own = true },
+    { "specialized", DETOUR_CALL, .specialized = true },
     { "shared", DETOUR_CALL, .second = true },
-    { "light", DETOUR_LIGHT, .own = true, .light = true },
+    { "light", DETOUR_LIGHT, .specialized = true, .light = true },
     { "post", DETOUR_POST, .post = true },
     { .name = "int3_return", .returns = true },
     { "return_detour", DETOUR_RETURN, .returns = true },
@@ -155,7 +155,7 @@ static bool way_is_as_told(const struct probes *s, const struct handler_way *way
     plat_lock(PLAT_PROBES);
     site = registry_find(TARGET->addr);
     right = site && jump_site(site)->kind == way->jump &&
-            jump_site(site)->specialized == way->own;
+            jump_site(site)->specialized == way->specialized;
     plat_unlock(PLAT_PROBES);
     return right;
 }

@@ -41,7 +41,7 @@ static void print_percent(struct shell *sh, const char *name, uint64_t part,
 /* ---- probes ---- */
 
 struct count {
-    uint64_t probes, disabled, armed, jumps, own, own_denied;
+    uint64_t probes, disabled, armed, jumps, specialized, denied;
     uint64_t no_jump[PROBE_REASON_COUNT];
 };
 
@@ -51,8 +51,8 @@ static void count_site(struct site *site, void *arg)
 
     c->armed += site_is_armed(site);
     c->jumps += site->state == SITE_OPTIMIZED && site->probes;
-    c->own += site_detour(site) && jump_site(site)->specialized;
-    c->own_denied += detour_specialized_is_denied(site);
+    c->specialized += site_detour(site) && jump_site(site)->specialized;
+    c->denied += detour_specialized_is_denied(site);
     c->no_jump[jump_site(site)->jump_why] += site->state == SITE_ARMED;
     for (const struct kprobe *p = site->probes; p; p = p->next) {
         c->probes++;
@@ -89,8 +89,8 @@ static void print_optimizer(struct shell *sh, const struct count *c)
     print(sh, "jumps.evicted", o.evicted);
     print(sh, "jumps.linked", link_count());
     print(sh, "jumps.made", o.optimized);
-    print(sh, "jumps.own", c->own);
-    print(sh, "jumps.own_denied", c->own_denied);
+    print(sh, "jumps.specialized", c->specialized);
+    print(sh, "jumps.specialized_denied", c->denied);
     print(sh, "jumps.passes", o.passes);
     print(sh, "pads", pad_count());
     print(sh, "pads.pages", pad_pages());
@@ -100,19 +100,19 @@ static void print_optimizer(struct shell *sh, const struct count *c)
 /* print_memory - by what it is for. */
 static void print_memory(struct shell *sh, size_t sites)
 {
-    size_t registry, slots, own, pads, all;
+    size_t registry, slots, specialized, pads, all;
 
     plat_lock(PLAT_PROBES);
     registry = registry_bytes();
     slots = insn_slot_pages() * 4096;
-    own = insn_slot_own_bytes();
+    specialized = insn_slot_detour_bytes();
     pads = pad_bytes();
     plat_unlock(PLAT_PROBES);
     all = registry + slots + pads + sites * ext_site_size();
     print(sh, "memory", all);
     print(sh, "memory.registry", registry);
-    print(sh, "memory.slots", slots - own);
-    print(sh, "memory.own", own);
+    print(sh, "memory.slots", slots - specialized);
+    print(sh, "memory.specialized", specialized);
     print(sh, "memory.pads", pads);
     print(sh, "memory.sites", sites * ext_site_size());
     print(sh, "memory.per_site", sites ? all / sites : 0);

@@ -40,9 +40,9 @@ struct slot_header {
 
 static struct list with_room = LIST_INIT(with_room);
 static struct list with_large_room = LIST_INIT(with_large_room);
-static struct list with_own_room = LIST_INIT(with_own_room);
+static struct list with_detour_room = LIST_INIT(with_detour_room);
 static struct list full = LIST_INIT(full);
-static size_t page_count, own_page_count, own_page_max = INSN_SLOT_OWN_PAGES_MAX;
+static size_t page_count, detour_page_count, detour_page_max = INSN_SLOT_DETOUR_PAGES_MAX;
 
 /* Which pages of the executable window hold cells; read by hits without locks. A bit is set
  * before a CPU can run into the page, and cleared when no CPU can any more.
@@ -94,8 +94,8 @@ NOKPROBE_INLINE size_t first_cell(size_t cell_len)
 
 static struct list *list_with_room(size_t cell_len)
 {
-    if (cell_len == INSN_SLOT_OWN_LEN)
-        return &with_own_room;
+    if (cell_len == INSN_SLOT_DETOUR_LEN)
+        return &with_detour_room;
     return cell_len == INSN_SLOT_LEN ? &with_room : &with_large_room;
 }
 
@@ -126,7 +126,7 @@ static struct slot_page *page_new(size_t cell_len)
     map_set(page->base, true);
     list_append(list_with_room(cell_len), &page->link);
     page_count++;
-    own_page_count += cell_len == INSN_SLOT_OWN_LEN;
+    detour_page_count += cell_len == INSN_SLOT_DETOUR_LEN;
     return page;
 }
 
@@ -150,7 +150,8 @@ uint8_t *insn_slot_reserve(size_t cell_len)
     struct list *room = list_with_room(cell_len);
     struct slot_page *page;
 
-    if (cell_len == INSN_SLOT_OWN_LEN && own_page_count + list_empty(room) > own_page_max)
+    if (cell_len == INSN_SLOT_DETOUR_LEN &&
+        detour_page_count + list_empty(room) > detour_page_max)
         return NULL;
     page =
         list_empty(room) ? page_new(cell_len) : list_first(room, struct slot_page, link);
@@ -181,7 +182,7 @@ size_t insn_slot_room(const uint8_t *at)
 static void cell_write(uint8_t *slot, const uint8_t *code, size_t len, uint64_t owner)
 {
     size_t cell_len = header_of((uintptr_t)slot)->cell_len;
-    uint8_t cell[INSN_SLOT_OWN_LEN];
+    uint8_t cell[INSN_SLOT_DETOUR_LEN];
 
     if (len > cell_len - OWNER_LEN)
         plat_bug("a copy does not fit its cell", (uintptr_t)slot);
@@ -241,16 +242,16 @@ size_t insn_slot_pages(void)
     return page_count;
 }
 
-size_t insn_slot_own_bytes(void)
+size_t insn_slot_detour_bytes(void)
 {
-    return own_page_count * PAGE_LEN;
+    return detour_page_count * PAGE_LEN;
 }
 
-size_t insn_slot_own_limit(size_t pages)
+size_t insn_slot_detour_limit(size_t pages)
 {
-    size_t before = own_page_max;
+    size_t before = detour_page_max;
 
-    own_page_max = pages;
+    detour_page_max = pages;
     return before;
 }
 
@@ -264,7 +265,7 @@ static void pages_free_empty(struct list *pages)
         list_remove(&page->link);
         map_set(page->base, false);
         plat_exec_free(page->base, PAGE_LEN);
-        own_page_count -= page->cell_len == INSN_SLOT_OWN_LEN;
+        detour_page_count -= page->cell_len == INSN_SLOT_DETOUR_LEN;
         plat_free(page);
         page_count--;
     }
@@ -274,5 +275,5 @@ void insn_slot_exit(void)
 {
     pages_free_empty(&with_room);
     pages_free_empty(&with_large_room);
-    pages_free_empty(&with_own_room);
+    pages_free_empty(&with_detour_room);
 }

@@ -14,12 +14,12 @@ struct site;
 #define INSN_SLOT_CODE_MAX (INSN_SLOT_LEN - 8) /* the last 8 hold the owner */
 #define INSN_SLOT_LARGE_LEN 64                 /* for the few that do not fit */
 #define INSN_SLOT_LARGE_CODE_MAX (INSN_SLOT_LARGE_LEN - 8)
-#define INSN_SLOT_OWN_LEN 352 /* for a site that has code of its own: eleven in a page */
-#define INSN_SLOT_OWN_CODE_MAX (INSN_SLOT_OWN_LEN - 8)
+#define INSN_SLOT_DETOUR_LEN 352 /* for a specialized detour: eleven in a page */
+#define INSN_SLOT_DETOUR_CODE_MAX (INSN_SLOT_DETOUR_LEN - 8)
 /* Pages of these, at most: 48 MiB. The rest of the detour arenas is left to copies, without
  * which a probe cannot be registered at all.
  */
-#define INSN_SLOT_OWN_PAGES_MAX 12288
+#define INSN_SLOT_DETOUR_PAGES_MAX 12288
 
 /* insn_slot_init - Context: boot, before the first trap.  Return: 0; -ENOMEM. */
 int insn_slot_init(void);
@@ -27,8 +27,8 @@ int insn_slot_init(void);
 /* insn_slot_reserve - a cell, still full of int3: its address decides what goes in.
  * @cell_len: one of the three above
  * Locks: PLAT_PROBES held.
- * Return: NULL without executable memory; of INSN_SLOT_OWN_LEN bytes, also when the cell
- *         would take more pages than insn_slot_own_limit() allows.
+ * Return: NULL without executable memory; of INSN_SLOT_DETOUR_LEN bytes, also when the cell
+ *         would take more pages than insn_slot_detour_limit() allows.
  */
 uint8_t *insn_slot_reserve(size_t cell_len);
 /* insn_slot_fill - write @len bytes of code for @owner. CPUs may run into it only after the
@@ -58,14 +58,14 @@ size_t insn_slot_room(const uint8_t *at);
  */
 struct site *insn_slot_owner(uintptr_t ip, size_t *off);
 
-/* insn_slot_own_bytes - how much memory the pages with cells of INSN_SLOT_OWN_LEN take.
- * insn_slot_own_limit - allow at most @pages such pages from now on. When there are more
+/* insn_slot_detour_bytes - the memory of the pages with cells of INSN_SLOT_DETOUR_LEN.
+ * insn_slot_detour_limit - allow at most @pages such pages from now on. When there are more
  * already, no new cell is handed out, and the cells in use stay. For tests.
  * Return: the limit until now.
  * Locks: PLAT_PROBES held.
  */
-size_t insn_slot_own_bytes(void);
-size_t insn_slot_own_limit(size_t pages);
+size_t insn_slot_detour_bytes(void);
+size_t insn_slot_detour_limit(size_t pages);
 /* insn_slot_pages - pages held. insn_slot_exit - give empty ones back; Locks: both held. */
 size_t insn_slot_pages(void);
 void insn_slot_exit(void);

@@ -83,7 +83,7 @@ bool plat_exec_contains(uintptr_t addr);
 struct plat_light {
     struct kprobe *probe;
     unsigned long bp;
-    /* Of PLAT_OWN_LIGHT_KEEP; the low half of preempt is plat_depths.preempt. */
+    /* Of PLAT_SPECIALIZED_LIGHT_KEEP; the low half of preempt is plat_depths.preempt. */
     unsigned long preempt, bx, r12, r13, r14, r15, flags;
 };
 

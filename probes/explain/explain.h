@@ -40,7 +40,7 @@ struct explain_copy {
     const char *what; /* "boost", "step", "pair", "detour" */
     uintptr_t addr;
     size_t len;
-    uint8_t code[INSN_SLOT_OWN_CODE_MAX];
+    uint8_t code[INSN_SLOT_DETOUR_CODE_MAX];
 };
 
 /* The jump that is in the text instead of the breakpoint, or could be. */

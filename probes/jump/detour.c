@@ -109,7 +109,7 @@ static enum detour_kind kind_for(const struct site *site, const struct insn *ins
         return DETOUR_COUNT;
     if (has_one_light_probe(site))
         return DETOUR_LIGHT;
-    if (kretprobe_plain(site) && site_boost_slot(site))
+    if (kretprobe_without_image(site) && site_boost_slot(site))
         return DETOUR_RETURN;
     if (!aggr_wants_post(site))
         return DETOUR_CALL;
@@ -124,10 +124,10 @@ static void decode(const struct site *site, struct insn *insn)
 
 uintptr_t detour_start(const struct site *site, uintptr_t cell)
 {
-    uintptr_t own = copy_start(site, cell);
+    uintptr_t copy = copy_start(site, cell);
 
-    if (own)
-        return own;
+    if (copy)
+        return copy;
     return region_has_cell(site, cell) ? cell : cell + jump_site(site)->copy_off;
 }
 NOKPROBE(detour_start);
@@ -146,11 +146,11 @@ struct code {
     struct site *site;
     const struct insn *insn;
     enum detour_kind kind;
-    bool flags_live; /* the program may read the status flags that there are before it */
-    bool own;        /* its front is code of its own */
-    bool keeps;      /* which is one that saves all of struct plat_light */
+    bool flags_live;  /* the program may read the status flags that there are before it */
+    bool specialized; /* its front is made for this site alone */
+    bool keeps;       /* and saves all of struct plat_light */
     struct probe_reject *why;
-    uint8_t bytes[INSN_SLOT_OWN_CODE_MAX];
+    uint8_t bytes[INSN_SLOT_DETOUR_CODE_MAX];
     uintptr_t at; /* where bytes[0] will be */
     size_t len;
     size_t copy; /* where in bytes[] the copy begins */
@@ -205,14 +205,14 @@ static enum plat_detour front_code(const struct code *c)
     return c->flags_live ? PLAT_DETOUR_CALL : PLAT_DETOUR_CALL_DEAD;
 }
 
-static const struct plat_pattern *own_pattern(const struct code *c)
+static const struct plat_pattern *specialized_pattern(const struct code *c)
 {
     return detour_specialized_pattern(c->site, c->keeps, c->flags_live);
 }
 
-static void put_own(struct code *c)
+static void put_specialized(struct code *c)
 {
-    const struct plat_pattern *pattern = own_pattern(c);
+    const struct plat_pattern *pattern = specialized_pattern(c);
 
     if (detour_specialized_put(c->bytes, c->at, c->site, pattern, c->flags_live, &c->len))
         c->err = probe_refuse(c->why, PROBE_OUT_OF_REACH, c->site->addr);
@@ -220,8 +220,8 @@ static void put_own(struct code *c)
 
 static void front_put(struct code *c)
 {
-    if (c->own)
-        put_own(c);
+    if (c->specialized)
+        put_specialized(c);
     else if (c->kind == DETOUR_COUNT)
         put_count(c);
     else if (c->kind != DETOUR_NONE)
@@ -352,23 +352,24 @@ static int place(struct code *c)
     return fill_cell(c, cell, start);
 }
 
-/* place_own - Return: false when it can have no code of its own. QEMU 7.2 takes the flags
- * that CMPXCHG8B leaves alone from where its block of code began: that must not be here.
+/* place_specialized - Return: false when the site can have no code of its own. QEMU 7.2 takes
+ * the flags that CMPXCHG8B leaves alone from where its block of code began: the block must
+ * not begin here.
  */
-static bool place_own(struct code *c)
+static bool place_specialized(struct code *c)
 {
     uint8_t *cell = NULL;
 
     if (detour_specialized_fits(c->site) && c->insn->op != OP_CMPX8B)
-        cell = insn_slot_reserve(INSN_SLOT_OWN_LEN);
+        cell = insn_slot_reserve(INSN_SLOT_DETOUR_LEN);
     if (!cell)
         return false;
-    c->own = true;
+    c->specialized = true;
     c->keeps = detour_specialized_keeps(c->site);
     compose(c, (uintptr_t)cell, 0);
-    if (fill_cell(c, cell, own_pattern(c)->entry))
-        c->own = false;
-    return c->own;
+    if (fill_cell(c, cell, specialized_pattern(c)->entry))
+        c->specialized = false;
+    return c->specialized;
 }
 
 /* A weak symbol that nothing defines is at address 0, which text reaches and cells do not. A
@@ -395,7 +396,7 @@ static int build(struct code *c)
         site_set_detour(c->site, (uint8_t *)c->insn->target);
         return 0;
     }
-    if ((c->kind == DETOUR_CALL || c->kind == DETOUR_LIGHT) && place_own(c))
+    if ((c->kind == DETOUR_CALL || c->kind == DETOUR_LIGHT) && place_specialized(c))
         return 0;
     c->len = 0;
     c->err = 0;
@@ -486,9 +487,9 @@ int detour_prepare(struct site *site, struct probe_reject *why)
         return err;
     jump_site(site)->kind = code.kind & 0xf;
     if (code.kind == DETOUR_RETURN)
-        jump_site(site)->holder = kretprobe_plain(site);
+        jump_site(site)->holder = kretprobe_without_image(site);
     jump_site(site)->saves_flags = code.flags_live;
-    jump_site(site)->specialized = code.own;
+    jump_site(site)->specialized = code.specialized;
     jump_site(site)->saves_registers = code.keeps;
     return 0;
 }
@@ -513,7 +514,7 @@ bool detour_is_current(const struct site *site)
     if (!site_detour(site) || detour_kind_wanted(site) != kind)
         return false;
     if (kind == DETOUR_RETURN)
-        return jump_site(site)->holder == kretprobe_plain(site);
+        return jump_site(site)->holder == kretprobe_without_image(site);
     if (jump_site(site)->specialized)
         return detour_specialized_is_current(site);
     return kind != DETOUR_COUNT || counts_for(site, site->probes);

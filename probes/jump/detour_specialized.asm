@@ -18,7 +18,8 @@
 %include "probes/jump/pattern.inc"
 
 extern kprobe_jump_handler  ; bool (struct pt_regs *, struct site *, struct probe_cpu *)
-extern kprobe_own_leave     ; void (struct pt_regs *, in a cell, struct probe_cpu *, bool)
+; void (struct pt_regs *, in a cell, struct probe_cpu *, bool)
+extern kprobe_specialized_leave
 extern switch_if_due
 
 bits 64
@@ -32,9 +33,9 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
 %define CPU(field) r13 + field - ROOM_OFF
 %define IMAGE(field) r15 + field - REGS_FLAGS
 
-; OWN name, live: a pattern, struct plat_pattern. @live: whether the program may still read
-; the status flags.
-%macro OWN 2
+; SPECIALIZED name, live: a pattern, struct plat_pattern. @live: whether the program may
+; still read the status flags.
+%macro SPECIALIZED 2
     PATTERN
 %%rare:
     call detour_specialized_rare
@@ -100,11 +101,11 @@ STACK equ WORD_0 + 8                    ; from the start of the image to the pro
     PATTERN_END %1
 %endmacro
 
-    OWN detour_specialized, 1
+    SPECIALIZED detour_specialized, 1
 
 ; For sites where the status flags are dead: on each path the program writes them before it
 ; reads them.
-    OWN detour_specialized_dead, 0
+    SPECIALIZED detour_specialized_dead, 0
 
 ; A specialized detour calls both of these routines. The register image lies above the
 ; return address; rbx, r12 and r13 have the same values as in that detour.
@@ -136,7 +137,7 @@ proc detour_specialized_leave
     setnz cl
     mov rdi, rsp
     mov rdx, r13
-    call kprobe_own_leave
+    call kprobe_specialized_leave
     INTERRUPTS_OFF
     mov [gs:PERCPU_PREEMPT_COUNT], r12d
     jmp switch_if_due

@@ -18,7 +18,7 @@ bool detour_specialized_fits(const struct site *site)
     const struct kprobe *p = site->probes;
 
     if (!p || p->next || aggr_is_off(p) || p->flags & KPROBE_FLAG_IRQS_OFF ||
-        !plat_detour_specialized(PLAT_OWN_CALL, true))
+        !plat_detour_specialized(PLAT_SPECIALIZED_CALL, true))
         return false;
     return p->light_handler || stores_of(site) || (p->pre_handler && !site_is_call(site));
 }
@@ -38,18 +38,18 @@ bool detour_specialized_keeps(const struct site *site)
 
     /* A fault handler is called from the fault, and may fault itself. */
     return p->light_handler &&
-           (p->fault_handler || !handler_is_plain((uintptr_t)p->light_handler));
+           (p->fault_handler || !handler_keeps_callee_saved((uintptr_t)p->light_handler));
 }
 
 const struct plat_pattern *detour_specialized_pattern(const struct site *site, bool keeps,
                                                       bool flags_live)
 {
-    enum plat_own which = PLAT_OWN_CALL;
+    enum plat_specialized which = PLAT_SPECIALIZED_CALL;
 
     if (stores_of(site))
-        which = PLAT_OWN_LIGHT;
+        which = PLAT_SPECIALIZED_LIGHT;
     else if (site->probes->light_handler)
-        which = keeps ? PLAT_OWN_LIGHT_KEEP : PLAT_OWN_LIGHT;
+        which = keeps ? PLAT_SPECIALIZED_LIGHT_KEEP : PLAT_SPECIALIZED_LIGHT;
     return plat_detour_specialized(which, flags_live);
 }
 
@@ -120,27 +120,27 @@ static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t 
 #define COPY_MAX (INSN_RELOCATED_MAX_LEN + INSN_JMP32_LEN) /* with the way back */
 
 /* What a pattern is made into: its body takes the place of the call of the handler. */
-struct own_code {
+struct composed {
     const struct plat_pattern *pattern;
     size_t body;  /* where it begins; behind the end: there is none but the call */
     size_t grows; /* bytes by which all behind it moves on */
 };
 
-static size_t place_of(const struct own_code *own, size_t off)
+static size_t place_of(const struct composed *c, size_t off)
 {
-    return off <= own->body ? off : off + own->grows;
+    return off <= c->body ? off : off + c->grows;
 }
 
-static void body_find(struct own_code *own)
+static void body_find(struct composed *c)
 {
-    own->body = own->pattern->len;
-    for (size_t i = 0; i < own->pattern->hole_count; i++)
-        if (own->pattern->holes[i].what == PLAT_HOLE_HANDLER)
-            own->body = own->pattern->holes[i].end - INSN_CALL32_LEN;
+    c->body = c->pattern->len;
+    for (size_t i = 0; i < c->pattern->hole_count; i++)
+        if (c->pattern->holes[i].what == PLAT_HOLE_HANDLER)
+            c->body = c->pattern->holes[i].end - INSN_CALL32_LEN;
 }
 
 /* body_put - Return: 0; -ERANGE. */
-static int body_put(struct own_code *own, uint8_t *out, uintptr_t at,
+static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
                     const struct site *site, bool flags_live)
 {
     size_t len;
@@ -148,50 +148,49 @@ static int body_put(struct own_code *own, uint8_t *out, uintptr_t at,
 
     if (!stores_of(site))
         return 0;
-    body_find(own);
-    err = stores_put(out + own->body, at + own->body, site, flags_live, &len);
-    own->grows = len - INSN_CALL32_LEN;
-    if (own->pattern->len + own->grows > INSN_SLOT_OWN_CODE_MAX - COPY_MAX)
+    body_find(c);
+    err = stores_put(out + c->body, at + c->body, site, flags_live, &len);
+    c->grows = len - INSN_CALL32_LEN;
+    if (c->pattern->len + c->grows > INSN_SLOT_DETOUR_CODE_MAX - COPY_MAX)
         plat_bug("a pattern leaves no room for a body and a copy", at);
     return err;
 }
 
 /* hole_put - hole @i of the pattern. */
-static int hole_put(const struct own_code *own, size_t i, uint8_t *out, uintptr_t at,
+static int hole_put(const struct composed *c, size_t i, uint8_t *out, uintptr_t at,
                     const struct site *site)
 {
-    enum plat_hole what = (enum plat_hole)own->pattern->holes[i].what;
-    size_t from = own->pattern->holes[i].end, end = place_of(own, from);
+    enum plat_hole what = (enum plat_hole)c->pattern->holes[i].what;
+    size_t from = c->pattern->holes[i].end, end = place_of(c, from);
 
     if (what == PLAT_HOLE_COPY)
-        return put_signed(out + end, own->pattern->len + own->grows - end);
-    if (what == PLAT_HOLE_HANDLER && own->grows)
+        return put_signed(out + end, c->pattern->len + c->grows - end);
+    if (what == PLAT_HOLE_HANDLER && c->grows)
         return 0;
-    return fill_hole(what, out + end, at + end, (uintptr_t)own->pattern->code + from,
-                     site);
+    return fill_hole(what, out + end, at + end, (uintptr_t)c->pattern->code + from, site);
 }
 
 int detour_specialized_put(uint8_t *out, uintptr_t at, const struct site *site,
                            const struct plat_pattern *pattern, bool flags_live,
                            size_t *len)
 {
-    struct own_code own = { .pattern = pattern, .body = pattern->len };
-    int err = body_put(&own, out, at, site, flags_live);
-    size_t behind = own.grows ? own.body + INSN_CALL32_LEN : own.body;
+    struct composed c = { .pattern = pattern, .body = pattern->len };
+    int err = body_put(&c, out, at, site, flags_live);
+    size_t behind = c.grows ? c.body + INSN_CALL32_LEN : c.body;
 
-    for (size_t i = 0; i < own.body; i++)
+    for (size_t i = 0; i < c.body; i++)
         out[i] = pattern->code[i];
     for (size_t i = behind; i < pattern->len; i++)
-        out[i + own.grows] = pattern->code[i];
+        out[i + c.grows] = pattern->code[i];
     for (size_t i = 0; i < pattern->hole_count && !err; i++)
-        err = hole_put(&own, i, out, at, site);
-    *len = pattern->len + own.grows;
+        err = hole_put(&c, i, out, at, site);
+    *len = pattern->len + c.grows;
     return err;
 }
 
 bool detour_specialized_is_current(const struct site *site)
 {
-    uint8_t code[INSN_SLOT_OWN_CODE_MAX];
+    uint8_t code[INSN_SLOT_DETOUR_CODE_MAX];
     const struct plat_pattern *pattern;
     const uint8_t *start;
     bool same, flags_live = jump_site(site)->saves_flags;

@@ -3,7 +3,7 @@
  *
  * For DETOUR_CALL, where one pre-handler is all there is, and for DETOUR_LIGHT: what the
  * shared code has to look up is a constant here. A probe that has struct kprobe_stores is
- * called in neither way: see stores.h. It takes a cell of INSN_SLOT_OWN_LEN bytes.
+ * called in neither way: see stores.h. It takes a cell of INSN_SLOT_DETOUR_LEN bytes.
  * A site for which there is no such cell uses the shared code: all do that for what is rare.
  */
 #pragma once
@@ -34,7 +34,7 @@ bool detour_specialized_keeps(const struct site *site);
 const struct plat_pattern *detour_specialized_pattern(const struct site *site, bool keeps,
                                                       bool flags_live);
 /* detour_specialized_put - write @pattern; the copy of the instruction goes behind.
- * @out: INSN_SLOT_OWN_CODE_MAX bytes   @at: where it will be
+ * @out: INSN_SLOT_DETOUR_CODE_MAX bytes   @at: where it will be
  * @flags_live: as it was asked for   @len: receives how long it is, with its body
  * Locks:  PLAT_PROBES held.
  * Return: 0; -ERANGE the handler is out of reach.

@@ -10,7 +10,7 @@
 
 struct reading {
     struct plat_symbol function;
-    bool plain;
+    bool keeps;
 };
 
 static bool stays_inside(const struct reading *l, const struct insn *insn)
@@ -43,14 +43,14 @@ static void read_insn(const struct insn *insn, void *arg)
     insn_effects(insn, &effects);
     if (effects.regs_written & KEPT || !stays_inside(l, insn) ||
         changes_cpu(insn, &effects))
-        l->plain = false;
+        l->keeps = false;
 }
 
-bool handler_is_plain(uintptr_t fn)
+bool handler_keeps_callee_saved(uintptr_t fn)
 {
-    struct reading l = { .plain = true };
+    struct reading l = { .keeps = true };
 
     if (plat_symbol_at(fn, &l.function) || boundary_for_each(&l.function, read_insn, &l))
         return false;
-    return l.plain;
+    return l.keeps;
 }

@@ -4,11 +4,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* handler_is_plain - does the C function at @fn, wherever in it one looks, leave alone what
- * its caller is to find unchanged, rbp but, and interrupts as they are? Then no more is lost
- * when it is left in the middle. No function that calls another one, or cannot be read to its
- * end, is.
+/* handler_keeps_callee_saved - does the C function at @fn, wherever in it one looks, leave
+ * alone the registers that its caller is to find unchanged, except rbp, and interrupts as
+ * they are? Then nothing is lost when the function is left in the middle. A function that
+ * calls another one, or that cannot be read to its end, does not count as such.
  *
  * Context: thread.  Locks: PLAT_PROBES held.
  */
-bool handler_is_plain(uintptr_t fn);
+bool handler_keeps_callee_saved(uintptr_t fn);

@@ -106,14 +106,14 @@ void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu
 }
 NOKPROBE(kprobe_jump_leave);
 
-void kprobe_own_leave(struct pt_regs *regs, uintptr_t ip, struct probe_cpu *cpu,
-                      bool stopped)
+void kprobe_specialized_leave(struct pt_regs *regs, uintptr_t ip, struct probe_cpu *cpu,
+                              bool stopped)
 {
     size_t off;
 
     kprobe_jump_leave(regs, insn_slot_owner(ip, &off), cpu, stopped);
 }
-NOKPROBE(kprobe_own_leave);
+NOKPROBE(kprobe_specialized_leave);
 
 void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu)
 {

@@ -11,7 +11,7 @@
  * kprobe_jump_rest - those of @p and behind it, in the latest hit. Return: as above.
  * kprobe_image_handler - and the instruction, to the image.
  * kprobe_jump_leave - only that, or nothing where a handler has set ip.
- * kprobe_own_leave - the same for the site that has @ip in one of its cells.
+ * kprobe_specialized_leave - the same for the site that has @ip in one of its cells.
  * kprobe_post_handler - post-handlers, with ip behind the instruction. Return: as above.
  * @cpu: NULL while the CPU is not ready for probes
  */
@@ -20,6 +20,6 @@ bool kprobe_jump_rest(struct pt_regs *regs, struct kprobe *p, struct probe_cpu *
 void kprobe_image_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);
 void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
                        bool stopped);
-void kprobe_own_leave(struct pt_regs *regs, uintptr_t ip, struct probe_cpu *cpu,
-                      bool stopped);
+void kprobe_specialized_leave(struct pt_regs *regs, uintptr_t ip, struct probe_cpu *cpu,
+                              bool stopped);
 bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);

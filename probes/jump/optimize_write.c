@@ -36,8 +36,9 @@ static void fill_pads(struct plan *plan)
 
 /* ---- 4: what is written ---- */
 
-/* poke_plain - no jump is there afterwards, but @first. */
-static void poke_plain(struct text_poke *poke, const struct site *site, uint8_t first)
+/* poke_without_jump - no jump is there afterwards, but @first. */
+static void poke_without_jump(struct text_poke *poke, const struct site *site,
+                              uint8_t first)
 {
     *poke = (struct text_poke){ .addr = site->addr, .len = 1, .bytes = { first } };
     if (is_jump(site)) {
@@ -53,7 +54,7 @@ static void poke_plain(struct text_poke *poke, const struct site *site, uint8_t 
 static void poke_jump(struct text_poke *poke, const struct site *site,
                       const struct pun *pun)
 {
-    poke_plain(poke, site, INSN_INT3);
+    poke_without_jump(poke, site, INSN_INT3);
     for (size_t i = 0; i < pun->jump_len; i++)
         poke->bytes[i] = pun->jump[i];
     if (pun->jump_len > poke->len)
@@ -68,7 +69,7 @@ static void poke_member(struct text_poke *poke, const struct site *site,
     if (pun->rung != PUN_NONE)
         poke_jump(poke, site, pun);
     else
-        poke_plain(poke, site, pun->is_evicted ? site->bytes[0] : INSN_INT3);
+        poke_without_jump(poke, site, pun->is_evicted ? site->bytes[0] : INSN_INT3);
 }
 
 /* Of the members and of the evicted ones, which are both sorted, from the end. */
@@ -116,8 +117,9 @@ static struct text_poke *list_pokes(struct plan *plan)
         if (pun)
             poke_member(--poke, site, pun);
         else
-            poke_plain(--poke, site,
-                       jump_is_at(site, STAGE_TO_ORIGINAL) ? site->bytes[0] : INSN_INT3);
+            poke_without_jump(--poke, site,
+                              jump_is_at(site, STAGE_TO_ORIGINAL) ? site->bytes[0]
+                                                                  : INSN_INT3);
     }
     return poke;
 }
@@ -194,7 +196,7 @@ static void become_jump(struct site *site)
     site_move(site, SITE_OPTIMIZED);
 }
 
-static void become_plain(struct site *site, enum site_state to)
+static void lose_jump(struct site *site, enum site_state to)
 {
     if (site->state != to)
         site_move(site, to);
@@ -207,9 +209,9 @@ static void move_member(struct site *site)
         become_jump(site);
         jump_move(site, STAGE_JUMP);
     } else if (jump_is_at(site, STAGE_TO_INT3)) {
-        become_plain(site, SITE_ARMED);
+        lose_jump(site, SITE_ARMED);
     } else {
-        become_plain(site, SITE_DISARMED);
+        lose_jump(site, SITE_DISARMED);
         jump_move(site, STAGE_NONE);
     }
 }
@@ -230,8 +232,7 @@ static long move_all(struct plan *plan, size_t *made)
         struct site *site = plan->down[i];
 
         more -= is_jump(site);
-        become_plain(site,
-                     jump_is_at(site, STAGE_TO_ORIGINAL) ? SITE_DISARMED : SITE_ARMED);
+        lose_jump(site, jump_is_at(site, STAGE_TO_ORIGINAL) ? SITE_DISARMED : SITE_ARMED);
     }
     return more;
 }

@@ -50,14 +50,15 @@ enum plat_hole {
     PLAT_HOLES,
 };
 /* What it is for. */
-enum plat_own {
-    PLAT_OWN_CALL,       /* a pre-handler */
-    PLAT_OWN_LIGHT,      /* a light handler of which handler_is_plain() holds */
-    PLAT_OWN_LIGHT_KEEP, /* any light handler */
+enum plat_specialized {
+    PLAT_SPECIALIZED_CALL, /* a pre-handler */
+    PLAT_SPECIALIZED_LIGHT, /* a light handler of which handler_keeps_callee_saved() holds */
+    PLAT_SPECIALIZED_LIGHT_KEEP, /* any light handler */
     PLAT_OWNS,
 };
 /* plat_detour_specialized - Context: any.  Return: NULL: there are none. */
-const struct plat_pattern *plat_detour_specialized(enum plat_own which, bool flags_live);
+const struct plat_pattern *plat_detour_specialized(enum plat_specialized which,
+                                                   bool flags_live);
 
 /* plat_text_store - plat_text_write() for 1, 2, 4 or 8 bytes of plat_exec_alloc() memory that
  * CPUs may be executing: each executes the old or the new ones, and after the next

@@ -1,6 +1,7 @@
 /* stores.h - a body for code of a site's own: struct kprobe_stores, as instructions.
  *
- * It stands where PLAT_OWN_LIGHT calls the handler, with what that saves on the stack:
+ * It stands where PLAT_SPECIALIZED_LIGHT calls the handler, with what that saves on the
+ * stack:
  *
  *       call begin              rdi and rsi are as for a light handler
  *       test rax, rax

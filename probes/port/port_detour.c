@@ -29,12 +29,13 @@ uintptr_t plat_detour(enum plat_detour which)
     return (uintptr_t)code[which];
 }
 
-const struct plat_pattern *plat_detour_specialized(enum plat_own which, bool flags_live)
+const struct plat_pattern *plat_detour_specialized(enum plat_specialized which,
+                                                   bool flags_live)
 {
     static const struct plat_pattern *const patterns[PLAT_OWNS][2] = {
-        [PLAT_OWN_CALL] = { &detour_specialized_dead, &detour_specialized },
-        [PLAT_OWN_LIGHT] = { &detour_light_dead, &detour_light },
-        [PLAT_OWN_LIGHT_KEEP] = { &detour_light_keep_dead, &detour_light_keep },
+        [PLAT_SPECIALIZED_CALL] = { &detour_specialized_dead, &detour_specialized },
+        [PLAT_SPECIALIZED_LIGHT] = { &detour_light_dead, &detour_light },
+        [PLAT_SPECIALIZED_LIGHT_KEEP] = { &detour_light_keep_dead, &detour_light_keep },
     };
 
     return patterns[which][flags_live];

@@ -200,7 +200,7 @@ HOT int kretprobe_entry(struct kprobe *p, struct pt_regs *regs)
     return 0;
 }
 
-struct kretprobe_holder *kretprobe_plain(const struct site *site)
+struct kretprobe_holder *kretprobe_without_image(const struct site *site)
 {
     const struct kprobe *p = site->probes;
     struct kretprobe_holder *h;

@@ -8,11 +8,12 @@
 
 /* kretprobe_entry - the pre-handler at the entry of a function whose returns are probed. */
 int kretprobe_entry(struct kprobe *p, struct pt_regs *regs);
-/* kretprobe_plain - the holder of the probe at @site, if the detour of @site can follow the
- * call without an image: the site has one probe only, a return probe without entry_handler,
- * data, limit and flags, and so it is enabled. Otherwise NULL. Locks: PLAT_PROBES held.
+/* kretprobe_without_image - the holder of the probe at @site, if the detour of @site can
+ * follow the call without an image: the site has one probe only, a return probe without
+ * entry_handler, data, limit and flags, and so it is enabled. Otherwise NULL.
+ * Locks: PLAT_PROBES held.
  */
-struct kretprobe_holder *kretprobe_plain(const struct site *site);
+struct kretprobe_holder *kretprobe_without_image(const struct site *site);
 /* kretprobe_return - a function whose return is probed has returned to the trampoline: call
  * the handlers, and set regs->ip to the real return address.
  * @regs: the image at the return; its ip is not filled in yet

@@ -418,7 +418,7 @@ void fetch_entry(const uint16_t *numbers, size_t count, const struct fetch_from 
                                : 0;
 }
 
-bool fetch_is_plain(const struct fetch_arg *arg, const struct fetch_insn **insn)
+bool fetch_is_operand(const struct fetch_arg *arg, const struct fetch_insn **insn)
 {
     *insn = arg->code;
     return !arg->count && arg->code[1].op == FETCH_STORE &&

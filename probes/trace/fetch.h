@@ -164,7 +164,7 @@ void fetch_args(const struct fetch_arg *args, size_t count, size_t head,
 void fetch_entry(const uint16_t *numbers, size_t count, const struct fetch_from *from,
                  uint64_t *saved);
 
-/* fetch_is_plain - is the argument a register or a constant, stored as it is? Then the
+/* fetch_is_operand - is the argument a register or a constant, stored as it is? Then the
  * probe's own code may store it. @insn: the load.
  */
-bool fetch_is_plain(const struct fetch_arg *arg, const struct fetch_insn **insn);
+bool fetch_is_operand(const struct fetch_arg *arg, const struct fetch_insn **insn);

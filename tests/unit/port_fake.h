@@ -21,13 +21,13 @@
 
 /* The machine, as the test wants it; fake_start() sets what is behind each field. */
 struct fake_machine {
-    unsigned cpus;                  /* 1; at most FAKE_CPUS */
-    unsigned this_cpu;              /* 0 */
-    bool early;                     /* false: this CPU has its area */
-    bool detours_far;               /* false: plat_detour() is in reach of cells */
-    const struct plat_pattern *own; /* NULL: what plat_detour_specialized() has */
-    size_t stack_left;              /* 16 KiB */
-    enum plat_context context;      /* PLAT_THREAD, while no hit is active */
+    unsigned cpus;     /* 1; at most FAKE_CPUS */
+    unsigned this_cpu; /* 0 */
+    bool early;        /* false: this CPU has its area */
+    bool detours_far;  /* false: plat_detour() is in reach of cells */
+    const struct plat_pattern *specialized; /* NULL: what plat_detour_specialized() has */
+    size_t stack_left;                      /* 16 KiB */
+    enum plat_context context;              /* PLAT_THREAD, while no hit is active */
     uintptr_t fs_base, gs_base;
     unsigned deaf;       /* 0; a CPU of this number and above is never synchronised */
     unsigned halted_cpu; /* 0; this CPU answers each synchronisation by being halted */

@@ -137,11 +137,12 @@ bool plat_is_detour(uintptr_t addr)
            addr < fake_text_end();
 }
 
-const struct plat_pattern *plat_detour_specialized(enum plat_own which, bool flags_live)
+const struct plat_pattern *plat_detour_specialized(enum plat_specialized which,
+                                                   bool flags_live)
 {
     (void)which;
     (void)flags_live;
-    return fake.own;
+    return fake.specialized;
 }
 
 int32_t plat_counter_disp(size_t i)

@@ -74,7 +74,7 @@ static void start_machine(void)
     };
     handler = (kprobe_pre_handler_t)fake_function("handler", "c3");
     other_handler = (kprobe_pre_handler_t)fake_function("other", "c3");
-    fake.own = &pattern;
+    fake.specialized = &pattern;
 }
 
 /* start - a detour for a probe like @like, and with the handler, on the first instruction of
@@ -186,7 +186,7 @@ static void without_memory_for_it_the_code_is_shared(void)
         plat_lock(PLAT_TEXT);
         insn_slot_exit();
         plat_unlock(PLAT_TEXT);
-        CHECK_EQ(insn_slot_own_bytes(), 0);
+        CHECK_EQ(insn_slot_detour_bytes(), 0);
         fake_fail_at(n);
         CHECK_EQ(prepare(), 0);
         CHECK(fake_failed());
@@ -216,21 +216,21 @@ static void some_memory_is_left_to_copies(void)
     size_t limit;
 
     start("48 89 e5 c3", simple);
-    limit = insn_slot_own_limit(1);
+    limit = insn_slot_detour_limit(1);
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
-        others[i] = insn_slot_reserve(INSN_SLOT_OWN_LEN);
+        others[i] = insn_slot_reserve(INSN_SLOT_DETOUR_LEN);
         CHECK(others[i]);
     }
-    CHECK_EQ(insn_slot_own_bytes(), 4096);
-    CHECK(!insn_slot_reserve(INSN_SLOT_OWN_LEN));
+    CHECK_EQ(insn_slot_detour_bytes(), 4096);
+    CHECK(!insn_slot_reserve(INSN_SLOT_DETOUR_LEN));
     release();
     CHECK_EQ(prepare(), 0);
     CHECK(jump_site(p.site)->specialized); /* by the cell that it has given back */
-    insn_slot_own_limit(0);
+    insn_slot_detour_limit(0);
     release();
     CHECK_EQ(prepare(), 0);
     CHECK(!jump_site(p.site)->specialized && detour_is_current(p.site));
-    CHECK_EQ(insn_slot_own_limit(limit), 0);
+    CHECK_EQ(insn_slot_detour_limit(limit), 0);
     put_all(others, ARRAY_LEN(others));
     end();
 }
@@ -242,13 +242,13 @@ static void one_site_of_many_has_it_as_well(void)
     start("48 89 e5 c3", simple);
     release();
     for (size_t i = 0; i < ARRAY_LEN(cells); i++) {
-        cells[i] = insn_slot_reserve(INSN_SLOT_OWN_LEN);
+        cells[i] = insn_slot_reserve(INSN_SLOT_DETOUR_LEN);
         CHECK(cells[i] && (uintptr_t)cells[i] % INSN_SLOT_LEN == 0);
         CHECK(insn_slot_start(cells[i]) == cells[i]);
-        CHECK(insn_slot_start(cells[i] + INSN_SLOT_OWN_LEN - 1) == cells[i]);
-        CHECK_EQ(insn_slot_room(cells[i]), INSN_SLOT_OWN_CODE_MAX);
+        CHECK(insn_slot_start(cells[i] + INSN_SLOT_DETOUR_LEN - 1) == cells[i]);
+        CHECK_EQ(insn_slot_room(cells[i]), INSN_SLOT_DETOUR_CODE_MAX);
     }
-    CHECK_EQ(insn_slot_own_bytes(), 10 * 4096);
+    CHECK_EQ(insn_slot_detour_bytes(), 10 * 4096);
     CHECK_EQ(prepare(), 0);
     CHECK(jump_site(p.site)->specialized);
     put_all(cells, ARRAY_LEN(cells));

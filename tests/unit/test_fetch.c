@@ -458,7 +458,7 @@ static void plain_arguments_are_told(void)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         snprintf(line, sizeof(line), "p:ev vfs_read %s", rows[i].args);
         define(line);
-        CHECK(fetch_is_plain(&def->args[0], &insn) == rows[i].plain);
+        CHECK(fetch_is_operand(&def->args[0], &insn) == rows[i].plain);
         CHECK(insn == def->args[0].code);
     }
     def_free(&trace_host, def);

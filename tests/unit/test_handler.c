@@ -10,7 +10,7 @@ static bool is_plain(const char *hex)
 
     fake_start();
     plat_lock(PLAT_PROBES);
-    plain = handler_is_plain(fake_function("handler", hex));
+    plain = handler_keeps_callee_saved(fake_function("handler", hex));
     boundary_forget();
     plat_unlock(PLAT_PROBES);
     fake_end();
@@ -53,7 +53,7 @@ static void nor_what_cannot_be_read(void)
     CHECK(!is_plain("90 48"));
     fake_start();
     plat_lock(PLAT_PROBES);
-    CHECK(!handler_is_plain(0x1000));
+    CHECK(!handler_keeps_callee_saved(0x1000));
     plat_unlock(PLAT_PROBES);
     fake_end();
 }

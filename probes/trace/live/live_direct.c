@@ -40,7 +40,7 @@ static bool store_of(const struct fetch_arg *arg, struct kprobe_store *out)
     size_t offset = sizeof(struct record_probe) + arg->offset;
     const struct fetch_insn *load;
 
-    if (!fetch_is_plain(arg, &load) || offset > UINT16_MAX)
+    if (!fetch_is_operand(arg, &load) || offset > UINT16_MAX)
         return false;
     *out = (struct kprobe_store){ .size = arg->code[1].size, .offset = (uint16_t)offset };
     switch (load->op) {
