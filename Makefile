@@ -328,7 +328,7 @@ test: ## everything that should pass before a commit, or T=NAME; installs what i
 	$(Q)./sonde test $(T)
 
 test-tools: ## the tests that need large programs of other projects
-	$(Q)tests/run/need.sh run uefi gdb test tools
+	$(Q)tests/run/need.sh run uefi gdb suite test tools
 	$(Q)./sonde test --tools
 
 test-long: ## all of both, with more seeds, more CPUs and more time

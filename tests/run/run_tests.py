@@ -3,7 +3,7 @@
 
     tests/run/run_tests.py [--list] [--long | --tools] [NAME...]
 
-The usual run takes some ten minutes on two CPUs. It leaves out the tests that need a large
+The usual run takes six minutes on two CPUs. It leaves out the tests that need a large
 program of another project: --tools runs these. --long runs all tests, the guest on more
 CPUs, once with more rounds of everything (kernel/longN), and passes --long to the tests in
 Python. tests/tools/facts.py shows which facts the usual run leaves to the long one.
@@ -18,6 +18,7 @@ a seed.
 import glob
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -87,7 +88,6 @@ LONG_ONLY = (
     "hosted/poke-clang",
     "hosted/toggle-clang",
     "kernel/steppedlong2",
-    "gdb/suite",  # ten minutes of gdb's own test-suite
     "lint/tidy",
     "pun/plans",  # session/transcripts runs it, as docs/optimize.md shows it
     "session/module_text",  # the same rules as for a small one
@@ -105,17 +105,18 @@ LABS = (*(f"labs/{name}" for name in LABS_FRAME),
 # labs, which only their authors change. gdb/trace saves what session/gdb_trace has seen, byte
 # by byte through a serial line. session/core builds another kernel; unit/extend_none is the
 # same on the host.
-TOOLS = ("gdb/trace", "hosted/gdb", "session/bochs", "session/core", "session/extend",
-         "session/gdb", "session/trace_tools", "session/tracefs_live", "session/web",
-         "tools/decode_page", *LABS)  # fmt: skip
+TOOLS = ("gdb/suite", "gdb/trace", "hosted/gdb", "session/bochs", "session/core",
+         "session/extend", "session/gdb", "session/trace_tools", "session/tracefs_live",
+         "session/web", "tools/decode_page", *LABS)  # fmt: skip
 
 # Sessions whose guests wait for the test most of the time, so that others may run beside.
-CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal", "workloads")
+CALM = ("boot", "console", "cpu", "documents", "extra_objs", "fatal", "terminal",
+        "trace_host", "workloads")  # fmt: skip
 # Guests under `./sonde gdb`, of which a build directory has one at a time.
 UNDER_GDB = ("session/attach", "session/exits", "session/gdb", "session/transcripts")
 
 # At once. The usual host has two CPUs, and many tests wait for a guest's timer now and then.
-JOBS = 3
+JOBS = 4
 
 EXPLAINED_MAX = 100  # lines shown of a failing test
 
@@ -361,7 +362,9 @@ def main():
     with tempfile.NamedTemporaryFile() as times:
         os.environ["TIMES"] = times.name
         # Not where a label is a folder.
-        return subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
+        status = subprocess.run(words, cwd=HERE, preexec_fn=die_with_parent).returncode
+        shutil.copy(times.name, os.path.join(BUILD, "times.txt"))
+    return status
 
 
 if __name__ == "__main__":
