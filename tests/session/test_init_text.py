@@ -75,8 +75,9 @@ static int hold(void *unused)
     volatile uintptr_t word = (uintptr_t)_etext + 64;
 
     (void)unused;
-    for (;;)
+    while (word)
         thread_sleep_ns(word / word * 1000000);
+    return 0;
 }
 __attribute__((constructor)) static void come(void)
 {
