@@ -96,7 +96,7 @@ static bool run_in_nmi(struct pt_regs *regs)
 
 static bool nmi_and_wait(unsigned cpu)
 {
-    uint64_t end = clock_ns() + 10000 * MS;
+    uint64_t end = clock_ns() + 60000 * MS;
     unsigned before = nmis;
 
     smp_send_nmi(cpu);
