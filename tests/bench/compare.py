@@ -30,6 +30,7 @@ HITS = (
     ("kret_int3_unboostable", "linux.hit.kret_int3_unboostable", None, None),
     ("kprobe_kret_int3", "linux.hit.kprobe_kret_int3", None, None),
     ("opt", "linux.hit.opt", 0.55, None),
+    ("opt_crowd", "linux.hit.opt", 0.55, None),
     ("opt_two_probes", "linux.hit.opt_two_probes", None, None),
     ("kret_opt", "linux.hit.kret_opt", 0.35, None),
     ("kret_opt_entryh", "linux.hit.kret_opt_entryh", None, None),
