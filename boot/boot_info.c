@@ -12,7 +12,7 @@
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 
-/* Copy text up to its NUL, or to @from_len, or to what fits. */
+/* Copy text up to its NUL, at most @from_len bytes, and at most the room of @to. */
 static INIT void text_copy(char *to, size_t to_len, const char *from, size_t from_len)
 {
     size_t i;

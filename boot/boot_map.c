@@ -72,8 +72,8 @@ INIT int boot_map_paint(struct boot_info *info, uint64_t start, uint64_t end,
 
     if (start >= end)
         return 0;
-    /* From the end of the list, so that ranges that a carve adds or removes do not move those
-     * that are still to be carved.
+    /* Carve from the end of the list. A carve that adds or removes a range moves only the
+     * ranges behind it, which are done already.
      */
     for (unsigned i = info->range_count; i-- > 0;) {
         err = range_carve(info, i, start, end);

@@ -17,8 +17,8 @@
 
 CPUID_BASIC equ 1
 CPUID_EXTENDED equ 0x80000001
-LEAF_GROUP equ 0x80000000   ; this bit of a leaf is the first leaf of its group, which tells
-                            ; the last one
+LEAF_GROUP equ 0x80000000   ; leaf & LEAF_GROUP is the first leaf of the leaf's group, and
+                            ; cpuid of this first leaf returns the last leaf of the group
 FLAGS_ID equ 1 << 21        ; software can change it if the CPU has CPUID
 
 COM1 equ 0x3f8
@@ -43,8 +43,8 @@ VGA_GRAPHICS_TEXT equ 0x0c  ; B8000, text
 section .boot progbits alloc exec nowrite align=16
 bits 32
 
-; cpu_check - return if the CPU has every feature of the table; else print the missing ones
-; and stop.
+; cpu_check - return if the CPU has every feature of the table; else print the missing
+; features and stop.
 ; In:   esp = a stack, DF clear, interrupts off
 ; Out:  ebx, ebp as they were; all else is lost
 proc cpu_check

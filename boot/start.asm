@@ -19,7 +19,7 @@
 %include "asm_offsets.inc"
 %include "kernel/base/proc.inc"
 
-PVH_MAGIC equ 0x336ec578    ; that of hvm_start_info; GRUB passes multiboot2's magic in eax
+PVH_MAGIC equ 0x336ec578    ; the magic of hvm_start_info; GRUB passes its own in eax
 
 CR0_PE equ 1 << 0
 CR0_MP equ 1 << 1

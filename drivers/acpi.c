@@ -18,7 +18,7 @@ struct rsdp {
     char signature[8];
     uint8_t checksum; /* of the first 20 bytes */
     char oem[6];
-    uint8_t revision; /* 0: ends after rsdt */
+    uint8_t revision; /* 0: the struct ends behind rsdt */
     uint32_t rsdt;
     uint32_t len;
     uint64_t xsdt;

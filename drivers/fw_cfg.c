@@ -67,7 +67,7 @@ static INIT bool file_find(const char *name, struct fw_cfg_file *file)
     return false;
 }
 
-/* entry_read - row @i of the directory, if there is one. */
+/* entry_read - read row @i of the directory. Return: false: there is no such row. */
 static INIT bool entry_read(uint32_t i, struct fw_cfg_file *file)
 {
     uint32_t count;

@@ -3,17 +3,17 @@
 
 #include <stddef.h>
 
-/* fw_cfg_for_each - call @fn for each file whose name begins with @prefix. Without QEMU there
- * are no files.
- * @fn: gets as @name the rest of the name, as @len the bytes of the file, and as @number what
- *      fw_cfg_read_bytes() needs; may call that function
+/* fw_cfg_for_each - call @fn for each file with a name that begins with @prefix. Without
+ * QEMU there are no files.
+ * @fn: receives the name behind @prefix, the bytes of the file, and its number for
+ *      fw_cfg_read_bytes(), which @fn may call
  *
  * fw_cfg_read_bytes - read the first @len bytes of a file to @out. No NUL is added.
  * @number: of the file, from fw_cfg_for_each()
  * @len:    at most the bytes of the file
  *
- * Context: boot, or thread until the INIT functions are freed; one caller at a time, because
- * the device has one position.
+ * Context: boot, or thread until the INIT functions are freed; one caller at a time,
+ *          because the device has one position.
  */
 void fw_cfg_for_each(const char *prefix,
                      void (*fn)(const char *name, size_t len, unsigned number));

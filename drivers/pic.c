@@ -1,6 +1,6 @@
 /* pic.c - mask the two 8259s. Even if all inputs are masked, they can raise a spurious
- * interrupt. With the vectors that the BIOS has set, this would be vector 15, one of those of
- * exceptions. So they get other vectors first. Runs once, at boot.
+ * interrupt. With the vectors that the BIOS has set, this would be vector 15, which is
+ * reserved for exceptions. So they get other vectors first. Runs once, at boot.
  *
  * Source: Intel 8259A data sheet, "Initialization Command Words".
  */

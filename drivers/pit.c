@@ -26,7 +26,7 @@
 
 #define READINGS 8
 #define ATTEMPTS 8
-#define STANDSTILL_CYCLES (UINT64_C(1) << 33) /* some seconds: the PIT does not count */
+#define STANDSTILL_CYCLES (UINT64_C(1) << 33) /* some seconds: the PIT has stopped */
 
 /* The PIT's count, and the TSC before and after it was latched. */
 struct reading {
@@ -60,8 +60,8 @@ static INIT struct reading reading_take(void)
     return r;
 }
 
-/* Take several readings, and return the one that took the least time. Others take longer if
- * the host interrupts the CPU meanwhile.
+/* Take several readings, and return the reading that took the least time. A reading takes
+ * longer if the host interrupts the CPU meanwhile.
  */
 static INIT struct reading reading_take_best(void)
 {

@@ -15,7 +15,7 @@
 
 #define FADT_PM1A_CONTROL 64 /* offset; 4 bytes, an I/O port */
 #define PM1_SLEEP_ENABLE (1u << 13)
-#define PM1_SLEEP_TYPE_S5 0u /* that of QEMU; other machines name theirs in AML */
+#define PM1_SLEEP_TYPE_S5 0u /* QEMU's value; other machines define theirs in AML */
 
 #define RESET_PORT 0xcf9
 #define RESET_HARD 0x02

@@ -39,11 +39,11 @@
 #define MCR_LOOP 0x10
 #define LSR_RECEIVED (1 << 0)
 #define LSR_THR_EMPTY (1 << 5)
-#define LSR_IDLE (1 << 6) /* and the last byte has left the device */
+#define LSR_IDLE (1 << 6) /* THR is empty, and the last byte has left the device */
 
 #define FIFO_LEN 16
 #define SPINS 20000     /* reads of LSR, some ten milliseconds at least */
-#define SPINS_BRIEF 100 /* before a thread sleeps */
+#define SPINS_BRIEF 100 /* reads of LSR before a thread sleeps */
 #define SPINS_LONG (200 * SPINS)
 #define RETRY_NS 1000000
 #define CTRL_C 0x03
@@ -158,9 +158,9 @@ INIT int serial_init(struct serial *s, const char *name, uint16_t port, unsigned
 
 /* ---- receiving --------------------------------------------------------------------- */
 
-/* Move the bytes of the FIFO to the ring. If the ring becomes full, the others stay in the
- * FIFO, and the receive interrupt is switched off until there is room: it would come again
- * and again.
+/* Move the bytes of the FIFO to the ring. If the ring becomes full, the remaining bytes
+ * stay in the FIFO, and the receive interrupt is switched off until there is room,
+ * because it would come again and again.
  * Return: has any byte been moved?
  */
 static bool fifo_drain_locked(struct serial *s)
@@ -295,7 +295,7 @@ static bool text_send(const struct serial *s, const char *text, size_t len,
     unsigned room = 0;
 
     for (size_t i = 0; i < len; i++) {
-        if (room < 2) { /* CR LF */
+        if (room < 2) { /* no room for CR and LF */
             if (!is_ready(s, spins))
                 return false;
             room = FIFO_LEN;

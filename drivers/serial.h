@@ -21,7 +21,7 @@
 #define SERIAL_COM2 0x2f8
 #define SERIAL_COM3 0x3e8
 #define SERIAL_COM4 0x2e8
-#define SERIAL_IRQ_COM13 4 /* shared */
+#define SERIAL_IRQ_COM13 4 /* COM1 and COM3 share this interrupt */
 #define SERIAL_IRQ_COM24 3
 
 #define SERIAL_RING_LEN (64 * KiB) /* a power of two */
@@ -41,7 +41,7 @@ struct serial {
     bool stuck;                 /* [T] the host has not taken all of a log line */
     size_t held_len;            /* [T] */
     size_t held_lost;           /* [T] bytes that did not fit in @held */
-    char held[SERIAL_HELD_LEN]; /* [T] log lines that are sent after the call */
+    char held[SERIAL_HELD_LEN]; /* [T] log lines that are sent after serial_write() */
 
     struct spinlock rx_lock;
     struct wait_queue readers;

@@ -46,7 +46,7 @@ enum escape { ESCAPE_NO, ESCAPE_SEEN, ESCAPE_SEQUENCE };
 static struct {
     struct spinlock lock;
     volatile uint16_t *memory; /* NULL: no screen */
-    unsigned top;              /* the memory's row that is the first on the screen */
+    unsigned top;              /* row of the memory that is the first row of the screen */
     unsigned row, column;      /* of the cursor, on the screen */
     enum escape escape;
 } vga = { .lock = SPINLOCK_INIT };

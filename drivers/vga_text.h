@@ -18,5 +18,7 @@ int vga_text_init(void);
  */
 void vga_text_write(const char *text, size_t len);
 
-/* vga_text_write_panic - the same without the lock. Context: any.  Locks: none. */
+/* vga_text_write_panic - show text as vga_text_write() does, without the lock.
+ * Context: any.  Locks: none.
+ */
 void vga_text_write_panic(const char *text, size_t len);

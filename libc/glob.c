@@ -53,8 +53,9 @@ static bool match_one(const char *p, unsigned char c, const char **behind)
     return *p == '?' || (unsigned char)*p == c;
 }
 
-/* On a mismatch, only the last '*' is tried again with a longer text. It is not necessary to
- * try an earlier '*' again: what stands behind it matches as early in the text as it can.
+/* On a mismatch, only the last '*' is tried again with a longer text. It is not necessary
+ * to try an earlier '*' again: the pattern between the two matches as early in the text
+ * as it can.
  */
 bool glob_match(const char *pattern, const char *text)
 {

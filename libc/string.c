@@ -179,7 +179,7 @@ char *strchr(const char *s, int c)
 
 char *strrchr(const char *s, int c)
 {
-    size_t i = strlen(s) + 1; /* the NUL can be looked for too */
+    size_t i = strlen(s) + 1; /* @c may be the NUL */
 
     while (i-- > 0)
         if (s[i] == (char)c)

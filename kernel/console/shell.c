@@ -1,11 +1,12 @@
-/* shell.c - a shell's thread: input becomes lines, lines are answered.
+/* shell.c - the thread of a shell: it makes lines of the input, and answers each line.
  *
- * A line that a person typed is run and its output shown; a line that begins with '@' is a
- * tool's request, and what it prints goes into reply lines. Neither can break the other:
- * input that is no line, no command or no request is answered with an error and forgotten.
+ * The shell runs a line that a user has typed, and shows its output. A line that begins
+ * with '@' is a request of a tool; its output goes into the lines of the reply. Wrong
+ * input cannot disturb the shell: a line that is too long, an unknown command or a bad
+ * request is answered with an error, and then forgotten.
  *
- * A pipe instead of a terminal (SHELL_PLAIN) is sent each line once, when it is complete:
- * what a terminal shows while a line is edited takes escape sequences.
+ * A pipe instead of a terminal (SHELL_PLAIN) gets each line once, when it is complete,
+ * because editing a line on the screen needs escape sequences.
  */
 #include "kernel/console/shell.h"
 
@@ -33,7 +34,7 @@ static void draw(struct shell *sh)
         sh->con->write(sh->con, sh->bytes.text, sh->bytes.len);
 }
 
-/* The line is complete: show what is not shown yet, and end it. */
+/* end_line - show the rest of a complete line, and then @end. */
 static void end_line(struct shell *sh, const char *end)
 {
     if (sh->flags & SHELL_PLAIN)
@@ -49,7 +50,8 @@ static bool more_input(struct shell *sh)
     return sh->con->input_pending && sh->con->input_pending(sh->con);
 }
 
-/* The next byte; the line is drawn when no input is waiting. */
+/* next_byte - return the next byte of input. If no input is waiting, draw the line first.
+ */
 static char next_byte(struct shell *sh)
 {
     if (*sh->script)
@@ -65,8 +67,8 @@ static char next_byte(struct shell *sh)
     return sh->input[sh->input_at++];
 }
 
-/* A command was stopped: the Ctrl-C that did it is still in the input. It goes, and what
- * was typed ahead of it goes too.
+/* drop_interrupt - if a Ctrl-C has stopped a command, it is still in the input. Drop the
+ * Ctrl-C and everything that was typed before it.
  */
 static void drop_interrupt(struct shell *sh)
 {
@@ -137,14 +139,16 @@ static void answer_typed(struct shell *sh)
     drop_interrupt(sh);
 }
 
-/* A line on a console that people do not use. */
+/* refuse_typed - answer a line without '@' on a console that only tools use. */
 static void refuse_typed(struct shell *sh)
 {
     if (sh->editor.len > 0)
         shell_error(sh, EINVAL, "sh: only requests here: @TAG COMMAND");
 }
 
-/* A reply begins at the beginning of a line, so behind a prompt a new one is begun. */
+/* answer - answer the line. A reply must begin at the beginning of a line, so if a prompt
+ * was printed, a new line is begun first.
+ */
 static void answer(struct shell *sh)
 {
     if (sh->editor.raw) {
@@ -162,7 +166,7 @@ static void answer(struct shell *sh)
 
 /* -- keys that are more than editing ------------------------------------------------- */
 
-/* The screen below the line was written to: prompt and line come again. */
+/* show_line_again - draw prompt and line again after text was written below the line. */
 static void show_line_again(struct shell *sh)
 {
     line_forget_screen(&sh->editor);
@@ -178,7 +182,9 @@ static void list_candidates(struct shell *sh, const struct shell_completion *c)
     show_line_again(sh);
 }
 
-/* The first Tab writes what is certain, a second one lists what is possible. */
+/* complete - insert the letters that all candidates have in common. If there are none, a
+ * second Tab lists the candidates.
+ */
 static void complete(struct shell *sh)
 {
     struct line_editor *e = &sh->editor;
@@ -203,8 +209,9 @@ static void complete(struct shell *sh)
     kfree(copy);
 }
 
-/* The end of the input is the last thing that comes: a Ctrl-D with something behind it is
- * noise. The command says itself why it failed, if it does.
+/* end_input - switch the machine off, because a Ctrl-D has ended the input. If more input
+ * follows the Ctrl-D, it was only noise on the line, and is ignored. If `poweroff` fails,
+ * it prints the reason itself.
  */
 static void end_input(struct shell *sh)
 {
@@ -232,7 +239,7 @@ static void clear_screen(struct shell *sh)
     show_line_again(sh);
 }
 
-/* Keys that only a person presses. In a text that comes through a pipe, a tab is a blank. */
+/* Only users press these keys. In a text that comes through a pipe, a tab is a blank. */
 static void handle_key(struct shell *sh, enum line_event event)
 {
     if (event == LINE_END)

@@ -1,10 +1,10 @@
-/* shell.h - the console's command interpreter, one thread per serial line.
+/* shell.h - the console's command interpreter, one thread for each serial line.
  *
- * One shell serves people (prompt, editing, history, completion) and tools (requests
- * "@TAG COMMAND", answered in lines that begin "#TAG"). A command does not see the
- * difference: it prints with shell_printf() and returns 0 or a negative errno.
+ * A shell serves people (prompt, editing, history, completion) and tools (requests "@TAG
+ * COMMAND", answered in lines that begin with "#TAG"). A command works alike for both: it
+ * prints with shell_printf() and returns 0 or a negative errno.
  *
- * Commands of other subsystems come in through shell_add_command().
+ * Other subsystems add their commands with shell_add_command().
  */
 #pragma once
 
@@ -19,7 +19,7 @@
 #define SHELL_PROMPT "sonde> "
 #define SHELL_LINE_MAX 16384 /* bytes in one line; more is refused with E2BIG */
 
-#define SHELL_HUMAN 1u   /* prompt, echo and line editing */
+#define SHELL_HUMAN 1u   /* print a prompt, echo the input, and let the user edit lines */
 #define SHELL_MACHINE 2u /* lines that begin with '@' are requests of tools */
 #define SHELL_PLAIN 4u /* with SHELL_HUMAN: a pipe, not a terminal; no escape sequences */
 
@@ -29,17 +29,20 @@ struct shell_completion;
 struct shell_command {
     const char *name;
     const char *usage; /* the arguments, "" when there are none: "[-n N] [FILE]" */
-    const char *help;  /* one line; further lines only in `help NAME` */
+    const char *help;  /* one line; `help NAME` prints further lines as well */
 
-    /* run - do it. argv[0] is the name, argv[argc] NULL; the words may be changed.
+    /* run - execute the command. argv[0] is its name, argv[argc] is NULL. run may change
+     * the words.
      *
      * Context: thread of the shell, or of shell_execute().
-     * Return:  0 or a negative errno, about which run has already printed a line with
-     *          shell_error(). */
+     * Return:  0 or a negative errno, after run has printed a line about it with
+     *          shell_error().
+     */
     int (*run)(struct shell *sh, int argc, char **argv);
 
-    /* complete - offer what may stand for word @index (1 = first argument); shell_offer()
-     * leaves out what does not fit what is typed already. NULL: nothing to offer.
+    /* complete - offer what may stand for word @index (1 = first argument). shell_offer()
+     * drops what does not begin with the letters that are typed already. NULL: there is
+     * nothing to offer.
      */
     void (*complete)(struct shell_completion *c, int index);
 };
@@ -50,34 +53,35 @@ struct shell_command {
  */
 void shell_init(void);
 
-/* shell_add_command - a socket: one more command. @cmd is borrowed for ever.
+/* shell_add_command - a socket: add a command to the table. @cmd is borrowed for ever.
  *
  * Context: boot; shells read the table without a lock.
  * Return:  0; -EEXIST the name is taken; -ENOSPC.
  */
 int shell_add_command(const struct shell_command *cmd);
 
-/* shell_add_developer_command - the same for a command that serves the work on the kernel
- * itself: `help` lists it below the others.
+/* shell_add_developer_command - add a command that serves the work on the kernel itself,
+ * as shell_add_command(). `help` lists such commands below the other commands.
  */
 int shell_add_developer_command(const struct shell_command *cmd);
 
-/* shell_has_command - does a struct shell_command in [@start, @end) stand in the table? It
- * cannot be taken out. Context: thread.
+/* shell_has_command - does a struct shell_command in [@start, @end) stand in the table? A
+ * command cannot be taken out of the table. Context: thread.
  */
 bool shell_has_command(uintptr_t start, uintptr_t end);
 
-/* shell_set_power - a socket: how the machine is switched off and reset.
+/* shell_set_power - a socket: set the functions that switch off and reset the machine.
  * @off:  its argument is true when the console is a pipe and a command on it has failed
  *
- * Neither function returns. Without them the commands answer ENOSYS.
+ * Neither function returns. Until they are set, the commands answer ENOSYS.
  * Context: boot.
  */
 void shell_set_power(void (*off)(bool failed), void (*reset)(void));
 
-/* shell_start - serve @con by a thread of its own, for ever.
+/* shell_start - create a thread that serves @con for ever.
  * @flags:  SHELL_HUMAN, SHELL_MACHINE or both; SHELL_PLAIN as well
- * @script: lines that are taken as typed, before what comes from @con; borrowed for ever
+ * @script: lines that the shell takes as if typed, before the input of @con; borrowed for
+ *          ever
  *
  * Return:  0; -ENOMEM.
  */
@@ -91,80 +95,83 @@ int shell_start(struct console *con, unsigned flags, const char *script);
  */
 int shell_execute(const char *line, struct seq *out);
 
-/* shell_run_inside - run another command as a part of the one that runs: its output goes
- * where that of @sh goes, and the same Ctrl-C stops it.
- * @argv:  its @argc words, at least one; they are copied. A single word is a whole command
- *         line, with pipes, files and words of its own
+/* shell_run_inside - run another command as a part of the command that runs now: the new
+ * command prints to the output of @sh, and the same Ctrl-C stops both.
+ * @argv:  its @argc words, at least one; they are copied. A single word is a whole
+ *         command line, with pipes, files and words of its own
  *
- * Return:  its status; what went wrong is told already.
+ * Return:  its status. If it failed, the user has been told why.
  */
 int shell_run_inside(struct shell *sh, int argc, char **argv);
 
-/* shell_printf - print to wherever the command's output goes. */
+/* shell_printf - print to the output of the command: the console, a pipe or a file. */
 void shell_printf(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);
 
-/* shell_out - the same as a text to write to, for functions that print to a seq. */
+/* shell_out - return this output as a seq, for functions that print to a seq. */
 struct seq *shell_out(struct shell *sh);
 
-/* shell_error - print "fmt: text of err" to the console, past pipes and files, and also when
- * Ctrl-C was pressed, which drops all other output.
+/* shell_error - print "fmt: text of err" to the console, never into a pipe or a file. The
+ * message is printed even after a Ctrl-C, which drops all other output.
  * @err:  an errno, positive or negative; 0: no text is added
  *
  * Return:  @err, negative, so that a command can `return shell_error(...)`.
  */
 int shell_error(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
 
-/* shell_refuse - print a message that says everything by itself: no text of @err follows.
+/* shell_refuse - print a message like shell_error(), but without the text of @err,
+ * because the message is complete.
  * Return: @err, negative, so that a command can `return shell_refuse(...)`.
  */
 int shell_refuse(struct shell *sh, int err, const char *fmt, ...) PRINTF(3, 4);
 
-/* shell_interrupted - is there a Ctrl-C in the input? A command that loops asks, and
- * returns -EINTR. When it has ended, the input up to the Ctrl-C is dropped.
+/* shell_interrupted - is there a Ctrl-C in the input? A command with a long loop calls
+ * this function in the loop, and returns -EINTR if there is. When the command has ended,
+ * the shell drops the input up to the Ctrl-C.
  */
 bool shell_interrupted(struct shell *sh);
 
-/* shell_parse_address - an address as people type it: 0x..., or 16 hexadecimal digits, as
- * lists show it. The name of a symbol is no address.
+/* shell_parse_address - read an address as users type it: 0x..., or 16 hexadecimal
+ * digits, as lists print it. A word that is the name of a symbol is no address.
  * Return: 0 with @addr filled; -EINVAL.
  */
 int shell_parse_address(const char *word, uintptr_t *addr);
 
-/* shell_stop - shell_interrupted() of the struct shell @sh, for functions that are given what
- * to ask. Context: any thread that @sh waits for.
+/* shell_stop - do the same as shell_interrupted() for the struct shell @sh; for functions
+ * that take such a function as a parameter. Context: any thread that @sh waits for.
  */
 bool shell_stop(void *sh);
 
-/* shell_progress - how far a long command is; on a terminal only. Each text takes
- * the place of the one before; NULL takes the last one away, before other output.
+/* shell_progress - show how far a long command is; on a terminal only. Each text takes
+ * the place of the text before. NULL removes the last text: a command does this before
+ * other output.
  */
 void shell_progress(struct shell *sh, const char *fmt, ...) PRINTF(2, 3);
 
-/* shell_offer - a candidate for the word that is being completed.
- * @text:  the whole word; a blank is added behind it unless it ends in '/'
+/* shell_offer - offer a candidate for the word that is being completed.
+ * @text:  the whole word; a blank is added behind it unless it ends in '/' or ':'
  */
 void shell_offer(struct shell_completion *c, const char *text);
 
-/* shell_word - the word that is being completed, as far as it was typed. */
+/* shell_word - return the word that is being completed, as far as it was typed. */
 const char *shell_word(const struct shell_completion *c);
 
-/* shell_first - the first argument, when a later one is being completed; else "". */
+/* shell_first - return the first argument if a later one is being completed; else "". */
 const char *shell_first(const struct shell_completion *c);
 
-/* Ready-made completions: a `complete` may be one of them or call them. */
+/* Ready-made completions: a `complete` may be one of these functions, or call them. */
 void shell_complete_commands(struct shell_completion *c, int index);
 void shell_complete_paths(struct shell_completion *c, int index);
 void shell_complete_symbols(struct shell_completion *c, int index);
 
-/* shell_complete_options - offer the options that @usage names, as in "[--post] [-n N]". */
+/* shell_complete_options - offer the options that @usage names: "[--post] [-n N]". */
 void shell_complete_options(struct shell_completion *c, const char *usage);
 
 #define SHELL_SUGGESTION_MAX 72 /* bytes of a suggestion, its NUL included */
 
-/* shell_suggest - " (did you mean `NAME`?)" for a word that means nothing, as a part of the
- * message about it; "" when no name is near.
+/* shell_suggest - write " (did you mean `NAME`?)" for a word that has no meaning; the
+ * caller adds this text to its message. The text is "" if no name is near.
  * @buf:       SHELL_SUGGESTION_MAX bytes, for the text
- * @complete:  what would complete the word on Tab; asked for argument @index
+ * @complete:  the function that completes the word on Tab; called for argument @index
  *
  * Context: thread.  Return: @buf.
  */
@@ -172,8 +179,8 @@ const char *shell_suggest(char *buf, const char *word,
                           void (*complete)(struct shell_completion *c, int index),
                           int index);
 
-/* shell_blame_option - print which of @argc words is an option that @usage does not have,
- * if one is, and which option may have been meant.
+/* shell_blame_option - if one of the @argc words is an option that @usage does not have,
+ * print this word, and which option may have been meant.
  * @head:  begins the message, "probe add" for instance
  */
 void shell_blame_option(struct shell *sh, const char *head, const char *usage, int argc,

@@ -1,7 +1,7 @@
-/* shell_complete.c - what may stand for a word that is being typed.
+/* shell_complete.c - finds what may stand for a word that is being typed.
  *
- * Asks the command that the word belongs to; files are offered behind '>', commands at the
- * beginning of a stage.
+ * The command of the word offers the candidates. Behind '>' the candidates are files, and
+ * at the beginning of a stage they are commands.
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LISTED_MAX 200 /* candidates; of more only the number is said */
+#define LISTED_MAX 200 /* candidates; if there are more, only their number is printed */
 #define PATH_SHOWN_MAX 512
 
 void shell_offer(struct shell_completion *c, const char *text)
@@ -55,8 +55,8 @@ void shell_complete_symbols(struct shell_completion *c, int index UNUSED)
         shell_offer(c, sym.name);
 }
 
-/* A path is completed one component at a time: @word up to its last slash, then a name
- * from that directory.
+/* shell_complete_paths - complete the last component of a path: the candidates are the
+ * names in the directory that the path has up to its last slash.
  */
 void shell_complete_paths(struct shell_completion *c, int index UNUSED)
 {
@@ -84,15 +84,15 @@ void shell_complete_paths(struct shell_completion *c, int index UNUSED)
 /* -- which word is it? --------------------------------------------------------------- */
 
 struct place {
-    char *command; /* the first word of the stage; NULL: the word is the first */
-    char *word;    /* where the word begins */
-    char *first;   /* the second word of the stage */
-    int index;     /* 0: first word of the stage */
+    char *command; /* the first word of the stage; NULL: @word is the first word */
+    char *word;    /* the beginning of the word */
+    char *first;   /* the second word of the stage; NULL: there is none yet */
+    int index;     /* of the word in its stage; 0: the first word */
     bool is_target;
 };
 
-/* Quotes do not matter here: a quoted word with blanks in it is completed from its last
- * blank on, which is no worse than nothing.
+/* find_place - find out which word ends at the end of @line. Quotes are ignored: a quoted
+ * word with blanks is completed from its last blank on. That is better than nothing.
  */
 static void find_place(char *line, struct place *out)
 {
@@ -154,7 +154,7 @@ void shell_complete_free(struct shell_completion *c)
     seq_free(&c->names);
 }
 
-/* -- what they have in common, and how they are shown -------------------------------- */
+/* -- the common beginning, and the list ---------------------------------------------- */
 
 size_t shell_complete_common(const struct shell_completion *c)
 {
@@ -174,7 +174,7 @@ size_t shell_complete_common(const struct shell_completion *c)
     return common;
 }
 
-/* Of a path only what the directory lists is worth showing. */
+/* shown_part - return the last component of a path, with the slash behind a directory. */
 static struct text shown_part(struct text name)
 {
     for (size_t i = name.len > 0 ? name.len - 1 : 0; i > 0; i--) {

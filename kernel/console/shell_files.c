@@ -1,4 +1,4 @@
-/* shell_files.c - commands that work on files: each is a few calls of the file layer. */
+/* shell_files.c - commands that work on files, by calls of the file layer. */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
 #include "kernel/fs/vfs.h"
@@ -93,7 +93,9 @@ static int stat_run(struct shell *sh, int argc, char **argv)
     return 0;
 }
 
-/* Options may stand together, as in -ne; a word that has other letters is text. */
+/* take_echo_options - read a word of options, which may stand together as in -ne. A word
+ * with any other letter is text.
+ */
 static bool take_echo_options(const char *word, bool *line_feed, bool *escapes)
 {
     if (word[0] != '-' || !word[1] || word[1 + strspn(word + 1, "ne")])

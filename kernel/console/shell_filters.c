@@ -1,4 +1,4 @@
-/* shell_filters.c - grep, head, tail, sort and wc: from a pipe or from files to a text. */
+/* shell_filters.c - grep, head, tail, sort, wc: read a pipe or files, and print text. */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
 #include "kernel/console/shell_text.h"
@@ -9,10 +9,10 @@
 
 #define DEFAULT_LINES 10
 
-/* take_options - read the options that are single letters of @letters.
- * @flags:  gets bit i for letter i
+/* take_options - read options, each of which is one of @letters.
+ * @flags:  receives bit i for letter i
  *
- * Return:  index of the first word that is none; -EINVAL a letter that is not known.
+ * Return:  index of the first word that is no option; -EINVAL a letter is unknown.
  */
 static int take_options(int argc, char **argv, const char *letters, unsigned *flags)
 {
@@ -31,8 +31,8 @@ static int take_options(int argc, char **argv, const char *letters, unsigned *fl
     return i;
 }
 
-/* The text to work on: of the files that are named, else of the pipe. @own keeps what was
- * read and is to be freed.
+/* take_input - get the text to work on: the text of the named files, or of the pipe if no
+ * file is named. The caller frees @own, which holds the text of files.
  */
 static int take_input(struct shell *sh, int argc, char **argv, struct seq *own,
                       struct text *out)
@@ -84,7 +84,8 @@ static int grep_run(struct shell *sh, int argc, char **argv)
     return 0;
 }
 
-/* "-n N", "-nN" or "-N".  Return: index behind it; -EINVAL. */
+/* take_line_count - read "-n N", "-nN" or "-N".  Return: index of the next word; -EINVAL.
+ */
 static int take_line_count(int argc, char **argv, size_t *count)
 {
     const char *digits;
@@ -138,7 +139,7 @@ static int sort_run(struct shell *sh, int argc, char **argv)
 {
     struct text in;
     struct seq own;
-    unsigned flags; /* the letters are in the order of the TEXT_SORT_ bits */
+    unsigned flags; /* letter i of "nru" is bit i of the TEXT_SORT_ flags */
     int at, err;
 
     at = take_options(argc, argv, "nru", &flags);

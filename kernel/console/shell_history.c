@@ -1,4 +1,4 @@
-/* shell_history.c - the lines typed before. Owns copies of them; thread of the shell. */
+/* shell_history.c - owns copies of the lines typed before. Runs in the shell's thread. */
 #include "kernel/console/shell_history.h"
 
 #include "kernel/mm/heap.h"

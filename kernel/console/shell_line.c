@@ -1,8 +1,9 @@
-/* shell_line.c - the line editor of the shell; see shell_line.h. Thread of the shell.
+/* shell_line.c - the line editor of the shell; see shell_line.h. Runs in the shell's
+ * thread.
  *
- * A byte becomes a key (keys of several bytes are escape sequences), a key becomes a
- * change of the text, and the text is drawn later. Lines that begin with '@' come from
- * tools and are taken as they are.
+ * Bytes become keys (several bytes of an escape sequence are one key), a key changes the
+ * text, and the text is drawn later. Lines that begin with '@' come from tools, and are
+ * taken unchanged.
  */
 #include "kernel/console/shell_line.h"
 
@@ -68,7 +69,7 @@ static const uint8_t control_keys[32] = {
     [CTRL('W')] = KEY_KILL_WORD,
 };
 
-/* The last byte of "ESC [ parameters LETTER" and of "ESC O LETTER". */
+/* key_of_letter - the key of "ESC [ parameters LETTER" and of "ESC O LETTER". */
 static enum key key_of_letter(char letter)
 {
     switch (letter) {
@@ -89,7 +90,7 @@ static enum key key_of_letter(char letter)
     }
 }
 
-/* The number in "ESC [ NUMBER ~". */
+/* key_of_number - the key of "ESC [ NUMBER ~". */
 static enum key key_of_number(unsigned number)
 {
     switch (number) {
@@ -121,7 +122,7 @@ static void take_parameter(struct line_editor *e, char byte)
         e->parameter = e->parameter * 10 + (unsigned)(byte - '0');
 }
 
-/* A further byte of an escape sequence. */
+/* continue_escape - take a further byte of an escape sequence. */
 static enum key continue_escape(struct line_editor *e, char byte)
 {
     if (e->escape == ESCAPE_START) {
@@ -187,7 +188,9 @@ static void move_to(struct line_editor *e, size_t cursor)
     e->cursor = cursor;
 }
 
-/* Where the blanks and the word before the cursor begin. */
+/* word_start - find where the word before the cursor begins. Blanks between the word and
+ * the cursor are skipped.
+ */
 static size_t word_start(const struct line_editor *e)
 {
     size_t at = e->cursor;
@@ -314,7 +317,7 @@ enum line_event line_feed(struct line_editor *e, char byte)
 
 /* -- drawing ------------------------------------------------------------------------- */
 
-/* What is not printable takes one column too. */
+/* A byte that is not printable is drawn as '?', so each byte takes one column. */
 static void draw_text(const struct line_editor *e, size_t start, size_t end,
                       struct seq *out)
 {
@@ -325,7 +328,7 @@ static void draw_text(const struct line_editor *e, size_t start, size_t end,
     }
 }
 
-/* A line that is wider than the screen is seen through a window around the cursor. */
+/* Of a line that is wider than the screen, only a part with the cursor in it is drawn. */
 static void draw_all(struct line_editor *e, const char *prompt, struct seq *out)
 {
     size_t width = LINE_COLUMNS - 1 - strlen(prompt);

@@ -1,4 +1,4 @@
-/* shell_machine.c - requests and replies of tools; see shell_machine.h. Pure. */
+/* shell_machine.c - parses requests and formats replies; see shell_machine.h. Pure. */
 #include "kernel/console/shell_machine.h"
 
 #include "kernel/base/err.h"
@@ -69,7 +69,7 @@ size_t machine_format_status(char buf[MACHINE_STATUS_MAX], const char *tag, int 
                             err_name(status));
 }
 
-/* The byte that "\xHH" at @s stands for, or -1. */
+/* escaped_byte - return the byte that "\xHH" at @s stands for, or -1. */
 static int escaped_byte(const char *s)
 {
     int high, low;

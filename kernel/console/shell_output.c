@@ -1,8 +1,9 @@
-/* shell_output.c - where a command's text goes: to a person, to a tool, past pipes.
+/* shell_output.c - sends the output of commands to a user or to a tool.
  *
- * Text becomes lines, and each line is handed to the console in one call: so no other
- * output gets into the middle of it. The buffers are made when the shell starts, and a
- * line that needs no more than they hold can be printed with no memory left.
+ * The output is split into lines, and each line is written to the console in one call, so
+ * no other output comes into the middle of a line. The buffers are allocated when the
+ * shell starts. So a line that fits into them can be printed even when there is no free
+ * memory.
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
@@ -10,16 +11,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#define RESERVED 1024    /* bytes of each buffer that need no allocation */
-#define KEPT (64u << 10) /* a buffer that has grown beyond this shrinks again */
+#define RESERVED 1024    /* bytes that each buffer has from the start */
+#define KEPT (64u << 10) /* a buffer that is larger than this is made small again */
 
 static void send_bytes(struct shell *sh)
 {
     sh->con->write(sh->con, seq_str(&sh->bytes), sh->bytes.len);
 }
 
-/* For people: LF becomes CR LF, and what a terminal might take for an order is shown the
- * way tools get it.
+/* format_typed - format output for a user: LF becomes CR LF. Bytes that a terminal could
+ * take as commands are escaped as for tools.
  */
 static void format_typed(struct seq *out, const char *text, size_t len)
 {
@@ -49,7 +50,7 @@ static void send_line(struct shell *sh, const char *text, size_t len, bool whole
         send_bytes(sh);
 }
 
-/* The drain of sh->lines. */
+/* send_lines - the drain of sh->lines: send each complete line. */
 static void send_lines(struct seq *lines)
 {
     struct shell *sh = lines->priv;
@@ -89,8 +90,8 @@ int shell_output_init(struct shell *sh)
     return 0;
 }
 
-/* A buffer that has served for a long line makes room for a small one. The small one is
- * taken first: without memory the shell keeps what it has.
+/* shrink - replace a buffer that a long line has made large by a small one. The small
+ * buffer is allocated first; if there is no memory, the shell keeps the large one.
  */
 static void shrink(struct seq *s)
 {
@@ -169,9 +170,10 @@ void shell_progress(struct shell *sh, const char *fmt, ...)
     shell_send(sh, "\x1b[K");
 }
 
-/* Output that was lost, or dropped by Ctrl-C, must not take the message about it along, and
- * output that lacks its line feed must not run into it.
- * Return: -EINTR: more output is to be dropped behind the message; 0.
+/* begin_message - prepare @s for a message. If output was lost or dropped by Ctrl-C, the
+ * message must be printed all the same. If the last output line has no line feed, one is
+ * added.
+ * Return: -EINTR: output behind the message is to be dropped again; 0.
  */
 static int begin_message(struct seq *s)
 {

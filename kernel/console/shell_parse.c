@@ -1,4 +1,4 @@
-/* shell_parse.c - command lines taken apart; see shell_parse.h. Pure. */
+/* shell_parse.c - splits command lines into words; see shell_parse.h. Pure. */
 #include "kernel/console/shell_parse.h"
 
 #include "kernel/base/err.h"
@@ -9,14 +9,16 @@ enum token { TOKEN_END, TOKEN_WORD, TOKEN_PIPE, TOKEN_INTO, TOKEN_ONTO, TOKEN_UN
 
 struct lexer {
     char *line;
-    char *at;    /* the next character to look at */
-    char *start; /* of the token that was read last */
-    char *word;  /* its text, when it is a word */
-    char held; /* the character at @at, if the end of a word has taken its place; or 0 */
+    char *at;    /* the next character to read */
+    char *start; /* the beginning of the last token */
+    char *word;  /* if the last token was a word: its text */
+    char held;   /* the character that stood at @at before a NUL replaced it; or 0 */
 };
 
-/* The words are written over the line: a word never needs more room than its source, but
- * the NUL behind it may fall on the character that ended it, which is held back here.
+/* peek - read the character at @at. The words are written over the line: a word never
+ * needs more bytes than its source. But the NUL that ends the word may replace the
+ * character behind it, which has not been read as a token yet. @held keeps this
+ * character.
  */
 static char peek(const struct lexer *lx)
 {
@@ -89,8 +91,8 @@ struct parser {
     struct lexer lx;
     struct shell_pipeline *out;
     struct shell_parse_error *error;
-    size_t word_count; /* entries of out->words in use, the NULLs included */
-    size_t typed;      /* words without the NULLs */
+    size_t word_count; /* entries of out->words in use, with the NULLs of stages */
+    size_t typed;      /* words, without the NULLs */
 };
 
 static int refuse(struct parser *p, int err, const char *why)

@@ -1,10 +1,10 @@
-/* shell_parse.h - a command line taken apart: words, stages of a pipe, a target file.
+/* shell_parse.h - splits a command line into words, stages of a pipe, and a target file.
  *
  *     LINE  = [STAGE { '|' STAGE }] ['#' comment]
- *     STAGE = { WORD | '>' FILE | '>>' FILE }      the target only behind the last stage
+ *     STAGE = { WORD | '>' FILE | '>>' FILE }      a target only in the last stage
  *
  * A word ends at a blank or an operator. Between quotes, '...' or "...", every character
- * stands for itself; there are no escapes, variables or patterns.
+ * stands for itself. There are no escapes, variables or patterns.
  */
 #pragma once
 
@@ -15,24 +15,24 @@
 #define SHELL_WORDS_MAX 1024 /* in one line */
 
 struct shell_stage {
-    int argc;    /* 0 only in a line that is empty or has nothing but a target */
+    int argc;    /* 0 only if the whole line is empty or has only a target */
     char **argv; /* argc words, then NULL */
 };
 
 struct shell_pipeline {
-    unsigned stage_count; /* 1 and up */
+    unsigned stage_count; /* at least 1 */
     struct shell_stage stages[SHELL_STAGES_MAX];
-    char *target; /* the file that takes the output, or NULL */
-    bool append;  /* ">>" */
+    char *target; /* the file that the output goes to; NULL: none */
+    bool append;  /* the operator was ">>" */
     char *words[SHELL_WORDS_MAX + SHELL_STAGES_MAX];
 };
 
 struct shell_parse_error {
     const char *why;
-    size_t column; /* 1 and up */
+    size_t column; /* from 1 on */
 };
 
-/* shell_parse - take @line apart, in place: the words of @out are pieces of it.
+/* shell_parse - split @line in place: the words of @out are pieces of @line.
  *
  * Context: any.
  * Return:  0; -EINVAL not a command line, -E2BIG too many words or stages; then @error

@@ -1,4 +1,6 @@
-/* shell_power.c - the commands that end it all. How is not known here: main fills it in. */
+/* shell_power.c - the commands that switch off, reset or stop the machine. The functions
+ * that do it are set by shell_set_power().
+ */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"

@@ -1,7 +1,8 @@
-/* shell_run.c - a command line is run: stages in order, each reading what the one before
- * has printed, the last one printing to the console or into a file.
+/* shell_run.c - runs a command line: its stages in order. Each stage reads what the stage
+ * before has printed; the last stage prints to the console or into a file.
  *
- * A stage runs to its end before the next one begins. A file gets everything in one write.
+ * A stage runs to its end before the next stage begins. A file gets the whole output in
+ * one write.
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
@@ -26,8 +27,9 @@ static int run_words(struct shell *sh, int argc, char **argv)
     return status ? status : sh->out->err;
 }
 
-/* Run the stages of sh->pipeline; the last one prints to @out. A stage that fails does not
- * keep the others from working on what it printed; its status is that of the line.
+/* run_stages - run the stages of sh->pipeline; the last stage prints to @out. If a stage
+ * fails, the next stages still run with what the stage has printed, and the line has the
+ * status of the first failed stage. After a Ctrl-C no further stage runs.
  */
 static int run_stages(struct shell *sh, struct seq *out)
 {
@@ -66,7 +68,9 @@ static int write_target(struct shell *sh, struct file *file, const struct seq *t
     return shell_error(sh, done < 0 ? (int)done : -EIO, "sh: write error");
 }
 
-/* As any shell does, open the file before the command runs. */
+/* run_into_file - run the line, and write its output to the target. The file is opened
+ * before a command runs, as in other shells, so no command runs if it cannot be opened.
+ */
 static int run_into_file(struct shell *sh)
 {
     const struct shell_pipeline *line = &sh->pipeline;
@@ -99,7 +103,7 @@ int shell_run_line(struct shell *sh, char *line)
     return run_stages(sh, sh->out);
 }
 
-/* shell_for - a shell for one line. @parent: whose Ctrl-C counts, or NULL */
+/* shell_for - make a shell that runs one line. @parent: it reads Ctrl-C; or NULL */
 static struct shell *shell_for(struct shell *parent, struct seq *out, struct seq *console)
 {
     struct shell *sh = kzalloc(sizeof(*sh));

@@ -1,4 +1,4 @@
-/* shell_state.h - what a shell is made of; for the shell's own files only. */
+/* shell_state.h - the state of a shell; only the files of the shell include it. */
 #pragma once
 
 #include "kernel/console/shell.h"
@@ -8,32 +8,32 @@
 
 #define SHELL_CTRL_C 0x03
 
-/* Belongs to one thread; no lock. */
+/* Belongs to one thread, so it needs no lock. */
 struct shell {
-    struct console *con;  /* NULL inside shell_execute() */
-    struct shell *parent; /* whose command this runs inside of; else NULL */
+    struct console *con;  /* NULL in shells of shell_execute() and shell_run_inside() */
+    struct shell *parent; /* set by shell_run_inside(): the outer shell; else NULL */
     unsigned flags;       /* SHELL_HUMAN, SHELL_MACHINE, SHELL_PLAIN */
-    bool failed;          /* a typed line has failed */
-    const char *tag;      /* of the request that is being answered; NULL: a typed line */
+    bool failed;          /* a line that was typed has failed */
+    const char *tag;      /* of the request that is answered; NULL: a typed line */
     bool has_progress;    /* a text of shell_progress() is on the terminal */
-    bool is_telling;      /* what is printed is a message, which Ctrl-C does not drop */
+    bool is_telling;      /* a message is being printed; Ctrl-C does not drop messages */
 
-    struct seq *in;      /* what came through the pipe; NULL: nothing */
-    struct seq *out;     /* where the command prints to */
-    struct seq *console; /* where errors go */
+    struct seq *in;      /* the output of the stage before; NULL: no pipe */
+    struct seq *out;     /* the output of the command */
+    struct seq *console; /* the output for error messages */
 
-    struct seq lines; /* drains into the console, line by line */
-    struct seq bytes; /* one line as it is sent, or what the editor draws */
+    struct seq lines; /* its drain sends each complete line to the console */
+    struct seq bytes; /* the bytes that are sent: one line, or what the editor draws */
 
-    struct shell_pipeline pipeline; /* of the line that runs */
+    struct shell_pipeline pipeline; /* the line that runs now */
     struct line_editor editor;
     char line[SHELL_LINE_MAX + 1];
     char input[512]; /* read from the console, not yet fed to the editor */
     size_t input_len, input_at;
-    const char *script; /* what is still to be taken as typed, before any input */
+    const char *script; /* the rest of the script, taken as typed before input */
 };
 
-/* A person looks at a terminal, which obeys escape sequences. */
+/* Is the output shown on a terminal, which obeys escape sequences? */
 static inline bool shell_on_terminal(const struct shell *sh)
 {
     return (sh->flags & (SHELL_HUMAN | SHELL_PLAIN)) == SHELL_HUMAN;
@@ -41,18 +41,18 @@ static inline bool shell_on_terminal(const struct shell *sh)
 
 /* -- shell_output.c -- */
 
-/* shell_output_init - make @sh print to its console. @sh->con is set.
+/* shell_output_init - make @sh print to its console. The caller has set @sh->con.
  * Return:  0; -ENOMEM.
  */
 int shell_output_init(struct shell *sh);
 
-/* shell_output_flush - what has no line feed at its end goes to the console too. */
+/* shell_output_flush - send the rest of the output as well, which has no line feed. */
 void shell_output_flush(struct shell *sh);
 
-/* shell_echo - a line that came through a pipe, whole, as a terminal would have shown it. */
+/* shell_echo - print a line that came through a pipe as a terminal would show it. */
 void shell_echo(struct shell *sh, const char *text, size_t len);
 
-/* shell_send - send a string to the console at once, LF as CR LF. For prompts. */
+/* shell_send - send a string to the console at once, LF as CR LF. Used for prompts. */
 void shell_send(struct shell *sh, const char *text);
 
 /* -- shell_run.c -- */
@@ -64,8 +64,9 @@ int shell_run_line(struct shell *sh, char *line);
 
 /* -- shell_table.c -- */
 
-/* shell_table_find - the command @name; NULL: none.
- * shell_table_get - the command at @idx in the order of names; NULL behind the last.
+/* shell_table_find - find the command @name; NULL: there is none.
+ * shell_table_get - return the command at @idx in the order of names; NULL behind the
+ * last one.
  */
 const struct shell_command *shell_table_find(const char *name);
 const struct shell_command *shell_table_get(unsigned idx);
@@ -79,32 +80,36 @@ int shell_unknown_command(struct shell *sh, const char *head, const char *name);
 /* -- shell_complete.c -- */
 
 struct shell_completion {
-    const char *word;  /* up to the cursor; the whole of it, a string */
-    const char *first; /* the first argument, if @word is a later one; else "" */
-    struct seq names;  /* candidates, one per line */
+    const char *word;  /* the word up to the cursor, a string */
+    const char *first; /* the first argument, if @word is a later argument; else "" */
+    struct seq names;  /* the candidates, one in each line */
     size_t count;
-    struct nearest *nearest; /* not NULL: only the nearest candidate is kept, in there */
+    struct nearest *nearest; /* not NULL: *nearest keeps the nearest candidate only */
 };
 
-/* shell_complete - what may stand for the word that ends at the end of @line.
+/* shell_complete - find what may stand for the word that ends at the end of @line.
  * @line:  as typed, up to the cursor; changed
  * @out:   to be freed with shell_complete_free(); its words are pieces of @line
  */
 void shell_complete(char *line, struct shell_completion *out);
 void shell_complete_free(struct shell_completion *c);
 
-/* shell_complete_common - how many bytes all candidates begin with alike. */
+/* shell_complete_common - return how many bytes at the beginning are equal in all
+ * candidates.
+ */
 size_t shell_complete_common(const struct shell_completion *c);
 
-/* shell_complete_list - the candidates in columns, to @out. */
+/* shell_complete_list - write the candidates to @out, in columns. */
 void shell_complete_list(const struct shell_completion *c, struct seq *out);
 
 /* -- shell_suggest.c -- */
 
-/* shell_nearest_offer - shell_offer() of a completion that has @nearest. */
+/* shell_nearest_offer - keep the candidate @text in @nearest if it is nearer to @word.
+ * shell_offer() calls this if the completion has a @nearest.
+ */
 void shell_nearest_offer(struct nearest *nearest, const char *word, const char *text);
 
-/* -- the commands, grouped by file; each ends with an entry without a name -- */
+/* -- the commands, one table for each file; an entry without a name ends it -- */
 
 extern const struct shell_command shell_help_commands[];
 extern const struct shell_command shell_file_commands[];
@@ -117,8 +122,9 @@ extern const struct shell_command shell_power_commands[];
  */
 int shell_usage(struct shell *sh, int argc, char **argv);
 
-/* shell_read_file - the whole text of a file, in reads of 4096 bytes, to @out; between
- * them it looks for Ctrl-C.
- * Return:  0; what vfs_open() or vfs_read() says; -EINTR. Nothing is printed about it.
+/* shell_read_file - append the whole text of a file to @out. After each 4096 bytes it
+ * checks for Ctrl-C.
+ * Return:  0; an errno of vfs_open() or vfs_read(); -EINTR. It prints nothing about
+ *          errors.
  */
 int shell_read_file(struct shell *sh, const char *path, struct seq *out);

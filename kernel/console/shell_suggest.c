@@ -1,9 +1,10 @@
-/* shell_suggest.c - what a mistyped word may have meant, and which options a command has.
+/* shell_suggest.c - finds what a mistyped word may have meant, and which options a
+ * command has.
  *
- * What may stand for a word is asked of the same functions that complete it on Tab. The
- * nearest candidate is the one that becomes the word by the fewest edits; an edit is a
- * letter inserted, left out, or replaced, or two neighbours exchanged. One edit is
- * allowed, from eight letters on two, and none in a word of two letters.
+ * The candidates come from the functions that complete the word on Tab. The nearest
+ * candidate becomes the word with the fewest edits. An edit inserts, removes or replaces
+ * a letter, or exchanges two neighbours. Words of three to seven letters may differ by
+ * one edit, longer words by two, and shorter words get no suggestion.
  */
 #include "kernel/console/shell_state.h"
 
@@ -14,7 +15,7 @@
 #define WORD_MAX 47 /* letters of a word that gets a suggestion */
 
 struct nearest {
-    unsigned edits; /* of the best candidate; a further one must need fewer */
+    unsigned edits; /* of the best candidate so far; a better one needs fewer */
     char name[WORD_MAX + 1];
 };
 
@@ -23,8 +24,9 @@ static unsigned least(unsigned a, unsigned b)
     return a < b ? a : b;
 }
 
-/* edits - from @a to @b, neither longer than WORD_MAX. Of the usual table of edits between
- * their beginnings, three rows are kept.
+/* edits - return the number of edits from @a to @b, neither of them longer than WORD_MAX.
+ * This is the usual table of edits between the beginnings of both words, of which only
+ * three rows are kept.
  */
 static unsigned edits(const char *a, const char *b)
 {
@@ -94,10 +96,12 @@ const char *shell_suggest(char *buf, const char *word,
     return print_nearest(buf, &nearest);
 }
 
-/* -- options, which stand in the usage: "[--post] [-vic] [-n N]" ---------------------- */
+/* -- options, as the usage names them: "[--post] [-vic] [-n N]" ---------------------- */
 
-/* next_option - @at: in a usage, moves behind the option.
- * @rest: the letters behind the first one of "-vic", which are options, too; else empty
+/* next_option - find the next option of a usage.
+ * @at: where to begin; moved behind the option
+ * @rest: the further letters of an option such as "-vic", each of which is an option as
+ *        well; else empty
  * Return: false: there is no further option.
  */
 static bool next_option(const char **at, char name[WORD_MAX + 1], char rest[WORD_MAX + 1])
@@ -132,8 +136,9 @@ void shell_complete_options(struct shell_completion *c, const char *usage)
     }
 }
 
-/* is_option - does @usage have @word, which begins with '-'? A number is no option, and
- * short options may stand together.
+/* is_option - does @usage have the option @word, which begins with '-'? A number, "-" and
+ * "--" are never wrong, so the result is true for them. Short options may be written as
+ * one word.
  */
 static bool is_option(const char *usage, const char *word)
 {
@@ -166,7 +171,7 @@ void shell_blame_option(struct shell *sh, const char *head, const char *usage, i
 
         if (argv[i][0] != '-' || is_option(usage, argv[i]))
             continue;
-        if (argv[i][1] == '-') /* of one letter, each is as near as the others */
+        if (argv[i][1] == '-') /* all short options would be equally near */
             shell_complete_options(&c, usage);
         shell_error(sh, 0, "%s: no option %s%s", head, argv[i],
                     print_nearest(suggestion, &nearest));

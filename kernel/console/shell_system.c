@@ -1,5 +1,5 @@
 /* shell_system.c - commands that show the system: threads, CPUs, memory, log, symbols;
- * and `run`, which makes it work.
+ * and `run`, which runs workloads.
  */
 #include "kernel/base/err.h"
 #include "kernel/console/shell_state.h"
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ADDRESS_DIGITS 16 /* of an address in a list */
+#define ADDRESS_DIGITS 16 /* digits of an address as lists print it */
 
 /* -- threads, CPUs, memory, log ------------------------------------------------------ */
 
@@ -89,7 +89,7 @@ static void print_symbol(struct shell *sh, const struct ksym *sym, uint64_t offs
                  sym->module ? sym->module : "", sym->module ? "]" : "");
 }
 
-/* Cut "+0x12" off @word.  Return: 0; -EINVAL not a number behind the '+'. */
+/* take_offset - cut "+0x12" off @word.  Return: 0; -EINVAL no number behind the '+'. */
 static int take_offset(char *word, uint64_t *offset)
 {
     char *plus = strrchr(word, '+');

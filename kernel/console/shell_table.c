@@ -1,6 +1,7 @@
-/* shell_table.c - which commands there are, and `help` about them.
+/* shell_table.c - owns the table of the commands, and prints `help` about them.
  *
- * Filled at boot and never changed afterwards, so shells read it without a lock.
+ * The table is filled at boot and never changes afterwards, so shells read it without a
+ * lock.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -104,7 +105,7 @@ int shell_usage(struct shell *sh, int argc, char **argv)
     return shell_refuse(sh, EINVAL, "usage: %s%s%s", argv[0], *usage ? " " : "", usage);
 }
 
-/* print_commands - @head: comes before the first one */
+/* print_commands - print a line for each command. @head: in front of the first line */
 static void print_commands(struct shell *sh, bool for_developers, const char *head)
 {
     unsigned printed = 0;

@@ -65,11 +65,12 @@ static bool element_takes(const struct pattern *p, unsigned idx, char c)
     return p->fold && tolower((unsigned char)c) == tolower((unsigned char)want);
 }
 
-/* All the ways a pattern can match are followed at the same time: bit i of a set says
- * that elements 0..i-1 have matched what was read so far.
+/* pass_stars - add the states that are reached without reading a character. All the ways
+ * in which a pattern can match are followed at the same time: bit i of a set says that
+ * elements 0..i-1 match what was read so far.
  *
- * A starred element may also match nothing: a match that stands before it stands behind it
- * as well.
+ * A starred element may match nothing. So if a match has reached the position in front of
+ * the element, it has reached the position behind the element as well.
  */
 static uint64_t pass_stars(const struct pattern *p, uint64_t set)
 {
@@ -185,7 +186,9 @@ static int compare_bytes(const void *a, const void *b)
     return (x->len > y->len) - (x->len < y->len);
 }
 
-/* The number that a line begins with; the line is not a string. */
+/* leading_number - read the number that a line begins with. The line has no NUL, so its
+ * first bytes are copied.
+ */
 static long long leading_number(const struct text *line)
 {
     char digits[32];

@@ -1,5 +1,5 @@
-/* proc.c - /proc: version, boot arguments, time, memory, symbols. Each file is one
- * function that prints it; the files about CPUs are in proc_cpu.c.
+/* proc.c - /proc: version, boot arguments, time, memory, symbols. For each file a
+ * function prints its text; the files about CPUs are in proc_cpu.c.
  */
 #include "kernel/fs/proc.h"
 
@@ -79,7 +79,7 @@ INIT int proc_init(const char *cmdline)
 {
     static char none[] = "";
 
-    /* The callback only reads it, but priv is for those that write too. */
+    /* show only reads the text; priv is not const because other files write to it. */
     proc_files[0].priv = cmdline ? (void *)(uintptr_t)cmdline : none;
     return vfs_add_tree("/proc", proc_files, ARRAY_LEN(proc_files));
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-/* What CPUID says; the CPUs of one machine are taken to be alike. */
+/* The facts from CPUID. All CPUs of a machine are assumed to be alike. */
 struct model {
     char vendor[13];
     char name[49];

@@ -1,4 +1,4 @@
-/* seq.c - a text that grows; see seq.h. Thread context; the memory is the heap's. */
+/* seq.c - a text that grows; see seq.h. The memory is from the heap. Runs in threads. */
 #include "kernel/fs/seq.h"
 
 #include "kernel/base/err.h"
@@ -23,7 +23,7 @@ void seq_free(struct seq *s)
     seq_init(s, s->drain, s->priv);
 }
 
-/* Room for @more bytes and the NUL behind them. */
+/* reserve - make room for @more bytes and a NUL. */
 static int reserve(struct seq *s, size_t more)
 {
     size_t cap = s->cap ? s->cap : FIRST_CAP;
@@ -43,7 +43,7 @@ static int reserve(struct seq *s, size_t more)
     return 0;
 }
 
-/* Text has arrived behind the first @old bytes: a whole line may be on its way. */
+/* drain_lines - call @drain if there is a line feed behind the first @old bytes. */
 static void drain_lines(struct seq *s, size_t old)
 {
     if (s->drain && memchr(s->text + old, '\n', s->len - old))
@@ -79,7 +79,7 @@ void seq_printf(struct seq *s, const char *fmt, ...)
     va_end(args);
 }
 
-/* print - format @args into the room that there is. Return: as vsnprintf(). */
+/* print - format @args into the room that is left. Return: as vsnprintf(). */
 static int print(struct seq *s, const char *fmt, va_list args)
 {
     va_list copy;
@@ -91,8 +91,8 @@ static int print(struct seq *s, const char *fmt, va_list args)
     return len;
 }
 
-/* Formatting takes longer than anything else here: a second time only where the room was
- * too small.
+/* Formatting is the most expensive part of this file. So the text is formatted into the
+ * room that is left, and a second time only if that was too small.
  */
 void seq_vprintf(struct seq *s, const char *fmt, va_list args)
 {

@@ -1,11 +1,11 @@
-/* seq.h - a text that grows: where every file and every command prints to.
+/* seq.h - a text that grows: every file and every command prints into a seq.
  *
- * Two uses of one type. Without @drain the text is kept, to be read afterwards: a file's
- * content, the buffer between two stages of a pipe. With @drain the text is on its way
- * somewhere, a console say, and only what does not make a whole line yet is kept.
+ * Without @drain the seq keeps the text until it is read: the content of a file, or the
+ * buffer between two stages of a pipe. With @drain the text goes on to another place,
+ * such as a console, and the seq keeps only the last line until it is complete.
  *
- * The first failure sticks: later output is dropped and seq.err says why, so that callers
- * print without looking and ask once, at the end.
+ * After the first failure all later output is dropped, and seq.err keeps the errno. So
+ * callers print without checks, and check seq.err once, at the end.
  *
  * Locks: none; a seq belongs to one thread at a time.
  */
@@ -17,39 +17,41 @@
 #include <stddef.h>
 
 struct seq {
-    char *text; /* @len bytes, NUL behind them; NULL while nothing was written */
+    char *text; /* @len bytes and a NUL; NULL until the first write */
     size_t len;
     size_t cap;                  /* bytes allocated */
-    int err;                     /* 0 or a negative errno: output was lost */
-    void (*drain)(struct seq *); /* called after a write that completed a line: hands
-                                    lines on and removes them with seq_remove() */
-    void *priv;                  /* of the owner of @drain */
+    int err;                     /* 0, or a negative errno after output was lost */
+    void (*drain)(struct seq *); /* called after a write that completed a line. It sends
+                                  * the complete lines on, and removes them with
+                                  * seq_remove() */
+    void *priv;                  /* for @drain */
 };
 
 /* seq_init - make @s empty; @drain may be NULL. */
 void seq_init(struct seq *s, void (*drain)(struct seq *), void *priv);
-/* seq_free - give the memory back and leave @s empty, @drain unchanged. */
+/* seq_free - free the text and make @s empty. @drain and @priv stay. */
 void seq_free(struct seq *s);
 
-/* seq_write - append @len bytes, any bytes.
+/* seq_write - append @len bytes of any value.
  * seq_puts - append a string.
- * seq_printf, seq_vprintf - append formatted text, of any length.
+ * seq_printf, seq_vprintf - append formatted text of any length.
  *
- * Return:  nothing; -ENOMEM goes to seq.err, and then nothing of the piece was appended.
+ * Return:  nothing. Without memory seq.err becomes -ENOMEM, and the call appends nothing.
  */
 void seq_write(struct seq *s, const char *text, size_t len);
 void seq_puts(struct seq *s, const char *text);
 void seq_printf(struct seq *s, const char *fmt, ...) PRINTF(2, 3);
 void seq_vprintf(struct seq *s, const char *fmt, va_list args) PRINTF(2, 0);
 
-/* seq_resize - make the text @len bytes long: cut it, or lengthen it with NULs.
+/* seq_resize - set the length of the text to @len bytes: cut it, or append NULs.
  *
- * Return:  0; -ENOMEM and nothing changed; seq.err is left alone.
+ * Return:  0; -ENOMEM and the text is unchanged. seq.err is never changed.
  */
 int seq_resize(struct seq *s, size_t len);
 
-/* seq_remove - drop the first @len bytes. @len: 0..s->len. */
+/* seq_remove - remove the first @len bytes. @len: 0..s->len. */
 void seq_remove(struct seq *s, size_t len);
 
-/* seq_str - the text as a string, "" when there is none; valid until the next write. */
+/* seq_str - return the text as a string, "" if there is none; valid until the next write.
+ */
 const char *seq_str(const struct seq *s);

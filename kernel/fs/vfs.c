@@ -1,9 +1,9 @@
-/* vfs.c - files: open, read, write, close; and what is in a directory.
+/* vfs.c - opens, reads, writes and closes files, and lists directories.
  *
- * A file opened for reading has its text taken once, at the open, so that reading it in
- * pieces shows one moment. Subsystems' callbacks are called between, not under, the lock.
- * vfs_open, vfs_read and vfs_write are the places where people put their first probes:
- * every read and write of a file passes through them.
+ * An open for reading copies the whole text once, so reads of several pieces see the text
+ * of one moment. The lock is not held while a callback of a subsystem runs. vfs_open,
+ * vfs_read and vfs_write are good places for first probes: every read and write of a file
+ * passes through them.
  */
 #include "kernel/fs/vfs.h"
 
@@ -47,7 +47,7 @@ static int check_access(const struct vfs_node *node, unsigned flags)
     return 0;
 }
 
-/* The node of @path, with one more user. */
+/* take_node - find the node of @path, and count one more user of it. */
 static int take_node(const char *path, unsigned flags, struct vfs_node **out)
 {
     int err;
@@ -103,7 +103,9 @@ static int take_text(struct vfs_node *node, struct seq *text)
     return err;
 }
 
-/* open_node - file->node, which has this user: it is dropped on failure. */
+/* open_node - open file->node, of which the caller has counted a user. On failure this
+ * user is dropped.
+ */
 static int open_node(struct file *file, unsigned flags)
 {
     int err = 0;

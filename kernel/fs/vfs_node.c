@@ -1,7 +1,8 @@
-/* vfs_node.c - the tree of names: walking it, adding to it, taking away.
+/* vfs_node.c - finds, adds and removes the nodes of the tree.
  *
- * All names are in one table by their hash, since a directory may have thousands.
- * Owns all nodes and counts what /tmp uses. Everything here runs under vfs_mutex.
+ * All names are in one hash table, because a directory may have thousands of entries.
+ * This file owns all nodes, and counts what /tmp uses. All of its functions run under
+ * vfs_mutex.
  */
 #include "kernel/fs/vfs_node.h"
 
@@ -17,14 +18,14 @@
 
 struct mutex vfs_mutex = MUTEX_INIT(vfs_mutex);
 
-#define BUCKETS_SHIFT 10 /* an event of the tracer has seven names */
+#define BUCKETS_SHIFT 10 /* many: each event of the tracer adds seven names */
 
 static struct {
     struct list buckets[1u << BUCKETS_SHIFT];
     struct vfs_node *root;
     struct vfs_node *tmp;
-    unsigned tmp_nodes; /* below /tmp, removed ones that are still open included */
-    size_t tmp_bytes;   /* in them */
+    unsigned tmp_nodes; /* /tmp, nodes below it, and removed nodes that are open */
+    size_t tmp_bytes;   /* bytes in these nodes */
 } tree;
 
 struct vfs_node *vfs_node_root(void)
@@ -37,7 +38,7 @@ struct vfs_node *vfs_node_tmp(void)
     return tree.tmp;
 }
 
-/* bucket_of - where an entry of @dir is whose name has that hash. */
+/* bucket_of - return the list for an entry of @dir with that hash of its name. */
 static struct list *bucket_of(const struct vfs_node *dir, uint32_t hash)
 {
     hash = (hash ^ (uint32_t)((uintptr_t)dir >> 4)) * 2654435769u;
@@ -113,7 +114,9 @@ static int step_into(struct vfs_node **at, const char *name, size_t len)
     return 0;
 }
 
-/* The component at *path, which is moved behind it and the slashes that follow. */
+/* next_component - take the component at *path. *path moves behind the component and the
+ * slashes that follow it. Return: its length.
+ */
 static size_t next_component(const char **path, const char **name)
 {
     size_t len = strcspn(*path, "/");

@@ -1,4 +1,4 @@
-/* vfs_tree.c - whole trees of subsystems' files, and the directories people make. */
+/* vfs_tree.c - adds and removes trees of subsystems' files, and directories in /tmp. */
 #include "kernel/base/err.h"
 #include "kernel/fs/vfs_node.h"
 
@@ -6,7 +6,7 @@
 
 /* -- trees of subsystems ------------------------------------------------------------- */
 
-/* The directory @name in *dir, made when it is missing; *dir becomes that one. */
+/* enter_dir - set *dir to its directory @name, which is made if it does not exist. */
 static int enter_dir(struct vfs_node **dir, const char *name, size_t len,
                      struct list *batch)
 {
@@ -25,7 +25,7 @@ static int enter_dir(struct vfs_node **dir, const char *name, size_t len,
     return 0;
 }
 
-/* Go down @path from *dir, through all of its components or all but the last. */
+/* enter_path - go down @path from *dir, through all components or all but the last. */
 static int enter_path(struct vfs_node **dir, const char **path, bool whole,
                       struct list *batch)
 {
@@ -73,7 +73,9 @@ static int add_files(const char *path, const struct vfs_file *files, size_t coun
     return err;
 }
 
-/* The batch is done: its nodes stay, or go again, what was made last first. */
+/* end_batch - end a batch: keep its nodes, or remove them. The last one is removed first,
+ * so a node that is removed has no children.
+ */
 static void end_batch(struct list *batch, bool stay)
 {
     while (!list_empty(batch)) {
@@ -130,8 +132,9 @@ INIT int vfs_add_alias(const char *path, const char *target)
     return err;
 }
 
-/* The node after @node when the subtree of @top is walked from above; NULL: it was the
- * last. No recursion: a path may be deeper than a stack.
+/* next_below - return the node after @node in a walk of the subtree of @top in which each
+ * directory comes before its children; NULL: @node is the last one. The walk is not
+ * recursive, because a path may be too deep for the stack.
  */
 static struct vfs_node *next_below(struct vfs_node *node, struct vfs_node *top)
 {
@@ -220,7 +223,7 @@ int vfs_remove_files(uintptr_t start, uintptr_t end)
     return err;
 }
 
-/* -- what people make and remove ----------------------------------------------------- */
+/* -- directories and files in /tmp --------------------------------------------------- */
 
 static int mkdir_locked(const char *path)
 {

@@ -1,4 +1,6 @@
-/* work.c - runs workloads by name, and what they share: numbers, checksums, threads. */
+/* work.c - runs workloads by name, and has the functions that they share: random numbers,
+ * checksums, threads.
+ */
 #include "kernel/work/work.h"
 
 #include "kernel/base/err.h"
@@ -15,9 +17,9 @@
 
 extern const struct workload workloads_start[], workloads_end[];
 
-static struct mutex running = MUTEX_INIT(running); /* held by the one run there may be */
+static struct mutex running = MUTEX_INIT(running); /* held during the one run */
 
-/* Of that run; written before and after it. */
+/* The @stop and @arg of this run. Written before and after the run only. */
 static struct {
     bool (*fn)(void *arg);
     void *arg;
@@ -62,13 +64,13 @@ void work_mix(struct work *w, uint64_t value)
     w->checksum = work_hash(w->checksum ^ value);
 }
 
-/* -- tables of loaded code ------------------------------------------------------------ */
+/* -- tables of loaded code ----------------------------------------------------------- */
 
 struct table {
     struct table *next;
     const struct workload *start, *end;
-    unsigned users; /* runs that have found one here */
-    bool going;     /* no run finds one any more */
+    unsigned users; /* runs that have taken a workload of this table */
+    bool going;     /* further runs cannot take one */
 };
 
 static struct mutex tables_lock = MUTEX_INIT(tables_lock);
@@ -119,7 +121,7 @@ int workload_remove(const struct workload *loads)
     return err;
 }
 
-/* take - one of loaded code, by name; its table stays until give(). */
+/* take - find a workload of loaded code by name. Its table stays until give(). */
 static const struct workload *take(const char *name, struct table **from)
 {
     const struct workload *found = NULL;
@@ -145,9 +147,10 @@ static void give(struct table *t)
     mutex_unlock(&tables_lock);
 }
 
-/* -- which there are ----------------------------------------------------------------- */
+/* -- the workloads of the image ------------------------------------------------------ */
 
-/* The name that comes next after @name in the alphabet; NULL starts it. */
+/* next_after - return the workload after @name in the alphabet; for NULL the first one.
+ */
 static const struct workload *next_after(const char *name)
 {
     const struct workload *best = NULL;
@@ -181,7 +184,9 @@ static const struct workload *find(const char *name)
 
 /* -- running them -------------------------------------------------------------------- */
 
-/* Run one with @w prepared but for what is its own; print its line. */
+/* run_one - run a workload, and print its line. The caller has set the fields of @w that
+ * all workloads of a run share.
+ */
 static int run_one(const struct workload *load, struct work *w)
 {
     int err;

@@ -1,8 +1,9 @@
-/* work.h - named workloads: work that runs every part of the kernel on demand.
+/* work.h - named workloads: they run every part of the kernel on demand, for tests of
+ * probes.
  *
- * Probes are tried on them. Each does the same work for the same seed, whatever the number
- * of CPUs, and proves it by a checksum; and it counts its calls of the function that it is
- * about, so that the hits of a probe there can be compared.
+ * For the same seed a workload does the same work, whatever the number of CPUs, and a
+ * checksum proves it. A workload that is about one function counts its own calls of it,
+ * so this number can be compared with the hits of a probe there.
  *
  *     static int pages_run(struct work *w)
  *     {
@@ -23,16 +24,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One run. Belongs to the thread that runs the workload. */
+/* One run of a workload. Belongs to the thread that runs it. */
 struct work {
     uint64_t seed;
     uint64_t random;      /* state of work_random() */
-    uint64_t checksum;    /* no times, no addresses */
+    uint64_t checksum;    /* must not depend on times or addresses */
     uint64_t calls;       /* how often @function was called by this run */
-    const char *function; /* what the workload is about; NULL: of no function alone */
-    int argc;             /* what followed NAME on the command line, the seed included */
+    const char *function; /* the function that the workload is about; NULL: none */
+    int argc;             /* the words behind NAME on the command line, SEED included */
     char **argv;
-    struct seq *out; /* for further output; the result line is printed by workload_run */
+    struct seq *out; /* for further output; workload_run() prints the result line */
 };
 
 struct workload {
@@ -41,78 +42,88 @@ struct workload {
     int (*run)(struct work *w);
 };
 
-/* WORKLOAD - make a workload known, from any object of the image.
+/* WORKLOAD - define a workload, in any source file of the image.
  * @id:   its name, an identifier
- * @fn:   int fn(struct work *); 0 or a negative errno
+ * @fn:   int fn(struct work *); returns 0 or a negative errno
  */
 #define WORKLOAD(id, fn, text)                                                           \
     static const struct workload workload_##id USED SECTION(".workloads")                \
         ALIGNED(8) = { #id, text, fn }
 
-/* workload_run - run one by name, or "all" of them; prints
+/* workload_run - run the workload @name, or all of them if @name is "all". Print
  *     NAME: checksum 0x0123456789abcdef calls N of FUNCTION
- * and, after "all", a line with their common checksum.
- * @argv:  @argc words: [SEED [ARG...]]; the seed is 1 when not given
- * @out:   where the lines go
- * @stop:  asked with @arg between two workloads and during long ones, by any thread: is the
- *         run to end early? NULL: never
+ * and, after "all", a line with one checksum over all of them.
+ * @argv:  @argc words: [SEED [ARG...]]; the seed is 1 when it is not given
+ * @out:   receives the lines
+ * @stop:  tells whether the run is to end early. Any thread of the run may call it, with
+ *         @arg, between two workloads and during long workloads. NULL: never
  *
- * One run at a time in the whole kernel; others wait.
+ * The kernel does one run at a time; further callers wait.
  * Locks:   takes the workload mutex.
- * Return:  0; -ENOENT no such workload; -EINVAL not a number; -EINTR it was to end early;
- *          or the workload's failure.
+ * Return:  0; -ENOENT no such workload; -EINVAL SEED is not a number; -EINTR the run has
+ *          ended early; or the errno of the workload.
  */
 int workload_run(const char *name, int argc, char **argv, struct seq *out,
                  bool (*stop)(void *arg), void *arg);
 
-/* work_stop - for loops that may take long: -EINTR when the run is to end early, else 0.
+/* work_stop - for loops that may take long: return -EINTR if the run is to end early,
+ * else 0.
  * Context: any thread of the run.
  */
 int work_stop(void);
 
-/* workload_add - @count more, from loaded code; @loads stays until workload_remove().
- * workload_remove - they are unknown from now on. @loads: as then; unknown ones are no error
+/* workload_add - add the @count workloads of loaded code; @loads is borrowed until
+ * workload_remove().
+ * workload_remove - remove them. @loads: as for workload_add(); it is no error if they
+ * are unknown
  *
  * Context: thread.
- * Return:  0; -ENOMEM; -EBUSY one of them runs or is about to: it is to be called again.
+ * Return:  0; -ENOMEM; -EBUSY one of them runs or is about to run. None of them can be
+ *          started again; the caller has to repeat the call.
  */
 int workload_add(const struct workload *loads, size_t count);
 int workload_remove(const struct workload *loads);
 
-/* workload_get - the workload at @idx in the order of names; NULL behind the last. */
+/* workload_get - return the workload at @idx in the order of names; NULL: there is none.
+ */
 const struct workload *workload_get(unsigned idx);
 
-/* work_random - the next number of the run's own stream, which depends on the seed only.
- * work_mix - make @value part of the checksum; the order of the calls counts.
+/* work_random - return the next random number of the run, which depends on the seed only.
+ * work_mix - make @value part of the checksum. The order of these calls changes the
+ * checksum.
  */
 uint64_t work_random(struct work *w);
 void work_mix(struct work *w, uint64_t value);
 
-/* work_next - the same stream, its @state kept by the caller, a task for instance. */
+/* work_next - return the next random number of the caller's own @state, of a task for
+ * instance.
+ */
 uint64_t work_next(uint64_t *state);
 
-/* work_hash - a number scrambled: equal for equal, spread for different. Any context. */
+/* work_hash - scramble a number: equal numbers have equal results, and similar numbers
+ * have very different ones. Context: any.
+ */
 uint64_t work_hash(uint64_t x);
-/* work_hash_text - the same of @len bytes. */
+/* work_hash_text - scramble @len bytes in the same way. Context: any. */
 uint64_t work_hash_text(const char *text, uint64_t len);
 
-#define WORK_TASKS 8 /* tasks of work_spread, on any number of CPUs */
+#define WORK_TASKS 8 /* tasks of work_spread(), whatever the number of CPUs */
 
-/* One of the parts that work_spread() runs at the same time. */
+/* One of the tasks that work_spread() runs at the same time. */
 struct work_task {
     unsigned idx;    /* 0..WORK_TASKS-1 */
-    uint64_t seed;   /* its own, from the run's seed and idx */
+    uint64_t seed;   /* its own seed, made from the run's seed */
     uint64_t result; /* for the checksum */
-    uint64_t calls;  /* added to work.calls */
-    int err;         /* 0 or a negative errno: fails the run */
-    void *shared;    /* as given to work_spread */
+    uint64_t calls;  /* work_spread() adds it to work.calls */
+    int err;         /* 0, or a negative errno, with which the run fails */
+    void *shared;    /* the @shared of work_spread() */
     int (*fn)(struct work_task *);
 };
 
-/* work_spread - run @fn in WORK_TASKS threads, task i pinned to CPU i modulo the number of
- * CPUs; wait for all of them, then mix their results in the order of their idx.
- * @shared:  handed to every task
+/* work_spread - run @fn in WORK_TASKS threads, with task i pinned to CPU i modulo the
+ * number of CPUs. Wait for all of them, then mix their results in the order of their idx.
+ * @shared:  the same for all tasks
  *
- * Return:  0; -ENOMEM; or the first task's failure.
+ * Return:  0; -ENOMEM; or the errno of the first task that failed.
  */
 int work_spread(struct work *w, int (*fn)(struct work_task *), void *shared);

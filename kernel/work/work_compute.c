@@ -1,5 +1,5 @@
-/* work_compute.c - workloads that only compute: many calls of small functions of the
- * workload's own, so that no calls from elsewhere mix with these.
+/* work_compute.c - workloads that only compute: they call small functions of this file
+ * very often. No other code calls these functions, so no other calls are counted.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -13,7 +13,7 @@
 
 #define SORT_COUNT 300
 
-static uint64_t compares; /* by the one run there is */
+static uint64_t compares; /* calls of sort_compare() in this run */
 
 static NOINLINE int sort_compare(const void *a, const void *b)
 {
@@ -48,7 +48,7 @@ WORKLOAD(sort, sort_run, "sort numbers");
 
 /* -- hash: a table of words ---------------------------------------------------------- */
 
-#define HASH_SLOTS 256 /* a power of two, more than are ever put in */
+#define HASH_SLOTS 256 /* a power of two, larger than the number of different keys */
 
 static NOINLINE unsigned hash_insert(uint64_t *slots, uint64_t key)
 {
@@ -121,8 +121,8 @@ WORKLOAD(matrix, matrix_run, "threads on all CPUs multiply matrices");
 
 /* -- recursion ----------------------------------------------------------------------- */
 
-/* Two calls of itself on every level, and something to do after each: the compiler cannot
- * make a loop of it. Counts its calls in *@calls.
+/* recurse - call itself twice on every level. The function still has work to do after
+ * each call, so the compiler cannot make a loop of it. It counts its calls in *@calls.
  */
 static NOINLINE uint64_t recurse(unsigned depth, uint64_t x, uint64_t *calls)
 {

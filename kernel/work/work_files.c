@@ -15,7 +15,7 @@ static void fill(char *text, size_t len, uint64_t *state)
         text[i] = (char)('a' + work_next(state) % 26);
 }
 
-/* Write @text into @path in pieces of @step bytes. */
+/* put - write @text to @path in pieces of @step bytes. */
 static int put(struct work_task *t, const char *path, const char *text, size_t step)
 {
     struct file file = { .flags = VFS_WRITE | VFS_TRUNC };
@@ -36,7 +36,9 @@ static int put(struct work_task *t, const char *path, const char *text, size_t s
     return done < 0 ? (int)done : 0;
 }
 
-/* Read all of @path in pieces of @step bytes, up to 64, into the task's result. */
+/* get - read all of @path in pieces of @step bytes, 64 at most, and mix it into
+ * t->result.
+ */
 static int get(struct work_task *t, const char *path, size_t step)
 {
     struct file file = { .flags = VFS_READ };
@@ -58,7 +60,9 @@ static int get(struct work_task *t, const char *path, size_t step)
     return (int)len;
 }
 
-/* Each task has a file of its own; what it does with it depends on its seed only. */
+/* own_path - the path of the task's own file. No other task uses the file, so its content
+ * depends only on the seed of the task.
+ */
 static void own_path(const struct work_task *t, char path[PATH_LEN])
 {
     snprintf(path, PATH_LEN, "/tmp/work.%u", t->idx);
@@ -66,7 +70,9 @@ static void own_path(const struct work_task *t, char path[PATH_LEN])
 
 /* -- vfs: reading -------------------------------------------------------------------- */
 
-/* Only the calls of vfs_read() count here. */
+/* make_file - write the file. This workload counts only calls of vfs_read(), so the count
+ * of the writes is dropped.
+ */
 static int make_file(struct work_task *t, const char *path)
 {
     char text[FILE_LEN];
@@ -119,7 +125,7 @@ static int write_task(struct work_task *t)
         calls = t->calls;
         if (!err)
             err = get(t, path, 64);
-        t->calls = calls; /* of vfs_write() */
+        t->calls = calls; /* count only calls of vfs_write() */
         if (!err)
             err = work_stop();
     }

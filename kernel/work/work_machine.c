@@ -1,5 +1,5 @@
-/* work_machine.c - workloads about the machine: time, calls of other CPUs, standstill,
- * quiescence.
+/* work_machine.c - workloads about the machine: time, calls of functions on other CPUs,
+ * stop_machine() and quiesce().
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -99,7 +99,7 @@ static int stop_run(struct work *w)
 }
 WORKLOAD(stop, stop_run, "act while all other CPUs stand still");
 
-/* -- quiesce: until every thread was outside ----------------------------------------- */
+/* -- quiesce: wait until every thread was outside of removable code ------------------ */
 
 static int quiesce_run(struct work *w)
 {

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* -- heap: blocks of all sizes, held for different times ----------------------------- */
+/* -- heap: blocks of all sizes, freed in another order than they were taken ---------- */
 
 #define HEAP_BLOCKS 16
 #define HEAP_BLOCK_MAX 6000
@@ -21,7 +21,7 @@ struct held {
     uint8_t mark;
 };
 
-/* Free a block whose bytes must be as they were left. */
+/* let_go - free a block, and check that its bytes have not changed. */
 static int let_go(struct held *h)
 {
     int err = 0;
@@ -143,10 +143,10 @@ static int map_run(struct work *w)
 }
 WORKLOAD(map, map_run, "map memory, make it read-only, unmap it on all CPUs");
 
-/* -- fault: copies that meet a bad address ------------------------------------------- */
+/* -- fault: copies from bad addresses ------------------------------------------------ */
 
-/* The 2 MiB below the image are never mapped; the other two are not canonical and the
- * zero page.
+/* The 2 MiB below the image are never mapped. The second address is not canonical, and
+ * the third one is in the zero page.
  */
 static const uintptr_t bad_addresses[] = { KERNEL_VMA + 0x1000, 0x8000000000000000,
                                            0x10 };

@@ -1,6 +1,7 @@
-/* work_special.c - a workload about a function that the compiler has made special copies
- * of: gcc gives them names of their own, weigh.constprop.0 or weigh.isra.0, and so does a
- * kernel that is built with all optimizations. Only this file is; see the Makefile.
+/* work_special.c - a workload about a function of which the compiler makes a special
+ * copy. gcc gives such copies names like weigh.constprop.0 or weigh.isra.0. A kernel
+ * built with all optimizations has many of them; here, only this file is built so, see
+ * the Makefile.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/ksyms.h"
@@ -12,8 +13,9 @@ struct load {
     uint64_t amount, unused[7];
 };
 
-/* Every caller passes the same @scale, and only one field of @load is read: both are
- * reasons for the compiler to leave a parameter out.
+/* weigh - compute a sum. Every caller passes the same @scale, and the function reads only
+ * one field of @load. Each is a reason for the compiler to make a copy without that
+ * parameter.
  */
 static NOINLINE uint64_t weigh(const struct load *load, uint64_t scale)
 {
@@ -24,7 +26,7 @@ static NOINLINE uint64_t weigh(const struct load *load, uint64_t scale)
     return sum;
 }
 
-/* What weigh() is called in this image. */
+/* name_of_weigh - return the name that weigh() has in this image. */
 static const char *name_of_weigh(void)
 {
     char base[16];

@@ -95,7 +95,7 @@ static const char *const known[] = {
     "strcmp",   "copy_nofault", "workload_run", "linux_proc_banner"
 };
 
-/* Addresses differ from build to build and stay out of the checksum. */
+/* The checksum must not contain addresses, because they differ from build to build. */
 static int symbols_run(struct work *w)
 {
     w->function = "ksyms_find";

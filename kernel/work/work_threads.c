@@ -1,11 +1,11 @@
-/* work_threads.c - workloads about threads: made, ended, switched, asleep, waiting. */
+/* work_threads.c - workloads about threads: they start, end, switch, sleep and wait. */
 #include "kernel/base/err.h"
 #include "kernel/sync/mutex.h"
 #include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"
 #include "kernel/work/work.h"
 
-/* -- fork: one thread, made and ended ------------------------------------------------ */
+/* -- fork: one thread starts and ends ------------------------------------------------ */
 
 static int exit_with_arg(void *arg)
 {
@@ -32,7 +32,7 @@ static int fork_run(struct work *w)
 }
 WORKLOAD(fork, fork_run, "create one thread, which exits, and join it");
 
-/* -- exit: many threads with stacks of different size -------------------------------- */
+/* -- exit: many threads with stacks of different sizes end --------------------------- */
 
 #define EXIT_THREADS 24
 
@@ -67,7 +67,7 @@ static int exit_run(struct work *w)
 }
 WORKLOAD(exit, exit_run, "create threads with stacks of different size, which exit");
 
-/* -- switch: threads on every CPU that give it up all the time ----------------------- */
+/* -- switch: threads on every CPU give it up again and again ------------------------- */
 
 static int switch_task(struct work_task *t)
 {
@@ -86,7 +86,7 @@ static int switch_run(struct work *w)
 }
 WORKLOAD(switch, switch_run, "threads on all CPUs give up the CPU again and again");
 
-/* -- sleep: threads on every CPU that sleep for different times ---------------------- */
+/* -- sleep: threads on every CPU sleep for different times --------------------------- */
 
 static int sleep_task(struct work_task *t)
 {
@@ -107,7 +107,7 @@ static int sleep_run(struct work *w)
 }
 WORKLOAD(sleep, sleep_run, "threads on all CPUs sleep for up to 3 ms");
 
-/* -- mutex: threads on every CPU that change one number ------------------------------ */
+/* -- mutex: threads on every CPU change one number ----------------------------------- */
 
 struct contended {
     struct mutex lock;
@@ -115,8 +115,9 @@ struct contended {
     uint64_t changes; /* [lock] */
 };
 
-/* The number is read, the CPU given up now and then, and the number written: only
- * exclusion makes the sum right. The sum does not depend on the order of the additions.
+/* mutex_task - read the number, give up the CPU now and then, and write the new number.
+ * The sum is right only if the mutex excludes the other threads. The order of the
+ * additions does not change the sum.
  */
 static int mutex_task(struct work_task *t)
 {
@@ -152,12 +153,12 @@ static int mutex_run(struct work *w)
 }
 WORKLOAD(mutex, mutex_run, "threads on all CPUs add to one number under a mutex");
 
-/* -- wait: a token goes round through threads on every CPU --------------------------- */
+/* -- wait: threads on every CPU pass on a token -------------------------------------- */
 
 struct token {
     struct wait_queue queue;
-    unsigned turn;   /* whose it is; written by its owner only */
-    uint64_t passed; /* by the owner of the token only */
+    unsigned turn;   /* idx of the task that has the token; only this task writes */
+    uint64_t passed; /* changed only by the task that has the token */
 };
 
 static int wait_task(struct work_task *t)

@@ -1,10 +1,11 @@
 /* stdio.h - print into a buffer: the part of C11 "Input/output <stdio.h>" that needs no
  * files.
  *
- * A format may have: flags - + space # 0, width, precision, * for both, lengths hh h l ll z
- * t j, conversions d i u x X o c s p %. %p prints 0x and hexadecimal digits, also for NULL;
- * %s prints (null) for NULL; an unknown conversion is printed unchanged.
- * There is no floating point, because the kernel does not use those registers, and no %n.
+ * A format may have: flags - + space # 0, width, precision, * for both, lengths hh h l ll
+ * z t j, conversions d i u x X o c s p %. %p prints 0x and hexadecimal digits, also for
+ * NULL; %s prints (null) for NULL; an unknown conversion is printed unchanged. There is
+ * no floating point, because the kernel does not use the registers for it, and there is
+ * no %n.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* boot_probes.c - the boot argument probes=PLACE,...: probes that are there early enough to
- * be hit in functions that only boot calls (INIT).
+/* boot_probes.c - the boot argument probes=PLACE,...: sets probes so early that functions
+ * which only boot calls (INIT) are hit as well.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/console/shell.h"
@@ -12,7 +12,8 @@
 
 #define LIST_MAX 512
 
-/* A name that means nothing yet may be that of a module to come. */
+/* --pending: a name that no symbol has now may be that of a module that is loaded later.
+ */
 static INIT void add_one(const char *place)
 {
     char line[LIST_MAX + 32];

@@ -1,5 +1,5 @@
-/* commands.c - the console's `probe`: which subcommands there are, and the first four of
- * them: add, del, on, off.
+/* commands.c - the console's `probe`: the table of its subcommands, and five of them:
+ * add, ret, del, on and off.
  */
 #include "probes/console/commands.h"
 
@@ -34,7 +34,10 @@ int probe_usage(struct shell *sh, const struct probe_command *cmd, int argc, cha
 
 /* ---- add, ret ---- */
 
-/* add_new - @how: what kind of probe it is to be; NULL: it counts hits */
+/* add_new - add one probe.
+ * @how: called before the probe is registered, to choose its kind; NULL: the probe counts
+ *       hits
+ */
 static int add_new(struct shell *sh, const struct place *place, const char *name,
                    void (*how)(struct console_probe *cp))
 {
@@ -57,7 +60,7 @@ static int add_new(struct shell *sh, const struct place *place, const char *name
         return place_refused(sh, place, &why);
     }
     console_probe_add(cp);
-    optimize_run(); /* what is typed next finds what this probe is going to be */
+    optimize_run(); /* the next command finds the probe in its final form */
     if (cp->one_ptr->flags & KPROBE_FLAG_GONE)
         shell_printf(sh, "%s waits for %s\n", cp->name, place_own_text(at, place));
     else
@@ -130,7 +133,7 @@ static int ret_run(struct shell *sh, int argc, char **argv)
 
 static void ret_complete(struct shell_completion *c, int index)
 {
-    if (index <= 2) /* behind an option, the second */
+    if (index <= 2) /* the place is the first word, or the second one behind an option */
         shell_complete_symbols(c, index);
 }
 
@@ -144,7 +147,7 @@ const struct probe_command probe_command_ret = {
 
 static void add_complete(struct shell_completion *c, int index)
 {
-    if (index <= 3) /* behind two options, the third */
+    if (index <= 3) /* the place is the third word behind two options */
         place_complete(c, index);
 }
 
@@ -160,7 +163,9 @@ const struct probe_command probe_command_add = {
 
 typedef int (*named_fn)(struct shell *sh, struct console_probe *cp);
 
-/* tell_stopped - what has been done of @cp, and what of the list. */
+/* tell_stopped - print how much of @cp is done. The probes behind @cp in the list are not
+ * changed.
+ */
 static void tell_stopped(struct shell *sh, const struct console_probe *cp)
 {
     shell_error(sh, 0, "probe: stopped at %s: %zu of its %zu probes are off", cp->name,
@@ -178,7 +183,7 @@ static int do_one(struct shell *sh, struct console_probe *cp, named_fn fn)
     return err;
 }
 
-/* do_all - to those that come first in the list when it is stopped; else to all. */
+/* do_all - call @fn for all probes of the list, in order, or until the user stops it. */
 static int do_all(struct shell *sh, named_fn fn)
 {
     struct console_probe *cp = console_probe_next(NULL), *next;
@@ -323,7 +328,7 @@ static struct shell_command command = {
     .complete = probe_complete,
 };
 
-/* write_help - `help probe` has a line for each subcommand. */
+/* write_help - write the text of `help probe`, with a line for each subcommand. */
 static void write_help(void)
 {
     char line[SUBCOMMAND_LINE_MAX];

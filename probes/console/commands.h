@@ -1,17 +1,21 @@
-/* commands.h - the console's `probe`, one struct for each subcommand. */
+/* commands.h - declares the subcommands of the console's `probe`, one struct for each. */
 #pragma once
 
 #include "kernel/console/shell.h"
 
 struct probe_command {
     const char *name;
-    const char *usage; /* its arguments */
+    const char *usage; /* its arguments, as the usage line shows them */
     const char *help;  /* one line */
 
-    /* run - argv[0] is the first argument. Return: 0 or a negative errno, told already. */
+    /* run - do the subcommand. argv[0] is its first argument.
+     * Return: 0, or a negative errno after the function has told the user why.
+     */
     int (*run)(struct shell *sh, int argc, char **argv);
 
-    /* complete - offer what may stand for argument @index, from 1; NULL: nothing to offer. */
+    /* complete - offer the words that can stand for argument @index, counted from 1.
+     * NULL: there is nothing to offer.
+     */
     void (*complete)(struct shell_completion *c, int index);
 };
 
@@ -25,10 +29,12 @@ extern const struct probe_command probe_command_explain;
 extern const struct probe_command probe_command_xmc;
 extern const struct probe_command probe_command_watch;
 
-/* trace_add_command - the console's `trace`. Return: as shell_add_command(). */
+/* trace_add_command - add the command `trace` to the console. Return: as
+ * shell_add_command().
+ */
 int trace_add_command(void);
 
-/* probe_usage - tell how @cmd is called, and which of its @argc words is an option that it
- * does not have. Return: -EINVAL.
+/* probe_usage - print how @cmd is called. If one of the @argc words is an option that
+ * @cmd does not have, print that as well. Return: -EINVAL.
  */
 int probe_usage(struct shell *sh, const struct probe_command *cmd, int argc, char **argv);

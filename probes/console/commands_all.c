@@ -1,5 +1,6 @@
-/* commands_all.c - `probe all`: every instruction, or every entry, of many functions, put in
- * as one set. Instructions that the rules refuse are left out and counted by rule.
+/* commands_all.c - `probe all`: probes every instruction, or every entry, of many
+ * functions, and puts these probes into the list as one set. Instructions that the rules
+ * refuse are left out, and counted by rule.
  */
 #include "kernel/base/err.h"
 #include "probes/console/commands.h"
@@ -10,17 +11,17 @@
 
 #include <string.h>
 
-#define PROGRESS_STEP 64 /* functions between two looks at the console */
+#define PROGRESS_STEP 64 /* functions between two checks for Ctrl-C */
 
 struct all {
     struct shell *sh;
     const char *pattern;
     bool entries;
-    struct console_probe *cp; /* NULL while they are only counted */
-    uintptr_t done;           /* of walk_boundaries() */
+    struct console_probe *cp; /* NULL while the places are only counted */
+    uintptr_t done;           /* see walk_boundaries() */
     size_t functions, places;
     size_t refused[PROBE_REASON_COUNT];
-    int err; /* ends the walk */
+    int err; /* not 0: the walk ends */
 };
 
 /* ---- collect ---- */
@@ -41,7 +42,9 @@ static void take_insn(const struct insn *insn, void *arg)
     take_place(arg, insn->addr);
 }
 
-/* A function that does not decode to its end is taken as far as it does. */
+/* If a function cannot be decoded to its end, the instructions before that point are
+ * taken.
+ */
 static int take_insns(struct all *all, const struct plat_symbol *function)
 {
     int err = walk_boundaries(function, &all->done, take_insn, all);
@@ -111,7 +114,9 @@ static int register_all(struct all *all)
     return 0;
 }
 
-/* A set that has not registered anything is no entry of the list and has no name. */
+/* finish - put the set into the list and report, or free it. A set in which no probe is
+ * registered gets neither a place in the list nor a name.
+ */
 static int finish(struct all *all, int err)
 {
     bool stays = !err && all->cp->count;
@@ -127,7 +132,7 @@ static int finish(struct all *all, int err)
 
 static int set_all(struct all *all)
 {
-    int err = collect_places(all); /* how many */
+    int err = collect_places(all); /* counts the places */
 
     if (!err && !all->places)
         err = -ENOENT;
@@ -171,7 +176,7 @@ static int all_run(struct shell *sh, int argc, char **argv)
     }
     if (!all.pattern)
         all.pattern = "*";
-    err = census_get(sh, &text); /* now: with probes everywhere it takes a minute */
+    err = census_get(sh, &text); /* count now: with probes everywhere it takes a minute */
     if (err == -EINTR)
         return tell(&all, err);
     console_probe_lock();

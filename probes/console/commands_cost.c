@@ -1,6 +1,6 @@
-/* commands_cost.c - the part of `probe explain` about time: what a hit of this kind costs
- * here and now. Measured on a function that is there for it, since the instruction itself is
- * the program's to execute.
+/* commands_cost.c - the part of `probe explain` about time: measures what a hit of this
+ * kind costs on this machine now. The measurement probes a function of the benchmark and
+ * calls it, because only the program may execute the instruction itself.
  */
 #include "probes/bench/bench.h"
 #include "probes/console/commands_explain.h"
@@ -38,7 +38,7 @@ static const char *trap_kind(const struct explanation *e)
     }
 }
 
-/* kind_of - the name that `bench hit` has for it; NULL: none. */
+/* kind_of - return the name that `bench hit` has for hits of this kind; NULL: none. */
 static const char *kind_of(const struct explanation *e)
 {
     switch (e->jump.state) {
@@ -48,7 +48,7 @@ static const char *kind_of(const struct explanation *e)
     case JUMP_OFF:
         return trap_kind(e);
     default:
-        return NULL; /* such a probe would be a jump, elsewhere */
+        return NULL; /* at the benchmark's function such a probe would be a jump */
     }
 }
 

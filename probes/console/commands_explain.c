@@ -1,5 +1,5 @@
-/* commands_explain.c - `probe explain`: everything that decides what becomes of an address,
- * in words.
+/* commands_explain.c - `probe explain`: prints everything that decides which probe an
+ * address can carry.
  */
 #include "probes/console/commands_explain.h"
 #include "kernel/base/err.h"
@@ -58,7 +58,7 @@ void explain_print_bytes(struct shell *sh, const struct insn *insn)
     }
 }
 
-/* name_of - the mnemonic, or the class in parentheses for an instruction without a name. */
+/* name_of - write the mnemonic, or the class in parentheses if there is no mnemonic. */
 static const char *name_of(char text[INSN_MNEMONIC_MAX], const struct insn *insn)
 {
     if (!insn_mnemonic(text, insn))
@@ -115,8 +115,8 @@ void explain_print_rules(struct shell *sh, const char *head,
 
 /* ---- how it is run ---- */
 
-/* print_copy - up to the int3s that fill the cell. An int3 behind an instruction that falls
- * through is a part of the copy.
+/* print_copy - print the instructions of a cell up to the int3s that fill the rest of it.
+ * An int3 behind an instruction that falls through belongs to the copy.
  */
 static void print_copy(const struct report *r, const struct explain_copy *copy)
 {
@@ -146,7 +146,7 @@ static void print_jump_kind(const struct report *r, const struct explain_jump *j
         shell_printf(r->sh, "pad        0x%lx\n", j->pad);
 }
 
-/* print_jump - the best tier, or what keeps the address from it. */
+/* print_jump - print which jump the address has or can have, or why it has none. */
 static void print_jump(const struct report *r)
 {
     const struct explain_jump *j = &r->e.jump;
@@ -173,7 +173,9 @@ static void print_jump(const struct report *r)
     }
 }
 
-/* print_way - while a jump is there, a breakpoint is what is left behind it. */
+/* print_way - print how the instruction is run. If a jump is there, print as well how it
+ * is run when the jump becomes a breakpoint again.
+ */
 static void print_way(const struct report *r)
 {
     const struct explanation *e = &r->e;

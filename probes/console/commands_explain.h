@@ -1,6 +1,6 @@
-/* commands_explain.h - what the files of `probe explain` have in common.
+/* commands_explain.h - declares what the files of `probe explain` share.
  *
- * Facts are noted while the engine is locked, and printed later.
+ * These functions note facts while the engine is locked, and print them later.
  */
 #pragma once
 
@@ -19,45 +19,51 @@
 struct explain_rules {
     struct {
         enum probe_reason reason;
-        struct probe_reject why; /* err 0: it is kept */
+        struct probe_reject why; /* err 0: the rule is kept */
     } rule[EXPLAIN_RULES_MAX];
     size_t count;
 };
 
-/* explain_note_rule - append to the struct explain_rules @arg. A rule that does not fit is
- * lost.
- * explain_print_rules - a line for each, behind @head.
+/* explain_note_rule - append the result of one rule to the struct explain_rules @arg. A
+ * result for which there is no room is dropped.
+ * explain_print_rules - print a line for each rule, with @head in front.
  */
 void explain_note_rule(enum probe_reason rule, const struct probe_reject *why, void *arg);
 void explain_print_rules(struct shell *sh, const char *head,
                          const struct explain_rules *rules);
 
-/* explain_print_bytes - those of @insn, padded, so that what follows is in columns.
- * explain_print_insn - a line about it, behind @mark.
+/* explain_print_bytes - print the bytes of @insn, padded so that the text behind them is
+ * in columns.
+ * explain_print_insn - print a line about @insn, with @mark in front.
  */
 void explain_print_bytes(struct shell *sh, const struct insn *insn);
 void explain_print_insn(struct shell *sh, const char *mark, const struct insn *insn);
 
-/* explain_print_text - the bytes, whose they are, and what was done to them. */
+/* explain_print_text - print the bytes, the owner of each byte, and their latest changes.
+ */
 void explain_print_text(struct shell *sh, const struct explanation *e);
 
-/* explain_print_cost - what a hit costs, measured while the caller waits.
+/* explain_print_cost - measure what a hit costs, and print it. The caller waits
+ * meanwhile.
  * Context: thread, none of the engine's locks held.
  */
 void explain_print_cost(struct shell *sh, const struct explanation *e);
 
-/* What there is to say about one jump over several instructions. */
+/* All facts about a jump that would displace several instructions. */
 struct explain_region {
-    struct region plan;         /* as far as the rules allow */
-    struct explain_rules rules; /* of region.c */
-    bool is_open;               /* its jump is in the text, or is about to be */
-    char lines[REGION_LINES_MAX][REGION_LINE_MAX]; /* the picture */
+    struct region plan;         /* the plan, filled as far as the rules allow */
+    struct explain_rules rules; /* the results of the rules of region.c */
+    bool is_open;               /* the jump is in the text, or is about to be */
+    char lines[REGION_LINES_MAX][REGION_LINE_MAX]; /* the picture of region_draw() */
     size_t line_count;
 };
 
-/* explain_look_at_region - of an insertion address @addr, any address. @out: zeroed.
+/* explain_look_at_region - fill @out for the insertion address @addr, which may be any
+ * address.
+ * @out: zeroed by the caller
  * Locks: takes PLAT_PROBES.
- * explain_print_region - all of it. @why: why there can be no probe at all, or err 0
+ * explain_print_region - print all that @r holds.
+ * @why: why the address cannot carry a probe at all, or err 0
  */
 void explain_look_at_region(struct explain_region *out, uintptr_t addr);
 void explain_print_region(struct shell *sh, const struct explain_region *r,

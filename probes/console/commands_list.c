@@ -1,5 +1,5 @@
-/* commands_list.c - `probe list`, `probe blacklist`: what there is, and what there can never
- * be.
+/* commands_list.c - `probe list`, `probe hot` and `probe blacklist`: print the probes,
+ * the places with the most hits, and the text that can never carry a probe.
  */
 #include "kernel/base/err.h"
 #include "kernel/debug/params.h"
@@ -29,21 +29,23 @@ static const char *way_name(const struct kprobe *p)
 
 static const char *flags_text(const struct kprobe *p)
 {
-    if (p->flags & KPROBE_FLAG_GONE) /* without an address it never had any */
+    if (p->flags & KPROBE_FLAG_GONE) /* no address: the probe waits for its symbol */
         return p->addr ? " [GONE]" : " [PENDING]";
     if (p->flags & KPROBE_FLAG_TRIPPED)
-        return " [TRIPPED]"; /* switched off because its handler has faulted */
+        return " [TRIPPED]"; /* disabled because its handler has faulted */
     return p->flags & KPROBE_FLAG_DISABLED ? " [DISABLED]" : "";
 }
 
-/* print_returned - what the function at @addr has returned, by its type. */
+/* print_returned - print a value that the function at @addr has returned, by the type of
+ * the function.
+ */
 static void print_returned(struct shell *sh, uintptr_t addr, uint64_t value)
 {
     size_t len;
     const char *type = params_return(addr, &len);
-    unsigned unused = 64; /* high bits, which a function need not set */
+    unsigned unused = 64; /* high bits of the register that the function need not set */
 
-    if (!type || *type != 's' || len > 3) { /* an address, or not a signed number */
+    if (!type || *type != 's' || len > 3) { /* unsigned, a pointer or unknown */
         shell_printf(sh, " value=0x%lx", value);
         return;
     }
@@ -67,7 +69,9 @@ static void print_returns(struct shell *sh, uintptr_t addr,
                  READ_ONCE(returns->total_ns) / count);
 }
 
-/* print_line - its line, which is not ended. @missed: beside those of @p itself. */
+/* print_line - print the line of @p without its line end. @missed: misses that @p does
+ * not count itself.
+ */
 static void print_line(struct shell *sh, const char *name, const struct kprobe *p,
                        const char *place, uint64_t missed)
 {
@@ -92,7 +96,9 @@ static void print_single(struct shell *sh, const struct console_probe *cp)
     shell_printf(sh, "\n");
 }
 
-/* set_flags_text - [DISABLED], or how many of the set are. */
+/* set_flags_text - write " [DISABLED]" if all probes of the set are disabled, or how many
+ * of them are.
+ */
 static const char *set_flags_text(char *buf, size_t size, const struct console_probe *cp)
 {
     size_t off = console_probe_disabled(cp);
@@ -146,7 +152,7 @@ static void print_titles(struct shell *sh)
                  "HITS", "MISSES", "PLACE");
 }
 
-/* list_members - each probe of one entry. */
+/* list_members - print a line for each probe of the entry @name. */
 static int list_members(struct shell *sh, const char *name)
 {
     const struct console_probe *cp;
@@ -188,10 +194,10 @@ const struct probe_command probe_command_list = {
 
 /* ---- hot ---- */
 
-#define HOT_LINES 10 /* lines, unless told */
+#define HOT_LINES 10 /* lines, if the user gives no number */
 #define HOT_MAX 100
 
-/* The most hit, in order. */
+/* The probes with the most hits, in descending order. */
 struct hot {
     struct {
         const char *name;
@@ -217,7 +223,8 @@ static void hot_offer(struct hot *hot, const char *name, const struct kprobe *p)
     hot->row[i].hits = hits;
 }
 
-/* hot_find - among the probes of the console, each of a set by itself, and those of events.
+/* hot_find - offer all probes of the console, those of sets one by one, and the probes of
+ * events.
  */
 static void hot_find(struct hot *hot)
 {
@@ -267,8 +274,8 @@ struct sum {
     size_t count, bytes;
 };
 
-/* print_range_reason - a part of a function is named by where it begins, so function+0x0 is
- * not all of it.
+/* print_range_reason - print a range of the blacklist. A part of a function is printed as
+ * function+OFFSET, even with offset 0: a name alone means the whole function.
  */
 static void print_range_reason(const struct plat_symbol *function,
                                const struct nokprobe_range *range, void *arg)

@@ -1,6 +1,6 @@
-/* commands_region.c - the part of `probe explain` about regions: what a single jump would
- * displace, which bytes no jump may lead to, and each rule. Asked of any address, whichever
- * method is chosen now.
+/* commands_region.c - the part of `probe explain` about regions: prints the instructions
+ * that a single jump would displace, the bytes to which no branch may lead, and the
+ * result of each rule. This works for any address, whichever kind of jumps is chosen now.
  */
 #include "kernel/base/err.h"
 #include "probes/console/commands_explain.h"
@@ -31,7 +31,7 @@ void explain_look_at_region(struct explain_region *out, uintptr_t addr)
     out->is_open = site && region_is_open(site);
     region_each_rule(addr, &out->plan, explain_note_rule, &out->rules);
     region_draw(addr, note_line, out);
-    reclaim_rest(); /* what decoding remembers */
+    reclaim_rest(); /* free what decoding has cached */
     plat_unlock(PLAT_PROBES);
 }
 

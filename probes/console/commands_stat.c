@@ -1,5 +1,5 @@
-/* commands_stat.c - `probe stat`: NAME VALUE, one a line, for tools. The names are listed in
- * docs/probe-command.md and keep their meaning.
+/* commands_stat.c - `probe stat`: prints one NAME VALUE a line, for tools. The names are
+ * listed in docs/probe-command.md and keep their meaning.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -60,8 +60,9 @@ static void count_site(struct site *site, void *arg)
     }
 }
 
-/* print_jumps - of all instructions that could carry a probe at all; those which could not
- * beside it. [PROBE_OK] are waiting.
+/* print_jumps - print how many instructions have a jump, of all that may carry a probe.
+ * The share of text that is on the blacklist is printed apart. no_jump[PROBE_OK] counts
+ * the sites that wait for the optimizer.
  */
 static void print_jumps(struct shell *sh, const struct count *c,
                         const struct census *text)
@@ -97,7 +98,7 @@ static void print_optimizer(struct shell *sh, const struct count *c)
     print(sh, "pads.frames", pad_frames());
 }
 
-/* print_memory - by what it is for. */
+/* print_memory - print the memory of the engine by its purpose. */
 static void print_memory(struct shell *sh, size_t sites)
 {
     size_t registry, slots, specialized, pads, all;
@@ -140,7 +141,7 @@ static void print_probes(struct shell *sh, const struct census *text)
 
 /* ---- hits ---- */
 
-/* What hits of the tracer's events have lost, by cause. */
+/* Print how many events the tracer has, and how much their hits have lost, by cause. */
 static void print_events(struct shell *sh)
 {
     uint64_t lost[LIVE_LOSSES] = { 0 }, events = 0;
@@ -158,7 +159,7 @@ static void print_events(struct shell *sh)
         print_stat_part(sh, "trace", live_loss_name(cause), lost[cause]);
 }
 
-/* print_watches - hits of those that the console has set. */
+/* print_watches - print the hits of the watches that the console has set. */
 static void print_watches(struct shell *sh)
 {
     struct console_probe *cp = NULL;

@@ -1,5 +1,5 @@
-/* commands_text.c - the part of `probe explain` about bytes: whose each is, and what was done
- * to it lately.
+/* commands_text.c - the part of `probe explain` about bytes: prints the owner of each
+ * byte, and the latest changes.
  */
 #include "probes/console/commands_explain.h"
 #include "probes/console/place.h"
@@ -31,7 +31,7 @@ static bool is_same_byte(const struct explain_byte *a, const struct explain_byte
     return a->owner == b->owner && a->jump == b->jump && a->reader == b->reader;
 }
 
-/* print_run - bytes @first up to @end, which are the same one's. */
+/* print_run - print bytes @first up to @end, which have the same owner. */
 static void print_run(struct shell *sh, const struct explanation *e, size_t first,
                       size_t end)
 {
@@ -77,7 +77,7 @@ static void print_answers(struct shell *sh, const struct text_phase *p)
     shell_printf(sh, "\n");
 }
 
-/* print_phases - of the batch of @c, those that have stored something there. */
+/* print_phases - print the phases of the batch of @c in which bytes of @c were stored. */
 static void print_phases(struct shell *sh, const struct text_change *c)
 {
     for (uint64_t n = c->first_phase; n < c->first_phase + c->phases; n++) {

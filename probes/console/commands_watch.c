@@ -1,5 +1,5 @@
-/* commands_watch.c - `probe watch`: which code writes these bytes, or reads them; and what
- * the other commands say of watches.
+/* commands_watch.c - `probe watch`: finds the code that writes some bytes of memory, or
+ * reads them. Also prints what the other commands of `probe` tell about watches.
  */
 #include "probes/console/commands_watch.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- where ---- */
 
-/* is_meant - is @sym what @place names, as SYM or MODULE:SYM? */
+/* is_meant - is @sym in @module? Without a module name, every symbol is meant. */
 static bool is_meant(const struct ksym *sym, const char *module, size_t module_len)
 {
     if (!module_len)
@@ -24,8 +24,9 @@ static bool is_meant(const struct ksym *sym, const char *module, size_t module_l
            !memcmp(sym->module, module, module_len);
 }
 
-/* watch_symbol - the symbol that is called @text; with #N the N-th one of its name.
- * Return: how many there are; @out is filled if it is one.
+/* watch_symbol - find the symbol that @text names. With #N the N-th symbol of that name
+ * is meant.
+ * Return: how many symbols match; if this is 1, @out is the symbol.
  */
 static unsigned watch_symbol(const char *text, struct ksym *out)
 {
@@ -102,8 +103,8 @@ const char *watch_place_text(char *buf, uintptr_t addr)
 
 /* ---- the handler ---- */
 
-/* note_access - what is shown of the latest one. Reading the bytes would itself be a hit of a
- * watch for reads.
+/* note_access - note the data of this hit for `probe list`. The handler does not read the
+ * bytes of a watch for reads, because its read would be an access as well.
  */
 static void note_access(struct watch *w, struct pt_regs *regs)
 {
@@ -117,8 +118,8 @@ static void note_access(struct watch *w, struct pt_regs *regs)
 
 /* ---- add ---- */
 
-/* watch_length - what is meant where none is told: the object, if a register can watch it;
- * else as much as the address allows.
+/* watch_length - choose a length if the user gives none: the size of the object, if a
+ * debug register can watch it; else as many bytes as the alignment of the address allows.
  */
 static uint8_t watch_length(uintptr_t addr, size_t size)
 {
@@ -142,7 +143,7 @@ static uint8_t watch_kind_of(const char *word)
 
 #define USAGE "SYM[#N][+OFF]|ADDRESS w|rw|x [1|2|4|8] [NAME]"
 
-/* The same as probe_usage(), whose file needs this one. */
+/* Does the same as probe_usage(), which is in a file that depends on this file. */
 static int watch_usage(struct shell *sh, int argc, char **argv)
 {
     shell_blame_option(sh, "probe watch", USAGE, argc, argv);
@@ -192,7 +193,7 @@ static int watch_new(struct shell *sh, const struct watch *wanted, const char *n
     return 0;
 }
 
-/* watch_parse - PLACE KIND [LENGTH] [NAME] */
+/* watch_parse - parse the words PLACE KIND [LENGTH] [NAME]. */
 static int watch_parse(struct shell *sh, int argc, char **argv, struct watch *w,
                        const char **name)
 {

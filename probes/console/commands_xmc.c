@@ -1,4 +1,6 @@
-/* commands_xmc.c - `probe xmc`: exchange instructions by hand, and see what is refused. */
+/* commands_xmc.c - `probe xmc`: exchanges instructions by hand, and prints why a change
+ * is refused.
+ */
 #include "kernel/base/err.h"
 #include "probes/console/commands.h"
 #include "probes/console/place.h"
@@ -7,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BYTES_MAX 16 /* one more than can be exchanged: xmc() is to refuse it */
+#define BYTES_MAX 16 /* one more than xmc() allows, so xmc() refuses the length */
 
-/* parse_byte - two hexadecimal digits. */
+/* parse_byte - parse two hexadecimal digits. */
 static bool parse_byte(const char *text, uint8_t *out)
 {
     char *end;

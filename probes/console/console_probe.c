@@ -1,4 +1,4 @@
-/* console_probe.c - the list of the console's probes. */
+/* console_probe.c - owns the list of the console's probes. */
 #include "probes/console/console_probe.h"
 
 #include "kernel/base/err.h"
@@ -55,7 +55,7 @@ static int check_name(const char *name)
     return is_taken(name) ? -EEXIST : 0;
 }
 
-/* A number is used up by a probe that is registered, not by a refused one. */
+/* Only a probe that is registered uses up a number; a refused probe does not. */
 static void make_up_name(char *name)
 {
     do {
@@ -63,7 +63,9 @@ static void make_up_name(char *name)
     } while (is_taken(name));
 }
 
-/* At most as many as there are debug registers have a name of this kind. */
+/* The search is short: only a watch has a name like this, and there are few debug
+ * registers.
+ */
 void console_probe_name_watch(struct console_probe *cp)
 {
     unsigned n = 0;
@@ -122,7 +124,7 @@ void console_probe_add(struct console_probe *cp)
     list_append(&probes, &cp->link);
 }
 
-/* ---- what can be done with one ---- */
+/* ---- operations on a probe ---- */
 
 static int unregister_of(struct shell *sh, struct console_probe *cp)
 {

@@ -1,5 +1,6 @@
-/* console_probe.h - the probes that people set: single ones, sets that are one entry, return
- * probes, and watches. They have no handlers but such that count; the engine counts the hits.
+/* console_probe.h - the probes that users set at the console: single probes, sets of
+ * probes that are one entry, return probes, and watches. Their handlers only count; the
+ * engine counts the hits.
  */
 #pragma once
 
@@ -22,78 +23,90 @@ enum console_probe_kind {
     CONSOLE_WATCH,
 };
 
-/* What the handlers of a return probe have seen; by hits of all CPUs. */
+/* What the handlers of a return probe have noted. Hits of all CPUs write here. */
 struct console_returns {
-    uint64_t count, total_ns;     /* added to */
-    uint64_t last_value, last_ns; /* each of some latest return */
+    uint64_t count, total_ns;     /* sums over all returns */
+    uint64_t last_value, last_ns; /* of a recent return, not always the same one */
 };
 
-/* What the handler of a watch has seen last, on any CPU. */
+/* What the handler of a watch noted at its latest call, on any CPU. */
 struct console_accesses {
-    uintptr_t last_ip;   /* 0: nothing yet */
-    uint64_t last_value; /* behind it, of watches for writes */
+    uintptr_t last_ip;   /* 0: there was no access yet */
+    uint64_t last_value; /* the bytes after the access; only for watches of writes */
 };
 
 /* Locks:  C console_probe_lock()   I immutable while in the list */
 struct console_probe {
-    struct list link;              /* [C] in order of creation */
+    struct list link;              /* [C] in the order in which the probes were added */
     char name[CONSOLE_PROBE_NAME]; /* [I] */
     enum console_probe_kind kind;  /* [I] */
-    struct place place;            /* [I] CONSOLE_ONE, CONSOLE_RETURN: where */
-    char pattern[PLACE_MAX];       /* [I] else: of which functions */
-    struct kprobe one, *one_ptr;   /* CONSOLE_ONE; CONSOLE_RETURN: that of ret */
+    struct place place;            /* [I] CONSOLE_ONE, CONSOLE_RETURN: its place */
+    char pattern[PLACE_MAX];       /* [I] sets: the pattern of the functions' names */
+    struct kprobe one, *one_ptr;   /* @one: CONSOLE_ONE. @one_ptr: its kprobe, or that of
+                                    * @ret */
     struct kretprobe ret;          /* CONSOLE_RETURN */
     struct console_returns returns;
-    struct watch watch; /* CONSOLE_WATCH; nothing below */
+    struct watch watch; /* CONSOLE_WATCH; @count and @room are 0 then */
     struct console_accesses accesses;
-    struct kprobe *probes; /* [I] else: @room of them */
-    struct kprobe **ps;    /* [C] those that are registered come first */
-    size_t count;          /* [C] registered */
-    size_t room;           /* [I] */
-    uint64_t posts;        /* post-handler calls, added to by hits */
+    struct kprobe *probes; /* [I] sets: @room kprobes */
+    struct kprobe **ps;    /* [C] the registered kprobes come first */
+    size_t count;          /* [C] registered kprobes */
+    size_t room;           /* [I] 0: not a set */
+    uint64_t posts;        /* calls of the post-handler; hits add to it */
 };
 
-/* console_probe_lock, _unlock - around everything below; a sleeping lock. */
+/* console_probe_lock, _unlock - take and release the lock that callers hold around all
+ * functions below. The lock is a mutex.
+ */
 void console_probe_lock(void);
 void console_probe_unlock(void);
 
-/* console_probe_new - one that is not in the list yet.
- * @name: NULL: console_probe_add() makes one up
- * @room: kprobes to make room for, when it is to be a set; 0: a single one
+/* console_probe_new - make a console probe that is not in the list yet.
+ * @name: its name; NULL: console_probe_add() makes one up
+ * @room: for a set, how many kprobes it needs; 0: a single probe
  *
  * Return: 0; -ENAMETOOLONG; -EEXIST the name is taken; -ENOMEM.
  */
 int console_probe_new(struct console_probe **out, const char *name, size_t room);
-/* console_probe_add - into the list, now that it is registered. Without a name it gets one:
- * p1, p2 ... */
+/* console_probe_add - put @cp, which is registered now, into the list. A probe without a
+ * name gets the name p1, p2 ...
+ */
 void console_probe_add(struct console_probe *cp);
-/* console_probe_name_watch - give a watch that is not in the list yet its name: w1, w2 ... */
+/* console_probe_name_watch - give a watch that is not in the list yet a name: w1, w2 ...
+ */
 void console_probe_name_watch(struct console_probe *cp);
-/* console_probe_free - @cp is not registered, and not in the list. */
+/* console_probe_free - free @cp, which is neither registered nor in the list. */
 void console_probe_free(struct console_probe *cp);
 
-/* console_probe_next - the list, one after the other; NULL begins and ends. */
+/* console_probe_next - return the probe after @cp in the list. NULL as @cp gives the
+ * first one; the result is NULL after the last one.
+ */
 struct console_probe *console_probe_next(struct console_probe *cp);
-/* console_probe_find - NULL when there is none. */
+/* console_probe_find - find the probe called @name. Return: NULL: there is none. */
 struct console_probe *console_probe_find(const char *name);
 
-/* console_probe_del - take it out of the kernel and of the list.
- * console_probe_on, console_probe_off - all of its handlers.
- * console_probe_disabled - how many of its kprobes are off.
- * @sh: whose Ctrl-C stops it. Switching on is one step and cannot be stopped.
- * Return: 0; -EINTR: it is still in the list; of a set, some are off, or out already and no
- *         longer counted; what the engine says.
+/* console_probe_del - unregister @cp, take it out of the list and free it.
+ * console_probe_on, console_probe_off - enable or disable all of its handlers.
+ * console_probe_disabled - return how many of its kprobes are disabled.
+ * @sh: its Ctrl-C stops the operation; console_probe_on() is one step and cannot be
+ *      stopped
+ * Return: 0; an errno of the engine; -EINTR: @cp is still in the list. If it is a set,
+ *         some of its kprobes may be disabled already, or unregistered: @count does not
+ *         count these any more.
  */
 int console_probe_del(struct shell *sh, struct console_probe *cp);
 int console_probe_on(struct shell *sh, struct console_probe *cp);
 int console_probe_off(struct shell *sh, struct console_probe *cp);
 size_t console_probe_disabled(const struct console_probe *cp);
 
-/* console_probe_count_post - let a single one, not registered yet, have a post-handler. */
+/* console_probe_count_post - let a single probe that is not registered yet count in a
+ * post-handler.
+ */
 void console_probe_count_post(struct console_probe *cp);
 
-/* console_probe_follow - let a single one, not registered yet, be a return probe. */
+/* console_probe_follow - make a single probe that is not registered yet a return probe.
+ */
 void console_probe_follow(struct console_probe *cp);
 
-/* console_probe_sums - hits and misses of all of its kprobes. */
+/* console_probe_sums - sum up the hits and the misses of all kprobes of @cp. */
 void console_probe_sums(const struct console_probe *cp, uint64_t *hits, uint64_t *missed);

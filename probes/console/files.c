@@ -1,5 +1,5 @@
-/* files.c - what the engine shows and lets be switched by files: /sys/kernel/debug/kprobes,
- * as Linux has it, and the choice of engines below /proc/sys/debug.
+/* files.c - the files of the engine: /sys/kernel/debug/kprobes, as in Linux, and the
+ * files in /proc/sys/debug that choose between its engines.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -48,11 +48,12 @@ static void print_kprobe(struct seq *s, const struct kprobe *p)
 
 struct listing {
     struct seq *s;
-    uintptr_t done; /* below it all have been printed: functions may overlap */
+    uintptr_t done; /* all probes below this address are printed; functions can overlap */
 };
 
-/* Each byte is looked up. That is less work than to sort the probes, and work counts here:
- * with a probe on every instruction each of them traps, but in the look-up none does.
+/* Each byte of a function is looked up. This executes fewer instructions than to sort the
+ * probes would. That matters, because with a probe on every instruction each of them
+ * traps, but the look-up itself cannot be probed.
  */
 static bool print_function(const struct plat_symbol *function, void *arg)
 {
@@ -218,7 +219,7 @@ static unsigned poke_get(void)
 static struct choice poke_choice = { poke_words, ARRAY_LEN(poke_words), poke_set,
                                      poke_get };
 
-/* ---- kprobes-jump, kprobes-optimization: on return all probes are what they may be ---- */
+/* ---- kprobes-jump, kprobes-optimization: a write returns when it is done ---- */
 
 static const char *const jump_words[] = {
     [OPTIMIZE_PUN] = "pun", [OPTIMIZE_REGION] = "region", [OPTIMIZE_OFF] = "off"
@@ -242,7 +243,7 @@ INIT int port_choose_jump(const char *word)
     return choice_write(&jump_choice, word, strlen(word)) < 0 ? -EINVAL : 0;
 }
 
-/* As a number below /proc/sys: no other way to say yes or no. */
+/* As in Linux, the file takes only the numbers 0 and 1. */
 static const char *const optimization_words[] = { "0", "1" };
 
 static int optimization_set(unsigned word)

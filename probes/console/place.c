@@ -1,4 +1,5 @@
-/* place.c - names of instructions: read, written, and explained where they mislead. */
+/* place.c - reads and writes the names of instructions, and explains names that mislead.
+ */
 #include "probes/console/place.h"
 
 #include "kernel/base/err.h"
@@ -109,8 +110,10 @@ static void list_candidates(struct shell *sh, const char *name)
             shell_error(sh, 0, "  %s#%u is 0x%lx", name, ++n, sym.start);
 }
 
-/* next_clone - what the compiler has made of the function @name: copies for special
- * arguments, cold parts. @iter is 0 at first. Return: false: there is no further one.
+/* next_clone - find the next symbol that the compiler has made of the function @name: a
+ * copy for special arguments, or a cold part.
+ * @iter: 0 at the first call
+ * Return: false: there is no further symbol.
  */
 static bool next_clone(const char *name, size_t *iter, struct ksym *sym)
 {
@@ -171,8 +174,9 @@ static void list_inlined(struct shell *sh, const struct place *place)
     place_list_inlined(place, INLINED_SHOWN, show_inlined_line, sh);
 }
 
-/* detail - what else there is to say, in parentheses, into @buf, which has room for
- * a suggestion. */
+/* detail - write further facts about the refusal, in parentheses, into @buf, which has
+ * room for a suggestion.
+ */
 static void detail(char *buf, size_t size, const struct place *place,
                    const struct probe_reject *why)
 {

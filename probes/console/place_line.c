@@ -1,5 +1,5 @@
-/* place_line.c - lines of source as places: found in the table of lines, and explained where
- * they have no code, or code at several places.
+/* place_line.c - finds the code of lines of source in the table of lines, and explains
+ * lines that have no code, or code at several places.
  */
 #include "probes/console/place_line.h"
 
@@ -17,12 +17,12 @@
 #define OFFER_MAX                                                                        \
     128 /* bytes of FILE:LINE, NUL included; of a longer name nothing is offered */
 
-/* A text in its parts. */
+/* FILE:LINE[#N], divided into its parts. */
 struct line_text {
     const char *file;
     size_t len;
     unsigned line;
-    unsigned number; /* behind #, from 1; 0: none is given */
+    unsigned number; /* the N behind #, from 1; 0: there is none */
 };
 
 static bool ends_as_source(const char *file, size_t len)
@@ -72,7 +72,10 @@ bool place_line_is(const char *text)
     return take_apart(text, &t);
 }
 
-/* only_file - the file that is called so; a path that is written out is meant alone. */
+/* only_file - find the file that @t names. A whole path means this file only, even if
+ * other paths end alike.
+ * Return: the file's number; -ENOENT; -EADDRNOTAVAIL several files have this name.
+ */
 static int only_file(const struct line_text *t)
 {
     size_t iter = 0;
@@ -114,7 +117,9 @@ int place_line_find(const char *text, uintptr_t *addr)
 
 /* ---- complete ---- */
 
-/* offer_lines - those of @file that have code, spelt as the @len bytes of @name are. */
+/* offer_lines - offer the lines of @file that have code, with the @len bytes of @name in
+ * front of them.
+ */
 static void offer_lines(struct shell_completion *c, int file, const char *name,
                         size_t len)
 {
@@ -127,7 +132,7 @@ static void offer_lines(struct shell_completion *c, int file, const char *name,
     }
 }
 
-/* offer_colon - behind the name of a file. */
+/* offer_colon - offer the name of the file with a colon behind it. */
 static void offer_colon(struct shell_completion *c, const char *name)
 {
     char text[OFFER_MAX];
@@ -198,7 +203,7 @@ static void tell_no_code(struct shell *sh, int file, const struct line_text *t)
                     (int)t->len, t->file, t->line);
 }
 
-/* is_of_module - is a module loaded that is called as the file? */
+/* is_of_module - is there a loaded module with the name of the file? */
 static bool is_of_module(const struct line_text *t)
 {
     const char *file = t->file, *name, *slash;

@@ -1,7 +1,9 @@
-/* trace_command.c - the console's `trace`: a question in one line, and its answer as a table.
+/* trace_command.c - the console's `trace`: reads a question of one line, and prints the
+ * answer as a table.
  *
- * It is made of what the files of the tracer offer: an event in the group `trace`, a filter
- * or a histogram, and nothing beside them; -n prints their lines.
+ * It uses only what the files of the tracer offer: an event in the group `trace`, or the
+ * event of a marker, and a filter or a histogram. -n prints the lines that would be
+ * written to the files.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -31,18 +33,18 @@
 struct session {
     struct shell *sh;
     struct trace_line line;
-    char text[TRACE_LINE_MAX]; /* of the question */
+    char text[TRACE_LINE_MAX]; /* the question, as typed */
     bool only_print;           /* -n */
     bool watch;                /* -w */
-    uint64_t for_ns;           /* 0: until Ctrl-C, or as long as the command takes */
-    int command;               /* its first word in argv; 0: none */
+    uint64_t for_ns;           /* 0: until Ctrl-C, or until the command ends */
+    int command;               /* argv index of the command's first word; 0: none */
     const char *group;
-    char event[DEF_NAME_MAX]; /* its name */
+    char event[DEF_NAME_MAX]; /* the name of the event */
     size_t defined, refused;
     int err;
-    uint64_t since;       /* the first record that is its own */
-    uint16_t id;          /* of the event */
-    struct live_event *e; /* [trace lock] by find_again(): NULL: others have deleted it */
+    uint64_t since;       /* records with an earlier time are old, or printed already */
+    uint16_t id;          /* the number of the event */
+    struct live_event *e; /* [trace lock] NULL: deleted meanwhile; see find_again() */
 };
 
 /* ---- lines for the files ---- */
@@ -52,7 +54,7 @@ static void show_line(struct session *s, const char *file, const char *text)
     shell_printf(s->sh, "echo '%s' >> /sys/kernel/tracing/%s\n", text, file);
 }
 
-/* last_error - why the line before was refused. */
+/* last_error - return why the last line was refused. */
 static const char *last_error(int err)
 {
     unsigned last = (live_errors.next + ERROR_LOG_KEPT - 1) % ERROR_LOG_KEPT;
@@ -60,8 +62,9 @@ static const char *last_error(int err)
     return live_errors.count ? live_errors.entry[last].text : err_text(err);
 }
 
-/* tell_refusal - Linux's words of the log say no place; for a place in the middle of an
- * instruction those of the engine do.
+/* tell_refusal - print why the line @text was refused. The texts in the tracer's log of
+ * errors are those of Linux and name no place. If the place is inside an instruction, the
+ * engine's text is printed, because it names the beginning of the instruction.
  */
 static void tell_refusal(struct session *s, const char *place, uintptr_t addr,
                          const char *text, int err)
@@ -78,7 +81,7 @@ static void tell_refusal(struct session *s, const char *place, uintptr_t addr,
         unregister_kprobe(&p);
 }
 
-/* define_one - one function. @place: how it is named in the line. */
+/* define_one - define the event for one function. @place: its name in the line */
 static int define_one(struct session *s, const char *place, uintptr_t function)
 {
     char event[64];
@@ -118,7 +121,7 @@ static bool define_function(const struct plat_symbol *function, void *arg)
     return !shell_interrupted(s->sh);
 }
 
-/* define_line - all places that a line of source was compiled to. */
+/* define_line - define the event for all places that the source line was compiled to. */
 static int define_line(struct session *s)
 {
     char at[PLACE_TEXT_MAX];
@@ -171,7 +174,9 @@ static bool has_field(const struct live_event *e, const char *name)
     return false;
 }
 
-/* find_mark - nothing is defined: the event is there, and must be free. */
+/* find_mark - check that the marker has an event that is free, and that it has the fields
+ * of the question. A marker's event exists already, so none is defined.
+ */
 static int find_mark(struct session *s)
 {
     const struct live_event *e = live_event_find(s->group, s->event);
@@ -187,7 +192,7 @@ static int find_mark(struct session *s)
     return 0;
 }
 
-/* attach - the histogram, or the filter. */
+/* attach - add the histogram to the event, or set its filter and enable it. */
 static int attach(struct session *s)
 {
     bool prints = s->line.action == ACTION_PRINT;
@@ -221,7 +226,9 @@ static int attach(struct session *s)
     return err;
 }
 
-/* make_name - the first one that is free; of a marker, its own. */
+/* make_name - choose the first free name for the event. A marker's event has its own
+ * name.
+ */
 static void make_name(struct session *s)
 {
     unsigned number = 1;
@@ -256,7 +263,7 @@ static void remove_all(struct session *s)
 
 /* ---- the answer ---- */
 
-/* find_again - others may delete the event while the lock is not held. */
+/* find_again - find the event. Other threads may delete it while the lock is not held. */
 static struct live_event *find_again(struct session *s)
 {
     s->e = live_event_find(s->group, s->event);
@@ -265,7 +272,9 @@ static struct live_event *find_again(struct session *s)
     return s->e;
 }
 
-/* print_records - those of the event that are newer than what was printed. */
+/* print_records - print the records of the event that are newer than the last printed
+ * record.
+ */
 static void print_records(struct session *s)
 {
     struct merged one;
@@ -305,7 +314,7 @@ static void print_answer(struct session *s)
     trace_unlock();
 }
 
-/* stop - nothing is counted any more, and what was counted can be printed. */
+/* stop - stop counting; what was counted until now can still be printed. */
 static void stop(struct session *s)
 {
     trace_lock();
@@ -387,7 +396,9 @@ static int show_problem(struct session *s, const char *text)
     return -EINVAL;
 }
 
-/* take_question - "QUESTION", or a short form and its place. Return: words taken; 0: none. */
+/* take_question - copy "QUESTION", or write out a short form and its place. Return: how
+ * many words were taken; 0: there is no question.
+ */
 static int take_question(int argc, char **argv, char *text, size_t size)
 {
     if (argc >= 2 && !trace_line_short(argv[0], argv[1], text, size))
@@ -406,7 +417,7 @@ static int usage(struct shell *sh)
     return -EINVAL;
 }
 
-/* parse_words - the options, the question and what is behind it. */
+/* parse_words - parse the options, the question, and the words behind it. */
 static int parse_words(struct session *s, int argc, char **argv)
 {
     struct shell *sh = s->sh;

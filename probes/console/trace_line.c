@@ -1,4 +1,6 @@
-/* trace_line.c - parses one-line questions, and writes them as definition and histogram. */
+/* trace_line.c - parses one-line questions, and writes their event definition and
+ * histogram.
+ */
 #include "probes/console/trace_line.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -28,7 +30,9 @@ static void scan_blanks(struct line_scan *s)
         s->p++;
 }
 
-/* take_until - text up to one of @ends outside of parentheses, without blanks behind it. */
+/* take_until - copy the text up to one of the characters @ends outside of parentheses,
+ * without blanks at its end.
+ */
 static int take_until(struct line_scan *s, const char *ends, char *buf, size_t size)
 {
     const char *start = s->p;
@@ -97,7 +101,7 @@ static bool takes_keyword(struct line_scan *s, const char *word)
     return true;
 }
 
-/* define_with - "NAME=EXPRESSION" of @s->line->with. */
+/* define_with - take one "NAME=EXPRESSION", which is a piece of @s->line->with. */
 static int define_with(struct line_scan *s, char *word)
 {
     struct trace_line *line = s->line;
@@ -119,7 +123,7 @@ static int define_with(struct line_scan *s, char *word)
     return 0;
 }
 
-/* parse_with - NAME=EXPRESSION, and others behind a comma. */
+/* parse_with - parse a list of NAME=EXPRESSION, separated by commas. */
 static int parse_with(struct line_scan *s)
 {
     struct trace_line *line = s->line;
@@ -144,7 +148,7 @@ static int parse_with(struct line_scan *s)
     }
 }
 
-/* is_common - a field that each event has. */
+/* is_common - is this a field that each event has? */
 static bool is_common(const char *name, size_t len)
 {
     static const char *const fields[] = {
@@ -159,8 +163,8 @@ static bool is_common(const char *name, size_t len)
     return false;
 }
 
-/* Each name on the left of a comparison is a field, so it is fetched. @at: where the filter
- * stands.
+/* fetch_for_filter - let hits record each field that the filter compares. Each name
+ * outside of quotes is a field. @at: where the filter stands in the question
  */
 static int fetch_for_filter(struct line_scan *s, const char *at)
 {
@@ -266,7 +270,7 @@ static const struct {
     { "avg", ACTION_AVG, true },      { "stack", ACTION_STACK, false },
 };
 
-/* take_value - "(ARG)" behind the action's name. */
+/* take_value - take the "(ARG)" behind the action's name. */
 static int take_value(struct line_scan *s, char *word)
 {
     char *open = strchr(word, '('), *close = strrchr(word, ')');
@@ -386,7 +390,9 @@ static void define_param(struct seq *out, const struct param *p)
                    p->name, (int)p->type_len, p->type);
 }
 
-/* field_name - that of an argument: an identifier is its own. */
+/* field_name - write the name of the field of an ARG: an identifier is the name itself,
+ * and the field of an expression is called argN.
+ */
 static void field_name(const struct trace_line *line, const char *arg, char *buf,
                        size_t size)
 {
@@ -471,7 +477,7 @@ static void key_field(const struct trace_line *line, const char *word, struct se
     }
 }
 
-#define HIST_ENTRIES 8192 /* as many functions as a pattern may have */
+#define HIST_ENTRIES 8192 /* rows; a pattern can match thousands of functions */
 
 void trace_line_trigger(const struct trace_line *line, struct seq *out)
 {
@@ -495,7 +501,7 @@ void trace_line_trigger(const struct trace_line *line, struct seq *out)
     else if (line->action == ACTION_STACK)
         seq_printf(out, "%sstacktrace", keys ? "," : "");
     else if (!keys)
-        seq_puts(out, "common_type"); /* one row for all */
+        seq_puts(out, "common_type"); /* a key that is the same for all hits: one row */
     if (line->action >= ACTION_SUM && line->action <= ACTION_AVG)
         seq_printf(out, ":vals=%s%s", name, modifiers[line->action]);
     if (line->action == ACTION_HIST)

@@ -1,5 +1,5 @@
-/* trace_line.h - the one-line language of the console's `trace`: a question in, lines for the
- * files of the tracer out.
+/* trace_line.h - the one-line language of the console's `trace`: parses a question, and
+ * writes the lines for the files of the tracer that answer it.
  *
  *     PLACE [with NAME=EXPRESSION,...] [if FILTER] { ACTION [by KEY,...] }
  *
@@ -9,7 +9,7 @@
  *            | stack
  *     KEY    = func | cpu | caller | comm | ARG
  *     ARG    = a parameter's name | retval | ns | an expression as in kprobe_events
- *            | a NAME that is given one by `with`; of a marker, the name of a field
+ *            | a NAME that `with` defines | for a marker: the name of a field
  *
  * Context: thread.
  */
@@ -39,21 +39,21 @@ enum trace_action {
 
 struct trace_line {
     bool is_return;
-    bool is_mark; /* nothing is defined: its event is there */
+    bool is_mark; /* the place is a marker; it has an event, so no event is defined */
     bool is_pattern;
     char place[TRACE_WORD_MAX];
-    char filter[TRACE_LINE_MAX]; /* "" none */
+    char filter[TRACE_LINE_MAX]; /* "": there is none */
     enum trace_action action;
-    char value[TRACE_WORD_MAX]; /* the ARG of the action; "" none */
+    char value[TRACE_WORD_MAX]; /* the ARG of the action; "": the action has none */
     char key[TRACE_KEYS_MAX][TRACE_WORD_MAX];
     unsigned key_count;
-    char arg[TRACE_ARGS_MAX][TRACE_WORD_MAX]; /* what is to be fetched, in order */
+    char arg[TRACE_ARGS_MAX][TRACE_WORD_MAX]; /* what a hit records, in this order */
     unsigned arg_count;
-    const char *expression[TRACE_ARGS_MAX]; /* of @arg, by `with`; NULL: it has none */
-    char with[TRACE_LINE_MAX];              /* where they stand */
-    bool all_args;                          /* print *: each parameter */
-    const char *problem; /* what is wrong, when trace_line_parse() has refused */
-    size_t at;           /* and where in the text */
+    const char *expression[TRACE_ARGS_MAX]; /* what `with` gives to @arg; NULL: nothing */
+    char with[TRACE_LINE_MAX];              /* the text that @expression points into */
+    bool all_args;                          /* `print *`: print each parameter */
+    const char *problem; /* why trace_line_parse() has refused the text */
+    size_t at;           /* the offset in the text of the word that is refused */
 };
 
 /* trace_line_parse - read @text into @line. The caller must not copy or move @line

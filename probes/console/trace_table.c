@@ -1,4 +1,6 @@
-/* trace_table.c - histograms as tables for people: the most first; distributions drawn. */
+/* trace_table.c - prints histograms as tables: the largest numbers first, and
+ * distributions as bars.
+ */
 #include "probes/console/trace_table.h"
 #include "kernel/base/compiler.h"
 #include "kernel/debug/ksyms.h"
@@ -55,7 +57,7 @@ static void key_text(const struct hist_part *part, const uint8_t *key, char *buf
     }
 }
 
-/* keys_text - the first @count keys, in columns. */
+/* keys_text - write the first @count keys of the entry, in columns. */
 static void keys_text(const struct hist *hist, struct hist_entry *entry, unsigned count,
                       char *buf, size_t size)
 {
@@ -100,7 +102,7 @@ static uint64_t average(const struct hist_entry *entry, bool is_signed)
 }
 
 struct average_row {
-    uint64_t key; /* rises with the average, signed or not */
+    uint64_t key; /* in the order of the averages, also where they are signed */
     uint32_t number;
 };
 
@@ -111,8 +113,8 @@ static int by_average(const void *a, const void *b)
     return (first->key < second->key) - (first->key > second->key);
 }
 
-/* sort_by_average - the largest first: in @order they are by their sums. Without memory they
- * stay so.
+/* sort_by_average - sort @order by the averages, the largest first. Before, it is sorted
+ * by the sums; if there is no memory, this order stays.
  */
 static void sort_by_average(const struct hist *hist, uint32_t *order, size_t count)
 {
@@ -172,7 +174,7 @@ static void print_rows(const struct trace_line *line, const struct hist *hist,
 
 /* ---- distributions ---- */
 
-#define BUCKETS 65 /* up to 2^0, 2^1, ...; the last one: more than 2^63, or below 0 */
+#define BUCKETS 65 /* bucket i: up to 2^i; the last bucket: more than 2^63, or negative */
 
 static void print_bar(const char *row, uint64_t n, uint64_t total, struct seq *out)
 {
@@ -182,7 +184,7 @@ static void print_bar(const char *row, uint64_t n, uint64_t total, struct seq *o
                "@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@", n);
 }
 
-/* print_bars - @in: hits of each bucket, @total in all. */
+/* print_bars - print a bar for each bucket. @in: hits of each bucket, @total: all hits */
 static void print_bars(const uint64_t *in, uint64_t total, bool is_signed,
                        struct seq *out)
 {
@@ -201,9 +203,10 @@ static void print_bars(const uint64_t *in, uint64_t total, bool is_signed,
     }
 }
 
-/* print_distribution - print one distribution: of all entries that have the same keys as
- * entry @order[@first], not counting the last key, which is the distributed value. Each
- * of these entries is done then, and its number in @order becomes UINT32_MAX.
+/* print_distribution - print the distribution of all entries that have the same keys as
+ * entry @order[@first]. The last key is not compared, because it is the distributed
+ * value. The number in @order of each of these entries becomes UINT32_MAX: the entry is
+ * done.
  */
 static void print_distribution(const struct trace_line *line, const struct hist *hist,
                                uint32_t *order, size_t first, size_t count,

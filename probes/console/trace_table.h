@@ -1,10 +1,12 @@
-/* trace_table.h - what the console's `trace` has counted, as a table. */
+/* trace_table.h - prints what the console's `trace` has counted as a table. */
 #pragma once
 
 #include "kernel/fs/seq.h"
 #include "probes/console/trace_line.h"
 #include "probes/trace/hist.h"
 
-/* trace_table_print - Context: thread. Locks: the trace lock held. */
+/* trace_table_print - print @hist to @out as the table that @line asks for.
+ * Context: thread.  Locks: the trace lock held.
+ */
 void trace_table_print(const struct trace_line *line, const struct hist *hist,
                        struct seq *out);
