@@ -1,7 +1,8 @@
-/* agent.c - the interpreter of agent expressions. Runs in hits: no lock, no allocation, no
- * loop without a bound.
+/* agent.c - interpret agent expressions. The interpreter runs in hits, so it takes no
+ * lock, allocates nothing, and has no unbounded loop.
  *
- * It relies on agent_verify(): the stack needs no check, nor do jumps and operands.
+ * agent_verify() has checked the depth of the stack, the targets of jumps and the
+ * operands, so the interpreter does not check them.
  */
 #include "probes/agent/agent_op.h"
 
@@ -10,15 +11,15 @@
 
 #include <string.h>
 
-#define NZ_PART 16 /* bytes of a text that are read at once, aligned */
+#define NZ_PART 16 /* tracenz reads a string in pieces of this many bytes, aligned */
 
 struct agent_run {
     const struct agent_world *world;
-    const uint8_t *at; /* the instruction */
-    uint64_t *top;     /* the word on top; stack itself is below the first one */
-    uint64_t stack[AGENT_STACK_MAX + 1];
-    const char *why; /* it failed */
-    uintptr_t addr;
+    const uint8_t *at; /* the instruction that is executed */
+    uint64_t *top;     /* the word on top; if the stack is empty, stack[0] */
+    uint64_t stack[AGENT_STACK_MAX + 1]; /* the first word is in stack[1] */
+    const char *why;                     /* why the program has failed */
+    uintptr_t addr;                      /* the memory that could not be read; or 0 */
 };
 
 uint64_t agent_register(const struct agent_world *world, unsigned number)
@@ -37,7 +38,7 @@ uint64_t agent_register(const struct agent_world *world, unsigned number)
     return word;
 }
 
-/* ---- what may fail ---- */
+/* ---- instructions that may fail ---- */
 
 static int fails(struct agent_run *run, int err, const char *why)
 {
@@ -61,7 +62,9 @@ static int reference(struct agent_run *run, size_t bytes)
     return 0;
 }
 
-/* divide - of the two words on top, which become one. */
+/* divide - pop the divisor, and replace the word below it by the quotient or the
+ * remainder.
+ */
 static int divide(struct agent_run *run, uint8_t op)
 {
     uint64_t by = *run->top--, of = *run->top;
@@ -114,7 +117,9 @@ static int collect_bytes(struct agent_run *run, uintptr_t addr, uint64_t len)
     return err ? fails(run, err, "there is no room for it in the frame") : 0;
 }
 
-/* collect_text - up to a NUL, and with it, or to @max bytes. */
+/* collect_text - collect the string at @addr: up to its NUL, which is included, but at
+ * most @max bytes.
+ */
 static int collect_text(struct agent_run *run, uintptr_t addr, uint64_t max)
 {
     char part[NZ_PART];
@@ -167,9 +172,11 @@ static NOINLINE int print_words(struct agent_run *run)
     return err ? fails(run, err, "it cannot be printed") : 0;
 }
 
-/* ---- what cannot fail ---- */
+/* ---- instructions that cannot fail ---- */
 
-/* two_to_one - operations on the two words on top. Each use has one @op. */
+/* two_to_one - the result of @op for the operands @a and @b. In every call @op is a
+ * constant, so the compiler leaves only one case of the switch there.
+ */
 static ALWAYS_INLINE uint64_t two_to_one(uint8_t op, uint64_t a, uint64_t b)
 {
     switch (op) {
@@ -227,7 +234,9 @@ static void swap_words(uint64_t *top)
 
 /* ---- one instruction ---- */
 
-/* execute - what may fail. NOINLINE keeps its registers out of the loop. */
+/* execute - execute an instruction that may fail. NOINLINE: otherwise this function's
+ * variables would take registers from the loop of agent_run().
+ */
 static NOINLINE int execute(struct agent_run *run, uint8_t op)
 {
     const uint8_t *operand = run->at + 1;
@@ -260,7 +269,7 @@ static NOINLINE int execute(struct agent_run *run, uint8_t op)
     }
 }
 
-/* behind - the instruction that follows, in the order of the program. */
+/* next_insn - the instruction behind the one at @at. */
 static const uint8_t *next_insn(const uint8_t *at)
 {
     size_t len = 1u + agent_op_get(*at)->operands;
@@ -279,8 +288,10 @@ static int fails_at(const struct agent_run *run, const uint8_t *code, int err,
     return err;
 }
 
-/* What cannot fail is done here, with @at and @top in registers: a false condition mostly
- * consists of that, and its cost is the cost of a breakpoint.
+/* agent_run() itself executes the instructions that cannot fail, with @at and @top in
+ * registers. Conditions consist mostly of these. At most hits of a breakpoint the
+ * condition is false, so the speed of these instructions decides what the breakpoint
+ * costs.
  */
 #define TWO_TO_ONE(op)                                                                   \
     case op:                                                                             \

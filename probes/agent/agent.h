@@ -1,15 +1,18 @@
-/* agent.h - gdb's agent expressions: small programs that gdb compiles from C, for conditions
- * of breakpoints, for dprintf, and for what a tracepoint or a question collects.
+/* agent.h - verify and run gdb's agent expressions. These are small programs in bytecode,
+ * which gdb compiles from C expressions: conditions of breakpoints, arguments of dprintf,
+ * the values that a tracepoint collects, and arguments of events (docs/trace.md).
  *
- * A program is bytes: an opcode, its operands, the next opcode. It works on a stack of words
- * of 64 bits. Jumps lead forward only, so a program of n instructions ends after n at most.
- * A program is verified once, when it comes; at a hit nothing is checked but what depends on
- * values: a divisor, an address.
+ * A program is a row of bytes: an opcode, its operands, the next opcode, and so on. The
+ * program computes on a stack of its own, an array of 64-bit words. Jumps lead forward
+ * only, so a program of n instructions ends after at most n of them. A program is
+ * verified once, when the kernel receives it. At a hit, agent_run() checks only what
+ * depends on values: divisors, lengths and addresses of memory.
  *
  *     26 00 04   22 64   15   27             reg 4; const8 100; less_unsigned; end
  *
- * The room is pure: it owns nothing, allocates nothing and takes no lock. What a program
- * reads, and where its output goes, its caller says in a struct agent_world.
+ * The room is pure: it owns nothing, allocates nothing and takes no lock. The caller
+ * passes a struct agent_world, through which a program reads the registers and memory of
+ * a hit, and writes its output.
  *
  * Source: GDB manual, "The GDB Agent Expression Mechanism".
  */
@@ -27,88 +30,112 @@
 #define AGENT_TRACE_MAX 65535 /* bytes of memory that one instruction collects at most */
 #define AGENT_TEXT_MAX 512    /* bytes that one printf prints at most, its NUL included */
 
-/* Gdb's numbers: rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8 to r15, then these. */
+/* Gdb's numbers of registers: 0 to 15 are rax, rbx, rcx, rdx, rsi, rdi, rbp, rsp, r8 to
+ * r15. Then come rip, eflags, cs and ss.
+ */
 #define AGENT_REG_IP 16
-#define AGENT_REGS 20 /* eflags, cs and ss are the last ones that an image has */
+#define AGENT_REGS 20 /* the image has gdb's registers 0 to 19, and no others */
 
-/* What a program may do, and must. */
+/* What the caller of agent_verify() demands (AGENT_VALUE) or allows (the other bits). */
 enum agent_use {
-    AGENT_VALUE = 1,   /* it leaves a value: a condition, an argument */
-    AGENT_COLLECT = 2, /* trace, trace_quick, trace16, tracenz, tracev */
-    AGENT_PRINT = 4,   /* printf */
-    AGENT_VARS = 8,    /* getv, setv: variables of the trace */
+    AGENT_VALUE = 1,   /* the program must leave a value: a condition, an argument */
+    AGENT_COLLECT = 2, /* allow trace, trace_quick, trace16, tracenz, tracev */
+    AGENT_PRINT = 4,   /* allow printf */
+    AGENT_VARS = 8,    /* allow getv and setv, which access gdb's trace state variables */
 };
 
-/* Why a program is refused, or did not come to its end. */
+/* Why a program was refused, or failed before its end. */
 struct agent_problem {
-    const char *why; /* a text, without the place */
-    uint16_t at;     /* offset of the instruction */
-    uint8_t op;      /* its opcode; 0: there is none at @at */
-    uintptr_t addr;  /* memory that cannot be read; 0: it is not about memory */
+    const char *why; /* a text, which does not name the place */
+    uint16_t at;     /* offset of the instruction in the program, in bytes */
+    uint8_t op;      /* the instruction's opcode; 0: there is no opcode at @at */
+    uintptr_t addr;  /* the memory that cannot be read; 0: no such address is known */
 };
 
-/* agent_verify - may the program be run?
- * @code, @len: the program; not kept
+/* agent_verify - check once that agent_run() may run a program.
+ * @code, @len: the program; no pointer to it is kept
  * @use:        enum agent_use, ORed
- * @problem:    filled where it is refused; may be NULL
+ * @problem:    filled if the program is refused; may be NULL
  *
- * Verified is that each instruction is known and whole; that jumps lead forward, to the start
- * of an instruction; that the stack has the same depth on all ways to an instruction, is
- * never popped empty and never deeper than AGENT_STACK_MAX; that all ways come to an `end`,
- * with a value there if AGENT_VALUE is wanted; that registers exist, and widths and formats
- * are right; that every instruction can be reached.
+ * The function checks these rules:
+ * - Each opcode is known, and each instruction is whole.
+ * - Jumps lead forward, to the start of an instruction. Every instruction can be reached.
+ * - The program's stack has the same depth on all ways to an instruction. No instruction
+ *   pops more words than there are, and there are never more than AGENT_STACK_MAX.
+ * - Every way comes to an `end`. With AGENT_VALUE, there is a value on the stack there.
+ * - Numbers of registers, widths of words and formats are valid.
  *
- * Context: any. It takes 2 KiB of stack.
- * Return:  0; -EINVAL; -E2BIG it is longer than AGENT_CODE_MAX; -EOPNOTSUPP an opcode that
- *          exists, but not here: floating point, or what @use leaves out.
+ * Context: any. It takes 2 KiB of the kernel stack.
+ * Return:  0; -EINVAL a rule is broken; -E2BIG the program is longer than AGENT_CODE_MAX;
+ *          -EOPNOTSUPP an opcode of gdb that is refused here: an opcode for floating
+ *          point, or an opcode that @use does not allow.
  */
 int agent_verify(const uint8_t *code, size_t len, unsigned use,
                  struct agent_problem *problem);
 
-/* What a program sees of the hit. Each function is called in the context of agent_run(); a
- * function that the program's uses do not need may be NULL.
+/* How a program accesses the hit for which it runs: the registers, memory, variables, and
+ * the output. agent_run() calls the functions in its own context. A function that no
+ * instruction of the program needs may be NULL.
  */
 struct agent_world {
     const struct pt_regs *regs;
-    uintptr_t
-        ip; /* the probed instruction, for register 16: that of @regs may be behind it */
-    void *arg; /* handed to the functions */
-    /* Copy @len bytes of memory at @addr. Return: 0; -EFAULT they cannot be read. */
+    /* The address of the probed instruction, as register 16. regs->ip may already be the
+     * address behind that instruction.
+     */
+    uintptr_t ip;
+    void *arg; /* passed to the functions */
+    /* Copy @len bytes of memory at @addr to @dst.
+     * Return: 0; -EFAULT they cannot be read.
+     */
     int (*read)(void *arg, void *dst, uintptr_t addr, size_t len);
-    /* The variable @number of the trace: read into @value, or set from there.
-     * Return: 0; -ENOENT there is none.
+    /* Read the trace state variable @number into *@value, or, if @set, write *@value to
+     * the variable.
+     * Return: 0; -ENOENT there is no such variable.
      */
     int (*var)(void *arg, unsigned number, bool set, int64_t *value);
-    /* Put memory, at most AGENT_TRACE_MAX bytes, or a variable, into the frame of the
-     * trace.  Return: 0; -EFAULT; -ENOSPC.
+    /* Append to the trace frame: @len bytes of memory, at most AGENT_TRACE_MAX, or the
+     * value of a variable.  Return: 0; -EFAULT; -ENOSPC.
      */
     int (*collect)(void *arg, uintptr_t addr, size_t len);
     int (*collect_var)(void *arg, unsigned number);
-    /* @len bytes of text; a NUL is behind them. Return: 0; an error ends the program. */
+    /* Print @len bytes of text; a NUL follows them.
+     * Return: 0; an error ends the program.
+     */
     int (*print)(void *arg, const char *text, size_t len);
 };
 
-/* agent_run - run a program that agent_verify() has let pass.
- * @value:   gets what it leaves on top of its stack, 0 where that is empty; may be NULL
- * @problem: filled where it fails; may be NULL
+/* agent_run - run a program: bytecode that gdb has compiled from a C expression.
+ * @code:    the program, which agent_verify() has accepted
+ * @world:   how the program accesses the hit: registers, memory, variables, output
+ * @value:   receives the word on top of the program's stack at `end`; 0 if that stack is
+ *           empty; may be NULL
+ * @problem: filled if the program fails; may be NULL
  *
- * Context: any.  Locks: none. It takes 1 KiB of stack, and with printf another.
- * Return:  0; -EFAULT memory cannot be read; -EDOM a division by zero, or one whose result is
- *          too large; -E2BIG more memory than AGENT_TRACE_MAX; what a function of @world has
- *          refused with. @value is untouched then.
- * Cost:    a few cycles for each instruction, at most as many as it has; no loop, and for
- *          tracenz one call for 16 bytes.
+ * Context: any.  Locks: none. It takes 1 KiB of the kernel stack; with printf 2 KiB.
+ * Return:  0; -EFAULT memory cannot be read; -EDOM the program divides by zero, or
+ *          divides INT64_MIN by -1; -E2BIG an instruction would collect more than
+ *          AGENT_TRACE_MAX bytes; or the error of a function of @world. On error *@value
+ *          does not change.
+ * Cost:    a few cycles for each instruction. There are no loops, so each instruction
+ *          runs at most once. tracenz calls world->read() once for each 16 bytes.
  */
 int agent_run(const uint8_t *code, const struct agent_world *world, uint64_t *value,
               struct agent_problem *problem);
 
-/* agent_op_name - "ref32"; "?" for a byte that is no opcode. Context: any. */
+/* agent_op_name - the name of an opcode, such as "ref32"; "?": it is no opcode.
+ * Context: any.
+ */
 const char *agent_op_name(uint8_t op);
 
-/* agent_problem_text - a sentence for people: "ref32 at 5: memory at 0x0 cannot be read".
- * Return: its length, without its NUL; @size or more means cut short. Context: any.
+/* agent_problem_text - write @problem to @buf as a sentence for the user, such as
+ * "ref32 at 5: memory cannot be read (0x1000)".
+ * Return: the length of the sentence, without its NUL; if it is @size or more, the
+ * sentence was cut short. Context: any.
  */
 int agent_problem_text(const struct agent_problem *problem, char *buf, size_t size);
 
-/* agent_register - register @number, below AGENT_REGS, of @world. Context: any. */
+/* agent_register - the value of register @number in @world.
+ * @number: gdb's number, below AGENT_REGS
+ * Context: any.
+ */
 uint64_t agent_register(const struct agent_world *world, unsigned number);

@@ -1,7 +1,8 @@
-/* agent_format.c - printf of agent expressions: formats checked once, then printed at a hit.
+/* agent_format.c - the printf of agent expressions: check a format once, and print with
+ * it at a hit.
  *
- * A format is printed conversion by conversion, so that no list of arguments has to be made
- * of words. Pure; any context.
+ * Each conversion of a format is printed with a call of snprintf() of its own, because an
+ * array of words cannot be turned into a list of variable arguments. Pure; any context.
  */
 #include "probes/agent/agent_op.h"
 
@@ -14,21 +15,22 @@
 
 #define SPEC_MAX 16 /* bytes of a conversion, from its % to its letter */
 #define STRING_PART                                                                      \
-    16 /* bytes that are read at once: pieces are aligned, so no byte of a page
-                           is touched but of those that the text lies on */
-#define STRING_MAX 200 /* characters of a text that are shown */
+    16 /* bytes of a string that are read at once. The pieces are aligned, so no page
+        * is read in which the string has no byte
+        */
+#define STRING_MAX 200 /* characters of a string that are printed at most */
 
-/* A conversion: "%-8lx". */
+/* A conversion of a format, such as "%-8lx". */
 struct spec {
-    size_t len;     /* bytes; 0: it is not understood */
+    size_t len;     /* bytes of the conversion; 0: it is not supported */
     char letter;    /* d i u x X o c s p % */
-    unsigned bytes; /* of its word */
+    unsigned bytes; /* of a number: how many bytes of the word it has */
 };
 
 static struct spec spec_at(const char *text)
 {
     struct spec spec = { .bytes = 4 };
-    bool lengths = false; /* which only numbers have */
+    bool lengths = false; /* is there a letter that only numbers have? */
     size_t i = 1;
 
     while (text[i] && strchr("-+ #0", text[i]))
@@ -75,7 +77,9 @@ const char *agent_format_check(const char *format, size_t len, unsigned count)
     return used == count ? NULL : "the format has not as many conversions as words";
 }
 
-/* read_text - at most STRING_MAX characters at @addr. Return: false: they cannot be read. */
+/* read_text - copy the string at @addr to @buf, at most STRING_MAX characters.
+ * Return: false: the string cannot be read.
+ */
 static bool read_text(const struct agent_world *world, uintptr_t addr, char *buf)
 {
     size_t len = 0;
@@ -103,7 +107,10 @@ static int64_t signed_word(uint64_t word, unsigned bytes)
     return (int64_t)(word << unused) >> unused;
 }
 
-/* Widths are known to the conversion: all numbers are printed as long ones. */
+/* print_number - print @word as the number that @spec describes. This function itself
+ * cuts @word to the size that the letters h, l, z and t mean. snprintf() then always gets
+ * a long.
+ */
 static int print_number(char *buf, size_t size, const char *spec, struct spec known,
                         uint64_t word)
 {
@@ -136,7 +143,7 @@ static int print_word(char *buf, size_t size, const char *spec, struct spec know
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
     if (known.letter == 'c' && !(uint8_t)word)
-        return 0; /* a NUL would end the text */
+        return 0; /* a NUL would end the printed text */
     if (known.letter == 'c')
         return snprintf(buf, size, own, (int)(uint8_t)word);
     if (known.letter == 'p')

@@ -1,9 +1,9 @@
-/* agent_op.c - the opcodes of agent expressions as a table, and problems as sentences. */
+/* agent_op.c - the table of the opcodes of agent expressions; texts of their problems. */
 #include "probes/agent/agent_op.h"
 
 #include <stdio.h>
 
-/*                   bytes behind it, words popped, pushed, shape, use */
+/*           name, bytes of operands, words popped, words pushed, shape, use */
 const struct agent_op agent_ops[AGENT_OPS] = {
     [OP_FLOAT] = { "float", 0, 0, 0, AGENT_FLOAT, 0 },
     [OP_ADD] = { "add", 0, 2, 1, AGENT_PLAIN, 0 },

@@ -1,31 +1,36 @@
-/* agent_op.h - the table of opcodes of agent expressions, between the files of the room. */
+/* agent_op.h - the table of the opcodes of agent expressions, and other declarations that
+ * the files of this room share.
+ */
 #pragma once
 
 #include "probes/agent/agent.h"
 
-/* What stands behind an opcode, and how its instruction is to be looked at. */
+/* Which operands follow an opcode, and which rules agent_verify() applies to them. */
 enum agent_shape {
-    AGENT_NONE,     /* no opcode */
-    AGENT_PLAIN,    /* nothing more than the columns say */
-    AGENT_FLOAT,    /* floating point, which no kernel has */
-    AGENT_JUMP,     /* 2 bytes: where to; nothing goes on behind it */
-    AGENT_BRANCH,   /* the same, if what it pops is not 0 */
-    AGENT_WIDTH,    /* 1 byte: 1 to 64 bits */
-    AGENT_PICK,     /* 1 byte: which word, from the top */
-    AGENT_REGISTER, /* 2 bytes: gdb's number */
+    AGENT_NONE,     /* there is no such opcode */
+    AGENT_PLAIN,    /* no rules beyond the columns of the table */
+    AGENT_FLOAT,    /* floating point: always refused */
+    AGENT_JUMP,     /* 2 bytes: the target; the program never goes on behind the jump */
+    AGENT_BRANCH,   /* 2 bytes: the target; it jumps if the word that it pops is not 0 */
+    AGENT_WIDTH,    /* 1 byte: a number of bits, 1 to 64 */
+    AGENT_PICK,     /* 1 byte: which word of the stack; 0 is the top */
+    AGENT_REGISTER, /* 2 bytes: gdb's number of a register */
     AGENT_END,
-    AGENT_FORMAT, /* 1 byte: words; 2 bytes: bytes of the format behind them, with its NUL */
+    /* 1 byte: how many words to print. 2 bytes: the length of the format, its NUL
+     * included. Then the format itself.
+     */
+    AGENT_FORMAT,
 };
 
 struct agent_op {
     const char *name;
-    uint8_t operands; /* bytes */
-    uint8_t pops, pushes;
-    uint8_t shape; /* enum agent_shape */
-    uint8_t use;   /* the enum agent_use that allows it; 0: it is always allowed */
+    uint8_t operands;     /* bytes, without the format of printf */
+    uint8_t pops, pushes; /* words; of printf see words_popped() */
+    uint8_t shape;        /* enum agent_shape */
+    uint8_t use;          /* the enum agent_use that allows it; 0: it is always allowed */
 };
 
-/* Gdb's numbers. */
+/* Gdb's numbers of the opcodes. */
 enum agent_opcode {
     OP_FLOAT = 0x01,
     OP_ADD,
@@ -84,15 +89,19 @@ enum agent_opcode {
 _Static_assert(OP_END == 0x27 && OP_TRACE16 == 0x30 && OP_PRINTF == 0x34,
                "the numbers are gdb's");
 
-extern const struct agent_op agent_ops[AGENT_OPS]; /* 0 is no opcode */
+extern const struct agent_op agent_ops[AGENT_OPS]; /* row 0: no opcode */
 
-/* agent_op_get - its row; one of AGENT_NONE for a byte that is no opcode. Context: any. */
+/* agent_op_get - the table row of @op; a row of shape AGENT_NONE: @op is no opcode.
+ * Context: any.
+ */
 static inline const struct agent_op *agent_op_get(uint8_t op)
 {
     return &agent_ops[op < AGENT_OPS ? op : 0];
 }
 
-/* agent_number - @bytes bytes as a number, the highest byte first. Context: any. */
+/* agent_number - read the number of @bytes bytes at @at, the most significant byte first.
+ * Context: any.
+ */
 static inline uint64_t agent_number(const uint8_t *at, unsigned bytes)
 {
     uint64_t number = 0;
@@ -103,18 +112,20 @@ static inline uint64_t agent_number(const uint8_t *at, unsigned bytes)
     return number;
 }
 
-/* agent_format_check - may @format be printed with @count words?
- * @len: bytes of it, its NUL included
+/* agent_format_check - check that @format can be printed with @count words.
+ * @len: the length of @format in bytes, its NUL included
  *
  * Context: any.
- * Return:  NULL; else why not, as a text.
+ * Return:  NULL: it can; otherwise a text that says why not.
  */
 const char *agent_format_check(const char *format, size_t len, unsigned count);
 
-/* agent_format - print words by a format that agent_format_check() has let pass.
- * @word: as many as the format has conversions
- * @buf:  @size bytes; a text that is longer is cut. A text that cannot be read is shown as
- *        (fault).
+/* agent_format - print words to @buf, as @format says.
+ * @format: a format that agent_format_check() has accepted
+ * @word:   one word for each conversion of the format, in their order
+ * @world:  to read the strings that %s prints; a string that cannot be read is printed as
+ *          "(fault)"
+ * @buf:    @size bytes; a longer result is cut
  *
  * Context: any.  Return: the length of the text in @buf, without its NUL.
  */

@@ -1,9 +1,11 @@
-/* agent_verify.c - may a program be run? Looked at once, when it comes; pure, any context.
+/* agent_verify.c - check once, before a program is used, that it may be run. Pure; any
+ * context.
  *
- * One pass from the first byte to the last is enough, because jumps lead forward only. A jump
- * notes at its target how deep the stack is there. When the pass comes to an instruction, all
- * ways to it are known: from the instruction before it, and from the jumps that are noted. A
- * note inside of an instruction is a jump to no boundary.
+ * One pass from the first byte to the last is enough, because jumps lead forward only.
+ * For each jump, the pass notes at the jump's target how deep the stack is there. So when
+ * the pass comes to an instruction, it knows all ways to that instruction: the way from
+ * the instruction in front of it, and the ways from jumps. A note at a byte in the middle
+ * of an instruction means that a jump leads there, and the program is refused.
  */
 #include "probes/agent/agent_op.h"
 
@@ -12,15 +14,15 @@
 
 #include <string.h>
 
-#define NO_WAY 0xff /* of a depth: nothing leads here */
+#define NO_WAY 0xff /* in place of a depth: no jump leads here */
 
 struct verify {
     const uint8_t *code;
     size_t len, at;
     unsigned use;
     const struct agent_op *op;
-    unsigned depth;                /* of the stack in front of the instruction */
-    uint8_t noted[AGENT_CODE_MAX]; /* what jumps have found, by target */
+    unsigned depth;                /* words on the stack before the instruction runs */
+    uint8_t noted[AGENT_CODE_MAX]; /* depth of the stack after a jump to this offset */
     struct agent_problem *problem;
 };
 
@@ -67,7 +69,9 @@ static int check_shape(struct verify *v, size_t len)
     return 0;
 }
 
-/* words_popped - printf has a function and a channel on top of its words. */
+/* words_popped - how many words the instruction pops. printf pops the words to print, and
+ * two more on top of them: gdb's function and channel.
+ */
 static unsigned words_popped(const struct verify *v)
 {
     return v->op->shape == AGENT_FORMAT ? v->code[v->at + 1] + 2u : v->op->pops;
@@ -95,7 +99,9 @@ static int check_format(const struct verify *v, size_t len)
     return why ? refuse_program(v, -EINVAL, why) : 0;
 }
 
-/* note_target - the stack is @v->depth deep at its target. */
+/* note_target - note the depth of the stack, @v->depth, at the target of a jump.
+ * @len: of the jump, in bytes
+ */
 static int note_target(struct verify *v, size_t len)
 {
     size_t target = agent_number(v->code + v->at + 1, 2);
@@ -111,7 +117,9 @@ static int note_target(struct verify *v, size_t len)
     return 0;
 }
 
-/* enter - the ways to the next instruction. @falls: one is from the instruction before it. */
+/* enter_insn - check that a way leads to the next instruction, and that the stack has the
+ * same depth on all ways. @falls: the instruction in front of it is such a way.
+ */
 static int enter_insn(struct verify *v, bool falls)
 {
     uint8_t noted = v->noted[v->at];
@@ -126,7 +134,11 @@ static int enter_insn(struct verify *v, bool falls)
     return 0;
 }
 
-/* check_insn - the instruction at @v->at. @falls: does a way lead to the one behind it? */
+/* check_insn - check the instruction at @v->at.
+ * @len:   receives its length in bytes
+ * @falls: can the program come from the instruction in front of this one? Receives
+ *         whether it can go on from this one to the next
+ */
 static int check_insn(struct verify *v, size_t *len, bool *falls)
 {
     int err = enter_insn(v, *falls);

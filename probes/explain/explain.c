@@ -10,7 +10,7 @@
 #include "probes/jump/jump_site.h"
 #include "probes/region/region.h"
 
-/* ---- the function around ---- */
+/* ---- the function around the address ---- */
 
 struct window {
     struct explanation *e;
@@ -67,7 +67,7 @@ static void note_rule(enum probe_reason rule, const struct probe_reject *why, vo
     v->rule(rule, why, v->arg);
 }
 
-/* ---- how it is run ---- */
+/* ---- how the instruction is run ---- */
 
 static void add_copy(struct explanation *e, const char *what, const uint8_t *slot)
 {

@@ -19,7 +19,7 @@
 /* To what a byte of the text belongs now. */
 enum explain_owner {
     OWNER_NOBODY,   /* there is no byte: it cannot be read */
-    OWNER_ORIGINAL, /* it is as linked, as far as the engine knows */
+    OWNER_ORIGINAL, /* the byte of the build, as far as the engine knows */
     OWNER_ENGINE,   /* an int3 of the engine */
     OWNER_JUMP,     /* a jump of the engine */
     OWNER_OTHER,    /* an int3 that is not the engine's */
@@ -35,7 +35,9 @@ struct explain_byte {
 
 #define EXPLAIN_CHANGES 8
 
-/* The code of a cell, from the place where CPUs enter it, as it is or as it would be. */
+/* The code in a cell, from the place where CPUs enter it: the code of a site, or the code
+ * that a site would get.
+ */
 struct explain_copy {
     const char *what; /* "boost", "step", "pair", "detour" */
     uintptr_t addr;
@@ -43,7 +45,7 @@ struct explain_copy {
     uint8_t code[INSN_SLOT_DETOUR_CODE_MAX];
 };
 
-/* The jump that is in the text instead of the breakpoint, or could be. */
+/* The jump that is in the text in place of the breakpoint, or that could be there. */
 struct explain_jump {
     enum {
         JUMP_NONE,     /* the site gets no jump; @why is the reason */
@@ -54,7 +56,7 @@ struct explain_jump {
         JUMP_POSSIBLE, /* no site is here; a probe registered now would get a jump */
     } state;
     enum probe_reason why; /* JUMP_NONE */
-    bool by_region;        /* the jump displaces several instructions; else by @rung */
+    bool by_region;        /* the jump displaces several instructions; else see @rung */
     enum pun_rung rung;
     uintptr_t pad;   /* the pad that the jump goes through; 0: it goes through none */
     bool is_evicted; /* no probe is here: the instruction gave way to another jump */
@@ -64,16 +66,16 @@ struct explanation {
     uintptr_t addr;
     size_t byte_count; /* to the end of the instruction, or of the jump that is there */
     struct explain_byte bytes[INSN_MAX_LEN];
-    size_t change_count; /* of these bytes, among the last TEXT_HISTORY_LEN of all text */
-    struct text_change changes[EXPLAIN_CHANGES]; /* the last one first */
+    size_t change_count; /* of these bytes, among the last TEXT_HISTORY_LEN changes */
+    struct text_change changes[EXPLAIN_CHANGES]; /* the latest change first */
 
     bool in_function;
     struct plat_symbol function; /* the function around the address */
     size_t map_count; /* how many instructions are in @map; 0: they are not known */
-    size_t map_at;    /* index of the one around the address; map_count: none */
+    size_t map_at;    /* index of the instruction at the address; map_count: none */
     struct insn map[EXPLAIN_MAP];
 
-    struct probe_reject why; /* the first broken rule; err 0: it accepts a probe */
+    struct probe_reject why; /* the first broken rule; err 0: a probe is accepted */
 
     /* Only where err is 0: */
     bool is_probed; /* false: the fields below say what a probe here would get */
@@ -86,7 +88,7 @@ struct explanation {
     enum detour_kind detour; /* the detour that the jump leads to; if no probe is here:
                               * the one that a probe with a pre-handler would get */
     bool detour_specialized; /* the detour's code was made for this site alone */
-    bool linked;             /* the detour ends with a link to that of the next site */
+    bool linked;             /* the detour ends with a link to the next site's detour */
     bool flags_live;         /* from here on the program may read status flags before it
                               * writes them, so a detour has to preserve them */
     size_t probes, disabled, with_post;
@@ -119,11 +121,13 @@ void explain_look_at_text(struct explanation *e);
 void explain_look_at_jump(struct explain_jump *j, const struct site *site);
 void explain_try_jump(struct explain_jump *j, struct site *site);
 
-/* explain_rung - in one sentence, why a jump is of this kind. Context: any. */
+/* explain_rung - one sentence that says why a jump is of the kind @rung. Context: any. */
 const char *explain_rung(enum pun_rung rung);
-/* explain_way - in one sentence, why an instruction is run this way. Context: any. */
+/* explain_way - one sentence that says why an instruction is run in this way.
+ * Context: any.
+ */
 const char *explain_way(enum site_way way);
-/* explain_way_name - "boost", "emulate", and "step-int3" or "step-tf", as steps are done
- * now. Context: any.
+/* explain_way_name - the name of @way: "boost", "emulate", "jump"; for a step "step-int3"
+ * or "step-tf", by the trap that ends steps now. Context: any.
  */
 const char *explain_way_name(enum site_way way);

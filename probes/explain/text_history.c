@@ -84,7 +84,8 @@ static bool tail_differs(const struct text_change *c)
     return false;
 }
 
-/* is_guarded - was an int3 written as a guard, before the new first byte? */
+/* is_guarded - was there an int3 over the first byte when the new first byte was written?
+ */
 static bool is_guarded(const struct text_change *c)
 {
     return c->guard_level != TEXT_POKE_UNGUARDED || c->old[0] == INSN_INT3;

@@ -1,4 +1,4 @@
-/* text_history.h - the last changes of text. */
+/* text_history.h - remember the last changes of text. */
 #pragma once
 
 #include "probes/insn/insn.h"
@@ -11,9 +11,9 @@
 /* One change of a piece of text, and the phases in which it was written: text_phases.h. */
 struct text_change {
     uintptr_t addr;
-    uint64_t ns;          /* plat_clock_ns(), when all CPUs executed the new text */
+    uint64_t ns;          /* plat_clock_ns() when all CPUs executed the new text */
     uint64_t first_phase; /* the number of the first phase of its batch */
-    uint16_t phases;      /* how many phases; some may have written no bytes here */
+    uint16_t phases;      /* of its batch; not each phase has written bytes here */
     uint16_t guard_level, first_level; /* as in struct text_poke */
     uint8_t len;
     uint8_t old[INSN_MAX_LEN];   /* the bytes before; 0 where they could not be read */

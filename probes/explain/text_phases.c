@@ -1,7 +1,6 @@
 /* text_phases.c - the last phases of changes of text, in a ring.
  *
- * Phases are always noted: this does not need the log, and costs only some stores for a
- * phase.
+ * Every phase is noted, also if nothing asks for it later: that costs only a few stores.
  */
 #include "probes/explain/text_phases.h"
 

@@ -11,12 +11,14 @@
 struct text_phase {
     uintptr_t first; /* the lowest address of the batch */
     size_t count;    /* how many places the batch changes */
-    uint64_t ns;     /* plat_clock_ns(), when all was stored and the CPUs were asked */
+    uint64_t ns;     /* plat_clock_ns() when all was stored and the CPUs were asked */
     uint16_t level;
     uint8_t step; /* enum text_poke_step */
     uint8_t cpus; /* 0: they have not all answered yet */
-    uint32_t
-        answered[PLAT_CPUS_MAX]; /* nanoseconds behind @ns; HALTED: no need to ask it */
+    /* For each CPU, when it has answered, in nanoseconds after @ns. TEXT_PHASE_HALTED:
+     * the CPU was halted, and was not asked.
+     */
+    uint32_t answered[PLAT_CPUS_MAX];
 };
 
 /* text_phases_count - how many phases there have been since boot. Context: any. */
@@ -24,7 +26,7 @@ uint64_t text_phases_count(void);
 /* text_phases_get - fill @out with a phase.
  * @number: 0 is the first phase since boot
  * Context: thread.  Locks: PLAT_TEXT held.
- * Return:  false: there has been no such phase yet, or the ring has it no more.
+ * Return:  false: there has been no such phase yet, or newer ones have taken its place.
  */
 bool text_phases_get(uint64_t number, struct text_phase *out);
 /* text_phases_watch - let @fn be called twice for each phase: when all bytes are stored
@@ -33,5 +35,6 @@ bool text_phases_get(uint64_t number, struct text_phase *out);
  * Locks: PLAT_TEXT held, in @fn, too.
  */
 void text_phases_watch(void (*fn)(const struct text_phase *p));
-/* text_phase_name - of a step: "guard", "tail", "first", "whole". Context: any. */
+/* text_phase_name - the name of a step: "guard", "tail", "first", "whole". Context: any.
+ */
 const char *text_phase_name(unsigned step);

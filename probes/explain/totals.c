@@ -1,4 +1,4 @@
-/* totals.c - sums of the counters of all CPUs. */
+/* totals.c - sum the counters of all CPUs. */
 #include "probes/explain/totals.h"
 
 #include "probes/jump/counter.h"

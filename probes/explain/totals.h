@@ -1,4 +1,4 @@
-/* totals.h - the counters about hits, summed over all CPUs. */
+/* totals.h - sum the counters about hits over all CPUs. */
 #pragma once
 
 #include "probes/core/life.h"
@@ -13,5 +13,5 @@ struct probe_totals {
     uint64_t untrapped;
     uint64_t cache_misses, handler_faults;
 };
-/* account_totals - sums over all CPUs. Context: any. */
+/* account_totals - fill @out with the sums over all CPUs. Context: any. */
 void account_totals(struct probe_totals *out);

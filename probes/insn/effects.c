@@ -77,8 +77,8 @@ static void address_read(const struct insn *insn, struct insn_effects *out)
         out->regs_read |= BIT_OF(insn->index);
 }
 
-/* All registers that modrm or vvvv could name, and all that any vector instruction uses
- * without naming them.
+/* Add all registers that modrm or vvvv could name, and all registers that any vector
+ * instruction uses without naming them.
  */
 static void vector_add(const struct insn *insn, struct insn_effects *out)
 {

@@ -26,7 +26,7 @@ static int64_t distance(uintptr_t next, uintptr_t to)
     return (intptr_t)(to - next);
 }
 
-/* @opcode, then the 32-bit displacement: the end of every near branch. */
+/* Write @opcode and the 32-bit displacement, with which each near branch ends. */
 static int branch32_put(uint8_t *out, uint8_t opcode, uintptr_t from, uintptr_t to)
 {
     int64_t disp = distance(from + 5, to);
@@ -158,7 +158,7 @@ size_t insn_encode_int3s(uint8_t *out, size_t len)
     return len;
 }
 
-/* An opcode whose low three bits name @reg; with a REX only if @reg needs it. */
+/* Write an opcode whose low three bits name @reg; in front, a REX if @reg needs one. */
 static size_t reg_opcode_put(uint8_t *out, uint8_t opcode, unsigned reg)
 {
     size_t len = 0;
@@ -186,7 +186,7 @@ size_t insn_encode_push_imm(uint8_t *out, int32_t value)
     return 5;
 }
 
-/* ff /2 and /4 with a register; @modrm names register 0. */
+/* Write ff /2 or ff /4: a call or jump to the address in @reg. @modrm: for register 0. */
 static size_t indirect_put(uint8_t *out, uint8_t modrm, unsigned reg)
 {
     size_t len = 0;
@@ -208,7 +208,7 @@ size_t insn_encode_jmp_reg(uint8_t *out, unsigned reg)
     return indirect_put(out, 0xe0, reg);
 }
 
-/* Three ways to load a constant: zero-extended, sign-extended, entire. */
+/* Three forms: a zero-extended 32-bit value, a sign-extended one, all 64 bits. */
 size_t insn_encode_mov_imm(uint8_t *out, unsigned reg, uint64_t value)
 {
     size_t len;
@@ -243,7 +243,7 @@ size_t insn_encode_mov(uint8_t *out, unsigned dst, unsigned src)
     return 3;
 }
 
-/* @opcode with @reg and disp32(%rsp). */
+/* Write @opcode with the operands @reg and disp32(%rsp). */
 static size_t stack_access_put(uint8_t *out, uint8_t opcode, unsigned reg, int32_t disp)
 {
     out[0] = reg >= 8 ? REX_WR : REX_W;

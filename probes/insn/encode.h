@@ -1,4 +1,4 @@
-/* encode.h - encoders of the few instructions that the engine writes. Pure.
+/* encode.h - encode the few instructions that the engine writes itself. Pure.
  *
  * Functions that can fail return 0 or a negative errno. They write a fixed number of bytes,
  * for which there is a constant, such as INSN_JMP32_LEN. The other functions return the
@@ -23,9 +23,9 @@
 
 #define INSN_INT3 0xcc
 
-/* insn_encode_jmp32, _jmp8, _call32 - a relative jump or call to @to.
- * insn_encode_jcc32 - a conditional jump to @to.
- * @from: the address at which the CPU will execute it
+/* insn_encode_jmp32, _jmp8, _call32 - write a relative jump or call to @to.
+ * insn_encode_jcc32 - write a conditional jump to @to.
+ * @from: the address at which the CPU will execute the instruction
  * @cond: 0..15, as insn->cond
  *
  * Context: any.
@@ -36,8 +36,8 @@ int insn_encode_jmp8(uint8_t *out, uintptr_t from, uintptr_t to);
 int insn_encode_call32(uint8_t *out, uintptr_t from, uintptr_t to);
 int insn_encode_jcc32(uint8_t *out, unsigned cond, uintptr_t from, uintptr_t to);
 
-/* insn_encode_jmp32_padded - a jmp32 with @pad prefixes that have no effect on it, so that
- * its displacement lies @pad bytes further on.
+/* insn_encode_jmp32_padded - write a jmp32 with @pad prefixes that have no effect on it,
+ * so that its displacement lies @pad bytes further on.
  * @pad:  0..INSN_JMP_PAD_MAX; INSN_JMP32_LEN + @pad bytes are written
  *
  * The prefixes are segment overrides, and a REX directly before the opcode. 66 is not used,
@@ -49,9 +49,9 @@ int insn_encode_jcc32(uint8_t *out, unsigned cond, uintptr_t from, uintptr_t to)
  */
 int insn_encode_jmp32_padded(uint8_t *out, size_t pad, uintptr_t from, uintptr_t to);
 
-/* insn_encode_jmp32_head - the prefixes and the opcode of such a jump, without its
+/* insn_encode_jmp32_head - write the prefixes and the opcode of such a jump, without its
  * displacement: @pad + 1 bytes.
- * insn_encode_disp32 - the four bytes of a displacement.
+ * insn_encode_disp32 - write the four bytes of a displacement.
  * @pad:     0..INSN_JMP_PAD_MAX
  * @variant: 0..INSN_JMP_VARIANTS - 1, chooses the prefixes, none of which has an effect. 0:
  *           those of insn_encode_jmp32_padded(). With @pad of 2 and more each variant has
@@ -71,9 +71,9 @@ size_t insn_encode_disp32(uint8_t *out, uint32_t disp);
  */
 uintptr_t insn_jmp32_target(const uint8_t *bytes, uintptr_t addr);
 
-/* insn_encode_nop - one instruction that does nothing, of 1..INSN_NOP_MAX_LEN bytes.
- * insn_encode_nops - as few of them as possible, in any number of bytes.
- * insn_encode_int3s - any number of int3.
+/* insn_encode_nop - write one NOP of 1..INSN_NOP_MAX_LEN bytes.
+ * insn_encode_nops - fill any number of bytes with as few NOPs as possible.
+ * insn_encode_int3s - fill any number of bytes with int3.
  * @len: bytes to write
  *
  * Context: any.
@@ -84,11 +84,13 @@ size_t insn_encode_nop(uint8_t *out, size_t len);
 size_t insn_encode_nops(uint8_t *out, size_t len);
 size_t insn_encode_int3s(uint8_t *out, size_t len);
 
-/* insn_encode_mov_imm - @reg = @value in the shortest form, 5, 7 or 10 bytes.
- * insn_encode_mov_imm64 - @reg = @value, always in 10 bytes; the last eight are the value.
- * insn_encode_mov - @dst = @src, 64 bits.
- * insn_encode_load, insn_encode_store - @reg = the 8 bytes at rsp + @disp, and the reverse.
- * insn_encode_lea_sp - rsp += @disp; no flag changes.
+/* insn_encode_mov_imm - write a mov of @value to @reg in the shortest form, 5, 6, 7 or 10
+ * bytes.
+ * insn_encode_mov_imm64 - write it in 10 bytes in any case; the last eight are the value.
+ * insn_encode_mov - write a 64-bit mov from @src to @dst.
+ * insn_encode_load, insn_encode_store - write a mov of the 8 bytes at rsp + @disp to
+ * @reg, or from @reg to there.
+ * insn_encode_lea_sp - write a lea that adds @disp to rsp; no flag changes.
  * @reg, @dst, @src:  0..15, enum insn_reg
  * @disp:             in bytes
  *
@@ -102,10 +104,10 @@ size_t insn_encode_load(uint8_t *out, unsigned reg, int32_t disp);
 size_t insn_encode_store(uint8_t *out, unsigned reg, int32_t disp);
 size_t insn_encode_lea_sp(uint8_t *out, int32_t disp);
 
-/* insn_encode_push, _pop - push or pop @reg.
- * insn_encode_push_imm - push @value, sign-extended to 64 bits.
- * insn_encode_call_reg, _jmp_reg - call or jump to the address in @reg.
- * insn_encode_pushf, _popf, _ret, _ud2 - the instruction of that name.
+/* insn_encode_push, _pop - write a push or pop of @reg.
+ * insn_encode_push_imm - write a push of @value, which the CPU sign-extends to 64 bits.
+ * insn_encode_call_reg, _jmp_reg - write a call or jump to the address in @reg.
+ * insn_encode_pushf, _popf, _ret, _ud2 - write the instruction of that name.
  * @reg: 0..15, enum insn_reg
  *
  * Context: any.
@@ -121,13 +123,14 @@ size_t insn_encode_popf(uint8_t *out);
 size_t insn_encode_ret(uint8_t *out);
 size_t insn_encode_ud2(uint8_t *out);
 
-/* insn_encode_inc_gs - add one to the 64-bit word at GS + @disp bytes. All status flags but
- * CF change.
+/* insn_encode_inc_gs - write an inc of the 64-bit word at GS + @disp bytes. The inc
+ * changes all status flags but CF.
  * Context: any.  Return: INSN_INC_GS_LEN.
  */
 size_t insn_encode_inc_gs(uint8_t *out, int32_t disp);
-/* insn_encode_flags_save - copy the status flags to ax; nothing else changes.
- * insn_encode_flags_restore - copy them back from ax; ax is lost.
+/* insn_encode_flags_save - write code that copies the status flags to ax, and changes no
+ * other register.
+ * insn_encode_flags_restore - write code that copies the flags back from ax; ax changes.
  * Context: any.  Return: INSN_FLAGS_SAVE_LEN, INSN_FLAGS_RESTORE_LEN.
  */
 #define INSN_FLAGS_SAVE_LEN 4

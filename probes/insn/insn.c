@@ -37,7 +37,7 @@ static void insn_init(struct insn *insn, struct insn_window *window, const uint8
     bytes_copy(insn->bytes, bytes, window->limit);
 }
 
-/* The little-endian number of @len bytes (0..8) at @off, sign-extended. */
+/* Read the little-endian number of @len bytes (0..8) at @off, and sign-extend it. */
 static int64_t number(const struct insn *insn, unsigned off, unsigned len)
 {
     uint64_t n = 0;
@@ -278,8 +278,8 @@ static enum insn_kind kind_choose(const struct insn *insn)
     }
 }
 
-/* Both targets are relative to the next instruction. An address size of 4 cuts that of a
- * memory operand to 32 bits.
+/* insn->target and insn->mem are encoded relative to the next instruction. An address
+ * size of 4 cuts the address of a memory operand to 32 bits.
  */
 static void targets_note(struct insn *insn)
 {

@@ -1,4 +1,4 @@
-/* insn.h - one x86-64 instruction: bytes in, facts out.
+/* insn.h - decode one x86-64 instruction: from bytes to facts.
  *
  * The decoder knows 64-bit mode only. It allocates nothing, calls nothing outside
  * probes/insn and keeps no state, so it may be used anywhere. Code outside this folder
@@ -46,26 +46,26 @@ enum insn_reg {
 };
 
 struct insn {
-    uintptr_t addr;              /* where the instruction lies, as the caller said */
-    uint8_t bytes[INSN_MAX_LEN]; /* behind len: bytes that followed, if @avail allowed */
+    uintptr_t addr;              /* of the instruction, as the caller has given it */
+    uint8_t bytes[INSN_MAX_LEN]; /* from len on: bytes that followed, up to @avail */
     uint8_t len;                 /* bytes, 1..15 */
 
     enum insn_kind kind;
     enum insn_class class;
 
     /* prefixes */
-    uint8_t legacy_len; /* bytes before the opcode, REX and VEX not counted */
+    uint8_t legacy_len; /* bytes up to the last legacy prefix, this included */
     uint8_t rep;        /* INSN_PREFIX_F2, _F3 (the last one counts) or _NONE */
     uint8_t seg;        /* enum insn_seg of the memory operand */
     bool lock;
     bool opsize66; /* a 66 prefix is there */
     bool addr67;   /* a 67 prefix is there */
-    uint8_t rex;   /* effective 0100WRXB, 0 if none; of VEX and EVEX re-expressed */
+    uint8_t rex;   /* 0100WRXB, also from the fields of VEX, EVEX, XOP; 0: none */
 
     /* opcode */
     uint8_t encoding; /* enum insn_encoding */
     uint8_t map;      /* 0 one-byte, 1 0f, 2 0f38, 3 0f3a; higher in EVEX and XOP */
-    uint8_t opcode;   /* its last byte */
+    uint8_t opcode;   /* the last byte of the opcode */
     uint8_t prefix;   /* enum insn_prefix: mandatory prefix or pp */
     uint8_t vvvv;     /* VEX, EVEX, XOP: the third register, 0..15 */
     uint8_t op, form; /* cell of the opcode map; for probes/insn alone */
@@ -90,9 +90,9 @@ struct insn {
     int64_t imm;      /* sign-extended; the first one of two */
 
     bool rip_relative; /* has_mem, and the base is the next instruction's address */
-    uintptr_t mem;     /* rip_relative: the address meant */
+    uintptr_t mem;     /* if rip_relative: the address of the operand */
 
-    uintptr_t target; /* CALL_REL JMP_REL JCC LOOP JRCXZ XBEGIN: where to */
+    uintptr_t target; /* CALL_REL JMP_REL JCC LOOP JRCXZ XBEGIN: the target */
     uint8_t cond;     /* JCC, and setcc, cmovcc: condition, 0..15 */
     uint8_t loop;     /* LOOP: enum insn_loop */
     uint16_t pop;     /* RET, RET_FAR: bytes dropped besides the return address */
@@ -115,7 +115,7 @@ struct insn {
  */
 int insn_decode(struct insn *insn, const uint8_t *bytes, size_t avail, uintptr_t addr);
 
-/* insn_next - the address behind the instruction. Context: any. */
+/* insn_next - the address of the next instruction in memory. Context: any. */
 static inline uintptr_t insn_next(const struct insn *insn)
 {
     return insn->addr + insn->len;

@@ -1,4 +1,5 @@
-/* insn_kinds.c - questions about a decoded instruction, and the names of its kind. Pure. */
+/* insn_kinds.c - answer questions about a decoded instruction, and name its kind. Pure.
+ */
 #include "probes/insn/insn_kinds.h"
 
 #include "probes/insn/insn.h"
@@ -80,7 +81,7 @@ bool insn_is_near_branch(const struct insn *insn)
 }
 
 /* A 66 prefix on a near branch has another effect on AMD's processors than on Intel's. The
- * engine does not ask which one it runs on, and no copy is right on both.
+ * engine does not ask which processor it runs on, and no copy is right on both.
  */
 bool insn_can_move(const struct insn *insn)
 {

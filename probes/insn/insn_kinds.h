@@ -12,7 +12,7 @@
  * MOVES   a relocated copy at another address has the same effect
  * BOOSTS  a copy may have a jump back directly behind it, in place of a trap: the program
  *         always goes on at the next instruction, and it makes no difference that the CPU
- *         executes the jump back before that one
+ *         executes the jump back before that instruction
  */
 #define INSN_GOES 1
 #define INSN_ENDS 2

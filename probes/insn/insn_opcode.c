@@ -55,7 +55,7 @@ int insn_prefixes_read(struct insn *insn, const struct insn_window *window, uint
     }
 }
 
-/* A legacy opcode, @byte being its first byte. */
+/* Read a legacy opcode. @byte: its first byte, which was read already */
 static int legacy_opcode_read(struct insn *insn, const struct insn_window *window,
                               uint8_t byte)
 {
@@ -103,7 +103,7 @@ static int vex2_read(struct insn *insn, const struct insn_window *window)
     return 0;
 }
 
-/* VEX3 and XOP have the same two bytes. */
+/* Behind their first byte, VEX3 and XOP have two bytes of the same layout. */
 static int vex3_read(struct insn *insn, const struct insn_window *window)
 {
     uint8_t rxbm, wvp;
@@ -138,9 +138,9 @@ static int evex_read(struct insn *insn, const struct insn_window *window)
     return 0;
 }
 
-/* VEX, EVEX or XOP, and the opcode behind it. They have fields for what REX and the prefixes
- * 66, f2 and f3 say, so these, and lock, must not stand before them. Segment overrides and
- * 67 may.
+/* Read VEX, EVEX or XOP, and the opcode behind it. VEX, EVEX and XOP have fields in place
+ * of REX and of the prefixes 66, f2 and f3. So these prefixes must not stand in front of
+ * them, nor may lock. Segment overrides and 67 may stand there.
  */
 static int vector_opcode_read(struct insn *insn, const struct insn_window *window)
 {

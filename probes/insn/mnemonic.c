@@ -1,4 +1,4 @@
-/* mnemonic.c - the names of instructions. Pure.
+/* mnemonic.c - tell the name of an instruction. Pure.
  *
  * An op of opcode_ops.h stands for all instructions that treat their operands and the flags
  * alike. If that is one instruction, its name is in the table of names. If there are

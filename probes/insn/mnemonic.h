@@ -1,4 +1,4 @@
-/* mnemonic.h - the names of instructions. Pure. */
+/* mnemonic.h - tell the name of an instruction. Pure. */
 #pragma once
 
 #include "probes/insn/insn.h"

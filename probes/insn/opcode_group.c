@@ -1,4 +1,5 @@
-/* opcode_group.c - opcodes that are several instructions, which modrm tells apart. Pure.
+/* opcode_group.c - opcodes that are several instructions: modrm chooses one of them.
+ * Pure.
  *
  * A row has one column for each value of modrm.reg. A group has a row for its memory
  * form and one for its register form, each for no prefix, 66, f3 and f2.
@@ -153,7 +154,7 @@ static uint8_t form_choose(const struct insn *insn, unsigned reg)
     }
 }
 
-/* Corrects instructions that depend on modrm.rm as well. */
+/* Correct the instructions that also depend on modrm.rm. */
 static int rm_choose(struct insn *insn, uint8_t modrm)
 {
     if (insn->op == OP_ENDBR && modrm != 0xfa && modrm != 0xfb)

@@ -1,4 +1,4 @@
-/* opcode_map.c - the one-byte and the 0f map, and rules for the others. Pure.
+/* opcode_map.c - the one-byte map, the 0f map, and rules for the other maps. Pure.
  *
  * Each cell has an op and a form (both are from opcode_ops.h); a row has its ops first, and
  * its forms below them. The layout is that of the SDM: the high digit of the opcode chooses
@@ -222,7 +222,7 @@ static struct cell legacy_cell(const struct insn *insn)
 }
 
 /* An instruction of VEX or EVEX map 1 has an immediate if the same opcode of the 0f map has
- * one. Those of map 3 always have one, those of other maps never.
+ * one. Instructions of map 3 always have an immediate, instructions of other maps never.
  */
 static struct cell vector_cell(const struct insn *insn)
 {

@@ -16,8 +16,9 @@
 /* Where an operand is: nowhere, modrm.rm, modrm.reg, low opcode bits, rax, cl. */
 enum operand_place { P_NO, P_E, P_G, P_Z, P_A, P_CL };
 
-/* How wide it is. B, W, D, Q: 1, 2, 4, 8 bytes. Z: 4, with a 66 prefix 2. V: as Z, with
- * REX.W 8. Y: 4, with REX.W 8. S, for words of the stack: 8, with 66 alone 2.
+/* How wide an operand is, in bytes. B, W, D, Q: 1, 2, 4, 8. Z: 4, or 2 with a 66 prefix.
+ * V: as Z, but 8 with REX.W. Y: 4, or 8 with REX.W. S, for words of the stack: 8, or 2
+ * with a 66 prefix and without REX.W.
  */
 enum operand_width { W_NO, W_B, W_W, W_D, W_Q, W_Z, W_V, W_Y, W_S };
 

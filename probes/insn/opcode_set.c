@@ -1,7 +1,8 @@
 /* opcode_set.c - which opcodes exist with which prefix. Pure.
  *
  * A row has sixteen digits for the sixteen columns of the opcode map. A digit is a set of
- * mandatory prefixes (pp in VEX and EVEX): 1 none, 2 66, 4 f3, 8 f2. Four rows to a line.
+ * mandatory prefixes (pp in VEX and EVEX): 1 none, 2 66, 4 f3, 8 f2. Each line of an
+ * array has four rows.
  *
  * Source: SDM vol. 2, "Opcode Map"; ISA Extensions Programming Reference for what is
  * newer; APM vol. 3 and vol. 6 for XOP and 3DNow!.

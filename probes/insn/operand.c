@@ -1,4 +1,4 @@
-/* operand.c - registers, addresses and conditions, evaluated with a register image. Pure; any
+/* operand.c - compute registers, addresses and conditions from an image. Pure; any
  * context.
  *
  * A hit calls these functions to emulate an instruction, so they carry no probes.

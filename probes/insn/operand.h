@@ -1,4 +1,4 @@
-/* operand.h - the operands of an instruction, computed from an image of registers. Pure. */
+/* operand.h - compute operands and conditions of an instruction from an image. Pure. */
 #pragma once
 
 #include "kernel/base/regs.h"

@@ -1,4 +1,5 @@
-/* relocate.c - the same instruction at another address. Pure; any context.
+/* relocate.c - copy an instruction to another address, with the same effect. Pure; any
+ * context.
  *
  * A copy is made in a local buffer, and copied to the caller's buffer when it is complete.
  * So the caller's buffer is not changed on error.
@@ -44,7 +45,7 @@ static int plain_copy(struct copy *copy, const struct insn *insn, uintptr_t to)
     return 0;
 }
 
-/* hop_copy - loop and jrcxz:
+/* hop_copy - copy loop or jrcxz, which have no near form, as three jumps:
  *                      loop  .taken
  *                      jmp   .next
  *              .taken: jmp   target

@@ -1,4 +1,4 @@
-/* relocate.h - the same instruction at another address. Pure. */
+/* relocate.h - copy an instruction to another address, with the same effect. Pure. */
 #pragma once
 
 #include "probes/insn/insn.h"
@@ -28,9 +28,9 @@
 int insn_relocate(uint8_t *out, size_t out_cap, const struct insn *insn, uintptr_t to,
                   size_t *out_len);
 
-/* insn_relocate_call - the same for near calls, which insn_relocate refuses, because the
- * copy pushes the address behind the copy, not the address behind @insn. The caller must
- * correct that word.
+/* insn_relocate_call - do the same for near calls, which insn_relocate() refuses: the
+ * copy of a call pushes the address behind the copy, not the address behind @insn. The
+ * caller must correct that word on the stack.
  *
  * Context: any.
  * Return:  0; -EOPNOTSUPP @insn is not a near call, or has a 66 prefix; -ERANGE, -E2BIG as

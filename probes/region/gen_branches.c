@@ -1,18 +1,20 @@
-/* gen_branches.c - build tool: where the code of one section goes, read by gen_targets.py.
+/* gen_branches.c - build tool: find where the code of one section leads. gen_targets.py
+ * reads the output.
  *
  *     gen_branches FILE ADDR <extents
  *
- * FILE is the content of the section, ADDR where it will run. Each line of the input is an
- * extent to decode, "START END", addresses. All numbers are hexadecimal. Output, one line
- * for each fact that matters:
+ * FILE is the content of the section, ADDR the address at which it will run. Each line of
+ * the input is a range of addresses to decode: "START END". All numbers are hexadecimal.
+ * The output is one line for each of these facts:
  *
- *     branch AT TO   a direct branch or call, inside the section
- *     refer AT TO    a rip-relative operand that means an address inside the section
- *     jump AT        an indirect jump
- *     stuck AT END   no instruction begins at AT; up to END each byte may begin one
+ *     branch AT TO   at AT, a direct branch or call to TO, inside the section
+ *     refer AT TO    at AT, a rip-relative operand, at the address TO inside the section
+ *     jump AT        at AT, an indirect jump
+ *     stuck AT END   the bytes at AT are no instruction; from there up to END an
+ *                    instruction may begin at any byte
  *
- * Decoding goes on wherever a branch leads, so that code behind data is found if any code
- * reaches it.
+ * The tool also decodes the code that branches lead to. So it finds code behind data, if
+ * any branch leads to that code.
  */
 #include "probes/insn/insn.h"
 
@@ -24,9 +26,9 @@ struct section {
     uint8_t *bytes;
     size_t size;
     uintptr_t addr;
-    bool *seen;      /* byte i: an instruction was decoded there */
-    size_t *pending; /* offsets that branches lead to; each at most once */
-    bool *was_pending;
+    bool *seen;        /* byte i: decoding was tried there */
+    size_t *pending;   /* targets of branches that must still be decoded, as offsets */
+    bool *was_pending; /* byte i: it was in pending[], and is not added again */
     size_t pending_count;
 };
 
@@ -57,7 +59,10 @@ static void note(struct section *s, const struct insn *insn)
         printf("jump %" PRIxPTR "\n", insn->addr);
 }
 
-/* decode_off - a branch with prefix 66 counts as none: processors disagree where it goes. */
+/* decode_off - decode the instruction at offset @off. A near branch with a 66 prefix
+ * counts as no instruction, because processors disagree about its target.
+ * Return: false: there is no instruction.
+ */
 static bool decode_off(struct section *s, size_t off, size_t end, struct insn *insn)
 {
     if (insn_decode(insn, s->bytes + off, end - off, s->addr + off))
@@ -65,7 +70,9 @@ static bool decode_off(struct section *s, size_t off, size_t end, struct insn *i
     return !(insn_is_near_branch(insn) && insn->opsize66);
 }
 
-/* decode_at_each_byte - behind what is no instruction, up to where one is known to begin. */
+/* decode_at_each_byte - the bytes at @stuck are no instruction, so decode at each byte
+ * behind. Stop at @end, or where an instruction was decoded before.
+ */
 static void decode_at_each_byte(struct section *s, size_t stuck, size_t end)
 {
     struct insn insn;
@@ -77,7 +84,9 @@ static void decode_at_each_byte(struct section *s, size_t stuck, size_t end)
     printf("stuck %" PRIxPTR " %" PRIxPTR "\n", s->addr + stuck, s->addr + off);
 }
 
-/* follow_section - decode from @off on, until @end or what was decoded before. */
+/* follow_section - decode one instruction after the other from @off on, until @end, or
+ * until one that was decoded before.
+ */
 static void follow_section(struct section *s, size_t off, size_t end)
 {
     struct insn insn;

@@ -1,29 +1,31 @@
 #!/usr/bin/env python3
-"""gen_targets.py - writes a table of where code of an image is entered, as NASM source.
+"""gen_targets.py - write a table of where CPUs enter code of an image, as NASM source.
 
     gen_targets.py --branches PROGRAM -o targets.asm IMAGE
     gen_targets.py -o targets.asm --empty
 
-A jump may replace several instructions only if no code enters them but through the first.
-Where code enters is known to the link, and only to it:
+A jump may replace several instructions only if CPUs enter them through the first one
+alone. Only the linked image tells all addresses at which CPUs enter code:
 
-    direct branches   every one of the text, decoded by PROGRAM (gen_branches.c), those in
-                      cold parts of functions and in other functions included
-    addresses         wherever the linker has filled one of the text in: jump tables,
-                      computed gotos, handlers, entries of functions, fix-ups of faults;
-                      not where markers are, which code only passes
-                      The image has to be linked with --emit-relocs, which lists the places
-    symbols           each, and the image's own entry
+    direct branches   the targets of all direct branches of the text. PROGRAM
+                      (gen_branches.c) decodes them, also those in cold parts of functions
+    addresses         each address of the text that the linker has written into the image:
+                      jump tables, computed gotos, handlers, entries of functions, fix-ups
+                      of faults. Addresses in the tables of markers and of code without
+                      probes do not count: no CPU goes there because of them.
+                      The image has to be linked with --emit-relocs, which keeps a list of
+                      the places where the linker has written
+    symbols           each of them, and the entry point of the image
 
-One thing is not known by that: an address that code computes from another one. Where a
-function jumps indirectly, and an address inside of it is taken by its code (that of its cold
-part included), it might; then all of the function is opaque: anything may jump anywhere into
-it. So are data between the functions, what does not decode, and what is written as a
-difference of two addresses, of which the link knows one.
+An address that code computes from another address is not among these. A function may
+compute addresses if it jumps indirectly, and if its code, or that of its cold part, takes
+an address inside of the function. Then the whole function is opaque: CPUs may enter it
+anywhere. These are opaque, too: data between functions, bytes that do not decode, and the
+targets of a difference of two addresses, of which the linker knows only one.
 
-The table only speaks of code, which does not move when tables behind it grow, so it is made
-of the first of the three links; see kernel/debug/gen_ksyms.py. probes/region/targets.c reads
-it.
+The table contains addresses of code only, and code does not move when the tables behind
+it grow. So the table is made from the first of the three links; see
+kernel/debug/gen_ksyms.py. probes/region/targets.c reads it.
 """
 
 import bisect
@@ -43,14 +45,14 @@ from nasm_table import head, low, table  # noqa: E402
 
 TEXT = ".text"
 FIXUPS = "extable_start", "extable_end"
-# Tables about the text: no CPU goes where they point.
+# Tables that describe the text. No CPU goes to an address because it is in such a table.
 ABOUT = (("marker_insns_start", "marker_insns_end"),
          ("nokprobe_ranges_start", "nokprobe_ranges_end"))  # fmt: skip
 R_64, R_PC32, R_PLT32, R_32, R_32S, R_PC64 = 1, 2, 4, 10, 11, 24
 ABSOLUTE = {R_64: 8, R_32: 4, R_32S: 4}
 RELATIVE = {R_PC32: 4, R_PLT32: 4, R_PC64: 8}
 SIZES = {**ABSOLUTE, **RELATIVE}
-FIELD_MAX = 16  # a relative address counts from the next instruction
+FIELD_MAX = 16  # from a relative field to the next instruction, where a CPU counts from
 FAR_AWAY = b"\x7f" * 8
 
 Part = namedtuple("Part", "start end name is_data")
@@ -59,7 +61,7 @@ Found = namedtuple("Found", "targets opaque")  # addresses; (start, end) without
 
 
 class Text:
-    """The code of an image, and whose it is."""
+    """The code of an image, and the functions and data that its bytes belong to."""
 
     def __init__(self, elf):
         self.elf = elf
@@ -80,7 +82,7 @@ class Text:
         return self.start <= addr < self.end
 
     def parts_at(self, addr):
-        """The innermost part around @addr comes first."""
+        """The parts that contain @addr, the innermost one first."""
         i = bisect.bisect_right(self.starts, addr)
         return [p for p in reversed(self.parts[max(0, i - 8) : i]) if addr < p.end]
 
@@ -88,7 +90,8 @@ class Text:
         return next(iter(self.parts_at(addr)), None)
 
     def extents(self):
-        """(start, end) of what is decoded in one go: each function, and what is between."""
+        """(start, end) of each range that is decoded from its start: the functions, and
+        the bytes between them."""
         at = self.start
         for part in self.parts:
             if part.start > at:
@@ -100,13 +103,13 @@ class Text:
             yield at, self.end
 
 
-# ---- what the linker has filled in ----
+# ---- the addresses that the linker has written ----
 
 
 def references(text):
-    """The addresses of text that are written somewhere in the image: (those in instructions,
-    those in data, differences in data). A relative one in an instruction is for the decoder
-    to tell."""
+    """The addresses of text that the linker has written into the image: (addresses in
+    instructions, addresses in data, differences in data). Relative addresses in
+    instructions are left out, because the decoder finds them."""
     fixups = range(*(text.symbols.get(name, 0) for name in FIXUPS))
     about = [range(*(text.symbols.get(name, 0) for name in table)) for table in ABOUT]
     in_code, in_data, differences = [], [], []
@@ -136,9 +139,10 @@ def value_at(text, place, kind, section):
 
 
 def difference_ranges(differences):
-    """Where what is written as a difference may mean. From the address of the place it
-    means @to; from that of a table that the place is in, so much less. A table is a row of
-    such places."""
+    """For each difference, the range of addresses that it may stand for. Code adds the
+    difference to the address of its place, which gives @to, or to the start of the table
+    that contains the place, which gives a lower address. Places that are at most 8 bytes
+    apart count as one table."""
     row = 0
     for i, (place, to) in enumerate(differences):
         if i == 0 or place > differences[i - 1].at + 8:
@@ -146,13 +150,14 @@ def difference_ranges(differences):
         yield to - (place - row), to + 8
 
 
-# ---- what the decoder sees ----
+# ---- the facts that the decoder finds ----
 
 
 def steady_content(text):
-    """The section without addresses of what moves when tables grow: what lies outside of the
-    text. In instructions only their length counts, but data in text, or whatever a stray
-    branch leads to, must not decode now like this and now like that."""
+    """The content of the section, with fixed bytes in place of every address outside of
+    the text, because these addresses change when tables grow. The length of an
+    instruction does not depend on its address operand. But data in text, and bytes that a
+    wrong branch leads to, could otherwise be decoded differently in each link."""
     content = bytearray(text.elf.content(text.section))
     for place, kind, section in text.elf.relocations():
         if section != text.section:
@@ -165,7 +170,7 @@ def steady_content(text):
 
 
 def decoded(text, program):
-    """{word: rows of addresses}, as gen_branches.c describes them."""
+    """The output of gen_branches.c: {word of a line: [numbers of each such line]}."""
     extents = "".join(f"{start:x} {end:x}\n" for start, end in text.extents())
     with tempfile.NamedTemporaryFile() as file:
         file.write(steady_content(text))
@@ -181,22 +186,24 @@ def decoded(text, program):
     return found
 
 
-# ---- what must be taken for unknown ----
+# ---- opaque code ----
 
 
 def family(part):
-    """A function and its parts elsewhere have this in common."""
+    """The part of the name that a function has in common with its cold part."""
     return part.name.partition(".")[0]
 
 
 def families_that_compute(text, taken, jumps):
-    """Those in which an address might be computed from one of their own."""
+    """The families in which code may jump to a computed address. If code takes an address
+    inside of a function, and if the family of the code or that of the function jumps
+    indirectly, both families count."""
     jumping = {family(p) for at in jumps for p in text.parts_at(at)}
     found = set()
     for at, to in taken:
         around, meant = text.part_at(at), text.part_at(to)
         if not meant or (to == meant.start and around != meant):
-            continue  # the function as such
+            continue  # the entry of another function
         names = {family(meant)} | ({family(around)} if around else set())
         if names & jumping:
             found |= names
@@ -214,7 +221,7 @@ def opaque_parts(text, taken, found):
 
 
 def joined(ranges):
-    """The same addresses in as few ranges as possible, by address."""
+    """@ranges sorted by address; ranges that overlap or touch are one."""
     out = []
     for start, end in sorted(ranges):
         if out and start <= out[-1][1]:

@@ -1,18 +1,19 @@
-/* region.c - stage 11, first method: may a jump displace the instructions here? And if not,
- * by which rule?
+/* region.c - stage 11 by regions: check whether a jump may displace several instructions,
+ * and tell the rule that forbids it.
  *
- * The rules are a table, see rules.h. Together they prove that between the first byte of the
- * jump and its last
+ * The rules are a table, see rules.h. Together they prove, for the bytes of the jump
+ * behind its first byte:
  *
- *   - no branch leads: not from the function, not from its cold part or any other code, not
- *     through a table, not from a fix-up. The build's table of targets has them all, and
- *     says where it cannot know
- *   - no call returns: none lies in front of other instructions of the region
- *   - no CPU goes on behind a trap: nothing there traps on purpose, or has a probe
+ *   - No branch leads there: none of the function, of its cold part or of other code, no
+ *     jump table, and no fix-up. The build's table of targets contains all of these, and
+ *     marks the code whose targets are not known
+ *   - No call returns there: only the last instruction of a region may be a call
+ *   - No CPU goes on there after a trap: no instruction there traps on purpose, or has a
+ *     probe
  *
- * and that each instruction means the same elsewhere. What is behind the end of a function
- * may be overwritten where it is padding: what fills the gap up to the next symbol, when
- * nothing leads there, and nothing runs into it.
+ * They also prove that each instruction has the same effect at another address. Behind
+ * the end of a function, the jump may overwrite padding: the filler in the gap up to the
+ * next symbol, if no target is there, and the function does not run into it.
  */
 #include "probes/region/region.h"
 
@@ -24,12 +25,14 @@
 #include "probes/core/rules.h"
 #include "probes/region/targets.h"
 
-/* What is known so far: a rule may rely on those in front of it. */
+/* The facts that the rules have found out so far. A rule may use what the rules in front
+ * of it in the table have found.
+ */
 struct survey {
     struct ruling ruling;
     struct region *region;
-    struct plat_symbol function;         /* behind NO_FUNCTION */
-    struct insn insns[REGION_MAX_INSNS]; /* behind REGION_END: region->count of them */
+    struct plat_symbol function;         /* the rule NO_FUNCTION fills it in */
+    struct insn insns[REGION_MAX_INSNS]; /* REGION_END fills in region->count of them */
 };
 
 static struct survey *survey_of(struct ruling *r)
@@ -42,7 +45,7 @@ static uintptr_t function_end(const struct survey *p)
     return p->function.start + p->function.size;
 }
 
-/* ---- what is known ---- */
+/* ---- the table of targets, the function ---- */
 
 static bool has_no_targets(struct ruling *r)
 {
@@ -54,7 +57,7 @@ static bool has_no_function(struct ruling *r)
     return plat_symbol_at(r->addr, &survey_of(r)->function);
 }
 
-/* ---- which instructions ---- */
+/* ---- the instructions of the region ---- */
 
 static void add_insn(struct survey *p, const struct insn *insn)
 {
@@ -72,7 +75,9 @@ static bool is_filler(const struct insn *insn)
     return insn->kind == INSN_NOP || insn->kind == INSN_INT3;
 }
 
-/* add_padding - the filler at @at, behind the end of every function. */
+/* add_padding - add the filler at @at, which belongs to no function, to the region.
+ * Return: false: there is none.
+ */
 static bool add_padding(struct region *r, uintptr_t at)
 {
     struct plat_symbol other;
@@ -91,7 +96,9 @@ static bool add_padding(struct region *r, uintptr_t at)
     return true;
 }
 
-/* reaches_end - the function is over. That does no harm where no CPU goes on behind it. */
+/* reaches_end - the function ends before the jump would. The rule is kept if no CPU goes
+ * on behind the last instruction, and if padding for the rest of the jump follows.
+ */
 static bool reaches_end(struct survey *p)
 {
     const struct insn *last = &p->insns[p->region->count - 1];
@@ -105,7 +112,9 @@ static bool reaches_end(struct survey *p)
     return false;
 }
 
-/* ends_early - also collects them. */
+/* ends_early - does the function end before the jump would? This also collects the
+ * instructions of the region.
+ */
 static bool ends_early(struct ruling *r)
 {
     struct survey *p = survey_of(r);
@@ -124,9 +133,11 @@ static bool ends_early(struct ruling *r)
     return false;
 }
 
-/* ---- each of them ---- */
+/* ---- each instruction ---- */
 
-/* Behind the first, what an int3 or a trap could not carry is not displaced either. */
+/* displaces_protected - is there an instruction behind the first that could not carry a
+ * probe? The first one is not checked here: it carries one, or was checked before.
+ */
 static bool displaces_protected(struct ruling *r)
 {
     const struct survey *p = survey_of(r);
@@ -144,8 +155,9 @@ static bool is_last(const struct survey *p, size_t i)
     return i == p->region->count - 1u;
 }
 
-/* The first may be run in any way that the engine has, except that STI would have to take
- * another one along.
+/* must_stay - must instruction @i be executed at its own address? The engine can run the
+ * first one in any of its ways. But an STI runs together with the instruction behind it,
+ * so an STI is displaced only if it is the only instruction.
  */
 static bool must_stay(const struct survey *p, size_t i)
 {
@@ -204,8 +216,9 @@ static bool displaces_probed(struct ruling *r)
 
 /* ---- other changes of the code ---- */
 
-/* The table of targets speaks of the code that was built. Exchanges by the engine are known
- * to it; changes by other code are not.
+/* displaces_changed - does the text of the region differ from that of the build, apart
+ * from the changes that probes have made? The table of targets describes the text of the
+ * build.
  */
 static bool displaces_changed(struct ruling *r)
 {

@@ -1,4 +1,4 @@
-/* region.h - one jump in place of several whole instructions.
+/* region.h - replace several whole instructions by one jump.
  *
  *             IA
  *             |
@@ -6,12 +6,14 @@
  *             [ a  ][  b  ][  c   ]      DCR: the detoured code region, a to c
  *                [ JTPR     ]            JTPR: no branch may lead here
  *
- * From the insertion address on, as many whole instructions as a jump of five bytes covers
- * are copied to a cell, and the jump leads to copies of all of them. That is only right if
- * no thread is, comes, or returns to between the first byte and the end of the jump. The
- * rules look at the ways there; quiescence waits for the threads that are there.
+ * The jump begins at the insertion address (IA). The whole instructions that its five
+ * bytes touch are copied to a cell. The jump leads to a detour, and the detour to the
+ * copies, so the program runs the copies in place of the originals. This is correct only
+ * if no thread is between the first byte and the end of the jump, and none can come or
+ * return there. The rules in region.c check all ways that lead there; plat_quiesce()
+ * waits for the threads that are there.
  *
- * Everything is original bytes: a region is planned as if no probe were armed.
+ * A region is planned with the original bytes, as if no probe were armed.
  */
 #pragma once
 
@@ -29,29 +31,32 @@ struct site;
 #define REGION_MAX_INSNS REGION_JUMP_LEN
 #define REGION_MAX_LEN (REGION_JUMP_LEN - 1 + INSN_MAX_LEN)
 
-/* A plan; behind it, what is made of it, at which hits look at any time. */
+/* The plan of a region, and then the copies that are made by the plan. A hit on any CPU
+ * may read the struct at any time.
+ */
 struct region {
     uintptr_t addr;                   /* the insertion address */
-    uint8_t bytes[REGION_MAX_LEN];    /* the original ones of the DCR */
+    uint8_t bytes[REGION_MAX_LEN];    /* the original bytes of the DCR */
     uint8_t len;                      /* of the DCR; the jump writes the first five */
     uint8_t count;                    /* instructions, 1..REGION_MAX_INSNS */
     uint8_t padding;                  /* bytes of len behind the function's end */
     uint8_t starts[REGION_MAX_INSNS]; /* offset of each instruction in the DCR */
 
-    uint8_t *cell;                        /* copies of all, then the jump back; or NULL */
-    uint8_t copies[REGION_MAX_INSNS + 1]; /* offset of each in the cell, and of the end */
-    bool is_open;
+    uint8_t *cell; /* all copies, then the jump back; NULL: there are no copies */
+    uint8_t copies[REGION_MAX_INSNS + 1]; /* offset of each copy; end of the last one */
+    bool is_open;                         /* hits go on at the copies */
 };
 
-/* ---- region.c: may it be? ---- */
+/* ---- region.c: the rules ---- */
 
-/* region_plan - which instructions a jump at @addr would displace, or which rule forbids it.
- * @addr: an instruction that could carry a probe, or does
- * @out:  the plan filled as far as the rules that hold allow, also on refusal
+/* region_plan - find the instructions that a jump at @addr would displace, or the rule
+ * that forbids the jump.
+ * @addr: of an instruction that could carry a probe, or carries one
+ * @out:  receives the plan; on refusal, the part that was known before the broken rule
  *
  * Context: thread.  Locks: PLAT_PROBES held.
- * Return:  0; the errno of the first broken rule, and @why names the address in its way.
- * Cost:    what boundary_find() costs, five times at most.
+ * Return:  0; the errno of the first broken rule, and @why tells the address in its way.
+ * Cost:    at most five calls of boundary_find(), and four of kprobe_check().
  */
 int region_plan(uintptr_t addr, struct region *out, struct probe_reject *why);
 
@@ -65,29 +70,33 @@ void region_each_rule(uintptr_t addr, struct region *out, rule_told_t fn, void *
 
 /* ---- region_copy.c: the copies ---- */
 
-/* No region's copies are longer, the jump back included. */
+/* The copies of a region, with the jump back, never have more bytes than this. */
 #define REGION_COPY_MAX 56
 
-/* region_copy - make the code that runs at @to in place of the instructions of @r. It
- * ends with a jump back to the instruction behind them. Pure.
+/* region_copy - make the code that runs at @to in place of the instructions of @r. If the
+ * program can go on behind them, the code ends with a jump back to the text. Pure.
  * @r:       from region_plan(); copies[] is filled in
  * @out:     REGION_COPY_MAX bytes
- * @out_len: bytes written
+ * @out_len: receives the number of bytes written
  *
- * The first instruction may be one that only makes sense in its place, a call or STI:
- * there is no copy of it then, and the code that sends the program to copies[1] has done
- * its work. A call that comes last leaves the return address behind the original: no
- * function ever returns to a copy.
+ * The first instruction may have no copy that does the same elsewhere: an indirect call,
+ * for example. Then the code contains no copy of it: the engine runs the instruction in
+ * another way, and sends the program to copies[1]. A direct call that comes last pushes
+ * the address behind the original call, so no function ever returns to a copy.
  *
  * Context: any.
- * Return:  0; -ERANGE, -EOPNOTSUPP with @why filled.
+ * Return:  0; -ERANGE a copy does not reach its target; -EOPNOTSUPP an instruction has no
+ *          copy. @why is filled.
  */
 int region_copy(struct region *r, uintptr_t to, uint8_t *out, size_t *out_len,
                 struct probe_reject *why);
 
-/* region_original - what an ip @off bytes into the cell of @r means in the program.
- * region_enter - where a program that is to go on at @ip has to go while the jump lies
- * there: to a copy, if @ip is between the first instruction and the end of the region.
+/* region_original - the address in the text that stands for an ip @off bytes into the
+ * cell of @r. In a copy: the start of its original. Behind the copies: the end of the
+ * region.
+ * region_enter - the address at which a program goes on in place of @ip while the jump is
+ * in the text: a copy, if an instruction of the region other than the first begins at
+ * @ip; otherwise @ip.
  *
  * Context: any.
  */
@@ -96,84 +105,98 @@ uintptr_t region_enter(const struct region *r, uintptr_t ip);
 
 /* ---- region_open.c: the copies in place of the originals ---- */
 
-/* region_prepare - plan the region of @site and make its copies; no CPU comes to them yet.
- * The site has no detour, since that would lead back to the originals.
+/* region_prepare - plan the region of @site and make its copies. No CPU comes to them
+ * yet. The site must not have a detour, because the detour would lead back to the
+ * originals. A region of a single instruction gets no copies.
  * Locks:  PLAT_PROBES held; takes PLAT_TEXT.
- * Return: 0; what region_plan() and region_copy() say; -ENOMEM. On error nothing is left.
+ * Return: 0; an error of region_plan() or region_copy(); -ENOMEM. On error there are no
+ *         copies.
  */
 int region_prepare(struct site *site, struct probe_reject *why);
 
-/* region_open - a hit of @site goes on at the copies from now on, in whatever way the
- * instruction is run. plat_sync_cores() since region_prepare(). The next step is in
- * region_watch.c; a detour that is prepared now leads to the copies too.
- * region_close - at the originals again. No jump is in the text any more.
- * region_release - free the copies. No thread can be there: plat_quiesce() since
- * region_close(). The detour was released.
- * region_free - the rest too: the site goes. No CPU can hit it any more.
+/* region_open - from now on, let each hit of @site go on at the copies, in whatever way
+ * the probed instruction is run. plat_sync_cores() must be called between
+ * region_prepare() and this function. A detour that is made after this call leads to the
+ * copies, too. The next step is described in region_watch.c.
+ * region_close - let hits go on at the originals again. The jump must be out of the text.
+ * region_release - free the copies. No thread can be in them: plat_quiesce() must be
+ * called between region_close() and this function. The detour must be released before.
+ * region_free - free the copies and the struct region, because the site is freed. No CPU
+ * can hit the site any more.
  *
- * Locks: PLAT_PROBES held; the last two take PLAT_TEXT.
+ * Locks: PLAT_PROBES held; the last two functions take PLAT_TEXT.
  */
 void region_open(struct site *site);
 void region_close(struct site *site);
 void region_release(struct site *site);
 void region_free(struct site *site);
 
-/* region_is_open - may its jump be in the text?
- * region_has_copies - has it something for region_release() to free?
+/* region_is_open - is the region of @site open, so that its jump may be in the text?
+ * region_has_copies - does the region of @site have copies, which region_release() frees?
  * Locks: PLAT_PROBES held.
  */
 bool region_is_open(const struct site *site);
 bool region_has_copies(const struct site *site);
-/* region_behind - where the program goes on behind the probed instruction of @site: in the
- * text, or at the copies. Locks: PLAT_PROBES held.
+/* region_behind - the address at which the program goes on after the probed instruction
+ * of @site. If the region is open and has copies: the next copy. Otherwise: the next
+ * instruction in the text.
+ * Locks: PLAT_PROBES held.
  */
 uintptr_t region_behind(const struct site *site);
-/* region_boosted - the boosted copy that runs from now on: one of the copies, or the site's
- * own; NULL where it is emulated. Locks: PLAT_PROBES held.
+/* region_boosted - the boosted copy of the probed instruction that hits run now. If the
+ * region is open and has copies: the first copy in its cell. Otherwise: the site's own.
+ * NULL: the instruction is not boosted. Locks: PLAT_PROBES held.
  */
 uint8_t *region_boosted(const struct site *site);
-/* region_redirect - an image that would go on under the jump of @site, whose region is not
- * NULL, goes on at the copies.
- * region_boost - one that is to go on at its boosted copy does so at the one among them.
+/* region_redirect - if the program of @regs would go on under the jump of @site, let it
+ * go on at the copy instead.
+ * region_boost - the program of @regs is about to go on at the site's own boosted copy.
+ * If the region is open and has copies, let it go on at the first copy instead.
+ * @site: the site has a struct region
  * Context: any, as in a hit.
  */
 void region_redirect(const struct site *site, struct pt_regs *regs);
 void region_boost(const struct site *site, struct pt_regs *regs);
-/* region_has_cell - are the copies in @cell those of the region of @site? Context: any, for
- * a cell that a thread may be in.
+/* region_has_cell - is @cell the cell of the region of @site?
+ * @cell: a cell that a thread may be in, so that it is not freed meanwhile
+ * Context: any.
  */
 bool region_has_cell(const struct site *site, uintptr_t cell);
-/* region_step - a program that steps itself has made a step within the copies, @off bytes
- * into their cell: it sees the step where the originals are. Context: trap.
- * Return: false when it is not one of the instructions that have only copies there.
+/* region_step - a program that single-steps itself has made a step, and is now @off bytes
+ * into a cell of @site. If this is the region's cell, let the program see the step at the
+ * original instructions. Context: trap.
+ * Return: false: it is another cell, or the program is not behind the start of the second
+ * copy. The first copy is stepped like any other boosted copy.
  */
 bool region_step(const struct site *site, size_t off, struct pt_regs *regs);
 
-/* ---- region_watch.c: is a thread there? ---- */
+/* ---- region_watch.c: wait for threads under the jumps ---- */
 
 #define REGION_WATCH_MAX 256
 
-/* region_watch - from now on plat_quiesce() also waits for threads where the jumps of these
- * regions will lie. Their first bytes must be int3 by then, and a CPU that the engine sends
- * on from there must go on at copies: no CPU comes in any more.
+/* region_watch - from now on, let plat_quiesce() also wait for threads that are where the
+ * jumps of these regions will be. The caller has made sure that no CPU comes there any
+ * more: the first byte of each region is an int3, and hits go on at the copies.
  * @addrs: insertion addresses, ascending; @count: at most REGION_WATCH_MAX
- * region_unwatch - no longer.
+ * region_unwatch - end this.
  * Locks: PLAT_PROBES held.
  *
- * region_is_watched - is @ip in one of them, behind the first byte? Context: any.
+ * region_is_watched - will @ip be under one of these jumps, behind its first byte?
+ * Context: any.
  */
 void region_watch(const uintptr_t *addrs, size_t count);
 void region_unwatch(void);
 bool region_is_watched(uintptr_t ip);
 
-/* ---- region_picture.c ---- */
+/* ---- region_picture.c: the picture ---- */
 
 #define REGION_LINE_MAX 128
 #define REGION_LINES_MAX 9
 
-/* region_draw - the picture above, with the bytes, instructions and obstacles of @addr.
- * @line: told of each line, at most REGION_LINES_MAX, without a newline, at most
- *        REGION_LINE_MAX bytes with the NUL
+/* region_draw - draw the picture at the top of this file for @addr, with the bytes, the
+ * instructions, and the targets and probes that are in the way of the jump.
+ * @line: called for each line. There are at most REGION_LINES_MAX lines, each without a
+ *        newline, of at most REGION_LINE_MAX bytes with the NUL
  * Context: thread.  Locks: PLAT_PROBES held.
  */
 void region_draw(uintptr_t addr, void (*line)(const char *text, void *arg), void *arg);

@@ -1,13 +1,16 @@
-/* region_copy.c - what a region's jump leads to, and what an ip in there means.
+/* region_copy.c - make the copies of a region's instructions, and translate addresses
+ * between the copies and the originals.
  *
  *     cell:  | copy of a | copy of b | copy of c | jump back |
  *              copies[0]   [1]         [2]         [3]
  *
- * The first instruction is the probed one, and the engine has its own ways to run it, with
- * handlers around it; whatever these are, the program then goes on at copies[1].
+ * The first instruction is the probed one. The engine runs it in one of several ways,
+ * with the handlers before and after it. After each of these ways the program goes on at
+ * copies[1].
  *
- * A call at the end becomes a push of the address behind the original and a jump, so that
- * no return address ever points into a cell, and no sleeping thread is in one.
+ * A direct call at the end becomes a push of the address behind the original call, and a
+ * jump. So no return address ever points into a cell, and no thread sleeps in a function
+ * that would return to a cell.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -61,7 +64,10 @@ static int append_copy(struct region_code *c, const struct insn *insn)
     return err;
 }
 
-/* copy_append - instruction @i of the region. The first one may be left out. */
+/* copy_append - decode instruction @i of the region, and append its copy. The first one
+ * gets no copy if it cannot move.
+ * @insn: receives the instruction
+ */
 static int copy_append(struct region_code *c, struct region *r, size_t i,
                        struct insn *insn)
 {

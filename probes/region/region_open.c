@@ -1,17 +1,21 @@
-/* region_open.c - the copies of a region take the place of the originals, and give it back.
+/* region_open.c - let the program run the copies of a region in place of the originals,
+ * and end that again.
  *
- * All that brings a program behind the probed instruction passes here:
+ * After the probed instruction, a program goes on in one of three ways. Each way is led
+ * to the copies here:
  *
- *   the boosted copy      leads back to the originals, so region_boost() takes the one in the
- *                         region's cell, which has all copies in a row
- *   a detour              ends with a jump to region_behind()
- *   a step, an emulation, a handler that sets ip: by the image, which region_redirect() looks
- *                         at before it is resumed
+ *   by the boosted copy   the site's own copy ends with a jump back to the originals.
+ *                         region_boost() takes the first copy in the region's cell
+ *                         instead, and the other copies follow it there
+ *   by a detour           the detour ends with a jump to region_behind()
+ *   by the image          after a step or an emulation, or if a handler has set ip.
+ *                         region_redirect() changes ip before the program goes on
  *
- * While the region is open no CPU enters its originals behind the first. The cell stays for
- * a while when it is closed, for threads that are still inside. The struct stays as long as
- * the site, since any hit may look at it: a CPU that finds it published, or open, sees all
- * that was written before that.
+ * While the region is open, no CPU enters the originals behind the first one. When it is
+ * closed, threads may still be in the cell, so the cell is freed later. The struct region
+ * stays as long as its site, because any hit may read it. The pointer to the struct, and
+ * is_open, are written with release and read with acquire semantics. So a CPU that sees
+ * them set also sees everything that was written before.
  */
 #include "kernel/base/err.h"
 #include "probes/core/insn_slot.h"
@@ -32,9 +36,10 @@ static void copies_put(uint8_t *cell)
     plat_unlock(PLAT_TEXT);
 }
 
-/* copies_fill - reserve a cell for the copies, and fill it. Their length decides which
- * cell, and is measured first: it does not depend on the address, so the copies are made
- * for r->addr, from where every target is in reach.
+/* copies_fill - reserve a cell for the copies, and fill it. The length of the copies
+ * decides the size of the cell, so the copies are made twice. The length does not depend
+ * on the address: the first time they are made for r->addr, from where every target is in
+ * reach.
  */
 static int copies_fill(struct region *r, struct site *site, struct probe_reject *why)
 {
@@ -65,7 +70,9 @@ static int copies_make(struct region *r, struct site *site, struct probe_reject 
     return copies_fill(r, site, why);
 }
 
-/* struct_get - the struct region that @site had before; a new one if it had none. */
+/* struct_get - the struct region of @site; a new one if it has none.
+ * Return: NULL: there is no memory.
+ */
 static struct region *struct_get(struct site *site, struct probe_reject *why)
 {
     struct region *r = jump_site(site)->region;
@@ -152,7 +159,7 @@ uint8_t *region_boosted(const struct site *site)
                : own;
 }
 
-/* open_region - with copies, or NULL. */
+/* open_region - the region of @site, if it is open and has copies; otherwise NULL. */
 NOKPROBE_INLINE const struct region *open_region(const struct site *site)
 {
     const struct region *r = __atomic_load_n(&jump_site(site)->region, __ATOMIC_ACQUIRE);
@@ -186,7 +193,7 @@ bool region_has_cell(const struct site *site, uintptr_t cell)
 }
 NOKPROBE(region_has_cell);
 
-/* is_start - does a copy begin at @off, or end the last one? */
+/* is_start - does a copy begin at @off, or does the last copy end there? */
 NOKPROBE_INLINE bool is_start(const struct region *r, size_t off)
 {
     for (size_t i = 0; i <= r->count; i++)
@@ -202,7 +209,7 @@ bool region_step(const struct site *site, size_t off, struct pt_regs *regs)
     if (regs->ip - off != (uintptr_t)r->cell || off <= r->copies[1])
         return false;
     if (!is_start(r, off))
-        return true; /* in the middle of what stands for one */
+        return true; /* in the middle of a copy that is several instructions */
     regs->ip = region_original(r, off);
     plat_raise_step(regs);
     region_redirect(site, regs);

@@ -1,12 +1,12 @@
-/* region_picture.c - a region as people draw it, four columns to a byte:
+/* region_picture.c - draw a region as text, with four columns for each byte:
  *
  *     IA
  *     |
  *     [ 0][ 1][ 2][ 3][ 4][ 5]    bytes from the insertion address
  *     [55][48  89  e5][41  57]    instructions; padding in round brackets
  *     [<- DCR -------------->]    what is copied
- *         [<- JTPR ----->]        where no branch may lead, and
- *                   T             a branch that does
+ *         [<- JTPR ----->]        where no branch may lead
+ *                   T             a target: a branch leads there
  */
 #include "probes/region/region.h"
 
@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COLUMNS 4 /* of a byte */
+#define COLUMNS 4 /* for each byte */
 
 struct picture {
     const struct region *r;
@@ -56,7 +56,8 @@ static void put_byte(struct picture *p, size_t i)
     draw_text(p, COLUMNS * i + 1, hex);
 }
 
-/* put_span - "[<- NAME --->]" over bytes @first up to @end; "[--]" where that does not fit.
+/* put_span - draw "[<- NAME --->]" over the bytes from @first up to @end; "[--]" if the
+ * name does not fit.
  */
 static void put_span(struct picture *p, size_t first, size_t end, const char *name)
 {
@@ -135,7 +136,7 @@ static void draw_spans(struct picture *p)
     line_end(p);
 }
 
-/* ---- what is in the way ---- */
+/* ---- targets and probes in the way of the jump ---- */
 
 struct obstacle {
     char mark;

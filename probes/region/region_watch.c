@@ -1,25 +1,30 @@
-/* region_watch.c - where threads may still be while jumps over several instructions are
- * written.
+/* region_watch.c - let plat_quiesce() wait for threads that are where the jumps of
+ * regions will be written.
  *
- * How a region is opened. Any thread may have been interrupted or preempted between two of
- * its instructions, and would go on in the middle of the jump.
+ * Any thread may have been interrupted or preempted between two instructions of a region.
+ * If the jump were written now, such a thread would go on in the middle of the jump. So a
+ * region is opened in these steps:
  *
- *   1. int3 stands over the first byte           no CPU falls in from above any more, but
- *                                                for those the engine sends on behind it
- *   2. it sends them to copies from now on       no CPU comes from there either; a cell
- *                                                that jumps back in here counts as a place
- *                                                to be waited for, as always
- *   3. the region is watched; plat_quiesce()     threads inside have left. None entered
- *                                                meanwhile: 1 and 2, and the rules say that
- *                                                there is no other way in
- *   4. the region is watched no longer; the rest of the jump, then its first byte
+ *   1. There is an int3 over the first byte.     No CPU comes in from the instruction in
+ *                                                front any more. Only hits can still go
+ *                                                on behind the first instruction
+ *   2. region_open(): hits go on at the copies   Hits do not come in any more, either. A
+ *                                                thread may still be in a cell that jumps
+ *                                                back in here; plat_quiesce() waits for
+ *                                                threads in cells anyway
+ *   3. The region is watched; plat_quiesce()     All threads that were inside have left.
+ *                                                No thread has come in meanwhile, because
+ *                                                of steps 1 and 2, and because the rules
+ *                                                allow no other way in
+ *   4. The region is not watched any more. The rest of the jump is written, then its
+ *      first byte
  *
- * Back is simpler: int3, the original bytes, and when no thread can be in the copies any
- * more, these are freed.
+ * The way back is simpler: the int3 is written, then the original bytes. The copies are
+ * freed when no thread can be in them any more.
  *
- * Written under PLAT_PROBES, read by quiescence on any CPU. Several threads may wait for
- * quiescence at a time. A thread that waits for something else may see the list change:
- * that can only make it look once more.
+ * The list of watched regions is written under PLAT_PROBES, and read by plat_quiesce() on
+ * any CPU. Several threads may call plat_quiesce() at a time. If the list changes while a
+ * thread waits there for another reason, that thread at most waits a little longer.
  */
 #include "kernel/base/compiler.h"
 #include "probes/core/platform.h"

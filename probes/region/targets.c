@@ -1,10 +1,11 @@
-/* targets.c - lookup in the table of entries that the build made, and in the list of those
- * that came later.
+/* targets.c - look up targets: in the table that the build has made, and in lists of the
+ * targets that were added at run time.
  *
- * The table is two sorted arrays of 32-bit offsets: addresses, and ranges about which nothing
- * is known, which do not overlap. Targets that are added at run time lie in lists, by the
- * address that they lead to: a static key may have thousands of places, each with a target of
- * its own.
+ * The table is two sorted arrays of 32-bit offsets. The first array has addresses. The
+ * second has ranges, which do not overlap, and in which CPUs may enter at any address.
+ * The targets that were added at run time are in a hash table by their address, because
+ * they may be many: a static key (kernel/debug/static_key.h) may have thousands of
+ * places, each with its own target.
  */
 #include "probes/region/targets.h"
 
@@ -19,8 +20,9 @@ struct added {
     uintptr_t from, to;
 };
 
-/* In the order in which they came: what is switched on together goes off in that order, and
- * finds itself in front. Locks: PLAT_PROBES.
+/* Each list is in the order in which its targets were added. Targets that are added
+ * together are usually removed in the same order, so the target to remove is usually the
+ * first of its list. Locks: PLAT_PROBES.
  */
 static struct bucket {
     struct added *first, *last;

@@ -1,8 +1,9 @@
-/* targets.h - where code is entered other than from the instruction in front of it: by
- * branches, jump tables, calls, fix-ups, pointers, or in an unknown way.
+/* targets.h - find targets: addresses at which CPUs enter code in another way than from
+ * the instruction in front of it. These ways are branches, jump tables, calls, fix-ups,
+ * pointers, and ways that are not known.
  *
- * The targets of the image are in a table that the build makes; see gen_targets.py. Code
- * that is written at run time adds its own.
+ * The targets of the image are in a table that the build makes; see gen_targets.py. The
+ * writers of code at run time add the targets of that code.
  */
 #pragma once
 
@@ -10,30 +11,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* targets_known - is there a table of the text that @addr is in? Context: any. */
+/* targets_known - is there a table of targets for the text that @addr is in?
+ * Context: any.
+ */
 bool targets_known(uintptr_t addr);
 
-/* targets_find - the first address in [@start, @end) where code may be entered.
- * targets_inside - is there one?
+/* targets_find - find the first address in [@start, @end) at which CPUs may enter code.
+ * targets_inside - is there such an address?
  *
- * Context: any, for the table. Locks: PLAT_PROBES held, for what was added.
- * Return:  0 when there is none; without a table, @start.
- * Cost:    binary searches.
+ * Locks:   PLAT_PROBES held, because the lists of targets_add() are read, too.
+ * Return:  targets_find: the address; 0: there is none. Without a table: @start.
+ * Cost:    two binary searches, and for each 16 bytes one list of added targets.
  */
 uintptr_t targets_find(uintptr_t start, uintptr_t end);
 bool targets_inside(uintptr_t start, uintptr_t end);
 
-/* targets_opaque - may anything jump to @addr, for all the build knows? True also without a
- * table. Context: any.
+/* targets_opaque - does @addr lie in code of which the build does not know the targets,
+ * so that anything may jump there? Without a table: true. Context: any.
  */
 bool targets_opaque(uintptr_t addr);
 
-/* targets_add - code at run time is about to have something at @from that leads to @to: told
- * before it is written, and after every region around @to was given up. As often as there is.
- * targets_remove - that has been taken out. A target of the build's table, which was never
- * added, stays: the table does not say how many lead to a place.
+/* targets_add - add the target @to, because code that is about to be written at @from
+ * leads there. Before that code can run, the caller also gives up each region around @to.
+ * The same pair may be added several times.
+ * targets_remove - remove such a pair once, because that code is gone. Targets of the
+ * build's table always stay: the table does not say how many branches lead to a target.
  *
- * Locks: PLAT_PROBES held.  Return: 0, -ENOMEM; was it there?
+ * Locks: PLAT_PROBES held.
+ * Return: targets_add: 0; -ENOMEM. targets_remove: false: no such pair was added.
  */
 int targets_add(uintptr_t from, uintptr_t to);
 bool targets_remove(uintptr_t from, uintptr_t to);

@@ -91,7 +91,7 @@ static void exchange_drop(struct exchange *x)
 struct batch {
     struct exchange *all;
     size_t count;
-    struct site **sites; /* room for one site of each exchange */
+    struct site **sites; /* has room for one site of each exchange */
     struct text_poke *pokes;
 };
 

@@ -30,9 +30,9 @@ enum xmc_mode {
     XMC_STORE,
 };
 
-/* xmc - exchange the instructions in [@addr, @addr + @len) for others of the same length.
- * On return every CPU executes the new ones.
- * @bytes: whole instructions, which mean at @addr what they are meant to do
+/* xmc - exchange the instructions in [@addr, @addr + @len) for new ones of the same
+ * length. On return every CPU executes the new ones.
+ * @bytes: whole instructions, encoded for the address @addr
  * @len:   1..15; @addr + @len must be the end of an old instruction. If there are several
  *         old instructions, the mode must be XMC_INT3
  *
@@ -50,9 +50,8 @@ enum xmc_mode {
  * The planner of regions is told the targets of the new instructions: those of branches,
  * and addresses in operands. It forgets them when the new instructions are exchanged again.
  *
- * CAVEAT: other data about the text does not change with it: listings, tables for
- *         backtraces,
- * fix-ups.
+ * CAVEAT: other data about the text does not change with the text: listings, tables for
+ *         backtraces, fix-ups.
  *
  * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
  * Return:  0; -EDEADLK from a handler; -EINVAL no such length; -ENOENT not kernel text;
@@ -61,8 +60,8 @@ enum xmc_mode {
  * Source:  as text_poke_batch().
  */
 int xmc(uintptr_t addr, const uint8_t *bytes, size_t len);
-/* xmc_why - xmc() in the given mode; xmc() uses XMC_INT3. On refusal @why tells which rule
- * was broken, and where.
+/* xmc_why - do the same as xmc(), in the mode @mode; xmc() uses XMC_INT3. On refusal @why
+ * tells which rule was broken, and where.
  */
 int xmc_why(uintptr_t addr, const uint8_t *bytes, size_t len, enum xmc_mode mode,
             struct probe_reject *why);
@@ -84,8 +83,9 @@ struct xmc_change {
  */
 int xmc_batch(const struct xmc_change *changes, size_t count, struct probe_reject *why);
 
-/* xmc_is_inside - several instructions are being exchanged: does @ip lie behind the first
- * byte of them? While the platform waits for quiescence it asks this, and waits for each
- * thread that would go on there. Context: any.
+/* xmc_is_inside - are several instructions being exchanged, and does @ip lie in them,
+ * behind their first byte? While the platform waits for quiescence, it calls this
+ * function for each thread, and waits for the threads that would go on there.
+ * Context: any.
  */
 bool xmc_is_inside(uintptr_t ip);

@@ -56,8 +56,8 @@ static void take_old(struct exchange *x, const struct insn *insn)
         x->call_inside = insn->addr;
 }
 
-/* replaces_protected - may one of the old instructions carry no probe? This also fills in
- * the fields about the old instructions.
+/* replaces_protected - is there an old instruction that must not carry a probe? This
+ * also fills in the fields about the old instructions.
  */
 static bool replaces_protected(struct ruling *r)
 {
@@ -155,9 +155,9 @@ static bool are_too_many(struct ruling *r)
 /* ---- 1: the sites that use the same bytes ------------------------------------------ */
 
 /* sti_before - the site of an STI that ends at @addr, or NULL. An STI runs together with
- * the instruction behind it, so that one cannot be exchanged alone. The last byte of an STI
- * is its opcode; most other instructions end with another byte. An STI may have prefixes,
- * so the site may begin at any of the addresses in front.
+ * the instruction behind it, so that instruction cannot be exchanged alone. The last byte
+ * of an STI is its opcode; most other instructions end with another byte. An STI may have
+ * prefixes, so the site may begin at any of the addresses in front.
  */
 static const struct site *sti_before(uintptr_t addr)
 {

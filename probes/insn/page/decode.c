@@ -1,13 +1,13 @@
 /* decode.c - the decoder and the planner of jumps for a page: bytes in, lines of text out.
  *
- * For wasm32, where an address has 32 bits. Kernel text and all that its jumps reach lie in
- * the last 4 GiB of the address space, so the lower 32 bits of an address are enough. There
- * is one exception. A sum beyond the end of the address space leaves the 4 GiB if it has 64
- * bits. If it has 32 bits, it is an address at their beginning, below MARGIN. So there are
- * no pads below MARGIN.
+ * The file is compiled for wasm32, where an address has 32 bits. Kernel text and all that
+ * its jumps reach lie in the last 4 GiB of the address space, so the lower 32 bits of an
+ * address are enough. There is one exception: a sum beyond the end of the address space.
+ * With 64-bit addresses the sum is outside of these 4 GiB. With 32-bit addresses it is at
+ * their beginning, below MARGIN. So there are no pads below MARGIN.
  *
- * tests/tools/test_decode_page.py compares with a program of the host, which is built from
- * the same source and has addresses of 64 bits.
+ * tests/tools/test_decode_page.py compares the page with a program of the host, which is
+ * built from the same source and has addresses of 64 bits.
  */
 #include "kernel/base/compiler.h"
 #include "probes/insn/insn.h"
@@ -35,7 +35,7 @@ static struct {
     uint8_t bytes[BYTES_MAX + INSN_MAX_LEN];
     unsigned len;
     int may_evict;
-    uint8_t starts[BYTES_MAX]; /* length of the instruction that begins there */
+    uint8_t starts[BYTES_MAX]; /* length of the instruction that begins there; 0: none */
     char lines[LINES_MAX];
     size_t used;
     uint64_t work[WORK_MAX / sizeof(uint64_t)];
@@ -56,7 +56,7 @@ unsigned decode_max(void)
     return BYTES_MAX;
 }
 
-/* ---- what the planner asks ------------------------------------------------------------- */
+/* ---- callbacks of the planner ---------------------------------------------------------- */
 
 static bool pad_is_free(void *arg UNUSED, uintptr_t pad UNUSED)
 {

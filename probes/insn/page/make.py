@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""make.py - the decoder's page, whole: make.py WASM OUTPUT"""
+"""make.py - write the decoder's page as one file: make.py WASM OUTPUT"""
 
 import base64
 import os
