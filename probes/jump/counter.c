@@ -1,7 +1,7 @@
-/* counter.c - which of the CPUs' counters are in use.
+/* counter.c - hands out per-CPU counters, and records which of them are in use.
  *
- * A counter has a number from 1 up; 0 means none. The memory of the counters is the
- * platform's, and stays mapped for the next probe that needs a counter.
+ * A counter has a number from 1 up; 0 means none. The platform owns the memory of the
+ * counters. That memory stays mapped for the next probe that needs a counter.
  */
 #include "probes/jump/counter.h"
 
@@ -12,12 +12,12 @@
 #define WORDS_MIN 16
 #define NONE UINT64_C(1) /* in the first word: number 0 is never free */
 
-/* Locks: PLAT_PROBES to write; `limit` and `retired` are read without. */
-static uint64_t *used;   /* bit i: counter i is */
-static size_t words;     /* of it */
-static size_t first;     /* no word before it has room */
+/* Locks: PLAT_PROBES to write; `limit` and `retired` are read without it. */
+static uint64_t *used;   /* bit i: counter i is in use */
+static size_t words;     /* of used[] */
+static size_t first;     /* all words before this one are full */
 static uint32_t limit;   /* no counter from here up has ever been used */
-static uint64_t retired; /* what those given back had come to */
+static uint64_t retired; /* the sum of all counters that were given back */
 
 static bool words_grow(void)
 {

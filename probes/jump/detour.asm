@@ -5,8 +5,8 @@
 ; of these routines. So on entry the stack holds, from rsp upwards:
 ;
 ;   word 0     the address in the cell where the CPU goes on
-;   word 1     only if the probed instruction is a direct call: the return address of that
-;   call
+;   word 1     only if the probed instruction is a direct call: the return address of
+;              that call
 ;
 ; All registers and flags are the program's. The routine builds the image below these words,
 ; with the same contents as after a trap:
@@ -52,7 +52,7 @@ extern switch_if_due
 
 %define CPU(field) r13 + field
 
-; BUILD words: build the image below that many words, and switch preemption off.
+; BUILD words: build the image below the @words words, and switch preemption off.
 ; Out: rbx = the program's flags, r12 = as PREEMPT_OFF leaves it, r13 = the CPU's area,
 ;      r14 = the site
 %macro BUILD 1
@@ -82,7 +82,7 @@ extern switch_if_due
     mov [rsp + REGS_IP], rax
 %endmacro
 
-; CALL_ENGINE function: (image, site, area of the CPU).
+; CALL_ENGINE function: call it with the image, the site and the struct probe_cpu.
 %macro CALL_ENGINE 1
     mov rdi, rsp
     mov rsi, r14
@@ -330,8 +330,8 @@ nokprobe detour_post
 
 section .rodata
 align 8
-; RUN uses this in place of a probe when the site has none. It looks disabled, so RUN takes
-; its first label.
+; RUN uses this in place of a probe when the site has none. All its flags are set, as if
+; it were disabled, so RUN jumps to its label @rare.
 no_probe:
     times KPROBE_SIZE db 0xff
 

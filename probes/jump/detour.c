@@ -1,4 +1,4 @@
-/* detour.c - stage 11: what a jump reaches in the end.
+/* detour.c - stage 11: makes detours. The layouts of the cells:
  *
  *   CALL, COUNT in the cell of the boosted copy, in front of it:
  *       | call detour | copy | jmp back |      or     | inc %gs:counter | copy | jmp back |
@@ -8,17 +8,19 @@
  *       | call detour | copy | call post | jmp back |
  *       | call detour | jmp to the target |      a direct call: see below
  *       | call detour |                          IMAGE: leaves by the register image
- *       | code of its own | copy | jmp back |    CALL and LIGHT, for some: see
+ *       | specialized code | copy | jmp back |   CALL and LIGHT, for some sites: see
  *                                                detour_specialized.h
  *       | call detour | call the copy | jmp kretprobe_trampoline | jmp to the copy |
  *                                                RETURN: see return_point.c
  *
- * The code that is called finds the site by its return address: (address + 1) | 31 is the
- * last byte of a cell, where its owner is. So in a large cell, whose owner is at the end of
- * the second half, the return address is the last byte of the first half or lies behind it.
+ * The routine that a cell calls finds the site by its return address: (address + 1) | 31
+ * is the last byte of a cell, and the last eight bytes of the cell hold the address of
+ * the site. A large cell has it at the end of its second half. So there the return
+ * address must be the last byte of the first half, or lie behind it.
  *
- * A direct call stays one, with another target: its return address is the program's own
- * again, and on the stack before the detour begins. There the copy is a jump.
+ * A direct call in the text stays a call, with the detour as its target: so the program's
+ * own return address is on the stack before the detour begins. In place of a copy, such a
+ * detour has a jump to the target of the program's call.
  */
 #include "probes/jump/detour.h"
 #include "probes/jump/platform_jump.h"
@@ -40,12 +42,12 @@
 #include "probes/region/region.h"
 #include "probes/returns/platform_returns.h"
 
-/* Where the code of a large cell begins that calls: its return address is then 31 bytes from
- * the start of the cell.
+/* Offset of the code in a large cell, if the code begins with a call: the return address
+ * is then 31 bytes behind the start of the cell.
  */
 #define LARGE_CALL_OFF (INSN_SLOT_LEN - 1 - INSN_CALL32_LEN)
 
-/* The code behind a copy: the call of the post-handlers, the jump back. */
+/* Bytes of code behind a copy, at most: the call of the post-handlers, the jump back. */
 #define WAY_BACK_MAX (INSN_CALL32_LEN + INSN_JMP32_LEN)
 
 const char *detour_kind_name(enum detour_kind kind)
@@ -75,7 +77,9 @@ const char *detour_kind_text(enum detour_kind kind)
 
 /* ---- which kind ---- */
 
-/* can_copy - can a copy do it, with nothing but a jump behind it? A direct call counts. */
+/* can_copy - can the detour run a copy of @insn that has nothing but a jump behind it? A
+ * direct call counts as such.
+ */
 static bool can_copy(const struct site *site, const struct insn *insn)
 {
     if (site_is_call(site))
@@ -146,14 +150,14 @@ struct code {
     struct site *site;
     const struct insn *insn;
     enum detour_kind kind;
-    bool flags_live;  /* the program may read the status flags that there are before it */
-    bool specialized; /* its front is made for this site alone */
-    bool keeps;       /* and saves all of struct plat_light */
+    bool flags_live;  /* the program may still read the status flags from before it */
+    bool specialized; /* the code in front of the copy is specialized */
+    bool keeps;       /* the specialized code saves all of struct plat_light */
     struct probe_reject *why;
     uint8_t bytes[INSN_SLOT_DETOUR_CODE_MAX];
-    uintptr_t at; /* where bytes[0] will be */
+    uintptr_t at; /* the address where bytes[0] will be executed */
     size_t len;
-    size_t copy; /* where in bytes[] the copy begins */
+    size_t copy; /* offset of the copy in bytes[] */
     int err;
 };
 
@@ -191,7 +195,7 @@ static void put_count(struct code *c)
     }
 }
 
-/* front_code - what comes before the copy, if it is a call. */
+/* front_code - the routine that the cell calls in front of the copy, if it calls one. */
 static enum plat_detour front_code(const struct code *c)
 {
     bool called = site_is_call(c->site);
@@ -228,7 +232,7 @@ static void front_put(struct code *c)
         put_call(c, plat_detour(front_code(c)));
 }
 
-/* copy_put - the instruction, and the way back. */
+/* copy_put - write the copy of the instruction, and the jump back. */
 static void copy_put(struct code *c)
 {
     size_t copied = 0;
@@ -248,7 +252,10 @@ static void copy_put(struct code *c)
         put_jmp(c, region_behind(c->site));
 }
 
-/* return_put - the boosted copy is called, or jumped to where the call is not followed. */
+/* return_put - write what comes behind the call of detour_return: a call of the boosted
+ * copy, a jump to the trampoline, and a jump to the boosted copy. The CPU takes the last
+ * jump if detour_return has not followed the call of the function.
+ */
 static void return_put(struct code *c)
 {
     uintptr_t boosted = (uintptr_t)region_boosted(c->site);
@@ -291,14 +298,16 @@ static bool is_more_than_front(enum detour_kind kind)
     return kind == DETOUR_RETURN || kind == DETOUR_POST || kind == DETOUR_IMAGE;
 }
 
-/* prepend - the front alone, before the copy that is there. Return: false if it cannot be. */
+/* prepend - write only the code in front of the copy, into the cell of the boosted copy.
+ * Return: false: that is not possible.
+ */
 static bool prepend(struct code *c)
 {
     struct site *site = c->site;
     size_t room = room_before_boost(site);
 
     if (!site_boost_slot(site) || region_boosted(site) != site->boost_slot)
-        return false; /* there is none, or it leads under the jump */
+        return false; /* no boosted copy, or it jumps back under a region's jump */
 
     c->at = (uintptr_t)site->boost_slot;
     front_put(c);
@@ -306,7 +315,7 @@ static bool prepend(struct code *c)
         return false;
     c->at -= c->len;
     c->len = 0;
-    front_put(c); /* now where it will be */
+    front_put(c); /* again, at its final address */
     if (c->err)
         return true;
     if (c->len)
@@ -331,13 +340,13 @@ static int fill_cell(struct code *c, uint8_t *cell, size_t start)
     return c->err;
 }
 
-/* place - in a cell of its own, the smallest that it fits. */
+/* place - write the detour into a cell of its own, the smallest that holds it. */
 static int place(struct code *c)
 {
     size_t start = 0;
     uint8_t *cell;
 
-    compose(c, c->site->addr, 0); /* how long it is does not depend on where */
+    compose(c, c->site->addr, 0); /* for the length, the same at any address */
     if (c->err)
         return c->err;
     if (c->kind == DETOUR_COUNT || c->kind == DETOUR_NONE)
@@ -352,9 +361,11 @@ static int place(struct code *c)
     return fill_cell(c, cell, start);
 }
 
-/* place_specialized - Return: false when the site can have no code of its own. QEMU 7.2 takes
- * the flags that CMPXCHG8B leaves alone from where its block of code began: the block must
- * not begin here.
+/* place_specialized - make a specialized detour. Return: false: @c->site can have none.
+ *
+ * A site with CMPXCHG8B gets none. For the flags that this instruction leaves alone, QEMU
+ * 7.2 takes the values that they had where the current block of translated code began. So
+ * the block with the copy must not begin in specialized code.
  */
 static bool place_specialized(struct code *c)
 {
@@ -372,8 +383,10 @@ static bool place_specialized(struct code *c)
     return c->specialized;
 }
 
-/* A weak symbol that nothing defines is at address 0, which text reaches and cells do not. A
- * call without a probe needs no cell: a pad leads to its target, and reaches any text.
+/* An operand may be a weak symbol that nothing defines. Its address is 0, which text
+ * reaches and cells do not. The detour of a call without a probe needs no cell: it is the
+ * target of the call itself. The call in the text may get there through a pad, which
+ * reaches any text.
  */
 bool detour_can_reach(const struct insn *insn)
 {
@@ -421,11 +434,12 @@ static int counters_get(struct site *site, struct probe_reject *why)
     return 0;
 }
 
-/* What stands behind the instruction is not looked at: it may be
- * exchanged, and then read flags, while a thread is between both. So flags may be changed at
- * the entry of a function only, where the calling convention leaves none, and where the
- * instruction itself writes them all. If it faults, the program goes on at its fix-up with
- * the flags that it had.
+/* This function does not look at the instructions behind @insn. They may be exchanged for
+ * instructions that read flags, while a thread is between the detour and them. So a
+ * detour may change flags only at the entry of a compiled function, because the calling
+ * convention hands no flags over, and where @insn itself writes all of @flags. In the
+ * second case @insn must have no fix-up: after a fault the program goes on there with the
+ * flags from before @insn.
  */
 bool detour_may_change_flags(const struct insn *insn, uint32_t flags)
 {
@@ -438,8 +452,9 @@ bool detour_may_change_flags(const struct insn *insn, uint32_t flags)
            !plat_has_fixup(insn->addr);
 }
 
-/* flags_are_live - Counting leaves CF as it is; calling changes all of them. Some detours
- * never ask.
+/* flags_are_live - must the detour save the status flags? The counting instruction
+ * changes all of them but CF, and a call of handlers changes all of them. Detours of
+ * three kinds do not depend on this: they change no flags, or always restore them.
  */
 static bool flags_are_live(const struct insn *insn, enum detour_kind kind)
 {
@@ -471,8 +486,8 @@ int detour_prepare(struct site *site, struct probe_reject *why)
 
     if (detour_is_current(site))
         return 0;
-    /* A detour that was right before its handler was given up serves until the probes change:
-     * each hit looks whether the probe is on. */
+    /* A handler was given up since the detour was made. The detour can stay until the
+     * probes change, because each hit checks whether the probe is enabled. */
     if (site_detour(site) && has_tripped(site))
         return 0;
     if (site_detour(site))
@@ -494,7 +509,7 @@ int detour_prepare(struct site *site, struct probe_reject *why)
     return 0;
 }
 
-/* counts_for - does the counter that is built in belong to the probe that is there now? */
+/* counts_for - is the counter in the code of the detour that of @p? */
 static bool counts_for(const struct site *site, const struct kprobe *p)
 {
     int32_t disp = plat_counter_disp(p->counter);

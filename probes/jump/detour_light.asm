@@ -3,7 +3,7 @@
 ;
 ; The detour builds no image. It takes the first entry of hits[], which keeps the thread on
 ; its CPU, but writes nothing into the entry. It stores a pointer to its struct plat_light
-; in the CPU's struct probe_cpu; other code needs to know no more of the hit.
+; in the CPU's struct probe_cpu; this is all that other code must know of the hit.
 ;
 ;   higher   | program's stack      |
 ;            | rdi ... r11          |  the registers that C code may change
@@ -15,11 +15,11 @@
 ; rbp is saved for the case that the handler is given up and never returns: rbp is the frame
 ; pointer, so every handler changes it.
 ;
-; A handler that calls other functions, or changes other registers, could lose more than
-; that when it is given up. The "keep" patterns are for such handlers. They save also the
-; real flags, r15 to r12, rbx and the preemption count, between the registers of C and rbp.
-; If the handler changes that count or a flag of the CPU, the detour undoes the change after
-; the handler.
+; If a handler calls other functions, or changes other registers, more registers than rbp
+; could be lost when the handler is given up. The "keep" patterns are for such handlers.
+; They also save the real flags, r15 to r12, rbx and the preemption count, between r11 and
+; rbp. If the handler changes that count or a flag of the CPU, the detour undoes the
+; change after the handler.
 ;
 ; The common case is: the conditions of admit.inc hold, the CPU is in no interrupt, and DF
 ; is clear. lodsb shows the value of DF, and takes less time than pushfq. In other cases the
@@ -42,7 +42,7 @@ extern detour_call, detour_call_dead
 bits 64
 
 KEPT_LEN equ 8 * 8                      ; from struct plat_light to the real flags
-LINE equ 32                             ; the line that a call ends in ends with the site
+LINE equ 32                             ; the site is at the end of the line of the call
 CALL_LEN equ 5
 JMP_LEN equ 5
 

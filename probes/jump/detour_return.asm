@@ -1,8 +1,8 @@
-; detour_return.asm - called at the entry of a function that has no other probe there than a
-; return probe. It does the work of kretprobe_entry() in the simple case, without an image
-; of the registers.
+; detour_return.asm - the routine detour_return. A cell calls it at the entry of a
+; function that has no other probe there than a return probe. It does the work of
+; kretprobe_entry() in the simple case, without an image of the registers.
 ;
-; It saves the return address in the shadow, and then removes it from the stack. After that
+; It saves the return address in the shadow, and then removes it from the stack. Then
 ; the cell itself calls the function, with the same stack, and the function returns to the
 ; cell: see probes/returns/return_point.c. An interrupt may come at any time and overwrite
 ; what is below rsp, so no data is kept there.
@@ -36,7 +36,7 @@ NOT_CALLED equ 2 * 5            ; from the cell's second call to its last jump
 
 section .text.detour progbits alloc exec nowrite align=64
 
-; RESTORE: load the registers and status flags that they had on entry, and rsp.
+; RESTORE: give the registers, the status flags and rsp the values that they had on entry.
 %macro RESTORE 0
     mov rax, [rsp + FLAGS]
     add al, 0x7f                        ; OF
@@ -69,7 +69,7 @@ proc detour_return, 64
     mov rsi, [rsi + SITE_HOLDER]
     IS_SIMPLE rsp + SLOT
     lea rdx, [rcx + REGS_SIZE + STACK_MIN]
-    cmp [rax + SHADOW_LEN], rdx         ; the handler at the return needs this room, too
+    cmp [rax + SHADOW_LEN], rdx         ; also for the handler at the return
     sbb rdx, rdx
     or r8, rdx
     ADMIT_CPU d, NO_NMI
@@ -77,7 +77,7 @@ proc detour_return, 64
     cmp qword [gs:PERCPU_PROBE], 1      ; the CPU is ready for probes
     sbb rdx, rdx
     or r8, rdx
-    cmp rsi, 1                          ; 0: the site is not one for this routine any more
+    cmp rsi, 1                          ; 0: the site has lost its holder: ext_given_up()
     sbb rdx, rdx
     or r8, rdx
     jnz .not_simple

@@ -1,8 +1,8 @@
 ; detour_specialized.asm - two patterns for specialized detours. Such a detour is a copy of
 ; a pattern, made for one site.
 ;
-; It does the work of detour_call for a site with one handler in the common case: the
-; conditions of admit.inc hold, and DF is clear. In all other cases it calls C code
+; At a site with one handler it does the work of detour_call, but only in the common case:
+; the conditions of admit.inc hold, and DF is clear. In all other cases it calls C code
 ; (jump.c). The image lies at the same distance from the program's stack as in detour_call;
 ; so one word next to the program's stack is not used.
 ;
@@ -115,7 +115,7 @@ section .text.detour.rare progbits alloc exec nowrite align=64
 ; In: rdi = the probe. Out: eax = the return value of kprobe_jump_handler()
 proc detour_specialized_rare
     cld
-    btr ebx, FLAGS_DF_BIT               ; so that it is seen to have changed
+    btr ebx, FLAGS_DF_BIT               ; then the detour sees that flags have changed
     mov rsi, [rdi + KPROBE_SITE]
     lea rdi, [rsp + 8]
     mov rdx, r13

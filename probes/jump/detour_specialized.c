@@ -1,4 +1,6 @@
-/* detour_specialized.c - stage 11: a pattern of the platform's becomes a site's own code. */
+/* detour_specialized.c - stage 11: makes the code of a specialized detour from a pattern
+ * of the platform.
+ */
 #include "probes/jump/detour_specialized.h"
 
 #include "kernel/base/err.h"
@@ -36,7 +38,7 @@ bool detour_specialized_keeps(const struct site *site)
 {
     const struct kprobe *p = site->probes;
 
-    /* A fault handler is called from the fault, and may fault itself. */
+    /* A fault handler runs inside the fault, and may fault itself. */
     return p->light_handler &&
            (p->fault_handler || !handler_keeps_callee_saved((uintptr_t)p->light_handler));
 }
@@ -53,14 +55,16 @@ const struct plat_pattern *detour_specialized_pattern(const struct site *site, b
     return plat_detour_specialized(which, flags_live);
 }
 
-/* put - the low @len bytes of @value, in front of @end. */
+/* put - write the low @len bytes of @value in front of @end. */
 static void put(uint8_t *end, uint64_t value, size_t len)
 {
     for (size_t i = 0; i < len; i++)
         end[i - len] = (uint8_t)(value >> (8 * i));
 }
 
-/* put_signed - Return: 0; -ERANGE it is not what its low 4 bytes extend to. */
+/* put_signed - write 4 bytes, which the CPU extends to @value by their sign.
+ * Return: 0; -ERANGE @value does not fit.
+ */
 static int put_signed(uint8_t *end, uint64_t value)
 {
     if ((int64_t)value != (int32_t)value)
@@ -69,7 +73,9 @@ static int put_signed(uint8_t *end, uint64_t value)
     return 0;
 }
 
-/* put_moved - what led from @from to somewhere leads there from @to. */
+/* put_moved - the displacement in front of @end is right for code whose hole ends at
+ * @from: change it so that it leads to the same address from @to.
+ */
 static int put_moved(uint8_t *end, uintptr_t from, uintptr_t to)
 {
     uint32_t disp = 0;
@@ -84,7 +90,9 @@ static uintptr_t handler_of(const struct kprobe *p)
     return p->light_handler ? (uintptr_t)p->light_handler : (uintptr_t)p->pre_handler;
 }
 
-/* fill_hole - the hole in front of @end, which is to be at @at and was made for @from. */
+/* fill_hole - fill in the hole in front of @end.
+ * @at: the address of its end where it will be executed; @from: the same in the pattern
+ */
 static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t from,
                      const struct site *site)
 {
@@ -117,13 +125,13 @@ static int fill_hole(enum plat_hole what, uint8_t *end, uintptr_t at, uintptr_t 
     }
 }
 
-#define COPY_MAX (INSN_RELOCATED_MAX_LEN + INSN_JMP32_LEN) /* with the way back */
+#define COPY_MAX (INSN_RELOCATED_MAX_LEN + INSN_JMP32_LEN) /* with the jump back */
 
-/* What a pattern is made into: its body takes the place of the call of the handler. */
+/* A pattern and its body. The body takes the place of the call of the handler. */
 struct composed {
     const struct plat_pattern *pattern;
-    size_t body;  /* where it begins; behind the end: there is none but the call */
-    size_t grows; /* bytes by which all behind it moves on */
+    size_t body;  /* offset of the body; the length of the pattern: there is none */
+    size_t grows; /* by how many bytes the code behind the body moves on */
 };
 
 static size_t place_of(const struct composed *c, size_t off)
@@ -139,7 +147,7 @@ static void body_find(struct composed *c)
             c->body = c->pattern->holes[i].end - INSN_CALL32_LEN;
 }
 
-/* body_put - Return: 0; -ERANGE. */
+/* body_put - write the body, if there is one. Return: 0; -ERANGE. */
 static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
                     const struct site *site, bool flags_live)
 {
@@ -156,7 +164,7 @@ static int body_put(struct composed *c, uint8_t *out, uintptr_t at,
     return err;
 }
 
-/* hole_put - hole @i of the pattern. */
+/* hole_put - fill in hole @i of the pattern. */
 static int hole_put(const struct composed *c, size_t i, uint8_t *out, uintptr_t at,
                     const struct site *site)
 {

@@ -1,10 +1,12 @@
-/* detour_specialized.h - a detour whose code is made for its site alone, in the place of a
- * call of the code that all sites share.
+/* detour_specialized.h - makes specialized detours: the code of such a detour is made for
+ * one site, instead of a call of the code that all sites share.
  *
- * For DETOUR_CALL, where one pre-handler is all there is, and for DETOUR_LIGHT: what the
- * shared code has to look up is a constant here. A probe that has struct kprobe_stores is
- * called in neither way: see stores.h. It takes a cell of INSN_SLOT_DETOUR_LEN bytes.
- * A site for which there is no such cell uses the shared code: all do that for what is rare.
+ * They serve as DETOUR_CALL at a site with a single pre-handler and no other handler, and
+ * as DETOUR_LIGHT. Values that the shared code has to look up are constants in this code.
+ * If the probe has struct kprobe_stores, the code calls no handler: see stores.h. A
+ * specialized detour takes a cell of INSN_SLOT_DETOUR_LEN bytes. Without memory for such
+ * a cell the site uses the shared code; every specialized detour also calls that code in
+ * rare cases.
  */
 #pragma once
 
@@ -15,35 +17,39 @@
 struct plat_pattern;
 struct site;
 
-/* detour_specialized_fits - can code made for @site alone serve its probes? Its detour is a
- * DETOUR_CALL or a DETOUR_LIGHT.
+/* detour_specialized_fits - can a specialized detour serve the probes of @site? Its kind
+ * is then DETOUR_CALL or DETOUR_LIGHT.
  * Locks: PLAT_PROBES held.
  */
 bool detour_specialized_fits(const struct site *site);
-/* detour_specialized_is_denied - has @site a detour that calls the shared code for want of
- * memory? CMPXCHG8B, which never has code of its own, counts as well.
+/* detour_specialized_is_denied - does the detour of @site call the shared code only
+ * because there was no memory? A site with CMPXCHG8B, which never has a specialized
+ * detour, counts as well.
  * Locks: PLAT_PROBES held.
  */
 bool detour_specialized_is_denied(const struct site *site);
-/* detour_specialized_keeps - does the handler of @site need all fields of struct plat_light
- * saved?
+/* detour_specialized_keeps - must the detour save all fields of struct plat_light,
+ * because of the handler of @site?
  * Locks: PLAT_PROBES held.
  */
 bool detour_specialized_keeps(const struct site *site);
-/* detour_specialized_pattern - the instructions with holes that the code is made of. */
+/* detour_specialized_pattern - the pattern from which the code for @site is made. */
 const struct plat_pattern *detour_specialized_pattern(const struct site *site, bool keeps,
                                                       bool flags_live);
-/* detour_specialized_put - write @pattern; the copy of the instruction goes behind.
- * @out: INSN_SLOT_DETOUR_CODE_MAX bytes   @at: where it will be
- * @flags_live: as it was asked for   @len: receives how long it is, with its body
+/* detour_specialized_put - write the code for @site, made from @pattern. The copy of the
+ * instruction comes behind it.
+ * @out: INSN_SLOT_DETOUR_CODE_MAX bytes
+ * @at:  the address where the code will be executed
+ * @flags_live: as given to detour_specialized_pattern()
+ * @len: receives the length of the code, with its body
  * Locks:  PLAT_PROBES held.
  * Return: 0; -ERANGE the handler is out of reach.
  */
 int detour_specialized_put(uint8_t *out, uintptr_t at, const struct site *site,
                            const struct plat_pattern *pattern, bool flags_live,
                            size_t *len);
-/* detour_specialized_is_current - is the code that was made for @site still what its probes
- * need?
+/* detour_specialized_is_current - is the specialized code of @site still the code that
+ * its probes need?
  * Locks: PLAT_PROBES held.
  */
 bool detour_specialized_is_current(const struct site *site);

@@ -1,4 +1,4 @@
-/* extend.c - what is behind the seam of core/extend.h: jumps, regions and returns. */
+/* extend.c - implements the seam of core/extend.h for jumps, regions and returns. */
 #include "probes/core/extend.h"
 
 #include "kernel/base/bits.h"
@@ -28,8 +28,8 @@ size_t ext_site_size(void)
     return sizeof(struct jump_site);
 }
 
-/* A jump runs a counting instruction or a call in front of the copy, see detour.c; and the
- * jump behind the copy can be changed by one store, see link.c.
+/* A detour may have a counting instruction or a call in front of this copy: see detour.c.
+ * The copy is placed so that one store can change the jump behind it: see link.c.
  */
 size_t ext_front_len(const struct insn *insn)
 {
@@ -59,9 +59,9 @@ static bool has_jprobe(const struct site *site)
     return false;
 }
 
-/* If the first probe of the site has a counter, @p gets one as well: a jump counts for the
- * first probe of the list, and @p may become the first later. Else the counters are made with
- * the jump.
+/* If the first probe of the site has a counter, @p gets one as well: a detour counts for
+ * the first probe of the list, and @p may become the first later. Otherwise the counters
+ * are made together with the detour.
  */
 int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why)
 {
@@ -97,8 +97,9 @@ void ext_exit(void)
 
 /* ---- the text of a site changes ---- */
 
-/* make_free - the bytes of @sites are about to change: no jump reads them any more.
- * Return: false: that is done and they are no jumps. true: the bytes have changed already.
+/* make_free - the bytes of @sites are about to change: no jump may read them any more.
+ * Return: true: optimize_around() has changed the bytes already. False: none of @sites is
+ *         a jump any more, and the bytes are still to be changed.
  */
 static bool make_free(struct site **sites, size_t count)
 {
@@ -108,7 +109,9 @@ static bool make_free(struct site **sites, size_t count)
     return false;
 }
 
-/* wait_all - @sites are to be jumps some time; those that are have to be others. */
+/* wait_all - let @sites wait for a jump. A site that is a jump keeps its stage:
+ * make_free() will make it a breakpoint, which waits.
+ */
 static void wait_all(struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -116,9 +119,10 @@ static void wait_all(struct site **sites, size_t count)
             jump_wait(sites[i]);
 }
 
-/* A site that is armed has a jump that no longer fits, and loses it. A site between jumps
- * becomes a jump at once: behind an int3 its other bytes stay the original ones, and the
- * jumps that read them need others. The optimizer waits for PLAT_PROBES.
+/* If a site is armed already, its jump does not suit the new probes, and is removed. A
+ * site whose bytes jumps read becomes a jump at once: as an int3 it would keep its
+ * original bytes behind the first one, but the jumps that read these may need other
+ * bytes. The optimizer thread cannot run before PLAT_PROBES is free.
  */
 size_t ext_arm(struct site **sites, size_t count)
 {
@@ -159,7 +163,7 @@ size_t ext_disarm(struct site **sites, size_t count)
 bool ext_is_current(const struct site *site)
 {
     if (site->state != SITE_OPTIMIZED)
-        return !jump_is_at(site, STAGE_NONE); /* else it has carried no probe before */
+        return !jump_is_at(site, STAGE_NONE); /* else it had no probe until now */
     return detour_is_current(site);
 }
 
@@ -169,7 +173,7 @@ void ext_settle(void)
     optimize_retry();
 }
 
-/* A jump may begin in front of the copy. */
+/* A jump that begins in front of @addr may reach into the copied bytes. */
 void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len)
 {
     if (!unoptimize_jumps())
@@ -202,7 +206,7 @@ bool ext_original(uintptr_t *ip)
     else if (return_point_is(*ip))
         *ip = (uintptr_t)kretprobe_trampoline;
     else if (copy_start(site, *ip - off))
-        return false; /* a cell of the core's */
+        return false; /* a cell of the core */
     else
         *ip = *ip <= detour_start(site, *ip - off) ? site->addr : site->addr + site->len;
     return true;
@@ -217,18 +221,21 @@ void ext_resume(const struct site *site, struct pt_regs *regs)
 }
 NOKPROBE(ext_resume);
 
-/* hit_instead - a program that steps itself has run into a jump. From here on it is as if
- * that had been a breakpoint: the detour cannot be stepped without its being seen.
+/* hit_instead - a program that steps itself has run into a jump: go on as if the jump
+ * were a breakpoint. The program must not see the detour, and would see it if it stepped
+ * through it.
  */
 NOKPROBE_INLINE void hit_instead(struct probe_cpu *cpu, struct site *site,
                                  struct pt_regs *regs)
 {
     if (site_is_call(site))
-        regs->sp += 8; /* the jump is a call, and has pushed */
+        regs->sp += 8; /* the jump is a call, and has pushed a word */
     hit_untrapped(cpu, site, regs);
 }
 
-/* step_in_cell - in one of the cells of @site, @off bytes into it. */
+/* step_in_cell - a step of a program that steps itself has ended @off bytes into a cell
+ * of @site. Return: true: the program must not see this step.
+ */
 NOKPROBE_INLINE bool step_in_cell(struct site *site, size_t off, struct pt_regs *regs,
                                   struct probe_cpu *cpu)
 {
@@ -237,7 +244,7 @@ NOKPROBE_INLINE bool step_in_cell(struct site *site, size_t off, struct pt_regs 
     if (unlikely(READ_ONCE(jump_site(site)->region)) && region_step(site, off, regs))
         return true;
     if (regs->ip < copy) {
-        if (regs->ip == (uintptr_t)site_detour(site)) /* else TF came on the way */
+        if (regs->ip == (uintptr_t)site_detour(site)) /* else TF was set in the detour */
             hit_instead(cpu, site, regs);
         return true;
     }
@@ -256,10 +263,10 @@ enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu)
         return EXT_STEP_INSIDE;
     if (regs->ip == (uintptr_t)kretprobe_trampoline) {
         kretprobe_return_stepped(regs, cpu);
-        return EXT_STEP_PROGRAM; /* it has led where the program returns to */
+        return EXT_STEP_PROGRAM; /* regs->ip is where the program returns to */
     }
     site = insn_slot_owner(regs->ip, &off);
-    if (!site) { /* a step of the program's, to a pad? */
+    if (!site) { /* has the program stepped to a pad? */
         regs->ip = pad_pass(regs->ip);
         site = insn_slot_owner(regs->ip, &off);
     }
@@ -271,9 +278,9 @@ NOKPROBE(ext_step);
 
 /* ---- handlers that do not come back ---- */
 
-/* handler_return - the address that the light handler returns to. A return probe may have
- * exchanged the word on the stack, if the handler has ended by a jump to a probed
- * function.
+/* handler_return - the address that the light handler returns to. If the handler has
+ * ended by a jump to a probed function, a return probe may have exchanged the word on the
+ * stack.
  */
 static uintptr_t handler_return(const struct plat_light *light)
 {
@@ -305,8 +312,8 @@ static void return_for(const struct plat_light *light, const struct site *site,
     regs->r15 = light->r15;
 }
 
-/* The detour that calls a probed function does not ask whether the probe is on, so it is left
- * without a holder.
+/* A DETOUR_RETURN does not check whether its probe is enabled. Without a holder it treats
+ * each call as one that is not simple, and calls the code that checks.
  */
 void ext_given_up(struct probe_cpu *cpu, const struct probe_hit *hit,
                   struct pt_regs *regs, uintptr_t sp)

@@ -1,4 +1,6 @@
-/* handler.c - reads a handler, to tell what it takes to leave it in the middle. */
+/* handler.c - decodes a handler, to find out which registers must be saved so that the
+ * engine can leave the handler in the middle.
+ */
 #include "probes/jump/handler.h"
 
 #include "kernel/base/bits.h"
@@ -20,8 +22,8 @@ static bool stays_inside(const struct reading *l, const struct insn *insn)
     return insn->target - l->function.start < l->function.size;
 }
 
-/* changes_cpu - may it change a flag that is the CPU's, or the count of preemption, which is
- * reached by GS? clac and stac have no kind.
+/* changes_cpu - may @insn change a flag of the CPU, or the preemption count, which code
+ * reaches by GS? clac and stac have no kind, so all instructions with their opcode count.
  */
 static bool changes_cpu(const struct insn *insn, const struct insn_effects *effects)
 {

@@ -1,13 +1,14 @@
-/* handler.h - what a handler may do to the registers of its caller. */
+/* handler.h - finds out what a handler may do to the registers of its caller. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* handler_keeps_callee_saved - does the C function at @fn, wherever in it one looks, leave
- * alone the registers that its caller is to find unchanged, except rbp, and interrupts as
- * they are? Then nothing is lost when the function is left in the middle. A function that
- * calls another one, or that cannot be read to its end, does not count as such.
+/* handler_keeps_callee_saved - can the C function at @fn be left in the middle? True if
+ * none of its instructions changes rbx, r12 to r15, a flag of the CPU such as IF, or the
+ * preemption count: then these have the caller's values at any point of the function. rbp
+ * is not looked at. False if the function calls another one, or cannot be decoded to its
+ * end.
  *
  * Context: thread.  Locks: PLAT_PROBES held.
  */

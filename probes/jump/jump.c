@@ -1,11 +1,12 @@
-/* jump.c - stage 6 without a trap: a CPU has run into a jump.
+/* jump.c - stage 6 for hits by a jump: what the code of a detour calls to run the
+ * handlers.
  *
- * The code of the detour (probes/jump/detour.asm) has built the image that a trap would have
- * built, has preemption off, and calls one of these. Interrupts are as the program has them,
- * so an interrupt's own hits may come on top of a hit here at any moment.
+ * The code of the detour (probes/jump/detour.asm) has built the same image as a trap
+ * builds, and has switched preemption off. Interrupts are as the program has them. So
+ * while a hit is handled here, an interrupt may come at any moment, with hits of its own.
  *
- * Each answers how the program goes on. JUMP_ON: in the cell, with the registers of the
- * image. JUMP_IMAGE: wherever the image says, as behind a trap.
+ * The return value says how the program goes on. JUMP_ON: in the cell, with the registers
+ * of the image. JUMP_IMAGE: as the image says, as after a trap.
  */
 #include "probes/jump/jump.h"
 
@@ -31,7 +32,9 @@ NOKPROBE_INLINE struct probe_hit *begin(struct probe_cpu *cpu, struct site *site
     return hit;
 }
 
-/* miss - without handlers; the cause has been counted, unless there is no CPU to count. */
+/* miss - the handlers of a hit do not run. The cause is counted already, unless the CPU
+ * is not ready for probes.
+ */
 NOKPROBE_INLINE void miss(struct probe_cpu *cpu, struct site *site)
 {
     if (unlikely(!cpu))
@@ -51,8 +54,8 @@ bool kprobe_jump_rest(struct pt_regs *regs, struct kprobe *p, struct probe_cpu *
 }
 NOKPROBE(kprobe_jump_rest);
 
-/* run_handlers - what RUN of detour.asm does for a hit that is not inside of another one.
- * Return: true when a handler has set ip itself; then that has been counted.
+/* run_handlers - do what RUN of detour.asm does, for a hit that may be on top of others.
+ * Return: true: a handler has set ip itself. The hit is counted as such then.
  */
 NOKPROBE_INLINE bool run_handlers(struct probe_cpu *cpu, struct probe_hit *hit,
                                   struct site *site, struct pt_regs *regs)
@@ -91,8 +94,9 @@ NOKPROBE_INLINE void leave(struct pt_regs *regs, struct site *site, struct probe
         hit_run_alone(site, regs);
 }
 
-/* Behind a hit that was missed, too, where the program has DF set: what kept the handlers out
- * does so still, and the post-handlers must not be called either.
+/* The detour calls this function when the program cannot go on in the cell. After a
+ * missed hit that happens if the program has DF set. The reason for the miss still holds,
+ * so may_enter() finds it again, and the post-handlers are not called.
  */
 void kprobe_jump_leave(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu,
                        bool stopped)
@@ -141,7 +145,7 @@ bool kprobe_post_handler(struct pt_regs *regs, struct site *site, struct probe_c
     if (likely(hit))
         hit_after(cpu, hit, aggr_first(site), regs, true);
     stopped = regs->ip != next;
-    site_go_on(site, regs); /* other flags alone need the image, too */
+    site_go_on(site, regs); /* the image is also needed if only flags have changed */
     return stopped ? JUMP_IMAGE : JUMP_ON;
 }
 NOKPROBE(kprobe_post_handler);

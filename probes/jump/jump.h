@@ -1,18 +1,22 @@
-/* jump.h - stage 6 without a trap: what the code of a detour calls.
+/* jump.h - stage 6 for hits by a jump: the functions that the code of a detour calls.
  *
- * The assembly has built the register image and has switched preemption off, once; interrupts
- * are as the program has them.
+ * That code is written in assembly. It has built the register image, and has switched
+ * preemption off, once. Interrupts are as the program has them.
  */
 #pragma once
 
 #include "probes/core/life.h"
 
-/* kprobe_jump_handler - pre-handlers. Return: true: leave by the image.
- * kprobe_jump_rest - those of @p and behind it, in the latest hit. Return: as above.
- * kprobe_image_handler - and the instruction, to the image.
- * kprobe_jump_leave - only that, or nothing where a handler has set ip.
+/* kprobe_jump_handler - run the pre-handlers of @site. Return: true: the program goes on
+ * as the image says. False: it goes on in the cell.
+ * kprobe_jump_rest - run the pre-handlers of @p and of the probes behind it in the list,
+ * as a part of the latest hit. Return: as above.
+ * kprobe_image_handler - run the pre-handlers, and apply the instruction to the image.
+ * kprobe_jump_leave - apply the instruction to the image. If @stopped, a handler has set
+ * ip, and the instruction is not applied.
  * kprobe_specialized_leave - the same for the site that has @ip in one of its cells.
- * kprobe_post_handler - post-handlers, with ip behind the instruction. Return: as above.
+ * kprobe_post_handler - set ip behind the instruction, and run the post-handlers. Return:
+ * as above.
  * @cpu: NULL while the CPU is not ready for probes
  */
 bool kprobe_jump_handler(struct pt_regs *regs, struct site *site, struct probe_cpu *cpu);

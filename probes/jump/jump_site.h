@@ -1,7 +1,7 @@
-/* jump_site.h - what is known of a probed address for the sake of its jump.
+/* jump_site.h - struct jump_site: what the engine keeps for the jump at a probed address.
  *
- * The core allocates each site in the size that ext_site_size() tells, so each struct site is
- * the first member of one of these.
+ * The core allocates ext_site_size() bytes for each site. So each struct site is the
+ * first member of a struct jump_site.
  */
 #pragma once
 
@@ -11,39 +11,40 @@
 struct kretprobe_holder;
 struct region;
 
-/* There may be one for every instruction: 88 bytes are the most that a block of 96 holds.
+/* Every instruction may have a struct jump_site, so its size matters: a block of 96 bytes
+ * of the heap holds at most 88 bytes.
  *
  * Locks: as those of struct site.
  */
 struct jump_site {
     struct site site;
-    struct kretprobe_holder *holder; /* [p] whose return probe DETOUR_RETURN is for */
-    struct region *region; /* [p] what a jump displaces here, or once did, or NULL */
-    int32_t detour_off;    /* [p] from addr to the detour; 0: there is none */
-    int32_t pad_off;       /* [P] from addr to where the jump lands; 0: on the detour */
-    uint16_t copy_off;     /* [p] where in the detour's own cell its copy begins */
-    uint8_t jump_len;      /* [P] SITE_OPTIMIZED: bytes that the jump has changed */
-    uint8_t jump_span;     /* [P] and bytes that it is made of */
-    uint8_t jump_why; /* [P] enum probe_reason against a jump, when last asked; 0: none */
-    uint8_t kind : 4; /* [P] enum detour_kind */
-    bool saves_flags : 1; /* [P] the detour leaves the status flags as they are */
-    bool
-        specialized : 1; /* [P] it has code for this site only: see detour_specialized.h */
-    bool linked : 1;     /* [P] it goes straight on in the next one: see link.h */
-    bool saves_registers; /* [p] for a light handler: all of struct plat_light */
+    struct kretprobe_holder *holder; /* [p] DETOUR_RETURN: of the return probe; or NULL */
+    struct region *region; /* [p] what a jump here displaces, or has displaced; or NULL */
+    int32_t detour_off;    /* [p] bytes from addr to the detour; 0: no detour */
+    int32_t pad_off;       /* [P] bytes from addr to the pad of the jump; 0: no pad */
+    uint16_t copy_off;     /* [p] offset of the copy in the detour's own cell */
+    uint8_t jump_len;      /* [P] SITE_OPTIMIZED: bytes that the jump writes */
+    uint8_t jump_span; /* [P] SITE_OPTIMIZED: bytes of the jump, with the pinned ones */
+    uint8_t jump_why;  /* [P] enum probe_reason of the last refusal of a jump; 0: none */
+    uint8_t kind : 4;  /* [P] enum detour_kind */
+    bool saves_flags : 1; /* [P] the detour saves and restores the status flags */
+    bool specialized : 1; /* [P] it is a specialized detour */
+    bool linked : 1;      /* [P] the detour ends with a link: see link.h */
+    bool saves_registers; /* [p] light handler: saves all of struct plat_light */
     uint8_t stage : 4;    /* [P] enum jump_stage */
 };
 
 _Static_assert(sizeof(struct jump_site) <= 88, "a site would not fit its block");
 
-/* jump_site - the whole of @site. Context: any. */
+/* jump_site - the struct jump_site that begins with @site. Context: any. */
 NOKPROBE_INLINE struct jump_site *jump_site(const struct site *site)
 {
     return (struct jump_site *)(uintptr_t)site;
 }
 
-/* site_detour - what a jump there reaches in the end, or NULL. Context: any.
- * site_set_detour - @detour: NULL, or in reach of a jump at the site
+/* site_detour - the detour of @site, where its jump leads in the end; or NULL.
+ * Context: any.
+ * site_set_detour - set it. @detour: NULL, or an address that a jump at the site reaches
  */
 NOKPROBE_INLINE uint8_t *site_detour(const struct site *site)
 {
@@ -61,7 +62,7 @@ static inline void site_set_detour(struct site *site, const uint8_t *detour)
     WRITE_ONCE(jump_site(site)->detour_off, (int32_t)off);
 }
 
-/* site_pad - where its jump lands; 0: on the detour, or there is no jump. */
+/* site_pad - the address of the pad that the jump of @site lands on; 0: it has no pad. */
 static inline uintptr_t site_pad(const struct site *site)
 {
     int32_t off = jump_site(site)->pad_off;

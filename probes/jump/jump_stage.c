@@ -1,4 +1,6 @@
-/* jump_stage.c - the stages of a jump and its legal moves, as a table. */
+/* jump_stage.c - the table of the stages of a jump: the moves that are allowed from each
+ * stage, and the states of the site that fit it.
+ */
 #include "probes/jump/jump_stage.h"
 
 #include "probes/core/registry.h"
@@ -10,14 +12,15 @@
 #define NO_JUMP (IN(SITE_PREPARED) | IN(SITE_ARMED) | IN(SITE_DISARMED))
 #define ANY_TEXT (NO_JUMP | IN(SITE_OPTIMIZED))
 
-/* A plan that is not carried out leads from STAGE_PLANNED and STAGE_TO_INT3 back to where the
- * site has come from. A neighbour that is evicted has no probe, so it is planned without
- * having waited, and ends as a jump or as what it was. A region needs no batch.
+/* If a plan is not carried out, a site in STAGE_PLANNED or STAGE_TO_INT3 goes back to the
+ * stage that it came from. A neighbour that is evicted has no probe: it is planned
+ * without having waited, and ends as a jump or with its original bytes. A site that gets
+ * a jump by the region method goes from STAGE_WAITING to STAGE_JUMP, without a batch.
  */
 static const struct {
     const char *name;
-    uint8_t next;   /* stages */
-    uint8_t states; /* of the site */
+    uint8_t next;   /* stages that may follow, as bits */
+    uint8_t states; /* of the site, as bits */
 } stages[JUMP_STAGES] = {
     [STAGE_NONE] = { "none",
                      TO(STAGE_WAITING) | TO(STAGE_REFUSED) | TO(STAGE_PLANNED) |

@@ -1,7 +1,8 @@
-/* jump_stage.h - what becomes of the jump at a probed address. One field, moved in one place.
+/* jump_stage.h - the stage of a jump: what the engine wants of the jump at a probed
+ * address. One field holds the stage, and one function changes it.
  *
- * The state of the site (core/state.h) says what is in the text now; the stage says what is
- * wanted there, or is being written. jump_stage.c has the table of both.
+ * The state of the site (core/state.h) says what is in the text now. The stage says what
+ * the engine wants there, or is writing there. jump_stage.c has the table of both.
  */
 #pragma once
 
@@ -9,14 +10,14 @@
 #include <stdint.h>
 
 enum jump_stage {
-    STAGE_NONE,    /* no jump, and none is wanted: not armed, or without a probe */
+    STAGE_NONE, /* no jump, and none is wanted: the site is not armed, or has no probe */
     STAGE_WAITING, /* a breakpoint, or about to be one; the optimizer will look at it */
-    STAGE_REFUSED, /* a breakpoint, or about to be one; jump_why: why it gets no jump */
+    STAGE_REFUSED, /* a breakpoint, or about to be one, and gets no jump: see jump_why */
     STAGE_JUMP,    /* a jump */
-    STAGE_PLANNED, /* in a batch that is being planned */
-    STAGE_TO_JUMP, /* in a batch that is being written: a jump in the end */
-    STAGE_TO_INT3, /* a breakpoint in the end */
-    STAGE_TO_ORIGINAL, /* is being disarmed */
+    STAGE_PLANNED, /* in a batch whose plan is being made */
+    STAGE_TO_JUMP, /* in a batch that is being written: the site becomes a jump */
+    STAGE_TO_INT3, /* in a batch: the site becomes a breakpoint */
+    STAGE_TO_ORIGINAL, /* the site is being disarmed: it gets its original bytes */
     JUMP_STAGES,
 };
 
@@ -24,19 +25,20 @@ struct site;
 
 /* jump_move - change the stage of @site. A move that the table does not have, or a stage
  * that does not fit the state of the site, is a bug of the engine.
- * jump_wait - @site is a breakpoint, or is about to become one. Its stage becomes
- * STAGE_REFUSED if jump_why has a reason, else STAGE_WAITING.
- * jump_stage_name - "waiting". Context: any.
+ * jump_wait - set the stage of @site, which is a breakpoint or is about to become one: to
+ * STAGE_REFUSED if jump_why has a reason, else to STAGE_WAITING.
+ * jump_stage_name - the name of @stage, for example "waiting". Context: any.
  * Locks: PLAT_PROBES held.
  */
 void jump_move(struct site *site, enum jump_stage to);
 void jump_wait(struct site *site);
 const char *jump_stage_name(enum jump_stage stage);
 
-/* jump_is_at - is @site at @stage?   jump_is_changing - is it in a batch?
- * jump_is_pending - has the optimizer to find @site: it waits, has a reason against its jump,
- * or carries no probe? Then it is marked in the registry. Most sites are jumps, which the
- * optimizer need not look at.
+/* jump_is_at - is @site at @stage?
+ * jump_is_changing - is @site in a batch?
+ * jump_is_pending - must the optimizer look at @site? Yes, if the site waits for a jump,
+ * has a reason against its jump, or carries no probe. Such a site is marked in the
+ * registry. Most sites are jumps with probes; the optimizer need not look at these.
  * Locks: PLAT_PROBES held.
  */
 bool jump_is_at(const struct site *site, enum jump_stage stage);

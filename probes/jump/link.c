@@ -1,31 +1,32 @@
-/* link.c - stages 11 and 12: from one detour straight into the next.
+/* link.c - stages 11 and 12: makes and cuts links between detours.
  *
- * A detour ends with a jump back to the text. Where the next instruction is a jump as well,
- * that leads to a pad, and on to the next detour: three jumps, each to a page of its own.
- * With a link the first leads there at once.
+ * A detour ends with a jump back to the text. If the next instruction is a jump as well,
+ * the CPU goes from there to a pad, and on to the next detour: three jumps, each to
+ * another page. With a link the first of these jumps leads to the next detour directly.
  *
  *     detour of A   | inc | copy of A | jmp --.      before: to B in the text
  *     detour of B   | inc | copy of B | jmp   <-'    linked: to B's detour
  *
- * A link is right as long as B is a jump with this detour: then both ways do the same. So a
- * link exists only while B is such a jump, or while no CPU comes to A:
+ * Both ways do the same as long as B is a jump that leads to this detour. So a link
+ * exists only while B is such a jump, or while no CPU comes to A:
  *
- *   1. made when both are jumps, or are certain to be written as jumps, and all CPUs see
- *      the whole of B's detour: behind the first synchronisation of that change. It is made
- *      by one store of eight aligned bytes, of which four are the displacement, so a CPU
- *      goes the one way or the other. No synchronisation is needed: the other way is as
- *      good
- *   2. cut before the text at B changes, by such a store. The first synchronisation of that
- *      change is for both: from then on all CPUs come to B by its address, as if there were
- *      no links
- *   3. B's detour is freed after the quiescence behind that, as ever: threads that were on
- *      the way to it, or in it, have left
- *   4. where A and B leave together the link stays: no CPU comes to A, and a thread in A's
- *      detour gets out by way of B's detour, which is kept until there has been quiescence.
- *      Such a link is cut before A is a jump, or a breakpoint, again
+ *   1. The link is made when both A and B are jumps, or are certain to be written as
+ *      jumps, and when all CPUs see the whole of B's detour, that is, after the first
+ *      synchronisation of the change. One store of eight aligned bytes makes it; four of
+ *      these bytes are the displacement. So a CPU takes the old way or the new one. No
+ *      synchronisation is needed, because both ways do the same.
+ *   2. The link is cut by such a store before the text at B changes. The first
+ *      synchronisation of that change is also for the cut: afterwards all CPUs come to B
+ *      by its address, as if there were no links.
+ *   3. B's detour is freed after the quiescence that follows, as always: threads that
+ *      were on their way to the detour, or in it, have left.
+ *   4. If A and B lose their jumps together, the link stays. No CPU comes to A any more,
+ *      and a thread in A's detour leaves through B's detour, which is kept until
+ *      quiescence. The link is cut before A becomes a jump, or a breakpoint, again.
  *
- * tests/model/link.pml is a model of it. Only the instruction behind is linked, so a loop
- * always passes the text, where the engine can see that it is outside.
+ * tests/model/link.pml is a model of this. A link leads only to the instruction that is
+ * next in the text. So a loop always passes the text, and the engine can see there that
+ * the thread is in no detour.
  */
 #include "probes/jump/link.h"
 
@@ -76,8 +77,8 @@ static bool ends_with_jump(const struct site *site, const struct insn *insn)
     }
 }
 
-/* jump_of - the jump that ends the detour of @site. Return: 0: there is none, or none that
- * can be changed at once.
+/* jump_of - the address of the jump that ends the detour of @site; 0: there is no such
+ * jump, or one store cannot change it.
  */
 static uintptr_t jump_of(const struct site *site)
 {
@@ -92,7 +93,7 @@ static uintptr_t jump_of(const struct site *site)
     return link_jump_fits(jump) ? jump : 0;
 }
 
-/* jump_put - let the jump at @jump lead to @target. Return: false: it does not reach. */
+/* jump_put - let the jump at @jump lead to @target. Return: false: it cannot reach it. */
 static bool jump_put(uintptr_t jump, uintptr_t target,
                      int (*write)(uintptr_t addr, const void *bytes, size_t len))
 {
@@ -112,7 +113,7 @@ static bool jump_put(uintptr_t jump, uintptr_t target,
 
 /* ---- which detours are linked ---- */
 
-/* will_be_jump - when what is being written is there. */
+/* will_be_jump - is @site a jump, or does the batch that is being written make it one? */
 static bool will_be_jump(const struct site *site)
 {
     return jump_is_at(site, STAGE_JUMP) || jump_is_at(site, STAGE_TO_JUMP);
@@ -156,7 +157,9 @@ int link_forbid(uintptr_t addr, bool forbid)
     return 0;
 }
 
-/* can_enter - may a jump lead to its detour? That of a call wants to be called. */
+/* can_enter - may a link lead to the detour of @site? The detour of a direct call needs
+ * the return address that only the call itself pushes.
+ */
 static bool can_enter(const struct site *site)
 {
     return site && !forbidden_find(site->addr) && will_be_jump(site) &&

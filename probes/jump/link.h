@@ -1,4 +1,6 @@
-/* link.h - from one detour straight into the next, past the text between the two. */
+/* link.h - makes and cuts links: a link leads from one detour straight into the detour of
+ * the next instruction, past the text between them.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -19,7 +21,8 @@ struct site;
  * link_forget - @site is not a jump, and is about to be armed: cut the link of its
  *               detour, which may lead to freed memory. The caller synchronises the cores
  *               before it arms @site.
- * link_drop - the detour of @site is about to be freed, and no thread can be inside.
+ * link_drop - cut the link of the detour of @site, which is about to be freed. No thread
+ *             can be inside.
  * Locks:  PLAT_PROBES and PLAT_TEXT held.
  */
 void link_make_around(struct site *site);
@@ -27,24 +30,24 @@ void link_cut(struct site *site);
 void link_forget(struct site *site);
 void link_drop(struct site *site);
 
-/* link_forbid - from now on no link leads to the instruction at @addr: a CPU reaches it
- * only through @addr itself. If a link leads there now, the jump at @addr becomes a
- * breakpoint first, which cuts the link.
- * @forbid: false: links are allowed again
+/* link_forbid - make no new link to the instruction at @addr from now on. A link that
+ * leads there now stays: the caller cuts it, by making the jump at @addr a breakpoint.
+ * Then CPUs reach the instruction only through @addr itself.
+ * @forbid: false: links to @addr are allowed again
  * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM, and nothing has changed.
  */
 int link_forbid(uintptr_t addr, bool forbid);
 
-/* link_into - the address of the jump that leads straight to the detour of the site at
- * @addr; 0: there is none. Locks: PLAT_PROBES held.
+/* link_into - the address of the jump that is the link to the detour of the site at
+ * @addr; 0: there is no such link. Locks: PLAT_PROBES held.
  */
 uintptr_t link_into(uintptr_t addr);
-/* link_count - how many there are. Context: any. */
+/* link_count - how many links there are. Context: any. */
 size_t link_count(void);
 
 /* link_jump_fits - can one store change the displacement of a jump at @at?
- * link_room_before - how many bytes to leave free at @at, so that link_jump_fits() is
- * true of a jump behind them.
+ * link_room_before - how many bytes the caller must leave free at @at, so that one store
+ * can change the displacement of a jump behind these bytes.
  */
 bool link_jump_fits(uintptr_t at);
 size_t link_room_before(uintptr_t at);

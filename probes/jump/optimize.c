@@ -1,24 +1,26 @@
-/* optimize.c - stage 11: from the breakpoint to the jump, in a thread of its own.
+/* optimize.c - stage 11: makes jumps of breakpoints, in a thread of its own.
  *
- * Registering does not wait for it: a probe works from the moment it is armed, by a trap,
- * and some milliseconds later by a jump. Sites that wait are not kept in a queue: to wait is
- * a stage of the site (jump_stage.h), whatever brought it there (arming, a neighbour that had
- * to be moved, a reason that has gone), so nothing can be queued twice or be forgotten. The
- * move to that stage marks the site in the registry. A pass walks over the marked sites, so
- * it takes no longer where there are very many jumps.
+ * A caller that registers a probe does not wait for the optimizer: from the moment when
+ * the probe is armed it works by a trap, and some milliseconds later by a jump. There is
+ * no queue of waiting sites. To wait is a stage of the site (jump_stage.h), whatever the
+ * cause: the site was armed, a neighbour had to be moved, a reason against its jump has
+ * gone. So no site can be queued twice or be forgotten. The move to that stage marks the
+ * site in the registry. A pass walks over the marked sites, so it takes no longer if
+ * there are very many jumps.
  *
- * A set of many is not armed first: its breakpoints, above all those in the engine's own
- * code, would cost more than the planning. Its sites become jumps at once, in the thread
- * that registers the set.
+ * The sites of a large set of probes are not armed first: breakpoints, above all in the
+ * engine's own code, would cost more than the planning. These sites become jumps at once,
+ * in the thread that registers the set.
  *
- * One pass, for all that wait:
+ * One pass, for all sites that wait:
  *
  *   1. neighbours that were evicted for a jump that is gone get their bytes back
- *   2. a site also waits if it was refused a jump that would read a waiting one
- *   3. what earlier jumps have left is freed, after one quiescence for all
- *   4. each gets its detour; a site that gets none knows why, and stays a breakpoint
- *   5. all of them become jumps in one batch, with other places for the jumps around them
- *      that read their bytes: optimize_batch.c
+ *   2. a site that was refused a jump waits again if that jump would read a waiting site
+ *   3. the remains of earlier jumps are freed, after one quiescence for all of them
+ *   4. each site gets its detour; a site that gets none stays a breakpoint, and keeps the
+ *      reason
+ *   5. all of them become jumps in one batch; jumps around them that read their bytes get
+ *      other places: optimize_batch.c
  */
 #include "probes/jump/optimize.h"
 
@@ -32,10 +34,10 @@
 
 /* Locks: all PLAT_PROBES; on and method are read without it. */
 static bool on = true;
-static bool held; /* by a debugger: see optimize_hold() */
+static bool held; /* a debugger has stopped the machine: see optimize_hold() */
 static enum optimize_method method = OPTIMIZE_PUN;
 static size_t refused; /* sites with a reason against a jump */
-static size_t evicted; /* sites without a probe */
+static size_t evicted; /* evicted neighbours: sites without a probe */
 static struct optimize_stats stats;
 
 static bool may_jump(void)
@@ -56,7 +58,9 @@ void optimize_refuse(struct site *site, enum probe_reason reason)
     jump_wait(site);
 }
 
-/* Other bytes make no memory. */
+/* may_have_gone - may a change of bytes have removed @reason? It does not free memory, so
+ * refusals for lack of memory stay.
+ */
 static bool may_have_gone(enum probe_reason reason)
 {
     return reason != PROBE_OK && reason != PROBE_NO_MEMORY && reason != PROBE_NO_SLOT &&
@@ -123,7 +127,9 @@ static bool collect_idle(struct site *site, void *arg)
     return true;
 }
 
-/* sweep_some - all of them, or one when there is no memory. Return: may there be more? */
+/* sweep_some - free all evicted sites that no jump reads; only one if there is no memory
+ * for a list. Return: was any freed? Then others may have become free to go.
+ */
 static bool sweep_some(void)
 {
     struct idle idle = { .max = evicted };
@@ -132,7 +138,7 @@ static bool sweep_some(void)
         idle.max = 1;
         site_list_make(&idle.list, idle.max, NULL);
     }
-    evicted = 0; /* and counted anew: some may carry probes meanwhile */
+    evicted = 0; /* collect_idle() counts again: some sites may have probes now */
     registry_for_each_marked(collect_idle, &idle);
     site_list_close(&idle.list);
     evicted -= idle.list.count;
@@ -179,10 +185,10 @@ static int list_waiting(struct site_list *list)
     return 0;
 }
 
-/* list_all_waiting - list the waiting sites. A refused site may have a better chance when
- * the bytes behind it change. So each refused site whose jump would use bytes of a listed
- * site as its displacement becomes a waiting one, too. The loop ends: each turn but the
- * last leaves fewer refused sites.
+/* list_all_waiting - list the waiting sites. A refused site may get a jump when the bytes
+ * behind it change. So each refused site whose jump would use bytes of a listed site as
+ * its displacement becomes a waiting site as well. The loop ends, because each turn but
+ * the last leaves fewer refused sites.
  */
 static int list_all_waiting(struct site_list *list)
 {
@@ -284,14 +290,16 @@ static void make_jumps(struct site_list *list)
         refuse_all(list, reason);
 }
 
-/* make_regions - No other jump reads or covers what is displaced. */
+/* make_regions - make jumps of @list by the region method. First, no other jump may read
+ * or cover the bytes that these jumps displace.
+ */
 static void make_regions(struct site_list *list)
 {
     unoptimize_around(list->sites, list->count);
     stats.optimized += optimize_write_regions(list);
 }
 
-/* refuse_waiting - without memory to list them. */
+/* refuse_waiting - refuse all waiting sites: there is no memory for a list of them. */
 static bool refuse_waiting(struct site *site, void *unused UNUSED)
 {
     if (is_waiting(site))
@@ -299,8 +307,8 @@ static bool refuse_waiting(struct site *site, void *unused UNUSED)
     return true;
 }
 
-/* is_left - Return: false: the pass has made a jump of @site, and the next ones need not look
- * at it.
+/* is_left - must the next pass look at @site? If the pass has made it a jump, it need
+ * not, and the site loses its mark.
  */
 static bool is_left(struct site *site, void *unused UNUSED)
 {
@@ -346,7 +354,7 @@ bool optimize_around(struct site **sites, size_t count)
 
 void optimize_at_once(void)
 {
-    if (method != OPTIMIZE_REGION && !held) /* a region is opened behind a breakpoint */
+    if (method != OPTIMIZE_REGION && !held) /* a region needs the breakpoint first */
         run_locked();
 }
 
@@ -365,7 +373,7 @@ static void collect_jumps(struct site *site, void *arg)
         site_list_add(arg, site);
 }
 
-/* undo_all - every jump a breakpoint again. */
+/* undo_all - make every jump a breakpoint again. */
 static int undo_all(void)
 {
     struct site_list list;
@@ -381,7 +389,7 @@ static int undo_all(void)
     return 0;
 }
 
-/* set_mode - the switches have to be as @on_now and @method_now say, and the text as well. */
+/* set_mode - set both switches to @on_now and @method_now, and let the text follow. */
 static int set_mode(bool on_now, enum optimize_method method_now)
 {
     int err = 0;

@@ -1,5 +1,6 @@
-/* optimize.h - stages 11 and 12 as the rest of the engine sees them: a site that is armed
- * becomes a jump in the background, and a breakpoint again whenever its bytes must change.
+/* optimize.h - stages 11 and 12 as the rest of the engine sees them: the optimizer makes
+ * armed sites jumps, in the background. A jump becomes a breakpoint again when its bytes
+ * must change.
  */
 #pragma once
 
@@ -12,85 +13,97 @@
 struct site;
 struct site_list;
 
-/* optimize_kick - sites have been armed, or a reason against other jumps has gone: let the
- * optimizer look, soon. Context: thread.
+/* optimize_kick - let the optimizer run soon: sites have been armed, or a reason against
+ * other jumps has gone. Context: thread.
  */
 void optimize_kick(void);
-/* optimize_hold - from now on nothing becomes a jump, or gets another place, and nothing
- * waits for quiescence: jumps whose bytes must change become breakpoints. Or no longer.
- * Context: any, all other CPUs stand still.
+/* optimize_hold - if @hold: from now on the optimizer makes no jumps, moves no jump to
+ * another place, and waits for no quiescence. Jumps whose bytes must change become
+ * breakpoints. Else end this. Context: any, all other CPUs stand still.
  */
 void optimize_hold(bool hold);
-/* optimize_retry - something has changed that sites without a jump may have been waiting for.
- * optimize_refuse - @site stays a breakpoint, for @reason, until then.
- * optimize_ask_again - bytes that its jump would read have changed: look at it again.
- * Return: was it refused?
- * optimize_refused - how many are; some may have gone since.
+/* optimize_retry - let all refused sites wait for a jump again: something has changed,
+ * and the reason against their jumps may have gone.
+ * optimize_refuse - refuse @site a jump, for @reason: it stays a breakpoint until
+ * optimize_retry() or optimize_ask_again() lets it wait again.
+ * optimize_ask_again - bytes that a jump at @site would read have changed: if @site was
+ * refused a jump for a reason that other bytes may remove, let it wait again.
+ * Return: does it wait again?
+ * optimize_refused - how many sites are refused, at most: sites that were freed since
+ * count as well.
  * Locks: PLAT_PROBES held.
  */
 void optimize_retry(void);
 void optimize_refuse(struct site *site, enum probe_reason reason);
 bool optimize_ask_again(struct site *site);
 size_t optimize_refused(void);
-/* optimize_sweep - neighbours that were evicted for a jump that is gone get their bytes back.
+/* optimize_sweep - free the neighbours that were evicted for jumps that are gone; their
+ * text becomes the original.
  * Context: thread.  Locks: PLAT_PROBES held; waits for quiescence.
  */
 void optimize_sweep(void);
 
 struct optimize_result {
-    size_t made;    /* jumps that were none before, evicted neighbours included */
-    size_t evicted; /* neighbours */
-    bool is_done;   /* else nothing has changed */
+    size_t made;    /* new jumps, evicted neighbours included */
+    size_t evicted; /* neighbours that were evicted */
+    bool is_done;   /* false: nothing has changed */
 };
-/* optimize_change - in one batch, make jumps of the sites in @up as far as there are plans,
- * each of the others being refused with its reason; make those in @down int3s, or what they
- * were where they are leaving; and give other places to the jumps that read bytes of either.
+/* optimize_change - change the text of many sites in one batch:
+ *   - a site in @up becomes a jump if there is a plan for it; else it is refused a jump,
+ *     with the reason
+ *   - a site in @down becomes an int3; if it is being disarmed, it gets its original
+ *     bytes
+ *   - jumps that read bytes of these sites get other places
  * @up, @down: sorted; those in @up have detours, and are no jumps
  * Locks:  PLAT_PROBES held.
- * Return: why it is not done; PROBE_OK, and if it is not done no jump reads what is in
- *         @down.
+ * Return: PROBE_OK; else the reason why nothing has changed. PROBE_OK without is_done:
+ *         @up is empty, and no jump reads bytes of @down.
  */
 enum probe_reason optimize_change(const struct site_list *up,
                                   const struct site_list *down,
                                   struct optimize_result *result);
-/* optimize_around - make @count sites, which it sorts, int3s, or what they were where they
- * are leaving. Jumps that read their bytes remain jumps, as far as there are plans.
+/* optimize_around - make @count sites int3s; those that are being disarmed get their
+ * original bytes. Jumps that read bytes of these sites remain jumps if there are plans
+ * for them. The function sorts @sites.
  * Locks:  PLAT_PROBES held.
- * Return: false: nothing has changed. No jump reads them, or there is no memory.
+ * Return: false: nothing has changed. No jump reads bytes of these sites, or there is no
+ *         memory, or the optimizer may make no jumps now.
  */
 bool optimize_around(struct site **sites, size_t count);
-/* optimize_try - what would the site of an instruction without probes become, alone, with all
- * others as they are now? Nothing is changed.
+/* optimize_try - plan a jump at an instruction without probes, on its own, with all other
+ * sites as they are now. Nothing is changed.
  * @site: prepared, with its detour, and not registered   @out: the plan
- * Locks: PLAT_PROBES held.  Return: why it would stay a breakpoint; PROBE_OK.
+ * Locks: PLAT_PROBES held.  Return: PROBE_OK; else why the site would stay a breakpoint.
  */
 struct pun;
 enum probe_reason optimize_try(struct site *site, struct pun *out);
-/* optimize_write_regions - the same by the other method, for sites that are armed, and have
- * neither detours nor copies of earlier times.
+/* optimize_write_regions - make jumps of the sites in @list by the region method. The
+ * sites are armed, and have no detours and no copies from earlier jumps.
  * Locks: PLAT_PROBES held; waits for quiescence.  Return: jumps made.
  */
 size_t optimize_write_regions(struct site_list *list);
-/* optimize_run - one pass: every armed site that may become a jump does, or knows why not.
+/* optimize_run - run one pass: every armed site that may become a jump becomes one, or
+ * gets a reason why not.
  * Context: thread.  Locks: takes PLAT_PROBES; waits for quiescence.
  */
 void optimize_run(void);
-/* optimize_at_once - the same now, with the sites that wait and are not armed yet.
+/* optimize_at_once - run one pass now, for a caller that holds the lock. Sites that wait
+ * and are not armed yet become jumps as well.
  * Locks: PLAT_PROBES held; waits for quiescence.
  */
 void optimize_at_once(void);
 
 enum optimize_method {
-    OPTIMIZE_PUN,    /* one instruction, its successors' bytes as displacement */
-    OPTIMIZE_REGION, /* whole instructions of at least 5 bytes */
+    OPTIMIZE_PUN,    /* a jump replaces one instruction, and reads bytes behind it */
+    OPTIMIZE_REGION, /* a jump displaces whole instructions of at least 5 bytes */
     OPTIMIZE_OFF,    /* no jumps */
     OPTIMIZE_METHODS,
 };
 
-/* optimize_set_method - how jumps are placed. The existing jumps become breakpoints again
- * and then jumps of the new kind; on return that is done.
- * optimize_switch - whether there are jumps at all. On return every site is a jump or a
- * breakpoint accordingly.
+/* optimize_set_method - choose how jumps are placed. The existing jumps become
+ * breakpoints and then jumps by the new method; on return this is done.
+ * optimize_switch - choose whether there are jumps at all. On return every site is a jump
+ * or a breakpoint accordingly.
  * Context: thread.  Locks: takes PLAT_PROBES; waits.
  * Return:  0; -EDEADLK called from a handler.
  */
@@ -99,50 +112,51 @@ enum optimize_method optimize_get_method(void);
 int optimize_switch(bool on);
 bool optimize_is_on(void);
 
-/* No jump extends further than this from its first byte. */
+/* No jump is longer, in bytes, from its first byte to the last one that it reads. */
 #define UNOPTIMIZE_SPAN_MAX 9
 
-/* unoptimize_around - the bytes of @count sites are about to change: what is a jump among
- * them becomes a breakpoint again, and so does every jump whose displacement reads one of
- * these bytes, and so on. On return all of them are SITE_ARMED, or SITE_DISARMED if they
- * are leaving; and a site that was refused a jump, which would read one of them, is looked
- * at again. It cannot fail. @sites are sorted.
+/* unoptimize_around - the bytes of @count sites are about to change. The jumps among
+ * these sites become breakpoints. So does every jump whose displacement reads a byte of
+ * such a site or of such a jump. On return all of them are SITE_ARMED, or SITE_DISARMED
+ * if they are being disarmed. A site that was refused a jump waits again if that jump
+ * would read one of these bytes. This function cannot fail. It sorts @sites.
  * Context: thread.  Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 void unoptimize_around(struct site **sites, size_t count);
-/* unoptimize_ask_before - the bytes of @count sites change. A site that was refused a
- * jump is waiting again if that jump would use one of these bytes. Locks: PLAT_PROBES
- * held.
+/* unoptimize_ask_before - the bytes of @count sites change. A site in front of them that
+ * was refused a jump waits again if that jump would use one of these bytes.
+ * Locks: PLAT_PROBES held.
  */
 void unoptimize_ask_before(struct site **sites, size_t count);
-/* unoptimize_expect - there are @more jumps, or less.
- * unoptimize_jumps - how many there are.
+/* unoptimize_expect - add @more to the number of jumps; @more may be negative.
+ * unoptimize_jumps - how many sites are jumps.
  * Locks: PLAT_PROBES held.
  */
 void unoptimize_expect(long more);
 size_t unoptimize_jumps(void);
-/* unoptimize_next_before - the sites in front of @addr of which a jump could reach @addr.
- * @last: the one that was the answer before, NULL for the first; they come in ascending order
- * Locks:  PLAT_PROBES held.  Return: NULL behind the last.
+/* unoptimize_next_before - the next site in front of @addr from which a jump could reach
+ * @addr. The sites come in ascending order.
+ * @last: the site that the call before has returned; NULL for the first call
+ * Locks:  PLAT_PROBES held.  Return: NULL after the last site.
  */
 struct site *unoptimize_next_before(uintptr_t addr, const struct site *last);
 #define unoptimize_for_each_before(site, addr)                                           \
     for ((site) = unoptimize_next_before((addr), NULL); (site);                          \
          (site) = unoptimize_next_before((addr), (site)))
-/* unoptimize_reads - is @site a jump that reads the byte at @addr, behind its first one, as a
- * part of itself? Locks: PLAT_PROBES held.
+/* unoptimize_reads - is @site a jump with the byte at @addr as a part of it, behind its
+ * first byte? Locks: PLAT_PROBES held.
  */
 bool unoptimize_reads(const struct site *site, uintptr_t addr);
-/* unoptimize_reader - the jump with the lowest address that reads the byte at @addr as a part
- * of itself and does not begin there; NULL when there is none.
+/* unoptimize_reader - the jump with the lowest address of all jumps that begin in front
+ * of @addr and have the byte at @addr as a part of them; NULL: there is none.
  * Locks: PLAT_PROBES held.
  */
 struct site *unoptimize_reader(uintptr_t addr);
 
 struct optimize_stats {
-    size_t evicted;     /* neighbours that are jumps for the sake of others */
+    size_t evicted;     /* evicted neighbours: jumps that only other jumps need */
     size_t refused;     /* sites that stay breakpoints for a reason */
-    uint64_t passes;    /* that found something to do */
+    uint64_t passes;    /* passes that found something to do */
     uint64_t optimized; /* jumps made, over all time */
 };
 void optimize_stats_get(struct optimize_stats *out);

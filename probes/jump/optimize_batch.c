@@ -1,27 +1,31 @@
-/* optimize_batch.c - stages 11 and 12: bytes of text change under jumps that read them.
+/* optimize_batch.c - stages 11 and 12: changes bytes of text that jumps nearby read.
  *
- * Some sites are to become jumps; others are to become int3s, or what they were without a
- * probe. A jump nearby whose displacement reads bytes of theirs would lead somewhere else
- * then. It gets another prefix or another pad, in the same batch:
+ * Some sites are to become jumps; others are to become int3s, or to get their original
+ * bytes back. A jump nearby whose displacement reads bytes of these sites would then lead
+ * somewhere else. So this reader gets another prefix or another pad, in the same batch:
  *
- *   1. collect the jumps that read a byte of those that change, and of these, until no more
- *      come; only lower addresses are added, at most 8 bytes away each time. With them the
- *      jumps just behind, which the planner may have to change for their sake
- *   2. plan all of them together, with the plans of now, which are kept where they can be
- *   3. pads are mapped and filled. From here on nothing can fail, and up to here nothing of
- *      the text has changed
- *   4. one batch of text_poke for all: those that go, those that come, and the jumps between
- *      them, from one displacement to the other. While it lasts a jump that changes is an
- *      int3, whose hit runs the copy: from before the first byte that it reads changes until
- *      behind the last one that it will read has. A jump that keeps its plan is in the batch
- *      as well if what it reads is guarded meanwhile, and comes back as it was.
- *   5. pads that no jump leads to any more are kept until there has been quiescence
+ *   1. collect the readers of the bytes that change, then the readers of those readers,
+ *      until there are no more. Each round adds only lower addresses, at most 8 bytes
+ *      away. Also collect the jumps directly behind, whose plans may have to change as
+ *      well
+ *   2. plan all of them together. A jump keeps its present plan where this is possible
+ *   3. map the pads and fill them. After this nothing can fail; before, no text has
+ *      changed
+ *   4. write one batch of text_poke: the sites that lose their jumps, the sites that
+ *      become jumps, and the readers, which go from one displacement to the other. While
+ *      the batch is written, a jump that changes is an int3, and a hit there runs the
+ *      copy. The int3 is there before the first byte changes that the old jump reads, and
+ *      stays until the last byte has changed that the new jump reads. A jump that keeps
+ *      its plan is in the batch as well if bytes that it reads are int3s meanwhile;
+ *      afterwards it is as it was
+ *   5. keep the pads that no jump leads to any more, until quiescence has passed
  *
- * A detour belongs to the probes at its site, so a jump that is planned again keeps it: a
- * thread that is inside does not notice. A jump without another plan becomes an int3, and
- * knows why.
+ * A detour belongs to the probes at its site. So a jump that is planned again keeps its
+ * detour, and a thread inside the detour does not notice. If there is no new plan for a
+ * jump, its site becomes an int3, and keeps the reason.
  *
- * Without memory nothing is done, and the caller falls back on breakpoints: unoptimize.c.
+ * If there is no memory, nothing is changed here, and the caller makes breakpoints of
+ * these jumps: unoptimize.c.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
@@ -30,16 +34,18 @@
 #include "probes/jump/optimize.h"
 #include "probes/jump/optimize_plan.h"
 
-#define ROOM_MIN 56 /* for jumps nearby */
+#define ROOM_MIN 56 /* sites: room for jumps nearby */
 
-/* The sites that take part: those that come, then jumps. There may be no room for all. */
+/* The sites that take part: first those that become jumps, then present jumps. There may
+ * not be enough room for all.
+ */
 struct members {
     struct site_list list;
     size_t room;
-    bool is_full; /* a member is missing */
+    bool is_full; /* a site is missing, for lack of room */
 };
 
-/* member_add - a jump that stays one. */
+/* member_add - add @site if it is a jump; it is to stay a jump. */
 static void member_add(struct members *m, struct site *site)
 {
     if (!site || !jump_is_at(site, STAGE_JUMP))
@@ -51,7 +57,9 @@ static void member_add(struct members *m, struct site *site)
     m->list.sites[m->list.count++] = site;
 }
 
-/* member_add_readers - of the first byte of @site, and so of any. */
+/* member_add_readers - add the jumps that read a byte of @site. Each of them also reads
+ * its first byte.
+ */
 static void member_add_readers(struct members *m, const struct site *site)
 {
     struct site *reader;
@@ -80,7 +88,9 @@ static void plan_sites(struct site **sites, size_t count)
         jump_move(sites[i], STAGE_PLANNED);
 }
 
-/* Those that are being disarmed have a stage that says so. */
+/* take_down - plan an int3 for each of @sites. A site that is being disarmed has the
+ * stage STAGE_TO_ORIGINAL already, and keeps it.
+ */
 static void take_down(struct site **sites, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -88,8 +98,8 @@ static void take_down(struct site **sites, size_t count)
             jump_move(sites[i], STAGE_TO_INT3);
 }
 
-/* stages_settle - of sites that did not become what they were to be, and of breakpoints that
- * were made.
+/* stages_settle - end the batch for the sites that are still in it: sites that stay what
+ * they were, and new breakpoints. Sites that are being disarmed keep their stage.
  */
 static void stages_settle(struct site **sites, size_t count)
 {
@@ -125,13 +135,13 @@ static enum probe_reason change_planned(struct site_list *list,
     return reason;
 }
 
-/* members_collect - behind those that come, which are in @m. */
+/* members_collect - @m holds the sites that become jumps: add the jumps nearby. */
 static void members_collect(struct members *m, const struct site_list *down)
 {
     size_t up = m->list.count;
 
     add_all_readers(m, down->sites, down->count);
-    for (size_t i = 0; i < m->list.count; i++) /* it grows while it is walked */
+    for (size_t i = 0; i < m->list.count; i++) /* the list grows meanwhile */
         member_add_readers(m, m->list.sites[i]);
     if (!m->list.count)
         return;
@@ -140,7 +150,9 @@ static void members_collect(struct members *m, const struct site_list *down)
     site_list_sort(&m->list);
 }
 
-/* members_make - if there is room for them. Return: 0; -ENOMEM. */
+/* members_make - allocate the list, and collect all sites that it has room for.
+ * Return: 0; -ENOMEM.
+ */
 static int members_make(struct members *m, const struct site_list *up,
                         const struct site_list *down)
 {

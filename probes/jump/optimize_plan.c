@@ -1,8 +1,8 @@
-/* optimize_plan.c - stages 11 and 12: the plan of a batch of optimize_batch.c.
+/* optimize_plan.c - stages 11 and 12: makes the plan of a batch for optimize_batch.c.
  *
- * pun.c is pure; its questions about the text around are answered here. Its plans depend on
- * each other: each may read bytes that another writes. So all of them are used or, when
- * there is no memory for the pads, none.
+ * The planner, pun.c, is pure; this file answers its questions about the text around. The
+ * plans depend on each other: a jump may read bytes that another one writes. So either
+ * all of them are used or, if there is no memory for the pads, none.
  */
 #include "probes/jump/optimize_plan.h"
 #include "kernel/base/err.h"
@@ -18,11 +18,13 @@
 
 _Static_assert(UNOPTIMIZE_SPAN_MAX == PUN_JUMP_MAX, "a jump and its prefixes");
 
-#define TRIES_MAX 8 /* a page for pads may turn out to be taken: plan again */
+#define TRIES_MAX 8 /* a page for pads may be in use for something else: plan again */
 
 /* ---- what the planner asks ---- */
 
-/* undo_byte - what @byte, at @addr, is when the jump of @site, or its int3, is gone. */
+/* undo_byte - set @byte, the byte at @addr, to its value after the batch has taken the
+ * jump of @site, or its int3, out of the text.
+ */
 static void undo_byte(const struct site *site, uintptr_t addr, uint8_t *byte)
 {
     size_t at = addr - site->addr;
@@ -52,7 +54,7 @@ static bool byte_at(void *arg, uintptr_t addr, uint8_t *byte)
     return true;
 }
 
-/* is_pinned - by a jump that stays as it is? */
+/* is_pinned - does a jump that is not in the batch read the byte at @addr? */
 static bool is_pinned(uintptr_t addr)
 {
     const struct site *site;
@@ -68,7 +70,7 @@ static bool is_free_pad(void *arg UNUSED, uintptr_t pad)
     return pad_is_free(pad);
 }
 
-/* Between functions nothing is executed. */
+/* CPUs execute nothing between functions. */
 static bool is_dead_padding(void *arg UNUSED, uintptr_t addr)
 {
     struct plat_symbol sym;
@@ -87,8 +89,9 @@ static void pun_set(struct pun *pun, uintptr_t addr, const uint8_t *bytes, uint8
         pun->bytes[i] = bytes[i];
 }
 
-/* neighbour - an instruction without a probe that could carry one, with its copy wherever
- * there is room: where one cannot be evicted that was planned to be, all plans are void.
+/* neighbour - may the instruction at @addr be evicted? It must have no probe, be allowed
+ * to carry one, and have a copy that works in every cell. The last condition is needed
+ * because the whole plan fails if a planned eviction fails.
  */
 static bool neighbour(void *arg UNUSED, uintptr_t addr, struct pun *out)
 {
@@ -162,7 +165,9 @@ int plan_make(struct plan *plan, const struct site_list *list,
     return -ENOMEM;
 }
 
-/* plan_of_now - the jump that @site is. Which rung it has taken does not matter any more. */
+/* plan_of_now - describe the jump that @site is now. Which of the rungs it was does not
+ * matter any more.
+ */
 static void plan_of_now(struct pun *pun, const struct site *site)
 {
     pun->pad = site_pad(site);

@@ -1,17 +1,19 @@
-/* optimize_region.c - stage 11 by the other method: whole instructions of at least five bytes
- * become one jump, and threads that may be between them are waited for.
+/* optimize_region.c - stage 11 by the region method: one jump displaces several whole
+ * instructions, of at least five bytes together. The engine waits for threads that may be
+ * between these instructions.
  *
- * Why the steps are in this order is argued in region_watch.c. For as many at a time as can
- * be watched:
+ * region_watch.c explains why the steps are in this order. They are taken for as many
+ * sites at a time as can be watched:
  *
- *   1. the region of each is planned and its copies are made; a site that gets none knows
- *      why
- *   2. one synchronisation for the copies; from then on hits go on there
- *   3. each gets its detour, which leads there, too
- *   4. threads under the jumps to come are waited for
+ *   1. the region of each site is planned, and its copies are made; a site that gets none
+ *      keeps the reason
+ *   2. one synchronisation, so that all CPUs see the copies
+ *   3. each region is opened: from now on hits go on at its copies. Then its site gets a
+ *      detour, which leads to the copies as well
+ *   4. wait for threads whose ip lies where the jumps will be
  *   5. the text is written in one batch
  *
- * A site that gets no detour in 3, for lack of memory, has its region closed again: its
+ * If a site gets no detour in step 3, for lack of memory, its region is closed again: its
  * text has not changed.
  */
 #include "probes/core/life.h"
@@ -24,7 +26,7 @@
 
 /* ---- 1 and 2 ---- */
 
-/* prepare_regions - Return: how many of @sites have a region; these come first. */
+/* prepare_regions - step 1. Return: how many of @sites have a region; they come first. */
 static size_t prepare_regions(struct site **sites, size_t count)
 {
     struct probe_reject why;
@@ -72,14 +74,17 @@ static void wait_for_regions(struct site **sites, size_t count)
 
 /* ---- 5 ---- */
 
-/* jump_len - a direct call stays one, prefixes and all: what it pushes is the same. */
+/* jump_len - a direct call stays a call, with its prefixes, so that it pushes the same
+ * return address.
+ */
 static uint8_t jump_len(const struct site *site)
 {
     return site_is_call(site) ? site->len : REGION_JUMP_LEN;
 }
 
-/* note_region_jump - what unoptimize.c and recover.c must know of it, as of a jump that
- * covers padding.
+/* note_region_jump - store in @site what unoptimize.c and recover.c must know of the
+ * jump. The displaced bytes behind the instruction are kept like padding that a jump
+ * covers.
  */
 static void note_region_jump(struct site *site)
 {
@@ -131,7 +136,7 @@ static void write_regions(struct site **sites, size_t count)
         note_region_jump(sites[i]);
     }
     plat_lock(PLAT_TEXT);
-    plat_sync_cores(); /* the detours are whole for everyone before a jump leads there */
+    plat_sync_cores(); /* all CPUs see whole detours before a jump leads there */
     text_poke_batch(pokes, count);
     plat_unlock(PLAT_TEXT);
     for (size_t i = 0; i < count; i++)

@@ -1,7 +1,8 @@
-/* optimize_write.c - stages 11 and 12: a plan is made true, steps 3 to 5 of optimize_batch.c.
+/* optimize_write.c - stages 11 and 12: writes a plan into the text, in steps 3 to 5 of
+ * optimize_batch.c.
  *
- * Owns what a site knows of its jump: jump_len, jump_span, its pad, and the padding behind
- * its instruction that the jump covers.
+ * Owns what a site knows of its jump: jump_len, jump_span, the pad, and the bytes of the
+ * padding behind the instruction that the jump covers.
  */
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
@@ -36,7 +37,9 @@ static void fill_pads(struct plan *plan)
 
 /* ---- 4: what is written ---- */
 
-/* poke_without_jump - no jump is there afterwards, but @first. */
+/* poke_without_jump - fill @poke so that @site has no jump afterwards: its first byte is
+ * @first, and its other bytes are the original ones.
+ */
 static void poke_without_jump(struct text_poke *poke, const struct site *site,
                               uint8_t first)
 {
@@ -50,7 +53,9 @@ static void poke_without_jump(struct text_poke *poke, const struct site *site,
         poke->bytes[i] = site->bytes[i];
 }
 
-/* poke_jump - Padding that the jump of now covers, and the new one does not, comes back. */
+/* poke_jump - fill @poke so that @site becomes the jump of @pun. Padding that only the
+ * present jump covers gets its own bytes back.
+ */
 static void poke_jump(struct text_poke *poke, const struct site *site,
                       const struct pun *pun)
 {
@@ -72,9 +77,11 @@ static void poke_member(struct text_poke *poke, const struct site *site,
         poke_without_jump(poke, site, pun->is_evicted ? site->bytes[0] : INSN_INT3);
 }
 
-/* Of the members and of the evicted ones, which are both sorted, from the end. */
+/* How many entries of each list list_pokes() has not taken yet. The lists are sorted, and
+ * it takes them from the end.
+ */
 struct cursor {
-    size_t members, evicted, down; /* not yet taken */
+    size_t members, evicted, down;
 };
 
 static uintptr_t addr_before(struct site **sites, size_t count)
@@ -82,10 +89,10 @@ static uintptr_t addr_before(struct site **sites, size_t count)
     return count ? sites[count - 1]->addr : 0;
 }
 
-/* list_pokes - of all, ascending. A site that gets no jump gets its int3, which other jumps
- * may have to read. A jump that is kept is left alone, unless it extends over bytes that
- * are written.
- * Return: the first; they go on until the end of the room.
+/* list_pokes - list the changes of all sites of @plan, ascending. A site that gets no
+ * jump gets an int3, and the plans of other jumps may read it. A jump that is kept is not
+ * listed, unless it extends over bytes that are written.
+ * Return: the first poke; the last one is at the end of the room.
  */
 static struct text_poke *list_pokes(struct plan *plan)
 {
@@ -93,7 +100,7 @@ static struct text_poke *list_pokes(struct plan *plan)
                            plan->down_count };
     struct text_poke *poke = plan->pokes + plan->pokes_max;
     struct site **evicted = plan->sites + plan->batch.count;
-    uintptr_t low = UINTPTR_MAX; /* of what is written so far */
+    uintptr_t low = UINTPTR_MAX; /* the lowest address that is listed so far */
 
     while (left.members || left.evicted || left.down) {
         uintptr_t member = addr_before(plan->sites, left.members);
@@ -133,7 +140,7 @@ static uintptr_t poke_end(const struct text_poke *p)
     return p->addr + (span > p->len ? span : p->len);
 }
 
-/* is_apart - does nothing in front of pokes[i] extend over it? */
+/* is_apart - does no poke in front of pokes[i] extend over it? */
 static bool is_apart(const struct text_poke *pokes, size_t i)
 {
     for (size_t j = i; j-- > 0 && pokes[i].addr - pokes[j].addr < INSN_MAX_LEN;)
@@ -142,9 +149,9 @@ static bool is_apart(const struct text_poke *pokes, size_t i)
     return true;
 }
 
-/* Why not all in one batch: while the guards are in the engine's own code, the engine traps
- * again and again as it runs. So that code, which has the lowest addresses, is done in
- * small portions, and last.
+/* write_pokes - write the text in several batches. While the int3s of a batch are in the
+ * engine's own code, the engine traps again and again as it runs. So that code, which has
+ * the lowest addresses, is written last, and in small batches.
  */
 static void write_pokes(struct text_poke *pokes, size_t count)
 {
@@ -160,9 +167,10 @@ static void write_pokes(struct text_poke *pokes, size_t count)
 
 /* ---- what is known of it ---- */
 
-/* note_jump - what unoptimize.c and recover.c must know of it. Padding that the jump covers
- * behind the instruction is remembered with its bytes; that of a jump which is there
- * already has been.
+/* note_jump - store in @site what unoptimize.c and recover.c must know of the new jump.
+ * Keep the bytes of padding that the jump covers behind the instruction. The bytes that
+ * the present jump covers are known already. The present pad, if there is one, is
+ * retired.
  */
 static void note_jump(struct plan *plan, struct site *site, const struct pun *pun)
 {
@@ -202,7 +210,9 @@ static void lose_jump(struct site *site, enum site_state to)
         site_move(site, to);
 }
 
-/* move_member - a breakpoint is refused a jump later, by refuse_unplanned(). */
+/* move_member - move @site to its new state. refuse_unplanned() refuses new breakpoints a
+ * jump later.
+ */
 static void move_member(struct site *site)
 {
     if (jump_is_at(site, STAGE_TO_JUMP)) {
@@ -216,7 +226,9 @@ static void move_member(struct site *site)
     }
 }
 
-/* move_all - Return: how many more jumps there are. */
+/* move_all - move all sites to their new states. @made: add the number of new jumps to it
+ * Return: by how much the number of jumps has changed.
+ */
 static long move_all(struct plan *plan, size_t *made)
 {
     long more = 0;
@@ -237,8 +249,9 @@ static long move_all(struct plan *plan, size_t *made)
     return more;
 }
 
-/* refuse_unplanned - those that have no plan; and a site that was refused one before may
- * have it now.
+/* refuse_unplanned - first let sites in front wait again that were refused a jump: they
+ * may get one now that these bytes have changed. Then refuse a jump to the sites without
+ * a plan.
  */
 static void refuse_unplanned(struct plan *plan)
 {
@@ -250,7 +263,9 @@ static void refuse_unplanned(struct plan *plan)
             optimize_refuse(plan->sites[i], plan_reason(&plan->puns[i]));
 }
 
-/* cut_links - to those that will be no jumps; what is none leads nowhere yet. */
+/* cut_links - cut the links around sites that lose their jumps. A site that is no jump
+ * now may have an old link in its detour, which is cut as well.
+ */
 static void cut_links(struct plan *plan)
 {
     for (size_t i = 0; i < plan_len(plan); i++)
@@ -270,8 +285,8 @@ static enum jump_stage stage_for(const struct pun *pun)
     return pun->is_evicted ? STAGE_TO_ORIGINAL : STAGE_TO_INT3;
 }
 
-/* make_links - before it is written that these are jumps: behind that, all that this takes
- * may itself go by way of them.
+/* make_links - make the links of the jumps to come. This is done before the jumps are
+ * written: after that, the code that makes links may itself run through these jumps.
  */
 static void make_links(struct plan *plan)
 {
@@ -281,8 +296,9 @@ static void make_links(struct plan *plan)
         link_make_around(plan->sites[i]);
 }
 
-/* The first synchronisation is for the detours and pads: whole for everyone before a jump or
- * a link leads there; and for the links, which are gone before what they lead to may be.
+/* The call of plat_sync_cores() has two reasons. All CPUs must see whole detours and pads
+ * before a jump or a link leads there. And no CPU may use a link that was cut any more
+ * when the jump that it led past is removed.
  */
 size_t plan_write(struct plan *plan)
 {

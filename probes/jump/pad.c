@@ -1,8 +1,8 @@
-/* pad.c - landing pads: reserved, filled, given back.
+/* pad.c - reserves landing pads, fills them, and takes them back.
  *
- * A reservation adds its pads to their pages first, so that it is known what each page needs
- * before a frame is chosen for it; if anything fails, all of it is taken back. Writing and
- * giving back cannot fail.
+ * A reservation first adds all its pads to their pages. So it knows what each page needs
+ * before it chooses a frame for the page. If anything fails, the whole reservation is
+ * undone. Filling pads and giving them back cannot fail.
  */
 #include "kernel/base/err.h"
 #include "probes/insn/encode.h"
@@ -154,7 +154,7 @@ static int pads_add(const uintptr_t *pads, size_t count)
     return 0;
 }
 
-/* settle_those - whose pads are @min at least. */
+/* settle_those - find a frame for each touched page that has at least @min pads. */
 static int settle_those(unsigned min)
 {
     for (struct pad_page *page = touched; page; page = page->touched) {
@@ -170,7 +170,8 @@ static int settle_those(unsigned min)
     return 0;
 }
 
-/* Those with many pads come first: the others find room beside them. */
+/* Pages with many pads come first: pages with few pads find room beside them more easily.
+ */
 static int pages_settle(void)
 {
     int err = 0;
@@ -244,7 +245,7 @@ void pad_fill(const struct pad_jump *jumps, size_t count)
     pad_write_end();
 }
 
-/* 1. Pages and frames no longer know of the pads. */
+/* Step 1: remove the pad from its pages and frames. */
 static void pad_forget(uintptr_t pad)
 {
     struct pad_piece pieces[2];
@@ -261,7 +262,7 @@ static void pad_forget(uintptr_t pad)
     }
 }
 
-/* 3. Pages without pads go. */
+/* Step 3: unmap pages without pads. */
 static void pad_pages_leave(uintptr_t pad)
 {
     struct pad_piece pieces[2];
@@ -275,7 +276,7 @@ static void pad_pages_leave(uintptr_t pad)
     }
 }
 
-/* Between these two, frames that stay get int3s where the pads were. */
+/* Step 2, between these two: frames that stay get int3s where the pads were. */
 void pad_free_all(const uintptr_t *pads, size_t count)
 {
     uint8_t int3s[PAD_LEN];

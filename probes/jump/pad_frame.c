@@ -1,11 +1,11 @@
-/* pad_frame.c - frames that many pages show, each page using bytes of its own.
+/* pad_frame.c - lets many pages show the same frame: each page uses other bytes of it.
  *
- * A page that needs a byte which its frame uses for another page has to go to another frame.
- * A CPU may be on one of its pads meanwhile, or about to jump to one, so
+ * If a page needs a byte that its frame uses for another page, it moves to another frame.
+ * Meanwhile a CPU may be on one of its pads, or about to jump to one. So the steps are:
  *
  *   1. the bytes of its pads are written to the other frame, where no page uses them,
  *   2. the page shows the other frame, in one step, on all CPUs,
- *   3. in the old frame they become int3,
+ *   3. in the old frame these bytes become int3,
  *   4. and only then the new pad can be written: by pad_fill().
  */
 #include "kernel/base/err.h"
@@ -16,7 +16,7 @@
 #define TRIES 200
 #define MISSES 100
 
-static struct list open = LIST_INIT(open); /* the oldest first */
+static struct list open = LIST_INIT(open); /* with room, the oldest first */
 static struct list full = LIST_INIT(full);
 static size_t frame_count;
 static uint8_t scratch[PAD_PAGE_LEN];
@@ -28,7 +28,7 @@ static uint64_t piece_mask(uint16_t start)
     return (UINT64_C(1) << (pad_end(start) - pad_first(start))) - 1;
 }
 
-/* The word and bit where a piece begins; it may go on in the next word. */
+/* The bits of @f from bit @at on. A piece may begin in one word and end in the next. */
 static uint64_t bits_get(const struct pad_frame *f, unsigned at)
 {
     uint64_t low = f->used[at / 64] >> at % 64;
@@ -106,8 +106,9 @@ size_t pad_frame_bytes(void)
     return frame_count * (PAD_PAGE_LEN + sizeof(struct pad_frame));
 }
 
-/* Pads are where text wants them, so a frame is never quite full: when nothing has fitted
- * for a while, others are asked, until something is given back.
+/* frame_missed - a page has found no room in @f. The text dictates where pads lie, so a
+ * frame is never quite full. But if MISSES pages in a row find no room, frame_find() does
+ * not try this frame any more, until a pad in it is given back.
  */
 static void frame_missed(struct pad_frame *f)
 {
@@ -117,7 +118,9 @@ static void frame_missed(struct pad_frame *f)
     list_append(&full, &f->link);
 }
 
-/* A frame that is shown already and has room for all pads of @page. */
+/* frame_find - a frame that pages show already, and that has room for all pads of @page;
+ * NULL: none of those that were tried.
+ */
 static struct pad_frame *frame_find(struct pad_page *page)
 {
     struct pad_frame *f, *next;
@@ -176,7 +179,7 @@ static int page_give_frame(struct pad_page *page)
     return f ? page_map(page, f) : -ENOMEM;
 }
 
-/* ---- a page that has to leave its frame ---- */
+/* ---- a page that has to move to another frame ---- */
 
 static void pad_read(struct pad_page *page, uint16_t start, uint8_t *out)
 {
@@ -186,7 +189,7 @@ static void pad_read(struct pad_page *page, uint16_t start, uint8_t *out)
         plat_bug("a landing pad cannot be read", page->addr + first);
 }
 
-/* Step 1, to a frame that is shown elsewhere. */
+/* Step 1, if other pages show the other frame already. */
 static void pads_copy(struct pad_page *page, uintptr_t to, unsigned count)
 {
     uint8_t bytes[PAD_LEN];
@@ -199,7 +202,7 @@ static void pads_copy(struct pad_page *page, uintptr_t to, unsigned count)
     }
 }
 
-/* Step 1, to a new one. */
+/* Step 1, with a new frame. */
 static struct pad_frame *frame_new_for(struct pad_page *page, unsigned count)
 {
     insn_encode_int3s(scratch, PAD_PAGE_LEN);

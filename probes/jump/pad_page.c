@@ -1,12 +1,13 @@
-/* pad_page.c - pages with landing pads on them: found by address, and which bytes each one
- * uses. A hash table that grows. PLAT_PROBES guards all of it.
+/* pad_page.c - keeps the pages with landing pads: it finds a page by its address, and
+ * knows which bytes each page uses. The pages are in a hash table that grows. PLAT_PROBES
+ * guards all of it.
  */
 #include "kernel/base/err.h"
 #include "probes/core/platform.h"
 #include "probes/jump/pad_parts.h"
 
 #define BUCKETS_MIN 256u
-#define BUCKET_PAGES 4u /* on average, before there are twice as many buckets */
+#define BUCKET_PAGES 4u /* on average; with more the number of buckets is doubled */
 
 static struct pad_page *first_buckets[BUCKETS_MIN];
 
@@ -58,7 +59,7 @@ static void buckets_swap(struct pad_page **buckets, size_t count)
         plat_free(old);
 }
 
-/* Without memory for more buckets it stays as it is, and is slower. */
+/* Without memory for more buckets the table stays as it is, and gets slower. */
 static void buckets_grow(void)
 {
     size_t count = 2 * (table.mask + 1);

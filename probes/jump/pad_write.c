@@ -1,8 +1,8 @@
-/* pad_write.c - the bytes of pads.
+/* pad_write.c - writes the bytes of pads.
  *
- * A write of text is dear, whatever its length. Where many pads change, each frame they are
- * in is copied, changed there, and written once, as a whole: its other bytes stay the same.
- * No CPU executes the bytes that change.
+ * A write to text costs much, whatever its length. So if many pads change, each of their
+ * frames is copied, changed in the copy, and written once, as a whole. The other bytes of
+ * the frame keep their values, and no CPU executes the bytes that change.
  */
 #include "probes/jump/pad_parts.h"
 
@@ -22,7 +22,7 @@ static bool copy_open(struct pad_frame *f)
     return true;
 }
 
-/* Without memory for a copy it takes longer. */
+/* Without memory for a copy, each pad is written by itself, which takes longer. */
 static void piece_write(const struct pad_page *page, uint16_t start, const uint8_t *bytes,
                         bool bulk)
 {

@@ -1,14 +1,16 @@
-/* poke_levels.c - the order of changes where jumps are made of bytes of each other.
+/* poke_levels.c - puts the changes of a batch in order, if jumps are made of bytes of
+ * each other.
  *
- * An instruction may extend over first bytes of other pokes: then what it means depends on
- * them. It has to be guarded before they are, and may become visible only when they have
- * their final value:
+ * An instruction may extend over first bytes of other pokes. Then its meaning depends on
+ * these bytes. So its int3, the guard, must be written before they change. Its new first
+ * byte may be written only when they have their final values. The levels give this order:
  *
  *   guard   level of a poke = one above the highest of those that extend over it now
  *   first   level of a poke = one above the highest of those that it will extend over
  *
- * Pokes of a level do not depend on each other. Such chains are short: each instruction
- * without a poke ends them, and each that is as long as its jump.
+ * Pokes of the same level do not depend on each other. There are few levels, because
+ * chains of such instructions are short: an instruction without a poke ends a chain, and
+ * so does an instruction that is as long as its jump.
  */
 #include "probes/core/extend.h"
 #include "probes/core/platform.h"
@@ -24,7 +26,7 @@ static uintptr_t new_end(const struct text_poke *p)
     return p->addr + (p->new_span > p->len ? p->new_span : p->len);
 }
 
-/* is_lone - may @p go from one byte to the other without a guard? */
+/* is_lone - may the one byte of @p change without a guard? */
 static bool is_lone(const struct text_poke *p, const struct text_poke *next)
 {
     return p->len == 1 &&
@@ -38,7 +40,7 @@ static unsigned above(unsigned level, const struct text_poke *p)
     return level + 1;
 }
 
-/* guard_level - one above those in front of pokes[i] that extend over it. */
+/* guard_level - one above the highest of those in front that extend over pokes[i] now. */
 static unsigned guard_level(const struct text_poke *pokes, size_t i)
 {
     unsigned level = 0;
@@ -49,7 +51,7 @@ static unsigned guard_level(const struct text_poke *pokes, size_t i)
     return level;
 }
 
-/* first_level - one above those behind pokes[i] that it will extend over. */
+/* first_level - one above the highest of those behind that pokes[i] will extend over. */
 static unsigned first_level(const struct text_poke *pokes, size_t count, size_t i)
 {
     unsigned level = 0;
@@ -62,7 +64,7 @@ static unsigned first_level(const struct text_poke *pokes, size_t count, size_t 
 
 static void find_guard_levels(struct text_poke *pokes, size_t count)
 {
-    uintptr_t end = 0; /* of all in front */
+    uintptr_t end = 0; /* the highest end of the pokes in front */
 
     for (size_t i = 0; i < count; i++) {
         struct text_poke *p = &pokes[i];

@@ -1,11 +1,12 @@
-/* pun.c - plans that make any instruction a jump: the batch, from its last instruction to
- * its first.
+/* pun.c - plans a batch of jumps, from its last instruction to its first.
  *
- * The first bytes of an instruction may be a part of the displacement of the jump before
- * it. So each instruction is planned with those behind it settled, and with an eye on those
- * before: some of its bytes will be the top of their displacements, and not every byte
- * leads to where pads can be. An instruction that still has no plan goes to the joint
- * search.
+ * The first bytes of an instruction may be a part of the displacement of a jump in front
+ * of it. So the planner goes from high addresses to low ones: when it plans an
+ * instruction, the bytes behind the instruction are settled. It also considers the
+ * instructions in front. A byte that it chooses now may become the most significant byte
+ * of the displacement of a jump in front, and only good bytes there lead to where pads
+ * can be. If an instruction gets no plan in this way, the joint search follows:
+ * pun_joint.c.
  */
 #include "kernel/base/bits.h"
 #include "probes/insn/encode.h"
@@ -47,7 +48,9 @@ static struct planner *planner_new(struct pun_batch *batch)
 
 /* ---- good bytes ---- */
 
-/* Everywhere that a jump from [@first, @last] can land whose displacement begins so. */
+/* byte_is_good - take a jump in [@first, @last] with @byte as the most significant byte
+ * of its displacement: can pads be everywhere that it may land?
+ */
 static bool byte_is_good(const struct pun_env *env, uintptr_t first, uintptr_t last,
                          unsigned byte)
 {
@@ -59,8 +62,9 @@ static bool byte_is_good(const struct pun_env *env, uintptr_t first, uintptr_t l
            (end < env->hole_start || start >= env->hole_end);
 }
 
-/* The opcode of a jump comes first: it is on top of many displacements, so that pads that
- * can lie anywhere lie where others do.
+/* good_init - find the good bytes. good[] begins with the opcode of a jump, if that is
+ * good. Many displacements have this byte as their most significant one, because a jump
+ * follows. So a pad whose place can be chosen comes to lie near the pads of such jumps.
  */
 static void good_init(struct planner *pl)
 {
@@ -77,7 +81,7 @@ static void good_init(struct planner *pl)
     }
 }
 
-/* ---- one after the other ---- */
+/* ---- one instruction after the other ---- */
 
 static struct pun_wish wish_of(const struct pun_batch *batch, size_t i)
 {
@@ -112,7 +116,7 @@ static bool one_plan(struct planner *pl, struct pun *p, struct pun_wish wish)
     return pl->good_count && pun_joint(pl);
 }
 
-/* They were found one by one, each near the last; none at all most of the time. */
+/* A simple sort will do: in most batches nothing is evicted. */
 static void evicted_sort(struct pun_batch *batch)
 {
     for (size_t i = 1; i < batch->evicted_count; i++) {

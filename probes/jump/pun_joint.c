@@ -1,14 +1,16 @@
-/* pun_joint.c - where an instruction has no plan, those behind it are planned once more.
+/* pun_joint.c - plans an instruction that has found no plan together with its successors,
+ * the instructions behind it.
  *
- * Bytes that cannot serve as a displacement belong to a successor: another jump there, with
- * other prefixes or another pad, has other bytes. It in turn may depend on its successor,
- * and so on; four of them cover whatever a jump can read, and in a row of single bytes the
- * fifth decides where the first one lands. Members of the batch only get another plan.
- * Instructions that are no members stay what they are, or are evicted.
+ * The bytes that do not suit as a displacement belong to a successor. If the successor
+ * becomes another jump, with other prefixes or another pad, it has other bytes. This may
+ * need another plan of its own successor, and so on. Four successors cover all bytes that
+ * a jump can read. The fifth matters in a row of one-byte instructions: it decides where
+ * the jump of the first successor lands. Successors in the batch get another plan. A
+ * successor that is not in the batch stays as it is, or is evicted.
  *
- * The search is a walk of bounded depth and width: the farthest successor first, then
- * towards the instruction in question, each with a few random plans of those that are right
- * with what lies behind. First one successor takes part, then two, and so on.
+ * The search is a walk of limited depth and width. It begins with the farthest successor
+ * and goes towards the instruction in question. For each successor it tries a few random
+ * plans that suit the bytes behind. First one successor takes part, then two, and so on.
  */
 #include "probes/jump/pun_parts.h"
 
@@ -17,17 +19,17 @@
 struct actor {
     struct pun *pun;
     struct pun was;
-    bool is_new; /* a neighbour that has not been asked before */
+    bool is_new; /* a neighbour that the caller has just offered */
 };
 
 struct joint {
     struct actor
-        actors[ACTORS]; /* [0] the instruction in question, then its successors */
+        actors[ACTORS]; /* [0] the instruction in question, [1] and up its successors */
     size_t count;
     struct pun spare[ACTORS]; /* for the neighbours */
 };
 
-/* Plans tried for each actor, by how many successors take part. */
+/* widths[n][i] - how many plans are tried for actor i when n successors take part. */
 static const uint8_t widths[PUN_SUCCESSORS + 1][ACTORS] = {
     [1] = { 0, 250 },         [2] = { 0, 16, 60 },         [3] = { 0, 8, 10, 30 },
     [4] = { 0, 6, 6, 8, 20 }, [5] = { 0, 3, 3, 4, 5, 20 },
@@ -46,7 +48,7 @@ static bool neighbour_ask(struct planner *pl, struct pun *spare, uintptr_t addr)
     return true;
 }
 
-/* The next instruction, behind padding if there is some. */
+/* The address of the next instruction; padding in between is left out. */
 static uintptr_t next_addr(struct planner *pl, const struct pun *p)
 {
     const struct pun_env *env = pl->env;
@@ -125,7 +127,9 @@ static struct pun_wish actor_wish(const struct joint *c, size_t i)
     return wish;
 }
 
-/* The first try leaves an actor what it is; for the farthest that would change nothing. */
+/* The first try leaves the actor the bytes that it had. For the farthest actor that would
+ * change nothing, so it is left out.
+ */
 static bool actor_place(struct planner *pl, struct joint *c, size_t i, size_t depth,
                         unsigned try)
 {
@@ -136,7 +140,7 @@ static bool actor_place(struct planner *pl, struct joint *c, size_t i, size_t de
     return pun_place_random(pl, actor->pun, actor_wish(c, i));
 }
 
-/* A single byte leaves no choice, unless there may be padding behind it. */
+/* If no padding follows, a jump of one byte leaves no choice: one try is enough. */
 static unsigned width_of(const struct joint *c, size_t i, size_t depth)
 {
     const struct pun *p = c->actors[i].pun;
@@ -163,7 +167,7 @@ static bool walk(struct planner *pl, struct joint *c, size_t i, size_t depth)
 
 /* ---- the evicted ---- */
 
-/* Make @spare a member: it keeps its address order in the chain. */
+/* evict_neighbour - make @spare a member. The chain stays in order of addresses. */
 static void evict_neighbour(struct planner *pl, struct pun *spare)
 {
     struct pun_batch *batch = pl->batch;

@@ -1,6 +1,6 @@
-/* pun_place.c - one instruction, what lies behind it being settled: which jump can it be? The
- * rungs of the ladder in their order, any jump at all for the joint search, and plans that
- * were there before.
+/* pun_place.c - plans one instruction when the bytes behind it are settled: which jump
+ * can it be? It tries the rungs in their order. For the joint search it makes random
+ * jumps. And it looks whether a present plan still holds.
  */
 #include "kernel/base/bits.h"
 #include "probes/insn/encode.h"
@@ -18,7 +18,9 @@ uint32_t pun_random(struct planner *pl)
     return pl->random = x;
 }
 
-/* The byte that will be on top of the displacement of @before's jump without prefixes. */
+/* The jump of @before has the byte at `top` as the most significant byte of its
+ * displacement, if it has no prefixes.
+ */
 void pun_wish_add(struct pun_wish *wish, const struct pun *before, uintptr_t addr)
 {
     uintptr_t top = before->addr + INSN_JMP32_LEN - 1;
@@ -41,7 +43,7 @@ static bool direct_fire(struct planner *pl, struct pun_trial *s)
     return disp == (int32_t)disp && pun_trial_accept(pl, s, true);
 }
 
-/* Prefixes only to please the instruction before. */
+/* Prefixes are tried only because of the wishes of the jumps in front. */
 static bool direct(struct planner *pl, struct pun_trial *s)
 {
     size_t room = s->room < PUN_JUMP_MAX ? s->room : PUN_JUMP_MAX;
@@ -152,9 +154,11 @@ bool pun_place_random(struct planner *pl, struct pun *p, struct pun_wish wish)
     return pun_trial_accept(pl, &s, false);
 }
 
-/* ---- plans that were there before ---- */
+/* ---- plans that exist already ---- */
 
-/* The displacement that @p's jump has, given what is behind it. */
+/* disp_of - the displacement of the jump of @p, with the bytes behind it as the window
+ * shows them. Return: false: a byte is not known.
+ */
 static bool disp_of(const struct planner *pl, const struct pun *p, uint32_t *disp)
 {
     *disp = 0;

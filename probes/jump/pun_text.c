@@ -1,5 +1,5 @@
-/* pun_text.c - the bytes around the instruction that is being planned, as they will be when
- * the whole batch is in; and which pads the batch has taken already.
+/* pun_text.c - knows the bytes around the instruction that is being planned, as they will
+ * be after the whole batch was written; and the pads that the batch has taken already.
  */
 #include "probes/insn/encode.h"
 #include "probes/jump/pun_parts.h"
@@ -11,7 +11,7 @@ static void window_put(struct planner *pl, uintptr_t addr, unsigned byte)
     pl->text[addr % PUN_WINDOW] = (uint16_t)byte;
 }
 
-/* What is there when no member has anything to say. */
+/* text_load - put into the window the byte that is at @addr if no member changes it. */
 static void text_load(struct planner *pl, uintptr_t addr)
 {
     uint8_t byte;
@@ -20,7 +20,9 @@ static void text_load(struct planner *pl, uintptr_t addr)
     window_put(pl, addr, is_known ? byte : PUN_NO_BYTE);
 }
 
-/* Between @start and what the window has shown so far; or a new window. */
+/* gap_load - load the text from @start to where the window has begun so far. If that is
+ * too far away, load a new window.
+ */
 static void gap_load(struct planner *pl, uintptr_t start, uintptr_t base)
 {
     bool is_near = pl->is_open && pl->low - base < PUN_WINDOW;

@@ -1,14 +1,15 @@
-/* pun_trial.c - one jump that the planner tries, and where its pad could be.
+/* pun_trial.c - tries one jump of a given form, and looks for a place for its pad.
  *
- * A jump with k prefixes has its displacement from byte k + 1 on. The low bytes of it that
- * lie in the instruction (or in dead padding behind it) are free to choose, the upper ones
- * are what follows:
+ * The displacement of a jump with k prefixes begins at byte k + 1. Its low bytes lie in
+ * the instruction, or in dead padding behind it: the planner can choose them, they are
+ * free. Its upper bytes are those of the instructions that follow:
  *
  *     E9 d0 d1 | n0 n1 n2 ...        3 bytes, k = 0: displacement n1 n0 d1 d0
  *     40 E9 d0 | n0 n1 n2 ...        3 bytes, k = 1: displacement n2 n1 n0 d0
  *
- * so that the pad lies anywhere in 1, 256, 64 Ki or 16 Mi bytes. In the larger windows pads
- * are put side by side, near a round address that neighbouring instructions share.
+ * So the pad can lie anywhere in a window of 1, 256, 64 Ki or 16 Mi bytes. In the larger
+ * windows pads are put side by side, near a round address that neighbouring instructions
+ * share.
  */
 #include "kernel/base/bits.h"
 #include "probes/insn/encode.h"
@@ -16,11 +17,11 @@
 
 #define PAGE_LEN 4096u
 #define PAGE_PADS (PAGE_LEN / PUN_PAD_LEN)
-#define TRIES 4u            /* in each page */
-#define NEAR_PAGES 8u       /* half of 64 Ki */
-#define FAR_PAGES 256u      /* in groups of NEAR_PAGES */
-#define SPREAD 4096u        /* jumps to place, for each page more to begin with */
-#define SPREAD_NEAR 131072u /* the same in the smaller windows, of which there are more */
+#define TRIES 4u            /* pads tried in each page */
+#define NEAR_PAGES 8u       /* pages tried in a window of 64 Ki: half of it */
+#define FAR_PAGES 256u      /* pages tried in larger windows, in groups of NEAR_PAGES */
+#define SPREAD 4096u        /* a batch of n jumps begins with 1 + n / SPREAD pages */
+#define SPREAD_NEAR 131072u /* the same in windows of 64 Ki, of which there are more */
 
 static uintptr_t target_of(const struct pun_trial *s)
 {
@@ -80,7 +81,6 @@ static void plan_keep(struct planner *pl, const struct pun_trial *s,
     pun_text_show(pl, p);
 }
 
-/* The one place where a plan is accepted. */
 bool pun_trial_accept(struct planner *pl, const struct pun_trial *s, bool is_direct)
 {
     uint8_t bytes[INSN_MAX_LEN];
@@ -102,7 +102,6 @@ bool pun_trial_accept(struct planner *pl, const struct pun_trial *s, bool is_dir
 
 /* ---- the bytes that are free ---- */
 
-/* The upper bytes of the displacement, as they are. */
 bool pun_trial_read(struct planner *pl, struct pun_trial *s)
 {
     s->disp = 0;
@@ -136,15 +135,17 @@ static bool page_try(struct planner *pl, struct pun_trial *s, uintptr_t page,
     return false;
 }
 
-/* Another group of pages has another third byte in its displacements. */
+/* page_off - the offset of page @i from the round address. The groups are 64 KiB apart,
+ * so each group gives another third byte to the displacements.
+ */
 static uint64_t page_off(unsigned i)
 {
     return (uint64_t)(i / NEAR_PAGES) * 64 * KiB + i % NEAR_PAGES * PAGE_LEN;
 }
 
-/* Two or three free bytes: near the round address in the window, which neighbours share. In
- * one of the two directions from there half a window is left. The more there are to place,
- * the more pages they are spread over from the start.
+/* dense_try - choose two or three free bytes: near the round address in the window, which
+ * neighbours share. The direction is that in which at least half of the window lies. The
+ * more jumps the batch has, the more pages they are spread over from the start.
  */
 static bool dense_try(struct planner *pl, struct pun_trial *s)
 {
@@ -167,8 +168,10 @@ static bool dense_try(struct planner *pl, struct pun_trial *s)
     return false;
 }
 
-/* A row of single bytes has the opcode of a jump in all of its displacement, and no choice.
- * Where it lands is left free for it: a larger low byte lands above all rows to come.
+/* byte_try - choose one free byte. In a row of one-byte instructions all bytes of a
+ * displacement are opcodes of jumps, so such a jump has no choice. This function leaves
+ * the place where it lands free: it first tries low bytes above the opcode. With these,
+ * the pad lies above the pads of all rows that are still to be planned.
  */
 static bool byte_try(struct planner *pl, struct pun_trial *s)
 {
@@ -198,7 +201,7 @@ static bool far_try(struct planner *pl, struct pun_trial *s)
     return false;
 }
 
-/* Is some of the window where pads may be? */
+/* Can pads be at one of the two ends of the window? */
 static bool window_in_range(const struct planner *pl, const struct pun_trial *s)
 {
     uintptr_t first = target_of(s);

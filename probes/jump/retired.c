@@ -1,8 +1,8 @@
-/* retired.c - stages 11 to 14: pads and detours of jumps that have gone.
+/* retired.c - stages 11 to 14: frees the pads and detours of jumps that are gone.
  *
- * A CPU may be on a pad, or in a detour, after the last jump there has gone. So both are kept
- * until there has been quiescence: by the optimizer, once for all that it finds, or by the
- * function that frees a site.
+ * After the last jump to a pad or a detour is gone, a CPU may still be inside. So both
+ * are kept until quiescence. Then the optimizer frees all of them together, or the
+ * function that frees a site does.
  */
 #include "probes/jump/retired.h"
 
@@ -69,7 +69,9 @@ static void release_pads(struct site **sites, size_t count)
     }
 }
 
-/* A detour leads to where its site was to go on when it was made: regions change that. */
+/* is_spent - can @site not use its detour, or its copies, again? A detour leads to where
+ * the program went on when the detour was made; a region changes this place.
+ */
 static bool is_spent(const struct site *site)
 {
     if (region_has_copies(site))
@@ -89,7 +91,7 @@ static void release_detour(struct site *site)
     region_release(site);
 }
 
-/* has_called - functions that it has called may still be under way. */
+/* has_called - does the detour of @site call functions? They may not have returned. */
 static bool has_called(const struct site *site)
 {
     return site_detour(site) && jump_site(site)->kind == DETOUR_RETURN;

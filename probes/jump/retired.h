@@ -1,5 +1,5 @@
-/* retired.h - pads, detours and copies of regions whose jumps have gone. They stay until no
- * thread can be inside.
+/* retired.h - keeps pads, detours and copies of regions whose jumps are gone, until no
+ * thread can be inside; then it frees them.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct retired_pads {
     uintptr_t pads[];
 };
 
-/* retired_pads_new - make a list with room for @max pads.  Return: NULL without memory.
+/* retired_pads_new - make a list with room for @max pads.  Return: NULL: no memory.
  * retired_keep - no jump leads to the pads in @pads any more: keep them until the next
  * retired_release_spent() or retired_release(). Takes @pads; an empty list is freed at
  * once.
@@ -32,8 +32,9 @@ bool retired_pending(void);
  * retired_release_spent - free the pads that retired_keep() has kept. Free also the pads,
  *                         detours and copies that @count sites cannot use again; these
  *                         sites are not jumps any more.
- * retired_release - free these, and the detours and copies that the sites could use
- * again. The caller has waited until no thread can be inside the freed memory.
+ * retired_release - free all of this, and also the detours and copies that the sites
+ *                   could use again.
+ * The caller of the last two has waited until no thread can be inside the freed memory.
  * Locks: PLAT_PROBES held; takes PLAT_TEXT.
  */
 bool retired_at(const struct site *site);

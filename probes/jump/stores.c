@@ -1,4 +1,6 @@
-/* stores.c - stage 11: registers are stored by a site's own code, without an image. */
+/* stores.c - stage 11: makes the instructions by which a specialized detour stores
+ * registers, without an image.
+ */
 #include "probes/jump/stores.h"
 
 #include "kernel/base/err.h"
@@ -8,14 +10,15 @@
 
 #define REG(name) (offsetof(struct pt_regs, name) / 8)
 
-/* Below what the program has on its stack, from the top: rdi to r11 in the order of pt_regs;
- * the status flags, where they are saved; rbp, the probe. The others are what they were.
+/* What the pattern has pushed below the program's stack, from the top: rdi to r11 in the
+ * order of struct pt_regs; the status flags, if they are saved; rbp; the probe. The other
+ * registers still have the program's values.
  */
 #define SAVED_MAX 9u
 #define FRAME 2u
 
 /* Bytes of instructions. */
-#define CALLS_LEN 18 /* both calls, and what is around them */
+#define CALLS_LEN 18 /* both calls, and the three instructions around them */
 #define LOAD_LEN 5
 #define ADDRESS_LEN 8
 #define VALUE_LEN 7
@@ -26,7 +29,9 @@ static bool is_saved(unsigned reg)
     return reg >= REG(r11) && reg <= REG(di);
 }
 
-/* register_number - of a register that C does not change, as instructions encode it. */
+/* register_number - the number by which instructions encode @reg, a register that C code
+ * does not change.
+ */
 static unsigned register_number(unsigned reg)
 {
     static const uint8_t numbers[] = {
@@ -55,7 +60,7 @@ static void disp32(struct body *b, uint32_t value)
     b->len += insn_encode_disp32(b->out + b->len, value);
 }
 
-/* load_saved - rcx = the word at [rsp + @disp], which is less than 128. */
+/* load_saved - emit: rcx = the word at [rsp + @disp]. @disp is less than 128. */
 static void load_saved(struct body *b, unsigned disp)
 {
     byte(b, 0x48);
@@ -65,7 +70,7 @@ static void load_saved(struct body *b, unsigned disp)
     byte(b, disp);
 }
 
-/* load_address - rcx = rsp + @disp. */
+/* load_address - emit: rcx = rsp + @disp. */
 static void load_address(struct body *b, uint32_t disp)
 {
     byte(b, 0x48);
@@ -75,7 +80,7 @@ static void load_address(struct body *b, uint32_t disp)
     disp32(b, disp);
 }
 
-/* load_value - rcx = @value. */
+/* load_value - emit: rcx = @value. */
 static void load_value(struct body *b, int32_t value)
 {
     byte(b, 0x48);
@@ -84,7 +89,9 @@ static void load_value(struct body *b, int32_t value)
     disp32(b, (uint32_t)value);
 }
 
-/* store - @size bytes of register @number to [rax + @offset], which is less than 128. */
+/* store - emit: store @size bytes of register @number to [rax + @offset]. @offset is less
+ * than 128.
+ */
 static void store(struct body *b, unsigned number, unsigned size, unsigned offset)
 {
     if (size == 2)
@@ -95,13 +102,15 @@ static void store(struct body *b, unsigned number, unsigned size, unsigned offse
     byte(b, offset);
 }
 
-/* top - the program's stack pointer, from rsp: above all that is saved. */
+/* top - the distance from rsp to the program's stack pointer, above all that is saved. */
 static uint32_t top(const struct body *b)
 {
     return 8 * (FRAME + b->flags_saved + SAVED_MAX);
 }
 
-/* fetch - Return: the register that has the value: itself, or rcx. */
+/* fetch - emit code that gets the value of @s. Return: the register that holds it: the
+ * register itself, or rcx.
+ */
 static unsigned fetch(struct body *b, const struct kprobe_store *s)
 {
     unsigned reg = s->reg / 8;
@@ -110,7 +119,7 @@ static unsigned fetch(struct body *b, const struct kprobe_store *s)
         load_value(b, s->value);
     else if (reg == REG(ip))
         load_value(b, (int32_t)(b->site->addr + 1));
-    else if (reg == REG(sp)) /* a call that is probed has pushed its return address */
+    else if (reg == REG(sp)) /* a probed call has pushed its return address */
         load_address(b, top(b) + (site_is_call(b->site) ? 8 : 0));
     else if (is_saved(reg))
         load_saved(b, top(b) - 8 * (uint32_t)(REG(di) + 1 - reg));
@@ -155,7 +164,7 @@ int stores_put(uint8_t *out, uintptr_t at, const struct site *site, bool flags_s
     return err;
 }
 
-/* len_max - bytes for @s, at most; 0: it cannot be done. */
+/* len_max - the most bytes of code for @s; 0: a body cannot store this. */
 static size_t len_max(const struct kprobe_store *s)
 {
     unsigned reg = s->reg / 8;

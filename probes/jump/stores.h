@@ -1,7 +1,8 @@
-/* stores.h - a body for code of a site's own: struct kprobe_stores, as instructions.
+/* stores.h - makes bodies for specialized detours: a body is struct kprobe_stores, as
+ * instructions.
  *
- * It stands where PLAT_SPECIALIZED_LIGHT calls the handler, with what that saves on the
- * stack:
+ * The body stands in a copy of the pattern PLAT_SPECIALIZED_LIGHT, in place of the call
+ * of the handler. It uses what that pattern has saved on the stack:
  *
  *       call begin              rdi and rsi are as for a light handler
  *       test rax, rax
@@ -18,18 +19,19 @@
 
 struct site;
 
-/* The most that a body takes: five registers of eight bytes each, at least. Behind the
- * pattern that it is put into, the copy of any instruction has room then.
+/* The most bytes of a body. This is enough for five registers of eight bytes each. A cell
+ * with the pattern and such a body still has room for the copy of any instruction.
  */
 #define STORES_CODE_MAX 64
 
-/* stores_of - what the one probe of @site has for a body; NULL: none, or none that code of a
- * site's own can do, or has room for. Locks: PLAT_PROBES held.
+/* stores_of - the struct kprobe_stores of the one probe of @site; NULL: it has none, or a
+ * body cannot do what it asks for, or has no room for it. Locks: PLAT_PROBES held.
  */
 const struct kprobe_stores *stores_of(const struct site *site);
-/* stores_put - write it. @out: STORES_CODE_MAX bytes   @at: where it will be
+/* stores_put - write the body for @site.
+ * @out: STORES_CODE_MAX bytes   @at: the address where the body will be executed
  * @flags_saved: the pattern saves the status flags
- * @len: receives its length, which depends neither on @at nor on the site
+ * @len: receives the length of the body, which depends neither on @at nor on the site
  * Locks:  PLAT_PROBES held.
  * Return: 0; -ERANGE begin or end is out of reach.
  */

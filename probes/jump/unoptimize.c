@@ -1,24 +1,27 @@
-/* unoptimize.c - stage 12: from the jump back to the breakpoint.
+/* unoptimize.c - stage 12: makes breakpoints of jumps.
  *
- * A punned jump reads bytes of the instructions behind it as its displacement. While it is
- * there, these bytes are not free: before one of them changes, because the site there is
- * armed, disarmed, or becomes a jump itself, the reader has to stop reading it. Most of the
- * time optimize_batch.c finds it another place. Here is what cannot fail: it becomes a
- * breakpoint, which reads nothing, and the optimizer finds it a new place later.
+ * A pun reads bytes of the instructions behind it as its displacement. As long as it is a
+ * jump, these bytes must not change. Before one of them changes (because the site there
+ * is armed, disarmed, or becomes a jump itself), the reader has to stop reading it.
+ * Usually optimize_batch.c finds another place for the reader. This file has the way that
+ * cannot fail: the reader becomes a breakpoint, which reads nothing, and the optimizer
+ * finds a new place for it later.
  *
- * Why the closure: taking a jump back changes the bytes it was written over, and a jump
- * before it may read these. So:
+ * To remove a jump changes the bytes that it was written over, and a jump in front may
+ * read these bytes. So the readers of readers have to go as well:
  *
- *   1. collect the jumps among the sites, and the readers of their bytes, until no more come;
- *      only lower addresses are added, at most 8 bytes away each time
- *   2. to int3 and the original bytes behind it, or to all of the original where the site is
- *      being disarmed, in one batch. A reader loses its first byte before what it reads
- *      changes: text_poke sees that from the spans. It is never in a later batch than what it
- *      reads, since all goes upwards. So room for one batch will do, however many there are
- *   3. what they had (pad, detour) stays theirs until no thread can be inside: the
- *      optimizer or reclaim.c give it back after quiescence
+ *   1. collect the jumps among the sites, and the readers of their bytes, until there are
+ *      no more. Each round adds only lower addresses, at most 8 bytes away
+ *   2. in one batch, write int3 with the original bytes behind it, or only original bytes
+ *      if the site is being disarmed. text_poke sees from the spans that a reader must
+ *      lose its first byte before the bytes that it reads change. The batches go upwards,
+ *      so a reader is never in a later batch than the bytes that it reads. So room for
+ *      one batch is enough for any number of jumps
+ *   3. the sites keep the pads and detours of these jumps until no thread can be inside.
+ *      Then the optimizer or reclaim.c frees them, after quiescence
  *
- * A site that was refused a jump which would read these bytes may get one with others.
+ * A site that was refused a jump which would read these bytes may get one with other
+ * bytes.
  */
 #include "kernel/base/err.h"
 #include "probes/core/life.h"
@@ -73,15 +76,16 @@ struct site *unoptimize_reader(uintptr_t addr)
     return site;
 }
 
-/* portion_add - to what is a batch at most. */
+/* portion_add - add @site to @list, which holds one batch at most. */
 static void portion_add(struct site_list *list, struct site *site)
 {
     if (list->count < BATCH_MAX)
         site_list_add(list, site);
 }
 
-/* portion_add_readers - of the first byte of @site, and so of any: a jump that reads a
- * later one reads that, too, or begins behind it, where no instruction does.
+/* portion_add_readers - add the readers of @site to @list. A jump that reads any byte of
+ * the instruction reads its first byte as well, because no jump begins inside the
+ * instruction.
  */
 static void portion_add_readers(const struct site *site, struct site_list *list)
 {
@@ -92,7 +96,9 @@ static void portion_add_readers(const struct site *site, struct site_list *list)
             portion_add(list, reader);
 }
 
-/* portion_collect - Return: are they all there? Not when the list is full. */
+/* portion_collect - collect the jumps of step 1 in @list. Return: false: the list is
+ * full, and some may be missing.
+ */
 static bool portion_collect(struct site **sites, size_t count, struct site_list *list)
 {
     list->count = 0;
@@ -102,7 +108,7 @@ static bool portion_collect(struct site **sites, size_t count, struct site_list 
         else
             portion_add_readers(sites[i], list);
     }
-    for (size_t i = 0; i < list->count; i++) /* it grows while it is walked */
+    for (size_t i = 0; i < list->count; i++) /* the list grows meanwhile */
         portion_add_readers(list->sites[i], list);
     site_list_close(list);
     site_list_sort(list);
@@ -150,8 +156,8 @@ static void move_back(struct site *site)
 
 /* ---- refused sites whose jump becomes possible ---- */
 
-/* A site was refused a jump because of the bytes that the jump would have used as its
- * displacement. With other bytes there the jump may be possible.
+/* A site may have been refused a jump because of the bytes that the jump would have used
+ * as its displacement. With other bytes there the jump may be possible.
  */
 void unoptimize_ask_before(struct site **sites, size_t count)
 {
@@ -177,9 +183,9 @@ static void portion_undo(const struct site_list *list)
 }
 
 /* unoptimize - make breakpoints of the jumps among @sites and of their readers, the jumps
- * whose displacements use bytes of these sites. If these are too many for one batch, the
- * lowest site that was found goes first, together with its readers. They are fewer, since
- * all of them lie below that site.
+ * whose displacements use bytes of these sites. If one batch cannot hold all of them, the
+ * lowest site that was found is taken first, together with its readers. These are fewer,
+ * because all of them lie below that site.
  */
 static void unoptimize(struct site **sites, size_t count)
 {
