@@ -1,30 +1,33 @@
-/* gdb_break.c - Z and z.
+/* gdb_break.c - owns the debugger's breakpoints and watchpoints: packets Z and z.
  *
- * gdb takes all its breakpoints out at each stop, and puts them back before it lets the
- * kernel run. So `z0` only notes that the breakpoint is not wanted: its probe stays, and a
- * hit does nothing. `Z0` finds it again, armed, and mostly a jump already.
+ * At each stop gdb removes all its breakpoints, and it sets them again before it lets the
+ * kernel run. So `z0` only notes that the breakpoint is not wanted: its probe stays, and
+ * a hit does nothing. The next `Z0` finds that probe: it is armed, and mostly a jump
+ * already.
  *
- * A new breakpoint is armed while all CPUs stand (probes/port/port_held.h), as an int3; the
- * optimizer makes it a jump when the kernel runs. Where the engine is in the middle of a
- * change, or refuses the place, a debug register does the same, if one is free. No CPU comes
- * to the middle of an instruction, or to bytes that are none: a breakpoint there is refused,
- * since it would never stop. A stack is an exception: see may_be_executed(). `Z1` takes any
- * address.
+ * A new breakpoint is armed while all CPUs stand (probes/port/port_held.h), as an int3;
+ * the optimizer makes it a jump when the kernel runs. If the engine is in the middle of a
+ * change of text, or refuses the place, the breakpoint gets a debug register, if one is
+ * free. No CPU executes the middle of an instruction, or bytes that are no instruction. A
+ * breakpoint there is refused, since it would never stop a CPU. An address on a stack is
+ * an exception: see may_be_executed(). `Z1` takes any address.
  *
  * How a CPU stops at a probed instruction, and goes on:
  *
- *   1. the trap, or the detour, builds the image of the program, and calls hit()
- *   2. the breakpoint is wanted, and its conditions hold: the image's ip becomes the probed
- *      address, as gdb expects it, and the CPU stands in the handler
- *   3. gdb changes registers: they are those of the image
- *   4. gdb lets the CPU go. If ip is still the probed address, the handler returns 0, and the
- *      engine executes the instruction, out of line; the other handlers of the place run,
- *      too. Else it returns 1, and the program goes on at ip
- *   5. a step: TF is set in the image. The engine raises the trap behind the instruction, at
- *      the next one of the program's, whatever way it was executed
+ *   1. The trap, or the detour, builds the image of the program, and calls hit().
+ *   2. If the breakpoint is wanted and its conditions hold, the ip of the image becomes
+ *      the probed address, as gdb expects it, and the CPU stands in the handler.
+ *   3. When gdb changes registers, it changes the image.
+ *   4. gdb lets the CPU go. If ip is still the probed address, the handler returns 0.
+ *      Then the engine runs the other handlers of the site, and executes the instruction
+ *      out of line. If gdb has changed ip, the handler returns 1, and the program goes on
+ *      at the new ip.
+ *   5. For a step TF is set in the image. The engine raises the trap after the
+ *      instruction, at the next instruction of the program, in whichever way the
+ *      instruction was executed.
  *
- * So the instruction is never put back into the text for a step, no CPU can miss the
- * breakpoint meanwhile, and hits of other probes there are counted once.
+ * So a step never puts the instruction back into the text, no CPU can miss the breakpoint
+ * meanwhile, and hits of other probes at that address are counted once.
  */
 #include "kernel/gdb/gdb_break.h"
 
@@ -45,20 +48,21 @@
 #include <string.h>
 
 #define BREAKS_MAX 64
-#define GRACE_NS UINT64_C(200000000) /* of the kernel's time, which stands with it */
+#define GRACE_NS UINT64_C(200000000) /* of the clock, which does not count stops */
 
 enum kind { KIND_PROBE, KIND_HARDWARE, KIND_EXECUTE, KIND_WRITE, KIND_READ, KIND_ACCESS };
 
 extern const char gdb_text_start[], gdb_text_end[]; /* linker.ld */
 
-/* Locks:  s while serving, read by hits   w the stub's thread as well */
+/* Locks:  s written while serving, read by hits   w written by the stub's thread as well
+ */
 static struct gdb_break {
     enum { FREE, THERE, LEAVING } state; /* [s, w] atomic */
     bool wanted;                         /* [s] */
     enum kind kind;
     uintptr_t addr;
     size_t len;
-    int reg;               /* a debug register; -1: it is a probe */
+    int reg;               /* its debug register; -1: it is a probe */
     struct gdb_code *code; /* [s] NULL: none */
     struct kprobe kp;
 } breaks[BREAKS_MAX];
@@ -77,16 +81,20 @@ static bool is_wanted(void *arg)
     return READ_ONCE(b->wanted);
 }
 
-/* is_of_the_stub - what collects for a tracepoint has hit, or an NMI on top of that; or the
- * NMI by which the stub stops this CPU. If that were a hit, each stop would be a hit of the
- * other CPUs, and a debugger that lets them go would never see the kernel come any further.
+/* is_of_the_stub - is this a hit in code that runs for the stub? That is: a collection
+ * for a tracepoint, an NMI on top of a collection, or the NMI by which the stub stops
+ * this CPU. If that NMI could hit, each stop would cause hits on the other CPUs. These
+ * would stop the kernel again as soon as the debugger lets it go, and it would never get
+ * any further.
  */
 static bool is_of_the_stub(void)
 {
     return gdb_collect_is_busy() || (cpu_context() == CTX_NMI && gdb_is_stopping());
 }
 
-/* ask - Return: 1: stop; 0: go on; less: a condition could not be computed. */
+/* ask - shall this hit stop the kernel? Return: 1: yes; 0: no; less than 0: a condition
+ * could not be computed.
+ */
 static int ask(const struct gdb_break *b, const struct pt_regs *regs)
 {
     if (!READ_ONCE(b->wanted) || is_of_the_stub())
@@ -114,8 +122,9 @@ static NOINLINE int stop_at_probe(struct gdb_break *b, struct pt_regs *regs)
     return 0;
 }
 
-/* hit - most hits end with the first question, and cost what it costs. A condition has no
- * effects, so where it is not false it can be computed again.
+/* hit - handle a hit of a breakpoint's probe. For most hits the condition is false: they
+ * end after the first check and cost no more than that. Conditions have no side effects,
+ * so ask() can compute a condition once more if it is not false.
  */
 static int hit(struct kprobe *p, struct pt_regs *regs)
 {
@@ -134,7 +143,9 @@ static struct gdb_break *of_reg(unsigned reg)
     return NULL;
 }
 
-/* stop_at_instruction - RF lets the instruction pass once when the CPU goes on. */
+/* stop_at_instruction - stop before an instruction. RF lets the CPU execute the
+ * instruction once, without a trap, when it goes on.
+ */
 static void stop_at_instruction(struct gdb_break *b, struct pt_regs *regs)
 {
     int answer;
@@ -259,7 +270,7 @@ static bool is_own(uintptr_t addr)
     return addr >= (uintptr_t)gdb_text_start && addr < (uintptr_t)gdb_text_end;
 }
 
-/* arm - Return: false, with @why filled. */
+/* arm - register one probe. Return: false, and @why is filled. */
 static bool arm(struct kprobe *p, struct probe_reject *why)
 {
     struct site_list list;
@@ -271,8 +282,8 @@ static bool arm(struct kprobe *p, struct probe_reject *why)
     return in == 1;
 }
 
-/* rule_of_place - what the engine says of @addr without a look at the text, which is being
- * changed.
+/* rule_of_place - check @addr only by the rule that needs no look at the text, since the
+ * text is being changed.
  */
 static enum probe_reason rule_of_place(uintptr_t addr)
 {
@@ -281,7 +292,9 @@ static enum probe_reason rule_of_place(uintptr_t addr)
     return is_code ? PROBE_OK : PROBE_NOT_TEXT;
 }
 
-/* arm_at - gdb_break_arm(), with the engine's reason in @why where it has one. */
+/* arm_at - do what gdb_break_arm() does. @why: filled if the engine has a reason against
+ * @addr
+ */
 static const char *arm_at(struct kprobe *kp, uintptr_t addr, struct probe_reject *why)
 {
     bool armed;
@@ -305,9 +318,10 @@ const char *gdb_break_arm(struct kprobe *kp, uintptr_t addr)
     return arm_at(kp, addr, &why);
 }
 
-/* may_be_executed - does a CPU come to @addr, which the rule @reason refuses? When gdb calls
- * a function, the function is to return to an address on the stack, where gdb has a
- * breakpoint: the debug register stops the CPU before it asks for that page.
+/* may_be_executed - can a CPU come to @addr, which the engine refuses by the rule
+ * @reason? On a stack it can: when gdb calls a function, it lets the function return to
+ * an address on the stack and sets a breakpoint there. A debug register then stops the
+ * CPU before it fetches from that page, which would fault.
  */
 static bool may_be_executed(uintptr_t addr, enum probe_reason reason)
 {
@@ -316,7 +330,9 @@ static bool may_be_executed(uintptr_t addr, enum probe_reason reason)
     return reason != PROBE_UNDECODABLE && reason != PROBE_NOT_BOUNDARY;
 }
 
-/* put - the breakpoint is new. What cannot be a probe becomes a debug register. */
+/* put - set the new breakpoint @b: as a probe, or, if that is impossible, in a debug
+ * register.
+ */
 static const char *put(struct gdb_break *b)
 {
     struct probe_reject rule = { 0 };
@@ -398,7 +414,9 @@ void gdb_break_insert(struct gdb_request *r)
     gdb_done(r, why ? why : insert(kind, addr, len, code));
 }
 
-/* A debug register is given back at once, so that another watchpoint may have it. */
+/* drop - note that @b is not wanted. Its debug register is given back at once, so that
+ * another watchpoint may have it.
+ */
 static void drop(struct gdb_break *b)
 {
     b->wanted = false;
@@ -444,7 +462,10 @@ bool gdb_break_has_work(void)
     return READ_ONCE(is_settled);
 }
 
-/* A stop in the middle of this finds the breakpoint LEAVING, and arms a new one. */
+/* take_out - take out the probe of @b, if it is not wanted. If the kernel stops in the
+ * middle of this, the breakpoint is LEAVING: then `Z0` does not find it, and arms a new
+ * one.
+ */
 static void take_out(struct gdb_break *b)
 {
     struct kprobe *p = &b->kp;
@@ -461,9 +482,10 @@ static void take_out(struct gdb_break *b)
     __atomic_store_n(&b->state, FREE, __ATOMIC_RELEASE);
 }
 
-/* A debugger that steps from breakpoint to breakpoint lets the kernel run for moments only.
- * In these nothing is taken out, and no jump is made: the next stop would come in the middle
- * of the change, and a new breakpoint would have to wait for its end.
+/* A debugger that goes from breakpoint to breakpoint lets the kernel run for moments
+ * only. In such moments no probe is taken out and no jump is made: this function sleeps
+ * first. Otherwise the next stop would come in the middle of the change, and a new
+ * breakpoint would have to wait for the end of the change.
  */
 void gdb_break_work(void)
 {

@@ -1,4 +1,6 @@
-/* gdb_code.c - conditions and commands of breakpoints: verified once, run at hits. */
+/* gdb_code.c - verifies the conditions and commands of breakpoints once, and runs them at
+ * hits.
+ */
 #include "kernel/gdb/gdb_code.h"
 
 #include "kernel/base/compiler.h"
@@ -16,9 +18,9 @@
 
 /* Immutable once a hit can find it. */
 struct gdb_code {
-    struct gdb_code *next; /* of those that are retired */
+    struct gdb_code *next; /* in the list of retired code */
     size_t count;
-    size_t commands; /* so many of them, the last ones */
+    size_t commands; /* how many of the programs, the last ones, are commands */
     struct {
         size_t at, len; /* in bytes */
     } each[CODES_MAX];
@@ -43,7 +45,7 @@ static int print(void *unused, const char *text, size_t len)
     return 0;
 }
 
-/* tell - a program has failed: said where the debugger's user looks. */
+/* tell - report a program that has failed to the user of the debugger, as output. */
 static void tell(const struct agent_world *world, const struct agent_problem *problem)
 {
     char text[REASON_LEN + 32];
@@ -55,7 +57,9 @@ static void tell(const struct agent_world *world, const struct agent_problem *pr
     gdb_output_put(text, (size_t)len + 2);
 }
 
-/* do_hold - Return: 1: a condition holds, or there are none; 0; less: one has failed. */
+/* do_hold - does a condition hold? Return: 1: one does, or there are none; 0: no; less
+ * than 0: a condition could not be computed.
+ */
 static int do_hold(const struct gdb_code *code, const struct agent_world *world)
 {
     size_t count = code->count - code->commands;
@@ -86,7 +90,7 @@ static void run_commands(const struct gdb_code *code, const struct agent_world *
 bool gdb_code_is_false(const struct gdb_code *code, uintptr_t addr,
                        const struct pt_regs *regs)
 {
-    struct agent_world world; /* a condition needs no more of it, and pays for no more */
+    struct agent_world world; /* only what a condition needs: the rest would cost time */
     size_t count = code ? code->count - code->commands : 0;
     uint64_t value;
 
@@ -117,7 +121,7 @@ int gdb_code_ask(const struct gdb_code *code, uintptr_t addr, const struct pt_re
 
 /* ---- what a packet says ---- */
 
-/* len_of - how much memory the programs in @text need, at most. */
+/* len_of - return how many bytes the programs in @text need at most. */
 static size_t len_of(const char *text)
 {
     return strlen(text) / 2;

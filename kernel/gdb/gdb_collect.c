@@ -1,13 +1,16 @@
-/* gdb_collect.c - at a hit of a tracepoint: condition, actions, a frame in the ring.
+/* gdb_collect.c - collects at the hit of a tracepoint: condition, actions, a frame in the
+ * ring.
  *
- *   1. interrupts are off, so that on each CPU there is one collection in a thread or an
- *      interrupt, and one in an NMI on top of it. An NMI that is to stop the CPU comes again
- *      when the collection has ended
- *   2. the code that collects may be hit itself: that is a recursion, and counted
- *   3. the condition, then the actions, in order. A program that faults ends there; the frame
- *      keeps what it has
- *   4. a frame that has nothing but registers is written into the ring at once. Any other one
- *      is put together in a page of this CPU's, and goes to the ring page by page
+ *   1. Interrupts are off. So each CPU has at most one collection in a thread or an
+ *      interrupt, and one in an NMI on top of it. If an NMI is to stop the CPU, it is
+ *      sent again when the collection has ended.
+ *   2. The code that collects may itself hit a tracepoint. Such a hit collects nothing,
+ *      and is counted as a recursion.
+ *   3. The condition is checked, then the actions are carried out in their order. A
+ *      program that faults ends there; the frame keeps what was collected before.
+ *   4. A frame of nothing but registers is written into the ring directly. Any other
+ *      frame is put together in a buffer of this CPU (part), and goes to the ring in
+ *      records of at most PART_MAX bytes of blocks.
  */
 #include "kernel/gdb/gdb_collect.h"
 
@@ -25,12 +28,12 @@
 
 #define PART_MAX 4000 /* bytes of blocks in one record */
 #define REGS_BLOCK (1 + sizeof(struct pt_regs))
-#define LEVELS 2 /* threads and interrupts; NMIs */
+#define LEVELS 2 /* 0: threads and interrupts; 1: NMIs */
 
 _Static_assert(sizeof(struct gdb_record) + PART_MAX <= RING_EVENT_MAX,
                "a part is a record");
 
-/* Of a CPU. */
+/* What a CPU has for collecting. */
 struct collector {
     bool is_busy[LEVELS];
     bool nmi_waits;
@@ -44,9 +47,9 @@ struct making {
     const struct pt_regs *regs;
     struct gdb_record record;
     uint8_t *part;
-    size_t total, most; /* bytes of blocks; and how many there may be */
+    size_t total, most; /* bytes of blocks so far, and at most */
     bool is_lost;
-    const struct gdb_variable *read; /* the variable that was read last; NULL */
+    const struct gdb_variable *read; /* what a program has read last, or NULL */
     int64_t read_value;
 };
 
@@ -79,7 +82,9 @@ void gdb_collect_end(enum gdb_trace_end why, unsigned number)
 
 /* ---- records ---- */
 
-/* record_start - room for @len bytes of blocks. Return: NULL: there is none. */
+/* record_start - begin a record with @len bytes of blocks. Return: where they go; NULL:
+ * there is no room.
+ */
 static uint8_t *record_start(struct making *m, size_t len)
 {
     size_t size = sizeof(m->record) + len;
@@ -99,7 +104,7 @@ static uint8_t *record_start(struct making *m, size_t len)
     return (uint8_t *)(record + 1);
 }
 
-/* send_part - what is in the part becomes a record. */
+/* send_part - write the part into the ring, as a record. */
 static void send_part(struct making *m, bool ends)
 {
     uint8_t *to = NULL;
@@ -118,7 +123,9 @@ static void send_part(struct making *m, bool ends)
     m->record.len = 0;
 }
 
-/* room_for - Return: where @len bytes of a block go; NULL: the frame is full. */
+/* room_for - make room in the part for a block. Return: where its @len bytes go; NULL:
+ * the frame is full.
+ */
 static uint8_t *room_for(struct making *m, size_t len)
 {
     uint8_t *at;
@@ -137,8 +144,8 @@ static uint8_t *room_for(struct making *m, size_t len)
 
 /* ---- blocks ---- */
 
-/* put_registers - the compiler copies them. memcpy() is a call here, which for each register
- * would cost more than all the rest of a frame.
+/* put_registers - write a block of registers. The compiler makes the copies itself: calls
+ * of memcpy() took half of the instructions for such a frame.
  */
 static void put_registers(uint8_t *at, const struct gdb_tracepoint *tp,
                           const struct pt_regs *regs)
@@ -148,7 +155,9 @@ static void put_registers(uint8_t *at, const struct gdb_tracepoint *tp,
     __builtin_memcpy(at + 1 + offsetof(struct pt_regs, ip), &tp->addr, sizeof(tp->addr));
 }
 
-/* put_piece - memory that fits into one part. Return: false: it cannot be read. */
+/* put_piece - write a block of memory that fits into one part. Return: false: the memory
+ * cannot be read.
+ */
 static bool put_piece(uint8_t *at, uintptr_t addr, uint16_t len)
 {
     *at = 'M';
@@ -169,7 +178,7 @@ static size_t piece_len(const struct making *m, uintptr_t addr, size_t len)
     return len > page ? page : len;
 }
 
-/* Memory that cannot be read is missing in the frame, and counted. */
+/* Memory that cannot be read is missing in the frame, and is counted. */
 static int collect_memory(void *arg, uintptr_t addr, size_t len)
 {
     struct making *m = arg;
@@ -218,8 +227,8 @@ static int read_memory(void *unused, void *dst, uintptr_t addr, size_t len)
     return copy_nofault(dst, (const void *)addr, len);
 }
 
-/* variable - `$n = $n + 1` runs on several CPUs at once. So what a program has read and sets
- * again is changed by the difference.
+/* variable - read or set a trace variable. `$n = $n + 1` may run on several CPUs at once.
+ * So if a program reads a variable and then sets it, the difference is added, atomically.
  */
 static int variable(void *arg, unsigned number, bool set, int64_t *value)
 {
@@ -310,7 +319,7 @@ static void make_frame(struct collector *c, struct gdb_tracepoint *tp,
     uint64_t hits = __atomic_add_fetch(&tp->hits, 1, __ATOMIC_RELAXED);
     struct making m;
 
-    if (tp->pass && hits > tp->pass) { /* another CPU has made the last one just now */
+    if (tp->pass && hits > tp->pass) { /* another CPU has just made the last one */
         __atomic_fetch_sub(&tp->hits, 1, __ATOMIC_RELAXED);
         return;
     }

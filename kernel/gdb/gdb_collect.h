@@ -1,14 +1,15 @@
-/* gdb_collect.h - a CPU that collects for a tracepoint does not stand before it is done. So
- * while all CPUs stand each frame is whole, and no hit looks at a tracepoint.
+/* gdb_collect.h - says whether a CPU is collecting for a tracepoint. Such a CPU does not
+ * stand before it has finished. So while all CPUs stand each frame is complete, and no
+ * hit uses a tracepoint.
  */
 #pragma once
 
 #include <stdbool.h>
 
-/* gdb_collect_is_busy - does the executing CPU collect? Context: any, preemption off. */
+/* gdb_collect_is_busy - is the executing CPU collecting? Context: any, preemption off. */
 bool gdb_collect_is_busy(void);
 
-/* gdb_collect_defers - an NMI: if the CPU collects, it comes again when that is done.
- * Context: nmi.  Return: whether.
+/* gdb_collect_defers - must this NMI wait for a collection? If it must, it is sent again
+ * after the collection. Context: nmi. Return: true: it must.
  */
 bool gdb_collect_defers(void);

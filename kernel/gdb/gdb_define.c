@@ -1,8 +1,8 @@
-/* gdb_define.c - tracepoints and trace variables: defined by the debugger, and told to the
- * next one.
+/* gdb_define.c - takes definitions of tracepoints and trace variables from the debugger,
+ * and tells them to the next debugger.
  *
- * Definitions lie in memory of their own, which QTinit takes back whole: all CPUs stand then,
- * and none of them is collecting (gdb_collect.h).
+ * Definitions lie in memory of their own (store), which QTinit frees as a whole. That is
+ * safe: all CPUs stand then, and none of them is collecting (gdb_collect.h).
  *
  * Source: GDB manual, "Tracepoint Packets".
  */
@@ -19,9 +19,11 @@
 #define STORE_LEN (96 * KiB)
 #define POINTS_MAX 128
 #define REASON_LEN 192
-#define FAST_LEN 5 /* bytes: a file may have a fast tracepoint where so many are */
+#define FAST_LEN 5 /* bytes: gdb opens no file with `ftrace` of a shorter instruction */
 
-/* What the debugger calls the source of a tracepoint: kept for the next debugger. */
+/* A piece of what the debugger calls the source of a tracepoint, kept for the next
+ * debugger.
+ */
 struct gdb_source {
     struct gdb_source *next;
     size_t len;
@@ -36,9 +38,9 @@ static size_t point_count;
 static struct gdb_variable variables[GDB_VARIABLES_MAX];
 
 static char refusal[REASON_LEN];
-static unsigned told; /* how many lines of qTfP; how many places of variables are left */
-static bool is_new;   /* the debugger has not asked for the tracepoints yet, */
-static bool for_file; /* or it has, and this list may be for a file of tsave */
+static unsigned told; /* qTsP: lines told so far; qTsV: variables[] that are left */
+static bool is_new;   /* the debugger has not asked for the tracepoints yet */
+static bool for_file; /* it has asked before: the list may be for a file of tsave */
 
 /* ---- memory of definitions ---- */
 
@@ -103,7 +105,7 @@ void gdb_define_restart(void)
         variables[i].value = variables[i].initial;
 }
 
-/* take_code - LENGTH , HEX: a program. */
+/* take_code - read LENGTH,HEX: a program. It is verified. */
 static const char *take_code(struct gdb_request *r, unsigned use, const uint8_t **code,
                              size_t *out_len)
 {
@@ -150,7 +152,7 @@ static const char *take_action(struct gdb_request *r, struct gdb_action *action)
     size_t unused;
 
     switch (*r->at++) {
-    case 'R': /* all of them, whichever are asked for: they are one copy */
+    case 'R': /* all registers, whichever are asked for: they are one copy */
         while (isxdigit((unsigned char)*r->at))
             r->at++;
         action->kind = GDB_REGISTERS;
@@ -204,7 +206,9 @@ static const char *take_actions(struct gdb_request *r, struct gdb_tracepoint *tp
     return NULL;
 }
 
-/* take_options - what is behind the pass count: [:F LENGTH] [:X CONDITION] [:S] [:H] [-]. */
+/* take_options - read what is behind the pass count: [:F LENGTH] [:X CONDITION] [:S] [:H]
+ * [-]. S and H are refused.
+ */
 static const char *take_options(struct gdb_request *r, struct gdb_tracepoint *tp)
 {
     const char *why = NULL;
@@ -263,7 +267,9 @@ static const char *take_more(struct gdb_request *r)
     return *r->at == '-' || !gdb_trace_state.runs ? NULL : gdb_place_arm(tp);
 }
 
-/* A tracepoint of which a part was refused is none: the debugger gives up there. */
+/* If a part of a tracepoint is refused, the debugger gives up, so the tracepoint is never
+ * armed.
+ */
 void gdb_define_point(struct gdb_request *r)
 {
     gdb_done(r, gdb_take_char(&r->at, '-') ? take_more(r) : take_new(r));
@@ -327,7 +333,7 @@ void gdb_define_variable(struct gdb_request *r)
     gdb_ok(r);
 }
 
-/* ---- what a debugger that has just come asks: qTfP, qTfV ---- */
+/* ---- what a new debugger asks: qTfP, qTfV ---- */
 
 void gdb_define_greet(void)
 {
@@ -344,9 +350,10 @@ static void put_place(struct gdb_out *out, const char *letter,
     gdb_put_text(out, ":");
 }
 
-/* put_definition - the debugger compares its own tracepoints with the first list that it asks
- * for. Later lists are for files. gdb opens no file with a fast tracepoint at an instruction
- * of less than five bytes: there it is told as an ordinary one, which does the same.
+/* put_definition - tell the definition of @tp. The debugger compares its own tracepoints
+ * with the first list that it asks for. Later lists are for files. gdb opens no file with
+ * a fast tracepoint at an instruction of less than five bytes. So in a list for a file
+ * such a tracepoint is told as an ordinary one, which does the same.
  */
 static void put_definition(struct gdb_out *out, const struct gdb_tracepoint *tp)
 {
@@ -365,7 +372,9 @@ static void put_definition(struct gdb_out *out, const struct gdb_tracepoint *tp)
     }
 }
 
-/* put_line - line @n of all that is to be told of @tp. Return: false: it has less. */
+/* put_line - tell line *@n of @tp: the lines are its definition, its actions, its
+ * sources. Return: false: @tp has less lines, and *@n is reduced by their number.
+ */
 static bool put_line(struct gdb_out *out, const struct gdb_tracepoint *tp, unsigned *n)
 {
     if (!(*n)--) {
@@ -405,7 +414,7 @@ void gdb_tell_points(struct gdb_request *r)
     gdb_tell_next_point(r);
 }
 
-/* The latest first: gdb defines them in the opposite order. */
+/* The latest variable is told first: gdb defines the variables in the opposite order. */
 void gdb_tell_next_variable(struct gdb_request *r)
 {
     const struct gdb_variable *var;

@@ -1,9 +1,10 @@
-/* gdb_frame.c - frames of a trace, read from the rings in the order of time.
+/* gdb_frame.c - reads the frames of a trace from the rings, in the order of time.
  *
- * All CPUs stand, so the rings do not change, and a look at them may be interrupted and go on
- * with the next packet. It begins anew when the kernel has run. A frame of several records is
- * put together in memory of its CPU's, since those of other CPUs may lie between them; its
- * place is that of its last record.
+ * While all CPUs stand the rings do not change. So a walk through the frames may pause,
+ * and go on when the debugger sends the next packet. After the kernel has run, a walk
+ * begins anew. The records of a frame may have records of other CPUs between them. So a
+ * frame of several records is put together in memory of its CPU (struct assembly). Its
+ * place in the order is that of its last record.
  */
 #include "kernel/gdb/gdb_frame.h"
 
@@ -21,7 +22,7 @@ struct frame {
     const uint8_t *blocks; /* record.len bytes */
 };
 
-/* Of a frame whose records are not all there yet. */
+/* A frame of which not all records have been read yet. */
 struct assembly {
     bool is_open;
     uint32_t id, len;
@@ -30,8 +31,8 @@ struct assembly {
 
 static struct assembly assemblies[MAX_CPUS_TRACED];
 static bool is_looking;
-static uint32_t index; /* of the next frame, while looking */
-static uint64_t older; /* bytes of frames that lie before the first one that counts */
+static uint32_t index; /* of the next frame of the walk */
+static uint64_t older; /* bytes of frames that the walk skips first */
 
 static bool is_selected;
 static uint32_t selected_index;
@@ -49,7 +50,9 @@ static void rewind(void)
     older = 0;
 }
 
-/* append - @out is a part. Return: true: the frame is whole, and @out is all of it. */
+/* append - add the record in @out to its frame. Return: true: the frame is complete, and
+ * @out is the whole frame.
+ */
 static bool append(struct assembly *a, struct frame *out)
 {
     const struct gdb_record *record = &out->record;
@@ -69,7 +72,9 @@ static bool append(struct assembly *a, struct frame *out)
     return record->ends;
 }
 
-/* next_there - of all that the rings have. Return: false: there are no more. */
+/* next_there - read the next of all frames in the rings. Return: false: there are no
+ * more.
+ */
 static bool next_there(struct frame *out)
 {
     struct merged record;
@@ -90,8 +95,8 @@ static uint64_t bytes_of(const struct frame *frame)
     return sizeof(frame->record) + frame->record.len;
 }
 
-/* begin - a ring has whole pages. So when a circular buffer is to be small, the rings keep
- * older frames too, and these do not count.
+/* begin - begin a walk. A ring consists of whole pages. So if the debugger wants a small
+ * circular buffer, the rings hold older frames too, and the walk skips these.
  */
 static void begin(void)
 {
@@ -108,7 +113,7 @@ static void begin(void)
         older = bytes - gdb_trace_state.keeps;
 }
 
-/* next - Return: false: there are no more. */
+/* next - read the next frame that is shown. Return: false: there are no more. */
 static bool next(struct frame *out)
 {
     while (next_there(out)) {
@@ -149,7 +154,9 @@ static size_t block_len(const uint8_t *block)
     }
 }
 
-/* block_next - the first one is behind NULL. Return: NULL: there are no more. */
+/* block_next - return the block behind @block; with NULL the first one. Return: NULL:
+ * there are no more.
+ */
 static const uint8_t *block_next(const struct frame *frame, const uint8_t *block)
 {
     block = block ? block + block_len(block) : frame->blocks;
@@ -195,7 +202,7 @@ uintptr_t gdb_frame_ip(void)
     return selected.record.addr;
 }
 
-/* read_block - from the first block that has @addr. Return: how many bytes. */
+/* read_block - read from the first block that has @addr. Return: how many bytes. */
 static size_t read_block(uint8_t *out, uintptr_t addr, size_t len)
 {
     for (const uint8_t *b = NULL; (b = block_next(&selected, b));) {
@@ -230,7 +237,9 @@ size_t gdb_frame_read(void *out, uintptr_t addr, size_t len)
     return done;
 }
 
-/* `$n += 1` collects $n before and behind it: the last value is that of the frame's end. */
+/* `$n += 1` collects $n before and after the change. So the last value in the frame is
+ * the value at the end of the frame.
+ */
 bool gdb_frame_variable(unsigned number, int64_t *value)
 {
     bool found = false;
@@ -312,7 +321,9 @@ static void select_frame(const struct frame *frame)
     is_selected = true;
 }
 
-/* From behind the selected frame on, but a number is looked for among all. */
+/* A search begins behind the selected frame. A search for the number of a frame
+ * looks at all frames.
+ */
 void gdb_frame_find(struct gdb_request *r)
 {
     uint32_t from;
@@ -343,12 +354,12 @@ void gdb_frame_find(struct gdb_request *r)
 
 /* ---- qTBuffer ---- */
 
-/* A frame as gdb's file has it: u16 number, u32 length, blocks. gdb takes a block of
+/* A frame as it is in gdb's file: u16 number, u32 length, blocks. gdb takes a block of
  * registers to be as long as an answer to `g`.
  */
 static uint8_t image[2 * GDB_FRAME_MAX];
 static size_t image_len;
-static uint64_t image_at; /* where it begins in the file */
+static uint64_t image_at; /* where the image begins in the file */
 
 static size_t put_block(uint8_t *to, const uint8_t *block)
 {
@@ -375,7 +386,9 @@ static void make_image(const struct frame *frame)
     image_len = 6 + len;
 }
 
-/* seek - the image becomes the one that has byte @at. Return: false: there is none. */
+/* seek - make the image of the frame that has byte @at of the file. Return: false: there
+ * is no such byte.
+ */
 static bool seek(uint64_t at)
 {
     struct frame frame;

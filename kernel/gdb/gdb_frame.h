@@ -1,4 +1,6 @@
-/* gdb_frame.h - the trace frame that the debugger looks at, instead of at the kernel. */
+/* gdb_frame.h - shows the debugger a trace frame in place of the kernel, while the
+ * debugger has selected one.
+ */
 #pragma once
 
 #include "kernel/base/regs.h"
@@ -7,20 +9,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* gdb_frame_is_selected - Context: serving. */
+/* gdb_frame_is_selected - is a frame selected? Context: serving. */
 bool gdb_frame_is_selected(void);
 
-/* gdb_frame_regs - its registers, as they were collected; NULL: they were not.
- * gdb_frame_ip - the address of its tracepoint.
+/* gdb_frame_regs - return the registers of the selected frame, as collected; NULL: they
+ * were not.
+ * gdb_frame_ip - return the address of its tracepoint.
  * Context: serving, a frame is selected.
  */
 const struct pt_regs *gdb_frame_regs(void);
 uintptr_t gdb_frame_ip(void);
 
-/* gdb_frame_read - as many of @len bytes at @addr as it has, or as never change.
- * Return: how many. Context: as gdb_frame_regs().
+/* gdb_frame_read - read as many of @len bytes at @addr as the selected frame has. If it
+ * has none, memory that is never written is read from the kernel.
+ * Return: how many bytes. Context: as gdb_frame_regs().
  */
 size_t gdb_frame_read(void *out, uintptr_t addr, size_t len);
 
-/* gdb_frame_forget - the kernel runs again: no frame is selected. Context: serving. */
+/* gdb_frame_forget - select no frame, since the kernel runs again. Context: serving. */
 void gdb_frame_forget(void);

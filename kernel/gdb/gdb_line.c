@@ -1,5 +1,6 @@
-/* gdb_line.c - packets on the line. A debugger may die at any time and another one take
- * its place: nothing here waits for an answer, and a new packet always ends the last one.
+/* gdb_line.c - receives and sends packets on the line. A debugger may die at any time,
+ * and another one may take its place. So nothing here waits for an acknowledgement, and a
+ * new packet always ends the last one.
  */
 #include "kernel/gdb/gdb_line.h"
 
@@ -10,17 +11,17 @@
 #include <string.h>
 
 #define REPEATS 3
-#define PAUSES 100 /* between looks at the line: the emulator needs its lock for each */
+#define PAUSES 100 /* between two looks at the line: each takes a lock of the emulator */
 
 static struct gdb_receiver in;
-static enum gdb_event ready; /* GDB_PACKET or GDB_TOO_LONG: it is in `in` */
+static enum gdb_event ready; /* GDB_PACKET or GDB_TOO_LONG: a packet is in `in` */
 static bool attached;
 static bool no_acks;
-static const struct gdb_out *last; /* what may have to be sent again */
+static const struct gdb_out *last; /* the packet that may have to be sent again */
 static size_t last_len;
-static char rest[sizeof(last->frame)]; /* what the host has not taken yet */
+static char rest[sizeof(last->frame)]; /* bytes that the host has not taken yet */
 static size_t rest_at, rest_len;
-static unsigned repeats; /* how often it may still be sent again: noise is full of '-' */
+static unsigned repeats; /* how often to send `last` again: noise is full of '-' */
 
 bool gdb_line_attached(void)
 {
@@ -38,8 +39,9 @@ bool gdb_line_flush(void)
     return rest_at == rest_len;
 }
 
-/* offer - a packet goes out whole or not at all: a host that takes half of it now takes the
- * rest later.
+/* offer - send @bytes whole, or not at all. If the host takes only a part now, the rest
+ * is kept and sent later. Return: false: an older rest is in the way, and nothing was
+ * sent.
  */
 static bool offer(const char *bytes, size_t len)
 {
@@ -54,7 +56,8 @@ static bool offer(const char *bytes, size_t len)
     return true;
 }
 
-/* A debugger that comes anew knows nothing of what its predecessor has agreed on. */
+/* A new debugger does not know that the one before it has switched acknowledgements off.
+ */
 void gdb_line_greet(void)
 {
     if (no_acks)
@@ -80,7 +83,7 @@ static void acknowledge(bool good)
         offer(good ? "+" : "-", 1);
 }
 
-/* take - one byte. Return: what it has completed. */
+/* take - handle one received byte. Return: what the byte has completed. */
 static enum gdb_event take(uint8_t byte)
 {
     enum gdb_event event = gdb_receive(&in, byte);
@@ -152,8 +155,8 @@ bool gdb_line_send(struct gdb_out *out)
     return offer(out->frame, last_len);
 }
 
-/* A kernel that stands waits for the debugger anyway. Ctrl-C, which means nothing now, ends
- * no waiting; the next packet does.
+/* The kernel stands and waits for the debugger anyway, so this function may wait. Ctrl-C
+ * does not end the wait, since it has no meaning now; the next packet does.
  */
 void gdb_line_answer(struct gdb_out *out)
 {

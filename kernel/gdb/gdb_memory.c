@@ -1,10 +1,10 @@
-/* gdb_memory.c - reads that may fail, with the original in the place of what probes
- * changed.
+/* gdb_memory.c - reads memory that may be unreadable, and shows the original bytes in
+ * place of the bytes that probes have changed.
  *
- * Nothing waits for the engine's locks: the stop may have come in the middle of a change
- * of text. A site has its original bytes from before its first change until after its
- * last, and is found without a lock, so they are shown for every site there is, whatever
- * its text is just now.
+ * No function here waits for the engine's locks: the kernel may have stopped in the
+ * middle of a change of text. A site holds its original bytes from before the first
+ * change of its text until after the last change, and it is found without a lock. So the
+ * original bytes are shown for every site, whatever its text is at the moment.
  */
 #include "kernel/gdb/gdb_memory.h"
 
@@ -26,7 +26,7 @@
 
 /* ---- reading ---- */
 
-/* read_raw - page by page, up to the first that is not there. */
+/* read_raw - read page by page, up to the first page that cannot be read. */
 static size_t read_raw(uint8_t *out, uintptr_t addr, size_t len)
 {
     size_t done = 0;
@@ -50,7 +50,7 @@ static size_t changed_len(const struct site *site)
     return jump > site->len ? jump : site->len;
 }
 
-/* A site that begins in front of @addr may reach into what is read. */
+/* A site that begins in front of @addr may reach into the bytes that are read. */
 static void show_original_text(uint8_t *bytes, uintptr_t addr, size_t len)
 {
     for (uintptr_t at = addr - (INSN_MAX_LEN - 1); at != addr + len; at++) {
@@ -62,7 +62,9 @@ static void show_original_text(uint8_t *bytes, uintptr_t addr, size_t len)
     }
 }
 
-/* original_return - of the word at @slot. */
+/* original_return - return the original of @word, which lies at @slot, if it is a return
+ * address that a probe has exchanged; else @word.
+ */
 static uintptr_t original_return(uintptr_t slot, uintptr_t word)
 {
     if (!return_point_is(word))
@@ -70,7 +72,7 @@ static uintptr_t original_return(uintptr_t slot, uintptr_t word)
     return backtrace_original(word, (const uintptr_t *)slot, 0);
 }
 
-/* Words of which only a part is read count, too. */
+/* A word that is read only in part is handled, too. */
 static void show_original_returns(uint8_t *bytes, uintptr_t addr, size_t len)
 {
     for (uintptr_t slot = align_down(addr, WORD); slot < addr + len; slot += WORD) {

@@ -1,16 +1,19 @@
-/* gdb_memory.h - memory as the program has it: without what probes have changed. */
+/* gdb_memory.h - reads and writes memory as the program sees it: without the changes of
+ * probes.
+ */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* gdb_memory_read - as many of @len bytes at @addr as can be read. Text is the original;
- * a return address that a probe has exchanged is the one that the caller has pushed.
- * Return: how many. Context: serving.
+/* gdb_memory_read - read as many of @len bytes at @addr as can be read. Text is read as
+ * the original text. If a probe has exchanged a return address, the address that the
+ * caller has pushed is read.
+ * Return: how many bytes. Context: any, preemption off.
  */
 size_t gdb_memory_read(void *out, uintptr_t addr, size_t len);
 
 /* gdb_memory_write - change @len bytes at @addr, which may be text.
- * Return: NULL: done; else a sentence that says why not. Context: serving.
+ * Return: NULL; or why not, in words. Context: serving.
  */
 const char *gdb_memory_write(uintptr_t addr, const void *bytes, size_t len);

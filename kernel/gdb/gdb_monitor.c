@@ -1,15 +1,16 @@
-/* gdb_monitor.c - qRcmd.
+/* gdb_monitor.c - runs the command of a qRcmd packet, at once or when the kernel runs.
  *
- * A command needs locks and memory, and all CPUs stand: some thread may have a lock, and will
- * not give it back. So a command is run at once only if
+ * A command needs locks and memory. But all CPUs stand: a thread may hold a lock, and
+ * will not give it back. So a command is run at once only if
  *
- *   1. it is one of those that only read, and wait for nothing
- *   2. no CPU has preemption off: then none holds a spinlock, or is about to take one
- *   3. no thread holds a mutex; from then on mutexes are not taken (mutex_alone())
- *   4. the serving CPU's stack has room for it
+ *   1. it is one of the commands that only read, and wait for nothing
+ *   2. no CPU has preemption off: then no CPU holds a spinlock, or is about to take one
+ *   3. no thread holds a mutex; while the command runs no mutex is taken (mutex_alone())
+ *   4. the stack of the serving CPU has room for it
  *
- * Else it is kept, with a sentence that says so. The stub's thread runs it when the debugger
- * lets the kernel run, and its output comes then.
+ * Otherwise the command is kept, and the debugger gets a sentence that says so. The
+ * stub's thread runs the command when the debugger lets the kernel run, and its output
+ * comes then.
  */
 #include "kernel/gdb/gdb_monitor.h"
 
@@ -30,14 +31,14 @@
 #define STACK_MIN (10 * KiB)
 #define SENTENCE_MAX 256
 
-/* Line n is in kept[n % KEPT_MAX]. A stop may come while the thread takes one out, so each
- * side has a count of its own.
+/* Line n is in kept[n % KEPT_MAX]. The kernel may stop while the stub's thread takes a
+ * line out. So each side counts for itself.
  */
 static char kept[KEPT_MAX][LINE_MAX];
 static unsigned put_count;   /* [serving] atomic */
 static unsigned taken_count; /* [the stub's thread] atomic */
 
-/* What only reads: such a word, or two, and arguments. */
+/* Commands that only read: one of these entries, and arguments. */
 static const char *const readers[] = { "ps",
                                        "cpus",
                                        "mem",
@@ -81,7 +82,7 @@ static size_t stack_left(void)
     return (uintptr_t)__builtin_frame_address(0) - base;
 }
 
-/* why_not_now - Return: NULL: nothing is in its way. */
+/* why_not_now - return why the command cannot be run at once; NULL: it can. */
 static const char *why_not_now(const char *line)
 {
     bool is_held = false;
@@ -101,7 +102,9 @@ static const char *why_not_now(const char *line)
 
 /* ---- running ---- */
 
-/* run_now - in the context of a thread, as commands are; no interrupt can come. */
+/* run_now - run a command at once. Commands run in the context of a thread, so the CPU
+ * gets this context meanwhile; no interrupt can come.
+ */
 static int run_now(const char *line)
 {
     struct percpu *cpu = this_cpu();

@@ -1,15 +1,16 @@
-/* gdb_monitor.h - `monitor COMMAND`: the console's commands, from gdb. */
+/* gdb_monitor.h - runs commands of the console for gdb's `monitor COMMAND`. */
 #pragma once
 
 #include "kernel/gdb/gdb_session.h"
 
-/* gdb_monitor_command - qRcmd, behind its comma. A command that only reads is run at once,
- * while all CPUs stand; any other one when the kernel runs. Context: serving.
+/* gdb_monitor_command - answer qRcmd. @r begins behind its comma. A command that only
+ * reads is run at once, while all CPUs stand, if no lock is in its way. Any other command
+ * is run when the kernel runs. Context: serving.
  */
 void gdb_monitor_command(struct gdb_request *r);
 
 /* gdb_monitor_has_work - is a command waiting for the kernel to run? Context: any.
- * gdb_monitor_work - run them. Context: the stub's thread.
+ * gdb_monitor_work - run all commands that wait. Context: the stub's thread.
  */
 bool gdb_monitor_has_work(void);
 void gdb_monitor_work(void);

@@ -1,8 +1,9 @@
-/* gdb_output.c - rings of texts, and the packets that are made of them.
+/* gdb_output.c - owns the rings of texts, and makes packets of them.
  *
- * A writer is a hit, or the stub's thread. The reader sends: the CPU that serves, or an NMI
- * that the tick sends to its own CPU. A CPU that sends in an NMI stands only when that has
- * ended, and no CPU serves before all stand; so there is one reader at a time.
+ * A hit, or the stub's thread, writes texts. The reader sends them: it is the serving
+ * CPU, or an NMI that the tick sends to its own CPU. A CPU that sends in an NMI stands
+ * only after that NMI, and no CPU serves before all CPUs stand. So there is one reader at
+ * a time.
  */
 #include "kernel/gdb/gdb_output.h"
 
@@ -14,14 +15,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAGES 4 /* of each CPU */
+#define PAGES 4 /* of each CPU's ring */
 #define PIECE 1024
 
 static struct gdb_rings rings;
 static struct gdb_out out;
-static bool is_waiting; /* something was written since the reader has looked */
-static uint64_t lost;   /* atomic; not told yet: the ring was full, or the line slow */
-static bool is_merging; /* the merge of the last look has not come to its end */
+static bool is_waiting; /* a text was written after the last look of the reader */
+static uint64_t lost;   /* atomic: texts lost, not told yet: ring full, or line slow */
+static bool is_merging; /* the reader has begun to merge the rings, and not finished */
 
 bool gdb_output_init(void)
 {
@@ -84,8 +85,8 @@ void gdb_output_now(const char *text, size_t len)
     }
 }
 
-/* tell_lost - the ring does not tell it: a loss behind its last text would wait for the next
- * one.
+/* tell_lost - tell the debugger how many texts are lost. The ring could tell it only with
+ * the next text that is not lost.
  */
 static void tell_lost(void)
 {

@@ -1,5 +1,5 @@
-/* gdb_packet.c - frames of GDB's protocol. Runs in whatever context the kernel has
- * stopped.
+/* gdb_packet.c - receives and builds the packets of GDB's protocol. It runs in any
+ * context, since the kernel may stop in any context.
  */
 #include "kernel/gdb/gdb_packet.h"
 
@@ -76,8 +76,8 @@ static enum gdb_event completed(struct gdb_receiver *r, uint8_t byte)
     return r->too_long ? GDB_TOO_LONG : GDB_PACKET;
 }
 
-/* A '$' is never part of a packet, so it begins the next one: the sender of the last one
- * has died in its middle.
+/* DATA never contains a '$'. So a '$' always begins a packet: if it comes inside a
+ * packet, the sender of that packet has died in its middle.
  */
 enum gdb_event gdb_receive(struct gdb_receiver *r, uint8_t byte)
 {

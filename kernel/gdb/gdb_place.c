@@ -1,8 +1,8 @@
-/* gdb_place.c - the probes of tracepoints, an address each.
+/* gdb_place.c - owns the probes of tracepoints: one for each address, in a struct place.
  *
- * QTStart arms all places while all CPUs stand, so all begin at once. QTStop leaves their
- * probes for the stub's thread to take out, as breakpoints' are: until then a hit finds no
- * tracepoint, and does nothing.
+ * QTStart arms all places while all CPUs stand, so all tracepoints begin at once. QTStop
+ * leaves the probes; the stub's thread takes them out later, as those of breakpoints.
+ * Until then a hit finds no tracepoint, and does nothing.
  */
 #include "kernel/gdb/gdb_place.h"
 
@@ -17,7 +17,7 @@
 #define PLACES_MAX 128
 
 /* An address at which tracepoints are armed.
- * Locks:  s while serving, read by hits   w the stub's thread as well
+ * Locks:  s written while serving, read by hits   w written by the stub's thread as well
  */
 static struct place {
     enum { FREE, THERE, LEAVING } state; /* [s, w] */
@@ -92,7 +92,10 @@ void gdb_place_leave_all(void)
         leave(&places[i]);
 }
 
-/* take_out - a stop in the middle of this finds the place LEAVING, and takes another one. */
+/* take_out - take out the probe of @place, if it is not wanted. If the kernel stops in
+ * the middle of this, the place is LEAVING: then place_at() does not find it, and another
+ * place is used.
+ */
 static void take_out(struct place *place)
 {
     unsigned long flags = irq_save();

@@ -1,8 +1,9 @@
-/* gdb_regs.c - where each register of the debugger's lies.
+/* gdb_regs.c - finds the place of each register that the debugger knows.
  *
- * gdb wants the x87 registers in the description, though the kernel has none: their
- * values are unknown. `g` has them nevertheless. gdb reads a block of registers of a trace as
- * long as `g` is, and before the first `g` as long as the description says.
+ * gdb wants the x87 registers in the description. The kernel does not use them, so their
+ * values are unknown; the answer to `g` has them nevertheless. For gdb the registers in a
+ * trace are as long as the answer to `g`, and before the first `g` as long as the
+ * description says. So the two lengths must be equal.
  */
 #include "kernel/gdb/gdb_regs.h"
 
@@ -24,7 +25,9 @@
 
 #define OFF(field) ((uint8_t)offsetof(struct pt_regs, field))
 
-/* Of the image. Segments that the image lacks are always the kernel's. */
+/* Places of the general registers in the image. Segment registers that the image lacks
+ * (is_absent) are shown as 0.
+ */
 static const struct {
     uint8_t off, len;
     bool is_absent;
@@ -39,7 +42,7 @@ static const struct {
     { 0, 4, true },         { 0, 4, true },         { 0, 4, true },
 };
 
-/* Of a CPU, from X87_END on. */
+/* Places of the registers from X87_END on, in struct gdb_cpu. */
 static const size_t special[REGISTERS - X87_END] = {
     offsetof(struct gdb_cpu, fs_base), offsetof(struct gdb_cpu, gs_base),
     offsetof(struct gdb_cpu, cr0),     offsetof(struct gdb_cpu, cr2),
@@ -47,12 +50,16 @@ static const size_t special[REGISTERS - X87_END] = {
     offsetof(struct gdb_cpu, efer),
 };
 
-/* A switched-out stack: see kernel/thread/switch.asm. */
+/* What switch_to() has left on the stack of a thread that is off its CPU: see
+ * kernel/thread/switch.asm.
+ */
 struct switch_frame {
     unsigned long flags, r15, r14, r13, r12, bx, bp, ip;
 };
 
-/* gdb writes the description into files of traces, whose lines have less than 1000 bytes. */
+/* gdb writes the description into files of traces, with less than 1000 bytes on each
+ * line. So each register ends its line.
+ */
 /* clang-format off */
 #define REG(name, bits, type) \
     "<reg name=\"" name "\" bitsize=\"" bits "\" type=\"" type "\"/>\n"
@@ -168,7 +175,9 @@ static void put_switched(struct gdb_out *out, const struct thread *t, unsigned n
 
 /* ---- reading ---- */
 
-/* put_collected - of a trace frame. A tracepoint's address is always known. */
+/* put_collected - put a register of the selected trace frame. ip is always known: it is
+ * the address of the tracepoint.
+ */
 static void put_collected(struct gdb_out *out, unsigned number)
 {
     const struct pt_regs *regs = gdb_frame_regs();
@@ -241,7 +250,9 @@ size_t gdb_regs_block(uint8_t *to, const struct pt_regs *regs)
 
 /* ---- writing ---- */
 
-/* In code of the engine's neither can be changed: it belongs to the way on. */
+/* is_fixed - must register @number not be changed now? If the CPU is in code of the
+ * engine, ip and sp cannot: that code needs them on its way back to the program.
+ */
 static bool is_fixed(const struct pt_regs *regs, unsigned number)
 {
     return (number == IP || number == 7) && gdb_regs_ip(regs) != regs->ip;
@@ -266,8 +277,8 @@ static const char *store(struct pt_regs *regs, unsigned number, unsigned long va
     return NULL;
 }
 
-/* A debugger that calls a function writes all registers back, those included that it could
- * only read.
+/* When a debugger calls a function, it writes all registers back, even read-only
+ * registers. So it is no error to write the value that such a register already has.
  */
 static const char *check_special(const struct thread *t, unsigned number, const char **at)
 {
@@ -303,7 +314,7 @@ const char *gdb_regs_set_all(const struct thread *t, const char **at)
 {
     const char *why = NULL;
 
-    /* The others cannot be changed. */
+    /* All other registers cannot be changed. */
     for (unsigned number = 0; number < GENERAL && !why; number++)
         why = gdb_regs_set(t, number, at);
     return why;

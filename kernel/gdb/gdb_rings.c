@@ -1,4 +1,4 @@
-/* gdb_rings.c - rings that are there from boot on: a kernel that stands has no memory. */
+/* gdb_rings.c - makes the rings at boot: a kernel that stands cannot allocate memory. */
 #include "kernel/gdb/gdb_rings.h"
 
 #include "kernel/mm/heap.h"

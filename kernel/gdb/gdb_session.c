@@ -1,8 +1,10 @@
-/* gdb_session.c - one session: packets in, answers out, while all CPUs stand still.
+/* gdb_session.c - runs a session: it takes packets and sends answers, while all CPUs
+ * stand still.
  *
- * Runs on the CPU that serves, with interrupts off, in whatever context it has stopped;
- * see gdb_stop.c for what that forbids. All that it remembers is here, so that a debugger
- * may die and another one find the kernel where the first has left it.
+ * It runs on the serving CPU with interrupts off, in the context in which that CPU has
+ * stopped; gdb_stop.c says what is forbidden there. The state of a session is kept in the
+ * kernel. So a debugger may die, and the next debugger finds the kernel as the first one
+ * has left it.
  *
  * Source: GDB manual, "Remote Protocol".
  */
@@ -30,11 +32,11 @@
 #define CHUNK (GDB_PACKET_MAX / 2)
 
 static struct gdb_out out;
-static struct thread *selected;  /* Hg: what g, p and so on are about */
-static struct thread *continued; /* Hc: what c and s are about; NULL: all */
-static unsigned serving;         /* the CPU that does */
+static struct thread *selected;  /* Hg: the thread that g, p and so on are about */
+static struct thread *continued; /* Hc: what s steps; NULL: the serving CPU's thread */
+static unsigned serving;         /* the serving CPU */
 static bool resumed;             /* the packet has let a CPU go */
-static uint8_t exit_status;      /* of the whole kernel */
+static uint8_t exit_status;      /* of the kernel, for GDB_WHY_EXIT */
 
 /* ---- answers ---- */
 
@@ -68,7 +70,7 @@ static unsigned signal_of(enum gdb_why why)
     return why == GDB_WHY_INTERRUPT || why == GDB_WHY_NONE ? 2 : 5;
 }
 
-/* put_expedited - what gdb asks for first: rbp, rsp, rip. */
+/* put_expedited - put in the registers that gdb would ask for first: rbp, rsp, rip. */
 static void put_expedited(struct gdb_out *to, const struct thread *t)
 {
     static const unsigned numbers[] = { 6, 7, 16 };
@@ -130,7 +132,7 @@ static void take_why(struct gdb_request *r)
     put_stop(r->out);
 }
 
-/* take_thread_id - a number; 0 is any thread, -1 is all of them. */
+/* take_thread_id - read the number of a thread: 0 means any thread, -1 all threads. */
 static bool take_thread_id(struct gdb_request *r, uint64_t *id)
 {
     if (gdb_take_word(&r->at, "-1")) {
@@ -259,7 +261,7 @@ static void take_read_memory(struct gdb_request *r)
         gdb_put_hex(r->out, bytes, n);
 }
 
-/* write_memory - Return: NULL; or why not. */
+/* write_memory - write memory of the kernel. Return: NULL; or why it is refused. */
 static const char *write_memory(uintptr_t addr, const void *bytes, size_t len)
 {
     if (gdb_frame_is_selected())
@@ -294,10 +296,11 @@ static void take_write_binary(struct gdb_request *r)
 
 /* ---- resuming ---- */
 
-/* What vCont says: at most one thread steps; others continue or stay. */
+/* What a vCont packet asks for: at most one thread steps; other threads continue or stay.
+ */
 struct plan {
     struct thread *steps, *runs;
-    uintptr_t start, end; /* of a range */
+    uintptr_t start, end; /* step until the thread is outside [start, end) */
     bool all_run;
 };
 
@@ -313,7 +316,8 @@ static bool take_range_step(struct gdb_request *r, struct plan *plan)
     return true;
 }
 
-/* take_action - one of vCont's. Return: NULL; or why not. */
+/* take_action - read one action of vCont into @plan. Return: NULL; or why it is refused.
+ */
 static const char *take_action(struct gdb_request *r, struct plan *plan)
 {
     char action = *r->at++;
@@ -321,7 +325,7 @@ static const char *take_action(struct gdb_request *r, struct plan *plan)
     struct thread *t = NULL;
 
     if (action == 'C' || action == 'S')
-        gdb_take_number(&r->at, &number); /* a signal: there are none */
+        gdb_take_number(&r->at, &number); /* number of a signal; there are no signals */
     if (action == 'r' && !take_range_step(r, plan))
         return "vCont;r needs a range";
     if (gdb_take_char(&r->at, ':') && !take_thread_id(r, &id))
@@ -389,7 +393,9 @@ static void take_vcont(struct gdb_request *r)
         gdb_error(r, why);
 }
 
-/* c, s: an address to go on at may follow. */
+/* take_old_resume - answer c or s. An address may follow, at which the serving CPU goes
+ * on.
+ */
 static void take_old_resume(struct gdb_request *r, bool steps)
 {
     struct plan plan = { .all_run = true };
@@ -467,9 +473,10 @@ static void ok_kill(struct gdb_request *r)
     take_kill(r);
 }
 
-/* dispatch() calls the function of the first row whose word the packet begins with, so a
- * longer word stands before a word that it begins with ("vCont?" before "vCont"). A
- * packet that fits no row gets an empty reply, which tells gdb: not supported.
+/* dispatch() calls the function of the first row with a word that the packet begins with.
+ * So if one word begins with another word, the longer one comes first ("vCont?" before
+ * "vCont"). A packet that fits no row gets an empty answer: for gdb that means "not
+ * supported".
  */
 static const struct {
     const char *word;
@@ -538,7 +545,7 @@ static void answer_next(void)
         gdb_line_answer(&out);
 }
 
-/* Has the debugger let the kernel run, so that it waits for a report of the next stop? A
+/* The debugger has let the kernel run, and so it waits for a report of the next stop. A
  * debugger that has just connected gets no report: it sends the first packet.
  */
 static bool told_to_run;

@@ -1,21 +1,23 @@
-/* gdb_step.c - steps by TF.
+/* gdb_step.c - makes steps by the trap flag, TF.
  *
- * TF is in the thread's own image, so a step may be interrupted, and the thread may move
- * to another CPU, before the trap behind the instruction comes. Interrupt handlers run
- * without TF: a step never ends in one. The engine makes of a step over a probed
- * instruction what it is for the program: the handlers run, and the trap comes at the
- * next original instruction.
+ * TF is set in the image of the thread. So before the trap after the instruction comes,
+ * the step may be interrupted, and the thread may move to another CPU. Interrupt handlers
+ * run without TF: a step never ends in one. At a probed instruction the engine lets a
+ * step look as without a probe: it runs the handlers, and raises the trap at the next
+ * original instruction.
  *
- * A step alone is made with interrupts off, since no interrupt may lead to another
- * thread. What the program sees of IF and TF is put right behind the instruction:
+ * A step with @alone is made with interrupts off, since an interrupt could lead to
+ * another thread. After the instruction the stub corrects what the program sees of IF and
+ * TF:
  *
- *   pushf       the word on its stack has the program's IF, and no TF
- *   cli, sti    IF as they set it
- *   popf, iret  IF as they have loaded it
- *   hlt         is not executed: an interrupt could have ended it at once
- *   all others  IF as it was
+ *   pushf       the pushed word has the program's IF, and no TF
+ *   cli, sti    IF is as the instruction sets it
+ *   popf, iret  IF is as the instruction has loaded it
+ *   hlt         is skipped, not executed: an interrupt could have ended it at once
+ *   all others  IF is as it was
  *
- * The bytes are the original ones: a probed instruction is not in its place.
+ * To find the kind of the instruction the original bytes are read: the text may have a
+ * probe.
  */
 #include "kernel/gdb/gdb_step.h"
 
@@ -33,15 +35,15 @@ enum kind { OTHER, PUSHF, POPF, CLI, STI, IRET, HLT };
 
 /* The one step that is under way. */
 static struct {
-    struct thread *thread; /* NULL: none is */
+    struct thread *thread; /* NULL: no step is under way */
     uintptr_t start, end;
     bool alone;
-    bool had_if; /* alone: before the instruction */
+    bool had_if; /* with alone: the program's IF before the instruction */
     enum kind kind;
 } step;
 
-/* Threads whose TF is still set somewhere: a step that was cancelled while an interrupt
- * was on top of it. NULL: free.
+/* Threads with a TF left over in an image: their step was cancelled while an interrupt
+ * was on top of it. Their next trap clears TF. NULL: free.
  */
 static struct thread *stale[STALE_MAX];
 
@@ -79,7 +81,7 @@ static enum kind kind_at(uintptr_t ip)
     }
 }
 
-/* ---- before and behind it ---- */
+/* ---- before and after the instruction ---- */
 
 static void prepare(struct pt_regs *regs)
 {
@@ -164,7 +166,7 @@ bool gdb_step_trap(struct pt_regs *regs)
     return true;
 }
 
-/* ---- asked for ---- */
+/* ---- start and cancel ---- */
 
 const char *gdb_step_start(struct thread *t, uintptr_t start, uintptr_t end, bool alone,
                            bool *done)

@@ -1,24 +1,28 @@
-/* gdb_stop.c - the CPUs come to stand, and go on.
+/* gdb_stop.c - brings all CPUs to a stop, and lets them go on.
  *
- * A CPU that has a reason to stop becomes the owner, and has the others stand by an NMI:
- * they may be anywhere, interrupts off included. So nothing here, and nothing that serves
- * the debugger, takes a lock or memory: a CPU that stands may hold any lock.
+ * A CPU that has a reason to stop becomes the owner, and stops the other CPUs by an NMI.
+ * They may be anywhere, even where interrupts are off, and may hold any lock. So nothing
+ * in this file, and nothing that serves the debugger, takes a lock or allocates memory.
  *
- *   1. a CPU stands: it publishes its image, and from then on touches nothing
- *   2. the owner waits until all stand, and serves the debugger
- *   3. the debugger lets all go, or one of them. The owner marks those that may go, and waits
- *      until each has given back its image. It gives back its own if it goes itself, and
- *      last of all it gives up the ownership. So a CPU that has an image stands, and the
- *      next owner can rely on that: a CPU on its way out would take no NMI for a stop
- *   4. a CPU that has its own reason meanwhile stands and waits until there is no owner;
- *      then it becomes the owner, if its reason is still one
- *   5. a CPU that takes the NMI after STAND_NS may come too late to be marked in 3. Between
- *      the publishing of its image and its wait it looks whether CPUs shall still stand, and
- *      the owner first says that they shall not, and then looks for images: so the CPU sees
- *      the one, or the owner the other
+ *   1. A CPU stands: it publishes its image (cpus[].regs), and from then on changes
+ *      nothing.
+ *   2. The owner waits until all CPUs stand, and serves the debugger.
+ *   3. The debugger lets all CPUs go, or one CPU. The owner marks these CPUs, and waits
+ *      until each of them has withdrawn its image. If the owner itself goes, it then
+ *      withdraws its own image. It gives up the ownership last of all. So a CPU with an
+ *      image does stand, and the next owner relies on that: a CPU that is leaving would
+ *      not take the NMI of a stop.
+ *   4. If another CPU has a reason of its own meanwhile, it stands and waits until there
+ *      is no owner. Then it becomes the owner, if its reason still holds.
+ *   5. A CPU that takes its NMI later than STAND_NS may come too late to be marked in 3.
+ *      So after the CPU has published its image, it looks whether CPUs shall still stand.
+ *      The owner first clears this flag (stopping), and then looks for images. So either
+ *      the CPU sees that the flag is clear, or the owner sees the image and marks the
+ *      CPU.
  *
- * While one CPU runs alone, the CPU that was the owner last listens to the line: the
- * interrupt of the line goes to a CPU that may stand in an NMI.
+ * While one CPU runs alone, the CPU that was the last owner listens to the line. The
+ * interrupt of the line goes to one fixed CPU, which may stand in an NMI and then does
+ * not take it.
  */
 #include "kernel/gdb/gdb_stop.h"
 
@@ -33,14 +37,14 @@
 #include "kernel/time/clock.h"
 
 #define NO_CPU GDB_ALL_CPUS
-#define STAND_NS UINT64_C(1000000000) /* for a CPU that does not take its NMI */
+#define STAND_NS UINT64_C(1000000000) /* longest wait for a CPU that takes no NMI */
 
 static struct gdb_cpu cpus[MAX_CPUS];
-static int owner = NO_CPU;    /* atomic */
-static int alone = NO_CPU;    /* of the owner: the one CPU that runs, */
-static int listener = NO_CPU; /* and the one that listens meanwhile */
-static uint64_t kept_since;   /* of the owner: time stamp when all stood */
-static bool stopping;         /* CPUs that are interrupted by an NMI shall stand */
+static int owner = NO_CPU;    /* atomic; NO_CPU: there is no owner */
+static int alone = NO_CPU;    /* written by the owner: the only CPU that runs, */
+static int listener = NO_CPU; /* and the CPU that listens meanwhile */
+static uint64_t kept_since;   /* written by the owner: time stamp when all stood */
+static bool stopping;         /* a CPU that takes an NMI shall stand */
 
 bool gdb_is_serving(void)
 {
@@ -95,7 +99,7 @@ static bool all_stand(void)
     return true;
 }
 
-/* A CPU that is in an NMI already takes the next one at its end. */
+/* A CPU that is inside an NMI takes the next NMI when that one ends. */
 static void stop_others(void)
 {
     uint64_t end = clock_ns() + STAND_NS;
@@ -110,8 +114,8 @@ static void stop_others(void)
 
 /* ---- 3 ---- */
 
-/* No CPU reads the clock between the two looks at the time stamp counter: it would see its
- * time run backwards.
+/* The clock skips the time of the stop before any CPU may run. A CPU that reads the clock
+ * before that would see its time run backwards.
  */
 void gdb_release(int only)
 {
@@ -128,7 +132,7 @@ void gdb_release(int only)
     alone = only;
 }
 
-/* A CPU that has seen its go has given back its image. */
+/* A marked CPU has gone when it has withdrawn its image. */
 static void wait_for_those_that_go(unsigned self)
 {
     for (unsigned cpu = 0; cpu < cpu_count(); cpu++)
@@ -178,8 +182,9 @@ static void listen(unsigned self)
         cpus[self].why = GDB_WHY_INTERRUPT;
 }
 
-/* may_report - a CPU that waits with a reason of its own does not come between the
- * debugger and the CPU that it has let run alone.
+/* may_report - may this CPU, which waits with a reason of its own, become the owner now?
+ * While the debugger lets another CPU run alone it may not, unless the debugger asks for
+ * a stop.
  */
 static bool may_report(unsigned self)
 {
@@ -200,7 +205,9 @@ static void stay(unsigned self)
     }
 }
 
-/* leave - the image is given back behind all else, and behind it the ownership. */
+/* leave - end the stop of this CPU. The image is withdrawn after all else, and the
+ * ownership is given up after the image: see 3.
+ */
 static void leave(struct gdb_cpu *me)
 {
     debug_regs_load();
@@ -210,8 +217,8 @@ static void leave(struct gdb_cpu *me)
         disown();
 }
 
-/* stay_until_told - a CPU that was let go before its own reason was reported stays,
- * unless the reason has gone.
+/* stay_until_told - stand until this CPU may go and its own reason has been reported. If
+ * the CPU is let go before that, it goes only if the reason no longer holds.
  */
 static void stay_until_told(unsigned self, bool (*wanted)(void *arg), void *arg)
 {
@@ -228,7 +235,9 @@ static void stay_until_told(unsigned self, bool (*wanted)(void *arg), void *arg)
     }
 }
 
-/* An NMI may come in here, and stand: so the reason is told only when this CPU stands. */
+/* An NMI may come before stand(), and make this CPU stand. So the reason is set after
+ * stand(): such an NMI must not report it.
+ */
 bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
               void *arg)
 {
@@ -257,7 +266,9 @@ bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
     return gdb_stop(regs, why, NULL, NULL);
 }
 
-/* may_run - this NMI is no stop: it wants something else of a CPU that runs, maybe alone. */
+/* may_run - may this CPU run on after this NMI? Either no CPU is to stand, or this CPU
+ * runs alone: then the NMI has another purpose than a stop.
+ */
 static bool may_run(unsigned self)
 {
     return !READ_ONCE(stopping) ||

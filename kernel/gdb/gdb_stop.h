@@ -1,4 +1,9 @@
-/* gdb_stop.h - all CPUs stand still, and one of them talks to the debugger. */
+/* gdb_stop.h - stops all CPUs for the debugger, and lets them go on.
+ *
+ * A stopped CPU `stands`: it executes nothing of the program. One of the CPUs that stand
+ * serves, that is, it talks to the debugger. In kernel/gdb `Context: serving` means: on
+ * that CPU, with interrupts off, while all CPUs stand.
+ */
 #pragma once
 
 #include "kernel/base/regs.h"
@@ -8,71 +13,76 @@
 
 struct thread;
 
-/* Why a CPU has stopped by itself. */
+/* The reason that a CPU itself has to stop. */
 enum gdb_why {
-    GDB_WHY_NONE,      /* another CPU has stopped it */
-    GDB_WHY_INTERRUPT, /* the debugger has asked for it */
-    GDB_WHY_BREAK,     /* at a breakpoint, with ip on it */
-    GDB_WHY_HARDWARE,  /* the same, by a debug register */
-    GDB_WHY_WATCH,     /* behind an access to gdb_cpu.address */
-    GDB_WHY_TRAP,      /* an int3 of the program, with ip behind it */
-    GDB_WHY_STEP,      /* behind a step */
-    GDB_WHY_ERROR,     /* a condition could not be computed */
+    GDB_WHY_NONE,      /* none: another CPU has stopped it */
+    GDB_WHY_INTERRUPT, /* the debugger has asked for a stop */
+    GDB_WHY_BREAK,     /* a breakpoint; ip is its address */
+    GDB_WHY_HARDWARE,  /* a hardware breakpoint (Z1); ip is its address */
+    GDB_WHY_WATCH,     /* after an access to gdb_cpu.address */
+    GDB_WHY_TRAP,      /* an int3 of the program; ip is behind it */
+    GDB_WHY_STEP,      /* after a step */
+    GDB_WHY_ERROR,     /* a breakpoint's condition could not be computed */
     GDB_WHY_EXIT,      /* the machine is about to be switched off */
 };
 
-/* One CPU. Written by it before it stands, read by the one that serves; that one may
- * change *regs.
+/* What is known of a CPU. The CPU itself writes it before it stands. The serving CPU
+ * reads it, and may change *regs.
  */
 struct gdb_cpu {
-    struct pt_regs *regs; /* NULL: it runs */
-    enum gdb_why why;     /* until it has been reported */
-    uintptr_t address;    /* of GDB_WHY_WATCH */
-    const char *watch;    /* "watch", "rwatch", "awatch" */
-    bool inside_nmi;      /* it has stopped in the code of an NMI */
-    bool go;              /* it may run */
+    struct pt_regs *regs; /* NULL: the CPU runs */
+    enum gdb_why why;     /* the reason, until it has been reported */
+    uintptr_t address;    /* for GDB_WHY_WATCH */
+    const char *watch;    /* for GDB_WHY_WATCH: "watch", "rwatch", "awatch" */
+    bool inside_nmi;      /* the CPU has stopped in the code of an NMI */
+    bool go;              /* the CPU may run */
     uint64_t cr0, cr2, cr3, cr4, efer, fs_base, gs_base;
 };
 
 /* gdb_stop - stop all CPUs and serve the debugger, until the debugger lets this CPU go
- * on. Where another CPU serves already, this one is reported when that one goes on;
- * @wanted, which may be NULL, is asked then whether there is still a reason.
- * @regs: where this CPU is; the debugger may change it
+ * on. If another CPU serves already, this CPU stands, and its reason is reported after
+ * that CPU.
+ * @regs: the image of this CPU; the debugger may change it
+ * @wanted: asked, with @arg, in that case: is there still a reason? NULL: there is
  *
  * Context: any, interrupts off.
- * Return:  false: this CPU serves the debugger itself just now; nothing has happened.
+ * Return:  false: this CPU serves the debugger, or is in a stop already; nothing has
+ *          happened.
  */
 bool gdb_stop(struct pt_regs *regs, enum gdb_why why, bool (*wanted)(void *arg),
               void *arg);
 
-/* gdb_stop_at - gdb_stop() with the facts of a watchpoint. */
+/* gdb_stop_at - do as gdb_stop(), for a watchpoint: @address and @watch go into struct
+ * gdb_cpu.
+ */
 bool gdb_stop_at(struct pt_regs *regs, enum gdb_why why, uintptr_t address,
                  const char *watch);
 
-/* gdb_stop_nmi - an NMI: is it the one by which another CPU stops this one? Then it
- * stands until it may go. Context: nmi.
- * Return: false: the NMI is no part of a stop.
+/* gdb_stop_nmi - handle an NMI. If another CPU has sent it to stop this CPU, stand until
+ * this CPU may go. Context: nmi.
+ * Return: false: the NMI has another purpose.
  */
 bool gdb_stop_nmi(struct pt_regs *regs);
 
 /* gdb_is_serving - does the executing CPU serve the debugger? Context: any. */
 bool gdb_is_serving(void);
 
-/* gdb_is_stopping - is the machine stopped, or about to be? Context: any. */
+/* gdb_is_stopping - are all CPUs stopped, or about to stop? Context: any. */
 bool gdb_is_stopping(void);
 
-/* gdb_cpu - what is known of CPU @cpu while it stands. Context: serving. */
+/* gdb_cpu - return what is known of CPU @cpu, which stands. Context: serving. */
 struct gdb_cpu *gdb_cpu(unsigned cpu);
 
-/* gdb_cpu_of - the CPU on which @t is, -1: none. Context: serving. */
+/* gdb_cpu_of - return the CPU on which @t is; -1: it is on none. Context: serving. */
 int gdb_cpu_of(const struct thread *t);
 
-/* gdb_release - what is to run when the serving CPU is done: all CPUs, or @only one.
- * Context: serving.
+/* gdb_release - let CPUs run again: CPU @only, or all CPUs if @only is GDB_ALL_CPUS. The
+ * serving CPU itself goes on when gdb_serve() has returned. Context: serving.
  */
 #define GDB_ALL_CPUS (-1)
 void gdb_release(int only);
 
-/* gdb_serve - a socket below this file: talk until gdb_release(). @cpu: the serving CPU.
+/* gdb_serve - talk to the debugger until gdb_release(). gdb_stop.c calls it; gdb_stub.c
+ * defines it. @cpu: the serving CPU
  */
 void gdb_serve(unsigned cpu);

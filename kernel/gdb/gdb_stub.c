@@ -1,4 +1,5 @@
-/* gdb_stub.c - the interrupts, traps and the thread by which the kernel stops for a debugger.
+/* gdb_stub.c - connects the stub with the kernel: its handlers of NMIs and traps, its
+ * part of the timer tick, and its thread.
  */
 #include "kernel/gdb/gdb_stub.h"
 
@@ -26,31 +27,34 @@
 #include "probes/port/port_held.h"
 
 #define COM2_IRQ 3
-#define CHANGE_NS UINT64_C(1000000000) /* a change of text takes at most so long */
-#define SEND_MOST 1024                 /* bytes of text that an NMI sends */
+#define CHANGE_NS UINT64_C(1000000000) /* a stop waits no longer for a change of text */
+#define SEND_MOST 1024 /* bytes of text after which an NMI ends its sending */
 
-static bool available; /* there is a COM2 */
+static bool available; /* COM2 exists, and gdb_init() has succeeded */
 
-/* From Ctrl-C, or from the first packet of a debugger that comes anew, to a stop:
+/* From Ctrl-C, or from the first packet of a new debugger, to the stop of the kernel:
  *
- *   1. a byte arrives. The line's interrupt is an NMI: it stops what has interrupts off, too.
- *      An interrupt may be lost: a byte that two ticks find on the line makes the second one
- *      send an NMI to its own CPU. The tick itself takes no byte
- *   2. so the line is read in NMIs only, while the kernel runs. A CPU that reads takes the
- *      NMI of a stop behind its reading, so no CPU that serves finds a byte half taken
- *   3. Ctrl-C has been read: a stop is wanted. This NMI stops the CPU; where that may not be
- *      now, the next tick sends another one
- *   4. another reason may stop the kernel between 1 and 3: a breakpoint, which each NMI may
- *      meet on its way to 2, and each CPU while a change of text delays 3. Then the debugger
- *      has the stop that it wants. It takes the byte itself, or gdb_serve() forgets the wish;
- *      by 2 no wish is under way then. Otherwise the kernel would stop once more, unasked, as
- *      soon as the debugger lets it go
+ *   1. A byte arrives. The interrupt of the line is an NMI, so it also stops a CPU that
+ *      has interrupts off. An interrupt may be lost: if two ticks in a row find a byte on
+ *      the line, the second tick sends an NMI to its own CPU. The tick itself takes no
+ *      byte.
+ *   2. So while the kernel runs, the line is read only in NMIs. If a CPU is reading when
+ *      it is to stop, it takes the NMI of the stop after its reading. So when a CPU
+ *      serves, no other CPU is in the middle of reading a byte.
+ *   3. The NMI has read Ctrl-C, or a packet: stop_wanted is set, and this NMI stops the
+ *      kernel. If the kernel may not stop now, the next tick sends another NMI.
+ *   4. Between 1 and 3 the kernel may stop for another reason: an NMI may hit a
+ *      breakpoint on its way to 2, and any CPU may hit one while a change of text delays
+ *      3. Then the debugger already has the stop that it wants. The serving CPU takes the
+ *      byte itself, or gdb_serve() clears stop_wanted. By 2 no NMI is about to set it at
+ *      that time. Otherwise the kernel would stop a second time, unasked, as soon as the
+ *      debugger lets it go.
  */
-static bool stop_wanted; /* by the debugger */
+static bool stop_wanted; /* the debugger has asked for a stop */
 static bool looking;
 static struct wait_queue work = WAIT_QUEUE_INIT(work);
-static bool waits;             /* gdb_wait() */
-static struct thread *exiting; /* gdb_exit() */
+static bool waits;             /* gdb_wait() is waiting */
+static struct thread *exiting; /* the thread in gdb_exit(), or NULL */
 
 void gdb_serve(unsigned cpu)
 {
@@ -60,7 +64,9 @@ void gdb_serve(unsigned cpu)
     gdb_wire_listen(true);
 }
 
-/* look - 2. Text that waits goes out as well: see gdb_output.c. */
+/* look - do step 2: read the line in an NMI. If nothing has arrived, send text that
+ * waits: see gdb_output.c.
+ */
 static void look(void)
 {
     if (gdb_is_stopping() || __atomic_exchange_n(&looking, true, __ATOMIC_ACQUIRE))
@@ -72,19 +78,23 @@ static void look(void)
     __atomic_store_n(&looking, false, __ATOMIC_RELEASE);
 }
 
-/* still_wanted - the debugger has been served meanwhile, for another reason. */
+/* still_wanted - asked if the debugger was served for another reason before this stop was
+ * reported: then the debugger has the stop that it wants.
+ */
 static bool still_wanted(void *unused)
 {
     (void)unused;
     return false;
 }
 
-/* may_stop - not in the middle of a change of text, and not within a collection: breakpoints
- * and tracepoints that the debugger sets then would be refused. The tick asks again.
+/* may_stop - may this CPU stop the kernel now? It may not while it collects for a
+ * tracepoint (gdb_collect.h), nor in the middle of a change of text, for CHANGE_NS at
+ * most: breakpoints and tracepoints that the debugger sets in such a stop would be
+ * refused. The next tick asks again.
  */
 static bool may_stop(void)
 {
-    static uint64_t since; /* CPU 0, or the CPU that ticks: a race costs a tick */
+    static uint64_t since; /* 0: no stop waits; a race between CPUs costs a tick */
     uint64_t now = clock_ns();
 
     if (gdb_collect_defers())
@@ -131,7 +141,7 @@ static bool has_work(void)
     return gdb_break_has_work() || gdb_monitor_has_work();
 }
 
-/* byte_is_left - has the last tick found a byte as well? */
+/* byte_is_left - did this tick and the tick before it both find a byte on the line? */
 static bool byte_is_left(void)
 {
     static bool was_there;
@@ -152,8 +162,10 @@ void gdb_poll(void)
         wake_all(&work);
 }
 
-/* What cannot be done while the kernel stands still. The trace comes last: what it leaves
- * while gdb_break_work() waits is work for this turn, as that says that all is done.
+/* worker - do the work that cannot be done while the kernel stands still.
+ * gdb_place_work() comes last because it has no flag of its own: gdb_break_work() sleeps
+ * first, and then clears the flag for both. What a stop during that sleep leaves for
+ * gdb_place_work() is done in the same turn.
  */
 static int worker(void *unused UNUSED)
 {
@@ -177,7 +189,7 @@ INIT void gdb_wait(void)
     WRITE_ONCE(waits, false);
 }
 
-/* The debugger may be served for another reason in front of the int3: then it hears of the
+/* The kernel may stop for another reason before the int3. Then the debugger hears of the
  * end when it next lets the kernel run.
  */
 void gdb_exit(unsigned status)
@@ -205,7 +217,7 @@ INIT void gdb_init(void)
         log_warn("gdb: no memory for the stub's thread");
         return;
     }
-    port_held_refill(); /* the debugger may come before the thread has run */
+    port_held_refill(); /* a debugger may come before the thread does this */
     available = true;
     ioapic_route_nmi(COM2_IRQ, percpu_of(0)->apic_id);
     gdb_wire_listen(true);

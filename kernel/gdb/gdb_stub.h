@@ -1,27 +1,30 @@
-/* gdb_stub.h - the kernel's own stub for GDB, on COM2. See docs/debugging.md. */
+/* gdb_stub.h - the stub for GDB: it talks to a debugger on COM2, and stops the kernel
+ * for it. See docs/debugging.md.
+ */
 #pragma once
 
 #include <stdbool.h>
 
-/* gdb_init - find COM2 and listen: the first packet of a debugger stops the kernel.
- * Without COM2 nothing happens. Context: boot thread, all CPUs online, after
- * probes_init().
+/* gdb_init - find COM2 and begin to listen. From then on the first packet of a debugger
+ * stops the kernel. Without COM2 nothing happens.
+ * Context: boot thread, all CPUs online, after probes_init().
  */
 void gdb_init(void);
 
-/* gdb_poll - look at the line: an interrupt may have been lost. For the timer tick.
- * Context: irq, on one CPU.
+/* gdb_poll - do the stub's part of a timer tick. Send an NMI to this CPU if there is work
+ * on the line: a byte without an interrupt, a stop that had to wait, or text to send.
+ * Wake the stub's thread if it has work. Context: irq, always on the same CPU.
  */
 struct pt_regs;
 void gdb_poll(void);
 
-/* gdb_wait - stand still here until a debugger comes and lets the kernel go on: the boot
+/* gdb_wait - stop here until a debugger connects and lets the kernel go on. For the boot
  * word gdbwait. Context: thread.
  */
 void gdb_wait(void);
 
-/* gdb_exit - tell the debugger that waits for a stop that there will be none, as the machine
- * is about to be switched off. The debugger is detached. Context: thread.
- * @status: as of a program, 0 to 255
+/* gdb_exit - tell an attached debugger, which waits for a stop, that the machine is about
+ * to be switched off, and detach it. Context: thread.
+ * @status: the exit status that the debugger shows, as of a program: 0 to 255
  */
 void gdb_exit(unsigned status);

@@ -1,4 +1,4 @@
-/* gdb_threads.c - the list of all threads, read while it stands still. */
+/* gdb_threads.c - reads the list of all threads while the kernel stands. */
 #include "kernel/gdb/gdb_threads.h"
 
 #include "kernel/base/list.h"
@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#define THREADS_MAX 65536 /* a list that is in the middle of a change may have a circle */
+#define THREADS_MAX 65536 /* a list in the middle of a change may have a cycle */
 
 unsigned gdb_thread_id(const struct thread *t)
 {

@@ -1,4 +1,5 @@
-/* gdb_trace.c - a trace: started, stopped, told; and the packets of tracepoints.
+/* gdb_trace.c - starts and stops a trace, tells its status, and dispatches the packets of
+ * tracepoints.
  *
  * Source: GDB manual, "Tracepoint Packets".
  */
@@ -13,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PAGES 128 /* of frames, for each CPU */
+#define PAGES 128 /* of each CPU's ring of frames */
 #define CONSTANTS_MAX 8
 #define NOTE_MAX 256
 #define REASON_LEN 192
@@ -23,7 +24,7 @@ static struct {
 } constants[CONSTANTS_MAX];
 static size_t constant_count;
 
-static uint64_t wanted_limit; /* 0: what there is */
+static uint64_t wanted_limit; /* bytes; 0: all that there is room for */
 static bool wanted_circular, stays_when_detached;
 static char user[NOTE_MAX], notes[NOTE_MAX], stop_note[NOTE_MAX]; /* hex digits */
 static char refusal[REASON_LEN];
@@ -249,7 +250,9 @@ static void put_end(struct gdb_out *out)
     }
 }
 
-/* put_losses - behind the notes, where the user of the debugger reads them. */
+/* put_losses - put the losses behind the notes: the user of the debugger reads them
+ * there.
+ */
 static void put_losses(struct gdb_out *out)
 {
     static const char *const names[GDB_LOSSES] = {
@@ -328,7 +331,9 @@ static void tell_variable(struct gdb_request *r)
     gdb_put_number(r->out, (uint64_t)value);
 }
 
-/* An instruction of any length can have a jump: pads lie behind the bytes that follow it. */
+/* tell_shortest - tell the shortest instruction for `ftrace`, in bytes. An instruction of
+ * any length can become a jump: a pun uses the bytes behind it as they are.
+ */
 static void tell_shortest(struct gdb_request *r)
 {
     gdb_put_text(r->out, "1");

@@ -1,5 +1,5 @@
-/* gdb_transfer.c - what is longer than a packet: the list of threads, and documents, which
- * the debugger reads piece by piece.
+/* gdb_transfer.c - sends answers that may be longer than a packet: the list of threads,
+ * and documents, which the debugger reads piece by piece.
  *
  * Source: GDB manual, "General Query Packets".
  */
@@ -14,16 +14,16 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct thread *listed; /* how far qsThreadInfo has come */
+static struct thread *listed; /* where the last packet was full, or NULL */
 
 /* ---- threads ---- */
 
-/* Room for the longest number and a comma. */
+/* 20 bytes have room for the longest number and a comma. */
 static bool list_thread(struct thread *t, void *arg)
 {
     struct gdb_request *r = arg;
 
-    if (listed) { /* up to there it has been told */
+    if (listed) { /* the last packet has come to here */
         listed = listed == t ? NULL : listed;
         return true;
     }
@@ -42,7 +42,9 @@ void gdb_query_threads(struct gdb_request *r)
     gdb_thread_for_each(list_thread, r);
 }
 
-/* All that fit have been told at first; 16 KiB are more than a thousand. */
+/* The first packet lists the threads that fit. Its 16 KiB have room for more than a
+ * thousand.
+ */
 void gdb_query_more_threads(struct gdb_request *r)
 {
     if (listed)
@@ -67,11 +69,13 @@ void gdb_query_thread_text(struct gdb_request *r)
 
 /* ---- qXfer ---- */
 
-/* A document that is made from its beginning for each piece of it that is asked for. */
+/* A piece of a document. For each piece the document is made from its beginning, and only
+ * the wanted bytes are sent.
+ */
 struct piece {
     struct gdb_out *out;
     uint64_t from, len; /* wanted */
-    uint64_t at;        /* so far */
+    uint64_t at;        /* bytes made so far */
     bool is_more;
 };
 

@@ -1,4 +1,4 @@
-/* gdb_wire.c - a 16550 without interrupts but the one that says that there is something.
+/* gdb_wire.c - drives a 16550. Its only interrupt is that for received bytes.
  *
  * Source: National Semiconductor PC16550D data sheet.
  */
@@ -22,17 +22,17 @@
 #define IER_RECEIVED 0x01
 #define FCR_ENABLE 0x01
 #define FCR_TRIGGER_14                                                                   \
-    0xc0 /* QEMU hands over so many at once; fewer interrupt soon after */
+    0xc0 /* interrupt at 14 bytes, which QEMU hands over at once; at fewer soon after */
 #define LCR_8N1 0x03
 #define LCR_DLAB 0x80
 #define MCR_DTR_RTS_OUT2 0x0b
 #define LSR_RECEIVED 0x01
 #define LSR_THR_EMPTY 0x20
 #define FIFO_LEN 16
-#define SPINS 2000 /* reads of LSR: a few milliseconds */
+#define SPINS 2000 /* reads of LSR: they take a few milliseconds */
 
 static bool listens;
-static bool host_gone; /* it has not taken a byte for a few milliseconds */
+static bool host_gone; /* the host has not taken a byte for a few milliseconds */
 
 INIT bool gdb_wire_init(void)
 {
@@ -81,8 +81,8 @@ static bool is_ready(void)
     return true;
 }
 
-/* The FIFO is empty when THR is: one look allows a whole FIFO of bytes. A host that has taken
- * all of the last ones is there again.
+/* If THR is empty, the whole FIFO is: after one look FIFO_LEN bytes may be sent. A host
+ * that has taken all of the last bytes counts as present again.
  */
 size_t gdb_wire_put(const char *bytes, size_t len)
 {

@@ -1,5 +1,6 @@
-/* abi.h - which headers a module was compiled with. The compiler includes this in front of
- * each module (MODULE_CFLAGS of the Makefile), and abi.py gives it the number.
+/* abi.h - puts into each module a number that says which headers it was compiled with.
+ * The compiler includes this file in front of each module (MODULE_CFLAGS of the
+ * Makefile), and abi.py computes the number.
  */
 #pragma once
 

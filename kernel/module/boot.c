@@ -1,5 +1,5 @@
-/* boot.c - modules that the boot loader has brought along: files below /boot, of which the
- * boot argument `modules=` has some loaded.
+/* boot.c - shows modules that the boot loader has brought along as files below /boot, and
+ * loads those that the boot argument `modules=` names.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -28,7 +28,9 @@ static int show(struct seq *s, void *priv)
     return 0;
 }
 
-/* take_name - what a loader calls it may be a path, with words behind. */
+/* take_name - make the name of the file. For the loader its name may be a path, with
+ * words behind it.
+ */
 static INIT void take_name(struct boot_file *f, const char *name)
 {
     static unsigned nameless;

@@ -1,16 +1,17 @@
-/* build.c - an object that was checked becomes code that can be executed. Nothing can see it
- * yet; each step may refuse, and module_tear() undoes those before it.
+/* build.c - makes an object that was checked into code that can be executed. No CPU can
+ * see it yet. Each step may refuse; then module_tear() undoes the steps before it.
  *
- *   0. it was compiled with the headers of this kernel: what it means by a number or a layout
- *      is what the kernel means
- *   1. memory in the window, all of it writable and none of it executable
- *   2. values of all symbols, then all bytes
- *   3. five entry NOPs become one, as kernel/debug/entry_nops.py does for the image: what the
- *      first instruction of a function is, listing and memory must agree on
- *   4. tables are sorted, and their addresses looked at: fix-ups are relative to where they
- *      stand, so they are sorted in their place, while it can be written
- *   5. names of symbols, and what the module's relocations point at
- *   6. text becomes executable and read-only, rodata read-only
+ *   0. The object must have been compiled with the headers of this kernel. Only then
+ *      numbers and layouts mean the same in both.
+ *   1. It gets memory in the window, all of it writable and none of it executable.
+ *   2. The values of all symbols are computed, then all bytes are written.
+ *   3. The five entry NOPs of a function become one, as kernel/debug/entry_nops.py makes
+ *      them for the image: listing and memory must agree on the first instruction of a
+ *      function.
+ *   4. Tables are sorted, and their addresses are checked. A fix-up is relative to its
+ *      own place, so fix-ups are sorted in place, while that memory can be written.
+ *   5. The table of symbols is made, and the list of addresses that relocations point at.
+ *   6. Text becomes executable and read-only, rodata read-only.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -62,7 +63,9 @@ static int refuse_elf(struct build *b, const struct elf_reject *r)
 
 extern const uint64_t module_abi; /* the kernel's own headers: kernel/module/abi.py */
 
-/* check_abi - an object that says nothing, as one of assembler code, is believed. */
+/* check_abi - check that the object was compiled with the kernel's headers. An object
+ * that does not say so, such as one of assembler code, is accepted.
+ */
 static int check_abi(struct build *b)
 {
     for (size_t i = 1; i < b->o->section_count; i++) {
@@ -106,13 +109,17 @@ static int get_memory(struct build *b)
     return 0;
 }
 
-/* What boot needs will not be there as long as the module is. */
+/* is_of_boot - is @addr in what only boot needs? A module may not use that: it is freed
+ * while the module stays.
+ */
 static bool is_of_boot(uintptr_t addr)
 {
     return addr > (uintptr_t)_init_text && addr < (uintptr_t)_init_end;
 }
 
-/* find_name - first in the image, then in modules, which are noted. */
+/* find_name - find a global symbol: first in the image, then in the modules. A module
+ * that has it is noted as used.
+ */
 static int find_name(const char *name, uint64_t *value, void *arg)
 {
     struct module *m = arg;
@@ -200,7 +207,8 @@ static int make_entry_nops(struct build *b)
 
 /* ---- 4 ---- */
 
-/* must_be_text - the records of @t are addresses of the module's own text. */
+/* must_be_text - refuse the module if a record of @t is not an address of its own text.
+ */
 static int must_be_text(struct build *b, const struct module_table *t, const char *what)
 {
     const uintptr_t *at = (const uintptr_t *)t->start;
@@ -223,7 +231,7 @@ static bool is_own_string(const struct build *b, const char *s)
     return false;
 }
 
-/* is_off - a place that is switched is a marker that is off: mov $0,%al; test %al,%al. */
+/* is_off - is there a marker at @at that is switched off: mov $0,%al; test %al,%al? */
 static bool is_off(const struct build *b, uintptr_t at)
 {
     static const uint8_t off[] = { 0xb0, 0, 0x84, 0xc0 };
@@ -233,8 +241,9 @@ static bool is_off(const struct build *b, uintptr_t at)
            memcmp(text + (at - b->base[ELF_TEXT]), off, sizeof(off)) == 0;
 }
 
-/* check_markers - each place is in the module's own text, and belongs to one of its records;
- * a name and a format are in its memory, and end there.
+/* check_markers - check that each marker has a name and a format, which begin and end in
+ * the module's memory; and that each place of a marker is in the module's own text, and
+ * belongs to one of its markers.
  */
 static int check_markers(struct build *b)
 {
@@ -255,7 +264,8 @@ static int check_markers(struct build *b)
     return 0;
 }
 
-/* is_variable - of the module, the image, or a module that it uses. */
+/* is_variable - is @addr a variable of the module, the image, or a module that it uses?
+ */
 static bool is_variable(const struct build *b, uintptr_t addr)
 {
     uintptr_t start = b->base[ELF_DATA];
@@ -350,9 +360,11 @@ static int take_tables(struct build *b)
 
 /* ---- 5 ---- */
 
-/* points_at - where relocation @r of a section that is @role points in the module's text, for
- * code to go there; 0: nowhere, as from tables about the text. What branches and operands
- * mean is found by decoding. Of a distance in data only fix-ups say from where.
+/* points_at - return the address in the module's text that relocation @r gives, in a
+ * section that is @role, for code to go there; 0: none. Branches and operands do not
+ * count, since they are found by decoding, nor do tables about the text. A distance in
+ * data is understood only in a fix-up, where it is relative to its own place; any other
+ * one sets has_distances.
  */
 static uintptr_t points_at(struct build *b, const struct elf_rela *r, enum elf_role role)
 {
@@ -368,7 +380,9 @@ static uintptr_t points_at(struct build *b, const struct elf_rela *r, enum elf_r
     return to;
 }
 
-/* pointers_of - of the relocations of text, or of all others. Return: how many. */
+/* pointers_of - write points_at() of the relocations of text (@text), or of all others,
+ * to @out, which may be NULL. Return: how many.
+ */
 static size_t pointers_of(struct build *b, bool text, uintptr_t *out)
 {
     size_t count = 0;

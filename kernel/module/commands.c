@@ -1,4 +1,4 @@
-/* commands.c - the console's `module`, and /proc/modules. */
+/* commands.c - adds the console's command `module`, and the file /proc/modules. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
@@ -35,7 +35,9 @@ static int del(struct shell *sh, const char *name)
     return tell_named(sh, module_unload(name, why), name, why);
 }
 
-/* Loaded at once where it was not; what keeps the old one keeps the new one out. */
+/* reload - take the old module out, if there is one, and load the new one. If something
+ * keeps the old one, the new one is not loaded.
+ */
 static int reload(struct shell *sh, const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;

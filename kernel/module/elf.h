@@ -1,4 +1,4 @@
-/* elf.h - what of ELF a relocatable object for x86-64 is made of. Pure.
+/* elf.h - defines the parts of ELF that a relocatable object for x86-64 is made of. Pure.
  *
  * Source: System V ABI, "Object Files"; its AMD64 supplement, "Relocation Types".
  */
@@ -51,9 +51,9 @@ struct elf_section {
 };
 _Static_assert(sizeof(struct elf_section) == 64, "as the ABI has it");
 
-/* Numbers of sections that are none. */
+/* Special values in place of a section's number. */
 #define ELF_UNDEFINED 0u
-#define ELF_RESERVED 0xff00u /* and all above */
+#define ELF_RESERVED 0xff00u /* and all numbers above it */
 #define ELF_ABSOLUTE 0xfff1u
 #define ELF_COMMON 0xfff2u
 

@@ -1,10 +1,10 @@
-/* elf_check.c - an object is looked at as a whole before any of it is used. Pure; host tested
+/* elf_check.c - checks an object as a whole before any of it is used. Pure; host tested
  * and fuzzed.
  *
- * The order is that of trust: the header says where the sections are, those where the names
- * and the symbols are, and relocations are about sections and symbols. Each step uses only
- * what the steps before it have accepted. All arithmetic is on numbers that were compared
- * with the length of the file, or with ELF_LOADED_MAX.
+ * Each step uses only what the steps before it have accepted. So the header comes first:
+ * it says where the sections are. The sections say where the names and the symbols are.
+ * Relocations come last: they refer to sections and symbols. All arithmetic is on numbers
+ * that were compared with the length of the file, or with ELF_LOADED_MAX.
  */
 #include "kernel/module/elf_check.h"
 
@@ -59,7 +59,7 @@ int elf_refuse(struct elf_reject *why, enum elf_reason reason, const char *name,
 
 static const struct role {
     const char *name;
-    bool is_prefix; /* name.anything has it too */
+    bool is_prefix; /* name.anything has the same role */
     uint8_t role;   /* enum elf_role */
     uint8_t segment;
     uint8_t record_len; /* bytes, of tables */
@@ -184,7 +184,9 @@ static int check_extents(const struct elf_object *o, size_t len, struct elf_reje
     return 0;
 }
 
-/* is_strings - a table of strings, of which the last one has an end as well. */
+/* is_strings - is @section a table of strings, the last of which has a NUL at its end,
+ * too?
+ */
 static bool is_strings(const struct elf_object *o, uint64_t section)
 {
     const struct elf_section *s;
@@ -232,7 +234,7 @@ static bool flags_fit(const struct role *role, uint64_t flags)
     return role->may_write || !(flags & ELF_WRITE);
 }
 
-/* check_loaded - a section that is to be loaded. */
+/* check_loaded - check a section that is to be loaded. */
 static int check_loaded(const struct elf_object *o, const struct elf_section *s,
                         struct elf_reject *why)
 {
@@ -264,7 +266,7 @@ static int check_all_loaded(const struct elf_object *o, struct elf_reject *why)
         if (!(s->flags & ELF_ALLOC))
             continue;
         err = check_loaded(o, s, why);
-        total += s->size + s->align; /* before all of it there may be a gap */
+        total += s->size + s->align; /* a gap may lie in front of the section */
     }
     if (!err && total > ELF_LOADED_MAX)
         return elf_refuse(why, ELF_TOO_LARGE, NULL, 0, total);
@@ -288,7 +290,9 @@ static int find_symbols(const struct elf_object *o, const struct elf_section **o
     return *out ? 0 : elf_refuse(why, ELF_NO_SYMBOLS, NULL, 0, 0);
 }
 
-/* are_records - a table of the file itself: whole records, where they can be read. */
+/* are_records - does the table @s of the file consist of whole records, aligned to 8
+ * bytes?
+ */
 static bool are_records(const struct elf_section *s, size_t record_len)
 {
     return s->entsize == record_len && s->size % record_len == 0 && s->offset % 8 == 0;
@@ -349,7 +353,9 @@ static bool is_loaded(const struct elf_object *o, const struct elf_section *s)
     return elf_segment_of(o, s) != ELF_NOWHERE;
 }
 
-/* Bytes that it changes; 0: not one of ours. */
+/* width_of - return how many bytes a relocation of @type changes; 0: the type is not
+ * known.
+ */
 static size_t width_of(uint32_t type)
 {
     switch (type) {

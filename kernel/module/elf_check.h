@@ -1,5 +1,5 @@
-/* elf_check.h - is a file an object that can be loaded? All of it is looked at before any of
- * it is used. Pure.
+/* elf_check.h - checks whether a file is an object that can be loaded. All of it is
+ * checked before any of it is used. Pure.
  */
 #pragma once
 
@@ -21,24 +21,24 @@ enum elf_segment {
     ELF_NOWHERE = ELF_SEGMENTS
 };
 
-/* What a section is to the loader, by its name. In a segment they lie in this order, so that
- * the sections of one table lie one behind the other.
+/* The role of a section for the loader: the section's name decides it. In a segment the
+ * sections lie in this order, so that the sections of one table lie one behind the other.
  */
 enum elf_role {
     ELF_CODE,
-    ELF_KPROBES_CODE, /* the old way to say NOKPROBE: the section that the code is in */
+    ELF_KPROBES_CODE, /* the older way to say NOKPROBE: by the section of the code */
     ELF_CONSTANTS,
     ELF_CONSTRUCTORS,
     ELF_DESTRUCTORS,
     ELF_WORKLOADS,
     ELF_EXTABLE,
-    ELF_ABI, /* which headers it was compiled with: kernel/module/abi.py */
+    ELF_ABI, /* which headers the object was compiled with: see abi.py */
     ELF_NOKPROBE,
     ELF_NOKPROBE_RANGES, /* records of kernel/base/nokprobe.h */
     ELF_NORETPROBE,
-    ELF_MARKER_INSNS, /* places of markers, and the records that these belong to */
+    ELF_MARKER_INSNS, /* places of markers, each with its record in ELF_MARKERS */
     ELF_STATIC_KEYS,  /* records of kernel/debug/static_key.h */
-    ELF_ENTRIES,      /* of functions, where their entry NOPs are */
+    ELF_ENTRIES,      /* addresses of functions' entry NOPs */
     ELF_MARKERS,      /* records of kernel/debug/marker.h */
     ELF_VARIABLES,
     ELF_ZEROES,
@@ -79,18 +79,18 @@ struct elf_reject {
     enum elf_reason reason;
     const char
         *name; /* of the section or symbol, inside the file; NULL when it has none */
-    uint64_t section; /* its number, 0: it is about none */
-    uint64_t item;    /* number of the symbol or relocation in there */
+    uint64_t section; /* number of the section; 0: the reason is about none */
+    uint64_t item;    /* number of the symbol or relocation */
 };
 
-/* elf_reason_text - one sentence. Context: any. */
+/* elf_reason_text - return a sentence for @reason. Context: any. */
 const char *elf_reason_text(enum elf_reason reason);
 
 /* elf_refuse - fill in @why. Return: -ENOEXEC. */
 int elf_refuse(struct elf_reject *why, enum elf_reason reason, const char *name,
                uint64_t section, uint64_t item);
 
-/* A file that is as it should be. Everything points into the file. */
+/* A file that elf_check() has accepted. All pointers point into the file. */
 struct elf_object {
     const uint8_t *file;
     const struct elf_section *sections;
@@ -101,13 +101,14 @@ struct elf_object {
     const char *names; /* of symbols */
 };
 
-/* elf_check - look at all of @file.
+/* elf_check - check all of @file, and fill @out.
  * @file: @len bytes, at a multiple of 8; stays as long as @out is used
  *
- * If it is accepted: all tables, names and contents of sections are inside the file; what is
- * to be loaded is known, fits in ELF_LOADED_MAX, and nothing of it is writable and
- * executable; symbols lie in their sections; relocations of what is loaded are of the five
- * known types, in place, over zeroes, and about symbols of what is loaded.
+ * If the file is accepted, all tables, names and contents of sections are inside it. Each
+ * section to be loaded has a known role, and is not both writable and executable;
+ * together they fit in ELF_LOADED_MAX. Symbols lie in their sections. Relocations of
+ * sections to be loaded are of the five known types, lie inside their sections, change
+ * only zeroes, and use no symbol of a section that is not loaded.
  *
  * Context: any.
  * Return:  0; -ENOEXEC, and @why says why.
@@ -115,10 +116,12 @@ struct elf_object {
 int elf_check(struct elf_object *out, const void *file, size_t len,
               struct elf_reject *why);
 
-/* elf_role_of - of a section that elf_check() has accepted. elf_segment_of - the same. */
+/* elf_role_of - return the role of a section that elf_check() has accepted.
+ * elf_segment_of - return its segment.
+ */
 enum elf_role elf_role_of(const struct elf_object *o, const struct elf_section *s);
 enum elf_segment elf_segment_of(const struct elf_object *o, const struct elf_section *s);
-/* elf_record_len - bytes of one record of a table; 1: it is no table. */
+/* elf_record_len - return the bytes of one record of a table; 1: @role is no table. */
 size_t elf_record_len(enum elf_role role);
 
 static inline const char *elf_section_name(const struct elf_object *o,
@@ -133,7 +136,7 @@ static inline const char *elf_symbol_name(const struct elf_object *o,
     return o->names + s->name;
 }
 
-/* elf_content - the bytes of a section in the file; none for ELF_NOBITS. */
+/* elf_content - return the bytes of a section in the file; ELF_NOBITS has none. */
 static inline const void *elf_content(const struct elf_object *o,
                                       const struct elf_section *s)
 {

@@ -1,6 +1,7 @@
-/* elf_link.c - places, values, bytes: what a linker does, for one object. Pure; host tested.
+/* elf_link.c - does the work of a linker for one object: places, values, bytes. Pure;
+ * host tested.
  *
- * Everything here trusts elf_check().
+ * All functions here trust elf_check().
  */
 #include "kernel/module/elf_link.h"
 
@@ -11,9 +12,9 @@
 
 /* ---- places ---- */
 
-#define NO_PRIORITY UINT32_MAX /* behind all that have one */
+#define NO_PRIORITY UINT32_MAX /* behind all sections with a priority */
 
-/* priority_of - of .init_array.101: 101. */
+/* priority_of - return the priority in the name of a section: 101 for .init_array.101. */
 static uint32_t priority_of(const struct elf_object *o, const struct elf_section *s)
 {
     const char *dot = strrchr(elf_section_name(o, s) + 1, '.');
@@ -34,11 +35,12 @@ static bool has_order(enum elf_role role)
     return role == ELF_CONSTRUCTORS || role == ELF_DESTRUCTORS;
 }
 
-/* A place is given once: until then it has no segment. */
+/* The segment of a section that has no place yet: each section gets a place once. */
 #define WAITS (ELF_SEGMENTS + 1u)
 
-/* next_of - the section of @role that comes next; NULL: all have their places. @from: where
- * the search begins, when the order is that of the file.
+/* next_of - return the section of @role that gets the next place; NULL: all have their
+ * places. @from: where the search begins; for roles in the order of the file, behind the
+ * last section
  */
 static const struct elf_section *next_of(const struct elf_object *o, enum elf_role role,
                                          const struct elf_place *places, size_t from)
@@ -142,8 +144,8 @@ int elf_resolve(const struct elf_object *o, const struct elf_layout *layout,
 
 /* ---- bytes ---- */
 
-/* bytes_of - what a relocation of @type makes of @value at @place. Return: how many bytes; 0:
- * they do not hold it.
+/* bytes_of - compute what a relocation of @type writes at @place for @value. Return: how
+ * many bytes; 0: the result does not fit into them.
  */
 static size_t bytes_of(uint32_t type, uint64_t value, uint64_t place, uint64_t *out)
 {

@@ -1,4 +1,5 @@
-/* elf_link.h - an object that was checked is given places, values and its final bytes. Pure.
+/* elf_link.h - gives an object that was checked its places, the values of its symbols,
+ * and its final bytes. Pure.
  */
 #pragma once
 
@@ -18,16 +19,17 @@ struct elf_layout {
     struct elf_place *places;  /* one for each section */
     size_t size[ELF_SEGMENTS]; /* bytes */
     struct elf_table
-        tables[ELF_ROLES]; /* all sections of a role, from the first to the last */
+        tables[ELF_ROLES]; /* for each role: from its first section to its last */
 };
 
 /* elf_lay_out - decide where each section of @o goes.
  * @places:  room for o->section_count; used as long as @out is
  *
- * Sections of one role lie together; constructors by their priority, as linker.ld sorts them,
- * and all other ones in the order of the file. Each is aligned as it asks for. Text begins
- * behind ELF_TEXT_GAP bytes of nothing: the address where the segment begins, which is in
- * many hands, is that of no instruction.
+ * Sections of one role lie together. Constructors and destructors are sorted by priority,
+ * as linker.ld sorts them; all other sections are in the order of the file. Each section
+ * is aligned as it asks for, and a table to 8 bytes. Text begins behind ELF_TEXT_GAP
+ * unused bytes, so no instruction is at the address where the segment begins. The kernel
+ * works with that address, so it lies on stacks without being a return address.
  *
  * Context: any.
  */
@@ -35,9 +37,9 @@ struct elf_layout {
 void elf_lay_out(const struct elf_object *o, struct elf_place *places,
                  struct elf_layout *out);
 
-/* elf_resolve - the values of all symbols.
+/* elf_resolve - compute the values of all symbols.
  * @base:    where each segment will be executed, read or written
- * @find:    the value of a name that the object does not define; 0, or -ENOENT
+ * @find:    finds the value of a name that the object does not define: 0, or -ENOENT
  * @values:  room for o->symbol_count
  *
  * A weak symbol that is not found is 0.
@@ -49,11 +51,11 @@ int elf_resolve(const struct elf_object *o, const struct elf_layout *layout,
                 int (*find)(const char *name, uint64_t *value, void *arg), void *arg,
                 uint64_t *values, struct elf_reject *why);
 
-/* elf_write - fill @image, which is zeroed, with what belongs at @base.
- * @image: layout->size[] bytes for each segment
+/* elf_write - write the bytes of the object that will be used at @base into @image.
+ * @image: layout->size[] bytes for each segment; those of ELF_DATA are zeroed
  *
  * Context: any.
- * Return:  0; -ENOEXEC a value does not fit, or two relocations are about the same bytes.
+ * Return:  0; -ENOEXEC a value does not fit, or two relocations change the same bytes.
  */
 int elf_write(const struct elf_object *o, const struct elf_layout *layout,
               const uint64_t base[ELF_SEGMENTS], const uint64_t *values,

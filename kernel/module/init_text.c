@@ -1,19 +1,19 @@
-/* init_text.c - what only boot needs goes when boot is over.
+/* init_text.c - frees what only boot needs, when boot is over.
  *
- * It is a module that was there from the start, so it goes like one; the numbers are those of
- * module.c:
- *   1, 2. nothing that stays calls it or points at it: the link has refused that
- *         (init_refs.py)
- *   3. the watch takes out probes whose handlers are in it
- *   4. quiescence
- *   5. no thread is in it, or returns to it. The boot thread has left it by a jump
- *      (boot/start.asm)
- *   6. the watch takes other probes off it: they are GONE, with their counts
- *   7. its symbols go
- *   8. quiescence
- *   9. its pages are unmapped, on all CPUs; behind that its frames may be written in the
- *      direct map; behind that they are free
- * Its addresses stay empty for ever: an address in an old report means boot.
+ * This part of the image is like a module that was there from the start, and it goes like
+ * a module. The numbers are those of module.c:
+ *   1, 2. Nothing that stays refers to it: the link refuses that (init_refs.py).
+ *   3. The watch takes out probes that have handlers in it.
+ *   4. Quiescence.
+ *   5. The check that no thread is in it, or will return to it. The boot thread has left
+ *      it by a jump (boot/start.asm).
+ *   6. The watch takes other probes off it: they are GONE, with their counts.
+ *   7. Its symbols go.
+ *   8. Quiescence.
+ *   9. Its pages are unmapped, on all CPUs. Then its frames become writable in the direct
+ *      map. Then they are freed.
+ * Its addresses are never used again: an address there in an old report always means
+ * boot.
  */
 #include "kernel/module/init_text.h"
 

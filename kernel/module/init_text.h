@@ -1,10 +1,11 @@
-/* init_text.h - what only boot needs of the image (INIT, INIT_DATA) leaves when boot is over,
- * in the way of a module: probes on it are told, its symbols go, its frames are free.
+/* init_text.h - frees the part of the image that only boot needs (INIT, INIT_DATA), when
+ * boot is over. This part goes as a module goes: the engine is told, because of the
+ * probes there, then its symbols go, then its frames are freed.
  *
- * init_text_free - returns when it is gone, or when the log says which thread keeps it. It
- *      stays as well where nothing tells the probes.
- * kernel_text_end - where the image's text ends, which begins at _text: behind that of boot,
- *      as long as it is there. Context: any.
+ * init_text_free - free this part. On return it is gone, or the log says which thread
+ * keeps it. If no watch is set (module_set_watch()), it stays as well.
+ * kernel_text_end - return where the text of the image ends, which begins at _text. The
+ * text of boot counts as long as it is there. Context: any.
  *
  * Context: thread; the caller will not return to text of boot.
  */

@@ -1,16 +1,18 @@
-/* inside.c - is a thread still in the text of a module? Asked when there is no new way in,
- * and after quiescence.
+/* inside.c - finds out whether a thread is still in the text of a module. This is asked
+ * when there is no new way in, and after quiescence.
  *
- * A thread is inside when its ip is there, or when it will return there. Then an address of
- * the text is on its stack, or that of a copy of some of it; or a return probe has taken it
- * off the stack, and it is in a shadow. So each word of each stack in use is compared, and
- * the registers that an interrupt has saved, which lie there too. With the machine stopped
- * none of it changes, so an address cannot move from what was not yet looked at to what was.
- * A word that is left over on a stack looks the same: the module stays then, until the
- * thread has run on.
+ * A thread is inside if its ip is in the text, or if it will return there. In the second
+ * case an address of the text, or of a copy of a part of it, is on the stack of the
+ * thread; or a return probe has taken the address off the stack, and it is in a shadow.
+ * So each word of each stack in use is compared. The registers that an interrupt has
+ * saved lie on a stack, too. The machine is stopped meanwhile and nothing changes. So an
+ * address cannot move from a word that has not been compared yet to a word that has.
  *
- * Of the thread that asks, frames are looked at instead of words: it has the bounds of the
- * text in its hands.
+ * A word that is left over on a stack looks the same as a return address. Then the module
+ * stays until the thread has run on.
+ *
+ * For the thread that asks, the chain of frames is followed instead: its own stack holds
+ * the bounds of the text as words.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/smp.h"
@@ -26,13 +28,15 @@
 struct search {
     const struct module *m;
     const struct thread *self;
-    uintptr_t found; /* an address in its text, or 0 */
+    uintptr_t found; /* an address in the text, or 0 */
     int tid;
     char name[THREAD_NAME_LEN];
     bool runs;
 };
 
-/* text_of - @addr, or what it is a copy of, if that is in the text; else 0. */
+/* text_of - return the address in the program that @addr stands for, if it is in the
+ * text; else 0.
+ */
 static uintptr_t text_of(const struct module *m, uintptr_t addr)
 {
     if (exec_contains(addr))
@@ -40,7 +44,8 @@ static uintptr_t text_of(const struct module *m, uintptr_t addr)
     return addr >= m->facts.text + ELF_TEXT_GAP && addr < m->facts.text_end ? addr : 0;
 }
 
-/* look_at - an address that @t has somewhere. */
+/* look_at - note @addr, which @t has in a register or on its stack, if it is in the text.
+ */
 static void look_at(struct search *s, const struct thread *t, uintptr_t addr)
 {
     addr = text_of(s->m, addr);
@@ -57,7 +62,7 @@ static void look_at_words(struct search *s, const struct thread *t, uintptr_t sp
     uintptr_t top = (uintptr_t)t->stack_top;
 
     if (sp < top - t->stack_len || sp >= top)
-        sp = top - t->stack_len; /* of an NMI or the like: all of it */
+        sp = top - t->stack_len; /* it is on the stack of an NMI or the like: take all */
     for (const uintptr_t *word = (const uintptr_t *)(sp & ~7ul);
          (uintptr_t)word < top && !s->found; word++)
         look_at(s, t, *word);
@@ -80,7 +85,7 @@ static void look_at_thread(struct thread *t, void *arg)
     else
         look_at_words(s, t, regs ? regs->sp : 0);
     if (!s->found && t->state != THREAD_EXITING)
-        look_at(s, t, (uintptr_t)t->fn); /* it has not begun yet */
+        look_at(s, t, (uintptr_t)t->fn); /* maybe it has not begun yet */
 }
 
 static void look_at_all(void *arg)
@@ -133,9 +138,9 @@ static int look_once(const struct module *m, char *why)
 #define LOOKS 5
 #define LOOK_AGAIN_NS 1000000
 
-/* A word that a thread has left over, in a register that an interrupt has saved or below its
- * stack's old end, looks like a return address; it is not there any more when that thread has
- * run on for a while.
+/* inside_look - look several times. A word that is left over looks like a return address:
+ * it is in a register that an interrupt has saved, or in a part of a stack that is not in
+ * use any more. When the thread has run on for a while, the word is gone.
  */
 int inside_look(const struct module *m, char *why)
 {

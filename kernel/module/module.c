@@ -1,30 +1,35 @@
-/* module.c - modules come and go: in which order, and why.
+/* module.c - loads and unloads modules: in which order, and why.
  *
- * Loading. Each step but the last may refuse, and what was done before it is undone:
- *   1. the file is looked at as a whole                      elf_check()
- *   2. it gets memory, values, bytes; text becomes executable module_build()
- *   3. its symbols and fix-ups can be found: a name that stands in text must mean something
- *      before any CPU can be in that text
- *   4. the watch hears of the text: the blacklist and the targets come, and probes that have
- *      waited for it are armed. Before 5, or the constructors would run unseen
- *   5. its constructors run
- *   6. its workloads can be called, and it is live
+ * Loading. A step may refuse; then what was done before it is undone:
+ *   1. The file is checked as a whole.                          elf_check()
+ *   2. It gets memory, values, bytes; text becomes executable.  module_build()
+ *   3. Its symbols and fix-ups can be found. Before any CPU can be in the text, lookups
+ *      must know what an address in the text means.
+ *   4. The watch hears of the text: the blacklist and the targets come, and probes that
+ *      have waited for it are armed. This is before 5, or the constructors would run
+ *      without these probes.
+ *   5. Its constructors run.
+ *   6. Its workloads can be called, and it is live.
  *
- * Unloading. From 1 on the module is GOING; what keeps it is told, and the next call goes on:
- *   1. no new ways in: workloads and files go. Those that are in use keep it
- *   2. its destructors run, once, and stop what it has started
- *   3. the watch takes out what the module has registered itself and has not taken back:
- *      handlers are ways in as well. Behind 2, where the module does so itself
- *   4. quiescence: a thread that has found a way in before 1 to 3 is through it, or is in the
- *      text and can be seen by 5
- *   5. no thread is in the text or returns there. None can come back after that: all that is
- *      left are words of text that nothing executes
- *   6. the watch takes other probes off the text. Behind 5: before it a thread could sleep
- *      between the text and a copy of it
- *   7. symbols and fix-ups go. Behind 5 and 6, which need them: a fault in the text has its
- *      fix-up, and its report a name, as long as any thread can be there
- *   8. quiescence: lookups of 7 that had begun have ended
- *   9. the memory is free
+ * Unloading. From 1 on the module is GOING. If something keeps it, the caller is told
+ * what, and the next call goes on:
+ *   1. New ways in are closed: workloads and files go. A workload or file in use keeps
+ *      the module.
+ *   2. Its destructors run, once, and stop what the module has started.
+ *   3. The watch takes out what the module has registered and has not unregistered, since
+ *      handlers are ways in as well. This is after 2, where the module may do so itself.
+ *   4. Quiescence. A thread that has found a way in before 1 to 3 has come out again, or
+ *      is in the text, where 5 sees it.
+ *   5. The check that no thread is in the text or will return there. After it no thread
+ *      can come back: nothing executes the text any more.
+ *   6. The watch takes the probes of other parts of the kernel off the text. This is
+ *      after 5: before it a thread could sleep on its way between the text and a copy of
+ *      it.
+ *   7. Symbols and fix-ups go. This is after 5 and 6, which need them: as long as a
+ *      thread can be in the text, a fault there needs its fix-up, and the report of it a
+ *      name.
+ *   8. Quiescence. Lookups that had begun before 7 have ended.
+ *   9. The memory is freed.
  */
 #include "kernel/module/module.h"
 
@@ -47,9 +52,11 @@
 #define FILE_MAX (4u << 20)
 
 struct module *modules[MODULES_MAX];
-static struct mutex lock = MUTEX_INIT(lock); /* changes of modules[], and of states */
+static struct mutex lock = MUTEX_INIT(lock); /* held to change modules[] and the states */
 
-/* Until a watch is set nothing is loaded: probes could be on text that goes. */
+/* refuse_all - refuse each module as long as no watch is set: the engine would not hear
+ * of text that goes, and could have probes there.
+ */
 static int refuse_all(const struct module_facts *m UNUSED, char *why)
 {
     snprintf(why, MODULE_WHY_MAX, "the probe engine does not follow modules");
@@ -68,9 +75,9 @@ INIT void module_set_watch(const struct module_watch *watch)
     module_watch = watch;
 }
 
-/* ---- which there are ---- */
+/* ---- the table of modules ---- */
 
-/* find - Locks: lock held. */
+/* find - find the module called @name. Locks: lock held. */
 static struct module *find(const char *name)
 {
     for (unsigned i = 0; i < MODULES_MAX; i++)
@@ -172,7 +179,7 @@ static struct module *module_new(const char *name, char *why, int *err)
     return NULL;
 }
 
-/* load_locked - steps 1 to 3. */
+/* load_locked - do steps 1 to 3. */
 static struct module *load_locked(const char *name, const void *file, size_t len,
                                   char *why, int *err)
 {
@@ -198,8 +205,8 @@ static struct module *load_locked(const char *name, const void *file, size_t len
     return m;
 }
 
-/* let_be - the caller has done what it can: @m is LIVE; or GOING, and @why says what keeps
- * it.
+/* let_be - end the work on @m, which has no owner any more. From now on @m is LIVE; or
+ * GOING, and @why says what keeps it.
  */
 static void let_be(struct module *m, enum module_state state, const char *why)
 {
@@ -217,7 +224,7 @@ static const struct workload *workloads_of(const struct module *m)
     return (const struct workload *)m->workloads.start;
 }
 
-/* start - steps 4 to 6. */
+/* start - do steps 4 to 6. */
 static int start(struct module *m, char *why)
 {
     int err = module_watch->comes(&m->facts, why); /* 4 */
@@ -259,7 +266,7 @@ int module_load(const char *name, const void *file, size_t len, char *why)
 
 /* ---- out ---- */
 
-/* take_out - all steps; @m is GOING and the caller its owner. */
+/* take_out - do all steps of unloading. @m is GOING, and the caller is its owner. */
 static int take_out(struct module *m, char *why)
 {
     const struct module_facts *f = &m->facts;
@@ -284,7 +291,9 @@ static int take_out(struct module *m, char *why)
     return 0;
 }
 
-/* claim - may @name be taken out by this thread, now? */
+/* claim - make this thread the owner of module @name, which it will take out. Return: 0;
+ * or why it may not do so now.
+ */
 static int claim(const char *name, struct module **out, char *why)
 {
     struct module *m = find(name);
@@ -329,7 +338,7 @@ int module_unload(const char *name, char *why)
 
 /* ---- from a file ---- */
 
-/* name_of - "/tmp/my-reads.o": my_reads. */
+/* name_of - make the name of a module from a path: my_reads from "/tmp/my-reads.o". */
 static int name_of(const char *path, char name[MODULE_NAME_MAX])
 {
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;

@@ -1,11 +1,11 @@
-/* module.h - objects that are loaded into the running kernel, and taken out again.
+/* module.h - loads objects into the running kernel, and takes them out again.
  *
- * A module is what EXTRA_OBJS would link in: it may use each function and variable of the
- * image and of the modules before it. Its constructors run when it is in place, its
- * destructors before it goes.
+ * A module is an object file such as EXTRA_OBJS links in. It may use each global function
+ * and variable of the image, and of modules that were loaded before it. Its constructors
+ * run when it is in place, its destructors before it goes.
  *
- * The kernel knows nothing of probes: struct module_watch is how they hear of text that comes
- * and goes.
+ * The kernel knows nothing of probes. The probe engine hears of text that comes and goes
+ * by a struct module_watch.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 enum module_state {
     MODULE_COMING, /* its constructors may be running */
     MODULE_LIVE,
-    MODULE_GOING, /* it is being taken out, or is kept by a thread that is still inside */
+    MODULE_GOING, /* it is being taken out, or something in use keeps it */
 };
 
 struct module_table {
@@ -31,37 +31,40 @@ struct module_table {
     size_t count; /* records */
 };
 
-/* What others may know of a module, as long as they are told so by a watch or a lookup. */
+/* What other parts of the kernel may know of a module, until module_watch.gone returns.
+ */
 struct module_facts {
-    const char *name; /* valid for ever */
+    const char *name; /* never freed */
     uintptr_t text, text_end;
     uintptr_t memory, memory_end;        /* all of it, text included */
-    struct module_table entries;         /* functions of a compiler; sorted addresses */
+    struct module_table entries;         /* compiled functions: sorted addresses */
     struct module_table nokprobe;        /* addresses of functions */
     struct module_table nokprobe_ranges; /* struct nokprobe_range */
     struct module_table noretprobe;      /* as nokprobe */
     struct module_table markers;         /* struct marker_site */
     struct module_table marker_insns;    /* struct marker_insn */
     struct module_table static_keys;     /* struct static_key_insn */
-    uintptr_t kprobes_text, kprobes_end; /* text that was marked by its section */
-    /* Addresses of its text that something in the module holds, other than by a branch or
-     * an operand: first the @taken_count of those that its text holds.
+    uintptr_t kprobes_text, kprobes_end; /* the section .kprobes.text: blacklisted */
+    /* Addresses in its text that relocations point at, but for branches and relative
+     * operands, which the decoder finds. The first @taken_count of them are held by code,
+     * the rest by data.
      */
     const uintptr_t *pointed_at;
     size_t pointed_count, taken_count;
-    bool has_distances; /* data holds a distance to text */
+    bool has_distances; /* data holds a distance to text, not counting fix-ups */
 };
 
-/* module_set_watch - a socket.
- * @comes: text is there and its symbols are known, and no CPU executes it yet. It may
- *      refuse, with a sentence in @why, of MODULE_WHY_MAX bytes
- * @leaves: what the module has registered itself goes: nothing calls it any more
- * @original: where the program is that is at @addr; @addr, unless that is in code that
- *      stands for other code. Context: any
- * @returns_to: a return address in [@start, @end) that was taken off some stack, or 0.
- *      Context: machine stopped
- * @goes: no thread is in the text; it can still be read, and is about to go
- * @gone: nothing knows its symbols any more
+/* module_set_watch - let @watch hear of text that comes and goes. Its functions:
+ * @comes: the text is there and its symbols are known; no CPU executes it yet. @comes may
+ *         refuse the module, with a sentence in @why, of MODULE_WHY_MAX bytes
+ * @leaves: take out what the module has registered itself: on return nothing calls it any
+ *          more
+ * @original: return the address in the program that @addr stands for, if @addr is in code
+ *            that stands for other code; else @addr. Context: any
+ * @returns_to: return a return address in [@start, @end) that was taken off a stack, or
+ *              0. Context: machine stopped
+ * @goes: no thread is in the text any more; it can still be read, and is about to go
+ * @gone: the symbols of the module are not known any more
  *
  * Context: boot; the functions: thread.
  */
@@ -75,73 +78,81 @@ struct module_watch {
 };
 void module_set_watch(const struct module_watch *watch);
 
-/* module_init - Context: boot, behind vfs_init() and shell_init(). Return: 0; -ENOMEM, ... */
+/* module_init - let lookups ask modules, and add the command and the file of modules.
+ * Context: boot, after vfs_init() and shell_init(). Return: 0; -ENOMEM, ...
+ */
 int module_init(void);
 
-/* module_add_boot_file - a file of the boot loader appears below /boot.
- * @name: what the loader calls it: the last part of a path counts, words behind do not
- * @data: @len bytes, which stay for ever
- * module_load_listed - load /boot/NAME.o for each NAME of a list with commas, in its order.
- * The log tells of those that fail.
+/* module_add_boot_file - show a file of the boot loader below /boot.
+ * @name: as the loader calls it; only the last part of its path counts, and no words
+ *        behind it
+ * @data: @len bytes, which are never freed
+ * module_load_listed - load /boot/NAME.o for each NAME in @list, in order. Commas
+ * separate the names. Failures are logged.
  *
- * Context: boot thread, behind module_init() and probes_init().
+ * Context: boot thread, after module_init() and probes_init().
  */
 void module_add_boot_file(const char *name, const void *data, size_t len);
 void module_load_listed(const char *list);
 
-/* module_load - load @file, @len bytes at a multiple of 8, as @name, and run its
- * constructors.
+/* module_load - load the object @file as module @name, and run its constructors.
+ * @file: @len bytes at a multiple of 8
  * @why: MODULE_WHY_MAX bytes; on failure a sentence, or ""
  *
  * Context: thread.
- * Return:  0; -ENOEXEC no object that can be loaded; -EEXIST there is one of that name;
- *          -EINVAL not a name; -ENOMEM; -ENOSPC too many; what the constructors have told
- *          module_refuse().
+ * Return:  0; -ENOEXEC no object that can be loaded; -EEXIST there is a module of that
+ *          name; -EINVAL not a name; -ENOMEM; -ENOSPC there are too many modules; the
+ *          error that a constructor has given to module_refuse().
  */
 int module_load(const char *name, const void *file, size_t len, char *why);
 
-/* module_load_path - the same of a file; its name is that of the file without ".o", and
- * with "_" for "-". Return: as module_load(), vfs_open().
+/* module_load_path - load the file @path. The module is called as the file, without ".o",
+ * and with "_" in place of "-". Return: as module_load() and vfs_open().
  */
 int module_load_path(const char *path, char *why);
 
-/* module_unload - take it out again.
+/* module_unload - take the module @name out.
  * @why: as module_load()
  *
  * Context: thread.
- * Return:  0; -ENOENT no such module; -EBUSY another module uses it, a file or workload of it
- *          is in use, or a thread is inside; -EDEADLK it is about to be called by that module
- *          itself. After -EBUSY for what is inside it is MODULE_GOING, and another call goes
- *          on.
+ * Return:  0; -ENOENT no such module; -EBUSY another module uses it, it has added a
+ *          command, another thread loads or unloads it, a file or workload of it is in
+ *          use, or a thread is inside; -EDEADLK the module itself is the caller. If a
+ *          file, a workload or a thread keeps it, it is MODULE_GOING, and another call
+ *          goes on.
  */
 int module_unload(const char *name, char *why);
 
-/* module_refuse - a constructor says that the module is of no use: module_load() takes it out
- * again and returns @err, negative. The first one counts. Context: the constructor's thread.
+/* module_refuse - for a constructor: say that the module is of no use. module_load() then
+ * takes it out again and returns @err, which is negative. Of several calls the first one
+ * counts. Context: the constructor's thread.
  */
 void module_refuse(int err);
 
-/* name_keep - a copy of @name that stays for ever; the same one for equal names, so that what
- * is loaded again and again needs no more memory. Context: thread.
- * Return: NULL without memory.
+/* name_keep - return a copy of @name that is never freed. Equal names have the same copy.
+ * So a module that is loaded again and again needs no more memory for names.
+ * Context: thread.
+ * Return: NULL: no memory.
  */
 const char *name_keep(const char *name);
 
 /* ---- asked from anywhere; these take no locks ---- */
 
-/* module_text_contains - is all of [addr, addr + len) text of one module? Context: any. */
+/* module_text_contains - is all of [addr, addr + len) text of a module? Context: any. */
 bool module_text_contains(uintptr_t addr, size_t len);
-/* module_text_get - the text of the module in slot @i, 0..MODULES_MAX-1; from a panic, which
- * has stopped all other CPUs. Return: false: there is none.
+/* module_text_get - get the text of the module in slot @i, 0..MODULES_MAX-1. Only for a
+ * panic, which has stopped all other CPUs. Return: false: the slot is empty.
  */
 bool module_text_get(size_t i, uintptr_t *start, uintptr_t *end);
-/* module_is_entry - does a function of a compiler begin at @addr? Context: any. */
+/* module_is_entry - does a compiled function begin at @addr? Context: any. */
 bool module_is_entry(uintptr_t addr);
-/* module_is_noretprobe - is @addr in the table? Context: any. */
+/* module_is_noretprobe - is @addr in the noretprobe table of a module? Context: any. */
 bool module_is_noretprobe(uintptr_t addr);
 
-/* module_print - /proc/modules. module_print_one - `module info`. Context: thread.
- * module_name_get - the name of module @i, or NULL; valid for ever. Context: thread.
+/* module_print - print the list of modules: /proc/modules. Context: thread.
+ * module_print_one - print facts about one module: `module info`. Context: thread.
+ * module_name_get - return the name of module @i, which is never freed; NULL: @i is too
+ * large. Context: thread.
  */
 void module_print(struct seq *out);
 int module_print_one(const char *name, struct seq *out);

@@ -1,4 +1,4 @@
-/* parts.h - private to kernel/module. */
+/* parts.h - what the files of kernel/module share, private to them. */
 #pragma once
 
 #include "kernel/debug/ksyms.h"
@@ -8,9 +8,9 @@
 
 struct module_symbol {
     uintptr_t start;
-    const char *name; /* of name_keep() */
+    const char *name; /* from name_keep() */
     uint32_t size;
-    uint32_t outer; /* index of the innermost one around it, or SYMBOL_NONE */
+    uint32_t outer; /* index of the innermost symbol around it, or SYMBOL_NONE */
     char type;
 };
 #define SYMBOL_NONE UINT32_MAX
@@ -26,39 +26,43 @@ struct module {
     uint64_t imports;          /* [I] slots of modules that it uses */
     struct window window;      /* [I] */
     size_t size;               /* [I] bytes of all segments */
-    struct module_symbol *symbols;  /* [I] by address */
+    struct module_symbol *symbols;  /* [I] sorted by address */
     size_t symbol_count;            /* [I] */
     uintptr_t *pointers;            /* [I] facts.pointed_at */
     struct module_table extable;    /* [I] */
     struct module_table init, fini; /* [I] addresses of functions */
     struct module_table workloads;  /* [I] */
-    char inside[MODULE_WHY_MAX];    /* [M] which thread keeps it; "" none */
+    char inside[MODULE_WHY_MAX];    /* [M] what keeps it, in words; "" */
 };
 
-/* Published last, withdrawn first. Readers have preemption off, and what they have seen stays
- * until quiescence.
+/* A module is published here when its memory is complete, and withdrawn before any of it
+ * is freed. Readers have preemption off: what they have found stays until quiescence.
  */
 extern struct module *modules[MODULES_MAX];
 extern const struct module_watch *module_watch; /* immutable after boot */
 
 /* ---- symbols.c ---- */
 
-/* symbols_make - the table of @m, from values of elf_resolve(). Return: 0; -ENOMEM. */
+/* symbols_make - make the table of symbols of @m. @values: from elf_resolve(). Return: 0;
+ * -ENOMEM.
+ */
 int symbols_make(struct module *m, const struct elf_object *o,
                  const struct elf_layout *layout, const uint64_t *values);
-/* symbols_start - let ksyms.h and extable.h ask modules. Context: boot. */
+/* symbols_start - let lookups of ksyms.h and extable.h ask modules, too. Context: boot.
+ */
 void symbols_start(void);
-/* symbols_gone - @m is about to go; its name stays for reports of stale addresses.
+/* symbols_gone - note name and addresses of @m, which is about to go, for reports of
+ * stale addresses.
  * Locks: that of modules held.
  */
 void symbols_gone(const struct module *m);
-/* symbols_export - a global symbol of @m. Return: false: there is none. */
+/* symbols_export - find a global symbol of @m. Return: false: there is none. */
 bool symbols_export(const struct module *m, const char *name, uint64_t *value);
 
 /* ---- build.c ---- */
 
-/* module_build - all that happens to an object before anything can see it: see there.
- * Return: 0; -ENOEXEC, -ENOMEM; then nothing is left.
+/* module_build - make the module @m of the checked object @o, which nothing else can see
+ * yet: see build.c. Return: 0; -ENOEXEC, -ENOMEM; then nothing is left.
  */
 int module_build(struct module *m, const struct elf_object *o, char *why);
 /* module_tear - undo module_build(). */
@@ -66,10 +70,10 @@ void module_tear(struct module *m);
 
 /* ---- inside.c ---- */
 
-/* inside_look - is a thread in the text of @m, or about to return there? The thread that asks
- * is not looked at, but for where it was called from. Other threads are given some time.
- * @why: gets a sentence
- * Return: 0; -EBUSY; -EDEADLK the caller itself.
+/* inside_look - is a thread in the text of @m, or about to return there? Of the calling
+ * thread only its callers are looked at. Other threads are given some time to leave.
+ * @why: receives a sentence, if a thread is inside
+ * Return: 0: no; -EBUSY: another thread is; -EDEADLK: the calling thread is.
  */
 int inside_look(const struct module *m, char *why);
 

@@ -1,7 +1,8 @@
-/* symbols.c - names and addresses of what is loaded, asked from anywhere.
+/* symbols.c - finds symbols and facts of loaded modules, in any context.
  *
- * A lookup has preemption off, so the tables that it reads stay until it has ended: they are
- * freed after quiescence. Names stay for ever, since a caller may keep them.
+ * A lookup has preemption off. The tables that it reads are freed after quiescence, so
+ * they stay until the lookup has ended. Names are never freed, since a caller may keep
+ * them.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -66,7 +67,9 @@ const char *name_keep(const char *name)
 
 /* ---- the table of one module ---- */
 
-/* As kernel/debug/gen_ksyms.py chooses and names them. */
+/* is_wanted - does @s belong in the table? The rules are those of
+ * kernel/debug/gen_ksyms.py.
+ */
 static bool is_wanted(const struct elf_object *o, const struct elf_layout *layout,
                       const struct elf_symbol *s)
 {
@@ -108,8 +111,9 @@ static int compare(const void *a, const void *b)
     return 0;
 }
 
-/* find_outer - for each the innermost one that reaches beyond its start; one without a size
- * gets what is left up to the next, unless it is inside another.
+/* find_outer - find for each symbol the innermost symbol around it: the last one before
+ * it that reaches beyond its start. A symbol without a size, unless it is inside another
+ * one, gets everything up to the next symbol.
  */
 static void find_outer(struct module_symbol *s, size_t count)
 {
@@ -229,7 +233,7 @@ static int at(uintptr_t addr, struct ksym *out)
     return err;
 }
 
-/* An iterator is the number of the module and that of the symbol in it. */
+/* An iterator is the slot of a module, and the index of a symbol in its low 32 bits. */
 #define ITER_SHIFT 32
 
 static bool is_called(const struct module *m, const struct module_symbol *s,
@@ -277,7 +281,7 @@ static bool next(const char *name, size_t *iter, struct ksym *out)
     return found;
 }
 
-/* module_behind - the first one above @addr. */
+/* module_behind - return the module with the lowest text above @addr. */
 static const struct module *module_behind(uintptr_t addr)
 {
     const struct module *best = NULL;
@@ -291,8 +295,9 @@ static const struct module *module_behind(uintptr_t addr)
     return best;
 }
 
-/* By address, module by module. A list that is made while modules come and go may have a
- * symbol twice, or not.
+/* get - get symbol @i of all modules: by address, module by module. While modules come
+ * and go, a list that is made with this function may have a symbol twice, or leave it
+ * out.
  */
 static bool get(size_t i, struct ksym *out)
 {
@@ -408,18 +413,19 @@ bool module_is_noretprobe(uintptr_t addr)
     return is;
 }
 
-/* ---- what was there ---- */
+/* ---- modules that have gone ---- */
 
 #define GONE_MAX 8
 
-/* The last ones that have gone, so that a report of a stale address can say what it was. The
- * name is written last and erased first: readers take no lock.
+/* The last modules that have gone, so that the report of a stale address can name its
+ * module. Readers take no lock: so the name is erased before the addresses change, and
+ * written after that.
  */
 static struct gone {
     const char *name;
     uintptr_t start, end;
 } gone[GONE_MAX];
-static unsigned gone_next; /* the modules' mutex */
+static unsigned gone_next; /* guarded by the modules' mutex */
 
 void symbols_gone(const struct module *m)
 {
@@ -431,7 +437,7 @@ void symbols_gone(const struct module *m)
     __atomic_store_n(&g->name, m->facts.name, __ATOMIC_RELEASE);
 }
 
-/* The one that was there last. */
+/* gone_at - return the name of the module that was the last one at @addr; NULL: none. */
 static const char *gone_at(uintptr_t addr, size_t *offset)
 {
     unsigned newest = gone_next;

@@ -1,4 +1,4 @@
-/* bench.c - the console's `bench`: which groups there are, and how one is run. */
+/* bench.c - adds the console's `bench`: has the list of groups, and runs them. */
 #include "probes/bench/bench.h"
 #include "kernel/base/compiler.h"
 #include "probes/jump/optimize.h"
@@ -19,7 +19,7 @@ static const struct bench_group *const groups[] = {
 
 /* ---- the command ---- */
 
-/* find_group - the group that @word names, as GROUP or GROUP.PART. */
+/* find_group - find the group that @word names, as GROUP or GROUP.PART. */
 static const struct bench_group *find_group(const char *word)
 {
     size_t len = strcspn(word, ".");
@@ -30,9 +30,10 @@ static const struct bench_group *find_group(const char *word)
     return NULL;
 }
 
-/* run_with_breakpoints - those of others are to stay breakpoints while they are measured. A
- * group that measures jumps, or how long it takes to make them, turns them on for that,
- * whatever the switches say.
+/* run_with_breakpoints - run a group while the probes of other parts of the kernel are
+ * breakpoints. A group that measures jumps, or how long it takes to make them, calls
+ * bench_jumps(true). This works whatever the user's settings for jumps are; the settings
+ * are restored at the end.
  */
 static int run_with_breakpoints(struct shell *sh, const struct bench_group *group,
                                 const char *only)
@@ -50,8 +51,8 @@ static int run_with_breakpoints(struct shell *sh, const struct bench_group *grou
     return err;
 }
 
-/* A thread that moves would meet cold caches: each group stays on the last CPU, where
- * nothing but this runs.
+/* After a move to another CPU the thread would find cold caches there. So each group
+ * stays on the last CPU, where nothing else runs.
  */
 static int run_group(struct shell *sh, const struct bench_group *group, const char *only)
 {
@@ -143,7 +144,7 @@ static struct shell_command command = {
     .complete = bench_complete,
 };
 
-/* write_bench_help - `help bench` has a line for each group. */
+/* write_bench_help - write the text of `help bench`, with a line for each group. */
 static void write_bench_help(void)
 {
     char line[160];

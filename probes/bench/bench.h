@@ -1,8 +1,8 @@
-/* bench.h - the console's `bench`: what probes cost, in groups of figures.
+/* bench.h - the console's `bench`: measures what probes cost, in groups of figures.
  *
- * A figure is one line, `sonde.NAME VALUE UNIT`, with `goal LIMIT` behind it where it has a
- * goal, and MISSED where it is above. The names are listed in docs/bench.md and keep their
- * meaning.
+ * A figure is one line, `sonde.NAME VALUE UNIT`. If the figure has a goal, `goal LIMIT`
+ * follows in the line, and MISSED if the value is above the limit. docs/bench.md has a
+ * list of the names; a name never changes its meaning.
  */
 #pragma once
 
@@ -17,34 +17,35 @@
 struct bench_group {
     const char *name;
     const char *help; /* one line */
-    /* run - measure and print. @only: NULL, or the one part of the group that is wanted.
+    /* run - measure and print the figures. @only: the part to measure; NULL: all parts.
      * Context: thread, on one CPU.
-     * Return: 0; -ENOENT no such part; -EINTR, none of its probes is left; another negative
-     * errno, told already. */
+     * Return: 0; -ENOENT no such part; -EINTR the user has stopped it, and all its probes
+     * are unregistered; another negative errno, which is printed already. */
     int (*run)(struct shell *sh, const char *only);
-    bool keeps_jumps; /* it measures no probes: those of others stay as they are */
+    bool keeps_jumps; /* probes of other parts of the kernel may be jumps meanwhile */
 };
 
 extern const struct bench_group bench_group_hit, bench_group_scale, bench_group_cache,
     bench_group_counted, bench_group_starve, bench_group_marker, bench_group_events;
 
-/* bench_print - a figure. @name: printf's, with its arguments behind @unit */
+/* bench_print - print a figure. @name: a format of printf, with its arguments */
 void bench_print(struct shell *sh, uint64_t value, const char *unit, const char *name,
                  ...) PRINTF(4, 5);
-/* bench_print_hundredths - the same; @value counts hundredths, less than none is none. */
+/* bench_print_hundredths - the same; @value is in hundredths, and printed as 0 if < 0. */
 void bench_print_hundredths(struct shell *sh, int64_t value, const char *unit,
                             const char *name, ...) PRINTF(4, 5);
 
-/* Figures that had a goal, and those of them that were above it. */
+/* How many figures had a goal, and how many of these were above their goal. */
 struct bench_verdict {
     unsigned goals, missed;
 };
 
-/* bench_goals_begin - no figure has been measured yet.
- * bench_goal - a figure has been measured: what should it be at most?
- * @hundredths, and what is returned: of its unit; 0: it has no goal, or its goal is
- *                                    relative to a figure that was not measured
- * bench_goals_end - how did it go?
+/* bench_goals_begin - begin a run of `bench`: forget all figures.
+ * bench_goal - note the value of a figure, and find its limit.
+ * @hundredths: the value, in hundredths of the figure's unit
+ * Return: the limit, in hundredths of the figure's unit; 0: the figure has no goal, or
+ *         the goal is relative to a figure that was not measured.
+ * bench_goals_end - count the goals of this run, and those that were missed.
  *
  * Context: thread; one run of `bench` at a time.
  */
@@ -52,93 +53,98 @@ void bench_goals_begin(void);
 uint64_t bench_goal(const char *figure, uint64_t hundredths);
 struct bench_verdict bench_goals_end(void);
 
-/* bench_counts_instructions - is a cycle an instruction (QEMU's -icount shift=0)? */
+/* bench_counts_instructions - is each instruction one cycle (QEMU's -icount shift=0)? */
 bool bench_counts_instructions(void);
 
-/* What is probed: tests/bench/targets.asm. */
+/* A function to probe, and a loop that calls it: tests/bench/targets.asm. */
 struct bench_target {
     void (*loop)(uint64_t count); /* calls the function @count times */
     uintptr_t addr;               /* its first instruction */
 };
 
-#define BENCH_PLACEMENTS 8
+#define BENCH_PLACEMENTS 8 /* copies of each target, at different addresses */
 extern const struct bench_target bench_targets_lea[], bench_targets_shift[],
     bench_targets_jmp[], bench_targets_long[];
 
-/* Hundredths of a cycle of the time stamp counter, for each call of a target. */
+/* What one call of a target costs, in hundredths of a cycle of the time stamp counter. */
 struct bench_cost {
     int64_t median, min; /* of the rounds */
 };
 
-/* bench_measure - call it @count times in each of some rounds. */
+/* bench_measure - measure several rounds of @count calls of the target. */
 struct bench_cost bench_measure(const struct bench_target *target, uint64_t count);
-/* bench_measured_calls - how many calls that makes in all. */
+/* bench_measured_calls - return how many calls bench_measure(@count) makes in all. */
 uint64_t bench_measured_calls(uint64_t count);
 
-/* bench_free_bytes - how much memory is free, or is counters of the CPUs, which are figures
- * of their own. */
+/* bench_free_bytes - return how many bytes of memory are free. The counters of the CPUs
+ * count as free memory, because they have figures of their own. */
 size_t bench_free_bytes(void);
 
-/* bench_jumps - may armed probes become jumps? `bench` begins with no.
- * Return: 0; what optimize_set_method() says. */
+/* bench_jumps - let armed probes become jumps (@on), or make all probes breakpoints.
+ * `bench` begins with breakpoints, except for groups with keeps_jumps.
+ * Return: as optimize_set_method(). */
 int bench_jumps(bool on);
 
-/* What `bench hit` measures. */
+/* A kind of hit that `bench hit` measures. */
 struct bench_kind {
     const char *name;
     const struct bench_target *targets;
-    unsigned probes; /* at the address, BENCH_PROBES_MAX at most */
+    unsigned probes; /* kprobes at the address, BENCH_PROBES_MAX at most */
     kprobe_post_handler_t post;
-    enum step_engine engine; /* with a post-handler */
-    bool returns, jprobe;    /* beside them a return probe, a jprobe */
-    bool jump;               /* they must be jumps; else they must not */
-    bool silent;             /* no handler at all: the one probe counts */
-    bool light;              /* light handlers in place of pre-handlers */
+    enum step_engine engine; /* used if there is a post-handler */
+    bool returns, jprobe;    /* there is also a return probe, a jprobe */
+    bool jump;               /* hits must come by a jump; false: by a trap */
+    bool silent;             /* the only probe has no handler: it counts its hits */
+    bool light;              /* the kprobes have light handlers, no pre-handlers */
     kretprobe_handler_t entry;
-    const char
-        *event; /* in the place of probes an event of the tracer, with these arguments */
+    const char *event; /* in place of probes: a tracer event with these arguments */
 };
 extern const struct bench_kind bench_kinds[];
 extern const size_t bench_kind_count;
 
-/* bench_handled - how often handlers were called: these two, and all handlers of a set. */
+/* bench_handled - counts the calls of these two handlers and of the handlers of a set. */
 extern uint64_t bench_handled;
 int bench_count_pre(struct kprobe *p, struct pt_regs *regs);
 void bench_count_light(struct kprobe *p, uintptr_t ip);
 
 #define BENCH_PROBES_MAX 2
 
-/* All that one kind has at one address. */
+/* All probes of one kind at one address. */
 struct bench_set {
     const struct bench_kind *kind;
     struct kprobe probes[BENCH_PROBES_MAX], *ps[BENCH_PROBES_MAX];
     struct kretprobe ret;
     struct jprobe jprobe;
     struct live_event *event; /* or NULL */
-    uint64_t before;          /* hits counted when it was registered */
+    uint64_t before;          /* hits that were counted before it was registered */
 };
 
-/* bench_set_register - On return they are jumps, if they may be.
- * Return: 0; -EIO they are not reached as @kind says; what registering says. All need
- *         bench_set_unregister().
- * bench_set_hits - counted since then, by all handlers together. */
+/* bench_set_register - register the probes of @kind at @addr, and make them jumps if
+ * jumps are allowed. The caller must call bench_set_unregister() afterwards, also after
+ * an error.
+ * Return: 0; -EIO hits do not come by a jump or by a trap as @kind says; an errno of
+ *         registering a probe or an event.
+ * bench_set_hits - return how many hits all handlers together have counted since then. */
 int bench_set_register(struct bench_set *set, const struct bench_kind *kind,
                        uintptr_t addr);
 void bench_set_unregister(struct bench_set *set);
 uint64_t bench_set_hits(const struct bench_set *set);
 
-/* Functions that are called in turn: tests/bench/crowd.asm, which `make bench` links, in the
- * place of the empty ones of bench_among.c.
+/* Very many functions, and a loop that calls them in turn: tests/bench/crowd.asm. Only
+ * `make bench` links that file; otherwise bench_among.c has an empty table.
  */
 struct bench_among {
     void (*loop)(uint64_t count);
-    uintptr_t first; /* the others are @stride bytes apart */
+    uintptr_t first; /* the address of the first one; the next is @stride bytes farther */
     size_t stride, count;
 };
+/* bench_among_called - the loop calls the functions between these two addresses. */
 extern const struct bench_among bench_among_all;
 extern uintptr_t bench_among_called[2];
 
-/* What `bench hit` measures with a probe at each of them. */
+/* A kind of hit that `bench hit` measures with a probe at each of these functions.
+ * @in_turn: the loop calls all functions in turn; false: only the last one
+ */
 struct bench_crowd_kind {
     const char *name;
     bool light, in_turn;
@@ -148,51 +154,54 @@ extern const size_t bench_crowd_kind_count;
 
 struct bench_crowd_cost {
     struct bench_cost hit;
-    size_t specialized,
-        specialized_bytes; /* sites with code of their own, and its size */
+    size_t specialized, specialized_bytes; /* specialized detours: number, memory */
 };
 
 /* bench_among_is_there - are these functions linked?
- * bench_among - measure a hit of that kind; they are.
- * Return: 0; -EIO not all became jumps, or not every call was counted; -ENOMEM; what
- *         registering says.
+ * bench_among - measure a hit of that kind. The functions must be linked.
+ * Return: 0; -EIO not all sites became jumps, or not every call was counted; -ENOMEM; an
+ *         errno of register_kprobes().
  */
 bool bench_among_is_there(void);
 int bench_among(const struct bench_crowd_kind *kind, struct bench_crowd_cost *cost);
 
-/* bench_hit_boosted - `hit.int3_boostable`, now. Return: 0; -EINTR; what register_kprobe()
- * says. */
+/* bench_hit_boosted - measure `hit.int3_boostable` while the caller's probes are armed.
+ * Return: 0; -EINTR; -EIO not every call was counted; an errno of register_kprobe(). */
 int bench_hit_boosted(struct shell *sh, struct bench_cost *cost);
 
-/* bench_hit_like - one placement of the kind @name, in a moment, with jumps and steps as they
- * are now.
- * Return: 0; -EIO probes of this kind are run otherwise now, or not all were counted;
- *         -EBUSY the function is probed; what registering says.
+/* bench_hit_like - measure the kind @name in a short time, at one placement only. The
+ * settings for jumps and steps stay as they are.
+ * Return: 0; -ENOENT no such kind; -EIO with these settings hits of this kind come in
+ *         another way, or not every call was counted; -EBUSY the function is probed
+ *         already; an errno of registering a probe.
  */
 int bench_hit_like(const char *name, struct bench_cost *cost);
 
 /* Very many probes. */
 struct bench_crowd {
-    uintptr_t *addrs; /* @spared, then @room to put probes at, in no order */
+    uintptr_t *addrs; /* @spared that get no probe, then @room that get one */
     size_t spared, room;
-    bool is_generated;     /* in text that is never executed */
+    bool is_generated;     /* the addresses are in text that is never executed */
     struct kprobe *probes; /* @room of them */
     struct kprobe **ps;
 };
 
-/* bench_crowd_make - find all places that accept a probe, in the generated text where there
- * is one; always in the same order.
- * bench_crowd_make_entries - the entries of all functions, accepting or not.
- * bench_crowd_make_instructions - the same of all of the kernel's own instructions.
+/* bench_crowd_make - find all instructions that accept a probe: in the generated text if
+ * it is linked, otherwise in the kernel's own text. They are shuffled, always into the
+ * same order.
+ * bench_crowd_make_entries - find the entries of all functions, except those of the
+ * benchmark. Not every entry accepts a probe.
+ * bench_crowd_make_instructions - find the instructions of these functions that accept a
+ * probe.
  * Return: 0; -ENOMEM.
  */
 int bench_crowd_make(struct bench_crowd *crowd);
 int bench_crowd_make_entries(struct bench_crowd *crowd);
 int bench_crowd_make_instructions(struct bench_crowd *crowd);
-/* bench_crowd_free - none of the probes is registered. */
+/* bench_crowd_free - free the memory of @crowd. None of its probes is registered. */
 void bench_crowd_free(struct bench_crowd *crowd);
 
 /* bench_crowd_place - make the first @count probes ready to be registered. */
 void bench_crowd_place(struct bench_crowd *crowd, size_t count);
-/* bench_ignore_refused - for register_kprobes_some(): the places it refuses are left out. */
+/* bench_ignore_refused - for register_kprobes_some(): leave refused places out. */
 void bench_ignore_refused(struct kprobe *p, const struct probe_reject *why, void *arg);

@@ -1,8 +1,8 @@
-/* bench_among.c - `bench hit.opt_crowd` and its like: what a hit costs where 10,000 sites
- * have a handler each.
+/* bench_among.c - `bench hit.opt_crowd` and similar kinds: measures what a hit costs when
+ * 10,000 sites have a handler each.
  *
- * Either the last site is hit again and again, so that all it needs is in the caches; or
- * all sites are hit in turn, so that none of it is.
+ * Either only the last site is hit, so the caches have all data that a hit needs; or all
+ * sites are hit in turn, so the caches do not have the data of the next site.
  */
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
@@ -72,7 +72,7 @@ static int called_run(void *arg)
     return 0;
 }
 
-/* measure_placed - with the stack number @i: see bench_hit.c. */
+/* measure_placed - measure on stack number @i: see measure_placement() in bench_hit.c. */
 static int measure_placed(const struct bench_crowd_kind *kind, unsigned i,
                           struct bench_cost *cost)
 {
@@ -110,7 +110,7 @@ static void place_sites(struct among *a)
     }
 }
 
-/* all_jump - is each of them a jump? Counts those with code of their own. */
+/* all_jump - check that each site is a jump. Also count the specialized detours. */
 static bool all_jump(struct among *a)
 {
     for (size_t i = 0; i < bench_among_all.count; i++) {

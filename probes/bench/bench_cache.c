@@ -1,5 +1,6 @@
-/* bench_cache.c - `bench cache`: how often a hit finds its site in its CPU's own cache, with
- * a probe at the entry of every function and all workloads running.
+/* bench_cache.c - `bench cache`: measures how often a hit finds its site in the cache of
+ * its CPU (struct probe_cpu), with a probe at the entry of every function and all
+ * workloads running.
  */
 #include "kernel/base/err.h"
 #include "kernel/work/work.h"

@@ -1,6 +1,6 @@
 /* bench_condition.c - loops around a condition that is hardly ever true.
  *
- * Each keeps its variable in a register, and is otherwise empty.
+ * Each loop keeps its variable in a register, and does nothing else.
  */
 #include "probes/bench/bench_condition.h"
 

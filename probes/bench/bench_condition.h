@@ -14,14 +14,17 @@
 extern struct static_key bench_key;
 extern bool bench_flag;
 
-/* bench_pass - what each loop calls where its condition is true. Context: any. */
+/* bench_pass - add @i to a sum: what each loop does if its condition is true.
+ * Context: any.
+ */
 void bench_pass(uint64_t i);
 
-/* bench_condition_none - an empty loop, @count times. The others have in it:
- * bench_condition_marker - a marker with one argument.
- * bench_condition_key - a static key.
- * bench_condition_load - a word of memory that is compared.
- * bench_condition_call - no condition, but the call. Context of all: any.
+/* bench_condition_none - run an empty loop @count times.
+ * bench_condition_marker - the same loop with a marker that has one argument.
+ * bench_condition_key - the same loop with a test of a static key.
+ * bench_condition_load - the same loop with a test of a variable in memory.
+ * bench_condition_call - the same loop with a call of bench_pass() and no condition.
+ * Context of all: any.
  */
 void bench_condition_none(uint64_t count);
 void bench_condition_marker(uint64_t count);

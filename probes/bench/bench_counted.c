@@ -1,5 +1,6 @@
-/* bench_counted.c - `bench counted`: what the kernel's own work costs with a counter at the
- * entry of each function, and then at each instruction, as jumps; and their memory.
+/* bench_counted.c - `bench counted`: measures how much longer the kernel's own work takes
+ * with a probe that counts at the entry of each function, and then at each instruction.
+ * All these probes are jumps. Also measures how much memory they use.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -11,7 +12,7 @@
 
 #define LONG_ENOUGH_NS UINT64_C(30000000)
 
-/* The workloads that work all the time; the others wait for another thread. */
+/* The workloads that work all the time. The other workloads wait for other threads. */
 static const char *const workloads[] = {
     "format",    "hash", "heap",    "matrix", "numbers",
     "recursion", "sort", "strings", "tree",   "vfs",
@@ -19,11 +20,11 @@ static const char *const workloads[] = {
 
 struct counted {
     struct shell *sh;
-    uint64_t times[ARRAY_LEN(workloads)]; /* each is run so often */
-    uint64_t ns[ARRAY_LEN(workloads)];    /* and takes so long without a probe */
+    uint64_t times[ARRAY_LEN(workloads)]; /* how often each workload is run */
+    uint64_t ns[ARRAY_LEN(workloads)];    /* how long that takes without a probe */
 };
 
-/* run_counted - a workload, @times. @ns: receives how long that takes */
+/* run_counted - run a workload @times times. @ns: receives how long that takes */
 static int run_counted(struct shell *sh, const char *name, uint64_t times, uint64_t *ns)
 {
     uint64_t start = plat_clock_ns();
@@ -55,7 +56,9 @@ static int measure_without(struct counted *c)
     return err;
 }
 
-/* measure_with - so many times longer, in hundredths; each, and their mean. */
+/* measure_with - measure and print how many times as long each workload takes with the
+ * probes, and the mean of all.
+ */
 static int measure_with(const struct counted *c, const char *what)
 {
     int64_t sum = 0;

@@ -1,8 +1,8 @@
-/* bench_crowd.c - very many probes, and where they go.
+/* bench_crowd.c - finds places for very many probes.
  *
  * `make bench` links a large text that is never called, so that only the registration is
- * measured. Without it the kernel's own text must do, as far as it goes: but for its first
- * quarter, where the engine lies, and what the engine runs on.
+ * measured. Without that text the places are in the kernel's own text. Its first quarter
+ * is left out, because the engine lies there, and the code that the engine uses.
  */
 #include "kernel/base/err.h"
 #include "kernel/mm/heap.h"
@@ -13,16 +13,16 @@
 
 #include <string.h>
 
-#define GENERATED "bench_text_*" /* functions, by tests/bench/gen_text.py */
-#define OWN "bench_"             /* what begins with it is measured, or measures */
+#define GENERATED "bench_text_*" /* the functions that tests/bench/gen_text.py makes */
+#define OWN "bench_"             /* functions of the benchmark begin with this */
 
-/* A walk over text; the first one, with no room, only counts. */
+/* A walk over text. The first walk has no room, and only counts. */
 struct walk {
     uintptr_t *addrs;
     size_t room, count;
-    uintptr_t done; /* of walk_boundaries() */
-    bool entries;   /* of functions only */
-    bool all;       /* those of the benchmark too */
+    uintptr_t done; /* for walk_boundaries() */
+    bool entries;   /* take only the entries of functions */
+    bool all;       /* take functions of the benchmark, too */
 };
 
 static void crowd_take(struct walk *walk, uintptr_t addr)

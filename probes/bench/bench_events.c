@@ -1,5 +1,6 @@
-/* bench_events.c - `bench events`: a thousand events are written to kprobe_events line by
- * line, as a script does it, enabled by one write, disabled and deleted.
+/* bench_events.c - `bench events`: measures how long it takes to define a thousand events
+ * in kprobe_events line by line, as a script does, to enable all of them by one write, to
+ * disable them and to delete them.
  */
 #include "kernel/base/err.h"
 #include "kernel/fs/vfs.h"
@@ -13,7 +14,7 @@
 #include <string.h>
 
 #define COUNT 1000
-#define PIECE 100 /* of them: the first and the last ones are compared */
+#define PIECE 100 /* events: the first 100 are compared with the last 100 */
 #define ROOT "/sys/kernel/tracing/"
 #define ENABLE ROOT "events/bench/enable"
 
@@ -22,7 +23,9 @@ struct lines {
     size_t count;
 };
 
-/* events_take - one that a line can name: it accepts a probe, and no other is called so. */
+/* events_take - add @function to the list if it accepts a probe, and if no other function
+ * has its name.
+ */
 static bool events_take(const struct plat_symbol *function, void *arg)
 {
     struct lines *lines = arg;
@@ -35,7 +38,7 @@ static bool events_take(const struct plat_symbol *function, void *arg)
     return lines->count < COUNT;
 }
 
-/* file_put - one write, as that of `echo TEXT >> PATH`. */
+/* file_put - append @text to a file by one write, as `echo TEXT >> PATH` does. */
 static int file_put(const char *path, const char *text)
 {
     struct file file = { .flags = VFS_WRITE | VFS_APPEND };

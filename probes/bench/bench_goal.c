@@ -1,8 +1,8 @@
-/* bench_goal.c - the goals of `bench`, printed beside its figures. A goal is an aim,
- * not a test: a busy host spoils every time.
+/* bench_goal.c - has the goals of `bench`, which are printed beside the figures. A goal
+ * is an aim and not a test, because everything takes longer on a busy host.
  *
- * This is the one table of them. Goals that need figures of another kernel are in
- * tests/bench/compare.py, those of a processor without an emulator in
+ * The table here has all goals but two groups. Goals that need figures of another kernel
+ * are in tests/bench/compare.py. Goals for a processor without an emulator are in
  * tests/hosted/bench_native.c.
  */
 #include "kernel/base/bits.h"
@@ -13,18 +13,20 @@
 #include <extra.h>
 #include <string.h>
 
-/* The most that a figure should be, in hundredths: of its unit, or of another figure. */
+/* The most that a figure should be: in hundredths of its unit, or of another figure. */
 struct goal {
-    const char *figure; /* a pattern */
+    const char *figure; /* a pattern for its name */
     uint64_t most;
-    const char *of;    /* NULL, or a figure that is measured before it */
-    bool only_in_time; /* says nothing where a cycle is an instruction */
+    const char *of;    /* the other figure, which is measured before; or NULL */
+    bool only_in_time; /* no goal where each instruction is one cycle */
 };
 
 static const struct goal goals[] = {
-    /* A jump is there to be cheaper. */
+    /* A hit by a jump must be much cheaper than a hit by two traps. */
     { "hit.opt.cycles", 10, "hit.int3_tf.cycles", true },
-    /* Linux has no such figure any more, or never had it: beside the next dearer way. */
+    /* Linux has no figures of these kinds, or none any more. So each kind is compared
+     * with the next kind that is more expensive.
+     */
     { "hit.kret_opt_posthandler.cycles", 100, "hit.kret_int3_unboostable.cycles", true },
     { "hit.jprobe_int3.cycles", 100, "hit.jprobe_int3_unboostable.cycles", true },
     { "hit.jprobe_opt.cycles", 100, "hit.jprobe_int3.cycles", true },
@@ -33,7 +35,7 @@ static const struct goal goals[] = {
     { "hit.jprobe_kret_int3.cycles", 100, "hit.jprobe_kret_int3_unboostable.cycles",
       true },
     { "hit.jprobe_kret_opt.cycles", 100, "hit.jprobe_kret_int3.cycles", true },
-    /* One of many costs what one of few does. */
+    /* Among many probes one probe costs as much as among few. */
     { "scale.hit.*.cycles", 110, "scale.hit.1.cycles", false },
     { "scale.register_one_by_one.*.ns_per_probe", 110,
       "scale.register_one_by_one.1000.ns_per_probe", false },
@@ -55,22 +57,24 @@ static const struct goal goals[] = {
     { "counted.instructions.memory", 100 * 180, NULL, false },
     /* All places of a marker change together: 0.3 s. */
     { "marker.switch.10000.*", 100 * UINT64_C(300000), NULL, true },
-    /* Events of the tracer: 1 s for the lines, 0.2 s for the write that enables them;
-     * the last line costs what the first does.
+    /* Events of the tracer: 1 s for all lines, 0.2 s for the write that enables them. The
+     * last lines cost as much as the first.
      */
     { "events.define.1000.total", 100 * UINT64_C(1000000), NULL, true },
     { "events.define.last_100", 110, "events.define.first_100", false },
     { "events.enable.1000", 100 * UINT64_C(200000), NULL, true },
-    /* Other threads: how late by a jump, beside a trap; unregistering: 100 ms, a handler. */
+    /* How late other threads wake by a jump, compared with a trap; and the time to
+     * unregister: 100 ms and the time of one handler.
+     */
     { "starve.*.late_by_trap", 200, NULL, true },
     { "starve.50us.*.unregister", 100 * UINT64_C(100050), NULL, true },
     { "starve.1ms.*.unregister", 100 * UINT64_C(101000), NULL, true },
     { "starve.3ms.*.unregister", 100 * UINT64_C(103000), NULL, true },
 };
 
-/* Of one run of the command, by the shell's thread. */
+/* Of one run of the command. Only the shell's thread uses them. */
 static uint64_t
-    others[ARRAY_LEN(goals)]; /* what goal i is relative to; 0: not measured */
+    others[ARRAY_LEN(goals)]; /* the figure that goal i refers to; 0: not measured */
 static struct bench_verdict total;
 
 void bench_goals_begin(void)
@@ -84,15 +88,17 @@ struct bench_verdict bench_goals_end(void)
     return total;
 }
 
-/* An instruction takes a nanosecond then, and a cycle is one. The rate is measured, so it
- * may be a little off.
+/* With -icount shift=0 an instruction takes one nanosecond, and a cycle is one
+ * nanosecond. The rate of cycles is measured, so it may be a little wrong.
  */
 bool bench_counts_instructions(void)
 {
     return clock_cycles_per_ms() > 999000 && clock_cycles_per_ms() < 1001000;
 }
 
-/* limit_of - by goal @i, in hundredths; 0: there is none yet. */
+/* limit_of - compute the limit that goal @i sets for @figure, in hundredths.
+ * Return: 0: @figure is goal->of itself, or goal->of was not measured.
+ */
 static uint64_t limit_of(size_t i, const char *figure)
 {
     const struct goal *goal = &goals[i];

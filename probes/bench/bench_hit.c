@@ -1,7 +1,8 @@
-/* bench_hit.c - `bench hit`: what one hit costs, by the way its instruction is run.
+/* bench_hit.c - `bench hit`: measures a hit, for each way to run the instruction.
  *
- * The same loop is timed with and without the probe; the difference is the hit's. Interrupts
- * are on, so a round may contain ticks: the median of the rounds leaves them out.
+ * The same loop is timed with and without the probe; the difference is the cost of the
+ * hits. Interrupts are on, so timer interrupts make a few rounds longer. The median of
+ * the rounds is not changed by a few longer rounds.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -15,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HITS 10000 /* a round */
+#define HITS 10000 /* in each round */
 #define HITS_LIKE 500
 
 /* ---- one kind ---- */
@@ -28,7 +29,7 @@ static void take_lower(struct bench_cost *lowest, const struct bench_cost *cost)
         lowest->min = cost->min;
 }
 
-/* all_counted - has each of its handlers been run for each call of the target? */
+/* all_counted - check that each handler of @set has run for each call of the target. */
 static bool all_counted(const struct bench_set *set, uint64_t hits)
 {
     const struct bench_kind *kind = set->kind;
@@ -37,7 +38,7 @@ static bool all_counted(const struct bench_set *set, uint64_t hits)
     return bench_set_hits(set) == handlers * bench_measured_calls(hits);
 }
 
-/* measure_probed - the difference that probes of this kind make to one target. */
+/* measure_probed - measure what probes of @kind add to the cost of a call of @target. */
 static int measure_probed(const struct bench_kind *kind,
                           const struct bench_target *target, uint64_t hits,
                           struct bench_cost *cost)
@@ -69,8 +70,9 @@ static int placement_run(void *arg)
     return measure_probed(placement->kind, placement->target, HITS, &placement->cost);
 }
 
-/* measure_placement - in a thread of its own, for the sake of another stack, and in turn on
- * all CPUs, since each has its data elsewhere.
+/* measure_placement - measure placement @i of @kind. Each placement is measured in a
+ * thread of its own, to have another stack, and the placements use the CPUs in turn,
+ * because each CPU has its data at other addresses.
  */
 static int measure_placement(const struct bench_kind *kind, unsigned i,
                              struct bench_cost *cost)
@@ -92,7 +94,9 @@ static int measure_placement(const struct bench_kind *kind, unsigned i,
     return err;
 }
 
-/* measure_lowest - each figure is the lowest of its kind over all placements. */
+/* measure_lowest - measure all placements of @kind. *@lowest receives the lowest median
+ * and the lowest minimum.
+ */
 static int measure_lowest(struct shell *sh, const struct bench_kind *kind,
                           struct bench_cost *lowest)
 {
@@ -144,8 +148,10 @@ static int measure_kind(struct shell *sh, const struct bench_kind *kind)
     return 0;
 }
 
-/* measure_base - the calls without a probe of the bench. Probes of others at the targets are
- * measured with them, as the jumps that they usually are: tests/bench/gdb.py has some.
+/* measure_base - measure how long calls of the targets take while the bench has no probe
+ * there. Other parts of the kernel may have probes at the targets: these stay, and count
+ * as a part of the call. First they are made jumps, as they usually are.
+ * tests/bench/gdb.py measures breakpoints of gdb in this way.
  */
 static int measure_base(struct shell *sh)
 {
@@ -191,7 +197,7 @@ static int measure_kinds(struct shell *sh, const char *only)
     return err;
 }
 
-/* ---- one of many ---- */
+/* ---- hits among very many sites ---- */
 
 static int measure_crowd(struct shell *sh, const struct bench_crowd_kind *kind)
 {

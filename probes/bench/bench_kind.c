@@ -1,4 +1,4 @@
-/* bench_kind.c - the kinds of hit that `bench hit` measures, and the probes each needs. */
+/* bench_kind.c - registers the probes for each kind of hit that `bench hit` measures. */
 #include "kernel/base/err.h"
 #include "probes/bench/bench.h"
 #include "probes/jump/optimize.h"
@@ -43,8 +43,9 @@ static long count_jprobe(long x UNUSED)
     jprobe_return();
 }
 
-/* Only an instruction with a post-handler is stepped. One of seven bytes becomes a jump to
- * its detour, one of four a jump to a pad that leads there.
+/* An instruction is stepped only if it has a post-handler. The instruction of
+ * bench_targets_long has seven bytes and becomes a jump to its detour. That of
+ * bench_targets_lea has four bytes and becomes a jump to a pad that leads to the detour.
  */
 const struct bench_kind bench_kinds[] = {
     { "int3_boostable", bench_targets_lea, .probes = 1 },
@@ -115,7 +116,7 @@ static void set_fill(struct bench_set *set, const struct bench_kind *kind, uintp
     }
 }
 
-/* event_probe - the only one of the event. */
+/* event_probe - return the only probe of the event of @set. */
 static struct kprobe *event_probe(const struct bench_set *set)
 {
     return &CONTAINER_OF(set->event->probes.next, struct live_probe, sibling)->rp.kp;
@@ -147,7 +148,7 @@ static void event_unregister(struct bench_set *set)
     trace_unlock();
 }
 
-/* runs_as_told - is each of them reached by a jump if its kind is, else by a trap? */
+/* runs_as_told - check that each probe is reached as its kind says: by a jump, or not. */
 static bool runs_as_told(const struct bench_set *set)
 {
     const struct bench_kind *kind = set->kind;

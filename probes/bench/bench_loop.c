@@ -1,4 +1,4 @@
-/* bench_loop.c - how long a loop takes: the rounds that `bench hit` times. */
+/* bench_loop.c - measures how long a loop takes, in rounds. */
 #include "kernel/cpu/instr.h"
 #include "probes/bench/bench.h"
 

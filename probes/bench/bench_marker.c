@@ -1,6 +1,6 @@
-/* bench_marker.c - `bench marker`: what a condition costs that is hardly ever true, as an
- * immediate, as a key, as a word of memory, and what a call does; and how long it takes to
- * switch the places of a name.
+/* bench_marker.c - `bench marker`: measures what a condition costs that is hardly ever
+ * true: a marker (an immediate), a static key, and a variable in memory; and what a call
+ * costs. Also measures how long it takes to switch all markers of a name, and a key.
  *
  * tests/bench/marks.asm has very many places, if it is linked or loaded.
  */
@@ -88,7 +88,7 @@ static void sum_places(const struct marker_facts *m, void *arg)
 static int measure_switch(struct shell *sh, const char *name, const char *format,
                           size_t places)
 {
-    static char mine; /* not the function of anything else */
+    static char mine; /* only the bench connects with this address */
     uint64_t start = clock_ns(), middle, end;
     int err = marker_connect(name, format, passed, &mine);
 

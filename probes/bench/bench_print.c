@@ -1,4 +1,4 @@
-/* bench_print.c - how a figure is printed, and its goal behind it. */
+/* bench_print.c - prints a figure and, if it has one, its goal. */
 #include "probes/bench/bench.h"
 
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 
 #define NAME_MAX 96
 
-/* print_goal - the rest of the line. Figures without a fraction have goals without one. */
+/* print_goal - print the rest of the line. @whole: print the goal without a fraction. */
 static void print_goal(struct shell *sh, const char *name, uint64_t hundredths,
                        bool whole)
 {

@@ -1,5 +1,6 @@
-/* bench_scale.c - `bench scale`: many probes. What it takes to register them one by one and
- * as a set, the same as jumps, how much memory they hold, and what a hit costs among them.
+/* bench_scale.c - `bench scale`: measures many probes: how long it takes to register them
+ * one by one, as a set, and as a set of jumps; how much memory they use; and what a hit
+ * costs while they are registered.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SINGLES_MAX 1000 /* unregistered one by one: each waits for quiescence */
+#define SINGLES_MAX 1000 /* are unregistered one by one: each waits for quiescence */
 #define FINDS 100000
 
 static const size_t sizes[] = { 1, 1000, 10000, 37222, 100000 };
@@ -19,9 +20,9 @@ static const size_t sizes[] = { 1, 1000, 10000, 37222, 100000 };
 struct scale {
     struct shell *sh;
     struct bench_crowd crowd;
-    size_t memory;      /* bytes a probe, the most of all sizes */
-    size_t jump_memory; /* the same as jumps, what stays when they are gone left out */
-    size_t jump_stays;  /* bytes: page tables of pads are never freed */
+    size_t memory;      /* bytes for a probe: the most of all sizes */
+    size_t jump_memory; /* the same when all probes are jumps, without jump_stays */
+    size_t jump_stays;  /* bytes that are never freed: page tables of pads */
 };
 
 /* ---- one by one ---- */
@@ -92,7 +93,7 @@ static int measure_hit(const struct scale *s, size_t size)
     return 0;
 }
 
-/* measure_find - the registry alone, asked for all of them in turn. */
+/* measure_find - measure the registry alone: look all sites up in turn. */
 static void measure_find(const struct scale *s, size_t size)
 {
     uint64_t start = rdtsc(), cycles;
@@ -132,9 +133,9 @@ static int measure_set(struct scale *s, size_t size)
 
 /* ---- as a set of jumps ---- */
 
-#define TRAPS_PERCENT 1 /* so many may stay breakpoints */
+#define TRAPS_PERCENT 1 /* of the probes may stay breakpoints */
 
-/* check_jumps - print how many have become none. Return: 0; -EIO too many. */
+/* check_jumps - print how many probes are not jumps. Return: 0; -EIO too many. */
 static int check_jumps(const struct scale *s, size_t size)
 {
     size_t traps = 0;
@@ -147,7 +148,9 @@ static int check_jumps(const struct scale *s, size_t size)
     return shell_error(s->sh, EIO, "bench: scale.%zu: %zu are no jumps", size, traps);
 }
 
-/* note_jump_memory - @gone: bytes, with the jumps; @stays: of these, without them */
+/* note_jump_memory - note how much memory the jumps need.
+ * @gone: bytes in use while there are jumps   @stays: bytes still in use afterwards
+ */
 static void note_jump_memory(struct scale *s, size_t size, size_t gone, size_t stays)
 {
     size_t each = gone > stays ? (gone - stays) / size : 0;

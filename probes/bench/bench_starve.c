@@ -1,9 +1,10 @@
-/* bench_starve.c - `bench starve`: what handlers that take long do to threads beside them.
+/* bench_starve.c - `bench starve`: measures how slow handlers delay other threads.
  *
- * Four threads call one function all the time, on the CPUs there are, and its probe's handler
- * takes 50 us, 1 ms, 3 ms. Meanwhile another thread sleeps for 10 ms, again and again: how
- * late does it wake? And how long does it take to get rid of the probe? By a trap, and by a
- * jump in each of the ways that run a handler.
+ * Four threads call one function all the time, on all CPUs. The function has a probe, and
+ * the handler of this probe takes 50 us, 1 ms, or 3 ms. Meanwhile another thread sleeps
+ * for 10 ms, again and again: how late does it wake? And how long does it take to
+ * unregister the probe? Both are measured with the probe as a breakpoint, and for each
+ * way in which a jump can run the handler.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -22,7 +23,7 @@
 #define SLEEPS 15
 #define SLEEP_NS UINT64_C(10000000)
 #define PATIENCE_NS                                                                      \
-    UINT64_C(2000000000) /* for all sleeps of one way, but for the first */
+    UINT64_C(2000000000) /* after this time no further sleep of one way begins */
 
 static const struct duration {
     const char *name;
@@ -33,14 +34,16 @@ static const struct duration {
     { "3ms", 3000000 },
 };
 
-/* A way to run the handler. Those by a jump are compared with the trap before them. */
+/* A way to run the handler. A way by a jump is compared with the last way by a trap
+ * before it in the table.
+ */
 struct handler_way {
     const char *name;
     enum detour_kind jump; /* DETOUR_NONE: a trap */
-    bool specialized;      /* code of its own, or what all sites share */
-    bool light;            /* a light handler, no pre-handler */
-    bool returns;          /* a return handler, no pre-handler */
-    bool second;           /* another probe beside it */
+    bool specialized; /* the detour is specialized; false: all sites share its code */
+    bool light;       /* a light handler, no pre-handler */
+    bool returns;     /* a return handler, no pre-handler */
+    bool second;      /* the function has another probe, too */
     bool post;
 };
 
@@ -129,7 +132,9 @@ static int probes_register(struct probes *s, const struct handler_way *way)
     return err;
 }
 
-/* way_unregister - the slow one alone, then whatever there is. */
+/* way_unregister - unregister the probe with the slow handler, then the other one if
+ * there is one. Return: how long the first took, in ns.
+ */
 static uint64_t way_unregister(struct probes *s, const struct handler_way *way)
 {
     uint64_t start = plat_clock_ns(), ns;
@@ -170,7 +175,7 @@ static int call_on(void *arg)
     return 0;
 }
 
-/* crowd_start - Return: 0; -ENOMEM, and none of them runs. */
+/* crowd_start - start the threads. Return: 0; -ENOMEM: none of them runs. */
 static int crowd_start(int tids[THREADS])
 {
     __atomic_store_n(&stop, false, __ATOMIC_RELAXED);
@@ -230,8 +235,9 @@ static void print_lateness(struct shell *sh, const char *name,
     bench_print(sh, late->worst / 1000, "us", "starve.%s.late_worst", name);
 }
 
-/* measure_delay - how late a thread is beside the crowd, and how long it takes to end that.
- * The probe is registered before the crowd starts, since a busy crowd delays the optimizer.
+/* measure_delay - measure how late a thread wakes while the others call the function, and
+ * how long it takes to unregister the probe. The probe is registered before these threads
+ * start, because they would delay the optimizer.
  */
 static int measure_delay(const struct handler_way *way, struct lateness *late,
                          uint64_t *unregister_ns)
@@ -307,7 +313,7 @@ static int measure_duration(struct shell *sh, const struct duration *duration)
     return 0;
 }
 
-/* The thread that sleeps may be on any CPU, as those beside it. */
+/* The thread that sleeps may run on any CPU, like the threads that call the function. */
 static int starve_run(struct shell *sh, const char *only)
 {
     int err = -ENOENT;

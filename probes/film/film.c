@@ -1,8 +1,9 @@
-/* film.c - the film: its events in order, and the waits in between.
+/* film.c - records the events of a film, and makes the patcher wait between them.
  *
- * The patcher tells of each phase (text_phases.h). Stores are seen by comparing the filmed
- * bytes with what they were, so all ways to change text are on the film. A film has room for
- * EVENTS_MAX events; what comes behind them is counted.
+ * on_phase() is called for each phase of the patcher's work (text_phases.h). It finds
+ * stores by comparing the filmed bytes with their earlier values, so the film shows the
+ * stores of every way to change text. A film has room for EVENTS_MAX events; later events
+ * are only counted.
  */
 #include "probes/film/film.h"
 
@@ -25,12 +26,12 @@
 
 #define EVENTS_MAX 4096
 #define NOTED_MAX                                                                        \
-    1 /* traps, or copies entered by jumps, of one CPU between two steps of the patcher */
+    1 /* traps or copies of one CPU that are noted between two steps of the patcher */
 #define LOOK_NS UINT64_C(100000)
 
 struct film_note {
     uint64_t ns;
-    uint64_t cycles; /* not 0: of the time stamp counter, and there is no ns yet */
+    uint64_t cycles; /* not 0: the time stamp counter, and @ns is not computed yet */
     uintptr_t at;
     uint8_t kind, cpu, len;
     bool halted;
@@ -45,13 +46,13 @@ static struct {
     uint64_t asked_ns; /* [T] when the last synchronisation was asked for */
     uint64_t wait_ns;  /* [T] */
     unsigned ms;       /* [T] */
-    bool changed;      /* [T] the step that is under way has changed something here */
-    uint8_t first[FILM_BYTES_MAX]; /* [T] when it began */
-    uint8_t now[FILM_BYTES_MAX];   /* [T] as noted */
-    uint8_t lens[FILM_BYTES_MAX];  /* [T] of the instructions; 0 behind the last */
+    bool changed;      /* [T] the stores of the current phase have changed filmed bytes */
+    uint8_t first[FILM_BYTES_MAX]; /* [T] the bytes when the film began */
+    uint8_t now[FILM_BYTES_MAX];   /* [T] the bytes after the noted stores */
+    uint8_t lens[FILM_BYTES_MAX];  /* [T] of the instructions; then 0 */
     struct film_note *events;      /* [T] */
-    unsigned count;                /* [a] claimed, those without room included */
-    unsigned left[MAX_CPUS];       /* [c, T] */
+    unsigned count;                /* [a] also counts events without room */
+    unsigned left[MAX_CPUS];       /* [c, T] events that each CPU may note */
 } film;
 
 /* ---- notes ----------------------------------------------------------------------------- */
@@ -86,7 +87,7 @@ bool film_may_note(unsigned cpu)
 }
 NOKPROBE(film_may_note);
 
-/* As noted: an int3 whose store is not on the film yet does not count. */
+/* An int3 counts only if its store has been noted on the film. */
 bool film_has_int3(uintptr_t addr)
 {
     return addr - film.addr < film.len && film.now[addr - film.addr] == INSN_INT3;
@@ -101,7 +102,7 @@ static void refill(void)
         WRITE_ONCE(film.left[cpu], NOTED_MAX);
 }
 
-/* note_stores - each run of bytes that have changed. Return: are there any? */
+/* note_stores - note each run of bytes that have changed. Return: true: there is one. */
 static bool note_stores(uint64_t ns)
 {
     uint8_t now[FILM_BYTES_MAX];
@@ -128,7 +129,7 @@ static bool note_stores(uint64_t ns)
     return changed;
 }
 
-/* With the machine stopped no CPU can be asked where it is. */
+/* While the machine is stopped, no CPU can be asked where it is. */
 static void film_wait(void)
 {
     uint64_t end = clock_ns() + film.wait_ns;
@@ -152,8 +153,9 @@ static void note_answers(const struct text_phase *p)
     }
 }
 
-/* A phase that changes nothing here is not on the film, but its answers are: behind the last
- * store a CPU may be asked by any of them.
+/* on_phase - note a phase. This function is called after the stores (p->cpus is 0), and
+ * after all CPUs have answered. If the stores have not changed the filmed bytes, neither
+ * the phase nor the answers are on the film.
  */
 static void on_phase(const struct text_phase *p)
 {
@@ -172,7 +174,9 @@ static void on_phase(const struct text_phase *p)
 
 /* ---- begin and end --------------------------------------------------------------------- */
 
-/* measure - which bytes are to be filmed. Return: 0; -EINVAL no instruction. */
+/* measure - find the bytes and the instructions to film. Return: 0; a negative errno:
+ * there is no instruction.
+ */
 static int measure(uintptr_t addr)
 {
     size_t count = 0;
@@ -214,7 +218,7 @@ static int film_arm(uintptr_t addr, unsigned ms)
     return 0;
 }
 
-/* Two consoles may begin and end a film: each of these is done as a whole. */
+/* Two consoles may begin and end films at the same time: one waits for the other. */
 static struct mutex one_at_a_time = MUTEX_INIT(one_at_a_time);
 
 static int film_end_now(void)

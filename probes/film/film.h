@@ -1,8 +1,10 @@
-/* film.h - slow motion: what happens at a few bytes of text while they are changed.
+/* film.h - films: records in slow motion what happens at a few bytes of text while the
+ * engine changes them.
  *
- * While a film is made the patcher waits behind each store and each synchronisation, and what
- * happens meanwhile is noted: stores, synchronisations asked and answered, traps, copies
- * entered and left. docs/films.md has the format.
+ * While a film is made, the patcher (the thread that changes the text) waits after each
+ * store and after each synchronisation. The film notes the stores, the requests to
+ * synchronise and the answers of the CPUs, the traps, and when a CPU enters or leaves a
+ * copy. docs/films.md has the format.
  */
 #pragma once
 
@@ -15,46 +17,51 @@
 #define FILM_BYTES_MAX 24
 #define FILM_MS_MAX 1000
 
-/* film_start - from now on, of the whole instructions from @addr on that have at least five
- * bytes in all. @addr begins an instruction.
- * @ms: to wait behind each store and synchronisation, 0..FILM_MS_MAX
+/* film_start - begin a film of the whole instructions from @addr on, until they have at
+ * least five bytes in all. @addr is the address of an instruction.
+ * @ms: milliseconds to wait after each store and synchronisation, 0..FILM_MS_MAX
  * Context: thread.
- * Return:  0; -EBUSY there is a film under way; -EINVAL no instruction; -ENOMEM.
+ * Return:  0; -EBUSY a film is being made already; -EINVAL no instruction; -ENOMEM.
  */
 int film_start(uintptr_t addr, unsigned ms);
 
-/* film_stop - no more; the processor goes at its usual speed.
- * Context: thread.  Return: 0; -ENOENT there is none.
+/* film_stop - end the film; the patcher works at its usual speed again.
+ * Context: thread.  Return: 0; -ENOENT no film is being made.
  */
 int film_stop(void);
 
-/* film_print - the last film, which has been stopped: an object of JSON a line.
- * Context: thread.  Return: how many events there was no room for.
+/* film_print - print the last film, which has been stopped: a JSON object on each line.
+ * Context: thread.  Return: how many events are missing, because they had no room.
  */
 unsigned film_print(struct seq *out);
 
-/* What happens, for film_scene.c. */
+/* What an event is; film_scene.c notes traps and copies. */
 enum film_event { FILM_STORE, FILM_SYNC, FILM_ACK, FILM_TRAP, FILM_COPY, FILM_BACK };
 
-/* film_note - @cpu and @at as they stand in the line; now.
- * film_may_note - is @cpu to be told of once more before the next store or synchronisation?
- * film_has_int3 - is @addr filmed, and does an int3 stand there?
+/* film_note - note that @event happens now. @cpu and @at: as in the format.
+ * film_may_note - may one more event of @cpu be noted before the next store or
+ * synchronisation? If so, this call counts the event.
+ * film_has_int3 - is @addr filmed, and is an int3 there?
  * Context: any.
  */
 void film_note(enum film_event event, unsigned cpu, uintptr_t at);
 bool film_may_note(unsigned cpu);
 bool film_has_int3(uintptr_t addr);
 
-/* The scene: what goes on meanwhile. scene_open - take the traps, and let other CPUs run the
- * fixture if @addr is in it. scene_close - the reverse. scene_look - where is each CPU?
+/* The scene is what happens besides the work of the patcher.
+ * scene_open - let the scene get traps before the engine. If @addr is in the fixture, let
+ * all CPUs but CPU 0 run the fixture; a single CPU runs it, too.
+ * scene_close - undo scene_open().
+ * scene_look - note each thread of the fixture that has come into a copy or detour by a
+ * jump, or has left it.
  * Context: thread.  Return: 0; -ENOMEM.
  */
 int scene_open(uintptr_t addr);
 void scene_close(void);
 void scene_look(void);
 
-/* film_fixture - what is filmed when nothing else is: fixture.asm. The address of
- * film_fixture_len is how many bytes of code it has.
+/* film_fixture - compute a number from @x. The function is there to be filmed:
+ * fixture.asm. The address of film_fixture_len is the number of bytes of its code.
  */
 uint64_t film_fixture(uint64_t x);
 extern const char film_fixture_len[];

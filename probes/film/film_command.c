@@ -1,4 +1,4 @@
-/* film_command.c - the console's `film`. */
+/* film_command.c - adds the console's `film`. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"

@@ -1,14 +1,17 @@
-/* film_scene.c - what is on the film besides the patcher: traps, copies, and the fixture that
- * CPUs run meanwhile.
+/* film_scene.c - notes what happens besides the work of the patcher: traps and copies.
+ * Also lets CPUs run the fixture, so that something happens.
  *
- *   1. #BP comes here before it goes to the engine: a trap. If the engine sends the thread
- *      to a copy, that is noted, too, and a thread of the fixture then takes its
- *      instructions one by one (TF), so that it is seen when it leaves the copy.
- *   2. A jump takes no trap. Between two steps of the patcher each CPU is asked again and
- *      again what it is at; a copy or detour that it is in is noted, and that it has left.
+ *   1. film_bp() gets each #BP before the engine does, and notes a trap. If the engine
+ *      sends the thread into a copy, film_bp() notes that, too. Then it lets a thread of
+ *      the fixture execute the copy in single steps (TF), so that the film shows when the
+ *      thread leaves the copy.
+ *   2. A CPU that comes to a detour by a jump takes no trap. So between two steps of the
+ *      patcher each CPU is asked again and again at which address it is. If its thread
+ *      of the fixture is in a copy or a detour, that is noted, and later, that it has
+ *      left.
  *
- * The threads of the fixture are bound to their CPUs, and no other code sets TF for them, so
- * a word of a CPU says of its thread whether it steps.
+ * The threads of the fixture are bound to their CPUs, and no other code sets TF for them.
+ * So for each CPU one flag tells whether its thread executes single steps.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -23,18 +26,22 @@
 #include "probes/film/film.h"
 #include "probes/jump/platform_jump.h"
 
-/* Locks: c owning CPU, in its traps and looks, interrupts off   i immutable while it is on */
+/* Locks: c owning CPU, in its traps and looks, interrupts off   i immutable while the
+ * scene is open
+ */
 static struct {
-    bool stepping;         /* [c] its thread has TF set by step_on() */
-    bool inside;           /* [c] noted in a copy, and not yet back */
-    uintptr_t copy_of;     /* [c] which one */
-    int tid;               /* [i] 0: no thread */
-    struct thread *thread; /* [c] set by the thread itself */
+    bool stepping;         /* [c] step_on() has set TF for its thread */
+    bool inside;           /* [c] it was noted in a copy, and not noted back yet */
+    uintptr_t copy_of;     /* [c] the instruction that the copy is of */
+    int tid;               /* [i] of its thread of the fixture; 0: there is none */
+    struct thread *thread; /* [c] this thread, set by itself */
 } cpus[MAX_CPUS];
 
 static bool is_open;
 
-/* In code of the engine: inline, since this runs where nothing may be hit. */
+/* is_copy - is @ip in memory for copies and detours? Inline, because it is used where no
+ * probe may be hit.
+ */
 static inline bool is_copy(uintptr_t ip)
 {
     return ip - ARENA_LOW_START < ARENA_LEN || ip - arena_high_start() < ARENA_LEN;
@@ -69,8 +76,9 @@ static void note_way(struct pt_regs *regs, unsigned cpu)
 }
 NOKPROBE(note_way);
 
-/* A step ends with an int3 in the copy, which is the engine's, too. What the engine and its
- * handlers see has no TF of ours.
+/* film_bp - note a #BP, and let the engine handle it. The int3 may also be the engine's
+ * own, at the end of a copy that has a post-handler; then the single steps through the
+ * copy end here. TF is cleared first, so that the engine and its handlers do not see it.
  */
 bool film_bp(struct pt_regs *regs, void *probe);
 bool film_bp(struct pt_regs *regs, void *probe)

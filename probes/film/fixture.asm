@@ -11,7 +11,7 @@ global film_fixture_len
 proc film_fixture
     db 0x0f, 0x1f, 0x44, 0, 0       ; +0:  nop, of five bytes
     mov eax, 0x12345                ; +5:  five bytes: as long as a jump
-    add eax, edi                    ; +10: two bytes: a jump here reads the three behind it
+    add eax, edi                    ; +10: two bytes: a jump here reads the next three
     rol eax, 3                      ; +12
     xor eax, 0x55                   ; +15
     inc eax                         ; +18: short instructions, which one jump displaces

@@ -1,23 +1,28 @@
-/* marker.c - markers are switched on and off.
+/* marker.c - switches markers on and off.
  *
- * Connecting, of one function or of many, while all CPUs come by:
+ * A marker is on while the immediate byte of its `mov` is 1. These steps connect one
+ * function or many, while CPUs may come to the markers:
  *
- *   1. for each name, the list with the new functions is made; from here on only 4 can fail
- *   2. each site of the name gets it, in one store. Where the byte is 1 already, CPUs call
- *      by the old list or by the new one
- *   3. where there was no list, no CPU has come to marker_run(): the byte is still 0
- *   4. the bytes of all names become 1, in one batch (xmc_batch(): int3 first). A CPU that
- *      reads 1 finds the list of 2, or a later one. If it fails, nothing was called by the
- *      new lists alone: the old ones come back
- *   5. quiescence, and the old lists are freed
+ *   1. for each name, a list with the new functions is made; after that only step 4 can
+ *      fail
+ *   2. each site of the name gets the new list, by one store. Where the byte is 1
+ *      already, CPUs call the functions of the old list or of the new list
+ *   3. where there was no list before, no CPU has come to marker_run() yet, because the
+ *      byte is still 0
+ *   4. all bytes of these names become 1, in one batch (xmc_batch(): int3 first). A CPU
+ *      that reads 1 finds the list of step 2, or a later one. If the batch fails, no byte
+ *      has changed, and the sites get their old lists back; until then, CPUs may have
+ *      called new functions at sites that were on before
+ *   5. quiescence; then the old lists are freed
  *
- * Disconnecting takes the same steps. Where no function is left, the site gets the empty
- * list in 2: a CPU that reads 1 calls nothing. Then the bytes become 0, and the list is taken
- * away. Without memory a byte stays 1, with the empty list: the marker costs a call until the
- * next time that functions are disconnected, which has the byte in its batch.
+ * Disconnecting takes the same steps. If no function is left, the site gets the empty
+ * list in step 2, so a CPU that reads 1 calls nothing. Then the bytes become 0, and the
+ * site's list becomes NULL. If there is no memory for the batch, the byte stays 1, and
+ * the empty list stays: the marker then costs a call. The next time that functions are
+ * disconnected, the batch has this byte, too.
  *
- * A function never sees arguments of another format: the list belongs to name and format,
- * and a site with another format never gets it.
+ * A function never gets arguments of another format: a list belongs to one name and one
+ * format, and a site with another format never gets this list.
  */
 #include "probes/marker/marker.h"
 
@@ -33,11 +38,12 @@
 
 #define INSN_LEN 2 /* mov $imm8, %al */
 
-/* What is connected to a name, whether or not there is such a marker. */
+/* The functions that are connected to a name. There may be no marker of that name yet. */
 struct marker {
     struct marker *next;
-    struct marker_hooks *hooks; /* what is called; NULL only while it comes or goes */
-    struct marker_hooks *other; /* if it changes: what will be called, then what was */
+    struct marker_hooks *hooks; /* NULL only while the first function is connected, or the
+                                 * last one is disconnected */
+    struct marker_hooks *other; /* if @changes: the new list, after step 2 the old */
     bool changes;
     char name[MARKER_NAME_MAX], format[2 * MARKER_NAME_MAX];
 };
@@ -50,11 +56,11 @@ static struct mutex lock = MUTEX_INIT(lock);
 static struct marker *markers;                    /* [lock] */
 static struct marker_part image, *parts = &image; /* [lock] */
 
-static const struct marker_hooks empty; /* of sites that are to be off, and may be on */
+static const struct marker_hooks empty; /* calls nothing, where a byte may still be 1 */
 
 static const uint8_t code[][INSN_LEN] = { { 0xb0, 0 }, { 0xb0, 1 } };
 
-/* ---- which there are ---- */
+/* ---- names and formats ---- */
 
 static struct marker *find(const char *name)
 {
@@ -70,7 +76,7 @@ static bool site_is_of(const struct marker_site *site, const struct marker *m)
     return strcmp(site->name, m->name) == 0 && strcmp(site->format, m->format) == 0;
 }
 
-/* format_fits - has no marker of that name another format? */
+/* format_fits - check that no marker or function of that name has another format. */
 static bool format_fits(const char *name, const char *format)
 {
     const struct marker *m = find(name);
@@ -87,7 +93,9 @@ static bool format_fits(const char *name, const char *format)
 
 /* ---- the bytes ---- */
 
-/* is_on - in the program's own bytes: a probe may have written over them. */
+/* is_on - is the byte of @insn 1? This looks at the program's own bytes: in the text a
+ * probe may have written over them.
+ */
 static bool is_on(const struct marker_insn *insn)
 {
     uint8_t bytes[INSN_LEN];
@@ -95,10 +103,11 @@ static bool is_on(const struct marker_insn *insn)
     return !recover_bytes(bytes, insn->insn, INSN_LEN) && bytes[1] == code[1][1];
 }
 
-/* collect - the instructions in @p whose byte is to change: on where a function is called, or
- * off where none is any more.
- * @out: NULL: only count
- * Locks: PLAT_PROBES held.
+/* collect - find the instructions in @p that must change. With @on these are instructions
+ * that are off at sites with functions; without @on, instructions that are on at sites
+ * with the empty list.
+ * @out: receives the changes; NULL: only count them
+ * Locks: PLAT_PROBES held.  Return: how many there are.
  */
 static size_t collect(const struct marker_part *p, bool on, struct xmc_change *out)
 {
@@ -136,7 +145,7 @@ static size_t collect_all(bool on, struct xmc_change *out)
     return count;
 }
 
-/* switch_all - step 4, in all of the text. */
+/* switch_all - do step 4 for the markers of all text. */
 static int switch_all(bool on)
 {
     struct probe_reject why;
@@ -171,7 +180,7 @@ static struct marker_hooks *hooks_make(size_t count)
     return h;
 }
 
-/* latest - the list that @m will have. */
+/* latest - return the list that @m will have after the changes that are planned. */
 static struct marker_hooks *latest(const struct marker *m)
 {
     return m->changes ? m->other : m->hooks;
@@ -201,8 +210,8 @@ static struct marker *marker_new(const char *name, const char *format)
     return m;
 }
 
-/* caller_may_switch - not from a handler, nor from a marker's function: both would wait for
- * themselves.
+/* caller_may_switch - refuse a caller that is a handler of a probe or a marker's
+ * function: such a caller would wait for its own end. Return: 0; -EDEADLK.
  */
 static int caller_may_switch(void)
 {
@@ -211,7 +220,9 @@ static int caller_may_switch(void)
     return marker_is_running() ? -EDEADLK : register_check_caller(&why);
 }
 
-/* plan - step 1: the latest list without @gone, and with @added. Either may be NULL. */
+/* plan - do step 1 for @m: make a copy of its latest list, without @gone and with @added.
+ * @gone or @added may be NULL. Return: 0; -ENOMEM.
+ */
 static int plan(struct marker *m, const struct marker_hook *gone,
                 const struct marker_hook *added)
 {
@@ -251,8 +262,10 @@ static int plan_to_add(const struct marker_wish *w)
     return m ? plan(m, NULL, &hook) : -ENOMEM;
 }
 
-/* plan_to_remove - without memory for a shorter list the place of @gone stays until the next
- * change, and does nothing: one store, and both functions take any argument.
+/* plan_to_remove - plan a list of @m without @gone. If there is no memory for this list,
+ * @gone stays in its list until the next change, but calls a function that does nothing.
+ * CPUs may be using the list; that is safe, because one store changes the function, and
+ * the function that does nothing takes any argument.
  */
 static void plan_to_remove(struct marker *m, struct marker_hook *gone)
 {
@@ -260,7 +273,7 @@ static void plan_to_remove(struct marker *m, struct marker_hook *gone)
         WRITE_ONCE(gone->fn, nothing);
 }
 
-/* ---- and carried out ---- */
+/* ---- carry out the plans ---- */
 
 static void hooks_publish(const struct marker *m)
 {
@@ -272,7 +285,9 @@ static void hooks_publish(const struct marker *m)
                 __atomic_store_n(&p->sites[i].hooks, hooks, __ATOMIC_RELEASE);
 }
 
-/* plans_exchange - step 2, or back. Return: were there lists before? */
+/* plans_exchange - do step 2: give the sites their new lists. A second call gives the old
+ * lists back. Return: true: there were lists before.
+ */
 static bool plans_exchange(void)
 {
     bool any = false;
@@ -290,7 +305,9 @@ static bool plans_exchange(void)
     return any;
 }
 
-/* plans_forget - what the lists were, or were to be. No CPU is in them. */
+/* plans_forget - free the lists that are not in use: the old ones, or the new ones if the
+ * change was not made. No CPU is in them. Names that have no functions are freed, too.
+ */
 static void plans_forget(void)
 {
     struct marker **link = &markers;
@@ -311,7 +328,7 @@ static void plans_forget(void)
     }
 }
 
-/* sites_are_off - those that call nothing. */
+/* sites_are_off - take the empty list away from all sites: their bytes are 0 now. */
 static void sites_are_off(void)
 {
     for (struct marker_part *p = parts; p; p = p->next)
@@ -320,7 +337,7 @@ static void sites_are_off(void)
                 p->sites[i].hooks = NULL;
 }
 
-/* plans_add - steps 2 to 5, of functions that are added. */
+/* plans_add - do steps 2 to 5 for functions that are connected. */
 static int plans_add(void)
 {
     bool any = plans_exchange();
@@ -334,7 +351,7 @@ static int plans_add(void)
     return err;
 }
 
-/* plans_remove - of functions that are removed. */
+/* plans_remove - do steps 2 to 5 for functions that are disconnected. */
 static void plans_remove(void)
 {
     plans_exchange();
@@ -381,7 +398,7 @@ int marker_disconnect_all(const struct marker_wish *wishes, size_t count)
         struct marker *m = find(wishes[i].name);
         struct marker_hook *hook = hook_find(m, wishes[i].fn, wishes[i].private);
 
-        if (hook) /* not twice in @wishes */
+        if (hook) /* NULL: @wishes has it twice, and it is removed already */
             plan_to_remove(m, hook);
     }
     if (!err)
@@ -402,7 +419,9 @@ int marker_disconnect(const char *name, marker_fn fn, void *private)
 
 /* ---- text comes and goes ---- */
 
-/* part_find_places - from the last to the first. */
+/* part_find_places - store in each site the address of its first instruction. The loop
+ * goes from the last instruction to the first, so the address of the first one stays.
+ */
 static void part_find_places(const struct marker_part *p)
 {
     for (size_t i = p->insn_count; i > 0; i--)
@@ -509,7 +528,7 @@ void marker_goes(struct marker_part *part)
         watch_went(part->sites, part->site_count);
 }
 
-/* ---- what there is to know ---- */
+/* ---- facts about markers ---- */
 
 static void facts_tell(const struct marker_part *p, const struct marker_site *site,
                        void (*fn)(const struct marker_facts *m, void *arg), void *arg)

@@ -1,4 +1,4 @@
-/* marker_command.c - the console's `marker`, and /sys/kernel/debug/markers. */
+/* marker_command.c - adds the console's `marker`, and /sys/kernel/debug/markers. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/console/shell.h"
@@ -12,7 +12,7 @@
 /* A marker that was switched on by hand: its calls are counted. */
 struct tally {
     struct tally *next;
-    uint64_t count; /* by any CPU */
+    uint64_t count; /* calls, on any CPU; atomic */
     char name[MARKER_NAME_MAX];
 };
 
@@ -169,7 +169,7 @@ static int show_count(struct shell *sh, const char *name)
 
 static const struct {
     const char *name;
-    int words; /* behind it */
+    int words; /* how many words follow it */
     int (*run)(struct shell *sh, const char *name);
 } verbs[] = {
     { "list", 0, list },

@@ -1,7 +1,8 @@
-/* static_key.c - NOPs become jumps, and jumps NOPs.
+/* static_key.c - switches static keys: makes jumps of NOPs, and NOPs of jumps.
  *
  * Each place is exchanged as a whole, five bytes at once (xmc_batch(): int3 first). A CPU
- * that comes by meanwhile takes the way of before or of afterwards, at each place by itself.
+ * that comes to a place during the change executes either the NOP or the jump. At two
+ * places of the same key it may execute a NOP and a jump.
  */
 #include "probes/marker/static_key.h"
 
@@ -20,11 +21,11 @@
 extern const struct static_key_insn static_keys_start[], static_keys_end[];
 
 static struct mutex lock = MUTEX_INIT(lock);
-static struct static_key_part *loaded; /* [lock] beside the image */
+static struct static_key_part *loaded; /* [lock] those of modules, without the image */
 
 /* The places that change, and the bytes that they get. */
 struct key_batch {
-    const struct static_key *key; /* NULL: those that are on */
+    const struct static_key *key; /* NULL: all keys that are on */
     bool on;
     size_t count;
     struct xmc_change *changes; /* NULL: only count */
@@ -33,7 +34,9 @@ struct key_batch {
 
 static const uint8_t nop[INSN_JMP32_LEN] = { 0x0f, 0x1f, 0x44, 0, 0 };
 
-/* jumps - in the program's own bytes: a probe may have written over them. */
+/* jumps - is @i a jump now? This looks at the program's own bytes: in the text a probe
+ * may have written over them.
+ */
 static bool jumps(const struct static_key_insn *i)
 {
     uint8_t bytes[INSN_JMP32_LEN];
@@ -65,7 +68,7 @@ static void add_places(struct key_batch *b, const struct static_key_insn *insns,
         add_place(b, &insns[i]);
 }
 
-/* add_all - of @only, or everywhere. */
+/* add_all - add the places of @only; NULL: the places of all text. */
 static void add_all(struct key_batch *b, const struct static_key_part *only)
 {
     b->count = 0;
@@ -162,8 +165,8 @@ int static_keys_come(struct static_key_part *part)
     return err;
 }
 
-/* With its jumps the planner of regions forgets where they have led. Without memory it does
- * not, and finds a place where nothing is.
+/* The jumps of @part become NOPs, so that the planner of regions forgets where these
+ * jumps led. If there is no memory for that, the planner keeps old targets.
  */
 void static_keys_go(struct static_key_part *part)
 {

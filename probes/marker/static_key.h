@@ -1,4 +1,4 @@
-/* static_key.h - static keys are switched: kernel/debug/static_key.h has what they are. */
+/* static_key.h - switches static keys. kernel/debug/static_key.h tells what a key is. */
 #pragma once
 
 #include "kernel/debug/static_key.h"
@@ -15,12 +15,12 @@
  */
 int static_key_switch(struct static_key *key, bool on);
 
-/* static_key_places - in how many places of all text @key is asked.
+/* static_key_places - count the places in all text where @key is asked.
  * Context: thread.
  */
 size_t static_key_places(const struct static_key *key);
 
-/* Where the keys of one text are asked. */
+/* The places in one text where static keys are asked. */
 struct static_key_part {
     struct static_key_part *next;
     const struct static_key_insn *insns;
@@ -30,7 +30,8 @@ struct static_key_part {
 /* static_keys_come - new text has been loaded, and no CPU executes it yet: at each place
  * where it asks a key that is on, write the jump. @part must exist until
  * static_keys_go().
- * static_keys_go - the text is about to be unloaded, and no thread is in it.
+ * static_keys_go - the text is about to be unloaded, and no thread is in it: make NOPs of
+ * its jumps, and forget @part.
  * Context, Locks: as static_key_switch().
  * Return: 0; -ENOMEM; the errno of a refusal by xmc_batch().
  */

@@ -1,4 +1,4 @@
-/* port.h - what connects the probe engine with the rest of the kernel. */
+/* port.h - connects the probe engine with the rest of the kernel. */
 #pragma once
 
 #include <stdbool.h>
@@ -30,7 +30,7 @@ int port_text_init(void);
 void port_shadow_init(void);
 
 /* port_detour_cell - a CPU is at @ip, in code that the detours call, with stack pointer
- * @sp: at which address of its cell will it go on? Context: any.
+ * @sp: find the address in the detour's cell at which the CPU will go on. Context: any.
  * Return: that address; @ip itself when the stack cannot be read.
  */
 uintptr_t port_detour_cell(uintptr_t ip, uintptr_t sp);
@@ -58,9 +58,9 @@ struct plat_targets;
 int port_module_init(void);
 void port_module_targets(uintptr_t addr, struct plat_targets *out);
 
-/* probes_add_commands - the console's `probe`. Return: as shell_add_command(). */
+/* probes_add_commands - add the console's `probe`. Return: as shell_add_command(). */
 int probes_add_commands(void);
-/* probes_add_files - below /sys/kernel/debug/kprobes and /proc/sys/debug.
+/* probes_add_files - add the files below /sys/kernel/debug/kprobes and /proc/sys/debug.
  * Return: as vfs_add_tree().
  */
 int probes_add_files(void);
@@ -74,14 +74,14 @@ void probes_add_listed(const char *list);
 /* port_unprobe_at_panic - let a panic restore all text, and say so. Context: boot. */
 void port_unprobe_at_panic(void);
 
-/* port_choose_jump - the boot argument kprobes-jump=@word, with the words that the file
- * accepts.
+/* port_choose_jump - do what the boot argument kprobes-jump=@word asks for. The words are
+ * those that the file /proc/sys/debug/kprobes-jump accepts.
  * Return: 0; -EINVAL.
  */
 int port_choose_jump(const char *word);
 
-/* film_add_command - the console's `film`. Return: as shell_add_command(). */
+/* film_add_command - add the console's `film`. Return: as shell_add_command(). */
 int film_add_command(void);
 
-/* probes_add_bench - the console's `bench`. Return: as shell_add_command(). */
+/* probes_add_bench - add the console's `bench`. Return: as shell_add_command(). */
 int probes_add_bench(void);

@@ -1,4 +1,4 @@
-/* port_detour.c - platform.h's part about jumps: the code in detour.asm. */
+/* port_detour.c - the part of platform_jump.h about the code in detour.asm. */
 #include "kernel/cpu/percpu.h"
 #include "probes/core/life.h"
 #include "probes/jump/platform_jump.h"
@@ -47,15 +47,17 @@ bool plat_is_detour(uintptr_t addr)
 }
 NOKPROBE(plat_is_detour);
 
-/* How many words the stack pointer is below word 0, at each instruction of a routine. At
- * the first and at the last instruction it is 0. Between them it is `words`. Routines that
- * push the flags have two exceptions near their start: see words_below().
+/* Tells, for each routine of detour.asm, how many words the stack pointer is below the
+ * word that the routine was called with: the address in the cell where the CPU goes on.
+ * At the first and at the last instruction of the routine the distance is 0. Between them
+ * it is `words`. Routines that push the flags have two exceptions near their start: see
+ * words_below().
  */
 extern const struct detour_code {
     uintptr_t start, pushf, pushed, ret;
     size_t words;
 } detour_codes[], detour_codes_end[];
-/* The addresses of instructions at which one more word is on the stack; they pop it. */
+/* The addresses of `pop` instructions at which one more word is on the stack. */
 extern const uintptr_t detour_pops[], detour_pops_end[];
 
 static size_t words_below(const struct detour_code *code, uintptr_t ip)
@@ -69,8 +71,8 @@ static size_t words_below(const struct detour_code *code, uintptr_t ip)
     return ip <= code->pushed ? code->words - flags : code->words;
 }
 
-/* code_at - the routine that @ip is in: the last one that starts at or before @ip. The
- * table is not sorted.
+/* code_at - find the routine that @ip is in: the last one that starts at or before @ip.
+ * The table is not sorted.
  */
 static const struct detour_code *code_at(uintptr_t ip)
 {

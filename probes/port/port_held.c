@@ -1,4 +1,4 @@
-/* port_held.c - the engine's locks, and its reserve of memory: some blocks, and one page
+/* port_held.c - has the engine's locks, and its reserve of memory: blocks, and one page
  * for code.
  *
  * Only one CPU takes blocks, while the machine is held. But any CPU may give blocks back,

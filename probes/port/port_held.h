@@ -6,8 +6,7 @@
  * while the machine is held:
  *
  *   locks     are not taken. The machine can be held only if the engine's locks are free,
- *   and
- *             then no other CPU runs.
+ *             and no other CPU runs meanwhile.
  *   memory    comes from a reserve, and so does a page for cells.
  *   text      is written at once: each other CPU serialises before it goes on.
  *   jumps     are not made and not planned again. Jumps that read a changed byte become
@@ -29,10 +28,10 @@ void port_unhold(void);
 /* port_can_hold - would port_hold() return true now? Context: any. */
 bool port_can_hold(void);
 
-/* port_is_held - Context: any. */
+/* port_is_held - is the machine held? Context: any. */
 bool port_is_held(void);
 
-/* port_held_refill - fill the reserve again, free the memory that waits for it (see below),
+/* port_held_refill - fill the reserve, free the memory that waits for it (see below),
  * and let the optimizer look at the sites.
  * Context: thread.
  */

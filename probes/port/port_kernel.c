@@ -166,7 +166,7 @@ bool plat_is_engine(uintptr_t addr)
     return addr >= (uintptr_t)probes_text_start && addr < (uintptr_t)probes_text_end;
 }
 
-/* take_marks - what the image says of itself. */
+/* take_marks - add the image's own marks (NOKPROBE) to the blacklist. */
 static INIT int take_marks(void)
 {
     const struct nokprobe_marks marks = {

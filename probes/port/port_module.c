@@ -35,6 +35,7 @@
 
 #define BASE UINT64_C(0xffffffff00000000) /* of targets: all text is above it */
 
+/* What this file keeps about one module, or about the text that is freed after boot. */
 struct guest {
     struct guest *next;
     struct text_part part;
@@ -43,7 +44,7 @@ struct guest {
     uint32_t *targets;
     struct plat_opaque *opaque;
     struct nokprobe_range *ranges;
-    size_t target_count, opaque_count; /* 0: they are in the image's table */
+    size_t target_count, opaque_count; /* 0: not known, or in the image's table */
 };
 
 static struct guest *guests; /* [PLAT_PROBES] */
@@ -84,7 +85,7 @@ static bool is_indirect_jump(const struct insn *insn)
     return insn->kind == INSN_JMP_REG || insn->kind == INSN_JMP_MEM;
 }
 
-/* is_taken_inside - does code take an address inside [start, end), which is not @start? */
+/* is_taken_inside - does code take an address in [@start, @end) other than @start? */
 static bool is_taken_inside(const struct module_facts *m, uintptr_t start, uintptr_t end)
 {
     for (size_t i = 0; i < m->taken_count; i++)
@@ -218,9 +219,9 @@ static bool is_marked(const struct module_facts *m, uintptr_t addr)
     return false;
 }
 
-/* check_closed - check that a marked function calls only marked functions. Otherwise a
- * probe could be hit while the marked function runs. For the image
- * tests/lint/check_nokprobe checks this.
+/* check_closed - check that the function in [@start, @end), which is marked NOKPROBE,
+ * calls only functions that are marked, too. Otherwise a probe could be hit while the
+ * function runs. For the image tests/lint/check_nokprobe checks this.
  */
 static int check_closed(const struct module_facts *m, uintptr_t start, uintptr_t end,
                         char *why)
@@ -409,7 +410,9 @@ static int keys_come(struct guest *g, const struct module_facts *m, char *why)
     return err;
 }
 
-/* switches_come - what is on, is on in its text before its constructors run. */
+/* switches_come - the module's constructors have not run yet: switch on the static keys
+ * and markers in its text that must be on.
+ */
 static int switches_come(struct guest *g, const struct module_facts *m, char *why)
 {
     int err = keys_come(g, m, why);
@@ -465,8 +468,9 @@ static void collect_own(struct site *site, void *arg)
             own->ps[own->count++] = p;
 }
 
-/* collect_all_own - Most modules take their probes out themselves. So all probes are looked
- * at only if the engine knows that there are some. Return: how many were found.
+/* collect_all_own - find probes of the module that are still registered, at most PORTION.
+ * Most modules take their probes out themselves, so this function searches only if
+ * own_count is not 0. Return: how many were found.
  */
 static size_t collect_all_own(struct own *own)
 {

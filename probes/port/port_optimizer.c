@@ -26,7 +26,7 @@ static int optimizer(void *unused UNUSED)
 {
     while (!wait_event_until(&work, READ_ONCE(wanted), WAIT_FOREVER)) {
         thread_sleep_ns(DELAY_NS);
-        WRITE_ONCE(wanted, false); /* before the pass: a later request wants another */
+        WRITE_ONCE(wanted, false); /* first: a request during the pass is kept */
         optimize_run();
     }
     return 0;

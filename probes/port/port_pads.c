@@ -1,4 +1,4 @@
-/* port_pads.c - platform.h's part about landing pads: pages of the reserved range. */
+/* port_pads.c - the part of platform_jump.h about landing pads: maps their pages. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/debug/panic.h"
@@ -12,14 +12,14 @@ void plat_pad_range(struct plat_pad_range *out)
 {
     *out = (struct plat_pad_range){
         .start = REACH_START,
-        .end = ARENA_LOW_START + 2 * GiB, /* from here on a jump no longer reaches it */
+        .end = ARENA_LOW_START + 2 * GiB, /* from there .hole_start is out of reach */
         .hole_start = ARENA_LOW_START,
         .hole_end = arena_high_start() + ARENA_LEN,
     };
 }
 NOKPROBE(plat_pad_range);
 
-/* The address of the frame is its id; it is not 0, the address of the first frame of RAM. */
+/* The id of a frame is its address. It is not 0: frame_alloc() never returns frame 0. */
 int plat_pad_frame_new(uint64_t *id, const uint8_t *content)
 {
     uint64_t phys = frame_alloc();

@@ -1,5 +1,5 @@
-/* port_shadow.c - platform.h's part about stacks: each thread has a shadow in thread.probe,
- * each CPU one for its NMI stack.
+/* port_shadow.c - the part of platform_returns.h about stacks: makes the shadows. Each
+ * thread has its shadow in thread.probe; each CPU has a shadow for its NMI stack.
  *
  * There are no shadows until the first return probe is registered. From then on a new
  * thread gets its shadow when it is created. Interrupts run on the stack of the thread that
@@ -20,7 +20,7 @@
 extern const uintptr_t noretprobe_start[], noretprobe_end[];
 
 static struct mutex giving =
-    MUTEX_INIT(giving);          /* thread.probe, and its data, are made */
+    MUTEX_INIT(giving);          /* held while a thread.probe or its data is made */
 static bool wanted, data_wanted; /* PLAT_PROBES to write */
 
 /* ---- for hits and backtraces ---- */
@@ -43,7 +43,7 @@ bool plat_switches_stack(uintptr_t addr)
     return module_is_noretprobe(addr);
 }
 
-/* ---- shadows are made ---- */
+/* ---- make shadows ---- */
 
 static int give_locked(struct thread *t)
 {
@@ -89,8 +89,8 @@ static int give_cpu(unsigned id)
     return data_wanted ? shadow_add_data(s) : 0;
 }
 
-/* Each CPU keeps a pointer to the shadow of its current thread. It may have read it before
- * the shadow was made, so it reads it again.
+/* Each CPU keeps a pointer to the shadow of its current thread. The CPU may have read the
+ * pointer before the shadow was made, so this function reads it again.
  */
 static void look_again(void *unused)
 {

@@ -26,7 +26,9 @@ static struct plat_symbol symbol_from(const struct ksym *sym)
     return (struct plat_symbol){ sym->start, sym->size, sym->name, sym->module };
 }
 
-/* find_nth - the @nth function of the name @name; 1 is the first. 0: the only one. */
+/* find_nth - find the @nth function with the name @name.
+ * @nth: 1: the first one; 0: there must be only one
+ */
 static int find_nth(const char *name, uint64_t nth, struct plat_symbol *out)
 {
     struct ksym sym, found = { 0 };
@@ -35,7 +37,7 @@ static int find_nth(const char *name, uint64_t nth, struct plat_symbol *out)
 
     while (ksyms_next(name, &iter, &sym)) {
         if (sym.module && found.name && !found.module)
-            break; /* functions of the image go before those of modules */
+            break; /* it was found in the image: modules are not searched */
         if (is_function(&sym) && (++seen == nth || !nth))
             found = sym;
     }
@@ -72,7 +74,7 @@ int plat_symbol_at(uintptr_t addr, struct plat_symbol *out)
     return 0;
 }
 
-/* Made by probes/region/gen_targets.py: low halves of addresses. */
+/* Tables by probes/region/gen_targets.py, with the low 32 bits of addresses. */
 extern const uint32_t targets_table[], targets_total, targets_opaque_total;
 extern const struct plat_opaque targets_opaque_table[];
 

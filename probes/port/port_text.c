@@ -1,26 +1,35 @@
-/* port_text.c - platform.h's part about text: how it is changed under CPUs that execute it.
+/* port_text.c - the part of platform.h about text: writes text while CPUs execute it.
  *
- * An emulator needs more steps than a processor. QEMU does not execute the code itself, but
- * translations of it. When text is written, QEMU first drops the translations of these
- * bytes, and then stores the new bytes. A CPU that translates the code between the two, or
- * has begun before, makes a translation of the old bytes, and this translation stays in
- * use. Then the CPU would never see the new breakpoint, or would run into a removed one
- * again and again. So text is written like this:
+ * The int3-first protocol in probes/core/text_poke.c decides in which order the bytes
+ * change. It calls plat_text_write() and then plat_sync_cores() for each of its steps. A
+ * processor and an emulator both need that protocol (docs/text-poke.md). This file makes
+ * one of its steps work. For that an emulator needs more than a processor: QEMU does not
+ * execute the code itself, but translations of it. When text is written, QEMU first drops
+ * the translations of these bytes, and then stores the new bytes. A CPU that translates
+ * the code between the two, or has begun before, makes a translation of the old bytes,
+ * and this translation stays in use. Then the CPU would never see the new breakpoint, or
+ * would run into a removed one again and again. So text is written like this:
  *
  *   1. plat_text_write() writes the bytes.
- *   2. plat_sync_cores() interrupts every CPU, and then writes the same bytes once more. A
- *      translation that was under way is finished when its CPU is interrupted, so the
- *      second write drops it. Later translations are made from the new bytes.
- *   3. plat_sync_cores() interrupts every CPU again. After that no CPU executes a
- *      translation that was dropped.
+ *   2. plat_sync_cores() interrupts every CPU, which executes a serialising instruction.
+ *      Then it writes the same bytes once more. A translation that was under way is
+ *      finished when its CPU is interrupted, so the second write drops this translation.
+ *      Later translations are made from the new bytes.
+ *   3. The same call of plat_sync_cores() interrupts every CPU once more. After that no
+ *      CPU executes a translation that was dropped.
  *
- * Between a write and its synchronisation each NMI begins with a serialising instruction:
- * an NMI may come to a CPU that otherwise executes none of this text, and to the CPU that
- * writes.
+ * A processor needs step 1 and the first interrupt of step 2. The second write and the
+ * second interrupt do no harm there.
  *
- * A real processor needs step 1 only; the other steps do no harm there. Copies in slots
- * need step 1 only, because no CPU executes them while they are written. The exception is
- * plat_text_store().
+ * From step 1 until plat_sync_cores() is done, each NMI begins with a serialising
+ * instruction. An NMI handler may execute the text that is being changed, on a CPU that
+ * has not serialised for a long time, or on the CPU that writes. The instruction makes
+ * the CPU forget bytes that it fetched before. The protocol is safe without it, too
+ * (docs/model.md).
+ *
+ * The memory of copies is not text: it is written only once, because no CPU executes a
+ * copy while it is written. But CPUs may be executing the memory that plat_text_store()
+ * writes, so this memory is written a second time as well.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -86,7 +95,7 @@ static void write_again(uintptr_t addr, uintptr_t end)
     }
 }
 
-/* The count shows, for each phase, that every CPU has synchronised. */
+/* sync_core - serialise, and count it: the engine checks that every CPU has done so. */
 static void sync_core(void *unused)
 {
     uint32_t out[4];
@@ -108,8 +117,8 @@ static void sync_halted(unsigned cpu, void *unused)
     WRITE_ONCE(percpu_of(cpu)->sync_cycles, 0);
 }
 
-/* With the machine stopped no CPU takes interrupts, but the stopped CPUs wait for calls of
- * stop_machine_call_all().
+/* While the machine is stopped, no CPU takes interrupts, but the stopped CPUs wait for
+ * calls of stop_machine_call_all().
  */
 static void sync_all(void)
 {
@@ -131,8 +140,8 @@ static void write_all_again(void)
 
 /* ---- 1 ---- */
 
-/* note_range - remember the range for the second write. If there is no room, the ranges
- * that are remembered are written a second time now.
+/* note_range - remember a range of text for its second write. If there is no room, all
+ * ranges that are remembered are written a second time now.
  */
 static void note_range(uintptr_t addr, uintptr_t end)
 {

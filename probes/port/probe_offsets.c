@@ -1,5 +1,5 @@
 /* probe_offsets.c - offsets in the engine's structures, for NASM; kernel/cpu/asm_offsets.c
- * has those of the kernel. Offsets that begin with CPU_ and HIT_ are counted from GS.
+ * has those of the kernel. Offsets that begin with CPU_ and HIT_ are relative to GS.
  */
 #include "kernel/cpu/percpu.h"
 #include "probes/jump/jump_site.h"

@@ -1,6 +1,6 @@
 /* report.c - tells the rest of the kernel of hits: backtraces show original addresses in
- * place of those in copies, panic reports show which handlers were running, and the log has
- * the handlers that were given up.
+ * place of addresses in copies, panic reports show which handlers were running, and the
+ * log has the handlers that were given up.
  *
  * A hit cannot write to the log, because the interrupted code may hold the log's lock. So
  * the hit sends an interrupt to its own CPU. The CPU takes it when interrupts are on again,
@@ -39,7 +39,7 @@ static struct left {
         const char *what;
         uintptr_t probe, taken_at;
     } locks[LEFT_MAX];
-} left[MAX_CPUS]; /* locks that are still to be logged */
+} left[MAX_CPUS]; /* locks that are not logged yet */
 
 /* ---- backtraces ---- */
 
@@ -67,8 +67,8 @@ static uintptr_t return_address(uintptr_t ip, uintptr_t sp)
 }
 
 /* is_about_to_call - is @ip the call in the cell of a return probe's detour? There the
- * return address is removed from the stack, and no other is pushed yet: rsp is as behind
- * the return.
+ * function's return address is removed from the stack, and no other one is pushed yet:
+ * rsp is as it will be after the function's return.
  */
 static bool is_about_to_call(uintptr_t ip)
 {

@@ -1,8 +1,8 @@
-/* unprobe.c - the boot argument panic=unprobe: at a panic all text becomes what it was
- * without probes, so that a tool that reads the memory afterwards sees the program's text.
+/* unprobe.c - the boot argument panic=unprobe: at a panic, restores all text as it would
+ * be without probes. A tool that reads the memory afterwards sees the program's text.
  *
- * All other CPUs stand still, or did not stop; no lock is taken. Text is compared line by
- * line with what recover_bytes() says it would be, and only what differs is written.
+ * All other CPUs stand still, or could not be stopped; no lock is taken. Each line of
+ * text is compared with its original bytes (recover_bytes()), and written if it differs.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/debug/panic.h"
@@ -33,7 +33,7 @@ static size_t restore_line(uintptr_t line)
 
 static size_t bytes, lines, other;
 
-/* restore - text begins at the beginning of a page, and fills pages. */
+/* restore - restore the text in [@start, @end): whole pages, and so whole lines. */
 static void restore(uintptr_t start, uintptr_t end)
 {
     for (uintptr_t line = start; line < end; line += PLAT_LINE_LEN) {

@@ -1,4 +1,4 @@
-/* entry.c - stage 1 of jprobes and return probes: is the place the entry of a function? */
+/* entry.c - stage 1 of jprobes and return probes: checks that a function begins there. */
 #include "probes/returns/entry.h"
 
 #include "probes/core/life.h"

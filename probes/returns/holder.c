@@ -1,8 +1,7 @@
-/* holder.c - holders: the engine's memory that shadow entries point at, and when it is
- * freed.
+/* holder.c - makes and frees holders: memory of the engine that shadow entries point at.
  *
- * The caller may free a kretprobe as soon as it is unregistered. But functions whose calls
- * it has seen may still be running then, and may never return. So the shadow entries of
+ * The caller may free a kretprobe as soon as it is unregistered. But some calls that it
+ * has seen may still be running then, and may never return. So the shadow entries of
  * these calls do not point at the kretprobe. They point at its holder, which the engine
  * owns. The engine does not count the entries of a holder. Instead, each registration and
  * each unregistration looks at all shadow stacks. It frees a holder that was retired before

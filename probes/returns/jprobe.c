@@ -1,9 +1,9 @@
-/* jprobe.c - a handler with the probed function's own signature.
+/* jprobe.c - jprobes: calls a handler that has the probed function's own signature.
  *
  * An ordinary pre-handler, jprobe_entry(), calls the jprobe's handler inside the hit. It
  * loads the argument registers from the image, and copies arguments from the program's
- * stack to the handler's stack. A function may change its own arguments on the stack; the
- * handler then changes only the copy. The handler ends with jprobe_return(), which may be
+ * stack to the handler's stack. The handler may change its arguments on the stack; it
+ * then changes only the copy. The handler ends with jprobe_return(), which may be
  * called from any depth of calls, and drops the stack frames of all these calls. A plain
  * return from the handler has the same effect.
  */
@@ -18,7 +18,7 @@
 
 /* ---- the call ---- */
 
-/* stack_words - how many words above the return address at @sp can be read, up to
+/* stack_words - count the words above the return address at @sp that can be read, up to
  * JPROBE_STACK_LEN bytes.
  */
 static size_t stack_words(uintptr_t sp)
@@ -62,7 +62,7 @@ static int check_jprobe(struct jprobe *jp, uintptr_t *addr, struct probe_reject 
     return entry_resolve(&jp->kp, addr, why);
 }
 
-/* check_all - check each of @jps, and that no two are at one address.
+/* check_all - check each of @jps, and that no two of them are at the same address.
  * @addrs: receives the address of each
  */
 static int check_all(struct jprobe **jps, uintptr_t *addrs, size_t count,
@@ -95,7 +95,7 @@ static int register_with(struct jprobe **jps, struct kprobe **ps, uintptr_t *add
     }
     err = register_kprobes_why(ps, count, why);
     for (size_t i = 0; err && i < count; i++)
-        if (!ps[i]->site) /* else it was a registered jprobe before, and stays one */
+        if (!ps[i]->site) /* a jprobe that was registered before this call stays one */
             ps[i]->kind = KPROBE_KIND_PROBE;
     return err;
 }

@@ -70,7 +70,9 @@ NOKPROBE_INLINE struct shadow *shadow_of(const struct probe_cpu *cpu)
 
 /* ---- at the entry ---- */
 
-/* group_has - has the latest group, if it is that of @below, an entry of @h already? */
+/* group_has - check whether the latest group belongs to the slot at @below, and has an
+ * entry of @h already.
+ */
 static bool group_has(const struct shadow *s, uint32_t below,
                       const struct kretprobe_holder *h)
 {
@@ -98,7 +100,7 @@ static enum kretprobe_miss extras_claim(struct shadow *s, struct kretprobe_holde
     return KRETPROBE_MISS_CAUSES;
 }
 
-/* instance_data - the data of the latest entry, whose holder is @h. */
+/* instance_data - return the data of the latest entry, which has the holder @h. */
 NOKPROBE_INLINE struct kretprobe_instance *instance_data(struct shadow *s,
                                                          const struct kretprobe_holder *h)
 {
@@ -131,7 +133,7 @@ NOKPROBE_INLINE enum kretprobe_miss push_entry(struct shadow *s, uint32_t below,
     return KRETPROBE_MISS_CAUSES;
 }
 
-/* wanted - call the entry_handler. Return: does it want the return to be seen? */
+/* wanted - call the entry_handler. Return: true: the handler must run at the return. */
 static bool wanted(struct kretprobe *rp, struct shadow *s, uintptr_t ret,
                    struct pt_regs *regs)
 {
@@ -144,10 +146,10 @@ static bool wanted(struct kretprobe *rp, struct shadow *s, uintptr_t ret,
     return rp->entry_handler(ri, regs) == 0;
 }
 
-/* real_return - the real return address of a call that has @ret in its slot, @below bytes
- * below the top of the stack. It drops the stale entries, so an entry for the call can be
- * made.
- * Return: 0: no entry must be made; the reason has been counted.
+/* real_return - find the real return address of a call that has @ret in its slot, @below
+ * bytes below the top of the stack. Also drop the stale entries, so that an entry for the
+ * call can be made.
+ * Return: the address; 0: no entry must be made; the reason has been counted.
  */
 static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t below,
                              uintptr_t ret)
@@ -167,7 +169,8 @@ static uintptr_t real_return(struct kretprobe *rp, struct shadow *s, uint32_t be
     return 0;
 }
 
-/* follow_call - let the call whose return address is at @slot return to the trampoline. */
+/* follow_call - let the call with the return address at @slot return to the trampoline.
+ */
 NOKPROBE_INLINE void follow_call(struct kretprobe *rp, struct shadow *s, uintptr_t *slot,
                                  struct pt_regs *regs)
 {
@@ -313,7 +316,7 @@ void kretprobe_return_stepped(struct pt_regs *regs, struct probe_cpu *cpu)
 NOKPROBE(kretprobe_return_stepped);
 
 /* kretprobe_given_up() has dropped the entries of the calls that the handler had made. So
- * the latest entry is that of the instance whose handler was given up. `below` is taken
+ * the latest entry is that of the instance for which the handler ran. `below` is taken
  * from that entry and not computed from regs->sp, because the handler may have changed
  * regs->sp.
  */
@@ -338,10 +341,11 @@ void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp)
         shadow_unwind(s, (uint32_t)(s->top - sp));
 }
 
-/* While an entry_handler runs, its call has a shadow entry, but its return address is not
- * exchanged yet. If the handler is given up, it never will be: the entry must be dropped.
- * But the latest entry may also belong to an outer call of the same function. The slot
- * tells the two apart: the slot of the outer call holds a return point.
+/* While an entry_handler runs, its call has a shadow entry, but the return address of the
+ * call is not exchanged yet. If the handler is given up, the address will never be
+ * exchanged, so the entry must be dropped. But the latest entry may also belong to an
+ * outer call of the same function. The slot tells the two apart: the slot of the outer
+ * call holds the trampoline or a return point.
  */
 void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,
                         uintptr_t sp)

@@ -6,15 +6,17 @@
 #include "probes/core/life.h"
 #include "probes/returns/returns.h"
 
-/* kretprobe_entry - the pre-handler at the entry of a function whose returns are probed. */
+/* kretprobe_entry - handle a hit at the entry of a function that has a return probe. This
+ * is the pre-handler of all return probes.
+ */
 int kretprobe_entry(struct kprobe *p, struct pt_regs *regs);
-/* kretprobe_without_image - the holder of the probe at @site, if the detour of @site can
- * follow the call without an image: the site has one probe only, a return probe without
- * entry_handler, data, limit and flags, and so it is enabled. Otherwise NULL.
- * Locks: PLAT_PROBES held.
+/* kretprobe_without_image - find out whether the detour of @site can follow a call
+ * without an image. It can if the site has only one probe, and this is a return probe
+ * without entry_handler, data, limit and flags (so it is enabled).
+ * Locks: PLAT_PROBES held.  Return: the holder of that probe; NULL: an image is needed.
  */
 struct kretprobe_holder *kretprobe_without_image(const struct site *site);
-/* kretprobe_return - a function whose return is probed has returned to the trampoline: call
+/* kretprobe_return - a function with a return probe has returned to the trampoline: call
  * the handlers, and set regs->ip to the real return address.
  * @regs: the image at the return; its ip is not filled in yet
  * @cpu:  as for kprobe_int3_handler()
@@ -41,8 +43,8 @@ void kretprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);
 void kretprobe_unwind(const struct probe_cpu *cpu, uintptr_t sp);
 void kretprobe_given_up(const struct probe_cpu *cpu, const struct probe_hit *hit,
                         uintptr_t sp);
-/* kretprobe_find_ret_above - of the probed functions that have their return address at @sp
- * or above it, on a stack that a CPU runs on: the real return address of the innermost one.
- * Return: 0: there is no such function. Context: any.
+/* kretprobe_find_ret_above - find the innermost probed function that has its return
+ * address at @sp or above it, on a stack that a CPU runs on.
+ * Return: its real return address; 0: there is no such function. Context: any.
  */
 uintptr_t kretprobe_find_ret_above(uintptr_t sp);

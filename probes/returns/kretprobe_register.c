@@ -29,8 +29,8 @@ static int check_kretprobe(const struct kretprobe *rp, struct probe_reject *why)
 
 /* ---- register ---- */
 
-/* Locks: preparing and registering each take PLAT_PROBES for themselves. It may be released
- * in between, because no hit uses the holders before the kprobes are registered.
+/* Locks: preparing and registering each take PLAT_PROBES for themselves. The lock may be
+ * released in between, because no hit uses the holders before the kprobes are registered.
  */
 static void holders_free(struct kretprobe **rps, size_t count)
 {
@@ -89,7 +89,7 @@ static int prepare_locked(struct kretprobe **rps, size_t count, struct probe_rej
     return err;
 }
 
-/* kprobes_of - an array of the kprobes of @rps, for the caller to free. Return: NULL
+/* kprobes_of - make an array of the kprobes of @rps. The caller frees it. Return: NULL
  * without memory.
  */
 static struct kprobe **kprobes_of(struct kretprobe **rps, size_t count)

@@ -5,7 +5,7 @@
 ; instructions a backtrace can find the real return address.
 ;
 ;   1. An image of all registers is built on the stack. It ends at the address that rsp has
-;      behind the function's `ret`; regs.ss is the word where the function's return address
+;      after the function's `ret`; regs.ss is the word where the function's return address
 ;      was. Preemption goes off: the handlers stay on this CPU, and unregister_kretprobe()
 ;      waits for threads that are here.
 ;   2. Before this point the real return address is in the shadow. From here on it is in the

@@ -30,15 +30,16 @@ void plat_shadow_for_each(void (*fn)(struct shadow *shadow, void *arg), void *ar
  */
 const struct shadow *plat_shadow_running(unsigned cpu, bool nmi);
 /* plat_switches_stack - does the function at @addr return on another stack, or in another
- * thread, than it was called? Context: any.
+ * thread, than the one where it was called? Context: any.
  */
 bool plat_switches_stack(uintptr_t addr);
 
 /* ---- jprobes ---- */
 
-/* plat_jprobe_call - call @fn with the arguments of the function whose entry @regs
- * describes: with its argument registers, and with a copy of the @words words above its
- * return address on the stack. The stack of @fn has the same alignment.
+/* plat_jprobe_call - call @fn with the arguments of another function. @regs is the image
+ * at the entry of that function. @fn gets its argument registers, and a copy of the
+ * @words words above its return address on the stack. The stack of @fn has the same
+ * alignment.
  * @save_sp: receives the argument for plat_jprobe_leave()
  * plat_jprobe_leave - end @fn at any depth of its calls: let plat_jprobe_call() return now.
  * Context: trap.

@@ -5,8 +5,8 @@
 
 struct kretprobe_holder;
 
-/* kprobe_kind - 'r' if @p is part of a return probe, 'j' if it is part of a jprobe,
- * otherwise 'k'. Context: any.
+/* kprobe_kind - tell the kind of @p: 'r' if @p is part of a return probe, 'j' if it is
+ * part of a jprobe, otherwise 'k'. Context: any.
  */
 char kprobe_kind(const struct kprobe *p);
 
@@ -20,7 +20,7 @@ char kprobe_kind(const struct kprobe *p);
  * calls. The rules for a pre-handler apply to it.
  */
 struct jprobe {
-    struct kprobe kp; /* where, flags, fault_handler */
+    struct kprobe kp; /* the caller sets the place, flags, fault_handler */
     void *entry;      /* the handler */
 };
 
@@ -29,13 +29,16 @@ struct jprobe {
 /* jprobe_return - end the handler of a jprobe. A call from any other code is a bug. */
 _Noreturn void jprobe_return(void);
 
-/* register_jprobes_why - as register_kprobes_why(), at the entries of functions. An entry
- * can have one jprobe, and other probes beside it.
+/* register_jprobes_why - register @count jprobes, as register_kprobes_why() registers
+ * kprobes. Each place must be the entry of a function. An entry can have only one jprobe,
+ * and any number of other probes.
  * Return: 0; -EINVAL not an entry, or no handler; -EEXIST the entry has a jprobe already;
  *         else as register_kprobes_why().
  */
 int register_jprobes_why(struct jprobe **jps, size_t count, struct probe_reject *why);
-/* unregister_jprobes - as unregister_kprobes(), and -ENOMEM. */
+/* unregister_jprobes - unregister @count jprobes, as unregister_kprobes() does.
+ * Return: as unregister_kprobes(), and -ENOMEM.
+ */
 int unregister_jprobes(struct jprobe **jps, size_t count);
 
 static inline int register_jprobes(struct jprobe **jps, size_t count)
@@ -71,7 +74,7 @@ static inline int disable_jprobe(struct jprobe *jp)
 /* ---- return probes ---- */
 
 /* A kretprobe is armed at the entry of a function. Its entry_handler runs at the entry. Its
- * handler runs each time the function returns; it does not matter at which `ret`. At the
+ * handler runs each time the function returns, by any of its `ret` instructions. At the
  * entry the engine exchanges the return address, and keeps the real one in a shadow stack.
  * Each stack has its shadow, with one entry for every 16 bytes of the stack. So a deep
  * recursion cannot fill the shadow, and neither can a large number of threads that sleep in
@@ -79,8 +82,8 @@ static inline int disable_jprobe(struct jprobe *jp)
  *
  * A function may end with a jump to another function (a tail call). It returns when the
  * other function returns. If both are probed, the handler of the other, inner one runs
- * first. If a chain of such jumps comes to the same function again, before any of them has
- * returned, no second instance is made: the jump is counted as coalesced. A function that
+ * first. If a chain of such jumps leads back to a function that has an instance in this
+ * chain, no second instance is made: the jump is counted as coalesced. A function that
  * is left in another way (by a longjmp, or by the end of its thread) never returns. The
  * engine drops its instance, and counts it as dropped.
  *
@@ -96,7 +99,7 @@ struct kretprobe_instance {
 /* The type of entry_handler and handler.
  * entry_handler: @regs is as for a pre-handler. A non-zero return value means that this
  * call is not followed: handler will not run for it.
- * handler: @regs is the image behind the `ret`; its ip is the real return address. The
+ * handler: @regs is the image after the `ret`; its ip is the real return address. The
  * return value is ignored.
  * The program goes on with @regs as the handler leaves it. The rules are those of a
  * kprobe's handler, with one exception: while handler runs, interrupts are on or off as the
@@ -106,17 +109,18 @@ typedef int (*kretprobe_handler_t)(struct kretprobe_instance *ri, struct pt_regs
 
 /* Why a call was not followed to its return. Each such call is counted under one cause. */
 enum kretprobe_miss {
-    KRETPROBE_MISS_STACK,     /* not on the stack of the thread, or that has no shadow */
-    KRETPROBE_MISS_FULL,      /* the shadow stack is full */
-    KRETPROBE_MISS_FAR,       /* the return address is not near kernel text */
-    KRETPROBE_MISS_DATA,      /* no room for data_size bytes */
+    KRETPROBE_MISS_STACK, /* the return address is not on the thread's or the NMI's stack,
+                           * or this stack has no shadow */
+    KRETPROBE_MISS_FULL,  /* the shadow stack is full */
+    KRETPROBE_MISS_FAR,   /* the return address is 2 GiB or more from the trampoline */
+    KRETPROBE_MISS_DATA,  /* no room for data_size bytes */
     KRETPROBE_MISS_MAXACTIVE, /* maxactive instances exist already */
-    KRETPROBE_MISS_RETURN, /* at its return no handler might run (see probe_miss), or the
-                            * probe was disabled */
+    KRETPROBE_MISS_RETURN,    /* when the function returned, no handler was allowed to run
+                            * (see probe_miss), or the probe was disabled */
     KRETPROBE_MISS_CAUSES,
 };
 
-/* kretprobe_miss_name - "stack", "full", ... Context: any. */
+/* kretprobe_miss_name - return the name of @cause: "stack", "full", ... Context: any. */
 const char *kretprobe_miss_name(enum kretprobe_miss cause);
 
 #define KRETPROBE_DATA_MAX 4096 /* bytes */
@@ -129,10 +133,11 @@ struct kretprobe {
     int maxactive;    /* the most instances at a time; 0 or negative: no limit */
     size_t data_size; /* bytes of each instance's data, up to KRETPROBE_DATA_MAX */
 
-    /* Counted by the engine. kp.hits counts calls; kp.nmissed calls at whose entry no
-     * handler might run.
+    /* Counted by the engine. kp.hits counts calls. kp.nmissed counts the calls at which
+     * no handler was allowed to run at the entry.
      */
-    uint64_t nmissed; /* calls that were seen, but not followed: the sum of missed[] */
+    uint64_t nmissed; /* calls that the engine saw but did not follow to their return: the
+                       * sum of missed[] */
     uint64_t missed[KRETPROBE_MISS_CAUSES];
     uint64_t coalesced; /* tail calls that came to the same function again */
     uint64_t dropped;   /* instances that never returned */
@@ -140,7 +145,8 @@ struct kretprobe {
     struct kretprobe_holder *holder; /* only the engine uses it; NULL: not registered */
 };
 
-/* register_kretprobes_why - as register_kprobes_why(), at the entries of functions.
+/* register_kretprobes_why - register @count return probes, as register_kprobes_why()
+ * registers kprobes. Each place must be the entry of a function.
  *
  * The first call makes shadow stacks for all threads. The first call with a probe that has
  * a data_size makes room for data in each of them.
@@ -152,9 +158,9 @@ struct kretprobe {
 int register_kretprobes_why(struct kretprobe **rps, size_t count,
                             struct probe_reject *why);
 
-/* unregister_kretprobes - on return no handler of @rps runs any more, and the caller may
- * free their memory. This does not wait for probed functions that are still running: they
- * return later, as if there were no probe.
+/* unregister_kretprobes - take @count return probes out. On return no handler of @rps
+ * runs any more, and the caller may free their memory. This function does not wait for
+ * probed functions that are still running: they return later, as if there were no probe.
  *
  * Context, Locks, Return: as unregister_kprobes().
  */
@@ -193,8 +199,9 @@ static inline int disable_kretprobe(struct kretprobe *rp)
     return disable_kprobe(&rp->kp);
 }
 
-/* kretprobe_find_ret - the real return address for @slot, a word of a stack.
- * Return: 0: the engine has not exchanged a return address in that word.
+/* kretprobe_find_ret - find the real return address that belongs in @slot, a word of a
+ * stack. Return: the address; 0: the engine has not exchanged a return address in that
+ * word.
  * Context: any. Only the stacks of threads that run on a CPU now, and the NMI stacks, are
  * looked at.
  */

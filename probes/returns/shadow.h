@@ -1,10 +1,11 @@
 /* shadow.h - the shadow of a stack: a list of the return addresses on the stack that the
- * engine has exchanged, and for which return probe.
+ * engine has exchanged. Each entry of the list also tells for which return probe.
  *
  * Entries are in the order of their calls, so the entries of deeper calls come later. Only
  * code that runs on the stack changes its shadow, so there are no locks and no atomic
- * instructions. But an interrupt may come between any two instructions. Functions that it
- * calls may push entries, and pop them before the interrupt ends. Therefore:
+ * instructions. But an interrupt may come between any two instructions. Functions that
+ * the interrupt calls may push entries, and pop them before the interrupt ends.
+ * Therefore:
  *
  *   - An entry is claimed before it is filled, and given up after it is emptied.
  *   - An entry that is claimed but not filled has `below` = 0, as if its call were at the
@@ -101,7 +102,7 @@ NOKPROBE_INLINE bool shadow_covers(const struct shadow *s, uintptr_t slot)
     return s->top - slot - 1 < s->len;
 }
 
-/* shadow_is_empty - has @s no entry in use? Otherwise s->last is the latest one. */
+/* shadow_is_empty - check that @s has no entry in use. Else s->last is the latest one. */
 NOKPROBE_INLINE bool shadow_is_empty(const struct shadow *s)
 {
     return s->last == s->entries;
@@ -146,7 +147,7 @@ NOKPROBE_INLINE void shadow_pop(struct shadow *s)
     WRITE_ONCE(s->last, e - 1);
 }
 
-/* shadow_drop - the same for a call that will never return: count it as dropped. */
+/* shadow_drop - pop the entry of a call that will never return; count it as dropped. */
 NOKPROBE_INLINE void shadow_drop(struct shadow *s)
 {
     struct kretprobe *rp = READ_ONCE(s->last->holder->rp);

@@ -1,6 +1,8 @@
-/* platform_watch.h - what watches ask of the machine beside probes/core/platform.h.
+/* platform_watch.h - the functions of the platform that only watches need;
+ * probes/core/platform.h has the others.
  *
- * The kernel has it in probes/port/port_watch.c, the unit tests in tests/unit/fake_watch.c.
+ * The kernel implements these functions in probes/port/port_watch.c, the unit tests in
+ * tests/unit/fake_watch.c.
  */
 #pragma once
 
@@ -10,30 +12,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* plat_watch_take - a debug register, in the name of @owner. Return: 0..3; -EBUSY.
- * plat_watch_give - nothing is in it any more.
- * plat_watch_owner - NULL: it is free.
+/* plat_watch_take - take a free debug register, under the name @owner.
+ * Return: its number, 0..3; -EBUSY: all are taken.
+ * plat_watch_give - give register @reg back. No CPU watches anything with it any more.
+ * plat_watch_owner - return the name under which register @reg was taken; NULL: it is
+ * free.
  * Context: any.
  */
 int plat_watch_take(const char *owner);
 void plat_watch_give(unsigned reg);
 const char *plat_watch_owner(unsigned reg);
 
-/* plat_watch_set - on return all CPUs watch that; @addr 0: nothing.
+/* plat_watch_set - let register @reg watch @len bytes at @addr. On return all CPUs do so.
+ * @addr: 0: watch nothing
  * @kind: enum watch_kind
  * Context: thread.
- * plat_watch_move - this CPU at once, the others soon. Context: any.
- * plat_watch_addr - where it is to be. Context: any.
+ * plat_watch_move - let register @reg watch another address, with the same kind and
+ * length. The executing CPU does so at once, the other CPUs soon. Context: any.
+ * plat_watch_addr - return the address that register @reg is to watch. Context: any.
  */
 void plat_watch_set(unsigned reg, uintptr_t addr, unsigned kind, size_t len);
 void plat_watch_move(unsigned reg, uintptr_t addr);
 uintptr_t plat_watch_addr(unsigned reg);
 
-/* plat_watch_bits - of the bits in @dr6 those of registers that are in use.
- * plat_watch_is_inner - is this #DB one inside the entry of another, which tells all?
- * plat_watch_is_stray - may a #DB without any cause be one that a hit in the entry code has
- *                       dealt with?
- * plat_watch_rest - let these registers rest on this CPU until the NMI that it is in ends.
+/* plat_watch_bits - tell from @dr6 which registers were hit, without registers that are
+ * not in use. Return: bit i is set: register i was hit.
+ * plat_watch_is_inner - did this #DB come in the entry code of another #DB? Then the
+ *                       handling of the other #DB handles all hits.
+ * plat_watch_is_stray - may this #DB, for which DR6 shows no cause, have had a cause that
+ *                       the handling of a hit in the entry code has dealt with already?
+ * plat_watch_rest - the CPU is in an NMI: let the registers in @bits watch nothing on
+ *                   this CPU until the NMI ends.
  * Context: trap.
  */
 unsigned plat_watch_bits(unsigned long dr6);
@@ -41,15 +50,20 @@ bool plat_watch_is_inner(const struct pt_regs *regs);
 bool plat_watch_is_stray(void);
 void plat_watch_rest(unsigned bits);
 
-/* plat_watch_is_own - does the way to a hit touch these bytes? Context: any. */
+/* plat_watch_is_own - does each hit touch some of these bytes on its way, while
+ * watch_busy is not set? Such bytes cannot be watched. Context: any.
+ */
 bool plat_watch_is_own(uintptr_t addr, size_t len);
-/* plat_watch_is_kernel - is it an address of the kernel's half? Context: any. */
+/* plat_watch_is_kernel - does @addr lie in the kernel's half of memory? Context: any. */
 bool plat_watch_is_kernel(uintptr_t addr);
-/* plat_watch_ip - where the program is that was interrupted at @regs. Context: any. */
+/* plat_watch_ip - return the address in the program at which @regs was interrupted, also
+ * if regs->ip lies in a copy of an instruction. Context: any.
+ */
 uintptr_t plat_watch_ip(const struct pt_regs *regs);
 
-/* plat_watch_execute - the instruction at @addr is watched, or no longer: CPUs must come to
- * it by its own address, not by way of copies.
+/* plat_watch_execute - the instruction at @addr is watched from now on (@on), or no
+ * longer. While it is watched, no other code may stand in for it: CPUs must come to @addr
+ * itself.
  * Locks: PLAT_PROBES held.  Return: 0; -ENOMEM.
  */
 int plat_watch_execute(uintptr_t addr, bool on);

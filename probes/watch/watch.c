@@ -1,8 +1,9 @@
-/* watch.c - watches come and go.
+/* watch.c - registers, switches, moves and unregisters watches.
  *
- * A register is set in this order: it is taken, what hits read is filled in, and then it is
- * put to use on all CPUs. It goes in the opposite order, with quiescence behind the last step
- * that a hit could see.
+ * To register a watch, the engine takes a debug register, fills in the data that hits
+ * read, and then lets all CPUs use the register. To unregister it, the engine goes in the
+ * opposite order: it clears the register on all CPUs, waits for quiescence, so that no
+ * hit uses the data any more, and then frees the data and gives the register back.
  */
 #include "probes/watch/watch.h"
 
@@ -23,7 +24,7 @@ const char *watch_kind_name(enum watch_kind kind)
     return kind < WATCH_KINDS ? names[kind] : "?";
 }
 
-/* ---- why not ---- */
+/* ---- reasons ---- */
 
 static const struct {
     int err;
@@ -60,7 +61,7 @@ int watch_reason_errno(enum watch_reason reason)
     return reason < WATCH_REASONS ? reasons[reason].err : -EINVAL;
 }
 
-/* A hit reads them before it has said that it is busy. */
+/* is_slot - is it watch_slots? A hit reads watch_slots before it sets watch_busy. */
 static bool is_slot(uintptr_t addr, size_t len)
 {
     return addr < (uintptr_t)(watch_slots + WATCH_SLOTS) &&
@@ -76,7 +77,9 @@ static enum watch_reason check_bytes(uintptr_t addr, size_t len)
     return plat_watch_is_own(addr, len) || is_slot(addr, len) ? WATCH_OWN : WATCH_OK;
 }
 
-/* A trap in what runs before a hit is entered would come again in each hit. */
+/* Code that runs before a hit is entered cannot be watched: each hit would execute this
+ * code, and trap again.
+ */
 static enum watch_reason check_instruction(uintptr_t addr)
 {
     struct plat_symbol function;
@@ -95,7 +98,7 @@ static bool is_length(size_t len)
     return len == 1 || len == 2 || len == 4 || len == 8;
 }
 
-/* is_there - is it registered? What @w points to may be garbage. Locks: PLAT_PROBES held. */
+/* is_there - is @w registered? Its memory may be garbage. Locks: PLAT_PROBES held. */
 static bool is_there(const struct watch *w)
 {
     for (unsigned i = 0; i < WATCH_SLOTS; i++)
@@ -163,7 +166,9 @@ uint64_t watch_misses(const struct watch *w)
     return w->nmissed + (w->is_registered ? sum_of((unsigned)w->reg, true) : 0);
 }
 
-/* No CPU counts in a register that has not been put to use. */
+/* take_counts - add the counts of the CPUs for the register to those of @w, or subtract
+ * them (@sign -1). The register watches nothing at that time, so no CPU counts.
+ */
 static void take_counts(struct watch *w, int sign)
 {
     unsigned reg = (unsigned)w->reg;
@@ -183,7 +188,9 @@ static void call_handler(struct kprobe *p, struct pt_regs *regs,
         w->handler(w, regs);
 }
 
-/* slot_fill - what hits read. @site: zeroed; other rooms may have something behind it */
+/* slot_fill - fill in what hits read. @site: zeroed; in the same memory, behind the
+ * struct, other rooms may have data of their own
+ */
 static void slot_fill(struct watch *w, struct site *site)
 {
     struct watch_slot *slot = &watch_slots[w->reg];

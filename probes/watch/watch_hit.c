@@ -1,17 +1,20 @@
-/* watch_hit.c - a #DB: a debug register has been hit, or a step has ended, or both.
+/* watch_hit.c - handles #DB: a debug register was hit, or a step has ended, or both.
  *
- *   1. which registers, and whose                          plat_watch_bits()
- *   2. each is counted as a miss, for what comes may never return here: a handler that faults
- *      is given up together with the rest of this function
- *   3. a step of the engine's has ended with the same instruction: step.c
- *   4. each is entered as a hit, if it may; counted as one; its handler is called
+ *   1. find out which registers were hit, and which of them belong to watches:
+ *      plat_watch_bits()
+ *   2. count a miss for each of these registers, because step 4 may not come back here: a
+ *      handler that faults is given up together with the rest of this function
+ *   3. handle a step of the engine that has ended with the same instruction: step.c
+ *   4. for each register, enter a hit if that is allowed, count a hit in place of the
+ *      miss, and call the handler
  *
- * Between the trap and the handler the CPU is busy with a watch. What this code touches may
- * itself be watched; such a trap inside is a miss, and does nothing else. Only what a CPU
- * touches before it has said that it is busy cannot be watched: plat_watch_is_own().
+ * Between the trap and the handler cpu->watch_busy is true. The code that runs then may
+ * touch watched bytes; this makes an inner trap, which only counts a miss. But bytes that
+ * the CPU touches before watch_busy is true cannot be watched: plat_watch_is_own().
  *
- * The handler gets a copy of the image, whose ip is in the program: the image itself must go
- * on in the copy of the instruction where it was.
+ * The handler gets a copy of the image, with an ip in the program's own text. The ip of
+ * the image itself may lie in a copy of the instruction. The program must go on there,
+ * unless the handler changes the ip.
  */
 #include "kernel/base/bits.h"
 #include "probes/core/hit.h"
@@ -23,7 +26,7 @@
 
 /* ---- 4 ---- */
 
-/* call_in_hit - in a hit that has been entered. */
+/* call_in_hit - call the handler of @w in @hit, which has been entered; leave @hit. */
 static NOINLINE void call_in_hit(struct probe_cpu *cpu, struct probe_hit *hit,
                                  struct watch *w, struct pt_regs *regs, uintptr_t ip)
 {
@@ -42,7 +45,9 @@ static NOINLINE void call_in_hit(struct probe_cpu *cpu, struct probe_hit *hit,
     hit_leave(cpu, hit, false);
 }
 
-/* one_hit - of register @reg, which is counted as missed. @ip: where the CPU trapped */
+/* one_hit - do step 4 for register @reg. Its miss has been counted.
+ * @ip: the address at which the CPU trapped
+ */
 NOKPROBE_INLINE void one_hit(struct probe_cpu *cpu, unsigned reg, struct pt_regs *regs,
                              uintptr_t ip, bool in_nmi)
 {
@@ -64,7 +69,7 @@ NOKPROBE_INLINE void one_hit(struct probe_cpu *cpu, unsigned reg, struct pt_regs
 
 /* ---- 1 ---- */
 
-/* mine - those of @bits whose registers are watches'. */
+/* mine - return the bits of @bits that stand for registers of watches. */
 NOKPROBE_INLINE unsigned mine(unsigned bits)
 {
     for (unsigned reg = 0; reg < WATCH_SLOTS; reg++)
@@ -73,7 +78,11 @@ NOKPROBE_INLINE unsigned mine(unsigned bits)
     return bits;
 }
 
-/* let_pass - an instruction that is watched is executed now. */
+/* let_pass - if a register in @bits watches the next instruction, let the CPU execute
+ * this instruction without another trap. The flag RF does that. But only IRET loads
+ * RF, and in an NMI traps return without IRET, so there the register watches nothing
+ * until the NMI ends.
+ */
 NOKPROBE_INLINE void let_pass(struct pt_regs *regs, unsigned bits, bool in_nmi)
 {
     unsigned before = 0;
@@ -88,7 +97,9 @@ NOKPROBE_INLINE void let_pass(struct pt_regs *regs, unsigned bits, bool in_nmi)
         plat_watch_rest(before);
 }
 
-/* end_step - what is left of DR6_BS is no step of the engine's. */
+/* end_step - handle a single step of the engine, and clear DR6_BS. If DR6_BS is set
+ * afterwards, the step is not the engine's.
+ */
 NOKPROBE_INLINE void end_step(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     if (regs->dr6 & DR6_BS && kprobe_debug_handler(regs, cpu))
@@ -117,7 +128,9 @@ NOKPROBE_INLINE void registers_hit(struct pt_regs *regs, struct probe_cpu *cpu,
     cpu->watch_busy = false;
 }
 
-/* not_only_a_step - #DB with a register's bit, or without any. */
+/* not_only_a_step - handle a #DB for which DR6 has a register's bit, or no bit at all.
+ * Return: as watch_debug_handler().
+ */
 static NOINLINE bool not_only_a_step(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     unsigned bits;
@@ -139,7 +152,9 @@ static NOINLINE bool not_only_a_step(struct pt_regs *regs, struct probe_cpu *cpu
 }
 NOKPROBE(not_only_a_step);
 
-/* A step needs no register saved here, as long as the rest is a function of its own. */
+/* All other cases are in a function of their own, so that the compiler saves no registers
+ * here for a single step.
+ */
 bool watch_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     if (likely((regs->dr6 & (DR6_BS | DR6_REGS)) == DR6_BS))

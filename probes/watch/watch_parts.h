@@ -1,4 +1,4 @@
-/* watch_parts.h - what a hit finds at a register. Private to the room. */
+/* watch_parts.h - what a hit reads about a debug register. Only for this room's files. */
 #pragma once
 
 #include "probes/core/life.h"
@@ -6,16 +6,16 @@
 
 /* Locks: p PLAT_PROBES to write, while the register is not in use on any CPU. */
 struct watch_slot {
-    struct watch *watch; /* [p] NULL: the register is not a watch's */
-    bool executes;       /* [p] of an instruction */
-    struct site *site;   /* [p] what makes a hit of it, as of an instruction */
+    struct watch *watch; /* [p] NULL: no watch has the register */
+    bool executes;       /* [p] the watch is on an instruction */
+    struct site *site;   /* [p] stands for the watch, because each hit needs a site */
 };
 
 extern struct watch_slot watch_slots[WATCH_SLOTS];
 
 /* watch_debug_handler - handle #DB. It passes single steps to kprobe_debug_handler(), and
- * handles the debug registers that watches use. The bits of regs->dr6 that it has handled
- * are cleared; the others stay.
- * Context: trap.  Return: false: the caller asks other handlers of #DB.
+ * handles the debug registers that watches use. It clears the bits of regs->dr6 that it
+ * has handled; the other bits stay.
+ * Context: trap.  Return: false: the caller must ask other handlers of #DB.
  */
 bool watch_debug_handler(struct pt_regs *regs, struct probe_cpu *cpu);

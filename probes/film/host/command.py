@@ -1,4 +1,4 @@
-"""command.py - `./sonde film`: a film is played, told, drawn, or made anew."""
+"""command.py - `./sonde film`: plays a film, prints it as text, draws or records it."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from . import page, picture, play, scenes
 
 
 def path_of(name):
-    """A film of docs/films by its name, or any file."""
+    """The path of a film of docs/films if @name is its name; else @name is a path."""
     ours = os.path.join(scenes.FOLDER, name + ".jsonl")
     return ours if name in scenes.SCENES and not os.path.exists(name) else name
 
@@ -56,7 +56,7 @@ WAYS = {"play": command_play, "text": command_text, "html": command_html, "svg":
 
 
 def run(options, ask):
-    """@ask: with it as `with ask() as fn`, a guest whose commands fn runs."""
+    """@ask: `with ask() as fn` makes a guest; fn runs a command in it."""
     if options.way != "html" and not options.films:
         names = ", ".join(scenes.SCENES)
         raise films.FilmError(f"film {options.way}: of which film? {names}")

@@ -1,4 +1,4 @@
-"""film.py - a film as its file has it, and as frames: what is true behind each event.
+"""film.py - reads the file of a film, and makes frames: the state after each event.
 
 A CPU may still execute any value that a byte has had since the CPU last synchronised, as
 docs/model.md says; so a frame has a list of values for each CPU and byte.
@@ -11,8 +11,8 @@ EVENTS = ("store", "sync", "ack", "trap", "copy", "back", "run", "halt", "note",
 IN_PROGRAM = "in the program"
 
 Frame = collections.namedtuple("Frame", "number said memory fetched stands lit")
-# memory: a value for each byte; fetched[cpu][byte]: values, oldest first; stands[cpu]: words;
-# lit: what this event has changed: ("byte", i), ("cpu", c)
+# memory: a value for each byte; fetched[cpu][byte]: values, oldest first; stands[cpu]:
+# where the CPU is, in words; lit: what this event has changed: ("byte", i), ("cpu", c)
 
 
 class FilmError(Exception):
@@ -33,12 +33,12 @@ class Film:
         return f"+{self.offset + index:#x}" if self.place else f"+{index}"
 
     def index_of(self, at):
-        """Which of the filmed bytes is at @at."""
+        """The index of the byte at @at among the filmed bytes."""
         place, offset = split_place(at)
         return offset - self.offset if place == self.place else -1
 
     def last_bytes(self):
-        """What the stores have left."""
+        """The filmed bytes after all stores."""
         return self.frames()[-1].memory
 
     def frames(self):
@@ -77,7 +77,7 @@ def load(path):
 
 
 def sentence(event):
-    """What happens, in words."""
+    """The sentence that tells what happens in @event."""
     if "say" in event:
         return event["say"]
     kind, at = event["ev"], event.get("at")
@@ -147,7 +147,7 @@ def short(film, at):
 
 
 def as_text(film):
-    """All of the film in sentences, for readers that cannot see it move."""
+    """All of the film in sentences, for readers who cannot see it move."""
     yield film.title
     if film.says:
         yield film.says

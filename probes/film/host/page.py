@@ -1,4 +1,4 @@
-"""page.py - films as one page for a browser, which needs no other file and no server.
+"""page.py - writes films as one page for a browser; it needs no other file and no server.
 
 A reader who cannot see the picture has each film as a list of sentences below it, and hears
 the sentence of the frame that is shown (aria-live).

@@ -1,7 +1,8 @@
-"""picture.py - frames as SVG: memory and each CPU are columns, each filmed byte is a row.
+"""picture.py - draws frames as SVG: memory and CPUs are columns, filmed bytes are rows.
 
-The page and the README's picture are drawn here. In the page a script exchanges the texts and
-classes of the cells, which have names; in a picture frames stand below each other.
+The page and the README's picture are drawn here. In the page the cells have names, by
+which a script exchanges their texts and classes. In a picture the frames stand below each
+other.
 """
 
 import html

@@ -1,4 +1,4 @@
-"""play.py - a film in a terminal: space plays and pauses, arrows step, q leaves."""
+"""play.py - plays a film in a terminal: space plays and pauses, arrows step, q leaves."""
 
 import os
 import select
@@ -10,7 +10,7 @@ import tty
 
 from . import film as films
 
-SECONDS = 1.2  # a frame
+SECONDS = 1.2  # that a frame is shown
 KEYS = {b"\x1b[C": "next", b"\x1b[D": "back", b"\x1b[H": "first", b"\x1b[F": "last",
         b" ": "pause", b"q": "leave", b"\x03": "leave", b"\x1b[1~": "first",
         b"\x1b[4~": "last", b"n": "next", b"p": "back"}  # fmt: skip
@@ -43,7 +43,7 @@ def lines_of(film, frame, count, width=80):
 
 
 class Player:
-    """Which frame is shown, and what a key does to it."""
+    """Knows which frame is shown, and changes that for each key."""
 
     def __init__(self, film):
         self.film, self.frames = film, film.frames()
@@ -112,7 +112,7 @@ def read_key(until):
 
 
 def play(film):
-    """On a terminal it moves; elsewhere it is text."""
+    """Play @film if this is a terminal; else print it as text."""
     if sys.stdin.isatty() and sys.stdout.isatty():
         on_terminal(film)
     else:

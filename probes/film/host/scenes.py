@@ -1,7 +1,8 @@
-"""scenes.py - the ten films of docs/films: how each is made.
+"""scenes.py - makes the ten films of docs/films.
 
-Those of the machine are recorded in a guest. Those of a protocol with a step left out come
-from Spin: the shortest way to where it fails, so they show what the step is for.
+Films of the machine are recorded in a guest. The other films show a protocol with one
+step left out: Spin finds the shortest way to the failure, so the film shows what the step
+is for.
 """
 
 import collections
@@ -22,7 +23,7 @@ Scene = collections.namedtuple("Scene", "title says place commands")
 Trail = collections.namedtuple("Trail", "title says model defines head words")
 
 BREAKPOINTS = "echo off > /proc/sys/debug/kprobes-jump"
-WORK = "run vfs"  # by then the optimizer has had its turn
+WORK = "run vfs"  # takes time, in which the optimizer makes jumps
 
 SCENES = {
     "hit": Scene(
@@ -79,7 +80,7 @@ SCENES = {
 }
 
 
-# ---- of the machine
+# ---- films of the machine
 
 
 def record(scene, ask):
@@ -91,7 +92,7 @@ def record(scene, ask):
 
 
 def finish(scene, text):
-    """The film with its title, times from 0 on."""
+    """The film @text with its title, and with times that begin at 0."""
     film = films.parse(text)
     head = dict(film.head, title=scene.title, says=scene.says)
     begun = film.events[0]["t"] if film.events else 0
@@ -103,7 +104,7 @@ def lines(head, events):
     return "".join(json.dumps(one) + "\n" for one in (head, *events))
 
 
-# ---- of Spin
+# ---- films of Spin
 
 BYTE = re.compile(r"byte (\d+) becomes (\d+)")
 ACK = re.compile(r"CPU (\d+) serialises")
