@@ -1,4 +1,4 @@
-/* kprobe.h - the public interface. It lies in the rooms whose code it is about:
+/* kprobe.h - the public interface. Each part lies in the room that it is about:
  *
  *   core/kprobe.h          kprobes, and the rules for all handlers
  *   jump/kprobe_stores.h   registers that a jump stores without a handler

@@ -1,4 +1,6 @@
-/* account.c - every hit is counted once: as run, or as missed under one cause. */
+/* account.c - counts the hits of a probe: each hit is counted once, as run, or as a miss
+ * under one cause.
+ */
 #include "probes/core/life.h"
 
 const char *probe_miss_name(enum probe_miss cause)

@@ -1,12 +1,13 @@
-/* aggr.c - stage 4: several probes at one address.
+/* aggr.c - stage 4: keeps the list of the probes at one address.
  *
- * The list is singly linked and read by hits without locks. A probe is linked in whole,
- * and unlinked with its own link left in place, so that a hit that stands on it finds the
- * way on; its memory is the owner's again only after quiescence.
+ * The list is singly linked, and hits read it without locks. A probe is complete before
+ * it is linked in. When it is taken out, its own link stays in place, so that a hit that
+ * is at this probe finds the next one. So the owner of the probe may use its memory again
+ * only after quiescence.
  */
 #include "probes/core/aggr.h"
 
-/* mirror - whether a jump leads to the site of @p, as users see it. */
+/* mirror - show in the flags of @p whether its site is a jump. */
 static void mirror(struct kprobe *p, bool is_jump)
 {
     if (is_jump)

@@ -1,7 +1,8 @@
-/* aggr.h - stage 7: calling the handlers of an address, one after the other.
+/* aggr.h - stage 7: calls the handlers of all probes at an address, one after the other.
  *
- * Inline, and so a part of the re-entry core: it runs in every hit, and probes in it would
- * multiply all hits by its length. Only the handlers themselves are not.
+ * The functions are inline, and so belong to the re-entry core: every hit runs them, and
+ * if each of their instructions carried a probe, every hit would cause as many further
+ * hits. The handlers themselves do not belong to the re-entry core.
  */
 #pragma once
 
@@ -22,7 +23,9 @@ NOKPROBE_INLINE bool aggr_is_off(const struct kprobe *p)
     return READ_ONCE(p->flags) & KPROBE_FLAG_DISABLED;
 }
 
-/* A jump leaves interrupts as the program has them. */
+/* After a jump interrupts are as the program has them, so KPROBE_FLAG_IRQS_OFF means that
+ * they are switched off here.
+ */
 NOKPROBE_INLINE int aggr_call_pre(struct kprobe *p, struct pt_regs *regs, uint32_t flags)
 {
     unsigned long irqs;
@@ -50,14 +53,15 @@ NOKPROBE_INLINE void aggr_call_post(struct kprobe *p, struct pt_regs *regs,
     plat_irq_restore(irqs);
 }
 
-/* aggr_run_light - call the light handler of @p, if it has one. Not inline, since it would
- * cost the others registers. Context: trap.
+/* aggr_run_light - call the light handler of @p, if it has one. Not inline, since it
+ * would take registers from the code that calls pre-handlers. Context: trap.
  */
 void aggr_run_light(struct kprobe *p, struct probe_hit *hit);
 
-/* handler_returned - what the handler of @p has done to the flags of the CPU ends with it.
- * Behind a trap the engine runs with interrupts off. Behind a jump the next handler finds
- * them as the program has them; the code of the detour looks at what the last one has left.
+/* handler_returned - undo what the handler of @p has done to the flags of the CPU. After
+ * a trap the engine goes on with interrupts off. After a jump the next handler must find
+ * interrupts as the program has them. After the last handler of a jump, the code of the
+ * detour looks at the flags itself; only DF must be clear for the C code before it.
  */
 NOKPROBE_INLINE void handler_returned(const struct kprobe *p, const struct pt_regs *regs,
                                       bool jumped)
@@ -71,9 +75,9 @@ NOKPROBE_INLINE void handler_returned(const struct kprobe *p, const struct pt_re
 }
 
 /* aggr_run_pre - call the pre-handler, or light handler, of @p.
- * @jumped: behind a jump
- * Return: true when it has set ip itself.
- * aggr_run_post - call its post-handler.
+ * @jumped: the CPU has come by a jump, not by a trap
+ * Return: true: the handler has set ip itself.
+ * aggr_run_post - call the post-handler of @p, if it has one.
  * Context: trap.
  */
 NOKPROBE_INLINE bool aggr_run_pre(struct kprobe *p, struct probe_hit *hit,

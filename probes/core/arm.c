@@ -1,15 +1,15 @@
-/* arm.c - stages 5 and 13: put the breakpoint in, take it out.
+/* arm.c - stages 5 and 13: puts the breakpoint in, and takes it out.
  *
  * Owns the first byte of every probed instruction. One byte changes, so there is no state
- * in between: a CPU executes the old instruction or traps. How it is written, and how the
- * other CPUs come to know, is text_poke.c's business.
+ * in between: a CPU executes the old instruction, or it traps. text_poke.c writes the
+ * byte and synchronises the other CPUs.
  */
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/text_poke.h"
 #include "probes/insn/encode.h"
 
-#define CHUNK 1024 /* sites: memory that is always there, since arming cannot fail */
+#define CHUNK 1024 /* sites in a batch; static memory, because arming cannot fail */
 
 static uint8_t first_byte(const struct site *site, enum site_state to)
 {
@@ -29,8 +29,9 @@ static void write_chunk(struct site **sites, size_t count, enum site_state to)
     text_poke_batch(pokes, count);
 }
 
-/* The engine's own code has the lowest addresses. It is armed last, or the engine would
- * trap in its own code while it arms the rest.
+/* The chunks are written from the highest addresses down. The engine's own code has the
+ * lowest addresses, so it is armed last: otherwise the engine would hit its own probes
+ * while it arms the other sites.
  */
 static void write_first_bytes(struct site **sites, size_t count, enum site_state to)
 {
@@ -44,8 +45,8 @@ static void write_first_bytes(struct site **sites, size_t count, enum site_state
     }
 }
 
-/* Before the int3s are written the CPUs are synchronised: the copies were written by
- * prepare.c, and each CPU must see them whole before it can be sent there.
+/* The CPUs are synchronised before the int3s are written: prepare.c has written the
+ * copies, and each CPU must see a copy as a whole before a hit can send the CPU there.
  */
 void kprobe_guard(struct site **sites, size_t count)
 {

@@ -1,10 +1,10 @@
-/* blacklist.c - stage 2: what can never carry a probe: the re-entry core, and what other code
- * says of itself, function by function or range by range.
+/* blacklist.c - stage 2: keeps the list of code that can never carry a probe: the
+ * re-entry core, and all functions and ranges that other code has marked.
  *
- * NOKPROBE records addresses of functions; their extents come from the symbol table, so
- * that a rename needs no care. A table is never changed, but replaced by another one. A
- * search has interrupts off, so the old table can be freed when all CPUs have been
- * interrupted.
+ * NOKPROBE records only the address of a function; its size comes from the symbol table.
+ * A table of ranges is never changed: a new table replaces it. A search runs with
+ * interrupts off. So when plat_sync_cores() has interrupted all CPUs, no search uses the
+ * old table any more, and it is freed.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -12,7 +12,7 @@
 
 struct marks {
     size_t count;
-    struct nokprobe_range ranges[]; /* by address, each once; none overlaps another */
+    struct nokprobe_range ranges[]; /* in order of address; no range overlaps another */
 };
 
 static struct marks none;
@@ -25,7 +25,7 @@ static void insert(struct marks *t, struct nokprobe_range range)
     while (i && t->ranges[i - 1].start > range.start)
         i--;
     if (range.start == range.end || (i && t->ranges[i - 1].start == range.start))
-        return; /* marked twice */
+        return; /* it is empty, or was marked twice */
     for (size_t k = t->count++; k > i; k--)
         t->ranges[k] = t->ranges[k - 1];
     t->ranges[i] = range;
@@ -42,8 +42,8 @@ static void insert_function(struct marks *t, uintptr_t mark)
     insert(t, (struct nokprobe_range){ sym.start, sym.start + sym.size, NULL });
 }
 
-/* table_replace - the next one has @more, and of the present one all ranges that do not begin
- * in [@start, @end).
+/* table_replace - replace the table by a new one. The new table has the ranges of @more,
+ * and all ranges of the old table that do not begin in [@start, @end).
  */
 static int table_replace(uintptr_t start, uintptr_t end,
                          const struct nokprobe_marks *more)

@@ -1,12 +1,19 @@
-/* boost.c - stage 8: the copy in the slot runs as the program's own, and jumps back. No
- * second trap, interrupts as the program has them.
+/* boost.c - stage 8: boosts an STI. To boost an instruction is to run its copy in the
+ * slot as the program's own code, without a second trap; boost_run() in life.h does that.
+ *
+ * STI is the hard case. Behind an STI the CPU takes no interrupt until it has executed
+ * one more instruction: this is the interrupt shadow of STI. If a copy has STI and a jump
+ * back, the interrupt shadow covers the jump, and not the next instruction of the
+ * program.
  */
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
 
-/* is_hit - must a CPU that comes to @addr come by its site? A probe there waits for the
- * instruction, or a region begins there, and what lies behind its first instruction is the
- * rest of the jump. A neighbour that was evicted is a site as well, but without a probe.
+/* is_hit - must a CPU execute what is in the text at @addr, and not a copy of the
+ * instruction? It must if there is a probe, which the CPU has to hit. It must also if a
+ * region begins there: a copy would send the CPU behind the first instruction, into the
+ * rest of the region's jump. An instruction that was evicted has a site without a probe:
+ * a copy of it will do.
  */
 NOKPROBE_INLINE bool is_hit(uintptr_t addr)
 {
@@ -16,11 +23,13 @@ NOKPROBE_INLINE bool is_hit(uintptr_t addr)
            (READ_ONCE(site->probes) || READ_ONCE(site->asks_resume));
 }
 
-/* The shadow of STI must cover the instruction behind it, so both happen at once, unless
- * the second carries a probe of its own, which has to be hit, or the program wants a trap
- * between the two. A successor that can be copied runs in one copy with STI. A successor
- * that is emulated, a call above all, is applied to the image after STI has been:
- * interrupts come on the way back to the program, which is behind both by then.
+/* Both instructions, STI and its successor, are run together, so that no interrupt comes
+ * between them. There are two exceptions: the successor must be hit (is_hit()), or the
+ * program has TF set and wants a trap between the two.
+ *
+ * If the successor can be copied, one copy has both. If it is emulated, such as a call,
+ * the effects of both are applied to the image: the CPU can take interrupts only when it
+ * goes back to the program, and then the program is behind both instructions.
  */
 void boost_sti(const struct site *site, struct pt_regs *regs)
 {
@@ -38,8 +47,9 @@ void boost_sti(const struct site *site, struct pt_regs *regs)
 }
 NOKPROBE(boost_sti);
 
-/* The shadow has ended at the trap behind the copy. The instruction that it was to cover
- * happens together with another STI.
+/* The trap behind the copy of STI has ended its interrupt shadow in front of the
+ * successor. So IF is cleared, and STI is executed once more, together with the
+ * successor.
  */
 void boost_sti_again(const struct site *site, struct pt_regs *regs)
 {

@@ -1,9 +1,10 @@
-/* boundary.c - stage 2: where instructions begin. Only decoding from the start of the
- * function can tell.
+/* boundary.c - stage 2: finds out where instructions begin. Only decoding a function from
+ * its start can tell.
  *
- * The boundaries of each function that was asked for are remembered as a bitmap, since
- * probes come by the thousand, and in any order; the bytes behind them are read anew each
- * time. It is all forgotten with the last probe, after a set, and when it gets too much.
+ * The boundaries of each function that was decoded are remembered in a bitmap, since a
+ * caller may register thousands of probes, in any order. The bytes of the instructions
+ * are not remembered: they are read each time. All bitmaps are freed when the last probe
+ * has gone, after a set was registered, and when there are MAPS_MAX of them.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -17,7 +18,7 @@ struct map {
     struct map *next;
     uintptr_t start;
     size_t size;
-    uintptr_t stopped_at; /* decoding ended here; start + size when all is well */
+    uintptr_t stopped_at; /* where decoding ended; start + size: all was decoded */
     uint64_t starts[];    /* bit i: an instruction begins at start + i */
 };
 
@@ -72,7 +73,7 @@ static void map_add(struct map *map)
     map_count++;
 }
 
-/* map_get - of @function, remembered or made. */
+/* map_get - find the map of @function, or make it. */
 static int map_get(const struct map **out, const struct plat_symbol *function,
                    struct probe_reject *why)
 {
@@ -114,7 +115,7 @@ int boundary_find(uintptr_t addr, const struct plat_symbol *function, struct ins
     uint8_t bytes[INSN_MAX_LEN];
     size_t rest = function->start + function->size - addr;
     size_t left = rest < sizeof(bytes) ? rest : sizeof(bytes);
-    const struct map *map = NULL; /* the function's start needs none */
+    const struct map *map = NULL; /* not needed for the start of the function */
     int err = addr == function->start ? 0 : map_get(&map, function, why);
 
     if (err)

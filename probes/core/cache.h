@@ -1,8 +1,10 @@
-/* cache.h - each CPU's memory of the sites that it has hit last, in front of the registry.
+/* cache.h - keeps, for each CPU, the sites that it has hit last, so that most hits need
+ * not search the registry.
  *
- * It holds copies of what the registry said, and needs no invalidation while a site is
- * there: it is only ever asked for an address that has just trapped. Inline, since it is
- * the first thing that every hit does.
+ * A CPU asks its cache only for an address at which it has just trapped. As long as CPUs
+ * can trap at an address because of a site, this site is the right answer. When they no
+ * longer can, registry_remove() removes the site from all caches. The functions are
+ * inline, since a look at the cache is the first thing that every hit does.
  */
 #pragma once
 
@@ -50,13 +52,13 @@ NOKPROBE_INLINE bool cache_find(struct probe_cpu *cpu, uintptr_t addr, bool in_n
     return cache_add(cpu, i, addr, *site, in_nmi);
 }
 
-/* cache_find_step - the CPU has single-stepped (TF) to @ip: find the site whose step it
- * was. The cache remembers such a step under the key ~@ip, in the entry that an int3 at
- * @ip would use. The key @ip would be wrong: a program that steps itself may reach the
+/* cache_find_step - find the site that a step belongs to: the CPU has single-stepped (TF)
+ * to @ip. The cache remembers such a step under the key ~@ip, in the entry that an int3
+ * at @ip would use. The key @ip would be wrong: a program that steps itself may reach the
  * address of any breakpoint, and that site may be about to be freed. The key ~@ip is
  * stored only for an address at the end of a step slot, and while a CPU is in the slot
  * the site is not freed.
- * Context: trap, on @cpu.  Return: false when the step was not one of the engine's.
+ * Context: trap, on @cpu.  Return: false: the step was not one of the engine's.
  */
 NOKPROBE_INLINE bool cache_find_step(struct probe_cpu *cpu, uintptr_t ip, bool in_nmi,
                                      struct site **site)
@@ -79,8 +81,8 @@ static inline void cache_forget_at(struct probe_cpu *cpu, uintptr_t addr,
         WRITE_ONCE(cpu->cache[i].addr, 0);
 }
 
-/* cache_forget - remove @site from the caches of all CPUs. No CPU can run into @site any
- * more.
+/* cache_forget - remove @site from the caches of all CPUs. The caller makes sure that no
+ * hit can find @site any more.
  * Locks: PLAT_PROBES held.
  */
 static inline void cache_forget(const struct site *site)

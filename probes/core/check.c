@@ -1,7 +1,8 @@
-/* check.c - stage 2: may this address carry a probe? And if not, by which rule?
+/* check.c - stage 2: decides whether an address may carry a probe, and if not, which rule
+ * forbids it.
  *
- * The rules are a table, see rules.h. Everything that can be refused is refused here or in
- * prepare.c; from arming on nothing can fail.
+ * The rules are a table, see rules.h. All refusals come before arming: most of them here,
+ * a few in register.c and prepare.c. Arming and all later stages cannot fail.
  */
 #include "kernel/base/bits.h"
 #include "kernel/base/err.h"
@@ -10,12 +11,14 @@
 #include "probes/core/recover.h"
 #include "probes/core/rules.h"
 
-/* What is known of the address so far: a rule may rely on those in front of it. */
+/* What the rules have found out about the address. A rule fills in a field, and the rules
+ * behind it in the table use the field.
+ */
 struct check {
     struct ruling ruling;
-    struct plat_symbol function; /* behind NO_FUNCTION */
-    uintptr_t starts;            /* behind UNDECODABLE: where the instruction begins */
-    struct insn insn;            /* behind NOT_BOUNDARY */
+    struct plat_symbol function; /* by NO_FUNCTION */
+    uintptr_t starts;            /* by UNDECODABLE: where the instruction begins */
+    struct insn insn;            /* by UNDECODABLE; valid behind NOT_BOUNDARY */
 };
 
 static struct check *check_of(struct ruling *r)
@@ -53,7 +56,8 @@ static bool is_no_function(struct ruling *r)
 
 /* ---- the instruction ---- */
 
-/* Between two boundaries is not this rule's business, but the next one's. */
+/* An address inside of an instruction does not break this rule; it breaks the next one.
+ */
 static bool is_undecodable(struct ruling *r)
 {
     struct check *c = check_of(r);
@@ -74,9 +78,9 @@ static bool is_no_boundary(struct ruling *r)
     return r->at != r->addr;
 }
 
-/* Is it an int3 of a debugger? When the debugger removes its int3, it would remove that of
- * the probe, too. An int3 of the program is part of the build, so with it the bytes of the
- * line are as they were built.
+/* is_foreign_int3 - is the instruction an int3 of a debugger? The debugger would remove
+ * the int3 of the probe together with its own. An int3 of the program itself is part of
+ * the build: then the bytes of this line of text are as they were built.
  */
 static bool is_foreign_int3(struct ruling *r)
 {
@@ -87,7 +91,9 @@ static bool is_foreign_int3(struct ruling *r)
            !recover_bytes(bytes, line, sizeof(bytes)) && !plat_text_is_built(line, bytes);
 }
 
-/* Kinds that never carry a probe, and the rule that says so. */
+/* kind_reason - find the rule that forbids every instruction of this kind. Return:
+ * PROBE_OK: there is none.
+ */
 static enum probe_reason kind_reason(const struct insn *insn)
 {
     switch (insn->kind) {
@@ -139,15 +145,17 @@ static bool is_short_branch(struct ruling *r)
     return insn_is_near_branch(insn) && insn->opsize66;
 }
 
-/* STI may be followed by a jump back as well: what its shadow must cover instead is for
- * boost.c to see to.
+/* can_run_as_copy - can a copy with a jump back behind it run in place of @insn? STI
+ * needs more care, because the CPU takes no interrupt right behind it: see boost.c.
  */
 static bool can_run_as_copy(const struct insn *insn)
 {
     return insn_can_boost(insn) || insn->kind == INSN_STI;
 }
 
-/* Whatever another rule refuses is not asked: it could not be moved either. */
+/* An instruction that a rule about its kind refuses breaks that rule only, although most
+ * such instructions could not be moved either.
+ */
 static bool is_stuck(struct ruling *r)
 {
     const struct insn *insn = &check_of(r)->insn;
@@ -171,7 +179,7 @@ static bool is_sti_before(struct check *c)
     if (boundary_find(behind, &c->function, &next, NULL))
         return false;
     c->ruling.at = behind;
-    c->ruling.why = blacklist_why(behind); /* a copy of both would run it elsewhere */
+    c->ruling.why = blacklist_why(behind); /* it may not be copied together with STI */
     return waits(&next) || c->ruling.why;
 }
 
@@ -186,8 +194,9 @@ static bool is_hlt_behind(struct check *c)
     return true;
 }
 
-/* The wake-up that `sti; hlt` waits for must not come between the two: neither may carry a
- * probe, since the trap of the second one would end the shadow of the first.
+/* `sti; hlt` waits for an interrupt, which must not come between the two instructions. So
+ * neither of them may carry a probe: a trap in front of the second one would let the CPU
+ * take interrupts there.
  */
 static bool is_sti_hlt(struct ruling *r)
 {

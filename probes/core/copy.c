@@ -1,7 +1,7 @@
-/* copy.c - what an ip in one of a site's cells means in the program.
+/* copy.c - finds the address in the program that an ip in a cell stands for.
  *
- * Up to the start of the copy the instruction has not been executed: in front of it, in the
- * same cell, may be what a jump runs first.
+ * If the ip is not behind the start of the copy, the instruction has not been executed.
+ * In front of the copy, in the same cell, there may be code that a jump runs first.
  */
 #include "kernel/base/bits.h"
 #include "probes/core/extend.h"

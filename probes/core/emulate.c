@@ -1,8 +1,11 @@
-/* emulate.c - stage 8: instructions whose meaning depends on where they are, or that the
- * engine's own flags would leak into. Their effect is applied to the register image.
+/* emulate.c - stage 8: applies the effect of an instruction to the image, for
+ * instructions that a copy should not run. The meaning of most of them depends on their
+ * address. PUSHF, POPF and CLI work on flags: those of the image are the program's,
+ * without any of the engine, such as the TF of a step.
  *
- * #BP and #DB leave a gap between their frame and the program's stack, and so does a detour:
- * a word pushed here does not land in the frame.
+ * An emulated PUSHF or call writes to the stack, right below the program's stack pointer.
+ * The entries of #BP and #DB, and the code of a detour, leave a gap there, so that the
+ * word does not overwrite the image.
  */
 #include "probes/core/life.h"
 #include "probes/insn/operand.h"
@@ -73,8 +76,8 @@ NOKPROBE_INLINE uintptr_t address_of(const struct site *site, const struct pt_re
     return e->seg == INSN_SEG_NONE ? addr : addr + plat_seg_base(e->seg);
 }
 
-/* load_target - where an indirect branch leads. Return: false after a fault, which is then
- * the program's, at the original address.
+/* load_target - find where an indirect branch leads. Return: false: its operand cannot be
+ * read, and a fault of the program was raised, at the original address.
  */
 static NOINLINE bool load_target(const struct site *site, struct pt_regs *regs,
                                  uintptr_t *target)
@@ -107,8 +110,10 @@ NOKPROBE_INLINE void stack_push(struct pt_regs *regs, uint64_t value, unsigned s
         *(uint64_t *)regs->sp = value;
 }
 
-/* A pop of two bytes reads a word of eight whose other bytes lie below the stack pointer.
- * There is always memory below; above the two bytes the stack may end.
+/* pop - read @size bytes at the program's stack pointer. plat_read() reads eight bytes.
+ * For a pop of two bytes, the other six are those below the stack pointer: there is
+ * always memory, whereas the stack may end right above the two bytes.
+ * Return: as load_target().
  */
 static NOINLINE bool pop(const struct site *site, struct pt_regs *regs, uint64_t *value,
                          unsigned size)
@@ -127,7 +132,8 @@ NOKPROBE(pop);
 
 /* ---- one function a kind ----
  *
- * Those that call others are called: emulate_run() would save registers for them in all.
+ * A function of these is NOINLINE if it calls another function. Otherwise emulate_run()
+ * would save registers for it with every kind.
  */
 
 NOKPROBE_INLINE void emulate_call(const struct site *site, struct pt_regs *regs,
@@ -182,7 +188,9 @@ static NOINLINE void emulate_jcc(const struct site *site, struct pt_regs *regs)
 }
 NOKPROBE(emulate_jcc);
 
-/* The 32-bit counter is written as any 32-bit register: the upper half becomes 0. */
+/* counter - cut @cx to the counter of LOOP or JRCXZ. A counter of 32 bits gets an upper
+ * half of 0, as every 32-bit register that a CPU writes.
+ */
 NOKPROBE_INLINE uint64_t counter(const struct emulation *e, uint64_t cx)
 {
     return e->addrsize == 4 ? (uint32_t)cx : cx;

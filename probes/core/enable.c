@@ -1,9 +1,9 @@
-/* enable.c - stage 5 without registering: handlers of one probe on and off, and the switch
- * for all of them.
+/* enable.c - stage 5 without registering: switches the handlers of registered probes on
+ * and off, and kprobes as a whole.
  *
- * Two things keep a site from being armed: that all probes there are disabled, or that
- * kprobes are switched off as a whole. The first is kept in the flags of each probe and
- * outlives the second.
+ * A site is not armed if all its probes are disabled, or if kprobes are switched off as a
+ * whole. Each probe has a flag that says whether it is disabled. The switch for all
+ * probes does not change these flags.
  */
 #include "kernel/base/err.h"
 #include "probes/core/extend.h"
@@ -96,7 +96,7 @@ static void collect_armed(struct site *site, void *arg)
         site_list_add(arg, site);
 }
 
-/* change_all - @change the sites that @collect adds to @list. */
+/* change_all - call @change for all sites that @collect has added to @list. */
 static void change_all(struct site_list *list,
                        void (*collect)(struct site *site, void *list),
                        void (*change)(struct site **sites, size_t count))
@@ -121,7 +121,9 @@ static int all_switch_locked(bool on)
     if (on) {
         change_all(&list, collect_wanting, kprobe_arm);
     } else {
-        /* The engine's own code first, else it traps its way through all others. */
+        /* First the sites in the engine's own code: otherwise the engine would hit its
+         * own probes while it disarms all others.
+         */
         change_all(&list, collect_engine, kprobe_disarm);
         change_all(&list, collect_armed, kprobe_disarm);
     }

@@ -1,12 +1,14 @@
-/* extend.h - the seam: what the rooms above the core may do to a breakpoint.
+/* extend.h - the seam: declares the functions by which other rooms change what the core
+ * does to a breakpoint.
  *
- * The core knows breakpoints. Another room lets a breakpoint become a jump, lets a jump
- * displace its neighbours, follows calls to their return, or lets probes wait for text. The
- * core asks it at the places below, and at no others. The calls are resolved by the linker:
- * jump/extend.c and text/text_part.c have the rest of the engine behind them,
- * tests/alone/extend_none.c has nothing behind them.
+ * The core knows only breakpoints. Other rooms make a jump of a breakpoint, displace the
+ * neighbours of an instruction by a jump, follow calls to their return, and let probes
+ * wait for text. The core calls them at the places below, and at no others. The linker
+ * resolves the calls. In the whole engine they lead to functions of the other rooms, most
+ * of them in jump/extend.c and text/text_part.c. In the core alone they lead to
+ * tests/alone/extend_none.c, which does nothing.
  *
- * Locks of all that have none of their own: PLAT_PROBES held, context: thread.
+ * A block without a context or without locks means: context thread, PLAT_PROBES held.
  */
 #pragma once
 
@@ -26,26 +28,31 @@ struct text_poke;
 
 /* ---- a site is made and freed ---- */
 
-/* ext_site_size - bytes of a site: a struct site, and what other rooms keep behind it. */
+/* ext_site_size - say how many bytes a site has: a struct site, and the data that other
+ * rooms keep behind it.
+ */
 size_t ext_site_size(void);
-/* ext_front_len - bytes to leave free in front of a copy of @insn, in the same cell. */
+/* ext_front_len - say how many bytes to leave free in front of a copy of @insn, in the
+ * same cell.
+ */
 size_t ext_front_len(const struct insn *insn);
-/* ext_release - @count sites are disarmed, no hit can find them, and there has been
- * quiescence: everything that other rooms have attached to them is freed.
+/* ext_release - free everything that other rooms have attached to @count sites. The sites
+ * are disarmed, no hit can find them, and there has been quiescence.
  * Locks: takes PLAT_TEXT; may wait for quiescence.
  */
 void ext_release(struct site **sites, size_t count);
 
 /* ---- a probe joins a site, and leaves it ---- */
 
-/* ext_join - @p is about to join @site: the other rooms agree or refuse, and prepare what
- * @p needs from them.
+/* ext_join - ask the other rooms whether @p may join @site, and let them prepare what @p
+ * needs from them.
  * Return: 0; a reason's errno, with @why filled.
- * ext_part - @p has left its site, or could not join it, and no hit counts for @p any
- * more. Other rooms add the hits that they have counted for @p to @p->hits.
- * ext_hits - how many hits other rooms have counted for @p, which is registered.
+ * ext_part - undo ext_join(), when @p has left its site, or could not join it, and no hit
+ * counts for @p any more. Other rooms add the hits that they have counted for @p to
+ * @p->hits.
+ * ext_hits - return how many hits other rooms have counted for @p, which is registered.
  * Context: any.
- * ext_exit - no site is left: other rooms free what all sites shared.
+ * ext_exit - free what all sites have shared: no site is left.
  */
 int ext_join(const struct site *site, struct kprobe *p, struct probe_reject *why);
 void ext_part(struct kprobe *p);
@@ -54,89 +61,104 @@ void ext_exit(void);
 
 /* ---- text that is not there yet, or leaves ---- */
 
-/* ext_waiting - one site for all registered probes whose text is not loaded. These probes
- * have no site of their own yet. The shared site has no address, and is never armed.
+/* ext_waiting - return the site of all registered probes that wait for their text. These
+ * probes have no site of their own yet. The shared site has no address, and is never
+ * armed.
  * Return: NULL: no room offers such a site, so no probe can wait for text.
  */
 struct site *ext_waiting(void);
-/* ext_waits - is @p one of them? ext_wait - @p is one from now on, the last, and GONE.
- * ext_wake - it is none any more.
+/* ext_waits - does @p wait for its text?
+ * ext_wait - let @p wait, as the last probe of the list; @p is GONE from now on.
+ * ext_wake - take @p off the list: it waits no longer.
  */
 bool ext_waits(const struct kprobe *p);
 void ext_wait(struct kprobe *p);
 void ext_wake(struct kprobe *p);
-/* ext_text_leaves - may @addr carry no probe any more, because its text is about to go? */
+/* ext_text_leaves - is the text at @addr about to go, so that it can carry no probe? */
 bool ext_text_leaves(uintptr_t addr);
 
 /* ---- the text of a site changes ---- */
 
-/* ext_arm - @count sites are about to be armed. Sites that are armed already have changed
- * their probes. Some of them may be armed in another way at once.
- * Return: how many are still to become breakpoints; these are at the front of @sites.
+/* ext_arm - called before @count sites are armed. If a site is armed already, its probes
+ * have changed. Other rooms may arm sites themselves, at once, by jumps.
+ * Return: how many sites the caller must make breakpoints; these are at the front of
+ * @sites. No jump reads their bytes any more.
  */
 size_t ext_arm(struct site **sites, size_t count);
-/* ext_disarm - @count armed sites are about to be disarmed.
- * Return: how many are still to be disarmed, as in ext_arm(). No jump reads their bytes any
- * more.
+/* ext_disarm - called before @count armed sites are disarmed. Other rooms may disarm
+ * sites themselves, at once.
+ * Return: how many sites the caller must disarm; these are at the front of @sites. No
+ * jump reads their bytes any more.
  */
 size_t ext_disarm(struct site **sites, size_t count);
-/* ext_is_current - does the text of @site, which is armed, suit the probes that are there? */
+/* ext_is_current - does the text at @site, which is armed, suit the present probes there?
+ */
 bool ext_is_current(const struct site *site);
-/* ext_settle - probes have gone. Sites that have waited for that may change their text.
- * Locks: waits for quiescence.
+/* ext_settle - called when probes have gone: sites that have waited for that may change
+ * their text. Locks: waits for quiescence.
  */
 void ext_settle(void);
-/* ext_poke_steps - take the steps of @batch, by text_poke_steps(); perhaps with the machine
- * stopped meanwhile. Locks: PLAT_TEXT held.
+/* ext_poke_steps - take the steps of @batch by a call of text_poke_steps(). Another room
+ * may stop the machine around this call. Locks: PLAT_TEXT held.
  */
 void ext_poke_steps(struct text_batch *batch);
-/* ext_poke_levels - the levels of @pokes are those of instructions that do not extend over
- * each other. Where some do, they get others: docs/text-poke.md. Locks: PLAT_TEXT held.
+/* ext_poke_levels - change the levels of @pokes if instructions extend over each other.
+ * The caller has set the levels for the case that none does: docs/text-poke.md.
+ * Locks: PLAT_TEXT held.
  */
 void ext_poke_levels(struct text_poke *pokes, size_t count);
-/* ext_poke_begins - the text of @pokes is about to be changed.
- * ext_poke_written - @step, an enum text_poke_step, has written in @level, and the CPUs are
- * about to be synchronised. ext_poke_synced - they are.
- * ext_poked - the text of @pokes has been changed as they say, a moment ago.
- * Locks: PLAT_TEXT held. Context of the two in the middle: machine stopped, too.
+/* ext_poke_begins - called before the text of @pokes is changed.
+ * ext_poke_written - called when @step, an enum text_poke_step, has written the bytes of
+ * @level, before the CPUs are synchronised. Context: thread; machine stopped.
+ * ext_poke_synced - called after that synchronisation. Context: thread; machine stopped.
+ * ext_poked - called when all of @pokes have been made.
+ * Locks: PLAT_TEXT held.
  */
 void ext_poke_begins(const struct text_poke *pokes, size_t count);
 void ext_poke_written(const struct text_poke *pokes, size_t count, unsigned step,
                       unsigned level);
 void ext_poke_synced(void);
 void ext_poked(const struct text_poke *pokes, size_t count);
-/* ext_recover - undo, in a copy of the text, all but breakpoints.
- * @bytes: those at @addr, @len of them
+/* ext_recover - undo, in a copy of text, the changes of other rooms. The core itself
+ * undoes the breakpoints.
+ * @bytes: the copy of the @len bytes at @addr
  */
 void ext_recover(uint8_t *bytes, uintptr_t addr, size_t len);
 
 /* ---- a CPU is in code of another room ---- */
 
-/* ext_original - let *@ip, of some CPU, be where that CPU is in the program.
- * Context: any.  Return: false: *@ip, which may have changed, is not in code of another room.
+/* ext_original - change *@ip to the address in the program that it stands for, if a CPU
+ * at *@ip is in code of another room.
+ * Context: any.  Return: false: it is not. Then *@ip may have changed to an address in a
+ * cell of the core.
  */
 bool ext_original(uintptr_t *ip);
-/* ext_resume - the program is about to go on at regs->ip, behind or at the instruction of
- * @site, with asks_resume. It may have to go on elsewhere. Context: any, as in a hit.
+/* ext_resume - change regs->ip if the program has to go on elsewhere. It was about to go
+ * on at regs->ip, behind or at the instruction of @site; @site has asks_resume.
+ * Context: any, as in a hit.
  */
 void ext_resume(const struct site *site, struct pt_regs *regs);
 
 enum ext_step {
     EXT_STEP_NONE,    /* not in code of another room */
-    EXT_STEP_INSIDE,  /* no step of the program: it goes on as @regs says */
-    EXT_STEP_PROGRAM, /* a step of the program, with regs->ip where it sees it */
+    EXT_STEP_INSIDE,  /* the program must not see this step: it goes on as @regs says */
+    EXT_STEP_PROGRAM, /* the program must see this step, at regs->ip */
 };
-/* ext_step - a single step that the program has asked for has led to regs->ip.
+/* ext_step - handle a single step of a program that has TF set; the step has led to
+ * regs->ip.
  * Context: trap.
  */
 enum ext_step ext_step(struct pt_regs *regs, struct probe_cpu *cpu);
-/* ext_given_up - the handler that @hit runs has faulted, and does not come back.
- * @regs: of the fault; a handler that was called without an image goes on from here as if it
- *        had returned
- * @sp:   the stack as it was when the handler was called
+/* ext_given_up - called when the handler that @hit runs has faulted and is given up.
+ * @regs: the image of the fault. If the handler was called without an image of the hit,
+ *        this function changes it, so that the CPU goes on as if the handler had returned
+ * @sp:   the stack pointer when the handler was called
  * Context: trap.
  */
 void ext_given_up(struct probe_cpu *cpu, const struct probe_hit *hit,
                   struct pt_regs *regs, uintptr_t sp);
-/* ext_return_resume - kprobe_resume() for a hit whose stage is HIT_RETURN. Context: trap. */
+/* ext_return_resume - do the work of kprobe_resume() for a hit of the stage HIT_RETURN.
+ * @jumped: as in hit_leave()
+ * Context: trap.
+ */
 void ext_return_resume(struct pt_regs *regs, struct probe_cpu *cpu, bool jumped);

@@ -1,14 +1,15 @@
-/* fault.c - stage 9: something faulted, in a copy or in a handler.
+/* fault.c - stage 9: handles faults that happen in a copy or in a handler.
  *
- * Runs before the kernel looks for fix-ups or reports the fault, so that both see what
- * they would see without probes.
+ * It runs before the kernel looks for a fix-up or reports the fault: then the kernel sees
+ * the fault as it would be without probes.
  */
 #include "probes/core/aggr.h"
 #include "probes/core/extend.h"
 #include "probes/core/insn_slot.h"
 
-/* ask_handler - has the fault handler of @p dealt with the fault @regs? One that faults
- * itself never comes back here: its hit goes on behind @p.
+/* ask_handler - call the fault handler of @p, if it has one and is enabled. Return: has
+ * it dealt with the fault of which @regs is the image? If the fault handler faults
+ * itself, it never returns here: kprobe_resume() goes on with the probe behind @p.
  */
 static bool ask_handler(struct kprobe *p, struct pt_regs *regs, struct probe_hit *hit)
 {
@@ -25,6 +26,9 @@ static bool ask_handler(struct kprobe *p, struct pt_regs *regs, struct probe_hit
     return answer;
 }
 
+/* ask_from - ask the fault handlers of @p and of the probes behind it, until one has
+ * dealt with the fault, then leave @hit.
+ */
 static bool ask_from(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p)
 {
     bool answer = false;
@@ -43,7 +47,7 @@ void fault_resume(struct probe_cpu *cpu, struct probe_hit *hit, struct kprobe *p
         plat_raise_again(regs);
 }
 
-/* ask_probes - a fault in a copy is for all of its probes, inside a hit of its own. */
+/* ask_probes - ask all probes of @site about a fault in its copy. This is a new hit. */
 static bool ask_probes(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
 {
     struct probe_hit *hit = cpu ? hit_enter(cpu, site, regs, HIT_FAULT) : NULL;
@@ -51,8 +55,9 @@ static bool ask_probes(struct probe_cpu *cpu, struct site *site, struct pt_regs 
     return hit && ask_from(cpu, hit, aggr_first(site));
 }
 
-/* The program was about to execute the original instruction, and is again: whatever makes
- * it go on, a fix-up or a second try, starts from there.
+/* fault_in_copy - let @regs look as if the original instruction had faulted, then ask the
+ * fault handlers. If the program goes on, by a fix-up or a second try, it starts from the
+ * original instruction. Return: has a fault handler dealt with the fault?
  */
 static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_regs *regs)
 {
@@ -60,20 +65,24 @@ static bool fault_in_copy(struct probe_cpu *cpu, struct site *site, struct pt_re
         regs->flags &= ~FLAGS_TF;
     regs->ip = copy_original(regs->ip);
     if (regs->ip != site->addr)
-        return false; /* another instruction, which the jump displaces too */
+        return false; /* another instruction, which the jump of a region displaces */
     if (!ask_probes(cpu, site, regs))
         return false;
     site_go_on(site, regs);
     return true;
 }
 
-/* is_on_top - has nothing come on top of what found the CPU with @irq and @nmi? */
+/* is_on_top - are the depths of the CPU still @irq and @nmi? Then no interrupt or NMI has
+ * come since these depths were read.
+ */
 static bool is_on_top(const struct probe_cpu *cpu, unsigned irq, unsigned nmi)
 {
     return plat_depths(cpu)->irq == irq && plat_depths(cpu)->nmi == nmi;
 }
 
-/* in_light_handler - its probe, where no other hit is on top of it, nor an interrupt. */
+/* in_light_handler - return the probe of the light handler that runs. NULL: none runs, or
+ * an interrupt or NMI has come on top of it. The caller knows that no other hit has.
+ */
 static const struct kprobe *in_light_handler(const struct probe_cpu *cpu)
 {
     const struct plat_light *light = light_frame(cpu);
@@ -93,7 +102,9 @@ const struct kprobe *fault_in_handler(const struct probe_cpu *cpu)
     return is_on_top(cpu, hit->found.irq, hit->found.nmi) ? hit->running : NULL;
 }
 
-/* A handler that faults has had its last hit, which goes on as if it had returned. */
+/* give_up - disable the probe of the handler that has faulted, and let the hit go on as
+ * if the handler had returned.
+ */
 static void give_up(struct probe_cpu *cpu, struct probe_hit *hit, struct pt_regs *regs)
 {
     uintptr_t sp = hit->is.light ? (uintptr_t)light_frame(cpu) : (uintptr_t)hit->regs;
@@ -116,7 +127,7 @@ static void handler_faults(struct probe_cpu *cpu, struct pt_regs *regs)
     bool dealt_with;
     struct kprobe *p;
 
-    if (!hit->running) {
+    if (!hit->running) { /* a light handler: the detour has not filled in the entry */
         hit->is = (struct hit_facts){ .jumped = true, .light = true };
         hit->found = *plat_depths(cpu);
         hit->running = light_frame(cpu)->probe;

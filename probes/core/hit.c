@@ -1,16 +1,18 @@
-/* hit.c - stage 6: a CPU has run into an int3.
+/* hit.c - stage 6: handles the trap of a CPU that has run into an int3.
  *
  * The life of one hit, all of it with interrupts off:
  *
  *   1. find the site                              cache.h, registry.c
- *   2. may handlers run? else count and go to 4   hit_enter
- *   3. run them                                   aggr.h
+ *   2. may handlers run? if not, count a miss     hit_enter
+ *      and go to 4
+ *   3. run the handlers                           aggr.h
  *   4. let the instruction happen                 boost.c, step.c or emulate.c
  *
- * All but the handlers themselves is the re-entry core: it runs before the hit is known to
- * be one, or after it has been forgotten, so a probe in it would hit itself for ever. What
- * handlers call may carry probes, the engine's own code included: a hit in there comes on
- * top of this one and finds this site active.
+ * All of this, except for the handlers, is the re-entry core. It runs before the hit is
+ * in hits[], or after the hit has left hits[]. So the engine could not tell that it is
+ * inside of a hit, and a probe on this code would hit itself without end. Functions that
+ * handlers call may carry probes, even functions of the engine: their hits come on top of
+ * this hit in hits[], and find this site active.
  */
 #include "probes/core/hit.h"
 
@@ -43,7 +45,7 @@ void kprobe_resume(struct pt_regs *regs, struct probe_cpu *cpu)
     hit->is.faulting = false;
     if (jumped)
         plat_flags_as(
-            regs->flags); /* the other handlers find what they would have found */
+            regs->flags); /* for the next handler, as if this one had returned */
     if (hit->is.stage == HIT_PRE)
         hit_before(cpu, hit, p, site, regs, jumped);
     else if (hit->is.stage == HIT_POST)
@@ -64,8 +66,9 @@ NOKPROBE(kprobe_resume);
 
 /* ---- the other traps ---- */
 
-/* A probe that has just gone leaves CPUs behind that have fetched its int3 but not yet
- * trapped. They find other text now, and just try again.
+/* retry - handle the trap of a CPU that had fetched an int3 before the int3 was taken
+ * out. If the text at @addr is no int3 now, let the CPU execute it again. Return: false:
+ * it is an int3, and not the engine's.
  */
 NOKPROBE_INLINE bool retry(struct probe_cpu *cpu, struct pt_regs *regs, uintptr_t addr)
 {
@@ -79,7 +82,9 @@ NOKPROBE_INLINE bool retry(struct probe_cpu *cpu, struct pt_regs *regs, uintptr_
     return true;
 }
 
-/* Before a CPU has its area it has no way to run handlers. */
+/* hit_early - handle a hit on a CPU that is not ready for probes: it has no hits[], so it
+ * cannot run handlers.
+ */
 static bool hit_early(struct pt_regs *regs, uintptr_t addr)
 {
     struct site *site = registry_find(addr);
@@ -92,6 +97,7 @@ static bool hit_early(struct pt_regs *regs, uintptr_t addr)
 }
 NOKPROBE(hit_early);
 
+/* arrive - do steps 2 to 4 for a CPU that has come to the instruction of @site. */
 NOKPROBE_INLINE void arrive(struct probe_cpu *cpu, struct site *site,
                             struct pt_regs *regs, bool in_nmi)
 {
@@ -116,8 +122,10 @@ bool kprobe_int3_handler(struct pt_regs *regs, struct probe_cpu *cpu)
         return retry(cpu, regs, addr);
     if (site->addr != addr) {
         probe_count(&cpu->steps);
-        /* TF is still set where it was to end the step and did not, as behind an STI on
-         * some CPUs. The program has not set it: then this cell would not have been used.
+        /* The int3 behind a copy in a step slot. TF may still be set, if a step was to
+         * end by TF but the CPU has not raised #DB, as some CPUs do behind an STI. It is
+         * the engine's TF: if the program had set TF, the engine would not have used the
+         * step slot.
          */
         regs->flags &= ~FLAGS_TF;
         hit_stepped(cpu, site, regs, in_nmi, true);

@@ -1,5 +1,5 @@
-/* hit.h - the parts that a hit by a trap and one by a jump have in common. Private to hit.c
- * and jump.c; inline, since a call would cost as much as what they do.
+/* hit.h - the steps that a hit by a trap and a hit by a jump have in common. Private to
+ * the engine. The functions are inline, since a call would cost as much as they do.
  */
 #pragma once
 
@@ -11,7 +11,7 @@ NOKPROBE_INLINE size_t stack_left(const struct probe_cpu *cpu, bool in_nmi, uint
     return sp - (in_nmi ? cpu->plat.nmi_stack_base : *cpu->plat.stack_base);
 }
 
-/* is_light_at - does a light handler of @site run? */
+/* is_light_at - does a light handler of @site run now, which a detour has called? */
 NOKPROBE_INLINE bool is_light_at(const struct probe_cpu *cpu, const struct site *site)
 {
     const struct plat_light *light = light_frame(cpu);
@@ -19,14 +19,17 @@ NOKPROBE_INLINE bool is_light_at(const struct probe_cpu *cpu, const struct site 
     return light && light->probe->site == site;
 }
 
-/* may_enter - Return: MISS_CAUSES, or the cause for which handlers are left out. */
+/* may_enter - may the handlers of a hit of @site run now?
+ * Return: MISS_CAUSES: yes; else the cause of the miss.
+ */
 NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
                                           const struct site *site,
                                           const struct pt_regs *regs, bool in_nmi)
 {
-    /* Every instruction of the code that runs handlers may carry a probe. Each would be hit
-     * again in every hit of another, so the number of hits would grow exponentially with
-     * the depth.
+    /* A site in the engine's own code: each instruction of the code that runs handlers
+     * may carry a probe. If these probes ran handlers inside of other hits, each such hit
+     * would again hit all of these probes, and the number of hits would grow
+     * exponentially with the depth.
      */
     if (cpu->depth && (site->in_engine || is_light_at(cpu, site)))
         return MISS_RECURSION;
@@ -40,9 +43,10 @@ NOKPROBE_INLINE enum probe_miss may_enter(const struct probe_cpu *cpu,
     return MISS_CAUSES;
 }
 
-/* hit_claim - the next entry is mine. Before anything is written to it: an NMI that comes in
- * between has hits of its own, and they have to come on top. A claimed entry belongs to no
- * site until its site is filled in, as hit_leave() has left it.
+/* hit_claim - take the next entry of hits[]. The entry is taken before anything is
+ * written into it: an NMI may come at any moment, and hits in the NMI must take entries
+ * above this one. Until its site is filled in, the entry has none, because hit_leave()
+ * has cleared it.
  */
 NOKPROBE_INLINE struct probe_hit *hit_claim(struct probe_cpu *cpu)
 {
@@ -52,7 +56,7 @@ NOKPROBE_INLINE struct probe_hit *hit_claim(struct probe_cpu *cpu)
     return hit;
 }
 
-/* hit_fill - a hit of @site, which has been admitted. */
+/* hit_fill - make an entry for a hit of @site that is admitted: its handlers may run. */
 NOKPROBE_INLINE struct probe_hit *hit_fill(struct probe_cpu *cpu, struct site *site,
                                            struct pt_regs *regs, enum hit_stage stage)
 {
@@ -65,8 +69,8 @@ NOKPROBE_INLINE struct probe_hit *hit_fill(struct probe_cpu *cpu, struct site *s
     return hit;
 }
 
-/* hit_begin - hit_enter() for a caller that knows already whether the CPU is in an NMI: a
- * trap finds that out once.
+/* hit_begin - do the work of hit_enter() for a caller that knows whether the CPU is in an
+ * NMI (@in_nmi): a trap handler finds that out only once.
  */
 NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *site,
                                             struct pt_regs *regs, enum hit_stage stage,
@@ -81,8 +85,10 @@ NOKPROBE_INLINE struct probe_hit *hit_begin(struct probe_cpu *cpu, struct site *
     return NULL;
 }
 
-/* hit_follow - the same behind the instruction of a hit that was admitted: what was active
- * then is active now. Only the instruction itself may have used up the stack.
+/* hit_follow - make the entry for the post-handlers of a hit that was admitted for its
+ * pre-handlers. The same other hits are active as then, so only the stack is checked
+ * again: the instruction itself may have used it up.
+ * Return: NULL: less than half of PROBE_STACK_MIN is left.
  */
 NOKPROBE_INLINE struct probe_hit *hit_follow(struct probe_cpu *cpu, struct site *site,
                                              struct pt_regs *regs, bool in_nmi)
@@ -92,7 +98,9 @@ NOKPROBE_INLINE struct probe_hit *hit_follow(struct probe_cpu *cpu, struct site 
     return hit_fill(cpu, site, regs, HIT_POST);
 }
 
-/* hit_after - the post-handlers of @p and those behind it. */
+/* hit_after - run the post-handlers of @p and of the probes behind it in the list, then
+ * leave @hit.
+ */
 NOKPROBE_INLINE void hit_after(struct probe_cpu *cpu, struct probe_hit *hit,
                                struct kprobe *p, struct pt_regs *regs, bool jumped)
 {
@@ -101,11 +109,11 @@ NOKPROBE_INLINE void hit_after(struct probe_cpu *cpu, struct probe_hit *hit,
     hit_leave(cpu, hit, jumped);
 }
 
-/* hit_stepped - the CPU has executed the copy of @site: run the post-handlers, and let
- * @regs go on behind the original instruction.
- * @admitted: true: the hit was admitted, and its pre-handlers have run. False: the
- *            program has stepped through the copy itself, so admit the hit now, if there
- *            are post-handlers.
+/* hit_stepped - run the post-handlers when the CPU has executed the copy of @site, and
+ * let the program go on behind the original instruction.
+ * @admitted: true: the hit was admitted before the instruction. False: the program has
+ *            stepped through the copy itself, so it is not known whether the hit was
+ *            admitted; decide now, if there are post-handlers.
  */
 NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
                                  struct pt_regs *regs, bool in_nmi, bool admitted)
@@ -122,9 +130,9 @@ NOKPROBE_INLINE void hit_stepped(struct probe_cpu *cpu, struct site *site,
         boost_sti_again(site, regs);
 }
 
-/* hit_emulate - the effect of an emulated instruction is there at once, so its
- * post-handlers run at once. A program that steps itself is owed a trap that no CPU will
- * raise.
+/* hit_emulate - emulate the instruction of @site, and run its post-handlers at once, if
+ * @with_post. If the program has TF set, it must get a #DB after the instruction. The CPU
+ * raises none, because it has not executed the instruction; so the engine does.
  */
 NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
                                  struct pt_regs *regs, bool with_post, bool jumped)
@@ -146,7 +154,7 @@ NOKPROBE_INLINE void hit_emulate(struct probe_cpu *cpu, struct site *site,
     site_go_on(site, regs);
 }
 
-/* hit_run_alone - the instruction, without handlers. */
+/* hit_run_alone - let the instruction happen, without handlers. */
 NOKPROBE_INLINE void hit_run_alone(struct site *site, struct pt_regs *regs)
 {
     if (site->way == WAY_EMULATE)
@@ -155,7 +163,9 @@ NOKPROBE_INLINE void hit_run_alone(struct site *site, struct pt_regs *regs)
         boost_run(site, regs);
 }
 
-/* hit_run - the same with post-handlers. @way: what site->way is now */
+/* hit_run - let the instruction happen, and the post-handlers run behind it.
+ * @way: what site->way is now; it is not WAY_BOOST if there are post-handlers
+ */
 NOKPROBE_INLINE void hit_run(struct probe_cpu *cpu, struct site *site,
                              struct pt_regs *regs, enum site_way way, bool jumped)
 {
@@ -167,9 +177,10 @@ NOKPROBE_INLINE void hit_run(struct probe_cpu *cpu, struct site *site,
         step_run(cpu, site, regs);
 }
 
-/* hit_before - the pre-handlers of @p and those behind it, then the instruction, unless one
- * of them has sent the program elsewhere.
- * @jumped: no trap has brought the program here
+/* hit_before - run the pre-handlers of @p and of the probes behind it in the list, leave
+ * @hit, and let the instruction happen. If a handler has set ip itself, the later
+ * handlers and the instruction are left out.
+ * @jumped: the CPU has come by a jump, not by a trap
  */
 NOKPROBE_INLINE void hit_before(struct probe_cpu *cpu, struct probe_hit *hit,
                                 struct kprobe *p, struct site *site, struct pt_regs *regs,

@@ -1,11 +1,12 @@
-/* insn_slot.c - pages of cells.
+/* insn_slot.c - owns the pages of cells.
  *
  *   page:  | header | cell | cell | ... | cell |
  *   cell:  | code, then int3 ...      24 | owner     8 |
  *
  * A page has cells of one size: 32, 64 or 352 bytes. The last cell ends where the page
- * ends; the header lies in front of the first one, and says which size the cells have, and
- * where the page's bookkeeping lies. A free cell is all int3, owner included.
+ * ends. The header lies in front of the first cell, and says which size the cells have,
+ * and where the struct slot_page of the page is. A free cell is full of int3, owner
+ * included.
  */
 #include "probes/core/insn_slot.h"
 
@@ -17,13 +18,13 @@
 #include "probes/insn/encode.h"
 
 #define PAGE_LEN 4096
-#define CELLS (PAGE_LEN / INSN_SLOT_LEN) /* at most */
+#define CELLS (PAGE_LEN / INSN_SLOT_LEN) /* a page has fewer */
 #define OWNER_LEN 8
 #define FREE_OWNER UINT64_C(0xcccccccccccccccc)
 
 /* Locks: P PLAT_PROBES   I immutable */
 struct slot_page {
-    struct list link;          /* [P] in with_room or full */
+    struct list link;          /* [P] in one of the lists below */
     uint8_t *base;             /* [I] */
     uint64_t used[CELLS / 64]; /* [P] bit i: cell i is handed out */
     unsigned count;            /* [P] cells handed out */
@@ -31,8 +32,7 @@ struct slot_page {
     size_t cell_len;           /* [I] bytes */
 };
 
-/* What lies in front of the first cell; written once, before any CPU can reach the page.
- */
+/* The header of a page. It is written once, before any CPU can reach the page. */
 struct slot_header {
     struct slot_page *page;
     size_t cell_len;
@@ -44,8 +44,9 @@ static struct list with_detour_room = LIST_INIT(with_detour_room);
 static struct list full = LIST_INIT(full);
 static size_t page_count, detour_page_count, detour_page_max = INSN_SLOT_DETOUR_PAGES_MAX;
 
-/* Which pages of the executable window hold cells; read by hits without locks. A bit is set
- * before a CPU can run into the page, and cleared when no CPU can any more.
+/* The map tells which pages of the executable window hold cells; hits read it without
+ * locks. The bit of a page is set before a CPU can run into the page, and cleared when no
+ * CPU can do so any more.
  */
 static struct {
     uintptr_t start;
@@ -82,8 +83,8 @@ NOKPROBE_INLINE bool is_cell_page(uintptr_t ip)
     return i < map.pages && (READ_ONCE(map.bits[i / 64]) & BIT(i % 64));
 }
 
-/* first_cell - where the first cell of a page begins. The header takes what the cells
- * leave over, or else the place of a cell.
+/* first_cell - return the offset of the first cell in a page. The header takes the bytes
+ * that whole cells leave over. If these are too few, it takes the place of a cell.
  */
 NOKPROBE_INLINE size_t first_cell(size_t cell_len)
 {

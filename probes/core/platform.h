@@ -1,9 +1,10 @@
-/* platform.h - everything that breakpoints ask of the machine.
+/* platform.h - the functions that breakpoints need from the kernel and the machine.
  *
- * Jumps ask for more, in probes/jump/platform_jump.h, and return probes in
- * probes/returns/platform_returns.h. All of these are plain functions, found by the linker:
- * the kernel has them in probes/port, the unit tests in tests/unit/port_fake.c, the hosted
- * engine in tests/hosted/port_posix.c. docs/architecture.md has a row for each.
+ * Jumps need more functions (probes/jump/platform_jump.h), and so do return probes
+ * (probes/returns/platform_returns.h) and watches (probes/watch/platform_watch.h). All of
+ * them are plain functions, and the linker finds them: for the kernel in probes/port, for
+ * the unit tests in tests/unit/port_fake.c, for the hosted engine in
+ * tests/hosted/port_posix.c. docs/architecture.md has a row for each.
  */
 #pragma once
 
@@ -22,103 +23,118 @@ struct shadow;
 
 /* plat_text_read - copy bytes that may be unreadable. Context: any. Return: 0; -EFAULT. */
 int plat_text_read(void *dst, uintptr_t addr, size_t len);
-/* plat_text_write - change bytes of text or of plat_exec_alloc() memory, through a writable
- * alias, and verify it. Promises nothing about other CPUs, but that 1, 2, 4 or 8 bytes at a
- * multiple of as many are stored at once.
+/* plat_text_write - change bytes of text or of plat_exec_alloc() memory, through a
+ * writable alias, and check that the change is there. 1, 2, 4 or 8 bytes at an address
+ * that is a multiple of their number are stored at once. Nothing else is promised about
+ * when, and in what order, other CPUs see the bytes.
  * @len: 1..4096
  * Context: thread; machine stopped.  Locks: PLAT_TEXT held.
- * Return:  0; -EFAULT neither of the two.
+ * Return:  0; -EFAULT the bytes are neither text nor such memory.
  */
 int plat_text_write(uintptr_t addr, const void *bytes, size_t len);
-/* plat_sync_cores - every CPU has executed a serialising instruction since the call, or will
- * before it executes anything else. A CPU that was in an NMI has left it.
+/* plat_sync_cores - synchronise all CPUs. On return each CPU has executed a serialising
+ * instruction since the call, or is halted and will execute one before all else. A CPU
+ * that was in an NMI at the call has left the NMI.
  * Context: thread, interrupts on; machine stopped.
  */
 void plat_sync_cores(void);
-/* plat_sync_count - how often CPU @cpu, 0..plat_cpu_count()-1, has done so for
- * plat_sync_cores(). Context: any.
+/* plat_sync_count - return how often plat_sync_cores() has synchronised CPU @cpu,
+ * 0..plat_cpu_count()-1. Context: any.
  */
 uint64_t plat_sync_count(unsigned cpu);
-/* plat_sync_ns - by plat_clock_ns(), when CPU @cpu has done so last. Context: any.
- * Return: 0 when it was left alone, because it executed nothing.
+/* plat_sync_ns - return when plat_sync_cores() has synchronised CPU @cpu last, in the
+ * time of plat_clock_ns(). Context: any.
+ * Return: 0: the CPU was halted then, so it was left alone.
  */
 uint64_t plat_sync_ns(unsigned cpu);
-/* plat_stop_machine - run @fn(@arg) while all other CPUs stand still, with interrupts off;
- * they still take NMIs. @fn may not sleep.
+/* plat_stop_machine - run @fn(@arg) while all other CPUs stand still. All CPUs have
+ * interrupts off, but still take NMIs. @fn may not sleep.
  * Context: thread, interrupts on.
- * plat_stopped_ip - where @cpu was interrupted. Context: machine stopped.
+ * plat_stopped_ip - return the address at which CPU @cpu was interrupted when the machine
+ * was stopped. Context: machine stopped.
  * Return: 0 for the CPU that runs @fn.
  */
 void plat_stop_machine(void (*fn)(void *arg), void *arg);
 uintptr_t plat_stopped_ip(unsigned cpu);
-/* plat_text_contains - is all of [addr, addr + len) text that may be probed at all?
+/* plat_text_contains - is all of [addr, addr + len) text of the kind that may carry
+ * probes?
  * Context: any.
  */
 bool plat_text_contains(uintptr_t addr, size_t len);
 #define PLAT_LINE_LEN 64
-/* plat_text_is_built - are these the bytes that the build has put into a line of text?
- * @line: multiple of PLAT_LINE_LEN   @bytes: as many, without what the engine has changed
- * Context: thread.  Return: true also for a line of which nothing is known.
+/* plat_text_is_built - does a line of text have the bytes that the build has put there?
+ * @line:  address of the line, a multiple of PLAT_LINE_LEN
+ * @bytes: the PLAT_LINE_LEN bytes there now, with the engine's own changes undone
+ * Context: thread.  Return: true also if the platform does not know what was built there.
  */
 bool plat_text_is_built(uintptr_t line, const uint8_t *bytes);
 
 /* ---- executable memory ---- */
 
-/* plat_exec_alloc - pages within rel32 of all text, filled with int3.
+/* plat_exec_alloc - allocate executable pages, filled with int3. A rel32 displacement
+ * reaches from all text to these pages, and back.
  * @len: multiple of 4096
  * Context: thread.  Return: NULL when there is none left.
  */
 void *plat_exec_alloc(size_t len);
 void plat_exec_free(void *p, size_t len);
-/* plat_exec_window - a range that plat_exec_alloc() never leaves; other things may lie in
- * it. At most some hundred MiB. Context: any.
+/* plat_exec_window - return the range of addresses that all memory of plat_exec_alloc()
+ * lies in. Other things may lie in the range, too. It has at most some hundred MiB.
+ * Context: any.
  */
 void plat_exec_window(uintptr_t *start, size_t *len);
 /* plat_exec_contains - does @addr lie in memory of plat_exec_alloc()? Context: any. */
 bool plat_exec_contains(uintptr_t addr);
 
-/* What lies on the stack while a light handler runs: what it would have restored, should it
- * never return. The word below is where it would return to.
+/* What a detour keeps on the stack while it calls a light handler. If the engine gives
+ * the handler up, it loads the registers from here, because the handler cannot restore
+ * them. The word below this struct is the return address of the handler.
  */
 struct plat_light {
     struct kprobe *probe;
     unsigned long bp;
-    /* Of PLAT_SPECIALIZED_LIGHT_KEEP; the low half of preempt is plat_depths.preempt. */
+    /* Only with PLAT_SPECIALIZED_LIGHT_KEEP. The low half of preempt is
+     * plat_depths.preempt.
+     */
     unsigned long preempt, bx, r12, r13, r14, r15, flags;
 };
 
 /* ---- time, place, locks ---- */
 
-/* plat_quiesce - return when no CPU and no preempted thread is inside a handler, a slot or
- * a detour that it entered before the call. Context: thread, may sleep long.
+/* plat_quiesce - wait for quiescence: until no CPU and no preempted thread is inside a
+ * handler, a slot or a detour that it had entered before the call. Context: thread, may
+ * sleep long.
  */
 void plat_quiesce(void);
 
 enum plat_context { PLAT_THREAD, PLAT_IRQ, PLAT_TRAP, PLAT_NMI };
-/* plat_context - where the caller runs. Context: any. */
+/* plat_context - tell in which context the caller runs. Context: any. */
 enum plat_context plat_context(void);
 
 #define PLAT_CPUS_MAX 64
 unsigned plat_cpu_count(void); /* 1..PLAT_CPUS_MAX */
-/* plat_probe_cpu - the engine's area of CPU @cpu, 0..plat_cpu_count()-1. Context: any. */
-struct probe_cpu *plat_probe_cpu(unsigned cpu);
-/* plat_this_cpu - of the executing CPU; NULL before the CPU is ready for probes.
- * Context: any, preemption off.
+/* plat_probe_cpu - return the engine's data of CPU @cpu, 0..plat_cpu_count()-1; NULL
+ * before this CPU is ready for probes. Context: any.
  */
+struct probe_cpu *plat_probe_cpu(unsigned cpu);
+/* plat_this_cpu - the same for the executing CPU. Context: any, preemption off. */
 struct probe_cpu *plat_this_cpu(void);
-/* What the executing code may be: as the platform counts it. */
+/* The platform's counters that tell what a CPU is executing. */
 struct plat_depths {
     int preempt;  /* not 0: the thread stays on its CPU */
-    unsigned irq; /* interrupts under way */
-    unsigned nmi; /* NMIs under way */
+    unsigned irq; /* interrupts that are being handled */
+    unsigned nmi; /* NMIs that are being handled */
 } ALIGNED(16);
-/* plat_depths - of @cpu: right in front of its area, where a hit finds them soonest. */
+/* plat_depths - return the depths of @cpu. They lie in memory directly in front of its
+ * struct probe_cpu, so that a hit finds them without another pointer.
+ */
 static ALWAYS_INLINE struct plat_depths *plat_depths(const struct probe_cpu *cpu)
 {
     return (struct plat_depths *)(uintptr_t)cpu - 1;
 }
 /* What a hit needs to know about its CPU. The hit reads it through these pointers,
- * because a call would cost more. The platform fills it in when it makes the CPU's area.
+ * because a call would cost more. The platform fills this in before the CPU is ready for
+ * probes.
  */
 struct plat_cpu {
     const uintptr_t *stack_base; /* lowest byte of the stack in use, outside NMI */
@@ -129,17 +145,17 @@ struct plat_cpu {
     struct shadow *nmi_shadow; /* of the NMI stack */
 };
 
-/* plat_preempt_enable - undo what the code of a detour, or the trampoline, did before it
- * called the engine.
+/* plat_preempt_enable - switch preemption on in place of a detour or the trampoline,
+ * which has switched it off before it called the engine. The engine does this when it
+ * gives a handler up: then the CPU does not go back to the code that would do it.
  * Context: trap.
  */
 void plat_preempt_enable(void);
-/* plat_flags_as - undo what a handler has done to the flags of the CPU. A jump has led to
- * the handler, and the handler has returned. Interrupts are then off or on as in @flags,
- * and DF is clear.
+/* plat_flags_as - undo what a handler has done to the flags of the CPU, if a jump has led
+ * to the handler. On return interrupts are off or on as in @flags, and DF is clear.
  * plat_df_clear - only clear DF.
- * plat_flags_of_trap - the same after a handler that a trap has led to: interrupts are
- * off, and DF is clear.
+ * plat_flags_of_trap - undo the same, if a trap has led to the handler. On return
+ * interrupts are off, and DF is clear.
  * Context: trap.
  */
 void plat_flags_as(unsigned long flags);
@@ -154,7 +170,9 @@ static ALWAYS_INLINE void plat_flags_of_trap(void)
 }
 unsigned long plat_irq_save(void);
 void plat_irq_restore(unsigned long flags);
-/* Two sleeping locks, taken in this order. */
+/* The engine's two locks. Both are sleeping locks. Code that takes both takes PLAT_PROBES
+ * first.
+ */
 enum plat_lock { PLAT_PROBES, PLAT_TEXT };
 void plat_lock(enum plat_lock lock);
 void plat_unlock(enum plat_lock lock);
@@ -169,18 +187,20 @@ struct plat_symbol {
     uintptr_t start;
     size_t size;
     const char *name;
-    const char *module; /* NULL: it is the image's */
+    const char *module; /* NULL: the function is part of the image */
 };
 
-/* plat_symbol_find - the function called @name; "name#2" is the second one of that name, by
- * address; "module:name" is one of loaded code.
- * Return: 0; -ENOENT; -EADDRNOTAVAIL several have this name.
+/* plat_symbol_find - find the function called @name. "name#2" is the second function of
+ * this name, in order of address; "module:name" is a function of loaded code.
+ * Return: 0; -ENOENT; -EADDRNOTAVAIL several functions have this name.
  */
 int plat_symbol_find(const char *name, struct plat_symbol *out);
-/* plat_symbol_at - the function that contains @addr. Context: any. Return: 0; -ENOENT. */
+/* plat_symbol_at - find the function that contains @addr. Context: any. Return: 0;
+ * -ENOENT.
+ */
 int plat_symbol_at(uintptr_t addr, struct plat_symbol *out);
-/* plat_has_fixup - may the instruction at @addr fault and be continued elsewhere?
- * Context: any.
+/* plat_has_fixup - does the kernel have a fix-up for a fault of the instruction at @addr,
+ * so that the CPU goes on elsewhere? Context: any.
  */
 bool plat_has_fixup(uintptr_t addr);
 /* plat_is_entry - does @addr belong to the entry code? Context: any. */
@@ -191,31 +211,39 @@ bool plat_is_engine(uintptr_t addr);
 
 /* ---- handlers, faults, the end ---- */
 
-/* plat_given_up - a handler of @p, called with the stack pointer @sp, is given up. The locks
- * that it holds stay taken, and the platform reports them.
+/* plat_given_up - tell the platform that a handler of @p is given up. The locks that the
+ * handler holds stay taken, and the platform reports them.
+ * @sp: the stack pointer when the handler was called
  * Context: trap.
  */
 void plat_given_up(const struct kprobe *p, uintptr_t sp);
-/* plat_escape - @fault is of a handler that a hit with image @regs has called. Let it, when
- * resumed, give the handler's stack up, call kprobe_resume(@regs), and go on with @regs.
+/* plat_escape - change @fault, so that the CPU does not go back into the handler that has
+ * faulted. Instead it drops the stack of the handler, calls kprobe_resume(@regs), and
+ * goes on with @regs.
+ * @fault: the image of the fault
+ * @regs:  the image of the hit that has called the handler
  * Context: trap.
  */
 void plat_escape(struct pt_regs *fault, struct pt_regs *regs);
-/* plat_read - one word of memory that may be bad. Context: any.
+/* plat_read - read a word of memory that may be unreadable. Context: any.
  * Return: 0; -EFAULT.
  */
 int plat_read(uint64_t *out, uintptr_t addr);
-/* plat_seg_base - base of FS or GS (enum insn_seg). Context: any, preemption off. */
+/* plat_seg_base - return the base of FS or GS (enum insn_seg). Context: any, preemption
+ * off.
+ */
 uintptr_t plat_seg_base(unsigned seg);
-/* plat_raise_fault - the instruction at @regs->ip has failed to access @addr: what the
- * machine does when an instruction faults. Context: trap.
+/* plat_raise_fault - do what a CPU does when the instruction at @regs->ip cannot access
+ * @addr: raise a fault. Context: trap.
  */
 void plat_raise_fault(struct pt_regs *regs, uintptr_t addr);
-/* plat_raise_step - the program has TF set, and the instruction before @regs->ip has been
- * done for it: what the machine does after a single step. Context: trap.
+/* plat_raise_step - do what a CPU does after a single step: raise a #DB. The program has
+ * TF set, and the engine has run the instruction in front of @regs->ip for it. Context:
+ * trap.
  */
 void plat_raise_step(struct pt_regs *regs);
-/* plat_raise_again - let the fault that @regs is the image of happen again. Context: trap. */
+/* plat_raise_again - raise the fault once more that @regs is the image of. Context: trap.
+ */
 void plat_raise_again(struct pt_regs *regs);
 
 uint64_t plat_clock_ns(void);                     /* any, NMI-safe */

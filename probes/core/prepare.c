@@ -1,8 +1,9 @@
-/* prepare.c - stage 3: the site, the cells with its copies, and the way it will be run.
+/* prepare.c - stage 3: makes the site and its copies, and chooses the way in which the
+ * instruction is run.
  *
- * The cheapest way that is right: boost (one trap) for everything that a copy can do,
- * emulate (one trap) for what depends on its place, step (two traps) only where a
- * post-handler is to run.
+ * It chooses the cheapest way that is right: emulate (one trap) if emulate.c can do it;
+ * boost (one trap) for every other instruction; step (two traps) only if a post-handler
+ * must run.
  */
 #include "kernel/base/err.h"
 #include "probes/core/extend.h"
@@ -26,12 +27,16 @@ static bool repeats(const struct insn *insn)
     }
 }
 
-/* The trap would end what HLT waits for; and #DB rewrites DR6, and clears a bit of DR7. */
+/* is_undone_by_step - would a single step by TF undo the effect of @insn? The trap ends
+ * the wait of HLT. And #DB changes DR6 and DR7, which a MOV to a debug register has just
+ * written.
+ */
 static bool is_undone_by_step(const struct insn *insn)
 {
     return insn->kind == INSN_HLT || insn->kind == INSN_MOV_TO_DR;
 }
 
+/* site_new - allocate a site and fill in what does not depend on its way. */
 static struct site *site_new(const struct insn *insn)
 {
     size_t front = insn->kind == INSN_STI ? sizeof(struct sti_pair) : 0;
@@ -64,7 +69,7 @@ static void site_free(struct site *site)
 
 /* ---- cells ---- */
 
-/* copy_insn - append @insn to @code as it must look at @slot + *@len. */
+/* copy_insn - append a copy of @insn to @code, as the copy must look at @slot + *@len. */
 static int copy_insn(uint8_t *code, size_t *len, const uint8_t *slot,
                      const struct insn *insn, struct probe_reject *why)
 {
@@ -96,8 +101,10 @@ static void slot_write(uint8_t *slot, struct site *site, const uint8_t *code, si
     plat_unlock(PLAT_TEXT);
 }
 
-/* make_copies - the copies of @count successive instructions, then the jump back.
- * @slot: receives where they begin, behind @front bytes of int3
+/* make_copies - fill a new cell with the copies of @count successive instructions, and
+ * then the jump back.
+ * @slot: receives the address of the first copy: @front bytes of int3 lie in front of it.
+ *        It is set also on error, so that kprobe_unprepare() gives the cell back
  */
 static int make_copies(struct site *site, uint8_t **slot, size_t front,
                        const struct insn *insns, size_t count, struct probe_reject *why)
@@ -118,7 +125,9 @@ static int make_copies(struct site *site, uint8_t **slot, size_t front,
     return err;
 }
 
-/* successor_get - the instruction behind @insn. Return: false where it cannot be told. */
+/* successor_get - decode the instruction behind @insn. Return: false: that is not
+ * possible.
+ */
 static bool successor_get(const struct insn *insn, struct insn *successor)
 {
     uintptr_t addr = insn_next(insn);
@@ -135,15 +144,17 @@ static bool successor_get(const struct insn *insn, struct insn *successor)
            !insn_decode(successor, bytes, left, addr);
 }
 
-/* May it stand behind STI in a copy? A branch out of the copy does not come to the jump
- * back, which is as good.
+/* can_end_pair - may a copy of @insn stand behind STI? A branch may, too: it leads out of
+ * the cell by itself, so it does not need the jump back.
  */
 static bool can_end_pair(const struct insn *insn)
 {
     return insn_can_boost(insn) || (insn_is_branch(insn) && insn_can_move(insn));
 }
 
-/* make_pair - STI with its successor, where the two can happen as one. */
+/* make_pair - prepare STI and its successor to run together, if that is possible: by
+ * copies of both, or by a site by which the successor is emulated.
+ */
 static int make_pair(struct site *site, const struct insn *sti, struct probe_reject *why)
 {
     struct sti_pair *both = site_pair(site);
@@ -173,13 +184,17 @@ static int make_slots(struct site *site, const struct insn *insn,
     return make_pair(site, insn, why);
 }
 
-/* Would the trap behind it be another one than that in front of it? */
+/* redirects_traps - does @insn change where traps lead? Then the trap behind its copy
+ * would not come to the engine.
+ */
 static bool redirects_traps(const struct insn *insn)
 {
     return insn->kind == INSN_LGDT || insn->kind == INSN_LIDT;
 }
 
-/* fill_step_slot - the copy; behind it the cell is int3. */
+/* fill_step_slot - write the copy into @slot. The rest of the cell is int3: the trap that
+ * ends the step.
+ */
 static int fill_step_slot(uint8_t *slot, struct site *site, struct probe_reject *why)
 {
     uint8_t code[INSN_SLOT_CODE_MAX];
@@ -227,7 +242,7 @@ int prepare_step(struct site *site, struct probe_reject *why)
         return err;
     }
     if (site_is_armed(site))
-        plat_sync_cores(); /* where it is not, arming synchronises before the int3 */
+        plat_sync_cores(); /* else kprobe_guard() synchronises before it writes int3s */
     site->step_slot = slot;
     return 0;
 }

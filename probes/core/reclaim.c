@@ -1,11 +1,12 @@
-/* reclaim.c - stage 14: when no thread can be inside any more, a site can be given back.
+/* reclaim.c - stage 14: frees sites when no thread can be inside any more.
  *
- * The order is what makes lookups without locks safe:
- *   1. disarmed (by the caller): no CPU can trap at these addresses any more
- *   2. quiescence: those that had trapped are through, handlers and copies included
- *   3. out of the registry, which no CPU asks for these addresses from 2 on
- *   4. a synchronisation: no hit of another address is still looking at them in passing
- *   5. cells and memory are free
+ * Hits look sites up without locks. These five steps, in this order, make that safe:
+ *   1. The caller disarms the sites: no CPU can trap at these addresses any more.
+ *   2. Quiescence: the CPUs and threads that had trapped have left handlers and copies.
+ *   3. The sites leave the registry. No hit looks for these addresses: that ended with 2.
+ *   4. A synchronisation: hits of other addresses may have read these sites while they
+ *      searched the registry; now all these searches have ended.
+ *   5. The cells and the memory are freed.
  */
 #include "probes/core/extend.h"
 #include "probes/core/insn_slot.h"

@@ -1,4 +1,5 @@
-/* recover.c - undoes, in a copy, what was done to the text. */
+/* recover.c - reads text, and undoes in this copy what the engine has done to the text.
+ */
 #include "probes/core/recover.h"
 
 #include "probes/core/extend.h"

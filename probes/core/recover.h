@@ -1,4 +1,4 @@
-/* recover.h - text as if no probe were armed. */
+/* recover.h - reads text as it would be if no probe were armed. */
 #pragma once
 
 #include <stddef.h>

@@ -1,7 +1,8 @@
-/* register.c - stage 1: where probes come in and go out, one by one or as a set.
+/* register.c - stage 1: registers and unregisters probes, one by one or as a set.
  *
- * A set is all or nothing, and pays for one synchronisation: everything that can be
- * refused happens for all of its probes before the first byte of text changes.
+ * A set is registered as a whole or not at all, and its probes share the
+ * synchronisations. So every step that can refuse a probe is done, for all probes of the
+ * set, before the first byte of text changes.
  */
 #include "kernel/base/err.h"
 #include "probes/core/extend.h"
@@ -19,7 +20,7 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
         return probe_refuse(why, PROBE_MALFORMED, 0);
     if (!p->symbol_name) {
         *addr = p->addr + p->offset;
-        return *addr ? 0 : probe_refuse(why, PROBE_NOT_TEXT, 0); /* it has wrapped */
+        return *addr ? 0 : probe_refuse(why, PROBE_NOT_TEXT, 0); /* the sum has wrapped */
     }
     err = plat_symbol_find(p->symbol_name, &sym);
     if (err)
@@ -31,7 +32,7 @@ int register_resolve(const struct kprobe *p, uintptr_t *addr, struct probe_rejec
     return 0;
 }
 
-/* site_of - the site of @p, NULL when @p is not registered. The contents of @p may be
+/* site_of - return the site of @p; NULL: @p is not registered. The contents of @p may be
  * garbage, as long as they can be read: a pointer in @p is used only when @p turns out to
  * be registered.
  */
@@ -47,7 +48,9 @@ static ALWAYS_INLINE struct site *site_of(const struct kprobe *p)
     return site->probes == p || aggr_find(site, p) ? site : NULL;
 }
 
-/* is_chosen - choose_site() has seen @p; its next is free to use until it is published. */
+/* is_chosen - has choose_site() filled in @p? It notes that in @p->next, which has no
+ * other use before @p is published.
+ */
 static bool is_chosen(const struct kprobe *p)
 {
     return p->next == p;
@@ -86,7 +89,7 @@ int register_check_caller(struct probe_reject *why)
 
 /* ---- in ---- */
 
-/* site_for - stages 2 to 4 for the address: the site there, or a new one. */
+/* site_for - return the site at @addr, or make one: stages 2 to 4. */
 static struct site *site_for(uintptr_t addr, struct probe_reject *why)
 {
     struct site *site = registry_find(addr);
@@ -107,7 +110,7 @@ static struct site *site_for(uintptr_t addr, struct probe_reject *why)
     return site;
 }
 
-/* choose_later - no symbol has the name of @p, but @p may wait for one. */
+/* choose_later - accept @p although no symbol has its name: it will wait for text. */
 static int choose_later(struct kprobe *p)
 {
     p->addr = 0;
@@ -116,7 +119,7 @@ static int choose_later(struct kprobe *p)
     return 0;
 }
 
-/* choose_site - all that can be refused for @p. Nothing of it can be seen by a hit yet. */
+/* choose_site - do every step for @p that can be refused. Hits do not see @p yet. */
 static int choose_site(struct kprobe *p, struct probe_reject *why)
 {
     uintptr_t addr = 0;
@@ -141,6 +144,7 @@ static int choose_site(struct kprobe *p, struct probe_reject *why)
     return p->post_handler ? prepare_step(site, why) : 0;
 }
 
+/* publish - let hits see the probes. */
 static void publish(struct kprobe **ps, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -167,9 +171,10 @@ static void arm_all(struct kprobe **ps, size_t count, struct site_list *list)
     kprobe_arm(list->sites, list->count);
 }
 
-/* forget - give @ps back as they came, and free the sites that were made for them. It goes
- * from the last to the first: a probe that is in @ps twice was already chosen when
- * choose_site() saw it the second time.
+/* forget - restore @ps from @as_given, and free the sites that were made for them. The
+ * loop goes from the last probe to the first. If a probe is in @ps twice, its later
+ * element of @as_given shows the probe as already chosen; so the earlier element is
+ * restored last.
  */
 static void forget(struct kprobe **ps, const struct kprobe *as_given, size_t count,
                    struct site_list *list)
@@ -246,8 +251,9 @@ size_t register_some(struct kprobe **ps, size_t count, struct site_list *list,
     return in;
 }
 
-/* register_set - all or none, or as many as are accepted where there is @refused to tell of
- * the others. Return: how many; an errno.
+/* register_set - register all of @ps or none. With @refused: register the probes that are
+ * accepted, and call @refused for each of the other ones.
+ * Return: how many are registered; an errno.
  */
 static long register_set(struct kprobe **ps, size_t count, struct probe_reject *why,
                          register_refused_t refused, void *arg)
@@ -318,7 +324,7 @@ static void take_out(struct kprobe **ps, size_t count, struct site_list *disarm,
     for (size_t i = 0; i < count; i++)
         if (ext_waits(ps[i]))
             ext_wake(ps[i]);
-        else if (site_of(ps[i])) /* not the second time it stands in @ps */
+        else if (site_of(ps[i])) /* false if it stands in @ps a second time */
             aggr_remove(ps[i]->site, ps[i]);
     for (size_t i = 0; i < count; i++) {
         struct site *site = ps[i]->site;
@@ -356,12 +362,12 @@ int register_take_out(struct kprobe **ps, size_t count, struct site **room)
         ps[i]->site = NULL;
         ps[i]->flags &= ~KPROBE_FLAG_GONE;
     }
-    reclaim_rest(); /* the counters too */
+    reclaim_rest(); /* for the counters that ext_part() has given back */
     return 0;
 }
 
-/* unregister_one_by_one - without memory for the lists: slower, but every probe can be
- * taken out.
+/* unregister_one_by_one - take the probes out when there is no memory for the lists. It
+ * takes more time, but needs no memory.
  */
 static int unregister_one_by_one(struct kprobe **ps, size_t count)
 {
@@ -371,7 +377,7 @@ static int unregister_one_by_one(struct kprobe **ps, size_t count)
         if (!site_of(ps[i]))
             return -EINVAL;
     for (size_t i = 0; i < count; i++)
-        if (ps[i]->site) /* not the second time it stands in @ps */
+        if (ps[i]->site) /* NULL if it stands in @ps a second time */
             register_take_out(&ps[i], 1, room);
     return 0;
 }
@@ -391,7 +397,7 @@ int unregister_kprobes(struct kprobe **ps, size_t count)
     else
         err = unregister_one_by_one(ps, count);
     for (size_t i = 0; i < count && !err; i++)
-        ps[i]->kind = KPROBE_KIND_PROBE; /* it may be registered as such the next time */
+        ps[i]->kind = KPROBE_KIND_PROBE; /* the next time it may be a plain probe */
     plat_unlock(PLAT_PROBES);
     plat_free(room);
     return err;

@@ -1,13 +1,17 @@
-/* registry.c - an open-addressed hash table, read without locks.
+/* registry.c - owns the table of all sites: a hash table with open addressing, which hits
+ * search without locks.
  *
- * Entries are pointers, written once with everything behind them in place. A table that
- * gets four fifths full is not changed but replaced: readers see the old one or the new one.
- * Readers have interrupts off, so all that have seen the old one are gone when every CPU
- * has answered plat_sync_cores(). A removed entry leaves a grave, so that searches do not
- * stop short; graves vanish with the next table.
+ * An entry is a pointer to a site, written when the site is complete. When a table is
+ * four fifths full, a new table replaces it: a search uses the old table or the new one.
+ * A search by a hit must run with interrupts off. So when every CPU has answered
+ * plat_sync_cores(), no search uses the old table any more, and it is freed.
  *
- * Beside each entry there is a bit, the mark. A room that has to find a few sites among very
- * many marks them, and walks over the marks: 64 entries without a mark cost as much as one.
+ * A search ends at an empty entry. So the entry of a removed site does not become empty
+ * but a grave, which a search passes. A new table has no graves.
+ *
+ * Beside each entry there is a bit, the mark. A room that has to find a few sites among
+ * very many marks them, and walks over the marks: 64 entries without a mark cost as much
+ * as one.
  */
 #include "probes/core/registry.h"
 
@@ -18,7 +22,9 @@
 
 #define TABLE_MIN 256 /* entries */
 
-/* Of any size: with powers of two, half of it could be unused room. */
+/* The table. Its length may be any number: if it had to be a power of two, half of the
+ * table could be unused.
+ */
 struct site_table {
     size_t len;      /* entries; fewer than 2^32 */
     size_t bytes;    /* of memory */
@@ -33,7 +39,7 @@ static size_t graves; /* [P] */
 
 static struct site grave; /* its address, 0, belongs to no site */
 
-/* home - the entry of @t at which the search for @addr begins. */
+/* home - return the index of the entry at which the search for @addr begins. */
 static ALWAYS_INLINE size_t home(const struct site_table *t, uintptr_t addr)
 {
     uint64_t hash = (addr * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
@@ -41,7 +47,9 @@ static ALWAYS_INLINE size_t home(const struct site_table *t, uintptr_t addr)
     return (hash * t->len) >> 32;
 }
 
-/* search - Return: the site at @addr, in entry @i; or NULL, and @i is where it belongs. */
+/* search - search @t for the site at @addr. @i: receives the index of its entry.
+ * Return: NULL: there is no such site; @i is the empty entry where it belongs.
+ */
 static ALWAYS_INLINE struct site *search(const struct site_table *t, uintptr_t addr,
                                          size_t *i)
 {
@@ -107,7 +115,9 @@ static int table_grow(size_t entries)
     return 0;
 }
 
-/* Two thirds full: there is room for a fifth more. */
+/* entries_wanted - return the length of a new table. The table is two thirds full at
+ * first, so a fifth more sites fit before it is replaced.
+ */
 static size_t entries_wanted(void)
 {
     size_t n = (count + 1) * 3 / 2;

@@ -1,5 +1,5 @@
-/* reject.h - why a request was refused: one reason for the errno, the console, the error
- * log and `probe explain`. Pure.
+/* reject.h - declares the reasons for which a request is refused. The errno, the console,
+ * the error log and `probe explain` all come from the same reason. Pure.
  */
 #pragma once
 
@@ -74,13 +74,13 @@ enum probe_reason { PROBE_REASONS(PROBE_REASON_ENUM) PROBE_REASON_COUNT };
 
 struct probe_reject {
     int err;                  /* negative errno */
-    enum probe_reason reason; /* which rule */
+    enum probe_reason reason; /* the broken rule */
     uintptr_t at;    /* the offending instruction or address, 0 if there is none */
     const char *why; /* one fixed sentence; never freed */
-    size_t index;    /* which one of a set, from 0 */
+    size_t index;    /* of the refused probe in its set, from 0 */
 };
 
-/* What is told of a rule: @why->err is 0 where the rule is kept. */
+/* A function that is called for each rule: @why->err is 0 if the rule is kept. */
 typedef void (*rule_told_t)(enum probe_reason rule, const struct probe_reject *why,
                             void *arg);
 

@@ -1,4 +1,4 @@
-/* rules.c - stage 2, the part that all tables of rules have in common. */
+/* rules.c - stage 2: checks the rules of any table. */
 #include "probes/core/rules.h"
 
 bool rules_refuse(struct ruling *r, enum probe_reason reason, uintptr_t at)
@@ -14,7 +14,7 @@ bool rules_refuse_as(struct ruling *r, const struct probe_reject *why)
     return rules_refuse(r, why->reason, why->at);
 }
 
-/* refuse_broken - which rule was broken, and why. */
+/* refuse_broken - fill @why with the refusal that a broken rule has left in @r. */
 static int refuse_broken(const struct ruling *r, struct probe_reject *why)
 {
     int err = probe_refuse(why, r->reason, r->at);

@@ -1,7 +1,8 @@
-/* rules.h - tables of rules: which of them does a request break? Pure.
+/* rules.h - finds the rule of a table that a request breaks. Pure.
  *
- * check.c has the rules for probes, region.c for regions, xmc.c for exchanges. A table is
- * looked at in its order, so a rule may rely on what those in front of it have found out.
+ * check.c has the rules for probes, region.c for regions, xmc_rules.c for exchanges. The
+ * rules of a table are checked in its order, so a rule may rely on facts that the rules
+ * in front of it have found.
  */
 #pragma once
 
@@ -11,32 +12,36 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The question that the rules answer, and their refusal if one is broken. Each room has it in
- * a struct of its own, beside the facts that its rules have found.
+/* The request, and the refusal if a rule is broken. Each room embeds it in a struct of
+ * its own, beside the facts that the rules of the room find.
  */
 struct ruling {
     uintptr_t addr; /* what the request is about */
-    /* The broken rule's reason, and @addr, unless the rule says otherwise. */
+    /* The refusal: the reason of the broken rule, and @addr, unless the rule changes
+     * them.
+     */
     enum probe_reason reason;
     uintptr_t at;
-    const char *why; /* in place of the reason's sentence; or NULL */
+    const char *why; /* instead of the reason's sentence; or NULL */
 };
 
 struct rule {
     enum probe_reason reason;
     bool (*is_broken)(struct ruling *r);
-    bool needed; /* the rules behind it make no sense where it is broken */
+    bool needed; /* if this rule is broken, the rules behind it make no sense */
 };
 
-/* rules_refuse - for a rule that is broken for another reason, or at another address,
- * than struct ruling has: note @reason and @at there.
+/* rules_refuse - note @reason and @at in @r. A rule calls this if it is broken for
+ * another reason, or at another address, than @r has.
  * Return: true, which the rule returns as its own result: it is broken.
  */
 bool rules_refuse(struct ruling *r, enum probe_reason reason, uintptr_t at);
-/* rules_refuse_as - as other rules have: @why is what they said. Return: true, likewise. */
+/* rules_refuse_as - note the refusal @why of another function in @r. Return: true,
+ * likewise.
+ */
 bool rules_refuse_as(struct ruling *r, const struct probe_reject *why);
 
-/* rules_check - look at @rules up to the first that is broken.
+/* rules_check - check @rules in order, up to the first that is broken.
  * Return: 0; the errno of the refusal, with @why filled.
  */
 int rules_check(const struct rule *rules, size_t count, struct ruling *r,

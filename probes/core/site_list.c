@@ -1,4 +1,5 @@
-/* site_list.c - sites that go through a stage together, to pay once for its synchronisation.
+/* site_list.c - keeps lists of sites that go through a stage together, and so share its
+ * synchronisations.
  */
 #include "probes/core/life.h"
 
@@ -54,7 +55,9 @@ static bool is_sorted(struct site **sites, size_t count)
     return true;
 }
 
-/* sink - let sites[i] fall to where none below it, in the heap of @count, is higher. */
+/* sink - move sites[i] down in the heap of @count sites, until no site below it in the
+ * heap has a higher address.
+ */
 static void sink(struct site **sites, size_t count, size_t i)
 {
     struct site *site = sites[i];
@@ -70,8 +73,9 @@ static void sink(struct site **sites, size_t count, size_t i)
     sites[i] = site;
 }
 
-/* Sets mostly come in order. Where one does not, this heap needs no memory, and nothing of
- * the library: all of it may carry probes right now.
+/* Most lists are in order already. Other lists are sorted by a heap sort: it needs no
+ * memory, and no function of the library, because any of these may carry a probe right
+ * now.
  */
 void site_list_sort(struct site_list *list)
 {

@@ -1,4 +1,4 @@
-/* state.c - the legal moves, as a table. */
+/* state.c - moves a site from state to state. The legal moves are a table. */
 #include "probes/core/state.h"
 
 #include "probes/core/life.h"

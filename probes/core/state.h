@@ -1,13 +1,15 @@
-/* state.h - where in its life a probed address is. One field, moved in one place. */
+/* state.h - declares the states of a site: where in its life it is. The state is one
+ * field, and only site_move() changes it.
+ */
 #pragma once
 
 #include <stdint.h>
 
 enum site_state {
-    SITE_NEW,       /* allocated, nothing made yet */
-    SITE_PREPARED,  /* slot filled, way to run chosen */
+    SITE_NEW,       /* allocated; nothing was made yet */
+    SITE_PREPARED,  /* the slot is filled, the way to run is chosen */
     SITE_ARMED,     /* its int3 is in the text */
-    SITE_OPTIMIZED, /* a jump is */
+    SITE_OPTIMIZED, /* a jump is in the text */
     SITE_DISARMED,  /* the text is original again; a CPU may still be in the slot */
     SITE_DEAD,      /* no CPU is in the slot; about to be freed */
     SITE_STATES,
@@ -15,8 +17,8 @@ enum site_state {
 
 struct site;
 
-/* site_move - change the state of @site, and what the flags of its probes show of it.
- * An illegal move is a bug of the engine.
+/* site_move - change the state of @site, and show in the flags of its probes whether the
+ * site is a jump now. An illegal move is a bug of the engine.
  * Context: thread.  Locks: PLAT_PROBES held.
  */
 void site_move(struct site *site, enum site_state to);

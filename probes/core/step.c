@@ -1,13 +1,16 @@
-/* step.c - stage 8: run the copy and trap behind it, because a post-handler wants to know.
+/* step.c - stage 8: handles the trap behind a copy, so that the post-handlers run, and
+ * the traps of programs that step themselves.
  *
- * Two engines. INT3: the copy ends in an int3. TF: the CPU traps after one instruction.
- * Both find out whose step it was from the ip alone, since every cell knows its site. So
- * nothing is kept between the two traps: interrupts may come, the thread may be preempted
- * or move to another CPU in the middle of a step.
+ * There are two kinds of trap. INT3: the copy ends with an int3. TF: the engine sets TF,
+ * so the CPU raises #DB after one instruction. In both cases the ip alone tells which
+ * site the step belongs to, since every cell knows its site. So the engine keeps nothing
+ * between the hit and the trap behind the copy: interrupts may come, and the thread may
+ * be preempted or move to another CPU in the middle of a step.
  *
- * TF is not used in NMI context, where the way back is without IRET, nor for what a single
- * step would undo. A program that has TF set traps behind the instruction on its own
- * account: it runs in the cell without a trap, and its #DB serves both.
+ * TF is not used in an NMI, where the way back is without IRET, nor for instructions that
+ * a single step would undo. If the program itself has TF set, it runs the copy that ends
+ * with a jump back: the CPU raises #DB behind the instruction anyway, and this #DB serves
+ * the engine and the program.
  */
 #include "probes/core/cache.h"
 #include "probes/core/extend.h"
@@ -39,8 +42,9 @@ struct site *step_site(uintptr_t int3)
 }
 NOKPROBE(step_site);
 
-/* The program steps itself, and sees a trap behind each iteration, at its own instruction.
- * It goes on in the copy: at the original each iteration would be a hit.
+/* raise_iteration - give a program that steps itself the trap behind one iteration of a
+ * repeated instruction. The program sees the trap at its own instruction. Then it goes on
+ * in the copy: at the original instruction each iteration would be a hit.
  */
 NOKPROBE_INLINE void raise_iteration(struct site *site, struct pt_regs *regs)
 {
@@ -52,10 +56,12 @@ NOKPROBE_INLINE void raise_iteration(struct site *site, struct pt_regs *regs)
         regs->ip = slot;
 }
 
-/* At the start of a copy the program is either behind an iteration, or has come by a jump.
- * The copy of a branch may be several instructions, and is not stepped. Only in the slot for
- * steps is there nothing in front of the copy.
- * Return: false when neither can be.
+/* step_at_copy - handle a step of the program that has ended at the start of a copy.
+ * Either it was an iteration of a repeated instruction, or the program has come to the
+ * copy by a jump or from the code in front of the copy. A branch is emulated at once,
+ * because its copy may have several instructions.
+ * Return: false: neither is possible, because no jump leads to a step slot, and nothing
+ *         lies in front of the copy there.
  */
 NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs, bool iterates)
 {
@@ -68,9 +74,10 @@ NOKPROBE_INLINE bool step_at_copy(struct site *site, struct pt_regs *regs, bool 
     return site->repeats || regs->ip != (uintptr_t)site->step_slot;
 }
 
-/* go_on - behind the probed instruction. Where a jump lies there, the program must see its
- * own step before it is sent on to the copies.
- * Return: false when its step is still to be raised.
+/* go_on - let a program that steps itself go on behind the probed instruction. If the
+ * jump of a region may lie there, the program gets its #DB first, and only then goes on
+ * to the copies of the region.
+ * Return: false: the #DB is still to be raised.
  */
 NOKPROBE_INLINE bool go_on(struct site *site, struct pt_regs *regs)
 {
@@ -93,7 +100,7 @@ bool step_in_copy(struct site *site, uintptr_t copy, bool iterates, struct pt_re
 }
 NOKPROBE(step_in_copy);
 
-/* step_ended - a step of the engine's own. */
+/* step_ended - handle the end of a step by TF that the engine has started. */
 NOKPROBE_INLINE void step_ended(struct probe_cpu *cpu, struct site *site,
                                 struct pt_regs *regs, bool in_nmi)
 {
@@ -103,7 +110,9 @@ NOKPROBE_INLINE void step_ended(struct probe_cpu *cpu, struct site *site,
     site_go_on(site, regs);
 }
 
-/* step_by_program - the other steps: whose TF it was, and what it has run into. */
+/* step_by_program - handle a step that the engine has not started: the program has TF
+ * set, and may have stepped into code of the engine. Return: as kprobe_debug_handler().
+ */
 static bool step_by_program(struct pt_regs *regs, struct probe_cpu *cpu)
 {
     enum ext_step elsewhere = ext_step(regs, cpu);

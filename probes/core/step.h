@@ -1,5 +1,5 @@
-/* step.h - stage 8: into the copy that traps at its end. Inline, since it is a part of every
- * hit that a post-handler waits for.
+/* step.h - stage 8: sends the program into the copy with a trap at its end. Inline, since
+ * every hit with a post-handler runs it.
  */
 #pragma once
 
@@ -7,6 +7,7 @@
 
 extern enum step_engine step_engine; /* step_set_engine() */
 
+/* step_run - start a step. If the program has TF set, boost_run() will do: see step.c. */
 NOKPROBE_INLINE void step_run(struct probe_cpu *cpu, struct site *site,
                               struct pt_regs *regs)
 {

@@ -1,10 +1,11 @@
-/* text_batch.c - which bytes a batch of pokes writes when.
+/* text_batch.c - decides which bytes a batch of pokes writes, and when.
  *
- * A change of one byte needs no guard: a CPU sees one byte or the other. Where instructions
- * extend over each other, a step writes some of them later than others, in levels. The room
- * that has such instructions tells the levels: ext_poke_levels().
+ * A change of one byte needs no guard: a CPU sees the old byte or the new one. If
+ * instructions extend over each other, a step must write their bytes one after the other.
+ * So a step has levels: it writes the pokes of level 0 first, then those of level 1, and
+ * so on. The room that makes such instructions chooses the levels: ext_poke_levels().
  *
- * Owns no memory but a page's worth of bytes, so a batch can be as large as its caller's.
+ * This file allocates nothing, so a batch cannot fail, and can have any number of pokes.
  */
 #include "probes/core/text_batch.h"
 
@@ -13,7 +14,7 @@
 #include "probes/insn/encode.h"
 
 #define PAGE_LEN 4096
-#define GAP_MAX 256 /* bytes between two pokes: more, and two mappings cost less */
+#define GAP_MAX 256 /* bytes between two pokes; with more, two writes cost less */
 
 /* ---- levels ---------------------------------------------------------------------------- */
 
@@ -26,7 +27,7 @@ static void poke_check(const struct text_poke *p, const struct text_poke *next)
         plat_bug("pokes overlap or are out of order", p->addr);
 }
 
-/* level_of - in which level of @step is @p written? UNGUARDED, and above all: in none. */
+/* level_of - in which level of @step is @p written? TEXT_POKE_UNGUARDED: in none. */
 static unsigned level_of(const struct text_poke *p, enum text_poke_step step)
 {
     switch (step) {
@@ -126,8 +127,7 @@ static bool write_window(const struct text_batch *b, size_t first, size_t last,
     return changed;
 }
 
-/* narrow - let [b->first, b->end) be the range of the pokes whose level is above @level.
- */
+/* narrow - let [b->first, b->end) be the range of the pokes with a level above @level. */
 static void narrow(struct text_batch *b, enum text_poke_step step, unsigned level)
 {
     size_t first = b->end, end = b->first;

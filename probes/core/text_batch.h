@@ -1,4 +1,4 @@
-/* text_batch.h - which bytes a batch of pokes writes when. For text_poke.c. */
+/* text_batch.h - decides, for text_poke.c, which bytes a batch writes, and when. */
 #pragma once
 
 #include "probes/core/text_poke.h"
@@ -7,8 +7,8 @@
 struct text_batch {
     struct text_poke *pokes;
     size_t count;
-    unsigned levels[TEXT_POKE_FIRST + 1]; /* of each step; 0: nothing to do in it */
-    size_t first, end;                    /* of those that the levels to come are about */
+    unsigned levels[TEXT_POKE_FIRST + 1]; /* how many each step has; 0: nothing to do */
+    size_t first, end; /* outside of this range, no poke is left to write */
 };
 
 /* text_batch_begin - check @pokes, and find their levels. A batch that breaks the rules of
@@ -16,14 +16,15 @@ struct text_batch {
  */
 void text_batch_begin(struct text_batch *b, struct text_poke *pokes, size_t count);
 
-/* text_batch_write - what @step writes in @level, from the highest address down.
- * @level: 0 first, then one after the other up to levels[@step] - 1
+/* text_batch_write - write the bytes of @step that belong to @level, from the highest
+ * address down.
+ * @level: the caller begins with 0 and ends with levels[@step] - 1
  * Context: thread; machine stopped.  Locks: PLAT_TEXT held.
- * Return:  false when the text is as it was.
+ * Return:  false: no byte has changed.
  */
 bool text_batch_write(struct text_batch *b, enum text_poke_step step, unsigned level);
 
-/* text_poke_steps - text_poke.c: take the steps of @b, which has begun.
+/* text_poke_steps - take all steps of @b, after text_batch_begin(). (text_poke.c)
  * Context: thread; machine stopped.  Locks: PLAT_TEXT held.
  */
 void text_poke_steps(struct text_batch *b);

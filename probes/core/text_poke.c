@@ -1,16 +1,16 @@
-/* text_poke.c - change instructions that other CPUs are executing.
+/* text_poke.c - changes instructions that other CPUs are executing.
  *
  * Why three steps. Another CPU may fetch these bytes at any moment, in pieces and in any
  * order, so each intermediate content must be harmless:
  *
- *   1. guard: int3 over the first byte   a CPU that arrives traps, and is sent on
- *   2. tail: the bytes behind it         no CPU can reach them, 1 stands guard
+ *   1. guard: int3 over the first byte   a CPU that arrives traps, and a hit sends it on
+ *   2. tail: the bytes behind it         no CPU can reach them: the int3 of 1 is in front
  *   3. first: the new first byte         the change becomes visible at once
  *
- * Each ends with plat_sync_cores(), so that no CPU mixes two of them. That every CPU has
- * been there is asserted by its count, since an emulator works just as well without. Where
- * instructions extend over each other a step takes several levels; see text_batch.c. Another
- * room may stop the machine around the steps: ext_poke_steps().
+ * Each step ends with plat_sync_cores(), so that no CPU mixes the bytes of two steps. If
+ * a CPU were left out, an emulator would not show the mistake; so the count of each CPU
+ * is checked. If instructions extend over each other, a step has several levels: see
+ * text_batch.c. Another room may stop the machine around the steps: ext_poke_steps().
  */
 #include "probes/core/extend.h"
 #include "probes/core/platform.h"

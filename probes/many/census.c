@@ -1,4 +1,4 @@
-/* census.c - checks for every instruction of the image whether it could carry a probe. */
+/* census.c - checks for each instruction of kernel text whether it could carry a probe. */
 #include "probes/many/census.h"
 
 #include "kernel/base/err.h"
@@ -9,14 +9,14 @@
 /* ---- instructions ---- */
 
 static struct mutex lock = MUTEX_INIT(lock);
-static struct census census; /* under lock until it is done; then it never changes */
+static struct census census; /* under lock until is_done; then it never changes */
 static bool is_done;
 
 #define LOOK_STEP 16 /* functions between two looks for Ctrl-C */
 
 struct counting {
     struct shell *sh;
-    uintptr_t done; /* of walk_boundaries() */
+    uintptr_t done; /* @done of walk_boundaries() */
     int err;
 };
 

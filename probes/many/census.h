@@ -1,4 +1,6 @@
-/* census.h - how many instructions of the kernel's text the rules accept, and refuse. */
+/* census.h - counts how many instructions of the kernel's text the rules accept and
+ * refuse.
+ */
 #pragma once
 
 #include "kernel/base/nokprobe.h"
@@ -8,27 +10,28 @@
 
 #include <stddef.h>
 
-/* The program's text does not change, so it is counted once. */
+/* The counts. They are made once: code that is loaded later is not counted. */
 struct census {
     size_t functions;
     size_t boundaries;                  /* all instructions */
     size_t refused[PROBE_REASON_COUNT]; /* refused ones by rule; [PROBE_OK]: accepted */
 };
 
-/* census_get - the first call counts; later calls return the same result. Counting takes
- * a tenth of a second, and a thousand times as long with probes on every instruction.
+/* census_get - return the counts. The first call counts; later calls return the same
+ * result. Counting takes a tenth of a second, but a thousand times as long with probes on
+ * every instruction.
  * @sh:  the shell; its Ctrl-C ends the counting
  * @out: receives a pointer to the result, which is never freed
  * Context: thread.  Return: 0; -ENOMEM; -EINTR after Ctrl-C.
  */
 int census_get(struct shell *sh, const struct census **out);
 
-/* census_blacklist - call @fn for all that can never carry a probe, function by function:
- * @range is all of @function, or a part of it.
+/* census_blacklist - call @fn for each range of code that can never carry a probe,
+ * function by function: @range is all of @function, or a part of it.
  */
 typedef void (*census_range_t)(const struct plat_symbol *function,
                                const struct nokprobe_range *range, void *arg);
 void census_blacklist(census_range_t fn, void *arg);
 
-/* census_text_bytes - bytes of all functions. */
+/* census_text_bytes - return the size of all functions, in bytes. */
 size_t census_text_bytes(void);

@@ -1,9 +1,9 @@
-/* mass.c - very many probes, in portions. */
+/* mass.c - registers, disables and unregisters very many probes, in portions. */
 #include "probes/many/mass.h"
 
 #include "kernel/base/err.h"
 
-#define PORTION 4096u /* probes: a fraction of a second */
+#define PORTION 4096u /* probes; a portion takes a fraction of a second */
 
 static size_t portion(size_t left)
 {

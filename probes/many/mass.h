@@ -1,8 +1,8 @@
-/* mass.h - register, disable and unregister very many probes, for a command that the user
- * may stop.
+/* mass.h - registers, disables and unregisters very many probes, for a command that the
+ * user may stop.
  *
- * The engine changes a set of probes in one step. For all instructions of the kernel this
- * takes seconds. Here a set is divided into portions where that does not make it slower,
+ * The engine changes a set of probes in one step. If the set has all instructions of the
+ * kernel, this takes seconds. So a set is divided into portions where that costs no time,
  * and the command looks for Ctrl-C between them. Arming stays one step, because the jumps
  * of neighbouring instructions are planned together.
  */
@@ -13,8 +13,8 @@
 
 #include <stddef.h>
 
-/* mass_register - as register_kprobes_some(): register and arm the probes that the rules
- * accept, and move them to the front of @ps.
+/* mass_register - register and arm the probes that the rules accept, and move them to the
+ * front of @ps, as register_kprobes_some() does.
  * @ps:      enabled probes
  * @refused: called for each probe that is refused
  *
@@ -35,11 +35,12 @@ long mass_register(struct shell *sh, struct kprobe **ps, size_t count,
  */
 int mass_disable(struct shell *sh, struct kprobe **ps, size_t count);
 
-/* mass_unregister - disable the probes, then unregister them, beginning with the last one.
+/* mass_unregister - unregister the probes, beginning with the last one. If there are very
+ * many, they are disabled first.
  * @count: how many there are; on return, how many are still registered
  *
  * Context: thread.
- * Return:  0; -EINTR the user has stopped it, and some probes are disabled or unregistered
- *          now; an errno of unregister_kprobes().
+ * Return:  0; -EINTR the user has stopped it, and some probes are disabled or
+ *          unregistered now; an errno of unregister_kprobes().
  */
 int mass_unregister(struct shell *sh, struct kprobe **ps, size_t *count);

@@ -1,4 +1,4 @@
-/* walk.c - from the symbol table to functions and instructions. */
+/* walk.c - finds functions by the symbol table, and instructions by the decoder. */
 #include "probes/many/walk.h"
 
 #include "kernel/debug/ksyms.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* begins_function - does a function of kernel text begin where @sym does? */
+/* begins_function - does a function of kernel text begin at the address of @sym? */
 static bool begins_function(const struct ksym *sym, struct plat_symbol *function)
 {
     return plat_text_contains(sym->start, 1) && !plat_symbol_at(sym->start, function) &&

@@ -1,6 +1,8 @@
-/* walk.h - the functions of kernel text, and their instructions, each of them once.
+/* walk.h - visits the functions of kernel text, and their instructions, each of them
+ * once.
  *
- * A function that has several names counts once. A label inside a function does not count.
+ * A function that has several names counts once. A label inside a function does not
+ * count.
  */
 #pragma once
 

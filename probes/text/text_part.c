@@ -1,9 +1,11 @@
-/* text_part.c - stage 1 and 13 for text that comes and goes.
+/* text_part.c - stages 1 and 13 for text that comes and goes: arms the probes that have
+ * waited for the text, and takes the probes off again.
  *
- * Names are looked up and probes are armed under PLAT_PROBES. So a registration either is
- * done before text_goes() has the lock, and its probe is taken off the text; or it comes
- * behind, and finds the text closed. It stays closed until its symbols are gone, which is
- * before anything else can be at these addresses.
+ * Names are looked up and probes are armed under PLAT_PROBES. So there are two cases. A
+ * registration may be complete before text_goes() has the lock: then text_goes() takes
+ * the probe off the text. Or the registration comes later, and finds the text closed. The
+ * text stays closed until its symbols are gone, and only after that other text can be at
+ * these addresses.
  */
 #include "probes/text/text_part.h"
 
@@ -16,16 +18,18 @@
 #define PORTION 128
 #define PORTION_MAX 4096
 
-/* Memory that is always there: text cannot wait. */
+/* Static memory: text_goes() cannot fail, even if there is no other memory. */
 static struct kprobe *small_ps[PORTION];     /* PLAT_PROBES */
 static struct site *small_room[2 * PORTION]; /* PLAT_PROBES */
 
-/* Probes of a text, as many as go or come at once: each time costs synchronisations. */
+/* The probes that are taken off a text, or armed, together. Each portion costs
+ * synchronisations, so large portions are better.
+ */
 struct portion {
     struct kprobe **ps;
     struct site **room; /* for 2 * @max */
     size_t count, max;
-    void *memory; /* NULL: what is always there */
+    void *memory; /* NULL: the portion uses the static memory */
 };
 
 static void portion_get(struct portion *p)
@@ -33,7 +37,8 @@ static void portion_get(struct portion *p)
     *p = (struct portion){ .ps = small_ps, .room = small_room, .max = PORTION };
 }
 
-/* portion_grow - it was full: the next ones are larger, if there is memory. */
+/* portion_grow - if the portion was full, make the next ones larger, if there is memory.
+ */
 static void portion_grow(struct portion *p)
 {
     if (p->count < p->max || p->memory)
@@ -46,12 +51,13 @@ static void portion_grow(struct portion *p)
     p->max = PORTION_MAX;
 }
 
-/* Probes that have no text: there may be very many, so each knows its neighbours. No hit
- * reads this list. The site has the size of all others, since other rooms may look behind
- * each struct site.
+/* The probes that wait for text are the list of this site. There may be very many, so the
+ * list is doubly linked: a probe is taken off without a search. No hit reads this list.
+ * The site is a whole struct jump_site, since other rooms may use the memory behind any
+ * struct site.
  */
 static struct jump_site waiting;             /* PLAT_PROBES */
-static struct kprobe *last;                  /* PLAT_PROBES: of those that wait */
+static struct kprobe *last;                  /* PLAT_PROBES: the last probe that waits */
 static struct list parts = LIST_INIT(parts); /* PLAT_PROBES: text beside the image */
 
 struct site *ext_waiting(void)
@@ -66,7 +72,8 @@ bool ext_waits(const struct kprobe *p)
     return p->prev ? p->prev->next == p : p->site->probes == p;
 }
 
-/* wait_behind - @prev waits, too; NULL: in front of all others. */
+/* wait_behind - let @p wait for text, in the list behind @prev; NULL: as the first probe.
+ */
 static void wait_behind(struct kprobe *prev, struct kprobe *p)
 {
     struct kprobe **link = prev ? &prev->next : &waiting.site.probes;
@@ -112,7 +119,7 @@ bool ext_text_leaves(uintptr_t addr)
     return false;
 }
 
-/* ---- probes of its own ---- */
+/* ---- probes that belong to the code of a text ---- */
 
 static bool is_in(uintptr_t start, uintptr_t end, uintptr_t addr)
 {
@@ -152,12 +159,14 @@ void text_own_changes(const struct kprobe *p, long by)
 
 /* ---- it goes ---- */
 
-/* gather - into @some, the probes on @t at @at and behind it, as many as there is room for.
- * In order of address a jump is taken out when those in front of it, which may read its
- * bytes, have gone. In any other order the jumps that stay would have to be planned again
- * around each that goes. Each address is looked up: a small text takes no longer where there
- * are very many probes elsewhere.
- * Return: where to go on.
+/* gather - put probes on @t into @some, from the address @at on, as many as there is room
+ * for.
+ *
+ * Why in order of address: when a jump is taken out, the jumps in front of it, which may
+ * read its bytes, have already gone. In any other order, the jumps that stay would have
+ * to be planned again each time. Why each address is looked up: then a small text takes
+ * no longer if there are very many probes elsewhere.
+ * Return: the address to go on with.
  */
 static uintptr_t gather(const struct text_part *t, uintptr_t at, struct portion *some)
 {
@@ -202,7 +211,7 @@ void text_gone(struct text_part *t)
 
 /* ---- it comes ---- */
 
-/* means - is the place of @p, which waits, in @t now? */
+/* means - does the name of @p, which waits, lead into @t? */
 static bool means(const struct kprobe *p, const struct text_part *t)
 {
     struct plat_symbol sym;
@@ -211,12 +220,16 @@ static bool means(const struct kprobe *p, const struct text_part *t)
            sym.start + p->offset >= t->start && sym.start + p->offset < t->end;
 }
 
-/* The place in the list of those that wait: what comes behind @prev is to be looked at. */
+/* How far text_comes() is in the list of the probes that wait: the probes behind @prev
+ * are still to be looked at.
+ */
 struct waking {
-    struct kprobe *prev; /* or NULL */
+    struct kprobe *prev; /* NULL: all of them */
 };
 
-/* wake - the next ones that mean @t become unregistered probes. */
+/* wake - take the next probes that mean @t off the list, into @some; they become
+ * unregistered probes. Return: how many.
+ */
 static size_t wake(const struct text_part *t, struct waking *w, struct portion *some)
 {
     struct kprobe *p = w->prev ? w->prev->next : ext_waiting()->probes, *next;
@@ -237,6 +250,7 @@ static size_t wake(const struct text_part *t, struct waking *w, struct portion *
     return some->count;
 }
 
+/* stay - let a probe that was refused wait again, and say so in the log. */
 static void stay(struct kprobe *p, const struct probe_reject *why, void *arg)
 {
     struct waking *w = arg;

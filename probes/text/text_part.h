@@ -1,11 +1,12 @@
-/* text_part.h - text that comes and goes beside the image: how the engine hears of it. It is
- * told where the text is; what it was made of, and where its memory comes from, it does not
- * know.
+/* text_part.h - tells the engine about text that comes and goes beside the image, such as
+ * that of a module. The engine learns where the text is. It does not know what the text
+ * was made from, nor where its memory comes from.
  *
- * A probe whose text has gone stays registered, with its counts, as KPROBE_FLAG_GONE. If it
- * was registered by name, it is armed again when text comes in which that name is found; by
- * address never, since another address may mean another instruction. A probe may also be
- * registered before its name exists: KPROBE_FLAG_PENDING.
+ * If the text of a probe goes, the probe stays registered, with its counts, and is GONE
+ * (KPROBE_FLAG_GONE). If the probe was registered by name, it is armed again when text
+ * with this name comes. If it was registered by address, it is never armed again, since
+ * another instruction may be at the address then. A probe may also be registered before
+ * its name exists: KPROBE_FLAG_PENDING.
  */
 #pragma once
 
@@ -16,36 +17,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Lent to the engine from text_comes() to text_gone(). */
+/* A text. The engine uses this struct from text_comes() to text_gone(). */
 struct text_part {
     uintptr_t start, end;
-    uintptr_t memory, memory_end;   /* what goes with it */
-    struct nokprobe_marks nokprobe; /* where it carries no probe */
+    uintptr_t memory, memory_end;   /* all memory that goes together with the text */
+    struct nokprobe_marks nokprobe; /* code of the text that can never carry a probe */
     /* The engine's own. */
     struct list link;
-    size_t own_count; /* registered probes of its own */
-    bool closed;
+    size_t own_count; /* registered probes of the text's own code: see text_owns() */
+    bool closed;      /* the text goes: no more probes on it */
 };
 
-/* text_comes - the text is there and can be read, its symbols are known, and no CPU executes
- * it yet. Probes that have waited for it are armed.
+/* text_comes - tell the engine that the text @t is there, and arm the probes that have
+ * waited for it. The text can be read, its symbols are known, and no CPU executes it yet.
  *
  * Context: thread.  Locks: takes PLAT_PROBES.
- * Return:  0; -ENOMEM, and the engine knows nothing of it.
+ * Return:  0; -ENOMEM, and the engine knows nothing of the text.
  */
 int text_comes(struct text_part *t);
-/* text_goes - no thread is in the text or will be, and it can still be read and written. No
- * probe is on it on return, and none will be.
- * text_gone - its symbols are not known any more.
+/* text_goes - take all probes off the text @t, and refuse new ones. No thread is in the
+ * text, or will be in it; the text can still be read and written.
+ * text_gone - tell the engine that the symbols of @t are not known any more: it forgets
+ * @t.
  *
  * Context: thread.  Locks: takes PLAT_PROBES.
  */
 void text_goes(struct text_part *t);
 void text_gone(struct text_part *t);
 
-/* text_owns - is @p a probe of its own: does @p lie in its memory, or has a handler in it?
- * text_own_changes - @p, which is not changed while it is registered, is registered from now
- * on (@by: 1), or no longer (-1): t->own_count changes where text_owns() says so.
+/* text_owns - does @p belong to the code of @t: does @p lie in the memory of @t, or has
+ * it a handler in the text?
+ * text_own_changes - change own_count of each text that owns @p, when @p is registered
+ * (@by: 1), and when it is not registered any more (@by: -1). @p does not change in
+ * between.
  * Locks: PLAT_PROBES held.
  */
 struct kprobe;

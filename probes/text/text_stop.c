@@ -1,7 +1,9 @@
-/* text_stop.c - the steps of a batch of pokes, with the machine stopped around them.
+/* text_stop.c - takes the steps of a batch of pokes with the machine stopped, if the user
+ * has chosen this engine.
  *
- * The same steps are taken: CPUs that stand still take NMIs, whose handlers may run into the
- * text that is being changed, and the loop that the CPUs wait in may be changed itself.
+ * The steps are the same as without. A CPU that stands still takes NMIs, and the NMI
+ * handler may run into text that is being changed. And the loop in which the CPUs wait
+ * may be part of the text that is changed.
  */
 #include "probes/text/text_stop.h"
 
@@ -10,16 +12,17 @@
 #include "probes/core/platform.h"
 #include "probes/core/text_batch.h"
 
-/* Of stopping the machine, until the log names the CPU that is in the way; each time twice
- * as many. A CPU that gets on is out of it after one or two; an emulator takes some 15 ms for
- * each, so that a CPU that does not get on is named within a second.
+/* How often the machine is stopped before the log names the CPU that is in the way: first
+ * TRIES_MIN times, then twice as often each time, up to TRIES_MAX. A CPU that makes
+ * progress leaves the text after one or two tries. In an emulator a try takes some 15 ms,
+ * so a CPU that makes no progress is named within a second.
  */
 #define TRIES_MIN 16
 #define TRIES_MAX 65536
 
 static enum text_poke_engine engine = TEXT_POKE_INT3;
 
-/* is_inside - is @ip in the middle of what is changed, not at its beginning? */
+/* is_inside - is @ip in the middle of a poke of @b, not at its first byte? */
 static bool is_inside(const struct text_batch *b, uintptr_t ip)
 {
     size_t low = 0, high = b->count;
@@ -35,7 +38,8 @@ static bool is_inside(const struct text_batch *b, uintptr_t ip)
     return low && ip < b->pokes[low - 1].addr + b->pokes[low - 1].len;
 }
 
-/* cpu_inside - the first stopped CPU that is inside a poke. Return: false: none is. */
+/* cpu_inside - find the first stopped CPU that is inside a poke. Return: false: none is.
+ */
 static bool cpu_inside(const struct text_batch *b, unsigned *out)
 {
     for (unsigned cpu = 0; cpu < plat_cpu_count(); cpu++) {
@@ -50,8 +54,8 @@ static bool cpu_inside(const struct text_batch *b, unsigned *out)
 struct stop {
     struct text_batch *batch;
     bool done;
-    unsigned cpu; /* else: the CPU in the way when the machine was stopped last */
-    uintptr_t ip;
+    unsigned cpu; /* not done: the CPU that was in the way at the last try, */
+    uintptr_t ip; /* and where it was */
 };
 
 static void run_stopped(void *arg)
@@ -75,7 +79,10 @@ static void report_in_the_way(const struct stop *stop)
              stop->cpu, sym.name, (unsigned long)(stop->ip - sym.start));
 }
 
-/* Let go and try again: a CPU that is inside gets on meanwhile, and out of it. */
+/* run_stopping - stop the machine until no CPU is inside of the text that is to be
+ * changed, and change it then. Between two tries all CPUs go on, so that a CPU can leave
+ * this text.
+ */
 static void run_stopping(struct text_batch *b)
 {
     struct stop stop = { .batch = b };
