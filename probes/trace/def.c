@@ -1,7 +1,7 @@
-/* def.c - a line of kprobe_events becomes a definition.
+/* def.c - parses a line of kprobe_events into a definition.
  *
- * In the order of Linux, which decides which of several mistakes is told: how many instances,
- * place, names, arguments.
+ * The parts of a line are checked in Linux's order: number of instances, place, names,
+ * arguments. The order decides which of several mistakes is reported.
  */
 #include "probes/trace/def.h"
 
@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STACK_WORDS 2048 /* those of 16 KiB */
-#define PLACE 1          /* the word of the place; arguments are behind it */
+#define STACK_WORDS 2048 /* words of a stack of 16 KiB */
+#define PLACE 1          /* index of the word that is the place */
 #define FIRST_ARG 2
 
 /* A definition while it is made. */
@@ -46,7 +46,7 @@ static int def_refuse(struct making *making, size_t word, size_t offset,
     return err;
 }
 
-/* ---- p, r5: the head's beginning ---- */
+/* ---- the beginning of the first word: p, r5, w ---- */
 
 static int parse_kind(struct making *making)
 {
@@ -65,14 +65,14 @@ static int parse_kind(struct making *making)
         return def_refuse(making, 0, 1, TRACE_BAD_MAXACT, -EINVAL);
     if (count > DEF_MAXACTIVE_MAX && count <= INT32_MAX)
         return def_refuse(making, 0, 1, TRACE_MAXACT_TOO_BIG, -EINVAL);
-    /* Linux reads the number into an int, and one below 0 is as if there were none. */
+    /* Linux reads the number into an int, and ignores an int below 0. */
     making->maxactive = count <= INT32_MAX ? (unsigned)count : 0;
     return 0;
 }
 
 /* ---- the place ---- */
 
-/* find_symbol - [MODULE:]NAME. Return: as def_host.symbol. */
+/* find_symbol - look up [MODULE:]NAME. Return: as def_host.symbol. */
 static int find_symbol(const struct def_host *host, const char *text, size_t len,
                        uintptr_t *addr)
 {
@@ -84,7 +84,7 @@ static int find_symbol(const struct def_host *host, const char *text, size_t len
     return host->symbol(text, module_len, colon + 1, len - module_len - 1, addr);
 }
 
-/* Cut "%return" and the offset off. */
+/* parse_suffixes - cut "%return" and the offset off the symbol. */
 static int parse_suffixes(struct making *making)
 {
     static const char suffix[] = "%return";
@@ -118,7 +118,7 @@ static int def_parse_symbol(struct making *making)
     making->symbol = making->place;
     if (memchr(making->place.p, '/', making->place.len) &&
         memchr(making->place.p, ':', making->place.len))
-        return def_refuse(making, 0, 0, TRACE_NO_ERROR, -EINVAL); /* a user's file */
+        return def_refuse(making, 0, 0, TRACE_NO_ERROR, -EINVAL); /* a uprobe */
     err = parse_suffixes(making);
     if (err)
         return err;
@@ -128,11 +128,13 @@ static int def_parse_symbol(struct making *making)
         return def_refuse(making, PLACE, 0, TRACE_NON_UNIQ_SYMBOL, -EADDRNOTAVAIL);
     if (!found)
         return def_refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -ENOENT);
-    if (found < 0) /* its module may come; what it has there cannot be known */
+    if (found < 0) /* the module may be loaded later: until then nothing can be checked */
         return 0;
     making->addr += making->offset;
     making->at_entry = making->host->is_entry(making->addr);
-    /* Data is refused when the probe is registered, and so with another text. */
+    /* A symbol of data is not refused here: registering the probe refuses it, and the
+     * error has another text.
+     */
     if (making->is_return && !making->at_entry && making->offset)
         return def_refuse(making, PLACE, 0, TRACE_BAD_RETPROBE, -EINVAL);
     return 0;
@@ -140,7 +142,7 @@ static int def_parse_symbol(struct making *making)
 
 /* ---- [w|rw]@BYTES[:LENGTH] ---- */
 
-#define WATCH_LEN 4 /* where none is told, as on Linux */
+#define WATCH_LEN 4 /* without a LENGTH, as on Linux */
 
 static int refuse_access(struct making *making, const char *at, enum trace_error_id id,
                          int err)
@@ -148,7 +150,9 @@ static int refuse_access(struct making *making, const char *at, enum trace_error
     return def_refuse(making, PLACE, (size_t)(at - making->place.p), id, err);
 }
 
-/* parse_access - Linux takes r, too, for processors that have it. */
+/* parse_access - read the kind of access, which ends at @at. Linux accepts r as well, for
+ * processors that can watch reads alone. An x86 processor cannot.
+ */
 static int parse_access(struct making *making, const char *at)
 {
     size_t len = (size_t)(at - making->place.p);
@@ -159,8 +163,8 @@ static int parse_access(struct making *making, const char *at)
     return 0;
 }
 
-/* parse_watch_len - cut ":LENGTH" off @bytes. Behind a colon may also be the symbol of a
- * module.
+/* parse_watch_len - cut ":LENGTH" off @bytes. The text behind a colon may instead be the
+ * symbol of a module.
  */
 static int parse_watch_len(struct making *making, struct def_word *bytes)
 {
@@ -212,7 +216,9 @@ static int parse_watched_symbol(struct making *making, struct def_word bytes)
     return 0;
 }
 
-/* parse_watched - -1, and 0, is nothing: a trigger will set it. */
+/* parse_watched - read the place of a watch. -1 and 0 mean that it watches nothing yet: a
+ * trigger will set the address.
+ */
 static int parse_watched(struct making *making)
 {
     const char *at = memchr(making->place.p, '@', making->place.len);
@@ -295,7 +301,7 @@ static int def_parse_event(struct making *making, const char *name, size_t len)
     return 0;
 }
 
-/* An event without a name is called after its place. */
+/* name_after_place - make the name of an event from its place. */
 static void name_after_place(struct making *making)
 {
     if (making->symbol.len && making->is_watch)
@@ -348,8 +354,8 @@ static int parse_names(struct making *making)
 
 /* ---- arguments ---- */
 
-/* Memory behind the definition, handed out piece by piece; room_size() has seen to it that
- * there is enough.
+/* Memory behind the definition, which is handed out piece by piece. There is always
+ * enough, because room_size() has computed the size.
  */
 struct room {
     uint8_t *at;
@@ -393,7 +399,9 @@ static bool is_used(const struct def *def, const char *name)
     return false;
 }
 
-/* is_parameter - is the word, up to its type, the name of a parameter? @len: of the name. */
+/* is_parameter - tell whether @word, without its type, is the name of a parameter.
+ * @len: set to the length of @word without its type
+ */
 static bool is_parameter(const struct making *making, struct def_word word, size_t *len)
 {
     const struct def_host *host = making->host;
@@ -409,7 +417,10 @@ static bool is_parameter(const struct making *making, struct def_word word, size
     return false;
 }
 
-/* parse_arg_name - NAME= of @word, or argN. @body: how much of the word it is. */
+/* parse_arg_name - set the name of an argument: NAME of a @word NAME=EXPRESSION, the name
+ * of a parameter, or argN.
+ * @body: set to the number of bytes in front of the expression
+ */
 static int parse_arg_name(struct making *making, struct def *def, struct def_word word,
                           struct room *room, size_t *body)
 {
@@ -435,8 +446,9 @@ static int parse_arg_name(struct making *making, struct def *def, struct def_wor
     return 0;
 }
 
-/* named_argument - of $argN[:TYPE], which a return probe saves at the entry: the parameter's
- * name with its type, in @buf, as Linux lists it. Else @word.
+/* named_argument - replace $argN[:TYPE] of a return probe by NAME[:TYPE], with the name
+ * of the parameter, because Linux lists it so. Return: the new word, in @buf; or @word,
+ * if there is nothing to replace.
  */
 static struct def_word named_argument(const struct making *making, struct def_word word,
                                       char buf[FETCH_NAME_MAX + FETCH_TEXT_MAX + 1])
@@ -505,8 +517,8 @@ static int parse_args(struct making *making, struct def *def, const char *words,
         if (err)
             return err;
     }
-    /* Of a symbol that is not there the place is blamed: so does Linux, which looks for them
-     * when it registers the probe.
+    /* If an argument's symbol is missing, the caret goes to the place. So does Linux's,
+     * which looks up the symbols of arguments only when it registers the probe.
      */
     if (context->symbol_err == -ENOENT)
         return def_refuse(making, PLACE, 0, TRACE_BAD_PROBE_ADDR, -ENOENT);
@@ -517,7 +529,7 @@ static int parse_args(struct making *making, struct def *def, const char *words,
     return 0;
 }
 
-/* @text: NAME[+-NUMBER] of @NAME+NUMBER. */
+/* arg_symbol - fetch_context.symbol: look up @text, which is NAME[+NUMBER|-NUMBER]. */
 static int arg_symbol(void *arg, const char *text, size_t len, uintptr_t *addr)
 {
     const struct def_host *host = arg;

@@ -1,4 +1,4 @@
-/* def_list.c - definitions beside others: how they are listed, joined and deleted. */
+/* def_list.c - lists definitions, joins them to events, and finds those to be deleted. */
 #include "probes/trace/def.h"
 
 #include "kernel/base/err.h"
@@ -8,12 +8,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ARG_WORD 2     /* the first argument's */
+#define ARG_WORD 2     /* index of the word that is the first argument */
 #define NUMBER_TEXT 32 /* bytes of an address as text, NUL included */
 
 /* ---- listing ---- */
 
-/* bytes_text - what is behind the symbol's name of a watch, or all of it. */
+/* bytes_text - print the part of a watch's place that follows the symbol's name. Without
+ * a symbol this is the whole of BYTES:LENGTH.
+ */
 static const char *bytes_text(const struct def *def, char buf[NUMBER_TEXT])
 {
     int offset = (int)def->offset;
@@ -29,7 +31,9 @@ static const char *bytes_text(const struct def *def, char buf[NUMBER_TEXT])
     return buf;
 }
 
-/* number_text - what is behind the symbol's name, or the address. Return: @buf. */
+/* number_text - print the part of a place that follows the symbol's name: the offset.
+ * Without a symbol this is the address. Return: @buf.
+ */
 static const char *number_text(const struct def *def, char buf[NUMBER_TEXT])
 {
     buf[0] = '\0';
@@ -42,7 +46,7 @@ static const char *number_text(const struct def *def, char buf[NUMBER_TEXT])
     return buf;
 }
 
-/* access_text - what is in front of the symbol's name. */
+/* access_text - return the part of a place that stands in front of the symbol's name. */
 static const char *access_text(const struct def *def)
 {
     if (!def->is_watch)
@@ -55,7 +59,7 @@ size_t def_print(const struct def *def, char *buf, size_t size)
     char number[NUMBER_TEXT];
     size_t len = 0;
 
-/* What does not fit is counted only. */
+/* Text that does not fit is only counted. */
 #define REST (len < size ? buf + len : NULL), (len < size ? size - len : 0)
     if (def->is_return && def->maxactive)
         len += (size_t)snprintf(REST, "r%u", def->maxactive);
@@ -73,8 +77,9 @@ size_t def_print(const struct def *def, char *buf, size_t size)
 
 /* ---- several probes of one event ---- */
 
-/* first_difference - the number of the first argument, from 1, that is of another name or
- * type; 0: none.
+/* first_difference - find the first argument that has another name or type in @b than in
+ * @a.
+ * Return: its number, from 1; 0: there is none.
  */
 static unsigned first_difference(const struct def *a, const struct def *b)
 {
@@ -171,7 +176,7 @@ int def_delete_parse(const char *line, struct def_delete *delete)
     return 0;
 }
 
-/* Is it the place of @def as it is listed? */
+/* place_matches - tell whether @place is the place of @def as it is listed. */
 static bool place_matches(const struct def *def, const char *place)
 {
     const char *symbol = def->symbol ? def->symbol : "";
@@ -185,7 +190,7 @@ static bool place_matches(const struct def *def, const char *place)
     return !strncmp(place, symbol, len) && !strcmp(place + len, number_text(def, number));
 }
 
-/* Is it @word, "NAME=EXPRESSION"? */
+/* arg_is - tell whether @word is "NAME=EXPRESSION" of @arg. */
 static bool arg_is(const struct fetch_arg *arg, struct def_word word)
 {
     size_t name = strlen(arg->name), text = strlen(arg->text);
@@ -194,7 +199,7 @@ static bool arg_is(const struct fetch_arg *arg, struct def_word word)
            word.p[name] == '=' && !memcmp(word.p + name + 1, arg->text, text);
 }
 
-/* Do the arguments that are given begin those of @def? */
+/* args_match - tell whether @args are the first arguments of @def. There may be fewer. */
 static bool args_match(const struct def *def, const char *args)
 {
     struct def_word word;

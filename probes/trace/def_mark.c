@@ -1,4 +1,4 @@
-/* def_mark.c - fields out of a format. */
+/* def_mark.c - makes the fields of a marker's event from the marker's format. */
 #include "probes/trace/def_mark.h"
 
 #include "kernel/base/compiler.h"
@@ -16,7 +16,7 @@ struct mark_field {
     const struct fetch_type *type;
 };
 
-/* ---- what a conversion is ---- */
+/* ---- the conversions of a format ---- */
 
 static const struct fetch_type *number_type(char kind, unsigned size)
 {
@@ -26,7 +26,9 @@ static const struct fetch_type *number_type(char kind, unsigned size)
     return fetch_type_find(name, (size_t)len);
 }
 
-/* take_size - the size of an integer by the letters in front of its conversion. */
+/* take_size - read the letters that give the size of an integer, such as "hh" or "l".
+ * Return: the size in bytes.
+ */
 static unsigned take_size(const char **p)
 {
     unsigned size = 4;
@@ -36,7 +38,7 @@ static unsigned take_size(const char **p)
     return size;
 }
 
-/* take_type - NULL: none that a marker has. */
+/* take_type - read a conversion. Return: its type; NULL: markers cannot have it. */
 static const struct fetch_type *take_type(const char **p)
 {
     unsigned size;
@@ -69,7 +71,9 @@ static bool is_word_char(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* take_name - the last word in [@from, @end), but for a 0x in front of a number. */
+/* take_name - find the last word in [@from, @end). A 0x at the end belongs to the number
+ * that follows, and is no word.
+ */
 static void take_name(const char *from, const char *end, struct mark_field *field)
 {
     if (end - from >= 2 && !memcmp(end - 2, "0x", 2))
@@ -82,7 +86,7 @@ static void take_name(const char *from, const char *end, struct mark_field *fiel
     field->name_len = (size_t)(end - field->name);
 }
 
-/* fields_of - Return: how many; -EINVAL. */
+/* fields_of - find the fields of @format. Return: how many; -EINVAL. */
 static int fields_of(const char *format, struct mark_field *fields)
 {
     const char *from = format, *p = format;
@@ -107,7 +111,7 @@ static int fields_of(const char *format, struct mark_field *fields)
 
 /* ---- the definition ---- */
 
-/* All in one piece of memory. */
+/* A definition with all that it points to, so that def_free() frees a single piece. */
 struct mark_def {
     struct def def;
     struct fetch_arg args[DEF_MARK_ARGS_MAX];

@@ -1,4 +1,4 @@
-/* def_words.c - lines and words of what is written to kprobe_events. */
+/* def_words.c - cuts the text that is written to kprobe_events into lines and words. */
 #include "probes/trace/def_words.h"
 
 #include "kernel/base/err.h"
@@ -57,7 +57,7 @@ size_t def_join(const char *line, char *buf, size_t size)
     return len;
 }
 
-/* The newline has to be within what Linux reads at once. */
+/* As on Linux, a line with its newline must be shorter than DEF_LINE_MAX. */
 bool def_next_line(const char **text, size_t *len, char *line, int *err)
 {
     const char *newline;

@@ -1,5 +1,5 @@
-/* def_words.h - a line as words, and where each of them stands when they are joined by single
- * blanks: there goes the caret.
+/* def_words.h - splits a line into words, and finds the column of a word for the caret. A
+ * column is counted in the line whose words are joined by single blanks.
  */
 #pragma once
 
@@ -10,14 +10,15 @@ struct def_word {
     size_t len;
 };
 
-/* def_word_next - the word that begins at or behind *@line, which is moved behind it.
- * Return: it; with len 0 at the end.
+/* def_word_next - find the first word at or behind *@line, and move *@line behind it.
+ * Return: the word; with len 0 at the end of the line.
  */
 struct def_word def_word_next(const char **line);
 
-/* def_word_count - how many words. */
+/* def_word_count - count the words of @line. */
 size_t def_word_count(const char *line);
 
-/* def_word_column - where word @index stands; behind the last one, one place behind the end.
+/* def_word_column - return the column of word @index, from 0. For an @index behind the
+ * last word it is the column of a word that would be appended.
  */
 unsigned def_word_column(const char *line, size_t index);

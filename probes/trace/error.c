@@ -1,4 +1,4 @@
-/* error.c - the table of texts, and the log of refusals. */
+/* error.c - holds the table of error texts, and keeps the log of refused lines. */
 #include "probes/trace/error.h"
 
 #include "kernel/base/compiler.h"

@@ -1,12 +1,12 @@
-/* error.h - what is wrong with a line, and where: the texts of Linux, and the log of the
- * last lines that were refused.
+/* error.h - says what is wrong with a line and where, with the texts of Linux, and keeps
+ * a log of the last lines that were refused.
  */
 #pragma once
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* name, text. In the order of Linux's table. */
+/* A row is a name and a text. The rows have the order of Linux's table. */
 #define TRACE_ERRORS(X)                                                                  \
     X(BAD_MAXACT_TYPE, "Maxactive is only for function exit")                            \
     X(BAD_MAXACT, "Invalid maxactive number")                                            \
@@ -83,10 +83,10 @@ enum trace_error_id {
 struct trace_error {
     int err;                /* negative errno */
     enum trace_error_id id; /* TRACE_NO_ERROR: the line gets no entry in the log */
-    unsigned column; /* where the caret goes in the words joined by single blanks */
+    unsigned column;        /* of the caret, when single blanks join the line's words */
 };
 
-/* trace_error_text - the sentence; "" for TRACE_NO_ERROR. Context: any. */
+/* trace_error_text - return the text of an error; "" for TRACE_NO_ERROR. Context: any. */
 const char *trace_error_text(enum trace_error_id id);
 
 #define ERROR_LOG_KEPT 8       /* lines */
@@ -95,7 +95,7 @@ const char *trace_error_text(enum trace_error_id id);
 /* The last refusals of one instance of the tracer. Zeroed, it is empty. */
 struct error_log {
     struct error_entry {
-        uint64_t ns; /* when, on the clock of the trace */
+        uint64_t ns; /* the time of the refusal, on the clock of the trace */
         const char *subsystem, *text;
         unsigned column;
         char command[ERROR_LOG_COMMAND];
@@ -103,18 +103,18 @@ struct error_log {
     unsigned next, count;
 };
 
-/* error_log_add - note a refusal; the oldest of ERROR_LOG_KEPT makes room.
- * @subsystem: "trace_kprobe", "event filter parse error", "hist:G:E"; lives on
- * @text:      the sentence; lives on
- * @command:   what was refused; copied, and cut where it is too long
+/* error_log_add - note a refusal. In a full log the new entry replaces the oldest one.
+ * @subsystem: "trace_kprobe", "event filter parse error", "hist:G:E"; must outlive @log
+ * @text:      the text of the error; must outlive @log
+ * @command:   the refused line; copied, and cut at ERROR_LOG_COMMAND - 1 bytes
  *
- * Context: thread.  Locks: the caller's, also for the two below.
+ * Context: thread.  Locks: held: a lock of the caller, also for the two functions below.
  */
 void error_log_add(struct error_log *log, uint64_t ns, const char *subsystem,
                    const char *text, const char *command, unsigned column);
 void error_log_clear(struct error_log *log);
 
-/* error_log_print - the file error_log: entry @index, 0 the oldest, as text.
+/* error_log_print - print entry @index as the file error_log shows it; 0 is the oldest.
  * Return: the length of the whole text, without its NUL; 0 when there is no such entry.
  */
 size_t error_log_print(const struct error_log *log, unsigned index, char *buf,

@@ -1,4 +1,4 @@
-/* event.c - the events that are known, by the numbers that records have. */
+/* event.c - keeps the table of events, which finds an event by its number. */
 #include "probes/trace/event.h"
 #include "kernel/base/err.h"
 
@@ -10,9 +10,9 @@ struct event event_stack = {
     .id = EVENT_ID_STACK, .group = "ftrace", .name = "kernel_stack", .shape = EVENT_STACK
 };
 
-#define BUCKETS 256 /* a record is asked for its event: there may be thousands */
+#define BUCKETS 256 /* printing looks the event of each record up, among thousands */
 
-static struct event *events[BUCKETS]; /* by the end of their numbers */
+static struct event *events[BUCKETS]; /* the bucket of an event is its id % BUCKETS */
 static uint32_t next_id = EVENT_ID_FIRST;
 
 size_t event_head(const struct event *event)
@@ -30,7 +30,9 @@ size_t event_head(const struct event *event)
     return offsetof(struct record_text, text);
 }
 
-/* event_place - where the event of number @id is, or would be. */
+/* event_place - return the pointer in a bucket that points to the event of number @id. If
+ * there is no such event, that pointer is the NULL at the end of the bucket.
+ */
 static struct event **event_place(uint32_t id)
 {
     struct event **at = &events[id % BUCKETS];
@@ -40,7 +42,7 @@ static struct event **event_place(uint32_t id)
     return at;
 }
 
-/* free_from - the first number from @id on that no event has. */
+/* free_from - return the first number, from @id on, that no event has. */
 static uint32_t free_from(uint32_t id)
 {
     while (*event_place(id))

@@ -1,11 +1,13 @@
-/* event.h - what can be recorded: events, by the number that each of their records has.
+/* event.h - the events that can be recorded, and the table that finds an event by its
+ * number.
  *
- * A record has Linux's layout: a head that all have in common, one of the three structs
- * below, and behind it the arguments as probes/trace/fetch.h stores them.
+ * A record has Linux's layout. It begins with one of the record structs below, each of
+ * which begins with struct record_head. The arguments follow, as probes/trace/fetch.h
+ * stores them.
  *
- * Numbers count up and come again only when all 16 bits of them were given. A record that
- * is older than the event of its number belongs to one that is gone, and is never shown as
- * one of the new event.
+ * Numbers count up. A number is given to a new event only after the counter has gone
+ * through all numbers up to EVENT_ID_LAST. A record that is older than the event with its
+ * number belongs to a deleted event, and is never shown as a record of the new event.
  */
 #pragma once
 
@@ -15,10 +17,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What each record begins with. */
+/* The first bytes of each record. */
 struct record_head {
     uint16_t type; /* event.id */
-    uint8_t flags; /* RECORD_ and so on */
+    uint8_t flags; /* RECORD_IRQS_OFF ... */
     uint8_t preempt_count;
     int32_t pid;
 };
@@ -48,45 +50,52 @@ struct record_stack {
     struct record_head head;
     int32_t size; /* of caller */
     uint32_t unused;
-    uint64_t caller[]; /* the innermost first */
+    uint64_t caller[]; /* the innermost caller is the first */
 };
 
-#define STACK_RECORD_MAX 32 /* places in it */
+#define STACK_RECORD_MAX 32 /* callers in a record_stack */
 
 enum event_shape { EVENT_PROBE, EVENT_RETURN, EVENT_TEXT, EVENT_STACK };
 
 struct event {
     uint16_t id;   /* given by event_add() */
-    uint64_t born; /* then, in the ring's clock; older records are of others */
+    uint64_t born; /* the time of event_add(), in the ring's clock: an older record with
+                    * this number belongs to a deleted event */
     const char *group, *name;
     enum event_shape shape;
     unsigned arg_count;
     const struct fetch_arg *args; /* of EVENT_PROBE and EVENT_RETURN */
-    struct event *next;           /* [events] another whose number ends alike */
+    struct event *next;           /* [events] the next event in the same bucket */
 };
 
-#define EVENT_ID_STACK 4   /* as on Linux: what the trigger stacktrace records */
-#define EVENT_ID_PRINT 5   /* what is written to trace_marker */
-#define EVENT_ID_FIRST 256 /* of those that come and go */
+#define EVENT_ID_STACK 4   /* as on Linux: stacks, which the trigger stacktrace records */
+#define EVENT_ID_PRINT 5   /* as on Linux: texts that are written to trace_marker */
+#define EVENT_ID_FIRST 256 /* the first number that event_add() gives */
 #define EVENT_ID_LAST 65535
 
-/* The events of trace_marker and of stacks; always there. */
+/* The events of trace_marker and of stacks. They always exist. */
 extern struct event event_print, event_stack;
 
-/* event_head - bytes of a record of @event before its first argument. Context: any. */
+/* event_head - return how many bytes of a record of @event stand before its first
+ * argument.
+ * Context: any.
+ */
 size_t event_head(const struct event *event);
 
-/* event_add - give @event a number, and make it known to event_of().
- * @now: the time, as records have it
+/* event_add - give @event a number, and enter it in the table that event_of() searches.
+ * @now: the time, in the clock of the records
  *
- * Locks:  held: the caller's, which keeps event_of() and the others out.
+ * Locks:  held: a lock of the caller that also keeps out event_remove() and event_of().
  * Return: 0; -ENOSPC all numbers are in use.
  */
 int event_add(struct event *event, uint64_t now);
-/* event_remove - forget it. Its number is given again after all others. Locks: the same. */
+/* event_remove - take @event out of the table. Its number is given to a new event only
+ * after the counter has gone through all other numbers. Locks: held: the same.
+ */
 void event_remove(struct event *event);
 
-/* event_of - the event of a record that was written at @time; NULL: it is gone, or @len is
- * too short for it. Locks: the same.
+/* event_of - return the event of a record of @len bytes that was written at @time.
+ * Locks:  held: the same.
+ * Return: the event; NULL: it was deleted, or @len is too short for a record of it.
  */
 const struct event *event_of(const struct record_head *head, size_t len, uint64_t time);

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* Bytes of a string that are read at once: this divides the size of a page, and pieces are
- * aligned, so no byte of a page is touched but of those that the string itself lies on.
+/* Bytes of a string that are read at once. Pieces are aligned, and PIECE divides the size
+ * of a page: so a read never touches a page on which no byte of the string lies.
  */
 #define PIECE 16
 
@@ -36,7 +36,9 @@ static uint64_t load_stack(const struct fetch_from *from, uint64_t addr, bool *f
     return real ? real : word;
 }
 
-/* As the System V ABI passes them: six in registers, the others above the return address. */
+/* load_argument - load argument @n, counted from 0. The System V ABI passes six arguments
+ * in registers; the remaining ones lie on the stack above the return address.
+ */
 static uint64_t load_argument(const struct fetch_from *from, uint64_t n, bool *fault)
 {
     const struct pt_regs *regs = from->regs;
@@ -66,7 +68,9 @@ static int read_for_agent(void *arg, void *dst, uintptr_t addr, size_t len)
     return from->read(dst, addr, len, false);
 }
 
-/* load_agent - what a program of gdb leaves. NOINLINE: its stack is not that of others. */
+/* load_agent - run a program of gdb and return its result. NOINLINE: the stack space that
+ * this function needs is taken only when such a program runs.
+ */
 static NOINLINE uint64_t load_agent(const struct fetch_insn *insn,
                                     const struct fetch_from *from, bool *fault)
 {
@@ -81,7 +85,9 @@ static NOINLINE uint64_t load_agent(const struct fetch_insn *insn,
     return value;
 }
 
-/* load - the first instruction's value. A text's is found by its store. */
+/* load - execute the first instruction of a program. A text gives no value here: its
+ * store finds the text itself.
+ */
 static uint64_t load(const struct fetch_insn *insn, const struct fetch_from *from,
                      bool *fault)
 {
@@ -138,8 +144,9 @@ static uint64_t deref(const struct fetch_insn *insn, const struct fetch_from *fr
 
 /* ---- strings ---- */
 
-/* copy_string - from memory into @dst of @room bytes, always with a NUL. @dst NULL: only its
- * length. Return: the length, NUL included; 0 when some of it cannot be read.
+/* copy_string - copy a string from memory into @dst of @room bytes, always with a NUL.
+ * With @dst NULL it only measures the string.
+ * Return: the length, NUL included; 0 when a part of the string cannot be read.
  */
 static size_t copy_string(const struct fetch_from *from, uint64_t addr, bool user,
                           char *dst, size_t room, bool *cut)
@@ -193,7 +200,7 @@ static size_t copy_symbol(const struct fetch_from *from, uint64_t addr, char *ds
 
     if (len >= sizeof(text))
         len = sizeof(text) - 1;
-    if (!len) { /* no symbol is there */
+    if (!len) { /* the address belongs to no symbol */
         memcpy(text, "0x", 2);
         for (len = 2; len < 2 + 1 + shift / 4; len++)
             text[len] = digits[addr >> (shift - 4 * (len - 2)) & 15];
@@ -201,7 +208,8 @@ static size_t copy_symbol(const struct fetch_from *from, uint64_t addr, char *ds
     return copy_text(text, len, dst, room, cut);
 }
 
-/* one_string - by the store @insn; @load: the first instruction, which may be a text itself.
+/* one_string - copy the string that the store @insn asks for. @load is the first
+ * instruction of the program: it may itself hold a text.
  * Return: as copy_string().
  */
 static size_t one_string(const struct fetch_from *from, const struct fetch_insn *load,
@@ -228,7 +236,7 @@ static bool stores_string(const struct fetch_insn *insn)
            insn->op == FETCH_STORE_SYMBOL;
 }
 
-/* A word of the fixed part: where the string is. */
+/* put_location - write the word of the fixed part that says where the string lies. */
 static void put_location(uint8_t *at, size_t len, size_t offset)
 {
     uint32_t word = (uint32_t)(len << 16 | offset);
@@ -249,7 +257,7 @@ static void store_string(struct run *run, const struct fetch_insn *load,
         len = one_string(run->from, load, insn, run->value, dst, room ? room : 1, &cut);
         fault = !len && !cut;
     }
-    if (!room) { /* what cannot be read has got none, and is not cut */
+    if (!room) { /* a string counts either as a fault or as cut, not as both */
         cut = !fault;
         len = 0;
     }
@@ -261,7 +269,7 @@ static void store_string(struct run *run, const struct fetch_insn *load,
 
 /* ---- numbers ---- */
 
-/* store_low - the lower @size bytes of a value: 1, 2, 4 or 8. */
+/* store_low - store the lower @size bytes of a value. @size is 1, 2, 4 or 8. */
 static ALWAYS_INLINE void store_low(uint8_t *at, uint64_t value, unsigned size)
 {
     switch (size) {
@@ -305,8 +313,11 @@ static void take_bits(const struct fetch_insn *insn, uint8_t *at)
 
 /* ---- programs ---- */
 
-/* before_store - run what comes before the store. @last: the value that the last dereference
- * begins from, for an array of strings.
+/* before_store - run the instructions before the store.
+ * @value: the value that they leave
+ * @last:  the value before the last dereference; an array of strings goes on from there
+ *
+ * Return: the store.
  */
 static const struct fetch_insn *before_store(const struct fetch_insn *insn,
                                              const struct fetch_from *from,
@@ -323,7 +334,9 @@ static const struct fetch_insn *before_store(const struct fetch_insn *insn,
     return insn;
 }
 
-/* store_register - what most arguments are, without a program. Return: false: it is more. */
+/* store_register - store an argument that is only a register, as most arguments are. This
+ * is faster than running the program. Return: false: the argument needs its program.
+ */
 static ALWAYS_INLINE bool store_register(const struct fetch_arg *arg,
                                          const struct pt_regs *regs, uint8_t *at)
 {

@@ -1,8 +1,9 @@
 /* fetch_parse.c - the compiler of fetch.h.
  *
- * The order of the checks is Linux's, because it decides which of several mistakes is the one
- * that is told. So is the place of the caret, with two oddities that scripts may know: behind
- * a dereference it is counted from within the parenthesis, and the u of +u8() is not counted.
+ * The order of the checks is Linux's, because the order decides which of several mistakes
+ * is reported. The place of the caret is Linux's as well, with two oddities that scripts
+ * may rely on. After a dereference has been read, columns are counted from the character
+ * behind its parenthesis. And the u of +u8() is not counted.
  */
 #include "probes/trace/fetch_parse.h"
 
@@ -12,18 +13,18 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The last place of a program is its end's. */
+/* The last instruction of a program is reserved for FETCH_END. */
 #define LAST (FETCH_OPS_MAX - 1)
 
 struct fetch_parser {
     struct fetch_context *context;
     struct trace_error *error;
     struct fetch_insn *code;
-    unsigned at;     /* the instruction that is being made, or was made last */
-    unsigned column; /* where the caret goes if nothing better is known */
+    unsigned at;     /* index of the instruction that is being made, or was made last */
+    unsigned column; /* of the caret, if no better place is known */
     bool is_inner;   /* the expression is within a dereference */
-    bool is_named;   /* what was loaded last is the parameter @param */
-    unsigned param;
+    bool is_named;   /* the loaded value is a parameter, which was given by its name */
+    unsigned param;  /* is_named: the parameter, from 0 */
 };
 
 /* A piece of the text. */
@@ -77,7 +78,9 @@ static bool next(struct fetch_parser *parse)
 
 /* ---- loads ---- */
 
-/* Of Linux's names those that are in the image of a hit. */
+/* register_offset - find the register @name in the image. It knows those of Linux's names
+ * that the image has.
+ */
 static int register_offset(struct piece name)
 {
 #define REG(field)                                                                       \
@@ -111,7 +114,7 @@ static int parse_register(struct fetch_parser *parse, struct piece text)
     return 0;
 }
 
-/* decimal - digits and nothing else, of a number of 64 bits. */
+/* decimal - read a number of 64 bits that has decimal digits only. */
 static bool decimal(struct piece text, uint64_t *out)
 {
     uint64_t number = 0;
@@ -142,7 +145,9 @@ static int parse_stack(struct fetch_parser *parse, struct piece number)
     return 0;
 }
 
-/* entry_index - the place among what is saved at the entry; -ENOSPC there is none left. */
+/* entry_index - return the index of argument @number among the words that are saved at
+ * the entry, and add the argument if it is new. Return: -ENOSPC: no index is left.
+ */
 static int entry_index(struct fetch_context *context, unsigned number)
 {
     for (unsigned i = 0; i < context->entry_count; i++)
@@ -169,7 +174,9 @@ static int parse_numbered_argument(struct fetch_parser *parse, unsigned i)
     return 0;
 }
 
-/* has_parameter - a function that debug data knows nothing of may have any. */
+/* has_parameter - tell whether the function has parameter @n, from 1. If the debug data
+ * names no parameter of the function, it may have any.
+ */
 static bool has_parameter(const struct fetch_context *context, uint64_t n)
 {
     const char *name;
@@ -197,7 +204,7 @@ static int parse_argument(struct fetch_parser *parse, struct piece number)
     return parse_numbered_argument(parse, (unsigned)n - 1);
 }
 
-/* parse_parameter - the name of one of the function's parameters. */
+/* parse_parameter - load the parameter of the function that is named @text. */
 static int parse_parameter(struct fetch_parser *parse, struct piece text)
 {
     struct fetch_context *context = parse->context;
@@ -216,7 +223,7 @@ static int parse_parameter(struct fetch_parser *parse, struct piece text)
     return fetch_refuse(parse, TRACE_BAD_FETCH_ARG, parse->column, -EINVAL);
 }
 
-/* $ns, which is not Linux's: how long the function has taken. */
+/* $ns, which Linux does not have, is the time that the function took. */
 static int load_duration(struct fetch_parser *parse)
 {
     int index = entry_index(parse->context, FETCH_ENTRY_TIME);
@@ -227,7 +234,9 @@ static int load_duration(struct fetch_parser *parse)
     return 0;
 }
 
-/* What Linux offers of a watch: the address, what is there, and the thread. */
+/* parse_of_watch - load a variable of a watch. Linux has three: the watched address, the
+ * value at that address, and the name of the thread.
+ */
 static int parse_of_watch(struct fetch_parser *parse, struct piece name)
 {
     if (piece_is(name, "comm") || piece_is(name, "COMM")) {
@@ -270,7 +279,9 @@ static int parse_variable(struct fetch_parser *parse, struct piece text)
     return fetch_refuse(parse, TRACE_BAD_VAR, parse->column, -EINVAL);
 }
 
-/* A symbol takes an instruction for its name, one for its address and one to read it. */
+/* load_symbol - make an instruction for the name of a symbol and an instruction for its
+ * address. The caller adds a third one, which reads the memory there.
+ */
 static int load_symbol(struct fetch_parser *parse, struct piece name)
 {
     uintptr_t addr = 0;
@@ -350,7 +361,9 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* parse_agent - "agent(260004...27)": the bytes stand behind the room for instructions. */
+/* parse_agent - read "agent(260004...27)", a program of gdb in hexadecimal. Its bytes go
+ * behind the room for FETCH_OPS_MAX instructions.
+ */
 static int parse_agent(struct fetch_parser *parse, struct piece text)
 {
     struct piece hex = behind(text, sizeof(agent_word) - 1);
@@ -379,7 +392,7 @@ static int parse_agent(struct fetch_parser *parse, struct piece text)
 
 static int parse_expression(struct fetch_parser *parse, struct piece text);
 
-/* The digits behind a minus. */
+/* parse_magnitude - read the digits behind a '-'. *@value: set to the negative number. */
 static int parse_magnitude(struct piece digits, int64_t *value)
 {
     uint64_t magnitude;
@@ -438,8 +451,9 @@ static int parse_deref(struct fetch_parser *parse, struct piece text)
     return 0;
 }
 
-/* Recursion ends with the text: each level takes three of at most FETCH_TEXT_MAX characters,
- * which are all that may stand before a program of gdb.
+/* The recursion has a bound: each level uses at least three characters of the text. A
+ * text is at most FETCH_TEXT_MAX characters long, and no level is opened within a program
+ * of gdb, which may be longer.
  */
 static int parse_expression(struct fetch_parser *parse, struct piece text)
 {
@@ -492,8 +506,9 @@ static int parse_array(struct fetch_parser *parse, const char *text, struct piec
     return 0;
 }
 
-/* @type: what stands behind the colon; p NULL without one. Without one it is x64, or string
- * where nothing else is possible.
+/* parse_type - find the type of the argument. Without a colon the type is x64, or string
+ * for an expression that can only be a string.
+ * @type: the text behind the colon; p is NULL if there is no colon
  */
 static int parse_type(struct fetch_parser *parse, const char *text,
                       struct piece expression, struct piece *type, struct fetch_arg *arg)
@@ -527,7 +542,9 @@ static bool is_symstr(const struct fetch_arg *arg)
     return !strcmp(arg->type->name, "symstr");
 }
 
-/* What can be stored as a string: memory, or what is a text by itself. */
+/* string_is_possible - tell whether the value of the last instruction @op can be stored
+ * as a string: the value has to lie in memory, or to be a text itself.
+ */
 static bool string_is_possible(enum fetch_op op, const struct fetch_arg *arg)
 {
     switch (op) {
@@ -546,8 +563,10 @@ static bool string_is_possible(enum fetch_op op, const struct fetch_arg *arg)
     }
 }
 
-/* A dereference that comes last becomes the store. It stays where the value that it reads is
- * itself the string's address, which is so in an array of strings, or a symbol's.
+/* parse_stored_string - make the store of a string. If the last instruction is a
+ * dereference, the store replaces it. In two cases the dereference stays, because it
+ * reads an address: in an array of strings the address of the string, for a symstr that
+ * of the symbol.
  */
 static int parse_stored_string(struct fetch_parser *parse, const struct fetch_arg *arg,
                                unsigned column)
@@ -573,8 +592,9 @@ static int parse_stored_string(struct fetch_parser *parse, const struct fetch_ar
     return 0;
 }
 
-/* read_named - of a parameter that is named the type is known: a string is what it points to,
- * if these are characters.
+/* read_named - add a dereference if a named parameter is to be stored as a string: the
+ * string is the characters that the parameter points to. The type of a named parameter is
+ * known, so a parameter that does not point to characters is refused.
  */
 static int read_named(struct fetch_parser *parse, const struct fetch_arg *arg)
 {
@@ -606,7 +626,10 @@ static int store_value(struct fetch_parser *parse, const struct fetch_arg *arg)
     return 0;
 }
 
-/* A number at the start of @text, in the base of its prefix; how many characters it has. */
+/* leading_number - read the number at the start of @text, in the base that its prefix
+ * gives.
+ * Return: how many characters the number has.
+ */
 static size_t leading_number(struct piece text, uint64_t *out)
 {
     size_t len = text.len;

@@ -1,4 +1,4 @@
-/* fetch_type.c - the types of arguments, and numbers and names as Linux reads them. */
+/* fetch_type.c - holds the types of arguments, and reads numbers as Linux does. */
 #include "probes/trace/fetch.h"
 #include "probes/trace/fetch_parse.h"
 
@@ -37,7 +37,7 @@ static const struct fetch_type *named(const char *name, size_t len)
     return NULL;
 }
 
-/* b4@0/8 is a u8 of which only some bits count. */
+/* b4@0/8 is a bit field: 4 bits of a u8, from bit 0. */
 const struct fetch_type *fetch_type_find(const char *name, size_t len)
 {
     const char *slash;
@@ -67,7 +67,7 @@ size_t fetch_fixed_size(const struct fetch_arg *arg)
     return (size_t)arg->type->size * (arg->count ? arg->count : 1u);
 }
 
-#define NUMBER_MAX 128 /* with that many digits it is too great, or padded for fun */
+#define NUMBER_MAX 128 /* no 64-bit number needs that many digits */
 
 int fetch_number(const char *text, size_t len, uint64_t *out)
 {

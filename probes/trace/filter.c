@@ -1,4 +1,4 @@
-/* filter.c - evaluates filters. Runs in every hit of an event that has one. */
+/* filter.c - evaluates filters. Runs in every hit of an event that has a filter. */
 #include "probes/trace/filter_parts.h"
 
 #include "kernel/base/compiler.h"
@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-/* equals, fits - the text ends at its NUL, or where its bytes end. */
+/* equals, fits - compare a text with an operand or a pattern. The text ends at its NUL,
+ * or after @size bytes.
+ */
 static bool equals(const char *text, size_t size, const char *operand)
 {
     size_t len = strnlen(text, size);
@@ -34,14 +36,14 @@ static bool compare_string(const struct filter_step *step, const void *record, s
     const char *text = filter_field_string(&step->field, record, len, comm, &size);
 
     if (step->field.kind == FILTER_COMM)
-        size++; /* its NUL is there */
+        size++; /* the NUL of the thread's name: fits() then needs no copy */
     if (step->op == FILTER_GLOB)
         return fits(text, size, step->pattern);
     return equals(text, size, step->pattern);
 }
 
-/* compare_sized - two numbers of the field's size and sign: so an operand that does not fit
- * is cut, as on Linux.
+/* compare_sized - compare two numbers that have the size and the sign of the field. An
+ * operand that does not fit in this size loses its upper bits, as on Linux.
  */
 static bool compare_sized(const struct filter_step *step, uint64_t a)
 {
@@ -96,7 +98,7 @@ bool filter_match(const struct filter *filter, const void *record, size_t len,
 {
     unsigned at = 0;
 
-    /* A step only leads to later ones. */
+    /* The loop ends, because a step leads only to later steps. */
     while (at < filter->count)
         at = filter->step[at].next[holds(&filter->step[at], record, len, cpu, comm)];
     return at == FILTER_YES;

@@ -1,4 +1,5 @@
-/* filter.h - which records are kept: a condition over fields, compiled once, evaluated at
+/* filter.h - describes filters. A filter is a condition over the fields of a record, and
+ * a record for which it does not hold is not kept. It is compiled once and evaluated at
  * each hit.
  *
  *     FILTER     = TERM { ("&&" | "||") TERM }             && binds closer
@@ -8,8 +9,8 @@
  *                | FIELD ".function" ("==" | "!=") FUNCTION      is it an address within?
  *                | FIELD ("&" | "==" | "!=") "CPUS{" LIST "}"    is it one of these CPUs?
  *
- * FIELD is one of the event's, common_type, common_flags, common_preempt_count, common_pid,
- * CPU (also cpu, common_cpu), or COMM (also comm).
+ * FIELD is a field of the event, common_type, common_flags, common_preempt_count,
+ * common_pid, CPU (also cpu, common_cpu), or COMM (also comm).
  */
 #pragma once
 
@@ -25,10 +26,10 @@
 enum filter_kind {
     FILTER_NUMBER, /* of 1, 2, 4 or 8 bytes */
     FILTER_CHARS,  /* a fixed number of characters */
-    FILTER_STRING, /* a word that says where the string is */
-    FILTER_CPU,    /* not in the record: where the hit is */
+    FILTER_STRING, /* a word that says where in the record the string lies */
+    FILTER_CPU,    /* not in the record: the CPU of the hit */
     FILTER_COMM,   /* not in the record: the thread's name */
-    FILTER_TIME,   /* not in the record: when the hit is; of histograms only */
+    FILTER_TIME,   /* not in the record: the time of the hit; only histograms have it */
 };
 
 /* A field of an event's record. */
@@ -73,15 +74,16 @@ struct filter_error {
     unsigned column; /* of the caret in the log of errors */
 };
 
-/* filter_error_text - the sentence. Context: any. */
+/* filter_error_text - return the text of an error. Context: any. */
 const char *filter_error_text(enum filter_error_id id);
 
 /* A compiled filter: one piece of memory, immutable. */
 struct filter;
 
-/* filter_parse - compile @text for events with these fields.
- * @host: for its memory, and for what the filter names
- * @out:  the caller's until filter_free()
+/* filter_parse - compile @text for an event with these fields.
+ * @host:   gives the memory, and finds the functions that the filter names
+ * @fields: @count fields of the event
+ * @out:    set to the filter, the caller's until filter_free()
  *
  * Context: thread.
  * Return:  0; a negative errno, with @error filled.
@@ -91,16 +93,17 @@ int filter_parse(const struct def_host *host, const char *text,
                  struct filter_error *error);
 void filter_free(const struct def_host *host, struct filter *filter);
 
-/* filter_text - as it was written. */
+/* filter_text - return the text of the filter, as the user wrote it. */
 const char *filter_text(const struct filter *filter);
 
-/* filter_block - what the file `filter` shows after a refusal: the text, a caret, the reason.
+/* filter_block - print what the file `filter` shows after it has refused @text: the text,
+ * a caret, and the reason.
  * Return: the length of the whole text, without its NUL.
  */
 size_t filter_block(const char *text, const struct filter_error *error, char *buf,
                     size_t size);
 
-/* filter_match - is the record to be kept?
+/* filter_match - tell whether the record is to be kept.
  * @record: @len bytes
  * @comm:   the thread's name, with a NUL
  *
@@ -110,23 +113,29 @@ size_t filter_block(const char *text, const struct filter_error *error, char *bu
 bool filter_match(const struct filter *filter, const void *record, size_t len,
                   unsigned cpu, const char *comm);
 
-/* filter_fields - the fields of the records of @def: what stands before its arguments, and
- * these.
+/* filter_fields - list the fields of the records of @def: the address fields in front of
+ * the arguments, and one field for each argument.
  * @fields: room for FILTER_FIELDS_MAX
  * Return:  how many.
  */
 #define FILTER_FIELDS_MAX (FETCH_ARGS_MAX + 2)
 size_t filter_fields(const struct def *def, struct filter_field *fields);
-/* filter_field_find - among @fields, or among the fields of all events; NULL: none.
+/* filter_field_find - find a field by its name, among @fields and then among the fields
+ * that all events have.
  * @name: @len bytes
+ *
+ * Return: the field; NULL: there is none.
  */
 const struct filter_field *filter_field_find(const struct filter_field *fields,
                                              size_t count, const char *name, size_t len);
-/* filter_field_number - its value in a record, sign extended. Context: any. */
+/* filter_field_number - return the value of a numeric field in a record, sign extended if
+ * the field is signed. Context: any.
+ */
 uint64_t filter_field_number(const struct filter_field *field, const void *record,
                              unsigned cpu);
-/* filter_field_string - its text in a record of @len bytes.
- * @size: bytes of the text, without a NUL; it ends there, or earlier with a NUL
+/* filter_field_string - return the text of a field in a record of @len bytes.
+ * @size: set to the bytes of the text; the text ends there, or earlier at a NUL
+ *
  * Context: any.
  */
 const char *filter_field_string(const struct filter_field *field, const void *record,

@@ -1,13 +1,13 @@
-/* filter_field.c - fields of records: their names, and what a record holds there. */
+/* filter_field.c - finds the fields of records by their names, and reads their values. */
 #include "probes/trace/filter.h"
 
 #include "kernel/base/compiler.h"
 
 #include <string.h>
 
-#define HEAD_LEN 8 /* bytes of the common fields */
+#define HEAD_LEN 8 /* bytes of the fields that all records have */
 
-/* The fields of all events. */
+/* The fields that all events have. */
 static const struct filter_field generic[] = {
     { "CPU", 0, 4, true, FILTER_CPU },
     { "cpu", 0, 4, true, FILTER_CPU },

@@ -1,11 +1,12 @@
 /* filter_parse.c - the compiler of filter.h.
  *
- * Comparisons become steps, in the order in which they are written. A part of the filter has
- * exits, where the answer is known to be yes or no but not yet which step is next. The exits
- * of a part are a list, which runs through the very words that are to be filled in.
+ * Comparisons become steps, in the order in which they are written. An exit of a part of
+ * the filter is a word next[] for which the parser knows the answer of the part, yes or
+ * no, but not yet the step that follows. The exits with the same answer are a linked
+ * list: until an exit is filled in, its word holds the next exit of the list.
  *
- * What is refused, with which errno and at which column, is Linux's; also that a && or || at
- * the end is no mistake.
+ * The mistakes that are refused, their errno and their column are Linux's. As on Linux, a
+ * && or || at the end is not a mistake.
  */
 #include "probes/trace/filter_parts.h"
 
@@ -26,27 +27,29 @@ struct filter_parser {
     struct filter *filter;
     const struct def_host *host;
     size_t room;          /* steps that there is memory for */
-    char *patterns;       /* where the next one goes */
-    struct level *levels; /* one more than parentheses in each other */
+    char *patterns;       /* where the next pattern is stored */
+    struct level *levels; /* one more than the deepest nesting of parentheses */
     size_t level_count;
     struct filter_error *error;
 };
 
-/* Both lists of exits of a part. An exit is a step times 2, plus the answer. */
+/* The exits of a part: list[1] for the answer yes, list[0] for no. The number of an exit
+ * is its step times 2, plus the answer.
+ */
 #define LAST_EXIT 0xffffu
 struct exits {
     uint16_t list[2];
     bool is_empty; /* there is no comparison in this part */
 };
 
-/* The inside of a parenthesis, as far as it is read: parts with || between them, the last
- * of which is terms with && between them.
+/* The inside of a parenthesis, as far as it has been read. It consists of parts with ||
+ * between them. The last part consists of terms with && between them.
  */
 struct level {
-    bool invert; /* there was a '!' before the parenthesis */
+    bool invert; /* there was a '!' in front of the parenthesis */
     bool has_or, has_and;
-    struct exits all, last; /* of what is before the last ||, and behind it */
-    size_t step, last_step; /* where the level begins, and its last part */
+    struct exits all, last; /* of the parts before the last ||, and of the last part */
+    size_t step, last_step; /* the first step of the level, and of the last part */
 };
 
 const char *filter_error_text(enum filter_error_id id)
@@ -64,9 +67,9 @@ static int filter_refuse(struct filter_parser *parse, enum filter_error_id id,
     return err;
 }
 
-/* ---- before anything is parsed: do quotes and parentheses pair? ---- */
+/* ---- before parsing: check that quotes and parentheses pair ---- */
 
-/* The position of the '(' that has no ')': found from behind. */
+/* open_one - find the last '(' that has no ')', by reading the text backwards. */
 static size_t open_one(const char *text, size_t end)
 {
     unsigned closed = 0;
@@ -94,8 +97,9 @@ static bool is_double(const char *at)
     return (*at == '&' || *at == '|') && at[1] == *at;
 }
 
-/* pairs - also counts the levels, and what can be a comparison at most: the pieces between
- * parentheses and operators, to which an operator's second character belongs, as on Linux.
+/* pairs - check that quotes and parentheses pair, and count levels and steps. The number
+ * of steps is an upper limit: it counts the pieces between parentheses and operators. As
+ * on Linux, the second character of an operator counts as a part of the next piece.
  */
 static int pairs(struct filter_parser *parse)
 {
@@ -141,13 +145,16 @@ static void filter_skip_blanks(struct filter_parser *parse)
 
 /* ---- a comparison ---- */
 
-/* Columns are counted from the character behind the first one of the comparison. */
+/* column - return the column of @at for an error in a comparison. Linux counts it from
+ * the character behind the first one of the comparison, so it is greater by 1 than the
+ * index.
+ */
 static size_t column(const struct filter_parser *parse, const char *at)
 {
     return (size_t)(at - parse->text) + 1;
 }
 
-/* filter_take - is @word here? Then go behind it. */
+/* filter_take - go behind @word if it is the next text. Return: whether it is. */
 static bool filter_take(struct filter_parser *parse, const char *word)
 {
     size_t len = strlen(word);
@@ -158,7 +165,7 @@ static bool filter_take(struct filter_parser *parse, const char *word)
     return true;
 }
 
-/* As Linux's isalnum() has it, for which a byte may also be a letter of Latin-1. */
+/* is_name_byte - Linux uses its isalnum(), which also accepts the letters of Latin-1. */
 static bool is_name_byte(unsigned char c)
 {
     return isalnum(c) || c == '_' || (c >= 0xc0 && c != 0xd7 && c != 0xf7);
@@ -180,8 +187,8 @@ static int parse_field(struct filter_parser *parse, struct filter_step *step)
                              column(parse, parse->at), -EINVAL);
     step->field = *field;
     step->field.name = NULL;
-    /* Says that a pointer is one into a user's memory. No field holds such a pointer: the
-     * string itself is in the record.
+    /* .ustring says that the field is a pointer into user memory. It changes nothing
+     * here, because no field is such a pointer: the record holds the string itself.
      */
     step->of_function =
         !filter_take(parse, ".ustring") && filter_take(parse, ".function");
@@ -278,8 +285,9 @@ static int parse_number(struct filter_parser *parse, struct filter_step *step)
     return 0;
 }
 
-/* parse_function - `FIELD.function == vfs_read`: is the value an address within it? The
- * function is named, or an address within it is.
+/* parse_function - read the function of `FIELD.function == vfs_read`, which holds if the
+ * value is an address within the function. The filter gives the function by its name, or
+ * by any address within it.
  */
 static int parse_function(struct filter_parser *parse, struct filter_step *step)
 {
@@ -310,7 +318,9 @@ static int parse_function(struct filter_parser *parse, struct filter_step *step)
     return 0;
 }
 
-/* cpu_list - "0,2-3" as bits. Return: false: it is no list, or names CPUs there are not. */
+/* cpu_list - set step->value to the bits of a list such as "0,2-3". Return: false: @text
+ * is not a list, or names CPUs that do not exist.
+ */
 static bool cpu_list(const struct def_host *host, struct filter_step *step,
                      const char *text, size_t len)
 {
@@ -339,8 +349,8 @@ static bool cpu_list(const struct def_host *host, struct filter_step *step,
     return step->value != 0;
 }
 
-/* parse_cpus - `CPUS{LIST}`: is the value the number of one of these CPUs? With `==` only a
- * list of one CPU can hold, as on Linux.
+/* parse_cpus - read `CPUS{LIST}`. The comparison holds if the value is the number of a
+ * CPU in the list. With `==` it never holds if the list has several CPUs, as on Linux.
  */
 static int parse_cpus(struct filter_parser *parse, struct filter_step *step)
 {
@@ -404,14 +414,14 @@ static int parse_comparison(struct filter_parser *parse, struct exits *exits)
     return 0;
 }
 
-/* ---- how comparisons are joined ---- */
+/* ---- joining comparisons ---- */
 
 static uint16_t *exit_word(struct filter_parser *parse, uint16_t exit)
 {
     return &parse->filter->step[exit / 2].next[exit % 2];
 }
 
-/* lead_to - all exits of a list. */
+/* lead_to - let all exits of a list lead to @step. */
 static void lead_to(struct filter_parser *parse, uint16_t list, uint16_t step)
 {
     while (list != LAST_EXIT) {
@@ -448,7 +458,7 @@ static void join(struct filter_parser *parse, struct exits *left,
         exits_append(parse, left->list[!goes_on], right->list[!goes_on]);
 }
 
-/* A '!' before an operator belongs to no term. */
+/* is_not - tell whether a '!' negates a term. In front of = or ~ it does not. */
 static bool is_not(const char *at)
 {
     return *at == '!' && at[1] != '=' && at[1] != '~';
@@ -461,8 +471,10 @@ static void level_open(struct filter_parser *parse, struct level *level, bool in
     *level = (struct level){ .invert = invert, .step = step, .last_step = step };
 }
 
-/* parse_begin - what stands before a comparison: '!' and '('. Return: the level, which may
- * be an inner one. @invert: is the answer of the comparison turned round?
+/* parse_begin - read the '!' and '(' in front of a comparison.
+ * @invert: set if a '!' inverts the answer of the comparison
+ *
+ * Return: the level of the comparison, which each '(' makes an inner one.
  */
 static struct level *parse_begin(struct filter_parser *parse, struct level *level,
                                  bool *invert)
@@ -489,7 +501,7 @@ static void turn_round(struct exits *exits)
     exits->list[0] = yes;
 }
 
-/* add_term - behind a &&, if it is not the first one. */
+/* add_term - add a term to the last part of @level. Between terms there is a &&. */
 static void add_term(struct filter_parser *parse, struct level *level,
                      const struct exits *term, size_t step)
 {
@@ -502,7 +514,9 @@ static void add_term(struct filter_parser *parse, struct level *level,
     level->has_and = true;
 }
 
-/* end_part - at a ||, and at the end of the level. */
+/* end_part - join the last part of @level to the parts before it. This happens at a ||,
+ * and at the end of the level.
+ */
 static void end_part(struct filter_parser *parse, struct level *level)
 {
     if (level->has_or)
@@ -513,8 +527,8 @@ static void end_part(struct filter_parser *parse, struct level *level)
     level->has_and = false;
 }
 
-/* parse_close - a ')' after a term. Return: the outer level, of which the inner one has
- * become a term.
+/* parse_close - read a ')': the level ends, and becomes a term of the outer level.
+ * Return: the outer level.
  */
 static struct level *parse_close(struct filter_parser *parse, struct level *level)
 {
@@ -526,8 +540,8 @@ static struct level *parse_close(struct filter_parser *parse, struct level *leve
     return level - 1;
 }
 
-/* parse_terms - the whole text. Parentheses are levels in memory, not calls: there may be as
- * many in each other as the text has room for.
+/* parse_terms - read the whole text. Each nested parenthesis takes a level in memory and
+ * no call, so the stack does not limit the nesting.
  */
 static int parse_terms(struct filter_parser *parse, struct exits *exits)
 {
@@ -607,7 +621,9 @@ int filter_parse(const struct def_host *host, const char *text,
         return err;
     if (!parse.room)
         return filter_refuse(&parse, FILTER_ERRNO_ERROR, 0, -EINVAL);
-    /* Patterns are pieces of the text, and each takes a NUL in the place of two quotes. */
+    /* A pattern is a piece of the text, with a NUL for its two quotes. So all patterns
+     * fit in as many bytes as the text.
+     */
     head = sizeof(*parse.filter) + parse.room * sizeof(struct filter_step);
     parse.filter = host->alloc(head + 2 * (len + 1));
     if (!parse.filter)
@@ -640,7 +656,9 @@ const char *filter_text(const struct filter *filter)
     return filter->text;
 }
 
-/* The caret stays at the text, and is one further left than in the log of errors. */
+/* The caret has the same column as in the log of errors, but never a column behind the
+ * end of the text.
+ */
 size_t filter_block(const char *text, const struct filter_error *error, char *buf,
                     size_t size)
 {

@@ -1,4 +1,4 @@
-/* filter_parts.h - a compiled filter, as its parser and its evaluator see it. */
+/* filter_parts.h - the layout of a compiled filter, for its parser and its evaluator. */
 #pragma once
 
 #include "probes/trace/filter.h"
@@ -13,22 +13,22 @@ enum filter_op {
     FILTER_GT,
     FILTER_AND,
     FILTER_WITHIN, /* [value, end): written `FIELD.function == F` */
-    FILTER_CPUS,   /* value has a bit for each: written `FIELD & CPUS{LIST}` */
+    FILTER_CPUS,   /* value: a bit for each CPU; written `FIELD & CPUS{LIST}` */
     FILTER_OPS
 };
 
-/* Where a comparison leads. */
+/* Values of filter_step.next that end the evaluation. */
 #define FILTER_YES 0xfffeu
 #define FILTER_NO 0xffffu
 
-/* One comparison, and which is the next when it holds, or does not. */
+/* One comparison, and the steps that follow it. */
 struct filter_step {
-    struct filter_field field; /* its name is not kept */
+    struct filter_field field; /* its name is NULL */
     enum filter_op op;
-    bool negate;      /* the answer of the comparison */
+    bool negate;      /* the step holds if the comparison does not */
     bool of_function; /* `.function` stands behind the field */
     uint16_t
-        next[2]; /* [1] when it holds, [0] when not: a step, FILTER_YES or FILTER_NO */
+        next[2]; /* [1] if this step holds, else [0]: a step, FILTER_YES or FILTER_NO */
     union {
         uint64_t value;
         const char *pattern; /* with a NUL */

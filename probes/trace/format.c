@@ -1,5 +1,5 @@
-/* format.c - descriptions of layouts. What is described is asserted here, or computed from
- * what is described.
+/* format.c - prints descriptions of layouts. Most offsets and sizes are computed from the
+ * structs that are described.
  */
 #include "probes/trace/format.h"
 #include "probes/trace/page.h"
@@ -139,7 +139,7 @@ static void arg_value(const struct print *p, const struct fetch_arg *arg)
                    arg->name, i);
 }
 
-/* As Linux has it, whose tools look at the field's name only. */
+/* Linux's number. Tools find the stack by the field's name, not by this format. */
 #define STACK_FMT_PLACES 8
 
 static void print_stack_fmt(const struct print *p)

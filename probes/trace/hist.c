@@ -1,5 +1,5 @@
-/* hist.c - the table of a histogram. hist_add() runs in every hit; the steps that the comment
- * in hist.h argues are marked with its numbers.
+/* hist.c - keeps the table of a histogram. hist_add() runs in every hit. The numbers 1 to
+ * 4 mark the places that the comment in hist.h explains.
  */
 #include "probes/trace/hist_parts.h"
 
@@ -14,7 +14,7 @@ static uint64_t log2_of(uint64_t value)
     return value ? 63u - (unsigned)__builtin_clzll(value) : 0;
 }
 
-/* number_in_hit - what a hit has there. */
+/* number_in_hit - return the number that a hit has for @part. */
 static uint64_t number_in_hit(const struct hist *hist, const struct hist_part *part,
                               const struct hist_hit *hit, const struct hist_time *time)
 {
@@ -64,7 +64,7 @@ static void stack_key(const struct hist_hit *hit, uint8_t *key)
         memcpy(key, hit->stack, len * sizeof(*hit->stack));
 }
 
-/* @key: of the histogram's size, zeroed */
+/* make_key - fill in the key of a hit. @key: key_size bytes, zeroed. */
 static void make_key(const struct hist *hist, const struct hist_hit *hit,
                      const struct hist_time *time, uint8_t *key)
 {
@@ -83,7 +83,7 @@ static void make_key(const struct hist *hist, const struct hist_hit *hit,
     }
 }
 
-/* Sizes are multiples of 8. */
+/* hash_key - hash a key. @size is a multiple of 8. */
 static uint32_t hash_key(const uint8_t *key, size_t size)
 {
     uint64_t hash = 0x9e3779b97f4a7c15u;
@@ -100,7 +100,7 @@ static uint32_t hash_key(const uint8_t *key, size_t size)
 
 /* ---- entries ---- */
 
-/* entry_spare_take - an entry that nothing else knows of. Return: its number and 1; 0:
+/* entry_spare_take - take an entry that no other hit uses. Return: its number + 1; 0:
  * there is none.
  */
 static uint32_t entry_spare_take(struct hist_table *table)
@@ -116,7 +116,9 @@ static uint32_t entry_spare_take(struct hist_table *table)
     return number < table->size ? (uint32_t)number + 1 : 0;
 }
 
-/* entry_spare_put - for the next key. If another one lies there already, that one is lost. */
+/* entry_spare_put - keep an unused entry for the next key. If there is one already, that
+ * one is lost.
+ */
 static void entry_spare_put(struct hist_table *table, uint32_t entry)
 {
     __atomic_store_n(&table->spare, entry, __ATOMIC_RELEASE);
@@ -152,7 +154,7 @@ static bool is_entry_of(const struct hist *hist, uint32_t number, const uint8_t 
            !memcmp(hist_entry_key(hist, entry), key, hist->key_size);
 }
 
-/* entry_find - the entry of a key, a new one if need be. NULL: the table is full. */
+/* entry_find - find the entry of a key, or make it. Return: NULL: the table is full. */
 static struct hist_entry *entry_find(struct hist *hist, const uint8_t *key,
                                      const char *comm)
 {
@@ -195,7 +197,9 @@ static bool is_less(uint64_t a, uint64_t b, bool is_signed)
     return is_signed ? (int64_t)a < (int64_t)b : a < b;
 }
 
-/* note_extreme - a try fails only when another hit has put in a value that is further out. */
+/* note_extreme - store @value if it is a new minimum or maximum. An exchange fails only
+ * if another hit has stored a more extreme value.
+ */
 static void note_extreme(uint64_t *sum, uint64_t value, const struct hist_part *part)
 {
     uint64_t old = __atomic_load_n(sum, __ATOMIC_RELAXED);

@@ -1,31 +1,33 @@
-/* hist.h - histograms: hits counted, and values summed, for each combination of keys.
+/* hist.h - histograms, which count hits and sum up values for each combination of keys.
  *
  *     keys=KEY[,KEY..][:vals=VAL[,VAL..]][:sort=FIELD[.descending][,FIELD..]][:size=N]
  *     [:name=NAME][:clock=CLOCK][:pause|:continue|:clear][:nohitcount]
  *
- * Histograms of one name share one table, which all their events fill.
+ * Histograms with the same name share one table, which all their events fill.
  *
  *     KEY = stacktrace
  *         | FIELD[.hex|.sym|.sym-offset|.execname|.syscall|.usecs|.log2|.buckets=N]
  *     VAL = FIELD[.hex|.usecs|.min|.max] | hitcount        .min and .max are not Linux's
  *
- * FIELD may be common_timestamp: the time of the hit in CLOCK, which is then the clock of all
- * records. With .usecs anywhere it is counted in microseconds. The number of a text is the
- * address at which the hit has the text: Linux takes such lines, and this is what they mean.
+ * FIELD may be common_timestamp: the time of the hit in CLOCK, which becomes the clock of
+ * all records. If one FIELD has .usecs, all times of the histogram are in microseconds.
+ * For a key TEXT.log2 or TEXT.buckets=N the number of a text is the address at which the
+ * hit has the text: Linux accepts such lines with that meaning.
  *
- * How the table can be changed in any context without a lock. An entry is first filled with
- * its key, where only its maker can see it, and then published by one exchange of the word of
- * its slot. So:
- *   1. What a slot shows never changes again, and a key that is seen is complete. A hit that
- *      interrupts a half made entry sees an empty slot, and makes an entry of its own.
- *   2. Of two hits that make the same key, the second finds its slot taken, compares, and
- *      uses the entry of the first. Each hit looks at the slots of a key in the same order,
- *      and no slot becomes empty; so no key is there twice.
+ * Why the table can be changed in any context without a lock: a hit that meets a new key
+ * makes an entry, fills in the key while no other hit can see the entry, and then
+ * publishes the entry by one exchange of a slot's word. So:
+ *   1. A slot that holds an entry never changes again, and the key of a published entry
+ *      is complete. A hit that interrupts the making of an entry still sees an empty
+ *      slot, and makes an entry of its own.
+ *   2. If two hits make entries for the same key, the second hit finds the slot taken,
+ *      compares the keys, and uses the entry of the first hit. All hits look at the slots
+ *      of a key in the same order, and no slot becomes empty. So no key has two entries.
  *   3. Sums are changed by atomic additions only.
- *   4. Each step ends by itself: a hit looks at each slot at most once, and waits for
- *      nothing.
- * The entry of the second hit is kept for the next key. Only if two of them lie there at a
- * time one is lost, so a table may hold a few keys less than its size.
+ *   4. A hit never waits, and looks at each slot at most once. So its loop ends.
+ * The unused entry of the second hit is kept for the next new key. There is room for one
+ * such entry: if there are two, one is lost. So a table may hold a few keys less than its
+ * size.
  */
 #pragma once
 
@@ -36,14 +38,14 @@
 #include <stdint.h>
 
 #define HIST_KEYS_MAX 3
-#define HIST_VALS_MAX 3  /* beside the hitcount */
-#define HIST_PLAIN_MAX 2 /* of these, all but .min and .max: Linux takes no more */
+#define HIST_VALS_MAX 3  /* values besides the hitcount */
+#define HIST_PLAIN_MAX 2 /* of them, values without .min or .max: Linux's limit */
 #define HIST_SORTS_MAX 2
 #define HIST_SIZE_DEFAULT 2048 /* entries */
 #define HIST_SIZE_MIN 128
 #define HIST_SIZE_MAX 131072
 #define HIST_STRING_MAX 64 /* bytes of a string that is a key, NUL included */
-#define HIST_STACK_MAX 16  /* places of a stack that is a key */
+#define HIST_STACK_MAX 16  /* addresses of a stack that is a key */
 #define HIST_COMM_MAX 16   /* bytes of a thread's name, NUL included */
 
 #define HIST_ERRORS(X)                                                                   \
@@ -68,16 +70,16 @@ enum hist_error_id { HIST_ERRORS(HIST_ERROR_ID) HIST_ERROR_COUNT };
 
 struct hist_error {
     int err;
-    enum hist_error_id id; /* HIST_NONE_ERROR: no entry in the log */
-    unsigned column;       /* in "hist:SPEC" */
+    enum hist_error_id id; /* HIST_NONE_ERROR: the log gets no entry */
+    unsigned column;       /* of the caret, in "hist:SPEC" */
 };
 
-/* hist_error_text - the sentence. Context: any. */
+/* hist_error_text - return the text of an error. Context: any. */
 const char *hist_error_text(enum hist_error_id id);
 
 struct hist;
 
-/* What a hit gives. */
+/* The data of a hit, from which keys and values are taken. */
 struct hist_hit {
     const void *record; /* @len bytes */
     size_t len;
@@ -87,81 +89,89 @@ struct hist_hit {
     size_t stack_len;
 };
 
-/* When it is. */
+/* The time of a hit. */
 struct hist_time {
     uint64_t value;
-    bool is_ns; /* else it counts something else */
+    bool is_ns; /* false: the clock does not count nanoseconds */
 };
 
 /* hist_parse - make an empty histogram.
- * @spec: what is behind "hist:"
- * @out:  the caller's until hist_free()
+ * @spec:   the text behind "hist:"
+ * @fields: @count fields of the event
+ * @out:    set to the histogram, the caller's until hist_free()
  *
  * Context: thread.
- * Return:  0; -EINVAL, -ENOMEM; -ENOENT nothing would be shown. With @error filled.
+ * Return:  0; with @error filled: -EINVAL; -ENOMEM; -ENOENT no value would be shown.
  */
 int hist_parse(const struct def_host *host, const char *spec,
                const struct filter_field *fields, size_t count, struct hist **out,
                struct hist_error *error);
 void hist_free(const struct def_host *host, struct hist *hist);
 
-/* What a line asks of a histogram that is there already. */
+/* The request of a line: make a histogram, or change the one that exists. */
 enum hist_request { HIST_MAKE, HIST_PAUSE, HIST_CONTINUE, HIST_CLEAR };
 enum hist_request hist_request(const struct hist *hist);
-/* hist_needs_another - the line continues or clears, so it cannot make a histogram. */
+/* hist_needs_another - tell whether the line continues or clears a histogram. Such a line
+ * cannot make a histogram.
+ */
 bool hist_needs_another(const struct hist *hist);
-/* hist_is_same - has it the same keys, values, order and name? */
+/* hist_is_same - tell whether @a and @b have the same keys, values, order and name. */
 bool hist_is_same(const struct hist *a, const struct hist *b);
-/* hist_pause - stop or go on counting. Context: any. */
+/* hist_pause - stop counting, or count again. Context: any. */
 void hist_pause(struct hist *hist, bool pause);
-/* hist_hold - true: hits leave the table alone from now on, in all histograms that share
- * it. Hits that are running may still change it. False: hits count again. A histogram
- * that is paused stays paused. Context: any.
+/* hist_hold - stop counting in all histograms that share the table of @hist, or, with
+ * @hold false, let hits count again. A hit that is running when the table is held may
+ * still change the table. A paused histogram stays paused. Context: any.
  */
 void hist_hold(struct hist *hist, bool hold);
 /* hist_clear - remove all entries. The caller makes sure that no hit counts meanwhile. */
 void hist_clear(struct hist *hist);
-/* hist_name - what "name=" says, or NULL. Context: any. */
+/* hist_name - return the NAME of "name=NAME", or NULL. Context: any. */
 const char *hist_name(const struct hist *hist);
-/* hist_clock - the clock that its times are of; NULL: it has no times. Context: any. */
+/* hist_clock - return the clock of the histogram; NULL: it has no times. Context: any. */
 const char *hist_clock(const struct hist *hist);
-/* hist_value_column - where what is behind @word, "name=", stands in "hist:@spec"; 0: it does
- * not. Context: any.
+/* hist_value_column - find the column, in "hist:@spec", of the text behind @word.
+ * @word: "name=" or "clock="
+ *
+ * Context: any.
+ * Return:  the column; 0: @word is not in @spec.
  */
 unsigned hist_value_column(const char *spec, const char *word);
-/* hist_share - @hist, which no hit has seen yet, counts in the table of @named.
+/* hist_share - let @hist, which no hit has seen yet, count in the table of @named.
  *
- * Context: thread. The caller lets no other thread share or free either of them meanwhile.
- * Return:  0; -EINVAL: they differ in more than their events.
+ * Context: thread. No other thread may share or free @hist or @named meanwhile.
+ * Return:  0; -EINVAL: the histograms differ in more than their events.
  */
 int hist_share(const struct def_host *host, struct hist *hist, struct hist *named);
-/* hist_wants_stack - is the stack a key? Context: any. */
+/* hist_wants_stack - tell whether the stack is a key. Context: any. */
 bool hist_wants_stack(const struct hist *hist);
 
 /* hist_add - count a hit.
  *
  * Context: any.  Locks: none, see above.
- * Cost:    the key is copied and hashed; then as many slots as hashes collide.
+ * Cost:    the key is copied and hashed; then one slot is read for each colliding hash.
  */
 void hist_add(struct hist *hist, const struct hist_hit *hit);
-/* hist_add_at - the same, for a histogram that has a hist_clock(). */
+/* hist_add_at - do the same for a histogram that has a hist_clock(). */
 void hist_add_at(struct hist *hist, const struct hist_hit *hit,
                  const struct hist_time *time);
 
-/* hist_print_spec - "hist:keys=...:size=2048 [active]", as the file `trigger` has it, without
- * a newline. @filter: or NULL.
+/* hist_print_spec - print "hist:keys=...:size=2048 [active]", as the file `trigger` shows
+ * it, without a newline.
+ * @filter: the text of its filter, or NULL
+ *
  * Return: the length of the whole text, without its NUL.
  */
 size_t hist_print_spec(const struct hist *hist, const char *filter, char *buf,
                        size_t size);
 
-/* hist_sorted - the numbers of the entries as they are now, in the order they are shown in.
+/* hist_sorted - list the numbers of the entries that exist now, in the order of printing.
  * @numbers: room for hist_size()
  * Context: thread.
  * Return:  how many.
  */
 size_t hist_sorted(const struct hist *hist, uint32_t *numbers);
-/* hist_size - how many entries there may be. */
+/* hist_size - return how many entries there may be. */
 size_t hist_size(const struct hist *hist);
 
 /* hist_print_entry - print one entry to @buf as the file `hist` shows it, newline
@@ -173,5 +183,5 @@ size_t hist_size(const struct hist *hist);
 size_t hist_print_entry(const struct hist *hist, uint32_t number,
                         size_t (*symbol)(char *buf, size_t size, uintptr_t addr),
                         char *buf, size_t size);
-/* hist_print_totals - the lines behind the entries. */
+/* hist_print_totals - print the lines that follow the entries. */
 size_t hist_print_totals(const struct hist *hist, char *buf, size_t size);

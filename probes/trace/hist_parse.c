@@ -1,4 +1,4 @@
-/* hist_parse.c - what a histogram counts, out of its line. */
+/* hist_parse.c - makes a histogram from its line. */
 #include "probes/trace/hist_parts.h"
 
 #include "kernel/base/compiler.h"
@@ -47,7 +47,7 @@ const char *hist_error_text(enum hist_error_id id)
 
 static const char prefix[] = "hist:";
 
-/* line_at - a character of "hist:SPEC"; NUL at its end. */
+/* line_at - return character @i of "hist:SPEC"; NUL at its end. */
 static char line_at(const struct hist_parser *parse, size_t i)
 {
     const size_t len = sizeof(prefix) - 1;
@@ -55,8 +55,8 @@ static char line_at(const struct hist_parser *parse, size_t i)
     return i < len ? prefix[i] : parse->spec[i - len];
 }
 
-/* first_place - of the text of @word in "hist:SPEC", wherever it comes first: Linux looks for
- * it there, too.
+/* first_place - find the first place in "hist:SPEC" that has the text of @word. This may
+ * be in front of @word itself: Linux finds the column in the same way.
  */
 static unsigned first_place(const struct hist_parser *parse, struct hist_word word)
 {
@@ -73,7 +73,7 @@ static unsigned first_place(const struct hist_parser *parse, struct hist_word wo
     return 0;
 }
 
-/* hist_refuse - @word: what the caret points to. */
+/* hist_refuse - fill in the error. @word: the caret points to it. */
 static int hist_refuse(struct hist_parser *parse, enum hist_error_id id,
                        struct hist_word word)
 {
@@ -101,7 +101,9 @@ static bool word_is(struct hist_word word, const char *text)
     return strlen(text) == word.len && !memcmp(word.p, text, word.len);
 }
 
-/* next_word - up to @delim or the end; @rest is moved behind it. p NULL: there is none. */
+/* next_word - cut a word off @rest, up to @delim or the end. Return: the word; p is NULL
+ * if there is none.
+ */
 static struct hist_word next_word(struct hist_word *rest, char delim)
 {
     struct hist_word word = *rest;
@@ -129,7 +131,9 @@ static struct hist_word word_behind(struct hist_word word, size_t skip)
     return (struct hist_word){ word.p + skip, word.len - skip };
 }
 
-/* parse_buckets - "bucket=N" or "buckets=N". A sign is an operator on Linux. */
+/* parse_buckets - read "bucket=N" or "buckets=N". N has no sign, because Linux takes a
+ * sign for an operator.
+ */
 static int parse_buckets(struct hist_parser *parse, struct hist_word word,
                          struct hist_part *part)
 {
@@ -192,12 +196,14 @@ static int parse_field_name(struct hist_parser *parse, struct hist_word name,
         return hist_refuse(parse, HIST_FIELD_NOT_FOUND_ERROR, name);
     part->field = *field;
     if (field->kind == FILTER_CPU)
-        part->field.name = "common_cpu"; /* which has other names, too */
+        part->field.name = "common_cpu"; /* of its names the one that is printed */
     part->name = part->field.name;
     return 0;
 }
 
-/* is_stack - Linux 6.1 calls it stacktrace, 6.12 common_stacktrace. */
+/* is_stack - tell whether @name is the stack. Linux 6.1 calls it stacktrace, Linux 6.12
+ * common_stacktrace.
+ */
 static bool is_stack(struct hist_word name, struct hist_part *part)
 {
     if (word_is(name, "stacktrace"))
@@ -210,14 +216,18 @@ static bool is_stack(struct hist_word name, struct hist_part *part)
     return true;
 }
 
-/* is_share - Linux 6.1 shows a value so, 6.12 says of it that it is not for values. */
+/* is_share - tell whether @modifier is .percent or .graph. Linux 6.1 accepts them for
+ * values, Linux 6.12 refuses them.
+ */
 static bool is_share(struct hist_word modifier)
 {
     return modifier.p &&
            (word_begins(modifier, "percent") || word_begins(modifier, "graph"));
 }
 
-/* note_time - the unit of one time is that of all, as on Linux. */
+/* note_time - note that the histogram has a time. As on Linux, all its times get the same
+ * unit.
+ */
 static void note_time(struct hist_parser *parse, const struct hist_part *part)
 {
     static const char usual[] = "global";
@@ -228,8 +238,9 @@ static void note_time(struct hist_parser *parse, const struct hist_part *part)
     parse->hist->in_us |= part->show == HIST_USECS;
 }
 
-/* parse_part - FIELD[.MODIFIER]. Three words are a variable's name for Linux, and then the
- * third one's field.
+/* parse_part - read FIELD[.MODIFIER]. If there are three words, Linux takes them for
+ * GROUP.EVENT.VARIABLE. It finds no such variable and looks for a field that is named by
+ * the third word, so the caret points to that word.
  */
 static int parse_part(struct hist_parser *parse, struct hist_word word, bool is_key,
                       struct hist_part *part)
@@ -257,7 +268,7 @@ static int parse_part(struct hist_parser *parse, struct hist_word word, bool is_
     if (!err && !is_key && (is_share(word) || (part->show && !is_of_values(part->show))))
         err = hist_refuse(parse, HIST_BAD_FIELD_MODIFIER_ERROR, whole);
     if (!err && !is_key && hist_part_is_text(part))
-        return hist_refuse_silently(parse); /* Linux adds up addresses */
+        return hist_refuse_silently(parse); /* Linux would sum up addresses of texts */
     if (!err && part->field.kind == FILTER_TIME)
         note_time(parse, part);
     return err;
@@ -323,7 +334,9 @@ static int parse_vals(struct hist_parser *parse)
     return parse->error->err = -ENOENT;
 }
 
-/* refuse_variable - there are none; but what Linux would refuse is refused with its text. */
+/* refuse_variable - refuse VARIABLE=FIELD: this kernel has no variables. If Linux does
+ * not find FIELD, its error is reported.
+ */
 static int refuse_variable(struct hist_parser *parse)
 {
     struct hist_word value = parse->variable, field;
@@ -392,7 +405,7 @@ static int parse_sorts(struct hist_parser *parse)
         hist->sort_count++;
     }
     if (!hist->sort_count)
-        hist->sort_count = 1; /* by the hitcount, which is 0 */
+        hist->sort_count = 1; /* sort[0] is zeroed: by the hitcount */
     return 0;
 }
 
@@ -445,7 +458,7 @@ static int parse_word(struct hist_parser *parse, struct hist_word word)
             hist->request = HIST_CLEAR;
     } else if (word_is(word, "nohitcount") || word_is(word, "NOHC")) {
         hist->no_hitcount = true;
-    } else { /* as Linux, which has no sentence for a word that it does not know */
+    } else { /* as on Linux, an unknown word gets no entry in the log of errors */
         return hist_refuse_silently(parse);
     }
     return 0;
@@ -484,7 +497,9 @@ static size_t rounded(uint64_t size)
     return power;
 }
 
-/* Names are copied: the definition that they come from may go before the histogram. */
+/* Names are copied, because the definition of the event may be freed before the
+ * histogram.
+ */
 static void keep_name(struct hist_part *part, char **room)
 {
     size_t len = strlen(part->field.name) + 1;
@@ -528,7 +543,7 @@ static void keep_names(struct hist *hist, const struct hist_parser *parse, char 
         hist->clock = keep_word(parse->clock, &room);
 }
 
-/* One piece: the table, its entries, its slots. */
+/* table_make - allocate a table, its entries and its slots in a single piece. */
 static struct hist_table *table_make(const struct def_host *host, const struct hist *plan,
                                      size_t size)
 {
@@ -599,7 +614,7 @@ void hist_free(const struct def_host *host, struct hist *hist)
     host->free(hist);
 }
 
-/* ---- beside others ---- */
+/* ---- comparing and sharing ---- */
 
 enum hist_request hist_request(const struct hist *hist)
 {
@@ -661,8 +676,8 @@ unsigned hist_value_column(const char *spec, const char *word)
     return at ? (unsigned)(sizeof(prefix) - 1 + (size_t)(at - spec) + strlen(word)) : 0;
 }
 
-/* types_are_same - numbers of one width and sign, or texts? A name may mean another thing in
- * another event.
+/* types_are_same - tell whether the parts have the same types: numbers of the same width
+ * and sign, or texts. Fields of two events may have the same name and different types.
  */
 static bool types_are_same(const struct hist_part *a, const struct hist_part *b,
                            unsigned count)

@@ -1,4 +1,4 @@
-/* hist_parts.h - a histogram, as its parser, its table and its printer see it. */
+/* hist_parts.h - the layout of a histogram, for its parser, its table and its printer. */
 #pragma once
 
 #include "probes/trace/hist.h"
@@ -12,15 +12,15 @@ enum hist_show {
     HIST_LOG2,
     HIST_BUCKETS,
     HIST_STRING,
-    HIST_STACK, /* the stack itself, no field */
-    HIST_MIN,   /* of a value: the least, not the sum */
-    HIST_MAX,
+    HIST_STACK, /* the stack itself, which is not a field */
+    HIST_MIN,   /* of a value: keep the minimum, not the sum */
+    HIST_MAX,   /* of a value: keep the maximum */
     HIST_SYSCALL,
-    HIST_USECS, /* changes times only; all else is as without it, as on Linux */
+    HIST_USECS, /* affects only times, as on Linux */
     HIST_SHOWS,
 };
 
-/* hist_modifier - "hex", "sym", ...; NULL: none is written. */
+/* hist_modifier - return the modifier of @show, "hex", "sym", ...; NULL: it has none. */
 const char *hist_modifier(enum hist_show show);
 
 /* A key or a value. */
@@ -29,16 +29,18 @@ struct hist_part {
     struct filter_field field;
     enum hist_show show;
     uint64_t bucket;   /* the width of HIST_BUCKETS */
-    uint16_t at, size; /* of a key: its bytes in the key */
+    uint16_t at, size; /* of a key: the place and length of this part, in bytes */
 };
 
-/* hist_key_is_number - else it is a text or a stack, and several words long. */
+/* hist_key_is_number - tell whether the key is a number, which is one word long. A text
+ * or a stack is longer.
+ */
 static inline bool hist_key_is_number(const struct hist_part *key)
 {
     return key->size == sizeof(uint64_t);
 }
 
-/* hist_part_is_text - is its field one? */
+/* hist_part_is_text - tell whether the field of @part is a text. */
 static inline bool hist_part_is_text(const struct hist_part *part)
 {
     return part->field.kind == FILTER_CHARS || part->field.kind == FILTER_STRING ||
@@ -46,46 +48,46 @@ static inline bool hist_part_is_text(const struct hist_part *part)
 }
 
 struct hist_sort {
-    bool by_key;    /* else by a value */
+    bool by_key;    /* false: by a value */
     unsigned index; /* of the key, or of the value; value 0 is the hitcount */
     bool descending;
 };
 
-/* What the hits make: of one histogram, or of all that have one name.
+/* The entries that the hits make. Histograms with the same name share a table.
  * Locks:  I immutable   a any CPU, atomically   t threads that make and free histograms
  */
 struct hist_table {
-    unsigned users;    /* [t] */
+    unsigned users;    /* [t] histograms that share it */
     size_t size;       /* [I] entries; a power of two */
     size_t entry_size; /* [I] bytes */
-    uint32_t *slot;    /* [a] twice as many; 0: empty, else an entry's number and 1 */
+    uint32_t *slot;    /* [a] 2 * size words; 0: empty, else the number of an entry + 1 */
     uint8_t
-        *entries;   /* [I]; an entry is made by one CPU, then [I] but for its sums [a] */
+        *entries;   /* [I]; one CPU makes an entry, which is [I] then; its sums are [a] */
     bool held;      /* [a] */
-    uint64_t next;  /* [a] entries that were taken */
-    uint32_t spare; /* [a] an entry that was not needed, and 1 */
+    uint64_t next;  /* [a] entries that were taken; the number of the next one */
+    uint32_t spare; /* [a] the number of an unused entry + 1, or 0 */
     uint64_t used;  /* [a] entries that are published */
     uint64_t hits, dropped; /* [a] */
 };
 
 /* Locks:  as above */
 struct hist {
-    struct hist_table *table; /* [I] once a hit may see it */
+    struct hist_table *table; /* [I] as soon as a hit may use the histogram */
     struct hist_part key[HIST_KEYS_MAX], val[HIST_VALS_MAX]; /* [I] */
     struct hist_sort sort[HIST_SORTS_MAX];                   /* [I] */
     unsigned key_count, val_count, sort_count;               /* [I] */
     const char *name;          /* [I] of the histogram, or NULL */
-    const char *clock;         /* [I] of its times; NULL: it has none */
-    bool in_us;                /* [I] its times, if the clock counts nanoseconds */
+    const char *clock;         /* [I] of its times; NULL: it has no times */
+    bool in_us;                /* [I] show nanoseconds as microseconds */
     enum hist_request request; /* [I] */
-    bool needs_another;        /* [I] what is asked is asked of one that is there */
-    bool no_hitcount;          /* [I] it is not shown */
+    bool needs_another;        /* [I] the request needs a histogram that exists */
+    bool no_hitcount;          /* [I] the hitcount is not shown */
     bool has_comm;             /* [I] entries keep the thread's name */
     size_t key_size;           /* [I] bytes */
     bool paused;               /* [a] */
 };
 
-/* The front of an entry; the key is behind the last sum. */
+/* The first part of an entry. The key follows the last sum. */
 struct hist_entry {
     uint32_t hash;
     char comm[HIST_COMM_MAX]; /* of the first hit */

@@ -1,4 +1,4 @@
-/* hist_print.c - histograms as text: sorted, in Linux's form. */
+/* hist_print.c - sorts the entries of a histogram, and prints them in Linux's form. */
 #include "probes/trace/hist_parts.h"
 
 #include "kernel/base/compiler.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text that is made piece by piece; what does not fit is counted only. */
+/* A text that is printed piece by piece. Text that does not fit is only counted. */
 struct out {
     char *buf;
     size_t size, len;
@@ -100,7 +100,9 @@ static int compare_by(const struct hist *hist, const struct hist_sort *sort,
     return compare_numbers(x, y, part->field.is_signed);
 }
 
-/* comes_first - those that are equal come in the order in which they were made. */
+/* comes_first - tell whether entry @a is printed before entry @b. Entries that are equal
+ * keep the order in which they were made.
+ */
 static bool comes_first(const struct hist *hist, uint32_t a, uint32_t b)
 {
     for (unsigned i = 0; i < hist->sort_count; i++) {
@@ -121,7 +123,9 @@ static void swap(uint32_t *a, uint32_t *b)
     *b = was;
 }
 
-/* numbers_sink - let @numbers[i] down in a heap whose root comes last. */
+/* numbers_sink - move @numbers[i] down to its place in a heap. The root of the heap is
+ * the entry that is printed last.
+ */
 static void numbers_sink(const struct hist *hist, uint32_t *numbers, size_t i,
                          size_t count)
 {
@@ -165,7 +169,7 @@ size_t hist_size(const struct hist *hist)
 
 typedef size_t (*symbol_text_t)(char *buf, size_t size, uintptr_t addr);
 
-/* place_text - Return: @buf. */
+/* place_text - write the address @addr as text. Return: @buf. */
 static const char *place_text(char *buf, size_t size, uint64_t addr, symbol_text_t symbol,
                               bool with_offset)
 {
@@ -218,7 +222,7 @@ static void print_key(struct out *out, const struct hist_part *part, const uint8
     case HIST_EXECNAME:
         PRINT(out, "%-16s[%10llu]", comm, value);
         return;
-    case HIST_SYSCALL: /* this kernel has none */
+    case HIST_SYSCALL: /* this kernel has no system calls */
         PRINT(out, "%-30s[%3llu]", "unknown_syscall", value);
         return;
     case HIST_LOG2:
@@ -267,9 +271,9 @@ size_t hist_print_totals(const struct hist *hist, char *buf, size_t size)
         (unsigned long long)hist->table->dropped);
 }
 
-/* Where all this is, for a tool that reads the memory of a kernel that has died:
- * probes/trace/host/dead_hist.py, whose list of names has the same order. It prints as the
- * functions above do.
+/* The layout of these structs, for probes/trace/host/dead_hist.py. That tool reads the
+ * memory of a kernel that has crashed, and prints as the functions above do. Its list of
+ * names has the order of this table.
  */
 extern const uint64_t hist_layout[];
 USED const uint64_t hist_layout[] = {

@@ -1,4 +1,4 @@
-/* page.c - pages of the ring, as a reader finds them. */
+/* page.c - reads and changes pages that a reader has taken from the ring. */
 #include "probes/trace/page.h"
 
 #include <string.h>
@@ -22,14 +22,16 @@ static uint32_t page_word(const struct page_iter *it, uint32_t off)
     return word;
 }
 
-/* skip - what is no event: the header is @header. Return: its length; 0: it is one. */
+/* skip - tell how long a @header is that is not an event, and apply its time. Return: the
+ * length; 0: it is the header of an event.
+ */
 static uint32_t skip(struct page_iter *it, uint32_t header)
 {
     uint32_t next = page_word(it, it->off + 4), delta = header >> 5;
 
     switch (header & 31) {
     case RING_TYPE_PADDING:
-        return delta ? next + 4 : it->end; /* without a delta it goes to the end */
+        return delta ? next + 4 : it->end; /* with delta 0 it fills the rest */
     case RING_TYPE_EXTEND:
         it->time += delta + ((uint64_t)next << RING_DELTA_BITS);
         return 8;

@@ -1,4 +1,4 @@
-/* page_merge.c - the records of several rings as one, by time. */
+/* page_merge.c - merges the records of several rings into one sequence, by time. */
 #include "probes/trace/page_merge.h"
 
 static bool merge_next_page(struct merge *m, struct merge_ring *r)
@@ -17,7 +17,7 @@ static bool merge_next_page(struct merge *m, struct merge_ring *r)
     return true;
 }
 
-/* advance - to the next event, on this page or on one behind it. */
+/* advance - go to the next event of @r, on this page or on a later one. */
 static void advance(struct merge *m, struct merge_ring *r)
 {
     while (r->has_event && !page_next(&r->it, &r->event))

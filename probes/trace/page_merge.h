@@ -1,54 +1,57 @@
-/* page_merge.h - the records of several rings as one, by time. */
+/* page_merge.h - merges the records of several rings into one sequence, by time. */
 #pragma once
 
 #include "probes/trace/page.h"
 
-/* One ring's place in it; for page_merge.c only. */
+/* The position in one ring. The caller sets ring and page, page_merge.c the rest. */
 struct merge_ring {
     struct ring *ring;
-    struct ring_cursor look; /* of MERGE_LOOK */
-    struct ring_page *page;  /* the caller's; exchanged for others */
+    struct ring_cursor look; /* MERGE_LOOK: used in place of ring->read */
+    struct ring_page *page;  /* belongs to the caller; exchanged for other pages */
     struct page_iter it;
-    struct page_event event; /* the next one */
-    uint64_t missed;         /* lost right before it */
-    uint64_t pages_left;     /* so that an end comes, however fast writers are */
+    struct page_event event; /* the next event */
+    uint64_t missed;         /* events that were lost right before it */
+    uint64_t pages_left; /* a bound: writers may fill pages as fast as they are read */
     bool has_event;
 };
 
+/* Leave the pages in the rings, or take them out. */
 enum merge_how { MERGE_LOOK, MERGE_TAKE };
 
 struct merge {
     struct merge_ring *rings;
     unsigned count;
     enum merge_how how;
-    struct merge_ring *given; /* whose event the caller has */
+    struct merge_ring *given; /* the ring of the event that merge_next() returned last */
 };
 
 struct merged {
     struct page_event event;
-    unsigned ring;   /* which */
-    uint64_t missed; /* lost there right before it */
+    unsigned ring;   /* the index of its ring */
+    uint64_t missed; /* events that were lost in that ring right before it */
 };
 
-/* merge_init - before the first record.
- * @rings: @count of them with .ring and .page set, the latter from ring_ops.page_new(); a
- * NULL
- *         ring has no records
- * @how:   MERGE_TAKE: pages are taken out, the open ones as far as they are complete
+/* merge_init - go before the first record.
+ * @rings: @count of them with .ring and .page set, .page from ring_ops.page_new(). A ring
+ *         that is NULL has no records.
+ * @how:   MERGE_TAKE: take the pages out of the rings; an open page is read as far as it
+ *         is complete
  *
- * Behind it each .page is the caller's again, maybe another one.
+ * After the merge the caller frees each .page, which may be another page than before.
  * Context: as ring_read().
  */
 void merge_init(struct merge *m, struct merge_ring *rings, unsigned count,
                 enum merge_how how);
 
-/* merge_next - the next record; of two with the same time that of the lower ring first.
- * What is written after merge_init() may be there or not.
+/* merge_next - find the next record. Of two records with the same time, the record of the
+ * lower ring comes first. Records that are written after merge_init() may be missing.
  * @out: valid until the next call
  *
  * Return: true; false at the end.
  */
 bool merge_next(struct merge *m, struct merged *out);
 
-/* merge_lost_behind - after the last record: events that were lost behind those of @ring. */
+/* merge_lost_behind - call it after the last record: return how many events were lost in
+ * @ring after its last record.
+ */
 uint64_t merge_lost_behind(const struct merge *m, unsigned ring);

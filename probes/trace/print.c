@@ -1,4 +1,4 @@
-/* print.c - records as lines of text. The layout of each line is Linux's. */
+/* print.c - prints records as lines of text. The layout of each line is Linux's. */
 #include "probes/trace/print.h"
 #include "probes/trace/page.h"
 
@@ -28,7 +28,7 @@ void print_text(const struct print *p, const char *fmt, ...)
                  (size_t)len < sizeof(text) ? (size_t)len : sizeof(text) - 1);
 }
 
-/* ---- around records ---- */
+/* ---- lines that are not records ---- */
 
 static const char columns[] =
     "#                                _-----=> irqs-off/BH-disabled\n"
@@ -62,7 +62,7 @@ void print_lost(const struct print *p, unsigned cpu, uint64_t missed)
         print_text(p, "CPU:%u [LOST %lu EVENTS]\n", cpu, missed);
 }
 
-/* ---- what stands before an event ---- */
+/* ---- the columns in front of an event ---- */
 
 static char hex_or_dot(unsigned value)
 {
@@ -123,7 +123,9 @@ static void print_symbol(const struct print *p, uintptr_t addr)
         print_text(p, "0x%lx", addr);
 }
 
-/* The word at @at says where in the record the text lies, and how long it is with its NUL. */
+/* print_located - print a string. The word at @at says where in the record the string
+ * lies, and how long it is with its NUL.
+ */
 static void print_located(const struct print *p, const uint8_t *record, size_t len,
                           const uint8_t *at)
 {
@@ -208,7 +210,7 @@ void print_args(const struct print *p, const struct fetch_arg *args, size_t coun
 
 /* ---- records ---- */
 
-/* print_where - behind the place, if that is wanted. */
+/* print_where - print the address behind the name of a place, if that is wanted. */
 static void print_where(const struct print *p, uintptr_t addr)
 {
     if (p->addresses)
@@ -224,7 +226,7 @@ static void print_probe(const struct print *p, const struct event *event,
     print_string(p, ")");
 }
 
-/* name_only - without "+0x0/0x90", unless that is wanted. */
+/* name_only - print the name of a place without "+0x0/0x90", unless p->offsets is set. */
 static void name_only(const struct print *p, uintptr_t addr)
 {
     char text[SYMBOL_LEN], *plus, *module;
@@ -298,7 +300,7 @@ void print_record(const struct print *p, const struct event *event, unsigned cpu
         break;
     case EVENT_TEXT:
         print_marker(p, record, len);
-        return; /* brings its own newline */
+        return; /* the text has its own newline */
     case EVENT_STACK:
         print_stack(p, record, len);
         return;

@@ -1,4 +1,4 @@
-/* ring.c - the ring where its page ends, and its reader. ring.h has the steps. */
+/* ring.c - opens and closes pages for writers, and reads a ring. ring.h has the steps. */
 #include "probes/trace/ring.h"
 #include "kernel/base/bits.h"
 #include "probes/trace/page.h"
@@ -51,7 +51,7 @@ static uint64_t word_read(const struct ring_slot *slot)
     return __atomic_load_n(&slot->word, __ATOMIC_ACQUIRE);
 }
 
-/* ---- being made ---- */
+/* ---- making and freeing ---- */
 
 static bool pages_new(struct ring *r)
 {
@@ -83,7 +83,7 @@ struct ring *ring_new(size_t count, bool overwrite, const struct ring_ops *ops)
         ring_free(r);
         return NULL;
     }
-    /* As if page 0 were open, empty and closed: the first event opens the next one. */
+    /* Slot 0 is open but empty, and the tail is closed: the first event opens slot 1. */
     r->page = ring_slot_page(r->slots[0].word);
     r->page->commit = 0;
     r->slots[0].word = word_make(r->page, 0, RING_OPEN);
@@ -100,12 +100,12 @@ void ring_free(struct ring *r)
     r->ops->free(r);
 }
 
-/* ---- writers: steps 2 to 4 ---- */
+/* ---- writers: steps 2 and 3 ---- */
 
 enum claim { CLAIMED, CLAIM_FULL, CLAIM_HELD };
 
-/* claim - make the slot of @place one to be written. A writer that this one has interrupted
- * may have done so already.
+/* claim - claim the slot of @place for writing. The writer that this one has interrupted
+ * may have claimed it already.
  */
 static enum claim claim(struct ring *r, uint64_t place)
 {
@@ -125,7 +125,9 @@ static enum claim claim(struct ring *r, uint64_t place)
     }
 }
 
-/* drop - one more that was dropped behind the closed tail @old. */
+/* drop - count a dropped event at the closed tail @old.
+ * Return: false: the tail has changed, and nothing was counted.
+ */
 static bool drop(struct ring *r, struct ring_tail old, enum claim why)
 {
     struct ring_tail new = { old.where, old.time + 1 };
@@ -151,8 +153,8 @@ static struct ring_page *page_at(const struct ring *r, uint64_t where)
     return ring_slot_page(word_read(ring_slot_of(r, ring_place(where))));
 }
 
-/* open_page - the tail, closed as in @old, goes to the page at @place, which is claimed,
- * and the first event of it is @len bytes, at @now. Return: its record; NULL: the tail has
+/* open_page - move the closed tail @old to the claimed page at @place, and begin the page
+ * with an event of @len bytes at time @now. Return: its record; NULL: the tail has
  * changed.
  */
 static void *open_page(struct ring *r, struct ring_tail old, uint64_t place, size_t len,
@@ -180,9 +182,11 @@ static bool close_tail(struct ring *r, struct ring_tail old)
                            (struct ring_tail){ old.where | RING_CLOSED, 0 });
 }
 
-/* extended - an event at @now that has room on the page at @old, behind the time that went
- * by before it where that is much. Return: its record; NULL: it has no room, or the tail has
- * changed.
+/* extended - begin an event of @len bytes at time @now on the page of the tail @old. If
+ * the time since the last event does not fit in a header, a RING_TYPE_EXTEND comes first.
+ * @room: set to false if the page has no room for the event
+ *
+ * Return: its record; NULL: there is no room, or the tail has changed.
  */
 static void *extended(struct ring *r, struct ring_tail old, size_t len, uint64_t now,
                       bool *room)
@@ -241,7 +245,7 @@ void *ring_write_slow(struct ring *r, size_t len, uint64_t seen, uint64_t now)
 
 /* ---- writers: step 5 ---- */
 
-/* close_page - the page that was published last is complete, and the next one follows. */
+/* close_page - close the published page, which is complete, and publish the next one. */
 static void close_page(struct ring *r, uint64_t next_place)
 {
     struct ring_slot *slot = ring_slot_of(r, r->published);
@@ -267,15 +271,17 @@ void ring_publish(struct ring *r, uint64_t where)
 
 /* ---- the reader ---- */
 
-/* What the reader knows of the page that it looks at. */
+/* The values that the reader has read from a slot. */
 struct slot_look {
     struct ring_slot *slot;
     uint64_t word;
-    uint32_t end, events; /* events: 0 when they have to be counted */
+    uint32_t end, events; /* events: 0: they have to be counted on the page */
     uint64_t first, lost;
 };
 
-/* copy - @from may be written meanwhile; the caller finds out. */
+/* copy - copy a page. A writer may change @from meanwhile: the caller checks that
+ * afterwards, by still_there().
+ */
 __attribute__((no_sanitize("thread"))) static void copy(struct ring_page *to,
                                                         const struct ring_page *from,
                                                         uint32_t len)
@@ -297,14 +303,18 @@ static void slot_look_at(const struct ring *r, uint64_t place, struct slot_look 
     l->events = READ_ONCE(l->slot->count);
 }
 
-/* still_there - the slot has the page of @l still, whether it was closed or not. */
+/* still_there - tell whether the slot has the same page and lap as in @l. Its state may
+ * have changed: closing a page does not change its events.
+ */
 static bool still_there(const struct slot_look *l)
 {
-    barrier(); /* the processor reads in the order of the program */
+    barrier(); /* for the compiler; the CPU itself reads in the order of the program */
     return !((word_read(l->slot) ^ l->word) & ~UINT64_C(3));
 }
 
-/* give - what @at has not read of @page, which is the caller's now. */
+/* give - prepare @page, which belongs to the caller of ring_read(): leave only the events
+ * that @at has not read, note the losses before them, and move @at over them.
+ */
 static struct ring_page *give(struct ring *r, struct ring_cursor *at,
                               const struct slot_look *l, struct ring_page *page)
 {
@@ -330,7 +340,7 @@ static struct ring_page *give(struct ring *r, struct ring_cursor *at,
 
 enum found { FOUND, FOUND_NOTHING, FOUND_GONE };
 
-/* read_open - the page at @place, to which writers may add. */
+/* read_open - copy the page at @place, to which writers may add events, into @spare. */
 static enum found read_open(struct ring *r, struct ring_cursor *at, uint64_t place,
                             struct ring_page *spare)
 {
@@ -351,14 +361,16 @@ static enum found read_open(struct ring *r, struct ring_cursor *at, uint64_t pla
     return FOUND;
 }
 
-/* slot_take - the page of @l leaves the ring, and @spare comes in its place. */
+/* slot_take - take the page of @l out of the ring, and put @spare in its place. Return:
+ * false: the slot has changed.
+ */
 static bool slot_take(const struct slot_look *l, struct ring_page *spare)
 {
     return word_change(l->slot, l->word, word_make(spare, word_lap(l->word), RING_FREE));
 }
 
-/* read_closed - the page at @at, to which nothing is added any more.
- * @page: that it leaves to the caller, for FOUND
+/* read_closed - take, or copy, the page at @at, which is closed.
+ * @page: the spare page; after FOUND the page that belongs to the caller
  */
 static enum found read_closed(struct ring *r, struct ring_cursor *at,
                               struct ring_page **page, unsigned flags)
@@ -403,7 +415,7 @@ struct ring_page *ring_read(struct ring *r, struct ring_cursor *at,
         enum found found;
 
         if (at->seq + r->count <= seq)
-            cursor_next_page(at, seq - r->count + 1); /* those before were overwritten */
+            cursor_next_page(at, seq - r->count + 1); /* older pages were overwritten */
         if (at->seq == seq) {
             if (flags & RING_WHOLE)
                 return NULL;
@@ -420,7 +432,9 @@ struct ring_page *ring_read(struct ring *r, struct ring_cursor *at,
     }
 }
 
-/* lost_at_tail - dropped up to now, those included that no page tells of yet. */
+/* lost_at_tail - return how many events were dropped up to now, with those at the closed
+ * tail, which no page records yet.
+ */
 static uint64_t lost_at_tail(const struct ring *r)
 {
     struct ring_tail tail;
@@ -455,7 +469,7 @@ struct ring_page *ring_reset(struct ring *r, struct ring_page *spare)
 {
     uint64_t lost = lost_at_tail(r);
 
-    /* As many pages as there are now: writers may go on for ever. */
+    /* The loop has a bound, because writers may fill pages as fast as it reads them. */
     for (size_t i = 0; i <= r->count; i++) {
         struct ring_page *page = ring_read(r, &r->read, spare, 0);
 
@@ -463,7 +477,9 @@ struct ring_page *ring_reset(struct ring *r, struct ring_page *spare)
             break;
         spare = page;
     }
-    /* The pages that were there are read, and those opened since tell of these as well. */
+    /* The events that were dropped before this call count as read. If the loop has read a
+     * page that was opened since, read.lost includes these events already.
+     */
     if ((int64_t)(lost - r->read.lost) > 0)
         r->read.lost = lost;
     r->read_events = r->overwritten = 0;
@@ -472,7 +488,9 @@ struct ring_page *ring_reset(struct ring *r, struct ring_page *spare)
     return spare;
 }
 
-/* oldest - the oldest page that @at can read, @l; false: only the open one is left. */
+/* oldest - move @at to the oldest page that it can read, and fill in @l for that page.
+ * Return: false: only the page that is being written is left.
+ */
 static bool oldest(const struct ring *r, struct ring_cursor *at, struct slot_look *l)
 {
     uint64_t published = seq_of(r, __atomic_load_n(&r->published, __ATOMIC_ACQUIRE));
@@ -491,7 +509,7 @@ static bool oldest(const struct ring *r, struct ring_cursor *at, struct slot_loo
     return false;
 }
 
-/* bytes_from - unread bytes on the pages from that of @at up to the @published one. */
+/* bytes_from - count the unread bytes on the pages from @at up to page @published. */
 static uint64_t bytes_from(const struct ring *r, const struct ring_cursor *at,
                            uint64_t published)
 {
@@ -502,7 +520,9 @@ static uint64_t bytes_from(const struct ring *r, const struct ring_cursor *at,
     return bytes;
 }
 
-/* written - events up to now, those that are not complete included. */
+/* written - return how many events were written up to now, incomplete events included.
+ * @place: that of the published page
+ */
 static uint64_t written(const struct ring *r, uint64_t place)
 {
     const struct ring_slot *slot = ring_slot_of(r, place);

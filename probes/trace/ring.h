@@ -1,55 +1,61 @@
-/* ring.h - where records of events are kept: a ring of pages for each CPU, in Linux's
+/* ring.h - keeps the records of events in a ring of pages for each CPU, in Linux's
  * layout.
  *
- * Writers run on the ring's own CPU and never wait: a writer may be interrupted anywhere by
- * an interrupt, an NMI or a hit that writes too, and that one ends before the first goes
- * on. A reader runs anywhere, takes whole pages, and no writer waits for it either.
+ * A writer runs on the CPU of the ring and never waits. A writer may be interrupted
+ * anywhere by an interrupt, an NMI or a hit. The interrupting code may itself write a
+ * record, and ends before the interrupted writer continues. A reader may run on any CPU
+ * and takes whole pages. No writer waits for a reader.
  *
- * Everything that writers agree on is one value of 16 bytes, `tail`: the page, the offset
- * of the next event, how many events the page has, and the time of the last one. It changes
- * by one `cmpxchg16b`. That needs no lock prefix, since only this CPU writes it, and what
- * interrupts comes before the instruction or behind it.
+ * All that the writers share is one value of 16 bytes, `tail`: the page, the offset of
+ * the next event, the number of events on the page, and the time of the last event. A
+ * writer changes it by one `cmpxchg16b`. That instruction needs no lock prefix: only this
+ * CPU writes the tail, and an interrupt comes either before the instruction or after it.
  *
- * The steps of a writer, in the order in which they are done:
- *   1. `depth` goes up. The writer that finds 0 there is the outermost one.
- *   2. The time is read, and the tail is moved behind the new event. What interrupts between
- *      reading the tail and moving it makes the move fail. Then the time is that of the last
- *      event, if that is later: times never run backwards. The clock is not read again, since
- *      the clock may be what is traced: then each reading of it is an event that moves the
- *      tail, and no other event would ever get in.
- *   3. Where the page has no room: the tail is closed, and from then on counts what is
- *      dropped. Then the next slot is claimed: free pages at once, unread ones in overwrite
- *      mode. Then the tail is moved to it, by the writer whose event comes first there.
- *      That writer records how the page before has ended, and how many events were dropped
- *      in between.
- *   4. The record is filled in.
- *   5. The outermost writer publishes. All events up to the tail are complete then, since
- *      each writer that came in between has ended. It closes pages in their order, a page's
- *      commit before its state, and its state before the next page is `published`.
- *   6. `depth` goes down. If the tail has moved since it was read in 5, a writer came in
- *      between and left the publishing to this one: again from 5.
+ * The steps of a writer, in their order:
+ *   1. The writer increments `depth`. The writer that finds 0 there is the outermost one.
+ *   2. The writer reads the clock, and moves the tail behind the new event. If another
+ *      writer interrupts between reading the tail and moving it, the move fails. Then the
+ *      new event gets the time of the last event, if that is later: times never run
+ *      backwards. The clock is not read again, because the clock may be a function that
+ *      is traced. Then each reading of the clock is an event that moves the tail, and the
+ *      move would always fail.
+ *   3. If the page has no room, the writer closes the tail. A closed tail counts the
+ *      events that are dropped. Then the writer claims the next slot: it may always claim
+ *      a free page, but an unread page only in overwrite mode. Then the writer whose
+ *      event is the first one on the new page moves the tail there. That writer records
+ *      how long the page before is, and how many events were dropped in between.
+ *   4. The caller fills in the record.
+ *   5. The outermost writer publishes. All events up to the tail are complete then,
+ *      because each writer that interrupted it has ended. The outermost writer closes
+ *      pages in their order. It writes the commit of a page before its state, and its
+ *      state before it makes the next page the `published` one.
+ *   6. The writer decrements `depth`. If the tail has moved since it was read in step 5,
+ *      an interrupting writer has left its event unpublished: the writer repeats step 5.
  *
- * Why a reader takes whole pages by exchanging one for another, and does not copy what it
- * can:
- *   1. An unread page is claimed by a writer, or taken by the reader, and both by a compare
- *      and exchange of the slot's word. So one of them has it, and the other knows.
- *   2. The word has the slot's lap. A page that was claimed, filled and closed again
- *      between the reader's look and its exchange is another word.
- *   3. The reader's spare page comes to the ring in the same exchange that takes the other
- *      page out. So a writer never finds a slot without a page, and never waits for a
- *      reader that was preempted half way.
- *   4. The page that is being written cannot be taken: the writer knows its address. It is
- *      copied as far as it is complete. The slot's word is compared behind that, since the
- *      ring may have gone once around meanwhile; then the copy is not used.
- *   5. What the reader needs to know of a page (how many events it has, how many came
- *      before) is read before the exchange, and only changed by those that have claimed the
- *      slot.
+ * A reader takes a whole page and leaves another page in its place. Why this is safe:
+ *   1. A writer claims an unread page, and the reader takes it, by a compare-and-exchange
+ *      of the slot's word. So exactly one of them gets the page, and the exchange of the
+ *      other one fails.
+ *   2. The word holds the lap of the slot. If the page was claimed, filled and closed
+ *      between the reader's look at the word and the exchange, the word has changed and
+ *      the exchange fails.
+ *   3. One exchange takes a page out and puts the reader's spare page in. So a writer
+ *      never finds a slot without a page, and never waits for a reader that was
+ *      preempted.
+ *   4. The page that is being written cannot be taken, because the writer uses its
+ *      address. The reader copies it as far as it is complete. Afterwards the reader
+ *      compares the slot's word: if the writers have gone once around the ring meanwhile,
+ *      the copy is not used.
+ *   5. The reader needs to know how many events a page has, and how many came before. It
+ *      reads these numbers before the exchange, and only a writer that has claimed the
+ *      slot changes them.
  *
- * Losses are exact, and known where they are: each page knows how many events were written
- * and how many were dropped before it. tests/model/ring.pml has the steps; docs/model.md.
+ * Losses are exact, and their places are known: each slot holds how many events were
+ * written and how many were dropped before its page. tests/model/ring.pml checks these
+ * steps (docs/model.md).
  *
  * Locks:  c owning CPU only, by the steps above   a any CPU, atomically   I immutable
- *         R the reader: the caller lets one at a time in
+ *         R the reader: the caller admits one at a time
  */
 #pragma once
 
@@ -65,37 +71,37 @@
 #define RING_PAGES_MIN 2
 #define RING_PAGES_MAX 65536
 
-/* As Linux has it; a reader's page is the body of a trace.dat. */
+/* The layout is Linux's: a trace.dat consists of pages that a reader has taken. */
 struct ring_page {
-    uint64_t time;   /* that the first event's delta counts from, ns */
-    uint64_t commit; /* bytes of data, and in a reader's page RING_MISSED... */
+    uint64_t time;   /* the first event's delta counts from this time, ns */
+    uint64_t commit; /* bytes of data; in a reader's page also RING_MISSED... */
     uint8_t data[RING_DATA_LEN];
 };
 
 _Static_assert(sizeof(struct ring_page) == RING_PAGE_LEN, "a page is a page");
 
 #define RING_MISSED (UINT64_C(1) << 31) /* events were lost right before this page */
-#define RING_MISSED_COUNT (UINT64_C(1) << 30) /* how many is a u64 behind the data */
+#define RING_MISSED_COUNT (UINT64_C(1) << 30) /* a u64 behind the data says how many */
 #define RING_COMMIT_MASK (RING_MISSED_COUNT - 1)
 
-/* Headers of events: type_len in the low 5 bits, the time since the one before above. */
+/* An event's header: type_len in the low 5 bits; above, the time since the last event. */
 #define RING_TYPE_DATA_MAX                                                               \
-    28 /* 1..28: words of data; 0: bytes + 4 are in the next word */
+    28 /* 1..28: words of data; 0: the next word is the bytes of data + 4 */
 #define RING_TYPE_PADDING 29
-#define RING_TYPE_EXTEND 30 /* delta = high 27 bits + next word << 27; no event */
+#define RING_TYPE_EXTEND 30 /* not an event; delta = high 27 bits + next word << 27 */
 #define RING_TYPE_STAMP 31
 #define RING_DELTA_BITS 27
 
-/* Where the next event goes. */
+/* The place of the next event. */
 struct ring_tail {
-    uint64_t where; /* see RING_OFF and what follows it */
-    uint64_t time;  /* of the last event; of a closed tail: events dropped since */
+    uint64_t where; /* fields: see RING_COUNT_SHIFT */
+    uint64_t time;  /* of the last event; in a closed tail: events dropped since then */
 } ALIGNED(16);
 
 /* Fields of where: [0,10) offset in words, [10,19) events of the page, 19 closed, [20,36)
  * slot, [36,62) lap. Slot and lap together are a place: each page that is written gets a
- * higher place than the page before. The lap has 26 bits, so it starts again at 0 some
- * day: in a ring of two pages after 2^27 pages, which is half a terabyte.
+ * higher place than the page before. The lap has 26 bits and then starts again at 0: a
+ * ring of two pages has written 2^27 pages by then, which is half a terabyte.
  */
 #define RING_COUNT_SHIFT 10
 #define RING_CLOSED (UINT64_C(1) << 19)
@@ -104,76 +110,77 @@ struct ring_tail {
 #define RING_LAP_MASK ((UINT64_C(1) << 26) - 1)
 
 enum ring_state {
-    RING_FREE,   /* nothing in it, or nothing that was not read */
-    RING_OPEN,   /* claimed for its lap, maybe not complete yet */
+    RING_FREE,   /* the page has no event that is left to read */
+    RING_OPEN,   /* claimed for its lap; its events may be incomplete */
     RING_UNREAD, /* complete and closed */
 };
 
 struct ring_slot {
     uint64_t word;    /* [a] page << 16, lap << 2, ring_state */
-    uint32_t end;     /* [c] bytes of data; valid when the next page was opened */
-    uint32_t count;   /* [c] events, as long */
-    uint64_t dropped; /* [c] events that found no room between the page before and this */
-    uint64_t first;   /* [c] events on all pages before; valid when published */
-    uint64_t lost;    /* [c] dropped on all pages before and this, as long */
+    uint32_t end;     /* [c] bytes of data; valid once the next page has been opened */
+    uint32_t count;   /* [c] events; valid like end */
+    uint64_t dropped; /* [c] events that were dropped right before this page */
+    uint64_t first; /* [c] events on all pages before; valid once the page is published */
+    uint64_t lost;  /* [c] events dropped before this page; valid like first */
 };
 
-/* Where a reader is. */
+/* The position of a reader. */
 struct ring_cursor {
-    uint64_t seq;    /* of the page: lap * slots + slot */
-    uint32_t off;    /* bytes of it that were read */
-    uint64_t events; /* read or lost up to here */
-    uint64_t lost;   /* dropped up to here */
-    uint64_t missed; /* events lost right before what ring_read() gave */
+    uint64_t seq;    /* number of the page: lap * slots + slot */
+    uint32_t off;    /* bytes of the page that were read */
+    uint64_t events; /* written events before this position, read or overwritten */
+    uint64_t lost;   /* dropped events before this position */
+    uint64_t missed; /* events lost right before the page that ring_read() returned */
 };
 
 struct ring_ops {
     uint64_t (*clock)(void); /* ns, not running backwards on a CPU; any context */
-    struct ring_page *(*page_new)(void); /* RING_PAGE_LEN bytes, aligned to that; NULL */
+    struct ring_page *(*page_new)(void); /* aligned to RING_PAGE_LEN; NULL: no memory */
     void (*page_free)(struct ring_page *page);
-    void *(*alloc)(size_t len); /* zeroed; NULL */
+    void *(*alloc)(size_t len); /* zeroed; NULL: no memory */
     void (*free)(void *p);
 };
 
 struct ring {
     struct ring_tail tail;   /* [c] */
-    uint64_t depth;          /* [c] writers that are not done */
-    uint64_t published;      /* [a] place of the last page that readers may know of */
-    struct ring_page *page;  /* [c] that of published */
+    uint64_t depth;          /* [c] writers that have not ended */
+    uint64_t published;      /* [a] place of the newest page that readers may look at */
+    struct ring_page *page;  /* [c] the page at published */
     uint64_t (*clock)(void); /* [I] */
     struct ring_slot *slots; /* [I] */
     uint32_t count;          /* [I] slots */
-    bool overwrite; /* [a] the oldest page makes room, else new events are dropped */
+    bool overwrite; /* [a] if full: overwrite the oldest page, else drop new events */
     const struct ring_ops *ops; /* [I] */
-    uint64_t dropped; /* [c] in all, because unread pages were not to be overwritten */
-    uint64_t overrun; /* [c] in all, because writers that were interrupted held pages */
+    uint64_t dropped; /* [c] events dropped because the ring was full; all in all */
+    uint64_t overrun; /* [c] events dropped because an interrupted writer held the page */
     struct ring_cursor read; /* [R] */
-    uint64_t read_events;    /* [R] that ring_read() gave */
-    uint64_t overwritten;    /* [R] that ring_read() did not find any more */
-    uint64_t dropped_before; /* [R] dropped, when ring_reset() was called */
-    uint64_t overrun_before; /* [R] overrun, then */
+    uint64_t read_events;    /* [R] events that ring_read() has returned */
+    uint64_t overwritten;    /* [R] events that were overwritten before they were read */
+    uint64_t dropped_before; /* [R] the value of dropped at the last ring_reset() */
+    uint64_t overrun_before; /* [R] the value of overrun then */
 };
 
-/* ring_new - an empty ring.
+/* ring_new - make an empty ring.
  * @count:     pages, RING_PAGES_MIN..RING_PAGES_MAX
- * @overwrite: what happens when it is full
- * @ops:       borrowed
+ * @overwrite: in a full ring: true: overwrite the oldest page; false: drop new events
+ * @ops:       must outlive the ring
  *
- * Return: the ring; NULL without memory, or with another @count.
+ * Return: the ring; NULL without memory, or if @count is out of range.
  */
 struct ring *ring_new(size_t count, bool overwrite, const struct ring_ops *ops);
 
-/* ring_free - there is no writer and no reader of it any more. */
+/* ring_free - free a ring that has no writer and no reader any more. */
 void ring_free(struct ring *r);
 
-/* ring_write_slow - the steps 2 to 4 when the page ends here, much time has passed, or a
- * writer has come in between. For ring_write() only.
- * @seen: where the tail was before the time @now was read. If that was a closed tail, @now
- *        is later than all events before it. Of another closed tail that is not known, and
- *        the clock is read once more.
+/* ring_write_slow - do steps 2 and 3 if the event does not fit on the page, if much time
+ * has passed since the last event, or if another writer has moved the tail. For
+ * ring_write() only.
+ * @seen: the tail before the caller read the time @now. If the tail was closed then, @now
+ *        is later than all events before the tail. If the tail is now another closed
+ *        tail, that is not certain, and this function reads the clock once more.
  */
 void *ring_write_slow(struct ring *r, size_t len, uint64_t seen, uint64_t now);
-/* ring_publish - step 5 when the tail is on another page than published, as @where says.
+/* ring_publish - do step 5 if the tail @where is on another page than the published one.
  * For ring_commit() only.
  */
 void ring_publish(struct ring *r, uint64_t where);
@@ -198,13 +205,15 @@ static inline struct ring_slot *ring_slot_of(const struct ring *r, uint64_t plac
     return &r->slots[place & (RING_PAGES_MAX - 1)];
 }
 
-/* ring_slot_page - addresses have 48 bits, of which the highest is repeated above. */
+/* ring_slot_page - return the page in a slot's word. The word holds 48 bits of the
+ * address; the shift copies the highest of them into the bits above.
+ */
 static inline struct ring_page *ring_slot_page(uint64_t word)
 {
     return (struct ring_page *)(uintptr_t)((int64_t)word >> 16 & ~(int64_t)0xfff);
 }
 
-/* ring_size - bytes that a record of @len bytes takes, with its header. */
+/* ring_size - return the bytes that a record of @len bytes takes, with its header. */
 static inline uint32_t ring_size(size_t len)
 {
     uint32_t words = (uint32_t)(len + 3) / 4;
@@ -213,7 +222,7 @@ static inline uint32_t ring_size(size_t len)
 }
 
 /* ring_cmpxchg16b - if *@at is @old, make it @new. Only this CPU writes there.
- * Return: it was.
+ * Return: whether *@at was @old.
  */
 static ALWAYS_INLINE bool ring_cmpxchg16b(struct ring_tail *at, struct ring_tail old,
                                           struct ring_tail new)
@@ -228,7 +237,7 @@ static ALWAYS_INLINE bool ring_cmpxchg16b(struct ring_tail *at, struct ring_tail
 }
 
 /* ring_event_start - write the header of an event of @len bytes at @at.
- * Return: where its record begins.
+ * Return: the place of its record.
  */
 static ALWAYS_INLINE void *ring_event_start(uint8_t *at, size_t len, uint32_t delta)
 {
@@ -244,13 +253,14 @@ static ALWAYS_INLINE void *ring_event_start(uint8_t *at, size_t len, uint32_t de
     return header + 1;
 }
 
-/* ring_write - begin a record. Until ring_commit() the caller fills it in, and stays on the
- * CPU. @r: that of the executing CPU
+/* ring_write - begin a record. The caller fills it in, stays on the CPU, and then calls
+ * ring_commit().
+ * @r:   the ring of the executing CPU
  * @len: bytes, 1..RING_EVENT_MAX
  *
- * Context: any, preemption off.  Locks: none, safe against all that interrupts.
- * Return:  @len bytes, aligned to 4; NULL: dropped and counted, and there is nothing to
- * commit.
+ * Context: any, preemption off.  Locks: none; an interrupting writer does no harm.
+ * Return:  @len bytes, aligned to 4; NULL: the event was dropped and counted, and there
+ *          is nothing to commit.
  */
 static ALWAYS_INLINE void *ring_write(struct ring *r, size_t len)
 {
@@ -276,7 +286,7 @@ static ALWAYS_INLINE void *ring_write(struct ring *r, size_t len)
                             (uint32_t)delta);
 }
 
-/* ring_commit - the record is complete: steps 5 and 6. Context: as ring_write(). */
+/* ring_commit - end the record: steps 5 and 6. Context: as ring_write(). */
 static ALWAYS_INLINE void ring_commit(struct ring *r)
 {
     uint64_t depth = READ_ONCE(r->depth), where;
@@ -300,9 +310,9 @@ static ALWAYS_INLINE void ring_commit(struct ring *r)
     } while (unlikely(READ_ONCE(r->tail.where) != where));
 }
 
-/* What ring_read() is to leave. */
-#define RING_WHOLE 1u /* the page that is being written */
-#define RING_LOOK 2u  /* everything: each page is copied into the spare one */
+/* Flags of ring_read(). */
+#define RING_WHOLE 1u /* return only closed pages, not the page that is being written */
+#define RING_LOOK 2u  /* take no page out of the ring: copy it into the spare page */
 
 /* ring_read - read the next page that the cursor @at has not read.
  * @at:     &r->read, or with RING_LOOK a copy of it; moves behind the page that is
@@ -319,40 +329,45 @@ static ALWAYS_INLINE void ring_commit(struct ring *r)
 struct ring_page *ring_read(struct ring *r, struct ring_cursor *at,
                             struct ring_page *spare, unsigned flags);
 
-/* ring_reset - what was written up to now counts as read. @spare: as for ring_read().
- * Context: as ring_read().  Return: what is the caller's in the place of @spare.
+/* ring_reset - make all events that were written up to now count as read.
+ * @spare: as for ring_read()
+ *
+ * Context: as ring_read().
+ * Return:  the page that belongs to the caller now, @spare or another one.
  */
 struct ring_page *ring_reset(struct ring *r, struct ring_page *spare);
 
-/* ring_lost_behind - events that were lost behind all that @at has read, because of which
- * there may be no page to tell it yet. Context: thread.
+/* ring_lost_behind - return how many events were dropped after the events that @at has
+ * read. This includes events that were dropped at the tail, which no page records yet.
+ * Context: thread.
  */
 uint64_t ring_lost_behind(const struct ring *r, const struct ring_cursor *at);
 
-/* ring_lost_last - those of them that were lost behind the last one that can be read.
+/* ring_lost_last - return how many events were dropped after the last readable event.
  * Context: as ring_read(), without a writer.
  */
 uint64_t ring_lost_last(const struct ring *r);
 
-/* ring_unread - events that r->read has not come to: those that can be read, and those that
- * were lost. Context: as ring_read(), without a writer.
+/* ring_unread - return how many events come after the position r->read: the events that
+ * can be read, and the events that were lost. Context: as ring_read(), without a writer.
  */
 uint64_t ring_unread(const struct ring *r);
 
-/* ring_lost_before - @count events were lost before those that r->read comes to next.
+/* ring_lost_before - add @count to the losses that the next ring_read() of r->read
+ * reports.
  * Context: as ring_read().
  */
 void ring_lost_before(struct ring *r, uint64_t count);
 
 struct ring_stats {
-    uint64_t entries;     /* that can be read */
-    uint64_t overwritten; /* unread */
-    uint64_t overrun;     /* dropped: a writer that was interrupted held the page */
-    uint64_t dropped;     /* the ring was full */
-    uint64_t read;
-    uint64_t bytes;  /* that can be read */
-    uint64_t oldest; /* time of the oldest page that can be read, ns; 0: none */
+    uint64_t entries;     /* events that can be read */
+    uint64_t overwritten; /* events that were overwritten before they were read */
+    uint64_t overrun;     /* events dropped because an interrupted writer held the page */
+    uint64_t dropped;     /* events dropped because the ring was full */
+    uint64_t read;        /* events that were read */
+    uint64_t bytes;       /* of the events that can be read */
+    uint64_t oldest;      /* time of the oldest page that can be read, ns; 0: none */
 };
 
-/* ring_stats_get - Context: as ring_read(). */
+/* ring_stats_get - fill in @out. Context: as ring_read(). */
 void ring_stats_get(struct ring *r, struct ring_stats *out);

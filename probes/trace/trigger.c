@@ -1,4 +1,4 @@
-/* trigger.c - lines of the file `trigger`. */
+/* trigger.c - parses and prints lines of the file `trigger`, and counts triggers down. */
 #include "probes/trace/trigger.h"
 
 #include "kernel/base/compiler.h"
@@ -40,7 +40,7 @@ static char *skip_blanks(char *p)
     return p;
 }
 
-/* cut - end the word at @p. Return: what is behind it, blanks skipped. */
+/* cut - end the word at @p by a NUL. Return: the text behind it, with blanks skipped. */
 static char *cut(char *p, const char *delims)
 {
     p += strcspn(p, delims);
@@ -50,10 +50,12 @@ static char *cut(char *p, const char *delims)
     return skip_blanks(p + 1);
 }
 
-/* trigger_parse_filter - "if FILTER", or nothing. */
+/* trigger_parse_filter - read "if FILTER", or an empty text. */
 static int trigger_parse_filter(struct trigger *trigger, char *text)
 {
-    /* Of several histograms the filter says which one is removed. Else it is not read. */
+    /* A line that removes a trigger needs no filter, so the filter is not read. But if an
+     * event has several histograms, the filter says which of them is removed.
+     */
     if (!*text || (trigger->remove && trigger->kind != TRIGGER_HIST))
         return 0;
     if (strncmp(text, "if", 2) != 0 || !isspace((unsigned char)text[2]))
@@ -65,21 +67,21 @@ static int trigger_parse_filter(struct trigger *trigger, char *text)
     return 0;
 }
 
-/* parse_count - what is behind it is not looked at, as on Linux. */
+/* parse_count - read a count. As on Linux, a ':' and the text behind it are ignored. */
 static int parse_count(struct trigger *trigger, const char *text)
 {
     uint64_t count;
     int err = fetch_number(text, strcspn(text, ":"), &count);
 
-    /* One above INT64_MAX is listed as a negative number, as on Linux; the greatest is
-     * TRIGGER_UNLIMITED.
+    /* As on Linux, a count above INT64_MAX is listed as a negative number, and UINT64_MAX
+     * is TRIGGER_UNLIMITED.
      */
     if (!err)
         trigger->count = (int64_t)count;
     return err;
 }
 
-/* A count may be written as it is listed. */
+/* is_listed_count - tell whether @text is a count as the file lists it. */
 static bool is_listed_count(const char *text)
 {
     return !strncmp(text, "unlimited", 9) || !strncmp(text, "count=", 6);
@@ -91,7 +93,7 @@ static int parse_plain(struct trigger *trigger, char *rest)
     int err;
 
     if (trigger->remove)
-        return 0; /* by its name; the rest is not read */
+        return 0; /* the name is enough: the rest of the line is not read */
     if (!isdigit((unsigned char)*number))
         return trigger_parse_filter(trigger, rest);
     rest = cut(number, " \t");
@@ -119,7 +121,7 @@ static int trigger_parse_event(struct trigger *trigger, char *group)
     return err ? err : trigger_parse_filter(trigger, rest);
 }
 
-/* trigger_parse_field - FIELD[+N|-N]. */
+/* trigger_parse_field - read FIELD[+N|-N]. */
 static int trigger_parse_field(struct trigger *trigger, char *text)
 {
     char *sign = strpbrk(text, "+-");
@@ -131,7 +133,9 @@ static int trigger_parse_field(struct trigger *trigger, char *text)
     return *text ? err : -EINVAL;
 }
 
-/* WPROBE[:FIELD[+N|-N]][:COUNT]: a count begins with a digit, a field does not. */
+/* trigger_parse_watch - read WPROBE[:FIELD[+N|-N]][:COUNT]. A count begins with a digit
+ * or is a listed count; a field is not.
+ */
 static int trigger_parse_watch(struct trigger *trigger, char *event)
 {
     char *rest = cut(event, " \t"), *field = strchr(event, ':'), *number;
@@ -162,7 +166,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* find_if - the word; NULL: there is none. */
+/* find_if - find the word "if". Return: NULL: there is none. */
 static char *find_if(char *text)
 {
     char *at = text;
@@ -173,7 +177,7 @@ static char *find_if(char *text)
     return at;
 }
 
-/* Blanks in a histogram's line belong to its words, but for those around "if". */
+/* parse_hist - read SPEC [if FILTER]. Blanks within SPEC belong to its words. */
 static int parse_hist(struct trigger *trigger, char *spec)
 {
     char *condition = find_if(spec), *end = condition ? condition : spec + strlen(spec);
@@ -255,7 +259,9 @@ size_t trigger_print(const struct trigger *trigger, char *buf, size_t size)
         trigger->filter ? " if " : "", trigger->filter ? trigger->filter : "");
 }
 
-/* excluding_kind - enable_event stands for disable_event, too: there is one of both only. */
+/* excluding_kind - return the same kind for enable_event and disable_event, because an
+ * event may have only one of them for the same target.
+ */
 static enum trigger_kind excluding_kind(const struct trigger *trigger)
 {
     return trigger->kind == TRIGGER_DISABLE_EVENT ? TRIGGER_ENABLE_EVENT : trigger->kind;
@@ -277,7 +283,7 @@ bool trigger_take(struct trigger *trigger)
 {
     int64_t left = __atomic_load_n(&trigger->count, __ATOMIC_RELAXED);
 
-    /* A try fails only when another hit was counted. */
+    /* An exchange fails only if another hit has counted down. */
     while (left && left != TRIGGER_UNLIMITED)
         if (__atomic_compare_exchange_n(&trigger->count, &left,
                                         (int64_t)((uint64_t)left - 1), false,

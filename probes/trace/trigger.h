@@ -1,4 +1,5 @@
-/* trigger.h - what a hit does beside recording: a line of the file `trigger`, and back.
+/* trigger.h - parses a line of the file `trigger` into a trigger, which is an action that
+ * a hit does besides recording, and prints it as a line.
  *
  *     [!]traceon|traceoff|stacktrace|snapshot [:COUNT] [if FILTER]
  *     [!]enable_event|disable_event :GROUP:EVENT [:COUNT] [if FILTER]
@@ -7,7 +8,8 @@
  *     [!]clear_wprobe :WPROBE [:FIELD[+N|-N]] [:COUNT] [if FILTER]
  *     [!]hist:SPEC [if FILTER]                                probes/trace/hist.h
  *
- * A '!' takes the trigger away. Pure; thread context, all but trigger_take().
+ * A '!' removes the trigger. Pure. All functions except trigger_take() run in thread
+ * context.
  */
 #pragma once
 
@@ -34,44 +36,47 @@ enum trigger_kind {
 
 #define TRIGGER_UNLIMITED (-1)
 
-/* All in one piece of memory. */
+/* A trigger is a single piece of memory, with its texts. */
 struct trigger {
     enum trigger_kind kind;
-    bool remove;   /* it is to be taken away */
-    int64_t count; /* how often it may still act; TRIGGER_UNLIMITED. Atomic. */
-    const char *group, *event; /* of the event that is switched; of a watch without its
-                                * group; else NULL */
-    const char *field;         /* of the record: what is to be watched; or NULL */
-    int64_t adjust;            /* bytes from there */
-    const char *spec;          /* of a histogram, behind "hist:"; else NULL */
-    const char *filter;        /* behind "if"; NULL: each hit */
+    bool remove;   /* the line had a '!' */
+    int64_t count; /* how many times it may act from now on; TRIGGER_UNLIMITED. Atomic. */
+    const char *group, *event; /* the event to switch, or the watch, which has no group
+                                * here; else NULL */
+    const char *field;         /* the field that holds the address to watch; or NULL */
+    int64_t adjust;            /* bytes to add to that address */
+    const char *spec;          /* of a histogram: the text behind "hist:"; else NULL */
+    const char *filter;        /* the text behind "if"; NULL: it acts at each hit */
 };
 
-/* What the file shows where there is no trigger: as on Linux, so without those of watches. */
+/* The text of the file when there is no trigger. It is Linux's, so it does not name the
+ * triggers of watches.
+ */
 #define TRIGGER_NONE                                                                     \
     "# Available triggers:\n"                                                            \
     "# traceon traceoff snapshot stacktrace enable_event disable_event enable_hist "     \
     "disable_hist hist\n"
 
-/* trigger_parse - @out: the caller's until trigger_free(). Whether the event exists, and what
- * the filter and the histogram mean, is the caller's to find out.
+/* trigger_parse - parse a line into a trigger. The caller has to check that the event
+ * exists, and to parse the filter and the histogram.
+ * @out: set to the trigger, the caller's until trigger_free()
  *
  * Return: 0; -EINVAL; -ENOMEM.
  */
 int trigger_parse(const struct def_host *host, const char *text, struct trigger **out);
 void trigger_free(const struct def_host *host, struct trigger *trigger);
 
-/* trigger_print - its line, without a newline; not that of a histogram.
+/* trigger_print - print the line of a trigger, without a newline. Not for histograms.
  * Return: the length of the whole text, without its NUL.
  */
 size_t trigger_print(const struct trigger *trigger, char *buf, size_t size);
 
-/* trigger_is_same - can there be only one of both at an event? Also: does the line @b, with
- * its '!', mean @a? Not of histograms.
+/* trigger_is_same - tell whether an event may have only one of @a and @b. If @b is a line
+ * with a '!', this is also the test whether it removes @a. Not for histograms.
  */
 bool trigger_is_same(const struct trigger *a, const struct trigger *b);
 
-/* trigger_take - may it act now? Counts down.
- * Context: any.  Locks: none: of several CPUs exactly as many may act as the count says.
+/* trigger_take - tell whether the trigger may act now, and count that down.
+ * Context: any.  Locks: none: hits on all CPUs together act as often as the count says.
  */
 bool trigger_take(struct trigger *trigger);

@@ -1,4 +1,6 @@
-/* buffer.c - the rings of the CPUs, the way of a record into them, names of threads. */
+/* buffer.c - owns the rings of the CPUs, writes records into them, and keeps the names of
+ * threads.
+ */
 #include "probes/trace/files/buffer.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -29,18 +31,18 @@ void trace_unlock(void)
 /* Locks:  T the trace lock   a any, atomically */
 static struct buffer_cpu {
     struct ring *ring;     /* [T to change] */
-    struct ring *old;      /* [T] the smaller one before it, which was not read yet */
-    struct ring *spare;    /* [a] to take the ring's place at a snapshot; NULL */
-    struct ring *snapshot; /* [T] what was taken then; NULL */
-    uint64_t kb;           /* [T] as it was asked for */
-    uint64_t wanted;       /* [T] and is to be when there is something to record */
-    bool is_masked;        /* [a] what happens on this CPU is not recorded */
+    struct ring *old;      /* [T] the ring before @ring, with events to read; or NULL */
+    struct ring *spare;    /* [a] the second set: takes the ring's place at a snapshot */
+    struct ring *snapshot; /* [T] the snapshot, or NULL */
+    uint64_t kb;           /* [T] the size that @ring was made with */
+    uint64_t wanted;       /* [T] the size that it gets when an event is enabled */
+    bool is_masked;        /* [a] events on this CPU are not recorded */
 } cpus[MAX_CPUS];
 
 static bool is_on = true;                /* [a] */
 static bool may_overwrite = true;        /* [T] */
 static uint64_t (*now)(void) = clock_ns; /* [T to change] */
-static bool snapshot_was_read;           /* [T] that which is there */
+static bool snapshot_was_read;           /* [T] the present snapshot has been read */
 
 struct ring_page *buffer_page_new(void)
 {
@@ -97,8 +99,9 @@ static void forget_old(unsigned cpu)
     cpus[cpu].old = NULL;
 }
 
-/* lose_old - what was not read is lost before what is in @next. Of the events behind its last
- * one the ring after it tells already.
+/* lose_old - free the old ring, and count its unread events as lost before the events of
+ * @next. Events that were dropped after its last event are left out: keep_old() has
+ * counted them in the ring that followed it.
  */
 static void lose_old(unsigned cpu, struct ring *next)
 {
@@ -109,8 +112,9 @@ static void lose_old(unsigned cpu, struct ring *next)
     forget_old(cpu);
 }
 
-/* keep_old - what is in @ring can still be read. One such ring is kept for a CPU. Of the
- * events behind it which are lost already, the ring after it tells.
+/* keep_old - keep the replaced @ring for readers, if it has events. Only one such ring is
+ * kept for a CPU, so the old ring before it is lost. Events that were dropped after the
+ * last event of @ring are counted as lost before the events of the present ring.
  */
 static void keep_old(unsigned cpu, struct ring *ring)
 {
@@ -157,7 +161,10 @@ static void replace(unsigned first, unsigned last, struct ring **new, bool keep)
     }
 }
 
-/* renew_rings - empty rings for [@first, @last). @resize: of the size that is wanted now */
+/* renew_rings - replace the rings of CPUs [@first, @last) by empty ones. @resize: with
+ * the wanted size, and old events can still be read; else with the same size, and old
+ * events are lost.
+ */
 static int renew_rings(unsigned first, unsigned last, bool resize)
 {
     struct ring *new[MAX_CPUS];
@@ -260,7 +267,7 @@ bool buffer_is_on(void)
     return READ_ONCE(is_on);
 }
 
-static bool is_masked; /* a CPU is not wanted: one word, as each hit reads it */
+static bool is_masked; /* some CPU is masked; a single word, because each hit reads it */
 
 bool buffer_takes(void)
 {
@@ -297,9 +304,9 @@ static void free_all(struct ring **rings, unsigned count)
             ring_free(rings[i]);
 }
 
-/* keep_snapshot - what was exchanged is complete, and older than all that is in the rings.
- * The snapshot before it goes, and so does what a smaller ring has left: what was not read of
- * them is lost before what is in the new one.
+/* keep_snapshot - make the exchanged ring the snapshot of @cpu. No writer uses it any
+ * more. The snapshot before it and the old ring are freed, and their unread events count
+ * as lost before the events of the new snapshot.
  */
 static void keep_snapshot(unsigned cpu)
 {
@@ -376,8 +383,8 @@ bool buffer_snapshot_is_empty(void)
 
 /* ---- names of threads ---- */
 
-/* A table by number; another thread's name may take a place. Writers do not wait: where two
- * meet, one of them leaves it to the other.
+/* A table of names, by the number of the thread. A thread may replace the name of another
+ * thread. Writers do not wait: if two want the same place, one of them gives up.
  */
 #define COMMS 1024
 #define COMM_BUSY (-1)
@@ -424,8 +431,9 @@ void comm_each(void (*fn)(int pid, const char *name, void *arg), void *arg)
 
 /* ---- for tools ---- */
 
-/* Where the rings are, for a tool that reads the memory of a kernel that has died and finds
- * this by its name: probes/trace/host/dead.py, whose list of names has the same order.
+/* The places and the layout of the rings, for probes/trace/host/dead.py, which reads the
+ * memory of a kernel that has crashed. The tool finds this table by its symbol. Its list
+ * of names has the order of this table.
  */
 extern const uint64_t trace_layout[];
 USED const uint64_t trace_layout[] = {
@@ -543,7 +551,9 @@ void buffer_stats(unsigned cpu, enum buffer_set set, struct ring_stats *out)
         out->oldest = old.oldest;
 }
 
-/* ring_at - two for each CPU: the ring that was there before, and that which is. */
+/* ring_at - return ring @i of @set. Each CPU has two numbers: 2 * cpu is its old ring,
+ * and 2 * cpu + 1 its present ring, or its snapshot.
+ */
 static struct ring *ring_at(unsigned i, enum buffer_set set)
 {
     if (set == BUFFER_SNAPSHOT)
@@ -589,7 +599,7 @@ bool buffer_merge_next(struct merge *m, struct merged *out)
 
 uint64_t buffer_lost_behind(const struct merge *m, unsigned cpu)
 {
-    return merge_lost_behind(m, 2 * cpu + 1); /* the ring before it has told the other */
+    return merge_lost_behind(m, 2 * cpu + 1); /* with the losses of the old ring */
 }
 
 void buffer_merge_end(struct merge *m)

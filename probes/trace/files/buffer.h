@@ -1,7 +1,8 @@
-/* buffer.h - the buffer of the tracer: a ring for each CPU, and the way into it.
+/* buffer.h - owns the buffer of the tracer, which is a ring for each CPU, and writes
+ * records into it.
  *
- * Locks: the trace lock, a mutex, is held by each reader and by everything that adds or
- * removes events or changes the buffer. Writers take no lock.
+ * Locks: a thread that reads the buffer, changes it, or adds or removes events holds the
+ *        trace lock, a mutex. Writers take no lock.
  */
 #pragma once
 
@@ -12,9 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BUFFER_KB 1408 /* for each CPU, once something is to be recorded */
+#define BUFFER_KB 1408 /* for each CPU, from the first enabled event on */
 
-/* buffer_init - small rings for all CPUs. Context: boot thread, all CPUs online.
+/* buffer_init - make small rings for all CPUs. Context: boot thread, all CPUs online.
  * Return: 0; -ENOMEM.
  */
 int buffer_init(void);
@@ -22,98 +23,109 @@ int buffer_init(void);
 void trace_lock(void);
 void trace_unlock(void);
 
-/* record_begin - begin a record of @event, its head filled in.
+/* record_begin - begin a record of @event, and fill in its head.
  * @len:   bytes, event_head() included
- * @flags: of the CPU, as the probed code has them
- * @ring:  where it goes, for record_end(); another one may take its place meanwhile. NULL:
- *         tracing is off
+ * @flags: the flags register of the probed code
+ * @ring:  set to the ring of the record, for record_end(), because the CPU may get
+ *         another ring meanwhile; set to NULL if tracing is off or this CPU is not
+ *         recorded
  *
  * Context: any, preemption off.  Locks: none.
- * Return:  its first byte, until record_end(); NULL: tracing is off, or it was dropped, and
- *          there is nothing to end.
+ * Return:  the first byte of the record, valid until record_end(); NULL: nothing is
+ *          recorded now, or the record was dropped. Then record_end() must not be called.
  */
 void *record_begin(const struct event *event, size_t len, unsigned long flags,
                    struct ring **ring);
 void record_end(struct ring *ring);
-/* record_head_fill - the head of a record of @event. Context: as record_begin(). */
+/* record_head_fill - fill in the head of a record. Context: as record_begin(). */
 void record_head_fill(struct record_head *head, const struct event *event,
                       unsigned long flags);
-/* record_copy - record @len bytes that are complete, also when tracing has just been
- * switched off.  Context: as record_begin().  Return: false: it was dropped.
+/* record_copy - record @len bytes that are complete, also while tracing is off.
+ * Context: as record_begin().  Return: false: the record was dropped.
  */
 bool record_copy(const void *record, size_t len);
 
-/* buffer_switch - tracing_on. Context: any. buffer_is_on - Context: any. */
+/* buffer_switch - switch tracing on or off, as the file tracing_on does. Context: any.
+ * buffer_is_on - tell whether tracing is on. Context: any.
+ */
 void buffer_switch(bool on);
 bool buffer_is_on(void);
 
-/* buffer_takes - is tracing on, and are records of this CPU wanted?
+/* buffer_takes - tell whether tracing is on and records of this CPU are wanted.
  * Context: as record_begin().
- * buffer_take_cpu - tracing_cpumask; buffer_takes_cpu - what it says. Context: any.
+ * buffer_take_cpu - set whether records of @cpu are wanted, as tracing_cpumask does.
+ * buffer_takes_cpu - tell whether they are wanted. Context: any.
  */
 bool buffer_takes(void);
 void buffer_take_cpu(unsigned cpu, bool take);
 bool buffer_takes_cpu(unsigned cpu);
 
-/* buffer_now - the time as records have it. Context: any. */
+/* buffer_now - return the time in the clock of the records. Context: any. */
 uint64_t buffer_now(void);
 
 /* ---- all below: Context: thread. Locks: the trace lock held. ---- */
 
-/* buffer_expand - rings of the size that was asked for, BUFFER_KB unless told. To be called
+/* buffer_expand - give the rings the size that was asked for, or BUFFER_KB. To be called
  * before an event is enabled.
  * Return: 0; -ENOMEM, and the rings are as before.
  */
 int buffer_expand(void);
 
-/* buffer_set_size - @cpu: which; -1: all.  @kb: of data
- * Return: 0; -EINVAL; -ENOMEM. What was recorded stays where the buffer becomes larger, and
- *         is gone where it becomes smaller.
+/* buffer_set_size - set the size of the ring of @cpu. Recorded events stay, unless the
+ * ring becomes smaller: then they are counted as lost.
+ * @cpu: -1: all CPUs
+ * @kb:  KiB of data
+ *
+ * Return: 0; -EINVAL; -ENOMEM.
  */
 int buffer_set_size(int cpu, uint64_t kb);
-/* buffer_size - of @cpu, KiB, now; buffer_wanted - what buffer_expand() makes of it. */
+/* buffer_size - return the present size of @cpu's ring, KiB.
+ * buffer_wanted - return the size that buffer_expand() would give it, KiB.
+ */
 uint64_t buffer_size(unsigned cpu);
 uint64_t buffer_wanted(unsigned cpu);
 
-/* buffer_reset - forget what was recorded on @cpu; -1: on all. */
+/* buffer_reset - forget all events that were recorded on @cpu; -1: on all CPUs. */
 void buffer_reset(int cpu);
 
-/* buffer_set_overwrite - may what is new take the place of what is oldest? */
+/* buffer_set_overwrite - in a full ring, overwrite the oldest events or drop new ones. */
 void buffer_set_overwrite(bool overwrite);
-/* buffer_set_clock - of all rings, which are new ones then: in a ring no time may be before
- * another.  Return: 0; -ENOMEM.
+/* buffer_set_clock - set the clock of all rings. The rings are replaced by empty ones,
+ * because the times in a ring must not run backwards.  Return: 0; -ENOMEM.
  */
 int buffer_set_clock(uint64_t (*clock)(void));
 
-/* Where records are. */
+/* The rings to read. */
 enum buffer_set {
-    BUFFER_LIVE,
-    BUFFER_SNAPSHOT, /* only if buffer_has_snapshot() */
+    BUFFER_LIVE,     /* the rings that are written */
+    BUFFER_SNAPSHOT, /* the snapshot; only if buffer_has_snapshot() */
 };
 
-/* buffer_stats - of @cpu. */
+/* buffer_stats - fill in @out for the ring of @cpu. */
 void buffer_stats(unsigned cpu, enum buffer_set set, struct ring_stats *out);
 
-/* buffer_merge - the records of @cpu, or of all with -1, by time.
- * Return: 0, and buffer_merge_end() is due; -ENOMEM.
+/* buffer_merge - begin to read the records of @cpu by time; -1: of all CPUs.
+ * Return: 0: the caller has to call buffer_merge_end(); -ENOMEM.
  */
 int buffer_merge(struct merge *m, int cpu, enum buffer_set set, enum merge_how how);
-/* buffer_merge_next - as merge_next(); the number of the ring is that of its CPU. */
+/* buffer_merge_next - do as merge_next(), but set out->ring to the number of the CPU. */
 bool buffer_merge_next(struct merge *m, struct merged *out);
 void buffer_merge_end(struct merge *m);
-/* buffer_lost_behind - after the last record: events lost on @cpu behind its own last one. */
+/* buffer_lost_behind - call it after the last record: return how many events were lost on
+ * @cpu after the last record of @cpu.
+ */
 uint64_t buffer_lost_behind(const struct merge *m, unsigned cpu);
 
-/* buffer_read_page - take the next page of @cpu, @spare for it, as ring_read() does.
- * @missed: events lost right before it; NULL
- * buffer_page_new, buffer_page_free - pages for it.
+/* buffer_read_page - take the next page of @cpu for @spare, as ring_read() does.
+ * @missed: set to the number of events that were lost right before the page; may be NULL
+ * buffer_page_new, buffer_page_free - make and free pages for it.
  */
 struct ring_page *buffer_read_page(unsigned cpu, struct ring_page *spare, unsigned flags,
                                    uint64_t *missed);
 struct ring_page *buffer_page_new(void);
 void buffer_page_free(struct ring_page *page);
 
-/* buffer_spare_renew - make an empty second set of rings, beside those that are written.
+/* buffer_spare_renew - make an empty second set of rings.
  * @was_taken: the present second set holds the snapshot that buffer_spare_exchange() has
  *             taken, so keep it
  * Return: 0; -ENOMEM, and no second set may be used.
@@ -124,19 +136,19 @@ int buffer_spare_renew(bool was_taken);
  * Context: any.  Locks: none.
  */
 void buffer_spare_exchange(void);
-/* buffer_has_snapshot - is there a snapshot?
- * buffer_snapshot_free - the snapshot is not needed any more: free it. The second set
- * stays.
+/* buffer_has_snapshot - tell whether there is a snapshot.
+ * buffer_snapshot_free - free the snapshot. The second set of rings stays.
  */
 bool buffer_has_snapshot(void);
 void buffer_snapshot_free(void);
-/* buffer_snapshot_is_empty - it has no events, and tells of none that were lost.
- * Context: thread.  Locks: the trace lock held, and there is a snapshot.
+/* buffer_snapshot_is_empty - tell whether the snapshot has no events and no lost events.
+ * There must be a snapshot.
+ * Context: thread.  Locks: the trace lock held.
  */
 bool buffer_snapshot_is_empty(void);
 
-/* comm_find - the name of thread @pid, as it was recorded last.
- * @out: 16 bytes.  Return: false: none is known.
+/* comm_find - find the name that thread @pid had when a record of it was written.
+ * @out: 16 bytes.  Return: false: no name is known.
  */
 bool comm_find(int pid, char *out);
 /* comm_each - call @fn for each thread whose name is known. */

@@ -1,8 +1,8 @@
-/* control.c - whose hits are recorded: set_event_pid, set_event_notrace_pid, tracing_cpumask;
- * and timestamp_mode.
+/* control.c - selects the threads and CPUs that are recorded, by the files set_event_pid,
+ * set_event_notrace_pid and tracing_cpumask; and makes timestamp_mode.
  *
- * A hit reads the lists without a lock. A list never changes: another one takes its place,
- * and the old one is freed when each thread has been outside of hits since.
+ * A hit reads the lists without a lock. A list never changes: a new list replaces it, and
+ * the old list is freed after quiescence.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -21,22 +21,24 @@
 
 /* ---- threads ---- */
 
-#define PID_MAX (1u << 30) /* no number is that large on Linux */
+#define PID_MAX (1u << 30) /* numbers of threads are smaller on Linux */
 
 /* Locks:  I immutable once a hit may see it */
 struct pids {
     size_t count; /* [I] */
-    int pid[];    /* [I] sorted, each once */
+    int pid[];    /* [I] sorted, without duplicates */
 };
 
 /* Locks:  a replaced as a whole, with the trace lock held */
-static struct pids *wanted;   /* [a] NULL: all are */
-static struct pids *unwanted; /* [a] NULL: none is */
+static struct pids *wanted;   /* [a] NULL: all threads are wanted */
+static struct pids *unwanted; /* [a] NULL: no thread is unwanted */
 
-/* Is there a list, or a CPU that is not wanted? All hits ask only this, as long as not. */
+/* There is a list, or an unwanted CPU. While this is false, hits check nothing else. */
 static bool is_selective;
 
-/* select_again - behind a change of what is wanted, with the trace lock held. */
+/* select_again - compute is_selective, after a list or the CPUs have changed. Locks: the
+ * trace lock held.
+ */
 static void select_again(void)
 {
     bool selective = wanted || unwanted;
@@ -46,7 +48,7 @@ static void select_again(void)
     WRITE_ONCE(is_selective, selective);
 }
 
-/* pid_place - where @pid is in the list, or belongs. */
+/* pid_place - return the index of @pid in the list, or the index to insert it at. */
 static size_t pid_place(const struct pids *pids, int pid)
 {
     size_t first = 0, last = pids->count;
@@ -107,7 +109,7 @@ static void add_pid(struct pids *pids, int pid)
     pids->count++;
 }
 
-/* add_pids - the numbers of @text. Return: 0; -EINVAL. */
+/* add_pids - add the numbers of @text. Return: 0; -EINVAL. */
 static int add_pids(struct pids *pids, const char *text, size_t len)
 {
     const char *end = text + len;
@@ -140,7 +142,7 @@ static int pids_show(struct seq *s, void *priv)
     return 0;
 }
 
-/* pids_write - nothing changes if one of the numbers is none. */
+/* pids_write - add numbers to a list. If a word is not a number, nothing changes. */
 static long pids_write(void *priv, const char *text, size_t len)
 {
     struct pids **list = priv, *new;
@@ -175,8 +177,9 @@ static int pids_truncate(void *priv)
 
 /* ---- CPUs ---- */
 
-/* mask_parse - digits in base 16, with commas between them as it is shown.
- * Return: 0; -EINVAL: no digit, or a CPU that there is not.
+/* mask_parse - read a mask of CPUs: hexadecimal digits, maybe with commas between them,
+ * as mask_show() prints it.
+ * Return: 0; -EINVAL: a character is not a digit, or a CPU does not exist.
  */
 static int mask_parse(const char *text, size_t len, uint64_t *mask)
 {
@@ -225,7 +228,9 @@ static long mask_write(void *priv UNUSED, const char *text, size_t len)
 
 /* ---- times ---- */
 
-/* A record has the time since the one before it, whatever is attached to its event. */
+/* timestamp_show - always "delta": a record holds the time since the record before it. On
+ * Linux a histogram can change that.
+ */
 static int timestamp_show(struct seq *s, void *priv UNUSED)
 {
     seq_puts(s, "[delta] absolute\n");

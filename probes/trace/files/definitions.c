@@ -1,4 +1,4 @@
-/* definitions.c - kprobe_events, dynamic_events, kprobe_profile, error_log,
+/* definitions.c - makes kprobe_events, dynamic_events, kprobe_profile, error_log and
  * available_filter_functions.
  */
 #include "kernel/base/compiler.h"
@@ -74,7 +74,9 @@ static void show_causes(struct seq *s, const struct live_probe *p)
             seq_printf(s, " %s=%lu", live_loss_name(i), p->event->lost[i]);
 }
 
-/* Linux's three columns; behind them why records are missing, where some are. */
+/* profile_show - print Linux's three columns, and behind them the causes of misses and of
+ * lost records, if there are any.
+ */
 static int profile_show(struct seq *s, void *priv UNUSED)
 {
     const struct live_probe *p = NULL;

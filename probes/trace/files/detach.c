@@ -1,15 +1,16 @@
-/* detach.c - the console's `trace-pages`: pages of the rings for the host, which reads them
- * out of the guest's memory, so that none of their bytes goes through a serial line.
+/* detach.c - the command `trace-pages` of the console, which hands pages of the rings to
+ * the host. The host reads them from the guest's memory: no byte of them goes through the
+ * serial line.
  *
- * A request takes a batch of pages out of the rings. The answer names the frame of a list,
- * and the list names the frame of each page. They stay as they are until the next request,
- * which says by its number that the host has read them; from then on they take the place
- * of the pages that leave the rings next.
+ * A request takes a batch of pages out of the rings. The answer gives the address of a
+ * list, and the list gives the address of each page. The pages stay unchanged until the
+ * next request. Its number says that the host has read them: then they become the spare
+ * pages that replace the next pages of the rings.
  *
- * Numbers make an answer that was lost harmless: a batch that is asked for again is the
- * same one. A host that begins (`open`) gets numbers of its own, so the host before it is
- * refused and cannot give back what the new one reads; pages that were never confirmed are
- * the first batch of the new host.
+ * Numbers make a lost answer harmless: a host that asks again with the same number gets
+ * the same batch. A host that begins (`open`) gets new numbers. So requests of an earlier
+ * host are refused: it cannot confirm pages that the new host is reading. Pages that the
+ * earlier host has not confirmed are the first batch of the new host.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -32,32 +33,32 @@
 #define LIST_FRAMES (BATCH_MAX * sizeof(struct detached) / PAGE_SIZE)
 #define OPEN_STEP 1000000 /* batches between the first numbers of two hosts */
 
-/* What the host is told of a page. */
+/* An entry of the list that the host reads. */
 struct detached {
     uint64_t place; /* address | CPU */
     uint64_t
         missed; /* events lost right before; a full page has no room for the number */
 };
 
-/* The first three are known to probes/trace/host/dead.py. Locks: the trace lock. */
+/* probes/trace/host/dead.py reads the first three fields. Locks: the trace lock. */
 static struct {
-    uint64_t number;       /* of the batch that is out, or was out last */
-    uint64_t count;        /* pages of it; 0: it has been read */
-    struct detached *list; /* BATCH_MAX of them; NULL: there is no host */
+    uint64_t number;       /* of the last batch that the host has got */
+    uint64_t count;        /* pages of that batch; 0: the host has read them */
+    struct detached *list; /* BATCH_MAX entries; NULL: there is no host */
     uint64_t spare_count;
     struct ring_page *spares[BATCH_MAX];
 } trace_batch;
 
-/* ---- what the host cannot ask for any more ---- */
+/* ---- formats of events that may be deleted before the host asks ---- */
 
 #define DESCRIBED_MAX 4096 /* events */
 
-/* Formats of events that were made since the host has begun, the newest first. The names are
- * known to probes/trace/host/dead.py. Locks: the trace lock.
+/* Formats of the events that were made since the host has begun, the newest first.
+ * probes/trace/host/dead.py finds them by these names. Locks: the trace lock.
  */
 struct described {
     struct described *next;
-    uint64_t len; /* of the text */
+    uint64_t len; /* bytes of @text */
     char text[];  /* the group and a newline, then the file `format` */
 };
 
@@ -116,7 +117,7 @@ static void spare_give(struct ring_page *page)
         buffer_page_free(page);
 }
 
-/* confirmed - the host has read what is out. */
+/* confirmed - make the pages of the batch spare pages, because the host has read them. */
 static void confirmed(void)
 {
     for (size_t i = 0; i < trace_batch.count; i++)
@@ -124,7 +125,9 @@ static void confirmed(void)
     trace_batch.count = 0;
 }
 
-/* Return: 1; 0: @cpu has no more, or the batch is full; -ENOMEM. */
+/* detach_one - add the next page of @cpu to the batch.
+ * Return: 1; 0: @cpu has no more pages, or the batch is full; -ENOMEM.
+ */
 static int detach_one(unsigned cpu, unsigned flags)
 {
     struct ring_page *spare, *page;
@@ -145,8 +148,9 @@ static int detach_one(unsigned cpu, unsigned flags)
     return 1;
 }
 
-/* detach_batch - a page of each CPU in turn, as the ring of each is as full.
- * @all: also what is on pages that are not full yet
+/* detach_batch - fill the batch. It takes a page of each CPU in turn, so that no ring has
+ * to wait until another ring is empty.
+ * @all: take also the pages that are not full yet
  */
 static int detach_batch(bool all)
 {
@@ -189,7 +193,10 @@ static void close_batches(void)
     forget_described();
 }
 
-/* batch - what is out becomes batch @number. Return: 0; -EINVAL; -ENOMEM. */
+/* batch - carry out a request for batch @number. The next number confirms the present
+ * batch and makes a new one; the present number changes nothing.
+ * Return: 0; -EINVAL; -ENOMEM.
+ */
 static int batch(uint64_t number, const char *how)
 {
     bool all = !strcmp(how, "all");
@@ -210,8 +217,8 @@ static int batch(uint64_t number, const char *how)
     return detach_batch(all);
 }
 
-/* record_switch - recording and all histograms go on, or pause. No file is opened: its
- * functions may be traced.
+/* record_switch - let recording and all histograms go on, or pause. It opens no file,
+ * because the functions of files may be traced.
  */
 static void record_switch(bool on)
 {
@@ -220,7 +227,7 @@ static void record_switch(bool on)
             if (e->attached->trigger[i]->hist)
                 hist_pause(e->attached->trigger[i]->hist, !on);
     buffer_switch(on);
-    snapshot_settle(); /* the host reads it out of the memory */
+    snapshot_settle(); /* the host reads the snapshot from memory */
 }
 
 static int command(int argc, char **argv)
@@ -247,7 +254,7 @@ static int pages_run(struct shell *sh, int argc, char **argv)
 
     trace_lock();
     now =
-        buffer_now(); /* what was recorded before is in this batch or in one before it */
+        buffer_now(); /* events before this time are in this batch or in an earlier one */
     err = command(argc, argv);
     number = trace_batch.number;
     count = trace_batch.count;

@@ -1,4 +1,6 @@
-/* events.c - events/GROUP/EVENT/ and events/GROUP/. */
+/* events.c - makes events/GROUP/EVENT/ and events/GROUP/ with their files, and set_event
+ * and available_events.
+ */
 #include "probes/trace/files/events.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -14,9 +16,11 @@
 #include <ctype.h>
 #include <string.h>
 
-/* ---- what is written ---- */
+/* ---- written texts ---- */
 
-/* text_of - what was written, as a string without the blanks behind it; NULL: no memory. */
+/* text_of - copy a written text as a string, without the blanks at its end.
+ * Return: NULL: no memory.
+ */
 static char *text_of(const char *text, size_t len)
 {
     char *copy;
@@ -31,9 +35,9 @@ static char *text_of(const char *text, size_t len)
     return copy;
 }
 
-#define WRITTEN_MAX 4096 /* bytes that a filter or a trigger takes, and a NUL */
+#define WRITTEN_MAX 4096 /* bytes of a written filter or trigger, with a NUL */
 
-/* write_text - call @fn with what was written. Return: as vfs_file.write. */
+/* write_text - call @fn with the written text. Return: as vfs_file.write. */
 static long write_text(const char *text, size_t len, void *priv,
                        int (*fn)(void *priv, const char *text))
 {
@@ -124,7 +128,10 @@ static int id_show(struct seq *s, void *priv)
 
 /* ---- triggers and histograms ---- */
 
-/* Text of a function that says how long it is: @call writes to sized_buf. */
+/* PRINT_SIZED - print the text of a function that returns the length of the whole text.
+ * @call is the call, which writes to sized_buf of sized_size bytes: the first call only
+ * measures.
+ */
 #define PRINT_SIZED(s, call)                                                             \
     do {                                                                                 \
         char *sized_buf = NULL;                                                          \
@@ -236,7 +243,7 @@ struct group {
     struct list link;
     struct tracefs_dir *dir;
     struct vfs_file files[GROUP_FILES];
-    unsigned count; /* of events with files */
+    unsigned count; /* events of the group that have files */
     char name[DEF_NAME_MAX];
 };
 
@@ -268,7 +275,7 @@ static int group_enable_show(struct seq *s, void *priv)
     return 0;
 }
 
-/* switch_matching - Return: -EINVAL there is none. */
+/* switch_matching - switch all events that match. Return: -EINVAL: no event matches. */
 static int switch_matching(bool (*matches)(const struct live_event *e, const void *arg),
                            const void *arg, bool on)
 {
@@ -305,13 +312,13 @@ static long group_enable_write(void *priv, const char *text, size_t len)
     trace_lock();
     err = switch_matching(is_of_group, priv, on);
     trace_unlock();
-    /* On Linux there are always some. */
+    /* Writing events/enable never fails on Linux, where events always exist. */
     if (err == -EINVAL && !priv)
         err = 0;
     return err ? err : (long)len;
 }
 
-/* What it says on Linux, too, whatever was written. */
+/* group_filter_show - show Linux's text, which does not depend on the filter. */
 static int group_filter_show(struct seq *s, void *priv UNUSED)
 {
     seq_puts(s, "### global filter ###\n"
@@ -321,8 +328,9 @@ static int group_filter_show(struct seq *s, void *priv UNUSED)
     return 0;
 }
 
-/* Members that have the fields take the filter. The others lose theirs, and the file of each
- * says so.
+/* set_group_filter - set the filter of all events of a group that have its fields. An
+ * event without these fields loses its own filter, and its file `filter` shows the
+ * refusal.
  */
 static int set_group_filter(void *priv, const char *text)
 {
@@ -389,7 +397,7 @@ static struct group *group_new(const char *name)
     return NULL;
 }
 
-/* ---- directories come and go ---- */
+/* ---- making and removing directories ---- */
 
 static int add_directory(struct event_dir *d, struct live_event *e)
 {
@@ -411,8 +419,9 @@ static bool is_one_of(const char *name, const char *const *names, size_t count)
     return false;
 }
 
-/* has_no_directory - where it would be is a file of the tracer. As on Linux, such an event
- * is there, and only set_event switches it.
+/* has_no_directory - tell whether the directory of @e would have the name of a file of
+ * the tracer. As on Linux, such an event exists without files, and only set_event
+ * switches it.
  */
 static bool has_no_directory(const struct live_event *e)
 {
@@ -473,7 +482,9 @@ static int remove_files(struct live_event *e)
         return err;
     kfree(d);
     e->files = NULL;
-    /* A group whose file is open stays, empty, until its next event has gone. */
+    /* If a file of the group is open, the empty group stays. It is removed after the next
+     * event of the group has been made and removed.
+     */
     if (!--g->count && !tracefs_remove(g->dir))
         group_free(g);
     return 0;
@@ -509,7 +520,7 @@ static int set_show(struct seq *s, void *priv UNUSED)
     return 0;
 }
 
-/* What a word of set_event means: NULL matches all. */
+/* The events that a word of set_event means. NULL matches all names. */
 struct wanted {
     const char *group, *name;
     const char *either; /* the group or the name */
@@ -554,7 +565,7 @@ static int set_words(void *priv UNUSED, const char *text)
 {
     int err = 0;
 
-    /* The text is a copy of our own. */
+    /* The text may be changed: it is the copy that write_text() made. */
     text += strspn(text, BLANKS);
     for (char *word = (char *)(uintptr_t)text; !err && *word;) {
         size_t len = strcspn(word, BLANKS);

@@ -1,8 +1,9 @@
-/* events.h - the files below events/, and those that list events. */
+/* events.h - makes the files below events/, and the files that list or define events. */
 #pragma once
 
-/* trace_add_events - events/enable, set_event, available_events.
- * trace_add_definitions - kprobe_events and what goes with it.
+/* trace_add_events - make events/, events/enable, set_event and available_events.
+ * trace_add_definitions - make kprobe_events, dynamic_events, kprobe_profile, error_log
+ * and available_filter_functions.
  * Context: boot.  Return: as vfs_add_tree().
  */
 int trace_add_events(void);

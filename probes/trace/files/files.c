@@ -1,4 +1,6 @@
-/* files.c - trace, trace_pipe, trace_marker, and what describes them. */
+/* files.c - makes trace, trace_pipe, tracing_on, trace_marker, and the files that
+ * describe records.
+ */
 #include "probes/trace/files/files.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -62,7 +64,10 @@ static long on_write(void *priv UNUSED, const char *text, size_t len)
 
 #define MARKER_MAX 1024 /* bytes of one write, as on Linux */
 
-/* The records that it writes carry its address, and its name is what they show. */
+/* tracing_mark_write - write a record of trace_marker. The record holds the address of
+ * this function, so its text begins with the name of the function. Linux's function has
+ * that name.
+ */
 static NOINLINE long tracing_mark_write(void *priv UNUSED, const char *text, size_t len)
 {
     size_t kept = len < MARKER_MAX ? len : MARKER_MAX;
@@ -75,7 +80,7 @@ static NOINLINE long tracing_mark_write(void *priv UNUSED, const char *text, siz
     preempt_disable();
     record = record_begin(&event_print, sizeof(*record) + kept + 2, FLAGS_IF, &ring);
     if (record) {
-        record->head.preempt_count--; /* what was added here */
+        record->head.preempt_count--; /* of preempt_disable() above */
         record->ip = (uintptr_t)tracing_mark_write;
         memcpy(record->text, text, kept);
         memcpy(record->text + kept, newline ? "\0" : "\n", 2);
@@ -95,7 +100,7 @@ static long marker_write(void *priv, const char *text, size_t len)
     return err ? err : tracing_mark_write(priv, text, len);
 }
 
-/* ---- what describes ---- */
+/* ---- files that describe records ---- */
 
 static void show_comm(int pid, const char *name, void *arg)
 {

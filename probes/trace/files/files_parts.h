@@ -1,41 +1,49 @@
-/* files_parts.h - what the files of the tracer share. For probes/trace/files only. */
+/* files_parts.h - functions that probes/trace/files shares. */
 #pragma once
 
 #include "kernel/fs/seq.h"
 #include "probes/trace/page_merge.h"
 
-/* trace_show_cpu - the records of @cpu, or of all with -1, as text; with MERGE_LOOK a
- * header is in front of them.  Return: 0; -ENOMEM.
+/* trace_show_cpu - print the records of @cpu; -1: of all CPUs. With MERGE_LOOK it prints
+ * a header first.  Return: 0; -ENOMEM.
  */
 int trace_show_cpu(struct seq *s, int cpu, enum merge_how how);
 
-/* trace_show_snapshot - the snapshot, which is there, as `trace` shows the buffer.
+/* trace_show_snapshot - print the snapshot as `trace` prints the buffer. There must be a
+ * snapshot.
  * Locks: the trace lock held.  Return: 0; -ENOMEM.
  */
 int trace_show_snapshot(struct seq *s);
 
-/* trace_word - what was written, without the blanks around it.  @len: its length, both ways.
+/* trace_word - return a written text without the blanks around it.
+ * @len: its length; set to the length without the blanks
  */
 const char *trace_word(const char *text, size_t *len);
-/* trace_number - a written number, as Linux's kstrtoul() takes it: decimal, one newline
- * behind it.  Return: 0; -EINVAL, -ERANGE.
- * trace_switch - 0 or 1, the same way.  Return: 0; -EINVAL, -ERANGE.
+/* trace_number - read a written number as Linux's kstrtoul() does: it is decimal, and one
+ * newline may follow.  Return: 0; -EINVAL, -ERANGE.
+ * trace_switch - read 0 or 1 in the same way.  Return: 0; -EINVAL, -ERANGE.
  */
 int trace_number(const char *text, size_t len, uint64_t *out);
 int trace_switch(const char *text, size_t len, bool *on);
 
-/* trace_add_pages - the console's `trace-pages`. Return: as shell_add_developer_command(). */
+/* trace_add_pages - add `trace-pages` to the console.
+ * Return: as shell_add_developer_command().
+ */
 int trace_add_pages(void);
 
-/* trace_describe - keep the format of @e, which is new, for a host that records, if there is
- * one: it may go, or the kernel panic, before the host can ask for it.
+/* trace_describe - keep the format of the new event @e, if a host is recording. Before
+ * the host can ask for the format, the event may be deleted or the kernel may panic.
  * Locks: the trace lock held.
  */
 struct live_event;
 void trace_describe(const struct live_event *e);
 
-/* trace_add_control - set_event_pid, tracing_cpumask and so on. Return: as vfs_add_tree(). */
+/* trace_add_control - make set_event_pid, set_event_notrace_pid, tracing_cpumask and
+ * timestamp_mode. Return: as vfs_add_tree().
+ */
 int trace_add_control(void);
 
-/* trace_add_tracer - current_tracer, available_tracers. Return: as vfs_add_tree(). */
+/* trace_add_tracer - make current_tracer and available_tracers.
+ * Return: as vfs_add_tree().
+ */
 int trace_add_tracer(void);

@@ -1,4 +1,4 @@
-/* number.c - words and numbers that are written to files. */
+/* number.c - reads words and numbers that are written to files. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "probes/trace/files/files_parts.h"

@@ -1,4 +1,4 @@
-/* options.c - options/, trace_options and trace_clock. */
+/* options.c - makes options/, trace_options and trace_clock. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -104,7 +104,7 @@ static uint64_t clock_counter(void)
     return __atomic_add_fetch(&count, 1, __ATOMIC_RELAXED);
 }
 
-/* In hundredths of a second, as a process of Linux counts them. */
+/* clock_uptime - count hundredths of a second, as processes see jiffies on Linux. */
 static uint64_t clock_uptime(void)
 {
     return clock_ns() / 10000000;
@@ -115,7 +115,9 @@ static uint64_t clock_tsc(void)
     return rdtsc();
 }
 
-/* Nanoseconds are the same on all CPUs, whichever name they have. */
+/* All clocks that count nanoseconds are the same one here, because clock_ns() is the same
+ * on all CPUs. They have all of Linux's names.
+ */
 static const struct trace_clock {
     const char *name;
     uint64_t (*read)(void);
@@ -135,7 +137,7 @@ bool trace_clock_is_cycles(void)
     return READ_ONCE(chosen)->cycles;
 }
 
-/* The names of all, that of the chosen one in brackets. */
+/* clock_show - print the names of all clocks, the chosen one in brackets. */
 static int clock_show(struct seq *s, void *priv UNUSED)
 {
     for (size_t i = 0; i < ARRAY_LEN(clocks); i++)

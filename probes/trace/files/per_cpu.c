@@ -1,4 +1,6 @@
-/* per_cpu.c - sizes and statistics of the rings, and the files of each CPU. */
+/* per_cpu.c - makes the files of sizes and statistics of the rings, and the files of each
+ * CPU.
+ */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -78,7 +80,7 @@ static int total_show(struct seq *s, void *priv UNUSED)
     return 0;
 }
 
-/* ---- of one CPU ---- */
+/* ---- files of one CPU ---- */
 
 static int cpu_trace_show(struct seq *s, void *priv)
 {
@@ -103,7 +105,9 @@ static long cpu_trace_write(void *priv UNUSED, const char *text UNUSED, size_t l
     return (long)len;
 }
 
-/* As many pages as were there at the beginning: a fast writer shall not keep the reader. */
+/* raw_pages - write pages of @cpu to @s, at most as many as the buffer has: else a fast
+ * writer could keep the reader for ever. Return: the page that belongs to the caller.
+ */
 static struct ring_page *raw_pages(struct seq *s, unsigned cpu, struct ring_page *spare)
 {
     for (uint64_t left = buffer_size(cpu) * 1024 / RING_DATA_LEN + 2; left && !s->err;
@@ -184,7 +188,7 @@ static const struct vfs_file size_files[] = {
 
 static int add_cpu(unsigned cpu, const struct tracefs_dir *parent)
 {
-    struct vfs_file *own = kmalloc(sizeof(cpu_files)); /* for ever */
+    struct vfs_file *own = kmalloc(sizeof(cpu_files)); /* never freed */
     struct tracefs_dir *dir;
     char name[16];
 

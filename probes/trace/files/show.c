@@ -1,4 +1,4 @@
-/* show.c - records as text, by what the options say. */
+/* show.c - prints records as text, in the way that the options say. */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -48,13 +48,15 @@ static void print_merged(struct seq *s, struct merge *m)
                      one.event.time, record, one.event.len);
     }
     if (m->how == MERGE_TAKE)
-        return; /* the next record tells */
+        return; /* the next record that is read reports these losses */
     trace_printer(&p, s);
     for (unsigned i = 0; i < m->count / 2; i++)
         print_lost(&p, i, buffer_lost_behind(m, i));
 }
 
-/* print_head - it counts the events of all CPUs, also before those of one, as on Linux. */
+/* print_head - print the header. As on Linux, it counts the events of all CPUs, even if
+ * the events of only one CPU follow.
+ */
 static void print_head(struct seq *s, enum buffer_set set)
 {
     uint64_t entries = 0, written = 0;

@@ -1,4 +1,4 @@
-/* snapshot.c - the file `snapshot`. */
+/* snapshot.c - makes the file `snapshot`. */
 #include "probes/trace/files/snapshot.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

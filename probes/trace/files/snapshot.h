@@ -1,4 +1,6 @@
-/* snapshot.h - the buffer as it was at a moment, which a trigger may choose. */
+/* snapshot.h - takes snapshots: the buffer as it was at a moment. A trigger or a user
+ * chooses the moment.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -8,36 +10,37 @@
  */
 int snapshot_prepare(void);
 
-/* snapshot_is_allocated - has a snapshot been asked for, by the file or a trigger? As Linux
- * has it; here rings may be kept for the next one.
- * snapshot_forget - it is not any more.
+/* snapshot_is_allocated - tell whether the file or a trigger has asked for snapshots.
+ * Linux calls this "allocated"; here the second set of rings may exist also without it.
+ * snapshot_forget - end that.
  * Context, Locks: as snapshot_prepare().
  */
 bool snapshot_is_allocated(void);
 void snapshot_forget(void);
 
-/* snapshot_settle - do now what the thread would do for a snapshot that was just taken.
- * On return the snapshot can be read.
+/* snapshot_settle - do now what the thread "snapshot" would do for a snapshot that was
+ * just taken. Afterwards the snapshot can be read.
  * Context, Locks: the same.
  */
 void snapshot_settle(void);
-/* snapshot_hold - the buffer is about to get another size or clock. From now on no snapshot
- * is taken, because a ring of the second set would stay as it is. A snapshot that was just
- * taken is set aside.
- * snapshot_release - the second set of rings is like the buffer now, and snapshots are taken
- * again.
+/* snapshot_hold - call it before the buffer gets another size or clock. No snapshot is
+ * taken from now on, because the rings of the second set still have the old size and
+ * clock. A snapshot that was just taken is set aside.
+ * snapshot_release - make a second set of rings like the buffer, and allow snapshots.
  * Context, Locks: the same.
  */
 void snapshot_hold(void);
 void snapshot_release(void);
 
-/* snapshot_take - the events recorded until now become the snapshot, and recording goes
- * on in an empty buffer.
+/* snapshot_take - make a snapshot of the events that were recorded until now. Recording
+ * goes on in an empty buffer.
  * Context: any.
- * Return:  false: nothing was done. There is no second set of rings, or it is not empty
- *          again since the last snapshot, which takes some hundredths of a second.
+ * Return:  false: nothing was done, because there is no empty second set of rings. After
+ *          a snapshot it takes some hundredths of a second until there is one.
  */
 bool snapshot_take(void);
 
-/* trace_add_snapshot - the file `snapshot`. Context: boot.  Return: as vfs_add_tree(). */
+/* trace_add_snapshot - make the file `snapshot`.
+ * Context: boot.  Return: as vfs_add_tree().
+ */
 int trace_add_snapshot(void);

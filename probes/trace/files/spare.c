@@ -1,9 +1,10 @@
-/* spare.c - the second set of rings, which a snapshot is taken with.
+/* spare.c - keeps the second set of rings, with which a snapshot is taken.
  *
- * It is empty, and of the same size as the buffer. A hit that wants a snapshot exchanges
- * the two sets, CPU by CPU: a record that is under way ends in the ring in which it has
- * begun. Then a thread, which looks a hundred times a second, sets aside what was taken, and
- * lays the next empty set there. Of two snapshots within that time the first is taken.
+ * The second set is empty, and has the size of the buffer. A hit that takes a snapshot
+ * exchanges the two sets, CPU by CPU. A record that is being written then is completed in
+ * the ring in which it was begun. A thread looks a hundred times a second: it keeps the
+ * exchanged rings as the snapshot, and makes the next empty set. A second snapshot within
+ * that time is not taken.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -16,14 +17,15 @@
 
 enum {
     SPARE_NONE,  /* there is no second set */
-    SPARE_READY, /* it is empty */
-    SPARE_BUSY,  /* it is being exchanged, or renewed */
-    SPARE_TAKEN, /* it has what was recorded */
+    SPARE_READY, /* the second set is empty */
+    SPARE_BUSY,  /* the second set is being exchanged or renewed, or is held */
+    SPARE_TAKEN, /* the second set has the events of a snapshot */
 };
 
+/* Locks:  T the trace lock   a any, atomically */
 static uint32_t state;   /* [a] */
 static bool is_followed; /* [T] the thread runs */
-static bool is_asked;    /* [T] a snapshot may come */
+static bool is_asked;    /* [T] the file or a trigger has asked for snapshots */
 static bool is_held;     /* [T] no snapshot is taken until snapshot_release() */
 
 static bool move(uint32_t from, uint32_t to)
@@ -32,7 +34,7 @@ static bool move(uint32_t from, uint32_t to)
                                        __ATOMIC_RELAXED);
 }
 
-/* renew - from state @from. */
+/* renew - make an empty second set, if the state is @from. */
 static int renew(uint32_t from)
 {
     int err;
@@ -98,10 +100,10 @@ void snapshot_hold(void)
         }
         if (move(SPARE_TAKEN, SPARE_BUSY)) {
             is_held = true;
-            buffer_spare_renew(true); /* the empty set is made anew at the end */
+            buffer_spare_renew(true); /* snapshot_release() makes another empty set */
             return;
         }
-        pause(); /* a hit on another CPU exchanges them */
+        pause(); /* a hit on another CPU is exchanging the sets */
     }
 }
 

@@ -1,4 +1,4 @@
-/* tracefs.c - the directories of the tracer. */
+/* tracefs.c - makes and removes the directories of the tracer. */
 #include "probes/trace/files/tracefs.h"
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -19,7 +19,7 @@ static const char *path_of(const struct tracefs_dir *dir)
     return dir ? dir->path : ROOT;
 }
 
-/* A function that others trace: each event's directory is made by a call of it. */
+/* NOINLINE: Linux's tests of its tracer trace this function. Making an event calls it. */
 NOINLINE struct tracefs_dir *tracefs_create_dir(const char *name,
                                                 const struct tracefs_dir *parent)
 {

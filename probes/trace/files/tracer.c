@@ -1,5 +1,5 @@
-/* tracer.c - current_tracer and available_tracers: there is one that does nothing by
- * itself, which is what tools choose before they use events.
+/* tracer.c - makes current_tracer and available_tracers. The only tracer is nop, which
+ * does nothing by itself. Tools choose it before they use events.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

@@ -1,5 +1,5 @@
-"""capture.py - records a guest that runs: sets up its tracer, takes its pages, asks for what
-describes them.
+"""capture.py - records a running guest: it sets up the tracer of the guest, takes its
+pages, and reads the files that describe the pages.
 """
 
 import re
@@ -13,14 +13,14 @@ ROOT = "/sys/kernel/tracing/"
 LIMIT = 60
 DEFINITION = re.compile(r"[pr]\d*[:\s]")  # a line of kprobe_events
 SHORT = re.compile(r"(count|args|time|callers)\s+([^\s{]+)")  # a question of two words
-# What `trace -n` prints of a question, and in it a histogram with its filter.
+# A line that `trace -n` prints for a question; and a histogram with its filter in it.
 COMMAND = re.compile(r"echo '(.*)' >> (/\S+)")
 TRIGGER = re.compile(r"hist:(\S*)(?: if (.*))?")
 LOSSES = ("overrun", "commit overrun", "dropped events")
 
 
 class Files:
-    """The tracer's files of a guest, by its machine interface."""
+    """Reads and writes the tracer's files of a guest, by its machine interface."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -53,9 +53,9 @@ def folders(names):
 
 
 class Capture:
-    """One recording, of what was asked in lines."""
+    """One recording. @lines: definitions and questions."""
 
-    force_gdb = False  # gdb compiles also what the guest could resolve: for tests
+    force_gdb = False  # for tests: gdb also compiles names that the guest can resolve
 
     def __init__(self, machine, memory, symbols, cpus, lines=()):
         self.machine = machine
@@ -68,13 +68,13 @@ class Capture:
             pages=[[] for _ in range(cpus)],
             lost=[0] * cpus,
         )
-        self.events = {}  # "group/event", defined here: its line
-        self.counted = {}  # those with a histogram: its filter, or None
+        self.events = {}  # "group/event", made by one of the lines: that line
+        self.counted = {}  # "group/event" that has a histogram: its filter, or None
 
     def set_up(self, buffer_kb=0, record_all=True):
-        """An empty buffer and the events of the lines, switched on.
+        """Empty the buffer, make the events of the lines, and switch them on.
 
-        record_all: also those that a question only counts
+        record_all: record also the events that a question only counts
         """
         self.taker.switch(False)
         for line in self.result.lines:
@@ -92,7 +92,7 @@ class Capture:
         self.taker.switch(True)
 
     def enable(self, event):
-        """Its records pass the filter that its histogram has."""
+        """Switch an event on. Its records pass the same filter as its histogram."""
         if self.counted.get(event):
             self.files.write(f"events/{event}/filter", self.counted[event])
         self.files.write(f"events/{event}/enable", "1")
@@ -108,7 +108,7 @@ class Capture:
             raise TraceError(said.rstrip() or str(error)) from None
 
     def question(self, line):
-        """What the console's `trace` writes for a question is written here instead."""
+        """Write to the files what the console's `trace` would write for a question."""
         short = SHORT.fullmatch(line.strip())
         words = [short[1], short[2]] if short else [self.resolved(line)]
         reply = self.lines_of(words)
@@ -121,19 +121,19 @@ class Capture:
             self.follow(match[2].removeprefix(ROOT), match[1])
 
     def lines_of(self, words):
-        """The reply to `trace -n` with these words."""
+        """Return the reply to `trace -n` with these words."""
         if any("'" in word and '"' in word for word in words):
             raise TraceError(f"{words[-1]!r} has both kinds of quotes")
         words = [f'"{word}"' if "'" in word else f"'{word}'" for word in words]
         return self.machine.request(" ".join(["trace", "-n", *words]), LIMIT)
 
     def resolved(self, line):
-        """The question, its C expressions as programs."""
+        """Return the question with its C expressions compiled to programs."""
         return question.resolve(line, lambda text: self.lines_of([text]),
                                 self.result.symbols, self.force_gdb)
 
     def follow(self, name, text):
-        """Write what a question is made of."""
+        """Write one of the lines that a question consists of to its file."""
         if name == "kprobe_events" and text.startswith("r") and " ns=" not in text:
             text += " ns=$ns:u64"  # how long the call took
         trigger = TRIGGER.fullmatch(text)
@@ -143,19 +143,19 @@ class Capture:
         event = name.removeprefix("events/").removesuffix("/trigger")
         keys, condition = trigger.groups()
         behind = f" if {condition}" if condition else ""
-        self.files.write(name, f"hist:{keys}:pause{behind}")  # until all is set up
+        self.files.write(name, f"hist:{keys}:pause{behind}")  # paused until switch(True)
         self.counted[event] = condition
         if re.search(r"(^|[:,=])stacktrace", keys):
             self.files.write(name, "stacktrace" + behind)
 
     def all_events(self):
-        """group/event of each that has a format."""
+        """Yield "group/event" for each directory of an event."""
         for group in folders(self.files.list("events")):
             for event in folders(self.files.list(f"events/{group}")):
                 yield f"{group}/{event}"
 
     def describe(self):
-        """What makes sense of the pages; asked for again at the end."""
+        """Read the files that describe the pages. This is done again at the end."""
         read = self.files.read
         self.result.header_page = read("events/header_page")
         self.result.header_event = read("events/header_event")
@@ -173,7 +173,7 @@ class Capture:
         self.result.forget()
 
     def take(self):
-        """Full pages, as many as there are now."""
+        """Take the full pages that there are now."""
         is_full = True
         while is_full:
             batch = self.taker.take()
@@ -185,7 +185,7 @@ class Capture:
             self.result.pages[cpu].append(page)
 
     def finish(self):
-        """Switch the events off, and take what is left."""
+        """Switch the events off, and take the remaining pages, tables and counts."""
         self.taker.switch(False)
         for event in self.events:
             self.files.write(f"events/{event}/enable", "0")
@@ -205,7 +205,9 @@ class Capture:
         return self.result
 
     def keep_table(self, event, text):
-        """The text of a histogram's file, with signs where the event's format has them."""
+        """Keep the text of a file `hist`. Fields that are signed in the event's format
+        are shown as signed numbers.
+        """
         group, name = event.split("/")
         signed = [field.name for format_ in self.result.by_id.values()
                   if (format_.group, format_.name) == (group, name)
@@ -213,8 +215,8 @@ class Capture:
         self.result.tables.append((self.events[event], hist.with_signs(text, signed)))
 
     def left_behind(self):
-        """What is in no batch: the snapshot, and the formats of events that have gone.
-        Returns how many events the snapshot has lost, by CPU.
+        """Read from memory what no batch has: the snapshot, and the formats of deleted
+        events. Return how many events the snapshot has lost, by CPU.
         """
         memory = dead.Dead(self.machine_memory, self.result.symbols)
         self.result.add_formats(memory.formats())

@@ -1,10 +1,10 @@
-"""console_line.py - requests over the console's line: a command can run there while the
-machine interface is asked for pages.
+"""console_line.py - sends requests over the line of the console. So a command can run
+there while the recording asks for pages on the machine interface.
 """
 
 
 class ConsoleLine:
-    """What a machine.Machine takes for its socket, made of a guest.Console at its prompt."""
+    """The socket of a machine.Machine, which uses a guest.Console at its prompt."""
 
     def __init__(self, console):
         self.console = console
@@ -18,7 +18,7 @@ class ConsoleLine:
         self.console.send(data)
 
     def recv(self, size):
-        """b"" when the guest has ended, or can say nothing any more."""
+        """Return the next bytes; b"" if the guest has ended or its console is closed."""
         console = self.console
         with console.news:
             came = console.news.wait_for(

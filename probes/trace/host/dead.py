@@ -1,7 +1,7 @@
-"""dead.py - the pages of a guest that cannot answer any more, out of its memory.
+"""dead.py - reads the pages of a guest that cannot answer any more, from its memory.
 
-The rings are found by the symbol `trace_layout` of the guest's ELF file, and read as
-probes/trace/ring.c reads them; no CPU writes to them any more.
+The symbol `trace_layout` of the guest's ELF file leads to the rings. They are read as
+probes/trace/ring.c reads them, but more simply, because no CPU writes to them any more.
 """
 
 import struct
@@ -22,7 +22,10 @@ NAME_LEN = 16
 
 
 class Dead:
-    """memory: a memory.Memory of the guest   symbols: of its ELF file"""
+    """Reads the rings of a guest.
+
+    memory: a memory.Memory of the guest   symbols: of its ELF file
+    """
 
     def __init__(self, memory, symbols):
         self.memory = memory
@@ -34,21 +37,23 @@ class Dead:
         return struct.unpack(f"<{count}Q", self.memory.virtual(address, 8 * count))
 
     def _page(self, word):
-        """The page of a slot's word."""
+        """Return the page in a slot's word."""
         address = ((word >> 16) & -PAGE) | (0xFFFF << 48 if word >> 63 else 0)
         return self.memory.physical(address - self.layout["direct_map"], PAGE)
 
     def batch(self, taken):
-        """Pages that were taken out of the rings and did not come to the host, which has had
-        the batches up to @taken: (CPU, page)."""
+        """Return pages that were taken out of the rings but did not reach the host, as
+        (CPU, page). The host has got the batches up to number @taken.
+        """
         number, count, frames = self._words(self.symbols.objects["trace_batch"], 3)
         if not frames or not count or number <= taken:
             return []
         return pages_of(self.memory, self.memory.virtual(frames, ENTRY.size * count))
 
     def rings(self, places=("cpu_snapshot", "cpu_spare", "cpu_old", "cpu_ring")):
-        """(CPU, its pages, how many events it has lost) of each CPU; the oldest are first.
-        The spare ring has something where a snapshot was taken right before the end."""
+        """Yield (CPU, its pages, how many events it has lost), the oldest pages first.
+        The spare ring has pages if a snapshot was taken right before the end.
+        """
         l = self.layout
         for cpu in range(l["cpu_count"]):
             base = l["cpus"] + cpu * l["cpu_size"]
@@ -64,12 +69,13 @@ class Dead:
             yield cpu, found, lost
 
     def snapshot(self):
-        """The same of the snapshot, which is not in the batches. Also of a guest that lives,
-        while it does not record."""
+        """Yield the same for the snapshot, which is not in the batches. This works also
+        for a running guest, while it does not record.
+        """
         return self.rings(("cpu_snapshot",))
 
     def formats(self):
-        """(group, format) of each event that was made since a host takes the pages."""
+        """Yield (group, format) of each event that was made since a host takes pages."""
         (at,) = self._words(self.symbols.objects["trace_described"], 1)
         while at:
             following, size = self._words(at, 2)
@@ -78,7 +84,7 @@ class Dead:
             at = following
 
     def ring(self, address):
-        """(pages that were not read, events lost since the ring was reset)"""
+        """Return (unread pages, events lost since the ring was reset)."""
         l = self.layout
         data = self.memory.virtual(address, l["ring_size"])
 
@@ -94,7 +100,7 @@ class Dead:
             "events": word(read + l["read_events"]),
             "lost": word(read + l["read_lost"]),
         }
-        cursor["lost"] -= cursor["lost"] >> 63 << 64  # below 0: lost in rings before it
+        cursor["lost"] -= cursor["lost"] >> 63 << 64  # below 0: lost in earlier rings
         before = max(-cursor["lost"], 0)
         slots = self.memory.virtual(word(l["slots"]), count * l["slot_size"])
         pages, overwritten = self._unread(cursor, slots, count, last)
@@ -131,7 +137,7 @@ class Dead:
         return pages, overwritten
 
     def cmdlines(self):
-        """Names of threads, as saved_cmdlines has them."""
+        """Yield the names of threads, as saved_cmdlines shows them."""
         l = self.layout
         data = self.memory.virtual(l["comms"], l["comm_count"] * l["comm_size"])
         for i in range(l["comm_count"]):

@@ -1,8 +1,9 @@
-"""dead_hist.py - the histograms of a guest that cannot answer any more, out of its memory.
+"""dead_hist.py - reads the histograms of a guest that cannot answer any more, from its
+memory.
 
-They are found by the symbols `live_layout` and `hist_layout` of the guest's ELF file, and
-become the text of the file `hist`, as probes/trace/hist_print.c makes it. A hit that was
-under way on some CPU has filled its entry before the table shows it.
+The symbols `live_layout` and `hist_layout` of the guest's ELF file lead to them. They are
+printed as the text of the file `hist`, as probes/trace/hist_print.c prints it. Each entry
+that the table shows is complete, even if a CPU was in the middle of a hit.
 """
 
 import struct
@@ -19,11 +20,11 @@ HIST = """hist_size table keys key_count vals val_count sorts sort_count no_hitc
 (NUMBER, HEX, SYM, SYM_OFFSET, EXECNAME, LOG2, BUCKETS, STRING, STACK, MIN,
  MAX, SYSCALL, USECS) = range(13)  # fmt: skip
 NAME_MAX = 64
-LISTED_MAX = 1 << 16  # of a list that is damaged
+LISTED_MAX = 1 << 16  # entries of a list; a damaged list may have no end
 
 
 def text_at(data, at, width=0):
-    """Up to a NUL. @width: bytes; blanks fill it up"""
+    """Return the text at @at, up to a NUL. Blanks fill it up to @width bytes."""
     text = data[at:].split(b"\0")[0].ljust(width)
     return text.decode("utf-8", "backslashreplace")
 
@@ -43,7 +44,7 @@ class Part:
         self.size = field("part_bytes", "H")
 
     def sorted_by(self, key):
-        """What its bytes in a key are compared by."""
+        """Return the value by which this part of a key is sorted."""
         if self.size != 8:  # a text or a stack
             return key[self.at : self.at + self.size]
         return int.from_bytes(key[self.at : self.at + 8], "little", signed=bool(self.signed))
@@ -70,7 +71,7 @@ class Part:
 
 
 class Histogram:
-    """One, whose struct hist is at @address."""
+    """A histogram. Its struct hist is at @address."""
 
     def __init__(self, memory, layout, address):
         self.memory = memory
@@ -89,7 +90,7 @@ class Histogram:
                 for i in range(self.word(self.data, count, "I"))]  # fmt: skip
 
     def entries(self):
-        """(comm, sums, key) of each, in the order in which they were made."""
+        """Yield (comm, sums, key) of each entry, in the order in which they were made."""
         size, entry_size = self.word(self.table, "size"), self.word(self.table, "entry_size")
         slots = self.memory.virtual(self.word(self.table, "slot"), 8 * size)
         data = self.memory.virtual(self.word(self.table, "entries"), size * entry_size)
@@ -100,7 +101,7 @@ class Histogram:
             yield text_at(one, self.layout["comm"]), sums, one[behind:]
 
     def sorted(self):
-        """The same, in the order in which they are shown."""
+        """Return the entries in the order in which they are printed."""
         found = list(self.entries())
         for i in reversed(range(self.word(self.data, "sort_count", "I"))):
             at = self.layout["sorts"] + i * self.layout["sort_size"]
@@ -137,7 +138,10 @@ class Histogram:
 
 
 class Histograms:
-    """memory: a memory.Memory of the guest   symbols: a symbols.Symbols"""
+    """Finds the histograms of all events.
+
+    memory: a memory.Memory of the guest   symbols: a symbols.Symbols
+    """
 
     def __init__(self, memory, symbols):
         self.memory = memory
@@ -152,7 +156,7 @@ class Histograms:
         return dict(zip(names, self._words(self.symbols.objects[symbol], len(names))))
 
     def _events(self):
-        """(group/event, its address) of each event."""
+        """Yield ("group/event", its address) of each event."""
         live = self.live
         (at,) = self._words(live["events"] + live["next"])
         for _ in range(LISTED_MAX):
@@ -165,7 +169,7 @@ class Histograms:
             (at,) = self._words(at + live["next"])
 
     def _of(self, event):
-        """Where the histograms of an event are."""
+        """Yield the addresses of the histograms of an event."""
         (attached,) = self._words(event + self.live["attached"])
         if not attached:
             return
@@ -177,7 +181,9 @@ class Histograms:
                 yield hist
 
     def texts(self, wanted):
-        """(group/event, the text of its file `hist`) of those of @wanted that have one."""
+        """Yield ("group/event", the text of its file `hist`) for the events of @wanted
+        that have a histogram.
+        """
         for name, event in self._events():
             if name in wanted:
                 found = [Histogram(self.memory, self.layout, hist).text(self.symbols)

@@ -1,7 +1,7 @@
-"""formats.py - format files in, values out: what the bytes of a record mean.
+"""formats.py - reads format files, and by them the values of a record's fields.
 
-A format file lists the fields of an event, and how C would print them (`print fmt`); of
-that only the conversions are used here.
+A format file lists the fields of an event, and tells how C would print them (`print
+fmt`). Of a `print fmt` only the conversions are used here.
 """
 
 import functools
@@ -11,7 +11,7 @@ import struct
 FIELD = re.compile(r"\tfield:(.*?);\toffset:(\d+);\tsize:(\d+);(?:\tsigned:(\d);)?")
 DECLARATION = re.compile(r"(__data_loc )?(.*?)(\w+)(\[(\d*)\])?$")
 FAULT = "(fault)"
-LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}  # of struct, by size
+LETTERS = {1: "b", 2: "h", 4: "i", 8: "q"}  # size of a number: its letter for struct
 
 
 class FormatError(Exception):
@@ -19,7 +19,7 @@ class FormatError(Exception):
 
 
 class Field:
-    """One field: where it lies, and what it is."""
+    """One field: its place in a record, and its type."""
 
     def __init__(self, declaration, offset, size, signed):
         located, kind, name, brackets, count = DECLARATION.fullmatch(declaration).groups()
@@ -29,7 +29,7 @@ class Field:
         self.kind = kind.strip()
         self.offset, self.size, self.is_signed = offset, size, signed
         self.is_located = bool(located)
-        # "char[] x" or "char[2] x" behind __data_loc; else "u8 x[4]", "char buf[]"
+        # With __data_loc it is "char[] x" or "char[2] x", else "u8 x[4]" or "char buf[]".
         inner = re.search(r"\[(\d*)\]", self.kind) if located else None
         self.count = None
         if inner and inner[1]:
@@ -40,11 +40,11 @@ class Field:
 
     @property
     def is_number(self):
-        """One, and not a string or several."""
+        """Is the field a single number, not a string and not an array?"""
         return self.count is None and not self.is_located and not self.is_rest
 
     def value(self, data):
-        """An int, a string (None: a fault when it was read), or a list of these."""
+        """Return an int, a string (None: it could not be read), or a list of these."""
         if self.is_rest:
             return self._rest(data[self.offset :])
         each = 4 if self.is_located else self.size // (self.count or 1)
@@ -57,7 +57,7 @@ class Field:
         return values
 
     def _rest(self, data):
-        """What goes to the end of the record."""
+        """Return the value of a field that reaches to the end of the record."""
         size = size_of(self.kind)
         if size < 2:
             return text_of(data)
@@ -76,7 +76,7 @@ class Field:
 
 
 def size_of(kind):
-    """Bytes of an element, by its type's name; 0: unknown."""
+    """Return the bytes of an element, by the name of its type; 0: unknown."""
     sizes = {"char": 1, "short": 2, "int": 4, "long": 8, "unsigned": 4}
     match = re.fullmatch(r"[usx](8|16|32|64)", kind)
     return int(match[1]) // 8 if match else sizes.get(kind.split()[-1] if kind else "", 0)
@@ -87,7 +87,7 @@ def text_of(data):
 
 
 class Format:
-    """An event's format."""
+    """The format of an event."""
 
     def __init__(self, group, text):
         self.group, self.text = group, text
@@ -113,7 +113,7 @@ class Format:
 
     @functools.cached_property
     def plain(self):
-        """(names, Struct) of the fields that are a number each, by their offset."""
+        """(names, Struct) of the fields that are single numbers, sorted by offset."""
         names, layout, at = [], "<", 0
         for field in sorted(self.fields, key=lambda field: field.offset):
             letter = LETTERS.get(field.size)
@@ -130,7 +130,9 @@ class Format:
         return [field for field in self.fields if field.name not in self.plain[0]]
 
     def values(self, data):
-        """The fields by name. A record that is too short has zeroes behind it."""
+        """Return the values of the fields by name. A record that is too short is read as
+        if zeros followed it.
+        """
         names, layout = self.plain
         if len(data) < layout.size:
             data = data.ljust(layout.size, b"\0")
@@ -141,7 +143,7 @@ class Format:
 
 
 def shown_place(format_, values, symbols):
-    """What stands in front of the arguments: where the probe is."""
+    """Return the place of the probe, as it is printed in front of the arguments."""
     if format_.is_return:
         to, back = values["__probe_ret_ip"], values["__probe_func"]
         return f"({symbols.at(to)} <- {symbols.name_at(back)})"
@@ -151,14 +153,14 @@ def shown_place(format_, values, symbols):
 
 
 def shown_arguments(format_, values, symbols):
-    """name=value of each argument, as the guest's `trace` prints them."""
+    """Return name=value of each argument, as the guest's `trace` prints them."""
     texts = conversions(format_.shown)
     return [f"{field.name}={shown(values[field.name], texts.get(field.name), symbols)}"
             for field in format_.arguments]
 
 
 def conversions(print_fmt):
-    """The conversion of each argument of a `print fmt`, by the argument's name."""
+    """Return the conversions of a `print fmt`, by the name of the argument."""
     match = re.match(r'"((?:[^"\\]|\\.)*)"(.*)', print_fmt, re.S)
     if not match:
         return {}

@@ -1,11 +1,12 @@
-"""gdb_compile.py - runs inside of gdb: compiles C expressions to agent bytecode, as they are
-meant at one instruction of an image, without a running program.
+"""gdb_compile.py - runs inside gdb: it compiles C expressions to agent bytecode. The
+meaning of an expression is that at one instruction of an image. No program runs.
 
-SONDE_COMPILE in the environment is JSON: {"address": N, "expressions": [...]}. The last line
-that is printed is JSON: for each expression {"code": hex, "type": word}, or {"error": text}.
+SONDE_COMPILE in the environment is JSON: {"address": N, "expressions": [...]}. The last
+line that is printed is JSON: for each expression {"code": hex, "type": word}, or
+{"error": text}.
 
-Gdb takes the scope of a variable from a frame. The frame is that of a core file which has
-nothing but a program counter.
+Gdb finds the scope of a variable by a frame. So this program makes a core file in which a
+thread stands at the instruction. The core file holds nothing but that program counter.
 """
 
 import json
@@ -34,7 +35,7 @@ GONE = re.compile(r"optimized out|cannot use|not available|entry.value", re.I)
 
 
 def core_file(path, address):
-    """A core of Linux in which one thread stands at @address."""
+    """Write a core file of Linux in which one thread stands at @address."""
     registers = [0] * 27
     registers[PC] = address
     status = bytearray(336)
@@ -74,7 +75,9 @@ def is_char(kind):
 
 
 def word_for(kind):
-    """As kernel/debug/gen_params.py names types; None: it is in no register."""
+    """Return the name that kernel/debug/gen_params.py has for a type; None: a value of
+    that type is not in a register.
+    """
     if kind.code == gdb.TYPE_CODE_PTR:
         return "string" if is_char(kind.target()) else "x64"
     numbers = (gdb.TYPE_CODE_INT, gdb.TYPE_CODE_CHAR, gdb.TYPE_CODE_BOOL, gdb.TYPE_CODE_ENUM)
@@ -86,8 +89,8 @@ def word_for(kind):
 
 
 def type_of(expression):
-    """(name, gdb.Type), without a look at the value; the type is None for arrays, and for
-    types without a name.
+    """Return (name, gdb.Type) of an expression, without reading its value. The type is
+    None for arrays, and for types without a name.
     """
     said = gdb.execute(f"whatis {expression}", to_string=True).strip()
     name = said.removeprefix("type = ")
@@ -109,7 +112,9 @@ def compile_one(expression):
 
 
 def nearest_line(expression, address):
-    """Where behind @address in the same function the expression has a value, or None."""
+    """Return the first line behind @address in the same function where the expression has
+    a value, or None.
+    """
     function = gdb.block_for_pc(address)
     while function and not function.function:
         function = function.superblock
@@ -128,7 +133,9 @@ def nearest_line(expression, address):
 
 
 def names_at(address):
-    """The variables of the functions that @address is in."""
+    """Return the names of the variables that are visible at @address in its function, and
+    in functions around it if it was inlined.
+    """
     block, names = gdb.block_for_pc(address), []
     while block and not block.is_global and not block.is_static:
         names += [s.name for s in block if s.is_variable or s.is_argument]

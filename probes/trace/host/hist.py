@@ -1,4 +1,4 @@
-"""hist.py - the text of an event's file `hist`, as a table: for people, and for the page."""
+"""hist.py - turns the text of a file `hist` into a table, for terminal and HTML."""
 
 import re
 from collections import namedtuple
@@ -17,7 +17,7 @@ Table = namedtuple("Table", "rows totals")
 
 
 def parse(text):
-    """The histograms of the file."""
+    """Yield the histograms of the file."""
     for part in text.split("# event histogram\n")[1:]:
         rows = []
         for block in re.split(r"^(?=\{ )", part.partition("\nTotals:")[0], flags=re.M)[1:]:
@@ -32,14 +32,16 @@ def parse(text):
 
 
 def with_signs(text, names):
-    """The text, with the fields of these names as signed numbers: the file has none."""
+    """Return the text with signed numbers in the fields of these names. The file itself
+    shows all numbers as unsigned.
+    """
     number = re.compile(rf"\b({'|'.join(names)}): +(\d{{19,}})\b")
     return number.sub(lambda m: f"{m[1]}: {int(m[2]) - (int(m[2]) >> 63 << 64)}",
                       text) if names else text  # fmt: skip
 
 
 def averages(table):
-    """A table of sums as one of averages, the largest first."""
+    """Make a table of averages from a table of sums, the largest average first."""
     rows = []
     for row in table.rows:
         hits = row.values["hitcount"]
@@ -51,12 +53,12 @@ def averages(table):
 
 
 def divided(number, by):
-    """As C divides."""
+    """Divide as C does, towards zero."""
     return (abs(number) // by) * (-1 if number < 0 else 1) if by else 0
 
 
 def tables(title, text):
-    """The histograms of a question, whose text is the title."""
+    """Yield the histograms of a question. The title is the text of the question."""
     asked = re.search(r"\{\s*avg\(", title)
     for table in parse(text):
         yield averages(table) if asked else table
@@ -67,7 +69,9 @@ NAMES = {"common_cpu": "cpu", "hitcount": "hits", "__probe_ip": "func",
 
 
 def shown_key(name, text):
-    """A symbol without its address, a power of two as the greatest value of its row."""
+    """Return the text of a key: a symbol without its address; for a power of two the
+    greatest value of its row.
+    """
     power = re.fullmatch(r"~ 2\^(\d+)", text)
     if power:
         most = 1 << int(power[1])
@@ -76,7 +80,7 @@ def shown_key(name, text):
 
 
 def cells(table):
-    """(head, rows) of texts: the keys, then the values."""
+    """Return (head, rows) of texts; in each row first the keys, then the values."""
     if not table.rows:
         return [], []
     first = table.rows[0]
@@ -88,7 +92,7 @@ def cells(table):
 
 
 def lines(table):
-    """The table as text, with a bar for each count."""
+    """Yield the lines of the table as text, with a bar for each count."""
     head, rows = cells(table)
     if not rows:
         yield "nothing was counted"

@@ -1,15 +1,15 @@
-"""memory.py - reads a guest's memory through QEMU, whether the guest runs or has died."""
+"""memory.py - reads a guest's memory through QEMU. The guest may run or have crashed."""
 
 import os
 import tempfile
 
 FRAME = 4096
-GAP = 32 * FRAME  # bytes that are rather read for nothing than by another request
+GAP = 32 * FRAME  # reading so many unneeded bytes takes less time than another request
 SHM = "/dev/shm"
 
 
 class Memory:
-    """The memory of the guest behind a hang.Qmp. Use with `with`."""
+    """The memory of the guest of a hang.Qmp. To be used with `with`."""
 
     def __init__(self, qmp):
         self.qmp = qmp
@@ -34,11 +34,11 @@ class Memory:
         return self._save("pmemsave", address, size)
 
     def virtual(self, address, size):
-        """As the first CPU has it mapped."""
+        """Read memory at a virtual address, as the first CPU maps it."""
         return self._save("memsave", address - (address >> 63 << 64), size)
 
     def frames(self, addresses):
-        """The frames at these physical addresses, as a dictionary."""
+        """Return the frames at these physical addresses, as {address: bytes}."""
         found = {}
         for run in runs(sorted(addresses)):
             data = memoryview(self.physical(run[0], run[-1] + FRAME - run[0]))
@@ -49,7 +49,7 @@ class Memory:
 
 
 def runs(addresses):
-    """Rising addresses of frames, as lists of those that are near to each other."""
+    """Split rising addresses of frames into lists of addresses that are close."""
     run = []
     for address in addresses:
         if run and address > run[-1] + GAP:

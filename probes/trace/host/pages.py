@@ -1,7 +1,7 @@
-"""pages.py - raw pages of the tracer's rings: bytes in, records out.
+"""pages.py - reads the records of raw pages of the tracer's rings.
 
-A page is Linux's: the time of its first event, how many bytes of data it has, the data. See
-probes/trace/ring.h.
+A page has Linux's layout: a time, the number of bytes of data, and the data. See struct
+ring_page in probes/trace/ring.h.
 """
 
 import struct
@@ -13,18 +13,18 @@ MISSED, MISSED_COUNT = 1 << 31, 1 << 30
 PADDING, EXTEND, STAMP = 29, 30, 31
 DELTA_BITS = 27
 
-# missed: events that were lost right before it on its CPU; SOME: it is not known how many
-# end: offset in the page's data of what comes behind it
+# missed: events that the CPU lost right before the record; SOME: an unknown number
+# end: offset in the page's data where the record ends
 Record = namedtuple("Record", "cpu time data missed end")
 SOME = -1
 
 
 class PageError(Exception):
-    """The bytes are no page of a ring."""
+    """The bytes are not a page of a ring."""
 
 
 def missed(page):
-    """How many events were lost right before the page."""
+    """Return how many events were lost right before the page."""
     (commit,) = struct.unpack_from("<Q", page, 8)
     if not commit & MISSED:
         return 0
@@ -34,7 +34,7 @@ def missed(page):
 
 
 def records(cpu, page):
-    """The records of a page, as Record."""
+    """Yield the records of a page, as Record."""
     try:
         yield from _records(cpu, page)
     except struct.error:
@@ -74,12 +74,12 @@ def _records(cpu, page):
 
 
 def time_of(page):
-    """Of its first event's base."""
+    """Return the time of a page, from which its first event's delta counts."""
     return struct.unpack_from("<Q", page)[0]
 
 
 def part(page, start, end, lost=0):
-    """What lies on a page between two offsets, each the end of a record, as a page."""
+    """Make a page of the records between two offsets, each 0 or the end of a record."""
     (time,) = struct.unpack_from("<Q", page)
     for record in records(0, struct.pack("<QQ", time, start) + page[HEAD:]):
         time = record.time
@@ -94,8 +94,8 @@ def part(page, start, end, lost=0):
 
 
 def tell_missed(page, lost):
-    """A page as pages that say how many events were lost before it. On a full page there is
-    no room for the number: its last event goes to a page of its own.
+    """Return a page, as a list of pages that say how many events were lost before it. A
+    full page has no room for the number: then its last event goes to a page of its own.
     """
     if missed(page) != SOME or not lost:
         return [page]

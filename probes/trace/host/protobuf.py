@@ -1,4 +1,4 @@
-"""protobuf.py - protocol buffers, as far as writing them goes: fields by number."""
+"""protobuf.py - writes fields of protocol buffers, which are given by their numbers."""
 
 import struct
 
@@ -24,6 +24,6 @@ def fixed64(field, value):
 
 
 def content(field, value):
-    """A string, bytes, or a message that was made before."""
+    """Write a field that is a string, bytes, or a message that is written already."""
     data = value.encode() if isinstance(value, str) else value
     return varint(field << 3 | BYTES) + varint(len(data)) + data

@@ -1,10 +1,10 @@
-"""question.py - a question with parts that the guest's tables cannot resolve: gdb compiles
-these to agent bytecode, and the guest gets them behind `with`.
+"""question.py - rewrites a question that has C expressions which the guest cannot
+resolve: gdb compiles them to agent bytecode, and the guest gets them behind `with`.
 
     vfs.c:144 if count > left { hist(left) by file->node->name }
 
-The guest knows parameters at the entry of a function. Any other ARG or condition is C, as it
-is meant at that place.
+The guest itself knows only the parameters at the entry of a function. Any other ARG or
+condition is C, with the meaning that it has at that place.
 """
 
 import json
@@ -32,7 +32,7 @@ NAME_MAX = 31
 
 
 def split_outside(text, mark):
-    """The pieces of @text between @mark, but not within parentheses and quotes."""
+    """Split @text at each @mark that is not within parentheses or quotes."""
     pieces, start, depth, quote, i = [], 0, 0, "", 0
     while i < len(text):
         if quote or text[i] in "\"'":
@@ -50,7 +50,7 @@ def split_outside(text, mark):
 
 
 def closing(text):
-    """Where the parenthesis that @text begins with is closed; -1: nowhere."""
+    """Return the index where the parenthesis at the start of @text is closed, or -1."""
     depth = 0
     for i, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -60,7 +60,7 @@ def closing(text):
 
 
 class Question:
-    """@line in its parts; `action` is None where it cannot be rewritten."""
+    """The parts of the question @line. `action` is None if it cannot be rewritten."""
 
     def __init__(self, line):
         match = QUESTION.fullmatch(line)
@@ -86,7 +86,7 @@ class Question:
         self.action = action and action[1]
 
     def line(self, definitions):
-        """The line that the guest gets. @definitions: texts of `with`."""
+        """Return the line that the guest gets. @definitions: the texts behind `with`."""
         with_ = f" with {','.join(definitions)}" if definitions else ""
         condition = f" if {self.filter}" if self.filter else ""
         args = ",".join(self.args)
@@ -99,7 +99,7 @@ class Question:
 
 
 class Names:
-    """Expressions, each with a name that the guest can have for it."""
+    """Gives each expression a name that the guest accepts and that is not taken yet."""
 
     def __init__(self, taken):
         self.taken = set(taken)
@@ -120,7 +120,7 @@ class Names:
 
 
 def gdb_compile(address, expressions):
-    """What gdb_compile.py says of each."""
+    """Return the answer of gdb_compile.py for each expression."""
     if not shutil.which("gdb"):
         raise TraceError(f"{expressions[0]!r} takes gdb, which is not installed")
     if any("\n" in expression for expression in expressions):
@@ -146,9 +146,9 @@ def address_of(place, symbols):
 
 
 class Resolver:
-    """The parts of one question: the guest's, or gdb's.
+    """Finds the parts of a question that gdb has to compile, and replaces them by names.
 
-    known: names that the guest has at that place     force: gdb compiles also these
+    known: names that the guest knows at that place     force: gdb compiles also these
     """
 
     def __init__(self, question, known, force):
@@ -166,7 +166,7 @@ class Resolver:
         return self.names.name(text)
 
     def is_filter(self, text):
-        """Can the guest's filter say it?"""
+        """Can the condition be a filter of the guest?"""
         for piece in re.split(r"&&|\|\|", re.sub(r"[()]|!(?!=)", " ", text)):
             match = COMPARISON.fullmatch(piece.strip())
             if not match or match[1] not in self.known:
@@ -199,16 +199,18 @@ def definition(name, answer):
 
 
 def resolve(line, ask, symbols, force=False):
-    """The line that the guest can answer. @ask: its reply to `trace -n QUESTION`."""
+    """Return a line that the guest can answer. @ask: returns the guest's reply to
+    `trace -n QUESTION`.
+    """
     question = Question(line)
     if not question.action:
         return line
     if not question.filter and set(question.args + question.keys) <= ALWAYS:
-        return line  # no name in it depends on the place
+        return line  # the guest knows all names in it at any place
     reply = ask(f"{question.place} {{ print * }}")
     places = [match for match in map(DEFINED.fullmatch, reply.lines) if match]
     if reply.errno or not places:
-        return line  # it will say why
+        return line  # the guest will refuse the line and say why
     known = re.findall(r" (\w+)=", places[0][2])
     expressions = Resolver(question, known, force).run()
     if not expressions:

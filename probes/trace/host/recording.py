@@ -1,5 +1,5 @@
-"""recording.py - what was recorded, whole: pages, and the descriptions that make sense of
-them. All writers of files take a Recording.
+"""recording.py - holds a whole recording: its pages, and the files that describe them.
+All writers of files take a Recording.
 """
 
 import dataclasses
@@ -23,7 +23,7 @@ class Event:
     preempt: int  # common_preempt_count
     format: formats.Format
     values: dict
-    missed: int  # events that its CPU lost right before; pages.SOME: unknown how many
+    missed: int  # events that its CPU lost right before; pages.SOME: an unknown number
     data: bytes
 
     @property
@@ -32,7 +32,7 @@ class Event:
 
 
 class Unknown:
-    """The format of records that none is known of."""
+    """The format of a record whose event is not known."""
 
     group, name, id, text = "", "unknown", 0, ""
     fields, arguments, shown = (), (), ""
@@ -53,23 +53,23 @@ class Recording:
     printk: str = ""
     clock: str = "local"
     version: str = ""
-    pages: list = dataclasses.field(default_factory=list)  # of each CPU, in their order
-    lost: list = dataclasses.field(default_factory=list)  # events of each CPU, in all
+    pages: list = dataclasses.field(default_factory=list)  # of each CPU, by time
+    lost: list = dataclasses.field(default_factory=list)  # events of each CPU, all in all
     stats: list = dataclasses.field(default_factory=list)  # per_cpu/cpuN/stats
     tables: list = dataclasses.field(default_factory=list)  # (title, text) of histograms
-    lines: list = dataclasses.field(default_factory=list)  # what was asked
-    notes: list = dataclasses.field(default_factory=list)  # what went wrong
+    lines: list = dataclasses.field(default_factory=list)  # definitions and questions
+    notes: list = dataclasses.field(default_factory=list)  # sentences about failures
 
     def add_formats(self, found):
-        """Of events that may be known already."""
+        """Add formats of events, without those that are known already."""
         self.formats = list(dict.fromkeys([*self.formats, *found]))
 
     def add_older(self, cpu, found):
-        """Pages that have come late: in their place by time."""
+        """Add pages that were read late, and sort the pages of the CPU by time."""
         self.pages[cpu] = sorted(self.pages[cpu] + found, key=pages.time_of)
 
     def forget(self):
-        """What was computed of the descriptions: they have changed."""
+        """Drop values that were computed from the descriptions, which have changed."""
         for name in ("by_id", "names", "all_events"):
             self.__dict__.pop(name, None)
 
@@ -80,7 +80,7 @@ class Recording:
 
     @functools.cached_property
     def names(self):
-        """Threads' names by their number."""
+        """The names of threads, by number."""
         pairs = (line.split(" ", 1) for line in self.cmdlines.splitlines())
         return {int(pid): name for pid, name in pairs} | {0: "<idle>"}
 
@@ -103,13 +103,13 @@ class Recording:
         )
 
     def of_cpu(self, cpu):
-        """Its events, in their order."""
+        """Yield the events of a CPU, in their order."""
         for page in self.pages[cpu]:
             for record in pages.records(cpu, page):
                 yield self.event_of(record)
 
     def events(self):
-        """All of them, by time; of two with one time that of the lower CPU first."""
+        """Return all events, sorted by time. At the same time the lower CPU is first."""
         streams = [self.of_cpu(cpu) for cpu in range(len(self.pages))]
         return heapq.merge(*streams, key=lambda event: event.time)
 
@@ -118,11 +118,11 @@ class Recording:
         return list(self.events())
 
     def lost_before(self, cpu):
-        """Events of a CPU that pages say were lost. Unknown numbers count as one."""
+        """Count the lost events that a CPU's pages report; an unknown number as 1."""
         return sum(1 if n == pages.SOME else n for n in map(pages.missed, self.pages[cpu]))
 
     def lost_behind(self, cpu):
-        """Events of a CPU that were lost behind its last one."""
+        """Return how many events of a CPU were lost after its last event."""
         return max(self.lost[cpu] - self.lost_before(cpu), 0) if self.lost else 0
 
     def lost_in_all(self):
@@ -130,7 +130,9 @@ class Recording:
                    for cpu in range(len(self.pages)))
 
     def label(self, event):
-        """What an event is called in pictures: of a question, by the function."""
+        """Return the name of an event in pictures. For an event of a question this is the
+        name of its function.
+        """
         if event.format.group != QUESTIONS or not event.format.is_probe:
             return event.name
         ip = event.values.get("__probe_func", event.values.get("__probe_ip"))

@@ -1,9 +1,9 @@
-"""session.py - ./sonde trace: the tracer of a guest is set up, commands run meanwhile, and
-files are written of what was recorded.
+"""session.py - ./sonde trace: sets up the tracer of a guest, runs commands there, and
+writes the recording to files.
 
-The commands run on the console's line, so that pages can be asked for on the machine
-interface at the same time. A guest that panics, or does not answer any more, stays, and its
-rings are read out of its memory.
+The commands run on the line of the console, so that the session can ask for pages on the
+machine interface at the same time. If the guest panics or does not answer any more, it is
+kept, and its rings are read from its memory.
 """
 
 import heapq
@@ -56,7 +56,7 @@ class Live:
             self.seen[cpu] = len(all_pages)
 
     def show(self, until=float("inf")):
-        """What is older: nothing that comes later stands before it."""
+        """Print the events before the time @until. No event that comes later is older."""
         self._take_new()
         while self.waiting and self.waiting[0][0] < until:
             event = heapq.heappop(self.waiting)[3]
@@ -67,13 +67,13 @@ class Live:
 
 
 class Stopped(Exception):
-    """The guest stands still, with all that it has recorded."""
+    """The guest was stopped. Its recording is still in its memory."""
 
 
 class Watched:
-    """A guest whose commands run in one thread, and whose pages are asked for in another. To
-    see where its CPUs are, failure() stops them: no request may be under way then, and none
-    may follow.
+    """A guest that two threads use: one runs the commands, the other asks for pages. To
+    see where the CPUs are, failure() stops them. No request for pages may be running
+    then, and none may follow.
     """
 
     def __init__(self, guest):
@@ -93,9 +93,9 @@ class Watched:
 class Session:
     """One recording.
 
-    options: of the command line     say: prints a line of ours
+    options: of the command line     say: prints a message
     run_all: runs the commands on a guest and a machine.Machine, and returns the exit status;
-             None: until Ctrl-C
+             None: there are no commands, and Ctrl-C ends the recording
     """
 
     def __init__(self, guest, options, run_all, say):
@@ -105,11 +105,11 @@ class Session:
         self.run_all = run_all
         self.say = say
         self.live = None
-        self.outcome = 0  # status of the commands, or what they raised
-        self.interrupt = None  # a Ctrl-C that came while they ran
+        self.outcome = 0  # exit status of the commands, or the exception that they raised
+        self.interrupt = None  # the Ctrl-C that came while the commands ran
 
     def run(self):
-        """Returns the exit status, or raises what the commands did, behind the files."""
+        """Write the files. Then return the exit status, or raise the commands' error."""
         with Memory(self.guest.qmp) as memory:
             capture = Capture(
                 self.guest.machine, memory, Symbols(ELF), self.options.smp, self.options.lines
@@ -127,7 +127,7 @@ class Session:
                     raise Stopped("a command had no end")
                 capture.finish()
             except (Stopped, Gone, TimeoutError, OSError, ValueError) as error:
-                # Its lines close before QEMU is gone.
+                # The lines of the guest close before QEMU ends.
                 if not self.guest.panicked and self.guest.wait_end(GONE_WAIT) is not None:
                     raise self.guest.failure("while it was recorded", 0) from None
                 why = str(error) if isinstance(error, Stopped) else type(error).__name__
@@ -138,7 +138,7 @@ class Session:
         return self.outcome
 
     def work(self):
-        """The commands, in a thread of their own."""
+        """Run the commands. This is the function of their thread."""
         try:
             machine = Machine(ConsoleLine(self.guest.console))
             self.outcome = self.run_all(self.watched, machine)
@@ -160,7 +160,7 @@ class Session:
                 worker.join(LIVE_PAUSE if self.live else PAUSE)
         except KeyboardInterrupt as interrupt:
             over.set()
-            if self.run_all:  # Ctrl-C, for the command
+            if self.run_all:  # pass the Ctrl-C on to the command
                 self.guest.console.send(b"\x03")
                 worker.join(10)
                 self.interrupt = interrupt
@@ -177,7 +177,7 @@ class Session:
             self.live.show(batch.now)
 
     def harvest(self, capture, memory, why):
-        """A guest that does not answer: its rings out of its memory."""
+        """Read the rings of a guest that does not answer from its memory."""
         result = capture.result
         self.say(f"the guest does not answer any more ({why}): "
                  "its rings are read out of its memory")
@@ -196,7 +196,9 @@ class Session:
             self.outcome = self.guest.failure("while it was recorded", 0)
 
     def harvest_tables(self, capture, memory):
-        """The heap that they lie in may be what is broken: all else is kept then."""
+        """Read the histograms as well. They lie in the heap, which may be damaged: then
+        only they are missing.
+        """
         result = capture.result
         try:
             found = dict(dead_hist.Histograms(memory, result.symbols).texts(capture.counted))

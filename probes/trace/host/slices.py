@@ -1,8 +1,9 @@
-"""slices.py - when functions ran: entries and returns of a recording, put together.
+"""slices.py - finds out when functions ran, by the entries and returns of a recording.
 
-A return event is the end of a slice. Its begin is told by its argument `ns`, where it has
-one; else it is the event of an entry of the same function in the same thread. An entry
-without a return is an instant, as is a return without an entry.
+A slice is one run of a function; it ends at a return event. The slice begins `ns`
+earlier, if the event has an argument `ns`; else at an event of an entry of the same
+function in the same thread. An entry without a return is an instant, and so is a return
+without an entry.
 """
 
 import functools
@@ -16,7 +17,7 @@ STACK = "kernel_stack"
 
 @dataclass
 class Slice:
-    """From begin to end in one thread; an instant has both the same."""
+    """A time from begin to end in one thread. In an instant both are the same."""
 
     name: str
     pid: int
@@ -30,7 +31,7 @@ class Slice:
 
 @functools.lru_cache(1)
 def of(recording):
-    """The Threads of a recording, for several writers."""
+    """Return the Threads of a recording. They are computed once for several writers."""
     return Threads(recording)
 
 
@@ -45,7 +46,7 @@ class Threads:
             event.values["__probe_func"]
             for event in recording.all_events if event.format.is_return
         }
-        last = {}  # by CPU: what a stack belongs to
+        last = {}  # CPU: its last slice, to which a stack belongs
         for event in recording.all_events:
             if event.name == STACK:
                 self._add_stack(last.get(event.cpu), event)
@@ -81,7 +82,7 @@ class Threads:
         return entries.pop() if entries else end
 
     def by_thread(self):
-        """{pid: its slices and instants, by begin, outer ones first}."""
+        """Return {pid: its slices and instants}, sorted by begin, outer slices first."""
         threads = {}
         for one in self.found:
             threads.setdefault(one.pid, []).append(one)
@@ -89,7 +90,7 @@ class Threads:
 
 
 def nested(slices):
-    """Slices cut so that each ends before those around it do: (slice, end)."""
+    """Yield (slice, end): a slice is cut so that it ends within the slice around it."""
     around = []
     for one in slices:
         while around and around[-1] <= one.begin:
@@ -101,7 +102,9 @@ def nested(slices):
 
 
 def running(recording):
-    """Of each CPU which thread was seen on it: lists of (pid, first time, last time)."""
+    """Return for each CPU the threads that were seen on it, as lists of (pid, first time,
+    last time).
+    """
     rows = [[] for _ in recording.pages]
     for event in recording.all_events:
         row = rows[event.cpu]

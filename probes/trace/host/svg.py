@@ -1,4 +1,6 @@
-"""svg.py - the pictures of the page: bars, lanes, a flame graph. All colours are classes."""
+"""svg.py - draws the pictures of the HTML page: bars, lanes, a flame graph. Colours are
+given by classes only.
+"""
 
 import html
 import zlib
@@ -29,7 +31,7 @@ def words(x, y, text, kind="", anchor="start"):
 
 
 def bars(rows, label):
-    """rows: (name, count), a bar each."""
+    """Draw a bar for each row. rows: (name, count)."""
     left, row = 210, 20
     most = max(count for _, count in rows)
     parts = []
@@ -44,7 +46,7 @@ def bars(rows, label):
 
 
 def lanes(rows, start, end, label):
-    """CPUs over time. rows: (name, counts of each bin, lost in each bin)."""
+    """Draw CPUs over time. rows: (name, events in each bin, lost events in each bin)."""
     left, row, axis = 70, 46, 22
     bins = len(rows[0][1])
     step = (WIDTH - left) / bins

@@ -1,4 +1,4 @@
-"""symbols.py - names of addresses, as the guest has them (kernel/debug/ksyms.c)."""
+"""symbols.py - finds the names of addresses, as the guest does (kernel/debug/ksyms.c)."""
 
 import bisect
 import functools
@@ -14,22 +14,22 @@ import gen_ksyms  # noqa: E402
 
 
 MODULE_SYMBOL = re.compile(r"^([0-9a-f]{16}) (\w) (\S+)\t\[(\S+)\]$", re.M)
-LAST_SIZE = 4096  # of a module's last symbol: its end is not known
+LAST_SIZE = 4096  # assumed size of a module's last symbol, which has no known end
 
 
 class Symbols:
-    """Of an ELF file, and of modules of a guest that runs it."""
+    """The symbols of an ELF file, and of modules of a guest that runs it."""
 
     def __init__(self, elf):
         loaded = list(elf64.load(elf).symbols())
         self.entries = gen_ksyms.entries_make(loaded)
         self.starts = [entry.start for entry in self.entries]
-        self.modules = {}  # entry: what is printed behind its name
+        self.modules = {}  # entry: " [module]", which is printed behind its name
         self.objects = {s.name: s.value for s in loaded}
         self.find = functools.lru_cache(1 << 16)(self._find)
 
     def add_modules(self, kallsyms):
-        """Symbols that /proc/kallsyms shows with a module behind them."""
+        """Add the symbols that the text of /proc/kallsyms shows with a module's name."""
         known = set(self.entries)
         found = sorted((int(start, 16), kind, name, module)
                        for start, kind, name, module in MODULE_SYMBOL.findall(kallsyms))
@@ -45,7 +45,7 @@ class Symbols:
         self.find.cache_clear()
 
     def _find(self, address):
-        """(name, offset, size, module), or None."""
+        """Return (name, offset, size, module), or None."""
         i = bisect.bisect_right(self.starts, address) - 1
         if i < 0:
             return None
@@ -58,15 +58,17 @@ class Symbols:
         return None
 
     def at(self, address):
-        """vfs_read+0x4/0x90, with " [reads]" for one of a module, or the number."""
+        """Return "vfs_read+0x4/0x90", with " [reads]" for a symbol of a module; for an
+        address without a symbol the number.
+        """
         found = self.find(address)
         return "%s+%#x/%#x%s" % found if found else f"{address:#x}"
 
     def name_at(self, address):
-        """vfs_read, with " [reads]" for one of a module, or the number."""
+        """Return the text of at() without the offset and the size."""
         found = self.find(address)
         return found[0] + found[3] if found else f"{address:#x}"
 
     def kallsyms(self):
-        """As /proc/kallsyms has them."""
+        """Return all symbols as /proc/kallsyms shows them."""
         return "".join(f"{e.start:016x} {e.type} {e.name}\n" for e in self.entries)

@@ -1,8 +1,8 @@
 """take.py - takes the pages of the tracer out of a running guest.
 
-The guest is asked by its machine interface for a batch of pages (`trace-pages`); it answers
-where the list of their frames lies. The pages are read out of its memory by QEMU, and the
-next request says that they were.
+A request on the machine interface asks the guest for a batch of pages (`trace-pages`).
+The guest answers with the address of a list of the pages. QEMU reads the pages from the
+guest's memory, and the next request confirms that they were read.
 """
 
 import collections
@@ -15,7 +15,7 @@ ENTRY = struct.Struct("<QQ")  # of the list: a page's address and CPU, events lo
 ANSWER = re.compile(r"batch (\d+) pages (\d+) list 0x([0-9a-f]+) now (\d+)\n")
 LIMIT = 60  # seconds for one request
 
-# pages: (CPU, its bytes) in the order of their ring   now: the guest's clock before
+# pages: (CPU, bytes) in the order of their ring   now: the guest's clock before the batch
 Batch = collections.namedtuple("Batch", "pages now is_full")
 BATCH_MAX = 1024  # pages in the guest; probes/trace/files/detach.c
 
@@ -25,7 +25,7 @@ class TraceError(Exception):
 
 
 def pages_of(memory, listed):
-    """The pages of a list: (CPU, page)."""
+    """Return the pages of a list, as (CPU, page)."""
     entries = list(ENTRY.iter_unpack(listed))
     data = memory.frames([place & -PAGE for place, _ in entries])
     return [(place % PAGE, page) for place, lost in entries
@@ -33,7 +33,7 @@ def pages_of(memory, listed):
 
 
 class Taker:
-    """machine: its interface   memory: a memory.Memory"""
+    """Takes pages. machine: a machine.Machine   memory: a memory.Memory"""
 
     def __init__(self, machine, memory):
         self.machine = machine
@@ -51,16 +51,16 @@ class Taker:
         return pages_of(self.memory, listed), int(now)
 
     def open(self):
-        """Begin. The pages that a host before this one has not confirmed."""
+        """Begin. Return the pages that an earlier host has not confirmed."""
         return self._ask("open")[0]
 
     def take(self, everything=False):
-        """The next batch. everything: also what is on pages that are not full yet."""
+        """Return the next batch. everything: also pages that are not full yet."""
         pages, now = self._ask(f"{self.number + 1}{' all' * everything}")
         return Batch(pages, now, len(pages) >= BATCH_MAX)
 
     def drain(self):
-        """All that there is, in batches."""
+        """Take all events that there are, and yield the batches."""
         while True:
             batch = self.take(everything=True)
             yield batch
@@ -68,7 +68,7 @@ class Taker:
                 return
 
     def switch(self, on):
-        """Recording and all histograms go on, or pause."""
+        """Let recording and all histograms go on, or pause."""
         self.machine.request(f"trace-pages {'on' if on else 'off'}", LIMIT)
 
     def close(self):

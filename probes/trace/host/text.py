@@ -1,4 +1,4 @@
-"""text.py - events as the lines of the guest's `trace`."""
+"""text.py - prints events as the lines that the guest's `trace` shows."""
 
 from . import pages
 
@@ -21,7 +21,7 @@ def flags(event):
 
 
 def said(recording, event):
-    """What stands behind the time."""
+    """Return the part of a line behind the time."""
     if not event.format.id:
         number = int.from_bytes(event.data[:2], "little")
         return f"Unknown type {number}"
@@ -36,7 +36,7 @@ def said(recording, event):
 
 
 def stack(recording, event):
-    """Names of the addresses of an event kernel_stack, the innermost first."""
+    """Yield the names of the addresses of an event kernel_stack, the innermost first."""
     for address in stack_addresses(event):
         yield recording.symbols.name_at(address)
 
@@ -71,7 +71,7 @@ def lost(cpu, count):
 
 
 def lines(recording):
-    """The whole recording, losses where they happened."""
+    """Yield the lines of the whole recording, with losses where they happened."""
     for event in recording.events():
         if event.missed:
             yield lost(event.cpu, event.missed)

@@ -1,12 +1,12 @@
-"""tracefs.py - the guest's tracing files as a file system of the host, by FUSE.
+"""tracefs.py - makes the guest's tracing files a file system of the host, by FUSE.
 
-A file is read whole at its first byte, as the guest shows it then; what is written goes to
-the guest in one write. Reading trace_pipe waits until there is something, as on Linux.
-Programs that are made for Linux's tracing files find them where they look, in a mount
-namespace of their own.
+When the first byte of a file is read, the whole file is read from the guest. A written
+text goes to the guest in one write. Reading trace_pipe waits for records, as on Linux.
+Programs that are made for Linux's tracing files run in a mount namespace of their own, in
+which these files have their usual places.
 
-One file more is there: what is written to `sonde` is a command of the guest's console, and
-reading it gives what the last one printed.
+There is one more file, `sonde`: a text that is written to it is a command for the guest's
+console, and reading the file gives the output of the last command.
 """
 
 import errno
@@ -41,9 +41,10 @@ SYSCTLS = (
     ("ftrace_enabled", "1\n"), ("kptr_restrict", "0\n"), ("perf_event_paranoid", "-1\n")
 )  # fmt: skip
 
-# What runs before the command, in its own namespace. $1: where the files are, $2: a folder
-# with what programs want to know of the kernel. A program that finds no tracefs among the
-# mounts would mount the host's own over the guest's files: so there is one, below them.
+# This script runs in the new namespace before the command. $1: the folder of the files,
+# $2: a folder with files about the kernel that programs read. A program that finds no
+# tracefs among the mounts would mount the host's tracefs over the guest's files. So the
+# host's tracefs is mounted first, below the guest's files.
 IN_PLACE = """
 set -e
 tree=$1 more=$2
@@ -68,7 +69,7 @@ def fail(number):
 
 
 def is_interrupted():
-    """Has a signal come for the program whose call this is?"""
+    """Has the program that makes this call got a signal?"""
     return fusepy._libfuse.fuse_interrupted()  # pylint: disable=protected-access
 
 
@@ -77,24 +78,24 @@ class Pipe:
 
     def __init__(self, may_wait):
         self.may_wait = may_wait
-        self.left = b""  # taken from the guest, and not read
+        self.left = b""  # bytes from the guest that are not read yet
         self.has_read = False
 
 
 class Tree(fusepy.Operations):
-    """What the kernel of the host asks for, from several threads."""
+    """Answers the kernel of the host, which asks in several threads."""
 
     def __init__(self, machine, memory):
-        self.guard = threading.RLock()  # of all below
+        self.guard = threading.RLock()  # of machine, taker, next_handle and raw
         self.machine = machine
         self.taker = Taker(machine, memory)
-        self.opened = {}  # what was read, or a Pipe, by handle
+        self.opened = {}  # handle: the bytes of the file, or a Pipe
         self.next_handle = 1
-        self.said = b""  # by the last command of the console
-        self.raw = {}  # pages of each CPU that were taken and not read
+        self.said = b""  # the output of the last command of the console
+        self.raw = {}  # CPU: pages that were taken and are not read yet
 
     def request(self, command):
-        """Its output; an error of the guest is an error of the call."""
+        """Return the output of a command. An error of the guest fails the call."""
         try:
             with self.guard:
                 reply = self.machine.request(command, LIMIT)
@@ -169,7 +170,7 @@ class Tree(fusepy.Operations):
         return self.said if path == COMMAND else self.request(f"cat {name_of(path)}")
 
     def from_pipe(self, path, size, pipe):
-        """It ends where something was read and tracing is switched off."""
+        """Read a trace_pipe. It ends after a read, when tracing is switched off."""
         while not pipe.left:
             pipe.left = self.content(path)
             if pipe.left:
@@ -186,7 +187,7 @@ class Tree(fusepy.Operations):
         return found
 
     def raw_page(self, path, size):
-        """Pages of one CPU. They are taken of all CPUs at once."""
+        """Return pages of one CPU. Pages of all CPUs are taken from the guest at once."""
         cpu = int(path.split("/cpu")[-1].split("/")[0])
         if not self.raw.get(cpu):
             try:
@@ -220,14 +221,14 @@ class Tree(fusepy.Operations):
 
 
 def name_of(path):
-    """The guest's name of a path. A blank would be a word of its own."""
+    """Return the guest's name of a path. A path with a blank would be two words there."""
     if any(c in path for c in " '\"|>#\n"):
         fail(errno.ENOENT)
     return ROOT.rstrip("/") + path.rstrip("/")
 
 
 def reason_against():
-    """Why there can be no file system here; None: there can."""
+    """Return the reason why there can be no file system here; None: there can be one."""
     try:
         os.close(os.open("/dev/fuse", os.O_RDWR))
     except OSError as error:
@@ -236,7 +237,7 @@ def reason_against():
 
 
 class Mounted:
-    """The files of a guest at a folder. Use with `with`."""
+    """The files of a guest, mounted at a folder. To be used with `with`."""
 
     def __init__(self, guest, folder):
         self.guest = guest
@@ -265,7 +266,7 @@ class Mounted:
         self.more.cleanup()
 
     def _serve(self):
-        """Be the file system until it is unmounted; the process ends here."""
+        """Serve the file system until it is unmounted. The process ends here."""
         status = 1
         try:
             die_with_parent()
@@ -281,7 +282,7 @@ class Mounted:
             os._exit(status)
 
     def _wait(self):
-        """Until it is there; False: it does not come."""
+        """Wait until the file system is mounted. Return False if it fails."""
         deadline = time.monotonic() + MOUNT_WAIT
         while not os.path.ismount(self.folder) and time.monotonic() < deadline:
             if os.waitpid(self.server, os.WNOHANG)[0]:
@@ -291,7 +292,9 @@ class Mounted:
         return os.path.ismount(self.folder)
 
     def run(self, command):
-        """Run the command where the files are in their places. Its exit status."""
+        """Run a command in a namespace where the files have their usual places. Return
+        its exit status.
+        """
         user = ["--map-root-user"] if os.getuid() else []
         words = ["unshare", "--mount", *user, "--", "sh", "-c", IN_PLACE, "sh"]
         done = subprocess.run([*words, self.folder, self.more.name, *command], check=False)
@@ -299,7 +302,7 @@ class Mounted:
 
 
 def prepare(folder):
-    """Files that say of the guest what others say of the host."""
+    """Make files about the guest, which hide the host's files of the same kind."""
     with open(os.path.join(folder, "kallsyms"), "w", encoding="utf-8") as file:
         file.write(Symbols(ELF).kallsyms())
     notes = os.path.join(folder, "notes")

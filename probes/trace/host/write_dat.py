@@ -1,6 +1,6 @@
-"""write_dat.py - trace.dat, version 6: what `trace-cmd report` and KernelShark open.
+"""write_dat.py - writes trace.dat, version 6, for `trace-cmd report` and KernelShark.
 
-Pages go into the file as they are.
+Pages go into the file unchanged.
 """
 
 import struct
@@ -16,7 +16,7 @@ def sized(kind, text):
 
 
 def descriptions(recording):
-    """The formats: those of the group ftrace, then the others by group."""
+    """Yield the formats: first those of the group ftrace, then the other groups."""
     groups = {}
     for group, text in recording.formats:
         groups.setdefault(group, []).append(text)

@@ -1,7 +1,7 @@
-"""write_folded.py - stacks in one line each, with how often they were seen.
+"""write_folded.py - writes each stack in one line, with the number of its events.
 
-Where no stack was recorded the thread's name stands in its place. Events that were lost
-are a line of their own, for each CPU.
+An event without a stack has the name of its thread in place of the callers. For each CPU
+with lost events there is another line.
 """
 
 import collections
@@ -11,7 +11,9 @@ from . import slices
 
 
 def stacks(recording):
-    """{(frame, ...): how often}, the outermost frame first; (frame,): lost on a CPU."""
+    """Return {(frame, ...): how many events}, the outermost frame first. The events that
+    a CPU has lost have a single frame, "(lost on CPU N)".
+    """
     counts = collections.Counter()
     for one in slices.of(recording).found:
         callers = one.stack or [recording.name_of(one.pid)]

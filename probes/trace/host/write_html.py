@@ -1,7 +1,7 @@
-"""write_html.py - a page for a browser: tables, histograms, CPUs over time, a flame graph.
+"""write_html.py - writes a page for a browser: tables, histograms, CPUs over time, a
+flame graph.
 
-It needs nothing but itself: no script, no font, no other file. It is dark where the reader's
-system is.
+The page needs no script, no font and no other file. It is dark if the reader's system is.
 """
 
 import collections
@@ -47,7 +47,7 @@ def table(head, rows):
 
 
 def counts_table(recording):
-    """Events by name and CPU, and what was lost."""
+    """Return a table of events by name and CPU, with the number of lost events."""
     cpus = range(len(recording.pages))
     counts = collections.Counter(
         ((recording.label(e), e.name), e.cpu) for e in recording.all_events)
@@ -63,7 +63,7 @@ def counts_table(recording):
 
 
 def times_table(found):
-    """Durations by function."""
+    """Return a table of durations by function, and {function: its durations}."""
     times = collections.defaultdict(list)
     for one in found:
         if not one.is_instant:
@@ -76,7 +76,7 @@ def times_table(found):
 
 
 def log2_rows(values, shown):
-    """(range, how many) by powers of two, from the least to the greatest."""
+    """Return (range, how many values) for each power of two, in rising order."""
     counts = collections.Counter(max(value, 0).bit_length() for value in values)
     rows = []
     for bits in range(min(counts), max(counts) + 1):
@@ -101,7 +101,7 @@ def histograms(recording, times):
 
 
 def counted(one):
-    """A histogram of the guest's: bars where it has one key, and its table."""
+    """Yield a histogram of the guest: as bars if it is short, else as a table."""
     head, rows = hist.cells(one)
     values = len(one.rows[0].values) if one.rows else 0
     is_simple = len(head) == 2 and values == 1 and len(rows) <= BARS_MAX

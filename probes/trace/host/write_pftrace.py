@@ -1,7 +1,8 @@
-"""write_pftrace.py - Perfetto's trace: a track for each CPU and each thread.
+"""write_pftrace.py - writes a trace for Perfetto: a track for each CPU and each thread.
 
-A CPU's track shows which thread was seen on it, and beside it a counter of the events that
-it lost. A thread's track has slices for what returned and instants for the other probes.
+The track of a CPU shows which thread was seen on it; another track counts the events that
+the CPU lost. The track of a thread has slices for functions that returned, and instants
+for other hits.
 
 The numbers of the fields are Perfetto's (protos/perfetto/trace).
 """
@@ -12,7 +13,7 @@ from .protobuf import content, number
 # TracePacket
 TIMESTAMP, SEQUENCE, EVENT, SEQUENCE_FLAGS, DESCRIPTOR, PACKET = 8, 10, 11, 13, 60, 1
 CLEARED = 1
-# TrackDescriptor, and what is in it
+# TrackDescriptor, and the messages in it
 UUID, NAME, PROCESS, THREAD, PARENT, COUNTER = 1, 2, 3, 4, 5, 8
 PROCESS_PID, PROCESS_NAME = 1, 6
 THREAD_PID, THREAD_TID, THREAD_NAME = 1, 2, 5
@@ -21,8 +22,8 @@ ANNOTATION, TYPE, TRACK, EVENT_NAME, VALUE = 4, 9, 11, 23, 30
 BEGIN, END, INSTANT, COUNT = 1, 2, 3, 4
 ANNOTATION_UINT, ANNOTATION_INT, ANNOTATION_STRING, ANNOTATION_NAME = 3, 4, 6, 10
 
-KERNEL = 1  # the process that all threads are of
-CPUS, LOST, THREADS = 1 << 32, 2 << 32, 3 << 32  # bases of tracks' numbers
+KERNEL = 1  # the process that all threads belong to
+CPUS, LOST, THREADS = 1 << 32, 2 << 32, 3 << 32  # first numbers of the kinds of tracks
 
 
 class Writer:
@@ -53,7 +54,8 @@ class Writer:
             self.track(LOST + cpu, number(PARENT, KERNEL),
                        content(NAME, f"CPU {cpu}: events lost"), content(COUNTER, b""))
         for pid in threads:
-            # No thread may have the number of the process, or 0, which means idle there.
+            # A thread must not have the number of the process, and not 0: Perfetto takes
+            # thread 0 for the idle thread.
             thread = number(THREAD_PID, KERNEL) + number(THREAD_TID, KERNEL + 1 + pid)
             thread += content(THREAD_NAME, f"{self.recording.name_of(pid)}-{pid}")
             self.track(THREADS + pid, content(THREAD, thread))

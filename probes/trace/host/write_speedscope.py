@@ -1,8 +1,8 @@
-"""write_speedscope.py - for speedscope: how often, and how long.
+"""write_speedscope.py - writes profiles for speedscope: counts of events, and times.
 
-The first profile counts: each event is a sample under its callers, and what each CPU lost is
-a frame of its own. Then each thread in which functions returned has a profile of their times.
-The format is that of SCHEMA.
+The first profile counts events: each event is a sample under its callers. The lost events
+of a CPU are one more frame. Then each thread in which functions returned has a profile of
+the times of these functions. The format is that of SCHEMA.
 """
 
 import json
@@ -14,7 +14,7 @@ SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 
 class Frames:
-    """Numbers of frames' names."""
+    """Numbers the names of frames."""
 
     def __init__(self):
         self.numbers = {}
@@ -41,7 +41,7 @@ def counts(recording, frames):
 
 
 def times(recording, frames, pid, found):
-    """The slices of a thread; None: it has none."""
+    """Return the profile of a thread's slices; None: it has no slices."""
     events, ends = [], []
 
     def close(until):

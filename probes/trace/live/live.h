@@ -1,15 +1,18 @@
-/* live.h - events that exist: what lines of kprobe_events have made, and what is attached to
- * them.
+/* live.h - owns the events that exist: the probes that lines of kprobe_events have made,
+ * and the filters and triggers that are attached to the events.
  *
- * A line is one probe. Probes of one name are one event, which is what records, filters and
- * triggers belong to. The life of an event is the table in probes/trace/README.md.
+ * A line makes one probe. Probes with the same name form one event. Records, filters and
+ * triggers belong to an event. The table in probes/trace/README.md shows the life of an
+ * event.
  *
- * Hits take no lock. What they read is exchanged as a whole (struct live_attached), and the
- * old one is freed when no thread can be in a hit any more; probes are freed when the engine
- * has said the same of them.
+ * Hits take no lock. They read a struct live_attached, which is never changed but
+ * replaced by a new one. The old one is freed after quiescence, when no hit can use it
+ * any more. A probe is freed after the engine has unregistered it: then no handler of it
+ * runs any more.
  *
- * Context: thread, all but what is marked.  Locks: the trace lock held, for all of it.
- * Fields: T the trace lock   I immutable   a any context, atomically
+ * Context: thread, except where a function says otherwise.
+ * Locks:   held: the trace lock, for all functions.
+ * Fields:  T the trace lock   I immutable   a any context, atomically
  */
 #pragma once
 
@@ -28,50 +31,50 @@
 
 struct live_event;
 
-/* One line. */
+/* A probe, which one line has made. */
 struct live_probe {
-    struct kretprobe rp;         /* of a kprobe only its first field, rp.kp */
-    struct kprobe_stores stores; /* [I] that rp.kp.stores may point to */
-    struct watch watch;          /* def->is_watch: nothing of the above */
-    uint64_t hits, misses;       /* [T] of the watch, when it had a register before */
-    bool is_set;                 /* [a] a trigger lets the watch watch something */
-    struct live_event *event;    /* [I] */
-    struct def *def;             /* [I] */
-    char *mark;                  /* [I] the format, of a marker; else NULL */
-    bool is_registered;  /* [T] not while its module is missing; of a watch: not while its
-                         * event is not armed, since there are few registers */
-    struct list all;     /* [T] lines in the order in which they were written */
-    struct list sibling; /* [T] probes of the event */
+    struct kretprobe rp;         /* a kprobe uses only its first field, rp.kp */
+    struct kprobe_stores stores; /* [I] rp.kp.stores is NULL or points here */
+    struct watch watch;          /* def->is_watch: used in place of the fields above */
+    uint64_t hits, misses;    /* [T] of the watch, before it got its present register */
+    bool is_set;              /* [a] a trigger has given the watch an address */
+    struct live_event *event; /* [I] */
+    struct def *def;          /* [I] */
+    char *mark;               /* [I] of a marker: its format; else NULL */
+    bool is_registered;  /* [T] false if there is no code at its address. A watch is only
+                         * registered while its event is armed: registers are few. */
+    struct list all;     /* [T] all lines, in the order in which they were written */
+    struct list sibling; /* [T] the probes of the same event */
 };
 
 struct live_trigger {
-    struct trigger *line;      /* [I] but for its count */
+    struct trigger *line;      /* [I] except its count */
     struct filter *filter;     /* [I] or NULL */
     struct hist *hist;         /* [I] of TRIGGER_HIST */
     struct live_event *other;  /* [I] the event that is switched, or NULL */
     struct filter_field field; /* [I] of TRIGGER_SET_WATCH and TRIGGER_CLEAR_WATCH */
 };
 
-/* What a hit finds at an event. Immutable as a whole. */
+/* The filter and the triggers of an event, for its hits. All of it is immutable. */
 struct live_attached {
-    struct filter *filter; /* or NULL: each hit is recorded */
-    bool needs_record;     /* something looks at the record before it is kept */
+    struct filter *filter; /* NULL: each hit is recorded */
+    bool needs_record; /* the filter or a trigger reads the record before it is kept */
     unsigned count;
-    struct live_trigger *trigger[]; /* the newest first */
+    struct live_trigger *trigger[]; /* the newest first; histograms last */
 };
 
-/* Why a hit left no whole record behind. */
+/* Why the record of a hit is missing or incomplete. */
 enum live_loss {
     LIVE_LOST_RING,   /* the ring had no room */
-    LIVE_LOST_LONG,   /* its arguments are longer than a page */
-    LIVE_LOST_NESTED, /* more hits on top of each other than filters have room for */
+    LIVE_LOST_LONG,   /* the arguments are longer than a page */
+    LIVE_LOST_NESTED, /* more nested hits than there is scratch room for */
     LIVE_FAULT,       /* not lost: values that could not be read */
     LIVE_CUT,         /* not lost: strings that did not fit */
-    LIVE_NOT_SET,     /* not lost: addresses that a trigger could not let it watch */
+    LIVE_NOT_SET,     /* not lost: a trigger could not give the watch an address */
     LIVE_LOSSES,
 };
 
-/* live_loss_name - "ring", "long", ... Context: any. */
+/* live_loss_name - return the name of a cause, "ring", "long", ... Context: any. */
 const char *live_loss_name(enum live_loss cause);
 
 struct live_event {
@@ -79,17 +82,17 @@ struct live_event {
     const struct live_attached *attached; /* [a] NULL: neither filter nor trigger */
     bool soft_disabled;                   /* [a] hits are not recorded */
     bool armed;                           /* [T] its probes are enabled */
-    unsigned setters;                     /* [T] triggers that say what is watched */
+    unsigned setters; /* [T] triggers that give the watch an address */
     unsigned
-        soft_users;   /* [T] triggers that want it armed: its own and those of others */
-    unsigned fixed;   /* [I] bytes of a record without its strings */
-    bool has_strings; /* [I] */
+        soft_users; /* [T] triggers that need it armed: of this event and of other ones */
+    unsigned fixed; /* [I] bytes of a record without its strings */
+    bool has_strings;           /* [I] */
     uint64_t lost[LIVE_LOSSES]; /* [a] */
-    struct list probes;         /* [T] of struct live_probe, one at least */
-    struct list link;           /* [T] the newest first */
-    char *filter_block;         /* [T] what is wrong with the filter that was refused */
-    void *files;                /* [T] of files/events.c */
-    struct live_event *next;    /* [T] another whose name has a hash that ends alike */
+    struct list probes;         /* [T] of struct live_probe, at least one */
+    struct list link;           /* [T] all events, the newest first */
+    char *filter_block;         /* [T] the filter_block() of a refused filter, or NULL */
+    void *files;                /* [T] for files/events.c */
+    struct live_event *next;    /* [T] the next event in the same bucket of names */
     char group[DEF_NAME_MAX], name[DEF_NAME_MAX]; /* [I] */
 };
 
@@ -100,9 +103,9 @@ extern struct error_log live_errors;
 void live_error(const char *subsystem, const char *text, const char *command,
                 unsigned column);
 
-/* live_set_files - a socket: how the files of an event come and go.
+/* live_set_files - set the functions that add and remove the files of an event.
  * @add:    returns 0; -EEXIST; -ENOMEM
- * @remove: returns 0; -EBUSY one of them is open
+ * @remove: returns 0; -EBUSY a file is open
  * Context: boot.
  */
 void live_set_files(int (*add)(struct live_event *e),
@@ -110,67 +113,78 @@ void live_set_files(int (*add)(struct live_event *e),
 
 /* ---- lines ---- */
 
-/* live_command - a line of kprobe_events: a definition or a deletion.
+/* live_command - carry out a line of kprobe_events, which defines or deletes probes.
  * Return: 0; a negative errno, noted in the log as Linux does.
  */
 int live_command(const char *line);
-/* live_clear - delete all. Return: 0; -EBUSY one is enabled or in use, and all are there. */
+/* live_clear - delete the probes of all lines. Return: 0; a negative errno: all are left;
+ * -EBUSY: an event is enabled or in use.
+ */
 int live_clear(void);
 
 /* live_add_marks - make an event of each marker of the kernel, and of each marker of a
  * module while the module is loaded. Takes the trace lock.
  * live_add_mark - make the event of one marker. Return: 0; -EEXIST an event has that name
  * already; -EINVAL, -ENOMEM.
- * live_remove_mark - the last marker of that name is gone: delete its event. An event
- * that is in use stays, without hits, until a marker of that name is loaded again.
+ * live_remove_mark - delete the event of a marker, after the last marker of that name was
+ * unloaded. An event that is in use stays. It has no hits until such a marker is loaded.
  */
 void live_add_marks(void);
 int live_add_mark(const char *name, const char *format);
 void live_remove_mark(const char *name);
-/* live_mark_wish - what connects the marker @p. Context: any. */
+/* live_mark_wish - return the request that connects or disconnects the marker @p.
+ * Context: any.
+ */
 struct marker_wish live_mark_wish(struct live_probe *p);
 
-/* live_probe_next - lines in the order in which they were written; NULL: first, or end. */
+/* live_probe_next - return the line after @p, in the order in which lines were written.
+ * With NULL: the first line. Return: NULL at the end.
+ */
 struct live_probe *live_probe_next(const struct live_probe *p);
-/* live_event_next - events, the newest first; NULL: first, or end. */
+/* live_event_next - return the event after @e; the newest is the first. With NULL: the
+ * first event. Return: NULL at the end.
+ */
 struct live_event *live_event_next(const struct live_event *e);
-/* live_event_find - NULL: there is none. */
+/* live_event_find - find an event by its group and name. Return: NULL: there is none. */
 struct live_event *live_event_find(const char *group, const char *name);
-/* live_probe_misses - hits that no handler saw, of a return probe also calls that were not
- * followed. Context: any.
+/* live_probe_misses - return how many hits ran no handler. For a return probe it adds the
+ * calls that were not followed to their return. Context: any.
  */
 uint64_t live_probe_misses(const struct live_probe *p);
-/* live_probe_hits - those that a handler saw. Context: any. */
+/* live_probe_hits - return how many hits ran a handler. Context: any. */
 uint64_t live_probe_hits(const struct live_probe *p);
-/* live_event_probe - the first probe of @e; a watch is the only one. Context: any. */
+/* live_event_probe - return the first probe of @e. A watch has no other. Context: any. */
 static inline struct live_probe *live_event_probe(const struct live_event *e)
 {
     return list_first(&e->probes, struct live_probe, sibling);
 }
-/* live_mark - the only probe of @e, if that is a marker; else NULL. Context: any. */
+/* live_mark - return the only probe of @e if @e is a marker; else NULL. Context: any. */
 static inline struct live_probe *live_mark(const struct live_event *e)
 {
     struct live_probe *p = live_event_probe(e);
 
     return p->mark ? p : NULL;
 }
-/* live_watch_find - the event of a watch that triggers call @name. Return: NULL; the one in
- * Linux's group before others.
+/* live_watch_find - find the watch that a trigger calls @name. If several groups have an
+ * event of that name, Linux's group comes first. Return: its event; NULL: there is no
+ * such watch.
  */
 struct live_event *live_watch_find(const char *name);
 
 /* ---- switching ---- */
 
-/* live_switch - record the hits of @count events, or no longer. With one round of
- * synchronisation.  Return: 0; -ENOMEM.
+/* live_switch - start or stop recording the hits of @count events, with one round of
+ * synchronisation for all of them.
+ * Return: 0; a negative errno: -ENOMEM, or that of a watch or marker that was refused.
  */
 int live_switch(struct live_event *const *events, size_t count, bool on);
-/* live_hold, live_release - a trigger wants @e armed, whether it is recorded or not.
- * Return: 0; -ENOMEM.
+/* live_hold, live_release - keep @e armed for a trigger, and end that. Whether the hits
+ * are recorded is another matter.
+ * Return: as live_switch().
  */
 int live_hold(struct live_event *e);
 void live_release(struct live_event *e);
-/* live_is_soft - is it armed for a trigger? */
+/* live_is_soft - tell whether a trigger keeps @e armed. */
 static inline bool live_is_soft(const struct live_event *e)
 {
     return e->soft_users > 0;
@@ -178,31 +192,42 @@ static inline bool live_is_soft(const struct live_event *e)
 
 /* ---- filters and triggers ---- */
 
-/* live_set_filter - @text: "0" takes the filter away. A filter that is refused takes the one
- * before it away, too, and leaves its block, as on Linux.
- * @of_group: it is meant for all events of the group: a refusal says only that it does not
- *            suit this one
+/* live_set_filter - set the filter of @e. As on Linux, a refused filter removes the
+ * present filter as well, and the file `filter` then shows the filter_block() of the
+ * refused one.
+ * @text:     the filter; "0" removes the filter
+ * @of_group: the filter was written for all events of the group: if it is refused, the
+ *            log says only that it does not suit an event of the group
+ *
  * Return: 0; a negative errno, noted in the log.
  */
 int live_set_filter(struct live_event *e, const char *text, bool of_group);
-/* live_trigger_write - a line of the file `trigger`. Return: 0; a negative errno. */
+/* live_trigger_write - carry out a line of the file `trigger`.
+ * Return: 0; a negative errno.
+ */
 int live_trigger_write(struct live_event *e, const char *text);
-/* live_clear_hists - what Linux does when `trigger` is opened with truncation. */
+/* live_clear_hists - remove the histograms of @e, and the triggers that switch
+ * histograms. Linux does this when `trigger` is opened with truncation.
+ */
 void live_clear_hists(struct live_event *e);
 
 /* ---- hits ---- */
 
-/* live_probe_fill - set the handlers of @p by its definition. */
+/* live_probe_fill - set the handlers of @p according to its definition. */
 void live_probe_fill(struct live_probe *p);
-/* live_mark_hit - the marker @private was passed, a struct live_probe. Context: any. */
+/* live_mark_hit - handle a hit of a marker: a CPU has passed it. @private is its struct
+ * live_probe. Context: any.
+ */
 struct marker_call;
 void live_mark_hit(void *private, struct marker_call *call);
-/* live_direct_fill - and what its own code may store without them, if anything.
- * live_direct_allow - may the probes of @e do so from now on? Not while anything is attached.
+/* live_direct_fill - if the code of a detour can store all arguments of @p itself,
+ * without a handler, set up these stores.
+ * live_direct_allow - allow or forbid such stores at the probes of @e. They are forbidden
+ * while a filter or a trigger is attached.
  */
 void live_direct_fill(struct live_probe *p);
 void live_direct_allow(const struct live_event *e, bool allowed);
-/* live_scratch_init - room for records that are looked at before they are kept.
+/* live_scratch_init - allocate room for records that are read before they are kept.
  * Return: 0; -ENOMEM.
  */
 int live_scratch_init(void);

@@ -1,7 +1,8 @@
-/* live_attach.c - filters and triggers come to an event and go.
+/* live_attach.c - attaches filters and triggers to an event, and removes them.
  *
- * A change makes a new struct live_attached of the old one's parts, lets hits see it, waits
- * until none can have the old one, and frees what is in that one only.
+ * A change makes a new struct live_attached from the parts of the old one, and publishes
+ * it to hits. Then it waits until no hit can use the old one, and frees the old one with
+ * the parts that the new one does not have.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -23,8 +24,9 @@ static struct live_attached *attached_new(unsigned count)
     return kzalloc(sizeof(struct live_attached) + count * sizeof(struct live_trigger *));
 }
 
-/* looks_at_record - also what switches tracing off: the hit that does so is still recorded,
- * as on Linux.
+/* looks_at_record - tell whether @t needs the record to be made before it acts. traceoff
+ * does not read the record. But the hit that switches tracing off is to be recorded, as
+ * on Linux, and that takes the same order.
  */
 static bool looks_at_record(const struct live_trigger *t)
 {
@@ -32,8 +34,8 @@ static bool looks_at_record(const struct live_trigger *t)
            t->line->kind == TRIGGER_STACK || t->line->kind == TRIGGER_OFF;
 }
 
-/* exchange - @new, which may turn out to be empty, takes the place of what is there. On
- * return no hit has the old one.
+/* exchange - replace the attached parts of @e by @new, which is freed if it is empty.
+ * When the function returns, no hit uses the old struct.
  */
 static void exchange(struct live_event *e, struct live_attached *new)
 {
@@ -70,7 +72,7 @@ static const struct def *def_of(const struct live_event *e)
     return live_event_probe(e)->def;
 }
 
-/* parse_filter - by the fields of @e. */
+/* parse_filter - parse a filter over the fields of @e. */
 static int parse_filter(const struct live_event *e, const char *text, struct filter **out,
                         struct filter_error *error)
 {
@@ -113,7 +115,7 @@ static void forget_block(struct live_event *e)
     e->filter_block = NULL;
 }
 
-/* refuse_filter - let the file show what is wrong. */
+/* refuse_filter - remove the filter, and let the file `filter` show the mistake. */
 static int refuse_filter(struct live_event *e, const char *text,
                          const struct filter_error *error)
 {
@@ -130,7 +132,7 @@ static int refuse_filter(struct live_event *e, const char *text,
     return error->err;
 }
 
-/* is_zero - but for blanks in front of it. */
+/* is_zero - tell whether @text is "0", after any blanks. */
 static bool is_zero(const char *text)
 {
     while (isspace((unsigned char)*text))
@@ -163,7 +165,9 @@ int live_set_filter(struct live_event *e, const char *text, bool of_group)
 
 /* ---- triggers ---- */
 
-/* setter_goes - the last one takes with it what it has set. */
+/* setter_goes - count a trigger set_wprobe of the watch @e out. With the last one the
+ * watch loses its address.
+ */
 static void setter_goes(struct live_event *e)
 {
     struct live_probe *p = live_event_probe(e);
@@ -174,7 +178,7 @@ static void setter_goes(struct live_event *e)
     p->is_set = false;
 }
 
-/* Not attached any more, or never was. */
+/* trigger_destroy - free a trigger that is not attached. */
 static void trigger_destroy(struct live_trigger *t)
 {
     if (t->other && t->line->kind == TRIGGER_SET_WATCH)
@@ -208,7 +212,7 @@ static int put_trigger(struct live_event *e, struct live_trigger *t)
     }
     new->filter = old->filter;
     new->count = old->count + 1;
-    /* Histograms come behind the others, as on Linux. */
+    /* As on Linux, a histogram is placed behind all triggers that are not histograms. */
     while (t->hist && plain < old->count && !old->trigger[plain]->hist)
         plain++;
     memcpy(new->trigger, old->trigger, plain * sizeof(*new->trigger));
@@ -266,7 +270,9 @@ static struct live_trigger *find_same(const struct live_event *e,
 static void refuse_hist(const struct live_event *e, const char *spec,
                         enum hist_error_id id, unsigned column)
 {
-    /* The log keeps a pointer to the name only; those of events come and go. */
+    /* The log keeps only a pointer to the name, and an event may be freed before its
+     * entry in the log. So the names are kept here, as many as the log has entries.
+     */
     static char names[ERROR_LOG_KEPT][2 * DEF_NAME_MAX + 8];
     static unsigned next;
     char *name = names[next++ % ERROR_LOG_KEPT], *command;
@@ -333,7 +339,7 @@ static int ask_hist(struct live_event *e, const struct live_trigger *t,
     return 1;
 }
 
-/* find_named - a histogram of that name at any event, or NULL. */
+/* find_named - find a histogram named @name at any event. Return: NULL: there is none. */
 static struct hist *find_named(const char *name)
 {
     for (struct live_event *e = live_event_next(NULL); e; e = live_event_next(e))
@@ -346,7 +352,7 @@ static struct hist *find_named(const char *name)
     return NULL;
 }
 
-/* share_table - with the histogram of the same name, if there is one. */
+/* share_table - share the table of the histogram with the same name, if there is one. */
 static int share_table(const struct live_event *e, struct live_trigger *t)
 {
     struct hist *named = hist_name(t->hist) ? find_named(hist_name(t->hist)) : NULL;
@@ -361,7 +367,9 @@ static int share_table(const struct live_event *e, struct live_trigger *t)
     return err;
 }
 
-/* set_clock - of all records: a histogram's times are those of the buffer. */
+/* set_clock - set the clock of all records to that of the histogram, because its times
+ * are read from the clock of the buffer.
+ */
 static int set_clock(const struct live_event *e, const struct live_trigger *t)
 {
     const char *clock = hist_clock(t->hist);
@@ -381,7 +389,9 @@ static int refuse_watch(const char *text, const char *at, enum trace_error_id id
     return err;
 }
 
-/* find_field - in records of @e. */
+/* find_field - find the field of a watch's trigger in the records of @e. Return: 0;
+ * -ENOMEM; -ENOENT there is none; -ENOEXEC the field cannot hold an address.
+ */
 static int find_field(const struct live_event *e, struct live_trigger *t)
 {
     struct filter_field *fields = kmalloc(FILTER_FIELDS_MAX * sizeof(*fields));
@@ -402,7 +412,7 @@ static int find_field(const struct live_event *e, struct live_trigger *t)
                : -ENOEXEC;
 }
 
-/* prepare_watch - @text: the line, for the log */
+/* prepare_watch - check a trigger of a watch. @text: its line, for the log. */
 static int prepare_watch(const struct live_event *e, struct live_trigger *t,
                          const char *text)
 {
@@ -453,7 +463,7 @@ static bool switches_event(enum trigger_kind kind)
     return kind >= TRIGGER_ENABLE_EVENT && kind <= TRIGGER_DISABLE_HIST;
 }
 
-/* prepare - all that @t needs, but for being seen. */
+/* prepare - check @t, and make its histogram and its filter. Nothing is attached yet. */
 static int prepare(struct live_event *e, struct live_trigger *t, const char *text)
 {
     struct filter_error error = { 0 };
@@ -474,7 +484,7 @@ static int prepare(struct live_event *e, struct live_trigger *t, const char *tex
     if (!t->line->filter)
         return 0;
     err = parse_filter(e, t->line->filter, &t->filter, &error);
-    if (err && err != -ENOMEM) /* 6.12 says so, 6.1 is silent */
+    if (err && err != -ENOMEM) /* Linux 6.12 notes this error, Linux 6.1 does not */
         live_error(FILTER_LOG_NAME, filter_error_text(error.id), t->line->filter,
                    error.column);
     return err;
@@ -502,7 +512,9 @@ static int add_trigger(struct live_event *e, struct live_trigger *t)
     return put_trigger(e, t);
 }
 
-/* apply - Return: 1: @t is attached; 0: it is not needed any more; a negative errno. */
+/* apply - carry out the line @text, parsed as @t. Return: 1: @t is attached; 0: the line
+ * is done and @t is not needed any more; a negative errno.
+ */
 static int apply(struct live_event *e, struct live_trigger *t, const char *text)
 {
     struct live_trigger *there;
@@ -548,7 +560,9 @@ int live_trigger_write(struct live_event *e, const char *text)
     return err;
 }
 
-/* goes_with_hists - as on Linux, those that switch a histogram go as well. */
+/* goes_with_hists - tell whether live_clear_hists() removes @t. As on Linux, triggers
+ * that switch histograms are removed as well.
+ */
 static bool goes_with_hists(const struct live_trigger *t)
 {
     return t->hist || t->line->kind == TRIGGER_ENABLE_HIST ||

@@ -1,9 +1,10 @@
-/* live_direct.c - a hit whose arguments are registers and constants: the probe's own code
- * stores them into the ring, without an image of the registers.
+/* live_direct.c - records hits that have only registers and constants as arguments: the
+ * code of the detour stores them into the ring, and no image is made.
  *
- * It does what hit_probe() of live_hit.c does for an event with nothing attached. Where a
- * filter or a trigger is attached the probe is switched to that by kprobe_by_image(), before
- * hits can see what is attached, and back behind that.
+ * The effect is that of hit_probe() in live_hit.c for an event with nothing attached.
+ * Before hits can see an attached filter or trigger, kprobe_by_image() switches the probe
+ * to hit_probe(). After the last filter or trigger was removed, it switches the probe
+ * back.
  */
 #include "kernel/cpu/instr.h"
 #include "probes/trace/files/buffer.h"
@@ -34,7 +35,7 @@ static void direct_end(void *ring)
     record_end(ring);
 }
 
-/* store_of - Return: false: @arg needs more than a store. */
+/* store_of - describe the store of @arg. Return: false: a single store cannot do it. */
 static bool store_of(const struct fetch_arg *arg, struct kprobe_store *out)
 {
     size_t offset = sizeof(struct record_probe) + arg->offset;

@@ -1,14 +1,16 @@
-/* live_hit.c - what happens at a hit: fetch, ask, record. No lock, no allocation.
+/* live_hit.c - handles a hit: fetches the arguments, asks filter and triggers, and
+ * records. It takes no lock and allocates no memory.
  *
- *   1. Nothing attached, and recorded: the record is made where it stays, in the ring.
- *   2. Triggers that look at nothing: they act, and then as 1, unless one has switched this
- *      event off.
- *   3. A filter, or a trigger that looks at the record: the record is made in a place of its
- *      own first. All triggers are asked, then the filter, and the record is copied into the
- *      ring. What comes behind the record (stacks) is last.
+ * There are three cases:
+ *   1. Nothing is attached: the record is written directly into the ring.
+ *   2. Only triggers are attached, and none of them reads the record: the triggers act.
+ *      Then the hit is recorded as in 1, unless a trigger has switched this event off.
+ *   3. A filter or a trigger reads the record: the record is first written into scratch
+ *      room. The triggers act, then the filter decides, and the record is copied into the
+ *      ring. Records that follow the hit's own record (stacks) are written last.
  *
- * Whether tracing is on is asked before triggers act, so that the hit that switches it off
- * under a condition is the last one recorded, as on Linux.
+ * In 3 the hit checks whether tracing is on before the triggers act. So a hit that
+ * switches tracing off is still recorded, as on Linux.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -36,7 +38,7 @@ struct hit {
     const struct def *def;
     bool is_mark;
     uint64_t
-        at[2]; /* what stands before the arguments: ip, or function and return address */
+        at[2]; /* the words before the arguments: ip, or function and return address */
     struct fetch_from from;
 };
 
@@ -47,14 +49,14 @@ static void count(struct live_event *e, enum live_loss cause, uint64_t n)
 
 /* ---- room ---- */
 
-/* A hit may interrupt another one between its record and the ring. They end in the opposite
- * order, so the depth of the CPU says whose room it is.
+/* A hit that has a record in scratch room may be interrupted by another hit. The hits of
+ * a CPU end in the opposite order of their beginning, so they use the rooms like a stack.
  */
 #define SCRATCH_DEPTH (PROBE_NEST_MAX + 1)
 
 static struct scratch {
-    unsigned depth;                      /* of the CPU itself */
-    uint8_t (*room)[RING_EVENT_MAX + 8]; /* SCRATCH_DEPTH of them */
+    unsigned depth;                      /* rooms in use; only this CPU changes it */
+    uint8_t (*room)[RING_EVENT_MAX + 8]; /* SCRATCH_DEPTH rooms */
 } scratch[MAX_CPUS];
 
 int live_scratch_init(void)
@@ -95,7 +97,9 @@ static int read_memory(void *dst, uintptr_t addr, size_t len, bool user UNUSED)
     return copy_nofault(dst, (const void *)addr, len);
 }
 
-/* size_of - of the record, at most what a page holds; 0: not even its numbers fit. */
+/* size_of - return the size of the record, at most what a page holds. Return: 0: not even
+ * the fixed part fits on a page.
+ */
 static size_t size_of(const struct hit *hit)
 {
     size_t size = hit->event->fixed;
@@ -112,8 +116,8 @@ static size_t size_of(const struct hit *hit)
     return size;
 }
 
-/* preempt_count_of - as the program has it, without what the way of the hit adds to it: the
- * engine has noted it. A marker keeps the thread on its CPU itself.
+/* preempt_count_of - return the preempt count that the program had at the hit. The engine
+ * has noted it before it added its own counts. A marker adds one itself.
  */
 static uint8_t preempt_count_of(const struct hit *hit)
 {
@@ -124,7 +128,9 @@ static uint8_t preempt_count_of(const struct hit *hit)
     return (uint8_t)cpu->hits[cpu->depth - 1].found.preempt;
 }
 
-/* fill - all of it but the head. What strings have left over is zeroed. */
+/* fill - fill in the record, except the head; of the head only preempt_count. Bytes that
+ * the strings have left over are zeroed.
+ */
 static void fill(const struct hit *hit, uint8_t *record, size_t size)
 {
     size_t head = event_head(&hit->event->event);
@@ -166,7 +172,7 @@ static void record(const struct hit *hit)
 
 /* ---- triggers ---- */
 
-/* field_of - what a trigger for a watch is told by the record. */
+/* field_of - return the address that the record has for a trigger of a watch. */
 static uintptr_t field_of(const struct live_trigger *t, const uint8_t *record)
 {
     return filter_field_number(&t->field, record, cpu_id()) + (uintptr_t)t->line->adjust;
@@ -222,7 +228,9 @@ static void switch_hists(struct live_trigger *t, bool on)
             hist_pause(there->trigger[i]->hist, !on);
 }
 
-/* set_watch - if it watches nothing. Of several hits at once one is the first. */
+/* set_watch - give the watch an address, if it has none. If several hits try at once, the
+ * exchange of is_set lets one of them go on.
+ */
 static void set_watch(struct live_trigger *t, const uint8_t *record)
 {
     struct live_probe *p = live_event_probe(t->other);
@@ -278,7 +286,7 @@ static void add_to_hist(struct hist *hist, const struct hit *hit, const uint8_t 
     }
 }
 
-/* act - but for what comes behind the record. */
+/* act - carry out a trigger. Stacks are not written here, but after the record. */
 static void act(struct live_trigger *t, const struct hit *hit, const uint8_t *record,
                 size_t len)
 {
@@ -416,7 +424,7 @@ static void hit_watch(struct watch *w, struct pt_regs *regs)
                   .symbol = trace_symbol },
     };
 
-    if (hit.from.watched) /* else another CPU has just taken it away */
+    if (hit.from.watched) /* 0: another CPU has just cleared the watch */
         take(&hit);
 }
 

@@ -1,6 +1,7 @@
-/* live_list.c - lines become probes, and probes events; and how they go again.
+/* live_list.c - makes probes and events from lines, and deletes them.
  *
- * Everything that can be refused is refused before the first change that others see.
+ * A line is checked completely before the first change that hits or other threads can
+ * see.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -22,7 +23,7 @@
 
 static struct list lines = LIST_INIT(lines);
 static struct list events = LIST_INIT(events);
-static struct live_event *buckets[256]; /* by name: there may be thousands */
+static struct live_event *buckets[256]; /* finds an event by name among thousands */
 static int (*add_files)(struct live_event *e), (*remove_files)(struct live_event *e);
 
 INIT void live_set_files(int (*add)(struct live_event *e),
@@ -32,11 +33,13 @@ INIT void live_set_files(int (*add)(struct live_event *e),
     remove_files = remove;
 }
 
-/* ---- what definitions ask of the kernel ---- */
+/* ---- the functions of struct def_host ---- */
 
 #define SYMBOL_MAX 512 /* bytes of a name, NUL included */
 
-/* module_symbol - one that is not there may come with its module. */
+/* module_symbol - find a symbol of a module. Return: 1; -ENOENT: it is not there now, but
+ * may be loaded with its module later.
+ */
 static int module_symbol(const char *module, size_t module_len, const char *name,
                          size_t len, uintptr_t *addr)
 {
@@ -163,8 +166,9 @@ struct live_event *live_event_next(const struct live_event *e)
     return next == &events ? NULL : list_entry(next, struct live_event, link);
 }
 
-/* Where the events and their histograms are, for a tool that reads the memory of a kernel
- * that has died: probes/trace/host/dead_hist.py, whose list of names has the same order.
+/* The places of the events and of their histograms, for probes/trace/host/dead_hist.py,
+ * which reads the memory of a kernel that has crashed. Its list of names has the order of
+ * this table.
  */
 extern const uint64_t live_layout[];
 USED const uint64_t live_layout[] = {
@@ -180,7 +184,7 @@ USED const uint64_t live_layout[] = {
     offsetof(struct live_trigger, hist),
 };
 
-/* bucket_of - the events of that name, and a few others. */
+/* bucket_of - return the bucket of @name. It may hold events with other names as well. */
 static struct live_event **bucket_of(const char *name)
 {
     return &buckets[hash_name(name, strlen(name)) % ARRAY_LEN(buckets)];
@@ -221,10 +225,10 @@ uint64_t live_probe_misses(const struct live_probe *p)
 
 /* ---- a probe ---- */
 
-#define MAXACTIVE_SHOWN_MIN 10 /* what Linux makes of a line that does not say */
+#define MAXACTIVE_SHOWN_MIN 10 /* Linux's least MAXACTIVE for a line without a number */
 
-/* A line that names no number is listed with the one that Linux would have chosen, which is
- * no limit here; see docs/trace.md.
+/* maxactive_shown - return the MAXACTIVE that a line without a number is listed with. It
+ * is the number that Linux would have chosen, but it is no limit here: see docs/trace.md.
  */
 static unsigned maxactive_shown(void)
 {
@@ -233,8 +237,8 @@ static unsigned maxactive_shown(void)
     return both > MAXACTIVE_SHOWN_MIN ? both : MAXACTIVE_SHOWN_MIN;
 }
 
-/* is_nowhere - an address of which nothing is known. Linux takes it for one in a module that
- * may still come, so its probe is listed and never hit.
+/* is_nowhere - tell whether @def has an address at which there is no code. Linux assumes
+ * that a module will be loaded there, so the probe is listed, but is never hit.
  */
 static bool is_nowhere(const struct def *def)
 {
@@ -269,7 +273,7 @@ static void probe_free(struct live_probe *p)
     kfree(p);
 }
 
-/* As Linux answers: a place that may not carry a probe is no valid argument. */
+/* linux_errno - return Linux's errno for a place where no probe is possible: -EINVAL. */
 static int linux_errno(const struct probe_reject *why)
 {
     switch (why->err) {
@@ -282,7 +286,9 @@ static int linux_errno(const struct probe_reject *why)
     }
 }
 
-/* watch_is_possible - a register is taken when the event is enabled. */
+/* watch_is_possible - check a watch. It gets its debug register later, when the event is
+ * enabled.
+ */
 static int watch_is_possible(const struct live_probe *p, const char *line)
 {
     enum watch_reason why = watch_check(&p->watch);
@@ -295,7 +301,7 @@ static int watch_is_possible(const struct live_probe *p, const char *line)
     return refuse(line, &error);
 }
 
-/* probe_register - in the state that its event has. @line: for the log. */
+/* probe_register - register @p, enabled if its event is armed. @line: for the log. */
 static int probe_register(struct live_probe *p, const char *line)
 {
     struct probe_reject why = { 0 };
@@ -311,7 +317,7 @@ static int probe_register(struct live_probe *p, const char *line)
     p->rp.kp.addr = p->def->addr;
     p->rp.kp.flags = p->event->armed ? 0 : KPROBE_FLAG_DISABLED;
     if (p->def->symbol && strchr(p->def->symbol, ':')) {
-        /* Of a module, which may come later, and again. */
+        /* The module may be loaded later, and more than once: so the name is given. */
         p->rp.kp.addr = 0;
         p->rp.kp.symbol_name = p->def->symbol;
         p->rp.kp.offset = p->def->offset;
@@ -380,7 +386,7 @@ static void event_free(struct live_event *e)
     kfree(e);
 }
 
-/* event_publish - with one probe, which is registered. */
+/* event_publish - give the event its number and files, and enter it in the lists. */
 static int event_publish(struct live_event *e)
 {
     int err = event_add(&e->event, buffer_now());
@@ -398,7 +404,7 @@ static int event_publish(struct live_event *e)
     return 0;
 }
 
-/* event_hide - take it out of all lists. */
+/* event_hide - take the event out of all lists. */
 static void event_hide(struct live_event *e)
 {
     struct live_event **at = bucket_of(e->name);
@@ -416,7 +422,9 @@ static void link_probe(struct live_probe *p)
     list_append(&p->event->probes, &p->sibling);
 }
 
-/* mark_new - not a line: nothing of it is registered. */
+/* mark_new - make the probe of a marker. No line belongs to it, and nothing is
+ * registered.
+ */
 static struct live_probe *mark_new(struct def *def, const char *format)
 {
     struct live_probe *p = kzalloc(sizeof(*p));
@@ -473,7 +481,7 @@ int live_add_mark(const char *name, const char *format)
     return err;
 }
 
-/* is_owned - by an event that is no probe. */
+/* is_owned - tell whether the name of @def belongs to an event that no line has made. */
 static bool is_owned(const struct def *def, const struct live_event *there)
 {
     const struct event *fixed[] = { &event_print, &event_stack };
@@ -508,7 +516,7 @@ static int define_new(struct live_probe *p, const char *line)
     return 0;
 }
 
-/* defs_of - the definitions of the probes of @e. Return: how many; 0 without memory. */
+/* defs_of - list the definitions of the probes of @e. Return: how many; 0: no memory. */
 static size_t defs_of(const struct live_event *e, const struct def ***out)
 {
     const struct live_probe *p;
@@ -574,7 +582,9 @@ static int define(const char *line)
 
 /* ---- deleting ---- */
 
-/* detach - no trigger is there, since @e is not armed. */
+/* detach - free the filter of @e. It has no trigger, because a trigger keeps an event
+ * armed.
+ */
 static void detach(struct live_event *e)
 {
     struct live_attached *old = (struct live_attached *)(uintptr_t)e->attached;
@@ -586,8 +596,9 @@ static void detach(struct live_event *e)
     kfree(old);
 }
 
-/* probe_forget - free a probe that is not registered any more. With its last probe the event
- * is freed as well; else the names of its arguments are those of another probe from now on.
+/* probe_forget - free a probe that is not registered any more. With its last probe an
+ * event is freed as well. If probes are left, the event now uses the arguments of one of
+ * them: those of the freed probe are gone.
  */
 static void probe_forget(struct live_probe *p)
 {
@@ -615,7 +626,7 @@ void live_remove_mark(const char *name)
     probe_forget(p);
 }
 
-/* ends_with - are all probes of @e among the @count in @gone? */
+/* ends_with - tell whether all probes of @e are among the @count probes of @gone. */
 static bool ends_with(const struct live_event *e, struct live_probe *const *gone,
                       size_t count)
 {
@@ -629,7 +640,7 @@ static bool ends_with(const struct live_event *e, struct live_probe *const *gone
     return found == all;
 }
 
-/* show - the files of these events are there, if there is memory. */
+/* show - make the missing files of these events again. Without memory: log a warning. */
 static void show(struct live_probe *const *probes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -637,8 +648,8 @@ static void show(struct live_probe *const *probes, size_t count)
             log_warn("trace: no memory for the files of %s", probes[i]->event->name);
 }
 
-/* hide - take the files of those events away that lose their last probe. Return: 0; -EBUSY
- * one of them is open, and all are there.
+/* hide - remove the files of each event that loses its last probe. Return: 0; -EBUSY: a
+ * file is open, and no files are removed.
  */
 static int hide(struct live_probe *const *gone, size_t count)
 {
@@ -653,8 +664,8 @@ static int hide(struct live_probe *const *gone, size_t count)
     return 0;
 }
 
-/* before_busy - how many of @gone, from the first on, can be deleted. An event that is armed
- * keeps its last probe.
+/* before_busy - return how many of @gone, from the first on, can be deleted. An armed
+ * event keeps its last probe, and the deletion stops there.
  */
 static size_t before_busy(struct live_probe *const *gone, size_t count)
 {
@@ -666,7 +677,7 @@ static size_t before_busy(struct live_probe *const *gone, size_t count)
     return i;
 }
 
-/* delete_all - these, or none. */
+/* delete_all - delete all probes of @gone, or none. */
 static int delete_all(struct live_probe *const *gone, size_t count)
 {
     int err = hide(gone, count);
@@ -686,9 +697,10 @@ static int delete_all(struct live_probe *const *gone, size_t count)
     return 0;
 }
 
-/* delete_those - what @wanted accepts, up to the first probe that is busy, as on Linux; or
- * with NULL all lines or none.
- * Return: 0; -ENOENT there is none; -EBUSY.
+/* delete_those - delete the probes that @wanted matches. As on Linux, the deletion stops
+ * at the first probe that is busy. With @wanted NULL: delete the probes of all lines, or
+ * none.
+ * Return: 0; -ENOENT no probe matches; -EBUSY a probe is busy; -ENOMEM.
  */
 static int delete_those(const struct def_delete *wanted)
 {

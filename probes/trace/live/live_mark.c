@@ -1,5 +1,6 @@
-/* live_mark.c - markers of the kernel are events, events/markers/NAME: no line is written for
- * them, and none deletes them. An event that is armed is connected to its marker.
+/* live_mark.c - makes the markers of the kernel events, events/markers/NAME. No line
+ * defines such an event, and no line deletes it. While the event is armed, its marker is
+ * connected.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"

@@ -1,5 +1,5 @@
-/* live_switch.c - events are recorded or not, and armed or not: two questions, since a
- * trigger wants hits of an event that is not recorded.
+/* live_switch.c - arms events, and switches their recording. An event may be armed
+ * without being recorded: a trigger may need the hits of an event that is not recorded.
  *
  *     enabled by file   soft_users   armed   soft_disabled   the file `enable` says
  *     no                0            no      no              0
@@ -7,7 +7,8 @@
  *     no                1..          yes     yes             0*
  *     yes               1..          yes     no              1*
  *
- * Triggers flip soft_disabled in a hit.
+ * The triggers enable_event, disable_event, set_wprobe and clear_wprobe change
+ * soft_disabled in a hit.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -28,7 +29,9 @@ static size_t count_probes(struct live_event *const *events, size_t count)
     return probes;
 }
 
-/* probes_of - of those events that are to change. Return: how many. */
+/* probes_of - list the kprobes that have to be enabled, or disabled if @on is false.
+ * Return: how many.
+ */
 static size_t probes_of(struct live_event *const *events, size_t count, bool on,
                         struct kprobe **out)
 {
@@ -45,7 +48,7 @@ static size_t probes_of(struct live_event *const *events, size_t count, bool on,
     return probes;
 }
 
-/* ---- watches: a register while the event is armed ---- */
+/* ---- watches: they have a debug register while the event is armed ---- */
 
 static void log_owners(const struct watch *w, enum watch_reason why)
 {
@@ -78,7 +81,7 @@ static void watch_off(struct live_probe *p)
     p->watch.hits = p->watch.nmissed = 0;
 }
 
-/* watches_off - of those events that are not armed. */
+/* watches_off - take the registers of the watches that are not armed. */
 static void watches_off(struct live_event *const *events, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -86,7 +89,7 @@ static void watches_off(struct live_event *const *events, size_t count)
             watch_off(live_event_probe(events[i]));
 }
 
-/* watches_on - all of them, or none. */
+/* watches_on - give a register to all watches that are not armed, or to none of them. */
 static int watches_on(struct live_event *const *events, size_t count)
 {
     int err = 0;
@@ -99,7 +102,7 @@ static int watches_on(struct live_event *const *events, size_t count)
     return err;
 }
 
-/* arm_marks - connect the markers among them, or disconnect: all in one batch, or none. */
+/* arm_marks - connect or disconnect the markers of @events: all in one batch, or none. */
 static int arm_marks(struct live_event *const *events, size_t count, bool on)
 {
     struct marker_wish *wishes = kmalloc((count + 1) * sizeof(*wishes));
@@ -118,7 +121,7 @@ static int arm_marks(struct live_event *const *events, size_t count, bool on)
     return err;
 }
 
-/* arm - let each of @events be armed, or not. */
+/* arm - arm or disarm all of @events; in case of an error none of them changes. */
 static int arm(struct live_event *const *events, size_t count, bool on)
 {
     struct kprobe **probes =
@@ -157,7 +160,7 @@ static int switch_on(struct live_event *const *events, size_t count)
     return err;
 }
 
-/* Those that triggers want stay armed. */
+/* switch_off - stop recording. An event that a trigger needs stays armed. */
 static int switch_off(struct live_event *const *events, size_t count)
 {
     struct live_event **off = kmalloc((count + 1) * sizeof(struct live_event *));
@@ -201,7 +204,9 @@ void live_release(struct live_event *e)
 {
     if (--e->soft_users || !e->soft_disabled)
         return;
-    /* Without memory it stays armed and is not recorded: only its cost remains. */
+    /* If disarming fails for lack of memory, the event stays armed and is not recorded:
+     * its hits cost time and have no effect.
+     */
     if (!arm(&e, 1, false))
         WRITE_ONCE(e->soft_disabled, false);
 }
