@@ -9,6 +9,7 @@
 #include "kernel/gdb/gdb_memory.h"
 
 #include "kernel/base/bits.h"
+#include "kernel/cpu/instr.h"
 #include "kernel/debug/backtrace.h"
 #include "kernel/mm/exec.h"
 #include "kernel/mm/extable.h"
@@ -53,6 +54,8 @@ static size_t changed_len(const struct site *site)
 /* A site that begins in front of @addr may reach into the bytes that are read. */
 static void show_original_text(uint8_t *bytes, uintptr_t addr, size_t len)
 {
+    unsigned long irqs = irq_save(); /* they are on in some hits of tracepoints */
+
     for (uintptr_t at = addr - (INSN_MAX_LEN - 1); at != addr + len; at++) {
         const struct site *site = registry_find(at);
 
@@ -60,6 +63,7 @@ static void show_original_text(uint8_t *bytes, uintptr_t addr, size_t len)
             if (at + i - addr < len)
                 bytes[at + i - addr] = site->bytes[i];
     }
+    irq_restore(irqs);
 }
 
 /* original_return - return the original of @word, which lies at @slot, if it is a return

@@ -20,6 +20,7 @@
 #include "kernel/gdb/gdb_step.h"
 #include "kernel/gdb/gdb_stop.h"
 #include "kernel/gdb/gdb_trace.h"
+#include "kernel/gdb/gdb_tracepoint.h"
 #include "kernel/gdb/gdb_wire.h"
 #include "kernel/sync/wait.h"
 #include "kernel/thread/thread.h"
@@ -205,10 +206,13 @@ INIT void gdb_init(void)
 {
     if (!gdb_wire_init())
         return;
-    if (!gdb_output_init() || !gdb_trace_init()) {
-        log_warn("gdb: no memory for what hits print and collect");
+    if (!gdb_output_init()) {
+        log_warn("gdb: no memory for what hits print");
         return;
     }
+    if (!gdb_trace_init())
+        log_warn("gdb: no tracepoints: no memory for frames, or more than %u CPUs",
+                 MAX_CPUS_TRACED);
     trap_set_handler(TRAP_NMI, take_nmi);
     trap_set_handler(TRAP_DB, take_debug);
     trap_set_handler(TRAP_BP, take_int3);

@@ -23,10 +23,9 @@ static bool list_thread(struct thread *t, void *arg)
 {
     struct gdb_request *r = arg;
 
-    if (listed) { /* the last packet has come to here */
-        listed = listed == t ? NULL : listed;
-        return true;
-    }
+    if (listed && listed != t)
+        return true; /* the last packet has it */
+    listed = NULL;
     if (gdb_out_room(r->out) < 20) {
         listed = t;
         return false;

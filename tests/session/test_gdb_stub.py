@@ -2,15 +2,21 @@
 them, its errors, noise, and a debugger that dies while all CPUs stand still.
 """
 
+import os
 import re
+import sys
+import tempfile
 import threading
 import time
 
 import tap
-from guest import ELF, EXIT_POWEROFF, EXIT_TESTS_FAILED
+from guest import ELF, EXIT_POWEROFF, EXIT_TESTS_FAILED, ROOT
 from hang import Symbols
 from rsp import Stub, fields, frame, text_of
 from session import LIMIT, stat
+
+sys.path.insert(0, ROOT)
+from kernel.module import send as modules  # noqa: E402
 
 NOISE = 1 << 20 if tap.LONG else 1 << 12  # bytes
 NOISE_LIMIT = 600  # seconds until all of it is taken
@@ -468,6 +474,57 @@ def the_tests_of_a_kernel_fail():
         tap.equal(stub.guest.wait_end(LIMIT), EXIT_TESTS_FAILED, "which is that tests failed")
 
 
+def without_tracepoints():
+    """On more CPUs than tracepoints have room for all else is there."""
+    with Stub(smp=17) as stub:
+        stub.guest.wait_prompt(LIMIT)
+        client = stub.connect()
+        features = client.greet()
+        tap.equal(features.get("PacketSize"), "4000", "17 CPUs: the stub is there")
+        answers(client, "QTinit", "")
+        answers(client, "qTStatus", "")
+        tap.equal(client.ask("qXfer:threads:read::0,3fff").count(' core="'), 17,
+                  "and sees all of them")  # fmt: skip
+
+
+NAPS = 6000
+NAPPING = f"""
+#include "kernel/thread/thread.h"
+static int nap(void *unused)
+{{
+    (void)unused;
+    thread_sleep_ns(UINT64_C(1) << 60);
+    return 0;
+}}
+__attribute__((constructor)) static void come(void)
+{{
+    for (int i = 0; i < {NAPS}; i++)
+        kernel_clone(&(struct clone_args){{ .fn = nap, .stack_len = 8192, .detached = true }});
+}}
+"""
+
+
+def more_threads_than_a_packet_lists():
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "naps.c")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(NAPPING)
+        brought = f"-fw_cfg name=opt/sonde/module/naps.o,file={modules.compiled(path)}"
+        with Stub("modules=naps", qemu=brought) as stub:
+            stub.guest.wait_prompt(LIMIT)
+            client = stub.connect()
+            client.greet()
+            packets = [client.ask("qfThreadInfo")]
+            while packets[-1] != "l":
+                packets.append(client.ask("qsThreadInfo"))
+            found = sorted(int(tid, 16) for packet in packets[:-1]
+                           for tid in packet[1:].split(","))  # fmt: skip
+            tap.check(len(packets) > 2, "the list of threads takes several packets")
+            first = next(tid for tid in found if tid + NAPS - 1 in found)
+            tap.check(set(range(first, first + NAPS)) <= set(found)
+                      and len(set(found)) == len(found), "each thread is in it once")  # fmt: skip
+
+
 def all_of_it():
     for cpus in (1, 2, 4):
         with Stub(smp=cpus) as stub:
@@ -491,4 +548,5 @@ def all_of_it():
             the_kernel_ends(stub)
 
 
-tap.run(all_of_it, the_tests_of_a_kernel_fail)
+tap.run(all_of_it, the_tests_of_a_kernel_fail, without_tracepoints,
+        more_threads_than_a_packet_lists)
