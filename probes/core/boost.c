@@ -17,8 +17,11 @@
  */
 NOKPROBE_INLINE bool is_hit(uintptr_t addr)
 {
+    unsigned long irqs =
+        plat_irq_save(); /* after a jump they are as the program has them */
     const struct site *site = registry_find(addr);
 
+    plat_irq_restore(irqs);
     return site && site_is_armed(site) &&
            (READ_ONCE(site->probes) || READ_ONCE(site->asks_resume));
 }

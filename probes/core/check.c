@@ -5,8 +5,6 @@
  * a few in register.c and prepare.c. Arming and all later stages cannot fail.
  */
 #include "kernel/base/bits.h"
-#include "kernel/base/err.h"
-#include "probes/core/insn_slot.h"
 #include "probes/core/life.h"
 #include "probes/core/recover.h"
 #include "probes/core/rules.h"

@@ -5,7 +5,6 @@
  * whole. Each probe has a flag that says whether it is disabled. The switch for all
  * probes does not change these flags.
  */
-#include "kernel/base/err.h"
 #include "probes/core/extend.h"
 #include "probes/core/life.h"
 #include "probes/core/registry.h"
