@@ -19,7 +19,8 @@
 
 #define LINK(addr) ((uintptr_t)UINT64_C(addr)) /* on wasm32 its lower half */
 #define TEXT LINK(0xffffffff80200000)
-#define MARGIN 0x200000
+/* TEXT is 2 MiB above the middle of the 4 GiB, and a jump reaches 2 GiB from its end. */
+#define MARGIN (0x200000 + 4096)
 #define BYTES_MAX 256
 #define LINES_MAX 32768
 #define EVICTED_MAX 8
