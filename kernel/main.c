@@ -1,5 +1,6 @@
-/* main.c - what comes to life, in which order. The composition root: the only file that
- * knows every part of the kernel, and the one that fills their sockets.
+/* main.c - starts the parts of the kernel, one after the other. This is the composition
+ * root: the only file that knows every part of the kernel. It fills the sockets of the
+ * parts (docs/architecture.md).
  */
 #include "boot/multiboot2.h"
 #include "drivers/acpi_madt.h"
@@ -194,7 +195,7 @@ static void switch_off(bool failed)
     power_off();
 }
 
-/* What boot leaves to those that come behind it. */
+/* What kernel_run() needs after the memory of boot was freed. */
 static struct {
     char *words;    /* boot arguments */
     unsigned flags; /* of the console */
@@ -259,7 +260,9 @@ static INIT void add_fw_cfg_module(const char *name, size_t len, unsigned number
     module_add_boot_file(name, data, len);
 }
 
-/* What came with the kernel, and those of it that are to be loaded. */
+/* start_modules - add the module files that came with the kernel, and load the modules
+ * that the boot arguments list.
+ */
 static INIT void start_modules(void)
 {
     char list[256];
@@ -272,14 +275,14 @@ static INIT void start_modules(void)
         module_load_listed(list);
 }
 
-/* Constructors of what was linked in with EXTRA_OBJS; see docs/api.md. */
+/* Calls the constructors of objects that EXTRA_OBJS has linked in; see docs/api.md. */
 static INIT void run_constructors(void)
 {
     for (void (*const *init)(void) = init_array_start; init < init_array_end; init++)
         (*init)();
 }
 
-/* ---- what then ---- */
+/* ---- after the stages: tests or shells ---- */
 
 static void test_sink(const char *text, size_t len)
 {
@@ -325,8 +328,9 @@ static INIT void take_script(const char *name, size_t len, unsigned number)
     kept.script = text;
 }
 
-/* keep_wishes - the script is what is to be typed on the console first: where no line to the
- * host may be, since a run is to be repeated to the last instruction.
+/* keep_wishes - keep what kernel_run() is to do. The script is text that counts as typed
+ * on the console. A recording gets its commands so: it is repeated to the last
+ * instruction, and may have no other input.
  */
 static INIT void keep_wishes(void)
 {
@@ -346,7 +350,9 @@ static void start_shells(void)
         panic("no serial port to talk over");
 }
 
-/* kmain - from boot/start.asm: long mode, higher half, interrupts off, early page tables. */
+/* kmain - start all parts of the kernel. Called by boot/start.asm, in long mode and in
+ * the higher half, with interrupts off and the early page tables.
+ */
 void kmain(uint32_t magic, uint64_t info_phys);
 INIT void kmain(uint32_t magic, uint64_t info_phys)
 {
@@ -368,7 +374,10 @@ INIT void kmain(uint32_t magic, uint64_t info_phys)
              (unsigned long long)(clock_ns() / 1000000));
 }
 
-/* kernel_run - what kmain() has left behind, from boot/start.asm as well. */
+/* kernel_run - free the code of boot, then run the tests or start the shells.
+ * boot/start.asm jumps here after kmain() has returned, since the code of kmain() is
+ * freed, too.
+ */
 _Noreturn void kernel_run(void);
 void kernel_run(void)
 {

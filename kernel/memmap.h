@@ -1,20 +1,21 @@
-/* memmap.h - the address map. Pure numbers; linker.ld asserts that it agrees.
+/* memmap.h - defines the address map. Pure numbers; linker.ld asserts that it agrees.
  *
  *   0xffff800000000000  direct map of physical memory
  *   0xffffc00000000000  stacks, each above a guard page
  *   0xffffc10000000000  pages mapped on request: devices, large areas
- *   0xffffc20000000000  poke aliases: where one CPU, for a moment, writes text
+ *   0xffffc20000000000  poke aliases: pages through which a CPU writes text
  *   0xffffc3000002b000  per-CPU areas, each with counters behind it
- *   0xffffffff00000000  -4 GiB: from here on all is within rel32 of kernel text,
- *        :              reserved for landing pads, but for
+ *   0xffffffff00000000  -4 GiB: a rel32 in kernel text reaches each address from here on;
+ *        :              these are reserved for landing pads, except for
  *   0xffffffff7e000000  the low detour arena, 32 MiB
  *   0xffffffff80000000  -2 GiB: 2 MiB that are never mapped
  *   0xffffffff80200000  the image; behind its text a hole, where the text of boot was
  *        :              the module window, 64 MiB, at the next 2 MiB boundary
  *        :              the high detour arena, 32 MiB, behind it
  *
- * Nothing else may ever be placed above -4 GiB: a jump whose displacement is made of the
- * bytes of the instructions behind it lands anywhere there, and must find the page free.
+ * Nothing else may ever be placed above -4 GiB. The displacement of a pun is made of
+ * bytes of the instructions behind it: so a pun may land at any address there, and the
+ * page of this address must be free.
  */
 #pragma once
 
@@ -32,10 +33,11 @@
 #define POKE_AREA_BASE UINT64_C(0xffffc20000000000)
 #define POKE_AREA_STRIDE (16 * KiB) /* per CPU: two pages, then a gap */
 
-/* One page for struct percpu, then counters of 8 bytes: one instruction counts on whatever
- * CPU it runs, since each has its own at the same distance from GS. Not on a round address:
- * where a TLB is indexed by the low bits of the page's number, as an emulator's is, the area
- * would push out the first page of everything else that begins on one.
+/* An area is one page for struct percpu, then counters of 8 bytes. A counter has the same
+ * distance from GS on each CPU, so one instruction counts on any CPU. The base is not a
+ * round address: an emulator finds an entry of its TLB by the low bits of the page
+ * number. At a round address these bits would be 0, as for the first page of most other
+ * things, and each of the two pages would push the other one out of the TLB.
  */
 #define PERCPU_AREA_BASE UINT64_C(0xffffc3000002b000)
 #define PERCPU_AREA_STRIDE (64 * MiB)

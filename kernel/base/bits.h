@@ -30,8 +30,8 @@ static inline unsigned bit_lowest(uint64_t x)
     return (unsigned)__builtin_ctzll(x);
 }
 
-/* bit_count - how many bits are set: sums of pairs, of fours, of bytes, then of all bytes.
- * Written out, since the compiler's built-in is a call into its library.
+/* bit_count - count the set bits: add them up in pairs, in fours, in bytes, then in all.
+ * Written out, since the compiler's built-in would call the compiler's library.
  */
 static inline unsigned bit_count(uint64_t x)
 {

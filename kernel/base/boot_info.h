@@ -1,4 +1,4 @@
-/* boot_info.h - what the boot loader says, in one form for all loaders. Pure.
+/* boot_info.h - reads what the boot loader has left, into one form for all loaders. Pure.
  *
  * boot/boot_info.c fills the struct once, before anything else runs. After that it is
  * read-only. All texts are copied out of the loader's memory, so that memory may be reused at
@@ -28,7 +28,7 @@ enum boot_range_type {
 
 struct boot_range {
     uint64_t start, end; /* physical bytes, @end exclusive, @start < @end */
-    uint32_t type;       /* BOOT_RAM is free; anything else is not */
+    uint32_t type;       /* BOOT_RAM is free; memory of other types is not */
 };
 
 struct boot_module {
@@ -64,7 +64,7 @@ struct boot_info {
  * @limit:  bytes readable at @mbi
  *
  * Nothing in the block is trusted: sizes are checked against @limit and against the tag
- * that holds them; unknown tags are skipped; a longer text is cut.
+ * that holds them; unknown tags are skipped; a text that is too long is cut.
  *
  * Context: boot.
  * Return:  0; -EINVAL the block is cut off or its sizes contradict each other;
@@ -75,7 +75,7 @@ int boot_info_from_multiboot2(struct boot_info *out, const void *mbi, size_t lim
 
 /* boot_info_from_pvh - read the start info of a PVH boot (QEMU's -kernel, Xen).
  * @start_info:  struct hvm_start_info, 56 bytes readable, 8-byte aligned
- * @at_phys:     gives @len readable bytes of physical memory, or NULL
+ * @at_phys:     returns a pointer to @len readable bytes at @phys, or NULL
  *
  * Context: boot.
  * Return:  0; -EINVAL bad magic or unreadable memory; -ENOENT no memory map;
@@ -98,7 +98,7 @@ void boot_info_append(struct boot_info *info, const char *more);
  * @len:      bytes of @out
  *
  * If the word is there several times, the last one counts. So appended arguments override
- * those before them.
+ * earlier arguments.
  *
  * Context: any.
  * Return:  true: the word is there.

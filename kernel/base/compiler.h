@@ -11,15 +11,16 @@
 #define SECTION(name) __attribute__((section(name)))
 #define UNUSED __attribute__((unused))
 #define USED __attribute__((used))
-/* INIT: only boot calls this function, and its memory is freed when boot is over. INIT_DATA:
- * the same of a variable. Nothing that stays may refer to them: kernel/module/init_refs.py.
+/* INIT: only boot calls this function; its memory is freed when boot is over. INIT_DATA:
+ * only boot uses this variable; its memory is freed, too. Code and data that stay may
+ * refer to neither: kernel/module/init_refs.py checks that.
  */
 #define INIT SECTION(".init.text")
 #define INIT_DATA SECTION(".init.data")
-#define HOT __attribute__((hot)) /* beside others of its part of the image */
+#define HOT __attribute__((hot)) /* lies beside other HOT functions of its part */
 #define PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 
-/* Behind a label: the code there is not expected to run. */
+/* COLD_LABEL stands behind a label: the code there is not expected to run. */
 #ifdef __clang__
 #define COLD_LABEL
 #else
@@ -33,7 +34,7 @@
 #define CONTAINER_OF(ptr, type, member)                                                  \
     ((type *)((uint8_t *)(ptr)-offsetof(type, member)))
 
-/* One access, not torn, not repeated and not invented by the compiler. */
+/* Exactly one access: the compiler does not split, repeat or invent it. */
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
 
@@ -45,11 +46,14 @@
 #define NOKPROBE(fn)                                                                     \
     static const uintptr_t nokprobe_##fn USED SECTION(".nokprobe") = (uintptr_t)(fn)
 
-/* NORETPROBE(fn): fn leaves on another stack, or as another thread, than it was entered:
- * where it returns to is not where its entry could tell.
+/* NORETPROBE(fn): fn can never carry a return probe. When fn returns, the CPU is on
+ * another stack, or runs another thread, than when fn was entered. But a return probe
+ * prepares the stack and the thread that it finds at the entry.
  */
 #define NORETPROBE(fn)                                                                   \
     static const uintptr_t noretprobe_##fn USED SECTION(".noretprobe") = (uintptr_t)(fn)
 
-/* For helpers that must not exist out of line in the re-entry core. */
+/* For helpers of the re-entry core, which must always be inlined: a copy out of line
+ * could carry a probe.
+ */
 #define NOKPROBE_INLINE static ALWAYS_INLINE

@@ -1,7 +1,7 @@
 /* err.h - error numbers, with Linux's values and one meaning each. Pure.
  *
- * The tokens are spelt as the host's <errno.h> spells them, so a host file may include
- * both. The meaning each code has in the engine is the table in docs/architecture.md.
+ * The definitions are spelt as in the host's <errno.h>, so a host file may include both.
+ * The table in docs/architecture.md says what each number means in the engine.
  */
 #pragma once
 
@@ -40,8 +40,8 @@
 #define ETIMEDOUT 110
 #define ECANCELED 125
 
-/* err_name - the symbol of an errno value, e.g. "EINVAL"; "E?" for an unknown one.
- * err_text - the sentence people know it by, e.g. "Invalid argument".
+/* err_name - get the symbol of an errno value, e.g. "EINVAL"; "E?" for an unknown value.
+ * err_text - get the usual text for an errno value, e.g. "Invalid argument".
  * @err: 0 ("OK", "Success") or an errno, positive or negative.
  *
  * Context: any.

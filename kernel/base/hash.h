@@ -1,4 +1,4 @@
-/* hash.h - a number made of a name. Pure. */
+/* hash.h - makes a number from a name. Pure. */
 #pragma once
 
 #include <stddef.h>

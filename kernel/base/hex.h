@@ -1,7 +1,9 @@
 /* hex.h - hexadecimal digits. Pure. */
 #pragma once
 
-/* hex_digit - 0..15; -1: @c is no digit. Both cases are taken. Context: any. */
+/* hex_digit - get the value of the digit @c, in upper or lower case. Context: any.
+ * Return: 0..15; -1: @c is no digit.
+ */
 static inline int hex_digit(char c)
 {
     if (c >= '0' && c <= '9')

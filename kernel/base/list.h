@@ -39,7 +39,7 @@ static inline void list_append(struct list *head, struct list *node)
     list_insert(head->prev, node);
 }
 
-/* list_remove - take @node out; it is left as an empty list, so that removing it again
+/* list_remove - take @node out of its list. @node is an empty list then, so a second call
  * does nothing.
  */
 static inline void list_remove(struct list *node)
@@ -57,7 +57,7 @@ static inline void list_remove(struct list *node)
          &pos->member != (head);                                                         \
          pos = list_entry(pos->member.next, __typeof__(*pos), member))
 
-/* The same, where the body may remove @pos. */
+/* As list_for_each, but the body may remove @pos from the list. */
 #define list_for_each_safe(pos, tmp, head, member)                                       \
     for (pos = list_entry((head)->next, __typeof__(*pos), member),                       \
         tmp = list_entry(pos->member.next, __typeof__(*pos), member);                    \

@@ -1,7 +1,8 @@
-/* nokprobe.h - what code says of itself: here is no place for a probe. Pure.
+/* nokprobe.h - marks code that can carry no probe. Pure.
  *
- * NOKPROBE() of compiler.h marks a whole function, as a part of the re-entry core. A range is
- * a part of a function, with a reason of its own; the instructions around it take probes.
+ * NOKPROBE() of compiler.h marks a whole function, as a part of the re-entry core. A
+ * range marks a part of a function, and has a reason of its own; the instructions around
+ * the range can carry probes.
  */
 #pragma once
 
@@ -10,7 +11,7 @@
 
 struct nokprobe_range {
     uintptr_t start, end;
-    const char *why; /* a sentence; NULL: as of a function that NOKPROBE() marks */
+    const char *why; /* a sentence; NULL: the reason that NOKPROBE() stands for */
 };
 
 struct nokprobe_marks {
@@ -20,11 +21,11 @@ struct nokprobe_marks {
     size_t range_count;
 };
 
-/* NOKPROBE_ASM - for the text of an __asm__: no instruction of @code carries a probe.
- * @code, @why: literals
+/* NOKPROBE_ASM - make the text of an __asm__, with instructions that can carry no probe.
+ * @code, @why: string literals
  *
- * There is no such thing for statements: what is between two of them in text, the compiler
- * decides. A routine of NASM has nokprobe_range (proc.inc).
+ * C statements cannot be marked: the compiler decides which instructions lie between two
+ * statements. A routine in NASM uses nokprobe_range (proc.inc).
  */
 #define NOKPROBE_ASM(code, why)                                                          \
     "771:\n\t" code "\n772:\n\t"                                                         \

@@ -1,8 +1,9 @@
-/* regs.h - the register image that entry code builds and probe handlers see. Pure.
+/* regs.h - defines the register image that entry code builds and probe handlers see.
+ * Pure.
  *
- * Field names are Linux's. The order is the order in which kernel/cpu/entry.asm pushes;
- * kernel/cpu/asm_offsets.c turns it into numbers for NASM, so the pushes need not be
- * counted by hand.
+ * Field names are Linux's. The last field is what the CPU pushes first, and the first
+ * field is what kernel/cpu/entry.asm pushes last. kernel/cpu/asm_offsets.c turns the
+ * offsets into numbers for NASM, so the pushes need not be counted by hand.
  */
 #pragma once
 
@@ -12,7 +13,7 @@ struct pt_regs {
     /* pushed by the common entry */
     uint64_t r15, r14, r13, r12, bp, bx;
     uint64_t r11, r10, r9, r8, ax, cx, dx, si, di;
-    union {           /* read by the stub, before anything that can be probed */
+    union {           /* saved by entry code, before any code that can be probed */
         uint64_t cr2; /* #PF */
         uint64_t dr6; /* #DB */
         uint64_t aux;
@@ -20,8 +21,8 @@ struct pt_regs {
     union {
         uint64_t orig_ax;
         struct {
-            uint32_t error_code; /* pushed by the CPU, or 0 by the stub */
-            uint32_t vector;     /* by the stub */
+            uint32_t error_code; /* pushed by the CPU; or 0, pushed by entry code */
+            uint32_t vector;     /* stored by entry code */
         };
     };
     /* pushed by the CPU */

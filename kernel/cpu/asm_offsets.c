@@ -1,5 +1,5 @@
-/* asm_offsets.c - layouts of C for NASM. Compiled to assembly only; the build turns each
- * marked line into a %define of build/asm_offsets.inc.
+/* asm_offsets.c - gives NASM the layouts of structures in C. It is compiled to assembly
+ * only; the build turns each marked line into a %define of build/asm_offsets.inc.
  */
 #include "kernel/base/regs.h"
 #include "kernel/cpu/percpu.h"
@@ -42,7 +42,7 @@ void asm_offsets(void)
     EMIT(PERCPU_IRQ_DEPTH, offsetof(struct percpu, irq_depth));
     EMIT(PERCPU_NMI_DEPTH, offsetof(struct percpu, nmi_depth));
     EMIT(PERCPU_DUE,
-         offsetof(struct percpu, need_resched)); /* and need_hit_end: a word */
+         offsetof(struct percpu, need_resched)); /* a word, with need_hit_end */
     EMIT(PERCPU_IRQ_COUNTS, offsetof(struct percpu, irq_counts));
     EMIT(PERCPU_HALTED, offsetof(struct percpu, halted));
     EMIT(PERCPU_WOKEN_COUNT, offsetof(struct percpu, woken_count));

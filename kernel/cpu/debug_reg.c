@@ -1,11 +1,13 @@
-/* debug_reg.c - one table, and what each CPU has loaded of it.
+/* debug_reg.c - keeps the table of the debug registers, and loads it on each CPU.
  *
- * The table changes in any context, an NMI included, so it has no lock. An entry is in use
- * while its address is not 0; kind and length change only while it is. Each change is counted
- * behind it, and a CPU loads until the count stays as it was: whatever interrupts the loading
- * and changes the table, or loads as well, makes it load again.
+ * The table may change in any context, an NMI included, so it has no lock. An entry is in
+ * use while its address is not 0; its kind and length change only while the address is 0.
+ * Each change is counted after it is made, and a CPU loads until the count stays as it
+ * was. So if an interrupt or an NMI changes the table during the loading, the CPU loads
+ * again.
  *
- * A register is out of DR7 while it changes, the others stay in: they miss nothing.
+ * A register is disabled in DR7 while it changes. The other registers stay enabled, and
+ * miss no hit.
  */
 #include "kernel/cpu/debug_reg.h"
 
@@ -66,7 +68,7 @@ const char *debug_reg_owner(unsigned i)
     return __atomic_load_n(&owners[i].is_taken, __ATOMIC_ACQUIRE) ? owners[i].name : NULL;
 }
 
-/* ---- what is to be in them ---- */
+/* ---- the table ---- */
 
 static unsigned setting_of(enum debug_reg_kind kind, size_t len)
 {
@@ -100,7 +102,7 @@ uintptr_t debug_reg_addr(unsigned i)
     return READ_ONCE(table.addr[i]);
 }
 
-/* ---- what a CPU has ---- */
+/* ---- the registers of a CPU ---- */
 
 NOKPROBE_INLINE void write_dr(unsigned i, uintptr_t addr)
 {
@@ -129,8 +131,9 @@ NOKPROBE_INLINE uint64_t control_of(const struct percpu *cpu)
     return control;
 }
 
-/* settle - DR7 as the fields of @cpu say. An NMI that changes them in between writes DR7
- * before the older value is written here.
+/* settle - write DR7 as the fields of @cpu say. An NMI may change the fields, and write
+ * DR7, before the older value is written here. So the value is compared with the fields
+ * again.
  */
 NOKPROBE_INLINE void settle(const struct percpu *cpu)
 {
@@ -210,10 +213,10 @@ INIT void debug_regs_init(void)
     irq_set_handler(VECTOR_DEBUG_REGS, "debug registers", load_irq);
 }
 
-/* ---- what a trap asks ---- */
+/* ---- for handlers of #DB ---- */
 
-/* implies - if register @i has been hit, has @j been as well? It watches the same bytes, and
- * maybe more, for the same accesses, and maybe more.
+/* implies - if register @i has been hit, has register @j been hit, too? That is so if @j
+ * watches at least the same bytes for at least the same accesses.
  */
 NOKPROBE_INLINE bool implies(const struct percpu *cpu, unsigned i, unsigned j)
 {
@@ -225,8 +228,9 @@ NOKPROBE_INLINE bool implies(const struct percpu *cpu, unsigned i, unsigned j)
            (kind == other || (kind == DEBUG_REG_WRITE && other == DEBUG_REG_ACCESS));
 }
 
-/* An emulator may tell only one of several registers that watch the same bytes, as QEMU's TCG
- * does. A processor tells all.
+/* add_implied - add to @hits the registers that must have been hit as well. If several
+ * registers watch the same bytes, an emulator may report only one, as QEMU's TCG does; a
+ * processor reports all.
  */
 NOKPROBE_INLINE unsigned add_implied(const struct percpu *cpu, unsigned hits)
 {
@@ -250,7 +254,7 @@ unsigned debug_reg_hits(unsigned long dr6)
         else
             stale |= 1u << i;
     }
-    if (stale) /* an instruction that is watched no longer would trap until they are loaded */
+    if (stale) /* until the CPU has loaded, the instruction would trap again and again */
         debug_regs_load();
     return add_implied(cpu, hits);
 }
@@ -276,7 +280,7 @@ bool debug_regs_at_entry(const struct pt_regs *regs)
     if (!is_between(regs->ip, (uintptr_t)db_entry, db_entry_read) &&
         !is_between(regs->ip, stub, stub + STUB_LEN - 1))
         return false;
-    write_dr6(regs->dr6); /* nothing has taken it yet */
+    write_dr6(regs->dr6); /* for the interrupted entry code, which has not read it yet */
     return true;
 }
 NOKPROBE(debug_regs_at_entry);
@@ -315,8 +319,8 @@ static bool is_in_area(uintptr_t addr)
            (addr - PERCPU_AREA_BASE) % PERCPU_AREA_STRIDE < PERCPU_COUNTERS_OFF;
 }
 
-/* The CPU touches this memory between the trap and the place where a handler of it has said
- * that it is busy, and on the way back.
+/* The CPU accesses this memory after each trap, before the handler has noted that a hit
+ * is active, and on the way back.
  */
 bool debug_reg_is_own(uintptr_t addr, size_t len)
 {

@@ -1,9 +1,9 @@
-/* debug_reg.h - DR0 to DR3: which part of the kernel has them, and what is in them; the same
- * on all CPUs.
+/* debug_reg.h - gives the debug registers DR0 to DR3 to owners, and loads them with the
+ * same content on all CPUs.
  *
- * A register is taken by an owner with a name, put to use, and given back. One table says
- * what the registers are to hold. Each CPU loads them from it when it starts, and when
- * it is asked to; so a CPU that comes later has what the others have.
+ * An owner takes a register, uses it, and gives it back. One table says what the
+ * registers hold. Each CPU loads its registers from the table when it starts, and when it
+ * is asked to. So a CPU that starts later has the same content as the other CPUs.
  *
  *     i = debug_reg_take("gdb");                          -EBUSY: all are taken, see owner
  *     debug_reg_put(i, addr, DEBUG_REG_WRITE, 4);         in the table
@@ -13,9 +13,10 @@
  *     debug_regs_load_all();                              no CPU watches any more
  *     debug_reg_give(i);
  *
- * What a register does is reported by #DB, as bits 0 to 3 of DR6. The entry has cleared DR6;
- * debug_reg_hits() says which of these bits mean something. Probes take those of their own
- * registers out of regs->dr6 before other handlers of TRAP_DB are asked.
+ * A hit of a register raises #DB, with one of the bits 0 to 3 of DR6 set. Entry code
+ * saves DR6 in the image, and clears the register. debug_reg_hits() says which of the
+ * bits are valid. The engine removes the bits of its own registers from regs->dr6 before
+ * the other handlers of TRAP_DB are called.
  *
  * Source: SDM vol. 3B, "Debug Registers".
  */
@@ -29,73 +30,84 @@
 
 #define DEBUG_REGS 4
 
-/* What DR7 calls them. There is none for reads alone, and I/O ports are not offered. */
+/* What raises #DB, with the values of DR7. DR7 has no kind for reads alone; the kind for
+ * I/O ports is not offered.
+ */
 enum debug_reg_kind {
-    DEBUG_REG_EXECUTE = 0, /* before the instruction; length 1 */
-    DEBUG_REG_WRITE = 1,   /* after it */
-    DEBUG_REG_ACCESS = 3,  /* after it; reads and writes */
+    DEBUG_REG_EXECUTE = 0, /* before an instruction is executed; length 1 */
+    DEBUG_REG_WRITE = 1,   /* after an instruction has written */
+    DEBUG_REG_ACCESS = 3,  /* after an instruction has read or written */
 };
 
 #define DEBUG_REG_OWNER_MAX 64 /* bytes of a name, NUL included */
 
-/* debug_reg_take - Return: 0..DEBUG_REGS-1; -EBUSY all are taken.
- * @owner: is copied, and cut where it is too long
- * debug_reg_give - @i has been taken, and no CPU has anything in it.
+/* debug_reg_take - take a free register.
+ * @owner: the owner's name; it is copied, and cut if it is too long
+ * debug_reg_give - give register @i back. The caller has taken it, and no CPU watches
+ * anything with it.
  * Context: any, but from one CPU at a time for the same register.
+ * Return:  debug_reg_take(): the register, 0..DEBUG_REGS-1; -EBUSY all are taken.
  */
 int debug_reg_take(const char *owner);
 void debug_reg_give(unsigned i);
-/* debug_reg_owner - NULL: it is free. Context: any. */
+/* debug_reg_owner - get the name of the owner of @i; NULL: @i is free. Context: any. */
 const char *debug_reg_owner(unsigned i);
 
-/* debug_reg_put - what @i is to watch, in the table.
+/* debug_reg_put - set in the table what register @i watches.
  * @addr: a multiple of @len; 0: nothing yet
  * @len:  1, 2, 4 or 8 bytes
- * debug_reg_move - the same kind and length at another address, or at none: 0.
- * debug_reg_addr - where that is.
- * Context: any. Of two CPUs that do so at once, one is the last.
+ * debug_reg_move - change only the address in the table; 0: the register watches nothing.
+ * debug_reg_addr - get the address from the table.
+ * Context: any. If two CPUs change the same register at once, the last change counts.
  */
 void debug_reg_put(unsigned i, uintptr_t addr, enum debug_reg_kind kind, size_t len);
 void debug_reg_move(unsigned i, uintptr_t addr);
 uintptr_t debug_reg_addr(unsigned i);
 
-/* debug_regs_load - let the executing CPU have what the table says.
- * debug_regs_load_soon - the executing CPU at once, the others as soon as they take an
- *                        interrupt; debug_reg_hits() does not count what they still have.
+/* debug_regs_load - load the registers of the executing CPU from the table.
+ * debug_regs_load_soon - let the executing CPU load at once, and each other CPU when it
+ * takes an interrupt. Until then debug_reg_hits() does not count hits of addresses that
+ * are not in the table any more.
  * Context: any.
- * debug_regs_load_all - all CPUs, on return. Context: thread, as smp_call_all().
+ * debug_regs_load_all - let all CPUs load, and wait until all have done so.
+ * Context: thread, as smp_call_all().
  */
 void debug_regs_load(void);
 void debug_regs_load_soon(void);
 void debug_regs_load_all(void);
 
-/* debug_reg_hits - the registers that have been hit: of the bits in @dr6 those of registers
- * in use on this CPU, as the table has them now. The processor sets others, too.
- * debug_regs_in_use - has this CPU anything in its registers?
+/* debug_reg_hits - get the registers that have been hit, one bit each: the bits of @dr6
+ * for registers that this CPU uses with the address of the table, and the bits of
+ * registers that watch the same bytes as these. The processor may set other bits, too.
+ * debug_regs_in_use - does this CPU watch anything with its registers?
  * Context: trap.
  */
 unsigned debug_reg_hits(unsigned long dr6);
 bool debug_regs_in_use(void);
 
-/* debug_regs_at_entry - has #DB interrupted the entry of another #DB, which has not taken DR6
- * yet, or has not cleared it? Then that trap tells all there is, and this one is over.
+/* debug_regs_at_entry - has this #DB interrupted the entry code of another #DB, before
+ * that code had cleared DR6? Then the other #DB reports the hits, and this #DB is over.
  * Context: trap.
  */
 bool debug_regs_at_entry(const struct pt_regs *regs);
 
-/* debug_regs_rest - inside an NMI an instruction that a register of @bits watches could not
- * be passed: only IRET loads the flag that lets it pass once (RF), and would let the next NMI
- * in. So these registers rest on this CPU until the NMI ends.
- * debug_regs_wake - it ends; entry.asm calls this where a register rests.
+/* debug_regs_rest - disable the registers of @bits on this CPU until the current NMI
+ * ends. The CPU could not go past an instruction that they watch: only IRET loads RF, the
+ * flag that lets an instruction pass once, but inside an NMI an IRET would let the next
+ * NMI in.
+ * debug_regs_wake - enable them again at the end of the NMI; entry.asm calls this.
  * Context: trap; nmi.
  */
 void debug_regs_rest(unsigned bits);
 void debug_regs_wake(void);
 
-/* debug_reg_is_own - would the handling of each hit of a register that watches @len bytes at
- * @addr hit it again, for ever? Context: any.
+/* debug_reg_is_own - does the code that handles a hit access the @len bytes at @addr? A
+ * register that watches them would be hit again by the handling of each hit, without end.
+ * Context: any.
  */
 bool debug_reg_is_own(uintptr_t addr, size_t len);
 
-/* debug_regs_init - take the interrupt that makes a CPU load. Context: boot. */
+/* debug_regs_init - set the handler of the interrupt that makes a CPU load.
+ * Context: boot.
+ */
 void debug_regs_init(void);

@@ -1,10 +1,10 @@
-; entry.asm - every way into the kernel: exceptions, interrupts, NMI; and the way back.
+; entry.asm - enters the kernel at exceptions, interrupts and NMIs, and goes back.
 ;
-; Owns the 256 stubs and the common entry and exit. Nothing in this file can be probed.
-; There is no user mode: CS, SS and GS are always the kernel's.
+; Owns the 256 stubs and the common entry and exit. No instruction of section .text.entry
+; can be probed. There is no user mode: CS, SS and GS are always the kernel's.
 ;
-; The stack at a trap. The CPU aligns RSP to 16 and pushes five words, right below what it
-; interrupted; the stub and the common entry push the other seventeen:
+; The stack at a trap. The CPU aligns RSP to 16 and pushes five words, right below the
+; interrupted stack; the stub and the common entry push the other seventeen:
 ;
 ;   higher   | interrupted stack |
 ;            +-------------------+  <- regs.sp, or 8 below it (alignment)
@@ -14,26 +14,29 @@
 ;            | rdi ... r15       |
 ;   lower    +-------------------+  <- rsp = struct pt_regs *, 16-byte aligned
 ;
-; #BP and #DB move their frame down first (MAKE_GAP), so that an emulated push or call, whose
-; word belongs right below regs.sp, does not land in the frame.
+; The entries of #BP and #DB move the frame down first (MAKE_GAP). An emulated push or
+; call writes its word right below regs.sp, and must not write into the frame.
 ;
-; The way back is not IRET but `popfq; ret` on the interrupted stack, since an IRET inside
-; an NMI would unblock NMIs, and the next one would overwrite the frame of the first. It
-; is cheaper, too. The two words it pops are written below regs.sp, where by then only
-; words of the frame lie that are no longer needed:
+; The way back is not IRET but `popfq; ret` on the interrupted stack. An IRET inside an
+; NMI would unblock NMIs, and the next NMI would overwrite the frame of the first. IRET is
+; also slower. The two words that `popfq; ret` pops are written below regs.sp. By then,
+; only words of the frame that are no longer needed lie there:
 ;
 ;   1. write regs.ip and regs.flags to [regs.sp - 8] and [regs.sp - 16]
 ;   2. pop all registers, then RSP itself: it now points at these two words
 ;   3. popfq           interrupts may be on from here
 ;   4. ret             back in the interrupted code
 ;
-; Between 3 and 4 lies an instruction boundary. The entry of an interrupt there completes
-; the return in its own frame before anything looks at it (FINISH_RETURN): otherwise the
-; saved ip would be that `ret`, and would hide where the thread is about to be.
+; An interrupt may come between 3 and 4. Its entry completes the return in its own frame
+; before other code looks at the frame (FINISH_RETURN). Otherwise the saved ip would be
+; that `ret`, and would not tell where the thread goes on.
 ;
-; IRETQ is used where TF is set in the image: after `popfq` the single-step trap would come
-; one instruction early. And where RF is, which lets an instruction pass that a debug register
-; watches: `popfq` clears it. And by NMI itself, whose IRETQ is meant to unblock NMIs.
+; IRETQ is used in three cases:
+;   - TF is set in the image: after `popfq` the single-step trap would come one
+;     instruction too early. Not inside an NMI
+;   - RF is set in the image: it lets the CPU go past an instruction that a debug register
+;     watches, and `popfq` clears it. Not inside an NMI
+;   - an NMI ends: here IRETQ is meant to unblock NMIs
 
 %include "asm_offsets.inc"
 %include "kernel/base/proc.inc"
@@ -56,8 +59,9 @@ FLAGS_TF equ 1 << 8
 FLAGS_IF equ 1 << 9
 FLAGS_RF equ 1 << 16
 
-; On a page boundary: the entry code is in front of the stubs, so those of the exceptions are
-; on the same page, and an emulator needs no look-up between the two.
+; The section begins on a page boundary, and the stubs follow the entry code. So the stubs
+; of the exceptions are on the same page as the entry code, and an emulator needs no
+; look-up of a page between the two.
 section .text.entry progbits alloc exec nowrite align=4096
 
 global entry_text_start
@@ -71,12 +75,13 @@ entry_text_start:
     cld
 %endmacro
 
-; RESTORE_REGS: all but rsp; leaves rsp at the aux word.
+; RESTORE_REGS: pop all registers but rsp. Then rsp is the address of the aux word.
 %macro RESTORE_REGS 0
     POP EACH_REGISTER_DOWN
 %endmacro
 
-; FINISH_RETURN: if the interrupted ip is the `ret` of step 4, execute it in the image.
+; FINISH_RETURN: if the interrupted ip is the `ret` of step 4, do in the image what the
+; `ret` would do.
 %macro FINISH_RETURN 0
     cmp qword [rsp + REGS_IP], trap_exit.window     ; sign-extends: text is above -2 GiB
     jne %%done
@@ -87,8 +92,8 @@ entry_text_start:
 %%done:
 %endmacro
 
-; CALL_DIRECT handler: ask it before anything that can be probed runs; what it does not
-; know goes the way of all exceptions.
+; CALL_DIRECT handler: call the handler before any code that can be probed. If it returns
+; false, handle the trap like all other exceptions.
 %macro CALL_DIRECT 1
     mov rdi, rsp
     mov rsi, [gs:PERCPU_PROBE]
@@ -100,8 +105,8 @@ entry_text_start:
     jmp trap_exit
 %endmacro
 
-; Frame pointer chain: the interrupted rbp is in the image, and rbp is left as it is, so
-; that a backtrace that starts in a handler runs on into the interrupted code.
+; Chain of frame pointers: entry code saves the interrupted rbp in the image, and does not
+; change rbp. So a backtrace that starts in a handler goes on in the interrupted code.
 
 ; ---- exceptions ------------------------------------------------------------------------
 
@@ -116,7 +121,7 @@ trap_entry_saved:
     jmp trap_exit
 endproc trap_entry
 
-; #PF: CR2 goes into the frame before anything runs that could fault again.
+; #PF: entry code saves CR2 in the frame before it runs any code that could fault, too.
 proc pf_entry, 16
     frame trap_error
     push rax
@@ -126,9 +131,9 @@ proc pf_entry, 16
     jmp trap_entry_saved
 endproc pf_entry
 
-; MAKE_GAP vector: the five words of the CPU, which has pushed nothing else, move down by 48
-; bytes: 24 for an emulated call and the two words of the way back, the rest to keep the frame
-; aligned. Then come no error code and @vector.
+; MAKE_GAP vector: move the five words of the CPU, which has pushed nothing else, down by
+; 48 bytes: 24 bytes for an emulated call and the two words of the way back, the rest to
+; keep the frame aligned. Then push 0 as the error code, and the vector.
 %macro MAKE_GAP 1
     sub rsp, 8
     times 5 push qword [rsp + 40]
@@ -136,10 +141,11 @@ endproc pf_entry
     mov dword [rsp + 4], %1
 %endmacro
 
-; #DB: DR6 into the frame as CR2 above; it is cleared for the next one. A program that steps
-; itself may have been at a jump of the engine's, which emulates its instruction. Pushes may
-; touch what a debug register watches, and QEMU's TCG may raise a trap once more at the first
-; instruction of its stub: see debug_regs_at_entry().
+; #DB: entry code saves DR6 in the frame, as CR2 above, and clears it for the next #DB.
+; The gap is needed because a program that steps itself may come to a jump of the engine:
+; then the engine may emulate the instruction there. The pushes may access bytes that a
+; debug register watches, and QEMU's TCG may raise the trap a second time at the first
+; instruction of the stub: see debug_regs_at_entry().
 proc db_entry, 16
     frame trap
     MAKE_GAP 1
@@ -166,7 +172,8 @@ endproc exc_int3
 
 ; ---- the way back ----------------------------------------------------------------------
 
-; In: rsp = struct pt_regs *. Everything that is neither an interrupt nor NMI leaves here.
+; trap_exit: go on as the image says. All traps and interrupts but NMI leave here.
+; In: rsp = struct pt_regs *
 proc trap_exit, 64
     frame image
     test dword [rsp + REGS_FLAGS], FLAGS_TF | FLAGS_RF
@@ -177,7 +184,7 @@ proc trap_exit, 64
     mov rdx, [rsp + REGS_FLAGS]
     sub rax, 16
     lea rsi, [rsp + REGS_IP]
-    cmp rax, rsi                    ; do the two words miss what is still to be popped?
+    cmp rax, rsi                    ; are the two words above what is still to be popped?
     jb .move_frame
     mov [rax + 8], rcx
     mov [rax], rdx
@@ -190,8 +197,8 @@ proc trap_exit, 64
 .window:
     ret
 
-; A trap has cleared NT, which IRETQ does not allow. A detour comes without one, with the
-; program's flags.
+; IRETQ faults if NT is set. A trap has cleared NT, but a detour comes here without a
+; trap, with the program's flags: so set the flags.
 .by_iret:
     cmp dword [gs:PERCPU_NMI_DEPTH], 0
     jne .popf_ret
@@ -201,8 +208,8 @@ proc trap_exit, 64
     lea rsp, [rsp + 16]             ; aux, orig_ax
     iretq
 
-; A handler has moved regs.sp into the frame or below it: the frame goes further down.
-; rax = regs.sp - 16.
+; A handler has set regs.sp to an address in the frame or below it: move the frame further
+; down. In: rax = regs.sp - 16
 .move_frame:
     mov rsi, rsp
     lea rdi, [rax - REGS_SIZE - 32]
@@ -213,10 +220,11 @@ proc trap_exit, 64
     jmp .popf_ret
 endproc trap_exit
 
-; switch_if_due: the way back from where a tick may have come while preemption was off, which
-; asked in vain for another thread: interrupts, and hits, whose handlers may enable interrupts
-; or run with them on. Another thread gets its turn if the image is that of a thread that may
-; be preempted; and quiesce() is told of the end of the hit if it has asked for that.
+; switch_if_due: switch threads if that is due, then do as trap_exit. Interrupts and hits
+; end here. While preemption was off, a tick could not switch threads: such a tick may
+; have come in the handler of a hit, which may run with interrupts on. Here another thread
+; gets its turn, if the image belongs to a thread that may be preempted. schedule_irq also
+; tells quiesce() of the end of the hit, if quiesce() has asked for that.
 ; In:   rsp = struct pt_regs *, interrupts off
 ; Out:  by trap_exit, maybe on another CPU
 proc switch_if_due, 16
@@ -225,9 +233,9 @@ proc switch_if_due, 16
     je trap_exit
     cmp dword [gs:PERCPU_PREEMPT_COUNT], 0
     jne trap_exit
-    cmp qword [gs:PERCPU_DEPTHS], 0 ; in an interrupt or an NMI that was interrupted
+    cmp qword [gs:PERCPU_DEPTHS], 0 ; it has interrupted an interrupt or an NMI
     jne trap_exit
-    cmp dword [gs:PERCPU_ROOM], 0   ; in a hit
+    cmp dword [gs:PERCPU_ROOM], 0   ; it has interrupted a hit
     jne trap_exit
     test dword [rsp + REGS_FLAGS], FLAGS_IF
     jz trap_exit
@@ -236,7 +244,8 @@ proc switch_if_due, 16
     jmp trap_exit
 endproc switch_if_due
 
-; The interrupt of a detour, which has no image to leave by: see PREEMPT_ON in image.inc.
+; VECTOR_SWITCH: a detour raises it to switch threads at the end of a hit, since a detour
+; has no image to leave by: see PREEMPT_ON in image.inc.
 proc switch_entry, 16
     frame trap_error
     push 0                          ; aux
@@ -244,8 +253,10 @@ proc switch_entry, 16
     jmp switch_if_due
 endproc switch_entry
 
-; A handler has faulted and is given up: rsp = the image of its hit, all else is lost. What
-; is left of the hit is done from there. Jumped to by resuming the image of the fault.
+; trap_resume_hit: finish a hit after its handler has faulted and was given up. The
+; handler of the fault writes this address as ip, and the image of the hit as rsp, into
+; the image of the fault. All other registers are lost.
+; In: rsp = struct pt_regs * of the hit
 proc trap_resume_hit, 16
     frame image
     mov rdi, rsp
@@ -256,10 +267,10 @@ endproc trap_resume_hit
 
 ; ---- interrupts ------------------------------------------------------------------------
 
-; WAKE: a change of text leaves halted CPUs alone (smp_call_awake). So a CPU that wakes
-; serialises before it comes to text that could have been changed: first it says that it is
-; awake, then it executes the serialising instruction. If the changing CPU still sees it
-; halted after the change, the change came before that instruction.
+; WAKE: a CPU that changes text does not call halted CPUs (smp_call_awake). So a CPU that
+; wakes serialises before it executes text that may have changed: first it says that it is
+; awake, then it executes the serialising instruction. If the other CPU, after the change,
+; sees it halted, the change came before the serialising instruction.
 %macro WAKE 0
     mov byte [gs:PERCPU_HALTED], 0
     xor eax, eax
@@ -290,10 +301,11 @@ endproc irq_entry
 
 ; ---- NMI, #DF, #MC: stacks of their own ------------------------------------------------
 
-; No NMI can come before the IRETQ below, and nothing that this one runs into returns by
-; IRETQ, so the frame is safe. CR2 is put back for the fault it may have interrupted. While
-; text is being changed it serialises first: what it calls may have been fetched before. And
-; so it does on a CPU that was halted, which is then taken for awake until it halts anew.
+; The frame is safe: no other NMI can come before the IRETQ below, since traps inside the
+; NMI do not return by IRETQ. CR2 is restored for a page fault that the NMI may have
+; interrupted. While text is being changed, the NMI serialises first: the CPU may have
+; fetched the code that the NMI calls before the change. On a CPU that was halted the NMI
+; serialises, too; then the CPU counts as awake until it halts again.
 proc nmi_entry, 64
     frame trap
     push 0
@@ -352,8 +364,9 @@ proc mc_entry, 16
 endproc mc_entry
 
 ; ---- the stubs -------------------------------------------------------------------------
-; entry_stubs[N] is 16 bytes: an error code where the CPU has not pushed one, the vector
-; into the upper half of its word, then on. For example:
+; entry_stubs[N] has 16 bytes. It pushes 0 if the CPU has pushed no error code, stores the
+; vector in the upper half of this word, and jumps to the common entry. The stubs of #DB,
+; NMI, #BP, #DF and #MC only jump: their entries do the rest. For example:
 ;
 ;   14 #PF:  mov dword [rsp+4], 14 / jmp pf_entry
 ;   64 IRQ:  push 0 / mov dword [rsp+4], 64 / jmp irq_entry
@@ -410,8 +423,9 @@ entry_text_end:
 ; ---- idle ------------------------------------------------------------------------------
 
 section .text
-; void cpu_idle_wait(void): interrupts on and halt, in one breath. Only an interrupt or an NMI
-; ends it, so from here on the CPU runs entry code first.
+; void cpu_idle_wait(void): enable interrupts and halt; no interrupt can come between the
+; two. Only an interrupt or an NMI ends the halt, so the CPU executes entry code first
+; after it.
 ; In: interrupts off. Out: interrupts on.
 proc cpu_idle_wait
     mov byte [gs:PERCPU_HALTED], 1
@@ -420,17 +434,18 @@ proc cpu_idle_wait
 .halted:
     ret
 endproc cpu_idle_wait
-; A copy of the first instruction, and what leads back from there, would be executed behind
-; it; so would a jump that lies on sti.
+; After the first instruction, other CPUs take this CPU for halted, and change text
+; without it. So it may execute no text that can change: not the way back from a copy of
+; the first instruction, and no jump in place of sti.
 nokprobe_range cpu_idle_wait, cpu_idle_wait.halted, \
     'from here to hlt other CPUs take this one for halted'
 
 section .rodata
 align 8
-global db_entry_read, db_entry_cleared ; where DR6 is read, and behind its clearing
+global db_entry_read, db_entry_cleared ; where DR6 is read, and where it has been cleared
 db_entry_read: dq db_entry.read
 db_entry_cleared: dq db_entry.cleared
-global cpu_idle_halted              ; where the interrupt that ends it comes
+global cpu_idle_halted              ; the ip of the interrupt that ends the halt
 cpu_idle_halted: dq cpu_idle_wait.halted
 
 code_sections .text.entry, .text

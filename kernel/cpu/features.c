@@ -1,5 +1,5 @@
-/* features.c - protections that the kernel wants: those that it cannot do without, which
- * boot/cpu_check.asm has asked for, and those that the CPU may offer.
+/* features.c - switches on protections of the CPU: those that the kernel needs, which
+ * boot/cpu_check.asm has checked, and those that a CPU may lack.
  */
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/msr.h"

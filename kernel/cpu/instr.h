@@ -1,4 +1,5 @@
-/* instr.h - one function per instruction that C has no word for, named by its mnemonic. */
+/* instr.h - has a function, named by its mnemonic, for each instruction C cannot express.
+ */
 #pragma once
 
 #include "kernel/base/compiler.h"
@@ -62,7 +63,7 @@ static ALWAYS_INLINE uint64_t rdtsc(void)
     return ((uint64_t)hi << 32) | lo;
 }
 
-/* cpuid - @out: eax, ebx, ecx, edx. Also serialises the CPU. */
+/* cpuid - execute CPUID. @out: eax, ebx, ecx, edx. Also serialises the CPU. */
 static ALWAYS_INLINE void cpuid(uint32_t leaf, uint32_t sub, uint32_t out[4])
 {
     __asm__ volatile("cpuid"
@@ -84,7 +85,7 @@ static ALWAYS_INLINE void outb(uint16_t port, uint8_t v)
     __asm__ volatile("outb %0, %1" ::"a"(v), "Nd"(port));
 }
 
-/* outsb - rep outsb: @len bytes to the same port. */
+/* outsb - rep outsb: write @len bytes to the same port. */
 static ALWAYS_INLINE void outsb(uint16_t port, const void *bytes, size_t len)
 {
     __asm__ volatile("rep outsb" : "+S"(bytes), "+c"(len) : "d"(port) : "memory");
@@ -116,7 +117,7 @@ static ALWAYS_INLINE void outl(uint16_t port, uint32_t v)
     __asm__ volatile("outl %0, %1" ::"a"(v), "Nd"(port));
 }
 
-/* mfence - what was stored before is seen by all CPUs before what is stored behind it. */
+/* mfence - make all earlier stores visible to all CPUs before any later store. */
 static ALWAYS_INLINE void mfence(void)
 {
     __asm__ volatile("mfence" ::: "memory");
@@ -175,7 +176,7 @@ static ALWAYS_INLINE unsigned long irq_save(void)
     return flags;
 }
 
-/* irq_restore - back to how irq_save() found it. @flags: what that returned. */
+/* irq_restore - switch interrupts on if @flags, from irq_save(), says they were on. */
 static ALWAYS_INLINE void irq_restore(unsigned long flags)
 {
     if (flags & FLAGS_IF)

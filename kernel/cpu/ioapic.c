@@ -1,7 +1,7 @@
 /* ioapic.c - routes ISA interrupts through the I/O APICs.
  *
  * Owns the I/O APICs' registers and the table of what firmware said about ISA interrupts.
- * Everything is edge triggered to one CPU, unless that table says otherwise.
+ * Each interrupt goes to one CPU; it is edge triggered unless that table says otherwise.
  */
 #include "kernel/cpu/ioapic.h"
 
@@ -55,7 +55,10 @@ static void write_idx(const struct ioapic *io, uint32_t idx, uint32_t value)
     *reg(io, REG_WINDOW) = value;
 }
 
-/* redirect - the half with the mask bit is written first to mask, and last to unmask. */
+/* redirect - write @entry, in two halves. The half with the mask bit is written first, to
+ * mask the input, and again last, so that no interrupt comes while the entry is
+ * incomplete.
+ */
 static void redirect(const struct ioapic *io, uint32_t input, uint64_t entry)
 {
     unsigned long flags;
@@ -90,7 +93,7 @@ INIT void ioapic_init(const struct madt_info *info)
         isa[irq] = info->isa[irq];
 }
 
-/* ioapic_find - the one that serves @gsi; NULL when none does. */
+/* ioapic_find - find the I/O APIC that serves @gsi; NULL: there is none. */
 static const struct ioapic *ioapic_find(uint32_t gsi)
 {
     for (unsigned i = 0; i < ioapic_count; i++)

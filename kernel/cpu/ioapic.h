@@ -1,4 +1,4 @@
-/* ioapic.h - where device interrupts are sent.
+/* ioapic.h - sends the interrupts of devices to CPUs.
  * Source: Intel 82093AA I/O APIC data sheet; ACPI specification, "Multiple APIC
  * Description Table (MADT)".
  */
@@ -14,15 +14,15 @@
 void ioapic_init(const struct madt_info *info);
 
 /* ioapic_route - deliver ISA interrupt @isa_irq (0..15) as @vector to the CPU with local
- * APIC @apic_id, and unmask it.
+ * APIC @apic_id, and unmask the interrupt.
  *
  * Context: boot or thread.
- * Return:  0; -ENOENT no I/O APIC serves it; -EINVAL the id needs more than 8 bits.
+ * Return:  0; -ENOENT no I/O APIC serves the interrupt; -EINVAL @apic_id is above 254.
  */
 int ioapic_route(unsigned isa_irq, unsigned vector, uint32_t apic_id);
 
-/* ioapic_route_nmi - the same, delivered as an NMI. Return: as above. */
+/* ioapic_route_nmi - do as ioapic_route(), but deliver the interrupt as an NMI. */
 int ioapic_route_nmi(unsigned isa_irq, uint32_t apic_id);
 
-/* ioapic_mask - stop delivering it. Return: 0, -ENOENT. */
+/* ioapic_mask - stop delivering @isa_irq. Return: 0; -ENOENT no I/O APIC serves it. */
 int ioapic_mask(unsigned isa_irq);

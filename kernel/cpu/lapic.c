@@ -1,4 +1,4 @@
-/* lapic.c - drives the executing CPU's local APIC, in either of its two dresses.
+/* lapic.c - drives the executing CPU's local APIC, in either of its two modes.
  *
  * Owns the choice between xAPIC and x2APIC, made once on CPU 0 for all CPUs, and the
  * measured rate of the timer.
@@ -63,7 +63,7 @@
 /* All immutable after lapic_init(), the rate after the first lapic_timer_init(). */
 static bool x2apic;
 static volatile uint8_t *regs; /* xAPIC */
-static uint64_t timer_hz;      /* counts per second, divided as we divide */
+static uint64_t timer_hz;      /* counts per second, with DIVIDE_BY_16 */
 
 static ALWAYS_INLINE uint32_t reg_read(uint32_t reg)
 {
@@ -110,11 +110,12 @@ static INIT void mode_choose(const struct madt_info *info)
 
 static void spurious(struct pt_regs *interrupted)
 {
-    (void)interrupted; /* and no EOI: nothing is in service */
+    (void)interrupted; /* and no EOI: no interrupt is in service */
 }
 
-/* The way into x2APIC mode leads through xAPIC mode. The APIC is enabled before LINT1 is set:
- * as long as it is not, it keeps each entry masked and ignores attempts to unmask one.
+/* An APIC can enter x2APIC mode only from xAPIC mode. LINT1 is set after the APIC was
+ * enabled: a disabled APIC keeps each LVT entry masked, and ignores attempts to unmask
+ * one.
  *
  * Source: SDM vol. 3A, "Local APIC State After It Has Been Software Disabled".
  */
@@ -159,9 +160,10 @@ NOKPROBE(lapic_eoi);
 
 /* ---- IPIs ------------------------------------------------------------------------------ */
 
-/* wait_sent - until the IPI before has left the APIC, which takes less than a microsecond.
- * After SENT_NS it is taken for lost, and the next one replaces it. The function that waits
- * for the answer has a time limit of its own, and reports when it ends.
+/* wait_sent - wait until the previous IPI has left the APIC. This takes less than a
+ * microsecond; after SENT_NS the IPI counts as lost, and the next IPI replaces it. The
+ * function that waits for an answer to the IPI has a time limit of its own, and reports
+ * the CPU that does not answer.
  */
 static void wait_sent(void)
 {
@@ -171,8 +173,9 @@ static void wait_sent(void)
         pause();
 }
 
-/* send_xapic - the destination has a register of its own, so sending takes two writes. An
- * NMI that sends between them puts the destination back as it was.
+/* send_xapic - send an IPI in xAPIC mode. The destination has a register of its own, so
+ * sending takes two writes. An NMI that sends an IPI between the two writes restores the
+ * destination.
  */
 static void send_xapic(uint32_t apic_id, uint32_t command)
 {
@@ -187,9 +190,10 @@ static void send_xapic(uint32_t apic_id, uint32_t command)
     irq_restore(flags);
 }
 
-/* send_x2apic - WRMSR to an APIC register does not serialise: it may send the IPI before
- * stores in front of it are visible, such as the call that the IPI is about. The store to a
- * register of the xAPIC cannot overtake other stores.
+/* send_x2apic - send an IPI in x2APIC mode. WRMSR to an APIC register does not serialise:
+ * without the mfence(), the IPI may be sent before earlier stores are visible, such as
+ * the call that the IPI is about. In xAPIC mode a store sends the IPI, and stores do not
+ * overtake other stores.
  *
  * Source: SDM vol. 3A, "MSR Access in x2APIC Mode".
  */
@@ -253,8 +257,9 @@ static struct measurement timer_measure(void)
     };
 }
 
-/* timer_rate - A host that takes the CPU away at the wrong moment spoils a measurement, and
- * that shows in its slack: of a few, take the tightest.
+/* timer_rate - measure the rate of the timer. A host that takes the CPU away at the wrong
+ * moment spoils a measurement, and then its slack is large. So of several measurements,
+ * the one with the smallest slack counts.
  */
 static uint64_t timer_rate(void)
 {

@@ -1,7 +1,8 @@
-/* lapic.h - the interrupt controller that each CPU has: IPIs, end of interrupt, timer.
+/* lapic.h - drives the local APIC, the interrupt controller of each CPU: IPIs, end of
+ * interrupt, timer.
  *
- * Speaks xAPIC (registers in memory) and x2APIC (registers are MSRs; chosen when the
- * firmware has switched it on, or when a CPU's id needs more than 8 bits).
+ * There are two modes: xAPIC (registers in memory) and x2APIC (registers are MSRs; chosen
+ * when the firmware has switched it on, or when a CPU's id needs more than 8 bits).
  * Source: SDM vol. 3A, "Advanced Programmable Interrupt Controller (APIC)".
  */
 #pragma once
@@ -11,39 +12,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* lapic_init - choose the mode, map the registers, and switch on CPU 0's. Also stores CPU
- * 0's id in its percpu area. Context: boot, after paging_init() and trap_init().
+/* lapic_init - choose the mode, map the registers, and switch on the local APIC of CPU 0.
+ * Also stores its id in the percpu area. Context: boot, after paging_init() and
+ * trap_init().
  */
 void lapic_init(const struct madt_info *info);
 
-/* lapic_init_cpu - switch on the executing CPU's. Context: interrupts off. */
+/* lapic_init_cpu - switch on the executing CPU's local APIC. Context: interrupts off. */
 void lapic_init_cpu(void);
 
-/* lapic_id - the executing CPU's. Context: any, preemption off. */
+/* lapic_id - get the executing CPU's APIC id. Context: any, preemption off. */
 uint32_t lapic_id(void);
 
 bool lapic_is_x2apic(void);
 
-/* lapic_eoi - end of the interrupt that the executing CPU is handling. Context: irq. */
+/* lapic_eoi - tell the APIC that the current interrupt was handled. Context: irq. */
 void lapic_eoi(void);
 
 /* lapic_send_ipi - interrupt the CPU with local APIC @apic_id on @vector (16..255).
- * lapic_send_nmi, _init, _startup - the other kinds of IPI.
- * @page: physical address / 4096 of the code it starts at in real mode, 0..255
+ * lapic_send_nmi, _init, _startup - send the other kinds of IPI.
+ * @page: physical address / 4096 of the code that the CPU starts at in real mode, 0..255
  *
- * Context: any. They leave the APIC as found even where they interrupt one another.
+ * Context: any. A call that interrupts another call leaves the APIC as it was.
  */
 void lapic_send_ipi(uint32_t apic_id, unsigned vector);
 void lapic_send_nmi(uint32_t apic_id);
 void lapic_send_init(uint32_t apic_id);
 void lapic_send_startup(uint32_t apic_id, unsigned page);
 
-/* lapic_timer_init - start the executing CPU's timer: VECTOR_TIMER @hz times a second. Its
- * rate is measured against clock_ns() the first time. Context: interrupts off.
+/* lapic_timer_init - start the executing CPU's timer: VECTOR_TIMER @hz times a second.
+ * The first call measures the rate of the timer against clock_ns().
+ * Context: interrupts off.
  */
 void lapic_timer_init(unsigned hz);
 
-/* lapic_timer_stop - no more ticks on the executing CPU, until lapic_timer_init().
+/* lapic_timer_stop - stop the ticks of the executing CPU, until lapic_timer_init().
  * Context: any, preemption off.
  */
 void lapic_timer_stop(void);

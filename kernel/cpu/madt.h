@@ -1,7 +1,7 @@
-/* madt.h - CPUs and interrupt controllers as ACPI's MADT describes them.
+/* madt.h - describes CPUs and interrupt controllers, as ACPI's MADT does.
  *
- * Written once by drivers/acpi_madt.c during boot; kernel/main.c hands it on to the local
- * APIC, the I/O APIC and SMP start-up.
+ * drivers/acpi_madt.c writes the description once, at boot; kernel/main.c passes it to
+ * the local APIC, the I/O APIC and the start of the other CPUs.
  */
 #pragma once
 
@@ -23,7 +23,9 @@ struct madt_ioapic {
     uint32_t gsi_base; /* first global system interrupt it serves */
 };
 
-/* How an ISA interrupt arrives; identity, edge and active high unless overridden. */
+/* How an ISA interrupt arrives: with its own number as gsi, edge triggered and active
+ * high, unless the MADT says otherwise.
+ */
 struct madt_isa {
     uint32_t gsi;
     bool active_low;

@@ -1,10 +1,11 @@
-/* memory_types.c - which memory is cached, and how: the registers that say so, the same on
- * every CPU.
+/* memory_types.c - gives every CPU the same values in the registers that say which memory
+ * is cached, and how.
  *
- * Owns PAT, whose entries our page tables select (PROT_NOCACHE is entry 3), and on the other
- * CPUs the MTRRs: they are given what the firmware has left in those of CPU 0. Firmware does
- * that itself, so usually there is nothing to write. But QEMU's TCG clears them at INIT,
- * which by the manual leaves them alone.
+ * Owns PAT, a table of memory types: a page table entry selects one of them (PROT_NOCACHE
+ * selects entry 3). Owns the MTRRs of all CPUs but CPU 0: they get the values that the
+ * firmware has left in the MTRRs of CPU 0. Firmware does that itself, so usually there is
+ * nothing to write. But QEMU's TCG clears the MTRRs at INIT; by the manual, INIT does not
+ * change them.
  *
  * Source: SDM vol. 3A, "MTRR Considerations in MP Systems", "Programming the PAT".
  */
@@ -18,7 +19,7 @@
 #define MTRR_CAP_RANGES 0xffu
 #define MTRR_ENABLE BIT(11) /* of MSR_MTRR_DEFAULT */
 
-/* What a reset leaves: WB, WT, UC-, UC, and the same again. */
+/* The value of PAT after a reset: WB, WT, UC-, UC, and the same four again. */
 #define PAT_RESET UINT64_C(0x0007040600070406)
 
 static const uint32_t fixed_mtrrs[] = {
@@ -28,11 +29,11 @@ static const uint32_t fixed_mtrrs[] = {
 #define RANGES_MAX 32
 #define MTRRS_MAX (ARRAY_LEN(fixed_mtrrs) + 2 * RANGES_MAX)
 
-/* Of one CPU. A register that it does not have is 0. */
+/* The registers of one CPU. A register that the CPU does not have is 0. */
 struct memory_types {
     bool has_pat, has_mtrrs;
     unsigned count;
-    uint32_t numbers[MTRRS_MAX]; /* of the MTRRs, without the one of the default */
+    uint32_t numbers[MTRRS_MAX]; /* of the MTRRs, without MSR_MTRR_DEFAULT */
     uint64_t values[MTRRS_MAX];
     uint64_t default_type, pat;
 };
@@ -73,8 +74,8 @@ static void types_read(struct memory_types *t)
         t->pat = rdmsr(MSR_PAT);
 }
 
-/* types_write - the caches are off and empty, and no translation is remembered, from before
- * a type changes until all have.
+/* types_write - write the registers. While the types change, the caches are off and
+ * empty, and the TLB is empty.
  */
 static void types_write(const struct memory_types *t)
 {

@@ -1,4 +1,5 @@
-/* msr.h - model specific registers and control register bits that the kernel uses.
+/* msr.h - defines model specific registers and control register bits that the kernel
+ * uses.
  * Source: SDM vol. 4, "Architectural MSRs"; vol. 3A, "Control Registers".
  */
 #pragma once

@@ -1,10 +1,11 @@
-/* percpu.c - each CPU's area, with its descriptor table, task state and emergency stacks.
+/* percpu.c - makes the area of each CPU: descriptor table, task state, emergency stacks.
  *
- * An area is a page at an address that follows from the CPU's number. CPU 0 needs one before
- * there are page tables to change, and moves when there are.
+ * An area is a page at an address that follows from the CPU's number. CPU 0 needs an area
+ * before pages can be mapped, so it begins with a static area, and moves later.
  *
- * Flat segments and no user mode: the only reason for a GDT is CS, SS and the TSS, and the
- * only reason for a TSS is that NMI, #DF and #MC must not trust the stack they interrupt.
+ * Segments are flat, and there is no user mode. So the GDT only serves CS, SS and the
+ * TSS, and the TSS only gives NMI, #DF and #MC stacks of their own: they must not use the
+ * stack that they interrupt.
  */
 #include "kernel/cpu/percpu.h"
 #include "kernel/base/compiler.h"
@@ -20,7 +21,7 @@
 
 #include <string.h>
 
-/* Marked as accessed and not busy, so that loading CS and SS writes nothing to the table.
+/* Marked as accessed, so that a CPU that loads CS and SS does not write to the table.
  * Source: SDM vol. 3A, "Code- and Data-Segment Descriptor Types". */
 #define GDT_CODE UINT64_C(0x00209b0000000000)
 #define GDT_DATA UINT64_C(0x0000930000000000)
@@ -46,7 +47,9 @@ static void gdt_fill(struct percpu *cpu)
     cpu->gdt[SEL_TSS / 8 + 1] = base >> 32;
 }
 
-/* Stacks come from the stack area, so that each has a guard page below it. */
+/* stacks_fill - make the stacks. They come from the stack area, so that each has a guard
+ * page below it. Return: false without memory.
+ */
 static INIT bool stacks_fill(struct percpu *cpu)
 {
     uint8_t *nmi = stack_alloc(NMI_STACK_LEN);
@@ -81,7 +84,7 @@ static void load_tables(struct percpu *cpu)
 
     __asm__ volatile("lgdt %0" ::"m"(gdtr));
     gdt_reload_segments(SEL_CODE, SEL_DATA);
-    cpu->gdt[SEL_TSS / 8] &= ~(UINT64_C(2) << 40); /* not busy, for ltr */
+    cpu->gdt[SEL_TSS / 8] &= ~(UINT64_C(2) << 40); /* not busy: else ltr faults */
     __asm__ volatile("ltr %w0" ::"r"(SEL_TSS));
 }
 
@@ -102,7 +105,7 @@ INIT void percpu_init_boot(void)
     percpu_load(&boot_cpu);
 }
 
-/* area_map - Return: the page of CPU @id, zeroed; NULL without memory. */
+/* area_map - map the page of CPU @id. Return: the page, zeroed; NULL without memory. */
 static struct percpu *area_map(unsigned id)
 {
     uintptr_t area = PERCPU_AREA_BASE + id * PERCPU_AREA_STRIDE;
@@ -171,7 +174,7 @@ void preempt_enable(void)
     preempt_enable_no_resched();
     if (preempt_is_off() || !irqs_enabled())
         return;
-    cpu = this_cpu(); /* a stale one costs a needless look at the run queue, no more */
+    cpu = this_cpu(); /* if the thread moves now, it may look at the run queue in vain */
     if (cpu->need_resched && cpu_context() == CTX_THREAD)
         schedule_preempt();
 }

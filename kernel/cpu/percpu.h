@@ -1,6 +1,8 @@
-/* percpu.h - what each CPU has for itself. GS points at it, always: there is no user mode.
+/* percpu.h - defines the area of each CPU. GS always points at the area of the executing
+ * CPU: there is no user mode.
  *
  * Locks: c owning CPU only (any context on it)   I immutable once the CPU is online
+ *        a atomic, any CPU
  */
 #pragma once
 
@@ -38,43 +40,44 @@ struct percpu {
     void *probe;             /* [I] the probe engine's struct probe_cpu */
     struct thread *current;  /* [c] set by the context switch */
     struct held_lock *locks; /* [c] spinlocks that it holds */
-    /* Two that are looked at as one word, wherever a hit or an interrupt ends. */
-    bool need_resched;        /* [c, set by the reschedule IPI too] */
+    /* The end of a hit or of an interrupt looks at the next two as one word. */
+    bool need_resched;        /* [c, also set by a CPU that sends the reschedule IPI] */
     bool need_hit_end;        /* [c] quiesce() waits for the current thread */
-    bool idle;                /* [c] halted or about to, as the scheduler sees it */
+    bool idle;                /* [c] its idle thread runs */
     bool halted;              /* [c] until entry code has serialised; cpu_idle_wait() */
     bool online;              /* [I] */
     unsigned id;              /* [I] 0..MAX_CPUS-1 */
     uint32_t apic_id;         /* [I] */
-    uint64_t sync_count;      /* [c] serialising instructions run on request */
-    uint64_t sync_cycles;     /* [c] when it last did; 0: that met it halted */
-    uint64_t woken_count;     /* [c] those run by the interrupts that ended a halt */
-    uint64_t spared_count;    /* [a] requests that met it halted */
-    uint64_t nmi_sync_count;  /* [c] those run by NMIs; see trap_serialise_nmis() */
+    uint64_t sync_count;      /* [c] serialising instructions that it ran on request */
+    uint64_t sync_cycles;     /* [a] when the last one ran; 0: the CPU was halted */
+    uint64_t woken_count;     /* [c] serialising instructions that ended a halt */
+    uint64_t spared_count;    /* [a] requests for which none ran: the CPU was halted */
+    uint64_t nmi_sync_count;  /* [c] serialising instructions in NMIs */
     uintptr_t stack_base;     /* [c] lowest usable byte of the current thread's stack */
     void *thread_probe;       /* [c] thread.probe of the current thread */
     uintptr_t nmi_stack_base; /* [I] */
     uint64_t *irq_counts;     /* [c] 256 counters */
     uintptr_t debug_addr[DEBUG_REGS];      /* [c] what DR0 to DR3 watch, 0: nothing */
     uint8_t debug_setting[DEBUG_REGS];     /* [c] their bits in DR7 */
-    uint8_t debug_rests;                   /* [c] which of them rest until the NMI ends */
+    uint8_t debug_rests;                   /* [c] bits of those that rest in an NMI */
     struct tss tss;                        /* [I] */
     uint64_t gdt[GDT_ENTRIES] ALIGNED(16); /* [I] */
-    /* What the executing code may be, right in front of the room: the engine finds it from
-     * there.
+    /* Counts that tell what kind of code executes. They lie right in front of the room:
+     * the engine finds them from there.
      */
     struct {
         uint8_t unused[48];
         int preempt_count;  /* [c] 0: may be preempted; see preempt_is_off() */
         unsigned irq_depth; /* [c] 1 inside an interrupt handler */
-        unsigned nmi_depth; /* [c] 1 inside NMI, and in what that runs into */
+        unsigned nmi_depth; /* [c] 1 inside an NMI, and in traps inside the NMI */
         unsigned unused_too;
     } ALIGNED(64);
 } ALIGNED(64);
 
-/* Room in the same page for what the probe engine has for each CPU: at an offset from GS. Its
- * first word, an unsigned, keeps the thread on its CPU while it is not 0, as preempt_count
- * does: the engine counts its active hits there.
+/* The room is the rest of the page behind struct percpu, for the probe engine's data of
+ * each CPU; code finds it at an offset from GS. Its first word, an unsigned, is the
+ * number of active hits. While that is not 0, the thread stays on its CPU, as with
+ * preempt_count.
  */
 #define PERCPU_ROOM_OFF sizeof(struct percpu)
 #define PERCPU_ROOM_LEN (PERCPU_COUNTERS_OFF - PERCPU_ROOM_OFF)
@@ -94,7 +97,7 @@ static ALWAYS_INLINE struct percpu *this_cpu(void)
 void percpu_init_boot(void);
 
 /* percpu_init_boot_area - move CPU 0's area to its final address, and give it the stacks for
- * NMI, #DF and #MC, which need pages; until then these vectors must not happen.
+ * NMI, #DF and #MC, which need pages; until then these traps must not happen.
  * Context: boot, interrupts off, after paging_init().
  */
 void percpu_init_boot_area(void);
@@ -113,24 +116,24 @@ struct percpu *percpu_add(unsigned id);
  */
 void percpu_load(struct percpu *cpu);
 
-/* gdt_reload_segments - CS = @code, SS, DS, ES = @data, FS and GS empty (bases are lost). */
+/* gdt_reload_segments - set CS to @code, and SS, DS, ES to @data; keep FS and GS. */
 void gdt_reload_segments(uint16_t code, uint16_t data);
 
-/* percpu_set_online - count the executing CPU in; from here on it is called and polled. */
+/* percpu_set_online - count the executing CPU as online: now other CPUs may call it. */
 void percpu_set_online(void);
 
-/* percpu_counters_map - let every CPU have the counters 0..@count-1; new ones are 0, and none
- * ever goes away.
+/* percpu_counters_map - give every CPU the counters 0..@count-1. New counters are 0, and
+ * no counter ever goes away.
  * @count: up to PERCPU_COUNTERS_MAX
  *
  * Context: thread, when all CPUs are online; one caller at a time.
- * Return:  0; -ENOMEM, and there may be some more than before.
+ * Return:  0; -ENOMEM, but there may be more counters than before.
  */
 int percpu_counters_map(size_t count);
-/* percpu_counters_bytes - memory of all counters of all CPUs. Context: any. */
+/* percpu_counters_bytes - get the bytes of all counters of all CPUs. Context: any. */
 size_t percpu_counters_bytes(void);
 
-/* percpu_counter - counter @i of CPU @cpu. Context: any. */
+/* percpu_counter - get counter @i of CPU @cpu. Context: any. */
 static inline uint64_t *percpu_counter(unsigned cpu, size_t i)
 {
     return (uint64_t *)(PERCPU_AREA_BASE + cpu * PERCPU_AREA_STRIDE +
@@ -138,16 +141,18 @@ static inline uint64_t *percpu_counter(unsigned cpu, size_t i)
            i;
 }
 
-/* percpu_room - PERCPU_ROOM_LEN bytes, zeroed at boot. Context: any. */
+/* percpu_room - get the room: PERCPU_ROOM_LEN bytes, zeroed at boot. Context: any. */
 static inline void *percpu_room(struct percpu *cpu)
 {
     return (uint8_t *)cpu + PERCPU_ROOM_OFF;
 }
 
-/* percpu_of - the area of CPU @cpu, NULL when there is none. Context: any. */
+/* percpu_of - get the area of CPU @cpu; NULL when there is none. Context: any. */
 struct percpu *percpu_of(unsigned cpu);
 
-/* cpu_count - CPUs that are online; their ids are 0..cpu_count()-1. Context: any. */
+/* cpu_count - count the CPUs that are online; their ids are 0..cpu_count()-1.
+ * Context: any.
+ */
 unsigned cpu_count(void);
 
 static ALWAYS_INLINE unsigned cpu_id(void)
@@ -178,7 +183,7 @@ static ALWAYS_INLINE int preempt_count(void)
     return n;
 }
 
-/* preempt_is_off - Context: any. */
+/* preempt_is_off - is preemption off, by the count or by an active hit? Context: any. */
 static ALWAYS_INLINE bool preempt_is_off(void)
 {
     unsigned hits;
@@ -197,8 +202,8 @@ static ALWAYS_INLINE void preempt_disable(void)
                      : "memory", "cc");
 }
 
-/* preempt_enable_no_resched - as preempt_enable(), but a switch that is due waits for the
- * next interrupt. Context: any.
+/* preempt_enable_no_resched - do as preempt_enable(), but never switch: if a switch is
+ * due, the next interrupt does it. Context: any.
  */
 static ALWAYS_INLINE void preempt_enable_no_resched(void)
 {
@@ -211,8 +216,8 @@ static ALWAYS_INLINE void preempt_enable_no_resched(void)
  */
 void preempt_enable(void);
 
-/* The kind of code that is executing, by what it has interrupted, and so what it may do.
- * The words of the contract blocks; see docs/architecture.md.
+/* The kind of code that executes, which decides what the code may do. The names are words
+ * of the contract blocks; see docs/architecture.md.
  */
 enum cpu_context { CTX_THREAD, CTX_IRQ, CTX_NMI };
 
@@ -220,7 +225,9 @@ static inline enum cpu_context cpu_context(void)
 {
     unsigned nmi, irq;
 
-    /* Through GS each: a pointer to the area is stale once the thread is on another CPU. */
+    /* Each read goes through GS: a pointer to the area would be wrong as soon as the
+     * thread is on another CPU.
+     */
     __asm__ volatile("movl %%gs:%c1, %0"
                      : "=r"(nmi)
                      : "i"(offsetof(struct percpu, nmi_depth)));
@@ -243,16 +250,18 @@ void features_init_cpu(void);
  */
 void memory_types_init_cpu(void);
 
-/* memory_types_sum - a sum over these registers of the executing CPU: the same on all CPUs.
+/* memory_types_sum - add up these registers of the executing CPU: the sum is the same on
+ * all CPUs.
  * Context: any, preemption off.
  */
 uint64_t memory_types_sum(void);
 
-/* cpu_idle_wait - enable interrupts and halt until one comes, with nothing between the
- * two: the shadow of STI keeps a wake-up from being lost. Returns with interrupts on.
- * The only `sti; hlt` of the kernel; never probed. Meanwhile percpu.halted is set.
+/* cpu_idle_wait - enable interrupts, and halt until an interrupt comes. STI enables
+ * interrupts only after the next instruction, HLT, so no interrupt can come between the
+ * two and be lost. Returns with interrupts on. This is the only `sti; hlt` of the kernel,
+ * and cannot be probed. percpu.halted is set until entry code has serialised.
  *
  * Context: the idle thread, interrupts off.
  */
 void cpu_idle_wait(void);
-extern const uintptr_t cpu_idle_halted; /* the ip that it is interrupted at */
+extern const uintptr_t cpu_idle_halted; /* the ip at which the halt is interrupted */

@@ -1,6 +1,6 @@
-/* percpu_counters.c - counters behind each CPU's area, mapped when they are needed.
+/* percpu_counters.c - maps counters behind each CPU's area when they are needed.
  *
- * They are there on all CPUs or on none, since code that counts does not know where it runs.
+ * A counter exists on all CPUs or on none, since code that counts does not know its CPU.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/percpu.h"
@@ -9,9 +9,12 @@
 
 #define PER_PAGE (PAGE_SIZE / sizeof(uint64_t))
 
-static size_t mapped; /* counters; the caller's lock */
+static size_t mapped; /* how many counters; guarded by the caller's lock */
 
-/* page_add - Return: 0, also when it is there from an attempt that failed later; -ENOMEM. */
+/* page_add - map the page of CPU @cpu for the counters from @first on.
+ * Return: 0, also if an earlier call of percpu_counters_map() has mapped the page and
+ *         failed later; -ENOMEM.
+ */
 static int page_add(unsigned cpu, size_t first)
 {
     uint64_t frame = frame_alloc();

@@ -1,9 +1,9 @@
-/* smp.c - calls to other CPUs, and the IPIs below them.
+/* smp.c - calls functions on other CPUs, and sends IPIs.
  *
  * Each CPU has a list of calls that wait for it. A caller pushes its call without a lock,
- * and sends the IPI if the list was empty; the callee takes the whole list at once. A
- * caller pushes its own CPU's row of `calls`, which it has for itself as long as it waits
- * with preemption off.
+ * and sends the IPI if the list was empty; the callee takes the whole list at once. The
+ * calls that a caller pushes lie in its CPU's row of `calls`. Preemption is off while the
+ * caller waits, so no other caller uses this row.
  */
 #include "kernel/cpu/smp.h"
 
@@ -22,7 +22,7 @@
 #define GIVE_UP_NS UINT64_C(60000000000) /* without an answer: panic */
 #define NMI_ANSWER_NS UINT64_C(1000000000)
 
-/* Locks:  r the caller writes, before it pushes   d the callee, last of all */
+/* Locks:  r written by the caller before the push   d by the callee, at the very end */
 struct call {
     struct call *next;     /* [r] in the callee's list */
     void (*fn)(void *arg); /* [r] */
@@ -34,8 +34,8 @@ struct call {
 struct callee {
     struct call *pending;       /* [a] newest first */
     const struct pt_regs *regs; /* [c] what the running call interrupted */
-    bool asked;                 /* [a] where are you? cleared by the answer, an NMI's */
-    uintptr_t ip;               /* [a] the answer */
+    bool asked;                 /* [a] an NMI shall note the ip; the NMI clears it */
+    uintptr_t ip;               /* [a] what the NMI has interrupted */
     bool irqs_on;               /* [a] */
 } ALIGNED(64);
 
@@ -46,7 +46,7 @@ static uint64_t unanswered; /* atomic */
 
 /* ---- the callee ------------------------------------------------------------------------ */
 
-/* in_order - the list turned round: oldest call first. */
+/* in_order - reverse the list, so that the oldest call comes first. */
 static struct call *in_order(struct call *newest)
 {
     struct call *list = NULL;
@@ -85,7 +85,7 @@ const struct pt_regs *smp_call_regs(void)
     return callees[cpu_id()].regs;
 }
 
-/* The sender has set need_resched; the way out of this interrupt looks at it. */
+/* The sender has set need_resched; switch_if_due looks at it when this interrupt ends. */
 static void resched_irq(struct pt_regs *regs)
 {
     lapic_eoi();
@@ -106,8 +106,8 @@ static bool where_nmi(struct pt_regs *regs)
     return true;
 }
 
-/* where_is - have @cpu say by an NMI what it executes.
- * Return: false when it does not take the NMI, as it does not take interrupts.
+/* where_is - send @cpu an NMI that notes what the CPU executes.
+ * Return: false: the CPU does not take the NMI.
  */
 static bool where_is(unsigned cpu)
 {
@@ -173,7 +173,7 @@ uint64_t smp_unanswered(void)
 
 /* ---- the caller ------------------------------------------------------------------------ */
 
-/* A CPU that waits with interrupts off for one that waits for it would wait for ever. */
+/* Two CPUs that call each other with interrupts off would both wait for ever. */
 static void assert_may_call(void)
 {
     ASSERT(cpu_context() == CTX_THREAD);
@@ -200,7 +200,7 @@ static bool push(unsigned cpu, struct call *call)
     return !head;
 }
 
-/* post - have CPU @cpu run @fn. Return: the call, which becomes done.
+/* post - let CPU @cpu run @fn. Return: the call; it is `done` when @fn has returned.
  *
  * The caller that finds the list empty sends the IPI, and later callers rely on it. So this
  * caller may not be interrupted before the IPI is sent: stop_machine() could park its CPU
@@ -231,7 +231,9 @@ void smp_call(unsigned cpu, void (*fn)(void *arg), void *arg)
     preempt_enable();
 }
 
-/* call_all - @halted: NULL, or for those that are */
+/* call_all - call @fn on all CPUs.
+ * @halted: called for each halted CPU instead; NULL: halted CPUs are called, too
+ */
 static void call_all(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *arg),
                      void *arg)
 {
@@ -262,7 +264,9 @@ void smp_call_all(void (*fn)(void *arg), void *arg)
     call_all(fn, NULL, arg);
 }
 
-/* The fence is between what the caller has written and the look at `halted`. */
+/* The fence orders the caller's earlier writes before the look at `halted`: see WAKE in
+ * entry.asm.
+ */
 void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *arg),
                     void *arg)
 {

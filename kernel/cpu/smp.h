@@ -1,4 +1,4 @@
-/* smp.h - the other CPUs: started once, called and interrupted ever after. */
+/* smp.h - starts the other CPUs, calls functions on them, and interrupts them. */
 #pragma once
 
 #include "kernel/base/regs.h"
@@ -7,56 +7,59 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* smp_init - take IPIs on this machine. Context: boot, after lapic_init(). */
+/* smp_init - set the handlers of IPIs. Context: boot, after lapic_init(). */
 void smp_init(void);
 
-/* smp_start - start every enabled CPU of @info, up to MAX_CPUS in all. Each ends up in its
- * idle thread, with its timer running. A CPU that does not come is reported and left out.
+/* smp_start - start every enabled CPU of @info, up to MAX_CPUS in all. Then each CPU runs
+ * its idle thread, and its timer ticks. A CPU that does not start is reported and left
+ * out.
  *
  * Context: boot thread, after sched_start(), smp_init() and paging_set_shootdown().
  */
 void smp_start(const struct madt_info *info);
 
-/* smp_call - run @fn(@arg) on CPU @cpu and wait until it has returned. On another CPU it
- * runs in an interrupt handler, on the calling one directly, with interrupts off in both
- * cases. Calls from several CPUs may meet; those to one CPU run one after the other.
+/* smp_call - run @fn(@arg) on CPU @cpu and wait until @fn has returned. On another CPU,
+ * @fn runs in an interrupt handler, on the calling CPU directly; interrupts are off in
+ * both cases. Several CPUs may call at the same time; calls to one CPU run one after the
+ * other.
  *
  * Context: thread, interrupts on once there is more than one CPU. The caller may hold
  *          mutexes, but no spinlock that is also taken with interrupts off.
  */
 void smp_call(unsigned cpu, void (*fn)(void *arg), void *arg);
 
-/* smp_call_all - the same on every online CPU at once, the caller included. */
+/* smp_call_all - do as smp_call(), on all online CPUs at once, this CPU included. */
 void smp_call_all(void (*fn)(void *arg), void *arg);
 
-/* smp_call_awake - the same, but a CPU that is halted is left alone: it runs nothing, and
- * serialises before it does (cpu_idle_wait). The calling CPU calls @halted for each of them.
+/* smp_call_awake - do as smp_call_all(), but do not call halted CPUs: a halted CPU
+ * executes no code, and serialises before it executes code again (cpu_idle_wait). For
+ * each halted CPU, the calling CPU calls @halted.
  */
 void smp_call_awake(void (*fn)(void *arg), void (*halted)(unsigned cpu, void *arg),
                     void *arg);
 
-/* smp_call_regs - what the running call has interrupted; NULL on the calling CPU itself.
- * Context: inside @fn of a call.
+/* smp_call_regs - get the image of what the running call has interrupted; NULL: this is
+ * the calling CPU. Context: inside @fn of a call.
  */
 const struct pt_regs *smp_call_regs(void);
 
-/* smp_wait - wait until CPU @cpu has set *@flag, and report it where it takes too long.
- * Context: any but nmi; interrupts on, or @cpu must be known not to wait for this one.
+/* smp_wait - wait until CPU @cpu has set *@flag; report the CPU if that takes too long.
+ * Context: any but nmi; interrupts on, or @cpu must be known not to wait for this CPU.
  */
 void smp_wait(const bool *flag, unsigned cpu);
 
-/* smp_set_call_limit - after how many nanoseconds without an answer a called CPU is
- * reported, with the symbol it is at; 10 s unless told. The caller goes on waiting; after
- * a minute it panics.
+/* smp_set_call_limit - set the time limit: a called CPU that has not answered for @ns
+ * nanoseconds is reported, with the symbol that it executes. The limit is 10 s until it
+ * is set. The caller goes on waiting, and panics after a minute.
  */
 void smp_set_call_limit(uint64_t ns);
 
-/* smp_unanswered - how often that has happened. Context: any. */
+/* smp_unanswered - get how often a CPU was reported. Context: any. */
 uint64_t smp_unanswered(void);
 
-/* smp_send_nmi - an NMI to CPU @cpu; handlers are set with trap_set_handler(TRAP_NMI).
- * smp_send_reschedule - make it look at the run queue.
- * smp_stop_others - NMIs to all others: for panic, whose panic_nmi() then halts them.
+/* smp_send_nmi - send an NMI to CPU @cpu; trap_set_handler(TRAP_NMI) sets its handlers.
+ * smp_send_reschedule - interrupt CPU @cpu; it switches threads if need_resched is set.
+ * smp_stop_others - send NMIs to all other CPUs; for panic(): panic_nmi() halts them.
  *
  * Context: any.
  */

@@ -1,17 +1,19 @@
-/* smp_start.c - brings up the other CPUs, one after the other, from boot/ap_start.asm.
+/* smp_start.c - starts the other CPUs, one after the other, with boot/ap_start.asm.
  *
- *   1. a page below 1 MiB gets the trampoline; tables map it beside the kernel
- *   2. INIT to all of them, and 10 ms for each to come to where it waits for a start address
- *   3. for each: its area and its idle thread, on whose stack it will start; the start IPI,
- *      and once more after 200 us; wait until it counts itself in
- *   4. page and tables are given back
+ *   1. copy the trampoline to a page below 1 MiB; make tables that map it and the kernel
+ *   2. send INIT to all other CPUs, and wait 10 ms: then each of them waits for a start
+ *      address
+ *   3. for each CPU: make its area and its idle thread, on the stack of which the CPU
+ *      starts; send the start IPI, and a second start IPI after 200 us; wait until the
+ *      CPU is online
+ *   4. free the page and the tables
  *
- * A busy host delivers an IPI late, so in step 3 the start IPI is repeated; a CPU that runs
- * already ignores it. A CPU that does not come in GIVE_UP_NS is reported and left out, and
- * what was made for it serves the next one.
+ * A busy host delivers an IPI late, so step 3 repeats the start IPI; a CPU that runs
+ * already ignores it. A CPU that is not online after GIVE_UP_NS is reported and left out;
+ * its area and its thread serve the next CPU.
  *
- * Only one CPU at a time is between its start IPI and the count, so what it needs to know
- * stands in single variables, the ap_start_* of ap_start.asm.
+ * Only one CPU at a time is between its start IPI and percpu_set_online(). So single
+ * variables, the ap_start_* of ap_start.asm, hold what it needs to know.
  *
  * Source: SDM vol. 3A, "Typical BSP Initialization Sequence" and "Typical AP Initialization
  *         Sequence" of "MP Initialization"; "Issuing IPIs" for INIT and the start IPI.
@@ -33,8 +35,8 @@
 #include <string.h>
 
 #define INIT_SETTLE_NS UINT64_C(10000000)
-#define SECOND_NS UINT64_C(200000)  /* until the start IPI is sent the second time */
-#define RETRY_NS UINT64_C(10000000) /* until it is sent once more */
+#define SECOND_NS UINT64_C(200000)  /* from the first start IPI to the second */
+#define RETRY_NS UINT64_C(10000000) /* from the second to the third, and so on */
 #define GIVE_UP_NS UINT64_C(5000000000)
 
 /* boot/ap_start.asm */
@@ -47,9 +49,9 @@ static struct percpu *ap_percpu; /* of the CPU that is being started, or did not
 
 /* ---- on the new CPU -------------------------------------------------------------------- */
 
-/* ap_main - the first C code of a further CPU, on the stack of its idle thread. Page tables
- * that were changed after it had cached them, and before it was counted in, were not shot
- * down here: so it forgets everything once it is.
+/* ap_main - run a further CPU: the first C code, on the stack of its idle thread. The CPU
+ * may have cached page table entries that changed before it was online, and no shootdown
+ * came here then. So it flushes its whole TLB once it is online.
  */
 _Noreturn void ap_main(void);
 void ap_main(void)
@@ -70,7 +72,7 @@ void ap_main(void)
 
 /* ---- on CPU 0 -------------------------------------------------------------------------- */
 
-/* trampoline_write - the template with its own addresses filled in. */
+/* trampoline_write - copy the template to its page, and fill in the page's addresses. */
 static INIT void trampoline_write(uint64_t phys)
 {
     uint8_t *page = phys_to_virt(phys);
@@ -88,7 +90,9 @@ static INIT void trampoline_write(uint64_t phys)
     }
 }
 
-/* trampoline_make - Return: its page; FRAME_NONE without memory. */
+/* trampoline_make - make the trampoline and its tables, and set the ap_start_* variables.
+ * Return: its page; FRAME_NONE without memory.
+ */
 static INIT uint64_t trampoline_make(void)
 {
     uint64_t phys = frame_alloc_low(MiB);
@@ -127,7 +131,7 @@ static INIT void init_all(const struct madt_info *info)
     clock_spin_ns(INIT_SETTLE_NS);
 }
 
-/* came_online - wait until there are @count CPUs, for @ns at most. */
+/* came_online - wait until @count CPUs are online, for @ns at most. Return: are they? */
 static INIT bool came_online(unsigned count, uint64_t ns)
 {
     uint64_t end = clock_ns() + ns;
@@ -140,8 +144,9 @@ static INIT bool came_online(unsigned count, uint64_t ns)
     return true;
 }
 
-/* start_and_wait - a CPU that is given up is put back into its reset, lest it wakes up later
- * and runs on the next one's stack.
+/* start_and_wait - send start IPIs, and wait until the CPU is online. A CPU that is given
+ * up is reset by INIT: else it could start later, and run on the stack of the next CPU.
+ * Return: is it online?
  */
 static INIT bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
 {
@@ -158,8 +163,8 @@ static INIT bool start_and_wait(const struct percpu *cpu, uint64_t trampoline)
     return false;
 }
 
-/* next_prepare - area and idle thread of the next CPU, whichever it will be, unless they are
- * there from one that did not start. Return: false without memory.
+/* next_prepare - make the area and the idle thread for the next CPU, unless a CPU that
+ * did not start has left them. Return: false without memory.
  */
 static INIT bool next_prepare(void)
 {

@@ -1,7 +1,7 @@
-/* trap.c - from the entry stubs to the vector's handler.
+/* trap.c - calls the handlers of a vector; entry.asm calls the functions here.
  *
  * Owns the IDT and the handler tables, which are filled at boot and only read later. A trap
- * that no handler takes is a panic with the registers of the fault.
+ * that no handler takes, and that has no fix-up, is a panic with its registers.
  */
 #include "kernel/cpu/trap.h"
 
@@ -162,7 +162,7 @@ static _Noreturn void trap_fatal(const struct pt_regs *regs)
     panic_regs(regs, "%s (error 0x%x)", trap_name(regs->vector), regs->error_code);
 }
 
-/* trap_dispatch - an exception that is not NMI, #DF or #MC; called by entry.asm. */
+/* trap_dispatch - handle exceptions other than NMI, #DF and #MC; called by entry.asm. */
 void trap_dispatch(struct pt_regs *regs);
 void trap_dispatch(struct pt_regs *regs)
 {
@@ -194,7 +194,7 @@ void trap_raise(struct pt_regs *regs)
     trap_dispatch(regs);
 }
 
-/* irq_dispatch - an interrupt; called by entry.asm, which has counted it. */
+/* irq_dispatch - handle an interrupt; called by entry.asm, which has counted it. */
 void irq_dispatch(struct pt_regs *regs);
 void irq_dispatch(struct pt_regs *regs)
 {
@@ -206,7 +206,9 @@ void irq_dispatch(struct pt_regs *regs)
 }
 NOKPROBE(irq_dispatch);
 
-/* nmi_dispatch - another CPU wants this one at once; called by entry.asm. */
+/* nmi_dispatch - handle an NMI; called by entry.asm. All handlers run: two NMIs that come
+ * close together may arrive as one.
+ */
 void nmi_dispatch(struct pt_regs *regs);
 void nmi_dispatch(struct pt_regs *regs)
 {
@@ -218,9 +220,9 @@ void nmi_dispatch(struct pt_regs *regs)
     panic_nmi(regs);
 }
 
-/* fatal_dispatch - #DF or #MC; called by entry.asm on a stack of its own. A double fault
- * is what a thread that has used up its stack ends with: the page fault at the guard page
- * finds no room for its own frame.
+/* fatal_dispatch - handle #DF or #MC; called by entry.asm on a stack of its own. A thread
+ * that uses up its stack causes a double fault: the page fault at the guard page has no
+ * room for its frame.
  */
 void fatal_dispatch(struct pt_regs *regs);
 void fatal_dispatch(struct pt_regs *regs)

@@ -1,4 +1,6 @@
-/* trap.h - the handler of each vector. Filled at boot, read without locks afterwards. */
+/* trap.h - sets the handlers of each vector. The tables of handlers are filled at boot,
+ * and read without locks.
+ */
 #pragma once
 
 #include "kernel/base/regs.h"
@@ -25,11 +27,11 @@
 #define VECTOR_RESCHED 0xf0u
 #define VECTOR_CALL 0xf1u
 #define VECTOR_PROBES 0xf2u
-#define VECTOR_SWITCH 0xf3u     /* raised by an instruction: another thread's turn? */
-#define VECTOR_DEBUG_REGS 0xf4u /* load them: kernel/cpu/debug_reg.h */
+#define VECTOR_SWITCH 0xf3u     /* raised by an instruction of a detour: switch if due */
+#define VECTOR_DEBUG_REGS 0xf4u /* load the debug registers: kernel/cpu/debug_reg.h */
 #define VECTOR_SPURIOUS 0xffu
 
-/* A handler answers true when the trap was its own and the image may be resumed. */
+/* A handler returns true if the trap was its own; then the CPU goes on with the image. */
 typedef bool (*trap_handler_t)(struct pt_regs *regs);
 /* @probe: percpu.probe of the executing CPU, which the handler needs first of all. */
 typedef bool (*trap_direct_t)(struct pt_regs *regs, void *probe);
@@ -38,59 +40,61 @@ typedef void (*irq_handler_t)(struct pt_regs *regs);
 /* trap_init - fill the IDT. Context: boot. */
 void trap_init(void);
 
-/* trap_load_idt - load it on the executing CPU. Context: interrupts off. */
+/* trap_load_idt - load the IDT on the executing CPU. Context: interrupts off. */
 void trap_load_idt(void);
 
-/* trap_set_direct - the one handler of #BP or #DB that is called straight from the entry,
- * with nothing that can be probed in between. It answers false for what is not its own.
+/* trap_set_direct - set the handler of #BP or #DB that entry code calls directly, with no
+ * code in between that can be probed. The handler returns false for traps that are not
+ * its own.
  * @vector: TRAP_BP or TRAP_DB
  *
- * Context: boot.
+ * Context: boot or thread.
  */
 void trap_set_direct(unsigned vector, trap_direct_t fn);
 
-/* trap_set_resume - what finishes a hit whose handler was given up, see trap_resume_hit in
- * entry.asm. Context: boot.
+/* trap_set_resume - set the function that finishes a hit after its handler was given up,
+ * see trap_resume_hit in entry.asm. Context: boot.
  */
 void trap_set_resume(void (*fn)(struct pt_regs *regs, void *probe));
 
 #define TRAP_HANDLERS_MAX 16 /* of one vector */
 
 /* trap_set_handler - offer exceptions of one vector to @fn before they become a panic.
- * @vector: 0..31, but not #DF and #MC, which are always fatal. A second handler of a
- *          vector is asked after the first; there is room for TRAP_HANDLERS_MAX.
+ * @vector: 0..31, but not #DF and #MC, which are always fatal. The handlers of a vector
+ *          are called in the order in which they were set; at most TRAP_HANDLERS_MAX.
  *
  * Context: boot or thread, before such a trap can happen.
  */
 void trap_set_handler(unsigned vector, trap_handler_t fn);
 
-/* irq_set_handler - run @fn for interrupts of @vector, interrupts off, not nested; it says
- * lapic_eoi() itself.
+/* irq_set_handler - run @fn for interrupts of @vector, with interrupts off, not nested.
+ * @fn calls lapic_eoi() itself.
  * @vector: 32..255   @name: shown in /proc/interrupts; kept, not copied
  *
  * Context: boot or thread.
  */
 void irq_set_handler(unsigned vector, const char *name, irq_handler_t fn);
 
-/* trap_serialise_nmis - from now on, let each NMI begin with a serialising instruction, or no
- * longer: while text changes that an NMI may execute.
+/* trap_serialise_nmis - switch on or off that each NMI begins with a serialising
+ * instruction. It is on while text changes that an NMI may execute.
  * Context: any.
  */
 void trap_serialise_nmis(bool on);
 
-/* trap_raise - handle @regs as if the CPU had just trapped with its vector and error code:
- * for what emulates an instruction that faults. Context: trap.
+/* trap_raise - handle @regs as if the CPU had just trapped with the vector and the error
+ * code in @regs. For code that emulates an instruction, if the instruction faults.
+ * Context: trap.
  */
 void trap_raise(struct pt_regs *regs);
 
-/* trap_is_own - is some of [@addr, @addr + @len) read at each trap, by the processor or on
- * the way to the direct handler? Context: any.
+/* trap_is_own - is a byte of [@addr, @addr + @len) read at each trap, by the processor or
+ * by the code that calls the direct handler? Context: any.
  */
 bool trap_is_own(uintptr_t addr, size_t len);
 
-/* irq_count - interrupts of @vector that @cpu has taken. Context: any. */
+/* irq_count - get how many interrupts of @vector @cpu has taken. Context: any. */
 uint64_t irq_count(unsigned cpu, unsigned vector);
-/* irq_name - as given to irq_set_handler; NULL without a handler. Context: any. */
+/* irq_name - get the name given to irq_set_handler(); NULL: no handler. Context: any. */
 const char *irq_name(unsigned vector);
-/* trap_name - e.g. "#PF page fault". Context: any. */
+/* trap_name - get the name of an exception, e.g. "#PF page fault". Context: any. */
 const char *trap_name(unsigned vector);

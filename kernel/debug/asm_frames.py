@@ -1,10 +1,10 @@
 """asm_frames.py - where the words of a stack lie at each instruction of an assembly routine.
 
-A compiler tells debuggers that of its code; NASM does not. Nothing has to be written down
-twice for it: the instructions that move the stack pointer, and those that store registers
-and load them again, say it. So each routine is walked along all its branches. What no
-instruction can say, such as what lies on the stack when the CPU has taken a trap, stands in
-the source as `frame KIND` (kernel/base/proc.inc), in front of an instruction.
+A compiler tells debuggers this about its code; NASM does not. But it follows from the
+instructions that move the stack pointer, that store registers, and that load registers
+again. So this program walks each routine along all its branches. Some facts follow from
+no instruction, such as what lies on the stack after a trap. The source states them as
+`frame KIND` (kernel/base/proc.inc), in front of an instruction.
 
 All places are counted from the CFA, the canonical frame address: an address that is the same
 at all instructions of a routine. A register that was stored has its value at a place until
@@ -21,23 +21,23 @@ RETURN, FLAGS = 16, 49  # further numbers
 STACK = REGISTERS["rsp"]
 IMAGE_REGISTERS = {name: number for name, number in REGISTERS.items() if number != STACK}
 
-# struct pt_regs from its end, where the CFA of a trap is, downwards.
+# The fields of struct pt_regs, and their places. The CFA of a trap is the struct's end.
 IMAGE_WORDS = ("r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi aux orig_ax "
                "ip cs flags sp ss").split()
 IMAGE_LEN = len(IMAGE_WORDS) * WORD
 AT = {name: i * WORD - IMAGE_LEN for i, name in enumerate(IMAGE_WORDS)}
 
-# As proc.inc numbers them.
+# The kinds of `frame`, in the order of their numbers in proc.inc.
 KINDS = ("call end same trap trap_error int3 image leaving way_back detour detour_called "
          "detour_post returns returning returned pattern").split()
 
 
 @dataclasses.dataclass
 class State:
-    """What is known in front of one instruction."""
+    """What is known before one instruction is executed."""
 
-    rsp: int = None  # the CFA is that many bytes above it; None: unknown
-    rbp: int = None  # the same; None: it is no frame pointer
+    rsp: int = None  # the CFA is this many bytes above rsp; None: unknown
+    rbp: int = None  # the CFA is this many bytes above rbp; None: rbp is no frame pointer
     saved: dict = dataclasses.field(default_factory=dict)  # number: place from the CFA
     rules: dict = dataclasses.field(default_factory=dict)  # number: Rule, of RETURN and STACK
 
@@ -51,10 +51,10 @@ class State:
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """How a word of the caller is found. how: at, value (what words say), unknown"""
+    """How a register of the caller is found. how: at (an address), value, unknown"""
 
     how: str
-    words: tuple = ()  # of a DWARF expression that begins with the CFA; `at`: of an address
+    words: tuple = ()  # of a DWARF expression for it, which begins with the CFA
 
 
 def at(place):
@@ -63,18 +63,19 @@ def at(place):
 
 UNKNOWN = Rule("unknown")
 TRAP = {RETURN: at(AT["ip"]), STACK: at(AT["sp"])}
-# The program is where the int3 is that was the trap.
+# The program is at the int3 that has trapped: one byte before the ip.
 INT3 = Rule("value", (("plus", AT["ip"]), "deref", ("lit", 1), "minus"))
 
 
 def cell_owner(place):
-    """The struct site of the cell that the word at @place leads to: insn_slot.h."""
+    """Words that compute the struct site of the cell that the address at @place is in.
+    The last word of a cell is the address of its site: insn_slot.h."""
     return (("plus", place), "deref", ("lit", 1), "plus", ("lit", 31), "or", ("lit", 7),
             "minus", "deref")
 
 
 def starting(kind, args):
-    """The state where the source says `frame @kind`; None: as in front of it."""
+    """The state at a `frame @kind` in the source; None: the kind changes no state."""
     site_addr, site_len = args
     probed = ("deref_at", site_addr)
     if kind == "same":
@@ -107,7 +108,7 @@ def starting(kind, args):
 
 
 def changed(kind, state):
-    """The same for kinds that change what is known in front of them."""
+    """The state at a `frame @kind` of a kind that changes only a part of @state."""
     state = state.copy()
     if kind == "leaving":  # the two words of the way back are where orig_ax says
         words = (("plus", AT["orig_ax"]), "deref")
@@ -135,7 +136,7 @@ BRANCH = re.compile(r"j\w+|loop\w*")
 
 
 def offset_in(operand):
-    """(register, bytes) of [rsp+0x8], None of anything else."""
+    """(register, bytes) of an operand such as [rsp+0x8]; None: it is another operand."""
     match = FROM_REGISTER.search(operand)
     if not match:
         return None
@@ -153,7 +154,7 @@ def place_of(state, operand):
 
 
 def store(state, name, place):
-    """The register was stored. What it was stored before as is still there."""
+    """The register was stored. If it was stored before, the first place stays valid."""
     number = FLAGS if name == "flags" else REGISTERS.get(name)
     if number is not None and place is not None and number != STACK:
         state.saved.setdefault(number, place)
@@ -179,7 +180,7 @@ def set_stack(state, operand):
 
 
 def step(state, name, operands):
-    """The state behind an instruction."""
+    """The state after an instruction."""
     state = state.copy()
     first, second = (operands + ["", ""])[:2]
     if name.startswith("push"):
@@ -222,7 +223,7 @@ class Insn:
     addr: int
     name: str
     operands: list
-    next: int  # the address behind it
+    next: int  # the address behind the instruction
     target: int = None  # of a direct branch
 
     @property
@@ -231,14 +232,14 @@ class Insn:
 
 
 def walk(insns, start, marks):
-    """{address: State} of what is reached from @start, and from where @marks begin a frame.
+    """{address: State} of all instructions that are reached from @start or from @marks.
 
     insns: {address: Insn} of one routine   marks: {address: [(kind, args)]}
     """
     states, todo = {}, []
 
     def reach(addr, state):
-        """With the state that the code before leaves; None: nothing comes from there."""
+        """The code before leads to @addr with @state; None: no code leads there."""
         for kind, args in marks.get(addr, ()):
             if kind in CHANGES:
                 state = changed(kind, state or State())

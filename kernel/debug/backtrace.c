@@ -1,7 +1,7 @@
 /* backtrace.c - walks the chain of frame pointers, across traps.
  *
- * Every read may fail: the chain belongs to code that has just crashed, or is being
- * written while another CPU looks on.
+ * Every read may fail: the chain may belong to code that has just crashed, or that
+ * another CPU executes at the same time.
  */
 #include "kernel/debug/backtrace.h"
 
@@ -39,7 +39,9 @@ struct walk {
         images; /* bit i: out[i] is the ip of an image, not a return address; i < 64 */
 };
 
-/* emit - @slot: where @addr lies as a return address; NULL for an ip, with @sp */
+/* emit - store @addr in the result, after the resolver has changed it.
+ * @slot: where @addr lies as a return address; NULL: @addr is the ip of an image with @sp
+ */
 static uintptr_t emit(struct walk *w, uintptr_t addr, const uintptr_t *slot, uintptr_t sp)
 {
     addr = backtrace_original(addr, slot, sp);
@@ -51,8 +53,8 @@ static uintptr_t emit(struct walk *w, uintptr_t addr, const uintptr_t *slot, uin
     return addr;
 }
 
-/* A function entered but without a frame of its own yet: its caller is at the top of the
- * stack, and bp is still the caller's.
+/* At the start of a function, the function has no frame yet: its return address is at the
+ * top of the stack, and bp still belongs to the caller.
  */
 static void emit_missing_caller(struct walk *w, uintptr_t ip, uintptr_t sp)
 {
@@ -74,9 +76,10 @@ static void start_at_regs(struct walk *w, const struct pt_regs *regs)
     w->bp = regs->bp;
 }
 
-/* is_below_image - what is called from there has an image right above its frame: entry code,
- * or what the kernel has made for itself. A return address may also have been exchanged for
- * one in such code.
+/* is_below_image - does an image lie right above the frame of the function that returns
+ * to @ret? It does if entry code, code that builds images, or generated code has called
+ * the function. But a return address that the engine has exchanged leads to such code,
+ * too, and then no image is there.
  */
 static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
 {
@@ -87,8 +90,9 @@ static bool is_below_image(uintptr_t ret, const uintptr_t *slot)
            exec_contains(ret);
 }
 
-/* step - one frame outwards. A frame that was called by code that builds images lies right
- * below one: go on with what is in there.
+/* step - go one frame outwards. If an image lies right above the frame, go on with the
+ * registers in the image.
+ * Return: false: the chain ends.
  */
 static bool step(struct walk *w)
 {
@@ -133,8 +137,8 @@ size_t backtrace_collect(const struct pt_regs *regs, uintptr_t *out, size_t max)
     return w.count;
 }
 
-/* print_frame - a caller is shown by the last byte of its call. The return address itself may
- * belong to the next function: behind a call that does not return there is nothing else.
+/* print_frame - print one line. For a caller, @addr is the last byte of its call: the
+ * return address may belong to the next function, if the called function does not return.
  */
 static void print_frame(uintptr_t addr, void (*line)(const char *fmt, ...))
 {

@@ -1,7 +1,8 @@
-/* console.h - what a shell needs of the line it talks over: a socket for a driver.
+/* console.h - defines a socket: the functions of a driver with which a shell uses a
+ * serial line.
  *
  * kernel/main.c fills one struct console per serial line with functions of the driver and
- * hands it to shell_start(). Nothing here knows which device is behind it.
+ * hands it to shell_start(). So a shell does not depend on the device.
  */
 #pragma once
 
@@ -13,8 +14,8 @@ struct console {
 
     /* write - send @len bytes, all of them, unchanged.
      *
-     * One call is never broken by the output of another thread or of the log, so that a
-     * caller's whole lines stay whole.
+     * The output of another thread or of the log never comes in the middle of one call,
+     * so that lines stay whole.
      *
      * Context: thread.  Locks: takes the driver's own.
      */
@@ -23,14 +24,14 @@ struct console {
     /* read - wait for input and take it.
      * @len:  1 or more
      *
-     * Return:  1..@len bytes; -EINTR when the wait was given up without any.
+     * Return:  1..@len bytes; -EINTR when the wait was given up without input.
      */
     long (*read)(struct console *con, char *buf, size_t len);
 
-    /* interrupt_pending - has a Ctrl-C (byte 0x03) arrived that is still unread?
+    /* interrupt_pending - has a Ctrl-C (byte 0x03) arrived that was not read yet?
      *
-     * It stays in the input and is read in its turn, so that what was typed before it
-     * keeps its meaning.
+     * The Ctrl-C stays in the input, and read() returns it in its turn, so that text that
+     * was typed before it keeps its meaning.
      *
      * Context: any thread.
      */
@@ -39,5 +40,5 @@ struct console {
     /* input_pending - would read() return at once? May be NULL: never. */
     bool (*input_pending)(struct console *con);
 
-    void *priv; /* the driver's */
+    void *priv; /* for the driver */
 };

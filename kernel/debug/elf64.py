@@ -1,6 +1,6 @@
 """elf64.py - reads ELF files of x86-64: sections, symbols, where an address is in the file.
 
-Shared by the build's tools. Nothing is trusted: a damaged file is an ElfError.
+Shared by the build's tools. Nothing in a file is trusted: a damaged file raises ElfError.
 """
 
 import struct
@@ -83,7 +83,7 @@ class Elf:
                 yield Relocation(place, info & 0xFFFFFFFF, self.sections[table.info])
 
     def symbol_at(self, addr):
-        """"name+0x12" for an address, as far as the symbol table knows."""
+        """"name+0x12" for an address; only the address if no symbol is below it."""
         below = [s for s in self.symbols() if s.section and s.value <= addr
                  and s.type in (STT_NOTYPE, STT_FUNC, STT_OBJECT)]
         if not below:

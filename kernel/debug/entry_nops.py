@@ -3,12 +3,13 @@
 
     entry_nops.py IMAGE
 
-gcc reserves the bytes that -fpatchable-function-entry=5 asks for as five NOPs of one
-byte, clang as one of five bytes with a displacement of its own choice. Here they become
-the one NOP of five bytes that the manuals recommend, right after the link, so that
-listing, tables, debugger and memory agree on what the first instruction of a function is.
-__patchable_function_entries says where they are. Running it again changes nothing; other
-bytes are an error, and then nothing is written.
+-fpatchable-function-entry=5 reserves five bytes. gcc fills them with five NOPs of one
+byte, clang with a NOP of five bytes that has a displacement of its own choice. Right
+after the link, this program replaces them by the NOP of five bytes that the manuals
+recommend. So the listing, the tables, the debugger and the memory have the same first
+instruction of each function. The section __patchable_function_entries has the addresses.
+A second run changes nothing. Other bytes at such an address are an error, and then
+nothing is written.
 """
 
 import struct
@@ -39,7 +40,7 @@ def is_reserved(code):
 
 
 def places_find(elf, entries):
-    """File offsets of the entries that are not the one NOP yet."""
+    """File offsets of the entries that do not have the recommended NOP yet."""
     places = set()
     for addr in entries:
         offset = elf.file_offset(addr, NOP_LEN)

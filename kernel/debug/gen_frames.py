@@ -4,14 +4,17 @@
     gen_frames.py -o frames.asm IMAGE       the routines of an image as .debug_frame, for NASM
     gen_frames.py --unknown IMAGE           the instructions of which nothing is known
 
-Compilers write call frame information for what they compile. Here the same is written for
-each function that has none: see asm_frames.py. It is read by debuggers, never loaded.
+Compilers write call frame information for the code that they compile. This program writes
+it for each function that has none: see asm_frames.py. Debuggers read it; it is never
+loaded.
 
-One more entry is about no code at all. A debugger looks a caller's place up one byte in
-front of its return address, but for one that a signal frame has interrupted. The program at
-a probed instruction is such a place, and what gdb's Python finds can't be a signal frame
-(tests/gdb). So each address of the last 4 GiB has a mirror, MIRROR bytes below, where there
-is nothing: a frame whose pc is a mirror is a signal frame, and its caller is at the address.
+One more entry describes no code. For a caller, a debugger looks up the byte in front of
+the return address, which is in the call. But if a signal frame has interrupted the
+caller, the debugger looks up the address itself. This is right for a program at a probed
+instruction, but a frame that gdb's Python finds can be no signal frame (tests/gdb). So
+each address of the last 4 GiB has a mirror, MIRROR bytes below it, where no code is. A
+frame with a mirror as its pc is a signal frame, and its caller is at the address that
+belongs to the mirror.
 
 Source: DWARF Debugging Information Format, version 4, "Call Frame Information"; the System V
 ABI of AMD64, "DWARF Register Number Mapping"; gdb and gcc for the augmentation "S".
@@ -101,7 +104,7 @@ def offset_bytes(number, place):
 
 
 def row_of(state):
-    """{what: bytes} of a state; what: "cfa" or a register's number."""
+    """{what: bytes} of a state; what: "cfa" or the number of a register."""
     if state is None or not state.is_known:
         return {"cfa": cfa_bytes(asm_frames.STACK, asm_frames.WORD),
                 asm_frames.RETURN: rule_bytes(asm_frames.RETURN, asm_frames.UNKNOWN)}
@@ -151,7 +154,7 @@ def program(rows):
 
 
 def covered_starts(elf):
-    """Where compilers' entries of .debug_frame begin."""
+    """The addresses of the functions that compilers have described in .debug_frame."""
     section = elf.section(".debug_frame")
     data, at, starts = elf.content(section) if section else b"", 0, set()
     while at + 4 <= len(data):
@@ -163,7 +166,7 @@ def covered_starts(elf):
 
 
 def marks_of(elf):
-    """{address: [(kind, (site_addr, site_len))]}: what the source says."""
+    """{address: [(kind, (site_addr, site_len))]} of each `frame` in the source."""
     marks = defaultdict(list)
     section = elf.section(".debug_asm_frames")
     data = elf.content(section) if section else b""
@@ -175,7 +178,7 @@ def marks_of(elf):
 
 
 def patterns_of(elf, marks):
-    """[(start, end)] of each struct plat_pattern whose entry is a `frame pattern`."""
+    """[(start, end)] of each struct plat_pattern with a `frame pattern` at its entry."""
     entries = {addr for addr in marks if any(kind == "pattern" for kind, _ in marks[addr])}
     found = []
     for symbol in elf.symbols():
@@ -189,7 +192,7 @@ def patterns_of(elf, marks):
 
 
 def routines(elf, marks):
-    """[(start, end)] of what has no entry yet."""
+    """[(start, end)] of routines and patterns that have no call frame information yet."""
     covered = covered_starts(elf)
     found = {(s.value, s.value + s.size) for s in elf.symbols()
              if s.type == elf64.STT_FUNC and s.size and s.section
@@ -199,7 +202,7 @@ def routines(elf, marks):
 
 def disassemble(elf, ranges):
     """[{address: Insn}], one for each range."""
-    gap = 16  # so that the end of one is not read into the next
+    gap = 16  # so that no instruction is read from two ranges
     starts, raw = [], b""
     for start, end in ranges:
         starts.append(len(raw))
@@ -269,7 +272,7 @@ def padded(body):
 
 
 def mirror_program():
-    """The caller is at the address that the pc is the mirror of, with the same registers."""
+    """The caller is MIRROR bytes above the pc, with the same registers."""
     place = b"\x92" + uleb(asm_frames.RETURN) + sleb(MIRROR)  # DW_OP_bregx
     return cfa_bytes(asm_frames.STACK, 0) + b"\x16" + uleb(asm_frames.RETURN) \
         + uleb(len(place)) + place

@@ -4,13 +4,14 @@
     gen_inlines.py -o inlines.asm IMAGE
     gen_inlines.py -o inlines.asm --empty
 
-A function that was inlined everywhere has no symbol. A function that was inlined here and
-there has fewer calls than its source shows. Debug data knows the places: the table has them,
-by name. It only speaks of code, which does not move when tables behind it grow, so it is
-made of the first of the three links; see gen_ksyms.py.
+A function that was inlined everywhere has no symbol. A function that was inlined at some
+places has fewer calls than its source shows. Debug data has these places, and this table
+lists them by name. It contains only addresses of code, and code does not move when the
+tables behind it grow. So the table is made from the first of the three links; see
+gen_ksyms.py.
 
-Read are units of DWARF 4, as the kernel's own are; others are passed over. The layout of
-the table is described in kernel/debug/inlines.c.
+This program reads units of DWARF 4, as the kernel's own units are, and skips other units.
+kernel/debug/inlines.c describes the layout of the table.
 """
 
 import struct
@@ -28,7 +29,7 @@ AT_ENTRY_PC, AT_RANGES = 0x52, 0x55
 WANTED = {AT_NAME, AT_LOW_PC, AT_ORIGIN, AT_SPECIFICATION, AT_ENTRY_PC, AT_RANGES}
 
 FORM_STRING, FORM_STRP, FORM_REF_ADDR = 0x08, 0x0E, 0x10
-# Forms of a fixed size, and those that begin with their size.
+# Forms of a fixed size, and forms that begin with their size.
 FIXED = {0x01: 8, 0x0B: 1, 0x05: 2, 0x06: 4, 0x07: 8, 0x0C: 1, FORM_STRP: 4,
          FORM_REF_ADDR: 4, 0x11: 1, 0x12: 2, 0x13: 4, 0x14: 8, 0x17: 4, 0x19: 0, 0x20: 8}
 COUNTED = {0x0A: 1, 0x03: 2, 0x04: 4}
@@ -82,9 +83,9 @@ class Unit:
     def __init__(self, debug, start, end):
         self.debug = debug
         self.start, self.end = start, end
-        self.base = 0  # of its ranges
-        self.entries = {}  # offset: attributes of functions
-        self.inlined = []  # attributes
+        self.base = 0  # the address from which its ranges count
+        self.entries = {}  # offset: attributes of a function
+        self.inlined = []  # attributes of each inlined function
 
     def read(self):
         info = self.debug.info
@@ -185,7 +186,7 @@ class Debug:
 
 
 def places_of(elf):
-    """{name: sorted addresses}; a unit that cannot be read has none."""
+    """{name: sorted addresses}; units that cannot be read are left out."""
     found = defaultdict(set)
     code = [s for s in elf.sections if s.flags & elf64.SHF_EXEC]
     for unit in Debug(elf).units():

@@ -4,14 +4,16 @@
     gen_ksyms.py -o ksyms.asm IMAGE
     gen_ksyms.py -o ksyms.asm --empty
 
-The table is a part of what it describes, so the image is linked three times: with an
-empty table; with the table of the first image, which has the right size but addresses
-from before it grew; and with the table of the second, which is right. Proof: a table made
-of the third image equals that of the second.
+The table is a part of the image that it describes, so the image is linked three times:
 
-The layout is described in kernel/debug/ksyms_table.h. Left out are symbols of sections
-and files, of what is not loaded, absolute ones (they are numbers, not places), names that
-begin with a dot, and labels that NASM calls local, whose names are parent.label.
+  1. with an empty table
+  2. with the table of image 1: its size is right, but the data behind it moves
+  3. with the table of image 2, which is right: a table of image 3 would be the same
+
+kernel/debug/ksyms_table.h describes the layout. The table leaves out symbols of sections
+and files, symbols of sections that are not loaded, absolute symbols (they are numbers,
+not addresses), names that begin with a dot, and local labels of NASM, with names like
+parent.label.
 """
 
 import sys
@@ -38,16 +40,16 @@ def is_wanted(symbol):
 
 
 def is_label(symbol):
-    """Of an assembler, whatever its type: with -g NASM calls a label in front of padding
-    an object."""
+    """Is @symbol a label of an assembler? Its type does not tell: with -g, NASM says that
+    a label in front of padding is an object."""
     if symbol.bind != elf64.STB_LOCAL or symbol.type == elf64.STT_FUNC:
         return False
     return symbol.type == elf64.STT_NOTYPE or symbol.section.flags & elf64.SHF_EXEC
 
 
 def type_letter(symbol):
-    """What nm prints; a weak symbol counts as a global one, and data between functions as
-    data."""
+    """The letter that nm prints. A weak symbol counts as a global symbol, and data
+    between functions as data."""
     section = symbol.section
     if section.flags & elf64.SHF_EXEC and symbol.type != elf64.STT_OBJECT:
         letter = "t"
@@ -61,12 +63,12 @@ def type_letter(symbol):
 
 
 def sort_key(symbol):
-    """By address; at one address the outermost first, and the best name last."""
+    """Sorts by address; at one address, the outermost symbol first, best name last."""
     return (symbol.value, -symbol.size, symbol.bind != elf64.STB_LOCAL, symbol.name)
 
 
 def label_size(symbol, starts, place):
-    """Of a symbol without a size of its own: up to the next one, within its section."""
+    """The size of a symbol that has none: up to the next symbol, within its section."""
     end = symbol.section.addr + symbol.section.size
     following = next((s for s in starts[place + 1 :] if s > symbol.value), end)
     return max(0, min(following, end) - symbol.value)
@@ -93,7 +95,7 @@ def entries_make(symbols):
 
 
 def names_pool(entries):
-    """{name: offset} in order of appearance, each name once, and the pool's length."""
+    """{name: offset}, each name once, in order of appearance; and the pool's length."""
     offsets, length = {}, 0
     for e in entries:
         if e.name not in offsets:

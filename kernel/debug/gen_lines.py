@@ -4,12 +4,12 @@
     gen_lines.py -o lines.asm IMAGE
     gen_lines.py -o lines.asm --empty
 
-A line of source may be compiled to many instructions at several places, and it may be
-compiled several times, when its function was inlined. The table has one address for each
-time: the first one of the line, as a debugger would stop at it.
+A line of source may be compiled to many instructions at several places. It may also be
+compiled several times, if its function was inlined. For each time that a line was
+compiled, the table has one address: the first of the line, where a debugger would stop.
 
-Read are debug data of DWARF 2 to 4, as the kernel's own are; other units are passed over. The
-layout of the table is described in kernel/debug/lines.c.
+This program reads debug data of DWARF 2 to 4, as the kernel's own data is, and skips
+other units. kernel/debug/lines.c describes the layout of the table.
 """
 
 import bisect
@@ -30,7 +30,8 @@ AT_LINES, AT_LOW_PC, AT_HIGH_PC, AT_FOLDER, AT_RANGES = 0x10, 0x11, 0x12, 0x1B, 
 WANTED = {AT_LINES, AT_LOW_PC, AT_HIGH_PC, AT_FOLDER, AT_RANGES}
 FORM_ADDR = 0x01
 
-# Opcodes of line programs: below the header's first special opcode, and behind a 0.
+# Opcodes of line programs: first standard opcodes, which are below the header's first
+# special opcode; then extended opcodes, which follow a 0.
 COPY, ADVANCE_PC, ADVANCE_LINE, SET_FILE, SET_COLUMN, NEGATE = range(1, 7)
 ADD_PC, FIXED_PC = 8, 9
 END, SET_ADDRESS = 1, 2
@@ -50,7 +51,7 @@ def signed_leb(data, at):
 
 
 class Program:
-    """A line program: rows of (address, path, line), of statements only."""
+    """A line program. rows() has (address, path, line) of each statement."""
 
     def __init__(self, data, at, folder):
         self.data, self.folder = data, folder
@@ -68,7 +69,7 @@ class Program:
         self.files = self.names(at + 3 + self.first_special)
 
     def names(self, at):
-        """Paths by their numbers, from 1, as seen from the unit's folder."""
+        """The paths of files, by number from 1, relative to the folder of the unit."""
         folders, files = [""], [None]
         while self.data[at]:
             folders.append(text(self.data, at))
@@ -126,7 +127,7 @@ class Program:
 
 
 class Unit(gen_inlines.Unit):
-    """A unit's line program, and its functions: how often a line was compiled, and where."""
+    """A unit: its line program and its functions tell where a line was compiled."""
 
     def read(self):
         info = self.debug.info
@@ -167,7 +168,7 @@ class Unit(gen_inlines.Unit):
             yield first, end if forms[AT_HIGH_PC] == FORM_ADDR else first + end
 
     def places(self, lines):
-        """(path, line, address) of each time that a line was compiled."""
+        """(path, line, address) for each time that a line was compiled."""
         self.read()
         if self.program is None:
             return
@@ -199,7 +200,7 @@ class Debug(gen_inlines.Debug):
 
 
 def lines_of(elf):
-    """{path: sorted (line, address)}, of code that is in the image."""
+    """{path: sorted (line, address)} of the code in the image."""
     section = elf.section(".debug_line")
     lines = elf.content(section) if section else b""
     code = [s for s in elf.sections if s.flags & elf64.SHF_EXEC]
@@ -229,7 +230,7 @@ def packed_signed(value):
 
 
 def packed_lines(places):
-    """Each place: how much further its line is, and its address, than the place before it."""
+    """For each place: its line and its address, minus those of the place before it."""
     out, line, address = bytearray(), 0, 0x80000000
     for next_line, full in places:
         next_address = full & 0xFFFFFFFF

@@ -9,10 +9,10 @@ each parameter that is in a register, in order.
 
     void file:x64 buf:x64 count:u64 pos:x64
 
-TYPE is u8..u64, s8..s64, x64 for a pointer, string for a pointer to characters. The line ends
-with the parameter that would not be in a register. Clones of a function (.isra.0 and so on)
-may have lost parameters, and have no line. The layout of the table is described in
-kernel/debug/params.c.
+TYPE is u8..u64, s8..s64, x64 for a pointer, string for a pointer to characters. The line
+ends before the first parameter that is not in a register. Clones of a function (.isra.0
+and so on) may have lost parameters, and have no line. kernel/debug/params.c describes the
+layout of the table.
 """
 
 import bisect
@@ -37,7 +37,7 @@ REGISTERS = 6
 
 
 class Unit(gen_inlines.Unit):
-    """All entries that matter here, by their offsets: (tag, attributes)."""
+    """A unit: (tag, attributes) of functions, parameters and types, by their offsets."""
 
     def read(self):
         info = self.debug.info
@@ -61,7 +61,7 @@ class Unit(gen_inlines.Unit):
             elif tag == TAG_PARAMETER and function:
                 function[1].append(values)
             else:
-                function = None  # parameters come first of a function's entries
+                function = None  # the parameters are the first entries in a function
 
     def attributes(self, pairs, at, keep):
         gen_inlines.WANTED, before = WANTED, gen_inlines.WANTED
@@ -71,7 +71,7 @@ class Unit(gen_inlines.Unit):
             gen_inlines.WANTED = before
 
     def whole(self, values):
-        """The attributes with those of what the entry stands for."""
+        """@values, and the attributes of the entries that it refers to as its origin."""
         found = dict(values)
         for _ in range(8):
             offset = values.get(AT_ORIGIN, values.get(AT_SPECIFICATION))
@@ -84,7 +84,7 @@ class Unit(gen_inlines.Unit):
         return found
 
     def type_of(self, values):
-        """The word for a type; None when it is in no single register."""
+        """The word for the type in @values; None if one register cannot hold it."""
         offset = values.get(AT_TYPE)
         for _ in range(16):
             if offset is None:
@@ -130,7 +130,7 @@ class Unit(gen_inlines.Unit):
 
 
 def params_of(elf):
-    """{address: line}; a unit that cannot be read has none."""
+    """{address: line}; units that cannot be read are left out."""
     symbols = sorted((s.value, s.name) for s in elf.symbols() if s.value)
     starts = [value for value, _ in symbols]
     clones = {value for value, name in symbols if "." in name}

@@ -1,11 +1,11 @@
-/* inlines.c - lookup in the table of inlined functions that the build made.
+/* inlines.c - searches the table of inlined functions that the build has made.
  *
  *   inlines_table   one entry for each name, in order of names (bytes)
- *   inlines_total   how many
- *   inlines_places  low halves of the addresses, for each name together, in order
+ *   inlines_total   how many entries
+ *   inlines_places  low halves of the addresses; those of one name lie together, in order
  *   inlines_names   the names, each with its NUL
  *
- * Owns nothing; all of it is in section .ksyms, never written.
+ * Owns nothing; the tables are in section .ksyms, which is never written.
  */
 #include "kernel/debug/inlines.h"
 
@@ -50,7 +50,7 @@ size_t inlines_count(const char *name)
     return e ? e->count : 0;
 }
 
-/* Kernel text lies in the last 2 GiB: the upper half is all ones. */
+/* Kernel text lies in the last 2 GiB: the upper half of an address is all ones. */
 uintptr_t inlines_get(const char *name, size_t i)
 {
     const struct inlines_entry *e = find(name);

@@ -1,6 +1,6 @@
-/* ksyms.c - symbol lookup by address and by name in the table that the build made.
+/* ksyms.c - finds symbols by address and by name, in the table that the build has made.
  *
- * Owns nothing. Runs anywhere, within a hit too, and therefore calls no library.
+ * The code runs in any context, even during a hit, and therefore calls no library.
  */
 #include "kernel/debug/ksyms.h"
 
@@ -30,10 +30,10 @@ static void entry_report(const struct ksyms_entry *e, size_t offset, struct ksym
     out->module = NULL;
 }
 
-/* The part of the table that was withdrawn: addresses and entries. Empty until then. */
+/* The withdrawn part of the table, as addresses and as entries; empty at first. */
 static struct {
     uintptr_t start, end;
-    size_t first, last; /* behind the last one */
+    size_t first, last; /* last: the first entry behind the part */
 } withdrawn;
 
 static bool is_withdrawn(uintptr_t addr)
@@ -53,7 +53,7 @@ static const struct ksyms_entry *entry_by_name(size_t place)
     return &ksyms_table[ksyms_by_name[place]];
 }
 
-/* Place in name order of the first symbol whose name is not before @name. */
+/* The place, in order of names, of the first symbol with a name not before @name. */
 static size_t name_search(const char *name)
 {
     size_t low = 0, high = ksyms_total;
@@ -85,7 +85,7 @@ static size_t start_search(uintptr_t addr)
     return low;
 }
 
-/* Iterators above this are those of loaded code. */
+/* Iterators above this belong to loaded code. */
 #define MORE (SIZE_MAX / 2)
 
 static bool next_of_more(const char *name, size_t *iter, struct ksym *out)
@@ -139,8 +139,8 @@ int ksyms_at(uintptr_t addr, struct ksym *out)
 
     if (is_withdrawn(addr))
         return -ENOENT;
-    /* The nearest start may be of a label, or of a symbol that ends before @addr: then it
-     * belongs to one around it, if to any.
+    /* The symbol with the nearest start may be a label, or may end before @addr. Then
+     * @addr belongs to a symbol around that one, if to any.
      */
     for (; i != KSYMS_NONE; i = ksyms_table[i].outer) {
         const struct ksyms_entry *e = &ksyms_table[i];
@@ -183,7 +183,7 @@ static bool has_prefix(const char *s, const char *prefix, size_t *len)
     return !prefix[i];
 }
 
-/* A whole word: "x.cold" and "x.part.0" are parts of x, "x.partner" is not. */
+/* A suffix is a word: "x.cold" and "x.part.0" are parts of x, "x.partner" is not. */
 static bool is_clone_suffix(const char *s)
 {
     static const char *const words[] = { ".isra", ".constprop", ".part", ".cold" };

@@ -1,5 +1,5 @@
-/* ksyms.h - the names of functions and data, and back: those of the image, and of what was
- * loaded.
+/* ksyms.h - finds symbols, of functions and data, by name or by address: symbols of the
+ * image and of loaded code.
  *
  * The image's table never changes, and lookups take no lock, so they may be used anywhere.
  */
@@ -15,16 +15,17 @@ struct ksym {
     size_t size;   /* bytes; never 0 from ksyms_at */
     size_t offset; /* of the address that was looked up; 0 otherwise */
     char type;     /* as nm: T D B R for text, data, zeroed data, read-only data of global
-                    * symbols, t d b r of local ones */
-    const char *module; /* NULL: it is the image's */
+                    * symbols, t d b r of local symbols */
+    const char *module; /* NULL: the symbol belongs to the image */
 };
 
-/* ksyms_set_more - a socket: symbols of loaded code, which come behind those of the image.
+/* ksyms_set_more - a socket: set the functions for symbols of loaded code, which come
+ * after the symbols of the image.
  * @at, @next, @get: as ksyms_at(), ksyms_next() with an @iter of its own, ksyms_get() from 0
+ * @gone: as ksyms_gone()
  *
- * @gone: what was loaded at @addr, and is no more: its name, or NULL
- *
- * Their names stay where they are for ever. Context: boot; the functions: any.
+ * The names that the functions return stay valid for ever.
+ * Context: boot; the functions: any.
  */
 struct ksyms_more {
     int (*at)(uintptr_t addr, struct ksym *out);
@@ -34,21 +35,21 @@ struct ksyms_more {
 };
 void ksyms_set_more(const struct ksyms_more *tables);
 
-/* ksyms_withdraw - symbols of the image in [@start, @end) are not known any more. Symbols
- * that begin at @start stay: they are where something else ends.
+/* ksyms_withdraw - forget the symbols of the image in [@start, @end). Symbols that begin
+ * at @start stay: other text or data ends there.
  *
- * Context: thread. A list that is made meanwhile may leave out a symbol, or have one twice.
+ * Context: thread. A list that is made meanwhile may lack a symbol, or repeat one.
  */
 void ksyms_withdraw(uintptr_t start, uintptr_t end);
 
-/* ksyms_find - the symbol with a name.
+/* ksyms_find - find the symbol @name.
  *
  * Context: any.
- * Return:  0; -ENOENT no such symbol; -EADDRNOTAVAIL several, ksyms_next lists them.
+ * Return:  0; -ENOENT no such symbol; -EADDRNOTAVAIL several, ksyms_next() lists them.
  */
 int ksyms_find(const char *name, struct ksym *out);
 
-/* ksyms_next - one after the other, by address, the symbols with a name.
+/* ksyms_next - find the next of the symbols @name, in order of addresses.
  * @iter: 0 before the first call; private afterwards
  *
  * Context: any.
@@ -56,11 +57,11 @@ int ksyms_find(const char *name, struct ksym *out);
  */
 bool ksyms_next(const char *name, size_t *iter, struct ksym *out);
 
-/* ksyms_at - the symbol that an address belongs to.
+/* ksyms_at - find the symbol that @addr belongs to.
  *
- * Where several symbols contain the address, it is the innermost one with a size of its
- * own. Padding between functions belongs to no symbol. A label without a size has
- * everything up to the next symbol.
+ * If several symbols contain the address, the result is the innermost symbol with a size
+ * of its own. Padding between functions belongs to no symbol. To a label without a size
+ * belongs all memory up to the next symbol.
  *
  * Context: any.
  * Return:  0; -ENOENT the address belongs to no symbol.
@@ -68,8 +69,8 @@ bool ksyms_next(const char *name, size_t *iter, struct ksym *out);
  */
 int ksyms_at(uintptr_t addr, struct ksym *out);
 
-/* ksyms_text - an address in words, as Linux prints it: "vfs_read+0x4/0x90", with " [reads]"
- * behind it for a symbol of a module, and "[reads]+0x20" for what was of one that has gone.
+/* ksyms_text - write an address as text, as Linux prints it: "vfs_read+0x4/0x90"; in a
+ * module with " [reads]" behind that; in a module that has gone "[reads]+0x20".
  * @buf: @size bytes; gets as much as fits, and a NUL
  *
  * Context: any.  Return: the characters in @buf; 0: there is no name.
@@ -77,23 +78,25 @@ int ksyms_at(uintptr_t addr, struct ksym *out);
 #define KSYMS_TEXT_LEN 160 /* bytes, for most names */
 size_t ksyms_text(char *buf, size_t size, uintptr_t addr);
 
-/* ksyms_gone - the name of the module that was at @addr and is no more; NULL: there was none.
- * @offset: gets how far it is into that
+/* ksyms_gone - get the name of the module that was at @addr and has gone; NULL: no
+ * module.
+ * @offset: gets the offset of @addr in the module
  *
  * Context: any.
  */
 const char *ksyms_gone(uintptr_t addr, size_t *offset);
 
-/* ksyms_count, ksyms_get - all symbols: those of the image, by address, then what was loaded.
- * ksyms_count() is how many are the image's.
+/* ksyms_count - get how many symbols the image has.
+ * ksyms_get - get symbol @i of all symbols: first the symbols of the image, by address,
+ * then the symbols of loaded code.
  *
  * Context: any.  Return: true with @out filled; false: there are no more.
  */
 size_t ksyms_count(void);
 bool ksyms_get(size_t i, struct ksym *out);
 
-/* ksyms_base_name - the name without what compilers append to parts and copies of a
- * function: .isra.N, .constprop.N, .part.N, .cold, and combinations.
+/* ksyms_base_name - get the name without the suffixes that compilers append to parts and
+ * copies of a function: .isra.N, .constprop.N, .part.N, .cold, and combinations.
  * @buf:  gets as much of the base name as fits, and a NUL
  * @size: of @buf in bytes; with 0 nothing is written
  *

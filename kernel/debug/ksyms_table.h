@@ -1,13 +1,14 @@
-/* ksyms_table.h - the symbol table inside the image, as kernel/debug/gen_ksyms.py writes it.
+/* ksyms_table.h - describes the symbol table in the image, as kernel/debug/gen_ksyms.py
+ * writes it.
  *
  *   ksyms_table    one entry for each symbol, by address
  *   ksyms_by_name  the indices of the same entries, by name (bytes compared as unsigned,
  *                  shorter first), equal names by address
- *   ksyms_total    how many
+ *   ksyms_total    how many entries
  *   ksyms_names    the names, each once, each with its NUL
  *
- * All of it is in section .ksyms, never written. Symbols that start at one address are in
- * the order outermost first, so that the last one is the closest to what is there.
+ * The tables are in section .ksyms, which is never written. Of the symbols that start at
+ * one address, the outermost comes first: so the last one describes that address best.
  */
 #pragma once
 

@@ -1,4 +1,4 @@
-/* ksyms_text.c - addresses in words, the same in reports, traces and on the console. */
+/* ksyms_text.c - writes addresses as text, for reports, traces and the console. */
 #include "kernel/debug/ksyms.h"
 
 #include <extra.h>

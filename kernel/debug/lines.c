@@ -1,17 +1,17 @@
-/* lines.c - lookup in the table of lines that the build made.
+/* lines.c - searches the table of lines that the build has made.
  *
  *   lines_files    one entry for each file, by its path
- *   lines_total    how many
+ *   lines_total    how many entries
  *   lines_names    paths, each with a NUL
  *   lines_places   the places of each file, in order of lines, then of addresses
  *
- * A place is two numbers: how much further its line is than the line before it, and its
- * address (low half) less the address before it. Each is in pieces of seven bits, the lowest
- * first, with the highest bit set where another piece follows. The lowest bit of the second
- * number says that it is negative: then all others are inverted. Before the first place are
- * line 0 and the address FIRST.
+ * A place is two numbers: its line minus the line of the place before it, and its address
+ * (low half) minus the address of the place before it. Before the first place are line 0
+ * and the address FIRST. A number is stored in bytes with seven bits each, the lowest
+ * bits first; the highest bit of a byte is set if another byte follows. If the lowest bit
+ * of the second number is set, the number is negative, and its other bits are inverted.
  *
- * Owns nothing; all of it is in section .ksyms, never written.
+ * Owns nothing; the tables are in section .ksyms, which is never written.
  */
 #include "kernel/debug/lines.h"
 
@@ -59,7 +59,7 @@ int lines_file(const char *name, size_t len, size_t *iter)
     return -ENOENT;
 }
 
-/* Where the lookup is in the places of a file. */
+/* The position of a search in the places of a file. */
 struct place_scan {
     const uint8_t *at;
     uint32_t left; /* places behind this one */

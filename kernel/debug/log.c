@@ -1,4 +1,4 @@
-/* log.c - a ring of text lines, and a copy to the sink.
+/* log.c - keeps the log in a ring of text, and copies lines to the sink.
  *
  * Locks: log.lock guards the ring and keeps lines whole at the sink. A panic does not take
  * it: the CPU that held it may be stopped, and would never let it go.

@@ -1,4 +1,4 @@
-/* log.h - what the kernel says about itself: a ring kept for dmesg, and a sink. */
+/* log.h - writes the log of the kernel, to a ring for dmesg and to a sink. */
 #pragma once
 
 #include "kernel/base/compiler.h"
@@ -10,7 +10,7 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 #define LOG_LINE_MAX 512 /* bytes of one line, prefix and LF included; longer is cut */
 
-/* log_print - one line, prefixed with the time and the CPU: "[    0.012345] C0: text".
+/* log_print - log a line, prefixed with the time and the CPU: "[    0.012345] C0: text".
  *
  * Context: thread or irq; also panic.  Locks: takes the log's own spinlock.
  */
@@ -21,11 +21,11 @@ void log_print(enum log_level level, const char *fmt, ...) PRINTF(2, 3);
 #define log_info(...) log_print(LOG_INFO, __VA_ARGS__)
 #define log_debug(...) log_print(LOG_DEBUG, __VA_ARGS__)
 
-/* log_set_sink - also pass each line of at most @level to @fn, which must not log. */
+/* log_set_sink - pass each line with level <= @level to @fn, too; @fn must not log. */
 void log_set_sink(void (*fn)(const char *line, size_t len), enum log_level level);
 
 /* log_read - copy lines out of the ring, oldest first.
- * @pos: 0 to start; moved on behind what was copied (and past what was overwritten)
+ * @pos: 0 to start; moves on behind the copied bytes (and past overwritten bytes)
  *
  * Context: thread.  Return: bytes copied; 0 at the end.
  */

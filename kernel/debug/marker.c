@@ -1,23 +1,24 @@
-/* marker.c - a marker that is on calls what is connected to it.
+/* marker.c - calls the functions that are connected to a marker that is on.
  *
- * Preemption is off from before the list is read until its last function has returned. So
- * whatever has taken a list out of use knows by quiesce() that no CPU is in it any more.
+ * Preemption is off from before the list of functions is read until the last function has
+ * returned. So after a list was taken out of use, and quiesce() has returned, no CPU uses
+ * the list any more.
  */
 #include "kernel/debug/marker.h"
 
 #include "kernel/cpu/instr.h"
 #include "kernel/cpu/percpu.h"
 
-#define NEST_MAX 8 /* thread, interrupt, trap, NMI, and markers in functions of others */
+#define NEST_MAX 8 /* thread, interrupt, trap, NMI; and markers in functions of markers */
 
-/* Markers that are running on a CPU, the last one on top. */
+/* The markers that are running on a CPU; the latest is the last. */
 static struct {
     unsigned depth;
     struct running {
         const struct marker_site *site;
         uintptr_t sp; /* of the code that passed it */
     } running[NEST_MAX];
-} stacks[MAX_CPUS]; /* owning CPU only; what interrupts leaves it as it was */
+} stacks[MAX_CPUS]; /* owning CPU only; an interrupt leaves its stack as it was */
 
 static bool is_running(unsigned cpu, const struct marker_site *site)
 {
@@ -27,7 +28,10 @@ static bool is_running(unsigned cpu, const struct marker_site *site)
     return stacks[cpu].depth == NEST_MAX;
 }
 
-/* enter - room on the stack first: an NMI between the two writes above it. */
+/* enter - put @site on the stack of running markers. The depth is raised first: so an NMI
+ * that comes before the entry is written uses the entries above it.
+ * Return: false: the marker is running already, or the stack is full.
+ */
 static bool enter(unsigned cpu, struct marker_site *site, uintptr_t sp)
 {
     unsigned depth = stacks[cpu].depth;
@@ -73,7 +77,9 @@ bool marker_is_running(void)
     return is_running;
 }
 
-/* args_begin - they are where the seventh argument of a call and those behind it would be. */
+/* args_begin - make @args read the @words. They lie in memory, as the arguments of a call
+ * do from the seventh on.
+ */
 static void args_begin(va_list args, const uint64_t *words)
 {
     args[0].gp_offset = 6 * sizeof(uint64_t);
@@ -82,7 +88,7 @@ static void args_begin(va_list args, const uint64_t *words)
     args[0].reg_save_area = NULL;
 }
 
-/* irqs_as - what a function has done to interrupts ends with it. */
+/* irqs_as - switch interrupts back on or off, if a function has changed that. */
 static void irqs_as(bool were_on)
 {
     if (irqs_enabled() == were_on)

@@ -1,16 +1,16 @@
-/* marker.h - places in the kernel that say what happens there to whatever asks.
+/* marker.h - markers: places in the kernel that call functions which are connected.
  *
  *     MARK(vfs_read, "count %zu", count);
  *
  * A marker that is off is three instructions, and none of them reads memory: the switch is
  * the immediate of the first one.
  *
- *     mov  $0, %al        one byte of it is 1 while the marker is on
+ *     mov  $0, %al        the immediate is 1 while the marker is on
  *     test %al, %al
  *     jne  cold           there the arguments are evaluated and handed over
  *
- * To the code around it a marker is an instruction that changes rax, the flags and memory,
- * not a call: loops keep their variables in registers.
+ * The compiler sees no call in a marker, only code that changes rax and the flags, and in
+ * the cold part memory. So loops keep their variables in registers.
  *
  * The kernel only executes markers; probes/marker switches them.
  */
@@ -22,22 +22,23 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A marker that is on was passed. */
+/* One passing of a marker that is on. */
 struct marker_call {
     const char *name, *format;
     uintptr_t ip; /* its `mov`; of several copies that the compiler has made, the first */
     va_list args; /* for @format */
-    uintptr_t cold_ip, sp, bp; /* the program, in the cold part, for a backtrace */
+    uintptr_t cold_ip, sp, bp; /* of the program, in the cold part, for a backtrace */
 };
 
-/* marker_fn - what is called for a marker that is on.
- * @private: as it was connected
- * @call:    of its own: @args may be used up
+/* marker_fn - a function that is called when a marker that is on is passed.
+ * @private: the value that was given when the function was connected
+ * @call:    for this function alone: it may use up @call->args
  *
- * Context: that of the marker, whatever it is, preemption off: it must take no lock that is
- * taken with the marker inside, and must not sleep. Where it passes its own marker again, or
- * an interrupt does meanwhile, no function is called, and the miss is counted. What it does
- * to interrupts ends with it.
+ * The function must not sleep, and must not take a lock that is held where the marker is
+ * passed. If the function, or an interrupt meanwhile, passes the same marker, no function
+ * is called, and the miss is counted. When the function has returned, interrupts are on
+ * or off as before the call.
+ * Context: any, as the marker; preemption off.
  */
 typedef void (*marker_fn)(void *private, struct marker_call *call);
 
@@ -46,8 +47,8 @@ struct marker_hook {
     void *private;
 };
 
-/* All that is called for a name. It is never changed, but replaced by another one as a whole:
- * so a function, its argument and the other functions are those of one moment.
+/* All functions that are connected to a name. The list is never changed, but replaced as
+ * a whole: so a CPU that reads it sees the functions and arguments of one moment.
  */
 struct marker_hooks {
     size_t count;
@@ -58,9 +59,9 @@ struct marker_hooks {
 struct marker_site {
     const char *name, *format; /* [I] */
     const struct marker_hooks
-        *hooks;      /* [p] NULL: nothing is called, whatever the byte says */
+        *hooks;      /* [p] NULL: no function is called, even if the immediate is 1 */
     uintptr_t ip;    /* [p] see struct marker_call */
-    uint64_t missed; /* [any] not run: it was running on that CPU already */
+    uint64_t missed; /* [any] misses: the marker was running on that CPU already */
 };
 
 /* One for each copy that the compiler has made of a marker's code. */
@@ -69,9 +70,9 @@ struct marker_insn {
     struct marker_site *site;
 };
 
-/* marker_run - the marker is on whose code has left these @words: its struct marker_site *,
- * then the arguments, each as a word. Called by marker_enter() in marker_enter.asm.
- * @frame: its saved rbp and return address
+/* marker_run - call the functions of a marker that is on. marker_enter.asm calls this.
+ * @words: the struct marker_site * of the marker, then its arguments, each as a word
+ * @frame: the saved rbp and the return address of marker_enter()
  * Context: any.
  */
 void marker_run(const uint64_t *words, const uintptr_t *frame);
@@ -79,17 +80,18 @@ void marker_run(const uint64_t *words, const uintptr_t *frame);
 /* marker_is_running - is a marker's function active on this CPU? Context: any. */
 bool marker_is_running(void);
 
-/* marker_check - only so that the compiler compares arguments with their format. */
+/* marker_check - never runs; lets the compiler compare arguments with their format. */
 PRINTF(1, 2) static inline void marker_check(const char *format UNUSED, ...)
 {
 }
 
-/* marker_given_up - what passed a marker with a stack pointer in [@low, @high) does not come
- * back from its functions: it is a handler of a probe that is given up. Context: trap.
+/* marker_given_up - end the running markers that code with a stack pointer in [@low,
+ * @high) has passed. The code is a handler of a probe that is given up, so the functions
+ * of these markers do not return. Context: trap.
  */
 void marker_given_up(uintptr_t low, uintptr_t high);
 
-#if __STDC_HOSTED__ && !defined(MARKER_CODE) /* files of the kernel on the host */
+#if __STDC_HOSTED__ && !defined(MARKER_CODE) /* kernel files on the host */
 #define MARK(name_, format_, ...)                                                        \
     do {                                                                                 \
         if (0)                                                                           \

@@ -1,11 +1,11 @@
-; marker_enter.asm - from the cold part of a marker to C and back.
+; marker_enter.asm - calls marker_run() from the cold part of a marker.
 
 %include "kernel/base/proc.inc"
 
 section .text
 
-; Called by MARK(), which tells the compiler of no call.
-; In:   rax = struct marker_site *, and the arguments behind it, as words
+; MARK() calls this, but does not tell the compiler of a call: so no register may change.
+; In:   rax = address of the words: a struct marker_site *, and the arguments behind it
 ; Out:  every register as before, but the flags
 proc marker_enter
     push rbp

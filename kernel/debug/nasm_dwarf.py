@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""nasm_dwarf.py - make the debug data of NASM's objects end where it says.
+"""nasm_dwarf.py - corrects the debug data of NASM's objects.
 
     kernel/debug/nasm_dwarf.py OBJECT      changes it in place
 
-NASM 2.16 writes one entry for all the code of a file, DW_TAG_subprogram with an address and
-a location list that is not there, 4 bytes of 0; and behind the end of the unit's entries
-another 4 bytes of 0, which objdump and readelf complain about. Here the last attribute
-becomes a line number of 8 bytes, DW_AT_decl_line, whose value 0 means "unknown": it covers
-the superfluous bytes, and the next byte ends the entries. An object that does not look like
-this, say a later NASM's, stays as it is.
+NASM 2.16 writes one entry for all the code of a file: a DW_TAG_subprogram with an address
+and a location list, which is 4 bytes of 0 and leads to no list. Behind the end of the
+unit's entries, NASM writes another 4 bytes of 0, which objdump and readelf complain
+about. This program makes the last attribute, the location list, a line number of 8 bytes:
+DW_AT_decl_line, in which 0 means "unknown". It covers the superfluous bytes but the last,
+which ends the entries. An object that does not look like this, such as an object of a
+later NASM, stays as it is.
 
-The unit itself is said to go from the start of one section on for the length of all of them.
-With more than one section of code that is wrong, and gdb says so at each place that is not
-within. There a source has `code_sections` at its end (kernel/base/proc.inc), which makes a
-.debug_ranges, and here the end of the unit becomes a reference to that.
+NASM says that the unit begins where one section begins, and is as long as all sections.
+With more than one section of code this is wrong, and gdb complains at each address
+outside. Such a source has `code_sections` at its end (kernel/base/proc.inc), which makes
+a .debug_ranges. This program makes the end of the unit a reference to .debug_ranges.
 
 Source: DWARF Debugging Information Format, version 3, "Declaration Coordinates",
 "Non-Contiguous Address Ranges", "Attribute Encodings".
@@ -29,12 +30,12 @@ FRAME_BASE, DECL_LINE = bytes.fromhex("40 06"), bytes.fromhex("3b 07")  # data4,
 HIGH_PC, RANGES = bytes.fromhex("12 01"), bytes.fromhex("55 07")  # an address; data8
 HIGH_PC_PLACE = 11 + 1 + 8  # in the unit: behind its header, its kind and its low_pc
 END = bytes(3)  # of the attributes, and of the kinds
-# The entry: its kind, low_pc, frame_base; the end of the unit's entries; what is too much.
+# Bytes of the entry (kind, low_pc, frame_base), of the end of all entries, and too many.
 ENTRY_LEN, END_LEN, SUPERFLUOUS_LEN = 1 + 8 + 4, 1, 4
 
 
 def place_of_attribute(elf):
-    """The offset in the file of what is to be changed; None: the object is another one's."""
+    """The file offset of the attribute to change; None: the object looks different."""
     info, kinds = elf.section(".debug_info"), elf.section(".debug_abbrev")
     if not info or not kinds or info.size < 4:
         return None
@@ -60,7 +61,7 @@ def section_symbol(elf, name):
 
 
 def changes_of_ranges(elf):
-    """[(offset in the file, bytes)] that make the unit end where its ranges say."""
+    """[(file offset, bytes)]: the changes that make the unit refer to its ranges."""
     kinds, relocations = elf.section(".debug_abbrev"), elf.section(".rela.debug_info")
     if not elf.section(".debug_ranges") or not kinds or not relocations:
         return []

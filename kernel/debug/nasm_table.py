@@ -1,5 +1,5 @@
-"""nasm_table.py - tables of an image as NASM source, to be linked into it: what the programs
-that write them have in common.
+"""nasm_table.py - writes a table of an image as NASM source, to be linked into the image.
+The programs that make such tables share this file.
 """
 
 import argparse
@@ -15,13 +15,13 @@ def head(what, program, reader):
 
 
 def table(label, lines):
-    """A global object of its size."""
+    """The lines of a global object @label, with its size."""
     return [f"global {label}:data ({label}.end - {label})", f"{label}:", *lines,
             f"{label}.end:", ""]
 
 
 def low(addr):
-    """The half in which the addresses of an image differ."""
+    """The low half of an address; all addresses of an image have the same high half."""
     return f"{addr & 0xFFFFFFFF:#x}"
 
 
@@ -30,7 +30,7 @@ def string(text):
 
 
 def write(path, lines):
-    """To the file @path, or to standard output."""
+    """Write @lines to the file @path, or to standard output."""
     source = "".join(line + "\n" for line in lines)
     if path:
         with open(path, "w", encoding="ascii") as file:
@@ -41,7 +41,7 @@ def write(path, lines):
 
 def main(program, what, found_in, lines_of, nothing, tool=None):
     """Write lines_of(found_in(IMAGE)), or lines_of(@nothing) with --empty. @tool: an option
-    whose value goes to @found_in too, and what it is."""
+    and its help text; found_in() gets the value of the option, too."""
     parser = argparse.ArgumentParser(description=what + " as NASM source")
     parser.add_argument("-o", metavar="FILE", help="where to write it, default stdout")
     parser.add_argument("--empty", action="store_true", help="a table of nothing")

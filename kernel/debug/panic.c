@@ -1,8 +1,7 @@
-/* panic.c - stops everything and tells what it was.
+/* panic.c - stops all CPUs, and prints what is known about the cause.
  *
- * Runs in whatever context went wrong: it takes no locks and allocates nothing, and writes
- * through a sink that waits for no lock. The first CPU to panic owns the output; others
- * halt.
+ * Runs in any context: it takes no locks and allocates no memory, and its sink waits for
+ * no lock. The first CPU that panics owns the output; other CPUs halt.
  */
 #include "kernel/debug/panic.h"
 

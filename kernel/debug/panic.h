@@ -1,4 +1,4 @@
-/* panic.h - the end of the line, with as much about it as can be told. */
+/* panic.h - stops the machine, and prints what is known about the cause. */
 #pragma once
 
 #include "kernel/base/compiler.h"
@@ -10,20 +10,20 @@
  * Context: any.
  */
 _Noreturn void panic(const char *fmt, ...) PRINTF(1, 2);
-/* panic_regs - the same for a trap: the registers are those of @regs. */
+/* panic_regs - do as panic(), but print the registers of a trap: @regs. */
 _Noreturn void panic_regs(const struct pt_regs *regs, const char *fmt, ...) PRINTF(2, 3);
 
 /* Sockets, filled at boot. */
-void panic_add_report(void (*fn)(void)); /* at most 8; runs with other CPUs stopped */
+void panic_add_report(void (*fn)(void)); /* at most 8; @fn runs with other CPUs stopped */
 void panic_set_exit(void (*fn)(void));   /* ends the machine; may return if it can't */
 void panic_set_sink(void (*fn)(const char *text, size_t len)); /* lock-free output */
 void panic_set_stop(void (*fn)(void)); /* stops the other CPUs, by NMI */
 
-/* panic_print - text into the panic sink; for reports. */
+/* panic_print - print text through the panic sink; for reports. */
 void panic_print(const char *fmt, ...) PRINTF(1, 2);
 
-/* panic_nmi - what a CPU that was stopped by panic does in its NMI: note @regs and halt.
- * Returns when there is no panic. Context: nmi.
+/* panic_nmi - if another CPU has panicked, note @regs and halt; else return.
+ * Context: nmi.
  */
 void panic_nmi(const struct pt_regs *regs);
 

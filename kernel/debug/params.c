@@ -1,10 +1,10 @@
-/* params.c - lookup in the table of parameters that the build made.
+/* params.c - searches the table of parameters that the build has made.
  *
  *   params_table   one entry for each function, in order of addresses (low halves)
- *   params_total   how many
+ *   params_total   how many entries
  *   params_lines   lines of words, each with a NUL: "void path:string file:x64"
  *
- * Owns nothing; all of it is in section .ksyms, never written.
+ * Owns nothing; the tables are in section .ksyms, which is never written.
  */
 #include "kernel/debug/params.h"
 

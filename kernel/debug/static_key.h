@@ -1,11 +1,11 @@
-/* static_key.h - a condition that seldom changes, as a NOP that becomes a jump.
+/* static_key.h - implements a condition that seldom changes as a NOP that becomes a jump.
  *
  *     STATIC_KEY(careful);
  *     if (static_key_is_on(&careful))
  *         look_twice();
  *
- * While it is off the condition costs one NOP of five bytes, while it is on one jump. The
- * kernel only executes them; probes/marker/static_key.h switches them.
+ * A condition that is off costs a NOP of five bytes; a condition that is on costs a jump.
+ * The kernel only tests keys; probes/marker/static_key.h switches them.
  */
 #pragma once
 
@@ -14,21 +14,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The struct is its name: its address is what counts. */
+/* The address of the struct identifies the key. */
 struct static_key {
     bool is_on; /* written under the lock of probes/marker/static_key.c */
 };
 
 #define STATIC_KEY(name) struct static_key name = { false }
 
-/* A place where the key is asked. */
+/* A place where a key is tested. */
 struct static_key_insn {
     uintptr_t insn; /* the NOP, or the jump to @target */
     uintptr_t target;
     struct static_key *key;
 };
 
-/* static_key_is_on - @key is a constant address. Context: any. */
+/* static_key_is_on - is @key on? @key must be a constant address. Context: any. */
 static ALWAYS_INLINE bool static_key_is_on(struct static_key *const key)
 {
     __asm__ goto("1: .byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\t"

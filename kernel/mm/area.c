@@ -1,4 +1,4 @@
-/* area.c - which addresses of an area are in use. */
+/* area.c - keeps track of the pages of an area that are free. */
 #include "kernel/mm/area.h"
 
 #include "kernel/base/compiler.h"

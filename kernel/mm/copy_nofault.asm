@@ -1,7 +1,7 @@
-; copy_nofault.asm - copies that end with -EFAULT where others end in a panic.
+; copy_nofault.asm - copies memory, and returns -EFAULT if an address is bad.
 ;
-; Each instruction that touches the caller's memory has an entry in the fix-up table. They
-; run in any context, traps included, and use no memory but what they are given.
+; Each instruction that accesses the caller's memory has an entry in the fix-up table. The
+; routines run in any context, traps included, and use no other memory.
 
 %include "kernel/base/proc.inc"
 %include "kernel/mm/extable.inc"
@@ -46,7 +46,7 @@ proc strncpy_nofault
     jz .done
     cmp rcx, rdx
     jb .next
-    mov byte [rdi + rcx - 1], 0 ; cut: the byte there was just written
+    mov byte [rdi + rcx - 1], 0 ; cannot fault: this byte was just written
 .done:
     mov rax, rcx
     ret

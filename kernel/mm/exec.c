@@ -1,8 +1,9 @@
-/* exec.c - executable memory in [-4 GiB, 0): detour arenas, and pages at chosen addresses.
+/* exec.c - maps executable memory in [-4 GiB, 0): detour arenas, and chosen pages.
  *
- * Owns all mappings there but the image. For each frame the order is the same: content,
- * then read-only in the direct map on all CPUs, then executable; and backwards to free
- * it. So no CPU ever finds one frame writable here and executable there.
+ * Owns all mappings there but the image. Each frame is first filled, then made read-only
+ * in the direct map on all CPUs, then mapped executable; to free it, these steps are
+ * undone in reverse order. So no CPU ever finds a frame writable at one address and
+ * executable at another.
  */
 #include "kernel/mm/exec.h"
 
@@ -44,8 +45,8 @@ static struct area *arena_of(uintptr_t va)
     return NULL;
 }
 
-/* Frames with int3 in every byte, without any writable mapping. One piece, so that one
- * shootdown does for all of them.
+/* Allocates frames with int3 in every byte, and without a writable mapping. The frames
+ * are in one piece, so that one shootdown is enough.
  */
 static uint64_t frames_get(size_t count)
 {
@@ -55,7 +56,7 @@ static uint64_t frames_get(size_t count)
         return FRAME_NONE;
     memset(phys_to_virt(phys), INT3, count * PAGE_SIZE);
     if (page_protect_range((uintptr_t)phys_to_virt(phys), count, PROT_R)) {
-        /* Pages behind the one that failed are as they were. */
+        /* The pages behind the page that failed have not changed. */
         page_protect_range((uintptr_t)phys_to_virt(phys), count, PROT_W);
         frame_free_run(phys, count);
         return FRAME_NONE;
@@ -209,8 +210,9 @@ int exec_remap(uintptr_t page, uint64_t frame)
     return err;
 }
 
-/* Two flushes for any number of pages: after the first no CPU executes the frames through
- * these pages; after the second the frames without any page may be written again.
+/* Two flushes for any number of pages: after the first, no CPU executes the frames
+ * through these pages; after the second, all CPUs can write the frames that no page shows
+ * any more.
  */
 void exec_unmap_all(const uintptr_t *pages, size_t count)
 {

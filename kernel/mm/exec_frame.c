@@ -1,7 +1,8 @@
-/* exec_frame.c - which frames are shown executable by chosen pages, and by how many.
+/* exec_frame.c - counts, for each frame, the executable pages that show it.
  *
- * A frame may be shown by hundreds of landing pages, so its way back to a writable page of
- * the direct map needs a count. A hash table by frame number; the exec lock guards it.
+ * Hundreds of landing pages may show one frame. It becomes writable in the direct map
+ * when the last of them is unmapped: so it needs a count. The counts are in a hash table
+ * by frame number, which the exec lock guards.
  */
 #include "kernel/mm/exec_frame.h"
 
@@ -17,13 +18,13 @@
 struct exec_frame {
     struct exec_frame *next;
     uint64_t phys;
-    size_t pages; /* of exec_map_at() that show it */
+    size_t pages; /* how many pages of exec_map_at() show it */
 };
 
 static struct exec_frame *buckets[BUCKETS];
 static size_t frame_count;
 
-/* The link that points at the entry of @phys, or at the end of its chain. */
+/* Finds the link to the entry of @phys, or the NULL at the end of its chain. */
 static struct exec_frame **find(uint64_t phys)
 {
     struct exec_frame **link = &buckets[phys / PAGE_SIZE % BUCKETS];

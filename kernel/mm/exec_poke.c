@@ -1,8 +1,8 @@
-/* exec_poke.c - the one way to write what is executed.
+/* exec_poke.c - writes executable memory; no other code does.
  *
- * Each CPU has two pages of address space of its own for it. With interrupts off nothing
- * else runs on the CPU that could use them, and no other CPU looks at them, so they need
- * neither a lock nor a shootdown.
+ * Each CPU has two pages of addresses of its own for it, its poke alias. Interrupts are
+ * off while they are mapped: so no other code on the CPU uses them, and other CPUs have
+ * pages of their own. So the pages need neither a lock nor a shootdown.
  */
 #include "kernel/base/err.h"
 #include "kernel/cpu/instr.h"
@@ -16,7 +16,9 @@
 
 #define ALIAS_PAGES 2
 
-/* The frames behind the pages of @addr..@addr+@len-1; the second one may be missing. */
+/* Finds the frames of the pages of @addr..@addr+@len-1. frames[1] is not written if there
+ * is only one page.
+ */
 static int frames_find(uintptr_t addr, size_t len, uint64_t frames[ALIAS_PAGES])
 {
     uintptr_t first = align_down(addr, PAGE_SIZE);
@@ -49,7 +51,7 @@ static void alias_close(uintptr_t alias)
     }
 }
 
-/* bytes_store - those that one instruction can store are stored by one. */
+/* bytes_store - store @len bytes, with a single instruction if one can do it. */
 static void bytes_store(uintptr_t to, const void *bytes, size_t len)
 {
     uint64_t word = 0;
@@ -74,7 +76,7 @@ static void bytes_store(uintptr_t to, const void *bytes, size_t len)
     }
 }
 
-/* Reads what was written at another address. */
+/* Reads the bytes where they are executed; they were written at another address. */
 static void bytes_verify(const uint8_t *at, const uint8_t *want, size_t len)
 {
     barrier();

@@ -1,4 +1,4 @@
-/* extable.c - the table of instructions that may fault, and the search in it.
+/* extable.c - sorts the table of instructions that may fault, and searches in it.
  *
  * The linker collects the entries in the order of the objects, which is nearly that of the
  * text; boot sorts them in place, while they can still be written.
@@ -19,7 +19,7 @@ static uintptr_t fixup_of(const struct extable_entry *e)
     return (uintptr_t)&e->fixup_off + (uintptr_t)(intptr_t)e->fixup_off;
 }
 
-/* Offsets are relative to where they stand, so an entry cannot just be copied. */
+/* An offset is relative to its own address, so an entry cannot just be copied. */
 static void entry_set(struct extable_entry *e, uintptr_t insn, uintptr_t fixup)
 {
     e->insn_off = (int32_t)(insn - (uintptr_t)&e->insn_off);
@@ -90,6 +90,6 @@ bool extable_fixup(struct pt_regs *regs)
     if (!fixup)
         return false;
     regs->ip = fixup;
-    regs->flags &= ~FLAGS_RF; /* is for the instruction that has faulted */
+    regs->flags &= ~FLAGS_RF; /* it belongs to the instruction that has faulted */
     return true;
 }

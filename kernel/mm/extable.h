@@ -1,4 +1,5 @@
-/* extable.h - instructions that may fault, and where to continue if they do.
+/* extable.h - searches the table of instructions that may fault, each with the address
+ * where the CPU goes on then: the fix-up.
  *
  * The entries are collected by the linker from all of the image, sorted once at boot and
  * read-only from then on. An entry names two addresses, each relative to the word that
@@ -17,8 +18,8 @@ struct extable_entry {
     int32_t fixup_off;
 };
 
-/* EXTABLE(insn, fixup) - an entry made from inline asm; both are assembler labels as
- * strings: EXTABLE("1b", "2b"). NASM has the macro extable of extable.inc.
+/* EXTABLE(insn, fixup) - make an entry from inline asm. Both arguments are assembler
+ * labels as strings: EXTABLE("1b", "2b"). NASM has the macro extable of extable.inc.
  */
 #define EXTABLE(insn, fixup)                                                             \
     ".pushsection .extable, \"a\"\n\t"                                                   \
@@ -27,41 +28,45 @@ struct extable_entry {
     ".long (" fixup ") - .\n\t"                                                          \
     ".popsection\n\t"
 
-/* extable_sort, extable_search - the same for any table of entries.
- * Context: any.  extable_search() wants the table sorted.
+/* extable_sort - sort a table of entries by the addresses of the instructions.
+ * extable_search - find the fix-up of the instruction at @ip in a sorted table.
+ * Context: any.  Return: the address of the fix-up; 0: there is no entry.
  */
 void extable_sort(struct extable_entry *entries, size_t count);
 uintptr_t extable_search(const struct extable_entry *entries, size_t count, uintptr_t ip);
 
-/* extable_init - sort the table. Context: boot, before paging_init() makes it read-only. */
+/* extable_init - sort the image's table, before paging_init() makes it read-only.
+ * Context: boot.
+ */
 void extable_init(void);
 
-/* extable_set_more - a socket: @fn is asked about what the table does not have.
- * Context: boot; @fn: any.
+/* extable_set_more - a socket: set the function that finds the fix-ups of loaded code,
+ * which the image's table does not have. Context: boot; @fn: any.
  */
 void extable_set_more(uintptr_t (*fn)(uintptr_t ip));
 
-/* extable_find - where to continue after a fault of the instruction at @ip.
- * Context: any.  Return: the address; 0 when that instruction has no entry.
+/* extable_find - find the fix-up of the instruction at @ip.
+ * Context: any.  Return: its address; 0 when the instruction has no entry.
  */
 uintptr_t extable_find(uintptr_t ip);
 
-/* extable_fixup - let the image continue at the fix-up of its instruction.
+/* extable_fixup - let the image go on at the fix-up of its instruction.
  * @regs: of a fault (#PF, #GP, ...), ip on the instruction that faulted
  *
  * Context: trap.  Return: true, and regs->ip is changed; false when there is no entry.
  */
 bool extable_fixup(struct pt_regs *regs);
 
-/* copy_nofault - memcpy between addresses of which either may be bad: not mapped, not
- * writable, not canonical.
+/* copy_nofault - copy @len bytes. Both addresses may be bad: not mapped, not writable,
+ * not canonical.
  *
  * Context: any.
  * Return:  0; -EFAULT, and the bytes before the bad one are copied.
  */
 int copy_nofault(void *dst, const void *src, size_t len);
 
-/* strncpy_nofault - copy a string that may be unreadable, always ended with a NUL.
+/* strncpy_nofault - copy a string that may be unreadable. The copy always ends with a
+ * NUL.
  * @size: of @dst in bytes; with 0 nothing is written
  *
  * Context: any.

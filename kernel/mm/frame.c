@@ -1,8 +1,7 @@
-/* frame.c - physical memory in frames of 4 KiB: which addresses are RAM, and which frames
- * are in use.
+/* frame.c - allocates physical memory in frames of 4 KiB.
  *
- * Owns all RAM that boot left free. The lowest free frame is handed out first, so that
- * early boot, which sees only 4 GiB, gets what it can see.
+ * Owns all RAM that boot left free. The lowest free frame is allocated first: early boot
+ * can reach only the first 4 GiB.
  */
 #include "kernel/mm/frame.h"
 
@@ -17,8 +16,8 @@
 #define FRAME_SHIFT 12
 #define FIRST_MIB_FRAMES (MiB >> FRAME_SHIFT)
 
-/* Of a set by frame number. The first MiB is in it too, but only frame_alloc_low() looks
- * there.
+/* The set of free frames, by frame number. The first MiB is in the set, too, but only
+ * frame_alloc_low() looks there.
  */
 static struct {
     struct spinlock lock;
@@ -26,8 +25,8 @@ static struct {
     size_t total;        /* [lock] */
 } frames = { .lock = SPINLOCK_INIT };
 
-/* Used before there is an allocator, and never given to it: .boot at 1 MiB, which linker.ld
- * keeps below 64 KiB, and the image.
+/* .boot at 1 MiB, which linker.ld keeps below 64 KiB. Boot has used it before there was
+ * an allocator, and it never becomes free.
  */
 static const struct boot_range boot_range = { MiB, MiB + 64 * KiB, BOOT_RESERVED };
 
@@ -47,7 +46,7 @@ static INIT size_t count_up_to_last(const struct boot_info *info)
     return end >> FRAME_SHIFT;
 }
 
-/* @len bytes of RAM behind the image, where the early direct map reaches. */
+/* Finds @len bytes of RAM behind the image that the early direct map shows. */
 static INIT uint64_t storage_place(const struct boot_info *info, size_t len)
 {
     for (unsigned i = 0; i < info->range_count; i++) {
@@ -102,7 +101,7 @@ INIT void frame_init(const struct boot_info *info)
     log_info("frame: %zu MiB of RAM free", frames.total >> 8);
 }
 
-/* Take @count frames from @first on out of the set; FRAME_NONE passes through. */
+/* Takes @count frames from @first on out of the set; FREE_SET_NONE gives FRAME_NONE. */
 static uint64_t take_locked(size_t first, size_t count)
 {
     if (first == FREE_SET_NONE)

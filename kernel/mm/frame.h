@@ -1,4 +1,4 @@
-/* frame.h - physical memory in frames of 4 KiB.
+/* frame.h - allocates physical memory in frames of 4 KiB.
  *
  * A frame is named by its physical address. The kernel reaches every frame of RAM, and
  * the firmware's tables below 4 GiB, through the direct map.
@@ -18,19 +18,20 @@ struct frame_stats {
     size_t free;  /* of these, not in use now */
 };
 
-/* frame_init - take all RAM that is not in use: not the image, not boot modules, not
- * frame 0. The bookkeeping, 1 bit and a little per frame, is taken from that RAM too.
+/* frame_init - make all RAM free but the image, boot modules, frame 0, and memory for the
+ * bookkeeping: a little more than 1 bit per frame.
  *
- * Context: boot; until paging_init() only RAM below 4 GiB is reachable, and lower frames
- *          are handed out first.
+ * Context: boot. Until paging_init(), only RAM below 4 GiB can be reached; the lowest
+ *          free frames are allocated first, so they can be reached.
  */
 void frame_init(const struct boot_info *info);
 
-/* frame_alloc - one frame of zeroes, the lowest free one above 1 MiB.
- * frame_alloc_low - the same below @limit; with @limit <= 1 MiB from the first MiB, which
- *                   the other calls leave alone (real mode code must be there).
- * frame_alloc_run - @count frames of zeroes in one piece.
- * frame_alloc_run_aligned - the same; the first is a multiple of @align frames.
+/* frame_alloc - allocate a zeroed frame, the lowest free frame above 1 MiB.
+ * frame_alloc_low - do as frame_alloc(), but below @limit. With @limit <= 1 MiB the frame
+ * is in the first MiB, which only this function uses: real mode code must be there.
+ * frame_alloc_run - allocate @count zeroed frames in one piece.
+ * frame_alloc_run_aligned - do as frame_alloc_run(), but the number of the first frame is
+ * a multiple of @align.
  * @limit:  physical address that the frame ends at or below
  * @count:  1 and up   @align: a power of two
  *
@@ -43,17 +44,18 @@ uint64_t frame_alloc_low(uint64_t limit);
 uint64_t frame_alloc_run(size_t count);
 uint64_t frame_alloc_run_aligned(size_t count, size_t align);
 
-/* frame_free, frame_free_run - give frames back; in any pieces, not only those in which
- * they were allocated. A frame that is free already is a panic that names it.
+/* frame_free, frame_free_run - free frames, in any pieces, not only in the pieces in
+ * which they were allocated. A frame that is free already causes a panic that names the
+ * frame.
  *
- * Nothing may map the frames any more but the direct map, writable.
+ * Only the direct map may map the frames now, and it must map them writable.
  *
  * Context and Locks: as frame_alloc().
  */
 void frame_free(uint64_t phys);
 void frame_free_run(uint64_t phys, size_t count);
 
-/* frame_give - frames that boot has kept, as the image's, are free from now on.
+/* frame_give - make frames free that were in use since boot, such as frames of the image.
  * Context and Locks: as frame_alloc().
  */
 void frame_give(uint64_t phys, size_t count);
@@ -61,14 +63,14 @@ void frame_give(uint64_t phys, size_t count);
 /* frame_stats_get - Context: as frame_alloc(). */
 void frame_stats_get(struct frame_stats *out);
 
-/* phys_to_virt - where the direct map shows @phys. Context: any. */
+/* phys_to_virt - get the address at which the direct map shows @phys. Context: any. */
 static inline void *phys_to_virt(uint64_t phys)
 {
     return (void *)(uintptr_t)(phys + DIRECT_MAP_BASE);
 }
 
-/* virt_to_phys - the other way. @p: in the direct map or in the image; nothing else is
- * contiguous, see page_lookup(). Context: any.
+/* virt_to_phys - get the physical address of @p, which lies in the direct map or in the
+ * image. Other memory is not contiguous: see page_lookup(). Context: any.
  */
 static inline uint64_t virt_to_phys(const void *p)
 {

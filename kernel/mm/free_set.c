@@ -1,6 +1,6 @@
-/* free_set.c - a bitmap of what is free, with summaries to find the lowest one fast.
+/* free_set.c - keeps a bitmap of free things, with summaries that make the search fast.
  *
- * Pure: bits in memory that the caller gave. Used under the locks of its owners.
+ * Pure: works only on memory of the caller. The owner of a set must hold its own lock.
  */
 #include "kernel/mm/free_set.h"
 
@@ -55,8 +55,8 @@ static uint64_t word_mask(size_t word, size_t first, size_t end)
     return mask;
 }
 
-/* Word @word of the bitmap has become zero or non-zero: tell the levels above, as far up
- * as that makes a difference.
+/* Updates the levels above, after word @word of the bitmap has become zero or non-zero.
+ * Stops at the first level with a word that stays zero or stays non-zero.
  */
 static void summarize(struct free_set *s, size_t word)
 {
@@ -114,8 +114,8 @@ bool free_set_has_any(const struct free_set *s, size_t first, size_t count)
     return found != FREE_SET_NONE && found - first < count;
 }
 
-/* Up, until a word has a bit at or above where we are; then down to the lowest thing
- * below that bit.
+/* Goes up the levels until a word has a set bit at or above the current bit; then goes
+ * down to the lowest free thing below this bit.
  */
 size_t free_set_find(const struct free_set *s, size_t from)
 {
@@ -142,7 +142,7 @@ size_t free_set_find(const struct free_set *s, size_t from)
     return i;
 }
 
-/* The lowest one of @first..@end-1 that is not free; @end when all are. */
+/* The lowest thing of @first..@end-1 that is not free; @end if all are free. */
 static size_t find_taken(const struct free_set *s, size_t first, size_t end)
 {
     for (size_t w = first / WORD_BITS; w * WORD_BITS < end; w++) {

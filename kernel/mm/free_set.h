@@ -1,8 +1,10 @@
-/* free_set.h - which of many numbered things are free: frames, pages of an area. Pure.
+/* free_set.h - keeps track of which of many numbered things are free: frames, or pages of
+ * an area. Pure.
  *
- * A bitmap, bit set = free, with a summary above it: bit i of the next level says that
- * word i of this one is not zero; and so on up to a single word. The lowest free one of
- * 16 million is found in five steps. No locking of its own.
+ * Level 0 is a bitmap, in which a set bit means free. The levels above are summaries: bit
+ * i of a level says that word i of the level below is not zero. The top level is a single
+ * word. To find the lowest free thing of 16 million, at most seven words are read. No
+ * locking of its own.
  */
 #pragma once
 
@@ -15,7 +17,7 @@
 
 struct free_set {
     size_t count; /* things 0..count-1 */
-    size_t free;  /* how many are */
+    size_t free;  /* how many of them are free */
     unsigned levels;
     uint64_t *level[FREE_SET_LEVELS]; /* [0] is the bitmap */
 };
@@ -23,13 +25,13 @@ struct free_set {
 /* free_set_storage - bytes that a set of @count things needs. @count: 1..64^5 */
 size_t free_set_storage(size_t count);
 
-/* free_set_init - a set in which nothing is free.
- * @storage: free_set_storage(@count) bytes, 8-byte aligned; the set's as long as it lives
+/* free_set_init - make a set in which nothing is free.
+ * @storage: free_set_storage(@count) bytes, 8-byte aligned; in use as long as the set is
  */
 void free_set_init(struct free_set *s, size_t count, void *storage);
 
-/* free_set_add, free_set_remove - make @first..@first+@count-1 free, or not; those that
- * are so already stay so. The range lies within the set.
+/* free_set_add, free_set_remove - make the things @first..@first+@count-1 free, or not
+ * free. Things that are so already do not change. The range must lie within the set.
  */
 void free_set_add(struct free_set *s, size_t first, size_t count);
 void free_set_remove(struct free_set *s, size_t first, size_t count);
@@ -37,15 +39,15 @@ void free_set_remove(struct free_set *s, size_t first, size_t count);
 /* free_set_has - is @i free? @i: less than count */
 bool free_set_has(const struct free_set *s, size_t i);
 
-/* free_set_has_any - is one of @count things from @first on free? */
+/* free_set_has_any - is any of the @count things from @first on free? */
 bool free_set_has_any(const struct free_set *s, size_t first, size_t count);
 
-/* free_set_find - the lowest free one from @from on; FREE_SET_NONE without one. */
+/* free_set_find - find the lowest free thing from @from on; FREE_SET_NONE if none is. */
 size_t free_set_find(const struct free_set *s, size_t from);
 
-/* free_set_find_run - the lowest run of @count free ones from @from on.
- * @align: the first is a multiple of it; a power of two
- * Return: its first; FREE_SET_NONE without one.
+/* free_set_find_run - find the lowest run of @count free things from @from on.
+ * @align: a power of two; the number of the first thing is a multiple of it
+ * Return: the number of the first thing; FREE_SET_NONE: there is no such run.
  */
 size_t free_set_find_run(const struct free_set *s, size_t from, size_t count,
                          size_t align);

@@ -1,4 +1,4 @@
-/* heap.c - kmalloc and its kin: heap_core under a lock, fed with frames.
+/* heap.c - kmalloc(): heap_core.c under a lock, with frames as memory.
  *
  * Large blocks are runs of frames in the direct map, not mappings of their own: freeing
  * them needs no shootdown, so kfree() is allowed with interrupts off.
@@ -35,7 +35,7 @@ static const struct heap_source frames = { span_get, span_put, damaged };
 static struct {
     struct spinlock lock;
     struct heap heap; /* [lock] */
-    long fail_after;  /* [lock] allocations up to the one that fails; <= 0: none does */
+    long fail_after;  /* [lock] the n-th allocation from now on fails; <= 0: none */
 } kernel_heap = { .lock = SPINLOCK_INIT };
 
 static bool must_fail_locked(void)

@@ -1,9 +1,9 @@
-/* heap.h - kmalloc. Small blocks from size classes, larger ones as runs of frames.
+/* heap.h - kmalloc(): small blocks from size classes, larger blocks as runs of frames.
  *
- * Fresh blocks hold 0xa5, freed ones 0x6b. A red zone ends each block; it is checked on
- * free. A freed block's bytes are checked before it is handed out again. What is found -
- * overflow, double free, write after free, an address that is no block - is a panic that
- * names the block.
+ * New blocks hold 0xa5, freed blocks 0x6b. A red zone ends each block; it is checked when
+ * the block is freed. The bytes of a freed block are checked before the block is used
+ * again. If a check finds an overflow, a double free, a write after free, or an address
+ * that is no block, it panics and names the block.
  */
 #pragma once
 
@@ -13,24 +13,27 @@
  * not irq, trap or nmi.  Locks: take the heap lock.
  */
 
-/* kmalloc, kzalloc - @len bytes, aligned to 16; any @len, 0 too, gives a block.
+/* kmalloc, kzalloc - allocate @len bytes, aligned to 16. @len may be 0.
  * Return: the block; NULL without memory.
  */
 void *kmalloc(size_t len);
 void *kzalloc(size_t len); /* zeroed */
 
-/* krealloc - a block of @len bytes that starts with the content of @p. New bytes are 0xa5.
- * @p: a block, gone on success; or NULL
+/* krealloc - allocate a block of @len bytes, copy the content of @p to it, and free @p.
+ * Bytes behind the content are 0xa5.
+ * @p: a block, or NULL
  * Return: the block; NULL without memory, and @p is as before.
  */
 void *krealloc(void *p, size_t len);
 
-/* kfree - @p: a block, or NULL. */
+/* kfree - free @p: a block, or NULL. */
 void kfree(void *p);
 
-/* heap_in_use - bytes asked for and not freed; heap_block_count - blocks. */
+/* heap_in_use - get how many bytes are allocated.
+ * heap_block_count - get how many blocks are allocated.
+ */
 size_t heap_in_use(void);
 size_t heap_block_count(void);
 
-/* heap_fail_after - let the @n-th allocation from now fail, once. @n: 1 and up; -1 off. */
+/* heap_fail_after - let the @n-th allocation from now fail. @n: 1 and up; -1: off. */
 void heap_fail_after(long n);

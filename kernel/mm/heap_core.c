@@ -1,8 +1,8 @@
 /* heap_core.c - blocks, spans and size classes, and the checks that find damage.
  *
- * Pure: memory in, memory out. While a block is free its bytes hold HEAP_FREED and its
- * trailer the number of the next free block; so a write after free can neither hide nor
- * lead the list astray.
+ * Pure. While a block is free, its bytes hold HEAP_FREED, and its trailer holds the
+ * number of the next free block. So a write to a freed block is found later, and does not
+ * damage the list: the list does not use the bytes of the block.
  */
 #include "kernel/mm/heap_core.h"
 
@@ -23,10 +23,10 @@
 
 struct span {
     uint32_t magic;
-    uint16_t class_idx;  /* the rest of this line: small blocks only */
+    uint16_t class_idx;  /* small blocks only, as the next three */
     uint16_t free_count; /* blocks that are free */
     uint16_t first_free; /* block number, or NO_BLOCK */
-    struct list link;    /* in its class's spans, unless full or spare */
+    struct list link;    /* in the list of its class, unless full or spare */
     size_t len;          /* large: bytes asked for */
     size_t span_len;     /* large: bytes of the span */
 };
@@ -39,7 +39,9 @@ struct trailer {
 _Static_assert(sizeof(struct span) <= SPAN_HEADER, "blocks begin behind the header");
 _Static_assert(sizeof(struct trailer) == 4, "a small block costs 8 bytes");
 
-/* Steps of an eighth to a quarter; the largest ones divide a span without a rest. */
+/* Up to 1280, strides grow in steps of 16, then of a seventh to a quarter. The larger
+ * strides divide a span without a rest, or nearly so.
+ */
 static const uint16_t strides[HEAP_CLASSES] = {
     32,  48,  64,  80,  96,  112,  128,  160,  192,  224,  256,  320,  384,
     448, 512, 640, 768, 896, 1024, 1280, 1632, 2032, 2720, 4080, 8160,
@@ -80,7 +82,7 @@ static struct trailer *trailer_of(const struct heap_class *class, uint8_t *block
     return (struct trailer *)(block + class->stride - sizeof(struct trailer));
 }
 
-/* The first of @len bytes from @p on that is not @value; NULL when all are. */
+/* The first of @len bytes from @p on that is not @value; NULL if all bytes are @value. */
 static const uint8_t *find_other(const uint8_t *p, uint8_t value, size_t len)
 {
     const uint64_t pattern = value * UINT64_C(0x0101010101010101);
@@ -135,7 +137,9 @@ static struct span *span_new(struct heap *h, unsigned class_idx)
     return span;
 }
 
-/* Back to the source; a write after free in it would otherwise go unnoticed. */
+/* Gives @span back to the source. First checks its blocks, which are all free: else a
+ * write to a freed block in it would never be found.
+ */
 static void span_release(struct heap *h, struct heap_class *class, struct span *span)
 {
     for (unsigned i = 0; i < class->count; i++)
@@ -144,7 +148,7 @@ static void span_release(struct heap *h, struct heap_class *class, struct span *
     h->source->put(span, HEAP_SPAN_LEN);
 }
 
-/* A span of the class with a free block, in its list. */
+/* Finds or makes a span with a free block; it is in the list of its class then. */
 static struct span *span_with_room(struct heap *h, unsigned class_idx)
 {
     struct heap_class *class = &h->classes[class_idx];
@@ -184,7 +188,7 @@ static void *small_alloc(struct heap *h, size_t len)
     return block;
 }
 
-/* A write past the end of the block at @p has changed the red zone. */
+/* Reports a write past the end of the block at @p, which has changed the red zone. */
 static void redzone_check(const struct heap *h, const void *p, size_t len,
                           const void *end)
 {
@@ -195,7 +199,7 @@ static void redzone_check(const struct heap *h, const void *p, size_t len,
         h->source->damaged("written over its end", p, at);
 }
 
-/* The number of the block at @p in @span, after everything about it proved right. */
+/* Checks the block at @p. Returns its number in @span. */
 static unsigned small_check(const struct heap *h, struct span *span, const void *p)
 {
     const struct heap_class *class = &h->classes[span->class_idx];
@@ -280,7 +284,7 @@ void *heap_core_alloc(struct heap *h, size_t len)
     return block;
 }
 
-/* Its span; what is none does not get further. */
+/* The span of the block at @p. Reports an address that is no block. */
 static struct span *span_checked(const struct heap *h, const void *p)
 {
     struct span *span = span_of(p);

@@ -1,4 +1,4 @@
-/* heap_core.h - the heap's blocks, without locks and machine. Pure; host tested.
+/* heap_core.h - manages the blocks of the heap, without locks. Pure; tested on the host.
  *
  * Memory comes in spans, aligned to 16 KiB. A span holds either blocks of one size class
  * or one large block; its header says which, and a block's span is found by rounding its
@@ -8,8 +8,9 @@
  *   block:                 | len bytes | red zone, 4 and more | trailer 4 |
  *   span of a large block: | header 64 | len bytes | red zone, to the end |
  *
- * So a small block costs 8 bytes, and rounding. Each operation works on one block, one
- * span and the ends of lists: its time does not depend on how many there are.
+ * So a small block costs 8 bytes more than its length, and what rounding adds. Each
+ * operation works on one block, one span and the ends of lists: its time does not depend
+ * on the number of blocks.
  */
 #pragma once
 
@@ -38,9 +39,10 @@ struct heap_source {
 struct heap_class {
     uint16_t stride;    /* bytes from block to block */
     uint16_t count;     /* blocks in a span */
-    struct list spans;  /* with some blocks free and some not */
-    struct span *spare; /* one with all blocks free, so that a single one that comes and
-                         * goes does not take the span along each time; or NULL */
+    struct list spans;  /* with free blocks and used blocks */
+    struct span *spare; /* a span with all blocks free; or NULL. It is kept so that a
+                         * single block, allocated and freed again and again, does not
+                         * get and put a span each time */
 };
 
 struct heap {
@@ -48,18 +50,18 @@ struct heap {
     size_t in_use; /* bytes asked for */
     size_t blocks;
     struct heap_class classes[HEAP_CLASSES];
-    uint8_t class_of[HEAP_SPAN_LEN / 2 / 16]; /* by bytes needed, in steps of 16 */
+    uint8_t class_of[HEAP_SPAN_LEN / 2 / 16]; /* index: bytes needed / 16, rounded up */
 };
 
 void heap_core_init(struct heap *h, const struct heap_source *source);
 
-/* heap_core_alloc - a block of @len bytes of HEAP_FRESH, aligned to 16; NULL without
- * memory.
+/* heap_core_alloc - allocate a block of @len bytes, filled with HEAP_FRESH, aligned to
+ * 16; NULL without memory.
  */
 void *heap_core_alloc(struct heap *h, size_t len);
 
-/* heap_core_free - @p: from heap_core_alloc(). */
+/* heap_core_free - free @p, from heap_core_alloc(). */
 void heap_core_free(struct heap *h, void *p);
 
-/* heap_core_len - the bytes that were asked for at @p, a block. */
+/* heap_core_len - get the length with which the block @p was allocated. */
 size_t heap_core_len(const struct heap *h, const void *p);

@@ -1,4 +1,4 @@
-/* paging.c - the page tables: finding and reading their entries.
+/* paging.c - finds and reads entries of the page tables.
  *
  * Owns all tables below the one root. They are reached through the direct map, made when
  * needed and never freed. Readers take no lock, because an entry changes in one write and
@@ -60,7 +60,7 @@ unsigned pte_prot(uint64_t pte)
     return prot;
 }
 
-/* @level: 4 for the root's entries ... 1 for those of 4 KiB pages */
+/* @level: 4 for the root's entries ... 1 for the entries of 4 KiB pages */
 static unsigned slot_idx(uintptr_t va, unsigned level)
 {
     return (va >> (12 + 9 * (level - 1))) % TABLE_ENTRIES;
@@ -71,9 +71,9 @@ static size_t slot_size(unsigned level)
     return PAGE_SIZE << (9 * (level - 1));
 }
 
-/* Replace a 2 MiB page by a table of 512 pages that map the same. CPUs that still have
- * the large one in their TLB see no difference until an entry of the table is changed, and
- * the function that changes it flushes.
+/* Replaces a 2 MiB page by a table of 512 pages that map the same. CPUs that still have
+ * the large page in their TLBs see no difference until an entry of the table is changed,
+ * and the function that changes it flushes the TLBs.
  */
 static bool large_split(uint64_t *entry)
 {
@@ -182,7 +182,9 @@ struct walk {
     void *arg;
 };
 
-/* @above: entry bits that the levels above agree on: writable, and not executable */
+/* @above: the rights of the levels above, combined: PTE_WRITE if all of them have it,
+ *         PTE_NX if any of them has it
+ */
 static void table_walk(const struct walk *walk, const uint64_t *table, unsigned level,
                        uintptr_t start, uint64_t above)
 {

@@ -1,11 +1,11 @@
-/* paging.h - the one set of page tables that all CPUs share.
+/* paging.h - maps pages, in one set of page tables that all CPUs share.
  *
  * Page tables are made when needed and never freed, and their entries change with single
  * writes: so page_lookup() needs no lock, in any context.
  *
- * Rules kept here: nothing is writable and executable; a frame can be mapped executable
- * only while its page of the direct map is read-only. The other rules are stated, and
- * checked over all tables, by tests/kernel/test_paging.c.
+ * The functions here keep two rules: no page is writable and executable; a frame can be
+ * mapped executable only while its page of the direct map is read-only.
+ * tests/kernel/test_paging.c states the other rules, and checks all tables.
  */
 #pragma once
 
@@ -27,24 +27,24 @@ struct page_info {
     size_t size;   /* of the page: 4 KiB or 2 MiB */
 };
 
-/* paging_init - leave the early tables for the final ones.
+/* paging_init - make the final tables, and switch to them from the early tables.
  *
  * Image: text R+X, rodata R, data and bss R+W; the 2 MiB below it unmapped. Direct map:
- * all RAM, and below 4 GiB whatever else the firmware listed, R+W in 2 MiB pages; but
- * frames of text and rodata read-only. No identity map.
+ * all RAM, and below 4 GiB all other memory that the firmware listed, R+W in 2 MiB pages;
+ * but frames of text and rodata read-only. No identity map.
  *
- * Context: boot, after frame_init() and features_init_cpu() (uses NX), with nothing in
+ * Context: boot, after frame_init() and features_init_cpu() (uses NX). Nothing may be in
  *          use that only the identity map showed.
  */
 void paging_init(const struct boot_info *info);
 
-/* paging_cr3 - the value for CR3, the same on every CPU; may be above 4 GiB.
+/* paging_cr3 - get the value for CR3, the same on every CPU; may be above 4 GiB.
  * Context: any, after paging_init().
  */
 uint64_t paging_cr3(void);
 
-/* page_map - map one page that is not mapped. Needs no shootdown: CPUs do not remember
- * that a page was absent.
+/* page_map - map one page that is not mapped. Needs no shootdown: CPUs do not cache that
+ * a page was absent.
  * @va, @phys:  multiples of 4 KiB
  * @prot:       PROT_ bits; not PROT_W with PROT_X
  *
@@ -54,7 +54,7 @@ uint64_t paging_cr3(void);
  */
 int page_map(uintptr_t va, uint64_t phys, unsigned prot);
 
-/* page_unmap - the page is gone from all CPUs on return, and its frame may be reused.
+/* page_unmap - unmap a page. On return no CPU can use it, and its frame may be reused.
  * @phys_out:  gets the frame; may be NULL
  *
  * Context: thread, interrupts on (sends IPIs); boot.
@@ -62,16 +62,16 @@ int page_map(uintptr_t va, uint64_t phys, unsigned prot);
  */
 int page_unmap(uintptr_t va, uint64_t *phys_out);
 
-/* page_unmap_range - the same for the mapped ones of @count pages, with one shootdown.
- * @released:  told of each frame, after the shootdown; may be NULL
+/* page_unmap_range - unmap @count pages, as far as they are mapped; one shootdown.
+ * @released:  called for each frame, after the shootdown; may be NULL
  */
 void page_unmap_range(uintptr_t va, size_t count, void (*released)(uint64_t phys));
 
-/* page_protect, page_protect_range - other rights for mapped pages; a 2 MiB page is split.
+/* page_protect, page_protect_range - change rights of mapped pages; split 2 MiB pages.
  *
  * Context: thread, interrupts on; boot.
  * Return:  0; -ENOENT a page is not mapped; -ENOMEM no frame for a split;
- *          -EPERM as page_map(). On error some of the pages may be changed.
+ *          -EPERM as page_map(). On error, a part of the pages may be changed.
  */
 int page_protect(uintptr_t va, unsigned prot);
 int page_protect_range(uintptr_t va, size_t count, unsigned prot);
@@ -80,12 +80,12 @@ int page_protect_range(uintptr_t va, size_t count, unsigned prot);
  * a CPU that uses the page sees the old or the new frame, never a hole.
  *
  * Context: thread, interrupts on; boot.
- * Return:  0, and no CPU sees the old frame there any more; -ENOENT; -EPERM.
+ * Return:  0, and no CPU sees the old frame there any more; else as page_protect().
  */
 int page_replace(uintptr_t va, uint64_t phys);
 
-/* page_lookup - what @va maps to. Context: any.
- * Return: true, and *@out is filled; false and it is not, when nothing is mapped.
+/* page_lookup - find what @va maps to. Context: any.
+ * Return: true: *@out is filled; false: nothing is mapped at @va.
  */
 bool page_lookup(uintptr_t va, struct page_info *out);
 
@@ -95,36 +95,36 @@ bool page_lookup(uintptr_t va, struct page_info *out);
 typedef void (*page_walk_fn)(uintptr_t va, const struct page_info *info, void *arg);
 void page_walk(page_walk_fn fn, void *arg);
 
-/* paging_set_shootdown - how to reach the TLBs of all CPUs. @fn must run
- * paging_flush_local() on every CPU and return when all have. Until it is set, only the
- * executing CPU is flushed.
+/* paging_set_shootdown - set the function that flushes the TLBs of all CPUs. @fn must run
+ * paging_flush_local() on every CPU, and return when all have done so. Until it is set,
+ * only the executing CPU is flushed.
  *
  * Context: boot, when the first other CPU is about to use the tables.
  */
 void paging_set_shootdown(void (*fn)(uintptr_t start, size_t pages));
 
-#define PAGING_FLUSH_ALL SIZE_MAX /* as @pages: forget everything */
+#define PAGING_FLUSH_ALL SIZE_MAX /* as @pages: flush all translations */
 
-/* paging_flush_local - make the executing CPU forget translations of @pages pages.
- * paging_flush - the same for every CPU; thread, interrupts on; boot.
- *
+/* paging_flush_local - flush @pages pages from the TLB of the executing CPU.
  * Context: any.
+ * paging_flush - flush them from the TLB of every CPU.
+ * Context: thread, interrupts on; boot.
  */
 void paging_flush_local(uintptr_t start, size_t pages);
 void paging_flush(uintptr_t start, size_t pages);
 
-/* paging_ap_tables - tables for a CPU on its way from real mode to the kernel: the whole
- * kernel half, and the trampoline page at its physical address, read and execute.
- * @trampoline:  frame below 4 GiB, already written. From here to paging_ap_tables_free()
- *               it is read-only in the direct map, for it is executable: what differs
- *               from CPU to CPU must be kept elsewhere.
+/* paging_ap_tables - make tables for CPUs that come from real mode. They map the whole
+ * kernel half, and the trampoline page at its physical address, R+X.
+ * @trampoline:  frame below 4 GiB, already written. Until paging_ap_tables_free() it is
+ *               read-only in the direct map, since it is executable. So values that
+ *               differ from CPU to CPU must be kept elsewhere.
  *
  * Return:  physical address for CR3, below 4 GiB; FRAME_NONE without memory. The CPU sets
  *          EFER.NXE before it uses them, and loads paging_cr3() once it runs in the image.
  */
 uint64_t paging_ap_tables(uint64_t trampoline);
-/* paging_ap_tables_free - no CPU uses them any more. The trampoline's frame stays the
- * caller's and is writable again.
+/* paging_ap_tables_free - free these tables; no CPU may use them any more. The
+ * trampoline's frame still belongs to the caller, and is writable again.
  */
 void paging_ap_tables_free(void);
 

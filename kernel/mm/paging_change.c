@@ -1,9 +1,8 @@
-/* paging_change.c - pages mapped, unmapped, given other rights or other frames; and the
- * TLBs told of it.
+/* paging_change.c - maps and unmaps pages, changes their rights and frames, flushes TLBs.
  *
- * One lock for all changes. It is never held while other CPUs are called, so an entry
- * changes first and is flushed afterwards; what a CPU may still do in between is what it
- * did before.
+ * One lock guards all changes. It is never held while other CPUs are called: so an entry
+ * first changes, and is then flushed. In between, a CPU may still use the page as it was
+ * before.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -14,7 +13,7 @@
 #include "kernel/mm/paging_ops.h"
 #include "kernel/sync/spinlock.h"
 
-#define FLUSH_SINGLY_MAX 64 /* more pages than this: forget everything at once */
+#define FLUSH_SINGLY_MAX 64 /* more pages than this: flush all translations at once */
 
 static struct spinlock paging_lock = SPINLOCK_INIT;
 static void (*shootdown)(uintptr_t start, size_t pages);
@@ -27,7 +26,7 @@ INIT void paging_set_shootdown(void (*fn)(uintptr_t start, size_t pages))
 void paging_flush_local(uintptr_t start, size_t pages)
 {
     if (pages > FLUSH_SINGLY_MAX) {
-        write_cr3(read_cr3()); /* no page is global, so this forgets all */
+        write_cr3(read_cr3()); /* no page is global, so this flushes all */
         return;
     }
     for (size_t i = 0; i < pages; i++)
@@ -42,7 +41,7 @@ void paging_flush(uintptr_t start, size_t pages)
         paging_flush_local(start, pages);
 }
 
-/* A frame may be executable only while it has no writable mapping. */
+/* A frame may be executable only while the direct map does not map it writable. */
 static int exec_check(uint64_t phys, unsigned prot)
 {
     struct page_info direct;
@@ -83,7 +82,7 @@ int page_map(uintptr_t va, uint64_t phys, unsigned prot)
     return err;
 }
 
-/* The entry of a mapped 4 KiB page, made one of a split if need be. */
+/* Finds the entry of a mapped 4 KiB page; splits a 2 MiB page for it if needed. */
 static int slot_mapped(uintptr_t va, uint64_t **entry)
 {
     unsigned level;
@@ -179,8 +178,8 @@ uint64_t page_forget(uintptr_t va)
     return phys;
 }
 
-/* The frame is kept in the entry until no CPU remembers the mapping, so it needs no list
- * of frames to release, and no memory to make one.
+/* An entry keeps its frame until no CPU has the mapping in its TLB. So no list of the
+ * frames to be released is needed, and no memory for such a list.
  */
 void page_unmap_range(uintptr_t va, size_t count, void (*released)(uint64_t phys))
 {

@@ -1,7 +1,7 @@
-/* paging_init.c - the tables that paging starts with, and those a new CPU starts with.
+/* paging_init.c - makes the final page tables, and the tables that a new CPU starts with.
  *
- * Boot, and the start of the other CPUs. Works on the tables of paging.c through its
- * private interface; at first through the early direct map of the first 4 GiB.
+ * Runs at boot, and while the other CPUs start. Works on the tables of paging.c through
+ * its private interface; at first through the early direct map of the first 4 GiB.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/cpu/instr.h"
@@ -23,8 +23,8 @@ static INIT uint64_t *slot_or_panic(uintptr_t va, unsigned level)
     return entry;
 }
 
-/* 2 MiB pages, the first and the last rounded outwards: what they show besides is holes
- * and devices, whose cacheability the firmware's memory type registers decide.
+/* Maps [@start, @end) in 2 MiB pages. The first and the last page may also map holes and
+ * devices; the firmware's memory type registers decide how these are cached.
  */
 static INIT void direct_map_add(uint64_t start, uint64_t end)
 {
@@ -37,8 +37,8 @@ static INIT void direct_map_add(uint64_t start, uint64_t end)
     }
 }
 
-/* RAM wherever it is. Of the rest what lies below 4 GiB, for the firmware's tables; and
- * the first MiB, where a BIOS keeps its own whether it lists them or not.
+/* Maps all RAM, and other memory below 4 GiB, for the firmware's tables. The first MiB is
+ * always mapped: a BIOS has tables there that it may not list.
  */
 static INIT void direct_map_fill(const struct boot_info *info)
 {
@@ -53,14 +53,16 @@ static INIT void direct_map_fill(const struct boot_info *info)
     }
 }
 
-/* Pages of the image are small, as their rights change within 2 MiB. */
+/* Maps a part of the image, in 4 KiB pages: the rights change within 2 MiB. */
 static INIT void image_map(const char *start, const char *end, unsigned prot)
 {
     for (uintptr_t va = (uintptr_t)start; va < (uintptr_t)end; va += PAGE_SIZE)
         *slot_or_panic(va, 1) = pte_make(va - KERNEL_VMA, prot);
 }
 
-/* Text may be written nowhere; rodata would gain nothing from a second, writable view. */
+/* Makes a part of the image read-only in the direct map: text must not be writable at any
+ * address, and rodata needs no second, writable mapping.
+ */
 static INIT void image_hide_from_direct_map(const char *start, const char *end)
 {
     size_t count = (size_t)(end - start) / PAGE_SIZE;
@@ -69,9 +71,9 @@ static INIT void image_hide_from_direct_map(const char *start, const char *end)
         panic("paging: the image is not in the direct map");
 }
 
-/* Tables that must exist from the start: the directories of the reserved range, so that a
- * landing pad costs one table at most; and the table of the poke aliases, which are used
- * where nothing can be allocated.
+/* Makes the tables that must exist from the start: the directories of the reserved range,
+ * so that a landing pad costs one table at most; and the tables of the poke aliases,
+ * which are used where no memory can be allocated.
  */
 static INIT void tables_preallocate(void)
 {
@@ -102,7 +104,7 @@ INIT void paging_init(const struct boot_info *info)
     exec_init();
 }
 
-/* A way down to one page at its physical address: the page and its three tables. */
+/* The trampoline page, and the four tables that map it at its physical address. */
 static struct {
     uint64_t trampoline;
     uint64_t *tables[4]; /* of levels 4..1 */

@@ -1,5 +1,5 @@
-/* paging_ops.h - private to kernel/mm: changes of single pages that leave the TLBs to the
- * caller: a caller that changes many pages flushes once.
+/* paging_ops.h - changes single pages, and leaves the flush of the TLBs to the caller: so
+ * a caller that changes many pages can flush once. Private to kernel/mm.
  */
 #pragma once
 
@@ -23,52 +23,55 @@
 
 #define TABLE_ENTRIES 512u
 
-/* pte_make - the entry that maps @phys with @prot. Accessed and dirty are set ahead, so
- * that no CPU ever writes to a table.
+/* pte_make - make the entry that maps @phys with @prot. Accessed and dirty are set in
+ * advance, so that no CPU ever writes to a table.
  */
 uint64_t pte_make(uint64_t phys, unsigned prot);
-/* pte_prot - the rights in an entry of the last level. */
+/* pte_prot - get the rights in an entry of the last level. */
 unsigned pte_prot(uint64_t pte);
 
-/* table_new - a table of absent entries, or NULL. table_at - the table an entry names. */
+/* table_new - make a table of absent entries; NULL without memory.
+ * table_at - get the table that @entry points at.
+ */
 uint64_t *table_new(void);
 uint64_t *table_at(uint64_t entry);
 
-/* paging_set_root - the top table, from here on the one all functions work on. */
+/* paging_set_root - set the top table, which all functions use from here on. */
 void paging_set_root(uint64_t *table);
 
-/* paging_slot - the entry that maps @va, or would.
+/* paging_slot - find the entry that maps @va, or that would map it.
  * @level:  1 for 4 KiB pages, 2 for 2 MiB, 3 for the entry of a page directory
  *
- * Missing tables are made, a 2 MiB page on the way is split.
+ * Makes missing tables, and splits a 2 MiB page on the way.
  * Locks:  held: the paging lock; or boot.
  * Return: NULL without memory.
  */
 uint64_t *paging_slot(uintptr_t va, unsigned level);
 
-/* paging_slot_find - the entry that maps @va now, of either size; NULL when nothing does.
- * @pte: gets its content, with the rights of all levels combined
+/* paging_slot_find - find the entry that maps @va now; NULL: nothing is mapped there.
+ * @level: gets 1 for a 4 KiB page, 2 for a 2 MiB page
+ * @pte:   gets the content of the entry, with the rights of all levels combined
  * Context: any.
  */
 uint64_t *paging_slot_find(uintptr_t va, unsigned *level, uint64_t *pte);
 
-/* paging_slot_peek - the entry of the 4 KiB page at @va, present or not; NULL when there is
- * no table for it. Context: any.
+/* paging_slot_peek - find the entry of the 4 KiB page at @va, present or not; NULL: there
+ * is no table for it. Context: any.
  */
 uint64_t *paging_slot_peek(uintptr_t va);
 
-/* page_set_prot - as page_protect(), no flush. */
+/* page_set_prot - do as page_protect(), but do not flush. */
 int page_set_prot(uintptr_t va, unsigned prot);
 
-/* page_hide, page_forget - unmapping in two halves. page_hide() makes the page absent but
- * keeps its frame in the entry; after a flush page_forget() empties the entry.
- * Return: false when the page was not mapped; page_forget(): its frame, FRAME_NONE when
- *         there was none.
+/* page_hide, page_forget - unmap a page in two steps. page_hide() makes the page absent
+ * but keeps its frame in the entry; after a flush, page_forget() empties the entry.
+ * Return: page_hide(): false: the page was not mapped.
+ *         page_forget(): the frame; FRAME_NONE: there was none.
  */
 bool page_hide(uintptr_t va);
 uint64_t page_forget(uintptr_t va);
 
-/* direct_map_protect - other rights for @count frames' pages of the direct map, no flush.
+/* direct_map_protect - change the rights of @count frames in the direct map; no flush.
  * Return: 0; -ENOMEM; -ENOENT a frame is not in it.
  */
 int direct_map_protect(uint64_t phys, size_t count, unsigned prot);

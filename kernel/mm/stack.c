@@ -1,7 +1,7 @@
-/* stack.c - stacks, each above a page that is never mapped.
+/* stack.c - allocates stacks, each above a guard page that is never mapped.
  *
- * A stack takes a run of pages of its area, of which the lowest stays absent. So the page
- * below any mapped page of the area is either mapped too or such a guard.
+ * A stack takes a run of pages of its area; the lowest page of the run is the guard. So
+ * the page below any mapped page of the area is either mapped, too, or is a guard.
  */
 #include "kernel/mm/stack.h"
 

@@ -1,4 +1,4 @@
-/* stack.h - stacks of threads and CPUs, each above a guard page that is never mapped. */
+/* stack.h - allocates stacks, each above a guard page that is never mapped. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 /* stack_init - Context: boot; called by paging_init(). */
 void stack_init(void);
 
-/* stack_alloc - a zeroed stack.
+/* stack_alloc - allocate a zeroed stack.
  * @len: bytes, 1 and up; rounded up to pages
  *
  * Context: boot, thread.  Locks: takes the stack lock.
@@ -16,13 +16,16 @@ void stack_init(void);
  */
 void *stack_alloc(size_t len);
 
-/* stack_free - Context: thread, interrupts on (shoots down), not on that stack; boot.
- * @top: from stack_alloc(), or NULL   @len: as then
+/* stack_free - free a stack.
+ * @top: from stack_alloc(), or NULL   @len: as for stack_alloc()
+ *
+ * Context: thread, interrupts on (shoots down), not on that stack; boot.
  */
 void stack_free(void *top, size_t len);
 
 /* stack_guard_hit - does @addr lie in the guard page of a stack in use? A fault there is
- * an overflow. As the #PF's frame goes to the same stack, it arrives as a #DF.
+ * a stack overflow. The CPU cannot push the frame of the #PF on the full stack: so it
+ * raises #DF.
  * @base: gets the lowest usable address of that stack; may be NULL
  *
  * Context: any.

@@ -1,4 +1,4 @@
-/* vmap.c - memory and devices at addresses of their own, a hole behind each. */
+/* vmap.c - maps memory and devices at addresses of their own, with a hole behind each. */
 #include "kernel/mm/vmap.h"
 
 #include "kernel/base/compiler.h"

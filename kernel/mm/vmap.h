@@ -1,5 +1,5 @@
-/* vmap.h - memory and devices mapped at addresses of their own, with a hole behind each
- * mapping, so that running over its end faults.
+/* vmap.h - maps memory and devices at addresses of their own. A hole lies behind each
+ * mapping, so that an access behind its end faults.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 /* vmap_init - Context: boot; called by paging_init(). */
 void vmap_init(void);
 
-/* vmap_alloc - zeroed memory, in one piece to us, in single frames physically.
+/* vmap_alloc - allocate zeroed memory: one piece of addresses, single frames.
  * @len:   bytes, 1 and up; rounded up to pages
  * @prot:  PROT_W or PROT_R, see paging.h
  *
@@ -18,14 +18,16 @@ void vmap_init(void);
  */
 void *vmap_alloc(size_t len, unsigned prot);
 
-/* vmap_free - Context: thread, interrupts on (shoots down); boot.
- * @p: from vmap_alloc(), or NULL   @len: as then
+/* vmap_free - free memory of vmap_alloc().
+ * @p: from vmap_alloc(), or NULL   @len: as for vmap_alloc()
+ *
+ * Context: thread, interrupts on (shoots down); boot.
  */
 void vmap_free(void *p, size_t len);
 
-/* vmap_device - a device's registers, uncached, R+W; stays for ever.
+/* vmap_device - map a device's registers for ever, uncached, R+W.
  * @phys: any alignment
  *
- * Return: where @phys is seen; NULL without memory or addresses.
+ * Return: the address that maps @phys; NULL without memory or addresses.
  */
 void *vmap_device(uint64_t phys, size_t len);

@@ -1,5 +1,5 @@
-/* window.c - memory for loaded code. A frame of text is never writable anywhere while it can
- * be executed: exec_map_at() and exec_unmap_all() see to that, page by page.
+/* window.c - allocates memory for loaded code. A frame of text is never writable anywhere
+ * while it is executable: exec_map_at() and exec_unmap() ensure that, page by page.
  */
 #include "kernel/mm/window.h"
 
@@ -80,7 +80,7 @@ void *window_writable(const struct window *w, enum window_part part)
     return (void *)w->start[part];
 }
 
-/* text_unmap - the first @count pages. */
+/* text_unmap - unmap the first @count pages of text. */
 static void text_unmap(const struct window *w, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -101,7 +101,9 @@ int window_seal(struct window *w)
     return 0;
 }
 
-/* Freed text is int3s: a CPU that comes there by a stale translation does not execute it. */
+/* Text is filled with int3s before it is freed: so a CPU with a stale translation does
+ * not execute the old code.
+ */
 void window_free(struct window *w)
 {
     size_t text = w->pages[WINDOW_TEXT];

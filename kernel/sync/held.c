@@ -1,4 +1,4 @@
-/* held.c - what is rare about lists of held locks. */
+/* held.c - has the operations on lists of held locks that are too rare to be inline. */
 #include "kernel/sync/held.h"
 
 #include "kernel/debug/ksyms.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #define HELD_MAX                                                                         \
-    64 /* more are not looked through: a lock that was left may be overwritten */
+    64 /* the search ends there: the memory of a lock that was left may be overwritten */
 
 void held_remove(struct held_lock **list, struct held_lock *lock)
 {

@@ -1,8 +1,9 @@
-/* held.h - the locks that a CPU or a thread has taken and not given back, latest first.
+/* held.h - lists the locks that a CPU or a thread holds, latest first.
  *
- * The lists are there for reports: a handler that is given up keeps the locks that it has
- * taken, and the log names them. Only the CPU or the thread itself changes its list. An
- * interrupt in the middle of a change finds the list whole, and leaves it as it was.
+ * The lists serve reports: a handler that is given up keeps the locks that it has taken,
+ * and the log names these locks. Only the owner of a list, which is the CPU or the
+ * thread, changes the list. An interrupt in the middle of a change finds a valid list,
+ * and leaves the list as it was.
  */
 #pragma once
 
@@ -14,18 +15,20 @@
 struct held_lock {
     struct held_lock *outer; /* taken before this one, and still held */
     uintptr_t taken_at;      /* ip of the code that has taken it */
-    uintptr_t taken_sp;      /* its stack pointer */
-    uintptr_t left_by; /* the probe whose handler has left it taken for ever; 0: none */
+    uintptr_t taken_sp;      /* the stack pointer of that code */
+    uintptr_t left_by;       /* address of the probe with the given-up handler; 0: none */
 };
 
-/* held_here - the ip and stack pointer of the caller, for a lock that it takes now. */
+/* held_here - store the ip and the stack pointer of the caller, which takes @lock now. */
 static ALWAYS_INLINE void held_here(struct held_lock *lock)
 {
     __asm__ volatile("leaq 0(%%rip), %0; movq %%rsp, %1"
                      : "=r"(lock->taken_at), "=r"(lock->taken_sp));
 }
 
-/* held_push - @lock has been taken. Context: the owner of @list, staying on its CPU. */
+/* held_push - put @lock, which has just been taken, into @list.
+ * Context: the owner of @list, with preemption off.
+ */
 static ALWAYS_INLINE void held_push(struct held_lock **list, struct held_lock *lock)
 {
     lock->left_by = 0;
@@ -36,7 +39,9 @@ static ALWAYS_INLINE void held_push(struct held_lock **list, struct held_lock *l
 /* held_remove - take @lock out of @list, wherever it is; if it is not there, do nothing. */
 void held_remove(struct held_lock **list, struct held_lock *lock);
 
-/* held_pop - @lock is about to be given back. Context: as held_push(). */
+/* held_pop - take @lock, which is about to be given back, out of @list.
+ * Context: as held_push().
+ */
 static ALWAYS_INLINE void held_pop(struct held_lock **list, struct held_lock *lock)
 {
     if (likely(*list == lock))
@@ -53,7 +58,8 @@ struct held_lock *held_leave(struct held_lock **list, uintptr_t low, uintptr_t h
                              uintptr_t probe);
 
 #define HELD_TEXT_MAX 320
-/* held_text - "taken at SYM+OFF", and for a lock that was left ", by the handler of the probe
- * at SYM+OFF, which was given up". Context: any.
+/* held_text - write "taken at SYM+OFF", and for a lock that a given-up handler holds also
+ * ", by the handler of the probe at SYM+OFF, which was given up". Context: any.
+ * Return: @buf.
  */
 const char *held_text(char buf[HELD_TEXT_MAX], const struct held_lock *lock);

@@ -1,7 +1,8 @@
-/* mutex.c - a mutex is its owner, and a queue of the threads that wait for it.
+/* mutex.c - mutexes: an owner, and a queue of the threads that wait.
  *
- * The owner changes from NULL under the queue's lock, and from a thread to the next one by
- * that thread: so a waiter that finds itself the owner has been handed the mutex.
+ * The owner changes only under the queue's lock: from NULL to the thread that takes the
+ * mutex, and from the owner to the first waiter, or to NULL, when the owner unlocks. So a
+ * waiter that finds itself the owner has got the mutex.
  */
 #include "kernel/sync/mutex.h"
 
@@ -10,7 +11,7 @@
 #include "kernel/debug/panic.h"
 #include "kernel/thread/thread.h"
 
-#define LOOK_NS UINT64_C(10000000000) /* a handler may be given up while others wait */
+#define LOOK_NS UINT64_C(10000000000) /* a waiter looks for a given-up owner this often */
 
 static bool alone; /* changed only while no other CPU runs */
 
@@ -31,8 +32,12 @@ bool mutex_held(const struct mutex *m)
            __atomic_load_n(&m->owner, __ATOMIC_ACQUIRE) == thread_current();
 }
 
-/* take_or_enqueue - become the owner if there is none, else wait in line. One step for
- * mutex_unlock(), so that it finds either no waiter at all, or this one in the queue.
+/* take_or_enqueue - become the owner if there is none, else put @entry into the queue.
+ * @entry: may be NULL
+ *
+ * Both are one step under the queue's lock. So the owner cannot unlock between the look
+ * at the owner and the enqueueing, and miss this waiter.
+ * Return: true: the current thread is the owner.
  */
 static bool take_or_enqueue(struct mutex *m, struct wait_entry *entry)
 {
@@ -49,7 +54,7 @@ static bool take_or_enqueue(struct mutex *m, struct wait_entry *entry)
     return taken;
 }
 
-/* taken - the current thread has @m since @caller. */
+/* taken - note that the current thread has taken @m, in code at @caller. */
 static ALWAYS_INLINE void taken(struct mutex *m, uintptr_t caller)
 {
     held_here(&m->held);
@@ -67,7 +72,7 @@ bool mutex_trylock(struct mutex *m)
     return true;
 }
 
-/* wait_for - until @m is handed over. */
+/* wait_for - sleep until mutex_unlock() makes the current thread the owner of @m. */
 static void wait_for(struct mutex *m, struct wait_entry *entry)
 {
     char text[HELD_TEXT_MAX];

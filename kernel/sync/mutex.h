@@ -1,4 +1,4 @@
-/* mutex.h - exclusion between threads, which sleep while they wait.
+/* mutex.h - exclusion between threads; a thread that waits sleeps.
  *
  * Unlocking hands the mutex to the thread that has waited longest, so no thread starves and
  * the owner is known at every moment.
@@ -10,9 +10,9 @@
 #include <stdbool.h>
 
 struct mutex {
-    struct thread *owner; /* NULL: free. Written by the owner or under waiters.lock */
+    struct thread *owner; /* NULL: free. Written under waiters.lock */
     struct wait_queue waiters;
-    struct held_lock held; /* of the owner */
+    struct held_lock held; /* in the owner's list of mutexes */
 };
 
 #define MUTEX_INIT(name)                                                                 \
@@ -22,8 +22,8 @@ struct mutex {
 
 void mutex_init(struct mutex *m);
 
-/* mutex_lock - wait until @m is ours. Taking it twice is a bug and panics. The log names a
- * thread that waits for a mutex which a given-up handler has taken: it waits for ever.
+/* mutex_lock - take @m; sleep until it is free. A thread that takes a mutex twice panics.
+ * If a given-up handler holds @m, the thread waits for ever, and the log says so.
  * Context: thread, preemptible.
  */
 void mutex_lock(struct mutex *m);
@@ -31,11 +31,13 @@ void mutex_lock(struct mutex *m);
 /* mutex_trylock - take @m if it is free. Return: true when taken. Context: thread. */
 bool mutex_trylock(struct mutex *m);
 
-/* mutex_unlock - give it up; only its owner may. Context: thread. */
+/* mutex_unlock - give @m back. Only the owner may do this. Context: thread. */
 void mutex_unlock(struct mutex *m);
 
-/* mutex_alone - from now on, or no longer, the executing CPU is the only CPU that runs, in a
- * context that cannot wait, and no thread owns a mutex: so no mutex is taken or given back.
+/* mutex_alone - switch mutexes off or on.
+ * @is_alone: true: from now on only the executing CPU runs, in a context that cannot
+ *            wait, and no thread owns a mutex. So locking and unlocking does nothing.
+ *            false: mutexes work again
  * Context: any.
  */
 void mutex_alone(bool is_alone);

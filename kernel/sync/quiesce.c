@@ -1,21 +1,22 @@
 /* quiesce.c - looks at every thread until each has been outside the old code once.
  *
- * A round has two parts. The IPI looks at what runs, where only its own CPU can: what it
- * interrupts is thread code, since interrupts do not nest. A CPU that is halted needs none.
- * The walk, under the scheduler's lock, looks at what does not run. A thread that moves
- * between the two is seen by neither and is left for the next round. A thread that was seen
- * outside stays outside: there is no way in.
+ * A round has two parts. First, an IPI makes each CPU look at the thread that runs there:
+ * only this CPU can see where its thread is. The IPI interrupts thread code, since
+ * interrupts do not nest. A halted CPU needs no IPI. Then the walk, under the scheduler's
+ * lock, looks at the threads that do not run. If a thread moves between the two parts,
+ * both may miss it; the next round looks at it again. A thread that was seen outside
+ * stays outside: no way leads into the code any more.
  *
- * Each thread's progress is its quiesce_seen: the number of the last quiesce() that
- * may count it as outside. A voluntary switch writes the number itself.
+ * The quiesce_seen of a thread is the number of the last quiesce() that has counted the
+ * thread as outside. A voluntary switch writes this number, too.
  *
- * A thread that spends nearly all of its time in hits would be seen inside again and again:
- * an interrupt comes in a handler, or as soon as the trap is over, in front of the copy. But
- * the end of a hit is passed once. A thread that comes to the end of a hit, and later in the
- * same quiesce() to the end of a hit once more, has left the first one meanwhile. The code
- * that ends a hit calls the scheduler when it is asked to, and asking is what need_hit_end
- * is for: the IPI sets it for what it has interrupted, and the scheduler for a thread that
- * gets a CPU. The thread itself goes on.
+ * A thread that spends nearly all of its time in hits would be seen inside in each round:
+ * an interrupt comes in a handler, or as soon as the trap is over, in front of the copy.
+ * So the end of a hit counts, too. A thread that comes to the end of a hit, and later in
+ * the same quiesce() to the end of another hit, has left the first hit in between. If
+ * need_hit_end is set, the code that ends a hit calls the scheduler, which notes the end;
+ * the thread goes on. The IPI sets need_hit_end for the thread that it interrupts, and
+ * the scheduler sets it for a thread that gets a CPU.
  */
 #include "kernel/sync/quiesce.h"
 
@@ -44,7 +45,7 @@ quiesce_inside_t quiesce_set_inside(quiesce_inside_t inside)
     return before;
 }
 
-/* is_outside_at - a thread was interrupted, preemptible, at @ip. */
+/* is_outside_at - is a thread outside that was interrupted at @ip with preemption on? */
 static bool is_outside_at(uintptr_t ip)
 {
     return inside_fn ? !inside_fn(ip) : ip == cpu_idle_halted;
@@ -62,7 +63,7 @@ static void look_at_running(void *arg)
     this_cpu()->need_hit_end = true;
 }
 
-/* was_end_of_hit - else it was an interrupt, which may come anywhere. */
+/* was_end_of_hit - is @regs the image of a hit? An interrupt may come anywhere. */
 static bool was_end_of_hit(const struct pt_regs *regs)
 {
     return regs->vector == TRAP_BP || regs->vector == TRAP_DB ||
@@ -87,7 +88,9 @@ void quiesce_hit_ends(const struct pt_regs *regs)
     this_cpu()->need_hit_end = quiesce_waits_for(t);
 }
 
-/* look_at_halted - its idle thread is in cpu_idle_wait(), and no interrupt on top of it. */
+/* look_at_halted - count the idle thread of @cpu as outside: it is in cpu_idle_wait(),
+ * and no interrupt handler runs on the CPU.
+ */
 static void look_at_halted(unsigned cpu, void *arg)
 {
     (void)arg;
@@ -117,13 +120,15 @@ static bool has_been_outside(struct thread *t)
     return true;
 }
 
-/* A thread that is still to be waited for, as of the walk. */
+/* A thread that the walk has found, and that has not been outside yet. */
 struct straggler {
     int tid;
-    uintptr_t ip; /* 0: it runs */
+    uintptr_t ip; /* where an interrupt has preempted it; 0: no interrupt has */
 };
 
-/* walk - Return: true when no thread is left inside; else @left tells of one. */
+/* walk - look at all threads that do not run.
+ * Return: true: every thread has been outside; false: @left is a thread that has not.
+ */
 static bool walk(struct straggler *left)
 {
     unsigned long flags = sched_enter();
@@ -152,7 +157,7 @@ static void straggler_report(const struct straggler *left)
                  sym.name, left->ip - sym.start);
 }
 
-/* look_at_all - one round. Return: true when every thread has been outside. */
+/* look_at_all - do one round. Return: as walk(). */
 static bool look_at_all(struct straggler *left)
 {
     smp_call_awake(look_at_running, look_at_halted, NULL);

@@ -1,4 +1,4 @@
-/* spinlock.c - the end of waiting for a lock that will never be free. */
+/* spinlock.c - panics when a CPU waits for a lock that will never be free. */
 #include "kernel/sync/spinlock.h"
 
 void spin_stuck(const struct spinlock *lock)

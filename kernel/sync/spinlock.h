@@ -1,8 +1,8 @@
 /* spinlock.h - short exclusion between CPUs.
  *
- * Holding one keeps preemption off. A lock that interrupt handlers take as well is always
- * taken with the irqsave form, or its holder would wait for itself. NMI context takes no
- * locks at all.
+ * While a CPU holds a spinlock, preemption is off. A lock that interrupt handlers take,
+ * too, must always be taken with spin_lock_irqsave(): else a handler could interrupt the
+ * holder, and wait for it for ever. Code in NMI context takes no locks at all.
  *
  * The first CPU to arrive while the lock is free gets it. Serving in order of arrival would
  * be fairer, but a guest often has more CPUs than its host. Then the CPU whose turn it is
@@ -20,7 +20,7 @@
 
 struct spinlock {
     uint32_t holder;       /* CPU id + 1; 0: free */
-    struct held_lock held; /* of the holder */
+    struct held_lock held; /* in the holder's list of spinlocks */
 };
 
 #define SPINLOCK_INIT                                                                    \
@@ -28,7 +28,7 @@ struct spinlock {
         0                                                                                \
     }
 
-/* spin_stuck - @lock will never be free: panic, and name its holder. Context: any. */
+/* spin_stuck - panic: @lock will never be free. Names its holder. Context: any. */
 _Noreturn void spin_stuck(const struct spinlock *lock);
 
 /* spin_held - does the executing CPU hold @lock? For assertions. */
@@ -37,7 +37,7 @@ static inline bool spin_held(const struct spinlock *lock)
     return __atomic_load_n(&lock->holder, __ATOMIC_RELAXED) == cpu_id() + 1;
 }
 
-/* spin_take - one attempt, preemption off. */
+/* spin_take - try once to take @lock. Preemption must be off. */
 static ALWAYS_INLINE bool spin_take(struct spinlock *lock)
 {
     uint32_t expected = 0;
@@ -50,8 +50,9 @@ static ALWAYS_INLINE bool spin_take(struct spinlock *lock)
     return true;
 }
 
-/* spin_lock - wait until @lock is ours; preemption stays off until spin_unlock(). A panic if
- * the executing CPU has it already, or a handler of a probe was given up that had it.
+/* spin_lock - wait until the executing CPU has @lock; preemption is off until
+ * spin_unlock(). Panics if the executing CPU has @lock already, or if a given-up handler
+ * has it.
  *
  * Context: thread, irq or trap, not nmi.
  */
@@ -79,8 +80,8 @@ static ALWAYS_INLINE bool spin_trylock(struct spinlock *lock)
     return false;
 }
 
-/* spin_release - the bare hand-over, preemption left off. For spin_unlock() and the
- * scheduler, whose lock is released by another thread than took it.
+/* spin_release - give @lock back, and leave preemption off. For spin_unlock(), and for
+ * the scheduler: one thread takes its lock, and another thread gives it back.
  */
 static inline void spin_release(struct spinlock *lock)
 {
@@ -95,8 +96,8 @@ static inline void spin_unlock(struct spinlock *lock)
     preempt_enable();
 }
 
-/* spin_lock_irqsave - the same with interrupts off.
- * @flags: receives what spin_unlock_irqrestore() wants back
+/* spin_lock_irqsave - switch interrupts off, then do as spin_lock().
+ * @flags: receives the flags for spin_unlock_irqrestore()
  */
 static ALWAYS_INLINE void spin_lock_irqsave(struct spinlock *lock, unsigned long *flags)
 {

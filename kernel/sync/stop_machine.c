@@ -1,9 +1,10 @@
-/* stop_machine.c - all CPUs are called at once; the caller, which is called as well, acts.
+/* stop_machine.c - calls all CPUs at once: the other CPUs stand still, the caller acts.
  *
- *   1. each other CPU notes what it was interrupted in, and says that it stands still
- *   2. the caller waits for all of them, and runs fn; meanwhile they do what they are
- *      called for, and nothing else
- *   3. the caller releases them; each serialises, since fn may have changed its code
+ *   1. each other CPU notes the image of the code that it has left, and says that it
+ *      waits
+ *   2. the caller waits for all other CPUs, and runs fn; meanwhile they only run the
+ *      functions of stop_machine_call_all()
+ *   3. the caller releases them; each of them serialises, since fn may have changed text
  */
 #include "kernel/sync/stop_machine.h"
 
@@ -20,7 +21,7 @@ static struct {
         const struct pt_regs *regs; /* [w] */
         bool parked;                /* [w] */
         bool called;                /* set by the caller, cleared by the CPU */
-        bool answered;              /* the other way round */
+        bool answered;              /* set by the CPU, cleared by the caller */
     } cpus[MAX_CPUS];
     void (*call_fn)(void *arg); /* [c] */
     void *call_arg;             /* [c] */
@@ -35,7 +36,7 @@ static void serialise(void)
     cpuid(0, 0, out);
 }
 
-/* answer - what stop_machine_call_all() wants of this CPU, if it wants something. */
+/* answer - run the function of stop_machine_call_all(), if this CPU has been called. */
 static void answer(unsigned cpu)
 {
     if (!__atomic_load_n(&stop.cpus[cpu].called, __ATOMIC_ACQUIRE))

@@ -1,8 +1,8 @@
 /* wait.c - wait queues.
  *
- * A wake-up takes the entry out of the queue, marks it woken, and then tells the scheduler.
- * sched_block() looks at the mark under the scheduler's lock: it sees either the mark, or
- * sched_wake() will see that the thread waits.
+ * A wake-up takes the entry out of the queue, marks the entry as woken, and then calls
+ * sched_wake(). sched_block() looks at the mark under the scheduler's lock. So either
+ * sched_block() sees the mark, or sched_wake() sees that the thread waits.
  */
 #include "kernel/sync/wait.h"
 

@@ -1,8 +1,8 @@
-/* wait.h - threads that wait for something to become true.
+/* wait.h - lets threads wait until a condition becomes true.
  *
  * The waiter enqueues itself, looks at its condition, and only then blocks. The thread or
- * interrupt that makes the condition true wakes it afterwards. A wake-up between the look
- * and the block is remembered in the waiter's entry, so none is lost.
+ * interrupt that makes the condition true wakes the waiter afterwards. The waiter's entry
+ * remembers a wake-up between the look and the block, so no wake-up is lost.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct thread;
 /* Locks: L its own lock */
 struct wait_queue {
     struct spinlock lock;
-    struct list waiters; /* [L] struct wait_entry, first come first woken */
+    struct list waiters; /* [L] struct wait_entry; the first in the list is woken first */
 };
 
 /* One wait of one thread, on that thread's stack.
@@ -39,22 +39,23 @@ struct wait_entry {
 
 void wait_queue_init(struct wait_queue *wq);
 
-/* wait_entry_init - make @entry one of the current thread. */
+/* wait_entry_init - prepare @entry for a wait of the current thread. */
 void wait_entry_init(struct wait_entry *entry);
 
-/* wait_prepare - from now on a wake-up of @wq reaches @entry; call it before each look at
- * the condition. Harmless when enqueued already. Context: thread, preemptible.
+/* wait_prepare - put @entry into @wq, so that a wake-up of @wq reaches it. To be called
+ * before each look at the condition; does nothing if @entry is in @wq already.
+ * Context: thread, preemptible.
  */
 void wait_prepare(struct wait_queue *wq, struct wait_entry *entry);
 
 /* wait_block - sleep until @entry is woken or clock_ns() reaches @deadline_ns
- * (WAIT_FOREVER: no limit); returns at once when it was woken since wait_prepare().
+ * (WAIT_FOREVER: no limit). Returns at once if @entry was woken after wait_prepare().
  *
  * Context: thread, preemptible.  Return: false when the deadline has passed.
  */
 bool wait_block(struct wait_entry *entry, uint64_t deadline_ns);
 
-/* wait_finish - leave @wq; @entry may go out of scope afterwards. */
+/* wait_finish - take @entry out of @wq; after that @entry may go out of scope. */
 void wait_finish(struct wait_queue *wq, struct wait_entry *entry);
 
 /* wake_one, wake_all - wake the first thread, or every thread, that waits on @wq.
@@ -65,24 +66,25 @@ void wait_finish(struct wait_queue *wq, struct wait_entry *entry);
 bool wake_one(struct wait_queue *wq);
 void wake_all(struct wait_queue *wq);
 
-/* wake_one_locked - the same for those that hold wq->lock, with interrupts off. It keeps
- * the woken thread from leaving wait_finish(), and so from giving up its entry.
- * wait_first_locked - the thread that it would wake, or NULL.
+/* wake_one_locked - do as wake_one(), for a caller that holds wq->lock with interrupts
+ * off. The woken thread needs the lock in wait_finish(), so its entry is valid as long as
+ * the caller holds the lock.
+ * wait_first_locked - get the thread that wake_one_locked() would wake, or NULL.
  */
 bool wake_one_locked(struct wait_queue *wq);
 struct thread *wait_first_locked(const struct wait_queue *wq);
 
-/* wait_deadline - clock_ns() in @ns nanoseconds, without overflow. */
+/* wait_deadline - compute clock_ns() in @ns nanoseconds; WAIT_FOREVER on overflow. */
 uint64_t wait_deadline(uint64_t ns);
 
-/* wait_event - block until @cond is true. It is evaluated by the waiter, without locks,
- * once or more; what it reads must be readable so.
+/* wait_event - block until @cond is true. The waiter evaluates @cond without locks, once
+ * or several times: so @cond may only read what can be read without locks.
  * Context: thread, preemptible.
  */
 #define wait_event(wq, cond) ((void)wait_event_until(wq, cond, WAIT_FOREVER))
 
-/* wait_event_timeout - the same for @ns nanoseconds at most. Value: 0, or -ETIMEDOUT when
- * @cond was still false then.
+/* wait_event_timeout - do as wait_event(), but for @ns nanoseconds at most. Value: 0, or
+ * -ETIMEDOUT if @cond was still false after that time.
  */
 #define wait_event_timeout(wq, cond, ns) wait_event_until(wq, cond, wait_deadline(ns))
 

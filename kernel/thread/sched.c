@@ -1,12 +1,14 @@
-/* sched.c - which thread runs where: the run queue, the switch, sleeping, ticks, idling.
+/* sched.c - decides which thread runs on which CPU: the run queue, the switch, sleeping,
+ * ticks, idling.
  *
- * One queue for all CPUs. A CPU that switches takes the first thread that may run on it,
- * and halts in its idle thread if there is none. A CPU that makes a thread ready marks an
- * idle CPU that may run it, and sends it the reschedule IPI. Both hold sched_lock, so the
- * other CPU is either seen idle and marked, or looks at the queue after the thread is in it.
+ * All CPUs share one queue. A CPU that switches takes the first thread in the queue that
+ * may run on it; if there is none, it takes its idle thread, which halts. A CPU that
+ * makes a thread ready marks an idle CPU that may run the thread, and sends the
+ * reschedule IPI to this CPU. Both CPUs hold sched_lock meanwhile. So either the idle CPU
+ * is seen idle and is marked, or it looks at the queue after the thread was put in.
  *
- * The IPI is sent when sched_lock has been released. The CPU that it wakes needs the lock at
- * once, and would spin for it as long as the sender takes; under an emulator that is long.
+ * The IPI is sent after sched_lock was released. The woken CPU needs the lock at once,
+ * and would spin as long as the sending takes; under an emulator that is long.
  */
 #include "kernel/thread/sched.h"
 
@@ -40,8 +42,9 @@ static bool may_run_on(const struct thread *t, unsigned cpu)
 
 /* ---- making ready ---------------------------------------------------------------------- */
 
-/* cpu_wake - have @cpu look at the queue. A mark that is there already has its IPI under
- * way, or is about to be seen by that CPU itself.
+/* cpu_wake - make @cpu look at the queue. need_resched was not set: a CPU that has it set
+ * is not woken again, since its IPI is under way, or it is about to look at the queue
+ * itself.
  */
 static void cpu_wake(struct percpu *cpu)
 {
@@ -75,8 +78,9 @@ static bool wakeable_for(const struct thread *t, const struct percpu *cpu)
     return cpu->idle && !READ_ONCE(cpu->need_resched) && may_run_on(t, cpu->id);
 }
 
-/* idle_cpu_wake - wake one idle CPU for @t: best the executing one, which is in an interrupt
- * then, and needs no IPI; or the one it ran on last.
+/* idle_cpu_wake - wake one idle CPU for @t. The best is the executing CPU: if it is idle,
+ * it is in an interrupt now, and needs no IPI. The second best is the CPU that @t ran on
+ * last.
  */
 static void idle_cpu_wake(const struct thread *t)
 {
@@ -106,8 +110,9 @@ void sched_make_ready(struct thread *t)
     idle_cpu_wake(t);
 }
 
-/* make_ready_first - a thread whose sleep is over has the next turn: it has not used its last
- * one up. Else it would be late by a turn of each thread that computes.
+/* make_ready_first - give the next turn to @t, which has slept, and so has not used up
+ * its last turn. At the end of the queue @t would wait for a turn of each thread that
+ * computes.
  */
 static void make_ready_first(struct thread *t)
 {
@@ -140,7 +145,7 @@ static void count_switch(struct thread *t, enum thread_switch how)
         t->involuntary++;
 }
 
-/* account - @prev has had the CPU until now, @next has it from now on. */
+/* account - count the time until now for @prev, and begin to count for @next. */
 static void account(struct thread *prev, struct thread *next)
 {
     uint64_t now = clock_ns();
@@ -150,7 +155,7 @@ static void account(struct thread *prev, struct thread *next)
     next->turn_start_ns = now;
 }
 
-/* cpu_give_to - the executing CPU is about to be on @next's stack. */
+/* cpu_give_to - note that the executing CPU is about to switch to @next. */
 static void cpu_give_to(struct thread *next)
 {
     struct percpu *cpu = this_cpu();
@@ -165,8 +170,8 @@ static void cpu_give_to(struct thread *next)
 }
 NORETPROBE(cpu_give_to);
 
-/* choose - the thread that follows @prev on this CPU; @prev itself if it may go on and no
- * other thread waits.
+/* choose - find the next thread for this CPU: @prev itself if @prev may go on and the
+ * queue has no thread for the CPU.
  */
 static struct thread *choose(struct thread *prev)
 {
@@ -180,8 +185,8 @@ static struct thread *choose(struct thread *prev)
     return idle_threads[cpu];
 }
 
-/* put_back - a thread that leaves while it could run waits for its next turn. Idle threads
- * wait outside the queue: they are what is taken when it is empty.
+/* put_back - put @prev into the queue again if it could go on. Idle threads stay outside
+ * the queue: choose() takes them when the queue has no thread for the CPU.
  */
 static void put_back(struct thread *prev)
 {
@@ -193,8 +198,8 @@ static void put_back(struct thread *prev)
         sched_make_ready(prev);
 }
 
-/* sched_arrive - on the new stack: the thread that left is off its own only now. Interrupts
- * and preemption are still off.
+/* sched_arrive - runs on the new stack: only now is no CPU on the stack of @left any
+ * more. Interrupts and preemption are off.
  */
 void sched_arrive(struct thread *left)
 {
@@ -207,10 +212,11 @@ void sched_arrive(struct thread *left)
         thread_bury();
 }
 
-/* leave_cpu - switch, for the reason @how, to the thread whose turn it is. The current
- * thread's state says whether it wants to come back. Enters with sched_lock held and
- * returns, in the same thread but maybe on another CPU, with it released; preemption has
- * still to be enabled.
+/* leave_cpu - switch to the next thread. The state of the current thread says whether it
+ * can go on. The caller holds sched_lock. The function returns in the same thread, maybe
+ * on another CPU, with sched_lock released; then the caller must enable preemption.
+ * @how:  the reason of the switch
+ * @regs: for SWITCH_IRQ the image that the thread goes on with; else NULL
  */
 static void leave_cpu(enum thread_switch how, struct pt_regs *regs)
 {
@@ -235,7 +241,7 @@ static void leave_cpu(enum thread_switch how, struct pt_regs *regs)
     sched_arrive(switch_to(prev, &prev->sp, next->sp));
 }
 
-/* leave_willingly - the end of every voluntary switch; sched_lock is held. */
+/* leave_willingly - switch voluntarily. The caller holds sched_lock. */
 static void leave_willingly(unsigned long flags)
 {
     thread_current()->quiesce_seen = READ_ONCE(quiesce_epoch);
@@ -419,7 +425,7 @@ static void tick_boot_cpu(void)
         tick_hook();
 }
 
-/* tick - the timer interrupt of every CPU. */
+/* tick - handle the timer interrupt, on every CPU. */
 static void tick(struct pt_regs *regs)
 {
     uint64_t now = clock_ns();
@@ -456,8 +462,8 @@ struct thread *sched_idle_thread(unsigned cpu)
     return idle_threads[cpu];
 }
 
-/* The look at need_resched and the halt are one step for interrupts: what comes after the
- * cli waits until the hlt, and ends it.
+/* No interrupt comes between the look at need_resched and the halt: an interrupt that
+ * arrives after the cli waits until the hlt, and ends the halt.
  */
 void sched_idle(void)
 {

@@ -1,5 +1,5 @@
-/* sched.h - private to kernel/thread and kernel/sync: blocking, waking, and the lock that
- * guards every thread's scheduling state.
+/* sched.h - blocks and wakes threads; has the lock that guards every thread's scheduling
+ * state. Private to kernel/thread and kernel/sync.
  */
 #pragma once
 
@@ -8,8 +8,8 @@
 
 /* The scheduler's lock: thread states, the run queue, the sleepers, the list of all
  * threads. Always taken with interrupts off, so its holder is never interrupted.
- * A switch hands it on: the thread that leaves takes it, the one that arrives releases it.
- * It is innermost: no other lock is taken inside.
+ * A switch hands the lock on: the thread that leaves the CPU takes it, and the thread
+ * that arrives releases it. It is the innermost lock: its holder takes no other lock.
  */
 extern struct spinlock sched_lock;
 
@@ -21,7 +21,7 @@ extern struct list sched_queue;
 
 /* sched_enter, sched_leave - take and release sched_lock. sched_leave() wakes the CPUs that
  * sched_make_ready() has chosen.
- * Return: the flags that sched_leave() wants back.
+ * Return: the flags for sched_leave().
  */
 static inline unsigned long sched_enter(void)
 {
@@ -38,8 +38,9 @@ void sched_leave(unsigned long flags);
  */
 void sched_make_ready(struct thread *t);
 
-/* sched_block - wait until sched_wake() or @deadline_ns, unless *@woken is set already.
- * Spurious wake-ups happen. Context: thread, preemptible. Return: false when timed out.
+/* sched_block - sleep until sched_wake() or @deadline_ns; return at once if *@woken is
+ * set. Spurious wake-ups happen.
+ * Context: thread, preemptible.  Return: false when timed out.
  */
 bool sched_block(const bool *woken, uint64_t deadline_ns);
 
@@ -49,35 +50,42 @@ void sched_wake(struct thread *t);
 /* sched_exit - leave the CPU for ever. */
 _Noreturn void sched_exit(void);
 
-/* sched_set_idle - make @t the idle thread of CPU @cpu. sched_idle_thread - which it is. */
+/* sched_set_idle - make @t the idle thread of CPU @cpu.
+ * sched_idle_thread - get the idle thread of CPU @cpu.
+ */
 void sched_set_idle(unsigned cpu, struct thread *t);
 struct thread *sched_idle_thread(unsigned cpu);
 
-/* sched_idle - what an idle thread does. Context: preemptible. */
+/* sched_idle - halt the CPU until a switch is due; for ever. Context: preemptible. */
 _Noreturn void sched_idle(void);
 
-/* sched_adopt_cpu - the executing CPU, a further one on the stack of its idle thread, is
- * that thread from here on, and has its timer. Context: interrupts off, not online yet.
+/* sched_adopt_cpu - turn the code that a further CPU executes, on the stack of its idle
+ * thread, into this thread, and start the timer. Context: interrupts off, not online yet.
  */
 void sched_adopt_cpu(void);
 
-/* sched_arrive - first thing in a new thread: complete the switch that led to it. */
+/* sched_arrive - complete the switch to the current thread; a new thread calls this
+ * first.
+ * @left: the thread that has left the CPU
+ */
 void sched_arrive(struct thread *left);
 
-/* sched_timer_start - tick @hz times a second on CPU 0, and on each later one. */
+/* sched_timer_start - tick @hz times a second, on CPU 0 and on CPUs that start later. */
 void sched_timer_start(unsigned hz);
 
-/* thread_create - a thread that has not been made ready. NULL without memory.
- * thread_create_idle - the idle thread of CPU @cpu, set as such.
+/* thread_create - make a thread that is not in the run queue yet. NULL without memory.
+ * thread_create_idle - make the idle thread of CPU @cpu, with sched_set_idle().
  */
 struct thread *thread_create(const struct clone_args *args);
 struct thread *thread_create_idle(unsigned cpu);
 
-/* thread_died - @t, off its stack now, may be freed. Locks: sched_lock held.
- * thread_bury - wake the joiner or the reaper, which free it. Locks: sched_lock not held.
+/* thread_died - make @t dead: no CPU is on its stack, so it may be freed.
+ * Locks: sched_lock held.
+ * thread_bury - wake the joiners and the reaper, which free dead threads.
+ * Locks: sched_lock not held.
  */
 void thread_died(struct thread *t);
 void thread_bury(void);
 
-/* quiesce_epoch - number of the latest quiesce(). Written by it, read by the scheduler. */
+/* quiesce_epoch - the number of the latest quiesce(); the scheduler reads it. */
 extern uint64_t quiesce_epoch;

@@ -1,7 +1,7 @@
-; switch.asm - from one thread's stack to another's.
+; switch.asm - switches from one thread's stack to another thread's stack.
 ;
-; Only what the C calling convention wants preserved is saved, and the flags: the caller
-; of switch_to() has saved the rest, or a trap frame further up has.
+; It saves the flags and the registers that the C calling convention preserves. The caller
+; of switch_to() has saved the other registers, or a trap frame further up contains them.
 
 %include "kernel/base/proc.inc"
 
@@ -38,7 +38,7 @@ proc switch_to
 endproc switch_to
 noretprobe switch_to
 
-; thread_entry: what the first switch to a thread returns to.
+; thread_entry: the first switch to a thread returns to here.
 ; In: rax = the thread that left. The zero frame pointer ends backtraces.
 proc thread_entry
     frame end

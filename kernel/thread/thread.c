@@ -1,8 +1,8 @@
-/* thread.c - the life of a thread: made, started, ended, joined or reaped, freed.
+/* thread.c - makes, starts, ends, joins and frees threads.
  *
- * A thread cannot free the stack it stands on. It ends as THREAD_DEAD, declared so by the
- * next thread on its CPU, and is freed by its joiner, or by the reaper thread if it is
- * detached. Both wait in `mourners`, which belongs to no thread and so outlives all.
+ * A thread cannot free the stack that it runs on. So the next thread on its CPU makes it
+ * THREAD_DEAD, and then its joiner frees it, or the reaper thread if it is detached.
+ * Joiners and the reaper wait in `mourners`, a queue that no thread owns, so it stays.
  */
 #include "kernel/base/compiler.h"
 #include "kernel/base/err.h"
@@ -34,7 +34,7 @@ static struct wait_queue mourners = WAIT_QUEUE_INIT(mourners);
 static struct list reapable = LIST_INIT(reapable); /* [sched_lock] dead and detached */
 static int last_tid = BOOT_TID;                    /* [sched_lock] */
 static uint64_t births;                            /* [sched_lock] */
-static void (*exit_hook)(struct thread *t);        /* set at boot, as these two are */
+static void (*exit_hook)(struct thread *t);        /* set at boot, as the next two */
 static void (*birth_hook)(struct thread *t), (*burial_hook)(struct thread *t);
 
 void thread_set_exit_hook(void (*fn)(struct thread *t))
@@ -95,8 +95,9 @@ INIT void thread_init(void *stack_top, size_t stack_len)
     cpu->current = t;
 }
 
-/* stack_prepare - make the stack look as if switch_to() had left it from thread_entry. The
- * word above the frame keeps the stack aligned as after a call.
+/* stack_prepare - make the stack look as if thread_entry had called switch_to(). 16 bytes
+ * above the frame stay free, and rsp is a multiple of 16 in thread_entry, as its call
+ * requires.
  */
 static void stack_prepare(struct thread *t)
 {
@@ -147,7 +148,7 @@ static struct thread *thread_find(int tid)
     return NULL;
 }
 
-/* tid_next - the first free number after the last one. Locks: sched_lock held. */
+/* tid_next - find the first free number after the last one. Locks: sched_lock held. */
 static int tid_next(void)
 {
     do {
@@ -156,8 +157,9 @@ static int tid_next(void)
     return last_tid;
 }
 
-/* publish - @t becomes known. The old code that a quiesce() under way waits for cannot be
- * reached any more, so the newcomer is outside. Locks: sched_lock held.
+/* publish - put @t into the list of all threads. If a quiesce() is under way, no way
+ * leads into the code that it is about, so the new thread is outside.
+ * Locks: sched_lock held.
  */
 static void publish(struct thread *t)
 {
@@ -177,7 +179,7 @@ static bool args_are_valid(const struct clone_args *args)
            (!args->cpus || args->cpus & online_mask());
 }
 
-/* thread_enlist - give @t its number and make it known. Return: the number. */
+/* thread_enlist - give @t its tid, and publish it. Return: the tid. */
 static int thread_enlist(struct thread *t)
 {
     unsigned long flags = sched_enter();
@@ -242,7 +244,7 @@ INIT struct thread *thread_create_idle(unsigned cpu)
 
 /* ---- running and ending ---------------------------------------------------------------- */
 
-/* thread_start - the first C code of a thread; called by thread_entry. */
+/* thread_start - run a new thread: its first C code; called by thread_entry. */
 _Noreturn void thread_start(struct thread *left);
 void thread_start(struct thread *left)
 {
@@ -295,7 +297,9 @@ int thread_set_affinity(uint64_t mask)
 
 /* ---- freeing --------------------------------------------------------------------------- */
 
-/* is_free_to_go - no CPU is on its stack and no pin holds it. Locks: sched_lock held. */
+/* is_free_to_go - may @t be freed? No CPU is on its stack then, and no pin holds it.
+ * Locks: sched_lock held.
+ */
 static bool is_free_to_go(const struct thread *t)
 {
     return t->state == THREAD_DEAD && t->pins == 0;
@@ -317,7 +321,7 @@ static void thread_free(struct thread *t)
     kfree(t);
 }
 
-/* joiner_claim - @tid becomes the caller's to join. */
+/* joiner_claim - let only the caller join thread @tid. Return: as thread_join(). */
 static int joiner_claim(int tid, struct thread **out)
 {
     unsigned long flags = sched_enter();
@@ -336,7 +340,9 @@ static int joiner_claim(int tid, struct thread **out)
     return err;
 }
 
-/* joiner_take - if @t is free to go, take it out of the list, for its joiner to free. */
+/* joiner_take - if @t is free to go, take it out of the lists, for its joiner to free.
+ * Return: was it free to go?
+ */
 static bool joiner_take(struct thread *t)
 {
     unsigned long flags = sched_enter();
@@ -362,7 +368,9 @@ int thread_join(int tid, int *code)
     return 0;
 }
 
-/* reaper_take - the next detached thread that is free to go; NULL if there is none. */
+/* reaper_take - take the next detached thread that is free to go out of the lists.
+ * Return: the thread; NULL: there is none.
+ */
 static struct thread *reaper_take(void)
 {
     unsigned long flags = sched_enter();
@@ -397,16 +405,18 @@ static _Noreturn int reaper_main(void *arg)
 
 /* ---- looking at all -------------------------------------------------------------------- */
 
-/* A walk through the list of all threads. It ends with the last one that was there when it
- * began: where threads come and go faster than they are looked at, it would never end.
+/* A walk through the list of all threads. It ends with the last thread that existed when
+ * the walk began: else it would never end if threads are made too fast.
  */
 struct walk {
     struct thread
-        *at; /* pinned, so its place in the list is not lost; NULL: nowhere yet */
+        *at; /* pinned, so that it stays in the list; NULL: the walk has not begun */
     uint64_t last_born;
 };
 
-/* follower - the thread behind the one that the walk is at. Locks: sched_lock held. */
+/* follower - get the thread behind the thread that the walk is at; NULL: the walk ends.
+ * Locks: sched_lock held.
+ */
 static struct thread *follower(const struct walk *w)
 {
     struct list *next = w->at ? w->at->all_link.next : sched_all.next;
@@ -415,7 +425,9 @@ static struct thread *follower(const struct walk *w)
     return next == &sched_all || t->born > w->last_born ? NULL : t;
 }
 
-/* walk_on - let go of the thread that the walk is at, and hold on to the next one. */
+/* walk_on - unpin the thread that the walk is at, and pin the next thread.
+ * Return: false: there is no next thread.
+ */
 static bool walk_on(struct walk *w)
 {
     unsigned long flags = sched_enter();

@@ -1,8 +1,8 @@
-/* thread.h - kernel threads: made, scheduled, joined.
+/* thread.h - makes, schedules and joins kernel threads.
  *
  * Threads are preemptive, round-robin, 10 ms a turn. One run queue serves all CPUs; a
  * thread runs on any CPU of its affinity mask. A CPU that finds nothing to run halts in
- * its idle thread, and is woken by the reschedule IPI as soon as there is something.
+ * its idle thread, and the reschedule IPI wakes it as soon as a thread is ready.
  */
 #pragma once
 
@@ -29,11 +29,11 @@ enum thread_state {
     THREAD_DEAD,    /* off its stack; waits for its joiner or the reaper */
 };
 
-/* How a thread left its CPU, as long as it is off it. */
+/* How a thread left its CPU; valid while no CPU runs the thread. */
 enum thread_switch {
-    SWITCH_VOLUNTARY, /* schedule(): it asked for it */
-    SWITCH_IRQ,       /* an interrupt's way out; preempted_regs is what it interrupted */
-    SWITCH_PREEMPT,   /* preempt_enable(): at that call, somewhere in its stack */
+    SWITCH_VOLUNTARY, /* the thread gave the CPU up, such as in schedule() */
+    SWITCH_IRQ,       /* at the end of an interrupt or a hit, with preempted_regs */
+    SWITCH_PREEMPT,   /* in a preempt_enable() that the thread called */
 };
 
 /* Locks:  S the scheduler's lock   I immutable   c the thread itself */
@@ -51,19 +51,19 @@ struct thread {
     uint64_t voluntary;             /* [S] switches, by cause */
     uint64_t involuntary;           /* [S] */
     uint64_t run_ns;                /* [S] on a CPU, up to the last switch */
-    void *probe;                    /* the probe engine's, which says how it is guarded */
-    struct held_lock *mutexes;      /* [c] that it owns */
+    void *probe;                    /* belongs to the probe engine, as do its locks */
+    struct held_lock *mutexes;      /* [c] the mutexes that it owns */
 
     /* The rest is the scheduler's own. */
     int (*fn)(void *arg);     /* [I] */
     void *arg;                /* [I] */
     bool detached;            /* [I] the reaper frees it */
     bool joined;              /* [S] its one joiner has come */
-    uint64_t born;            /* [I] counts up; the order of the list of all threads */
+    uint64_t born;            /* [I] its number; the list of all threads has this order */
     int exit_code;            /* [c], then read by the joiner */
-    unsigned pins;            /* [S] thread_for_each() is looking at it */
+    unsigned pins;            /* [S] how many calls of thread_for_each() look at it */
     uint64_t turn_start_ns;   /* [S] when it got its CPU, or its present slice */
-    uint64_t account_ns;      /* [S] up to when run_ns counts */
+    uint64_t account_ns;      /* [S] the time up to which run_ns counts */
     uint64_t quiesce_seen;    /* [S or c with IF=0] last quiesce() that saw it outside */
     uint64_t quiesce_hit;     /* [c with IF=0] last quiesce() in which it ended a hit */
     uint64_t deadline_ns;     /* [S] while in the list of sleepers */
@@ -85,7 +85,7 @@ struct clone_args {
 /* jiffies - timer ticks since boot, counted by CPU 0. */
 extern uint64_t jiffies;
 
-/* thread_init - make what is executing the boot thread, tid 1. Needs no memory.
+/* thread_init - make the code that executes now the boot thread, tid 1. Needs no memory.
  * @stack_top, @stack_len: the boot stack
  *
  * Context: boot, after percpu_init_boot(), before the first mutex or wait.
@@ -93,17 +93,17 @@ extern uint64_t jiffies;
 void thread_init(void *stack_top, size_t stack_len);
 
 /* sched_start - give CPU 0 its idle thread and its timer, and start the reaper.
- * @hz: ticks per second on every CPU; brought into THREAD_HZ_MIN..THREAD_HZ_MAX
+ * @hz: ticks per second on every CPU; limited to THREAD_HZ_MIN..THREAD_HZ_MAX
  *
  * From here on threads can be made; they run once interrupts are on.
  * Context: boot, after heap, clock and lapic.
  */
 void sched_start(unsigned hz);
 
-/* sched_set_tick_hook - @fn runs in each tick of CPU 0. Context: boot; @fn: irq. */
+/* sched_set_tick_hook - call @fn in each tick of CPU 0. Context: boot; @fn: irq. */
 void sched_set_tick_hook(void (*fn)(void));
 
-/* kernel_clone - create a thread. The one way to do it.
+/* kernel_clone - create a thread, and let it run. This is the only way to make one.
  *
  * Context: thread, interrupts on.
  * Return:  its tid, > 0; -EINVAL no function, a bad stack length or no online CPU in the
@@ -111,10 +111,10 @@ void sched_set_tick_hook(void (*fn)(void));
  */
 int kernel_clone(const struct clone_args *args);
 
-/* do_exit - end the current thread with @code; same as returning it from its function. */
+/* do_exit - end the current thread with @code, as if its function had returned @code. */
 _Noreturn void do_exit(int code);
 
-/* thread_join - wait until thread @tid has ended, and free what is left of it. Each thread
+/* thread_join - wait until thread @tid has ended, and free the thread. Each thread
  * can be joined once.
  * @code: receives its exit code; may be NULL
  *
@@ -123,8 +123,8 @@ _Noreturn void do_exit(int code);
  */
 int thread_join(int tid, int *code);
 
-/* thread_yield - let others run first. Counts as a voluntary switch even when there are
- * none. Context: thread, preemptible.
+/* thread_yield - let other threads run first. For quiesce() this is a voluntary switch
+ * even if no other thread is ready. Context: thread, preemptible.
  */
 void thread_yield(void);
 
@@ -133,12 +133,15 @@ void thread_yield(void);
  */
 void thread_sleep_ns(uint64_t ns);
 
-/* thread_set_affinity - let the current thread run on the CPUs of @mask only; on return it
- * does. Return: 0; -EINVAL no such CPU is online. Context: thread, preemptible.
+/* thread_set_affinity - let the current thread run only on the CPUs of @mask. On return
+ * the thread runs on such a CPU.
+ * Context: thread, preemptible.  Return: 0; -EINVAL no CPU of @mask is online.
  */
 int thread_set_affinity(uint64_t mask);
 
-/* thread_current - Context: any. thread_tid - its number. */
+/* thread_current - get the thread that executes. Context: any.
+ * thread_tid - get its tid. Context: any.
+ */
 static inline struct thread *thread_current(void)
 {
     return percpu_current();
@@ -153,8 +156,8 @@ static inline bool thread_is_idle(const struct thread *t)
 }
 
 /* thread_for_each - call @fn for every thread that exists now, idle threads included. The
- * thread stays allocated while @fn looks at it, but it may run, and end, meanwhile. @fn
- * may sleep.
+ * thread stays allocated while @fn looks at it, but the thread may run, and end,
+ * meanwhile. @fn may sleep.
  *
  * Context: thread; with interrupts off when @fn does not sleep (stop_machine).
  */
@@ -163,43 +166,46 @@ void thread_for_each(void (*fn)(struct thread *t, void *arg), void *arg);
 /* thread_state_name - "ready", "running", ... Context: any. */
 const char *thread_state_name(enum thread_state state);
 
-/* thread_set_exit_hook - @fn runs in each thread that ends, as its last act that may
- * sleep. Context: boot.
+/* thread_set_exit_hook - let each thread that ends call @fn. @fn may sleep; after @fn the
+ * thread does not sleep any more. Context: boot.
  */
 void thread_set_exit_hook(void (*fn)(struct thread *t));
 
-/* thread_set_birth_hook - @fn is told of each new thread, which is in the list of all
- * threads but has not run yet; it runs in the one that makes it, and may sleep.
- * thread_set_burial_hook - @fn is told of each thread that is about to be freed; no CPU is
- * on its stack any more. It may sleep.
+/* thread_set_birth_hook - call @fn for each new thread, which is in the list of all
+ * threads then, but has not run yet. @fn runs in the thread that makes the new one, and
+ * may sleep.
+ * thread_set_burial_hook - call @fn for each thread that is about to be freed; no CPU is
+ * on the stack of this thread any more. @fn may sleep.
  * Context: boot.
  */
 void thread_set_birth_hook(void (*fn)(struct thread *t));
 void thread_set_burial_hook(void (*fn)(struct thread *t));
 
-/* thread_assert_may_sleep - for functions that may sleep, before they begin. It is a bug to
- * call them with preemption off, or outside of a thread. Context: thread, preemptible.
+/* thread_assert_may_sleep - panic if the caller may not sleep: preemption is off, or the
+ * code runs outside of a thread. Functions that may sleep call this first.
+ * Context: thread, preemptible.
  */
 void thread_assert_may_sleep(void);
 
-/* thread_set_sleep_hook - @fn is called when a thread is about to sleep with interrupts or
- * preemption off, and need not return. Context: boot.
+/* thread_set_sleep_hook - call @fn when a thread is about to sleep with interrupts or
+ * preemption off. @fn need not return. Context: boot.
  */
 void thread_set_sleep_hook(void (*fn)(void));
 
-/* schedule - the voluntary switch: let another thread have the CPU.
+/* schedule - switch voluntarily: let another thread have the CPU.
  * Context: thread, preemptible.
  */
 void schedule(void);
 
-/* schedule_irq - the involuntary switch, on the way out of an interrupt.
- * @regs: what was interrupted, preemptible and with interrupts on
+/* schedule_irq - at the end of an interrupt or a hit, tell quiesce() of it, and switch
+ * involuntarily if a switch is due.
+ * @regs: the image that the thread goes on with, preemptible and with interrupts on
  *
  * Context: entry code, interrupts off, irq_depth 0.
  */
 void schedule_irq(struct pt_regs *regs);
 
-/* schedule_preempt - the involuntary switch of preempt_enable(), when one is due.
+/* schedule_preempt - switch involuntarily; preempt_enable() calls it if a switch is due.
  * Context: thread, preemptible, interrupts on.
  */
 void schedule_preempt(void);

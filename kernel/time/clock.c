@@ -1,7 +1,8 @@
-/* clock.c - the time stamp counter as nanoseconds.
+/* clock.c - converts the time stamp counter to nanoseconds.
  *
- * Owns the rate, which is found once and never corrected: reading the clock is one
- * multiplication, needs no lock, and cannot run backwards where the counter does not.
+ * Owns the rate, which is found once and never corrected. So reading the clock is one
+ * multiplication and needs no lock, and the clock never runs backwards if the counter
+ * does not.
  */
 #include "kernel/time/clock.h"
 
@@ -20,8 +21,10 @@
 #define LEAF_HYPERVISOR_TSC 0x40000010u
 #define HYPERVISOR BIT(31) /* ecx of leaf 1 */
 
-/* All immutable after clock_init(). */
-static uint64_t base_cycles; /* when it was 0; written while all other CPUs stand still */
+/* Immutable after clock_init(), except for base_cycles: clock_skip() writes it while all
+ * other CPUs stand still.
+ */
+static uint64_t base_cycles; /* the counter when the clock was 0 */
 static uint64_t cycles_per_ms;
 static uint64_t mult; /* nanoseconds per cycle, << SHIFT; 0: no clock yet */
 static const char *source = "none";
@@ -53,8 +56,8 @@ static uint64_t rate_from_hypervisor(void)
     return out[0]; /* kHz */
 }
 
-/* rate_from_pit - cycles per millisecond. A disturbance makes a measurement longer: the
- * shortest one is the best.
+/* rate_from_pit - measure the cycles per millisecond. A disturbance makes a measurement
+ * longer, so the shortest measurement is the best.
  */
 static uint64_t rate_from_pit(uint64_t (*pit_wait)(unsigned us))
 {
@@ -102,7 +105,9 @@ uint64_t clock_ns_at(uint64_t cycles)
     return ns_between(READ_ONCE(base_cycles), cycles);
 }
 
-/* A CPU may have been stopped, and the clock with it, between its looks at the two. */
+/* A debugger may stop the CPU, and the clock, after base_cycles was read and before the
+ * counter is read. Then base_cycles has changed, and both are read again.
+ */
 uint64_t clock_ns(void)
 {
     uint64_t base, cycles;

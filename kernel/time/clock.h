@@ -1,37 +1,38 @@
 /* clock.h - nanoseconds since boot, from the time stamp counter.
  *
  * All CPUs read the same counter value at the same time (invariant, synchronised TSC, as
- * QEMU gives it); nothing corrects one that differs.
+ * QEMU gives it); the kernel does not correct a counter that differs.
  */
 #pragma once
 
 #include <stdint.h>
 
-/* clock_init - find out how fast the TSC runs: from CPUID where it says so, else by
- * measuring it against the PIT for about 10 ms.
+/* clock_init - find out how fast the TSC runs: from CPUID if CPUID says so, else by a
+ * measurement against the PIT, for about 10 ms.
  * @pit_wait: waits @us microseconds by the PIT; returns the TSC cycles that it took
  *
  * Context: boot, once. Until then clock_ns() is 0.
  */
 void clock_init(uint64_t (*pit_wait)(unsigned us));
 
-/* clock_ns - nanoseconds since clock_init(). Never runs backwards. Context: any. */
+/* clock_ns - get nanoseconds since clock_init(). Never runs backwards. Context: any. */
 uint64_t clock_ns(void);
 
-/* clock_ns_at - what clock_ns() was when the time stamp counter was @cycles; of the time
- * before a debugger has last kept the machine it is too little. Context: any.
+/* clock_ns_at - get the time at which the time stamp counter was @cycles. For a time
+ * before the last stop of the machine by a debugger, the result is too small.
+ * Context: any.
  */
 uint64_t clock_ns_at(uint64_t cycles);
 
-/* clock_skip - a debugger has kept the machine for @cycles of the time stamp counter: they
- * have not passed. Context: all other CPUs stand still.
+/* clock_skip - leave the last @cycles of the time stamp counter out of the clock: a
+ * debugger has stopped the machine for that time. Context: all other CPUs stand still.
  */
 void clock_skip(uint64_t cycles);
 
-/* clock_cycles_per_ms - TSC cycles in a millisecond. Context: any. */
+/* clock_cycles_per_ms - get the number of TSC cycles in a millisecond. Context: any. */
 uint64_t clock_cycles_per_ms(void);
 
-/* clock_source - how the rate was found: "CPUID 15h", "PIT", ... Context: any. */
+/* clock_source - tell how the rate was found: "CPUID 15h", "PIT", ... Context: any. */
 const char *clock_source(void);
 
 /* clock_spin_ns - wait @ns nanoseconds without sleeping. Context: any. */
