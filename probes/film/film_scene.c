@@ -25,6 +25,7 @@
 #include "probes/core/life.h"
 #include "probes/film/film.h"
 #include "probes/jump/platform_jump.h"
+#include "probes/watch/watch_parts.h"
 
 /* Locks: c owning CPU, in its traps and looks, interrupts off   i immutable while the
  * scene is open
@@ -111,7 +112,7 @@ bool film_db(struct pt_regs *regs, void *probe)
     unsigned cpu = cpu_id();
 
     if (!cpus[cpu].stepping || !is_fixture(cpu))
-        return kprobe_debug_handler(regs, probe);
+        return watch_debug_handler(regs, probe);
     if (is_copy(regs->ip))
         return true;
     regs->flags &= ~FLAGS_TF;
@@ -202,5 +203,5 @@ void scene_close(void)
 {
     stop_fixture();
     trap_set_direct(TRAP_BP, (trap_direct_t)kprobe_int3_handler);
-    trap_set_direct(TRAP_DB, (trap_direct_t)kprobe_debug_handler);
+    trap_set_direct(TRAP_DB, (trap_direct_t)watch_debug_handler);
 }

@@ -1,4 +1,6 @@
-/* watch_parts.h - what a hit reads about a debug register. Only for this room's files. */
+/* watch_parts.h - what a hit reads about a debug register, and the handler of #DB. Only for
+ * this room's files, and for those that set the handler: probes/port and probes/film.
+ */
 #pragma once
 
 #include "probes/core/life.h"

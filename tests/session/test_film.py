@@ -141,6 +141,25 @@ def other_text_is_not_slowed_down(guest):
     tap.equal(one.events, [], "what changes elsewhere is not on the film")
 
 
+def watches_go_on(guest):
+    """A film takes #BP and #DB, and gives them back."""
+    ask(guest, "probe watch vfs_read x 1 reads")
+    ask(guest, f"film start {PLACE} 1000")
+    during = calls_and_hits(guest)
+    ask(guest, "film stop")
+    tap.check(during[0] == during[1] > 0, "a watch is hit while a film is recorded")
+    calls, hits = calls_and_hits(guest)
+    tap.equal(hits - during[1], calls, "and after it")
+    ask(guest, "probe del all")
+
+
+def calls_and_hits(guest):
+    """(calls of one run of a workload, hits of the watch so far)"""
+    calls = re.search(r"calls (\d+) of vfs_read", ask(guest, "run vfs"))
+    hits = re.search(r"^reads +[0-9a-f]{16} w dr\d +(\d+) ", ask(guest, "probe list"), re.M)
+    return int(calls[1]), int(hits[1])
+
+
 def main():
     with at_prompt(smp=scenes.CPUS) as guest:
         def on(test):
@@ -152,7 +171,7 @@ def main():
 
         tap.run(*[on(test) for test in (
             an_exchange, a_jump, a_step, the_program_has_not_noticed, what_is_refused,
-            other_text_is_not_slowed_down)])
+            other_text_is_not_slowed_down, watches_go_on)])
 
 
 main()
